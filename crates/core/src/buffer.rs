@@ -1,0 +1,254 @@
+//! Memory of a workload: element buffers, how they are filled, and what they must hold afterwards.
+
+use crate::dtype::DType;
+use bytemuck::{Pod, Zeroable};
+use serde::{Deserialize, Serialize};
+
+/// A cache line, the alignment of every buffer.
+#[repr(C, align(64))]
+#[derive(Clone, Copy, Pod, Zeroable)]
+struct Line([u8; 64]);
+
+/// A typed, 64-byte aligned buffer in host memory.
+#[derive(Clone)]
+pub struct Buffer {
+    dtype: DType,
+    len: usize,
+    lines: Vec<Line>,
+}
+
+impl std::fmt::Debug for Buffer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Buffer({} x {})", self.len, self.dtype)
+    }
+}
+
+impl Buffer {
+    /// A buffer of zeros.
+    ///
+    /// # Panics
+    /// If its size in bytes overflows; inputs are checked against memory before buffers are made.
+    pub fn zeroed(dtype: DType, len: usize) -> Self {
+        let bytes = len.checked_mul(dtype.size()).expect("buffer size overflows");
+        Self { dtype, len, lines: vec![Line([0; 64]); bytes.div_ceil(64)] }
+    }
+
+    /// The element type.
+    pub fn dtype(&self) -> DType {
+        self.dtype
+    }
+
+    /// Number of elements.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there are no elements.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// The bytes of the elements.
+    pub fn bytes(&self) -> &[u8] {
+        &bytemuck::cast_slice(&self.lines)[..self.len * self.dtype.size()]
+    }
+
+    /// The bytes of the elements, to write.
+    pub fn bytes_mut(&mut self) -> &mut [u8] {
+        let bytes = self.len * self.dtype.size();
+        &mut bytemuck::cast_slice_mut(&mut self.lines)[..bytes]
+    }
+
+    /// The elements, as a type of the same size (f16 and bf16 as `u16`).
+    ///
+    /// # Panics
+    /// If `T` has another size than the element type.
+    pub fn as_slice<T: Pod>(&self) -> &[T] {
+        assert_eq!(size_of::<T>(), self.dtype.size(), "view of {} with another size", self.dtype);
+        bytemuck::cast_slice(self.bytes())
+    }
+
+    /// The elements, to write. See [`Buffer::as_slice`].
+    ///
+    /// # Panics
+    /// If `T` has another size than the element type.
+    pub fn as_mut_slice<T: Pod>(&mut self) -> &mut [T] {
+        assert_eq!(size_of::<T>(), self.dtype.size(), "view of {} with another size", self.dtype);
+        bytemuck::cast_slice_mut(self.bytes_mut())
+    }
+
+    /// One component as `f64`; complex types and 16-bit floats are read by the computations that use them.
+    ///
+    /// # Panics
+    /// For types without a plain conversion, or an index out of bounds.
+    pub fn get_f64(&self, i: usize) -> f64 {
+        match self.dtype {
+            DType::F32 => f64::from(self.as_slice::<f32>()[i]),
+            DType::F64 => self.as_slice::<f64>()[i],
+            DType::I32 => f64::from(self.as_slice::<i32>()[i]),
+            DType::I8 => f64::from(self.as_slice::<i8>()[i]),
+            other => panic!("no plain conversion of {other}"),
+        }
+    }
+
+    /// Stores a number rounded to the element type. See [`Buffer::get_f64`].
+    ///
+    /// # Panics
+    /// For types without a plain conversion, or an index out of bounds.
+    pub fn set_f64(&mut self, i: usize, x: f64) {
+        match self.dtype {
+            DType::F32 => self.as_mut_slice::<f32>()[i] = x as f32,
+            DType::F64 => self.as_mut_slice::<f64>()[i] = x,
+            DType::I32 => self.as_mut_slice::<i32>()[i] = x as i32,
+            DType::I8 => self.as_mut_slice::<i8>()[i] = x as i8,
+            other => panic!("no plain conversion of {other}"),
+        }
+    }
+}
+
+/// The buffers of a workload, in the order of its specification.
+pub type Buffers = Vec<Buffer>;
+
+/// What a program does with a buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Role {
+    /// Read only.
+    In,
+    /// Written only; what stood there before must not matter.
+    Out,
+    /// Read and written.
+    InOut,
+}
+
+/// The kind of data that a workload is filled with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Filling {
+    /// Uniform reals in [-1, 1): what accuracy and speed are judged on.
+    Real,
+    /// Small integers whose results are exact in the element type: one lost or doubled term shows.
+    Exact,
+    /// Reals with a few NaN and infinities: they must propagate.
+    Special,
+}
+
+/// A buffer of a workload, before it exists.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BufferSpec {
+    /// The name in reports: `a`, `b`, `c`.
+    pub name: &'static str,
+    /// Element type.
+    pub dtype: DType,
+    /// Number of elements.
+    pub len: usize,
+    /// What programs do with it.
+    pub role: Role,
+}
+
+/// Data to run on: buffers with their contents, and scalars.
+#[derive(Clone, Debug)]
+pub struct Workload {
+    /// What the buffers are.
+    pub specs: Vec<BufferSpec>,
+    /// The contents before a run. Output-only buffers are poisoned with NaN.
+    pub buffers: Buffers,
+    /// Scalars by position; their names are the computation's.
+    pub scalars: Vec<f64>,
+}
+
+/// What one buffer must hold after a run.
+#[derive(Clone, Debug)]
+pub struct ExpectedBuffer {
+    /// Which buffer.
+    pub index: usize,
+    /// The value of every element in higher precision. NaN means that a NaN must stand there.
+    pub values: Vec<f64>,
+    /// The largest absolute error of every element; zero where it must be exact (untouched elements among them).
+    pub bounds: Vec<f32>,
+}
+
+/// What a run must produce.
+#[derive(Clone, Debug)]
+pub struct Expected {
+    /// The buffers that are checked.
+    pub buffers: Vec<ExpectedBuffer>,
+}
+
+/// An element that is further from its reference than its bound.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Mismatch {
+    /// Which buffer.
+    pub buffer: usize,
+    /// Which element.
+    pub index: usize,
+    /// The reference.
+    pub expected: f64,
+    /// What stood there.
+    pub found: f64,
+    /// The bound.
+    pub bound: f64,
+}
+
+/// How a result compares with its reference.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Verdict {
+    /// Elements beyond their bound.
+    pub wrong: u64,
+    /// The first of them.
+    pub first: Option<Mismatch>,
+    /// Largest absolute error, relative to the largest finite reference of its buffer.
+    pub max_rel_error: f64,
+    /// Largest error as a fraction of its bound, over elements with a bound above zero.
+    pub worst_of_bound: f64,
+}
+
+impl Verdict {
+    /// Whether every element is within its bound.
+    pub fn is_right(&self) -> bool {
+        self.wrong == 0
+    }
+}
+
+impl Expected {
+    /// Compares the buffers after a run.
+    ///
+    /// # Panics
+    /// If a buffer is missing or has another length than its reference: both come from one workload.
+    pub fn compare(&self, after: &[Buffer]) -> Verdict {
+        let mut verdict = Verdict::default();
+        for expected in &self.buffers {
+            let buffer = &after[expected.index];
+            assert_eq!(buffer.len(), expected.values.len(), "length of buffer {}", expected.index);
+            let finite = expected.values.iter().filter(|v| v.is_finite());
+            let scale = finite.fold(0f64, |m, v| m.max(v.abs())).max(f64::MIN_POSITIVE);
+            for (i, (&want, &bound)) in expected.values.iter().zip(&expected.bounds).enumerate() {
+                let found = buffer.get_f64(i);
+                verdict.add(expected.index, i, want, found, f64::from(bound), scale);
+            }
+        }
+        verdict
+    }
+}
+
+impl Verdict {
+    fn add(&mut self, buffer: usize, index: usize, expected: f64, found: f64, bound: f64, scale: f64) {
+        let same = expected == found || (expected.is_nan() && found.is_nan());
+        let error = (expected - found).abs();
+        if !same && error.is_finite() {
+            self.max_rel_error = self.max_rel_error.max(error / scale);
+            if bound > 0.0 {
+                self.worst_of_bound = self.worst_of_bound.max(error / bound);
+            }
+        }
+        // Written so that a NaN error counts as wrong.
+        let right = same || error <= bound;
+        if !right {
+            self.wrong += 1;
+            if !error.is_finite() {
+                self.max_rel_error = f64::INFINITY;
+            }
+            self.first.get_or_insert(Mismatch { buffer, index, expected, found, bound });
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! What is computed, apart from how.
+
+use crate::buffer::{Buffers, Expected, Filling, Workload};
+use crate::expr::Value;
+use crate::feature::Feature;
+use crate::id::ComputationId;
+use crate::space::Config;
+use serde::{Deserialize, Serialize};
+use std::fmt::Debug;
+use std::hash::Hash;
+
+/// The floor of an input: what any implementation must do.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Work {
+    /// Floating-point operations, a fused multiply-add counted as two.
+    pub flops: f64,
+    /// Bytes that must cross memory once: inputs read, outputs written.
+    pub bytes: f64,
+}
+
+/// Input words that describe no input. Names the field and the limit.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{field}: {message}")]
+pub struct InputError {
+    /// The key that is wrong or missing.
+    pub field: String,
+    /// What is wrong, with the limit.
+    pub message: String,
+}
+
+impl InputError {
+    /// Names the field and says what is wrong with it.
+    pub fn new(field: &str, message: impl Into<String>) -> Self {
+        Self { field: field.to_owned(), message: message.into() }
+    }
+}
+
+/// Limits on drawn inputs, so that one measurement stays short.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct InputLimits {
+    /// Most floating-point operations.
+    pub max_flops: f64,
+    /// Most bytes over all buffers.
+    pub max_bytes: f64,
+}
+
+/// A computation: input, workload, reference in higher precision, features of the input.
+///
+/// Implementations live in `ops`, or with a user. Kernels of one computation share all of this, so that a selector can
+/// choose among them.
+pub trait Computation: Send + Sync + 'static {
+    /// What a caller has: shapes, element type, layout, scalar classes, alignment. No data and no floats.
+    type Input: Clone + Eq + Hash + Debug + Send + Sync;
+
+    /// The name, as on the command line.
+    fn id(&self) -> ComputationId;
+
+    /// Reads an input from its words (`m=2560 n=16 ...`), defaults filled in.
+    ///
+    /// # Errors
+    /// The field that is missing, unknown or out of range.
+    fn parse(&self, words: &Config) -> Result<Self::Input, InputError>;
+
+    /// The words of an input, complete and in a fixed order: what caches are keyed by and files record.
+    fn words(&self, input: &Self::Input) -> Config;
+
+    /// The floor.
+    fn work(&self, input: &Self::Input) -> Work;
+
+    /// Buffers and scalars to run on. The same seed gives the same bytes.
+    fn workload(&self, input: &Self::Input, filling: Filling, seed: u64) -> Workload;
+
+    /// What the buffers must hold afterwards, in higher precision, with error bounds.
+    fn reference(&self, input: &Self::Input, before: &Buffers, scalars: &[f64]) -> Expected;
+
+    /// Names and kinds of the features of an input.
+    fn feature_names(&self) -> Vec<Feature>;
+
+    /// The features of an input, one number per name.
+    fn features(&self, input: &Self::Input, out: &mut Vec<f32>);
+
+    /// Draws an input for training, from uniform numbers in [0, 1): shapes on a logarithmic scale within the limits,
+    /// awkward ones (odd, prime, one short of a power of two) among them. Words in `fixed` are kept as given.
+    ///
+    /// # Errors
+    /// A fixed word that is unknown or out of range.
+    fn draw(
+        &self,
+        fixed: &Config,
+        limits: &InputLimits,
+        uniform: &mut dyn FnMut() -> f64,
+    ) -> Result<Self::Input, InputError>;
+}
+
+/// One required, or optional, integer word.
+///
+/// # Errors
+/// Missing, not an integer, or outside `min..=max`.
+pub fn size_word(words: &Config, name: &str, min: u64, max: u64, default: Option<u64>) -> Result<u64, InputError> {
+    let Some(value) = words.get(name) else {
+        return default.ok_or_else(|| InputError::new(name, format!("missing: write {name}=SIZE")));
+    };
+    match value {
+        Value::Int(i) if u64::try_from(*i).is_ok_and(|i| (min..=max).contains(&i)) => Ok(i.unsigned_abs()),
+        Value::Int(i) => Err(InputError::new(name, format!("{i} is not within {min}..={max}"))),
+        other => Err(InputError::new(name, format!("{other} is not an integer within {min}..={max}"))),
+    }
+}

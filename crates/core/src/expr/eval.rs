@@ -1,0 +1,159 @@
+//! The arithmetic of expressions.
+
+use super::value::Val;
+use super::{BinaryOp, CompareOp, Function};
+use std::cmp::Ordering;
+
+/// Why an expression has no value.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum EvalError {
+    /// Division or remainder by zero.
+    #[error("division by zero")]
+    DivisionByZero,
+    /// An integer beyond 64 bits, or a float that is not finite.
+    #[error("overflow in {0}")]
+    Overflow(&'static str),
+    /// A word where a number is needed, or an order between the two.
+    #[error("{0} needs numbers")]
+    NotANumber(&'static str),
+    /// A name without a value.
+    #[error("unknown name {0:?}")]
+    UnknownName(String),
+}
+
+/// Integers where both are (Booleans count), floats otherwise.
+enum Pair {
+    Int(i64, i64),
+    Float(f64, f64),
+}
+
+fn integer(v: Val<'_>) -> Option<i64> {
+    match v {
+        Val::Int(i) => Some(i),
+        Val::Bool(b) => Some(i64::from(b)),
+        _ => None,
+    }
+}
+
+fn pair(a: Val<'_>, b: Val<'_>, what: &'static str) -> Result<Pair, EvalError> {
+    if let (Some(a), Some(b)) = (integer(a), integer(b)) {
+        return Ok(Pair::Int(a, b));
+    }
+    match (a.as_f64(), b.as_f64()) {
+        (Some(a), Some(b)) => Ok(Pair::Float(a, b)),
+        _ => Err(EvalError::NotANumber(what)),
+    }
+}
+
+fn finite<'a>(x: f64, what: &'static str) -> Result<Val<'a>, EvalError> {
+    if x.is_finite() { Ok(Val::Float(x)) } else { Err(EvalError::Overflow(what)) }
+}
+
+fn int<'a>(x: Option<i64>, what: &'static str) -> Result<Val<'a>, EvalError> {
+    x.map(Val::Int).ok_or(EvalError::Overflow(what))
+}
+
+pub(super) fn binary<'a>(op: BinaryOp, a: Val<'a>, b: Val<'a>) -> Result<Val<'a>, EvalError> {
+    match op {
+        BinaryOp::Add => match pair(a, b, "+")? {
+            Pair::Int(a, b) => int(a.checked_add(b), "+"),
+            Pair::Float(a, b) => finite(a + b, "+"),
+        },
+        BinaryOp::Sub => match pair(a, b, "-")? {
+            Pair::Int(a, b) => int(a.checked_sub(b), "-"),
+            Pair::Float(a, b) => finite(a - b, "-"),
+        },
+        BinaryOp::Mul => match pair(a, b, "*")? {
+            Pair::Int(a, b) => int(a.checked_mul(b), "*"),
+            Pair::Float(a, b) => finite(a * b, "*"),
+        },
+        BinaryOp::Div => match (a.as_f64(), b.as_f64()) {
+            (Some(_), Some(0.0)) => Err(EvalError::DivisionByZero),
+            (Some(a), Some(b)) => finite(a / b, "/"),
+            _ => Err(EvalError::NotANumber("/")),
+        },
+        BinaryOp::FloorDiv => match pair(a, b, "//")? {
+            Pair::Int(_, 0) => Err(EvalError::DivisionByZero),
+            Pair::Int(a, b) => int(floor_div(a, b), "//"),
+            Pair::Float(_, 0.0) => Err(EvalError::DivisionByZero),
+            Pair::Float(a, b) => finite((a / b).floor(), "//"),
+        },
+        BinaryOp::Rem => match pair(a, b, "%")? {
+            Pair::Int(_, 0) => Err(EvalError::DivisionByZero),
+            Pair::Int(a, b) => int(floor_div(a, b).map(|q| a.wrapping_sub(q.wrapping_mul(b))), "%"),
+            Pair::Float(_, 0.0) => Err(EvalError::DivisionByZero),
+            Pair::Float(a, b) => finite(a - b * (a / b).floor(), "%"),
+        },
+        BinaryOp::Pow => match pair(a, b, "**")? {
+            Pair::Int(a, b) if b >= 0 => int(u32::try_from(b).ok().and_then(|b| a.checked_pow(b)), "**"),
+            Pair::Int(0, _) => Err(EvalError::DivisionByZero),
+            Pair::Int(a, b) => finite((a as f64).powf(b as f64), "**"),
+            Pair::Float(a, b) => finite(a.powf(b), "**"),
+        },
+    }
+}
+
+fn floor_div(a: i64, b: i64) -> Option<i64> {
+    let q = a.checked_div(b)?;
+    Some(if a % b != 0 && ((a < 0) != (b < 0)) { q - 1 } else { q })
+}
+
+pub(super) fn negate(a: Val<'_>) -> Result<Val<'_>, EvalError> {
+    match (integer(a), a.as_f64()) {
+        (Some(i), _) => int(i.checked_neg(), "-"),
+        (None, Some(x)) => Ok(Val::Float(-x)),
+        _ => Err(EvalError::NotANumber("-")),
+    }
+}
+
+pub(super) fn compare(op: CompareOp, a: Val<'_>, b: Val<'_>) -> Result<bool, EvalError> {
+    let order = a.order(b);
+    match op {
+        CompareOp::Eq => Ok(order == Some(Ordering::Equal)),
+        CompareOp::Ne => Ok(order != Some(Ordering::Equal)),
+        _ => {
+            let order = order.ok_or(EvalError::NotANumber("an order"))?;
+            Ok(match op {
+                CompareOp::Lt => order.is_lt(),
+                CompareOp::Le => order.is_le(),
+                CompareOp::Gt => order.is_gt(),
+                _ => order.is_ge(),
+            })
+        }
+    }
+}
+
+pub(super) fn call<'a>(f: Function, args: &[Val<'a>]) -> Result<Val<'a>, EvalError> {
+    let first = args[0];
+    let number = || first.as_f64().ok_or(EvalError::NotANumber(f.name()));
+    let to_int = |x: f64| {
+        if x.abs() < 9.2e18 { Ok(Val::Int(x as i64)) } else { Err(EvalError::Overflow(f.name())) }
+    };
+    match f {
+        Function::Min | Function::Max => {
+            let wanted = if f == Function::Min { Ordering::Less } else { Ordering::Greater };
+            let mut best = first;
+            for &v in &args[1..] {
+                let order = v.order(best).ok_or(EvalError::NotANumber(f.name()))?;
+                if order == wanted {
+                    best = v;
+                }
+            }
+            Ok(best)
+        }
+        Function::Abs => match integer(first) {
+            Some(i) => int(i.checked_abs(), "abs"),
+            None => Ok(Val::Float(number()?.abs())),
+        },
+        Function::Ceil | Function::Floor | Function::Round | Function::Int if integer(first).is_some() => {
+            Ok(Val::Int(integer(first).unwrap_or_default()))
+        }
+        Function::Ceil => to_int(number()?.ceil()),
+        Function::Floor => to_int(number()?.floor()),
+        Function::Round => to_int(number()?.round_ties_even()),
+        Function::Int => to_int(number()?.trunc()),
+        Function::Float => Ok(Val::Float(number()?)),
+        Function::Log2 => finite(number()?.log2(), "log2"),
+        Function::Sqrt => finite(number()?.sqrt(), "sqrt"),
+    }
+}

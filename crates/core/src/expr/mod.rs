@@ -1,0 +1,204 @@
+//! One expression language for the legality rules of kernels, the constraints of users and derived features.
+//!
+//! The grammar is the arithmetic and Boolean part of Python's expressions, so that the constraint strings of existing
+//! tuners parse as they are: integers, floats, strings, names, `+ - * / // % **`, chained comparisons, `in` lists,
+//! `and or not`, conditional `a if c else b`, and the functions `min max abs ceil floor round log2 sqrt int float`.
+//! Nothing is ever executed: text becomes an [`Expr`], an [`Expr`] is compiled to a [`Compiled`] over numbered slots.
+//! Integer arithmetic is exact and checked; an overflow is an [`EvalError`], never a wrapped number.
+
+mod compile;
+mod eval;
+mod fold;
+mod lex;
+mod parse;
+mod print;
+mod value;
+
+pub use compile::{Compiled, UnknownName};
+pub use eval::EvalError;
+pub use parse::ParseError;
+pub use value::{Val, Value};
+
+use std::collections::BTreeSet;
+
+/// A two-operand arithmetic operator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BinaryOp {
+    /// `+`
+    Add,
+    /// `-`
+    Sub,
+    /// `*`
+    Mul,
+    /// `/`, true division: always a float.
+    Div,
+    /// `//`, floor division.
+    FloorDiv,
+    /// `%`, with the sign of the divisor as in Python.
+    Rem,
+    /// `**`
+    Pow,
+}
+
+/// A comparison.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CompareOp {
+    /// `==`
+    Eq,
+    /// `!=`
+    Ne,
+    /// `<`
+    Lt,
+    /// `<=`
+    Le,
+    /// `>`
+    Gt,
+    /// `>=`
+    Ge,
+}
+
+/// A built-in function.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Function {
+    /// Smallest of one or more.
+    Min,
+    /// Largest of one or more.
+    Max,
+    /// Absolute value.
+    Abs,
+    /// Smallest integer not below.
+    Ceil,
+    /// Largest integer not above.
+    Floor,
+    /// Nearest integer, halves to even.
+    Round,
+    /// Base-2 logarithm, a float.
+    Log2,
+    /// Square root, a float.
+    Sqrt,
+    /// Truncation to an integer.
+    Int,
+    /// Conversion to a float.
+    Float,
+}
+
+impl Function {
+    const TABLE: [(&'static str, Self); 10] = [
+        ("min", Self::Min),
+        ("max", Self::Max),
+        ("abs", Self::Abs),
+        ("ceil", Self::Ceil),
+        ("floor", Self::Floor),
+        ("round", Self::Round),
+        ("log2", Self::Log2),
+        ("sqrt", Self::Sqrt),
+        ("int", Self::Int),
+        ("float", Self::Float),
+    ];
+
+    fn by_name(name: &str) -> Option<Self> {
+        Self::TABLE.iter().find(|(n, _)| *n == name).map(|(_, f)| *f)
+    }
+
+    fn name(self) -> &'static str {
+        Self::TABLE.iter().find(|(_, f)| *f == self).map_or("", |(n, _)| n)
+    }
+
+    fn arity_ok(self, n: usize) -> bool {
+        match self {
+            Self::Min | Self::Max => n >= 1,
+            _ => n == 1,
+        }
+    }
+}
+
+/// An expression tree.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Expr {
+    /// A literal.
+    Const(Value),
+    /// A parameter, an input size or a device fact, by name.
+    Name(String),
+    /// Arithmetic negation.
+    Neg(Box<Expr>),
+    /// Boolean negation.
+    Not(Box<Expr>),
+    /// Arithmetic.
+    Binary(BinaryOp, Box<Expr>, Box<Expr>),
+    /// `a < b <= c`: every neighbouring pair must hold.
+    Compare(Box<Expr>, Vec<(CompareOp, Expr)>),
+    /// `x in (a, b, c)`; the flag is true for `not in`.
+    In(Box<Expr>, Vec<Expr>, bool),
+    /// All must be true; evaluation stops at the first that is not.
+    And(Vec<Expr>),
+    /// One must be true; evaluation stops at the first that is.
+    Or(Vec<Expr>),
+    /// A built-in function.
+    Call(Function, Vec<Expr>),
+    /// `then if condition else otherwise`, fields in that order.
+    If(Box<Expr>, Box<Expr>, Box<Expr>),
+}
+
+impl Expr {
+    /// Every name that the expression mentions, sorted.
+    pub fn names(&self) -> BTreeSet<String> {
+        let mut out = BTreeSet::new();
+        self.visit(&mut |e| {
+            if let Self::Name(n) = e {
+                out.insert(n.clone());
+            }
+        });
+        out
+    }
+
+    /// Calls `f` on this node and every node below it, parents first.
+    pub fn visit(&self, f: &mut impl FnMut(&Expr)) {
+        f(self);
+        match self {
+            Self::Const(_) | Self::Name(_) => {}
+            Self::Neg(a) | Self::Not(a) => a.visit(f),
+            Self::Binary(_, a, b) => {
+                a.visit(f);
+                b.visit(f);
+            }
+            Self::Compare(a, rest) => {
+                a.visit(f);
+                rest.iter().for_each(|(_, e)| e.visit(f));
+            }
+            Self::In(a, list, _) => {
+                a.visit(f);
+                list.iter().for_each(|e| e.visit(f));
+            }
+            Self::And(list) | Self::Or(list) | Self::Call(_, list) => list.iter().for_each(|e| e.visit(f)),
+            Self::If(a, b, c) => {
+                a.visit(f);
+                b.visit(f);
+                c.visit(f);
+            }
+        }
+    }
+
+    /// Compiles the expression over `slots`: the position of a name in that list is where its value stands at evaluation.
+    ///
+    /// # Errors
+    /// The first name that is not among the slots.
+    pub fn compile(&self, slots: &[&str]) -> Result<Compiled, UnknownName> {
+        Compiled::new(self, slots)
+    }
+
+    /// Evaluates with a lookup of names; for rare use. Hot paths use [`Expr::compile`].
+    ///
+    /// # Errors
+    /// An unknown name, a wrong type, a division by zero or an integer overflow.
+    pub fn eval_with(&self, lookup: &dyn Fn(&str) -> Option<Value>) -> Result<Value, EvalError> {
+        let names = self.names();
+        let mut values = Vec::with_capacity(names.len());
+        for name in &names {
+            values.push(lookup(name).ok_or_else(|| EvalError::UnknownName(name.clone()))?);
+        }
+        let slots: Vec<&str> = names.iter().map(String::as_str).collect();
+        let compiled = self.compile(&slots).map_err(|e| EvalError::UnknownName(e.0))?;
+        let vals: Vec<Val<'_>> = values.iter().map(Value::as_val).collect();
+        compiled.eval(&vals).map(Value::from)
+    }
+}

@@ -1,0 +1,285 @@
+//! The object-safe view of (kernel, device, input) that everything outside a kernel crate sees.
+
+use crate::buffer::{Buffers, Expected, Filling, Workload};
+use crate::computation::{Computation, InputError, InputLimits, Work};
+use crate::device::DeviceSpec;
+use crate::feature::FeatureSchema;
+use crate::id::{ComputationId, KernelId};
+use crate::kernel::{InputOf, Kernel};
+use crate::measurement::{Failure, FailureKind, Measurement, Timing};
+use crate::program::{DeviceError, Program};
+use crate::space::{BoundSpace, Config, Illegal, ParamSpace, Point, SpaceError};
+use std::sync::Arc;
+
+/// One kernel, on one device, for one input.
+pub trait Problem: Send + Sync {
+    /// Which kernel.
+    fn kernel(&self) -> KernelId;
+    /// Which computation.
+    fn computation(&self) -> ComputationId;
+    /// Which device.
+    fn device(&self) -> &DeviceSpec;
+    /// The input's words, complete and in a fixed order.
+    fn input(&self) -> Config;
+    /// The space with this device and input fixed.
+    fn space(&self) -> &BoundSpace;
+    /// The floor.
+    fn work(&self) -> Work;
+    /// The columns of feature rows.
+    fn schema(&self) -> &FeatureSchema;
+    /// The input's features.
+    fn input_features(&self, out: &mut Vec<f32>);
+    /// The features of a legal point, appended to `out`.
+    fn config_features(&self, point: &[u16], out: &mut Vec<f32>);
+    /// The code of a point.
+    ///
+    /// # Errors
+    /// The rule that does not hold.
+    fn program(&self, point: &[u16]) -> Result<Program, Illegal>;
+    /// Data to run on.
+    fn workload(&self, filling: Filling, seed: u64) -> Workload;
+    /// What the data must become.
+    fn reference(&self, before: &Buffers, scalars: &[f64]) -> Expected;
+    /// The point that runs before anything is tuned.
+    fn default_point(&self) -> Option<Point>;
+}
+
+/// A kernel of any type, as command line and files name it.
+pub trait AnyKernel: Send + Sync {
+    /// Which kernel.
+    fn id(&self) -> KernelId;
+    /// Which computation.
+    fn computation(&self) -> ComputationId;
+    /// Parameters and rules.
+    fn space(&self) -> &ParamSpace;
+    /// The columns of feature rows.
+    fn schema(&self) -> FeatureSchema;
+    /// Fixes device and input.
+    ///
+    /// # Errors
+    /// Words that describe no input.
+    fn problem(&self, device: &Arc<DeviceSpec>, input: &Config) -> Result<Box<dyn Problem>, ProblemError>;
+    /// Draws a training input, words in `fixed` kept. See [`Computation::draw`].
+    ///
+    /// # Errors
+    /// A fixed word that is unknown or out of range.
+    fn draw(
+        &self,
+        fixed: &Config,
+        limits: &InputLimits,
+        uniform: &mut dyn FnMut() -> f64,
+    ) -> Result<Config, InputError>;
+}
+
+/// Why there is no problem to solve.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum ProblemError {
+    /// The words describe no input.
+    #[error(transparent)]
+    Input(#[from] InputError),
+    /// The kernel's rules name something that neither device nor input has.
+    #[error("device lacks what the kernel's rules need: {0}")]
+    Space(#[from] SpaceError),
+}
+
+/// [`Problem`] of a kernel type.
+pub struct Bound<K: Kernel> {
+    kernel: Arc<K>,
+    device: Arc<DeviceSpec>,
+    input: InputOf<K>,
+    space: BoundSpace,
+    schema: FeatureSchema,
+}
+
+impl<K: Kernel> Bound<K> {
+    /// Fixes device and input.
+    ///
+    /// # Errors
+    /// A rule that names what neither device nor input has.
+    pub fn new(kernel: Arc<K>, device: Arc<DeviceSpec>, input: InputOf<K>) -> Result<Self, SpaceError> {
+        let space = kernel.space().bind(&kernel.symbols(&device, &input))?;
+        let schema = schema(&*kernel);
+        Ok(Self { kernel, device, input, space, schema })
+    }
+
+    /// The kernel.
+    pub fn kernel_ref(&self) -> &K {
+        &self.kernel
+    }
+
+    /// The input, typed.
+    pub fn input_ref(&self) -> &InputOf<K> {
+        &self.input
+    }
+
+    /// The plan of a point.
+    ///
+    /// # Errors
+    /// The rule that does not hold.
+    pub fn plan(&self, point: &[u16]) -> Result<K::Plan, Illegal> {
+        self.kernel.plan(&self.device, &self.input, &self.kernel.decode(point))
+    }
+}
+
+fn schema<K: Kernel>(kernel: &K) -> FeatureSchema {
+    FeatureSchema { input: kernel.computation().feature_names(), config: kernel.feature_names() }
+}
+
+impl<K: Kernel> Problem for Bound<K> {
+    fn kernel(&self) -> KernelId {
+        self.kernel.id()
+    }
+
+    fn computation(&self) -> ComputationId {
+        self.kernel.computation().id()
+    }
+
+    fn device(&self) -> &DeviceSpec {
+        &self.device
+    }
+
+    fn input(&self) -> Config {
+        self.kernel.computation().words(&self.input)
+    }
+
+    fn space(&self) -> &BoundSpace {
+        &self.space
+    }
+
+    fn work(&self) -> Work {
+        self.kernel.computation().work(&self.input)
+    }
+
+    fn schema(&self) -> &FeatureSchema {
+        &self.schema
+    }
+
+    fn input_features(&self, out: &mut Vec<f32>) {
+        self.kernel.computation().features(&self.input, out);
+    }
+
+    fn config_features(&self, point: &[u16], out: &mut Vec<f32>) {
+        self.kernel.features(&self.device, &self.input, &self.kernel.decode(point), out);
+    }
+
+    fn program(&self, point: &[u16]) -> Result<Program, Illegal> {
+        Ok(self.kernel.generate(&self.plan(point)?))
+    }
+
+    fn workload(&self, filling: Filling, seed: u64) -> Workload {
+        self.kernel.computation().workload(&self.input, filling, seed)
+    }
+
+    fn reference(&self, before: &Buffers, scalars: &[f64]) -> Expected {
+        self.kernel.computation().reference(&self.input, before, scalars)
+    }
+
+    fn default_point(&self) -> Option<Point> {
+        self.kernel.default_point(&self.device, &self.input)
+    }
+}
+
+/// [`AnyKernel`] of a kernel type.
+pub struct Erased<K: Kernel>(Arc<K>);
+
+impl<K: Kernel> Erased<K> {
+    /// Hides the type of a kernel.
+    pub fn new(kernel: K) -> Self {
+        Self(Arc::new(kernel))
+    }
+}
+
+impl<K: Kernel> AnyKernel for Erased<K> {
+    fn id(&self) -> KernelId {
+        self.0.id()
+    }
+
+    fn computation(&self) -> ComputationId {
+        self.0.computation().id()
+    }
+
+    fn space(&self) -> &ParamSpace {
+        self.0.space()
+    }
+
+    fn schema(&self) -> FeatureSchema {
+        schema(&*self.0)
+    }
+
+    fn problem(&self, device: &Arc<DeviceSpec>, input: &Config) -> Result<Box<dyn Problem>, ProblemError> {
+        let input = self.0.computation().parse(input)?;
+        Ok(Box::new(Bound::new(self.0.clone(), device.clone(), input)?))
+    }
+
+    fn draw(
+        &self,
+        fixed: &Config,
+        limits: &InputLimits,
+        uniform: &mut dyn FnMut() -> f64,
+    ) -> Result<Config, InputError> {
+        let computation = self.0.computation();
+        computation.draw(fixed, limits, uniform).map(|input| computation.words(&input))
+    }
+}
+
+/// A program with its data in a device's memory.
+pub trait Loaded {
+    /// Runs once and waits for the end.
+    ///
+    /// # Errors
+    /// What the device reports.
+    fn run(&mut self) -> Result<(), DeviceError>;
+
+    /// Replaces the contents of the buffers.
+    ///
+    /// # Errors
+    /// What the device reports.
+    fn write(&mut self, buffers: &Buffers) -> Result<(), DeviceError>;
+
+    /// Copies the contents of the buffers out.
+    ///
+    /// # Errors
+    /// What the device reports.
+    fn read(&mut self) -> Result<Buffers, DeviceError>;
+}
+
+/// Runs programs for their results.
+pub trait Executor: Send {
+    /// The device's facts.
+    fn spec(&self) -> &Arc<DeviceSpec>;
+
+    /// Loads a program and its data.
+    ///
+    /// # Errors
+    /// Code that does not load, memory that runs out.
+    fn prepare(&mut self, program: &Program, work: &Workload) -> Result<Box<dyn Loaded>, DeviceError>;
+}
+
+/// Why there is no measurement.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum MeasureError {
+    /// This configuration has none; others may.
+    #[error(transparent)]
+    Failed(#[from] Failure),
+    /// The device itself failed.
+    #[error(transparent)]
+    Device(#[from] DeviceError),
+}
+
+impl From<Illegal> for MeasureError {
+    fn from(illegal: Illegal) -> Self {
+        Self::Failed(Failure { kind: FailureKind::Illegal, message: illegal.to_string() })
+    }
+}
+
+/// Times configurations.
+pub trait Measure: Send {
+    /// The device's facts.
+    fn spec(&self) -> &Arc<DeviceSpec>;
+
+    /// Times one point.
+    ///
+    /// # Errors
+    /// A failed configuration, or a failed device.
+    fn measure(&mut self, problem: &dyn Problem, at: &Point, policy: &Timing) -> Result<Measurement, MeasureError>;
+}

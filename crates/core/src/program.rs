@@ -1,0 +1,163 @@
+//! What a plan generates: steps that a device can load and run.
+
+use crate::buffer::Buffer;
+use std::fmt;
+use std::sync::Arc;
+
+/// What a device reports.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum DeviceError {
+    /// There is no such device, or no driver for it.
+    #[error("device {device:?} is not there: {why}")]
+    Missing {
+        /// As on the command line.
+        device: String,
+        /// What was tried.
+        why: String,
+    },
+    /// The device lacks something the program needs.
+    #[error("device {device:?} lacks {feature}")]
+    Unsupported {
+        /// As on the command line.
+        device: String,
+        /// What is missing.
+        feature: String,
+    },
+    /// Memory ran out.
+    #[error("out of memory: {need} bytes needed{}", have.map_or(String::new(), |h| format!(", {h} available")))]
+    OutOfMemory {
+        /// Bytes asked for.
+        need: u64,
+        /// Bytes available, where known.
+        have: Option<u64>,
+    },
+    /// Code could not be made loadable.
+    #[error("loading code: {0}")]
+    Load(String),
+    /// Arguments do not fit the program.
+    #[error("argument {name:?}: {message}")]
+    Argument {
+        /// Which.
+        name: String,
+        /// What is wrong.
+        message: String,
+    },
+    /// The run itself failed.
+    #[error("running: {0}")]
+    Run(String),
+}
+
+/// Arguments of host code.
+pub struct HostArgs<'a> {
+    /// The buffers of the workload.
+    pub buffers: &'a mut [Buffer],
+    /// Its scalars.
+    pub scalars: &'a [f64],
+    /// Scratch memory, at least as long as the program asked for.
+    pub workspace: &'a mut Buffer,
+}
+
+/// Code that runs on the host; made by `cpu`.
+pub trait HostCode: Send + Sync {
+    /// Runs once.
+    ///
+    /// # Errors
+    /// Buffers shorter than the code was generated for.
+    fn run(&self, args: &mut HostArgs<'_>) -> Result<(), DeviceError>;
+
+    /// The generated code for people (assembly), where there is some.
+    fn listing(&self) -> Option<String> {
+        None
+    }
+}
+
+/// Generated code.
+#[derive(Clone)]
+pub enum Code {
+    /// PTX text and its entry.
+    Ptx {
+        /// The module.
+        text: String,
+        /// Name of the kernel in it.
+        entry: String,
+    },
+    /// CUDA C, compiled at run time.
+    CudaC {
+        /// The source.
+        text: String,
+        /// Name of the kernel in it.
+        entry: String,
+    },
+    /// A callable on the host.
+    Host(Arc<dyn HostCode>),
+}
+
+impl fmt::Debug for Code {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Ptx { entry, .. } => write!(f, "Ptx({entry})"),
+            Self::CudaC { entry, .. } => write!(f, "CudaC({entry})"),
+            Self::Host(_) => f.write_str("Host"),
+        }
+    }
+}
+
+/// An argument of a launch.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Arg {
+    /// Address of a workload buffer, with an offset in bytes.
+    Buffer(usize, u64),
+    /// Address within the workspace, in bytes.
+    Workspace(u64),
+    /// A scalar of the workload, in the element type of its buffers.
+    Scalar(usize),
+    /// A constant.
+    U32(u32),
+    /// A constant.
+    U64(u64),
+}
+
+/// One step of a program.
+#[derive(Clone, Debug)]
+pub enum Step {
+    /// Sets bytes of the workspace.
+    FillWorkspace {
+        /// First byte.
+        offset: u64,
+        /// How many.
+        bytes: u64,
+        /// The value.
+        value: u8,
+    },
+    /// Runs code. Host code takes all buffers and ignores grid, block and arguments.
+    Launch {
+        /// What to run.
+        code: Code,
+        /// Blocks.
+        grid: [u32; 3],
+        /// Threads of a block.
+        block: [u32; 3],
+        /// Dynamic shared memory of a block, in bytes.
+        shared_bytes: u32,
+        /// Arguments in order.
+        args: Vec<Arg>,
+    },
+}
+
+/// Everything a device needs to run a plan.
+#[derive(Clone, Debug)]
+pub struct Program {
+    /// In order.
+    pub steps: Vec<Step>,
+    /// Scratch memory in bytes.
+    pub workspace: u64,
+}
+
+impl Program {
+    /// A program of one host call.
+    pub fn host(code: Arc<dyn HostCode>, workspace: u64) -> Self {
+        let step =
+            Step::Launch { code: Code::Host(code), grid: [1; 3], block: [1; 3], shared_bytes: 0, args: Vec::new() };
+        Self { steps: vec![step], workspace }
+    }
+}

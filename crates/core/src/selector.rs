@@ -1,0 +1,19 @@
+//! Choosing among variants of a computation.
+
+/// One variant that may be chosen.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Candidate {
+    /// Which variant.
+    pub variant: String,
+    /// Features of the variant for this input, if it has any.
+    pub features: Vec<f32>,
+}
+
+/// Indices of candidates, the best first.
+pub type VariantOrder = Vec<usize>;
+
+/// Ranks variants for an input on a device.
+pub trait Selector: Send + Sync {
+    /// Writes the order of `candidates` to `out`, the best first, from features of the input and of the device.
+    fn rank(&self, input_and_device: &[f32], candidates: &[Candidate], out: &mut VariantOrder);
+}

@@ -1,0 +1,148 @@
+//! Points and configurations.
+
+use super::Param;
+use crate::expr::Value;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::ops::Deref;
+
+/// A configuration as one index per parameter, in the order of the space.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Point(pub Vec<u16>);
+
+impl Deref for Point {
+    type Target = [u16];
+
+    fn deref(&self) -> &[u16] {
+        &self.0
+    }
+}
+
+impl From<&[u16]> for Point {
+    fn from(indices: &[u16]) -> Self {
+        Self(indices.to_vec())
+    }
+}
+
+/// A configuration by name: what files and people read.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Config(#[serde(with = "pairs")] pub Vec<(String, Value)>);
+
+/// A JSON object that keeps the order of the parameters.
+mod pairs {
+    use crate::expr::Value;
+    use serde::de::{MapAccess, Visitor};
+    use serde::ser::SerializeMap;
+    use serde::{Deserializer, Serializer};
+    use std::fmt;
+
+    pub(super) fn serialize<S: Serializer>(pairs: &[(String, Value)], to: S) -> Result<S::Ok, S::Error> {
+        let mut map = to.serialize_map(Some(pairs.len()))?;
+        for (k, v) in pairs {
+            map.serialize_entry(k, v)?;
+        }
+        map.end()
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<(String, Value)>, D::Error> {
+        struct Pairs;
+        impl<'de> Visitor<'de> for Pairs {
+            type Value = Vec<(String, Value)>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object of parameter values")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let mut out = Vec::new();
+                while let Some(entry) = map.next_entry()? {
+                    out.push(entry);
+                }
+                Ok(out)
+            }
+        }
+        from.deserialize_map(Pairs)
+    }
+}
+
+impl Config {
+    /// The value of a parameter.
+    pub fn get(&self, name: &str) -> Option<&Value> {
+        self.0.iter().find(|(n, _)| n == name).map(|(_, v)| v)
+    }
+
+    /// Reads `k=v,k=v` as the command line writes it.
+    ///
+    /// # Errors
+    /// A part without an equals sign.
+    pub fn parse(text: &str) -> Result<Self, PointError> {
+        let mut out = Vec::new();
+        for part in text.split(',').filter(|p| !p.trim().is_empty()) {
+            let (name, value) = part.split_once('=').ok_or_else(|| PointError::NotAPair(part.to_owned()))?;
+            out.push((name.trim().to_owned(), Value::parse(value.trim())));
+        }
+        Ok(Self(out))
+    }
+
+    /// The point with these values, parameters that are not named taken from `base`.
+    ///
+    /// # Errors
+    /// A name that is no parameter, a value that the parameter does not take, a parameter without either.
+    pub fn to_point(&self, params: &[Param], base: Option<&[u16]>) -> Result<Point, PointError> {
+        if let Some((name, _)) = self.0.iter().find(|(n, _)| params.iter().all(|p| p.name != *n)) {
+            let known = params.iter().map(|p| p.name.as_str()).collect::<Vec<_>>().join(" ");
+            return Err(PointError::UnknownParameter { name: name.clone(), known });
+        }
+        let index = |(i, p): (usize, &Param)| match self.get(&p.name) {
+            Some(value) => p.index_of(value).ok_or_else(|| PointError::NotAValue {
+                name: p.name.clone(),
+                value: value.to_string(),
+                values: p.values.iter().map(Value::to_string).collect::<Vec<_>>().join(" "),
+            }),
+            None => base
+                .and_then(|b| b.get(i).copied())
+                .ok_or_else(|| PointError::MissingParameter(p.name.clone())),
+        };
+        params.iter().enumerate().map(index).collect::<Result<_, _>>().map(Point)
+    }
+}
+
+impl fmt::Display for Config {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, (name, value)) in self.0.iter().enumerate() {
+            write!(f, "{}{name}={value}", if i == 0 { "" } else { "," })?;
+        }
+        Ok(())
+    }
+}
+
+/// Why a text or a configuration is no point of a space.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PointError {
+    /// A part without an equals sign.
+    #[error("{0:?} is not of the form parameter=value")]
+    NotAPair(String),
+    /// No such parameter.
+    #[error("unknown parameter {name:?}: expected one of {known}")]
+    UnknownParameter {
+        /// What was written.
+        name: String,
+        /// The parameters there are.
+        known: String,
+    },
+    /// Not one of the parameter's values.
+    #[error("parameter {name:?} cannot be {value}: its values are {values}")]
+    NotAValue {
+        /// The parameter.
+        name: String,
+        /// What was asked for.
+        value: String,
+        /// The values there are.
+        values: String,
+    },
+    /// Neither given nor defaulted.
+    #[error("parameter {0:?} has no value")]
+    MissingParameter(String),
+}

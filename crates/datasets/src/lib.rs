@@ -1,0 +1,1 @@
+//! Reads and writes Tilewright datasets; the replay device.

@@ -1,0 +1,1 @@
+//! The computations that Tilewright tunes: input types, workloads, references and error bounds.

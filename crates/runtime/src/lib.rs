@@ -1,0 +1,1 @@
+//! Measuring, verifying, storing and dispatching plans: what ties the parts of Tilewright together.

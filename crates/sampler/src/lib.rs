@@ -1,0 +1,1 @@
+//! Legal configurations of a parameter space: uniform with rejection, and ISAAC's categorical model.

@@ -1,0 +1,1 @@
+//! Search over parameter spaces: exhaustive over a model, streaming, keeping the top k.

@@ -1,0 +1,1 @@
+//! Conformance suites for implementations of the traits of Tilewright. For tests only.
