@@ -1,0 +1,206 @@
+//! A network with some of its raw columns fixed, ready to score rows of the others.
+
+use rayon::prelude::*;
+
+use crate::encoding::{Column, Encoding};
+use crate::network::Network;
+use crate::packed::{LayerView, PackedNetwork, PanelSource};
+
+/// Rows a thread takes at a time: enough work to hide the hand-over, little enough to balance two threads.
+const TASK_ROWS: usize = 1536;
+
+/// Mean and deviation of the target, to turn the network's output back into a natural log of seconds.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct TargetScale {
+    pub(crate) mean: f32,
+    pub(crate) deviation: f32,
+}
+
+/// A free column, and the network input that takes its missing-cell indicator.
+#[derive(Debug, Clone)]
+struct FreeColumn {
+    column: Column,
+    indicator: Option<usize>,
+}
+
+/// A network over the free columns: what the fixed ones contribute to the first layer is in its bias already.
+#[derive(Debug, Clone)]
+pub(crate) struct BoundNetwork {
+    free: Vec<FreeColumn>,
+    network: PackedNetwork,
+    target: TargetScale,
+}
+
+impl BoundNetwork {
+    /// Fixes every column for which `fixed` holds a value; `fixed` has one entry for each column of the encoding.
+    pub(crate) fn new(network: &Network, encoding: &Encoding, target: TargetScale, fixed: &[Option<f32>]) -> Self {
+        debug_assert_eq!(fixed.len(), encoding.columns.len());
+        let first = &network.layers[0];
+        let mut bias = first.bias.to_vec();
+        let mut free = Vec::new();
+        let mut kept = Vec::new();
+        let mut kept_indicators = Vec::new();
+        let mut indicator = encoding.columns.len();
+        for (index, (column, fixed)) in encoding.columns.iter().zip(fixed).enumerate() {
+            let mut add = |input: usize, value: f32| {
+                bias.iter_mut().zip(first.weights.row(input)).for_each(|(sum, &weight)| *sum += value * weight);
+            };
+            match fixed {
+                Some(value) => {
+                    let mut encoded = [*value];
+                    column.encode(&mut encoded);
+                    add(index, encoded[0]);
+                    if column.missing && !value.is_finite() {
+                        add(indicator, 1.0);
+                    }
+                }
+                None => {
+                    kept.push(index);
+                    free.push(FreeColumn { column: column.clone(), indicator: None });
+                    if column.missing {
+                        kept_indicators.push((free.len() - 1, indicator));
+                    }
+                }
+            }
+            indicator += usize::from(column.missing);
+        }
+        for (at, (column, input)) in kept_indicators.into_iter().enumerate() {
+            free[column].indicator = Some(free.len() + at);
+            kept.push(input);
+        }
+        let weights: Vec<f32> = kept.iter().flat_map(|&input| first.weights.row(input).to_vec()).collect();
+        let bound = LayerView { inputs: kept.len(), weights: &weights, bias: &bias };
+        let network = PackedNetwork::new(std::iter::once(bound).chain(network.views().skip(1)));
+        Self { free, network, target }
+    }
+
+    /// Free columns of a row.
+    pub(crate) fn width(&self) -> usize {
+        self.free.len()
+    }
+
+    /// Floating-point operations of one row.
+    pub(crate) fn flops_per_row(&self) -> u64 {
+        self.network.flops_per_row()
+    }
+
+    /// Predicted natural log of seconds of `out.len()` rows `[row][free column]`.
+    pub(crate) fn score_into(&self, rows: &[f32], out: &mut [f32]) {
+        debug_assert_eq!(rows.len(), out.len() * self.width());
+        let source = RawRows { rows, free: &self.free };
+        out.par_chunks_mut(TASK_ROWS).enumerate().for_each(|(task, out)| {
+            self.network.forward(&source, task * TASK_ROWS, out);
+            for value in out {
+                *value = self.target.mean + self.target.deviation * *value;
+            }
+        });
+    }
+}
+
+/// Raw rows `[row][free column]`, encoded panel by panel while they are in the first-level cache.
+struct RawRows<'a> {
+    rows: &'a [f32],
+    free: &'a [FreeColumn],
+}
+
+impl PanelSource for RawRows<'_> {
+    #[inline(always)]
+    fn fill(&self, first: usize, rows: usize, width: usize, panel: &mut [f32]) {
+        let columns = self.free.len();
+        if columns == 0 {
+            panel.fill(0.0);
+            return;
+        }
+        let raw = &self.rows[first * columns..(first + rows) * columns];
+        let (values, indicators) = panel.split_at_mut(columns * width);
+        for (index, (free, lanes)) in self.free.iter().zip(values.chunks_exact_mut(width)).enumerate() {
+            lanes[rows..].fill(1.0);
+            for (lane, row) in lanes.iter_mut().zip(raw.chunks_exact(columns)) {
+                *lane = row[index];
+            }
+            if let Some(indicator) = free.indicator {
+                let marks = &mut indicators[(indicator - columns) * width..][..width];
+                Column::mark_missing(lanes, marks);
+            }
+            free.column.encode(lanes);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ndarray::{Array2, ArrayView2};
+    use proptest::prelude::*;
+    use rand::{Rng, SeedableRng};
+    use rand_chacha::ChaCha8Rng;
+
+    use super::*;
+    use crate::layout::Layout;
+
+    const TARGET: TargetScale = TargetScale { mean: -9.0, deviation: 1.5 };
+
+    fn rows(count: usize, columns: usize, missing: bool, rng: &mut ChaCha8Rng) -> Array2<f32> {
+        Array2::from_shape_simple_fn((count, columns), || {
+            if missing && rng.random_bool(0.2) { f32::NAN } else { rng.random_range(1..4096) as f32 }
+        })
+    }
+
+    /// The exact value, and a bound of the rounding error that any order of summation keeps to.
+    fn exact(network: &Network, encoded: ArrayView2<'_, f32>) -> Vec<f64> {
+        let mean = f64::from(TARGET.mean);
+        encoded.rows().into_iter().map(|row| mean + 1.5 * network.forward_f64(&row.to_vec())).collect()
+    }
+
+    fn agree(widths: &[usize], count: usize, columns: usize, fixed: usize, missing: bool, seed: u64) {
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        let training = rows(50, columns, missing, &mut rng);
+        let encoding = Encoding::learn(training.view(), &vec![true; columns]).unwrap();
+        let layout = Layout::new(widths).unwrap();
+        let network = Network::random(&layout, encoding.width(), &mut rng);
+        let mut seen = rows(count, columns, missing, &mut rng);
+        let shared: Vec<f32> = seen.row(0).iter().take(fixed).copied().collect();
+        for mut row in seen.rows_mut() {
+            shared.iter().enumerate().for_each(|(index, &value)| row[index] = value);
+        }
+        let fix: Vec<_> = (0..columns).map(|column| shared.get(column).copied()).collect();
+        let bound = BoundNetwork::new(&network, &encoding, TARGET, &fix);
+        let free: Vec<f32> = seen.rows().into_iter().flat_map(|row| row.to_vec()[fixed..].to_vec()).collect();
+        let mut out = vec![f32::NAN; count];
+        bound.score_into(&free, &mut out);
+        for (ours, exact) in out.iter().zip(exact(&network, encoding.encode(seen.view()).view())) {
+            let error = (f64::from(*ours) - exact).abs();
+            assert!(error <= 2e-5 * (1.0 + exact.abs()), "{widths:?} {count} rows: {ours} against {exact}");
+        }
+    }
+
+    #[test]
+    fn the_paper_s_networks_agree_with_double_precision() {
+        for layout in Layout::table_2() {
+            agree(layout.widths(), 203, 20, 6, false, 7);
+        }
+    }
+
+    #[test]
+    fn every_column_may_be_fixed_and_no_row_may_come() {
+        agree(&[8, 8], 5, 6, 6, true, 1);
+        agree(&[8, 8], 1, 6, 0, true, 2);
+        let encoding = Encoding::learn(Array2::ones((3, 2)).view(), &[false, false]).unwrap();
+        let network = Network::random(&Layout::default(), 2, &mut ChaCha8Rng::seed_from_u64(3));
+        BoundNetwork::new(&network, &encoding, TARGET, &[None, None]).score_into(&[], &mut []);
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(40))]
+        #[test]
+        fn any_shape_agrees_with_double_precision(
+            widths in prop::collection::vec(1usize..40, 1..4),
+            count in 1usize..400,
+            columns in 1usize..12,
+            fixed_share in 0.0f64..=1.0,
+            missing: bool,
+            seed: u64,
+        ) {
+            agree(&widths, count, columns, (columns as f64 * fixed_share) as usize, missing, seed);
+        }
+    }
+}

@@ -1,0 +1,54 @@
+//! What can go wrong, each with the field and the limit it broke.
+
+use thiserror::Error;
+
+/// Why a model could not be fitted.
+#[derive(Debug, Clone, PartialEq, Error)]
+#[non_exhaustive]
+pub enum TrainError {
+    /// Fewer usable rows than a split into training and validation needs.
+    #[error("{rows} usable rows, at least {needed} are needed to fit and to validate")]
+    TooFewRows {
+        /// Rows with a finite time.
+        rows: usize,
+        /// The least that is accepted.
+        needed: usize,
+    },
+    /// Rows without any feature.
+    #[error("the rows have no features")]
+    NoFeatures,
+    /// A column, a target or a group list of another length than the rows.
+    #[error("{field} has {have} entries, expected {expected}")]
+    Length {
+        /// What is too long or too short.
+        field: &'static str,
+        /// Its length.
+        have: usize,
+        /// The length that was expected.
+        expected: usize,
+    },
+    /// A target that is not a number.
+    #[error("the log time of row {row} is not finite")]
+    NonFiniteTarget {
+        /// Index of the row.
+        row: usize,
+    },
+    /// A setting outside its range.
+    #[error("{field} is {value}, it must be {limit}")]
+    Setting {
+        /// Name of the setting.
+        field: &'static str,
+        /// What was given.
+        value: String,
+        /// What is allowed.
+        limit: &'static str,
+    },
+    /// The loss left the range of finite numbers.
+    #[error("training diverged in epoch {epoch}: lower the learning rate ({learning_rate})")]
+    Diverged {
+        /// Epoch, from 0.
+        epoch: usize,
+        /// The rate that was set.
+        learning_rate: f32,
+    },
+}
