@@ -1,0 +1,70 @@
+//! The two baselines that come with the build.
+
+use super::call::GemmCall;
+use super::{Baseline, Identity, foreign};
+
+/// The crate `gemm`: packed, runtime-dispatched SIMD, threads by rayon.
+#[derive(Debug)]
+pub(crate) struct GemmCrate(Identity);
+
+impl GemmCrate {
+    pub(crate) fn new() -> Self {
+        GemmCrate(Identity::built_in("gemm", "0.19"))
+    }
+}
+
+impl Baseline for GemmCrate {
+    fn identity(&self) -> &Identity {
+        &self.0
+    }
+
+    fn sgemm(&self, call: &mut GemmCall<'_, f32>, threads: usize) {
+        foreign::gemm_crate(call, threads);
+    }
+
+    fn dgemm(&self, call: &mut GemmCall<'_, f64>, threads: usize) {
+        foreign::gemm_crate(call, threads);
+    }
+}
+
+/// The crate `matrixmultiply`. Its own threading reads its thread count from an environment variable once per process, so
+/// it is built without and C is divided by columns over rayon instead, one single-threaded call per thread.
+#[derive(Debug)]
+pub(crate) struct MatrixMultiply(Identity);
+
+impl MatrixMultiply {
+    pub(crate) fn new() -> Self {
+        MatrixMultiply(Identity::built_in("matrixmultiply", "0.3"))
+    }
+}
+
+impl Baseline for MatrixMultiply {
+    fn identity(&self) -> &Identity {
+        &self.0
+    }
+
+    fn sgemm(&self, call: &mut GemmCall<'_, f32>, threads: usize) {
+        by_columns(call, threads, foreign::matrixmultiply_f32);
+    }
+
+    fn dgemm(&self, call: &mut GemmCall<'_, f64>, threads: usize) {
+        by_columns(call, threads, foreign::matrixmultiply_f64);
+    }
+}
+
+fn by_columns<T: Copy + Send + Sync>(
+    call: &mut GemmCall<'_, T>,
+    threads: usize,
+    gemm: impl Fn(&mut GemmCall<'_, T>) + Sync,
+) {
+    if threads <= 1 || call.n <= 1 {
+        return gemm(call);
+    }
+    let panel = call.n.div_ceil(threads);
+    let gemm = &gemm;
+    rayon::scope(|scope| {
+        for mut part in call.column_panels(panel) {
+            scope.spawn(move |_| gemm(&mut part));
+        }
+    });
+}
