@@ -1,0 +1,85 @@
+//! Training inputs: shapes on a logarithmic scale, awkward ones among them.
+
+use super::input::{GemmInput, Layout, ScalarClass};
+use tilewright_core::computation::{InputError, InputLimits};
+use tilewright_core::dtype::DType;
+use tilewright_core::space::Config;
+
+/// Attempts at meeting the limits before sizes are halved.
+const ATTEMPTS: usize = 64;
+
+pub(super) fn draw(
+    fixed: &Config,
+    limits: &InputLimits,
+    uniform: &mut dyn FnMut() -> f64,
+) -> Result<GemmInput, InputError> {
+    // Largest size such that one thin dimension still allows it; halved while nothing fits.
+    let mut largest = limits.max_flops.sqrt().clamp(16.0, 65_536.0);
+    loop {
+        for _ in 0..ATTEMPTS {
+            let input = candidate(fixed, largest, uniform)?;
+            let flops = 2.0 * input.m as f64 * input.n as f64 * input.k as f64;
+            if flops <= limits.max_flops && input.total_bytes() as f64 <= limits.max_bytes {
+                return Ok(input);
+            }
+        }
+        if largest <= 1.0 {
+            return Err(InputError::new("m", "no input with the fixed words is within the limits of flops and bytes"));
+        }
+        largest = (largest / 2.0).max(1.0);
+    }
+}
+
+fn candidate(fixed: &Config, largest: f64, uniform: &mut dyn FnMut() -> f64) -> Result<GemmInput, InputError> {
+    let sizes = [(); 3].map(|()| size(largest, uniform));
+    let layout = Layout::ALL[pick(4, uniform)];
+    let dtype = if uniform() < 0.5 { DType::F32 } else { DType::F64 };
+    let mut input = GemmInput::new(sizes[0], sizes[1], sizes[2], dtype, layout);
+    if uniform() < 0.25 {
+        input.beta = if uniform() < 0.5 { ScalarClass::One } else { ScalarClass::Other };
+    }
+    if uniform() < 0.1 {
+        input.alpha = ScalarClass::Other;
+    }
+    let padded = uniform() < 0.15;
+    let pad = 1 + pick(32, uniform);
+    let mut words = input.words();
+    for (name, value) in &fixed.0 {
+        match words.0.iter_mut().find(|(n, _)| n == name) {
+            Some((_, v)) => *v = value.clone(),
+            None => words.0.push((name.clone(), value.clone())),
+        }
+    }
+    // Leading dimensions follow the sizes unless they are fixed themselves.
+    words.0.retain(|(n, _)| !n.starts_with("ld") || fixed.get(n).is_some());
+    let mut input = GemmInput::parse(&words)?;
+    if padded {
+        for (name, ld) in [("lda", &mut input.lda), ("ldb", &mut input.ldb), ("ldc", &mut input.ldc)] {
+            *ld += if fixed.get(name).is_none() { pad } else { 0 };
+        }
+    }
+    Ok(input)
+}
+
+fn pick(n: usize, uniform: &mut dyn FnMut() -> f64) -> usize {
+    ((uniform() * n as f64) as usize).min(n - 1)
+}
+
+/// A size from 1 to `largest` on a logarithmic scale; half are rounded as real shapes are (to multiples of 16 or 32, or
+/// powers of two), a tenth lie one beside a power of two, the rest are as they fall.
+fn size(largest: f64, uniform: &mut dyn FnMut() -> f64) -> usize {
+    let x = (uniform() * largest.ln()).exp();
+    let power = x.log2().round().exp2();
+    let kind = uniform();
+    let rounded = if kind < 0.2 {
+        power
+    } else if kind < 0.5 && x >= 24.0 {
+        let step = if uniform() < 0.5 { 16.0 } else { 32.0 };
+        (x / step).round() * step
+    } else if kind < 0.6 {
+        if uniform() < 0.5 { power + 1.0 } else { power - 1.0 }
+    } else {
+        x.round()
+    };
+    rounded.clamp(1.0, largest) as usize
+}

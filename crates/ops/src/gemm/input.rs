@@ -1,0 +1,270 @@
+//! What a caller of GEMM has.
+
+use std::fmt;
+use tilewright_core::computation::{InputError, size_word};
+use tilewright_core::dtype::DType;
+use tilewright_core::expr::Value;
+use tilewright_core::space::Config;
+
+/// Which operands are stored transposed: first letter A, second B.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Layout {
+    /// A is m x k, B is k x n.
+    Nn,
+    /// A is m x k, B is stored n x k.
+    Nt,
+    /// A is stored k x m, B is k x n.
+    Tn,
+    /// A is stored k x m, B is stored n x k.
+    Tt,
+}
+
+impl Layout {
+    /// Every layout.
+    pub const ALL: [Self; 4] = [Self::Nn, Self::Nt, Self::Tn, Self::Tt];
+
+    /// As in inputs: `nn nt tn tt`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Nn => "nn",
+            Self::Nt => "nt",
+            Self::Tn => "tn",
+            Self::Tt => "tt",
+        }
+    }
+
+    /// Whether A is stored k x m.
+    pub const fn a_transposed(self) -> bool {
+        matches!(self, Self::Tn | Self::Tt)
+    }
+
+    /// Whether B is stored n x k.
+    pub const fn b_transposed(self) -> bool {
+        matches!(self, Self::Nt | Self::Tt)
+    }
+}
+
+impl fmt::Display for Layout {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// What is known of a scalar when code is generated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum ScalarClass {
+    /// Exactly 0: the operand is never read.
+    Zero,
+    /// Exactly 1.
+    One,
+    /// Anything else.
+    Other,
+}
+
+impl ScalarClass {
+    /// The class of a value.
+    pub fn of(value: f64) -> Self {
+        if value == 0.0 {
+            Self::Zero
+        } else if value == 1.0 {
+            Self::One
+        } else {
+            Self::Other
+        }
+    }
+
+    fn word(self) -> Value {
+        match self {
+            Self::Zero => Value::Int(0),
+            Self::One => Value::Int(1),
+            Self::Other => Value::Str("other".into()),
+        }
+    }
+}
+
+/// Shapes, element type, layout and scalar classes of one GEMM. Leading dimensions count elements.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct GemmInput {
+    /// Rows of C.
+    pub m: usize,
+    /// Columns of C.
+    pub n: usize,
+    /// Length of the reduction.
+    pub k: usize,
+    /// Element type of A, B and C.
+    pub dtype: DType,
+    /// Which operands are transposed.
+    pub layout: Layout,
+    /// Leading dimension of A as stored.
+    pub lda: usize,
+    /// Leading dimension of B as stored.
+    pub ldb: usize,
+    /// Leading dimension of C.
+    pub ldc: usize,
+    /// Class of alpha.
+    pub alpha: ScalarClass,
+    /// Class of beta.
+    pub beta: ScalarClass,
+    /// All three base addresses are multiples of this many bytes.
+    pub align: usize,
+}
+
+/// Largest m, n, k and leading dimension: what BLAS libraries with 32-bit integers take.
+const MAX_SIZE: u64 = i32::MAX as u64;
+/// Largest buffer, in bytes: addresses of one buffer fit a 47-bit user address space.
+const MAX_BYTES: u128 = 1 << 46;
+const WORDS: [&str; 11] = ["m", "n", "k", "dtype", "layout", "lda", "ldb", "ldc", "alpha", "beta", "align"];
+
+impl GemmInput {
+    /// A tight input: smallest leading dimensions, alpha = 1, beta = 0, 64-byte aligned.
+    pub fn new(m: usize, n: usize, k: usize, dtype: DType, layout: Layout) -> Self {
+        let mut input = Self {
+            m,
+            n,
+            k,
+            dtype,
+            layout,
+            lda: 0,
+            ldb: 0,
+            ldc: m.max(1),
+            alpha: ScalarClass::One,
+            beta: ScalarClass::Zero,
+            align: 64,
+        };
+        input.lda = input.a_stored().0.max(1);
+        input.ldb = input.b_stored().0.max(1);
+        input
+    }
+
+    pub(super) fn parse(words: &Config) -> Result<Self, InputError> {
+        if let Some((name, _)) = words.0.iter().find(|(n, _)| !WORDS.contains(&n.as_str())) {
+            return Err(InputError::new(name, format!("unknown key: a GEMM input has {}", WORDS.join(" "))));
+        }
+        let size = |name| size_word(words, name, 0, MAX_SIZE, None).map(|x| x as usize);
+        let mut input = Self::new(size("m")?, size("n")?, size("k")?, dtype(words)?, layout(words)?);
+        for (name, rows) in
+            [("lda", input.a_stored().0), ("ldb", input.b_stored().0), ("ldc", input.m)]
+        {
+            let least = rows.max(1) as u64;
+            let ld = size_word(words, name, least, MAX_SIZE, Some(least))
+                .map_err(|e| InputError::new(name, format!("{} (at least the stored rows)", e.message)))?;
+            *match name {
+                "lda" => &mut input.lda,
+                "ldb" => &mut input.ldb,
+                _ => &mut input.ldc,
+            } = ld as usize;
+        }
+        input.alpha = scalar(words, "alpha", ScalarClass::One)?;
+        input.beta = scalar(words, "beta", ScalarClass::Zero)?;
+        input.align = align(words, input.dtype)?;
+        input.check_bytes()?;
+        Ok(input)
+    }
+
+    fn check_bytes(&self) -> Result<(), InputError> {
+        for (name, ld, columns) in
+            [("a", self.lda, self.a_stored().1), ("b", self.ldb, self.b_stored().1), ("c", self.ldc, self.n)]
+        {
+            let bytes = ld as u128 * columns as u128 * self.dtype.size() as u128;
+            if bytes > MAX_BYTES {
+                let field = if name == "c" { "n" } else { "k" };
+                let message = format!("operand {name} would take {bytes} bytes; the limit is {MAX_BYTES}");
+                return Err(InputError::new(field, message));
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn words(&self) -> Config {
+        let size = |x: usize| Value::from(x);
+        let pairs = [
+            ("m", size(self.m)),
+            ("n", size(self.n)),
+            ("k", size(self.k)),
+            ("dtype", self.dtype.name().into()),
+            ("layout", self.layout.name().into()),
+            ("lda", size(self.lda)),
+            ("ldb", size(self.ldb)),
+            ("ldc", size(self.ldc)),
+            ("alpha", self.alpha.word()),
+            ("beta", self.beta.word()),
+            ("align", size(self.align)),
+        ];
+        Config(pairs.map(|(n, v)| (n.to_owned(), v)).into())
+    }
+
+    /// Rows and columns of A as stored.
+    pub fn a_stored(&self) -> (usize, usize) {
+        if self.layout.a_transposed() { (self.k, self.m) } else { (self.m, self.k) }
+    }
+
+    /// Rows and columns of B as stored.
+    pub fn b_stored(&self) -> (usize, usize) {
+        if self.layout.b_transposed() { (self.n, self.k) } else { (self.k, self.n) }
+    }
+
+    /// Elements from the first to the last of a stored matrix.
+    pub fn stored_len(rows: usize, columns: usize, ld: usize) -> usize {
+        if rows == 0 || columns == 0 { 0 } else { ld * (columns - 1) + rows }
+    }
+
+    /// Elements of A, B and C.
+    pub fn lens(&self) -> [usize; 3] {
+        let (a, b) = (self.a_stored(), self.b_stored());
+        [
+            Self::stored_len(a.0, a.1, self.lda),
+            Self::stored_len(b.0, b.1, self.ldb),
+            Self::stored_len(self.m, self.n, self.ldc),
+        ]
+    }
+
+    /// Bytes of all three operands.
+    pub fn total_bytes(&self) -> u64 {
+        self.lens().iter().map(|&l| l as u64 * self.dtype.size() as u64).sum()
+    }
+
+    /// Whether A and B are read at all: not if alpha = 0 or the reduction is empty.
+    pub fn multiplies(&self) -> bool {
+        self.k > 0 && self.alpha != ScalarClass::Zero
+    }
+}
+
+fn dtype(words: &Config) -> Result<DType, InputError> {
+    let Some(value) = words.get("dtype") else {
+        return Ok(DType::F32);
+    };
+    match value.to_string().parse() {
+        Ok(d @ (DType::F32 | DType::F64)) => Ok(d),
+        Ok(other) => Err(InputError::new("dtype", format!("gemm has no {other} yet: f32 or f64"))),
+        Err(e) => Err(InputError::new("dtype", e.to_string())),
+    }
+}
+
+fn layout(words: &Config) -> Result<Layout, InputError> {
+    let Some(value) = words.get("layout") else {
+        return Ok(Layout::Nn);
+    };
+    let text = value.to_string();
+    let known = Layout::ALL.into_iter().find(|l| l.name() == text);
+    known.ok_or_else(|| InputError::new("layout", format!("unknown layout {text:?}: nn, nt, tn or tt")))
+}
+
+fn scalar(words: &Config, name: &str, default: ScalarClass) -> Result<ScalarClass, InputError> {
+    match words.get(name) {
+        None => Ok(default),
+        Some(Value::Str(s)) if s == "other" => Ok(ScalarClass::Other),
+        Some(value) => value
+            .as_f64()
+            .map(ScalarClass::of)
+            .ok_or_else(|| InputError::new(name, format!("{value} is neither a number nor \"other\""))),
+    }
+}
+
+fn align(words: &Config, dtype: DType) -> Result<usize, InputError> {
+    let align = size_word(words, "align", dtype.size() as u64, 64, Some(64))?;
+    if align.is_power_of_two() {
+        Ok(align as usize)
+    } else {
+        Err(InputError::new("align", format!("{align} is not a power of two within {}..=64", dtype.size())))
+    }
+}

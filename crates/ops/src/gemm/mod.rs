@@ -1,0 +1,86 @@
+//! GEMM: `C = alpha * op(A) * op(B) + beta * C`, column-major as in BLAS.
+
+mod draw;
+mod input;
+mod reference;
+mod workload;
+
+pub use input::{GemmInput, Layout, ScalarClass};
+pub use workload::{A, ALPHA, B, BETA, C};
+
+use tilewright_core::buffer::{Buffers, Expected, Filling, Workload};
+use tilewright_core::computation::{Computation, InputError, InputLimits, Work};
+use tilewright_core::dtype::DType;
+use tilewright_core::feature::Feature;
+use tilewright_core::id::ComputationId;
+use tilewright_core::space::Config;
+
+/// The computation `gemm`.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Gemm;
+
+impl Computation for Gemm {
+    type Input = GemmInput;
+
+    fn id(&self) -> ComputationId {
+        ComputationId::new("gemm")
+    }
+
+    fn parse(&self, words: &Config) -> Result<GemmInput, InputError> {
+        GemmInput::parse(words)
+    }
+
+    fn words(&self, input: &GemmInput) -> Config {
+        input.words()
+    }
+
+    fn work(&self, input: &GemmInput) -> Work {
+        let (m, n, k) = (input.m as f64, input.n as f64, input.k as f64);
+        let read_c = if input.beta == ScalarClass::Zero { 0.0 } else { m * n };
+        let read_ab = if input.multiplies() { m * k + k * n } else { 0.0 };
+        Work {
+            flops: if input.multiplies() { 2.0 * m * n * k } else { m * n },
+            bytes: (read_ab + read_c + m * n) * input.dtype.size() as f64,
+        }
+    }
+
+    fn workload(&self, input: &GemmInput, filling: Filling, seed: u64) -> Workload {
+        workload::make(input, filling, seed)
+    }
+
+    fn reference(&self, input: &GemmInput, before: &Buffers, scalars: &[f64]) -> Expected {
+        reference::compute(input, before, scalars)
+    }
+
+    fn feature_names(&self) -> Vec<Feature> {
+        let sizes = ["m", "n", "k"].map(Feature::size);
+        let flags =
+            ["f64", "a_transposed", "b_transposed", "lda_aliases", "ldb_aliases", "ldc_aliases", "beta_zero"];
+        sizes.into_iter().chain(flags.map(Feature::flag)).collect()
+    }
+
+    fn features(&self, input: &GemmInput, out: &mut Vec<f32>) {
+        // Columns that lie a multiple of the page size apart share cache sets: what makes packing pay.
+        let aliases = |ld: usize| ld * input.dtype.size() % 4096 == 0;
+        out.extend([input.m, input.n, input.k].map(|x| x as f32));
+        let flags = [
+            input.dtype == DType::F64,
+            input.layout.a_transposed(),
+            input.layout.b_transposed(),
+            aliases(input.lda),
+            aliases(input.ldb),
+            aliases(input.ldc),
+            input.beta == ScalarClass::Zero,
+        ];
+        out.extend(flags.map(|b| f32::from(u8::from(b))));
+    }
+
+    fn draw(
+        &self,
+        fixed: &Config,
+        limits: &InputLimits,
+        uniform: &mut dyn FnMut() -> f64,
+    ) -> Result<GemmInput, InputError> {
+        draw::draw(fixed, limits, uniform)
+    }
+}

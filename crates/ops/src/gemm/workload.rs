@@ -1,0 +1,65 @@
+//! Data for GEMM.
+
+use super::input::{GemmInput, ScalarClass};
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use tilewright_core::buffer::{Buffer, BufferSpec, Filling, Role, Workload};
+
+/// Position of A among the buffers.
+pub const A: usize = 0;
+/// Position of B among the buffers.
+pub const B: usize = 1;
+/// Position of C among the buffers.
+pub const C: usize = 2;
+/// Position of alpha among the scalars.
+pub const ALPHA: usize = 0;
+/// Position of beta among the scalars.
+pub const BETA: usize = 1;
+
+/// Largest absolute value of [`Filling::Exact`] data.
+const EXACT_MAX: i32 = 4;
+
+/// Buffers of exactly the length that BLAS requires, so that a read beyond it is a read beyond the buffer. The padding
+/// between columns of A and B is NaN: using it shows. C is NaN where beta = 0: reading it shows.
+pub(super) fn make(input: &GemmInput, filling: Filling, seed: u64) -> Workload {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    let (a, b) = (input.a_stored(), input.b_stored());
+    let c_is_read = input.beta != ScalarClass::Zero;
+    let role = if c_is_read { Role::InOut } else { Role::Out };
+    let matrices = [("a", a, input.lda, Role::In), ("b", b, input.ldb, Role::In), ("c", (input.m, input.n), input.ldc, role)];
+    let mut specs = Vec::new();
+    let mut buffers = Vec::new();
+    for (name, (rows, columns), ld, role) in matrices {
+        let len = GemmInput::stored_len(rows, columns, ld);
+        let mut buffer = Buffer::zeroed(input.dtype, len);
+        for i in 0..len {
+            let value = if role == Role::Out || i % ld >= rows { f64::NAN } else { draw(&mut rng, filling) };
+            buffer.set_f64(i, value);
+        }
+        specs.push(BufferSpec { name, dtype: input.dtype, len, role });
+        buffers.push(buffer);
+    }
+    Workload { specs, buffers, scalars: vec![representative(input.alpha, -1.5), representative(input.beta, 0.75)] }
+}
+
+/// Both representatives of `Other` keep integer data exact.
+fn representative(class: ScalarClass, other: f64) -> f64 {
+    match class {
+        ScalarClass::Zero => 0.0,
+        ScalarClass::One => 1.0,
+        ScalarClass::Other => other,
+    }
+}
+
+fn draw(rng: &mut ChaCha8Rng, filling: Filling) -> f64 {
+    match filling {
+        Filling::Real => f64::from(rng.random_range(-1f32..1.0)),
+        Filling::Exact => f64::from(rng.random_range(-EXACT_MAX..=EXACT_MAX)),
+        Filling::Special => match rng.random_range(0..200u32) {
+            0 => f64::NAN,
+            1 => f64::INFINITY,
+            2 => f64::NEG_INFINITY,
+            _ => f64::from(rng.random_range(-1f32..1.0)),
+        },
+    }
+}
