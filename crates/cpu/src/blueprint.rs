@@ -1,0 +1,207 @@
+//! Everything derived from an input and a configuration: the legality rules, the generator and the driver
+//! read the same values.
+
+use std::ops::Range;
+
+use crate::codegen::tile::{Tile, TilePrefetch, TileStore};
+use crate::codegen::vector::{Vector, Width};
+use crate::config::{Axis, GemmConfig, Order, Store};
+use crate::exec::pack::SLACK;
+use crate::geometry::{Frame, Geometry};
+use crate::scalar::Factor;
+use crate::split::{KINDS, Split, pieces, share};
+
+/// Alignment of every part of the workspace, in bytes.
+pub(crate) const ALIGN: usize = 64;
+
+/// A block of k is first or later for its tile of C.
+pub(crate) const PHASES: usize = 2;
+
+/// Derived values of one plan.
+#[derive(Clone, Debug)]
+pub(crate) struct Blueprint {
+    pub(crate) geometry: Geometry,
+    pub(crate) config: GemmConfig,
+    pub(crate) frame: Frame,
+    pub(crate) vector: Vector,
+    pub(crate) pack_v: bool,
+    pub(crate) pack_s: bool,
+    pub(crate) v: Split,
+    pub(crate) s: Split,
+    pub(crate) k: Split,
+    /// Tiles of a cache block along `v` and `s`.
+    pub(crate) v_block: usize,
+    pub(crate) s_block: usize,
+    pub(crate) v_threads: usize,
+    pub(crate) s_threads: usize,
+}
+
+/// The part of the problem that one thread computes, in tiles, and in blocks of k.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Part {
+    pub(crate) v: Range<usize>,
+    pub(crate) s: Range<usize>,
+    pub(crate) k: Range<usize>,
+    pub(crate) slice: usize,
+}
+
+impl Blueprint {
+    /// Derives the values; the configuration must be legal for the geometry.
+    pub(crate) fn new(geometry: Geometry, config: &GemmConfig) -> Self {
+        let frame = geometry.frame(config.axis);
+        let width = Width::from_bytes(config.vec as usize).unwrap_or(Width::X);
+        let vector = Vector { width, float: geometry.float };
+        let c = config;
+        let (m, n) = ((c.m_s, c.m_l, c.t_m, c.pack_a), (c.n_s, c.n_l, c.t_n, c.pack_b));
+        let (v, s) = if frame.swapped { (n, m) } else { (m, n) };
+        let lanes = if c.axis == Axis::K { 1 } else { vector.lanes() };
+        let (k_s, k_g) = (c.k_s as usize, c.k_g as usize);
+        let steps = (c.u as usize / k_s).max(1);
+        Self {
+            geometry,
+            config: config.clone(),
+            frame,
+            vector,
+            pack_v: v.3,
+            pack_s: s.3,
+            v: Split::new(frame.v_len, lanes, (v.0 as usize).div_ceil(lanes)),
+            s: Split::new(frame.s_len, 1, s.0 as usize),
+            k: Split::into_multiple(geometry.k, k_s, steps, k_g),
+            v_block: (v.1 / v.0).max(1) as usize,
+            s_block: (s.1 / s.0).max(1) as usize,
+            v_threads: v.2 as usize,
+            s_threads: s.2 as usize,
+        }
+    }
+
+    pub(crate) fn threads(&self) -> usize {
+        self.v_threads * self.s_threads * self.config.k_g as usize
+    }
+
+    /// Whether slices of k are summed through the workspace.
+    pub(crate) fn reduces(&self) -> bool {
+        self.config.k_g > 1
+    }
+
+    pub(crate) fn part(&self, thread: usize) -> Part {
+        let v = thread % self.v_threads;
+        let s = thread / self.v_threads % self.s_threads;
+        let slice = thread / (self.v_threads * self.s_threads);
+        Part {
+            v: share(&(0..self.v.tiles()), v, self.v_threads),
+            s: share(&(0..self.s.tiles()), s, self.s_threads),
+            k: share(&(0..self.k.tiles()), slice, self.config.k_g as usize),
+            slice,
+        }
+    }
+
+    fn block_elements(split: &Split, tiles: usize) -> usize {
+        let count = tiles.min(split.tiles());
+        count * split.big_units * split.unit
+    }
+
+    fn deepest(&self) -> usize {
+        self.k.big_units * self.k.unit
+    }
+
+    fn align(elements: usize, bytes: usize) -> usize {
+        (elements * bytes).next_multiple_of(ALIGN)
+    }
+
+    /// Bytes of one thread's packed block of `v`.
+    pub(crate) fn v_buffer(&self) -> usize {
+        let elements = Self::block_elements(&self.v, self.v_block) * self.deepest() + SLACK;
+        if self.pack_v { Self::align(elements, self.geometry.float.bytes()) } else { 0 }
+    }
+
+    /// Bytes of one thread's packed block of `s`.
+    pub(crate) fn s_buffer(&self) -> usize {
+        let elements = Self::block_elements(&self.s, self.s_block) * self.deepest() + SLACK;
+        if self.pack_s { Self::align(elements, self.geometry.float.bytes()) } else { 0 }
+    }
+
+    /// Elements between neighbours along `s` in a slice of partial sums.
+    pub(crate) fn slice_stride(&self) -> usize {
+        self.v.start(self.v.tiles()).next_multiple_of(ALIGN / self.geometry.float.bytes())
+    }
+
+    /// Bytes of one slice of partial sums.
+    pub(crate) fn slice_bytes(&self) -> usize {
+        if self.reduces() { self.slice_stride() * self.frame.s_len * self.geometry.float.bytes() } else { 0 }
+    }
+
+    /// Bytes of workspace over all threads and slices.
+    pub(crate) fn workspace(&self) -> usize {
+        self.threads() * (self.v_buffer() + self.s_buffer()) + self.config.k_g as usize * self.slice_bytes()
+    }
+
+    /// Blocks of k in `range` tiles of a cache block of `v`.
+    pub(crate) fn v_blocks(&self, part: &Part) -> impl Iterator<Item = Range<usize>> + use<> {
+        pieces(part.v.clone(), self.v_block)
+    }
+
+    pub(crate) fn s_blocks(&self, part: &Part) -> impl Iterator<Item = Range<usize>> + use<> {
+        pieces(part.s.clone(), self.s_block)
+    }
+
+    /// The routine of a kind of tile, or none when no tile is of that kind.
+    pub(crate) fn tile(&self, v_kind: usize, s_kind: usize, phase: usize) -> Option<Tile> {
+        let later = self.k.tiles() > self.config.k_g as usize;
+        if !self.v.has(v_kind) || !self.s.has(s_kind) || (phase > 0 && !later) {
+            return None;
+        }
+        let es = self.geometry.float.bytes();
+        let vecs = self.v.units(v_kind);
+        let s = self.s.units(s_kind);
+        let bytes = |elements: usize| (elements * es) as i32;
+        let (s_k, s_s) = if self.pack_s {
+            (bytes(s), bytes(1))
+        } else {
+            (bytes(self.frame.s.step), bytes(self.frame.s.along))
+        };
+        let v_k = if self.pack_v { bytes(vecs * self.vector.lanes()) } else { bytes(self.frame.v.step) };
+        let first = if self.reduces() { Factor::Zero } else { self.geometry.beta };
+        Some(Tile {
+            vector: self.vector,
+            vecs,
+            tail: if v_kind + 1 == KINDS { self.v.tail() } else { 0 },
+            s,
+            k_s: self.config.k_s as usize,
+            k_l: self.config.k_l as usize,
+            v_masked: !self.pack_v,
+            v_k,
+            s_k,
+            s_s,
+            store: if self.reduces() {
+                TileStore::Along { s_stride: bytes(self.slice_stride()) }
+            } else if self.frame.c_v == 1 && !self.frame.swapped {
+                TileStore::Along { s_stride: bytes(self.frame.c_s) }
+            } else {
+                TileStore::Across { v_stride: bytes(self.frame.c_v) }
+            },
+            alpha: self.geometry.alpha,
+            beta: if phase == 0 { first } else { Factor::One },
+            stream: self.config.store == Store::Stream && !self.reduces(),
+            prefetch: self.prefetch(s_k as usize == es),
+        })
+    }
+
+    fn prefetch(&self, s_contiguous: bool) -> TilePrefetch {
+        let distance = self.config.prefetch;
+        let c = self.config.store == Store::Normal;
+        if distance == 0 {
+            return TilePrefetch { c, ..TilePrefetch::default() };
+        }
+        TilePrefetch {
+            v_steps: if self.pack_v { distance } else { 0 },
+            v_next: !self.pack_v,
+            s_bytes: if !self.pack_s && s_contiguous { distance * self.geometry.float.bytes() as u32 } else { 0 },
+            c,
+        }
+    }
+
+    /// Whether the panel of `v` stays while that of `s` streams.
+    pub(crate) fn keeps_v(&self) -> bool {
+        self.config.order == Order::Vector
+    }
+}

@@ -1,0 +1,52 @@
+//! The one argument of generated code: a pointer to [`PanelArgs`], in the first integer register of
+//! the System V calling convention.
+
+use std::mem::offset_of;
+
+/// What a generated panel routine reads. It computes `tiles` register tiles in a row; after each it
+/// advances `v`, `s` and `c` by their steps (bytes).
+#[derive(Clone, Debug)]
+#[repr(C)]
+pub(crate) struct PanelArgs {
+    /// First element of the operand that is loaded as vectors.
+    pub(crate) v: *const u8,
+    /// First element of the operand that is broadcast (or the second vector operand on axis `k`).
+    pub(crate) s: *const u8,
+    /// First element of the C tile.
+    pub(crate) c: *mut u8,
+    /// Number of tiles, at least 1.
+    pub(crate) tiles: usize,
+    pub(crate) v_step: isize,
+    pub(crate) s_step: isize,
+    pub(crate) c_step: isize,
+    /// Turns of the unrolled loop over k.
+    pub(crate) k_main: usize,
+    /// Single steps after them.
+    pub(crate) k_tail: usize,
+    /// Bytes from the current panel of `v` to the one that will be read next (prefetch only).
+    pub(crate) ahead: isize,
+    /// alpha and beta in the element type, in the low bytes.
+    pub(crate) alpha: u64,
+    pub(crate) beta: u64,
+    /// Mask of the valid lanes in the last vector along `v` (VEX widths; sign bits count).
+    pub(crate) v_mask: [u32; 8],
+    /// The same for the last vector along k, on axis `k`.
+    pub(crate) k_mask: [u32; 8],
+}
+
+/// Signature of a generated panel routine.
+pub(crate) type PanelFn = unsafe extern "sysv64" fn(*const PanelArgs);
+
+/// Byte offsets of the fields, as the generator addresses them.
+pub(crate) mod at {
+    use super::{PanelArgs, offset_of};
+
+    macro_rules! offsets {
+        ($($name:ident = $field:ident),* $(,)?) => {
+            $(pub(crate) const $name: i64 = offset_of!(PanelArgs, $field) as i64;)*
+        };
+    }
+    offsets!(V = v, S = s, C = c, TILES = tiles, V_STEP = v_step, S_STEP = s_step, C_STEP = c_step,
+        K_MAIN = k_main, K_TAIL = k_tail, AHEAD = ahead, ALPHA = alpha, BETA = beta,
+        V_MASK = v_mask, K_MASK = k_mask);
+}

@@ -1,0 +1,204 @@
+//! A thin layer over iced-x86's assembler: raw instructions by code, the first error kept for the end.
+
+use iced_x86::code_asm::{CodeAssembler, CodeLabel};
+use iced_x86::{Code, IcedError, Instruction, MemoryOperand, Register};
+
+use super::vector::{Vector, Width};
+
+/// Cache line of every x86-64 processor, in bytes.
+pub(crate) const LINE: i64 = 64;
+
+/// Collects the instructions of one routine.
+pub(crate) struct Emitter {
+    asm: CodeAssembler,
+    pub(crate) vector: Vector,
+    failed: Option<IcedError>,
+}
+
+/// `[base + disp]`
+pub(crate) fn mem(base: Register, disp: i64) -> MemoryOperand {
+    MemoryOperand::with_base_displ(base, disp)
+}
+
+/// `[base + index + disp]`
+pub(crate) fn mem_index(base: Register, index: Register, disp: i64) -> MemoryOperand {
+    MemoryOperand::with_base_index_scale_displ_size(base, index, 1, disp, 1)
+}
+
+impl Emitter {
+    /// # Errors
+    /// The assembler's, when it refuses 64-bit mode.
+    pub(crate) fn new(vector: Vector) -> Result<Self, IcedError> {
+        Ok(Self { asm: CodeAssembler::new(64)?, vector, failed: None })
+    }
+
+    fn keep<T>(&mut self, result: Result<T, IcedError>) -> Option<T> {
+        match result {
+            Ok(value) => Some(value),
+            Err(error) => {
+                self.failed.get_or_insert(error);
+                None
+            }
+        }
+    }
+
+    pub(crate) fn push(&mut self, instruction: Result<Instruction, IcedError>) {
+        if let Some(instruction) = self.keep(instruction) {
+            let added = self.asm.add_instruction(instruction);
+            self.keep(added);
+        }
+    }
+
+    pub(crate) fn label(&mut self) -> CodeLabel {
+        self.asm.create_label()
+    }
+
+    pub(crate) fn bind(&mut self, label: &mut CodeLabel) {
+        let bound = self.asm.set_label(label);
+        self.keep(bound);
+    }
+
+    pub(crate) fn jump_if_not_zero(&mut self, label: CodeLabel) {
+        let jumped = self.asm.jnz(label);
+        self.keep(jumped);
+    }
+
+    pub(crate) fn jump_if_zero(&mut self, label: CodeLabel) {
+        let jumped = self.asm.jz(label);
+        self.keep(jumped);
+    }
+
+    pub(crate) fn jump(&mut self, label: CodeLabel) {
+        let jumped = self.asm.jmp(label);
+        self.keep(jumped);
+    }
+
+    /// 64-bit load of a general register.
+    pub(crate) fn mov_load(&mut self, to: Register, from: MemoryOperand) {
+        self.push(Instruction::with2(Code::Mov_r64_rm64, to, from));
+    }
+
+    pub(crate) fn mov(&mut self, to: Register, from: Register) {
+        self.push(Instruction::with2(Code::Mov_r64_rm64, to, from));
+    }
+
+    pub(crate) fn add_load(&mut self, to: Register, from: MemoryOperand) {
+        self.push(Instruction::with2(Code::Add_r64_rm64, to, from));
+    }
+
+    pub(crate) fn add_imm(&mut self, to: Register, value: i32) {
+        if value != 0 {
+            self.push(Instruction::with2(Code::Add_rm64_imm32, to, value));
+        }
+    }
+
+    pub(crate) fn dec(&mut self, reg: Register) {
+        self.push(Instruction::with1(Code::Dec_rm64, reg));
+    }
+
+    pub(crate) fn test(&mut self, reg: Register) {
+        self.push(Instruction::with2(Code::Test_rm64_r64, reg, reg));
+    }
+
+    pub(crate) fn ret(&mut self) {
+        // The caller may use SSE code; dirty upper halves would slow it down.
+        self.push(Ok(Instruction::with(Code::VEX_Vzeroupper)));
+        self.push(Ok(Instruction::with(Code::Retnq)));
+    }
+
+    pub(crate) fn prefetch(&mut self, at: MemoryOperand) {
+        self.push(Instruction::with1(Code::Prefetcht0_m8, at));
+    }
+
+    pub(crate) fn prefetch_write(&mut self, at: MemoryOperand) {
+        self.push(Instruction::with1(Code::Prefetchw_m8, at));
+    }
+
+    pub(crate) fn op2_load(&mut self, code: Code, to: Register, from: MemoryOperand) {
+        self.push(Instruction::with2(code, to, from));
+    }
+
+    pub(crate) fn op2_store(&mut self, code: Code, to: MemoryOperand, from: Register) {
+        self.push(Instruction::with2(code, to, from));
+    }
+
+    pub(crate) fn op3(&mut self, code: Code, to: Register, a: Register, b: Register) {
+        self.push(Instruction::with3(code, to, a, b));
+    }
+
+    pub(crate) fn op3_load(&mut self, code: Code, to: Register, a: Register, b: MemoryOperand) {
+        self.push(Instruction::with3(code, to, a, b));
+    }
+
+    pub(crate) fn zero(&mut self, reg: Register) {
+        self.op3(self.vector.xor(), reg, reg, reg);
+    }
+
+    pub(crate) fn load(&mut self, to: Register, from: MemoryOperand) {
+        self.op2_load(self.vector.load(), to, from);
+    }
+
+    pub(crate) fn broadcast(&mut self, to: Register, from: MemoryOperand) {
+        self.op2_load(self.vector.broadcast(), to, from);
+    }
+
+    pub(crate) fn fma(&mut self, acc: Register, a: Register, b: Register) {
+        self.op3(self.vector.fma(), acc, a, b);
+    }
+
+    /// Loads only the lanes of the mask, zeroes the others and touches no memory behind them. VEX
+    /// widths read the mask from the arguments through `scratch` (which may be `to`), EVEX uses `k1`.
+    pub(crate) fn load_masked(&mut self, to: Register, from: MemoryOperand, mask_at: i64, scratch: Register) {
+        let code = self.vector.mask_load();
+        if self.vector.width == Width::Z {
+            let k = mask_register(mask_at);
+            self.push(Instruction::with2(code, to, from).map(|mut i| {
+                i.set_op_mask(k);
+                i.set_zeroing_masking(true);
+                i
+            }));
+        } else {
+            self.load(scratch, mem(Register::RDI, mask_at));
+            self.op3_load(code, to, scratch, from);
+        }
+    }
+
+    /// Stores only the lanes of the mask.
+    pub(crate) fn store_masked(&mut self, to: MemoryOperand, from: Register, mask_at: i64, scratch: Register) {
+        let code = self.vector.mask_store();
+        if self.vector.width == Width::Z {
+            let k = mask_register(mask_at);
+            self.push(Instruction::with2(code, to, from).map(|mut i| {
+                i.set_op_mask(k);
+                i
+            }));
+        } else {
+            self.load(scratch, mem(Register::RDI, mask_at));
+            self.push(Instruction::with3(code, to, scratch, from));
+        }
+    }
+
+    /// Sets the k-mask that stands for the mask at `mask_at` to the low `lanes` lanes (EVEX only).
+    pub(crate) fn set_mask(&mut self, mask_at: i64, lanes: usize) {
+        if self.vector.width == Width::Z {
+            let bits = (1i32 << lanes) - 1;
+            self.push(Instruction::with2(Code::Mov_r32_imm32, Register::ECX, bits));
+            self.push(Instruction::with2(Code::VEX_Kmovw_kr_r32, mask_register(mask_at), Register::ECX));
+        }
+    }
+
+    /// The machine code, independent of its position.
+    ///
+    /// # Errors
+    /// The first error met while emitting, or the encoder's.
+    pub(crate) fn finish(mut self) -> Result<Vec<u8>, IcedError> {
+        match self.failed {
+            Some(error) => Err(error),
+            None => self.asm.assemble(0),
+        }
+    }
+}
+
+fn mask_register(mask_at: i64) -> Register {
+    if mask_at == super::abi::at::V_MASK { Register::K1 } else { Register::K2 }
+}

@@ -1,0 +1,312 @@
+//! The register tile: a panel routine that computes a row of `v x s` tiles by outer products.
+//!
+//! Vectors run along `v`, elements of the other operand are broadcast along `s`. Per step of k a tile
+//! needs `vecs` vector loads, `s` broadcasts and `vecs * s` fused multiply-adds.
+
+use iced_x86::{IcedError, Register};
+
+use super::abi::at;
+use super::emitter::{Emitter, LINE, mem, mem_index};
+use super::vector::{Vector, Width};
+use super::{across, along};
+use crate::scalar::Factor;
+
+pub(super) const ARGS: Register = Register::RDI;
+pub(super) const C: Register = Register::R10;
+const V: Register = Register::RAX;
+const S: Register = Register::RDX;
+const COUNT: Register = Register::RCX;
+const V_BASE: Register = Register::R8;
+const S_BASE: Register = Register::R9;
+const TILES: Register = Register::R11;
+const AHEAD: Register = Register::RSI;
+
+/// Registers that the store phase needs beside the accumulators: factor, mask and a copy of C ...
+const SCRATCH_ALONG: usize = 3;
+/// ... or those of a 4 x 4 transposition.
+const SCRATCH_ACROSS: usize = 4;
+
+/// How the tile lies in C.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum TileStore {
+    /// `v` is contiguous; consecutive `s` are `s_stride` bytes apart.
+    Along { s_stride: i32 },
+    /// `s` is contiguous; consecutive `v` are `v_stride` bytes apart. Transposed in registers.
+    Across { v_stride: i32 },
+}
+
+/// What is prefetched while a tile is computed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub(crate) struct TilePrefetch {
+    /// `v` this many k-steps further in the same panel.
+    pub(crate) v_steps: u32,
+    /// The same steps of the panel of `v` that comes next.
+    pub(crate) v_next: bool,
+    /// Broadcast operand contiguous along k: this many bytes further in each of its rows.
+    pub(crate) s_bytes: u32,
+    /// The C tile, at the start.
+    pub(crate) c: bool,
+}
+
+/// Everything that the code of a tile depends on.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Tile {
+    pub(crate) vector: Vector,
+    /// Vectors along `v`.
+    pub(crate) vecs: usize,
+    /// Valid lanes of the last vector; 0 means all.
+    pub(crate) tail: usize,
+    /// Extent along `s`.
+    pub(crate) s: usize,
+    /// Unroll of the loop over k, a multiple of `k_l`.
+    pub(crate) k_s: usize,
+    /// Independent accumulator sets.
+    pub(crate) k_l: usize,
+    /// Whether reads of the last vector along `v` must be masked (not packed).
+    pub(crate) v_masked: bool,
+    /// Bytes between steps of k, in `v` and in `s`.
+    pub(crate) v_k: i32,
+    pub(crate) s_k: i32,
+    /// Bytes between neighbours along `s` in the broadcast operand.
+    pub(crate) s_s: i32,
+    pub(crate) store: TileStore,
+    pub(crate) alpha: Factor,
+    pub(crate) beta: Factor,
+    /// Non-temporal stores of full vectors.
+    pub(crate) stream: bool,
+    pub(crate) prefetch: TilePrefetch,
+}
+
+impl Tile {
+    /// Accumulator registers.
+    pub(crate) const fn accumulators(&self) -> usize {
+        self.vecs * self.s * self.k_l
+    }
+
+    /// Number of the register that holds the first accumulator. The transposition works on 128-bit
+    /// parts with VEX encodings, so its scratch registers must be below 16.
+    const fn first(&self) -> usize {
+        match (self.vector.width, self.store) {
+            (Width::Z, TileStore::Across { .. }) => SCRATCH_ACROSS,
+            _ => 0,
+        }
+    }
+
+    /// Accumulator of vector `i` and broadcast `j` in set `set`.
+    pub(super) fn acc(&self, set: usize, j: usize, i: usize) -> Register {
+        self.vector.reg(self.first() + (set * self.s + j) * self.vecs + i)
+    }
+
+    /// Register number `i` of those that hold no accumulator.
+    pub(super) fn free(&self, i: usize) -> Register {
+        if i < self.first() { self.vector.reg(i) } else { self.vector.reg(self.accumulators() + i) }
+    }
+
+    /// How many registers hold no accumulator.
+    fn free_count(&self) -> usize {
+        self.vector.width.registers() - self.accumulators()
+    }
+
+    pub(super) const fn is_tail(&self, i: usize) -> bool {
+        self.tail != 0 && i + 1 == self.vecs
+    }
+
+    /// Machine code of the panel routine.
+    ///
+    /// # Errors
+    /// The encoder's; a tile that fits the registers and whose strides fit 31 bits gives none.
+    pub(crate) fn assemble(&self) -> Result<Vec<u8>, IcedError> {
+        let mut e = Emitter::new(self.vector)?;
+        e.mov_load(V_BASE, mem(ARGS, at::V));
+        e.mov_load(S_BASE, mem(ARGS, at::S));
+        e.mov_load(C, mem(ARGS, at::C));
+        e.mov_load(TILES, mem(ARGS, at::TILES));
+        if self.prefetch.v_next {
+            e.mov_load(AHEAD, mem(ARGS, at::AHEAD));
+        }
+        if self.tail != 0 {
+            e.set_mask(at::V_MASK, self.tail);
+        }
+        let mut next_tile = e.label();
+        e.bind(&mut next_tile);
+        self.emit_start(&mut e);
+        self.emit_k_loop(&mut e);
+        self.emit_sum_of_sets(&mut e);
+        match self.store {
+            TileStore::Along { s_stride } => along::emit_store(self, &mut e, s_stride),
+            TileStore::Across { v_stride } => across::emit_store(self, &mut e, v_stride),
+        }
+        e.add_load(V_BASE, mem(ARGS, at::V_STEP));
+        e.add_load(S_BASE, mem(ARGS, at::S_STEP));
+        e.add_load(C, mem(ARGS, at::C_STEP));
+        e.dec(TILES);
+        e.jump_if_not_zero(next_tile);
+        e.ret();
+        e.finish()
+    }
+
+    fn emit_start(&self, e: &mut Emitter) {
+        e.mov(V, V_BASE);
+        e.mov(S, S_BASE);
+        e.mov_load(COUNT, mem(ARGS, at::K_MAIN));
+        for i in 0..self.accumulators() {
+            e.zero(self.vector.reg(self.first() + i));
+        }
+        if self.prefetch.c {
+            self.emit_prefetch_c(e);
+        }
+    }
+
+    fn emit_prefetch_c(&self, e: &mut Emitter) {
+        let es = self.vector.float.bytes() as i64;
+        let (rows, stride, run) = match self.store {
+            TileStore::Along { s_stride } => {
+                let lanes = self.vecs * self.vector.lanes();
+                (self.s, s_stride, lanes as i64 * es)
+            }
+            TileStore::Across { v_stride } => {
+                let rows = self.vecs * self.vector.lanes();
+                (if self.tail == 0 { rows } else { 0 }, v_stride, self.s as i64 * es)
+            }
+        };
+        for row in 0..rows as i64 {
+            let mut byte = 0;
+            while byte < run {
+                e.prefetch_write(mem(C, row * i64::from(stride) + byte));
+                byte += LINE;
+            }
+        }
+    }
+
+    fn emit_k_loop(&self, e: &mut Emitter) {
+        let (mut turn, mut tail, mut step, mut done) = (e.label(), e.label(), e.label(), e.label());
+        e.test(COUNT);
+        e.jump_if_zero(tail);
+        e.bind(&mut turn);
+        for kk in 0..self.k_s {
+            self.emit_step(e, kk, true);
+        }
+        e.add_imm(V, self.k_s as i32 * self.v_k);
+        e.add_imm(S, self.k_s as i32 * self.s_k);
+        e.dec(COUNT);
+        e.jump_if_not_zero(turn);
+        e.bind(&mut tail);
+        e.mov_load(COUNT, mem(ARGS, at::K_TAIL));
+        e.test(COUNT);
+        e.jump_if_zero(done);
+        e.bind(&mut step);
+        self.emit_step(e, 0, false);
+        e.add_imm(V, self.v_k);
+        e.add_imm(S, self.s_k);
+        e.dec(COUNT);
+        e.jump_if_not_zero(step);
+        e.bind(&mut done);
+    }
+
+    /// One step of k: loads, broadcasts, multiply-adds. The smaller side is held in registers.
+    fn emit_step(&self, e: &mut Emitter, kk: usize, main: bool) {
+        if main {
+            self.emit_prefetch_step(e, kk);
+        }
+        let set = kk % self.k_l;
+        if self.vecs <= self.s {
+            for i in 0..self.vecs {
+                self.emit_load_v(e, self.free(i), kk, i);
+            }
+            let rotate = self.free_count() - self.vecs;
+            for j in 0..self.s {
+                let b = self.free(self.vecs + j % rotate);
+                self.emit_broadcast_s(e, b, kk, j);
+                for i in 0..self.vecs {
+                    e.fma(self.acc(set, j, i), self.free(i), b);
+                }
+            }
+        } else {
+            for j in 0..self.s {
+                self.emit_broadcast_s(e, self.free(j), kk, j);
+            }
+            let rotate = self.free_count() - self.s;
+            for i in 0..self.vecs {
+                let a = self.free(self.s + i % rotate);
+                self.emit_load_v(e, a, kk, i);
+                for j in 0..self.s {
+                    e.fma(self.acc(set, j, i), self.free(j), a);
+                }
+            }
+        }
+    }
+
+    fn emit_load_v(&self, e: &mut Emitter, to: Register, kk: usize, i: usize) {
+        let disp = kk as i64 * i64::from(self.v_k) + (i * self.vector.width.bytes()) as i64;
+        if self.v_masked && self.is_tail(i) {
+            e.load_masked(to, mem(V, disp), at::V_MASK, to);
+        } else {
+            e.load(to, mem(V, disp));
+        }
+    }
+
+    fn emit_broadcast_s(&self, e: &mut Emitter, to: Register, kk: usize, j: usize) {
+        let disp = kk as i64 * i64::from(self.s_k) + j as i64 * i64::from(self.s_s);
+        e.broadcast(to, mem(S, disp));
+    }
+
+    fn emit_prefetch_step(&self, e: &mut Emitter, kk: usize) {
+        let p = self.prefetch;
+        let bytes = (self.vecs * self.vector.width.bytes()) as i64;
+        let base = kk as i64 * i64::from(self.v_k);
+        let mut byte = 0;
+        while byte < bytes && (p.v_steps != 0 || p.v_next) {
+            if p.v_next {
+                e.prefetch(mem_index(V, AHEAD, base + byte));
+            } else {
+                e.prefetch(mem(V, base + i64::from(p.v_steps) * i64::from(self.v_k) + byte));
+            }
+            byte += LINE;
+        }
+        if p.s_bytes != 0 && kk == 0 {
+            for j in 0..self.s as i64 {
+                e.prefetch(mem(S, j * i64::from(self.s_s) + i64::from(p.s_bytes)));
+            }
+        }
+    }
+
+    /// Adds the accumulator sets pairwise into set 0.
+    fn emit_sum_of_sets(&self, e: &mut Emitter) {
+        let add = self.vector.add();
+        let mut sets = self.k_l;
+        while sets > 1 {
+            let half = sets.div_ceil(2);
+            for set in half..sets {
+                for j in 0..self.s {
+                    for i in 0..self.vecs {
+                        let to = self.acc(set - half, j, i);
+                        e.op3(add, to, to, self.acc(set, j, i));
+                    }
+                }
+            }
+            sets = half;
+        }
+    }
+
+    /// Multiplies every accumulator by alpha, when alpha is not 1.
+    pub(super) fn emit_alpha(&self, e: &mut Emitter, scratch: Register) {
+        if self.alpha == Factor::One {
+            return;
+        }
+        e.broadcast(scratch, mem(ARGS, at::ALPHA));
+        let mul = self.vector.mul();
+        for j in 0..self.s {
+            for i in 0..self.vecs {
+                let acc = self.acc(0, j, i);
+                e.op3(mul, acc, acc, scratch);
+            }
+        }
+    }
+}
+
+/// Registers that a tile of `vecs x s` with `k_l` accumulator sets needs at once.
+pub(crate) const fn registers_needed(vecs: usize, s: usize, k_l: usize, across: bool) -> usize {
+    let in_loop = (if vecs <= s { vecs } else { s }) + 1;
+    let at_store = if across { SCRATCH_ACROSS } else { SCRATCH_ALONG };
+    vecs * s * k_l + if in_loop > at_store { in_loop } else { at_store }
+}

@@ -1,0 +1,74 @@
+//! Tuning parameters of the CPU GEMM: the image of ISAAC's on a core with vector registers and caches.
+
+use serde::{Deserialize, Serialize};
+
+/// The dimension that vectors run along.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Axis {
+    /// Rows of C, contiguous in column-major order.
+    M,
+    /// Columns of C: the transposed problem; tiles are transposed in registers when stored.
+    N,
+    /// The summed dimension: dot products, reduced across lanes at the end. No packing.
+    K,
+}
+
+/// Which operand's panel stays in the first-level cache in the innermost two loops.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Order {
+    /// The panel that is loaded as vectors stays, the broadcast one streams.
+    Vector,
+    /// The broadcast panel stays, the one that is loaded as vectors streams.
+    Broadcast,
+}
+
+/// How C is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Store {
+    /// Through the caches.
+    Normal,
+    /// Around them (non-temporal): no read for ownership. Only when C is written once and not read.
+    Stream,
+}
+
+/// One value per tuning parameter. Sizes are in elements unless stated.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct GemmConfig {
+    /// The dimension that vectors run along.
+    pub axis: Axis,
+    /// Register tile, rows of C.
+    pub m_s: u32,
+    /// Register tile, columns of C.
+    pub n_s: u32,
+    /// Cache tile, rows of C; a multiple of `m_s`.
+    pub m_l: u32,
+    /// Cache tile, columns of C; a multiple of `n_s`.
+    pub n_l: u32,
+    /// Cache tile, steps of k.
+    pub u: u32,
+    /// Unroll of the loop over k.
+    pub k_s: u32,
+    /// Independent accumulator sets that k is dealt to within a tile.
+    pub k_l: u32,
+    /// Slices of k that threads compute separately; their sum is formed in order.
+    pub k_g: u32,
+    /// Threads along m.
+    pub t_m: u32,
+    /// Threads along n.
+    pub t_n: u32,
+    /// Whether panels of A are copied to be contiguous.
+    pub pack_a: bool,
+    /// Whether panels of B are copied to be contiguous.
+    pub pack_b: bool,
+    /// Vector width in bytes: 16, 32 or 64.
+    pub vec: u32,
+    /// Prefetch distance in steps of k; 0 is none.
+    pub prefetch: u32,
+    /// Which panel stays in the first-level cache.
+    pub order: Order,
+    /// How C is written.
+    pub store: Store,
+}

@@ -1,0 +1,5 @@
+//! Running generated code on the host.
+
+pub(crate) mod driver;
+pub(crate) mod memory;
+pub(crate) mod pack;

@@ -1,0 +1,14 @@
+//! GEMM kernels generated at run time for the host CPU, and the cpu device.
+
+mod blueprint;
+mod codegen;
+mod config;
+mod exec;
+mod geometry;
+mod scalar;
+mod split;
+
+pub mod scratch;
+
+pub use config::{Axis, GemmConfig, Order, Store};
+pub use scalar::{Factor, Float};

@@ -1,0 +1,163 @@
+//! Balanced division of one dimension into tiles.
+//!
+//! A dimension of 16 with tiles of at most 6 becomes 6 + 5 + 5, not 6 + 6 + 4: the smallest tile decides how
+//! well the latency of the multiply-adds is hidden.
+
+use std::ops::Range;
+
+/// Tiles of one dimension, counted in units (a vector, a step of the unrolled loop, or one element): first `big`
+/// tiles of `big_units`, then `small` tiles of one unit less. The last unit may be partial.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Split {
+    pub(crate) extent: usize,
+    pub(crate) unit: usize,
+    pub(crate) big: usize,
+    pub(crate) big_units: usize,
+    pub(crate) small: usize,
+}
+
+/// Tiles of one kind in a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Run {
+    pub(crate) first: usize,
+    pub(crate) count: usize,
+    pub(crate) kind: usize,
+}
+
+/// Big, small, and the last tile when its last unit is partial.
+pub(crate) const KINDS: usize = 3;
+
+impl Split {
+    /// Divides `extent` into the fewest tiles of at most `most` units each, of as equal size as possible.
+    pub(crate) fn new(extent: usize, unit: usize, most: usize) -> Self {
+        Self::into_multiple(extent, unit, most, 1)
+    }
+
+    /// The same with a number of tiles that is a multiple of `groups`, as far as there are units for it.
+    pub(crate) fn into_multiple(extent: usize, unit: usize, most: usize, groups: usize) -> Self {
+        let units = extent.div_ceil(unit).max(1);
+        let tiles = units.div_ceil(most.max(1)).next_multiple_of(groups).min(units);
+        let (least, rest) = (units / tiles, units % tiles);
+        if rest == 0 {
+            Self { extent, unit, big: tiles, big_units: least, small: 0 }
+        } else {
+            Self { extent, unit, big: rest, big_units: least + 1, small: tiles - rest }
+        }
+    }
+
+    pub(crate) const fn tiles(&self) -> usize {
+        self.big + self.small
+    }
+
+    /// Valid elements of the last unit, 0 when it is whole.
+    pub(crate) const fn tail(&self) -> usize {
+        self.extent % self.unit
+    }
+
+    /// First element of tile `i`; for `i` = number of tiles, the extent rounded up to units.
+    pub(crate) const fn start(&self, i: usize) -> usize {
+        let units =
+            if i <= self.big { i * self.big_units } else { i * (self.big_units - 1) + self.big };
+        units * self.unit
+    }
+
+    /// Valid elements of tile `i`.
+    pub(crate) const fn size(&self, i: usize) -> usize {
+        let end = self.start(i + 1);
+        (if end < self.extent { end } else { self.extent }) - self.start(i)
+    }
+
+    /// Units of a tile of `kind`.
+    pub(crate) const fn units(&self, kind: usize) -> usize {
+        match kind {
+            0 => self.big_units,
+            1 => self.big_units - 1,
+            _ if self.small > 0 => self.big_units - 1,
+            _ => self.big_units,
+        }
+    }
+
+    /// Whether any tile is of `kind`.
+    pub(crate) const fn has(&self, kind: usize) -> bool {
+        let tail = (self.tail() != 0) as usize;
+        match kind {
+            0 => self.big > if self.small == 0 { tail } else { 0 },
+            1 => self.small > tail,
+            _ => tail != 0,
+        }
+    }
+
+    /// The tiles of `range` as runs of one kind.
+    pub(crate) fn runs(&self, range: Range<usize>) -> impl Iterator<Item = Run> + use<> {
+        let whole = self.tiles() - usize::from(self.tail() != 0);
+        let ends = [self.big.min(whole), whole, self.tiles()];
+        let mut first = range.start;
+        (0..KINDS).filter_map(move |kind| {
+            let end = ends[kind].min(range.end);
+            let count = end.saturating_sub(first);
+            let run = Run { first, count, kind };
+            first += count;
+            (count > 0).then_some(run)
+        })
+    }
+}
+
+/// Part `i` of `parts` of a range, of as equal size as possible.
+pub(crate) fn share(range: &Range<usize>, i: usize, parts: usize) -> Range<usize> {
+    let len = range.len();
+    let at = |i: usize| range.start + len * i / parts;
+    at(i)..at(i + 1)
+}
+
+/// A range cut into pieces of at most `most`, of as equal size as possible.
+pub(crate) fn pieces(range: Range<usize>, most: usize) -> impl Iterator<Item = Range<usize>> {
+    let parts = range.len().div_ceil(most.max(1));
+    (0..parts).map(move |i| share(&range, i, parts))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn sixteen_by_six_is_six_five_five() {
+        let split = Split::new(16, 1, 6);
+        let sizes: Vec<usize> = (0..split.tiles()).map(|i| split.size(i)).collect();
+        assert_eq!(sizes, [6, 5, 5]);
+    }
+
+    proptest! {
+        #[test]
+        fn tiles_cover_the_extent_once(extent in 1usize..5000, unit in 1usize..17, most in 1usize..20, groups in 1usize..4) {
+            let split = Split::into_multiple(extent, unit, most, groups);
+            let mut at = 0;
+            for i in 0..split.tiles() {
+                prop_assert_eq!(split.start(i), at);
+                prop_assert!(split.size(i) >= 1);
+                prop_assert!(split.size(i) <= most * unit);
+                at += split.size(i);
+            }
+            prop_assert_eq!(at, extent);
+        }
+
+        #[test]
+        fn runs_name_each_tile_once(extent in 1usize..500, unit in 1usize..9, most in 1usize..9) {
+            let split = Split::new(extent, unit, most);
+            for block in pieces(0..split.tiles(), 3) {
+                let mut at = block.start;
+                for run in split.runs(block.clone()) {
+                    prop_assert_eq!(run.first, at);
+                    prop_assert!(split.has(run.kind));
+                    for i in run.first..run.first + run.count {
+                        prop_assert_eq!(split.size(i).div_ceil(unit), split.units(run.kind));
+                        prop_assert_eq!(split.size(i) % unit != 0, run.kind == 2);
+                    }
+                    at += run.count;
+                }
+                prop_assert_eq!(at, block.end);
+            }
+        }
+    }
+}
