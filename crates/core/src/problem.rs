@@ -241,6 +241,16 @@ pub trait Loaded {
     /// # Errors
     /// What the device reports.
     fn read(&mut self) -> Result<Buffers, DeviceError>;
+
+    /// Replaces the program and keeps the data, so that many configurations of one input share one copy of it. The
+    /// default refuses; callers then prepare anew.
+    ///
+    /// # Errors
+    /// Code that does not load, memory that runs out, or a device that cannot do it.
+    fn replace(&mut self, program: &Program) -> Result<(), DeviceError> {
+        let _ = program;
+        Err(DeviceError::Unsupported { device: "this".into(), feature: "another program on loaded data".into() })
+    }
 }
 
 /// Runs programs for their results.
