@@ -1,14 +1,27 @@
 //! A space with the device and the input fixed: legality, and the streaming walk over the legal set.
 
+use super::walk::{Census, Memory, Walk};
 use super::{Config, Illegal, Param, ParamSpace, Point, Rule, SpaceError, Symbols};
 use crate::expr::{Compiled, Expr, Val, Value};
+use std::sync::{Arc, OnceLock};
 
 /// A rule ready to be evaluated once the parameters up to `depth` have values.
 #[derive(Clone, Debug)]
-struct Check {
-    rule: usize,
+pub(super) struct Check {
+    pub(super) rule: usize,
     depth: usize,
+    /// The parameters that it mentions before the one that decides it, in index order.
+    pub(super) earlier: Vec<usize>,
+    /// Number of combinations of their values.
+    pub(super) combinations: usize,
     compiled: Compiled,
+}
+
+impl Check {
+    /// Whether it is true; a rule that cannot be evaluated does not hold.
+    pub(super) fn holds(&self, values: &[Val<'_>]) -> bool {
+        matches!(self.compiled.holds(values), Ok(true))
+    }
 }
 
 /// A parameter space for one device and one input.
@@ -24,11 +37,13 @@ pub struct BoundSpace {
     checks: Vec<Check>,
     /// `checks[starts[d]..starts[d + 1]]` become decidable at depth `d`.
     starts: Vec<usize>,
+    /// What a walk remembers of the rules, made by the first one.
+    memory: OnceLock<Arc<Memory>>,
 }
 
 /// A part of the space: all points that begin with these indices.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Shard(Vec<u16>);
+pub struct Shard(pub(super) Vec<u16>);
 
 impl BoundSpace {
     pub(super) fn new(space: &ParamSpace, symbols: &Symbols) -> Result<Self, SpaceError> {
@@ -46,14 +61,17 @@ impl BoundSpace {
                 continue;
             }
             let compiled = expr.compile(&slots).map_err(|e| unknown(e.0))?;
-            let last = |n: &String| slots.iter().position(|s| s == n).map_or(0, |p| p + 1);
+            let names = expr.names();
+            let mut earlier: Vec<usize> = (0..slots.len()).filter(|&p| names.contains(slots[p])).collect();
             // A rule without parameters decides before the first one: depth 0.
-            let depth = expr.names().iter().map(last).max().unwrap_or(0);
-            checks.push(Check { rule: i, depth, compiled });
+            let depth = earlier.pop().map_or(0, |p| p + 1);
+            let combinations = earlier.iter().fold(1, |n: usize, &p| n.saturating_mul(params[p].values.len()));
+            checks.push(Check { rule: i, depth, earlier, combinations, compiled });
         }
-        checks.sort_by_key(|c| c.depth);
+        // Rules that look at little are checked before rules that look at much.
+        checks.sort_by_key(|c| (c.depth, c.combinations));
         let starts = (0..=params.len() + 1).map(|d| checks.partition_point(|c| c.depth < d)).collect();
-        Ok(Self { params, rules: space.rules().to_vec(), symbols: symbols.clone(), checks, starts })
+        Ok(Self { params, rules: space.rules().to_vec(), symbols: symbols.clone(), checks, starts, memory: OnceLock::new() })
     }
 
     /// The parameters, in index order.
@@ -101,7 +119,7 @@ impl BoundSpace {
     /// The first rule that does not hold, with its numbers.
     pub fn check(&self, point: &[u16]) -> Result<(), Illegal> {
         let values: Vec<Val<'_>> = self.values(point).map(Value::as_val).collect();
-        match self.checks.iter().find(|c| !matches!(c.compiled.holds(&values), Ok(true))) {
+        match self.checks.iter().find(|c| !c.holds(&values)) {
             None => Ok(()),
             Some(c) => Err(self.illegal(c, &values)),
         }
@@ -109,20 +127,58 @@ impl BoundSpace {
 
     /// Whether every rule holds; cheaper than [`BoundSpace::check`], which says why not.
     pub fn is_legal(&self, point: &[u16]) -> bool {
-        let mut values = [Val::Int(0); MAX_PARAMS_INLINE];
-        if self.params.len() > MAX_PARAMS_INLINE {
-            return self.check(point).is_ok();
+        self.first_broken(point).is_none()
+    }
+
+    /// The first rule that does not hold, in the order of checking; none for a legal point.
+    pub fn first_broken(&self, point: &[u16]) -> Option<&Rule> {
+        let broken = self.with_slots(point, |values| self.checks.iter().find(|c| !c.holds(values)));
+        broken.map(|c| &self.rules[c.rule])
+    }
+
+    /// Values that the next parameter can take after the first ones: those for which every rule holds that mentions
+    /// this parameter and none after it. Replaces the contents of `out`. Where nothing is left, gives the rule that
+    /// took away the last value.
+    pub fn next_values(&self, prefix: &[u16], out: &mut Vec<u16>) -> Option<&Rule> {
+        out.clear();
+        let depth = prefix.len();
+        let param = self.params.get(depth)?;
+        out.extend(0..param.values.len() as u16);
+        // Rules without parameters are decided before the first one.
+        let first = if depth == 0 { 0 } else { self.starts[depth + 1] };
+        let emptied = self.with_slots(prefix, |values| {
+            self.checks[first..self.starts[depth + 2]].iter().find(|check| {
+                out.retain(|&i| {
+                    values[depth] = param.values[usize::from(i)].as_val();
+                    check.holds(values)
+                });
+                out.is_empty()
+            })
+        });
+        emptied.map(|c| &self.rules[c.rule])
+    }
+
+    /// Calls `f` with the values by slot; parameters beyond the given ones hold 0, which no rule decided so far looks at.
+    fn with_slots<'a, R>(&'a self, prefix: &[u16], f: impl FnOnce(&mut [Val<'a>]) -> R) -> R {
+        let mut inline = [Val::Int(0); MAX_PARAMS_INLINE];
+        let mut spilled = Vec::new();
+        let values = match inline.get_mut(..self.params.len()) {
+            Some(values) => values,
+            None => {
+                spilled.resize(self.params.len(), Val::Int(0));
+                &mut spilled[..]
+            }
+        };
+        for (slot, (param, &i)) in values.iter_mut().zip(self.params.iter().zip(prefix)) {
+            *slot = param.values[usize::from(i)].as_val();
         }
-        for (slot, v) in values.iter_mut().zip(self.values(point)) {
-            *slot = v.as_val();
-        }
-        self.checks.iter().all(|c| matches!(c.compiled.holds(&values), Ok(true)))
+        f(values)
     }
 
     /// Names of all rules that a point breaks, for `rejected_by` counts.
     pub fn broken<'a>(&'a self, point: &[u16]) -> Vec<&'a str> {
         let values: Vec<Val<'_>> = self.values(point).map(Value::as_val).collect();
-        let broken = self.checks.iter().filter(|c| !matches!(c.compiled.holds(&values), Ok(true)));
+        let broken = self.checks.iter().filter(|c| !c.holds(&values));
         broken.map(|c| self.rules[c.rule].name.as_str()).collect()
     }
 
@@ -140,21 +196,44 @@ impl BoundSpace {
         Illegal { rule: rule.name.clone(), group: rule.group, text: rule.expr.to_string(), numbers, why }
     }
 
-    /// Splits the space into at least `at_least` parts where it has as many, for parallel walks. Walking the parts in
-    /// order visits the points in the order of [`BoundSpace::for_each_legal`].
+    /// The rules that become decidable with the parameter before `depth`; those without parameters at depth 0.
+    pub(super) fn checks_at(&self, depth: usize) -> &[Check] {
+        &self.checks[self.starts[depth]..self.starts[depth + 1]]
+    }
+
+    pub(super) fn memory(&self) -> &Memory {
+        self.memory.get_or_init(|| Arc::new(Memory::new(self)))
+    }
+
+    /// Whether every rule holds that the first parameters decide.
+    pub(super) fn prefix_holds(&self, prefix: &[u16]) -> bool {
+        let decided = &self.checks[..self.starts[prefix.len() + 1]];
+        self.with_slots(prefix, |values| decided.iter().all(|c| c.holds(values)))
+    }
+
+    /// Splits the space for parallel walks into at least `at_least` parts, where it has as many; parts whose first
+    /// parameters break a rule are left out. Walking the parts in order visits the points in the order of
+    /// [`BoundSpace::for_each_legal`].
     pub fn shards(&self, at_least: usize) -> Vec<Shard> {
         let mut shards = vec![Vec::new()];
-        for p in &self.params {
+        let mut next = Vec::new();
+        for _ in 0..self.params.len() {
             if shards.len() >= at_least {
                 break;
             }
-            let extend = |s: &Vec<u16>| {
-                let s = s.clone();
-                (0..p.values.len() as u16).map(move |i| [s.as_slice(), &[i]].concat())
-            };
-            shards = shards.iter().flat_map(extend).collect();
+            let mut longer = Vec::new();
+            for shard in &shards {
+                self.next_values(shard, &mut next);
+                longer.extend(next.iter().map(|&i| [shard.as_slice(), &[i]].concat()));
+            }
+            shards = longer;
         }
         shards.into_iter().map(Shard).collect()
+    }
+
+    /// A walk over the legal points in lexicographic order of their indices, without holding them in memory.
+    pub fn walk(&self) -> Walk<'_> {
+        Walk::new(self, &[])
     }
 
     /// Calls `visit` on every legal point, in lexicographic order, without holding them in memory. Stops early when
@@ -165,64 +244,30 @@ impl BoundSpace {
 
     /// [`BoundSpace::for_each_legal`] on one part of the space.
     pub fn for_each_legal_in(&self, shard: &Shard, visit: &mut impl FnMut(&[u16]) -> bool) -> bool {
-        let mut indices = vec![0u16; self.params.len()];
-        let mut values = vec![Val::Int(0); self.params.len()];
-        for (d, &i) in shard.0.iter().enumerate() {
-            indices[d] = i;
-            values[d] = self.params[d].values[usize::from(i)].as_val();
-        }
-        let fixed = shard.0.len();
-        if !(0..=fixed).all(|d| self.holds_at(d, &values)) {
-            return true;
-        }
-        self.walk(fixed, &mut indices, &mut values, visit)
-    }
-
-    fn holds_at(&self, depth: usize, values: &[Val<'_>]) -> bool {
-        let checks = &self.checks[self.starts[depth]..self.starts[depth + 1]];
-        checks.iter().all(|c| matches!(c.compiled.holds(values), Ok(true)))
-    }
-
-    fn walk<'a>(
-        &'a self,
-        depth: usize,
-        indices: &mut [u16],
-        values: &mut [Val<'a>],
-        visit: &mut impl FnMut(&[u16]) -> bool,
-    ) -> bool {
-        let Some(param) = self.params.get(depth) else {
-            return visit(indices);
-        };
-        for (i, v) in param.values.iter().enumerate() {
-            indices[depth] = i as u16;
-            values[depth] = v.as_val();
-            if self.holds_at(depth + 1, values) && !self.walk(depth + 1, indices, values, visit) {
+        let mut walk = Walk::new(self, &shard.0);
+        while let Some(point) = walk.next_point() {
+            if !visit(point) {
                 return false;
             }
         }
         true
     }
 
-    /// Number of legal points, by walking them.
+    /// Legal points, and illegal ones by the first rule that they break in the order of checking, over the whole space.
+    pub fn census(&self) -> Census {
+        Census::new(self)
+    }
+
+    /// Number of legal points.
     pub fn count_legal(&self) -> u64 {
-        let mut count = 0;
-        self.for_each_legal(|_| {
-            count += 1;
-            true
-        });
-        count
+        u64::try_from(self.census().legal).unwrap_or(u64::MAX)
     }
 
     /// The first legal point in walking order.
     pub fn first_legal(&self) -> Option<Point> {
-        let mut first = None;
-        self.for_each_legal(|p| {
-            first = Some(Point::from(p));
-            false
-        });
-        first
+        self.walk().next_point().map(Point::from)
     }
 }
 
-/// Spaces with more parameters take the allocating path of [`BoundSpace::is_legal`].
+/// Checking a point of a space with more parameters allocates.
 const MAX_PARAMS_INLINE: usize = 32;

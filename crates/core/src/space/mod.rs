@@ -3,10 +3,12 @@
 mod bound;
 mod illegal;
 mod point;
+mod walk;
 
 pub use bound::{BoundSpace, Shard};
 pub use illegal::Illegal;
 pub use point::{Config, Point, PointError};
+pub use walk::{Census, Walk};
 
 use crate::expr::{Expr, ParseError, Value};
 use serde::{Deserialize, Serialize};
