@@ -1,13 +1,30 @@
 //! ISAAC's multi-layer perceptron on log features, as a Tilewright predictor.
 
+mod adam;
 mod aligned;
 mod bound;
 mod encoding;
 mod error;
+mod file;
+mod fit;
+mod gradient;
 mod layout;
 mod log2;
+mod model;
 mod network;
 mod packed;
+mod pool;
+mod screen;
+mod settings;
+mod split;
+mod train;
 
 pub use error::TrainError;
+pub use file::{FILE_VERSION, ModelFileError};
+pub use fit::{CrossValidation, MlpFit, mse};
 pub use layout::{Layout, MAX_DEPTH, MAX_WIDTH};
+pub use model::{Mlp, MlpScorer};
+pub use pool::{PoolInput, recombined};
+pub use screen::{LEAST_POOL_INPUTS, ScreenReport, ScreenSettings};
+pub use settings::{FeatureScale, Settings, SplitBy};
+pub use train::{LEAST_ROWS, TrainReport};

@@ -37,6 +37,13 @@ impl Network {
         Self { layers: layers.collect() }
     }
 
+    /// Widths of the hidden layers.
+    pub(crate) fn layout(&self) -> Layout {
+        let hidden = &self.layers[..self.layers.len() - 1];
+        Layout::new(hidden.iter().map(|layer| layer.bias.len()).collect::<Vec<_>>())
+            .expect("a network is made from a layout")
+    }
+
     /// The layers as plain slices.
     pub(crate) fn views(&self) -> impl Iterator<Item = LayerView<'_>> {
         self.layers.iter().map(|layer| LayerView {

@@ -1,0 +1,262 @@
+//! The model as text: a versioned JSON document with its checksum, weights as hexadecimal bytes.
+
+use ndarray::{Array1, Array2};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use thiserror::Error;
+use tilewright_core::feature::{FeatureSchema, SchemaMismatch};
+
+use crate::bound::TargetScale;
+use crate::encoding::{Column, Encoding};
+use crate::layout::{Layout, MAX_WIDTH};
+use crate::model::Mlp;
+use crate::network::{Dense, Network};
+use crate::screen::{ScreenModel, ScreenReport};
+use crate::train::{TrainReport, Trained};
+
+const FORMAT: &str = "tilewright-mlp";
+/// Version of the document that this code writes, and the only one it reads.
+pub const FILE_VERSION: u64 = 1;
+
+/// Why a document is no model.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum ModelFileError {
+    /// Not JSON, or a field that is missing or of the wrong type.
+    #[error("not a model document: {0}")]
+    Syntax(#[from] serde_json::Error),
+    /// Another format.
+    #[error("format is {found:?}, expected \"tilewright-mlp\"")]
+    Format {
+        /// What the document says it is.
+        found: String,
+    },
+    /// Another version.
+    #[error("version is {found}, this build reads version {FILE_VERSION}")]
+    Version {
+        /// The document's version.
+        found: u64,
+    },
+    /// The contents are not those that were written.
+    #[error("checksum is {found}, the contents have {computed}")]
+    Checksum {
+        /// The document's checksum.
+        found: String,
+        /// That of its contents.
+        computed: String,
+    },
+    /// The schema is not the one that the model was fitted on.
+    #[error(transparent)]
+    Schema(#[from] SchemaMismatch),
+    /// Parts that do not fit together.
+    #[error("{field} is {have}, expected {expected}")]
+    Shape {
+        /// Which part.
+        field: &'static str,
+        /// Its size.
+        have: usize,
+        /// The size that the other parts ask for.
+        expected: usize,
+    },
+    /// A number that is not finite, or out of its range.
+    #[error("{field} is {value}, expected {limit}")]
+    Number {
+        /// Which number.
+        field: &'static str,
+        /// Its value.
+        value: String,
+        /// What is allowed.
+        limit: &'static str,
+    },
+    /// Weights that are not hexadecimal.
+    #[error("{field} holds a character that is not hexadecimal")]
+    Hexadecimal {
+        /// Which weights.
+        field: &'static str,
+    },
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Document {
+    format: String,
+    version: u64,
+    checksum: String,
+    model: Value,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ModelText {
+    schema_hash: String,
+    schema: FeatureSchema,
+    network: NetworkText,
+    screen: Option<ScreenText>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ScreenText {
+    network: NetworkText,
+    report: ScreenReport,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct NetworkText {
+    columns: Vec<Column>,
+    target_mean: f32,
+    target_deviation: f32,
+    layout: Layout,
+    /// One string a layer: `[input][output]`, little-endian 32-bit floats.
+    weights: Vec<String>,
+    biases: Vec<String>,
+    report: TrainReport,
+}
+
+impl Mlp {
+    /// The model as a JSON value, to be embedded in a profile.
+    pub fn to_value(&self) -> Value {
+        let model = ModelText {
+            schema_hash: self.schema.hash(),
+            schema: self.schema.clone(),
+            network: write_network(&self.trained),
+            screen: self.screen.as_ref().map(|screen| ScreenText {
+                network: write_network(&screen.trained),
+                report: screen.report.clone(),
+            }),
+        };
+        let model = serde_json::to_value(model).expect("the model's text has string keys only");
+        let document =
+            Document { format: FORMAT.to_owned(), version: FILE_VERSION, checksum: checksum(&model), model };
+        serde_json::to_value(document).expect("the document has string keys only")
+    }
+
+    /// Reads what [`Mlp::to_value`] wrote.
+    ///
+    /// # Errors
+    /// A foreign or damaged document; see [`ModelFileError`]. Never panics, whatever the value.
+    pub fn from_value(value: Value) -> Result<Self, ModelFileError> {
+        let found = value.get("format").and_then(Value::as_str).unwrap_or_default();
+        if found != FORMAT {
+            return Err(ModelFileError::Format { found: found.to_owned() });
+        }
+        match value.get("version").and_then(Value::as_u64) {
+            Some(FILE_VERSION) | None => {}
+            Some(found) => return Err(ModelFileError::Version { found }),
+        }
+        let document: Document = serde_json::from_value(value)?;
+        let computed = checksum(&document.model);
+        if computed != document.checksum {
+            return Err(ModelFileError::Checksum { found: document.checksum, computed });
+        }
+        read_model(serde_json::from_value(document.model)?)
+    }
+
+    /// The model as JSON text.
+    pub fn to_json(&self) -> String {
+        self.to_value().to_string()
+    }
+
+    /// Reads what [`Mlp::to_json`] wrote.
+    ///
+    /// # Errors
+    /// As [`Mlp::from_value`].
+    pub fn from_json(text: &str) -> Result<Self, ModelFileError> {
+        Self::from_value(serde_json::from_str(text)?)
+    }
+}
+
+/// Of the canonical text, so that white space does not matter.
+fn checksum(model: &Value) -> String {
+    blake3::hash(model.to_string().as_bytes()).to_hex()[..32].to_owned()
+}
+
+fn write_network(trained: &Trained) -> NetworkText {
+    let layers = &trained.network.layers;
+    NetworkText {
+        columns: trained.encoding.columns.clone(),
+        target_mean: trained.target.mean,
+        target_deviation: trained.target.deviation,
+        layout: trained.network.layout(),
+        weights: layers.iter().map(|layer| to_hex(layer.weights.iter())).collect(),
+        biases: layers.iter().map(|layer| to_hex(layer.bias.iter())).collect(),
+        report: trained.report.clone(),
+    }
+}
+
+fn read_model(text: ModelText) -> Result<Mlp, ModelFileError> {
+    let rows = text.schema.hash();
+    if rows != text.schema_hash {
+        return Err(SchemaMismatch { model: text.schema_hash, rows }.into());
+    }
+    let columns = text.schema.width();
+    let mut model = Mlp::new(text.schema, read_network(text.network, columns)?);
+    if let Some(screen) = text.screen {
+        let margin = screen.report.margin;
+        number("screen margin", margin, margin.is_finite() && margin >= 0.0, "finite and not negative")?;
+        model.screen = Some(ScreenModel { trained: read_network(screen.network, columns)?, report: screen.report });
+    }
+    Ok(model)
+}
+
+fn read_network(text: NetworkText, columns: usize) -> Result<Trained, ModelFileError> {
+    shape("number of columns", text.columns.len(), columns)?;
+    if columns == 0 || columns > MAX_WIDTH {
+        return Err(ModelFileError::Number { field: "columns", value: columns.to_string(), limit: "1 to 4096" });
+    }
+    for column in &text.columns {
+        number("column mean", column.mean, column.mean.is_finite(), "finite")?;
+        number("column scale", column.scale, column.scale.is_finite() && column.scale >= 0.0, "finite, not negative")?;
+        number("column floor", column.floor, column.floor.is_normal() && column.floor > 0.0, "positive and normal")?;
+    }
+    let target = TargetScale { mean: text.target_mean, deviation: text.target_deviation };
+    number("target mean", target.mean, target.mean.is_finite(), "finite")?;
+    number("target deviation", target.deviation, target.deviation.is_normal() && target.deviation > 0.0, "positive")?;
+    let encoding = Encoding { columns: text.columns };
+    let sizes = text.layout.sizes(encoding.width());
+    shape("number of weight matrices", text.weights.len(), sizes.len() - 1)?;
+    shape("number of biases", text.biases.len(), sizes.len() - 1)?;
+    let texts = text.weights.iter().zip(&text.biases);
+    let layers = sizes.windows(2).zip(texts).map(|(pair, (weights, bias))| {
+        let weights = from_hex("weights", weights, pair[0] * pair[1])?;
+        let have = weights.len();
+        let weights = Array2::from_shape_vec((pair[0], pair[1]), weights)
+            .map_err(|_| ModelFileError::Shape { field: "weights", have, expected: pair[0] * pair[1] })?;
+        Ok(Dense { weights, bias: Array1::from_vec(from_hex("biases", bias, pair[1])?) })
+    });
+    let network = Network { layers: layers.collect::<Result<_, ModelFileError>>()? };
+    Ok(Trained { encoding, network, target, report: text.report })
+}
+
+fn shape(field: &'static str, have: usize, expected: usize) -> Result<(), ModelFileError> {
+    if have == expected { Ok(()) } else { Err(ModelFileError::Shape { field, have, expected }) }
+}
+
+fn number(field: &'static str, value: f32, good: bool, limit: &'static str) -> Result<(), ModelFileError> {
+    if good { Ok(()) } else { Err(ModelFileError::Number { field, value: value.to_string(), limit }) }
+}
+
+/// Hexadecimal digits of a 32-bit float.
+const DIGITS: usize = 8;
+
+fn to_hex<'a>(values: impl Iterator<Item = &'a f32>) -> String {
+    let digit = |nibble: u8| char::from_digit(u32::from(nibble), 16).expect("a nibble is one digit");
+    let bytes = values.flat_map(|value| value.to_le_bytes());
+    bytes.flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
+}
+
+fn from_hex(field: &'static str, text: &str, expected: usize) -> Result<Vec<f32>, ModelFileError> {
+    shape(field, text.len(), expected * DIGITS)?;
+    let nibble = |digit: u8| char::from(digit).to_digit(16).ok_or(ModelFileError::Hexadecimal { field });
+    let value = |digits: &[u8; DIGITS]| {
+        let mut bytes = [0u8; 4];
+        for (byte, pair) in bytes.iter_mut().zip(digits.as_chunks::<2>().0) {
+            *byte = (nibble(pair[0])? << 4 | nibble(pair[1])?) as u8;
+        }
+        let value = f32::from_le_bytes(bytes);
+        number(field, value, value.is_finite(), "finite")?;
+        Ok(value)
+    };
+    text.as_bytes().as_chunks::<DIGITS>().0.iter().map(value).collect()
+}

@@ -1,0 +1,118 @@
+//! Fitting a model on a training set.
+
+use ndarray::{ArrayView2, ShapeBuilder};
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+use tilewright_core::feature::FeatureKind;
+use tilewright_core::predictor::{Fit, Predictor};
+use tilewright_core::training::TrainingSet;
+
+use crate::error::TrainError;
+use crate::model::Mlp;
+use crate::pool::recombined;
+use crate::screen::ScreenSettings;
+use crate::settings::Settings;
+use crate::split::deal;
+use crate::train::{LEAST_ROWS, Samples, train};
+
+/// Fits an [`Mlp`].
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct MlpFit {
+    /// The network and its optimiser.
+    pub settings: Settings,
+    /// The cheaper network that a search may screen with, distilled right after the fit on recombined training rows.
+    /// `None` leaves it out; see [`Mlp::distill`] for distilling on rows of the real space.
+    pub screen: Option<ScreenSettings>,
+}
+
+/// Errors of a cross-validation: mean squared errors of the natural log of the cost, one for each fold.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CrossValidation {
+    /// Error on each fold, of a model that did not see it.
+    pub fold_mse: Vec<f64>,
+    /// Their mean, weighted by rows.
+    pub mse: f64,
+    /// One minus the error over the variance of the log cost.
+    pub r2: f64,
+}
+
+impl MlpFit {
+    /// Cross-validates: fits on all but one of `folds` parts, scores the one left out, for each.
+    ///
+    /// # Errors
+    /// As [`Fit::fit`], or fewer than two folds.
+    pub fn cross_validate(&self, data: &TrainingSet, folds: usize, seed: u64) -> Result<CrossValidation, TrainError> {
+        if folds < 2 {
+            return Err(TrainError::Setting { field: "folds", value: folds.to_string(), limit: "at least 2" });
+        }
+        check(data)?;
+        let fit = Self { screen: None, ..self.clone() };
+        let parts = deal(&data.groups, self.settings.split_by, folds, &mut ChaCha8Rng::seed_from_u64(seed));
+        let fold_mse = (0..folds).map(|fold| {
+            let rest: Vec<usize> =
+                parts.iter().enumerate().filter(|(part, _)| *part != fold).flat_map(|(_, rows)| rows).copied().collect();
+            let model = fit.fit(&data.subset(&rest), seed)?;
+            Ok(mse(&model, &data.subset(&parts[fold])))
+        });
+        let fold_mse = fold_mse.collect::<Result<Vec<f64>, TrainError>>()?;
+        let rows = data.len() as f64;
+        let mse = fold_mse.iter().zip(&parts).map(|(mse, part)| mse * part.len() as f64).sum::<f64>() / rows;
+        let mean = data.costs.iter().map(|cost| cost.ln()).sum::<f64>() / rows;
+        let variance = data.costs.iter().map(|cost| (cost.ln() - mean).powi(2)).sum::<f64>() / rows;
+        Ok(CrossValidation { fold_mse, mse, r2: 1.0 - mse / variance })
+    }
+}
+
+/// Mean squared error of the natural log of the cost; 0 for an empty set.
+///
+/// The rows must be of the model's schema.
+pub fn mse(model: &Mlp, data: &TrainingSet) -> f64 {
+    let mut predicted = Vec::with_capacity(data.len());
+    model.predict(&data.rows, &mut predicted);
+    let errors = predicted.iter().zip(&data.costs).map(|(&ours, cost)| (f64::from(ours) - cost.ln()).powi(2));
+    errors.sum::<f64>() / data.len().max(1) as f64
+}
+
+impl Fit for MlpFit {
+    type Model = Mlp;
+    type Error = TrainError;
+
+    fn fit(&self, data: &TrainingSet, seed: u64) -> Result<Mlp, TrainError> {
+        check(data)?;
+        let y: Vec<f32> = data.costs.par_iter().map(|cost| cost.ln() as f32).collect();
+        let sizes: Vec<bool> = data.schema.iter().map(|feature| feature.kind == FeatureKind::Size).collect();
+        let shape = (data.len(), data.schema.width()).into_shape_with_order();
+        let x = ArrayView2::from_shape(shape, &data.rows)
+            .map_err(|_| TrainError::Length { field: "rows", have: data.rows.len(), expected: data.len() })?;
+        let samples = Samples { x, y: &y, groups: &data.groups, sizes: &sizes };
+        let mut model = Mlp::new(data.schema.clone(), train(samples, &self.settings, seed)?);
+        if let Some(screen) = &self.screen {
+            let pool = recombined(data, screen.pool_inputs, screen.pool_configs, seed);
+            model.distill(&pool, screen, seed)?;
+        }
+        Ok(model)
+    }
+}
+
+/// A training set's fields are open to all: they must belong together.
+fn check(data: &TrainingSet) -> Result<(), TrainError> {
+    let rows = data.costs.len();
+    if data.schema.width() == 0 {
+        return Err(TrainError::NoFeatures);
+    }
+    if rows < LEAST_ROWS {
+        return Err(TrainError::TooFewRows { rows, needed: LEAST_ROWS });
+    }
+    let lengths = [("rows", data.rows.len(), rows * data.schema.width()), ("groups", data.groups.len(), rows)];
+    for (field, have, expected) in lengths {
+        if have != expected {
+            return Err(TrainError::Length { field, have, expected });
+        }
+    }
+    match data.costs.iter().position(|cost| !(cost.is_finite() && *cost > 0.0)) {
+        Some(row) => Err(TrainError::NonFiniteTarget { row }),
+        None => Ok(()),
+    }
+}
