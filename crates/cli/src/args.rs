@@ -1,0 +1,283 @@
+//! The command line as clap reads it. Its words are a contract that others script against.
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Input-aware, architecture-adaptive kernel auto-tuning.
+///
+/// INPUT is key=value words, for example: m=2560 n=16 k=2560 dtype=f32 layout=nn
+#[derive(Debug, Parser)]
+#[command(name = "tilewright", version, max_term_width = 120)]
+pub(crate) struct Cli {
+    /// Exactly one JSON document on standard output, also for an error.
+    #[arg(long, global = true)]
+    pub json: bool,
+    /// Seed of everything random; the same seed gives the same choices.
+    #[arg(long, global = true, default_value_t = 0, value_name = "N")]
+    pub seed: u64,
+    /// Say more on standard error; twice for everything.
+    #[arg(short, long, global = true, action = clap::ArgAction::Count)]
+    pub verbose: u8,
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Sample, measure, fit, save a profile. Resumes an interrupted run.
+    Tune(TuneArgs),
+    /// The best configuration for an input: model search, the top k timed again, verified, cached.
+    Plan(PlanArgs),
+    /// Run once against the reference, timed beside the baselines.
+    Run(RunArgs),
+    /// A table of tasks beside every baseline found, interleaved in one run.
+    Bench(BenchArgs),
+    /// The legal space of a kernel for an input.
+    Space(SpaceArgs),
+    /// Random legal configurations on odd inputs, checked against the reference.
+    Verify(VerifyArgs),
+    /// Fit and score predictors on recorded measurements.
+    #[command(subcommand)]
+    Model(ModelCommand),
+    /// Look at datasets.
+    #[command(subcommand)]
+    Data(DataCommand),
+    /// Why a configuration would be chosen for an input, and what it was chosen from.
+    Explain(PlanArgs),
+    /// What this machine has: devices, measured peaks, baselines, stored profiles.
+    Doctor(DeviceArgs),
+}
+
+/// Which device, with how many threads.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct DeviceArgs {
+    /// The device; the host CPU unless named.
+    #[arg(long, value_name = "D")]
+    pub device: Option<String>,
+    /// Threads of the cpu device; all cores unless given.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub threads: Option<u16>,
+}
+
+#[derive(Clone, Debug, Args)]
+pub(crate) struct TuneArgs {
+    /// The kernel to tune.
+    pub kernel: String,
+    #[command(flatten)]
+    pub device: DeviceArgs,
+    /// Time for sampling and measuring, for example 60s, 2m, 500ms.
+    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "90s")]
+    pub budget: Duration,
+    /// Stop after this many measurements, if that comes before the end of the budget.
+    #[arg(long, value_name = "N")]
+    pub samples: Option<u64>,
+    /// Tune for one element type only.
+    #[arg(long, value_name = "T")]
+    pub dtype: Option<String>,
+    /// Where the profile goes; beside the other stored profiles unless given.
+    #[arg(long, value_name = "PROFILE")]
+    pub out: Option<PathBuf>,
+    /// Forget an interrupted run instead of resuming it.
+    #[arg(long)]
+    pub fresh: bool,
+    /// Skip the closing table of held-out inputs.
+    #[arg(long)]
+    pub no_table: bool,
+}
+
+#[derive(Clone, Debug, Args)]
+pub(crate) struct PlanArgs {
+    /// The kernel.
+    pub kernel: String,
+    /// key=value words.
+    #[arg(value_name = "INPUT")]
+    pub input: Vec<String>,
+    #[command(flatten)]
+    pub device: DeviceArgs,
+    /// The profile to predict with; the stored one of this kernel and device unless given.
+    #[arg(long, value_name = "PROFILE")]
+    pub profile: Option<PathBuf>,
+    /// How many of the model's best are timed again.
+    #[arg(long, value_name = "K", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub top: u32,
+    /// Time for measuring candidates: without a profile, for tuning this very input; with one, for refining its answer
+    /// by local search.
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub budget: Option<Duration>,
+    /// Ignore a cached answer, and replace it.
+    #[arg(long)]
+    pub fresh: bool,
+}
+
+#[derive(Clone, Debug, Args)]
+pub(crate) struct RunArgs {
+    /// The kernel.
+    pub kernel: String,
+    /// key=value words.
+    #[arg(value_name = "INPUT")]
+    pub input: Vec<String>,
+    #[command(flatten)]
+    pub device: DeviceArgs,
+    /// Parameters as k=v,k=v; the best known plan fills in what is not named.
+    #[arg(long, value_name = "K=V,...")]
+    pub config: Option<String>,
+    /// all, none, or names separated by commas.
+    #[arg(long, value_name = "NAMES", default_value = "all")]
+    pub baselines: String,
+}
+
+#[derive(Clone, Debug, Args)]
+pub(crate) struct BenchArgs {
+    /// The kernel.
+    pub kernel: String,
+    #[command(flatten)]
+    pub device: DeviceArgs,
+    /// A task set.
+    #[arg(long, value_name = "SET", default_value = "isaac-table4")]
+    pub tasks: String,
+    /// Element type.
+    #[arg(long, value_name = "T", default_value = "f32")]
+    pub dtype: String,
+    /// all, none, or names separated by commas.
+    #[arg(long, value_name = "NAMES", default_value = "all")]
+    pub baselines: String,
+    /// Time that finding plans may take, all tasks together.
+    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "300s")]
+    pub budget: Duration,
+    /// The profile to predict with.
+    #[arg(long, value_name = "PROFILE")]
+    pub profile: Option<PathBuf>,
+    /// Also write the table as a Markdown file.
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+}
+
+#[derive(Clone, Debug, Args)]
+pub(crate) struct SpaceArgs {
+    /// The kernel.
+    pub kernel: String,
+    /// key=value words.
+    #[arg(value_name = "INPUT")]
+    pub input: Vec<String>,
+    #[command(flatten)]
+    pub device: DeviceArgs,
+    /// Draw this many legal points by the categorical model and by uniform rejection, and report the acceptance of both.
+    #[arg(long, value_name = "N")]
+    pub sample: Option<u32>,
+    /// Write every legal configuration to a CSV file.
+    #[arg(long, value_name = "FILE")]
+    pub list: Option<PathBuf>,
+    /// Count which rules reject.
+    #[arg(long)]
+    pub why: bool,
+}
+
+#[derive(Clone, Debug, Args)]
+pub(crate) struct VerifyArgs {
+    /// The kernel.
+    pub kernel: String,
+    #[command(flatten)]
+    pub device: DeviceArgs,
+    /// Element type; every one unless given.
+    #[arg(long, value_name = "T")]
+    pub dtype: Option<String>,
+    /// How many random (input, configuration) pairs.
+    #[arg(long, value_name = "N", default_value_t = 200)]
+    pub cases: u32,
+}
+
+/// Which predictor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ModelKind {
+    /// The multi-layer perceptron on log features.
+    Mlp,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ModelCommand {
+    /// Fit a predictor on a dataset and save it.
+    Fit {
+        /// A CSV with its NAME.schema.json beside it.
+        dataset: PathBuf,
+        #[command(flatten)]
+        with: ModelArgs,
+        /// Where the model goes.
+        #[arg(long, value_name = "FILE")]
+        out: Option<PathBuf>,
+    },
+    /// Score a predictor on held-out rows of a dataset.
+    Evaluate {
+        /// A CSV with its NAME.schema.json beside it.
+        dataset: PathBuf,
+        #[command(flatten)]
+        with: ModelArgs,
+        /// column:FRACTION, row:FRACTION, column=VALUE, or a file of row numbers.
+        #[arg(long, value_name = "SPEC", default_value = "row:0.2")]
+        holdout: String,
+    },
+    /// ISAAC's ablation: log features against raw, layouts of Table 2, error against the size of the training set.
+    Ablation {
+        /// A CSV with its NAME.schema.json beside it.
+        dataset: PathBuf,
+        /// Most rows to train on.
+        #[arg(long, value_name = "N", default_value_t = 20_000)]
+        rows: usize,
+    },
+}
+
+/// What is fitted.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct ModelArgs {
+    /// The predictor.
+    #[arg(long, value_enum, default_value_t = ModelKind::Mlp)]
+    pub model: ModelKind,
+    /// Hidden layers, for example 64,128,64.
+    #[arg(long, value_name = "SIZES", value_delimiter = ',')]
+    pub layers: Option<Vec<usize>>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum DataCommand {
+    /// Summarise a dataset.
+    Describe {
+        /// A CSV with its NAME.schema.json beside it.
+        dataset: PathBuf,
+    },
+}
+
+/// Reads `90s`, `2m`, `1h`, `500ms` or plain seconds.
+fn duration(text: &str) -> Result<Duration, String> {
+    let split = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());
+    let (number, unit) = text.split_at(split);
+    let scale = match unit {
+        "ms" => 1e-3,
+        "" | "s" => 1.0,
+        "m" => 60.0,
+        "h" => 3600.0,
+        _ => return Err(format!("unknown unit {unit:?}: ms, s, m or h")),
+    };
+    let number: f64 = number.parse().map_err(|_| format!("{number:?} is not a number"))?;
+    Duration::try_from_secs_f64(number * scale).map_err(|_| format!("{text:?} is not a duration of 0 or more"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        use clap::CommandFactory;
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn durations() {
+        assert_eq!(duration("90s"), Ok(Duration::from_secs(90)));
+        assert_eq!(duration("2m"), Ok(Duration::from_secs(120)));
+        assert_eq!(duration("500ms"), Ok(Duration::from_millis(500)));
+        assert_eq!(duration("1.5"), Ok(Duration::from_millis(1500)));
+        assert!(duration("-1s").is_err() && duration("5y").is_err() && duration("").is_err());
+        assert!(duration("1e300h").is_err());
+    }
+}

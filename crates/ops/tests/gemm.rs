@@ -1,0 +1,154 @@
+//! GEMM as a computation: its words, its data, and a reference that sees what is wrong.
+
+use proptest::prelude::*;
+use tilewright_core::buffer::Filling;
+use tilewright_core::computation::{Computation, InputLimits};
+use tilewright_core::dtype::DType;
+use tilewright_core::space::Config;
+use tilewright_ops::gemm::{A, ALPHA, B, BETA, C, Gemm, GemmInput, Layout, ScalarClass};
+
+fn words(text: &str) -> Config {
+    Config::parse(text).unwrap()
+}
+
+/// The textbook triple loop in the element type, the order of summation reversed.
+fn naive(input: &GemmInput, buffers: &mut [tilewright_core::buffer::Buffer], scalars: &[f64]) {
+    let round = |x: f64| if input.dtype == DType::F32 { f64::from(x as f32) } else { x };
+    for j in 0..input.n {
+        for i in 0..input.m {
+            let mut sum = 0.0;
+            for p in (0..input.k).rev().filter(|_| input.multiplies()) {
+                let a = if input.layout.a_transposed() { p + i * input.lda } else { i + p * input.lda };
+                let b = if input.layout.b_transposed() { j + p * input.ldb } else { p + j * input.ldb };
+                sum = round(sum + round(buffers[A].get_f64(a) * buffers[B].get_f64(b)));
+            }
+            let at = i + j * input.ldc;
+            let product = if input.multiplies() { round(scalars[ALPHA] * sum) } else { 0.0 };
+            let kept = if scalars[BETA] == 0.0 { 0.0 } else { round(scalars[BETA] * buffers[C].get_f64(at)) };
+            buffers[C].set_f64(at, product + kept);
+        }
+    }
+}
+
+fn inputs() -> impl Strategy<Value = GemmInput> {
+    let size = || prop_oneof![Just(0usize), Just(1), 2usize..40, Just(64), Just(131)];
+    let class = || prop_oneof![Just(ScalarClass::Zero), Just(ScalarClass::One), Just(ScalarClass::Other)];
+    let dtype = prop_oneof![Just(DType::F32), Just(DType::F64)];
+    (size(), size(), size(), dtype, 0usize..4, 0usize..4, class(), class()).prop_map(
+        |(m, n, k, dtype, layout, pad, alpha, beta)| {
+            let mut input = GemmInput::new(m, n, k, dtype, Layout::ALL[layout]);
+            input.lda += pad;
+            input.ldb += pad / 2;
+            input.ldc += pad;
+            GemmInput { alpha, beta, ..input }
+        },
+    )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(60))]
+
+    #[test]
+    fn the_reference_accepts_the_textbook(input in inputs(), seed in 0u64..1000, kind in 0usize..3) {
+        let filling = [Filling::Real, Filling::Exact, Filling::Special][kind];
+        let work = Gemm.workload(&input, filling, seed);
+        let expected = Gemm.reference(&input, &work.buffers, &work.scalars);
+        let mut after = work.buffers.clone();
+        naive(&input, &mut after, &work.scalars);
+        let verdict = expected.compare(&after);
+        prop_assert!(verdict.is_right(), "{input:?}: {verdict:?}");
+    }
+
+    #[test]
+    fn one_lost_term_shows(m in 1usize..20, n in 1usize..20, k in 1usize..200, seed in 0u64..1000) {
+        let input = GemmInput::new(m, n, k, DType::F32, Layout::Nn);
+        let mut work = Gemm.workload(&input, Filling::Exact, seed);
+        // A term of zero is no loss.
+        work.buffers[A].set_f64(0, 1.0);
+        work.buffers[B].set_f64(0, 2.0);
+        let expected = Gemm.reference(&input, &work.buffers, &work.scalars);
+        work.buffers[A].set_f64(0, 0.0);
+        let mut after = work.buffers.clone();
+        naive(&input, &mut after, &work.scalars);
+        prop_assert!(expected.compare(&after).wrong > 0);
+    }
+
+    #[test]
+    fn words_round_trip(input in inputs()) {
+        prop_assert_eq!(Gemm.parse(&Gemm.words(&input)).unwrap(), input);
+    }
+
+    #[test]
+    fn any_words_parse_or_name_a_known_field(text in "([a-z]{1,6}=[-a-z0-9.]{0,22},?){0,8}") {
+        if let Ok(words) = Config::parse(&text)
+            && let Err(e) = Gemm.parse(&words)
+        {
+            prop_assert!(!e.field.is_empty() && !e.message.is_empty());
+        }
+    }
+
+    #[test]
+    fn drawn_inputs_keep_limits_and_fixed_words(seed in any::<u64>(), flops in 1e3f64..1e9) {
+        let limits = InputLimits { max_flops: flops, max_bytes: 1e7 };
+        let mut state = seed | 1;
+        let mut uniform = || {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 11) as f64 / (1u64 << 53) as f64
+        };
+        let input = Gemm.draw(&words("dtype=f64,layout=tn"), &limits, &mut uniform).unwrap();
+        prop_assert_eq!((input.dtype, input.layout), (DType::F64, Layout::Tn));
+        prop_assert!(Gemm.work(&input).flops <= flops && input.total_bytes() <= 10_000_000);
+        prop_assert!(input.m >= 1 && input.n >= 1 && input.k >= 1);
+    }
+}
+
+#[test]
+fn f64_is_checked_beyond_f64() {
+    // Cancellation that a plain f64 sum gets wrong: 1e16 + 1 - 1e16.
+    let input = GemmInput::new(1, 1, 3, DType::F64, Layout::Nn);
+    let mut work = Gemm.workload(&input, Filling::Real, 1);
+    for (i, (a, b)) in [(1e16, 1.0), (1.0, 1.0), (-1e16, 1.0)].into_iter().enumerate() {
+        work.buffers[A].set_f64(i, a);
+        work.buffers[B].set_f64(i, b + 0.0);
+    }
+    work.buffers[A].set_f64(1, 1.5);
+    let expected = Gemm.reference(&input, &work.buffers, &work.scalars);
+    assert_eq!(expected.buffers[0].values[0], 1.5);
+}
+
+#[test]
+fn untouched_padding_must_stay() {
+    let mut input = GemmInput::new(3, 2, 4, DType::F32, Layout::Nn);
+    input.ldc = 5;
+    input.beta = ScalarClass::One;
+    let work = Gemm.workload(&input, Filling::Real, 3);
+    let expected = Gemm.reference(&input, &work.buffers, &work.scalars);
+    let mut after = work.buffers.clone();
+    naive(&input, &mut after, &work.scalars);
+    assert!(expected.compare(&after).is_right());
+    after[C].set_f64(4, 1.0);
+    assert_eq!(expected.compare(&after).wrong, 1);
+}
+
+#[test]
+fn bad_words_name_the_field_and_the_limit() {
+    let cases = [
+        ("n=4,k=4", "m", "missing"),
+        ("m=-1,n=4,k=4", "m", "0..="),
+        ("m=4,n=4,k=99999999999", "k", "2147483647"),
+        ("m=4,n=4,k=4,lda=3", "lda", "4"),
+        ("m=4,n=4,k=4,layout=tn,lda=3", "lda", "4"),
+        ("m=4,n=4,k=4,dtype=f8", "dtype", "f8"),
+        ("m=4,n=4,k=4,dtype=f16", "dtype", "f32 or f64"),
+        ("m=4,n=4,k=4,layout=xx", "layout", "nn"),
+        ("m=4,n=4,k=4,align=48", "align", "power of two"),
+        ("m=4,n=4,k=4,colour=3", "colour", "unknown"),
+        ("m=2000000000,n=4,k=2000000000", "k", "bytes"),
+        ("m=4.5,n=4,k=4", "m", "integer"),
+    ];
+    for (text, field, message) in cases {
+        let e = Gemm.parse(&words(text)).unwrap_err();
+        assert_eq!(e.field, field, "{text}: {e}");
+        assert!(e.message.contains(message), "{text}: {e}");
+    }
+}
