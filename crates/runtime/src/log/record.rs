@@ -1,0 +1,119 @@
+//! The records of a campaign log, one line each: length, checksum, JSON.
+
+use serde::{Deserialize, Serialize};
+use tilewright_core::id::KernelId;
+use tilewright_core::measurement::Outcome;
+use tilewright_core::space::Config;
+
+/// What a log is for; its first record.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LogHeader {
+    /// The kernel.
+    pub kernel: KernelId,
+    /// Fingerprint of the device.
+    pub fingerprint: String,
+    /// Name of the device, for people.
+    pub device: String,
+    /// Input words that every drawn input shares.
+    pub fixed: Config,
+}
+
+/// One measurement of a campaign.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Sample {
+    /// Which drawn input of the campaign, from zero.
+    pub draw: u64,
+    /// Seed of the campaign.
+    pub seed: u64,
+    /// The input's words.
+    pub input: Config,
+    /// The configuration.
+    pub config: Config,
+    /// What became of it.
+    #[serde(with = "outcome")]
+    pub outcome: Outcome,
+    /// The cut-off that applied, in seconds: a configuration that was cut off took at least this long.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cut_off_s: Option<f64>,
+    /// Seconds that this sample took out of the campaign's budget.
+    pub spent_s: f64,
+}
+
+/// What a line holds.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Record {
+    /// What the log is for.
+    Header(LogHeader),
+    /// One measurement.
+    Sample(Sample),
+    /// Everything up to here is in a profile: the campaign ended.
+    Finished {
+        /// When, in seconds since 1970.
+        at: u64,
+    },
+}
+
+/// `Result` as an object with either `ok` or `failed`.
+mod outcome {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+    use tilewright_core::measurement::{Failure, Measurement, Outcome};
+
+    #[derive(Serialize)]
+    #[serde(rename_all = "lowercase")]
+    enum Borrowed<'a> {
+        Ok(&'a Measurement),
+        Failed(&'a Failure),
+    }
+
+    #[derive(Deserialize)]
+    #[serde(rename_all = "lowercase")]
+    enum Owned {
+        Ok(Measurement),
+        Failed(Failure),
+    }
+
+    pub(super) fn serialize<S: Serializer>(outcome: &Outcome, to: S) -> Result<S::Ok, S::Error> {
+        match outcome {
+            Ok(m) => Borrowed::Ok(m),
+            Err(f) => Borrowed::Failed(f),
+        }
+        .serialize(to)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Outcome, D::Error> {
+        Ok(match Owned::deserialize(from)? {
+            Owned::Ok(m) => Ok(m),
+            Owned::Failed(f) => Err(f),
+        })
+    }
+}
+
+/// Hexadecimal digits of a record's checksum.
+const SUM_DIGITS: usize = 16;
+
+/// The line of a record, newline included.
+pub(super) fn to_line(record: &Record) -> Result<Vec<u8>, serde_json::Error> {
+    let json = serde_json::to_string(record)?;
+    Ok(format!("{:08x} {} {json}\n", json.len(), checksum(json.as_bytes())).into_bytes())
+}
+
+fn checksum(json: &[u8]) -> String {
+    blake3::hash(json).to_hex()[..SUM_DIGITS].to_owned()
+}
+
+/// The record of a line without its newline.
+pub(super) fn from_line(line: &[u8]) -> Result<Record, String> {
+    let text = std::str::from_utf8(line).map_err(|e| e.to_string())?;
+    let mut parts = text.splitn(3, ' ');
+    let (Some(length), Some(sum), Some(json)) = (parts.next(), parts.next(), parts.next()) else {
+        return Err("not a length, a checksum and a record".into());
+    };
+    if length != format!("{:08x}", json.len()) {
+        return Err(format!("{} bytes, said to be {length} (hexadecimal)", json.len()));
+    }
+    if sum != checksum(json.as_bytes()) {
+        return Err("the checksum does not match".into());
+    }
+    serde_json::from_str(json).map_err(|e| e.to_string())
+}

@@ -1,0 +1,158 @@
+//! Writing a file so that it is either there whole or not at all.
+
+use super::StoreError;
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Prefix of temporary files; a leftover of a killed process is removed by [`sweep`].
+const TEMPORARY: &str = ".tilewright-";
+
+/// Writes a file: into a temporary file of the same directory, synced, renamed over `path`, and the directory synced.
+/// Whoever reads `path` sees the old contents or the new, never a part; so do concurrent writers.
+///
+/// # Errors
+/// The directory cannot be made, or writing fails; then the old file stands untouched.
+pub fn write_atomically(path: &Path, contents: &[u8]) -> Result<(), StoreError> {
+    write_with(path, &mut |file| file.write_all(contents))
+}
+
+/// [`write_atomically`] with the writing done by the caller.
+pub(crate) fn write_with(
+    path: &Path,
+    fill: &mut dyn FnMut(&mut dyn Write) -> io::Result<()>,
+) -> Result<(), StoreError> {
+    let directory = match path.parent() {
+        Some(d) if !d.as_os_str().is_empty() => d,
+        _ => Path::new("."),
+    };
+    fs::create_dir_all(directory).map_err(|e| StoreError::io(directory, e))?;
+    let temporary = temporary_name(directory);
+    let written = write_and_rename(&temporary, path, fill);
+    if written.is_err() {
+        // The error that matters is the first one; the leftover is harmless.
+        let _ = fs::remove_file(&temporary);
+    }
+    written.map_err(|e| StoreError::io(path, e))?;
+    sync_directory(directory).map_err(|e| StoreError::io(directory, e))
+}
+
+fn write_and_rename(
+    temporary: &Path,
+    path: &Path,
+    fill: &mut dyn FnMut(&mut dyn Write) -> io::Result<()>,
+) -> io::Result<()> {
+    let mut file = File::options().write(true).create_new(true).open(temporary)?;
+    fill(&mut file)?;
+    file.sync_all()?;
+    fs::rename(temporary, path)
+}
+
+/// A name that no other thread or process uses.
+fn temporary_name(directory: &Path) -> PathBuf {
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    let count = COUNT.fetch_add(1, Ordering::Relaxed);
+    let nanos = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |d| d.subsec_nanos());
+    directory.join(format!("{TEMPORARY}{}-{count}-{nanos:08x}", std::process::id()))
+}
+
+/// Makes a rename durable. Directories can only be synced on Unix; elsewhere the file system orders renames itself.
+fn sync_directory(directory: &Path) -> io::Result<()> {
+    if cfg!(unix) { File::open(directory)?.sync_all() } else { Ok(()) }
+}
+
+/// Removes temporary files that killed processes left behind, older than an hour so that no writer at work loses its
+/// own. Returns how many.
+///
+/// # Errors
+/// The directory cannot be read.
+pub fn sweep(directory: &Path) -> Result<usize, StoreError> {
+    let mut removed = 0;
+    for entry in fs::read_dir(directory).map_err(|e| StoreError::io(directory, e))? {
+        let entry = entry.map_err(|e| StoreError::io(directory, e))?;
+        let ours = entry.file_name().to_string_lossy().starts_with(TEMPORARY);
+        let modified = entry.metadata().and_then(|m| m.modified()).ok();
+        let old = modified.and_then(|t| t.elapsed().ok()).is_some_and(|age| age.as_secs() > 3600);
+        if ours && old && fs::remove_file(entry.path()).is_ok() {
+            removed += 1;
+        }
+    }
+    Ok(removed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::StoreErrorKind;
+
+    fn names(directory: &Path) -> Vec<String> {
+        let entries = fs::read_dir(directory).unwrap();
+        entries.map(|e| e.unwrap().file_name().to_string_lossy().into_owned()).collect()
+    }
+
+    #[test]
+    fn replaces_a_file_and_leaves_nothing_else() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("deeper/still/file");
+        write_atomically(&path, b"one").unwrap();
+        write_atomically(&path, b"two").unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"two");
+        assert_eq!(names(path.parent().unwrap()), ["file"]);
+    }
+
+    #[test]
+    fn a_full_disk_keeps_the_old_file() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("file");
+        write_atomically(&path, b"old").unwrap();
+        let mut full = |w: &mut dyn Write| {
+            w.write_all(b"half of it")?;
+            Err(io::Error::from_raw_os_error(28))
+        };
+        let error = write_with(&path, &mut full).unwrap_err();
+        assert!(matches!(error.kind, StoreErrorKind::DiskFull), "{error}");
+        assert_eq!(error.path, path);
+        assert_eq!(fs::read(&path).unwrap(), b"old");
+        assert_eq!(names(dir.path()), ["file"]);
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_really_full_device_is_named_as_such() {
+        let mut device = File::options().write(true).open("/dev/full").unwrap();
+        let error = StoreErrorKind::from(device.write_all(b"x").unwrap_err());
+        assert!(matches!(error, StoreErrorKind::DiskFull), "{error}");
+    }
+
+    #[test]
+    fn concurrent_writers_never_show_a_part() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("file");
+        write_atomically(&path, &[0; 4096]).unwrap();
+        std::thread::scope(|scope| {
+            for byte in 1..4u8 {
+                let path = &path;
+                scope.spawn(move || (0..20).for_each(|_| write_atomically(path, &[byte; 4096]).unwrap()));
+            }
+            for _ in 0..200 {
+                let seen = fs::read(&path).unwrap();
+                assert!(seen.len() == 4096 && seen.iter().all(|b| *b == seen[0]));
+            }
+        });
+        assert_eq!(names(dir.path()), ["file"]);
+    }
+
+    #[test]
+    fn sweeping_spares_fresh_and_foreign_files() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::write(dir.path().join("mine"), b"x").unwrap();
+        fs::write(dir.path().join(".tilewright-1-0-0"), b"x").unwrap();
+        let old = File::create(dir.path().join(".tilewright-1-1-0")).unwrap();
+        old.set_modified(std::time::SystemTime::UNIX_EPOCH).unwrap();
+        assert_eq!(sweep(dir.path()).unwrap(), 1);
+        let mut left = names(dir.path());
+        left.sort();
+        assert_eq!(left, [".tilewright-1-0-0", "mine"]);
+    }
+}

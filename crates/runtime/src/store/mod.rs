@@ -1,0 +1,39 @@
+//! Files that survive: written atomically, versioned, checksummed, and refused with a typed error that names them.
+
+mod atomic;
+pub mod envelope;
+mod error;
+mod home;
+mod profile;
+
+pub use atomic::{sweep, write_atomically};
+pub use error::{StoreError, StoreErrorKind};
+pub use home::{Home, HomeError};
+pub use profile::{DeviceRecord, Profile, ProfileHeader, ProfileStore, TrainingStats};
+
+pub(crate) use profile::stem;
+
+use std::path::{Path, PathBuf};
+
+/// Paths of the files of a directory with this extension, sorted; none where there is no such directory.
+pub(crate) fn files_with_extension(directory: &Path, extension: &str) -> Result<Vec<PathBuf>, StoreError> {
+    let entries = match std::fs::read_dir(directory) {
+        Ok(entries) => entries,
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(e) => return Err(StoreError::io(directory, e)),
+    };
+    let mut out = Vec::new();
+    for entry in entries {
+        let path = entry.map_err(|e| StoreError::io(directory, e))?.path();
+        if path.extension().is_some_and(|e| e == extension) {
+            out.push(path);
+        }
+    }
+    out.sort();
+    Ok(out)
+}
+
+/// Seconds since 1970, or zero where the clock is before it.
+pub(crate) fn unix_seconds() -> u64 {
+    std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |d| d.as_secs())
+}

@@ -1,0 +1,261 @@
+//! Profiles: a fitted model with what it was fitted for.
+
+use super::envelope::{self, Format};
+use super::home::file_name;
+use super::{StoreError, StoreErrorKind, unix_seconds};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use tilewright_core::device::{DeviceKind, DeviceSpec};
+use tilewright_core::feature::FeatureSchema;
+use tilewright_core::id::KernelId;
+use tilewright_core::objective::Objective;
+use tilewright_core::space::Config;
+
+const FORMAT: Format = Format { name: "profile", version: 1 };
+
+/// What a stored file remembers of the device it was made on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DeviceRecord {
+    /// As on the command line.
+    pub id: String,
+    /// Model name.
+    pub name: String,
+    /// How it runs plans.
+    pub kind: DeviceKind,
+    /// Driver or instruction-set level.
+    pub driver: String,
+    /// The facts, to say what another device lacks.
+    pub facts: BTreeMap<String, i64>,
+    /// Hash of all that makes results valid.
+    pub fingerprint: String,
+}
+
+impl From<&DeviceSpec> for DeviceRecord {
+    fn from(spec: &DeviceSpec) -> Self {
+        Self {
+            id: spec.id.clone(),
+            name: spec.name.clone(),
+            kind: spec.kind,
+            driver: spec.driver.clone(),
+            facts: spec.facts.clone(),
+            fingerprint: spec.fingerprint(),
+        }
+    }
+}
+
+impl DeviceRecord {
+    /// Refuses another device.
+    ///
+    /// # Errors
+    /// Both devices, and the facts that this one lacks.
+    pub fn expect(&self, device: &DeviceSpec) -> Result<(), StoreErrorKind> {
+        let expected = device.fingerprint();
+        if self.fingerprint == expected {
+            return Ok(());
+        }
+        let less = |(name, had): (&String, &i64)| match device.fact(name) {
+            Some(has) if has >= *had => None,
+            Some(has) => Some(format!("{name}: had {had}, has {has}")),
+            None => Some(format!("{name}: had {had}, has none")),
+        };
+        Err(StoreErrorKind::OtherDevice {
+            found: self.fingerprint.clone(),
+            found_name: self.name.clone(),
+            expected,
+            expected_name: device.name.clone(),
+            lacking: self.facts.iter().filter_map(less).collect(),
+        })
+    }
+}
+
+/// How a profile came to be.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct TrainingStats {
+    /// Measured configurations that the model was fitted on.
+    pub samples: u64,
+    /// Configurations that failed.
+    pub failed: u64,
+    /// Distinct inputs.
+    pub inputs: u64,
+    /// Cross-validated mean squared error of the model, in its own (standardised or logarithmic) unit.
+    pub cv_mse: Option<f64>,
+    /// Seconds spent measuring.
+    pub measure_s: f64,
+    /// Seconds spent fitting.
+    pub fit_s: f64,
+    /// Accepted draws of the sampler.
+    pub accepted: u64,
+    /// Draws of the sampler.
+    pub drawn: u64,
+}
+
+/// What a profile is for; checked before its model is used.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ProfileHeader {
+    /// The kernel.
+    pub kernel: KernelId,
+    /// The device.
+    pub device: DeviceRecord,
+    /// Hash of the feature schema.
+    pub schema: String,
+    /// What the model predicts.
+    pub objective: Objective,
+    /// Input words that all training inputs had in common by request (`dtype=f32`).
+    pub fixed: Config,
+    /// Which kind of model the body holds.
+    pub model_kind: String,
+    /// When it was made, in seconds since 1970.
+    pub created: u64,
+    /// The seed of sampling and fitting.
+    pub seed: u64,
+    /// How it came to be.
+    pub stats: TrainingStats,
+}
+
+/// A fitted model with what it was fitted for.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Profile {
+    /// What it is for.
+    pub header: ProfileHeader,
+    /// The model, in the form of its own crate.
+    pub model: serde_json::Value,
+}
+
+impl Profile {
+    /// Writes the profile atomically.
+    ///
+    /// # Errors
+    /// See [`super::write_atomically`].
+    pub fn write(&self, path: &Path) -> Result<(), StoreError> {
+        envelope::write(path, FORMAT, &self.header, &self.model)
+    }
+
+    /// Reads a profile, whatever it is for.
+    ///
+    /// # Errors
+    /// The file cannot be read, is no profile, or is damaged.
+    pub fn read(path: &Path) -> Result<Self, StoreError> {
+        let (header, model) = envelope::read(path, FORMAT)?;
+        Ok(Self { header, model })
+    }
+
+    /// Refuses another kernel, device or schema than the one at hand.
+    ///
+    /// # Errors
+    /// The first thing that differs, naming `path`.
+    pub fn expect(
+        &self,
+        path: &Path,
+        kernel: &KernelId,
+        device: &DeviceSpec,
+        schema: &FeatureSchema,
+    ) -> Result<(), StoreError> {
+        let refuse = |kind| Err(StoreError::new(path, kind));
+        let header = &self.header;
+        if header.kernel != *kernel {
+            let (found, expected) = (header.kernel.to_string(), kernel.to_string());
+            return refuse(StoreErrorKind::OtherKernel { found, expected });
+        }
+        let expected = schema.hash();
+        if header.schema != expected {
+            return refuse(StoreErrorKind::SchemaMismatch { found: header.schema.clone(), expected });
+        }
+        header.device.expect(device).or_else(refuse)
+    }
+}
+
+impl ProfileHeader {
+    /// A header of now.
+    pub fn new(kernel: KernelId, device: &DeviceSpec, schema: &FeatureSchema, fixed: Config) -> Self {
+        Self {
+            kernel,
+            device: device.into(),
+            schema: schema.hash(),
+            objective: Objective::default(),
+            fixed,
+            model_kind: String::new(),
+            created: unix_seconds(),
+            seed: 0,
+            stats: TrainingStats::default(),
+        }
+    }
+}
+
+/// The profiles of a directory, one per kernel, device and set of fixed words.
+#[derive(Clone, Debug)]
+pub struct ProfileStore {
+    directory: PathBuf,
+}
+
+impl ProfileStore {
+    /// The profiles of a directory, [`super::Home::profiles`] as a rule.
+    pub fn new(directory: impl Into<PathBuf>) -> Self {
+        Self { directory: directory.into() }
+    }
+
+    /// Where the profile of a kernel on a device belongs.
+    pub fn path(&self, kernel: &KernelId, device: &DeviceSpec, fixed: &Config) -> PathBuf {
+        self.directory.join(format!("{}.profile", stem(kernel, device, fixed)))
+    }
+
+    /// The profile that fits an input best: of this kernel and device, with fixed words that the input agrees with, as
+    /// many of them as possible, the newest among equals. Damaged and foreign files are skipped here; reading one by
+    /// its path says what is wrong with it.
+    ///
+    /// # Errors
+    /// The directory exists and cannot be listed.
+    pub fn find(
+        &self,
+        kernel: &KernelId,
+        device: &DeviceSpec,
+        input: &Config,
+    ) -> Result<Option<(PathBuf, Profile)>, StoreError> {
+        let fingerprint = device.fingerprint();
+        let fits = |p: &Profile| {
+            p.header.kernel == *kernel
+                && p.header.device.fingerprint == fingerprint
+                && p.header.fixed.0.iter().all(|(name, value)| input.get(name) == Some(value))
+        };
+        let mut found: Vec<_> = Vec::new();
+        let prefix = stem(kernel, device, &Config::default());
+        let ours = |path: &PathBuf| path.file_name().is_some_and(|n| n.to_string_lossy().starts_with(&prefix));
+        for path in self.list()?.into_iter().filter(ours) {
+            match Profile::read(&path) {
+                Ok(profile) if fits(&profile) => found.push((path, profile)),
+                Ok(_) => {}
+                Err(error) => tracing::warn!(%error, "skipping a profile"),
+            }
+        }
+        Ok(found.into_iter().max_by_key(|(path, p)| (p.header.fixed.0.len(), p.header.created, path.clone())))
+    }
+
+    /// Paths of all profiles, sorted.
+    ///
+    /// # Errors
+    /// The directory exists and cannot be listed.
+    pub fn list(&self) -> Result<Vec<PathBuf>, StoreError> {
+        super::files_with_extension(&self.directory, "profile")
+    }
+}
+
+/// A file name for what belongs to a kernel, a device and a set of fixed words.
+pub(crate) fn stem(kernel: &KernelId, device: &DeviceSpec, fixed: &Config) -> String {
+    let mut name = format!("{}-{}", file_name(kernel.as_str()), &device.fingerprint()[..12]);
+    let mut words: Vec<_> = fixed.0.iter().collect();
+    words.sort_by(|a, b| a.0.cmp(&b.0));
+    for (word, value) in words {
+        name.push('-');
+        name.push_str(&file_name(&format!("{word}={value}")));
+    }
+    // File systems stop at 255 bytes; a hash keeps long names apart.
+    if name.len() > 160 {
+        let hash = blake3::hash(name.as_bytes()).to_hex();
+        name.truncate(140);
+        name.push_str(&hash[..16]);
+    }
+    name
+}
+
+#[cfg(test)]
+mod tests;
