@@ -1,0 +1,88 @@
+//! What the generative models share: a uniform warm-up, counts learnt from what is accepted, and the bookkeeping.
+
+use crate::uniform::{exhausted, fill_uniform};
+use crate::{Acceptance, Counts, Draw, DrawError, MAX_ATTEMPTS};
+use rand::RngCore;
+use tilewright_core::space::{BoundSpace, ParamSpace, Point, Rule};
+
+/// How the generative models learn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// Pseudo-samples of every value: the Dirichlet prior. 100 in the paper.
+    pub alpha: u64,
+    /// Accepted uniform samples before the model draws itself.
+    pub warmup: u64,
+    /// The warm-up ends after this many uniform candidates, however few were accepted.
+    pub warmup_candidates: u64,
+    /// Whether samples accepted after the warm-up are counted too. The model then moves, slowly, from the marginal
+    /// distributions of the legal set to where its own draws are accepted most.
+    pub refresh: bool,
+    /// Candidates of one draw before it is given up.
+    pub max_attempts: u64,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self { alpha: 100, warmup: 500, warmup_candidates: 500_000, refresh: true, max_attempts: MAX_ATTEMPTS }
+    }
+}
+
+/// A model's state.
+#[derive(Clone, Debug)]
+pub(crate) struct Model {
+    settings: Settings,
+    pub(crate) counts: Counts,
+    /// All candidates.
+    pub(crate) seen: Acceptance,
+    /// Candidates of the warm-up.
+    pub(crate) uniform: Acceptance,
+    /// Candidates after it.
+    pub(crate) own: Acceptance,
+}
+
+impl Model {
+    pub(crate) fn new(space: &ParamSpace, settings: Settings) -> Self {
+        Self {
+            settings,
+            counts: Counts::new(space, settings.alpha),
+            seen: Acceptance::default(),
+            uniform: Acceptance::default(),
+            own: Acceptance::default(),
+        }
+    }
+
+    fn warming_up(&self) -> bool {
+        self.uniform.accepted < self.settings.warmup && self.uniform.drawn < self.settings.warmup_candidates
+    }
+
+    /// Draws until a candidate is legal. `propose` fills in a candidate and gives the rule that it breaks.
+    pub(crate) fn draw<'s>(
+        &mut self,
+        space: &'s BoundSpace,
+        rng: &mut dyn RngCore,
+        mut propose: impl FnMut(&Counts, &mut dyn RngCore, &mut Vec<u16>) -> Option<&'s Rule>,
+    ) -> Result<Draw, DrawError> {
+        self.counts.expect(space)?;
+        let mut rejected = Acceptance::default();
+        let mut point = Vec::with_capacity(space.params().len());
+        for attempts in 1..=self.settings.max_attempts {
+            let uniform = self.warming_up();
+            let broken = if uniform {
+                fill_uniform(space, rng, &mut point);
+                space.first_broken(&point)
+            } else {
+                propose(&self.counts, rng, &mut point)
+            };
+            self.seen.count(broken);
+            rejected.count(broken);
+            if uniform { &mut self.uniform } else { &mut self.own }.count(broken);
+            if broken.is_none() {
+                if uniform || self.settings.refresh {
+                    self.counts.accept(&point);
+                }
+                return Ok(Draw { point: Point(point), attempts });
+            }
+        }
+        Err(exhausted(space, &rejected))
+    }
+}
