@@ -1,1 +1,36 @@
-//! Conformance suites for implementations of the traits of Tilewright. For tests only.
+//! Conformance suites for implementations of Tilewright's traits, and a toy kernel with a known optimum to build tests on.
+//!
+//! For tests only: a `dev-dependency` of the crates that implement a trait. Each suite is a plain function that panics
+//! with the broken promise; its `try_` form returns the [`Violation`], so that the suites themselves can be tested.
+//!
+//! ```
+//! use std::sync::Arc;
+//! use tilewright_core::dtype::DType;
+//! use tilewright_testkit::{Effort, kernel, toy};
+//!
+//! let inputs = [0, 1, 7, 100].map(|n| toy::ScaleInput { n, dtype: DType::F32 });
+//! let effort = Effort { probes: 200, runs: 4, ..Effort::default() };
+//! kernel(&Arc::new(toy::ScaleKernel::new()), &mut toy::HostExecutor::default(), &inputs, &effort);
+//! ```
+
+mod computation;
+mod executor;
+mod kernel;
+mod measure;
+mod points;
+mod predictor;
+mod results;
+mod sampler;
+mod search;
+pub mod toy;
+mod violation;
+
+pub use computation::{computation, try_computation};
+pub use executor::{executor, host_executor, try_executor, try_host_executor};
+pub use kernel::{Effort, kernel, try_kernel};
+pub use measure::{measure, try_measure};
+pub use points::legal_points;
+pub use predictor::{fit, predictor, try_fit, try_predictor};
+pub use sampler::{Draw, Make as MakeSampler, sampler, try_sampler};
+pub use search::{Make as MakeSearch, fraction_of_optimum, search, try_search};
+pub use violation::{Conformity, Violation};

@@ -1,0 +1,267 @@
+//! Conformance of a [`Fit`] and of the [`Predictor`]s that it makes.
+
+use crate::points::legal_points;
+use crate::toy;
+use crate::violation::{Conformity, Violation, demand, ensure};
+use tilewright_core::buffer::{Buffers, Expected, Filling, Workload};
+use tilewright_core::computation::Work;
+use tilewright_core::device::DeviceSpec;
+use tilewright_core::feature::{Feature, FeatureSchema};
+use tilewright_core::id::{ComputationId, KernelId};
+use tilewright_core::predictor::{Fit, Predictor, Scorer};
+use tilewright_core::problem::{Bound, Problem};
+use tilewright_core::program::Program;
+use tilewright_core::space::{BoundSpace, Config, Illegal, Point};
+use tilewright_core::training::TrainingSet;
+
+const SUITE: &str = "predictor";
+
+/// How far a bound score may be from the prediction of the whole row, in log-cost: rounding of another order of sums.
+const SAME: f32 = 1e-3;
+
+fn close(a: f32, b: f32) -> bool {
+    (a - b).abs() <= SAME * (1.0 + b.abs())
+}
+
+/// Holds a way of fitting to its contract, on rows of the toy kernel.
+///
+/// Checked: the same rows and seed give the same predictions to the bit; a held-out length is predicted with less than
+/// half the squared error of the mean; no rows give an error, one row or constant columns give an error or a model that
+/// predicts finite numbers; every model passes [`predictor`].
+///
+/// # Panics
+/// With the first broken promise.
+#[track_caller]
+pub fn fit<F: Fit>(fit: &F) {
+    demand(try_fit(fit));
+}
+
+/// [`fit()`], returning the first broken promise.
+///
+/// # Errors
+/// The broken promise.
+pub fn try_fit<F: Fit>(fit: &F) -> Conformity {
+    let data = toy::training_set(&[100, 700, 3000, 20_000, 100_000, 600_000], 150, 1);
+    let fitted = |data: &TrainingSet, seed| {
+        let model = fit.fit(data, seed);
+        model.map_err(|e| Violation { suite: SUITE, check: "toy-rows-fit", message: e.to_string() })
+    };
+    let model = fitted(&data, 7)?;
+    let again = fitted(&data, 7)?;
+    let rows = toy::training_set(&[300, 9000], 100, 2);
+    ensure!(
+        bits(&predict(&model, &rows.rows)) == bits(&predict(&again, &rows.rows)),
+        "fit-repeats",
+        "two fits on the same rows with the same seed predict differently"
+    );
+    try_predictor(&model, &toy::problem(9000))?;
+    learns(&model, &rows)?;
+    degenerate(fit, &data)
+}
+
+fn predict(model: &dyn Predictor, rows: &[f32]) -> Vec<f32> {
+    let mut out = Vec::new();
+    model.predict(rows, &mut out);
+    out
+}
+
+fn bits(scores: &[f32]) -> Vec<u32> {
+    scores.iter().map(|x| x.to_bits()).collect()
+}
+
+fn learns(model: &dyn Predictor, held_out: &TrainingSet) -> Conformity {
+    let logs: Vec<f64> = held_out.costs.iter().map(|c| c.ln()).collect();
+    let mean = logs.iter().sum::<f64>() / logs.len() as f64;
+    let spread: f64 = logs.iter().map(|y| (y - mean).powi(2)).sum();
+    let predicted = predict(model, &held_out.rows);
+    let error: f64 = logs.iter().zip(predicted).map(|(y, p)| (y - f64::from(p)).powi(2)).sum();
+    ensure!(
+        error < 0.5 * spread,
+        "toy-is-learned",
+        "the squared error on held-out rows is {:.3} of that of their mean",
+        error / spread
+    );
+    Ok(())
+}
+
+/// Training sets that cannot be learned from: an error or a harmless model, no panic.
+fn degenerate<F: Fit>(fit: &F, data: &TrainingSet) -> Conformity {
+    let none = fit.fit(&TrainingSet::new(data.schema.clone()), 1);
+    ensure!(none.is_err(), "no-rows-refused", "a model was fitted on no rows");
+    let constant: Vec<usize> = vec![0; 40];
+    for (name, indices) in [("one row", &constant[..1]), ("forty equal rows", &constant[..])] {
+        if let Ok(model) = fit.fit(&data.subset(indices), 1) {
+            let out = predict(&model, &data.rows);
+            ensure!(
+                out.iter().all(|x| x.is_finite()),
+                "predictions-are-finite",
+                "a model of {name} predicts {:?}",
+                out.iter().find(|x| !x.is_finite())
+            );
+        }
+    }
+    Ok(())
+}
+
+/// Holds a predictor to its contract on a problem of its schema, with at least three legal points.
+///
+/// Checked: one finite number a row, appended; results do not depend on how rows are batched; a bound score equals the
+/// prediction of the whole row; problems of another schema are refused with both hashes.
+///
+/// # Panics
+/// With the first broken promise.
+#[track_caller]
+pub fn predictor(model: &dyn Predictor, problem: &dyn Problem) {
+    demand(try_predictor(model, problem));
+}
+
+/// [`predictor`], returning the first broken promise.
+///
+/// # Errors
+/// The broken promise.
+pub fn try_predictor(model: &dyn Predictor, problem: &dyn Problem) -> Conformity {
+    let points = legal_points(problem.space(), 67, 5);
+    let (mut rows, mut configs) = (Vec::new(), Vec::new());
+    for point in &points {
+        problem.input_features(&mut rows);
+        problem.config_features(point, &mut rows);
+        problem.config_features(point, &mut configs);
+    }
+    ensure!(
+        model.schema() == problem.schema(),
+        "schema-is-kept",
+        "the model's schema is {:?}, the rows' {:?}",
+        model.schema(),
+        problem.schema()
+    );
+    let whole = rows_are_independent(model, &rows, points.len())?;
+    let scorer = model.bind(problem);
+    let Ok(scorer) = scorer else {
+        return Err(Violation { suite: SUITE, check: "schema-is-kept", message: "its own schema is refused".into() });
+    };
+    let width = problem.schema().config.len();
+    let scores = batches_agree(&*scorer, &configs, width)?;
+    let apart = whole.iter().zip(&scores).find(|(w, s)| !close(**s, **w));
+    ensure!(apart.is_none(), "bind-equals-predict", "prediction and bound score of a point: {apart:?}");
+    if let Some(screen) = scorer.screen() {
+        batches_agree(screen.scorer, &configs, width)?;
+        let margin = screen.margin;
+        ensure!(margin >= 0.0, "screen-has-a-margin", "margin {margin}");
+    }
+    refuses(model)
+}
+
+fn rows_are_independent(model: &dyn Predictor, rows: &[f32], count: usize) -> Result<Vec<f32>, Violation> {
+    let mut out = vec![-1.0];
+    model.predict(rows, &mut out);
+    ensure!(
+        out.len() == 1 + count && out[0] == -1.0,
+        "one-number-a-row",
+        "{count} rows gave {} numbers behind the first",
+        out.len() - 1
+    );
+    ensure!(out.iter().all(|x| x.is_finite()), "predictions-are-finite", "{out:?}");
+    let singly: Vec<f32> = rows.chunks(rows.len() / count).flat_map(|row| predict(model, row)).collect();
+    let apart = singly.iter().zip(&out[1..]).find(|(a, b)| !close(**a, **b));
+    ensure!(apart.is_none(), "batches-agree", "one row predicted alone and among others: {apart:?}");
+    ensure!(predict(model, &[]).is_empty(), "one-number-a-row", "no rows gave a number");
+    Ok(out.split_off(1))
+}
+
+fn batches_agree(scorer: &dyn Scorer, configs: &[f32], width: usize) -> Result<Vec<f32>, Violation> {
+    let count = configs.len() / width;
+    let mut whole = vec![f32::NAN; count];
+    scorer.score(configs, &mut whole);
+    ensure!(whole.iter().all(|x| x.is_finite()), "predictions-are-finite", "{whole:?}");
+    for batch in [1, 3, 16, 64] {
+        let mut parts = vec![f32::NAN; count];
+        for (rows, out) in configs.chunks(batch * width).zip(parts.chunks_mut(batch)) {
+            scorer.score(rows, out);
+        }
+        ensure!(
+            bits(&parts) == bits(&whole),
+            "batches-agree",
+            "scores in batches of {batch} differ from those in one batch of {count}"
+        );
+    }
+    Ok(whole)
+}
+
+fn refuses(model: &dyn Predictor) -> Conformity {
+    let foreign = Foreign::new(model.schema());
+    let refusal = model.bind(&foreign).err();
+    let hashes = refusal.as_ref().map(|e| (e.model.clone(), e.rows.clone()));
+    ensure!(
+        hashes == Some((model.schema().hash(), foreign.schema.hash())),
+        "other-schema-refused",
+        "a problem of another schema gives {refusal:?}"
+    );
+    Ok(())
+}
+
+/// The toy problem under a schema with one more feature.
+struct Foreign {
+    schema: FeatureSchema,
+    inner: Bound<toy::ScaleKernel>,
+}
+
+impl Foreign {
+    fn new(like: &FeatureSchema) -> Self {
+        let mut schema = like.clone();
+        schema.config.push(Feature::flag("foreign"));
+        Self { schema, inner: toy::problem(1000) }
+    }
+}
+
+impl Problem for Foreign {
+    fn kernel(&self) -> KernelId {
+        self.inner.kernel()
+    }
+    fn computation(&self) -> ComputationId {
+        self.inner.computation()
+    }
+    fn device(&self) -> &DeviceSpec {
+        self.inner.device()
+    }
+    fn input(&self) -> Config {
+        self.inner.input()
+    }
+    fn space(&self) -> &BoundSpace {
+        self.inner.space()
+    }
+    fn work(&self) -> Work {
+        self.inner.work()
+    }
+    fn schema(&self) -> &FeatureSchema {
+        &self.schema
+    }
+    fn input_features(&self, out: &mut Vec<f32>) {
+        out.resize(out.len() + self.schema.input.len(), 1.0);
+    }
+    fn config_features(&self, _: &[u16], out: &mut Vec<f32>) {
+        out.resize(out.len() + self.schema.config.len(), 1.0);
+    }
+    fn program(
+        &self,
+        point: &[u16],
+    ) -> Result<Program, Illegal> {
+        self.inner.program(point)
+    }
+    fn workload(
+        &self,
+        filling: Filling,
+        seed: u64,
+    ) -> Workload {
+        self.inner.workload(filling, seed)
+    }
+    fn reference(
+        &self,
+        before: &Buffers,
+        scalars: &[f64],
+    ) -> Expected {
+        self.inner.reference(before, scalars)
+    }
+    fn default_point(&self) -> Option<Point> {
+        self.inner.default_point()
+    }
+}

@@ -1,0 +1,146 @@
+//! A model small enough to check by hand: least squares on log features and their squares.
+
+use super::cost::cost_s;
+use rand::seq::SliceRandom;
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
+use tilewright_core::feature::{FeatureKind, FeatureSchema, SchemaMismatch};
+use tilewright_core::predictor::{Fit, Predictor, Scorer};
+use tilewright_core::problem::Problem;
+use tilewright_core::training::TrainingSet;
+
+/// Rows of the toy kernel for several inputs, `per_input` legal points each, costs by formula; one group an input.
+pub fn training_set(lengths: &[usize], per_input: usize, seed: u64) -> TrainingSet {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    let mut set = TrainingSet::new(super::problem(1).schema().clone());
+    for (group, &n) in lengths.iter().enumerate() {
+        let problem = super::problem(n);
+        let mut points = Vec::new();
+        problem.space().for_each_legal(|p| {
+            points.push(p.to_vec());
+            true
+        });
+        points.shuffle(&mut rng);
+        for point in points.iter().take(per_input) {
+            let mut row = Vec::new();
+            problem.input_features(&mut row);
+            problem.config_features(point, &mut row);
+            set.push(&row, cost_s(&problem, point), group as u32).expect("toy rows fit the toy schema");
+        }
+    }
+    set
+}
+
+/// Fits [`LogLinear`].
+#[derive(Clone, Copy, Debug, Default)]
+pub struct LogLinearFit;
+
+/// There is nothing to fit on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("a model needs at least one row")]
+pub struct NoRows;
+
+/// Log-cost as a weighted sum of the log features and their squares.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LogLinear {
+    schema: FeatureSchema,
+    /// A constant, then two weights a feature.
+    weights: Vec<f64>,
+}
+
+impl LogLinear {
+    fn term(kind: FeatureKind, x: f32) -> [f64; 2] {
+        let x = f64::from(x);
+        let t = if kind == FeatureKind::Size { x.max(0.5).log2() } else { x };
+        [t, t * t]
+    }
+
+    /// The share of some features, which stand at `offset` in a row.
+    fn share(&self, offset: usize, features: &[f32]) -> f64 {
+        let kinds = self.schema.iter().skip(offset).map(|f| f.kind);
+        let weights = self.weights[1 + 2 * offset..].chunks(2);
+        let terms = kinds.zip(features).zip(weights);
+        terms.map(|((kind, &x), w)| w.iter().zip(Self::term(kind, x)).map(|(w, t)| w * t).sum::<f64>()).sum()
+    }
+}
+
+impl Fit for LogLinearFit {
+    type Model = LogLinear;
+    type Error = NoRows;
+
+    fn fit(&self, data: &TrainingSet, _seed: u64) -> Result<LogLinear, NoRows> {
+        if data.is_empty() {
+            return Err(NoRows);
+        }
+        let kinds: Vec<FeatureKind> = data.schema.iter().map(|f| f.kind).collect();
+        let terms = |i: usize| {
+            let row = data.row(i).iter().zip(&kinds);
+            std::iter::once(1.0).chain(row.flat_map(|(&x, &kind)| LogLinear::term(kind, x))).collect::<Vec<f64>>()
+        };
+        let size = 1 + 2 * kinds.len();
+        let mut normal = vec![vec![0.0; size + 1]; size];
+        for (i, cost) in data.costs.iter().enumerate() {
+            let t = terms(i);
+            for (a, line) in normal.iter_mut().enumerate() {
+                t.iter().chain([&cost.ln()]).zip(line).for_each(|(b, sum)| *sum += t[a] * b);
+            }
+        }
+        Ok(LogLinear { schema: data.schema.clone(), weights: solve(normal) })
+    }
+}
+
+/// Solves the normal equations (last column: right-hand side) with a ridge that keeps constant features at zero.
+fn solve(mut m: Vec<Vec<f64>>) -> Vec<f64> {
+    let size = m.len();
+    for (i, line) in m.iter_mut().enumerate() {
+        line[i] += 1e-6;
+    }
+    for i in 0..size {
+        let pivot = m[i].clone();
+        for line in m.iter_mut().skip(i + 1) {
+            let factor = line[i] / pivot[i];
+            line.iter_mut().zip(&pivot).for_each(|(x, p)| *x -= factor * p);
+        }
+    }
+    let mut x = vec![0.0; size];
+    for i in (0..size).rev() {
+        let known: f64 = (i + 1..size).map(|j| m[i][j] * x[j]).sum();
+        x[i] = (m[i][size] - known) / m[i][i];
+    }
+    x
+}
+
+struct Bound<'a> {
+    model: &'a LogLinear,
+    input_share: f64,
+}
+
+impl Predictor for LogLinear {
+    fn schema(&self) -> &FeatureSchema {
+        &self.schema
+    }
+
+    fn predict(&self, rows: &[f32], out: &mut Vec<f32>) {
+        let inputs = self.schema.input.len();
+        for row in rows.chunks(self.schema.width()) {
+            let share = self.weights[0] + self.share(0, &row[..inputs]);
+            out.push((share + self.share(inputs, &row[inputs..])) as f32);
+        }
+    }
+
+    fn bind(&self, problem: &dyn Problem) -> Result<Box<dyn Scorer + '_>, SchemaMismatch> {
+        self.schema.expect(problem.schema())?;
+        let mut input = Vec::new();
+        problem.input_features(&mut input);
+        Ok(Box::new(Bound { model: self, input_share: self.weights[0] + self.share(0, &input) }))
+    }
+}
+
+impl Scorer for Bound<'_> {
+    fn score(&self, config_rows: &[f32], out: &mut [f32]) {
+        let schema = &self.model.schema;
+        for (row, score) in config_rows.chunks(schema.config.len()).zip(out) {
+            *score = (self.input_share + self.model.share(schema.input.len(), row)) as f32;
+        }
+    }
+}

@@ -1,0 +1,73 @@
+//! The suites pass on the toy.
+
+use std::sync::Arc;
+use tilewright_core::dtype::DType;
+use tilewright_testkit::toy::{self, ScaleInput};
+use tilewright_testkit::{self as testkit, Effort};
+
+fn inputs() -> Vec<ScaleInput> {
+    let lengths = [0usize, 1, 7, 64, 1000];
+    lengths.into_iter().flat_map(|n| [DType::F32, DType::F64].map(|dtype| ScaleInput { n, dtype })).collect()
+}
+
+#[test]
+fn the_toy_computation_conforms() {
+    testkit::computation(&toy::Scale, &inputs());
+}
+
+#[test]
+fn the_toy_kernel_conforms() {
+    let mut executor = toy::HostExecutor::default();
+    testkit::kernel(&Arc::new(toy::ScaleKernel::new()), &mut executor, &inputs(), &Effort::default());
+}
+
+#[test]
+fn a_kernel_without_legal_points_conforms() {
+    let kernel = Arc::new(toy::ScaleKernel::new().restricted("width > 16"));
+    testkit::kernel(&kernel, &mut toy::HostExecutor::default(), &inputs()[..2], &Effort::default());
+}
+
+#[test]
+fn the_toy_executor_conforms() {
+    testkit::executor(&mut toy::HostExecutor::default(), &toy::problem(1000));
+    testkit::host_executor(&mut toy::HostExecutor::default());
+}
+
+#[test]
+fn the_analytic_device_conforms() {
+    let device = toy::AnalyticMeasure::new(toy::device());
+    testkit::measure(&mut device.clone(), &toy::problem(1000));
+    testkit::measure(&mut device.failing(|p| p[0] == 0), &toy::problem(1000));
+}
+
+#[test]
+fn the_toy_model_conforms() {
+    testkit::fit(&toy::LogLinearFit);
+}
+
+#[test]
+fn the_plain_search_conforms_and_finds_the_optimum() {
+    testkit::search(&|problem, _| Box::new(toy::Sequential::new(problem.space())));
+    let fraction =
+        testkit::fraction_of_optimum(&|problem, _| Box::new(toy::Sequential::new(problem.space())), 500, 4000, 1);
+    assert_eq!(fraction, 1.0);
+}
+
+#[test]
+fn a_shuffled_walk_conforms_as_a_sampler() {
+    testkit::sampler(&|space, seed| {
+        let points = testkit::legal_points(space, 600, seed);
+        // Small spaces are drawn from again and again.
+        let draws = if points.len() < 600 { 1000 } else { 1 };
+        Box::new(std::iter::repeat_n(points, draws).flatten().by_next())
+    });
+}
+
+/// Turns an iterator into the closure that the suite draws with.
+trait ByNext: Iterator + Sized {
+    fn by_next(mut self) -> impl FnMut() -> Option<Self::Item> {
+        move || self.next()
+    }
+}
+
+impl<I: Iterator> ByNext for I {}
