@@ -33,6 +33,7 @@ pub mod feature;
 pub mod id;
 pub mod kernel;
 pub mod measurement;
+pub mod metrics;
 pub mod objective;
 pub mod predictor;
 pub mod problem;
