@@ -5,39 +5,33 @@ use std::error::Error;
 
 use tilewright_bench_suite::baseline::find_all;
 use tilewright_bench_suite::compare::Policy;
-use tilewright_bench_suite::gemm::{GemmElement, compare_task, contender};
+use tilewright_bench_suite::gemm::{baseline_contender, compare_gemm};
 use tilewright_bench_suite::report::{Report, TaskReport};
-use tilewright_bench_suite::tasks::{Task, TaskSet};
+use tilewright_bench_suite::tasks::TaskSet;
+use tilewright_core::dtype::DType;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let argument = |index: usize, default| arguments.get(index).map_or(default, String::as_str);
     let set: TaskSet = argument(0, "isaac-table4").parse()?;
+    let dtype: DType = argument(1, "f32").parse()?;
     let threads: usize = argument(2, "1").parse()?;
-    let mut tasks = set.tasks();
-    tasks.retain(|task| task.name.starts_with(argument(3, "")));
-    for missing in &find_all().missing {
+    let inventory = find_all();
+    for missing in &inventory.missing {
         eprintln!("{} is missing: {}", missing.name, missing.reason);
     }
-    for found in &find_all().found {
+    for found in &inventory.found {
         eprintln!("found {}", found.identity());
     }
-    let report = match argument(1, "f32") {
-        "f32" => time::<f32>(&tasks, threads),
-        "f64" => time::<f64>(&tasks, threads),
-        other => return Err(format!("dtype: unknown `{other}`; known: f32, f64").into()),
-    };
-    print!("{}", report.table());
-    Ok(())
-}
-
-fn time<T: GemmElement>(tasks: &[Task], threads: usize) -> Report {
     let policy = Policy::for_threads(threads);
-    let reports = tasks.iter().map(|task| {
-        let mut contenders: Vec<_> =
-            find_all().found.iter().map(|baseline| contender::<T>(&**baseline, threads)).collect();
-        TaskReport::new(task, None, &compare_task(task, &mut contenders, &policy, 1))
-    });
-    let names = find_all().found.iter().map(|baseline| baseline.identity().name.to_owned()).collect();
-    Report::new(T::DTYPE, threads, None, names, reports.collect())
+    let mut reports = Vec::new();
+    for task in set.tasks(dtype).iter().filter(|task| task.name.starts_with(argument(3, ""))) {
+        let found = inventory.found.iter();
+        let mut contenders: Vec<_> = found.map(|found| baseline_contender(&**found, &task.input, threads)).collect();
+        let outcomes = compare_gemm(&task.input, &mut contenders, &policy, 1);
+        reports.push(TaskReport::new(task, None, &outcomes));
+    }
+    let names = inventory.found.iter().map(|found| found.identity().name.to_owned()).collect();
+    print!("{}", Report::new(dtype.name(), threads, None, names, reports).table());
+    Ok(())
 }

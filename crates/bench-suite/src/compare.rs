@@ -1,7 +1,7 @@
 //! N contenders on one task, interleaved.
 //!
 //! All contenders work on the same buffers. Each is checked first and warmed up; then, in rounds whose order rotates, each runs a block
-//! of calls long enough for the clock, after one call that is not timed. A contender's time is the median over the
+//! of calls long enough for the clock, led, if calls are shorter than the block, by one that is not timed. A contender's time is the median over the
 //! rounds of its mean time per call, so that a disturbance of one round, or a drift of the clock, touches all or none.
 
 use std::fmt;
@@ -16,12 +16,15 @@ pub const CACHE_POLICY: &str =
 /// One of those compared.
 pub struct Contender<'a, B: ?Sized> {
     name: String,
-    run: Box<dyn FnMut(&mut B) + 'a>,
+    run: Box<Run<'a, B>>,
 }
 
+/// Does the task once on the shared buffers, or says why it cannot.
+type Run<'a, B> = dyn FnMut(&mut B) -> Result<(), String> + 'a;
+
 impl<'a, B: ?Sized> Contender<'a, B> {
-    /// A contender whose `run` does the task once on the shared buffers.
-    pub fn new(name: impl Into<String>, run: impl FnMut(&mut B) + 'a) -> Self {
+    /// A contender whose `run` does the task once on the shared buffers, or says why it cannot.
+    pub fn new(name: impl Into<String>, run: impl FnMut(&mut B) -> Result<(), String> + 'a) -> Self {
         Contender { name: name.into(), run: Box::new(run) }
     }
 
@@ -44,7 +47,7 @@ pub struct Policy {
     pub rounds: usize,
     /// A block has as many calls as fit into this, and at least one.
     pub block: Duration,
-    /// Time given to warming up each contender, at least two calls.
+    /// Time given to warming up each contender after the checked call, at least one call.
     pub warm_up: Duration,
     /// Wait before each block until the process is idle: needed when contenders have threads of their own.
     pub settle: bool,
@@ -53,12 +56,7 @@ pub struct Policy {
 impl Policy {
     /// The usual policy: 7 rounds of 30 ms.
     pub fn for_threads(threads: usize) -> Self {
-        Policy {
-            rounds: 7,
-            block: Duration::from_millis(30),
-            warm_up: Duration::from_millis(15),
-            settle: threads > 1,
-        }
+        Policy { rounds: 7, block: Duration::from_millis(30), warm_up: Duration::from_millis(15), settle: threads > 1 }
     }
 }
 
@@ -98,15 +96,17 @@ pub fn compare<B: ?Sized>(
     for contender in contenders.iter_mut() {
         settle_if(policy.settle);
         prepare(buffers);
-        (contender.run)(buffers);
-        blocks.push(check(buffers).map(|()| warm_up(contender, buffers, policy)));
+        let checked = (contender.run)(buffers).and_then(|()| check(buffers));
+        blocks.push(checked.and_then(|()| warm_up(contender, buffers, policy)));
     }
     for round in 0..policy.rounds.max(1) {
         for turn in 0..contenders.len() {
             let index = (round + turn) % contenders.len();
             if let Ok(block) = &mut blocks[index] {
                 settle_if(policy.settle);
-                block.time(&mut contenders[index], buffers);
+                if let Err(reason) = block.time(&mut contenders[index], buffers) {
+                    blocks[index] = Err(reason);
+                }
             }
         }
     }
@@ -123,34 +123,41 @@ fn settle_if(wanted: bool) {
 /// The timed calls of one contender.
 struct Block {
     calls: usize,
+    /// Whether each block is led by a call that is not timed.
+    led: bool,
     rounds: Vec<f64>,
 }
 
-fn warm_up<B: ?Sized>(contender: &mut Contender<'_, B>, buffers: &mut B, policy: &Policy) -> Block {
+fn warm_up<B: ?Sized>(contender: &mut Contender<'_, B>, buffers: &mut B, policy: &Policy) -> Result<Block, String> {
     let start = Instant::now();
     let mut least = f64::INFINITY;
-    for call in 0.. {
+    loop {
         let before = Instant::now();
-        (contender.run)(buffers);
+        (contender.run)(buffers)?;
         least = least.min(before.elapsed().as_secs_f64());
-        if call >= 1 && start.elapsed() >= policy.warm_up {
+        if start.elapsed() >= policy.warm_up {
             break;
         }
     }
     // a clock that did not move says only that the call is very short
     let calls = (policy.block.as_secs_f64() / least.max(1e-8)).round().max(1.0) as usize;
-    Block { calls, rounds: Vec::with_capacity(policy.rounds) }
+    // filling the caches again is a small part of a call that takes longer than a block
+    let led = least <= policy.block.as_secs_f64();
+    Ok(Block { calls, led, rounds: Vec::with_capacity(policy.rounds) })
 }
 
 impl Block {
-    fn time<B: ?Sized>(&mut self, contender: &mut Contender<'_, B>, buffers: &mut B) {
-        // brings the caches and the workers back from whoever ran before
-        (contender.run)(buffers);
+    fn time<B: ?Sized>(&mut self, contender: &mut Contender<'_, B>, buffers: &mut B) -> Result<(), String> {
+        if self.led {
+            // brings the caches and the workers back from whoever ran before
+            (contender.run)(buffers)?;
+        }
         let start = Instant::now();
         for _ in 0..self.calls {
-            (contender.run)(buffers);
+            (contender.run)(buffers)?;
         }
         self.rounds.push(start.elapsed().as_secs_f64() / self.calls as f64);
+        Ok(())
     }
 
     fn summary(mut self) -> Time {
@@ -166,8 +173,7 @@ mod tests {
     use super::*;
     use std::cell::RefCell;
 
-    const QUICK: Policy =
-        Policy { rounds: 4, block: Duration::ZERO, warm_up: Duration::ZERO, settle: false };
+    const QUICK: Policy = Policy { rounds: 4, block: Duration::ZERO, warm_up: Duration::ZERO, settle: false };
 
     #[test]
     fn order_rotates_and_every_contender_sees_the_same_buffers() {
@@ -178,19 +184,24 @@ mod tests {
                 Contender::new(name, move |buffer: &mut u32| {
                     *buffer += 1;
                     log.borrow_mut().push(name);
+                    Ok(())
                 })
             })
             .into();
         let mut buffer = 0;
-        let outcomes = compare(&mut contenders, &mut buffer, &QUICK, |b| *b = 10, |b| {
-            if *b == 11 { Ok(()) } else { Err(format!("{b}")) }
-        });
+        let outcomes = compare(
+            &mut contenders,
+            &mut buffer,
+            &QUICK,
+            |b| *b = 10,
+            |b| {
+                if *b == 11 { Ok(()) } else { Err(format!("{b}")) }
+            },
+        );
         assert!(outcomes.iter().all(|outcome| outcome.time.is_ok()), "{outcomes:?}");
-        // check 1 + warm-up 2 each, then rounds of one untimed and one timed call each
-        let log = log.into_inner();
-        assert_eq!(log.len(), 9 + 4 * 6);
-        let firsts: Vec<_> = log[9..].chunks(2).map(|pair| pair[0]).collect();
-        assert_eq!(firsts, ["a", "b", "c", "b", "c", "a", "c", "a", "b", "a", "b", "c"]);
+        // the checked call and the warm-up of each, then one call in each round
+        let log = log.borrow();
+        assert_eq!(log[6..], ["a", "b", "c", "b", "c", "a", "c", "a", "b", "a", "b", "c"]);
         assert_eq!(outcomes[1].time.as_ref().unwrap().calls, 4);
     }
 
@@ -198,10 +209,14 @@ mod tests {
     fn a_wrong_contender_is_named_and_not_timed() {
         let runs = RefCell::new(0);
         let mut contenders = [
-            Contender::new("right", |buffer: &mut u32| *buffer = 1),
+            Contender::new("right", |buffer: &mut u32| {
+                *buffer = 1;
+                Ok(())
+            }),
             Contender::new("wrong", |buffer: &mut u32| {
                 *buffer = 2;
                 *runs.borrow_mut() += 1;
+                Ok(())
             }),
         ];
         let check = |b: &u32| if *b == 1 { Ok(()) } else { Err(format!("got {b}")) };
@@ -214,7 +229,7 @@ mod tests {
 
     #[test]
     fn the_median_ignores_a_disturbed_round() {
-        let block = |rounds: &[f64]| Block { calls: 2, rounds: rounds.to_vec() }.summary();
+        let block = |rounds: &[f64]| Block { calls: 2, led: true, rounds: rounds.to_vec() }.summary();
         assert_eq!(block(&[3.0, 1.0, 99.0]).median_s, 3.0);
         let even = block(&[1.0, 2.0, 99.0, 4.0]);
         assert_eq!((even.median_s, even.least_s, even.most_s, even.calls), (3.0, 1.0, 99.0, 8));

@@ -1,60 +1,134 @@
-//! GEMM tasks run by baselines, alone or beside a kernel of ours.
+//! GEMM tasks run by baselines, and beside them by programs of ours.
 
-use crate::baseline::Baseline;
+use std::sync::Arc;
+
+use tilewright_core::buffer::{Buffer, Filling, Workload};
+use tilewright_core::computation::Computation;
+use tilewright_core::dtype::DType;
+use tilewright_core::program::{Code, HostArgs, HostCode, Program, Step};
+use tilewright_ops::gemm::{C, Gemm, GemmInput};
+
+use crate::baseline::{Baseline, multiply};
 use crate::compare::{Contender, Outcome, Policy, compare};
-use crate::operands::{Element, Operands};
-use crate::tasks::Task;
+use crate::exact::ExactProduct;
 
-/// An element type that a baseline multiplies.
-pub trait GemmElement: Element {
-    /// One call of `baseline` on `operands`, alpha = 1 and beta = 0.
-    ///
-    /// # Errors
-    /// Sizes beyond 32-bit BLAS.
-    fn run(
-        baseline: &dyn Baseline,
-        operands: &mut Operands<Self>,
-        threads: usize,
-    ) -> Result<(), crate::baseline::CallError>;
-}
-
-impl GemmElement for f32 {
-    fn run(
-        baseline: &dyn Baseline,
-        operands: &mut Operands<f32>,
-        threads: usize,
-    ) -> Result<(), crate::baseline::CallError> {
-        operands.call(1.0, 0.0).map(|mut call| baseline.sgemm(&mut call, threads))
-    }
-}
-
-impl GemmElement for f64 {
-    fn run(
-        baseline: &dyn Baseline,
-        operands: &mut Operands<f64>,
-        threads: usize,
-    ) -> Result<(), crate::baseline::CallError> {
-        operands.call(1.0, 0.0).map(|mut call| baseline.dgemm(&mut call, threads))
-    }
-}
-
-/// `baseline` as a contender, alpha = 1 and beta = 0. Sizes that 32-bit BLAS cannot take leave C as it was, which the check refuses.
-pub fn contender<'a, T: GemmElement>(baseline: &'a dyn Baseline, threads: usize) -> Contender<'a, Operands<T>> {
-    Contender::new(baseline.identity().name, move |operands: &mut Operands<T>| {
-        let _ = T::run(baseline, operands, threads);
+/// `baseline` on `input` as a contender.
+pub fn baseline_contender<'a>(
+    baseline: &'a dyn Baseline,
+    input: &'a GemmInput,
+    threads: usize,
+) -> Contender<'a, Workload> {
+    let name = baseline.identity().name;
+    Contender::new(name, move |work: &mut Workload| {
+        multiply(baseline, input, &mut work.buffers, &work.scalars, threads).map_err(|error| error.to_string())
     })
 }
 
-/// Compares on one task with alpha = 1 and beta = 0: every contender starts from a C of NaN, which it must not read, and
-/// every element of its result is checked.
-pub fn compare_task<T: GemmElement>(
-    task: &Task,
-    contenders: &mut [Contender<'_, Operands<T>>],
+/// Code that the host cannot call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("program: step {step} is not code of this host")]
+pub struct NotHostCode {
+    /// Position of the step.
+    pub step: usize,
+}
+
+/// What a host program does, step by step.
+enum HostStep {
+    Fill { range: std::ops::Range<usize>, value: u8 },
+    Run(Arc<dyn HostCode>),
+}
+
+/// A program for this host as a contender, with a workspace of its own.
+///
+/// # Errors
+/// [`NotHostCode`] for a program of another device.
+pub fn program_contender(name: &str, program: &Program) -> Result<Contender<'static, Workload>, NotHostCode> {
+    let steps = program.steps.iter().enumerate().map(|(index, step)| match step {
+        Step::FillWorkspace { offset, bytes, value } => {
+            Ok(HostStep::Fill { range: *offset as usize..(offset + bytes) as usize, value: *value })
+        }
+        Step::Launch { code: Code::Host(code), .. } => Ok(HostStep::Run(Arc::clone(code))),
+        _ => Err(NotHostCode { step: index }),
+    });
+    let steps: Vec<HostStep> = steps.collect::<Result<_, _>>()?;
+    let mut workspace = Buffer::zeroed(DType::I8, program.workspace as usize);
+    Ok(Contender::new(name, move |work: &mut Workload| {
+        for step in &steps {
+            match step {
+                HostStep::Fill { range, value } => workspace.bytes_mut()[range.clone()].fill(*value),
+                HostStep::Run(code) => {
+                    let (buffers, scalars) = (&mut work.buffers[..], &work.scalars[..]);
+                    let mut args = HostArgs { buffers, scalars, workspace: &mut workspace };
+                    code.run(&mut args).map_err(|error| error.to_string())?;
+                }
+            }
+        }
+        Ok(())
+    }))
+}
+
+/// Compares on one input, on data of small integers. Every contender starts from the same C (NaN if beta = 0, since it must not
+/// be read), and every element of its result is checked exactly before it is timed.
+pub fn compare_gemm(
+    input: &GemmInput,
+    contenders: &mut [Contender<'_, Workload>],
     policy: &Policy,
     seed: u64,
 ) -> Vec<Outcome> {
-    let mut operands = Operands::<T>::new(task.m, task.n, task.k, task.layout, seed);
-    compare(contenders, &mut operands, policy, Operands::poison_c, |operands| {
-        operands.verify(1, 0).map_err(|wrong| wrong.to_string())
-    })
+    let mut work = Gemm.workload(input, Filling::Exact, seed);
+    let exact = ExactProduct::new(input, &work);
+    let before = work.buffers[C].clone();
+    let check = |work: &Workload| exact.check(&work.buffers).map_err(|wrong| wrong.to_string());
+    compare(contenders, &mut work, policy, |work| work.buffers[C].clone_from(&before), check)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::baseline::find_all;
+    use std::sync::atomic::{AtomicU64, Ordering};
+    use std::time::Duration;
+    use tilewright_core::program::DeviceError;
+    use tilewright_ops::gemm::{Layout, ScalarClass};
+
+    const QUICK: Policy = Policy { rounds: 1, block: Duration::ZERO, warm_up: Duration::ZERO, settle: false };
+
+    /// Multiplies by a baseline; counts its runs; wants its workspace filled.
+    struct Borrowed(GemmInput, AtomicU64);
+
+    impl HostCode for Borrowed {
+        fn run(&self, args: &mut HostArgs<'_>) -> Result<(), DeviceError> {
+            assert_eq!(args.workspace.bytes(), [0, 0, 7, 7]);
+            self.1.fetch_add(1, Ordering::Relaxed);
+            multiply(&*find_all().found[0], &self.0, args.buffers, args.scalars, 1)
+                .map_err(|error| DeviceError::Run(error.to_string()))
+        }
+    }
+
+    #[test]
+    fn a_program_stands_beside_the_baselines() {
+        let tight = GemmInput::new(5, 6, 7, DType::F32, Layout::Tn);
+        let input = GemmInput { alpha: ScalarClass::Other, beta: ScalarClass::Other, ..tight };
+        let code = Arc::new(Borrowed(input.clone(), AtomicU64::new(0)));
+        let mut program = Program::host(Arc::clone(&code) as Arc<dyn HostCode>, 4);
+        program.steps.insert(0, Step::FillWorkspace { offset: 2, bytes: 2, value: 7 });
+        let mut contenders = vec![program_contender("ours", &program).unwrap()];
+        contenders.extend(find_all().found.iter().map(|found| baseline_contender(&**found, &input, 1)));
+        contenders.push(Contender::new("idle", |_: &mut Workload| Ok(())));
+        contenders.push(Contender::new("failing", |_: &mut Workload| Err("no".to_owned())));
+        let outcomes = compare_gemm(&input, &mut contenders, &QUICK, 3);
+        let (failing, idle) = (outcomes[outcomes.len() - 1].clone(), outcomes[outcomes.len() - 2].clone());
+        assert_eq!(failing.time, Err("no".to_owned()));
+        assert!(idle.time.unwrap_err().contains("row 0"));
+        assert!(outcomes[..outcomes.len() - 2].iter().all(|outcome| outcome.time.is_ok()), "{outcomes:?}");
+        assert!(code.1.load(Ordering::Relaxed) >= 3);
+    }
+
+    #[test]
+    fn code_of_another_device_is_refused() {
+        let code = Code::Ptx { text: String::new(), entry: String::new() };
+        let launch = Step::Launch { code, grid: [1; 3], block: [1; 3], shared_bytes: 0, args: Vec::new() };
+        let program = Program { steps: vec![launch], workspace: 0 };
+        assert_eq!(program_contender("ours", &program).unwrap_err(), NotHostCode { step: 0 });
+    }
 }

@@ -7,12 +7,18 @@
 //! - [`report`]: the comparison as JSON fields and as an aligned table.
 //!
 //! ```
-//! use tilewright_bench_suite::{baseline, operands::Operands, tasks::Layout};
+//! use tilewright_bench_suite::{baseline, exact::ExactProduct};
+//! use tilewright_core::buffer::Filling;
+//! use tilewright_core::computation::Computation;
+//! use tilewright_core::dtype::DType;
+//! use tilewright_ops::gemm::{Gemm, GemmInput, Layout};
 //!
-//! let mut operands = Operands::<f32>::new(17, 9, 33, Layout::NT, 1)?;
+//! let input = GemmInput::new(17, 9, 33, DType::F32, Layout::Nt);
+//! let mut work = Gemm.workload(&input, Filling::Exact, 1);
+//! let expected = ExactProduct::new(&input, &work);
 //! for found in &baseline::find_all().found {
-//!     found.sgemm(&mut operands.call(1.0, 0.0)?, 1);
-//!     operands.verify(1.0, 0.0)?;
+//!     baseline::multiply(&**found, &input, &mut work.buffers, &work.scalars, 1)?;
+//!     expected.check(&work.buffers)?;
 //! }
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -20,8 +26,8 @@
 
 pub mod baseline;
 pub mod compare;
+pub mod exact;
 pub mod gemm;
-pub mod operands;
 pub mod report;
 pub mod settle;
 pub mod tasks;

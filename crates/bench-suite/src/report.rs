@@ -3,6 +3,9 @@
 use std::fmt::Write as _;
 
 use serde::Serialize;
+use tilewright_core::computation::Computation;
+use tilewright_core::space::Config;
+use tilewright_ops::gemm::Gemm;
 
 use crate::compare::{CACHE_POLICY, Outcome, Time};
 use crate::tasks::Task;
@@ -32,8 +35,10 @@ pub struct Wrong {
 pub struct TaskReport {
     /// The task's name.
     pub name: String,
-    /// The input, as on the command line.
-    pub input: String,
+    /// The input's words.
+    pub input: Config,
+    #[serde(skip)]
+    shape: String,
     /// Floating-point operations of a call.
     pub flops: f64,
     /// Our median time, seconds; absent when only baselines ran or our result was wrong.
@@ -69,11 +74,7 @@ impl TaskReport {
             .iter()
             .filter(|outcome| !is_ours(outcome))
             .filter_map(|outcome| time(outcome).map(|time_s| (outcome, time_s)))
-            .map(|(outcome, time_s)| BaselineTime {
-                name: outcome.name.clone(),
-                time_s,
-                gflops: rate(flops, time_s),
-            })
+            .map(|(outcome, time_s)| BaselineTime { name: outcome.name.clone(), time_s, gflops: rate(flops, time_s) })
             .collect();
         let best = baselines.iter().min_by(|x, y| x.time_s.total_cmp(&y.time_s)).cloned();
         let wrong = outcomes
@@ -85,7 +86,8 @@ impl TaskReport {
             .collect();
         TaskReport {
             name: task.name.clone(),
-            input: task.input(),
+            input: Gemm.words(&task.input),
+            shape: task.shape(),
             flops,
             ours_s,
             ours_gflops: ours_s.map(|seconds| rate(flops, seconds)),
@@ -146,7 +148,7 @@ impl Report {
 
     /// An aligned table: GFLOP/s of each contender, ours in percent of the peak, the ratio to the best baseline.
     pub fn table(&self) -> String {
-        let mut header: Vec<String> = ["task", "input", "ours", "% peak"].map(String::from).into();
+        let mut header: Vec<String> = ["task", "m x n x k", "ours", "% peak"].map(String::from).into();
         header.extend(self.baselines_found.iter().cloned());
         header.extend(["best", "ratio"].map(String::from));
         let mut rows = vec![header];
@@ -174,8 +176,7 @@ impl Report {
             value.map_or_else(|| "-".to_owned(), |value| format!("{value:.digits$}"))
         };
         let percent = task.ours_gflops.zip(self.peak_gflops).map(|(ours, peak)| 100.0 * ours / peak);
-        let mut row =
-            vec![task.name.clone(), task.input.clone(), number(task.ours_gflops, 1), number(percent, 0)];
+        let mut row = vec![task.name.clone(), task.shape.clone(), number(task.ours_gflops, 1), number(percent, 0)];
         for name in &self.baselines_found {
             let baseline = task.baselines.iter().find(|baseline| baseline.name == *name);
             row.push(number(baseline.map(|baseline| baseline.gflops), 1));
@@ -206,9 +207,11 @@ fn align(rows: &[Vec<String>], left: usize) -> String {
     for row in rows {
         let cells = row.iter().zip(&widths).enumerate();
         let line: Vec<String> = cells
-            .map(|(column, (cell, &width))| {
-                if column < left { format!("{cell:<width$}") } else { format!("{cell:>width$}") }
-            })
+            .map(
+                |(column, (cell, &width))| {
+                    if column < left { format!("{cell:<width$}") } else { format!("{cell:>width$}") }
+                },
+            )
             .collect();
         text.push_str(line.join("  ").trim_end());
         text.push('\n');
@@ -220,13 +223,14 @@ fn align(rows: &[Vec<String>], left: usize) -> String {
 mod tests {
     use super::*;
     use crate::tasks::TaskSet;
+    use tilewright_core::dtype::DType;
 
     fn outcome(name: &str, median_s: f64) -> Outcome {
         Outcome { name: name.to_owned(), time: Ok(Time { median_s, least_s: median_s, most_s: median_s, calls: 1 }) }
     }
 
     fn sample() -> Report {
-        let tasks = TaskSet::IsaacTable4.tasks();
+        let tasks = TaskSet::IsaacTable4.tasks(DType::F32);
         let wrong = Outcome { name: "mkl".to_owned(), time: Err("row 3".to_owned()) };
         let first = [outcome("tilewright", 2.0), outcome("blis", 6.0), outcome("openblas", 4.0), wrong];
         let second = [outcome("tilewright", 2.0), outcome("blis", 1.0), outcome("openblas", 4.0)];
@@ -275,7 +279,7 @@ mod tests {
 
     #[test]
     fn without_ours_there_is_no_ratio() {
-        let task = &TaskSet::IsaacTable4.tasks()[0];
+        let task = &TaskSet::IsaacTable4.tasks(DType::F32)[0];
         let report = TaskReport::new(task, None, &[outcome("blis", 1.0)]);
         assert_eq!((report.ours_s, report.ratio), (None, None));
         assert_eq!(report.best_baseline.as_deref(), Some("blis"));

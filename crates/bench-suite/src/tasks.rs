@@ -1,83 +1,30 @@
 //! Named task sets: the GEMM inputs that a comparison runs.
 
-use std::fmt;
 use std::str::FromStr;
 
-use serde::Serialize;
+use tilewright_core::computation::Computation;
+use tilewright_core::dtype::DType;
+use tilewright_ops::gemm::{Gemm, GemmInput, Layout};
 
-/// Which operands are transposed, as in BLAS: the first letter is A, the second is B.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
-#[serde(into = "&'static str")]
-pub struct Layout {
-    /// A is stored k × m and used transposed.
-    pub a_transposed: bool,
-    /// B is stored n × k and used transposed.
-    pub b_transposed: bool,
-}
-
-impl Layout {
-    /// Neither operand transposed.
-    pub const NN: Layout = Layout { a_transposed: false, b_transposed: false };
-    /// B transposed.
-    pub const NT: Layout = Layout { a_transposed: false, b_transposed: true };
-    /// A transposed.
-    pub const TN: Layout = Layout { a_transposed: true, b_transposed: false };
-    /// Both transposed.
-    pub const TT: Layout = Layout { a_transposed: true, b_transposed: true };
-    /// All four.
-    pub const ALL: [Layout; 4] = [Layout::NN, Layout::NT, Layout::TN, Layout::TT];
-
-    /// `nn`, `nt`, `tn` or `tt`.
-    pub fn as_str(self) -> &'static str {
-        match (self.a_transposed, self.b_transposed) {
-            (false, false) => "nn",
-            (false, true) => "nt",
-            (true, false) => "tn",
-            (true, true) => "tt",
-        }
-    }
-}
-
-impl From<Layout> for &'static str {
-    fn from(layout: Layout) -> Self {
-        layout.as_str()
-    }
-}
-
-impl fmt::Display for Layout {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
-
-/// One GEMM of a task set: C (m × n) from A and B with inner size k, column-major, packed leading dimensions.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
+/// One GEMM of a task set: column-major, tight leading dimensions, alpha = 1, beta = 0.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Task {
     /// Unique within its set, e.g. `deepbench-fwd-16`.
     pub name: String,
-    /// Rows of C.
-    pub m: usize,
-    /// Columns of C.
-    pub n: usize,
-    /// Inner size.
-    pub k: usize,
-    /// Transposes.
-    pub layout: Layout,
+    /// Shape, element type and layout.
+    pub input: GemmInput,
 }
 
 impl Task {
-    fn new(name: impl Into<String>, m: usize, n: usize, k: usize, layout: Layout) -> Task {
-        Task { name: name.into(), m, n, k, layout }
-    }
-
-    /// Floating-point operations of one call: a multiply and an add for each of m·n·k.
+    /// Floating-point operations of one call, a fused multiply-add counted as two.
     pub fn flops(&self) -> f64 {
-        2.0 * self.m as f64 * self.n as f64 * self.k as f64
+        Gemm.work(&self.input).flops
     }
 
-    /// The input in the words of the command line: `m=512 n=512 k=512 layout=nt`.
-    pub fn input(&self) -> String {
-        format!("m={} n={} k={} layout={}", self.m, self.n, self.k, self.layout)
+    /// For tables: `2560x16x2560 tn`.
+    pub fn shape(&self) -> String {
+        let GemmInput { m, n, k, layout, .. } = self.input;
+        format!("{m}x{n}x{k} {layout}")
     }
 }
 
@@ -115,12 +62,14 @@ impl TaskSet {
         TaskSet::ALL.iter().map(|set| set.name()).collect()
     }
 
-    /// The tasks, in the order of their source.
-    pub fn tasks(self) -> Vec<Task> {
-        match self {
+    /// The tasks in `dtype` (f32 or f64), in the order of their source.
+    pub fn tasks(self, dtype: DType) -> Vec<Task> {
+        let shapes = match self {
             TaskSet::IsaacTable4 => isaac_table4(),
             TaskSet::Edges => edges(),
-        }
+        };
+        let task = |(name, [m, n, k], layout): Shape| Task { name, input: GemmInput::new(m, n, k, dtype, layout) };
+        shapes.into_iter().map(task).collect()
     }
 }
 
@@ -128,30 +77,30 @@ impl FromStr for TaskSet {
     type Err = UnknownTaskSet;
 
     fn from_str(name: &str) -> Result<Self, Self::Err> {
-        TaskSet::ALL
-            .into_iter()
-            .find(|set| set.name() == name)
-            .ok_or_else(|| UnknownTaskSet { name: name.to_owned() })
+        TaskSet::ALL.into_iter().find(|set| set.name() == name).ok_or_else(|| UnknownTaskSet { name: name.to_owned() })
     }
 }
 
-fn isaac_table4() -> Vec<Task> {
-    let mut tasks = Vec::with_capacity(17);
+/// A name, m n k, and a layout.
+type Shape = (String, [usize; 3], Layout);
+
+fn isaac_table4() -> Vec<Shape> {
+    let mut shapes = Vec::with_capacity(17);
     for size in [512, 1024, 2048] {
-        tasks.push(Task::new(format!("linpack-{size}"), size, size, size, Layout::NT));
+        shapes.push((format!("linpack-{size}"), [size; 3], Layout::Nt));
     }
-    for (pass, layout) in [("fwd", Layout::NN), ("bwd", Layout::TN)] {
+    for (pass, layout) in [("fwd", Layout::Nn), ("bwd", Layout::Tn)] {
         for batch in [16, 32, 64, 128] {
-            tasks.push(Task::new(format!("deepbench-{pass}-{batch}"), 2560, batch, 2560, layout));
+            shapes.push((format!("deepbench-{pass}-{batch}"), [2560, batch, 2560], layout));
         }
     }
     for channels in [32, 64, 256] {
-        tasks.push(Task::new(format!("ica-{channels}"), channels, channels, 60_000, Layout::NT));
+        shapes.push((format!("ica-{channels}"), [channels, channels, 60_000], Layout::Nt));
     }
     for (iteration, size) in [(0, 4096), (64, 3456), (100, 896)] {
-        tasks.push(Task::new(format!("lapack-svd-{iteration}"), size, size, 32, Layout::NT));
+        shapes.push((format!("lapack-svd-{iteration}"), [size, size, 32], Layout::Nt));
     }
-    tasks
+    shapes
 }
 
 /// (name, m, n, k) of the edge shapes; each is run in all four layouts.
@@ -176,13 +125,10 @@ const EDGE_SHAPES: [(&str, usize, usize, usize); 18] = [
     ("thin-outer", 1023, 1025, 3),
 ];
 
-fn edges() -> Vec<Task> {
-    let shapes = EDGE_SHAPES.iter();
-    shapes
-        .flat_map(|&(name, m, n, k)| {
-            Layout::ALL.map(|layout| Task::new(format!("{name}-{layout}"), m, n, k, layout))
-        })
-        .collect()
+fn edges() -> Vec<Shape> {
+    let in_all_layouts =
+        |&(name, m, n, k): &_| Layout::ALL.map(|layout| (format!("{name}-{layout}"), [m, n, k], layout));
+    EDGE_SHAPES.iter().flat_map(in_all_layouts).collect()
 }
 
 #[cfg(test)]
@@ -192,29 +138,29 @@ mod tests {
 
     #[test]
     fn table4_is_the_papers() {
-        let tasks = TaskSet::IsaacTable4.tasks();
+        let tasks = TaskSet::IsaacTable4.tasks(DType::F32);
         assert_eq!(tasks.len(), 17);
-        let has = |m, n, k, layout| tasks.iter().any(|t| (t.m, t.n, t.k, t.layout) == (m, n, k, layout));
+        let has = |m, n, k, layout| tasks.iter().any(|t| t.input == GemmInput::new(m, n, k, DType::F32, layout));
         for size in [512, 1024, 2048] {
-            assert!(has(size, size, size, Layout::NT));
+            assert!(has(size, size, size, Layout::Nt));
         }
         for n in [16, 32, 64, 128] {
-            assert!(has(2560, n, 2560, Layout::NN) && has(2560, n, 2560, Layout::TN));
+            assert!(has(2560, n, 2560, Layout::Nn) && has(2560, n, 2560, Layout::Tn));
         }
         for c in [32, 64, 256] {
-            assert!(has(c, c, 60_000, Layout::NT));
+            assert!(has(c, c, 60_000, Layout::Nt));
         }
         for size in [4096, 3456, 896] {
-            assert!(has(size, size, 32, Layout::NT));
+            assert!(has(size, size, 32, Layout::Nt));
         }
         let flops: f64 = tasks.iter().map(Task::flops).sum();
-        assert_eq!(flops, 34_859_925_504.0 + 0.0);
+        assert_eq!(flops, 19_595_788_288.0 + 6_291_456_000.0 + 8_478_720_000.0 + 1_889_533_952.0);
     }
 
     #[test]
     fn names_are_unique_and_parse() {
         for set in TaskSet::ALL {
-            let tasks = set.tasks();
+            let tasks = set.tasks(DType::F64);
             let names: HashSet<_> = tasks.iter().map(|t| t.name.as_str()).collect();
             assert_eq!(names.len(), tasks.len(), "{}", set.name());
             assert_eq!(set.name().parse(), Ok(set));
@@ -225,11 +171,11 @@ mod tests {
 
     #[test]
     fn edges_cover_all_layouts() {
-        let tasks = TaskSet::Edges.tasks();
+        let tasks = TaskSet::Edges.tasks(DType::F32);
         assert_eq!(tasks.len(), 4 * EDGE_SHAPES.len());
         for layout in Layout::ALL {
-            assert!(tasks.iter().any(|t| t.layout == layout && t.n == 1));
+            assert!(tasks.iter().any(|t| t.input.layout == layout && t.input.n == 1));
         }
-        assert_eq!(tasks[0].input(), "m=7 n=11 k=13 layout=nn");
+        assert_eq!(tasks[0].shape(), "7x11x13 nn");
     }
 }

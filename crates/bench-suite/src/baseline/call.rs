@@ -1,6 +1,7 @@
 //! One checked GEMM call: what a baseline is asked to do.
 
-use crate::tasks::Layout;
+use tilewright_core::dtype::DType;
+use tilewright_ops::gemm::{GemmInput, Layout};
 
 /// `C = alpha · op(A) · op(B) + beta · C`, column-major, with BLAS's arguments. Its fields are private: a value of this
 /// type is a proof that every access of a correct GEMM lies within the slices and that all sizes fit BLAS's 32-bit integers.
@@ -41,6 +42,18 @@ pub enum CallError {
         /// The least legal value.
         rows: usize,
     },
+    /// Not the buffers of a GEMM.
+    #[error("buffers: a GEMM has a, b and c, {have} given")]
+    Buffers {
+        /// How many were given.
+        have: usize,
+    },
+    /// An element type that the baselines do not multiply.
+    #[error("dtype = {dtype}: baselines have f32 and f64")]
+    DType {
+        /// The element type asked for.
+        dtype: DType,
+    },
     /// A slice too short for its matrix.
     #[error("{field} holds {have} elements, {need} needed")]
     TooShort {
@@ -53,45 +66,29 @@ pub enum CallError {
     },
 }
 
-/// An operand and its leading dimension.
-#[derive(Debug)]
-pub struct Operand<S> {
-    /// The elements.
-    pub data: S,
-    /// Distance between columns, in elements.
-    pub ld: usize,
-}
-
 impl<'a, T> GemmCall<'a, T> {
-    /// Checks the arguments.
+    /// Checks the arguments. Only the sizes, the layout and the leading dimensions of `input` are read: the scalars are `alpha`
+    /// and `beta`, the element type is T.
     ///
     /// # Errors
     /// [`CallError`] names the argument and the limit it breaks.
     pub fn new(
-        (m, n, k): (usize, usize, usize),
-        layout: Layout,
+        input: &GemmInput,
         (alpha, beta): (T, T),
-        a: Operand<&'a [T]>,
-        b: Operand<&'a [T]>,
-        c: Operand<&'a mut [T]>,
+        a: &'a [T],
+        b: &'a [T],
+        c: &'a mut [T],
     ) -> Result<Self, CallError> {
-        for (field, value) in [("m", m), ("n", n), ("k", k), ("lda", a.ld), ("ldb", b.ld), ("ldc", c.ld)] {
+        let &GemmInput { m, n, k, layout, lda, ldb, ldc, .. } = input;
+        for (field, value) in [("m", m), ("n", n), ("k", k), ("lda", lda), ("ldb", ldb), ("ldc", ldc)] {
             if i32::try_from(value).is_err() {
                 return Err(CallError::TooLarge { field, value });
             }
         }
-        let (a_rows, a_columns) = if layout.a_transposed { (k, m) } else { (m, k) };
-        let (b_rows, b_columns) = if layout.b_transposed { (n, k) } else { (k, n) };
-        check_operand(("a", "lda"), a.data.len(), a.ld, a_rows, a_columns)?;
-        check_operand(("b", "ldb"), b.data.len(), b.ld, b_rows, b_columns)?;
-        check_operand(("c", "ldc"), c.data.len(), c.ld, m, n)?;
-        let (lda, ldb, ldc) = (a.ld, b.ld, c.ld);
-        Ok(GemmCall { layout, m, n, k, alpha, a: a.data, lda, b: b.data, ldb, beta, c: c.data, ldc })
-    }
-
-    /// (row stride, column stride) of op(A).
-    pub(crate) fn a_strides(&self) -> (usize, usize) {
-        if self.layout.a_transposed { (self.lda, 1) } else { (1, self.lda) }
+        check_operand(("a", "lda"), a.len(), lda, input.a_stored())?;
+        check_operand(("b", "ldb"), b.len(), ldb, input.b_stored())?;
+        check_operand(("c", "ldc"), c.len(), ldc, (m, n))?;
+        Ok(GemmCall { layout, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc })
     }
 
     /// The same call in panels of `width` columns of C.
@@ -107,16 +104,21 @@ impl<'a, T> GemmCall<'a, T> {
             // the last panel may end before a whole leading dimension
             let (c, tail) = rest.split_at_mut((n * self.ldc).min(rest.len()));
             rest = tail;
-            let skipped = if self.layout.b_transposed { first } else { first * self.ldb };
+            let skipped = if self.layout.b_transposed() { first } else { first * self.ldb };
             let b = &self.b[skipped.min(self.b.len())..];
             panels.push(GemmCall { layout, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc });
         }
         panels
     }
 
+    /// (row stride, column stride) of op(A).
+    pub(crate) fn a_strides(&self) -> (usize, usize) {
+        if self.layout.a_transposed() { (self.lda, 1) } else { (1, self.lda) }
+    }
+
     /// (row stride, column stride) of op(B).
     pub(crate) fn b_strides(&self) -> (usize, usize) {
-        if self.layout.b_transposed { (self.ldb, 1) } else { (1, self.ldb) }
+        if self.layout.b_transposed() { (self.ldb, 1) } else { (1, self.ldb) }
     }
 }
 
@@ -124,14 +126,13 @@ fn check_operand(
     (data, ld): (&'static str, &'static str),
     have: usize,
     value: usize,
-    rows: usize,
-    columns: usize,
+    (rows, columns): (usize, usize),
 ) -> Result<(), CallError> {
     // BLAS asks for at least 1 even where there are no rows
     if value < rows.max(1) {
         return Err(CallError::LeadingDimension { field: ld, value, rows: rows.max(1) });
     }
-    let need = if rows == 0 || columns == 0 { 0 } else { (columns - 1) * value + rows };
+    let need = GemmInput::stored_len(rows, columns, value);
     if have < need {
         return Err(CallError::TooShort { field: data, have, need });
     }
@@ -144,11 +145,9 @@ mod tests {
 
     fn call(lda: usize, ldb: usize, ldc: usize, lengths: [usize; 3]) -> Result<(), CallError> {
         let (a, b, mut c) = (vec![0f32; lengths[0]], vec![0f32; lengths[1]], vec![0f32; lengths[2]]);
-        let a = Operand { data: &a[..], ld: lda };
-        let b = Operand { data: &b[..], ld: ldb };
-        let c = Operand { data: &mut c[..], ld: ldc };
-        // A is 2 × 5 stored 5 × 2, B is 5 × 3
-        GemmCall::new((2, 3, 5), Layout::TN, (1.0, 0.0), a, b, c).map(|_| ())
+        // A is 2 x 5 stored 5 x 2, B is 5 x 3
+        let input = GemmInput { lda, ldb, ldc, ..GemmInput::new(2, 3, 5, DType::F32, Layout::Tn) };
+        GemmCall::new(&input, (1.0, 0.0), &a, &b, &mut c).map(|_| ())
     }
 
     #[test]
@@ -168,10 +167,24 @@ mod tests {
 
     #[test]
     fn empty_matrices_need_no_elements() {
-        let a = Operand { data: &[0f64; 0][..], ld: 1 };
-        let b = Operand { data: &[0f64; 0][..], ld: 1 };
-        let mut c = [0f64; 4];
-        let c = Operand { data: &mut c[..], ld: 2 };
-        assert!(GemmCall::new((2, 2, 0), Layout::TN, (1.0, 0.0), a, b, c).is_ok());
+        let input = GemmInput::new(2, 2, 0, DType::F64, Layout::Tn);
+        assert!(GemmCall::new(&input, (1.0, 0.0), &[], &[], &mut [0f64; 4]).is_ok());
+    }
+
+    #[test]
+    fn panels_cover_c_once() {
+        for layout in Layout::ALL {
+            let input = GemmInput { ldc: 5, ..GemmInput::new(3, 7, 2, DType::F32, layout) };
+            let [a, b, c] = input.lens();
+            let (a, b, mut c) = (vec![0f32; a], vec![0f32; b], vec![0f32; c]);
+            let mut call = GemmCall::new(&input, (1.0, 0.0), &a, &b, &mut c).unwrap();
+            let panels = call.column_panels(3);
+            assert_eq!(panels.iter().map(|panel| panel.n).collect::<Vec<_>>(), [3, 3, 1]);
+            for panel in panels {
+                let GemmCall { m, n, k, lda, ldb, ldc, a, b, c, .. } = panel;
+                let input = GemmInput { lda, ldb, ldc, ..GemmInput::new(m, n, k, DType::F32, layout) };
+                assert!(GemmCall::new(&input, (1.0, 0.0), a, b, c).is_ok(), "{layout}");
+            }
+        }
     }
 }

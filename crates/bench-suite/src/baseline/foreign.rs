@@ -32,22 +32,8 @@ type CblasFn<T> = unsafe extern "C" fn(
 );
 
 /// `matrixmultiply::?gemm`: sizes in the order m k n, each operand with row and column stride.
-type StridedFn<T> = unsafe fn(
-    usize,
-    usize,
-    usize,
-    T,
-    *const T,
-    isize,
-    isize,
-    *const T,
-    isize,
-    isize,
-    T,
-    *mut T,
-    isize,
-    isize,
-);
+type StridedFn<T> =
+    unsafe fn(usize, usize, usize, T, *const T, isize, isize, *const T, isize, isize, T, *mut T, isize, isize);
 
 /// Why a library could not be used.
 #[derive(Debug, thiserror::Error)]
@@ -191,8 +177,8 @@ fn cblas_gemm<T: Copy>(function: CblasFn<T>, call: &mut GemmCall<'_, T>) {
     unsafe {
         function(
             COLUMN_MAJOR,
-            transpose(call.layout.a_transposed),
-            transpose(call.layout.b_transposed),
+            transpose(call.layout.a_transposed()),
+            transpose(call.layout.b_transposed()),
             call.m as c_int,
             call.n as c_int,
             call.k as c_int,

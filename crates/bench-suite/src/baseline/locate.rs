@@ -34,7 +34,9 @@ pub(crate) fn folders() -> Vec<PathBuf> {
         }
     }
     found.extend(paths_of("LD_LIBRARY_PATH"));
-    found.extend(["VIRTUAL_ENV", "CONDA_PREFIX"].iter().filter_map(env::var_os).map(|root| Path::new(&root).join("lib")));
+    found.extend(
+        ["VIRTUAL_ENV", "CONDA_PREFIX"].iter().filter_map(env::var_os).map(|root| Path::new(&root).join("lib")),
+    );
     found.extend(SYSTEM_FOLDERS.iter().map(PathBuf::from));
     found
 }

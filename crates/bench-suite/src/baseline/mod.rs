@@ -23,8 +23,11 @@ use std::path::PathBuf;
 use std::sync::OnceLock;
 
 use serde::Serialize;
+use tilewright_core::buffer::Buffer;
+use tilewright_core::dtype::DType;
+use tilewright_ops::gemm::{self, GemmInput};
 
-pub use call::{CallError, GemmCall, Operand};
+pub use call::{CallError, GemmCall};
 pub use locate::PATH_VARIABLE;
 
 /// Who a baseline is.
@@ -64,6 +67,34 @@ pub trait Baseline: Send + Sync + fmt::Debug {
     fn sgemm(&self, call: &mut GemmCall<'_, f32>, threads: usize);
     /// The same in f64.
     fn dgemm(&self, call: &mut GemmCall<'_, f64>, threads: usize);
+}
+
+/// One call of `baseline` on the buffers and scalars of a workload of `input`.
+///
+/// # Errors
+/// [`CallError`] for sizes beyond 32-bit BLAS, buffers that are too short, or an element type that is neither f32 nor f64.
+pub fn multiply(
+    baseline: &dyn Baseline,
+    input: &GemmInput,
+    buffers: &mut [Buffer],
+    scalars: &[f64],
+    threads: usize,
+) -> Result<(), CallError> {
+    let (alpha, beta) = (scalars[gemm::ALPHA], scalars[gemm::BETA]);
+    let [a, b, c] = buffers else { return Err(CallError::Buffers { have: buffers.len() }) };
+    match input.dtype {
+        DType::F32 => {
+            let scalars = (alpha as f32, beta as f32);
+            let mut call = GemmCall::new(input, scalars, a.as_slice(), b.as_slice(), c.as_mut_slice())?;
+            baseline.sgemm(&mut call, threads);
+        }
+        DType::F64 => {
+            let mut call = GemmCall::new(input, (alpha, beta), a.as_slice(), b.as_slice(), c.as_mut_slice())?;
+            baseline.dgemm(&mut call, threads);
+        }
+        dtype => return Err(CallError::DType { dtype }),
+    }
+    Ok(())
 }
 
 /// A library that cannot be used here.
