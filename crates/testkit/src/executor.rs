@@ -178,7 +178,7 @@ impl HostCode for Probe {
         let filled = bytes.len() >= ends
             && bytes[8..108].iter().all(|b| *b == 0x11)
             && bytes[..8].iter().chain(&bytes[108..ends]).all(|b| *b == 0x22);
-        let aligned = bytes.as_ptr().addr() % 64 == 0;
+        let aligned = bytes.as_ptr().addr().is_multiple_of(64);
         let sight = Sight { len: bytes.len(), aligned, filled, scalars: args.scalars.to_vec() };
         bytes.fill(0xee);
         self.0.lock().unwrap_or_else(PoisonError::into_inner).push(sight);

@@ -5,8 +5,8 @@ use rand_chacha::ChaCha8Rng;
 use std::collections::BTreeSet;
 use tilewright_core::space::{BoundSpace, Point};
 
-/// Draws tried for each legal point wanted, before the walk is asked instead.
-const TRIES: usize = 2_000;
+/// Fruitless draws in a row before the walk is asked instead.
+const PATIENCE: usize = 20_000;
 
 /// `count` points of the space, legal or not, uniformly; all of them where there are no more than that.
 pub(crate) fn any_points(space: &BoundSpace, count: usize, seed: u64) -> Vec<Point> {
@@ -35,14 +35,17 @@ pub fn legal_points(space: &BoundSpace, count: usize, seed: u64) -> Vec<Point> {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let mut found = BTreeSet::new();
     let mut order = Vec::new();
-    for _ in 0..count * TRIES {
-        if order.len() == count {
-            return order;
-        }
+    let mut fruitless = 0;
+    while fruitless < PATIENCE && order.len() < count {
         let point = draw(space, &mut rng);
+        fruitless += 1;
         if space.is_legal(&point) && found.insert(point.clone()) {
             order.push(point);
+            fruitless = 0;
         }
+    }
+    if order.len() == count {
+        return order;
     }
     space.for_each_legal(|p| {
         if found.insert(Point::from(p)) {

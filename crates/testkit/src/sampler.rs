@@ -66,7 +66,7 @@ pub fn try_sampler(make: Make<'_>) -> Conformity {
 
 fn take(make: Make<'_>, space: &BoundSpace, seed: u64, count: usize) -> Result<Vec<Point>, crate::Violation> {
     let mut draw = make(space, seed);
-    let points: Vec<Point> = std::iter::from_fn(|| draw()).take(count).collect();
+    let points: Vec<Point> = std::iter::from_fn(&mut *draw).take(count).collect();
     for point in &points {
         ensure!(space.contains(point) && space.is_legal(point), "draws-legal-points", "{point:?}");
     }

@@ -37,7 +37,7 @@ pub fn try_search(make: Make<'_>) -> Conformity {
             drive(make, &problem, 1, batch, &|p| outcome(&problem, p))?;
         }
     }
-    let problem = toy::problem(200);
+    let problem = toy::small_problem();
     for batch in [1, 7, 64] {
         let timed = |p: &Point| outcome(&problem, p);
         let first = drive(make, &problem, 3, batch, &timed)?;

@@ -35,7 +35,8 @@ pub(crate) fn demand(result: Conformity) {
 /// Returns a [`Violation`] of the named check unless the condition holds.
 macro_rules! ensure {
     ($condition:expr, $check:literal, $($message:tt)+) => {
-        if !$condition {
+        let holds: bool = $condition;
+        if !holds {
             return Err($crate::violation::Violation { suite: SUITE, check: $check, message: format!($($message)+) });
         }
     };

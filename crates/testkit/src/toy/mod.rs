@@ -57,6 +57,11 @@ pub fn tiny_problem(points: usize) -> Bound<ScaleKernel> {
     bound(ScaleKernel::new().restricted(&rule), 1000)
 }
 
+/// The same with a space of a few hundred legal points.
+pub fn small_problem() -> Bound<ScaleKernel> {
+    bound(ScaleKernel::new().restricted("prefetch <= 4 and order == 'forward'"), 200)
+}
+
 fn bound(kernel: ScaleKernel, n: usize) -> Bound<ScaleKernel> {
     Bound::new(Arc::new(kernel), device(), ScaleInput { n, dtype: DType::F32 })
         .expect("the toy device has every symbol that the toy rules name")
