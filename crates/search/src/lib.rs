@@ -1,1 +1,27 @@
-//! Search over parameter spaces: exhaustive over a model, streaming, keeping the top k.
+//! Search over parameter spaces.
+//!
+//! [`exhaustive`] looks at every legal point with a model: the space is streamed in parallel, features are computed in
+//! blocks, the top k are kept, and no list of points is ever held. The strategies of [`strategy`] look at few points by
+//! measuring them: they implement [`tilewright_core::search::Search`], which asks for points and is told outcomes.
+//!
+//! ```
+//! use tilewright_core::predictor::Predictor;
+//! use tilewright_core::problem::Problem;
+//! use tilewright_search::{Options, exhaustive};
+//!
+//! fn best_five(problem: &dyn Problem, model: &dyn Predictor) -> Result<(), Box<dyn std::error::Error>> {
+//!     let scorer = model.bind(problem)?;
+//!     let found = exhaustive(problem, &*scorer, &Options::top(5));
+//!     for (point, seconds) in &found.ranked.points {
+//!         println!("{} is expected to take {seconds:e} s", problem.space().config(point));
+//!     }
+//!     println!("of {} legal points", found.statistics.legal);
+//!     Ok(())
+//! }
+//! ```
+
+mod exhaustive;
+pub mod strategy;
+mod told;
+
+pub use exhaustive::{Found, Options, Progress, Stage, Statistics, exhaustive};
