@@ -5,8 +5,7 @@ use std::error::Error;
 
 use tilewright_bench_suite::baseline::find_all;
 use tilewright_bench_suite::compare::Policy;
-use tilewright_bench_suite::gemm::{baseline_contender, compare_gemm};
-use tilewright_bench_suite::report::{Report, TaskReport};
+use tilewright_bench_suite::gemm::Bench;
 use tilewright_bench_suite::tasks::TaskSet;
 use tilewright_core::dtype::DType;
 
@@ -23,15 +22,10 @@ fn main() -> Result<(), Box<dyn Error>> {
     for found in &inventory.found {
         eprintln!("found {}", found.identity());
     }
-    let policy = Policy::for_threads(threads);
-    let mut reports = Vec::new();
-    for task in set.tasks(dtype).iter().filter(|task| task.name.starts_with(argument(3, ""))) {
-        let found = inventory.found.iter();
-        let mut contenders: Vec<_> = found.map(|found| baseline_contender(&**found, &task.input, threads)).collect();
-        let outcomes = compare_gemm(&task.input, &mut contenders, &policy, 1);
-        reports.push(TaskReport::new(task, None, &outcomes));
-    }
-    let names = inventory.found.iter().map(|found| found.identity().name.to_owned()).collect();
-    print!("{}", Report::new(dtype.name(), threads, None, names, reports).table());
+    let baselines = inventory.select("all")?;
+    let bench = Bench { baselines: &baselines, threads, policy: Policy::for_threads(threads), seed: 1 };
+    let tasks = set.tasks(dtype).into_iter().filter(|task| task.name.starts_with(argument(3, "")));
+    let reports = tasks.map(|task| bench.task(&task, None)).collect();
+    print!("{}", bench.report(dtype, None, reports).table());
     Ok(())
 }

@@ -43,8 +43,12 @@ impl<B: ?Sized> fmt::Debug for Contender<'_, B> {
 /// How long and how often to time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Policy {
-    /// Rounds; each contender has one block of calls in each. At least 1.
+    /// Most rounds; each contender has one block of calls in each. At least 1.
     pub rounds: usize,
+    /// Fewest rounds: after these, the rounds end once every contender has been timed for `enough`.
+    pub min_rounds: usize,
+    /// See `min_rounds`: long calls need no more rounds than this fills.
+    pub enough: Duration,
     /// A block has as many calls as fit into this, and at least one.
     pub block: Duration,
     /// Time given to warming up each contender after the checked call, at least one call.
@@ -54,9 +58,16 @@ pub struct Policy {
 }
 
 impl Policy {
-    /// The usual policy: 7 rounds of 30 ms.
+    /// The usual policy: 9 rounds of 30 ms, fewer (at least 5) where calls take longer than 100 ms.
     pub fn for_threads(threads: usize) -> Self {
-        Policy { rounds: 7, block: Duration::from_millis(30), warm_up: Duration::from_millis(15), settle: threads > 1 }
+        Policy {
+            rounds: 9,
+            min_rounds: 5,
+            enough: Duration::from_millis(500),
+            block: Duration::from_millis(30),
+            warm_up: Duration::from_millis(15),
+            settle: threads > 1,
+        }
     }
 }
 
@@ -109,6 +120,10 @@ pub fn compare<B: ?Sized>(
                 }
             }
         }
+        let timed_enough = |block: &Block| block.timed() >= policy.enough;
+        if round + 1 >= policy.min_rounds && blocks.iter().flatten().all(timed_enough) {
+            break;
+        }
     }
     let named = contenders.iter().zip(blocks);
     named.map(|(contender, block)| Outcome { name: contender.name.clone(), time: block.map(|b| b.summary()) }).collect()
@@ -160,6 +175,10 @@ impl Block {
         Ok(())
     }
 
+    fn timed(&self) -> Duration {
+        Duration::from_secs_f64(self.rounds.iter().sum::<f64>() * self.calls as f64)
+    }
+
     fn summary(mut self) -> Time {
         self.rounds.sort_by(f64::total_cmp);
         let count = self.rounds.len();
@@ -173,7 +192,14 @@ mod tests {
     use super::*;
     use std::cell::RefCell;
 
-    const QUICK: Policy = Policy { rounds: 4, block: Duration::ZERO, warm_up: Duration::ZERO, settle: false };
+    const QUICK: Policy = Policy {
+        rounds: 4,
+        min_rounds: 4,
+        enough: Duration::MAX,
+        block: Duration::ZERO,
+        warm_up: Duration::ZERO,
+        settle: false,
+    };
 
     #[test]
     fn order_rotates_and_every_contender_sees_the_same_buffers() {
@@ -225,6 +251,17 @@ mod tests {
         assert_eq!(outcomes[1].time, Err("got 2".to_owned()));
         drop(contenders);
         assert_eq!(runs.into_inner(), 1);
+    }
+
+    #[test]
+    fn rounds_end_when_every_contender_has_been_timed_enough() {
+        let rounds = |policy: Policy| {
+            let mut contenders = [Contender::new("any", |_: &mut ()| Ok(()))];
+            compare(&mut contenders, &mut (), &policy, |_| (), |_| Ok(()))[0].time.as_ref().unwrap().calls
+        };
+        assert_eq!(rounds(Policy { min_rounds: 2, enough: Duration::ZERO, ..QUICK }), 2);
+        assert_eq!(rounds(Policy { min_rounds: 2, ..QUICK }), 4);
+        assert_eq!(rounds(Policy { rounds: 0, min_rounds: 0, enough: Duration::ZERO, ..QUICK }), 1);
     }
 
     #[test]

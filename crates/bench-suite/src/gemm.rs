@@ -11,6 +11,8 @@ use tilewright_ops::gemm::{C, Gemm, GemmInput};
 use crate::baseline::{Baseline, multiply};
 use crate::compare::{Contender, Outcome, Policy, compare};
 use crate::exact::ExactProduct;
+use crate::report::{Report, TaskReport};
+use crate::tasks::Task;
 
 /// `baseline` on `input` as a contender.
 pub fn baseline_contender<'a>(
@@ -82,6 +84,37 @@ pub fn compare_gemm(
     compare(contenders, &mut work, policy, |work| work.buffers[C].clone_from(&before), check)
 }
 
+/// What to compare, and how.
+#[derive(Clone, Copy, Debug)]
+pub struct Bench<'a> {
+    /// The baselines that take part.
+    pub baselines: &'a [&'a dyn Baseline],
+    /// Threads of every contender.
+    pub threads: usize,
+    /// How long and how often to time.
+    pub policy: Policy,
+    /// Seed of the data.
+    pub seed: u64,
+}
+
+impl Bench<'_> {
+    /// One task: the baselines and, if given, our contender.
+    pub fn task(&self, task: &Task, ours: Option<Contender<'_, Workload>>) -> TaskReport {
+        let name = ours.as_ref().map(|ours| ours.name().to_owned());
+        let baselines = self.baselines.iter();
+        let baselines = baselines.map(|baseline| baseline_contender(*baseline, &task.input, self.threads));
+        let mut contenders: Vec<_> = ours.into_iter().chain(baselines).collect();
+        let outcomes = compare_gemm(&task.input, &mut contenders, &self.policy, self.seed);
+        TaskReport::new(task, name.as_deref(), &outcomes)
+    }
+
+    /// The whole report. `peak_gflops` is the measured peak at this many threads, if known.
+    pub fn report(&self, dtype: DType, peak_gflops: Option<f64>, tasks: Vec<TaskReport>) -> Report {
+        let names = self.baselines.iter().map(|baseline| baseline.identity().name.to_owned()).collect();
+        Report::new(dtype.name(), self.threads, peak_gflops, names, tasks)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -91,7 +124,14 @@ mod tests {
     use tilewright_core::program::DeviceError;
     use tilewright_ops::gemm::{Layout, ScalarClass};
 
-    const QUICK: Policy = Policy { rounds: 1, block: Duration::ZERO, warm_up: Duration::ZERO, settle: false };
+    const QUICK: Policy = Policy {
+        rounds: 1,
+        min_rounds: 1,
+        enough: Duration::ZERO,
+        block: Duration::ZERO,
+        warm_up: Duration::ZERO,
+        settle: false,
+    };
 
     /// Multiplies by a baseline; counts its runs; wants its workspace filled.
     struct Borrowed(GemmInput, AtomicU64);
@@ -122,6 +162,25 @@ mod tests {
         assert!(idle.time.unwrap_err().contains("row 0"));
         assert!(outcomes[..outcomes.len() - 2].iter().all(|outcome| outcome.time.is_ok()), "{outcomes:?}");
         assert!(code.1.load(Ordering::Relaxed) >= 3);
+    }
+
+    #[test]
+    fn a_bench_reports_ours_beside_the_baselines() {
+        let tasks = crate::tasks::TaskSet::Edges.tasks(DType::F64);
+        let ours = |input: GemmInput| {
+            let run = move |work: &mut Workload| {
+                multiply(&*find_all().found[1], &input, &mut work.buffers, &work.scalars, 1).map_err(|e| e.to_string())
+            };
+            Contender::new("tilewright", run)
+        };
+        let baselines = find_all().select("gemm").unwrap();
+        let bench = Bench { baselines: &baselines, threads: 1, policy: QUICK, seed: 1 };
+        let reports: Vec<_> = tasks.iter().map(|task| bench.task(task, Some(ours(task.input.clone())))).collect();
+        assert!(reports.iter().all(|report| report.ratio.is_some() && report.wrong.is_empty()), "{reports:?}");
+        let report = bench.report(DType::F64, None, reports);
+        assert!(report.geomean_ratio >= report.worst_ratio);
+        assert_eq!(report.baselines_found, ["gemm"]);
+        assert_eq!(bench.task(&tasks[0], None).ratio, None);
     }
 
     #[test]

@@ -53,7 +53,7 @@ pub struct TaskReport {
     /// Its time, seconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub best_baseline_s: Option<f64>,
-    /// Best baseline's time / our time: above 1, we are faster.
+    /// Best baseline's time / our time: above 1, we are faster; 0 if our result was wrong.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ratio: Option<f64>,
     /// Every baseline that ran.
@@ -91,7 +91,7 @@ impl TaskReport {
             flops,
             ours_s,
             ours_gflops: ours_s.map(|seconds| rate(flops, seconds)),
-            ratio: best.as_ref().zip(ours_s).map(|(best, ours)| best.time_s / ours),
+            ratio: best.as_ref().zip(ours).map(|(best, _)| ours_s.map_or(0.0, |ours_s| best.time_s / ours_s)),
             best_baseline_s: best.as_ref().map(|best| best.time_s),
             best_baseline: best.map(|best| best.name),
             baselines,
@@ -275,6 +275,17 @@ mod tests {
         assert!(lines[1][..column].ends_with("openblas") && lines[2][..column].ends_with("blis"), "{table}");
         assert!(table.contains("not timed: mkl on linpack-512: row 3"), "{table}");
         assert!(table.contains("geometric mean 1.000, worst 0.500"), "{table}");
+    }
+
+    #[test]
+    fn a_wrong_result_of_ours_cannot_be_left_out_of_the_mean() {
+        let task = &TaskSet::IsaacTable4.tasks(DType::F32)[0];
+        let wrong = Outcome { name: "tilewright".to_owned(), time: Err("row 0".to_owned()) };
+        let report = TaskReport::new(task, Some("tilewright"), &[wrong, outcome("blis", 1.0)]);
+        assert_eq!((report.ratio, report.ours_s), (Some(0.0), None));
+        let right = TaskReport::new(task, Some("tilewright"), &[outcome("tilewright", 1.0), outcome("blis", 2.0)]);
+        let report = Report::new("f32", 1, None, Vec::new(), vec![right, report]);
+        assert_eq!((report.geomean_ratio, report.worst_ratio), (Some(0.0), Some(0.0)));
     }
 
     #[test]

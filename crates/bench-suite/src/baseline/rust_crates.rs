@@ -68,3 +68,21 @@ fn by_columns<T: Copy + Send + Sync>(
         }
     });
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_are_those_of_the_lock_file() {
+        let Ok(lock) = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../Cargo.lock")) else {
+            eprintln!("skipped: outside the workspace");
+            return;
+        };
+        for baseline in [&GemmCrate::new() as &dyn Baseline, &MatrixMultiply::new()] {
+            let Identity { name, version, .. } = baseline.identity();
+            let entry = format!("name = \"{name}\"\nversion = \"{version}.");
+            assert!(lock.contains(&entry), "{name} {version}");
+        }
+    }
+}
