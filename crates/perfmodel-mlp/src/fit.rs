@@ -97,7 +97,7 @@ impl Fit for MlpFit {
 }
 
 /// A training set's fields are open to all: they must belong together.
-fn check(data: &TrainingSet) -> Result<(), TrainError> {
+pub(crate) fn check(data: &TrainingSet) -> Result<(), TrainError> {
     let rows = data.costs.len();
     if data.schema.width() == 0 {
         return Err(TrainError::NoFeatures);

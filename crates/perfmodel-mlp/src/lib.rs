@@ -1,5 +1,6 @@
 //! ISAAC's multi-layer perceptron on log features, as a Tilewright predictor.
 
+mod ablation;
 mod adam;
 mod aligned;
 mod bound;
@@ -19,6 +20,7 @@ mod settings;
 mod split;
 mod train;
 
+pub use ablation::{Ablation, AblationFit, AblationReport};
 pub use error::TrainError;
 pub use file::{FILE_VERSION, ModelFileError};
 pub use fit::{CrossValidation, MlpFit, mse};

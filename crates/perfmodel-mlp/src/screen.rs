@@ -177,7 +177,7 @@ fn imitate(
         epochs: settings.epochs,
         patience: settings.epochs,
         batch: 512,
-        learning_rate: 4e-3,
+        learning_rate: 1e-2,
         weight_decay: 0.0,
         validation: 0.1,
         split_by: SplitBy::Group,

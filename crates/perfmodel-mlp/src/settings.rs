@@ -37,7 +37,7 @@ pub struct Settings {
     pub epochs: usize,
     /// Passes without a better validation error before training stops.
     pub patience: usize,
-    /// Rows of a mini-batch.
+    /// Rows of a mini-batch; small sets take smaller ones, so that a pass has at least 32 steps where it can.
     pub batch: usize,
     /// Adam's step at its highest; it warms up over the first pass and falls to zero along a cosine.
     pub learning_rate: f32,
@@ -57,8 +57,8 @@ impl Default for Settings {
             epochs: 80,
             patience: 20,
             batch: 256,
-            learning_rate: 2e-3,
-            weight_decay: 1e-3,
+            learning_rate: 1e-2,
+            weight_decay: 0.1,
             validation: 0.1,
             split_by: SplitBy::Group,
         }
@@ -79,6 +79,15 @@ impl Settings {
         let decay = self.weight_decay;
         check("weight_decay", decay, decay == 0.0 || positive(decay), "finite and not negative")?;
         check("validation", self.validation, self.validation > 0.0 && self.validation < 1.0, "between 0 and 1")
+    }
+}
+
+impl Settings {
+    /// Rows of a mini-batch for a training set of `rows` rows.
+    pub(crate) fn batch_for(&self, rows: usize) -> usize {
+        const STEPS: usize = 32;
+        const LEAST: usize = 16;
+        self.batch.min((rows / STEPS).max(LEAST)).min(rows)
     }
 }
 

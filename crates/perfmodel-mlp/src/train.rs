@@ -124,12 +124,13 @@ fn check(samples: Samples<'_>) -> Result<(), TrainError> {
     }
 }
 
-/// Mean and deviation; a constant target has deviation 1, so that it is learned as its mean.
+/// Mean and deviation; a constant target keeps a deviation of about its rounding, so that it is predicted as its mean
+/// whatever the network says.
 fn target_scale(values: impl Iterator<Item = f32> + Clone) -> TargetScale {
     let count = values.clone().count() as f64;
     let mean = values.clone().map(f64::from).sum::<f64>() / count;
     let deviation = (values.map(|value| (f64::from(value) - mean).powi(2)).sum::<f64>() / count).sqrt();
-    TargetScale { mean: mean as f32, deviation: if deviation > 1e-6 { deviation as f32 } else { 1.0 } }
+    TargetScale { mean: mean as f32, deviation: deviation.max(1e-6) as f32 }
 }
 
 /// Runs epochs until the schedule or the patience ends, and restores the best weights.
@@ -142,8 +143,9 @@ fn descend(
 ) -> Result<(Network, TrainReport), TrainError> {
     let rows = training.y.len();
     let mut order: Vec<usize> = (0..rows).collect();
-    let schedule = Schedule::new(settings, rows);
-    let mut gradients = Gradients::new(&network, settings.batch.min(rows));
+    let batch = settings.batch_for(rows);
+    let schedule = Schedule::new(settings, rows.div_ceil(batch));
+    let mut gradients = Gradients::new(&network, batch);
     let mut adam = Adam::new(&network, settings.weight_decay);
     let mut best = (f64::INFINITY, network.clone());
     let mut report = TrainReport {
@@ -158,7 +160,7 @@ fn descend(
     for epoch in 0..settings.epochs {
         order.shuffle(rng);
         let mut squared_error = 0.0;
-        for batch in order.chunks(settings.batch) {
+        for batch in order.chunks(batch) {
             let (error, gradient) = gradients.of_batch(&network, training.x.view(), &training.y, batch);
             squared_error += error;
             adam.step(&mut network, gradient, schedule.rate(step));
@@ -189,8 +191,7 @@ struct Schedule {
 }
 
 impl Schedule {
-    fn new(settings: &Settings, rows: usize) -> Self {
-        let warm_up = rows.div_ceil(settings.batch);
+    fn new(settings: &Settings, warm_up: usize) -> Self {
         Self { highest: settings.learning_rate, warm_up, steps: warm_up * settings.epochs }
     }
 

@@ -1,0 +1,202 @@
+//! The fitted model as its users see it.
+
+#[path = "../benches/synthetic/mod.rs"]
+mod synthetic;
+
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
+use tilewright_core::feature::{Feature, FeatureSchema};
+use tilewright_core::predictor::{Fit, Predictor, Scorer};
+use tilewright_core::training::TrainingSet;
+use tilewright_perfmodel_mlp::{
+    Ablation, FeatureScale, Layout, Mlp, MlpFit, ScreenSettings, Settings, SplitBy, TrainError, mse,
+};
+
+fn rng(seed: u64) -> ChaCha8Rng {
+    ChaCha8Rng::seed_from_u64(seed)
+}
+
+/// Small enough for a test: 32-32, a few epochs.
+fn quick(epochs: usize) -> MlpFit {
+    let layout = Layout::new(vec![32, 32]).expect("a layout");
+    MlpFit { settings: Settings { layout, epochs, ..Settings::default() }, screen: None }
+}
+
+fn quick_screen() -> ScreenSettings {
+    let layout = Layout::new(vec![16, 16]).expect("a layout");
+    ScreenSettings { layout, epochs: 6, pool_inputs: 24, pool_configs: 256, ..ScreenSettings::default() }
+}
+
+fn predict(model: &Mlp, rows: &[f32]) -> Vec<f32> {
+    let mut out = Vec::new();
+    model.predict(rows, &mut out);
+    out
+}
+
+#[test]
+fn conforms_to_the_contract_of_a_fit() {
+    tilewright_testkit::fit(&quick(40));
+    let screened = MlpFit { screen: Some(quick_screen()), ..quick(20) };
+    tilewright_testkit::fit(&screened);
+}
+
+#[test]
+fn learns_unseen_inputs_of_a_matrix_multiplication() {
+    let data = synthetic::training_set(400, 10, &mut rng(1));
+    let test = synthetic::training_set(60, 10, &mut rng(2));
+    let model = quick(30).fit(&data, 1).expect("the rows are sound");
+    let (error, variance) = (mse(&model, &test), model.report().variance);
+    assert!(error < 0.02 * variance, "error {error}, variance {variance}");
+    assert!((model.report().best_mse() / error).ln().abs() < 1.0, "validation tells of unseen inputs");
+}
+
+#[test]
+fn the_same_seed_gives_the_same_bytes_on_any_number_of_threads() {
+    let data = synthetic::training_set(60, 10, &mut rng(3));
+    let fit = MlpFit { screen: Some(quick_screen()), ..quick(3) };
+    let on = |threads, seed| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("threads start");
+        pool.install(|| fit.fit(&data, seed)).expect("the rows are sound").to_json()
+    };
+    let one = on(1, 9);
+    assert_eq!(one, on(3, 9));
+    assert_ne!(one, on(1, 10));
+}
+
+#[test]
+fn log_features_beat_raw_ones() {
+    let data = synthetic::training_set(300, 10, &mut rng(4));
+    let settings = Settings { epochs: 15, ..quick(1).settings };
+    let layouts = vec![settings.layout.clone()];
+    let ablation = Ablation { layouts, sizes: vec![1, 200, 1500, 1_000_000], settings, test: 0.2 };
+    let mut heard = 0;
+    let report = ablation.run(&data, 1, &mut |_| heard += 1).expect("the rows are sound");
+    assert_eq!((report.architectures.len(), report.sizes.len(), heard), (2, 2, 4));
+    assert_eq!(report.training_rows + report.test_rows, data.len());
+    assert_eq!(report.architectures[1].features, FeatureScale::Raw);
+    let [log, raw] = [0, 1].map(|at| report.architectures[at].mse.expect("it converges"));
+    assert!(log < 0.5 * raw, "log {log}, raw {raw}");
+    let [few, many] = [0, 1].map(|at| report.sizes[at].mse.expect("it converges"));
+    assert!(many < few, "{few} with 200 rows, {many} with 1500");
+    assert!(report.to_string().contains("| 32-32 | "));
+}
+
+#[test]
+fn cross_validation_scores_every_row_once() {
+    let data = synthetic::training_set(100, 8, &mut rng(5));
+    let cv = quick(10).cross_validate(&data, 4, 1).expect("the rows are sound");
+    assert_eq!(cv.fold_mse.len(), 4);
+    assert!(cv.r2 > 0.8 && cv.r2 < 1.0, "{cv:?}");
+    let error = quick(10).cross_validate(&data, 1, 1).expect_err("one fold");
+    assert!(matches!(error, TrainError::Setting { field: "folds", .. }));
+}
+
+#[test]
+fn missing_constant_and_infinite_cells_are_no_obstacle() {
+    let schema = FeatureSchema {
+        input: vec![Feature::size("n"), Feature::size("constant")],
+        config: vec![Feature::size("tile"), Feature::flag("on")],
+    };
+    let mut data = TrainingSet::new(schema);
+    for at in 0..600u32 {
+        let n = (at % 30 + 1) as f32;
+        let (tile, slow) = if at % 3 == 0 { (f32::NAN, 8.0) } else { ((at % 7 + 1) as f32, 1.0) };
+        let on = if at % 50 == 0 { f32::INFINITY } else { 0.0 };
+        data.push(&[n, 7.0, tile, on], f64::from(n) * slow, at % 30).expect("the row fits");
+    }
+    let model = quick(60).fit(&data, 1).expect("the rows are sound");
+    let scores = predict(&model, &[4.0, 7.0, f32::NAN, 0.0, 4.0, 7.0, 3.0, 0.0, 4.0, 1e30, f32::NEG_INFINITY, 0.0]);
+    assert!(scores.iter().all(|score| score.is_finite()), "{scores:?}");
+    let ratio = (scores[0] - scores[1]).exp();
+    assert!((5.0..12.0).contains(&ratio), "a missing tile is 8 times slower, not {ratio}");
+    assert!((scores[2] - scores[0]).abs() < 0.05, "an infinite tile counts as missing: {scores:?}");
+}
+
+#[test]
+fn unusable_rows_are_typed_errors() {
+    let good = synthetic::training_set(10, 10, &mut rng(6));
+    let fit = |change: &dyn Fn(&mut TrainingSet)| {
+        let mut data = good.clone();
+        change(&mut data);
+        quick(1).fit(&data, 1).map(|_| ()).expect_err("the rows are unsound")
+    };
+    assert_eq!(fit(&|data| *data = data.subset(&[0; 5])), TrainError::TooFewRows { rows: 5, needed: 20 });
+    assert_eq!(fit(&|data| data.costs[7] = f64::NAN), TrainError::NonFiniteTarget { row: 7 });
+    assert_eq!(fit(&|data| data.costs[8] = -1.0), TrainError::NonFiniteTarget { row: 8 });
+    assert!(matches!(fit(&|data| data.rows.truncate(9)), TrainError::Length { field: "rows", .. }));
+    assert!(matches!(fit(&|data| data.groups.truncate(9)), TrainError::Length { field: "groups", .. }));
+    let empty = |data: &mut TrainingSet| data.schema = FeatureSchema { input: vec![], config: vec![] };
+    assert_eq!(fit(&empty), TrainError::NoFeatures);
+    let bad = MlpFit { settings: Settings { batch: 0, ..quick(1).settings }, screen: None };
+    assert!(matches!(bad.fit(&good, 1).map(|_| ()), Err(TrainError::Setting { field: "batch", .. })));
+}
+
+#[test]
+fn an_absurd_learning_rate_is_reported_as_divergence() {
+    let data = synthetic::training_set(60, 10, &mut rng(7));
+    let settings = Settings { learning_rate: 1e30, weight_decay: 1.0, ..quick(5).settings };
+    let error = MlpFit { settings, screen: None }.fit(&data, 1).map(|_| ()).expect_err("it diverges");
+    assert!(matches!(error, TrainError::Diverged { .. }), "{error}");
+}
+
+#[test]
+fn a_flat_cost_is_predicted_as_it_is() {
+    let mut data = synthetic::training_set(20, 10, &mut rng(8));
+    data.costs.fill(2.5e-3);
+    let model = quick(20).fit(&data, 1).expect("the rows are sound");
+    let worst = predict(&model, &data.rows).iter().map(|y| (y - 2.5e-3f32.ln()).abs()).fold(0.0, f32::max);
+    assert!(worst < 0.05, "{worst}");
+}
+
+#[test]
+fn early_stopping_restores_the_best_weights() {
+    let data = synthetic::training_set(40, 4, &mut rng(9));
+    let settings = Settings { epochs: 200, patience: 5, split_by: SplitBy::Row, ..quick(1).settings };
+    let model = MlpFit { settings, screen: None }.fit(&data, 1).expect("the rows are sound");
+    let report = model.report();
+    assert_eq!(report.best_mse(), report.validation_mse.iter().copied().fold(f64::INFINITY, f64::min));
+    assert!(report.validation_mse.len() <= report.best_epoch + 6);
+}
+
+#[test]
+fn the_screen_keeps_the_best_point_of_the_full_model() {
+    let data = synthetic::training_set(200, 10, &mut rng(10));
+    let mut model = quick(10).fit(&data, 1).expect("the rows are sound");
+    let pool = synthetic::pool(60, 512, &mut rng(11));
+    let report = model.distill(&pool, &quick_screen(), 1).expect("the pool is sound").clone();
+    assert!(report.margin > 0.0 && report.kept < 0.7, "{report:?}");
+    let mut lost = 0;
+    for seed in 100..140 {
+        let mut rng = rng(seed);
+        let input = synthetic::Input::draw(&mut rng);
+        let rows = synthetic::config_rows(&input, 4000, &mut rng);
+        let scorer = model.bind_features(&input.features()).expect("the features fit");
+        let screen = scorer.screen().expect("there is a screen");
+        let (mut dense, mut cheap) = (vec![0.0; 4000], vec![0.0; 4000]);
+        scorer.score(&rows, &mut dense);
+        screen.scorer.score(&rows, &mut cheap);
+        let best = (0..4000).min_by(|&a, &b| dense[a].total_cmp(&dense[b])).expect("there are points");
+        let least = cheap.iter().copied().fold(f32::INFINITY, f32::min);
+        lost += usize::from(cheap[best] > least + screen.margin);
+    }
+    assert!(lost <= 1, "{lost} of 40 best points were screened away");
+}
+
+#[test]
+fn an_unsound_pool_is_a_typed_error() {
+    let data = synthetic::training_set(10, 10, &mut rng(12));
+    let mut model = quick(1).fit(&data, 1).expect("the rows are sound");
+    let pool = synthetic::pool(8, 30, &mut rng(13));
+    let mut distill = |pool: &[_], settings: &ScreenSettings| {
+        model.distill(pool, settings, 1).map(|_| ()).expect_err("the pool is unsound")
+    };
+    assert!(matches!(distill(&pool[..3], &quick_screen()), TrainError::TooFewRows { rows: 3, .. }));
+    let mut short = pool.clone();
+    short[2].input.pop();
+    assert!(matches!(distill(&short, &quick_screen()), TrainError::Length { field: "pool input", .. }));
+    let mut ragged = pool.clone();
+    ragged[2].configs.pop();
+    assert!(matches!(distill(&ragged, &quick_screen()), TrainError::Length { field: "pool configs", .. }));
+    let careless = ScreenSettings { safety: 0.5, ..quick_screen() };
+    assert!(matches!(distill(&pool, &careless), TrainError::Setting { field: "safety", .. }));
+}
