@@ -1,0 +1,147 @@
+//! Re-timing close candidates against each other.
+//!
+//! Candidates are timed in interleaved rounds, so that a drift of the machine meets all of them, and compared round by
+//! round. Candidates within a tie band count as equal, and the one that the caller ranked first wins: repeated runs
+//! choose the same as far as the noise allows.
+
+use crate::timing::{Clock, median_interval};
+use std::time::Duration;
+use tilewright_core::measurement::{Measurement, Outcome};
+use tilewright_core::objective::Objective;
+use tilewright_core::program::DeviceError;
+
+/// How candidates are compared.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PairedSettings {
+    /// Rounds, each candidate timed once in each.
+    pub rounds: u32,
+    /// Candidates this close to the best (relative) count as equal to it.
+    pub tie_band: f64,
+    /// Candidates this far behind the best (relative) after a round are not timed again.
+    pub drop_beyond: f64,
+    /// No further round starts after this much time.
+    pub max_time: Duration,
+}
+
+impl Default for PairedSettings {
+    fn default() -> Self {
+        Self { rounds: 5, tie_band: 0.01, drop_beyond: 0.10, max_time: Duration::from_secs(5) }
+    }
+}
+
+/// A candidate after the comparison.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Contender {
+    /// Its index in the caller's ranking.
+    pub index: usize,
+    /// The median over its rounds, or why it failed.
+    pub outcome: Outcome,
+    /// Its cost by the objective; infinite for a failure.
+    pub cost: f64,
+    /// In how many rounds it was timed.
+    pub rounds: u32,
+}
+
+/// What a candidate showed so far.
+struct Runs {
+    index: usize,
+    /// One cost per round.
+    costs: Vec<f64>,
+    last: Outcome,
+    active: bool,
+}
+
+impl Runs {
+    fn median(&self) -> f64 {
+        if self.costs.is_empty() { f64::INFINITY } else { median_interval(&mut self.costs.clone()).median }
+    }
+
+    fn failed(&self) -> bool {
+        self.last.is_err()
+    }
+}
+
+/// Times `count` candidates, ranked best first by the caller, against each other; the winner comes first. `measure`
+/// times one candidate once.
+///
+/// # Errors
+/// What `measure` reports of the device.
+pub fn compare(
+    count: usize,
+    objective: &Objective,
+    settings: &PairedSettings,
+    clock: &dyn Clock,
+    measure: &mut dyn FnMut(usize) -> Result<Outcome, DeviceError>,
+) -> Result<Vec<Contender>, DeviceError> {
+    let empty = |index| Runs { index, costs: Vec::new(), last: Err(not_timed()), active: true };
+    let mut runs: Vec<Runs> = (0..count).map(empty).collect();
+    let began = clock.now();
+    for round in 0..settings.rounds.max(1) {
+        if round > 0 && clock.now().saturating_sub(began) >= settings.max_time {
+            break;
+        }
+        let mut order: Vec<usize> = (0..count).filter(|&i| runs[i].active).collect();
+        if round > 0 && order.len() < 2 && runs.iter().any(|r| r.costs.len() > 1) {
+            break;
+        }
+        // Every other round backwards: whoever follows a slow one follows a fast one next time.
+        if round % 2 == 1 {
+            order.reverse();
+        }
+        for i in order {
+            let outcome = measure(i)?;
+            let cost = outcome.as_ref().ok().and_then(|m| objective.cost(m));
+            runs[i].active = cost.is_some();
+            runs[i].costs.extend(cost);
+            runs[i].last = outcome;
+        }
+        drop_the_slow(&mut runs, settings.drop_beyond);
+    }
+    Ok(ranked(runs, settings.tie_band))
+}
+
+fn not_timed() -> tilewright_core::measurement::Failure {
+    let kind = tilewright_core::measurement::FailureKind::Launch;
+    tilewright_core::measurement::Failure { kind, message: "was not timed".into() }
+}
+
+fn drop_the_slow(runs: &mut [Runs], beyond: f64) {
+    let best = runs.iter().filter(|r| !r.failed()).map(Runs::median).fold(f64::INFINITY, f64::min);
+    for r in runs {
+        r.active = r.active && r.median() <= best * (1.0 + beyond);
+    }
+}
+
+/// The winner of the tie band first, then the others by median.
+fn ranked(mut runs: Vec<Runs>, tie_band: f64) -> Vec<Contender> {
+    // Only those that stayed to the end are contenders for the first place; medians of fewer rounds are not comparable.
+    let most = runs.iter().filter(|r| !r.failed()).map(|r| r.costs.len()).max().unwrap_or(0);
+    let finalists = || runs.iter().filter(move |r| !r.failed() && r.costs.len() == most);
+    let best = finalists().min_by(|a, b| a.median().total_cmp(&b.median()).then(a.index.cmp(&b.index)));
+    let winner = best.and_then(|best| finalists().find(|r| ratio(r, best) <= 1.0 + tie_band)).map(|r| r.index);
+    let key = |r: &Runs| (r.failed(), Some(r.index) != winner);
+    runs.sort_by(|a, b| key(a).cmp(&key(b)).then(a.median().total_cmp(&b.median())).then(a.index.cmp(&b.index)));
+    runs.into_iter().map(contender).collect()
+}
+
+/// Median over the common rounds of the cost of `a` by that of `b`.
+fn ratio(a: &Runs, b: &Runs) -> f64 {
+    let mut ratios: Vec<f64> = a.costs.iter().zip(&b.costs).map(|(a, b)| a / b).collect();
+    median_interval(&mut ratios).median
+}
+
+fn contender(runs: Runs) -> Contender {
+    let rounds = u32::try_from(runs.costs.len()).unwrap_or(u32::MAX);
+    let cost = if runs.failed() { f64::INFINITY } else { runs.median() };
+    let outcome = runs.last.map(|last| {
+        // The metrics are the last round's, scaled so that the objective is the median's.
+        let interval = median_interval(&mut runs.costs.clone());
+        let scale = runs.costs.last().map_or(1.0, |l| interval.median / l);
+        let relative_error = if rounds < 2 { last.relative_error } else { interval.relative_error().min(1.0) };
+        Measurement { time_s: last.time_s * scale, repeats: last.repeats * rounds, relative_error, ..last }
+    });
+    Contender { index: runs.index, outcome, cost, rounds }
+}
+
+#[cfg(test)]
+mod tests;

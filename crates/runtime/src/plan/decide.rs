@@ -1,0 +1,344 @@
+//! One decision, step by step.
+
+use super::Planner;
+use super::answer::{PlanStats, Planned};
+use super::pool::Pool;
+use crate::error::RuntimeError;
+use crate::nothing_legal::nothing_legal;
+use crate::paired::compare;
+use crate::timing::{Clock, HostClock};
+use crate::verify::{Verifier, VerifyError};
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use std::time::Duration;
+use tilewright_core::decision::{Alternative, Decision};
+use tilewright_core::measurement::{Failure, FailureKind, Outcome, Timing};
+use tilewright_core::objective::Objective;
+use tilewright_core::problem::{MeasureError, Problem};
+use tilewright_core::program::DeviceError;
+use tilewright_core::search::Search;
+use tilewright_core::space::Point;
+use tilewright_sampler::DrawError;
+use tilewright_search::strategy::Local;
+use tilewright_search::{Options, exhaustive};
+
+/// Alternatives that a decision lists.
+const LISTED: usize = 10;
+
+/// Candidates that are compared with each other after looking around.
+const FINALISTS: usize = 6;
+
+/// Without a model: configurations that are drawn before any neighbourhood is looked at.
+const DRAWN_FIRST: usize = 16;
+
+/// Without a model: the share that is drawn after that.
+const DRAWN_SHARE: f64 = 0.4;
+
+/// Known points in a row after which the space counts as seen.
+const MISSES: u32 = 500;
+
+pub(super) struct Deciding<'d, 'a> {
+    planner: &'d mut Planner<'a>,
+    problem: &'d dyn Problem,
+    clock: &'d HostClock,
+    pool: Pool,
+    stats: PlanStats,
+    considered: u64,
+    /// Sentences of the reason.
+    told: Vec<String>,
+}
+
+impl<'d, 'a> Deciding<'d, 'a> {
+    pub(super) fn new(planner: &'d mut Planner<'a>, problem: &'d dyn Problem, clock: &'d HostClock) -> Self {
+        let (pool, stats) = (Pool::default(), PlanStats::default());
+        Self { planner, problem, clock, pool, stats, considered: 0, told: Vec::new() }
+    }
+
+    fn objective(&self) -> Objective {
+        self.planner.settings.objective.clone()
+    }
+
+    pub(super) fn decide(mut self, stale: Option<String>) -> Result<Planned, RuntimeError> {
+        self.told.extend(stale);
+        let modelled = self.ask_model()?;
+        let default = self.problem.default_point().filter(|p| self.problem.space().is_legal(p));
+        let default = default.map(|p| self.pool.add(p, None));
+        let order = if self.planner.measure.is_none() || (modelled && self.planner.settings.top == 0) {
+            self.unmeasured(modelled)?
+        } else {
+            self.measured(modelled, default)?
+        };
+        let (winner, max_rel_error) = self.verified(&order)?;
+        Ok(self.answer(winner, &order, default, max_rel_error))
+    }
+
+    /// Fills the pool with the model's best; whether there is a model.
+    fn ask_model(&mut self) -> Result<bool, RuntimeError> {
+        let Some(predictor) = self.planner.predictor else { return Ok(false) };
+        let scorer = predictor.bind(self.problem)?;
+        let found = exhaustive(self.problem, &*scorer, &Options::top(self.planner.settings.top.max(1)));
+        let legal = found.statistics.legal;
+        self.stats.search_s = found.statistics.seconds;
+        self.considered = legal;
+        if found.ranked.points.is_empty() {
+            return Err(nothing_legal(self.problem));
+        }
+        let seconds = found.statistics.seconds;
+        self.told.push(format!("the model was searched over {legal} legal configurations in {seconds:.2} s"));
+        for (point, predicted_s) in found.ranked.points {
+            self.pool.add(point, Some(predicted_s));
+        }
+        Ok(true)
+    }
+
+    /// The order of preference where nothing is timed: the model's, else the default alone.
+    fn unmeasured(&mut self, modelled: bool) -> Result<Vec<usize>, RuntimeError> {
+        if self.pool.len() == 0 {
+            let first = self.problem.space().first_legal().ok_or_else(|| nothing_legal(self.problem))?;
+            self.pool.add(first, None);
+        }
+        self.considered = self.considered.max(self.pool.len() as u64);
+        let what = if modelled { "the model's first choice was taken" } else { "the default was taken: there is no model" };
+        self.told.push(format!("{what}, nothing was timed"));
+        Ok((0..self.pool.len()).collect())
+    }
+
+    /// The order of preference by measuring.
+    fn measured(&mut self, modelled: bool, default: Option<usize>) -> Result<Vec<usize>, RuntimeError> {
+        let settings = self.planner.settings.clone();
+        if modelled {
+            let count = self.pool.len();
+            let order = self.compare(&(0..count).collect::<Vec<_>>())?;
+            self.told.push(format!("the best {count} by model, the default among them, were timed against each other"));
+            if settings.refine > Duration::ZERO && self.pool.any_measured() {
+                let before = self.pool.len();
+                self.explore(settings.refine, 0.0)?;
+                self.told.push(format!("{} neighbours of the best were timed", self.pool.len() - before));
+                return self.finals(&order);
+            }
+            return self.nothing_ran_or(order);
+        }
+        self.told.push(format!(
+            "there is no profile for this kernel on this device, so this input was tuned for {:.1} s",
+            settings.budget.as_secs_f64()
+        ));
+        if let Some(default) = default {
+            self.time(default)?;
+        }
+        self.explore(settings.budget, DRAWN_SHARE)?;
+        self.considered = self.pool.len() as u64;
+        if self.pool.len() == 0 {
+            return Err(nothing_legal(self.problem));
+        }
+        self.finals(&[])
+    }
+
+    /// Times neighbours of the best so far, and a share of `drawn` ones, until the time is over or nothing new is found.
+    fn explore(&mut self, time: Duration, drawn: f64) -> Result<(), RuntimeError> {
+        let seed = self.planner.settings.seed;
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        let mut local = Local::new(self.problem.space(), self.objective(), Vec::new(), seed);
+        let known = self.pool.iter().filter_map(|c| Some((c.point.clone(), c.outcome.clone()?)));
+        local.tell(&known.collect::<Vec<_>>());
+        let end = self.clock.now() + time;
+        let mut misses = 0;
+        while self.clock.now() < end && misses < MISSES {
+            let few = self.pool.len() < DRAWN_FIRST && drawn > 0.0;
+            let point = if few || rng.random::<f64>() < drawn { self.draw(&mut rng)? } else { local.ask(1).pop() };
+            // One of the two may have run dry before the other.
+            let Some(point) = point.or_else(|| local.ask(1).pop()) else { break };
+            if self.pool.contains(&point) {
+                misses += 1;
+                continue;
+            }
+            misses = 0;
+            let at = self.pool.add(point, None);
+            self.time(at)?;
+            let candidate = self.pool.get(at);
+            local.tell(&candidate.outcome.clone().map(|o| (candidate.point.clone(), o)).into_iter().collect::<Vec<_>>());
+        }
+        Ok(())
+    }
+
+    /// A drawn point; None if none was found.
+    fn draw(&mut self, rng: &mut ChaCha8Rng) -> Result<Option<Point>, RuntimeError> {
+        match self.planner.sampler.draw(self.problem.space(), rng) {
+            Ok(draw) => Ok(Some(draw.point)),
+            Err(DrawError::Exhausted { .. }) => Ok(None),
+            Err(e @ DrawError::OtherSpace { .. }) => {
+                Err(RuntimeError::Setting { field: "sampler", message: e.to_string() })
+            }
+        }
+    }
+
+    /// Times the best few of everything against each other; `preferred` breaks ties.
+    fn finals(&mut self, preferred: &[usize]) -> Result<Vec<usize>, RuntimeError> {
+        let objective = self.objective();
+        let mut finalists: Vec<usize> = self.pool.by_cost(&objective);
+        finalists.retain(|&at| self.pool.get(at).measurement().is_some());
+        let rest = finalists.split_off(finalists.len().min(FINALISTS));
+        // Ties go to what the model ranked, then to what was found first.
+        finalists.sort_by_key(|at| (preferred.iter().position(|p| p == at).unwrap_or(usize::MAX), *at));
+        let mut order = if finalists.len() > 1 { self.compare(&finalists)? } else { finalists };
+        order.extend(rest);
+        self.nothing_ran_or(order)
+    }
+
+    fn nothing_ran_or(&self, order: Vec<usize>) -> Result<Vec<usize>, RuntimeError> {
+        if self.pool.any_measured() {
+            return Ok(order);
+        }
+        let unknown = || Failure { kind: FailureKind::Launch, message: "nothing was timed".into() };
+        Err(RuntimeError::NothingRuns {
+            kernel: self.problem.kernel(),
+            input: self.problem.input(),
+            tried: self.pool.len() as u64,
+            last: self.pool.last_failure().cloned().unwrap_or_else(unknown),
+        })
+    }
+
+    /// Times candidates in interleaved rounds; their order, the winner first.
+    fn compare(&mut self, candidates: &[usize]) -> Result<Vec<usize>, RuntimeError> {
+        let (paired, objective, clock) = (self.planner.settings.paired.clone(), self.objective(), self.clock);
+        let found = compare(candidates.len(), &objective, &paired, clock, &mut |i| self.outcome(candidates[i]))?;
+        for contender in &found {
+            self.pool.get_mut(candidates[contender.index]).outcome = Some(contender.outcome.clone());
+        }
+        Ok(found.iter().map(|c| candidates[c.index]).collect())
+    }
+
+    fn time(&mut self, at: usize) -> Result<(), DeviceError> {
+        let outcome = self.outcome(at)?;
+        self.pool.get_mut(at).outcome = Some(outcome);
+        Ok(())
+    }
+
+    /// Times one candidate once, cut off by the best so far.
+    fn outcome(&mut self, at: usize) -> Result<Outcome, DeviceError> {
+        let settings = &self.planner.settings;
+        let objective = &settings.objective;
+        let best = self.pool.iter().map(|c| c.cost(objective)).fold(f64::INFINITY, f64::min);
+        let limited = best.is_finite() && *objective == Objective::default();
+        let cut_off = limited.then(|| Duration::from_secs_f64(best * settings.cut_off));
+        let policy = Timing { cut_off, ..settings.timing.clone() };
+        let Some(measure) = self.planner.measure.as_deref_mut() else {
+            return Ok(Err(Failure { kind: FailureKind::Launch, message: "nothing to time it on".into() }));
+        };
+        let point: Point = self.pool.get(at).point.clone();
+        let outcome = match measure.measure(self.problem, &point, &policy) {
+            Ok(measurement) => Ok(measurement),
+            Err(MeasureError::Failed(failure)) => Err(failure),
+            Err(MeasureError::Device(error)) => return Err(error),
+        };
+        match &outcome {
+            Ok(_) => self.stats.timed += 1,
+            Err(_) => self.stats.failed += 1,
+        }
+        // So that the next one is cut off by it; the comparison replaces it by the median.
+        self.pool.get_mut(at).outcome = Some(outcome.clone());
+        Ok(outcome)
+    }
+
+    /// The first in order whose result is right, and its error; without an executor the first.
+    fn verified(&mut self, order: &[usize]) -> Result<(usize, Option<f64>), RuntimeError> {
+        let began = self.clock.now();
+        let Some(executor) = self.planner.executor.as_deref_mut() else {
+            self.told.push("there is nothing to run it on, so its result was not verified".into());
+            let first = order.first().copied();
+            return first.map(|at| (at, None)).ok_or_else(|| nothing_legal(self.problem));
+        };
+        let mut verifier = Verifier::new(self.planner.settings.verify.clone());
+        let mut last = String::new();
+        let runs = |at: &&usize| !matches!(self.pool.get(**at).outcome, Some(Err(_)));
+        let tried: Vec<usize> = order.iter().filter(runs).copied().collect();
+        for &at in &tried {
+            let found = match verifier.check(executor, self.problem, &self.pool.get(at).point) {
+                Ok(found) => found,
+                Err(VerifyError::Device(error @ (DeviceError::Missing { .. } | DeviceError::Run(_)))) => {
+                    return Err(error.into());
+                }
+                Err(error) => {
+                    last = error.to_string();
+                    self.pool.get_mut(at).mark_wrong(last.clone());
+                    continue;
+                }
+            };
+            let Some(complaint) = found.complaint() else {
+                self.stats.verify_s = (self.clock.now() - began).as_secs_f64();
+                return Ok((at, Some(found.max_rel_error())));
+            };
+            tracing::error!(kernel = %self.problem.kernel(), point = ?self.pool.get(at).point, %complaint, "wrong result");
+            self.stats.wrong += 1;
+            self.told.push(format!("a faster one was wrong and is out: {complaint}"));
+            self.pool.get_mut(at).mark_wrong(complaint.clone());
+            last = complaint;
+        }
+        let (kernel, input) = (self.problem.kernel(), self.problem.input());
+        Err(RuntimeError::NothingRight { kernel, input, tried: tried.len() as u64, last })
+    }
+
+    fn answer(
+        mut self,
+        winner: usize,
+        order: &[usize],
+        default: Option<usize>,
+        max_rel_error: Option<f64>,
+    ) -> Planned {
+        self.tell_gain(winner, default);
+        if let Some(error) = max_rel_error {
+            self.told.push(format!("its result was verified (largest error {error:.1e})"));
+        }
+        self.stats.seconds = self.clock.now().as_secs_f64();
+        let considered = std::iter::once(winner).chain(order.iter().copied().filter(|at| *at != winner));
+        let considered = considered.take(LISTED).map(|at| self.alternative(at)).collect();
+        let chosen = self.alternative(winner);
+        let reason = sentence(&self.told.join("; "));
+        let decision =
+            Decision { chosen: chosen.clone(), considered, considered_count: self.considered, reason: reason.clone() };
+        Planned {
+            kernel: self.problem.kernel(),
+            input: self.problem.input(),
+            config: chosen.config,
+            point: self.pool.get(winner).point.clone(),
+            predicted_s: chosen.predicted_s,
+            measured_s: chosen.measured_s,
+            verified: max_rel_error.is_some(),
+            max_rel_error,
+            considered: self.considered,
+            cached: false,
+            reason,
+            decision,
+            stats: self.stats,
+        }
+    }
+
+    /// Where the winner stood with the model, and what it gains over the default.
+    fn tell_gain(&mut self, winner: usize, default: Option<usize>) {
+        let objective = self.objective();
+        if self.pool.get(winner).predicted_s.is_some() {
+            self.told.push(format!("the choice was number {} by model", winner + 1));
+        }
+        let Some(default) = default else { return };
+        let (own, other) = (self.pool.get(winner).cost(&objective), self.pool.get(default).cost(&objective));
+        if winner == default {
+            self.told.push("the default won".into());
+        } else if own.is_finite() && other.is_finite() {
+            self.told.push(format!("it is {:.2} times as good as the default", other / own));
+        }
+    }
+
+    fn alternative(&self, at: usize) -> Alternative {
+        let candidate = self.pool.get(at);
+        Alternative {
+            config: self.problem.space().config(&candidate.point),
+            predicted_s: candidate.predicted_s,
+            measured_s: candidate.measurement().map(|m| m.time_s),
+        }
+    }
+}
+
+/// A capital letter and a full stop.
+fn sentence(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map_or(String::new(), |first| format!("{}{}.", first.to_uppercase(), chars.as_str()))
+}

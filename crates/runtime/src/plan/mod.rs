@@ -1,0 +1,98 @@
+//! Deciding the configuration of an input: from the cache, by the model and re-timing, or by tuning on the spot.
+
+mod answer;
+mod decide;
+mod pool;
+mod settings;
+
+pub use answer::{PlanStats, Planned};
+pub use settings::PlanSettings;
+
+use crate::error::RuntimeError;
+use crate::plan_cache::{CachedPlan, Lookup, PlanCache};
+use crate::timing::{Clock, HostClock};
+use decide::Deciding;
+use std::sync::Arc;
+use tilewright_core::device::DeviceSpec;
+use tilewright_core::predictor::Predictor;
+use tilewright_core::problem::{AnyKernel, Executor, Measure, Problem};
+use tilewright_core::space::{Config, Point};
+use tilewright_sampler::Sampler;
+
+/// What a decision works with. Whatever is missing is done without, and the answer says so.
+pub struct Planner<'a> {
+    /// The kernel.
+    pub kernel: &'a dyn AnyKernel,
+    /// The device.
+    pub device: &'a Arc<DeviceSpec>,
+    /// Times configurations; without it the model's first choice is taken.
+    pub measure: Option<&'a mut dyn Measure>,
+    /// Runs configurations for their results; without it nothing is verified, and nothing is cached.
+    pub executor: Option<&'a mut dyn Executor>,
+    /// The model; without it this very input is tuned within the budget.
+    pub predictor: Option<&'a dyn Predictor>,
+    /// Draws configurations where there is no model.
+    pub sampler: &'a mut dyn Sampler,
+    /// Remembers decisions.
+    pub cache: Option<&'a PlanCache>,
+    /// How to decide.
+    pub settings: PlanSettings,
+}
+
+impl Planner<'_> {
+    /// Decides the configuration of an input.
+    ///
+    /// # Errors
+    /// Words that describe no input, nothing legal, nothing that runs or gives the right result, a device that fails, a
+    /// model of another schema, or a file (a damaged cache entry among them).
+    pub fn plan(&mut self, input: &Config) -> Result<Planned, RuntimeError> {
+        let problem = self.kernel.problem(self.device, input)?;
+        self.plan_problem(&*problem)
+    }
+
+    /// [`Planner::plan`] for a problem of this kernel and device.
+    ///
+    /// # Errors
+    /// See [`Planner::plan`].
+    pub fn plan_problem(&mut self, problem: &dyn Problem) -> Result<Planned, RuntimeError> {
+        let clock = HostClock::start();
+        let mut stale = None;
+        if let Some(cache) = self.cache.filter(|_| !self.settings.ignore_cached) {
+            match cache.get(problem, &self.settings.objective)? {
+                Lookup::Hit(plan, point) => return Ok(from_cache(problem, *plan, point, &clock)),
+                Lookup::Stale(why) => stale = Some(why),
+                Lookup::Miss => {}
+            }
+        }
+        let planned = Deciding::new(self, problem, &clock).decide(stale)?;
+        if let (Some(cache), Some(max_rel_error)) = (self.cache, planned.max_rel_error) {
+            let plan = CachedPlan {
+                config: planned.config.clone(),
+                predicted_s: planned.predicted_s,
+                measured_s: planned.measured_s,
+                max_rel_error: Some(max_rel_error),
+                decision: planned.decision.clone(),
+            };
+            cache.put(problem, &self.settings.objective, &plan)?;
+        }
+        Ok(planned)
+    }
+}
+
+fn from_cache(problem: &dyn Problem, plan: CachedPlan, point: Point, clock: &HostClock) -> Planned {
+    Planned {
+        kernel: problem.kernel(),
+        input: problem.input(),
+        config: plan.config,
+        point,
+        predicted_s: plan.predicted_s,
+        measured_s: plan.measured_s,
+        verified: plan.max_rel_error.is_some(),
+        max_rel_error: plan.max_rel_error,
+        considered: plan.decision.considered_count,
+        cached: true,
+        reason: format!("from the plan cache; when it was decided: {}", plan.decision.reason),
+        decision: plan.decision,
+        stats: PlanStats { seconds: clock.now().as_secs_f64(), ..PlanStats::default() },
+    }
+}

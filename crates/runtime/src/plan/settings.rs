@@ -1,0 +1,49 @@
+//! How a plan is decided.
+
+use crate::paired::PairedSettings;
+use crate::verify::VerifySettings;
+use std::time::Duration;
+use tilewright_core::measurement::Timing;
+use tilewright_core::objective::Objective;
+
+/// How a plan is decided.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PlanSettings {
+    /// How many of the model's best are timed. Zero takes the model's word without timing anything.
+    pub top: usize,
+    /// Time to look around the best of them by measuring; zero to leave it.
+    pub refine: Duration,
+    /// Time to tune this very input for where there is no model.
+    pub budget: Duration,
+    /// How a configuration is timed.
+    pub timing: Timing,
+    /// How the best are compared with each other.
+    pub paired: PairedSettings,
+    /// Configurations that run this many times longer than the best so far are cut off.
+    pub cut_off: f64,
+    /// What results are checked on.
+    pub verify: VerifySettings,
+    /// What is optimised.
+    pub objective: Objective,
+    /// Seed of everything that is drawn.
+    pub seed: u64,
+    /// Plan anew even if the cache has an answer, and replace it.
+    pub ignore_cached: bool,
+}
+
+impl Default for PlanSettings {
+    fn default() -> Self {
+        Self {
+            top: 20,
+            refine: Duration::from_millis(500),
+            budget: Duration::from_secs(10),
+            timing: Timing { max_repeats: 10, max_time: Duration::from_millis(50), ..Timing::default() },
+            paired: PairedSettings::default(),
+            cut_off: 3.0,
+            verify: VerifySettings::default(),
+            objective: Objective::default(),
+            seed: 0,
+            ignore_cached: false,
+        }
+    }
+}

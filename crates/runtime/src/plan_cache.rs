@@ -1,0 +1,219 @@
+//! Decided plans on disk: one small file each, safe with concurrent processes.
+//!
+//! The name of a file is a hash of what the plan answers: kernel, device, input, objective. What makes the answer
+//! valid beyond that (the device's fingerprint, the feature schema, the parameter space, the version of this program)
+//! stands in its header: an entry that differs there is stale, and planned anew rather than trusted.
+
+use crate::store::envelope::{self, Format};
+use crate::store::{DeviceRecord, StoreError, files_with_extension, unix_seconds};
+use serde::{Deserialize, Serialize};
+use std::path::{Path, PathBuf};
+use tilewright_core::decision::Decision;
+use tilewright_core::id::KernelId;
+use tilewright_core::objective::Objective;
+use tilewright_core::problem::Problem;
+use tilewright_core::space::{Config, Point};
+
+const FORMAT: Format = Format { name: "plan", version: 1 };
+const EXTENSION: &str = "plan";
+
+/// What an entry answers, and what its answer depends on.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PlanHeader {
+    /// The kernel.
+    pub kernel: KernelId,
+    /// The device that it was decided on.
+    pub device: DeviceRecord,
+    /// The input's words.
+    pub input: Config,
+    /// What was optimised.
+    pub objective: Objective,
+    /// Hash of the feature schema.
+    pub schema: String,
+    /// Hash of parameters, values and rules.
+    pub space: String,
+    /// Version of the program that decided.
+    pub version: String,
+    /// When, in seconds since 1970.
+    pub created: u64,
+}
+
+/// A decided plan.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CachedPlan {
+    /// The configuration.
+    pub config: Config,
+    /// What the model expected, in seconds.
+    pub predicted_s: Option<f64>,
+    /// What was measured, in seconds.
+    pub measured_s: Option<f64>,
+    /// Largest error of the verified result, relative to the largest reference; None if it was not verified.
+    pub max_rel_error: Option<f64>,
+    /// Why it was chosen, and from what.
+    pub decision: Decision,
+}
+
+/// What the cache has.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Lookup {
+    /// A plan that is valid here, as a legal point.
+    Hit(Box<CachedPlan>, Point),
+    /// A plan that is not valid any more, and why.
+    Stale(String),
+    /// Nothing.
+    Miss,
+}
+
+/// The plans of a directory.
+#[derive(Clone, Debug)]
+pub struct PlanCache {
+    directory: PathBuf,
+}
+
+impl PlanCache {
+    /// The plans of a directory, [`crate::store::Home::plans`] as a rule; made when first written to.
+    pub fn new(directory: impl Into<PathBuf>) -> Self {
+        Self { directory: directory.into() }
+    }
+
+    /// Where the plan of an input is kept.
+    pub fn path(&self, problem: &dyn Problem, objective: &Objective) -> PathBuf {
+        let mut hasher = blake3::Hasher::new();
+        let device = problem.device();
+        let direction = format!("{:?}", objective.direction);
+        let (kernel, input) = (problem.kernel(), problem.input().to_string());
+        for text in [kernel.as_str(), &device.id, &device.name, &input, &objective.metric, &direction] {
+            hasher.update(&(text.len() as u64).to_le_bytes());
+            hasher.update(text.as_bytes());
+        }
+        let key = hasher.finalize().to_hex();
+        self.directory.join(&key[..2]).join(format!("{}.{EXTENSION}", &key[2..34]))
+    }
+
+    /// What is known about an input.
+    ///
+    /// # Errors
+    /// The file exists and cannot be read, is damaged, or of another version.
+    pub fn get(&self, problem: &dyn Problem, objective: &Objective) -> Result<Lookup, StoreError> {
+        let path = self.path(problem, objective);
+        let (header, plan) = match envelope::read::<PlanHeader, CachedPlan>(&path, FORMAT) {
+            Ok(read) => read,
+            Err(e) if e.is_missing() => return Ok(Lookup::Miss),
+            Err(e) => return Err(e),
+        };
+        let now = PlanHeader::new(problem, objective.clone());
+        if let Some(what) = header.differs(&now) {
+            return Ok(Lookup::Stale(format!("the cached plan is of {what}")));
+        }
+        let space = problem.space();
+        let point = match plan.config.to_point(space.params(), None) {
+            Ok(point) => point,
+            Err(e) => return Ok(Lookup::Stale(format!("the cached plan is none of this space: {e}"))),
+        };
+        Ok(match space.check(&point) {
+            Ok(()) => Lookup::Hit(Box::new(plan), point),
+            Err(illegal) => Lookup::Stale(format!("the cached plan is not legal any more: {illegal}")),
+        })
+    }
+
+    /// Keeps a plan, in the place of an older one.
+    ///
+    /// # Errors
+    /// See [`crate::store::write_atomically`].
+    pub fn put(&self, problem: &dyn Problem, objective: &Objective, plan: &CachedPlan) -> Result<PathBuf, StoreError> {
+        let path = self.path(problem, objective);
+        envelope::write(&path, FORMAT, &PlanHeader::new(problem, objective.clone()), plan)?;
+        Ok(path)
+    }
+
+    /// Forgets the plan of an input; whether there was one.
+    ///
+    /// # Errors
+    /// The file exists and cannot be removed.
+    pub fn remove(&self, problem: &dyn Problem, objective: &Objective) -> Result<bool, StoreError> {
+        let path = self.path(problem, objective);
+        match std::fs::remove_file(&path) {
+            Ok(()) => Ok(true),
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(false),
+            Err(e) => Err(StoreError::io(&path, e)),
+        }
+    }
+
+    /// Every entry's path with its contents, or what is wrong with it; for `doctor`.
+    ///
+    /// # Errors
+    /// A directory cannot be listed.
+    pub fn entries(&self) -> Result<Vec<(PathBuf, Result<(PlanHeader, CachedPlan), StoreError>)>, StoreError> {
+        let mut out = Vec::new();
+        for shard in subdirectories(&self.directory)? {
+            for path in files_with_extension(&shard, EXTENSION)? {
+                let read = envelope::read(&path, FORMAT);
+                out.push((path, read));
+            }
+        }
+        Ok(out)
+    }
+}
+
+fn subdirectories(directory: &Path) -> Result<Vec<PathBuf>, StoreError> {
+    let entries = match std::fs::read_dir(directory) {
+        Ok(entries) => entries,
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(e) => return Err(StoreError::io(directory, e)),
+    };
+    let paths: Result<Vec<_>, _> = entries.map(|e| e.map(|e| e.path())).collect();
+    let mut paths = paths.map_err(|e| StoreError::io(directory, e))?;
+    paths.retain(|p| p.is_dir());
+    paths.sort();
+    Ok(paths)
+}
+
+impl PlanHeader {
+    fn new(problem: &dyn Problem, objective: Objective) -> Self {
+        Self {
+            kernel: problem.kernel(),
+            device: problem.device().into(),
+            input: problem.input(),
+            objective,
+            schema: problem.schema().hash(),
+            space: space_hash(problem),
+            version: env!("CARGO_PKG_VERSION").into(),
+            created: unix_seconds(),
+        }
+    }
+
+    /// What keeps an entry with this header from answering for `now`.
+    fn differs(&self, now: &Self) -> Option<&'static str> {
+        let differences = [
+            (self.device.fingerprint != now.device.fingerprint, "another state of the device"),
+            (self.kernel != now.kernel, "another kernel"),
+            (self.input != now.input, "another input"),
+            (self.objective != now.objective, "another objective"),
+            (self.schema != now.schema, "another feature schema"),
+            (self.space != now.space, "another parameter space"),
+            (self.version != now.version, "another version of this program"),
+        ];
+        differences.into_iter().find(|(differs, _)| *differs).map(|(_, what)| what)
+    }
+}
+
+/// A hash of parameters, values and rules, so that a changed kernel does not inherit plans.
+fn space_hash(problem: &dyn Problem) -> String {
+    let mut hasher = blake3::Hasher::new();
+    let mut add = |text: &str| {
+        hasher.update(&(text.len() as u64).to_le_bytes());
+        hasher.update(text.as_bytes());
+    };
+    for p in problem.space().params() {
+        add(&p.name);
+        p.values.iter().for_each(|v| add(&v.to_string()));
+    }
+    for r in problem.space().rules() {
+        add(&r.name);
+        add(&r.expr.to_string());
+    }
+    hasher.finalize().to_hex()[..32].to_owned()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,82 @@
+use super::*;
+use crate::store::StoreErrorKind;
+use std::sync::Arc;
+use tilewright_core::decision::Alternative;
+use tilewright_core::device::DeviceSpec;
+use tilewright_core::problem::Bound;
+use tilewright_testkit::toy::{self, ScaleInput, ScaleKernel};
+
+fn plan(problem: &dyn Problem) -> CachedPlan {
+    let point = problem.default_point().unwrap();
+    let config = problem.space().config(&point);
+    let chosen = Alternative { config: config.clone(), predicted_s: None, measured_s: Some(1e-3) };
+    let decision = Decision { considered: vec![chosen.clone()], chosen, considered_count: 9, reason: "because".into() };
+    CachedPlan { config, predicted_s: None, measured_s: Some(1e-3), max_rel_error: Some(0.0), decision }
+}
+
+fn bound(kernel: ScaleKernel, device: Arc<DeviceSpec>, n: usize) -> Bound<ScaleKernel> {
+    let dtype = tilewright_core::dtype::DType::F32;
+    Bound::new(Arc::new(kernel), device, ScaleInput { n, dtype }).unwrap()
+}
+
+#[test]
+fn what_is_put_is_found_for_the_same_question_only() {
+    let dir = tempfile::tempdir().unwrap();
+    let cache = PlanCache::new(dir.path());
+    let (time, problem) = (Objective::default(), toy::problem(1000));
+    assert_eq!(cache.get(&problem, &time).unwrap(), Lookup::Miss);
+    let plan = plan(&problem);
+    cache.put(&problem, &time, &plan).unwrap();
+    let point = problem.default_point().unwrap();
+    assert_eq!(cache.get(&problem, &time).unwrap(), Lookup::Hit(Box::new(plan), point));
+    assert_eq!(cache.get(&toy::problem(1001), &time).unwrap(), Lookup::Miss);
+    let energy = Objective { metric: "energy_j".into(), ..time.clone() };
+    assert_eq!(cache.get(&problem, &energy).unwrap(), Lookup::Miss);
+    assert_eq!(cache.entries().unwrap().len(), 1);
+    assert!(cache.remove(&problem, &time).unwrap());
+    assert!(!cache.remove(&problem, &time).unwrap());
+}
+
+#[test]
+fn another_state_of_device_or_kernel_is_stale() {
+    let dir = tempfile::tempdir().unwrap();
+    let cache = PlanCache::new(dir.path());
+    let time = Objective::default();
+    let problem = toy::problem(1000);
+    cache.put(&problem, &time, &plan(&problem)).unwrap();
+    let changed = [
+        (bound(ScaleKernel::new(), toy::device_with(16), 1000), "state of the device"),
+        (bound(ScaleKernel::new().restricted("width <= 4"), toy::device(), 1000), "parameter space"),
+    ];
+    for (other, what) in changed {
+        let Lookup::Stale(why) = cache.get(&other, &time).unwrap() else { panic!("trusted in spite of another {what}") };
+        assert!(why.contains(what), "{why}");
+    }
+}
+
+#[test]
+fn damage_is_an_error_that_names_the_file() {
+    let dir = tempfile::tempdir().unwrap();
+    let cache = PlanCache::new(dir.path());
+    let time = Objective::default();
+    let problem = toy::problem(1000);
+    let path = cache.put(&problem, &time, &plan(&problem)).unwrap();
+    let whole = std::fs::read(&path).unwrap();
+    let error = |bytes: &[u8]| {
+        std::fs::write(&path, bytes).unwrap();
+        let error = cache.get(&problem, &time).unwrap_err();
+        assert_eq!(error.path, path);
+        error.kind
+    };
+    for bit in (0..whole.len() * 8).step_by(3) {
+        let mut flipped = whole.clone();
+        flipped[bit / 8] ^= 1 << (bit % 8);
+        error(&flipped);
+    }
+    for end in 0..whole.len() {
+        assert!(matches!(error(&whole[..end]), StoreErrorKind::Truncated { .. }), "{end} bytes");
+    }
+    let text = String::from_utf8(whole).unwrap();
+    let newer = error(text.replacen("plan 1", "plan 2", 1).as_bytes());
+    assert!(matches!(newer, StoreErrorKind::ForeignVersion { found: 2, known: 1 }));
+}

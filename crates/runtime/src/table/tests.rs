@@ -1,0 +1,98 @@
+use super::*;
+use tilewright_core::buffer::Filling;
+use tilewright_core::problem::Problem;
+use tilewright_testkit::toy;
+
+#[test]
+fn plans_are_made_once_and_run_on_the_callers_buffers() {
+    let mut table: PlanTable<toy::ScaleInput, HostPlan> = PlanTable::new();
+    let input = toy::ScaleInput { n: 1000, dtype: DType::F32 };
+    let problem = toy::problem(1000);
+    let work = problem.workload(Filling::Exact, 3);
+    let expected = problem.reference(&work.buffers, &work.scalars);
+    let mut buffers = work.buffers.clone();
+    let mut made = 0;
+    for _ in 0..3 {
+        let make = |_: &toy::ScaleInput| {
+            made += 1;
+            let point = problem.default_point().unwrap();
+            HostPlan::new(&problem.program(&point).unwrap())
+        };
+        let plan = table.get_or_make(input.clone(), make).unwrap();
+        plan.call(&mut buffers, &work.scalars).unwrap();
+    }
+    assert_eq!((made, table.len()), (1, 1));
+    assert!(expected.compare(&buffers).is_right());
+    assert!(table.get(&toy::ScaleInput { n: 999, dtype: DType::F32 }).is_none());
+    assert!(table.get(&toy::ScaleInput { n: 1000, dtype: DType::F64 }).is_none());
+}
+
+#[test]
+fn a_failed_preparation_is_tried_again() {
+    let mut table: PlanTable<u64, u32> = PlanTable::new();
+    assert_eq!(table.get_or_make(1, |_| Err("no")), Err("no"));
+    assert_eq!(table.get_or_make(1, |_| Ok::<_, &str>(7)), Ok(&mut 7));
+    assert_eq!(table.insert(1, 8), Some(7));
+    assert_eq!(table.get_mut(&1), Some(&mut 8));
+}
+
+#[test]
+fn programs_that_are_not_for_the_host_are_refused() {
+    let ptx = Step::Launch {
+        code: Code::Ptx { text: String::new(), entry: "e".into() },
+        grid: [1; 3],
+        block: [1; 3],
+        shared_bytes: 0,
+        args: Vec::new(),
+    };
+    let error = HostPlan::new(&Program { steps: vec![ptx], workspace: 0 }).err().unwrap();
+    assert!(matches!(error, DeviceError::Unsupported { .. }), "{error}");
+    for (offset, bytes) in [(0, 9), (8, 1), (u64::MAX, 2)] {
+        let fill = Step::FillWorkspace { offset, bytes, value: 1 };
+        let error = HostPlan::new(&Program { steps: vec![fill], workspace: 8 }).err().unwrap();
+        assert!(matches!(error, DeviceError::Argument { .. }), "{error}");
+    }
+}
+
+#[test]
+fn the_workspace_is_filled_before_the_call() {
+    struct Sum;
+    impl HostCode for Sum {
+        fn run(&self, args: &mut HostArgs<'_>) -> Result<(), DeviceError> {
+            let sum = args.workspace.bytes().iter().map(|b| f64::from(*b)).sum();
+            args.buffers[0].set_f64(0, sum);
+            args.workspace.bytes_mut().fill(9);
+            Ok(())
+        }
+    }
+    let fill = |offset, bytes, value| Step::FillWorkspace { offset, bytes, value };
+    let call = Program::host(Arc::new(Sum), 0).steps.remove(0);
+    let program = Program { steps: vec![fill(0, 4, 1), fill(4, 2, 10), call], workspace: 6 };
+    let mut plan = HostPlan::new(&program).unwrap();
+    let mut buffers = vec![Buffer::zeroed(DType::F64, 1)];
+    for _ in 0..2 {
+        plan.call(&mut buffers, &[]).unwrap();
+        assert_eq!(buffers[0].get_f64(0), 24.0);
+    }
+}
+
+#[test]
+fn hashes_spread_small_integers() {
+    let hash = |words: [u64; 3]| {
+        let mut h = WordHasher::default();
+        words.iter().for_each(|w| h.write_u64(*w));
+        h.finish()
+    };
+    // The table takes its buckets from the low bits and its tags from the high ones.
+    let mut low = std::collections::HashSet::new();
+    let mut high = std::collections::HashSet::new();
+    for m in 1..=16u64 {
+        for n in 1..=16 {
+            let h = hash([m * 64, n * 64, 1 << 12]);
+            low.insert(h & 0xff);
+            high.insert(h >> 57);
+        }
+    }
+    assert!(low.len() > 130, "{} of 256 buckets", low.len());
+    assert!(high.len() > 100, "{} of 128 tags", high.len());
+}

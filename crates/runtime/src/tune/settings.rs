@@ -1,0 +1,124 @@
+//! How a campaign is run, and what it tells while it runs.
+
+use crate::error::RuntimeError;
+use std::time::Duration;
+use tilewright_core::computation::InputLimits;
+use tilewright_core::measurement::{Outcome, Timing};
+use tilewright_core::objective::Objective;
+use tilewright_core::space::Config;
+
+/// How a campaign is run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TuneSettings {
+    /// Input words that every drawn input keeps: `dtype=f32`.
+    pub fixed: Config,
+    /// Largest drawn input.
+    pub limits: InputLimits,
+    /// Time to measure for. An interrupted campaign that is resumed has the rest of it.
+    pub budget: Duration,
+    /// Stop when the log has this many measurements, those of earlier campaigns included.
+    pub samples: Option<u64>,
+    /// Configurations measured for one drawn input; making its data is paid once.
+    pub configs_per_input: u32,
+    /// Share of configurations that differ in a parameter or two from the best so far for the input, so that the
+    /// neighbourhood of the optimum is seen as often as the rest of the space.
+    pub neighbours: f64,
+    /// Share of configurations that were the best for an earlier input.
+    pub carried: f64,
+    /// Configurations that run this many times longer than the best so far for the input are cut off.
+    pub cut_off: f64,
+    /// How each configuration is timed.
+    pub timing: Timing,
+    /// What the model learns to predict.
+    pub objective: Objective,
+    /// Seed of drawing and fitting.
+    pub seed: u64,
+}
+
+impl Default for TuneSettings {
+    fn default() -> Self {
+        Self {
+            fixed: Config::default(),
+            limits: InputLimits { max_flops: 2e9, max_bytes: 256e6 },
+            budget: Duration::from_secs(60),
+            samples: None,
+            configs_per_input: 24,
+            neighbours: 0.3,
+            carried: 0.1,
+            cut_off: 4.0,
+            timing: Timing { max_repeats: 12, max_time: Duration::from_millis(40), ..Timing::default() },
+            objective: Objective::default(),
+            seed: 0,
+        }
+    }
+}
+
+impl TuneSettings {
+    /// Refuses settings out of range.
+    pub(super) fn check(&self) -> Result<(), RuntimeError> {
+        let refuse = |field, message: &str| Err(RuntimeError::Setting { field, message: message.into() });
+        if self.configs_per_input == 0 {
+            return refuse("configs_per_input", "at least 1");
+        }
+        let share = |x: f64| (0.0..=1.0).contains(&x);
+        if !share(self.neighbours) {
+            return refuse("neighbours", "a share within 0..=1");
+        }
+        if !share(self.carried) || self.neighbours + self.carried > 1.0 {
+            return refuse("carried", "a share within 0..=1, together with neighbours at most 1");
+        }
+        // Written so that NaN is refused too.
+        if !(self.cut_off > 1.0) {
+            return refuse("cut_off", "above 1 (times the best so far)");
+        }
+        if !(self.limits.max_flops > 0.0 && self.limits.max_bytes > 0.0) {
+            return refuse("limits", "positive");
+        }
+        Ok(())
+    }
+}
+
+/// Where a campaign stands.
+#[derive(Clone, Debug)]
+pub struct Progress<'a> {
+    /// Measurements in the log.
+    pub samples: u64,
+    /// Failed configurations in the log.
+    pub failed: u64,
+    /// Seconds of the budget that are used up.
+    pub spent_s: f64,
+    /// Seconds that are left, by the budget and, at the present rate, by the number of samples.
+    pub remaining_s: f64,
+    /// Share of the campaign that is done, from 0 to 1.
+    pub done: f64,
+    /// The input at hand.
+    pub input: &'a Config,
+    /// Best cost so far for it.
+    pub best: Option<f64>,
+    /// What became of the last configuration.
+    pub outcome: &'a Outcome,
+}
+
+/// Hears about a campaign.
+pub trait Observer {
+    /// A configuration was measured, or failed.
+    fn sample(&mut self, progress: &Progress<'_>) {
+        let _ = progress;
+    }
+
+    /// Measuring ended, fitting begins, on this many rows.
+    fn fitting(&mut self, rows: u64) {
+        let _ = rows;
+    }
+
+    /// Whether to stop measuring now. What was measured is in the log; a model is fitted on it.
+    fn stop(&self) -> bool {
+        false
+    }
+}
+
+/// Hears nothing.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Silent;
+
+impl Observer for Silent {}

@@ -1,0 +1,88 @@
+//! From the samples of a log to the rows of a model.
+
+use crate::error::RuntimeError;
+use crate::log::Sample;
+use std::collections::HashMap;
+use std::sync::Arc;
+use tilewright_core::device::DeviceSpec;
+use tilewright_core::measurement::FailureKind;
+use tilewright_core::objective::Objective;
+use tilewright_core::problem::{AnyKernel, Problem};
+use tilewright_core::space::Config;
+use tilewright_core::training::TrainingSet;
+
+/// Rows for a model, and what was left out.
+pub struct Rows {
+    /// One group per input.
+    pub set: TrainingSet,
+    /// Distinct inputs.
+    pub inputs: u64,
+    /// Samples whose configuration is none of the present space, or which lack the objective's metric.
+    pub skipped: u64,
+}
+
+/// The rows of the measured samples. Configurations that were cut off count with the time at which they were: a model
+/// that never sees them takes the slow part of the space for good.
+///
+/// # Errors
+/// An input of the log that the kernel does not take any more.
+pub fn rows(
+    kernel: &dyn AnyKernel,
+    device: &Arc<DeviceSpec>,
+    samples: &[Sample],
+    objective: &Objective,
+) -> Result<Rows, RuntimeError> {
+    let mut out = Rows { set: TrainingSet::new(kernel.schema()), inputs: 0, skipped: 0 };
+    let mut known: HashMap<String, usize> = HashMap::new();
+    let mut problems: Vec<Box<dyn Problem>> = Vec::new();
+    let mut row = Vec::new();
+    for sample in samples {
+        let Some(cost) = cost(sample, objective) else {
+            out.skipped += u64::from(sample.outcome.is_ok());
+            continue;
+        };
+        let group = group(kernel, device, &sample.input, &mut known, &mut problems)?;
+        let problem = &problems[group];
+        let space = problem.space();
+        let point = sample.config.to_point(space.params(), None).ok().filter(|p| space.is_legal(p));
+        let Some(point) = point else {
+            out.skipped += 1;
+            continue;
+        };
+        row.clear();
+        problem.input_features(&mut row);
+        problem.config_features(&point, &mut row);
+        if out.set.push(&row, cost, group as u32).is_err() {
+            out.skipped += 1;
+        }
+    }
+    out.inputs = problems.len() as u64;
+    Ok(out)
+}
+
+fn group(
+    kernel: &dyn AnyKernel,
+    device: &Arc<DeviceSpec>,
+    input: &Config,
+    known: &mut HashMap<String, usize>,
+    problems: &mut Vec<Box<dyn Problem>>,
+) -> Result<usize, RuntimeError> {
+    let words = input.to_string();
+    if let Some(&group) = known.get(&words) {
+        return Ok(group);
+    }
+    problems.push(kernel.problem(device, input)?);
+    known.insert(words, problems.len() - 1);
+    Ok(problems.len() - 1)
+}
+
+/// The cost that a sample teaches, if any.
+fn cost(sample: &Sample, objective: &Objective) -> Option<f64> {
+    match &sample.outcome {
+        Ok(measurement) => objective.cost(measurement),
+        Err(f) if f.kind == FailureKind::CutOff && *objective == Objective::default() => {
+            sample.cut_off_s.filter(|s| s.is_finite() && *s > 0.0)
+        }
+        Err(_) => None,
+    }
+}

@@ -1,0 +1,147 @@
+//! Checking results against a reference in higher precision, before anything is trusted.
+
+use tilewright_core::buffer::{Buffer, Expected, Filling, Role, Verdict, Workload};
+use tilewright_core::problem::{Executor, Problem};
+use tilewright_core::program::DeviceError;
+use tilewright_core::space::Illegal;
+
+/// What results are checked on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct VerifySettings {
+    /// The kinds of data, one run each.
+    pub fillings: Vec<Filling>,
+    /// Seed of the data.
+    pub seed: u64,
+}
+
+impl Default for VerifySettings {
+    fn default() -> Self {
+        Self { fillings: vec![Filling::Exact, Filling::Real], seed: 0x7157 }
+    }
+}
+
+/// The result of one check.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Checked {
+    /// On which data.
+    pub filling: Filling,
+    /// How the result compares.
+    pub verdict: Verdict,
+    /// An input buffer that was overwritten.
+    pub overwritten: Option<&'static str>,
+}
+
+/// The result of all checks of a configuration.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Verification {
+    /// One per filling, up to the first that was wrong.
+    pub checks: Vec<Checked>,
+}
+
+impl Verification {
+    /// Whether everything was right.
+    pub fn is_right(&self) -> bool {
+        self.checks.iter().all(|c| c.verdict.is_right() && c.overwritten.is_none())
+    }
+
+    /// Largest error relative to the largest reference, over all checks.
+    pub fn max_rel_error(&self) -> f64 {
+        self.checks.iter().map(|c| c.verdict.max_rel_error).fold(0.0, f64::max)
+    }
+
+    /// What is wrong, for people; None if nothing is.
+    pub fn complaint(&self) -> Option<String> {
+        let wrong = self.checks.iter().find(|c| !c.verdict.is_right() || c.overwritten.is_some())?;
+        if let Some(name) = wrong.overwritten {
+            return Some(format!("input buffer {name:?} was overwritten ({:?} data)", wrong.filling));
+        }
+        let v = &wrong.verdict;
+        let first = v.first.as_ref().map_or(String::new(), |m| {
+            format!(
+                "; element {} of buffer {}: {:e} where {:e} +- {:e} belongs",
+                m.index, m.buffer, m.found, m.expected, m.bound
+            )
+        });
+        Some(format!("{} wrong elements ({:?} data){first}", v.wrong, wrong.filling))
+    }
+}
+
+/// Why a configuration could not be checked.
+#[derive(Debug, thiserror::Error)]
+pub enum VerifyError {
+    /// It is not legal.
+    #[error(transparent)]
+    Illegal(#[from] Illegal),
+    /// The device reports a failure.
+    #[error(transparent)]
+    Device(#[from] DeviceError),
+}
+
+/// Checks configurations of one input. Data and references are made when first needed, once.
+pub struct Verifier {
+    settings: VerifySettings,
+    cases: Vec<Case>,
+}
+
+struct Case {
+    filling: Filling,
+    work: Workload,
+    expected: Expected,
+}
+
+impl Verifier {
+    /// A verifier for one input.
+    pub fn new(settings: VerifySettings) -> Self {
+        Self { settings, cases: Vec::new() }
+    }
+
+    /// Runs a configuration on fresh data and compares. Output buffers hold NaN before the run, so that an element that
+    /// is not written shows; buffers that are only read must be unchanged afterwards.
+    ///
+    /// # Errors
+    /// A configuration that is not legal, or what the device reports. A wrong result is no error.
+    pub fn check(
+        &mut self,
+        executor: &mut dyn Executor,
+        problem: &dyn Problem,
+        point: &[u16],
+    ) -> Result<Verification, VerifyError> {
+        let program = problem.program(point)?;
+        let mut out = Verification::default();
+        for i in 0..self.settings.fillings.len() {
+            let case = self.case(problem, i);
+            let mut loaded = executor.prepare(&program, &case.work)?;
+            loaded.run()?;
+            let after = loaded.read()?;
+            let checked = Checked {
+                filling: case.filling,
+                verdict: case.expected.compare(&after),
+                overwritten: overwritten(&case.work, &after),
+            };
+            out.checks.push(checked);
+            if !out.is_right() {
+                break;
+            }
+        }
+        Ok(out)
+    }
+
+    fn case(&mut self, problem: &dyn Problem, i: usize) -> &Case {
+        while self.cases.len() <= i {
+            let filling = self.settings.fillings[self.cases.len()];
+            let work = problem.workload(filling, self.settings.seed);
+            let expected = problem.reference(&work.buffers, &work.scalars);
+            self.cases.push(Case { filling, work, expected });
+        }
+        &self.cases[i]
+    }
+}
+
+fn overwritten(work: &Workload, after: &[Buffer]) -> Option<&'static str> {
+    let changed = |i: usize| work.buffers[i].bytes() != after[i].bytes();
+    let inputs = work.specs.iter().enumerate().filter(|(_, s)| s.role == Role::In);
+    inputs.filter(|(i, _)| changed(*i)).map(|(_, s)| s.name).next()
+}
+
+#[cfg(test)]
+mod tests;

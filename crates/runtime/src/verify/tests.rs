@@ -1,0 +1,92 @@
+use super::*;
+use std::sync::Arc;
+use tilewright_core::buffer::Buffers;
+use tilewright_core::device::DeviceSpec;
+use tilewright_core::problem::Loaded;
+use tilewright_core::program::Program;
+use tilewright_testkit::toy::{self, HostExecutor};
+
+/// Spoils what it reads back.
+struct Spoiling<F> {
+    inner: HostExecutor,
+    spoil: F,
+}
+
+struct Spoiled<F> {
+    inner: Box<dyn Loaded>,
+    spoil: F,
+}
+
+impl<F: Fn(&mut Buffers) + Clone + Send + 'static> Executor for Spoiling<F> {
+    fn spec(&self) -> &Arc<DeviceSpec> {
+        self.inner.spec()
+    }
+
+    fn prepare(&mut self, program: &Program, work: &Workload) -> Result<Box<dyn Loaded>, DeviceError> {
+        Ok(Box::new(Spoiled { inner: self.inner.prepare(program, work)?, spoil: self.spoil.clone() }))
+    }
+}
+
+impl<F: Fn(&mut Buffers) + Send> Loaded for Spoiled<F> {
+    fn run(&mut self) -> Result<(), DeviceError> {
+        self.inner.run()
+    }
+
+    fn write(&mut self, buffers: &Buffers) -> Result<(), DeviceError> {
+        self.inner.write(buffers)
+    }
+
+    fn read(&mut self) -> Result<Buffers, DeviceError> {
+        let mut out = self.inner.read()?;
+        (self.spoil)(&mut out);
+        Ok(out)
+    }
+}
+
+fn check(spoil: impl Fn(&mut Buffers) + Clone + Send + 'static) -> Verification {
+    let problem = toy::problem(100);
+    let point = problem.default_point().unwrap();
+    let mut executor = Spoiling { inner: HostExecutor::default(), spoil };
+    let fillings = vec![Filling::Exact, Filling::Real, Filling::Special];
+    let mut verifier = Verifier::new(VerifySettings { fillings, seed: 1 });
+    verifier.check(&mut executor, &problem, &point).unwrap()
+}
+
+#[test]
+fn a_right_result_is_right_on_every_kind_of_data() {
+    let found = check(|_| {});
+    assert!(found.is_right() && found.checks.len() == 3, "{found:?}");
+    assert!(found.complaint().is_none());
+    assert!(found.max_rel_error() < 1e-6);
+}
+
+#[test]
+fn one_wrong_element_is_noticed() {
+    let found = check(|b| b[1].set_f64(7, b[1].get_f64(7) + 1.0));
+    assert_eq!(found.checks.len(), 1, "it stops at the first wrong result");
+    let complaint = found.complaint().unwrap();
+    assert!(complaint.contains("element 7 of buffer 1"), "{complaint}");
+}
+
+#[test]
+fn an_element_that_is_not_written_is_noticed() {
+    assert!(!check(|b| b[1].set_f64(99, f64::NAN)).is_right());
+}
+
+#[test]
+fn an_overwritten_input_is_noticed() {
+    let found = check(|b| b[0].set_f64(0, 0.5));
+    assert_eq!(found.checks[0].overwritten, Some("x"));
+    assert!(found.complaint().unwrap().contains("\"x\" was overwritten"));
+}
+
+#[test]
+fn an_illegal_point_is_an_error() {
+    let problem = toy::tiny_problem(1);
+    let legal = problem.default_point().unwrap();
+    let mut illegal = legal.0.clone();
+    illegal[0] += 1;
+    let mut verifier = Verifier::new(VerifySettings::default());
+    let found = verifier.check(&mut HostExecutor::default(), &problem, &illegal);
+    assert!(matches!(found, Err(VerifyError::Illegal(_))));
+}
