@@ -220,6 +220,7 @@ impl Expected {
         for expected in &self.buffers {
             let buffer = &after[expected.index];
             assert_eq!(buffer.len(), expected.values.len(), "length of buffer {}", expected.index);
+            assert_eq!(expected.bounds.len(), expected.values.len(), "bounds of buffer {}", expected.index);
             let finite = expected.values.iter().filter(|v| v.is_finite());
             let scale = finite.fold(0f64, |m, v| m.max(v.abs())).max(f64::MIN_POSITIVE);
             for (i, (&want, &bound)) in expected.values.iter().zip(&expected.bounds).enumerate() {

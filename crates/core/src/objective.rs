@@ -30,12 +30,14 @@ impl Default for Objective {
 
 impl Objective {
     /// The cost of a measurement, always to be minimised, always positive: the metric itself, or its reciprocal where
-    /// large is good. None if the measurement lacks the metric or it is not a positive finite number.
+    /// large is good. None if the measurement lacks the metric or the cost would not be a positive finite number.
     pub fn cost(&self, m: &Measurement) -> Option<f64> {
         let value = m.metric(&self.metric).filter(|v| v.is_finite() && *v > 0.0)?;
-        Some(match self.direction {
+        let cost = match self.direction {
             Direction::Minimize => value,
             Direction::Maximize => 1.0 / value,
-        })
+        };
+        // The reciprocal of a subnormal overflows.
+        Some(cost).filter(|c| c.is_finite())
     }
 }

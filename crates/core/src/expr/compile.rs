@@ -108,7 +108,7 @@ impl Node {
                 let a = a.eval(slots)?;
                 let mut found = false;
                 for b in list {
-                    found = found || compare(CompareOp::Eq, a, b.eval(slots)?)?;
+                    found |= compare(CompareOp::Eq, a, b.eval(slots)?)?;
                 }
                 Val::Bool(found != *negated)
             }

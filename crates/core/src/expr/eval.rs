@@ -76,17 +76,18 @@ pub(super) fn binary<'a>(op: BinaryOp, a: Val<'a>, b: Val<'a>) -> Result<Val<'a>
             Pair::Int(_, 0) => Err(EvalError::DivisionByZero),
             Pair::Int(a, b) => int(floor_div(a, b), "//"),
             Pair::Float(_, 0.0) => Err(EvalError::DivisionByZero),
-            Pair::Float(a, b) => finite((a / b).floor(), "//"),
+            Pair::Float(a, b) => finite(float_divmod(a, b).0, "//"),
         },
         BinaryOp::Rem => match pair(a, b, "%")? {
             Pair::Int(_, 0) => Err(EvalError::DivisionByZero),
             Pair::Int(a, b) => int(floor_div(a, b).map(|q| a.wrapping_sub(q.wrapping_mul(b))), "%"),
             Pair::Float(_, 0.0) => Err(EvalError::DivisionByZero),
-            Pair::Float(a, b) => finite(a - b * (a / b).floor(), "%"),
+            Pair::Float(a, b) => finite(float_divmod(a, b).1, "%"),
         },
         BinaryOp::Pow => match pair(a, b, "**")? {
-            Pair::Int(a, b) if b >= 0 => int(u32::try_from(b).ok().and_then(|b| a.checked_pow(b)), "**"),
+            Pair::Int(a, b) if b >= 0 => int(int_pow(a, b), "**"),
             Pair::Int(0, _) => Err(EvalError::DivisionByZero),
+            Pair::Float(0.0, b) if b < 0.0 => Err(EvalError::DivisionByZero),
             Pair::Int(a, b) => finite((a as f64).powf(b as f64), "**"),
             Pair::Float(a, b) => finite(a.powf(b), "**"),
         },
@@ -96,6 +97,29 @@ pub(super) fn binary<'a>(op: BinaryOp, a: Val<'a>, b: Val<'a>) -> Result<Val<'a>
 fn floor_div(a: i64, b: i64) -> Option<i64> {
     let q = a.checked_div(b)?;
     Some(if a % b != 0 && ((a < 0) != (b < 0)) { q - 1 } else { q })
+}
+
+fn int_pow(a: i64, b: i64) -> Option<i64> {
+    match (a, b % 2) {
+        // The only bases whose powers stay small for any exponent.
+        (0 | 1, _) if b > 0 => Some(a),
+        (-1, odd) => Some(if odd == 0 { 1 } else { -1 }),
+        _ => a.checked_pow(u32::try_from(b).ok()?),
+    }
+}
+
+/// Python's floor division and remainder of floats: the exact remainder first, so that `1.0 // 0.1` is 9 and not 10.
+fn float_divmod(a: f64, b: f64) -> (f64, f64) {
+    let mut remainder = a % b;
+    let mut quotient = (a - remainder) / b;
+    if remainder == 0.0 {
+        remainder = 0f64.copysign(b);
+    } else if (remainder < 0.0) != (b < 0.0) {
+        remainder += b;
+        quotient -= 1.0;
+    }
+    let floor = quotient.floor();
+    (if quotient - floor > 0.5 { floor + 1.0 } else { floor }, remainder)
 }
 
 pub(super) fn negate(a: Val<'_>) -> Result<Val<'_>, EvalError> {

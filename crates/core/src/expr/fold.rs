@@ -59,17 +59,19 @@ impl Expr {
     }
 }
 
-/// `and` / `or` with its constant operands taken out, or the constant that decides it.
+/// `and` / `or` without the constant operands that cannot be its value, or the constant that decides it.
 fn decided(list: Vec<Expr>, stop_at: bool) -> Expr {
     let mut rest = Vec::with_capacity(list.len());
-    for e in list {
+    let last = list.len().saturating_sub(1);
+    for (i, e) in list.into_iter().enumerate() {
         match e {
             Expr::Const(v) if v.as_val().truthy() == stop_at => {
                 // What stands before could still fail to evaluate, so only a leading constant decides alone.
-                rest.push(Expr::Const(Value::Bool(stop_at)));
+                rest.push(Expr::Const(v));
                 break;
             }
-            Expr::Const(_) => {}
+            // The last operand is the value when none before it decides.
+            Expr::Const(_) if i < last => {}
             other => rest.push(other),
         }
     }

@@ -92,6 +92,10 @@ fn number(text: &str, at: usize) -> Result<Token, ParseError> {
         return Ok(Token::Literal(Value::Int(i)));
     }
     match digits.parse::<f64>() {
+        // As a float it would silently lose digits.
+        Ok(_) if digits.bytes().all(|b| b.is_ascii_digit()) => {
+            Err(ParseError::new(at, "an integer of at most 64 bits", &format!("{text:?}")))
+        }
         Ok(f) if f.is_finite() => Ok(Token::Literal(Value::Float(f))),
         _ => Err(ParseError::new(at, "a number", &format!("{text:?}"))),
     }

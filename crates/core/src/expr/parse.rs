@@ -22,20 +22,25 @@ impl ParseError {
     }
 }
 
-/// Deeper nesting than any rule needs; parsing, printing and evaluating recurse this far at most.
+/// Deeper nesting than any rule needs.
 const MAX_DEPTH: usize = 64;
+
+/// More arithmetic operators than any rule has. A chain of them is a left-deep tree, and chains at different nesting can
+/// stand on top of each other, so the number in the whole text bounds how deep printing and evaluating recurse.
+const MAX_OPERATORS: usize = 512;
 
 struct Parser {
     tokens: Vec<(usize, Token)>,
     at: usize,
     depth: usize,
+    operators: usize,
 }
 
 impl FromStr for Expr {
     type Err = ParseError;
 
     fn from_str(text: &str) -> Result<Self, ParseError> {
-        let mut parser = Parser { tokens: lex(text)?, at: 0, depth: 0 };
+        let mut parser = Parser { tokens: lex(text)?, at: 0, depth: 0, operators: 0 };
         let expr = parser.expression()?;
         match parser.peek() {
             Token::End => Ok(expr),
@@ -180,12 +185,10 @@ impl Parser {
         operand: fn(&mut Self) -> Result<Expr, ParseError>,
     ) -> Result<Expr, ParseError> {
         let mut left = operand(self)?;
-        let mut length = 0;
         while let Some((_, op)) = ops.iter().find(|(s, _)| self.take(s)) {
-            // A chain is a left-deep tree, so its length is depth too.
-            length += 1;
-            if length > 8 * MAX_DEPTH {
-                return Err(self.error("at most 512 operators in a row"));
+            self.operators += 1;
+            if self.operators > MAX_OPERATORS {
+                return Err(self.error("at most 512 arithmetic operators"));
             }
             left = Expr::Binary(*op, left.into(), operand(self)?.into());
         }

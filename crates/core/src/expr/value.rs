@@ -163,8 +163,22 @@ impl Val<'_> {
         match (self, other) {
             (Val::Int(a), Val::Int(b)) => Some(a.cmp(&b)),
             (Val::Str(a), Val::Str(b)) => Some(a.cmp(b)),
+            (Val::Int(a), Val::Float(b)) => int_to_float(a, b),
+            (Val::Float(a), Val::Int(b)) => int_to_float(b, a).map(Ordering::reverse),
             (a, b) => a.as_f64()?.partial_cmp(&b.as_f64()?),
         }
+    }
+}
+
+/// Exact order of an integer and a float: an integer beyond 2^53 has no float of its own.
+fn int_to_float(a: i64, b: f64) -> Option<Ordering> {
+    // 2^63, the first float above every integer.
+    const TOP: f64 = 9_223_372_036_854_775_808.0;
+    match b {
+        _ if b.is_nan() => None,
+        _ if b >= TOP => Some(Ordering::Less),
+        _ if b < -TOP => Some(Ordering::Greater),
+        _ => Some(a.cmp(&(b.trunc() as i64)).then(0.0.partial_cmp(&b.fract())?)),
     }
 }
 
@@ -172,6 +186,8 @@ impl fmt::Display for Val<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Bool(b) => f.write_str(if *b { "True" } else { "False" }),
+            // No literal is as large as its magnitude.
+            Self::Int(i64::MIN) => write!(f, "(-{} - 1)", i64::MAX),
             Self::Int(i) => i.fmt(f),
             // `{:?}` keeps the `.0` that tells a float from an integer when read back.
             Self::Float(x) => write!(f, "{x:?}"),

@@ -203,6 +203,9 @@ impl SpaceBuilder {
     #[must_use]
     pub fn define(mut self, name: &str, text: &str) -> Self {
         match parse_rule(name, RuleGroup::Implementation, text, "") {
+            Ok(_) if self.lets.iter().any(|(n, _)| n == name) => {
+                self.fault = self.fault.or(Some(SpaceError::Duplicate(name.into())));
+            }
             Ok(rule) => {
                 let expr = self.inline(&rule.expr);
                 self.lets.push((name.into(), expr));

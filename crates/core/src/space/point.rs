@@ -76,12 +76,16 @@ impl Config {
     /// Reads `k=v,k=v` as the command line writes it.
     ///
     /// # Errors
-    /// A part without an equals sign.
+    /// A part without an equals sign, or a name that stands there twice.
     pub fn parse(text: &str) -> Result<Self, PointError> {
         let mut out = Vec::new();
         for part in text.split(',').filter(|p| !p.trim().is_empty()) {
             let (name, value) = part.split_once('=').ok_or_else(|| PointError::NotAPair(part.to_owned()))?;
-            out.push((name.trim().to_owned(), Value::parse(value.trim())));
+            let name = name.trim();
+            if out.iter().any(|(n, _)| n == name) {
+                return Err(PointError::Twice(name.to_owned()));
+            }
+            out.push((name.to_owned(), Value::parse(value.trim())));
         }
         Ok(Self(out))
     }
@@ -124,6 +128,9 @@ pub enum PointError {
     /// A part without an equals sign.
     #[error("{0:?} is not of the form parameter=value")]
     NotAPair(String),
+    /// A name given twice.
+    #[error("parameter {0:?} is given twice")]
+    Twice(String),
     /// No such parameter.
     #[error("unknown parameter {name:?}: expected one of {known}")]
     UnknownParameter {
