@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use crate::codegen::tile::{Tile, TilePrefetch, TileStore};
+use crate::codegen::tile::{Next, Tile, TilePrefetch, TileStore};
 use crate::codegen::vector::{Vector, Width};
 use crate::config::{Axis, GemmConfig, Order, Store};
 use crate::exec::pack::SLACK;
@@ -16,6 +16,13 @@ pub(crate) const ALIGN: usize = 64;
 
 /// A block of k is first or later for its tile of C.
 pub(crate) const PHASES: usize = 2;
+
+/// Whether a tile is the first that uses the panel that stays.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    Lead,
+    Follow,
+}
 
 /// Derived values of one plan.
 #[derive(Clone, Debug)]
@@ -145,9 +152,9 @@ impl Blueprint {
     }
 
     /// The routine of a kind of tile, or none when no tile is of that kind.
-    pub(crate) fn tile(&self, v_kind: usize, s_kind: usize, phase: usize) -> Option<Tile> {
+    pub(crate) fn tile(&self, v_kind: usize, s_kind: usize, phase: usize, place: Place) -> Option<Tile> {
         let later = self.k.tiles() > self.config.k_g as usize;
-        if !self.v.has(v_kind) || !self.s.has(s_kind) || (phase > 0 && !later) {
+        if !self.v.has(v_kind) || !self.s.has(s_kind) || (phase > 0 && !later) || (place == Place::Lead && !self.leads()) {
             return None;
         }
         let es = self.geometry.float.bytes();
@@ -159,7 +166,8 @@ impl Blueprint {
         } else {
             (bytes(self.frame.s.step), bytes(self.frame.s.along))
         };
-        let v_k = if self.pack_v { bytes(vecs * self.vector.lanes()) } else { bytes(self.frame.v.step) };
+        let copy_v = place == Place::Lead && self.copies_v();
+        let v_k = if self.pack_v && !copy_v { bytes(vecs * self.vector.lanes()) } else { bytes(self.frame.v.step) };
         let first = if self.reduces() { Factor::Zero } else { self.geometry.beta };
         Some(Tile {
             vector: self.vector,
@@ -168,7 +176,8 @@ impl Blueprint {
             s,
             k_s: self.config.k_s as usize,
             k_l: self.config.k_l as usize,
-            v_masked: !self.pack_v,
+            v_masked: copy_v || !self.pack_v,
+            copy_v,
             v_k,
             s_k,
             s_s,
@@ -182,22 +191,41 @@ impl Blueprint {
             alpha: self.geometry.alpha,
             beta: if phase == 0 { first } else { Factor::One },
             stream: self.config.store == Store::Stream && !self.reduces(),
-            prefetch: self.prefetch(s_k as usize == es),
+            prefetch: self.prefetch(s_k as usize == es, place),
         })
     }
 
-    fn prefetch(&self, s_contiguous: bool) -> TilePrefetch {
+    fn prefetch(&self, s_contiguous: bool, place: Place) -> TilePrefetch {
         let distance = self.config.prefetch;
         let c = self.config.store == Store::Normal;
-        if distance == 0 {
-            return TilePrefetch { c, ..TilePrefetch::default() };
-        }
+        let own = place == Place::Follow;
         TilePrefetch {
-            v_steps: if self.pack_v { distance } else { 0 },
-            v_next: !self.pack_v,
+            v_steps: if self.pack_v && own { distance } else { 0 },
+            next: match place {
+                Place::Follow => Next::None,
+                Place::Lead if self.keeps_v() => Next::V,
+                Place::Lead => Next::S,
+            },
             s_bytes: if !self.pack_s && s_contiguous { distance * self.geometry.float.bytes() as u32 } else { 0 },
             c,
         }
+    }
+
+    /// Whether the first tile of a panel of `v` copies it on the way, instead of a separate pass: when blocks
+    /// are one panel deep, vectors are contiguous in the source and the panel stays.
+    pub(crate) fn copies_v(&self) -> bool {
+        self.pack_v && self.v_block == 1 && self.keeps_v() && self.frame.v.along == 1 && self.vector_loads()
+    }
+
+    fn vector_loads(&self) -> bool {
+        self.config.axis != Axis::K
+    }
+
+    /// Whether the first tile of a panel that stays has a routine of its own: it copies the panel, or
+    /// prefetches the one that stays next from the caller's memory.
+    pub(crate) fn leads(&self) -> bool {
+        let from_caller = if self.keeps_v() { !self.pack_v } else { !self.pack_s };
+        self.copies_v() || (from_caller && self.config.prefetch > 0)
     }
 
     /// Whether the panel of `v` stays while that of `s` streams.

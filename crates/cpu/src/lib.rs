@@ -3,12 +3,16 @@
 mod blueprint;
 mod codegen;
 mod config;
+mod device;
 mod exec;
 mod geometry;
+mod kernel;
 mod scalar;
 mod split;
 
 pub mod scratch;
 
+pub use device::CpuDevice;
+pub use kernel::{CpuGemm, GemmPlan};
 pub use config::{Axis, GemmConfig, Order, Store};
 pub use scalar::{Factor, Float};

@@ -77,6 +77,17 @@ impl Split {
         }
     }
 
+    /// Kind of tile `i`.
+    pub(crate) const fn kind(&self, i: usize) -> usize {
+        if i + 1 == self.tiles() && self.tail() != 0 {
+            2
+        } else if i < self.big {
+            0
+        } else {
+            1
+        }
+    }
+
     /// Whether any tile is of `kind`.
     pub(crate) const fn has(&self, kind: usize) -> bool {
         let tail = (self.tail() != 0) as usize;

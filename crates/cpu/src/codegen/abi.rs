@@ -23,8 +23,10 @@ pub(crate) struct PanelArgs {
     pub(crate) k_main: usize,
     /// Single steps after them.
     pub(crate) k_tail: usize,
-    /// Bytes from the current panel of `v` to the one that will be read next (prefetch only).
+    /// Bytes from the panel that stays to the one that stays next (prefetch only).
     pub(crate) ahead: isize,
+    /// Where a leading tile copies its panel of `v` to.
+    pub(crate) packed: *mut u8,
     /// alpha and beta in the element type, in the low bytes.
     pub(crate) alpha: u64,
     pub(crate) beta: u64,
@@ -47,6 +49,6 @@ pub(crate) mod at {
         };
     }
     offsets!(V = v, S = s, C = c, TILES = tiles, V_STEP = v_step, S_STEP = s_step, C_STEP = c_step,
-        K_MAIN = k_main, K_TAIL = k_tail, AHEAD = ahead, ALPHA = alpha, BETA = beta,
+        K_MAIN = k_main, K_TAIL = k_tail, AHEAD = ahead, PACKED = packed, ALPHA = alpha, BETA = beta,
         V_MASK = v_mask, K_MASK = k_mask);
 }

@@ -68,9 +68,12 @@ impl Emitter {
         self.keep(jumped);
     }
 
-    pub(crate) fn jump(&mut self, label: CodeLabel) {
-        let jumped = self.asm.jmp(label);
-        self.keep(jumped);
+    pub(crate) fn push_register(&mut self, reg: Register) {
+        self.push(Instruction::with1(Code::Push_r64, reg));
+    }
+
+    pub(crate) fn pop_register(&mut self, reg: Register) {
+        self.push(Instruction::with1(Code::Pop_r64, reg));
     }
 
     /// 64-bit load of a general register.

@@ -20,6 +20,7 @@ const V_BASE: Register = Register::R8;
 const S_BASE: Register = Register::R9;
 const TILES: Register = Register::R11;
 const AHEAD: Register = Register::RSI;
+const PACKED: Register = Register::RBX;
 
 /// Registers that the store phase needs beside the accumulators: factor, mask and a copy of C ...
 const SCRATCH_ALONG: usize = 3;
@@ -35,13 +36,22 @@ pub(crate) enum TileStore {
     Across { v_stride: i32 },
 }
 
+/// The operand whose next panel is prefetched.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub(crate) enum Next {
+    #[default]
+    None,
+    V,
+    S,
+}
+
 /// What is prefetched while a tile is computed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct TilePrefetch {
     /// `v` this many k-steps further in the same panel.
     pub(crate) v_steps: u32,
-    /// The same steps of the panel of `v` that comes next.
-    pub(crate) v_next: bool,
+    /// The same steps of the panel that stays next.
+    pub(crate) next: Next,
     /// Broadcast operand contiguous along k: this many bytes further in each of its rows.
     pub(crate) s_bytes: u32,
     /// The C tile, at the start.
@@ -64,6 +74,8 @@ pub(crate) struct Tile {
     pub(crate) k_l: usize,
     /// Whether reads of the last vector along `v` must be masked (not packed).
     pub(crate) v_masked: bool,
+    /// Whether the panel of `v` is copied on the way, for the tiles that follow.
+    pub(crate) copy_v: bool,
     /// Bytes between steps of k, in `v` and in `s`.
     pub(crate) v_k: i32,
     pub(crate) s_k: i32,
@@ -121,8 +133,12 @@ impl Tile {
         e.mov_load(S_BASE, mem(ARGS, at::S));
         e.mov_load(C, mem(ARGS, at::C));
         e.mov_load(TILES, mem(ARGS, at::TILES));
-        if self.prefetch.v_next {
+        if self.prefetch.next != Next::None {
             e.mov_load(AHEAD, mem(ARGS, at::AHEAD));
+        }
+        if self.copy_v {
+            e.push_register(PACKED);
+            e.mov_load(PACKED, mem(ARGS, at::PACKED));
         }
         if self.tail != 0 {
             e.set_mask(at::V_MASK, self.tail);
@@ -141,6 +157,9 @@ impl Tile {
         e.add_load(C, mem(ARGS, at::C_STEP));
         e.dec(TILES);
         e.jump_if_not_zero(next_tile);
+        if self.copy_v {
+            e.pop_register(PACKED);
+        }
         e.ret();
         e.finish()
     }
@@ -186,8 +205,7 @@ impl Tile {
         for kk in 0..self.k_s {
             self.emit_step(e, kk, true);
         }
-        e.add_imm(V, self.k_s as i32 * self.v_k);
-        e.add_imm(S, self.k_s as i32 * self.s_k);
+        self.emit_advance(e, self.k_s as i32);
         e.dec(COUNT);
         e.jump_if_not_zero(turn);
         e.bind(&mut tail);
@@ -196,11 +214,23 @@ impl Tile {
         e.jump_if_zero(done);
         e.bind(&mut step);
         self.emit_step(e, 0, false);
-        e.add_imm(V, self.v_k);
-        e.add_imm(S, self.s_k);
+        self.emit_advance(e, 1);
         e.dec(COUNT);
         e.jump_if_not_zero(step);
         e.bind(&mut done);
+    }
+
+    fn emit_advance(&self, e: &mut Emitter, steps: i32) {
+        e.add_imm(V, steps * self.v_k);
+        e.add_imm(S, steps * self.s_k);
+        if self.copy_v {
+            e.add_imm(PACKED, steps * self.copied_step());
+        }
+    }
+
+    /// Bytes between steps of k in the copy of the panel.
+    fn copied_step(&self) -> i32 {
+        (self.vecs * self.vector.width.bytes()) as i32
     }
 
     /// One step of k: loads, broadcasts, multiply-adds. The smaller side is held in registers.
@@ -243,6 +273,10 @@ impl Tile {
         } else {
             e.load(to, mem(V, disp));
         }
+        if self.copy_v {
+            let copy = kk as i64 * i64::from(self.copied_step()) + (i * self.vector.width.bytes()) as i64;
+            e.op2_store(self.vector.store(), mem(PACKED, copy), to);
+        }
     }
 
     fn emit_broadcast_s(&self, e: &mut Emitter, to: Register, kk: usize, j: usize) {
@@ -252,20 +286,33 @@ impl Tile {
 
     fn emit_prefetch_step(&self, e: &mut Emitter, kk: usize) {
         let p = self.prefetch;
-        let bytes = (self.vecs * self.vector.width.bytes()) as i64;
-        let base = kk as i64 * i64::from(self.v_k);
-        let mut byte = 0;
-        while byte < bytes && (p.v_steps != 0 || p.v_next) {
-            if p.v_next {
-                e.prefetch(mem_index(V, AHEAD, base + byte));
-            } else {
-                e.prefetch(mem(V, base + i64::from(p.v_steps) * i64::from(self.v_k) + byte));
+        let v_at = kk as i64 * i64::from(self.v_k);
+        let v_bytes = (self.vecs * self.vector.width.bytes()) as i64;
+        for byte in (0..v_bytes).step_by(LINE as usize) {
+            if p.next == Next::V {
+                e.prefetch(mem_index(V, AHEAD, v_at + byte));
             }
-            byte += LINE;
+            if p.v_steps != 0 {
+                e.prefetch(mem(V, v_at + i64::from(p.v_steps) * i64::from(self.v_k) + byte));
+            }
         }
-        if p.s_bytes != 0 && kk == 0 {
-            for j in 0..self.s as i64 {
-                e.prefetch(mem(S, j * i64::from(self.s_s) + i64::from(p.s_bytes)));
+        let es = self.vector.float.bytes() as i64;
+        let rows_along_k = i64::from(self.s_k) == es;
+        if p.next == Next::S && !rows_along_k {
+            for byte in (0..self.s as i64 * es).step_by(LINE as usize) {
+                e.prefetch(mem_index(S, AHEAD, kk as i64 * i64::from(self.s_k) + byte));
+            }
+        }
+        if kk != 0 {
+            return;
+        }
+        for j in 0..self.s as i64 {
+            let row = j * i64::from(self.s_s);
+            if p.next == Next::S && rows_along_k {
+                e.prefetch(mem_index(S, AHEAD, row));
+            }
+            if p.s_bytes != 0 {
+                e.prefetch(mem(S, row + i64::from(p.s_bytes)));
             }
         }
     }

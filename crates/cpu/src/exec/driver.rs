@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::memory::ExecBuffer;
 use super::pack::{Packed, Panel, pack};
-use crate::blueprint::{Blueprint, PHASES, Part};
+use crate::blueprint::{Blueprint, PHASES, Part, Place};
 use crate::codegen::abi::{PanelArgs, PanelFn};
 use crate::geometry::Operand;
 use crate::scalar::Float;
@@ -15,9 +15,11 @@ use crate::split::{KINDS, Split};
 pub(crate) struct Compiled {
     pub(crate) blueprint: Blueprint,
     code: ExecBuffer,
-    /// Offsets of the routines: kind of `v`, kind of `s`, phase.
-    entries: [[[usize; PHASES]; KINDS]; KINDS],
+    /// Offsets of the routines: kind of `v`, kind of `s`, phase, place.
+    entries: [[[[usize; PLACES]; PHASES]; KINDS]; KINDS],
 }
+
+const PLACES: usize = 2;
 
 /// Entry of a routine that no tile needs.
 const NONE: usize = usize::MAX;
@@ -52,23 +54,22 @@ impl Compiled {
     /// The operating system's refusal of executable memory.
     pub(crate) fn new(blueprint: Blueprint) -> Result<Self, CompileError> {
         let mut code = Vec::new();
-        let mut entries = [[[NONE; PHASES]; KINDS]; KINDS];
-        for (v, by_v) in entries.iter_mut().enumerate() {
-            for (s, by_s) in by_v.iter_mut().enumerate() {
-                for (phase, entry) in by_s.iter_mut().enumerate() {
-                    if let Some(tile) = blueprint.tile(v, s, phase) {
-                        code.resize(code.len().next_multiple_of(ROUTINE_ALIGN), 0xcc);
-                        *entry = code.len();
-                        code.extend(tile.assemble()?);
-                    }
-                }
+        let mut entries = [[[[NONE; PLACES]; PHASES]; KINDS]; KINDS];
+        for index in 0..KINDS * KINDS * PHASES * PLACES {
+            let (rest, place) = (index / PLACES, [Place::Follow, Place::Lead][index % PLACES]);
+            let (rest, phase) = (rest / PHASES, rest % PHASES);
+            let (v, s) = (rest / KINDS, rest % KINDS);
+            if let Some(tile) = blueprint.tile(v, s, phase, place) {
+                code.resize(code.len().next_multiple_of(ROUTINE_ALIGN), 0xcc);
+                entries[v][s][phase][place as usize] = code.len();
+                code.extend(tile.assemble()?);
             }
         }
         Ok(Self { code: ExecBuffer::new(&code)?, blueprint, entries })
     }
 
-    fn routine(&self, v: usize, s: usize, phase: usize) -> PanelFn {
-        let entry = self.entries[v][s][phase];
+    fn routine(&self, v: usize, s: usize, phase: usize, place: Place) -> PanelFn {
+        let entry = self.entries[v][s][phase][place as usize];
         debug_assert_ne!(entry, NONE);
         // SAFETY: the entry is the start of a routine that the generator wrote with this signature.
         unsafe { std::mem::transmute::<*const u8, PanelFn>(self.code.at(entry)) }
@@ -143,6 +144,7 @@ impl<'a> Worker<'a> {
             k_main: 0,
             k_tail: 0,
             ahead: 0,
+            packed: v_packed,
             alpha: scalar_bits(b.geometry.float, call.alpha),
             beta: scalar_bits(b.geometry.float, call.beta),
             v_mask,
@@ -155,7 +157,7 @@ impl<'a> Worker<'a> {
     /// As for [`Compiled::run_part`].
     unsafe fn pack_v(&self, block: &Range<usize>, k_block: usize) {
         let b = &self.compiled.blueprint;
-        if b.pack_v {
+        if b.pack_v && !b.copies_v() {
             let source = Source { base: self.v, operand: b.frame.v, split: &b.v };
             // SAFETY: the caller's contract.
             unsafe { self.pack(&source, block, k_block, self.v_packed) };
@@ -197,31 +199,64 @@ impl<'a> Worker<'a> {
         self.args.k_main = depth / b.k.unit;
         self.args.k_tail = depth % b.k.unit;
         let phase = usize::from(!first);
-        let (outer, inner) = if b.keeps_v() { (v_block, s_block) } else { (s_block, v_block) };
-        let (outer_split, inner_split) = if b.keeps_v() { (&b.v, &b.s) } else { (&b.s, &b.v) };
+        let keeps_v = b.keeps_v();
+        let (outer, inner) = if keeps_v { (v_block, s_block) } else { (s_block, v_block) };
+        let (outer_split, inner_split) = if keeps_v { (&b.v, &b.s) } else { (&b.s, &b.v) };
         for tile in outer.clone() {
-            let last = tile + 1 == outer.end;
-            for kept in outer_split.runs(tile..tile + 1) {
-                for run in inner_split.runs(inner.clone()) {
-                    let (v, s) = if b.keeps_v() { (kept, run) } else { (run, kept) };
-                    self.place(v.first, s.first, v_block, s_block, k_block);
-                    let units = inner_split.units(run.kind) * inner_split.unit;
-                    self.step(units, depth, tile, last);
-                    self.args.tiles = run.count;
-                    let routine = compiled.routine(v.kind, s.kind, phase);
+            let kept = outer_split.kind(tile);
+            let mut lead = b.leads();
+            self.args.ahead = self.ahead(tile, outer, k_block);
+            for mut run in inner_split.runs(inner.clone()) {
+                self.step(inner_split.units(run.kind) * inner_split.unit, depth);
+                let (v_kind, s_kind) = if keeps_v { (kept, run.kind) } else { (run.kind, kept) };
+                while run.count > 0 {
+                    let (v, s) = if keeps_v { (tile, run.first) } else { (run.first, tile) };
+                    self.place(v, s, v_block, s_block, k_block, lead);
+                    self.args.tiles = if lead { 1 } else { run.count };
+                    let place = if lead { Place::Lead } else { Place::Follow };
+                    let routine = compiled.routine(v_kind, s_kind, phase, place);
                     // SAFETY: the arguments describe tiles within the caller's extents.
                     unsafe { routine(&raw const self.args) };
+                    run.first += self.args.tiles;
+                    run.count -= self.args.tiles;
+                    lead = false;
                 }
             }
         }
     }
 
+    /// Bytes from the panel of `tile` that stays to the one that stays next: the next of the block, or the
+    /// block's first at the next block of k.
+    fn ahead(&self, tile: usize, block: &Range<usize>, k_block: usize) -> isize {
+        let b = &self.compiled.blueprint;
+        let (split, operand) = if b.keeps_v() { (&b.v, b.frame.v) } else { (&b.s, b.frame.s) };
+        let at = |tile: usize, k_block: usize| {
+            ((split.start(tile) * operand.along + b.k.start(k_block) * operand.step) * self.es) as isize
+        };
+        let last_block = block.end == split.tiles();
+        let next = match (tile + 1 < block.end || !last_block, k_block + 1 < b.k.tiles()) {
+            (true, _) => at(tile + 1, k_block),
+            (false, true) => at(0, k_block + 1),
+            (false, false) => at(tile, k_block),
+        };
+        next - at(tile, k_block)
+    }
+
     /// Sets the addresses of the first tile of a run.
-    fn place(&mut self, v: usize, s: usize, v_block: &Range<usize>, s_block: &Range<usize>, k_block: usize) {
+    fn place(
+        &mut self,
+        v: usize,
+        s: usize,
+        v_block: &Range<usize>,
+        s_block: &Range<usize>,
+        k_block: usize,
+        lead: bool,
+    ) {
         let b = &self.compiled.blueprint;
         let (depth, k) = (b.k.size(k_block), b.k.start(k_block));
         let (v_at, s_at) = (b.v.start(v), b.s.start(s));
-        self.args.v = if b.pack_v {
+        self.args.packed = self.v_packed;
+        self.args.v = if b.pack_v && !(lead && b.copies_v()) {
             self.v_packed.wrapping_add((v_at - b.v.start(v_block.start)) * depth * self.es)
         } else {
             self.v.wrapping_add((v_at * b.frame.v.along + k * b.frame.v.step) * self.es)
@@ -235,21 +270,14 @@ impl<'a> Worker<'a> {
     }
 
     /// Sets the steps from tile to tile of a run whose tiles are `units` elements wide.
-    fn step(&mut self, units: usize, depth: usize, outer: usize, last: bool) {
+    fn step(&mut self, units: usize, depth: usize) {
         let b = &self.compiled.blueprint;
-        let width = |packed: bool, along: usize| (if packed { depth } else { along }) * units * self.es;
-        if b.keeps_v() {
-            self.args.v_step = 0;
-            self.args.s_step = width(b.pack_s, b.frame.s.along) as isize;
-            self.args.c_step = (units * self.c_s) as isize;
-            let next = if last { 0 } else { b.v.start(outer + 1) - b.v.start(outer) };
-            self.args.ahead = (next * b.frame.v.along * self.es) as isize;
+        let width = |packed: bool, along: usize| ((if packed { depth } else { along }) * units * self.es) as isize;
+        (self.args.v_step, self.args.s_step, self.args.c_step) = if b.keeps_v() {
+            (0, width(b.pack_s, b.frame.s.along), (units * self.c_s) as isize)
         } else {
-            self.args.v_step = width(b.pack_v, b.frame.v.along) as isize;
-            self.args.s_step = 0;
-            self.args.c_step = (units * self.c_v) as isize;
-            self.args.ahead = self.args.v_step;
-        }
+            (width(b.pack_v, b.frame.v.along), 0, (units * self.c_v) as isize)
+        };
     }
 }
 

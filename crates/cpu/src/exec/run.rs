@@ -1,0 +1,86 @@
+//! Runs all parts of a plan, and sums the slices of a reduction that threads split.
+
+use super::driver::{Call, Compiled};
+use super::pool;
+use crate::scalar::{Factor, Float};
+use crate::split::share;
+
+/// Addresses of a call, for threads that write to parts of C and of the workspace that do not overlap.
+#[derive(Clone, Copy)]
+struct Shared(Call);
+
+// SAFETY: every thread works on its own part of C and of the workspace; A and B are only read.
+unsafe impl Sync for Shared {}
+
+impl Shared {
+    // A method, so that closures capture the whole and not the raw pointers in it.
+    fn call(&self) -> &Call {
+        &self.0
+    }
+}
+
+impl Compiled {
+    /// Computes the whole product.
+    ///
+    /// # Safety
+    /// The operands must be readable and C writable over the extents of the plan's geometry, the workspace over its
+    /// size and aligned to 64 bytes, nobody else may touch C or the workspace, and the host must have the plan's
+    /// instruction set.
+    pub(crate) unsafe fn run(&self, call: &Call) {
+        let b = &self.blueprint;
+        let shared = Shared(*call);
+        let threads = b.threads();
+        // SAFETY: the caller's contract; parts of different threads do not overlap.
+        pool::run(threads, &|thread| unsafe { self.run_part(thread, shared.call()) });
+        if b.reduces() {
+            // SAFETY: all slices are complete; threads take different columns.
+            pool::run(threads, &|thread| unsafe { self.reduce(thread, threads, shared.call()) });
+        }
+    }
+
+    /// Sums the slices of one thread's share of the columns, in order, so that repeats are bitwise equal.
+    ///
+    /// # Safety
+    /// As for [`Compiled::run`]; all slices must be complete and no other thread may touch the share's C.
+    unsafe fn reduce(&self, thread: usize, threads: usize, call: &Call) {
+        // SAFETY: the caller's contract.
+        unsafe {
+            match self.blueprint.geometry.float {
+                Float::F32 => self.reduce_as::<f32>(thread, threads, call, call.beta as f32),
+                Float::F64 => self.reduce_as::<f64>(thread, threads, call, call.beta),
+            }
+        }
+    }
+
+    /// # Safety
+    /// As for [`Compiled::reduce`]; `T` is the plan's element type.
+    unsafe fn reduce_as<T>(&self, thread: usize, threads: usize, call: &Call, beta: T)
+    where
+        T: Copy + std::ops::Add<Output = T> + std::ops::Mul<Output = T>,
+    {
+        let b = &self.blueprint;
+        let slices = call.workspace.wrapping_add(b.threads() * (b.v_buffer() + b.s_buffer()));
+        let (stride, slice) = (b.slice_stride(), b.slice_bytes() / size_of::<T>());
+        let slices = slices.cast::<T>().cast_const();
+        let c = call.c.cast::<T>();
+        for s in share(&(0..b.frame.s_len), thread, threads) {
+            for v in 0..b.frame.v_len {
+                let at = s * stride + v;
+                // SAFETY: within the slices, which are complete, and within C; the column is this thread's.
+                unsafe {
+                    let mut sum = slices.add(at).read();
+                    for g in 1..b.config.k_g as usize {
+                        sum = sum + slices.add(g * slice + at).read();
+                    }
+                    let to = c.add(v * b.frame.c_v + s * b.frame.c_s);
+                    let kept = match b.geometry.beta {
+                        Factor::Zero => sum,
+                        Factor::One => to.read() + sum,
+                        Factor::Other => beta * to.read() + sum,
+                    };
+                    to.write(kept);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,198 @@
+//! GEMM on the host CPU as a tunable kernel.
+
+mod default;
+mod features;
+mod space;
+
+use crate::blueprint::Blueprint;
+use crate::config::{Axis, GemmConfig, Order, Store};
+use crate::device::HostGemm;
+use crate::geometry::Geometry;
+use crate::scalar::{Factor, Float};
+use space::at;
+use std::sync::{Arc, OnceLock};
+use tilewright_core::device::DeviceSpec;
+use tilewright_core::dtype::DType;
+use tilewright_core::feature::Feature;
+use tilewright_core::id::KernelId;
+use tilewright_core::kernel::Kernel;
+use tilewright_core::program::Program;
+use tilewright_core::space::{BoundSpace, Illegal, ParamSpace, Point, Symbols};
+use tilewright_ops::gemm::{Gemm, GemmInput, ScalarClass};
+
+/// The kernel `gemm.cpu`.
+#[derive(Debug)]
+pub struct CpuGemm {
+    space: ParamSpace,
+}
+
+/// A legal (device, input, configuration) with everything derived from it.
+#[derive(Clone, Debug)]
+pub struct GemmPlan {
+    pub(crate) blueprint: Blueprint,
+    pub(crate) input: GemmInput,
+}
+
+impl Default for CpuGemm {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl CpuGemm {
+    /// The kernel with its space.
+    pub fn new() -> Self {
+        static SPACE: OnceLock<ParamSpace> = OnceLock::new();
+        // The description is a constant of this crate; a test builds it.
+        let build = || space::space().unwrap_or_else(|e| unreachable!("the space of gemm.cpu: {e}"));
+        Self { space: SPACE.get_or_init(build).clone() }
+    }
+
+    fn bound(&self, device: &DeviceSpec, input: &GemmInput) -> Option<BoundSpace> {
+        self.space.bind(&self.symbols(device, input)).ok()
+    }
+
+    /// The point of a configuration, if every value is one of its parameter's.
+    fn encode(&self, c: &GemmConfig) -> Option<Point> {
+        let axis = if c.axis == Axis::N { "n" } else { "m" };
+        let store = if c.store == Store::Stream { "stream" } else { "normal" };
+        let order = if c.order == Order::Broadcast { "broadcast" } else { "vector" };
+        let int = |x: u32| i64::from(x).into();
+        let mut values: [tilewright_core::expr::Value; at::PREFETCH + 1] = std::array::from_fn(|_| 0i64.into());
+        for (i, value) in [
+            (at::AXIS, axis.into()),
+            (at::VEC, int(c.vec)),
+            (at::M_S, int(c.m_s)),
+            (at::N_S, int(c.n_s)),
+            (at::K_L, int(c.k_l)),
+            (at::T_M, int(c.t_m)),
+            (at::T_N, int(c.t_n)),
+            (at::K_G, int(c.k_g)),
+            (at::PACK_A, int(c.pack_a.into())),
+            (at::PACK_B, int(c.pack_b.into())),
+            (at::U, int(c.u)),
+            (at::STORE, store.into()),
+            (at::M_L, int(c.m_l)),
+            (at::N_L, int(c.n_l)),
+            (at::K_S, int(c.k_s)),
+            (at::ORDER, order.into()),
+            (at::PREFETCH, int(c.prefetch)),
+        ] {
+            values[i] = value;
+        }
+        let indices = self.space.params().iter().zip(&values).map(|(p, v)| p.index_of(v));
+        indices.collect::<Option<Vec<u16>>>().map(Point)
+    }
+}
+
+impl Kernel for CpuGemm {
+    type Of = Gemm;
+    type Config = GemmConfig;
+    type Plan = GemmPlan;
+
+    fn id(&self) -> KernelId {
+        KernelId::new("gemm.cpu.1")
+    }
+
+    fn computation(&self) -> &Gemm {
+        &Gemm
+    }
+
+    fn space(&self) -> &ParamSpace {
+        &self.space
+    }
+
+    fn symbols(&self, device: &DeviceSpec, input: &GemmInput) -> Symbols {
+        let mut s = device.symbols();
+        s.set("m", input.m);
+        s.set("n", input.n);
+        s.set("k", input.k);
+        s.set("element", input.dtype.size());
+        s.set("transpose_a", input.layout.a_transposed());
+        s.set("transpose_b", input.layout.b_transposed());
+        s.set("lda", input.lda);
+        s.set("ldb", input.ldb);
+        s.set("ldc", input.ldc);
+        s.set("align", input.align);
+        s.set("beta_zero", input.beta == ScalarClass::Zero);
+        s.set("multiplies", input.multiplies());
+        s
+    }
+
+    fn decode(&self, point: &[u16]) -> GemmConfig {
+        let value = |i: usize| &self.space.params()[i].values[usize::from(point[i])];
+        let int = |i: usize| value(i).as_int().and_then(|x| u32::try_from(x).ok()).unwrap_or(0);
+        let is = |i: usize, word: &str| value(i).as_str() == Some(word);
+        GemmConfig {
+            axis: if is(at::AXIS, "n") { Axis::N } else { Axis::M },
+            m_s: int(at::M_S),
+            n_s: int(at::N_S),
+            m_l: int(at::M_L),
+            n_l: int(at::N_L),
+            u: int(at::U),
+            k_s: int(at::K_S),
+            k_l: int(at::K_L),
+            k_g: int(at::K_G),
+            t_m: int(at::T_M),
+            t_n: int(at::T_N),
+            pack_a: int(at::PACK_A) == 1,
+            pack_b: int(at::PACK_B) == 1,
+            vec: int(at::VEC),
+            prefetch: int(at::PREFETCH),
+            order: if is(at::ORDER, "broadcast") { Order::Broadcast } else { Order::Vector },
+            store: if is(at::STORE, "stream") { Store::Stream } else { Store::Normal },
+        }
+    }
+
+    fn plan(&self, device: &DeviceSpec, input: &GemmInput, config: &GemmConfig) -> Result<GemmPlan, Illegal> {
+        let unknown = |why: &str| Illegal {
+            rule: "value".into(),
+            group: tilewright_core::space::RuleGroup::Implementation,
+            text: "every parameter has one of its values".into(),
+            numbers: Vec::new(),
+            why: why.to_owned(),
+        };
+        let point = self.encode(config).ok_or_else(|| unknown("a value is not one of its parameter's"))?;
+        let space = self.bound(device, input).ok_or_else(|| unknown("the device is not a cpu"))?;
+        space.check(&point)?;
+        Ok(GemmPlan { blueprint: Blueprint::new(geometry(input), config), input: input.clone() })
+    }
+
+    fn generate(&self, plan: &GemmPlan) -> Program {
+        let workspace = plan.blueprint.workspace() as u64;
+        Program::host(Arc::new(HostGemm::new(plan)), workspace)
+    }
+
+    fn feature_names(&self) -> Vec<Feature> {
+        features::names()
+    }
+
+    fn features(&self, device: &DeviceSpec, input: &GemmInput, config: &GemmConfig, out: &mut Vec<f32>) {
+        features::features(device, input, config, out);
+    }
+
+    fn default_point(&self, device: &DeviceSpec, input: &GemmInput) -> Option<Point> {
+        default::default_point(&self.bound(device, input)?)
+    }
+}
+
+fn geometry(input: &GemmInput) -> Geometry {
+    let factor = |class| match class {
+        ScalarClass::Zero => Factor::Zero,
+        ScalarClass::One => Factor::One,
+        ScalarClass::Other => Factor::Other,
+    };
+    Geometry {
+        float: if input.dtype == DType::F64 { Float::F64 } else { Float::F32 },
+        m: input.m,
+        n: input.n,
+        k: input.k,
+        transpose_a: input.layout.a_transposed(),
+        transpose_b: input.layout.b_transposed(),
+        lda: input.lda,
+        ldb: input.ldb,
+        ldc: input.ldc,
+        alpha: factor(input.alpha),
+        beta: factor(input.beta),
+    }
+}

@@ -1,0 +1,160 @@
+//! The parameter space of the CPU GEMM, and the rules that make a configuration legal.
+//!
+//! Rules are grouped as BACUGen groups its constraints: *hardware* (registers, instruction set), *implementation* (what the
+//! generator has code for) and *guideline* (legal to run, not worth measuring). Parameters that prune most come first.
+
+use tilewright_core::space::{Param, ParamSpace, RuleGroup, SpaceError};
+
+/// Positions of the parameters in a point.
+pub(super) mod at {
+    pub(crate) const AXIS: usize = 0;
+    pub(crate) const VEC: usize = 1;
+    pub(crate) const M_S: usize = 2;
+    pub(crate) const N_S: usize = 3;
+    pub(crate) const K_L: usize = 4;
+    pub(crate) const T_M: usize = 5;
+    pub(crate) const T_N: usize = 6;
+    pub(crate) const K_G: usize = 7;
+    pub(crate) const PACK_A: usize = 8;
+    pub(crate) const PACK_B: usize = 9;
+    pub(crate) const U: usize = 10;
+    pub(crate) const STORE: usize = 11;
+    pub(crate) const M_L: usize = 12;
+    pub(crate) const N_L: usize = 13;
+    pub(crate) const K_S: usize = 14;
+    pub(crate) const ORDER: usize = 15;
+    pub(crate) const PREFETCH: usize = 16;
+}
+
+/// Register tiles, in elements: the side along vectors takes whole vectors, the other any count.
+const TILE: [i64; 16] = [1, 2, 3, 4, 5, 6, 8, 10, 12, 14, 16, 24, 32, 48, 64, 28];
+/// Cache tiles, in elements, rounded down to whole register tiles.
+const BLOCK: [i64; 11] = [8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192];
+const DEPTH: [i64; 13] = [16, 32, 64, 96, 128, 192, 256, 384, 512, 768, 1024, 2048, 4096];
+const THREADS: [i64; 15] = [1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192];
+
+pub(super) fn space() -> Result<ParamSpace, SpaceError> {
+    use RuleGroup::{Guideline, Hardware, Implementation};
+    ParamSpace::builder()
+        .param(Param::words("axis", ["m", "n"]))
+        .param(Param::ints("vec", [16, 32, 64]))
+        .param(Param::ints("m_s", TILE))
+        .param(Param::ints("n_s", TILE))
+        .param(Param::ints("k_l", [1, 2, 4]))
+        .param(Param::ints("t_m", THREADS))
+        .param(Param::ints("t_n", THREADS))
+        .param(Param::ints("k_g", THREADS))
+        .param(Param::ints("pack_a", [0, 1]))
+        .param(Param::ints("pack_b", [0, 1]))
+        .param(Param::ints("u", DEPTH))
+        .param(Param::words("store", ["normal", "stream"]))
+        .param(Param::ints("m_l", BLOCK))
+        .param(Param::ints("n_l", BLOCK))
+        .param(Param::ints("k_s", [2, 4, 8]))
+        .param(Param::words("order", ["vector", "broadcast"]))
+        .param(Param::ints("prefetch", [0, 8, 32]))
+        .define("v_s", "m_s if axis == 'm' else n_s")
+        .define("b_s", "n_s if axis == 'm' else m_s")
+        .define("v_len", "m if axis == 'm' else n")
+        .define("b_len", "n if axis == 'm' else m")
+        .define("lanes", "vec // element")
+        .define("vectors", "v_s // lanes")
+        .define("registers", "32 if vec == 64 else 16")
+        .define("threads_used", "t_m * t_n * k_g")
+        .rule("vector_width", Hardware, "vec <= vec_max", "the host has no wider vectors")
+        .rule(
+            "widest_vectors",
+            Guideline,
+            "vec == vec_max or v_len * element < vec_max",
+            "narrower vectors only pay where the widest would be mostly masked",
+        )
+        .rule("whole_vectors", Implementation, "v_s % lanes == 0", "the side along vectors takes whole vectors")
+        .rule("vectors", Implementation, "vectors <= 4", "the generator has code for up to four vectors")
+        .rule(
+            "registers",
+            Hardware,
+            "vectors * b_s * k_l + max(min(vectors, b_s) + 1, 4) <= registers",
+            "accumulators and operands live in registers",
+        )
+        .rule(
+            "latency",
+            Guideline,
+            "vectors * b_s * k_l >= 8 or (v_s >= v_len and b_s >= b_len) or m * n <= 64",
+            "fewer chains of multiply-adds cannot hide their latency",
+        )
+        .rule(
+            "tile_covers_v",
+            Guideline,
+            "v_s < v_len + lanes",
+            "a tile beyond the matrix is a smaller tile under another name",
+        )
+        .rule("tile_covers_b", Guideline, "b_s <= max(b_len, 1)", "a tile beyond the matrix is a smaller tile")
+        .rule("threads", Hardware, "threads_used <= threads", "one thread a core")
+        .rule(
+            "idle_threads",
+            Guideline,
+            "2 * threads_used > threads or m * n * k <= 1000000",
+            "only small inputs are better off on fewer threads",
+        )
+        .rule("split_m", Guideline, "t_m == 1 or t_m * m_s <= m", "every thread has a tile")
+        .rule("split_n", Guideline, "t_n == 1 or t_n * n_s <= n", "every thread has a tile")
+        .rule(
+            "split_k",
+            Implementation,
+            "k_g == 1 or (k >= 64 * k_g and multiplies)",
+            "every slice of the reduction has several blocks' worth of steps",
+        )
+        .rule(
+            "pack_a",
+            Implementation,
+            "pack_a == 1 or axis == 'n' or not transpose_a",
+            "vectors are loaded from memory that is contiguous along them",
+        )
+        .rule(
+            "pack_b",
+            Implementation,
+            "pack_b == 1 or axis == 'm' or transpose_b",
+            "vectors are loaded from memory that is contiguous along them",
+        )
+        .rule("depth", Guideline, "u == 16 or u < 2 * k", "deeper blocks than the reduction are the same block")
+        .rule(
+            "panels_fit_l1",
+            Guideline,
+            "(m_s + n_s) * u * element <= 2 * l1d_bytes or u <= 64",
+            "the panels of a register tile stay in the first-level cache",
+        )
+        .rule(
+            "stream",
+            Implementation,
+            "store == 'normal' or (axis == 'm' and beta_zero and u >= k and k_g == 1 and align >= vec \
+             and ldc * element % vec == 0)",
+            "stores around the caches write whole aligned vectors of C once",
+        )
+        .rule("block_m", Implementation, "m_l >= m_s", "a cache tile has at least one register tile")
+        .rule("block_n", Implementation, "n_l >= n_s", "a cache tile has at least one register tile")
+        .rule("block_covers_m", Guideline, "m_l < 2 * max(m, m_s)", "larger cache tiles are the same tile")
+        .rule("block_covers_n", Guideline, "n_l < 2 * max(n, n_s)", "larger cache tiles are the same tile")
+        .rule(
+            "packed_v_fits_l2",
+            Guideline,
+            "(pack_a == 0 or m_l * u * element <= 2 * l2_bytes) if axis == 'm' \
+             else (pack_b == 0 or n_l * u * element <= 2 * l2_bytes)",
+            "the packed block that is used again and again stays in the second-level cache",
+        )
+        .rule(
+            "packed_b_fits_l3",
+            Guideline,
+            "(pack_b == 0 or n_l * u * element <= l3_bytes) if axis == 'm' \
+             else (pack_a == 0 or m_l * u * element <= l3_bytes)",
+            "the other packed block stays in the last-level cache",
+        )
+        .rule("unroll", Implementation, "k_s % k_l == 0 and u % k_s == 0", "blocks of k are whole unrolled steps")
+        .rule("short_unroll", Guideline, "k_s == 2 or k_s <= k", "unrolling beyond the reduction does nothing")
+        .rule(
+            "addresses",
+            Implementation,
+            "64 * max(lda, ldb, ldc) * element < 2 ** 31",
+            "distances within a tile are 31-bit displacements",
+        )
+        .build()
+}
