@@ -58,12 +58,12 @@ pub struct Policy {
 }
 
 impl Policy {
-    /// The usual policy: 9 rounds of 30 ms, fewer (at least 5) where calls take longer than 100 ms.
+    /// The usual policy: 7 rounds of 30 ms, fewer (at least 5) where calls take longer than that.
     pub fn for_threads(threads: usize) -> Self {
         Policy {
-            rounds: 9,
+            rounds: 7,
             min_rounds: 5,
-            enough: Duration::from_millis(500),
+            enough: Duration::from_millis(200),
             block: Duration::from_millis(30),
             warm_up: Duration::from_millis(15),
             settle: threads > 1,
