@@ -39,6 +39,13 @@ impl Counts {
         self.counts[param].iter().map(move |&c| c as f64 / total)
     }
 
+    /// The number of equally likely candidates that would be as hard to guess as one of these (the exponential of the
+    /// entropy): how far the model still spreads. Before anything is counted it is the size of the space.
+    pub fn perplexity(&self) -> f64 {
+        let entropy = |param| -> f64 { self.probabilities(param).map(|p| -p * p.ln()).sum() };
+        (0..self.counts.len()).map(entropy).sum::<f64>().exp()
+    }
+
     /// Draws a value of a parameter.
     pub(crate) fn draw(&self, param: usize, rng: &mut dyn RngCore) -> u16 {
         pick(self.counts[param].iter().copied().zip(0..), rng.random_range(0..self.totals[param]))
