@@ -56,6 +56,9 @@ pub struct TaskReport {
     /// Best baseline's time / our time: above 1, we are faster; 0 if our result was wrong.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ratio: Option<f64>,
+    /// Our configuration, where the caller tells it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub config: Option<Config>,
     /// Every baseline that ran.
     pub baselines: Vec<BaselineTime>,
     /// Contenders refused because their result was wrong.
@@ -94,6 +97,7 @@ impl TaskReport {
             ratio: best.as_ref().zip(ours).map(|(best, _)| ours_s.map_or(0.0, |ours_s| best.time_s / ours_s)),
             best_baseline_s: best.as_ref().map(|best| best.time_s),
             best_baseline: best.map(|best| best.name),
+            config: None,
             baselines,
             wrong,
         }

@@ -1,6 +1,9 @@
 //! Errors as the command line reports them: a kind, a field, a message, an exit code.
 
 use serde_json::json;
+use tilewright_core::problem::ProblemError;
+use tilewright_core::program::DeviceError;
+use tilewright_runtime::RuntimeError;
 
 /// What kind of failure, which decides the exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,6 +53,8 @@ impl Kind {
 #[error("{}{message}", if field.is_empty() { String::new() } else { format!("{field}: ") })]
 pub(crate) struct Failure {
     pub kind: Kind,
+    /// A finer word for programs, where there is one.
+    pub detail: Option<&'static str>,
     /// The word, flag or file that is at fault; may be empty.
     pub field: String,
     pub message: String,
@@ -57,11 +62,44 @@ pub(crate) struct Failure {
 
 impl Failure {
     pub(crate) fn new(kind: Kind, field: &str, message: impl ToString) -> Self {
-        Self { kind, field: field.to_owned(), message: message.to_string() }
+        Self { kind, detail: None, field: field.to_owned(), message: message.to_string() }
     }
 
     /// The JSON document of an error.
     pub(crate) fn to_json(&self) -> serde_json::Value {
-        json!({ "error": { "kind": self.kind.name(), "field": self.field, "message": self.message } })
+        let kind = self.detail.unwrap_or(self.kind.name());
+        json!({ "error": { "kind": kind, "field": self.field, "message": self.message } })
+    }
+}
+
+impl From<RuntimeError> for Failure {
+    fn from(error: RuntimeError) -> Self {
+        let kind = match &error {
+            RuntimeError::Problem(ProblemError::Input(_)) | RuntimeError::Setting { .. } => Kind::Input,
+            RuntimeError::Device(_) | RuntimeError::Problem(ProblemError::Space(_)) => Kind::Device,
+            RuntimeError::NothingLegal { .. }
+            | RuntimeError::NothingRuns { .. }
+            | RuntimeError::NothingRight { .. }
+            | RuntimeError::TooFewSamples { .. } => Kind::Nothing,
+            RuntimeError::Store(_) | RuntimeError::Home(_) => Kind::Store,
+            RuntimeError::Train(_) | RuntimeError::Schema(_) => Kind::Other,
+        };
+        let field = error.field().unwrap_or_default();
+        // The message of an input error begins with its field already.
+        let text = error.to_string();
+        let message = text.strip_prefix(&format!("{field}: ")).unwrap_or(&text).to_owned();
+        Self { kind, detail: Some(error.kind()), field, message }
+    }
+}
+
+impl From<ProblemError> for Failure {
+    fn from(error: ProblemError) -> Self {
+        RuntimeError::from(error).into()
+    }
+}
+
+impl From<DeviceError> for Failure {
+    fn from(error: DeviceError) -> Self {
+        RuntimeError::from(error).into()
     }
 }

@@ -1,1 +1,75 @@
-fn main() {}
+//! The `tilewright` command.
+
+mod args;
+mod commands;
+mod failure;
+mod output;
+mod progress;
+mod trainer;
+mod wiring;
+mod words;
+
+use args::{Cli, Command};
+use clap::Parser;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use failure::{Failure, Kind};
+use output::Output;
+use std::process::ExitCode;
+use tracing_subscriber::EnvFilter;
+use wiring::Wiring;
+
+fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return usage(&error),
+    };
+    let level = ["warn", "info", "debug"][usize::from(cli.verbose).min(2)];
+    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(level));
+    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
+    match run(&cli) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => report(&failure, cli.json),
+    }
+}
+
+fn run(cli: &Cli) -> Result<(), Failure> {
+    let wiring = Wiring::new();
+    let output = Output { json: cli.json };
+    match &cli.command {
+        Command::Tune(args) => commands::tune::run(args, &wiring, cli.seed, output),
+        Command::Plan(args) => commands::plan::run(args, &wiring, cli.seed, output),
+        Command::Run(args) => commands::run::run(args, &wiring, cli.seed, output),
+        Command::Bench(args) => commands::bench::run(args, &wiring, cli.seed, output),
+        Command::Space(args) => commands::space::run(args, &wiring, cli.seed, output),
+        Command::Verify(args) => commands::verify::run(args, &wiring, cli.seed, output),
+        Command::Model(_) | Command::Data(_) => unimplemented!(), //TEMP
+        Command::Explain(args) => commands::plan::explain(args, &wiring, cli.seed, output),
+        Command::Doctor(args) => commands::doctor::run(args, &wiring, output),
+    }
+}
+
+/// What clap found wrong, in the form that was asked for; help and version are no errors.
+fn usage(error: &clap::Error) -> ExitCode {
+    let json = std::env::args().any(|a| a == "--json");
+    if !json || matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
+        // Nothing is left to do if the terminal is gone.
+        let _ = error.print();
+        return ExitCode::from(if error.use_stderr() { Kind::Usage.exit_code() } else { 0 });
+    }
+    let field = match error.get(ContextKind::InvalidArg).or_else(|| error.get(ContextKind::InvalidSubcommand)) {
+        Some(ContextValue::String(s)) => s.clone(),
+        Some(ContextValue::Strings(s)) => s.join(" "),
+        _ => String::new(),
+    };
+    let text = error.render().to_string();
+    let message = text.lines().next().unwrap_or_default().trim_start_matches("error: ");
+    report(&Failure::new(Kind::Usage, &field, message), true)
+}
+
+fn report(failure: &Failure, json: bool) -> ExitCode {
+    if json {
+        println!("{:#}", failure.to_json());
+    }
+    eprintln!("error: {failure}");
+    ExitCode::from(failure.kind.exit_code())
+}

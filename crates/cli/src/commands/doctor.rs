@@ -1,0 +1,106 @@
+//! `tilewright doctor`: what this machine has.
+
+use crate::args::DeviceArgs;
+use crate::failure::Failure;
+use crate::output::Output;
+use crate::wiring::{Wiring, home};
+use serde::Serialize;
+use std::fmt::Write as _;
+use tilewright_bench_suite::baseline::{Identity, Missing, find_all};
+use tilewright_core::device::DeviceSpec;
+use tilewright_runtime::store::{Profile, ProfileStore};
+
+#[derive(Serialize)]
+struct StoredProfile {
+    file: String,
+    kernel: Option<String>,
+    device: Option<String>,
+    samples: Option<u64>,
+    cv_mse: Option<f64>,
+    /// Whether it was made on a device like this one.
+    fits: bool,
+    error: Option<String>,
+}
+
+#[derive(Serialize)]
+struct Answer {
+    version: &'static str,
+    device: DeviceSpec,
+    fingerprint: String,
+    baselines_found: Vec<Identity>,
+    baselines_missing: Vec<Missing>,
+    home: Option<String>,
+    profiles: Vec<StoredProfile>,
+}
+
+pub(crate) fn run(args: &DeviceArgs, wiring: &Wiring, output: Output) -> Result<(), Failure> {
+    let device = wiring.measured_spec(args)?;
+    let inventory = find_all();
+    let home = home();
+    let profiles = match &home {
+        Ok(home) => profiles(&ProfileStore::new(home.profiles()), &device),
+        Err(_) => Vec::new(),
+    };
+    let answer = Answer {
+        version: env!("CARGO_PKG_VERSION"),
+        fingerprint: device.fingerprint(),
+        device: (*device).clone(),
+        baselines_found: inventory.found.iter().map(|b| b.identity().clone()).collect(),
+        baselines_missing: inventory.missing.clone(),
+        home: home.ok().map(|h| h.path().display().to_string()),
+        profiles,
+    };
+    output.answer(&answer, || text(&answer))
+}
+
+fn profiles(store: &ProfileStore, device: &DeviceSpec) -> Vec<StoredProfile> {
+    let read = |file: std::path::PathBuf| {
+        let profile = Profile::read(&file);
+        let header = profile.as_ref().ok().map(|p| &p.header);
+        StoredProfile {
+            file: file.display().to_string(),
+            kernel: header.map(|h| h.kernel.to_string()),
+            device: header.map(|h| h.device.name.clone()),
+            samples: header.map(|h| h.stats.samples),
+            cv_mse: header.and_then(|h| h.stats.cv_mse),
+            fits: header.is_some_and(|h| h.device.expect(device).is_ok()),
+            error: profile.err().map(|e| e.to_string()),
+        }
+    };
+    store.list().unwrap_or_default().into_iter().map(read).collect()
+}
+
+fn text(a: &Answer) -> String {
+    let mut out = format!("tilewright {}\n\n{}: {} ({})\n", a.version, a.device.id, a.device.name, a.device.driver);
+    for (name, value) in &a.device.facts {
+        let _ = writeln!(out, "  {name:<24} {value}");
+    }
+    for (name, value) in &a.device.measured {
+        let _ = writeln!(out, "  {name:<24} {:.1}e9 (measured)", value / 1e9);
+    }
+    out.push_str("\nbaselines\n");
+    for b in &a.baselines_found {
+        let _ = writeln!(out, "  found    {b}");
+    }
+    for b in &a.baselines_missing {
+        let _ = writeln!(out, "  missing  {}: {}", b.name, b.reason);
+    }
+    match &a.home {
+        Some(home) => {
+            let _ = writeln!(out, "\nfiles are kept in {home}");
+        }
+        None => out.push_str("\nno place to keep files: set TILEWRIGHT_HOME\n"),
+    }
+    for p in &a.profiles {
+        let state = match (&p.error, p.fits) {
+            (Some(e), _) => e.clone(),
+            (None, true) => format!("{} samples, usable here", p.samples.unwrap_or(0)),
+            (None, false) => format!("of another device: {}", p.device.clone().unwrap_or_default()),
+        };
+        let _ = writeln!(out, "  {}: {state}", p.file);
+    }
+    if a.profiles.is_empty() {
+        out.push_str("  no profile yet: run `tilewright tune gemm`\n");
+    }
+    out
+}

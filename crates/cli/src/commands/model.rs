@@ -1,0 +1,125 @@
+//! `tilewright model`: predictors on recorded measurements.
+
+use crate::args::{ModelArgs, ModelCommand, ModelKind};
+use crate::commands::data::read;
+use crate::failure::{Failure, Kind};
+use crate::output::{Output, aligned, seconds};
+use serde::Serialize;
+use std::path::Path;
+use std::time::Instant;
+use tilewright_core::metrics::Scores;
+use tilewright_core::predictor::{Fit, Predictor};
+use tilewright_core::training::TrainingSet;
+use tilewright_datasets::SplitSpec;
+use tilewright_perfmodel_mlp::{Layout, Mlp, MlpFit, Settings};
+
+#[derive(Serialize)]
+struct Answer {
+    model: &'static str,
+    dataset: String,
+    training_rows: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    held_out_rows: Option<usize>,
+    #[serde(flatten)]
+    scores: Scores,
+    rows_per_second: f64,
+    fit_s: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    file: Option<String>,
+}
+
+pub(crate) fn run(command: &ModelCommand, seed: u64, output: Output) -> Result<(), Failure> {
+    match command {
+        ModelCommand::Fit { dataset, with, out } => fit(dataset, with, out.as_deref(), seed, output),
+        ModelCommand::Evaluate { dataset, with, holdout } => evaluate(dataset, with, holdout, seed, output),
+        ModelCommand::Ablation { dataset, rows } => super::ablation::run(dataset, *rows, seed, output),
+    }
+}
+
+/// Feature rows of a whole dataset.
+pub(crate) fn rows(path: &Path) -> Result<TrainingSet, Failure> {
+    read(path)?.training_set().map_err(|e| Failure::new(Kind::Input, &path.display().to_string(), e))
+}
+
+fn fitter(with: &ModelArgs) -> Result<MlpFit, Failure> {
+    let ModelKind::Mlp = with.model;
+    let mut settings = Settings::default();
+    if let Some(layers) = &with.layers {
+        settings.layout = Layout::new(layers.clone()).map_err(|e| Failure::new(Kind::Usage, "layers", e))?;
+    }
+    Ok(MlpFit { settings, screen: None })
+}
+
+fn timed_fit(fit: &MlpFit, data: &TrainingSet, seed: u64) -> Result<(Mlp, f64), Failure> {
+    let start = Instant::now();
+    let model = fit.fit(data, seed).map_err(|e| Failure::new(Kind::Input, "dataset", e))?;
+    Ok((model, start.elapsed().as_secs_f64()))
+}
+
+fn score(model: &Mlp, data: &TrainingSet) -> Result<(Scores, f64), Failure> {
+    let mut predicted = Vec::with_capacity(data.len());
+    let start = Instant::now();
+    model.predict(&data.rows, &mut predicted);
+    let rate = data.len() as f64 / start.elapsed().as_secs_f64();
+    let scores = Scores::new(data, &predicted);
+    Ok((scores.ok_or_else(|| Failure::new(Kind::Nothing, "holdout", "no rows to score on"))?, rate))
+}
+
+fn fit(path: &Path, with: &ModelArgs, out: Option<&Path>, seed: u64, output: Output) -> Result<(), Failure> {
+    let data = rows(path)?;
+    let (model, fit_s) = timed_fit(&fitter(with)?, &data, seed)?;
+    let (scores, rows_per_second) = score(&model, &data)?;
+    let file = out.map_or_else(|| path.with_extension("mlp.json"), Path::to_path_buf);
+    tilewright_runtime::store::write_atomically(&file, model.to_json().as_bytes())
+        .map_err(|e| Failure::new(Kind::Store, &file.display().to_string(), e))?;
+    let answer = Answer {
+        model: "mlp",
+        dataset: path.display().to_string(),
+        training_rows: data.len(),
+        held_out_rows: None,
+        scores,
+        rows_per_second,
+        fit_s,
+        file: Some(file.display().to_string()),
+    };
+    output.answer(&answer, || text(&answer))
+}
+
+fn evaluate(path: &Path, with: &ModelArgs, holdout: &str, seed: u64, output: Output) -> Result<(), Failure> {
+    let dataset = read(path)?;
+    let spec: SplitSpec = holdout.parse().map_err(|e| Failure::new(Kind::Usage, "holdout", e))?;
+    let bad = |e: &dyn std::error::Error| Failure::new(Kind::Input, &path.display().to_string(), e.to_string());
+    let split = dataset.split(&spec, seed).map_err(|e| bad(&e))?;
+    let whole = dataset.training_set().map_err(|e| bad(&e))?;
+    let (train, test) = (whole.of_rows(&split.train), whole.of_rows(&split.held_out));
+    let (model, fit_s) = timed_fit(&fitter(with)?, &train, seed)?;
+    let (scores, rows_per_second) = score(&model, &test)?;
+    let answer = Answer {
+        model: "mlp",
+        dataset: path.display().to_string(),
+        training_rows: train.len(),
+        held_out_rows: Some(test.len()),
+        scores,
+        rows_per_second,
+        fit_s,
+        file: None,
+    };
+    output.answer(&answer, || text(&answer))
+}
+
+fn text(a: &Answer) -> String {
+    let scored_on = a.held_out_rows.map_or("the training rows".to_owned(), |n| format!("{n} held-out rows"));
+    let mut rows = vec![
+        ("mean squared error of log time", format!("{:.4}", a.scores.mse_log)),
+        ("r2", format!("{:.4}", a.scores.r2)),
+        ("rank correlation within an input", format!("{:.4}", a.scores.rank_correlation)),
+        ("regret of the first choice", format!("{:.2}%", 100.0 * a.scores.top1_regret)),
+        ("rows per second", format!("{:.0}", a.rows_per_second)),
+        ("time to fit", seconds(a.fit_s)),
+    ];
+    if let Some(file) = &a.file {
+        rows.push(("saved in", file.clone()));
+    }
+    let rows: Vec<Vec<String>> = rows.into_iter().map(|(n, v)| vec![n.to_owned(), v]).collect();
+    format!("{} fitted on {} rows of {}, scored on {scored_on}\n{}", a.model, a.training_rows, a.dataset, aligned(&rows))
+}

@@ -1,0 +1,191 @@
+//! `tilewright plan` and `explain`: the best configuration for an input, and why.
+
+use crate::args::PlanArgs;
+use crate::failure::Failure;
+use crate::output::{Output, aligned, seconds};
+use crate::wiring::{Wiring, home};
+use crate::words;
+use serde::Serialize;
+use std::fmt::Write as _;
+use std::time::Duration;
+use tilewright_core::decision::Alternative;
+use tilewright_core::predictor::Predictor;
+use tilewright_core::problem::{AnyKernel, Executor, Measure, Problem};
+use tilewright_core::space::Config;
+use tilewright_runtime::RuntimeError;
+use tilewright_runtime::plan::{PlanSettings, Planned, Planner};
+use tilewright_runtime::plan_cache::PlanCache;
+use tilewright_sampler::{Chained, Settings};
+
+/// Everything a decision needs, held together for one command.
+pub(crate) struct Desk<'a> {
+    pub(crate) kernel: &'a dyn AnyKernel,
+    pub(crate) measure: Box<dyn Measure>,
+    pub(crate) executor: Box<dyn Executor>,
+    pub(crate) predictor: Option<Box<dyn Predictor>>,
+    pub(crate) cache: Option<PlanCache>,
+}
+
+impl Desk<'_> {
+    /// Decides one problem.
+    pub(crate) fn plan(&mut self, problem: &dyn Problem, settings: PlanSettings) -> Result<Planned, RuntimeError> {
+        let device = self.measure.spec().clone();
+        let mut sampler = Chained::new(self.kernel.space(), Settings::default());
+        let mut planner = Planner {
+            kernel: self.kernel,
+            device: &device,
+            measure: Some(&mut *self.measure),
+            executor: Some(&mut *self.executor),
+            predictor: self.predictor.as_deref(),
+            sampler: &mut sampler,
+            cache: self.cache.as_ref(),
+            settings,
+        };
+        planner.plan_problem(problem)
+    }
+}
+
+#[derive(Serialize)]
+struct Answer {
+    kernel: String,
+    input: Config,
+    device: String,
+    config: Config,
+    predicted_s: Option<f64>,
+    measured_s: Option<f64>,
+    gflops: Option<f64>,
+    verified: bool,
+    max_rel_error: Option<f64>,
+    considered: u64,
+    cached: bool,
+    reason: String,
+    seconds: f64,
+    search_s: f64,
+    timed: u64,
+}
+
+#[derive(Serialize)]
+struct Explained {
+    #[serde(flatten)]
+    answer: Answer,
+    /// Least time by operations and by bytes at this device's measured rates, where they are known.
+    floor_s: Option<f64>,
+    alternatives: Vec<Alternative>,
+    default_config: Option<Config>,
+}
+
+/// Decides as `plan` does.
+pub(super) fn decide(args: &PlanArgs, wiring: &Wiring, seed: u64) -> Result<(Box<dyn Problem>, Planned), Failure> {
+    let kernel = wiring.kernel(&args.kernel)?;
+    let measure = wiring.measure(&args.device)?;
+    let words = words::parse(&args.input)?;
+    let problem = wiring.problem(kernel, measure.spec(), &words)?;
+    let found = wiring.profile(args.profile.as_deref(), kernel, measure.spec(), &problem.input())?;
+    let mut settings = PlanSettings { top: args.top as usize, seed, ignore_cached: args.fresh, ..PlanSettings::default() };
+    match (args.budget, &found) {
+        (Some(budget), Some(_)) => settings.refine = budget,
+        (Some(budget), None) => settings.budget = budget,
+        (None, Some(_)) => settings.refine = Duration::ZERO,
+        (None, None) => eprintln!(
+            "no profile of {} for this device: tuning this very input for {} (`tilewright tune {}` makes one)",
+            kernel.id(),
+            seconds(settings.budget.as_secs_f64()),
+            args.kernel
+        ),
+    }
+    let mut desk = Desk {
+        kernel,
+        measure,
+        executor: wiring.executor(&args.device)?,
+        predictor: found.map(|(_, predictor)| predictor),
+        cache: Some(PlanCache::new(home()?.plans())),
+    };
+    let planned = desk.plan(&*problem, settings)?;
+    Ok((problem, planned))
+}
+
+fn answer(problem: &dyn Problem, p: &Planned) -> Answer {
+    Answer {
+        kernel: p.kernel.to_string(),
+        input: p.input.clone(),
+        device: problem.device().id.clone(),
+        config: p.config.clone(),
+        predicted_s: p.predicted_s,
+        measured_s: p.measured_s,
+        gflops: p.measured_s.map(|s| problem.work().flops / s / 1e9),
+        verified: p.verified,
+        max_rel_error: p.max_rel_error,
+        considered: p.considered,
+        cached: p.cached,
+        reason: p.reason.clone(),
+        seconds: p.stats.seconds,
+        search_s: p.stats.search_s,
+        timed: p.stats.timed,
+    }
+}
+
+pub(crate) fn run(args: &PlanArgs, wiring: &Wiring, seed: u64, output: Output) -> Result<(), Failure> {
+    let (problem, planned) = decide(args, wiring, seed)?;
+    let answer = answer(&*problem, &planned);
+    output.answer(&answer, || text(&answer))
+}
+
+pub(crate) fn explain(args: &PlanArgs, wiring: &Wiring, seed: u64, output: Output) -> Result<(), Failure> {
+    let (problem, planned) = decide(args, wiring, seed)?;
+    let explained = Explained {
+        answer: answer(&*problem, &planned),
+        floor_s: floor(&*problem),
+        alternatives: planned.decision.considered.clone(),
+        default_config: problem.default_point().map(|p| problem.space().config(&p)),
+    };
+    output.answer(&explained, || explain_text(&explained))
+}
+
+fn floor(problem: &dyn Problem) -> Option<f64> {
+    let (work, device) = (problem.work(), problem.device());
+    let dtype = problem.input().get("dtype").map(ToString::to_string)?;
+    let flops = device.measured.get(&format!("peak_flops_{dtype}"))?;
+    let bytes = device.measured.get("memory_bytes_per_s")?;
+    Some((work.flops / flops).max(work.bytes / bytes))
+}
+
+fn text(a: &Answer) -> String {
+    let time = |s: Option<f64>| s.map_or("-".to_owned(), seconds);
+    let rows = [
+        ("config", a.config.to_string()),
+        ("predicted", time(a.predicted_s)),
+        ("measured", format!("{}{}", time(a.measured_s), a.gflops.map_or(String::new(), |g| format!(", {g:.1} GFLOP/s")))),
+        (
+            "verified",
+            match a.max_rel_error {
+                Some(e) if a.verified => format!("yes, largest relative error {e:.1e}"),
+                _ => "no".to_owned(),
+            },
+        ),
+        ("chosen from", format!("{} configurations, {} timed, in {}", a.considered, a.timed, seconds(a.seconds))),
+        ("why", a.reason.clone()),
+    ];
+    let mut out = format!("{} for {} on {}\n", a.kernel, a.input, a.device);
+    for (name, value) in rows {
+        let _ = writeln!(out, "  {name:<12} {value}");
+    }
+    out
+}
+
+fn explain_text(e: &Explained) -> String {
+    let mut out = text(&e.answer);
+    if let (Some(floor), Some(measured)) = (e.floor_s, e.answer.measured_s) {
+        let share = 100.0 * floor / measured;
+        let _ = writeln!(out, "  {:<12} {} by operations and memory traffic: this is {share:.0}% of it", "floor", seconds(floor));
+    }
+    if let Some(config) = &e.default_config {
+        let _ = writeln!(out, "  {:<12} {config}", "untuned");
+    }
+    let mut table = vec![["", "predicted", "measured", "config"].map(String::from).to_vec()];
+    for (i, a) in e.alternatives.iter().enumerate() {
+        let time = |s: Option<f64>| s.map_or("-".to_owned(), seconds);
+        table.push(vec![(i + 1).to_string(), time(a.predicted_s), time(a.measured_s), a.config.to_string()]);
+    }
+    let _ = write!(out, "\nthe best alternatives:\n{}", aligned(&table));
+    out
+}

@@ -1,0 +1,134 @@
+//! `tilewright run`: once against the reference, timed beside the baselines.
+
+use super::contest::{baselines, contest, threads};
+use crate::args::{PlanArgs, RunArgs};
+use crate::failure::{Failure, Kind};
+use crate::output::{Output, aligned, seconds};
+use crate::wiring::{Wiring, home};
+use crate::words;
+use serde::Serialize;
+use tilewright_bench_suite::compare::Policy;
+use tilewright_bench_suite::gemm::Bench;
+use tilewright_bench_suite::tasks::Task;
+use tilewright_core::computation::Computation;
+use tilewright_core::measurement::CachePolicy;
+use tilewright_core::problem::Problem;
+use tilewright_core::space::{Config, Point};
+use tilewright_ops::gemm::Gemm;
+use tilewright_runtime::plan_cache::{Lookup, PlanCache};
+use tilewright_runtime::verify::{Verifier, VerifySettings};
+use tilewright_runtime::RuntimeError;
+
+#[derive(Serialize)]
+struct BaselineRow {
+    name: String,
+    time_s: f64,
+    /// Its time / our time: above 1, we are faster.
+    ratio: f64,
+}
+
+#[derive(Serialize)]
+struct Answer {
+    kernel: String,
+    input: Config,
+    config: Config,
+    time_s: f64,
+    gflops: f64,
+    max_rel_error: f64,
+    cache_policy: &'static str,
+    baselines: Vec<BaselineRow>,
+}
+
+pub(crate) fn run(args: &RunArgs, wiring: &Wiring, seed: u64, output: Output) -> Result<(), Failure> {
+    let kernel = wiring.kernel(&args.kernel)?;
+    let found = baselines(&args.baselines)?;
+    let words = words::parse(&args.input)?;
+    let spec = wiring.spec(&args.device)?;
+    let problem = wiring.problem(kernel, &spec, &words)?;
+    let point = point(args, wiring, &*problem, seed)?;
+    problem.space().check(&point).map_err(|e| Failure::new(Kind::Input, "config", e))?;
+
+    let mut executor = wiring.executor(&args.device)?;
+    let mut verifier = Verifier::new(VerifySettings { seed, ..VerifySettings::default() });
+    let verification = verifier
+        .check(&mut *executor, &*problem, &point)
+        .map_err(|e| Failure::new(Kind::Device, "config", e))?;
+    if let Some(complaint) = verification.complaint() {
+        return Err(Failure::new(Kind::Wrong, "result", complaint));
+    }
+    let input = Gemm.parse(&words).map_err(|e| Failure::new(Kind::Input, &e.field, &e.message))?;
+    let task = Task { name: "run".to_owned(), input };
+    let threads = threads(&spec);
+    let bench = Bench { baselines: &found, threads, policy: Policy::for_threads(threads), seed };
+    let row = contest(&*problem, &point, &task, &bench)?;
+    let time_s = row.ours_s.ok_or_else(|| {
+        let why = row.wrong.first().map_or("it was not timed", |w| w.reason.as_str());
+        Failure::new(Kind::Wrong, "result", why)
+    })?;
+    let answer = Answer {
+        kernel: problem.kernel().to_string(),
+        input: problem.input(),
+        config: problem.space().config(&point),
+        time_s,
+        gflops: problem.work().flops / time_s / 1e9,
+        max_rel_error: verification.max_rel_error(),
+        cache_policy: CachePolicy::Warm.name(),
+        baselines: row
+            .baselines
+            .iter()
+            .map(|b| BaselineRow { name: b.name.clone(), time_s: b.time_s, ratio: b.time_s / time_s })
+            .collect(),
+    };
+    output.answer(&answer, || text(&answer))
+}
+
+/// The configuration asked for, over the best known one.
+fn point(args: &RunArgs, wiring: &Wiring, problem: &dyn Problem, seed: u64) -> Result<Point, Failure> {
+    let best = best_known(args, wiring, problem, seed)?;
+    let Some(text) = &args.config else { return Ok(best) };
+    let bad = |e: &dyn std::error::Error| Failure::new(Kind::Input, "config", e.to_string());
+    let config = Config::parse(text).map_err(|e| bad(&e))?;
+    config.to_point(problem.space().params(), Some(&best)).map_err(|e| bad(&e))
+}
+
+/// From the plan cache; else by the model where there is a profile; else the kernel's own default.
+fn best_known(args: &RunArgs, wiring: &Wiring, problem: &dyn Problem, seed: u64) -> Result<Point, Failure> {
+    let cache = PlanCache::new(home()?.plans());
+    if let Lookup::Hit(_, point) = cache.get(problem, &Default::default()).map_err(RuntimeError::from)? {
+        return Ok(point);
+    }
+    let kernel = wiring.kernel(&args.kernel)?;
+    if args.config.is_none() && wiring.profile(None, kernel, problem.device(), &problem.input())?.is_some() {
+        let plan = PlanArgs {
+            kernel: args.kernel.clone(),
+            input: args.input.clone(),
+            device: args.device.clone(),
+            profile: None,
+            top: 20,
+            budget: None,
+            fresh: false,
+        };
+        return super::plan::decide(&plan, wiring, seed).map(|(_, planned)| planned.point);
+    }
+    problem.default_point().ok_or_else(|| {
+        let most = problem.space().census().rejected_by.into_iter().max_by_key(|(_, n)| *n);
+        let why = most.map_or(String::new(), |(rule, _)| format!(": rule {rule:?} rejects most"));
+        Failure::new(Kind::Nothing, "input", format!("no configuration is legal{why}"))
+    })
+}
+
+fn text(a: &Answer) -> String {
+    let mut table = vec![["", "time", "ratio"].map(String::from).to_vec()];
+    table.push(vec!["tilewright".into(), seconds(a.time_s), String::new()]);
+    table.extend(a.baselines.iter().map(|b| vec![b.name.clone(), seconds(b.time_s), format!("{:.2}", b.ratio)]));
+    format!(
+        "{} for {}\n{}\n{:.1} GFLOP/s; right, largest relative error {:.1e}; caches {}\n\n{}",
+        a.kernel,
+        a.input,
+        a.config,
+        a.gflops,
+        a.max_rel_error,
+        a.cache_policy,
+        aligned(&table)
+    )
+}

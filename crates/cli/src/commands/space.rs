@@ -1,0 +1,127 @@
+//! `tilewright space`: how large the legal space is, how samplers fare in it, what rejects.
+
+use crate::args::SpaceArgs;
+use crate::failure::{Failure, Kind};
+use crate::output::{Output, aligned, seconds};
+use crate::wiring::Wiring;
+use crate::words;
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::io::{BufWriter, Write as _};
+use std::path::Path;
+use std::time::Instant;
+use tilewright_core::space::{BoundSpace, Config, ParamSpace};
+use tilewright_sampler::{Acceptance, Settings, compare};
+
+/// Accepted samples that the generative models learn from before they are judged.
+const LEARN: u64 = 2_000;
+
+#[derive(Serialize)]
+struct Answer {
+    kernel: String,
+    input: Config,
+    cartesian: f64,
+    legal: u64,
+    seconds: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rejected_by: Option<BTreeMap<String, u64>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    acceptance: Option<Sampled>,
+}
+
+#[derive(Serialize)]
+struct Sampled {
+    samples: u32,
+    uniform: f64,
+    categorical: f64,
+    chained: f64,
+}
+
+pub(crate) fn run(args: &SpaceArgs, wiring: &Wiring, seed: u64, output: Output) -> Result<(), Failure> {
+    let kernel = wiring.kernel(&args.kernel)?;
+    let spec = wiring.spec(&args.device)?;
+    let problem = wiring.problem(kernel, &spec, &words::parse(&args.input)?)?;
+    let space = problem.space();
+    let start = Instant::now();
+    let legal = space.count_legal();
+    let took = start.elapsed().as_secs_f64();
+    let rejected_by = args.why.then(|| rejections(space));
+    let acceptance = match args.sample {
+        Some(n) if legal > 0 => Some(sample(kernel.space(), space, n, seed)?),
+        _ => None,
+    };
+    if let Some(path) = &args.list {
+        list(space, path).map_err(|e| Failure::new(Kind::Store, &path.display().to_string(), e))?;
+    }
+    if legal == 0 {
+        let most = space.census().rejected_by.into_iter().max_by_key(|(_, n)| *n);
+        let worst = most.map_or(String::new(), |(rule, _)| format!(": rule {rule:?} rejects most"));
+        return Err(Failure::new(Kind::Nothing, "input", format!("no configuration is legal{worst}")));
+    }
+    let answer = Answer {
+        kernel: problem.kernel().to_string(),
+        input: problem.input(),
+        cartesian: space.cartesian() as f64,
+        legal,
+        seconds: took,
+        rejected_by,
+        acceptance,
+    };
+    output.answer(&answer, || text(&answer))
+}
+
+fn rejections(space: &BoundSpace) -> BTreeMap<String, u64> {
+    let count = |n: u128| u64::try_from(n).unwrap_or(u64::MAX);
+    space.census().rejected_by.into_iter().map(|(rule, n)| (rule, count(n))).collect()
+}
+
+fn sample(params: &ParamSpace, space: &BoundSpace, n: u32, seed: u64) -> Result<Sampled, Failure> {
+    let found = compare(params, space, Settings::default(), (LEARN, n.into()), seed)
+        .map_err(|e| Failure::new(Kind::Nothing, "sample", e))?;
+    let rate = |a: &Acceptance| a.rate();
+    Ok(Sampled {
+        samples: n,
+        uniform: rate(&found.uniform),
+        categorical: rate(&found.categorical),
+        chained: rate(&found.chained),
+    })
+}
+
+fn list(space: &BoundSpace, path: &Path) -> std::io::Result<()> {
+    let mut file = BufWriter::new(std::fs::File::create(path)?);
+    let names: Vec<&str> = space.params().iter().map(|p| p.name.as_str()).collect();
+    writeln!(file, "{}", names.join(","))?;
+    let mut result = Ok(());
+    space.for_each_legal(|point| {
+        let cells: Vec<String> = space.values(point).map(ToString::to_string).collect();
+        result = writeln!(file, "{}", cells.join(","));
+        result.is_ok()
+    });
+    result?;
+    file.flush()
+}
+
+fn text(answer: &Answer) -> String {
+    let mut out = format!(
+        "{} for {}\n{} legal of {:.3e} configurations, counted in {}\n",
+        answer.kernel,
+        answer.input,
+        answer.legal,
+        answer.cartesian,
+        seconds(answer.seconds)
+    );
+    if let Some(s) = &answer.acceptance {
+        let percent = |x: f64| format!("{:.2}%", 100.0 * x);
+        let rows = [("uniform", s.uniform), ("categorical (ISAAC)", s.categorical), ("chained", s.chained)];
+        let rows: Vec<Vec<String>> = rows.iter().map(|(n, x)| vec![(*n).to_owned(), percent(*x)]).collect();
+        let _ = write!(out, "\naccepted of drawn candidates, {} samples:\n{}", s.samples, aligned(&rows));
+    }
+    if let Some(rejected) = &answer.rejected_by {
+        let mut rows: Vec<(&String, &u64)> = rejected.iter().collect();
+        rows.sort_by(|a, b| b.1.cmp(a.1));
+        let rows: Vec<Vec<String>> = rows.iter().map(|(n, c)| vec![(*n).clone(), c.to_string()]).collect();
+        let _ = write!(out, "\nconfigurations rejected first by a rule:\n{}", aligned(&rows));
+    }
+    out
+}

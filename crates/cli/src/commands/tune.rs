@@ -1,0 +1,159 @@
+//! `tilewright tune`: sample, measure, fit, save a profile; then a table of inputs that were never trained on.
+
+use crate::args::TuneArgs;
+use crate::failure::{Failure, Kind};
+use crate::output::{Output, aligned, seconds};
+use crate::progress::Bar;
+use crate::wiring::{Wiring, home};
+use serde::Serialize;
+use std::cell::RefCell;
+use std::fmt::Write as _;
+use std::time::Duration;
+use tilewright_core::expr::Value;
+use tilewright_core::space::Config;
+use tilewright_runtime::tune::{Observer, Progress, TunePaths, TuneReport, TuneSettings, Tuner};
+use tilewright_sampler::{Categorical, Settings};
+
+use super::held_out::{HeldOut, held_out};
+
+#[derive(Serialize)]
+struct Answer {
+    device: String,
+    kernel: String,
+    samples: u64,
+    failed: u64,
+    resumed: u64,
+    inputs: u64,
+    seconds: f64,
+    fit_s: f64,
+    cv_mse: Option<f64>,
+    /// Accepted by drawn candidates of the sampler.
+    acceptance: f64,
+    profile: String,
+    log: String,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    held_out: Vec<HeldOut>,
+}
+
+/// Shows a campaign's progress.
+struct Watch {
+    bar: Bar,
+    budget: Duration,
+    fitting: RefCell<bool>,
+}
+
+impl Observer for Watch {
+    fn sample(&mut self, p: &Progress<'_>) {
+        let best = p.best.map_or(String::new(), |b| format!(", best {} for {}", seconds(b), shape(p.input)));
+        let rate = p.samples as f64 / p.spent_s.max(1e-3);
+        self.bar.note(format!("{} samples, {rate:.0}/s, {} failed{best}", p.samples, p.failed));
+        self.bar.set_time(self.budget.mul_f64(p.done.clamp(0.0, 1.0)));
+    }
+
+    fn fitting(&mut self, rows: u64) {
+        self.bar.note(format!("fitting on {rows} rows"));
+        self.bar.set_time(self.budget);
+        *self.fitting.borrow_mut() = true;
+    }
+}
+
+/// The sizes of an input, for one line.
+fn shape(input: &Config) -> String {
+    let sizes = input.0.iter().filter(|(_, v)| v.as_int().is_some()).take(3);
+    sizes.map(|(_, v)| v.to_string()).collect::<Vec<_>>().join("x")
+}
+
+pub(crate) fn run(args: &TuneArgs, wiring: &Wiring, seed: u64, output: Output) -> Result<(), Failure> {
+    let kernel = wiring.kernel(&args.kernel)?;
+    let mut measure = wiring.measure(&args.device)?;
+    let mut sampler = Categorical::new(kernel.space(), Settings::default());
+    let mut watch = Watch { bar: Bar::timing("tune", args.budget), budget: args.budget, fitting: RefCell::new(false) };
+    let mut settings = TuneSettings { budget: args.budget, samples: args.samples, seed, ..TuneSettings::default() };
+    if let Some(dtype) = &args.dtype {
+        settings.fixed.0.push(("dtype".into(), Value::parse(dtype)));
+    }
+    let mut tuner = Tuner {
+        kernel,
+        measure: &mut *measure,
+        sampler: &mut sampler,
+        trainer: wiring.trainer(),
+        observer: &mut watch,
+        settings,
+    };
+    let mut paths = tuner.paths(&home()?);
+    if let Some(out) = &args.out {
+        paths = TunePaths { log: out.with_extension("log"), profile: out.clone() };
+    }
+    if args.fresh {
+        forget(&paths)?;
+    }
+    let report = tuner.run(&paths)?;
+    watch.bar.finish();
+    let held_out = if args.no_table { Vec::new() } else { held_out(wiring, kernel, args, &report, seed)? };
+    let answer = Answer {
+        device: report.device.clone(),
+        kernel: report.kernel.to_string(),
+        samples: report.samples,
+        failed: report.failed,
+        resumed: report.resumed,
+        inputs: report.inputs,
+        seconds: report.seconds,
+        fit_s: report.fit_s,
+        cv_mse: report.cv_mse,
+        acceptance: report.accepted as f64 / report.drawn.max(1) as f64,
+        profile: report.profile.display().to_string(),
+        log: report.log.display().to_string(),
+        held_out,
+    };
+    output.answer(&answer, || text(&answer, &report))
+}
+
+fn forget(paths: &TunePaths) -> Result<(), Failure> {
+    match std::fs::remove_file(&paths.log) {
+        Err(e) if e.kind() != std::io::ErrorKind::NotFound => {
+            Err(Failure::new(Kind::Store, &paths.log.display().to_string(), e))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn text(a: &Answer, report: &TuneReport) -> String {
+    let resumed = if a.resumed > 0 { format!(" ({} of them from an earlier run)", a.resumed) } else { String::new() };
+    let mut out = format!(
+        "{} on {}: {} samples of {} inputs{resumed}, {} failed, in {} ({} of it fitting)\n",
+        a.kernel,
+        a.device,
+        a.samples,
+        a.inputs,
+        a.failed,
+        seconds(a.seconds),
+        seconds(a.fit_s)
+    );
+    if let Some(mse) = a.cv_mse {
+        let _ = writeln!(out, "error of the log time on unseen inputs: {mse:.4} (mean square), so times within a factor of {:.2}", mse.sqrt().exp());
+    }
+    let _ = writeln!(out, "the sampler accepted {:.1}% of what it drew", 100.0 * a.acceptance);
+    let _ = writeln!(out, "profile {}\nlog     {}", report.profile.display(), report.log.display());
+    if !a.held_out.is_empty() {
+        let _ = write!(out, "\ninputs that the model never saw, its choice timed beside the alternatives:\n{}", table(&a.held_out));
+        let _ = writeln!(out, "\nnext: tilewright plan {} {}", "gemm", "m=2560 n=16 k=2560");
+    }
+    out
+}
+
+fn table(rows: &[HeldOut]) -> String {
+    let number = |x: Option<f64>| x.map_or("-".to_owned(), |x| format!("{x:.1}"));
+    let mut table =
+        vec![["input", "GFLOP/s", "untuned", "best baseline", "ratio", "config"].map(String::from).to_vec()];
+    for r in rows {
+        table.push(vec![
+            r.input_text.clone(),
+            number(Some(r.gflops)),
+            number(r.untuned_gflops),
+            r.best_baseline.clone().map_or("-".to_owned(), |n| format!("{n} {}", number(r.best_baseline_gflops))),
+            r.ratio.map_or("-".to_owned(), |x| format!("{x:.2}")),
+            r.config.to_string(),
+        ]);
+    }
+    aligned(&table)
+}

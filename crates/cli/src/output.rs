@@ -1,0 +1,82 @@
+//! One JSON document, or text for people; never both on standard output.
+
+use crate::failure::{Failure, Kind};
+use serde::Serialize;
+use std::io::Write;
+
+/// How the caller wants answers.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Output {
+    /// Exactly one JSON document.
+    pub(crate) json: bool,
+}
+
+impl Output {
+    /// Prints the answer in the wanted form; `text` is only made when people read it.
+    pub(crate) fn answer(self, json: &impl Serialize, text: impl FnOnce() -> String) -> Result<(), Failure> {
+        let mut body = if self.json { to_json(json)? } else { text() };
+        if !body.ends_with('\n') {
+            body.push('\n');
+        }
+        match std::io::stdout().lock().write_all(body.as_bytes()) {
+            // A reader that has seen enough (`| head`) is no failure.
+            Err(e) if e.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
+            other => other.map_err(|e| Failure::new(Kind::Other, "stdout", e)),
+        }
+    }
+}
+
+fn to_json(value: &impl Serialize) -> Result<String, Failure> {
+    serde_json::to_string_pretty(value).map_err(|e| Failure::new(Kind::Other, "json", e))
+}
+
+/// Columns aligned by padding: the first to the left, all others to the right.
+pub(crate) fn aligned(rows: &[Vec<String>]) -> String {
+    let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
+    let width = |c: usize| rows.iter().filter_map(|r| r.get(c)).map(|s| s.chars().count()).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..columns).map(width).collect();
+    let mut out = String::new();
+    for row in rows {
+        let mut line = String::new();
+        for (c, cell) in row.iter().enumerate() {
+            let pad = " ".repeat(widths[c] - cell.chars().count());
+            match c {
+                0 => line.push_str(&format!("{cell}{pad}")),
+                _ => line.push_str(&format!("  {pad}{cell}")),
+            }
+        }
+        out.push_str(line.trim_end());
+        out.push('\n');
+    }
+    out
+}
+
+/// Seconds with a unit that suits them.
+pub(crate) fn seconds(s: f64) -> String {
+    match s {
+        s if !s.is_finite() => "-".to_owned(),
+        s if s < 1e-6 => format!("{:.0} ns", s * 1e9),
+        s if s < 1e-3 => format!("{:.1} us", s * 1e6),
+        s if s < 1.0 => format!("{:.2} ms", s * 1e3),
+        s => format!("{s:.2} s"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tables_line_up() {
+        let rows = [["a", "bb"], ["ccc", "d"]].map(|r| r.map(String::from).to_vec());
+        assert_eq!(aligned(&rows), "a    bb\nccc   d\n");
+    }
+
+    #[test]
+    fn seconds_have_units() {
+        assert_eq!(seconds(2.5e-7), "250 ns");
+        assert_eq!(seconds(2.5e-4), "250.0 us");
+        assert_eq!(seconds(0.25), "250.00 ms");
+        assert_eq!(seconds(f64::INFINITY), "-");
+    }
+}
