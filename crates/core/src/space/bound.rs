@@ -1,7 +1,8 @@
 //! A space with the device and the input fixed: legality, and the streaming walk over the legal set.
 
+use super::listed::Listed;
 use super::walk::{Census, Memory, Walk};
-use super::{Config, Illegal, Param, ParamSpace, Point, Rule, SpaceError, Symbols};
+use super::{Config, Illegal, Param, ParamSpace, Point, Rule, RuleGroup, SpaceError, Symbols};
 use crate::expr::{Compiled, Expr, Val, Value};
 use std::sync::{Arc, OnceLock};
 
@@ -14,13 +15,24 @@ pub(super) struct Check {
     pub(super) earlier: Vec<usize>,
     /// Number of combinations of their values.
     pub(super) combinations: usize,
-    compiled: Compiled,
+    test: Test,
+}
+
+/// What decides a check.
+#[derive(Clone, Debug)]
+enum Test {
+    Rule(Compiled),
+    /// Whether the parameters up to this depth begin a listed point.
+    Listed(Arc<Listed>, usize),
 }
 
 impl Check {
     /// Whether it is true; a rule that cannot be evaluated does not hold.
     pub(super) fn holds(&self, values: &[Val<'_>]) -> bool {
-        matches!(self.compiled.holds(values), Ok(true))
+        match &self.test {
+            Test::Rule(compiled) => matches!(compiled.holds(values), Ok(true)),
+            Test::Listed(listed, depth) => listed.begins(&values[..*depth]),
+        }
     }
 }
 
@@ -66,12 +78,41 @@ impl BoundSpace {
             // A rule without parameters decides before the first one: depth 0.
             let depth = earlier.pop().map_or(0, |p| p + 1);
             let combinations = earlier.iter().fold(1, |n: usize, &p| n.saturating_mul(params[p].values.len()));
-            checks.push(Check { rule: i, depth, earlier, combinations, compiled });
+            checks.push(Check { rule: i, depth, earlier, combinations, test: Test::Rule(compiled) });
         }
+        Ok(Self::of_checks(params, space.rules().to_vec(), symbols.clone(), checks))
+    }
+
+    fn of_checks(params: Vec<Param>, rules: Vec<Rule>, symbols: Symbols, mut checks: Vec<Check>) -> Self {
         // Rules that look at little are checked before rules that look at much.
         checks.sort_by_key(|c| (c.depth, c.combinations));
         let starts = (0..=params.len() + 1).map(|d| checks.partition_point(|c| c.depth < d)).collect();
-        Ok(Self { params, rules: space.rules().to_vec(), symbols: symbols.clone(), checks, starts, memory: OnceLock::new() })
+        Self { params, rules, symbols, checks, starts, memory: OnceLock::new() }
+    }
+
+    /// A space whose legal points are listed: what a recording holds, without the rules that made it. `why` says what
+    /// the list is, for points that are not on it.
+    ///
+    /// # Errors
+    /// A parameter without values or with too many, two of one name, a point outside the parameters' values.
+    pub fn listed(params: Vec<Param>, points: &[Point], why: &str) -> Result<Self, SpaceError> {
+        let params = ParamSpace::builder().params(params).build()?.params().to_vec();
+        let text = format!("one of {} listed points", points.len());
+        let expr = Expr::Const(Value::Str(text));
+        let rule = Rule { name: "listed".into(), group: RuleGroup::Implementation, expr, why: why.to_owned() };
+        let mut space = Self::of_checks(params, vec![rule], Symbols::new(), Vec::new());
+        if let Some(outside) = points.iter().find(|p| !space.contains(p)) {
+            return Err(SpaceError::Outside(outside.clone()));
+        }
+        let listed = Arc::new(Listed::new(&space.params, points));
+        let check = |depth: usize| {
+            let earlier: Vec<usize> = (0..depth.saturating_sub(1)).collect();
+            let combinations = earlier.iter().fold(1, |n: usize, &p| n.saturating_mul(space.params[p].values.len()));
+            Check { rule: 0, depth, earlier, combinations, test: Test::Listed(listed.clone(), depth) }
+        };
+        let checks = (0..=space.params.len()).map(check).collect();
+        space = Self::of_checks(space.params, space.rules, space.symbols, checks);
+        Ok(space)
     }
 
     /// The parameters, in index order.
@@ -179,7 +220,10 @@ impl BoundSpace {
     pub fn broken<'a>(&'a self, point: &[u16]) -> Vec<&'a str> {
         let values: Vec<Val<'_>> = self.values(point).map(Value::as_val).collect();
         let broken = self.checks.iter().filter(|c| !c.holds(&values));
-        broken.map(|c| self.rules[c.rule].name.as_str()).collect()
+        let mut names: Vec<&str> = broken.map(|c| self.rules[c.rule].name.as_str()).collect();
+        // A list is checked at every depth.
+        names.dedup();
+        names
     }
 
     fn illegal(&self, check: &Check, values: &[Val<'_>]) -> Illegal {
@@ -189,9 +233,9 @@ impl BoundSpace {
             None => self.symbols.get(n).cloned(),
         };
         let numbers = rule.expr.names().into_iter().filter_map(|n| value(&n).map(|v| (n, v))).collect();
-        let why = match check.compiled.holds(values) {
-            Err(e) => e.to_string(),
-            Ok(_) => rule.why.clone(),
+        let why = match &check.test {
+            Test::Rule(compiled) => compiled.holds(values).map_or_else(|e| e.to_string(), |_| rule.why.clone()),
+            Test::Listed(..) => rule.why.clone(),
         };
         Illegal { rule: rule.name.clone(), group: rule.group, text: rule.expr.to_string(), numbers, why }
     }

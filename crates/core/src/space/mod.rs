@@ -2,6 +2,7 @@
 
 mod bound;
 mod illegal;
+mod listed;
 mod point;
 mod walk;
 
@@ -118,6 +119,9 @@ pub enum SpaceError {
     /// Two parameters of one name, or a parameter named as a derived value.
     #[error("the name {0:?} is defined twice")]
     Duplicate(String),
+    /// A listed point that is none of the parameters'.
+    #[error("the indices {0:?} are no point of the parameters")]
+    Outside(Point),
     /// A rule that does not parse.
     #[error("rule {rule:?}: {error}")]
     Parse {
@@ -196,6 +200,13 @@ impl SpaceBuilder {
     #[must_use]
     pub fn param(mut self, param: Param) -> Self {
         self.params.push(param);
+        self
+    }
+
+    /// Adds parameters.
+    #[must_use]
+    pub fn params(mut self, params: impl IntoIterator<Item = Param>) -> Self {
+        self.params.extend(params);
         self
     }
 
