@@ -161,7 +161,11 @@ impl fmt::Display for AblationReport {
     /// Two tables in Markdown, laid out as in the paper.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let error = |mse: Option<f64>| mse.map_or("-".to_owned(), |mse| format!("{mse:.4}"));
-        writeln!(f, "{} training rows, {} test rows, variance {:.3}\n", self.training_rows, self.test_rows, self.variance)?;
+        writeln!(
+            f,
+            "{} training rows, {} test rows, variance {:.3}\n",
+            self.training_rows, self.test_rows, self.variance
+        )?;
         writeln!(f, "| hidden layers | weights | MSE, log features | MSE, raw features |\n|---|---|---|---|")?;
         for pair in self.architectures.chunks(2) {
             let raw = pair.get(1).and_then(|raw| raw.mse);

@@ -54,9 +54,10 @@ pub(crate) struct Adam {
 
 impl Adam {
     pub(crate) fn new(network: &Network, decay: f32) -> Self {
-        let moments = network.layers.iter().flat_map(|layer| {
-            [Moments::new(layer.weights.len(), true), Moments::new(layer.bias.len(), false)]
-        });
+        let moments = network
+            .layers
+            .iter()
+            .flat_map(|layer| [Moments::new(layer.weights.len(), true), Moments::new(layer.bias.len(), false)]);
         Self { moments: moments.collect(), decay, steps: 0 }
     }
 

@@ -121,14 +121,13 @@ impl Mlp {
             schema_hash: self.schema.hash(),
             schema: self.schema.clone(),
             network: write_network(&self.trained),
-            screen: self.screen.as_ref().map(|screen| ScreenText {
-                network: write_network(&screen.trained),
-                report: screen.report.clone(),
-            }),
+            screen: self
+                .screen
+                .as_ref()
+                .map(|screen| ScreenText { network: write_network(&screen.trained), report: screen.report.clone() }),
         };
         let model = serde_json::to_value(model).expect("the model's text has string keys only");
-        let document =
-            Document { format: FORMAT.to_owned(), version: FILE_VERSION, checksum: checksum(&model), model };
+        let document = Document { format: FORMAT.to_owned(), version: FILE_VERSION, checksum: checksum(&model), model };
         serde_json::to_value(document).expect("the document has string keys only")
     }
 
@@ -221,8 +220,11 @@ fn read_network(text: NetworkText, columns: usize) -> Result<Trained, ModelFileE
     let layers = sizes.windows(2).zip(texts).map(|(pair, (weights, bias))| {
         let weights = from_hex("weights", weights, pair[0] * pair[1])?;
         let have = weights.len();
-        let weights = Array2::from_shape_vec((pair[0], pair[1]), weights)
-            .map_err(|_| ModelFileError::Shape { field: "weights", have, expected: pair[0] * pair[1] })?;
+        let weights = Array2::from_shape_vec((pair[0], pair[1]), weights).map_err(|_| ModelFileError::Shape {
+            field: "weights",
+            have,
+            expected: pair[0] * pair[1],
+        })?;
         Ok(Dense { weights, bias: Array1::from_vec(from_hex("biases", bias, pair[1])?) })
     });
     let network = Network { layers: layers.collect::<Result<_, ModelFileError>>()? };

@@ -51,8 +51,13 @@ impl MlpFit {
         let fit = Self { screen: None, ..self.clone() };
         let parts = deal(&data.groups, self.settings.split_by, folds, &mut ChaCha8Rng::seed_from_u64(seed));
         let fold_mse = (0..folds).map(|fold| {
-            let rest: Vec<usize> =
-                parts.iter().enumerate().filter(|(part, _)| *part != fold).flat_map(|(_, rows)| rows).copied().collect();
+            let rest: Vec<usize> = parts
+                .iter()
+                .enumerate()
+                .filter(|(part, _)| *part != fold)
+                .flat_map(|(_, rows)| rows)
+                .copied()
+                .collect();
             let model = fit.fit(&data.subset(&rest), seed)?;
             Ok(mse(&model, &data.subset(&parts[fold])))
         });
@@ -84,8 +89,11 @@ impl Fit for MlpFit {
         let y: Vec<f32> = data.costs.par_iter().map(|cost| cost.ln() as f32).collect();
         let sizes: Vec<bool> = data.schema.iter().map(|feature| feature.kind == FeatureKind::Size).collect();
         let shape = (data.len(), data.schema.width()).into_shape_with_order();
-        let x = ArrayView2::from_shape(shape, &data.rows)
-            .map_err(|_| TrainError::Length { field: "rows", have: data.rows.len(), expected: data.len() })?;
+        let x = ArrayView2::from_shape(shape, &data.rows).map_err(|_| TrainError::Length {
+            field: "rows",
+            have: data.rows.len(),
+            expected: data.len(),
+        })?;
         let samples = Samples { x, y: &y, groups: &data.groups, sizes: &sizes };
         let mut model = Mlp::new(data.schema.clone(), train(samples, &self.settings, seed)?);
         if let Some(screen) = &self.screen {

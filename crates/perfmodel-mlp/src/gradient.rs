@@ -91,10 +91,10 @@ impl Shard {
 }
 
 fn zeros_like(network: &Network) -> Network {
-    let layers = network.layers.iter().map(|layer| Dense {
-        weights: Array2::zeros(layer.weights.raw_dim()),
-        bias: Array1::zeros(layer.bias.len()),
-    });
+    let layers = network
+        .layers
+        .iter()
+        .map(|layer| Dense { weights: Array2::zeros(layer.weights.raw_dim()), bias: Array1::zeros(layer.bias.len()) });
     Network { layers: layers.collect() }
 }
 

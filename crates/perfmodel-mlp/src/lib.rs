@@ -1,4 +1,9 @@
-//! ISAAC's multi-layer perceptron on log features, as a Tilewright predictor.
+#![doc = include_str!("../README.md")]
+//!
+//! # Where to look
+//!
+//! [`MlpFit`] fits an [`Mlp`]; [`Mlp::bind_features`] (or `bind`, with a problem) gives an [`MlpScorer`];
+//! [`Mlp::distill`] adds a screen; [`Ablation`] is the paper's Table 2 and Figure 5.
 
 mod ablation;
 mod adam;

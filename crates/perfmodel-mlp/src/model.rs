@@ -71,9 +71,10 @@ impl Mlp {
         if input.len() != expected {
             return Err(TrainError::Length { field: "input features", have: input.len(), expected });
         }
-        let screen = self.screen.as_ref().map(|screen| {
-            (MlpScorer { network: bind(&screen.trained, input), screen: None }, screen.report.margin)
-        });
+        let screen = self
+            .screen
+            .as_ref()
+            .map(|screen| (MlpScorer { network: bind(&screen.trained, input), screen: None }, screen.report.margin));
         Ok(MlpScorer { network: bind(&self.trained, input), screen: screen.map(Box::new) })
     }
 }

@@ -4,6 +4,7 @@ use rand::seq::SliceRandom;
 use rand::seq::index;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
+use tilewright_core::problem::Problem;
 use tilewright_core::training::TrainingSet;
 
 /// One input with a random sample of its configurations, as feature rows.
@@ -13,6 +14,18 @@ pub struct PoolInput {
     pub input: Vec<f32>,
     /// Config features, `[configuration][feature]`.
     pub configs: Vec<f32>,
+}
+
+impl PoolInput {
+    /// The feature rows of a problem's input and of some of its legal points.
+    pub fn new<'a>(problem: &dyn Problem, points: impl IntoIterator<Item = &'a [u16]>) -> Self {
+        let (mut input, mut configs) = (Vec::new(), Vec::new());
+        problem.input_features(&mut input);
+        for point in points {
+            problem.config_features(point, &mut configs);
+        }
+        Self { input, configs }
+    }
 }
 
 /// A pool out of nothing but training rows: inputs and configurations of different rows are put together.

@@ -43,7 +43,7 @@ impl Default for ScreenSettings {
             pool_inputs: 192,
             pool_configs: 1024,
             calibration: 1.0 / 3.0,
-            safety: 1.25,
+            safety: 1.5,
         }
     }
 }
@@ -212,9 +212,9 @@ fn calibrate(screen: &Trained, calibration: &[Labelled<'_>], safety: f32) -> Scr
         .collect();
     let widest_excess = scored.iter().map(|(excess, _)| *excess).fold(0.0, f32::max);
     let margin = safety * widest_excess;
-    let kept = scored.iter().map(|(_, above)| {
-        above.iter().filter(|&&above| above <= margin).count() as f64 / above.len() as f64
-    });
+    let kept = scored
+        .iter()
+        .map(|(_, above)| above.iter().filter(|&&above| above <= margin).count() as f64 / above.len() as f64);
     let kept = kept.sum::<f64>() / scored.len() as f64;
     ScreenReport { inputs: scored.len(), widest_excess, margin, kept }
 }

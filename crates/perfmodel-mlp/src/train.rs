@@ -94,8 +94,7 @@ pub(crate) fn train(samples: Samples<'_>, settings: &Settings, seed: u64) -> Res
     if kept.is_empty() || aside.is_empty() {
         return Err(TrainError::TooFewRows { rows: samples.y.len(), needed: LEAST_ROWS });
     }
-    let log2: Vec<bool> =
-        samples.sizes.iter().map(|&size| size && settings.features == FeatureScale::Log2).collect();
+    let log2: Vec<bool> = samples.sizes.iter().map(|&size| size && settings.features == FeatureScale::Log2).collect();
     let encoding = Encoding::learn(samples.x.select(Axis(0), &kept).view(), &log2)?;
     let target = target_scale(kept.iter().map(|&row| samples.y[row]));
     let training = Part::new(samples, &kept, &encoding, target);

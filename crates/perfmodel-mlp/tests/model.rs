@@ -7,10 +7,12 @@ use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use tilewright_core::feature::{Feature, FeatureSchema};
 use tilewright_core::predictor::{Fit, Predictor, Scorer};
+use tilewright_core::problem::Problem;
 use tilewright_core::training::TrainingSet;
 use tilewright_perfmodel_mlp::{
-    Ablation, FeatureScale, Layout, Mlp, MlpFit, ScreenSettings, Settings, SplitBy, TrainError, mse,
+    Ablation, FeatureScale, Layout, Mlp, MlpFit, PoolInput, ScreenSettings, Settings, SplitBy, TrainError, mse,
 };
+use tilewright_testkit::toy;
 
 fn rng(seed: u64) -> ChaCha8Rng {
     ChaCha8Rng::seed_from_u64(seed)
@@ -180,6 +182,22 @@ fn the_screen_keeps_the_best_point_of_the_full_model() {
         lost += usize::from(cheap[best] > least + screen.margin);
     }
     assert!(lost <= 1, "{lost} of 40 best points were screened away");
+}
+
+#[test]
+fn a_pool_is_made_of_problems() {
+    let data = toy::training_set(&[100, 700, 3000, 20_000, 100_000], 60, 1);
+    let mut model = quick(5).fit(&data, 1).expect("the rows are sound");
+    let pool = (4..24).map(|power| {
+        let problem = toy::problem(3usize << power);
+        let points = tilewright_testkit::legal_points(problem.space(), 50, 1);
+        PoolInput::new(&problem, points.iter().map(|point| &**point))
+    });
+    let pool: Vec<PoolInput> = pool.collect();
+    assert_eq!(pool[0].configs.len(), 50 * data.schema.config.len());
+    assert!(model.distill(&pool, &quick_screen(), 1).is_ok());
+    let problem = toy::problem(5000);
+    assert!(model.bind(&problem).expect("the schema is the toy's").screen().is_some());
 }
 
 #[test]

@@ -20,8 +20,24 @@ pub(crate) fn schema() -> FeatureSchema {
             .chain(["transpose_a", "transpose_b"].map(Feature::flag))
             .collect(),
         config: [
-            "m_s", "n_s", "m_l", "n_l", "u", "k_s", "k_l", "k_g", "vec", "prefetch", "registers", "tile_bytes",
-            "tiles_m", "tiles_n", "pad_m", "pad_n", "k_slice", "parallel",
+            "m_s",
+            "n_s",
+            "m_l",
+            "n_l",
+            "u",
+            "k_s",
+            "k_l",
+            "k_g",
+            "vec",
+            "prefetch",
+            "registers",
+            "tile_bytes",
+            "tiles_m",
+            "tiles_n",
+            "pad_m",
+            "pad_n",
+            "k_slice",
+            "parallel",
         ]
         .map(Feature::size)
         .into_iter()
