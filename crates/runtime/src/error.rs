@@ -106,7 +106,7 @@ impl RuntimeError {
                 StoreErrorKind::Corrupt(_) => "corrupt",
                 StoreErrorKind::ForeignVersion { .. } => "foreign-version",
                 StoreErrorKind::SchemaMismatch { .. } => "schema-mismatch",
-                StoreErrorKind::OtherDevice { .. } => "other-device",
+                StoreErrorKind::OtherDevice(_) => "other-device",
                 StoreErrorKind::OtherKernel { .. } => "other-kernel",
                 StoreErrorKind::Locked => "locked",
                 StoreErrorKind::DiskFull => "disk-full",

@@ -159,3 +159,6 @@ fn last_level_bytes(spec: &DeviceSpec) -> u64 {
     let sizes = spec.facts.iter().filter(|(name, _)| of_cache(name)).map(|(_, bytes)| *bytes);
     sizes.max().and_then(|b| u64::try_from(b).ok()).filter(|b| *b > 0).unwrap_or(ASSUMED_CACHE_BYTES)
 }
+
+#[cfg(test)]
+mod tests;

@@ -124,10 +124,19 @@ fn ranked(mut runs: Vec<Runs>, tie_band: f64) -> Vec<Contender> {
     runs.into_iter().map(contender).collect()
 }
 
-/// Median over the common rounds of the cost of `a` by that of `b`.
+/// The cost of `a` by that of `b`, over their common rounds: the geometric mean of the median of the forward rounds and
+/// that of the backward ones, in which a steady drift cancels.
 fn ratio(a: &Runs, b: &Runs) -> f64 {
-    let mut ratios: Vec<f64> = a.costs.iter().zip(&b.costs).map(|(a, b)| a / b).collect();
-    median_interval(&mut ratios).median
+    let median = |parity: usize| {
+        let ratios = a.costs.iter().zip(&b.costs).map(|(a, b)| a / b);
+        let mut ratios: Vec<f64> = ratios.skip(parity).step_by(2).collect();
+        if ratios.is_empty() { None } else { Some(median_interval(&mut ratios).median) }
+    };
+    match (median(0), median(1)) {
+        (Some(forward), Some(backward)) => (forward * backward).sqrt(),
+        (Some(only), None) | (None, Some(only)) => only,
+        (None, None) => 1.0,
+    }
 }
 
 fn contender(runs: Runs) -> Contender {

@@ -64,6 +64,9 @@ pub enum Lookup {
     Miss,
 }
 
+/// A file of the cache with its contents, or what is wrong with it.
+pub type Entry = (PathBuf, Result<(PlanHeader, CachedPlan), StoreError>);
+
 /// The plans of a directory.
 #[derive(Clone, Debug)]
 pub struct PlanCache {
@@ -143,7 +146,7 @@ impl PlanCache {
     ///
     /// # Errors
     /// A directory cannot be listed.
-    pub fn entries(&self) -> Result<Vec<(PathBuf, Result<(PlanHeader, CachedPlan), StoreError>)>, StoreError> {
+    pub fn entries(&self) -> Result<Vec<Entry>, StoreError> {
         let mut out = Vec::new();
         for shard in subdirectories(&self.directory)? {
             for path in files_with_extension(&shard, EXTENSION)? {

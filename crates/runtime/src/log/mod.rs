@@ -9,7 +9,7 @@ mod record;
 
 pub use record::{LogHeader, Record, Sample};
 
-use crate::store::{StoreError, StoreErrorKind};
+use crate::store::{OtherDevice, StoreError, StoreErrorKind};
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
@@ -220,13 +220,13 @@ fn expect(found: &LogHeader, header: &LogHeader) -> Result<(), StoreErrorKind> {
         return Err(StoreErrorKind::OtherKernel { found, expected });
     }
     if found.fingerprint != header.fingerprint {
-        return Err(StoreErrorKind::OtherDevice {
+        return Err(StoreErrorKind::OtherDevice(Box::new(OtherDevice {
             found: found.fingerprint.clone(),
             found_name: found.device.clone(),
             expected: header.fingerprint.clone(),
             expected_name: header.device.clone(),
             lacking: Vec::new(),
-        });
+        })));
     }
     Ok(())
 }

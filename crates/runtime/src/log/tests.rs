@@ -81,6 +81,12 @@ fn flipped_bits_are_refused_and_nothing_is_touched() {
     for bit in 0..whole.len() * 8 {
         let mut flipped = whole.clone();
         flipped[bit / 8] ^= 1 << (bit % 8);
+        // Every bit of the bytes; opening the file, which syncs it, for some of them and for the last newline.
+        let last = bit / 8 == whole.len() - 1;
+        assert!(last || parse(&flipped).is_err(), "bit {bit}");
+        if !last && bit % 61 != 0 {
+            continue;
+        }
         fs::write(&path, &flipped).unwrap();
         match CampaignLog::open(&path, &header()) {
             Err(error) => {
@@ -108,7 +114,7 @@ fn foreign_files_are_named_as_such() {
     let other = LogHeader { kernel: KernelId::new("gemm"), ..header() };
     assert!(matches!(CampaignLog::open(&path, &other).err().unwrap().kind, StoreErrorKind::OtherKernel { .. }));
     let other = LogHeader { fingerprint: "0".repeat(32), ..header() };
-    assert!(matches!(CampaignLog::open(&path, &other).err().unwrap().kind, StoreErrorKind::OtherDevice { .. }));
+    assert!(matches!(CampaignLog::open(&path, &other).err().unwrap().kind, StoreErrorKind::OtherDevice(_)));
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! What can go wrong with a stored file. Every error names the file.
 
+use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -50,19 +51,8 @@ pub enum StoreErrorKind {
         expected: String,
     },
     /// It was made for another device.
-    #[error("made for device {found_name:?} ({found}), and this one is {expected_name:?} ({expected}): tune anew{}", lacks(.lacking))]
-    OtherDevice {
-        /// Fingerprint in the file.
-        found: String,
-        /// Name of the file's device.
-        found_name: String,
-        /// Fingerprint of this device.
-        expected: String,
-        /// Name of this device.
-        expected_name: String,
-        /// Facts of the file's device that this one lacks or has less of, as `name: had, has`.
-        lacking: Vec<String>,
-    },
+    #[error("{0}")]
+    OtherDevice(Box<OtherDevice>),
     /// It was made for another kernel.
     #[error("made for kernel {found:?}, not {expected:?}")]
     OtherKernel {
@@ -82,8 +72,30 @@ pub enum StoreErrorKind {
     Io(io::Error),
 }
 
-fn lacks(lacking: &[String]) -> String {
-    if lacking.is_empty() { String::new() } else { format!(" (this device lacks {})", lacking.join("; ")) }
+/// Two devices where there should be one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OtherDevice {
+    /// Fingerprint in the file.
+    pub found: String,
+    /// Name of the file's device.
+    pub found_name: String,
+    /// Fingerprint of this device.
+    pub expected: String,
+    /// Name of this device.
+    pub expected_name: String,
+    /// Facts of the file's device that this one lacks or has less of, as `name: had 8, has 4`.
+    pub lacking: Vec<String>,
+}
+
+impl fmt::Display for OtherDevice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { found, found_name, expected, expected_name, lacking } = self;
+        write!(f, "made for device {found_name:?} ({found}), and this one is {expected_name:?} ({expected})")?;
+        if !lacking.is_empty() {
+            write!(f, ", which lacks {}", lacking.join("; "))?;
+        }
+        f.write_str(": tune anew")
+    }
 }
 
 impl StoreError {

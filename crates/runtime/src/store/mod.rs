@@ -7,7 +7,7 @@ mod home;
 mod profile;
 
 pub use atomic::{sweep, write_atomically};
-pub use error::{StoreError, StoreErrorKind};
+pub use error::{OtherDevice, StoreError, StoreErrorKind};
 pub use home::{Home, HomeError};
 pub use profile::{DeviceRecord, Profile, ProfileHeader, ProfileStore, TrainingStats};
 

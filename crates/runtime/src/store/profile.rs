@@ -2,7 +2,7 @@
 
 use super::envelope::{self, Format};
 use super::home::file_name;
-use super::{StoreError, StoreErrorKind, unix_seconds};
+use super::{OtherDevice, StoreError, StoreErrorKind, unix_seconds};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -59,13 +59,13 @@ impl DeviceRecord {
             Some(has) => Some(format!("{name}: had {had}, has {has}")),
             None => Some(format!("{name}: had {had}, has none")),
         };
-        Err(StoreErrorKind::OtherDevice {
+        Err(StoreErrorKind::OtherDevice(Box::new(OtherDevice {
             found: self.fingerprint.clone(),
             found_name: self.name.clone(),
             expected,
             expected_name: device.name.clone(),
             lacking: self.facts.iter().filter_map(less).collect(),
-        })
+        })))
     }
 }
 

@@ -67,8 +67,7 @@ impl TuneSettings {
         if !share(self.carried) || self.neighbours + self.carried > 1.0 {
             return refuse("carried", "a share within 0..=1, together with neighbours at most 1");
         }
-        // Written so that NaN is refused too.
-        if !(self.cut_off > 1.0) {
+        if self.cut_off.is_nan() || self.cut_off <= 1.0 {
             return refuse("cut_off", "above 1 (times the best so far)");
         }
         if !(self.limits.max_flops > 0.0 && self.limits.max_bytes > 0.0) {

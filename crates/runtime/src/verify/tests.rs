@@ -62,7 +62,10 @@ fn a_right_result_is_right_on_every_kind_of_data() {
 
 #[test]
 fn one_wrong_element_is_noticed() {
-    let found = check(|b| b[1].set_f64(7, b[1].get_f64(7) + 1.0));
+    let found = check(|b| {
+        let right = b[1].get_f64(7);
+        b[1].set_f64(7, right + 1.0);
+    });
     assert_eq!(found.checks.len(), 1, "it stops at the first wrong result");
     let complaint = found.complaint().unwrap();
     assert!(complaint.contains("element 7 of buffer 1"), "{complaint}");

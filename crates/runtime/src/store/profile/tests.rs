@@ -43,12 +43,10 @@ fn round_trip_and_identity() {
     assert!(matches!(other, StoreErrorKind::OtherKernel { .. }));
     let other = kind(read.expect(&path, &toy, &device(8), &schema("blocks")));
     assert!(matches!(other, StoreErrorKind::SchemaMismatch { .. }));
-    let StoreErrorKind::OtherDevice { lacking, .. } =
-        kind(read.expect(&path, &toy, &device(4), &schema("block")))
-    else {
+    let StoreErrorKind::OtherDevice(other) = kind(read.expect(&path, &toy, &device(4), &schema("block"))) else {
         panic!("another device is accepted")
     };
-    assert_eq!(lacking, ["l3_bytes: had 8, has 4"]);
+    assert_eq!(other.lacking, ["l3_bytes: had 8, has 4"]);
 }
 
 #[test]

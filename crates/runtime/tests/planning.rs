@@ -1,0 +1,232 @@
+//! Whole decisions on the toy kernel.
+
+mod support;
+
+use std::sync::Arc;
+use std::time::Duration;
+use support::{RowTrainer, device, kernel, words};
+use tilewright_core::buffer::Workload;
+use tilewright_core::device::DeviceSpec;
+use tilewright_core::feature::FeatureSchema;
+use tilewright_core::predictor::Predictor;
+use tilewright_core::problem::{AnyKernel, Erased, Executor, Loaded, Measure};
+use tilewright_core::program::{DeviceError, Program};
+use tilewright_core::space::Point;
+use tilewright_runtime::RuntimeError;
+use tilewright_runtime::plan::{PlanSettings, Planned, Planner};
+use tilewright_runtime::plan_cache::PlanCache;
+use tilewright_runtime::store::StoreErrorKind;
+use tilewright_runtime::trainer::Trainer;
+use tilewright_sampler::Uniform;
+use tilewright_testkit::toy::{self, AnalyticMeasure, HostExecutor, ScaleKernel};
+
+fn model() -> Box<dyn Predictor> {
+    let lengths = [64, 300, 1000, 5000, 20_000, 100_000, 1_000_000];
+    RowTrainer.train(&toy::training_set(&lengths, 120, 1), 0).unwrap().predictor
+}
+
+fn settings() -> PlanSettings {
+    PlanSettings { refine: Duration::from_millis(20), budget: Duration::from_millis(300), ..PlanSettings::default() }
+}
+
+struct Setup {
+    kernel: Erased<ScaleKernel>,
+    device: Arc<DeviceSpec>,
+    measure: Option<AnalyticMeasure>,
+    executor: Option<Box<dyn Executor>>,
+    model: Option<Box<dyn Predictor>>,
+    cache: Option<PlanCache>,
+    settings: PlanSettings,
+}
+
+impl Setup {
+    fn new() -> Self {
+        Self {
+            kernel: kernel(),
+            device: device(),
+            measure: Some(AnalyticMeasure::new(device())),
+            executor: Some(Box::new(HostExecutor::default())),
+            model: Some(model()),
+            cache: None,
+            settings: settings(),
+        }
+    }
+
+    fn plan(&mut self, input: &str) -> Result<Planned, RuntimeError> {
+        Planner {
+            kernel: &self.kernel,
+            device: &self.device,
+            measure: self.measure.as_mut().map(|m| m as &mut dyn Measure),
+            executor: self.executor.as_mut().map(|e| &mut **e as &mut dyn Executor),
+            predictor: self.model.as_deref(),
+            sampler: &mut Uniform::new(100_000),
+            cache: self.cache.as_ref(),
+            settings: self.settings.clone(),
+        }
+        .plan(&words(input))
+    }
+
+    fn optimum(&self, input: &str) -> (Point, f64) {
+        toy::optimum(&*self.kernel.problem(&self.device, &words(input)).unwrap()).unwrap()
+    }
+}
+
+#[test]
+fn model_search_and_timing_find_the_optimum() {
+    let mut setup = Setup::new();
+    for input in ["n=10000", "n=777", "n=123456,dtype=f64", "n=3", "n=0"] {
+        let planned = setup.plan(input).unwrap();
+        let (best, seconds) = setup.optimum(input);
+        // The tie band is 1%.
+        assert!(planned.measured_s.unwrap() <= seconds * 1.011, "{input}: {planned:?}");
+        if input != "n=0" {
+            assert_eq!(planned.point, best, "{input}");
+        }
+        assert!(planned.verified && !planned.cached);
+        assert_eq!(planned.considered, setup.kernel.problem(&device(), &words(input)).unwrap().space().count_legal());
+        assert_eq!(planned.decision.chosen, planned.decision.considered[0]);
+        assert_eq!(planned.decision.reason, planned.reason);
+        assert!(planned.reason.contains("model was searched") && planned.reason.contains("verified"), "{planned:?}");
+    }
+}
+
+#[test]
+fn without_a_model_the_input_is_tuned_and_the_answer_says_so() {
+    let mut setup = Setup { model: None, ..Setup::new() };
+    let planned = setup.plan("n=10000").unwrap();
+    assert!(planned.reason.contains("no profile"), "{}", planned.reason);
+    assert!(planned.measured_s.unwrap() <= setup.optimum("n=10000").1 * 1.011, "{planned:?}");
+    assert_eq!(planned.predicted_s, None);
+    assert!(planned.verified && planned.considered > 20);
+}
+
+#[test]
+fn without_anything_to_time_on_the_model_is_believed() {
+    let mut setup = Setup { measure: None, ..Setup::new() };
+    let planned = setup.plan("n=10000").unwrap();
+    assert!(planned.predicted_s.is_some() && planned.measured_s.is_none() && planned.verified);
+    let mut bare = Setup { measure: None, executor: None, model: None, ..Setup::new() };
+    let planned = bare.plan("n=10000").unwrap();
+    assert_eq!(Some(planned.point), bare.kernel.problem(&device(), &words("n=10000")).unwrap().default_point());
+    assert!(!planned.verified && planned.reason.contains("not verified"), "{}", planned.reason);
+}
+
+#[test]
+fn a_decision_is_cached_and_a_stale_one_is_made_anew() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut setup = Setup { cache: Some(PlanCache::new(dir.path())), ..Setup::new() };
+    let first = setup.plan("n=10000").unwrap();
+    let calls = setup.measure.as_ref().unwrap().calls;
+    let second = setup.plan("n=10000,dtype=f32").unwrap();
+    assert!(second.cached && !first.cached);
+    assert_eq!((&second.point, second.measured_s, second.verified), (&first.point, first.measured_s, true));
+    assert_eq!(setup.measure.as_ref().unwrap().calls, calls, "an answer from the cache measures nothing");
+    assert!(second.reason.contains("plan cache"));
+
+    let other = toy::device_with(16);
+    let mut elsewhere = Setup {
+        device: other.clone(),
+        measure: Some(AnalyticMeasure::new(other.clone())),
+        executor: Some(Box::new(HostExecutor::new(other))),
+        cache: setup.cache.clone(),
+        ..Setup::new()
+    };
+    let anew = elsewhere.plan("n=10000").unwrap();
+    assert!(!anew.cached && anew.reason.to_lowercase().contains("another state of the device"), "{}", anew.reason);
+    setup.settings.ignore_cached = true;
+    assert!(!setup.plan("n=10000").unwrap().cached);
+}
+
+#[test]
+fn a_damaged_cache_entry_is_an_error_that_names_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let cache = PlanCache::new(dir.path());
+    let mut setup = Setup { cache: Some(cache.clone()), ..Setup::new() };
+    setup.plan("n=10000").unwrap();
+    let (path, _) = cache.entries().unwrap().remove(0);
+    std::fs::write(&path, b"tilewright plan 1\ngarbage\n").unwrap();
+    let RuntimeError::Store(error) = setup.plan("n=10000").unwrap_err() else { panic!("another error") };
+    assert!(matches!(error.kind, StoreErrorKind::Corrupt(_)) && error.path == path, "{error}");
+    assert!(cache.entries().unwrap()[0].1.is_err());
+}
+
+/// Runs nothing for some calls: the outputs keep their poison.
+struct Lazy {
+    inner: HostExecutor,
+    /// Calls that are skipped.
+    skip: u32,
+}
+
+struct Idle(Box<dyn Loaded>);
+
+impl Loaded for Idle {
+    fn run(&mut self) -> Result<(), DeviceError> {
+        Ok(())
+    }
+
+    fn write(&mut self, buffers: &Vec<tilewright_core::buffer::Buffer>) -> Result<(), DeviceError> {
+        self.0.write(buffers)
+    }
+
+    fn read(&mut self) -> Result<Vec<tilewright_core::buffer::Buffer>, DeviceError> {
+        self.0.read()
+    }
+}
+
+impl Executor for Lazy {
+    fn spec(&self) -> &Arc<DeviceSpec> {
+        self.inner.spec()
+    }
+
+    fn prepare(&mut self, program: &Program, work: &Workload) -> Result<Box<dyn Loaded>, DeviceError> {
+        let loaded = self.inner.prepare(program, work)?;
+        if self.skip == 0 {
+            return Ok(loaded);
+        }
+        self.skip -= 1;
+        Ok(Box::new(Idle(loaded)))
+    }
+}
+
+#[test]
+fn a_wrong_result_is_never_chosen_nor_cached() {
+    let dir = tempfile::tempdir().unwrap();
+    let cache = PlanCache::new(dir.path());
+    let lazy = |skip| Some(Box::new(Lazy { inner: HostExecutor::default(), skip }) as Box<dyn Executor>);
+    let mut setup = Setup { executor: lazy(2), cache: Some(cache.clone()), ..Setup::new() };
+    let planned = setup.plan("n=10000").unwrap();
+    assert_ne!(planned.point, setup.optimum("n=10000").0, "the two fastest were wrong");
+    assert_eq!(planned.stats.wrong, 2);
+    assert!(planned.verified && planned.reason.contains("was wrong"), "{}", planned.reason);
+
+    let mut setup = Setup { executor: lazy(u32::MAX), cache: Some(cache.clone()), ..Setup::new() };
+    let error = setup.plan("n=5000").unwrap_err();
+    assert!(matches!(error, RuntimeError::NothingRight { .. }), "{error}");
+    assert_eq!(cache.entries().unwrap().len(), 1, "only the verified plan is kept");
+}
+
+#[test]
+fn failures_are_typed() {
+    let mut nothing = Setup { kernel: Erased::new(ScaleKernel::new().restricted("width > 16")), ..Setup::new() };
+    for with_model in [true, false] {
+        if !with_model {
+            nothing.model = None;
+        }
+        let error = nothing.plan("n=1000").unwrap_err();
+        assert_eq!((error.kind(), error.field().as_deref()), ("nothing-legal", Some("restricted")), "{error}");
+    }
+    let mut failing = Setup { measure: Some(AnalyticMeasure::new(device()).failing(|_| true)), ..Setup::new() };
+    assert_eq!(failing.plan("n=1000").unwrap_err().kind(), "nothing-runs");
+    let error = Setup::new().plan("dtype=f32").unwrap_err();
+    assert_eq!((error.kind(), error.field().as_deref()), ("input", Some("n")));
+
+    let wrong: FeatureSchema = FeatureSchema { input: vec![], ..kernel().schema() };
+    let data = tilewright_core::training::TrainingSet {
+        schema: wrong,
+        rows: vec![1.0; 5],
+        costs: vec![1.0],
+        groups: vec![0],
+    };
+    let mut foreign = Setup { model: Some(RowTrainer.train(&data, 0).unwrap().predictor), ..Setup::new() };
+    assert_eq!(foreign.plan("n=1000").unwrap_err().kind(), "schema-mismatch");
+}
