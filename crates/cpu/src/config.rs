@@ -72,3 +72,23 @@ pub struct GemmConfig {
     /// How C is written.
     pub store: Store,
 }
+
+impl GemmConfig {
+    /// The same configuration with the roles of rows and columns exchanged: what a configuration of the transposed
+    /// problem is in terms of the problem itself, and back.
+    #[must_use]
+    pub fn transposed(&self) -> Self {
+        let c = self.clone();
+        Self {
+            m_s: c.n_s,
+            n_s: c.m_s,
+            m_l: c.n_l,
+            n_l: c.m_l,
+            t_m: c.t_n,
+            t_n: c.t_m,
+            pack_a: c.pack_b,
+            pack_b: c.pack_a,
+            ..c
+        }
+    }
+}

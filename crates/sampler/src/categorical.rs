@@ -42,7 +42,7 @@ impl Sampler for Categorical {
     fn draw(&mut self, space: &BoundSpace, rng: &mut dyn RngCore) -> Result<Draw, DrawError> {
         self.0.draw(space, rng, |counts, rng, point| {
             point.clear();
-            point.extend((0..space.params().len()).map(|param| counts.draw(param, rng)));
+            point.extend(space.domains().iter().enumerate().map(|(p, d)| counts.draw_among(p, d, rng)));
             space.first_broken(point)
         })
     }

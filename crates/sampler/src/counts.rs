@@ -46,11 +46,6 @@ impl Counts {
         (0..self.counts.len()).map(entropy).sum::<f64>().exp()
     }
 
-    /// Draws a value of a parameter.
-    pub(crate) fn draw(&self, param: usize, rng: &mut dyn RngCore) -> u16 {
-        pick(self.counts[param].iter().copied().zip(0..), rng.random_range(0..self.totals[param]))
-    }
-
     /// Draws a value of a parameter among some of them, at least one, in proportion to their counts.
     pub(crate) fn draw_among(&self, param: usize, among: &[u16], rng: &mut dyn RngCore) -> u16 {
         let weighted = among.iter().map(|&i| (self.counts[param][usize::from(i)], i));

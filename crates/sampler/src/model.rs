@@ -1,6 +1,6 @@
 //! What the generative models share: a uniform warm-up, counts learnt from what is accepted, and the bookkeeping.
 
-use crate::uniform::{exhausted, fill_uniform};
+use crate::uniform::{exhausted, fill_uniform, is_empty};
 use crate::{Acceptance, Counts, Draw, DrawError, MAX_ATTEMPTS};
 use rand::RngCore;
 use tilewright_core::space::{BoundSpace, ParamSpace, Point, Rule};
@@ -65,7 +65,8 @@ impl Model {
         self.counts.expect(space)?;
         let mut rejected = Acceptance::default();
         let mut point = Vec::with_capacity(space.params().len());
-        for attempts in 1..=self.settings.max_attempts {
+        let attempts = if is_empty(space) { 0 } else { self.settings.max_attempts };
+        for attempts in 1..=attempts {
             let uniform = self.warming_up();
             let broken = if uniform {
                 fill_uniform(space, rng, &mut point);

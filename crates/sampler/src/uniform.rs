@@ -28,7 +28,8 @@ impl Sampler for Uniform {
     fn draw(&mut self, space: &BoundSpace, rng: &mut dyn RngCore) -> Result<Draw, DrawError> {
         let mut rejected = Acceptance::default();
         let mut point = Vec::with_capacity(space.params().len());
-        for attempts in 1..=self.max_attempts {
+        let attempts = if is_empty(space) { 0 } else { self.max_attempts };
+        for attempts in 1..=attempts {
             fill_uniform(space, rng, &mut point);
             let broken = space.first_broken(&point);
             self.seen.count(broken);
@@ -45,9 +46,15 @@ impl Sampler for Uniform {
     }
 }
 
+/// Whether a parameter has no value that the rules allow: then nothing is legal, and nothing need be drawn.
+pub(crate) fn is_empty(space: &BoundSpace) -> bool {
+    space.domains().iter().any(Vec::is_empty)
+}
+
+/// A candidate of the possible configurations: the product of what each parameter may take on its own.
 pub(crate) fn fill_uniform(space: &BoundSpace, rng: &mut dyn RngCore, point: &mut Vec<u16>) {
     point.clear();
-    point.extend(space.params().iter().map(|p| rng.random_range(0..p.values.len()) as u16));
+    point.extend(space.domains().iter().map(|values| values[rng.random_range(0..values.len())]));
 }
 
 /// The error of a draw whose candidates were all rejected.

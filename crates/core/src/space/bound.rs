@@ -51,6 +51,7 @@ pub struct BoundSpace {
     starts: Vec<usize>,
     /// What a walk remembers of the rules, made by the first one.
     memory: OnceLock<Arc<Memory>>,
+    pub(super) domains: OnceLock<Vec<Vec<u16>>>,
 }
 
 /// A part of the space: all points that begin with these indices.
@@ -87,7 +88,7 @@ impl BoundSpace {
         // Rules that look at little are checked before rules that look at much.
         checks.sort_by_key(|c| (c.depth, c.combinations));
         let starts = (0..=params.len() + 1).map(|d| checks.partition_point(|c| c.depth < d)).collect();
-        Self { params, rules, symbols, checks, starts, memory: OnceLock::new() }
+        Self { params, rules, symbols, checks, starts, memory: OnceLock::new(), domains: OnceLock::new() }
     }
 
     /// A space whose legal points are listed: what a recording holds, without the rules that made it. `why` says what

@@ -1,6 +1,7 @@
 //! Parameter spaces: parameters, rules as expressions, points, and the streaming walk over the legal set.
 
 mod bound;
+mod domains;
 mod illegal;
 mod listed;
 mod point;

@@ -54,6 +54,7 @@ impl CpuGemm {
 
     /// The point of a configuration, if every value is one of its parameter's.
     fn encode(&self, c: &GemmConfig) -> Option<Point> {
+        let c = &oriented(c.clone());
         let axis = if c.axis == Axis::N { "n" } else { "m" };
         let store = if c.store == Store::Stream { "stream" } else { "normal" };
         let order = if c.order == Order::Broadcast { "broadcast" } else { "vector" };
@@ -123,7 +124,7 @@ impl Kernel for CpuGemm {
         let value = |i: usize| &self.space.params()[i].values[usize::from(point[i])];
         let int = |i: usize| value(i).as_int().and_then(|x| u32::try_from(x).ok()).unwrap_or(0);
         let is = |i: usize, word: &str| value(i).as_str() == Some(word);
-        GemmConfig {
+        let config = GemmConfig {
             axis: if is(at::AXIS, "n") { Axis::N } else { Axis::M },
             m_s: int(at::M_S),
             n_s: int(at::N_S),
@@ -141,7 +142,8 @@ impl Kernel for CpuGemm {
             prefetch: int(at::PREFETCH),
             order: if is(at::ORDER, "broadcast") { Order::Broadcast } else { Order::Vector },
             store: if is(at::STORE, "stream") { Store::Stream } else { Store::Normal },
-        }
+        };
+        oriented(config)
     }
 
     fn plan(&self, device: &DeviceSpec, input: &GemmInput, config: &GemmConfig) -> Result<GemmPlan, Illegal> {
@@ -174,6 +176,11 @@ impl Kernel for CpuGemm {
     fn default_point(&self, device: &DeviceSpec, input: &GemmInput) -> Option<Point> {
         default::default_point(&self.bound(device, input)?)
     }
+}
+
+/// From the problem that the kernel solves to the caller's, and back: see the space's documentation.
+fn oriented(config: GemmConfig) -> GemmConfig {
+    if config.axis == Axis::N { config.transposed() } else { config }
 }
 
 fn geometry(input: &GemmInput) -> Geometry {

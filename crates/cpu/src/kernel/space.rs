@@ -2,6 +2,9 @@
 //!
 //! Rules are grouped as BACUGen groups its constraints: *hardware* (registers, instruction set), *implementation* (what the
 //! generator has code for) and *guideline* (legal to run, not worth measuring). Parameters that prune most come first.
+//!
+//! With `axis = n` the kernel solves the transposed problem `C' = op(B)' op(A)'`, and all other parameters are those of that
+//! problem: `m_s`, `m_l`, `t_m` and `pack_a` always belong to the side that vectors run along.
 
 use tilewright_core::space::{Param, ParamSpace, RuleGroup, SpaceError};
 
@@ -26,8 +29,10 @@ pub(super) mod at {
     pub(crate) const PREFETCH: usize = 16;
 }
 
-/// Register tiles, in elements: the side along vectors takes whole vectors, the other any count.
-const TILE: [i64; 16] = [1, 2, 3, 4, 5, 6, 8, 10, 12, 14, 16, 24, 32, 48, 64, 28];
+/// Register tile along vectors, in elements; a rule asks for whole vectors.
+const VECTOR_TILE: [i64; 10] = [2, 4, 6, 8, 12, 16, 24, 32, 48, 64];
+/// Register tile across vectors, in elements.
+const BROADCAST_TILE: [i64; 14] = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 14, 20, 28];
 /// Cache tiles, in elements, rounded down to whole register tiles.
 const BLOCK: [i64; 11] = [8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192];
 const DEPTH: [i64; 13] = [16, 32, 64, 96, 128, 192, 256, 384, 512, 768, 1024, 2048, 4096];
@@ -38,8 +43,8 @@ pub(super) fn space() -> Result<ParamSpace, SpaceError> {
     ParamSpace::builder()
         .param(Param::words("axis", ["m", "n"]))
         .param(Param::ints("vec", [16, 32, 64]))
-        .param(Param::ints("m_s", TILE))
-        .param(Param::ints("n_s", TILE))
+        .param(Param::ints("m_s", VECTOR_TILE))
+        .param(Param::ints("n_s", BROADCAST_TILE))
         .param(Param::ints("k_l", [1, 2, 4]))
         .param(Param::ints("t_m", THREADS))
         .param(Param::ints("t_n", THREADS))
@@ -53,42 +58,44 @@ pub(super) fn space() -> Result<ParamSpace, SpaceError> {
         .param(Param::ints("k_s", [2, 4, 8]))
         .param(Param::words("order", ["vector", "broadcast"]))
         .param(Param::ints("prefetch", [0, 8, 32]))
-        .define("v_s", "m_s if axis == 'm' else n_s")
-        .define("b_s", "n_s if axis == 'm' else m_s")
-        .define("v_len", "m if axis == 'm' else n")
-        .define("b_len", "n if axis == 'm' else m")
+        .define("rows", "m if axis == 'm' else n")
+        .define("columns", "n if axis == 'm' else m")
+        .define("contiguous_a", "not transpose_a if axis == 'm' else transpose_b")
         .define("lanes", "vec // element")
-        .define("vectors", "v_s // lanes")
+        .define("vectors", "m_s // lanes")
         .define("registers", "32 if vec == 64 else 16")
         .define("threads_used", "t_m * t_n * k_g")
         .rule("vector_width", Hardware, "vec <= vec_max", "the host has no wider vectors")
         .rule(
             "widest_vectors",
             Guideline,
-            "vec == vec_max or v_len * element < vec_max",
+            "vec == vec_max or min(m, n) * element < vec_max",
             "narrower vectors only pay where the widest would be mostly masked",
         )
-        .rule("whole_vectors", Implementation, "v_s % lanes == 0", "the side along vectors takes whole vectors")
+        .rule("whole_vectors", Implementation, "m_s % lanes == 0", "the side along vectors takes whole vectors")
         .rule("vectors", Implementation, "vectors <= 4", "the generator has code for up to four vectors")
         .rule(
             "registers",
             Hardware,
-            "vectors * b_s * k_l + max(min(vectors, b_s) + 1, 4) <= registers",
+            "vectors * n_s * k_l + max(min(vectors, n_s) + 1, 4) <= registers",
             "accumulators and operands live in registers",
         )
         .rule(
             "latency",
             Guideline,
-            "vectors * b_s * k_l >= 8 or (v_s >= v_len and b_s >= b_len) or m * n <= 64",
+            "vectors * n_s * k_l >= 8 or (m_s >= rows and n_s >= columns) or m * n <= 64",
             "fewer chains of multiply-adds cannot hide their latency",
         )
         .rule(
-            "tile_covers_v",
+            "tile_covers_rows",
             Guideline,
-            "v_s < v_len + lanes",
+            "m_s < rows + lanes",
             "a tile beyond the matrix is a smaller tile under another name",
         )
-        .rule("tile_covers_b", Guideline, "b_s <= max(b_len, 1)", "a tile beyond the matrix is a smaller tile")
+        .rule("tile_covers_columns", Guideline, "n_s <= max(columns, 1)", "a tile beyond the matrix is a smaller tile")
+        .rule("threads_m", Hardware, "t_m <= threads", "one thread a core")
+        .rule("threads_n", Hardware, "t_n <= threads", "one thread a core")
+        .rule("threads_k", Hardware, "k_g <= threads", "one thread a core")
         .rule("threads", Hardware, "threads_used <= threads", "one thread a core")
         .rule(
             "idle_threads",
@@ -96,8 +103,8 @@ pub(super) fn space() -> Result<ParamSpace, SpaceError> {
             "2 * threads_used > threads or m * n * k <= 1000000",
             "only small inputs are better off on fewer threads",
         )
-        .rule("split_m", Guideline, "t_m == 1 or t_m * m_s <= m", "every thread has a tile")
-        .rule("split_n", Guideline, "t_n == 1 or t_n * n_s <= n", "every thread has a tile")
+        .rule("split_m", Guideline, "t_m == 1 or t_m * m_s <= rows", "every thread has a tile")
+        .rule("split_n", Guideline, "t_n == 1 or t_n * n_s <= columns", "every thread has a tile")
         .rule(
             "split_k",
             Implementation,
@@ -107,13 +114,7 @@ pub(super) fn space() -> Result<ParamSpace, SpaceError> {
         .rule(
             "pack_a",
             Implementation,
-            "pack_a == 1 or axis == 'n' or not transpose_a",
-            "vectors are loaded from memory that is contiguous along them",
-        )
-        .rule(
-            "pack_b",
-            Implementation,
-            "pack_b == 1 or axis == 'm' or transpose_b",
+            "pack_a == 1 or contiguous_a",
             "vectors are loaded from memory that is contiguous along them",
         )
         .rule("depth", Guideline, "u == 16 or u < 2 * k", "deeper blocks than the reduction are the same block")
@@ -132,20 +133,18 @@ pub(super) fn space() -> Result<ParamSpace, SpaceError> {
         )
         .rule("block_m", Implementation, "m_l >= m_s", "a cache tile has at least one register tile")
         .rule("block_n", Implementation, "n_l >= n_s", "a cache tile has at least one register tile")
-        .rule("block_covers_m", Guideline, "m_l < 2 * max(m, m_s)", "larger cache tiles are the same tile")
-        .rule("block_covers_n", Guideline, "n_l < 2 * max(n, n_s)", "larger cache tiles are the same tile")
+        .rule("block_covers_m", Guideline, "m_l < 2 * max(rows, m_s)", "larger cache tiles are the same tile")
+        .rule("block_covers_n", Guideline, "n_l < 2 * max(columns, n_s)", "larger cache tiles are the same tile")
         .rule(
-            "packed_v_fits_l2",
+            "packed_a_fits_l2",
             Guideline,
-            "(pack_a == 0 or m_l * u * element <= 2 * l2_bytes) if axis == 'm' \
-             else (pack_b == 0 or n_l * u * element <= 2 * l2_bytes)",
+            "pack_a == 0 or m_l * u * element <= 2 * l2_bytes",
             "the packed block that is used again and again stays in the second-level cache",
         )
         .rule(
             "packed_b_fits_l3",
             Guideline,
-            "(pack_b == 0 or n_l * u * element <= l3_bytes) if axis == 'm' \
-             else (pack_a == 0 or m_l * u * element <= l3_bytes)",
+            "pack_b == 0 or n_l * u * element <= l3_bytes",
             "the other packed block stays in the last-level cache",
         )
         .rule("unroll", Implementation, "k_s % k_l == 0 and u % k_s == 0", "blocks of k are whole unrolled steps")
