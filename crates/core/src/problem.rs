@@ -223,7 +223,7 @@ impl<K: Kernel> AnyKernel for Erased<K> {
 }
 
 /// A program with its data in a device's memory.
-pub trait Loaded {
+pub trait Loaded: Send {
     /// Runs once and waits for the end.
     ///
     /// # Errors
