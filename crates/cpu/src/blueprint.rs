@@ -201,13 +201,25 @@ impl Blueprint {
         let own = place == Place::Follow;
         TilePrefetch {
             v_steps: if self.pack_v && own { distance } else { 0 },
-            next: match place {
-                Place::Follow => Next::None,
-                Place::Lead if self.keeps_v() => Next::V,
-                Place::Lead => Next::S,
-            },
+            next: if distance > 0 { self.next_panel(place) } else { Next::None },
             s_bytes: if !self.pack_s && s_contiguous { distance * self.geometry.float.bytes() as u32 } else { 0 },
             c,
+        }
+    }
+
+    fn next_panel(&self, place: Place) -> Next {
+        if self.keeps_v() {
+            if self.pack_v && !self.copies_v() {
+                return Next::None;
+            }
+            // All steps of the next panel within the tiles of this one.
+            let tiles = self.s_block.min(self.s.tiles());
+            let columns = (self.config.k_s as usize).div_ceil(tiles) as u32;
+            Next::V { columns, stride: (self.frame.v.step * self.geometry.float.bytes()) as i32 }
+        } else if place == Place::Lead {
+            Next::S
+        } else {
+            Next::None
         }
     }
 
@@ -221,11 +233,10 @@ impl Blueprint {
         self.config.axis != Axis::K
     }
 
-    /// Whether the first tile of a panel that stays has a routine of its own: it copies the panel, or
-    /// prefetches the one that stays next from the caller's memory.
+    /// Whether the first tile of a panel that stays has a routine of its own: it copies the panel of `v`, or
+    /// prefetches the panel of `s` that stays next from the caller's memory.
     pub(crate) fn leads(&self) -> bool {
-        let from_caller = if self.keeps_v() { !self.pack_v } else { !self.pack_s };
-        self.copies_v() || (from_caller && self.config.prefetch > 0)
+        self.copies_v() || (!self.keeps_v() && !self.pack_s && self.config.prefetch > 0)
     }
 
     /// Whether the panel of `v` stays while that of `s` streams.

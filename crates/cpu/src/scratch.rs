@@ -32,8 +32,8 @@ pub fn bench_tile(f: Float, vecs: usize, s: usize, k_s: usize, k: usize, tiles: 
     let fun: PanelFn = unsafe { std::mem::transmute(buf.at(0)) };
     let mut mem = vec![[0u64; 8]; 1 << 12];
     let p = mem.as_mut_ptr().cast::<u8>(); let p = p.wrapping_add(p.align_offset(4096));
-    let args = PanelArgs { v: p, s: p.wrapping_add(vecs * 32 * k), c: p.wrapping_add(120 << 10), tiles, v_step: 0, s_step: 0, c_step: 0, k_main: k / k_s, k_tail: k % k_s, ahead: 0, packed: p, alpha: 0, beta: 0, v_mask: [0; 8], k_mask: [0; 8] };
+    let mut args = PanelArgs { v: p, s: p.wrapping_add(vecs * 32 * k), c: p.wrapping_add(120 << 10), tiles, v_step: 0, s_step: 0, c_step: 0, k_main: k / k_s, k_tail: k % k_s, ahead: 0, next: p, next_last: p, packed: p, alpha: 0, beta: 0, v_mask: [0; 8], k_mask: [0; 8] };
     let mut best = 0f64;
-    for _ in 0..20 { let t0 = std::time::Instant::now(); for _ in 0..10 { unsafe { fun(&args) } } let dt = t0.elapsed().as_secs_f64(); best = best.max((vecs * vector.lanes() * s * k * tiles * 2 * 10) as f64 / dt / 1e9); }
+    for _ in 0..20 { let t0 = std::time::Instant::now(); for _ in 0..10 { unsafe { fun(&mut args) } } let dt = t0.elapsed().as_secs_f64(); best = best.max((vecs * vector.lanes() * s * k * tiles * 2 * 10) as f64 / dt / 1e9); }
     best
 }

@@ -23,8 +23,11 @@ pub(crate) struct PanelArgs {
     pub(crate) k_main: usize,
     /// Single steps after them.
     pub(crate) k_tail: usize,
-    /// Bytes from the panel that stays to the one that stays next (prefetch only).
+    /// Bytes from the panel of `s` that stays to the one that stays next (prefetch only).
     pub(crate) ahead: isize,
+    /// Where the prefetch of the panel of `v` that stays next has got to, and its last step of k.
+    pub(crate) next: *const u8,
+    pub(crate) next_last: *const u8,
     /// Where a leading tile copies its panel of `v` to.
     pub(crate) packed: *mut u8,
     /// alpha and beta in the element type, in the low bytes.
@@ -37,7 +40,7 @@ pub(crate) struct PanelArgs {
 }
 
 /// Signature of a generated panel routine.
-pub(crate) type PanelFn = unsafe extern "sysv64" fn(*const PanelArgs);
+pub(crate) type PanelFn = unsafe extern "sysv64" fn(*mut PanelArgs);
 
 /// Byte offsets of the fields, as the generator addresses them.
 pub(crate) mod at {
@@ -49,6 +52,6 @@ pub(crate) mod at {
         };
     }
     offsets!(V = v, S = s, C = c, TILES = tiles, V_STEP = v_step, S_STEP = s_step, C_STEP = c_step,
-        K_MAIN = k_main, K_TAIL = k_tail, AHEAD = ahead, PACKED = packed, ALPHA = alpha, BETA = beta,
+        K_MAIN = k_main, K_TAIL = k_tail, AHEAD = ahead, NEXT = next, NEXT_LAST = next_last, PACKED = packed, ALPHA = alpha, BETA = beta,
         V_MASK = v_mask, K_MASK = k_mask);
 }

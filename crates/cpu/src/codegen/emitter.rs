@@ -81,6 +81,17 @@ impl Emitter {
         self.push(Instruction::with2(Code::Mov_r64_rm64, to, from));
     }
 
+    pub(crate) fn mov_store(&mut self, to: MemoryOperand, from: Register) {
+        self.push(Instruction::with2(Code::Mov_rm64_r64, to, from));
+    }
+
+    /// `reg += step`, unless that goes beyond `last`.
+    pub(crate) fn advance_within(&mut self, reg: Register, scratch: Register, step: i64, last: MemoryOperand) {
+        self.push(Instruction::with2(Code::Lea_r64_m, scratch, mem(reg, step)));
+        self.push(Instruction::with2(Code::Cmp_r64_rm64, scratch, last));
+        self.push(Instruction::with2(Code::Cmovbe_r64_rm64, reg, scratch));
+    }
+
     pub(crate) fn mov(&mut self, to: Register, from: Register) {
         self.push(Instruction::with2(Code::Mov_r64_rm64, to, from));
     }

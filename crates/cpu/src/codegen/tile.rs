@@ -20,7 +20,9 @@ const V_BASE: Register = Register::R8;
 const S_BASE: Register = Register::R9;
 const TILES: Register = Register::R11;
 const AHEAD: Register = Register::RSI;
+const NEXT: Register = Register::RSI;
 const PACKED: Register = Register::RBX;
+const SCRATCH: Register = Register::R12;
 
 /// Registers that the store phase needs beside the accumulators: factor, mask and a copy of C ...
 const SCRATCH_ALONG: usize = 3;
@@ -36,12 +38,15 @@ pub(crate) enum TileStore {
     Across { v_stride: i32 },
 }
 
-/// The operand whose next panel is prefetched.
+/// The operand whose next panel is prefetched, from the caller's memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) enum Next {
     #[default]
     None,
-    V,
+    /// `columns` steps of k, `stride` bytes apart, per turn of the loop, on and on over all tiles of the panel
+    /// that stays: spread like this, the misses fit the processor's miss buffers.
+    V { columns: u32, stride: i32 },
+    /// The same steps of k as those being computed.
     S,
 }
 
@@ -133,8 +138,13 @@ impl Tile {
         e.mov_load(S_BASE, mem(ARGS, at::S));
         e.mov_load(C, mem(ARGS, at::C));
         e.mov_load(TILES, mem(ARGS, at::TILES));
-        if self.prefetch.next != Next::None {
-            e.mov_load(AHEAD, mem(ARGS, at::AHEAD));
+        match self.prefetch.next {
+            Next::None => {}
+            Next::V { .. } => {
+                e.push_register(SCRATCH);
+                e.mov_load(NEXT, mem(ARGS, at::NEXT));
+            }
+            Next::S => e.mov_load(AHEAD, mem(ARGS, at::AHEAD)),
         }
         if self.copy_v {
             e.push_register(PACKED);
@@ -159,6 +169,10 @@ impl Tile {
         e.jump_if_not_zero(next_tile);
         if self.copy_v {
             e.pop_register(PACKED);
+        }
+        if matches!(self.prefetch.next, Next::V { .. }) {
+            e.mov_store(mem(ARGS, at::NEXT), NEXT);
+            e.pop_register(SCRATCH);
         }
         e.ret();
         e.finish()
@@ -288,11 +302,8 @@ impl Tile {
         let p = self.prefetch;
         let v_at = kk as i64 * i64::from(self.v_k);
         let v_bytes = (self.vecs * self.vector.width.bytes()) as i64;
-        for byte in (0..v_bytes).step_by(LINE as usize) {
-            if p.next == Next::V {
-                e.prefetch(mem_index(V, AHEAD, v_at + byte));
-            }
-            if p.v_steps != 0 {
+        if p.v_steps != 0 {
+            for byte in (0..v_bytes).step_by(LINE as usize) {
                 e.prefetch(mem(V, v_at + i64::from(p.v_steps) * i64::from(self.v_k) + byte));
             }
         }
@@ -305,6 +316,14 @@ impl Tile {
         }
         if kk != 0 {
             return;
+        }
+        if let Next::V { columns, stride } = p.next {
+            for column in 0..i64::from(columns) {
+                for byte in (0..v_bytes).step_by(LINE as usize) {
+                    e.prefetch(mem(NEXT, column * i64::from(stride) + byte));
+                }
+            }
+            e.advance_within(NEXT, SCRATCH, i64::from(columns) * i64::from(stride), mem(ARGS, at::NEXT_LAST));
         }
         for j in 0..self.s as i64 {
             let row = j * i64::from(self.s_s);

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::memory::ExecBuffer;
-use super::pack::{Packed, Panel, pack};
+use super::pack::{Block, Packed};
 use crate::blueprint::{Blueprint, PHASES, Part, Place};
 use crate::codegen::abi::{PanelArgs, PanelFn};
 use crate::geometry::Operand;
@@ -144,6 +144,8 @@ impl<'a> Worker<'a> {
             k_main: 0,
             k_tail: 0,
             ahead: 0,
+            next: v,
+            next_last: v,
             packed: v_packed,
             alpha: scalar_bits(b.geometry.float, call.alpha),
             beta: scalar_bits(b.geometry.float, call.beta),
@@ -205,7 +207,7 @@ impl<'a> Worker<'a> {
         for tile in outer.clone() {
             let kept = outer_split.kind(tile);
             let mut lead = b.leads();
-            self.args.ahead = self.ahead(tile, outer, k_block);
+            self.look_ahead(tile, outer, k_block);
             for mut run in inner_split.runs(inner.clone()) {
                 self.step(inner_split.units(run.kind) * inner_split.unit, depth);
                 let (v_kind, s_kind) = if keeps_v { (kept, run.kind) } else { (run.kind, kept) };
@@ -216,7 +218,7 @@ impl<'a> Worker<'a> {
                     let place = if lead { Place::Lead } else { Place::Follow };
                     let routine = compiled.routine(v_kind, s_kind, phase, place);
                     // SAFETY: the arguments describe tiles within the caller's extents.
-                    unsafe { routine(&raw const self.args) };
+                    unsafe { routine(&raw mut self.args) };
                     run.first += self.args.tiles;
                     run.count -= self.args.tiles;
                     lead = false;
@@ -225,21 +227,23 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Bytes from the panel of `tile` that stays to the one that stays next: the next of the block, or the
-    /// block's first at the next block of k.
-    fn ahead(&self, tile: usize, block: &Range<usize>, k_block: usize) -> isize {
+    /// Sets where the panel that stays next lies: the next tile, or the first one at the next block of k.
+    fn look_ahead(&mut self, tile: usize, block: &Range<usize>, k_block: usize) {
         let b = &self.compiled.blueprint;
-        let (split, operand) = if b.keeps_v() { (&b.v, b.frame.v) } else { (&b.s, b.frame.s) };
-        let at = |tile: usize, k_block: usize| {
-            ((split.start(tile) * operand.along + b.k.start(k_block) * operand.step) * self.es) as isize
+        let keeps_v = b.keeps_v();
+        let (split, operand, base) =
+            if keeps_v { (&b.v, b.frame.v, self.v) } else { (&b.s, b.frame.s, self.s) };
+        let at = |tile: usize, k_block: usize| (split.start(tile) * operand.along + b.k.start(k_block) * operand.step) * self.es;
+        let more = tile + 1 < block.end || block.end < split.tiles();
+        let (tile_next, k_next) = match (more, k_block + 1 < b.k.tiles()) {
+            (true, _) => (tile + 1, k_block),
+            (false, true) => (0, k_block + 1),
+            (false, false) => (tile, k_block),
         };
-        let last_block = block.end == split.tiles();
-        let next = match (tile + 1 < block.end || !last_block, k_block + 1 < b.k.tiles()) {
-            (true, _) => at(tile + 1, k_block),
-            (false, true) => at(0, k_block + 1),
-            (false, false) => at(tile, k_block),
-        };
-        next - at(tile, k_block)
+        let next = at(tile_next, k_next);
+        self.args.ahead = next as isize - at(tile, k_block) as isize;
+        self.args.next = base.wrapping_add(next);
+        self.args.next_last = self.args.next.wrapping_add((b.k.size(k_next) - 1) * operand.step * self.es);
     }
 
     /// Sets the addresses of the first tile of a run.
@@ -292,23 +296,19 @@ impl Source<'_> {
     /// Packs the tiles of a block, panel behind panel.
     ///
     /// # Safety
-    /// The operand must be readable over its extent, `to` writable over the block and its slack.
-    unsafe fn pack<T: Packed>(&self, block: &Range<usize>, k: usize, depth: usize, to: *mut T) {
-        let base = self.base.cast::<T>();
-        let origin = self.split.start(block.start);
-        for tile in block.clone() {
-            let at = self.split.start(tile);
-            let panel = Panel {
-                source: base.wrapping_add(at * self.operand.along + k * self.operand.step),
-                along: self.operand.along,
-                step: self.operand.step,
-                valid: self.split.size(tile),
-                width: self.split.start(tile + 1) - at,
-                depth,
-            };
-            // SAFETY: the caller's contract; panels follow each other in ascending order.
-            unsafe { pack(&panel, to.add((at - origin) * depth), true) };
-        }
+    /// The operand must be readable over its extent, `to` writable over the block and its slack, and the host
+    /// must have AVX2.
+    unsafe fn pack<T: Packed>(&self, tiles: &Range<usize>, k: usize, depth: usize, to: *mut T) {
+        let block = Block {
+            source: self.base.cast::<T>().wrapping_add(k * self.operand.step),
+            along: self.operand.along,
+            step: self.operand.step,
+            split: self.split,
+            tiles: tiles.clone(),
+            depth,
+        };
+        // SAFETY: the caller's contract.
+        unsafe { block.pack(to, true) };
     }
 }
 

@@ -4,6 +4,10 @@
 //! Both layouts of the source are vectorised: neighbours contiguous (a copy), and k contiguous (a
 //! transposition of 8 x 8 or 4 x 4 blocks).
 
+use std::ops::Range;
+
+use crate::split::Split;
+
 /// A panel to copy: `valid` neighbours `along` elements apart, `depth` steps of k `step` elements apart.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Panel<T> {
@@ -16,43 +20,117 @@ pub(crate) struct Panel<T> {
     pub(crate) depth: usize,
 }
 
-/// Elements that [`pack`] may write behind the end of the last panel of a buffer.
+/// A row of panels to copy: those of the tiles `tiles` of `split`, over `depth` steps of k.
+#[derive(Clone, Debug)]
+pub(crate) struct Block<'a, T> {
+    /// The operand's element at the block's first step of k and the dimension's start.
+    pub(crate) source: *const T,
+    pub(crate) along: usize,
+    pub(crate) step: usize,
+    pub(crate) split: &'a Split,
+    pub(crate) tiles: Range<usize>,
+    pub(crate) depth: usize,
+}
+
+/// Elements that packing may write behind the end of the last panel of a buffer.
 pub(crate) const SLACK: usize = 16;
+
+/// Steps of k that are copied for all panels before the next steps: few enough that a line of the source that
+/// several panels share is still in the first-level cache.
+const CHUNK: usize = 8;
 
 /// An element that can be packed.
 pub(crate) trait Packed: Copy + Default + 'static {
-    /// Rows of the block that is transposed at once.
-    const BLOCK: usize;
-
-    /// Copies one panel with the host's vector instructions.
+    /// Copies contiguous neighbours with the host's vector instructions, writing at most `room` elements.
     ///
     /// # Safety
-    /// As for [`pack`]; the host must have AVX2.
+    /// As for [`pack`], for this panel; `along` must be 1, and the host must have AVX2.
     #[cfg(target_arch = "x86_64")]
-    unsafe fn pack_avx2(panel: &Panel<Self>, to: *mut Self);
+    unsafe fn copy_avx2(panel: &Panel<Self>, to: *mut Self, room: usize);
+
+    /// Transposes k-contiguous neighbours with the host's vector instructions.
+    ///
+    /// # Safety
+    /// As for [`pack`], for this panel; `step` must be 1, and the host must have AVX2.
+    #[cfg(target_arch = "x86_64")]
+    unsafe fn transpose_avx2(panel: &Panel<Self>, to: *mut Self);
 }
 
-/// Copies one panel to `to`.
-///
-/// # Safety
-/// All `valid * depth` elements of the source must be readable, `width * depth + SLACK` elements writable at
-/// `to`, and the two must not overlap. `simd` may be set only on a host with AVX2.
-pub(crate) unsafe fn pack<T: Packed>(panel: &Panel<T>, to: *mut T, simd: bool) {
-    #[cfg(target_arch = "x86_64")]
-    if simd {
-        // SAFETY: the caller's contract.
-        unsafe { T::pack_avx2(panel, to) };
-        return;
+impl<T: Packed> Block<'_, T> {
+    /// Steps `from..to` of the panel of a tile.
+    fn panel(&self, tile: usize, from: usize, to: usize) -> Panel<T> {
+        let at = self.split.start(tile);
+        Panel {
+            source: self.source.wrapping_add(at * self.along + from * self.step),
+            along: self.along,
+            step: self.step,
+            valid: self.split.size(tile),
+            width: self.split.start(tile + 1) - at,
+            depth: to - from,
+        }
     }
-    let _ = simd;
-    // SAFETY: the caller's contract.
-    unsafe { pack_plain(panel, to, 0) };
+
+    /// Where step `from` of the panel of a tile goes.
+    fn target(&self, tile: usize, from: usize) -> usize {
+        let at = self.split.start(tile);
+        let width = self.split.start(tile + 1) - at;
+        (at - self.split.start(self.tiles.start)) * self.depth + from * width
+    }
+
+    /// Copies the block to `to`, panel behind panel.
+    ///
+    /// # Safety
+    /// The operand must be readable over the tiles' valid elements and the steps, the whole panels and
+    /// [`SLACK`] elements more writable at `to`, and the two must not overlap. `simd` may be set only on a host
+    /// with AVX2.
+    pub(crate) unsafe fn pack(&self, to: *mut T, simd: bool) {
+        #[cfg(target_arch = "x86_64")]
+        if simd && (self.along == 1 || self.step == 1) {
+            // SAFETY: the caller's contract.
+            unsafe {
+                if self.along == 1 { self.copy(to) } else { self.transpose(to) }
+            }
+            return;
+        }
+        let _ = simd;
+        for tile in self.tiles.clone() {
+            let panel = self.panel(tile, 0, self.depth);
+            // SAFETY: the caller's contract.
+            unsafe { pack_plain(&panel, to.add(self.target(tile, 0)), 0) };
+        }
+    }
+
+    /// # Safety
+    /// As for [`Block::pack`], with `along` = 1, on a host with AVX2.
+    #[cfg(target_arch = "x86_64")]
+    unsafe fn copy(&self, to: *mut T) {
+        for from in (0..self.depth).step_by(CHUNK) {
+            let end = (from + CHUNK).min(self.depth);
+            for tile in self.tiles.clone() {
+                let panel = self.panel(tile, from, end);
+                let room = (self.depth - from) * panel.width;
+                // SAFETY: the caller's contract. Steps may run over into later ones, not into the next panel.
+                unsafe { T::copy_avx2(&panel, to.add(self.target(tile, from)), room) };
+            }
+        }
+    }
+
+    /// # Safety
+    /// As for [`Block::pack`], with `step` = 1, on a host with AVX2.
+    #[cfg(target_arch = "x86_64")]
+    unsafe fn transpose(&self, to: *mut T) {
+        for tile in self.tiles.clone() {
+            let panel = self.panel(tile, 0, self.depth);
+            // SAFETY: the caller's contract; a panel's overrun is overwritten by the next one.
+            unsafe { T::transpose_avx2(&panel, to.add(self.target(tile, 0))) };
+        }
+    }
 }
 
 /// Copies the steps from `from` on, element by element.
 ///
 /// # Safety
-/// As for [`pack`].
+/// As for [`Block::pack`], for this panel.
 unsafe fn pack_plain<T: Packed>(panel: &Panel<T>, to: *mut T, from: usize) {
     for p in from..panel.depth {
         for i in 0..panel.width {
@@ -81,36 +159,98 @@ mod avx2 {
     /// Mask of the first `words` 32-bit lanes, at most 8.
     #[target_feature(enable = "avx2")]
     fn mask(words: usize) -> __m256i {
-        assert!(words <= 8);
+        debug_assert!(words <= 8);
         // SAFETY: 8 - words + 8 <= 16 entries.
-        unsafe { _mm256_loadu_si256(LANES.as_ptr().add(8 - words).cast()) }
+        unsafe { _mm256_loadu_si256(LANES.as_ptr().add(8 - words.min(8)).cast()) }
     }
 
-    /// Copies contiguous neighbours. Works on 32-bit words, so that it serves both element types.
-    ///
-    /// # Safety
-    /// As for `pack`, with all sizes in words.
-    #[target_feature(enable = "avx2")]
-    unsafe fn copy_rows(source: *const f32, step: usize, valid: usize, width: usize, depth: usize, to: *mut f32) {
-        let whole = valid / 8;
-        let rest = mask(valid % 8);
-        // Each step writes whole vectors; what runs over into the next step is overwritten by it, and behind
-        // the last step there is slack.
-        let vectors = width.div_ceil(8);
-        // SAFETY: reads are masked to `valid`; writes end within 7 words of `width * depth`.
-        unsafe {
-            for p in 0..depth {
-                let (from, to) = (source.add(p * step), to.add(p * width));
-                for i in 0..whole {
-                    _mm256_storeu_ps(to.add(8 * i), _mm256_loadu_ps(from.add(8 * i)));
+    /// Copies contiguous neighbours, all sizes in 32-bit words, so that it serves both element types.
+    #[derive(Clone, Copy)]
+    struct Rows {
+        source: *const f32,
+        step: usize,
+        valid: usize,
+        width: usize,
+        depth: usize,
+        room: usize,
+    }
+
+    impl Rows {
+        fn of<T>(panel: &Panel<T>, room: usize) -> Self {
+            let words = size_of::<T>() / 4;
+            Self {
+                source: panel.source.cast(),
+                step: panel.step * words,
+                valid: panel.valid * words,
+                width: panel.width * words,
+                depth: panel.depth,
+                room: room * words,
+            }
+        }
+
+        /// # Safety
+        /// As for `Packed::copy_avx2`.
+        #[target_feature(enable = "avx2")]
+        unsafe fn copy(&self, to: *mut f32) {
+            // SAFETY: the caller's contract.
+            unsafe {
+                match self.width.div_ceil(8) {
+                    1 => self.copy_vectors::<1>(to),
+                    2 => self.copy_vectors::<2>(to),
+                    3 => self.copy_vectors::<3>(to),
+                    4 => self.copy_vectors::<4>(to),
+                    _ => self.copy_wide(to),
                 }
-                for i in whole..vectors {
-                    let value = if i == whole {
-                        _mm256_maskload_ps(from.add(8 * i), rest)
+            }
+        }
+
+        /// Rows of `N` vectors, the last of which may be partial.
+        ///
+        /// # Safety
+        /// As for `Packed::copy_avx2`.
+        #[target_feature(enable = "avx2")]
+        unsafe fn copy_vectors<const N: usize>(&self, to: *mut f32) {
+            if self.valid.div_ceil(8) < N {
+                // SAFETY: the caller's contract.
+                unsafe { self.copy_wide(to) };
+                return;
+            }
+            let reads = mask(self.valid - 8 * (N - 1));
+            let writes = mask(self.width - 8 * (N - 1));
+            for p in 0..self.depth {
+                let exact = p * self.width + 8 * N > self.room;
+                // SAFETY: reads are masked to `valid`, writes stay within the room. A prefetch may be anywhere.
+                unsafe {
+                    let (from, to) = (self.source.add(p * self.step), to.add(p * self.width));
+                    _mm_prefetch::<_MM_HINT_T0>(from.wrapping_add(super::CHUNK * self.step).cast());
+                    for i in 0..N - 1 {
+                        _mm256_storeu_ps(to.add(8 * i), _mm256_loadu_ps(from.add(8 * i)));
+                    }
+                    let value = _mm256_maskload_ps(from.add(8 * (N - 1)), reads);
+                    if exact {
+                        _mm256_maskstore_ps(to.add(8 * (N - 1)), writes, value);
                     } else {
-                        _mm256_setzero_ps()
-                    };
-                    _mm256_storeu_ps(to.add(8 * i), value);
+                        _mm256_storeu_ps(to.add(8 * (N - 1)), value);
+                    }
+                }
+            }
+        }
+
+        /// Rows of any width.
+        ///
+        /// # Safety
+        /// As for `Packed::copy_avx2`.
+        #[target_feature(enable = "avx2")]
+        unsafe fn copy_wide(&self, to: *mut f32) {
+            for p in 0..self.depth {
+                for i in (0..self.width).step_by(8) {
+                    // SAFETY: both accesses are masked to the row.
+                    unsafe {
+                        let reads = mask(self.valid.saturating_sub(i).min(8));
+                        let writes = mask((self.width - i).min(8));
+                        let value = _mm256_maskload_ps(self.source.add(p * self.step).wrapping_add(i), reads);
+                        _mm256_maskstore_ps(to.add(p * self.width + i), writes, value);
+                    }
                 }
             }
         }
@@ -187,39 +327,26 @@ mod avx2 {
     transposing!(transposing_f64, f64, 4, __m256d, _mm256_loadu_pd, _mm256_setzero_pd, _mm256_storeu_pd, transpose_f64);
 
     impl Packed for f32 {
-        const BLOCK: usize = 8;
-
-        unsafe fn pack_avx2(panel: &Panel<f32>, to: *mut f32) {
+        unsafe fn copy_avx2(panel: &Panel<f32>, to: *mut f32, room: usize) {
             // SAFETY: the caller has AVX2 and hands over its contract.
-            unsafe {
-                match (panel.along, panel.step) {
-                    (1, step) => copy_rows(panel.source, step, panel.valid, panel.width, panel.depth, to),
-                    (_, 1) => transposing_f32(panel, to),
-                    _ => pack_plain(panel, to, 0),
-                }
-            }
+            unsafe { Rows::of(panel, room).copy(to) };
+        }
+
+        unsafe fn transpose_avx2(panel: &Panel<f32>, to: *mut f32) {
+            // SAFETY: the caller has AVX2 and hands over its contract.
+            unsafe { transposing_f32(panel, to) };
         }
     }
 
     impl Packed for f64 {
-        const BLOCK: usize = 4;
+        unsafe fn copy_avx2(panel: &Panel<f64>, to: *mut f64, room: usize) {
+            // SAFETY: the caller has AVX2 and hands over its contract.
+            unsafe { Rows::of(panel, room).copy(to.cast()) };
+        }
 
-        unsafe fn pack_avx2(panel: &Panel<f64>, to: *mut f64) {
-            // SAFETY: the caller has AVX2 and hands over its contract; two words make one element.
-            unsafe {
-                match (panel.along, panel.step) {
-                    (1, step) => copy_rows(
-                        panel.source.cast(),
-                        2 * step,
-                        2 * panel.valid,
-                        2 * panel.width,
-                        panel.depth,
-                        to.cast(),
-                    ),
-                    (_, 1) => transposing_f64(panel, to),
-                    _ => pack_plain(panel, to, 0),
-                }
-            }
+        unsafe fn transpose_avx2(panel: &Panel<f64>, to: *mut f64) {
+            // SAFETY: the caller has AVX2 and hands over its contract.
+            unsafe { transposing_f64(panel, to) };
         }
     }
 }
