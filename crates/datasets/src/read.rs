@@ -1,0 +1,169 @@
+//! Tables and sidecars from files and from memory.
+
+use crate::column::{Column, ColumnBuilder, cell};
+use crate::dataset::{Dataset, Roles};
+use crate::error::DatasetError;
+use crate::schema::DatasetSchema;
+use csv::{ByteRecord, ErrorKind, ReaderBuilder};
+use std::collections::BTreeSet;
+use std::path::Path;
+use tilewright_core::expr::Value;
+
+impl Dataset {
+    /// Reads `NAME.csv` with its sidecar `NAME.schema.json`.
+    ///
+    /// # Errors
+    /// A file that cannot be read, or anything that [`Dataset::parse`] refuses.
+    pub fn read(path: impl AsRef<Path>) -> Result<Self, DatasetError> {
+        let path = path.as_ref();
+        let bytes = |p: &Path| std::fs::read(p).map_err(|error| DatasetError::Io { path: p.into(), error });
+        let table = bytes(path)?;
+        let sidecar = bytes(&DatasetSchema::path_for(path))?;
+        Self::parse(&table, &sidecar, path)
+    }
+
+    /// Reads a table and its sidecar from memory; `path` is the table's name in messages.
+    ///
+    /// # Errors
+    /// Names the file and the field, or the line and the column, that cannot be read: bytes that are no CSV, lines of
+    /// different length, text that is not UTF-8, a column that is missing or stands twice, a time that is not a positive
+    /// number, a row marked as good without a time.
+    pub fn parse(table: &[u8], sidecar: &[u8], path: &Path) -> Result<Self, DatasetError> {
+        let sidecar_path = DatasetSchema::path_for(path);
+        let schema = DatasetSchema::parse(sidecar, &sidecar_path)?;
+        let (columns, lines) = Table { path }.read(table)?;
+        let header: Vec<String> = columns.iter().map(|c| c.name().to_owned()).collect();
+        let roles = Self::roles_of(&schema, &header, &sidecar_path)?;
+        let derived = schema.derived_features(&sidecar_path)?;
+        check_derived(&derived, &header, &roles, &sidecar_path)?;
+        let seconds = seconds(&schema, &columns, &roles, &lines, path)?;
+        Ok(Self { path: path.into(), schema, columns, roles, seconds, derived })
+    }
+}
+
+struct Table<'a> {
+    path: &'a Path,
+}
+
+impl Table<'_> {
+    fn csv(&self, error: &csv::Error) -> DatasetError {
+        let line = error.position().map_or(0, csv::Position::line);
+        let message = match error.kind() {
+            ErrorKind::UnequalLengths { expected_len, len, .. } => {
+                format!("{len} cells, the header has {expected_len}")
+            }
+            _ => error.to_string(),
+        };
+        DatasetError::Csv { path: self.path.into(), line, message }
+    }
+
+    /// The columns, and the line of every row.
+    fn read(&self, bytes: &[u8]) -> Result<(Vec<Column>, Vec<u64>), DatasetError> {
+        let mut reader = ReaderBuilder::new().has_headers(false).from_reader(bytes);
+        let mut record = ByteRecord::new();
+        if !reader.read_byte_record(&mut record).map_err(|e| self.csv(&e))? {
+            return Err(DatasetError::Csv { path: self.path.into(), line: 1, message: "no header".into() });
+        }
+        let mut builders = self.header(&record)?;
+        let names: Vec<String> = self.names(&record)?;
+        let mut lines = Vec::new();
+        while reader.read_byte_record(&mut record).map_err(|e| self.csv(&e))? {
+            let line = record.position().map_or(0, csv::Position::line);
+            for ((builder, bytes), name) in builders.iter_mut().zip(&record).zip(&names) {
+                let text = std::str::from_utf8(bytes).map_err(|e| DatasetError::Cell {
+                    path: self.path.into(),
+                    line,
+                    column: name.clone(),
+                    value: String::from_utf8_lossy(bytes).into_owned(),
+                    message: e.to_string(),
+                })?;
+                builder.push(text);
+            }
+            lines.push(line);
+            if lines.len() >= u32::MAX as usize {
+                let message = format!("at most {} rows are read", u32::MAX - 1);
+                return Err(DatasetError::Csv { path: self.path.into(), line, message });
+            }
+        }
+        Ok((builders.into_iter().map(ColumnBuilder::finish).collect(), lines))
+    }
+
+    fn names(&self, header: &ByteRecord) -> Result<Vec<String>, DatasetError> {
+        let name = |bytes: &[u8]| {
+            let text = std::str::from_utf8(bytes).map_err(|e| DatasetError::Csv {
+                path: self.path.into(),
+                line: 1,
+                message: format!("a column's name: {e}"),
+            })?;
+            Ok(text.trim().to_owned())
+        };
+        header.iter().map(name).collect()
+    }
+
+    fn header(&self, header: &ByteRecord) -> Result<Vec<ColumnBuilder>, DatasetError> {
+        let names = self.names(header)?;
+        let mut seen = BTreeSet::new();
+        if let Some(twice) = names.iter().find(|n| !seen.insert(n.as_str())) {
+            let message = format!("the column {twice:?} stands twice");
+            return Err(DatasetError::Csv { path: self.path.into(), line: 1, message });
+        }
+        Ok(names.iter().map(|n| ColumnBuilder::new(n)).collect())
+    }
+}
+
+/// Derived features name columns that exist, and not the time: a feature that knows the answer is none.
+pub(crate) fn check_derived(
+    derived: &[(String, tilewright_core::expr::Expr)],
+    header: &[String],
+    roles: &Roles,
+    sidecar: &Path,
+) -> Result<(), DatasetError> {
+    for (name, expr) in derived {
+        for used in expr.names() {
+            let message = match header.iter().position(|h| *h == used) {
+                None => format!("{used:?} is neither a column nor a constant"),
+                Some(c) if c == roles.time || Some(c) == roles.status => format!("{used:?} is what is to be predicted"),
+                Some(_) => continue,
+            };
+            return Err(DatasetError::Schema { path: sidecar.into(), field: format!("derived.{name}"), message });
+        }
+    }
+    Ok(())
+}
+
+/// The time of every row; NaN for a failure.
+fn seconds(
+    schema: &DatasetSchema,
+    columns: &[Column],
+    roles: &Roles,
+    lines: &[u64],
+    path: &Path,
+) -> Result<Vec<f64>, DatasetError> {
+    let time = &columns[roles.time];
+    let per_second = schema.columns.time.unit.per_second();
+    let status = roles.status.zip(schema.columns.status.as_ref());
+    // The value in the sidecar is compared as a cell would be read.
+    let ok = status.and_then(|(c, s)| cell(&s.ok.to_string()).and_then(|ok| columns[c].code_of(&ok)));
+    let one = |(row, &line): (usize, &u64)| {
+        let good = status.is_none_or(|(c, _)| ok.is_some() && columns[c].code(row) == ok);
+        let fault = |value: Option<&Value>, message: &str| DatasetError::Cell {
+            path: path.into(),
+            line,
+            column: time.name().to_owned(),
+            value: value.map_or_else(String::new, Value::to_string),
+            message: message.to_owned(),
+        };
+        let value = time.get(row);
+        if !good || (value.is_none() && status.is_none()) {
+            return Ok(f64::NAN);
+        }
+        let seconds = value.and_then(Value::as_f64).map(|t| t / per_second);
+        match seconds {
+            Some(s) if s.is_finite() && s > 0.0 => Ok(s),
+            Some(_) => Err(fault(value, "is not a positive time")),
+            None if value.is_none() => Err(fault(value, "is no time, and the row is marked as good")),
+            None => Err(fault(value, "is not a number")),
+        }
+    };
+    lines.iter().enumerate().map(one).collect()
+}
