@@ -58,7 +58,7 @@ impl Default for Settings {
             patience: 20,
             batch: 256,
             learning_rate: 1e-2,
-            weight_decay: 0.1,
+            weight_decay: 0.2,
             validation: 0.1,
             split_by: SplitBy::Group,
         }
