@@ -4,7 +4,6 @@ use crate::*;
 pub struct Prepared(exec::driver::Compiled, memmap2::MmapMut);
 #[derive(Clone, Copy, Debug)]
 pub struct Shape { pub f: Float, pub m: usize, pub n: usize, pub k: usize, pub ta: bool, pub tb: bool, pub lda: usize, pub ldb: usize, pub ldc: usize }
-pub fn skip(x: u32) { exec::driver::SKIP.store(x, std::sync::atomic::Ordering::Relaxed); }
 impl Prepared {
     pub fn new(s: Shape, alpha: f64, beta: f64, config: &GemmConfig) -> Self {
         let g = geometry::Geometry { float: s.f, m: s.m, n: s.n, k: s.k, transpose_a: s.ta, transpose_b: s.tb, lda: s.lda, ldb: s.ldb, ldc: s.ldc,
