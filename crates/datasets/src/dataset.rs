@@ -182,7 +182,9 @@ impl Dataset {
         };
         let c = &schema.columns;
         let optional = |name: Option<&str>, field: &str| name.map(|n| find(n, field)).transpose();
-        let list = |names: &[String], field: &str| names.iter().map(|n| find(n, field)).collect::<Result<_, _>>();
+        let list = |names: &[String], field: &str| {
+            names.iter().enumerate().map(|(i, n)| find(n, &format!("{field}[{i}]"))).collect::<Result<_, _>>()
+        };
         Ok(Roles {
             device: optional(c.device.as_deref(), "columns.device")?,
             input: list(&c.input, "columns.input")?,
