@@ -122,7 +122,8 @@ fn a_reference_with_too_few_bounds_is_refused() {
 #[test]
 fn costs_are_positive_and_finite_or_absent() {
     let mut m = Measurement::recorded(0.5);
-    m.metrics = BTreeMap::from([("gflops".to_owned(), 50.0), ("tiny".to_owned(), 1e-310), ("bad".to_owned(), f64::NAN)]);
+    m.metrics =
+        BTreeMap::from([("gflops".to_owned(), 50.0), ("tiny".to_owned(), 1e-310), ("bad".to_owned(), f64::NAN)]);
     let cost = |metric: &str, direction| Objective { metric: metric.into(), direction }.cost(&m);
     assert_eq!(Objective::default().cost(&m), Some(0.5));
     assert_eq!(cost("gflops", Direction::Maximize), Some(0.02));

@@ -17,7 +17,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let dataset = Arc::new(Dataset::read(&path)?);
     println!("{}: {:?}", path.display(), dataset.describe());
     let features = dataset.features()?;
-    let names = |f: &[tilewright_core::feature::Feature]| f.iter().map(|f| f.name.clone()).collect::<Vec<_>>().join(" ");
+    let names =
+        |f: &[tilewright_core::feature::Feature]| f.iter().map(|f| f.name.clone()).collect::<Vec<_>>().join(" ");
     println!("input features: {}", names(&features.schema().input));
     println!("config features: {}", names(&features.schema().config));
     for problem in RecordedKernel::new(dataset)?.problems()?.iter().take(10) {

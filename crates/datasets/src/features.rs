@@ -111,9 +111,8 @@ impl Dataset {
     fn derive(&self, name: &str, expr: &Expr, used: &[usize]) -> Result<Vec<f32>, DatasetError> {
         let slots: Vec<&str> = used.iter().map(|&c| self.columns[c].name()).collect();
         let fault = |row, error| DatasetError::Derived { name: name.to_owned(), row, error };
-        let compiled = expr
-            .compile(&slots)
-            .map_err(|e| fault(0, tilewright_core::expr::EvalError::UnknownName(e.0)))?;
+        let compiled =
+            expr.compile(&slots).map_err(|e| fault(0, tilewright_core::expr::EvalError::UnknownName(e.0)))?;
         let mut values: Vec<Val<'_>> = Vec::with_capacity(used.len());
         let mut out = Vec::with_capacity(self.len());
         for row in 0..self.len() {

@@ -237,12 +237,7 @@ impl AnyKernel for RecordedKernel {
         }
     }
 
-    fn draw(
-        &self,
-        fixed: &Config,
-        _: &InputLimits,
-        uniform: &mut dyn FnMut() -> f64,
-    ) -> Result<Config, InputError> {
+    fn draw(&self, fixed: &Config, _: &InputLimits, uniform: &mut dyn FnMut() -> f64) -> Result<Config, InputError> {
         let fits = |row: &usize| has_words(&self.dataset.input(*row), fixed);
         let rows: Vec<usize> = (0..self.dataset.len()).filter(fits).collect();
         let at = (uniform() * rows.len() as f64) as usize;

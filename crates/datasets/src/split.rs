@@ -177,7 +177,10 @@ impl Dataset {
         let mut held_out = vec![false; self.len()];
         for word in text.split(|c: char| c.is_whitespace() || c == ',').filter(|w| !w.is_empty()) {
             let row = word.parse::<usize>().ok().filter(|&r| r < self.len()).ok_or_else(|| {
-                Self::fault(spec, format!("{word:?} is no row; the table has rows 0 to {}", self.len().saturating_sub(1)))
+                Self::fault(
+                    spec,
+                    format!("{word:?} is no row; the table has rows 0 to {}", self.len().saturating_sub(1)),
+                )
             })?;
             held_out[row] = true;
         }

@@ -103,7 +103,11 @@ fn features_are_named_split_and_derived() {
 fn faults_of_a_sidecar_name_the_field() {
     let table = "d,n,c,t,ok\nA,1,1,2,1\n";
     for (from, to, wanted) in [
-        ("\"version\":1", "\"version\":2", "x.schema.json: format \"tilewright-dataset\" version 2; this program reads"),
+        (
+            "\"version\":1",
+            "\"version\":2",
+            "x.schema.json: format \"tilewright-dataset\" version 2; this program reads",
+        ),
         ("tilewright-dataset", "another", "x.schema.json: format \"another\" version 1"),
         ("\"config\":[\"c\"],", "", "missing field `config`"),
         ("\"unit\":\"ms\"", "\"unit\":\"h\"", "x.schema.json, line 2, column "),
@@ -137,7 +141,10 @@ fn faults_of_a_table_name_line_and_column() {
         ("d,n,c,t,ok\nA,1,1,-2,1\n", "x.csv, line 2, column \"t\": \"-2\" is not a positive time"),
         ("d,n,c,t,ok\nA,1,1,0,1\n", "is not a positive time"),
         ("d,n,c,t,ok\nA,1,1,inf,1\n", "\"inf\" is not a number"),
-        ("d,n,c,t,ok\nA,\"1\n1\",1,2,1\nA,1,1,,1\n", "x.csv, line 4, column \"t\": \"\" is no time, and the row is marked"),
+        (
+            "d,n,c,t,ok\nA,\"1\n1\",1,2,1\nA,1,1,,1\n",
+            "x.csv, line 4, column \"t\": \"\" is no time, and the row is marked",
+        ),
     ] {
         let message = message(table, SIDECAR);
         assert!(message.contains(wanted), "{wanted:?} is not in {message:?}");
@@ -207,9 +214,7 @@ fn record(n: i64, config: &str, outcome: Result<f64, FailureKind>) -> Record {
         variant: None,
         input: Config(vec![("n".into(), Value::Int(n))]),
         config: Config::parse(config).unwrap(),
-        outcome: outcome
-            .map(Measurement::recorded)
-            .map_err(|kind| Failure { kind, message: "as made up".into() }),
+        outcome: outcome.map(Measurement::recorded).map_err(|kind| Failure { kind, message: "as made up".into() }),
     }
 }
 

@@ -92,7 +92,10 @@ fn inputs_are_drawn_from_the_recording() {
     assert_eq!(drawn.to_string(), "image=512,border=clamp");
     assert!(kernel.draw(&Config::parse("image=1").unwrap(), &limits, &mut || 0.0).is_err());
     let device = kernel.devices()[1].clone();
-    assert_eq!(kernel.problem(&device, &Config::parse("image=256,border=wrap").unwrap()).unwrap().space().count_legal(), 3);
+    assert_eq!(
+        kernel.problem(&device, &Config::parse("image=256,border=wrap").unwrap()).unwrap().space().count_legal(),
+        3
+    );
     assert!(kernel.problem(&device, &drawn).is_err(), "Beta has no 512");
 }
 

@@ -196,14 +196,13 @@ fn result<K: Kernel>(
     seed: u64,
     repeatable: bool,
 ) -> Conformity {
-    let at = || format!("{} for {:?}, {filling:?} data of seed {seed}", problem.space().config(point), problem.input_ref());
+    let at =
+        || format!("{} for {:?}, {filling:?} data of seed {seed}", problem.space().config(point), problem.input_ref());
     let violation = |check, message| Violation { suite: SUITE, check, message };
     let program = problem.program(point).map_err(|e| violation("plan-matches-rules", e.to_string()))?;
     let workload = problem.workload(filling, seed);
-    let mut once = || {
-        run(executor, problem, &program, &workload)
-            .map_err(|e| violation("program-runs", format!("{}: {e}", at())))
-    };
+    let mut once =
+        || run(executor, problem, &program, &workload).map_err(|e| violation("program-runs", format!("{}: {e}", at())));
     let outcome = once()?;
     ensure!(
         outcome.verdict.is_right(),

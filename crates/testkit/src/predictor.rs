@@ -241,24 +241,13 @@ impl Problem for Foreign {
     fn config_features(&self, _: &[u16], out: &mut Vec<f32>) {
         out.resize(out.len() + self.schema.config.len(), 1.0);
     }
-    fn program(
-        &self,
-        point: &[u16],
-    ) -> Result<Program, Illegal> {
+    fn program(&self, point: &[u16]) -> Result<Program, Illegal> {
         self.inner.program(point)
     }
-    fn workload(
-        &self,
-        filling: Filling,
-        seed: u64,
-    ) -> Workload {
+    fn workload(&self, filling: Filling, seed: u64) -> Workload {
         self.inner.workload(filling, seed)
     }
-    fn reference(
-        &self,
-        before: &Buffers,
-        scalars: &[f64],
-    ) -> Expected {
+    fn reference(&self, before: &Buffers, scalars: &[f64]) -> Expected {
         self.inner.reference(before, scalars)
     }
     fn default_point(&self) -> Option<Point> {

@@ -97,12 +97,7 @@ fn drive(
     ensure!(nothing.is_empty(), "asks-no-more-than-wanted", "ask(0) gave {} points", nothing.len());
     loop {
         let points = search.ask(batch);
-        ensure!(
-            points.len() <= batch,
-            "asks-no-more-than-wanted",
-            "ask({batch}) gave {} points",
-            points.len()
-        );
+        ensure!(points.len() <= batch, "asks-no-more-than-wanted", "ask({batch}) gave {} points", points.len());
         if points.is_empty() {
             break;
         }

@@ -113,7 +113,8 @@ impl Computation for Scale {
         let drawn = most.powf(uniform()).floor();
         // One in four is one short of what was drawn, so that lengths are not only the round ones.
         let awkward = if uniform() < 0.25 { 1.0 } else { 0.0 };
-        let n = if fixed.get("n").is_some() { size_word(fixed, "n", 0, MAX_N, None)? } else { (drawn - awkward) as u64 };
+        let n =
+            if fixed.get("n").is_some() { size_word(fixed, "n", 0, MAX_N, None)? } else { (drawn - awkward) as u64 };
         Ok(ScaleInput { n: n as usize, dtype })
     }
 }

@@ -154,8 +154,7 @@ pub struct ScaleCode {
 
 impl HostCode for ScaleCode {
     fn run(&self, args: &mut HostArgs<'_>) -> Result<(), DeviceError> {
-        let fault =
-            |name: &str, message: String| Err(DeviceError::Argument { name: name.to_owned(), message });
+        let fault = |name: &str, message: String| Err(DeviceError::Argument { name: name.to_owned(), message });
         let [x, y] = args.buffers else {
             return fault("buffers", format!("2 expected, {} found", args.buffers.len()));
         };

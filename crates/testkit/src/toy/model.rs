@@ -1,8 +1,8 @@
 //! A model small enough to check by hand: least squares on log features and their squares.
 
 use super::cost::cost_s;
-use rand::seq::SliceRandom;
 use rand::SeedableRng;
+use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
 use tilewright_core::feature::{FeatureKind, FeatureSchema, SchemaMismatch};
 use tilewright_core::predictor::{Fit, Predictor, Scorer};
