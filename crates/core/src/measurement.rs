@@ -100,6 +100,8 @@ pub struct Timing {
     pub max_time: Duration,
     /// A first run beyond this is cut off with [`FailureKind::CutOff`].
     pub cut_off: Option<Duration>,
+    /// A first run beyond this is the whole measurement: what is far from the best need not be known exactly.
+    pub rough_beyond: Option<Duration>,
     /// Cache state at the start of a run.
     pub cache: CachePolicy,
 }
@@ -113,6 +115,7 @@ impl Default for Timing {
             relative_error: 0.02,
             max_time: Duration::from_millis(100),
             cut_off: None,
+            rough_beyond: None,
             cache: CachePolicy::Warm,
         }
     }

@@ -42,6 +42,9 @@ pub fn measure_runs(
 ) -> Result<Measurement, MeasureError> {
     let mut timer = Timer { clock, run, evict, cold: policy.cache == CachePolicy::Cold };
     let single = timer.warm_up(policy)?;
+    if policy.rough_beyond.is_some_and(|limit| single > limit) {
+        return Ok(measurement(median_interval(&mut [single.as_secs_f64()]), 1));
+    }
     let batch = timer.batch_size(single)?;
     let mut samples = Vec::with_capacity(policy.max_repeats.min(64) as usize);
     let began = clock.now();
@@ -96,15 +99,15 @@ impl Timer<'_> {
     /// Runs without counting; the shortest of these runs.
     fn warm_up(&mut self, policy: &Timing) -> Result<Duration, MeasureError> {
         let mut shortest = self.timed(1)?;
-        if let Some(limit) = policy.cut_off
-            && shortest > limit
-        {
-            if shortest < SECOND_CHANCE {
-                shortest = shortest.min(self.timed(1)?);
-            }
-            if shortest > limit {
-                return Err(cut_off(shortest, limit).into());
-            }
+        let far = |time, limit: Option<Duration>| limit.is_some_and(|l| time > l);
+        if far(shortest, policy.rough_beyond.or(policy.cut_off)) && shortest < SECOND_CHANCE {
+            shortest = shortest.min(self.timed(1)?);
+        }
+        if let Some(limit) = policy.cut_off.filter(|l| shortest > *l) {
+            return Err(cut_off(shortest, limit).into());
+        }
+        if far(shortest, policy.rough_beyond) {
+            return Ok(shortest);
         }
         for _ in 1..policy.warmup {
             shortest = shortest.min(self.timed(1)?);

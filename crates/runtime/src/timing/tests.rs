@@ -97,6 +97,19 @@ fn a_short_first_run_gets_a_second_chance() {
 }
 
 #[test]
+fn what_is_far_from_the_best_is_run_once() {
+    let policy = Timing { rough_beyond: Some(10 * MS), cut_off: Some(40 * MS), warmup: 3, ..Timing::default() };
+    let script = Script::new(|_| 20 * MS);
+    let m = script.measure(&policy).unwrap();
+    assert_eq!((script.calls.get(), m.repeats), (1, 1));
+    assert!((m.time_s - 20e-3).abs() < 1e-12);
+    assert!(m.relative_error >= 1.0, "one run tells nothing about its error");
+    assert!(Script::new(|_| 50 * MS).measure(&policy).is_err());
+    let near = Script::new(|_| 5 * MS);
+    assert_eq!((near.measure(&policy).unwrap().repeats, near.calls.get()), (3, 6));
+}
+
+#[test]
 fn cold_runs_are_evicted_and_never_batched() {
     let script = Script::new(|_| Duration::from_nanos(500));
     let m = script.measure(&Timing { cache: CachePolicy::Cold, warmup: 2, ..Timing::default() }).unwrap();

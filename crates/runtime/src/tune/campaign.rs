@@ -1,7 +1,9 @@
 //! The measuring part of a campaign.
 
 use super::Tuner;
+use super::guide::Guide;
 use super::propose::{Carried, Mixture, Seen};
+use super::training::rows;
 use super::settings::Progress;
 use crate::error::RuntimeError;
 use crate::log::{CampaignLog, Record, Sample};
@@ -9,6 +11,7 @@ use crate::nothing_legal::nothing_legal;
 use crate::timing::Clock;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
+use std::collections::VecDeque;
 use std::time::Duration;
 use tilewright_core::measurement::{Outcome, Timing};
 use tilewright_core::objective::Objective;
@@ -18,6 +21,9 @@ use tilewright_sampler::DrawError;
 
 /// Drawn inputs in a row without a legal configuration, or with all of theirs measured, before the campaign ends.
 const IDLE_INPUTS: u32 = 50;
+
+/// Measurements before a model is fitted to guide the rest.
+const FEWEST_TO_GUIDE: u64 = 200;
 
 /// The log is synced at least this often.
 const SYNC_EVERY: Duration = Duration::from_secs(2);
@@ -37,6 +43,9 @@ pub(super) struct Campaign<'c, 't> {
     /// Measurements in this call, for the rate.
     new: u64,
     carried: Carried,
+    guide: Option<Guide>,
+    /// How many of the settings' moments of fitting a guide have passed.
+    fitted: usize,
 }
 
 /// The input at hand.
@@ -45,8 +54,12 @@ struct Round {
     problem: Box<dyn Problem>,
     rng: ChaCha8Rng,
     seen: Seen,
+    /// What the guide suggests.
+    suggested: VecDeque<Point>,
     /// Configurations still to be measured.
     left: usize,
+    /// When most of them have been measured, the budget's time at which the rest is left.
+    until_s: f64,
 }
 
 impl<'c, 't> Campaign<'c, 't> {
@@ -61,8 +74,21 @@ impl<'c, 't> Campaign<'c, 't> {
         let now = clock.now();
         let ok = samples.iter().filter(|s| s.outcome.is_ok()).count() as u64;
         let spent_before = samples[finished..].iter().map(|s| s.spent_s).sum();
-        let carried = Carried::default();
-        Self { tuner, log, samples, clock, spent_before, began: now, mark: now, synced: now, ok, new: 0, carried }
+        Self {
+            tuner,
+            log,
+            samples,
+            clock,
+            spent_before,
+            began: now,
+            mark: now,
+            synced: now,
+            ok,
+            new: 0,
+            carried: Carried::default(),
+            guide: None,
+            fitted: 0,
+        }
     }
 
     /// The log and everything in it.
@@ -85,6 +111,7 @@ impl<'c, 't> Campaign<'c, 't> {
         let mut draw = self.next_draw();
         let mut idle = 0;
         while !self.over() {
+            self.fit_guide()?;
             let mut round = self.round(draw)?;
             let before = self.samples.len();
             let found = self.measure_input(&mut round)?;
@@ -98,6 +125,31 @@ impl<'c, 't> Campaign<'c, 't> {
             draw += 1;
         }
         Ok(self.log.sync()?)
+    }
+
+    /// Share of the campaign that is done.
+    fn done(&self) -> f64 {
+        let settings = &self.tuner.settings;
+        let budget_s = settings.budget.as_secs_f64();
+        let by_time = if budget_s > 0.0 { self.spent_s() / budget_s } else { 1.0 };
+        let by_count = settings.samples.map_or(0.0, |n| self.ok as f64 / n.max(1) as f64);
+        by_time.max(by_count).min(1.0)
+    }
+
+    /// Fits a model on what was measured, when it is time to.
+    fn fit_guide(&mut self) -> Result<(), RuntimeError> {
+        let settings = &self.tuner.settings;
+        let due = settings.guide_at.iter().filter(|at| **at <= self.done()).count();
+        if due <= self.fitted || settings.guided == 0.0 || self.ok < FEWEST_TO_GUIDE {
+            return Ok(());
+        }
+        self.fitted = due;
+        let rows = rows(self.tuner.kernel, self.tuner.measure.spec(), &self.samples, &settings.objective)?;
+        match self.tuner.trainer.train(&rows.set, settings.seed) {
+            Ok(trained) => self.guide = Some(Guide::new(trained.predictor)),
+            Err(error) => tracing::warn!(%error, "going on without a guide"),
+        }
+        Ok(())
     }
 
     /// The first draw of this campaign's seed that is not complete.
@@ -117,7 +169,9 @@ impl<'c, 't> Campaign<'c, 't> {
         let input = self.tuner.kernel.draw(&settings.fixed, &settings.limits, &mut || rng.random())?;
         let problem = self.tuner.kernel.problem(self.tuner.measure.spec(), &input)?;
         let left = settings.configs_per_input as usize;
-        let mut round = Round { draw, problem, rng, seen: Seen::default(), left };
+        let until_s = self.spent_s() + settings.budget.as_secs_f64() * settings.input_share;
+        let (seen, suggested) = (Seen::default(), VecDeque::new());
+        let mut round = Round { draw, problem, rng, seen, suggested, left, until_s };
         for s in self.samples.iter().filter(|s| s.input == round.problem.input()) {
             round.left -= usize::from(s.draw == draw && s.seed == settings.seed && round.left > 0);
             if let Ok(point) = s.config.to_point(round.problem.space().params(), None) {
@@ -131,10 +185,16 @@ impl<'c, 't> Campaign<'c, 't> {
     fn measure_input(&mut self, round: &mut Round) -> Result<Found, RuntimeError> {
         let settings = &self.tuner.settings;
         let mixture = Mixture { neighbours: settings.neighbours, carried: settings.carried };
-        while round.left > 0 && !self.over() {
-            let (seen, carried) = (&round.seen, &self.carried);
+        let fewest = settings.configs_per_input.div_ceil(3) as usize;
+        if let Some(guide) = &self.guide {
+            let count = (settings.guided * f64::from(settings.configs_per_input)).ceil() as usize;
+            let (problem, sampler) = (&*round.problem, &mut *self.tuner.sampler);
+            round.suggested = guide.suggest(problem, count, self.carried.points(), sampler, &mut round.rng)?;
+        }
+        while round.left > 0 && !self.over() && (round.seen.len() < fewest || self.spent_s() < round.until_s) {
+            let (seen, carried, suggested) = (&round.seen, &self.carried, &mut round.suggested);
             let sampler = &mut *self.tuner.sampler;
-            let point = match mixture.propose(&*round.problem, seen, carried, sampler, &mut round.rng) {
+            let point = match mixture.propose(&*round.problem, seen, suggested, carried, sampler, &mut round.rng) {
                 Ok(Some(point)) => point,
                 Ok(None) => break,
                 Err(DrawError::Exhausted { .. }) if seen.len() > 0 => break,
@@ -154,8 +214,13 @@ impl<'c, 't> Campaign<'c, 't> {
 
     fn measure_point(&mut self, round: &mut Round, point: &Point) -> Result<(), RuntimeError> {
         let settings = &self.tuner.settings;
-        let cut_off_s = round.seen.best().filter(|_| settings.objective == Objective::default()).map(|b| b.0 * settings.cut_off);
-        let policy = Timing { cut_off: cut_off_s.map(Duration::from_secs_f64), ..settings.timing.clone() };
+        let best_s = round.seen.best().filter(|_| settings.objective == Objective::default()).map(|b| b.0);
+        let cut_off_s = best_s.map(|s| s * settings.cut_off);
+        let policy = Timing {
+            cut_off: cut_off_s.map(Duration::from_secs_f64),
+            rough_beyond: best_s.map(|s| Duration::from_secs_f64(s * settings.rough)),
+            ..settings.timing.clone()
+        };
         let outcome: Outcome = match self.tuner.measure.measure(&*round.problem, point, &policy) {
             Ok(measurement) => Ok(measurement),
             Err(MeasureError::Failed(failure)) => Err(failure),
@@ -196,9 +261,7 @@ impl<'c, 't> Campaign<'c, 't> {
         let Some(last) = self.samples.last() else { return };
         let spent_s = self.spent_s();
         let budget_s = self.tuner.settings.budget.as_secs_f64();
-        let by_time = if budget_s > 0.0 { spent_s / budget_s } else { 1.0 };
         let wanted = self.tuner.settings.samples;
-        let by_count = wanted.map_or(0.0, |n| self.ok as f64 / n.max(1) as f64);
         let here_s = spent_s - self.spent_before;
         let left = wanted.map(|n| n.saturating_sub(self.ok) as f64 * here_s / self.new.max(1) as f64);
         let progress = Progress {
@@ -206,7 +269,7 @@ impl<'c, 't> Campaign<'c, 't> {
             failed: self.samples.len() as u64 - self.ok,
             spent_s,
             remaining_s: (budget_s - spent_s).max(0.0).min(left.unwrap_or(f64::INFINITY)),
-            done: by_time.max(by_count).min(1.0),
+            done: self.done(),
             input: &last.input,
             best,
             outcome: &last.outcome,

@@ -2,7 +2,7 @@
 
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
-use std::collections::HashSet;
+use std::collections::{HashSet, VecDeque};
 use tilewright_core::problem::Problem;
 use tilewright_core::space::{BoundSpace, Point};
 use tilewright_sampler::{DrawError, Sampler};
@@ -21,6 +21,10 @@ const TRIES: u32 = 40;
 pub(super) struct Carried(Vec<Point>);
 
 impl Carried {
+    pub(super) fn points(&self) -> &[Point] {
+        &self.0
+    }
+
     pub(super) fn add(&mut self, point: Point) {
         self.0.retain(|p| *p != point);
         if self.0.len() >= CARRIED_KEPT {
@@ -69,12 +73,13 @@ pub(super) struct Mixture {
 }
 
 impl Mixture {
-    /// A legal point not measured yet: the default first, then by the shares of the mixture. None if none was found: the
-    /// space is small and seen.
+    /// A legal point not measured yet: the default first, then what a model suggests, then by the shares of the mixture.
+    /// None if none was found: the space is small and seen.
     pub(super) fn propose(
         &self,
         problem: &dyn Problem,
         seen: &Seen,
+        suggested: &mut VecDeque<Point>,
         carried: &Carried,
         sampler: &mut dyn Sampler,
         rng: &mut ChaCha8Rng,
@@ -84,6 +89,11 @@ impl Mixture {
             && let Some(point) = problem.default_point().filter(|p| space.is_legal(p))
         {
             return Ok(Some(point));
+        }
+        while let Some(point) = suggested.pop_front() {
+            if !seen.contains(&point) {
+                return Ok(Some(point));
+            }
         }
         for _ in 0..TRIES {
             let source: f64 = rng.random();

@@ -25,8 +25,18 @@ pub struct TuneSettings {
     pub neighbours: f64,
     /// Share of configurations that were the best for an earlier input.
     pub carried: f64,
+    /// Share of configurations that a model, fitted on what was measured so far, expects to be the best. What it is
+    /// wrong about is just what the final model must not be wrong about: a search over the whole space finds it.
+    pub guided: f64,
+    /// When such a model is fitted, as shares of the campaign.
+    pub guide_at: Vec<f64>,
+    /// Most of the budget that one input may take up: large inputs get fewer configurations, so that there are enough
+    /// different inputs.
+    pub input_share: f64,
     /// Configurations that run this many times longer than the best so far for the input are cut off.
     pub cut_off: f64,
+    /// Configurations that run this many times longer than the best so far for the input are run once only.
+    pub rough: f64,
     /// How each configuration is timed.
     pub timing: Timing,
     /// What the model learns to predict.
@@ -43,9 +53,13 @@ impl Default for TuneSettings {
             budget: Duration::from_secs(60),
             samples: None,
             configs_per_input: 24,
-            neighbours: 0.3,
+            neighbours: 0.25,
             carried: 0.1,
+            guided: 0.35,
+            guide_at: vec![0.35, 0.65],
+            input_share: 0.01,
             cut_off: 4.0,
+            rough: 1.5,
             timing: Timing { max_repeats: 12, max_time: Duration::from_millis(40), ..Timing::default() },
             objective: Objective::default(),
             seed: 0,
@@ -67,8 +81,17 @@ impl TuneSettings {
         if !share(self.carried) || self.neighbours + self.carried > 1.0 {
             return refuse("carried", "a share within 0..=1, together with neighbours at most 1");
         }
+        if !share(self.guided) {
+            return refuse("guided", "a share within 0..=1");
+        }
+        if !(share(self.input_share) && self.input_share > 0.0) {
+            return refuse("input_share", "a share above 0 and at most 1");
+        }
         if self.cut_off.is_nan() || self.cut_off <= 1.0 {
             return refuse("cut_off", "above 1 (times the best so far)");
+        }
+        if self.rough.is_nan() || self.rough <= 1.0 {
+            return refuse("rough", "above 1 (times the best so far)");
         }
         if !(self.limits.max_flops > 0.0 && self.limits.max_bytes > 0.0) {
             return refuse("limits", "positive");
