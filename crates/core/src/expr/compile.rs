@@ -63,9 +63,7 @@ fn nodes(list: &[Expr], slots: &[&str]) -> Result<Vec<Node>, UnknownName> {
 fn node(e: &Expr, slots: &[&str]) -> Result<Node, UnknownName> {
     Ok(match e {
         Expr::Const(v) => Node::Const(v.clone()),
-        Expr::Name(n) => {
-            Node::Slot(slots.iter().position(|s| s == n).ok_or_else(|| UnknownName(n.clone()))?)
-        }
+        Expr::Name(n) => Node::Slot(slots.iter().position(|s| s == n).ok_or_else(|| UnknownName(n.clone()))?),
         Expr::Neg(a) => Node::Neg(node(a, slots)?.into()),
         Expr::Not(a) => Node::Not(node(a, slots)?.into()),
         Expr::Binary(op, a, b) => Node::Binary(*op, (node(a, slots)?, node(b, slots)?).into()),

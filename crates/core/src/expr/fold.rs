@@ -1,8 +1,8 @@
 //! Partial evaluation: names with known values are replaced, and what has become constant is computed.
 
+use super::Expr;
 use super::eval::EvalError;
 use super::value::Value;
-use super::Expr;
 
 impl Expr {
     /// Replaces the names that `known` gives a value and computes every part that has become constant. A part whose
@@ -17,9 +17,7 @@ impl Expr {
             Self::Neg(a) => Self::Neg(boxed(a)),
             Self::Not(a) => Self::Not(boxed(a)),
             Self::Binary(op, a, b) => Self::Binary(*op, boxed(a), boxed(b)),
-            Self::Compare(a, rest) => {
-                Self::Compare(boxed(a), rest.iter().map(|(op, e)| (*op, fold(e))).collect())
-            }
+            Self::Compare(a, rest) => Self::Compare(boxed(a), rest.iter().map(|(op, e)| (*op, fold(e))).collect()),
             Self::In(a, es, negated) => Self::In(boxed(a), list(es), *negated),
             Self::And(es) => return decided(list(es), false),
             Self::Or(es) => return decided(list(es), true),

@@ -45,8 +45,7 @@ pub(super) fn lex(text: &str) -> Result<Vec<(usize, Token)>, ParseError> {
         } else {
             let symbol = SYMBOLS[..FIRST_KEYWORD].iter().find(|s| text[at..].starts_with(**s)).copied();
             let found = || text[at..].chars().next().map_or(String::new(), |c| format!("{c:?}"));
-            let symbol =
-                symbol.ok_or_else(|| ParseError::new(start, "an operator, a name or a number", &found()))?;
+            let symbol = symbol.ok_or_else(|| ParseError::new(start, "an operator, a name or a number", &found()))?;
             at += symbol.len();
             Token::Symbol(symbol)
         };

@@ -105,9 +105,7 @@ impl Config {
                 value: value.to_string(),
                 values: p.values.iter().map(Value::to_string).collect::<Vec<_>>().join(" "),
             }),
-            None => base
-                .and_then(|b| b.get(i).copied())
-                .ok_or_else(|| PointError::MissingParameter(p.name.clone())),
+            None => base.and_then(|b| b.get(i).copied()).ok_or_else(|| PointError::MissingParameter(p.name.clone())),
         };
         params.iter().enumerate().map(index).collect::<Result<_, _>>().map(Point)
     }
