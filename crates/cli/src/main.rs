@@ -42,7 +42,8 @@ fn run(cli: &Cli) -> Result<(), Failure> {
         Command::Bench(args) => commands::bench::run(args, &wiring, cli.seed, output),
         Command::Space(args) => commands::space::run(args, &wiring, cli.seed, output),
         Command::Verify(args) => commands::verify::run(args, &wiring, cli.seed, output),
-        Command::Model(_) | Command::Data(_) => unimplemented!(), //TEMP
+        Command::Model(command) => commands::model::run(command, cli.seed, output),
+        Command::Data(command) => commands::data::run(command, output),
         Command::Explain(args) => commands::plan::explain(args, &wiring, cli.seed, output),
         Command::Doctor(args) => commands::doctor::run(args, &wiring, output),
     }

@@ -90,8 +90,8 @@ fn evaluate(path: &Path, with: &ModelArgs, holdout: &str, seed: u64, output: Out
     let spec: SplitSpec = holdout.parse().map_err(|e| Failure::new(Kind::Usage, "holdout", e))?;
     let bad = |e: &dyn std::error::Error| Failure::new(Kind::Input, &path.display().to_string(), e.to_string());
     let split = dataset.split(&spec, seed).map_err(|e| bad(&e))?;
-    let whole = dataset.training_set().map_err(|e| bad(&e))?;
-    let (train, test) = (whole.of_rows(&split.train), whole.of_rows(&split.held_out));
+    let of = |rows: &[usize]| dataset.training_set_of(rows).map_err(|e| bad(&e));
+    let (train, test) = (of(&split.train)?, of(&split.held_out)?);
     let (model, fit_s) = timed_fit(&fitter(with)?, &train, seed)?;
     let (scores, rows_per_second) = score(&model, &test)?;
     let answer = Answer {

@@ -9,10 +9,12 @@ use serde::Serialize;
 use std::cell::RefCell;
 use std::fmt::Write as _;
 use std::time::Duration;
+use tilewright_core::computation::InputLimits;
 use tilewright_core::expr::Value;
+use tilewright_core::measurement::Timing;
 use tilewright_core::space::Config;
 use tilewright_runtime::tune::{Observer, Progress, TunePaths, TuneReport, TuneSettings, Tuner};
-use tilewright_sampler::{Categorical, Settings};
+use tilewright_sampler::{Chained, Settings};
 
 use super::held_out::{HeldOut, held_out};
 
@@ -66,9 +68,9 @@ fn shape(input: &Config) -> String {
 pub(crate) fn run(args: &TuneArgs, wiring: &Wiring, seed: u64, output: Output) -> Result<(), Failure> {
     let kernel = wiring.kernel(&args.kernel)?;
     let mut measure = wiring.measure(&args.device)?;
-    let mut sampler = Categorical::new(kernel.space(), Settings::default());
+    let mut sampler = Chained::new(kernel.space(), Settings::default());
     let mut watch = Watch { bar: Bar::timing("tune", args.budget), budget: args.budget, fitting: RefCell::new(false) };
-    let mut settings = TuneSettings { budget: args.budget, samples: args.samples, seed, ..TuneSettings::default() };
+    let mut settings = settings(args, seed);
     if let Some(dtype) = &args.dtype {
         settings.fixed.0.push(("dtype".into(), Value::parse(dtype)));
     }
@@ -106,6 +108,27 @@ pub(crate) fn run(args: &TuneArgs, wiring: &Wiring, seed: u64, output: Output) -
         held_out,
     };
     output.answer(&answer, || text(&answer, &report))
+}
+
+/// Many short measurements teach a model more than few exact ones: its own error is far above theirs.
+fn settings(args: &TuneArgs, seed: u64) -> TuneSettings {
+    TuneSettings {
+        budget: args.budget,
+        samples: args.samples,
+        limits: InputLimits { max_flops: 2e9, max_bytes: 128e6 },
+        configs_per_input: 32,
+        cut_off: 3.0,
+        timing: Timing {
+            warmup: 1,
+            min_repeats: 2,
+            max_repeats: 8,
+            relative_error: 0.05,
+            max_time: Duration::from_millis(4),
+            ..Timing::default()
+        },
+        seed,
+        ..TuneSettings::default()
+    }
 }
 
 fn forget(paths: &TunePaths) -> Result<(), Failure> {

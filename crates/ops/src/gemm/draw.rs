@@ -7,19 +7,23 @@ use tilewright_core::space::Config;
 
 /// Attempts at meeting the limits before sizes are halved.
 const ATTEMPTS: usize = 64;
+/// Doublings between the smallest and the largest limit of operations that an input is drawn under.
+const DOUBLINGS: f64 = 8.0;
 
 pub(super) fn draw(
     fixed: &Config,
     limits: &InputLimits,
     uniform: &mut dyn FnMut() -> f64,
 ) -> Result<GemmInput, InputError> {
+    // Sizes of work on a logarithmic scale too: otherwise nearly all inputs would lie just below the limit.
+    let max_flops = limits.max_flops * (-DOUBLINGS * uniform()).exp2();
     // Largest size such that one thin dimension still allows it; halved while nothing fits.
-    let mut largest = limits.max_flops.sqrt().clamp(16.0, 65_536.0);
+    let mut largest = max_flops.sqrt().clamp(16.0, 65_536.0);
     loop {
         for _ in 0..ATTEMPTS {
             let input = candidate(fixed, largest, uniform)?;
             let flops = 2.0 * input.m as f64 * input.n as f64 * input.k as f64;
-            if flops <= limits.max_flops && input.total_bytes() as f64 <= limits.max_bytes {
+            if flops <= max_flops.max(1.0) && input.total_bytes() as f64 <= limits.max_bytes {
                 return Ok(input);
             }
         }

@@ -4,6 +4,7 @@ use super::input::{GemmInput, ScalarClass};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use tilewright_core::buffer::{Buffer, BufferSpec, Filling, Role, Workload};
+use tilewright_core::dtype::DType;
 
 /// Position of A among the buffers.
 pub const A: usize = 0;
@@ -32,9 +33,16 @@ pub(super) fn make(input: &GemmInput, filling: Filling, seed: u64) -> Workload {
     for (name, (rows, columns), ld, role) in matrices {
         let len = GemmInput::stored_len(rows, columns, ld);
         let mut buffer = Buffer::zeroed(input.dtype, len);
-        for i in 0..len {
-            let value = if role == Role::Out || i % ld >= rows { f64::NAN } else { draw(&mut rng, filling) };
-            buffer.set_f64(i, value);
+        let mut value = |i: usize| {
+            if role == Role::Out || i % ld >= rows { f64::NAN } else { draw(&mut rng, filling) }
+        };
+        // Typed once and not per element: large inputs have tens of millions of them.
+        match input.dtype {
+            DType::F32 => {
+                buffer.as_mut_slice::<f32>().iter_mut().enumerate().for_each(|(i, x)| *x = value(i) as f32);
+            }
+            DType::F64 => buffer.as_mut_slice::<f64>().iter_mut().enumerate().for_each(|(i, x)| *x = value(i)),
+            _ => (0..len).for_each(|i| buffer.set_f64(i, value(i))),
         }
         specs.push(BufferSpec { name, dtype: input.dtype, len, role });
         buffers.push(buffer);
