@@ -71,7 +71,7 @@ mod tests {
         assert_eq!(bound.domains(), [vec![1], vec![2, 3], vec![0, 1]]);
         let domains = bound.domains();
         bound.for_each_legal(|p| {
-            assert!(p.iter().zip(&domains).all(|(i, d)| d.contains(i)));
+            assert!(p.iter().zip(domains).all(|(i, d)| d.contains(i)));
             true
         });
         let none = space.bind(&Symbols::new().with("widest", 48)).unwrap();

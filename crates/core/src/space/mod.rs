@@ -4,6 +4,7 @@ mod bound;
 mod domains;
 mod illegal;
 mod listed;
+mod memory;
 mod point;
 mod walk;
 

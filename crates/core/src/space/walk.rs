@@ -1,87 +1,11 @@
 //! The streaming walk over the legal set.
 //!
-//! Values of a parameter are bits of a word. A rule, given the values of the parameters that it mentions before the one
-//! that decides it, leaves some of that one's values: a word again. Words are remembered by the combination of those
-//! earlier values, so that a walk evaluates a rule once per combination and not once per point. The intersection of the
-//! words of all rules is what the walk descends into.
+//! At every depth the words of all rules (see the memory of the space) are intersected; what is left is what the walk
+//! descends into.
 
 use super::BoundSpace;
-use super::bound::Check;
-use crate::expr::Val;
+use super::memory::{LANES, Memory};
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU64, Ordering};
-
-/// Values of a parameter that one word tells apart.
-const LANES: usize = 63;
-/// The bit that marks a word as computed.
-const KNOWN: u64 = 1 << LANES;
-/// Rules over more combinations than this are evaluated anew each time: 1 MiB of words a rule at most.
-const MAX_CELLS: usize = 1 << 17;
-
-/// What walks remember of the rules of one bound space; shared by parallel walks.
-#[derive(Debug)]
-pub(super) struct Memory {
-    levels: Vec<Level>,
-}
-
-/// The rules that one parameter decides.
-#[derive(Debug)]
-struct Level {
-    values: usize,
-    rules: Vec<Remembered>,
-}
-
-/// Which values a rule leaves, by the combination of the earlier values that it mentions.
-#[derive(Debug)]
-struct Remembered {
-    /// Position and stride of the earlier parameters.
-    strides: Vec<(usize, usize)>,
-    /// Empty for a rule over too many combinations. Words hold `KNOWN` once computed; threads that compute the same word
-    /// at the same time store the same value, so relaxed order is enough.
-    cells: Box<[AtomicU64]>,
-}
-
-impl Memory {
-    pub(super) fn new(space: &BoundSpace) -> Self {
-        let level = |depth: usize| {
-            let values = space.params()[depth].values.len();
-            let remember = |check: &Check| Remembered::new(check, space, values.div_ceil(LANES));
-            Level { values, rules: space.checks_at(depth + 1).iter().map(remember).collect() }
-        };
-        Self { levels: (0..space.params().len()).map(level).collect() }
-    }
-}
-
-impl Level {
-    /// The values of a chunk, all of them.
-    fn all(&self, chunk: usize) -> u64 {
-        let count = (self.values - chunk * LANES).min(LANES);
-        (1 << count) - 1
-    }
-}
-
-impl Remembered {
-    fn new(check: &Check, space: &BoundSpace, chunks: usize) -> Self {
-        let count = check.combinations.saturating_mul(chunks);
-        if count > MAX_CELLS {
-            return Self { strides: Vec::new(), cells: Box::default() };
-        }
-        let mut stride = chunks;
-        let mut next = |&param: &usize| {
-            let this = (param, stride);
-            stride *= space.params()[param].values.len();
-            this
-        };
-        // The last of the earlier parameters changes fastest in a walk and gets the smallest stride.
-        let strides = check.earlier.iter().rev().map(&mut next).collect();
-        Self { strides, cells: (0..count).map(|_| AtomicU64::new(0)).collect() }
-    }
-
-    fn cell(&self, chunk: usize, indices: &[u16]) -> Option<&AtomicU64> {
-        let at = self.strides.iter().map(|&(param, stride)| usize::from(indices[param]) * stride).sum::<usize>();
-        self.cells.get(at + chunk)
-    }
-}
 
 /// A walk over the legal points of a space, or of a part of it; see [`BoundSpace::walk`].
 #[derive(Debug)]
@@ -89,7 +13,6 @@ pub struct Walk<'a> {
     space: &'a BoundSpace,
     memory: &'a Memory,
     indices: Vec<u16>,
-    values: Vec<Val<'a>>,
     /// By depth: the values of the present chunk that are still to be visited.
     remaining: Vec<u64>,
     chunks: Vec<usize>,
@@ -102,20 +25,11 @@ pub struct Walk<'a> {
 
 impl<'a> Walk<'a> {
     pub(super) fn new(space: &'a BoundSpace, prefix: &[u16]) -> Self {
-        let (params, fixed) = (space.params(), prefix.len());
-        let mut walk = Self {
-            space,
-            memory: space.memory(),
-            indices: prefix.to_vec(),
-            values: params.iter().zip(prefix).map(|(p, &i)| p.values[usize::from(i)].as_val()).collect(),
-            remaining: vec![0; params.len()],
-            chunks: vec![0; params.len()],
-            depth: fixed,
-            fixed,
-            single: false,
-        };
-        walk.indices.resize(params.len(), 0);
-        walk.values.resize(params.len(), Val::Int(0));
+        let (params, fixed, memory) = (space.params(), prefix.len(), space.memory());
+        let mut indices = prefix.to_vec();
+        indices.resize(params.len(), 0);
+        let (remaining, chunks) = (vec![0; params.len()], vec![0; params.len()]);
+        let mut walk = Self { space, memory, indices, remaining, chunks, depth: fixed, fixed, single: false };
         let possible = space.prefix_holds(prefix);
         match params.get(fixed) {
             None => walk.single = possible,
@@ -146,7 +60,9 @@ impl<'a> Walk<'a> {
                 if depth + 1 == last {
                     return true;
                 }
-                self.descend();
+                self.depth = depth + 1;
+                self.chunks[depth + 1] = 0;
+                self.remaining[depth + 1] = self.allowed(depth + 1, 0);
             } else if !self.next_chunk() {
                 if depth == self.fixed {
                     return false;
@@ -156,19 +72,10 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Fixes the value of this depth and opens the next.
-    fn descend(&mut self) {
-        let depth = self.depth;
-        self.values[depth] = self.space.params()[depth].values[usize::from(self.indices[depth])].as_val();
-        self.depth = depth + 1;
-        self.chunks[depth + 1] = 0;
-        self.remaining[depth + 1] = self.allowed(depth + 1, 0);
-    }
-
     /// Goes on to the next values of this depth's parameter, if it has more than one word tells apart.
     fn next_chunk(&mut self) -> bool {
         let (depth, chunk) = (self.depth, self.chunks[self.depth] + 1);
-        if chunk * LANES >= self.memory.levels[depth].values {
+        if chunk * LANES >= self.memory.levels()[depth].values {
             return false;
         }
         self.chunks[depth] = chunk;
@@ -176,43 +83,9 @@ impl<'a> Walk<'a> {
         true
     }
 
-    /// The values of a chunk for which every rule holds that is decided at this depth.
-    fn allowed(&mut self, depth: usize, chunk: usize) -> u64 {
-        let (space, level) = (self.space, &self.memory.levels[depth]);
-        let mut left = level.all(chunk);
-        for (remembered, check) in level.rules.iter().zip(space.checks_at(depth + 1)) {
-            left &= self.left_by(remembered, check, depth, chunk, left);
-            if left == 0 {
-                break;
-            }
-        }
-        left
-    }
-
-    /// The values of a chunk for which one rule holds; correct for those in `among`, at least.
-    fn left_by(&mut self, remembered: &Remembered, check: &Check, depth: usize, chunk: usize, among: u64) -> u64 {
-        let Some(cell) = remembered.cell(chunk, &self.indices) else {
-            return self.evaluate(check, depth, chunk, among);
-        };
-        let known = cell.load(Ordering::Relaxed);
-        if known & KNOWN != 0 {
-            return known;
-        }
-        let word = self.evaluate(check, depth, chunk, self.memory.levels[depth].all(chunk));
-        cell.store(word | KNOWN, Ordering::Relaxed);
-        word
-    }
-
-    fn evaluate(&mut self, check: &Check, depth: usize, chunk: usize, among: u64) -> u64 {
-        let values = &self.space.params()[depth].values[chunk * LANES..];
-        let (mut rest, mut word) = (among, 0);
-        while rest != 0 {
-            let bit = rest.trailing_zeros();
-            rest &= rest - 1;
-            self.values[depth] = values[bit as usize].as_val();
-            word |= u64::from(check.holds(&self.values)) << bit;
-        }
-        word
+    #[inline]
+    fn allowed(&self, depth: usize, chunk: usize) -> u64 {
+        self.memory.allowed(self.space, depth, chunk, &self.indices)
     }
 }
 
@@ -231,7 +104,10 @@ impl Census {
         let mut census = Self::default();
         match space.checks_at(0).iter().find(|c| !c.holds(&[])) {
             Some(check) => rejected[check.rule] = space.cartesian(),
-            None => census.legal = count(&mut Walk::new(space, &[]), 0, space.cartesian(), &mut rejected),
+            None => {
+                let mut indices = vec![0; space.params().len()];
+                census.legal = judge(space, &mut indices, 0, space.cartesian(), &mut rejected);
+            }
         }
         for (rule, count) in space.rules().iter().zip(rejected).filter(|(_, count)| *count > 0) {
             *census.rejected_by.entry(rule.name.clone()).or_default() += count;
@@ -240,37 +116,61 @@ impl Census {
     }
 }
 
-/// Legal points below the present node, which has `points` below it; the others are added to their rule.
-fn count(walk: &mut Walk<'_>, depth: usize, points: u128, rejected: &mut [u128]) -> u128 {
-    let (space, memory) = (walk.space, walk.memory);
-    let Some(level) = memory.levels.get(depth) else { return points };
+/// Legal points below a node, which has `points` below it; the others are added to their rule.
+fn judge(space: &BoundSpace, indices: &mut [u16], depth: usize, points: u128, rejected: &mut [u128]) -> u128 {
+    let memory = space.memory();
+    let Some(level) = memory.levels().get(depth) else { return points };
     let below = points / level.values as u128;
     let mut legal = 0;
     for chunk in 0..level.values.div_ceil(LANES) {
-        let mut left = level.all(chunk);
-        for (remembered, check) in level.rules.iter().zip(space.checks_at(depth + 1)) {
-            let kept = left & walk.left_by(remembered, check, depth, chunk, left);
-            rejected[check.rule] += u128::from((left ^ kept).count_ones()) * below;
-            left = kept;
-        }
-        if depth + 1 == memory.levels.len() {
-            legal += u128::from(left.count_ones());
-            continue;
-        }
-        while left != 0 {
-            let index = chunk * LANES + left.trailing_zeros() as usize;
-            left &= left - 1;
-            walk.indices[depth] = index as u16;
-            walk.values[depth] = space.params()[depth].values[index].as_val();
-            legal += count(walk, depth + 1, below, rejected);
-        }
+        let left = memory.take_away(space, (depth, chunk), indices, |check, taken| {
+            rejected[check.rule] += u128::from(taken.count_ones()) * below;
+        });
+        legal += descend(left, chunk, indices, depth, |indices| judge(space, indices, depth + 1, below, rejected));
     }
     legal
+}
+
+/// Legal points below a node whose first parameters are fixed and hold.
+pub(super) fn count(space: &BoundSpace, indices: &mut [u16], depth: usize) -> u64 {
+    let memory = space.memory();
+    let Some(level) = memory.levels().get(depth) else { return 1 };
+    let mut legal = 0;
+    for chunk in 0..level.values.div_ceil(LANES) {
+        let left = memory.allowed(space, depth, chunk, indices);
+        legal += descend(left, chunk, indices, depth, |indices| count(space, indices, depth + 1));
+    }
+    legal
+}
+
+/// The sum of `below` over the values of a chunk; at the last depth every value is one point.
+fn descend<N: std::iter::Sum + From<u32>>(
+    mut left: u64,
+    chunk: usize,
+    indices: &mut [u16],
+    depth: usize,
+    mut below: impl FnMut(&mut [u16]) -> N,
+) -> N {
+    if depth + 1 == indices.len() {
+        return left.count_ones().into();
+    }
+    let values = std::iter::from_fn(|| {
+        let bit = left.trailing_zeros();
+        left &= left.wrapping_sub(1);
+        (bit < u64::BITS).then_some(chunk * LANES + bit as usize)
+    });
+    values
+        .map(|index| {
+            indices[depth] = index as u16;
+            below(indices)
+        })
+        .sum()
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::{BoundSpace, Param, ParamSpace, Point, RuleGroup, Shard, Symbols};
+    use super::super::memory::MAX_CELLS;
     use super::*;
 
     fn space(params: &[(&str, i64)], rules: &[&str]) -> BoundSpace {
