@@ -29,7 +29,8 @@ struct Answer {
     seconds: f64,
     fit_s: f64,
     cv_mse: Option<f64>,
-    /// Accepted by drawn candidates of the sampler.
+    /// Accepted by drawn candidates: of the sampler's uniform warm-up, and of its model after it.
+    acceptance_uniform: f64,
     acceptance: f64,
     profile: String,
     log: String,
@@ -102,7 +103,8 @@ pub(crate) fn run(args: &TuneArgs, wiring: &Wiring, seed: u64, output: Output) -
         seconds: report.seconds,
         fit_s: report.fit_s,
         cv_mse: report.cv_mse,
-        acceptance: report.accepted as f64 / report.drawn.max(1) as f64,
+        acceptance_uniform: sampler.warmup_acceptance().rate(),
+        acceptance: sampler.model_acceptance().rate(),
         profile: report.profile.display().to_string(),
         log: report.log.display().to_string(),
         held_out,
@@ -155,7 +157,12 @@ fn text(a: &Answer, report: &TuneReport) -> String {
     if let Some(mse) = a.cv_mse {
         let _ = writeln!(out, "error of the log time on unseen inputs: {mse:.4} (mean square), so times within a factor of {:.2}", mse.sqrt().exp());
     }
-    let _ = writeln!(out, "the sampler accepted {:.1}% of what it drew", 100.0 * a.acceptance);
+    let _ = writeln!(
+        out,
+        "the sampler accepted {:.1}% of what it drew, {:.2}% while it drew uniformly",
+        100.0 * a.acceptance,
+        100.0 * a.acceptance_uniform
+    );
     let _ = writeln!(out, "profile {}\nlog     {}", report.profile.display(), report.log.display());
     if !a.held_out.is_empty() {
         let _ = write!(out, "\ninputs that the model never saw, its choice timed beside the alternatives:\n{}", table(&a.held_out));
