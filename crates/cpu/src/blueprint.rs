@@ -36,7 +36,8 @@ pub(crate) struct Blueprint {
     pub(crate) v: Split,
     pub(crate) s: Split,
     pub(crate) k: Split,
-    /// Tiles of a cache block along `v` and `s`.
+    /// Tiles of a cache block: along `v` as many as fit (a packed block of `v` has a place in a cache), along `s` as many
+    /// as cover it (a second block would mean a second pass over `v`).
     pub(crate) v_block: usize,
     pub(crate) s_block: usize,
     pub(crate) v_threads: usize,
@@ -75,7 +76,7 @@ impl Blueprint {
             s: Split::new(frame.s_len, 1, s.0 as usize),
             k: Split::into_multiple(geometry.k, k_s, steps, k_g),
             v_block: (v.1 / v.0).max(1) as usize,
-            s_block: (s.1 / s.0).max(1) as usize,
+            s_block: s.1.div_ceil(s.0).max(1) as usize,
             v_threads: v.2 as usize,
             s_threads: s.2 as usize,
         }

@@ -43,9 +43,9 @@ pub struct GemmConfig {
     pub m_s: u32,
     /// Register tile, columns of C.
     pub n_s: u32,
-    /// Cache tile, rows of C; a multiple of `m_s`.
+    /// Cache tile, rows of C; rounded to whole register tiles.
     pub m_l: u32,
-    /// Cache tile, columns of C; a multiple of `n_s`.
+    /// Cache tile, columns of C; rounded to whole register tiles.
     pub n_l: u32,
     /// Cache tile, steps of k.
     pub u: u32,

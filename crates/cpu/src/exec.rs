@@ -1,7 +1,9 @@
 //! Running generated code on the host.
 
 pub(crate) mod driver;
+#[cfg(target_arch = "x86_64")]
 pub(crate) mod memory;
 pub(crate) mod pack;
+mod portable;
 pub(crate) mod pool;
 pub(crate) mod run;

@@ -10,6 +10,11 @@ mod kernel;
 mod scalar;
 mod split;
 
+#[cfg(test)]
+mod interpreter;
+#[cfg(test)]
+mod proofs;
+
 pub mod scratch;
 
 pub use device::CpuDevice;

@@ -17,7 +17,7 @@ impl Prepared {
     pub fn run(&mut self, a: *const u8, b: *const u8, c: *mut u8, alpha: f64, beta: f64) {
         let ws = self.1.as_mut_ptr().cast::<u8>();
         let ws = ws.wrapping_add(ws.align_offset(2 << 20));
-        unsafe { self.0.run_part(0, &exec::driver::Call { a, b, c, workspace: ws, alpha, beta }) };
+        unsafe { self.0.run(&exec::driver::Call { a, b, c, workspace: ws, alpha, beta }) };
     }
 }
 pub fn bench_tile(f: Float, vecs: usize, s: usize, k_s: usize, k: usize, tiles: usize, pack_s: bool, across: bool, c_pref: bool, pf: u32) -> f64 {

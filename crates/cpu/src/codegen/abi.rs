@@ -40,6 +40,7 @@ pub(crate) struct PanelArgs {
 }
 
 /// Signature of a generated panel routine.
+#[cfg(target_arch = "x86_64")]
 pub(crate) type PanelFn = unsafe extern "sysv64" fn(*mut PanelArgs);
 
 /// Byte offsets of the fields, as the generator addresses them.

@@ -6,6 +6,7 @@ mod peak;
 mod spec;
 
 pub(crate) use host_gemm::HostGemm;
+pub(crate) use spec::generates;
 
 use std::sync::Arc;
 use tilewright_core::buffer::{Buffer, Buffers, Workload};

@@ -2,21 +2,56 @@
 
 use std::ops::Range;
 
+use iced_x86::IcedError;
+
+#[cfg(target_arch = "x86_64")]
 use super::memory::ExecBuffer;
 use super::pack::{Block, Packed};
+use super::portable::Portable;
 use crate::blueprint::{Blueprint, PHASES, Part, Place};
-use crate::codegen::abi::{PanelArgs, PanelFn};
+use crate::codegen::abi::PanelArgs;
+#[cfg(target_arch = "x86_64")]
+use crate::codegen::abi::PanelFn;
+use crate::codegen::tile::Tile;
 use crate::geometry::Operand;
 use crate::scalar::Float;
 use crate::split::{KINDS, Split};
 
-/// Generated code of one plan.
+/// Runs a generated routine: the processor does, and in tests an interpreter.
+pub(crate) trait Invoke {
+    /// Runs the routine at an offset of the code.
+    ///
+    /// # Safety
+    /// The routine must be one that the generator wrote, its arguments must describe tiles within memory that it may
+    /// use, and the host must have its instruction set.
+    unsafe fn invoke(&self, entry: usize, args: *mut PanelArgs);
+}
+
+#[cfg(target_arch = "x86_64")]
+impl Invoke for ExecBuffer {
+    unsafe fn invoke(&self, entry: usize, args: *mut PanelArgs) {
+        // SAFETY: the entry is the start of a routine that the generator wrote with this signature; the rest is the
+        // caller's contract.
+        unsafe { std::mem::transmute::<*const u8, PanelFn>(self.at(entry))(args) };
+    }
+}
+
+/// What runs the routines of a plan.
+#[derive(Debug)]
+enum Code {
+    #[cfg(target_arch = "x86_64")]
+    Native(ExecBuffer),
+    Portable(Portable),
+}
+
+/// Routines of one plan.
 #[derive(Debug)]
 pub(crate) struct Compiled {
     pub(crate) blueprint: Blueprint,
-    code: ExecBuffer,
-    /// Offsets of the routines: kind of `v`, kind of `s`, phase, place.
-    entries: [[[[usize; PLACES]; PHASES]; KINDS]; KINDS],
+    code: Code,
+    entries: Entries,
+    /// Whether packing may use the host's vectors.
+    simd: bool,
 }
 
 const PLACES: usize = 2;
@@ -26,6 +61,41 @@ const NONE: usize = usize::MAX;
 
 /// Routines start at this alignment, in bytes.
 const ROUTINE_ALIGN: usize = 64;
+
+/// Where each routine starts: kind of `v`, kind of `s`, phase, place.
+type Entries = [[[[usize; PLACES]; PHASES]; KINDS]; KINDS];
+
+/// Enters every routine that the plan needs.
+fn enter<E>(
+    blueprint: &Blueprint,
+    mut add: impl FnMut(Tile) -> Result<usize, E>,
+) -> Result<Entries, E> {
+    let mut entries = [[[[NONE; PLACES]; PHASES]; KINDS]; KINDS];
+    for index in 0..KINDS * KINDS * PHASES * PLACES {
+        let (rest, place) = (index / PLACES, [Place::Follow, Place::Lead][index % PLACES]);
+        let (rest, phase) = (rest / PHASES, rest % PHASES);
+        let (v, s) = (rest / KINDS, rest % KINDS);
+        if let Some(tile) = blueprint.tile(v, s, phase, place) {
+            entries[v][s][phase][place as usize] = add(tile)?;
+        }
+    }
+    Ok(entries)
+}
+
+/// Machine code of all routines that the plan needs.
+///
+/// # Errors
+/// The encoder's; a legal plan gives none.
+pub(crate) fn generate(blueprint: &Blueprint) -> Result<(Vec<u8>, Entries), IcedError> {
+    let mut code = Vec::new();
+    let entries = enter(blueprint, |tile| {
+        code.resize(code.len().next_multiple_of(ROUTINE_ALIGN), 0xcc);
+        let entry = code.len();
+        code.extend(tile.assemble()?);
+        Ok::<_, IcedError>(entry)
+    })?;
+    Ok((code, entries))
+}
 
 /// Addresses and scalars of one call.
 #[derive(Clone, Copy, Debug)]
@@ -42,48 +112,65 @@ pub(crate) struct Call {
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum CompileError {
     #[error("encoding: {0}")]
-    Encode(#[from] iced_x86::IcedError),
+    Encode(#[from] IcedError),
     #[error("executable memory: {0}")]
     Memory(#[from] std::io::Error),
 }
 
 impl Compiled {
-    /// Generates the routines of all kinds of tiles that the plan has.
+    /// Prepares the routines of all kinds of tiles that the plan has: generated where the host can run them.
     ///
     /// # Errors
     /// The operating system's refusal of executable memory.
     pub(crate) fn new(blueprint: Blueprint) -> Result<Self, CompileError> {
-        let mut code = Vec::new();
-        let mut entries = [[[[NONE; PLACES]; PHASES]; KINDS]; KINDS];
-        for index in 0..KINDS * KINDS * PHASES * PLACES {
-            let (rest, place) = (index / PLACES, [Place::Follow, Place::Lead][index % PLACES]);
-            let (rest, phase) = (rest / PHASES, rest % PHASES);
-            let (v, s) = (rest / KINDS, rest % KINDS);
-            if let Some(tile) = blueprint.tile(v, s, phase, place) {
-                code.resize(code.len().next_multiple_of(ROUTINE_ALIGN), 0xcc);
-                entries[v][s][phase][place as usize] = code.len();
-                code.extend(tile.assemble()?);
-            }
+        #[cfg(target_arch = "x86_64")]
+        if crate::device::generates() {
+            let (code, entries) = generate(&blueprint)?;
+            return Ok(Self { code: Code::Native(ExecBuffer::new(&code)?), blueprint, entries, simd: true });
         }
-        Ok(Self { code: ExecBuffer::new(&code)?, blueprint, entries })
+        Ok(Self::portable(blueprint))
     }
 
-    fn routine(&self, v: usize, s: usize, phase: usize, place: Place) -> PanelFn {
+    /// The same without generated code.
+    pub(crate) fn portable(blueprint: Blueprint) -> Self {
+        let mut tiles = Vec::new();
+        let Ok(entries) = enter(&blueprint, |tile| {
+            tiles.push(tile);
+            Ok::<_, std::convert::Infallible>(tiles.len() - 1)
+        });
+        Self { code: Code::Portable(Portable { tiles }), blueprint, entries, simd: false }
+    }
+
+    fn entry(&self, v: usize, s: usize, phase: usize, place: Place) -> usize {
         let entry = self.entries[v][s][phase][place as usize];
         debug_assert_ne!(entry, NONE);
-        // SAFETY: the entry is the start of a routine that the generator wrote with this signature.
-        unsafe { std::mem::transmute::<*const u8, PanelFn>(self.code.at(entry)) }
+        entry
     }
 
     /// Computes the part of one thread.
     ///
     /// # Safety
+    /// As for [`Compiled::run_part_with`], and the host must have the plan's instruction set.
+    pub(crate) unsafe fn run_part(&self, thread: usize, call: &Call) {
+        // SAFETY: the caller's contract.
+        unsafe {
+            match &self.code {
+                #[cfg(target_arch = "x86_64")]
+                Code::Native(code) => self.run_part_with(thread, call, code),
+                Code::Portable(tiles) => self.run_part_with(thread, call, tiles),
+            }
+        }
+    }
+
+    /// Computes the part of one thread, its routines run by `runs`.
+    ///
+    /// # Safety
     /// The operands must be readable and C writable over the extents of the plan's geometry, the workspace
     /// over its size, aligned to 64 bytes, and no other thread may touch the part's C or the thread's share of
-    /// the workspace. The host must have the plan's instruction set.
-    pub(crate) unsafe fn run_part(&self, thread: usize, call: &Call) {
+    /// the workspace.
+    pub(crate) unsafe fn run_part_with(&self, thread: usize, call: &Call, runs: &impl Invoke) {
         let part = self.blueprint.part(thread);
-        let mut worker = Worker::new(self, thread, &part, call);
+        let mut worker = Worker::new(self, thread, &part, call, runs);
         for s_block in self.blueprint.s_blocks(&part) {
             for k_block in part.k.clone() {
                 // SAFETY: the caller's contract.
@@ -101,8 +188,9 @@ impl Compiled {
 }
 
 /// One thread's view of a call.
-struct Worker<'a> {
+struct Worker<'a, I> {
     compiled: &'a Compiled,
+    runs: &'a I,
     args: PanelArgs,
     v: *const u8,
     s: *const u8,
@@ -115,8 +203,8 @@ struct Worker<'a> {
     es: usize,
 }
 
-impl<'a> Worker<'a> {
-    fn new(compiled: &'a Compiled, thread: usize, part: &Part, call: &Call) -> Self {
+impl<'a, I: Invoke> Worker<'a, I> {
+    fn new(compiled: &'a Compiled, thread: usize, part: &Part, call: &Call, runs: &'a I) -> Self {
         let b = &compiled.blueprint;
         let es = b.geometry.float.bytes();
         let (v, s) = if b.frame.swapped { (call.b, call.a) } else { (call.a, call.b) };
@@ -152,7 +240,7 @@ impl<'a> Worker<'a> {
             v_mask,
             k_mask: [0; 8],
         };
-        Self { compiled, args, v, s, c, c_v, c_s, v_packed, s_packed, es }
+        Self { compiled, runs, args, v, s, c, c_v, c_s, v_packed, s_packed, es }
     }
 
     /// # Safety
@@ -160,7 +248,7 @@ impl<'a> Worker<'a> {
     unsafe fn pack_v(&self, block: &Range<usize>, k_block: usize) {
         let b = &self.compiled.blueprint;
         if b.pack_v && !b.copies_v() {
-            let source = Source { base: self.v, operand: b.frame.v, split: &b.v };
+            let source = Source { base: self.v, operand: b.frame.v, split: &b.v, simd: self.compiled.simd };
             // SAFETY: the caller's contract.
             unsafe { self.pack(&source, block, k_block, self.v_packed) };
         }
@@ -171,7 +259,7 @@ impl<'a> Worker<'a> {
     unsafe fn pack_s(&self, block: &Range<usize>, k_block: usize) {
         let b = &self.compiled.blueprint;
         if b.pack_s {
-            let source = Source { base: self.s, operand: b.frame.s, split: &b.s };
+            let source = Source { base: self.s, operand: b.frame.s, split: &b.s, simd: self.compiled.simd };
             // SAFETY: the caller's contract.
             unsafe { self.pack(&source, block, k_block, self.s_packed) };
         }
@@ -216,9 +304,9 @@ impl<'a> Worker<'a> {
                     self.place(v, s, v_block, s_block, k_block, lead);
                     self.args.tiles = if lead { 1 } else { run.count };
                     let place = if lead { Place::Lead } else { Place::Follow };
-                    let routine = compiled.routine(v_kind, s_kind, phase, place);
+                    let entry = compiled.entry(v_kind, s_kind, phase, place);
                     // SAFETY: the arguments describe tiles within the caller's extents.
-                    unsafe { routine(&raw mut self.args) };
+                    unsafe { self.runs.invoke(entry, &raw mut self.args) };
                     run.first += self.args.tiles;
                     run.count -= self.args.tiles;
                     lead = false;
@@ -290,14 +378,15 @@ struct Source<'a> {
     base: *const u8,
     operand: Operand,
     split: &'a Split,
+    simd: bool,
 }
 
 impl Source<'_> {
     /// Packs the tiles of a block, panel behind panel.
     ///
     /// # Safety
-    /// The operand must be readable over its extent, `to` writable over the block and its slack, and the host
-    /// must have AVX2.
+    /// The operand must be readable over its extent, `to` writable over the block and its slack, and `simd` be set only
+    /// on a host with AVX2.
     unsafe fn pack<T: Packed>(&self, tiles: &Range<usize>, k: usize, depth: usize, to: *mut T) {
         let block = Block {
             source: self.base.cast::<T>().wrapping_add(k * self.operand.step),
@@ -308,7 +397,7 @@ impl Source<'_> {
             depth,
         };
         // SAFETY: the caller's contract.
-        unsafe { block.pack(to, true) };
+        unsafe { block.pack(to, self.simd) };
     }
 }
 

@@ -38,6 +38,16 @@ impl Compiled {
         }
     }
 
+    /// Sums all slices on this thread.
+    ///
+    /// # Safety
+    /// As for [`Compiled::run`]; all slices must be complete.
+    #[cfg(test)]
+    pub(crate) unsafe fn reduce_all(&self, call: &Call) {
+        // SAFETY: the caller's contract.
+        unsafe { self.reduce(0, 1, call) };
+    }
+
     /// Sums the slices of one thread's share of the columns, in order, so that repeats are bitwise equal.
     ///
     /// # Safety

@@ -26,7 +26,7 @@ pub(super) fn features(_device: &DeviceSpec, input: &GemmInput, config: &GemmCon
     let lanes = (c.vec / element).max(1);
     let vectors = (c.m_s / lanes).max(1);
     let m_l = whole(c.m_l, c.m_s).min(m.next_multiple_of(c.m_s));
-    let n_l = whole(c.n_l, c.n_s).min(n.next_multiple_of(c.n_s));
+    let n_l = c.n_l.next_multiple_of(c.n_s).min(n.next_multiple_of(c.n_s));
     let u = c.u.min(k);
     let (tiles_m, tiles_n) = (m.div_ceil(c.m_s), n.div_ceil(c.n_s));
     // Along vectors an edge costs whole vectors; across them tiles are balanced, so the smallest tile tells the loss.

@@ -33,9 +33,9 @@ pub(super) mod at {
 const VECTOR_TILE: [i64; 10] = [2, 4, 6, 8, 12, 16, 24, 32, 48, 64];
 /// Register tile across vectors, in elements.
 const BROADCAST_TILE: [i64; 14] = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 14, 20, 28];
-/// Cache tiles, in elements, rounded down to whole register tiles.
+/// Cache tiles, in elements: along vectors rounded down to whole register tiles, across them rounded up.
 const BLOCK: [i64; 11] = [8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192];
-const DEPTH: [i64; 13] = [16, 32, 64, 96, 128, 192, 256, 384, 512, 768, 1024, 2048, 4096];
+const DEPTH: [i64; 14] = [16, 32, 64, 96, 128, 192, 256, 320, 384, 512, 768, 1024, 2048, 4096];
 const THREADS: [i64; 15] = [1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192];
 
 pub(super) fn space() -> Result<ParamSpace, SpaceError> {

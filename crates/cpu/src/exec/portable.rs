@@ -1,0 +1,123 @@
+//! The same plans without generated code, for hosts that the generator has none for: register tiles in plain Rust, driven,
+//! packed and divided among threads like generated ones.
+
+use std::ops::{Add, Mul};
+
+use super::driver::Invoke;
+use crate::codegen::abi::PanelArgs;
+use crate::codegen::tile::{Tile, TileStore};
+use crate::scalar::{Factor, Float};
+
+/// Most elements of a register tile: 32 vectors of 16.
+const MOST: usize = 512;
+
+/// The routines of a plan; an entry is an index.
+#[derive(Debug)]
+pub(crate) struct Portable {
+    pub(crate) tiles: Vec<Tile>,
+}
+
+impl Invoke for Portable {
+    unsafe fn invoke(&self, entry: usize, args: *mut PanelArgs) {
+        let tile = &self.tiles[entry];
+        // SAFETY: the caller's contract.
+        unsafe {
+            match tile.vector.float {
+                Float::F32 => panel::<f32>(tile, &mut *args),
+                Float::F64 => panel::<f64>(tile, &mut *args),
+            }
+        }
+    }
+}
+
+/// An element type, with its scalars as [`PanelArgs`] holds them.
+trait Element: Copy + Default + Add<Output = Self> + Mul<Output = Self> {
+    fn of_bits(bits: u64) -> Self;
+}
+
+impl Element for f32 {
+    fn of_bits(bits: u64) -> Self {
+        Self::from_bits(bits as u32)
+    }
+}
+
+impl Element for f64 {
+    fn of_bits(bits: u64) -> Self {
+        Self::from_bits(bits)
+    }
+}
+
+/// A row of tiles.
+///
+/// # Safety
+/// The arguments must describe tiles within readable operands and writable C.
+unsafe fn panel<T: Element>(tile: &Tile, args: &mut PanelArgs) {
+    for _ in 0..args.tiles {
+        let mut acc = [T::default(); MOST];
+        // SAFETY: the caller's contract.
+        unsafe {
+            multiply(tile, args, &mut acc);
+            store(tile, args, &acc);
+        }
+        args.v = args.v.wrapping_offset(args.v_step);
+        args.s = args.s.wrapping_offset(args.s_step);
+        args.c = args.c.wrapping_offset(args.c_step);
+    }
+}
+
+/// Elements of the tile along `v`: those it has room for, and those that are there.
+fn extent(tile: &Tile) -> (usize, usize) {
+    let width = tile.vecs * tile.vector.lanes();
+    (width, if tile.tail == 0 { width } else { width - tile.vector.lanes() + tile.tail })
+}
+
+/// # Safety
+/// As for [`panel`].
+unsafe fn multiply<T: Element>(tile: &Tile, args: &PanelArgs, acc: &mut [T; MOST]) {
+    let (width, valid) = extent(tile);
+    let read = if tile.v_masked { valid } else { width };
+    let mut row = [T::default(); MOST];
+    for p in 0..args.k_main * tile.k_s + args.k_tail {
+        let v = args.v.wrapping_offset(p as isize * tile.v_k as isize).cast::<T>();
+        let s = args.s.wrapping_offset(p as isize * tile.s_k as isize);
+        // SAFETY: the caller's contract: `read` elements at every step of `v`.
+        unsafe { std::ptr::copy_nonoverlapping(v, row.as_mut_ptr(), read) };
+        if tile.copy_v {
+            let copy = args.packed.cast::<T>().wrapping_add(p * width);
+            // SAFETY: the workspace holds a whole panel.
+            unsafe { std::ptr::copy_nonoverlapping(row.as_ptr(), copy, width) };
+        }
+        for (j, sums) in acc.chunks_exact_mut(width).take(tile.s).enumerate() {
+            // SAFETY: the caller's contract: `tile.s` elements at every step of `s`.
+            let b = unsafe { s.wrapping_offset(j as isize * tile.s_s as isize).cast::<T>().read() };
+            for (sum, &a) in sums.iter_mut().zip(&row) {
+                *sum = a * b + *sum;
+            }
+        }
+    }
+}
+
+/// # Safety
+/// As for [`panel`].
+unsafe fn store<T: Element>(tile: &Tile, args: &PanelArgs, acc: &[T; MOST]) {
+    let (width, valid) = extent(tile);
+    let (alpha, beta) = (T::of_bits(args.alpha), T::of_bits(args.beta));
+    let (v_stride, s_stride) = match tile.store {
+        TileStore::Along { s_stride } => (size_of::<T>() as isize, s_stride as isize),
+        TileStore::Across { v_stride } => (v_stride as isize, size_of::<T>() as isize),
+    };
+    for (j, sums) in acc.chunks_exact(width).take(tile.s).enumerate() {
+        for (i, &sum) in sums[..valid].iter().enumerate() {
+            let at = args.c.wrapping_offset(i as isize * v_stride + j as isize * s_stride).cast::<T>();
+            let product = if tile.alpha == Factor::One { sum } else { alpha * sum };
+            // SAFETY: the caller's contract; C is read only if beta is not zero.
+            unsafe {
+                at.write(match tile.beta {
+                    Factor::Zero => product,
+                    Factor::One => at.read() + product,
+                    Factor::Other => beta * at.read() + product,
+                });
+            }
+        }
+    }
+}

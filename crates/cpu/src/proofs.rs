@@ -1,0 +1,239 @@
+//! Tests of generated code in the interpreter: right results, and no access outside of the operands' own elements.
+//!
+//! Points are drawn from the kernel's legal space for devices with 16-, 32- and 64-byte vectors, whatever the host has, so
+//! that the rules of the space are tested together with the generator.
+
+use std::cell::RefCell;
+
+use proptest::prelude::*;
+use rand::{Rng, SeedableRng, rngs::StdRng};
+use tilewright_core::buffer::{Buffer, Filling, Workload};
+use tilewright_core::computation::Computation;
+use tilewright_core::device::{DeviceKind, DeviceSpec};
+use tilewright_core::dtype::DType;
+use tilewright_core::kernel::Kernel;
+use tilewright_core::space::Point;
+use tilewright_ops::gemm::{A, ALPHA, B, BETA, C, Gemm, GemmInput, Layout, ScalarClass};
+
+use crate::blueprint::Blueprint;
+use crate::codegen::abi::PanelArgs;
+use crate::exec::driver::{Call, Compiled, Invoke};
+use crate::interpreter::{Fault, Machine, Memory, Rights};
+use crate::kernel::CpuGemm;
+
+/// Runs routines in the interpreter and keeps the first fault.
+struct Interpreted {
+    code: Vec<u8>,
+    memory: RefCell<Memory>,
+    fault: RefCell<Option<Fault>>,
+}
+
+impl Invoke for Interpreted {
+    unsafe fn invoke(&self, entry: usize, args: *mut PanelArgs) {
+        if self.fault.borrow().is_some() {
+            return;
+        }
+        let mut memory = self.memory.borrow_mut();
+        let mark = memory.allow(args as u64, size_of::<PanelArgs>(), Rights::ReadWrite);
+        let result = Machine::new(&self.code, &mut memory).call(entry as u64, args as u64);
+        memory.forget(mark);
+        *self.fault.borrow_mut() = result.err();
+    }
+}
+
+fn device(vec_max: i64, threads: i64) -> DeviceSpec {
+    let facts = [
+        ("threads", threads),
+        ("cores", threads),
+        ("vec_max", vec_max),
+        ("l1d_bytes", 32 << 10),
+        ("l2_bytes", 512 << 10),
+        ("l3_bytes", 32 << 20),
+        ("memory_bytes", 8 << 30),
+    ];
+    DeviceSpec {
+        id: "cpu".into(),
+        name: "proof".into(),
+        kind: DeviceKind::Cpu,
+        driver: "interpreted".into(),
+        facts: facts.map(|(n, v)| (n.to_owned(), v)).into(),
+        measured: Default::default(),
+    }
+}
+
+/// A random legal point: parameters in order, each among the values that earlier ones allow.
+fn legal_point(kernel: &CpuGemm, device: &DeviceSpec, input: &GemmInput, rng: &mut StdRng) -> Option<Point> {
+    let space = kernel.space().bind(&kernel.symbols(device, input)).unwrap();
+    for _ in 0..200 {
+        let mut point = Vec::new();
+        let mut allowed = Vec::new();
+        while point.len() < space.params().len() {
+            allowed.clear();
+            space.next_values(&point, &mut allowed);
+            let Some(&value) = allowed.get(rng.random_range(0..allowed.len().max(1))) else { break };
+            point.push(value);
+        }
+        if point.len() == space.params().len() && space.is_legal(&point) {
+            return Some(Point(point));
+        }
+    }
+    None
+}
+
+/// Allows each stored column on its own, so that the gaps between columns are out of bounds.
+fn allow_columns(memory: &mut Memory, buffer: &Buffer, rows: usize, columns: usize, ld: usize, rights: Rights) {
+    let (base, size) = (buffer.bytes().as_ptr() as u64, buffer.dtype().size());
+    // Without gaps the columns are one range, which an access may straddle.
+    let (rows, columns) = if rows == ld { (rows * columns, 1) } else { (rows, columns) };
+    for column in 0..columns {
+        memory.allow(base + (column * ld * size) as u64, rows * size, rights);
+    }
+}
+
+fn call(work: &mut Workload, workspace: &mut Buffer) -> Call {
+    Call {
+        a: work.buffers[A].bytes().as_ptr(),
+        b: work.buffers[B].bytes().as_ptr(),
+        c: work.buffers[C].bytes_mut().as_mut_ptr(),
+        workspace: workspace.bytes_mut().as_mut_ptr(),
+        alpha: work.scalars[ALPHA],
+        beta: work.scalars[BETA],
+    }
+}
+
+/// Runs all parts in the interpreter, one after the other, and the reduction natively.
+fn interpret(blueprint: &Blueprint, input: &GemmInput, work: &mut Workload) -> Result<(), Fault> {
+    let compiled = Compiled::new(blueprint.clone()).unwrap();
+    let (code, _) = crate::exec::driver::generate(blueprint).unwrap();
+    let mut workspace = Buffer::zeroed(DType::I8, blueprint.workspace());
+    let mut memory = Memory::default();
+    let (a, b) = (input.a_stored(), input.b_stored());
+    allow_columns(&mut memory, &work.buffers[A], a.0, a.1, input.lda, Rights::Read);
+    allow_columns(&mut memory, &work.buffers[B], b.0, b.1, input.ldb, Rights::Read);
+    let once = blueprint.k.tiles() == 1 && input.beta == ScalarClass::Zero;
+    let rights = if once { Rights::Write } else { Rights::ReadWrite };
+    allow_columns(&mut memory, &work.buffers[C], input.m, input.n, input.ldc, rights);
+    memory.allow(workspace.bytes().as_ptr() as u64, workspace.len(), Rights::ReadWrite);
+    let call = call(work, &mut workspace);
+    let runs = Interpreted { code, memory: RefCell::new(memory), fault: RefCell::new(None) };
+    for thread in 0..blueprint.threads() {
+        // SAFETY: buffers have the input's extents, the workspace the plan's size; one thread runs after the other.
+        unsafe { compiled.run_part_with(thread, &call, &runs) };
+    }
+    if blueprint.reduces() {
+        // SAFETY: as above; reducing runs no generated code.
+        unsafe { compiled.reduce_all(&call) };
+    }
+    runs.fault.into_inner().map_or(Ok(()), Err)
+}
+
+prop_compose! {
+    fn inputs()(
+        sizes in (1usize..40, 1usize..40, 1usize..70),
+        pads in (0usize..3, 0usize..3, 0usize..3),
+        layout in 0usize..4,
+        double in any::<bool>(),
+        alpha in 0usize..2,
+        beta in 0usize..3,
+        align in 0u32..3,
+    ) -> GemmInput {
+        let (m, n, k) = sizes;
+        let dtype = if double { DType::F64 } else { DType::F32 };
+        let mut input = GemmInput::new(m, n, k, dtype, Layout::ALL[layout]);
+        (input.lda, input.ldb, input.ldc) = (input.lda + pads.0, input.ldb + pads.1, input.ldc + pads.2);
+        input.alpha = [ScalarClass::One, ScalarClass::Other][alpha];
+        input.beta = [ScalarClass::Zero, ScalarClass::One, ScalarClass::Other][beta];
+        input.align = 64 >> align;
+        input
+    }
+}
+
+fn check(input: &GemmInput, vec_max: i64, threads: i64, seed: u64) -> Result<(), TestCaseError> {
+    let (kernel, device) = (CpuGemm::new(), device(vec_max, threads));
+    let Some(point) = legal_point(&kernel, &device, input, &mut StdRng::seed_from_u64(seed)) else {
+        return Err(TestCaseError::reject("no legal point was drawn"));
+    };
+    let config = kernel.decode(&point.0);
+    let plan = kernel.plan(&device, input, &config).map_err(|e| TestCaseError::fail(e.to_string()))?;
+    let mut work = Gemm.workload(input, Filling::Real, seed);
+    let expected = Gemm.reference(input, &work.buffers, &work.scalars);
+    let ran = interpret(&plan.blueprint, input, &mut work);
+    prop_assert_eq!(ran, Ok(()), "{:?} {:?}", input, config);
+    let verdict = expected.compare(&work.buffers);
+    prop_assert!(verdict.is_right(), "{:?} {:?} {:?}", verdict, input, config);
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(250))]
+
+    #[test]
+    fn avx512_is_right_and_within_bounds(input in inputs(), threads in 1i64..4, seed in any::<u64>()) {
+        check(&input, 64, threads, seed)?;
+    }
+
+    #[test]
+    fn avx2_is_right_and_within_bounds(input in inputs(), threads in 1i64..4, seed in any::<u64>()) {
+        check(&input, 32, threads, seed)?;
+    }
+
+    #[test]
+    fn narrow_vectors_are_right_and_within_bounds(input in inputs(), seed in any::<u64>()) {
+        check(&input, 16, 1, seed)?;
+    }
+}
+
+/// The interpreter notices what it is there for.
+#[test]
+fn a_read_beyond_the_operand_is_a_fault() {
+    let input = GemmInput::new(16, 6, 8, DType::F32, Layout::Nt);
+    let (kernel, device) = (CpuGemm::new(), device(32, 1));
+    let mut rng = StdRng::seed_from_u64(1);
+    let point = legal_point(&kernel, &device, &input, &mut rng).unwrap();
+    let blueprint = kernel.plan(&device, &input, &kernel.decode(&point.0)).unwrap().blueprint;
+    let shorter = GemmInput::new(16, 6, 7, DType::F32, Layout::Nt);
+    let mut work = Gemm.workload(&input, Filling::Real, 1);
+    // Code packs natively; only what reads the operands directly can be seen.
+    let direct = !blueprint.pack_s || !blueprint.pack_v;
+    let mut blueprint = blueprint;
+    if !direct {
+        blueprint.pack_s = false;
+    }
+    assert!(matches!(interpret(&blueprint, &shorter, &mut work), Err(Fault::Read { .. })));
+}
+
+/// The portable routines obey the same plans.
+fn check_portable(input: &GemmInput, seed: u64) -> Result<(), TestCaseError> {
+    let (kernel, device) = (CpuGemm::new(), device(16, 2));
+    let Some(point) = legal_point(&kernel, &device, input, &mut StdRng::seed_from_u64(seed)) else {
+        return Err(TestCaseError::reject("no legal point was drawn"));
+    };
+    let config = kernel.decode(&point.0);
+    let plan = kernel.plan(&device, input, &config).map_err(|e| TestCaseError::fail(e.to_string()))?;
+    let mut work = Gemm.workload(input, Filling::Real, seed);
+    let expected = Gemm.reference(input, &work.buffers, &work.scalars);
+    let mut workspace = Buffer::zeroed(DType::I8, plan.blueprint.workspace());
+    let call = call(&mut work, &mut workspace);
+    // SAFETY: buffers have the input's extents, the workspace the plan's size; the routines need no instruction set.
+    unsafe { Compiled::portable(plan.blueprint).run(&call) };
+    let verdict = expected.compare(&work.buffers);
+    prop_assert!(verdict.is_right(), "{:?} {:?} {:?}", verdict, input, config);
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(250))]
+
+    #[test]
+    fn portable_routines_are_right(input in inputs(), seed in any::<u64>()) {
+        check_portable(&input, seed)?;
+    }
+}
+
+#[test]
+fn the_legal_space_of_a_large_input_has_millions_of_points() {
+    let input = GemmInput::new(2048, 2048, 2048, DType::F32, Layout::Nt);
+    let (kernel, device) = (CpuGemm::new(), device(32, 1));
+    let space = kernel.space().bind(&kernel.symbols(&device, &input)).unwrap();
+    assert!((1_000_000..3_000_000).contains(&space.count_legal()));
+}
