@@ -1,12 +1,17 @@
 //! Legal configurations of a parameter space, drawn at random.
 //!
-//! Three ways behind one trait, [`Sampler`]:
+//! Four ways behind one trait, [`Sampler`]:
 //! - [`Uniform`]: every parameter uniform and independent, illegal points rejected. Exact, and hopeless where legal
 //!   points are rare;
 //! - [`Categorical`]: the generative model of ISAAC (SC17, section 4.1). Every parameter has a categorical distribution
 //!   of its own, independent of the others, learnt from what was accepted, over a Dirichlet prior;
 //! - [`Chained`]: ours. The same learnt distributions, but each parameter is drawn only among the values for which the
-//!   rules decided so far hold, so that few draws are wasted even where parameters depend on each other.
+//!   rules decided so far hold, so that few draws are wasted even where parameters depend on each other;
+//! - [`Exact`]: ours. Legal points are counted and drawn by number: what uniform sampling gives, without rejection, for
+//!   spaces that can be walked.
+//!
+//! Candidates are drawn from the *possible* configurations (ISAAC, section 4): values that a rule excludes for this
+//! device and input whatever the other parameters are ([`BoundSpace::domains`]) are left out.
 //!
 //! ```
 //! use rand::SeedableRng;
@@ -32,6 +37,7 @@ mod categorical;
 mod chained;
 mod compare;
 mod counts;
+mod exact;
 mod model;
 mod uniform;
 
@@ -40,6 +46,7 @@ pub use categorical::Categorical;
 pub use chained::Chained;
 pub use compare::{Comparison, compare};
 pub use counts::Counts;
+pub use exact::Exact;
 pub use model::Settings;
 pub use uniform::Uniform;
 

@@ -1,7 +1,7 @@
 //! What the generative models share: a uniform warm-up, counts learnt from what is accepted, and the bookkeeping.
 
 use crate::uniform::{exhausted, fill_uniform, is_empty};
-use crate::{Acceptance, Counts, Draw, DrawError, MAX_ATTEMPTS};
+use crate::{Acceptance, Counts, Draw, DrawError, Exact, MAX_ATTEMPTS, Sampler};
 use rand::RngCore;
 use tilewright_core::space::{BoundSpace, ParamSpace, Point, Rule};
 
@@ -12,7 +12,8 @@ pub struct Settings {
     pub alpha: u64,
     /// Accepted uniform samples before the model draws itself.
     pub warmup: u64,
-    /// The warm-up ends after this many uniform candidates, however few were accepted.
+    /// Uniform candidates drawn for the warm-up. What is missing then is drawn from the counted space (see
+    /// [`crate::Exact`]), which gives the same samples sooner, unless the space looks too large to count.
     pub warmup_candidates: u64,
     /// Whether samples accepted after the warm-up are counted too. The model then moves, slowly, from the marginal
     /// distributions of the legal set to where its own draws are accepted most.
@@ -23,7 +24,7 @@ pub struct Settings {
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { alpha: 100, warmup: 500, warmup_candidates: 500_000, refresh: true, max_attempts: MAX_ATTEMPTS }
+        Self { alpha: 100, warmup: 500, warmup_candidates: 200_000, refresh: true, max_attempts: MAX_ATTEMPTS }
     }
 }
 
@@ -38,7 +39,20 @@ pub(crate) struct Model {
     pub(crate) uniform: Acceptance,
     /// Candidates after it.
     pub(crate) own: Acceptance,
+    /// For the warm-up where uniform candidates are too rarely legal.
+    exact: Exact,
 }
+
+/// Where the next candidate comes from.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Source {
+    Uniform,
+    Counted,
+    Model,
+}
+
+/// A space is counted for a warm-up if it has no more legal points than this by estimate: a few seconds' walk.
+const COUNTABLE: f64 = 1e8;
 
 impl Model {
     pub(crate) fn new(space: &ParamSpace, settings: Settings) -> Self {
@@ -48,11 +62,21 @@ impl Model {
             seen: Acceptance::default(),
             uniform: Acceptance::default(),
             own: Acceptance::default(),
+            exact: Exact::new(),
         }
     }
 
-    fn warming_up(&self) -> bool {
-        self.uniform.accepted < self.settings.warmup && self.uniform.drawn < self.settings.warmup_candidates
+    fn source(&self, space: &BoundSpace) -> Source {
+        if self.uniform.accepted + self.exact.acceptance().accepted >= self.settings.warmup {
+            return Source::Model;
+        }
+        if self.uniform.drawn < self.settings.warmup_candidates {
+            return Source::Uniform;
+        }
+        let possible: f64 = space.domains().iter().map(|values| values.len() as f64).product();
+        // Three more than were seen: an upper bound where none were (95% confidence).
+        let legal = possible * (self.uniform.accepted + 3) as f64 / self.uniform.drawn.max(1) as f64;
+        if legal <= COUNTABLE { Source::Counted } else { Source::Model }
     }
 
     /// Draws until a candidate is legal. `propose` fills in a candidate and gives the rule that it breaks.
@@ -66,9 +90,16 @@ impl Model {
         let mut rejected = Acceptance::default();
         let mut point = Vec::with_capacity(space.params().len());
         let attempts = if is_empty(space) { 0 } else { self.settings.max_attempts };
+        space.remember();
         for attempts in 1..=attempts {
-            let uniform = self.warming_up();
-            let broken = if uniform {
+            let source = self.source(space);
+            if source == Source::Counted {
+                let draw = self.exact.draw(space, rng)?;
+                self.seen.count(None);
+                self.counts.accept(&draw.point);
+                return Ok(Draw { attempts, ..draw });
+            }
+            let broken = if source == Source::Uniform {
                 fill_uniform(space, rng, &mut point);
                 space.first_broken(&point)
             } else {
@@ -76,9 +107,9 @@ impl Model {
             };
             self.seen.count(broken);
             rejected.count(broken);
-            if uniform { &mut self.uniform } else { &mut self.own }.count(broken);
+            if source == Source::Uniform { &mut self.uniform } else { &mut self.own }.count(broken);
             if broken.is_none() {
-                if uniform || self.settings.refresh {
+                if source == Source::Uniform || self.settings.refresh {
                     self.counts.accept(&point);
                 }
                 return Ok(Draw { point: Point(point), attempts });

@@ -29,6 +29,7 @@ impl Sampler for Uniform {
         let mut rejected = Acceptance::default();
         let mut point = Vec::with_capacity(space.params().len());
         let attempts = if is_empty(space) { 0 } else { self.max_attempts };
+        space.remember();
         for attempts in 1..=attempts {
             fill_uniform(space, rng, &mut point);
             let broken = space.first_broken(&point);

@@ -7,11 +7,12 @@ use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use std::collections::BTreeMap;
 use tilewright_core::space::{BoundSpace, Param, ParamSpace, Point, RuleGroup, Symbols};
-use tilewright_sampler::{Categorical, Chained, Counts, DrawError, Sampler, Settings, Uniform, compare};
+use tilewright_sampler::{Categorical, Chained, Counts, DrawError, Exact, Sampler, Settings, Uniform, compare};
 
 type Make = fn(&ParamSpace, Settings) -> Box<dyn Sampler>;
 
-const SAMPLERS: [(&str, Make); 3] = [
+const SAMPLERS: [(&str, Make); 4] = [
+    ("exact", |_, _| Box::new(Exact::new())),
     ("uniform", |_, s| Box::new(Uniform::new(s.max_attempts))),
     ("categorical", |space, s| Box::new(Categorical::new(space, s))),
     ("chained", |space, s| Box::new(Chained::new(space, s))),
@@ -54,11 +55,13 @@ fn every_sampler_keeps_the_contract() {
 #[test]
 fn an_empty_space_is_named_as_one() {
     let (space, bound) = pairs(0);
-    for (name, make) in SAMPLERS {
+    for (name, make) in &SAMPLERS[1..] {
         let settings = Settings { max_attempts: 50, ..Settings::default() };
         let error = make(&space, settings).draw(&bound, &mut rng(1)).unwrap_err();
         let expected = DrawError::Exhausted { attempts: 50, cartesian: 16, rule: Some("product".into()) };
         assert_eq!(error, expected, "{name}");
+        let counted = Exact::new().draw(&bound, &mut rng(1)).unwrap_err();
+        assert_eq!(counted, DrawError::Exhausted { attempts: 0, cartesian: 16, rule: Some("product".into()) });
         assert!(error.to_string().contains("may be empty (rule \"product\" rejected most)"), "{error}");
     }
 }
@@ -68,7 +71,7 @@ fn another_kernel_s_space_is_refused() {
     let (space, _) = pairs(8);
     let other = ParamSpace::builder().param(Param::ints("a", [1, 2, 4, 8])).build().unwrap();
     let other = other.bind(&Symbols::new()).unwrap();
-    for (name, make) in &SAMPLERS[1..] {
+    for (name, make) in &SAMPLERS[2..] {
         let error = make(&space, Settings::default()).draw(&other, &mut rng(1)).unwrap_err();
         assert_eq!(error, DrawError::OtherSpace { expected: "a[4] b[4]".into(), found: "a[4]".into() }, "{name}");
     }
@@ -101,14 +104,37 @@ fn the_phases_of_a_model_add_up() {
 }
 
 #[test]
-fn a_warm_up_ends_where_nothing_is_accepted() {
+fn a_warm_up_is_completed_by_counting_where_candidates_are_too_rarely_legal() {
     let (space, bound) = pairs(1);
-    let settings = Settings { warmup: 1_000_000, warmup_candidates: 30, ..Settings::default() };
+    let settings = Settings { warmup: 100, warmup_candidates: 30, ..Settings::default() };
     let mut sampler = Categorical::new(&space, settings);
     let mut random = rng(3);
-    (0..20).for_each(|_| drop(sampler.draw(&bound, &mut random).unwrap()));
+    (0..100).for_each(|_| drop(sampler.draw(&bound, &mut random).unwrap()));
     assert_eq!(sampler.warmup_acceptance().drawn, 30);
-    assert!(sampler.model_acceptance().accepted > 0);
+    assert_eq!((sampler.model_acceptance().drawn, sampler.acceptance().accepted), (0, 100));
+    assert_eq!(sampler.counts().probabilities(0).next(), Some(200.0 / 500.0));
+    (0..20).for_each(|_| drop(sampler.draw(&bound, &mut random).unwrap()));
+    assert_eq!(sampler.model_acceptance().accepted, 20);
+}
+
+#[test]
+fn exact_sampling_counts_every_space_anew() {
+    let mut sampler = Exact::new();
+    let mut random = rng(1);
+    for limit in [8, 1, 64, 8] {
+        let (_, bound) = pairs(limit);
+        let mut seen: Vec<Point> = (0..400).map(|_| sampler.draw(&bound, &mut random).unwrap().point).collect();
+        seen.sort();
+        seen.dedup();
+        assert_eq!(seen.len() as u64, bound.count_legal());
+        assert!(seen.iter().all(|p| bound.is_legal(p)));
+    }
+    // Lists of equal length look the same from outside.
+    for only in 0..4 {
+        let params = vec![Param::ints("a", 0..4)];
+        let listed = BoundSpace::listed(params, &[Point(vec![only])], "recorded").unwrap();
+        assert_eq!(sampler.draw(&listed, &mut random).unwrap().point.0, [only]);
+    }
 }
 
 /// Shares of the legal points among draws.
@@ -124,12 +150,15 @@ fn shares(sampler: &mut dyn Sampler, bound: &BoundSpace, draws: usize) -> BTreeM
 #[test]
 fn uniform_sampling_is_uniform() {
     let (_, bound) = pairs(8);
-    let shares = shares(&mut Uniform::default(), &bound, 20_000);
-    let expected = 1.0 / bound.count_legal() as f64;
-    assert_eq!(shares.len() as u64, bound.count_legal());
-    // Six standard deviations.
-    let slack = 6.0 * (expected / 20_000.0).sqrt();
-    assert!(shares.values().all(|s| (s - expected).abs() < slack), "{shares:?}");
+    let samplers: [Box<dyn Sampler>; 2] = [Box::new(Uniform::default()), Box::new(Exact::new())];
+    for mut sampler in samplers {
+        let shares = shares(&mut *sampler, &bound, 20_000);
+        let expected = 1.0 / bound.count_legal() as f64;
+        assert_eq!(shares.len() as u64, bound.count_legal());
+        // Six standard deviations.
+        let slack = 6.0 * (expected / 20_000.0).sqrt();
+        assert!(shares.values().all(|s| (s - expected).abs() < slack), "{shares:?}");
+    }
 }
 
 /// With a = 8 only b = 1 is legal, with a = 1 all four: the uniform marginal of a over the ten legal pairs is

@@ -269,6 +269,12 @@ impl BoundSpace {
         self.memory.get_or_init(|| Arc::new(Memory::new(self)))
     }
 
+    /// Whether the other is a clone of this space, made after [`BoundSpace::remember`] or a walk: it then has the same
+    /// legal points. False says nothing.
+    pub fn is_clone_of(&self, other: &Self) -> bool {
+        matches!((self.memory.get(), other.memory.get()), (Some(a), Some(b)) if Arc::ptr_eq(a, b))
+    }
+
     /// Whether every rule holds that the first parameters decide.
     pub(super) fn prefix_holds(&self, prefix: &[u16]) -> bool {
         let decided = &self.checks[..self.starts[prefix.len() + 1]];
