@@ -16,11 +16,7 @@ impl Home {
     }
 
     fn run(&self, args: &[&str]) -> Output {
-        Command::new(env!("CARGO_BIN_EXE_tilewright"))
-            .args(args)
-            .env("TILEWRIGHT_HOME", self.path())
-            .output()
-            .unwrap()
+        Command::new(env!("CARGO_BIN_EXE_tilewright")).args(args).env("TILEWRIGHT_HOME", self.path()).output().unwrap()
     }
 
     /// Runs with `--json`: the exit code, and the one document on standard output.
@@ -90,8 +86,18 @@ fn tuning_leaves_a_profile_that_plans_by_model_and_explains() {
 fn one_run_is_checked_and_timed_beside_the_baselines() {
     let home = Home::new();
     let (code, run) = home.json(&[
-        "run", "gemm", "m=96", "n=64", "k=50", "dtype=f64", "layout=tn", "beta=1", "--threads", "1",
-        "--baselines", "gemm,matrixmultiply",
+        "run",
+        "gemm",
+        "m=96",
+        "n=64",
+        "k=50",
+        "dtype=f64",
+        "layout=tn",
+        "beta=1",
+        "--threads",
+        "1",
+        "--baselines",
+        "gemm,matrixmultiply",
     ]);
     assert_eq!(code, 0, "{run}");
     has(&run, &["time_s", "gflops", "max_rel_error"]);
@@ -104,7 +110,17 @@ fn one_run_is_checked_and_timed_beside_the_baselines() {
 fn the_legal_space_is_counted_and_sampled() {
     let home = Home::new();
     let (code, space) = home.json(&[
-        "space", "gemm", "m=2048", "n=2048", "k=2048", "layout=nt", "--threads", "1", "--sample", "200", "--why",
+        "space",
+        "gemm",
+        "m=2048",
+        "n=2048",
+        "k=2048",
+        "layout=nt",
+        "--threads",
+        "1",
+        "--sample",
+        "200",
+        "--why",
     ]);
     assert_eq!(code, 0, "{space}");
     has(&space, &["cartesian", "legal", "seconds", "rejected_by"]);

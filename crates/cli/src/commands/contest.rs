@@ -20,7 +20,12 @@ pub(crate) fn baselines(selection: &str) -> Result<Vec<&'static dyn Baseline>, F
 }
 
 /// Times the code of a point beside the baselines, every result checked first.
-pub(crate) fn contest(problem: &dyn Problem, point: &[u16], task: &Task, bench: &Bench<'_>) -> Result<TaskReport, Failure> {
+pub(crate) fn contest(
+    problem: &dyn Problem,
+    point: &[u16],
+    task: &Task,
+    bench: &Bench<'_>,
+) -> Result<TaskReport, Failure> {
     let program = problem.program(point).map_err(|e| Failure::new(Kind::Nothing, &e.rule, &e))?;
     let ours = program_contender(OURS, &program).map_err(|e| Failure::new(Kind::Device, "device", e))?;
     let mut report = bench.task(task, Some(ours));

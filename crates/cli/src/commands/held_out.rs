@@ -86,7 +86,8 @@ pub(super) fn held_out(
             Some(p) => contest(&*problem, &p, &task, &Bench { baselines: &[], ..bench })?.ours_gflops,
             None => None,
         };
-        let best = row.baselines.iter().map(|b| b.gflops).fold(None, |m: Option<f64>, g| Some(m.map_or(g, |m| m.max(g))));
+        let best =
+            row.baselines.iter().map(|b| b.gflops).fold(None, |m: Option<f64>, g| Some(m.map_or(g, |m| m.max(g))));
         out.push(HeldOut {
             input: planned.input,
             input_text: task.shape(),

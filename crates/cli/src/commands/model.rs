@@ -121,5 +121,11 @@ fn text(a: &Answer) -> String {
         rows.push(("saved in", file.clone()));
     }
     let rows: Vec<Vec<String>> = rows.into_iter().map(|(n, v)| vec![n.to_owned(), v]).collect();
-    format!("{} fitted on {} rows of {}, scored on {scored_on}\n{}", a.model, a.training_rows, a.dataset, aligned(&rows))
+    format!(
+        "{} fitted on {} rows of {}, scored on {scored_on}\n{}",
+        a.model,
+        a.training_rows,
+        a.dataset,
+        aligned(&rows)
+    )
 }

@@ -81,7 +81,8 @@ pub(super) fn decide(args: &PlanArgs, wiring: &Wiring, seed: u64) -> Result<(Box
     let words = words::parse(&args.input)?;
     let problem = wiring.problem(kernel, measure.spec(), &words)?;
     let found = wiring.profile(args.profile.as_deref(), kernel, measure.spec(), &problem.input())?;
-    let mut settings = PlanSettings { top: args.top as usize, seed, ignore_cached: args.fresh, ..PlanSettings::default() };
+    let mut settings =
+        PlanSettings { top: args.top as usize, seed, ignore_cached: args.fresh, ..PlanSettings::default() };
     match (args.budget, &found) {
         (Some(budget), Some(_)) => settings.refine = budget,
         (Some(budget), None) => settings.budget = budget,
@@ -154,7 +155,10 @@ fn text(a: &Answer) -> String {
     let rows = [
         ("config", a.config.to_string()),
         ("predicted", time(a.predicted_s)),
-        ("measured", format!("{}{}", time(a.measured_s), a.gflops.map_or(String::new(), |g| format!(", {g:.1} GFLOP/s")))),
+        (
+            "measured",
+            format!("{}{}", time(a.measured_s), a.gflops.map_or(String::new(), |g| format!(", {g:.1} GFLOP/s"))),
+        ),
         (
             "verified",
             match a.max_rel_error {
@@ -176,7 +180,12 @@ fn explain_text(e: &Explained) -> String {
     let mut out = text(&e.answer);
     if let (Some(floor), Some(measured)) = (e.floor_s, e.answer.measured_s) {
         let share = 100.0 * floor / measured;
-        let _ = writeln!(out, "  {:<12} {} by operations and memory traffic: this is {share:.0}% of it", "floor", seconds(floor));
+        let _ = writeln!(
+            out,
+            "  {:<12} {} by operations and memory traffic: this is {share:.0}% of it",
+            "floor",
+            seconds(floor)
+        );
     }
     if let Some(config) = &e.default_config {
         let _ = writeln!(out, "  {:<12} {config}", "untuned");

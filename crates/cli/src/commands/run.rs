@@ -15,9 +15,9 @@ use tilewright_core::measurement::CachePolicy;
 use tilewright_core::problem::Problem;
 use tilewright_core::space::{Config, Point};
 use tilewright_ops::gemm::Gemm;
+use tilewright_runtime::RuntimeError;
 use tilewright_runtime::plan_cache::{Lookup, PlanCache};
 use tilewright_runtime::verify::{Verifier, VerifySettings};
-use tilewright_runtime::RuntimeError;
 
 #[derive(Serialize)]
 struct BaselineRow {
@@ -50,9 +50,8 @@ pub(crate) fn run(args: &RunArgs, wiring: &Wiring, seed: u64, output: Output) ->
 
     let mut executor = wiring.executor(&args.device)?;
     let mut verifier = Verifier::new(VerifySettings { seed, ..VerifySettings::default() });
-    let verification = verifier
-        .check(&mut *executor, &*problem, &point)
-        .map_err(|e| Failure::new(Kind::Device, "config", e))?;
+    let verification =
+        verifier.check(&mut *executor, &*problem, &point).map_err(|e| Failure::new(Kind::Device, "config", e))?;
     if let Some(complaint) = verification.complaint() {
         return Err(Failure::new(Kind::Wrong, "result", complaint));
     }

@@ -155,7 +155,11 @@ fn text(a: &Answer, report: &TuneReport) -> String {
         seconds(a.fit_s)
     );
     if let Some(mse) = a.cv_mse {
-        let _ = writeln!(out, "error of the log time on unseen inputs: {mse:.4} (mean square), so times within a factor of {:.2}", mse.sqrt().exp());
+        let _ = writeln!(
+            out,
+            "error of the log time on unseen inputs: {mse:.4} (mean square), so times within a factor of {:.2}",
+            mse.sqrt().exp()
+        );
     }
     let _ = writeln!(
         out,
@@ -165,7 +169,11 @@ fn text(a: &Answer, report: &TuneReport) -> String {
     );
     let _ = writeln!(out, "profile {}\nlog     {}", report.profile.display(), report.log.display());
     if !a.held_out.is_empty() {
-        let _ = write!(out, "\ninputs that the model never saw, its choice timed beside the alternatives:\n{}", table(&a.held_out));
+        let _ = write!(
+            out,
+            "\ninputs that the model never saw, its choice timed beside the alternatives:\n{}",
+            table(&a.held_out)
+        );
         let _ = writeln!(out, "\nnext: tilewright plan {} {}", "gemm", "m=2560 n=16 k=2560");
     }
     out

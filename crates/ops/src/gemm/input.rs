@@ -142,9 +142,7 @@ impl GemmInput {
         }
         let size = |name| size_word(words, name, 0, MAX_SIZE, None).map(|x| x as usize);
         let mut input = Self::new(size("m")?, size("n")?, size("k")?, dtype(words)?, layout(words)?);
-        for (name, rows) in
-            [("lda", input.a_stored().0), ("ldb", input.b_stored().0), ("ldc", input.m)]
-        {
+        for (name, rows) in [("lda", input.a_stored().0), ("ldb", input.b_stored().0), ("ldc", input.m)] {
             let least = rows.max(1) as u64;
             let ld = size_word(words, name, least, MAX_SIZE, Some(least))
                 .map_err(|e| InputError::new(name, format!("{} (at least the stored rows)", e.message)))?;

@@ -54,8 +54,7 @@ impl Computation for Gemm {
 
     fn feature_names(&self) -> Vec<Feature> {
         let sizes = ["m", "n", "k"].map(Feature::size);
-        let flags =
-            ["f64", "a_transposed", "b_transposed", "lda_aliases", "ldb_aliases", "ldc_aliases", "beta_zero"];
+        let flags = ["f64", "a_transposed", "b_transposed", "lda_aliases", "ldb_aliases", "ldc_aliases", "beta_zero"];
         sizes.into_iter().chain(flags.map(Feature::flag)).collect()
     }
 

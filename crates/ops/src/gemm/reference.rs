@@ -182,9 +182,8 @@ fn gather(x: &Buffer, rows: usize, columns: usize, ld: usize, transposed: bool) 
 /// Whether every partial sum, in any order, is exact in the element type: integers whose sums of absolute products,
 /// in the quarter units that alpha and beta leave, fit the significand.
 fn is_exact(input: &GemmInput, a: &[f64], b: &[f64], c: &Buffer, alpha: f64, beta: f64) -> bool {
-    let largest = |x: &[f64]| {
-        x.iter().try_fold(0f64, |m, &v| if v.fract() == 0.0 { Some(m.max(v.abs())) } else { None })
-    };
+    let largest =
+        |x: &[f64]| x.iter().try_fold(0f64, |m, &v| if v.fract() == 0.0 { Some(m.max(v.abs())) } else { None });
     let c: Vec<f64> = if beta == 0.0 { Vec::new() } else { (0..c.len()).map(|i| c.get_f64(i)).collect() };
     let (Some(a), Some(b), Some(c)) = (largest(a), largest(b), largest(&c)) else {
         return false;

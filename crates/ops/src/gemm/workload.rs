@@ -27,7 +27,8 @@ pub(super) fn make(input: &GemmInput, filling: Filling, seed: u64) -> Workload {
     let (a, b) = (input.a_stored(), input.b_stored());
     let c_is_read = input.beta != ScalarClass::Zero;
     let role = if c_is_read { Role::InOut } else { Role::Out };
-    let matrices = [("a", a, input.lda, Role::In), ("b", b, input.ldb, Role::In), ("c", (input.m, input.n), input.ldc, role)];
+    let matrices =
+        [("a", a, input.lda, Role::In), ("b", b, input.ldb, Role::In), ("c", (input.m, input.n), input.ldc, role)];
     let mut specs = Vec::new();
     let mut buffers = Vec::new();
     for (name, (rows, columns), ld, role) in matrices {
