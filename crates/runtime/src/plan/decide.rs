@@ -3,6 +3,7 @@
 use super::Planner;
 use super::answer::{PlanStats, Planned};
 use super::pool::Pool;
+use super::spread::{RANKED_PER_TIMED, spread};
 use crate::error::RuntimeError;
 use crate::nothing_legal::nothing_legal;
 use crate::paired::compare;
@@ -76,7 +77,8 @@ impl<'d, 'a> Deciding<'d, 'a> {
     fn ask_model(&mut self) -> Result<bool, RuntimeError> {
         let Some(predictor) = self.planner.predictor else { return Ok(false) };
         let scorer = predictor.bind(self.problem)?;
-        let found = exhaustive(self.problem, &*scorer, &Options::top(self.planner.settings.top.max(1)));
+        let top = self.planner.settings.top.max(1);
+        let found = exhaustive(self.problem, &*scorer, &Options::top(top.saturating_mul(RANKED_PER_TIMED)));
         let legal = found.statistics.legal;
         self.stats.search_s = found.statistics.seconds;
         self.considered = legal;
@@ -85,7 +87,7 @@ impl<'d, 'a> Deciding<'d, 'a> {
         }
         let seconds = found.statistics.seconds;
         self.told.push(format!("the model was searched over {legal} legal configurations in {seconds:.2} s"));
-        for (point, predicted_s) in found.ranked.points {
+        for (point, predicted_s) in spread(found.ranked.points, top) {
             self.pool.add(point, Some(predicted_s));
         }
         Ok(true)
@@ -220,7 +222,8 @@ impl<'d, 'a> Deciding<'d, 'a> {
         let best = self.pool.iter().map(|c| c.cost(objective)).fold(f64::INFINITY, f64::min);
         let limited = best.is_finite() && *objective == Objective::default();
         let cut_off = limited.then(|| Duration::from_secs_f64(best * settings.cut_off));
-        let policy = Timing { cut_off, ..settings.timing.clone() };
+        let rough_beyond = limited.then(|| Duration::from_secs_f64(best * settings.rough));
+        let policy = Timing { cut_off, rough_beyond, ..settings.timing.clone() };
         let Some(measure) = self.planner.measure.as_deref_mut() else {
             return Ok(Err(Failure { kind: FailureKind::Launch, message: "nothing to time it on".into() }));
         };
@@ -316,7 +319,7 @@ impl<'d, 'a> Deciding<'d, 'a> {
     fn tell_gain(&mut self, winner: usize, default: Option<usize>) {
         let objective = self.objective();
         if self.pool.get(winner).predicted_s.is_some() {
-            self.told.push(format!("the choice was number {} by model", winner + 1));
+            self.told.push(format!("by model the choice was number {} of those timed", winner + 1));
         }
         let Some(default) = default else { return };
         let (own, other) = (self.pool.get(winner).cost(&objective), self.pool.get(default).cost(&objective));

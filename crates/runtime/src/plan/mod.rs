@@ -4,6 +4,7 @@ mod answer;
 mod decide;
 mod pool;
 mod settings;
+mod spread;
 
 pub use answer::{PlanStats, Planned};
 pub use settings::PlanSettings;

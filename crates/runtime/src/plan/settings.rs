@@ -21,6 +21,8 @@ pub struct PlanSettings {
     pub paired: PairedSettings,
     /// Configurations that run this many times longer than the best so far are cut off.
     pub cut_off: f64,
+    /// Configurations that run this many times longer than the best so far are run once only.
+    pub rough: f64,
     /// What results are checked on.
     pub verify: VerifySettings,
     /// What is optimised.
@@ -40,6 +42,7 @@ impl Default for PlanSettings {
             timing: Timing { max_repeats: 10, max_time: Duration::from_millis(50), ..Timing::default() },
             paired: PairedSettings::default(),
             cut_off: 3.0,
+            rough: 1.2,
             verify: VerifySettings::default(),
             objective: Objective::default(),
             seed: 0,

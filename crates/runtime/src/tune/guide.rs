@@ -9,7 +9,7 @@ use tilewright_core::space::Point;
 use tilewright_sampler::Sampler;
 
 /// Drawn points that suggestions begin from.
-const DRAWN: usize = 96;
+const DRAWN: usize = 32;
 
 /// The best of them that are followed uphill.
 const CLIMBS: usize = 8;
