@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use crate::codegen::tile::{Next, Tile, TilePrefetch, TileStore};
 use crate::codegen::vector::{Vector, Width};
-use crate::config::{Axis, GemmConfig, Order, Store};
+use crate::config::{GemmConfig, Order, Store};
 use crate::exec::pack::SLACK;
 use crate::geometry::{Frame, Geometry};
 use crate::scalar::Factor;
@@ -62,7 +62,7 @@ impl Blueprint {
         let c = config;
         let (m, n) = ((c.m_s, c.m_l, c.t_m, c.pack_a), (c.n_s, c.n_l, c.t_n, c.pack_b));
         let (v, s) = if frame.swapped { (n, m) } else { (m, n) };
-        let lanes = if c.axis == Axis::K { 1 } else { vector.lanes() };
+        let lanes = vector.lanes();
         let (k_s, k_g) = (c.k_s as usize, c.k_g as usize);
         let steps = (c.u as usize / k_s).max(1);
         Self {
@@ -227,11 +227,7 @@ impl Blueprint {
     /// Whether the first tile of a panel of `v` copies it on the way, instead of a separate pass: when blocks
     /// are one panel deep, vectors are contiguous in the source and the panel stays.
     pub(crate) fn copies_v(&self) -> bool {
-        self.pack_v && self.v_block == 1 && self.keeps_v() && self.frame.v.along == 1 && self.vector_loads()
-    }
-
-    fn vector_loads(&self) -> bool {
-        self.config.axis != Axis::K
+        self.pack_v && self.v_block == 1 && self.keeps_v() && self.frame.v.along == 1
     }
 
     /// Whether the first tile of a panel that stays has a routine of its own: it copies the panel of `v`, or

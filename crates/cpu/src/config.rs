@@ -10,8 +10,6 @@ pub enum Axis {
     M,
     /// Columns of C: the transposed problem; tiles are transposed in registers when stored.
     N,
-    /// The summed dimension: dot products, reduced across lanes at the end. No packing.
-    K,
 }
 
 /// Which operand's panel stays in the first-level cache in the innermost two loops.

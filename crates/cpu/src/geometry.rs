@@ -43,11 +43,6 @@ pub(crate) struct Frame {
 }
 
 impl Geometry {
-    /// Whether the product contributes nothing, so that only `beta * C` is left.
-    pub(crate) fn scales_only(&self) -> bool {
-        self.k == 0 || self.alpha == Factor::Zero
-    }
-
     /// A, with rows of op(A) as neighbours.
     pub(crate) fn a(&self) -> Operand {
         if self.transpose_a {
@@ -69,7 +64,7 @@ impl Geometry {
     pub(crate) fn frame(&self, axis: Axis) -> Frame {
         let (a, b) = (self.a(), self.b());
         match axis {
-            Axis::M | Axis::K => Frame {
+            Axis::M => Frame {
                 v_len: self.m, s_len: self.n, v: a, s: b, c_v: 1, c_s: self.ldc, swapped: false,
             },
             Axis::N => Frame {

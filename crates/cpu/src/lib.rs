@@ -15,8 +15,6 @@ mod interpreter;
 #[cfg(test)]
 mod proofs;
 
-pub mod scratch;
-
 pub use device::CpuDevice;
 pub use kernel::{CpuGemm, GemmPlan};
 pub use config::{Axis, GemmConfig, Order, Store};

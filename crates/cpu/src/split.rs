@@ -163,7 +163,7 @@ mod tests {
                     prop_assert!(split.has(run.kind));
                     for i in run.first..run.first + run.count {
                         prop_assert_eq!(split.size(i).div_ceil(unit), split.units(run.kind));
-                        prop_assert_eq!(split.size(i) % unit != 0, run.kind == 2);
+                        prop_assert_eq!(!split.size(i).is_multiple_of(unit), run.kind == 2);
                     }
                     at += run.count;
                 }

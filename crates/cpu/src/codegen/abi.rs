@@ -10,7 +10,7 @@ use std::mem::offset_of;
 pub(crate) struct PanelArgs {
     /// First element of the operand that is loaded as vectors.
     pub(crate) v: *const u8,
-    /// First element of the operand that is broadcast (or the second vector operand on axis `k`).
+    /// First element of the operand that is broadcast.
     pub(crate) s: *const u8,
     /// First element of the C tile.
     pub(crate) c: *mut u8,
@@ -35,8 +35,6 @@ pub(crate) struct PanelArgs {
     pub(crate) beta: u64,
     /// Mask of the valid lanes in the last vector along `v` (VEX widths; sign bits count).
     pub(crate) v_mask: [u32; 8],
-    /// The same for the last vector along k, on axis `k`.
-    pub(crate) k_mask: [u32; 8],
 }
 
 /// Signature of a generated panel routine.
@@ -54,5 +52,5 @@ pub(crate) mod at {
     }
     offsets!(V = v, S = s, C = c, TILES = tiles, V_STEP = v_step, S_STEP = s_step, C_STEP = c_step,
         K_MAIN = k_main, K_TAIL = k_tail, AHEAD = ahead, NEXT = next, NEXT_LAST = next_last, PACKED = packed, ALPHA = alpha, BETA = beta,
-        V_MASK = v_mask, K_MASK = k_mask);
+        V_MASK = v_mask);
 }

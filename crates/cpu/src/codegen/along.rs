@@ -21,7 +21,7 @@ pub(super) fn emit_store(tile: &Tile, e: &mut Emitter, s_stride: i32) {
                 Factor::One if !masked => e.op3_load(tile.vector.add(), acc, acc, mem(C, disp)),
                 Factor::Other if !masked => e.op3_load(tile.vector.fma(), acc, factor, mem(C, disp)),
                 beta => {
-                    e.load_masked(loaded, mem(C, disp), at::V_MASK, mask);
+                    e.load_masked(loaded, mem(C, disp), mask);
                     if beta == Factor::One {
                         e.op3(tile.vector.add(), acc, acc, loaded);
                     } else {
@@ -30,7 +30,7 @@ pub(super) fn emit_store(tile: &Tile, e: &mut Emitter, s_stride: i32) {
                 }
             }
             if masked {
-                e.store_masked(mem(C, disp), acc, at::V_MASK, mask);
+                e.store_masked(mem(C, disp), acc, mask);
             } else if tile.stream {
                 e.op2_store(tile.vector.store_stream(), mem(C, disp), acc);
             } else {

@@ -3,7 +3,11 @@
 use iced_x86::code_asm::{CodeAssembler, CodeLabel};
 use iced_x86::{Code, IcedError, Instruction, MemoryOperand, Register};
 
+use super::abi::at;
 use super::vector::{Vector, Width};
+
+/// The k-mask of the valid lanes of the last vector.
+const MASK: Register = Register::K1;
 
 /// Cache line of every x86-64 processor, in bytes.
 pub(crate) const LINE: i64 = 64;
@@ -162,42 +166,40 @@ impl Emitter {
 
     /// Loads only the lanes of the mask, zeroes the others and touches no memory behind them. VEX
     /// widths read the mask from the arguments through `scratch` (which may be `to`), EVEX uses `k1`.
-    pub(crate) fn load_masked(&mut self, to: Register, from: MemoryOperand, mask_at: i64, scratch: Register) {
+    pub(crate) fn load_masked(&mut self, to: Register, from: MemoryOperand, scratch: Register) {
         let code = self.vector.mask_load();
         if self.vector.width == Width::Z {
-            let k = mask_register(mask_at);
             self.push(Instruction::with2(code, to, from).map(|mut i| {
-                i.set_op_mask(k);
+                i.set_op_mask(MASK);
                 i.set_zeroing_masking(true);
                 i
             }));
         } else {
-            self.load(scratch, mem(Register::RDI, mask_at));
+            self.load(scratch, mem(Register::RDI, at::V_MASK));
             self.op3_load(code, to, scratch, from);
         }
     }
 
     /// Stores only the lanes of the mask.
-    pub(crate) fn store_masked(&mut self, to: MemoryOperand, from: Register, mask_at: i64, scratch: Register) {
+    pub(crate) fn store_masked(&mut self, to: MemoryOperand, from: Register, scratch: Register) {
         let code = self.vector.mask_store();
         if self.vector.width == Width::Z {
-            let k = mask_register(mask_at);
             self.push(Instruction::with2(code, to, from).map(|mut i| {
-                i.set_op_mask(k);
+                i.set_op_mask(MASK);
                 i
             }));
         } else {
-            self.load(scratch, mem(Register::RDI, mask_at));
+            self.load(scratch, mem(Register::RDI, at::V_MASK));
             self.push(Instruction::with3(code, to, scratch, from));
         }
     }
 
-    /// Sets the k-mask that stands for the mask at `mask_at` to the low `lanes` lanes (EVEX only).
-    pub(crate) fn set_mask(&mut self, mask_at: i64, lanes: usize) {
+    /// Sets the k-mask to the low `lanes` lanes (EVEX only).
+    pub(crate) fn set_mask(&mut self, lanes: usize) {
         if self.vector.width == Width::Z {
             let bits = (1i32 << lanes) - 1;
             self.push(Instruction::with2(Code::Mov_r32_imm32, Register::ECX, bits));
-            self.push(Instruction::with2(Code::VEX_Kmovw_kr_r32, mask_register(mask_at), Register::ECX));
+            self.push(Instruction::with2(Code::VEX_Kmovw_kr_r32, MASK, Register::ECX));
         }
     }
 
@@ -211,8 +213,4 @@ impl Emitter {
             None => self.asm.assemble(0),
         }
     }
-}
-
-fn mask_register(mask_at: i64) -> Register {
-    if mask_at == super::abi::at::V_MASK { Register::K1 } else { Register::K2 }
 }

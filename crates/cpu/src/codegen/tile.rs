@@ -24,9 +24,7 @@ const NEXT: Register = Register::RSI;
 const PACKED: Register = Register::RBX;
 const SCRATCH: Register = Register::R12;
 
-/// Registers that the store phase needs beside the accumulators: factor, mask and a copy of C ...
-const SCRATCH_ALONG: usize = 3;
-/// ... or those of a 4 x 4 transposition.
+/// Registers that the transposition of a tile needs beside the accumulators.
 const SCRATCH_ACROSS: usize = 4;
 
 /// How the tile lies in C.
@@ -151,7 +149,7 @@ impl Tile {
             e.mov_load(PACKED, mem(ARGS, at::PACKED));
         }
         if self.tail != 0 {
-            e.set_mask(at::V_MASK, self.tail);
+            e.set_mask(self.tail);
         }
         let mut next_tile = e.label();
         e.bind(&mut next_tile);
@@ -283,7 +281,7 @@ impl Tile {
     fn emit_load_v(&self, e: &mut Emitter, to: Register, kk: usize, i: usize) {
         let disp = kk as i64 * i64::from(self.v_k) + (i * self.vector.width.bytes()) as i64;
         if self.v_masked && self.is_tail(i) {
-            e.load_masked(to, mem(V, disp), at::V_MASK, to);
+            e.load_masked(to, mem(V, disp), to);
         } else {
             e.load(to, mem(V, disp));
         }
@@ -368,11 +366,4 @@ impl Tile {
             }
         }
     }
-}
-
-/// Registers that a tile of `vecs x s` with `k_l` accumulator sets needs at once.
-pub(crate) const fn registers_needed(vecs: usize, s: usize, k_l: usize, across: bool) -> usize {
-    let in_loop = (if vecs <= s { vecs } else { s }) + 1;
-    let at_store = if across { SCRATCH_ACROSS } else { SCRATCH_ALONG };
-    vecs * s * k_l + if in_loop > at_store { in_loop } else { at_store }
 }

@@ -219,7 +219,7 @@ impl<'a, I: Invoke> Worker<'a, I> {
             (call.c, b.frame.c_v * es, b.frame.c_s * es)
         };
         let mut v_mask = [0; 8];
-        let words = if b.config.axis == crate::config::Axis::K { 0 } else { b.v.tail() * es / 4 };
+        let words = b.v.tail() * es / 4;
         v_mask.iter_mut().take(words).for_each(|word| *word = u32::MAX);
         let args = PanelArgs {
             v: std::ptr::null(),
@@ -238,7 +238,6 @@ impl<'a, I: Invoke> Worker<'a, I> {
             alpha: scalar_bits(b.geometry.float, call.alpha),
             beta: scalar_bits(b.geometry.float, call.beta),
             v_mask,
-            k_mask: [0; 8],
         };
         Self { compiled, runs, args, v, s, c, c_v, c_s, v_packed, s_packed, es }
     }

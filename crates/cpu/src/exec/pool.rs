@@ -108,7 +108,7 @@ impl Drop for Wait<'_> {
         while self.0.remaining.load(Ordering::Acquire) != 0 {
             checks = checks.wrapping_add(1);
             // A worker may have lost its core to another process: then spinning here keeps it from coming back.
-            if checks % (1 << 14) == 0 { std::thread::yield_now() } else { std::hint::spin_loop() }
+            if checks.is_multiple_of(1 << 14) { std::thread::yield_now() } else { std::hint::spin_loop() }
         }
     }
 }

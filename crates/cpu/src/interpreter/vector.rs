@@ -175,7 +175,7 @@ impl Machine<'_> {
             let (base, within) = (n / 16 * 16, n % 16);
             let pair = within / (2 * element);
             let at = base + 8 * half + pair * element + n % element;
-            if within / element % 2 == 0 { a[at] } else { b[at] }
+            if (within / element).is_multiple_of(2) { a[at] } else { b[at] }
         };
         self.set_vector(i.op0_register(), std::array::from_fn(pick));
         Ok(())

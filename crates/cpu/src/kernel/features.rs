@@ -12,7 +12,7 @@ const SIZES: [&str; 28] = [
     "accumulators", "reuse", "tiles_m", "tiles_n", "blocks_m", "blocks_n", "blocks_k", "use_m", "use_n", "panel_a_bytes",
     "panel_b_bytes", "block_a_bytes", "block_b_bytes", "thread_balance", "rows", "columns",
 ];
-const FLAGS: [&str; 8] = ["axis_n", "axis_k", "pack_a", "pack_b", "order_broadcast", "stream", "prefetch_near", "prefetch_far"];
+const FLAGS: [&str; 7] = ["axis_n", "pack_a", "pack_b", "order_broadcast", "stream", "prefetch_near", "prefetch_far"];
 
 pub(super) fn names() -> Vec<Feature> {
     SIZES.into_iter().map(Feature::size).chain(FLAGS.into_iter().map(Feature::flag)).collect()
@@ -68,7 +68,6 @@ pub(super) fn features(_device: &DeviceSpec, input: &GemmInput, config: &GemmCon
     ]);
     let flags = [
         c.axis == Axis::N,
-        c.axis == Axis::K,
         c.pack_a,
         c.pack_b,
         c.order == Order::Broadcast,

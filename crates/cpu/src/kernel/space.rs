@@ -112,6 +112,12 @@ pub(super) fn space() -> Result<ParamSpace, SpaceError> {
             "every slice of the reduction has several blocks' worth of steps",
         )
         .rule(
+            "worth_splitting_k",
+            Guideline,
+            "k_g == 1 or 4 * m * n <= (m + n) * k",
+            "the slices of C are summed through memory: too much for a large C",
+        )
+        .rule(
             "pack_a",
             Implementation,
             "pack_a == 1 or contiguous_a",
