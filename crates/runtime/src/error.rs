@@ -61,7 +61,9 @@ pub enum RuntimeError {
         last: String,
     },
     /// The campaign has nothing to fit on.
-    #[error("{samples} samples were measured ({failed} configurations failed); a model needs at least {need}: raise the budget")]
+    #[error(
+        "{samples} samples were measured ({failed} configurations failed); a model needs at least {need}: raise the budget"
+    )]
     TooFewSamples {
         /// Measured.
         samples: u64,

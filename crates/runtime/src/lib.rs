@@ -1,4 +1,10 @@
 //! Measuring, verifying, storing and dispatching plans: what ties the parts of Tilewright together.
+//!
+//! The way of a kernel through this crate: [`tune`] draws inputs and configurations, times them on a
+//! [`tilewright_core::problem::Measure`] ([`HostMeasure`] is one), keeps a [`log`] that survives a kill, and writes a
+//! profile ([`store`]). [`plan`] answers for an input: from the [`plan_cache`], or by searching the model and timing its
+//! best against each other ([`paired`], [`timing`]), and only after [`verify`] has found the result right. [`table`] calls
+//! what was decided.
 
 mod error;
 mod host_measure;

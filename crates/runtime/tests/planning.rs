@@ -221,12 +221,8 @@ fn failures_are_typed() {
     assert_eq!((error.kind(), error.field().as_deref()), ("input", Some("n")));
 
     let wrong: FeatureSchema = FeatureSchema { input: vec![], ..kernel().schema() };
-    let data = tilewright_core::training::TrainingSet {
-        schema: wrong,
-        rows: vec![1.0; 5],
-        costs: vec![1.0],
-        groups: vec![0],
-    };
+    let data =
+        tilewright_core::training::TrainingSet { schema: wrong, rows: vec![1.0; 5], costs: vec![1.0], groups: vec![0] };
     let mut foreign = Setup { model: Some(RowTrainer.train(&data, 0).unwrap().predictor), ..Setup::new() };
     assert_eq!(foreign.plan("n=1000").unwrap_err().kind(), "schema-mismatch");
 }

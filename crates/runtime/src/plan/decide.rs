@@ -100,7 +100,8 @@ impl<'d, 'a> Deciding<'d, 'a> {
             self.pool.add(first, None);
         }
         self.considered = self.considered.max(self.pool.len() as u64);
-        let what = if modelled { "the model's first choice was taken" } else { "the default was taken: there is no model" };
+        let what =
+            if modelled { "the model's first choice was taken" } else { "the default was taken: there is no model" };
         self.told.push(format!("{what}, nothing was timed"));
         Ok((0..self.pool.len()).collect())
     }
@@ -157,7 +158,8 @@ impl<'d, 'a> Deciding<'d, 'a> {
             let at = self.pool.add(point, None);
             self.time(at)?;
             let candidate = self.pool.get(at);
-            local.tell(&candidate.outcome.clone().map(|o| (candidate.point.clone(), o)).into_iter().collect::<Vec<_>>());
+            local
+                .tell(&candidate.outcome.clone().map(|o| (candidate.point.clone(), o)).into_iter().collect::<Vec<_>>());
         }
         Ok(())
     }
@@ -280,13 +282,7 @@ impl<'d, 'a> Deciding<'d, 'a> {
         Err(RuntimeError::NothingRight { kernel, input, tried: tried.len() as u64, last })
     }
 
-    fn answer(
-        mut self,
-        winner: usize,
-        order: &[usize],
-        default: Option<usize>,
-        max_rel_error: Option<f64>,
-    ) -> Planned {
+    fn answer(mut self, winner: usize, order: &[usize], default: Option<usize>, max_rel_error: Option<f64>) -> Planned {
         self.tell_gain(winner, default);
         if let Some(error) = max_rel_error {
             self.told.push(format!("its result was verified (largest error {error:.1e})"));

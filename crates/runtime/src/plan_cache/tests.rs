@@ -49,7 +49,9 @@ fn another_state_of_device_or_kernel_is_stale() {
         (bound(ScaleKernel::new().restricted("width <= 4"), toy::device(), 1000), "parameter space"),
     ];
     for (other, what) in changed {
-        let Lookup::Stale(why) = cache.get(&other, &time).unwrap() else { panic!("trusted in spite of another {what}") };
+        let Lookup::Stale(why) = cache.get(&other, &time).unwrap() else {
+            panic!("trusted in spite of another {what}")
+        };
         assert!(why.contains(what), "{why}");
     }
 }

@@ -62,7 +62,9 @@ pub enum StoreErrorKind {
         expected: String,
     },
     /// Another process is writing it.
-    #[error("locked by another process that is tuning the same kernel on this device; wait for it or choose another directory")]
+    #[error(
+        "locked by another process that is tuning the same kernel on this device; wait for it or choose another directory"
+    )]
     Locked,
     /// The disk, or the quota, is full.
     #[error("no space left on the device; what was there before is kept")]

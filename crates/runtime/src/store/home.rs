@@ -81,7 +81,10 @@ mod tests {
         assert_eq!(home(&all).unwrap(), Home::at("here"));
         assert_eq!(home(&all[1..]).unwrap(), Home::at("/xdg/tilewright"));
         assert_eq!(home(&all[2..]).unwrap(), Home::at("/me/.cache/tilewright"));
-        assert_eq!(home(&[("XDG_CACHE_HOME", "relative"), ("HOME", "/me")]).unwrap(), Home::at("/me/.cache/tilewright"));
+        assert_eq!(
+            home(&[("XDG_CACHE_HOME", "relative"), ("HOME", "/me")]).unwrap(),
+            Home::at("/me/.cache/tilewright")
+        );
         assert_eq!(home(&[("TILEWRIGHT_HOME", "")]), Err(HomeError));
     }
 

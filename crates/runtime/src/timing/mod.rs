@@ -53,8 +53,8 @@ pub fn measure_runs(
         samples.push(time.as_secs_f64() / f64::from(batch));
         let enough = samples.len() >= policy.min_repeats.max(1) as usize;
         let interval = median_interval(&mut samples);
-        let out_of_budget = samples.len() >= policy.max_repeats.max(1) as usize
-            || clock.now().saturating_sub(began) >= policy.max_time;
+        let out_of_budget =
+            samples.len() >= policy.max_repeats.max(1) as usize || clock.now().saturating_sub(began) >= policy.max_time;
         if enough && (interval.relative_error() <= policy.relative_error || out_of_budget) {
             return Ok(measurement(interval, samples.len()));
         }

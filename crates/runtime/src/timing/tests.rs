@@ -50,12 +50,14 @@ fn steady_runs_stop_at_the_fewest_repeats() {
 #[test]
 fn noisy_runs_are_repeated_until_the_interval_is_narrow() {
     let noisy = |i: u32| Duration::from_micros(1000 + u64::from(i * 7919 % 100));
-    let policy = Timing { max_time: Duration::from_secs(9), max_repeats: 500, relative_error: 0.01, ..Timing::default() };
+    let policy =
+        Timing { max_time: Duration::from_secs(9), max_repeats: 500, relative_error: 0.01, ..Timing::default() };
     let few = Script::new(noisy).measure(&policy).unwrap();
     assert!(few.repeats > 3 && few.relative_error <= 0.01, "{few:?}");
     let wide = Script::new(noisy).measure(&Timing { relative_error: 0.2, ..policy.clone() }).unwrap();
     assert!(wide.repeats < few.repeats);
-    let capped = Script::new(noisy).measure(&Timing { relative_error: 0.0, max_repeats: 20, ..policy.clone() }).unwrap();
+    let capped =
+        Script::new(noisy).measure(&Timing { relative_error: 0.0, max_repeats: 20, ..policy.clone() }).unwrap();
     assert_eq!(capped.repeats, 20);
     let timed = Script::new(noisy).measure(&Timing { relative_error: 0.0, max_time: 10 * MS, ..policy }).unwrap();
     assert!(timed.repeats >= 9 && timed.repeats <= 10, "{timed:?}");

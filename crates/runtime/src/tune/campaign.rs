@@ -3,8 +3,8 @@
 use super::Tuner;
 use super::guide::Guide;
 use super::propose::{Carried, Mixture, Seen};
-use super::training::rows;
 use super::settings::Progress;
+use super::training::rows;
 use crate::error::RuntimeError;
 use crate::log::{CampaignLog, Record, Sample};
 use crate::nothing_legal::nothing_legal;

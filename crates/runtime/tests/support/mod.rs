@@ -68,6 +68,13 @@ pub(crate) fn tune(
 ) -> Result<TuneReport, RuntimeError> {
     let kernel = kernel();
     let mut sampler = Uniform::new(100_000);
-    Tuner { kernel: &kernel as &dyn AnyKernel, measure, sampler: &mut sampler, trainer: &RowTrainer, observer, settings }
-        .run(&paths(dir))
+    Tuner {
+        kernel: &kernel as &dyn AnyKernel,
+        measure,
+        sampler: &mut sampler,
+        trainer: &RowTrainer,
+        observer,
+        settings,
+    }
+    .run(&paths(dir))
 }
