@@ -13,7 +13,7 @@ use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
 use tilewright_core::predictor::{Fit, Scorer};
-use tilewright_perfmodel_mlp::{Layout, Mlp, MlpFit, MlpScorer, Settings};
+use tilewright_perfmodel_mlp::{Layout, Mlp, MlpFit, Settings};
 
 const ROWS: usize = 100_000;
 
@@ -62,11 +62,12 @@ fn model(layout: &Layout) -> Mlp {
     MlpFit { settings, screen: None }.fit(&data, 1).expect("the rows are sound")
 }
 
-fn bound(layout: &Layout) -> (MlpScorer, Vec<f32>) {
+/// An input's features, and config features of its rows.
+fn drawn() -> (Vec<f32>, Vec<f32>) {
     let mut rng = ChaCha8Rng::seed_from_u64(2);
     let input = synthetic::Input::draw(&mut rng);
     let rows = synthetic::config_rows(&input, ROWS, &mut rng);
-    (model(layout).bind_features(&input.features()).expect("the features fit"), rows)
+    (input.features(), rows)
 }
 
 fn inference(c: &mut Criterion) {
@@ -76,7 +77,8 @@ fn inference(c: &mut Criterion) {
     group.throughput(Throughput::Elements(ROWS as u64)).sample_size(10);
     for layout in ["32-32", "64-32", "64-128-64", "64-128-192-256-192-128-64"] {
         let layout: Layout = layout.parse().expect("a layout");
-        let (scorer, rows) = bound(&layout);
+        let (model, (input, rows)) = (model(&layout), drawn());
+        let scorer = model.bind_features(&input).expect("the features fit");
         let mut out = vec![0.0; ROWS];
         let mut best = f64::INFINITY;
         group.bench_function(BenchmarkId::from_parameter(&layout), |b| {

@@ -1,7 +1,7 @@
-//! Screening against dense search: how often both find the same best point, what the screen keeps, and how long the
-//! scoring takes, on random inputs of a made-up matrix multiplication.
+//! Screening against dense search: how often both find the same best point, what the screen keeps, and how long both
+//! take with the distilling, on random inputs of a made-up matrix multiplication.
 //!
-//! `cargo run --release -p tilewright-perfmodel-mlp --example screen [INPUTS [POINTS [LAYOUT [EPOCHS]]]]`
+//! `cargo run --release -p tilewright-perfmodel-mlp --example screen [INPUTS [POINTS [FIRST [LAYOUT [EPOCHS]]]]]`
 
 #[path = "../benches/synthetic/mod.rs"]
 mod synthetic;
@@ -27,19 +27,18 @@ fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let argument = |at: usize, default: &str| arguments.get(at).cloned().unwrap_or_else(|| default.to_owned());
     let (inputs, points): (u64, usize) = (argument(0, "10").parse()?, argument(1, "1000000").parse()?);
-    let layout: Layout = argument(2, "64-128-192-256-192-128-64").parse()?;
+    let first: u64 = argument(2, "0").parse()?;
+    let layout: Layout = argument(3, "64-128-192-256-192-128-64").parse()?;
     let mut rng = ChaCha8Rng::seed_from_u64(1);
     let data = synthetic::training_set(1000, 10, &mut rng);
-    let settings = Settings { layout, epochs: argument(3, "15").parse()?, ..Settings::default() };
-    let mut model = MlpFit { settings, screen: None }.fit(&data, 1)?;
+    let settings = Settings { layout, epochs: argument(4, "15").parse()?, ..Settings::default() };
+    let model = MlpFit { settings, screen: Some(ScreenSettings::default()) }.fit(&data, 1)?;
     println!("error {:.4} of variance {:.2}", model.report().best_mse(), model.report().variance);
-    let start = Instant::now();
-    let report = model.distill(&synthetic::pool(192, 1024, &mut rng), &ScreenSettings::default(), 1)?;
-    println!("distilled in {:.1} s: {report:?}", start.elapsed().as_secs_f64());
-    let trials: Vec<Trial> = (0..inputs)
+    let trials: Vec<Trial> = (first..first + inputs)
         .map(|seed| {
             let (input, rows) = draw(seed, points);
-            Ok(trial(&model.bind_features(&input.features())?, &rows, points))
+            let mut scorer = model.bind_features(&input.features())?;
+            Ok(trial(&mut scorer, &rows, points))
         })
         .collect::<Result<_, Box<dyn Error>>>()?;
     let count = trials.len() as f64;
@@ -64,7 +63,7 @@ fn draw(seed: u64, points: usize) -> (synthetic::Input, Vec<f32>) {
     (input, rows.collect())
 }
 
-fn trial(scorer: &MlpScorer, rows: &[f32], points: usize) -> Trial {
+fn trial(scorer: &mut MlpScorer<'_>, rows: &[f32], points: usize) -> Trial {
     let width = rows.len() / points;
     let least = |scores: &[f32]| {
         let order = |&a: &usize, &b: &usize| scores[a].total_cmp(&scores[b]);
@@ -77,6 +76,9 @@ fn trial(scorer: &MlpScorer, rows: &[f32], points: usize) -> Trial {
     let dense_s = start.elapsed().as_secs_f64();
 
     let start = Instant::now();
+    // The rows are in random order: the first ones are a sample of them.
+    let sample = points.min(ScreenSettings::default().points) * width;
+    scorer.set_sample(rows[..sample].to_vec());
     let screen = scorer.screen().expect("the model was distilled");
     let mut cheap = vec![0.0; points];
     screen.scorer.score(rows, &mut cheap);

@@ -8,10 +8,11 @@ use tilewright_core::feature::{FeatureSchema, SchemaMismatch};
 
 use crate::bound::TargetScale;
 use crate::encoding::{Column, Encoding};
+use crate::error::TrainError;
 use crate::layout::{Layout, MAX_WIDTH};
 use crate::model::Mlp;
 use crate::network::{Dense, Network};
-use crate::screen::{ScreenModel, ScreenReport};
+use crate::screen::ScreenSettings;
 use crate::train::{TrainReport, Trained};
 
 const FORMAT: &str = "tilewright-mlp";
@@ -68,6 +69,9 @@ pub enum ModelFileError {
         /// What is allowed.
         limit: &'static str,
     },
+    /// Settings of the screen that are out of range.
+    #[error(transparent)]
+    Screen(#[from] TrainError),
     /// Weights that are not hexadecimal.
     #[error("{field} holds a character that is not hexadecimal")]
     Hexadecimal {
@@ -91,14 +95,7 @@ struct ModelText {
     schema_hash: String,
     schema: FeatureSchema,
     network: NetworkText,
-    screen: Option<ScreenText>,
-}
-
-#[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct ScreenText {
-    network: NetworkText,
-    report: ScreenReport,
+    screen: Option<ScreenSettings>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -121,10 +118,7 @@ impl Mlp {
             schema_hash: self.schema.hash(),
             schema: self.schema.clone(),
             network: write_network(&self.trained),
-            screen: self
-                .screen
-                .as_ref()
-                .map(|screen| ScreenText { network: write_network(&screen.trained), report: screen.report.clone() }),
+            screen: self.screen.clone(),
         };
         let model = serde_json::to_value(model).expect("the model's text has string keys only");
         let document = Document { format: FORMAT.to_owned(), version: FILE_VERSION, checksum: checksum(&model), model };
@@ -190,13 +184,9 @@ fn read_model(text: ModelText) -> Result<Mlp, ModelFileError> {
         return Err(SchemaMismatch { model: text.schema_hash, rows }.into());
     }
     let columns = text.schema.width();
-    let mut model = Mlp::new(text.schema, read_network(text.network, columns)?);
-    if let Some(screen) = text.screen {
-        let margin = screen.report.margin;
-        number("screen margin", margin, margin.is_finite() && margin >= 0.0, "finite and not negative")?;
-        model.screen = Some(ScreenModel { trained: read_network(screen.network, columns)?, report: screen.report });
-    }
-    Ok(model)
+    text.screen.iter().try_for_each(ScreenSettings::check)?;
+    let trained = read_network(text.network, columns)?;
+    Ok(Mlp::new(text.schema, trained, text.screen))
 }
 
 fn read_network(text: NetworkText, columns: usize) -> Result<Trained, ModelFileError> {

@@ -11,7 +11,6 @@ use tilewright_core::training::TrainingSet;
 
 use crate::error::TrainError;
 use crate::model::Mlp;
-use crate::pool::recombined;
 use crate::screen::ScreenSettings;
 use crate::settings::Settings;
 use crate::split::deal;
@@ -22,8 +21,7 @@ use crate::train::{LEAST_ROWS, Samples, train};
 pub struct MlpFit {
     /// The network and its optimiser.
     pub settings: Settings,
-    /// The cheaper network that a search may screen with, distilled right after the fit on recombined training rows.
-    /// `None` leaves it out; see [`Mlp::distill`] for distilling on rows of the real space.
+    /// How searches with the model are screened; `None` for never.
     pub screen: Option<ScreenSettings>,
 }
 
@@ -95,12 +93,8 @@ impl Fit for MlpFit {
             expected: data.len(),
         })?;
         let samples = Samples { x, y: &y, groups: &data.groups, sizes: &sizes };
-        let mut model = Mlp::new(data.schema.clone(), train(samples, &self.settings, seed)?);
-        if let Some(screen) = &self.screen {
-            let pool = recombined(data, screen.pool_inputs, screen.pool_configs, seed);
-            model.distill(&pool, screen, seed)?;
-        }
-        Ok(model)
+        self.screen.iter().try_for_each(ScreenSettings::check)?;
+        Ok(Mlp::new(data.schema.clone(), train(samples, &self.settings, seed)?, self.screen.clone()))
     }
 }
 

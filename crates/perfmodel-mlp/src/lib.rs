@@ -3,7 +3,7 @@
 //! # Where to look
 //!
 //! [`MlpFit`] fits an [`Mlp`]; [`Mlp::bind_features`] (or `bind`, with a problem) gives an [`MlpScorer`];
-//! [`Mlp::distill`] adds a screen; [`Ablation`] is the paper's Table 2 and Figure 5.
+//! a scorer's `screen` is distilled for its input; [`Ablation`] is the paper's Table 2 and Figure 5.
 
 mod ablation;
 mod adam;
@@ -19,7 +19,6 @@ mod log2;
 mod model;
 mod network;
 mod packed;
-mod pool;
 mod screen;
 mod settings;
 mod split;
@@ -31,7 +30,6 @@ pub use file::{FILE_VERSION, ModelFileError};
 pub use fit::{CrossValidation, MlpFit, mse};
 pub use layout::{Layout, MAX_DEPTH, MAX_WIDTH};
 pub use model::{Mlp, MlpScorer};
-pub use pool::{PoolInput, recombined};
-pub use screen::{LEAST_POOL_INPUTS, ScreenReport, ScreenSettings};
+pub use screen::{LEAST_SCREEN_POINTS, ScreenReport, ScreenSettings};
 pub use settings::{FeatureScale, Settings, SplitBy};
 pub use train::{LEAST_ROWS, TrainReport};

@@ -1,14 +1,19 @@
 //! The fitted model, as a [`Predictor`].
 
+use std::sync::OnceLock;
+
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use rayon::prelude::*;
 use tilewright_core::feature::{FeatureSchema, SchemaMismatch};
 use tilewright_core::predictor::{Predictor, Scorer, Screen};
 use tilewright_core::problem::Problem;
+use tilewright_core::space::BoundSpace;
 
 use crate::bound::BoundNetwork;
 use crate::error::TrainError;
 use crate::layout::Layout;
-use crate::pool::PoolInput;
-use crate::screen::{ScreenModel, ScreenReport, ScreenSettings, bind, distill};
+use crate::screen::{LEAST_SCREEN_POINTS, ScreenReport, ScreenSettings, distill};
 use crate::train::{TrainReport, Trained};
 
 /// A multi-layer perceptron that predicts the natural log of the cost (seconds) of feature rows.
@@ -16,15 +21,15 @@ use crate::train::{TrainReport, Trained};
 pub struct Mlp {
     pub(crate) schema: FeatureSchema,
     pub(crate) trained: Trained,
-    pub(crate) screen: Option<ScreenModel>,
+    pub(crate) screen: Option<ScreenSettings>,
     /// The network with no column fixed.
     free: BoundNetwork,
 }
 
 impl Mlp {
-    pub(crate) fn new(schema: FeatureSchema, trained: Trained) -> Self {
+    pub(crate) fn new(schema: FeatureSchema, trained: Trained, screen: Option<ScreenSettings>) -> Self {
         let free = bind(&trained, &[]);
-        Self { schema, trained, screen: None, free }
+        Self { schema, trained, screen, free }
     }
 
     /// How training went.
@@ -42,41 +47,40 @@ impl Mlp {
         self.free.flops_per_row()
     }
 
-    /// What is known of the screen, if there is one.
-    pub fn screen_report(&self) -> Option<&ScreenReport> {
-        self.screen.as_ref().map(|screen| &screen.report)
+    /// How searches are screened; `None` where they are not.
+    pub fn screen_settings(&self) -> Option<&ScreenSettings> {
+        self.screen.as_ref()
     }
 
-    /// Fits (or replaces) the cheaper network that a search screens with, on feature rows of the real space: for each
-    /// of some dozens of random inputs, about a thousand random legal configurations.
+    /// Replaces how searches are screened.
     ///
     /// # Errors
-    /// A pool of too few inputs, or of rows of another width; a setting out of range.
-    pub fn distill(
-        &mut self,
-        pool: &[PoolInput],
-        settings: &ScreenSettings,
-        seed: u64,
-    ) -> Result<&ScreenReport, TrainError> {
-        let screen = distill(&self.trained, self.schema.input.len(), pool, settings, seed)?;
-        Ok(&self.screen.insert(screen).report)
+    /// A setting out of its range.
+    pub fn set_screen(&mut self, settings: Option<ScreenSettings>) -> Result<(), TrainError> {
+        settings.iter().try_for_each(ScreenSettings::check)?;
+        self.screen = settings;
+        Ok(())
     }
 
-    /// Fixes the input by its features: [`Predictor::bind`] without a problem at hand.
+    /// Fixes the input by its features: [`Predictor::bind`] without a problem at hand, and without a screen until
+    /// [`MlpScorer::set_sample`] gives it points to be distilled on.
     ///
     /// # Errors
     /// Features of another number than the schema has.
-    pub fn bind_features(&self, input: &[f32]) -> Result<MlpScorer, TrainError> {
+    pub fn bind_features(&self, input: &[f32]) -> Result<MlpScorer<'_>, TrainError> {
         let expected = self.schema.input.len();
         if input.len() != expected {
             return Err(TrainError::Length { field: "input features", have: input.len(), expected });
         }
-        let screen = self
-            .screen
-            .as_ref()
-            .map(|screen| (MlpScorer { network: bind(&screen.trained, input), screen: None }, screen.report.margin));
-        Ok(MlpScorer { network: bind(&self.trained, input), screen: screen.map(Box::new) })
+        Ok(MlpScorer { model: self, network: bind(&self.trained, input), sample: Vec::new(), screen: OnceLock::new() })
     }
+}
+
+/// A network of which the first columns, the input's, are fixed.
+fn bind(trained: &Trained, input: &[f32]) -> BoundNetwork {
+    let mut fixed: Vec<Option<f32>> = input.iter().copied().map(Some).collect();
+    fixed.resize(trained.encoding.columns.len(), None);
+    BoundNetwork::new(&trained.network, &trained.encoding, trained.target, &fixed)
 }
 
 impl Predictor for Mlp {
@@ -94,37 +98,113 @@ impl Predictor for Mlp {
         self.schema.expect(problem.schema())?;
         let mut input = Vec::with_capacity(self.schema.input.len());
         problem.input_features(&mut input);
-        match self.bind_features(&input) {
-            Ok(scorer) => Ok(Box::new(scorer)),
+        let Ok(mut scorer) = self.bind_features(&input) else {
             // The problem breaks its own schema.
-            Err(_) => Err(SchemaMismatch {
-                model: self.schema.hash(),
-                rows: format!("{} input features instead of {}", input.len(), self.schema.input.len()),
-            }),
+            let rows = format!("{} input features instead of {}", input.len(), self.schema.input.len());
+            return Err(SchemaMismatch { model: self.schema.hash(), rows });
+        };
+        if let Some(settings) = &self.screen
+            && problem.space().cartesian() >= u128::from(settings.least_space)
+        {
+            scorer.sample = sample(problem, settings.points);
         }
+        Ok(Box::new(scorer))
     }
 }
 
-/// An [`Mlp`] with the input fixed: its share of the first layer is part of that layer's bias.
-#[derive(Debug, Clone)]
-pub struct MlpScorer {
-    network: BoundNetwork,
-    screen: Option<Box<(MlpScorer, f32)>>,
+/// Points that a thread draws at a time, each with a generator of its own: the sample is the same on any number.
+const DRAWN_TOGETHER: usize = 256;
+
+/// Config features of random legal points; fewer than asked for where most draws end in a dead end.
+fn sample(problem: &dyn Problem, points: usize) -> Vec<f32> {
+    let space = problem.space();
+    (0..points.div_ceil(DRAWN_TOGETHER) as u64)
+        .into_par_iter()
+        .flat_map_iter(|chunk| {
+            let mut rng = ChaCha8Rng::seed_from_u64(chunk);
+            let mut rows = Vec::new();
+            // Dead ends cost little; four times the draws make up for most of them.
+            let points = (0..4 * DRAWN_TOGETHER).filter_map(|_| descend(space, &mut rng));
+            points.take(DRAWN_TOGETHER).for_each(|point| problem.config_features(&point, &mut rows));
+            rows
+        })
+        .collect()
 }
 
-impl MlpScorer {
+/// A legal point, one parameter after the other at random among the values that are left to it. Not uniform over the
+/// points, which a screen does not need.
+fn descend(space: &BoundSpace, rng: &mut impl Rng) -> Option<Vec<u16>> {
+    let mut point = Vec::with_capacity(space.params().len());
+    let mut values = Vec::new();
+    while point.len() < space.params().len() {
+        space.next_values(&point, &mut values);
+        if values.is_empty() {
+            return None;
+        }
+        point.push(values[rng.random_range(0..values.len())]);
+    }
+    Some(point)
+}
+
+/// An [`Mlp`] with the input fixed: its share of the first layer is part of that layer's bias.
+#[derive(Debug)]
+pub struct MlpScorer<'a> {
+    model: &'a Mlp,
+    network: BoundNetwork,
+    sample: Vec<f32>,
+    screen: OnceLock<Option<(Plain, ScreenReport)>>,
+}
+
+impl MlpScorer<'_> {
     /// Floating-point operations of scoring one row of config features: two for each weight.
     pub fn flops_per_row(&self) -> u64 {
         self.network.flops_per_row()
     }
+
+    /// Config features of random legal points of the input, for the screen to be distilled on. A bound problem brings
+    /// its own.
+    pub fn set_sample(&mut self, config_rows: Vec<f32>) {
+        self.sample = config_rows;
+        self.screen = OnceLock::new();
+    }
+
+    /// What calibration says of the screen; distils it if that has not happened yet.
+    pub fn screen_report(&self) -> Option<&ScreenReport> {
+        self.distilled().map(|(_, report)| report)
+    }
+
+    fn distilled(&self) -> Option<&(Plain, ScreenReport)> {
+        let distilled = self.screen.get_or_init(|| {
+            let settings = self.model.screen.as_ref()?;
+            let columns = &self.model.trained.encoding.columns[self.model.schema.input.len()..];
+            let sizes: Vec<bool> = columns.iter().map(|column| column.log2).collect();
+            if self.sample.len() < LEAST_SCREEN_POINTS * sizes.len() {
+                return None;
+            }
+            // A sample that nothing can be learned from means a search without a screen.
+            let (network, report) = distill(&self.network, &self.sample, &sizes, settings, 0).ok()?;
+            Some((Plain(network), report))
+        });
+        distilled.as_ref()
+    }
 }
 
-impl Scorer for MlpScorer {
+impl Scorer for MlpScorer<'_> {
     fn score(&self, config_rows: &[f32], out: &mut [f32]) {
         self.network.score_into(config_rows, out);
     }
 
     fn screen(&self) -> Option<Screen<'_>> {
-        self.screen.as_deref().map(|(scorer, margin)| Screen { scorer, margin: *margin })
+        self.distilled().map(|(scorer, report)| Screen { scorer, margin: report.margin })
+    }
+}
+
+/// A network without a screen of its own.
+#[derive(Debug)]
+struct Plain(BoundNetwork);
+
+impl Scorer for Plain {
+    fn score(&self, config_rows: &[f32], out: &mut [f32]) {
+        self.0.score_into(config_rows, out);
     }
 }

@@ -18,8 +18,7 @@ fn model() -> &'static Mlp {
         let data = synthetic::training_set(20, 8, &mut ChaCha8Rng::seed_from_u64(1));
         let layout = Layout::new(vec![5, 3]).expect("a layout");
         let settings = Settings { layout: layout.clone(), epochs: 2, ..Settings::default() };
-        let screen =
-            ScreenSettings { layout, epochs: 1, pool_inputs: 8, pool_configs: 16, ..ScreenSettings::default() };
+        let screen = ScreenSettings { layout, epochs: 1, points: 300, ..ScreenSettings::default() };
         MlpFit { settings, screen: Some(screen) }.fit(&data, 1).expect("the rows are sound")
     })
 }
@@ -47,7 +46,7 @@ fn what_is_written_is_read_back() {
     model().predict(&rows, &mut before);
     read.predict(&rows, &mut after);
     assert_eq!(before, after);
-    assert_eq!(read.screen_report(), model().screen_report());
+    assert_eq!(read.screen_settings(), model().screen_settings());
     let pretty = serde_json::to_string_pretty(&model().to_value()).expect("it is JSON");
     assert!(Mlp::from_json(&pretty).is_ok(), "white space does not matter");
 }
@@ -89,8 +88,8 @@ fn contents_that_do_not_fit_together_are_refused() {
     assert!(matches!(flat, Err(ModelFileError::Number { field: "target deviation", .. })));
     let floor = network(|network| network["columns"][0]["floor"] = json!(-1.0));
     assert!(matches!(floor, Err(ModelFileError::Number { field: "column floor", .. })));
-    let margin = forged(|model| model["screen"]["report"]["margin"] = json!(-1.0));
-    assert!(matches!(margin, Err(ModelFileError::Number { field: "screen margin", .. })));
+    let safety = forged(|model| model["screen"]["safety"] = json!(-1.0));
+    assert!(matches!(safety, Err(ModelFileError::Screen(_))));
 }
 
 proptest! {

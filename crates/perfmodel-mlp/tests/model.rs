@@ -7,10 +7,9 @@ use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use tilewright_core::feature::{Feature, FeatureSchema};
 use tilewright_core::predictor::{Fit, Predictor, Scorer};
-use tilewright_core::problem::Problem;
 use tilewright_core::training::TrainingSet;
 use tilewright_perfmodel_mlp::{
-    Ablation, FeatureScale, Layout, Mlp, MlpFit, PoolInput, ScreenSettings, Settings, SplitBy, TrainError, mse,
+    Ablation, FeatureScale, Layout, Mlp, MlpFit, ScreenSettings, Settings, SplitBy, TrainError, mse,
 };
 use tilewright_testkit::toy;
 
@@ -26,7 +25,7 @@ fn quick(epochs: usize) -> MlpFit {
 
 fn quick_screen() -> ScreenSettings {
     let layout = Layout::new(vec![16, 16]).expect("a layout");
-    ScreenSettings { layout, epochs: 6, pool_inputs: 24, pool_configs: 256, ..ScreenSettings::default() }
+    ScreenSettings { layout, points: 2048, epochs: 12, least_space: 1, ..ScreenSettings::default() }
 }
 
 fn predict(model: &Mlp, rows: &[f32]) -> Vec<f32> {
@@ -163,16 +162,15 @@ fn early_stopping_restores_the_best_weights() {
 #[test]
 fn the_screen_keeps_the_best_point_of_the_full_model() {
     let data = synthetic::training_set(200, 10, &mut rng(10));
-    let mut model = quick(10).fit(&data, 1).expect("the rows are sound");
-    let pool = synthetic::pool(60, 512, &mut rng(11));
-    let report = model.distill(&pool, &quick_screen(), 1).expect("the pool is sound").clone();
-    assert!(report.margin > 0.0 && report.kept < 0.7, "{report:?}");
-    let mut lost = 0;
-    for seed in 100..140 {
+    let model = MlpFit { screen: Some(quick_screen()), ..quick(10) }.fit(&data, 1).expect("the rows are sound");
+    let (mut lost, mut kept) = (0, 0.0);
+    for seed in 100..130 {
         let mut rng = rng(seed);
         let input = synthetic::Input::draw(&mut rng);
         let rows = synthetic::config_rows(&input, 4000, &mut rng);
-        let scorer = model.bind_features(&input.features()).expect("the features fit");
+        let mut scorer = model.bind_features(&input.features()).expect("the features fit");
+        assert!(scorer.screen().is_none(), "without a sample there is nothing to distil on");
+        scorer.set_sample(synthetic::config_rows(&input, 2048, &mut rng));
         let screen = scorer.screen().expect("there is a screen");
         let (mut dense, mut cheap) = (vec![0.0; 4000], vec![0.0; 4000]);
         scorer.score(&rows, &mut dense);
@@ -180,41 +178,43 @@ fn the_screen_keeps_the_best_point_of_the_full_model() {
         let best = (0..4000).min_by(|&a, &b| dense[a].total_cmp(&dense[b])).expect("there are points");
         let least = cheap.iter().copied().fold(f32::INFINITY, f32::min);
         lost += usize::from(cheap[best] > least + screen.margin);
+        kept += scorer.screen_report().expect("there is a screen").kept / 30.0;
     }
-    assert!(lost <= 1, "{lost} of 40 best points were screened away");
+    assert!(lost <= 1, "{lost} of 30 best points were screened away");
+    assert!(kept < 0.3, "{kept} of the points were kept");
 }
 
 #[test]
-fn a_pool_is_made_of_problems() {
+fn a_bound_problem_brings_its_own_sample() {
     let data = toy::training_set(&[100, 700, 3000, 20_000, 100_000], 60, 1);
-    let mut model = quick(5).fit(&data, 1).expect("the rows are sound");
-    let pool = (4..24).map(|power| {
-        let problem = toy::problem(3usize << power);
-        let points = tilewright_testkit::legal_points(problem.space(), 50, 1);
-        PoolInput::new(&problem, points.iter().map(|point| &**point))
-    });
-    let pool: Vec<PoolInput> = pool.collect();
-    assert_eq!(pool[0].configs.len(), 50 * data.schema.config.len());
-    assert!(model.distill(&pool, &quick_screen(), 1).is_ok());
     let problem = toy::problem(5000);
-    assert!(model.bind(&problem).expect("the schema is the toy's").screen().is_some());
+    let screened = |settings: ScreenSettings| {
+        let model = MlpFit { screen: Some(settings), ..quick(5) }.fit(&data, 1).expect("the rows are sound");
+        let scorer = model.bind(&problem).expect("the schema is the toy's");
+        scorer.screen().map(|screen| screen.margin)
+    };
+    let margin = screened(quick_screen());
+    assert!(margin.is_some_and(|margin| margin.is_finite() && margin >= 0.0), "{margin:?}");
+    assert_eq!(margin, screened(quick_screen()), "the same problem gives the same screen");
+    let least_space = 1 << 40;
+    assert_eq!(screened(ScreenSettings { least_space, ..quick_screen() }), None, "a small space needs no screen");
 }
 
 #[test]
-fn an_unsound_pool_is_a_typed_error() {
+fn screen_settings_out_of_range_are_named() {
     let data = synthetic::training_set(10, 10, &mut rng(12));
     let mut model = quick(1).fit(&data, 1).expect("the rows are sound");
-    let pool = synthetic::pool(8, 30, &mut rng(13));
-    let mut distill = |pool: &[_], settings: &ScreenSettings| {
-        model.distill(pool, settings, 1).map(|_| ()).expect_err("the pool is unsound")
-    };
-    assert!(matches!(distill(&pool[..3], &quick_screen()), TrainError::TooFewRows { rows: 3, .. }));
-    let mut short = pool.clone();
-    short[2].input.pop();
-    assert!(matches!(distill(&short, &quick_screen()), TrainError::Length { field: "pool input", .. }));
-    let mut ragged = pool.clone();
-    ragged[2].configs.pop();
-    assert!(matches!(distill(&ragged, &quick_screen()), TrainError::Length { field: "pool configs", .. }));
-    let careless = ScreenSettings { safety: 0.5, ..quick_screen() };
-    assert!(matches!(distill(&pool, &careless), TrainError::Setting { field: "safety", .. }));
+    let bad = [
+        ("safety", ScreenSettings { safety: 0.5, ..quick_screen() }),
+        ("points", ScreenSettings { points: 3, ..quick_screen() }),
+        ("epochs", ScreenSettings { epochs: 0, ..quick_screen() }),
+        ("calibration", ScreenSettings { calibration: f64::NAN, ..quick_screen() }),
+    ];
+    for (name, settings) in bad {
+        let fit = MlpFit { screen: Some(settings.clone()), ..quick(1) }.fit(&data, 1).map(|_| ());
+        assert!(matches!(fit, Err(TrainError::Setting { field, .. }) if field == name), "{name}: {fit:?}");
+        assert!(model.set_screen(Some(settings)).is_err(), "{name}");
+    }
+    assert!(model.set_screen(Some(quick_screen())).is_ok());
+    assert_eq!(model.screen_settings(), Some(&quick_screen()));
 }

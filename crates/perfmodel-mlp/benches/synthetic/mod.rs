@@ -9,7 +9,6 @@ use rand::Rng;
 use rand::seq::IndexedRandom;
 use tilewright_core::feature::{Feature, FeatureSchema};
 use tilewright_core::training::TrainingSet;
-use tilewright_perfmodel_mlp::PoolInput;
 
 /// Columns of an input and of a configuration.
 pub(crate) fn schema() -> FeatureSchema {
@@ -199,13 +198,4 @@ pub(crate) fn config_rows(input: &Input, configs: usize, rng: &mut impl Rng) -> 
         Config::draw(rng).features(input, &mut rows);
     }
     rows
-}
-
-/// A pool to distil on.
-pub(crate) fn pool(inputs: usize, configs: usize, rng: &mut impl Rng) -> Vec<PoolInput> {
-    let mut one = || {
-        let input = Input::draw(rng);
-        PoolInput { input: input.features(), configs: config_rows(&input, configs, rng) }
-    };
-    (0..inputs).map(|_| one()).collect()
 }
