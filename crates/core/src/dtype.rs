@@ -28,8 +28,7 @@ pub enum DType {
 
 impl DType {
     /// Every element type, in declaration order.
-    pub const ALL: [Self; 8] =
-        [Self::F16, Self::Bf16, Self::F32, Self::F64, Self::C32, Self::C64, Self::I8, Self::I32];
+    pub const ALL: [Self; 8] = [Self::F16, Self::Bf16, Self::F32, Self::F64, Self::C32, Self::C64, Self::I8, Self::I32];
 
     /// Bytes per element.
     pub const fn size(self) -> usize {

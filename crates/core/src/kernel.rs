@@ -42,12 +42,7 @@ pub trait Kernel: Send + Sync + 'static {
     ///
     /// # Errors
     /// The rule that does not hold, with its numbers.
-    fn plan(
-        &self,
-        device: &DeviceSpec,
-        input: &InputOf<Self>,
-        config: &Self::Config,
-    ) -> Result<Self::Plan, Illegal>;
+    fn plan(&self, device: &DeviceSpec, input: &InputOf<Self>, config: &Self::Config) -> Result<Self::Plan, Illegal>;
 
     /// Generates code. Cannot fail: a plan is legal.
     fn generate(&self, plan: &Self::Plan) -> Program;

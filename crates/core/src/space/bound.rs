@@ -152,8 +152,7 @@ impl BoundSpace {
 
     /// Whether the indices are of this space at all.
     pub fn contains(&self, point: &[u16]) -> bool {
-        point.len() == self.params.len()
-            && self.params.iter().zip(point).all(|(p, &i)| usize::from(i) < p.values.len())
+        point.len() == self.params.len() && self.params.iter().zip(point).all(|(p, &i)| usize::from(i) < p.values.len())
     }
 
     /// Checks every rule.

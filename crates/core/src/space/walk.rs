@@ -169,8 +169,8 @@ fn descend<N: std::iter::Sum + From<u32>>(
 
 #[cfg(test)]
 mod tests {
-    use super::super::{BoundSpace, Param, ParamSpace, Point, RuleGroup, Shard, Symbols};
     use super::super::memory::MAX_CELLS;
+    use super::super::{BoundSpace, Param, ParamSpace, Point, RuleGroup, Shard, Symbols};
     use super::*;
 
     fn space(params: &[(&str, i64)], rules: &[&str]) -> BoundSpace {
