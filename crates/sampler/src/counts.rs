@@ -56,9 +56,8 @@ impl Counts {
     /// Refuses spaces of other parameters.
     pub(crate) fn expect(&self, space: &BoundSpace) -> Result<(), DrawError> {
         let params = space.params();
-        let same = |((name, counts), p): ((&String, &Vec<u64>), &Param)| {
-            *name == p.name && counts.len() == p.values.len()
-        };
+        let same =
+            |((name, counts), p): ((&String, &Vec<u64>), &Param)| *name == p.name && counts.len() == p.values.len();
         if params.len() == self.names.len() && self.names.iter().zip(&self.counts).zip(params).all(same) {
             return Ok(());
         }

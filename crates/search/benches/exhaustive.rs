@@ -51,7 +51,9 @@ fn million(c: &mut Criterion) {
 }
 
 fn bind(c: &mut Criterion) {
-    c.bench_function("bind_and_first_legal", |b| b.iter(|| fixture::gemm_space(black_box(10), 24 * 1024).first_legal()));
+    c.bench_function("bind_and_first_legal", |b| {
+        b.iter(|| fixture::gemm_space(black_box(10), 24 * 1024).first_legal())
+    });
 }
 
 criterion_group!(benches, million, bind);

@@ -122,8 +122,7 @@ fn rules_that_couple_parameters_are_crossed() {
 fn objectives_other_than_time_are_followed() {
     let space = ParamSpace::builder().param(Param::ints("a", 1..=9)).build().unwrap();
     let space = space.bind(&Symbols::new()).unwrap();
-    let objective =
-        Objective { metric: "flops".into(), direction: tilewright_core::objective::Direction::Maximize };
+    let objective = Objective { metric: "flops".into(), direction: tilewright_core::objective::Direction::Maximize };
     let mut search = Local::new(&space, objective, vec![Point(vec![0])], 1);
     for _ in 0..20 {
         let measured = |p: &Point| {
