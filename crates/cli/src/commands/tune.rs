@@ -174,7 +174,7 @@ fn text(a: &Answer, report: &TuneReport) -> String {
             "\ninputs that the model never saw, its choice timed beside the alternatives:\n{}",
             table(&a.held_out)
         );
-        let _ = writeln!(out, "\nnext: tilewright plan {} {}", "gemm", "m=2560 n=16 k=2560");
+        let _ = writeln!(out, "\nnext: tilewright plan gemm m=2560 n=16 k=2560");
     }
     out
 }

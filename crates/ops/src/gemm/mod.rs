@@ -60,7 +60,7 @@ impl Computation for Gemm {
 
     fn features(&self, input: &GemmInput, out: &mut Vec<f32>) {
         // Columns that lie a multiple of the page size apart share cache sets: what makes packing pay.
-        let aliases = |ld: usize| ld * input.dtype.size() % 4096 == 0;
+        let aliases = |ld: usize| (ld * input.dtype.size()).is_multiple_of(4096);
         out.extend([input.m, input.n, input.k].map(|x| x as f32));
         let flags = [
             input.dtype == DType::F64,
