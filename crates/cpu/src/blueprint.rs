@@ -155,18 +155,19 @@ impl Blueprint {
     /// The routine of a kind of tile, or none when no tile is of that kind.
     pub(crate) fn tile(&self, v_kind: usize, s_kind: usize, phase: usize, place: Place) -> Option<Tile> {
         let later = self.k.tiles() > self.config.k_g as usize;
-        if !self.v.has(v_kind) || !self.s.has(s_kind) || (phase > 0 && !later) || (place == Place::Lead && !self.leads()) {
+        if !self.v.has(v_kind)
+            || !self.s.has(s_kind)
+            || (phase > 0 && !later)
+            || (place == Place::Lead && !self.leads())
+        {
             return None;
         }
         let es = self.geometry.float.bytes();
         let vecs = self.v.units(v_kind);
         let s = self.s.units(s_kind);
         let bytes = |elements: usize| (elements * es) as i32;
-        let (s_k, s_s) = if self.pack_s {
-            (bytes(s), bytes(1))
-        } else {
-            (bytes(self.frame.s.step), bytes(self.frame.s.along))
-        };
+        let (s_k, s_s) =
+            if self.pack_s { (bytes(s), bytes(1)) } else { (bytes(self.frame.s.step), bytes(self.frame.s.along)) };
         let copy_v = place == Place::Lead && self.copies_v();
         let v_k = if self.pack_v && !copy_v { bytes(vecs * self.vector.lanes()) } else { bytes(self.frame.v.step) };
         let first = if self.reduces() { Factor::Zero } else { self.geometry.beta };

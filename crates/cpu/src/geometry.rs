@@ -45,31 +45,19 @@ pub(crate) struct Frame {
 impl Geometry {
     /// A, with rows of op(A) as neighbours.
     pub(crate) fn a(&self) -> Operand {
-        if self.transpose_a {
-            Operand { along: self.lda, step: 1 }
-        } else {
-            Operand { along: 1, step: self.lda }
-        }
+        if self.transpose_a { Operand { along: self.lda, step: 1 } } else { Operand { along: 1, step: self.lda } }
     }
 
     /// B, with columns of op(B) as neighbours.
     pub(crate) fn b(&self) -> Operand {
-        if self.transpose_b {
-            Operand { along: 1, step: self.ldb }
-        } else {
-            Operand { along: self.ldb, step: 1 }
-        }
+        if self.transpose_b { Operand { along: 1, step: self.ldb } } else { Operand { along: self.ldb, step: 1 } }
     }
 
     pub(crate) fn frame(&self, axis: Axis) -> Frame {
         let (a, b) = (self.a(), self.b());
         match axis {
-            Axis::M => Frame {
-                v_len: self.m, s_len: self.n, v: a, s: b, c_v: 1, c_s: self.ldc, swapped: false,
-            },
-            Axis::N => Frame {
-                v_len: self.n, s_len: self.m, v: b, s: a, c_v: self.ldc, c_s: 1, swapped: true,
-            },
+            Axis::M => Frame { v_len: self.m, s_len: self.n, v: a, s: b, c_v: 1, c_s: self.ldc, swapped: false },
+            Axis::N => Frame { v_len: self.n, s_len: self.m, v: b, s: a, c_v: self.ldc, c_s: 1, swapped: true },
         }
     }
 }

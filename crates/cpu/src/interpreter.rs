@@ -15,9 +15,20 @@ pub(crate) use memory::{Memory, Rights};
 /// Why a run stopped.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Fault {
-    Read { address: u64, bytes: usize, by: String },
-    Write { address: u64, bytes: usize, by: String },
-    Alignment { address: u64, bytes: usize },
+    Read {
+        address: u64,
+        bytes: usize,
+        by: String,
+    },
+    Write {
+        address: u64,
+        bytes: usize,
+        by: String,
+    },
+    Alignment {
+        address: u64,
+        bytes: usize,
+    },
     Unknown(String),
     /// A register that the caller owns came back changed.
     NotPreserved(Register),
@@ -99,12 +110,22 @@ impl<'a> Machine<'a> {
 
     fn load(&self, i: &Instruction, at: u64, out: &mut [u8]) -> Result<(), Fault> {
         let fault = || Fault::Read { address: at, bytes: out.len(), by: i.to_string_plain() };
-        if self.memory.may(at, out.len(), Rights::Read) { self.memory.read(at, out); Ok(()) } else { Err(fault()) }
+        if self.memory.may(at, out.len(), Rights::Read) {
+            self.memory.read(at, out);
+            Ok(())
+        } else {
+            Err(fault())
+        }
     }
 
     fn store(&mut self, i: &Instruction, at: u64, from: &[u8]) -> Result<(), Fault> {
         let fault = || Fault::Write { address: at, bytes: from.len(), by: i.to_string_plain() };
-        if self.memory.may(at, from.len(), Rights::Write) { self.memory.write(at, from); Ok(()) } else { Err(fault()) }
+        if self.memory.may(at, from.len(), Rights::Write) {
+            self.memory.write(at, from);
+            Ok(())
+        } else {
+            Err(fault())
+        }
     }
 
     /// A 64-bit source operand.

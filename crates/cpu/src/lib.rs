@@ -1,4 +1,4 @@
-//! GEMM kernels generated at run time for the host CPU, and the cpu device.
+#![doc = include_str!("../README.md")]
 
 mod blueprint;
 mod codegen;
@@ -15,7 +15,6 @@ mod interpreter;
 #[cfg(test)]
 mod proofs;
 
+pub use config::{Axis, GemmConfig, Order, Store};
 pub use device::CpuDevice;
 pub use kernel::{CpuGemm, GemmPlan};
-pub use config::{Axis, GemmConfig, Order, Store};
-pub use scalar::{Factor, Float};

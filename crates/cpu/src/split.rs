@@ -56,8 +56,7 @@ impl Split {
 
     /// First element of tile `i`; for `i` = number of tiles, the extent rounded up to units.
     pub(crate) const fn start(&self, i: usize) -> usize {
-        let units =
-            if i <= self.big { i * self.big_units } else { i * (self.big_units - 1) + self.big };
+        let units = if i <= self.big { i * self.big_units } else { i * (self.big_units - 1) + self.big };
         units * self.unit
     }
 

@@ -50,7 +50,22 @@ pub(crate) mod at {
             $(pub(crate) const $name: i64 = offset_of!(PanelArgs, $field) as i64;)*
         };
     }
-    offsets!(V = v, S = s, C = c, TILES = tiles, V_STEP = v_step, S_STEP = s_step, C_STEP = c_step,
-        K_MAIN = k_main, K_TAIL = k_tail, AHEAD = ahead, NEXT = next, NEXT_LAST = next_last, PACKED = packed, ALPHA = alpha, BETA = beta,
-        V_MASK = v_mask);
+    offsets!(
+        V = v,
+        S = s,
+        C = c,
+        TILES = tiles,
+        V_STEP = v_step,
+        S_STEP = s_step,
+        C_STEP = c_step,
+        K_MAIN = k_main,
+        K_TAIL = k_tail,
+        AHEAD = ahead,
+        NEXT = next,
+        NEXT_LAST = next_last,
+        PACKED = packed,
+        ALPHA = alpha,
+        BETA = beta,
+        V_MASK = v_mask
+    );
 }

@@ -95,8 +95,8 @@ fn emit_group(tile: &Tile, e: &mut Emitter, i: usize, j: usize, group: usize, v_
             for part in 0..parts {
                 let v = lane * per_lane + o * parts + part;
                 if v < valid {
-                    let disp = (i * vector.lanes() + v) as i64 * i64::from(v_stride)
-                        + (j * vector.float.bytes()) as i64;
+                    let disp =
+                        (i * vector.lanes() + v) as i64 * i64::from(v_stride) + (j * vector.float.bytes()) as i64;
                     let run = Run { from, lane, part, bytes: 16 / parts };
                     emit_run(tile, e, run, disp, scratch);
                 }

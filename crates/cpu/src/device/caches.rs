@@ -63,7 +63,9 @@ mod tests {
     #[test]
     fn a_tree_of_files_is_read() {
         let dir = tempfile::tempdir().unwrap();
-        for (index, level, kind, size) in [(0, 1, "Data", "48K"), (1, 1, "Instruction", "32K"), (2, 2, "Unified", "2048K")] {
+        for (index, level, kind, size) in
+            [(0, 1, "Data", "48K"), (1, 1, "Instruction", "32K"), (2, 2, "Unified", "2048K")]
+        {
             let at = dir.path().join(format!("index{index}"));
             std::fs::create_dir(&at).unwrap();
             for (name, text) in [("level", level.to_string()), ("type", kind.to_owned()), ("size", size.to_owned())] {

@@ -90,5 +90,8 @@ impl HostCode for HostGemm {
         unsafe { compiled.run(&call) };
         Ok(())
     }
-}
 
+    fn listing(&self) -> Option<String> {
+        self.compiled.as_ref().ok()?.listing()
+    }
+}

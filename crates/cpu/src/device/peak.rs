@@ -25,9 +25,10 @@ fn measure(spec: &DeviceSpec) -> BTreeMap<String, f64> {
     out.insert("peak_flops_f32".to_owned(), together(threads, || multiply_adds_f32));
     out.insert("peak_flops_f64".to_owned(), together(threads, || multiply_adds_f64));
     // Half a cache, so that what else lives there does not push the data out; several times the last one for memory.
-    let levels =
-        [("l1", fact("l1d_bytes") / 2), ("l2", fact("l2_bytes") / 2), ("l3", fact("l3_bytes") / 2 / threads)];
-    for (name, bytes) in levels.into_iter().chain([("memory", (4 * fact("l3_bytes") / threads).clamp(1 << 26, 1 << 28))]) {
+    let levels = [("l1", fact("l1d_bytes") / 2), ("l2", fact("l2_bytes") / 2), ("l3", fact("l3_bytes") / 2 / threads)];
+    for (name, bytes) in
+        levels.into_iter().chain([("memory", (4 * fact("l3_bytes") / threads).clamp(1 << 26, 1 << 28))])
+    {
         let rate = together(threads, || {
             let data = vec![1u64; (bytes / 8).max(64)];
             move |_| {

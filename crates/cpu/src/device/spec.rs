@@ -56,8 +56,7 @@ fn brand() -> String {
         let cpuid = raw_cpuid::CpuId::new();
         if let Some(brand) = cpuid.get_processor_brand_string() {
             let model = cpuid.get_feature_info();
-            let model =
-                model.map_or(String::new(), |f| format!(" family {} model {}", f.family_id(), f.model_id()));
+            let model = model.map_or(String::new(), |f| format!(" family {} model {}", f.family_id(), f.model_id()));
             return format!("{}{model}", brand.as_str().trim());
         }
     }

@@ -66,10 +66,7 @@ const ROUTINE_ALIGN: usize = 64;
 type Entries = [[[[usize; PLACES]; PHASES]; KINDS]; KINDS];
 
 /// Enters every routine that the plan needs.
-fn enter<E>(
-    blueprint: &Blueprint,
-    mut add: impl FnMut(Tile) -> Result<usize, E>,
-) -> Result<Entries, E> {
+fn enter<E>(blueprint: &Blueprint, mut add: impl FnMut(Tile) -> Result<usize, E>) -> Result<Entries, E> {
     let mut entries = [[[[NONE; PLACES]; PHASES]; KINDS]; KINDS];
     for index in 0..KINDS * KINDS * PHASES * PLACES {
         let (rest, place) = (index / PLACES, [Place::Follow, Place::Lead][index % PLACES]);
@@ -139,6 +136,15 @@ impl Compiled {
             Ok::<_, std::convert::Infallible>(tiles.len() - 1)
         });
         Self { code: Code::Portable(Portable { tiles }), blueprint, entries, simd: false }
+    }
+
+    /// The generated code as assembly text, if there is any.
+    pub(crate) fn listing(&self) -> Option<String> {
+        match &self.code {
+            #[cfg(target_arch = "x86_64")]
+            Code::Native(_) => generate(&self.blueprint).ok().map(|(code, _)| crate::codegen::listing(&code)),
+            Code::Portable(_) => None,
+        }
     }
 
     fn entry(&self, v: usize, s: usize, phase: usize, place: Place) -> usize {
@@ -318,9 +324,10 @@ impl<'a, I: Invoke> Worker<'a, I> {
     fn look_ahead(&mut self, tile: usize, block: &Range<usize>, k_block: usize) {
         let b = &self.compiled.blueprint;
         let keeps_v = b.keeps_v();
-        let (split, operand, base) =
-            if keeps_v { (&b.v, b.frame.v, self.v) } else { (&b.s, b.frame.s, self.s) };
-        let at = |tile: usize, k_block: usize| (split.start(tile) * operand.along + b.k.start(k_block) * operand.step) * self.es;
+        let (split, operand, base) = if keeps_v { (&b.v, b.frame.v, self.v) } else { (&b.s, b.frame.s, self.s) };
+        let at = |tile: usize, k_block: usize| {
+            (split.start(tile) * operand.along + b.k.start(k_block) * operand.step) * self.es
+        };
         let more = tile + 1 < block.end || block.end < split.tiles();
         let (tile_next, k_next) = match (more, k_block + 1 < b.k.tiles()) {
             (true, _) => (tile + 1, k_block),

@@ -87,9 +87,7 @@ impl<T: Packed> Block<'_, T> {
         #[cfg(target_arch = "x86_64")]
         if simd && (self.along == 1 || self.step == 1) {
             // SAFETY: the caller's contract.
-            unsafe {
-                if self.along == 1 { self.copy(to) } else { self.transpose(to) }
-            }
+            unsafe { if self.along == 1 { self.copy(to) } else { self.transpose(to) } }
             return;
         }
         let _ = simd;
@@ -136,11 +134,8 @@ unsafe fn pack_plain<T: Packed>(panel: &Panel<T>, to: *mut T, from: usize) {
         for i in 0..panel.width {
             // SAFETY: i < valid and p < depth index the source, i < width and p < depth the copy.
             unsafe {
-                let value = if i < panel.valid {
-                    *panel.source.add(i * panel.along + p * panel.step)
-                } else {
-                    T::default()
-                };
+                let value =
+                    if i < panel.valid { *panel.source.add(i * panel.along + p * panel.step) } else { T::default() };
                 *to.add(p * panel.width + i) = value;
             }
         }
@@ -261,32 +256,50 @@ mod avx2 {
         let lo = |a, b| _mm256_unpacklo_ps(a, b);
         let hi = |a, b| _mm256_unpackhi_ps(a, b);
         let t = [
-            lo(r[0], r[1]), hi(r[0], r[1]), lo(r[2], r[3]), hi(r[2], r[3]),
-            lo(r[4], r[5]), hi(r[4], r[5]), lo(r[6], r[7]), hi(r[6], r[7]),
+            lo(r[0], r[1]),
+            hi(r[0], r[1]),
+            lo(r[2], r[3]),
+            hi(r[2], r[3]),
+            lo(r[4], r[5]),
+            hi(r[4], r[5]),
+            lo(r[6], r[7]),
+            hi(r[6], r[7]),
         ];
         let u = [
-            _mm256_shuffle_ps::<0x44>(t[0], t[2]), _mm256_shuffle_ps::<0xee>(t[0], t[2]),
-            _mm256_shuffle_ps::<0x44>(t[1], t[3]), _mm256_shuffle_ps::<0xee>(t[1], t[3]),
-            _mm256_shuffle_ps::<0x44>(t[4], t[6]), _mm256_shuffle_ps::<0xee>(t[4], t[6]),
-            _mm256_shuffle_ps::<0x44>(t[5], t[7]), _mm256_shuffle_ps::<0xee>(t[5], t[7]),
+            _mm256_shuffle_ps::<0x44>(t[0], t[2]),
+            _mm256_shuffle_ps::<0xee>(t[0], t[2]),
+            _mm256_shuffle_ps::<0x44>(t[1], t[3]),
+            _mm256_shuffle_ps::<0xee>(t[1], t[3]),
+            _mm256_shuffle_ps::<0x44>(t[4], t[6]),
+            _mm256_shuffle_ps::<0xee>(t[4], t[6]),
+            _mm256_shuffle_ps::<0x44>(t[5], t[7]),
+            _mm256_shuffle_ps::<0xee>(t[5], t[7]),
         ];
         [
-            _mm256_permute2f128_ps::<0x20>(u[0], u[4]), _mm256_permute2f128_ps::<0x20>(u[1], u[5]),
-            _mm256_permute2f128_ps::<0x20>(u[2], u[6]), _mm256_permute2f128_ps::<0x20>(u[3], u[7]),
-            _mm256_permute2f128_ps::<0x31>(u[0], u[4]), _mm256_permute2f128_ps::<0x31>(u[1], u[5]),
-            _mm256_permute2f128_ps::<0x31>(u[2], u[6]), _mm256_permute2f128_ps::<0x31>(u[3], u[7]),
+            _mm256_permute2f128_ps::<0x20>(u[0], u[4]),
+            _mm256_permute2f128_ps::<0x20>(u[1], u[5]),
+            _mm256_permute2f128_ps::<0x20>(u[2], u[6]),
+            _mm256_permute2f128_ps::<0x20>(u[3], u[7]),
+            _mm256_permute2f128_ps::<0x31>(u[0], u[4]),
+            _mm256_permute2f128_ps::<0x31>(u[1], u[5]),
+            _mm256_permute2f128_ps::<0x31>(u[2], u[6]),
+            _mm256_permute2f128_ps::<0x31>(u[3], u[7]),
         ]
     }
 
     #[target_feature(enable = "avx2")]
     fn transpose_f64(r: [__m256d; 4]) -> [__m256d; 4] {
         let t = [
-            _mm256_unpacklo_pd(r[0], r[1]), _mm256_unpackhi_pd(r[0], r[1]),
-            _mm256_unpacklo_pd(r[2], r[3]), _mm256_unpackhi_pd(r[2], r[3]),
+            _mm256_unpacklo_pd(r[0], r[1]),
+            _mm256_unpackhi_pd(r[0], r[1]),
+            _mm256_unpacklo_pd(r[2], r[3]),
+            _mm256_unpackhi_pd(r[2], r[3]),
         ];
         [
-            _mm256_permute2f128_pd::<0x20>(t[0], t[2]), _mm256_permute2f128_pd::<0x20>(t[1], t[3]),
-            _mm256_permute2f128_pd::<0x31>(t[0], t[2]), _mm256_permute2f128_pd::<0x31>(t[1], t[3]),
+            _mm256_permute2f128_pd::<0x20>(t[0], t[2]),
+            _mm256_permute2f128_pd::<0x20>(t[1], t[3]),
+            _mm256_permute2f128_pd::<0x31>(t[0], t[2]),
+            _mm256_permute2f128_pd::<0x31>(t[1], t[3]),
         ]
     }
 

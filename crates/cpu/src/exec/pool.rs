@@ -52,8 +52,7 @@ pub(crate) fn run(threads: usize, job: &(dyn Fn(usize) + Sync)) {
 
 impl Pool {
     fn new() -> Self {
-        let shared =
-            Shared { word: AtomicU64::new(0), job: Mutex::new(None), remaining: AtomicUsize::new(0) };
+        let shared = Shared { word: AtomicU64::new(0), job: Mutex::new(None), remaining: AtomicUsize::new(0) };
         Self { shared: Arc::new(shared), workers: Vec::new() }
     }
 
@@ -69,7 +68,8 @@ impl Pool {
         let shared = &self.shared;
         shared.remaining.store(threads - 1, Ordering::Relaxed);
         // SAFETY: only the lifetime is forgotten; this call does not return while a worker of this epoch is running.
-        let erased = unsafe { std::mem::transmute::<*const (dyn Fn(usize) + Sync + '_), *const (dyn Fn(usize) + Sync)>(job) };
+        let erased =
+            unsafe { std::mem::transmute::<*const (dyn Fn(usize) + Sync + '_), *const (dyn Fn(usize) + Sync)>(job) };
         *shared.job.lock().unwrap_or_else(PoisonError::into_inner) = Some(Job(erased));
         let epoch = (shared.word.load(Ordering::Relaxed) >> THREAD_BITS).wrapping_add(1);
         shared.word.store(epoch << THREAD_BITS | threads as u64, Ordering::SeqCst);

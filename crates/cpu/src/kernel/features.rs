@@ -8,9 +8,34 @@ use tilewright_core::feature::Feature;
 use tilewright_ops::gemm::GemmInput;
 
 const SIZES: [&str; 28] = [
-    "m_s", "n_s", "m_l", "n_l", "u", "k_s", "k_l", "k_g", "t_m", "t_n", "lanes", "vectors",
-    "accumulators", "reuse", "tiles_m", "tiles_n", "blocks_m", "blocks_n", "blocks_k", "use_m", "use_n", "panel_a_bytes",
-    "panel_b_bytes", "block_a_bytes", "block_b_bytes", "thread_balance", "rows", "columns",
+    "m_s",
+    "n_s",
+    "m_l",
+    "n_l",
+    "u",
+    "k_s",
+    "k_l",
+    "k_g",
+    "t_m",
+    "t_n",
+    "lanes",
+    "vectors",
+    "accumulators",
+    "reuse",
+    "tiles_m",
+    "tiles_n",
+    "blocks_m",
+    "blocks_n",
+    "blocks_k",
+    "use_m",
+    "use_n",
+    "panel_a_bytes",
+    "panel_b_bytes",
+    "block_a_bytes",
+    "block_b_bytes",
+    "thread_balance",
+    "rows",
+    "columns",
 ];
 const FLAGS: [&str; 7] = ["axis_n", "pack_a", "pack_b", "order_broadcast", "stream", "prefetch_near", "prefetch_far"];
 
