@@ -9,9 +9,10 @@ use support::{RowTrainer, device, kernel, paths, settings, tune, words};
 use tilewright_core::problem::AnyKernel;
 use tilewright_runtime::RuntimeError;
 use tilewright_runtime::log::CampaignLog;
+use tilewright_runtime::store::envelope::{Format, read, write};
 use tilewright_runtime::store::{Profile, StoreErrorKind};
 use tilewright_runtime::trainer::Trainer;
-use tilewright_runtime::tune::{Observer, Progress, Silent, TuneSettings};
+use tilewright_runtime::tune::{InputSummary, Observer, Progress, Silent, TuneSettings};
 use tilewright_testkit::toy::{self, AnalyticMeasure, cost_s};
 
 /// Stops after some samples, and keeps what it heard.
@@ -107,9 +108,7 @@ fn an_interrupted_campaign_goes_on_where_it_was() {
 
     let whole = tempfile::tempdir().unwrap();
     let whole = tune(whole.path(), settings(200), &mut AnalyticMeasure::new(device()), &mut Silent).unwrap();
-    let inputs = |s: &[tilewright_runtime::tune::InputSummary]| {
-        s.iter().take(15).map(|s| s.input.to_string()).collect::<Vec<_>>()
-    };
+    let inputs = |s: &[InputSummary]| s.iter().take(15).map(|s| s.input.to_string()).collect::<Vec<_>>();
     assert_eq!(inputs(&report.summaries), inputs(&whole.summaries), "the same inputs as without the interruption");
 
     // Enough samples are there: nothing more is measured.
@@ -155,6 +154,9 @@ fn settings_and_words_out_of_range_are_named() {
     assert_eq!(field(TuneSettings { configs_per_input: 0, ..settings(60) }), "configs_per_input");
     assert_eq!(field(TuneSettings { fixed: words("dtype=f8"), ..settings(60) }), "dtype");
 }
+
+/// What the killed writer writes.
+const FORMAT: Format = Format { name: "test", version: 1 };
 
 /// Set for the child of a test that is killed; names its directory.
 const CHILD: &str = "TILEWRIGHT_TEST_CHILD";
@@ -212,6 +214,53 @@ fn a_killed_campaign_loses_at_most_the_sample_at_hand() {
     let count = seen.iter().filter(|s| s.outcome.is_ok()).count() as u64;
     let report = tune(dir.path(), settings(count + 20), &mut AnalyticMeasure::new(device()), &mut Silent).unwrap();
     assert_eq!((report.resumed, report.samples), (seen.len() as u64, count + 20));
+}
+
+#[test]
+fn a_kill_while_files_are_replaced_leaves_whole_files() {
+    let name = "a_kill_while_files_are_replaced_leaves_whole_files";
+    if let Some(dir) = as_child() {
+        // Contents that differ in length, so that a mixture would show.
+        for turn in 0u64.. {
+            let body: Vec<u64> = (0..500 + turn % 1000).collect();
+            let _ = write(&dir.join("file"), FORMAT, &turn, &body);
+        }
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("file");
+    for kill in 0..8u64 {
+        let mut running = child(name, dir.path());
+        let before = std::fs::metadata(&path).and_then(|m| m.modified()).ok();
+        for _ in 0..500 {
+            std::thread::sleep(Duration::from_millis(5));
+            if std::fs::metadata(&path).and_then(|m| m.modified()).ok() != before {
+                break;
+            }
+        }
+        std::thread::sleep(Duration::from_micros(500 * kill));
+        running.kill().unwrap();
+        running.wait().unwrap();
+        let (turn, body): (u64, Vec<u64>) = read(&path, FORMAT).unwrap();
+        assert_eq!(body.len() as u64, 500 + turn % 1000);
+    }
+}
+
+#[test]
+fn a_model_on_the_way_leads_to_better_configurations() {
+    let mean = |guided: f64| {
+        let dir = tempfile::tempdir().unwrap();
+        let settings = TuneSettings { guided, neighbours: 0.0, carried: 0.0, guide_at: vec![0.4], ..settings(600) };
+        let report = tune(dir.path(), settings, &mut AnalyticMeasure::new(device()), &mut Silent).unwrap();
+        // The later half, which the model guides; small inputs have few configurations and no room.
+        let later = &report.summaries[report.summaries.len() / 2..];
+        let share = |s: &InputSummary| {
+            let problem = kernel().problem(&device(), &s.input).unwrap();
+            toy::optimum(&*problem).unwrap().1 / s.best
+        };
+        later.iter().map(share).sum::<f64>() / later.len() as f64
+    };
+    let (guided, drawn) = (mean(0.5), mean(0.0));
+    assert!(guided > drawn + 0.02, "{guided} of the optimum with a guide, {drawn} without");
 }
 
 #[test]
