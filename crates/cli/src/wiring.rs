@@ -11,7 +11,7 @@ use tilewright_core::predictor::Predictor;
 use tilewright_core::problem::{AnyKernel, Erased, Executor, Measure, Problem};
 use tilewright_core::space::Config;
 use tilewright_cpu::{CpuDevice, CpuGemm};
-use tilewright_runtime::store::{Home, Profile, ProfileHeader, ProfileStore};
+use tilewright_runtime::store::{Home, Profile, ProfileStore};
 use tilewright_runtime::trainer::Trainer;
 use tilewright_runtime::{HostMeasure, RuntimeError};
 
@@ -27,8 +27,8 @@ impl Wiring {
 
     /// A kernel by its own name or by its computation's.
     pub(crate) fn kernel(&self, name: &str) -> Result<&dyn AnyKernel, Failure> {
-        let named = |k: &&Box<dyn AnyKernel>| k.computation().as_str() == name || k.id().as_str() == name;
-        self.kernels.iter().find(named).map(|k| &**k).ok_or_else(|| {
+        let mut kernels = self.kernels.iter().map(|k| &**k);
+        kernels.find(|k| k.computation().as_str() == name || k.id().as_str() == name).ok_or_else(|| {
             let known: Vec<String> = self.kernels.iter().map(|k| k.computation().to_string()).collect();
             Failure::new(Kind::Usage, "kernel", format!("unknown kernel {name:?}: {}", known.join(", ")))
         })
@@ -99,7 +99,7 @@ impl Wiring {
         kernel: &dyn AnyKernel,
         spec: &DeviceSpec,
         words: &Config,
-    ) -> Result<Option<(ProfileHeader, Box<dyn Predictor>)>, Failure> {
+    ) -> Result<Option<Box<dyn Predictor>>, Failure> {
         let schema = kernel.schema();
         let found = match named {
             Some(path) => Some((path.to_path_buf(), Profile::read(path).map_err(RuntimeError::from)?)),
@@ -111,7 +111,7 @@ impl Wiring {
         let Some((path, profile)) = found else { return Ok(None) };
         profile.expect(&path, &kernel.id(), spec, &schema).map_err(RuntimeError::from)?;
         let predictor = self.trainer().load(&profile.model, &schema).map_err(RuntimeError::from)?;
-        Ok(Some((profile.header, predictor)))
+        Ok(Some(predictor))
     }
 }
 

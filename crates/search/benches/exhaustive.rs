@@ -10,7 +10,7 @@ use tilewright_search::{Options, exhaustive};
 mod fixture;
 
 fn million(c: &mut Criterion) {
-    let problem = fixture::Wide::new(fixture::gemm_space(10, 24 * 1024));
+    let problem = fixture::Wide::new(fixture::gemm_space(12, 48 * 1024));
     let legal = problem.space().count_legal();
     let width = problem.schema().config.len();
     let mut group = c.benchmark_group(format!("{legal}_legal_of_{}", problem.space().cartesian()));
@@ -52,7 +52,7 @@ fn million(c: &mut Criterion) {
 
 fn bind(c: &mut Criterion) {
     c.bench_function("bind_and_first_legal", |b| {
-        b.iter(|| fixture::gemm_space(black_box(10), 24 * 1024).first_legal())
+        b.iter(|| fixture::gemm_space(black_box(12), 48 * 1024).first_legal())
     });
 }
 

@@ -29,7 +29,7 @@ pub(crate) fn run(args: &BenchArgs, wiring: &Wiring, seed: u64, output: Output) 
     let spec = wiring.measured_spec(&args.device)?;
     let threads = threads(&spec);
     let fixed = tasks.first().map(|t| Gemm.words(&t.input)).unwrap_or_default();
-    let predictor = wiring.profile(args.profile.as_deref(), kernel, &spec, &fixed)?.map(|(_, p)| p);
+    let predictor = wiring.profile(args.profile.as_deref(), kernel, &spec, &fixed)?;
     let mut desk = Desk { kernel, measure, executor: wiring.executor(&args.device)?, predictor, cache: None };
 
     let each = args.budget / u32::try_from(tasks.len().max(1)).unwrap_or(u32::MAX);

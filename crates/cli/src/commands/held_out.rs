@@ -62,7 +62,7 @@ pub(super) fn held_out(
         kernel,
         measure: wiring.measure(&args.device)?,
         executor: wiring.executor(&args.device)?,
-        predictor: wiring.profile(Some(&report.profile), kernel, spec, &Config::default())?.map(|(_, p)| p),
+        predictor: wiring.profile(Some(&report.profile), kernel, spec, &Config::default())?,
         cache: None,
     };
     let found = baselines("all")?;

@@ -98,7 +98,7 @@ pub(super) fn decide(args: &PlanArgs, wiring: &Wiring, seed: u64) -> Result<(Box
         kernel,
         measure,
         executor: wiring.executor(&args.device)?,
-        predictor: found.map(|(_, predictor)| predictor),
+        predictor: found,
         cache: Some(PlanCache::new(home()?.plans())),
     };
     let planned = desk.plan(&*problem, settings)?;
