@@ -17,6 +17,9 @@ use tilewright_runtime::plan::{PlanSettings, Planned, Planner};
 use tilewright_runtime::plan_cache::PlanCache;
 use tilewright_sampler::{Chained, Settings};
 
+/// Looking around the model's best by measuring, unless `--budget` says how long.
+const REFINE: Duration = Duration::from_secs(1);
+
 /// Everything a decision needs, held together for one command.
 pub(crate) struct Desk<'a> {
     pub(crate) kernel: &'a dyn AnyKernel,
@@ -86,7 +89,7 @@ pub(super) fn decide(args: &PlanArgs, wiring: &Wiring, seed: u64) -> Result<(Box
     match (args.budget, &found) {
         (Some(budget), Some(_)) => settings.refine = budget,
         (Some(budget), None) => settings.budget = budget,
-        (None, Some(_)) => settings.refine = Duration::ZERO,
+        (None, Some(_)) => settings.refine = REFINE,
         (None, None) => eprintln!(
             "no profile of {} for this device: tuning this very input for {} (`tilewright tune {}` makes one)",
             kernel.id(),

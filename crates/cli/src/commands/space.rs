@@ -15,7 +15,7 @@ use tilewright_core::space::{BoundSpace, Config, ParamSpace};
 use tilewright_sampler::{Acceptance, Settings, compare};
 
 /// Accepted samples that the generative models learn from before they are judged.
-const LEARN: u64 = 2_000;
+const LEARN: u64 = 60_000;
 
 #[derive(Serialize)]
 struct Answer {

@@ -61,6 +61,7 @@ pub(super) fn space() -> Result<ParamSpace, SpaceError> {
         .define("rows", "m if axis == 'm' else n")
         .define("columns", "n if axis == 'm' else m")
         .define("contiguous_a", "not transpose_a if axis == 'm' else transpose_b")
+        .define("streams_b", "not transpose_b if axis == 'm' else transpose_a")
         .define("lanes", "vec // element")
         .define("vectors", "m_s // lanes")
         .define("registers", "32 if vec == 64 else 16")
@@ -89,7 +90,7 @@ pub(super) fn space() -> Result<ParamSpace, SpaceError> {
         .rule(
             "tile_covers_rows",
             Guideline,
-            "m_s < rows + lanes",
+            "m_s < max(rows, 1) + lanes",
             "a tile beyond the matrix is a smaller tile under another name",
         )
         .rule("tile_covers_columns", Guideline, "n_s <= max(columns, 1)", "a tile beyond the matrix is a smaller tile")
@@ -127,8 +128,9 @@ pub(super) fn space() -> Result<ParamSpace, SpaceError> {
         .rule(
             "panels_fit_l1",
             Guideline,
-            "(m_s + n_s) * u * element <= 2 * l1d_bytes or u <= 64",
-            "the panels of a register tile stay in the first-level cache",
+            "(m_s + n_s) * u * element <= 2 * l1d_bytes or u <= 64 \
+             or (streams_b and pack_b == 0 and order == 'broadcast')",
+            "the panels of a register tile stay in the first-level cache, unless one of them is read along memory",
         )
         .rule(
             "stream",
@@ -139,8 +141,8 @@ pub(super) fn space() -> Result<ParamSpace, SpaceError> {
         )
         .rule("block_m", Implementation, "m_l >= m_s", "a cache tile has at least one register tile")
         .rule("block_n", Implementation, "n_l >= n_s", "a cache tile has at least one register tile")
-        .rule("block_covers_m", Guideline, "m_l < 2 * max(rows, m_s)", "larger cache tiles are the same tile")
-        .rule("block_covers_n", Guideline, "n_l < 2 * max(columns, n_s)", "larger cache tiles are the same tile")
+        .rule("block_covers_m", Guideline, "m_l < 2 * max(rows, m_s, 5)", "larger cache tiles are the same tile")
+        .rule("block_covers_n", Guideline, "n_l < 2 * max(columns, n_s, 5)", "larger cache tiles are the same tile")
         .rule(
             "packed_a_fits_l2",
             Guideline,
