@@ -68,7 +68,9 @@ fn tuning_leaves_a_profile_that_plans_by_model_and_explains() {
     assert!(Path::new(tuned["profile"].as_str().unwrap()).exists());
     let (code, plan) = home.json(&["plan", "gemm", "m=65", "n=33", "k=47", "--threads", "1", "--top", "3"]);
     assert_eq!(code, 0, "{plan}");
-    assert!(plan["predicted_s"].is_number() && plan["verified"] == true, "{plan}");
+    // The choice itself may come from looking around the model's best, and then has no prediction of its own.
+    assert!(plan["reason"].as_str().unwrap().contains("model was searched"), "{plan}");
+    assert_eq!(plan["verified"], true, "{plan}");
     let (code, why) = home.json(&["explain", "gemm", "m=65", "n=33", "k=47", "--threads", "1"]);
     assert_eq!(code, 0);
     assert!(!why["alternatives"].as_array().unwrap().is_empty() && why["cached"] == true);
