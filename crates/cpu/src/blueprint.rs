@@ -3,16 +3,19 @@
 
 use std::ops::Range;
 
-use crate::codegen::tile::{Next, Tile, TilePrefetch, TileStore};
+use crate::codegen::tile::{March, Next, Tile, TilePrefetch, TileStore};
 use crate::codegen::vector::{Vector, Width};
 use crate::config::{GemmConfig, Order, Store};
 use crate::exec::pack::SLACK;
-use crate::geometry::{Frame, Geometry};
+use crate::geometry::{Frame, Geometry, Operand};
 use crate::scalar::Factor;
 use crate::split::{KINDS, Split, pieces, share};
 
 /// Alignment of every part of the workspace, in bytes.
 pub(crate) const ALIGN: usize = 64;
+
+/// Most bytes of a block of k that are prefetched ahead of their use: a share of a second-level cache.
+const FAR_BYTES: usize = 192 << 10;
 
 /// A block of k is first or later for its tile of C.
 pub(crate) const PHASES: usize = 2;
@@ -204,6 +207,7 @@ impl Blueprint {
         TilePrefetch {
             v_steps: if self.pack_v && own { distance } else { 0 },
             next: if distance > 0 { self.next_panel(place) } else { Next::None },
+            far: if distance > 0 { self.far() } else { None },
             s_bytes: if !self.pack_s && s_contiguous { distance * self.geometry.float.bytes() as u32 } else { 0 },
             c,
         }
@@ -214,15 +218,51 @@ impl Blueprint {
             if self.pack_v && !self.copies_v() {
                 return Next::None;
             }
-            // All steps of the next panel within the tiles of this one.
-            let tiles = self.s_block.min(self.s.tiles());
-            let columns = (self.config.k_s as usize).div_ceil(tiles) as u32;
-            Next::V { columns, stride: (self.frame.v.step * self.geometry.float.bytes()) as i32 }
+            let lanes = self.v.units(0) * self.v.unit;
+            Next::V(self.march(self.frame.v, self.s_block.min(self.s.tiles()), self.lines(lanes)))
         } else if place == Place::Lead {
             Next::S
         } else {
             Next::None
         }
+    }
+
+    /// All steps of a block of k within `tiles` tiles of the panel that stays.
+    fn march(&self, operand: Operand, tiles: usize, lines: usize) -> March {
+        March {
+            columns: (self.config.k_s as usize).div_ceil(tiles) as u32,
+            stride: (operand.step * self.geometry.float.bytes()) as i32,
+            lines: lines as u32,
+        }
+    }
+
+    fn lines(&self, elements: usize) -> usize {
+        (elements * self.geometry.float.bytes()).div_ceil(ALIGN)
+    }
+
+    /// The operand that streams past the panel that stays.
+    pub(crate) fn streaming(&self) -> (&Split, Operand, usize) {
+        if self.keeps_v() { (&self.s, self.frame.s, self.s_block) } else { (&self.v, self.frame.v, self.v_block) }
+    }
+
+    /// Cache lines of a step of k of the streaming operand's block that the tiles of one panel that stays prefetch from
+    /// the next block of k, if those are worth it: neighbours lie together, and the whole block fits beside what is in use.
+    pub(crate) fn far_lines(&self) -> Option<usize> {
+        let (split, operand, block) = self.streaming();
+        let block = block.min(split.tiles());
+        let row = self.lines(split.start(block).min(split.extent));
+        let fits = row * ALIGN * self.deepest() <= FAR_BYTES;
+        let panels = if self.keeps_v() {
+            self.v_block.min(self.v.tiles() / self.v_threads)
+        } else {
+            self.s_block.min(self.s.tiles() / self.s_threads)
+        };
+        (operand.along == 1 && self.k.tiles() > 1 && fits).then(|| row.div_ceil(panels.max(1)))
+    }
+
+    fn far(&self) -> Option<March> {
+        let (split, operand, block) = self.streaming();
+        self.far_lines().map(|lines| self.march(operand, block.min(split.tiles()), lines))
     }
 
     /// Whether the first tile of a panel of `v` copies it on the way, instead of a separate pass: when blocks

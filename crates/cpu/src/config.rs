@@ -53,6 +53,8 @@ pub struct GemmConfig {
     pub k_l: u32,
     /// Slices of k that threads compute separately; their sum is formed in order.
     pub k_g: u32,
+    /// Threads in all: `t_m * t_n * k_g`.
+    pub t: u32,
     /// Threads along m.
     pub t_m: u32,
     /// Threads along n.

@@ -7,3 +7,4 @@ pub(crate) mod pack;
 pub(crate) mod pool;
 mod portable;
 pub(crate) mod run;
+pub(crate) mod scratch;

@@ -17,15 +17,16 @@ pub struct PairedSettings {
     pub rounds: u32,
     /// Candidates this close to the best (relative) count as equal to it.
     pub tie_band: f64,
-    /// Candidates this far behind the best (relative) after a round are not timed again.
+    /// Candidates this far behind the best (relative) after a round are not timed again; twice and three times as far after
+    /// the first two, when one disturbance is still half of what is known.
     pub drop_beyond: f64,
-    /// No further round starts after this much time.
+    /// No further round starts after this much time, and the first one ends: whoever was not timed by then is out.
     pub max_time: Duration,
 }
 
 impl Default for PairedSettings {
     fn default() -> Self {
-        Self { rounds: 5, tie_band: 0.01, drop_beyond: 0.10, max_time: Duration::from_secs(5) }
+        Self { rounds: 11, tie_band: 0.01, drop_beyond: 0.06, max_time: Duration::from_secs(5) }
     }
 }
 
@@ -48,6 +49,8 @@ struct Runs {
     /// One cost per round.
     costs: Vec<f64>,
     last: Outcome,
+    /// Whether it had its turn.
+    timed: bool,
     active: bool,
 }
 
@@ -62,7 +65,7 @@ impl Runs {
 }
 
 /// Times `count` candidates, ranked best first by the caller, against each other; the winner comes first. `measure`
-/// times one candidate once.
+/// times one candidate once. Candidates that the time did not suffice for are left out.
 ///
 /// # Errors
 /// What `measure` reports of the device.
@@ -73,14 +76,14 @@ pub fn compare(
     clock: &dyn Clock,
     measure: &mut dyn FnMut(usize) -> Result<Outcome, DeviceError>,
 ) -> Result<Vec<Contender>, DeviceError> {
-    let empty = |index| Runs { index, costs: Vec::new(), last: Err(not_timed()), active: true };
+    let empty = |index| Runs { index, costs: Vec::new(), last: Err(not_timed()), timed: false, active: true };
     let mut runs: Vec<Runs> = (0..count).map(empty).collect();
     let began = clock.now();
     for round in 0..settings.rounds.max(1) {
         if round > 0 && clock.now().saturating_sub(began) >= settings.max_time {
             break;
         }
-        let mut order: Vec<usize> = (0..count).filter(|&i| runs[i].active).collect();
+        let mut order: Vec<usize> = (0..runs.len()).filter(|&i| runs[i].active).collect();
         if round > 0 && order.len() < 2 && runs.iter().any(|r| r.costs.len() > 1) {
             break;
         }
@@ -89,13 +92,19 @@ pub fn compare(
             order.reverse();
         }
         for i in order {
-            let outcome = measure(i)?;
+            if round == 0 && i > 0 && clock.now().saturating_sub(began) >= settings.max_time {
+                break;
+            }
+            let outcome = measure(runs[i].index)?;
             let cost = outcome.as_ref().ok().and_then(|m| objective.cost(m));
             runs[i].active = cost.is_some();
             runs[i].costs.extend(cost);
             runs[i].last = outcome;
+            runs[i].timed = true;
         }
-        drop_the_slow(&mut runs, settings.drop_beyond);
+        runs.retain(|r| r.timed);
+        let patience = 3u32.saturating_sub(round).max(1);
+        drop_the_slow(&mut runs, settings.drop_beyond * f64::from(patience));
     }
     Ok(ranked(runs, settings.tie_band))
 }

@@ -2,18 +2,22 @@
 
 use super::contest::{baselines, contest, threads};
 use super::plan::Desk;
-use crate::args::BenchArgs;
+use super::tune::campaign;
+use crate::args::{BenchArgs, TuneArgs};
 use crate::failure::{Failure, Kind};
-use crate::output::Output;
+use crate::output::{Output, seconds};
 use crate::progress::Bar;
 use crate::wiring::Wiring;
+use std::time::Duration;
 use tilewright_bench_suite::compare::Policy;
 use tilewright_bench_suite::gemm::Bench;
 use tilewright_bench_suite::tasks::{Task, TaskSet};
 use tilewright_core::computation::Computation;
 use tilewright_core::dtype::{DType, UnknownDType};
-use tilewright_core::space::Point;
+use tilewright_core::predictor::Predictor;
+use tilewright_core::space::{Config, Point};
 use tilewright_ops::gemm::Gemm;
+use tilewright_runtime::paired::PairedSettings;
 use tilewright_runtime::plan::PlanSettings;
 
 pub(crate) fn run(args: &BenchArgs, wiring: &Wiring, seed: u64, output: Output) -> Result<(), Failure> {
@@ -29,17 +33,25 @@ pub(crate) fn run(args: &BenchArgs, wiring: &Wiring, seed: u64, output: Output) 
     let spec = wiring.measured_spec(&args.device)?;
     let threads = threads(&spec);
     let fixed = tasks.first().map(|t| Gemm.words(&t.input)).unwrap_or_default();
-    let predictor = wiring.profile(args.profile.as_deref(), kernel, &spec, &fixed)?;
+    let mut predictor = wiring.profile(args.profile.as_deref(), kernel, &spec, &fixed)?;
+    let mut budget = args.budget;
+    if predictor.is_none() {
+        let share = budget.mul_f64(TUNING_SHARE);
+        predictor = tuned(args, share, wiring, seed)?;
+        budget -= share;
+    }
     let mut desk = Desk { kernel, measure, executor: wiring.executor(&args.device)?, predictor, cache: None };
 
-    let each = args.budget / u32::try_from(tasks.len().max(1)).unwrap_or(u32::MAX);
+    let each = budget / u32::try_from(tasks.len().max(1)).unwrap_or(u32::MAX);
     let bar = Bar::counting("plan", tasks.len() as u64);
     let mut decided: Vec<(&Task, Point)> = Vec::new();
     for task in &tasks {
         bar.note(task.name.clone());
         bar.set(decided.len() as u64);
         let problem = wiring.problem(kernel, &spec, &Gemm.words(&task.input))?;
-        let settings = PlanSettings { budget: each, refine: each, top: TOP, seed, ..PlanSettings::default() };
+        let paired = PairedSettings { max_time: each.mul_f64(COMPARING_SHARE), ..PairedSettings::default() };
+        let refine = each.mul_f64(1.0 - 2.0 * COMPARING_SHARE);
+        let settings = PlanSettings { budget: refine, refine, top: TOP, paired, seed, ..PlanSettings::default() };
         let planned = desk.plan(&*problem, settings)?;
         tracing::info!(task = task.name, config = %planned.config, measured_s = planned.measured_s, "planned");
         decided.push((task, planned.point));
@@ -67,6 +79,42 @@ pub(crate) fn run(args: &BenchArgs, wiring: &Wiring, seed: u64, output: Output) 
     }
     output.answer(&report, || report.table())
 }
+
+/// Without a profile: the share of the budget that makes one first. A model finds better starts for all tasks than searching
+/// each of them from nothing would in the same time.
+const TUNING_SHARE: f64 = 0.3;
+
+/// A profile made on the spot, stored for later commands; none if the budget is too short for one.
+fn tuned(
+    args: &BenchArgs,
+    budget: Duration,
+    wiring: &Wiring,
+    seed: u64,
+) -> Result<Option<Box<dyn Predictor>>, Failure> {
+    if budget < LEAST_TUNING {
+        return Ok(None);
+    }
+    eprintln!("no profile for this device and these threads: tuning for {} first", seconds(budget.as_secs_f64()));
+    let tune = TuneArgs {
+        kernel: args.kernel.clone(),
+        device: args.device.clone(),
+        budget,
+        samples: None,
+        dtype: Some(args.dtype.clone()),
+        out: None,
+        fresh: false,
+        no_table: true,
+    };
+    let (report, _) = campaign(&tune, wiring, seed)?;
+    let spec = wiring.spec(&args.device)?;
+    wiring.profile(Some(&report.profile), wiring.kernel(&args.kernel)?, &spec, &Config::default())
+}
+
+/// Of a task's time, the share that goes to comparing the model's best, and again to comparing the best of all.
+const COMPARING_SHARE: f64 = 0.25;
+
+/// Shorter campaigns teach a model too little.
+const LEAST_TUNING: Duration = Duration::from_secs(10);
 
 /// How many of the model's best are timed for each task.
 const TOP: usize = 50;

@@ -66,7 +66,8 @@ fn shape(input: &Config) -> String {
     sizes.map(|(_, v)| v.to_string()).collect::<Vec<_>>().join("x")
 }
 
-pub(crate) fn run(args: &TuneArgs, wiring: &Wiring, seed: u64, output: Output) -> Result<(), Failure> {
+/// Measures and fits within the budget, and stores the profile where later commands find it.
+pub(super) fn campaign(args: &TuneArgs, wiring: &Wiring, seed: u64) -> Result<(TuneReport, Chained), Failure> {
     let kernel = wiring.kernel(&args.kernel)?;
     let mut measure = wiring.measure(&args.device)?;
     let mut sampler = Chained::new(kernel.space(), Settings::default());
@@ -92,6 +93,12 @@ pub(crate) fn run(args: &TuneArgs, wiring: &Wiring, seed: u64, output: Output) -
     }
     let report = tuner.run(&paths)?;
     watch.bar.finish();
+    Ok((report, sampler))
+}
+
+pub(crate) fn run(args: &TuneArgs, wiring: &Wiring, seed: u64, output: Output) -> Result<(), Failure> {
+    let kernel = wiring.kernel(&args.kernel)?;
+    let (report, sampler) = campaign(args, wiring, seed)?;
     let held_out = if args.no_table { Vec::new() } else { held_out(wiring, kernel, args, &report, seed)? };
     let answer = Answer {
         device: report.device.clone(),
@@ -119,7 +126,7 @@ fn settings(args: &TuneArgs, seed: u64) -> TuneSettings {
         samples: args.samples,
         limits: InputLimits { max_flops: 2e9, max_bytes: 128e6 },
         configs_per_input: 32,
-        cut_off: 3.0,
+        cut_off: 6.0,
         timing: Timing {
             warmup: 1,
             min_repeats: 2,

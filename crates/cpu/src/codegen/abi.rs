@@ -28,6 +28,9 @@ pub(crate) struct PanelArgs {
     /// Where the prefetch of the panel of `v` that stays next has got to, and its last step of k.
     pub(crate) next: *const u8,
     pub(crate) next_last: *const u8,
+    /// Where the prefetch of the streaming operand's next block of k has got to, and its last step of k.
+    pub(crate) far: *const u8,
+    pub(crate) far_last: *const u8,
     /// Where a leading tile copies its panel of `v` to.
     pub(crate) packed: *mut u8,
     /// alpha and beta in the element type, in the low bytes.
@@ -63,6 +66,8 @@ pub(crate) mod at {
         AHEAD = ahead,
         NEXT = next,
         NEXT_LAST = next_last,
+        FAR = far,
+        FAR_LAST = far_last,
         PACKED = packed,
         ALPHA = alpha,
         BETA = beta,

@@ -23,6 +23,7 @@ const AHEAD: Register = Register::RSI;
 const NEXT: Register = Register::RSI;
 const PACKED: Register = Register::RBX;
 const SCRATCH: Register = Register::R12;
+const FAR: Register = Register::R13;
 
 /// Registers that the transposition of a tile needs beside the accumulators.
 const SCRATCH_ACROSS: usize = 4;
@@ -41,11 +42,21 @@ pub(crate) enum TileStore {
 pub(crate) enum Next {
     #[default]
     None,
-    /// `columns` steps of k, `stride` bytes apart, per turn of the loop, on and on over all tiles of the panel
-    /// that stays: spread like this, the misses fit the processor's miss buffers.
-    V { columns: u32, stride: i32 },
+    /// The panel of `v`, on and on over all tiles of the panel that stays.
+    V(March),
     /// The same steps of k as those being computed.
     S,
+}
+
+/// A prefetch that goes on from tile to tile: spread over many, the misses fit the processor's miss buffers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct March {
+    /// Steps of k per turn of the loop.
+    pub(crate) columns: u32,
+    /// Bytes between them.
+    pub(crate) stride: i32,
+    /// Cache lines of each.
+    pub(crate) lines: u32,
 }
 
 /// What is prefetched while a tile is computed.
@@ -55,6 +66,8 @@ pub(crate) struct TilePrefetch {
     pub(crate) v_steps: u32,
     /// The same steps of the panel that stays next.
     pub(crate) next: Next,
+    /// The next block of k of the operand that streams past the panel that stays, from the caller's memory.
+    pub(crate) far: Option<March>,
     /// Broadcast operand contiguous along k: this many bytes further in each of its rows.
     pub(crate) s_bytes: u32,
     /// The C tile, at the start.
@@ -138,11 +151,15 @@ impl Tile {
         e.mov_load(TILES, mem(ARGS, at::TILES));
         match self.prefetch.next {
             Next::None => {}
-            Next::V { .. } => {
-                e.push_register(SCRATCH);
-                e.mov_load(NEXT, mem(ARGS, at::NEXT));
-            }
+            Next::V(_) => e.mov_load(NEXT, mem(ARGS, at::NEXT)),
             Next::S => e.mov_load(AHEAD, mem(ARGS, at::AHEAD)),
+        }
+        if self.prefetch.far.is_some() {
+            e.push_register(FAR);
+            e.mov_load(FAR, mem(ARGS, at::FAR));
+        }
+        if self.marches() {
+            e.push_register(SCRATCH);
         }
         if self.copy_v {
             e.push_register(PACKED);
@@ -168,12 +185,22 @@ impl Tile {
         if self.copy_v {
             e.pop_register(PACKED);
         }
-        if matches!(self.prefetch.next, Next::V { .. }) {
-            e.mov_store(mem(ARGS, at::NEXT), NEXT);
+        if self.marches() {
             e.pop_register(SCRATCH);
+        }
+        if self.prefetch.far.is_some() {
+            e.mov_store(mem(ARGS, at::FAR), FAR);
+            e.pop_register(FAR);
+        }
+        if matches!(self.prefetch.next, Next::V(_)) {
+            e.mov_store(mem(ARGS, at::NEXT), NEXT);
         }
         e.ret();
         e.finish()
+    }
+
+    fn marches(&self) -> bool {
+        self.prefetch.far.is_some() || matches!(self.prefetch.next, Next::V(_))
     }
 
     fn emit_start(&self, e: &mut Emitter) {
@@ -315,13 +342,11 @@ impl Tile {
         if kk != 0 {
             return;
         }
-        if let Next::V { columns, stride } = p.next {
-            for column in 0..i64::from(columns) {
-                for byte in (0..v_bytes).step_by(LINE as usize) {
-                    e.prefetch(mem(NEXT, column * i64::from(stride) + byte));
-                }
-            }
-            e.advance_within(NEXT, SCRATCH, i64::from(columns) * i64::from(stride), mem(ARGS, at::NEXT_LAST));
+        if let Next::V(march) = p.next {
+            emit_march(e, march, NEXT, at::NEXT_LAST);
+        }
+        if let Some(march) = p.far {
+            emit_march(e, march, FAR, at::FAR_LAST);
         }
         for j in 0..self.s as i64 {
             let row = j * i64::from(self.s_s);
@@ -366,4 +391,15 @@ impl Tile {
             }
         }
     }
+}
+
+/// Prefetches one turn's share and moves on, not beyond the last step of k.
+fn emit_march(e: &mut Emitter, march: March, pointer: Register, last: i64) {
+    let stride = i64::from(march.stride);
+    for column in 0..i64::from(march.columns) {
+        for line in 0..i64::from(march.lines) {
+            e.prefetch(mem(pointer, column * stride + line * LINE));
+        }
+    }
+    e.advance_within(pointer, SCRATCH, i64::from(march.columns) * stride, mem(ARGS, last));
 }

@@ -2,6 +2,7 @@
 
 use super::spec::vec_max;
 use crate::exec::driver::{Call, Compiled};
+use crate::exec::scratch;
 use crate::kernel::GemmPlan;
 use tilewright_core::buffer::Buffer;
 use tilewright_core::program::{DeviceError, HostArgs, HostCode};
@@ -10,8 +11,8 @@ use tilewright_ops::gemm::{A, ALPHA, B, BETA, C, GemmInput};
 /// Generated code of one plan, ready to be called.
 pub(crate) struct HostGemm {
     input: GemmInput,
-    /// Least bytes of workspace.
-    workspace: usize,
+    /// Bytes for packed panels and partial sums.
+    scratch: usize,
     /// Vector width in bytes that the code was generated for.
     vec: u32,
     /// Or why there is none: executable memory was refused.
@@ -22,7 +23,7 @@ impl HostGemm {
     pub(crate) fn new(plan: &GemmPlan) -> Self {
         Self {
             input: plan.input.clone(),
-            workspace: plan.blueprint.workspace(),
+            scratch: plan.blueprint.workspace(),
             vec: plan.blueprint.config.vec,
             compiled: Compiled::new(plan.blueprint.clone()).map_err(|e| e.to_string()),
         }
@@ -41,10 +42,6 @@ impl HostGemm {
             if dtype != self.input.dtype {
                 return refuse(name, format!("is of {dtype}, the plan of {}", self.input.dtype));
             }
-        }
-        if args.workspace.bytes().len() < self.workspace {
-            let have = args.workspace.bytes().len();
-            return refuse("workspace", format!("has {have} bytes, {} are needed", self.workspace));
         }
         if i64::from(self.vec) > vec_max() {
             let feature = format!("vectors of {} bytes", self.vec);
@@ -77,18 +74,15 @@ impl HostCode for HostGemm {
             return Ok(());
         }
         let compiled = self.compiled.as_ref().map_err(|e| DeviceError::Load(e.clone()))?;
-        let call = Call {
-            a: args.buffers[A].bytes().as_ptr(),
-            b: args.buffers[B].bytes().as_ptr(),
-            c: args.buffers[C].bytes_mut().as_mut_ptr(),
-            workspace: args.workspace.bytes_mut().as_mut_ptr(),
-            alpha,
-            beta,
-        };
-        // SAFETY: `check` has established the lengths of the operands and of the workspace, and that the host has the
-        // vectors; buffers are aligned to 64 bytes; C and the workspace are borrowed mutably for the whole call.
-        unsafe { compiled.run(&call) };
-        Ok(())
+        let (a, b) = (args.buffers[A].bytes().as_ptr(), args.buffers[B].bytes().as_ptr());
+        let c = args.buffers[C].bytes_mut().as_mut_ptr();
+        scratch::with(self.scratch, |workspace| {
+            let call = Call { a, b, c, workspace, alpha, beta };
+            // SAFETY: `check` has established the lengths of the operands, and that the host has the vectors; buffers are
+            // aligned to 64 bytes; C is borrowed mutably for the whole call, and the scratch memory is this call's.
+            unsafe { compiled.run(&call) };
+        })
+        .map_err(|e| DeviceError::Run(format!("{} bytes for packed panels: {e}", self.scratch)))
     }
 
     fn listing(&self) -> Option<String> {

@@ -8,7 +8,7 @@ use iced_x86::IcedError;
 use super::memory::ExecBuffer;
 use super::pack::{Block, Packed};
 use super::portable::Portable;
-use crate::blueprint::{Blueprint, PHASES, Part, Place};
+use crate::blueprint::{ALIGN, Blueprint, PHASES, Part, Place};
 use crate::codegen::abi::PanelArgs;
 #[cfg(target_arch = "x86_64")]
 use crate::codegen::abi::PanelFn;
@@ -240,6 +240,8 @@ impl<'a, I: Invoke> Worker<'a, I> {
             ahead: 0,
             next: v,
             next_last: v,
+            far: v,
+            far_last: v,
             packed: v_packed,
             alpha: scalar_bits(b.geometry.float, call.alpha),
             beta: scalar_bits(b.geometry.float, call.beta),
@@ -301,6 +303,7 @@ impl<'a, I: Invoke> Worker<'a, I> {
             let kept = outer_split.kind(tile);
             let mut lead = b.leads();
             self.look_ahead(tile, outer, k_block);
+            self.look_far(tile - outer.start, inner, k_block);
             for mut run in inner_split.runs(inner.clone()) {
                 self.step(inner_split.units(run.kind) * inner_split.unit, depth);
                 let (v_kind, s_kind) = if keeps_v { (kept, run.kind) } else { (run.kind, kept) };
@@ -338,6 +341,20 @@ impl<'a, I: Invoke> Worker<'a, I> {
         self.args.ahead = next as isize - at(tile, k_block) as isize;
         self.args.next = base.wrapping_add(next);
         self.args.next_last = self.args.next.wrapping_add((b.k.size(k_next) - 1) * operand.step * self.es);
+    }
+
+    /// Sets which lines of the streaming operand's next block of k the tiles of the panel that stays prefetch.
+    fn look_far(&mut self, panel: usize, block: &Range<usize>, k_block: usize) {
+        let b = &self.compiled.blueprint;
+        let Some(lines) = b.far_lines().filter(|_| k_block + 1 < b.k.tiles()) else {
+            self.args.far_last = self.args.far;
+            return;
+        };
+        let (split, operand, _) = b.streaming();
+        let base = if b.keeps_v() { self.s } else { self.v };
+        let row = (split.start(block.start) + b.k.start(k_block + 1) * operand.step) * self.es;
+        self.args.far = base.wrapping_add(row + panel * lines * ALIGN);
+        self.args.far_last = self.args.far.wrapping_add((b.k.size(k_block + 1) - 1) * operand.step * self.es);
     }
 
     /// Sets the addresses of the first tile of a run.

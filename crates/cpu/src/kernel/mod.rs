@@ -66,8 +66,8 @@ impl CpuGemm {
             (at::M_S, int(c.m_s)),
             (at::N_S, int(c.n_s)),
             (at::K_L, int(c.k_l)),
+            (at::T, int(c.t)),
             (at::T_M, int(c.t_m)),
-            (at::T_N, int(c.t_n)),
             (at::K_G, int(c.k_g)),
             (at::PACK_A, int(c.pack_a.into())),
             (at::PACK_B, int(c.pack_b.into())),
@@ -92,7 +92,7 @@ impl Kernel for CpuGemm {
     type Plan = GemmPlan;
 
     fn id(&self) -> KernelId {
-        KernelId::new("gemm.cpu.1")
+        KernelId::new("gemm.cpu.2")
     }
 
     fn computation(&self) -> &Gemm {
@@ -134,8 +134,9 @@ impl Kernel for CpuGemm {
             k_s: int(at::K_S),
             k_l: int(at::K_L),
             k_g: int(at::K_G),
+            t: int(at::T),
             t_m: int(at::T_M),
-            t_n: int(at::T_N),
+            t_n: (int(at::T) / (int(at::T_M) * int(at::K_G)).max(1)).max(1),
             pack_a: int(at::PACK_A) == 1,
             pack_b: int(at::PACK_B) == 1,
             vec: int(at::VEC),
@@ -155,14 +156,16 @@ impl Kernel for CpuGemm {
             why: why.to_owned(),
         };
         let point = self.encode(config).ok_or_else(|| unknown("a value is not one of its parameter's"))?;
+        if self.decode(&point) != *config {
+            return Err(unknown("t is not t_m * t_n * k_g"));
+        }
         let space = self.bound(device, input).ok_or_else(|| unknown("the device is not a cpu"))?;
         space.check(&point)?;
         Ok(GemmPlan { blueprint: Blueprint::new(geometry(input), config), input: input.clone() })
     }
 
     fn generate(&self, plan: &GemmPlan) -> Program {
-        let workspace = plan.blueprint.workspace() as u64;
-        Program::host(Arc::new(HostGemm::new(plan)), workspace)
+        Program::host(Arc::new(HostGemm::new(plan)), 0)
     }
 
     fn feature_names(&self) -> Vec<Feature> {

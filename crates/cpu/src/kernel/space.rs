@@ -5,6 +5,9 @@
 //!
 //! With `axis = n` the kernel solves the transposed problem `C' = op(B)' op(A)'`, and all other parameters are those of that
 //! problem: `m_s`, `m_l`, `t_m` and `pack_a` always belong to the side that vectors run along.
+//!
+//! Of `t` threads, `t_m` divide the rows, `k_g` the reduction, and what is left the columns: as a parameter of its own the last
+//! would be a value that only one point in many gets right.
 
 use tilewright_core::space::{Param, ParamSpace, RuleGroup, SpaceError};
 
@@ -15,8 +18,8 @@ pub(super) mod at {
     pub(crate) const M_S: usize = 2;
     pub(crate) const N_S: usize = 3;
     pub(crate) const K_L: usize = 4;
-    pub(crate) const T_M: usize = 5;
-    pub(crate) const T_N: usize = 6;
+    pub(crate) const T: usize = 5;
+    pub(crate) const T_M: usize = 6;
     pub(crate) const K_G: usize = 7;
     pub(crate) const PACK_A: usize = 8;
     pub(crate) const PACK_B: usize = 9;
@@ -46,8 +49,8 @@ pub(super) fn space() -> Result<ParamSpace, SpaceError> {
         .param(Param::ints("m_s", VECTOR_TILE))
         .param(Param::ints("n_s", BROADCAST_TILE))
         .param(Param::ints("k_l", [1, 2, 4]))
+        .param(Param::ints("t", THREADS))
         .param(Param::ints("t_m", THREADS))
-        .param(Param::ints("t_n", THREADS))
         .param(Param::ints("k_g", THREADS))
         .param(Param::ints("pack_a", [0, 1]))
         .param(Param::ints("pack_b", [0, 1]))
@@ -65,7 +68,7 @@ pub(super) fn space() -> Result<ParamSpace, SpaceError> {
         .define("lanes", "vec // element")
         .define("vectors", "m_s // lanes")
         .define("registers", "32 if vec == 64 else 16")
-        .define("threads_used", "t_m * t_n * k_g")
+        .define("t_n", "t // (t_m * k_g)")
         .rule("vector_width", Hardware, "vec <= vec_max", "the host has no wider vectors")
         .rule(
             "widest_vectors",
@@ -94,16 +97,16 @@ pub(super) fn space() -> Result<ParamSpace, SpaceError> {
             "a tile beyond the matrix is a smaller tile under another name",
         )
         .rule("tile_covers_columns", Guideline, "n_s <= max(columns, 1)", "a tile beyond the matrix is a smaller tile")
+        .rule("threads", Hardware, "t <= threads", "one thread a core")
         .rule("threads_m", Hardware, "t_m <= threads", "one thread a core")
-        .rule("threads_n", Hardware, "t_n <= threads", "one thread a core")
         .rule("threads_k", Hardware, "k_g <= threads", "one thread a core")
-        .rule("threads", Hardware, "threads_used <= threads", "one thread a core")
         .rule(
             "idle_threads",
             Guideline,
-            "2 * threads_used > threads or m * n * k <= 1000000",
+            "2 * t > threads or m * n * k <= 1000000",
             "only small inputs are better off on fewer threads",
         )
+        .rule("grid_of_threads", Implementation, "t % (t_m * k_g) == 0", "the threads that m and k leave divide n")
         .rule("split_m", Guideline, "t_m == 1 or t_m * m_s <= rows", "every thread has a tile")
         .rule("split_n", Guideline, "t_n == 1 or t_n * n_s <= columns", "every thread has a tile")
         .rule(

@@ -2,6 +2,7 @@
 
 mod draw;
 mod input;
+mod product;
 mod reference;
 mod workload;
 

@@ -79,3 +79,21 @@ fn a_failing_device_ends_the_comparison() {
     let found = compare(2, &Objective::default(), &settings(), &Still, &mut measure);
     assert_eq!(found, Err(DeviceError::Run("gone".into())));
 }
+
+/// A second passes at every look.
+#[derive(Default)]
+struct Ticking(Cell<u64>);
+
+impl Clock for Ticking {
+    fn now(&self) -> Duration {
+        Duration::from_secs(self.0.replace(self.0.get() + 1))
+    }
+}
+
+#[test]
+fn whoever_the_time_does_not_suffice_for_is_left_out() {
+    let settings = PairedSettings { max_time: Duration::from_secs(4), ..settings() };
+    let mut measure = |i: usize| Ok(Ok(Measurement::recorded(10.0 - i as f64)));
+    let found = compare(10, &Objective::default(), &settings, &Ticking::default(), &mut measure).unwrap();
+    assert_eq!(found.iter().map(|c| c.index).collect::<Vec<_>>(), [3, 2, 1, 0]);
+}

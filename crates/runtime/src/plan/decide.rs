@@ -27,13 +27,16 @@ use tilewright_search::{Options, exhaustive};
 const LISTED: usize = 10;
 
 /// Candidates that are compared with each other after looking around.
-const FINALISTS: usize = 6;
+const FINALISTS: usize = 10;
 
 /// Without a model: configurations that are drawn before any neighbourhood is looked at.
 const DRAWN_FIRST: usize = 16;
 
 /// Without a model: the share that is drawn after that.
 const DRAWN_SHARE: f64 = 0.4;
+
+/// Candidates between two looks at how slow the machine is.
+const LEVEL_EVERY: u32 = 8;
 
 /// Known points in a row after which the space counts as seen.
 const MISSES: u32 = 500;
@@ -112,7 +115,8 @@ impl<'d, 'a> Deciding<'d, 'a> {
         if modelled {
             let count = self.pool.len();
             let order = self.compare(&(0..count).collect::<Vec<_>>())?;
-            self.told.push(format!("the best {count} by model, the default among them, were timed against each other"));
+            let count = order.len();
+            self.told.push(format!("the best {count}, by model and by default, were timed against each other"));
             if settings.refine > Duration::ZERO && self.pool.any_measured() {
                 let before = self.pool.len();
                 self.explore(settings.refine, 0.0)?;
@@ -126,7 +130,7 @@ impl<'d, 'a> Deciding<'d, 'a> {
             settings.budget.as_secs_f64()
         ));
         if let Some(default) = default {
-            self.time(default)?;
+            self.time(default, 1.0)?;
         }
         self.explore(settings.budget, DRAWN_SHARE)?;
         self.considered = self.pool.len() as u64;
@@ -144,19 +148,27 @@ impl<'d, 'a> Deciding<'d, 'a> {
         let known = self.pool.iter().filter_map(|c| Some((c.point.clone(), c.outcome.clone()?)));
         local.tell(&known.collect::<Vec<_>>());
         let end = self.clock.now() + time;
-        let mut misses = 0;
+        let (mut misses, mut known, mut level) = (0, 1u32, 1.0);
         while self.clock.now() < end && misses < MISSES {
             let few = self.pool.len() < DRAWN_FIRST && drawn > 0.0;
             let point = if few || rng.random::<f64>() < drawn { self.draw(&mut rng)? } else { local.ask(1).pop() };
-            // One of the two may have run dry before the other.
-            let Some(point) = point.or_else(|| local.ask(1).pop()) else { break };
+            // One of the two may have run dry before the other: a neighbourhood that is known leaves time for new ones.
+            let point = match point {
+                Some(point) => Some(point),
+                None => local.ask(1).pop().map_or_else(|| self.draw(&mut rng), |point| Ok(Some(point)))?,
+            };
+            let Some(point) = point else { break };
             if self.pool.contains(&point) {
                 misses += 1;
                 continue;
             }
             misses = 0;
+            if known.is_multiple_of(LEVEL_EVERY) {
+                level = self.level()?.unwrap_or(level);
+            }
+            known += 1;
             let at = self.pool.add(point, None);
-            self.time(at)?;
+            self.time(at, level)?;
             let candidate = self.pool.get(at);
             local
                 .tell(&candidate.outcome.clone().map(|o| (candidate.point.clone(), o)).into_iter().collect::<Vec<_>>());
@@ -204,24 +216,43 @@ impl<'d, 'a> Deciding<'d, 'a> {
     /// Times candidates in interleaved rounds; their order, the winner first.
     fn compare(&mut self, candidates: &[usize]) -> Result<Vec<usize>, RuntimeError> {
         let (paired, objective, clock) = (self.planner.settings.paired.clone(), self.objective(), self.clock);
-        let found = compare(candidates.len(), &objective, &paired, clock, &mut |i| self.outcome(candidates[i]))?;
+        let found = compare(candidates.len(), &objective, &paired, clock, &mut |i| self.outcome(candidates[i], 1.0))?;
         for contender in &found {
             self.pool.get_mut(candidates[contender.index]).outcome = Some(contender.outcome.clone());
         }
         Ok(found.iter().map(|c| candidates[c.index]).collect())
     }
 
-    fn time(&mut self, at: usize) -> Result<(), DeviceError> {
-        let outcome = self.outcome(at)?;
+    /// Times a candidate while the machine is `level` times as slow as when the best so far was timed.
+    fn time(&mut self, at: usize, level: f64) -> Result<(), DeviceError> {
+        let mut outcome = self.outcome(at, level)?;
+        if let Ok(measurement) = &mut outcome {
+            measurement.time_s /= level;
+        }
         self.pool.get_mut(at).outcome = Some(outcome);
         Ok(())
     }
 
-    /// Times one candidate once, cut off by the best so far.
-    fn outcome(&mut self, at: usize) -> Result<Outcome, DeviceError> {
+    /// How many times as slow as before the best so far runs now: machines that others use too have slow minutes, in which
+    /// nothing new would ever look better. None if that cannot be told.
+    fn level(&mut self) -> Result<Option<f64>, DeviceError> {
+        let objective = self.objective();
+        let best = self.pool.by_cost(&objective).first().copied();
+        let Some(best) = best.filter(|_| objective == Objective::default()) else { return Ok(None) };
+        let Some(before) = self.pool.get(best).outcome.clone() else { return Ok(None) };
+        let now = self.outcome(best, f64::INFINITY)?;
+        let time = |outcome: &Outcome| outcome.as_ref().ok().map(|m| m.time_s);
+        let level = time(&now).zip(time(&before)).map(|(now, before)| now / before);
+        // The lower of the two is nearer to what it can do.
+        self.pool.get_mut(best).outcome = Some(if level.is_some_and(|l| l < 1.0) { now } else { before });
+        Ok(level.map(|l| l.max(1.0)))
+    }
+
+    /// Times one candidate once, cut off by the best so far on a machine `level` times as slow as then.
+    fn outcome(&mut self, at: usize, level: f64) -> Result<Outcome, DeviceError> {
         let settings = &self.planner.settings;
         let objective = &settings.objective;
-        let best = self.pool.iter().map(|c| c.cost(objective)).fold(f64::INFINITY, f64::min);
+        let best = level * self.pool.iter().map(|c| c.cost(objective)).fold(f64::INFINITY, f64::min);
         let limited = best.is_finite() && *objective == Objective::default();
         let cut_off = limited.then(|| Duration::from_secs_f64(best * settings.cut_off));
         let rough_beyond = limited.then(|| Duration::from_secs_f64(best * settings.rough));

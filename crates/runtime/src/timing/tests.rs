@@ -130,3 +130,13 @@ fn a_failing_run_ends_the_measurement() {
     let result = measure_runs(&HostClock::start(), &Timing::default(), &mut run, &mut || {});
     assert_eq!(result, Err(MeasureError::Device(DeviceError::Run("broken".into()))));
 }
+
+#[test]
+fn short_calls_are_judged_by_a_batch() {
+    let cold = |i: u32| Duration::from_nanos(if i < 2 { 3_000 } else { 300 });
+    let policy = Timing { cut_off: Some(Duration::from_nanos(900)), ..Timing::default() };
+    let m = Script::new(cold).measure(&policy).unwrap();
+    assert!((m.time_s - 3e-7).abs() < 1e-12, "{m:?}");
+    let slow = Script::new(|_| Duration::from_nanos(1_000)).measure(&policy);
+    assert!(matches!(slow, Err(MeasureError::Failed(f)) if f.kind == FailureKind::CutOff));
+}

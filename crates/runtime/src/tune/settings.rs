@@ -53,7 +53,7 @@ impl Default for TuneSettings {
             budget: Duration::from_secs(60),
             samples: None,
             configs_per_input: 24,
-            neighbours: 0.25,
+            neighbours: 0.45,
             carried: 0.1,
             guided: 0.35,
             guide_at: vec![0.35, 0.65],
