@@ -26,6 +26,9 @@ use tilewright_runtime::store::{Home, ProfileStore};
 use tilewright_runtime::timing::HostClock;
 use tilewright_sampler::{Exact, Sampler};
 
+/// What `plan` looks around for by measuring.
+const REFINE: Duration = Duration::from_secs(3);
+
 /// The best of the random search that meet the plan's choice again: the first by one noisy time need not be the best.
 const FINALISTS: usize = 8;
 
@@ -79,7 +82,7 @@ impl Bench {
     ) -> Result<Point, Box<dyn Error>> {
         let device = self.measure.spec().clone();
         let mut executor = CpuDevice::new(device.fact("threads").and_then(|t| usize::try_from(t).ok()).unwrap_or(1))?;
-        let settings = PlanSettings { refine: Duration::from_secs(1), seed: self.seed, ..PlanSettings::default() };
+        let settings = PlanSettings { refine: REFINE, seed: self.seed, ..PlanSettings::default() };
         let mut planner = Planner {
             kernel,
             device: &device,

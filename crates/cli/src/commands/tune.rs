@@ -126,7 +126,7 @@ fn settings(args: &TuneArgs, seed: u64) -> TuneSettings {
         samples: args.samples,
         limits: InputLimits { max_flops: 2e9, max_bytes: 128e6 },
         configs_per_input: 32,
-        cut_off: 6.0,
+        cut_off: 12.0,
         timing: Timing {
             warmup: 1,
             min_repeats: 2,

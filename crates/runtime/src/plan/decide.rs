@@ -2,6 +2,7 @@
 
 use super::Planner;
 use super::answer::{PlanStats, Planned};
+use super::nearby::Nearby;
 use super::pool::Pool;
 use super::spread::{RANKED_PER_TIMED, spread};
 use crate::error::RuntimeError;
@@ -37,6 +38,12 @@ const DRAWN_SHARE: f64 = 0.4;
 
 /// Candidates between two looks at how slow the machine is.
 const LEVEL_EVERY: u32 = 8;
+
+/// With a model: the share of neighbours that it chooses.
+const ADVISED: f64 = 0.7;
+
+/// A machine this many times as slow as before is slow.
+const SLOW: f64 = 1.03;
 
 /// Known points in a row after which the space counts as seen.
 const MISSES: u32 = 500;
@@ -148,10 +155,21 @@ impl<'d, 'a> Deciding<'d, 'a> {
         let known = self.pool.iter().filter_map(|c| Some((c.point.clone(), c.outcome.clone()?)));
         local.tell(&known.collect::<Vec<_>>());
         let end = self.clock.now() + time;
+        let nearby = match self.planner.predictor {
+            Some(predictor) => Some(Nearby::new(self.problem, predictor.bind(self.problem)?)),
+            None => None,
+        };
         let (mut misses, mut known, mut level) = (0, 1u32, 1.0);
         while self.clock.now() < end && misses < MISSES {
             let few = self.pool.len() < DRAWN_FIRST && drawn > 0.0;
-            let point = if few || rng.random::<f64>() < drawn { self.draw(&mut rng)? } else { local.ask(1).pop() };
+            let advised = nearby.as_ref().filter(|_| rng.random::<f64>() < ADVISED);
+            let point = if few || rng.random::<f64>() < drawn {
+                self.draw(&mut rng)?
+            } else if let Some(nearby) = advised {
+                nearby.propose(&self.pool, &self.objective(), &mut rng)
+            } else {
+                local.ask(1).pop()
+            };
             // One of the two may have run dry before the other: a neighbourhood that is known leaves time for new ones.
             let point = match point {
                 Some(point) => Some(point),
@@ -164,7 +182,7 @@ impl<'d, 'a> Deciding<'d, 'a> {
             }
             misses = 0;
             if known.is_multiple_of(LEVEL_EVERY) {
-                level = self.level()?.unwrap_or(level);
+                level = self.level()?;
             }
             known += 1;
             let at = self.pool.add(point, None);
@@ -223,29 +241,43 @@ impl<'d, 'a> Deciding<'d, 'a> {
         Ok(found.iter().map(|c| candidates[c.index]).collect())
     }
 
-    /// Times a candidate while the machine is `level` times as slow as when the best so far was timed.
+    /// Times a candidate while the machine is `level` times as slow as when the best so far was timed. One that may be better
+    /// nevertheless meets the best again, and gets the cost that it would have had then.
     fn time(&mut self, at: usize, level: f64) -> Result<(), DeviceError> {
+        let objective = self.objective();
+        let best = self.pool.by_cost(&objective).first().map(|&best| (best, self.pool.get(best).cost(&objective)));
         let mut outcome = self.outcome(at, level)?;
-        if let Ok(measurement) = &mut outcome {
-            measurement.time_s /= level;
+        if let (Ok(first), Some((best, cost))) = (&mut outcome, best)
+            && level > SLOW
+            && first.time_s > cost
+            && first.time_s < cost * level
+        {
+            let (_, incumbent) = self.again(best)?;
+            let (_, again) = self.again(at)?;
+            first.time_s = cost * first.time_s.min(again) / incumbent.min(cost * level);
         }
         self.pool.get_mut(at).outcome = Some(outcome);
         Ok(())
     }
 
     /// How many times as slow as before the best so far runs now: machines that others use too have slow minutes, in which
-    /// nothing new would ever look better. None if that cannot be told.
-    fn level(&mut self) -> Result<Option<f64>, DeviceError> {
+    /// nothing new would ever look better. 1 if that cannot be told.
+    fn level(&mut self) -> Result<f64, DeviceError> {
         let objective = self.objective();
         let best = self.pool.by_cost(&objective).first().copied();
-        let Some(best) = best.filter(|_| objective == Objective::default()) else { return Ok(None) };
-        let Some(before) = self.pool.get(best).outcome.clone() else { return Ok(None) };
-        let now = self.outcome(best, f64::INFINITY)?;
-        let time = |outcome: &Outcome| outcome.as_ref().ok().map(|m| m.time_s);
-        let level = time(&now).zip(time(&before)).map(|(now, before)| now / before);
-        // The lower of the two is nearer to what it can do.
-        self.pool.get_mut(best).outcome = Some(if level.is_some_and(|l| l < 1.0) { now } else { before });
-        Ok(level.map(|l| l.max(1.0)))
+        let Some(best) = best.filter(|_| objective == Objective::default()) else { return Ok(1.0) };
+        let (before, now) = self.again(best)?;
+        Ok(if before.is_finite() && now.is_finite() { (now / before).max(1.0) } else { 1.0 })
+    }
+
+    /// Times a candidate once more: what it took before, and now. The lower of the two stays: it is nearer to what it can do.
+    fn again(&mut self, at: usize) -> Result<(f64, f64), DeviceError> {
+        let before = self.pool.get(at).outcome.clone();
+        let now = self.outcome(at, f64::INFINITY)?;
+        let time = |outcome: &Outcome| outcome.as_ref().map_or(f64::INFINITY, |m| m.time_s);
+        let (was, is) = (before.as_ref().map_or(f64::INFINITY, time), time(&now));
+        self.pool.get_mut(at).outcome = before.filter(|_| was <= is).or(Some(now));
+        Ok((was, is))
     }
 
     /// Times one candidate once, cut off by the best so far on a machine `level` times as slow as then.

@@ -2,6 +2,7 @@
 
 mod answer;
 mod decide;
+mod nearby;
 mod pool;
 mod settings;
 mod spread;
