@@ -119,7 +119,9 @@ impl Bench {
                 best.truncate(FINALISTS);
             }
         }
-        eprintln!("random search: best {:.3} ms", best.first().map_or(f64::NAN, |b| b.0 * 1e3));
+        if let Some((time, point)) = best.first() {
+            eprintln!("random search: {:.3} ms, {}", time * 1e3, problem.space().config(point));
+        }
         Ok(best.into_iter().map(|b| b.1).collect())
     }
 

@@ -2,8 +2,10 @@
 
 mod answer;
 mod decide;
+mod explore;
 mod nearby;
 mod pool;
+mod residual;
 mod settings;
 mod spread;
 

@@ -1,12 +1,12 @@
-//! Where to look next around what was measured, by the model's word on differences.
+//! Where to look next around what was measured: the model's word, corrected by the measurements of this very input.
 //!
 //! A model's error is mostly common to configurations that are much alike: it knows better which change of a good one helps
-//! than which of two unlike ones is better. So neighbours of the best measured ones are ranked by what the model expects
-//! the change to bring.
+//! than which of two unlike ones is better. So neighbours of the best measured ones, and the best of its ranking, are scored
+//! by what it expects and by what [`Residual`] has learnt meanwhile.
 
 use super::pool::Pool;
+use super::residual::{Residual, Weights};
 use rand::Rng;
-use rand::seq::IndexedRandom;
 use rand_chacha::ChaCha8Rng;
 use tilewright_core::objective::Objective;
 use tilewright_core::predictor::Scorer;
@@ -17,45 +17,103 @@ use tilewright_core::space::Point;
 const PARENTS: usize = 6;
 
 /// Neighbours with two changes that are scored beside all those with one.
-const PAIRS: usize = 96;
+const PAIRS: usize = 160;
 
-/// One in this many proposals is not the model's first choice, but one of its better ones.
-const STRAY: u32 = 3;
+/// Proposals between two draws of the weights.
+const DRAW_EVERY: u32 = 4;
 
-/// Of the ranked neighbours, the part that counts as better ones.
-const BETTER: usize = 5;
-
-/// Proposes neighbours of measured points.
+/// Proposes points to measure.
 pub(super) struct Nearby<'a> {
     problem: &'a dyn Problem,
-    scorer: Box<dyn Scorer + 'a>,
+    /// Without one, what is measured first stands for all.
+    scorer: Option<Box<dyn Scorer + 'a>>,
+    level: f32,
+    /// The model's ranking, with the logs that it predicts.
+    ranked: Vec<(f32, Point)>,
+    residual: Residual,
+    /// Candidates of the pool that were learnt from.
+    learnt: usize,
+    weights: Option<Weights>,
+    proposals: u32,
 }
 
 impl<'a> Nearby<'a> {
-    pub(super) fn new(problem: &'a dyn Problem, scorer: Box<dyn Scorer + 'a>) -> Self {
-        Self { problem, scorer }
+    /// `ranked` are the best of the model's search.
+    pub(super) fn new(problem: &'a dyn Problem, scorer: Option<Box<dyn Scorer + 'a>>, ranked: Vec<Point>) -> Self {
+        let residual = Residual::new(problem.space());
+        let mut new =
+            Self { problem, scorer, level: 0.0, ranked: Vec::new(), residual, learnt: 0, weights: None, proposals: 0 };
+        new.ranked = new.scored(ranked);
+        new
     }
 
-    /// A legal point that was not measured yet, beside one of the best that were; None if there is none.
-    pub(super) fn propose(&self, pool: &Pool, objective: &Objective, rng: &mut ChaCha8Rng) -> Option<Point> {
+    /// A legal point that was not measured yet, expected to be the best of those looked at; None if there is none.
+    pub(super) fn propose(&mut self, pool: &Pool, objective: &Objective, rng: &mut ChaCha8Rng) -> Option<Point> {
         let mut parents = pool.by_cost(objective);
         parents.retain(|&at| pool.get(at).measurement().is_some());
-        parents.truncate(PARENTS);
-        if parents.is_empty() {
-            return None;
+        let best = pool.get(*parents.first()?).cost(objective);
+        self.learn(pool, objective, best);
+        if self.proposals.is_multiple_of(DRAW_EVERY) {
+            self.weights = Some(self.residual.draw(rng));
         }
+        self.proposals += 1;
+        let weights = self.weights.as_ref()?;
+        parents.truncate(PARENTS);
         // The product of two uniform numbers leans to the front.
         let lean = rng.random::<f64>() * rng.random::<f64>();
         let parent = &pool.get(parents[(lean * parents.len() as f64) as usize]).point;
         let mut around = self.around(parent, rng);
         around.retain(|point| !pool.contains(point));
-        let mut scored = self.scored(around);
-        scored.sort_by(|a, b| a.0.total_cmp(&b.0).then_with(|| a.1.cmp(&b.1)));
-        if rng.random_range(0..STRAY) == 0 {
-            scored.truncate(scored.len().div_ceil(BETTER));
-            return scored.choose(rng).map(|s| s.1.clone());
+        let around = self.scored(around);
+        let known = self.ranked.iter().filter(|(_, point)| !pool.contains(point));
+        let expected = |(log, point): &(f32, Point)| f64::from(*log) + weights.expect(point);
+        let order =
+            |a: &&(f32, Point), b: &&(f32, Point)| expected(a).total_cmp(&expected(b)).then_with(|| a.1.cmp(&b.1));
+        around.iter().chain(known).min_by(order).map(|found| found.1.clone())
+    }
+
+    /// The `count` points that are expected to be the best after all, measured or not: what single noisy times say of many
+    /// configurations says more of each than its own.
+    pub(super) fn favourites(
+        &mut self,
+        pool: &Pool,
+        objective: &Objective,
+        count: usize,
+        rng: &mut ChaCha8Rng,
+    ) -> Vec<Point> {
+        let order = pool.by_cost(objective);
+        let measured: Vec<Point> = order
+            .into_iter()
+            .filter(|&at| pool.get(at).measurement().is_some())
+            .map(|at| pool.get(at).point.clone())
+            .collect();
+        let Some(best) = measured.first() else { return Vec::new() };
+        let cost = pool.iter().map(|c| c.cost(objective)).fold(f64::INFINITY, f64::min);
+        self.learn(pool, objective, cost);
+        let weights = self.residual.mean();
+        let mut all = self.around(best, rng);
+        all.extend(measured);
+        all.sort();
+        all.dedup();
+        let mut all: Vec<(f64, Point)> =
+            self.scored(all).into_iter().map(|(log, point)| (f64::from(log) + weights.expect(&point), point)).collect();
+        all.sort_by(|a, b| a.0.total_cmp(&b.0).then_with(|| a.1.cmp(&b.1)));
+        all.into_iter().take(count).map(|(_, point)| point).collect()
+    }
+
+    /// Learns from what was measured since the last time.
+    fn learn(&mut self, pool: &Pool, objective: &Objective, best: f64) {
+        if self.learnt == 0 {
+            self.level = best.ln() as f32;
         }
-        scored.into_iter().next().map(|s| s.1)
+        let new: Vec<_> = pool.iter().skip(self.learnt).collect();
+        self.learnt = pool.len();
+        for (log, point) in self.scored(new.iter().map(|c| c.point.clone()).collect()) {
+            let cost = new.iter().find(|c| c.point == point).map_or(f64::INFINITY, |c| c.cost(objective));
+            if cost.is_finite() && cost > 0.0 {
+                self.residual.learn(&point, cost.ln() - f64::from(log), (cost / best).ln());
+            }
+        }
     }
 
     /// All legal points with one change, and some with two.
@@ -84,13 +142,20 @@ impl<'a> Nearby<'a> {
         out
     }
 
+    /// What the model expects of a point, in seconds (the objective's cost, if that is not the time).
+    pub(super) fn predicted(&self, point: &Point) -> Option<f64> {
+        self.scorer.as_ref()?;
+        self.scored(vec![point.clone()]).first().map(|(log, _)| f64::from(*log).exp())
+    }
+
+    /// The points with the logs that the model predicts.
     fn scored(&self, points: Vec<Point>) -> Vec<(f32, Point)> {
-        let mut rows = Vec::new();
-        for point in &points {
-            self.problem.config_features(point, &mut rows);
+        let mut scores = vec![self.level; points.len()];
+        if let Some(scorer) = &self.scorer {
+            let mut rows = Vec::new();
+            points.iter().for_each(|point| self.problem.config_features(point, &mut rows));
+            scorer.score(&rows, &mut scores);
         }
-        let mut scores = vec![0.0; points.len()];
-        self.scorer.score(&rows, &mut scores);
         scores.into_iter().zip(points).collect()
     }
 }

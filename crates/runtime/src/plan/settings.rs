@@ -42,7 +42,7 @@ impl Default for PlanSettings {
             timing: Timing { max_repeats: 10, max_time: Duration::from_millis(50), ..Timing::default() },
             paired: PairedSettings::default(),
             cut_off: 3.0,
-            rough: 1.2,
+            rough: 1.05,
             verify: VerifySettings::default(),
             objective: Objective::default(),
             seed: 0,

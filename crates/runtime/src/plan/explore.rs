@@ -1,0 +1,108 @@
+//! Looking around by measuring.
+
+use super::decide::Deciding;
+use super::nearby::Nearby;
+use crate::error::RuntimeError;
+use crate::timing::Clock;
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use std::time::Duration;
+use tilewright_core::search::Search;
+use tilewright_core::space::Point;
+use tilewright_sampler::DrawError;
+use tilewright_search::strategy::Local;
+
+/// Candidates that are compared with each other after looking around.
+const FINALISTS: usize = 10;
+
+/// Candidates that join them because the regression over all measurements expects most of them.
+const FAVOURITES: usize = 6;
+
+/// The share of neighbours that the regression chooses.
+const ADVISED: f64 = 0.8;
+
+/// Without a model: configurations that are drawn before any neighbourhood is looked at.
+const DRAWN_FIRST: usize = 16;
+
+/// Known points in a row after which the space counts as seen.
+const MISSES: u32 = 500;
+
+/// Points with what the model expects of them.
+type Favourites = Vec<(Option<f64>, Point)>;
+
+impl Deciding<'_, '_> {
+    /// Times neighbours of the best so far, and a share of `drawn` ones, until the time is over or nothing new is found; those
+    /// that are expected to be the best after all.
+    pub(super) fn explore(&mut self, time: Duration, drawn: f64) -> Result<Favourites, RuntimeError> {
+        let seed = self.planner.settings.seed;
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        let mut local = Local::new(self.problem.space(), self.objective(), Vec::new(), seed);
+        let known = self.pool.iter().filter_map(|c| Some((c.point.clone(), c.outcome.clone()?)));
+        local.tell(&known.collect::<Vec<_>>());
+        let end = self.clock.now() + time;
+        let ranked = std::mem::take(&mut self.ranked);
+        let scorer = self.planner.predictor.map(|predictor| predictor.bind(self.problem)).transpose()?;
+        let mut nearby = Nearby::new(self.problem, scorer, ranked);
+        let mut misses = 0;
+        while self.clock.now() < end && misses < MISSES {
+            let few = self.pool.len() < DRAWN_FIRST && drawn > 0.0;
+            let point = if few || rng.random::<f64>() < drawn {
+                self.draw(&mut rng)?
+            } else if rng.random::<f64>() < ADVISED {
+                nearby.propose(&self.pool, &self.objective(), &mut rng)
+            } else {
+                local.ask(1).pop()
+            };
+            // One of the two may have run dry before the other: a neighbourhood that is known leaves time for new ones.
+            let point = match point {
+                Some(point) => Some(point),
+                None => local.ask(1).pop().map_or_else(|| self.draw(&mut rng), |point| Ok(Some(point)))?,
+            };
+            let Some(point) = point else { break };
+            if self.pool.contains(&point) {
+                misses += 1;
+                continue;
+            }
+            misses = 0;
+            let predicted = nearby.predicted(&point);
+            let at = self.pool.add(point, predicted);
+            self.time(at)?;
+            let candidate = self.pool.get(at);
+            local
+                .tell(&candidate.outcome.clone().map(|o| (candidate.point.clone(), o)).into_iter().collect::<Vec<_>>());
+        }
+        let favourites = nearby.favourites(&self.pool, &self.objective(), FAVOURITES, &mut rng);
+        Ok(favourites.into_iter().map(|point| (nearby.predicted(&point), point)).collect())
+    }
+
+    /// A drawn point; None if none was found.
+    fn draw(&mut self, rng: &mut ChaCha8Rng) -> Result<Option<Point>, RuntimeError> {
+        match self.planner.sampler.draw(self.problem.space(), rng) {
+            Ok(draw) => Ok(Some(draw.point)),
+            Err(DrawError::Exhausted { .. }) => Ok(None),
+            Err(e @ DrawError::OtherSpace { .. }) => {
+                Err(RuntimeError::Setting { field: "sampler", message: e.to_string() })
+            }
+        }
+    }
+
+    /// Times the best few of everything against each other; `preferred` breaks ties.
+    pub(super) fn finals(&mut self, preferred: &[usize], favourites: Favourites) -> Result<Vec<usize>, RuntimeError> {
+        let objective = self.objective();
+        let mut finalists: Vec<usize> = self.pool.by_cost(&objective);
+        finalists.retain(|&at| self.pool.get(at).measurement().is_some());
+        let mut rest = finalists.split_off(finalists.len().min(FINALISTS));
+        for (predicted, point) in favourites {
+            let at = self.pool.add(point, predicted);
+            if !finalists.contains(&at) {
+                finalists.push(at);
+            }
+        }
+        rest.retain(|at| !finalists.contains(at));
+        // Ties go to what the model ranked, then to what was found first.
+        finalists.sort_by_key(|at| (preferred.iter().position(|p| p == at).unwrap_or(usize::MAX), *at));
+        let mut order = if finalists.len() > 1 { self.compare(&finalists)? } else { finalists };
+        order.extend(rest);
+        self.nothing_ran_or(order)
+    }
+}
