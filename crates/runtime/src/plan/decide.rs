@@ -49,8 +49,8 @@ impl<'d, 'a> Deciding<'d, 'a> {
 
     pub(super) fn decide(mut self, stale: Option<String>) -> Result<Planned, RuntimeError> {
         self.told.extend(stale);
-        let modelled = self.ask_model()?;
         let default = self.problem.default_point().filter(|p| self.problem.space().is_legal(p));
+        let modelled = self.ask_model(default.as_ref())?;
         let default = default.map(|p| self.pool.add(p, None));
         let order = if self.planner.measure.is_none() || (modelled && self.planner.settings.top == 0) {
             self.unmeasured(modelled)?
@@ -61,8 +61,8 @@ impl<'d, 'a> Deciding<'d, 'a> {
         Ok(self.answer(winner, &order, default, max_rel_error))
     }
 
-    /// Fills the pool with the model's best; whether there is a model.
-    fn ask_model(&mut self) -> Result<bool, RuntimeError> {
+    /// Fills the pool with the model's best, behind its first choice the default; whether there is a model.
+    fn ask_model(&mut self, default: Option<&Point>) -> Result<bool, RuntimeError> {
         let Some(predictor) = self.planner.predictor else { return Ok(false) };
         let scorer = predictor.bind(self.problem)?;
         let top = self.planner.settings.top.max(1);
@@ -78,6 +78,8 @@ impl<'d, 'a> Deciding<'d, 'a> {
         self.ranked = found.ranked.points.iter().map(|(point, _)| point.clone()).collect();
         for (point, predicted_s) in spread(found.ranked.points, top) {
             self.pool.add(point, Some(predicted_s));
+            // Early: large inputs leave no time for all.
+            default.map(|point| self.pool.add(point.clone(), None));
         }
         Ok(true)
     }
