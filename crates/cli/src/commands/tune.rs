@@ -13,6 +13,8 @@ use tilewright_core::computation::InputLimits;
 use tilewright_core::expr::Value;
 use tilewright_core::measurement::Timing;
 use tilewright_core::space::Config;
+use tilewright_runtime::RuntimeError;
+use tilewright_runtime::log::CampaignLog;
 use tilewright_runtime::tune::{Observer, Progress, TunePaths, TuneReport, TuneSettings, Tuner};
 use tilewright_sampler::{Chained, Settings};
 
@@ -86,9 +88,10 @@ pub(crate) fn run(args: &TuneArgs, wiring: &Wiring, seed: u64, output: Output) -
     let mut paths = tuner.paths(&home()?);
     if let Some(out) = &args.out {
         paths = TunePaths { log: out.with_extension("log"), profile: out.clone() };
+        check_out(&paths)?;
     }
     if args.fresh {
-        forget(&paths)?;
+        CampaignLog::clear(&paths.log).map_err(RuntimeError::from)?;
     }
     let report = tuner.run(&paths)?;
     watch.bar.finish();
@@ -112,6 +115,15 @@ pub(crate) fn run(args: &TuneArgs, wiring: &Wiring, seed: u64, output: Output) -
     output.answer(&answer, || text(&answer, &report))
 }
 
+/// Refuses, before anything is measured, a place where no profile can be written.
+fn check_out(paths: &TunePaths) -> Result<(), Failure> {
+    let bad = |why: &str| Err(Failure::new(Kind::Usage, "out", format!("{}: {why}", paths.profile.display())));
+    if paths.log == paths.profile {
+        return bad("the campaign's log goes there; choose another name");
+    }
+    if paths.profile.is_dir() { bad("is a directory") } else { Ok(()) }
+}
+
 /// Many short measurements teach a model more than few exact ones: its own error is far above theirs.
 fn settings(args: &TuneArgs, seed: u64) -> TuneSettings {
     TuneSettings {
@@ -130,15 +142,6 @@ fn settings(args: &TuneArgs, seed: u64) -> TuneSettings {
         },
         seed,
         ..TuneSettings::default()
-    }
-}
-
-fn forget(paths: &TunePaths) -> Result<(), Failure> {
-    match std::fs::remove_file(&paths.log) {
-        Err(e) if e.kind() != std::io::ErrorKind::NotFound => {
-            Err(Failure::new(Kind::Store, &paths.log.display().to_string(), e))
-        }
-        _ => Ok(()),
     }
 }
 
