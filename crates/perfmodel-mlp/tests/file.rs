@@ -90,6 +90,8 @@ fn contents_that_do_not_fit_together_are_refused() {
     assert!(matches!(floor, Err(ModelFileError::Number { field: "column floor", .. })));
     let safety = forged(|model| model["screen"]["safety"] = json!(-1.0));
     assert!(matches!(safety, Err(ModelFileError::Screen(_))));
+    // Files of before it was a setting.
+    assert!(forged(|model| drop(model["screen"].as_object_mut().map(|s| s.remove("least_kept")))).is_ok());
 }
 
 #[test]

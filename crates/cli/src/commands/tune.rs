@@ -164,12 +164,7 @@ fn text(a: &Answer, report: &TuneReport) -> String {
             mse.sqrt().exp()
         );
     }
-    let _ = writeln!(
-        out,
-        "the sampler accepted {:.1}% of what it drew, {:.2}% while it drew uniformly",
-        100.0 * a.acceptance,
-        100.0 * a.acceptance_uniform
-    );
+    let _ = writeln!(out, "the sampler accepted {}", accepted(a));
     let _ = writeln!(out, "profile {}\nlog     {}", report.profile.display(), report.log.display());
     if !a.held_out.is_empty() {
         let _ = write!(
@@ -180,6 +175,18 @@ fn text(a: &Answer, report: &TuneReport) -> String {
         let _ = writeln!(out, "\nnext: tilewright plan gemm m=2560 n=16 k=2560");
     }
     out
+}
+
+/// Rates of the sampler; a short or resumed run may not have come beyond drawing uniformly, or not drawn at all.
+fn accepted(a: &Answer) -> String {
+    match (a.acceptance, a.acceptance_uniform) {
+        (0.0, 0.0) => "nothing, it was not asked".to_owned(),
+        (0.0, uniform) => format!("{:.2}% of what it drew, all of it uniformly", 100.0 * uniform),
+        (model, 0.0) => format!("{:.1}% of what it drew", 100.0 * model),
+        (model, uniform) => {
+            format!("{:.1}% of what it drew, {:.2}% while it drew uniformly", 100.0 * model, 100.0 * uniform)
+        }
+    }
 }
 
 fn table(rows: &[HeldOut]) -> String {
