@@ -50,8 +50,8 @@ impl Default for ScreenSettings {
 }
 
 /// A sample's best points are few, and the best of the whole space lies further out: now and then they agree with the
-/// screen by chance, and the margin that they ask for is too narrow. Without a least share the best of 2 inputs in 87 was
-/// lost on the host's GEMM space, where one of 0.02 was enough. A share of the sample is about half as much of the space.
+/// screen by chance, and the margin that they ask for is too narrow. Without a least share the best of 2 inputs in 87
+/// was lost on the host's GEMM space; 0.02 was enough for both. There, it is about half as much of the whole space.
 fn least_kept() -> f64 {
     0.03
 }
