@@ -110,8 +110,8 @@ impl Wiring {
         };
         let Some((path, profile)) = found else { return Ok(None) };
         profile.expect(&path, &kernel.id(), spec, &schema).map_err(RuntimeError::from)?;
-        let predictor = self.trainer().load(&profile.model, &schema).map_err(RuntimeError::from)?;
-        Ok(Some(predictor))
+        let named = |e| Failure { field: path.display().to_string(), ..Failure::from(RuntimeError::from(e)) };
+        self.trainer().load(&profile.model, &schema).map(Some).map_err(named)
     }
 }
 

@@ -231,11 +231,40 @@ fn configurations_are_read_or_refused() {
     assert_eq!(point("", Some(&[1, 0])), Ok(Point(vec![1, 0])));
     assert_eq!(point("a=2", None), Err(PointError::MissingParameter("w".into())));
     assert_eq!(point("a", None), Err(PointError::NotAPair("a".into())));
+    assert_eq!(point("=1,w=x", None), Err(PointError::NotAPair("=1".into())));
     assert_eq!(point("a=1,a=2,w=x", None), Err(PointError::Twice("a".into())));
+    assert_eq!(Config::from_words(["a=1", ""]), Err(PointError::NotAPair(String::new())));
+    assert_eq!(Config::from_words(["a=1", " w = x,y "]).unwrap().get("w"), Some(&Value::from("x,y")));
     assert!(matches!(point("b=1", None), Err(PointError::UnknownParameter { name, .. }) if name == "b"));
     let wrong = point("a=3,w=x", None).unwrap_err();
     assert_eq!(wrong.to_string(), "parameter \"a\" cannot be 3: its values are 1 2");
     assert!(matches!(point("a=1,w=1", None), Err(PointError::NotAValue { .. })));
+}
+
+proptest! {
+    /// The characters are those of which real words consist, so that many texts are nearly right.
+    #[test]
+    fn any_text_is_the_point_it_says_or_names_what_is_wrong(text in "(a|w|b| |=|,|x|y|1|2|\\.0|-){0,9}", dense in any::<bool>()) {
+        let text = if dense { format!("a=2,w={text}") } else { text };
+        let params = [Param::ints("a", [1, 2]), Param::words("w", ["x", "y"])];
+        match Config::parse(&text).and_then(|c| c.to_point(&params, None)) {
+            Ok(point) => {
+                for word in text.split(',').filter(|w| !w.trim().is_empty()) {
+                    let (name, value) = word.split_once('=').unwrap();
+                    let at = params.iter().position(|p| p.name == name.trim()).unwrap();
+                    prop_assert_eq!(params[at].index_of(&Value::parse(value.trim())), Some(point[at]));
+                }
+            }
+            Err(error) => prop_assert!(!error.name().is_empty() && !error.to_string().is_empty()),
+        }
+    }
+
+    #[test]
+    fn any_words_are_read_without_a_panic(words in prop::collection::vec(".{0,12}", 0..5)) {
+        if let Ok(config) = Config::from_words(words.iter().map(String::as_str)) {
+            prop_assert_eq!(config.0.len(), words.len());
+        }
+    }
 }
 
 #[test]

@@ -185,6 +185,23 @@ fn the_screen_keeps_the_best_point_of_the_full_model() {
 }
 
 #[test]
+fn a_screen_keeps_the_least_share_however_well_it_does() {
+    let data = synthetic::training_set(100, 10, &mut rng(11));
+    let mut model = quick(5).fit(&data, 1).expect("the rows are sound");
+    let input = synthetic::Input::draw(&mut rng(1));
+    let sample = synthetic::config_rows(&input, 2048, &mut rng(2));
+    let mut report = |least_kept| {
+        model.set_screen(Some(ScreenSettings { least_kept, ..quick_screen() })).expect("the settings are in range");
+        let mut scorer = model.bind_features(&input.features()).expect("the features fit");
+        scorer.set_sample(sample.clone());
+        scorer.screen_report().expect("there is a screen").clone()
+    };
+    let (none, third) = (report(0.0), report(0.33));
+    assert!(none.kept < 0.33 && none.margin == 1.5 * none.widest_excess);
+    assert!(third.kept >= 0.33 && third.margin > none.margin && third.widest_excess == none.widest_excess);
+}
+
+#[test]
 fn a_bound_problem_brings_its_own_sample() {
     let data = toy::training_set(&[100, 700, 3000, 20_000, 100_000], 60, 1);
     let problem = toy::problem(5000);
@@ -206,6 +223,7 @@ fn screen_settings_out_of_range_are_named() {
     let mut model = quick(1).fit(&data, 1).expect("the rows are sound");
     let bad = [
         ("safety", ScreenSettings { safety: 0.5, ..quick_screen() }),
+        ("least_kept", ScreenSettings { least_kept: 1.0, ..quick_screen() }),
         ("points", ScreenSettings { points: 3, ..quick_screen() }),
         ("epochs", ScreenSettings { epochs: 0, ..quick_screen() }),
         ("calibration", ScreenSettings { calibration: f64::NAN, ..quick_screen() }),

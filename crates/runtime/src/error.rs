@@ -106,6 +106,7 @@ impl RuntimeError {
                 StoreErrorKind::NotOurs { .. } => "not-ours",
                 StoreErrorKind::Truncated { .. } => "truncated",
                 StoreErrorKind::Corrupt(_) => "corrupt",
+                StoreErrorKind::Unwritable(_) => "unwritable",
                 StoreErrorKind::ForeignVersion { .. } => "foreign-version",
                 StoreErrorKind::SchemaMismatch { .. } => "schema-mismatch",
                 StoreErrorKind::OtherDevice(_) => "other-device",

@@ -5,7 +5,7 @@
 //! stands in its header: an entry that differs there is stale, and planned anew rather than trusted.
 
 use crate::store::envelope::{self, Format};
-use crate::store::{DeviceRecord, StoreError, files_with_extension, unix_seconds};
+use crate::store::{DeviceRecord, StoreError, StoreErrorKind, files_with_extension, unix_seconds};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 use tilewright_core::decision::Decision;
@@ -99,7 +99,7 @@ impl PlanCache {
     /// The file exists and cannot be read, is damaged, or of another version.
     pub fn get(&self, problem: &dyn Problem, objective: &Objective) -> Result<Lookup, StoreError> {
         let path = self.path(problem, objective);
-        let (header, plan) = match envelope::read::<PlanHeader, CachedPlan>(&path, FORMAT) {
+        let (header, plan) = match read(&path) {
             Ok(read) => read,
             Err(e) if e.is_missing() => return Ok(Lookup::Miss),
             Err(e) => return Err(e),
@@ -150,12 +150,25 @@ impl PlanCache {
         let mut out = Vec::new();
         for shard in subdirectories(&self.directory)? {
             for path in files_with_extension(&shard, EXTENSION)? {
-                let read = envelope::read(&path, FORMAT);
-                out.push((path, read));
+                let contents = read(&path);
+                out.push((path, contents));
             }
         }
         Ok(out)
     }
+}
+
+/// Header and plan of an entry's bytes.
+///
+/// # Errors
+/// The bytes are no entry of this version, or are damaged.
+pub fn entry_from_bytes(bytes: &[u8]) -> Result<(PlanHeader, CachedPlan), StoreErrorKind> {
+    envelope::decode(FORMAT, bytes)
+}
+
+fn read(path: &Path) -> Result<(PlanHeader, CachedPlan), StoreError> {
+    let bytes = std::fs::read(path).map_err(|e| StoreError::io(path, e))?;
+    entry_from_bytes(&bytes).map_err(|kind| StoreError::new(path, kind))
 }
 
 fn subdirectories(directory: &Path) -> Result<Vec<PathBuf>, StoreError> {

@@ -10,7 +10,7 @@ use tilewright_search::{Options, exhaustive};
 mod fixture;
 
 fn million(c: &mut Criterion) {
-    let problem = fixture::Wide::new(fixture::gemm_space(12, 48 * 1024));
+    let problem = fixture::wide(fixture::gemm_space(12, 48 * 1024));
     let legal = problem.space().count_legal();
     let width = problem.schema().config.len();
     let mut group = c.benchmark_group(format!("{legal}_legal_of_{}", problem.space().cartesian()));

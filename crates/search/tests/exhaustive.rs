@@ -2,14 +2,15 @@
 
 mod fixture;
 
-use fixture::{Weighted, Wide, by_hand, gemm_space};
+use fixture::{Weighted, gemm_space, wide};
 use std::sync::Mutex;
 use tilewright_core::predictor::{Scorer, Screen};
 use tilewright_core::problem::Problem;
 use tilewright_core::space::{Param, ParamSpace, Point, RuleGroup, Symbols};
 use tilewright_search::{Found, Options, Stage, exhaustive};
+use tilewright_testkit::toy::Guise;
 
-fn small() -> Wide {
+fn small() -> Guise {
     let space = ParamSpace::builder()
         .param(Param::ints("a", 1..=9))
         .param(Param::ints("b", 1..=70))
@@ -19,7 +20,22 @@ fn small() -> Wide {
         .rule("cd", RuleGroup::User, "(b + c) % d != 1", "")
         .build()
         .unwrap();
-    Wide::new(space.bind(&Symbols::new()).unwrap())
+    wide(space.bind(&Symbols::new()).unwrap())
+}
+
+/// What a search must find: every legal point scored by itself, sorted.
+fn by_hand(problem: &dyn Problem, scorer: &Weighted, k: usize) -> Vec<Point> {
+    let mut all = Vec::new();
+    problem.space().for_each_legal(|p| {
+        let mut row = Vec::new();
+        problem.config_features(p, &mut row);
+        let mut score = [0.0];
+        scorer.score(&row, &mut score);
+        all.push((score[0], Point::from(p)));
+        true
+    });
+    all.sort_by(|a, b| a.0.total_cmp(&b.0).then_with(|| a.1.cmp(&b.1)));
+    all.into_iter().take(k).map(|(_, p)| p).collect()
 }
 
 fn points(found: &Found) -> Vec<Point> {
@@ -131,11 +147,11 @@ fn scores_without_numbers_come_last() {
 #[test]
 fn spaces_without_points_or_parameters() {
     let empty = ParamSpace::builder().param(Param::ints("a", [1])).rule("no", RuleGroup::User, "a > 1", "");
-    let empty = Wide::new(empty.build().unwrap().bind(&Symbols::new()).unwrap());
+    let empty = wide(empty.build().unwrap().bind(&Symbols::new()).unwrap());
     let scorer = Weighted::new(1, 1).screened(0.1);
     let found = exhaustive(&empty, &scorer, &Options::top(3));
     assert_eq!((found.ranked.points.len(), found.statistics.legal), (0, 0));
-    let single = Wide::new(ParamSpace::builder().build().unwrap().bind(&Symbols::new()).unwrap());
+    let single = wide(ParamSpace::builder().build().unwrap().bind(&Symbols::new()).unwrap());
     let found = exhaustive(&single, &Constant, &Options::top(3));
     assert_eq!(found.ranked.points, [(Point(Vec::new()), 1.0)]);
     assert_eq!(exhaustive(&small(), &Weighted::new(4, 1), &Options::top(0)).ranked.points, []);
@@ -163,7 +179,7 @@ fn equal_scores_are_ranked_in_the_order_of_the_points() {
 
 #[test]
 fn progress_ends_with_everything() {
-    let problem = Wide::new(gemm_space(4, 20_000));
+    let problem = wide(gemm_space(4, 20_000));
     let scorer = Weighted::new(problem.schema().config.len(), 9).screened(0.5);
     let seen = Mutex::new(Vec::new());
     let note = |p| seen.lock().unwrap().push(p);

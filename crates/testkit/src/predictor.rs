@@ -3,15 +3,9 @@
 use crate::points::legal_points;
 use crate::toy;
 use crate::violation::{Conformity, Violation, demand, ensure};
-use tilewright_core::buffer::{Buffers, Expected, Filling, Workload};
-use tilewright_core::computation::Work;
-use tilewright_core::device::DeviceSpec;
-use tilewright_core::feature::{Feature, FeatureSchema};
-use tilewright_core::id::{ComputationId, KernelId};
+use tilewright_core::feature::Feature;
 use tilewright_core::predictor::{Fit, Predictor, Scorer};
-use tilewright_core::problem::{Bound, Problem};
-use tilewright_core::program::Program;
-use tilewright_core::space::{BoundSpace, Config, Illegal, Point};
+use tilewright_core::problem::Problem;
 use tilewright_core::training::TrainingSet;
 
 const SUITE: &str = "predictor";
@@ -188,69 +182,18 @@ fn batches_agree(scorer: &dyn Scorer, configs: &[f32], width: usize) -> Result<V
 }
 
 fn refuses(model: &dyn Predictor) -> Conformity {
-    let foreign = Foreign::new(model.schema());
+    // The toy problem under a schema with one more feature.
+    let mut schema = model.schema().clone();
+    schema.config.push(Feature::flag("foreign"));
+    let (width, hash) = (schema.config.len(), schema.hash());
+    let space = toy::problem(1000).space().clone();
+    let foreign = toy::Guise::new(space, schema, move |_, out| out.resize(out.len() + width, 1.0));
     let refusal = model.bind(&foreign).err();
     let hashes = refusal.as_ref().map(|e| (e.model.clone(), e.rows.clone()));
     ensure!(
-        hashes == Some((model.schema().hash(), foreign.schema.hash())),
+        hashes == Some((model.schema().hash(), hash)),
         "other-schema-refused",
         "a problem of another schema gives {refusal:?}"
     );
     Ok(())
-}
-
-/// The toy problem under a schema with one more feature.
-struct Foreign {
-    schema: FeatureSchema,
-    inner: Bound<toy::ScaleKernel>,
-}
-
-impl Foreign {
-    fn new(like: &FeatureSchema) -> Self {
-        let mut schema = like.clone();
-        schema.config.push(Feature::flag("foreign"));
-        Self { schema, inner: toy::problem(1000) }
-    }
-}
-
-impl Problem for Foreign {
-    fn kernel(&self) -> KernelId {
-        self.inner.kernel()
-    }
-    fn computation(&self) -> ComputationId {
-        self.inner.computation()
-    }
-    fn device(&self) -> &DeviceSpec {
-        self.inner.device()
-    }
-    fn input(&self) -> Config {
-        self.inner.input()
-    }
-    fn space(&self) -> &BoundSpace {
-        self.inner.space()
-    }
-    fn work(&self) -> Work {
-        self.inner.work()
-    }
-    fn schema(&self) -> &FeatureSchema {
-        &self.schema
-    }
-    fn input_features(&self, out: &mut Vec<f32>) {
-        out.resize(out.len() + self.schema.input.len(), 1.0);
-    }
-    fn config_features(&self, _: &[u16], out: &mut Vec<f32>) {
-        out.resize(out.len() + self.schema.config.len(), 1.0);
-    }
-    fn program(&self, point: &[u16]) -> Result<Program, Illegal> {
-        self.inner.program(point)
-    }
-    fn workload(&self, filling: Filling, seed: u64) -> Workload {
-        self.inner.workload(filling, seed)
-    }
-    fn reference(&self, before: &Buffers, scalars: &[f64]) -> Expected {
-        self.inner.reference(before, scalars)
-    }
-    fn default_point(&self) -> Option<Point> {
-        self.inner.default_point()
-    }
 }

@@ -9,12 +9,13 @@ use serde::Serialize;
 use std::fmt::Write as _;
 use std::time::Duration;
 use tilewright_core::decision::Alternative;
+use tilewright_core::objective::Objective;
 use tilewright_core::predictor::Predictor;
 use tilewright_core::problem::{AnyKernel, Executor, Measure, Problem};
 use tilewright_core::space::Config;
 use tilewright_runtime::RuntimeError;
 use tilewright_runtime::plan::{PlanSettings, Planned, Planner};
-use tilewright_runtime::plan_cache::PlanCache;
+use tilewright_runtime::plan_cache::{Lookup, PlanCache};
 use tilewright_sampler::{Chained, Settings};
 
 /// Looking around the model's best by measuring, unless `--budget` says how long.
@@ -86,10 +87,12 @@ pub(super) fn decide(args: &PlanArgs, wiring: &Wiring, seed: u64) -> Result<(Box
     let found = wiring.profile(args.profile.as_deref(), kernel, measure.spec(), &problem.input())?;
     let mut settings =
         PlanSettings { top: args.top as usize, seed, ignore_cached: args.fresh, ..PlanSettings::default() };
+    let cache = PlanCache::new(home()?.plans());
     match (args.budget, &found) {
         (Some(budget), Some(_)) => settings.refine = budget,
         (Some(budget), None) => settings.budget = budget,
         (None, Some(_)) => settings.refine = REFINE,
+        (None, None) if !args.fresh && is_cached(&cache, &*problem) => {}
         (None, None) => eprintln!(
             "no profile of {} for this device: tuning this very input for {} (`tilewright tune {}` makes one)",
             kernel.id(),
@@ -97,15 +100,15 @@ pub(super) fn decide(args: &PlanArgs, wiring: &Wiring, seed: u64) -> Result<(Box
             args.kernel
         ),
     }
-    let mut desk = Desk {
-        kernel,
-        measure,
-        executor: wiring.executor(&args.device)?,
-        predictor: found,
-        cache: Some(PlanCache::new(home()?.plans())),
-    };
+    let mut desk =
+        Desk { kernel, measure, executor: wiring.executor(&args.device)?, predictor: found, cache: Some(cache) };
     let planned = desk.plan(&*problem, settings)?;
     Ok((problem, planned))
+}
+
+/// Whether planning will be a look-up, or fail at a damaged entry.
+fn is_cached(cache: &PlanCache, problem: &dyn Problem) -> bool {
+    matches!(cache.get(problem, &Objective::default()), Ok(Lookup::Hit(..)) | Err(_))
 }
 
 fn answer(problem: &dyn Problem, p: &Planned) -> Answer {

@@ -13,6 +13,8 @@ use tilewright_core::computation::InputLimits;
 use tilewright_core::expr::Value;
 use tilewright_core::measurement::Timing;
 use tilewright_core::space::Config;
+use tilewright_runtime::RuntimeError;
+use tilewright_runtime::log::CampaignLog;
 use tilewright_runtime::tune::{Observer, Progress, TunePaths, TuneReport, TuneSettings, Tuner};
 use tilewright_sampler::{Chained, Settings};
 
@@ -87,9 +89,10 @@ pub(super) fn campaign(args: &TuneArgs, wiring: &Wiring, seed: u64) -> Result<(T
     let mut paths = tuner.paths(&home()?);
     if let Some(out) = &args.out {
         paths = TunePaths { log: out.with_extension("log"), profile: out.clone() };
+        check_out(&paths)?;
     }
     if args.fresh {
-        forget(&paths)?;
+        CampaignLog::clear(&paths.log).map_err(RuntimeError::from)?;
     }
     let report = tuner.run(&paths)?;
     watch.bar.finish();
@@ -119,6 +122,15 @@ pub(crate) fn run(args: &TuneArgs, wiring: &Wiring, seed: u64, output: Output) -
     output.answer(&answer, || text(&answer, &report))
 }
 
+/// Refuses, before anything is measured, a place where no profile can be written.
+fn check_out(paths: &TunePaths) -> Result<(), Failure> {
+    let bad = |why: &str| Err(Failure::new(Kind::Usage, "out", format!("{}: {why}", paths.profile.display())));
+    if paths.log == paths.profile {
+        return bad("the campaign's log goes there; choose another name");
+    }
+    if paths.profile.is_dir() { bad("is a directory") } else { Ok(()) }
+}
+
 /// Many short measurements teach a model more than few exact ones: its own error is far above theirs.
 fn settings(args: &TuneArgs, seed: u64) -> TuneSettings {
     TuneSettings {
@@ -137,15 +149,6 @@ fn settings(args: &TuneArgs, seed: u64) -> TuneSettings {
         },
         seed,
         ..TuneSettings::default()
-    }
-}
-
-fn forget(paths: &TunePaths) -> Result<(), Failure> {
-    match std::fs::remove_file(&paths.log) {
-        Err(e) if e.kind() != std::io::ErrorKind::NotFound => {
-            Err(Failure::new(Kind::Store, &paths.log.display().to_string(), e))
-        }
-        _ => Ok(()),
     }
 }
 
@@ -168,12 +171,7 @@ fn text(a: &Answer, report: &TuneReport) -> String {
             mse.sqrt().exp()
         );
     }
-    let _ = writeln!(
-        out,
-        "the sampler accepted {:.1}% of what it drew, {:.2}% while it drew uniformly",
-        100.0 * a.acceptance,
-        100.0 * a.acceptance_uniform
-    );
+    let _ = writeln!(out, "the sampler accepted {}", accepted(a));
     let _ = writeln!(out, "profile {}\nlog     {}", report.profile.display(), report.log.display());
     if !a.held_out.is_empty() {
         let _ = write!(
@@ -184,6 +182,18 @@ fn text(a: &Answer, report: &TuneReport) -> String {
         let _ = writeln!(out, "\nnext: tilewright plan gemm m=2560 n=16 k=2560");
     }
     out
+}
+
+/// Rates of the sampler; a short or resumed run may not have come beyond drawing uniformly, or not drawn at all.
+fn accepted(a: &Answer) -> String {
+    match (a.acceptance, a.acceptance_uniform) {
+        (0.0, 0.0) => "nothing, it was not asked".to_owned(),
+        (0.0, uniform) => format!("{:.2}% of what it drew, all of it uniformly", 100.0 * uniform),
+        (model, 0.0) => format!("{:.1}% of what it drew", 100.0 * model),
+        (model, uniform) => {
+            format!("{:.1}% of what it drew, {:.2}% while it drew uniformly", 100.0 * model, 100.0 * uniform)
+        }
+    }
 }
 
 fn table(rows: &[HeldOut]) -> String {

@@ -73,19 +73,29 @@ impl Config {
         self.0.iter().find(|(n, _)| n == name).map(|(_, v)| v)
     }
 
-    /// Reads `k=v,k=v` as the command line writes it.
+    /// Reads `k=v,k=v` as the command line writes it; empty parts do not count.
     ///
     /// # Errors
-    /// A part without an equals sign, or a name that stands there twice.
+    /// As [`Config::from_words`].
     pub fn parse(text: &str) -> Result<Self, PointError> {
-        let mut out = Vec::new();
-        for part in text.split(',').filter(|p| !p.trim().is_empty()) {
-            let (name, value) = part.split_once('=').ok_or_else(|| PointError::NotAPair(part.to_owned()))?;
-            let name = name.trim();
+        Self::from_words(text.split(',').filter(|p| !p.trim().is_empty()))
+    }
+
+    /// Reads one `k=v` a word.
+    ///
+    /// # Errors
+    /// A word without a name or an equals sign, or a name that stands there twice.
+    pub fn from_words<'w>(words: impl IntoIterator<Item = &'w str>) -> Result<Self, PointError> {
+        let mut out: Vec<(String, Value)> = Vec::new();
+        for word in words {
+            let pair = word.split_once('=').map(|(name, value)| (name.trim(), value.trim()));
+            let Some((name, value)) = pair.filter(|(name, _)| !name.is_empty()) else {
+                return Err(PointError::NotAPair(word.to_owned()));
+            };
             if out.iter().any(|(n, _)| n == name) {
                 return Err(PointError::Twice(name.to_owned()));
             }
-            out.push((name.to_owned(), Value::parse(value.trim())));
+            out.push((name.to_owned(), Value::parse(value)));
         }
         Ok(Self(out))
     }
@@ -123,11 +133,11 @@ impl fmt::Display for Config {
 /// Why a text or a configuration is no point of a space.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PointError {
-    /// A part without an equals sign.
-    #[error("{0:?} is not of the form parameter=value")]
+    /// A word without a name or an equals sign.
+    #[error("{0:?} is not of the form name=value")]
     NotAPair(String),
     /// A name given twice.
-    #[error("parameter {0:?} is given twice")]
+    #[error("{0:?} is given twice")]
     Twice(String),
     /// No such parameter.
     #[error("unknown parameter {name:?}: expected one of {known}")]
@@ -150,4 +160,14 @@ pub enum PointError {
     /// Neither given nor defaulted.
     #[error("parameter {0:?} has no value")]
     MissingParameter(String),
+}
+
+impl PointError {
+    /// The word or the parameter at fault.
+    pub fn name(&self) -> &str {
+        match self {
+            Self::NotAPair(name) | Self::Twice(name) | Self::MissingParameter(name) => name,
+            Self::UnknownParameter { name, .. } | Self::NotAValue { name, .. } => name,
+        }
+    }
 }

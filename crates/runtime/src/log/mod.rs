@@ -75,18 +75,8 @@ impl CampaignLog {
         if let Some(directory) = path.parent() {
             fs::create_dir_all(directory).map_err(|e| StoreError::io(directory, e))?;
         }
-        let mut file = File::options()
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .open(path)
-            .map_err(|e| StoreError::io(path, e))?;
-        file.try_lock().map_err(|e| match e {
-            TryLockError::WouldBlock => fail(StoreErrorKind::Locked),
-            TryLockError::Error(e) => StoreError::io(path, e),
-        })?;
-        let bytes = read_whole(&mut file).map_err(|e| StoreError::io(path, e))?;
+        let mut file = open_locked(path, true)?;
+        let bytes = read_whole(&mut file).map_err(fail)?;
         let (records, end) = parse(&bytes).map_err(fail)?;
         let mut log = Self { path: path.to_owned(), sink: Box::new(file), length: end };
         let torn = bytes.len() as u64 - end;
@@ -94,8 +84,20 @@ impl CampaignLog {
             tracing::warn!(path = %path.display(), bytes = torn, "removing a torn record");
         }
         log.sink.cut_to(end).map_err(|e| StoreError::io(path, e))?;
-        let (samples, finished) = log.begin(records, header)?;
-        Ok(Opened { log, samples, finished, torn })
+        let contents = log.begin(records, header)?;
+        Ok(Opened { log, samples: contents.samples, finished: contents.finished, torn })
+    }
+
+    /// Empties a log, whatever it holds. The file stays, so that a process that waits for its lock gets the same file.
+    ///
+    /// # Errors
+    /// Another process has it open, or it cannot be written.
+    pub fn clear(path: &Path) -> Result<(), StoreError> {
+        match open_locked(path, false) {
+            Ok(file) => file.set_len(0).map_err(|e| StoreError::io(path, e)),
+            Err(e) if e.is_missing() => Ok(()),
+            Err(e) => Err(e),
+        }
     }
 
     /// Reads the samples of a log without opening it for writing. A torn tail is ignored.
@@ -103,52 +105,44 @@ impl CampaignLog {
     /// # Errors
     /// The file cannot be read, or is damaged.
     pub fn read(path: &Path) -> Result<(LogHeader, Vec<Sample>), StoreError> {
-        let bytes = File::open(path).and_then(|mut f| read_whole(&mut f)).map_err(|e| StoreError::io(path, e))?;
-        let (records, _) = parse(&bytes).map_err(|kind| StoreError::new(path, kind))?;
-        let mut records = records.into_iter();
-        let Some(Record::Header(header)) = records.next() else {
-            let kind = StoreErrorKind::Corrupt("it does not begin with a header".into());
-            return Err(StoreError::new(path, kind));
-        };
-        let sample = |r| if let Record::Sample(s) = r { Some(s) } else { None };
-        Ok((header, records.filter_map(sample).collect()))
+        let fail = |kind| StoreError::new(path, kind);
+        let mut file = File::open(path).map_err(|e| StoreError::io(path, e))?;
+        read_whole(&mut file).and_then(|bytes| Self::from_bytes(&bytes)).map_err(fail)
+    }
+
+    /// [`CampaignLog::read`] of a file's bytes.
+    ///
+    /// # Errors
+    /// The bytes are no log, or are damaged.
+    pub fn from_bytes(bytes: &[u8]) -> Result<(LogHeader, Vec<Sample>), StoreErrorKind> {
+        let contents = Contents::of(parse(bytes)?.0)?;
+        let header =
+            contents.header.ok_or_else(|| StoreErrorKind::Corrupt("it does not begin with a header".into()))?;
+        Ok((header, contents.samples))
     }
 
     /// Checks what was read, or writes the first lines of a new log.
-    fn begin(&mut self, records: Vec<Record>, header: &LogHeader) -> Result<(Vec<Sample>, usize), StoreError> {
-        let (mut samples, mut finished) = (Vec::new(), 0);
-        let fresh = records.is_empty();
-        for (i, record) in records.into_iter().enumerate() {
-            match record {
-                Record::Header(found) if i == 0 => {
-                    expect(&found, header).map_err(|kind| StoreError::new(&self.path, kind))?;
-                }
-                Record::Sample(sample) if i > 0 => samples.push(sample),
-                Record::Finished { .. } if i > 0 => finished = samples.len(),
-                _ => {
-                    let kind = StoreErrorKind::Corrupt(format!("record {i} is out of place"));
-                    return Err(StoreError::new(&self.path, kind));
-                }
-            }
-        }
-        if fresh {
+    fn begin(&mut self, records: Vec<Record>, header: &LogHeader) -> Result<Contents, StoreError> {
+        let fail = |kind| StoreError::new(&self.path, kind);
+        let contents = Contents::of(records).map_err(fail)?;
+        if let Some(found) = &contents.header {
+            expect(found, header).map_err(fail)?;
+        } else {
             if self.length == 0 {
                 self.append_bytes(MAGIC.as_bytes())?;
             }
             self.append(&Record::Header(header.clone()))?;
             self.sync()?;
         }
-        Ok((samples, finished))
+        Ok(contents)
     }
 
     /// Appends a record: whole, or not at all.
     ///
     /// # Errors
-    /// The disk is full, or writing fails otherwise; what was there before stays.
+    /// A number in it that is none, a full disk, or another failure of writing; what was there before stays.
     pub fn append(&mut self, record: &Record) -> Result<(), StoreError> {
-        let unfit = |e: serde_json::Error| {
-            StoreError::new(&self.path, StoreErrorKind::Corrupt(format!("a record cannot be written: {e}")))
-        };
+        let unfit = |why| StoreError::new(&self.path, StoreErrorKind::Unwritable(why));
         let line = record::to_line(record).map_err(unfit)?;
         self.append_bytes(&line)
     }
@@ -177,9 +171,47 @@ impl CampaignLog {
     }
 }
 
-fn read_whole(file: &mut File) -> io::Result<Vec<u8>> {
+/// The records of a log, sorted out.
+struct Contents {
+    /// None if there is no record at all.
+    header: Option<LogHeader>,
+    samples: Vec<Sample>,
+    finished: usize,
+}
+
+impl Contents {
+    fn of(records: Vec<Record>) -> Result<Self, StoreErrorKind> {
+        let mut contents = Self { header: None, samples: Vec::new(), finished: 0 };
+        for (i, record) in records.into_iter().enumerate() {
+            match record {
+                Record::Header(found) if i == 0 => contents.header = Some(found),
+                Record::Sample(sample) if i > 0 => contents.samples.push(sample),
+                Record::Finished { .. } if i > 0 => contents.finished = contents.samples.len(),
+                _ => return Err(StoreErrorKind::Corrupt(format!("record {i} is out of place"))),
+            }
+        }
+        Ok(contents)
+    }
+}
+
+/// The file, locked against other processes until it is closed.
+fn open_locked(path: &Path, create: bool) -> Result<File, StoreError> {
+    let options = File::options().read(true).write(true).create(create).truncate(false).open(path);
+    let file = options.map_err(|e| StoreError::io(path, e))?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => Err(StoreError::new(path, StoreErrorKind::Locked)),
+        Err(TryLockError::Error(e)) => Err(StoreError::io(path, e)),
+    }
+}
+
+fn read_whole(file: &mut File) -> Result<Vec<u8>, StoreErrorKind> {
+    let length = file.metadata()?.len();
+    if length > LARGEST {
+        return Err(StoreErrorKind::Corrupt(format!("{length} bytes, more than the {LARGEST} of the largest log")));
+    }
     let mut bytes = Vec::new();
-    file.take(LARGEST).read_to_end(&mut bytes)?;
+    file.read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 

@@ -39,6 +39,33 @@ pub struct Sample {
     pub spent_s: f64,
 }
 
+impl Sample {
+    /// Refuses numbers that JSON cannot hold, and times that are none.
+    fn check(&self) -> Result<(), String> {
+        let time = |field: &str, value: f64| match value {
+            x if x.is_finite() && x >= 0.0 => Ok(()),
+            x => Err(format!("{field} is {x}, expected a number of at least 0")),
+        };
+        time("spent_s", self.spent_s)?;
+        self.cut_off_s.map_or(Ok(()), |x| time("cut_off_s", x))?;
+        let Ok(measured) = &self.outcome else { return Ok(()) };
+        time("relative_error", measured.relative_error)?;
+        if !(measured.time_s.is_finite() && measured.time_s > 0.0) {
+            return Err(format!("time_s is {}, expected a number above 0", measured.time_s));
+        }
+        match measured.metrics.iter().find(|(_, x)| !x.is_finite()) {
+            Some((name, x)) => Err(format!("{name} is {x}, expected a number")),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Record {
+    fn check(&self) -> Result<(), String> {
+        if let Self::Sample(sample) = self { sample.check() } else { Ok(()) }
+    }
+}
+
 /// What a line holds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -93,8 +120,9 @@ mod outcome {
 const SUM_DIGITS: usize = 16;
 
 /// The line of a record, newline included.
-pub(super) fn to_line(record: &Record) -> Result<Vec<u8>, serde_json::Error> {
-    let json = serde_json::to_string(record)?;
+pub(super) fn to_line(record: &Record) -> Result<Vec<u8>, String> {
+    record.check()?;
+    let json = serde_json::to_string(record).map_err(|e| e.to_string())?;
     Ok(format!("{:08x} {} {json}\n", json.len(), checksum(json.as_bytes())).into_bytes())
 }
 
@@ -115,5 +143,6 @@ pub(super) fn from_line(line: &[u8]) -> Result<Record, String> {
     if sum != checksum(json.as_bytes()) {
         return Err("the checksum does not match".into());
     }
-    serde_json::from_str(json).map_err(|e| e.to_string())
+    let record: Record = serde_json::from_str(json).map_err(|e| e.to_string())?;
+    record.check().map(|()| record)
 }

@@ -173,6 +173,87 @@ fn a_full_disk_loses_nothing_that_was_written() {
     assert_eq!((opened.samples.len() as u64, opened.torn), (written, 0), "the part of a record was removed");
 }
 
+#[test]
+fn whole_records_that_make_no_log_are_refused() {
+    let line = |record: &Record| String::from_utf8(record::to_line(record).unwrap()).unwrap();
+    let (head, one) = (line(&Record::Header(header())), line(&Record::Sample(sample(0))));
+    let read = |lines: &[&str]| CampaignLog::from_bytes([&[MAGIC], lines].concat().concat().as_bytes());
+    assert_eq!(read(&[&head, &one]).unwrap(), (header(), vec![sample(0)]));
+    let refused = |lines: &[&str]| match read(lines).unwrap_err() {
+        StoreErrorKind::Corrupt(why) => why,
+        other => panic!("{other}"),
+    };
+    assert!(refused(&[]).contains("header"));
+    assert!(refused(&[&one, &head]).contains("record 0"));
+    assert!(refused(&[&head, &one, &head]).contains("record 2"));
+    assert!(refused(&[&line(&Record::Finished { at: 1 })]).contains("record 0"));
+}
+
+#[test]
+fn numbers_that_are_none_are_neither_written_nor_read() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("log");
+    let mut log = CampaignLog::open(&path, &header()).unwrap().log;
+    let before = fs::read(&path).unwrap();
+    let timed = |time_s: f64| Sample { outcome: Ok(Measurement::recorded(time_s)), ..sample(0) };
+    let wrong = [
+        (Sample { spent_s: f64::NAN, ..sample(0) }, "spent_s"),
+        (Sample { cut_off_s: Some(f64::INFINITY), ..sample(0) }, "cut_off_s"),
+        (timed(f64::NAN), "time_s"),
+        (timed(0.0), "time_s"),
+        (timed(-1.0), "time_s"),
+    ];
+    for (sample, field) in wrong {
+        let error = log.append(&Record::Sample(sample)).unwrap_err();
+        assert!(matches!(&error.kind, StoreErrorKind::Unwritable(why) if why.contains(field)), "{error}");
+    }
+    assert_eq!(fs::read(&path).unwrap(), before);
+    // The same in a line with a good checksum.
+    let json = serde_json::to_string(&Record::Sample(timed(1.0))).unwrap().replace("\"time_s\":1.0", "\"time_s\":-1.0");
+    let forged = format!("{:08x} {} {json}", json.len(), &blake3::hash(json.as_bytes()).to_hex()[..16]);
+    assert!(record::from_line(forged.as_bytes()).unwrap_err().contains("time_s is -1"));
+}
+
+#[test]
+fn clearing_empties_a_log_unless_another_has_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("log");
+    CampaignLog::clear(&path).unwrap();
+    assert!(!path.exists(), "there was none");
+    fill(&path, 2);
+    let held = CampaignLog::open(&path, &header()).unwrap();
+    let error = CampaignLog::clear(&path).unwrap_err();
+    assert!(matches!(error.kind, StoreErrorKind::Locked), "{error}");
+    drop(held);
+    assert_eq!(CampaignLog::read(&path).unwrap().1.len(), 2, "what another process wrote is still there");
+    // Damage is cleared too, as it is what clearing is for.
+    fs::write(&path, b"junk").unwrap();
+    CampaignLog::clear(&path).unwrap();
+    fill(&path, 1);
+}
+
+#[test]
+fn more_than_a_log_can_hold_is_refused_and_not_cut() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("log");
+    fill(&path, 1);
+    // A hole: the file takes no room.
+    File::options().write(true).open(&path).unwrap().set_len(LARGEST + 1).unwrap();
+    assert!(matches!(CampaignLog::open(&path, &header()).err().unwrap().kind, StoreErrorKind::Corrupt(_)));
+    assert!(matches!(CampaignLog::read(&path).err().unwrap().kind, StoreErrorKind::Corrupt(_)));
+    assert_eq!(fs::metadata(&path).unwrap().len(), LARGEST + 1);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_really_full_device_is_reported_as_such() {
+    let full = File::options().write(true).open("/dev/full").unwrap();
+    let mut log = CampaignLog { path: "/dev/full".into(), sink: Box::new(full), length: 0 };
+    let error = log.append(&Record::Sample(sample(0))).unwrap_err();
+    assert!(matches!(error.kind, StoreErrorKind::DiskFull), "{error}");
+    assert_eq!(log.length, 0);
+}
+
 proptest! {
     #[test]
     fn no_bytes_panic(bytes in prop::collection::vec(any::<u8>(), 0..300)) {

@@ -82,3 +82,26 @@ fn damage_is_an_error_that_names_the_file() {
     let newer = error(text.replacen("plan 1", "plan 2", 1).as_bytes());
     assert!(matches!(newer, StoreErrorKind::ForeignVersion { found: 2, known: 1 }));
 }
+
+#[test]
+fn a_plan_that_is_none_here_is_not_trusted() {
+    let dir = tempfile::tempdir().unwrap();
+    let cache = PlanCache::new(dir.path());
+    let time = Objective::default();
+    let problem = toy::problem(1000);
+    let honest = plan(&problem);
+    let stale = |config: Config| {
+        cache.put(&problem, &time, &CachedPlan { config, ..honest.clone() }).unwrap();
+        match cache.get(&problem, &time).unwrap() {
+            Lookup::Stale(why) => why,
+            other => panic!("trusted: {other:?}"),
+        }
+    };
+    assert!(stale(Config::default()).contains("none of this space"));
+    let mut unknown = honest.config.clone();
+    unknown.0.push(("colour".into(), "red".into()));
+    assert!(stale(unknown).contains("colour"));
+    // The widest step of all: more than the toy device's registers hold.
+    let point = Point(vec![4, 4, 0, 0, 0]);
+    assert!(stale(problem.space().config(&point)).contains("not legal"));
+}

@@ -26,7 +26,7 @@ pub struct Format {
 /// # Errors
 /// What JSON cannot hold.
 pub fn encode(format: Format, header: &impl Serialize, body: &impl Serialize) -> Result<Vec<u8>, StoreErrorKind> {
-    let unfit = |e: serde_json::Error| StoreErrorKind::Corrupt(format!("cannot be written: {e}"));
+    let unfit = |e: serde_json::Error| StoreErrorKind::Unwritable(e.to_string());
     let first = first_line(format);
     let mut rest = serde_json::to_vec(header).map_err(unfit)?;
     rest.push(b'\n');

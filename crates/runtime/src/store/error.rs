@@ -24,16 +24,19 @@ pub enum StoreErrorKind {
         expected: &'static str,
     },
     /// It ends early.
-    #[error("truncated: {found} of {expected} bytes are there; delete it to have it made anew")]
+    #[error("truncated: {}; delete it to have it made anew", left(*found, *expected))]
     Truncated {
         /// Bytes found after the first two lines.
         found: u64,
-        /// Bytes that the file says it has.
+        /// Bytes that the file says it has; 0 if it ends before it says so.
         expected: u64,
     },
     /// Its bytes do not match their checksum, or cannot be read although they do.
     #[error("corrupt: {0}; delete it to have it made anew")]
     Corrupt(String),
+    /// What was to be written is nothing that could be read back.
+    #[error("cannot be written: {0}")]
+    Unwritable(String),
     /// Another version of Tilewright wrote it.
     #[error("format version {found}, and this program reads version {known}")]
     ForeignVersion {
@@ -72,6 +75,13 @@ pub enum StoreErrorKind {
     /// Anything else that the operating system reports.
     #[error("{0}")]
     Io(io::Error),
+}
+
+fn left(found: u64, expected: u64) -> String {
+    match expected {
+        0 => "it ends within its first two lines".to_owned(),
+        expected => format!("{found} of {expected} bytes are there"),
+    }
 }
 
 /// Two devices where there should be one.

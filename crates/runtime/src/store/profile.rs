@@ -136,7 +136,16 @@ impl Profile {
     /// # Errors
     /// The file cannot be read, is no profile, or is damaged.
     pub fn read(path: &Path) -> Result<Self, StoreError> {
-        let (header, model) = envelope::read(path, FORMAT)?;
+        let bytes = std::fs::read(path).map_err(|e| StoreError::io(path, e))?;
+        Self::from_bytes(&bytes).map_err(|kind| StoreError::new(path, kind))
+    }
+
+    /// [`Profile::read`] of a file's bytes.
+    ///
+    /// # Errors
+    /// The bytes are no profile, or are damaged.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, StoreErrorKind> {
+        let (header, model) = envelope::decode(FORMAT, bytes)?;
         Ok(Self { header, model })
     }
 

@@ -122,7 +122,7 @@ impl<'c, 't> Campaign<'c, 't> {
                     Found::Something => break,
                 }
             }
-            draw += 1;
+            draw = draw.wrapping_add(1);
         }
         Ok(self.log.sync()?)
     }
@@ -158,14 +158,14 @@ impl<'c, 't> Campaign<'c, 't> {
         let ours = || self.samples.iter().filter(|s| s.seed == settings.seed);
         let Some(last) = ours().map(|s| s.draw).max() else { return 0 };
         let count = ours().filter(|s| s.draw == last).count();
-        if count < settings.configs_per_input as usize { last } else { last + 1 }
+        if count < settings.configs_per_input as usize { last } else { last.wrapping_add(1) }
     }
 
     /// Draws an input, from a stream of its own, so that a resumed campaign draws what an uninterrupted one does.
     fn round(&mut self, draw: u64) -> Result<Round, RuntimeError> {
         let settings = &self.tuner.settings;
         let mut rng = ChaCha8Rng::seed_from_u64(settings.seed);
-        rng.set_stream(draw + 1);
+        rng.set_stream(draw.wrapping_add(1));
         let input = self.tuner.kernel.draw(&settings.fixed, &settings.limits, &mut || rng.random())?;
         let problem = self.tuner.kernel.problem(self.tuner.measure.spec(), &input)?;
         let left = settings.configs_per_input as usize;
@@ -217,8 +217,8 @@ impl<'c, 't> Campaign<'c, 't> {
         let best_s = round.seen.best().filter(|_| settings.objective == Objective::default()).map(|b| b.0);
         let cut_off_s = best_s.map(|s| s * settings.cut_off);
         let policy = Timing {
-            cut_off: cut_off_s.map(Duration::from_secs_f64),
-            rough_beyond: best_s.map(|s| Duration::from_secs_f64(s * settings.rough)),
+            cut_off: cut_off_s.map(limit),
+            rough_beyond: best_s.map(|s| limit(s * settings.rough)),
             ..settings.timing.clone()
         };
         let outcome: Outcome = match self.tuner.measure.measure(&*round.problem, point, &policy) {
@@ -276,6 +276,11 @@ impl<'c, 't> Campaign<'c, 't> {
         };
         self.tuner.observer.sample(&progress);
     }
+}
+
+/// A limit of so many seconds; one that no clock reaches is none.
+fn limit(seconds: f64) -> Duration {
+    Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX)
 }
 
 /// What an input turned out to have.

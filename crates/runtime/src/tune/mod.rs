@@ -109,6 +109,8 @@ impl Tuner<'_> {
     /// See [`Tuner::run`].
     pub fn run_with_clock(&mut self, paths: &TunePaths, clock: &dyn Clock) -> Result<TuneReport, RuntimeError> {
         self.settings.check()?;
+        // Wrong words are found before a log is begun for them.
+        self.kernel.draw(&self.settings.fixed, &self.settings.limits, &mut || 0.5)?;
         let began = clock.now();
         let device = self.measure.spec().clone();
         let header = LogHeader {

@@ -21,6 +21,7 @@
 mod computation;
 mod cost;
 mod device;
+mod guise;
 mod kernel;
 mod model;
 mod search;
@@ -28,6 +29,7 @@ mod search;
 pub use computation::{Scale, ScaleInput};
 pub use cost::{cost_s, optimum, target};
 pub use device::{AnalyticMeasure, HostExecutor, device, device_with};
+pub use guise::Guise;
 pub use kernel::{ScaleCode, ScaleConfig, ScaleKernel, ScalePlan};
 pub use model::{LogLinear, LogLinearFit, NoRows, training_set};
 pub use search::Sequential;

@@ -1,4 +1,5 @@
 use super::*;
+use proptest::prelude::*;
 use std::sync::Arc;
 use tilewright_core::feature::Feature;
 
@@ -83,4 +84,46 @@ fn names_do_not_depend_on_the_order_of_words_and_stay_short() {
     let long = format!("a={}", "x".repeat(500));
     assert!(name(&long).len() < 200);
     assert_ne!(name(&long), name(&format!("{long}y")));
+}
+
+fn whole() -> Vec<u8> {
+    let p = profile("dtype=f32", 5);
+    envelope::encode(FORMAT, &p.header, &p.model).unwrap()
+}
+
+#[test]
+fn every_truncation_and_every_flipped_bit_is_refused() {
+    let whole = whole();
+    assert_eq!(Profile::from_bytes(&whole).unwrap(), profile("dtype=f32", 5));
+    for end in 0..whole.len() {
+        let error = Profile::from_bytes(&whole[..end]).unwrap_err();
+        assert!(matches!(error, StoreErrorKind::Truncated { .. }), "{end} bytes: {error}");
+    }
+    for bit in 0..whole.len() * 8 {
+        let mut flipped = whole.clone();
+        flipped[bit / 8] ^= 1 << (bit % 8);
+        assert!(Profile::from_bytes(&flipped).is_err(), "bit {bit}");
+    }
+    let newer = String::from_utf8(whole).unwrap().replacen("profile 1", "profile 7", 1);
+    let error = Profile::from_bytes(newer.as_bytes()).unwrap_err();
+    assert!(matches!(error, StoreErrorKind::ForeignVersion { found: 7, known: 1 }), "{error}");
+}
+
+proptest! {
+    /// A sound envelope around a header with one part replaced: refused, or read as just what stands there.
+    #[test]
+    fn a_forged_header_does_not_panic(
+        part in 0usize..6,
+        value in prop_oneof![Just("null"), Just("-1"), Just("1e400"), Just("[]"), Just("{\"a\":null}"), Just("\"x\"")],
+    ) {
+        let Ok(value) = serde_json::from_str::<serde_json::Value>(value) else { return Ok(()) };
+        let honest = profile("dtype=f32", 5);
+        let mut header = serde_json::to_value(&honest.header).unwrap();
+        let names = ["kernel", "device", "fixed", "stats", "created", "objective"];
+        header[names[part]] = value;
+        let bytes = envelope::encode(FORMAT, &header, &honest.model).unwrap();
+        if let Ok(read) = Profile::from_bytes(&bytes) {
+            prop_assert_eq!(serde_json::to_value(&read.header).unwrap(), header);
+        }
+    }
 }

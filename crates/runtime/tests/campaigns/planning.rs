@@ -1,10 +1,8 @@
 //! Whole decisions on the toy kernel.
 
-mod support;
-
+use crate::support::{RowTrainer, device, kernel, words};
 use std::sync::Arc;
 use std::time::Duration;
-use support::{RowTrainer, device, kernel, words};
 use tilewright_core::buffer::Workload;
 use tilewright_core::device::DeviceSpec;
 use tilewright_core::feature::FeatureSchema;

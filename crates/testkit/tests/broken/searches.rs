@@ -1,19 +1,12 @@
 //! Every check of the search and sampler suites can fail: one deliberate fault each.
 
+use crate::assert_breaks;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use tilewright_core::measurement::Outcome;
 use tilewright_core::search::{Ranked, Search};
 use tilewright_core::space::{BoundSpace, Point};
 use tilewright_testkit::toy::Sequential;
 use tilewright_testkit::{Conformity, Draw, legal_points, try_sampler, try_search};
-
-#[track_caller]
-fn assert_breaks(result: Conformity, check: &str) {
-    match result {
-        Ok(()) => panic!("the fault passed; {check} should have seen it"),
-        Err(violation) => assert_eq!(violation.check, check, "{violation}"),
-    }
-}
 
 fn tick() -> usize {
     static TICKS: AtomicUsize = AtomicUsize::new(0);

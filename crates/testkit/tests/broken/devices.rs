@@ -1,5 +1,6 @@
 //! Every check of the executor and measure suites can fail: one deliberate fault each.
 
+use crate::assert_breaks;
 use std::sync::Arc;
 use std::time::Duration;
 use tilewright_core::buffer::{Buffer, Buffers, Workload};
@@ -10,15 +11,7 @@ use tilewright_core::problem::{Executor, Loaded, Measure, MeasureError, Problem}
 use tilewright_core::program::{Code, DeviceError, HostArgs, Program, Step};
 use tilewright_core::space::Point;
 use tilewright_testkit::toy::{AnalyticMeasure, HostExecutor, device, device_with, problem};
-use tilewright_testkit::{Conformity, try_executor, try_host_executor, try_measure};
-
-#[track_caller]
-fn assert_breaks(result: Conformity, check: &str) {
-    match result {
-        Ok(()) => panic!("the fault passed; {check} should have seen it"),
-        Err(violation) => assert_eq!(violation.check, check, "{violation}"),
-    }
-}
+use tilewright_testkit::{try_executor, try_host_executor, try_measure};
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Fault {

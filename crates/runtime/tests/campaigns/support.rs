@@ -1,5 +1,4 @@
 //! What the tests of whole campaigns share: the toy kernel, an instant device, a model that is stored as its rows.
-#![allow(dead_code)]
 
 use std::path::Path;
 use std::sync::Arc;

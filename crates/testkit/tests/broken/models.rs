@@ -1,20 +1,13 @@
 //! Every check of the predictor suite can fail: one deliberate fault each.
 
+use crate::assert_breaks;
 use std::sync::atomic::{AtomicU32, Ordering};
 use tilewright_core::feature::{FeatureSchema, SchemaMismatch};
 use tilewright_core::predictor::{Fit, Predictor, Scorer, Screen};
 use tilewright_core::problem::Problem;
 use tilewright_core::training::TrainingSet;
 use tilewright_testkit::toy::{LogLinear, LogLinearFit, NoRows};
-use tilewright_testkit::{Conformity, try_fit};
-
-#[track_caller]
-fn assert_breaks(result: Conformity, check: &str) {
-    match result {
-        Ok(()) => panic!("the fault passed; {check} should have seen it"),
-        Err(violation) => assert_eq!(violation.check, check, "{violation}"),
-    }
-}
+use tilewright_testkit::try_fit;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Fault {

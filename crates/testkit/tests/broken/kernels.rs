@@ -1,5 +1,6 @@
 //! Every check of the computation and kernel suites can fail: one deliberate fault each.
 
+use crate::assert_breaks;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use tilewright_core::buffer::{Buffers, Expected, Filling, Workload};
@@ -12,15 +13,7 @@ use tilewright_core::kernel::Kernel;
 use tilewright_core::program::{DeviceError, HostArgs, HostCode, Program};
 use tilewright_core::space::{Config, Illegal, ParamSpace, Point, RuleGroup, Symbols};
 use tilewright_testkit::toy::{HostExecutor, Scale, ScaleConfig, ScaleInput, ScaleKernel, ScalePlan};
-use tilewright_testkit::{Conformity, Effort, try_computation, try_kernel};
-
-#[track_caller]
-fn assert_breaks(result: Conformity, check: &str) {
-    match result {
-        Ok(()) => panic!("the fault passed; {check} should have seen it"),
-        Err(violation) => assert_eq!(violation.check, check, "{violation}"),
-    }
-}
+use tilewright_testkit::{Effort, try_computation, try_kernel};
 
 /// A number that differs from call to call.
 fn tick() -> u64 {

@@ -1,11 +1,9 @@
 //! Whole campaigns on the toy kernel: what they leave, and what survives an interruption.
 
-mod support;
-
+use crate::support::{RowTrainer, device, kernel, paths, settings, tune, words};
 use std::collections::BTreeSet;
 use std::process::{Command, Stdio};
 use std::time::Duration;
-use support::{RowTrainer, device, kernel, paths, settings, tune, words};
 use tilewright_core::problem::AnyKernel;
 use tilewright_runtime::RuntimeError;
 use tilewright_runtime::log::CampaignLog;
@@ -172,7 +170,7 @@ impl Observer for Dawdling {
 
 fn child(test: &str, dir: &std::path::Path) -> std::process::Child {
     Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", test, "--nocapture"])
+        .args(["--exact", &format!("tuning::{test}"), "--nocapture"])
         .env(CHILD, dir)
         .stdout(Stdio::null())
         .stderr(Stdio::null())

@@ -1,48 +1,7 @@
 //! The binary as others script against it: JSON fields, exit codes, errors that name the field.
 
-use serde_json::Value;
+use crate::home::{Home, has};
 use std::path::Path;
-use std::process::{Command, Output};
-
-struct Home(tempfile::TempDir);
-
-impl Home {
-    fn new() -> Self {
-        Self(tempfile::tempdir().unwrap())
-    }
-
-    fn path(&self) -> &Path {
-        self.0.path()
-    }
-
-    fn run(&self, args: &[&str]) -> Output {
-        Command::new(env!("CARGO_BIN_EXE_tilewright")).args(args).env("TILEWRIGHT_HOME", self.path()).output().unwrap()
-    }
-
-    /// Runs with `--json`: the exit code, and the one document on standard output.
-    fn json(&self, args: &[&str]) -> (i32, Value) {
-        let out = self.run(&[args, &["--json"]].concat());
-        let text = String::from_utf8(out.stdout).unwrap();
-        let value = serde_json::from_str(&text)
-            .unwrap_or_else(|e| panic!("{args:?}: {e}: {text:?}; {}", String::from_utf8_lossy(&out.stderr)));
-        (out.status.code().unwrap(), value)
-    }
-
-    fn error(&self, args: &[&str], code: i32, field: &str) -> String {
-        let (found, value) = self.json(args);
-        let error = &value["error"];
-        assert_eq!(found, code, "{args:?}: {value}");
-        assert!(error["kind"].is_string(), "{value}");
-        assert_eq!(error["field"], field, "{args:?}: {value}");
-        error["message"].as_str().unwrap().to_owned()
-    }
-}
-
-fn has(value: &Value, fields: &[&str]) {
-    for field in fields {
-        assert!(value.get(field).is_some(), "no {field} in {value:#}");
-    }
-}
 
 #[test]
 fn a_small_input_is_planned_without_a_profile_and_then_cached() {
@@ -74,14 +33,6 @@ fn tuning_leaves_a_profile_that_plans_by_model_and_explains() {
     let (code, why) = home.json(&["explain", "gemm", "m=65", "n=33", "k=47", "--threads", "1"]);
     assert_eq!(code, 0);
     assert!(!why["alternatives"].as_array().unwrap().is_empty() && why["cached"] == true);
-    // A damaged profile is named when it is asked for.
-    let profile = tuned["profile"].as_str().unwrap();
-    let mut bytes = std::fs::read(profile).unwrap();
-    let middle = bytes.len() / 2;
-    bytes[middle] ^= 1;
-    std::fs::write(profile, bytes).unwrap();
-    let (code, error) = home.json(&["plan", "gemm", "m=5", "n=5", "k=5", "--threads", "1", "--profile", profile]);
-    assert_eq!((code, &error["error"]["field"]), (1, &profile.into()), "{error}");
 }
 
 #[test]
@@ -144,52 +95,6 @@ fn doctor_says_what_there_is() {
     assert_eq!(code, 0);
     has(&doctor, &["device", "baselines_found", "baselines_missing", "profiles"]);
     assert!(doctor["device"]["measured"]["peak_flops_f32"].as_f64().unwrap() > 1e8);
-}
-
-#[test]
-fn bad_words_are_named_and_exit_2() {
-    let home = Home::new();
-    let plan = |words: &[&'static str]| [&["plan", "gemm"], words].concat();
-    for (words, field) in [
-        (&["n=4", "k=4"][..], "m"),
-        (&["m=-4", "n=4", "k=4"], "m"),
-        (&["m=4", "n=4", "k=99999999999999999999"], "k"),
-        (&["m=4", "n=4", "k=4", "lda=2"], "lda"),
-        (&["m=4", "n=4", "k=4", "dtype=f8"], "dtype"),
-        (&["m=4", "n=4", "k=4", "layout=zz"], "layout"),
-        (&["m=4", "n=4", "k=4", "colour=red"], "colour"),
-        (&["m=4", "n=4", "k"], "k"),
-        (&["m=4", "m=4", "n=4", "k=4"], "m"),
-    ] {
-        let message = home.error(&plan(words), 2, field);
-        assert!(!message.is_empty());
-    }
-    assert!(home.error(&["plan", "sort", "m=4"], 2, "kernel").contains("gemm"));
-    home.error(&["run", "gemm", "m=8", "n=8", "k=8", "--config", "m_s=7"], 2, "config");
-    home.error(&["run", "gemm", "m=8", "n=8", "k=8", "--config", "tile=7"], 2, "config");
-    home.error(&["bench", "gemm", "--tasks", "nothing"], 2, "tasks");
-    home.error(&["bench", "gemm", "--dtype", "f16"], 2, "dtype");
-    home.error(&["run", "gemm", "m=8", "n=8", "k=8", "--baselines", "atlas"], 2, "baselines");
-}
-
-#[test]
-fn usage_errors_are_json_too() {
-    let home = Home::new();
-    let (code, error) = home.json(&["frobnicate"]);
-    assert_eq!((code, &error["error"]["kind"]), (2, &"usage".into()));
-    let (code, _) = home.json(&["tune", "gemm", "--budget", "soon"]);
-    assert_eq!(code, 2);
-    let (code, _) = home.json(&["plan", "gemm", "m=4", "n=4", "k=4", "--threads", "0"]);
-    assert_eq!(code, 2);
-}
-
-#[test]
-fn a_missing_device_exits_4_and_too_large_an_input_2() {
-    let home = Home::new();
-    home.error(&["plan", "gemm", "m=4", "n=4", "k=4", "--device", "cuda:0"], 4, "device");
-    let (code, error) = home.json(&["plan", "gemm", "m=1000000", "n=1000000", "k=4"]);
-    assert_eq!(code, 2, "{error}");
-    assert!(error["error"]["message"].as_str().unwrap().contains("bytes"));
 }
 
 #[test]

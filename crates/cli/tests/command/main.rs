@@ -1,0 +1,6 @@
+//! The binary as others script against it, and as it fares beside others of its kind.
+
+mod answers;
+mod bad_input;
+mod home;
+mod processes;
