@@ -58,12 +58,13 @@ pub struct Policy {
 }
 
 impl Policy {
-    /// The usual policy: 7 rounds of 30 ms, fewer (at least 5) where calls take longer than that.
+    /// The usual policy: 15 rounds of 30 ms, fewer (at least 7) where calls take longer than that: with fewer, one slow second of a
+    /// shared machine is the median of whoever it meets.
     pub fn for_threads(threads: usize) -> Self {
         Policy {
-            rounds: 7,
-            min_rounds: 5,
-            enough: Duration::from_millis(200),
+            rounds: 15,
+            min_rounds: 7,
+            enough: Duration::from_millis(400),
             block: Duration::from_millis(30),
             warm_up: Duration::from_millis(15),
             settle: threads > 1,

@@ -39,7 +39,12 @@ impl Default for PlanSettings {
             top: 20,
             refine: Duration::from_millis(500),
             budget: Duration::from_secs(10),
-            timing: Timing { max_repeats: 10, max_time: Duration::from_millis(50), ..Timing::default() },
+            timing: Timing {
+                min_repeats: 1,
+                max_repeats: 10,
+                max_time: Duration::from_millis(30),
+                ..Timing::default()
+            },
             paired: PairedSettings::default(),
             cut_off: 3.0,
             rough: 1.05,
