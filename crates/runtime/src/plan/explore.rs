@@ -18,6 +18,9 @@ const FINALISTS: usize = 10;
 /// Candidates that join them because the regression over all measurements expects most of them.
 const FAVOURITES: usize = 6;
 
+/// Rounds that a comparison should have at least.
+const ROUNDS_AT_LEAST: u32 = 4;
+
 /// The share of neighbours that the regression chooses.
 const ADVISED: f64 = 0.8;
 
@@ -91,8 +94,9 @@ impl Deciding<'_, '_> {
         let objective = self.objective();
         let mut finalists: Vec<usize> = self.pool.by_cost(&objective);
         finalists.retain(|&at| self.pool.get(at).measurement().is_some());
-        let mut rest = finalists.split_off(finalists.len().min(FINALISTS));
-        for (predicted, point) in favourites {
+        let (most, favoured) = self.room(&finalists);
+        let mut rest = finalists.split_off(finalists.len().min(most));
+        for (predicted, point) in favourites.into_iter().take(favoured) {
             let at = self.pool.add(point, predicted);
             if !finalists.contains(&at) {
                 finalists.push(at);
@@ -104,5 +108,17 @@ impl Deciding<'_, '_> {
         let mut order = if finalists.len() > 1 { self.compare(&finalists)? } else { finalists };
         order.extend(rest);
         self.nothing_ran_or(order)
+    }
+
+    /// How many of the best, and of the favourites, the time of a comparison has room for: a few rounds of few say more than
+    /// one of many.
+    fn room(&self, best_first: &[usize]) -> (usize, usize) {
+        const FEWEST: usize = 2;
+        let time = self.planner.settings.paired.max_time.as_secs_f64();
+        // Each turn is a warm-up and a timed run at least.
+        let turn = best_first.first().and_then(|&at| self.pool.get(at).measurement()).map_or(0.0, |m| 2.0 * m.time_s);
+        let turns = time / (turn * f64::from(ROUNDS_AT_LEAST)).max(f64::MIN_POSITIVE);
+        let share = |count: usize| count.min((turns / 2.0) as usize).max(FEWEST);
+        (share(FINALISTS), share(FAVOURITES))
     }
 }
