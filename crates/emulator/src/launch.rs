@@ -55,8 +55,6 @@ pub struct Limits {
     pub block_instructions: u64,
     /// Different findings in the report.
     pub findings: usize,
-    /// Whether strides and transactions of memory accesses are counted; bytes always are.
-    pub traffic: bool,
 }
 
 /// Static shared memory that every device has.
@@ -64,7 +62,7 @@ const STATIC_SHARED: u64 = 48 << 10;
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { shared_bytes: STATIC_SHARED, block_instructions: 1 << 30, findings: 100, traffic: true }
+        Self { shared_bytes: STATIC_SHARED, block_instructions: 1 << 30, findings: 100 }
     }
 }
 
@@ -195,7 +193,6 @@ impl Module {
             params: &params,
             variables: &variables,
             limit: launch.limits.block_instructions,
-            traffic: launch.limits.traffic,
         };
         let (counters, findings) = run(&setting);
         Ok(report(kernel, launch, &counters, findings))

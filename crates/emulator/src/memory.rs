@@ -121,14 +121,14 @@ impl Memory {
     /// Too many or too long buffers.
     pub fn add_unwritten(&mut self, name: &str, bytes: usize) -> Result<BufferId, MemoryError> {
         let id = self.reserve(name, bytes, false)?;
+        self.regions[id.0].words.iter().for_each(|w| w.store(UNWRITTEN, Ordering::Relaxed));
         self.forget(id);
         Ok(id)
     }
 
-    /// Makes all bytes of a buffer unwritten again.
+    /// All bytes of a buffer count as unwritten again; their contents stay.
     pub fn forget(&mut self, id: BufferId) {
         if let Some(region) = self.regions.get_mut(id.0) {
-            region.words.iter().for_each(|w| w.store(UNWRITTEN, Ordering::Relaxed));
             region.written = Some(region.words.iter().map(|_| AtomicU8::new(0)).collect());
         }
     }

@@ -83,6 +83,12 @@ impl Module {
         self.kernels.get(entry).and_then(|k| k.as_ref().err())
     }
 
+    /// Names and bytes of a kernel's parameters, in order; `None` where there is no such kernel or it cannot run.
+    pub fn parameters(&self, entry: &str) -> Option<Vec<(&str, usize)>> {
+        let kernel = self.kernels.get(entry)?.as_ref().ok()?;
+        Some(kernel.params.iter().map(|p| (p.name.as_str(), p.bytes as usize)).collect())
+    }
+
     pub(crate) fn kernel(&self, entry: &str) -> Option<&Result<Kernel, LoadError>> {
         self.kernels.get(entry)
     }

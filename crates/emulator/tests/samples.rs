@@ -60,3 +60,26 @@ fn a_tiled_product() {
         assert_close(&read_f32(&memory, ids[2]), &expected, 1e-4);
     }
 }
+
+#[test]
+fn a_product_on_tensor_cores() {
+    // Multiples of 1/8 in binary16: sign, exponent and fraction put together.
+    let half = |x: i32| -> u16 {
+        let top = x.unsigned_abs().max(1).ilog2();
+        let bits = ((top + 15 - 3) << 10) as u16 | ((x.unsigned_abs() << (10 - top)) as u16 & 0x3ff);
+        if x == 0 { 0 } else { bits | if x < 0 { 0x8000 } else { 0 } }
+    };
+    let k = 64;
+    let value = |i: usize, seed: usize| ((i * 31 + seed * 17) % 41) as i32 - 20;
+    let (a, b): (Vec<i32>, Vec<i32>) = ((0..16 * k).map(|i| value(i, 1)).collect(), (0..8 * k).map(|i| value(i * i, 2)).collect());
+    let mut memory = Memory::new();
+    let bits = |v: &[i32]| v.iter().flat_map(|x| half(*x).to_le_bytes()).collect::<Vec<u8>>();
+    let ids = [memory.add("a", &bits(&a)).unwrap(), memory.add("b", &bits(&b)).unwrap(), f32_buffer(&mut memory, "c", &[f32::NAN; 128])];
+    let mut args: Vec<Argument> = ids.into_iter().map(Argument::buffer).collect();
+    args.push(Argument::U32(k as u32));
+    let report = launch(&module("mma80.ptx"), "mma80", [1; 3], [32, 1, 1], &args, &mut memory);
+    assert_eq!(report.findings, []);
+    let dot = |i: usize, j: usize| (0..k).map(|x| f64::from(a[i * k + x] * b[j * k + x]) / 64.0).sum();
+    let expected: Vec<f64> = (0..128).map(|x| dot(x / 8, x % 8)).collect();
+    assert_close(&read_f32(&memory, ids[2]), &expected, 0.0);
+}

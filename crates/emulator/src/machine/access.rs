@@ -1,7 +1,7 @@
 //! Loads and stores: addresses, checks, and the way between memory and registers.
 
-use super::shadow::Touch;
-use super::survey::survey;
+use super::shadow::{Touch, warps};
+use super::survey::{Shape, shape};
 use super::warp::Warp;
 use super::words::{Global, Own, Words, read, write};
 use super::{Setting, Worker};
@@ -30,6 +30,7 @@ pub(super) struct Group<'a> {
     pub(super) mask: u32,
     /// What offsets count from.
     base: u64,
+    shape: Shape,
 }
 
 /// An access while it is checked.
@@ -98,8 +99,8 @@ impl<'a> Worker<'a> {
         let bytes = access.total();
         let checked = Checked { pc: warp.pc, warp: w, space: access.space, bytes, align: bytes, touch };
         let at = addresses(&warp.registers, access.address, mask);
-        self.count_traffic(warp.pc, access.space, &at, mask, checked.bytes);
-        self.groups(checked, at, mask, |worker, group, good| {
+        let shape = self.shape(warp.pc, access.space, &at, mask, bytes);
+        self.groups(checked, at, mask, shape, |worker, group, good| {
             let registers = &mut warp.registers;
             match group.place {
                 Place::Global(region) => {
@@ -123,19 +124,17 @@ impl<'a> Worker<'a> {
         });
     }
 
-    pub(super) fn count_traffic(&mut self, pc: u32, space: Space, at: &[u64; WARP], mask: u32, bytes: u64) {
-        let counter = &mut self.counters[pc as usize].traffic;
-        if !self.setting.traffic {
-            counter.bytes += u64::from(mask.count_ones()) * bytes;
-            return;
-        }
+    /// The shape of an access, which is counted.
+    pub(super) fn shape(&mut self, pc: u32, space: Space, at: &[u64; WARP], mask: u32, bytes: u64) -> Shape {
         // A generic address counts by where it points, which is one place for all but odd kernels.
         let space = match (space, at[0] >> REGION_BITS << REGION_BITS) {
             (Space::Generic, SHARED_WINDOW) => Space::Shared,
             (Space::Generic, LOCAL_WINDOW) => Space::Local,
             _ => space,
         };
-        survey(counter, space, at, mask, bytes);
+        let shape = shape(&mut self.patterns[pc as usize], space, at, mask, bytes);
+        shape.count(&mut self.counters[pc as usize].traffic, mask.count_ones(), bytes);
+        shape
     }
 
     /// Sorts lanes by place, checks each group, and hands it on with the lanes that may go ahead.
@@ -144,25 +143,28 @@ impl<'a> Worker<'a> {
         checked: Checked,
         at: [u64; WARP],
         mask: u32,
+        shape: Shape,
         mut then: impl FnMut(&mut Self, &Group<'a>, u32),
     ) {
         let setting = self.setting;
+        let end = |distance: i64| shape.first.wrapping_add(distance as u64) >> REGION_BITS;
+        let one_space = matches!(checked.space, Space::Shared | Space::Local | Space::Param);
+        if one_space || end(shape.least) == end(shape.greatest) {
+            let (place, base) = setting.place(checked.space, shape.first);
+            let group = Group { place, at: at.map(|a| a.wrapping_sub(base)), mask, base, shape };
+            let good = self.check(checked, &group);
+            return then(self, &group, good);
+        }
         let mut rest = mask;
         while rest != 0 {
             let first = at[rest.trailing_zeros() as usize];
             let (place, base) = setting.place(checked.space, first);
-            let here = |address: u64| match checked.space {
-                Space::Shared | Space::Local | Space::Param => true,
-                _ => address >> REGION_BITS == first >> REGION_BITS,
-            };
-            let differs = at.iter().fold(0, |d, a| d | a ^ first) >> REGION_BITS != 0;
-            let mine = match differs {
-                true => (0..WARP).fold(0, |m, i| m | u32::from(here(at[i])) << i) & rest,
-                false => rest,
-            };
+            let mine = warps(rest).filter(|i| at[*i] >> REGION_BITS == first >> REGION_BITS);
+            let mine = mine.fold(0u32, |m, i| m | 1 << i);
             let lane_or_first = |i: usize| if mine >> i & 1 != 0 { at[i] } else { first };
-            let at = std::array::from_fn(|i| lane_or_first(i).wrapping_sub(base));
-            let group = Group { place, at, mask: mine, base };
+            let at: [u64; WARP] = std::array::from_fn(lane_or_first);
+            let shape = super::survey::survey(checked.space, &at, mine, checked.bytes, first);
+            let group = Group { place, at: at.map(|a| a.wrapping_sub(base)), mask: mine, base, shape };
             let good = self.check(checked, &group);
             then(self, &group, good);
             rest &= !mine;
@@ -171,32 +173,21 @@ impl<'a> Worker<'a> {
 
     /// The lanes of a group that access what they may.
     fn check(&mut self, checked: Checked, group: &Group<'a>) -> u32 {
-        let bytes = checked.bytes;
         let length = match group.place {
             Place::Global(region) => region.bytes,
             Place::Shared(bytes) | Place::Local(bytes) | Place::Param(bytes) => bytes,
             Place::Nowhere => 0,
         };
-        let last = length.checked_sub(bytes);
-        let is_bad = |offset: u64| last.is_none_or(|last| offset > last);
-        let highest = group.at.iter().fold(0, |m, a| m.max(*a));
-        let low_bits = group.at.iter().fold(0, |m, a| m | *a) & (checked.align - 1);
+        let last = length.checked_sub(checked.bytes);
+        let first = group.shape.first.wrapping_sub(group.base);
+        let is_in = |distance: i64| {
+            let offset = first.checked_add_signed(distance);
+            last.is_some_and(|last| offset.is_some_and(|offset| offset <= last))
+        };
+        let misaligned = (first | group.shape.low_bits) & (checked.align - 1) != 0;
         let mut good = group.mask;
-        if is_bad(highest) || low_bits != 0 {
-            for lane in super::shadow::warps(group.mask) {
-                let offset = group.at[lane];
-                let fault = if offset & (checked.align - 1) != 0 {
-                    Fault::Misaligned { space: checked.space, bytes }
-                } else if is_bad(offset) {
-                    let buffer = if let Place::Global(region) = group.place { Some(region.describe()) } else { None };
-                    Fault::OutOfBounds { space: checked.space, bytes, buffer }
-                } else {
-                    continue;
-                };
-                good &= !(1 << lane);
-                let address = offset.wrapping_add(group.base);
-                self.fault(checked.warp, checked.pc, lane, Some(address), fault);
-            }
+        if misaligned || !is_in(group.shape.least) || !is_in(group.shape.greatest) {
+            good = self.check_lanes(checked, group, last);
         }
         match group.place {
             Place::Global(region) => self.check_global(checked, group, region, good),
@@ -206,6 +197,27 @@ impl<'a> Worker<'a> {
             }
             _ => good,
         }
+    }
+
+    /// Lane by lane, where not all may go ahead. `last` is the greatest offset that is within bounds.
+    fn check_lanes(&mut self, checked: Checked, group: &Group<'a>, last: Option<u64>) -> u32 {
+        let (space, bytes) = (checked.space, checked.bytes);
+        let mut good = group.mask;
+        for lane in warps(group.mask) {
+            let offset = group.at[lane];
+            let fault = if offset & (checked.align - 1) != 0 {
+                Fault::Misaligned { space, bytes }
+            } else if last.is_none_or(|last| offset > last) {
+                let buffer = if let Place::Global(region) = group.place { Some(region.describe()) } else { None };
+                Fault::OutOfBounds { space, bytes, buffer }
+            } else {
+                continue;
+            };
+            good &= !(1 << lane);
+            let address = offset.wrapping_add(group.base);
+            self.fault(checked.warp, checked.pc, lane, Some(address), fault);
+        }
+        good
     }
 
     fn check_global(&mut self, checked: Checked, group: &Group<'a>, region: &Region, good: u32) -> u32 {
@@ -220,7 +232,7 @@ impl<'a> Worker<'a> {
             return 0;
         }
         if region.written.is_some() {
-            for lane in super::shadow::warps(good) {
+            for lane in warps(good) {
                 let offset = group.at[lane];
                 if checked.touch != Touch::Write && !region.is_written(offset, checked.bytes) {
                     let fault = Fault::Unwritten { space: Space::Global };
@@ -235,16 +247,18 @@ impl<'a> Worker<'a> {
     }
 
     fn check_shared(&mut self, checked: Checked, group: &Group<'a>, good: u32) {
-        let mut before = u64::MAX;
-        for lane in super::shadow::warps(good) {
-            let offset = group.at[lane];
-            // Neighbours often read the same word.
-            if offset == before {
-                continue;
+        let (warp, touch) = (checked.warp, checked.touch);
+        if group.shape.is_contiguous && good == FULL {
+            let bytes = WARP as u64 * checked.bytes;
+            if let Some((fault, at)) = self.shadow.touch(warp, group.at[0], bytes, touch) {
+                let lane = at.saturating_sub(group.at[0]) / checked.bytes;
+                self.fault(warp, checked.pc, lane as usize, Some(at), fault);
             }
-            before = offset;
-            if let Some(fault) = self.shadow.touch(checked.warp, offset, checked.bytes, checked.touch) {
-                self.fault(checked.warp, checked.pc, lane, Some(offset), fault);
+            return;
+        }
+        for lane in warps(good & group.shape.distinct) {
+            if let Some((fault, at)) = self.shadow.touch(warp, group.at[lane], checked.bytes, touch) {
+                self.fault(warp, checked.pc, lane, Some(at), fault);
             }
         }
     }
@@ -316,7 +330,7 @@ fn save(
     mask: u32,
 ) {
     let slot = usize::from(data.slot);
-    for lane in super::shadow::warps(mask) {
+    for lane in warps(mask) {
         let value = match data.bytes {
             8 => registers.doubles[slot].0[lane],
             _ => u64::from(registers.words[slot].0[lane]),

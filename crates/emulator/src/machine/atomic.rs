@@ -15,7 +15,7 @@ impl<'a> Worker<'a> {
         let bytes = u64::from(atomic.bytes);
         let checked = Checked { pc: warp.pc, warp: w, space: atomic.space, bytes, align: bytes, touch: Touch::Atomic };
         let at = addresses(&warp.registers, atomic.address, mask);
-        self.count_traffic(warp.pc, atomic.space, &at, mask, bytes);
+        let shape = self.shape(warp.pc, atomic.space, &at, mask, bytes);
         let value = |slot: u16, lane: usize| match atomic.wide {
             true => warp.registers.doubles[usize::from(slot)].0[lane],
             false => u64::from(warp.registers.words[usize::from(slot)].0[lane]),
@@ -23,7 +23,7 @@ impl<'a> Worker<'a> {
         let operands: [(u64, u64); WARP] =
             std::array::from_fn(|lane| (value(atomic.operand, lane), value(atomic.swap, lane)));
         let mut old = [0u64; WARP];
-        self.groups(checked, at, mask, |worker, group, good| {
+        self.groups(checked, at, mask, shape, |worker, group, good| {
             for lane in warps(good) {
                 let (offset, (operand, swap)) = (group.at[lane], operands[lane]);
                 let change = |old: u64| apply(atomic, old, operand, swap);

@@ -3,6 +3,7 @@
 use super::Worker;
 use super::access::{Checked, Place, addresses};
 use super::shadow::{Touch, warps};
+use super::survey::survey;
 use super::warp::Warp;
 use super::words::{Global, Own, read, write};
 use crate::kernel::Copy;
@@ -16,10 +17,16 @@ impl<'a> Worker<'a> {
         let to = addresses(&warp.registers, copy.to, mask);
         let from = addresses(&warp.registers, copy.from, mask);
         let (data, reading) = self.source(w, warp, mask, copy, &from);
-        self.count_traffic(pc, Space::Global, &from, if reading == 0 { mask } else { reading }, bytes);
+        // Copies count by their sources. Those that only write zeros have none.
+        let first = from[if reading == 0 { 0 } else { reading.trailing_zeros() as usize }];
+        let sources = std::array::from_fn(|i| if reading >> i & 1 != 0 { from[i] } else { first });
+        if reading != 0 {
+            self.shape(pc, Space::Global, &sources, reading, bytes);
+        }
         let checked = Checked { pc, warp: w, space: Space::Shared, bytes, align: bytes, touch: Touch::Launch };
         let flights = &mut warp.flights;
-        self.groups(checked, to, mask, |_, group, good| {
+        let shape = survey(Space::Shared, &to, mask, bytes, to[mask.trailing_zeros() as usize]);
+        self.groups(checked, to, mask, shape, |_, group, good| {
             for lane in warps(good) {
                 flights.begin(lane, group.at[lane] as u32, copy.bytes, data[lane]);
             }
@@ -56,7 +63,8 @@ impl<'a> Worker<'a> {
             let checked = Checked { pc: warp.pc, warp: w, space: Space::Global, bytes, align, touch: Touch::Read };
             let first = from[mine.trailing_zeros() as usize];
             let at = std::array::from_fn(|i| if mine >> i & 1 != 0 { from[i] } else { first });
-            self.groups(checked, at, mine, |_, group, good| {
+            let shape = survey(Space::Global, &at, mine, bytes, first);
+            self.groups(checked, at, mine, shape, |_, group, good| {
                 let Place::Global(region) = group.place else { return };
                 for lane in warps(good) {
                     for at in 0..bytes {
@@ -80,8 +88,8 @@ impl<'a> Worker<'a> {
             for (i, word) in flight.data.iter().take((bytes / 4) as usize).enumerate() {
                 write(&mut Own(&mut self.shared), to + 4 * i as u64, 4, u64::from(*word));
             }
-            if let Some(fault) = self.shadow.touch(w, to, bytes, Touch::Land) {
-                self.fault(w, pc, usize::from(flight.lane), Some(to), fault);
+            if let Some((fault, at)) = self.shadow.touch(w, to, bytes, Touch::Land) {
+                self.fault(w, pc, usize::from(flight.lane), Some(at), fault);
             }
         }
     }

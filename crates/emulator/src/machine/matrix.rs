@@ -8,6 +8,7 @@ use super::words::{Own, read};
 use crate::finding::Fault;
 use crate::kernel::{Factor, Matrix, Multiply};
 use crate::lanes::{FULL, Registers, WARP, store};
+use crate::types::Space;
 use crate::rounding::{HALF, Round, bfloat, half, narrow};
 
 /// Bytes of a row of eight 16-bit elements.
@@ -25,9 +26,9 @@ impl<'a> Worker<'a> {
         let rows = FULL >> (WARP - 8 * count);
         let at = addresses(&warp.registers, matrix.address, rows);
         let checked = Checked { pc, warp: w, space: matrix.space, bytes: ROW, align: ROW, touch: Touch::Read };
-        self.count_traffic(pc, crate::types::Space::Shared, &at, rows, ROW);
+        let shape = self.shape(pc, Space::Shared, &at, rows, ROW);
         let mut elements = [[0u16; 8]; WARP];
-        self.groups(checked, at, rows, |worker, group, good| {
+        self.groups(checked, at, rows, shape, |worker, group, good| {
             if let Place::Shared(_) = group.place {
                 for lane in super::shadow::warps(good) {
                     let words = Own(&mut worker.shared);

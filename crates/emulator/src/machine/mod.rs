@@ -19,6 +19,7 @@ use crate::lanes::{FULL, WARP};
 use crate::memory::Memory;
 use barrier::BarrierState;
 use shadow::{MAX_WARPS, Shadow};
+use survey::Pattern;
 use warp::{State, Warp};
 
 /// Warp instructions after which another warp of the block gets its turn, so that a warp may wait for another one in a
@@ -41,8 +42,6 @@ pub(crate) struct Setting<'a> {
     pub(crate) variables: &'a [u64],
     /// Warp instructions that a block may take.
     pub(crate) limit: u64,
-    /// Whether steps and transactions of memory accesses are counted.
-    pub(crate) traffic: bool,
 }
 
 impl Setting<'_> {
@@ -64,6 +63,8 @@ pub(crate) struct Worker<'a> {
     local: Vec<u32>,
     params: Vec<u32>,
     barriers: [BarrierState; 16],
+    /// The last access of each instruction.
+    patterns: Vec<Option<Box<Pattern>>>,
     pub(crate) counters: Vec<Counter>,
     pub(crate) findings: Findings,
     block: u64,
@@ -91,10 +92,11 @@ impl<'a> Worker<'a> {
             setting,
             warps: vec![warp; count],
             shared: vec![0; bytes.div_ceil(4)],
-            shadow: Shadow::new(bytes, kernel.cell_bytes),
+            shadow: Shadow::new(bytes, kernel.cell_bytes, FULL >> (WARP - count)),
             local: vec![crate::memory::UNWRITTEN; kernel.local_bytes as usize / 4 * count * WARP],
             params: setting.params.to_vec(),
             barriers: Default::default(),
+            patterns: vec![None; kernel.code.len()],
             counters: vec![Counter::default(); kernel.code.len()],
             findings: Findings::default(),
             block: 0,

@@ -48,18 +48,22 @@ pub(super) enum Touch {
 pub(super) struct Shadow {
     cells: Vec<Cell>,
     cell_shift: u32,
+    /// The warps of the block.
+    all: u32,
     /// The first stamp of the block.
     start: u32,
     now: u32,
+    /// The stamp before the last barrier that the whole block passed: what was written then is ordered before everything.
+    settled: u32,
     own: [u32; MAX_WARPS],
     /// `known[w][v]`: the latest stamp of warp v that is ordered before warp w.
     known: [[u32; MAX_WARPS]; MAX_WARPS],
 }
 
 impl Shadow {
-    pub(super) fn new(bytes: usize, cell_bytes: u32) -> Self {
+    pub(super) fn new(bytes: usize, cell_bytes: u32, all: u32) -> Self {
         let cell_shift = cell_bytes.trailing_zeros();
-        Self { cells: vec![Cell::default(); bytes.div_ceil(cell_bytes as usize)], cell_shift, ..Self::default() }
+        Self { cells: vec![Cell::default(); bytes.div_ceil(cell_bytes as usize)], cell_shift, all, ..Self::default() }
     }
 
     /// Forgets the last block.
@@ -70,6 +74,7 @@ impl Shadow {
         }
         self.now += 1;
         self.start = self.now;
+        self.settled = self.now - 1;
         self.own = [self.now; MAX_WARPS];
         // Everything before the block is ordered before it, nothing within it is.
         self.known = [[self.now - 1; MAX_WARPS]; MAX_WARPS];
@@ -96,22 +101,41 @@ impl Shadow {
         for w in warps(arrived | released) {
             self.own[w] = self.now;
         }
+        if arrived == self.all && released == self.all {
+            self.settled = self.now - 1;
+        }
     }
 
-    /// Records an access of `bytes` at an offset within bounds; what is wrong with it, if anything is.
+    /// Records an access of `bytes` at an offset within bounds; the first thing that is wrong with it, and where.
     #[inline]
-    pub(super) fn touch(&mut self, warp: usize, offset: u64, bytes: u64, touch: Touch) -> Option<Fault> {
+    pub(super) fn touch(&mut self, warp: usize, offset: u64, bytes: u64, touch: Touch) -> Option<(Fault, u64)> {
         let first = (offset >> self.cell_shift) as usize;
         let last = ((offset + bytes - 1) >> self.cell_shift) as usize;
-        let mut fault = None;
+        let mut found = None;
         for at in first..=last {
-            let found = match touch {
+            let fault = match touch {
+                Touch::Read if self.read_again(warp, at) => None,
                 Touch::Read => self.read(warp, at),
                 _ => self.write(warp, at, touch),
             };
-            fault = fault.or(found);
+            if fault.is_some() && found.is_none() {
+                found = fault.map(|f| (f, (at as u64) << self.cell_shift));
+            }
         }
-        fault
+        found
+    }
+
+    /// The common read: of what another access since the last barrier has found in order.
+    #[inline(always)]
+    fn read_again(&mut self, warp: usize, at: usize) -> bool {
+        let own = self.own[warp];
+        let Some(cell) = self.cells.get_mut(at) else { return true };
+        // Written before the block's last barrier, which all warps have passed: `known` is at least that for every warp.
+        let settled = cell.written >= self.start && cell.written <= self.settled && cell.flying == 0;
+        if settled && cell.read == own {
+            cell.readers |= 1 << warp;
+        }
+        settled && cell.read == own
     }
 
     /// Whether the cell's last write is ordered before what the warp does now.
@@ -128,7 +152,6 @@ impl Shadow {
         }
     }
 
-    #[inline(always)]
     fn read(&mut self, warp: usize, at: usize) -> Option<Fault> {
         let cell = *self.cells.get(at)?;
         let fault = if cell.flying > 0 {

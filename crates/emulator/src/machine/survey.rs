@@ -9,22 +9,96 @@ const SECTOR: u64 = 32;
 /// Banks of shared memory, four bytes wide.
 const BANKS: usize = 32;
 
-/// Adds one access of some lanes to what its instruction has moved.
-pub(super) fn survey(traffic: &mut Traffic, space: Space, at: &[u64; WARP], mask: u32, bytes: u64) {
-    let lanes = u64::from(mask.count_ones());
-    traffic.bytes += lanes * bytes;
+/// What an access is like, apart from where it begins. Loops repeat it, so the last one of every instruction is kept.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Shape {
+    /// The first executing lane's address.
+    pub(super) first: u64,
+    /// The least and greatest address, relative to the first one.
+    pub(super) least: i64,
+    pub(super) greatest: i64,
+    /// All bits that are set in some distance from the first address.
+    pub(super) low_bits: u64,
+    /// One lane for each address.
+    pub(super) distinct: u32,
+    /// All lanes execute, each right behind the one before.
+    pub(super) is_contiguous: bool,
+    stride: Stride,
+    is_regular: bool,
+    transactions: u64,
+}
+
+impl Shape {
+    pub(super) fn count(&self, traffic: &mut Traffic, lanes: u32, bytes: u64) {
+        traffic.bytes += u64::from(lanes) * bytes;
+        traffic.strides[self.stride as usize] += 1;
+        traffic.irregular += u64::from(!self.is_regular);
+        traffic.transactions += self.transactions;
+    }
+}
+
+/// The last access of an instruction.
+#[derive(Clone, Debug)]
+pub(super) struct Pattern {
+    distances: [u32; WARP],
+    mask: u32,
+    /// Where in a sector it began.
+    phase: u64,
+    space: Space,
+    shape: Shape,
+}
+
+/// The shape of an access of at least one lane; lanes that do not execute hold the address of the first that does.
+pub(super) fn shape(
+    last: &mut Option<Box<Pattern>>,
+    space: Space,
+    at: &[u64; WARP],
+    mask: u32,
+    bytes: u64,
+) -> Shape {
+    let first = at[mask.trailing_zeros() as usize & (WARP - 1)];
+    let (mut distances, mut far) = ([0u32; WARP], 0);
+    for lane in 0..WARP {
+        let distance = at[lane].wrapping_sub(first);
+        distances[lane] = distance as u32;
+        far |= distance as i64 ^ i64::from(distance as i32);
+    }
+    let phase = first % SECTOR;
+    if let Some(known) = last
+        && known.distances == distances
+        && far == 0
+        && (known.mask, known.phase, known.space) == (mask, phase, space)
+    {
+        return Shape { first, ..known.shape };
+    }
+    let shape = survey(space, at, mask, bytes, first);
+    *last = (far == 0).then(|| Box::new(Pattern { distances, mask, phase, space, shape }));
+    shape
+}
+
+pub(super) fn survey(space: Space, at: &[u64; WARP], mask: u32, bytes: u64, first: u64) -> Shape {
     let regular = if mask == FULL { regular_step(at) } else { None };
     let (step, is_regular) = match regular {
         Some(step) => (step, true),
         None => frequent_step(at, mask),
     };
-    traffic.strides[Stride::of(step, bytes) as usize] += 1;
-    traffic.irregular += u64::from(!is_regular);
-    traffic.transactions += match space {
-        Space::Global | Space::Const | Space::Generic => sectors(at, mask, bytes, regular),
-        Space::Shared => passes(at, mask, bytes, regular),
-        Space::Local | Space::Param => 1,
-    };
+    let distance = |a: &u64| a.wrapping_sub(first) as i64;
+    let is_new = |lane: &usize| mask >> lane & 1 != 0 && !(0..*lane).any(|l| mask >> l & 1 != 0 && at[l] == at[*lane]);
+    Shape {
+        first,
+        least: at.iter().map(distance).min().unwrap_or(0),
+        greatest: at.iter().map(distance).max().unwrap_or(0),
+        low_bits: at.iter().fold(0, |bits, a| bits | a.wrapping_sub(first)),
+        distinct: (0..WARP).filter(is_new).fold(0, |m, lane| m | 1 << lane),
+        is_contiguous: regular == Some(bytes as i64),
+        stride: Stride::of(step, bytes),
+        is_regular,
+        transactions: match space {
+            Space::Global | Space::Const | Space::Generic => sectors(at, mask, bytes, regular),
+            Space::Shared => passes(at, mask, bytes, regular),
+            Space::Local | Space::Param => 1,
+        },
+    }
 }
 
 /// The step from lane to lane where all lanes have the same.
