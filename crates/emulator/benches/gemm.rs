@@ -9,7 +9,9 @@ use tilewright_emulator::{Argument, Launch, Memory};
 
 fn gemm(c: &mut Criterion) {
     let mut group = c.benchmark_group("256x256x256");
-    for (name, entry, tile, block) in [("sgemm16.ptx", "sgemm16", 16, [16, 16, 1]), ("sgemm64.ptx", "sgemm64", 64, [8, 8, 1])] {
+    for (name, entry, tile, block) in
+        [("sgemm16.ptx", "sgemm16", 16, [16, 16, 1]), ("sgemm64.ptx", "sgemm64", 64, [8, 8, 1])]
+    {
         let module = module(name);
         let mut memory = Memory::new();
         let x = numbers(256 * 256, 1);

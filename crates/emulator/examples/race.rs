@@ -53,7 +53,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             println!("  {finding}");
         }
         for (class, tally) in report.counts.by_class() {
-            println!("  {class}: {} warps, {} threads, {} predicated off", tally.issued, tally.threads, tally.predicated_off);
+            println!(
+                "  {class}: {} warps, {} threads, {} predicated off",
+                tally.issued, tally.threads, tally.predicated_off
+            );
         }
     }
     Ok(())

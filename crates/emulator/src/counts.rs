@@ -76,10 +76,7 @@ pub enum Precision {
 impl Class {
     /// Whether instructions of this class read or write memory.
     pub fn moves_memory(self) -> bool {
-        matches!(
-            self,
-            Self::Load(..) | Self::Store(..) | Self::Atomic(..) | Self::AsyncCopy(_) | Self::MatrixLoad(_)
-        )
+        matches!(self, Self::Load(..) | Self::Store(..) | Self::Atomic(..) | Self::AsyncCopy(_) | Self::MatrixLoad(_))
     }
 }
 

@@ -170,12 +170,8 @@ impl LoadedProgram {
             message: format!("number {i} is not there"),
         };
         Ok(match *arg {
-            Arg::Buffer(i, offset) => {
-                Argument::Buffer(*self.ids.get(i).ok_or_else(|| missing("buffer", i))?, offset)
-            }
-            Arg::Workspace(offset) => {
-                Argument::Buffer(self.workspace.ok_or_else(|| missing("workspace", 0))?, offset)
-            }
+            Arg::Buffer(i, offset) => Argument::Buffer(*self.ids.get(i).ok_or_else(|| missing("buffer", i))?, offset),
+            Arg::Workspace(offset) => Argument::Buffer(self.workspace.ok_or_else(|| missing("workspace", 0))?, offset),
             Arg::U32(x) => Argument::U32(x),
             Arg::U64(x) => Argument::U64(x),
             Arg::Scalar(i) => {

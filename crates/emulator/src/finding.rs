@@ -146,7 +146,7 @@ pub struct Finding {
     pub thread: [u32; 3],
     /// The address, for faults of memory.
     pub address: Option<u64>,
-    /// How many lanes (of all blocks) it happened to.
+    /// How many lanes of all blocks it happened to; lanes at one shared address count once.
     pub count: u64,
 }
 

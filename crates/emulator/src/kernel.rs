@@ -105,9 +105,16 @@ pub(crate) struct Note {
 pub(crate) enum Run {
     Lanes(LaneFn, Slots),
     /// By the guard; paths meet again at `join`.
-    Branch { target: u32, join: u32 },
+    Branch {
+        target: u32,
+        join: u32,
+    },
     /// Indexed by a register; an index beyond the table goes to its last entry.
-    Table { index: u16, targets: Box<[u32]>, join: u32 },
+    Table {
+        index: u16,
+        targets: Box<[u32]>,
+        join: u32,
+    },
     Load(Box<Access>),
     Store(Box<Access>),
     Atomic(Box<Atomic>),
@@ -120,7 +127,10 @@ pub(crate) enum Run {
     /// Waits until at most that many groups are under way; `None` waits for all copies.
     Wait(Option<u32>),
     /// Reads the number of warp instructions so far.
-    Clock { to: u16, wide: Wide },
+    Clock {
+        to: u16,
+        wide: Wide,
+    },
     /// Fences, prefetches: nothing to do in order.
     Skip,
     Exit,

@@ -141,7 +141,9 @@ pub enum LaunchError {
         limit: [u32; 3],
     },
     /// Shared memory does not fit.
-    #[error("{need} bytes of shared memory ({statically} of them static): {have} are there, at most {STATIC_SHARED} static")]
+    #[error(
+        "{need} bytes of shared memory ({statically} of them static): {have} are there, at most {STATIC_SHARED} static"
+    )]
     SharedMemory {
         /// Bytes needed in all.
         need: u64,

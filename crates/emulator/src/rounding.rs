@@ -300,7 +300,5 @@ pub(crate) fn whole(x: f64, round: Round) -> f64 {
     }
 }
 
-
-
 #[cfg(test)]
 mod tests;

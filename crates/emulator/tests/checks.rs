@@ -3,7 +3,9 @@
 mod fixture;
 
 use fixture::{faults, u32_buffer};
-use tilewright_emulator::{Argument, BufferId, Fault, Hazard, Launch, LaunchError, Limits, Memory, Module, Report, Space};
+use tilewright_emulator::{
+    Argument, BufferId, Fault, Hazard, Launch, LaunchError, Limits, Memory, Module, Report, Space,
+};
 
 /// A kernel of a body, with a pointer `p` in %rd1 and the thread in %r1.
 fn kernel(body: &str) -> Module {
@@ -56,7 +58,7 @@ fn out_of_bounds_names_kernel_line_thread_and_address() {
         panic!("{finding:?}")
     };
     assert!(buffer.contains("numbers"), "{buffer}");
-    assert_eq!((finding.kernel.as_str(), finding.place.line, finding.thread, finding.count), ("k", 8, [63, 0, 0], 1));
+    assert_eq!((finding.kernel.as_str(), finding.place.line, finding.thread, finding.count), ("k", 9, [63, 0, 0], 1));
     assert_eq!(finding.address.map(|a| a & 0xfff), Some(256));
     finds("ld.global.u32 %r4, [%rd1+-4];", 1, "out_of_bounds");
     finds("mov.u64 %rd4, 0; st.global.u32 [%rd4], %r1;", 1, "out_of_bounds");
@@ -225,16 +227,23 @@ fn launches_that_cannot_begin() {
     let good = Launch::new("k", [1; 3], [32, 1, 1], &args);
     let mut fails = |launch: Launch<'_>| module.launch(&launch, &mut memory).unwrap_err();
     assert!(matches!(fails(Launch { entry: "other", ..good.clone() }), LaunchError::NoEntry { .. }));
-    assert!(matches!(fails(Launch { args: &[], ..good.clone() }), LaunchError::ArgumentCount { expected: 1, found: 0, .. }));
+    assert!(matches!(
+        fails(Launch { args: &[], ..good.clone() }),
+        LaunchError::ArgumentCount { expected: 1, found: 0, .. }
+    ));
     let short = [Argument::U32(1)];
-    assert!(matches!(fails(Launch { args: &short, ..good.clone() }), LaunchError::ArgumentSize { expected: 8, found: 4, .. }));
+    assert!(matches!(
+        fails(Launch { args: &short, ..good.clone() }),
+        LaunchError::ArgumentSize { expected: 8, found: 4, .. }
+    ));
     assert!(matches!(fails(Launch { block: [1025, 1, 1], ..good.clone() }), LaunchError::Block { .. }));
     assert!(matches!(fails(Launch { block: [32, 33, 1], ..good.clone() }), LaunchError::Block { .. }));
     assert!(matches!(fails(Launch { block: [0, 1, 1], ..good.clone() }), LaunchError::Block { .. }));
     assert!(matches!(fails(Launch { grid: [1, 65_536, 1], ..good.clone() }), LaunchError::Grid { .. }));
     let too_much = Launch { shared_bytes: 48 << 10, ..good.clone() };
     assert_eq!(fails(too_much), LaunchError::SharedMemory { need: 50_176, statically: 1024, have: 49_152 });
-    let text = ".version 7.0 .target sm_80 .address_size 64 .visible .entry k() { tex.2d.v4.f32.f32 {%f0}, [t, {%f1}]; ret; }";
+    let text =
+        ".version 7.0 .target sm_80 .address_size 64 .visible .entry k() { tex.2d.v4.f32.f32 {%f0}, [t, {%f1}]; ret; }";
     let refused = Module::parse(text).unwrap().launch(&Launch::new("k", [1; 3], [1; 3], &[]), &mut Memory::new());
     let LaunchError::Load(error) = refused.unwrap_err() else { panic!() };
     assert_eq!((error.place.line, error.opcode.starts_with("tex.2d")), (1, true));

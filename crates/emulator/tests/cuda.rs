@@ -43,7 +43,15 @@ fn scan() {
     let launch = Launch { shared_bytes: 2 * 128 * 4, ..Launch::new("scan", [3, 1, 1], [128, 1, 1], &args) };
     let report = module("scan").launch(&launch, &mut memory).unwrap();
     assert_eq!(report.findings, []);
-    let sums = |segment: &[u32]| segment.iter().scan(0, |s, x| { *s += x; Some(*s) }).collect::<Vec<u32>>();
+    let sums = |segment: &[u32]| {
+        segment
+            .iter()
+            .scan(0, |s, x| {
+                *s += x;
+                Some(*s)
+            })
+            .collect::<Vec<u32>>()
+    };
     assert_eq!(read_u32(&memory, ids[1]), x.chunks(128).flat_map(sums).collect::<Vec<_>>());
 }
 
@@ -67,7 +75,8 @@ fn transpose() {
     let ids = [memory.add("in", &data).unwrap(), memory.add_unwritten("out", data.len()).unwrap()];
     let args = [Argument::buffer(ids[0]), Argument::buffer(ids[1]), int(rows), int(columns)];
     run("transpose", [4, 3, 1], [16, 16, 1], &args, &mut memory);
-    let turned: Vec<f64> = (0..columns).flat_map(|c| (0..rows).map(move |r| (r, c))).map(|(r, c)| x[r * columns + c]).collect();
+    let turned: Vec<f64> =
+        (0..columns).flat_map(|c| (0..rows).map(move |r| (r, c))).map(|(r, c)| x[r * columns + c]).collect();
     assert_eq!(memory.read(ids[1]), bytes_of(&turned, f64::to_le_bytes));
 }
 
@@ -138,7 +147,12 @@ fn bitonic() {
 fn spmv() {
     let (rows, columns) = (50, 70);
     let lengths = integers(rows, 80, 13);
-    let starts: Vec<u32> = std::iter::once(0).chain(lengths.iter().scan(0, |s, l| { *s += l; Some(*s) })).collect();
+    let starts: Vec<u32> = std::iter::once(0)
+        .chain(lengths.iter().scan(0, |s, l| {
+            *s += l;
+            Some(*s)
+        }))
+        .collect();
     let count = starts[rows] as usize;
     let (places, values, x) = (integers(count, columns as u32, 14), numbers(count, 15), numbers(columns, 16));
     let mut memory = Memory::new();
@@ -197,8 +211,7 @@ fn matvec() {
     let mut args: Vec<Argument> = ids.into_iter().map(Argument::buffer).collect();
     args.push(int(columns / 2));
     run("matvec", [rows as u32, 1, 1], [128, 1, 1], &args, &mut memory);
-    let expected: Vec<f64> =
-        a.chunks(columns).map(|row| row.iter().zip(&x).map(|(a, x)| a.1 * x.1).sum()).collect();
+    let expected: Vec<f64> = a.chunks(columns).map(|row| row.iter().zip(&x).map(|(a, x)| a.1 * x.1).sum()).collect();
     assert_close(&read_f32(&memory, ids[2]), &expected, 1e-4);
 }
 

@@ -95,7 +95,10 @@ fn mutants(text: &str, element: u64) -> Vec<Mutant> {
                 add("size", &format!("{copy};"));
             }
             if is_memory && let Some(end) = statement.find(']') {
-                add("address", &format!("{}{}{}", &statement[..end], shift(&statement[..end], element), &statement[end..]));
+                add(
+                    "address",
+                    &format!("{}{}{}", &statement[..end], shift(&statement[..end], element), &statement[end..]),
+                );
             }
         }
     }

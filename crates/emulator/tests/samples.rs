@@ -71,10 +71,15 @@ fn a_product_on_tensor_cores() {
     };
     let k = 64;
     let value = |i: usize, seed: usize| ((i * 31 + seed * 17) % 41) as i32 - 20;
-    let (a, b): (Vec<i32>, Vec<i32>) = ((0..16 * k).map(|i| value(i, 1)).collect(), (0..8 * k).map(|i| value(i * i, 2)).collect());
+    let (a, b): (Vec<i32>, Vec<i32>) =
+        ((0..16 * k).map(|i| value(i, 1)).collect(), (0..8 * k).map(|i| value(i * i, 2)).collect());
     let mut memory = Memory::new();
     let bits = |v: &[i32]| v.iter().flat_map(|x| half(*x).to_le_bytes()).collect::<Vec<u8>>();
-    let ids = [memory.add("a", &bits(&a)).unwrap(), memory.add("b", &bits(&b)).unwrap(), f32_buffer(&mut memory, "c", &[f32::NAN; 128])];
+    let ids = [
+        memory.add("a", &bits(&a)).unwrap(),
+        memory.add("b", &bits(&b)).unwrap(),
+        f32_buffer(&mut memory, "c", &[f32::NAN; 128]),
+    ];
     let mut args: Vec<Argument> = ids.into_iter().map(Argument::buffer).collect();
     args.push(Argument::U32(k as u32));
     let report = launch(&module("mma80.ptx"), "mma80", [1; 3], [32, 1, 1], &args, &mut memory);

@@ -22,8 +22,7 @@ fn run(body: &str, pairs: &[(u64, u64)]) -> Vec<u64> {
     let mut memory = Memory::new();
     let bytes: Vec<u8> = pairs.iter().flat_map(|(a, b)| [*a, *b, 0]).flat_map(u64::to_le_bytes).collect();
     let id = memory.add("values", &bytes).unwrap();
-    let report =
-        launch(&module, "k", [1; 3], [pairs.len() as u32, 1, 1], &[Argument::buffer(id)], &mut memory);
+    let report = launch(&module, "k", [1; 3], [pairs.len() as u32, 1, 1], &[Argument::buffer(id)], &mut memory);
     assert_eq!(report.findings, [], "{body}");
     let words = memory.read(id);
     words.chunks_exact(24).map(|c| u64::from_le_bytes(c[16..].try_into().unwrap())).collect()
@@ -91,7 +90,9 @@ fn short_integers_and_conversions() {
     check32("cvt.sat.s8.s32 %r6, %r4;", |a, _| (a as i32).clamp(-128, 127) as u32);
     check32("cvt.sat.u16.s32 %h6, %r4; cvt.u32.u16 %r6, %h6;", |a, _| (a as i32).clamp(0, 65535) as u32);
     check64("cvt.s64.s16 %rd6, %h4;", |a, _| i64::from(a as i16) as u64);
-    check64("cvt.rn.f32.u64 %f6, %rd4; mov.b32 %r6, %f6; cvt.u64.u32 %rd6, %r6;", |a, _| u64::from((a as f32).to_bits()));
+    check64("cvt.rn.f32.u64 %f6, %rd4; mov.b32 %r6, %f6; cvt.u64.u32 %rd6, %r6;", |a, _| {
+        u64::from((a as f32).to_bits())
+    });
     check64("cvt.rz.f32.u64 %f6, %rd4; cvt.rzi.u64.f32 %rd6, %f6;", |a, _| {
         let cut = 40u32.saturating_sub(a.leading_zeros());
         a >> cut << cut
@@ -124,10 +125,18 @@ fn bits() {
 #[test]
 fn carries() {
     let wide = "mov.b64 {%r6, %r7}, %rd4; mov.b64 {%r8, %r9}, %rd5;";
-    check64(&format!("{wide} add.cc.u32 %r10, %r6, %r8; addc.u32 %r11, %r7, %r9; mov.b64 %rd6, {{%r10, %r11}};"), u64::wrapping_add);
-    check64(&format!("{wide} sub.cc.u32 %r10, %r6, %r8; subc.u32 %r11, %r7, %r9; mov.b64 %rd6, {{%r10, %r11}};"), u64::wrapping_sub);
     check64(
-        &format!("{wide} mad.lo.cc.u32 %r10, %r6, %r8, %r9; madc.hi.u32 %r11, %r6, %r8, 0; mov.b64 %rd6, {{%r10, %r11}};"),
+        &format!("{wide} add.cc.u32 %r10, %r6, %r8; addc.u32 %r11, %r7, %r9; mov.b64 %rd6, {{%r10, %r11}};"),
+        u64::wrapping_add,
+    );
+    check64(
+        &format!("{wide} sub.cc.u32 %r10, %r6, %r8; subc.u32 %r11, %r7, %r9; mov.b64 %rd6, {{%r10, %r11}};"),
+        u64::wrapping_sub,
+    );
+    check64(
+        &format!(
+            "{wide} mad.lo.cc.u32 %r10, %r6, %r8, %r9; madc.hi.u32 %r11, %r6, %r8, 0; mov.b64 %rd6, {{%r10, %r11}};"
+        ),
         |a, b| u64::from(a as u32) * u64::from(b as u32) + (b >> 32),
     );
 }
@@ -136,8 +145,12 @@ fn carries() {
 fn predicates_and_selection() {
     check32("setp.lt.s32 %p1, %r4, %r5; selp.b32 %r6, %r4, 5, %p1;", |a, b| if (a as i32) < b as i32 { a } else { 5 });
     check32("setp.lt.u32 %p1|%p2, %r4, %r5; selp.u32 %r6, 1, 0, %p2;", |a, b| u32::from(a >= b));
-    check32("setp.ne.u32 %p1, %r5, 0; setp.gt.and.u32 %p2, %r4, 9, %p1; selp.u32 %r6, 1, 0, %p2;", |a, b| u32::from(a > 9 && b != 0));
-    check32("setp.ne.u32 %p1, %r5, 0; setp.gt.or.u32 %p2, %r4, 9, !%p1; selp.u32 %r6, 1, 0, %p2;", |a, b| u32::from(a > 9 || b == 0));
+    check32("setp.ne.u32 %p1, %r5, 0; setp.gt.and.u32 %p2, %r4, 9, %p1; selp.u32 %r6, 1, 0, %p2;", |a, b| {
+        u32::from(a > 9 && b != 0)
+    });
+    check32("setp.ne.u32 %p1, %r5, 0; setp.gt.or.u32 %p2, %r4, 9, !%p1; selp.u32 %r6, 1, 0, %p2;", |a, b| {
+        u32::from(a > 9 || b == 0)
+    });
     check32("setp.eq.u32 %p1, %r4, %r5; @!%p1 mov.u32 %r6, 3;", |a, b| if a == b { 0 } else { 3 });
     check32("set.lt.u32.s32 %r6, %r4, %r5;", |a, b| if (a as i32) < b as i32 { u32::MAX } else { 0 });
     check32("slct.u32.s32 %r6, %r4, 9, %r5;", |a, b| if b as i32 >= 0 { a } else { 9 });
@@ -180,13 +193,16 @@ fn halves() {
     let direct = run("add.rn.f16 %h6, %h4, %h5; cvt.u64.u16 %rd6, %h6;", &pairs);
     let by_single = "cvt.f32.f16 %f6, %h4; cvt.f32.f16 %f7, %h5; add.f32 %f6, %f6, %f7; cvt.rn.f16.f32 %h6, %f6;";
     assert_eq!(direct, run(&format!("{by_single} cvt.u64.u16 %rd6, %h6;"), &pairs));
-    let packed = run(
-        "mov.b32 %r6, {%h4, %h5}; fma.rn.f16x2 %r6, %r6, %r6, %r6; cvt.u64.u32 %rd6, %r6;",
+    let packed = run("mov.b32 %r6, {%h4, %h5}; fma.rn.f16x2 %r6, %r6, %r6, %r6; cvt.u64.u32 %rd6, %r6;", &pairs);
+    let single = run(
+        "fma.rn.f16 %h6, %h4, %h4, %h4; fma.rn.f16 %h7, %h5, %h5, %h5; mov.b32 %r6, {%h6, %h7}; cvt.u64.u32 %rd6, %r6;",
         &pairs,
     );
-    let single = run("fma.rn.f16 %h6, %h4, %h4, %h4; fma.rn.f16 %h7, %h5, %h5, %h5; mov.b32 %r6, {%h6, %h7}; cvt.u64.u32 %rd6, %r6;", &pairs);
     assert_eq!(packed, single);
-    let pair = run("cvt.f32.f16 %f6, %h4; cvt.f32.f16 %f7, %h5; cvt.rn.f16x2.f32 %r6, %f7, %f6; cvt.u64.u32 %rd6, %r6;", &pairs);
+    let pair = run(
+        "cvt.f32.f16 %f6, %h4; cvt.f32.f16 %f7, %h5; cvt.rn.f16x2.f32 %r6, %f7, %f6; cvt.u64.u32 %rd6, %r6;",
+        &pairs,
+    );
     assert_eq!(pair, pairs.iter().map(|(a, b)| a | b << 16).collect::<Vec<_>>());
 }
 

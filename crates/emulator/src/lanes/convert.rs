@@ -2,9 +2,7 @@
 
 use super::lane::{F16, Raw, lane, map2, store};
 use super::{Float, LaneFn, Registers, Slots, WARP};
-use crate::rounding::{
-    BFLOAT, HALF, Round, SINGLE, TF32, bfloat, from_integer, from_integer_odd, half, narrow, whole,
-};
+use crate::rounding::{BFLOAT, HALF, Round, SINGLE, TF32, bfloat, from_integer, from_integer_odd, half, narrow, whole};
 use crate::types::Ty;
 
 /// What a `cvt` asks for.
@@ -56,10 +54,8 @@ impl Conversion {
             Round::Up => 3,
             Round::Away => 4,
         };
-        let flags = u16::from(self.to_whole)
-            | u16::from(self.ftz) << 1
-            | u16::from(self.sat) << 2
-            | u16::from(self.relu) << 3;
+        let flags =
+            u16::from(self.to_whole) | u16::from(self.ftz) << 1 | u16::from(self.sat) << 2 | u16::from(self.relu) << 3;
         let register = self.register.trailing_zeros() as u16;
         Some((index(self.to)? | index(self.from)? << 4 | register << 8, round | flags << 3))
     }
@@ -142,7 +138,13 @@ impl Conversion {
     fn float(self, x: f64, to_whole: bool) -> u64 {
         let x = if to_whole { whole(x, self.round).copysign(x) } else { x };
         let x = match (self.sat, self.relu) {
-            (true, _) => if x > 0.0 { x.min(1.0) } else { 0.0 },
+            (true, _) => {
+                if x > 0.0 {
+                    x.min(1.0)
+                } else {
+                    0.0
+                }
+            }
             (_, true) if !x.is_nan() => x.max(0.0),
             _ => x,
         };
@@ -247,9 +249,7 @@ pub(crate) fn convert_pair(to: Ty) -> Option<LaneFn> {
             relu: options.relu,
             register: 2,
         };
-        map2::<u32, u32, u32>(r, s, mask, |a, b| {
-            (c.convert(u64::from(a)) << 16 | c.convert(u64::from(b))) as u32
-        });
+        map2::<u32, u32, u32>(r, s, mask, |a, b| (c.convert(u64::from(a)) << 16 | c.convert(u64::from(b))) as u32);
     }
     match to {
         Ty::F16x2 => Some(run::<false>),

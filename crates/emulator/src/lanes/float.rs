@@ -198,7 +198,15 @@ fn fused<T: Fused>() -> LaneFn {
     fn run<T: Fused>(r: &mut Registers, s: &Slots, mask: u32) {
         Arch::new().dispatch(
             #[inline(always)]
-            || map3::<T, T, T, T>(r, s, mask, #[inline(always)] |a, b, c| T::fused(a, b, c)),
+            || {
+                map3::<T, T, T, T>(
+                    r,
+                    s,
+                    mask,
+                    #[inline(always)]
+                    |a, b, c| T::fused(a, b, c),
+                )
+            },
         );
     }
     run::<T>

@@ -61,9 +61,9 @@ pub(crate) fn integer3(name: &str, ty: Ty) -> Option<LaneFn> {
             Ty::U32 => Some(lane!(|a: u32, b: u32, c: u32| -> u32 {
                 (a & 0xff_ffff).wrapping_mul(b & 0xff_ffff).wrapping_add(c)
             })),
-            Ty::S32 => Some(lane!(|a: i32, b: i32, c: i32| -> i32 {
-                (a << 8 >> 8).wrapping_mul(b << 8 >> 8).wrapping_add(c)
-            })),
+            Ty::S32 => {
+                Some(lane!(|a: i32, b: i32, c: i32| -> i32 { (a << 8 >> 8).wrapping_mul(b << 8 >> 8).wrapping_add(c) }))
+            }
             _ => None,
         },
         "mad.hi" => high_add(ty),
@@ -74,8 +74,12 @@ pub(crate) fn integer3(name: &str, ty: Ty) -> Option<LaneFn> {
 
 fn high_add(ty: Ty) -> Option<LaneFn> {
     Some(match ty {
-        Ty::U32 => lane!(|a: u32, b: u32, c: u32| -> u32 { ((u64::from(a) * u64::from(b) >> 32) as u32).wrapping_add(c) }),
-        Ty::S32 => lane!(|a: i32, b: i32, c: i32| -> i32 { ((i64::from(a) * i64::from(b) >> 32) as i32).wrapping_add(c) }),
+        Ty::U32 => {
+            lane!(|a: u32, b: u32, c: u32| -> u32 { ((u64::from(a) * u64::from(b) >> 32) as u32).wrapping_add(c) })
+        }
+        Ty::S32 => {
+            lane!(|a: i32, b: i32, c: i32| -> i32 { ((i64::from(a) * i64::from(b) >> 32) as i32).wrapping_add(c) })
+        }
         Ty::U64 => {
             lane!(|a: u64, b: u64, c: u64| -> u64 { ((u128::from(a) * u128::from(b) >> 64) as u64).wrapping_add(c) })
         }

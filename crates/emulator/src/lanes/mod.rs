@@ -19,8 +19,8 @@ pub(crate) use carry::{READS, WRITES, carry};
 pub(crate) use compare::{Compare, combine, compare, select, test_property};
 pub(crate) use convert::{Conversion, convert, convert_pair};
 pub(crate) use float::{Float, float1, float2, float3};
-pub(crate) use lane::store;
 pub(crate) use integer::{integer1, integer2, integer3, wide};
+pub(crate) use lane::store;
 pub(crate) use moves::move_lanes;
 
 /// Lanes of a warp.

@@ -265,7 +265,11 @@ impl<'a> Lowering<'a> {
         self.lanes(run, Slots { d: flag, a, b, ..Slots::default() }, Class::Compare);
         if let Some((op, (c, negated))) = with {
             let run = self.known(lanes::combine(op))?;
-            self.lanes(run, Slots { d: flag, a: flag, b: c, f: u16::from(negated), ..Slots::default() }, Class::Compare);
+            self.lanes(
+                run,
+                Slots { d: flag, a: flag, b: c, f: u16::from(negated), ..Slots::default() },
+                Class::Compare,
+            );
         }
         let a = self.constant(Constant::Bits(yes), Ty::B32)?;
         let b = self.constant(Constant::Bits(0), Ty::B32)?;

@@ -73,7 +73,10 @@ impl<'a> Lowering<'a> {
                 [members] => Some(self.source(members, Ty::B32)?),
                 _ => None,
             };
-            self.emit(Run::Exchange(Box::new(Exchange { members, ..blank(ExchangeKind::SyncWarp, 0) })), Some(Class::Exchange));
+            self.emit(
+                Run::Exchange(Box::new(Exchange { members, ..blank(ExchangeKind::SyncWarp, 0) })),
+                Some(Class::Exchange),
+            );
             return Ok(());
         }
         let kind = match words.one_of(&["sync", "arrive", "red"]) {

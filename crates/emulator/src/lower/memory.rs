@@ -9,9 +9,8 @@ use crate::text::ast::{Instruction, Operand};
 use crate::types::{Space, Ty};
 
 /// Words that say how an access is cached or ordered, and change nothing here.
-const HINTS: [&str; 14] = [
-    "nc", "ca", "cg", "cs", "lu", "cv", "wb", "wt", "weak", "cta", "cluster", "gpu", "sys", "aligned",
-];
+const HINTS: [&str; 14] =
+    ["nc", "ca", "cg", "cs", "lu", "cv", "wb", "wt", "weak", "cta", "cluster", "gpu", "sys", "aligned"];
 
 /// Words that make an access one of synchronisation.
 const STRONG: [&str; 6] = ["volatile", "relaxed", "acquire", "release", "acq_rel", "mmio"];
@@ -139,8 +138,7 @@ impl<'a> Lowering<'a> {
         let to = to.map(|to| self.destination(to, ty)).transpose()?;
         self.watch(space, ty.bytes());
         let bytes = ty.bytes() as u8;
-        let atomic =
-            Atomic { op, ty: interpreted, space, address, bytes, wide: ty.bytes() == 8, to, operand, swap };
+        let atomic = Atomic { op, ty: interpreted, space, address, bytes, wide: ty.bytes() == 8, to, operand, swap };
         self.emit(Run::Atomic(Box::new(atomic)), Some(Class::Atomic(space, 8 * ty.bytes() as u32)));
         Ok(())
     }

@@ -84,8 +84,13 @@ impl<'a> Lowering<'a> {
         for (i, variable) in crate::module::module_variables(ast).enumerate() {
             names.declare_global(variable.name, i);
         }
-        let mut out =
-            Self { kernel, names, at: Here { place: function.place, ..Here::default() }, jumps: Vec::new(), carry_flag: None };
+        let mut out = Self {
+            kernel,
+            names,
+            at: Here { place: function.place, ..Here::default() },
+            jumps: Vec::new(),
+            carry_flag: None,
+        };
         for variable in ast.variables.iter().filter(|v| v.space == Space::Shared) {
             out.shared(variable)?;
         }
@@ -173,7 +178,10 @@ impl<'a> Lowering<'a> {
                     match variable.space {
                         Space::Shared => self.shared(variable)?,
                         Space::Local => self.local(variable)?,
-                        _ => return self.error(format!(".{} inside of a function is not supported", variable.space.name())),
+                        _ => {
+                            return self
+                                .error(format!(".{} inside of a function is not supported", variable.space.name()));
+                        }
                     }
                 }
                 Statement::Instruction(instruction) => self.instruction(instruction)?,
@@ -197,8 +205,8 @@ impl<'a> Lowering<'a> {
             "ld" | "ldu" | "st" | "atom" | "red" | "cp" | "ldmatrix" => self.memory(i, &mut words)?,
             "bra" | "brx" | "ret" | "exit" | "trap" | "bar" | "barrier" => self.control(i, &mut words)?,
             "shfl" | "vote" | "activemask" | "match" | "redux" | "elect" | "mma" => self.warp_wide(i, &mut words)?,
-            "membar" | "fence" | "prefetch" | "prefetchu" | "nanosleep" | "griddepcontrol" | "applypriority" | "discard"
-            | "pmevent" | "brkpt" | "setmaxnreg" => {
+            "membar" | "fence" | "prefetch" | "prefetchu" | "nanosleep" | "griddepcontrol" | "applypriority"
+            | "discard" | "pmevent" | "brkpt" | "setmaxnreg" => {
                 words.clear();
                 self.emit(Run::Skip, Some(Class::Order));
             }

@@ -133,7 +133,11 @@ impl<'a> Names<'a> {
                 return Some(Found::Register(*register));
             }
             if let Some(declared) = scope.declared(name) {
-                return Some(if declared.width > 1 { Found::Vector(declared.width) } else { Found::Fresh(at, declared.ty) });
+                return Some(if declared.width > 1 {
+                    Found::Vector(declared.width)
+                } else {
+                    Found::Fresh(at, declared.ty)
+                });
             }
         }
         None

@@ -1,7 +1,7 @@
 //! Operands as registers.
 
-use super::names::{Found, Register, Variable};
 use super::Lowering;
+use super::names::{Found, Register, Variable};
 use crate::kernel::{Address, Constant, Special};
 use crate::memory::{LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW};
 use crate::module::LoadError;
@@ -21,7 +21,11 @@ impl<'a> Lowering<'a> {
         };
         *count += 1;
         let slot = *count - 1;
-        if slot >= MAX_SLOTS { self.error(format!("more than {MAX_SLOTS} registers of one kind")) } else { Ok(slot as u16) }
+        if slot >= MAX_SLOTS {
+            self.error(format!("more than {MAX_SLOTS} registers of one kind"))
+        } else {
+            Ok(slot as u16)
+        }
     }
 
     pub(super) fn register(&mut self, name: &str) -> Result<Option<Register>, LoadError> {

@@ -42,13 +42,8 @@ impl<'a> Words<'a> {
 
     /// The rounding of a result, if one is named.
     pub(super) fn round(&mut self) -> Option<Round> {
-        const NAMES: [(&str, Round); 5] = [
-            ("rn", Round::Nearest),
-            ("rz", Round::Zero),
-            ("rm", Round::Down),
-            ("rp", Round::Up),
-            ("rna", Round::Away),
-        ];
+        const NAMES: [(&str, Round); 5] =
+            [("rn", Round::Nearest), ("rz", Round::Zero), ("rm", Round::Down), ("rp", Round::Up), ("rna", Round::Away)];
         NAMES.iter().find(|(n, _)| self.take(n)).map(|(_, r)| *r)
     }
 

@@ -50,13 +50,10 @@ pub(super) struct Checked {
 pub(super) fn addresses(registers: &Registers, address: Address, mask: u32) -> [u64; WARP] {
     let at = usize::from(address.slot);
     let mut out: [u64; WARP] = if address.wide {
-        registers.doubles[at].0
+        registers.doubles[at].0.map(|a| a.wrapping_add(address.offset as u64))
     } else {
-        registers.words[at].0.map(u64::from)
+        registers.words[at].0.map(|a| u64::from(a.wrapping_add(address.offset as u32)))
     };
-    for a in &mut out {
-        *a = a.wrapping_add(address.offset as u64);
-    }
     if mask != FULL {
         let first = out[mask.trailing_zeros() as usize & (WARP - 1)];
         for (lane, a) in out.iter_mut().enumerate() {
@@ -106,7 +103,9 @@ impl<'a> Worker<'a> {
                 Place::Global(region) => {
                     transfer(&mut Global(&region.words), registers, access, &group.at, good, is_store);
                 }
-                Place::Shared(_) => transfer(&mut Own(&mut worker.shared), registers, access, &group.at, good, is_store),
+                Place::Shared(_) => {
+                    transfer(&mut Own(&mut worker.shared), registers, access, &group.at, good, is_store)
+                }
                 Place::Local(bytes) => {
                     let lane = |i: usize| (w * WARP + i) as u64 * bytes + group.at[i];
                     let at = std::array::from_fn(lane);
@@ -250,15 +249,16 @@ impl<'a> Worker<'a> {
         let (warp, touch) = (checked.warp, checked.touch);
         if group.shape.is_contiguous && good == FULL {
             let bytes = WARP as u64 * checked.bytes;
-            if let Some((fault, at)) = self.shadow.touch(warp, group.at[0], bytes, touch) {
-                let lane = at.saturating_sub(group.at[0]) / checked.bytes;
-                self.fault(warp, checked.pc, lane as usize, Some(at), fault);
+            if let Some(seen) = self.shadow.touch(warp, group.at[0], bytes, touch) {
+                let lane = (seen.at.saturating_sub(group.at[0]) / checked.bytes) as usize;
+                let count = seen.bytes.div_ceil(checked.bytes);
+                self.faults(warp, checked.pc, lane, Some(seen.at), seen.fault, count);
             }
             return;
         }
         for lane in warps(good & group.shape.distinct) {
-            if let Some((fault, at)) = self.shadow.touch(warp, group.at[lane], checked.bytes, touch) {
-                self.fault(warp, checked.pc, lane, Some(at), fault);
+            if let Some(seen) = self.shadow.touch(warp, group.at[lane], checked.bytes, touch) {
+                self.fault(warp, checked.pc, lane, Some(seen.at), seen.fault);
             }
         }
     }

@@ -79,15 +79,45 @@ fn own(words: &mut impl Words, offset: u64, bytes: u8, change: impl Fn(u64) -> u
 fn apply(atomic: &Atomic, old: u64, operand: u64, swap: u64) -> u64 {
     match atomic.op {
         AtomicOp::Exchange => operand,
-        AtomicOp::CompareAndSwap => if old == operand { swap } else { old },
+        AtomicOp::CompareAndSwap => {
+            if old == operand {
+                swap
+            } else {
+                old
+            }
+        }
         AtomicOp::And => old & operand,
         AtomicOp::Or => old | operand,
         AtomicOp::Xor => old ^ operand,
-        AtomicOp::Increment => if old >= operand { 0 } else { old + 1 },
-        AtomicOp::Decrement => if old == 0 || old > operand { operand } else { old - 1 },
+        AtomicOp::Increment => {
+            if old >= operand {
+                0
+            } else {
+                old + 1
+            }
+        }
+        AtomicOp::Decrement => {
+            if old == 0 || old > operand {
+                operand
+            } else {
+                old - 1
+            }
+        }
         AtomicOp::Add => add(atomic.ty, old, operand),
-        AtomicOp::Min => if less(atomic.ty, operand, old) { operand } else { old },
-        AtomicOp::Max => if less(atomic.ty, old, operand) { operand } else { old },
+        AtomicOp::Min => {
+            if less(atomic.ty, operand, old) {
+                operand
+            } else {
+                old
+            }
+        }
+        AtomicOp::Max => {
+            if less(atomic.ty, old, operand) {
+                operand
+            } else {
+                old
+            }
+        }
     }
 }
 

@@ -34,19 +34,12 @@ impl<'a> Worker<'a> {
     }
 
     /// What the lanes will write, and which of them read anything for it.
-    fn source(
-        &mut self,
-        w: usize,
-        warp: &Warp,
-        mask: u32,
-        copy: &Copy,
-        from: &[u64; WARP],
-    ) -> ([[u32; 4]; WARP], u32) {
+    fn source(&mut self, w: usize, warp: &Warp, mask: u32, copy: &Copy, from: &[u64; WARP]) -> ([[u32; 4]; WARP], u32) {
         let registers = &warp.registers;
         let mut data = [[0u32; 4]; WARP];
-        let ignored = copy.ignore.map_or(0, |p| {
-            registers.predicates[usize::from(p)] ^ if copy.ignore_negated { FULL } else { 0 }
-        });
+        let ignored = copy
+            .ignore
+            .map_or(0, |p| registers.predicates[usize::from(p)] ^ if copy.ignore_negated { FULL } else { 0 });
         let wanted: [u64; WARP] = std::array::from_fn(|lane| match copy.read {
             Some(slot) => u64::from(registers.words[usize::from(slot)].0[lane]).min(u64::from(copy.bytes)),
             None => u64::from(copy.bytes),
@@ -88,8 +81,8 @@ impl<'a> Worker<'a> {
             for (i, word) in flight.data.iter().take((bytes / 4) as usize).enumerate() {
                 write(&mut Own(&mut self.shared), to + 4 * i as u64, 4, u64::from(*word));
             }
-            if let Some((fault, at)) = self.shadow.touch(w, to, bytes, Touch::Land) {
-                self.fault(w, pc, usize::from(flight.lane), Some(at), fault);
+            if let Some(seen) = self.shadow.touch(w, to, bytes, Touch::Land) {
+                self.fault(w, pc, usize::from(flight.lane), Some(seen.at), seen.fault);
             }
         }
     }

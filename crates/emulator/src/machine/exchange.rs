@@ -13,7 +13,8 @@ impl Worker<'_> {
         if let Some(members) = e.members {
             let members = warp.registers.words[usize::from(members)].0;
             // Every lane must be in the mask that it names, and all lanes named must be here.
-            let absent = warps(mask).find(|lane| members[*lane] >> lane & 1 == 0 || members[*lane] & warp.born & !mask != 0);
+            let absent =
+                warps(mask).find(|lane| members[*lane] >> lane & 1 == 0 || members[*lane] & warp.born & !mask != 0);
             if let Some(lane) = absent {
                 self.fault(w, warp.pc, lane, None, Fault::InactiveLane);
             }

@@ -42,7 +42,8 @@ impl Flights {
     pub(super) fn land(&mut self, lanes: u32, keep: Option<u32>) -> Vec<Flight> {
         let groups = &self.groups;
         let lands = |f: &mut Flight| {
-            let old = keep.is_none_or(|keep| u64::from(f.group) + u64::from(keep) < u64::from(groups[usize::from(f.lane)]));
+            let old =
+                keep.is_none_or(|keep| u64::from(f.group) + u64::from(keep) < u64::from(groups[usize::from(f.lane)]));
             lanes >> f.lane & 1 != 0 && old
         };
         self.open.extract_if(.., lands).collect()

@@ -8,8 +8,8 @@ use super::words::{Own, read};
 use crate::finding::Fault;
 use crate::kernel::{Factor, Matrix, Multiply};
 use crate::lanes::{FULL, Registers, WARP, store};
-use crate::types::Space;
 use crate::rounding::{HALF, Round, bfloat, half, narrow};
+use crate::types::Space;
 
 /// Bytes of a row of eight 16-bit elements.
 const ROW: u64 = 16;

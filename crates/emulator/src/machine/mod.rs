@@ -80,9 +80,7 @@ impl<'a> Worker<'a> {
         let count = setting.threads().div_ceil(WARP);
         let value = |constant| match constant {
             Constant::Bits(bits) => bits,
-            Constant::Variable(i, offset) => {
-                setting.variables.get(i).copied().unwrap_or(0).wrapping_add(offset as u64)
-            }
+            Constant::Variable(i, offset) => setting.variables.get(i).copied().unwrap_or(0).wrapping_add(offset as u64),
             Constant::DynamicShared(offset) => u64::from(kernel.shared_bytes).wrapping_add(offset as u64),
         };
         let mut warp = Warp::new(kernel);
@@ -227,8 +225,13 @@ impl<'a> Worker<'a> {
     }
 
     fn fault(&mut self, w: usize, pc: u32, lane: usize, address: Option<u64>, fault: Fault) {
+        self.faults(w, pc, lane, address, fault, 1);
+    }
+
+    /// A fault of several lanes, of which this is the first.
+    fn faults(&mut self, w: usize, pc: u32, lane: usize, address: Option<u64>, fault: Fault, count: u64) {
         let thread = (w * WARP + lane) as u32;
-        self.findings.add(pc, fault, Sighting { block: self.block, thread, address, count: 1 });
+        self.findings.add(pc, fault, Sighting { block: self.block, thread, address, count });
     }
 }
 

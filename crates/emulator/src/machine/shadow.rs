@@ -43,6 +43,15 @@ pub(super) enum Touch {
     Land,
 }
 
+/// What is wrong with an access.
+pub(super) struct Seen {
+    /// The first fault, and where it is.
+    pub(super) fault: Fault,
+    pub(super) at: u64,
+    /// Faulty bytes.
+    pub(super) bytes: u64,
+}
+
 /// Watches the shared memory of one block at a time.
 #[derive(Debug, Default)]
 pub(super) struct Shadow {
@@ -106,20 +115,21 @@ impl Shadow {
         }
     }
 
-    /// Records an access of `bytes` at an offset within bounds; the first thing that is wrong with it, and where.
+    /// Records an access of `bytes` at an offset within bounds; what is wrong with it, if anything is.
     #[inline]
-    pub(super) fn touch(&mut self, warp: usize, offset: u64, bytes: u64, touch: Touch) -> Option<(Fault, u64)> {
+    pub(super) fn touch(&mut self, warp: usize, offset: u64, bytes: u64, touch: Touch) -> Option<Seen> {
         let first = (offset >> self.cell_shift) as usize;
         let last = ((offset + bytes - 1) >> self.cell_shift) as usize;
-        let mut found = None;
+        let mut found: Option<Seen> = None;
         for at in first..=last {
             let fault = match touch {
                 Touch::Read if self.read_again(warp, at) => None,
                 Touch::Read => self.read(warp, at),
                 _ => self.write(warp, at, touch),
             };
-            if fault.is_some() && found.is_none() {
-                found = fault.map(|f| (f, (at as u64) << self.cell_shift));
+            if let Some(fault) = fault {
+                let first = Seen { fault, at: (at as u64) << self.cell_shift, bytes: 0 };
+                found.get_or_insert(first).bytes += 1 << self.cell_shift;
             }
         }
         found
@@ -147,8 +157,9 @@ impl Shadow {
         match self.known[warp].get(usize::from(cell.writer)) {
             Some(known) => *known >= cell.written,
             // A warp whose stamp is older has not written at that one.
-            None => (0..MAX_WARPS)
-                .all(|v| v == warp || self.own[v] < cell.written || self.known[warp][v] >= cell.written),
+            None => {
+                (0..MAX_WARPS).all(|v| v == warp || self.own[v] < cell.written || self.known[warp][v] >= cell.written)
+            }
         }
     }
 
@@ -196,10 +207,12 @@ impl Shadow {
         };
         let own = self.own[warp];
         let cell = &mut self.cells[at];
+        let unseen = in_block && cell.written == own;
         let shared = atomic && cell.atomic && in_block && usize::from(cell.writer) != warp && cell.written == own;
         cell.writer = if shared { MANY } else { warp as u8 };
         cell.written = own;
-        cell.atomic = atomic;
+        // A plain write that nobody else has seen yet stays one.
+        cell.atomic = atomic && (cell.atomic || !unseen);
         if !atomic {
             cell.readers = 0;
         }

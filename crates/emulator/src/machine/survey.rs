@@ -49,13 +49,7 @@ pub(super) struct Pattern {
 }
 
 /// The shape of an access of at least one lane; lanes that do not execute hold the address of the first that does.
-pub(super) fn shape(
-    last: &mut Option<Box<Pattern>>,
-    space: Space,
-    at: &[u64; WARP],
-    mask: u32,
-    bytes: u64,
-) -> Shape {
+pub(super) fn shape(last: &mut Option<Box<Pattern>>, space: Space, at: &[u64; WARP], mask: u32, bytes: u64) -> Shape {
     let first = at[mask.trailing_zeros() as usize & (WARP - 1)];
     let (mut distances, mut far) = ([0u32; WARP], 0);
     for lane in 0..WARP {

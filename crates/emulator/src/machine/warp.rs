@@ -1,8 +1,8 @@
 //! A warp: registers, and the paths that its lanes are on.
 
 use super::flight::Flights;
-use crate::lanes::{FULL, Lanes32, Lanes64, Registers, WARP};
 use crate::kernel::{BarrierKind, Constant, Kernel, Special};
+use crate::lanes::{FULL, Lanes32, Lanes64, Registers, WARP};
 
 /// No place where paths meet.
 pub(super) const NEVER: u32 = u32::MAX;

@@ -2,8 +2,8 @@
 
 use super::*;
 use proptest::prelude::*;
-use rustc_apfloat::ieee::{BFloat, Half, Single};
 use rustc_apfloat::FloatConvert;
+use rustc_apfloat::ieee::{BFloat, Half, Single};
 
 const ROUNDS: [Round; 5] = [Round::Nearest, Round::Zero, Round::Down, Round::Up, Round::Away];
 
