@@ -178,7 +178,7 @@ pub(crate) fn permute(mode: Option<&str>) -> Option<LaneFn> {
 /// The selectors of the extraction modes, moved on by `c` bytes.
 #[inline(always)]
 fn rotate_selectors(first: u32, c: u32) -> u32 {
-    (0..4).fold(0, |out, i| out | ((first >> (4 * i)) + (c & 3) & 7) << (4 * i))
+    (0..4).fold(0, |out, i| out | (((first >> (4 * i)) + (c & 3)) & 7) << (4 * i))
 }
 
 #[inline(always)]

@@ -34,7 +34,7 @@ macro_rules! carry_of {
                 a.wrapping_mul(b)
             }
             fn high(a: Self, b: Self) -> Self {
-                (<$W>::from(a) * <$W>::from(b) >> <$T>::BITS) as $T
+                ((<$W>::from(a) * <$W>::from(b)) >> <$T>::BITS) as $T
             }
         }
     };

@@ -43,12 +43,12 @@ pub(crate) fn integer2(name: &str, ty: Ty) -> Option<LaneFn> {
 
 fn high(ty: Ty) -> Option<LaneFn> {
     Some(match ty {
-        Ty::U16 => lane!(|a: u16, b: u16| -> u16 { (u32::from(a) * u32::from(b) >> 16) as u16 }),
-        Ty::S16 => lane!(|a: i16, b: i16| -> i16 { (i32::from(a) * i32::from(b) >> 16) as i16 }),
-        Ty::U32 => lane!(|a: u32, b: u32| -> u32 { (u64::from(a) * u64::from(b) >> 32) as u32 }),
-        Ty::S32 => lane!(|a: i32, b: i32| -> i32 { (i64::from(a) * i64::from(b) >> 32) as i32 }),
-        Ty::U64 => lane!(|a: u64, b: u64| -> u64 { (u128::from(a) * u128::from(b) >> 64) as u64 }),
-        Ty::S64 => lane!(|a: i64, b: i64| -> i64 { (i128::from(a) * i128::from(b) >> 64) as i64 }),
+        Ty::U16 => lane!(|a: u16, b: u16| -> u16 { ((u32::from(a) * u32::from(b)) >> 16) as u16 }),
+        Ty::S16 => lane!(|a: i16, b: i16| -> i16 { ((i32::from(a) * i32::from(b)) >> 16) as i16 }),
+        Ty::U32 => lane!(|a: u32, b: u32| -> u32 { ((u64::from(a) * u64::from(b)) >> 32) as u32 }),
+        Ty::S32 => lane!(|a: i32, b: i32| -> i32 { ((i64::from(a) * i64::from(b)) >> 32) as i32 }),
+        Ty::U64 => lane!(|a: u64, b: u64| -> u64 { ((u128::from(a) * u128::from(b)) >> 64) as u64 }),
+        Ty::S64 => lane!(|a: i64, b: i64| -> i64 { ((i128::from(a) * i128::from(b)) >> 64) as i64 }),
         _ => return None,
     })
 }
@@ -75,16 +75,16 @@ pub(crate) fn integer3(name: &str, ty: Ty) -> Option<LaneFn> {
 fn high_add(ty: Ty) -> Option<LaneFn> {
     Some(match ty {
         Ty::U32 => {
-            lane!(|a: u32, b: u32, c: u32| -> u32 { ((u64::from(a) * u64::from(b) >> 32) as u32).wrapping_add(c) })
+            lane!(|a: u32, b: u32, c: u32| -> u32 { (((u64::from(a) * u64::from(b)) >> 32) as u32).wrapping_add(c) })
         }
         Ty::S32 => {
-            lane!(|a: i32, b: i32, c: i32| -> i32 { ((i64::from(a) * i64::from(b) >> 32) as i32).wrapping_add(c) })
+            lane!(|a: i32, b: i32, c: i32| -> i32 { (((i64::from(a) * i64::from(b)) >> 32) as i32).wrapping_add(c) })
         }
         Ty::U64 => {
-            lane!(|a: u64, b: u64, c: u64| -> u64 { ((u128::from(a) * u128::from(b) >> 64) as u64).wrapping_add(c) })
+            lane!(|a: u64, b: u64, c: u64| -> u64 { (((u128::from(a) * u128::from(b)) >> 64) as u64).wrapping_add(c) })
         }
         Ty::S64 => {
-            lane!(|a: i64, b: i64, c: i64| -> i64 { ((i128::from(a) * i128::from(b) >> 64) as i64).wrapping_add(c) })
+            lane!(|a: i64, b: i64, c: i64| -> i64 { (((i128::from(a) * i128::from(b)) >> 64) as i64).wrapping_add(c) })
         }
         _ => return None,
     })

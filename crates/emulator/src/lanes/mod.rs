@@ -4,6 +4,9 @@
 //! kernel is loaded; its loop over the lanes is what the compiler turns into vector code. Lanes outside of the mask keep
 //! what they had.
 
+// One index over several arrays of a fixed length is what becomes vector code.
+#![allow(clippy::needless_range_loop)]
+
 mod bits;
 mod carry;
 mod compare;
