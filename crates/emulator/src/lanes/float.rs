@@ -1,10 +1,10 @@
 //! Arithmetic of binary32 and binary64.
 
-use super::lane::{Lane, lane, map1, map2, map3};
-use super::{LaneFn, Registers, Slots, half};
+use super::lane::{Raw, lane, map1, map2, map3, store};
+use super::{LaneFn, Registers, Slots, WARP, half};
 use crate::rounding::{Directed, Round};
 use crate::types::Ty;
-use pulp::Arch;
+use pulp::{Arch, Simd, WithSimd};
 
 /// What the modifiers of an arithmetic instruction ask for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -168,46 +168,51 @@ pub(crate) fn float3(name: &str, ty: Ty, options: Float) -> Option<LaneFn> {
         return Some(f);
     }
     match name {
-        "fma" if options.is_plain() && ty == Ty::F32 => Some(fused::<f32>()),
-        "fma" if options.is_plain() && ty == Ty::F64 => Some(fused::<f64>()),
+        "fma" if options.is_plain() && ty == Ty::F32 => Some(fused_single),
+        "fma" if options.is_plain() && ty == Ty::F64 => Some(fused_double),
         "fma" => both!(ty, T => general!(T, 3, |a: T, b: T, c: T, round| a.fma_in(b, c, round))),
         _ => None,
     }
 }
 
-trait Fused: Lane {
-    fn fused(a: Self, b: Self, c: Self) -> Self;
-}
+/// The instruction that kernels spend their time in, in the host's widest vectors: without them a fused multiply-add is a
+/// call for every lane.
+struct Fused<'a, T>([&'a [T; WARP]; 3], &'a mut [T; WARP]);
 
-impl Fused for f32 {
-    #[inline(always)]
-    fn fused(a: Self, b: Self, c: Self) -> Self {
-        a.mul_add(b, c)
-    }
-}
+macro_rules! fused {
+    ($T:ty, $split:ident, $split_mut:ident, $mul_add:ident) => {
+        impl WithSimd for Fused<'_, $T> {
+            type Output = ();
 
-impl Fused for f64 {
-    #[inline(always)]
-    fn fused(a: Self, b: Self, c: Self) -> Self {
-        a.mul_add(b, c)
-    }
-}
-
-/// The instruction that kernels spend their time in: compiled once more for hosts that have it in hardware.
-fn fused<T: Fused>() -> LaneFn {
-    fn run<T: Fused>(r: &mut Registers, s: &Slots, mask: u32) {
-        Arch::new().dispatch(
             #[inline(always)]
-            || {
-                map3::<T, T, T, T>(
-                    r,
-                    s,
-                    mask,
-                    #[inline(always)]
-                    |a, b, c| T::fused(a, b, c),
-                )
-            },
-        );
-    }
-    run::<T>
+            fn with_simd<S: Simd>(self, simd: S) {
+                let [(a, a_rest), (b, b_rest), (c, c_rest)] = self.0.map(|x| S::$split(x));
+                let (out, out_rest) = S::$split_mut(self.1);
+                for (((o, a), b), c) in out.iter_mut().zip(a).zip(b).zip(c) {
+                    *o = simd.$mul_add(*a, *b, *c);
+                }
+                for (((o, a), b), c) in out_rest.iter_mut().zip(a_rest).zip(b_rest).zip(c_rest) {
+                    *o = a.mul_add(*b, *c);
+                }
+            }
+        }
+    };
 }
+
+fused!(f32, as_simd_f32s, as_mut_simd_f32s, mul_add_f32s);
+fused!(f64, as_simd_f64s, as_mut_simd_f64s, mul_add_f64s);
+
+macro_rules! fused_lanes {
+    ($name:ident, $T:ty, $R:ty) => {
+        fn $name(r: &mut Registers, s: &Slots, mask: u32) {
+            let mut out = [0 as $R; WARP];
+            let sources =
+                [s.a, s.b, s.c].map(|slot| bytemuck::cast_ref::<[$R; WARP], [$T; WARP]>(<$R>::lanes(r, slot)));
+            Arch::new().dispatch(Fused(sources, bytemuck::cast_mut::<[$R; WARP], [$T; WARP]>(&mut out)));
+            store(r, s.d, out, mask);
+        }
+    };
+}
+
+fused_lanes!(fused_single, f32, u32);
+fused_lanes!(fused_double, f64, u64);

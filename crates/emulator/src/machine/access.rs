@@ -49,11 +49,18 @@ pub(super) struct Checked {
 /// The addresses of a mask; other lanes get the first one's.
 pub(super) fn addresses(registers: &Registers, address: Address, mask: u32) -> [u64; WARP] {
     let at = usize::from(address.slot);
-    let mut out: [u64; WARP] = if address.wide {
-        registers.doubles[at].0.map(|a| a.wrapping_add(address.offset as u64))
+    let mut out = [0; WARP];
+    if address.wide {
+        let (base, offset) = (&registers.doubles[at].0, address.offset as u64);
+        for lane in 0..WARP {
+            out[lane] = base[lane].wrapping_add(offset);
+        }
     } else {
-        registers.words[at].0.map(|a| u64::from(a.wrapping_add(address.offset as u32)))
-    };
+        let (base, offset) = (&registers.words[at].0, address.offset as u32);
+        for lane in 0..WARP {
+            out[lane] = u64::from(base[lane].wrapping_add(offset));
+        }
+    }
     if mask != FULL {
         let first = out[mask.trailing_zeros() as usize & (WARP - 1)];
         for (lane, a) in out.iter_mut().enumerate() {
@@ -150,7 +157,7 @@ impl<'a> Worker<'a> {
         let one_space = matches!(checked.space, Space::Shared | Space::Local | Space::Param);
         if one_space || end(shape.least) == end(shape.greatest) {
             let (place, base) = setting.place(checked.space, shape.first);
-            let group = Group { place, at: at.map(|a| a.wrapping_sub(base)), mask, base, shape };
+            let group = Group { place, at: relative(&at, base), mask, base, shape };
             let good = self.check(checked, &group);
             return then(self, &group, good);
         }
@@ -163,7 +170,7 @@ impl<'a> Worker<'a> {
             let lane_or_first = |i: usize| if mine >> i & 1 != 0 { at[i] } else { first };
             let at: [u64; WARP] = std::array::from_fn(lane_or_first);
             let shape = super::survey::survey(checked.space, &at, mine, checked.bytes, first);
-            let group = Group { place, at: at.map(|a| a.wrapping_sub(base)), mask: mine, base, shape };
+            let group = Group { place, at: relative(&at, base), mask: mine, base, shape };
             let good = self.check(checked, &group);
             then(self, &group, good);
             rest &= !mine;
@@ -264,6 +271,16 @@ impl<'a> Worker<'a> {
     }
 }
 
+/// Offsets from where a place begins.
+#[inline(always)]
+fn relative(at: &[u64; WARP], base: u64) -> [u64; WARP] {
+    let mut out = [0; WARP];
+    for lane in 0..WARP {
+        out[lane] = at[lane].wrapping_sub(base);
+    }
+    out
+}
+
 /// Moves elements between memory and registers, for lanes whose offsets have been checked.
 fn transfer(
     words: &mut impl Words,
@@ -308,7 +325,11 @@ fn fetch(
         let raw = read(words, at[lane] + skip, access.bytes);
         if access.signed { ((raw << bits) as i64 >> bits) as u64 } else { raw }
     };
-    put(registers, data, std::array::from_fn(value), mask);
+    let mut values = [0; WARP];
+    for lane in 0..WARP {
+        values[lane] = value(lane);
+    }
+    put(registers, data, values, mask);
 }
 
 /// Writes a value into a register, cut to its width.

@@ -28,7 +28,7 @@ impl Worker<'_> {
         let value = |slot: u16| warp.registers.words[usize::from(slot)].0[lane];
         let id = value(barrier.id);
         let expected = barrier.threads.map(value);
-        if id > 15 || expected.is_some_and(|n| n == 0 || n as usize % WARP != 0) {
+        if id > 15 || expected.is_some_and(|n| n == 0 || !(n as usize).is_multiple_of(WARP)) {
             return self.stop(w, warp, Fault::BadBarrier);
         }
         // Lanes that have exited are missing as well as those on another path.
