@@ -110,7 +110,7 @@ fn shift(before: &str, element: u64) -> String {
     // `[%r1+4` becomes `[%r1+4` minus its offset plus the new one; PTX has one offset only, so it is folded in.
     let inside = &before[before.rfind('[').map_or(0, |i| i + 1)..];
     match inside.split_once('+') {
-        Some(_) => format!("{}", FOLD.to_owned() + &element.to_string()),
+        Some(_) => format!("{FOLD}{element}"),
         None => format!("+{element}"),
     }
 }

@@ -63,8 +63,8 @@ fn integers() {
     check32("sub.u32 %r6, %r4, %r5;", u32::wrapping_sub);
     check32("add.sat.s32 %r6, %r4, %r5;", |a, b| (a as i32).saturating_add(b as i32) as u32);
     check32("mul.lo.s32 %r6, %r4, %r5;", u32::wrapping_mul);
-    check32("mul.hi.u32 %r6, %r4, %r5;", |a, b| (u64::from(a) * u64::from(b) >> 32) as u32);
-    check32("mul.hi.s32 %r6, %r4, %r5;", |a, b| (i64::from(a as i32) * i64::from(b as i32) >> 32) as u32);
+    check32("mul.hi.u32 %r6, %r4, %r5;", |a, b| ((u64::from(a) * u64::from(b)) >> 32) as u32);
+    check32("mul.hi.s32 %r6, %r4, %r5;", |a, b| ((i64::from(a as i32) * i64::from(b as i32)) >> 32) as u32);
     check32("mad.lo.u32 %r6, %r4, %r5, 7;", |a, b| a.wrapping_mul(b).wrapping_add(7));
     check32("min.s32 %r6, %r4, %r5;", |a, b| (a as i32).min(b as i32) as u32);
     check32("max.u32 %r6, %r4, %r5;", u32::max);
@@ -73,8 +73,8 @@ fn integers() {
     check32("sad.s32 %r6, %r4, %r5, 1;", |a, b| (a as i32).abs_diff(b as i32).wrapping_add(1));
     check32("or.b32 %r5, %r5, 1; div.s32 %r6, %r4, %r5;", |a, b| (a as i32).wrapping_div((b | 1) as i32) as u32);
     check32("or.b32 %r5, %r5, 1; rem.u32 %r6, %r4, %r5;", |a, b| a % (b | 1));
-    check64("mul.hi.u64 %rd6, %rd4, %rd5;", |a, b| (u128::from(a) * u128::from(b) >> 64) as u64);
-    check64("mul.hi.s64 %rd6, %rd4, %rd5;", |a, b| (i128::from(a as i64) * i128::from(b as i64) >> 64) as u64);
+    check64("mul.hi.u64 %rd6, %rd4, %rd5;", |a, b| ((u128::from(a) * u128::from(b)) >> 64) as u64);
+    check64("mul.hi.s64 %rd6, %rd4, %rd5;", |a, b| ((i128::from(a as i64) * i128::from(b as i64)) >> 64) as u64);
     check64("mul.wide.s32 %rd6, %r4, %r5;", |a, b| (i64::from(a as i32) * i64::from(b as i32)) as u64);
     check64("mad.wide.u32 %rd6, %r4, %r5, %rd4;", |a, b| (u64::from(a as u32) * u64::from(b as u32)).wrapping_add(a));
     check64("min.s64 %rd6, %rd4, %rd5;", |a, b| (a as i64).min(b as i64) as u64);

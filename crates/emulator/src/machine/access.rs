@@ -334,11 +334,15 @@ fn fetch(
 
 /// Writes a value into a register, cut to its width.
 pub(super) fn put(registers: &mut Registers, data: Data, values: [u64; WARP], mask: u32) {
-    match data.bytes {
-        8 => store(registers, data.slot, values, mask),
-        4 => store(registers, data.slot, values.map(|v| v as u32), mask),
-        _ => store(registers, data.slot, values.map(|v| v as u32 & 0xffff), mask),
+    if data.bytes == 8 {
+        return store(registers, data.slot, values, mask);
     }
+    let kept = if data.bytes == 4 { u32::MAX } else { 0xffff };
+    let mut words = [0u32; WARP];
+    for lane in 0..WARP {
+        words[lane] = values[lane] as u32 & kept;
+    }
+    store(registers, data.slot, words, mask);
 }
 
 fn save(
