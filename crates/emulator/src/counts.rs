@@ -1,0 +1,301 @@
+//! Exact dynamic counts. What is counted is written down in the crate's documentation.
+
+use crate::text::Place;
+use crate::types::Space;
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// What kind of work an instruction is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Class {
+    /// Floating-point arithmetic of an operation in a precision.
+    Float(FloatOp, Precision),
+    /// Integer arithmetic, shifts, logic and bit fields.
+    Integer,
+    /// Comparisons and operations on predicates.
+    Compare,
+    /// `cvt`.
+    Convert,
+    /// Moves, selections, byte permutations, addresses between spaces, parameters.
+    Move,
+    /// Load from a space with that many bits per lane.
+    Load(Space, u32),
+    /// Store to a space with that many bits per lane.
+    Store(Space, u32),
+    /// `atom` and `red`, with the bits per lane.
+    Atomic(Space, u32),
+    /// `cp.async`, with the bits per lane.
+    AsyncCopy(u32),
+    /// `ldmatrix`, with the number of matrices.
+    MatrixLoad(u32),
+    /// `mma`, with multiplications per warp.
+    Tensor(Precision, u32),
+    /// `bar`, `barrier`.
+    Barrier,
+    /// Shuffles, votes and other exchanges within a warp.
+    Exchange,
+    /// Branches.
+    Branch,
+    /// `ret`, `exit`, `trap`.
+    Exit,
+    /// Fences, waits and all that only orders.
+    Order,
+}
+
+/// A floating-point operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum FloatOp {
+    /// Addition and subtraction.
+    Add,
+    /// Multiplication.
+    Mul,
+    /// Fused multiply-add.
+    Fma,
+    /// Division, reciprocal.
+    Div,
+    /// Square root and its reciprocal, powers of two, logarithms, sines.
+    Special,
+    /// Minimum, maximum, sign.
+    Minor,
+}
+
+/// A floating-point precision. Both 16-bit formats are half.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Precision {
+    /// One number of 16 bits.
+    Half,
+    /// Two numbers of 16 bits.
+    Half2,
+    /// binary32.
+    Single,
+    /// binary64.
+    Double,
+}
+
+impl Class {
+    /// Whether instructions of this class read or write memory.
+    pub fn moves_memory(self) -> bool {
+        matches!(self, Self::Load(..) | Self::Store(..) | Self::Atomic(..) | Self::AsyncCopy(_) | Self::MatrixLoad(_))
+    }
+}
+
+impl fmt::Display for Class {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let precision = |p: &Precision| match p {
+            Precision::Half => "f16",
+            Precision::Half2 => "f16x2",
+            Precision::Single => "f32",
+            Precision::Double => "f64",
+        };
+        match self {
+            Self::Float(op, p) => {
+                let op = match op {
+                    FloatOp::Add => "add",
+                    FloatOp::Mul => "mul",
+                    FloatOp::Fma => "fma",
+                    FloatOp::Div => "div",
+                    FloatOp::Special => "special",
+                    FloatOp::Minor => "minor",
+                };
+                write!(f, "{op}.{}", precision(p))
+            }
+            Self::Integer => f.write_str("integer"),
+            Self::Compare => f.write_str("compare"),
+            Self::Convert => f.write_str("convert"),
+            Self::Move => f.write_str("move"),
+            Self::Load(space, bits) => write!(f, "load.{}.{bits}", space.name()),
+            Self::Store(space, bits) => write!(f, "store.{}.{bits}", space.name()),
+            Self::Atomic(space, bits) => write!(f, "atomic.{}.{bits}", space.name()),
+            Self::AsyncCopy(bits) => write!(f, "async_copy.{bits}"),
+            Self::MatrixLoad(matrices) => write!(f, "matrix_load.{matrices}"),
+            Self::Tensor(p, products) => write!(f, "tensor.{}.{products}", precision(p)),
+            Self::Barrier => f.write_str("barrier"),
+            Self::Exchange => f.write_str("exchange"),
+            Self::Branch => f.write_str("branch"),
+            Self::Exit => f.write_str("exit"),
+            Self::Order => f.write_str("order"),
+        }
+    }
+}
+
+impl Serialize for Class {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+/// How often something was executed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Tally {
+    /// Times that a warp came to the instruction with at least one lane, whatever its guard said.
+    pub issued: u64,
+    /// Lanes that executed it.
+    pub threads: u64,
+    /// Lanes that came to it and whose guard did not hold.
+    pub predicated_off: u64,
+}
+
+impl Tally {
+    fn add(&mut self, other: Self) {
+        self.issued += other.issued;
+        self.threads += other.threads;
+        self.predicated_off += other.predicated_off;
+    }
+}
+
+/// The step of an access from lane to lane, in units of the access.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Stride {
+    /// All lanes at one address, or a single lane.
+    Uniform,
+    /// Lane after lane.
+    Unit,
+    /// Every second.
+    Two,
+    /// Every third.
+    Three,
+    /// Every fourth.
+    Four,
+    /// More, or no whole number.
+    More,
+}
+
+impl Stride {
+    /// All classes, in order.
+    pub const ALL: [Self; 6] = [Self::Uniform, Self::Unit, Self::Two, Self::Three, Self::Four, Self::More];
+
+    /// The class of a step in bytes for accesses of `bytes`.
+    pub fn of(step: i64, bytes: u64) -> Self {
+        let step = step.unsigned_abs();
+        match (step.checked_rem(bytes), step.checked_div(bytes)) {
+            (Some(0), Some(0)) => Self::Uniform,
+            (Some(0), Some(1)) => Self::Unit,
+            (Some(0), Some(2)) => Self::Two,
+            (Some(0), Some(3)) => Self::Three,
+            (Some(0), Some(4)) => Self::Four,
+            _ => Self::More,
+        }
+    }
+}
+
+/// How the warps of a memory instruction touched memory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Traffic {
+    /// Warp accesses by [`Stride`], in the order of [`Stride::ALL`]. Their sum is the number of warp accesses with at
+    /// least one executing lane.
+    pub strides: [u64; 6],
+    /// Warp accesses whose lanes do not all have the same step; their stride class is that of the most frequent one.
+    pub irregular: u64,
+    /// Bytes that executing lanes read or wrote.
+    pub bytes: u64,
+    /// Global and constant memory: distinct 32-byte sectors of each warp access. Shared memory: passes over the 32 banks.
+    pub transactions: u64,
+}
+
+impl Traffic {
+    fn add(&mut self, other: &Self) {
+        for (to, from) in self.strides.iter_mut().zip(other.strides) {
+            *to += from;
+        }
+        self.irregular += other.irregular;
+        self.bytes += other.bytes;
+        self.transactions += other.transactions;
+    }
+
+    /// Warp accesses with at least one executing lane.
+    pub fn accesses(&self) -> u64 {
+        self.strides.iter().sum()
+    }
+
+    /// Warp accesses of a class.
+    pub fn stride(&self, class: Stride) -> u64 {
+        self.strides[class as usize]
+    }
+}
+
+/// The counts of one instruction of the text.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Site {
+    /// Where it stands.
+    pub place: Place,
+    /// Its name.
+    pub opcode: String,
+    /// What it counts as.
+    pub class: Class,
+    /// How often it was executed.
+    pub tally: Tally,
+    /// What it moved, for loads, stores, atomics and copies.
+    pub traffic: Option<Traffic>,
+}
+
+/// The counts of a launch.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Counts {
+    /// Every instruction of the kernel in the order of the text, executed or not.
+    pub sites: Vec<Site>,
+}
+
+impl Counts {
+    /// Sums by class; classes that were never issued are left out.
+    pub fn by_class(&self) -> BTreeMap<Class, Tally> {
+        let mut out: BTreeMap<Class, Tally> = BTreeMap::new();
+        for site in self.sites.iter().filter(|s| s.tally.issued > 0) {
+            out.entry(site.class).or_default().add(site.tally);
+        }
+        out
+    }
+
+    /// Sums of the memory traffic by class.
+    pub fn traffic_by_class(&self) -> BTreeMap<Class, Traffic> {
+        let mut out: BTreeMap<Class, Traffic> = BTreeMap::new();
+        for site in &self.sites {
+            if let Some(traffic) = site.traffic.filter(|t| t.accesses() > 0) {
+                out.entry(site.class).or_default().add(&traffic);
+            }
+        }
+        out
+    }
+
+    /// The sum of all instructions.
+    pub fn total(&self) -> Tally {
+        let mut out = Tally::default();
+        for site in &self.sites {
+            out.add(site.tally);
+        }
+        out
+    }
+
+    /// Adds the counts of another launch of the same kernel.
+    ///
+    /// Counts of another kernel are appended.
+    pub fn add(&mut self, other: &Self) {
+        let same = self.sites.len() == other.sites.len()
+            && self.sites.iter().zip(&other.sites).all(|(a, b)| a.place == b.place && a.opcode == b.opcode);
+        if !same {
+            self.sites.extend(other.sites.iter().cloned());
+            return;
+        }
+        for (to, from) in self.sites.iter_mut().zip(&other.sites) {
+            to.tally.add(from.tally);
+            if let (Some(to), Some(from)) = (&mut to.traffic, &from.traffic) {
+                to.add(from);
+            }
+        }
+    }
+}
+
+/// What a worker counts at one instruction.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Counter {
+    pub(crate) tally: Tally,
+    pub(crate) traffic: Traffic,
+}
+
+impl Counter {
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.tally.add(other.tally);
+        self.traffic.add(&other.traffic);
+    }
+}

@@ -1,0 +1,291 @@
+//! The emulator as a device: runs programs whose steps are launches of PTX.
+
+use crate::finding::Finding;
+use crate::launch::{Argument, Launch, LaunchError, Limits, Report};
+use crate::memory::{BufferId, Memory, MemoryError};
+use crate::module::Module;
+use crate::rounding::{BFLOAT, HALF, Round, narrow};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use tilewright_core::buffer::{Buffers, Role, Workload};
+use tilewright_core::device::DeviceSpec;
+use tilewright_core::dtype::DType;
+use tilewright_core::problem::{Executor, Loaded};
+use tilewright_core::program::{Arg, Code, DeviceError, Program, Step};
+
+/// Reports of launches, in the order in which they ended. Clones share them.
+#[derive(Clone, Debug, Default)]
+pub struct Log(Arc<Mutex<Vec<Report>>>);
+
+impl Log {
+    fn add(&self, report: Report) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(report);
+    }
+
+    /// Takes out what has been reported so far.
+    pub fn take(&self) -> Vec<Report> {
+        std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// An emulated GPU.
+#[derive(Clone, Debug)]
+pub struct EmulatorDevice {
+    spec: Arc<DeviceSpec>,
+    limits: Limits,
+    log: Log,
+    tolerant: bool,
+}
+
+impl EmulatorDevice {
+    /// A device with these facts. Of them it reads `sm` (the compute capability as in `sm_80`: code for newer targets is
+    /// refused) and `shared_optin` (bytes of shared memory that a block may have).
+    ///
+    /// # Errors
+    /// The fact `sm` is missing.
+    pub fn new(spec: Arc<DeviceSpec>) -> Result<Self, DeviceError> {
+        if spec.fact("sm").is_none() {
+            return Err(DeviceError::Missing { device: spec.id.clone(), why: "its fact `sm` is missing".into() });
+        }
+        let mut limits = Limits::default();
+        if let Some(bytes) = spec.fact("shared_optin").and_then(|b| u64::try_from(b).ok()) {
+            limits.shared_bytes = bytes;
+        }
+        Ok(Self { spec, limits, log: Log::default(), tolerant: false })
+    }
+
+    /// Replaces the limit of warp instructions that one block may take.
+    #[must_use]
+    pub fn with_block_instructions(mut self, limit: u64) -> Self {
+        self.limits.block_instructions = limit;
+        self
+    }
+
+    /// Findings do not fail a run; they are in the log alone.
+    #[must_use]
+    pub fn tolerant(mut self) -> Self {
+        self.tolerant = true;
+        self
+    }
+
+    /// What launches have reported.
+    pub fn log(&self) -> Log {
+        self.log.clone()
+    }
+}
+
+impl Executor for EmulatorDevice {
+    fn spec(&self) -> &Arc<DeviceSpec> {
+        &self.spec
+    }
+
+    fn prepare(&mut self, program: &Program, work: &Workload) -> Result<Box<dyn Loaded>, DeviceError> {
+        let mut memory = Memory::new();
+        let ids = work.specs.iter().zip(&work.buffers).map(|(spec, buffer)| memory.add(spec.name, buffer.bytes()));
+        let ids = ids.collect::<Result<Vec<_>, _>>()?;
+        let mut loaded = LoadedProgram {
+            device: self.clone(),
+            modules: HashMap::new(),
+            program: program.clone(),
+            workspace: None,
+            memory,
+            ids,
+            work: work.clone(),
+        };
+        loaded.load(program)?;
+        loaded.forget_outputs();
+        Ok(Box::new(loaded))
+    }
+}
+
+struct LoadedProgram {
+    device: EmulatorDevice,
+    /// By their text.
+    modules: HashMap<String, Module>,
+    program: Program,
+    workspace: Option<BufferId>,
+    memory: Memory,
+    ids: Vec<BufferId>,
+    work: Workload,
+}
+
+impl LoadedProgram {
+    /// Parses what the program runs and makes room for its workspace.
+    fn load(&mut self, program: &Program) -> Result<(), DeviceError> {
+        for step in &program.steps {
+            match step {
+                Step::FillWorkspace { offset, bytes, .. } => {
+                    if offset.checked_add(*bytes).is_none_or(|end| end > program.workspace) {
+                        let message = format!("filling {bytes} bytes at {offset} of {}", program.workspace);
+                        return Err(DeviceError::Argument { name: "workspace".into(), message });
+                    }
+                }
+                Step::Launch { code: Code::Ptx { text, entry }, .. } => self.load_module(text, entry)?,
+                Step::Launch { code, .. } => {
+                    let device = self.device.spec.id.clone();
+                    return Err(DeviceError::Unsupported { device, feature: format!("running {code:?}") });
+                }
+            }
+        }
+        let have = self.workspace.map_or(0, |id| self.memory.len(id));
+        if program.workspace > have {
+            let need = program.workspace;
+            let bytes = usize::try_from(need).map_err(|_| DeviceError::OutOfMemory { need, have: None })?;
+            self.workspace = Some(self.memory.add_unwritten("workspace", bytes)?);
+        }
+        self.program = program.clone();
+        Ok(())
+    }
+
+    fn load_module(&mut self, text: &str, entry: &str) -> Result<(), DeviceError> {
+        if !self.modules.contains_key(text) {
+            let module = Module::parse(text).map_err(|e| DeviceError::Load(e.to_string()))?;
+            self.modules.insert(text.to_owned(), module);
+        }
+        let module = &self.modules[text];
+        let needs = module.target().trim_start_matches("sm_").trim_end_matches(['a', 'f']).parse::<i64>().unwrap_or(0);
+        if needs > self.device.spec.fact("sm").unwrap_or(0) {
+            let device = self.device.spec.id.clone();
+            return Err(DeviceError::Unsupported { device, feature: format!("code for {}", module.target()) });
+        }
+        match (module.parameters(entry), module.check(entry)) {
+            (_, Some(error)) => Err(DeviceError::Load(error.to_string())),
+            (None, None) => Err(DeviceError::Load(format!("no kernel {entry:?} in the module"))),
+            (Some(_), None) => Ok(()),
+        }
+    }
+
+    /// What stands in output buffers before a run must not matter.
+    fn forget_outputs(&mut self) {
+        for (spec, id) in self.work.specs.iter().zip(&self.ids) {
+            if spec.role == Role::Out {
+                self.memory.forget(*id);
+            }
+        }
+    }
+
+    fn argument(&self, arg: &Arg, bytes: usize) -> Result<Argument, DeviceError> {
+        let missing = |name: &str, i: usize| DeviceError::Argument {
+            name: name.into(),
+            message: format!("number {i} is not there"),
+        };
+        Ok(match *arg {
+            Arg::Buffer(i, offset) => Argument::Buffer(*self.ids.get(i).ok_or_else(|| missing("buffer", i))?, offset),
+            Arg::Workspace(offset) => Argument::Buffer(self.workspace.ok_or_else(|| missing("workspace", 0))?, offset),
+            Arg::U32(x) => Argument::U32(x),
+            Arg::U64(x) => Argument::U64(x),
+            Arg::Scalar(i) => {
+                let value = *self.work.scalars.get(i).ok_or_else(|| missing("scalar", i))?;
+                scalar(value, self.work.buffers.first().map(|b| b.dtype()), bytes)
+            }
+        })
+    }
+
+    fn launch(&mut self, step: &Step) -> Result<(), DeviceError> {
+        let Step::Launch { code: Code::Ptx { text, entry }, grid, block, shared_bytes, args } = step else {
+            return Ok(());
+        };
+        let Some(module) = self.modules.get(text) else { return Err(DeviceError::Load("not loaded".into())) };
+        let parameters = module.parameters(entry).unwrap_or_default();
+        let bytes = |i: usize| parameters.get(i).map_or(8, |(_, bytes)| *bytes);
+        let args = args.iter().enumerate().map(|(i, arg)| self.argument(arg, bytes(i)));
+        let args = args.collect::<Result<Vec<_>, _>>()?;
+        let launch = Launch {
+            entry,
+            grid: *grid,
+            block: *block,
+            shared_bytes: *shared_bytes,
+            args: &args,
+            limits: self.device.limits,
+        };
+        let report = module.launch(&launch, &mut self.memory).map_err(refused)?;
+        let message = report.findings.first().map(|first| failure(first, report.findings.len()));
+        self.device.log.add(report);
+        match message {
+            Some(message) if !self.device.tolerant => Err(DeviceError::Run(message)),
+            _ => Ok(()),
+        }
+    }
+}
+
+fn failure(first: &Finding, count: usize) -> String {
+    if count > 1 { format!("{first} (and {} more findings)", count - 1) } else { first.to_string() }
+}
+
+fn refused(error: LaunchError) -> DeviceError {
+    match error {
+        LaunchError::ArgumentSize { ref name, .. } => {
+            DeviceError::Argument { name: name.clone(), message: error.to_string() }
+        }
+        LaunchError::ArgumentCount { ref kernel, .. } => {
+            DeviceError::Argument { name: kernel.clone(), message: error.to_string() }
+        }
+        other => DeviceError::Run(other.to_string()),
+    }
+}
+
+impl From<MemoryError> for DeviceError {
+    fn from(error: MemoryError) -> Self {
+        match error {
+            MemoryError::TooLong { need, have } => Self::OutOfMemory { need, have: Some(have) },
+            other => Self::Run(other.to_string()),
+        }
+    }
+}
+
+/// A scalar in the element type of the buffers; kernels on 16-bit types may take theirs in binary32.
+fn scalar(value: f64, dtype: Option<DType>, bytes: usize) -> Argument {
+    match (dtype, bytes) {
+        (Some(DType::I8 | DType::I32), 4) => Argument::U32(value as i32 as u32),
+        (Some(DType::F16), 2) => Argument::Bytes((narrow(value, HALF, Round::Nearest) as u16).to_le_bytes().to_vec()),
+        (Some(DType::Bf16), 2) => {
+            Argument::Bytes((narrow(value, BFLOAT, Round::Nearest) as u16).to_le_bytes().to_vec())
+        }
+        (_, 4) => Argument::F32(value as f32),
+        _ => Argument::F64(value),
+    }
+}
+
+impl Loaded for LoadedProgram {
+    fn run(&mut self) -> Result<(), DeviceError> {
+        // What an earlier run left in the workspace must not matter.
+        if let Some(id) = self.workspace {
+            self.memory.forget(id);
+        }
+        for step in self.program.steps.clone() {
+            match (&step, self.workspace) {
+                (Step::FillWorkspace { offset, bytes, value }, Some(id)) => {
+                    self.memory.fill(id, *offset, *bytes, *value);
+                }
+                (Step::FillWorkspace { .. }, None) => {}
+                (Step::Launch { .. }, _) => self.launch(&step)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn write(&mut self, buffers: &Buffers) -> Result<(), DeviceError> {
+        let shapes = |of: &Buffers| of.iter().map(|b| (b.dtype(), b.len())).collect::<Vec<_>>();
+        if shapes(&self.work.buffers) != shapes(buffers) {
+            let message = format!("{buffers:?} are not those that were loaded: {:?}", self.work.buffers);
+            return Err(DeviceError::Argument { name: "buffers".into(), message });
+        }
+        for (id, buffer) in self.ids.iter().zip(buffers) {
+            self.memory.write(*id, buffer.bytes())?;
+        }
+        self.forget_outputs();
+        Ok(())
+    }
+
+    fn read(&mut self) -> Result<Buffers, DeviceError> {
+        let mut out = self.work.buffers.clone();
+        for (id, buffer) in self.ids.iter().zip(&mut out) {
+            buffer.bytes_mut().copy_from_slice(&self.memory.read(*id));
+        }
+        Ok(out)
+    }
+
+    fn replace(&mut self, program: &Program) -> Result<(), DeviceError> {
+        self.load(program)
+    }
+}

@@ -1,0 +1,336 @@
+//! A kernel as the machine runs it: resolved registers, constants in registers, branch targets as indices.
+
+use crate::counts::Class;
+use crate::lanes::{LaneFn, Slots};
+use crate::text::Place;
+use crate::types::Space;
+
+/// The predicate that always holds; the guard of instructions without one.
+pub(crate) const ALWAYS: u16 = 0;
+
+/// A loadable kernel.
+#[derive(Debug, Default)]
+pub(crate) struct Kernel {
+    pub(crate) name: String,
+    pub(crate) params: Vec<Param>,
+    pub(crate) param_bytes: u32,
+    pub(crate) code: Vec<Inst>,
+    /// One per instruction of `code`.
+    pub(crate) notes: Vec<Note>,
+    pub(crate) constants: Vec<(u16, Wide, Constant)>,
+    pub(crate) specials: Vec<(u16, Wide, Special)>,
+    /// Registers of each kind.
+    pub(crate) words: usize,
+    pub(crate) doubles: usize,
+    pub(crate) predicates: usize,
+    /// Static shared memory in bytes; dynamic memory follows it.
+    pub(crate) shared_bytes: u32,
+    /// Alignment of dynamic shared memory; zero where there is none.
+    pub(crate) dynamic_align: u32,
+    /// Bytes of a thread's local memory.
+    pub(crate) local_bytes: u32,
+    /// From `.maxntid`: threads of a block, at most.
+    pub(crate) max_threads: Option<u64>,
+    /// From `.reqntid`.
+    pub(crate) required_block: Option<[u64; 3]>,
+    /// Shared memory is watched in cells of this many bytes: the narrowest access of the kernel, at most 4.
+    pub(crate) cell_bytes: u32,
+}
+
+/// Whether a register has 64 bits.
+pub(crate) type Wide = bool;
+
+/// A kernel parameter in the parameter buffer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Param {
+    pub(crate) name: String,
+    pub(crate) offset: u32,
+    pub(crate) bytes: u32,
+}
+
+/// A value that a register holds before the first instruction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Constant {
+    Bits(u64),
+    /// Address of a module variable plus an offset.
+    Variable(usize, i64),
+    /// Address of dynamic shared memory plus an offset.
+    DynamicShared(i64),
+}
+
+/// A special register, read once at the start of a block: none of these changes while a block runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Special {
+    /// `%tid`, by axis; axis 3 is the unused fourth element.
+    Tid(u8),
+    Ntid(u8),
+    Ctaid(u8),
+    Nctaid(u8),
+    Lane,
+    Warp,
+    Warps,
+    /// Lanes equal to, less than, less or equal, greater, greater or equal.
+    MaskEq,
+    MaskLt,
+    MaskLe,
+    MaskGt,
+    MaskGe,
+    DynamicShared,
+    TotalShared,
+    Zero,
+    One,
+}
+
+/// An instruction.
+#[derive(Debug)]
+pub(crate) struct Inst {
+    /// Predicate that guards it.
+    pub(crate) guard: u16,
+    /// All ones where the guard is negated.
+    pub(crate) flip: u32,
+    pub(crate) run: Run,
+}
+
+/// What the reports say about an instruction.
+#[derive(Clone, Debug)]
+pub(crate) struct Note {
+    pub(crate) place: Place,
+    pub(crate) opcode: String,
+    /// `None` for the second and later steps of one PTX instruction.
+    pub(crate) class: Option<Class>,
+}
+
+/// What an instruction does.
+#[derive(Debug)]
+pub(crate) enum Run {
+    Lanes(LaneFn, Slots),
+    /// By the guard; paths meet again at `join`.
+    Branch {
+        target: u32,
+        join: u32,
+    },
+    /// Indexed by a register; an index beyond the table goes to its last entry.
+    Table {
+        index: u16,
+        targets: Box<[u32]>,
+        join: u32,
+    },
+    Load(Box<Access>),
+    Store(Box<Access>),
+    Atomic(Box<Atomic>),
+    Matrix(Box<Matrix>),
+    Multiply(Box<Multiply>),
+    Exchange(Box<Exchange>),
+    Barrier(Box<Barrier>),
+    Copy(Box<Copy>),
+    Commit,
+    /// Waits until at most that many groups are under way; `None` waits for all copies.
+    Wait(Option<u32>),
+    /// Reads the number of warp instructions so far.
+    Clock {
+        to: u16,
+        wide: Wide,
+    },
+    /// Fences, prefetches: nothing to do in order.
+    Skip,
+    Exit,
+    Trap,
+}
+
+/// An address: a register and an offset.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Address {
+    pub(crate) slot: u16,
+    pub(crate) wide: Wide,
+    pub(crate) offset: i64,
+}
+
+/// A register that memory is read into or written from.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Data {
+    pub(crate) slot: u16,
+    /// Bytes of the register, 2 to 8.
+    pub(crate) bytes: u8,
+}
+
+/// A load or store.
+#[derive(Clone, Debug)]
+pub(crate) struct Access {
+    pub(crate) space: Space,
+    pub(crate) address: Address,
+    /// Bytes of one element.
+    pub(crate) bytes: u8,
+    /// Extended with its sign.
+    pub(crate) signed: bool,
+    /// One per element; `None` for the sink `_`.
+    pub(crate) data: Vec<Option<Data>>,
+    /// Volatile, relaxed, acquire or release: no race with others of its kind.
+    pub(crate) strong: bool,
+}
+
+impl Access {
+    /// Bytes of all elements, the alignment too.
+    pub(crate) fn total(&self) -> u64 {
+        u64::from(self.bytes) * self.data.len() as u64
+    }
+}
+
+/// What an atomic operation does with the old value and its operand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum AtomicOp {
+    Add,
+    Min,
+    Max,
+    And,
+    Or,
+    Xor,
+    Exchange,
+    CompareAndSwap,
+    Increment,
+    Decrement,
+}
+
+/// How the bits of an atomic operand are read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum AtomicType {
+    U32,
+    S32,
+    U64,
+    S64,
+    F32,
+    F64,
+    F16,
+    Bf16,
+    F16x2,
+    Bf16x2,
+}
+
+/// `atom` and `red`.
+#[derive(Clone, Debug)]
+pub(crate) struct Atomic {
+    pub(crate) op: AtomicOp,
+    pub(crate) ty: AtomicType,
+    pub(crate) space: Space,
+    pub(crate) address: Address,
+    pub(crate) bytes: u8,
+    pub(crate) wide: Wide,
+    /// Where the old value goes; `None` for `red`.
+    pub(crate) to: Option<u16>,
+    pub(crate) operand: u16,
+    /// The new value of a compare-and-swap.
+    pub(crate) swap: u16,
+}
+
+/// `ldmatrix`.
+#[derive(Clone, Debug)]
+pub(crate) struct Matrix {
+    pub(crate) space: Space,
+    pub(crate) address: Address,
+    pub(crate) transposed: bool,
+    /// One, two or four registers.
+    pub(crate) to: Vec<u16>,
+}
+
+/// Element type of the factors of an `mma`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Factor {
+    Half,
+    Bfloat,
+}
+
+/// `mma.sync` m16n8k16 or m16n8k8.
+#[derive(Clone, Debug)]
+pub(crate) struct Multiply {
+    pub(crate) factor: Factor,
+    pub(crate) depth: usize,
+    /// Whether the sum is in binary32, else binary16 in pairs.
+    pub(crate) single: bool,
+    pub(crate) to: Vec<u16>,
+    pub(crate) a: Vec<u16>,
+    pub(crate) b: Vec<u16>,
+    pub(crate) c: Vec<u16>,
+}
+
+/// How lanes of a warp exchange values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ExchangeKind {
+    ShuffleUp,
+    ShuffleDown,
+    ShuffleXor,
+    ShuffleIndex,
+    VoteAll,
+    VoteAny,
+    VoteUniform,
+    VoteBallot,
+    ActiveMask,
+    MatchAny,
+    MatchAll,
+    ReduceAdd,
+    ReduceMin,
+    ReduceMax,
+    ReduceMinSigned,
+    ReduceMaxSigned,
+    ReduceAnd,
+    ReduceOr,
+    ReduceXor,
+    SyncWarp,
+    Elect,
+}
+
+/// An instruction over a warp.
+#[derive(Clone, Debug)]
+pub(crate) struct Exchange {
+    pub(crate) kind: ExchangeKind,
+    /// A register, or a predicate for votes other than the ballot.
+    pub(crate) to: u16,
+    /// Second destination: a predicate.
+    pub(crate) flag: Option<u16>,
+    /// A register, or a predicate for votes.
+    pub(crate) from: u16,
+    /// Votes on the complement.
+    pub(crate) negate: bool,
+    /// Whether the source has 64 bits.
+    pub(crate) wide: Wide,
+    /// Lane or offset, and clamp with segment mask, of a shuffle.
+    pub(crate) lane: u16,
+    pub(crate) clamp: u16,
+    /// Register with the member mask; `None` for the forms without one.
+    pub(crate) members: Option<u16>,
+}
+
+/// What happens at a barrier besides waiting.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum BarrierKind {
+    Sync,
+    Arrive,
+    CountTrue,
+    AllTrue,
+    AnyTrue,
+}
+
+/// `bar`, `barrier`.
+#[derive(Clone, Debug)]
+pub(crate) struct Barrier {
+    pub(crate) kind: BarrierKind,
+    /// Register with the barrier's number.
+    pub(crate) id: u16,
+    /// Register with the number of threads; `None` for the whole block.
+    pub(crate) threads: Option<u16>,
+    /// Destination of a reduction and its predicate.
+    pub(crate) to: u16,
+    pub(crate) from: u16,
+    pub(crate) negate: bool,
+}
+
+/// `cp.async`.
+#[derive(Clone, Debug)]
+pub(crate) struct Copy {
+    pub(crate) to: Address,
+    pub(crate) from: Address,
+    pub(crate) bytes: u8,
+    /// Register with the number of bytes to read; the rest is zero.
+    pub(crate) read: Option<u16>,
+    /// Predicate that makes the copy write zeros only.
+    pub(crate) ignore: Option<u16>,
+    pub(crate) ignore_negated: bool,
+}

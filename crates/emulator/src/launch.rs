@@ -1,0 +1,324 @@
+//! Launching a kernel.
+
+use crate::counts::{Counter, Counts, Site};
+use crate::finding::{Finding, Findings};
+use crate::kernel::Kernel;
+use crate::machine::{MAX_THREADS, Setting, Worker};
+use crate::memory::{BufferId, Memory, MemoryError};
+use crate::module::{LoadError, Module};
+use serde::Serialize;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+/// An argument of a kernel; its length must be that of the parameter.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Argument {
+    /// The address of a byte of a buffer.
+    Buffer(BufferId, u64),
+    /// 32 bits.
+    U32(u32),
+    /// 64 bits.
+    U64(u64),
+    /// binary32.
+    F32(f32),
+    /// binary64.
+    F64(f64),
+    /// Anything else: a structure, or bits of a shorter type.
+    Bytes(Vec<u8>),
+}
+
+impl Argument {
+    /// The address of a buffer's first byte.
+    pub fn buffer(id: BufferId) -> Self {
+        Self::Buffer(id, 0)
+    }
+
+    fn bytes(&self, memory: &Memory) -> Vec<u8> {
+        match self {
+            Self::Buffer(id, offset) => memory.address(*id).wrapping_add(*offset).to_le_bytes().to_vec(),
+            Self::U32(x) => x.to_le_bytes().to_vec(),
+            Self::U64(x) => x.to_le_bytes().to_vec(),
+            Self::F32(x) => x.to_le_bytes().to_vec(),
+            Self::F64(x) => x.to_le_bytes().to_vec(),
+            Self::Bytes(bytes) => bytes.clone(),
+        }
+    }
+}
+
+/// What the device allows, and what the emulator does beside running.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Static and dynamic shared memory of a block, in bytes. Static memory alone never exceeds 48 KiB.
+    pub shared_bytes: u64,
+    /// Warp instructions of one block, after which it counts as hung. Checked when another warp's turn comes, so that up
+    /// to 50,000 more may run.
+    pub block_instructions: u64,
+    /// Different findings in the report.
+    pub findings: usize,
+}
+
+/// Static shared memory that every device has.
+const STATIC_SHARED: u64 = 48 << 10;
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { shared_bytes: STATIC_SHARED, block_instructions: 1 << 30, findings: 100 }
+    }
+}
+
+/// Which kernel, on how many threads, with what arguments.
+#[derive(Clone, Debug)]
+pub struct Launch<'a> {
+    /// The kernel's name.
+    pub entry: &'a str,
+    /// Blocks.
+    pub grid: [u32; 3],
+    /// Threads of a block.
+    pub block: [u32; 3],
+    /// Dynamic shared memory of a block, in bytes.
+    pub shared_bytes: u32,
+    /// In the order of the parameters.
+    pub args: &'a [Argument],
+    /// What is allowed.
+    pub limits: Limits,
+}
+
+impl<'a> Launch<'a> {
+    /// A launch without dynamic shared memory.
+    pub fn new(entry: &'a str, grid: [u32; 3], block: [u32; 3], args: &'a [Argument]) -> Self {
+        Self { entry, grid, block, shared_bytes: 0, args, limits: Limits::default() }
+    }
+}
+
+/// A launch that cannot begin.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum LaunchError {
+    /// There is no such kernel.
+    #[error("no kernel {name:?}: the module has {}", entries.join(", "))]
+    NoEntry {
+        /// What was asked for.
+        name: String,
+        /// What there is.
+        entries: Vec<String>,
+    },
+    /// The kernel has instructions that the emulator does not run.
+    #[error(transparent)]
+    Load(#[from] LoadError),
+    /// The number of arguments differs from that of the parameters.
+    #[error("{found} arguments for {expected} parameters of {kernel}")]
+    ArgumentCount {
+        /// The kernel.
+        kernel: String,
+        /// Its parameters.
+        expected: usize,
+        /// What was given.
+        found: usize,
+    },
+    /// An argument has another length than its parameter.
+    #[error("an argument of {found} bytes for parameter {name:?} of {expected}")]
+    ArgumentSize {
+        /// The parameter.
+        name: String,
+        /// Its bytes.
+        expected: usize,
+        /// Bytes given.
+        found: usize,
+    },
+    /// A block has no threads, too many, or not those that the kernel was written for.
+    #[error("a block of {block:?} threads: {rule}")]
+    Block {
+        /// Threads by axis.
+        block: [u32; 3],
+        /// What it may be.
+        rule: String,
+    },
+    /// A grid without blocks, or longer than the hardware's.
+    #[error("a grid of {grid:?} blocks: at least 1 and at most {limit:?} are possible")]
+    Grid {
+        /// Blocks by axis.
+        grid: [u32; 3],
+        /// The most.
+        limit: [u32; 3],
+    },
+    /// Shared memory does not fit.
+    #[error(
+        "{need} bytes of shared memory ({statically} of them static): {have} are there, at most {STATIC_SHARED} static"
+    )]
+    SharedMemory {
+        /// Bytes needed in all.
+        need: u64,
+        /// Bytes that the kernel declares.
+        statically: u64,
+        /// Bytes there are.
+        have: u64,
+    },
+    /// There is no memory for the module's variables.
+    #[error(transparent)]
+    Memory(#[from] MemoryError),
+}
+
+/// What a launch did, apart from what it wrote.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Report {
+    /// Exact counts.
+    pub counts: Counts,
+    /// What is wrong with the kernel: one entry per instruction and kind, in the order of blocks and instructions.
+    pub findings: Vec<Finding>,
+    /// Lanes of findings that were left out.
+    pub dropped: u64,
+}
+
+/// The hardware's limit of a grid, by axis.
+const GRID: [u32; 3] = [i32::MAX as u32, 65_535, 65_535];
+/// The hardware's limit of a block, by axis.
+const BLOCK: [u32; 3] = [1024, 1024, 64];
+
+impl Module {
+    /// Runs a kernel to its end: blocks in parallel on rayon's current pool. Blocks begin in the order of their linear
+    /// numbers, so that a block may wait for one with a lower number.
+    ///
+    /// Faults of the kernel are findings of the report, and it runs on: a bad load gives NaN, a bad store does nothing.
+    ///
+    /// # Errors
+    /// A launch that cannot begin; nothing has run then.
+    pub fn launch(&self, launch: &Launch<'_>, memory: &mut Memory) -> Result<Report, LaunchError> {
+        let kernel = self.find(launch.entry)?;
+        check(kernel, launch)?;
+        let params = parameters(kernel, launch.args, memory)?;
+        let variables: Vec<u64> = self.variables_in(memory)?;
+        let setting = Setting {
+            kernel,
+            memory,
+            grid: launch.grid,
+            block: launch.block,
+            dynamic_shared: launch.shared_bytes,
+            params: &params,
+            variables: &variables,
+            limit: launch.limits.block_instructions,
+        };
+        let (counters, findings) = run(&setting);
+        Ok(report(kernel, launch, &counters, findings))
+    }
+
+    fn find(&self, entry: &str) -> Result<&Kernel, LaunchError> {
+        match self.kernel(entry) {
+            Some(Ok(kernel)) => Ok(kernel),
+            Some(Err(error)) => Err(error.clone().into()),
+            None => {
+                Err(LaunchError::NoEntry { name: entry.into(), entries: self.entries().map(str::to_owned).collect() })
+            }
+        }
+    }
+
+    fn variables_in(&self, memory: &mut Memory) -> Result<Vec<u64>, MemoryError> {
+        let ids = memory.variables(self)?;
+        Ok(ids.into_iter().map(|id| memory.address(id)).collect())
+    }
+}
+
+fn check(kernel: &Kernel, launch: &Launch<'_>) -> Result<(), LaunchError> {
+    if launch.grid.iter().zip(GRID).any(|(n, most)| *n == 0 || *n > most) {
+        return Err(LaunchError::Grid { grid: launch.grid, limit: GRID });
+    }
+    let threads: u64 = launch.block.iter().map(|n| u64::from(*n)).product();
+    let rule = if launch.block.iter().zip(BLOCK).any(|(n, most)| *n == 0 || *n > most) || threads > MAX_THREADS {
+        Some(format!("from 1 to {BLOCK:?} by axis and {MAX_THREADS} in all are possible"))
+    } else if kernel.max_threads.is_some_and(|most| threads > most) {
+        kernel.max_threads.map(|most| format!("the kernel was written for at most {most} (.maxntid)"))
+    } else {
+        let required = kernel.required_block.filter(|r| *r != launch.block.map(u64::from));
+        required.map(|r| format!("the kernel was written for {r:?} (.reqntid)"))
+    };
+    if let Some(rule) = rule {
+        return Err(LaunchError::Block { block: launch.block, rule });
+    }
+    let statically = u64::from(kernel.shared_bytes);
+    let need = statically + u64::from(launch.shared_bytes);
+    let have = launch.limits.shared_bytes;
+    if need > have || statically > STATIC_SHARED {
+        return Err(LaunchError::SharedMemory { need, statically, have });
+    }
+    Ok(())
+}
+
+/// The parameter buffer, as words.
+fn parameters(kernel: &Kernel, args: &[Argument], memory: &Memory) -> Result<Vec<u32>, LaunchError> {
+    if args.len() != kernel.params.len() {
+        let expected = kernel.params.len();
+        return Err(LaunchError::ArgumentCount { kernel: kernel.name.clone(), expected, found: args.len() });
+    }
+    let mut buffer = vec![0u8; kernel.param_bytes.next_multiple_of(4) as usize];
+    for (param, arg) in kernel.params.iter().zip(args) {
+        let bytes = arg.bytes(memory);
+        if bytes.len() != param.bytes as usize {
+            let (name, expected) = (param.name.clone(), param.bytes as usize);
+            return Err(LaunchError::ArgumentSize { name, expected, found: bytes.len() });
+        }
+        buffer[param.offset as usize..][..bytes.len()].copy_from_slice(&bytes);
+    }
+    Ok(buffer.chunks_exact(4).map(|c| u32::from_le_bytes([c[0], c[1], c[2], c[3]])).collect())
+}
+
+fn run(setting: &Setting<'_>) -> (Vec<Counter>, Findings) {
+    let blocks: u64 = setting.grid.iter().map(|n| u64::from(*n)).product();
+    let workers = (rayon::current_num_threads() as u64).min(blocks);
+    let next = AtomicU64::new(0);
+    let sum = Mutex::new((vec![Counter::default(); setting.kernel.code.len()], Findings::default()));
+    let work = || {
+        let mut worker = Worker::new(setting);
+        loop {
+            let block = next.fetch_add(1, Ordering::Relaxed);
+            if block >= blocks {
+                break;
+            }
+            worker.run_block(block);
+        }
+        let mut sum = sum.lock().unwrap_or_else(PoisonError::into_inner);
+        for (to, from) in sum.0.iter_mut().zip(&worker.counters) {
+            to.add(from);
+        }
+        sum.1.merge(worker.findings);
+    };
+    if workers == 1 {
+        work();
+    } else {
+        rayon::scope(|scope| (0..workers).for_each(|_| scope.spawn(|_| work())));
+    }
+    sum.into_inner().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn report(kernel: &Kernel, launch: &Launch<'_>, counters: &[Counter], findings: Findings) -> Report {
+    let mut sites = Vec::new();
+    for (note, counter) in kernel.notes.iter().zip(counters) {
+        let Some(class) = note.class else { continue };
+        sites.push(Site {
+            place: note.place,
+            opcode: note.opcode.clone(),
+            class,
+            tally: counter.tally,
+            traffic: class.moves_memory().then_some(counter.traffic),
+        });
+    }
+    let mut seen = findings.seen;
+    seen.sort_by(|a, b| (a.2.block, a.0, &a.1).cmp(&(b.2.block, b.0, &b.1)));
+    let kept = seen.len().min(launch.limits.findings);
+    let dropped = findings.dropped + seen.drain(kept..).map(|(_, _, s)| s.count).sum::<u64>();
+    let coordinates = |linear: u64, of: [u32; 3]| {
+        let [x, y, _] = of.map(u64::from);
+        [(linear % x) as u32, (linear / x % y) as u32, (linear / x / y) as u32]
+    };
+    let findings = seen.into_iter().map(|(pc, fault, sighting)| {
+        let note = kernel.notes.get(pc as usize);
+        Finding {
+            fault,
+            kernel: kernel.name.clone(),
+            place: note.map(|n| n.place).unwrap_or_default(),
+            opcode: note.map(|n| n.opcode.clone()).unwrap_or_default(),
+            block: coordinates(sighting.block, launch.grid),
+            thread: coordinates(u64::from(sighting.thread), launch.block),
+            address: sighting.address,
+            count: sighting.count,
+        }
+    });
+    Report { counts: Counts { sites }, findings: findings.collect(), dropped }
+}

@@ -1,0 +1,97 @@
+//! Runs PTX text on the host: results, faults, exact dynamic counts. It parses what is printed, so that what is tested is
+//! what ships, and it knows nothing of the crates that generate PTX.
+//!
+//! ```
+//! use tilewright_emulator::{Argument, Launch, Memory, Module};
+//!
+//! let text = ".version 7.0 .target sm_80 .address_size 64
+//!     .visible .entry double(.param .u64 x) {
+//!       .reg .b32 %r<3>; .reg .b64 %rd<4>;
+//!       ld.param.u64 %rd1, [x]; mov.u32 %r1, %tid.x; mul.wide.u32 %rd2, %r1, 4; add.u64 %rd3, %rd1, %rd2;
+//!       ld.global.u32 %r2, [%rd3]; shl.b32 %r2, %r2, 1; st.global.u32 [%rd3], %r2; ret;
+//!     }";
+//! let module = Module::parse(text)?;
+//! let mut memory = Memory::new();
+//! let x = memory.add("x", &[1, 0, 0, 0, 2, 0, 0, 0])?;
+//! let args = [Argument::buffer(x)];
+//! let report = module.launch(&Launch::new("double", [1, 1, 1], [2, 1, 1], &args), &mut memory)?;
+//! assert_eq!(memory.read(x), [2, 0, 0, 0, 4, 0, 0, 0]);
+//! assert!(report.findings.is_empty());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # How it runs
+//!
+//! Threads run in warps of 32 in lock-step. Where a branch parts a warp, each side runs until the nearest instruction that
+//! every way to the end goes through (the immediate post-dominator of the branch), and both go on together from there.
+//! Warps of a block take turns; blocks run in parallel on rayon's pool and begin in the order of their linear numbers.
+//! Shared memory and registers hold a NaN pattern at the start of a block.
+//!
+//! Arithmetic is that of PTX: every operation rounds once in the direction it names; `.ftz` flushes operands and results.
+//! Approximations (`ex2.approx` and the like) are computed in their type and are closer to the exact value than the
+//! hardware's. `mma` adds exact products in binary64 and rounds once; the hardware's order is not specified.
+//!
+//! `cp.async` reads its source at once and changes shared memory only at the wait that ends it. Until then its destination
+//! shows what stood there before, and touching it is a finding.
+//!
+//! # What it finds
+//!
+//! See [`Fault`]. Accesses to shared memory race when two warps touch the same cell, one of them writes, and no barrier
+//! orders them; barriers of some warps order those alone. A cell is as wide as the narrowest access of the kernel to shared
+//! or generic memory, at most 4 bytes. Lanes of one warp never race: they are in lock-step here, which newer hardware does
+//! not promise. Races between blocks are not looked for.
+//!
+//! # What it counts
+//!
+//! Counts are exact and do not depend on the number of host threads, unless the kernel itself depends on the order of
+//! blocks. A symbolic counter must reproduce these rules:
+//!
+//! - **One instruction of the text counts once**, in the [`Class`] of its [`Site`], whatever it takes to run it.
+//! - **`issued`** counts warps that come to an instruction with at least one lane on their path, whatever its guard says. A
+//!   divergent warp comes to an instruction once for each path that leads there before the paths meet again.
+//! - **`threads`** counts lanes on the path whose guard holds; **`predicated_off`** lanes on the path whose guard does not.
+//!   For a guarded branch, `threads` are the lanes that take it. Lanes on another path, lanes that have exited, and lanes
+//!   beyond the block's last thread (a **partial warp**) are in neither.
+//! - **Bytes** are those of executing lanes: bytes per lane times `threads`. `ldmatrix` counts 16 bytes for each row address;
+//!   `cp.async` counts its source, with all its bytes for lanes that read at least one, nothing for lanes that only write
+//!   zeros.
+//! - **Stride** is counted for each warp access with at least one executing lane: the difference of addresses from a lane to
+//!   the next, over pairs of neighbouring lanes that both execute, in units of the access (all elements of a vector). If
+//!   pairs differ, the most frequent difference counts, the smaller magnitude of two that are equally frequent, and the
+//!   access is `irregular` as well. Without such pairs the stride is zero. Its sign does not matter; what is no multiple of
+//!   the access is [`Stride::More`]. Lane numbers follow `%tid.x` first, so in rows of 32 or more threads this is the stride
+//!   along the first axis.
+//! - **`transactions`** are distinct 32-byte sectors of each warp access for global and constant memory, and passes over the
+//!   32 banks for shared memory: the greatest number of distinct words in one bank, for 8-byte accesses by half warps and
+//!   for 16-byte accesses by quarter warps, added up. Local memory and parameters count one.
+//!
+//! # Limits
+//!
+//! Calls, textures, `cp.async.bulk`, `mbarrier`, `wgmma` and clusters of more than one block are read and refused at the
+//! launch. Barriers count warps: a barrier under divergence is a finding, also where hardware would sort it out. `.cta`
+//! and wider scopes are one. 64-bit plain accesses that race with 64-bit atomics of other blocks may tear.
+
+#![forbid(unsafe_code)]
+
+mod counts;
+mod device;
+mod finding;
+mod kernel;
+mod lanes;
+mod launch;
+mod lower;
+mod machine;
+mod memory;
+mod module;
+mod rounding;
+mod text;
+mod types;
+
+pub use counts::{Class, Counts, FloatOp, Precision, Site, Stride, Tally, Traffic};
+pub use device::{EmulatorDevice, Log};
+pub use finding::{Fault, Finding, Hazard};
+pub use launch::{Argument, Launch, LaunchError, Limits, Report};
+pub use memory::{BufferId, Memory, MemoryError};
+pub use module::{LoadError, Module};
+pub use text::{ParseError, Place};
+pub use types::Space;

@@ -1,0 +1,252 @@
+//! From the syntax tree of a kernel to what the machine runs.
+
+mod arithmetic;
+mod control;
+mod convert;
+mod flow;
+mod memory;
+mod names;
+mod operands;
+mod warp_wide;
+mod words;
+
+use crate::counts::Class;
+use crate::kernel::{ALWAYS, Inst, Kernel, Note, Param, Run};
+use crate::lanes::{LaneFn, Slots};
+use crate::module::LoadError;
+use crate::text::Place;
+use crate::text::ast::{Ast, Function, Instruction, Operand, Statement};
+use crate::types::{Space, Ty};
+use names::Names;
+use words::Words;
+
+/// A kernel from its text.
+pub(crate) fn lower<'a>(ast: &Ast<'a>, function: &Function<'a>) -> Result<Kernel, LoadError> {
+    let mut lowering = Lowering::new(ast, function)?;
+    if let Some(body) = &function.body {
+        lowering.block(body)?;
+    }
+    // Code that runs past its end returns.
+    lowering.at = Here { place: function.place, opcode: "ret".into(), ..Here::default() };
+    lowering.emit(Run::Exit, None);
+    lowering.finish()
+}
+
+/// The instruction that is being lowered.
+#[derive(Clone, Debug, Default)]
+struct Here {
+    place: Place,
+    opcode: String,
+    guard: u16,
+    flip: u32,
+    /// A step of it has been emitted.
+    begun: bool,
+}
+
+/// A branch to labels that may stand further down.
+struct Jump<'a> {
+    /// The instruction.
+    pc: usize,
+    /// The block that it stands in.
+    scope: usize,
+    /// The label, or the name of a table of labels.
+    name: &'a str,
+    at: Here,
+}
+
+struct Lowering<'a> {
+    kernel: Kernel,
+    names: Names<'a>,
+    at: Here,
+    /// Branches whose labels are not known yet.
+    jumps: Vec<Jump<'a>>,
+    /// The predicate that holds the carry flag.
+    carry_flag: Option<u16>,
+}
+
+/// An operand with the type that the instruction gives it.
+type Typed<'o, 'a> = (&'o Operand<'a>, Ty);
+
+impl<'a> Lowering<'a> {
+    fn new(ast: &Ast<'a>, function: &Function<'a>) -> Result<Self, LoadError> {
+        let mut kernel = Kernel { name: function.name.to_owned(), cell_bytes: 4, ..Kernel::default() };
+        for (name, numbers) in &function.directives {
+            let axis = |i: usize| numbers.get(i).copied().unwrap_or(1);
+            match *name {
+                "maxntid" => kernel.max_threads = Some(axis(0).saturating_mul(axis(1)).saturating_mul(axis(2))),
+                "reqntid" => kernel.required_block = Some([axis(0), axis(1), axis(2)]),
+                _ => {}
+            }
+        }
+        // Predicate 0 always holds, predicate 1 is for results that nobody wants.
+        kernel.predicates = 2;
+        let mut names = Names::new();
+        for (i, variable) in crate::module::module_variables(ast).enumerate() {
+            names.declare_global(variable.name, i);
+        }
+        let mut out = Self {
+            kernel,
+            names,
+            at: Here { place: function.place, ..Here::default() },
+            jumps: Vec::new(),
+            carry_flag: None,
+        };
+        for variable in ast.variables.iter().filter(|v| v.space == Space::Shared) {
+            out.shared(variable)?;
+        }
+        for param in &function.params {
+            out.param(param)?;
+        }
+        Ok(out)
+    }
+
+    fn error<T>(&self, message: impl Into<String>) -> Result<T, LoadError> {
+        let opcode = if self.at.opcode.is_empty() { self.kernel.name.clone() } else { self.at.opcode.clone() };
+        Err(LoadError { place: self.at.place, opcode, message: message.into() })
+    }
+
+    fn param(&mut self, param: &crate::text::ast::Variable<'a>) -> Result<(), LoadError> {
+        let Some(bytes) = param.bytes.filter(|b| *b <= 32_764) else {
+            return self.error(format!("parameter {:?} has no length or more than 32764 bytes", param.name));
+        };
+        let offset = u64::from(self.kernel.param_bytes).next_multiple_of(param.align.max(1));
+        if offset + bytes > 32_764 {
+            return self.error("more than 32764 bytes of parameters");
+        }
+        self.kernel.param_bytes = (offset + bytes) as u32;
+        self.names.declare_param(param.name, offset);
+        self.kernel.params.push(Param { name: param.name.to_owned(), offset: offset as u32, bytes: bytes as u32 });
+        Ok(())
+    }
+
+    /// Gives a shared variable its offset; one without a length is dynamic memory.
+    fn shared(&mut self, variable: &crate::text::ast::Variable<'a>) -> Result<(), LoadError> {
+        let Some(bytes) = variable.bytes else {
+            self.names.declare_dynamic(variable.name);
+            // Dynamic memory begins behind all static memory, aligned as the strictest asks.
+            let align = variable.align.clamp(16, 1024) as u32;
+            self.kernel.dynamic_align = self.kernel.dynamic_align.max(align);
+            return Ok(());
+        };
+        let offset = u64::from(self.kernel.shared_bytes).next_multiple_of(variable.align.max(1));
+        match u32::try_from(offset + bytes) {
+            Ok(end) if end <= 1 << 20 => {
+                self.kernel.shared_bytes = end;
+                self.names.declare_shared(variable.name, offset);
+                Ok(())
+            }
+            _ => self.error(format!("{:?}: more than 1 MiB of shared memory", variable.name)),
+        }
+    }
+
+    fn local(&mut self, variable: &crate::text::ast::Variable<'a>) -> Result<(), LoadError> {
+        let offset = u64::from(self.kernel.local_bytes).next_multiple_of(variable.align.max(1));
+        match variable.bytes.map(|b| offset + b) {
+            Some(end) if end <= 512 << 10 => {
+                self.kernel.local_bytes = (end as u32).next_multiple_of(16);
+                self.names.declare_local(variable.name, offset);
+                Ok(())
+            }
+            _ => self.error(format!("{:?}: no length, or more than 512 KiB of local memory", variable.name)),
+        }
+    }
+
+    /// The statements of a block, with names of its own.
+    fn block(&mut self, statements: &[Statement<'a>]) -> Result<(), LoadError> {
+        self.names.enter();
+        let mut last_label = None;
+        for statement in statements {
+            match statement {
+                Statement::Label(name, place) => {
+                    self.at = Here { place: *place, opcode: (*name).to_owned(), ..Here::default() };
+                    if !self.names.declare_label(name, self.kernel.code.len()) {
+                        return self.error("a second label of this name");
+                    }
+                    last_label = Some(*name);
+                }
+                Statement::Targets(labels) => {
+                    if let Some(name) = last_label {
+                        self.names.declare_table(name, labels.clone());
+                    }
+                }
+                Statement::Registers(registers) => {
+                    self.at.place = registers.place;
+                    self.names.declare_registers(registers);
+                }
+                Statement::Variable(variable) => {
+                    self.at = Here { place: variable.place, opcode: variable.name.to_owned(), ..Here::default() };
+                    match variable.space {
+                        Space::Shared => self.shared(variable)?,
+                        Space::Local => self.local(variable)?,
+                        _ => {
+                            return self
+                                .error(format!(".{} inside of a function is not supported", variable.space.name()));
+                        }
+                    }
+                }
+                Statement::Instruction(instruction) => self.instruction(instruction)?,
+                Statement::Block(inner) => self.block(inner)?,
+            }
+        }
+        self.names.leave();
+        Ok(())
+    }
+
+    fn instruction(&mut self, i: &Instruction<'a>) -> Result<(), LoadError> {
+        self.at = Here { place: i.place, opcode: i.opcode(), ..Here::default() };
+        if let Some((name, negated)) = i.guard {
+            self.at.guard = self.predicate_named(name)?;
+            self.at.flip = if negated { u32::MAX } else { 0 };
+        }
+        let mut words = Words::new(&i.modifiers);
+        match i.name {
+            "mov" | "cvta" | "cvt" | "selp" | "slct" | "prmt" => self.conversion(i, &mut words)?,
+            "setp" | "set" | "testp" => self.comparison(i, &mut words)?,
+            "ld" | "ldu" | "st" | "atom" | "red" | "cp" | "ldmatrix" => self.memory(i, &mut words)?,
+            "bra" | "brx" | "ret" | "exit" | "trap" | "bar" | "barrier" => self.control(i, &mut words)?,
+            "shfl" | "vote" | "activemask" | "match" | "redux" | "elect" | "mma" => self.warp_wide(i, &mut words)?,
+            "membar" | "fence" | "prefetch" | "prefetchu" | "nanosleep" | "griddepcontrol" | "applypriority"
+            | "discard" | "pmevent" | "brkpt" | "setmaxnreg" => {
+                words.clear();
+                self.emit(Run::Skip, Some(Class::Order));
+            }
+            _ => self.arithmetic(i, &mut words)?,
+        }
+        match words.left() {
+            Some(word) => self.error(format!("modifier .{word} is not supported here")),
+            None => Ok(()),
+        }
+    }
+
+    /// Adds a step of the current instruction. Only the first one counts.
+    fn emit(&mut self, run: Run, class: Option<Class>) {
+        let class = if self.at.begun { None } else { class };
+        self.at.begun = true;
+        self.kernel.code.push(Inst { guard: self.at.guard, flip: self.at.flip, run });
+        self.kernel.notes.push(Note { place: self.at.place, opcode: self.at.opcode.clone(), class });
+    }
+
+    fn lanes(&mut self, run: LaneFn, slots: Slots, class: Class) {
+        self.emit(Run::Lanes(run, slots), Some(class));
+    }
+
+    /// Lane functions that no instruction of this type has.
+    fn known(&self, run: Option<LaneFn>) -> Result<LaneFn, LoadError> {
+        match run {
+            Some(run) => Ok(run),
+            None => self.error("this instruction is not supported"),
+        }
+    }
+
+    fn finish(mut self) -> Result<Kernel, LoadError> {
+        self.resolve_jumps()?;
+        flow::set_joins(&mut self.kernel.code);
+        let kernel = &mut self.kernel;
+        if kernel.dynamic_align > 0 {
+            kernel.shared_bytes = kernel.shared_bytes.next_multiple_of(kernel.dynamic_align);
+        }
+        kernel.local_bytes = kernel.local_bytes.next_multiple_of(16);
+        debug_assert!(kernel.predicates > usize::from(ALWAYS));
+        Ok(self.kernel)
+    }
+}

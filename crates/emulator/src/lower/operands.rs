@@ -1,0 +1,253 @@
+//! Operands as registers.
+
+use super::Lowering;
+use super::names::{Found, Register, Variable};
+use crate::kernel::{Address, Constant, Special};
+use crate::memory::{LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW};
+use crate::module::LoadError;
+use crate::text::ast::Operand;
+use crate::types::{Space, Ty};
+
+/// Slots of one kind that a kernel may use.
+const MAX_SLOTS: usize = u16::MAX as usize;
+
+impl<'a> Lowering<'a> {
+    pub(super) fn fresh(&mut self, ty: Ty) -> Result<u16, LoadError> {
+        let count = match (ty, ty.bytes()) {
+            (Ty::Pred, _) => &mut self.kernel.predicates,
+            (_, 8) => &mut self.kernel.doubles,
+            (_, 16) => return self.error("registers of 128 bits are not supported"),
+            _ => &mut self.kernel.words,
+        };
+        *count += 1;
+        let slot = *count - 1;
+        if slot >= MAX_SLOTS {
+            self.error(format!("more than {MAX_SLOTS} registers of one kind"))
+        } else {
+            Ok(slot as u16)
+        }
+    }
+
+    pub(super) fn register(&mut self, name: &str) -> Result<Option<Register>, LoadError> {
+        match self.names.register(name) {
+            Some(Found::Register(register)) => Ok(Some(register)),
+            Some(Found::Fresh(scope, ty)) => {
+                let register = Register { slot: self.fresh(ty)?, ty };
+                self.names.use_register(scope, name, register);
+                Ok(Some(register))
+            }
+            Some(Found::Vector(_)) => self.error(format!("{name} is a vector: an element is expected here")),
+            None => Ok(None),
+        }
+    }
+
+    /// A register of the width of a type.
+    fn sized(&self, name: &str, register: Register, ty: Ty) -> Result<u16, LoadError> {
+        let fits = (register.ty == Ty::Pred) == (ty == Ty::Pred) && register.ty.bytes() == ty.bytes();
+        if fits {
+            return Ok(register.slot);
+        }
+        self.error(format!("{name} is a .{} register where .{} is expected", register.ty.name(), ty.name()))
+    }
+
+    pub(super) fn predicate_named(&mut self, name: &str) -> Result<u16, LoadError> {
+        match self.register(name)? {
+            Some(register) => self.sized(name, register, Ty::Pred),
+            None => self.error(format!("there is no predicate {name}")),
+        }
+    }
+
+    /// A predicate and whether it is negated. Constants are allowed where PTX allows them.
+    pub(super) fn predicate(&mut self, operand: &Operand<'a>) -> Result<(u16, bool), LoadError> {
+        match operand {
+            Operand::Name(name) => Ok((self.predicate_named(name)?, false)),
+            Operand::Not(name) => Ok((self.predicate_named(name)?, true)),
+            Operand::Int(value) => Ok((crate::kernel::ALWAYS, *value == 0)),
+            _ => self.error("a predicate is expected"),
+        }
+    }
+
+    /// A register to write; `_` is one that nobody reads.
+    pub(super) fn destination(&mut self, operand: &Operand<'a>, ty: Ty) -> Result<u16, LoadError> {
+        match operand {
+            Operand::Name("_") if ty == Ty::Pred => Ok(1),
+            Operand::Name("_") => self.fresh(ty),
+            Operand::Name(name) => match self.register(name)? {
+                Some(register) => self.sized(name, register, ty),
+                None => self.error(format!("there is no register {name}")),
+            },
+            Operand::Component(name, element) => {
+                let full = format!("{name}.{element}");
+                match self.register(&full)? {
+                    Some(register) => self.sized(&full, register, ty),
+                    None => self.error(format!("there is no register {full}")),
+                }
+            }
+            _ => self.error("a register is expected as the destination"),
+        }
+    }
+
+    /// A register to read: constants, special registers and addresses have one too.
+    pub(super) fn source(&mut self, operand: &Operand<'a>, ty: Ty) -> Result<u16, LoadError> {
+        match operand {
+            Operand::Name(name) => self.named_source(name, 0, ty),
+            Operand::Offset(name, offset) => self.named_source(name, *offset, ty),
+            Operand::Component(name, element) => {
+                let full = format!("{name}.{element}");
+                if let Some(register) = self.register(&full)? {
+                    return self.sized(&full, register, ty);
+                }
+                self.special(&full, ty)
+            }
+            Operand::Int(value) => self.constant(Constant::Bits(int_bits(*value, ty)), ty),
+            Operand::F32(bits) => {
+                let bits = if ty == Ty::F64 { f64::from(f32::from_bits(*bits)).to_bits() } else { u64::from(*bits) };
+                self.constant(Constant::Bits(bits), ty)
+            }
+            Operand::F64(bits) => {
+                let single = || u64::from((f64::from_bits(*bits) as f32).to_bits());
+                self.constant(Constant::Bits(if ty.bytes() == 8 { *bits } else { single() }), ty)
+            }
+            _ => self.error("a register or constant is expected"),
+        }
+    }
+
+    fn named_source(&mut self, name: &str, offset: i64, ty: Ty) -> Result<u16, LoadError> {
+        if let Some(register) = self.register(name)? {
+            if offset != 0 {
+                return self.error("a register plus an offset stands only in addresses");
+            }
+            return self.sized(name, register, ty);
+        }
+        if name.eq_ignore_ascii_case("WARP_SZ") {
+            return self.constant(Constant::Bits(32), ty);
+        }
+        match self.names.variable(name) {
+            Some(variable) => self.constant(address_of(variable, offset), ty),
+            None => self.special(name, ty),
+        }
+    }
+
+    /// A register that holds a constant; equal ones share it.
+    pub(super) fn constant(&mut self, constant: Constant, ty: Ty) -> Result<u16, LoadError> {
+        let wide = ty.bytes() == 8;
+        let known = self.kernel.constants.iter().rev().find(|(_, w, c)| *w == wide && *c == constant);
+        if let Some((slot, ..)) = known {
+            return Ok(*slot);
+        }
+        let slot = self.fresh(if wide { Ty::B64 } else { Ty::B32 })?;
+        self.kernel.constants.push((slot, wide, constant));
+        Ok(slot)
+    }
+
+    fn special(&mut self, name: &str, ty: Ty) -> Result<u16, LoadError> {
+        let Some(which) = special_named(name) else { return self.error(format!("there is no register {name}")) };
+        let wide = ty.bytes() == 8;
+        if let Some((slot, ..)) = self.kernel.specials.iter().find(|(_, w, s)| *w == wide && *s == which) {
+            return Ok(*slot);
+        }
+        let slot = self.fresh(if wide { Ty::B64 } else { Ty::B32 })?;
+        self.kernel.specials.push((slot, wide, which));
+        Ok(slot)
+    }
+
+    /// The address of a memory operand.
+    pub(super) fn address(&mut self, operand: &Operand<'a>, space: Space) -> Result<Address, LoadError> {
+        let Operand::Address(parts) = operand else { return self.error("an address in brackets is expected") };
+        let [base] = parts.as_slice() else { return self.error("an address of one part is expected") };
+        let (name, offset) = match base {
+            Operand::Name(name) => (*name, 0),
+            Operand::Offset(name, offset) => (*name, *offset),
+            Operand::Int(value) => {
+                let slot = self.constant(Constant::Bits(*value), Ty::B64)?;
+                return Ok(Address { slot, wide: true, offset: 0 });
+            }
+            _ => return self.error("a register, variable or number is expected in the address"),
+        };
+        if let Some(register) = self.register(name)? {
+            let wide = register.ty.bytes() == 8;
+            if register.ty.bytes() < 4 || register.ty == Ty::Pred {
+                return self.error(format!("{name} is no register for addresses"));
+            }
+            return Ok(Address { slot: register.slot, wide, offset });
+        }
+        let Some(variable) = self.names.variable(name) else {
+            return self.error(format!("there is no register or variable {name}"));
+        };
+        let constant = match (variable, space) {
+            (Variable::Shared(at), Space::Generic) => Constant::Bits(SHARED_WINDOW + at),
+            (Variable::Local(at), Space::Generic) => Constant::Bits(LOCAL_WINDOW + at),
+            (Variable::Param(at), Space::Generic) => Constant::Bits(PARAM_WINDOW + at),
+            _ => address_of(variable, 0),
+        };
+        Ok(Address { slot: self.constant(constant, Ty::B64)?, wide: true, offset })
+    }
+
+    /// The elements of a vector operand, or the operand alone.
+    pub(super) fn elements<'o>(&self, operand: &'o Operand<'a>) -> Vec<Operand<'a>>
+    where
+        'a: 'o,
+    {
+        match operand {
+            Operand::Vector(elements) => elements.clone(),
+            Operand::Name(name) => match self.names.register(name) {
+                Some(Found::Vector(width)) => {
+                    ["x", "y", "z", "w"].iter().take(usize::from(width)).map(|e| Operand::Component(name, e)).collect()
+                }
+                _ => vec![operand.clone()],
+            },
+            _ => vec![operand.clone()],
+        }
+    }
+}
+
+/// An integer where a float is expected is converted; otherwise its low bits are taken.
+fn int_bits(value: u64, ty: Ty) -> u64 {
+    match ty {
+        Ty::F32 => u64::from((value as i64 as f32).to_bits()),
+        Ty::F64 => (value as i64 as f64).to_bits(),
+        _ if ty.bytes() == 8 => value,
+        _ => value & ((1 << (8 * ty.bytes())) - 1),
+    }
+}
+
+fn address_of(variable: Variable, offset: i64) -> Constant {
+    match variable {
+        Variable::Shared(at) | Variable::Local(at) | Variable::Param(at) => {
+            Constant::Bits(at.wrapping_add(offset as u64))
+        }
+        Variable::Dynamic => Constant::DynamicShared(offset),
+        Variable::Module(i) => Constant::Variable(i, offset),
+    }
+}
+
+fn special_named(name: &str) -> Option<Special> {
+    let (base, axis) = match name.split_once('.') {
+        Some((base, "x")) => (base, 0),
+        Some((base, "y")) => (base, 1),
+        Some((base, "z")) => (base, 2),
+        Some((base, "w")) => (base, 3),
+        Some(_) => return None,
+        None => (name, 0),
+    };
+    Some(match base {
+        "%tid" => Special::Tid(axis),
+        "%ntid" => Special::Ntid(axis),
+        "%ctaid" | "%clusterid" => Special::Ctaid(axis),
+        "%nctaid" | "%nclusterid" => Special::Nctaid(axis),
+        "%laneid" => Special::Lane,
+        "%warpid" => Special::Warp,
+        "%nwarpid" => Special::Warps,
+        "%lanemask_eq" => Special::MaskEq,
+        "%lanemask_lt" => Special::MaskLt,
+        "%lanemask_le" => Special::MaskLe,
+        "%lanemask_gt" => Special::MaskGt,
+        "%lanemask_ge" => Special::MaskGe,
+        "%dynamic_smem_size" => Special::DynamicShared,
+        "%total_smem_size" => Special::TotalShared,
+        // Every block is a cluster of its own.
+        "%cluster_ctaid" | "%cluster_ctarank" | "%smid" | "%gridid" => Special::Zero,
+        "%cluster_nctaid" | "%cluster_nctarank" | "%nsmid" => Special::One,
+        _ => return None,
+    })
+}

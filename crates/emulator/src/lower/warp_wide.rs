@@ -1,0 +1,196 @@
+//! Exchanges within a warp, and `mma`.
+
+use super::Lowering;
+use super::words::Words;
+use crate::counts::{Class, Precision};
+use crate::kernel::{Constant, Exchange, ExchangeKind as Kind, Factor, Multiply, Run};
+use crate::module::LoadError;
+use crate::text::ast::{Instruction, Operand};
+use crate::types::Ty;
+
+impl<'a> Lowering<'a> {
+    pub(super) fn warp_wide(&mut self, i: &Instruction<'a>, words: &mut Words<'a>) -> Result<(), LoadError> {
+        if i.name == "mma" {
+            return self.multiply(i, words);
+        }
+        // The forms with a member mask have it as their last operand.
+        let sync = words.take("sync");
+        let (operands, members) = match i.operands.split_last() {
+            Some((last, rest)) if sync => (rest, Some(self.source(last, Ty::B32)?)),
+            _ => (i.operands.as_slice(), None),
+        };
+        let ty = words.ty();
+        let exchange = match (i.name, operands) {
+            ("shfl", [to, from, lane, clamp]) => self.shuffle(words, to, from, lane, clamp)?,
+            ("vote", [to, from]) => self.vote(words, ty, to, from)?,
+            ("activemask", [to]) => {
+                let to = self.destination(to, Ty::B32)?;
+                blank(Kind::ActiveMask, to)
+            }
+            ("match", [to, from]) => self.find_equal(words, ty, to, from)?,
+            ("redux", [to, from]) => {
+                let kind = reduction(words.first().unwrap_or_default(), ty);
+                let Some(kind) = kind else { return self.error("this reduction is not supported") };
+                let from = self.source(from, Ty::B32)?;
+                let to = self.destination(to, Ty::B32)?;
+                Exchange { from, ..blank(kind, to) }
+            }
+            ("elect", [Operand::Pair(to, flag)]) => {
+                let flag = Some(self.destination(&Operand::Name(flag), Ty::Pred)?);
+                let to = self.destination(&Operand::Name(to), Ty::B32)?;
+                Exchange { flag, ..blank(Kind::Elect, to) }
+            }
+            _ => return self.error("these operands are not supported"),
+        };
+        self.emit(Run::Exchange(Box::new(Exchange { members, ..exchange })), Some(Class::Exchange));
+        Ok(())
+    }
+
+    fn shuffle(
+        &mut self,
+        words: &mut Words<'a>,
+        to: &Operand<'a>,
+        from: &Operand<'a>,
+        lane: &Operand<'a>,
+        clamp: &Operand<'a>,
+    ) -> Result<Exchange, LoadError> {
+        let kind = match words.one_of(&["up", "down", "bfly", "idx"]) {
+            Some("up") => Kind::ShuffleUp,
+            Some("down") => Kind::ShuffleDown,
+            Some("bfly") => Kind::ShuffleXor,
+            Some(_) => Kind::ShuffleIndex,
+            None => return self.error("a mode is expected: .up, .down, .bfly or .idx"),
+        };
+        let (to, flag) = self.pair(to)?;
+        let from = self.source(from, Ty::B32)?;
+        let (lane, clamp) = (self.source(lane, Ty::B32)?, self.source(clamp, Ty::B32)?);
+        Ok(Exchange { flag, from, lane, clamp, ..blank(kind, to) })
+    }
+
+    /// A register, and perhaps a predicate behind a bar.
+    fn pair(&mut self, operand: &Operand<'a>) -> Result<(u16, Option<u16>), LoadError> {
+        match operand {
+            Operand::Pair(to, flag) => {
+                let flag = self.destination(&Operand::Name(flag), Ty::Pred)?;
+                Ok((self.destination(&Operand::Name(to), Ty::B32)?, Some(flag)))
+            }
+            other => Ok((self.destination(other, Ty::B32)?, None)),
+        }
+    }
+
+    fn vote(
+        &mut self,
+        words: &mut Words<'a>,
+        ty: Option<Ty>,
+        to: &Operand<'a>,
+        from: &Operand<'a>,
+    ) -> Result<Exchange, LoadError> {
+        let kind = match words.one_of(&["all", "any", "uni", "ballot"]) {
+            Some("all") => Kind::VoteAll,
+            Some("any") => Kind::VoteAny,
+            Some("uni") => Kind::VoteUniform,
+            Some(_) => Kind::VoteBallot,
+            None => return self.error("a mode is expected: .all, .any, .uni or .ballot"),
+        };
+        let wanted = if kind == Kind::VoteBallot { Ty::B32 } else { Ty::Pred };
+        if ty != Some(wanted) {
+            return self.error(format!(".{} is expected as the type", wanted.name()));
+        }
+        let (from, negate) = self.predicate(from)?;
+        let to = self.destination(to, wanted)?;
+        Ok(Exchange { from, negate, ..blank(kind, to) })
+    }
+
+    fn find_equal(
+        &mut self,
+        words: &mut Words<'a>,
+        ty: Option<Ty>,
+        to: &Operand<'a>,
+        from: &Operand<'a>,
+    ) -> Result<Exchange, LoadError> {
+        let kind = match words.one_of(&["any", "all"]) {
+            Some("any") => Kind::MatchAny,
+            Some(_) => Kind::MatchAll,
+            None => return self.error("a mode is expected: .any or .all"),
+        };
+        let ty = ty.unwrap_or(Ty::B32);
+        let from = self.source(from, ty)?;
+        let (to, flag) = self.pair(to)?;
+        Ok(Exchange { flag, from, wide: ty.bytes() == 8, ..blank(kind, to) })
+    }
+
+    /// `mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32`
+    fn multiply(&mut self, i: &Instruction<'a>, words: &mut Words<'a>) -> Result<(), LoadError> {
+        words.ignore(&["sync", "aligned"]);
+        let types = [words.ty(), words.ty(), words.ty(), words.ty()];
+        let factor = match types {
+            [_, Some(Ty::F16), Some(Ty::F16), _] => Factor::Half,
+            [_, Some(Ty::Bf16), Some(Ty::Bf16), _] => Factor::Bfloat,
+            _ => return self.error("factors of this type are not supported"),
+        };
+        let single = match (types[3], types[0], factor) {
+            (Some(Ty::F32), Some(Ty::F32), _) => true,
+            (Some(Ty::F16), Some(Ty::F16), Factor::Half) => false,
+            _ => return self.error("a sum of this type is not supported"),
+        };
+        let depth = match words.one_of(&["m16n8k16", "m16n8k8"]) {
+            Some("m16n8k16") => 16,
+            Some(_) => 8,
+            None => return self.error("this shape is not supported"),
+        };
+        if !(words.take("row") && words.take("col")) {
+            return self.error("this layout is not supported");
+        }
+        let [d, a, b, c] = i.operands.as_slice() else { return self.error("four operands are expected") };
+        let sums = if single { 4 } else { 2 };
+        let element = if single { Ty::F32 } else { Ty::B32 };
+        let a = self.list(a, depth / 4, Ty::B32, false)?;
+        let b = self.list(b, depth / 8, Ty::B32, false)?;
+        let c = self.list(c, sums, element, false)?;
+        let to = self.list(d, sums, element, true)?;
+        let class = Class::Tensor(Precision::Half, (16 * 8 * depth) as u32);
+        self.emit(Run::Multiply(Box::new(Multiply { factor, depth, single, to, a, b, c })), Some(class));
+        Ok(())
+    }
+
+    /// The slots of a vector operand of a certain length.
+    pub(super) fn list(
+        &mut self,
+        operand: &Operand<'a>,
+        count: usize,
+        ty: Ty,
+        is_destination: bool,
+    ) -> Result<Vec<u16>, LoadError> {
+        let elements = self.elements(operand);
+        if elements.len() != count {
+            return self.error(format!("{} registers where {count} are expected", elements.len()));
+        }
+        let mut slots = Vec::with_capacity(count);
+        for element in &elements {
+            slots.push(match (element, is_destination) {
+                (element, true) => self.destination(element, ty)?,
+                (Operand::Int(value), _) => self.constant(Constant::Bits(*value), ty)?,
+                (element, false) => self.source(element, ty)?,
+            });
+        }
+        Ok(slots)
+    }
+}
+
+fn reduction(name: &str, ty: Option<Ty>) -> Option<Kind> {
+    Some(match (name, ty?) {
+        ("add", Ty::U32 | Ty::S32) => Kind::ReduceAdd,
+        ("min", Ty::U32) => Kind::ReduceMin,
+        ("max", Ty::U32) => Kind::ReduceMax,
+        ("min", Ty::S32) => Kind::ReduceMinSigned,
+        ("max", Ty::S32) => Kind::ReduceMaxSigned,
+        ("and", Ty::B32) => Kind::ReduceAnd,
+        ("or", Ty::B32) => Kind::ReduceOr,
+        ("xor", Ty::B32) => Kind::ReduceXor,
+        _ => return None,
+    })
+}
+
+pub(super) fn blank(kind: Kind, to: u16) -> Exchange {
+    Exchange { kind, to, flag: None, from: 0, negate: false, wide: false, lane: 0, clamp: 0, members: None }
+}

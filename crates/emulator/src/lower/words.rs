@@ -1,0 +1,70 @@
+//! The modifiers of an instruction, taken one by one.
+
+use crate::rounding::Round;
+use crate::types::{Space, Ty};
+
+pub(super) struct Words<'a> {
+    left: Vec<&'a str>,
+}
+
+impl<'a> Words<'a> {
+    pub(super) fn new(modifiers: &[&'a str]) -> Self {
+        Self { left: modifiers.to_vec() }
+    }
+
+    /// Takes a word if it is there.
+    pub(super) fn take(&mut self, word: &str) -> bool {
+        let at = self.left.iter().position(|w| *w == word);
+        at.map(|i| self.left.remove(i)).is_some()
+    }
+
+    /// Takes the first of some words.
+    pub(super) fn one_of(&mut self, words: &[&'static str]) -> Option<&'static str> {
+        words.iter().find(|w| self.take(w)).copied()
+    }
+
+    /// Takes the last word if it names a type.
+    pub(super) fn ty(&mut self) -> Option<Ty> {
+        let ty = self.left.last().and_then(|w| Ty::parse(w))?;
+        self.left.pop();
+        Some(ty)
+    }
+
+    /// Takes the first word.
+    pub(super) fn first(&mut self) -> Option<&'a str> {
+        if self.left.is_empty() { None } else { Some(self.left.remove(0)) }
+    }
+
+    pub(super) fn space(&mut self) -> Option<Space> {
+        let at = self.left.iter().position(|w| Space::parse(w).is_some())?;
+        Space::parse(self.left.remove(at))
+    }
+
+    /// The rounding of a result, if one is named.
+    pub(super) fn round(&mut self) -> Option<Round> {
+        const NAMES: [(&str, Round); 5] =
+            [("rn", Round::Nearest), ("rz", Round::Zero), ("rm", Round::Down), ("rp", Round::Up), ("rna", Round::Away)];
+        NAMES.iter().find(|(n, _)| self.take(n)).map(|(_, r)| *r)
+    }
+
+    /// Drops words that change nothing here.
+    pub(super) fn ignore(&mut self, words: &[&str]) {
+        for word in words {
+            while self.take(word) {}
+        }
+    }
+
+    /// Drops words that begin like this.
+    pub(super) fn ignore_starting(&mut self, start: &str) {
+        self.left.retain(|w| !w.starts_with(start));
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.left.clear();
+    }
+
+    /// A word that nobody took.
+    pub(super) fn left(&self) -> Option<&'a str> {
+        self.left.first().copied()
+    }
+}

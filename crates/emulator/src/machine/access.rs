@@ -1,0 +1,365 @@
+//! Loads and stores: addresses, checks, and the way between memory and registers.
+
+use super::shadow::{Touch, warps};
+use super::survey::{Shape, shape};
+use super::warp::Warp;
+use super::words::{Global, Own, Words, read, write};
+use super::{Setting, Worker};
+use crate::finding::Fault;
+use crate::kernel::{Access, Address, Data};
+use crate::lanes::{FULL, Registers, WARP, store};
+use crate::memory::{LOCAL_WINDOW, PARAM_WINDOW, REGION_BITS, Region, SHARED_WINDOW};
+use crate::types::Space;
+
+/// Where an access goes.
+#[derive(Clone, Copy)]
+pub(super) enum Place<'a> {
+    Global(&'a Region),
+    /// Memory with that many bytes.
+    Shared(u64),
+    Local(u64),
+    Param(u64),
+    Nowhere,
+}
+
+/// Some lanes of an access that fall into one place, with their offsets there. Lanes that do not take part hold the
+/// offset of one that does.
+pub(super) struct Group<'a> {
+    pub(super) place: Place<'a>,
+    pub(super) at: [u64; WARP],
+    pub(super) mask: u32,
+    /// What offsets count from.
+    base: u64,
+    shape: Shape,
+}
+
+/// An access while it is checked.
+#[derive(Clone, Copy)]
+pub(super) struct Checked {
+    pub(super) pc: u32,
+    pub(super) warp: usize,
+    pub(super) space: Space,
+    /// Bytes of a lane.
+    pub(super) bytes: u64,
+    /// A power of two that divides its offset.
+    pub(super) align: u64,
+    pub(super) touch: Touch,
+}
+
+/// The addresses of a mask; other lanes get the first one's.
+pub(super) fn addresses(registers: &Registers, address: Address, mask: u32) -> [u64; WARP] {
+    let at = usize::from(address.slot);
+    let mut out = [0; WARP];
+    if address.wide {
+        let (base, offset) = (&registers.doubles[at].0, address.offset as u64);
+        for lane in 0..WARP {
+            out[lane] = base[lane].wrapping_add(offset);
+        }
+    } else {
+        let (base, offset) = (&registers.words[at].0, address.offset as u32);
+        for lane in 0..WARP {
+            out[lane] = u64::from(base[lane].wrapping_add(offset));
+        }
+    }
+    if mask != FULL {
+        let first = out[mask.trailing_zeros() as usize & (WARP - 1)];
+        for (lane, a) in out.iter_mut().enumerate() {
+            *a = if mask >> lane & 1 != 0 { *a } else { first };
+        }
+    }
+    out
+}
+
+impl<'a> Setting<'a> {
+    /// The place of an address and where the place begins.
+    fn place(&self, space: Space, address: u64) -> (Place<'a>, u64) {
+        let shared = Place::Shared(self.shared_bytes() as u64);
+        let local = Place::Local(u64::from(self.kernel.local_bytes));
+        let param = Place::Param(u64::from(self.kernel.param_bytes));
+        let base = address >> REGION_BITS << REGION_BITS;
+        match (space, base) {
+            (Space::Shared, _) => (shared, 0),
+            (Space::Local, _) => (local, 0),
+            (Space::Param, PARAM_WINDOW) => (param, base),
+            (Space::Param, _) => (param, 0),
+            (Space::Generic, SHARED_WINDOW) => (shared, base),
+            (Space::Generic, LOCAL_WINDOW) => (local, base),
+            (Space::Generic, PARAM_WINDOW) => (param, base),
+            _ => match self.memory.regions.get(((address >> REGION_BITS) as usize).wrapping_sub(1)) {
+                Some(region) => (Place::Global(region), base),
+                None => (Place::Nowhere, 0),
+            },
+        }
+    }
+}
+
+impl<'a> Worker<'a> {
+    pub(super) fn access(&mut self, w: usize, warp: &mut Warp, mask: u32, access: &Access, is_store: bool) {
+        let touch = match (access.strong, is_store) {
+            (true, _) => Touch::Atomic,
+            (false, true) => Touch::Write,
+            (false, false) => Touch::Read,
+        };
+        let bytes = access.total();
+        let checked = Checked { pc: warp.pc, warp: w, space: access.space, bytes, align: bytes, touch };
+        let at = addresses(&warp.registers, access.address, mask);
+        let shape = self.shape(warp.pc, access.space, &at, mask, bytes);
+        self.groups(checked, at, mask, shape, |worker, group, good| {
+            let registers = &mut warp.registers;
+            match group.place {
+                Place::Global(region) => {
+                    transfer(&mut Global(&region.words), registers, access, &group.at, good, is_store);
+                }
+                Place::Shared(_) => {
+                    transfer(&mut Own(&mut worker.shared), registers, access, &group.at, good, is_store)
+                }
+                Place::Local(bytes) => {
+                    let lane = |i: usize| (w * WARP + i) as u64 * bytes + group.at[i];
+                    let at = std::array::from_fn(lane);
+                    transfer(&mut Own(&mut worker.local), registers, access, &at, good, is_store);
+                }
+                Place::Param(_) => transfer(&mut Own(&mut worker.params), registers, access, &group.at, good, is_store),
+                Place::Nowhere => {}
+            }
+            let bad = group.mask & !good;
+            if bad != 0 && !is_store {
+                for data in access.data.iter().flatten() {
+                    put(registers, *data, [u64::MAX >> 1; WARP], bad);
+                }
+            }
+        });
+    }
+
+    /// The shape of an access, which is counted.
+    pub(super) fn shape(&mut self, pc: u32, space: Space, at: &[u64; WARP], mask: u32, bytes: u64) -> Shape {
+        // A generic address counts by where it points, which is one place for all but odd kernels.
+        let space = match (space, at[0] >> REGION_BITS << REGION_BITS) {
+            (Space::Generic, SHARED_WINDOW) => Space::Shared,
+            (Space::Generic, LOCAL_WINDOW) => Space::Local,
+            _ => space,
+        };
+        let shape = shape(&mut self.patterns[pc as usize], space, at, mask, bytes);
+        shape.count(&mut self.counters[pc as usize].traffic, mask.count_ones(), bytes);
+        shape
+    }
+
+    /// Sorts lanes by place, checks each group, and hands it on with the lanes that may go ahead.
+    pub(super) fn groups(
+        &mut self,
+        checked: Checked,
+        at: [u64; WARP],
+        mask: u32,
+        shape: Shape,
+        mut then: impl FnMut(&mut Self, &Group<'a>, u32),
+    ) {
+        let setting = self.setting;
+        let end = |distance: i64| shape.first.wrapping_add(distance as u64) >> REGION_BITS;
+        let one_space = matches!(checked.space, Space::Shared | Space::Local | Space::Param);
+        if one_space || end(shape.least) == end(shape.greatest) {
+            let (place, base) = setting.place(checked.space, shape.first);
+            let group = Group { place, at: relative(&at, base), mask, base, shape };
+            let good = self.check(checked, &group);
+            return then(self, &group, good);
+        }
+        let mut rest = mask;
+        while rest != 0 {
+            let first = at[rest.trailing_zeros() as usize];
+            let (place, base) = setting.place(checked.space, first);
+            let mine = warps(rest).filter(|i| at[*i] >> REGION_BITS == first >> REGION_BITS);
+            let mine = mine.fold(0u32, |m, i| m | 1 << i);
+            let lane_or_first = |i: usize| if mine >> i & 1 != 0 { at[i] } else { first };
+            let at: [u64; WARP] = std::array::from_fn(lane_or_first);
+            let shape = super::survey::survey(checked.space, &at, mine, checked.bytes, first);
+            let group = Group { place, at: relative(&at, base), mask: mine, base, shape };
+            let good = self.check(checked, &group);
+            then(self, &group, good);
+            rest &= !mine;
+        }
+    }
+
+    /// The lanes of a group that access what they may.
+    fn check(&mut self, checked: Checked, group: &Group<'a>) -> u32 {
+        let length = match group.place {
+            Place::Global(region) => region.bytes,
+            Place::Shared(bytes) | Place::Local(bytes) | Place::Param(bytes) => bytes,
+            Place::Nowhere => 0,
+        };
+        let last = length.checked_sub(checked.bytes);
+        let first = group.shape.first.wrapping_sub(group.base);
+        let is_in = |distance: i64| {
+            let offset = first.checked_add_signed(distance);
+            last.is_some_and(|last| offset.is_some_and(|offset| offset <= last))
+        };
+        let misaligned = (first | group.shape.low_bits) & (checked.align - 1) != 0;
+        let mut good = group.mask;
+        if misaligned || !is_in(group.shape.least) || !is_in(group.shape.greatest) {
+            good = self.check_lanes(checked, group, last);
+        }
+        match group.place {
+            Place::Global(region) => self.check_global(checked, group, region, good),
+            Place::Shared(_) => {
+                self.check_shared(checked, group, good);
+                good
+            }
+            _ => good,
+        }
+    }
+
+    /// Lane by lane, where not all may go ahead. `last` is the greatest offset that is within bounds.
+    fn check_lanes(&mut self, checked: Checked, group: &Group<'a>, last: Option<u64>) -> u32 {
+        let (space, bytes) = (checked.space, checked.bytes);
+        let mut good = group.mask;
+        for lane in warps(group.mask) {
+            let offset = group.at[lane];
+            let fault = if offset & (checked.align - 1) != 0 {
+                Fault::Misaligned { space, bytes }
+            } else if last.is_none_or(|last| offset > last) {
+                let buffer = if let Place::Global(region) = group.place { Some(region.describe()) } else { None };
+                Fault::OutOfBounds { space, bytes, buffer }
+            } else {
+                continue;
+            };
+            good &= !(1 << lane);
+            let address = offset.wrapping_add(group.base);
+            self.fault(checked.warp, checked.pc, lane, Some(address), fault);
+        }
+        good
+    }
+
+    fn check_global(&mut self, checked: Checked, group: &Group<'a>, region: &Region, good: u32) -> u32 {
+        let stores = matches!(checked.touch, Touch::Write | Touch::Atomic);
+        if region.read_only && checked.touch == Touch::Write {
+            let lane = good.trailing_zeros() as usize;
+            if good != 0 {
+                let address = group.at[lane].wrapping_add(group.base);
+                let fault = Fault::ReadOnly { buffer: region.describe() };
+                self.fault(checked.warp, checked.pc, lane, Some(address), fault);
+            }
+            return 0;
+        }
+        if region.written.is_some() {
+            for lane in warps(good) {
+                let offset = group.at[lane];
+                if checked.touch != Touch::Write && !region.is_written(offset, checked.bytes) {
+                    let fault = Fault::Unwritten { space: Space::Global };
+                    self.fault(checked.warp, checked.pc, lane, Some(offset.wrapping_add(group.base)), fault);
+                }
+                if stores {
+                    region.set_written(offset, checked.bytes);
+                }
+            }
+        }
+        good
+    }
+
+    fn check_shared(&mut self, checked: Checked, group: &Group<'a>, good: u32) {
+        let (warp, touch) = (checked.warp, checked.touch);
+        if group.shape.is_contiguous && good == FULL {
+            let bytes = WARP as u64 * checked.bytes;
+            if let Some(seen) = self.shadow.touch(warp, group.at[0], bytes, touch) {
+                let lane = (seen.at.saturating_sub(group.at[0]) / checked.bytes) as usize;
+                let count = seen.bytes.div_ceil(checked.bytes);
+                self.faults(warp, checked.pc, lane, Some(seen.at), seen.fault, count);
+            }
+            return;
+        }
+        for lane in warps(good & group.shape.distinct) {
+            if let Some(seen) = self.shadow.touch(warp, group.at[lane], checked.bytes, touch) {
+                self.fault(warp, checked.pc, lane, Some(seen.at), seen.fault);
+            }
+        }
+    }
+}
+
+/// Offsets from where a place begins.
+#[inline(always)]
+fn relative(at: &[u64; WARP], base: u64) -> [u64; WARP] {
+    let mut out = [0; WARP];
+    for lane in 0..WARP {
+        out[lane] = at[lane].wrapping_sub(base);
+    }
+    out
+}
+
+/// Moves elements between memory and registers, for lanes whose offsets have been checked.
+fn transfer(
+    words: &mut impl Words,
+    registers: &mut Registers,
+    access: &Access,
+    at: &[u64; WARP],
+    mask: u32,
+    is_store: bool,
+) {
+    if mask == 0 {
+        return;
+    }
+    for (k, data) in access.data.iter().enumerate() {
+        let Some(data) = *data else { continue };
+        let skip = k as u64 * u64::from(access.bytes);
+        if is_store {
+            save(words, registers, access, data, at, skip, mask);
+        } else {
+            fetch(words, registers, access, data, at, skip, mask);
+        }
+    }
+}
+
+fn fetch(
+    words: &impl Words,
+    registers: &mut Registers,
+    access: &Access,
+    data: Data,
+    at: &[u64; WARP],
+    skip: u64,
+    mask: u32,
+) {
+    if access.bytes == 4 && data.bytes <= 4 {
+        let mut out = [0; WARP];
+        for lane in 0..WARP {
+            out[lane] = words.word(((at[lane] + skip) >> 2) as usize);
+        }
+        return store(registers, data.slot, out, mask);
+    }
+    let bits = 64 - 8 * u32::from(access.bytes);
+    let value = |lane: usize| {
+        let raw = read(words, at[lane] + skip, access.bytes);
+        if access.signed { ((raw << bits) as i64 >> bits) as u64 } else { raw }
+    };
+    let mut values = [0; WARP];
+    for lane in 0..WARP {
+        values[lane] = value(lane);
+    }
+    put(registers, data, values, mask);
+}
+
+/// Writes a value into a register, cut to its width.
+pub(super) fn put(registers: &mut Registers, data: Data, values: [u64; WARP], mask: u32) {
+    if data.bytes == 8 {
+        return store(registers, data.slot, values, mask);
+    }
+    let kept = if data.bytes == 4 { u32::MAX } else { 0xffff };
+    let mut words = [0u32; WARP];
+    for lane in 0..WARP {
+        words[lane] = values[lane] as u32 & kept;
+    }
+    store(registers, data.slot, words, mask);
+}
+
+fn save(
+    words: &mut impl Words,
+    registers: &Registers,
+    access: &Access,
+    data: Data,
+    at: &[u64; WARP],
+    skip: u64,
+    mask: u32,
+) {
+    let slot = usize::from(data.slot);
+    for lane in warps(mask) {
+        let value = match data.bytes {
+            8 => registers.doubles[slot].0[lane],
+            _ => u64::from(registers.words[slot].0[lane]),
+        };
+        write(words, at[lane] + skip, access.bytes, value);
+    }
+}

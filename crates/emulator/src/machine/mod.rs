@@ -1,0 +1,300 @@
+//! Runs blocks of a kernel: warps in lock-step, one block at a time on a thread of the host.
+
+// One index over several arrays of a fixed length is what becomes vector code.
+#![allow(clippy::needless_range_loop)]
+
+mod access;
+mod atomic;
+mod barrier;
+mod copy;
+mod exchange;
+mod flight;
+mod matrix;
+mod shadow;
+mod survey;
+mod warp;
+mod words;
+
+use crate::counts::Counter;
+use crate::finding::{Fault, Findings, Sighting};
+use crate::kernel::{Constant, Kernel, Run, Special};
+use crate::lanes::{FULL, WARP};
+use crate::memory::Memory;
+use barrier::BarrierState;
+use shadow::{MAX_WARPS, Shadow};
+use survey::Pattern;
+use warp::{State, Warp};
+
+/// Warp instructions after which another warp of the block gets its turn, so that a warp may wait for another one in a
+/// loop.
+const TURN: u32 = 50_000;
+
+/// Threads of a block, at most.
+pub(crate) const MAX_THREADS: u64 = (MAX_WARPS * WARP) as u64;
+
+/// What all blocks of a launch have in common.
+pub(crate) struct Setting<'a> {
+    pub(crate) kernel: &'a Kernel,
+    pub(crate) memory: &'a Memory,
+    pub(crate) grid: [u32; 3],
+    pub(crate) block: [u32; 3],
+    pub(crate) dynamic_shared: u32,
+    /// Arguments, as words.
+    pub(crate) params: &'a [u32],
+    /// Addresses of the module's variables.
+    pub(crate) variables: &'a [u64],
+    /// Warp instructions that a block may take.
+    pub(crate) limit: u64,
+}
+
+impl Setting<'_> {
+    fn threads(&self) -> usize {
+        self.block.iter().map(|n| *n as usize).product()
+    }
+
+    fn shared_bytes(&self) -> usize {
+        self.kernel.shared_bytes as usize + self.dynamic_shared as usize
+    }
+}
+
+/// One thread of the host, with room for one block.
+pub(crate) struct Worker<'a> {
+    setting: &'a Setting<'a>,
+    warps: Vec<Warp>,
+    shared: Vec<u32>,
+    shadow: Shadow,
+    local: Vec<u32>,
+    params: Vec<u32>,
+    barriers: [BarrierState; 16],
+    /// The last access of each instruction.
+    patterns: Vec<Option<Box<Pattern>>>,
+    pub(crate) counters: Vec<Counter>,
+    pub(crate) findings: Findings,
+    block: u64,
+    index: [u32; 3],
+    steps: u64,
+    /// The block cannot go on.
+    stopped: bool,
+}
+
+impl<'a> Worker<'a> {
+    pub(crate) fn new(setting: &'a Setting<'a>) -> Self {
+        let kernel = setting.kernel;
+        let count = setting.threads().div_ceil(WARP);
+        let value = |constant| match constant {
+            Constant::Bits(bits) => bits,
+            Constant::Variable(i, offset) => setting.variables.get(i).copied().unwrap_or(0).wrapping_add(offset as u64),
+            Constant::DynamicShared(offset) => u64::from(kernel.shared_bytes).wrapping_add(offset as u64),
+        };
+        let mut warp = Warp::new(kernel);
+        warp.set_constants(kernel, value);
+        let bytes = setting.shared_bytes();
+        Self {
+            setting,
+            warps: vec![warp; count],
+            shared: vec![0; bytes.div_ceil(4)],
+            shadow: Shadow::new(bytes, kernel.cell_bytes, FULL >> (WARP - count)),
+            local: vec![crate::memory::UNWRITTEN; kernel.local_bytes as usize / 4 * count * WARP],
+            params: setting.params.to_vec(),
+            barriers: Default::default(),
+            patterns: vec![None; kernel.code.len()],
+            counters: vec![Counter::default(); kernel.code.len()],
+            findings: Findings::default(),
+            block: 0,
+            index: [0; 3],
+            steps: 0,
+            stopped: false,
+        }
+    }
+
+    /// Runs one block to its end.
+    pub(crate) fn run_block(&mut self, block: u64) {
+        self.begin(block);
+        while !self.stopped {
+            let mut progress = false;
+            for w in 0..self.warps.len() {
+                if self.warps[w].state != State::Ready || self.stopped {
+                    continue;
+                }
+                progress = true;
+                let mut warp = std::mem::take(&mut self.warps[w]);
+                self.turn(w, &mut warp);
+                if self.steps > self.setting.limit && warp.state != State::Done {
+                    self.stop(w, &warp, Fault::Hang { limit: self.setting.limit });
+                }
+                let done = warp.state == State::Done;
+                self.warps[w] = warp;
+                if done {
+                    self.open_barriers();
+                }
+            }
+            if !progress {
+                self.report_deadlock();
+                return;
+            }
+        }
+    }
+
+    fn begin(&mut self, block: u64) {
+        let [gx, gy, _] = self.setting.grid.map(u64::from);
+        self.block = block;
+        self.index = [(block % gx) as u32, (block / gx % gy) as u32, (block / gx / gy) as u32];
+        (self.steps, self.stopped) = (0, false);
+        self.shadow.begin_block();
+        self.barriers = Default::default();
+        self.shared.fill(crate::memory::UNWRITTEN);
+        let (setting, index) = (self.setting, self.index);
+        let threads = setting.threads();
+        for (w, warp) in self.warps.iter_mut().enumerate() {
+            let left = threads - w * WARP;
+            let lanes = if left >= WARP { FULL } else { (1 << left) - 1 };
+            warp.begin_block(setting.kernel, lanes, |which, lane| special(setting, index, which, w, lane));
+        }
+    }
+
+    /// Runs a warp until it waits, ends, or another one's turn comes.
+    fn turn(&mut self, w: usize, warp: &mut Warp) {
+        let kernel = self.setting.kernel;
+        for _ in 0..TURN {
+            let pc = warp.pc as usize;
+            // The last instruction of every kernel is an exit, and targets lie within the code.
+            let Some(inst) = kernel.code.get(pc) else { return self.stop(w, warp, Fault::Trap) };
+            let mask = warp.active & (warp.registers.predicates[usize::from(inst.guard)] ^ inst.flip);
+            let tally = &mut self.counters[pc].tally;
+            let lanes = count(mask);
+            tally.issued += 1;
+            tally.threads += lanes;
+            tally.predicated_off += count(warp.active) - lanes;
+            self.steps += 1;
+            if let Run::Lanes(run, slots) = &inst.run {
+                if mask != 0 {
+                    run(&mut warp.registers, slots, mask);
+                }
+                warp.pc += 1;
+            } else {
+                self.step(w, warp, mask, &inst.run);
+            }
+            if warp.pc == warp.join || warp.active == 0 {
+                warp.settle();
+            }
+            if warp.state != State::Ready || self.stopped {
+                return;
+            }
+        }
+    }
+
+    /// All instructions that are more than lanes on their own.
+    fn step(&mut self, w: usize, warp: &mut Warp, mask: u32, run: &Run) {
+        match run {
+            Run::Branch { target, join } => return branch(warp, mask, *target, *join),
+            Run::Table { index, targets, join } => {
+                if mask != 0 {
+                    return table(warp, mask, *index, targets, *join);
+                }
+            }
+            Run::Exit if mask != 0 => {
+                warp.exit(mask);
+            }
+            _ if mask == 0 => {}
+            Run::Load(access) => self.access(w, warp, mask, access, false),
+            Run::Store(access) => self.access(w, warp, mask, access, true),
+            Run::Atomic(atomic) => self.atomic(w, warp, mask, atomic),
+            Run::Matrix(matrix) => self.load_matrix(w, warp, mask, matrix),
+            Run::Multiply(multiply) => matrix::multiply(&mut warp.registers, multiply),
+            Run::Exchange(exchange) => self.exchange(w, warp, mask, exchange),
+            Run::Barrier(barrier) => self.arrive(w, warp, mask, barrier),
+            Run::Copy(copy) => self.begin_copy(w, warp, mask, copy),
+            Run::Commit => warp.flights.commit(mask),
+            Run::Wait(keep) => self.land(w, warp, mask, *keep),
+            Run::Clock { to, wide } => {
+                let now = self.steps;
+                if *wide {
+                    crate::lanes::store(&mut warp.registers, *to, [now; WARP], mask);
+                } else {
+                    crate::lanes::store(&mut warp.registers, *to, [now as u32; WARP], mask);
+                }
+            }
+            Run::Trap => self.stop(w, warp, Fault::Trap),
+            Run::Lanes(..) | Run::Skip | Run::Exit => {}
+        }
+        warp.pc += 1;
+    }
+
+    /// Ends the block with a fault.
+    fn stop(&mut self, w: usize, warp: &Warp, fault: Fault) {
+        let lane = warp.active.trailing_zeros().min(31) as usize;
+        self.fault(w, warp.pc, lane, None, fault);
+        self.stopped = true;
+    }
+
+    fn fault(&mut self, w: usize, pc: u32, lane: usize, address: Option<u64>, fault: Fault) {
+        self.faults(w, pc, lane, address, fault, 1);
+    }
+
+    /// A fault of several lanes, of which this is the first.
+    fn faults(&mut self, w: usize, pc: u32, lane: usize, address: Option<u64>, fault: Fault, count: u64) {
+        let thread = (w * WARP + lane) as u32;
+        self.findings.add(pc, fault, Sighting { block: self.block, thread, address, count });
+    }
+}
+
+/// Lanes of a mask; nearly always all.
+#[inline(always)]
+fn count(mask: u32) -> u64 {
+    if mask == FULL { WARP as u64 } else { u64::from(mask.count_ones()) }
+}
+
+fn branch(warp: &mut Warp, taken: u32, target: u32, join: u32) {
+    let next = warp.pc + 1;
+    let stay = warp.active & !taken;
+    match (taken, stay) {
+        (0, _) => warp.pc = next,
+        (_, 0) => warp.pc = target,
+        _ => warp.split(&[(target, taken), (next, stay)], join),
+    }
+}
+
+fn table(warp: &mut Warp, mask: u32, index: u16, targets: &[u32], join: u32) {
+    let lanes = warp.registers.words[usize::from(index)].0;
+    let last = targets.len().saturating_sub(1);
+    let mut groups: Vec<(u32, u32)> = Vec::new();
+    let mut add = |target: u32, lane: u32| match groups.iter_mut().find(|(t, _)| *t == target) {
+        Some((_, mask)) => *mask |= lane,
+        None => groups.push((target, lane)),
+    };
+    for lane in shadow::warps(mask) {
+        if let Some(target) = targets.get((lanes[lane] as usize).min(last)) {
+            add(*target, 1 << lane);
+        }
+    }
+    for lane in shadow::warps(warp.active & !mask) {
+        add(warp.pc + 1, 1 << lane);
+    }
+    warp.split(&groups, join);
+}
+
+fn special(setting: &Setting<'_>, index: [u32; 3], which: Special, w: usize, lane: usize) -> u64 {
+    let [bx, by, _] = setting.block;
+    let thread = (w * WARP + lane) as u32;
+    let axis = |values: [u32; 3], i: u8, fourth: u32| values.get(usize::from(i)).copied().unwrap_or(fourth);
+    let tid = [thread % bx, thread / bx % by, thread / bx / by];
+    let bit = 1u32 << lane;
+    u64::from(match which {
+        Special::Tid(i) => axis(tid, i, 0),
+        Special::Ntid(i) => axis(setting.block, i, 1),
+        Special::Ctaid(i) => axis(index, i, 0),
+        Special::Nctaid(i) => axis(setting.grid, i, 1),
+        Special::Lane => lane as u32,
+        Special::Warp => w as u32,
+        Special::Warps => setting.threads().div_ceil(WARP) as u32,
+        Special::MaskEq => bit,
+        Special::MaskLt => bit - 1,
+        Special::MaskLe => bit | (bit - 1),
+        Special::MaskGt => !(bit | (bit - 1)),
+        Special::MaskGe => !(bit - 1),
+        Special::DynamicShared => setting.dynamic_shared,
+        Special::TotalShared => setting.shared_bytes() as u32,
+        Special::Zero => 0,
+        Special::One => 1,
+    })
+}

@@ -1,0 +1,241 @@
+//! Memory of the device: buffers with exact lengths, far apart.
+
+use crate::module::Module;
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+/// Each buffer has a region of the address space to itself, so that an address far out of bounds cannot fall into
+/// another one.
+pub(crate) const REGION_BITS: u32 = 36;
+/// The first region that is no buffer's.
+pub(crate) const MAX_BUFFERS: usize = 0x700;
+/// Where generic addresses of shared memory begin.
+pub(crate) const SHARED_WINDOW: u64 = 0x7f0 << REGION_BITS;
+/// Where generic addresses of local memory begin.
+pub(crate) const LOCAL_WINDOW: u64 = 0x7f1 << REGION_BITS;
+/// Where generic addresses of parameters begin.
+pub(crate) const PARAM_WINDOW: u64 = 0x7f2 << REGION_BITS;
+
+/// A buffer of a [`Memory`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct BufferId(pub(crate) usize);
+
+/// Memory cannot be had.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum MemoryError {
+    /// A buffer is longer than a region.
+    #[error("a buffer of {need} bytes: at most {have} are possible")]
+    TooLong {
+        /// Bytes wanted.
+        need: u64,
+        /// Bytes possible.
+        have: u64,
+    },
+    /// There are too many buffers.
+    #[error("more than {limit} buffers")]
+    TooMany {
+        /// How many are possible.
+        limit: usize,
+    },
+    /// Data of another length than its buffer.
+    #[error("{found} bytes for buffer {buffer:?} of {expected}")]
+    Length {
+        /// The buffer.
+        buffer: String,
+        /// Its length.
+        expected: usize,
+        /// The length of the data.
+        found: usize,
+    },
+    /// The module has no such variable.
+    #[error("the module has no variable {0:?}")]
+    NoVariable(String),
+}
+
+/// One buffer. Its words are atomic because blocks run on several threads; kernels order their accesses themselves.
+#[derive(Debug)]
+pub(crate) struct Region {
+    pub(crate) name: String,
+    pub(crate) words: Box<[AtomicU32]>,
+    pub(crate) bytes: u64,
+    pub(crate) read_only: bool,
+    /// One bit per byte of a word, set when the byte is written; `None` where everything is.
+    pub(crate) written: Option<Box<[AtomicU8]>>,
+}
+
+impl Region {
+    pub(crate) fn describe(&self) -> String {
+        format!("{:?} ({} bytes)", self.name, self.bytes)
+    }
+
+    /// Whether all bytes of a range within bounds have been written.
+    pub(crate) fn is_written(&self, offset: u64, bytes: u64) -> bool {
+        let Some(written) = &self.written else { return true };
+        (offset..offset + bytes).all(|at| {
+            let word = written.get((at / 4) as usize);
+            word.is_none_or(|w| w.load(Ordering::Relaxed) >> (at % 4) & 1 != 0)
+        })
+    }
+
+    pub(crate) fn set_written(&self, offset: u64, bytes: u64) {
+        let Some(written) = &self.written else { return };
+        for at in offset..offset + bytes {
+            if let Some(word) = written.get((at / 4) as usize) {
+                word.fetch_or(1 << (at % 4), Ordering::Relaxed);
+            }
+        }
+    }
+}
+
+/// The memory of an emulated device.
+#[derive(Debug, Default)]
+pub struct Memory {
+    pub(crate) regions: Vec<Region>,
+    /// Where the variables of a module lie, by the module's number.
+    modules: HashMap<u64, Vec<BufferId>>,
+    /// Atomic operations wider than a word take turns.
+    pub(crate) turn: Mutex<()>,
+}
+
+impl Memory {
+    /// No buffers.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// A buffer with these contents. The name stands in findings.
+    ///
+    /// # Errors
+    /// Too many or too long buffers.
+    pub fn add(&mut self, name: &str, contents: &[u8]) -> Result<BufferId, MemoryError> {
+        let id = self.reserve(name, contents.len(), false)?;
+        fill(&self.regions[id.0].words, contents);
+        Ok(id)
+    }
+
+    /// A buffer whose bytes nobody has written: loads of them are findings until a kernel stores there. They read as a
+    /// pattern.
+    ///
+    /// # Errors
+    /// Too many or too long buffers.
+    pub fn add_unwritten(&mut self, name: &str, bytes: usize) -> Result<BufferId, MemoryError> {
+        let id = self.reserve(name, bytes, false)?;
+        self.regions[id.0].words.iter().for_each(|w| w.store(UNWRITTEN, Ordering::Relaxed));
+        self.forget(id);
+        Ok(id)
+    }
+
+    /// All bytes of a buffer count as unwritten again; their contents stay.
+    pub fn forget(&mut self, id: BufferId) {
+        if let Some(region) = self.regions.get_mut(id.0) {
+            region.written = Some(region.words.iter().map(|_| AtomicU8::new(0)).collect());
+        }
+    }
+
+    fn reserve(&mut self, name: &str, bytes: usize, read_only: bool) -> Result<BufferId, MemoryError> {
+        let have = 1 << REGION_BITS;
+        if bytes as u64 > have {
+            return Err(MemoryError::TooLong { need: bytes as u64, have });
+        }
+        if self.regions.len() >= MAX_BUFFERS {
+            return Err(MemoryError::TooMany { limit: MAX_BUFFERS });
+        }
+        let words = (0..bytes.div_ceil(4)).map(|_| AtomicU32::new(0)).collect();
+        self.regions.push(Region { name: name.into(), words, bytes: bytes as u64, read_only, written: None });
+        Ok(BufferId(self.regions.len() - 1))
+    }
+
+    /// The address of a buffer: a multiple of 256, as on a device.
+    pub fn address(&self, id: BufferId) -> u64 {
+        (id.0 as u64 + 1) << REGION_BITS
+    }
+
+    /// The length of a buffer in bytes; zero for a buffer of another memory.
+    pub fn len(&self, id: BufferId) -> u64 {
+        self.regions.get(id.0).map_or(0, |r| r.bytes)
+    }
+
+    /// Whether there are no buffers.
+    pub fn is_empty(&self) -> bool {
+        self.regions.is_empty()
+    }
+
+    /// Replaces the contents of a buffer.
+    ///
+    /// # Errors
+    /// Data of another length.
+    pub fn write(&mut self, id: BufferId, contents: &[u8]) -> Result<(), MemoryError> {
+        let (buffer, expected) = match self.regions.get(id.0) {
+            Some(r) => (r.name.clone(), r.bytes as usize),
+            None => (format!("{id:?}"), 0),
+        };
+        if expected != contents.len() {
+            return Err(MemoryError::Length { buffer, expected, found: contents.len() });
+        }
+        let region = &mut self.regions[id.0];
+        fill(&region.words, contents);
+        region.written = None;
+        Ok(())
+    }
+
+    /// Sets bytes of a buffer to a value; bytes beyond its end are left out.
+    pub fn fill(&mut self, id: BufferId, offset: u64, bytes: u64, value: u8) {
+        let Some(region) = self.regions.get(id.0) else { return };
+        let end = offset.saturating_add(bytes).min(region.bytes);
+        for at in offset..end {
+            let (word, shift) = ((at / 4) as usize, 8 * (at % 4) as u32);
+            let old = region.words[word].load(Ordering::Relaxed);
+            region.words[word].store(old & !(0xff << shift) | u32::from(value) << shift, Ordering::Relaxed);
+        }
+        region.set_written(offset, end.saturating_sub(offset));
+    }
+
+    /// The contents of a buffer; nothing for a buffer of another memory.
+    pub fn read(&self, id: BufferId) -> Vec<u8> {
+        let Some(region) = self.regions.get(id.0) else { return Vec::new() };
+        let bytes = region.words.iter().flat_map(|w| w.load(Ordering::Relaxed).to_le_bytes());
+        bytes.take(region.bytes as usize).collect()
+    }
+
+    /// The buffers of a module's variables, made when they are first asked for.
+    pub(crate) fn variables(&mut self, module: &Module) -> Result<Vec<BufferId>, MemoryError> {
+        if let Some(ids) = self.modules.get(&module.number()) {
+            return Ok(ids.clone());
+        }
+        let mut ids = Vec::new();
+        for variable in module.variables() {
+            let id = self.reserve(&variable.name, variable.contents.len(), variable.read_only)?;
+            fill(&self.regions[id.0].words, &variable.contents);
+            ids.push(id);
+        }
+        self.modules.insert(module.number(), ids.clone());
+        Ok(ids)
+    }
+
+    /// The buffer of a module's `.global` or `.const` variable, to set it before a launch or read it after.
+    ///
+    /// # Errors
+    /// There is no such variable, or no memory for it.
+    pub fn variable(&mut self, module: &Module, name: &str) -> Result<BufferId, MemoryError> {
+        let ids = self.variables(module)?;
+        let at = module.variables().iter().position(|v| v.name == name);
+        at.map(|i| ids[i]).ok_or_else(|| MemoryError::NoVariable(name.into()))
+    }
+
+    /// Holds the turn for an operation of several words.
+    pub(crate) fn take_turn(&self) -> std::sync::MutexGuard<'_, ()> {
+        self.turn.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What unwritten memory reads as: a NaN in every format.
+pub(crate) const UNWRITTEN: u32 = 0x7fff_ffff;
+
+fn fill(words: &[AtomicU32], contents: &[u8]) {
+    for (word, bytes) in words.iter().zip(contents.chunks(4)) {
+        let mut four = [0; 4];
+        four[..bytes.len()].copy_from_slice(bytes);
+        word.store(u32::from_le_bytes(four), Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,381 @@
+//! From tokens to a module: directives and declarations.
+
+use super::ast::{Ast, Function, Variable};
+use super::lex::{Lexer, Token};
+use super::place::{ParseError, Place};
+use crate::types::{Space, Ty};
+
+/// How deep braces may nest; deeper text is refused so that it cannot overflow the stack.
+pub(super) const MAX_DEPTH: u32 = 64;
+
+/// Elements that an initialiser may list, and registers that a declaration may name.
+const MAX_ELEMENTS: u64 = 1 << 24;
+
+/// Reads a text.
+pub(crate) fn parse(text: &str) -> Result<Ast<'_>, ParseError> {
+    let mut parser = Parser::new(text)?;
+    let mut ast = Ast::default();
+    while parser.token != Token::End {
+        parser.item(&mut ast)?;
+    }
+    Ok(ast)
+}
+
+/// One token ahead.
+pub(super) struct Parser<'a> {
+    lexer: Lexer<'a>,
+    pub(super) token: Token<'a>,
+    pub(super) place: Place,
+}
+
+impl<'a> Parser<'a> {
+    fn new(text: &'a str) -> Result<Self, ParseError> {
+        let mut lexer = Lexer::new(text);
+        let (token, place) = lexer.next()?;
+        Ok(Self { lexer, token, place })
+    }
+
+    pub(super) fn fail<T>(&self, expected: impl Into<String>) -> Result<T, ParseError> {
+        Err(ParseError { place: self.place, expected: expected.into(), found: self.token.to_string() })
+    }
+
+    pub(super) fn bump(&mut self) -> Result<Token<'a>, ParseError> {
+        let (token, place) = self.lexer.next()?;
+        self.place = place;
+        Ok(std::mem::replace(&mut self.token, token))
+    }
+
+    /// Takes a sign if it is the next token.
+    pub(super) fn eat(&mut self, sign: char) -> Result<bool, ParseError> {
+        let there = self.token == Token::Sign(sign);
+        if there {
+            self.bump()?;
+        }
+        Ok(there)
+    }
+
+    pub(super) fn expect(&mut self, sign: char) -> Result<(), ParseError> {
+        if self.eat(sign)? { Ok(()) } else { self.fail(format!("`{sign}`")) }
+    }
+
+    pub(super) fn word(&mut self, what: &str) -> Result<&'a str, ParseError> {
+        match self.token {
+            Token::Word(word) => self.bump().map(|_| word),
+            _ => self.fail(what),
+        }
+    }
+
+    pub(super) fn int(&mut self, what: &str) -> Result<u64, ParseError> {
+        match self.token {
+            Token::Int(value) => self.bump().map(|_| value),
+            _ => self.fail(what),
+        }
+    }
+
+    pub(super) fn ty(&mut self) -> Result<Ty, ParseError> {
+        let ty = if let Token::Dot(word) = self.token { Ty::parse(word) } else { None };
+        match ty {
+            Some(ty) => self.bump().map(|_| ty),
+            None => self.fail("a type such as `.f32`"),
+        }
+    }
+
+    /// One thing at module scope.
+    fn item(&mut self, ast: &mut Ast<'a>) -> Result<(), ParseError> {
+        let place = self.place;
+        let Token::Dot(word) = self.token else { return self.fail("a directive") };
+        match word {
+            "version" => {
+                self.bump()?;
+                ast.version = self.version()?;
+            }
+            "target" => {
+                self.bump()?;
+                ast.target = self.word("a target such as `sm_80`")?;
+                while self.eat(',')? {
+                    self.word("an option of the target")?;
+                }
+            }
+            "address_size" => {
+                self.bump()?;
+                if self.token != Token::Int(64) {
+                    return self.fail("64: only 64-bit addresses are supported");
+                }
+                self.bump()?;
+            }
+            "extern" | "visible" | "weak" | "common" => {
+                self.bump()?;
+            }
+            "entry" | "func" => {
+                let function = self.function(word == "entry", place)?;
+                ast.functions.push(function);
+            }
+            "pragma" => self.pragma()?,
+            "file" => self.file()?,
+            "section" => self.section()?,
+            _ if Space::parse(word).is_some() => {
+                let variables = self.variables()?;
+                ast.variables.extend(variables);
+            }
+            _ => return self.fail("a directive of a module, such as `.entry` or `.global`"),
+        }
+        Ok(())
+    }
+
+    fn version(&mut self) -> Result<(u32, u32), ParseError> {
+        let numbers = match self.token {
+            Token::Decimal(text) => text.split_once('.').map(|(a, b)| (a.parse().ok(), b.parse().ok())),
+            _ => None,
+        };
+        match numbers {
+            Some((Some(major), Some(minor))) => self.bump().map(|_| (major, minor)),
+            _ => self.fail("a version such as 8.0"),
+        }
+    }
+
+    /// `.pragma "a", "b";`
+    pub(super) fn pragma(&mut self) -> Result<(), ParseError> {
+        self.bump()?;
+        loop {
+            if !matches!(self.token, Token::Text(_)) {
+                return self.fail("a string");
+            }
+            self.bump()?;
+            if !self.eat(',')? {
+                return self.expect(';');
+            }
+        }
+    }
+
+    /// `.file 1 "name", 123, 456`
+    fn file(&mut self) -> Result<(), ParseError> {
+        self.bump()?;
+        self.int("the number of the file")?;
+        if !matches!(self.token, Token::Text(_)) {
+            return self.fail("the file's name");
+        }
+        self.bump()?;
+        while self.eat(',')? {
+            self.int("a number")?;
+        }
+        Ok(())
+    }
+
+    /// Debugging data: skipped.
+    fn section(&mut self) -> Result<(), ParseError> {
+        self.bump()?;
+        while self.token != Token::Sign('{') {
+            if self.token == Token::End {
+                return self.fail("`{`");
+            }
+            self.bump()?;
+        }
+        while !self.eat('}')? {
+            if self.token == Token::End {
+                return self.fail("`}`");
+            }
+            self.bump()?;
+        }
+        Ok(())
+    }
+
+    /// A declaration that begins with its space: one or more variables, closed by a semicolon.
+    pub(super) fn variables(&mut self) -> Result<Vec<Variable<'a>>, ParseError> {
+        let first = self.variable()?;
+        let mut out = vec![first];
+        while self.eat(',')? {
+            let like = &out[0];
+            let (space, ty, align) = (like.space, like.ty, like.align);
+            out.push(self.declared(space, ty, 1, align)?);
+        }
+        self.expect(';')?;
+        Ok(out)
+    }
+
+    /// Space, attributes, type and name of one variable or parameter.
+    fn variable(&mut self) -> Result<Variable<'a>, ParseError> {
+        let space = if let Token::Dot(word) = self.token { Space::parse(word) } else { None };
+        let Some(space) = space else { return self.fail("a space such as `.param`") };
+        self.bump()?;
+        let (mut align, mut width, mut ty) = (None, 1, None);
+        while let Token::Dot(word) = self.token {
+            match word {
+                "align" => {
+                    self.bump()?;
+                    align = Some(self.alignment()?);
+                }
+                "v2" | "v4" => {
+                    self.bump()?;
+                    width = if word == "v2" { 2 } else { 4 };
+                }
+                // What a pointer parameter points to changes nothing here.
+                "ptr" | "global" | "shared" | "const" | "local" | "surfref" => {
+                    self.bump()?;
+                }
+                _ => ty = Some(self.ty()?),
+            }
+        }
+        let Some(ty) = ty else { return self.fail("a type such as `.f32`") };
+        let natural = ty.bytes() * width;
+        self.declared(space, ty, width, align.filter(|_| !is_pointee(space, ty)).unwrap_or(natural))
+    }
+
+    fn alignment(&mut self) -> Result<u64, ParseError> {
+        match self.token {
+            Token::Int(a) if a.is_power_of_two() && a <= 1 << 16 => self.bump().map(|_| a),
+            _ => self.fail("an alignment: a power of two up to 65536"),
+        }
+    }
+
+    /// Name, dimensions and initialiser.
+    fn declared(&mut self, space: Space, ty: Ty, width: u64, align: u64) -> Result<Variable<'a>, ParseError> {
+        let place = self.place;
+        let name = self.word("a name")?;
+        let mut bytes = Some(ty.bytes() * width);
+        while self.eat('[')? {
+            if self.eat(']')? {
+                bytes = None;
+                continue;
+            }
+            let at = self.place;
+            let count = self.int("a number of elements")?;
+            bytes = match bytes.map(|b| b.checked_mul(count)) {
+                Some(Some(b)) if b <= 1 << 40 => Some(b),
+                Some(_) => return Err(oversized(at, "an array of at most 2^40 bytes", count)),
+                None => None,
+            };
+            self.expect(']')?;
+        }
+        let mut values = Vec::new();
+        if self.eat('=')? {
+            self.initialiser(&mut values, ty)?;
+            let listed = values.len() as u64 * ty.bytes();
+            if bytes.is_some_and(|b| listed > b) {
+                return Err(oversized(place, "no more values than elements", values.len() as u64));
+            }
+            bytes = bytes.or(Some(listed));
+        }
+        Ok(Variable { space, name, ty, bytes, align, values, place })
+    }
+
+    /// Numbers, in braces or alone. Nested braces are flattened.
+    fn initialiser(&mut self, values: &mut Vec<u64>, ty: Ty) -> Result<(), ParseError> {
+        let mut depth = 0u32;
+        loop {
+            if self.eat('{')? {
+                depth += 1;
+                if depth > MAX_DEPTH {
+                    return self.fail(format!("at most {MAX_DEPTH} nested braces"));
+                }
+                continue;
+            }
+            if self.token != Token::Sign('}') {
+                if values.len() as u64 >= MAX_ELEMENTS {
+                    return self.fail(format!("at most {MAX_ELEMENTS} values"));
+                }
+                values.push(self.value(ty)?);
+            }
+            while depth > 0 && self.eat('}')? {
+                depth -= 1;
+            }
+            if depth == 0 {
+                return Ok(());
+            }
+            self.expect(',')?;
+        }
+    }
+
+    fn value(&mut self, ty: Ty) -> Result<u64, ParseError> {
+        let negative = self.eat('-')?;
+        let sign = |x: f64| if negative { -x } else { x };
+        let bits = match self.token {
+            Token::Int(i) => {
+                let i = if negative { i.wrapping_neg() } else { i };
+                let float = |i: u64| if negative { i as i64 as f64 } else { i as f64 };
+                match ty {
+                    Ty::F32 => u64::from((float(i) as f32).to_bits()),
+                    Ty::F64 => float(i).to_bits(),
+                    _ => i,
+                }
+            }
+            Token::F32(bits) if ty == Ty::F64 => sign(f64::from(f32::from_bits(bits))).to_bits(),
+            Token::F32(bits) => u64::from((sign(f64::from(f32::from_bits(bits))) as f32).to_bits()),
+            Token::F64(bits) if ty == Ty::F32 => u64::from((sign(f64::from_bits(bits)) as f32).to_bits()),
+            Token::F64(bits) => sign(f64::from_bits(bits)).to_bits(),
+            Token::Decimal(text) => {
+                let value = sign(text.parse().unwrap_or(f64::NAN));
+                if ty == Ty::F32 { u64::from((value as f32).to_bits()) } else { value.to_bits() }
+            }
+            _ => return self.fail("a number"),
+        };
+        self.bump()?;
+        Ok(bits)
+    }
+
+    fn function(&mut self, is_entry: bool, place: Place) -> Result<Function<'a>, ParseError> {
+        self.bump()?;
+        if !is_entry && self.token == Token::Sign('(') {
+            self.params()?;
+        }
+        let name = self.word("the function's name")?;
+        let params = if self.token == Token::Sign('(') { self.params()? } else { Vec::new() };
+        let directives = self.function_directives()?;
+        let body = match self.token {
+            Token::Sign(';') => {
+                self.bump()?;
+                None
+            }
+            Token::Sign('{') => Some(self.body(0)?),
+            _ => return self.fail("`{` or `;`"),
+        };
+        Ok(Function { name, is_entry, params, directives, body, place })
+    }
+
+    fn params(&mut self) -> Result<Vec<Variable<'a>>, ParseError> {
+        self.expect('(')?;
+        let mut out = Vec::new();
+        if self.eat(')')? {
+            return Ok(out);
+        }
+        loop {
+            if let Token::Dot("reg") = self.token {
+                return self.fail("`.param`: parameters in registers are not supported");
+            }
+            out.push(self.variable()?);
+            if !self.eat(',')? {
+                self.expect(')')?;
+                return Ok(out);
+            }
+        }
+    }
+
+    fn function_directives(&mut self) -> Result<Vec<(&'a str, Vec<u64>)>, ParseError> {
+        let mut out = Vec::new();
+        while let Token::Dot(word) = self.token {
+            if word == "pragma" {
+                self.pragma()?;
+                continue;
+            }
+            self.bump()?;
+            let mut numbers = Vec::new();
+            if let Token::Int(first) = self.token {
+                numbers.push(first);
+                self.bump()?;
+                while self.eat(',')? {
+                    numbers.push(self.int("a number")?);
+                }
+            }
+            out.push((word, numbers));
+        }
+        Ok(out)
+    }
+}
+
+/// The alignment of a pointer parameter is that of what it points to.
+fn is_pointee(space: Space, ty: Ty) -> bool {
+    space == Space::Param && matches!(ty, Ty::U64 | Ty::B64 | Ty::S64)
+}
+
+fn oversized(place: Place, expected: &str, found: u64) -> ParseError {
+    ParseError { place, expected: expected.into(), found: found.to_string() }
+}

@@ -1,0 +1,129 @@
+//! The emulator as core's executor.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use tilewright_core::buffer::{Buffer, BufferSpec, Role, Workload};
+use tilewright_core::device::{DeviceKind, DeviceSpec};
+use tilewright_core::dtype::DType;
+use tilewright_core::problem::Executor;
+use tilewright_core::program::{Arg, Code, DeviceError, Program, Step};
+use tilewright_emulator::EmulatorDevice;
+
+/// y = alpha x through the workspace, and whatever stands in the workspace's second half.
+const SCALE: &str = "
+.version 7.0
+.target sm_80
+.address_size 64
+.visible .entry scale(.param .u64 x, .param .u64 y, .param .f32 alpha, .param .u32 n)
+{
+  .reg .pred %p<2>; .reg .b32 %r<4>; .reg .b64 %rd<6>; .reg .f32 %f<3>;
+  ld.param.u64 %rd1, [x]; ld.param.u64 %rd2, [y]; ld.param.f32 %f1, [alpha]; ld.param.u32 %r1, [n];
+  mov.u32 %r2, %tid.x; setp.ge.u32 %p1, %r2, %r1; @%p1 ret;
+  mul.wide.u32 %rd3, %r2, 4; add.u64 %rd4, %rd1, %rd3; add.u64 %rd5, %rd2, %rd3;
+  ld.global.f32 %f2, [%rd4]; mul.f32 %f2, %f2, %f1; st.global.f32 [%rd5], %f2;
+  ret;
+}";
+
+fn spec(sm: i64) -> Arc<DeviceSpec> {
+    Arc::new(DeviceSpec {
+        id: format!("emulator:sm_{sm}"),
+        name: "emulated".into(),
+        kind: DeviceKind::Emulator,
+        driver: "1".into(),
+        facts: BTreeMap::from([("sm".to_owned(), sm)]),
+        measured: BTreeMap::new(),
+    })
+}
+
+fn workload() -> Workload {
+    let spec = |name, role| BufferSpec { name, dtype: DType::F32, len: 10, role };
+    let mut x = Buffer::zeroed(DType::F32, 10);
+    (0..10).for_each(|i| x.set_f64(i, i as f64));
+    let y = Buffer::zeroed(DType::F32, 10);
+    Workload { specs: vec![spec("x", Role::In), spec("y", Role::Out)], buffers: vec![x, y], scalars: vec![3.0] }
+}
+
+fn step(from: Arg, to: Arg, n: u32) -> Step {
+    let code = Code::Ptx { text: SCALE.into(), entry: "scale".into() };
+    Step::Launch {
+        code,
+        grid: [1; 3],
+        block: [32, 1, 1],
+        shared_bytes: 0,
+        args: vec![from, to, Arg::Scalar(0), Arg::U32(n)],
+    }
+}
+
+fn program(steps: Vec<Step>) -> Program {
+    Program { steps, workspace: 40 }
+}
+
+#[test]
+fn a_program_runs_over_its_workspace() {
+    let mut device = EmulatorDevice::new(spec(80)).unwrap();
+    let there = step(Arg::Buffer(0, 0), Arg::Workspace(0), 10);
+    let back = step(Arg::Workspace(0), Arg::Buffer(1, 0), 10);
+    let mut loaded = device.prepare(&program(vec![there, back]), &workload()).unwrap();
+    loaded.run().unwrap();
+    let after = loaded.read().unwrap();
+    let found: Vec<f64> = (0..10).map(|i| after[1].get_f64(i)).collect();
+    assert_eq!(found, (0..10).map(|i| 9.0 * f64::from(i)).collect::<Vec<_>>());
+    assert_eq!(device.log().take().len(), 2);
+    // Other data, the same program; then another program on the data.
+    let mut buffers = workload().buffers;
+    buffers[0].set_f64(4, 100.0);
+    loaded.write(&buffers).unwrap();
+    loaded.run().unwrap();
+    assert_eq!(loaded.read().unwrap()[1].get_f64(4), 900.0);
+    loaded.replace(&program(vec![step(Arg::Buffer(0, 0), Arg::Buffer(1, 0), 10)])).unwrap();
+    loaded.run().unwrap();
+    assert_eq!(loaded.read().unwrap()[1].get_f64(4), 300.0);
+}
+
+#[test]
+fn what_was_not_written_or_is_not_there_fails_the_run() {
+    let mut device = EmulatorDevice::new(spec(80)).unwrap();
+    let from_workspace = program(vec![step(Arg::Workspace(0), Arg::Buffer(1, 0), 10)]);
+    let mut loaded = device.prepare(&from_workspace, &workload()).unwrap();
+    let Err(DeviceError::Run(message)) = loaded.run() else { panic!() };
+    assert!(message.contains("nobody has written") && message.contains("scale"), "{message}");
+    let fill = Step::FillWorkspace { offset: 0, bytes: 40, value: 0 };
+    let filled = program([vec![fill], from_workspace.steps].concat());
+    loaded.replace(&filled).unwrap();
+    loaded.run().unwrap();
+    let beyond = program(vec![step(Arg::Buffer(0, 4), Arg::Buffer(1, 0), 10)]);
+    let mut loaded = device.prepare(&beyond, &workload()).unwrap();
+    let Err(DeviceError::Run(message)) = loaded.run() else { panic!() };
+    assert!(message.contains("out of bounds") && message.contains("\"x\" (40 bytes)"), "{message}");
+    let mut tolerant = EmulatorDevice::new(spec(80)).unwrap().tolerant();
+    tolerant.prepare(&beyond, &workload()).unwrap().run().unwrap();
+    assert_eq!(tolerant.log().take()[0].findings.len(), 1);
+}
+
+#[test]
+fn programs_that_do_not_fit_are_refused() {
+    let refuse = |device: &mut EmulatorDevice, steps: Vec<Step>| match device.prepare(&program(steps), &workload()) {
+        Ok(mut loaded) => loaded.run().unwrap_err(),
+        Err(error) => error,
+    };
+    let good = || step(Arg::Buffer(0, 0), Arg::Buffer(1, 0), 10);
+    let mut old = EmulatorDevice::new(spec(70)).unwrap();
+    assert!(matches!(refuse(&mut old, vec![good()]), DeviceError::Unsupported { .. }));
+    let mut device = EmulatorDevice::new(spec(90)).unwrap();
+    assert!(matches!(
+        refuse(&mut device, vec![step(Arg::Buffer(7, 0), Arg::Buffer(1, 0), 1)]),
+        DeviceError::Argument { .. }
+    ));
+    let with = |code: Code| match good() {
+        Step::Launch { grid, block, shared_bytes, args, .. } => Step::Launch { code, grid, block, shared_bytes, args },
+        other => other,
+    };
+    let text = |text: &str, entry: &str| with(Code::Ptx { text: text.into(), entry: entry.into() });
+    assert!(matches!(refuse(&mut device, vec![text("nonsense", "scale")]), DeviceError::Load(_)));
+    assert!(matches!(refuse(&mut device, vec![text(SCALE, "other")]), DeviceError::Load(_)));
+    let c = with(Code::CudaC { text: String::new(), entry: String::new() });
+    assert!(matches!(refuse(&mut device, vec![c]), DeviceError::Unsupported { .. }));
+    let fill = Step::FillWorkspace { offset: 8, bytes: 40, value: 0 };
+    assert!(matches!(refuse(&mut device, vec![fill]), DeviceError::Argument { .. }));
+    assert!(EmulatorDevice::new(Arc::new(DeviceSpec { facts: BTreeMap::new(), ..(*spec(80)).clone() })).is_err());
+}
