@@ -8,7 +8,7 @@ use super::config::Load;
 use super::emit::{Params, Position};
 use super::loader::{Loader, Slot};
 use crate::ir::{
-    Address, Arith, Builder, Caching, Compare, CopyThrough, Form, Index, Inst, Operand, Reg, Space, Type,
+    Address, Arith, Builder, Caching, Compare, CopyThrough, Index, Inst, Operand, Reg, Space, Type,
 };
 
 /// How a thread brings in its part of one operand's tiles.

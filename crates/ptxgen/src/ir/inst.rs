@@ -163,7 +163,8 @@ impl MmaKind {
     }
 }
 
-/// An instruction. Destinations come first.
+/// An instruction. Fields are the operands of the PTX instruction, destinations first.
+#[expect(missing_docs, reason = "the operands are those that the PTX manual names")]
 #[derive(Clone, Debug, PartialEq)]
 pub enum Inst {
     /// `mov`.
