@@ -3,7 +3,7 @@
 use super::blueprint::Blueprint;
 use super::load::element;
 use crate::ir::{
-    Address, Arith, Axis, Builder, Caching, Form, Index, Inst, Module, Reg, Space, Special, Type,
+    Arith, Axis, Builder, Form, Index, Inst, Module, Reg, Space, Special, Type,
 };
 use tilewright_ops::gemm::ScalarClass;
 
@@ -152,15 +152,16 @@ fn sum(b: &mut Builder, bp: &Blueprint, params: &Params, work: Reg, slab: Reg) -
     );
     let pointer = b.carried(Type::U64, work, meaning);
     b.repeat("slices", slices / at_once, |b, _| {
-        let loads: Vec<Reg> = (0..at_once)
-            .map(|_| {
-                let dst = b.reg(ty);
-                let addr = Address { base: pointer, offset: 0 };
-                b.push(Inst::Ld { space: Space::Global, caching: Caching::Default, ty, dst: vec![dst], addr });
-                advance(b, pointer, slab);
-                dst
-            })
-            .collect();
+        let mut from = pointer;
+        let mut loads = Vec::new();
+        for slice in 0..at_once {
+            if slice > 0 {
+                from = b.add(Type::U64, from, slab);
+            }
+            loads.extend(b.load(Space::Global, ty, 1, from, 0));
+        }
+        let (dst, ty) = (pointer, Type::U64);
+        b.push(Inst::Arith { op: Arith::Add, ty, dst, a: from.into(), b: slab.into() });
         loads.into_iter().for_each(|x| bp.arithmetic.add_to(b, total, x));
     });
     match bp.alpha {

@@ -66,14 +66,17 @@ impl Side {
         Self { loader, pointer, pass, stride, first, edges, left_k, active, target, held }
     }
 
-    /// The address of every pass across.
-    fn pointers(&self, b: &mut Builder) -> Vec<Reg> {
-        let mut pointers = vec![self.pointer];
-        for down in 1..self.loader.passes_down as usize {
-            let before = pointers[down - 1];
-            pointers.push(self.pass.map_or(before, |pass| b.add(Type::U64, before, pass)));
+    /// Calls `each` on every load of a stage with the address of its pass across, which is found just before it is used.
+    fn walk(&self, b: &mut Builder, mut each: impl FnMut(&mut Builder, Slot, Reg)) {
+        let mut pointer = self.pointer;
+        let mut down = 0;
+        for slot in self.loader.slots() {
+            if let Some(pass) = self.pass.filter(|_| slot.down > down) {
+                pointer = b.add(Type::U64, pointer, pass);
+                down = slot.down;
+            }
+            each(b, slot, pointer);
         }
-        pointers
     }
 
     /// Whether a load of the first stage happens.
@@ -111,21 +114,19 @@ impl Side {
 
     /// Loads the first stage into registers.
     pub(crate) fn load_first(&mut self, b: &mut Builder, bp: &Blueprint) {
-        let pointers = self.pointers(b);
-        for slot in self.loader.slots() {
+        self.walk(b, |b, slot, pointer| {
             let pred = self.in_first(b, slot);
-            self.load(b, bp, (slot, pointers[slot.down]), pred);
-        }
+            self.load(b, bp, (slot, pointer), pred);
+        });
         self.leave_first(b);
     }
 
     /// Copies the first stage.
     pub(crate) fn copy_first(&mut self, b: &mut Builder, bp: &Blueprint) {
-        let pointers = self.pointers(b);
-        for slot in self.loader.slots() {
+        self.walk(b, |b, slot, pointer| {
             let inside = self.in_first(b, slot);
-            self.copy(b, bp, (slot, pointers[slot.down]), (self.active, inside), self.target);
-        }
+            self.copy(b, bp, (slot, pointer), (self.active, inside), self.target);
+        });
         self.leave_first(b);
     }
 
@@ -154,11 +155,11 @@ impl Side {
 
     /// Loads a full stage into registers if more than `ahead` stages are left.
     pub(crate) fn load_next(&self, b: &mut Builder, bp: &Blueprint, left: Reg, ahead: u32) {
-        let preds: Vec<Reg> = self.edges.iter().map(|edge| b.exceeds(left, ahead, *edge)).collect();
-        let pointers = self.pointers(b);
-        for slot in self.loader.slots() {
-            self.load(b, bp, (slot, pointers[slot.down]), Some(preds[slot.edge]));
-        }
+        let mut preds = vec![None; self.edges.len()];
+        self.walk(b, |b, slot, pointer| {
+            let pred = *preds[slot.edge].get_or_insert_with(|| b.exceeds(left, ahead, self.edges[slot.edge]));
+            self.load(b, bp, (slot, pointer), Some(pred));
+        });
         self.advance(b);
     }
 
@@ -166,10 +167,9 @@ impl Side {
     pub(crate) fn copy_next(&self, b: &mut Builder, bp: &Blueprint, (left, ahead): (Reg, u32), to: Operand) {
         let more = b.exceeds(left, ahead, self.active);
         let to = b.add(Type::U32, self.target, to);
-        let pointers = self.pointers(b);
-        for slot in self.loader.slots() {
-            self.copy(b, bp, (slot, pointers[slot.down]), (Some(more), self.edges[slot.edge]), to);
-        }
+        self.walk(b, |b, slot, pointer| {
+            self.copy(b, bp, (slot, pointer), (Some(more), self.edges[slot.edge]), to);
+        });
     }
 
     /// Stores what was loaded, in the stage whose turn it is.

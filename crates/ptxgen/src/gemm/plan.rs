@@ -73,6 +73,11 @@ impl GemmPlan {
         emit::module(&self.blueprint)
     }
 
+    /// x
+    pub fn finish_module(&self, sum: bool) -> Module {
+        finish::module(&self.blueprint, if sum { Finish::Sum } else { Finish::Scale })
+    }
+
     fn ordered(&self) -> bool {
         self.blueprint.config.k_g > 1 && self.blueprint.config.split == Split::Ordered
     }

@@ -117,6 +117,13 @@ fn loads(space: SpaceBuilder) -> SpaceBuilder {
                 ),
                 "every thread makes as many loads",
             )
+            .define(&format!("loads_{side}"), &format!("{contiguous} // {vec} // {along} * ({other} // min({down}, {other}))"))
+            .rule(
+                &format!("many_loads_{side}"),
+                Guideline,
+                &format!("loads_{side} <= 16"),
+                "a thread that loads so much computes on too little",
+            )
             .rule(
                 &format!("transposed_copy_{side}"),
                 Hardware,

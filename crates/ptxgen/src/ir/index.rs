@@ -172,7 +172,7 @@ impl Index {
 
     /// The smaller of two.
     #[must_use]
-    pub fn min(&self, other: &Self) -> Self {
+    pub fn smaller(&self, other: &Self) -> Self {
         match (self.constant(), other.constant()) {
             (Some(a), Some(b)) => a.min(b).into(),
             _ => Atom::Min(Box::new(self.clone()), Box::new(other.clone())).into(),
@@ -181,7 +181,7 @@ impl Index {
 
     /// The larger of two.
     #[must_use]
-    pub fn max(&self, other: &Self) -> Self {
+    pub fn larger(&self, other: &Self) -> Self {
         match (self.constant(), other.constant()) {
             (Some(a), Some(b)) => a.max(b).into(),
             _ => Atom::Max(Box::new(self.clone()), Box::new(other.clone())).into(),
@@ -242,18 +242,37 @@ impl Index {
         Some(sum)
     }
 
-    /// The smallest and the largest value where `range` bounds every symbol; `None` where one has no bound.
-    pub fn range(&self, range: &impl Fn(&Sym) -> Option<(i64, i64)>) -> Option<(i64, i64)> {
+    /// The smallest and the largest value, where `bounds` tells what is known of atoms; `None` where a symbol has no bound.
+    pub fn range(&self, bounds: &impl Fn(&Atom) -> Option<(i64, i64)>) -> Option<(i64, i64)> {
         let (mut low, mut high) = (0i64, 0i64);
         for (factors, &c) in &self.terms {
-            let mut bounds = (c, c);
+            let mut range = (c, c);
             for atom in factors {
-                bounds = product(bounds, atom.range(range)?)?;
+                range = product(range, atom.range(bounds)?)?;
             }
-            low = low.checked_add(bounds.0)?;
-            high = high.checked_add(bounds.1)?;
+            low = low.checked_add(range.0)?;
+            high = high.checked_add(range.1)?;
         }
         Some((low, high))
+    }
+
+    /// The atom that this is, if it is nothing more.
+    pub fn atom(&self) -> Option<&Atom> {
+        match self.terms.iter().next() {
+            Some((factors, 1)) if self.terms.len() == 1 && factors.len() == 1 => factors.first(),
+            _ => None,
+        }
+    }
+
+    /// The same with a symbol replaced.
+    #[must_use]
+    pub fn substitute(&self, sym: &Sym, by: &Self) -> Self {
+        let mut sum = Self::default();
+        for (factors, &c) in &self.terms {
+            let product = factors.iter().fold(Self::from(c), |product, atom| product.times(&atom.substitute(sym, by)));
+            sum = sum.plus(&product);
+        }
+        sum
     }
 
     /// Number of low bits that are always zero, where `of` tells that of symbols; at most 62.
@@ -282,23 +301,44 @@ impl Atom {
         }
     }
 
-    fn range(&self, range: &impl Fn(&Sym) -> Option<(i64, i64)>) -> Option<(i64, i64)> {
+    /// What `bounds` knows, and what follows from the parts.
+    fn range(&self, bounds: &impl Fn(&Self) -> Option<(i64, i64)>) -> Option<(i64, i64)> {
+        let (known, derived) = (bounds(self), self.derived_range(bounds));
+        match (known, derived) {
+            (Some(a), Some(b)) => Some((a.0.max(b.0), a.1.min(b.1))),
+            (a, b) => a.or(b),
+        }
+    }
+
+    fn derived_range(&self, bounds: &impl Fn(&Self) -> Option<(i64, i64)>) -> Option<(i64, i64)> {
         match self {
-            Self::Sym(sym) => range(sym),
-            Self::Floor(a, by) => a.range(range).map(|(l, h)| (l.div_euclid(*by), h.div_euclid(*by))),
-            Self::Mod(a, by) => Some(match a.range(range) {
+            Self::Sym(_) | Self::Quotient(..) => None,
+            Self::Floor(a, by) => a.range(bounds).map(|(l, h)| (l.div_euclid(*by), h.div_euclid(*by))),
+            Self::Mod(a, by) => Some(match a.range(bounds) {
                 Some((l, h)) if l.div_euclid(*by) == h.div_euclid(*by) => (l.rem_euclid(*by), h.rem_euclid(*by)),
                 _ => (0, by - 1),
             }),
-            Self::Quotient(..) => None,
             Self::Min(a, b) => {
-                let (a, b) = (a.range(range)?, b.range(range)?);
+                let (a, b) = (a.range(bounds)?, b.range(bounds)?);
                 Some((a.0.min(b.0), a.1.min(b.1)))
             }
             Self::Max(a, b) => {
-                let (a, b) = (a.range(range)?, b.range(range)?);
+                let (a, b) = (a.range(bounds)?, b.range(bounds)?);
                 Some((a.0.max(b.0), a.1.max(b.1)))
             }
+        }
+    }
+
+    fn substitute(&self, sym: &Sym, by: &Index) -> Index {
+        let inner = |x: &Index| x.substitute(sym, by);
+        match self {
+            Self::Sym(s) if s == sym => by.clone(),
+            Self::Sym(s) => s.clone().into(),
+            Self::Floor(a, d) => inner(a).floor(*d),
+            Self::Mod(a, d) => inner(a).rem(*d),
+            Self::Quotient(a, b) => inner(a).quotient(&inner(b)),
+            Self::Min(a, b) => inner(a).smaller(&inner(b)),
+            Self::Max(a, b) => inner(a).larger(&inner(b)),
         }
     }
 
@@ -396,7 +436,7 @@ mod tests {
     fn ranges_and_zeros_hold_for_every_value() {
         // (tid mod 12) * 16 + (tid / 12) * 132 * 4
         let x = tid().rem(12).times(&16.into()).plus(&tid().floor(12).times(&528.into()));
-        let (low, high) = x.range(&|_| Some((0, 95))).unwrap();
+        let (low, high) = x.range(&|a| matches!(a, Atom::Sym(_)).then_some((0, 95))).unwrap();
         let zeros = x.trailing_zeros(&|_| 0);
         assert_eq!((low, high, zeros), (0, 11 * 16 + 7 * 528, 4));
         for t in 0..96 {

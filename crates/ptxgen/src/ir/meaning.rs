@@ -19,6 +19,11 @@ pub struct Meanings {
 }
 
 impl Meanings {
+    /// Nothing written yet, with claims about registers that are written more than once.
+    pub fn with_claims(carried: BTreeMap<Reg, Index>) -> Self {
+        Self { carried, ..Self::default() }
+    }
+
     /// What an operand means as an integer.
     pub fn of(&self, operand: Operand) -> Index {
         match operand {
@@ -58,7 +63,8 @@ impl Meanings {
         });
     }
 
-    fn value(&self, inst: &Inst, params: &[Param]) -> Option<Index> {
+    /// What an instruction computes, as an integer, claims about its destination aside.
+    pub fn value(&self, inst: &Inst, params: &[Param]) -> Option<Index> {
         match inst {
             Inst::Mov { src, .. } => Some(self.of(*src)),
             Inst::LdParam { param, .. } => params.get(*param).map(|p| Index::param(&p.name)),
@@ -80,8 +86,8 @@ impl Meanings {
                 Some(c) if c > 0 => Some(a.rem(c)),
                 _ => Some(a.minus(&a.quotient(b).times(b))),
             },
-            Arith::Min => Some(a.min(b)),
-            Arith::Max => Some(a.max(b)),
+            Arith::Min => Some(a.smaller(b)),
+            Arith::Max => Some(a.larger(b)),
             Arith::And => constant.filter(|c| (c + 1).count_ones() == 1).map(|c| a.rem(c + 1)),
             Arith::Shl => constant.filter(|c| *c < 32).map(|c| a.times(&(1i64 << c).into())),
             Arith::Shr => constant.filter(|c| *c < 32).map(|c| a.floor(1 << c)),
