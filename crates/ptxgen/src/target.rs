@@ -79,6 +79,9 @@ pub struct UnknownTarget {
 }
 
 impl Target {
+    /// The oldest one.
+    pub const OLDEST: Self = Self(TABLE[0]);
+
     /// Every target.
     pub fn all() -> impl Iterator<Item = Self> {
         TABLE.into_iter().map(Self)

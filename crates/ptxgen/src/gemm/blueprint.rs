@@ -2,11 +2,12 @@
 //!
 //! Sizes are not among it: they are parameters of the code, so that one module serves every input of a class.
 
-use super::arithmetic::Arithmetic;
+use super::arithmetic::{self, Arithmetic};
 use super::config::{Bounds, GemmConfig, Load};
 use super::loader::Loader;
 use crate::target::Target;
-use tilewright_ops::gemm::ScalarClass;
+use tilewright_core::dtype::DType;
+use tilewright_ops::gemm::{GemmInput, ScalarClass};
 
 /// What code is specialised to.
 #[derive(Clone, Debug)]
@@ -61,7 +62,31 @@ impl Arrangement {
     }
 }
 
+/// Bytes that addresses within one operand stay below where 32 bits do.
+const NARROW: u128 = 1 << 31;
+
 impl Blueprint {
+    /// What an input and a configuration need of the code.
+    pub(crate) fn new(target: Target, input: &GemmInput, config: &GemmConfig, batched: bool) -> Self {
+        let arithmetic = if input.dtype == DType::F64 { &arithmetic::F64 } else { &arithmetic::F32 };
+        // Addresses beyond the edges are computed, though not used: up to a tile, and the stage after the last.
+        let beyond = u128::from(config.m_l.max(config.n_l) + config.u);
+        let extent = |ld: usize, columns: usize| (ld as u128) * (columns as u128 + beyond) * input.dtype.size() as u128;
+        let (a, b) = (extent(input.lda, input.a_stored().1), extent(input.ldb, input.b_stored().1));
+        let c = extent(input.ldc.max(input.m), input.n);
+        Self {
+            target,
+            arithmetic,
+            config: config.clone(),
+            a_transposed: input.layout.a_transposed(),
+            b_transposed: input.layout.b_transposed(),
+            alpha: input.alpha,
+            beta: input.beta,
+            wide: a.max(b).max(c) >= NARROW,
+            batched,
+        }
+    }
+
     /// Threads of a block.
     pub fn threads(&self) -> u32 {
         let c = &self.config;

@@ -44,8 +44,9 @@ impl Hints {
         let tile = self.tile();
         let list = |of: &[i64]| of.iter().map(|&i| Value::Int(i)).collect();
         let block = |size: i64| {
+            let power = size.max(1).unsigned_abs().next_power_of_two() as i64;
             let mut sizes: Vec<i64> = [128, 96, 64, 48, 32, 24, 16, 8, 4, 2, 1].into();
-            sizes.sort_by_key(|&s| (s - tile.min(size.max(1).next_power_of_two_i64())).abs());
+            sizes.sort_by_key(|&s| (s - tile.min(power)).abs());
             sizes.into_iter().map(Value::Int).collect()
         };
         let thread = match tile {
@@ -75,17 +76,6 @@ impl Hints {
             }
             _ => Vec::new(),
         }
-    }
-}
-
-/// The next power of two of a positive number.
-trait NextPower {
-    fn next_power_of_two_i64(self) -> i64;
-}
-
-impl NextPower for i64 {
-    fn next_power_of_two_i64(self) -> i64 {
-        self.unsigned_abs().next_power_of_two() as i64
     }
 }
 

@@ -4,7 +4,7 @@ use super::blueprint::{Arrangement, Blueprint};
 use super::config::{Load, Raster, Split};
 use super::load::Side;
 use super::{store, tree};
-use crate::ir::{Arith, Axis, Builder, Compare, Index, Inst, Module, Operand, Reg, Space, Special, Sym, Type};
+use crate::ir::{Arith, Axis, Builder, Compare, Entry, Index, Inst, Module, Operand, Reg, Space, Special, Sym, Type};
 use tilewright_ops::gemm::ScalarClass;
 
 /// Registers that hold the parameters.
@@ -58,7 +58,12 @@ pub fn module(bp: &Blueprint) -> Module {
     let at = b.block("position", |b| position(b, bp, &mut params));
     let acc = product(&mut b, bp, &params, &at);
     b.block("store", |b| store::store(b, bp, &params, &at, &acc));
-    let entry = b.finish(&name, bp.threads(), bp.shared_bytes(), bp.dynamic_shared());
+    let entry = Entry {
+        max_registers: Some(bp.registers_allowed()),
+        shared_bytes: bp.shared_bytes(),
+        dynamic_shared: bp.dynamic_shared(),
+        ..b.finish(&name, bp.threads())
+    };
     Module { target: bp.target, entry }
 }
 
@@ -180,9 +185,7 @@ fn stages(b: &mut Builder, bp: &Blueprint, params: &Params, k0: Option<Reg>) -> 
 fn product(b: &mut Builder, bp: &Blueprint, params: &Params, at: &Position) -> Vec<Reg> {
     let config = &bp.config;
     let shared = b.mov(Type::U32, Operand::Shared);
-    let sides = b.block("addresses", |b| {
-        [true, false].map(|is_a| Side::new(b, bp, at, params, is_a, shared))
-    });
+    let sides = b.block("addresses", |b| [true, false].map(|is_a| Side::new(b, bp, at, params, is_a, shared)));
     let read = b.block("fragments", |b| Fragments::new(b, bp, at, shared));
     let tile = (config.m_s * config.n_s) as usize;
     let acc: Vec<Reg> = (0..tile * config.k_s as usize).map(|_| bp.arithmetic.zero(b)).collect();
@@ -333,7 +336,13 @@ impl Fragments {
 }
 
 /// One step's elements of a thread.
-fn fragment(b: &mut Builder, bp: &Blueprint, base: Reg, start: u32, (count, chunk, apart): (u32, u32, u32)) -> Vec<Reg> {
+fn fragment(
+    b: &mut Builder,
+    bp: &Blueprint,
+    base: Reg,
+    start: u32,
+    (count, chunk, apart): (u32, u32, u32),
+) -> Vec<Reg> {
     let (ty, bytes) = (bp.arithmetic.element(), bp.arithmetic.bytes());
     let load = |i: u32| b.load(Space::Shared, ty, chunk as usize, base, i64::from((start + i * chunk * apart) * bytes));
     (0..count / chunk).flat_map(load).collect()

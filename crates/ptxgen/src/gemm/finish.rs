@@ -2,9 +2,7 @@
 
 use super::blueprint::Blueprint;
 use super::load::element;
-use crate::ir::{
-    Arith, Axis, Builder, Form, Index, Inst, Module, Reg, Space, Special, Type,
-};
+use crate::ir::{Arith, Axis, Builder, Form, Index, Inst, Module, Reg, Space, Special, Type};
 use tilewright_ops::gemm::ScalarClass;
 
 /// Threads of a block along rows.
@@ -51,7 +49,7 @@ pub(crate) fn module(bp: &Blueprint, finish: Finish) -> Module {
     body(&mut b, bp, finish, params);
     let what = if finish == Finish::Sum { "sum" } else { "scale" };
     let name = format!("gemm_{}_{what}", bp.arithmetic.dtype());
-    Module { target: bp.target, entry: b.finish(&name, ROWS * COLUMNS, 0, false) }
+    Module { target: bp.target, entry: b.finish(&name, ROWS * COLUMNS) }
 }
 
 fn body(b: &mut Builder, bp: &Blueprint, finish: Finish, mut params: Params) {
@@ -87,7 +85,9 @@ fn body(b: &mut Builder, bp: &Blueprint, finish: Finish, mut params: Params) {
     let (c, work) = (c.carry(b), work.map(|(work, slab)| (work.carry(b), slab)));
     b.repeat("columns", params.passes, |b, _| {
         let inside = b.exceeds(left, 0, Some(inside));
-        b.when(inside, Form::Branch, |b| one(b, bp, finish, &params, c.pointer, work.map(|(w, slab)| (w.pointer, slab))));
+        b.when(inside, Form::Branch, |b| {
+            one(b, bp, finish, &params, c.pointer, work.map(|(w, slab)| (w.pointer, slab)))
+        });
         c.advance(b);
         work.iter().for_each(|(w, _)| w.advance(b));
         let (a, op) = (left.into(), Arith::Sub);
@@ -147,9 +147,9 @@ fn sum(b: &mut Builder, bp: &Blueprint, params: &Params, work: Reg, slab: Reg) -
     let (ty, slices) = (bp.arithmetic.element(), bp.config.k_g);
     let at_once = [8, 6, 5, 4, 3, 2].into_iter().find(|n| slices.is_multiple_of(*n)).unwrap_or(1);
     let total = bp.arithmetic.zero(b);
-    let meaning = b.meaning(work).plus(
-        &b.meaning(slab).times(&Index::from(i64::from(at_once))).times(&Index::from(b.next_loop())),
-    );
+    let meaning = b
+        .meaning(work)
+        .plus(&b.meaning(slab).times(&Index::from(i64::from(at_once))).times(&Index::from(b.next_loop())));
     let pointer = b.carried(Type::U64, work, meaning);
     b.repeat("slices", slices / at_once, |b, _| {
         let mut from = pointer;

@@ -7,9 +7,7 @@ use super::blueprint::Blueprint;
 use super::config::Load;
 use super::emit::{Params, Position};
 use super::loader::{Loader, Slot};
-use crate::ir::{
-    Address, Arith, Builder, Caching, Compare, CopyThrough, Index, Inst, Operand, Reg, Space, Type,
-};
+use crate::ir::{Address, Arith, Builder, Caching, Compare, CopyThrough, Index, Inst, Operand, Reg, Space, Type};
 
 /// How a thread brings in its part of one operand's tiles.
 pub(crate) struct Side {
@@ -37,7 +35,14 @@ pub(crate) struct Side {
 
 impl Side {
     /// Of A, or of B.
-    pub(crate) fn new(b: &mut Builder, bp: &Blueprint, at: &Position, params: &Params, is_a: bool, shared: Reg) -> Self {
+    pub(crate) fn new(
+        b: &mut Builder,
+        bp: &Blueprint,
+        at: &Position,
+        params: &Params,
+        is_a: bool,
+        shared: Reg,
+    ) -> Self {
         let loader = if is_a { bp.loader_a() } else { bp.loader_b() };
         let (base, ld, tile, rows) =
             if is_a { (params.a, params.lda, at.m0, params.m) } else { (params.b, params.ldb, at.n0, params.n) };
@@ -62,7 +67,8 @@ impl Side {
             true => b.arith(Arith::MulWide, Type::U32, first, bytes),
             false => steps(b, bp, first, ld),
         });
-        let held = if bp.is_async() { Vec::new() } else { held(b, bp, &loader, edges[0].is_some() || left_k.is_some()) };
+        let held =
+            if bp.is_async() { Vec::new() } else { held(b, bp, &loader, edges[0].is_some() || left_k.is_some()) };
         Self { loader, pointer, pass, stride, first, edges, left_k, active, target, held }
     }
 

@@ -1,17 +1,14 @@
 //! A legal (device, input, configuration), and the program that comes of it.
 
 use super::blueprint::Blueprint;
-use super::config::{Raster, Split};
+use super::config::{GemmConfig, Raster, Split};
+use super::emit;
 use super::finish::{self, Finish};
-use super::{arithmetic, emit};
+use crate::ir::Module;
 use crate::print::print;
 use crate::target::Target;
-use tilewright_core::dtype::DType;
 use tilewright_core::program::{Arg, Code, Program, Step};
 use tilewright_ops::gemm::{A, ALPHA, B, BETA, C, GemmInput, ScalarClass};
-
-use super::config::GemmConfig;
-use crate::ir::Module;
 
 /// Several products of one shape, their operands at constant distances.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -35,31 +32,17 @@ pub struct GemmPlan {
     batch: Batch,
 }
 
-/// Bytes that addresses within one operand stay below where 32 bits do.
-const NARROW: u128 = 1 << 31;
+/// A launch of the program.
+#[derive(Clone, Copy, Debug)]
+enum Part {
+    Product,
+    Finish(Finish),
+}
 
 impl GemmPlan {
     /// Legality has been checked by the caller.
     pub(super) fn new(target: Target, input: &GemmInput, config: &GemmConfig, batch: Batch) -> Self {
-        let arithmetic = if input.dtype == DType::F64 { &arithmetic::F64 } else { &arithmetic::F32 };
-        let config = config.clone();
-        // Addresses beyond the edges are computed, though not used: up to a tile, and the stage after the last.
-        let beyond = u128::from(config.m_l.max(config.n_l) + config.u);
-        let (a, b) = (input.a_stored(), input.b_stored());
-        let extent = |ld: usize, columns: usize| (ld as u128) * (columns as u128 + beyond) * input.dtype.size() as u128;
-        let wide =
-            [extent(input.lda, a.1), extent(input.ldb, b.1), extent(input.ldc.max(input.m), input.n)].into_iter().any(|e| e >= NARROW);
-        let blueprint = Blueprint {
-            target,
-            arithmetic,
-            config,
-            a_transposed: input.layout.a_transposed(),
-            b_transposed: input.layout.b_transposed(),
-            alpha: input.alpha,
-            beta: input.beta,
-            wide,
-            batched: batch.count > 1,
-        };
+        let blueprint = Blueprint::new(target, input, config, batch.count > 1);
         Self { blueprint, input: input.clone(), batch }
     }
 
@@ -68,14 +51,35 @@ impl GemmPlan {
         &self.blueprint
     }
 
-    /// The module of the product, as a tree.
-    pub fn module(&self) -> Module {
-        emit::module(&self.blueprint)
+    /// Every module of the program, in order, as trees.
+    pub fn modules(&self) -> Vec<Module> {
+        self.parts().into_iter().map(|part| self.module_of(part)).collect()
     }
 
-    /// x
-    pub fn finish_module(&self, sum: bool) -> Module {
-        finish::module(&self.blueprint, if sum { Finish::Sum } else { Finish::Scale })
+    fn module_of(&self, part: Part) -> Module {
+        match part {
+            Part::Product => emit::module(&self.blueprint),
+            Part::Finish(finish) => finish::module(&self.blueprint, finish),
+        }
+    }
+
+    /// The launches of the program, in order.
+    fn parts(&self) -> Vec<Part> {
+        let mut parts = Vec::new();
+        if self.input.m == 0 || self.input.n == 0 {
+            return parts;
+        }
+        let scales = self.atomic() || !self.input.multiplies();
+        if scales && self.input.beta != ScalarClass::One {
+            parts.push(Part::Finish(Finish::Scale));
+        }
+        if self.input.multiplies() {
+            parts.push(Part::Product);
+        }
+        if self.ordered() {
+            parts.push(Part::Finish(Finish::Sum));
+        }
+        parts
     }
 
     fn ordered(&self) -> bool {
@@ -111,28 +115,18 @@ impl GemmPlan {
 
     /// The program on buffers that begin so many bytes before the operands. Offsets must keep the alignment of the input.
     pub fn program(&self, offsets: [u64; 3]) -> Program {
-        let none = self.input.m == 0 || self.input.n == 0;
-        let mut steps = Vec::new();
-        if none {
-            return Program { steps, workspace: 0 };
-        }
-        let scales = self.atomic() || !self.input.multiplies();
-        if scales && self.input.beta != ScalarClass::One {
-            steps.push(self.finish(Finish::Scale, offsets[C]));
-        }
-        if self.input.multiplies() {
-            steps.push(self.product(offsets));
-        }
-        if self.ordered() {
-            steps.push(self.finish(Finish::Sum, offsets[C]));
-        }
+        let step = |part| match part {
+            Part::Product => self.product(offsets),
+            Part::Finish(finish) => self.finish(finish, offsets[C]),
+        };
+        let steps = self.parts().into_iter().map(step).collect();
         let slabs = u64::from(self.blueprint.config.k_g) * u64::from(self.batch.count);
         Program { steps, workspace: if self.ordered() { self.slab() * slabs } else { 0 } }
     }
 
     fn product(&self, offsets: [u64; 3]) -> Step {
         let (bp, input) = (&self.blueprint, &self.input);
-        let module = self.module();
+        let module = self.module_of(Part::Product);
         let (c, ldc) = match self.ordered() {
             true => (Arg::Workspace(0), input.m),
             false => (Arg::Buffer(C, offsets[C]), input.ldc),
@@ -155,7 +149,7 @@ impl GemmPlan {
 
     fn finish(&self, finish: Finish, offset: u64) -> Step {
         let input = &self.input;
-        let module = finish::module(&self.blueprint, finish);
+        let module = self.module_of(Part::Finish(finish));
         let lines = (input.n as u32).div_ceil(finish::COLUMNS);
         let blocks = lines.min(65_535);
         let grid = [(input.m as u32).div_ceil(finish::ROWS), blocks, self.batch.count];

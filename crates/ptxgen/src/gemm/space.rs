@@ -9,8 +9,8 @@ use tilewright_core::space::{Param, ParamSpace, RuleGroup, SpaceBuilder, SpaceEr
 
 /// Names of the parameters, in the order of the space.
 pub(super) const NAMES: [&str; 16] = [
-    "m_s", "n_s", "m_l", "n_l", "k_l", "u", "vec_a", "vec_b", "stages", "load", "k_s", "k_g", "split", "vec_c", "raster",
-    "bounds",
+    "m_s", "n_s", "m_l", "n_l", "k_l", "u", "vec_a", "vec_b", "stages", "load", "k_s", "k_g", "split", "vec_c",
+    "raster", "bounds",
 ];
 
 const THREAD_TILE: [i64; 8] = [1, 2, 4, 6, 8, 10, 12, 16];
@@ -53,13 +53,13 @@ fn threads(space: SpaceBuilder) -> SpaceBuilder {
         .rule(
             "tile_beyond_rows",
             Guideline,
-            "m_l < 2 * max(m, 4) and (m_l >= 16 or m <= 16)",
+            "m_l < 2 * max(m, 8) and (m_l >= 16 or m <= 16)",
             "tiles far larger or smaller than the matrix waste threads or bandwidth",
         )
         .rule(
             "tile_beyond_columns",
             Guideline,
-            "n_l < 2 * max(n, 4) and (n_l >= 16 or n <= 16)",
+            "n_l < 2 * max(n, 8) and (n_l >= 16 or n <= 16)",
             "tiles far larger or smaller than the matrix waste threads or bandwidth",
         )
         .rule(
@@ -117,7 +117,10 @@ fn loads(space: SpaceBuilder) -> SpaceBuilder {
                 ),
                 "every thread makes as many loads",
             )
-            .define(&format!("loads_{side}"), &format!("{contiguous} // {vec} // {along} * ({other} // min({down}, {other}))"))
+            .define(&format!("passes_along_{side}"), &format!("{contiguous} // {vec} // {along}"))
+            .define(&format!("passes_down_{side}"), &format!("{other} // min({down}, {other})"))
+            .define(&format!("loads_{side}"), &format!("passes_along_{side} * passes_down_{side}"))
+            .define(&format!("edges_{side}"), &format!("(passes_down_{side} if {along_k} else passes_along_{side})"))
             .rule(
                 &format!("many_loads_{side}"),
                 Guideline,
@@ -163,7 +166,12 @@ fn reduction(space: SpaceBuilder) -> SpaceBuilder {
     space
         .define("tiles", "((m + m_l - 1) // m_l) * ((n + n_l - 1) // n_l)")
         .define("slice", "((k + k_g - 1) // k_g + u - 1) // u * u")
-        .rule("unroll", Implementation, "u % (k_l * k_s) == 0", "groups and accumulator sets have equal shares of a stage")
+        .rule(
+            "unroll",
+            Implementation,
+            "u % (k_l * k_s) == 0",
+            "groups and accumulator sets have equal shares of a stage",
+        )
         .rule(
             "body",
             Guideline,

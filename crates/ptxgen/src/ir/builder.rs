@@ -136,14 +136,15 @@ impl Builder {
         dst
     }
 
-    /// The finished entry.
-    pub fn finish(mut self, name: &str, threads: u32, shared_bytes: u32, dynamic_shared: bool) -> Entry {
+    /// The finished entry, without shared memory and without a limit of registers.
+    pub fn finish(mut self, name: &str, threads: u32) -> Entry {
         Entry {
             name: name.to_owned(),
             params: self.params,
             threads,
-            shared_bytes,
-            dynamic_shared,
+            max_registers: None,
+            shared_bytes: 0,
+            dynamic_shared: false,
             body: self.open.pop().unwrap_or_default(),
             carried: self.meanings.carried,
             registers: self.registers,

@@ -132,6 +132,8 @@ pub struct Entry {
     pub params: Vec<Param>,
     /// Threads of a block, one-dimensional.
     pub threads: u32,
+    /// The most registers that the assembler may use for a thread; `None` leaves it to the number of threads.
+    pub max_registers: Option<u32>,
     /// Bytes of shared memory of a block.
     pub shared_bytes: u32,
     /// Whether shared memory is given at launch: needed above 48 KiB.

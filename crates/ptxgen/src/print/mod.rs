@@ -39,7 +39,11 @@ impl Printer<'_> {
             let comma = if i + 1 < entry.params.len() { "," } else { "" };
             let _ = writeln!(self.out, "    .param {} {}{comma}", param.ty.suffix(), param.name);
         }
-        let _ = writeln!(self.out, ")\n.maxntid {}, 1, 1\n{{", entry.threads);
+        let _ = writeln!(self.out, ")\n.maxntid {}, 1, 1", entry.threads);
+        if let Some(registers) = entry.max_registers {
+            let _ = writeln!(self.out, ".maxnreg {registers}");
+        }
+        self.out.push_str("{\n");
         for (class, count) in Class::ALL.into_iter().zip(entry.registers) {
             if count > 0 {
                 let _ = writeln!(self.out, "    .reg {} {}<{count}>;", class.declared(), class.prefix());
