@@ -37,6 +37,7 @@ fn assemble(assembler: &Assembler, plan: &GemmPlan) -> Vec<(bool, Assembled)> {
 #[test]
 fn legal_plans_assemble_within_their_registers() {
     let Some(assembler) = Assembler::find() else { return };
+    let mut missed = Vec::new();
     for target in TARGETS {
         let plans = plans::plans(target, count(), 17);
         let results: Vec<_> = plans.par_iter().map(|p| (p, assemble(&assembler, p))).collect();
@@ -47,20 +48,25 @@ fn legal_plans_assemble_within_their_registers() {
                 spilled += usize::from(done.spilled > 0);
                 assert!(done.spilled == 0 || *is_product && blueprint.may_spill(), "{target} spills: {blueprint:?}");
                 if *is_product {
-                    errors.push((f64::from(done.registers) / f64::from(blueprint.registers()) - 1.0).abs());
+                    let error = f64::from(done.registers) / f64::from(blueprint.registers()) - 1.0;
+                    errors.push((error.abs(), done.registers, blueprint));
                 }
             }
         }
-        errors.sort_by(f64::total_cmp);
-        let p95 = errors[(errors.len() - 1) * 95 / 100];
+        errors.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let p95 = errors[(errors.len() - 1) * 95 / 100].0;
         let allowed = results.iter().filter(|(plan, _)| plan.blueprint().may_spill()).count();
         println!(
             "{target}: {} plans, registers within {:.1}% at the 95th percentile, {spilled} spill of {allowed} that may",
             plans.len(),
             100.0 * p95
         );
-        assert!(p95 <= 0.15, "{target}: {p95}");
+        for (error, used, blueprint) in errors.iter().rev().take(3).filter(|e| e.0 > 0.15) {
+            println!("  {:.0}%: {used} used, {} predicted for {blueprint:?}", 100.0 * error, blueprint.registers());
+        }
+        missed.extend((p95 > 0.15).then_some(target));
     }
+    assert!(missed.is_empty(), "more than 15% off: {missed:?}");
 }
 
 /// The large tile that a tuner picks for large square matrices.

@@ -64,7 +64,7 @@ impl Blueprint {
         match self.registers_needed() {
             // 32 leave room for as many threads as a multiprocessor holds: the assembler does not go lower, nor just above.
             ..34 => 32,
-            34..43 => 36,
+            34..42 => 36,
             need => need * 19 / 20,
         }
     }
@@ -79,8 +79,9 @@ impl Blueprint {
         self.comfortable() > self.register_limit()
     }
 
+    /// 15% above the prediction, which is 9% above the need.
     fn comfortable(&self) -> u32 {
-        (self.registers_needed() * 27 / 25).next_multiple_of(8).max(40)
+        self.registers() * 23 / 20
     }
 
     fn register_limit(&self) -> u32 {

@@ -235,10 +235,8 @@ impl<'a> Walk<'a> {
                     self.fault(FaultKind::Width { count: 1, bytes: *bytes });
                 }
             }
-            Inst::LdParam { ty, param, .. } => {
-                if self.module.entry.params.get(*param).is_none_or(|p| p.ty != *ty) {
-                    self.fault(FaultKind::Param(*param));
-                }
+            Inst::LdParam { ty, param, .. } if self.module.entry.params.get(*param).is_none_or(|p| p.ty != *ty) => {
+                self.fault(FaultKind::Param(*param));
             }
             Inst::Mma { kind, d, a, b, c } => {
                 let [(_, nd), (_, na), (_, nb)] = kind.registers();
