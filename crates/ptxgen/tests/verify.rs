@@ -75,7 +75,7 @@ fn registers_are_written_first_on_every_way() {
         let x = b.reg(Type::F32);
         let some = b.compare(Compare::Lt, tid, 3u32, None);
         b.when(some, Form::Predicate, |b| b.push(Inst::Mov { ty: Type::F32, dst: x, src: Operand::Float(1.0) }));
-        b.arith(Arith::Add, Type::F32, x, x);
+        b.arith(Arith::Add, Type::F32, x, Operand::Float(1.0));
     });
     assert!(matches!(sometimes, FaultKind::Undefined(_)), "{sometimes}");
     let beyond = fault("sm_50", 0, |b| {

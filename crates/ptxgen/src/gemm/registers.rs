@@ -61,10 +61,13 @@ impl Blueprint {
 
     /// Registers that the assembler is predicted to use.
     pub fn registers(&self) -> u32 {
-        match self.registers_needed() {
-            // 32 leave room for as many threads as a multiprocessor holds: the assembler does not go lower, nor just above.
-            ..34 => 32,
-            34..42 => 36,
+        // Without checks there are no predicates and no sizes to hold.
+        let need = self.registers_needed() - if self.checked() { 0 } else { 4 };
+        match need {
+            // 32 leave room for as many threads as a multiprocessor holds: from sm_70 on the assembler does not go lower, nor
+            // just above.
+            ..34 if self.target.sm() >= 70 => 32,
+            34..42 if self.target.sm() >= 70 => 36,
             need => need * 19 / 20,
         }
     }

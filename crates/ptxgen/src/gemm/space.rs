@@ -181,7 +181,7 @@ fn reduction(space: SpaceBuilder) -> SpaceBuilder {
         .rule(
             "accumulator_sets",
             Guideline,
-            "k_s == 1 or m_s * n_s <= 16",
+            "k_s == 1 or m_s * n_s * k_s * element <= 128",
             "larger tiles have independent operations enough",
         )
         .rule(
