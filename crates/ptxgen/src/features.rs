@@ -1,0 +1,42 @@
+//! What instructions ask of the target and of the version of PTX.
+
+use crate::ir::{Arith, Caching, Inst, Module, Type, for_each_inst};
+use crate::target::Version;
+
+/// A feature that not every target has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Feature {
+    /// The instruction.
+    pub name: &'static str,
+    /// First compute capability that has it.
+    pub sm: u32,
+    /// First version of PTX that has it.
+    pub version: Version,
+}
+
+/// What an instruction needs beyond the oldest target.
+pub fn needs(inst: &Inst) -> Option<Feature> {
+    let feature = |name, sm, version: (u8, u8)| Some(Feature { name, sm, version: Version(version.0, version.1) });
+    match inst {
+        Inst::CpAsync { .. } | Inst::CpAsyncCommit | Inst::CpAsyncWait { .. } => feature("cp.async", 80, (7, 0)),
+        Inst::Mma { .. } => feature("mma.sync", 80, (7, 0)),
+        Inst::Ldmatrix { .. } => feature("ldmatrix", 75, (6, 5)),
+        Inst::Red { ty: Type::F64, .. } | Inst::Atom { ty: Type::F64, .. } => feature("atomic add of f64", 60, (5, 0)),
+        Inst::Fma { ty: Type::F16x2 | Type::F16, .. } => feature("f16 arithmetic", 53, (4, 2)),
+        Inst::Fma { ty: Type::Bf16x2, .. } => feature("bf16 arithmetic", 80, (7, 0)),
+        Inst::Arith { op: Arith::Add | Arith::Mul | Arith::Sub, ty: Type::F16 | Type::F16x2, .. } => {
+            feature("f16 arithmetic", 53, (4, 2))
+        }
+        Inst::Ld { caching: Caching::ReadOnly, .. } => feature("ld.global.nc", 32, (3, 1)),
+        _ => None,
+    }
+}
+
+/// The lowest version that knows the target and every instruction.
+pub fn version(module: &Module) -> Version {
+    let mut version = module.target.version();
+    for_each_inst(&module.entry.body, &mut |inst| {
+        version = needs(inst).map_or(version, |f| version.max(f.version));
+    });
+    version
+}

@@ -1,0 +1,143 @@
+//! Everything that the code of a GEMM depends on, and what follows from it.
+//!
+//! Sizes are not among it: they are parameters of the code, so that one module serves every input of a class.
+
+use super::arithmetic::{self, Arithmetic};
+use super::config::{Bounds, GemmConfig, Load};
+use super::loader::Loader;
+use crate::target::Target;
+use tilewright_core::dtype::DType;
+use tilewright_ops::gemm::{GemmInput, ScalarClass};
+
+/// What code is specialised to.
+#[derive(Clone, Debug)]
+pub struct Blueprint {
+    /// What it runs on.
+    pub target: Target,
+    /// Numbers.
+    pub arithmetic: &'static dyn Arithmetic,
+    /// Tuning parameters.
+    pub config: GemmConfig,
+    /// Whether A is stored k x m.
+    pub a_transposed: bool,
+    /// Whether B is stored n x k.
+    pub b_transposed: bool,
+    /// Class of alpha.
+    pub alpha: ScalarClass,
+    /// Class of beta.
+    pub beta: ScalarClass,
+    /// Whether offsets into an operand need 64 bits.
+    pub wide: bool,
+    /// Whether there is a batch of products.
+    pub batched: bool,
+}
+
+/// Which thread computes what.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Arrangement {
+    /// Threads along m and n of one group.
+    pub(crate) t_m: u32,
+    pub(crate) t_n: u32,
+    /// Threads of a warp along m, where warps are rectangles of threads; else threads follow each other along m.
+    pub(crate) warp_m: Option<u32>,
+    /// Neighbouring rows and columns of a thread: what one shared load fetches.
+    pub(crate) chunk_m: u32,
+    pub(crate) chunk_n: u32,
+}
+
+impl Arrangement {
+    fn new(config: &GemmConfig, widest: u32) -> Self {
+        let (t_m, t_n) = (config.m_l / config.m_s, config.n_l / config.n_s);
+        let chunk = |of: u32| (1 << of.trailing_zeros()).min(widest);
+        let (chunk_m, chunk_n) = (chunk(config.m_s), chunk(config.n_s));
+        let fits = |w: &u32| t_m.is_multiple_of(*w) && t_n.is_multiple_of(32 / *w);
+        // The rectangle whose rows and columns of the tile are fewest; wide ones first, for the stores of C.
+        let warp_m = [32, 16, 8, 4, 2, 1].into_iter().filter(fits).min_by_key(|w| w * chunk_m + 32 / w * chunk_n);
+        Self { t_m, t_n, warp_m, chunk_m, chunk_n }
+    }
+
+    /// Threads of a group.
+    pub(crate) fn group(&self) -> u32 {
+        self.t_m * self.t_n
+    }
+}
+
+/// Bytes that addresses within one operand stay below where 32 bits do.
+const NARROW: u128 = 1 << 31;
+
+impl Blueprint {
+    /// What an input and a configuration need of the code.
+    pub(crate) fn new(target: Target, input: &GemmInput, config: &GemmConfig, batched: bool) -> Self {
+        let arithmetic = if input.dtype == DType::F64 { &arithmetic::F64 } else { &arithmetic::F32 };
+        // Addresses beyond the edges are computed, though not used: up to a tile, and the stage after the last.
+        let beyond = u128::from(config.m_l.max(config.n_l) + config.u);
+        let extent = |ld: usize, columns: usize| (ld as u128) * (columns as u128 + beyond) * input.dtype.size() as u128;
+        let (a, b) = (extent(input.lda, input.a_stored().1), extent(input.ldb, input.b_stored().1));
+        let c = extent(input.ldc.max(input.m), input.n);
+        Self {
+            target,
+            arithmetic,
+            config: config.clone(),
+            a_transposed: input.layout.a_transposed(),
+            b_transposed: input.layout.b_transposed(),
+            alpha: input.alpha,
+            beta: input.beta,
+            wide: a.max(b).max(c) >= NARROW,
+            batched,
+        }
+    }
+
+    /// Threads of a block.
+    pub fn threads(&self) -> u32 {
+        let c = &self.config;
+        (c.m_l / c.m_s) * (c.n_l / c.n_s) * c.k_l
+    }
+
+    pub(crate) fn arrangement(&self) -> Arrangement {
+        Arrangement::new(&self.config, self.arithmetic.widest())
+    }
+
+    pub(crate) fn loader_a(&self) -> Loader {
+        let c = &self.config;
+        Loader::new(self.a_transposed, c.m_l, c.u, c.vec_a, self.threads(), self.arithmetic.widest())
+    }
+
+    pub(crate) fn loader_b(&self) -> Loader {
+        let c = &self.config;
+        Loader::new(!self.b_transposed, c.n_l, c.u, c.vec_b, self.threads(), self.arithmetic.widest())
+    }
+
+    /// Bytes from the beginning of a stage to its tile of B.
+    pub(crate) fn tile_a_bytes(&self) -> u32 {
+        (self.loader_a().pitch * self.config.u * self.arithmetic.bytes()).next_multiple_of(16)
+    }
+
+    /// Bytes of one stage.
+    pub(crate) fn stage_bytes(&self) -> u32 {
+        self.tile_a_bytes() + (self.loader_b().pitch * self.config.u * self.arithmetic.bytes()).next_multiple_of(16)
+    }
+
+    /// Bytes that the tree over `k_l` groups needs: half of the groups write their accumulators.
+    pub(crate) fn tree_bytes(&self) -> u32 {
+        let c = &self.config;
+        c.k_l / 2 * c.m_l * c.n_l * self.arithmetic.bytes()
+    }
+
+    /// Bytes of shared memory of a block.
+    pub fn shared_bytes(&self) -> u32 {
+        (self.stage_bytes() * self.config.stages).max(self.tree_bytes())
+    }
+
+    /// Whether shared memory is more than can be declared in the code.
+    pub fn dynamic_shared(&self) -> bool {
+        self.shared_bytes() > 48 << 10
+    }
+
+    pub(crate) fn is_async(&self) -> bool {
+        self.config.load == Load::Async
+    }
+
+    pub(crate) fn checked(&self) -> bool {
+        self.config.bounds == Bounds::Checked
+    }
+}

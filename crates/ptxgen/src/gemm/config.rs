@@ -1,0 +1,82 @@
+//! Tuning parameters of the SIMT GEMM, in ISAAC's names.
+
+use serde::{Deserialize, Serialize};
+
+/// How tiles of A and B come into shared memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Load {
+    /// Through registers, by ordinary loads.
+    Global,
+    /// Through registers, by loads of data that nobody writes (`ld.global.nc`).
+    Nc,
+    /// By asynchronous copies (`cp.async`, from sm_80), several stages ahead.
+    Async,
+}
+
+/// How the slices of a reduction that is split over the grid are summed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Split {
+    /// Partial sums in the workspace, added in order by a second kernel: the same bytes every time.
+    Ordered,
+    /// Atomic additions to C in the order of arrival, after C was scaled by beta.
+    Atomic,
+}
+
+/// Which way neighbouring blocks lie.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Raster {
+    /// Along the rows of C.
+    M,
+    /// Along its columns.
+    N,
+}
+
+/// Whether sizes that tiles do not divide are allowed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Bounds {
+    /// Every access is predicated.
+    Checked,
+    /// Tiles divide the sizes; nothing is checked.
+    Whole,
+}
+
+/// One value per tuning parameter. Sizes are in elements.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct GemmConfig {
+    /// Rows of C of a thread.
+    pub m_s: u32,
+    /// Columns of C of a thread.
+    pub n_s: u32,
+    /// Rows of C of a block.
+    pub m_l: u32,
+    /// Columns of C of a block.
+    pub n_l: u32,
+    /// Steps of the reduction that a block has in shared memory per stage.
+    pub u: u32,
+    /// Accumulator sets of a thread that steps of the reduction are dealt to; summed in registers.
+    pub k_s: u32,
+    /// Groups of threads of a block, each with its share of a stage's steps; summed by a tree in shared memory.
+    pub k_l: u32,
+    /// Slices of the reduction over the grid.
+    pub k_g: u32,
+    /// Elements of A of one load.
+    pub vec_a: u32,
+    /// Elements of B of one load.
+    pub vec_b: u32,
+    /// Elements of C of one store.
+    pub vec_c: u32,
+    /// Stages in shared memory.
+    pub stages: u32,
+    /// How tiles come in.
+    pub load: Load,
+    /// How slices are summed.
+    pub split: Split,
+    /// Which way neighbouring blocks lie.
+    pub raster: Raster,
+    /// Whether accesses are predicated.
+    pub bounds: Bounds,
+}

@@ -1,0 +1,90 @@
+//! What a model sees of a configuration: the parameters, and what they come to for the input and the device at hand.
+
+use super::blueprint::Blueprint;
+use super::config::{Bounds, GemmConfig, Load, Raster, Split};
+use crate::target::Target;
+use tilewright_core::device::DeviceSpec;
+use tilewright_core::feature::Feature;
+use tilewright_ops::gemm::GemmInput;
+
+const SIZES: [&str; 27] = [
+    "m_s",
+    "n_s",
+    "m_l",
+    "n_l",
+    "u",
+    "k_s",
+    "k_l",
+    "k_g",
+    "vec_a",
+    "vec_b",
+    "vec_c",
+    "stages",
+    "threads",
+    "tile",
+    "reuse",
+    "block_reuse",
+    "shared_bytes",
+    "registers",
+    "blocks",
+    "blocks_per_sm",
+    "waves",
+    "trips",
+    "use_m",
+    "use_n",
+    "resident",
+    "body",
+    "tail",
+];
+const FLAGS: [&str; 5] = ["load_nc", "load_async", "atomic", "raster_n", "whole"];
+
+pub(super) fn names() -> Vec<Feature> {
+    SIZES.into_iter().map(Feature::size).chain(FLAGS.into_iter().map(Feature::flag)).collect()
+}
+
+pub(super) fn features(device: &DeviceSpec, input: &GemmInput, c: &GemmConfig, out: &mut Vec<f32>) {
+    let fact = |name, default: u32| device.fact(name).and_then(|x| u32::try_from(x).ok()).unwrap_or(default);
+    let (m, n, k) = (input.m.max(1) as u32, input.n.max(1) as u32, input.k.max(1) as u32);
+    let target = device.fact("sm").and_then(Target::of_sm).unwrap_or(Target::OLDEST);
+    let blueprint = Blueprint::new(target, input, c, false);
+    let (threads, shared, registers) = (blueprint.threads(), blueprint.shared_bytes(), blueprint.registers());
+    let (tiles_m, tiles_n) = (m.div_ceil(c.m_l), n.div_ceil(c.n_l));
+    let blocks = f64::from(tiles_m) * f64::from(tiles_n) * f64::from(c.k_g);
+    let by_registers = fact("registers_per_sm", 65_536) / (registers.next_multiple_of(8) * threads).max(1);
+    let by_shared = fact("shared_per_sm", 65_536) / shared.max(1);
+    let by_threads = fact("threads_per_sm", 2048) / threads.max(1);
+    let per_sm = by_registers.min(by_shared).min(by_threads).min(fact("blocks_per_sm", 32)).max(1);
+    let slots = f64::from(per_sm) * f64::from(fact("multiprocessors", 1));
+    let waves = blocks / slots;
+    let trips = k.div_ceil(c.k_g).div_ceil(c.u);
+    let share = |size: u32, tiles: u32, tile: u32| size as f32 / (tiles as f32 * tile as f32);
+    let f = |x: u32| x as f32;
+    let pair = |a: u32, b: u32| f(a * b) / f(a + b);
+    out.extend([c.m_s, c.n_s, c.m_l, c.n_l, c.u, c.k_s, c.k_l, c.k_g, c.vec_a, c.vec_b, c.vec_c, c.stages].map(f));
+    out.extend([
+        f(threads),
+        f(c.m_s * c.n_s * c.k_s),
+        pair(c.m_s, c.n_s),
+        pair(c.m_l, c.n_l),
+        f(shared),
+        f(registers),
+        blocks as f32,
+        f(per_sm),
+        waves as f32,
+        f(trips),
+        share(m, tiles_m, c.m_l),
+        share(n, tiles_n, c.n_l),
+        f(per_sm * threads),
+        f(c.u / c.k_l * c.m_s * c.n_s),
+        // What the last wave leaves idle.
+        (waves.ceil() / waves) as f32,
+    ]);
+    let flags = [
+        c.load == Load::Nc,
+        c.load == Load::Async,
+        c.k_g > 1 && c.split == Split::Atomic,
+        c.raster == Raster::N,
+        c.bounds == Bounds::Whole,
+    ];
+    out.extend(flags.map(|b| f32::from(u8::from(b))));
+}

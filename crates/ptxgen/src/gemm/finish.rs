@@ -1,0 +1,171 @@
+//! Kernels beside the product: `C = beta C`, and the ordered sum of the slices of a split reduction.
+
+use super::blueprint::Blueprint;
+use super::load::element;
+use crate::ir::{Arith, Axis, Builder, Form, Index, Inst, Module, Reg, Space, Special, Type};
+use tilewright_ops::gemm::ScalarClass;
+
+/// Threads of a block along rows.
+pub(crate) const ROWS: u32 = 32;
+/// Threads of a block along columns.
+pub(crate) const COLUMNS: u32 = 8;
+
+/// What is stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Finish {
+    /// `beta C`; zeros without reading C where beta = 0.
+    Scale,
+    /// `alpha` times the sum of the slices, in order, plus `beta C`.
+    Sum,
+}
+
+struct Params {
+    c: Reg,
+    work: Option<(Reg, Reg)>,
+    m: Reg,
+    n: Reg,
+    ldc: Reg,
+    alpha: Reg,
+    beta: Reg,
+    passes: Reg,
+    stride: Option<Reg>,
+}
+
+/// The module of a finishing kernel.
+pub(crate) fn module(bp: &Blueprint, finish: Finish) -> Module {
+    let mut b = Builder::new();
+    let (ty, bytes) = (bp.arithmetic.element(), bp.arithmetic.bytes());
+    let params = b.block("parameters", |b| Params {
+        c: b.buffer("c", bytes),
+        work: (finish == Finish::Sum).then(|| (b.buffer("work", bytes), b.param("slab", Type::U64, bytes))),
+        m: b.param("m", Type::U32, 1),
+        n: b.param("n", Type::U32, 1),
+        ldc: b.param("ldc", Type::U32, 1),
+        alpha: b.param("alpha", ty, 1),
+        beta: b.param("beta", ty, 1),
+        passes: b.param("passes", Type::U32, 1),
+        stride: bp.batched.then(|| b.param("stride_c", Type::U64, bytes)),
+    });
+    body(&mut b, bp, finish, params);
+    let what = if finish == Finish::Sum { "sum" } else { "scale" };
+    let name = format!("gemm_{}_{what}", bp.arithmetic.dtype());
+    Module { target: bp.target, entry: b.finish(&name, ROWS * COLUMNS) }
+}
+
+fn body(b: &mut Builder, bp: &Blueprint, finish: Finish, mut params: Params) {
+    let tid = b.special(Special::Tid);
+    let (x, y) = (b.special(Special::Ctaid(Axis::X)), b.special(Special::Ctaid(Axis::Y)));
+    let lane = b.rem(tid, ROWS);
+    let line = b.div(tid, ROWS);
+    let x = b.scale(x, ROWS);
+    let row = b.scale_add(lane, 1, x);
+    let column = b.scale_add(Some(y), COLUMNS, line);
+    let blocks = b.special(Special::Nctaid(Axis::Y));
+    let step = b.scale(blocks, COLUMNS);
+    if bp.batched {
+        let z = b.special(Special::Ctaid(Axis::Z));
+        let z = b.widen(z);
+        if let Some(stride) = params.stride {
+            let offset = b.arith(Arith::Mul, Type::U64, z, stride);
+            params.c = b.add(Type::U64, params.c, offset);
+        }
+        if let Some((work, slab)) = &mut params.work {
+            let slabs = b.arith(Arith::Mul, Type::U64, z, i64::from(bp.config.k_g));
+            let offset = b.arith(Arith::Mul, Type::U64, slabs, *slab);
+            *work = b.add(Type::U64, *work, offset);
+        }
+    }
+    let inside = b.sub(Type::U32, params.m, row);
+    let inside = b.exceeds(inside, 0, None);
+    let c = Walk::new(b, bp, params.c, (row, column), (params.ldc, step));
+    let work = params.work.map(|(work, slab)| (Walk::new(b, bp, work, (row, column), (params.m, step)), slab));
+    let left = b.sub(Type::U32, params.n, column);
+    let meaning = b.meaning(left).minus(&b.meaning(step).times(&Index::from(b.next_loop())));
+    let left = b.carried(Type::U32, left, meaning);
+    let (c, work) = (c.carry(b), work.map(|(work, slab)| (work.carry(b), slab)));
+    b.repeat("columns", params.passes, |b, _| {
+        let inside = b.exceeds(left, 0, Some(inside));
+        b.when(inside, Form::Branch, |b| {
+            one(b, bp, finish, &params, c.pointer, work.map(|(w, slab)| (w.pointer, slab)))
+        });
+        c.advance(b);
+        work.iter().for_each(|(w, _)| w.advance(b));
+        let (a, op) = (left.into(), Arith::Sub);
+        b.push(Inst::Arith { op, ty: Type::U32, dst: left, a, b: step.into() });
+    });
+}
+
+/// A pointer that goes over columns.
+#[derive(Clone, Copy)]
+struct Walk {
+    pointer: Reg,
+    stride: Reg,
+}
+
+impl Walk {
+    fn new(b: &mut Builder, bp: &Blueprint, base: Reg, (row, column): (Reg, Reg), (ld, step): (Reg, Reg)) -> Self {
+        let pointer = element(b, bp, base, (Some(row), Some(column)), ld);
+        let columns = b.arith(Arith::MulWide, Type::U32, ld, step);
+        let shift = bp.arithmetic.bytes().trailing_zeros();
+        Self { pointer, stride: b.arith(Arith::Shl, Type::U64, columns, shift) }
+    }
+
+    fn carry(self, b: &mut Builder) -> Self {
+        let step = b.meaning(self.stride).times(&Index::from(b.next_loop()));
+        let meaning = b.meaning(self.pointer).plus(&step);
+        Self { pointer: b.carried(Type::U64, self.pointer, meaning), ..self }
+    }
+
+    fn advance(&self, b: &mut Builder) {
+        advance(b, self.pointer, self.stride);
+    }
+}
+
+fn advance(b: &mut Builder, pointer: Reg, by: Reg) {
+    b.push(Inst::Arith { op: Arith::Add, ty: Type::U64, dst: pointer, a: pointer.into(), b: by.into() });
+}
+
+/// One element.
+fn one(b: &mut Builder, bp: &Blueprint, finish: Finish, params: &Params, c: Reg, work: Option<(Reg, Reg)>) {
+    let ty = bp.arithmetic.element();
+    let product = match (finish, work) {
+        (Finish::Sum, Some((work, slab))) => Some(sum(b, bp, params, work, slab)),
+        _ => None,
+    };
+    let old = (bp.beta != ScalarClass::Zero).then(|| b.load(Space::Global, ty, 1, c, 0)[0]);
+    let value = match (product, old) {
+        (None, None) => bp.arithmetic.zero(b),
+        (None, Some(old)) => bp.arithmetic.multiply(b, old, params.beta),
+        (Some(product), None) => product,
+        (Some(product), Some(old)) => bp.arithmetic.fused(b, old, params.beta, product),
+    };
+    b.store(Space::Global, ty, &[value], c, 0);
+}
+
+/// The slices in order, several loads in flight; times alpha.
+fn sum(b: &mut Builder, bp: &Blueprint, params: &Params, work: Reg, slab: Reg) -> Reg {
+    let (ty, slices) = (bp.arithmetic.element(), bp.config.k_g);
+    let at_once = [8, 6, 5, 4, 3, 2].into_iter().find(|n| slices.is_multiple_of(*n)).unwrap_or(1);
+    let total = bp.arithmetic.zero(b);
+    let meaning = b
+        .meaning(work)
+        .plus(&b.meaning(slab).times(&Index::from(i64::from(at_once))).times(&Index::from(b.next_loop())));
+    let pointer = b.carried(Type::U64, work, meaning);
+    b.repeat("slices", slices / at_once, |b, _| {
+        let mut from = pointer;
+        let mut loads = Vec::new();
+        for slice in 0..at_once {
+            if slice > 0 {
+                from = b.add(Type::U64, from, slab);
+            }
+            loads.extend(b.load(Space::Global, ty, 1, from, 0));
+        }
+        let (dst, ty) = (pointer, Type::U64);
+        b.push(Inst::Arith { op: Arith::Add, ty, dst, a: from.into(), b: slab.into() });
+        loads.into_iter().for_each(|x| bp.arithmetic.add_to(b, total, x));
+    });
+    match bp.alpha {
+        ScalarClass::One => total,
+        _ => bp.arithmetic.multiply(b, total, params.alpha),
+    }
+}

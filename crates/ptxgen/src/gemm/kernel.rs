@@ -1,0 +1,198 @@
+//! GEMM in PTX as a tunable kernel.
+
+use super::config::{Bounds, GemmConfig, Load, Raster, Split};
+use super::plan::{Batch, GemmPlan};
+use super::{default, features, space};
+use crate::target::Target;
+use std::sync::OnceLock;
+use tilewright_core::device::DeviceSpec;
+use tilewright_core::expr::Value;
+use tilewright_core::feature::Feature;
+use tilewright_core::id::KernelId;
+use tilewright_core::kernel::Kernel;
+use tilewright_core::program::Program;
+use tilewright_core::space::{BoundSpace, Illegal, ParamSpace, Point, RuleGroup, Symbols};
+use tilewright_ops::gemm::{Gemm, GemmInput, ScalarClass};
+
+/// The kernel `gemm.simt`.
+#[derive(Debug)]
+pub struct SimtGemm {
+    space: ParamSpace,
+}
+
+impl Default for SimtGemm {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl SimtGemm {
+    /// The kernel with its space.
+    pub fn new() -> Self {
+        static SPACE: OnceLock<ParamSpace> = OnceLock::new();
+        // The description is a constant of this crate; a test builds it.
+        let build = || space::space().unwrap_or_else(|e| unreachable!("the space of gemm.simt: {e}"));
+        Self { space: SPACE.get_or_init(build).clone() }
+    }
+
+    /// The names that rules use, for a batch of products.
+    pub fn symbols_of_batch(&self, device: &DeviceSpec, input: &GemmInput, batch: &Batch) -> Symbols {
+        let mut s = device.symbols();
+        s.set("m", input.m);
+        s.set("n", input.n);
+        s.set("k", input.k);
+        s.set("element", input.dtype.size());
+        s.set("transpose_a", input.layout.a_transposed());
+        s.set("transpose_b", input.layout.b_transposed());
+        s.set("lda", input.lda);
+        s.set("ldb", input.ldb);
+        s.set("ldc", input.ldc);
+        s.set("align", align(input, batch));
+        s.set("batch", i64::from(batch.count));
+        s.set("multiplies", input.multiplies());
+        s.set("beta_zero", input.beta == ScalarClass::Zero);
+        s
+    }
+
+    /// [`Kernel::plan`] for a batch of products.
+    ///
+    /// # Errors
+    /// The rule that does not hold, with its numbers.
+    pub fn plan_batch(
+        &self,
+        device: &DeviceSpec,
+        input: &GemmInput,
+        config: &GemmConfig,
+        batch: Batch,
+    ) -> Result<GemmPlan, Illegal> {
+        let point = self.encode(config).ok_or_else(|| unknown("a value is not one of its parameter's"))?;
+        let symbols = self.symbols_of_batch(device, input, &batch);
+        let space = self.space.bind(&symbols).map_err(|e| unknown(&format!("the device is no GPU: {e}")))?;
+        space.check(&point)?;
+        let target = device.fact("sm").and_then(Target::of_sm);
+        let target = target.ok_or_else(|| unknown("the device is older than sm_50"))?;
+        Ok(GemmPlan::new(target, input, config, batch))
+    }
+
+    fn bound(&self, device: &DeviceSpec, input: &GemmInput) -> Option<BoundSpace> {
+        self.space.bind(&self.symbols(device, input)).ok()
+    }
+
+    /// The point of a configuration, if every value is one of its parameter's.
+    fn encode(&self, config: &GemmConfig) -> Option<Point> {
+        let params = self.space.params().iter().zip(values(config));
+        params.map(|(p, value)| p.index_of(&value)).collect::<Option<Vec<u16>>>().map(Point)
+    }
+}
+
+/// The power of two that all operands of all products of a batch are aligned to, in bytes.
+fn align(input: &GemmInput, batch: &Batch) -> usize {
+    let strides = if batch.count > 1 { batch.strides } else { [0; 3] };
+    let zeros = strides.map(|s| (s * input.dtype.size() as u64).trailing_zeros().min(30));
+    zeros.into_iter().fold(input.align, |align, zeros| align.min(1 << zeros))
+}
+
+fn unknown(why: &str) -> Illegal {
+    Illegal {
+        rule: "value".into(),
+        group: RuleGroup::Implementation,
+        text: "every parameter has one of its values".into(),
+        numbers: Vec::new(),
+        why: why.to_owned(),
+    }
+}
+
+const LOADS: [(Load, &str); 3] = [(Load::Global, "global"), (Load::Nc, "nc"), (Load::Async, "async")];
+
+/// The values of a configuration, in the order of the space.
+fn values(c: &GemmConfig) -> [Value; space::NAMES.len()] {
+    let int = |x: u32| Value::from(i64::from(x));
+    let load = LOADS.iter().find(|(l, _)| *l == c.load).map_or("", |(_, word)| word);
+    [
+        int(c.m_s),
+        int(c.n_s),
+        int(c.m_l),
+        int(c.n_l),
+        int(c.k_l),
+        int(c.u),
+        int(c.vec_a),
+        int(c.vec_b),
+        int(c.stages),
+        load.into(),
+        int(c.k_s),
+        int(c.k_g),
+        if c.split == Split::Atomic { "atomic" } else { "ordered" }.into(),
+        int(c.vec_c),
+        if c.raster == Raster::N { "n" } else { "m" }.into(),
+        if c.bounds == Bounds::Whole { "whole" } else { "checked" }.into(),
+    ]
+}
+
+impl Kernel for SimtGemm {
+    type Of = Gemm;
+    type Config = GemmConfig;
+    type Plan = GemmPlan;
+
+    fn id(&self) -> KernelId {
+        KernelId::new("gemm.simt.1")
+    }
+
+    fn computation(&self) -> &Gemm {
+        &Gemm
+    }
+
+    fn space(&self) -> &ParamSpace {
+        &self.space
+    }
+
+    fn symbols(&self, device: &DeviceSpec, input: &GemmInput) -> Symbols {
+        self.symbols_of_batch(device, input, &Batch::ONE)
+    }
+
+    fn decode(&self, point: &[u16]) -> GemmConfig {
+        let at = |name: &str| {
+            let i = space::NAMES.iter().position(|n| *n == name).unwrap_or(0);
+            &self.space.params()[i].values[usize::from(point[i])]
+        };
+        let int = |name| at(name).as_int().and_then(|x| u32::try_from(x).ok()).unwrap_or(0);
+        let is = |name, word: &str| at(name).as_str() == Some(word);
+        GemmConfig {
+            m_s: int("m_s"),
+            n_s: int("n_s"),
+            m_l: int("m_l"),
+            n_l: int("n_l"),
+            u: int("u"),
+            k_s: int("k_s"),
+            k_l: int("k_l"),
+            k_g: int("k_g"),
+            vec_a: int("vec_a"),
+            vec_b: int("vec_b"),
+            vec_c: int("vec_c"),
+            stages: int("stages"),
+            load: LOADS.iter().find(|(_, word)| is("load", word)).map_or(Load::Global, |(l, _)| *l),
+            split: if is("split", "atomic") { Split::Atomic } else { Split::Ordered },
+            raster: if is("raster", "n") { Raster::N } else { Raster::M },
+            bounds: if is("bounds", "whole") { Bounds::Whole } else { Bounds::Checked },
+        }
+    }
+
+    fn plan(&self, device: &DeviceSpec, input: &GemmInput, config: &GemmConfig) -> Result<GemmPlan, Illegal> {
+        self.plan_batch(device, input, config, Batch::ONE)
+    }
+
+    fn generate(&self, plan: &GemmPlan) -> Program {
+        plan.program([0; 3])
+    }
+
+    fn feature_names(&self) -> Vec<Feature> {
+        features::names()
+    }
+
+    fn features(&self, device: &DeviceSpec, input: &GemmInput, config: &GemmConfig, out: &mut Vec<f32>) {
+        features::features(device, input, config, out);
+    }
+
+    fn default_point(&self, device: &DeviceSpec, input: &GemmInput) -> Option<Point> {
+        default::default_point(&self.bound(device, input)?)
+    }
+}

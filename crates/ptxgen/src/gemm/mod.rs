@@ -1,0 +1,43 @@
+//! GEMM by fused multiply-adds: ISAAC's parameterisation (section 3.2 of the SC17 paper) as PTX.
+//!
+//! A block computes a tile of `m_l x n_l` elements of C, a thread `m_s x n_s` of them. Stage by stage, `u` steps of the
+//! reduction, the threads bring tiles of A and B into shared memory, as rows of `m_l` and `n_l` neighbouring elements
+//! whatever the layout: operands that are contiguous along the reduction are transposed on their way. Then every thread
+//! multiplies and adds, fully unrolled, with the fragments of the next step loaded one step ahead.
+//!
+//! | file | what |
+//! |---|---|
+//! | `config`, `space`, `registers`, `kernel` | parameters, rules, predicted registers, the tunable kernel |
+//! | `plan` | launches and their arguments |
+//! | `blueprint`, `loader` | what code is specialised to, and the shapes that follow |
+//! | `emit` | coordinates and the loop over stages, in three forms: one stage, two stages, several by `cp.async` |
+//! | `load`, `tree`, `store` | device memory to shared memory; the sum over groups; the tile to C or to the workspace |
+//! | `finish` | `C = beta C`, and the ordered sum of slices |
+//! | `arithmetic` | what a template knows of numbers |
+//!
+//! Bounds: a thread's rows (columns for B) are compared with the size once, the predicate is used in every stage. The
+//! remainder of the reduction is the first stage, so that only loads before the loop are predicated along it. What is not
+//! loaded is zero.
+
+mod arithmetic;
+mod blueprint;
+mod config;
+mod default;
+mod emit;
+mod features;
+mod finish;
+mod kernel;
+mod load;
+mod loader;
+mod plan;
+mod registers;
+mod space;
+mod store;
+mod tree;
+
+pub use arithmetic::{Arithmetic, F32, F64, Fused};
+pub use blueprint::Blueprint;
+pub use config::{Bounds, GemmConfig, Load, Raster, Split};
+pub use emit::module;
+pub use kernel::SimtGemm;
+pub use plan::{Batch, GemmPlan};

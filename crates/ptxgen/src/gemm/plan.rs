@@ -1,0 +1,172 @@
+//! A legal (device, input, configuration), and the program that comes of it.
+
+use super::blueprint::Blueprint;
+use super::config::{GemmConfig, Raster, Split};
+use super::emit;
+use super::finish::{self, Finish};
+use crate::ir::Module;
+use crate::print::print;
+use crate::target::Target;
+use tilewright_core::program::{Arg, Code, Program, Step};
+use tilewright_ops::gemm::{A, ALPHA, B, BETA, C, GemmInput, ScalarClass};
+
+/// Several products of one shape, their operands at constant distances.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Batch {
+    /// How many, at least one.
+    pub count: u32,
+    /// Elements from one product's operand to the next, of A, B and C. Those of C must not overlap.
+    pub strides: [u64; 3],
+}
+
+impl Batch {
+    /// A single product.
+    pub const ONE: Self = Self { count: 1, strides: [0; 3] };
+}
+
+/// A legal (device, input, configuration) with everything derived from it.
+#[derive(Clone, Debug)]
+pub struct GemmPlan {
+    pub(crate) blueprint: Blueprint,
+    input: GemmInput,
+    batch: Batch,
+}
+
+/// A launch of the program.
+#[derive(Clone, Copy, Debug)]
+enum Part {
+    Product,
+    Finish(Finish),
+}
+
+impl GemmPlan {
+    /// Legality has been checked by the caller.
+    pub(super) fn new(target: Target, input: &GemmInput, config: &GemmConfig, batch: Batch) -> Self {
+        let blueprint = Blueprint::new(target, input, config, batch.count > 1);
+        Self { blueprint, input: input.clone(), batch }
+    }
+
+    /// What the code is specialised to.
+    pub fn blueprint(&self) -> &Blueprint {
+        &self.blueprint
+    }
+
+    /// Every module of the program, in order, as trees.
+    pub fn modules(&self) -> Vec<Module> {
+        self.parts().into_iter().map(|part| self.module_of(part)).collect()
+    }
+
+    fn module_of(&self, part: Part) -> Module {
+        match part {
+            Part::Product => emit::module(&self.blueprint),
+            Part::Finish(finish) => finish::module(&self.blueprint, finish),
+        }
+    }
+
+    /// The launches of the program, in order.
+    fn parts(&self) -> Vec<Part> {
+        let mut parts = Vec::new();
+        if self.input.m == 0 || self.input.n == 0 {
+            return parts;
+        }
+        let scales = self.atomic() || !self.input.multiplies();
+        if scales && self.input.beta != ScalarClass::One {
+            parts.push(Part::Finish(Finish::Scale));
+        }
+        if self.input.multiplies() {
+            parts.push(Part::Product);
+        }
+        if self.ordered() {
+            parts.push(Part::Finish(Finish::Sum));
+        }
+        parts
+    }
+
+    fn ordered(&self) -> bool {
+        self.blueprint.config.k_g > 1 && self.blueprint.config.split == Split::Ordered
+    }
+
+    fn atomic(&self) -> bool {
+        self.blueprint.config.k_g > 1 && self.blueprint.config.split == Split::Atomic
+    }
+
+    /// Steps of the reduction of one slice: whole stages.
+    pub fn slice(&self) -> u32 {
+        let c = &self.blueprint.config;
+        (self.input.k as u32).div_ceil(c.k_g).next_multiple_of(c.u)
+    }
+
+    /// Blocks of the product.
+    pub fn grid(&self) -> [u32; 3] {
+        let c = &self.blueprint.config;
+        let (m, n) = ((self.input.m as u32).div_ceil(c.m_l), (self.input.n as u32).div_ceil(c.n_l));
+        let z = c.k_g * self.batch.count;
+        if c.raster == Raster::M { [m, n, z] } else { [n, m, z] }
+    }
+
+    /// Bytes of the partial sums of one slice.
+    fn slab(&self) -> u64 {
+        self.input.m as u64 * self.input.n as u64 * self.input.dtype.size() as u64
+    }
+
+    fn strides(&self) -> [u64; 3] {
+        self.batch.strides.map(|s| s * self.input.dtype.size() as u64)
+    }
+
+    /// The program on buffers that begin so many bytes before the operands. Offsets must keep the alignment of the input.
+    pub fn program(&self, offsets: [u64; 3]) -> Program {
+        let step = |part| match part {
+            Part::Product => self.product(offsets),
+            Part::Finish(finish) => self.finish(finish, offsets[C]),
+        };
+        let steps = self.parts().into_iter().map(step).collect();
+        let slabs = u64::from(self.blueprint.config.k_g) * u64::from(self.batch.count);
+        Program { steps, workspace: if self.ordered() { self.slab() * slabs } else { 0 } }
+    }
+
+    fn product(&self, offsets: [u64; 3]) -> Step {
+        let (bp, input) = (&self.blueprint, &self.input);
+        let module = self.module_of(Part::Product);
+        let (c, ldc) = match self.ordered() {
+            true => (Arg::Workspace(0), input.m),
+            false => (Arg::Buffer(C, offsets[C]), input.ldc),
+        };
+        let mut args = vec![Arg::Buffer(A, offsets[A]), Arg::Buffer(B, offsets[B]), c];
+        args.extend([input.m, input.n, input.k, input.lda, input.ldb, ldc].map(|x| Arg::U32(x as u32)));
+        args.extend([Arg::Scalar(ALPHA), Arg::Scalar(BETA)]);
+        if bp.config.k_g > 1 {
+            args.push(Arg::U32(self.slice()));
+        }
+        if bp.batched {
+            args.extend(self.strides().map(Arg::U64));
+        }
+        if self.ordered() {
+            args.push(Arg::U64(self.slab()));
+        }
+        let shared_bytes = if bp.dynamic_shared() { bp.shared_bytes() } else { 0 };
+        launch(&module, self.grid(), shared_bytes, args)
+    }
+
+    fn finish(&self, finish: Finish, offset: u64) -> Step {
+        let input = &self.input;
+        let module = self.module_of(Part::Finish(finish));
+        let lines = (input.n as u32).div_ceil(finish::COLUMNS);
+        let blocks = lines.min(65_535);
+        let grid = [(input.m as u32).div_ceil(finish::ROWS), blocks, self.batch.count];
+        let mut args = vec![Arg::Buffer(C, offset)];
+        if finish == Finish::Sum {
+            args.extend([Arg::Workspace(0), Arg::U64(self.slab())]);
+        }
+        args.extend([input.m, input.n, input.ldc].map(|x| Arg::U32(x as u32)));
+        args.extend([Arg::Scalar(ALPHA), Arg::Scalar(BETA), Arg::U32(lines.div_ceil(blocks))]);
+        if self.blueprint.batched {
+            args.push(Arg::U64(self.strides()[C]));
+        }
+        launch(&module, grid, 0, args)
+    }
+}
+
+fn launch(module: &Module, grid: [u32; 3], shared_bytes: u32, args: Vec<Arg>) -> Step {
+    let code = Code::Ptx { text: print(module), entry: module.entry.name.clone() };
+    Step::Launch { code, grid, block: [module.entry.threads, 1, 1], shared_bytes, args }
+}

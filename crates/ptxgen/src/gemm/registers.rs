@@ -1,0 +1,93 @@
+//! Registers of a thread: what the code needs, what the assembler is predicted to use, and what it is allowed.
+//!
+//! The need follows the structure of the code: accumulators; what loads hold until it is put in shared memory; the fragments
+//! of the step that is computed and of the one that is loaded; predicates and addresses that grow with the number of
+//! loads; and a constant for coordinates, pointers and the loop. The constants were fitted to what ptxas 12.9 and 13 use
+//! for random legal configurations of every target.
+//!
+//! Left to itself, ptxas chases occupancy: it spills a few bytes for a block more, or takes twice the need where threads are
+//! few. So it is told a limit (`.maxnreg`) a little above the need, which bounds the prediction from above; `tests/ptxas.rs`
+//! holds both to the assembler.
+
+use super::blueprint::Blueprint;
+use tilewright_core::space::{RuleGroup, SpaceBuilder};
+
+/// First compute capability for which ptxas does not overlap the fragments of f64: at two operations per cycle and
+/// multiprocessor there is nothing to hide.
+const SCARCE_F64: u32 = 120;
+/// Registers of a thread, and of a block, on every target.
+const PER_THREAD: u32 = 255;
+const PER_BLOCK: u32 = 65_536;
+
+/// Adds the rule. [`Blueprint::registers_needed`] is its image; a test compares them.
+pub(super) fn rules(space: SpaceBuilder) -> SpaceBuilder {
+    let scarce = format!("element == 8 and sm >= {SCARCE_F64}");
+    space
+        .define("words", "element // 4")
+        .define("held", "0 if load == 'async' else (loads_a * vec_a + loads_b * vec_b) * words")
+        .define("overlap", &format!("1 if {scarce} else min(max(2, k_s - 1), u // k_l)"))
+        .define("edges", "edges_a + edges_b")
+        .define("addresses", "(edges // 2 if load == 'async' else edges // 4) + (loads_a + loads_b) // 8")
+        .define("sets", "2 * k_s if k_s > 1 else 0")
+        .define("constant", &format!("12 if {scarce} else 22"))
+        .define(
+            "registers_needed",
+            "m_s * n_s * k_s * words + held + (m_s + n_s) * words * overlap + addresses + sets + constant",
+        )
+        // The hardware gives registers to warps in units of 8 per thread.
+        .define("register_limit", "min(registers_per_thread, registers_per_block // threads // 8 * 8)")
+        .rule(
+            "registers",
+            RuleGroup::Hardware,
+            "registers_needed <= register_limit",
+            "what does not fit is spilled to memory",
+        )
+}
+
+impl Blueprint {
+    /// Registers that a thread needs.
+    pub fn registers_needed(&self) -> u32 {
+        let (c, words) = (&self.config, self.arithmetic.bytes() / 4);
+        let (a, b) = (self.loader_a(), self.loader_b());
+        let scarce = words == 2 && self.target.sm() >= SCARCE_F64;
+        let held = if self.is_async() { 0 } else { (a.loads() * c.vec_a + b.loads() * c.vec_b) * words };
+        let overlap = if scarce { 1 } else { (c.k_s - 1).max(2).min(c.u / c.k_l) };
+        let edges = a.edges().1 + b.edges().1;
+        let addresses = if self.is_async() { edges / 2 } else { edges / 4 } + (a.loads() + b.loads()) / 8;
+        let sets = if c.k_s > 1 { 2 * c.k_s } else { 0 };
+        let constant = if scarce { 12 } else { 22 };
+        c.m_s * c.n_s * c.k_s * words + held + (c.m_s + c.n_s) * words * overlap + addresses + sets + constant
+    }
+
+    /// Registers that the assembler is predicted to use.
+    pub fn registers(&self) -> u32 {
+        // Without checks there are no predicates and no sizes to hold.
+        let need = self.registers_needed() - if self.checked() { 0 } else { 4 };
+        match need {
+            // 32 leave room for as many threads as a multiprocessor holds: from sm_70 on the assembler does not go lower, nor
+            // just above.
+            ..34 if self.target.sm() >= 70 => 32,
+            34..42 if self.target.sm() >= 70 => 36,
+            need => need * 19 / 20,
+        }
+    }
+
+    /// Registers that the assembler may use.
+    pub fn registers_allowed(&self) -> u32 {
+        self.comfortable().min(self.register_limit())
+    }
+
+    /// Whether the limit of the hardware leaves less than is comfortable: only then a few registers may be spilled.
+    pub fn may_spill(&self) -> bool {
+        self.comfortable() > self.register_limit()
+    }
+
+    /// 15% above the prediction, which is 9% above the need.
+    fn comfortable(&self) -> u32 {
+        self.registers() * 23 / 20
+    }
+
+    fn register_limit(&self) -> u32 {
+        PER_THREAD.min(PER_BLOCK / self.threads() / 8 * 8)
+    }
+}

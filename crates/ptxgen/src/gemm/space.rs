@@ -1,0 +1,261 @@
+//! The parameter space of the SIMT GEMM, and the rules that make a configuration legal.
+//!
+//! Grouped as BACUGen groups its constraints. *Hardware*: limits of the device; a configuration that keeps them launches.
+//! *Implementation*: what the template has code for. *Guideline*: legal to run, not worth measuring. Parameters that
+//! prune most come first.
+
+use super::registers;
+use tilewright_core::space::{Param, ParamSpace, RuleGroup, SpaceBuilder, SpaceError};
+
+/// Names of the parameters, in the order of the space.
+pub(super) const NAMES: [&str; 16] = [
+    "m_s", "n_s", "m_l", "n_l", "k_l", "u", "vec_a", "vec_b", "stages", "load", "k_s", "k_g", "split", "vec_c",
+    "raster", "bounds",
+];
+
+const THREAD_TILE: [i64; 8] = [1, 2, 4, 6, 8, 10, 12, 16];
+const BLOCK_TILE: [i64; 16] = [1, 2, 4, 8, 16, 24, 32, 48, 64, 80, 96, 128, 160, 192, 256, 320];
+const SLICES: [i64; 17] = [1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32, 48, 64, 96, 128];
+
+pub(super) fn space() -> Result<ParamSpace, SpaceError> {
+    let space = ParamSpace::builder()
+        .param(Param::ints("m_s", THREAD_TILE))
+        .param(Param::ints("n_s", THREAD_TILE))
+        .param(Param::ints("m_l", BLOCK_TILE))
+        .param(Param::ints("n_l", BLOCK_TILE))
+        .param(Param::ints("k_l", [1, 2, 4, 8, 16]))
+        .param(Param::ints("u", [4, 8, 16, 32, 64]))
+        .param(Param::ints("vec_a", [1, 2, 4]))
+        .param(Param::ints("vec_b", [1, 2, 4]))
+        .param(Param::ints("stages", [1, 2, 3, 4, 5]))
+        .param(Param::words("load", ["global", "nc", "async"]))
+        .param(Param::ints("k_s", [1, 2, 4]))
+        .param(Param::ints("k_g", SLICES))
+        .param(Param::words("split", ["ordered", "atomic"]))
+        .param(Param::ints("vec_c", [1, 2, 4]))
+        .param(Param::words("raster", ["m", "n"]))
+        .param(Param::words("bounds", ["checked", "whole"]));
+    let space = threads(space);
+    let space = loads(space);
+    let space = memory(space);
+    let space = reduction(space);
+    grid(registers::rules(space)).build()
+}
+
+fn threads(space: SpaceBuilder) -> SpaceBuilder {
+    use RuleGroup::{Guideline, Hardware, Implementation};
+    space
+        .define("threads", "(m_l // m_s) * (n_l // n_s) * k_l")
+        .rule("whole_rows", Implementation, "m_l % m_s == 0", "threads have equal tiles")
+        .rule("whole_columns", Implementation, "n_l % n_s == 0", "threads have equal tiles")
+        .rule("threads", Hardware, "threads <= threads_per_block", "a block has no more threads")
+        .rule("whole_warps", Implementation, "threads % warp == 0", "blocks are whole warps")
+        .rule(
+            "tile_beyond_rows",
+            Guideline,
+            "m_l < 2 * max(m, 8) and (m_l >= 16 or m <= 16)",
+            "tiles far larger or smaller than the matrix waste threads or bandwidth",
+        )
+        .rule(
+            "tile_beyond_columns",
+            Guideline,
+            "n_l < 2 * max(n, 8) and (n_l >= 16 or n <= 16)",
+            "tiles far larger or smaller than the matrix waste threads or bandwidth",
+        )
+        .rule(
+            "thread_tile",
+            Guideline,
+            "max(m_s, n_s) <= 4 * min(m_s, n_s) or m_s * n_s <= 4 or min(m, n) < 16",
+            "flat tiles reuse little of what they load",
+        )
+}
+
+fn loads(space: SpaceBuilder) -> SpaceBuilder {
+    use RuleGroup::{Guideline, Hardware, Implementation};
+    let mut space = space
+        .rule("depth", Guideline, "u == 4 or u < 2 * k", "deeper stages than the reduction are the same stage")
+        .rule("async", Hardware, "load != 'async' or sm >= 80", "asynchronous copies came with sm_80")
+        .rule(
+            "stages",
+            Implementation,
+            "stages >= 2 if load == 'async' else stages <= 2",
+            "through registers one stage waits in shared memory at most; copies need one to go to",
+        )
+        .rule("idle_stages", Guideline, "stages <= 2 or (stages - 1) * u < 2 * k", "stages that are never filled");
+    // A is contiguous along the reduction if it is transposed, B if it is not.
+    let sides = [("a", "transpose_a", "m_l", "m"), ("b", "not transpose_b", "n_l", "n")];
+    for (side, along_k, tile, size) in sides {
+        let vec = format!("vec_{side}");
+        let (contiguous, other) = (format!("contiguous_{side}"), format!("other_{side}"));
+        let (along, down) = (format!("along_{side}"), format!("down_{side}"));
+        space = space
+            .define(&contiguous, &format!("(u if {along_k} else {tile})"))
+            .define(&other, &format!("({tile} if {along_k} else u)"))
+            .define(&along, &format!("min({contiguous} // {vec}, threads)"))
+            .define(&down, &format!("threads // {along}"))
+            .rule(
+                &format!("width_{side}"),
+                Hardware,
+                &format!("{vec} * element <= 16"),
+                "no load is wider than 16 bytes",
+            )
+            .rule(
+                &format!("aligned_{side}"),
+                Hardware,
+                &format!(
+                    "{vec} == 1 or (align % ({vec} * element) == 0 and ld{side} % {vec} == 0 \
+                     and (k if {along_k} else {size}) % {vec} == 0)"
+                ),
+                "vectors lie at multiples of their size, and none lies across the end",
+            )
+            .rule(
+                &format!("shared_out_{side}"),
+                Implementation,
+                &format!(
+                    "{contiguous} % {vec} == 0 and threads % {along} == 0 and ({contiguous} // {vec}) % {along} == 0 \
+                     and ({down} >= {other} or {other} % {down} == 0)"
+                ),
+                "every thread makes as many loads",
+            )
+            .define(&format!("passes_along_{side}"), &format!("{contiguous} // {vec} // {along}"))
+            .define(&format!("passes_down_{side}"), &format!("{other} // min({down}, {other})"))
+            .define(&format!("loads_{side}"), &format!("passes_along_{side} * passes_down_{side}"))
+            .define(&format!("edges_{side}"), &format!("(passes_down_{side} if {along_k} else passes_along_{side})"))
+            .rule(
+                &format!("many_loads_{side}"),
+                Guideline,
+                &format!("loads_{side} <= 16"),
+                "a thread that loads so much computes on too little",
+            )
+            .rule(
+                &format!("transposed_copy_{side}"),
+                Hardware,
+                &format!("load != 'async' or {vec} == 1 or not ({along_k})"),
+                "an asynchronous copy does not transpose",
+            )
+            .rule(
+                &format!("idle_loaders_{side}"),
+                Guideline,
+                &format!("4 * {contiguous} * {other} >= {vec} * threads or {vec} == 1"),
+                "narrower loads keep more threads busy",
+            );
+    }
+    space
+}
+
+fn memory(space: SpaceBuilder) -> SpaceBuilder {
+    use RuleGroup::{Guideline, Hardware};
+    space
+        // The image of `Blueprint::shared_bytes`; a test compares them.
+        .define("pitch_a", "m_l + (16 // element if transpose_a else 0)")
+        .define("pitch_b", "n_l + (0 if transpose_b else 16 // element)")
+        .define("stage_bytes", "(pitch_a * u * element + 15) // 16 * 16 + (pitch_b * u * element + 15) // 16 * 16")
+        .define("tree_bytes", "k_l // 2 * m_l * n_l * element")
+        .define("shared_bytes", "max(stages * stage_bytes, tree_bytes)")
+        .rule("shared_memory", Hardware, "shared_bytes <= shared_optin", "a block gets no more shared memory")
+        .rule(
+            "one_block",
+            Guideline,
+            "shared_bytes * 2 <= shared_per_sm or threads >= 128",
+            "few threads with much memory leave a multiprocessor idle",
+        )
+}
+
+fn reduction(space: SpaceBuilder) -> SpaceBuilder {
+    use RuleGroup::{Guideline, Hardware, Implementation};
+    space
+        .define("tiles", "((m + m_l - 1) // m_l) * ((n + n_l - 1) // n_l)")
+        .define("slice", "((k + k_g - 1) // k_g + u - 1) // u * u")
+        .rule(
+            "unroll",
+            Implementation,
+            "u % (k_l * k_s) == 0",
+            "groups and accumulator sets have equal shares of a stage",
+        )
+        .rule(
+            "body",
+            Guideline,
+            "u // k_l * m_s * n_s <= 2048",
+            "longer loop bodies do not stay in the instruction cache",
+        )
+        .rule(
+            "accumulator_sets",
+            Guideline,
+            "k_s == 1 or m_s * n_s * k_s * element <= 128",
+            "larger tiles have independent operations enough",
+        )
+        .rule(
+            "groups",
+            Guideline,
+            "k_l == 1 or (k >= 2 * u and tiles * (m_l // m_s) * (n_l // n_s) <= multiprocessors * threads_per_sm)",
+            "where the device is full without, groups only cost shared memory",
+        )
+        .rule(
+            "slices",
+            Implementation,
+            "k_g == 1 or (multiplies and (k_g - 1) * slice < k)",
+            "every slice has a part of the reduction",
+        )
+        .rule(
+            "worth_slicing",
+            Guideline,
+            "k_g == 1 or (tiles * k_g <= 16 * multiprocessors and slice >= 2 * u)",
+            "where the device is full without, slices only cost memory traffic",
+        )
+        .rule("split", Implementation, "k_g > 1 or split == 'ordered'", "nothing is split")
+        .rule(
+            "atomics",
+            Hardware,
+            "split == 'ordered' or element == 4 or sm >= 60",
+            "atomic addition of f64 came with sm_60",
+        )
+        .rule(
+            "workspace",
+            Hardware,
+            "split == 'atomic' or k_g == 1 or k_g * batch * m * n * element <= memory_bytes // 4",
+            "partial sums are held in device memory",
+        )
+}
+
+fn grid(space: SpaceBuilder) -> SpaceBuilder {
+    use RuleGroup::{Guideline, Hardware, Implementation};
+    space
+        .define("tiles_m", "(m + m_l - 1) // m_l")
+        .define("tiles_n", "(n + n_l - 1) // n_l")
+        .rule("width_c", Hardware, "vec_c * element <= 16", "no store is wider than 16 bytes")
+        .rule("whole_stores", Implementation, "m_s % vec_c == 0", "a thread stores whole vectors")
+        .rule(
+            "aligned_c",
+            Hardware,
+            "vec_c == 1 or (align % (vec_c * element) == 0 and ldc % vec_c == 0 and m % vec_c == 0)",
+            "vectors lie at multiples of their size, and none lies across the end",
+        )
+        .rule("atomic_stores", Hardware, "vec_c == 1 or split == 'ordered'", "atomic additions are of single elements")
+        .rule(
+            "widest_stores",
+            Guideline,
+            "split == 'atomic' or vec_c * element == 16 or m_s % (2 * vec_c) != 0 or align % (2 * vec_c * element) != 0 \
+             or ldc % (2 * vec_c) != 0 or m % (2 * vec_c) != 0",
+            "wider stores are never slower",
+        )
+        .rule(
+            "grid_second",
+            Hardware,
+            "(tiles_n if raster == 'm' else tiles_m) <= grid_y",
+            "the second dimension of a grid is short",
+        )
+        .rule("grid_first", Hardware, "max(tiles_m, tiles_n) <= grid_x", "the first dimension of a grid")
+        .rule("grid_third", Hardware, "k_g * batch <= grid_z", "the third dimension of a grid is short")
+        .rule(
+            "raster",
+            Guideline,
+            "raster == 'm' or (tiles_m > 1 and tiles_n > 1) or tiles_n > grid_y",
+            "both ways are the same",
+        )
+        .rule(
+            "whole",
+            Implementation,
+            "bounds == 'checked' or (multiplies and m % m_l == 0 and n % n_l == 0 and k % u == 0)",
+            "tiles divide the sizes",
+        )
+}

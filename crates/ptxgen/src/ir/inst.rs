@@ -1,0 +1,321 @@
+//! Instructions: the leaves of the tree.
+
+use super::reg::{Operand, Reg, Type};
+
+/// A state space of memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Space {
+    /// Device memory.
+    Global,
+    /// The block's memory.
+    Shared,
+}
+
+impl Space {
+    /// The suffix in PTX.
+    pub const fn suffix(self) -> &'static str {
+        match self {
+            Self::Global => ".global",
+            Self::Shared => ".shared",
+        }
+    }
+
+    /// The type of addresses in it.
+    pub const fn address(self) -> Type {
+        match self {
+            Self::Global => Type::U64,
+            Self::Shared => Type::U32,
+        }
+    }
+}
+
+/// A register plus a number of bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Address {
+    /// Holds an address of the instruction's space.
+    pub base: Reg,
+    /// Added to it.
+    pub offset: i64,
+}
+
+/// An operation of two operands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Arith {
+    /// Sum.
+    Add,
+    /// Difference.
+    Sub,
+    /// Product: the low half for integers, rounded to nearest for floats.
+    Mul,
+    /// Product of 32-bit integers with 64 bits.
+    MulWide,
+    /// Quotient of integers.
+    Div,
+    /// Remainder of integers.
+    Rem,
+    /// The smaller.
+    Min,
+    /// The larger.
+    Max,
+    /// Bitwise and.
+    And,
+    /// Bitwise or.
+    Or,
+    /// Bitwise exclusive or.
+    Xor,
+    /// Shift to the left.
+    Shl,
+    /// Shift to the right.
+    Shr,
+}
+
+/// A comparison.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Compare {
+    /// Equal.
+    Eq,
+    /// Not equal.
+    Ne,
+    /// Less.
+    Lt,
+    /// Less or equal.
+    Le,
+    /// Greater.
+    Gt,
+    /// Greater or equal.
+    Ge,
+}
+
+impl Compare {
+    /// The name in PTX; also how conditions are shown.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Eq => "eq",
+            Self::Ne => "ne",
+            Self::Lt => "lt",
+            Self::Le => "le",
+            Self::Gt => "gt",
+            Self::Ge => "ge",
+        }
+    }
+
+    /// Whether it holds.
+    pub fn holds(self, a: i64, b: i64) -> bool {
+        match self {
+            Self::Eq => a == b,
+            Self::Ne => a != b,
+            Self::Lt => a < b,
+            Self::Le => a <= b,
+            Self::Gt => a > b,
+            Self::Ge => a >= b,
+        }
+    }
+}
+
+/// How a load from device memory goes through the caches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Caching {
+    /// As the hardware does by default.
+    Default,
+    /// As data that nobody writes while the kernel runs (`.nc`).
+    ReadOnly,
+}
+
+/// Which caches an asynchronous copy passes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum CopyThrough {
+    /// All levels (`.ca`): 4, 8 or 16 bytes.
+    All,
+    /// The second level only (`.cg`): 16 bytes.
+    Second,
+}
+
+/// Matrix multiply-accumulate instructions of a warp.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum MmaKind {
+    /// m16n8k16, f16 operands, f32 accumulators.
+    F16,
+    /// m16n8k16, bf16 operands, f32 accumulators.
+    Bf16,
+    /// m16n8k8, tf32 operands, f32 accumulators.
+    Tf32,
+    /// m8n8k4, f64.
+    F64,
+}
+
+impl MmaKind {
+    /// Type and number of the registers of d (and c), a and b.
+    pub const fn registers(self) -> [(Type, usize); 3] {
+        match self {
+            Self::F16 | Self::Bf16 | Self::Tf32 => [(Type::F32, 4), (Type::B32, 4), (Type::B32, 2)],
+            Self::F64 => [(Type::F64, 2), (Type::F64, 1), (Type::F64, 1)],
+        }
+    }
+
+    /// What stands between `mma.sync.aligned` and the operands.
+    pub const fn suffix(self) -> &'static str {
+        match self {
+            Self::F16 => ".m16n8k16.row.col.f32.f16.f16.f32",
+            Self::Bf16 => ".m16n8k16.row.col.f32.bf16.bf16.f32",
+            Self::Tf32 => ".m16n8k8.row.col.f32.tf32.tf32.f32",
+            Self::F64 => ".m8n8k4.row.col.f64.f64.f64.f64",
+        }
+    }
+}
+
+/// An instruction. Fields are the operands of the PTX instruction, destinations first.
+#[expect(missing_docs, reason = "the operands are those that the PTX manual names")]
+#[derive(Clone, Debug, PartialEq)]
+pub enum Inst {
+    /// `mov`.
+    Mov { ty: Type, dst: Reg, src: Operand },
+    /// `ld.param`, by the position of the parameter.
+    LdParam { ty: Type, dst: Reg, param: usize },
+    /// `cvta.to.global`.
+    ToGlobal { dst: Reg, src: Reg },
+    /// Two operands.
+    Arith { op: Arith, ty: Type, dst: Reg, a: Operand, b: Operand },
+    /// `mad.lo`, or `mad.wide` with 64-bit `dst` and `c`.
+    Mad { wide: bool, ty: Type, dst: Reg, a: Operand, b: Operand, c: Operand },
+    /// `fma.rn`.
+    Fma { ty: Type, dst: Reg, a: Operand, b: Operand, c: Operand },
+    /// `cvt`, rounded to nearest between floats.
+    Cvt { to: Type, from: Type, dst: Reg, src: Reg },
+    /// `setp`, true only where `and` is too.
+    Setp { cmp: Compare, ty: Type, dst: Reg, a: Operand, b: Operand, and: Option<Reg> },
+    /// `selp`: `a` where the predicate is true.
+    Selp { ty: Type, dst: Reg, a: Operand, b: Operand, pred: Reg },
+    /// `ld`, of as many elements as there are destinations.
+    Ld { space: Space, caching: Caching, ty: Type, dst: Vec<Reg>, addr: Address },
+    /// `st`.
+    St { space: Space, ty: Type, addr: Address, src: Vec<Operand> },
+    /// `red.global.add`.
+    Red { ty: Type, addr: Address, src: Operand },
+    /// `atom.global.add`.
+    Atom { ty: Type, dst: Reg, addr: Address, src: Operand },
+    /// `cp.async` to shared from global memory. Of the bytes, those beyond `read` become zero.
+    CpAsync { bytes: u32, through: CopyThrough, to: Address, from: Address, read: Option<Operand> },
+    /// `cp.async.commit_group`.
+    CpAsyncCommit,
+    /// `cp.async.wait_group`: until at most so many of the latest groups are under way.
+    CpAsyncWait { pending: u32 },
+    /// `bar.sync 0`.
+    Barrier,
+    /// `ldmatrix` of 1, 2 or 4 matrices of 8 x 8 elements of 16 bits.
+    Ldmatrix { transposed: bool, dst: Vec<Reg>, addr: Address },
+    /// `mma.sync`: d = a b + c.
+    Mma { kind: MmaKind, d: Vec<Reg>, a: Vec<Reg>, b: Vec<Reg>, c: Vec<Reg> },
+}
+
+/// An access to memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Access {
+    /// Where.
+    pub space: Space,
+    /// The address of the first byte.
+    pub addr: Address,
+    /// How many bytes a thread touches; also the alignment that the hardware asks for.
+    pub bytes: u32,
+    /// Whether memory is written.
+    pub writes: bool,
+}
+
+impl Inst {
+    /// Calls `f` on every operand that is read, with the type the instruction gives it. Bases of addresses are among them.
+    pub fn reads(&self, mut f: impl FnMut(Operand, Type)) {
+        match self {
+            Self::Mov { ty, src, .. } => f(*src, *ty),
+            Self::ToGlobal { src, .. } => f((*src).into(), Type::U64),
+            Self::Arith { op, ty, a, b, .. } => {
+                f(*a, *ty);
+                f(*b, if matches!(op, Arith::Shl | Arith::Shr) { Type::U32 } else { *ty });
+            }
+            Self::Mad { wide, ty, a, b, c, .. } => {
+                f(*a, *ty);
+                f(*b, *ty);
+                f(*c, if *wide { doubled(*ty) } else { *ty });
+            }
+            Self::Fma { ty, a, b, c, .. } => [a, b, c].into_iter().for_each(|x| f(*x, *ty)),
+            Self::Cvt { from, src, .. } => f((*src).into(), *from),
+            Self::Setp { ty, a, b, and, .. } => {
+                f(*a, *ty);
+                f(*b, *ty);
+                and.iter().for_each(|p| f((*p).into(), Type::Pred));
+            }
+            Self::Selp { ty, a, b, pred, .. } => {
+                f(*a, *ty);
+                f(*b, *ty);
+                f((*pred).into(), Type::Pred);
+            }
+            Self::St { ty, src, .. } => src.iter().for_each(|x| f(*x, *ty)),
+            Self::Red { ty, src, .. } | Self::Atom { ty, src, .. } => f(*src, *ty),
+            Self::CpAsync { read, .. } => read.iter().for_each(|x| f(*x, Type::U32)),
+            Self::Mma { kind, a, b, c, .. } => {
+                let types = kind.registers().map(|(ty, _)| ty);
+                a.iter().for_each(|x| f((*x).into(), types[1]));
+                b.iter().for_each(|x| f((*x).into(), types[2]));
+                c.iter().for_each(|x| f((*x).into(), types[0]));
+            }
+            Self::LdParam { .. } | Self::Ld { .. } | Self::Ldmatrix { .. } => {}
+            Self::CpAsyncCommit | Self::CpAsyncWait { .. } | Self::Barrier => {}
+        }
+        self.accesses(|access| f(access.addr.base.into(), access.space.address()));
+    }
+
+    /// Calls `f` on every register that is written, with its type.
+    pub fn writes(&self, mut f: impl FnMut(Reg, Type)) {
+        match self {
+            Self::Mov { ty, dst, .. }
+            | Self::LdParam { ty, dst, .. }
+            | Self::Fma { ty, dst, .. }
+            | Self::Selp { ty, dst, .. }
+            | Self::Atom { ty, dst, .. } => f(*dst, *ty),
+            Self::ToGlobal { dst, .. } => f(*dst, Type::U64),
+            Self::Arith { op, ty, dst, .. } => f(*dst, if *op == Arith::MulWide { doubled(*ty) } else { *ty }),
+            Self::Mad { wide, ty, dst, .. } => f(*dst, if *wide { doubled(*ty) } else { *ty }),
+            Self::Cvt { to, dst, .. } => f(*dst, *to),
+            Self::Setp { dst, .. } => f(*dst, Type::Pred),
+            Self::Ld { ty, dst, .. } => dst.iter().for_each(|d| f(*d, *ty)),
+            Self::Ldmatrix { dst, .. } => dst.iter().for_each(|d| f(*d, Type::B32)),
+            Self::Mma { kind, d, .. } => d.iter().for_each(|x| f(*x, kind.registers()[0].0)),
+            Self::St { .. } | Self::Red { .. } | Self::CpAsync { .. } => {}
+            Self::CpAsyncCommit | Self::CpAsyncWait { .. } | Self::Barrier => {}
+        }
+    }
+
+    /// Calls `f` on every access to memory; parameters are not memory.
+    pub fn accesses(&self, mut f: impl FnMut(Access)) {
+        let width = |ty: Type, count: usize| ty.bytes() * count as u32;
+        match self {
+            Self::Ld { space, ty, dst, addr, .. } => {
+                f(Access { space: *space, addr: *addr, bytes: width(*ty, dst.len()), writes: false });
+            }
+            Self::St { space, ty, addr, src } => {
+                f(Access { space: *space, addr: *addr, bytes: width(*ty, src.len()), writes: true });
+            }
+            Self::Red { ty, addr, .. } | Self::Atom { ty, addr, .. } => {
+                f(Access { space: Space::Global, addr: *addr, bytes: ty.bytes(), writes: true });
+            }
+            Self::CpAsync { bytes, to, from, .. } => {
+                f(Access { space: Space::Shared, addr: *to, bytes: *bytes, writes: true });
+                f(Access { space: Space::Global, addr: *from, bytes: *bytes, writes: false });
+            }
+            // A row of eight elements of 16 bits.
+            Self::Ldmatrix { addr, .. } => f(Access { space: Space::Shared, addr: *addr, bytes: 16, writes: false }),
+            _ => {}
+        }
+    }
+
+    /// Whether all threads of the block, or of the warp, must reach it together.
+    pub fn is_collective(&self) -> bool {
+        matches!(self, Self::Barrier | Self::Ldmatrix { .. } | Self::Mma { .. })
+    }
+}
+
+/// The type of a product of two.
+const fn doubled(ty: Type) -> Type {
+    match ty {
+        Type::S32 => Type::S64,
+        _ => Type::U64,
+    }
+}

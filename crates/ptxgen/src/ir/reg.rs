@@ -1,0 +1,225 @@
+//! Registers, their types, and what an instruction can name.
+
+use std::fmt;
+
+/// What a register holds, as far as PTX tells registers apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Class {
+    /// A predicate.
+    Pred,
+    /// 16 bits: half floats too.
+    B16,
+    /// 32 bits: integers, pairs of half floats, shared addresses.
+    B32,
+    /// 64 bits: integers and global addresses.
+    B64,
+    /// binary32.
+    F32,
+    /// binary64.
+    F64,
+}
+
+impl Class {
+    /// Every class, in the order of declarations.
+    pub const ALL: [Self; 6] = [Self::Pred, Self::B16, Self::B32, Self::B64, Self::F32, Self::F64];
+
+    /// The prefix of register names.
+    pub const fn prefix(self) -> &'static str {
+        match self {
+            Self::Pred => "%p",
+            Self::B16 => "%h",
+            Self::B32 => "%r",
+            Self::B64 => "%rd",
+            Self::F32 => "%f",
+            Self::F64 => "%fd",
+        }
+    }
+
+    /// The type in declarations.
+    pub const fn declared(self) -> &'static str {
+        match self {
+            Self::Pred => ".pred",
+            Self::B16 => ".b16",
+            Self::B32 => ".b32",
+            Self::B64 => ".b64",
+            Self::F32 => ".f32",
+            Self::F64 => ".f64",
+        }
+    }
+}
+
+/// The type an instruction gives an operand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Type {
+    /// Predicate.
+    Pred,
+    /// 16 untyped bits.
+    B16,
+    /// 32 untyped bits.
+    B32,
+    /// 64 untyped bits.
+    B64,
+    /// Unsigned 32-bit integer.
+    U32,
+    /// Unsigned 64-bit integer.
+    U64,
+    /// Signed 32-bit integer.
+    S32,
+    /// Signed 64-bit integer.
+    S64,
+    /// binary16.
+    F16,
+    /// A pair of binary16.
+    F16x2,
+    /// A pair of bfloat16.
+    Bf16x2,
+    /// binary32.
+    F32,
+    /// binary64.
+    F64,
+}
+
+impl Type {
+    /// The class of registers that hold it.
+    pub const fn class(self) -> Class {
+        match self {
+            Self::Pred => Class::Pred,
+            Self::B16 | Self::F16 => Class::B16,
+            Self::B32 | Self::U32 | Self::S32 | Self::F16x2 | Self::Bf16x2 => Class::B32,
+            Self::B64 | Self::U64 | Self::S64 => Class::B64,
+            Self::F32 => Class::F32,
+            Self::F64 => Class::F64,
+        }
+    }
+
+    /// Bytes in memory; a predicate has none.
+    pub const fn bytes(self) -> u32 {
+        match self {
+            Self::Pred => 0,
+            Self::B16 | Self::F16 => 2,
+            Self::B32 | Self::U32 | Self::S32 | Self::F16x2 | Self::Bf16x2 | Self::F32 => 4,
+            Self::B64 | Self::U64 | Self::S64 | Self::F64 => 8,
+        }
+    }
+
+    /// Whether arithmetic on it rounds.
+    pub const fn is_float(self) -> bool {
+        matches!(self, Self::F16 | Self::F16x2 | Self::Bf16x2 | Self::F32 | Self::F64)
+    }
+
+    /// The suffix in PTX, with its dot.
+    pub const fn suffix(self) -> &'static str {
+        match self {
+            Self::Pred => ".pred",
+            Self::B16 => ".b16",
+            Self::B32 => ".b32",
+            Self::B64 => ".b64",
+            Self::U32 => ".u32",
+            Self::U64 => ".u64",
+            Self::S32 => ".s32",
+            Self::S64 => ".s64",
+            Self::F16 => ".f16",
+            Self::F16x2 => ".f16x2",
+            Self::Bf16x2 => ".bf16x2",
+            Self::F32 => ".f32",
+            Self::F64 => ".f64",
+        }
+    }
+}
+
+/// A virtual register.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Reg {
+    /// What it holds.
+    pub class: Class,
+    /// Its number within the class.
+    pub id: u32,
+}
+
+impl fmt::Display for Reg {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}{}", self.class.prefix(), self.id)
+    }
+}
+
+/// A dimension of blocks and grids.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Axis {
+    /// The first.
+    X,
+    /// The second.
+    Y,
+    /// The third.
+    Z,
+}
+
+impl Axis {
+    /// `x`, `y` or `z`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::X => "x",
+            Self::Y => "y",
+            Self::Z => "z",
+        }
+    }
+}
+
+/// A special register. Blocks are one-dimensional, so a thread has one index.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Special {
+    /// Index of the thread in its block.
+    Tid,
+    /// Index of the block.
+    Ctaid(Axis),
+    /// Number of blocks.
+    Nctaid(Axis),
+}
+
+impl fmt::Display for Special {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Tid => f.write_str("%tid.x"),
+            Self::Ctaid(axis) => write!(f, "%ctaid.{}", axis.name()),
+            Self::Nctaid(axis) => write!(f, "%nctaid.{}", axis.name()),
+        }
+    }
+}
+
+/// What an instruction reads.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Operand {
+    /// A register.
+    Reg(Reg),
+    /// An integer.
+    Int(i64),
+    /// A float, printed exactly in the type of the instruction.
+    Float(f64),
+    /// A special register.
+    Special(Special),
+    /// The address of the block's shared memory.
+    Shared,
+}
+
+impl From<Reg> for Operand {
+    fn from(reg: Reg) -> Self {
+        Self::Reg(reg)
+    }
+}
+
+impl From<i64> for Operand {
+    fn from(value: i64) -> Self {
+        Self::Int(value)
+    }
+}
+
+impl From<u32> for Operand {
+    fn from(value: u32) -> Self {
+        Self::Int(value.into())
+    }
+}
+
+impl From<Special> for Operand {
+    fn from(special: Special) -> Self {
+        Self::Special(special)
+    }
+}

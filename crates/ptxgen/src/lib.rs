@@ -1,0 +1,8 @@
+#![doc = include_str!("../README.md")]
+
+pub mod features;
+pub mod gemm;
+pub mod ir;
+pub mod print;
+pub mod target;
+pub mod verify;

@@ -1,0 +1,69 @@
+//! Random inputs and random legal configurations for them.
+
+// Each test uses its part.
+#![allow(dead_code)]
+
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use std::sync::Arc;
+use tilewright_core::device::DeviceSpec;
+use tilewright_core::dtype::DType;
+use tilewright_core::kernel::Kernel;
+use tilewright_core::space::{BoundSpace, Point};
+use tilewright_ops::gemm::{GemmInput, Layout, ScalarClass};
+use tilewright_ptxgen::gemm::{GemmPlan, SimtGemm};
+use tilewright_ptxgen::target::Target;
+
+/// The targets that are claimed.
+pub(crate) const TARGETS: [&str; 7] = ["sm_50", "sm_60", "sm_70", "sm_80", "sm_90", "sm_100", "sm_120"];
+
+const SIZES: [usize; 14] = [1, 7, 16, 32, 64, 100, 128, 256, 512, 1000, 1024, 2048, 2560, 4096];
+
+pub(crate) fn spec(target: &str) -> Arc<DeviceSpec> {
+    Arc::new(target.parse::<Target>().unwrap().spec())
+}
+
+pub(crate) fn input(rng: &mut ChaCha8Rng) -> GemmInput {
+    let mut size = || SIZES[rng.random_range(0..SIZES.len())];
+    let (m, n, k) = (size(), size(), size());
+    let dtype = if rng.random() { DType::F32 } else { DType::F64 };
+    let mut input = GemmInput::new(m, n, k, dtype, Layout::ALL[rng.random_range(0..4)]);
+    let classes = [ScalarClass::One, ScalarClass::Other, ScalarClass::Zero];
+    input.alpha = classes[rng.random_range(0..2)];
+    input.beta = classes[rng.random_range(0..3)];
+    if rng.random_range(0..4) == 0 {
+        (input.lda, input.ldb, input.ldc) = (input.lda + 4, input.ldb + 1, input.ldc + 2);
+    }
+    if rng.random_range(0..4) == 0 {
+        input.align = dtype.size();
+    }
+    input
+}
+
+/// A legal point, each parameter uniform among the values that the rules leave it; `None` after a few dead ends.
+pub(crate) fn point(space: &BoundSpace, rng: &mut ChaCha8Rng) -> Option<Point> {
+    let mut attempt = || {
+        let (mut point, mut allowed) = (Vec::new(), Vec::new());
+        for _ in space.params() {
+            allowed.clear();
+            space.next_values(&point, &mut allowed);
+            point.push(*allowed.get(rng.random_range(0..allowed.len().max(1)))?);
+        }
+        Some(Point(point))
+    };
+    (0..100).find_map(|_| attempt())
+}
+
+/// So many random legal plans for a target.
+pub(crate) fn plans(target: &str, count: usize, seed: u64) -> Vec<GemmPlan> {
+    let (kernel, spec) = (SimtGemm::new(), spec(target));
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    let mut plans = Vec::new();
+    while plans.len() < count {
+        let input = input(&mut rng);
+        let space = kernel.space().bind(&kernel.symbols(&spec, &input)).unwrap();
+        let Some(point) = point(&space, &mut rng) else { continue };
+        plans.push(kernel.plan(&spec, &input, &kernel.decode(&point)).unwrap());
+    }
+    plans
+}

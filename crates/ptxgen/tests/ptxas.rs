@@ -1,0 +1,117 @@
+//! NVIDIA's assembler as a judge: every legal plan assembles, uses about the registers that were decided, exactly the shared
+//! memory, and spills nothing.
+//!
+//! `scripts/ptxas.sh` installs the assemblers under `build/ptxas`; `TILEWRIGHT_PTXAS` names another folder. Without
+//! them these tests say that they skipped, or fail where `TILEWRIGHT_REQUIRE_PTXAS` is set. `TILEWRIGHT_PTXAS_PLANS` is the
+//! number of plans per target.
+
+mod assembler;
+mod plans;
+
+use assembler::{Assembled, Assembler};
+use plans::TARGETS;
+use rayon::prelude::*;
+use tilewright_core::dtype::DType;
+use tilewright_core::kernel::Kernel;
+use tilewright_ops::gemm::{GemmInput, Layout};
+use tilewright_ptxgen::gemm::{Bounds, GemmConfig, GemmPlan, Load, Raster, SimtGemm, Split};
+use tilewright_ptxgen::print::print;
+
+fn count() -> usize {
+    std::env::var("TILEWRIGHT_PTXAS_PLANS").ok().and_then(|n| n.parse().ok()).unwrap_or(16)
+}
+
+/// Every module of a plan; whether it is the product tells the decided limit.
+fn assemble(assembler: &Assembler, plan: &GemmPlan) -> Vec<(bool, Assembled)> {
+    let modules = plan.modules();
+    let results = modules.iter().map(|m| {
+        let done = assembler.assemble(m.target, &print(m));
+        let done = done.unwrap_or_else(|e| panic!("{:?}: {e}", plan.blueprint()));
+        let declared = if m.entry.dynamic_shared { 0 } else { m.entry.shared_bytes };
+        assert_eq!(done.shared, declared, "static shared memory of {:?}", plan.blueprint());
+        (m.entry.max_registers.is_some(), done)
+    });
+    results.collect()
+}
+
+#[test]
+fn legal_plans_assemble_within_their_registers() {
+    let Some(assembler) = Assembler::find() else { return };
+    let mut missed = Vec::new();
+    for target in TARGETS {
+        let plans = plans::plans(target, count(), 17);
+        let results: Vec<_> = plans.par_iter().map(|p| (p, assemble(&assembler, p))).collect();
+        let (mut errors, mut spilled) = (Vec::new(), 0);
+        for (plan, modules) in &results {
+            let blueprint = plan.blueprint();
+            for (is_product, done) in modules {
+                spilled += usize::from(done.spilled > 0);
+                assert!(done.spilled == 0 || *is_product && blueprint.may_spill(), "{target} spills: {blueprint:?}");
+                if *is_product {
+                    let error = f64::from(done.registers) / f64::from(blueprint.registers()) - 1.0;
+                    errors.push((error.abs(), done.registers, blueprint));
+                }
+            }
+        }
+        errors.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let p95 = errors[(errors.len() - 1) * 95 / 100].0;
+        let allowed = results.iter().filter(|(plan, _)| plan.blueprint().may_spill()).count();
+        println!(
+            "{target}: {} plans, registers within {:.1}% at the 95th percentile, {spilled} spill of {allowed} that may",
+            plans.len(),
+            100.0 * p95
+        );
+        for (error, used, blueprint) in errors.iter().rev().take(3).filter(|e| e.0 > 0.15) {
+            println!("  {:.0}%: {used} used, {} predicted for {blueprint:?}", 100.0 * error, blueprint.registers());
+        }
+        missed.extend((p95 > 0.15).then_some(target));
+    }
+    assert!(missed.is_empty(), "more than 15% off: {missed:?}");
+}
+
+/// The large tile that a tuner picks for large square matrices.
+fn large_tile(target: &str) -> GemmPlan {
+    let config = GemmConfig {
+        m_s: 8,
+        n_s: 8,
+        m_l: 128,
+        n_l: 128,
+        u: 16,
+        k_s: 1,
+        k_l: 1,
+        k_g: 1,
+        vec_a: 4,
+        vec_b: 4,
+        vec_c: 4,
+        stages: 2,
+        load: Load::Nc,
+        split: Split::Ordered,
+        raster: Raster::M,
+        bounds: Bounds::Checked,
+    };
+    let input = GemmInput::new(4096, 4096, 4096, DType::F32, Layout::Nt);
+    SimtGemm::new().plan(&plans::spec(target), &input, &config).unwrap()
+}
+
+#[test]
+fn the_main_loop_of_a_large_tile_is_multiply_adds() {
+    let Some(assembler) = Assembler::find() else { return };
+    for target in ["sm_80", "sm_90"] {
+        let module = large_tile(target).modules().remove(0);
+        let done = assembler.assemble(module.target, &print(&module)).unwrap();
+        let code = assembler.disassemble(&done.cubin).unwrap();
+        let body = assembler::main_loop(&code, "FFMA");
+        let count = |f: &dyn Fn(&str) -> bool| body.iter().filter(|op| f(op)).count();
+        let multiplies = count(&|op| op.starts_with("FFMA"));
+        let share = multiplies as f64 / body.len() as f64;
+        println!("{target}: {multiplies} of {} instructions of the main loop are FFMA ({share:.3})", body.len());
+        assert_eq!(multiplies, 16 * 64, "{target}");
+        assert!(share >= 0.9, "{target}: {share}");
+        let loads = count(&|op| op.starts_with("LDS"));
+        assert_eq!(loads, count(&|op| op.starts_with("LDS") && op.contains(".128")), "{target}");
+        assert_eq!(loads, 16 * 4, "{target}");
+        let all: Vec<&str> = code.iter().map(|(_, op)| op.as_str()).collect();
+        assert!(all.iter().all(|op| !op.starts_with("STL") && !op.starts_with("LDL")), "{target} spills");
+        assert_eq!(done.spilled, 0);
+    }
+}
