@@ -6,6 +6,7 @@ mod illegal;
 mod listed;
 mod memory;
 mod point;
+mod preferred;
 mod walk;
 
 pub use bound::{BoundSpace, Shard};

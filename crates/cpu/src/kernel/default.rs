@@ -6,20 +6,8 @@ use tilewright_core::space::{BoundSpace, Point};
 /// Preferred values per parameter, best first; the first combination that is legal is taken, parameters in the order of
 /// the space, so that a parameter gives way only to rules that earlier choices have not settled.
 pub(super) fn default_point(space: &BoundSpace) -> Option<Point> {
-    let mut preferred = Vec::new();
     let hints = Hints::of(space);
-    for param in space.params() {
-        let wanted = hints.wanted(&param.name);
-        let mut order: Vec<u16> = (0..param.values.len() as u16).collect();
-        // Stable: values that are not named keep their order behind those that are.
-        order.sort_by_key(|&i| {
-            let value = &param.values[usize::from(i)];
-            wanted.iter().position(|w| *w == *value).unwrap_or(wanted.len())
-        });
-        preferred.push(order);
-    }
-    let mut point = Vec::with_capacity(preferred.len());
-    descend(space, &preferred, &mut point).then_some(Point(point))
+    space.preferred_point(|param| hints.wanted(&param.name))
 }
 
 /// What the preferences depend on.
@@ -62,26 +50,6 @@ impl Hints {
             _ => Vec::new(),
         }
     }
-}
-
-/// Depth first, in order of preference, dropping prefixes that already break a rule.
-fn descend(space: &BoundSpace, preferred: &[Vec<u16>], point: &mut Vec<u16>) -> bool {
-    let depth = point.len();
-    if depth == preferred.len() {
-        return true;
-    }
-    let mut allowed = Vec::new();
-    space.next_values(point, &mut allowed);
-    for &i in &preferred[depth] {
-        if allowed.contains(&i) {
-            point.push(i);
-            if descend(space, preferred, point) {
-                return true;
-            }
-            point.pop();
-        }
-    }
-    false
 }
 
 #[cfg(test)]

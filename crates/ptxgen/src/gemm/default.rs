@@ -7,16 +7,7 @@ use tilewright_core::space::{BoundSpace, Point};
 /// that a parameter gives way only to rules that earlier choices have not settled.
 pub(super) fn default_point(space: &BoundSpace) -> Option<Point> {
     let hints = Hints::of(space);
-    let order = |name: &str, values: &[Value]| {
-        let wanted = hints.wanted(name);
-        let mut order: Vec<u16> = (0..values.len() as u16).collect();
-        // Stable: values that are not named keep their order behind those that are.
-        order.sort_by_key(|&i| wanted.iter().position(|w| *w == values[usize::from(i)]).unwrap_or(wanted.len()));
-        order
-    };
-    let preferred: Vec<Vec<u16>> = space.params().iter().map(|p| order(&p.name, &p.values)).collect();
-    let mut point = Vec::with_capacity(preferred.len());
-    descend(space, &preferred, &mut point).then_some(Point(point))
+    space.preferred_point(|param| hints.wanted(&param.name))
 }
 
 /// What the preferences depend on.
@@ -77,24 +68,4 @@ impl Hints {
             _ => Vec::new(),
         }
     }
-}
-
-/// Depth first, in order of preference, dropping prefixes that already break a rule.
-fn descend(space: &BoundSpace, preferred: &[Vec<u16>], point: &mut Vec<u16>) -> bool {
-    let depth = point.len();
-    if depth == preferred.len() {
-        return true;
-    }
-    let mut allowed = Vec::new();
-    space.next_values(point, &mut allowed);
-    for &i in &preferred[depth] {
-        if allowed.contains(&i) {
-            point.push(i);
-            if descend(space, preferred, point) {
-                return true;
-            }
-            point.pop();
-        }
-    }
-    false
 }

@@ -76,10 +76,17 @@ impl<'d, 'a> Deciding<'d, 'a> {
         let seconds = found.statistics.seconds;
         self.told.push(format!("the model was searched over {legal} legal configurations in {seconds:.2} s"));
         self.ranked = found.ranked.points.iter().map(|(point, _)| point.clone()).collect();
-        for (point, predicted_s) in spread(found.ranked.points, top) {
+        let mut chosen = spread(found.ranked.points, top).into_iter();
+        if let Some((point, predicted_s)) = chosen.next() {
             self.pool.add(point, Some(predicted_s));
+        }
+        if let Some(default) = default {
             // Early: large inputs leave no time for all.
-            default.map(|point| self.pool.add(point.clone(), None));
+            let predicted_s = chosen.as_slice().iter().find(|(point, _)| point == default).map(|(_, s)| *s);
+            self.pool.add(default.clone(), predicted_s);
+        }
+        for (point, predicted_s) in chosen {
+            self.pool.add(point, Some(predicted_s));
         }
         Ok(true)
     }
