@@ -27,7 +27,7 @@ use tilewright_runtime::timing::HostClock;
 use tilewright_sampler::{Exact, Sampler};
 
 /// What `plan` looks around for by measuring.
-const REFINE: Duration = Duration::from_secs(3);
+const REFINE: Duration = Duration::from_secs(6);
 
 /// The best of the random search that meet the plan's choice again: the first by one noisy time need not be the best.
 const FINALISTS: usize = 8;

@@ -19,7 +19,7 @@ use tilewright_runtime::plan_cache::{Lookup, PlanCache};
 use tilewright_sampler::{Chained, Settings};
 
 /// Looking around the model's best by measuring, unless `--budget` says how long.
-const REFINE: Duration = Duration::from_secs(3);
+const REFINE: Duration = Duration::from_secs(6);
 
 /// Everything a decision needs, held together for one command.
 pub(crate) struct Desk<'a> {

@@ -21,7 +21,10 @@ use tilewright_search::{Options, exhaustive};
 /// Alternatives that a decision lists.
 const LISTED: usize = 10;
 
-/// Without a model: the share that is drawn after that.
+/// With a model: the share of what is timed around its best that is drawn, for where the model is blind.
+const DRAWN_BESIDE_MODEL: f64 = 0.05;
+
+/// Without a model: the share that is drawn.
 const DRAWN_SHARE: f64 = 0.4;
 
 pub(super) struct Deciding<'d, 'a> {
@@ -114,7 +117,7 @@ impl<'d, 'a> Deciding<'d, 'a> {
             self.told.push(format!("the best {count}, by model and by default, were timed against each other"));
             if settings.refine > Duration::ZERO && self.pool.any_measured() {
                 let before = self.pool.len();
-                let favourites = self.explore(settings.refine, 0.0)?;
+                let favourites = self.explore(settings.refine, DRAWN_BESIDE_MODEL)?;
                 self.told.push(format!("{} neighbours of the best were timed", self.pool.len() - before));
                 return self.finals(&order, favourites);
             }

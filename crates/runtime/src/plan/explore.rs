@@ -13,10 +13,10 @@ use tilewright_sampler::DrawError;
 use tilewright_search::strategy::Local;
 
 /// Candidates that are compared with each other after looking around.
-const FINALISTS: usize = 10;
+const FINALISTS: usize = 24;
 
 /// Candidates that join them because the regression over all measurements expects most of them.
-const FAVOURITES: usize = 6;
+const FAVOURITES: usize = 12;
 
 /// Rounds that a comparison should have at least.
 const ROUNDS_AT_LEAST: u32 = 4;

@@ -11,10 +11,14 @@ use rand_chacha::ChaCha8Rng;
 use tilewright_core::objective::Objective;
 use tilewright_core::predictor::Scorer;
 use tilewright_core::problem::Problem;
-use tilewright_core::space::Point;
+use tilewright_core::space::{Param, Point};
 
 /// Measured points whose neighbours are looked at, the better ones more often.
 const PARENTS: usize = 6;
+
+/// The share of proposals around the best that has one value of one parameter: what is best with the other axis, say, is many
+/// changes away from the best of all, and may overtake it once its other parameters fit.
+const NICHES: f64 = 0.3;
 
 /// Neighbours with two changes that are scored beside all those with one.
 const PAIRS: usize = 160;
@@ -28,7 +32,7 @@ pub(super) struct Nearby<'a> {
     /// Without one, what is measured first stands for all.
     scorer: Option<Box<dyn Scorer + 'a>>,
     level: f32,
-    /// The model's ranking, with the logs that it predicts.
+    /// What was not measured yet of the model's ranking, with the logs that it predicts.
     ranked: Vec<(f32, Point)>,
     residual: Residual,
     /// Candidates of the pool that were learnt from.
@@ -58,18 +62,13 @@ impl<'a> Nearby<'a> {
         }
         self.proposals += 1;
         let weights = self.weights.as_ref()?;
-        parents.truncate(PARENTS);
-        // The product of two uniform numbers leans to the front.
-        let lean = rng.random::<f64>() * rng.random::<f64>();
-        let parent = &pool.get(parents[(lean * parents.len() as f64) as usize]).point;
+        let parent = parent(pool, parents, self.problem.space().params(), rng);
         let mut around = self.around(parent, rng);
         around.retain(|point| !pool.contains(point));
         let around = self.scored(around);
-        let known = self.ranked.iter().filter(|(_, point)| !pool.contains(point));
         let expected = |(log, point): &(f32, Point)| f64::from(*log) + weights.expect(point);
-        let order =
-            |a: &&(f32, Point), b: &&(f32, Point)| expected(a).total_cmp(&expected(b)).then_with(|| a.1.cmp(&b.1));
-        around.iter().chain(known).min_by(order).map(|found| found.1.clone())
+        let all = around.iter().chain(&self.ranked).map(|known| (expected(known), &known.1));
+        all.min_by(|a, b| a.0.total_cmp(&b.0).then_with(|| a.1.cmp(b.1))).map(|found| found.1.clone())
     }
 
     /// The `count` points that are expected to be the best after all, measured or not: what single noisy times say of many
@@ -107,6 +106,7 @@ impl<'a> Nearby<'a> {
             self.level = best.ln() as f32;
         }
         let new: Vec<_> = pool.iter().skip(self.learnt).collect();
+        self.ranked.retain(|(_, point)| new.iter().all(|c| c.point != *point));
         self.learnt = pool.len();
         for (log, point) in self.scored(new.iter().map(|c| c.point.clone()).collect()) {
             let cost = new.iter().find(|c| c.point == point).map_or(f64::INFINITY, |c| c.cost(objective));
@@ -158,4 +158,19 @@ impl<'a> Nearby<'a> {
         }
         scores.into_iter().zip(points).collect()
     }
+}
+
+/// The point to look around: one of the best few, or the best with some value; `best_first` is not empty.
+fn parent<'p>(pool: &'p Pool, best_first: Vec<usize>, params: &[Param], rng: &mut ChaCha8Rng) -> &'p Point {
+    if rng.random::<f64>() < NICHES && !params.is_empty() {
+        let at = rng.random_range(0..params.len());
+        let value = rng.random_range(0..params[at].values.len()) as u16;
+        let point = |&at: &usize| &pool.get(at).point;
+        if let Some(found) = best_first.iter().map(point).find(|point| point.0[at] == value) {
+            return found;
+        }
+    }
+    // The product of two uniform numbers leans to the front.
+    let lean = rng.random::<f64>() * rng.random::<f64>();
+    &pool.get(best_first[(lean * best_first.len().min(PARENTS) as f64) as usize]).point
 }

@@ -71,11 +71,9 @@ impl Pool {
 
     /// Indices by measured cost, best first; equal costs in order of preference.
     pub(super) fn by_cost(&self, objective: &Objective) -> Vec<usize> {
-        let mut order: Vec<usize> = (0..self.len()).collect();
-        order.sort_by(|&a, &b| {
-            self.candidates[a].cost(objective).total_cmp(&self.candidates[b].cost(objective)).then(a.cmp(&b))
-        });
-        order
+        let mut order: Vec<(f64, usize)> = self.iter().map(|c| c.cost(objective)).zip(0..).collect();
+        order.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+        order.into_iter().map(|(_, at)| at).collect()
     }
 
     /// Whether anything was measured.
