@@ -166,9 +166,20 @@ pub(crate) struct Access {
     pub(crate) data: Vec<Option<Data>>,
     /// Volatile, relaxed, acquire or release: no race with others of its kind.
     pub(crate) strong: bool,
+    /// Weak, shared, with a 32-bit address, one to four whole words between registers of the same width.
+    pub(crate) is_simple: bool,
 }
 
 impl Access {
+    /// Works out whether it is simple.
+    pub(crate) fn classified(mut self) -> Self {
+        let same_width = self.data.iter().flatten().all(|d| d.bytes == self.bytes);
+        let whole_words = matches!((self.bytes, self.total()), (4 | 8, 4 | 8 | 16));
+        let narrow = self.space == Space::Shared && !self.address.wide;
+        self.is_simple = narrow && same_width && whole_words && !self.strong;
+        self
+    }
+
     /// Bytes of all elements, the alignment too.
     pub(crate) fn total(&self) -> u64 {
         u64::from(self.bytes) * self.data.len() as u64

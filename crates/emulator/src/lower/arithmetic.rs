@@ -227,9 +227,13 @@ impl<'a> Lowering<'a> {
         self.lanes(run, Slots { d: raw, a, b, ..Slots::default() }, Class::Compare);
         let (op, (c, negated)) = with.unwrap_or(("mov", (raw, false)));
         let slots = Slots { a: raw, b: c, f: u16::from(negated), ..Slots::default() };
+        let run = self.known(lanes::combine(op))?;
+        if second.is_none() {
+            self.lanes(run, Slots { d: first, ..slots }, Class::Compare);
+            return Ok(());
+        }
         // Both results are made of the old predicates, and the guard must hold to the end.
         let result = self.fresh(Ty::Pred)?;
-        let run = self.known(lanes::combine(op))?;
         self.lanes(run, Slots { d: result, ..slots }, Class::Compare);
         let take = self.known(lanes::combine("mov"))?;
         if let Some(second) = second {

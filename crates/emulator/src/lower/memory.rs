@@ -67,14 +67,16 @@ impl<'a> Lowering<'a> {
         }
         self.watch(space, ty.bytes());
         let bits = 8 * width * ty.bytes() as u32;
-        let access = Box::new(Access {
+        let access = Access {
             space,
             address,
             bytes: ty.bytes() as u8,
             signed: ty.is_signed(),
             data: registers,
             strong,
-        });
+            is_simple: false,
+        };
+        let access = Box::new(access.classified());
         match (is_store, space) {
             (true, _) => self.emit(Run::Store(access), Some(Class::Store(space, bits))),
             (false, _) => self.emit(Run::Load(access), Some(Class::Load(space, bits))),

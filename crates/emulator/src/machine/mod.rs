@@ -4,6 +4,7 @@
 #![allow(clippy::needless_range_loop)]
 
 mod access;
+mod again;
 mod atomic;
 mod barrier;
 mod copy;
@@ -62,6 +63,7 @@ pub(crate) struct Worker<'a> {
     setting: &'a Setting<'a>,
     warps: Vec<Warp>,
     shared: Vec<u32>,
+    shared_bytes: u64,
     shadow: Shadow,
     local: Vec<u32>,
     params: Vec<u32>,
@@ -93,6 +95,7 @@ impl<'a> Worker<'a> {
             setting,
             warps: vec![warp; count],
             shared: vec![0; bytes.div_ceil(4)],
+            shared_bytes: bytes as u64,
             shadow: Shadow::new(bytes, kernel.cell_bytes, FULL >> (WARP - count)),
             local: vec![crate::memory::UNWRITTEN; kernel.local_bytes as usize / 4 * count * WARP],
             params: setting.params.to_vec(),
@@ -196,8 +199,16 @@ impl<'a> Worker<'a> {
                 warp.exit(mask);
             }
             _ if mask == 0 => {}
-            Run::Load(access) => self.access(w, warp, mask, access, false),
-            Run::Store(access) => self.access(w, warp, mask, access, true),
+            Run::Load(access) => {
+                if !self.again(w, warp, mask, access, false) {
+                    self.access(w, warp, mask, access, false);
+                }
+            }
+            Run::Store(access) => {
+                if !self.again(w, warp, mask, access, true) {
+                    self.access(w, warp, mask, access, true);
+                }
+            }
             Run::Atomic(atomic) => self.atomic(w, warp, mask, atomic),
             Run::Matrix(matrix) => self.load_matrix(w, warp, mask, matrix),
             Run::Multiply(multiply) => matrix::multiply(&mut warp.registers, multiply),
