@@ -10,7 +10,7 @@ use crate::types::Space;
 
 impl Worker<'_> {
     /// Runs a load or store of whole words in shared memory by all lanes, if its lanes lie to each other as the last time
-    /// and nothing is wrong with it. False where that is not so; then nothing has changed.
+    /// and nothing is wrong with it. False where that is not so; it is then yet to be run and counted.
     pub(super) fn again(&mut self, w: usize, warp: &mut Warp, mask: u32, access: &Access, is_store: bool) -> bool {
         if !access.is_simple || mask != FULL {
             return false;
@@ -43,6 +43,12 @@ impl Worker<'_> {
         let words = &mut self.shared;
         let distances = &pattern.distances;
         match (is_store, bytes / 4) {
+            (false, 2) if access.bytes == 8 => {
+                fetch_doubles::<1>(words, first, distances, &mut warp.registers, &access.data)
+            }
+            (false, 4) if access.bytes == 8 => {
+                fetch_doubles::<2>(words, first, distances, &mut warp.registers, &access.data)
+            }
             (false, 1) => fetch::<1>(words, first, distances, &mut warp.registers, &access.data),
             (false, 2) => fetch::<2>(words, first, distances, &mut warp.registers, &access.data),
             (false, _) => fetch::<4>(words, first, distances, &mut warp.registers, &access.data),
@@ -80,21 +86,33 @@ fn fetch<const N: usize>(
             }
         }
     }
-    if data.len() == N {
-        for (values, data) in out.iter().zip(data) {
-            if let Some(data) = data {
-                registers.words[usize::from(data.slot)] = Lanes32(*values);
+    for (values, data) in out.iter().zip(data) {
+        if let Some(data) = data {
+            registers.words[usize::from(data.slot)] = Lanes32(*values);
+        }
+    }
+}
+
+/// Reads `N` pairs of words for each lane; offsets have been checked.
+fn fetch_doubles<const N: usize>(
+    words: &[u32],
+    first: u32,
+    distances: &[u32; WARP],
+    registers: &mut Registers,
+    data: &[Option<Data>],
+) {
+    let mut out = [[0u64; WARP]; N];
+    for lane in 0..WARP {
+        let at = (first.wrapping_add(distances[lane]) >> 2) as usize;
+        if let Some(found) = words.get(at..at + 2 * N) {
+            for k in 0..N {
+                out[k][lane] = u64::from(found[2 * k]) | u64::from(found[2 * k + 1]) << 32;
             }
         }
-        return;
     }
-    // Elements of two words.
-    for (pair, data) in out.chunks_exact(2).zip(data) {
+    for (values, data) in out.iter().zip(data) {
         if let Some(data) = data {
-            let Lanes64(to) = &mut registers.doubles[usize::from(data.slot)];
-            for lane in 0..WARP {
-                to[lane] = u64::from(pair[0][lane]) | u64::from(pair[1][lane]) << 32;
-            }
+            registers.doubles[usize::from(data.slot)] = Lanes64(*values);
         }
     }
 }

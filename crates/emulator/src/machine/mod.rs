@@ -10,6 +10,7 @@ mod barrier;
 mod copy;
 mod exchange;
 mod flight;
+mod footprint;
 mod matrix;
 mod shadow;
 mod survey;
@@ -22,13 +23,14 @@ use crate::kernel::{Constant, Kernel, Run, Special};
 use crate::lanes::{FULL, WARP};
 use crate::memory::Memory;
 use barrier::BarrierState;
+pub(crate) use footprint::{Footprints, Marks};
 use shadow::{MAX_WARPS, Shadow};
 use survey::Pattern;
 use warp::{State, Warp};
 
 /// Warp instructions after which another warp of the block gets its turn, so that a warp may wait for another one in a
 /// loop.
-const TURN: u32 = 50_000;
+const TURN: u64 = 50_000;
 
 /// Threads of a block, at most.
 pub(crate) const MAX_THREADS: u64 = (MAX_WARPS * WARP) as u64;
@@ -46,6 +48,8 @@ pub(crate) struct Setting<'a> {
     pub(crate) variables: &'a [u64],
     /// Warp instructions that a block may take.
     pub(crate) limit: u64,
+    /// Whether to take note of the bytes that instructions touch.
+    pub(crate) footprints: bool,
 }
 
 impl Setting<'_> {
@@ -68,10 +72,12 @@ pub(crate) struct Worker<'a> {
     local: Vec<u32>,
     params: Vec<u32>,
     barriers: [BarrierState; 16],
-    /// The last access of each instruction.
+    /// The last access of each instruction, and then the last destination of each copy.
     patterns: Vec<Option<Box<Pattern>>>,
     pub(crate) counters: Vec<Counter>,
     pub(crate) findings: Findings,
+    /// What of global memory was touched, where that is asked for.
+    pub(crate) footprints: Option<Footprints>,
     block: u64,
     index: [u32; 3],
     steps: u64,
@@ -100,9 +106,10 @@ impl<'a> Worker<'a> {
             local: vec![crate::memory::UNWRITTEN; kernel.local_bytes as usize / 4 * count * WARP],
             params: setting.params.to_vec(),
             barriers: Default::default(),
-            patterns: vec![None; kernel.code.len()],
+            patterns: vec![None; 2 * kernel.code.len()],
             counters: vec![Counter::default(); kernel.code.len()],
             findings: Findings::default(),
+            footprints: setting.footprints.then(Footprints::default),
             block: 0,
             index: [0; 3],
             steps: 0,
@@ -110,8 +117,8 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Runs one block to its end.
-    pub(crate) fn run_block(&mut self, block: u64) {
+    /// Runs one block to its end; how many warp instructions that took.
+    pub(crate) fn run_block(&mut self, block: u64) -> u64 {
         self.begin(block);
         while !self.stopped {
             let mut progress = false;
@@ -133,9 +140,10 @@ impl<'a> Worker<'a> {
             }
             if !progress {
                 self.report_deadlock();
-                return;
+                break;
             }
         }
+        self.steps
     }
 
     fn begin(&mut self, block: u64) {
@@ -158,7 +166,8 @@ impl<'a> Worker<'a> {
     /// Runs a warp until it waits, ends, or another one's turn comes.
     fn turn(&mut self, w: usize, warp: &mut Warp) {
         let kernel = self.setting.kernel;
-        for _ in 0..TURN {
+        let left = self.setting.limit.saturating_sub(self.steps).saturating_add(1);
+        for _ in 0..left.min(TURN) {
             let pc = warp.pc as usize;
             // The last instruction of every kernel is an exit, and targets lie within the code.
             let Some(inst) = kernel.code.get(pc) else { return self.stop(w, warp, Fault::Trap) };
@@ -210,7 +219,7 @@ impl<'a> Worker<'a> {
                 }
             }
             Run::Atomic(atomic) => self.atomic(w, warp, mask, atomic),
-            Run::Matrix(matrix) => self.load_matrix(w, warp, mask, matrix),
+            Run::Matrix(matrix) => self.move_matrix(w, warp, mask, matrix),
             Run::Multiply(multiply) => matrix::multiply(&mut warp.registers, multiply),
             Run::Exchange(exchange) => self.exchange(w, warp, mask, exchange),
             Run::Barrier(barrier) => self.arrive(w, warp, mask, barrier),

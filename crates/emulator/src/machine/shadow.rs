@@ -159,6 +159,9 @@ impl Shadow {
     /// Records an access of `bytes` at an offset within bounds; what is wrong with it, if anything is.
     #[inline]
     pub(super) fn touch(&mut self, warp: usize, offset: u64, bytes: u64, touch: Touch) -> Option<Seen> {
+        if self.touch_in_order(warp, offset, bytes, touch) {
+            return None;
+        }
         let first = (offset >> self.cell_shift) as usize;
         let last = ((offset + bytes - 1) >> self.cell_shift) as usize;
         let mut found: Option<Seen> = None;
@@ -181,10 +184,14 @@ impl Shadow {
     pub(super) fn touch_in_order(&mut self, warp: usize, offset: u64, bytes: u64, touch: Touch) -> bool {
         let first = (offset >> self.cell_shift) as usize;
         let end = ((offset + bytes - 1) >> self.cell_shift) as usize + 1;
+        let by_warp = warp as u32;
         match touch {
             Touch::Read => self.read_in_order(warp, first..end),
-            Touch::Write => self.write_in_order(warp, first..end),
-            _ => false,
+            Touch::Write => self.write_in_order(warp, first..end, 0..FLYING, by_warp),
+            Touch::Launch => self.write_in_order(warp, first..end, 0..FLYING, by_warp | FLYING),
+            // The copy of this warp, and no other.
+            Touch::Land => self.write_in_order(warp, first..end, by_warp | FLYING..(by_warp | FLYING) + 1, by_warp),
+            Touch::Atomic => false,
         }
     }
 
@@ -213,8 +220,10 @@ impl Shadow {
         good
     }
 
-    /// Cells that other warps have left alone since the block's last barrier.
-    fn write_in_order(&mut self, warp: usize, range: Range<usize>) -> bool {
+    /// Cells that other warps have left alone since the block's last barrier, if their tags are what they should be; they
+    /// get the new one.
+    #[inline]
+    fn write_in_order(&mut self, warp: usize, range: Range<usize>, tags_before: Range<u32>, tag: u32) -> bool {
         let (settled, own, bit) = (self.settled, self.own[warp], 1 << warp);
         let cells = &mut self.cells;
         let (Some(read), Some(readers)) = (cells.read.get(range.clone()), cells.readers.get_mut(range.clone())) else {
@@ -225,12 +234,13 @@ impl Shadow {
         };
         let mut good = true;
         for (((written, tag), read), readers) in written.iter().zip(&*tags).zip(read).zip(&*readers) {
-            let write = (*tag < FLYING) & ((*written <= settled) | (*tag & 0xff == warp as u32));
+            let as_expected = (*tag >= tags_before.start) & (*tag < tags_before.end);
+            let write = as_expected & ((*written <= settled) | (*tag & 0xff == warp as u32));
             good &= write & ((*read <= settled) | (*readers & !bit == 0));
         }
         if good {
             written.fill(own);
-            tags.fill(warp as u32);
+            tags.fill(tag);
             readers.fill(0);
         }
         good

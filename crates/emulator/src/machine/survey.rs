@@ -23,9 +23,13 @@ pub(super) struct Shape {
     pub(super) distinct: u32,
     /// All lanes execute, each right behind the one before.
     pub(super) is_contiguous: bool,
+    /// From lane to lane, in bytes.
+    step: i64,
     stride: Stride,
     is_regular: bool,
     transactions: u64,
+    /// Bytes that the lanes touch together.
+    distinct_bytes: u64,
 }
 
 impl Shape {
@@ -34,6 +38,11 @@ impl Shape {
         traffic.strides[self.stride as usize] += 1;
         traffic.irregular += u64::from(!self.is_regular);
         traffic.transactions += self.transactions;
+        traffic.distinct_bytes += self.distinct_bytes;
+    }
+
+    pub(super) fn step(&self) -> i64 {
+        self.step
     }
 }
 
@@ -124,13 +133,15 @@ pub(super) fn survey(space: Space, at: &[u64; WARP], mask: u32, bytes: u64, firs
     };
     let distance = |a: &u64| a.wrapping_sub(first) as i64;
     let is_new = |lane: &usize| mask >> lane & 1 != 0 && !(0..*lane).any(|l| mask >> l & 1 != 0 && at[l] == at[*lane]);
+    let distinct = (0..WARP).filter(is_new).fold(0, |m, lane| m | 1 << lane);
     Shape {
         first,
         least: at.iter().map(distance).min().unwrap_or(0),
         greatest: at.iter().map(distance).max().unwrap_or(0),
         low_bits: at.iter().fold(0, |bits, a| bits | a.wrapping_sub(first)),
-        distinct: (0..WARP).filter(is_new).fold(0, |m, lane| m | 1 << lane),
+        distinct,
         is_contiguous: regular == Some(bytes as i64),
+        step,
         stride: Stride::of(step, bytes),
         is_regular,
         transactions: match space {
@@ -138,7 +149,21 @@ pub(super) fn survey(space: Space, at: &[u64; WARP], mask: u32, bytes: u64, firs
             Space::Shared => passes(at, mask, bytes, regular),
             Space::Local | Space::Param => 1,
         },
+        distinct_bytes: distinct_bytes(at, distinct, bytes),
     }
+}
+
+/// Bytes that lanes with different addresses touch, each counted once.
+fn distinct_bytes(at: &[u64; WARP], distinct: u32, bytes: u64) -> u64 {
+    let mut starts = [0u64; WARP];
+    let mut count = 0;
+    for lane in super::shadow::warps(distinct) {
+        starts[count] = at[lane];
+        count += 1;
+    }
+    starts[..count].sort_unstable();
+    let gap = |i: usize| starts[i].wrapping_sub(starts[i - 1]).min(bytes);
+    (1..count).map(gap).sum::<u64>() + if count > 0 { bytes } else { 0 }
 }
 
 /// The step from lane to lane where all lanes have the same.
