@@ -286,7 +286,7 @@ fn calls_of_functions() {
         let args = [Argument::buffer(ids[0]), Argument::buffer(ids[1]), int(n)];
         let report = launch(&module(file), "calls", [3, 1, 1], [32, 1, 1], &args, &mut memory);
         assert_eq!(report.findings, [], "{file}");
-        let square_plus = |x: f64, n: usize| if n % 3 == 0 { x * x } else { x * x + n as f64 };
+        let square_plus = |x: f64, n: usize| if n.is_multiple_of(3) { x * x } else { x * x + n as f64 };
         let expected = (0..n).flat_map(|i| {
             let (a, b) = (square_plus(f64::from(x[i]), i), f64::from(x[n - 1 - i]));
             let seen = x[..=i].iter().map(|x| f64::from(*x));

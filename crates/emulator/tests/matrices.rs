@@ -75,7 +75,7 @@ fn b16(g: usize, t: usize, i: usize) -> (usize, usize) {
 
 /// A and B of one element a register, 16 rows.
 fn a_one(g: usize, t: usize, i: usize) -> (usize, usize) {
-    (if i % 2 == 0 { g } else { g + 8 }, t + 4 * (i / 2))
+    (if i.is_multiple_of(2) { g } else { g + 8 }, t + 4 * (i / 2))
 }
 
 fn b_one(g: usize, t: usize, i: usize) -> (usize, usize) {
@@ -274,7 +274,7 @@ fn matrix_rows(count: usize, transposed: bool, is_store: bool) {
     assert_eq!(report.findings, [], "{text}");
     let found = fixture::read_u32(&memory, id);
     if is_store {
-        let rows: Vec<u32> = (0..32 * count as u32).map(|w| 2 * w | (2 * w + 1) << 16).collect();
+        let rows: Vec<u32> = (0..32 * count as u32).map(|w| (2 * w) | ((2 * w + 1) << 16)).collect();
         assert_eq!(found[..32 * count], rows, "x{count}{trans}");
     } else {
         assert_eq!(found, words, "x{count}{trans}");

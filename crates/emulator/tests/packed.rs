@@ -53,7 +53,7 @@ fn bits_and_bytes() {
         check32(&format!("and.b32 %r7, %r5, 31; fns.b32 %r6, %r4, %r7, {offset};"), |a, b| find(a, b & 31, offset));
     }
     check32("mul24.hi.u32 %r6, %r4, %r5;", |a, b| {
-        ((u64::from(a) & 0xff_ffff) * (u64::from(b) & 0xff_ffff) >> 16) as u32
+        (((u64::from(a) & 0xff_ffff) * (u64::from(b) & 0xff_ffff)) >> 16) as u32
     });
     check32("mul24.lo.s32 %r6, %r4, %r5;", |a, b| ((a << 8) as i32 >> 8).wrapping_mul((b << 8) as i32 >> 8) as u32);
     check32("sad.u32 %r6, %r4, %r5, %r4;", |a, b| a.max(b).wrapping_sub(a.min(b)).wrapping_add(a));
@@ -98,10 +98,10 @@ fn comparisons_of_narrow_floats() {
     );
     for (i, (a, b)) in pairs.iter().enumerate() {
         let [low, high] = less(*a, *b).map(u64::from);
-        let (ones, all) = (low * 0x3c00 | high * 0x3c00 << 16, low * 0xffff | high * 0xffff << 16);
+        let (ones, all) = ((low * 0x3c00) | ((high * 0x3c00) << 16), (low * 0xffff) | ((high * 0xffff) << 16));
         assert_eq!(found[i], ones | all << 32, "{a:#x} and {b:#x}");
         assert_eq!(flags[i], low | high << 32);
-        assert_eq!(single[i], low * 0x3c00 | low * 0xffff << 16);
+        assert_eq!(single[i], (low * 0x3c00) | ((low * 0xffff) << 16));
     }
     let bytes = |a: u32, b: u32| [0, 8, 16, 24].map(|s| (a >> s & 255).abs_diff(b >> s & 255));
     check32("vabsdiff4.u32.u32.u32 %r6, %r4, %r5, 0;", |a, b| {

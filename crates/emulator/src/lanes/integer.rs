@@ -35,11 +35,11 @@ pub(crate) fn integer2(name: &str, ty: Ty) -> Option<LaneFn> {
         },
         "mul24.hi" => match ty {
             Ty::U32 => Some(lane!(|a: u32, b: u32| -> u32 {
-                (u64::from(a & 0xff_ffff) * u64::from(b & 0xff_ffff) >> 16) as u32
+                ((u64::from(a & 0xff_ffff) * u64::from(b & 0xff_ffff)) >> 16) as u32
             })),
-            Ty::S32 => {
-                Some(lane!(|a: i32, b: i32| -> i32 { (i64::from(a << 8 >> 8) * i64::from(b << 8 >> 8) >> 16) as i32 }))
-            }
+            Ty::S32 => Some(lane!(|a: i32, b: i32| -> i32 {
+                ((i64::from(a << 8 >> 8) * i64::from(b << 8 >> 8)) >> 16) as i32
+            })),
             _ => None,
         },
         "div" => per_integer!(ty, T => lane!(|a: T, b: T| -> T { if b == 0 { !0 } else { a.wrapping_div(b) } })),

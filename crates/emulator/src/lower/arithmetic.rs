@@ -8,11 +8,13 @@ use crate::lanes::{
     integer3, wide,
 };
 use crate::module::LoadError;
-use crate::text::ast::{Instruction, Operand};
+use crate::text::ast::Instruction;
 use crate::types::Ty;
 
 impl<'a> Lowering<'a> {
     pub(super) fn arithmetic(&mut self, i: &Instruction<'a>, words: &mut Words<'a>) -> Result<(), LoadError> {
+        // The one modifier that stands behind the types.
+        let accumulates = i.name == "vabsdiff4" && words.take("add");
         let Some(ty) = words.ty() else { return self.error("this instruction is not supported") };
         match (i.name, ty) {
             ("and" | "or" | "xor" | "not", Ty::Pred) => self.logic(i),
@@ -24,7 +26,7 @@ impl<'a> Lowering<'a> {
             ("dp4a" | "dp2a", _) => self.dot(i, words, ty),
             ("vabsdiff4", Ty::U32) => {
                 words.ignore(&["u32"]);
-                let run = lanes::byte_differences(words.take("add"));
+                let run = lanes::byte_differences(accumulates);
                 let slots = self.slots(i, ty, &[ty, ty, ty])?;
                 self.lanes(run, slots, Class::Integer);
                 Ok(())

@@ -55,10 +55,10 @@ impl<'a> Lowering<'a> {
         }
         let shape = SHAPES.iter().find(|(word, ..)| words.take(word)).filter(|(_, m, k)| has_shape(factor, *m, *k));
         let Some(&(_, rows, depth)) = shape else { return self.error("this shape is not supported") };
-        if !(words.take("row") && words.take("col")) {
+        words.ignore(&["rn"]);
+        if [words.first(), words.first()] != [Some("row"), Some("col")] {
             return self.error("this layout is not supported");
         }
-        words.ignore(&["rn"]);
         let [d, a, b, c] = i.operands.as_slice() else { return self.error("four operands are expected") };
         let factor_type = if factor == Factor::Double { Ty::F64 } else { Ty::B32 };
         // A register of A holds a few elements of one row, and four lanes share a row.

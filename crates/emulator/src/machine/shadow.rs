@@ -315,7 +315,7 @@ impl Shadow {
             (Touch::Land, flying) => flying.saturating_sub(1),
             (_, flying) => flying,
         };
-        let tag = u32::from(writer) | mark | flying * FLYING;
+        let tag = u32::from(writer) | mark | (flying * FLYING);
         self.cells.set(at, Cell { written: own, readers: if atomic { cell.readers } else { 0 }, tag, ..cell });
         fault
     }
