@@ -322,3 +322,29 @@ fn variables_hold_addresses_of_others() {
     assert_eq!(report.findings, []);
     assert_eq!(read_u32(&memory, id), [2]);
 }
+
+#[test]
+fn functions_of_the_compilers_library() {
+    let n = 90;
+    let x: Vec<f64> = numbers(n, 22).iter().map(|x| 8.0 * f64::from(*x)).collect();
+    let mut memory = Memory::new();
+    let ids = [&x, &vec![0.0; 6 * n]].map(|v| memory.add("vector", &bytes_of(v, f64::to_le_bytes)).unwrap());
+    run("math", [3, 1, 1], [32, 1, 1], &[Argument::buffer(ids[0]), Argument::buffer(ids[1]), int(n)], &mut memory);
+    let bytes = memory.read(ids[1]);
+    for (i, row) in bytes.chunks_exact(48).enumerate() {
+        let v = x[i];
+        let expected = [
+            (v.abs() + 0.1).powf(1.7),
+            (v * 1e6).sin(),
+            v.exp(),
+            (v.abs() + 1.0).ln(),
+            v.atan2(2.0),
+            (f64::from(v.abs() as f32 + 0.5)).powf(f64::from(2.3f32)),
+        ];
+        for (k, (found, expected)) in row.chunks_exact(8).zip(expected).enumerate() {
+            let found = f64::from_le_bytes(found.try_into().unwrap());
+            let within = if k == 5 { 1e-6 } else { 1e-14 };
+            assert!((found - expected).abs() <= within * expected.abs() + 1e-15, "{k} of {v}: {found}, {expected}");
+        }
+    }
+}
