@@ -29,7 +29,9 @@ pub enum Class {
     AsyncCopy(u32),
     /// `ldmatrix`, with the number of matrices.
     MatrixLoad(u32),
-    /// `mma`, with multiplications per warp.
+    /// `stmatrix`, with the number of matrices.
+    MatrixStore(u32),
+    /// `mma`, with multiplications per warp. tf32 counts as single.
     Tensor(Precision, u32),
     /// `bar`, `barrier`.
     Barrier,
@@ -71,12 +73,22 @@ pub enum Precision {
     Single,
     /// binary64.
     Double,
+    /// An integer of 8 bits.
+    Byte,
 }
 
 impl Class {
     /// Whether instructions of this class read or write memory.
     pub fn moves_memory(self) -> bool {
-        matches!(self, Self::Load(..) | Self::Store(..) | Self::Atomic(..) | Self::AsyncCopy(_) | Self::MatrixLoad(_))
+        matches!(
+            self,
+            Self::Load(..)
+                | Self::Store(..)
+                | Self::Atomic(..)
+                | Self::AsyncCopy(_)
+                | Self::MatrixLoad(_)
+                | Self::MatrixStore(_)
+        )
     }
 }
 
@@ -87,6 +99,7 @@ impl fmt::Display for Class {
             Precision::Half2 => "f16x2",
             Precision::Single => "f32",
             Precision::Double => "f64",
+            Precision::Byte => "i8",
         };
         match self {
             Self::Float(op, p) => {
@@ -109,6 +122,7 @@ impl fmt::Display for Class {
             Self::Atomic(space, bits) => write!(f, "atomic.{}.{bits}", space.name()),
             Self::AsyncCopy(bits) => write!(f, "async_copy.{bits}"),
             Self::MatrixLoad(matrices) => write!(f, "matrix_load.{matrices}"),
+            Self::MatrixStore(matrices) => write!(f, "matrix_store.{matrices}"),
             Self::Tensor(p, products) => write!(f, "tensor.{}.{products}", precision(p)),
             Self::Barrier => f.write_str("barrier"),
             Self::Exchange => f.write_str("exchange"),
@@ -192,6 +206,9 @@ pub struct Traffic {
     pub bytes: u64,
     /// Global and constant memory: distinct 32-byte sectors of each warp access. Shared memory: passes over the 32 banks.
     pub transactions: u64,
+    /// Distinct bytes of each warp access, added up. Over 32 times the transactions this is how well accesses to global
+    /// memory use their sectors.
+    pub distinct_bytes: u64,
 }
 
 impl Traffic {
@@ -202,6 +219,7 @@ impl Traffic {
         self.irregular += other.irregular;
         self.bytes += other.bytes;
         self.transactions += other.transactions;
+        self.distinct_bytes += other.distinct_bytes;
     }
 
     /// Warp accesses with at least one executing lane.
@@ -228,6 +246,43 @@ pub struct Site {
     pub tally: Tally,
     /// What it moved, for loads, stores, atomics and copies.
     pub traffic: Option<Traffic>,
+}
+
+/// The bytes of one buffer that were touched over a launch: by one instruction, or by all that load or all that store.
+/// What they are exactly is written in the crate's documentation.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Footprint {
+    /// The instruction, as its place in [`Counts::sites`]; `None` for all instructions of that direction.
+    pub site: Option<usize>,
+    /// The buffer's name.
+    pub buffer: String,
+    /// Stores and atomics, or loads and copies.
+    pub is_store: bool,
+    /// Bytes that lanes touched, each counted once.
+    pub used: u64,
+    /// The same with the gaps that strides leave.
+    pub spanned: u64,
+}
+
+impl Footprint {
+    /// The data utilisation ratio, at most 1.
+    pub fn utilisation(&self) -> f64 {
+        if self.spanned == 0 { 1.0 } else { self.used as f64 / self.spanned as f64 }
+    }
+
+    /// The amortised stride fraction of an access with that stride: `(0, 1)` and `(1, 1)` for uniform and unit strides,
+    /// whatever is used; else the stride, at most 4, below the ratio in as many steps, rounded up.
+    pub fn amortised(&self, stride: Stride) -> (u64, u64) {
+        let below = match stride {
+            Stride::Uniform => return (0, 1),
+            Stride::Unit => return (1, 1),
+            Stride::Two => 2,
+            Stride::Three => 3,
+            Stride::Four | Stride::More => 4,
+        };
+        let above = (u128::from(self.used) * u128::from(below)).div_ceil(u128::from(self.spanned.max(1)));
+        (above.clamp(1, u128::from(below)) as u64, below)
+    }
 }
 
 /// The counts of a launch.

@@ -60,6 +60,11 @@ pub enum Fault {
         /// The limit.
         limit: u64,
     },
+    /// All blocks together ran longer than the launch's limit of warp instructions; blocks that had not begun did not run.
+    Budget {
+        /// The limit.
+        limit: u64,
+    },
     /// A lane reads a register of a lane that takes no part, or is not in the member mask it names.
     InactiveLane,
     /// `trap`, or code that ran past its end.
@@ -92,6 +97,7 @@ impl Fault {
             Self::BadBarrier => "bad_barrier",
             Self::Deadlock { .. } => "deadlock",
             Self::Hang { .. } => "hang",
+            Self::Budget { .. } => "budget",
             Self::InactiveLane => "inactive_lane",
             Self::Trap => "trap",
         }
@@ -123,6 +129,7 @@ impl fmt::Display for Fault {
                 write!(f, "deadlock at a barrier: {arrived} of {expected} threads arrived")
             }
             Self::Hang { limit } => write!(f, "stopped after {limit} warp instructions of one block"),
+            Self::Budget { limit } => write!(f, "the launch stopped after {limit} warp instructions"),
             Self::InactiveLane => f.write_str("exchange with a lane that takes no part"),
             Self::Trap => f.write_str("trap"),
         }

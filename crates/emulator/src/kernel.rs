@@ -166,9 +166,20 @@ pub(crate) struct Access {
     pub(crate) data: Vec<Option<Data>>,
     /// Volatile, relaxed, acquire or release: no race with others of its kind.
     pub(crate) strong: bool,
+    /// Weak, shared, with a 32-bit address, one to four whole words between registers of the same width.
+    pub(crate) is_simple: bool,
 }
 
 impl Access {
+    /// Works out whether it is simple.
+    pub(crate) fn classified(mut self) -> Self {
+        let same_width = self.data.iter().flatten().all(|d| d.bytes == self.bytes);
+        let whole_words = matches!((self.bytes, self.total()), (4 | 8, 4 | 8 | 16));
+        let narrow = self.space == Space::Shared && !self.address.wide;
+        self.is_simple = narrow && same_width && whole_words && !self.strong;
+        self
+    }
+
     /// Bytes of all elements, the alignment too.
     pub(crate) fn total(&self) -> u64 {
         u64::from(self.bytes) * self.data.len() as u64
@@ -221,14 +232,15 @@ pub(crate) struct Atomic {
     pub(crate) swap: u16,
 }
 
-/// `ldmatrix`.
+/// `ldmatrix` and `stmatrix`.
 #[derive(Clone, Debug)]
 pub(crate) struct Matrix {
     pub(crate) space: Space,
     pub(crate) address: Address,
     pub(crate) transposed: bool,
+    pub(crate) is_store: bool,
     /// One, two or four registers.
-    pub(crate) to: Vec<u16>,
+    pub(crate) registers: Vec<u16>,
 }
 
 /// Element type of the factors of an `mma`.
@@ -236,15 +248,46 @@ pub(crate) struct Matrix {
 pub(crate) enum Factor {
     Half,
     Bfloat,
+    /// The upper 19 bits of a binary32.
+    Tf32,
+    Double,
+    /// Bytes of A and of B, with or without sign.
+    Byte {
+        a_signed: bool,
+        b_signed: bool,
+    },
 }
 
-/// `mma.sync` m16n8k16 or m16n8k8.
+impl Factor {
+    /// Elements in a register.
+    pub(crate) fn packed(self) -> usize {
+        match self {
+            Self::Half | Self::Bfloat => 2,
+            Self::Tf32 | Self::Double => 1,
+            Self::Byte { .. } => 4,
+        }
+    }
+}
+
+/// Element type of the sums of an `mma`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Sum {
+    Single,
+    /// In pairs.
+    Half,
+    Double,
+    Integer {
+        saturate: bool,
+    },
+}
+
+/// `mma.sync` of 8 or 16 rows and 8 columns.
 #[derive(Clone, Debug)]
 pub(crate) struct Multiply {
     pub(crate) factor: Factor,
+    pub(crate) rows: usize,
     pub(crate) depth: usize,
-    /// Whether the sum is in binary32, else binary16 in pairs.
-    pub(crate) single: bool,
+    pub(crate) sum: Sum,
     pub(crate) to: Vec<u16>,
     pub(crate) a: Vec<u16>,
     pub(crate) b: Vec<u16>,

@@ -1,12 +1,13 @@
 //! Launching a kernel.
 
-use crate::counts::{Counter, Counts, Site};
-use crate::finding::{Finding, Findings};
+use crate::counts::{Class, Counter, Counts, Footprint, Site};
+use crate::finding::{Fault, Finding, Findings, Sighting};
 use crate::kernel::Kernel;
-use crate::machine::{MAX_THREADS, Setting, Worker};
+use crate::machine::{Footprints, MAX_THREADS, Marks, Setting, Worker};
 use crate::memory::{BufferId, Memory, MemoryError};
 use crate::module::{LoadError, Module};
 use serde::Serialize;
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
@@ -50,11 +51,14 @@ impl Argument {
 pub struct Limits {
     /// Static and dynamic shared memory of a block, in bytes. Static memory alone never exceeds 48 KiB.
     pub shared_bytes: u64,
-    /// Warp instructions of one block, after which it counts as hung. Checked when another warp's turn comes, so that up
-    /// to 50,000 more may run.
+    /// Warp instructions of one block, after which it counts as hung.
     pub block_instructions: u64,
+    /// Warp instructions of all blocks together, after which no more blocks begin. Starting a block counts as 64.
+    pub launch_instructions: u64,
     /// Different findings in the report.
     pub findings: usize,
+    /// Whether to report [`Footprint`]s: which bytes instructions touch is then kept for the whole launch.
+    pub footprints: bool,
 }
 
 /// Static shared memory that every device has.
@@ -62,7 +66,13 @@ const STATIC_SHARED: u64 = 48 << 10;
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { shared_bytes: STATIC_SHARED, block_instructions: 1 << 30, findings: 100 }
+        Self {
+            shared_bytes: STATIC_SHARED,
+            block_instructions: 1 << 30,
+            launch_instructions: 1 << 34,
+            findings: 100,
+            footprints: false,
+        }
     }
 }
 
@@ -166,6 +176,8 @@ pub struct Report {
     pub findings: Vec<Finding>,
     /// Lanes of findings that were left out.
     pub dropped: u64,
+    /// What of each buffer was touched, by instruction and then by direction; empty unless [`Limits::footprints`] is set.
+    pub footprints: Vec<Footprint>,
 }
 
 /// The hardware's limit of a grid, by axis.
@@ -194,10 +206,13 @@ impl Module {
             dynamic_shared: launch.shared_bytes,
             params: &params,
             variables: &variables,
-            limit: launch.limits.block_instructions,
+            limit: launch.limits.block_instructions.min(launch.limits.launch_instructions),
+            footprints: launch.limits.footprints,
         };
-        let (counters, findings) = run(&setting);
-        Ok(report(kernel, launch, &counters, findings))
+        let sum = run(&setting, launch.limits.launch_instructions);
+        let mut report = report(kernel, launch, &sum.counters, sum.findings);
+        report.footprints = footprints(kernel, memory, &sum.footprints);
+        Ok(report)
     }
 
     fn find(&self, entry: &str) -> Result<&Kernel, LaunchError> {
@@ -259,11 +274,25 @@ fn parameters(kernel: &Kernel, args: &[Argument], memory: &Memory) -> Result<Vec
     Ok(buffer.chunks_exact(4).map(|c| u32::from_le_bytes([c[0], c[1], c[2], c[3]])).collect())
 }
 
-fn run(setting: &Setting<'_>) -> (Vec<Counter>, Findings) {
+/// What all workers saw.
+struct Sum {
+    counters: Vec<Counter>,
+    findings: Findings,
+    footprints: Footprints,
+}
+
+/// Warp instructions that starting a block counts as.
+const BLOCK_COST: u64 = 64;
+
+fn run(setting: &Setting<'_>, budget: u64) -> Sum {
     let blocks: u64 = setting.grid.iter().map(|n| u64::from(*n)).product();
     let workers = (rayon::current_num_threads() as u64).min(blocks);
-    let next = AtomicU64::new(0);
-    let sum = Mutex::new((vec![Counter::default(); setting.kernel.code.len()], Findings::default()));
+    let (next, spent) = (AtomicU64::new(0), AtomicU64::new(0));
+    let sum = Mutex::new(Sum {
+        counters: vec![Counter::default(); setting.kernel.code.len()],
+        findings: Findings::default(),
+        footprints: Footprints::new(),
+    });
     let work = || {
         let mut worker = Worker::new(setting);
         loop {
@@ -271,13 +300,22 @@ fn run(setting: &Setting<'_>) -> (Vec<Counter>, Findings) {
             if block >= blocks {
                 break;
             }
-            worker.run_block(block);
+            let steps = worker.run_block(block) + BLOCK_COST;
+            let before = spent.fetch_add(steps, Ordering::Relaxed);
+            if before.saturating_add(steps) > budget && block + 1 < blocks {
+                let sighting = Sighting { block, thread: 0, address: None, count: 1 };
+                worker.findings.add(0, Fault::Budget { limit: budget }, sighting);
+                break;
+            }
         }
         let mut sum = sum.lock().unwrap_or_else(PoisonError::into_inner);
-        for (to, from) in sum.0.iter_mut().zip(&worker.counters) {
+        for (to, from) in sum.counters.iter_mut().zip(&worker.counters) {
             to.add(from);
         }
-        sum.1.merge(worker.findings);
+        sum.findings.merge(worker.findings);
+        for (key, marks) in worker.footprints.iter().flatten() {
+            sum.footprints.entry(*key).or_default().merge(marks);
+        }
     };
     if workers == 1 {
         work();
@@ -320,5 +358,28 @@ fn report(kernel: &Kernel, launch: &Launch<'_>, counters: &[Counter], findings: 
             count: sighting.count,
         }
     });
-    Report { counts: Counts { sites }, findings: findings.collect(), dropped }
+    Report { counts: Counts { sites }, findings: findings.collect(), dropped, footprints: Vec::new() }
+}
+
+/// Footprints by instruction, and then of all loads and of all stores of each buffer.
+fn footprints(kernel: &Kernel, memory: &Memory, found: &Footprints) -> Vec<Footprint> {
+    let name = |buffer: usize| memory.regions.get(buffer).map(|r| r.name.clone()).unwrap_or_default();
+    let footprint = |site, buffer, is_store, marks: &Marks| Footprint {
+        site,
+        buffer: name(buffer),
+        is_store,
+        used: marks.used.len(),
+        spanned: marks.spanned.len(),
+    };
+    let mut arrays: BTreeMap<(usize, bool), Marks> = BTreeMap::new();
+    let mut out = Vec::new();
+    for (&(pc, buffer), marks) in found {
+        let before = kernel.notes.iter().take(pc as usize).filter(|n| n.class.is_some()).count();
+        let class = kernel.notes.get(pc as usize).and_then(|n| n.class);
+        let is_store = matches!(class, Some(Class::Store(..) | Class::Atomic(..)));
+        out.push(footprint(Some(before), buffer, is_store, marks));
+        arrays.entry((buffer, is_store)).or_default().merge(marks);
+    }
+    out.extend(arrays.iter().map(|((buffer, is_store), marks)| footprint(None, *buffer, *is_store, marks)));
+    out
 }

@@ -64,11 +64,26 @@
 //! - **`transactions`** are distinct 32-byte sectors of each warp access for global and constant memory, and passes over the
 //!   32 banks for shared memory: the greatest number of distinct words in one bank, for 8-byte accesses by half warps and
 //!   for 16-byte accesses by quarter warps, added up. Local memory and parameters count one.
+//! - **`distinct_bytes`** are the bytes that the executing lanes of a warp access touch together, each counted once, added
+//!   up over warp accesses. `distinct_bytes / (32 transactions)` says how well an instruction uses the sectors of global
+//!   memory; for copies, the whole copy counts as read, as it does for bytes.
+//! - **Footprints** ([`Limits::footprints`]) are those of Stevens and Kloeckner's linear model (section 2.1), over a whole
+//!   launch and for global memory alone, constants and variables of the module included. For an instruction `s` and a
+//!   buffer `b`, `used` is the number of bytes of `b` that at least one executing lane of `s` touched within bounds in any
+//!   warp access; a copy touches what it reads. `spanned` is the number of bytes of `b` in the union, over all warp accesses
+//!   and their executing lanes, of the bytes from the lane's address `x` to `x + max(bytes, |step|)`, without the last:
+//!   `bytes` are those of the lane's access, and `step` is the difference of addresses that counts as the access's
+//!   stride (see above, before it is classed). What lies beyond the buffer's end is left out. The utilisation is
+//!   `used / spanned`. The paper finds it per array: the last entries of the report unite the bytes of all
+//!   instructions that load from a buffer, and of all that store or do atomics, and their ratio stands above the stride
+//!   of each of these instructions ([`Footprint::amortised`]).
+//! - **A function's instructions** stand in [`Counts::sites`] once for each call, behind the call, with the place where they
+//!   are written. The call and each `ret` of a function count as branches.
 //!
 //! # Limits
 //!
-//! Calls, textures, `cp.async.bulk`, `mbarrier`, `wgmma` and clusters of more than one block are read and refused at the
-//! launch. Barriers count warps: a barrier under divergence is a finding, also where hardware would sort it out. `.cta`
+//! Calls through registers, recursion, `vprintf`, assertions and the device's heap, textures, `cp.async.bulk`, `mbarrier`,
+//! `wgmma` and clusters of more than one block are read and refused at the launch. Functions take the place of their calls. Barriers count warps: a barrier under divergence is a finding, also where hardware would sort it out. `.cta`
 //! and wider scopes are one. 64-bit plain accesses that race with 64-bit atomics of other blocks may tear.
 
 #![forbid(unsafe_code)]
@@ -87,7 +102,7 @@ mod rounding;
 mod text;
 mod types;
 
-pub use counts::{Class, Counts, FloatOp, Precision, Site, Stride, Tally, Traffic};
+pub use counts::{Class, Counts, FloatOp, Footprint, Precision, Site, Stride, Tally, Traffic};
 pub use device::{EmulatorDevice, Log};
 pub use finding::{Fault, Finding, Hazard};
 pub use launch::{Argument, Launch, LaunchError, Limits, Report};

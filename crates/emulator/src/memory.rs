@@ -209,6 +209,16 @@ impl Memory {
             fill(&self.regions[id.0].words, &variable.contents);
             ids.push(id);
         }
+        for (variable, id) in module.variables().iter().zip(&ids) {
+            for (at, target, offset) in &variable.addresses {
+                let address = ids.get(*target).map_or(0, |id| self.address(*id)).wrapping_add(*offset as u64);
+                for (i, half) in [address as u32, (address >> 32) as u32].into_iter().enumerate() {
+                    if let Some(word) = self.regions[id.0].words.get(at / 4 + i) {
+                        word.store(half, Ordering::Relaxed);
+                    }
+                }
+            }
+        }
         self.modules.insert(module.number(), ids.clone());
         Ok(ids)
     }

@@ -5,7 +5,7 @@ use crate::lower::lower;
 use crate::text::ast::{Ast, Variable};
 use crate::text::{ParseError, Place, parse};
 use crate::types::Space;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// An instruction or declaration that the emulator does not run.
@@ -25,6 +25,8 @@ pub struct LoadError {
 pub(crate) struct ModuleVariable {
     pub(crate) name: String,
     pub(crate) contents: Vec<u8>,
+    /// Addresses among the contents: the byte where one stands, the number of a variable, an offset.
+    pub(crate) addresses: Vec<(usize, usize, i64)>,
     pub(crate) read_only: bool,
 }
 
@@ -40,6 +42,8 @@ pub struct Module {
 
 /// The longest variable at module scope.
 const MAX_VARIABLE: u64 = 1 << 28;
+/// All variables at module scope.
+const MAX_VARIABLES: u64 = 1 << 30;
 
 impl Module {
     /// Reads PTX text. A kernel with instructions that the emulator does not know is kept; launching it says which.
@@ -105,6 +109,15 @@ impl Module {
 
 /// The variables that have memory of their own; shared ones at module scope belong to the kernels.
 fn variables(ast: &Ast<'_>) -> Result<Vec<ModuleVariable>, ParseError> {
+    let numbers: HashMap<&str, usize> = module_variables(ast).enumerate().map(|(i, v)| (v.name, i)).collect();
+    let mut total = 0u64;
+    for v in module_variables(ast) {
+        total = total.saturating_add(v.bytes.unwrap_or(0));
+        if total > MAX_VARIABLES {
+            let expected = format!("at most {MAX_VARIABLES} bytes of variables in all");
+            return Err(ParseError { place: v.place, expected, found: total.to_string() });
+        }
+    }
     module_variables(ast)
         .map(|v| {
             let bytes = v.bytes.unwrap_or(0);
@@ -114,9 +127,12 @@ fn variables(ast: &Ast<'_>) -> Result<Vec<ModuleVariable>, ParseError> {
             }
             let element = v.ty.bytes() as usize;
             let values = v.values.iter().flat_map(|x| x.to_le_bytes().into_iter().chain([0; 8]).take(element));
-            let mut contents: Vec<u8> = values.collect();
-            contents.resize(bytes as usize, 0);
-            Ok(ModuleVariable { name: v.name.to_owned(), contents, read_only: v.space == Space::Const })
+            let mut contents = vec![0; bytes as usize];
+            contents.iter_mut().zip(values).for_each(|(to, from)| *to = from);
+            // The address of a function stays zero: nothing can be called through it.
+            let address = |(at, name, offset): &(usize, &str, i64)| Some((at * element, *numbers.get(name)?, *offset));
+            let addresses = v.symbols.iter().filter_map(address).collect();
+            Ok(ModuleVariable { name: v.name.to_owned(), contents, addresses, read_only: v.space == Space::Const })
         })
         .collect()
 }

@@ -274,3 +274,77 @@ fn mandelbrot() {
     }
     assert!(certain > width * height * 3 / 4, "only {certain} certain points");
 }
+
+/// Functions that were not inlined; `calls_debug` is the same source compiled for a debugger.
+#[test]
+fn calls_of_functions() {
+    let n = 70;
+    let x = numbers(n, 21);
+    for file in ["calls", "calls_debug"] {
+        let mut memory = Memory::new();
+        let ids = [f32_buffer(&mut memory, "x", &x), f32_buffer(&mut memory, "out", &vec![0.0; 3 * n])];
+        let args = [Argument::buffer(ids[0]), Argument::buffer(ids[1]), int(n)];
+        let report = launch(&module(file), "calls", [3, 1, 1], [32, 1, 1], &args, &mut memory);
+        assert_eq!(report.findings, [], "{file}");
+        let square_plus = |x: f64, n: usize| if n.is_multiple_of(3) { x * x } else { x * x + n as f64 };
+        let expected = (0..n).flat_map(|i| {
+            let (a, b) = (square_plus(f64::from(x[i]), i), f64::from(x[n - 1 - i]));
+            let seen = x[..=i].iter().map(|x| f64::from(*x));
+            let (low, high) = (seen.clone().fold(f64::INFINITY, f64::min), seen.fold(f64::NEG_INFINITY, f64::max));
+            [a.min(b), a.max(b), if i % 2 == 1 { square_plus(high - low, 1) * 0.5 } else { 0.0 }]
+        });
+        assert_close(&read_f32(&memory, ids[1]), &expected.collect::<Vec<f64>>(), 1e-5);
+    }
+}
+
+#[test]
+fn what_cannot_run_is_refused_by_name() {
+    let module = module("refused");
+    for (kernel, message) in [
+        ("prints", "vprintf"),
+        ("asserts", "__assertfail"),
+        ("recurses", "_Z3fibi calls itself"),
+        ("jumps", "calls through a register"),
+        ("allocates", "malloc"),
+    ] {
+        let error = module.check(kernel).unwrap_or_else(|| panic!("{kernel} is accepted"));
+        assert!(error.message.contains(message) && error.place.line > 1, "{error}");
+        assert!(error.opcode.starts_with("call"), "{error}");
+    }
+    assert_eq!(module.check("points"), None);
+}
+
+#[test]
+fn variables_hold_addresses_of_others() {
+    let mut memory = Memory::new();
+    let id = u32_buffer(&mut memory, "x", &[0]);
+    let report = launch(&module("refused"), "points", [1; 3], [1; 3], &[Argument::buffer(id)], &mut memory);
+    assert_eq!(report.findings, []);
+    assert_eq!(read_u32(&memory, id), [2]);
+}
+
+#[test]
+fn functions_of_the_compilers_library() {
+    let n = 90;
+    let x: Vec<f64> = numbers(n, 22).iter().map(|x| 8.0 * f64::from(*x)).collect();
+    let mut memory = Memory::new();
+    let ids = [&x, &vec![0.0; 6 * n]].map(|v| memory.add("vector", &bytes_of(v, f64::to_le_bytes)).unwrap());
+    run("math", [3, 1, 1], [32, 1, 1], &[Argument::buffer(ids[0]), Argument::buffer(ids[1]), int(n)], &mut memory);
+    let bytes = memory.read(ids[1]);
+    for (i, row) in bytes.chunks_exact(48).enumerate() {
+        let v = x[i];
+        let expected = [
+            (v.abs() + 0.1).powf(1.7),
+            (v * 1e6).sin(),
+            v.exp(),
+            (v.abs() + 1.0).ln(),
+            v.atan2(2.0),
+            (f64::from(v.abs() as f32 + 0.5)).powf(f64::from(2.3f32)),
+        ];
+        for (k, (found, expected)) in row.chunks_exact(8).zip(expected).enumerate() {
+            let found = f64::from_le_bytes(found.try_into().unwrap());
+            let within = if k == 5 { 1e-6 } else { 1e-14 };
+            assert!((found - expected).abs() <= within * expected.abs() + 1e-15, "{k} of {v}: {found}, {expected}");
+        }
+    }
+}

@@ -1,61 +1,12 @@
 //! Single instructions against the host's arithmetic.
 
 mod fixture;
+#[path = "fixture/single.rs"]
+mod single;
 
 use fixture::launch;
+use single::{check32, check64, run};
 use tilewright_emulator::{Argument, Memory, Module};
-
-/// Runs instructions on 64 pairs of 64-bit inputs: %rd4 and %rd5 (and their low halves %r4, %r5, %f4, %f5) to %rd6.
-fn run(body: &str, pairs: &[(u64, u64)]) -> Vec<u64> {
-    let text = format!(
-        ".version 8.0 .target sm_90 .address_size 64 .visible .entry k(.param .u64 p) {{
-          .reg .pred %p<8>; .reg .b16 %h<12>; .reg .b32 %r<12>; .reg .b64 %rd<12>; .reg .f32 %f<12>; .reg .f64 %d<12>;
-          ld.param.u64 %rd1, [p]; mov.u32 %r1, %tid.x; mul.wide.u32 %rd2, %r1, 24; add.u64 %rd3, %rd1, %rd2;
-          ld.global.u64 %rd4, [%rd3]; ld.global.u64 %rd5, [%rd3+8];
-          cvt.u32.u64 %r4, %rd4; cvt.u32.u64 %r5, %rd5; mov.b32 %f4, %r4; mov.b32 %f5, %r5;
-          mov.b64 %d4, %rd4; mov.b64 %d5, %rd5; cvt.u16.u32 %h4, %r4; cvt.u16.u32 %h5, %r5;
-          mov.u64 %rd6, 0; mov.u32 %r6, 0;
-          {body}
-          st.global.u64 [%rd3+16], %rd6; ret; }}"
-    );
-    let module = Module::parse(&text).unwrap_or_else(|e| panic!("{e}\n{body}"));
-    let mut memory = Memory::new();
-    let bytes: Vec<u8> = pairs.iter().flat_map(|(a, b)| [*a, *b, 0]).flat_map(u64::to_le_bytes).collect();
-    let id = memory.add("values", &bytes).unwrap();
-    let report = launch(&module, "k", [1; 3], [pairs.len() as u32, 1, 1], &[Argument::buffer(id)], &mut memory);
-    assert_eq!(report.findings, [], "{body}");
-    let words = memory.read(id);
-    words.chunks_exact(24).map(|c| u64::from_le_bytes(c[16..].try_into().unwrap())).collect()
-}
-
-fn pairs() -> Vec<(u64, u64)> {
-    let special = [0, 1, 2, 31, 32, 63, 64, 255, 0x7fff_ffff, 0x8000_0000, 0xffff_ffff, i64::MIN as u64, u64::MAX];
-    let mut out: Vec<(u64, u64)> = special.iter().zip(special.iter().rev()).map(|(a, b)| (*a, *b)).collect();
-    let mut x = 0x1234_5678_9abc_def1u64;
-    while out.len() < 100 {
-        x = x.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-        out.push((x.rotate_left(17), x >> (out.len() % 61)));
-    }
-    out
-}
-
-/// On the low 32 bits.
-fn check32(op: &str, f: impl Fn(u32, u32) -> u32) {
-    let pairs = pairs();
-    let found = run(&format!("{op} cvt.u64.u32 %rd6, %r6;"), &pairs);
-    for ((a, b), found) in pairs.into_iter().zip(found) {
-        let expected = f(a as u32, b as u32);
-        assert_eq!(found as u32, expected, "{op} of {:#x} and {:#x}", a as u32, b as u32);
-    }
-}
-
-fn check64(op: &str, f: impl Fn(u64, u64) -> u64) {
-    let pairs = pairs();
-    let found = run(op, &pairs);
-    for ((a, b), found) in pairs.into_iter().zip(found) {
-        assert_eq!(found, f(a, b), "{op} of {a:#x} and {b:#x}");
-    }
-}
 
 #[test]
 fn integers() {

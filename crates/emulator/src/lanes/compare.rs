@@ -3,6 +3,7 @@
 use super::float::Float;
 use super::lane::{Bf16, F16, Lane, Raw, bits_where, lane, store};
 use super::{LaneFn, Registers, Slots, WARP};
+use crate::memory::REGION_BITS;
 use crate::rounding::{Directed, bfloat, half};
 use crate::types::Ty;
 use std::cmp::Ordering;
@@ -105,7 +106,7 @@ pub(crate) fn compare(with: Compare, ty: Ty, options: Float) -> Option<LaneFn> {
         };
     }
     if ty.is_float() {
-        return float(with, ty, options);
+        return float(with, ty, options, false);
     }
     match with {
         Compare::Eq => integers!(==),
@@ -118,7 +119,7 @@ pub(crate) fn compare(with: Compare, ty: Ty, options: Float) -> Option<LaneFn> {
     }
 }
 
-fn float(with: Compare, ty: Ty, options: Float) -> Option<LaneFn> {
+fn float(with: Compare, ty: Ty, options: Float, high: bool) -> Option<LaneFn> {
     macro_rules! one {
         ($C:ident, $T:ty, |$x:ident| $value:expr) => {{
             fn run(r: &mut Registers, s: &Slots, mask: u32) {
@@ -156,8 +157,17 @@ fn float(with: Compare, ty: Ty, options: Float) -> Option<LaneFn> {
         Ty::F64 => all!(f64, |x| x),
         Ty::F16 => all!(F16, |x| half(x.0)),
         Ty::Bf16 => all!(Bf16, |x| bfloat(x.0)),
+        Ty::F16x2 if high => all!([F16; 2], |x| half(x[1].0)),
+        Ty::F16x2 => all!([F16; 2], |x| half(x[0].0)),
+        Ty::Bf16x2 if high => all!([Bf16; 2], |x| bfloat(x[1].0)),
+        Ty::Bf16x2 => all!([Bf16; 2], |x| bfloat(x[0].0)),
         _ => return None,
     })
+}
+
+/// The comparison of the upper halves of pairs; [`compare`] takes the lower ones.
+pub(crate) fn compare_high(with: Compare, ty: Ty) -> Option<LaneFn> {
+    matches!(ty, Ty::F16x2 | Ty::Bf16x2).then(|| float(with, ty, Float::default(), true)).flatten()
 }
 
 /// `testp`.
@@ -188,6 +198,17 @@ pub(crate) fn test_property(property: &str, ty: Ty) -> Option<LaneFn> {
         "subnormal" => both!(|x| x.is_subnormal()),
         _ => None,
     }
+}
+
+/// `isspacep`: whether an address lies in the region `b`, or below it: all that is in no window is global.
+pub(crate) fn in_window(below: bool) -> LaneFn {
+    fn run<const BELOW: bool>(r: &mut Registers, s: &Slots, mask: u32) {
+        flags::<u64>(r, s, mask, |a, b| {
+            let region = a >> REGION_BITS;
+            if BELOW { region < b } else { region == b }
+        });
+    }
+    if below { run::<true> } else { run::<false> }
 }
 
 /// A boolean operation on predicates `a` and `b`; `b` is negated where `f` is not zero.

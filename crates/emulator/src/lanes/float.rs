@@ -177,42 +177,38 @@ pub(crate) fn float3(name: &str, ty: Ty, options: Float) -> Option<LaneFn> {
 
 /// The instruction that kernels spend their time in, in the host's widest vectors: without them a fused multiply-add is a
 /// call for every lane.
-struct Fused<'a, T>([&'a [T; WARP]; 3], &'a mut [T; WARP]);
+struct Fused<'a>(&'a mut Registers, &'a Slots, u32);
 
 macro_rules! fused {
-    ($T:ty, $split:ident, $split_mut:ident, $mul_add:ident) => {
-        impl WithSimd for Fused<'_, $T> {
+    ($name:ident, $kernel:ident, $T:ty, $R:ty, $split:ident, $split_mut:ident, $mul_add:ident) => {
+        struct $kernel<'a>(Fused<'a>);
+
+        impl WithSimd for $kernel<'_> {
             type Output = ();
 
             #[inline(always)]
             fn with_simd<S: Simd>(self, simd: S) {
-                let [(a, a_rest), (b, b_rest), (c, c_rest)] = self.0.map(|x| S::$split(x));
-                let (out, out_rest) = S::$split_mut(self.1);
-                for (((o, a), b), c) in out.iter_mut().zip(a).zip(b).zip(c) {
+                let Fused(r, s, mask) = self.0;
+                let mut out = [0 as $R; WARP];
+                let sources =
+                    [s.a, s.b, s.c].map(|slot| bytemuck::cast_ref::<[$R; WARP], [$T; WARP]>(<$R>::lanes(r, slot)));
+                let [(a, a_rest), (b, b_rest), (c, c_rest)] = sources.map(|x| S::$split(x));
+                let (to, to_rest) = S::$split_mut(bytemuck::cast_mut::<[$R; WARP], [$T; WARP]>(&mut out));
+                for (((o, a), b), c) in to.iter_mut().zip(a).zip(b).zip(c) {
                     *o = simd.$mul_add(*a, *b, *c);
                 }
-                for (((o, a), b), c) in out_rest.iter_mut().zip(a_rest).zip(b_rest).zip(c_rest) {
+                for (((o, a), b), c) in to_rest.iter_mut().zip(a_rest).zip(b_rest).zip(c_rest) {
                     *o = a.mul_add(*b, *c);
                 }
+                store(r, s.d, out, mask);
             }
         }
-    };
-}
 
-fused!(f32, as_simd_f32s, as_mut_simd_f32s, mul_add_f32s);
-fused!(f64, as_simd_f64s, as_mut_simd_f64s, mul_add_f64s);
-
-macro_rules! fused_lanes {
-    ($name:ident, $T:ty, $R:ty) => {
         fn $name(r: &mut Registers, s: &Slots, mask: u32) {
-            let mut out = [0 as $R; WARP];
-            let sources =
-                [s.a, s.b, s.c].map(|slot| bytemuck::cast_ref::<[$R; WARP], [$T; WARP]>(<$R>::lanes(r, slot)));
-            Arch::new().dispatch(Fused(sources, bytemuck::cast_mut::<[$R; WARP], [$T; WARP]>(&mut out)));
-            store(r, s.d, out, mask);
+            Arch::new().dispatch($kernel(Fused(r, s, mask)));
         }
     };
 }
 
-fused_lanes!(fused_single, f32, u32);
-fused_lanes!(fused_double, f64, u64);
+fused!(fused_single, FusedSingle, f32, u32, as_simd_f32s, as_mut_simd_f32s, mul_add_f32s);
+fused!(fused_double, FusedDouble, f64, u64, as_simd_f64s, as_mut_simd_f64s, mul_add_f64s);

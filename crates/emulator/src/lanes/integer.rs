@@ -33,6 +33,15 @@ pub(crate) fn integer2(name: &str, ty: Ty) -> Option<LaneFn> {
             Ty::S32 => Some(lane!(|a: i32, b: i32| -> i32 { (a << 8 >> 8).wrapping_mul(b << 8 >> 8) })),
             _ => None,
         },
+        "mul24.hi" => match ty {
+            Ty::U32 => Some(lane!(|a: u32, b: u32| -> u32 {
+                ((u64::from(a & 0xff_ffff) * u64::from(b & 0xff_ffff)) >> 16) as u32
+            })),
+            Ty::S32 => Some(lane!(|a: i32, b: i32| -> i32 {
+                ((i64::from(a << 8 >> 8) * i64::from(b << 8 >> 8)) >> 16) as i32
+            })),
+            _ => None,
+        },
         "div" => per_integer!(ty, T => lane!(|a: T, b: T| -> T { if b == 0 { !0 } else { a.wrapping_div(b) } })),
         "rem" => per_integer!(ty, T => lane!(|a: T, b: T| -> T { if b == 0 { a } else { a.wrapping_rem(b) } })),
         "min" => per_integer!(ty, T => lane!(|a: T, b: T| -> T { a.min(b) })),

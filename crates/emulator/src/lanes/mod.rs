@@ -16,15 +16,17 @@ mod half;
 mod integer;
 mod lane;
 mod moves;
+mod packed;
 
 pub(crate) use bits::{bits2, bits3, bits4, permute};
 pub(crate) use carry::{READS, WRITES, carry};
-pub(crate) use compare::{Compare, combine, compare, select, test_property};
+pub(crate) use compare::{Compare, combine, compare, compare_high, in_window, select, test_property};
 pub(crate) use convert::{Conversion, convert, convert_pair};
 pub(crate) use float::{Float, float1, float2, float3};
 pub(crate) use integer::{integer1, integer2, integer3, wide};
 pub(crate) use lane::store;
 pub(crate) use moves::move_lanes;
+pub(crate) use packed::{byte_differences, dot, nth_set, pack};
 
 /// Lanes of a warp.
 pub(crate) const WARP: usize = 32;

@@ -1,19 +1,20 @@
-//! Arithmetic and logic, comparisons.
+//! Arithmetic and logic.
 
 use super::words::Words;
 use super::{Lowering, Typed};
 use crate::counts::{Class, FloatOp, Precision};
-use crate::kernel::Constant;
 use crate::lanes::{
-    self, Compare, Float, LaneFn, READS, Slots, WRITES, bits2, bits3, bits4, carry, float1, float2, float3, integer1,
-    integer2, integer3, wide,
+    self, Float, LaneFn, READS, Slots, WRITES, bits2, bits3, bits4, carry, float1, float2, float3, integer1, integer2,
+    integer3, wide,
 };
 use crate::module::LoadError;
-use crate::text::ast::{Instruction, Operand};
+use crate::text::ast::Instruction;
 use crate::types::Ty;
 
 impl<'a> Lowering<'a> {
     pub(super) fn arithmetic(&mut self, i: &Instruction<'a>, words: &mut Words<'a>) -> Result<(), LoadError> {
+        // The one modifier that stands behind the types.
+        let accumulates = i.name == "vabsdiff4" && words.take("add");
         let Some(ty) = words.ty() else { return self.error("this instruction is not supported") };
         match (i.name, ty) {
             ("and" | "or" | "xor" | "not", Ty::Pred) => self.logic(i),
@@ -22,13 +23,26 @@ impl<'a> Lowering<'a> {
                 self.bits(i, if amount { "bfind.shiftamt" } else { i.name }, ty)
             }
             ("bfe" | "bfi" | "lop3" | "shf", _) => self.fields(i, words, ty),
+            ("dp4a" | "dp2a", _) => self.dot(i, words, ty),
+            ("vabsdiff4", Ty::U32) => {
+                words.ignore(&["u32"]);
+                let run = lanes::byte_differences(accumulates);
+                let slots = self.slots(i, ty, &[ty, ty, ty])?;
+                self.lanes(run, slots, Class::Integer);
+                Ok(())
+            }
+            ("fns", Ty::B32) => {
+                let slots = self.slots(i, ty, &[ty, Ty::B32, Ty::S32])?;
+                self.lanes(lanes::nth_set(), slots, Class::Integer);
+                Ok(())
+            }
             _ if ty.is_float() => self.float(i, words, ty),
             _ => self.integer(i, words, ty),
         }
     }
 
     /// Slots of a destination and up to four sources.
-    fn slots(&mut self, i: &Instruction<'a>, d: Ty, types: &[Ty]) -> Result<Slots, LoadError> {
+    pub(super) fn slots(&mut self, i: &Instruction<'a>, d: Ty, types: &[Ty]) -> Result<Slots, LoadError> {
         if i.operands.len() != types.len() + 1 {
             return self.error(format!("{} operands where {} are expected", i.operands.len(), types.len() + 1));
         }
@@ -87,6 +101,16 @@ impl<'a> Lowering<'a> {
             "lop3" => self.slots(i, ty, &[ty, ty, ty, Ty::U32])?,
             _ => self.slots(i, ty, &[ty, ty, ty])?,
         };
+        self.lanes(run, slots, Class::Integer);
+        Ok(())
+    }
+
+    /// `dp4a.u32.s32`, `dp2a.lo.s32.s32`
+    fn dot(&mut self, i: &Instruction<'a>, words: &mut Words<'a>, b: Ty) -> Result<(), LoadError> {
+        let Some(a) = words.ty() else { return self.error("two types are expected") };
+        let half = words.one_of(&["lo", "hi"]).map(|h| format!(".{h}")).unwrap_or_default();
+        let run = self.known(lanes::dot(&format!("{}{half}", i.name), a, b))?;
+        let slots = self.slots(i, Ty::B32, &[Ty::B32, Ty::B32, Ty::B32])?;
         self.lanes(run, slots, Class::Integer);
         Ok(())
     }
@@ -174,108 +198,6 @@ impl<'a> Lowering<'a> {
         let mut slots = self.slots(i, ty, &[ty, ty, ty][..arity])?;
         slots.f = options.packed();
         self.lanes(run, slots, Class::Float(float_op(name), precision(ty)));
-        Ok(())
-    }
-
-    pub(super) fn comparison(&mut self, i: &Instruction<'a>, words: &mut Words<'a>) -> Result<(), LoadError> {
-        let Some(ty) = words.ty() else { return self.error("a type is expected") };
-        if i.name == "testp" {
-            let run = lanes::test_property(words.first().unwrap_or_default(), ty);
-            let run = self.known(run)?;
-            let slots = self.slots(i, Ty::Pred, &[ty])?;
-            self.lanes(run, Slots { b: slots.a, ..slots }, Class::Compare);
-            return Ok(());
-        }
-        let to = if i.name == "set" { words.ty() } else { None };
-        let Some(with) = words.first().and_then(Compare::parse) else { return self.error("a comparison is expected") };
-        let options = Float { ftz: words.take("ftz"), ..Float::default() };
-        let run = self.known(lanes::compare(with, ty, options))?;
-        let combine = words.one_of(&["and", "or", "xor"]);
-        let wanted = if combine.is_some() { 4 } else { 3 };
-        if i.operands.len() != wanted {
-            return self.error(format!("{} operands where {wanted} are expected", i.operands.len()));
-        }
-        let (a, b) = (self.source(&i.operands[1], ty)?, self.source(&i.operands[2], ty)?);
-        let with = match combine {
-            Some(combine) => Some((combine, self.predicate(&i.operands[3])?)),
-            None => None,
-        };
-        match to {
-            Some(to) => self.set(i, to, run, (a, b), with),
-            None => self.set_predicates(i, run, (a, b), with),
-        }
-    }
-
-    /// `setp`: one or two predicates.
-    fn set_predicates(
-        &mut self,
-        i: &Instruction<'a>,
-        run: LaneFn,
-        (a, b): (u16, u16),
-        with: Option<(&str, (u16, bool))>,
-    ) -> Result<(), LoadError> {
-        let (first, second) = match &i.operands[0] {
-            Operand::Pair(first, second) => (Operand::Name(first), Some(Operand::Name(second))),
-            other => (other.clone(), None),
-        };
-        let first = self.destination(&first, Ty::Pred)?;
-        if with.is_none() && second.is_none() {
-            self.lanes(run, Slots { d: first, a, b, ..Slots::default() }, Class::Compare);
-            return Ok(());
-        }
-        let raw = self.fresh(Ty::Pred)?;
-        self.lanes(run, Slots { d: raw, a, b, ..Slots::default() }, Class::Compare);
-        let (op, (c, negated)) = with.unwrap_or(("mov", (raw, false)));
-        let slots = Slots { a: raw, b: c, f: u16::from(negated), ..Slots::default() };
-        // Both results are made of the old predicates, and the guard must hold to the end.
-        let result = self.fresh(Ty::Pred)?;
-        let run = self.known(lanes::combine(op))?;
-        self.lanes(run, Slots { d: result, ..slots }, Class::Compare);
-        let take = self.known(lanes::combine("mov"))?;
-        if let Some(second) = second {
-            let complement = if op == "mov" { "not".to_owned() } else { format!("not.{op}") };
-            let run = self.known(lanes::combine(&complement))?;
-            let other = self.fresh(Ty::Pred)?;
-            self.lanes(run, Slots { d: other, ..slots }, Class::Compare);
-            let second = self.destination(&second, Ty::Pred)?;
-            if second == self.at.guard {
-                return self.error("the guard as second destination is not supported");
-            }
-            self.lanes(take, Slots { d: second, a: other, b: other, ..Slots::default() }, Class::Compare);
-        }
-        self.lanes(take, Slots { d: first, a: result, b: result, ..Slots::default() }, Class::Compare);
-        Ok(())
-    }
-
-    /// `set`: all ones or 1.0 where it holds.
-    fn set(
-        &mut self,
-        i: &Instruction<'a>,
-        to: Ty,
-        run: LaneFn,
-        (a, b): (u16, u16),
-        with: Option<(&str, (u16, bool))>,
-    ) -> Result<(), LoadError> {
-        let yes = match to {
-            Ty::F32 => u64::from(1f32.to_bits()),
-            Ty::U32 | Ty::S32 => u64::from(u32::MAX),
-            _ => return self.error("this type of the result is not supported"),
-        };
-        let flag = self.fresh(Ty::Pred)?;
-        self.lanes(run, Slots { d: flag, a, b, ..Slots::default() }, Class::Compare);
-        if let Some((op, (c, negated))) = with {
-            let run = self.known(lanes::combine(op))?;
-            self.lanes(
-                run,
-                Slots { d: flag, a: flag, b: c, f: u16::from(negated), ..Slots::default() },
-                Class::Compare,
-            );
-        }
-        let a = self.constant(Constant::Bits(yes), Ty::B32)?;
-        let b = self.constant(Constant::Bits(0), Ty::B32)?;
-        let d = self.destination(&i.operands[0], to)?;
-        let run = self.known(lanes::select("selp", false))?;
-        self.lanes(run, Slots { d, a, b, c: flag, ..Slots::default() }, Class::Compare);
         Ok(())
     }
 }

@@ -9,6 +9,9 @@ use crate::module::LoadError;
 use crate::text::ast::{Instruction, Operand};
 use crate::types::Ty;
 
+/// Targets of all branches of a kernel: tables of thousands, used thousands of times, are no kernel.
+const MAX_EDGES: usize = 1 << 20;
+
 impl<'a> Lowering<'a> {
     pub(super) fn control(&mut self, i: &Instruction<'a>, words: &mut Words<'a>) -> Result<(), LoadError> {
         words.ignore(&["uni"]);
@@ -22,6 +25,14 @@ impl<'a> Lowering<'a> {
                 let index = self.source(index, Ty::U32)?;
                 self.jump(table);
                 self.emit(Run::Table { index, targets: Box::default(), join: 0 }, Some(Class::Branch));
+                Ok(())
+            }
+            ("ret", []) if !self.calls.is_empty() => {
+                let pc = self.kernel.code.len();
+                if let Some(frame) = self.calls.last_mut() {
+                    frame.returns.push(pc);
+                }
+                self.emit(Run::Branch { target: 0, join: 0 }, Some(Class::Branch));
                 Ok(())
             }
             ("ret" | "exit", []) => {
@@ -43,12 +54,17 @@ impl<'a> Lowering<'a> {
     }
 
     pub(super) fn resolve_jumps(&mut self) -> Result<(), LoadError> {
+        let mut edges = 0;
         for jump in std::mem::take(&mut self.jumps) {
             self.at = jump.at;
             let names = match self.names.table(jump.scope, jump.name) {
                 Some(labels) => labels.to_vec(),
                 None => vec![jump.name],
             };
+            edges += names.len();
+            if edges > MAX_EDGES {
+                return self.error(format!("more than {MAX_EDGES} targets of branches"));
+            }
             let mut found = Vec::with_capacity(names.len());
             for name in names {
                 match self.names.label(jump.scope, name) {

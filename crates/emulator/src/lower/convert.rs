@@ -17,6 +17,9 @@ impl<'a> Lowering<'a> {
             "selp" | "slct" | "prmt" => 4,
             _ => 2,
         };
+        if i.name == "cvt" && words.take("pack") {
+            return self.pack_saturated(i, words);
+        }
         let pair = i.name == "cvt" && i.operands.len() == 3;
         if i.operands.len() != wanted && !pair {
             return self.error(format!("{} operands where {wanted} are expected", i.operands.len()));
@@ -138,6 +141,29 @@ impl<'a> Lowering<'a> {
         let d = self.destination(&i.operands[0], ty)?;
         let run = self.known(lanes::integer2(if to_space { "sub" } else { "add" }, Ty::U64))?;
         self.lanes(run, Slots { d, a, b, ..Slots::default() }, Class::Move);
+        Ok(())
+    }
+
+    /// `cvt.pack.sat.s16.s32 d, a, b` and `cvt.pack.sat.u8.s32.b32 d, a, b, c`
+    fn pack_saturated(&mut self, i: &Instruction<'a>, words: &mut Words<'a>) -> Result<(), LoadError> {
+        let has_third = i.operands.len() == 4;
+        let third = if has_third { words.ty() } else { None };
+        let (from, to) = (words.ty(), words.ty());
+        let (Some(Ty::S32), Some(to), true) = (from, to, words.take("sat")) else {
+            return self.error(".sat, a narrow type and .s32 are expected");
+        };
+        if has_third != (to.bytes() == 1) || (has_third && third != Some(Ty::B32)) || !matches!(i.operands.len(), 3 | 4)
+        {
+            return self.error("these operands are not supported");
+        }
+        let run = self.known(lanes::pack(to))?;
+        let (a, b) = (self.source(&i.operands[1], Ty::S32)?, self.source(&i.operands[2], Ty::S32)?);
+        let c = match i.operands.get(3) {
+            Some(c) => self.source(c, Ty::B32)?,
+            None => self.constant(Constant::Bits(0), Ty::B32)?,
+        };
+        let d = self.destination(&i.operands[0], Ty::B32)?;
+        self.lanes(run, Slots { d, a, b, c, ..Slots::default() }, Class::Convert);
         Ok(())
     }
 

@@ -3,7 +3,7 @@
 use super::Lowering;
 use super::words::Words;
 use crate::counts::Class;
-use crate::kernel::{Access, Atomic, AtomicOp, AtomicType, Copy, Data, Matrix, Run};
+use crate::kernel::{Access, Atomic, AtomicOp, AtomicType, Copy, Data, Run};
 use crate::module::LoadError;
 use crate::text::ast::{Instruction, Operand};
 use crate::types::{Space, Ty};
@@ -21,7 +21,7 @@ impl<'a> Lowering<'a> {
         words.ignore_starting("L2::");
         match i.name {
             "cp" => self.copies(i, words),
-            "ldmatrix" => self.load_matrix(i, words),
+            "ldmatrix" | "stmatrix" => self.move_matrix(i, words),
             "atom" | "red" => self.atomic(i, words),
             _ => self.load_or_store(i, words),
         }
@@ -43,6 +43,8 @@ impl<'a> Lowering<'a> {
             return self.error("two operands are expected");
         };
         let (data, address) = if is_store { (second, first) } else { (first, second) };
+        let class_space = space;
+        let space = self.param_space(space, address)?;
         if ty == Ty::Pred || ty.bytes() > 8 || u64::from(width) * ty.bytes() > 32 {
             return self.error("this type is not supported in memory");
         }
@@ -67,17 +69,19 @@ impl<'a> Lowering<'a> {
         }
         self.watch(space, ty.bytes());
         let bits = 8 * width * ty.bytes() as u32;
-        let access = Box::new(Access {
+        let access = Access {
             space,
             address,
             bytes: ty.bytes() as u8,
             signed: ty.is_signed(),
             data: registers,
             strong,
-        });
+            is_simple: false,
+        };
+        let access = Box::new(access.classified());
         match (is_store, space) {
-            (true, _) => self.emit(Run::Store(access), Some(Class::Store(space, bits))),
-            (false, _) => self.emit(Run::Load(access), Some(Class::Load(space, bits))),
+            (true, _) => self.emit(Run::Store(access), Some(Class::Store(class_space, bits))),
+            (false, _) => self.emit(Run::Load(access), Some(Class::Load(class_space, bits))),
         }
         Ok(())
     }
@@ -140,27 +144,6 @@ impl<'a> Lowering<'a> {
         let bytes = ty.bytes() as u8;
         let atomic = Atomic { op, ty: interpreted, space, address, bytes, wide: ty.bytes() == 8, to, operand, swap };
         self.emit(Run::Atomic(Box::new(atomic)), Some(Class::Atomic(space, 8 * ty.bytes() as u32)));
-        Ok(())
-    }
-
-    fn load_matrix(&mut self, i: &Instruction<'a>, words: &mut Words<'a>) -> Result<(), LoadError> {
-        words.ignore(&["sync", "aligned"]);
-        let transposed = words.take("trans");
-        let count = match words.one_of(&["x1", "x2", "x4"]) {
-            Some("x1") => 1,
-            Some("x2") => 2,
-            Some(_) => 4,
-            None => return self.error("a number of matrices is expected: .x1, .x2 or .x4"),
-        };
-        if !(words.take("m8n8") && words.ty() == Some(Ty::B16)) {
-            return self.error("only .m8n8 of .b16 is supported");
-        }
-        let space = words.space().unwrap_or(Space::Generic);
-        let [to, address] = i.operands.as_slice() else { return self.error("two operands are expected") };
-        let address = self.address(address, space)?;
-        let to = self.list(to, count, Ty::B32, true)?;
-        let matrix = Matrix { space, address, transposed, to };
-        self.emit(Run::Matrix(Box::new(matrix)), Some(Class::MatrixLoad(count as u32)));
         Ok(())
     }
 

@@ -1,9 +1,12 @@
 //! From the syntax tree of a kernel to what the machine runs.
 
 mod arithmetic;
+mod call;
+mod compare;
 mod control;
 mod convert;
 mod flow;
+mod matrix;
 mod memory;
 mod names;
 mod operands;
@@ -11,17 +14,19 @@ mod warp_wide;
 mod words;
 
 use crate::counts::Class;
-use crate::kernel::{ALWAYS, Inst, Kernel, Note, Param, Run};
+use crate::kernel::{ALWAYS, Constant, Inst, Kernel, Note, Param, Run, Wide};
 use crate::lanes::{LaneFn, Slots};
 use crate::module::LoadError;
 use crate::text::Place;
 use crate::text::ast::{Ast, Function, Instruction, Operand, Statement};
 use crate::types::{Space, Ty};
+use call::Frame;
 use names::Names;
+use std::collections::HashMap;
 use words::Words;
 
 /// A kernel from its text.
-pub(crate) fn lower<'a>(ast: &Ast<'a>, function: &Function<'a>) -> Result<Kernel, LoadError> {
+pub(crate) fn lower<'a>(ast: &'a Ast<'a>, function: &'a Function<'a>) -> Result<Kernel, LoadError> {
     let mut lowering = Lowering::new(ast, function)?;
     if let Some(body) = &function.body {
         lowering.block(body)?;
@@ -43,6 +48,9 @@ struct Here {
     begun: bool,
 }
 
+/// Instructions of a kernel with the bodies of all its calls.
+const MAX_CODE: usize = 1 << 18;
+
 /// A branch to labels that may stand further down.
 struct Jump<'a> {
     /// The instruction.
@@ -62,13 +70,23 @@ struct Lowering<'a> {
     jumps: Vec<Jump<'a>>,
     /// The predicate that holds the carry flag.
     carry_flag: Option<u16>,
+    /// Registers of constants.
+    constants: HashMap<(Wide, Constant), u16>,
+    /// Functions with a body.
+    functions: HashMap<&'a str, &'a Function<'a>>,
+    /// Functions whose bodies are being lowered, from the outermost call.
+    calls: Vec<Frame<'a>>,
+    /// Shared variables of functions: all calls of one share them.
+    statics: HashMap<(&'a str, &'a str), u64>,
+    /// Bytes of the variables in `.param` within bodies, by their offsets in local memory.
+    param_bytes: HashMap<u64, u64>,
 }
 
 /// An operand with the type that the instruction gives it.
 type Typed<'o, 'a> = (&'o Operand<'a>, Ty);
 
 impl<'a> Lowering<'a> {
-    fn new(ast: &Ast<'a>, function: &Function<'a>) -> Result<Self, LoadError> {
+    fn new(ast: &'a Ast<'a>, function: &'a Function<'a>) -> Result<Self, LoadError> {
         let mut kernel = Kernel { name: function.name.to_owned(), cell_bytes: 4, ..Kernel::default() };
         for (name, numbers) in &function.directives {
             let axis = |i: usize| numbers.get(i).copied().unwrap_or(1);
@@ -90,6 +108,11 @@ impl<'a> Lowering<'a> {
             at: Here { place: function.place, ..Here::default() },
             jumps: Vec::new(),
             carry_flag: None,
+            functions: ast.functions.iter().filter(|f| !f.is_entry && f.body.is_some()).map(|f| (f.name, f)).collect(),
+            constants: HashMap::new(),
+            calls: Vec::new(),
+            statics: HashMap::new(),
+            param_bytes: HashMap::new(),
         };
         for variable in ast.variables.iter().filter(|v| v.space == Space::Shared) {
             out.shared(variable)?;
@@ -128,10 +151,16 @@ impl<'a> Lowering<'a> {
             self.kernel.dynamic_align = self.kernel.dynamic_align.max(align);
             return Ok(());
         };
+        let function = self.calls.last().map_or("", |frame| frame.name);
+        if let Some(offset) = self.statics.get(&(function, variable.name)).copied().filter(|_| !function.is_empty()) {
+            self.names.declare_shared(variable.name, offset);
+            return Ok(());
+        }
         let offset = u64::from(self.kernel.shared_bytes).next_multiple_of(variable.align.max(1));
         match u32::try_from(offset + bytes) {
             Ok(end) if end <= 1 << 20 => {
                 self.kernel.shared_bytes = end;
+                self.statics.insert((function, variable.name), offset);
                 self.names.declare_shared(variable.name, offset);
                 Ok(())
             }
@@ -140,12 +169,18 @@ impl<'a> Lowering<'a> {
     }
 
     fn local(&mut self, variable: &crate::text::ast::Variable<'a>) -> Result<(), LoadError> {
+        let offset = self.local_slot(variable)?;
+        self.names.declare_local(variable.name, offset);
+        Ok(())
+    }
+
+    /// Gives a variable its offset in local memory.
+    fn local_slot(&mut self, variable: &crate::text::ast::Variable<'a>) -> Result<u64, LoadError> {
         let offset = u64::from(self.kernel.local_bytes).next_multiple_of(variable.align.max(1));
         match variable.bytes.map(|b| offset + b) {
             Some(end) if end <= 512 << 10 => {
                 self.kernel.local_bytes = (end as u32).next_multiple_of(16);
-                self.names.declare_local(variable.name, offset);
-                Ok(())
+                Ok(offset)
             }
             _ => self.error(format!("{:?}: no length, or more than 512 KiB of local memory", variable.name)),
         }
@@ -178,6 +213,7 @@ impl<'a> Lowering<'a> {
                     match variable.space {
                         Space::Shared => self.shared(variable)?,
                         Space::Local => self.local(variable)?,
+                        Space::Param => self.param_variable(variable)?,
                         _ => {
                             return self
                                 .error(format!(".{} inside of a function is not supported", variable.space.name()));
@@ -194,6 +230,9 @@ impl<'a> Lowering<'a> {
 
     fn instruction(&mut self, i: &Instruction<'a>) -> Result<(), LoadError> {
         self.at = Here { place: i.place, opcode: i.opcode(), ..Here::default() };
+        if self.kernel.code.len() > MAX_CODE {
+            return self.error(format!("more than {MAX_CODE} instructions with a body for every call"));
+        }
         if let Some((name, negated)) = i.guard {
             self.at.guard = self.predicate_named(name)?;
             self.at.flip = if negated { u32::MAX } else { 0 };
@@ -201,8 +240,9 @@ impl<'a> Lowering<'a> {
         let mut words = Words::new(&i.modifiers);
         match i.name {
             "mov" | "cvta" | "cvt" | "selp" | "slct" | "prmt" => self.conversion(i, &mut words)?,
-            "setp" | "set" | "testp" => self.comparison(i, &mut words)?,
-            "ld" | "ldu" | "st" | "atom" | "red" | "cp" | "ldmatrix" => self.memory(i, &mut words)?,
+            "setp" | "set" | "testp" | "isspacep" => self.comparison(i, &mut words)?,
+            "ld" | "ldu" | "st" | "atom" | "red" | "cp" | "ldmatrix" | "stmatrix" => self.memory(i, &mut words)?,
+            "call" => self.call(i, &mut words)?,
             "bra" | "brx" | "ret" | "exit" | "trap" | "bar" | "barrier" => self.control(i, &mut words)?,
             "shfl" | "vote" | "activemask" | "match" | "redux" | "elect" | "mma" => self.warp_wide(i, &mut words)?,
             "membar" | "fence" | "prefetch" | "prefetchu" | "nanosleep" | "griddepcontrol" | "applypriority"

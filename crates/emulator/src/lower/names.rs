@@ -67,6 +67,13 @@ impl<'a> Names<'a> {
         self.current = self.scopes.len() - 1;
     }
 
+    /// Enters a function, which sees the names of the module alone. Returns the scope to go back to.
+    pub(super) fn enter_function(&mut self) -> usize {
+        let caller = std::mem::replace(&mut self.current, 0);
+        self.enter();
+        caller
+    }
+
     pub(super) fn leave(&mut self) {
         self.current = self.scopes[self.current].parent.unwrap_or(0);
     }

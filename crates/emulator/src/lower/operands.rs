@@ -131,11 +131,11 @@ impl<'a> Lowering<'a> {
     /// A register that holds a constant; equal ones share it.
     pub(super) fn constant(&mut self, constant: Constant, ty: Ty) -> Result<u16, LoadError> {
         let wide = ty.bytes() == 8;
-        let known = self.kernel.constants.iter().rev().find(|(_, w, c)| *w == wide && *c == constant);
-        if let Some((slot, ..)) = known {
+        if let Some(slot) = self.constants.get(&(wide, constant)) {
             return Ok(*slot);
         }
         let slot = self.fresh(if wide { Ty::B64 } else { Ty::B32 })?;
+        self.constants.insert((wide, constant), slot);
         self.kernel.constants.push((slot, wide, constant));
         Ok(slot)
     }

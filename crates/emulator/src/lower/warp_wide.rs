@@ -1,9 +1,9 @@
-//! Exchanges within a warp, and `mma`.
+//! Exchanges within a warp.
 
 use super::Lowering;
 use super::words::Words;
-use crate::counts::{Class, Precision};
-use crate::kernel::{Constant, Exchange, ExchangeKind as Kind, Factor, Multiply, Run};
+use crate::counts::Class;
+use crate::kernel::{Constant, Exchange, ExchangeKind as Kind, Run};
 use crate::module::LoadError;
 use crate::text::ast::{Instruction, Operand};
 use crate::types::Ty;
@@ -117,40 +117,6 @@ impl<'a> Lowering<'a> {
         let from = self.source(from, ty)?;
         let (to, flag) = self.pair(to)?;
         Ok(Exchange { flag, from, wide: ty.bytes() == 8, ..blank(kind, to) })
-    }
-
-    /// `mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32`
-    fn multiply(&mut self, i: &Instruction<'a>, words: &mut Words<'a>) -> Result<(), LoadError> {
-        words.ignore(&["sync", "aligned"]);
-        let types = [words.ty(), words.ty(), words.ty(), words.ty()];
-        let factor = match types {
-            [_, Some(Ty::F16), Some(Ty::F16), _] => Factor::Half,
-            [_, Some(Ty::Bf16), Some(Ty::Bf16), _] => Factor::Bfloat,
-            _ => return self.error("factors of this type are not supported"),
-        };
-        let single = match (types[3], types[0], factor) {
-            (Some(Ty::F32), Some(Ty::F32), _) => true,
-            (Some(Ty::F16), Some(Ty::F16), Factor::Half) => false,
-            _ => return self.error("a sum of this type is not supported"),
-        };
-        let depth = match words.one_of(&["m16n8k16", "m16n8k8"]) {
-            Some("m16n8k16") => 16,
-            Some(_) => 8,
-            None => return self.error("this shape is not supported"),
-        };
-        if !(words.take("row") && words.take("col")) {
-            return self.error("this layout is not supported");
-        }
-        let [d, a, b, c] = i.operands.as_slice() else { return self.error("four operands are expected") };
-        let sums = if single { 4 } else { 2 };
-        let element = if single { Ty::F32 } else { Ty::B32 };
-        let a = self.list(a, depth / 4, Ty::B32, false)?;
-        let b = self.list(b, depth / 8, Ty::B32, false)?;
-        let c = self.list(c, sums, element, false)?;
-        let to = self.list(d, sums, element, true)?;
-        let class = Class::Tensor(Precision::Half, (16 * 8 * depth) as u32);
-        self.emit(Run::Multiply(Box::new(Multiply { factor, depth, single, to, a, b, c })), Some(class));
-        Ok(())
     }
 
     /// The slots of a vector operand of a certain length.

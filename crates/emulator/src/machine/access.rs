@@ -30,7 +30,7 @@ pub(super) struct Group<'a> {
     pub(super) mask: u32,
     /// What offsets count from.
     base: u64,
-    shape: Shape,
+    pub(super) shape: Shape,
 }
 
 /// An access while it is checked.
@@ -159,6 +159,7 @@ impl<'a> Worker<'a> {
             let (place, base) = setting.place(checked.space, shape.first);
             let group = Group { place, at: relative(&at, base), mask, base, shape };
             let good = self.check(checked, &group);
+            self.mark(checked, &group, good);
             return then(self, &group, good);
         }
         let mut rest = mask;
@@ -172,8 +173,18 @@ impl<'a> Worker<'a> {
             let shape = super::survey::survey(checked.space, &at, mine, checked.bytes, first);
             let group = Group { place, at: relative(&at, base), mask: mine, base, shape };
             let good = self.check(checked, &group);
+            self.mark(checked, &group, good);
             then(self, &group, good);
             rest &= !mine;
+        }
+    }
+
+    /// Takes note of the bytes that lanes touch, where that is asked for.
+    fn mark(&mut self, checked: Checked, group: &Group<'a>, good: u32) {
+        if let (Some(footprints), Place::Global(region)) = (&mut self.footprints, group.place) {
+            let buffer = ((group.base >> REGION_BITS) as usize).wrapping_sub(1);
+            let marks = footprints.entry((checked.pc, buffer)).or_default();
+            super::footprint::mark(marks, group, good, checked.bytes, region.bytes);
         }
     }
 

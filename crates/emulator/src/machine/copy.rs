@@ -3,11 +3,11 @@
 use super::Worker;
 use super::access::{Checked, Place, addresses};
 use super::shadow::{Touch, warps};
-use super::survey::survey;
+use super::survey::{Shape, shape, survey};
 use super::warp::Warp;
-use super::words::{Global, Own, read, write};
+use super::words::{Global, Own, Words, write};
 use crate::kernel::Copy;
-use crate::lanes::{FULL, WARP};
+use crate::lanes::{FULL, Registers, WARP};
 use crate::types::Space;
 
 impl<'a> Worker<'a> {
@@ -16,16 +16,19 @@ impl<'a> Worker<'a> {
         let bytes = u64::from(copy.bytes);
         let to = addresses(&warp.registers, copy.to, mask);
         let from = addresses(&warp.registers, copy.from, mask);
-        let (data, reading) = self.source(w, warp, mask, copy, &from);
-        // Copies count by their sources. Those that only write zeros have none.
-        let first = from[if reading == 0 { 0 } else { reading.trailing_zeros() as usize }];
-        let sources = std::array::from_fn(|i| if reading >> i & 1 != 0 { from[i] } else { first });
+        let (wanted, reading) = wanted(&warp.registers, mask, copy);
+        let mut data = [[0u32; 4]; WARP];
         if reading != 0 {
-            self.shape(pc, Space::Global, &sources, reading, bytes);
+            // Copies count by their sources. Those that only write zeros have none.
+            let sources = only(&from, reading);
+            let shape = self.shape(pc, Space::Global, &sources, reading, bytes);
+            data = self.source(w, pc, copy, &sources, &wanted, (reading, shape));
         }
         let checked = Checked { pc, warp: w, space: Space::Shared, bytes, align: bytes, touch: Touch::Launch };
         let flights = &mut warp.flights;
-        let shape = survey(Space::Shared, &to, mask, bytes, to[mask.trailing_zeros() as usize]);
+        // What an instruction writes has a memory of its own, behind those of what instructions read.
+        let at = self.setting.kernel.code.len() + pc as usize;
+        let shape = shape(&mut self.patterns[at], Space::Shared, &to, mask, bytes);
         self.groups(checked, to, mask, shape, |_, group, good| {
             for lane in warps(good) {
                 flights.begin(lane, group.at[lane] as u32, copy.bytes, data[lane]);
@@ -33,18 +36,17 @@ impl<'a> Worker<'a> {
         });
     }
 
-    /// What the lanes will write, and which of them read anything for it.
-    fn source(&mut self, w: usize, warp: &Warp, mask: u32, copy: &Copy, from: &[u64; WARP]) -> ([[u32; 4]; WARP], u32) {
-        let registers = &warp.registers;
+    /// What the lanes that read will write. The shape is that of the whole copy.
+    fn source(
+        &mut self,
+        w: usize,
+        pc: u32,
+        copy: &Copy,
+        from: &[u64; WARP],
+        wanted: &[u64; WARP],
+        (reading, whole): (u32, Shape),
+    ) -> [[u32; 4]; WARP] {
         let mut data = [[0u32; 4]; WARP];
-        let ignored = copy
-            .ignore
-            .map_or(0, |p| registers.predicates[usize::from(p)] ^ if copy.ignore_negated { FULL } else { 0 });
-        let wanted: [u64; WARP] = std::array::from_fn(|lane| match copy.read {
-            Some(slot) => u64::from(registers.words[usize::from(slot)].0[lane]).min(u64::from(copy.bytes)),
-            None => u64::from(copy.bytes),
-        });
-        let reading = warps(mask & !ignored).filter(|lane| wanted[*lane] > 0).fold(0u32, |m, lane| m | 1 << lane);
         let mut rest = reading;
         // Lanes that read the same number of bytes are checked together.
         while rest != 0 {
@@ -53,21 +55,28 @@ impl<'a> Worker<'a> {
             rest &= !mine;
             // The alignment is that of the whole copy, also where only a part is read.
             let align = u64::from(copy.bytes);
-            let checked = Checked { pc: warp.pc, warp: w, space: Space::Global, bytes, align, touch: Touch::Read };
-            let first = from[mine.trailing_zeros() as usize];
-            let at = std::array::from_fn(|i| if mine >> i & 1 != 0 { from[i] } else { first });
-            let shape = survey(Space::Global, &at, mine, bytes, first);
+            let checked = Checked { pc, warp: w, space: Space::Global, bytes, align, touch: Touch::Read };
+            let at = only(from, mine);
+            let is_whole = mine == reading && bytes == align;
+            let shape = if is_whole {
+                whole
+            } else {
+                survey(Space::Global, &at, mine, bytes, at[mine.trailing_zeros() as usize & (WARP - 1)])
+            };
             self.groups(checked, at, mine, shape, |_, group, good| {
                 let Place::Global(region) = group.place else { return };
+                let words = Global(&region.words);
                 for lane in warps(good) {
-                    for at in 0..bytes {
-                        let byte = read(&Global(&region.words), group.at[lane] + at, 1) as u32;
-                        data[lane][(at / 4) as usize] |= byte << (8 * (at % 4));
+                    let at = group.at[lane];
+                    for (i, word) in (0..bytes).step_by(4).zip(&mut data[lane]) {
+                        // Copies are aligned, so that a word is one here too; the last one may be a part.
+                        let cut = 8 * (i + 4).saturating_sub(bytes) as u32;
+                        *word = words.word(((at + i) >> 2) as usize) << cut >> cut;
                     }
                 }
             });
         }
-        (data, reading)
+        data
     }
 
     /// Finishes the copies that a wait is for.
@@ -86,4 +95,23 @@ impl<'a> Worker<'a> {
             }
         }
     }
+}
+
+/// The bytes that each lane reads, and the lanes that read any.
+fn wanted(registers: &Registers, mask: u32, copy: &Copy) -> ([u64; WARP], u32) {
+    let ignored =
+        copy.ignore.map_or(0, |p| registers.predicates[usize::from(p)] ^ if copy.ignore_negated { FULL } else { 0 });
+    let all = u64::from(copy.bytes);
+    let wanted: [u64; WARP] = match copy.read {
+        Some(slot) => registers.words[usize::from(slot)].0.map(|n| u64::from(n).min(all)),
+        None => [all; WARP],
+    };
+    let reading = (0..WARP).fold(0u32, |m, lane| m | u32::from(wanted[lane] > 0) << lane);
+    (wanted, reading & mask & !ignored)
+}
+
+/// The addresses of some lanes; the others get the first one's.
+fn only(at: &[u64; WARP], lanes: u32) -> [u64; WARP] {
+    let first = at[lanes.trailing_zeros() as usize & (WARP - 1)];
+    std::array::from_fn(|i| if lanes >> i & 1 != 0 { at[i] } else { first })
 }

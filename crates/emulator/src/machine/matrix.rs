@@ -1,12 +1,12 @@
-//! `ldmatrix` and `mma.sync`.
+//! `ldmatrix`, `stmatrix` and `mma.sync`.
 
 use super::Worker;
 use super::access::{Checked, Place, addresses};
-use super::shadow::Touch;
+use super::shadow::{Touch, warps};
 use super::warp::Warp;
-use super::words::{Own, read};
+use super::words::{Own, read, write};
 use crate::finding::Fault;
-use crate::kernel::{Factor, Matrix, Multiply};
+use crate::kernel::{Factor, Matrix, Multiply, Sum};
 use crate::lanes::{FULL, Registers, WARP, store};
 use crate::rounding::{HALF, Round, bfloat, half, narrow};
 use crate::types::Space;
@@ -15,98 +15,168 @@ use crate::types::Space;
 const ROW: u64 = 16;
 
 impl<'a> Worker<'a> {
-    /// Matrix i is given by the addresses of its eight rows in lanes 8i to 8i + 7; lane l receives row l / 4, elements
+    /// Matrix i is given by the addresses of its eight rows in lanes 8i to 8i + 7; lane l holds row l / 4, elements
     /// 2 (l mod 4) and the next.
-    pub(super) fn load_matrix(&mut self, w: usize, warp: &mut Warp, mask: u32, matrix: &Matrix) {
+    pub(super) fn move_matrix(&mut self, w: usize, warp: &mut Warp, mask: u32, matrix: &Matrix) {
         let pc = warp.pc;
         if mask != FULL {
             self.fault(w, pc, (!mask).trailing_zeros() as usize, None, Fault::InactiveLane);
         }
-        let count = matrix.to.len();
-        let rows = FULL >> (WARP - 8 * count);
+        let rows = FULL >> (WARP - 8 * matrix.registers.len());
         let at = addresses(&warp.registers, matrix.address, rows);
-        let checked = Checked { pc, warp: w, space: matrix.space, bytes: ROW, align: ROW, touch: Touch::Read };
+        let touch = if matrix.is_store { Touch::Write } else { Touch::Read };
+        let checked = Checked { pc, warp: w, space: matrix.space, bytes: ROW, align: ROW, touch };
         let shape = self.shape(pc, Space::Shared, &at, rows, ROW);
-        let mut elements = [[0u16; 8]; WARP];
+        let mut elements = if matrix.is_store { gathered(&warp.registers, matrix) } else { [[0u16; 8]; WARP] };
         self.groups(checked, at, rows, shape, |worker, group, good| {
-            if let Place::Shared(_) = group.place {
-                for lane in super::shadow::warps(good) {
-                    let words = Own(&mut worker.shared);
-                    elements[lane] = std::array::from_fn(|i| read(&words, group.at[lane] + 2 * i as u64, 2) as u16);
+            let Place::Shared(_) = group.place else { return };
+            let mut words = Own(&mut worker.shared);
+            for lane in warps(good) {
+                for (i, element) in elements[lane].iter_mut().enumerate() {
+                    let at = group.at[lane] + 2 * i as u64;
+                    if matrix.is_store {
+                        write(&mut words, at, 2, u64::from(*element));
+                    } else {
+                        *element = read(&words, at, 2) as u16;
+                    }
                 }
             }
         });
-        for (i, to) in matrix.to.iter().enumerate() {
-            let element = |row: usize, column: usize| {
-                let (row, column) = if matrix.transposed { (column, row) } else { (row, column) };
-                u32::from(elements[8 * i + row][column])
+        if matrix.is_store {
+            return;
+        }
+        for (i, to) in matrix.registers.iter().enumerate() {
+            let lane = |l: usize| {
+                let [(r0, c0), (r1, c1)] = fragment(l, matrix.transposed);
+                u32::from(elements[8 * i + r0][c0]) | u32::from(elements[8 * i + r1][c1]) << 16
             };
-            let lane = |l: usize| element(l / 4, 2 * (l % 4)) | element(l / 4, 2 * (l % 4) + 1) << 16;
             store(&mut warp.registers, *to, std::array::from_fn(lane), mask);
         }
     }
 }
 
-/// Rows and columns of a result.
+/// Row and column of the two elements of a lane.
+fn fragment(lane: usize, transposed: bool) -> [(usize, usize); 2] {
+    let (row, column) = (lane / 4, 2 * (lane % 4));
+    if transposed { [(column, row), (column + 1, row)] } else { [(row, column), (row, column + 1)] }
+}
+
+/// The rows that a store writes, from all lanes.
+fn gathered(registers: &Registers, matrix: &Matrix) -> [[u16; 8]; WARP] {
+    let mut out = [[0u16; 8]; WARP];
+    for (i, slot) in matrix.registers.iter().enumerate() {
+        for (lane, bits) in registers.words[usize::from(*slot)].0.iter().enumerate() {
+            let [(r0, c0), (r1, c1)] = fragment(lane, matrix.transposed);
+            out[8 * i + r0][c0] = *bits as u16;
+            out[8 * i + r1][c1] = (*bits >> 16) as u16;
+        }
+    }
+    out
+}
+
+/// Most rows, columns, and depth of an `mma`.
 const M: usize = 16;
 const N: usize = 8;
+const K: usize = 32;
 
-/// D = A B + C for one warp. Products are exact and are summed with C in binary64 from k = 0 upwards; the sum is rounded
-/// once. The hardware's order and intermediate precision are not specified.
+/// Element `j` of a register of a factor.
+fn element(factor: Factor, bits: u64, j: usize, signed: bool) -> f64 {
+    match factor {
+        Factor::Half => half((bits >> (16 * j)) as u16),
+        Factor::Bfloat => bfloat((bits >> (16 * j)) as u16),
+        Factor::Tf32 => f64::from(f32::from_bits(bits as u32 & 0xffff_e000)),
+        Factor::Double => f64::from_bits(bits),
+        Factor::Byte { .. } if signed => f64::from((bits >> (8 * j)) as i8),
+        Factor::Byte { .. } => f64::from((bits >> (8 * j)) as u8),
+    }
+}
+
+/// D = A B + C for one warp. Products of 8- to 19-bit factors are exact and are summed with C in binary64 from k = 0
+/// upwards, exactly for integers, and rounded once; the hardware's order and intermediate precision are not specified.
+/// Products of binary64 are added by fused multiply-adds in the same order.
 pub(super) fn multiply(registers: &mut Registers, m: &Multiply) {
-    let value = |bits: u32| match m.factor {
-        Factor::Half => half(bits as u16),
-        Factor::Bfloat => bfloat(bits as u16),
+    let (per, blocks) = (m.factor.packed(), m.rows / 8);
+    let (a_signed, b_signed) = match m.factor {
+        Factor::Byte { a_signed, b_signed } => (a_signed, b_signed),
+        _ => (true, true),
     };
-    let mut a = [[0f64; 16]; M];
-    let mut b = [[0f64; N]; 16];
+    let bits = |slot: u16, lane: usize| match m.factor {
+        Factor::Double => registers.doubles[usize::from(slot)].0[lane],
+        _ => u64::from(registers.words[usize::from(slot)].0[lane]),
+    };
+    let mut a = [[0f64; K]; M];
+    let mut b = [[0f64; N]; K];
     for lane in 0..WARP {
-        let (group, within) = (lane / 4, 2 * (lane % 4));
+        let (group, within) = (lane / 4, per * (lane % 4));
         for (r, slot) in m.a.iter().enumerate() {
-            let bits = registers.words[usize::from(*slot)].0[lane];
-            let (row, k) = (group + 8 * (r % 2), within + 8 * (r / 2));
-            (a[row][k], a[row][k + 1]) = (value(bits), value(bits >> 16));
+            let (row, k) = (group + 8 * (r % blocks), within + 4 * per * (r / blocks));
+            for j in 0..per {
+                a[row][k + j] = element(m.factor, bits(*slot, lane), j, a_signed);
+            }
         }
         for (r, slot) in m.b.iter().enumerate() {
-            let bits = registers.words[usize::from(*slot)].0[lane];
-            let k = within + 8 * r;
-            (b[k][group], b[k + 1][group]) = (value(bits), value(bits >> 16));
+            let k = within + 4 * per * r;
+            for j in 0..per {
+                b[k + j][group] = element(m.factor, bits(*slot, lane), j, b_signed);
+            }
         }
     }
     let mut sums = accumulators(registers, m);
-    for (row, sums) in sums.iter_mut().enumerate() {
+    for (row, sums) in sums.iter_mut().enumerate().take(m.rows) {
         for k in 0..m.depth {
             for (sum, b) in sums.iter_mut().zip(&b[k]) {
-                *sum += a[row][k] * b;
+                *sum = if m.sum == Sum::Double { a[row][k].mul_add(*b, *sum) } else { *sum + a[row][k] * b };
             }
         }
     }
-    let rounded = |x: f64| if m.single { (x as f32).to_bits() } else { narrow(x, HALF, Round::Nearest) };
+    write_sums(registers, m, &sums);
+}
+
+/// Row and column of a lane's register `r` of a sum; of its first element where there are two.
+fn place_of_sum(m: &Multiply, lane: usize, r: usize) -> (usize, usize) {
+    let (group, within) = (lane / 4, 2 * (lane % 4));
+    if m.sum == Sum::Half { (group + 8 * r, within) } else { (group + 8 * (r / 2), within + r % 2) }
+}
+
+fn write_sums(registers: &mut Registers, m: &Multiply, sums: &[[f64; N]; M]) {
     for (r, to) in m.to.iter().enumerate() {
-        let lane = |l: usize| {
-            let (group, within) = (l / 4, 2 * (l % 4));
-            if m.single {
-                rounded(sums[group + 8 * (r / 2)][within + r % 2])
-            } else {
-                let row = &sums[group + 8 * r];
-                rounded(row[within]) | rounded(row[within + 1]) << 16
+        let at = |lane: usize| place_of_sum(m, lane, r);
+        let word = |lane: usize| {
+            let (row, column) = at(lane);
+            let x = sums[row][column];
+            match m.sum {
+                Sum::Half => {
+                    let [low, high] = [x, sums[row][column + 1]].map(|x| narrow(x, HALF, Round::Nearest));
+                    low | high << 16
+                }
+                Sum::Integer { saturate: true } => x as i32 as u32,
+                Sum::Integer { saturate: false } => x as i64 as u32,
+                Sum::Single | Sum::Double => (x as f32).to_bits(),
             }
         };
-        store(registers, *to, std::array::from_fn(lane), FULL);
+        if m.sum == Sum::Double {
+            let double = |lane: usize| sums[at(lane).0][at(lane).1].to_bits();
+            store(registers, *to, std::array::from_fn::<u64, WARP, _>(double), FULL);
+        } else {
+            store(registers, *to, std::array::from_fn::<u32, WARP, _>(word), FULL);
+        }
     }
 }
 
 fn accumulators(registers: &Registers, m: &Multiply) -> [[f64; N]; M] {
     let mut out = [[0f64; N]; M];
     for lane in 0..WARP {
-        let (group, within) = (lane / 4, 2 * (lane % 4));
         for (r, slot) in m.c.iter().enumerate() {
-            let bits = registers.words[usize::from(*slot)].0[lane];
-            if m.single {
-                out[group + 8 * (r / 2)][within + r % 2] = f64::from(f32::from_bits(bits));
-            } else {
-                let row = &mut out[group + 8 * r];
-                (row[within], row[within + 1]) = (half(bits as u16), half((bits >> 16) as u16));
+            let (row, column) = place_of_sum(m, lane, r);
+            let bits = || registers.words[usize::from(*slot)].0[lane];
+            match m.sum {
+                Sum::Single => out[row][column] = f64::from(f32::from_bits(bits())),
+                Sum::Double => out[row][column] = f64::from_bits(registers.doubles[usize::from(*slot)].0[lane]),
+                Sum::Integer { .. } => out[row][column] = f64::from(bits() as i32),
+                Sum::Half => {
+                    out[row][column] = half(bits() as u16);
+                    out[row][column + 1] = half((bits() >> 16) as u16);
+                }
             }
         }
     }

@@ -4,11 +4,13 @@
 #![allow(clippy::needless_range_loop)]
 
 mod access;
+mod again;
 mod atomic;
 mod barrier;
 mod copy;
 mod exchange;
 mod flight;
+mod footprint;
 mod matrix;
 mod shadow;
 mod survey;
@@ -21,13 +23,14 @@ use crate::kernel::{Constant, Kernel, Run, Special};
 use crate::lanes::{FULL, WARP};
 use crate::memory::Memory;
 use barrier::BarrierState;
+pub(crate) use footprint::{Footprints, Marks};
 use shadow::{MAX_WARPS, Shadow};
 use survey::Pattern;
 use warp::{State, Warp};
 
 /// Warp instructions after which another warp of the block gets its turn, so that a warp may wait for another one in a
 /// loop.
-const TURN: u32 = 50_000;
+const TURN: u64 = 50_000;
 
 /// Threads of a block, at most.
 pub(crate) const MAX_THREADS: u64 = (MAX_WARPS * WARP) as u64;
@@ -45,6 +48,8 @@ pub(crate) struct Setting<'a> {
     pub(crate) variables: &'a [u64],
     /// Warp instructions that a block may take.
     pub(crate) limit: u64,
+    /// Whether to take note of the bytes that instructions touch.
+    pub(crate) footprints: bool,
 }
 
 impl Setting<'_> {
@@ -62,14 +67,17 @@ pub(crate) struct Worker<'a> {
     setting: &'a Setting<'a>,
     warps: Vec<Warp>,
     shared: Vec<u32>,
+    shared_bytes: u64,
     shadow: Shadow,
     local: Vec<u32>,
     params: Vec<u32>,
     barriers: [BarrierState; 16],
-    /// The last access of each instruction.
+    /// The last access of each instruction, and then the last destination of each copy.
     patterns: Vec<Option<Box<Pattern>>>,
     pub(crate) counters: Vec<Counter>,
     pub(crate) findings: Findings,
+    /// What of global memory was touched, where that is asked for.
+    pub(crate) footprints: Option<Footprints>,
     block: u64,
     index: [u32; 3],
     steps: u64,
@@ -93,13 +101,15 @@ impl<'a> Worker<'a> {
             setting,
             warps: vec![warp; count],
             shared: vec![0; bytes.div_ceil(4)],
+            shared_bytes: bytes as u64,
             shadow: Shadow::new(bytes, kernel.cell_bytes, FULL >> (WARP - count)),
             local: vec![crate::memory::UNWRITTEN; kernel.local_bytes as usize / 4 * count * WARP],
             params: setting.params.to_vec(),
             barriers: Default::default(),
-            patterns: vec![None; kernel.code.len()],
+            patterns: vec![None; 2 * kernel.code.len()],
             counters: vec![Counter::default(); kernel.code.len()],
             findings: Findings::default(),
+            footprints: setting.footprints.then(Footprints::default),
             block: 0,
             index: [0; 3],
             steps: 0,
@@ -107,8 +117,8 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Runs one block to its end.
-    pub(crate) fn run_block(&mut self, block: u64) {
+    /// Runs one block to its end; how many warp instructions that took.
+    pub(crate) fn run_block(&mut self, block: u64) -> u64 {
         self.begin(block);
         while !self.stopped {
             let mut progress = false;
@@ -130,9 +140,10 @@ impl<'a> Worker<'a> {
             }
             if !progress {
                 self.report_deadlock();
-                return;
+                break;
             }
         }
+        self.steps
     }
 
     fn begin(&mut self, block: u64) {
@@ -155,7 +166,8 @@ impl<'a> Worker<'a> {
     /// Runs a warp until it waits, ends, or another one's turn comes.
     fn turn(&mut self, w: usize, warp: &mut Warp) {
         let kernel = self.setting.kernel;
-        for _ in 0..TURN {
+        let left = self.setting.limit.saturating_sub(self.steps).saturating_add(1);
+        for _ in 0..left.min(TURN) {
             let pc = warp.pc as usize;
             // The last instruction of every kernel is an exit, and targets lie within the code.
             let Some(inst) = kernel.code.get(pc) else { return self.stop(w, warp, Fault::Trap) };
@@ -196,10 +208,18 @@ impl<'a> Worker<'a> {
                 warp.exit(mask);
             }
             _ if mask == 0 => {}
-            Run::Load(access) => self.access(w, warp, mask, access, false),
-            Run::Store(access) => self.access(w, warp, mask, access, true),
+            Run::Load(access) => {
+                if !self.again(w, warp, mask, access, false) {
+                    self.access(w, warp, mask, access, false);
+                }
+            }
+            Run::Store(access) => {
+                if !self.again(w, warp, mask, access, true) {
+                    self.access(w, warp, mask, access, true);
+                }
+            }
             Run::Atomic(atomic) => self.atomic(w, warp, mask, atomic),
-            Run::Matrix(matrix) => self.load_matrix(w, warp, mask, matrix),
+            Run::Matrix(matrix) => self.move_matrix(w, warp, mask, matrix),
             Run::Multiply(multiply) => matrix::multiply(&mut warp.registers, multiply),
             Run::Exchange(exchange) => self.exchange(w, warp, mask, exchange),
             Run::Barrier(barrier) => self.arrive(w, warp, mask, barrier),

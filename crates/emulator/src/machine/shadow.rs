@@ -7,6 +7,7 @@
 
 use crate::finding::{Fault, Hazard};
 use crate::types::Space;
+use std::ops::Range;
 
 /// Warps of a block, at most.
 pub(super) const MAX_WARPS: usize = 32;
@@ -14,8 +15,13 @@ pub(super) const MAX_WARPS: usize = 32;
 /// No single warp: atomic operations of several.
 const MANY: u8 = u8::MAX;
 
+/// The last write was an atomic or strong one.
+const ATOMIC: u32 = 1 << 8;
+/// One asynchronous copy under way; more of them count upwards.
+const FLYING: u32 = 1 << 16;
+
 /// What is known of a few bytes of shared memory.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy)]
 struct Cell {
     /// Stamp of the last write.
     written: u32,
@@ -23,11 +29,46 @@ struct Cell {
     read: u32,
     /// The warps of those reads.
     readers: u32,
-    writer: u8,
-    /// The last write was an atomic or strong one.
-    atomic: bool,
-    /// Asynchronous copies under way.
-    flying: u8,
+    /// The warp that wrote last, [`ATOMIC`], and [`FLYING`] times the asynchronous copies under way.
+    tag: u32,
+}
+
+impl Cell {
+    fn writer(self) -> u8 {
+        self.tag as u8
+    }
+}
+
+/// Cells, an array for each field: checking a range of them is vector code.
+#[derive(Debug, Default)]
+struct Cells {
+    written: Vec<u32>,
+    read: Vec<u32>,
+    readers: Vec<u32>,
+    tags: Vec<u32>,
+}
+
+impl Cells {
+    fn new(count: usize) -> Self {
+        let zeros = || vec![0; count];
+        Self { written: zeros(), read: zeros(), readers: zeros(), tags: zeros() }
+    }
+
+    fn get(&self, at: usize) -> Option<Cell> {
+        Some(Cell {
+            written: *self.written.get(at)?,
+            read: *self.read.get(at)?,
+            readers: *self.readers.get(at)?,
+            tag: *self.tags.get(at)?,
+        })
+    }
+
+    fn set(&mut self, at: usize, cell: Cell) {
+        self.written[at] = cell.written;
+        self.read[at] = cell.read;
+        self.readers[at] = cell.readers;
+        self.tags[at] = cell.tag;
+    }
 }
 
 /// The kind of an access.
@@ -55,7 +96,7 @@ pub(super) struct Seen {
 /// Watches the shared memory of one block at a time.
 #[derive(Debug, Default)]
 pub(super) struct Shadow {
-    cells: Vec<Cell>,
+    cells: Cells,
     cell_shift: u32,
     /// The warps of the block.
     all: u32,
@@ -72,13 +113,13 @@ pub(super) struct Shadow {
 impl Shadow {
     pub(super) fn new(bytes: usize, cell_bytes: u32, all: u32) -> Self {
         let cell_shift = cell_bytes.trailing_zeros();
-        Self { cells: vec![Cell::default(); bytes.div_ceil(cell_bytes as usize)], cell_shift, all, ..Self::default() }
+        Self { cells: Cells::new(bytes.div_ceil(cell_bytes as usize)), cell_shift, all, ..Self::default() }
     }
 
     /// Forgets the last block.
     pub(super) fn begin_block(&mut self) {
         if self.now > u32::MAX / 2 {
-            self.cells.fill(Cell::default());
+            self.cells = Cells::new(self.cells.written.len());
             self.now = 0;
         }
         self.now += 1;
@@ -87,8 +128,8 @@ impl Shadow {
         self.own = [self.now; MAX_WARPS];
         // Everything before the block is ordered before it, nothing within it is.
         self.known = [[self.now - 1; MAX_WARPS]; MAX_WARPS];
-        for cell in self.cells.iter_mut().filter(|c| c.flying > 0) {
-            cell.flying = 0;
+        for tag in &mut self.cells.tags {
+            *tag &= FLYING - 1;
         }
     }
 
@@ -118,12 +159,14 @@ impl Shadow {
     /// Records an access of `bytes` at an offset within bounds; what is wrong with it, if anything is.
     #[inline]
     pub(super) fn touch(&mut self, warp: usize, offset: u64, bytes: u64, touch: Touch) -> Option<Seen> {
+        if self.touch_in_order(warp, offset, bytes, touch) {
+            return None;
+        }
         let first = (offset >> self.cell_shift) as usize;
         let last = ((offset + bytes - 1) >> self.cell_shift) as usize;
         let mut found: Option<Seen> = None;
         for at in first..=last {
             let fault = match touch {
-                Touch::Read if self.read_again(warp, at) => None,
                 Touch::Read => self.read(warp, at),
                 _ => self.write(warp, at, touch),
             };
@@ -135,26 +178,81 @@ impl Shadow {
         found
     }
 
-    /// The common read: of what another access since the last barrier has found in order.
-    #[inline(always)]
-    fn read_again(&mut self, warp: usize, at: usize) -> bool {
-        let own = self.own[warp];
-        let Some(cell) = self.cells.get_mut(at) else { return true };
-        // Written before the block's last barrier, which all warps have passed: `known` is at least that for every warp.
-        let settled = cell.written >= self.start && cell.written <= self.settled && cell.flying == 0;
-        if settled && cell.read == own {
-            cell.readers |= 1 << warp;
+    /// The common access of a range: nothing in it is wrong, and nobody needs to look closer. False where that is not
+    /// certain; then nothing has changed.
+    #[inline]
+    pub(super) fn touch_in_order(&mut self, warp: usize, offset: u64, bytes: u64, touch: Touch) -> bool {
+        let first = (offset >> self.cell_shift) as usize;
+        let end = ((offset + bytes - 1) >> self.cell_shift) as usize + 1;
+        let by_warp = warp as u32;
+        match touch {
+            Touch::Read => self.read_in_order(warp, first..end),
+            Touch::Write => self.write_in_order(warp, first..end, 0..FLYING, by_warp),
+            Touch::Launch => self.write_in_order(warp, first..end, 0..FLYING, by_warp | FLYING),
+            // The copy of this warp, and no other.
+            Touch::Land => self.write_in_order(warp, first..end, by_warp | FLYING..(by_warp | FLYING) + 1, by_warp),
+            Touch::Atomic => false,
         }
-        settled && cell.read == own
+    }
+
+    /// Cells that were written before the block's last barrier, and read before it or since this warp's last one.
+    fn read_in_order(&mut self, warp: usize, range: Range<usize>) -> bool {
+        let (start, settled, own, bit) = (self.start, self.settled, self.own[warp], 1 << warp);
+        let cells = &mut self.cells;
+        let (Some(written), Some(tags)) = (cells.written.get(range.clone()), cells.tags.get(range.clone())) else {
+            return false;
+        };
+        let (Some(read), Some(readers)) = (cells.read.get_mut(range.clone()), cells.readers.get_mut(range)) else {
+            return false;
+        };
+        let mut good = true;
+        for ((written, tag), read) in written.iter().zip(tags).zip(&*read) {
+            // What the whole block's barrier has ordered is known to every warp.
+            let is_written = (*written >= start) & (*written <= settled) & (*tag < FLYING);
+            good &= is_written & ((*read == own) | (*read <= settled));
+        }
+        if good {
+            for (read, readers) in read.iter_mut().zip(readers) {
+                *readers = if *read == own { *readers | bit } else { bit };
+                *read = own;
+            }
+        }
+        good
+    }
+
+    /// Cells that other warps have left alone since the block's last barrier, if their tags are what they should be; they
+    /// get the new one.
+    #[inline]
+    fn write_in_order(&mut self, warp: usize, range: Range<usize>, tags_before: Range<u32>, tag: u32) -> bool {
+        let (settled, own, bit) = (self.settled, self.own[warp], 1 << warp);
+        let cells = &mut self.cells;
+        let (Some(read), Some(readers)) = (cells.read.get(range.clone()), cells.readers.get_mut(range.clone())) else {
+            return false;
+        };
+        let (Some(written), Some(tags)) = (cells.written.get_mut(range.clone()), cells.tags.get_mut(range)) else {
+            return false;
+        };
+        let mut good = true;
+        for (((written, tag), read), readers) in written.iter().zip(&*tags).zip(read).zip(&*readers) {
+            let as_expected = (*tag >= tags_before.start) & (*tag < tags_before.end);
+            let write = as_expected & ((*written <= settled) | (*tag & 0xff == warp as u32));
+            good &= write & ((*read <= settled) | (*readers & !bit == 0));
+        }
+        if good {
+            written.fill(own);
+            tags.fill(tag);
+            readers.fill(0);
+        }
+        good
     }
 
     /// Whether the cell's last write is ordered before what the warp does now.
     #[inline(always)]
-    fn after_write(&self, warp: usize, cell: &Cell) -> bool {
-        if usize::from(cell.writer) == warp {
+    fn after_write(&self, warp: usize, cell: Cell) -> bool {
+        if usize::from(cell.writer()) == warp {
             return true;
         }
-        match self.known[warp].get(usize::from(cell.writer)) {
+        match self.known[warp].get(usize::from(cell.writer())) {
             Some(known) => *known >= cell.written,
             // A warp whose stamp is older has not written at that one.
             None => {
@@ -164,19 +262,18 @@ impl Shadow {
     }
 
     fn read(&mut self, warp: usize, at: usize) -> Option<Fault> {
-        let cell = *self.cells.get(at)?;
-        let fault = if cell.flying > 0 {
+        let mut cell = self.cells.get(at)?;
+        let fault = if cell.tag >= FLYING {
             Some(Fault::InFlight)
         } else if cell.written < self.start {
             Some(Fault::Unwritten { space: Space::Shared })
-        } else if !self.after_write(warp, &cell) {
-            Some(Fault::Race { second: Hazard::ReadAfterWrite, first_warp: cell.writer })
+        } else if !self.after_write(warp, cell) {
+            Some(Fault::Race { second: Hazard::ReadAfterWrite, first_warp: cell.writer() })
         } else {
             None
         };
         let own = self.own[warp];
         let bit = 1 << warp;
-        let cell = &mut self.cells[at];
         if cell.read == own {
             cell.readers |= bit;
         } else {
@@ -186,41 +283,40 @@ impl Shadow {
             cell.readers = still.fold(bit, |mask, v| mask | 1 << v);
             cell.read = if cell.readers == bit { own } else { cell.read.max(own) };
         }
+        self.cells.set(at, cell);
         fault
     }
 
     fn write(&mut self, warp: usize, at: usize, touch: Touch) -> Option<Fault> {
-        let cell = *self.cells.get(at)?;
+        let cell = self.cells.get(at)?;
         let atomic = touch == Touch::Atomic;
+        let was_atomic = cell.tag & ATOMIC != 0;
         let in_block = cell.written >= self.start;
         let known = &self.known[warp];
         let reader = warps(cell.readers).find(|v| *v != warp && cell.read >= self.start && known[*v] < cell.read);
-        let fault = if cell.flying > 0 && touch != Touch::Land {
+        let fault = if cell.tag >= FLYING && touch != Touch::Land {
             Some(Fault::InFlight)
         } else if atomic && !in_block {
             Some(Fault::Unwritten { space: Space::Shared })
-        } else if in_block && !(atomic && cell.atomic) && !self.after_write(warp, &cell) {
+        } else if in_block && !(atomic && was_atomic) && !self.after_write(warp, cell) {
             let second = if atomic { Hazard::ReadAfterWrite } else { Hazard::WriteAfterWrite };
-            Some(Fault::Race { second, first_warp: cell.writer })
+            Some(Fault::Race { second, first_warp: cell.writer() })
         } else {
             reader.map(|v| Fault::Race { second: Hazard::WriteAfterRead, first_warp: v as u8 })
         };
         let own = self.own[warp];
-        let cell = &mut self.cells[at];
         let unseen = in_block && cell.written == own;
-        let shared = atomic && cell.atomic && in_block && usize::from(cell.writer) != warp && cell.written == own;
-        cell.writer = if shared { MANY } else { warp as u8 };
-        cell.written = own;
+        let shared = atomic && was_atomic && in_block && usize::from(cell.writer()) != warp && cell.written == own;
+        let writer = if shared { MANY } else { warp as u8 };
         // A plain write that nobody else has seen yet stays one.
-        cell.atomic = atomic && (cell.atomic || !unseen);
-        if !atomic {
-            cell.readers = 0;
-        }
-        match touch {
-            Touch::Launch => cell.flying = cell.flying.saturating_add(1),
-            Touch::Land => cell.flying = cell.flying.saturating_sub(1),
-            _ => {}
-        }
+        let mark = if atomic && (was_atomic || !unseen) { ATOMIC } else { 0 };
+        let flying = match (touch, cell.tag / FLYING) {
+            (Touch::Launch, flying) => (flying + 1).min(0xffff),
+            (Touch::Land, flying) => flying.saturating_sub(1),
+            (_, flying) => flying,
+        };
+        let tag = u32::from(writer) | mark | (flying * FLYING);
+        self.cells.set(at, Cell { written: own, readers: if atomic { cell.readers } else { 0 }, tag, ..cell });
         fault
     }
 }

@@ -23,9 +23,13 @@ pub(super) struct Shape {
     pub(super) distinct: u32,
     /// All lanes execute, each right behind the one before.
     pub(super) is_contiguous: bool,
+    /// From lane to lane, in bytes.
+    step: i64,
     stride: Stride,
     is_regular: bool,
     transactions: u64,
+    /// Bytes that the lanes touch together.
+    distinct_bytes: u64,
 }
 
 impl Shape {
@@ -34,18 +38,66 @@ impl Shape {
         traffic.strides[self.stride as usize] += 1;
         traffic.irregular += u64::from(!self.is_regular);
         traffic.transactions += self.transactions;
+        traffic.distinct_bytes += self.distinct_bytes;
+    }
+
+    pub(super) fn step(&self) -> i64 {
+        self.step
     }
 }
 
 /// The last access of an instruction.
 #[derive(Clone, Debug)]
 pub(super) struct Pattern {
-    distances: [u32; WARP],
-    mask: u32,
-    /// Where in a sector it began.
+    /// From the first executing lane to each.
+    pub(super) distances: [u32; WARP],
+    pub(super) mask: u32,
+    /// Where in a sector, or in a word of shared memory, it began.
     phase: u64,
-    space: Space,
-    shape: Shape,
+    pub(super) space: Space,
+    pub(super) shape: Shape,
+    /// What the lanes touch together, as distances from the first and bytes.
+    ranges: [(i32, u32); WARP],
+    range_count: usize,
+}
+
+impl Pattern {
+    /// Whether an access that begins there, with the same distances, is like the last one.
+    pub(super) fn begins_alike(&self, first: u64) -> bool {
+        phase(self.space, first) == self.phase
+    }
+
+    pub(super) fn ranges(&self) -> &[(i32, u32)] {
+        self.ranges.get(..self.range_count).unwrap_or(&[])
+    }
+}
+
+/// What the transactions of an access depend on besides its distances: banks are alike, sectors begin at multiples.
+fn phase(space: Space, first: u64) -> u64 {
+    if space == Space::Shared { first % 4 } else { first % SECTOR }
+}
+
+/// Distances of 32 bits from the first lane, merged where they touch.
+fn merged(distances: &[u32; WARP], distinct: u32, bytes: u64) -> ([(i32, u32); WARP], usize) {
+    let mut starts = [0i32; WARP];
+    let mut count = 0;
+    for lane in super::shadow::warps(distinct) {
+        starts[count] = distances[lane] as i32;
+        count += 1;
+    }
+    starts[..count].sort_unstable();
+    let (mut ranges, mut used) = ([(0i32, 0u32); WARP], 0usize);
+    for &start in &starts[..count] {
+        let last = used.checked_sub(1).map(|i| &mut ranges[i]);
+        match last.filter(|(at, length)| i64::from(*at) + i64::from(*length) >= i64::from(start)) {
+            Some((at, length)) => *length = (i64::from(start) - i64::from(*at)) as u32 + bytes as u32,
+            None => {
+                ranges[used] = (start, bytes as u32);
+                used += 1;
+            }
+        }
+    }
+    (ranges, used)
 }
 
 /// The shape of an access of at least one lane; lanes that do not execute hold the address of the first that does.
@@ -57,7 +109,7 @@ pub(super) fn shape(last: &mut Option<Box<Pattern>>, space: Space, at: &[u64; WA
         distances[lane] = distance as u32;
         far |= distance as i64 ^ i64::from(distance as i32);
     }
-    let phase = first % SECTOR;
+    let phase = phase(space, first);
     if let Some(known) = last
         && known.distances == distances
         && far == 0
@@ -66,7 +118,10 @@ pub(super) fn shape(last: &mut Option<Box<Pattern>>, space: Space, at: &[u64; WA
         return Shape { first, ..known.shape };
     }
     let shape = survey(space, at, mask, bytes, first);
-    *last = (far == 0).then(|| Box::new(Pattern { distances, mask, phase, space, shape }));
+    *last = (far == 0).then(|| {
+        let (ranges, range_count) = merged(&distances, shape.distinct, bytes);
+        Box::new(Pattern { distances, mask, phase, space, shape, ranges, range_count })
+    });
     shape
 }
 
@@ -78,13 +133,15 @@ pub(super) fn survey(space: Space, at: &[u64; WARP], mask: u32, bytes: u64, firs
     };
     let distance = |a: &u64| a.wrapping_sub(first) as i64;
     let is_new = |lane: &usize| mask >> lane & 1 != 0 && !(0..*lane).any(|l| mask >> l & 1 != 0 && at[l] == at[*lane]);
+    let distinct = (0..WARP).filter(is_new).fold(0, |m, lane| m | 1 << lane);
     Shape {
         first,
         least: at.iter().map(distance).min().unwrap_or(0),
         greatest: at.iter().map(distance).max().unwrap_or(0),
         low_bits: at.iter().fold(0, |bits, a| bits | a.wrapping_sub(first)),
-        distinct: (0..WARP).filter(is_new).fold(0, |m, lane| m | 1 << lane),
+        distinct,
         is_contiguous: regular == Some(bytes as i64),
+        step,
         stride: Stride::of(step, bytes),
         is_regular,
         transactions: match space {
@@ -92,7 +149,21 @@ pub(super) fn survey(space: Space, at: &[u64; WARP], mask: u32, bytes: u64, firs
             Space::Shared => passes(at, mask, bytes, regular),
             Space::Local | Space::Param => 1,
         },
+        distinct_bytes: distinct_bytes(at, distinct, bytes),
     }
+}
+
+/// Bytes that lanes with different addresses touch, each counted once.
+fn distinct_bytes(at: &[u64; WARP], distinct: u32, bytes: u64) -> u64 {
+    let mut starts = [0u64; WARP];
+    let mut count = 0;
+    for lane in super::shadow::warps(distinct) {
+        starts[count] = at[lane];
+        count += 1;
+    }
+    starts[..count].sort_unstable();
+    let gap = |i: usize| starts[i].wrapping_sub(starts[i - 1]).min(bytes);
+    (1..count).map(gap).sum::<u64>() + if count > 0 { bytes } else { 0 }
 }
 
 /// The step from lane to lane where all lanes have the same.

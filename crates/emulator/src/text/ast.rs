@@ -28,6 +28,8 @@ pub(crate) struct Variable<'a> {
     pub(crate) align: u64,
     /// Element values, zero-extended; shorter than the variable is filled up with zeros.
     pub(crate) values: Vec<u64>,
+    /// Values that are addresses: the element, the name, an offset.
+    pub(crate) symbols: Vec<(usize, &'a str, i64)>,
     pub(crate) place: Place,
 }
 
@@ -48,6 +50,8 @@ pub(crate) struct Registers<'a> {
 pub(crate) struct Function<'a> {
     pub(crate) name: &'a str,
     pub(crate) is_entry: bool,
+    /// Where a function leaves its results.
+    pub(crate) returns: Vec<Variable<'a>>,
     pub(crate) params: Vec<Variable<'a>>,
     /// Performance directives with their numbers: `maxntid 16, 16, 1`.
     pub(crate) directives: Vec<(&'a str, Vec<u64>)>,

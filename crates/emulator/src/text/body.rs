@@ -58,6 +58,16 @@ impl<'a> Parser<'a> {
             "reg" => self.registers(out),
             "loc" => self.location(),
             "pragma" => self.pragma(),
+            // Of calls through registers, which nothing runs.
+            "callprototype" | "calltargets" => {
+                while self.token != Token::Sign(';') {
+                    if self.token == Token::End {
+                        return self.fail("`;`");
+                    }
+                    self.bump()?;
+                }
+                self.expect(';')
+            }
             "branchtargets" => {
                 self.bump()?;
                 let mut names = vec![self.word("a label")?];

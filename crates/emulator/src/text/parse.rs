@@ -246,20 +246,25 @@ impl<'a> Parser<'a> {
             };
             self.expect(']')?;
         }
-        let mut values = Vec::new();
+        let (mut values, mut symbols) = (Vec::new(), Vec::new());
         if self.eat('=')? {
-            self.initialiser(&mut values, ty)?;
+            self.initialiser(&mut values, &mut symbols, ty)?;
             let listed = values.len() as u64 * ty.bytes();
             if bytes.is_some_and(|b| listed > b) {
                 return Err(oversized(place, "no more values than elements", values.len() as u64));
             }
             bytes = bytes.or(Some(listed));
         }
-        Ok(Variable { space, name, ty, bytes, align, values, place })
+        Ok(Variable { space, name, ty, bytes, align, values, symbols, place })
     }
 
     /// Numbers, in braces or alone. Nested braces are flattened.
-    fn initialiser(&mut self, values: &mut Vec<u64>, ty: Ty) -> Result<(), ParseError> {
+    fn initialiser(
+        &mut self,
+        values: &mut Vec<u64>,
+        symbols: &mut Vec<(usize, &'a str, i64)>,
+        ty: Ty,
+    ) -> Result<(), ParseError> {
         let mut depth = 0u32;
         loop {
             if self.eat('{')? {
@@ -273,7 +278,13 @@ impl<'a> Parser<'a> {
                 if values.len() as u64 >= MAX_ELEMENTS {
                     return self.fail(format!("at most {MAX_ELEMENTS} values"));
                 }
-                values.push(self.value(ty)?);
+                if let Token::Word(name) = self.token {
+                    let (name, offset) = self.symbol(name, ty)?;
+                    symbols.push((values.len(), name, offset));
+                    values.push(0);
+                } else {
+                    values.push(self.value(ty)?);
+                }
             }
             while depth > 0 && self.eat('}')? {
                 depth -= 1;
@@ -283,6 +294,23 @@ impl<'a> Parser<'a> {
             }
             self.expect(',')?;
         }
+    }
+
+    /// `name`, `name+8`, `generic(name)`: an address.
+    fn symbol(&mut self, name: &'a str, ty: Ty) -> Result<(&'a str, i64), ParseError> {
+        if ty.bytes() != 8 {
+            return self.fail("a number: only elements of 64 bits hold addresses");
+        }
+        self.bump()?;
+        let name = if name == "generic" && self.eat('(')? {
+            let inner = self.word("a variable")?;
+            self.expect(')')?;
+            inner
+        } else {
+            name
+        };
+        let offset = if self.eat('+')? { self.int("an offset")? as i64 } else { 0 };
+        Ok((name, offset))
     }
 
     fn value(&mut self, ty: Ty) -> Result<u64, ParseError> {
@@ -314,9 +342,8 @@ impl<'a> Parser<'a> {
 
     fn function(&mut self, is_entry: bool, place: Place) -> Result<Function<'a>, ParseError> {
         self.bump()?;
-        if !is_entry && self.token == Token::Sign('(') {
-            self.params()?;
-        }
+        let has_results = !is_entry && self.token == Token::Sign('(');
+        let returns = if has_results { self.params()? } else { Vec::new() };
         let name = self.word("the function's name")?;
         let params = if self.token == Token::Sign('(') { self.params()? } else { Vec::new() };
         let directives = self.function_directives()?;
@@ -328,7 +355,7 @@ impl<'a> Parser<'a> {
             Token::Sign('{') => Some(self.body(0)?),
             _ => return self.fail("`{` or `;`"),
         };
-        Ok(Function { name, is_entry, params, directives, body, place })
+        Ok(Function { name, is_entry, returns, params, directives, body, place })
     }
 
     fn params(&mut self) -> Result<Vec<Variable<'a>>, ParseError> {

@@ -49,6 +49,9 @@ def main():
         ptx = compile_one(nvrtc, source, options)
         source.with_suffix(".ptx").write_text(ptx)
         print(source.stem, len(ptx.splitlines()), "lines")
+    # Functions as a debugger wants them: nothing is inlined.
+    ptx = compile_one(nvrtc, here / "calls.cu", [*options, "-G"])
+    (here / "calls_debug.ptx").write_text(ptx)
 
 
 if __name__ == "__main__":
