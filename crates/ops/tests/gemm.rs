@@ -245,6 +245,8 @@ fn awkward_inputs_have_every_edge() {
     ] {
         assert!(seen.contains(aspect), "no {aspect:?} in {seen:?}");
     }
+    let double = words("dtype=f64,m=15,n=1,k=1290");
+    assert!((0..200).all(|_| Gemm.draw_awkward(&double, &limits, &mut uniform).unwrap().align >= 8));
     let fixed = words("m=3,n=3,k=3,batch=2,stride_c=20,lda=9");
     let input = Gemm.draw_awkward(&fixed, &limits, &mut uniform).unwrap();
     assert_eq!((input.batch.count, input.batch.strides[C], input.lda), (2, 20, 9));

@@ -8,6 +8,8 @@ use tilewright_core::dtype::DType;
 use tilewright_core::space::Config;
 
 const SCALARS: [ScalarClass; 3] = [ScalarClass::Zero, ScalarClass::One, ScalarClass::Other];
+/// Longest reduction.
+const DEEPEST: f64 = 20_000.0;
 /// Elements between columns or products: some keep vectors aligned, some do not.
 const GAPS: [usize; 6] = [1, 2, 3, 4, 8, 16];
 
@@ -20,21 +22,26 @@ pub(super) fn draw(
 }
 
 fn candidate(fixed: &Config, largest: f64, uniform: &mut dyn FnMut() -> f64) -> Result<GemmInput, InputError> {
-    let sizes = [(); 3].map(|()| size(largest, uniform));
+    let mut sizes = [(); 3].map(|()| size(largest, uniform));
+    if uniform() < 0.15 {
+        // As deep as thin sides allow: where reductions are split most.
+        let area = (sizes[0] * sizes[1]).max(1) as f64;
+        sizes[2] = (0.5 * largest * largest / area).clamp(1.0, DEEPEST) as usize;
+    }
     let dtype = if uniform() < 0.5 { DType::F32 } else { DType::F64 };
     let mut input = GemmInput::new(sizes[0], sizes[1], sizes[2], dtype, Layout::ALL[pick(4, uniform)]);
     input.beta = SCALARS[pick(3, uniform)];
     // Nothing is multiplied where alpha = 0: seldom.
     let least = usize::from(uniform() >= 0.06);
     input.alpha = SCALARS[least + pick(3 - least, uniform)];
-    if uniform() < 0.3 {
-        input.align = (dtype.size() << pick(4, uniform)).min(64);
-    }
     if uniform() < 0.2 {
         input.batch = Batch::tight(2 + pick(3, uniform) as u32, &input);
     }
     let mut input = with_fixed(input, fixed, &["ld", "stride_"])?;
     let is_free = |name: &str| fixed.get(name).is_none();
+    if uniform() < 0.3 && is_free("align") {
+        input.align = (input.dtype.size() << pick(4, uniform)).min(64);
+    }
     for (name, ld) in [("lda", &mut input.lda), ("ldb", &mut input.ldb), ("ldc", &mut input.ldc)] {
         let gap = if uniform() < 0.2 { GAPS[pick(GAPS.len(), uniform)] } else { 0 };
         *ld += if is_free(name) { gap } else { 0 };

@@ -29,11 +29,13 @@ pub(super) fn within(
     // Largest size such that one thin dimension still allows it; halved while nothing fits.
     let mut largest = max_flops.sqrt().clamp(16.0, 65_536.0);
     loop {
+        // Where sizes are fixed, they need only keep the caller's limit.
+        let most = if largest > 1.0 { max_flops.max(1.0) } else { limits.max_flops };
         for _ in 0..ATTEMPTS {
             let input = candidate(largest, uniform)?;
             let products = f64::from(input.batch.count);
             let flops = 2.0 * input.m as f64 * input.n as f64 * input.k as f64 * products;
-            if flops <= max_flops.max(1.0) && input.total_bytes() as f64 <= limits.max_bytes {
+            if flops <= most && input.total_bytes() as f64 <= limits.max_bytes {
                 return Ok(input);
             }
         }
