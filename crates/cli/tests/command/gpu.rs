@@ -111,7 +111,7 @@ fn a_given_configuration_is_emitted_and_every_step_of_it() {
     assert_eq!(answer["workspace_bytes"], 4 * 64 * 64 * 8);
     assert!(answer["text"].as_str().unwrap().starts_with(".version 5.0\n"));
     // Asynchronous copies need no later version than the target itself.
-    let config = ["--config", "load=async,stages=3"];
+    let config = ["--config", "load=async,stages=3,vec_b=1"];
     let answer = emit(&home, &[&words[..], &["sm_80"], &config].concat());
     let text = answer["text"].as_str().unwrap();
     assert!(text.starts_with(".version 7.0\n") && text.contains("cp.async"), "{text}");
@@ -133,7 +133,7 @@ fn the_legal_space_of_a_target() {
     let home = Home::new();
     let legal = |device: &str| {
         let answer = home.answer(&["space", "gemm", "m=7", "n=5", "k=9", "--device", device, "--why"]);
-        assert!(answer["rejected_by"]["threads"].as_u64() > Some(0), "{answer}");
+        assert!(answer["rejected_by"]["whole_rows"].as_u64() > Some(0), "{answer}");
         assert_eq!(answer["kernel"], "gemm.simt.1");
         answer["legal"].as_u64().unwrap()
     };

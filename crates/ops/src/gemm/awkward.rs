@@ -8,6 +8,9 @@ use tilewright_core::dtype::DType;
 use tilewright_core::space::Config;
 
 const SCALARS: [ScalarClass; 3] = [ScalarClass::Zero, ScalarClass::One, ScalarClass::Other];
+/// Share of deep reductions, and of sizes that tiles divide.
+const DEEP: f64 = 0.15;
+const EVEN: f64 = 0.2;
 /// Longest reduction.
 const DEEPEST: f64 = 20_000.0;
 /// Elements between columns or products: some keep vectors aligned, some do not.
@@ -22,11 +25,16 @@ pub(super) fn draw(
 }
 
 fn candidate(fixed: &Config, largest: f64, uniform: &mut dyn FnMut() -> f64) -> Result<GemmInput, InputError> {
+    let kind = uniform();
     let mut sizes = [(); 3].map(|()| size(largest, uniform));
-    if uniform() < 0.15 {
+    if kind < DEEP {
         // As deep as thin sides allow: where reductions are split most.
+        (sizes[0], sizes[1]) = (size(largest.min(24.0), uniform), size(largest.min(24.0), uniform));
         let area = (sizes[0] * sizes[1]).max(1) as f64;
         sizes[2] = (0.5 * largest * largest / area).clamp(1.0, DEEPEST) as usize;
+    } else if kind < DEEP + EVEN {
+        // What many tiles divide.
+        sizes = sizes.map(|size| size.next_multiple_of(16));
     }
     let dtype = if uniform() < 0.5 { DType::F32 } else { DType::F64 };
     let mut input = GemmInput::new(sizes[0], sizes[1], sizes[2], dtype, Layout::ALL[pick(4, uniform)]);

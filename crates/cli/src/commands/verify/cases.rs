@@ -16,9 +16,9 @@ use tilewright_emulator::Finding;
 /// Inputs stay small, so that many configurations and every kind of edge are seen.
 const LIMITS: InputLimits = InputLimits { max_flops: 4e6, max_bytes: 4e6 };
 /// Inputs drawn for a value of a parameter that is this case's to show, before another value will do.
-const INPUTS: u32 = 40;
+const INPUTS: u32 = 60;
 /// Points drawn on each of them.
-const POINTS: u32 = 12;
+const POINTS: u32 = 24;
 
 /// What cases are drawn from.
 pub(super) struct Deck<'a> {
