@@ -13,6 +13,8 @@ const DEEP: f64 = 0.15;
 const EVEN: f64 = 0.2;
 /// Longest reduction.
 const DEEPEST: f64 = 20_000.0;
+/// A length that even the largest numbers of slices divide into whole stages.
+const PARTS: usize = 1536;
 /// Elements between columns or products: some keep vectors aligned, some do not.
 const GAPS: [usize; 6] = [1, 2, 3, 4, 8, 16];
 
@@ -32,6 +34,9 @@ fn candidate(fixed: &Config, largest: f64, uniform: &mut dyn FnMut() -> f64) -> 
         (sizes[0], sizes[1]) = (size(largest.min(24.0), uniform), size(largest.min(24.0), uniform));
         let area = (sizes[0] * sizes[1]).max(1) as f64;
         sizes[2] = (0.5 * largest * largest / area).clamp(1.0, DEEPEST) as usize;
+        if sizes[2] > PARTS && uniform() < 0.5 {
+            sizes[2] -= sizes[2] % PARTS;
+        }
     } else if kind < DEEP + EVEN {
         // What many tiles divide.
         sizes = sizes.map(|size| size.next_multiple_of(16));
