@@ -35,6 +35,8 @@ pub(crate) enum Command {
     Bench(BenchArgs),
     /// The legal space of a kernel for an input.
     Space(SpaceArgs),
+    /// The generated code of a GPU kernel for a target.
+    Emit(EmitArgs),
     /// Random legal configurations on odd inputs, checked against the reference.
     Verify(VerifyArgs),
     /// Fit and score predictors on recorded measurements.
@@ -52,10 +54,10 @@ pub(crate) enum Command {
 /// Which device, with how many threads.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct DeviceArgs {
-    /// The device; the host CPU unless named.
+    /// The device: cpu, cuda:N, or emulator:sm_XX, which checks results and never times. The host CPU unless named.
     #[arg(long, value_name = "D")]
     pub device: Option<String>,
-    /// Threads of the cpu device; all cores unless given.
+    /// Threads of the cpu device, or of the host that emulates; all cores unless given.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub threads: Option<u16>,
 }
@@ -174,11 +176,32 @@ pub(crate) struct SpaceArgs {
 }
 
 #[derive(Clone, Debug, Args)]
+pub(crate) struct EmitArgs {
+    /// The kernel.
+    pub kernel: String,
+    /// key=value words.
+    #[arg(value_name = "INPUT")]
+    pub input: Vec<String>,
+    /// What the code is for, for example sm_90.
+    #[arg(long, value_name = "SM")]
+    pub target: String,
+    /// Which of the computation's kernels, by its own name; the target's first unless given.
+    #[arg(long, value_name = "V")]
+    pub variant: Option<String>,
+    /// Parameters as k=v,k=v; the kernel's default plan fills in what is not named.
+    #[arg(long, value_name = "K=V,...")]
+    pub config: Option<String>,
+}
+
+#[derive(Clone, Debug, Args)]
 pub(crate) struct VerifyArgs {
     /// The kernel.
     pub kernel: String,
     #[command(flatten)]
     pub device: DeviceArgs,
+    /// Which of the computation's kernels, by its own name; the device's first unless given.
+    #[arg(long, value_name = "V")]
+    pub variant: Option<String>,
     /// Element type; every one unless given.
     #[arg(long, value_name = "T")]
     pub dtype: Option<String>,

@@ -3,6 +3,7 @@
 use serde_json::json;
 use tilewright_core::problem::ProblemError;
 use tilewright_core::program::DeviceError;
+use tilewright_core::space::BoundSpace;
 use tilewright_runtime::RuntimeError;
 
 /// What kind of failure, which decides the exit code.
@@ -63,6 +64,13 @@ pub(crate) struct Failure {
 impl Failure {
     pub(crate) fn new(kind: Kind, field: &str, message: impl ToString) -> Self {
         Self { kind, detail: None, field: field.to_owned(), message: message.to_string() }
+    }
+
+    /// No configuration is legal; names the rule that rejects most.
+    pub(crate) fn nothing_legal(space: &BoundSpace) -> Self {
+        let most = space.census().rejected_by.into_iter().max_by_key(|(_, n)| *n);
+        let why = most.map_or(String::new(), |(rule, _)| format!(": rule {rule:?} rejects most"));
+        Self::new(Kind::Nothing, "input", format!("no configuration is legal{why}"))
     }
 
     /// The JSON document of an error.

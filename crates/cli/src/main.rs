@@ -1,7 +1,9 @@
 //! The `tilewright` command.
 
 mod args;
+mod assembler;
 mod commands;
+mod device;
 mod failure;
 mod output;
 mod progress;
@@ -41,6 +43,7 @@ fn run(cli: &Cli) -> Result<(), Failure> {
         Command::Run(args) => commands::run::run(args, &wiring, cli.seed, output),
         Command::Bench(args) => commands::bench::run(args, &wiring, cli.seed, output),
         Command::Space(args) => commands::space::run(args, &wiring, cli.seed, output),
+        Command::Emit(args) => commands::emit::run(args, &wiring, output),
         Command::Verify(args) => commands::verify::run(args, &wiring, cli.seed, output),
         Command::Model(command) => commands::model::run(command, cli.seed, output),
         Command::Data(command) => commands::data::run(command, output),

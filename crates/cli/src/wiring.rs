@@ -1,71 +1,98 @@
 //! Which devices and kernels there are: the only place that names backends.
 
 use crate::args::DeviceArgs;
+use crate::device::{DeviceName, Opened};
 use crate::failure::{Failure, Kind};
 use crate::trainer::MlpTrainer;
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
-use std::thread::available_parallelism;
-use tilewright_core::device::DeviceSpec;
+use tilewright_core::device::{DeviceKind, DeviceSpec};
 use tilewright_core::predictor::Predictor;
 use tilewright_core::problem::{AnyKernel, Erased, Executor, Measure, Problem};
 use tilewright_core::space::Config;
-use tilewright_cpu::{CpuDevice, CpuGemm};
+use tilewright_cpu::CpuGemm;
+use tilewright_ptxgen::gemm::SimtGemm;
+use tilewright_runtime::RuntimeError;
 use tilewright_runtime::store::{Home, Profile, ProfileStore};
 use tilewright_runtime::trainer::Trainer;
-use tilewright_runtime::{HostMeasure, RuntimeError};
 
-/// The kernels by the name of their computation on the command line.
+/// A kernel, and the devices that it runs on.
+struct Entry {
+    kernel: Box<dyn AnyKernel>,
+    runs_on: &'static [DeviceKind],
+}
+
+/// The kernels, found by the name of their computation on the command line and by the device.
 pub(crate) struct Wiring {
-    kernels: Vec<Box<dyn AnyKernel>>,
+    kernels: Vec<Entry>,
 }
 
 impl Wiring {
     pub(crate) fn new() -> Self {
-        Self { kernels: vec![Box::new(Erased::new(CpuGemm::new()))] }
+        let entry = |kernel, runs_on| Entry { kernel, runs_on };
+        Self {
+            kernels: vec![
+                entry(Box::new(Erased::new(CpuGemm::new())), &[DeviceKind::Cpu]),
+                entry(Box::new(Erased::new(SimtGemm::new())), &[DeviceKind::Cuda, DeviceKind::Emulator]),
+            ],
+        }
     }
 
-    /// A kernel by its own name or by its computation's.
-    pub(crate) fn kernel(&self, name: &str) -> Result<&dyn AnyKernel, Failure> {
-        let mut kernels = self.kernels.iter().map(|k| &**k);
-        kernels.find(|k| k.computation().as_str() == name || k.id().as_str() == name).ok_or_else(|| {
-            let known: Vec<String> = self.kernels.iter().map(|k| k.computation().to_string()).collect();
-            Failure::new(Kind::Usage, "kernel", format!("unknown kernel {name:?}: {}", known.join(", ")))
+    /// The kernel that a computation has on the device, or a kernel by its own name.
+    pub(crate) fn kernel(&self, name: &str, device: &DeviceArgs) -> Result<&dyn AnyKernel, Failure> {
+        self.variant(name, None, DeviceName::parse(device.device.as_deref())?.kind())
+    }
+
+    /// One of the kernels of a computation on a kind of device: the named one, or the first.
+    pub(crate) fn variant(&self, name: &str, variant: Option<&str>, on: DeviceKind) -> Result<&dyn AnyKernel, Failure> {
+        let mut found: Vec<&Entry> = self.kernels.iter().filter(|e| is_called(&*e.kernel, name)).collect();
+        if found.is_empty() {
+            let known: BTreeSet<String> = self.kernels.iter().map(|e| e.kernel.computation().to_string()).collect();
+            let known = known.into_iter().collect::<Vec<_>>().join(", ");
+            return Err(Failure::new(Kind::Usage, "kernel", format!("unknown kernel {name:?}: {known}")));
+        }
+        let names = |of: &[&Entry]| of.iter().map(|e| e.kernel.id().to_string()).collect::<Vec<_>>().join(", ");
+        let kind = format!("{on:?}").to_lowercase();
+        let all = names(&found);
+        found.retain(|e| e.runs_on.contains(&on));
+        if found.is_empty() {
+            let message = format!("{all} has no code for a device of the kind {kind}");
+            return Err(Failure::new(Kind::Usage, "device", message));
+        }
+        let Some(variant) = variant else { return Ok(&*found[0].kernel) };
+        let chosen = found.iter().find(|e| is_variant(&*e.kernel, variant));
+        chosen.map(|e| &*e.kernel).ok_or_else(|| {
+            let message = format!("unknown variant {variant:?} of {name} for {kind}: {}", names(&found));
+            Failure::new(Kind::Usage, "variant", message)
         })
     }
 
-    fn device(args: &DeviceArgs) -> Result<CpuDevice, Failure> {
-        match args.device.as_deref() {
-            None | Some("cpu") => {}
-            Some(other) if other.starts_with("cuda") || other.starts_with("emulator") => {
-                return Err(Failure::new(Kind::Device, "device", format!("{other:?} is not built in yet: use cpu")));
-            }
-            Some(other) => {
-                return Err(Failure::new(Kind::Usage, "device", format!("unknown device {other:?}: cpu")));
-            }
-        }
-        let cores = available_parallelism().map_or(1, usize::from);
-        Ok(CpuDevice::new(args.threads.map_or(cores, usize::from))?)
+    /// Opens the device.
+    pub(crate) fn open(&self, args: &DeviceArgs) -> Result<Opened, Failure> {
+        DeviceName::parse(args.device.as_deref())?.open(args.threads)
     }
 
     /// The facts of a device.
     pub(crate) fn spec(&self, args: &DeviceArgs) -> Result<Arc<DeviceSpec>, Failure> {
-        Ok(Self::device(args)?.spec().clone())
+        Ok(self.open(args)?.spec())
     }
 
     /// The facts of a device with its peak rates measured.
     pub(crate) fn measured_spec(&self, args: &DeviceArgs) -> Result<Arc<DeviceSpec>, Failure> {
-        Ok(Self::device(args)?.with_peaks().spec().clone())
+        Ok(self.open(args)?.measured_spec())
     }
 
     /// Runs programs for their results.
     pub(crate) fn executor(&self, args: &DeviceArgs) -> Result<Box<dyn Executor>, Failure> {
-        Ok(Box::new(Self::device(args)?))
+        Ok(self.open(args)?.executor())
     }
 
     /// Times configurations.
     pub(crate) fn measure(&self, args: &DeviceArgs) -> Result<Box<dyn Measure>, Failure> {
-        Ok(Box::new(HostMeasure::new(Self::device(args)?)))
+        let name = DeviceName::parse(args.device.as_deref())?;
+        name.expect_clock()?;
+        name.open(args.threads)?.measure()
     }
 
     /// Fixes device and input, and refuses what would not fit into memory before anything is allocated.
@@ -113,6 +140,18 @@ impl Wiring {
         let named = |e| Failure { field: path.display().to_string(), ..Failure::from(RuntimeError::from(e)) };
         self.trainer().load(&profile.model, &schema).map(Some).map_err(named)
     }
+}
+
+/// Whether a kernel goes by this name: its computation's, or its own.
+fn is_called(kernel: &dyn AnyKernel, name: &str) -> bool {
+    kernel.computation().as_str() == name || is_variant(kernel, name)
+}
+
+/// Whether this is a kernel's own name, with or without the version.
+fn is_variant(kernel: &dyn AnyKernel, name: &str) -> bool {
+    let id = kernel.id();
+    let family = id.as_str().rsplit_once('.').map(|(family, _)| family);
+    id.as_str() == name || family == Some(name)
 }
 
 /// Where profiles, plans and logs are kept.

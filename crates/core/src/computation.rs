@@ -90,6 +90,28 @@ pub trait Computation: Send + Sync + 'static {
         limits: &InputLimits,
         uniform: &mut dyn FnMut() -> f64,
     ) -> Result<Self::Input, InputError>;
+
+    /// Draws an input for checking results: every edge that the input type has, whatever [`Computation::draw`] leaves out
+    /// because nobody would train on it (empty sizes, padding, weak alignment, every class of scalar). Words in `fixed`
+    /// are kept as given. The default draws a training input.
+    ///
+    /// # Errors
+    /// A fixed word that is unknown or out of range.
+    fn draw_awkward(
+        &self,
+        fixed: &Config,
+        limits: &InputLimits,
+        uniform: &mut dyn FnMut() -> f64,
+    ) -> Result<Self::Input, InputError> {
+        self.draw(fixed, limits, uniform)
+    }
+
+    /// What an input is an example of, as short words for reports of coverage: `dtype:f32`, `odd m`. The default counts
+    /// words of the input that are no numbers.
+    fn aspects(&self, input: &Self::Input) -> Vec<String> {
+        let words = self.words(input).0.into_iter();
+        words.filter(|(_, value)| value.as_str().is_some()).map(|(name, value)| format!("{name}:{value}")).collect()
+    }
 }
 
 /// One required, or optional, integer word.

@@ -42,6 +42,10 @@ pub trait Problem: Send + Sync {
     fn reference(&self, before: &Buffers, scalars: &[f64]) -> Expected;
     /// The point that runs before anything is tuned.
     fn default_point(&self) -> Option<Point>;
+    /// What the input is an example of. See [`Computation::aspects`].
+    fn aspects(&self) -> Vec<String> {
+        Vec::new()
+    }
 }
 
 /// A kernel of any type, as command line and files name it.
@@ -69,6 +73,18 @@ pub trait AnyKernel: Send + Sync {
         limits: &InputLimits,
         uniform: &mut dyn FnMut() -> f64,
     ) -> Result<Config, InputError>;
+    /// Draws an input for checking results, words in `fixed` kept. See [`Computation::draw_awkward`].
+    ///
+    /// # Errors
+    /// A fixed word that is unknown or out of range.
+    fn draw_awkward(
+        &self,
+        fixed: &Config,
+        limits: &InputLimits,
+        uniform: &mut dyn FnMut() -> f64,
+    ) -> Result<Config, InputError> {
+        self.draw(fixed, limits, uniform)
+    }
 }
 
 /// Why there is no problem to solve.
@@ -177,6 +193,10 @@ impl<K: Kernel> Problem for Bound<K> {
     fn default_point(&self) -> Option<Point> {
         self.kernel.default_point(&self.device, &self.input)
     }
+
+    fn aspects(&self) -> Vec<String> {
+        self.kernel.computation().aspects(&self.input)
+    }
 }
 
 /// [`AnyKernel`] of a kernel type.
@@ -219,6 +239,16 @@ impl<K: Kernel> AnyKernel for Erased<K> {
     ) -> Result<Config, InputError> {
         let computation = self.0.computation();
         computation.draw(fixed, limits, uniform).map(|input| computation.words(&input))
+    }
+
+    fn draw_awkward(
+        &self,
+        fixed: &Config,
+        limits: &InputLimits,
+        uniform: &mut dyn FnMut() -> f64,
+    ) -> Result<Config, InputError> {
+        let computation = self.0.computation();
+        computation.draw_awkward(fixed, limits, uniform).map(|input| computation.words(&input))
     }
 }
 

@@ -153,6 +153,7 @@ fn rules_without_parameters_decide_everything() {
     assert_eq!(with(1).count_legal(), 3);
     assert_eq!(with(0).count_legal(), 0);
     assert_eq!(with(0).first_legal(), None);
+    assert_eq!(with(0).preferred_point(|_| Vec::new()), None);
     let illegal = with(0).check(&[1]).unwrap_err();
     assert_eq!(illegal.numbers, [("avx512".to_owned(), Value::Int(0))]);
     for shard in with(0).shards(3) {

@@ -1,11 +1,11 @@
 //! GEMM as a computation: its words, its data, and a reference that sees what is wrong.
 
 use proptest::prelude::*;
-use tilewright_core::buffer::Filling;
+use tilewright_core::buffer::{Buffer, Filling};
 use tilewright_core::computation::{Computation, InputLimits};
 use tilewright_core::dtype::DType;
 use tilewright_core::space::Config;
-use tilewright_ops::gemm::{A, ALPHA, B, BETA, C, Gemm, GemmInput, Layout, ScalarClass};
+use tilewright_ops::gemm::{A, ALPHA, B, BETA, Batch, C, Gemm, GemmInput, Layout, ScalarClass};
 
 fn words(text: &str) -> Config {
     Config::parse(text).unwrap()
@@ -151,4 +151,104 @@ fn bad_words_name_the_field_and_the_limit() {
         assert_eq!(e.field, field, "{text}: {e}");
         assert!(e.message.contains(message), "{text}: {e}");
     }
+}
+
+#[test]
+fn a_batch_is_its_products_one_by_one() {
+    for text in ["m=5,n=3,k=4,beta=other", "m=5,n=3,k=4,layout=tt,dtype=f64,lda=7,alpha=other", "m=2,n=2,k=0,beta=1"] {
+        for strides in ["", ",stride_a=0,stride_c=40", ",stride_a=3,stride_b=50"] {
+            let input = Gemm.parse(&words(&format!("{text},batch=3{strides}"))).unwrap();
+            let one = GemmInput { batch: Batch::ONE, ..input.clone() };
+            let work = Gemm.workload(&input, Filling::Exact, 3);
+            let expected = Gemm.reference(&input, &work.buffers, &work.scalars).buffers.remove(0);
+            let mut after: Vec<f64> = (0..work.buffers[C].len()).map(|i| work.buffers[C].get_f64(i)).collect();
+            for product in 0..3 {
+                let part = |operand: usize| {
+                    let from = (input.batch.strides[operand] * product) as usize;
+                    let mut part = Buffer::zeroed(input.dtype, one.lens()[operand]);
+                    (0..part.len()).for_each(|i| part.set_f64(i, work.buffers[operand].get_f64(from + i)));
+                    (from, part)
+                };
+                let parts = [A, B, C].map(part);
+                let from = parts[C].0;
+                let alone = Gemm.reference(&one, &parts.map(|(_, part)| part).into(), &work.scalars).buffers.remove(0);
+                after[from..][..alone.values.len()].copy_from_slice(&alone.values);
+            }
+            let same = |(x, y): (&f64, &f64)| x == y || x.is_nan() && y.is_nan();
+            assert!(expected.values.iter().zip(&after).all(same), "{input:?}: {:?} {after:?}", expected.values);
+        }
+    }
+}
+
+#[test]
+fn the_words_of_a_batch() {
+    let parse = |text: &str| Gemm.parse(&words(text));
+    let field = |text: &str| parse(text).unwrap_err().field;
+    let tight = parse("m=4,n=3,k=2,lda=5,batch=7").unwrap();
+    assert_eq!(tight.batch, Batch { count: 7, strides: [10, 6, 12] });
+    assert_eq!(tight.lens(), [6 * 10 + 5 + 4, 7 * 6, 7 * 12]);
+    assert_eq!(Gemm.parse(&Gemm.words(&tight)), Ok(tight.clone()));
+    assert_eq!(Gemm.work(&tight).flops, 7.0 * 2.0 * 24.0);
+    assert_eq!(parse("m=4,n=3,k=2,batch=1"), parse("m=4,n=3,k=2"));
+    assert!(Gemm.words(&parse("m=4,n=3,k=2").unwrap()).get("batch").is_none());
+    assert_eq!(parse("m=4,n=3,k=2,batch=2,stride_a=0").unwrap().batch.strides[0], 0);
+    assert_eq!(field("m=4,n=3,k=2,batch=0"), "batch");
+    assert_eq!(field("m=4,n=3,k=2,stride_c=100"), "stride_c");
+    assert_eq!(field("m=4,n=3,k=2,batch=2,stride_c=11"), "stride_c");
+    assert_eq!(field("m=4,n=3,k=2,batch=2,stride_b=-1"), "stride_b");
+    assert_eq!(field("m=100000,n=100000,k=2,batch=2000000000"), "batch");
+}
+
+#[test]
+fn awkward_inputs_have_every_edge() {
+    let mut state = 1u64;
+    let mut uniform = || {
+        state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        (state >> 11) as f64 / (1u64 << 53) as f64
+    };
+    let limits = InputLimits { max_flops: 1e6, max_bytes: 1e6 };
+    let mut seen = std::collections::BTreeSet::new();
+    for _ in 0..1500 {
+        let input = Gemm.draw_awkward(&words("m=12"), &limits, &mut uniform).unwrap();
+        assert_eq!(Gemm.parse(&Gemm.words(&input)), Ok(input.clone()));
+        assert!(input.m == 12 && Gemm.work(&input).flops <= 1e6 && input.total_bytes() <= 1_000_000);
+        seen.extend(Gemm.aspects(&input));
+    }
+    for aspect in [
+        "dtype:f32",
+        "dtype:f64",
+        "layout:nn",
+        "layout:nt",
+        "layout:tn",
+        "layout:tt",
+        "alpha:0",
+        "alpha:1",
+        "alpha:other",
+        "beta:0",
+        "beta:1",
+        "beta:other",
+        "empty n",
+        "empty k",
+        "n:1",
+        "k:1",
+        "odd n",
+        "odd k",
+        "padded lda",
+        "padded ldb",
+        "padded ldc",
+        "align:4",
+        "align:8",
+        "align:16",
+        "align:64",
+        "batch>1",
+        "batch shares an operand",
+    ] {
+        assert!(seen.contains(aspect), "no {aspect:?} in {seen:?}");
+    }
+    let double = words("dtype=f64,m=15,n=1,k=1290");
+    assert!((0..200).all(|_| Gemm.draw_awkward(&double, &limits, &mut uniform).unwrap().align >= 8));
+    let fixed = words("m=3,n=3,k=3,batch=2,stride_c=20,lda=9");
+    let input = Gemm.draw_awkward(&fixed, &limits, &mut uniform).unwrap();
+    assert_eq!((input.batch.count, input.batch.strides[C], input.lda), (2, 20, 9));
+    assert_eq!(Gemm.draw_awkward(&words("dtype=f8"), &limits, &mut uniform).unwrap_err().field, "dtype");
 }

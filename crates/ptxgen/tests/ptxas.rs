@@ -3,7 +3,7 @@
 //!
 //! `scripts/ptxas.sh` installs the assemblers under `build/ptxas`; `TILEWRIGHT_PTXAS` names another folder. Without
 //! them these tests say that they skipped, or fail where `TILEWRIGHT_REQUIRE_PTXAS` is set. `TILEWRIGHT_PTXAS_PLANS` is the
-//! number of plans per target.
+//! number of plans per target, `TILEWRIGHT_PTXAS_TARGETS` names the targets, all of them unless set.
 
 mod assembler;
 mod plans;
@@ -19,6 +19,14 @@ use tilewright_ptxgen::print::print;
 
 fn count() -> usize {
     std::env::var("TILEWRIGHT_PTXAS_PLANS").ok().and_then(|n| n.parse().ok()).unwrap_or(16)
+}
+
+fn targets() -> Vec<&'static str> {
+    let named = std::env::var("TILEWRIGHT_PTXAS_TARGETS").ok();
+    let wanted = |target: &str| named.as_ref().is_none_or(|names| names.split(',').any(|name| name == target));
+    let targets: Vec<_> = TARGETS.into_iter().filter(|target| wanted(target)).collect();
+    assert!(!targets.is_empty(), "no target is named {named:?}");
+    targets
 }
 
 /// Every module of a plan; whether it is the product tells the decided limit.
@@ -37,8 +45,8 @@ fn assemble(assembler: &Assembler, plan: &GemmPlan) -> Vec<(bool, Assembled)> {
 #[test]
 fn legal_plans_assemble_within_their_registers() {
     let Some(assembler) = Assembler::find() else { return };
-    let mut missed = Vec::new();
-    for target in TARGETS {
+    let (mut missed, mut unforeseen) = (Vec::new(), Vec::new());
+    for target in targets() {
         let plans = plans::plans(target, count(), 17);
         let results: Vec<_> = plans.par_iter().map(|p| (p, assemble(&assembler, p))).collect();
         let (mut errors, mut spilled) = (Vec::new(), 0);
@@ -46,7 +54,9 @@ fn legal_plans_assemble_within_their_registers() {
             let blueprint = plan.blueprint();
             for (is_product, done) in modules {
                 spilled += usize::from(done.spilled > 0);
-                assert!(done.spilled == 0 || *is_product && blueprint.may_spill(), "{target} spills: {blueprint:?}");
+                if done.spilled > 0 && !(*is_product && blueprint.may_spill()) {
+                    unforeseen.push(format!("{target} spills {} bytes: {blueprint:?}", done.spilled));
+                }
                 if *is_product {
                     let error = f64::from(done.registers) / f64::from(blueprint.registers()) - 1.0;
                     errors.push((error.abs(), done.registers, blueprint));
@@ -67,6 +77,7 @@ fn legal_plans_assemble_within_their_registers() {
         missed.extend((p95 > 0.15).then_some(target));
     }
     assert!(missed.is_empty(), "more than 15% off: {missed:?}");
+    assert!(unforeseen.is_empty(), "{}", unforeseen.join("\n"));
 }
 
 /// The large tile that a tuner picks for large square matrices.

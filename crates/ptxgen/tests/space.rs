@@ -10,8 +10,8 @@ use tilewright_core::kernel::Kernel;
 use tilewright_core::problem::{Bound, Problem};
 use tilewright_core::program::{Arg, Code, Step};
 use tilewright_core::space::BoundSpace;
-use tilewright_ops::gemm::{GemmInput, Layout, ScalarClass};
-use tilewright_ptxgen::gemm::{Batch, SimtGemm};
+use tilewright_ops::gemm::{Batch, GemmInput, Layout, ScalarClass};
+use tilewright_ptxgen::gemm::SimtGemm;
 use tilewright_ptxgen::verify::verify;
 
 /// The left side of a rule that is a comparison, at a point.
@@ -135,8 +135,11 @@ fn batches_are_limited_and_weaken_alignment() {
     let point = kernel.default_point(&spec, &input).unwrap();
     let config = kernel.decode(&point);
     assert!(config.vec_a > 1, "{config:?}");
-    let plan = |count, stride| kernel.plan_batch(&spec, &input, &config, Batch { count, strides: [stride; 3] });
+    let plan = |count, stride| {
+        let batch = Batch { count, strides: [stride; 3] };
+        kernel.plan(&spec, &GemmInput { batch, ..input.clone() }, &config)
+    };
     assert!(plan(10, 4096).is_ok());
     assert_eq!(plan(10, 4097).unwrap_err().rule, "aligned_a");
-    assert_eq!(plan(70_000, 4096).unwrap_err().rule, "grid_third");
+    assert_eq!(plan(70_000, 4096).unwrap_err().rule, "batch");
 }

@@ -21,7 +21,7 @@ use tilewright_runtime::paired::PairedSettings;
 use tilewright_runtime::plan::PlanSettings;
 
 pub(crate) fn run(args: &BenchArgs, wiring: &Wiring, seed: u64, output: Output) -> Result<(), Failure> {
-    let kernel = wiring.kernel(&args.kernel)?;
+    let kernel = wiring.kernel(&args.kernel, &args.device)?;
     let set: TaskSet = args.tasks.parse().map_err(|e| Failure::new(Kind::Usage, "tasks", e))?;
     let dtype: DType = args.dtype.parse().map_err(|e: UnknownDType| Failure::new(Kind::Usage, "dtype", e))?;
     if !matches!(dtype, DType::F32 | DType::F64) {
@@ -107,7 +107,7 @@ fn tuned(
     };
     let (report, _) = campaign(&tune, wiring, seed)?;
     let spec = wiring.spec(&args.device)?;
-    wiring.profile(Some(&report.profile), wiring.kernel(&args.kernel)?, &spec, &Config::default())
+    wiring.profile(Some(&report.profile), wiring.kernel(&args.kernel, &args.device)?, &spec, &Config::default())
 }
 
 /// Of a task's time, the share that goes to comparing the model's best, and again to comparing the best of all.

@@ -5,6 +5,7 @@ pub(crate) mod bench;
 mod contest;
 pub(crate) mod data;
 pub(crate) mod doctor;
+pub(crate) mod emit;
 mod held_out;
 pub(crate) mod model;
 pub(crate) mod plan;

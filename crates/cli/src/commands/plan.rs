@@ -80,7 +80,7 @@ struct Explained {
 
 /// Decides as `plan` does.
 pub(super) fn decide(args: &PlanArgs, wiring: &Wiring, seed: u64) -> Result<(Box<dyn Problem>, Planned), Failure> {
-    let kernel = wiring.kernel(&args.kernel)?;
+    let kernel = wiring.kernel(&args.kernel, &args.device)?;
     let measure = wiring.measure(&args.device)?;
     let words = words::parse(&args.input)?;
     let problem = wiring.problem(kernel, measure.spec(), &words)?;

@@ -2,6 +2,7 @@
 
 use super::contest::{baselines, contest, threads};
 use crate::args::{PlanArgs, RunArgs};
+use crate::device::DeviceName;
 use crate::failure::{Failure, Kind};
 use crate::output::{Output, aligned, seconds};
 use crate::wiring::{Wiring, home};
@@ -40,7 +41,8 @@ struct Answer {
 }
 
 pub(crate) fn run(args: &RunArgs, wiring: &Wiring, seed: u64, output: Output) -> Result<(), Failure> {
-    let kernel = wiring.kernel(&args.kernel)?;
+    let kernel = wiring.kernel(&args.kernel, &args.device)?;
+    DeviceName::parse(args.device.device.as_deref())?.expect_clock()?;
     let found = baselines(&args.baselines)?;
     let words = words::parse(&args.input)?;
     let spec = wiring.spec(&args.device)?;
@@ -96,7 +98,7 @@ fn best_known(args: &RunArgs, wiring: &Wiring, problem: &dyn Problem, seed: u64)
     if let Lookup::Hit(_, point) = cache.get(problem, &Default::default()).map_err(RuntimeError::from)? {
         return Ok(point);
     }
-    let kernel = wiring.kernel(&args.kernel)?;
+    let kernel = wiring.kernel(&args.kernel, &args.device)?;
     if args.config.is_none() && wiring.profile(None, kernel, problem.device(), &problem.input())?.is_some() {
         let plan = PlanArgs {
             kernel: args.kernel.clone(),
@@ -109,11 +111,7 @@ fn best_known(args: &RunArgs, wiring: &Wiring, problem: &dyn Problem, seed: u64)
         };
         return super::plan::decide(&plan, wiring, seed).map(|(_, planned)| planned.point);
     }
-    problem.default_point().ok_or_else(|| {
-        let most = problem.space().census().rejected_by.into_iter().max_by_key(|(_, n)| *n);
-        let why = most.map_or(String::new(), |(rule, _)| format!(": rule {rule:?} rejects most"));
-        Failure::new(Kind::Nothing, "input", format!("no configuration is legal{why}"))
-    })
+    problem.default_point().ok_or_else(|| Failure::nothing_legal(problem.space()))
 }
 
 fn text(a: &Answer) -> String {

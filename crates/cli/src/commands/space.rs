@@ -39,7 +39,7 @@ struct Sampled {
 }
 
 pub(crate) fn run(args: &SpaceArgs, wiring: &Wiring, seed: u64, output: Output) -> Result<(), Failure> {
-    let kernel = wiring.kernel(&args.kernel)?;
+    let kernel = wiring.kernel(&args.kernel, &args.device)?;
     let spec = wiring.spec(&args.device)?;
     let problem = wiring.problem(kernel, &spec, &words::parse(&args.input)?)?;
     let space = problem.space();
@@ -55,9 +55,7 @@ pub(crate) fn run(args: &SpaceArgs, wiring: &Wiring, seed: u64, output: Output) 
         list(space, path).map_err(|e| Failure::new(Kind::Store, &path.display().to_string(), e))?;
     }
     if legal == 0 {
-        let most = space.census().rejected_by.into_iter().max_by_key(|(_, n)| *n);
-        let worst = most.map_or(String::new(), |(rule, _)| format!(": rule {rule:?} rejects most"));
-        return Err(Failure::new(Kind::Nothing, "input", format!("no configuration is legal{worst}")));
+        return Err(Failure::nothing_legal(space));
     }
     let answer = Answer {
         kernel: problem.kernel().to_string(),

@@ -70,7 +70,7 @@ fn shape(input: &Config) -> String {
 
 /// Measures and fits within the budget, and stores the profile where later commands find it.
 pub(super) fn campaign(args: &TuneArgs, wiring: &Wiring, seed: u64) -> Result<(TuneReport, Chained), Failure> {
-    let kernel = wiring.kernel(&args.kernel)?;
+    let kernel = wiring.kernel(&args.kernel, &args.device)?;
     let mut measure = wiring.measure(&args.device)?;
     let mut sampler = Chained::new(kernel.space(), Settings::default());
     let mut watch = Watch { bar: Bar::timing("tune", args.budget), budget: args.budget, fitting: RefCell::new(false) };
@@ -100,7 +100,7 @@ pub(super) fn campaign(args: &TuneArgs, wiring: &Wiring, seed: u64) -> Result<(T
 }
 
 pub(crate) fn run(args: &TuneArgs, wiring: &Wiring, seed: u64, output: Output) -> Result<(), Failure> {
-    let kernel = wiring.kernel(&args.kernel)?;
+    let kernel = wiring.kernel(&args.kernel, &args.device)?;
     let (report, sampler) = campaign(args, wiring, seed)?;
     let held_out = if args.no_table { Vec::new() } else { held_out(wiring, kernel, args, &report, seed)? };
     let answer = Answer {

@@ -2,5 +2,6 @@
 
 mod answers;
 mod bad_input;
+mod gpu;
 mod home;
 mod processes;

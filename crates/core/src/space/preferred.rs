@@ -18,7 +18,8 @@ impl BoundSpace {
         };
         let preferred: Vec<Vec<u16>> = self.params().iter().map(order).collect();
         let mut point = Vec::with_capacity(preferred.len());
-        self.descend(&preferred, &mut point).then_some(Point(point))
+        // Rules without parameters decide before the first value.
+        (self.prefix_holds(&[]) && self.descend(&preferred, &mut point)).then_some(Point(point))
     }
 
     /// Depth first, in order of preference, dropping prefixes that already break a rule.

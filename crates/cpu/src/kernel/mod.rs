@@ -117,6 +117,7 @@ impl Kernel for CpuGemm {
         s.set("align", input.align);
         s.set("beta_zero", input.beta == ScalarClass::Zero);
         s.set("multiplies", input.multiplies());
+        s.set("batch", i64::from(input.batch.count));
         s
     }
 

@@ -69,6 +69,7 @@ pub(super) fn space() -> Result<ParamSpace, SpaceError> {
         .define("vectors", "m_s // lanes")
         .define("registers", "32 if vec == 64 else 16")
         .define("t_n", "t // (t_m * k_g)")
+        .rule("single_product", Implementation, "batch == 1", "there is no code for batches yet")
         .rule("vector_width", Hardware, "vec <= vec_max", "the host has no wider vectors")
         .rule(
             "widest_vectors",

@@ -15,15 +15,27 @@ pub(super) fn draw(
     limits: &InputLimits,
     uniform: &mut dyn FnMut() -> f64,
 ) -> Result<GemmInput, InputError> {
+    within(limits, uniform, |largest, uniform| candidate(fixed, largest, uniform))
+}
+
+/// A candidate within the limits; candidates are made with sizes up to the given one.
+pub(super) fn within(
+    limits: &InputLimits,
+    uniform: &mut dyn FnMut() -> f64,
+    candidate: impl Fn(f64, &mut dyn FnMut() -> f64) -> Result<GemmInput, InputError>,
+) -> Result<GemmInput, InputError> {
     // Sizes of work on a logarithmic scale too: otherwise nearly all inputs would lie just below the limit.
     let max_flops = limits.max_flops * (-DOUBLINGS * uniform()).exp2();
     // Largest size such that one thin dimension still allows it; halved while nothing fits.
     let mut largest = max_flops.sqrt().clamp(16.0, 65_536.0);
     loop {
+        // Where sizes are fixed, they need only keep the caller's limit.
+        let most = if largest > 1.0 { max_flops.max(1.0) } else { limits.max_flops };
         for _ in 0..ATTEMPTS {
-            let input = candidate(fixed, largest, uniform)?;
-            let flops = 2.0 * input.m as f64 * input.n as f64 * input.k as f64;
-            if flops <= max_flops.max(1.0) && input.total_bytes() as f64 <= limits.max_bytes {
+            let input = candidate(largest, uniform)?;
+            let products = f64::from(input.batch.count);
+            let flops = 2.0 * input.m as f64 * input.n as f64 * input.k as f64 * products;
+            if flops <= most && input.total_bytes() as f64 <= limits.max_bytes {
                 return Ok(input);
             }
         }
@@ -47,16 +59,7 @@ fn candidate(fixed: &Config, largest: f64, uniform: &mut dyn FnMut() -> f64) -> 
     }
     let padded = uniform() < 0.15;
     let pad = 1 + pick(32, uniform);
-    let mut words = input.words();
-    for (name, value) in &fixed.0 {
-        match words.0.iter_mut().find(|(n, _)| n == name) {
-            Some((_, v)) => *v = value.clone(),
-            None => words.0.push((name.clone(), value.clone())),
-        }
-    }
-    // Leading dimensions follow the sizes unless they are fixed themselves.
-    words.0.retain(|(n, _)| !n.starts_with("ld") || fixed.get(n).is_some());
-    let mut input = GemmInput::parse(&words)?;
+    let mut input = with_fixed(input, fixed, &["ld"])?;
     if padded {
         for (name, ld) in [("lda", &mut input.lda), ("ldb", &mut input.ldb), ("ldc", &mut input.ldc)] {
             *ld += if fixed.get(name).is_none() { pad } else { 0 };
@@ -65,7 +68,21 @@ fn candidate(fixed: &Config, largest: f64, uniform: &mut dyn FnMut() -> f64) -> 
     Ok(input)
 }
 
-fn pick(n: usize, uniform: &mut dyn FnMut() -> f64) -> usize {
+/// The input with fixed words in place of its own. Words with one of the prefixes follow from the others unless they are fixed
+/// themselves.
+pub(super) fn with_fixed(input: GemmInput, fixed: &Config, derived: &[&str]) -> Result<GemmInput, InputError> {
+    let mut words = input.words();
+    for (name, value) in &fixed.0 {
+        match words.0.iter_mut().find(|(n, _)| n == name) {
+            Some((_, v)) => *v = value.clone(),
+            None => words.0.push((name.clone(), value.clone())),
+        }
+    }
+    words.0.retain(|(n, _)| !derived.iter().any(|prefix| n.starts_with(prefix)) || fixed.get(n).is_some());
+    GemmInput::parse(&words)
+}
+
+pub(super) fn pick(n: usize, uniform: &mut dyn FnMut() -> f64) -> usize {
     ((uniform() * n as f64) as usize).min(n - 1)
 }
 

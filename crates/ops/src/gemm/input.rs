@@ -1,5 +1,6 @@
 //! What a caller of GEMM has.
 
+use super::batch::{Batch, STRIDES};
 use std::fmt;
 use tilewright_core::computation::{InputError, size_word};
 use tilewright_core::dtype::DType;
@@ -107,6 +108,8 @@ pub struct GemmInput {
     pub beta: ScalarClass,
     /// All three base addresses are multiples of this many bytes.
     pub align: usize,
+    /// Several products of this shape.
+    pub batch: Batch,
 }
 
 /// Largest m, n, k and leading dimension: what BLAS libraries with 32-bit integers take.
@@ -130,6 +133,7 @@ impl GemmInput {
             alpha: ScalarClass::One,
             beta: ScalarClass::Zero,
             align: 64,
+            batch: Batch::ONE,
         };
         input.lda = input.a_stored().0.max(1);
         input.ldb = input.b_stored().0.max(1);
@@ -137,8 +141,10 @@ impl GemmInput {
     }
 
     pub(super) fn parse(words: &Config) -> Result<Self, InputError> {
-        if let Some((name, _)) = words.0.iter().find(|(n, _)| !WORDS.contains(&n.as_str())) {
-            return Err(InputError::new(name, format!("unknown key: a GEMM input has {}", WORDS.join(" "))));
+        let known = || WORDS.into_iter().chain(["batch"]).chain(STRIDES);
+        if let Some((name, _)) = words.0.iter().find(|(n, _)| known().all(|k| k != n)) {
+            let known = known().collect::<Vec<_>>().join(" ");
+            return Err(InputError::new(name, format!("unknown key: a GEMM input has {known}")));
         }
         let size = |name| size_word(words, name, 0, MAX_SIZE, None).map(|x| x as usize);
         let mut input = Self::new(size("m")?, size("n")?, size("k")?, dtype(words)?, layout(words)?);
@@ -155,17 +161,25 @@ impl GemmInput {
         input.alpha = scalar(words, "alpha", ScalarClass::One)?;
         input.beta = scalar(words, "beta", ScalarClass::Zero)?;
         input.align = align(words, input.dtype)?;
+        // Before a batch multiplies what would already be too large.
+        input.check_bytes()?;
+        input.batch = Batch::parse(words, &input)?;
         input.check_bytes()?;
         Ok(input)
     }
 
     fn check_bytes(&self) -> Result<(), InputError> {
-        for (name, ld, columns) in
-            [("a", self.lda, self.a_stored().1), ("b", self.ldb, self.b_stored().1), ("c", self.ldc, self.n)]
-        {
-            let bytes = ld as u128 * columns as u128 * self.dtype.size() as u128;
+        let operands =
+            [("a", self.lda, self.a_stored().1), ("b", self.ldb, self.b_stored().1), ("c", self.ldc, self.n)];
+        for ((name, ld, columns), stride) in operands.into_iter().zip(self.batch.strides) {
+            let elements = ld as u128 * columns as u128 + u128::from(self.batch.count - 1) * u128::from(stride);
+            let bytes = elements * self.dtype.size() as u128;
             if bytes > MAX_BYTES {
-                let field = if name == "c" { "n" } else { "k" };
+                let field = match name {
+                    _ if self.batch.count > 1 => "batch",
+                    "c" => "n",
+                    _ => "k",
+                };
                 let message = format!("operand {name} would take {bytes} bytes; the limit is {MAX_BYTES}");
                 return Err(InputError::new(field, message));
             }
@@ -188,7 +202,7 @@ impl GemmInput {
             ("beta", self.beta.word()),
             ("align", size(self.align)),
         ];
-        Config(pairs.map(|(n, v)| (n.to_owned(), v)).into())
+        Config(pairs.into_iter().map(|(n, v)| (n.to_owned(), v)).chain(self.batch.words()).collect())
     }
 
     /// Rows and columns of A as stored.
@@ -206,8 +220,13 @@ impl GemmInput {
         if rows == 0 || columns == 0 { 0 } else { ld * (columns - 1) + rows }
     }
 
-    /// Elements of A, B and C.
+    /// Elements of A, B and C, all products of a batch together.
     pub fn lens(&self) -> [usize; 3] {
+        [0, 1, 2].map(|operand| self.batch.len(operand, self.lens_of_one()[operand]))
+    }
+
+    /// Elements of A, B and C of one product.
+    pub fn lens_of_one(&self) -> [usize; 3] {
         let (a, b) = (self.a_stored(), self.b_stored());
         [
             Self::stored_len(a.0, a.1, self.lda),
@@ -216,7 +235,7 @@ impl GemmInput {
         ]
     }
 
-    /// Bytes of all three operands.
+    /// Bytes of all three operands, all products of a batch together.
     pub fn total_bytes(&self) -> u64 {
         self.lens().iter().map(|&l| l as u64 * self.dtype.size() as u64).sum()
     }

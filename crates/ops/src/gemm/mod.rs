@@ -1,11 +1,14 @@
 //! GEMM: `C = alpha * op(A) * op(B) + beta * C`, column-major as in BLAS.
 
+mod awkward;
+mod batch;
 mod draw;
 mod input;
 mod product;
 mod reference;
 mod workload;
 
+pub use batch::Batch;
 pub use input::{GemmInput, Layout, ScalarClass};
 pub use workload::{A, ALPHA, B, BETA, C};
 
@@ -39,9 +42,10 @@ impl Computation for Gemm {
         let (m, n, k) = (input.m as f64, input.n as f64, input.k as f64);
         let read_c = if input.beta == ScalarClass::Zero { 0.0 } else { m * n };
         let read_ab = if input.multiplies() { m * k + k * n } else { 0.0 };
+        let products = f64::from(input.batch.count);
         Work {
-            flops: if input.multiplies() { 2.0 * m * n * k } else { m * n },
-            bytes: (read_ab + read_c + m * n) * input.dtype.size() as f64,
+            flops: products * if input.multiplies() { 2.0 * m * n * k } else { m * n },
+            bytes: products * (read_ab + read_c + m * n) * input.dtype.size() as f64,
         }
     }
 
@@ -82,5 +86,18 @@ impl Computation for Gemm {
         uniform: &mut dyn FnMut() -> f64,
     ) -> Result<GemmInput, InputError> {
         draw::draw(fixed, limits, uniform)
+    }
+
+    fn draw_awkward(
+        &self,
+        fixed: &Config,
+        limits: &InputLimits,
+        uniform: &mut dyn FnMut() -> f64,
+    ) -> Result<GemmInput, InputError> {
+        awkward::draw(fixed, limits, uniform)
+    }
+
+    fn aspects(&self, input: &GemmInput) -> Vec<String> {
+        awkward::aspects(input)
     }
 }

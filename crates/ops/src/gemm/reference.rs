@@ -17,11 +17,13 @@ pub(super) fn compute(input: &GemmInput, before: &Buffers, scalars: &[f64]) -> E
     let c = &before[C];
     let mut values: Vec<f64> = (0..c.len()).map(|i| c.get_f64(i)).collect();
     let mut bounds = vec![0f32; c.len()];
-    if input.m > 0 && input.n > 0 {
-        let problem = Reference::new(input, before, scalars);
+    let products = if input.m > 0 && input.n > 0 { input.batch.count } else { 0 };
+    for product in 0..products {
+        let offsets = input.batch.offsets(product);
+        let problem = Reference::new(input, before, offsets, scalars);
         for j in 0..input.n {
             for i in 0..input.m {
-                let at = j * input.ldc + i;
+                let at = offsets[C] + j * input.ldc + i;
                 values[at] = problem.update(i, j, values[at]);
                 bounds[at] = problem.bound(i, j, values[at]);
             }
@@ -41,11 +43,11 @@ struct Reference<'a> {
 }
 
 impl<'a> Reference<'a> {
-    fn new(input: &'a GemmInput, before: &Buffers, scalars: &[f64]) -> Self {
+    fn new(input: &'a GemmInput, before: &Buffers, offsets: [usize; 3], scalars: &[f64]) -> Self {
         let (m, n, k) = if input.multiplies() { (input.m, input.n, input.k) } else { (input.m, input.n, 0) };
         let (alpha, beta) = (scalars[ALPHA], scalars[BETA]);
-        let a = gather(&before[A], m, k, input.lda, input.layout.a_transposed());
-        let b = gather(&before[B], k, n, input.ldb, input.layout.b_transposed());
+        let a = gather(&before[A], offsets[A], (m, k), input.lda, input.layout.a_transposed());
+        let b = gather(&before[B], offsets[B], (k, n), input.ldb, input.layout.b_transposed());
         let exact = is_exact(input, &a.values, &b.values, &before[C], alpha, beta);
         let product = if input.dtype == DType::F64 && !exact { compensated(&a, &b) } else { plain(&a, &b) };
         let (norm_a, norm_b) = (a.row_norms(), b.column_norms());
@@ -73,12 +75,12 @@ impl<'a> Reference<'a> {
     }
 }
 
-/// op(X) in f64.
-fn gather(x: &Buffer, rows: usize, columns: usize, ld: usize, transposed: bool) -> Matrix {
+/// op(X) in f64, from an element on.
+fn gather(x: &Buffer, from: usize, (rows, columns): (usize, usize), ld: usize, transposed: bool) -> Matrix {
     let mut values = Vec::with_capacity(rows * columns);
     for j in 0..columns {
         for i in 0..rows {
-            values.push(x.get_f64(if transposed { j + i * ld } else { i + j * ld }));
+            values.push(x.get_f64(from + if transposed { j + i * ld } else { i + j * ld }));
         }
     }
     Matrix { rows, columns, values }

@@ -21,21 +21,17 @@ pub const BETA: usize = 1;
 const EXACT_MAX: i32 = 4;
 
 /// Buffers of exactly the length that BLAS requires, so that a read beyond it is a read beyond the buffer. The padding
-/// between columns of A and B is NaN: using it shows. C is NaN where beta = 0: reading it shows.
+/// between columns and between products of A and B is NaN: using it shows. C is NaN where beta = 0: reading it shows.
 pub(super) fn make(input: &GemmInput, filling: Filling, seed: u64) -> Workload {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
-    let (a, b) = (input.a_stored(), input.b_stored());
-    let c_is_read = input.beta != ScalarClass::Zero;
-    let role = if c_is_read { Role::InOut } else { Role::Out };
-    let matrices =
-        [("a", a, input.lda, Role::In), ("b", b, input.ldb, Role::In), ("c", (input.m, input.n), input.ldc, role)];
-    let mut specs = Vec::new();
     let mut buffers = Vec::new();
-    for (name, (rows, columns), ld, role) in matrices {
-        let len = GemmInput::stored_len(rows, columns, ld);
+    let specs = specs(input);
+    for (operand, spec) in specs.iter().enumerate() {
+        let len = spec.len;
+        let elements = Elements::new(input, operand, len);
         let mut buffer = Buffer::zeroed(input.dtype, len);
         let mut value = |i: usize| {
-            if role == Role::Out || i % ld >= rows { f64::NAN } else { draw(&mut rng, filling) }
+            if spec.role == Role::Out || !elements.contains(i) { f64::NAN } else { draw(&mut rng, filling) }
         };
         // Typed once and not per element: large inputs have tens of millions of them.
         match input.dtype {
@@ -45,10 +41,48 @@ pub(super) fn make(input: &GemmInput, filling: Filling, seed: u64) -> Workload {
             DType::F64 => buffer.as_mut_slice::<f64>().iter_mut().enumerate().for_each(|(i, x)| *x = value(i)),
             _ => (0..len).for_each(|i| buffer.set_f64(i, value(i))),
         }
-        specs.push(BufferSpec { name, dtype: input.dtype, len, role });
         buffers.push(buffer);
     }
-    Workload { specs, buffers, scalars: vec![representative(input.alpha, -1.5), representative(input.beta, 0.75)] }
+    Workload { specs, buffers, scalars: scalars(input) }
+}
+
+/// The buffers without their contents.
+pub(super) fn specs(input: &GemmInput) -> Vec<BufferSpec> {
+    let role = if input.beta == ScalarClass::Zero { Role::Out } else { Role::InOut };
+    let names = ["a", "b", "c"].into_iter().zip([Role::In, Role::In, role]).zip(input.lens());
+    names.map(|((name, role), len)| BufferSpec { name, dtype: input.dtype, len, role }).collect()
+}
+
+pub(super) fn scalars(input: &GemmInput) -> Vec<f64> {
+    vec![representative(input.alpha, -1.5), representative(input.beta, 0.75)]
+}
+
+/// Which elements of a buffer belong to a matrix, and are not padding.
+struct Elements {
+    ld: usize,
+    rows: usize,
+    /// By element, where products of a batch lie any distance apart.
+    marked: Vec<bool>,
+}
+
+impl Elements {
+    fn new(input: &GemmInput, operand: usize, len: usize) -> Self {
+        let (rows, columns) = [input.a_stored(), input.b_stored(), (input.m, input.n)][operand];
+        let ld = [input.lda, input.ldb, input.ldc][operand];
+        let mut marked = Vec::new();
+        if input.batch.count > 1 {
+            marked = vec![false; len];
+            for product in (0..input.batch.count).take_while(|_| len > 0) {
+                let from = input.batch.offsets(product)[operand];
+                (0..columns).for_each(|j| marked[from + j * ld..][..rows].fill(true));
+            }
+        }
+        Self { ld, rows, marked }
+    }
+
+    fn contains(&self, i: usize) -> bool {
+        self.marked.get(i).copied().unwrap_or(i % self.ld < self.rows)
+    }
 }
 
 /// Both representatives of `Other` keep integer data exact.

@@ -67,7 +67,7 @@ const NARROW: u128 = 1 << 31;
 
 impl Blueprint {
     /// What an input and a configuration need of the code.
-    pub(crate) fn new(target: Target, input: &GemmInput, config: &GemmConfig, batched: bool) -> Self {
+    pub(crate) fn new(target: Target, input: &GemmInput, config: &GemmConfig) -> Self {
         let arithmetic = if input.dtype == DType::F64 { &arithmetic::F64 } else { &arithmetic::F32 };
         // Addresses beyond the edges are computed, though not used: up to a tile, and the stage after the last.
         let beyond = u128::from(config.m_l.max(config.n_l) + config.u);
@@ -83,7 +83,7 @@ impl Blueprint {
             alpha: input.alpha,
             beta: input.beta,
             wide: a.max(b).max(c) >= NARROW,
-            batched,
+            batched: input.batch.count > 1,
         }
     }
 

@@ -46,10 +46,10 @@ pub(super) fn features(device: &DeviceSpec, input: &GemmInput, c: &GemmConfig, o
     let fact = |name, default: u32| device.fact(name).and_then(|x| u32::try_from(x).ok()).unwrap_or(default);
     let (m, n, k) = (input.m.max(1) as u32, input.n.max(1) as u32, input.k.max(1) as u32);
     let target = device.fact("sm").and_then(Target::of_sm).unwrap_or(Target::OLDEST);
-    let blueprint = Blueprint::new(target, input, c, false);
+    let blueprint = Blueprint::new(target, input, c);
     let (threads, shared, registers) = (blueprint.threads(), blueprint.shared_bytes(), blueprint.registers());
     let (tiles_m, tiles_n) = (m.div_ceil(c.m_l), n.div_ceil(c.n_l));
-    let blocks = f64::from(tiles_m) * f64::from(tiles_n) * f64::from(c.k_g);
+    let blocks = f64::from(tiles_m) * f64::from(tiles_n) * f64::from(c.k_g) * f64::from(input.batch.count);
     let by_registers = fact("registers_per_sm", 65_536) / (registers.next_multiple_of(8) * threads).max(1);
     let by_shared = fact("shared_per_sm", 65_536) / shared.max(1);
     let by_threads = fact("threads_per_sm", 2048) / threads.max(1);

@@ -1,7 +1,7 @@
 //! GEMM in PTX as a tunable kernel.
 
 use super::config::{Bounds, GemmConfig, Load, Raster, Split};
-use super::plan::{Batch, GemmPlan};
+use super::plan::GemmPlan;
 use super::{default, features, space};
 use crate::target::Target;
 use std::sync::OnceLock;
@@ -35,45 +35,6 @@ impl SimtGemm {
         Self { space: SPACE.get_or_init(build).clone() }
     }
 
-    /// The names that rules use, for a batch of products.
-    pub fn symbols_of_batch(&self, device: &DeviceSpec, input: &GemmInput, batch: &Batch) -> Symbols {
-        let mut s = device.symbols();
-        s.set("m", input.m);
-        s.set("n", input.n);
-        s.set("k", input.k);
-        s.set("element", input.dtype.size());
-        s.set("transpose_a", input.layout.a_transposed());
-        s.set("transpose_b", input.layout.b_transposed());
-        s.set("lda", input.lda);
-        s.set("ldb", input.ldb);
-        s.set("ldc", input.ldc);
-        s.set("align", align(input, batch));
-        s.set("batch", i64::from(batch.count));
-        s.set("multiplies", input.multiplies());
-        s.set("beta_zero", input.beta == ScalarClass::Zero);
-        s
-    }
-
-    /// [`Kernel::plan`] for a batch of products.
-    ///
-    /// # Errors
-    /// The rule that does not hold, with its numbers.
-    pub fn plan_batch(
-        &self,
-        device: &DeviceSpec,
-        input: &GemmInput,
-        config: &GemmConfig,
-        batch: Batch,
-    ) -> Result<GemmPlan, Illegal> {
-        let point = self.encode(config).ok_or_else(|| unknown("a value is not one of its parameter's"))?;
-        let symbols = self.symbols_of_batch(device, input, &batch);
-        let space = self.space.bind(&symbols).map_err(|e| unknown(&format!("the device is no GPU: {e}")))?;
-        space.check(&point)?;
-        let target = device.fact("sm").and_then(Target::of_sm);
-        let target = target.ok_or_else(|| unknown("the device is older than sm_50"))?;
-        Ok(GemmPlan::new(target, input, config, batch))
-    }
-
     fn bound(&self, device: &DeviceSpec, input: &GemmInput) -> Option<BoundSpace> {
         self.space.bind(&self.symbols(device, input)).ok()
     }
@@ -86,9 +47,8 @@ impl SimtGemm {
 }
 
 /// The power of two that all operands of all products of a batch are aligned to, in bytes.
-fn align(input: &GemmInput, batch: &Batch) -> usize {
-    let strides = if batch.count > 1 { batch.strides } else { [0; 3] };
-    let zeros = strides.map(|s| (s * input.dtype.size() as u64).trailing_zeros().min(30));
+fn align(input: &GemmInput) -> usize {
+    let zeros = input.batch.strides.map(|s| (s * input.dtype.size() as u64).trailing_zeros().min(30));
     zeros.into_iter().fold(input.align, |align, zeros| align.min(1 << zeros))
 }
 
@@ -146,7 +106,21 @@ impl Kernel for SimtGemm {
     }
 
     fn symbols(&self, device: &DeviceSpec, input: &GemmInput) -> Symbols {
-        self.symbols_of_batch(device, input, &Batch::ONE)
+        let mut s = device.symbols();
+        s.set("m", input.m);
+        s.set("n", input.n);
+        s.set("k", input.k);
+        s.set("element", input.dtype.size());
+        s.set("transpose_a", input.layout.a_transposed());
+        s.set("transpose_b", input.layout.b_transposed());
+        s.set("lda", input.lda);
+        s.set("ldb", input.ldb);
+        s.set("ldc", input.ldc);
+        s.set("align", align(input));
+        s.set("batch", i64::from(input.batch.count));
+        s.set("multiplies", input.multiplies());
+        s.set("beta_zero", input.beta == ScalarClass::Zero);
+        s
     }
 
     fn decode(&self, point: &[u16]) -> GemmConfig {
@@ -177,7 +151,12 @@ impl Kernel for SimtGemm {
     }
 
     fn plan(&self, device: &DeviceSpec, input: &GemmInput, config: &GemmConfig) -> Result<GemmPlan, Illegal> {
-        self.plan_batch(device, input, config, Batch::ONE)
+        let point = self.encode(config).ok_or_else(|| unknown("a value is not one of its parameter's"))?;
+        let space = self.space.bind(&self.symbols(device, input));
+        space.map_err(|e| unknown(&format!("the device is no GPU: {e}")))?.check(&point)?;
+        let target = device.fact("sm").and_then(Target::of_sm);
+        let target = target.ok_or_else(|| unknown("the device is older than sm_50"))?;
+        Ok(GemmPlan::new(target, input, config))
     }
 
     fn generate(&self, plan: &GemmPlan) -> Program {

@@ -40,4 +40,4 @@ pub use blueprint::Blueprint;
 pub use config::{Bounds, GemmConfig, Load, Raster, Split};
 pub use emit::module;
 pub use kernel::SimtGemm;
-pub use plan::{Batch, GemmPlan};
+pub use plan::GemmPlan;

@@ -10,26 +10,11 @@ use crate::target::Target;
 use tilewright_core::program::{Arg, Code, Program, Step};
 use tilewright_ops::gemm::{A, ALPHA, B, BETA, C, GemmInput, ScalarClass};
 
-/// Several products of one shape, their operands at constant distances.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Batch {
-    /// How many, at least one.
-    pub count: u32,
-    /// Elements from one product's operand to the next, of A, B and C. Those of C must not overlap.
-    pub strides: [u64; 3],
-}
-
-impl Batch {
-    /// A single product.
-    pub const ONE: Self = Self { count: 1, strides: [0; 3] };
-}
-
 /// A legal (device, input, configuration) with everything derived from it.
 #[derive(Clone, Debug)]
 pub struct GemmPlan {
     pub(crate) blueprint: Blueprint,
     input: GemmInput,
-    batch: Batch,
 }
 
 /// A launch of the program.
@@ -41,9 +26,8 @@ enum Part {
 
 impl GemmPlan {
     /// Legality has been checked by the caller.
-    pub(super) fn new(target: Target, input: &GemmInput, config: &GemmConfig, batch: Batch) -> Self {
-        let blueprint = Blueprint::new(target, input, config, batch.count > 1);
-        Self { blueprint, input: input.clone(), batch }
+    pub(super) fn new(target: Target, input: &GemmInput, config: &GemmConfig) -> Self {
+        Self { blueprint: Blueprint::new(target, input, config), input: input.clone() }
     }
 
     /// What the code is specialised to.
@@ -100,7 +84,7 @@ impl GemmPlan {
     pub fn grid(&self) -> [u32; 3] {
         let c = &self.blueprint.config;
         let (m, n) = ((self.input.m as u32).div_ceil(c.m_l), (self.input.n as u32).div_ceil(c.n_l));
-        let z = c.k_g * self.batch.count;
+        let z = c.k_g * self.input.batch.count;
         if c.raster == Raster::M { [m, n, z] } else { [n, m, z] }
     }
 
@@ -110,7 +94,7 @@ impl GemmPlan {
     }
 
     fn strides(&self) -> [u64; 3] {
-        self.batch.strides.map(|s| s * self.input.dtype.size() as u64)
+        self.input.batch.strides.map(|s| s * self.input.dtype.size() as u64)
     }
 
     /// The program on buffers that begin so many bytes before the operands. Offsets must keep the alignment of the input.
@@ -120,7 +104,7 @@ impl GemmPlan {
             Part::Finish(finish) => self.finish(finish, offsets[C]),
         };
         let steps = self.parts().into_iter().map(step).collect();
-        let slabs = u64::from(self.blueprint.config.k_g) * u64::from(self.batch.count);
+        let slabs = u64::from(self.blueprint.config.k_g) * u64::from(self.input.batch.count);
         Program { steps, workspace: if self.ordered() { self.slab() * slabs } else { 0 } }
     }
 
@@ -152,7 +136,7 @@ impl GemmPlan {
         let module = self.module_of(Part::Finish(finish));
         let lines = (input.n as u32).div_ceil(finish::COLUMNS);
         let blocks = lines.min(65_535);
-        let grid = [(input.m as u32).div_ceil(finish::ROWS), blocks, self.batch.count];
+        let grid = [(input.m as u32).div_ceil(finish::ROWS), blocks, self.input.batch.count];
         let mut args = vec![Arg::Buffer(C, offset)];
         if finish == Finish::Sum {
             args.extend([Arg::Workspace(0), Arg::U64(self.slab())]);

@@ -245,6 +245,7 @@ fn grid(space: SpaceBuilder) -> SpaceBuilder {
             "the second dimension of a grid is short",
         )
         .rule("grid_first", Hardware, "max(tiles_m, tiles_n) <= grid_x", "the first dimension of a grid")
+        .rule("batch", Hardware, "batch <= grid_z", "the products of a batch lie along the third dimension of a grid")
         .rule("grid_third", Hardware, "k_g * batch <= grid_z", "the third dimension of a grid is short")
         .rule(
             "raster",

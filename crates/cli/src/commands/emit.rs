@@ -1,0 +1,138 @@
+//! `tilewright emit`: the generated code of a GPU kernel, and what the assembler says of it.
+
+use crate::args::EmitArgs;
+use crate::assembler::{self, Assembled};
+use crate::failure::{Failure, Kind};
+use crate::output::Output;
+use crate::wiring::Wiring;
+use crate::words;
+use serde::Serialize;
+use std::fmt::Write as _;
+use std::sync::Arc;
+use tilewright_core::device::DeviceKind;
+use tilewright_core::problem::Problem;
+use tilewright_core::program::{Arg, Code, Step};
+use tilewright_core::space::{Config, Point};
+use tilewright_ptxgen::target::{Target, UnknownTarget};
+
+#[derive(Serialize)]
+struct Answer {
+    kernel: String,
+    input: Config,
+    target: String,
+    config: Config,
+    /// The launch with the most code; absent where an empty result needs none.
+    #[serde(flatten)]
+    main: Option<Emitted>,
+    /// Every launch, in order.
+    steps: Vec<Emitted>,
+    workspace_bytes: u64,
+}
+
+/// One launch.
+#[derive(Clone, Serialize)]
+struct Emitted {
+    text: String,
+    entry: String,
+    launch: Launch,
+    #[serde(flatten)]
+    assembled: Option<Assembled>,
+}
+
+#[derive(Clone, Serialize)]
+struct Launch {
+    grid: [u32; 3],
+    block: [u32; 3],
+    /// Beyond what the code declares.
+    dynamic_shared_bytes: u32,
+    args: Vec<String>,
+}
+
+pub(crate) fn run(args: &EmitArgs, wiring: &Wiring, output: Output) -> Result<(), Failure> {
+    let target: Target = args.target.parse().map_err(|e: UnknownTarget| Failure::new(Kind::Usage, "target", e))?;
+    let kernel = wiring.variant(&args.kernel, args.variant.as_deref(), DeviceKind::Cuda)?;
+    let problem = wiring.problem(kernel, &Arc::new(target.spec()), &words::parse(&args.input)?)?;
+    let point = point(args.config.as_deref(), &*problem)?;
+    let program = problem.program(&point).map_err(|e| Failure::new(Kind::Input, "config", e))?;
+    let steps: Vec<Emitted> = program.steps.iter().filter_map(|step| emitted(step, target)).collect();
+    let answer = Answer {
+        kernel: problem.kernel().to_string(),
+        input: problem.input(),
+        target: target.to_string(),
+        config: problem.space().config(&point),
+        main: steps.iter().max_by_key(|s| s.text.len()).cloned(),
+        steps,
+        workspace_bytes: program.workspace,
+    };
+    output.answer(&answer, || text(&answer))
+}
+
+/// What was asked for, over the kernel's own default.
+fn point(config: Option<&str>, problem: &dyn Problem) -> Result<Point, Failure> {
+    let default = problem.default_point();
+    let Some(text) = config else {
+        return default.ok_or_else(|| Failure::nothing_legal(problem.space()));
+    };
+    let bad = |e: &dyn std::error::Error| Failure::new(Kind::Input, "config", e.to_string());
+    let config = Config::parse(text).map_err(|e| bad(&e))?;
+    let point = config.to_point(problem.space().params(), default.as_deref()).map_err(|e| bad(&e))?;
+    problem.space().check(&point).map_err(|e| bad(&e))?;
+    Ok(point)
+}
+
+fn emitted(step: &Step, target: Target) -> Option<Emitted> {
+    let Step::Launch { code: Code::Ptx { text, entry }, grid, block, shared_bytes, args } = step else { return None };
+    let tool = assembler::find(target);
+    let assembled = tool.and_then(|tool| match assembler::assemble(&tool, target, text) {
+        Ok(assembled) => Some(Assembled { shared_bytes: assembled.shared_bytes + shared_bytes, ..assembled }),
+        // An old toolkit may not know the target; the code is right without it.
+        Err(says) => {
+            tracing::warn!("{} refuses {entry} for {target}: {}", tool.display(), says.trim());
+            None
+        }
+    });
+    let launch = Launch {
+        grid: *grid,
+        block: *block,
+        dynamic_shared_bytes: *shared_bytes,
+        args: args.iter().map(argument).collect(),
+    };
+    Some(Emitted { text: text.clone(), entry: entry.clone(), launch, assembled })
+}
+
+fn argument(arg: &Arg) -> String {
+    match arg {
+        Arg::Buffer(i, offset) => format!("buffer {i} + {offset}"),
+        Arg::Workspace(offset) => format!("workspace + {offset}"),
+        Arg::Scalar(i) => format!("scalar {i}"),
+        Arg::U32(x) => format!("u32 {x}"),
+        Arg::U64(x) => format!("u64 {x}"),
+    }
+}
+
+/// A text that an assembler takes where there is one launch: what is no code is a comment.
+fn text(answer: &Answer) -> String {
+    let mut out = format!("// {} for {} on {}\n// {}\n", answer.kernel, answer.input, answer.target, answer.config);
+    if answer.workspace_bytes > 0 {
+        let _ = writeln!(out, "// workspace: {} bytes", answer.workspace_bytes);
+    }
+    for step in &answer.steps {
+        let l = &step.launch;
+        let shared = l.dynamic_shared_bytes;
+        let _ = writeln!(
+            out,
+            "// {}: grid {:?}, block {:?}, {shared} bytes of dynamic shared memory",
+            step.entry, l.grid, l.block
+        );
+        let _ = writeln!(out, "// arguments: {}", l.args.join(", "));
+        if let Some(a) = step.assembled {
+            let _ = writeln!(
+                out,
+                "// ptxas: {} registers, {} bytes of shared memory, {} bytes spilled",
+                a.registers, a.shared_bytes, a.spills
+            );
+        }
+        let _ = writeln!(out, "{}", step.text);
+    }
+    out
+}

@@ -1,0 +1,137 @@
+//! Cases of `verify`: drawn by number, run, judged. The same seed and number give the same case on any number of seats.
+
+use crate::device::Seat;
+use crate::failure::{Failure, Kind};
+use crate::wiring::Wiring;
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use std::sync::Arc;
+use tilewright_core::buffer::{Filling, Role, Verdict};
+use tilewright_core::computation::InputLimits;
+use tilewright_core::device::DeviceSpec;
+use tilewright_core::problem::{AnyKernel, Executor, Problem};
+use tilewright_core::space::{BoundSpace, Config, Point};
+use tilewright_emulator::Finding;
+
+/// Inputs stay small, so that many configurations and every kind of edge are seen.
+const LIMITS: InputLimits = InputLimits { max_flops: 4e6, max_bytes: 4e6 };
+/// Inputs drawn for a value of a parameter that is this case's to show, before another value will do.
+const INPUTS: u32 = 60;
+/// Points drawn on each of them.
+const POINTS: u32 = 24;
+
+/// What cases are drawn from.
+pub(super) struct Deck<'a> {
+    pub(super) wiring: &'a Wiring,
+    pub(super) kernel: &'a dyn AnyKernel,
+    pub(super) spec: Arc<DeviceSpec>,
+    /// Words of the input that are given.
+    pub(super) fixed: Config,
+    pub(super) seed: u64,
+}
+
+/// Something to run.
+struct Case {
+    problem: Box<dyn Problem>,
+    point: Point,
+    filling: Filling,
+    seed: u64,
+}
+
+/// What came of a case.
+pub(super) struct Outcome {
+    pub(super) input: Config,
+    pub(super) config: Config,
+    pub(super) filling: Filling,
+    /// What the input is an example of.
+    pub(super) aspects: Vec<String>,
+    pub(super) result: Result<Verdict, String>,
+    /// What the emulator found beside a wrong result.
+    pub(super) findings: Vec<Finding>,
+}
+
+impl Deck<'_> {
+    /// Draws and runs a case.
+    pub(super) fn play(&self, number: u32, seat: &mut Seat) -> Result<Outcome, Failure> {
+        let case = self.draw(number)?;
+        let result = check(&case, &mut *seat.executor);
+        let reports = seat.log.as_ref().map(|log| log.take()).unwrap_or_default();
+        Ok(Outcome {
+            input: case.problem.input(),
+            config: case.problem.space().config(&case.point),
+            filling: case.filling,
+            aspects: case.problem.aspects(),
+            result,
+            findings: reports.into_iter().flat_map(|r| r.findings).collect(),
+        })
+    }
+
+    /// Cases take turns in showing every value of every parameter: drawn at random alone, values that few rules leave
+    /// (the largest tiles, many slices) would hardly be seen.
+    fn draw(&self, number: u32) -> Result<Case, Failure> {
+        let mut rng = ChaCha8Rng::seed_from_u64(self.seed);
+        rng.set_stream(number.into());
+        let params = self.kernel.space().params();
+        let turns: usize = params.iter().map(|p| p.values.len()).sum();
+        let mut wanted = number as usize % turns.max(1);
+        let param = params.iter().position(|p| {
+            let here = wanted < p.values.len();
+            wanted -= if here { 0 } else { p.values.len() };
+            here
+        });
+        let wanted = param.map(|param| (param, wanted as u16));
+        let mut any = None;
+        for _ in 0..INPUTS {
+            let problem = self.input(&mut rng)?;
+            if let Some(point) = (0..POINTS).find_map(|_| point(problem.space(), wanted, &mut rng)) {
+                return Ok(case(problem, point, &mut rng));
+            }
+            if let Some(point) = (0..POINTS).find_map(|_| point(problem.space(), None, &mut rng)) {
+                any = Some((problem, point));
+            }
+        }
+        // An input without a legal configuration is possible, and says nothing about the kernel; none at all is an answer.
+        let (problem, point) = any.ok_or_else(|| {
+            let message = format!("no legal configuration was found for {INPUTS} drawn inputs");
+            Failure::new(Kind::Nothing, "input", message)
+        })?;
+        Ok(case(problem, point, &mut rng))
+    }
+
+    fn input(&self, rng: &mut ChaCha8Rng) -> Result<Box<dyn Problem>, Failure> {
+        let words = self.kernel.draw_awkward(&self.fixed, &LIMITS, &mut || rng.random());
+        let words = words.map_err(|e| Failure::new(Kind::Input, &e.field, e.message))?;
+        self.wiring.problem(self.kernel, &self.spec, &words)
+    }
+}
+
+fn case(problem: Box<dyn Problem>, point: Point, rng: &mut ChaCha8Rng) -> Case {
+    let filling = [Filling::Real, Filling::Exact, Filling::Special][rng.random_range(0..3)];
+    Case { problem, point, filling, seed: rng.random() }
+}
+
+/// A legal point, each parameter uniform among the values that the rules leave it, one of them as wanted; `None` at a dead end.
+fn point(space: &BoundSpace, wanted: Option<(usize, u16)>, rng: &mut ChaCha8Rng) -> Option<Point> {
+    let (mut point, mut allowed) = (Vec::new(), Vec::new());
+    for depth in 0..space.params().len() {
+        space.next_values(&point, &mut allowed);
+        allowed.retain(|&i| wanted.is_none_or(|(param, value)| param != depth || value == i));
+        point.push(*allowed.get(rng.random_range(0..allowed.len().max(1)))?);
+    }
+    // A rule without parameters is nobody's last value.
+    space.is_legal(&point).then_some(Point(point))
+}
+
+fn check(case: &Case, executor: &mut dyn Executor) -> Result<Verdict, String> {
+    let program = case.problem.program(&case.point).map_err(|e| e.to_string())?;
+    let work = case.problem.workload(case.filling, case.seed);
+    let expected = case.problem.reference(&work.buffers, &work.scalars);
+    let mut loaded = executor.prepare(&program, &work).map_err(|e| e.to_string())?;
+    loaded.run().map_err(|e| e.to_string())?;
+    let after = loaded.read().map_err(|e| e.to_string())?;
+    let kept = |i: usize| work.specs[i].role != Role::In || work.buffers[i].bytes() == after[i].bytes();
+    match (0..after.len()).find(|&i| !kept(i)) {
+        Some(written) => Err(format!("the read-only buffer {} was written", work.specs[written].name)),
+        None => Ok(expected.compare(&after)),
+    }
+}

@@ -1,0 +1,190 @@
+//! `tilewright verify`: random legal configurations on odd inputs, against the reference.
+
+mod cases;
+
+use crate::args::VerifyArgs;
+use crate::device::{DeviceName, Seat};
+use crate::failure::{Failure, Kind};
+use crate::output::Output;
+use crate::progress::Bar;
+use crate::wiring::Wiring;
+use cases::{Deck, Outcome};
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::thread::available_parallelism;
+use tilewright_core::buffer::Filling;
+use tilewright_core::expr::Value;
+use tilewright_core::problem::AnyKernel;
+use tilewright_core::space::Config;
+use tilewright_emulator::{Fault, Finding};
+
+/// Findings of one case that its failure spells out.
+const SPELT_OUT: usize = 3;
+
+#[derive(Default, Serialize)]
+struct Answer {
+    device: String,
+    cases: u32,
+    failed: u32,
+    worst_rel_error: f64,
+    /// Largest error as a fraction of its bound.
+    worst_of_bound: f64,
+    /// Only an emulator sees these.
+    races: Option<u64>,
+    out_of_bounds: Option<u64>,
+    /// Every other fault, by name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    other_findings: Option<BTreeMap<&'static str, u64>>,
+    coverage: BTreeMap<String, u32>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    failures: Vec<FailedCase>,
+}
+
+#[derive(Serialize)]
+struct FailedCase {
+    input: Config,
+    config: Config,
+    filling: Filling,
+    message: String,
+}
+
+pub(crate) fn run(args: &VerifyArgs, wiring: &Wiring, seed: u64, output: Output) -> Result<(), Failure> {
+    let name = DeviceName::parse(args.device.device.as_deref())?;
+    let kernel = wiring.variant(&args.kernel, args.variant.as_deref(), name.kind())?;
+    let device = name.open(args.device.threads)?;
+    let mut fixed = Config::default();
+    if let Some(dtype) = &args.dtype {
+        fixed.0.push(("dtype".into(), Value::parse(dtype)));
+    }
+    let deck = Deck { wiring, kernel, spec: device.spec(), fixed, seed };
+    let threads = args.device.threads.map_or_else(|| available_parallelism().map_or(1, usize::from), usize::from);
+    let seats = device.seats(threads.min(args.cases as usize));
+    let mut answer = Answer { device: deck.spec.id.clone(), ..Answer::default() };
+    if seats.iter().any(|s| s.log.is_some()) {
+        (answer.races, answer.out_of_bounds, answer.other_findings) = (Some(0), Some(0), Some(BTreeMap::new()));
+    }
+    for outcome in play(&deck, seats, args.cases) {
+        answer.add(outcome?, kernel);
+    }
+    let wrong = answer.failed;
+    output.answer(&answer, || text(&answer, kernel))?;
+    if wrong == 0 { Ok(()) } else { Err(Failure::new(Kind::Wrong, "cases", format!("{wrong} cases failed"))) }
+}
+
+/// Plays the cases on all seats; the outcomes in the order of the cases. Ends early where a case cannot be drawn.
+fn play(deck: &Deck<'_>, seats: Vec<Seat>, cases: u32) -> Vec<Result<Outcome, Failure>> {
+    let bar = Bar::counting("verify", cases.into());
+    let (next, done) = (AtomicU32::new(0), Mutex::new(Vec::new()));
+    let sit = |mut seat: Seat| {
+        loop {
+            let number = next.fetch_add(1, Ordering::Relaxed);
+            if number >= cases {
+                return;
+            }
+            let outcome = deck.play(number, &mut seat);
+            if outcome.is_err() {
+                next.store(cases, Ordering::Relaxed);
+            }
+            let mut done = done.lock().unwrap_or_else(PoisonError::into_inner);
+            done.push((number, outcome));
+            bar.set(done.len() as u64);
+        }
+    };
+    std::thread::scope(|scope| {
+        for seat in seats {
+            let sit = &sit;
+            // Blocks of an emulated grid run one after the other within a seat: the cases keep the cores busy, and atomic
+            // additions come in the same order every time.
+            let alone = seat.log.is_some().then(|| rayon::ThreadPoolBuilder::new().num_threads(1).build());
+            match alone {
+                Some(Ok(pool)) => drop(scope.spawn(move || pool.install(|| sit(seat)))),
+                _ => sit(seat),
+            }
+        }
+    });
+    bar.finish();
+    let mut done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
+    done.sort_by_key(|(number, _)| *number);
+    done.into_iter().map(|(_, outcome)| outcome).collect()
+}
+
+impl Answer {
+    fn add(&mut self, outcome: Outcome, kernel: &dyn AnyKernel) {
+        self.cases += 1;
+        self.cover(&outcome, kernel);
+        self.count(&outcome.findings);
+        let mut complaints = Vec::new();
+        match outcome.result {
+            Ok(verdict) => {
+                self.worst_rel_error = self.worst_rel_error.max(verdict.max_rel_error);
+                self.worst_of_bound = self.worst_of_bound.max(verdict.worst_of_bound);
+                if let Some(first) = verdict.first {
+                    complaints.push(format!("{} wrong elements, the first {first:?}", verdict.wrong));
+                }
+            }
+            Err(message) => complaints.push(message),
+        }
+        complaints.extend(outcome.findings.iter().take(SPELT_OUT).map(Finding::to_string));
+        if complaints.is_empty() {
+            return;
+        }
+        self.failed += 1;
+        let Outcome { input, config, filling, .. } = outcome;
+        self.failures.push(FailedCase { input, config, filling, message: complaints.join("; ") });
+    }
+
+    fn count(&mut self, findings: &[Finding]) {
+        for finding in findings {
+            let counter = match &finding.fault {
+                Fault::Race { .. } => self.races.get_or_insert(0),
+                Fault::OutOfBounds { .. } => self.out_of_bounds.get_or_insert(0),
+                other => self.other_findings.get_or_insert_default().entry(other.name()).or_default(),
+            };
+            *counter += finding.count;
+        }
+    }
+
+    /// Counts what the input is an example of, every value of every parameter, and what split reductions meet with.
+    fn cover(&mut self, outcome: &Outcome, kernel: &dyn AnyKernel) {
+        let mut count = |key: String| *self.coverage.entry(key).or_default() += 1;
+        count(format!("variant:{}", kernel.id()));
+        count(format!("data:{:?}", outcome.filling).to_lowercase());
+        outcome.aspects.iter().for_each(|aspect| count(aspect.clone()));
+        outcome.config.0.iter().for_each(|(name, value)| count(format!("{name}:{value}")));
+        let split = |(name, value): &&(String, Value)| name.starts_with("k_") && value.as_int() > Some(1);
+        for (name, _) in outcome.config.0.iter().filter(split) {
+            count(format!("{name}>1"));
+            let words = outcome.config.0.iter().filter(|(_, v)| v.as_str().is_some());
+            words.for_each(|(word, value)| count(format!("{name}>1 {word}:{value}")));
+            outcome.aspects.iter().filter(|a| a.starts_with("beta")).for_each(|a| count(format!("{name}>1 {a}")));
+        }
+    }
+}
+
+fn text(answer: &Answer, kernel: &dyn AnyKernel) -> String {
+    let coverage: Vec<String> = answer.coverage.iter().map(|(k, n)| format!("{k} {n}")).collect();
+    let mut out = format!(
+        "{} on {}: {} cases, {} failed; worst relative error {:.2e}, worst {:.1}% of its bound\n",
+        kernel.id(),
+        answer.device,
+        answer.cases,
+        answer.failed,
+        answer.worst_rel_error,
+        100.0 * answer.worst_of_bound,
+    );
+    if let (Some(races), Some(out_of_bounds), Some(others)) =
+        (answer.races, answer.out_of_bounds, &answer.other_findings)
+    {
+        out.push_str(&format!(
+            "{races} races, {out_of_bounds} accesses out of bounds, {} other findings\n",
+            others.len()
+        ));
+    }
+    out.push_str(&format!("covered: {}\n", coverage.join(", ")));
+    for f in &answer.failures {
+        out.push_str(&format!("FAILED {} with {} on {:?} data: {}\n", f.input, f.config, f.filling, f.message));
+    }
+    out
+}

@@ -1,0 +1,213 @@
+//! GPU kernels without a GPU: emulated, and emitted as text.
+
+use crate::home::{Home, has};
+use serde_json::Value;
+
+fn verify(home: &Home, more: &[&str]) -> Value {
+    home.answer(&[&["verify", "gemm"], more].concat())
+}
+
+#[test]
+fn emulated_kernels_are_verified_with_everything_covered() {
+    let home = Home::new();
+    let args = ["--device", "emulator:sm_80", "--cases", "160", "--seed", "5"];
+    let v = verify(&home, &args);
+    has(&v, &["cases", "failed", "worst_rel_error", "races", "out_of_bounds", "other_findings", "coverage"]);
+    assert_eq!(
+        (&v["cases"], &v["failed"], &v["races"], &v["out_of_bounds"]),
+        (&160.into(), &0.into(), &0.into(), &0.into())
+    );
+    let rel = v["worst_rel_error"].as_f64().unwrap();
+    assert!(rel > 0.0 && rel < 1e-3, "{rel}");
+    let coverage = v["coverage"].as_object().unwrap();
+    for key in [
+        "variant:gemm.simt.1",
+        "dtype:f32",
+        "dtype:f64",
+        "layout:nn",
+        "layout:nt",
+        "layout:tn",
+        "layout:tt",
+        "k_s>1",
+        "k_l>1",
+        "k_g>1",
+        "odd m",
+        "odd n",
+        "odd k",
+        "beta:0",
+        "beta:1",
+        "beta:other",
+        "alpha:1",
+        "alpha:other",
+        "split:atomic",
+        "k_g>1 split:ordered",
+        "k_g>1 beta:other",
+        "vec_a:4",
+        "vec_b:2",
+        "vec_c:4",
+        "stages:1",
+        "stages:5",
+        "load:async",
+        "load:nc",
+        "batch>1",
+        "padded lda",
+        "m:1",
+        "n:1",
+        "bounds:whole",
+        "m_l:320",
+        "k_g:128",
+    ] {
+        assert!(coverage.contains_key(key), "no {key:?} among {:?}", coverage.keys().collect::<Vec<_>>());
+    }
+    assert_eq!(coverage["variant:gemm.simt.1"], 160);
+    // The same on any number of threads.
+    let one = verify(&home, &[&args[..], &["--threads", "1"]].concat());
+    assert_eq!(v, one);
+}
+
+#[test]
+fn one_dtype_one_variant_and_an_old_target() {
+    let home = Home::new();
+    let v = verify(&home, &["--device", "emulator:sm_50", "--variant", "gemm.simt", "--dtype", "f64", "--cases", "20"]);
+    let coverage = v["coverage"].as_object().unwrap();
+    assert!(!coverage.contains_key("dtype:f32") && !coverage.contains_key("load:async"), "{coverage:?}");
+    assert!(!coverage.contains_key("split:atomic"), "sm_50 adds no f64 atomically: {coverage:?}");
+}
+
+fn emit(home: &Home, words: &[&str]) -> Value {
+    home.answer(&[&["emit", "gemm"], words].concat())
+}
+
+#[test]
+fn code_is_emitted_with_its_launch() {
+    let home = Home::new();
+    let answer = emit(&home, &["m=512", "n=384", "k=100", "dtype=f32", "layout=nt", "--target", "sm_90"]);
+    has(&answer, &["text", "entry", "launch", "config", "steps", "workspace_bytes"]);
+    let text = answer["text"].as_str().unwrap();
+    assert!(text.contains(".target sm_90") && text.contains(answer["entry"].as_str().unwrap()), "{text}");
+    // The lowest that knows sm_90.
+    assert!(text.starts_with(".version 7.8\n"), "{text}");
+    let grid: Vec<u64> = answer["launch"]["grid"].as_array().unwrap().iter().map(|x| x.as_u64().unwrap()).collect();
+    let tile = |name: &str| answer["config"][name].as_u64().unwrap();
+    assert_eq!(grid, [512u64.div_ceil(tile("m_l")), 384u64.div_ceil(tile("n_l")), tile("k_g")]);
+    assert_eq!(answer["launch"]["block"][0].as_u64().unwrap() % 32, 0);
+    if let Some(registers) = answer.get("registers") {
+        assert!(registers.as_u64() > Some(16), "{answer}");
+        assert_eq!(answer["spills"], 0);
+        assert!(answer["shared_bytes"].as_u64() >= Some(1024), "{answer}");
+    }
+}
+
+#[test]
+fn a_given_configuration_is_emitted_and_every_step_of_it() {
+    let home = Home::new();
+    let words = ["m=64", "n=64", "k=512", "dtype=f64", "beta=other", "--target"];
+    let config = ["--config", "m_s=2,n_s=2,m_l=32,n_l=32,u=8,k_g=4,split=ordered,load=global"];
+    let answer = emit(&home, &[&words[..], &["sm_60"], &config].concat());
+    assert_eq!((&answer["config"]["k_g"], &answer["config"]["m_l"]), (&4.into(), &32.into()));
+    let steps = answer["steps"].as_array().unwrap();
+    assert_eq!(steps.len(), 2, "the product, and the ordered sum");
+    assert_eq!(steps[0]["entry"], answer["entry"]);
+    assert_eq!(answer["workspace_bytes"], 4 * 64 * 64 * 8);
+    assert!(answer["text"].as_str().unwrap().starts_with(".version 5.0\n"));
+    // Asynchronous copies need no later version than the target itself.
+    let config = ["--config", "load=async,stages=3,vec_b=1"];
+    let answer = emit(&home, &[&words[..], &["sm_80"], &config].concat());
+    let text = answer["text"].as_str().unwrap();
+    assert!(text.starts_with(".version 7.0\n") && text.contains("cp.async"), "{text}");
+    // For people it is a text with comments.
+    let out = home.run(&[&["emit", "gemm"], &words[..], &["sm_60"]].concat());
+    let text = String::from_utf8(out.stdout).unwrap();
+    assert!(text.starts_with("// gemm.simt.1 for m=64") && text.contains("// arguments: buffer 0 + 0"), "{text}");
+}
+
+#[test]
+fn an_empty_result_needs_no_code() {
+    let home = Home::new();
+    let answer = emit(&home, &["m=0", "n=4", "k=4", "--target", "sm_80"]);
+    assert!(answer["steps"].as_array().unwrap().is_empty() && answer.get("text").is_none(), "{answer}");
+}
+
+#[test]
+fn the_legal_space_of_a_target() {
+    let home = Home::new();
+    let legal = |device: &str| {
+        let answer = home.answer(&["space", "gemm", "m=7", "n=5", "k=9", "--device", device, "--why"]);
+        assert!(answer["rejected_by"]["whole_rows"].as_u64() > Some(0), "{answer}");
+        assert_eq!(answer["kernel"], "gemm.simt.1");
+        answer["legal"].as_u64().unwrap()
+    };
+    assert!(legal("emulator:sm_80") > legal("emulator:sm_75"), "only one of them copies asynchronously");
+}
+
+#[test]
+fn batches_run_where_there_is_code_for_them() {
+    let home = Home::new();
+    let answer = emit(&home, &["m=32", "n=32", "k=32", "batch=6", "stride_b=0", "--target", "sm_80"]);
+    let args = answer["launch"]["args"].as_array().unwrap();
+    assert!(args.contains(&"u64 4096".into()) && args.contains(&"u64 0".into()), "{args:?}");
+    assert_eq!(answer["launch"]["grid"][2].as_u64().unwrap() % 6, 0);
+    let refused = home.error(&["run", "gemm", "m=8", "n=8", "k=8", "batch=2", "--threads", "1"], 3, "input");
+    assert!(refused.message.contains("single_product"), "{}", refused.message);
+    let (code, planned) = home.json(&["plan", "gemm", "m=8", "n=8", "k=8", "batch=2", "--threads", "1"]);
+    assert_eq!(code, 3, "{planned}");
+}
+
+#[test]
+fn an_emulator_never_times() {
+    let home = Home::new();
+    let on = ["--device", "emulator:sm_80"];
+    let input = ["gemm", "m=8", "n=8", "k=8"];
+    for command in [
+        &["tune", "gemm"][..],
+        &["bench", "gemm", "--baselines", "none"],
+        &[&["plan"], &input[..]].concat(),
+        &[&["explain"], &input[..]].concat(),
+        &[&["run"], &input[..]].concat(),
+    ] {
+        let error = home.error(&[command, &on].concat(), 2, "device");
+        assert!(error.message.contains("never times"), "{command:?}: {}", error.message);
+    }
+}
+
+#[test]
+fn bad_devices_targets_and_variants_are_named() {
+    let home = Home::new();
+    let input = ["gemm", "m=8", "n=8", "k=8"];
+    let space = |device: &str, code, field| {
+        home.error(&[&["space"], &input[..], &["--device", device]].concat(), code, field).message
+    };
+    assert!(space("abacus", 2, "device").contains("emulator:sm_XX"));
+    assert!(space("emulator:sm_42", 2, "device").contains("sm_50 "));
+    assert!(space("cuda:first", 2, "device").contains("cuda:0"));
+    assert!(space("replay:", 2, "device").contains("file"));
+    assert!(space("replay:times.csv", 2, "device").contains("no code"));
+    assert!(space("cuda:0", 4, "device").contains("cuda:0"));
+
+    let emit =
+        |more: &[&'static str], code, field| home.error(&[&["emit"], &input[..], more].concat(), code, field).message;
+    assert!(emit(&["--target", "sm_42"], 2, "target").contains("sm_50 "));
+    assert!(emit(&["--target", "sm_80", "--variant", "gemm.cpu"], 2, "variant").contains("gemm.simt.1"));
+    assert!(emit(&["dtype=f8", "--target", "sm_80"], 2, "dtype").contains("f8"));
+    assert!(emit(&["--target", "sm_80", "--config", "tile=7"], 2, "config").contains("\"tile\""));
+    assert!(emit(&["--target", "sm_80", "--config", "u=7"], 2, "config").contains("its values are"));
+    home.error(&["emit", "sort", "--target", "sm_80"], 2, "kernel");
+    home.error(&["emit", "gemm.cpu.2", "m=8", "n=8", "k=8", "--target", "sm_80"], 2, "device");
+    let (code, _) = home.json(&["emit", "gemm", "m=8", "n=8", "k=8"]);
+    assert_eq!(code, 2, "a target must be named");
+
+    // The rule and its numbers.
+    let large = ["emit", "gemm", "m=2048", "n=2048", "k=64", "--target", "sm_80", "--config"];
+    let illegal = |config: &'static str| home.error(&[&large[..], &[config]].concat(), 2, "config").message;
+    let threads = illegal("m_s=1,n_s=1,m_l=128,n_l=128");
+    assert!(threads.contains("\"threads\"") && threads.contains("m_l = 128") && threads.contains("1024"), "{threads}");
+    let old = home.error(
+        &["emit", "gemm", "m=64", "n=64", "k=64", "--target", "sm_75", "--config", "load=async,stages=3"],
+        2,
+        "config",
+    );
+    assert!(old.message.contains("\"async\"") && old.message.contains("sm = 75"), "{}", old.message);
+    // More products than a grid has room for: no configuration is legal.
+    let many = home.error(&["emit", "gemm", "m=1", "n=1", "k=1", "batch=70000", "--target", "sm_80"], 3, "input");
+    assert!(many.message.contains("\"batch\""), "{}", many.message);
+}

@@ -1,0 +1,33 @@
+//! The suites of the testkit, on a kernel of the generator and a device of the emulator.
+
+use crate::stand::{device, input};
+use std::sync::Arc;
+use tilewright_core::problem::{Bound, Executor};
+use tilewright_ptxgen::gemm::SimtGemm;
+use tilewright_testkit::{Effort, executor, kernel};
+
+#[test]
+fn the_kernel_keeps_its_contract() {
+    let inputs = [
+        "m=33,n=17,k=29,beta=other",
+        "m=20,n=40,k=64,dtype=f64,layout=nt,alpha=other",
+        "m=24,n=9,k=100,layout=tn,lda=104,beta=1,batch=2,stride_b=0",
+        "m=1,n=65,k=7,dtype=f64,layout=tt,align=8",
+        "m=5,n=3,k=0,beta=other",
+        "m=0,n=3,k=8",
+    ];
+    for target in ["sm_50", "sm_90"] {
+        // Slices that are added by atomics come in any order.
+        let effort = Effort { probes: 300, runs: 4, repeatable: false, seed: 3 };
+        kernel(&Arc::new(SimtGemm::new()), &mut device(target), &inputs.map(input), &effort);
+    }
+}
+
+#[test]
+fn the_device_keeps_its_contract() {
+    for words in ["m=33,n=17,k=29,beta=1", "m=20,n=40,k=64,dtype=f64,layout=nt"] {
+        let mut device = device("sm_80");
+        let problem = Bound::new(Arc::new(SimtGemm::new()), device.spec().clone(), input(words)).unwrap();
+        executor(&mut device, &problem);
+    }
+}

@@ -1,0 +1,6 @@
+//! Generated PTX kernels, run by the emulator: generator and emulator meet only here and in the binary.
+
+mod bounds;
+mod conformance;
+mod products;
+mod stand;

@@ -1,0 +1,78 @@
+//! What the tests run kernels on and with.
+
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use std::sync::Arc;
+use tilewright_core::buffer::{Buffers, Filling, Workload};
+use tilewright_core::computation::Computation;
+use tilewright_core::device::DeviceSpec;
+use tilewright_core::kernel::Kernel;
+use tilewright_core::problem::Executor;
+use tilewright_core::program::Program;
+use tilewright_core::space::{BoundSpace, Config, Point};
+use tilewright_emulator::EmulatorDevice;
+use tilewright_ops::gemm::{Gemm, GemmInput};
+use tilewright_ptxgen::gemm::{GemmPlan, SimtGemm};
+use tilewright_ptxgen::target::Target;
+
+pub(crate) fn spec(target: &str) -> Arc<DeviceSpec> {
+    Arc::new(target.parse::<Target>().unwrap().spec())
+}
+
+/// A device that fails a run at its first finding.
+pub(crate) fn device(target: &str) -> EmulatorDevice {
+    EmulatorDevice::new(spec(target)).unwrap()
+}
+
+pub(crate) fn input(words: &str) -> GemmInput {
+    Gemm.parse(&Config::parse(words).unwrap()).unwrap()
+}
+
+pub(crate) fn space(target: &str, input: &GemmInput) -> BoundSpace {
+    let kernel = SimtGemm::new();
+    kernel.space().bind(&kernel.symbols(&spec(target), input)).unwrap()
+}
+
+/// The plan with these parameters, the others as they are by default.
+pub(crate) fn plan(target: &str, input: &GemmInput, config: &str) -> GemmPlan {
+    let (kernel, spec) = (SimtGemm::new(), spec(target));
+    let default = kernel.default_point(&spec, input);
+    let point = Config::parse(config).unwrap().to_point(kernel.space().params(), default.as_deref()).unwrap();
+    kernel.plan(&spec, input, &kernel.decode(&point)).unwrap_or_else(|e| panic!("{input:?}, {config}: {e}"))
+}
+
+/// A legal point, each parameter uniform among the values that the rules leave it; parameters in `fixed` as they are there.
+pub(crate) fn point(space: &BoundSpace, fixed: &str, rng: &mut ChaCha8Rng) -> Option<Point> {
+    let fixed = Config::parse(fixed).unwrap();
+    let mut attempt = || {
+        let (mut point, mut allowed) = (Vec::new(), Vec::new());
+        for param in space.params() {
+            space.next_values(&point, &mut allowed);
+            let wanted = fixed.get(&param.name).map(|v| param.index_of(v).unwrap());
+            allowed.retain(|i| wanted.is_none_or(|w| w == *i));
+            point.push(*allowed.get(rng.random_range(0..allowed.len().max(1)))?);
+        }
+        Some(Point(point))
+    };
+    (0..300).find_map(|_| attempt())
+}
+
+pub(crate) fn rng(seed: u64) -> ChaCha8Rng {
+    ChaCha8Rng::seed_from_u64(seed)
+}
+
+/// Runs on data of a seed: what the buffers hold afterwards.
+pub(crate) fn run(device: &mut EmulatorDevice, program: &Program, work: &Workload, what: &str) -> Buffers {
+    let mut loaded = device.prepare(program, work).unwrap_or_else(|e| panic!("{what}: {e}"));
+    loaded.run().unwrap_or_else(|e| panic!("{what}: {e}"));
+    loaded.read().unwrap()
+}
+
+/// Runs a plan on data of this kind and compares with the reference; nothing may be found.
+pub(crate) fn check(target: &str, input: &GemmInput, plan: &GemmPlan, filling: Filling, seed: u64) {
+    let what = format!("{target}, {input:?}, {:?}, {filling:?} data of seed {seed}", plan.blueprint().config);
+    let work = Gemm.workload(input, filling, seed);
+    let after = run(&mut device(target), &plan.program([0; 3]), &work, &what);
+    let verdict = Gemm.reference(input, &work.buffers, &work.scalars).compare(&after);
+    assert!(verdict.is_right(), "{what}: {} wrong, the first {:?}", verdict.wrong, verdict.first);
+}
