@@ -24,18 +24,14 @@ const EXACT_MAX: i32 = 4;
 /// between columns of A and B is NaN: using it shows. C is NaN where beta = 0: reading it shows.
 pub(super) fn make(input: &GemmInput, filling: Filling, seed: u64) -> Workload {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
-    let (a, b) = (input.a_stored(), input.b_stored());
-    let c_is_read = input.beta != ScalarClass::Zero;
-    let role = if c_is_read { Role::InOut } else { Role::Out };
-    let matrices =
-        [("a", a, input.lda, Role::In), ("b", b, input.ldb, Role::In), ("c", (input.m, input.n), input.ldc, role)];
-    let mut specs = Vec::new();
     let mut buffers = Vec::new();
-    for (name, (rows, columns), ld, role) in matrices {
-        let len = GemmInput::stored_len(rows, columns, ld);
+    let specs = specs(input);
+    let rows = [input.a_stored().0, input.b_stored().0, input.m];
+    for (spec, (rows, ld)) in specs.iter().zip(rows.into_iter().zip([input.lda, input.ldb, input.ldc])) {
+        let len = spec.len;
         let mut buffer = Buffer::zeroed(input.dtype, len);
         let mut value = |i: usize| {
-            if role == Role::Out || i % ld >= rows { f64::NAN } else { draw(&mut rng, filling) }
+            if spec.role == Role::Out || i % ld >= rows { f64::NAN } else { draw(&mut rng, filling) }
         };
         // Typed once and not per element: large inputs have tens of millions of them.
         match input.dtype {
@@ -45,10 +41,30 @@ pub(super) fn make(input: &GemmInput, filling: Filling, seed: u64) -> Workload {
             DType::F64 => buffer.as_mut_slice::<f64>().iter_mut().enumerate().for_each(|(i, x)| *x = value(i)),
             _ => (0..len).for_each(|i| buffer.set_f64(i, value(i))),
         }
-        specs.push(BufferSpec { name, dtype: input.dtype, len, role });
         buffers.push(buffer);
     }
-    Workload { specs, buffers, scalars: vec![representative(input.alpha, -1.5), representative(input.beta, 0.75)] }
+    Workload { specs, buffers, scalars: scalars(input) }
+}
+
+/// The buffers without their contents.
+pub(super) fn specs(input: &GemmInput) -> Vec<BufferSpec> {
+    let role = if input.beta == ScalarClass::Zero { Role::Out } else { Role::InOut };
+    let matrices = [
+        ("a", input.a_stored(), input.lda, Role::In),
+        ("b", input.b_stored(), input.ldb, Role::In),
+        ("c", (input.m, input.n), input.ldc, role),
+    ];
+    let spec = |(name, (rows, columns), ld, role)| BufferSpec {
+        name,
+        dtype: input.dtype,
+        len: GemmInput::stored_len(rows, columns, ld),
+        role,
+    };
+    matrices.map(spec).into()
+}
+
+pub(super) fn scalars(input: &GemmInput) -> Vec<f64> {
+    vec![representative(input.alpha, -1.5), representative(input.beta, 0.75)]
 }
 
 /// Both representatives of `Other` keep integer data exact.
