@@ -27,6 +27,15 @@ use tilewright_core::buffer::Buffer;
 use tilewright_core::dtype::DType;
 use tilewright_ops::gemm::{self, GemmInput};
 
+/// cuBLAS and cuBLASLt as steps of programs on a CUDA device, with the file they were loaded from.
+///
+/// # Errors
+/// Why they are not there.
+#[cfg(feature = "cuda")]
+pub fn device_libraries() -> Result<(PathBuf, Vec<Box<dyn tilewright_runtime::cuda::DeviceLibrary>>), String> {
+    foreign::cublas::libraries()
+}
+
 pub use call::{CallError, GemmCall};
 pub use locate::PATH_VARIABLE;
 

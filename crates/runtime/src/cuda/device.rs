@@ -5,7 +5,7 @@ use super::driver::{Driver, Event, Memory, Module};
 use super::facts;
 use super::lane::StreamLane;
 use super::library::DeviceLibrary;
-use super::program::{Ground, Ready, Referents, argument, enqueue, library, parameters};
+use super::program::{Ground, Ready, Referents, argument, enqueue, library, parameters, stage};
 use super::signature;
 use super::timing::measure;
 use crate::host_measure::classify;
@@ -26,6 +26,9 @@ const MODULES_KEPT: usize = 128;
 /// How many times the second-level cache is overwritten to empty it.
 const FLUSH_TIMES: usize = 2;
 
+/// Bytes that libraries may use: twice what cuBLAS recommends for the newest devices.
+const SCRATCH: usize = 64 << 20;
+
 /// Until a run must have ended, unless [`CudaDevice::with_limit`] says otherwise.
 const LIMIT: Duration = Duration::from_secs(5);
 
@@ -38,12 +41,15 @@ pub struct CudaDevice {
     held: Option<Held>,
     workspace: Option<Memory>,
     flush: Option<Memory>,
+    /// For the libraries.
+    scratch: Option<Memory>,
     libraries: Vec<Box<dyn DeviceLibrary>>,
     limit: Duration,
     clock: HostClock,
 }
 
 /// The data on the device.
+#[derive(Default)]
 pub(super) struct Held {
     specs: Vec<BufferSpec>,
     pub(super) scalars: Vec<f64>,
@@ -69,6 +75,7 @@ impl CudaDevice {
             held: None,
             workspace: None,
             flush: None,
+            scratch: None,
             libraries: Vec::new(),
             limit: LIMIT,
             clock: HostClock::start(),
@@ -130,7 +137,10 @@ impl CudaDevice {
                 Ok(Ready::Fill { offset: bytes(*offset)?, bytes: bytes(*count)?, value: *value })
             }
             Step::Launch { code: Code::Library(call), .. } => {
-                library(&mut self.libraries, call)?.prepare(call)?;
+                self.ensure_scratch()?;
+                let held = self.held.as_ref().ok_or_else(nothing_held)?;
+                let stage = stage(self.driver.stream(), held, self.scratch.as_ref());
+                library(&mut self.libraries, call)?.prepare(call, &stage)?;
                 Ok(Ready::Library(call.clone()))
             }
             Step::Launch { code: Code::Ptx { text, entry }, grid, block, shared_bytes, args } => {
@@ -164,10 +174,18 @@ impl CudaDevice {
             stream: self.driver.stream(),
             held,
             workspace: self.workspace.as_ref(),
+            scratch: self.scratch.as_ref(),
             libraries: &mut self.libraries,
         };
         let mut once = || enqueue(steps, &mut ground);
         f(&self.driver, self.flush.as_ref(), &mut once)
+    }
+
+    fn ensure_scratch(&mut self) -> Result<(), DeviceError> {
+        if self.scratch.is_none() {
+            self.scratch = Some(Memory::new(&self.driver, SCRATCH)?);
+        }
+        Ok(())
     }
 
     fn ensure_flush(&mut self) -> Result<(), DeviceError> {
@@ -272,6 +290,11 @@ impl Station for CudaDevice {
 
     fn options(&mut self, call: &LibraryCall) -> Result<u32, DeviceError> {
         self.driver.bind()?;
-        library(&mut self.libraries, call)?.options(call)
+        // Before the scratch memory is taken: there may be no such library.
+        library(&mut self.libraries, call)?;
+        self.ensure_scratch()?;
+        let nothing = Held::default();
+        let stage = stage(self.driver.stream(), self.held.as_ref().unwrap_or(&nothing), self.scratch.as_ref());
+        library(&mut self.libraries, call)?.options(call, &stage)
     }
 }

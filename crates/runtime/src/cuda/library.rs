@@ -14,6 +14,10 @@ pub struct Stage<'a> {
     pub bytes: &'a [usize],
     /// The workload's scalars.
     pub scalars: &'a [f64],
+    /// Address of memory that the library may use.
+    pub scratch: u64,
+    /// Its length in bytes.
+    pub scratch_bytes: usize,
 }
 
 /// A library on one device. Its context is current whenever something is called here.
@@ -25,7 +29,7 @@ pub trait DeviceLibrary: Send {
     ///
     /// # Errors
     /// Words that describe no input of it, or an option that it does not have.
-    fn prepare(&mut self, call: &LibraryCall) -> Result<(), DeviceError>;
+    fn prepare(&mut self, call: &LibraryCall, stage: &Stage<'_>) -> Result<(), DeviceError>;
 
     /// Puts a call that was made ready on the stream. May be recorded into a graph.
     ///
@@ -37,5 +41,5 @@ pub trait DeviceLibrary: Send {
     ///
     /// # Errors
     /// Words that describe no input of it.
-    fn options(&mut self, call: &LibraryCall) -> Result<u32, DeviceError>;
+    fn options(&mut self, call: &LibraryCall, stage: &Stage<'_>) -> Result<u32, DeviceError>;
 }

@@ -19,6 +19,7 @@ pub(super) struct Ground<'a> {
     pub(super) stream: *mut c_void,
     pub(super) held: &'a Held,
     pub(super) workspace: Option<&'a Memory>,
+    pub(super) scratch: Option<&'a Memory>,
     pub(super) libraries: &'a mut [Box<dyn DeviceLibrary>],
 }
 
@@ -34,17 +35,24 @@ pub(super) fn enqueue(steps: &[Ready], ground: &mut Ground<'_>) -> Result<(), De
                 function.launch(*grid, *block, *shared_bytes, params)?;
             }
             Ready::Library(call) => {
-                let stage = Stage {
-                    stream: ground.stream,
-                    buffers: &ground.held.addresses,
-                    bytes: &ground.held.lengths,
-                    scalars: &ground.held.scalars,
-                };
+                let stage = stage(ground.stream, ground.held, ground.scratch);
                 library(ground.libraries, call)?.enqueue(call, &stage)?;
             }
         }
     }
     Ok(())
+}
+
+/// Where a library's routine works.
+pub(super) fn stage<'a>(stream: *mut c_void, held: &'a Held, scratch: Option<&Memory>) -> Stage<'a> {
+    Stage {
+        stream,
+        buffers: &held.addresses,
+        bytes: &held.lengths,
+        scalars: &held.scalars,
+        scratch: scratch.map_or(0, Memory::address),
+        scratch_bytes: scratch.map_or(0, Memory::len),
+    }
 }
 
 pub(super) fn library<'a>(
