@@ -32,8 +32,7 @@ fn killed_while_collecting(out: &Path) {
     let log = out.join("samples.log");
     let length = || std::fs::metadata(&log).map_or(0, |m| m.len());
     let before = length();
-    let mut child =
-        command("emulator:sm_80", "9", out).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let mut child = command("emulator:sm_80", "9", out).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     let began = Instant::now();
     while length() < before + 4000 {
         assert!(began.elapsed() < Duration::from_secs(120), "nothing was collected");

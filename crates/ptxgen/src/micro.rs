@@ -93,7 +93,13 @@ pub fn fma(target: Target, ty: Type, blocks: u32, iterations: u32) -> Micro {
     let threads = u64::from(blocks) * u64::from(THREADS);
     let flops = 2.0 * threads as f64 * f64::from(iterations) * (CHAINS * DEPTH) as f64;
     let buffers = vec![buffer("out", threads * u64::from(ty.bytes()))];
-    micro((format!("fma_{word}"), flops, "flop"), module, blocks, buffers, vec![Arg::Buffer(0, 0), Arg::U32(iterations)])
+    micro(
+        (format!("fma_{word}"), flops, "flop"),
+        module,
+        blocks,
+        buffers,
+        vec![Arg::Buffer(0, 0), Arg::U32(iterations)],
+    )
 }
 
 /// The address of this thread's element.
@@ -155,13 +161,7 @@ pub fn memory(target: Target, traffic: Traffic, blocks: u32, bytes: u64, passes:
     let module = Module { target, entry: b.finish(&format!("micro_memory_{word}"), THREADS) };
     let whole = sweep * sweeps;
     let amount = sides * whole as f64 * f64::from(passes);
-    let args = vec![
-        Arg::Buffer(0, 0),
-        Arg::Buffer(1, 0),
-        Arg::U64(sweep),
-        Arg::U32(sweeps as u32),
-        Arg::U32(passes),
-    ];
+    let args = vec![Arg::Buffer(0, 0), Arg::Buffer(1, 0), Arg::U64(sweep), Arg::U32(sweeps as u32), Arg::U32(passes)];
     let buffers = vec![buffer("from", whole), buffer("to", whole)];
     micro((format!("memory_{word}"), amount, "byte"), module, blocks, buffers, args)
 }
@@ -204,5 +204,11 @@ pub fn shared(target: Target, blocks: u32, iterations: u32) -> Micro {
     let threads = u64::from(blocks) * u64::from(THREADS);
     let bytes = threads as f64 * f64::from(iterations) * f64::from(SHARED_LOADS) * 16.0;
     let args = vec![Arg::Buffer(0, 0), Arg::U32(iterations)];
-    micro(("shared_read".into(), bytes, "byte"), Module { target, entry }, blocks, vec![buffer("out", threads * 4)], args)
+    micro(
+        ("shared_read".into(), bytes, "byte"),
+        Module { target, entry },
+        blocks,
+        vec![buffer("out", threads * 4)],
+        args,
+    )
 }

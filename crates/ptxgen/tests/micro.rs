@@ -33,7 +33,9 @@ fn amounts_are_those_of_the_text() {
     let of = |name: &str| micros.iter().find(|m| m.name == name).unwrap();
     // 2 blocks of 256 threads, 5 iterations of 128 fused multiply-adds of two operations.
     assert_eq!(of("fma_f32").amount, 2.0 * 256.0 * 5.0 * 128.0 * 2.0);
-    let Step::Launch { code: Code::Ptx { text, .. }, .. } = &of("fma_f32").program.steps[0] else { panic!("no launch") };
+    let Step::Launch { code: Code::Ptx { text, .. }, .. } = &of("fma_f32").program.steps[0] else {
+        panic!("no launch")
+    };
     assert_eq!(text.matches("fma.rn.f32").count(), 128);
     // 3 blocks sweep 49,152 bytes at once; two sweeps fit into 100,000; two passes.
     assert_eq!(of("memory_read").amount, 2.0 * 98_304.0);

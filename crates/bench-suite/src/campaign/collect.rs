@@ -97,7 +97,11 @@ pub(super) fn run(campaign: &Campaign<'_>, state: &mut State, deadline: Deadline
     let full = shelf.full(&log);
     drop(log);
     let rows = export(campaign)?;
-    let note = format!("{} samples, {new} of them in {seconds:.0} s ({:.1}/s); {rows} rows", state.samples, new as f64 / seconds.max(1e-3));
+    let note = format!(
+        "{} samples, {new} of them in {seconds:.0} s ({:.1}/s); {rows} rows",
+        state.samples,
+        new as f64 / seconds.max(1e-3)
+    );
     Ok(Progress { done: full, note })
 }
 
@@ -196,7 +200,12 @@ impl Shelf<'_> {
     }
 
     /// Whether to go on.
-    fn measure_round(&self, station: &mut dyn Station, round: Round, mark: &mut Instant) -> Result<bool, CampaignError> {
+    fn measure_round(
+        &self,
+        station: &mut dyn Station,
+        round: Round,
+        mark: &mut Instant,
+    ) -> Result<bool, CampaignError> {
         let (specs, scalars) = round.problem.shape();
         match station.hold(&Data::Noise { specs, scalars, seed: self.campaign.settings.seed }) {
             Ok(()) => {}
@@ -298,7 +307,8 @@ pub(super) fn fit(campaign: &Campaign<'_>, state: &mut State, _: Deadline) -> Re
         Ok(report) => {
             state.samples = report.samples + report.failed;
             state.fitted = state.samples;
-            let error = report.cv_mse.map_or(String::new(), |e| format!(", error of the logarithm {e:.4} (mean square)"));
+            let error =
+                report.cv_mse.map_or(String::new(), |e| format!(", error of the logarithm {e:.4} (mean square)"));
             let note = format!("{} measurements of {} inputs{error}", report.samples, report.inputs);
             Ok(Progress { done: true, note })
         }

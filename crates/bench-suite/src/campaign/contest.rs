@@ -34,7 +34,11 @@ const KEPT: usize = 4;
 /// A configuration this many times slower than the best so far is cut off.
 const CUT_OFF: f64 = 2.5;
 
-pub(super) fn table4(campaign: &Campaign<'_>, state: &mut State, deadline: Deadline) -> Result<Progress, CampaignError> {
+pub(super) fn table4(
+    campaign: &Campaign<'_>,
+    state: &mut State,
+    deadline: Deadline,
+) -> Result<Progress, CampaignError> {
     let tasks = DTYPES.iter().flat_map(|dtype| TaskSet::IsaacTable4.tasks(*dtype)).collect();
     run("table4", tasks, campaign, state, deadline)
 }
@@ -166,18 +170,20 @@ impl Contest<'_> {
     fn plan(&self, problem: &dyn Problem) -> Result<Vec<Timed>, CampaignError> {
         let scale = &self.campaign.settings.scale;
         let mut rng = ChaCha8Rng::seed_from_u64(self.campaign.settings.seed);
-        let default: Vec<Point> = problem.default_point().into_iter().collect();
+        let default = problem.default_point();
         let scorer = self.predictor.map(|p| p.bind(problem)).transpose();
         let scorer = scorer.map_err(tilewright_runtime::RuntimeError::from)?;
         let mut next: Vec<(Point, Option<f64>)> = match &scorer {
-            Some(scorer) => promising(problem, &**scorer, (scale.scored, scale.timed), &default, &mut rng)
+            Some(scorer) => promising(problem, &**scorer, (scale.scored, scale.timed), default.as_slice(), &mut rng)
                 .into_iter()
                 .map(|(p, s)| (p, Some(s)))
                 .collect(),
             None => (0..scale.timed).map_while(|_| draw(problem.space(), &mut rng)).map(|p| (p, None)).collect(),
         };
         // The default is timed early: large inputs leave no time for all.
-        next.splice(next.len().min(1)..next.len().min(1), default.into_iter().map(|p| (p, None)));
+        if let Some(default) = default {
+            next.insert(next.len().min(1), (default, None));
+        }
         let mut timed: Vec<Timed> = Vec::new();
         for round in 0..=scale.refinements {
             self.time(problem, &next, &mut timed)?;
@@ -231,7 +237,12 @@ impl Contest<'_> {
     }
 
     /// The cost of a program; None where it fails.
-    fn cost(&self, station: &mut dyn Station, program: &Program, best: Option<f64>) -> Result<Option<f64>, DeviceError> {
+    fn cost(
+        &self,
+        station: &mut dyn Station,
+        program: &Program,
+        best: Option<f64>,
+    ) -> Result<Option<f64>, DeviceError> {
         match station.time(program, &self.policy(best)) {
             Ok(measurement) => Ok(self.campaign.objective.cost(&measurement)),
             Err(MeasureError::Failed(failure)) => {
@@ -252,7 +263,10 @@ impl Contest<'_> {
                 Err(message) => wrong.push(format!("{}: {message}", problem.space().config(&candidate.point))),
             }
         }
-        Ok(None)
+        match wrong.pop() {
+            Some(last) => Err(CampaignError::NothingRight { task: self.task.name.clone(), tried: timed.len(), last }),
+            None => Ok(None),
+        }
     }
 
     /// Runs on small integers, whose result is exact whatever the order of summation.

@@ -30,6 +30,16 @@ pub enum CampaignError {
         /// What is wrong.
         message: String,
     },
+    /// Configurations of a task ran, and none gave the right result.
+    #[error("{task}: none of {tried} configurations gave the right result; the last: {last}")]
+    NothingRight {
+        /// The task.
+        task: String,
+        /// How many were timed.
+        tried: usize,
+        /// What was wrong with the last.
+        last: String,
+    },
     /// Fitting or drawing.
     #[error(transparent)]
     Runtime(#[from] RuntimeError),

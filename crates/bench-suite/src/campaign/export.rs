@@ -2,8 +2,8 @@
 
 use super::{Campaign, CampaignError, FILES};
 use tilewright_core::objective::Objective;
-use tilewright_runtime::log::CampaignLog;
 use tilewright_datasets::{Dataset, Record};
+use tilewright_runtime::log::CampaignLog;
 
 /// Writes the measurements of the log as a table with its description; how many rows. An emulator's costs are no times and
 /// make no dataset.

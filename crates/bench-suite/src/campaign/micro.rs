@@ -19,7 +19,11 @@ const BLOCKS_PER_SM: u32 = 8;
 const PASSES: u64 = 16;
 
 /// Facts and peak rates.
-pub(super) fn doctor(campaign: &Campaign<'_>, state: &mut State, deadline: Deadline) -> Result<Progress, CampaignError> {
+pub(super) fn doctor(
+    campaign: &Campaign<'_>,
+    state: &mut State,
+    deadline: Deadline,
+) -> Result<Progress, CampaignError> {
     let Some((target, blocks)) = gpu(campaign) else {
         return Ok(Progress { done: true, note: "no GPU: no micro kernels".into() });
     };
@@ -38,9 +42,12 @@ pub(super) fn doctor(campaign: &Campaign<'_>, state: &mut State, deadline: Deadl
     let mut cached = micro::memory(target, Traffic::Read, blocks, half_cache / 2, PASSES as u32);
     cached.name = "l2_read".into();
     micros.push(cached);
-    let names = ["launch", "fma_f32", "fma_f64", "shared_read", "memory_read", "memory_write", "memory_copy", "l2_read"];
+    let names =
+        ["launch", "fma_f32", "fma_f64", "shared_read", "memory_read", "memory_write", "memory_copy", "l2_read"];
     let (done, failures) = measure(campaign, state, &micros, deadline)?;
-    for (name, key) in [("fma_f32", "peak_flops_f32"), ("fma_f64", "peak_flops_f64"), ("memory_copy", "memory_bytes_per_s")] {
+    for (name, key) in
+        [("fma_f32", "peak_flops_f32"), ("fma_f64", "peak_flops_f64"), ("memory_copy", "memory_bytes_per_s")]
+    {
         if let Some(found) = state.micro.iter().find(|m| m.name == name && m.unit.ends_with("/s")) {
             state.device.measured.insert(key.into(), found.value);
         }

@@ -43,15 +43,8 @@ use tilewright_runtime::store::StoreError;
 use tilewright_runtime::trainer::Trainer;
 
 /// The files of a campaign's folder.
-pub const FILES: [&str; 7] = [
-    "campaign.json",
-    "tables.json",
-    "tables.md",
-    "samples.log",
-    "samples.csv",
-    "samples.schema.json",
-    "gemm.profile",
-];
+pub const FILES: [&str; 7] =
+    ["campaign.json", "tables.json", "tables.md", "samples.log", "samples.csv", "samples.schema.json", "gemm.profile"];
 
 /// No file grows beyond this.
 pub const LARGEST_FILE: u64 = 16 << 20;

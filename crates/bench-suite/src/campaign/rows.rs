@@ -187,6 +187,7 @@ impl Tables {
         for (stage, title) in [("table4", "Table 4"), ("sweep", "Square sizes")] {
             let mut dtypes: Vec<&str> =
                 self.rows.iter().filter(|r| r.stage == stage).map(|r| r.dtype.as_str()).collect();
+            dtypes.sort_unstable();
             dtypes.dedup();
             for dtype in dtypes {
                 let rows: Vec<&TaskRow> = self.rows.iter().filter(|r| r.stage == stage && r.dtype == dtype).collect();
@@ -212,14 +213,8 @@ impl Tables {
             let cells: Vec<String> = RESOURCES.iter().map(|n| number(row.resources.get(*n).copied(), 1)).collect();
             let most = state.device.fact("threads_per_sm").map(|t| t as f64);
             let occupancy = row.resources.get("resident").zip(most).map(|(r, m)| 100.0 * r / m);
-            let _ = writeln!(
-                out,
-                "| {} | {} | {} | {} % |",
-                row.name,
-                row.dtype,
-                cells.join(" | "),
-                number(occupancy, 0)
-            );
+            let _ =
+                writeln!(out, "| {} | {} | {} | {} % |", row.name, row.dtype, cells.join(" | "), number(occupancy, 0));
         }
         out.push('\n');
     }

@@ -52,7 +52,7 @@ impl Scale {
         Self {
             verify_cases: 500,
             verify_limits: InputLimits { max_flops: 4e6, max_bytes: 4e6 },
-            samples: 40_000,
+            samples: 20_000,
             configs_per_input: 24,
             collect_limits: InputLimits { max_flops: 2e10, max_bytes: 512e6 },
             shrink: 1,

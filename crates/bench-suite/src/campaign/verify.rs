@@ -22,7 +22,7 @@ const PER_INPUT: usize = 4;
 const MOST_IDLE: usize = 1000;
 
 struct Case {
-    problem: Arc<Box<dyn Problem>>,
+    problem: Arc<dyn Problem>,
     point: Point,
     program: Program,
     filling: Filling,
@@ -141,7 +141,7 @@ impl<'a> Cases<'a> {
             let (campaign, rng) = (self.campaign, &mut self.rng);
             let limits = &campaign.settings.scale.verify_limits;
             let words = campaign.kernel.draw(&self.fixed, limits, &mut || rng.random())?;
-            let problem = Arc::new(campaign.kernel.problem(&campaign.spec(), &words)?);
+            let problem: Arc<dyn Problem> = Arc::from(campaign.kernel.problem(&campaign.spec(), &words)?);
             for _ in 0..PER_INPUT {
                 let Some(point) = draw(problem.space(), &mut self.rng) else { break };
                 let Ok(program) = problem.program(&point) else { continue };

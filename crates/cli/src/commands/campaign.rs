@@ -64,12 +64,7 @@ pub(crate) fn run(args: &CampaignArgs, seed: u64, output: Output) -> Result<(), 
         kernel: &*kernel,
         trainer: &MlpTrainer,
         objective,
-        settings: Settings {
-            budget: Duration::from_secs_f64(args.minutes * 60.0),
-            out: args.out.clone(),
-            seed,
-            scale,
-        },
+        settings: Settings { budget: Duration::from_secs_f64(args.minutes * 60.0), out: args.out.clone(), seed, scale },
         note: &|text| eprintln!("{text}"),
     };
     let summary = campaign.run().map_err(failed)?;
@@ -141,7 +136,10 @@ fn failed(error: CampaignError) -> Failure {
         CampaignError::Runtime(error) => error.into(),
         CampaignError::Device(error) => error.into(),
         CampaignError::Store(error) => tilewright_runtime::RuntimeError::from(error).into(),
-        CampaignError::Other { .. } | CampaignError::Damaged { .. } => Failure::new(Kind::Store, "out", error),
+        error @ CampaignError::NothingRight { .. } => Failure::new(Kind::Wrong, "device", error),
+        error @ (CampaignError::Other { .. } | CampaignError::Damaged { .. }) => {
+            Failure::new(Kind::Store, "out", error)
+        }
     }
 }
 

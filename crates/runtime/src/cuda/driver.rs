@@ -5,9 +5,9 @@
 //! are left to the end of the process.
 
 use super::error::{self, Asked};
+use cudarc::driver::CudaContext;
 use cudarc::driver::result::{self, DriverError};
 use cudarc::driver::sys::{self, CUdevice_attribute as Attribute, CUjit_option as Jit};
-use cudarc::driver::CudaContext;
 use std::ffi::{CStr, CString, c_void};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -173,7 +173,16 @@ impl Driver {
         let added = unsafe {
             let (input, name) = (sys::CUjitInputType::CU_JIT_INPUT_PTX, c"kernel".as_ptr());
             let (none, no_values) = (std::ptr::null_mut(), std::ptr::null_mut());
-            sys::cuLinkAddData_v2(link.0, input, bytes.as_ptr().cast_mut().cast(), bytes.len(), name, 0, none, no_values)
+            sys::cuLinkAddData_v2(
+                link.0,
+                input,
+                bytes.as_ptr().cast_mut().cast(),
+                bytes.len(),
+                name,
+                0,
+                none,
+                no_values,
+            )
         };
         added.result().map_err(|e| log.with(&e))?;
         let (mut image, mut length) = (std::ptr::null_mut(), 0);

@@ -55,7 +55,9 @@ fn meaning(code: Code, text: &str, asked: Asked, device: &str) -> DeviceError {
             Asked::Open => DeviceError::Missing { device, why: text.to_owned() },
             Asked::Load => DeviceError::Load(text.to_owned()),
             // Too many threads, registers or bytes of shared memory for this kernel on this device.
-            Asked::Launch if code == Code::CUDA_ERROR_INVALID_VALUE || code == Code::CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES => {
+            Asked::Launch
+                if code == Code::CUDA_ERROR_INVALID_VALUE || code == Code::CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES =>
+            {
                 DeviceError::Argument { name: "launch".into(), message: text.to_owned() }
             }
             Asked::Memory(_) | Asked::Launch | Asked::Run => DeviceError::Run(text.to_owned()),
@@ -70,7 +72,9 @@ mod tests {
     #[test]
     fn errors_keep_their_kind() {
         let of = |code, asked| meaning(code, "text", asked, "cuda:0");
-        assert!(matches!(of(Code::CUDA_ERROR_NO_DEVICE, Asked::Open), DeviceError::Missing { device, .. } if device == "cuda:0"));
+        assert!(
+            matches!(of(Code::CUDA_ERROR_NO_DEVICE, Asked::Open), DeviceError::Missing { device, .. } if device == "cuda:0")
+        );
         let memory = of(Code::CUDA_ERROR_OUT_OF_MEMORY, Asked::Memory(7));
         assert_eq!(memory, DeviceError::OutOfMemory { need: 7, have: None });
         assert!(matches!(of(Code::CUDA_ERROR_ILLEGAL_ADDRESS, Asked::Run), DeviceError::Fault(_)));

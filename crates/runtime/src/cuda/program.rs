@@ -82,7 +82,12 @@ pub(super) struct Referents<'a> {
 ///
 /// # Errors
 /// An argument that refers to nothing, or has another length than the entry's parameter.
-pub(super) fn parameters(entry: &str, lengths: &[u32], args: &[Arg], to: &Referents<'_>) -> Result<Vec<u64>, DeviceError> {
+pub(super) fn parameters(
+    entry: &str,
+    lengths: &[u32],
+    args: &[Arg],
+    to: &Referents<'_>,
+) -> Result<Vec<u64>, DeviceError> {
     if lengths.len() != args.len() {
         let message = format!("it takes {} parameters, {} are given", lengths.len(), args.len());
         return Err(argument(entry, message));

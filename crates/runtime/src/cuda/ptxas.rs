@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Names one to use.
-pub const PATH_VARIABLE: &str = "TILEWRIGHT_PTXAS_BIN";
+const PATH_VARIABLE: &str = "TILEWRIGHT_PTXAS_BIN";
 
 /// An assembler that was found.
 #[derive(Clone, Debug, PartialEq, Eq)]

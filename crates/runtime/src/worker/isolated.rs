@@ -114,7 +114,8 @@ impl Isolated {
         parts: Vec<Vec<u8>>,
         patience: Duration,
     ) -> Result<(Reply, Vec<Vec<u8>>), MeasureError> {
-        let request = frame(request, parts).map_err(|e| DeviceError::Argument { name: "request".into(), message: e })?;
+        let request =
+            frame(request, parts).map_err(|e| DeviceError::Argument { name: "request".into(), message: e })?;
         let Some(process) = &mut self.process else {
             return Err(DeviceError::Run("there is no process to ask".into()).into());
         };

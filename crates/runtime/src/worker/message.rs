@@ -26,7 +26,10 @@ pub(super) enum Request {
 /// What a child answers.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum Reply {
-    Hello { spec: DeviceSpec, ahead: usize },
+    Hello {
+        spec: DeviceSpec,
+        ahead: usize,
+    },
     Done,
     /// Contents in the attachments.
     Buffers(Vec<WireBuffer>),
@@ -35,7 +38,10 @@ pub(super) enum Reply {
     /// The configuration failed.
     Failed(Failure),
     /// The device reports a failure; `lost` if it, or this process, can do nothing more.
-    Error { error: DeviceError, lost: bool },
+    Error {
+        error: DeviceError,
+        lost: bool,
+    },
 }
 
 /// A program as far as it can travel.
@@ -77,7 +83,13 @@ impl WireProgram {
                             return Err(DeviceError::Unsupported { device: device.to_owned(), feature });
                         }
                     };
-                    WireStep::Launch { code, grid: *grid, block: *block, shared_bytes: *shared_bytes, args: args.clone() }
+                    WireStep::Launch {
+                        code,
+                        grid: *grid,
+                        block: *block,
+                        shared_bytes: *shared_bytes,
+                        args: args.clone(),
+                    }
                 }
             })
         };

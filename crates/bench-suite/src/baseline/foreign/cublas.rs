@@ -351,7 +351,10 @@ impl Light {
         {
             let value = c_int::from(transposed);
             // SAFETY: the attribute is an int of that size, read before the call returns.
-            ok(unsafe { (self.desc_set)(desc, attribute, (&raw const value).cast(), size_of::<c_int>()) }, "transposition")?;
+            ok(
+                unsafe { (self.desc_set)(desc, attribute, (&raw const value).cast(), size_of::<c_int>()) },
+                "transposition",
+            )?;
         }
         let stored = [(input.a_stored(), input.lda), (input.b_stored(), input.ldb), ((input.m, input.n), input.ldc)];
         let mut layouts = [std::ptr::null_mut(); 3];
@@ -472,11 +475,8 @@ mod tests {
 
     #[test]
     fn calls_are_checked_before_anything_is_called() {
-        let call = |words: &str| LibraryCall {
-            library: "cublas".into(),
-            option: 0,
-            input: Config::parse(words).unwrap(),
-        };
+        let call =
+            |words: &str| LibraryCall { library: "cublas".into(), option: 0, input: Config::parse(words).unwrap() };
         let input = parsed(&call("m=3 n=4 k=5 dtype=f32")).unwrap();
         assert!(matches!(parsed(&call("m=3 n=4")), Err(DeviceError::Argument { name, .. }) if name == "k"));
         let stage = |bytes| Stage {
