@@ -126,7 +126,7 @@ pub fn memory(target: Target, traffic: Traffic, blocks: u32, bytes: u64, passes:
     let (sweeps_reg, passes_reg) = (b.param("sweeps", Type::U32, 1), b.param("passes", Type::U32, 1));
     let (tid, block) = (b.special(Special::Tid), b.special(Special::Ctaid(Axis::X)));
     let first = b.scale_add(Some(block), THREADS * VECTORS, tid);
-    let (from, to) = (b.mad_wide(first, 16, from), b.mad_wide(first, 16, to));
+    let (from, to) = (b.mad_wide(first, 16u32, from), b.mad_wide(first, 16u32, to));
     let sums: Vec<Reg> = (0..4).map(|_| b.mov(Type::F32, Operand::Float(0.0))).collect();
     b.repeat("passes", passes_reg, |b, _| {
         let (source, target) = (walking(b, from, step), walking(b, to, step));

@@ -149,7 +149,6 @@ impl Campaign<'_> {
 
     fn summary(&self, state: &State) -> Result<Summary, CampaignError> {
         let out = &self.settings.out;
-        let exists = |name: &&str| out.join(name).exists();
         let tables = rows::Tables::read(out)?;
         Ok(Summary {
             device: state.device.id.clone(),
@@ -159,7 +158,7 @@ impl Campaign<'_> {
             samples: state.samples,
             metric: self.objective.metric.clone(),
             geomean_ratio: tables.geomeans(),
-            records: FILES.iter().filter(exists).map(|name| shown(&out.join(name))).collect(),
+            records: FILES.iter().map(|name| out.join(name)).filter(|path| path.exists()).map(|path| shown(&path)).collect(),
         })
     }
 }

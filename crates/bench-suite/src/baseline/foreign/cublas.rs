@@ -13,7 +13,6 @@ use std::process::{Command, Stdio};
 use tilewright_core::computation::Computation;
 use tilewright_core::dtype::DType;
 use tilewright_core::program::{DeviceError, LibraryCall};
-use tilewright_core::space::Config;
 use tilewright_ops::gemm::{A, ALPHA, B, BETA, C, Gemm, GemmInput};
 use tilewright_runtime::cuda::{DeviceLibrary, Stage};
 
@@ -461,6 +460,7 @@ impl DeviceLibrary for Light {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tilewright_core::space::Config;
 
     #[test]
     fn without_the_libraries_there_is_a_reason() {
