@@ -13,8 +13,11 @@ use tilewright_core::space::{BoundSpace, Point};
 /// Dead ends of a draw before the space counts as empty.
 const DEAD_ENDS: usize = 64;
 
-/// The best of the scored points that are climbed from.
-const CLIMBS: usize = 24;
+/// One in so many scored points is climbed from, the best ones.
+const PER_CLIMB: usize = 1000;
+
+/// Most that are climbed from.
+const MOST_CLIMBS: usize = 24;
 
 /// Steps of a climb at most.
 const STEPS: usize = 30;
@@ -59,7 +62,7 @@ pub(super) fn promising(
     let mut starts: Vec<Point> = known.iter().filter(|p| space.is_legal(p)).cloned().collect();
     starts.extend((0..scored).map_while(|_| draw(space, rng)));
     seen.score(&starts);
-    for start in seen.best(CLIMBS) {
+    for start in seen.best((scored / PER_CLIMB).clamp(1, MOST_CLIMBS)) {
         seen.climb(start.0);
     }
     seen.best(count).into_iter().map(|(point, score)| (point, f64::from(score).exp())).collect()
