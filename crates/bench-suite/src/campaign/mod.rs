@@ -158,7 +158,12 @@ impl Campaign<'_> {
             samples: state.samples,
             metric: self.objective.metric.clone(),
             geomean_ratio: tables.geomeans(),
-            records: FILES.iter().map(|name| out.join(name)).filter(|path| path.exists()).map(|path| shown(&path)).collect(),
+            records: FILES
+                .iter()
+                .map(|name| out.join(name))
+                .filter(|path| path.exists())
+                .map(|path| shown(&path))
+                .collect(),
         })
     }
 }
