@@ -22,7 +22,10 @@ const VARIABLE: &str = "TILEWRIGHT_BENCH_DEVICE";
 /// One of each kind of shape.
 const TASKS: [&str; 5] = ["linpack-512", "linpack-1024", "deepbench-fwd-16", "ica-32", "lapack-svd-100"];
 
-fn open(name: &str) -> Result<(Box<dyn Station>, Box<dyn AnyKernel>), DeviceError> {
+/// A device and the kernel that runs on it.
+type Bench = (Box<dyn Station>, Box<dyn AnyKernel>);
+
+fn open(name: &str) -> Result<Bench, DeviceError> {
     let missing = |why: &str| DeviceError::Missing { device: name.to_owned(), why: why.into() };
     match name.split_once(':') {
         None if name == "cpu" => {

@@ -123,9 +123,8 @@ impl TaskRow {
 
     /// Fills in rates, where costs are seconds.
     pub(super) fn rates(&mut self) {
-        let rate = |seconds: f64| Some(self.flops / seconds / 1e9);
-        self.gflops = rate(self.cost);
         let flops = self.flops;
+        self.gflops = Some(flops / self.cost / 1e9);
         self.baselines.iter_mut().for_each(|b| b.gflops = Some(flops / b.cost / 1e9));
     }
 

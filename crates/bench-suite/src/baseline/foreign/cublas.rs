@@ -147,7 +147,7 @@ fn symbol<T: Copy>(library: &Library, name: &str) -> Result<T, String> {
 }
 
 /// Both libraries, or why there is none. Nothing is asked of a device yet.
-pub(crate) fn libraries() -> Result<(PathBuf, Vec<Box<dyn DeviceLibrary>>), String> {
+pub(crate) fn libraries() -> Result<super::super::DeviceLibraries, String> {
     let files = open()?;
     let plain = Plain {
         create: symbol(&files.blas, "cublasCreate_v2")?,
@@ -349,11 +349,10 @@ impl Light {
             [(DESC_TRANSA, input.layout.a_transposed()), (DESC_TRANSB, input.layout.b_transposed())]
         {
             let value = c_int::from(transposed);
+            let (at, bytes) = ((&raw const value).cast(), size_of::<c_int>());
             // SAFETY: the attribute is an int of that size, read before the call returns.
-            ok(
-                unsafe { (self.desc_set)(desc, attribute, (&raw const value).cast(), size_of::<c_int>()) },
-                "transposition",
-            )?;
+            let status = unsafe { (self.desc_set)(desc, attribute, at, bytes) };
+            ok(status, "transposition")?;
         }
         let stored = [(input.a_stored(), input.lda), (input.b_stored(), input.ldb), ((input.m, input.n), input.ldc)];
         let mut layouts = [std::ptr::null_mut(); 3];
