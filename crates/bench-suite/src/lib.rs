@@ -25,6 +25,7 @@
 #![deny(unsafe_code)]
 
 pub mod baseline;
+pub mod campaign;
 pub mod compare;
 pub mod exact;
 pub mod gemm;

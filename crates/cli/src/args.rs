@@ -49,6 +49,32 @@ pub(crate) enum Command {
     Explain(PlanArgs),
     /// What this machine has: devices, measured peaks, baselines, stored profiles.
     Doctor(DeviceArgs),
+    /// Everything worth measuring on a device, within a time; another run on the same folder goes on where this one stopped.
+    Campaign(CampaignArgs),
+    /// The process of a device; started by others.
+    #[command(hide = true)]
+    Worker(WorkerArgs),
+}
+
+#[derive(Clone, Debug, Args)]
+pub(crate) struct CampaignArgs {
+    /// The device: cuda:N, cpu, or emulator:sm_XX for a rehearsal. Several of one model, separated by commas, share the
+    /// collecting.
+    #[arg(long, value_name = "D")]
+    pub device: String,
+    /// Time of this run.
+    #[arg(long, value_name = "N", default_value_t = 9.0)]
+    pub minutes: f64,
+    /// The folder of the results.
+    #[arg(long, value_name = "DIR")]
+    pub out: PathBuf,
+}
+
+#[derive(Clone, Debug, Args)]
+pub(crate) struct WorkerArgs {
+    /// The device.
+    #[arg(long, value_name = "D")]
+    pub device: String,
 }
 
 /// Which device, with how many threads.

@@ -49,6 +49,8 @@ fn run(cli: &Cli) -> Result<(), Failure> {
         Command::Data(command) => commands::data::run(command, output),
         Command::Explain(args) => commands::plan::explain(args, &wiring, cli.seed, output),
         Command::Doctor(args) => commands::doctor::run(args, &wiring, output),
+        Command::Campaign(args) => commands::campaign::run(args, cli.seed, output),
+        Command::Worker(args) => commands::campaign::worker(args),
     }
 }
 

@@ -1,6 +1,6 @@
 //! What is computed, apart from how.
 
-use crate::buffer::{Buffers, Expected, Filling, Workload};
+use crate::buffer::{BufferSpec, Buffers, Expected, Filling, Workload};
 use crate::expr::Value;
 use crate::feature::Feature;
 use crate::id::ComputationId;
@@ -69,6 +69,13 @@ pub trait Computation: Send + Sync + 'static {
 
     /// Buffers and scalars to run on. The same seed gives the same bytes.
     fn workload(&self, input: &Self::Input, filling: Filling, seed: u64) -> Workload;
+
+    /// The buffers and scalars of [`Computation::workload`] without their contents: enough to time on, where data are made
+    /// on the device.
+    fn shape(&self, input: &Self::Input) -> (Vec<BufferSpec>, Vec<f64>) {
+        let work = self.workload(input, Filling::Real, 0);
+        (work.specs, work.scalars)
+    }
 
     /// What the buffers must hold afterwards, in higher precision, with error bounds.
     fn reference(&self, input: &Self::Input, before: &Buffers, scalars: &[f64]) -> Expected;

@@ -86,7 +86,7 @@ impl CachePolicy {
 }
 
 /// How to measure: repeat until the median is known well enough, or the budget ends.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Timing {
     /// Untimed runs before the first timed one.
     pub warmup: u32,

@@ -1,6 +1,6 @@
 //! The object-safe view of (kernel, device, input) that everything outside a kernel crate sees.
 
-use crate::buffer::{Buffers, Expected, Filling, Workload};
+use crate::buffer::{BufferSpec, Buffers, Expected, Filling, Workload};
 use crate::computation::{Computation, InputError, InputLimits, Work};
 use crate::device::DeviceSpec;
 use crate::feature::FeatureSchema;
@@ -38,6 +38,11 @@ pub trait Problem: Send + Sync {
     fn program(&self, point: &[u16]) -> Result<Program, Illegal>;
     /// Data to run on.
     fn workload(&self, filling: Filling, seed: u64) -> Workload;
+    /// Buffers and scalars without their contents. See [`Computation::shape`].
+    fn shape(&self) -> (Vec<BufferSpec>, Vec<f64>) {
+        let work = self.workload(Filling::Real, 0);
+        (work.specs, work.scalars)
+    }
     /// What the data must become.
     fn reference(&self, before: &Buffers, scalars: &[f64]) -> Expected;
     /// The point that runs before anything is tuned.
@@ -186,6 +191,10 @@ impl<K: Kernel> Problem for Bound<K> {
         self.kernel.computation().workload(&self.input, filling, seed)
     }
 
+    fn shape(&self) -> (Vec<BufferSpec>, Vec<f64>) {
+        self.kernel.computation().shape(&self.input)
+    }
+
     fn reference(&self, before: &Buffers, scalars: &[f64]) -> Expected {
         self.kernel.computation().reference(&self.input, before, scalars)
     }
@@ -322,4 +331,14 @@ pub trait Measure: Send {
     /// # Errors
     /// A failed configuration, or a failed device.
     fn measure(&mut self, problem: &dyn Problem, at: &Point, policy: &Timing) -> Result<Measurement, MeasureError>;
+
+    /// How many points are best announced at once; 1 where nothing is gained by announcing.
+    fn ahead(&self) -> usize {
+        1
+    }
+
+    /// Announces points that will be measured soon, so that their code can be compiled in the meantime. Changes no result.
+    fn expect(&mut self, problem: &dyn Problem, points: &[Point]) {
+        let _ = (problem, points);
+    }
 }

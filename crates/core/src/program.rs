@@ -1,11 +1,13 @@
 //! What a plan generates: steps that a device can load and run.
 
 use crate::buffer::Buffer;
+use crate::space::Config;
+use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::sync::Arc;
 
 /// What a device reports.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 pub enum DeviceError {
     /// There is no such device, or no driver for it.
     #[error("device {device:?} is not there: {why}")]
@@ -14,6 +16,16 @@ pub enum DeviceError {
         device: String,
         /// What was tried.
         why: String,
+    },
+    /// Its driver is older than what is asked of it.
+    #[error("device {device:?}: the driver is too old: it has {has}, at least {needs} is needed")]
+    OldDriver {
+        /// As on the command line.
+        device: String,
+        /// The oldest version that will do.
+        needs: String,
+        /// The installed version.
+        has: String,
     },
     /// The device lacks something the program needs.
     #[error("device {device:?} lacks {feature}")]
@@ -42,7 +54,16 @@ pub enum DeviceError {
         /// What is wrong.
         message: String,
     },
-    /// The run itself failed.
+    /// A kernel did what the device does not allow, or its process died of it. Others may still run.
+    #[error("a kernel faulted: {0}")]
+    Fault(String),
+    /// A kernel did not end in time.
+    #[error("a kernel still ran after {after_ms} ms")]
+    Hang {
+        /// How long it was waited for, in milliseconds.
+        after_ms: u64,
+    },
+    /// The run itself failed, and the next one would too.
     #[error("running: {0}")]
     Run(String),
 }
@@ -71,6 +92,17 @@ pub trait HostCode: Send + Sync {
     }
 }
 
+/// A call of a routine that the device's maker provides, for comparison or as one implementation among others.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LibraryCall {
+    /// Which library: `cublas`.
+    pub library: String,
+    /// Which of its implementations for this input, from zero; see the device's own documentation.
+    pub option: u32,
+    /// The words of the input.
+    pub input: Config,
+}
+
 /// Generated code.
 #[derive(Clone)]
 pub enum Code {
@@ -90,6 +122,9 @@ pub enum Code {
     },
     /// A callable on the host.
     Host(Arc<dyn HostCode>),
+    /// A routine of a library. Takes the buffers and scalars of the workload in their order; grid, block and arguments are
+    /// ignored.
+    Library(LibraryCall),
 }
 
 impl fmt::Debug for Code {
@@ -98,12 +133,13 @@ impl fmt::Debug for Code {
             Self::Ptx { entry, .. } => write!(f, "Ptx({entry})"),
             Self::CudaC { entry, .. } => write!(f, "CudaC({entry})"),
             Self::Host(_) => f.write_str("Host"),
+            Self::Library(call) => write!(f, "Library({}:{})", call.library, call.option),
         }
     }
 }
 
 /// An argument of a launch.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Arg {
     /// Address of a workload buffer, with an offset in bytes.
     Buffer(usize, u64),
@@ -159,5 +195,12 @@ impl Program {
         let step =
             Step::Launch { code: Code::Host(code), grid: [1; 3], block: [1; 3], shared_bytes: 0, args: Vec::new() };
         Self { steps: vec![step], workspace }
+    }
+
+    /// A program of one call of a library.
+    pub fn library(call: LibraryCall) -> Self {
+        let code = Code::Library(call);
+        let step = Step::Launch { code, grid: [1; 3], block: [1; 3], shared_bytes: 0, args: Vec::new() };
+        Self { steps: vec![step], workspace: 0 }
     }
 }

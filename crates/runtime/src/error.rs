@@ -137,9 +137,11 @@ impl RuntimeError {
             Self::NothingLegal { rule, .. } => rule.as_ref().map(|(name, ..)| name.clone()),
             Self::Setting { field, .. } => Some((*field).to_owned()),
             Self::Device(DeviceError::Argument { name, .. }) => Some(name.clone()),
-            Self::Device(DeviceError::Missing { device, .. } | DeviceError::Unsupported { device, .. }) => {
-                Some(device.clone())
-            }
+            Self::Device(
+                DeviceError::Missing { device, .. }
+                | DeviceError::OldDriver { device, .. }
+                | DeviceError::Unsupported { device, .. },
+            ) => Some(device.clone()),
             _ => None,
         }
     }

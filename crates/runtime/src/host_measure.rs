@@ -144,17 +144,21 @@ impl<E: Executor, C: Clock + Send> Measure for HostMeasure<E, C> {
 /// Tells what only this configuration suffers from what ends all measuring.
 pub(crate) fn classify(error: DeviceError) -> MeasureError {
     let kind = match error {
-        DeviceError::Missing { .. } | DeviceError::Run(_) => return MeasureError::Device(error),
-        DeviceError::Load(_) => FailureKind::Compile,
-        DeviceError::Unsupported { .. } | DeviceError::OutOfMemory { .. } | DeviceError::Argument { .. } => {
-            FailureKind::Launch
+        DeviceError::Missing { .. } | DeviceError::OldDriver { .. } | DeviceError::Run(_) => {
+            return MeasureError::Device(error);
         }
+        DeviceError::Load(_) => FailureKind::Compile,
+        DeviceError::Hang { .. } => FailureKind::Timeout,
+        DeviceError::Unsupported { .. }
+        | DeviceError::OutOfMemory { .. }
+        | DeviceError::Argument { .. }
+        | DeviceError::Fault(_) => FailureKind::Launch,
     };
     Failure { kind, message: error.to_string() }.into()
 }
 
 /// Size of the largest cache that the device's facts name.
-fn last_level_bytes(spec: &DeviceSpec) -> u64 {
+pub(crate) fn last_level_bytes(spec: &DeviceSpec) -> u64 {
     let of_cache = |name: &str| name.starts_with('l') && name.ends_with("_bytes");
     let sizes = spec.facts.iter().filter(|(name, _)| of_cache(name)).map(|(_, bytes)| *bytes);
     sizes.max().and_then(|b| u64::try_from(b).ok()).filter(|b| *b > 0).unwrap_or(ASSUMED_CACHE_BYTES)

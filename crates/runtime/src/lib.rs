@@ -6,6 +6,8 @@
 //! best against each other ([`paired`], [`timing`]), and only after [`verify`] has found the result right. [`table`] calls
 //! what was decided.
 
+#[cfg(feature = "cuda")]
+pub mod cuda;
 mod error;
 mod host_measure;
 pub mod log;
@@ -13,12 +15,14 @@ mod nothing_legal;
 pub mod paired;
 pub mod plan;
 pub mod plan_cache;
+pub mod station;
 pub mod store;
 pub mod table;
 pub mod timing;
 pub mod trainer;
 pub mod tune;
 pub mod verify;
+pub mod worker;
 
 pub use error::RuntimeError;
 pub use host_measure::HostMeasure;

@@ -169,6 +169,7 @@ impl HostStep {
             Step::Launch { code: Code::Host(code), .. } => Ok(Self::Call(code.clone())),
             Step::Launch { code: Code::Ptx { .. }, .. } => Err(lacks("PTX")),
             Step::Launch { code: Code::CudaC { .. }, .. } => Err(lacks("CUDA C")),
+            Step::Launch { code: Code::Library(call), .. } => Err(lacks(&format!("the library {}", call.library))),
             Step::FillWorkspace { offset, bytes, value } => {
                 let beyond = || DeviceError::Argument {
                     name: "workspace".into(),

@@ -172,7 +172,7 @@ fn text(program: &Program) -> String {
     let code = |step: &Step| match step {
         Step::Launch { code: Code::Host(code), .. } => code.listing(),
         Step::Launch { code: Code::Ptx { text, .. } | Code::CudaC { text, .. }, .. } => Some(text.clone()),
-        Step::FillWorkspace { .. } => None,
+        Step::Launch { code: Code::Library(_), .. } | Step::FillWorkspace { .. } => None,
     };
     format!("{program:?} {:?}", program.steps.iter().map(code).collect::<Vec<_>>())
 }

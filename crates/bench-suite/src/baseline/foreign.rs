@@ -4,6 +4,9 @@
 //! what its shape needs, and the symbols looked up here have the C prototypes of their libraries' public headers.
 #![allow(unsafe_code)]
 
+#[cfg(feature = "cuda")]
+pub(crate) mod cublas;
+
 use std::ffi::{CStr, c_char, c_int};
 use std::path::{Path, PathBuf};
 

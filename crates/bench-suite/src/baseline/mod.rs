@@ -27,6 +27,19 @@ use tilewright_core::buffer::Buffer;
 use tilewright_core::dtype::DType;
 use tilewright_ops::gemm::{self, GemmInput};
 
+/// The routines of a file, and the file.
+#[cfg(feature = "cuda")]
+pub type DeviceLibraries = (PathBuf, Vec<Box<dyn tilewright_runtime::cuda::DeviceLibrary>>);
+
+/// cuBLAS and cuBLASLt as steps of programs on a CUDA device, with the file they were loaded from.
+///
+/// # Errors
+/// Why they are not there.
+#[cfg(feature = "cuda")]
+pub fn device_libraries() -> Result<DeviceLibraries, String> {
+    foreign::cublas::libraries()
+}
+
 pub use call::{CallError, GemmCall};
 pub use locate::PATH_VARIABLE;
 

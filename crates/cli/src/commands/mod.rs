@@ -2,6 +2,7 @@
 
 pub(crate) mod ablation;
 pub(crate) mod bench;
+pub(crate) mod campaign;
 mod contest;
 pub(crate) mod data;
 pub(crate) mod doctor;

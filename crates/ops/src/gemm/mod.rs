@@ -12,7 +12,7 @@ pub use batch::Batch;
 pub use input::{GemmInput, Layout, ScalarClass};
 pub use workload::{A, ALPHA, B, BETA, C};
 
-use tilewright_core::buffer::{Buffers, Expected, Filling, Workload};
+use tilewright_core::buffer::{BufferSpec, Buffers, Expected, Filling, Workload};
 use tilewright_core::computation::{Computation, InputError, InputLimits, Work};
 use tilewright_core::dtype::DType;
 use tilewright_core::feature::Feature;
@@ -51,6 +51,10 @@ impl Computation for Gemm {
 
     fn workload(&self, input: &GemmInput, filling: Filling, seed: u64) -> Workload {
         workload::make(input, filling, seed)
+    }
+
+    fn shape(&self, input: &GemmInput) -> (Vec<BufferSpec>, Vec<f64>) {
+        (workload::specs(input), workload::scalars(input))
     }
 
     fn reference(&self, input: &GemmInput, before: &Buffers, scalars: &[f64]) -> Expected {

@@ -154,11 +154,25 @@ impl<'d, 'a> Deciding<'d, 'a> {
     /// Times candidates in interleaved rounds; their order, the winner first.
     pub(super) fn compare(&mut self, candidates: &[usize]) -> Result<Vec<usize>, RuntimeError> {
         let (paired, objective, clock) = (self.planner.settings.paired.clone(), self.objective(), self.clock);
+        let points: Vec<Point> = candidates.iter().map(|at| self.pool.get(*at).point.clone()).collect();
+        self.announce(&points);
         let found = compare(candidates.len(), &objective, &paired, clock, &mut |i| self.outcome(candidates[i]))?;
         for contender in &found {
             self.pool.get_mut(candidates[contender.index]).outcome = Some(contender.outcome.clone());
         }
         Ok(found.iter().map(|c| candidates[c.index]).collect())
+    }
+
+    /// How many points are best announced at once.
+    pub(super) fn ahead(&self) -> usize {
+        self.planner.measure.as_deref().map_or(1, |measure| measure.ahead()).max(1)
+    }
+
+    /// Lets the device prepare points that will be timed.
+    pub(super) fn announce(&mut self, points: &[Point]) {
+        if let Some(measure) = self.planner.measure.as_deref_mut().filter(|m| m.ahead() > 1) {
+            measure.expect(self.problem, points);
+        }
     }
 
     pub(super) fn time(&mut self, at: usize) -> Result<(), DeviceError> {

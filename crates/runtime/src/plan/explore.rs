@@ -6,6 +6,7 @@ use crate::error::RuntimeError;
 use crate::timing::Clock;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
+use std::collections::VecDeque;
 use std::time::Duration;
 use tilewright_core::search::Search;
 use tilewright_core::space::Point;
@@ -27,6 +28,9 @@ const ADVISED: f64 = 0.8;
 /// Without a model: configurations that are drawn before any neighbourhood is looked at.
 const DRAWN_FIRST: usize = 16;
 
+/// Proposals that are made before any of them is timed, at most.
+const MOST_AT_ONCE: usize = 12;
+
 /// Known points in a row after which the space counts as seen.
 const MISSES: u32 = 500;
 
@@ -46,6 +50,9 @@ impl Deciding<'_, '_> {
         let ranked = std::mem::take(&mut self.ranked);
         let scorer = self.planner.predictor.map(|predictor| predictor.bind(self.problem)).transpose()?;
         let mut nearby = Nearby::new(self.problem, scorer, ranked);
+        // Where code is compiled ahead, a few proposals are made at once; they know less of each other.
+        let at_once = self.ahead().min(MOST_AT_ONCE);
+        let mut waiting: VecDeque<Point> = VecDeque::new();
         let mut misses = 0;
         while self.clock.now() < end && misses < MISSES {
             let few = self.pool.len() < DRAWN_FIRST && drawn > 0.0;
@@ -62,11 +69,37 @@ impl Deciding<'_, '_> {
                 None => local.ask(1).pop().map_or_else(|| self.draw(&mut rng), |point| Ok(Some(point)))?,
             };
             let Some(point) = point else { break };
-            if self.pool.contains(&point) {
+            if self.pool.contains(&point) || waiting.contains(&point) {
                 misses += 1;
                 continue;
             }
             misses = 0;
+            waiting.push_back(point);
+            if waiting.len() < at_once {
+                continue;
+            }
+            if at_once > 1 {
+                self.announce(waiting.make_contiguous());
+            }
+            self.time_all(&mut waiting, end, &nearby, &mut local)?;
+        }
+        self.time_all(&mut waiting, end, &nearby, &mut local)?;
+        let favourites = nearby.favourites(&self.pool, &self.objective(), FAVOURITES, &mut rng);
+        Ok(favourites.into_iter().map(|point| (nearby.predicted(&point), point)).collect())
+    }
+
+    /// Times what waits, as far as there is time.
+    fn time_all(
+        &mut self,
+        waiting: &mut VecDeque<Point>,
+        end: Duration,
+        nearby: &Nearby<'_>,
+        local: &mut Local<'_>,
+    ) -> Result<(), RuntimeError> {
+        while let Some(point) = waiting.pop_front() {
+            if self.clock.now() >= end {
+                break;
+            }
             let predicted = nearby.predicted(&point);
             let at = self.pool.add(point, predicted);
             self.time(at)?;
@@ -74,8 +107,7 @@ impl Deciding<'_, '_> {
             local
                 .tell(&candidate.outcome.clone().map(|o| (candidate.point.clone(), o)).into_iter().collect::<Vec<_>>());
         }
-        let favourites = nearby.favourites(&self.pool, &self.objective(), FAVOURITES, &mut rng);
-        Ok(favourites.into_iter().map(|point| (nearby.predicted(&point), point)).collect())
+        Ok(())
     }
 
     /// A drawn point; None if none was found.

@@ -1,0 +1,61 @@
+//! Why a campaign ends early.
+
+use tilewright_core::program::DeviceError;
+use tilewright_runtime::RuntimeError;
+use tilewright_runtime::store::StoreError;
+
+/// Why a campaign ends early. What was measured before is in its folder.
+#[derive(Debug, thiserror::Error)]
+pub enum CampaignError {
+    /// A file of the folder.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The folder holds the results of something else.
+    #[error("{file}: {what} is {found:?}, this campaign's is {expected:?}; choose another folder")]
+    Other {
+        /// The file that tells.
+        file: String,
+        /// What differs.
+        what: &'static str,
+        /// In the file.
+        found: String,
+        /// Of this run.
+        expected: String,
+    },
+    /// A file that cannot be read.
+    #[error("{file}: {message}")]
+    Damaged {
+        /// Which.
+        file: String,
+        /// What is wrong.
+        message: String,
+    },
+    /// Configurations of a task ran, and none gave the right result.
+    #[error("{task}: none of {tried} configurations gave the right result; the last: {last}")]
+    NothingRight {
+        /// The task.
+        task: String,
+        /// How many were timed.
+        tried: usize,
+        /// What was wrong with the last.
+        last: String,
+    },
+    /// Fitting or drawing.
+    #[error(transparent)]
+    Runtime(#[from] RuntimeError),
+    /// The device failed for good.
+    #[error(transparent)]
+    Device(#[from] DeviceError),
+}
+
+impl From<tilewright_core::problem::ProblemError> for CampaignError {
+    fn from(error: tilewright_core::problem::ProblemError) -> Self {
+        Self::Runtime(error.into())
+    }
+}
+
+impl From<tilewright_core::computation::InputError> for CampaignError {
+    fn from(error: tilewright_core::computation::InputError) -> Self {
+        Self::Runtime(error.into())
+    }
+}

@@ -1,0 +1,131 @@
+//! Rates of the device by micro kernels.
+
+use super::stages::Progress;
+use super::state::{MicroResult, State};
+use super::{Campaign, CampaignError, Deadline};
+use tilewright_core::device::DeviceKind;
+use tilewright_core::measurement::Timing;
+use tilewright_core::objective::Objective;
+use tilewright_core::problem::MeasureError;
+use tilewright_ptxgen::ir::Type;
+use tilewright_ptxgen::micro::{self, Micro, Traffic};
+use tilewright_ptxgen::target::Target;
+use tilewright_runtime::station::Data;
+
+/// Blocks for each multiprocessor.
+const BLOCKS_PER_SM: u32 = 8;
+
+/// Times a cached buffer is passed over.
+const PASSES: u64 = 16;
+
+/// Facts and peak rates.
+pub(super) fn doctor(
+    campaign: &Campaign<'_>,
+    state: &mut State,
+    deadline: Deadline,
+) -> Result<Progress, CampaignError> {
+    let Some((target, blocks)) = gpu(campaign) else {
+        return Ok(Progress { done: true, note: "no GPU: no micro kernels".into() });
+    };
+    let bytes = campaign.settings.scale.micro_bytes;
+    let iterations = (bytes >> 17).clamp(4, 8192) as u32;
+    let half_cache = campaign.spec().fact("l2_bytes").map_or(bytes / 8, |b| b.unsigned_abs() / 2).min(bytes);
+    let mut micros = vec![
+        micro::empty(target),
+        micro::fma(target, Type::F32, blocks, iterations),
+        micro::fma(target, Type::F64, blocks, iterations),
+        micro::shared(target, blocks, iterations),
+    ];
+    for traffic in [Traffic::Read, Traffic::Write, Traffic::Copy] {
+        micros.push(micro::memory(target, traffic, blocks, bytes / 2, 1));
+    }
+    let mut cached = micro::memory(target, Traffic::Read, blocks, half_cache / 2, PASSES as u32);
+    cached.name = "l2_read".into();
+    micros.push(cached);
+    let names =
+        ["launch", "fma_f32", "fma_f64", "shared_read", "memory_read", "memory_write", "memory_copy", "l2_read"];
+    let (done, failures) = measure(campaign, state, &micros, deadline)?;
+    for (name, key) in
+        [("fma_f32", "peak_flops_f32"), ("fma_f64", "peak_flops_f64"), ("memory_copy", "memory_bytes_per_s")]
+    {
+        if let Some(found) = state.micro.iter().find(|m| m.name == name && m.unit.ends_with("/s")) {
+            state.device.measured.insert(key.into(), found.value);
+        }
+    }
+    let found = names.iter().filter_map(|n| state.micro.iter().find(|m| m.name == *n));
+    let found: Vec<String> = found.map(|m| format!("{} {:.3e} {}", m.name, m.value, m.unit)).collect();
+    Ok(Progress { done, note: [found, failures].concat().join("; ") })
+}
+
+/// Bandwidth by the size of what is read.
+pub(super) fn run(campaign: &Campaign<'_>, state: &mut State, deadline: Deadline) -> Result<Progress, CampaignError> {
+    let Some((target, blocks)) = gpu(campaign) else {
+        return Ok(Progress { done: true, note: "no GPU: no micro kernels".into() });
+    };
+    let most = campaign.settings.scale.micro_bytes / 2;
+    let sizes = std::iter::successors(Some(most), |b| Some(b / 2)).take_while(|b| *b >= 1 << 16).collect::<Vec<_>>();
+    let micros = sizes.iter().rev().map(|&bytes| {
+        // As much work for each size.
+        let passes = (most / bytes).clamp(1, 256) as u32;
+        let few = u32::try_from(bytes >> 14).unwrap_or(u32::MAX).clamp(1, blocks);
+        let mut micro = micro::memory(target, Traffic::Read, few, bytes, passes);
+        micro.name = format!("read_{bytes}_bytes");
+        micro
+    });
+    let (done, failures) = measure(campaign, state, &micros.collect::<Vec<_>>(), deadline)?;
+    let note = format!("{} sizes {}", sizes.len(), failures.join("; "));
+    Ok(Progress { done, note: note.trim().to_owned() })
+}
+
+/// The target and how many blocks fill the device; none where PTX does not run.
+fn gpu(campaign: &Campaign<'_>) -> Option<(Target, u32)> {
+    let spec = campaign.spec();
+    let target = spec.fact("sm").and_then(Target::of_sm)?;
+    let multiprocessors = spec.fact("multiprocessors").and_then(|m| u32::try_from(m).ok()).unwrap_or(1);
+    let blocks = multiprocessors * BLOCKS_PER_SM;
+    // An emulator has no multiprocessors to fill.
+    Some((target, if spec.kind == DeviceKind::Cuda { blocks } else { 4 }))
+}
+
+/// Whether all are measured, and what failed.
+fn measure(
+    campaign: &Campaign<'_>,
+    state: &mut State,
+    micros: &[Micro],
+    deadline: Deadline,
+) -> Result<(bool, Vec<String>), CampaignError> {
+    let mut failures = Vec::new();
+    let policy = Timing { min_repeats: 5, max_repeats: 20, ..Timing::default() };
+    for micro in micros {
+        if state.micro.iter().any(|m| m.name == micro.name) {
+            continue;
+        }
+        if deadline.over() {
+            return Ok((false, failures));
+        }
+        let timed = campaign.station.with(|station| {
+            let specs = micro.buffers.clone();
+            station.hold(&Data::Noise { specs, scalars: Vec::new(), seed: campaign.settings.seed })?;
+            station.time(&micro.program, &policy)
+        });
+        match timed {
+            Ok(measurement) => {
+                let Some(cost) = campaign.objective.cost(&measurement) else { continue };
+                state.micro.push(result(micro, cost, campaign.objective == Objective::default()));
+            }
+            Err(MeasureError::Failed(failure)) => failures.push(format!("{}: {failure}", micro.name)),
+            Err(MeasureError::Device(error)) => return Err(error.into()),
+        }
+        state.write()?;
+    }
+    Ok((true, failures))
+}
+
+fn result(micro: &Micro, cost: f64, timed: bool) -> MicroResult {
+    let unit = if timed { "s" } else { "emulated cost" };
+    let name = micro.name.clone();
+    match micro.unit {
+        "launch" => MicroResult { name, unit: unit.into(), value: cost },
+        of => MicroResult { name, unit: format!("{of}/{unit}"), value: micro.amount / cost },
+    }
+}

@@ -1,0 +1,271 @@
+//! The rows of the tables, and the tables for people.
+
+use super::state::State;
+use super::{CampaignError, FILES};
+use crate::report::geomean;
+use crate::tasks::Task;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::path::Path;
+use tilewright_core::computation::Computation;
+use tilewright_core::problem::Problem;
+use tilewright_core::space::Config;
+use tilewright_ops::gemm::Gemm;
+use tilewright_runtime::store::write_atomically;
+
+/// What of a configuration's features tells how it uses the device: section 8.1 of the paper.
+const RESOURCES: [&str; 7] = ["threads", "blocks", "registers", "shared_bytes", "blocks_per_sm", "resident", "waves"];
+
+/// The parameters of the paper's Table 6.
+const PARAMETERS: [&str; 8] = ["m_s", "n_s", "m_l", "n_l", "u", "k_s", "k_l", "k_g"];
+
+/// The task that section 8.1 looks at.
+const LOOKED_AT: &str = "deepbench-fwd-32";
+
+/// A baseline on a task.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct BaselineRow {
+    /// `cublas` and `cublaslt`: the default; `cublaslt-best`: the fastest of all that the library proposes.
+    pub name: String,
+    /// Its cost in the row's metric.
+    pub cost: f64,
+    /// 10^9 operations a second, where the cost is a time.
+    pub gflops: Option<f64>,
+}
+
+impl BaselineRow {
+    pub(super) fn new(name: &str, cost: f64) -> Self {
+        Self { name: name.to_owned(), cost, gflops: None }
+    }
+}
+
+/// A task.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TaskRow {
+    /// `table4` or `sweep`.
+    pub stage: String,
+    /// The task's name.
+    pub name: String,
+    /// `f32` or `f64`.
+    pub dtype: String,
+    /// `2560x16x2560 nn`.
+    pub shape: String,
+    /// The input's words.
+    pub input: Config,
+    /// Operations of a run.
+    pub flops: f64,
+    /// What is measured.
+    pub metric: String,
+    /// Our cost.
+    pub cost: f64,
+    /// 10^9 operations a second, where the cost is a time.
+    pub gflops: Option<f64>,
+    /// What the model expected.
+    pub predicted: Option<f64>,
+    /// The chosen parameters.
+    pub config: Config,
+    /// Configurations that were timed.
+    pub timed: usize,
+    /// Samples that the model was fitted on.
+    pub fitted: u64,
+    /// The baselines.
+    pub baselines: Vec<BaselineRow>,
+    /// Cost of the vendor's default over ours: above 1, we are faster.
+    pub ratio_default: Option<f64>,
+    /// Cost of the vendor's best candidate over ours.
+    pub ratio_best: Option<f64>,
+    /// Faster configurations whose result was wrong.
+    pub wrong: Vec<String>,
+    /// Baselines that did not take part, and why.
+    pub missing: Vec<String>,
+    /// How the device is used.
+    pub resources: BTreeMap<String, f64>,
+}
+
+impl TaskRow {
+    pub(super) fn new(
+        stage: &str,
+        task: &Task,
+        problem: &dyn Problem,
+        point: &[u16],
+        cost: f64,
+        baselines: Vec<BaselineRow>,
+    ) -> Self {
+        let mut features = Vec::new();
+        problem.config_features(point, &mut features);
+        let named = problem.schema().config.iter().map(|f| f.name.as_str()).zip(features);
+        let resources = named.filter(|(name, _)| RESOURCES.contains(name));
+        let of = |name: &str| baselines.iter().find(|b| b.name == name).map(|b| b.cost / cost);
+        let best = baselines.iter().map(|b| b.cost).min_by(f64::total_cmp);
+        Self {
+            stage: stage.to_owned(),
+            name: task.name.clone(),
+            dtype: task.input.dtype.name().into(),
+            shape: task.shape(),
+            input: Gemm.words(&task.input),
+            flops: task.flops(),
+            metric: String::new(),
+            cost,
+            gflops: None,
+            predicted: None,
+            config: problem.space().config(point),
+            timed: 0,
+            fitted: 0,
+            ratio_default: of("cublas").or_else(|| of("cublaslt")),
+            ratio_best: best.map(|b| b / cost),
+            baselines,
+            wrong: Vec::new(),
+            missing: Vec::new(),
+            resources: resources.map(|(name, value)| (name.to_owned(), f64::from(value))).collect(),
+        }
+    }
+
+    /// Fills in rates, where costs are seconds.
+    pub(super) fn rates(&mut self) {
+        let flops = self.flops;
+        self.gflops = Some(flops / self.cost / 1e9);
+        self.baselines.iter_mut().for_each(|b| b.gflops = Some(flops / b.cost / 1e9));
+    }
+
+    fn baseline(&self, name: &str) -> Option<f64> {
+        self.baselines.iter().find(|b| b.name == name).and_then(|b| b.gflops)
+    }
+}
+
+/// All rows.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(super) struct Tables {
+    pub(super) rows: Vec<TaskRow>,
+}
+
+impl Tables {
+    pub(super) fn read(out: &Path) -> Result<Self, CampaignError> {
+        let path = out.join(FILES[1]);
+        let damaged = |message: String| CampaignError::Damaged { file: path.display().to_string(), message };
+        match std::fs::read(&path) {
+            Ok(bytes) => serde_json::from_slice(&bytes).map_err(|e| damaged(e.to_string())),
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(Self::default()),
+            Err(e) => Err(damaged(e.to_string())),
+        }
+    }
+
+    pub(super) fn has(&self, stage: &str, name: &str, dtype: &str) -> bool {
+        self.rows.iter().any(|r| r.stage == stage && r.name == name && r.dtype == dtype)
+    }
+
+    pub(super) fn wrong(&self) -> u64 {
+        self.rows.iter().map(|r| r.wrong.len() as u64).sum()
+    }
+
+    /// Of Table 4, by element type.
+    pub(super) fn geomeans(&self) -> BTreeMap<String, f64> {
+        let mut ratios: BTreeMap<String, Vec<f64>> = BTreeMap::new();
+        for row in self.rows.iter().filter(|r| r.stage == "table4") {
+            ratios.entry(row.dtype.clone()).or_default().extend(row.ratio_default);
+        }
+        ratios.into_iter().filter_map(|(dtype, r)| Some((dtype, geomean(&r)?))).collect()
+    }
+
+    /// Replaces both files.
+    pub(super) fn write(&self, out: &Path, state: &State) -> Result<(), CampaignError> {
+        let path = out.join(FILES[1]);
+        let json = serde_json::to_vec_pretty(self)
+            .map_err(|e| CampaignError::Damaged { file: path.display().to_string(), message: e.to_string() })?;
+        write_atomically(&path, &json)?;
+        Ok(write_atomically(&out.join(FILES[2]), self.text(state).as_bytes())?)
+    }
+
+    fn text(&self, state: &State) -> String {
+        let mut out = format!("# {} ({}), {}\n\n", state.device.name, state.device.id, state.device.driver);
+        let timed = state.metric == tilewright_core::measurement::Measurement::TIME;
+        if !timed {
+            let _ = writeln!(out, "Costs are `{}`, counted by an emulator: no times of any device.\n", state.metric);
+        }
+        let _ = writeln!(out, "Kernel {}, caches {}.\n", state.kernel, state.cache_policy);
+        for (stage, title) in [("table4", "Table 4"), ("sweep", "Square sizes")] {
+            let mut dtypes: Vec<&str> =
+                self.rows.iter().filter(|r| r.stage == stage).map(|r| r.dtype.as_str()).collect();
+            dtypes.sort_unstable();
+            dtypes.dedup();
+            for dtype in dtypes {
+                let rows: Vec<&TaskRow> = self.rows.iter().filter(|r| r.stage == stage && r.dtype == dtype).collect();
+                let _ = writeln!(out, "## {title}, {dtype}\n");
+                table(&mut out, &rows, timed);
+            }
+        }
+        self.analysis(&mut out, state);
+        self.left_out(&mut out);
+        out
+    }
+
+    /// How the device is used by the choice for the task of section 8.1.
+    fn analysis(&self, out: &mut String, state: &State) {
+        let rows: Vec<&TaskRow> = self.rows.iter().filter(|r| r.name.starts_with(LOOKED_AT)).collect();
+        if rows.is_empty() {
+            return;
+        }
+        let _ = writeln!(out, "## DeepBench, forward, N = 32 (section 8.1 of the paper)\n");
+        let _ = writeln!(out, "| task | dtype | {} | occupancy |", RESOURCES.join(" | "));
+        let _ = writeln!(out, "|---|---|{}---:|", "---:|".repeat(RESOURCES.len()));
+        for row in rows {
+            let cells: Vec<String> = RESOURCES.iter().map(|n| number(row.resources.get(*n).copied(), 1)).collect();
+            let most = state.device.fact("threads_per_sm").map(|t| t as f64);
+            let occupancy = row.resources.get("resident").zip(most).map(|(r, m)| 100.0 * r / m);
+            let _ =
+                writeln!(out, "| {} | {} | {} | {} % |", row.name, row.dtype, cells.join(" | "), number(occupancy, 0));
+        }
+        out.push('\n');
+    }
+
+    fn left_out(&self, out: &mut String) {
+        let mut missing: Vec<&String> = self.rows.iter().flat_map(|r| &r.missing).collect();
+        missing.sort();
+        missing.dedup();
+        for message in missing {
+            let _ = writeln!(out, "Baseline absent: {message}");
+        }
+        for row in &self.rows {
+            for wrong in &row.wrong {
+                let _ = writeln!(out, "Wrong result on {} {}: {wrong}", row.name, row.dtype);
+            }
+        }
+    }
+}
+
+fn table(out: &mut String, rows: &[&TaskRow], timed: bool) {
+    let what = if timed { "GFLOP/s" } else { "cost" };
+    let _ = writeln!(
+        out,
+        "| task | m x n x k | ours, {what} | cublas | cublaslt | best | default / ours | best / ours | {} |",
+        PARAMETERS.join(" | ")
+    );
+    let _ = writeln!(out, "|---|---|{}", "---:|".repeat(6 + PARAMETERS.len()));
+    for row in rows {
+        let best = row.baselines.iter().filter_map(|b| b.gflops).max_by(f64::total_cmp);
+        let ours = if timed { number(row.gflops, 1) } else { format!("{:.3e}", row.cost) };
+        let parameters: Vec<String> =
+            PARAMETERS.iter().map(|p| row.config.get(p).map_or_else(|| "-".to_owned(), ToString::to_string)).collect();
+        let _ = writeln!(
+            out,
+            "| {} | {} | {ours} | {} | {} | {} | {} | {} | {} |",
+            row.name,
+            row.shape,
+            number(row.baseline("cublas"), 1),
+            number(row.baseline("cublaslt"), 1),
+            number(best, 1),
+            number(row.ratio_default, 3),
+            number(row.ratio_best, 3),
+            parameters.join(" | ")
+        );
+    }
+    let ratios: Vec<f64> = rows.iter().filter_map(|r| r.ratio_default).collect();
+    if let (Some(mean), Some(worst)) = (geomean(&ratios), ratios.iter().copied().min_by(f64::total_cmp)) {
+        let _ = writeln!(out, "\nDefault over ours: geometric mean {mean:.3}, worst {worst:.3}.");
+    }
+    out.push('\n');
+}
+
+fn number(value: Option<f64>, digits: usize) -> String {
+    value.map_or_else(|| "-".to_owned(), |v| format!("{v:.digits$}"))
+}

@@ -1,0 +1,97 @@
+//! How long a campaign runs, and how much it looks at.
+
+use std::path::PathBuf;
+use std::time::Duration;
+use tilewright_core::computation::InputLimits;
+
+/// How long, where to, how much.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Time of this run.
+    pub budget: Duration,
+    /// The folder.
+    pub out: PathBuf,
+    /// Seed of everything that is drawn.
+    pub seed: u64,
+    /// How much.
+    pub scale: Scale,
+}
+
+/// How much a campaign looks at.
+#[derive(Clone, Debug)]
+pub struct Scale {
+    /// Cases that are verified, of each element type.
+    pub verify_cases: u64,
+    /// Inputs of cases that are verified.
+    pub verify_limits: InputLimits,
+    /// Measurements that are enough.
+    pub samples: u64,
+    /// Configurations of one drawn input.
+    pub configs_per_input: usize,
+    /// Inputs of the training set.
+    pub collect_limits: InputLimits,
+    /// Sizes of tasks are divided by this.
+    pub shrink: usize,
+    /// Square sizes of the sweep.
+    pub sweep: Vec<usize>,
+    /// Points that are drawn and scored by the model for a task.
+    pub scored: usize,
+    /// Of those, how many are timed.
+    pub timed: usize,
+    /// Rounds of neighbours of the best that are timed.
+    pub refinements: usize,
+    /// Rounds of a comparison.
+    pub rounds: usize,
+    /// Bytes of a micro kernel's buffer, and what its other counts are scaled by.
+    pub micro_bytes: u64,
+}
+
+impl Scale {
+    /// For a GPU.
+    pub fn full() -> Self {
+        Self {
+            verify_cases: 500,
+            verify_limits: InputLimits { max_flops: 4e6, max_bytes: 4e6 },
+            samples: 20_000,
+            configs_per_input: 24,
+            collect_limits: InputLimits { max_flops: 2e10, max_bytes: 512e6 },
+            shrink: 1,
+            sweep: (1..=16).map(|i| 256 * i).chain([5120, 6144, 7168, 8192]).collect(),
+            scored: 30_000,
+            timed: 48,
+            refinements: 2,
+            rounds: 9,
+            micro_bytes: 4 << 30,
+        }
+    }
+
+    /// For the host's processor.
+    pub fn host() -> Self {
+        Self {
+            verify_cases: 200,
+            collect_limits: InputLimits { max_flops: 1e9, max_bytes: 64e6 },
+            sweep: (1..=8).map(|i| 128 * i).collect(),
+            timed: 24,
+            rounds: 5,
+            ..Self::full()
+        }
+    }
+
+    /// For the emulator: everything once, as small as it can be.
+    pub fn rehearsal() -> Self {
+        Self {
+            verify_cases: 6,
+            verify_limits: InputLimits { max_flops: 1e5, max_bytes: 1e5 },
+            samples: 240,
+            configs_per_input: 12,
+            collect_limits: InputLimits { max_flops: 2e5, max_bytes: 1e5 },
+            shrink: 32,
+            sweep: vec![16, 32, 48],
+            scored: 200,
+            timed: 3,
+            refinements: 1,
+            rounds: 1,
+            micro_bytes: 1 << 18,
+        }
+    }
+}

@@ -1,0 +1,52 @@
+//! The stages in their order, with their shares of the time.
+
+use super::state::State;
+use super::{Campaign, CampaignError, Deadline, collect, contest, micro, verify};
+use std::sync::Arc;
+use tilewright_core::device::DeviceSpec;
+
+/// How far a stage came.
+pub(super) struct Progress {
+    pub(super) done: bool,
+    pub(super) note: String,
+}
+
+pub(super) struct StageKind {
+    pub(super) name: &'static str,
+    /// Share of the time, among the stages that are left.
+    pub(super) share: f64,
+    pub(super) run: fn(&Campaign<'_>, &mut State, Deadline) -> Result<Progress, CampaignError>,
+    /// Whether a finished stage has more to do: new samples to fit on.
+    reopens: bool,
+}
+
+impl StageKind {
+    pub(super) fn is_open(&self, _: &Campaign<'_>, state: &State) -> bool {
+        self.reopens && state.samples as f64 > state.fitted as f64 * 1.1
+    }
+}
+
+const fn stage(
+    name: &'static str,
+    share: f64,
+    run: fn(&Campaign<'_>, &mut State, Deadline) -> Result<Progress, CampaignError>,
+) -> StageKind {
+    StageKind { name, share, run, reopens: false }
+}
+
+pub(super) static STAGES: [StageKind; 7] = [
+    stage("doctor", 0.03, micro::doctor),
+    stage("verify", 0.12, verify::run),
+    stage("collect", 0.45, collect::run),
+    StageKind { reopens: true, ..stage("fit", 0.12, collect::fit) },
+    stage("table4", 0.18, contest::table4),
+    stage("sweep", 0.07, contest::sweep),
+    stage("micro", 0.03, micro::run),
+];
+
+impl Campaign<'_> {
+    /// The facts of the device.
+    pub(super) fn spec(&self) -> Arc<DeviceSpec> {
+        tilewright_core::problem::Measure::spec(&self.station).clone()
+    }
+}

@@ -1,0 +1,173 @@
+//! What a campaign has done, in a file that is replaced as a whole.
+
+use super::{Campaign, CampaignError};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use tilewright_core::device::DeviceSpec;
+use tilewright_runtime::store::write_atomically;
+
+/// Version of the file.
+const VERSION: u32 = 1;
+
+/// Failures that are kept word for word.
+const KEPT_FAILURES: usize = 20;
+
+/// A stage of a campaign.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Stage {
+    /// Its name.
+    pub name: String,
+    /// Whether nothing of it is left.
+    pub done: bool,
+    /// Seconds, of all runs.
+    pub seconds: f64,
+    /// What it came to, in words.
+    pub note: String,
+}
+
+/// Verified cases of an element type.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Verified {
+    /// Cases that ran or failed.
+    pub cases: u64,
+    /// Wrong results.
+    pub wrong: u64,
+    /// Cases that could not be run.
+    pub failed: u64,
+    /// Largest error relative to the largest reference.
+    pub worst_rel_error: f64,
+    /// Largest error as a share of its bound.
+    pub worst_of_bound: f64,
+    /// The first failures.
+    pub failures: Vec<String>,
+}
+
+impl Verified {
+    pub(super) fn fail(&mut self, message: String) {
+        if self.failures.len() < KEPT_FAILURES {
+            self.failures.push(message);
+        }
+    }
+}
+
+/// What a micro kernel showed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct MicroResult {
+    /// What was measured: `fma_f32`, `memory_copy`, `read 1048576`.
+    pub name: String,
+    /// `flop/s`, `byte/s` or `s`, or the same per unit of an emulator's cost.
+    pub unit: String,
+    /// The rate, or the cost of a launch.
+    pub value: f64,
+}
+
+/// Everything but samples and tables.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct State {
+    version: u32,
+    /// Version of the program that began it.
+    pub tilewright: String,
+    /// The kernel.
+    pub kernel: String,
+    /// Seed of everything that is drawn.
+    pub seed: u64,
+    /// What is measured: `time_s`, or an emulator's cost, which is no time.
+    pub metric: String,
+    /// State of the caches when a timed run starts.
+    pub cache_policy: String,
+    /// Fingerprint of the device.
+    pub fingerprint: String,
+    /// Its facts, and the rates that were measured.
+    pub device: DeviceSpec,
+    /// Runs so far.
+    pub runs: u32,
+    /// In their order.
+    pub stages: Vec<Stage>,
+    /// By element type.
+    pub verify: BTreeMap<String, Verified>,
+    /// Measurements in the log, failures included.
+    pub samples: u64,
+    /// Of those, how many the profile was fitted on.
+    pub fitted: u64,
+    /// What micro kernels showed.
+    pub micro: Vec<MicroResult>,
+    #[serde(skip)]
+    path: PathBuf,
+}
+
+impl State {
+    /// Reads the file, or begins anew.
+    pub(super) fn open(path: &Path, campaign: &Campaign<'_>) -> Result<Self, CampaignError> {
+        let device = campaign.spec();
+        let (kernel, metric) = (campaign.kernel.id().to_string(), campaign.objective.metric.clone());
+        let bytes = match std::fs::read(path) {
+            Ok(bytes) => bytes,
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
+                return Ok(Self {
+                    version: VERSION,
+                    tilewright: env!("CARGO_PKG_VERSION").into(),
+                    kernel,
+                    seed: campaign.settings.seed,
+                    metric,
+                    cache_policy: "warm: runs follow each other on the same buffers".into(),
+                    fingerprint: device.fingerprint(),
+                    device: (*device).clone(),
+                    runs: 0,
+                    stages: Vec::new(),
+                    verify: BTreeMap::new(),
+                    samples: 0,
+                    fitted: 0,
+                    micro: Vec::new(),
+                    path: path.to_owned(),
+                });
+            }
+            Err(e) => return Err(CampaignError::Damaged { file: path.display().to_string(), message: e.to_string() }),
+        };
+        let damaged = |message| CampaignError::Damaged { file: path.display().to_string(), message };
+        let mut state: Self = serde_json::from_slice(&bytes).map_err(|e| damaged(e.to_string()))?;
+        if state.version != VERSION {
+            return Err(damaged(format!("version {}, this program knows {VERSION}", state.version)));
+        }
+        let pairs = [
+            ("the device", state.fingerprint.clone(), device.fingerprint()),
+            ("the kernel", state.kernel.clone(), kernel),
+            ("the metric", state.metric.clone(), metric),
+        ];
+        for (what, found, expected) in pairs {
+            if found != expected {
+                return Err(CampaignError::Other { file: path.display().to_string(), what, found, expected });
+            }
+        }
+        state.path = path.to_owned();
+        Ok(state)
+    }
+
+    /// Replaces the file.
+    pub(super) fn write(&self) -> Result<(), CampaignError> {
+        let damaged = |e: serde_json::Error| CampaignError::Damaged {
+            file: self.path.display().to_string(),
+            message: e.to_string(),
+        };
+        Ok(write_atomically(&self.path, &serde_json::to_vec_pretty(self).map_err(damaged)?)?)
+    }
+
+    pub(super) fn is_done(&self, stage: &str) -> bool {
+        self.stages.iter().any(|s| s.name == stage && s.done)
+    }
+
+    pub(super) fn end_stage(&mut self, name: &str, done: bool, seconds: f64, note: String) {
+        match self.stages.iter_mut().find(|s| s.name == name) {
+            Some(stage) => {
+                stage.done = done;
+                stage.seconds += seconds;
+                stage.note = note;
+            }
+            None => self.stages.push(Stage { name: name.into(), done, seconds, note }),
+        }
+    }
+
+    pub(super) fn wrong_results(&self) -> u64 {
+        self.verify.values().map(|v| v.wrong).sum()
+    }
+}

@@ -1,0 +1,300 @@
+//! A CUDA device as a station.
+
+use super::code::{Compiler, key};
+use super::driver::{Driver, Event, Memory, Module};
+use super::facts;
+use super::lane::StreamLane;
+use super::library::DeviceLibrary;
+use super::program::{Ground, Ready, Referents, argument, enqueue, library, parameters, stage};
+use super::signature;
+use super::timing::measure;
+use crate::host_measure::classify;
+use crate::station::{Data, Station, noise};
+use crate::timing::HostClock;
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+use tilewright_core::buffer::{Buffer, BufferSpec, Buffers};
+use tilewright_core::device::DeviceSpec;
+use tilewright_core::measurement::{CachePolicy, Measurement, Timing};
+use tilewright_core::problem::MeasureError;
+use tilewright_core::program::{Code, DeviceError, LibraryCall, Program, Step};
+
+/// Loaded modules that are kept.
+const MODULES_KEPT: usize = 128;
+
+/// How many times the second-level cache is overwritten to empty it.
+const FLUSH_TIMES: usize = 2;
+
+/// Bytes that libraries may use: twice what cuBLAS recommends for the newest devices.
+const SCRATCH: usize = 64 << 20;
+
+/// Until a run must have ended, unless [`CudaDevice::with_limit`] says otherwise.
+const LIMIT: Duration = Duration::from_secs(5);
+
+/// A CUDA device of this process, with its context.
+pub struct CudaDevice {
+    driver: Arc<Driver>,
+    spec: Arc<DeviceSpec>,
+    compiler: Arc<Compiler>,
+    modules: VecDeque<([u8; 32], Arc<Module>)>,
+    held: Option<Held>,
+    workspace: Option<Memory>,
+    flush: Option<Memory>,
+    /// For the libraries.
+    scratch: Option<Memory>,
+    libraries: Vec<Box<dyn DeviceLibrary>>,
+    limit: Duration,
+    clock: HostClock,
+}
+
+/// The data on the device.
+#[derive(Default)]
+pub(super) struct Held {
+    specs: Vec<BufferSpec>,
+    pub(super) scalars: Vec<f64>,
+    memories: Vec<Memory>,
+    pub(super) addresses: Vec<u64>,
+    pub(super) lengths: Vec<usize>,
+}
+
+impl CudaDevice {
+    /// Opens a device by its number.
+    ///
+    /// # Errors
+    /// [`DeviceError::Missing`] without a driver or such a device, [`DeviceError::OldDriver`] with one that is too old.
+    pub fn open(ordinal: usize) -> Result<Self, DeviceError> {
+        let driver = Driver::open(ordinal)?;
+        let spec = Arc::new(facts::spec(&driver)?);
+        let compiler = Compiler::new(driver.clone(), spec.fact("sm").unwrap_or(0));
+        Ok(Self {
+            driver,
+            spec,
+            compiler,
+            modules: VecDeque::new(),
+            held: None,
+            workspace: None,
+            flush: None,
+            scratch: None,
+            libraries: Vec::new(),
+            limit: LIMIT,
+            clock: HostClock::start(),
+        })
+    }
+
+    /// Replaces the time until a run must have ended.
+    #[must_use]
+    pub fn with_limit(mut self, limit: Duration) -> Self {
+        self.limit = limit;
+        self
+    }
+
+    /// Adds a library whose routines programs may call.
+    #[must_use]
+    pub fn with_library(mut self, library: Box<dyn DeviceLibrary>) -> Self {
+        self.libraries.push(library);
+        self
+    }
+
+    /// Who compiles, for records: `ptxas 13.0` or the driver.
+    pub fn compiler(&self) -> String {
+        self.compiler.name()
+    }
+
+    fn module(&mut self, text: &str) -> Result<Arc<Module>, DeviceError> {
+        let key = key(text);
+        if let Some((_, module)) = self.modules.iter().find(|(k, _)| *k == key) {
+            return Ok(module.clone());
+        }
+        let image = self.compiler.image(text);
+        let image = image.as_ref().as_ref().map_err(|log| DeviceError::Load(log.clone()))?;
+        let module = Arc::new(Module::new(&self.driver, image)?);
+        if self.modules.len() >= MODULES_KEPT {
+            self.modules.pop_front();
+        }
+        self.modules.push_back((key, module.clone()));
+        Ok(module)
+    }
+
+    /// Loads what a program runs and makes room for its workspace.
+    fn ready(&mut self, program: &Program) -> Result<Vec<Ready>, DeviceError> {
+        self.driver.bind()?;
+        let room = bytes(program.workspace)?;
+        if room > self.workspace.as_ref().map_or(0, Memory::len) {
+            // The old one goes first: both may not fit.
+            self.workspace = None;
+            self.workspace = Some(Memory::new(&self.driver, room)?);
+        }
+        program.steps.iter().map(|step| self.ready_step(step, program.workspace)).collect()
+    }
+
+    fn ready_step(&mut self, step: &Step, workspace: u64) -> Result<Ready, DeviceError> {
+        match step {
+            Step::FillWorkspace { offset, bytes: count, value } => {
+                if offset.checked_add(*count).is_none_or(|end| end > workspace) {
+                    return Err(argument("workspace", format!("filling {count} bytes at {offset} of {workspace}")));
+                }
+                Ok(Ready::Fill { offset: bytes(*offset)?, bytes: bytes(*count)?, value: *value })
+            }
+            Step::Launch { code: Code::Library(call), .. } => {
+                self.ensure_scratch()?;
+                let held = self.held.as_ref().ok_or_else(nothing_held)?;
+                let stage = stage(self.driver.stream(), held, self.scratch.as_ref());
+                library(&mut self.libraries, call)?.prepare(call, &stage)?;
+                Ok(Ready::Library(call.clone()))
+            }
+            Step::Launch { code: Code::Ptx { text, entry }, grid, block, shared_bytes, args } => {
+                let lengths = signature::parameters(text, entry)?;
+                let function = self.module(text)?.function(entry, *shared_bytes)?;
+                let held = self.held.as_ref().ok_or_else(nothing_held)?;
+                let to = Referents {
+                    buffers: &held.addresses,
+                    workspace: self.workspace.as_ref().map(Memory::address),
+                    scalars: &held.scalars,
+                    dtype: held.specs.first().map(|s| s.dtype),
+                };
+                let params = parameters(entry, &lengths, args, &to)?;
+                Ok(Ready::Kernel { function, grid: *grid, block: *block, shared_bytes: *shared_bytes, params })
+            }
+            Step::Launch { code, .. } => {
+                let device = self.spec.id.clone();
+                Err(DeviceError::Unsupported { device, feature: format!("running {code:?}") })
+            }
+        }
+    }
+
+    /// Calls `f` with what puts the steps on the stream.
+    fn on_stream<R>(
+        &mut self,
+        steps: &[Ready],
+        f: impl FnOnce(&Arc<Driver>, Option<&Memory>, &mut super::lane::Enqueue<'_>) -> Result<R, MeasureError>,
+    ) -> Result<R, MeasureError> {
+        let held = self.held.as_ref().ok_or_else(nothing_held)?;
+        let mut ground = Ground {
+            stream: self.driver.stream(),
+            held,
+            workspace: self.workspace.as_ref(),
+            scratch: self.scratch.as_ref(),
+            libraries: &mut self.libraries,
+        };
+        let mut once = || enqueue(steps, &mut ground);
+        f(&self.driver, self.flush.as_ref(), &mut once)
+    }
+
+    fn ensure_scratch(&mut self) -> Result<(), DeviceError> {
+        if self.scratch.is_none() {
+            self.scratch = Some(Memory::new(&self.driver, SCRATCH)?);
+        }
+        Ok(())
+    }
+
+    fn ensure_flush(&mut self) -> Result<(), DeviceError> {
+        if self.flush.is_none() {
+            let cache = self.spec.fact("l2_bytes").and_then(|b| usize::try_from(b).ok()).unwrap_or(64 << 20);
+            self.flush = Some(Memory::new(&self.driver, cache.saturating_mul(FLUSH_TIMES))?);
+        }
+        Ok(())
+    }
+}
+
+fn nothing_held() -> DeviceError {
+    DeviceError::Run("there are no data to run on".into())
+}
+
+fn bytes(x: u64) -> Result<usize, DeviceError> {
+    usize::try_from(x).map_err(|_| DeviceError::OutOfMemory { need: x, have: None })
+}
+
+impl Station for CudaDevice {
+    fn spec(&self) -> &Arc<DeviceSpec> {
+        &self.spec
+    }
+
+    fn ahead(&self) -> usize {
+        self.compiler.ahead()
+    }
+
+    fn expect(&mut self, programs: &[Program]) {
+        for step in programs.iter().flat_map(|p| &p.steps) {
+            if let Step::Launch { code: Code::Ptx { text, .. }, .. } = step {
+                self.compiler.expect(text);
+            }
+        }
+    }
+
+    fn hold(&mut self, data: &Data) -> Result<(), DeviceError> {
+        self.held = None;
+        self.driver.bind()?;
+        let mut memories = Vec::new();
+        for (i, spec) in data.specs().iter().enumerate() {
+            let length = bytes(spec.len as u64 * spec.dtype.size() as u64)?;
+            let memory = Memory::new(&self.driver, length)?;
+            match data {
+                Data::Given(work) => memory.upload(work.buffers[i].bytes())?,
+                Data::Noise { seed, .. } => {
+                    let first = noise(spec.dtype, spec.len, *seed);
+                    memory.upload(first.bytes())?;
+                    memory.repeat_first(first.bytes().len())?;
+                }
+            }
+            memories.push(memory);
+        }
+        let addresses = memories.iter().map(Memory::address).collect();
+        let lengths = memories.iter().map(Memory::len).collect();
+        let (specs, scalars) = (data.specs().to_vec(), data.scalars().to_vec());
+        self.held = Some(Held { specs, scalars, memories, addresses, lengths });
+        Ok(())
+    }
+
+    fn run(&mut self, program: &Program) -> Result<(), DeviceError> {
+        let steps = self.ready(program)?;
+        let (end, limit) = (Event::new(&self.driver)?, self.limit);
+        let ran = self.on_stream(&steps, |driver, _, once| {
+            once()?;
+            end.record()?;
+            Ok(driver.wait(&end, limit)?)
+        });
+        ran.map_err(|error| match error {
+            MeasureError::Device(error) => error,
+            MeasureError::Failed(failure) => DeviceError::Run(failure.to_string()),
+        })
+    }
+
+    fn read(&mut self) -> Result<Buffers, DeviceError> {
+        let held = self.held.as_ref().ok_or_else(nothing_held)?;
+        let read = |(spec, memory): (&BufferSpec, &Memory)| {
+            let mut buffer = Buffer::zeroed(spec.dtype, spec.len);
+            memory.download(buffer.bytes_mut())?;
+            Ok(buffer)
+        };
+        held.specs.iter().zip(&held.memories).map(read).collect()
+    }
+
+    fn time(&mut self, program: &Program, policy: &Timing) -> Result<Measurement, MeasureError> {
+        let steps = self.ready(program).map_err(classify)?;
+        if policy.cache == CachePolicy::Cold {
+            self.ensure_flush().map_err(classify)?;
+        }
+        let (clock, limit) = (self.clock, self.limit);
+        let timed = self.on_stream(&steps, |driver, flush, once| {
+            let mut again = || once();
+            measure(&mut StreamLane::new(driver, &mut again, flush, limit)?, &clock, policy)
+        });
+        // Faults and hangs stay what they are: whoever owns this process decides whether the device is lost with it.
+        timed.map_err(|error| match error {
+            MeasureError::Device(e @ (DeviceError::Fault(_) | DeviceError::Hang { .. })) => MeasureError::Device(e),
+            MeasureError::Device(e) => classify(e),
+            failed @ MeasureError::Failed(_) => failed,
+        })
+    }
+
+    fn options(&mut self, call: &LibraryCall) -> Result<u32, DeviceError> {
+        self.driver.bind()?;
+        // Before the scratch memory is taken: there may be no such library.
+        library(&mut self.libraries, call)?;
+        self.ensure_scratch()?;
+        let nothing = Held::default();
+        let stage = stage(self.driver.stream(), self.held.as_ref().unwrap_or(&nothing), self.scratch.as_ref());
+        library(&mut self.libraries, call)?.options(call, &stage)
+    }
+}

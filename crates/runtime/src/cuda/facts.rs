@@ -1,0 +1,102 @@
+//! The facts of a device, by the names that rules and features read.
+
+use super::driver::{Driver, shown};
+use cudarc::driver::sys::CUdevice_attribute as Attribute;
+use std::collections::BTreeMap;
+use tilewright_core::device::{DeviceKind, DeviceSpec};
+use tilewright_core::program::DeviceError;
+
+/// Names of the facts of every CUDA device.
+pub const FACTS: [&str; 21] = [
+    "blocks_per_sm",
+    "clock_khz",
+    "grid_x",
+    "grid_y",
+    "grid_z",
+    "l2_bytes",
+    "memory_bus_bits",
+    "memory_bytes",
+    "memory_clock_khz",
+    "multiprocessors",
+    "registers_per_block",
+    "registers_per_sm",
+    "registers_per_thread",
+    "shared_optin",
+    "shared_per_sm",
+    "shared_static",
+    "single_to_double",
+    "sm",
+    "threads_per_block",
+    "threads_per_sm",
+    "warp",
+];
+
+/// Facts that the driver tells as they are.
+const PLAIN: [(&str, Attribute); 18] = [
+    ("blocks_per_sm", Attribute::CU_DEVICE_ATTRIBUTE_MAX_BLOCKS_PER_MULTIPROCESSOR),
+    ("clock_khz", Attribute::CU_DEVICE_ATTRIBUTE_CLOCK_RATE),
+    ("grid_x", Attribute::CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X),
+    ("grid_y", Attribute::CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Y),
+    ("grid_z", Attribute::CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Z),
+    ("l2_bytes", Attribute::CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE),
+    ("memory_bus_bits", Attribute::CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH),
+    ("memory_clock_khz", Attribute::CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE),
+    ("multiprocessors", Attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT),
+    ("registers_per_block", Attribute::CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_BLOCK),
+    ("registers_per_sm", Attribute::CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR),
+    ("shared_optin", Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN),
+    ("shared_per_sm", Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR),
+    ("shared_static", Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK),
+    ("single_to_double", Attribute::CU_DEVICE_ATTRIBUTE_SINGLE_TO_DOUBLE_PRECISION_PERF_RATIO),
+    ("threads_per_block", Attribute::CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK),
+    ("threads_per_sm", Attribute::CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR),
+    ("warp", Attribute::CU_DEVICE_ATTRIBUTE_WARP_SIZE),
+];
+
+/// Registers that one thread can have on every device since sm_35; the driver does not tell.
+const REGISTERS_PER_THREAD: i64 = 255;
+
+pub(super) fn spec(driver: &Driver) -> Result<DeviceSpec, DeviceError> {
+    let mut facts = BTreeMap::new();
+    for (name, attribute) in PLAIN {
+        facts.insert(name.to_owned(), i64::from(driver.attribute(attribute)?));
+    }
+    let major = driver.attribute(Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)?;
+    let minor = driver.attribute(Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)?;
+    facts.insert("sm".into(), i64::from(major) * 10 + i64::from(minor));
+    facts.insert("registers_per_thread".into(), REGISTERS_PER_THREAD);
+    facts.insert("memory_bytes".into(), i64::try_from(driver.memory_bytes()?).unwrap_or(i64::MAX));
+    Ok(DeviceSpec {
+        id: driver.id().to_owned(),
+        name: driver.name()?,
+        kind: DeviceKind::Cuda,
+        driver: described(driver.version()),
+        facts,
+        measured: BTreeMap::new(),
+    })
+}
+
+/// The driver's level and its branch, where the system tells it. Patch levels are left out: they would make results stale
+/// for nothing.
+fn described(version: i32) -> String {
+    let module = std::fs::read_to_string("/sys/module/nvidia/version").unwrap_or_default();
+    match module.trim().split('.').next().filter(|branch| !branch.is_empty()) {
+        Some(branch) => format!("{}, driver {branch}", shown(version)),
+        None => shown(version),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_fact_has_a_source() {
+        let mut names: Vec<&str> = PLAIN.iter().map(|(name, _)| *name).collect();
+        names.extend(["sm", "registers_per_thread", "memory_bytes"]);
+        names.sort_unstable();
+        assert_eq!(names, FACTS);
+        assert_eq!(shown(12_090), "CUDA 12.9");
+        assert!(described(13_000).starts_with("CUDA 13.0"));
+    }
+}

@@ -1,0 +1,269 @@
+//! The parent's side: a station in another process.
+
+use super::message::{Reply, Request, WireData, WireProgram, buffers, frame};
+use super::process::{Broken, Process};
+use crate::station::{Data, Station};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+use tilewright_core::buffer::Buffers;
+use tilewright_core::device::DeviceSpec;
+use tilewright_core::measurement::{Measurement, Timing};
+use tilewright_core::problem::MeasureError;
+use tilewright_core::program::{DeviceError, LibraryCall, Program};
+
+/// How children are started, and how long they are waited for.
+#[derive(Clone, Debug)]
+pub struct WorkerCommand {
+    /// The program; usually this very binary.
+    pub program: PathBuf,
+    /// Its arguments, which make it [`serve`](super::serve).
+    pub args: Vec<String>,
+    /// Variables that are set for it.
+    pub env: Vec<(String, String)>,
+    /// Until it must have opened its device.
+    pub start: Duration,
+    /// Until it must have answered a request: compilation, and a kernel as slow as any that is asked for.
+    pub patience: Duration,
+}
+
+impl WorkerCommand {
+    /// With the usual patience: a minute to start, 20 seconds to answer. A child that watches its device itself reports a
+    /// hanging kernel earlier.
+    pub fn new(program: PathBuf, args: Vec<String>) -> Self {
+        let (start, patience) = (Duration::from_secs(60), Duration::from_secs(20));
+        Self { program, args, env: Vec::new(), start, patience }
+    }
+}
+
+/// Children that end without having answered anything, one after the other, before the device counts as lost.
+const STILLBORN: u32 = 3;
+
+/// A station in a process of its own, which is replaced when it is lost.
+pub struct Isolated {
+    command: WorkerCommand,
+    spec: Arc<DeviceSpec>,
+    ahead: usize,
+    process: Option<Process>,
+    /// What is held, for the next process.
+    data: Option<Data>,
+    /// Whether the present process holds it.
+    held: bool,
+    /// Processes in a row that never answered.
+    stillborn: u32,
+    restarts: u64,
+}
+
+impl Isolated {
+    /// Starts the first process and asks it for its device.
+    ///
+    /// # Errors
+    /// It cannot be started, or what it reports of its device.
+    pub fn open(command: WorkerCommand) -> Result<Self, DeviceError> {
+        let mut process = start(&command)?;
+        let (spec, ahead) = hello(&mut process, &command)?;
+        let spec = Arc::new(spec);
+        Ok(Self { command, spec, ahead, process: Some(process), data: None, held: false, stillborn: 0, restarts: 0 })
+    }
+
+    /// Processes that had to be replaced.
+    pub fn restarts(&self) -> u64 {
+        self.restarts
+    }
+
+    /// A process that answers, with the data that the caller put down.
+    fn ready(&mut self) -> Result<(), DeviceError> {
+        if self.process.is_none() {
+            if self.stillborn >= STILLBORN {
+                return Err(DeviceError::Run(format!("{} processes in a row ended at once", self.stillborn)));
+            }
+            self.restarts += 1;
+            self.stillborn += 1;
+            let mut process = start(&self.command)?;
+            let (spec, _) = hello(&mut process, &self.command)?;
+            if spec.fingerprint() != self.spec.fingerprint() {
+                let (old, new) = (&self.spec.name, &spec.name);
+                return Err(DeviceError::Run(format!("a new process found another device: {new}, was {old}")));
+            }
+            (self.process, self.held) = (Some(process), false);
+        }
+        Ok(())
+    }
+
+    /// Puts the data down where a new process lacks them.
+    fn furnished(&mut self) -> Result<(), DeviceError> {
+        self.ready()?;
+        if let (false, Some(data)) = (self.held, self.data.clone()) {
+            self.send_data(&data)?;
+        }
+        Ok(())
+    }
+
+    fn send_data(&mut self, data: &Data) -> Result<(), DeviceError> {
+        let (wire, parts) = WireData::new(data);
+        let reply = self.exchange(&Request::Hold(wire), parts, self.command.patience);
+        reply.and_then(|(reply, _)| expect_done(reply)).map_err(plain)?;
+        self.held = true;
+        Ok(())
+    }
+
+    /// One request and its reply. A process that gives none is ended.
+    fn exchange(
+        &mut self,
+        request: &Request,
+        parts: Vec<Vec<u8>>,
+        patience: Duration,
+    ) -> Result<(Reply, Vec<Vec<u8>>), MeasureError> {
+        let request =
+            frame(request, parts).map_err(|e| DeviceError::Argument { name: "request".into(), message: e })?;
+        let Some(process) = &mut self.process else {
+            return Err(DeviceError::Run("there is no process to ask".into()).into());
+        };
+        let answer = process.ask(&request, patience).and_then(|frame| {
+            let reply = serde_json::from_slice::<Reply>(&frame.json);
+            reply.map(|r| (r, frame.parts)).map_err(|e| Broken::Died(format!("the process was ended: its answer: {e}")))
+        });
+        match answer {
+            Ok((Reply::Error { error, lost }, _)) => {
+                if lost {
+                    self.process = None;
+                }
+                self.stillborn = 0;
+                Err(MeasureError::Device(if lost { of_candidate(error) } else { error }))
+            }
+            Ok((Reply::Failed(failure), _)) => {
+                self.stillborn = 0;
+                Err(MeasureError::Failed(failure))
+            }
+            Ok(answer) => {
+                self.stillborn = 0;
+                Ok(answer)
+            }
+            Err(broken) => {
+                self.process = None;
+                Err(MeasureError::Device(of_broken(broken)))
+            }
+        }
+    }
+
+    fn wire(&self, program: &Program) -> Result<WireProgram, DeviceError> {
+        WireProgram::new(program, &self.spec.id)
+    }
+}
+
+fn start(command: &WorkerCommand) -> Result<Process, DeviceError> {
+    let device = command.args.last().cloned().unwrap_or_default();
+    Process::start(command).map_err(|e| {
+        let why = format!("{} cannot be started: {e}", command.program.display());
+        DeviceError::Missing { device, why }
+    })
+}
+
+fn hello(process: &mut Process, command: &WorkerCommand) -> Result<(DeviceSpec, usize), DeviceError> {
+    let request = frame(&Request::Hello, Vec::new()).map_err(DeviceError::Run)?;
+    let answer = process.ask(&request, command.start).map_err(of_broken)?;
+    match serde_json::from_slice(&answer.json) {
+        Ok(Reply::Hello { spec, ahead }) => Ok((spec, ahead)),
+        Ok(Reply::Error { error, .. }) => Err(error),
+        other => Err(DeviceError::Run(format!("the process answered {other:?} to the first question"))),
+    }
+}
+
+/// The last request killed or silenced the process: that one has failed, the device has not.
+fn of_broken(broken: Broken) -> DeviceError {
+    match broken {
+        Broken::Died(how) => DeviceError::Fault(how),
+        Broken::Silent(after) => DeviceError::Hang { after_ms: u64::try_from(after.as_millis()).unwrap_or(u64::MAX) },
+    }
+}
+
+/// What ends a process is a fault of what it ran; the next process has a device again.
+fn of_candidate(error: DeviceError) -> DeviceError {
+    match error {
+        DeviceError::Run(message) => DeviceError::Fault(message),
+        other => other,
+    }
+}
+
+/// The error of a request that has no outcome of its own.
+fn plain(error: MeasureError) -> DeviceError {
+    match error {
+        MeasureError::Device(error) => error,
+        MeasureError::Failed(failure) => match failure.kind {
+            tilewright_core::measurement::FailureKind::Compile => DeviceError::Load(failure.message),
+            _ => DeviceError::Fault(failure.message),
+        },
+    }
+}
+
+fn expect_done(reply: Reply) -> Result<(), MeasureError> {
+    match reply {
+        Reply::Done => Ok(()),
+        other => Err(unexpected(&other)),
+    }
+}
+
+fn unexpected(reply: &Reply) -> MeasureError {
+    DeviceError::Run(format!("the process answered something else: {reply:?}")).into()
+}
+
+impl Station for Isolated {
+    fn spec(&self) -> &Arc<DeviceSpec> {
+        &self.spec
+    }
+
+    fn ahead(&self) -> usize {
+        self.ahead
+    }
+
+    fn expect(&mut self, programs: &[Program]) {
+        let Ok(programs) = programs.iter().map(|p| self.wire(p)).collect::<Result<Vec<_>, _>>() else { return };
+        // A hint: what is wrong with the process shows at the next request.
+        if self.ready().is_ok() {
+            let _ = self.exchange(&Request::Expect(programs), Vec::new(), self.command.patience);
+        }
+    }
+
+    fn hold(&mut self, data: &Data) -> Result<(), DeviceError> {
+        (self.data, self.held) = (None, false);
+        self.ready()?;
+        self.send_data(data)?;
+        self.data = Some(data.clone());
+        Ok(())
+    }
+
+    fn run(&mut self, program: &Program) -> Result<(), DeviceError> {
+        let program = self.wire(program)?;
+        self.furnished()?;
+        let reply = self.exchange(&Request::Run(program), Vec::new(), self.command.patience);
+        reply.and_then(|(reply, _)| expect_done(reply)).map_err(plain)
+    }
+
+    fn read(&mut self) -> Result<Buffers, DeviceError> {
+        self.furnished()?;
+        match self.exchange(&Request::Read, Vec::new(), self.command.patience).map_err(plain)? {
+            (Reply::Buffers(described), parts) => buffers(&described, &parts).map_err(DeviceError::Run),
+            (other, _) => Err(plain(unexpected(&other))),
+        }
+    }
+
+    fn time(&mut self, program: &Program, policy: &Timing) -> Result<Measurement, MeasureError> {
+        let program = self.wire(program)?;
+        self.furnished()?;
+        let patience = self.command.patience + policy.max_time;
+        match self.exchange(&Request::Time(program, policy.clone()), Vec::new(), patience) {
+            Ok((Reply::Time(measurement), _)) => Ok(measurement),
+            Ok((other, _)) => Err(unexpected(&other)),
+            Err(MeasureError::Device(error)) => Err(crate::host_measure::classify(error)),
+            Err(failed) => Err(failed),
+        }
+    }
+
+    fn options(&mut self, call: &LibraryCall) -> Result<u32, DeviceError> {
+        self.ready()?;
+        match self.exchange(&Request::Options(call.clone()), Vec::new(), self.command.patience).map_err(plain)? {
+            (Reply::Options(count), _) => Ok(count),
+            (other, _) => Err(plain(unexpected(&other))),
+        }
+    }
+}

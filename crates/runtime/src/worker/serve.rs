@@ -1,0 +1,142 @@
+//! The child's side.
+
+use super::frame::{Frame, FrameError};
+use super::message::{Reply, Request, frame, wire_buffers};
+use crate::station::Station;
+use std::io::{Read, Write};
+use std::sync::mpsc;
+use tilewright_core::buffer::BufferSpec;
+use tilewright_core::measurement::Failure;
+use tilewright_core::problem::MeasureError;
+use tilewright_core::program::DeviceError;
+
+/// Exit code of a child whose parent is gone.
+const ORPHANED: i32 = 3;
+
+/// Why a child stops serving.
+#[derive(Debug, thiserror::Error)]
+pub enum ServeError {
+    /// The pipe fails, or the parent writes nonsense.
+    #[error(transparent)]
+    Frame(#[from] FrameError),
+    /// A message that is none.
+    #[error("message: {0}")]
+    Message(String),
+    /// The device can do nothing more; a new process is needed.
+    #[error("the device is lost: {0}")]
+    Lost(DeviceError),
+}
+
+/// Answers requests until the parent closes the pipe. Where `open` fails, every request is answered with its error.
+///
+/// Reads on a thread of its own: when the parent goes away the whole process ends at once, a hanging kernel with it.
+///
+/// # Errors
+/// The pipe fails, or the device is lost; the parent has been told.
+pub fn serve(
+    input: impl Read + Send + 'static,
+    output: &mut dyn Write,
+    open: impl FnOnce() -> Result<Box<dyn Station>, DeviceError>,
+) -> Result<(), ServeError> {
+    let (send, requests) = mpsc::channel();
+    let mut input = input;
+    std::thread::spawn(move || {
+        loop {
+            match Frame::read(&mut input) {
+                Ok(frame) => {
+                    if send.send(Ok(frame)).is_err() {
+                        return;
+                    }
+                }
+                // A process that still works on a request when its parent dies would hold the device.
+                Err(FrameError::Closed) => std::process::exit(ORPHANED),
+                Err(error) => {
+                    // Nothing is left to do if the main thread has ended.
+                    let _ = send.send(Err(error));
+                    return;
+                }
+            }
+        }
+    });
+    let mut served = Served { station: open(), specs: Vec::new() };
+    while let Ok(request) = requests.recv() {
+        let request = request?;
+        let message: Request = serde_json::from_slice(&request.json).map_err(|e| ServeError::Message(e.to_string()))?;
+        let (reply, parts) = served.answer(message, &request.parts);
+        let lost = match &reply {
+            Reply::Error { error, lost: true } => Some(error.clone()),
+            _ => None,
+        };
+        let reply = frame(&reply, parts).map_err(ServeError::Message)?;
+        reply.write(output).map_err(FrameError::from)?;
+        if let Some(error) = lost {
+            // Giving anything back would wait for a kernel that never ends; the process is about to.
+            std::mem::forget(served);
+            return Err(ServeError::Lost(error));
+        }
+    }
+    Ok(())
+}
+
+struct Served {
+    station: Result<Box<dyn Station>, DeviceError>,
+    /// What is held.
+    specs: Vec<BufferSpec>,
+}
+
+type Answer = (Reply, Vec<Vec<u8>>);
+
+impl Served {
+    fn answer(&mut self, request: Request, parts: &[Vec<u8>]) -> Answer {
+        match self.reply(request, parts) {
+            Ok(answer) => answer,
+            Err(MeasureError::Failed(failure)) => (Reply::Failed(failure), Vec::new()),
+            // After a fault the context of a device is of no more use.
+            Err(MeasureError::Device(error)) => {
+                let lost = matches!(error, DeviceError::Fault(_) | DeviceError::Hang { .. } | DeviceError::Run(_));
+                (Reply::Error { error, lost }, Vec::new())
+            }
+        }
+    }
+
+    fn reply(&mut self, request: Request, parts: &[Vec<u8>]) -> Result<Answer, MeasureError> {
+        let station = self.station.as_mut().map_err(|e| e.clone())?;
+        let done = |reply| Ok((reply, Vec::new()));
+        match request {
+            Request::Hello => done(Reply::Hello { spec: (**station.spec()).clone(), ahead: station.ahead() }),
+            Request::Expect(programs) => {
+                let programs: Vec<_> = programs.into_iter().map(|p| p.program()).collect();
+                station.expect(&programs);
+                done(Reply::Done)
+            }
+            Request::Hold(data) => {
+                let unfit = |message| DeviceError::Argument { name: "data".into(), message };
+                let data = data.data(parts).map_err(unfit)?;
+                self.specs = data.specs().to_vec();
+                station.hold(&data)?;
+                done(Reply::Done)
+            }
+            Request::Run(program) => {
+                station.run(&program.program())?;
+                done(Reply::Done)
+            }
+            Request::Read => {
+                let buffers = station.read()?;
+                let parts = buffers.iter().map(|b| b.bytes().to_vec()).collect();
+                Ok((Reply::Buffers(wire_buffers(&self.specs)), parts))
+            }
+            Request::Time(program, policy) => match station.time(&program.program(), &policy) {
+                Ok(measurement) => done(Reply::Time(finite(measurement))),
+                Err(MeasureError::Failed(Failure { kind, message })) => done(Reply::Failed(Failure { kind, message })),
+                Err(error) => Err(error),
+            },
+            Request::Options(call) => done(Reply::Options(station.options(&call)?)),
+        }
+    }
+}
+
+/// JSON has no infinity.
+fn finite(mut m: tilewright_core::measurement::Measurement) -> tilewright_core::measurement::Measurement {
+    m.relative_error = m.relative_error.min(1.0);
+    m
+}
