@@ -4,6 +4,7 @@
 //! - [`baseline`]: the libraries people use today, found at run time: the crates `gemm` and
 //!   `matrixmultiply`, and OpenBLAS, BLIS and Intel MKL by `dlopen`.
 //! - [`compare`]: N contenders on one task, interleaved, checked before they are timed.
+//! - [`vendor`]: the same on a device of its own, beside its maker's libraries.
 //! - [`report`]: the comparison as JSON fields and as an aligned table.
 //!
 //! ```
@@ -32,3 +33,4 @@ pub mod gemm;
 pub mod report;
 pub mod settle;
 pub mod tasks;
+pub mod vendor;

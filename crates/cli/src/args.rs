@@ -80,7 +80,8 @@ pub(crate) struct WorkerArgs {
 /// Which device, with how many threads.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct DeviceArgs {
-    /// The device: cpu, cuda:N, or emulator:sm_XX, which checks results and never times. The host CPU unless named.
+    /// The device: cpu, cuda:N, or emulator:sm_XX, which checks results and never times. Unless named, cuda:0 if there is one
+    /// and no --threads, else cpu.
     #[arg(long, value_name = "D")]
     pub device: Option<String>,
     /// Threads of the cpu device, or of the host that emulates; all cores unless given.

@@ -1,6 +1,9 @@
 //! Devices by their names on the command line, and what opening one gives.
 
+use crate::args::DeviceArgs;
 use crate::failure::{Failure, Kind};
+use crate::station::{has_cuda, isolated};
+use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::Arc;
@@ -12,6 +15,7 @@ use tilewright_cpu::CpuDevice;
 use tilewright_emulator::{EmulatorDevice, Log};
 use tilewright_ptxgen::target::{Target, UnknownTarget};
 use tilewright_runtime::HostMeasure;
+use tilewright_runtime::station::Shared;
 
 /// A device by its name: `cpu`, `cuda:N`, `emulator:sm_XX` or `replay:FILE`.
 #[derive(Clone, Debug, PartialEq)]
@@ -52,11 +56,31 @@ impl FromStr for DeviceName {
     }
 }
 
+impl fmt::Display for DeviceName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Cpu => f.write_str("cpu"),
+            Self::Cuda(ordinal) => write!(f, "cuda:{ordinal}"),
+            Self::Emulator(target) => write!(f, "emulator:{target}"),
+            Self::Replay(file) => write!(f, "replay:{}", file.display()),
+        }
+    }
+}
+
 impl DeviceName {
-    /// The named device, or the host CPU.
-    pub(crate) fn parse(name: Option<&str>) -> Result<Self, Failure> {
-        let name = name.map_or(Ok(Self::Cpu), str::parse);
-        name.map_err(|e: UnknownDevice| Failure::new(Kind::Usage, "device", e))
+    /// The named device.
+    pub(crate) fn parse(name: &str) -> Result<Self, Failure> {
+        name.parse().map_err(|e: UnknownDevice| Failure::new(Kind::Usage, "device", e))
+    }
+
+    /// The device of a command: the named one; else the first CUDA device, unless there is none or the threads of the host are
+    /// asked for.
+    pub(crate) fn of(args: &DeviceArgs) -> Result<Self, Failure> {
+        match &args.device {
+            Some(name) => Self::parse(name),
+            None if args.threads.is_none() && has_cuda() => Ok(Self::Cuda(0)),
+            None => Ok(Self::Cpu),
+        }
     }
 
     /// How it runs kernels, which decides which kernels it runs.
@@ -88,7 +112,7 @@ impl DeviceName {
                 let cores = available_parallelism().map_or(1, usize::from);
                 Ok(Opened::Cpu(CpuDevice::new(threads.map_or(cores, usize::from))?))
             }
-            Self::Cuda(ordinal) => open_cuda(*ordinal),
+            Self::Cuda(_) => Ok(Opened::Station(Shared::new(isolated(self)?))),
             Self::Emulator(target) => Ok(Opened::Emulator(EmulatorDevice::new(Arc::new(target.spec()))?)),
             Self::Replay(file) => {
                 let message = format!("{} holds recorded times and runs no kernel", file.display());
@@ -98,19 +122,12 @@ impl DeviceName {
     }
 }
 
-/// The place where CUDA devices come in.
-fn open_cuda(ordinal: u32) -> Result<Opened, Failure> {
-    let why = "there is no CUDA driver in this build".to_owned();
-    Err(Failure {
-        field: "device".to_owned(),
-        ..DeviceError::Missing { device: format!("cuda:{ordinal}"), why }.into()
-    })
-}
-
 /// A device that was opened.
 pub(crate) enum Opened {
     Cpu(CpuDevice),
     Emulator(EmulatorDevice),
+    /// Behind a process of its own.
+    Station(Shared),
 }
 
 impl Opened {
@@ -119,6 +136,7 @@ impl Opened {
         match self {
             Self::Cpu(device) => device.spec().clone(),
             Self::Emulator(device) => device.spec().clone(),
+            Self::Station(shared) => Executor::spec(shared).clone(),
         }
     }
 
@@ -126,7 +144,7 @@ impl Opened {
     pub(crate) fn measured_spec(self) -> Arc<DeviceSpec> {
         match self {
             Self::Cpu(device) => device.with_peaks().spec().clone(),
-            Self::Emulator(device) => device.spec().clone(),
+            other => other.spec(),
         }
     }
 
@@ -135,6 +153,7 @@ impl Opened {
         match self {
             Self::Cpu(device) => Box::new(device),
             Self::Emulator(device) => Box::new(device),
+            Self::Station(shared) => Box::new(shared),
         }
     }
 
@@ -142,6 +161,7 @@ impl Opened {
     pub(crate) fn measure(self) -> Result<Box<dyn Measure>, Failure> {
         match self {
             Self::Cpu(device) => Ok(Box::new(HostMeasure::new(device))),
+            Self::Station(shared) => Ok(Box::new(shared)),
             Self::Emulator(device) => {
                 let feature = "a clock: it never times".to_owned();
                 Err(DeviceError::Unsupported { device: device.spec().id.clone(), feature }.into())
@@ -182,6 +202,9 @@ mod tests {
     fn names() {
         let name = |text: &str| text.parse::<DeviceName>();
         assert_eq!(name("cpu"), Ok(DeviceName::Cpu));
+        for text in ["cpu", "cuda:3", "emulator:sm_80", "emulator:sm_100", "replay:a:b.csv"] {
+            assert_eq!(name(text).map(|n| n.to_string()), Ok(text.to_owned()));
+        }
         assert_eq!(name("cuda:3"), Ok(DeviceName::Cuda(3)));
         assert_eq!(name("emulator:sm_80").unwrap().kind(), DeviceKind::Emulator);
         assert_eq!(name("replay:a:b.csv"), Ok(DeviceName::Replay("a:b.csv".into())));

@@ -7,6 +7,7 @@ mod device;
 mod failure;
 mod output;
 mod progress;
+mod station;
 mod trainer;
 mod wiring;
 mod words;

@@ -6,7 +6,7 @@ use crate::failure::{Failure, Kind};
 use crate::trainer::MlpTrainer;
 use std::collections::BTreeSet;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use tilewright_core::device::{DeviceKind, DeviceSpec};
 use tilewright_core::predictor::Predictor;
 use tilewright_core::problem::{AnyKernel, Erased, Executor, Measure, Problem};
@@ -14,6 +14,7 @@ use tilewright_core::space::Config;
 use tilewright_cpu::CpuGemm;
 use tilewright_ptxgen::gemm::SimtGemm;
 use tilewright_runtime::RuntimeError;
+use tilewright_runtime::station::Shared;
 use tilewright_runtime::store::{Home, Profile, ProfileStore};
 use tilewright_runtime::trainer::Trainer;
 
@@ -26,6 +27,8 @@ struct Entry {
 /// The kernels, found by the name of their computation on the command line and by the device.
 pub(crate) struct Wiring {
     kernels: Vec<Entry>,
+    /// Opened once: each is a process with its own share of a device's memory.
+    stations: Mutex<Vec<(DeviceName, Shared)>>,
 }
 
 impl Wiring {
@@ -36,12 +39,13 @@ impl Wiring {
                 entry(Box::new(Erased::new(CpuGemm::new())), &[DeviceKind::Cpu]),
                 entry(Box::new(Erased::new(SimtGemm::new())), &[DeviceKind::Cuda, DeviceKind::Emulator]),
             ],
+            stations: Mutex::default(),
         }
     }
 
     /// The kernel that a computation has on the device, or a kernel by its own name.
     pub(crate) fn kernel(&self, name: &str, device: &DeviceArgs) -> Result<&dyn AnyKernel, Failure> {
-        self.variant(name, None, DeviceName::parse(device.device.as_deref())?.kind())
+        self.variant(name, None, DeviceName::of(device)?.kind())
     }
 
     /// One of the kernels of a computation on a kind of device: the named one, or the first.
@@ -70,7 +74,24 @@ impl Wiring {
 
     /// Opens the device.
     pub(crate) fn open(&self, args: &DeviceArgs) -> Result<Opened, Failure> {
-        DeviceName::parse(args.device.as_deref())?.open(args.threads)
+        let name = DeviceName::of(args)?;
+        let mut stations = self.stations.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, shared)) = stations.iter().find(|(known, _)| *known == name) {
+            return Ok(Opened::Station(shared.clone()));
+        }
+        let opened = name.open(args.threads)?;
+        if let Opened::Station(shared) = &opened {
+            stations.push((name, shared.clone()));
+        }
+        Ok(opened)
+    }
+
+    /// The station of the device, if it has one.
+    pub(crate) fn station(&self, args: &DeviceArgs) -> Result<Option<Shared>, Failure> {
+        Ok(match self.open(args)? {
+            Opened::Station(shared) => Some(shared),
+            _ => None,
+        })
     }
 
     /// The facts of a device.
@@ -90,9 +111,8 @@ impl Wiring {
 
     /// Times configurations.
     pub(crate) fn measure(&self, args: &DeviceArgs) -> Result<Box<dyn Measure>, Failure> {
-        let name = DeviceName::parse(args.device.as_deref())?;
-        name.expect_clock()?;
-        name.open(args.threads)?.measure()
+        DeviceName::of(args)?.expect_clock()?;
+        self.open(args)?.measure()
     }
 
     /// Fixes device and input, and refuses what would not fit into memory before anything is allocated.

@@ -113,7 +113,7 @@ fn what_cannot_be_run_is_told() {
     error("cpu", "0", 2, "minutes");
     error("cpu", "nan", 2, "minutes");
     // No machine has so many.
-    error("cuda:977", "1", 4, "cuda:977");
+    error("cuda:977", "1", 4, "device");
     assert!(!folder.path().join("none").exists());
 }
 

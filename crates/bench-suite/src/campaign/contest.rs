@@ -5,34 +5,24 @@ use super::rows::{BaselineRow, Tables};
 use super::stages::Progress;
 use super::state::State;
 use super::{Campaign, CampaignError, DTYPES, Deadline, FILES};
-use crate::exact::ExactProduct;
 use crate::tasks::{Task, TaskSet};
+use crate::vendor::{LIBRARIES, Vendors, median};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tilewright_core::buffer::Filling;
 use tilewright_core::computation::Computation;
-use tilewright_core::measurement::Timing;
 use tilewright_core::objective::Objective;
 use tilewright_core::predictor::Predictor;
-use tilewright_core::problem::{MeasureError, Problem};
-use tilewright_core::program::{DeviceError, LibraryCall, Program};
+use tilewright_core::problem::Problem;
+use tilewright_core::program::{DeviceError, Program};
 use tilewright_core::space::Point;
 use tilewright_ops::gemm::{Gemm, GemmInput, Layout};
-use tilewright_runtime::station::{Data, Station};
 use tilewright_runtime::store::Profile;
 
 pub use super::rows::TaskRow;
 
-/// The vendor's libraries that are looked for: the plain interface, and the one that tells its candidates.
-const LIBRARIES: [&str; 2] = ["cublas", "cublaslt"];
-
 /// Configurations whose neighbourhood is timed.
 const KEPT: usize = 4;
-
-/// A configuration this many times slower than the best so far is cut off.
-const CUT_OFF: f64 = 2.5;
 
 pub(super) fn table4(
     campaign: &Campaign<'_>,
@@ -134,9 +124,14 @@ impl Contest<'_> {
         let timed = self.plan(&*problem)?;
         let Some((winner, wrong)) = self.verified(&*problem, &timed)? else { return Ok(None) };
         let program = problem.program(&winner.point).map_err(|e| DeviceError::Load(e.to_string()))?;
-        let mut contenders = vec![("ours".to_owned(), program)];
-        let missing = self.baselines(&mut contenders)?;
-        let costs = self.compare(&contenders)?;
+        let vendors = self.vendors();
+        let (libraries, missing) = vendors.libraries(&LIBRARIES, &*problem, &self.task.input)?;
+        let contenders: Vec<_> = std::iter::once(("ours".to_owned(), program)).chain(libraries).collect();
+        let costs = vendors.compare(&*problem, &contenders)?.into_iter().map(|mut costs| {
+            costs.sort_by(f64::total_cmp);
+            median(&costs)
+        });
+        let costs: Vec<Option<f64>> = costs.collect();
         let Some(ours) = costs[0] else { return Ok(None) };
         let baselines = contenders.iter().zip(&costs).skip(1);
         let baselines = baselines.filter_map(|((name, _), cost)| Some(BaselineRow::new(name, (*cost)?))).collect();
@@ -153,17 +148,9 @@ impl Contest<'_> {
         Ok(Some(row))
     }
 
-    fn policy(&self, best: Option<f64>) -> Timing {
-        let timed = best.filter(|_| self.campaign.objective == Objective::default());
-        Timing {
-            warmup: 1,
-            min_repeats: 3,
-            max_repeats: 8,
-            relative_error: 0.01,
-            max_time: Duration::from_millis(15),
-            cut_off: timed.and_then(|s| Duration::try_from_secs_f64(s * CUT_OFF).ok()),
-            ..Timing::default()
-        }
+    fn vendors(&self) -> Vendors<'_> {
+        let Campaign { station, objective, settings, .. } = self.campaign;
+        Vendors { station, objective, rounds: settings.scale.rounds, seed: settings.seed }
     }
 
     /// Times what the model expects most of, then neighbours of the best; best first.
@@ -213,16 +200,17 @@ impl Contest<'_> {
             }
         }
         let programs: Vec<Program> = fresh.iter().map(|f| f.2.clone()).collect();
+        let vendors = self.vendors();
         self.campaign.station.with(|station| {
             station.expect(&programs);
-            self.hold_noise(problem, station)?;
+            vendors.hold_noise(problem, station)?;
             for (point, predicted, program) in fresh {
                 // One at least, so that every task has a row.
                 if self.deadline.over() && !timed.is_empty() {
                     break;
                 }
                 let best = timed.iter().map(|t| t.cost).min_by(f64::total_cmp);
-                let cost = self.cost(station, &program, best)?;
+                let cost = vendors.cost(station, &program, best)?;
                 timed.extend(cost.map(|cost| Timed { point, predicted, cost }));
             }
             Ok::<(), CampaignError>(())
@@ -231,34 +219,12 @@ impl Contest<'_> {
         Ok(())
     }
 
-    fn hold_noise(&self, problem: &dyn Problem, station: &mut dyn Station) -> Result<(), DeviceError> {
-        let (specs, scalars) = problem.shape();
-        station.hold(&Data::Noise { specs, scalars, seed: self.campaign.settings.seed })
-    }
-
-    /// The cost of a program; None where it fails.
-    fn cost(
-        &self,
-        station: &mut dyn Station,
-        program: &Program,
-        best: Option<f64>,
-    ) -> Result<Option<f64>, DeviceError> {
-        match station.time(program, &self.policy(best)) {
-            Ok(measurement) => Ok(self.campaign.objective.cost(&measurement)),
-            Err(MeasureError::Failed(failure)) => {
-                tracing::debug!(%failure, task = self.task.name);
-                Ok(None)
-            }
-            Err(MeasureError::Device(error)) => Err(error),
-        }
-    }
-
     /// The first whose result is right, and what was wrong with those before it.
     fn verified(&self, problem: &dyn Problem, timed: &[Timed]) -> Result<Option<(Timed, Vec<String>)>, CampaignError> {
         let mut wrong = Vec::new();
         for candidate in timed {
             let program = problem.program(&candidate.point).map_err(|e| DeviceError::Load(e.to_string()))?;
-            match self.check(problem, &program)? {
+            match self.vendors().check(problem, &self.task.input, &program)? {
                 Ok(()) => return Ok(Some((candidate.clone(), wrong))),
                 Err(message) => wrong.push(format!("{}: {message}", problem.space().config(&candidate.point))),
             }
@@ -268,79 +234,4 @@ impl Contest<'_> {
             None => Ok(None),
         }
     }
-
-    /// Runs on small integers, whose result is exact whatever the order of summation.
-    fn check(&self, problem: &dyn Problem, program: &Program) -> Result<Result<(), String>, DeviceError> {
-        let work = Arc::new(problem.workload(Filling::Exact, self.campaign.settings.seed));
-        let exact = ExactProduct::new(&self.task.input, &work);
-        let ran = self.campaign.station.with(|station| {
-            station.hold(&Data::Given(work.clone()))?;
-            station.run(program)?;
-            station.read()
-        });
-        match ran {
-            Ok(after) => Ok(exact.check(&after).map_err(|e| e.to_string())),
-            Err(error @ (DeviceError::Missing { .. } | DeviceError::Run(_))) => Err(error),
-            Err(error) => Ok(Err(error.to_string())),
-        }
-    }
-
-    /// Adds the vendor's default and the best of all its candidates, as far as they are right; says what is missing.
-    fn baselines(&self, contenders: &mut Vec<(String, Program)>) -> Result<Vec<String>, CampaignError> {
-        let problem = self.campaign.kernel.problem(&self.campaign.spec(), &Gemm.words(&self.task.input))?;
-        let mut missing = Vec::new();
-        for library in LIBRARIES {
-            let call = |option| LibraryCall { library: library.into(), option, input: Gemm.words(&self.task.input) };
-            let options = match self.campaign.station.with(|s| s.options(&call(0))) {
-                Ok(options) => options,
-                Err(error) => {
-                    missing.push(format!("{library}: {error}"));
-                    continue;
-                }
-            };
-            let mut best = (0, f64::INFINITY);
-            self.campaign.station.with(|station| {
-                self.hold_noise(&*problem, station)?;
-                for option in 0..options {
-                    let cost = self.cost(station, &Program::library(call(option)), None)?;
-                    if let Some(cost) = cost.filter(|c| *c < best.1) {
-                        best = (option, cost);
-                    }
-                }
-                Ok::<(), DeviceError>(())
-            })?;
-            let named = [(library.to_owned(), 0), (format!("{library}-best"), best.0)];
-            for (name, option) in named.into_iter().take(if options > 1 { 2 } else { 1 }) {
-                let program = Program::library(call(option));
-                match self.check(&*problem, &program)? {
-                    Ok(()) => contenders.push((name, program)),
-                    Err(message) => missing.push(format!("{name}: {message}")),
-                }
-            }
-        }
-        Ok(missing)
-    }
-
-    /// The median cost of each contender over rounds in rotating order, on the same buffers.
-    fn compare(&self, contenders: &[(String, Program)]) -> Result<Vec<Option<f64>>, CampaignError> {
-        let problem = self.campaign.kernel.problem(&self.campaign.spec(), &Gemm.words(&self.task.input))?;
-        let mut costs: Vec<Vec<f64>> = vec![Vec::new(); contenders.len()];
-        self.campaign.station.with(|station| {
-            self.hold_noise(&*problem, station)?;
-            for round in 0..self.campaign.settings.scale.rounds.max(1) {
-                for turn in 0..contenders.len() {
-                    let at = (round + turn) % contenders.len();
-                    costs[at].extend(self.cost(station, &contenders[at].1, None)?);
-                }
-            }
-            Ok::<(), DeviceError>(())
-        })?;
-        Ok(costs.into_iter().map(median).collect())
-    }
-}
-
-fn median(mut costs: Vec<f64>) -> Option<f64> {
-    costs.sort_by(f64::total_cmp);
-    let count = costs.len();
-    (count > 0).then(|| f64::midpoint(costs[(count - 1) / 2], costs[count / 2]))
 }

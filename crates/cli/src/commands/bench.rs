@@ -1,6 +1,6 @@
 //! `tilewright bench`: a table of tasks beside every baseline found.
 
-use super::contest::{baselines, contest, threads};
+use super::contest::Arena;
 use super::plan::Desk;
 use super::tune::campaign;
 use crate::args::{BenchArgs, TuneArgs};
@@ -9,8 +9,6 @@ use crate::output::{Output, seconds};
 use crate::progress::Bar;
 use crate::wiring::Wiring;
 use std::time::Duration;
-use tilewright_bench_suite::compare::Policy;
-use tilewright_bench_suite::gemm::Bench;
 use tilewright_bench_suite::tasks::{Task, TaskSet};
 use tilewright_core::computation::Computation;
 use tilewright_core::dtype::{DType, UnknownDType};
@@ -27,11 +25,10 @@ pub(crate) fn run(args: &BenchArgs, wiring: &Wiring, seed: u64, output: Output) 
     if !matches!(dtype, DType::F32 | DType::F64) {
         return Err(Failure::new(Kind::Usage, "dtype", format!("gemm has no {dtype} yet: f32 or f64")));
     }
-    let found = baselines(&args.baselines)?;
+    let arena = Arena::of(&args.device, wiring, &args.baselines, seed)?;
     let tasks = set.tasks(dtype);
     let measure = wiring.measure(&args.device)?;
     let spec = wiring.measured_spec(&args.device)?;
-    let threads = threads(&spec);
     let fixed = tasks.first().map(|t| Gemm.words(&t.input)).unwrap_or_default();
     let mut predictor = wiring.profile(args.profile.as_deref(), kernel, &spec, &fixed)?;
     let mut budget = args.budget;
@@ -61,17 +58,16 @@ pub(crate) fn run(args: &BenchArgs, wiring: &Wiring, seed: u64, output: Output) 
 
     // Timed in one go after all planning, so that every task is compared under the same conditions.
     let bar = Bar::counting("compare", tasks.len() as u64);
-    let bench = Bench { baselines: &found, threads, policy: Policy::for_threads(threads), seed };
     let mut reports = Vec::new();
     for (task, point) in &decided {
         bar.note(task.name.clone());
         bar.set(reports.len() as u64);
         let problem = wiring.problem(kernel, &spec, &Gemm.words(&task.input))?;
-        reports.push(contest(&*problem, point, task, &bench)?);
+        reports.push(arena.contest(&*problem, point, task)?);
     }
     bar.finish();
     let peak = spec.measured.get(&format!("peak_flops_{dtype}")).map(|p| p / 1e9);
-    let report = bench.report(dtype, peak, reports);
+    let report = arena.report(dtype, peak, reports);
     if let Some(path) = &args.out {
         let text = format!("```\n{}```\n", report.table());
         tilewright_runtime::store::write_atomically(path, text.as_bytes())

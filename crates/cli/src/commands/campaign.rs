@@ -2,59 +2,38 @@
 //! device of it lives.
 
 use crate::args::{CampaignArgs, WorkerArgs};
+use crate::device::DeviceName;
 use crate::failure::{Failure, Kind};
 use crate::output::{Output, aligned};
+use crate::station::{isolated, local};
 use crate::trainer::MlpTrainer;
-use std::sync::Arc;
-use std::thread::available_parallelism;
 use std::time::Duration;
-use tilewright_bench_suite::campaign::{Campaign, CampaignError, EMULATED_COST, Emulated, Scale, Settings, Summary};
+use tilewright_bench_suite::campaign::{Campaign, CampaignError, EMULATED_COST, Scale, Settings, Summary};
 use tilewright_core::objective::{Direction, Objective};
 use tilewright_core::problem::{AnyKernel, Erased};
-use tilewright_core::program::DeviceError;
-use tilewright_cpu::{CpuDevice, CpuGemm};
-use tilewright_emulator::EmulatorDevice;
+use tilewright_cpu::CpuGemm;
 use tilewright_ptxgen::gemm::SimtGemm;
-use tilewright_ptxgen::target::Target;
-use tilewright_runtime::station::{HostStation, Shared, Station};
-use tilewright_runtime::worker::{Isolated, WorkerCommand, serve};
-
-/// A device as campaigns name it.
-enum Name {
-    Cpu,
-    Emulator(Target),
-    Cuda(usize),
-}
-
-fn parse(name: &str) -> Result<Name, Failure> {
-    let unknown = |why: String| Failure::new(Kind::Usage, "device", why);
-    match name.split_once(':') {
-        None if name == "cpu" => Ok(Name::Cpu),
-        Some(("emulator", target)) => target.parse().map(Name::Emulator).map_err(|e| unknown(format!("{name:?}: {e}"))),
-        Some(("cuda", ordinal)) => {
-            let number = ordinal.parse().map_err(|_| unknown(format!("{name:?}: {ordinal:?} is not a number")));
-            number.map(Name::Cuda)
-        }
-        _ => Err(unknown(format!("unknown device {name:?}: cpu, cuda:N or emulator:sm_XX"))),
-    }
-}
+use tilewright_runtime::station::Shared;
+use tilewright_runtime::worker::serve;
 
 pub(crate) fn run(args: &CampaignArgs, seed: u64, output: Output) -> Result<(), Failure> {
-    let names = args.device.split(',').map(parse).collect::<Result<Vec<_>, _>>()?;
+    let names = args.device.split(',').map(DeviceName::parse).collect::<Result<Vec<_>, _>>()?;
     if !(args.minutes > 0.0 && args.minutes <= 1e6) {
         return Err(Failure::new(Kind::Usage, "minutes", format!("{} is not within 0 to 1000000", args.minutes)));
     }
     let (kernel, scale, objective): (Box<dyn AnyKernel>, _, _) = match names[0] {
-        Name::Cpu => (Box::new(Erased::new(CpuGemm::new())), Scale::host(), Objective::default()),
-        Name::Cuda(_) => (Box::new(Erased::new(SimtGemm::new())), Scale::full(), Objective::default()),
-        Name::Emulator(_) => {
+        DeviceName::Cpu => (Box::new(Erased::new(CpuGemm::new())), Scale::host(), Objective::default()),
+        DeviceName::Cuda(_) | DeviceName::Replay(_) => {
+            (Box::new(Erased::new(SimtGemm::new())), Scale::full(), Objective::default())
+        }
+        DeviceName::Emulator(_) => {
             let objective = Objective { metric: EMULATED_COST.into(), direction: Direction::Minimize };
             (Box::new(Erased::new(SimtGemm::new())), Scale::rehearsal(), objective)
         }
     };
     let mut stations = Vec::new();
-    for (name, text) in names.iter().zip(args.device.split(',')) {
-        stations.push(Shared::new(station(name, text)?).seed(seed));
+    for name in &names {
+        stations.push(Shared::new(isolated(name)?).seed(seed));
     }
     let station = stations.remove(0);
     one_model(&station, &stations)?;
@@ -73,49 +52,6 @@ pub(crate) fn run(args: &CampaignArgs, seed: u64, output: Output) -> Result<(), 
         0 => Ok(()),
         wrong => Err(Failure::new(Kind::Wrong, "device", format!("{wrong} wrong results; see campaign.json"))),
     }
-}
-
-/// The station of the device, in a process of its own where its kernels may fault or hang.
-fn station(name: &Name, text: &str) -> Result<Box<dyn Station>, Failure> {
-    if let Name::Cpu = name {
-        return Ok(local(name)?);
-    }
-    let program = std::env::current_exe().map_err(|e| Failure::new(Kind::Other, "worker", e))?;
-    let args = ["worker", "--device", text].map(String::from).into();
-    Ok(Box::new(Isolated::open(WorkerCommand::new(program, args))?))
-}
-
-/// The station of the device in this process.
-fn local(name: &Name) -> Result<Box<dyn Station>, DeviceError> {
-    match name {
-        Name::Cpu => {
-            let cores = available_parallelism().map_or(1, usize::from);
-            Ok(Box::new(HostStation::new(CpuDevice::new(cores)?)))
-        }
-        Name::Emulator(target) => Ok(Box::new(Emulated::new(EmulatorDevice::new(Arc::new(target.spec()))?))),
-        Name::Cuda(ordinal) => cuda(*ordinal),
-    }
-}
-
-#[cfg(feature = "cuda")]
-fn cuda(ordinal: usize) -> Result<Box<dyn Station>, DeviceError> {
-    let mut device = tilewright_runtime::cuda::CudaDevice::open(ordinal)?;
-    match tilewright_bench_suite::baseline::device_libraries() {
-        Ok((path, libraries)) => {
-            tracing::info!(path = %path.display(), compiler = device.compiler(), "cuBLAS");
-            for library in libraries {
-                device = device.with_library(library);
-            }
-        }
-        Err(reason) => tracing::warn!(%reason, compiler = device.compiler(), "no cuBLAS"),
-    }
-    Ok(Box::new(device))
-}
-
-#[cfg(not(feature = "cuda"))]
-fn cuda(ordinal: usize) -> Result<Box<dyn Station>, DeviceError> {
-    let why = "this program was built without CUDA devices".into();
-    Err(DeviceError::Missing { device: format!("cuda:{ordinal}"), why })
 }
 
 /// Samples of different models must not be mixed.
@@ -164,7 +100,7 @@ fn text(summary: &Summary) -> String {
 
 /// Serves a device to the process that started this one, and ends with it.
 pub(crate) fn worker(args: &WorkerArgs) -> Result<(), Failure> {
-    let name = parse(&args.device)?;
+    let name = DeviceName::parse(&args.device)?;
     let served = serve(std::io::stdin(), &mut std::io::stdout(), || local(&name));
     // Without giving the device back piece by piece: a kernel may still hang on it.
     std::process::exit(match served {

@@ -1,6 +1,6 @@
 //! The closing table of `tune`: inputs that the model never saw.
 
-use super::contest::{baselines, contest, threads};
+use super::contest::Arena;
 use super::plan::Desk;
 use crate::args::TuneArgs;
 use crate::failure::{Failure, Kind};
@@ -8,8 +8,6 @@ use crate::progress::Bar;
 use crate::wiring::Wiring;
 use serde::Serialize;
 use std::time::Duration;
-use tilewright_bench_suite::compare::Policy;
-use tilewright_bench_suite::gemm::Bench;
 use tilewright_bench_suite::tasks::Task;
 use tilewright_core::computation::Computation;
 use tilewright_core::expr::Value;
@@ -55,8 +53,7 @@ pub(super) fn held_out(
     report: &TuneReport,
     seed: u64,
 ) -> Result<Vec<HeldOut>, Failure> {
-    let spec = wiring.spec(&args.device)?;
-    let spec = &*spec;
+    let spec = &*wiring.spec(&args.device)?;
     // Read back from the file: what is shown is what later commands will use.
     let mut desk = Desk {
         kernel,
@@ -65,10 +62,7 @@ pub(super) fn held_out(
         predictor: wiring.profile(Some(&report.profile), kernel, spec, &Config::default())?,
         cache: None,
     };
-    let found = baselines("all")?;
-    let threads = threads(spec);
-    let policy = Policy { rounds: 3, ..Policy::for_threads(threads) };
-    let bench = Bench { baselines: &found, threads, policy, seed };
+    let arena = Arena::of(&args.device, wiring, "all", seed)?.quick(3);
     let bar = Bar::counting("held out", INPUTS.len() as u64);
     let mut out = Vec::new();
     for text in INPUTS {
@@ -81,9 +75,9 @@ pub(super) fn held_out(
         let planned = desk.plan(&*problem, settings)?;
         let input = Gemm.parse(&words).map_err(|e| Failure::new(Kind::Input, &e.field, &e.message))?;
         let task = Task { name: text.to_owned(), input };
-        let row = contest(&*problem, &planned.point, &task, &bench)?;
+        let row = arena.contest(&*problem, &planned.point, &task)?;
         let untuned = match problem.default_point() {
-            Some(p) => contest(&*problem, &p, &task, &Bench { baselines: &[], ..bench })?.ours_gflops,
+            Some(p) => arena.alone(&*problem, &p, &task)?.ours_gflops,
             None => None,
         };
         let best =

@@ -1,6 +1,6 @@
 //! `tilewright run`: once against the reference, timed beside the baselines.
 
-use super::contest::{baselines, contest, threads};
+use super::contest::Arena;
 use crate::args::{PlanArgs, RunArgs};
 use crate::device::DeviceName;
 use crate::failure::{Failure, Kind};
@@ -8,8 +8,6 @@ use crate::output::{Output, aligned, seconds};
 use crate::wiring::{Wiring, home};
 use crate::words;
 use serde::Serialize;
-use tilewright_bench_suite::compare::Policy;
-use tilewright_bench_suite::gemm::Bench;
 use tilewright_bench_suite::tasks::Task;
 use tilewright_core::computation::Computation;
 use tilewright_core::measurement::CachePolicy;
@@ -42,8 +40,8 @@ struct Answer {
 
 pub(crate) fn run(args: &RunArgs, wiring: &Wiring, seed: u64, output: Output) -> Result<(), Failure> {
     let kernel = wiring.kernel(&args.kernel, &args.device)?;
-    DeviceName::parse(args.device.device.as_deref())?.expect_clock()?;
-    let found = baselines(&args.baselines)?;
+    DeviceName::of(&args.device)?.expect_clock()?;
+    let arena = Arena::of(&args.device, wiring, &args.baselines, seed)?;
     let words = words::parse(&args.input)?;
     let spec = wiring.spec(&args.device)?;
     let problem = wiring.problem(kernel, &spec, &words)?;
@@ -59,9 +57,7 @@ pub(crate) fn run(args: &RunArgs, wiring: &Wiring, seed: u64, output: Output) ->
     }
     let input = Gemm.parse(&words).map_err(|e| Failure::new(Kind::Input, &e.field, &e.message))?;
     let task = Task { name: "run".to_owned(), input };
-    let threads = threads(&spec);
-    let bench = Bench { baselines: &found, threads, policy: Policy::for_threads(threads), seed };
-    let row = contest(&*problem, &point, &task, &bench)?;
+    let row = arena.contest(&*problem, &point, &task)?;
     let time_s = row.ours_s.ok_or_else(|| {
         let why = row.wrong.first().map_or("it was not timed", |w| w.reason.as_str());
         Failure::new(Kind::Wrong, "result", why)

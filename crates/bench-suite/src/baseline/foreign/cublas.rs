@@ -191,6 +191,9 @@ fn parsed(call: &LibraryCall) -> Result<GemmInput, DeviceError> {
     if !matches!(input.dtype, DType::F32 | DType::F64) {
         return Err(argument("dtype", format!("{} is not f32 or f64", input.dtype)));
     }
+    if input.batch.count > 1 {
+        return Err(argument("batch", format!("{} products at once are not called yet", input.batch.count)));
+    }
     Ok(input)
 }
 
@@ -476,8 +479,13 @@ mod tests {
     fn calls_are_checked_before_anything_is_called() {
         let call =
             |words: &str| LibraryCall { library: "cublas".into(), option: 0, input: Config::parse(words).unwrap() };
-        let input = parsed(&call("m=3 n=4 k=5 dtype=f32")).unwrap();
-        assert!(matches!(parsed(&call("m=3 n=4")), Err(DeviceError::Argument { name, .. }) if name == "k"));
+        let input = parsed(&call("m=3,n=4,k=5,dtype=f32")).unwrap();
+        let refused = |words: &str| match parsed(&call(words)) {
+            Err(DeviceError::Argument { name, .. }) => name,
+            other => panic!("{words}: {other:?}"),
+        };
+        assert_eq!(refused("m=3,n=4"), "k");
+        assert_eq!(refused("m=3,n=4,k=5,batch=2"), "batch");
         let stage = |bytes| Stage {
             stream: std::ptr::null_mut(),
             buffers: &[0, 0, 0],

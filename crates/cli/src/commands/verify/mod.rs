@@ -51,7 +51,7 @@ struct FailedCase {
 }
 
 pub(crate) fn run(args: &VerifyArgs, wiring: &Wiring, seed: u64, output: Output) -> Result<(), Failure> {
-    let name = DeviceName::parse(args.device.device.as_deref())?;
+    let name = DeviceName::of(&args.device)?;
     let kernel = wiring.variant(&args.kernel, args.variant.as_deref(), name.kind())?;
     let device = name.open(args.device.threads)?;
     let mut fixed = Config::default();
