@@ -87,7 +87,11 @@ impl Rule {
 /// the points at or below `1 - epsilon`.
 fn vuduc(sample: &Sample) -> f64 {
     let (t, size) = (sample.seen() as f64, sample.size() as f64);
-    let below = (size * (t - sample.within(1.0) as f64) / t).floor();
+    let seen_below = t - sample.within(1.0) as f64;
+    if seen_below == 0.0 {
+        return 1.0;
+    }
+    let below = (size * seen_below / t).floor();
     if below < t {
         return 0.0;
     }

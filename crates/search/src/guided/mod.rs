@@ -4,20 +4,24 @@ mod axes;
 mod dot;
 mod hyper;
 mod kernel;
+mod prior;
 mod process;
 
 use crate::experience::Experience;
 use crate::strategy::listed::{Book, Chooser};
 use axes::Axis;
 use kernel::{Hyper, Kernel};
+use prior::Prior;
 use process::Process;
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 /// Random points before the surrogate is asked.
 const FIRST: usize = 8;
+/// Points that other devices found fastest, before the surrogate is asked.
+const FIRST_WARM: usize = 4;
 /// Most points that the surrogate is fitted to.
 const MOST: usize = 512;
 /// Most points whose likelihood decides the hyperparameters.
@@ -43,21 +47,28 @@ pub(crate) struct Guided {
     best: f64,
     /// What other devices say.
     warm: Arc<Experience>,
+    prior: Prior,
+    /// Points in the order that the other devices say, the first one last; empty without any.
+    foretold: Vec<u32>,
 }
 
 impl Guided {
     pub(crate) fn new(params: &[tilewright_core::space::Param], warm: Arc<Experience>) -> Self {
         let axes = axes::axes(params);
         let hyper = Hyper::new(axes.len());
+        let prior = Prior::fit(&warm, &[], &[]);
+        let foretold = foretold(&warm, &prior);
         Self {
             axes,
             hyper,
             process: None,
             told: Vec::new(),
             pending: BTreeSet::new(),
-            next_fit: FIRST,
+            next_fit: 0,
             best: f64::INFINITY,
             warm,
+            prior,
+            foretold,
         }
     }
 
@@ -75,7 +86,9 @@ impl Guided {
 
     fn refit(&mut self, book: &mut Book, rng: &mut ChaCha8Rng) {
         let values = self.values();
-        let (mean, spread) = moments(&values);
+        self.prior = Prior::fit(&self.warm, &self.told, &values);
+        let rest = self.unexplained(&values);
+        let (mean, spread) = moments(&rest);
         let mut order: Vec<usize> = (0..self.told.len()).collect();
         order.sort_by(|&a, &b| values[a].total_cmp(&values[b]));
         // The best third, and the rest evenly: what is fast must be told apart, what is slow must be known.
@@ -87,7 +100,7 @@ impl Guided {
             fast.iter().copied().chain((0..rest).map(|i| slow[i * slow.len() / rest])).collect()
         };
         let points: Vec<&[u16]> = likely.iter().map(|&i| book.listing.indices(self.told[i].0)).collect();
-        let scaled: Vec<f64> = likely.iter().map(|&i| (values[i] - mean) / spread).collect();
+        let scaled: Vec<f64> = likely.iter().map(|&i| (rest[i] - mean) / spread).collect();
         hyper::improve(&mut self.hyper, &self.axes, &points, &scaled);
         let mut process = Process::new(Kernel::new(&self.axes, &self.hyper), MOST);
         // The most recent and the best, where not all fit.
@@ -100,7 +113,7 @@ impl Guided {
             process.admit(&book.listing, candidate);
         }
         self.process = Some(process);
-        self.next_fit = ((self.told.len() as f64 * GROWTH) as usize).max(self.told.len() + 2);
+        self.next_fit = ((self.told.len() as f64 * GROWTH) as usize).max(self.told.len() + 4);
     }
 
     fn candidates(&self, book: &mut Book, order: &[usize], rng: &mut ChaCha8Rng) -> BTreeSet<u32> {
@@ -115,6 +128,7 @@ impl Guided {
             book.listing.neighbours(self.told[i].0, u16::MAX, &mut near);
             out.extend(near.iter().copied().filter(|&n| !book.knows(n)));
         }
+        out.extend(self.foretold.iter().rev().copied().filter(|&n| !book.knows(n)).take(POOL / 4));
         for _ in 0..POOL {
             let number = rng.random_range(0..size);
             if !book.knows(number) {
@@ -124,32 +138,53 @@ impl Guided {
         out
     }
 
-    /// The values of the observed points, with the expectation in place of what is not told yet.
-    fn weights(&self, process: &Process) -> (Vec<f32>, f32) {
-        let values = self.values();
-        let (mean, spread) = moments(&values);
-        let by_number: std::collections::HashMap<u32, f64> =
-            self.told.iter().map(|t| t.0).zip(values.iter().copied()).collect();
-        let seen = |n: &u32| by_number.get(n).map_or(0.0, |v| ((v - mean) / spread) as f32);
-        let observed: Vec<f32> = process.observed.iter().map(seen).collect();
-        let best = values.iter().copied().fold(f64::INFINITY, f64::min);
-        (process.weigh(&observed), ((best - mean) / spread) as f32)
+    /// What the prior does not explain of the values.
+    fn unexplained(&self, values: &[f64]) -> Vec<f64> {
+        self.told.iter().zip(values).map(|((n, _), v)| v - self.prior.of(&self.warm, *n)).collect()
     }
 
+    /// The candidate of which most improvement is expected. Points that are not told yet count as what is expected of them.
     fn improvement(&self) -> Option<u32> {
         let process = self.process.as_ref()?;
-        let (weights, best) = self.weights(process);
+        let values = self.values();
+        let rest = self.unexplained(&values);
+        let (mean, spread) = moments(&rest);
+        let by_number: HashMap<u32, f64> = self.told.iter().map(|t| t.0).zip(rest).collect();
+        let seen = |n: &u32| by_number.get(n).map_or(0.0, |v| ((v - mean) / spread) as f32);
+        let weights = process.weigh(&process.observed.iter().map(seen).collect::<Vec<f32>>());
         // The variance of the signal at its most likely.
         let scale = (weights.iter().map(|w| w * w).sum::<f32>() / weights.len().max(1) as f32).sqrt().max(1e-3);
+        let best = values.iter().copied().fold(f64::INFINITY, f64::min);
         let mut found: Option<(f32, u32)> = None;
         for (at, &number) in process.pool.iter().enumerate() {
-            let gain = expected_improvement(best - process.mean(at, &weights), scale * process.variance[at].sqrt());
+            let gap = (best - mean - self.prior.of(&self.warm, number)) / spread;
+            let gap = gap as f32 - process.mean(at, &weights);
+            let gain = expected_improvement(gap, scale * process.variance[at].sqrt());
             if found.is_none_or(|(g, n)| gain > g || (gain == g && number < n)) {
                 found = Some((gain, number));
             }
         }
         found.map(|(_, number)| number)
     }
+
+    /// What is asked before there is a surrogate: what other devices found fastest, else anything.
+    fn opening(&mut self, book: &mut Book, rng: &mut ChaCha8Rng) -> Option<u32> {
+        while let Some(number) = self.foretold.pop() {
+            if !book.knows(number) {
+                return Some(number);
+            }
+        }
+        book.unknown(rng)
+    }
+}
+
+/// The points in the order of the prior, the best last.
+fn foretold(warm: &Experience, prior: &Prior) -> Vec<u32> {
+    let count = warm.views.first().map_or(0, Vec::len) as u32;
+    let expected: Vec<f64> = (0..count).map(|n| prior.of(warm, n)).collect();
+    let mut order: Vec<u32> = (0..count).collect();
+    order.sort_by(|&a, &b| expected[b as usize].total_cmp(&expected[a as usize]).then(b.cmp(&a)));
+    order
 }
 
 /// Differences of log cost up to about a factor of two count in full, beyond that less and less.
@@ -181,8 +216,9 @@ fn normal(z: f32) -> f32 {
 
 impl Chooser for Guided {
     fn choose(&mut self, book: &mut Book, rng: &mut ChaCha8Rng) -> Option<u32> {
-        if self.told.len() + self.pending.len() < FIRST || self.axes.is_empty() || !self.best.is_finite() {
-            let number = book.unknown(rng)?;
+        let first = if self.warm.is_empty() { FIRST } else { FIRST_WARM };
+        if self.told.len() + self.pending.len() < first || self.axes.is_empty() || !self.best.is_finite() {
+            let number = self.opening(book, rng)?;
             self.pending.insert(number);
             return Some(number);
         }

@@ -110,9 +110,4 @@ impl Process {
     pub(crate) fn mean(&self, at: usize, weights: &[f32]) -> f32 {
         dot32(&self.solved[at * self.capacity..][..weights.len()], weights)
     }
-
-    /// The expected value of any point.
-    pub(crate) fn mean_of(&self, listing: &Listing, number: u32, weights: &[f32]) -> f32 {
-        dot32(&self.solve(listing, number).0, weights)
-    }
 }

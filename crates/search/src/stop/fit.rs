@@ -17,6 +17,12 @@ const FIRST: f64 = 0.002;
 const PRIOR: f64 = 4.0;
 /// Newton's method is done in far fewer.
 const STEPS: usize = 50;
+/// How many standard deviations harder than the mean a space may be for the bound to hold: one in twenty is harder.
+const CAUTION: f64 = 1.64;
+/// Halvings of a step that does not help.
+const HALVINGS: i32 = 30;
+/// The weights that know nothing of the tail: the odds are those of not having looked.
+const UNINFORMED: [f64; FEATURES] = [0.0, 1.0, 0.0, 0.0, 0.0, 0.0];
 
 /// Nothing to learn from.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -36,6 +42,13 @@ struct Moment {
     weight: f64,
 }
 
+impl Moment {
+    /// Log odds of a miss.
+    fn odds(&self, weights: &[f64; FEATURES]) -> f64 {
+        weights.iter().zip(&self.features).map(|(w, x)| w * x).sum()
+    }
+}
+
 /// Fits a tail on the costs of other spaces, infinite for failures: every space counts the same, whatever its size.
 ///
 /// # Errors
@@ -47,14 +60,35 @@ pub fn fit_tail(spaces: &[Vec<f64>], epsilon: f64, seed: u64) -> Result<Tail, Fi
     if usable.len() < 2 {
         return Err(FitTailError { need: 2, points: POINTS, have: usable.len() });
     }
-    let moments: Vec<Moment> = usable
-        .par_iter()
-        .enumerate()
-        .flat_map_iter(|(i, costs)| {
-            (0..SEARCHES).flat_map(move |s| moments(costs, epsilon, seed ^ (i as u64) << 32 ^ s))
-        })
-        .collect();
-    Ok(Tail { weights: regress(&moments) })
+    let of_space = |(i, costs): (usize, &&Vec<f64>)| -> Vec<Moment> {
+        (0..SEARCHES).flat_map(|s| moments(costs, epsilon, seed ^ (i as u64) << 32 ^ s)).collect()
+    };
+    let by_space: Vec<Vec<Moment>> = usable.par_iter().enumerate().map(of_space).collect();
+    let all: Vec<&Moment> = by_space.iter().flatten().collect();
+    let mut weights = regress(&all);
+    // A promise is kept to the space at hand and not to the average one.
+    weights[0] += CAUTION * spread(&by_space, &weights);
+    Ok(Tail { weights })
+}
+
+/// How much harder or easier single spaces are than the weights say: the standard deviation of the constant that would suit
+/// each of them.
+fn spread(by_space: &[Vec<Moment>], weights: &[f64; FEATURES]) -> f64 {
+    let constant = |moments: &Vec<Moment>| {
+        let mut shifted = *weights;
+        for _ in 0..STEPS {
+            let (mut gradient, mut curvature) = (weights[0] - shifted[0], 1.0);
+            for m in moments {
+                let p = 1.0 / (1.0 + (-m.odds(&shifted)).exp());
+                gradient += m.weight * (f64::from(u8::from(m.missed)) - p);
+                curvature += m.weight * p * (1.0 - p);
+            }
+            shifted[0] += (gradient / curvature).clamp(-1.0, 1.0);
+        }
+        shifted[0] - weights[0]
+    };
+    let shifts: Vec<f64> = by_space.iter().map(constant).collect();
+    (shifts.iter().map(|s| s * s).sum::<f64>() / shifts.len() as f64).sqrt()
 }
 
 /// The moments of one random search.
@@ -87,17 +121,17 @@ fn logit(p: f64) -> f64 {
     (p / (1.0 - p)).ln()
 }
 
-/// Logistic regression by Newton's method, with a Gaussian prior around the formula that knows nothing of the tail.
-fn regress(moments: &[Moment]) -> [f64; FEATURES] {
-    let prior = Tail { weights: [0.0, 1.0, 0.0, 0.0, 0.0, 0.0] }.weights;
-    let mut weights = prior;
+/// Logistic regression by Newton's method with halved steps, with a Gaussian prior around the formula that knows nothing of
+/// the tail.
+fn regress(moments: &[&Moment]) -> [f64; FEATURES] {
+    let mut weights = UNINFORMED;
+    let mut best = loss(moments, &weights);
     for _ in 0..STEPS {
-        let mut gradient: [f64; FEATURES] = std::array::from_fn(|i| PRIOR * (prior[i] - weights[i]));
+        let mut gradient: [f64; FEATURES] = std::array::from_fn(|i| PRIOR * (UNINFORMED[i] - weights[i]));
         let mut hessian = [[0.0; FEATURES]; FEATURES];
         (0..FEATURES).for_each(|i| hessian[i][i] = PRIOR);
         for m in moments {
-            let odds: f64 = weights.iter().zip(&m.features).map(|(w, x)| w * x).sum();
-            let p = 1.0 / (1.0 + (-odds).exp());
+            let p = 1.0 / (1.0 + (-m.odds(&weights)).exp());
             for i in 0..FEATURES {
                 gradient[i] += m.weight * (f64::from(u8::from(m.missed)) - p) * m.features[i];
                 for j in 0..FEATURES {
@@ -106,12 +140,27 @@ fn regress(moments: &[Moment]) -> [f64; FEATURES] {
             }
         }
         let step = solve(hessian, gradient);
-        (0..FEATURES).for_each(|i| weights[i] += step[i]);
-        if step.iter().all(|s| s.abs() < 1e-9) {
-            break;
-        }
+        let better = (0..HALVINGS).find_map(|halving| {
+            let length = 0.5_f64.powi(halving);
+            let there: [f64; FEATURES] = std::array::from_fn(|i| weights[i] + length * step[i]);
+            let found = loss(moments, &there);
+            (found < best - 1e-10 * best.abs()).then_some((there, found))
+        });
+        let Some((there, found)) = better else { break };
+        (weights, best) = (there, found);
     }
     weights
+}
+
+/// What the regression minimises: the negative log posterior.
+fn loss(moments: &[&Moment], weights: &[f64; FEATURES]) -> f64 {
+    let prior: f64 = weights.iter().zip(UNINFORMED).map(|(w, u)| 0.5 * PRIOR * (w - u) * (w - u)).sum();
+    let likelihood = moments.iter().map(|m| {
+        let odds = if m.missed { -m.odds(weights) } else { m.odds(weights) };
+        // ln(1 + e^odds) without overflow.
+        m.weight * (odds.max(0.0) + (-odds.abs()).exp().ln_1p())
+    });
+    prior + likelihood.sum::<f64>()
 }
 
 /// Solves a positive definite system by elimination.
