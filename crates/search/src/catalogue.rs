@@ -31,8 +31,10 @@ pub enum Strategy {
     Annealing,
     /// A genetic algorithm.
     Genetic,
-    /// By a surrogate.
+    /// Guided by a surrogate.
     Guided,
+    /// Guided, ended when an improvement has become unlikely.
+    GuidedStop,
 }
 
 /// What a search of a space starts from.
@@ -75,7 +77,7 @@ pub struct UnknownStrategy {
 
 impl Strategy {
     /// All strategies.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Exhaustive,
         Self::Random,
         Self::EarlyStop,
@@ -85,10 +87,11 @@ impl Strategy {
         Self::Annealing,
         Self::Genetic,
         Self::Guided,
+        Self::GuidedStop,
     ];
 
-    /// What the project recommends.
-    pub const AUTO: Self = Self::EarlyStop;
+    /// What the project recommends where no budget is given; with one, [`Strategy::Guided`] to its end.
+    pub const AUTO: Self = Self::GuidedStop;
 
     /// The name on the command line.
     pub fn name(self) -> &'static str {
@@ -102,16 +105,18 @@ impl Strategy {
             Self::Annealing => "annealing",
             Self::Genetic => "genetic",
             Self::Guided => "guided",
+            Self::GuidedStop => "guided-stop",
         }
     }
 
     /// Whether it ends by itself before every point is known.
     pub fn stops(self) -> bool {
-        matches!(self, Self::EarlyStop | Self::EarlyStopVuduc | Self::EarlyStopConservative)
+        matches!(self, Self::EarlyStop | Self::EarlyStopVuduc | Self::EarlyStopConservative | Self::GuidedStop)
     }
 
     /// A search; the same seed asks the same questions.
     pub fn make(self, setup: &Setup, seed: u64) -> Box<dyn Search> {
+        let guided = |stops| Guided::new(setup.listing.params(), setup.warm.clone(), setup.tolerance, stops);
         let early = |rule| Early::new(rule, setup.listing.len(), setup.tolerance);
         match self {
             Self::Exhaustive => boxed(setup, seed, Sequence::default()),
@@ -122,7 +127,8 @@ impl Strategy {
             Self::Local => boxed(setup, seed, Climb::default()),
             Self::Annealing => boxed(setup, seed, Annealing::default()),
             Self::Genetic => boxed(setup, seed, Genetic::default()),
-            Self::Guided => boxed(setup, seed, Guided::new(setup.listing.params(), setup.warm.clone())),
+            Self::Guided => boxed(setup, seed, guided(false)),
+            Self::GuidedStop => boxed(setup, seed, guided(true)),
         }
     }
 }

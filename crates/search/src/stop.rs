@@ -75,11 +75,13 @@ impl Rule {
         if !sample.best().is_finite() {
             return 1.0;
         }
-        match self {
+        let bound = match self {
             Self::Vuduc => vuduc(sample),
             Self::Conservative => 1.0 - sample.share(),
             Self::Learned(tail) => tail.miss(sample),
-        }
+        };
+        // 0 is for a space that was seen in whole.
+        bound.max(f64::MIN_POSITIVE)
     }
 }
 

@@ -17,7 +17,7 @@ struct Answer {
 pub(crate) fn run(file: &Path, out: Option<&Path>, output: Output) -> Result<(), Failure> {
     let out = out.map_or_else(|| beside(file), Path::to_path_buf);
     if out.extension().is_none_or(|e| e != "csv") {
-        return Err(Failure::new(Kind::Usage, "--out", format!("{} does not end in .csv", out.display())));
+        return Err(Failure::new(Kind::Usage, "out", format!("{} does not end in .csv", out.display())));
     }
     let dataset = read(file)?;
     if dataset.is_empty() {
@@ -25,7 +25,7 @@ pub(crate) fn run(file: &Path, out: Option<&Path>, output: Output) -> Result<(),
     }
     let same = std::fs::canonicalize(file).ok().zip(std::fs::canonicalize(&out).ok());
     if same.is_some_and(|(a, b)| a == b) {
-        return Err(Failure::new(Kind::Usage, "--out", "would replace the recording itself"));
+        return Err(Failure::new(Kind::Usage, "out", "would replace the recording itself"));
     }
     dataset.write(&out).map_err(|e| Failure::new(Kind::Store, &out.display().to_string(), e))?;
     let answer = Answer { summary: dataset.describe(), dataset: out.display().to_string() };

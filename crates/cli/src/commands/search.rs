@@ -57,14 +57,13 @@ struct Row {
 }
 
 pub(crate) fn run(args: &SearchArgs, seed: u64, output: Output) -> Result<(), Failure> {
-    let tolerance =
-        Tolerance::new(args.epsilon, args.alpha).map_err(|e| Failure::new(Kind::Usage, &format!("--{}", e.what), e))?;
-    let strategies = args.strategy.iter().map(|s| strategy(s)).collect::<Result<Vec<_>, _>>()?;
+    let tolerance = Tolerance::new(args.epsilon, args.alpha).map_err(|e| Failure::new(Kind::Usage, e.what, e))?;
+    let strategies = args.strategy.iter().map(|s| strategy(s, args)).collect::<Result<Vec<_>, _>>()?;
     let limit = |evaluations| Budget { evaluations, seconds: args.time.map(|t| t.as_secs_f64()), bound: None };
     for budget in &args.budget {
-        limit(Some(*budget)).check().map_err(|e| Failure::new(Kind::Usage, "--budget", e))?;
+        limit(Some(*budget)).check().map_err(|e| Failure::new(Kind::Usage, "budget", e))?;
     }
-    limit(None).check().map_err(|e| Failure::new(Kind::Usage, "--time", e))?;
+    limit(None).check().map_err(|e| Failure::new(Kind::Usage, "time", e))?;
     let recording = Recording::read(&args.device)?;
     let mut setup = Setup { tolerance, ..Setup::new(recording.listing.clone()) };
     if !args.prior.is_empty() {
@@ -103,8 +102,11 @@ pub(crate) fn run(args: &SearchArgs, seed: u64, output: Output) -> Result<(), Fa
     output.answer(&answer, || text(&rows, answer.grid.as_deref()))
 }
 
-fn strategy(name: &str) -> Result<(String, Strategy), Failure> {
-    let strategy = name.parse::<Strategy>().map_err(|e| Failure::new(Kind::Usage, "--strategy", e))?;
+fn strategy(name: &str, args: &SearchArgs) -> Result<(String, Strategy), Failure> {
+    if name == "auto" && !args.budget.is_empty() {
+        return Ok((name.to_owned(), Strategy::Guided));
+    }
+    let strategy = name.parse::<Strategy>().map_err(|e| Failure::new(Kind::Usage, "strategy", e))?;
     Ok((name.to_owned(), strategy))
 }
 

@@ -6,17 +6,21 @@ mod hyper;
 mod kernel;
 mod prior;
 mod process;
+mod progress;
 
 use crate::experience::Experience;
+use crate::stop::Tolerance;
 use crate::strategy::listed::{Book, Chooser};
 use axes::Axis;
 use kernel::{Hyper, Kernel};
 use prior::Prior;
 use process::Process;
+use progress::Progress;
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
+use tilewright_core::space::Param;
 
 /// Random points before the surrogate is asked.
 const FIRST: usize = 8;
@@ -50,10 +54,14 @@ pub(crate) struct Guided {
     prior: Prior,
     /// Points in the order that the other devices say, the first one last; empty without any.
     foretold: Vec<u32>,
+    progress: Progress,
+    /// Whether the bound ends the search, and at what probability.
+    ends_at: Option<f64>,
 }
 
 impl Guided {
-    pub(crate) fn new(params: &[tilewright_core::space::Param], warm: Arc<Experience>) -> Self {
+    /// A search of a space with these parameters; with `stops`, it ends when its bound falls below alpha.
+    pub(crate) fn new(params: &[Param], warm: Arc<Experience>, tolerance: Tolerance, stops: bool) -> Self {
         let axes = axes::axes(params);
         let hyper = Hyper::new(axes.len());
         let prior = Prior::fit(&warm, &[], &[]);
@@ -69,6 +77,8 @@ impl Guided {
             warm,
             prior,
             foretold,
+            progress: Progress::new(tolerance.epsilon),
+            ends_at: stops.then_some(tolerance.alpha),
         }
     }
 
@@ -237,6 +247,7 @@ impl Chooser for Guided {
 
     fn learn(&mut self, book: &Book, number: u32, cost: f64, _: &mut ChaCha8Rng) {
         let asked = self.pending.remove(&number);
+        self.progress.see(cost);
         self.told.push((number, cost.ln()));
         let Some(process) = &mut self.process else {
             self.best = self.best.min(cost.ln());
@@ -256,5 +267,13 @@ impl Chooser for Guided {
                 }
             }
         }
+    }
+
+    fn bound(&self, book: &Book) -> Option<f64> {
+        Some(if self.told.len() >= book.listing.len() { 0.0 } else { self.progress.bound() })
+    }
+
+    fn done(&mut self, _: &Book) -> bool {
+        self.ends_at.is_some_and(|alpha| self.progress.bound() < alpha)
     }
 }

@@ -33,7 +33,7 @@ pub(super) fn grid(
     seed: u64,
 ) -> Result<Vec<Cell>, Failure> {
     if !strategy.stops() {
-        return Err(Failure::new(Kind::Usage, "--grid", format!("{strategy} does not stop by itself")));
+        return Err(Failure::new(Kind::Usage, "grid", format!("{strategy} does not stop by itself")));
     }
     let pairs = EPSILONS.iter().flat_map(|e| ALPHAS.iter().map(move |a| (*e, *a)));
     let cell = |(epsilon, alpha): (f64, f64)| {

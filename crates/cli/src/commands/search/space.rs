@@ -24,7 +24,7 @@ impl Recording {
     /// Reads `replay:FILE`, which must hold one device and one input.
     pub(super) fn read(device: &str) -> Result<Self, Failure> {
         let path = device.strip_prefix("replay:").ok_or_else(|| {
-            Failure::new(Kind::Usage, "--device", format!("{device:?}: a search replays recordings, as replay:FILE"))
+            Failure::new(Kind::Usage, "device", format!("{device:?}: a search replays recordings, as replay:FILE"))
         })?;
         let mut problems = problems(Path::new(path))?;
         let problem = match problems.len() {
@@ -69,7 +69,7 @@ pub(super) fn prior(files: &[PathBuf], epsilon: f64, seed: u64) -> Result<Tail, 
             spaces.push(recorded.into_iter().map(|(_, o)| cost(o)).collect());
         }
     }
-    fit_tail(&spaces, epsilon, seed).map_err(|e| Failure::new(Kind::Input, "--prior", e))
+    fit_tail(&spaces, epsilon, seed).map_err(|e| Failure::new(Kind::Input, "prior", e))
 }
 
 /// What other devices say of the points of this one, matched by the names and values of the parameters.
