@@ -32,18 +32,18 @@ pub(crate) fn improve(hyper: &mut Hyper, axes: &[Axis], points: &[&[u16]], value
     let mut best = fit.posterior(hyper, None);
     for round in 0..ROUNDS {
         let step = STEP / (1 << round) as f32;
-        for i in 0..axes.len() {
+        for (i, axis) in axes.iter().enumerate() {
             for which in 0..2 {
                 for sign in [step, -step] {
                     let (rate, share) = (hyper.rate[i], hyper.share[i]);
                     let (new_rate, new_share) = if which == 0 { (rate + sign, share) } else { (rate, share + sign) };
-                    let old = factors(&axes[i], rate, share);
-                    let new = factors(&axes[i], new_rate, new_share);
+                    let old = factors(axis, rate, share);
+                    let new = factors(axis, new_rate, new_share);
                     (hyper.rate[i], hyper.share[i]) = (new_rate, new_share);
                     let found = fit.posterior(hyper, Some((i, &old, &new)));
                     if found > best {
                         best = found;
-                        fit.multiply(&axes[i], &new, Some(&old));
+                        fit.multiply(axis, &new, Some(&old));
                         break;
                     }
                     (hyper.rate[i], hyper.share[i]) = (rate, share);

@@ -68,9 +68,8 @@ fn solve(mut a: Vec<Vec<f64>>, mut b: Vec<f64>) -> Vec<f64> {
     for i in 0..n {
         for j in i + 1..n {
             let factor = a[j][i] / a[i][i];
-            for k in i..n {
-                a[j][k] -= factor * a[i][k];
-            }
+            let pivot = a[i].clone();
+            a[j].iter_mut().zip(pivot).skip(i).for_each(|(x, p)| *x -= factor * p);
             b[j] -= factor * b[i];
         }
     }

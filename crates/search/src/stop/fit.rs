@@ -15,6 +15,8 @@ const MOMENTS: usize = 24;
 const FIRST: f64 = 0.002;
 /// How firmly the prior is held, in moments: one space weighs as much as `MOMENTS` of them.
 const PRIOR: f64 = 4.0;
+/// The same for the weights of the counts: spaces differ most in what their counts say.
+const PRIOR_OF_COUNTS: f64 = 100.0;
 /// Newton's method is done in far fewer.
 const STEPS: usize = 50;
 /// How many standard deviations harder than the mean a space may be for the bound to hold: one in twenty is harder.
@@ -127,16 +129,15 @@ fn regress(moments: &[&Moment]) -> [f64; FEATURES] {
     let mut weights = UNINFORMED;
     let mut best = loss(moments, &weights);
     for _ in 0..STEPS {
-        let mut gradient: [f64; FEATURES] = std::array::from_fn(|i| PRIOR * (UNINFORMED[i] - weights[i]));
+        let mut gradient: [f64; FEATURES] = std::array::from_fn(|i| firmness(i) * (UNINFORMED[i] - weights[i]));
         let mut hessian = [[0.0; FEATURES]; FEATURES];
-        (0..FEATURES).for_each(|i| hessian[i][i] = PRIOR);
+        (0..FEATURES).for_each(|i| hessian[i][i] = firmness(i));
         for m in moments {
             let p = 1.0 / (1.0 + (-m.odds(&weights)).exp());
             for i in 0..FEATURES {
                 gradient[i] += m.weight * (f64::from(u8::from(m.missed)) - p) * m.features[i];
-                for j in 0..FEATURES {
-                    hessian[i][j] += m.weight * p * (1.0 - p) * m.features[i] * m.features[j];
-                }
+                let scale = m.weight * p * (1.0 - p) * m.features[i];
+                hessian[i].iter_mut().zip(m.features).for_each(|(h, x)| *h += scale * x);
             }
         }
         let step = solve(hessian, gradient);
@@ -152,9 +153,14 @@ fn regress(moments: &[&Moment]) -> [f64; FEATURES] {
     weights
 }
 
+/// How firmly the prior of a weight is held.
+fn firmness(feature: usize) -> f64 {
+    if feature < 2 { PRIOR } else { PRIOR_OF_COUNTS }
+}
+
 /// What the regression minimises: the negative log posterior.
 fn loss(moments: &[&Moment], weights: &[f64; FEATURES]) -> f64 {
-    let prior: f64 = weights.iter().zip(UNINFORMED).map(|(w, u)| 0.5 * PRIOR * (w - u) * (w - u)).sum();
+    let prior: f64 = (0..FEATURES).map(|i| 0.5 * firmness(i) * (weights[i] - UNINFORMED[i]).powi(2)).sum();
     let likelihood = moments.iter().map(|m| {
         let odds = if m.missed { -m.odds(weights) } else { m.odds(weights) };
         // ln(1 + e^odds) without overflow.
@@ -167,10 +173,8 @@ fn loss(moments: &[&Moment], weights: &[f64; FEATURES]) -> f64 {
 fn solve(mut a: [[f64; FEATURES]; FEATURES], mut b: [f64; FEATURES]) -> [f64; FEATURES] {
     for i in 0..FEATURES {
         for j in i + 1..FEATURES {
-            let factor = a[j][i] / a[i][i];
-            for k in i..FEATURES {
-                a[j][k] -= factor * a[i][k];
-            }
+            let (factor, pivot) = (a[j][i] / a[i][i], a[i]);
+            a[j].iter_mut().zip(pivot).skip(i).for_each(|(x, p)| *x -= factor * p);
             b[j] -= factor * b[i];
         }
     }
