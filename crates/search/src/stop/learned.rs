@@ -20,10 +20,9 @@ pub struct Tail {
 }
 
 impl Default for Tail {
-    /// Fitted by [`super::fit_tail`] on the twelve exhaustively measured spaces (three convolutions and two GEMMs, on seven
-    /// GPUs) and tried on others; see the crate's README.
+    /// Fitted by [`super::fit_tail`] on the twelve exhaustively measured spaces that the crate's README names.
     fn default() -> Self {
-        Self { weights: [0.0, 1.0, 0.0, 0.0, 0.0, 0.0] }
+        Self { weights: [-0.357, 0.758, -0.012, -0.024, -0.087, -0.200] }
     }
 }
 
