@@ -13,14 +13,13 @@ const SEARCHES: u64 = 60;
 const MOMENTS: usize = 24;
 /// Share of the space at the first moment.
 const FIRST: f64 = 0.002;
-/// How firmly the prior is held, in moments: one space weighs as much as `MOMENTS` of them.
-const PRIOR: f64 = 4.0;
-/// The same for the weights of the counts: spaces differ most in what their counts say.
-const PRIOR_OF_COUNTS: f64 = 100.0;
+/// How firmly the prior of each weight is held, in moments; one space weighs as much as `MOMENTS` of them. What the counts
+/// say differs most between spaces, and is believed least.
+const FIRMNESS: [f64; FEATURES] = [4.0, 1.0, 100.0, 100.0, 100.0, 100.0];
 /// Newton's method is done in far fewer.
 const STEPS: usize = 50;
-/// How many standard deviations harder than the mean a space may be for the bound to hold: one in five is harder.
-const CAUTION: f64 = 0.9;
+/// How many standard deviations harder than the mean a space may be for the bound to hold: one in six is harder.
+const CAUTION: f64 = 1.0;
 /// Halvings of a step that does not help.
 const HALVINGS: i32 = 30;
 /// The weights that know nothing of the tail: the odds are those of not having looked.
@@ -129,9 +128,9 @@ fn regress(moments: &[&Moment]) -> [f64; FEATURES] {
     let mut weights = UNINFORMED;
     let mut best = loss(moments, &weights);
     for _ in 0..STEPS {
-        let mut gradient: [f64; FEATURES] = std::array::from_fn(|i| firmness(i) * (UNINFORMED[i] - weights[i]));
+        let mut gradient: [f64; FEATURES] = std::array::from_fn(|i| FIRMNESS[i] * (UNINFORMED[i] - weights[i]));
         let mut hessian = [[0.0; FEATURES]; FEATURES];
-        (0..FEATURES).for_each(|i| hessian[i][i] = firmness(i));
+        (0..FEATURES).for_each(|i| hessian[i][i] = FIRMNESS[i]);
         for m in moments {
             let p = 1.0 / (1.0 + (-m.odds(&weights)).exp());
             for i in 0..FEATURES {
@@ -153,14 +152,9 @@ fn regress(moments: &[&Moment]) -> [f64; FEATURES] {
     weights
 }
 
-/// How firmly the prior of a weight is held.
-fn firmness(feature: usize) -> f64 {
-    if feature < 2 { PRIOR } else { PRIOR_OF_COUNTS }
-}
-
 /// What the regression minimises: the negative log posterior.
 fn loss(moments: &[&Moment], weights: &[f64; FEATURES]) -> f64 {
-    let prior: f64 = (0..FEATURES).map(|i| 0.5 * firmness(i) * (weights[i] - UNINFORMED[i]).powi(2)).sum();
+    let prior: f64 = (0..FEATURES).map(|i| 0.5 * FIRMNESS[i] * (weights[i] - UNINFORMED[i]).powi(2)).sum();
     let likelihood = moments.iter().map(|m| {
         let odds = if m.missed { -m.odds(weights) } else { m.odds(weights) };
         // ln(1 + e^odds) without overflow.
