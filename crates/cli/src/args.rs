@@ -42,9 +42,11 @@ pub(crate) enum Command {
     /// Fit and score predictors on recorded measurements.
     #[command(subcommand)]
     Model(ModelCommand),
-    /// Look at datasets.
+    /// Look at datasets, and import recordings of others.
     #[command(subcommand)]
     Data(DataCommand),
+    /// Search recorded measurements with a strategy, and tell how close to the optimum it comes.
+    Search(SearchArgs),
     /// Why a configuration would be chosen for an input, and what it was chosen from.
     Explain(PlanArgs),
     /// What this machine has: devices, measured peaks, baselines, stored profiles.
@@ -291,9 +293,61 @@ pub(crate) struct ModelArgs {
 pub(crate) enum DataCommand {
     /// Summarise a dataset.
     Describe {
-        /// A CSV with its NAME.schema.json beside it.
+        /// A CSV with its NAME.schema.json beside it, a Kernel Tuner cache, or T4 results.
         dataset: PathBuf,
     },
+    /// Turn a Kernel Tuner cache or T4 results, packed with gzip or not, into a CSV with its NAME.schema.json.
+    Import {
+        /// The recording.
+        file: PathBuf,
+        /// Where the CSV goes; the recording's name with .csv in the working folder unless given.
+        #[arg(long, value_name = "CSV")]
+        out: Option<PathBuf>,
+    },
+}
+
+#[derive(Clone, Debug, Args)]
+pub(crate) struct SearchArgs {
+    /// The recording, as replay:FILE: a CSV with its sidecar, a Kernel Tuner cache, or T4 results.
+    #[arg(long, value_name = "replay:FILE")]
+    pub device: String,
+    /// The strategy, or several separated by commas to compare; auto is what the project recommends.
+    #[arg(long, value_name = "S", default_value = "auto", value_delimiter = ',')]
+    pub strategy: Vec<String>,
+    /// Numbers of evaluations after which the best is looked at; the last ends the search. Without it, strategies that
+    /// stop by themselves do, and the others end at 400.
+    #[arg(long, value_name = "N,...", value_delimiter = ',')]
+    pub budget: Vec<u64>,
+    /// End at this much recorded time of compiling and running.
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub time: Option<Duration>,
+    /// Searches with different seeds.
+    #[arg(long, value_name = "R", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub repeats: u32,
+    /// Points measured at a time.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=65_536))]
+    pub batch: u32,
+    /// Recordings of the same kernel on other devices to begin from.
+    #[arg(long, value_name = "FILE", num_args = 1..)]
+    pub warm_start: Vec<PathBuf>,
+    /// How far below the optimum's performance the best found may be.
+    #[arg(long, value_name = "E", default_value_t = 0.05)]
+    pub epsilon: f64,
+    /// With what probability it may be further: strategies that stop by themselves do below it.
+    #[arg(long, value_name = "A", default_value_t = 0.1)]
+    pub alpha: f64,
+    /// Recordings of other kernels or devices that the learned stopping rule is fitted on, instead of its built-in summary.
+    #[arg(long, value_name = "FILE", num_args = 1..)]
+    pub prior: Vec<PathBuf>,
+    /// Also stop as the tolerances say over a grid of epsilon and alpha, as in figures 3 and 4 of Vuduc et al.
+    #[arg(long)]
+    pub grid: bool,
+    /// Draw the convergence as an SVG.
+    #[arg(long, value_name = "FILE")]
+    pub plot: Option<PathBuf>,
+    /// Also give the fraction of the optimum of every repeat.
+    #[arg(long)]
+    pub each: bool,
 }
 
 /// Reads `90s`, `2m`, `1h`, `500ms` or plain seconds.

@@ -23,4 +23,10 @@ pub trait Search: Send {
 
     /// The best points told so far.
     fn best(&self) -> Ranked;
+
+    /// The probability, as far as the strategy can tell, that the best point told is not within its tolerance of the
+    /// optimum; none where it makes no promise.
+    fn bound(&self) -> Option<f64> {
+        None
+    }
 }

@@ -32,6 +32,7 @@ pub(crate) struct Roles {
     pub(crate) time: usize,
     pub(crate) status: Option<usize>,
     pub(crate) group: Option<usize>,
+    pub(crate) clock: Option<usize>,
 }
 
 /// What a dataset holds, in numbers.
@@ -86,6 +87,17 @@ impl Dataset {
     /// Beyond the last row, as all accessors of rows.
     pub fn time_s(&self, row: usize) -> Option<f64> {
         Some(self.seconds[row]).filter(|s| !s.is_nan())
+    }
+
+    /// What evaluating a row took in seconds, compilation and failure included: what a clock column says, else the
+    /// measured time, and nothing for a failure.
+    pub fn clock_s(&self, row: usize) -> f64 {
+        let recorded = self
+            .roles
+            .clock
+            .zip(self.schema.columns.clock.as_ref())
+            .and_then(|(c, time)| Some(self.columns[c].get(row)?.as_f64()? / time.unit.per_second()));
+        recorded.filter(|s| s.is_finite() && *s >= 0.0).or(self.time_s(row)).unwrap_or_default()
     }
 
     /// The measurement of a row, or why there is none: the kind of failure where the status names one, else a launch
@@ -193,6 +205,7 @@ impl Dataset {
             time: find(&c.time.column, "columns.time.column")?,
             status: optional(c.status.as_ref().map(|s| s.column.as_str()), "columns.status.column")?,
             group: optional(c.group.as_deref(), "columns.group")?,
+            clock: optional(c.clock.as_ref().map(|t| t.column.as_str()), "columns.clock.column")?,
         })
     }
 }

@@ -104,6 +104,26 @@ pub enum DatasetError {
         /// What is wrong.
         message: String,
     },
+    /// A recording by Kernel Tuner that makes no sense.
+    #[error("{}: {entry}, field {field:?}: {message}", path.display())]
+    Recording {
+        /// The file.
+        path: PathBuf,
+        /// Which entry: its key, or its place in the list.
+        entry: String,
+        /// The field.
+        field: String,
+        /// What is wrong.
+        message: String,
+    },
+    /// A file that is none of the formats that are read.
+    #[error("{}: {message}", path.display())]
+    Format {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        message: String,
+    },
     /// Nothing was recorded for what was asked.
     #[error("nothing recorded for {what}")]
     NotRecorded {

@@ -27,6 +27,8 @@ mod column;
 mod dataset;
 mod error;
 mod features;
+mod kernel_tuner;
+mod open;
 mod read;
 mod record;
 mod replay;

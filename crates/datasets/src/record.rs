@@ -22,17 +22,21 @@ pub struct Record {
     pub config: Config,
     /// What came of it.
     pub outcome: Outcome,
+    /// What evaluating it took in seconds, compilation included, where that is known.
+    pub clock_s: Option<f64>,
 }
 
 const OK: &str = "ok";
+const CLOCK: &str = "evaluation_s";
 
 impl Dataset {
     /// A table of these records: columns `device`, `variant` (if any record has one), the words of the inputs, the
-    /// parameters, `time_s` and `status` (`ok` or the kind of failure). Words that a record lacks are missing cells.
+    /// parameters, `time_s`, `status` (`ok` or the kind of failure) and `evaluation_s` (if any record has it). Words that a record lacks are missing cells.
     ///
     /// # Errors
     /// A word and a parameter, or one of them and a column above, of the same name; a time that is not positive.
     pub fn from_records(records: &[Record]) -> Result<Self, DatasetError> {
+        let clocked = records.iter().any(|r| r.clock_s.is_some());
         let variants = records.iter().any(|r| r.variant.is_some());
         let columns = Columns {
             device: Some("device".into()),
@@ -42,6 +46,7 @@ impl Dataset {
             time: Time { column: "time_s".into(), unit: TimeUnit::Seconds },
             status: Some(Status { column: "status".into(), ok: Value::from(OK) }),
             group: None,
+            clock: clocked.then(|| Time { column: CLOCK.into(), unit: TimeUnit::Seconds }),
         };
         let schema = DatasetSchema::new(columns);
         let header: Vec<String> = schema.roles().into_iter().map(|(name, _)| name.to_owned()).collect();
@@ -80,6 +85,7 @@ fn cells(record: &Record, columns: &Columns) -> Vec<Option<Value>> {
     };
     out.push(record.outcome.as_ref().ok().map(|m| Value::Float(m.time_s)));
     out.push(Some(Value::from(status)));
+    out.extend(columns.clock.iter().map(|_| record.clock_s.map(Value::Float)));
     out
 }
 
@@ -99,6 +105,7 @@ fn clashes(records: &[Record], header: &[String]) -> Result<(), DatasetError> {
     let Some(field) = header.iter().find(|n| !seen.insert(n.as_str())) else { return Ok(()) };
     let named = |r: &Record| r.input.get(field).is_some() || r.config.get(field).is_some();
     let record = records.iter().position(named).unwrap_or_default();
-    let message = "two columns of this name: a word, a parameter, or one of device, variant, time_s, status".into();
+    let message =
+        "two columns of this name: a word, a parameter, or one of device, variant, time_s, status, evaluation_s".into();
     Err(DatasetError::Record { record, field: field.clone(), message })
 }

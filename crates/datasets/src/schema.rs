@@ -64,6 +64,10 @@ pub struct Columns {
     /// Rows with the same value here belong on one side of a split.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub group: Option<String>,
+    /// What evaluating a row took in all, compilation and failures included: the clock of a replayed search. Without it,
+    /// the clock counts the measured times.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clock: Option<Time>,
 }
 
 /// The column of the time.
@@ -176,6 +180,7 @@ impl DatasetSchema {
         out.extend(c.variant.iter().map(|n| (n.as_str(), "columns.variant".to_owned())));
         out.push((&c.time.column, "columns.time.column".to_owned()));
         out.extend(c.status.iter().map(|s| (s.column.as_str(), "columns.status.column".to_owned())));
+        out.extend(c.clock.iter().map(|t| (t.column.as_str(), "columns.clock.column".to_owned())));
         out
     }
 

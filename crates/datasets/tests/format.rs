@@ -215,6 +215,7 @@ fn record(n: i64, config: &str, outcome: Result<f64, FailureKind>) -> Record {
         input: Config(vec![("n".into(), Value::Int(n))]),
         config: Config::parse(config).unwrap(),
         outcome: outcome.map(Measurement::recorded).map_err(|kind| Failure { kind, message: "as made up".into() }),
+        clock_s: None,
     }
 }
 

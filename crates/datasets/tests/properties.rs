@@ -62,8 +62,9 @@ fn record() -> impl Strategy<Value = Record> {
         3 => (1e-9f64..1e3).prop_map(|t| Ok(Measurement::recorded(t))),
         1 => prop::sample::select(kinds.to_vec()).prop_map(|kind| Err(Failure { kind, message: String::new() })),
     ];
-    ("[a-z]{1,3}", prop::option::of("[a-z]{1,2}"), words(&["m", "n"]), words(&["u", "pack", "k_l"]), outcome)
-        .prop_map(|(device, variant, input, config, outcome)| Record { device, variant, input, config, outcome })
+    ("[a-z]{1,3}", prop::option::of("[a-z]{1,2}"), words(&["m", "n"]), words(&["u", "pack", "k_l"]), outcome).prop_map(
+        |(device, variant, input, config, outcome)| Record { device, variant, input, config, outcome, clock_s: None },
+    )
 }
 
 proptest! {

@@ -20,8 +20,17 @@
 //! }
 //! ```
 
+mod catalogue;
 mod exhaustive;
+mod experience;
+mod guided;
+mod listing;
+pub mod run;
+pub mod stop;
 pub mod strategy;
 mod told;
 
+pub use catalogue::{Setup, Strategy, UnknownStrategy};
 pub use exhaustive::{Found, Options, Progress, Stage, Statistics, exhaustive};
+pub use experience::Experience;
+pub use listing::{Listing, MAX_POINTS, TooLarge};

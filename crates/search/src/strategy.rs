@@ -1,12 +1,24 @@
 //! Strategies that measure: each asks for points, is told outcomes and decides what to ask next.
 //!
 //! One file a strategy. All keep the contract of [`tilewright_core::search::Search`]: legal points only, none twice, an
-//! end, and the same questions for the same seed and outcomes.
+//! end, and the same questions for the same seed and outcomes. [`InOrder`], [`Random`] and [`Local`] walk the space and
+//! hold no list of it; the others choose from a [`crate::Listing`] and are made by [`crate::Strategy::make`].
 
+mod annealing;
+mod climb;
+mod early;
+mod genetic;
 mod in_order;
+pub(crate) mod listed;
 mod local;
+mod plain;
 mod random;
 
+pub(crate) use annealing::Annealing;
+pub(crate) use climb::Climb;
+pub(crate) use early::Early;
+pub(crate) use genetic::Genetic;
 pub use in_order::InOrder;
 pub use local::Local;
+pub(crate) use plain::{Sequence, Shuffle};
 pub use random::Random;

@@ -1,7 +1,7 @@
 //! What a strategy has asked and been told.
 
 use std::cmp::Ordering;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeSet, HashMap};
 use tilewright_core::measurement::Outcome;
 use tilewright_core::objective::Objective;
 use tilewright_core::search::Ranked;
@@ -28,14 +28,28 @@ impl Ord for Cost {
     }
 }
 
+/// What is known of a point.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Known {
+    /// Asked for and not told.
+    Asked,
+    /// Told with a cost.
+    Took(f64),
+    /// Told without one.
+    Failed,
+}
+
 /// Points asked for and outcomes told.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Told {
     objective: Objective,
-    /// Every point that was asked or told; None until told, and for failures.
-    costs: BTreeMap<Point, Option<f64>>,
+    known: HashMap<Point, Known>,
+    /// The best of the points with a cost, at most [`BEST`]: keeping all in order would cost more than a replayed
+    /// measurement.
     ranked: BTreeSet<(Cost, Point)>,
-    outstanding: BTreeSet<Point>,
+    /// Points with a cost.
+    timed: usize,
+    outstanding: usize,
 }
 
 impl Told {
@@ -45,7 +59,7 @@ impl Told {
 
     /// Whether a point was asked or told.
     pub(crate) fn knows(&self, point: &Point) -> bool {
-        self.costs.contains_key(point)
+        self.known.contains_key(point)
     }
 
     /// Notes that a point is asked for; false if it was known.
@@ -53,35 +67,75 @@ impl Told {
         if self.knows(point) {
             return false;
         }
-        self.costs.insert(point.clone(), None);
-        self.outstanding.insert(point.clone());
+        self.known.insert(point.clone(), Known::Asked);
+        self.outstanding += 1;
         true
+    }
+
+    /// The cost of an outcome; none for a failure.
+    pub(crate) fn cost(&self, outcome: &Outcome) -> Option<f64> {
+        outcome.as_ref().ok().and_then(|m| self.objective.cost(m))
     }
 
     /// Notes outcomes; the latest of a point counts.
     pub(crate) fn tell(&mut self, seen: &[(Point, Outcome)]) {
         for (point, outcome) in seen {
-            let cost = outcome.as_ref().ok().and_then(|m| self.objective.cost(m));
-            self.outstanding.remove(point);
-            let before = self.costs.insert(point.clone(), cost);
-            if let Some(old) = before.flatten() {
-                self.ranked.remove(&(Cost(old), point.clone()));
+            let now = self.cost(outcome).map_or(Known::Failed, Known::Took);
+            let before = match self.known.get_mut(point) {
+                Some(known) => Some(std::mem::replace(known, now)),
+                None => self.known.insert(point.clone(), now),
+            };
+            match before {
+                Some(Known::Asked) => self.outstanding -= 1,
+                Some(Known::Took(old)) => self.forget(point, old),
+                Some(Known::Failed) | None => {}
             }
-            if let Some(cost) = cost {
-                self.ranked.insert((Cost(cost), point.clone()));
+            if let Known::Took(cost) = now {
+                self.timed += 1;
+                self.rank(point, cost);
             }
         }
     }
 
-    /// Points with a cost, best first.
+    fn rank(&mut self, point: &Point, cost: f64) {
+        if self.ranked.len() == BEST {
+            match self.ranked.last() {
+                Some((worst, last)) if (Cost(cost), point) >= (*worst, last) => return,
+                _ => drop(self.ranked.pop_last()),
+            }
+        }
+        self.ranked.insert((Cost(cost), point.clone()));
+    }
+
+    /// Drops the old cost of a point that was told again.
+    fn forget(&mut self, point: &Point, old: f64) {
+        self.timed -= 1;
+        let full = self.ranked.len() == BEST;
+        if self.ranked.remove(&(Cost(old), point.clone())) && full && self.timed >= BEST {
+            // Somebody who was not good enough before moves up.
+            let mut all: Vec<(Cost, &Point)> = self.known.iter().filter_map(|(p, k)| Some((took(*k)?, p))).collect();
+            all.sort_unstable();
+            self.ranked =
+                all.into_iter().filter(|(_, p)| *p != point).take(BEST).map(|(c, p)| (c, p.clone())).collect();
+        }
+    }
+
+    /// Points with a cost, best first; no more than the first hundred.
     pub(crate) fn ranked(&self) -> impl Iterator<Item = &Point> {
         self.ranked.iter().map(|(_, point)| point)
     }
 
     /// The best points.
     pub(crate) fn best(&self) -> Ranked {
-        let points = self.ranked.iter().take(BEST).map(|(cost, point)| (point.clone(), cost.0)).collect();
-        Ranked { points, considered: (self.costs.len() - self.outstanding.len()) as u64 }
+        let points = self.ranked.iter().map(|(cost, point)| (point.clone(), cost.0)).collect();
+        Ranked { points, considered: (self.known.len() - self.outstanding) as u64 }
+    }
+}
+
+fn took(known: Known) -> Option<Cost> {
+    match known {
+        Known::Took(cost) => Some(Cost(cost)),
+        Known::Asked | Known::Failed => None,
     }
 }
 
@@ -94,16 +148,35 @@ mod tests {
         (Point(vec![index]), Ok(Measurement::recorded(seconds)))
     }
 
+    fn failed(index: u16) -> (Point, Outcome) {
+        (Point(vec![index]), Err(Failure { kind: FailureKind::Wrong, message: String::new() }))
+    }
+
     #[test]
     fn the_latest_outcome_counts_and_failures_rank_nowhere() {
         let mut told = Told::default();
         assert!(told.ask(&Point(vec![1])));
         assert!(!told.ask(&Point(vec![1])));
         told.tell(&[took(1, 3.0), took(2, 2.0), took(3, 2.0)]);
-        let failed = Err(Failure { kind: FailureKind::Wrong, message: String::new() });
-        told.tell(&[took(1, 1.0), (Point(vec![2]), failed)]);
+        told.tell(&[took(1, 1.0), failed(2)]);
         assert_eq!(told.best().points, [(Point(vec![1]), 1.0), (Point(vec![3]), 2.0)]);
         assert_eq!(told.best().considered, 3);
         assert!(told.knows(&Point(vec![2])));
+    }
+
+    #[test]
+    fn who_was_not_among_the_best_moves_up_when_one_is_taken_back() {
+        let mut told = Told::default();
+        let all: Vec<_> = (0..150).map(|i| took(i, 1.0 + f64::from((i * 37) % 150))).collect();
+        told.tell(&all);
+        assert_eq!(told.best().points.len(), BEST);
+        told.tell(&[failed(0)]);
+        let best = told.best().points;
+        assert_eq!(best.len(), BEST);
+        assert_eq!((best[0].1, best[BEST - 1].1), (2.0, 101.0));
+        // The worst of the best gets worse: the next one takes its place.
+        told.tell(&[(best[BEST - 1].0.clone(), Ok(Measurement::recorded(1000.0)))]);
+        assert_eq!(told.best().points[BEST - 1].1, 102.0);
+        assert_eq!(told.best().considered, 150);
     }
 }

@@ -1,0 +1,75 @@
+//! Simulated annealing.
+
+use super::listed::{Book, Chooser};
+use rand::Rng;
+use rand_chacha::ChaCha8Rng;
+
+/// Temperature at the start, in differences of log cost: a point 30% slower is accepted once in e times.
+const HOT: f64 = 0.3;
+/// Temperature at the end.
+const COLD: f64 = 0.01;
+/// Share of the temperature that is kept from one outcome to the next.
+const COOLING: f64 = 0.98;
+/// Outcomes without a move before the search begins anew, hot.
+const PATIENCE: u32 = 60;
+/// Steps over known points before something unknown is asked.
+const STEPS: u32 = 100;
+
+/// A walk over neighbours that also accepts slower points, the less the longer it goes. Steps to points that are known
+/// are taken without asking.
+#[derive(Debug)]
+pub(crate) struct Annealing {
+    here: Option<(u32, f64)>,
+    temperature: f64,
+    idle: u32,
+    near: Vec<u32>,
+}
+
+impl Default for Annealing {
+    fn default() -> Self {
+        Self { here: None, temperature: HOT, idle: 0, near: Vec::new() }
+    }
+}
+
+impl Annealing {
+    fn consider(&mut self, number: u32, cost: f64, rng: &mut ChaCha8Rng) {
+        let accepted = match self.here {
+            None => cost.is_finite(),
+            Some((_, here)) => rng.random::<f64>() < ((here / cost).ln() / self.temperature).exp(),
+        };
+        if accepted {
+            self.here = Some((number, cost));
+            self.idle = 0;
+        }
+    }
+}
+
+impl Chooser for Annealing {
+    fn choose(&mut self, book: &mut Book, rng: &mut ChaCha8Rng) -> Option<u32> {
+        if self.idle >= PATIENCE {
+            *self = Self::default();
+        }
+        for _ in 0..STEPS {
+            let Some((here, _)) = self.here else { break };
+            self.near.clear();
+            let reach = if rng.random_bool(0.5) { 1 } else { u16::MAX };
+            book.listing.neighbours(here, reach, &mut self.near);
+            if self.near.is_empty() {
+                break;
+            }
+            let next = self.near[rng.random_range(0..self.near.len())];
+            match book.cost(next) {
+                None if !book.knows(next) => return Some(next),
+                None => {}
+                Some(cost) => self.consider(next, cost, rng),
+            }
+        }
+        book.unknown(rng)
+    }
+
+    fn learn(&mut self, _: &Book, number: u32, cost: f64, rng: &mut ChaCha8Rng) {
+        self.idle += 1;
+        self.consider(number, cost, rng);
+        self.temperature = COLD.max(self.temperature * COOLING);
+    }
+}

@@ -1,0 +1,56 @@
+//! Local search with restarts.
+
+use super::listed::{Book, Chooser};
+use rand::seq::SliceRandom;
+use rand_chacha::ChaCha8Rng;
+
+/// Hill climbing by first improvement: from a random point to any better neighbour, near values before far ones, until
+/// there is none; then from another random point.
+#[derive(Debug, Default)]
+pub(crate) struct Climb {
+    /// The point that is climbed from, and its cost.
+    here: Option<(u32, f64)>,
+    /// Neighbours to try, the next one last.
+    queue: Vec<u32>,
+}
+
+impl Climb {
+    fn move_to(&mut self, book: &Book, number: u32, cost: f64, rng: &mut ChaCha8Rng) {
+        self.here = Some((number, cost));
+        let (mut near, mut all) = (Vec::new(), Vec::new());
+        book.listing.neighbours(number, 1, &mut near);
+        book.listing.neighbours(number, u16::MAX, &mut all);
+        all.retain(|n| !near.contains(n));
+        near.shuffle(rng);
+        all.shuffle(rng);
+        all.append(&mut near);
+        // Better neighbours that are known already are moved to at once.
+        let known = all.iter().filter_map(|&n| Some((book.cost(n)?, n))).min_by(|a, b| a.0.total_cmp(&b.0));
+        match known {
+            Some((better, there)) if better < cost => self.move_to(book, there, better, rng),
+            _ => {
+                all.retain(|&n| !book.knows(n));
+                self.queue = all;
+            }
+        }
+    }
+}
+
+impl Chooser for Climb {
+    fn choose(&mut self, book: &mut Book, rng: &mut ChaCha8Rng) -> Option<u32> {
+        while let Some(next) = self.queue.pop() {
+            if !book.knows(next) {
+                return Some(next);
+            }
+        }
+        // A local optimum, or nowhere yet: the first outcome of something random is climbed from.
+        self.here = None;
+        book.unknown(rng)
+    }
+
+    fn learn(&mut self, book: &Book, number: u32, cost: f64, rng: &mut ChaCha8Rng) {
+        if cost.is_finite() && self.here.is_none_or(|(_, here)| cost < here) {
+            self.move_to(book, number, cost, rng);
+        }
+    }
+}

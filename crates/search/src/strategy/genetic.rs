@@ -1,0 +1,68 @@
+//! A genetic algorithm, one child at a time.
+
+use super::listed::{Book, Chooser};
+use rand::Rng;
+use rand_chacha::ChaCha8Rng;
+
+/// Size of the population.
+const POPULATION: usize = 20;
+/// Contestants for being a parent.
+const TOURNAMENT: usize = 3;
+/// Children tried before something random is asked.
+const TRIES: usize = 40;
+
+/// Uniform crossover of two good parents, mutation of a parameter or so; the worst of the population makes room. Children
+/// that are not legal are tried again with another mixture.
+#[derive(Debug, Default)]
+pub(crate) struct Genetic {
+    population: Vec<(f64, u32)>,
+}
+
+impl Genetic {
+    fn parent(&self, rng: &mut ChaCha8Rng) -> u32 {
+        let picks = (0..TOURNAMENT).map(|_| self.population[rng.random_range(0..self.population.len())]);
+        picks.min_by(|a, b| a.0.total_cmp(&b.0)).map_or(0, |(_, number)| number)
+    }
+
+    fn child(&self, book: &Book, rng: &mut ChaCha8Rng) -> Option<u32> {
+        let (one, other) = (self.parent(rng), self.parent(rng));
+        let mut child = book.listing.indices(one).to_vec();
+        for (gene, theirs) in child.iter_mut().zip(book.listing.indices(other)) {
+            if rng.random_bool(0.5) {
+                *gene = *theirs;
+            }
+        }
+        let rate = 1.0 / child.len().max(1) as f64;
+        for (gene, param) in child.iter_mut().zip(book.listing.params()) {
+            if rng.random_bool(rate) {
+                *gene = rng.random_range(0..param.values.len()) as u16;
+            }
+        }
+        book.listing.find(&child)
+    }
+}
+
+impl Chooser for Genetic {
+    fn choose(&mut self, book: &mut Book, rng: &mut ChaCha8Rng) -> Option<u32> {
+        if self.population.len() >= POPULATION.min(book.listing.len()) && !self.population.is_empty() {
+            for _ in 0..TRIES {
+                if let Some(child) = self.child(book, rng).filter(|&c| !book.knows(c)) {
+                    return Some(child);
+                }
+            }
+            let mut near = Vec::new();
+            book.listing.neighbours(self.parent(rng), u16::MAX, &mut near);
+            near.retain(|&n| !book.knows(n));
+            if !near.is_empty() {
+                return Some(near[rng.random_range(0..near.len())]);
+            }
+        }
+        book.unknown(rng)
+    }
+
+    fn learn(&mut self, _: &Book, number: u32, cost: f64, _: &mut ChaCha8Rng) {
+        let at = self.population.partition_point(|(c, _)| *c <= cost);
+        self.population.insert(at, (cost, number));
+        self.population.truncate(POPULATION);
+    }
+}

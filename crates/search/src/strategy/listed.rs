@@ -1,0 +1,146 @@
+//! What the strategies over a held list of points have in common.
+
+use crate::listing::Listing;
+use crate::told::Told;
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use std::sync::Arc;
+use tilewright_core::measurement::Outcome;
+use tilewright_core::objective::Objective;
+use tilewright_core::search::{Ranked, Search};
+use tilewright_core::space::Point;
+
+/// What is known of the numbered points.
+#[derive(Clone, Debug)]
+pub(crate) struct Book {
+    pub(crate) listing: Arc<Listing>,
+    told: Told,
+    /// By point: NaN before it is told, infinite where it failed.
+    costs: Vec<f64>,
+    asked: Vec<bool>,
+    /// Numbers in an order that becomes random as it is used (Fisher and Yates).
+    order: Vec<u32>,
+    used: usize,
+}
+
+impl Book {
+    fn new(listing: Arc<Listing>, objective: Objective) -> Self {
+        let count = listing.len();
+        Self {
+            listing,
+            told: Told::new(objective),
+            costs: vec![f64::NAN; count],
+            asked: vec![false; count],
+            order: (0..count as u32).collect(),
+            used: 0,
+        }
+    }
+
+    /// Whether a point was asked or told.
+    pub(crate) fn knows(&self, number: u32) -> bool {
+        self.asked[number as usize]
+    }
+
+    /// The cost of a point: infinite for a failure, none before it is told.
+    pub(crate) fn cost(&self, number: u32) -> Option<f64> {
+        Some(self.costs[number as usize]).filter(|c| !c.is_nan())
+    }
+
+    /// A point that nobody asked for, uniformly; none when all are known.
+    pub(crate) fn unknown(&mut self, rng: &mut ChaCha8Rng) -> Option<u32> {
+        while self.used < self.order.len() {
+            let other = rng.random_range(self.used..self.order.len());
+            self.order.swap(self.used, other);
+            let number = self.order[self.used];
+            self.used += 1;
+            if !self.knows(number) {
+                return Some(number);
+            }
+        }
+        None
+    }
+}
+
+/// A way to choose the next point.
+pub(crate) trait Chooser: Send {
+    /// The next point to ask for, none if outcomes are needed first. A point that is known already is not asked again,
+    /// and something unknown is asked in its place.
+    fn choose(&mut self, book: &mut Book, rng: &mut ChaCha8Rng) -> Option<u32>;
+
+    /// The outcome of a point, infinite for a failure.
+    fn learn(&mut self, book: &Book, number: u32, cost: f64, rng: &mut ChaCha8Rng);
+
+    /// As [`Search::bound`].
+    fn bound(&self, book: &Book) -> Option<f64> {
+        let _ = book;
+        None
+    }
+
+    /// Whether nothing more should be asked.
+    fn done(&mut self, book: &Book) -> bool {
+        let _ = book;
+        false
+    }
+}
+
+/// A [`Search`] that asks what a chooser chooses, until every point of the list is known.
+pub(crate) struct Listed<C> {
+    book: Book,
+    rng: ChaCha8Rng,
+    chooser: C,
+    outstanding: usize,
+}
+
+impl<C: Chooser> Listed<C> {
+    pub(crate) fn new(listing: Arc<Listing>, objective: Objective, seed: u64, chooser: C) -> Self {
+        Self { book: Book::new(listing, objective), rng: ChaCha8Rng::seed_from_u64(seed), chooser, outstanding: 0 }
+    }
+
+    fn next(&mut self) -> Option<u32> {
+        match self.chooser.choose(&mut self.book, &mut self.rng) {
+            Some(number) if !self.book.knows(number) => Some(number),
+            Some(_) => self.book.unknown(&mut self.rng),
+            None if self.outstanding > 0 => None,
+            None => self.book.unknown(&mut self.rng),
+        }
+    }
+}
+
+impl<C: Chooser> Search for Listed<C> {
+    fn ask(&mut self, n: usize) -> Vec<Point> {
+        let mut out = Vec::with_capacity(n.min(self.book.listing.len()));
+        while out.len() < n && !self.chooser.done(&self.book) {
+            let Some(number) = self.next() else { break };
+            let point = self.book.listing.point(number);
+            self.book.asked[number as usize] = true;
+            self.book.told.ask(&point);
+            self.outstanding += 1;
+            out.push(point);
+        }
+        out
+    }
+
+    fn tell(&mut self, seen: &[(Point, Outcome)]) {
+        self.book.told.tell(seen);
+        for (point, outcome) in seen {
+            let Some(number) = self.book.listing.find(point) else { continue };
+            let cost = self.book.told.cost(outcome).unwrap_or(f64::INFINITY);
+            let before = std::mem::replace(&mut self.book.costs[number as usize], cost);
+            let asked = std::mem::replace(&mut self.book.asked[number as usize], true);
+            if asked && before.is_nan() {
+                self.outstanding -= 1;
+            }
+            if before.is_nan() {
+                self.chooser.learn(&self.book, number, cost, &mut self.rng);
+            }
+        }
+    }
+
+    fn best(&self) -> Ranked {
+        self.book.told.best()
+    }
+
+    fn bound(&self) -> Option<f64> {
+        self.chooser.bound(&self.book)
+    }
+}

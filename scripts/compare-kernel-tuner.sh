@@ -1,0 +1,35 @@
+#!/bin/sh
+# Compares a strategy with Kernel Tuner's best in its simulation mode, on the cache files given.
+#
+# usage: compare-kernel-tuner.sh [-s STRATEGY] [-n SEEDS] [-t T1_FOLDER] CACHE.json[.gz]...
+#
+# Kernel Tuner is installed into build/peers/kernel-tuner (a virtual environment). Both sides get the same budgets of unique
+# evaluations and the same number of seeds; the mean fraction of the optimum is printed by space and over all.
+set -eu
+cd "$(dirname "$0")/.."
+strategy=auto seeds=100 t1=
+while getopts s:n:t: flag; do
+    case $flag in
+    s) strategy=$OPTARG ;;
+    n) seeds=$OPTARG ;;
+    t) t1=$OPTARG ;;
+    *) exit 2 ;;
+    esac
+done
+shift $((OPTIND - 1))
+[ $# -gt 0 ] || { sed -n 2,7p "$0"; exit 2; }
+venv=build/peers/kernel-tuner
+if [ ! -x "$venv/bin/python" ]; then
+    python3 -m venv "$venv"
+    "$venv/bin/pip" install --quiet 'kernel_tuner==1.5.*'
+fi
+cargo build --release --quiet -p tilewright
+out=$(mktemp -d)
+trap 'rm -rf "$out"' EXIT
+"$venv/bin/python" scripts/kernel_tuner_runs.py --seeds "$seeds" --t1 "$t1" "$@" >"$out/theirs.jsonl"
+for file in "$@"; do
+    target/release/tilewright search --device "replay:$file" --strategy "$strategy" --budget 25,50,100,200,400 \
+        --repeats "$seeds" --each --json | tr -d '\n'
+    echo
+done >"$out/ours.jsonl"
+"$venv/bin/python" scripts/kernel_tuner_table.py "$out/theirs.jsonl" "$out/ours.jsonl"
