@@ -38,6 +38,7 @@ mod chained;
 mod compare;
 mod counts;
 mod exact;
+mod legal;
 mod model;
 mod uniform;
 
@@ -47,6 +48,7 @@ pub use chained::Chained;
 pub use compare::{Comparison, compare};
 pub use counts::Counts;
 pub use exact::Exact;
+pub use legal::{Conflict, Constraint, Description, FromVal, LegalError, LegalSet, Nearness, PointList, PointWalk};
 pub use model::Settings;
 pub use uniform::Uniform;
 

@@ -1,0 +1,54 @@
+//! Why a space is empty.
+
+use super::{Description, LegalError, LegalSet};
+use std::fmt;
+
+/// Constraints that cannot hold together, of which none can be left out: without any one of them, something is legal.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Conflict {
+    /// Their names, in the order of the description.
+    pub constraints: Vec<String>,
+}
+
+impl Conflict {
+    /// A minimal set of conflicting constraints of a space without legal points; none if it has some.
+    ///
+    /// # Errors
+    /// As [`LegalSet::new`].
+    pub fn find(description: &Description) -> Result<Option<Self>, LegalError> {
+        if !LegalSet::new(description)?.is_empty() {
+            return Ok(None);
+        }
+        let mut rest = description.clone();
+        let mut at = 0;
+        while at < rest.constraints.len() {
+            let mut without = rest.clone();
+            without.constraints.remove(at);
+            // Too many points or states without it: then it is needed for what was found empty with it.
+            let empty = match LegalSet::new(&without) {
+                Ok(set) => set.is_empty(),
+                Err(LegalError::TooMany | LegalError::TooWide { .. }) => false,
+                Err(e) => return Err(e),
+            };
+            if empty {
+                rest = without;
+            } else {
+                at += 1;
+            }
+        }
+        Ok(Some(Self { constraints: rest.constraints.into_iter().map(|c| c.name).collect() }))
+    }
+}
+
+impl fmt::Display for Conflict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.constraints.as_slice() {
+            [] => f.write_str("nothing is listed"),
+            [only] => write!(f, "nothing fulfils {only:?}"),
+            many => {
+                let names: Vec<String> = many.iter().map(|c| format!("{c:?}")).collect();
+                write!(f, "nothing fulfils all of {}", names.join(", "))
+            }
+        }
+    }
+}
