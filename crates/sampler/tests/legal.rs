@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
-use tilewright_core::expr::{Expr, Value};
+use tilewright_core::expr::{EvalError, Expr, Value};
 use tilewright_core::space::{Param, Point};
 use tilewright_sampler::{Conflict, Description, LegalError, LegalSet, Nearness};
 
@@ -173,7 +173,7 @@ proptest! {
         texts in proptest::collection::vec(expression(), 0..4),
     ) {
         let names = ["a", "b", "c", "d", "e"];
-        let mut description = Description::new();
+        let mut description = Description::new().lenient();
         for (name, values) in names.iter().zip(values) {
             description = description.param(Param { name: (*name).to_owned(), values });
         }
@@ -210,8 +210,29 @@ fn edges_of_spaces() {
         (vec![("a", POWERS), ("b", POWERS), ("c", POWERS)], vec!["a ** b < 1000 or c > 4", "2 ** a > b"]),
         (vec![("a", &[i64::MAX, 1]), ("b", &[2, 1])], vec!["a * b > 0"]),
     ] {
-        agrees(&described(&params, &constraints)).unwrap();
+        agrees(&described(&params, &constraints).lenient()).unwrap();
     }
+}
+
+#[test]
+fn constraints_without_a_value_are_faults() {
+    let undefined = |constraints: &[&str]| {
+        let params = [("a", POWERS), ("b", &[0, 1, 2]), ("c", &[0, 3])];
+        match LegalSet::new(&described(&params, constraints)) {
+            Err(LegalError::Undefined { constraint, at, error }) => Some((constraint, at.to_string(), error)),
+            Ok(_) => None,
+            Err(e) => panic!("{e}"),
+        }
+    };
+    let zero = EvalError::DivisionByZero;
+    assert_eq!(undefined(&["a % b == 0"]), Some(("a % b == 0".into(), "a=1,b=0".into(), zero.clone())));
+    assert_eq!(undefined(&["8 % b == 0"]), Some(("8 % b == 0".into(), "b=0".into(), zero.clone())));
+    assert_eq!(undefined(&["a < 4", "1 // 0 == 1"]), Some(("1 // 0 == 1".into(), String::new(), zero)));
+    // Where others exclude the values, nothing is wrong.
+    assert_eq!(undefined(&["a % b == 0", "b > 0"]), None);
+    assert_eq!(undefined(&["b == 0 or a % b == 0"]), None);
+    assert_eq!(undefined(&["a % (b + c) == 0", "b + c != 0"]), None);
+    assert_eq!(undefined(&["8 % b == 0 and b != 0"]), None);
 }
 
 #[test]

@@ -209,6 +209,10 @@ impl Arena {
         self.add(Op::Opaque(number), vars, Kind::Bool, Facts::truth())
     }
 
+    pub(super) fn is_opaque(&self, id: Id, number: usize) -> bool {
+        self.node(id).op == Op::Opaque(number)
+    }
+
     pub(super) fn one(&mut self, op: One, a: Id) -> Option<Id> {
         let node = self.node(a);
         let (vars, (lo, hi)) = (node.vars, node.range.floats());

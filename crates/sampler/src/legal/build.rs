@@ -9,11 +9,13 @@ use super::lower::{Domain, conjuncts, constant};
 use super::set::LegalSet;
 use super::{LegalError, walk};
 use rayon::prelude::*;
-use tilewright_core::expr::{Expr, Val};
-use tilewright_core::space::Param;
+use tilewright_core::expr::{Compiled, EvalError, Expr, Val};
+use tilewright_core::space::{Config, Param};
 
 /// A part of a constraint, and the parameters that it mentions.
 struct Part {
+    /// The constraint, by its position in the description.
+    origin: usize,
     test: PartTest,
     scope: Vec<usize>,
 }
@@ -32,14 +34,16 @@ pub(super) fn build(description: &Description) -> Result<LegalSet, LegalError> {
     }
     let mut parts = parts(description)?;
     let mut kept: Vec<Vec<u16>> = params.iter().map(|p| (0..p.values.len() as u16).collect()).collect();
-    if !narrow(params, &mut parts, &mut kept) {
+    let possible = narrow(params, &mut parts, &mut kept, !description.lenient);
+    let fault = |u: Undefined| u.of(description);
+    if !possible.map_err(fault)? {
         return Ok(LegalSet::empty(params));
     }
     let groups = groups(params.len(), &kept, &parts);
     if let Some(group) = groups.iter().find(|g| g.len() > MAX_LINKED) {
         return Err(LegalError::TooManyLinked { found: group.len(), limit: MAX_LINKED });
     }
-    let one = |group: &Vec<usize>| one_group(params, &kept, &parts, group);
+    let one = |group: &Vec<usize>| one_group(description, &kept, &parts, group);
     // Small components take less time than a thread to wake up.
     let large = |g: &&Vec<usize>| g.iter().map(|&p| kept[p].len() as f64).product::<f64>() > 1e5;
     let found: Result<Vec<Option<Vec<Layer>>>, LegalError> = if groups.iter().filter(large).count() > 1 {
@@ -96,7 +100,7 @@ fn check_params(params: &[Param]) -> Result<(), LegalError> {
 fn parts(description: &Description) -> Result<Vec<Part>, LegalError> {
     let params = &description.params;
     let mut out = Vec::with_capacity(description.constraints.len());
-    for constraint in &description.constraints {
+    for (origin, constraint) in description.constraints.iter().enumerate() {
         let find = |name: &str| {
             params.iter().position(|p| p.name == name).ok_or_else(|| LegalError::UnknownName {
                 constraint: constraint.name.clone(),
@@ -110,7 +114,7 @@ fn parts(description: &Description) -> Result<Vec<Part>, LegalError> {
                 conjuncts(e, &mut list);
                 for e in list {
                     let scope = scope(&e, find)?;
-                    out.push(Part { test: PartTest::Expr(e), scope });
+                    out.push(Part { origin, test: PartTest::Expr(e), scope });
                 }
             }
             Test::Closure(names, holds) => {
@@ -118,7 +122,7 @@ fn parts(description: &Description) -> Result<Vec<Part>, LegalError> {
                 let mut scope = arguments.clone();
                 scope.sort_unstable();
                 scope.dedup();
-                out.push(Part { test: PartTest::Closure(holds.clone(), arguments), scope });
+                out.push(Part { origin, test: PartTest::Closure(holds.clone(), arguments), scope });
             }
         }
     }
@@ -143,35 +147,46 @@ fn scope(e: &Expr, find: impl Fn(&str) -> Result<usize, LegalError>) -> Result<V
 }
 
 /// Applies the parts that mention one parameter or none until nothing changes, and drops them. False if nothing is left.
-fn narrow(params: &[Param], parts: &mut Vec<Part>, kept: &mut [Vec<u16>]) -> bool {
+fn narrow(params: &[Param], parts: &mut Vec<Part>, kept: &mut [Vec<u16>], strict: bool) -> Result<bool, Undefined> {
     loop {
         for part in parts.iter_mut() {
             fix(params, kept, part);
         }
         let mut changed = false;
-        for part in parts.iter().filter(|p| p.scope.len() <= 1) {
-            let Some(&param) = part.scope.first() else {
-                if holds(part, &[], &[]) {
-                    continue;
-                }
-                return false;
-            };
-            let names = [params[param].name.as_str()];
-            let compiled = if let PartTest::Expr(e) = &part.test { e.compile(&names).ok() } else { None };
+        for param in 0..params.len() {
+            let own: Vec<&Part> = parts.iter().filter(|p| p.scope == [param]).collect();
+            if own.is_empty() {
+                continue;
+            }
             let before = kept[param].len();
+            let mut fault = None;
+            let tests: Vec<Single<'_>> = own.iter().map(|part| Single::new(part, params)).collect();
             kept[param].retain(|&i| {
                 let value = params[param].values[usize::from(i)].as_val();
-                match &compiled {
-                    Some(compiled) => matches!(compiled.holds(&[value]), Ok(true)),
-                    None => holds(part, &names, &[value]),
+                let outcomes: Vec<Result<bool, EvalError>> = tests.iter().map(|t| t.holds(value)).collect();
+                let excluded = outcomes.contains(&Ok(false));
+                if let (false, Some(at)) = (excluded, outcomes.iter().position(Result::is_err)) {
+                    let error = outcomes[at].clone().err().unwrap_or(EvalError::DivisionByZero);
+                    fault.get_or_insert(Undefined { origin: own[at].origin, at: vec![(param, i)], error });
                 }
+                outcomes.iter().all(|o| *o == Ok(true))
             });
+            if let (true, Some(fault)) = (strict, fault) {
+                return Err(fault);
+            }
             // A parameter down to one value is a constant for the others.
             changed |= kept[param].len() < before && kept[param].len() <= 1;
         }
+        for part in parts.iter().filter(|p| p.scope.is_empty()) {
+            match Single::new(part, params).holds(Val::Int(0)) {
+                Ok(true) => {}
+                Err(error) if strict => return Err(Undefined { origin: part.origin, at: Vec::new(), error }),
+                _ => return Ok(false),
+            }
+        }
         parts.retain(|p| p.scope.len() > 1);
         if kept.iter().any(Vec::is_empty) {
-            return false;
+            return Ok(false);
         }
         if !changed {
             break;
@@ -180,17 +195,50 @@ fn narrow(params: &[Param], parts: &mut Vec<Part>, kept: &mut [Vec<u16>]) -> boo
     for part in parts.iter_mut() {
         fix(params, kept, part);
     }
-    true
+    Ok(true)
 }
 
-/// Whether a part of at most one parameter holds.
-fn holds(part: &Part, names: &[&str], values: &[Val<'_>]) -> bool {
-    match &part.test {
-        PartTest::Expr(e) => e.compile(names).is_ok_and(|c| matches!(c.holds(values), Ok(true))),
-        PartTest::Closure(holds, arguments) => {
-            let values: Vec<Val<'_>> = arguments.iter().filter_map(|_| values.first().copied()).collect();
-            holds(&values)
+/// A part of at most one parameter.
+enum Single<'a> {
+    Expr(Option<Compiled>),
+    Closure(&'a Closure, usize),
+}
+
+impl<'a> Single<'a> {
+    fn new(part: &'a Part, params: &[Param]) -> Self {
+        match &part.test {
+            PartTest::Expr(e) => {
+                let names: Vec<&str> = part.scope.iter().map(|&p| params[p].name.as_str()).collect();
+                Self::Expr(e.compile(&names).ok())
+            }
+            PartTest::Closure(holds, arguments) => Self::Closure(holds, arguments.len()),
         }
+    }
+
+    fn holds(&self, value: Val<'_>) -> Result<bool, EvalError> {
+        match self {
+            Self::Expr(compiled) => compiled.as_ref().map_or(Ok(false), |c| c.holds(&[value])),
+            Self::Closure(holds, arguments) => Ok(holds(&vec![value; *arguments])),
+        }
+    }
+}
+
+/// A constraint without a value, by positions.
+pub(super) struct Undefined {
+    pub(super) origin: usize,
+    /// Parameters and indices of their values.
+    pub(super) at: Vec<(usize, u16)>,
+    pub(super) error: EvalError,
+}
+
+impl Undefined {
+    fn of(self, description: &Description) -> LegalError {
+        let value = |(p, i): (usize, u16)| {
+            let param = &description.params[p];
+            (param.name.clone(), param.values[usize::from(i)].clone())
+        };
+        let constraint = description.constraints.get(self.origin).map_or(String::new(), |c| c.name.clone());
+        LegalError::Undefined { constraint, at: Config(self.at.into_iter().map(value).collect()), error: self.error }
     }
 }
 
@@ -238,24 +286,29 @@ fn groups(params: usize, kept: &[Vec<u16>], parts: &[Part]) -> Vec<Vec<usize>> {
 
 /// The layers of a component; none if a constraint never holds.
 fn one_group(
-    params: &[Param],
+    description: &Description,
     kept: &[Vec<u16>],
     parts: &[Part],
     group: &[usize],
 ) -> Result<Option<Vec<Layer>>, LegalError> {
+    let params = &description.params;
     let domain = |&p: &usize| {
         let values = kept[p].iter().map(|&i| params[p].values[usize::from(i)].as_val()).collect();
         Domain { name: &params[p].name, values }
     };
     let domains: Vec<Domain<'_>> = group.iter().map(domain).collect();
     let place = |p: &usize| group.iter().position(|g| g == p);
-    let sources = parts.iter().filter(|part| part.scope.first().is_some_and(|p| group.contains(p)));
-    let sources = sources.map(|part| match &part.test {
+    let own: Vec<&Part> = parts.iter().filter(|p| p.scope.first().is_some_and(|p| group.contains(p))).collect();
+    let sources = own.iter().map(|part| match &part.test {
         PartTest::Expr(e) => Source::Expr(e.clone()),
         PartTest::Closure(holds, arguments) => Source::Closure(&**holds, arguments.iter().filter_map(place).collect()),
     });
-    match Component::new(domains, sources.collect()) {
-        Some(mut component) => layers(&mut component).map(Some),
-        None => Ok(None),
+    let Some(mut component) = Component::new(domains, sources.collect()) else { return Ok(None) };
+    if !description.lenient
+        && let Some((source, positions, error)) = component.undefined()
+    {
+        let at = positions.into_iter().map(|(var, position)| (group[var], kept[group[var]][position]));
+        return Err(Undefined { origin: own[source].origin, at: at.collect(), error }.of(description));
     }
+    layers(&mut component).map(Some)
 }

@@ -4,7 +4,7 @@ use super::arena::{Arena, Id, Kind, Vars};
 use super::lanes::{Known, LANES, Lanes, Program, Registers};
 use super::lower::{Domain, Lowering};
 use std::collections::BTreeMap;
-use tilewright_core::expr::{Compiled, Expr, Val};
+use tilewright_core::expr::{Compiled, EvalError, Expr, Val};
 
 /// A constraint that is evaluated as a whole.
 #[derive(Clone)]
@@ -27,15 +27,18 @@ pub(super) struct Component<'a> {
     pub(super) domains: Vec<Domain<'a>>,
     pub(super) arena: Arena,
     pub(super) constraints: Vec<Id>,
-    /// Constraints that could not be proven, and their parameters.
+    /// Constraints that could not be proven.
     wholes: Vec<(Whole<'a>, Vec<usize>)>,
+    /// By such a constraint, the source that it comes from.
+    origins: Vec<usize>,
 }
 
 impl<'a> Component<'a> {
     /// None if a constraint never holds.
     pub(super) fn new(domains: Vec<Domain<'a>>, sources: Vec<Source<'a>>) -> Option<Self> {
-        let mut component = Self { domains, arena: Arena::default(), constraints: Vec::new(), wholes: Vec::new() };
-        for source in sources {
+        let (arena, constraints) = (Arena::default(), Vec::new());
+        let mut component = Self { domains, arena, constraints, wholes: Vec::new(), origins: Vec::new() };
+        for (origin, source) in sources.into_iter().enumerate() {
             let id = match source {
                 Source::Expr(e) => component.expr(&e),
                 Source::Closure(holds, params) => {
@@ -46,6 +49,7 @@ impl<'a> Component<'a> {
                     component.whole(Whole::Closure(holds, places), vars)
                 }
             };
+            component.origins.resize(component.wholes.len(), origin);
             match component.arena.constant_of(id) {
                 Some(0) => return None,
                 Some(_) => {}
@@ -95,6 +99,52 @@ impl<'a> Component<'a> {
                 holds(&values)
             }
         }
+    }
+
+    /// A source without a value at values of its parameters that the other constraints on them leave, with these values
+    /// by parameter and position, and the fault. Constraints over very many combinations are not looked at.
+    pub(super) fn undefined(&self) -> Option<(usize, Vec<(usize, usize)>, EvalError)> {
+        let all = self.wholes.iter().enumerate();
+        all.filter_map(|(number, (whole, vars))| match whole {
+            Whole::Expr(compiled) => self.fault_of(number, compiled, vars),
+            Whole::Closure(..) => None,
+        })
+        .next()
+    }
+
+    fn fault_of(
+        &self,
+        number: usize,
+        compiled: &Compiled,
+        vars: &[usize],
+    ) -> Option<(usize, Vec<(usize, usize)>, EvalError)> {
+        let size = |v: usize| self.domains[v].values.len();
+        let combinations = vars.iter().fold(1usize, |n, &v| n.saturating_mul(size(v)));
+        if combinations > MAX_CHECKED {
+            return None;
+        }
+        let set = vars.iter().fold(0, |set: Vars, &v| set | 1 << v);
+        let decided = |id: &&Id| {
+            let own = self.arena.is_opaque(**id, number);
+            !own && self.arena.vars(**id) & !set == 0
+        };
+        let program = |id: &Id| Program::new(&self.arena, *id, &Known { slots: &[], vars: set });
+        let others: Vec<Program> = self.constraints.iter().filter(decided).filter_map(program).collect();
+        let mut registers = Registers::default();
+        (0..combinations).find_map(|mut rest| {
+            let mut positions = Vec::with_capacity(vars.len());
+            for &v in vars {
+                positions.push(rest % size(v));
+                rest /= size(v);
+            }
+            let values: Vec<Val<'_>> = vars.iter().zip(&positions).map(|(&v, &p)| self.domains[v].values[p]).collect();
+            let error = compiled.holds(&values).err()?;
+            let mut at = vec![Vec::new(); self.domains.len()];
+            vars.iter().zip(&positions).for_each(|(&v, &p)| at[v].push(p as u16));
+            let lanes = Sampled { component: self, positions: at };
+            let excluded = others.iter().any(|other| registers.run(other, 1, &lanes)[0] == 0);
+            (!excluded).then(|| (self.origins[number], vars.iter().copied().zip(positions).collect(), error))
+        })
     }
 
     /// What later parameters need to know once those in `set` have values.
@@ -187,6 +237,9 @@ impl<'a> Component<'a> {
         (held as f64 + 0.5) / (count as f64 + 1.0)
     }
 }
+
+/// Combinations of one constraint that are looked at for values that it does not have.
+const MAX_CHECKED: usize = 1 << 20;
 
 /// Sets of decided parameters that are followed at a time.
 const BEAM: usize = 4;

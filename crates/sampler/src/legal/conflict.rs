@@ -1,6 +1,7 @@
 //! Why a space is empty.
 
 use super::{Description, LegalError, LegalSet};
+use std::collections::BTreeMap;
 use std::fmt;
 
 /// Constraints that cannot hold together, of which none can be left out: without any one of them, something is legal.
@@ -37,6 +38,27 @@ impl Conflict {
             }
         }
         Ok(Some(Self { constraints: rest.constraints.into_iter().map(|c| c.name).collect() }))
+    }
+}
+
+impl Description {
+    /// Points, legal or not, by the first constraint in the order of the description that they break.
+    ///
+    /// # Errors
+    /// As [`LegalSet::new`]; more than 2^64 points under the first constraints alone.
+    pub fn rejected_by(&self) -> Result<BTreeMap<String, u64>, LegalError> {
+        let mut out = BTreeMap::new();
+        let mut some = Self { constraints: Vec::new(), lenient: true, ..self.clone() };
+        let mut before = LegalSet::new(&some)?.count();
+        for constraint in &self.constraints {
+            some.constraints.push(constraint.clone());
+            let left = LegalSet::new(&some)?.count();
+            if before > left {
+                *out.entry(constraint.name.clone()).or_default() += before - left;
+            }
+            before = left;
+        }
+        Ok(out)
     }
 }
 

@@ -4,7 +4,7 @@ use super::LegalError;
 use std::fmt;
 use std::sync::Arc;
 use tilewright_core::expr::{Expr, Val};
-use tilewright_core::space::{BoundSpace, Param, Point, RuleGroup};
+use tilewright_core::space::{BoundSpace, Param, ParamSpace, Point, RuleGroup, Symbols};
 
 /// What a constraint asks.
 pub(super) type Closure = Arc<dyn Fn(&[Val<'_>]) -> bool + Send + Sync>;
@@ -81,6 +81,8 @@ pub struct Description {
     pub(super) params: Vec<Param>,
     pub(super) constraints: Vec<Constraint>,
     pub(super) listed: Option<Arc<[Point]>>,
+    /// A constraint without a value does not hold; otherwise it is a fault.
+    pub(super) lenient: bool,
 }
 
 impl Description {
@@ -99,6 +101,14 @@ impl Description {
         &self.constraints
     }
 
+    /// Lets a constraint without a value (a division by zero) be one that does not hold, as core's rules do. Otherwise it
+    /// is a fault of the description, unless other constraints exclude the values at which it has none.
+    #[must_use]
+    pub fn lenient(mut self) -> Self {
+        self.lenient = true;
+        self
+    }
+
     /// Adds a parameter. Of equal values the first stays.
     #[must_use]
     pub fn param(mut self, mut param: Param) -> Self {
@@ -115,6 +125,21 @@ impl Description {
     pub fn constraint(self, text: &str) -> Result<Self, LegalError> {
         let expr: Expr = text.parse().map_err(|error| LegalError::Parse { constraint: text.to_owned(), error })?;
         Ok(self.rule(text, RuleGroup::User, expr))
+    }
+
+    /// The same space in core's terms, for samplers that draw candidates. Closures have no such form.
+    ///
+    /// # Errors
+    /// As [`super::LegalSet::new`], or a closure.
+    pub fn to_core(&self) -> Result<(ParamSpace, BoundSpace), LegalError> {
+        let mut builder = ParamSpace::builder().params(self.params.iter().cloned());
+        for c in &self.constraints {
+            let Test::Expr(e) = &c.test else { return Err(LegalError::Closure(c.name.clone())) };
+            builder = builder.rule(&c.name, c.group, &e.to_string(), "");
+        }
+        let space = builder.build().map_err(|e| LegalError::Core(e.to_string()))?;
+        let bound = space.bind(&Symbols::new()).map_err(|e| LegalError::Core(e.to_string()))?;
+        Ok((space, bound))
     }
 
     /// Adds a constraint as an expression.
@@ -151,7 +176,7 @@ impl From<&BoundSpace> for Description {
     fn from(space: &BoundSpace) -> Self {
         let params = space.params().to_vec();
         if let Some(points) = space.listed_points() {
-            return Self { params, constraints: Vec::new(), listed: Some(points.into()) };
+            return Self { params, constraints: Vec::new(), listed: Some(points.into()), lenient: true };
         }
         let symbol = |name: &str| {
             let hidden = params.iter().any(|p| p.name == name);
@@ -163,6 +188,6 @@ impl From<&BoundSpace> for Description {
             test: Test::Expr(rule.expr.fold(&symbol)),
         };
         let constraints = space.rules().iter().map(constraint).collect();
-        Self { params, constraints, listed: None }
+        Self { params, constraints, listed: None, lenient: true }
     }
 }

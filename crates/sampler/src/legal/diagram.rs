@@ -162,7 +162,7 @@ impl Level {
 
     /// Nodes of this level.
     pub(super) fn len(&self) -> usize {
-        self.nodes.len() / self.words
+        (self.nodes.len() - 1) / self.words
     }
 
     /// Bytes that it takes.

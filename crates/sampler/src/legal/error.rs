@@ -68,6 +68,12 @@ pub enum LegalError {
     /// A part of a constraint that the states do not hold: a fault of this crate.
     #[error("a constraint could not be ordered")]
     Order,
+    /// A closure where an expression is needed.
+    #[error("constraint {0:?} is a closure and no expression")]
+    Closure(String),
+    /// A space that core refuses.
+    #[error("{0}")]
+    Core(String),
     /// A listed point that is none of the parameters'.
     #[error("the indices {0:?} are no point of the parameters")]
     Outside(Vec<u16>),
