@@ -180,9 +180,9 @@ mod tests {
         let names = ["a", "b", "c"];
         let mut description = Description::new();
         for name in names {
-            description = description.param(Param::ints(name, 0..500));
+            description = description.param(Param::ints(name, 0..60));
         }
-        let description = description.constraint("a * b * c == 499 * 491 * 487").unwrap();
+        let description = description.constraint("a * b * c == 59 * 53 * 47").unwrap();
         let set = LegalSet::new(&description).unwrap();
         assert_eq!(set.count(), 6);
         let (space, bound) = description.to_core().unwrap();

@@ -4,3 +4,4 @@ mod answers;
 mod bad_input;
 mod home;
 mod processes;
+mod spaces;

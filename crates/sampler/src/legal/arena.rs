@@ -144,7 +144,7 @@ pub(super) struct Node {
 /// More values than this are known by their bounds only.
 const MAX_SET: usize = 256;
 /// Combinations of two sets that are worth computing.
-const MAX_PAIRS: usize = 512;
+const MAX_PAIRS: usize = 64;
 
 /// All nodes of one component; equal ones are one.
 #[derive(Debug, Default)]

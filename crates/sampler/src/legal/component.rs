@@ -161,8 +161,9 @@ impl<'a> Component<'a> {
 
     /// An order in which few different states arise, by estimate: the cheapest way through the sets of parameters decided.
     pub(super) fn order(&mut self) -> Vec<usize> {
-        let selectivity: Vec<(Vars, f64)> =
-            self.constraints.iter().map(|&c| (self.arena.vars(c), self.selectivity(c))).collect();
+        let mut registers = Registers::default();
+        let share = |&c: &Id| (self.arena.vars(c), self.selectivity(c, &mut registers));
+        let selectivity: Vec<(Vars, f64)> = self.constraints.iter().map(share).collect();
         let all = self.domains.len();
         let mut beam: Vec<Path> = vec![Path { set: 0, cost: 0.0, width: 1.0, order: Vec::new() }];
         for _ in 0..all {
@@ -209,7 +210,7 @@ impl<'a> Component<'a> {
     }
 
     /// The proportion of combinations for which a constraint holds, by a sample.
-    fn selectivity(&self, id: Id) -> f64 {
+    fn selectivity(&self, id: Id, registers: &mut Registers) -> f64 {
         let vars = self.arena.vars(id);
         let Some(program) = Program::new(&self.arena, id, &Known { slots: &[], vars }) else { return 1.0 };
         let size = |v: usize| self.domains[v].values.len();
@@ -233,7 +234,7 @@ impl<'a> Component<'a> {
             }
         }
         let lanes = Sampled { component: self, positions };
-        let held: u64 = Registers::default().run(&program, count, &lanes).iter().sum();
+        let held: u64 = registers.run(&program, count, &lanes).iter().sum();
         (held as f64 + 0.5) / (count as f64 + 1.0)
     }
 }

@@ -129,20 +129,6 @@ impl Level {
         Some((arc.before, arc.child))
     }
 
-    /// The value of the point of a number below a node, the number below the next node, and that node.
-    #[inline]
-    pub(super) fn locate(&self, node: u32, number: u64) -> (u16, u64, u32) {
-        let arcs = &self.arcs[self.arcs_of(node)];
-        // Nodes have few arcs as a rule; counting them all costs less than a wrong guess of a branch.
-        let at = if arcs.len() <= 16 {
-            arcs.iter().map(|arc| usize::from(arc.before <= number)).sum::<usize>()
-        } else {
-            arcs.partition_point(|arc| arc.before <= number)
-        };
-        let arc = &arcs[at.saturating_sub(1)];
-        (arc.value, number - arc.before, arc.child)
-    }
-
     /// Number of arcs of a node.
     pub(super) fn degree(&self, node: u32) -> usize {
         self.arcs_of(node).len()
@@ -153,6 +139,11 @@ impl Level {
     pub(super) fn arc(&self, node: u32, at: usize) -> (u16, u32) {
         let arc = &self.arcs[self.nodes[node as usize * self.words].first as usize + at];
         (arc.value, arc.child)
+    }
+
+    /// Value, next node and points before, of the arcs of a node.
+    pub(super) fn numbered(&self, node: u32) -> impl Iterator<Item = (u16, u32, u64)> + '_ {
+        self.arcs[self.arcs_of(node)].iter().map(|arc| (arc.value, arc.child, arc.before))
     }
 
     /// Values and next nodes of a node.

@@ -127,6 +127,13 @@ impl Program {
         Some(program)
     }
 
+    /// The only slot that it reads.
+    pub(super) fn only_slot(&self) -> Option<usize> {
+        let mut slots = self.steps.iter().filter_map(|s| if let Step::Slot(slot) = s { Some(*slot) } else { None });
+        let first = slots.next()?;
+        slots.all(|s| s == first).then_some(first)
+    }
+
     fn push(&mut self, step: Step, id: Option<Id>) -> Reg {
         self.steps.push(step);
         self.ids.push(id);

@@ -5,6 +5,7 @@ use super::arena::{Id, Vars};
 use super::component::Component;
 use super::lanes::{Known, LANES, Lanes, Program, Registers};
 use rayon::prelude::*;
+use std::collections::HashMap;
 use std::ops::Range;
 
 /// The choices of one parameter, by state.
@@ -22,6 +23,8 @@ pub(super) struct Layer {
 struct Plan {
     var: usize,
     size: usize,
+    /// Checks that look at one word of a state: what they leave of the values is remembered by the word.
+    masked: Vec<(usize, Program)>,
     checks: Vec<Program>,
     /// The words of the next states.
     words: Vec<Program>,
@@ -29,6 +32,12 @@ struct Plan {
 
 /// States beyond this are given up: half a gigabyte of them.
 const MAX_STATES: usize = 1 << 25;
+
+/// Fewer values are looked at one by one.
+const MANY_VALUES: usize = 24;
+
+/// States that are expanded at a time.
+const CHUNK: usize = 128;
 
 /// Pairs of a state and a value beyond this are expanded by all threads.
 const PARALLEL: usize = 1 << 15;
@@ -47,8 +56,9 @@ pub(super) fn layers(component: &mut Component<'_>) -> Result<Vec<Layer>, LegalE
     }
     let mut states = States { columns: Vec::new(), count: 1 };
     let mut out = Vec::with_capacity(plans.len());
+    let mut scratch = Scratch::default();
     for plan in &plans {
-        let (layer, next) = expand(component, plan, &states)?;
+        let (layer, next) = expand(component, plan, &states, &mut scratch)?;
         out.push(layer);
         states = next;
     }
@@ -78,7 +88,18 @@ fn plan(component: &mut Component<'_>, var: usize, set: Vars, before: &[Id]) -> 
     let after = component.cut(with);
     let word = |&id: &Id| Program::new(&component.arena, id, &known).ok_or(LegalError::Order);
     let words = after.iter().map(word).collect::<Result<_, _>>()?;
-    Ok((Plan { var, size: component.domains[var].values.len(), checks, words }, after))
+    let size = component.domains[var].values.len();
+    let mut masked = Vec::new();
+    if size >= MANY_VALUES {
+        checks.retain(|check| match check.only_slot() {
+            Some(slot) => {
+                masked.push((slot, check.clone()));
+                false
+            }
+            None => true,
+        });
+    }
+    Ok((Plan { var, size, masked, checks, words }, after))
 }
 
 /// States by columns of words.
@@ -95,10 +116,15 @@ struct Found {
     columns: Vec<Vec<u64>>,
 }
 
-fn expand(component: &Component<'_>, plan: &Plan, states: &States) -> Result<(Layer, States), LegalError> {
+fn expand(
+    component: &Component<'_>,
+    plan: &Plan,
+    states: &States,
+    scratch: &mut Scratch,
+) -> Result<(Layer, States), LegalError> {
     let mut layer = Layer { var: plan.var, starts: vec![0; states.count + 1], arcs: Vec::new() };
     let mut next = Interner::new(plan.words.len());
-    let per_chunk = (LANES / plan.size).max(1);
+    scratch.masks.clear();
     let mut take = |found: &Found| -> Result<(), LegalError> {
         for (i, (&state, &value)) in found.states.iter().zip(&found.values).enumerate() {
             let id = next.intern(&found.columns, i)?;
@@ -109,24 +135,23 @@ fn expand(component: &Component<'_>, plan: &Plan, states: &States) -> Result<(La
     };
     if states.count.saturating_mul(plan.size) > PARALLEL {
         // In rounds, so that what waits to be interned stays small.
-        let round = per_chunk * 256;
+        let round = CHUNK * 256;
         for start in (0..states.count).step_by(round) {
             let end = (start + round).min(states.count);
-            let chunks: Vec<usize> = (start..end).step_by(per_chunk).collect();
+            let chunks: Vec<usize> = (start..end).step_by(CHUNK).collect();
             let work = |scratch: &mut Scratch, &at: &usize| {
                 let mut found = Found { columns: vec![Vec::new(); plan.words.len()], ..Found::default() };
-                scratch.expand(component, plan, states, at..(at + per_chunk).min(end), &mut found);
+                scratch.expand(component, plan, states, at..(at + CHUNK).min(end), &mut found);
                 found
             };
             let found: Vec<Found> = chunks.par_iter().map_init(Scratch::default, work).collect();
             found.iter().try_for_each(&mut take)?;
         }
     } else {
-        let mut scratch = Scratch::default();
         let mut found = Found { columns: vec![Vec::new(); plan.words.len()], ..Found::default() };
-        for at in (0..states.count).step_by(per_chunk) {
+        for at in (0..states.count).step_by(CHUNK) {
             found.clear();
-            scratch.expand(component, plan, states, at..(at + per_chunk).min(states.count), &mut found);
+            scratch.expand(component, plan, states, at..(at + CHUNK).min(states.count), &mut found);
             take(&found)?;
         }
     }
@@ -150,6 +175,33 @@ struct Scratch {
     registers: Registers,
     states: Vec<u32>,
     values: Vec<u16>,
+    /// By masked check and word, the values that it leaves as bits.
+    masks: HashMap<(usize, u64), Box<[u64]>>,
+    left: Vec<u64>,
+}
+
+/// Remembered bits are dropped beyond as many.
+const MAX_MASKS: usize = 1 << 14;
+
+/// One word of a state, with some values.
+struct OneWord<'s> {
+    component: &'s Component<'s>,
+    word: u64,
+    values: &'s [u16],
+}
+
+impl Lanes for OneWord<'_> {
+    fn slot(&self, _: usize, out: &mut [u64]) {
+        out.fill(self.word);
+    }
+
+    fn positions(&self, _: u8) -> &[u16] {
+        self.values
+    }
+
+    fn opaque(&self, number: usize, positions: &[u16]) -> bool {
+        self.component.holds(number, positions)
+    }
 }
 
 struct Pairs<'s> {
@@ -186,16 +238,60 @@ impl Scratch {
         range: Range<usize>,
         found: &mut Found,
     ) {
-        for start in (0..plan.size).step_by(LANES) {
-            self.states.clear();
-            self.values.clear();
-            let values = start..(start + LANES).min(plan.size);
-            for state in range.clone() {
-                self.states.extend(values.clone().map(|_| state as u32));
-                self.values.extend(values.clone().map(|v| v as u16));
+        self.states.clear();
+        self.values.clear();
+        for state in range {
+            self.mask(component, plan, states, state);
+            for at in 0..self.left.len() {
+                let mut bits = self.left[at];
+                while bits != 0 {
+                    if self.states.len() == LANES {
+                        self.flush(component, plan, states, found);
+                    }
+                    self.states.push(state as u32);
+                    self.values.push((at * 64) as u16 + bits.trailing_zeros() as u16);
+                    bits &= bits - 1;
+                }
             }
-            self.filter(component, plan, states);
-            self.emit(component, plan, states, found);
+        }
+        self.flush(component, plan, states, found);
+    }
+
+    fn flush(&mut self, component: &Component<'_>, plan: &Plan, states: &States, found: &mut Found) {
+        self.filter(component, plan, states);
+        self.emit(component, plan, states, found);
+        self.states.clear();
+        self.values.clear();
+    }
+
+    /// The values that masked checks leave to a state.
+    fn mask(&mut self, component: &Component<'_>, plan: &Plan, states: &States, state: usize) {
+        self.left.clear();
+        self.left.resize(plan.size.div_ceil(64), u64::MAX);
+        if let (Some(last), 1..) = (self.left.last_mut(), plan.size % 64) {
+            *last = (1 << (plan.size % 64)) - 1;
+        }
+        if self.masks.len() > MAX_MASKS {
+            self.masks.clear();
+        }
+        for (number, (slot, check)) in plan.masked.iter().enumerate() {
+            let word = states.columns[*slot][state];
+            let registers = &mut self.registers;
+            let bits = self.masks.entry((number, word)).or_insert_with(|| {
+                let mut bits = vec![0u64; plan.size.div_ceil(64)];
+                for start in (0..plan.size).step_by(LANES) {
+                    let values: Vec<u16> = (start..(start + LANES).min(plan.size)).map(|v| v as u16).collect();
+                    let lanes = OneWord { component, word, values: &values };
+                    let holds = registers.run(check, values.len(), &lanes);
+                    for (&value, &holds) in values.iter().zip(holds) {
+                        bits[usize::from(value) / 64] |= u64::from(holds != 0) << (value % 64);
+                    }
+                }
+                bits.into()
+            });
+            for (left, bits) in self.left.iter_mut().zip(bits.iter()) {
+                *left &= bits;
+            }
         }
     }
 

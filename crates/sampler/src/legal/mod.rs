@@ -8,6 +8,7 @@
 //! kilobytes, and a query is one look at each parameter.
 
 mod arena;
+mod blocks;
 mod build;
 mod component;
 mod conflict;

@@ -1,5 +1,6 @@
 //! The set and its queries.
 
+use super::blocks::{Block, blocks};
 use super::build::build;
 use super::diagram::Level;
 use super::{Description, LegalError};
@@ -34,6 +35,8 @@ use tilewright_core::space::{BoundSpace, Config, Param, Point};
 pub struct LegalSet {
     params: Arc<[Param]>,
     pub(super) levels: Arc<[Level]>,
+    /// The levels again, several at a time.
+    blocks: Arc<[Block]>,
     /// Parameters of one value that are no level, and its index.
     pub(super) fixed: Vec<(usize, u16)>,
     count: u64,
@@ -62,7 +65,8 @@ impl LegalSet {
     }
 
     pub(super) fn of_levels(params: &[Param], levels: Vec<Level>, fixed: Vec<(usize, u16)>, count: u64) -> Self {
-        Self { params: params.into(), levels: levels.into(), fixed, count }
+        let blocks = blocks(&levels).into();
+        Self { params: params.into(), levels: levels.into(), blocks, fixed, count }
     }
 
     /// The parameters, in index order.
@@ -98,7 +102,7 @@ impl LegalSet {
 
     /// Bytes that the diagram takes.
     pub fn bytes(&self) -> usize {
-        self.levels.iter().map(Level::bytes).sum()
+        self.levels.iter().map(Level::bytes).sum::<usize>() + self.blocks.iter().map(Block::bytes).sum::<usize>()
     }
 
     /// Whether a point is legal; one of another space is not.
@@ -140,10 +144,8 @@ impl LegalSet {
             out[param] = value;
         }
         let (mut node, mut left) = (0, number);
-        for level in self.levels.iter() {
-            let (value, below, child) = level.locate(node, left);
-            out[level.param] = value;
-            (left, node) = (below, child);
+        for block in self.blocks.iter() {
+            (node, left) = block.locate(node, left, out);
         }
         true
     }
