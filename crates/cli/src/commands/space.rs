@@ -62,7 +62,7 @@ pub(crate) fn run(args: &SpaceArgs, wiring: &Wiring, seed: u64, output: Output) 
     let rejected_by = args.why.then(|| rejections(space));
     let sampled = args.sample.filter(|_| legal > 0);
     let acceptance = sampled.map(|n| sample(kernel.space(), space, n, seed)).transpose()?;
-    let samplers = sampled.map(|n| beside(kernel.space(), space, n, seed)).transpose()?;
+    let samplers = sampled.and_then(|n| beside(kernel.space(), space, n, seed).transpose()).transpose()?;
     if let Some(path) = &args.list {
         list(space, path).map_err(|e| Failure::new(Kind::Store, &path.display().to_string(), e))?;
     }
@@ -101,10 +101,16 @@ fn sample(params: &ParamSpace, space: &BoundSpace, n: u32, seed: u64) -> Result<
     })
 }
 
-/// The samplers beside the exact one.
-fn beside(params: &ParamSpace, space: &BoundSpace, n: u32, seed: u64) -> Result<Vec<counted::Record>, Failure> {
-    let set = LegalSet::of(space).map_err(|e| counted::refused(&e, "input"))?;
-    counted::samplers((params, space), &set, n, LEARN, seed)
+/// The samplers side by side; none for a space too entangled to count.
+fn beside(params: &ParamSpace, space: &BoundSpace, n: u32, seed: u64) -> Result<Option<Vec<counted::Record>>, Failure> {
+    let set = match LegalSet::of(space) {
+        Ok(set) => set,
+        Err(e) => {
+            tracing::warn!("samplers are not compared: {e}");
+            return Ok(None);
+        }
+    };
+    counted::samplers((params, space), &set, n, LEARN, seed).map(Some)
 }
 
 fn list(space: &BoundSpace, path: &Path) -> std::io::Result<()> {

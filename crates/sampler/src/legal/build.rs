@@ -305,10 +305,12 @@ fn one_group(
     });
     let Some(mut component) = Component::new(domains, sources.collect()) else { return Ok(None) };
     if !description.lenient
-        && let Some((source, positions, error)) = component.undefined()
+        && let Some(fault) = component.undefined()
     {
-        let at = positions.into_iter().map(|(var, position)| (group[var], kept[group[var]][position]));
-        return Err(Undefined { origin: own[source].origin, at: at.collect(), error }.of(description));
+        let at = fault.at.into_iter().map(|(var, position)| (group[var], kept[group[var]][position]));
+        return Err(
+            Undefined { origin: own[fault.source].origin, at: at.collect(), error: fault.error }.of(description)
+        );
     }
     layers(&mut component).map(Some)
 }

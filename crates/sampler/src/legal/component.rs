@@ -22,6 +22,15 @@ pub(super) enum Source<'a> {
     Closure(&'a (dyn Fn(&[Val<'_>]) -> bool + Send + Sync), Vec<usize>),
 }
 
+/// A source without a value.
+pub(super) struct Fault {
+    /// The source, by its position.
+    pub(super) source: usize,
+    /// Parameters and positions of their values.
+    pub(super) at: Vec<(usize, usize)>,
+    pub(super) error: EvalError,
+}
+
 /// Linked parameters and their constraints.
 pub(super) struct Component<'a> {
     pub(super) domains: Vec<Domain<'a>>,
@@ -103,7 +112,7 @@ impl<'a> Component<'a> {
 
     /// A source without a value at values of its parameters that the other constraints on them leave, with these values
     /// by parameter and position, and the fault. Constraints over very many combinations are not looked at.
-    pub(super) fn undefined(&self) -> Option<(usize, Vec<(usize, usize)>, EvalError)> {
+    pub(super) fn undefined(&self) -> Option<Fault> {
         let all = self.wholes.iter().enumerate();
         all.filter_map(|(number, (whole, vars))| match whole {
             Whole::Expr(compiled) => self.fault_of(number, compiled, vars),
@@ -112,12 +121,7 @@ impl<'a> Component<'a> {
         .next()
     }
 
-    fn fault_of(
-        &self,
-        number: usize,
-        compiled: &Compiled,
-        vars: &[usize],
-    ) -> Option<(usize, Vec<(usize, usize)>, EvalError)> {
+    fn fault_of(&self, number: usize, compiled: &Compiled, vars: &[usize]) -> Option<Fault> {
         let size = |v: usize| self.domains[v].values.len();
         let combinations = vars.iter().fold(1usize, |n, &v| n.saturating_mul(size(v)));
         if combinations > MAX_CHECKED {
@@ -143,7 +147,11 @@ impl<'a> Component<'a> {
             vars.iter().zip(&positions).for_each(|(&v, &p)| at[v].push(p as u16));
             let lanes = Sampled { component: self, positions: at };
             let excluded = others.iter().any(|other| registers.run(other, 1, &lanes)[0] == 0);
-            (!excluded).then(|| (self.origins[number], vars.iter().copied().zip(positions).collect(), error))
+            (!excluded).then(|| Fault {
+                source: self.origins[number],
+                at: vars.iter().copied().zip(positions).collect(),
+                error,
+            })
         })
     }
 
@@ -171,7 +179,7 @@ impl<'a> Component<'a> {
             for path in &beam {
                 let linked = self.linked(path.set, &selectivity);
                 for var in (0..all).filter(|&v| linked >> v & 1 == 1) {
-                    let cost = path.cost + path.width * self.domains[var].values.len() as f64;
+                    let cost = path.cost + path.width * self.tried(var, path.set, &selectivity);
                     let set = path.set | 1 << var;
                     match next.get(&set) {
                         Some(known) if known.cost <= cost => {}
@@ -188,6 +196,15 @@ impl<'a> Component<'a> {
             beam.truncate(BEAM);
         }
         beam.into_iter().next().map_or_else(Vec::new, |path| path.order)
+    }
+
+    /// About how many values of a parameter are looked at in each state: what constraints with one other parameter leave
+    /// is remembered.
+    fn tried(&self, var: usize, set: Vars, constraints: &[(Vars, f64)]) -> f64 {
+        let values = self.domains[var].values.len() as f64;
+        let with = set | 1 << var;
+        let pairs = constraints.iter().filter(|(v, _)| v >> var & 1 == 1 && v & !with == 0 && v.count_ones() == 2);
+        1.0 + values * pairs.map(|(_, share)| share).product::<f64>()
     }
 
     /// Parameters that share a constraint with those decided; all of those left where there are none.
@@ -216,7 +233,7 @@ impl<'a> Component<'a> {
         let size = |v: usize| self.domains[v].values.len();
         let scope: Vec<usize> = (0..self.domains.len()).filter(|&v| vars >> v & 1 == 1).collect();
         let combinations = scope.iter().fold(1usize, |n, &v| n.saturating_mul(size(v)));
-        let count = combinations.min(SAMPLE);
+        let count = combinations.min(if combinations > 1 << 12 { LANES } else { SAMPLE });
         let mut positions = vec![Vec::new(); self.domains.len()];
         let mut state = 0x9e37_79b9_7f4a_7c15_u64;
         for i in 0..count {

@@ -1,6 +1,6 @@
 //! Why a space is empty.
 
-use super::{Description, LegalError, LegalSet};
+use super::{Constraint, Description, LegalError, LegalSet};
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -17,18 +17,34 @@ impl Conflict {
     /// # Errors
     /// As [`LegalSet::new`].
     pub fn find(description: &Description) -> Result<Option<Self>, LegalError> {
+        Self::find_among(description, |_| true)
+    }
+
+    /// The same among some constraints only, the others taken as given. Empty where those alone conflict.
+    ///
+    /// # Errors
+    /// As [`LegalSet::new`].
+    pub fn find_among(
+        description: &Description,
+        among: impl Fn(&Constraint) -> bool,
+    ) -> Result<Option<Self>, LegalError> {
         if !LegalSet::new(description)?.is_empty() {
             return Ok(None);
         }
         let mut rest = description.clone();
         let mut at = 0;
         while at < rest.constraints.len() {
+            if !among(&rest.constraints[at]) {
+                at += 1;
+                continue;
+            }
             let mut without = rest.clone();
             without.constraints.remove(at);
-            // Too many points or states without it: then it is needed for what was found empty with it.
             let empty = match LegalSet::new(&without) {
                 Ok(set) => set.is_empty(),
-                Err(LegalError::TooMany | LegalError::TooWide { .. }) => false,
+                // Too much without it: then it is needed for what was found empty with it. A fault that it had kept
+                // from points is no point either.
+                Err(LegalError::TooMany | LegalError::TooWide { .. } | LegalError::Undefined { .. }) => false,
                 Err(e) => return Err(e),
             };
             if empty {
@@ -37,7 +53,7 @@ impl Conflict {
                 at += 1;
             }
         }
-        Ok(Some(Self { constraints: rest.constraints.into_iter().map(|c| c.name).collect() }))
+        Ok(Some(Self { constraints: rest.constraints.into_iter().filter(among).map(|c| c.name).collect() }))
     }
 }
 
@@ -65,7 +81,7 @@ impl Description {
 impl fmt::Display for Conflict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.constraints.as_slice() {
-            [] => f.write_str("nothing is listed"),
+            [] => f.write_str("what else is given leaves nothing"),
             [only] => write!(f, "nothing fulfils {only:?}"),
             many => {
                 let names: Vec<String> = many.iter().map(|c| format!("{c:?}")).collect();

@@ -30,8 +30,8 @@ struct Plan {
     words: Vec<Program>,
 }
 
-/// States beyond this are given up: half a gigabyte of them.
-const MAX_STATES: usize = 1 << 25;
+/// States of one parameter beyond this are given up: some hundred megabytes of them.
+const MAX_STATES: usize = 1 << 22;
 
 /// Fewer values are looked at one by one.
 const MANY_VALUES: usize = 24;

@@ -7,11 +7,11 @@ use crate::output::Output;
 use crate::words;
 use std::path::Path;
 use std::time::Instant;
-use tilewright_core::space::Config;
+use tilewright_core::space::{Config, RuleGroup};
 use tilewright_sampler::bacugen::{
     DeviceConstants, Element, Guidelines, Layout, Reading, known_devices, param_space, space,
 };
-use tilewright_sampler::{Description, LegalSet};
+use tilewright_sampler::{Conflict, Constraint, Description, LegalSet};
 
 /// The paper's device.
 const DEVICE: &str = "fermi-s2050";
@@ -35,7 +35,10 @@ pub(super) fn run(args: &SpaceArgs, seed: u64, output: Output) -> Result<(), Fai
     let set = LegalSet::of(&bound).map_err(|e| refused(&e, "bacugen"))?;
     let took = start.elapsed().as_secs_f64();
     if set.is_empty() {
-        return Err(super::counted::empty(&Description::from(&bound), "guidelines"));
+        let guideline = |c: &Constraint| c.group == RuleGroup::Guideline;
+        let conflict = Conflict::find_among(&Description::from(&bound), guideline).ok().flatten();
+        let why = conflict.map_or_else(String::new, |c| format!(": on {} {c}", device.name));
+        return Err(Failure::new(Kind::Nothing, "guidelines", format!("no configuration is legal{why}")));
     }
     let mut answer = Answer::new("bacugen", input, &set, took);
     if args.why {
