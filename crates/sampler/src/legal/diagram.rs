@@ -29,6 +29,11 @@ pub(super) struct Level {
     /// Node by node, and one more word that ends the last.
     nodes: Vec<Word>,
     arcs: Vec<Arc>,
+    /// By node and value, the points before and the next node: one look where the words take two. Empty where values are
+    /// so many, or so rarely there, that it would be much larger than the arcs.
+    dense: Vec<(u64, u32)>,
+    /// Values of a node in it.
+    width: usize,
 }
 
 /// What lies below a layer: by state, the node and the number of points.
@@ -62,7 +67,8 @@ impl Level {
         below: &Below,
     ) -> Result<(Self, Below), LegalError> {
         let words = kept.last().map_or(1, |&v| usize::from(v) / 64 + 1);
-        let mut level = Self { param, words, nodes: Vec::new(), arcs: Vec::with_capacity(layer.arcs.len()) };
+        let (arcs, width) = (Vec::with_capacity(layer.arcs.len()), kept.last().map_or(0, |&v| usize::from(v) + 1));
+        let mut level = Self { param, words, nodes: Vec::new(), arcs, dense: Vec::new(), width };
         let mut seen = Seen { table: vec![0; 64], starts: vec![0] };
         let mut out = Below { nodes: Vec::with_capacity(layer.starts.len()), counts: Vec::new() };
         for state in layer.starts.windows(2) {
@@ -107,6 +113,15 @@ impl Level {
             }
         }
         self.nodes.push(Word { mask: 0, first: self.arcs.len() as u32 });
+        let entries = (starts.len() - 1) * self.width;
+        if entries <= 4 * self.arcs.len() + 64 {
+            self.dense = vec![(0, DEAD); entries];
+            for (node, range) in starts.windows(2).enumerate() {
+                for arc in &self.arcs[range[0]..range[1]] {
+                    self.dense[node * self.width + usize::from(arc.value)] = (arc.before, arc.child);
+                }
+            }
+        }
     }
 
     fn arcs_of(&self, node: u32) -> std::ops::Range<usize> {
@@ -117,10 +132,13 @@ impl Level {
     /// The arc of a value, as points before it and the next node.
     #[inline]
     pub(super) fn follow(&self, node: u32, value: u16) -> Option<(u64, u32)> {
-        let (word, bit) = (usize::from(value) / 64, value % 64);
-        if word >= self.words {
+        if usize::from(value) >= self.width {
             return None;
         }
+        if let Some(&(before, child)) = self.dense.get(node as usize * self.width + usize::from(value)) {
+            return (child != DEAD).then_some((before, child));
+        }
+        let (word, bit) = (usize::from(value) / 64, value % 64);
         let Word { mask, first } = self.nodes[node as usize * self.words + word];
         if mask >> bit & 1 == 0 {
             return None;
@@ -158,7 +176,7 @@ impl Level {
 
     /// Bytes that it takes.
     pub(super) fn bytes(&self) -> usize {
-        self.nodes.len() * size_of::<Word>() + self.arcs.len() * size_of::<Arc>()
+        size_of_val(&*self.nodes) + size_of_val(&*self.arcs) + size_of_val(&*self.dense)
     }
 }
 
