@@ -186,14 +186,24 @@ pub(crate) struct BenchArgs {
 
 #[derive(Clone, Debug, Args)]
 pub(crate) struct SpaceArgs {
-    /// The kernel.
-    pub kernel: String,
+    /// The kernel; bacugen is the GEMM stencil of the paper.
+    #[arg(required_unless_present = "t1")]
+    pub kernel: Option<String>,
     /// key=value words.
     #[arg(value_name = "INPUT")]
     pub input: Vec<String>,
     #[command(flatten)]
     pub device: DeviceArgs,
-    /// Draw this many legal points by the categorical model and by uniform rejection, and report the acceptance of both.
+    /// The space of a Kernel Tuner description (T1 JSON) instead of a kernel's.
+    #[arg(long, value_name = "FILE")]
+    pub t1: Option<PathBuf>,
+    /// Device constants for bacugen: a name such as sm_90 or fermi-s2050, or a JSON file.
+    #[arg(long, value_name = "F")]
+    pub device_spec: Option<String>,
+    /// Guidelines for bacugen, k=v,...: min_threads, min_blocks, min_regs_reuse.
+    #[arg(long, value_name = "K=V,...")]
+    pub guidelines: Option<String>,
+    /// Draw this many legal points by every sampler: acceptance, points a second, distance from uniform.
     #[arg(long, value_name = "N")]
     pub sample: Option<u32>,
     /// Write every legal configuration to a CSV file.

@@ -33,12 +33,16 @@
 //! ```
 
 mod acceptance;
+pub mod bacugen;
 mod categorical;
 mod chained;
 mod compare;
 mod counts;
 mod exact;
+mod judge;
+mod legal;
 mod model;
+mod t1;
 mod uniform;
 
 pub use acceptance::Acceptance;
@@ -47,7 +51,10 @@ pub use chained::Chained;
 pub use compare::{Comparison, compare};
 pub use counts::Counts;
 pub use exact::Exact;
+pub use judge::{Distance, Judged, judge};
+pub use legal::{Conflict, Constraint, Description, FromVal, LegalError, LegalSet, Nearness, PointList, PointWalk};
 pub use model::Settings;
+pub use t1::T1Error;
 pub use uniform::Uniform;
 
 use rand::RngCore;

@@ -13,7 +13,7 @@ const EDGES: [(&str, Option<&[&str]>); 17] = [
     ("ops", Some(&["core"])),
     ("datasets", Some(&["core"])),
     ("sampler", Some(&["core"])),
-    ("search", Some(&["core"])),
+    ("search", Some(&["core", "sampler"])),
     ("perfmodel-mlp", Some(&["core"])),
     ("perfmodel-linear", Some(&["core"])),
     ("variant-select", Some(&["core"])),

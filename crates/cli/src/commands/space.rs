@@ -1,5 +1,9 @@
 //! `tilewright space`: how large the legal space is, how samplers fare in it, what rejects.
 
+mod bacugen;
+mod counted;
+mod t1;
+
 use crate::args::SpaceArgs;
 use crate::failure::{Failure, Kind};
 use crate::output::{Output, aligned, seconds};
@@ -12,7 +16,7 @@ use std::io::{BufWriter, Write as _};
 use std::path::Path;
 use std::time::Instant;
 use tilewright_core::space::{BoundSpace, Config, ParamSpace};
-use tilewright_sampler::{Acceptance, Settings, compare};
+use tilewright_sampler::{Acceptance, LegalSet, Settings, compare};
 
 /// Accepted samples that the generative models learn from before they are judged.
 const LEARN: u64 = 60_000;
@@ -28,6 +32,8 @@ struct Answer {
     rejected_by: Option<BTreeMap<String, u64>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     acceptance: Option<Sampled>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    samplers: Option<Vec<counted::Record>>,
 }
 
 #[derive(Serialize)]
@@ -39,7 +45,14 @@ struct Sampled {
 }
 
 pub(crate) fn run(args: &SpaceArgs, wiring: &Wiring, seed: u64, output: Output) -> Result<(), Failure> {
-    let kernel = wiring.kernel(&args.kernel, &args.device)?;
+    if let Some(path) = &args.t1 {
+        return t1::run(args, path, seed, output);
+    }
+    let name = args.kernel.as_deref().unwrap_or_default();
+    if name == "bacugen" {
+        return bacugen::run(args, seed, output);
+    }
+    let kernel = wiring.kernel(name, &args.device)?;
     let spec = wiring.spec(&args.device)?;
     let problem = wiring.problem(kernel, &spec, &words::parse(&args.input)?)?;
     let space = problem.space();
@@ -47,10 +60,9 @@ pub(crate) fn run(args: &SpaceArgs, wiring: &Wiring, seed: u64, output: Output) 
     let legal = space.count_legal();
     let took = start.elapsed().as_secs_f64();
     let rejected_by = args.why.then(|| rejections(space));
-    let acceptance = match args.sample {
-        Some(n) if legal > 0 => Some(sample(kernel.space(), space, n, seed)?),
-        _ => None,
-    };
+    let sampled = args.sample.filter(|_| legal > 0);
+    let acceptance = sampled.map(|n| sample(kernel.space(), space, n, seed)).transpose()?;
+    let samplers = sampled.and_then(|n| beside(kernel.space(), space, n, seed).transpose()).transpose()?;
     if let Some(path) = &args.list {
         list(space, path).map_err(|e| Failure::new(Kind::Store, &path.display().to_string(), e))?;
     }
@@ -65,6 +77,7 @@ pub(crate) fn run(args: &SpaceArgs, wiring: &Wiring, seed: u64, output: Output) 
         seconds: took,
         rejected_by,
         acceptance,
+        samplers,
     };
     output.answer(&answer, || text(&answer))
 }
@@ -84,6 +97,18 @@ fn sample(params: &ParamSpace, space: &BoundSpace, n: u32, seed: u64) -> Result<
         categorical: rate(&found.categorical),
         chained: rate(&found.chained),
     })
+}
+
+/// The samplers side by side; none for a space too entangled to count.
+fn beside(params: &ParamSpace, space: &BoundSpace, n: u32, seed: u64) -> Result<Option<Vec<counted::Record>>, Failure> {
+    let set = match LegalSet::of(space) {
+        Ok(set) => set,
+        Err(e) => {
+            tracing::warn!("samplers are not compared: {e}");
+            return Ok(None);
+        }
+    };
+    counted::samplers((params, space), &set, n, LEARN, seed).map(Some)
 }
 
 fn list(space: &BoundSpace, path: &Path) -> std::io::Result<()> {
@@ -114,6 +139,9 @@ fn text(answer: &Answer) -> String {
         let rows = [("uniform", s.uniform), ("categorical (ISAAC)", s.categorical), ("chained", s.chained)];
         let rows: Vec<Vec<String>> = rows.iter().map(|(n, x)| vec![(*n).to_owned(), percent(*x)]).collect();
         let _ = write!(out, "\naccepted of drawn candidates, {} samples:\n{}", s.samples, aligned(&rows));
+    }
+    if let Some(records) = &answer.samplers {
+        let _ = write!(out, "\n{}", counted::text_of(records));
     }
     if let Some(rejected) = &answer.rejected_by {
         let mut rows: Vec<(&String, &u64)> = rejected.iter().collect();

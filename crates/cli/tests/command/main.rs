@@ -6,3 +6,4 @@ mod gpu;
 mod home;
 mod processes;
 mod search;
+mod spaces;

@@ -7,17 +7,17 @@ use super::value::Value;
 pub(super) enum Token {
     Literal(Value),
     Name(String),
-    /// Operators, punctuation and the keywords `and or not in if else`.
+    /// Operators, punctuation and the keywords `and or not in if else for`.
     Symbol(&'static str),
     End,
 }
 
-const SYMBOLS: [&str; 24] = [
-    "**", "//", "==", "!=", "<=", ">=", "+", "-", "*", "/", "%", "<", ">", "(", ")", "[", "]", ",", "and", "or", "not",
-    "in", "if", "else",
+const SYMBOLS: [&str; 27] = [
+    "**", "//", "==", "!=", "<=", ">=", "+", "-", "*", "/", "%", "<", ">", "(", ")", "[", "]", "{", "}", ",", "and",
+    "or", "not", "in", "if", "else", "for",
 ];
 /// Symbols from here on are words.
-const FIRST_KEYWORD: usize = 18;
+const FIRST_KEYWORD: usize = 20;
 
 pub(super) fn lex(text: &str) -> Result<Vec<(usize, Token)>, ParseError> {
     let mut out = Vec::new();

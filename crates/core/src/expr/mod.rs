@@ -2,7 +2,8 @@
 //!
 //! The grammar is the arithmetic and Boolean part of Python's expressions, so that the constraint strings of existing
 //! tuners parse as they are: integers, floats, strings, names, `+ - * / // % **`, chained comparisons, `in` lists,
-//! `and or not`, conditional `a if c else b`, and the functions `min max abs ceil floor round log2 sqrt int float`.
+//! `and or not`, conditional `a if c else b`, and the functions `min max abs ceil floor round log2 sqrt int float`, and
+//! `len` of a list. Lists of values ([`List`]) are literals, `range`, comprehensions and sums of them.
 //! Nothing is ever executed: text becomes an [`Expr`], an [`Expr`] is compiled to a [`Compiled`] over numbered slots.
 //! Integer arithmetic is exact and checked; an overflow is an [`EvalError`], never a wrapped number.
 
@@ -10,12 +11,14 @@ mod compile;
 mod eval;
 mod fold;
 mod lex;
+mod list;
 mod parse;
 mod print;
 mod value;
 
 pub use compile::{Compiled, UnknownName};
 pub use eval::EvalError;
+pub use list::{Clause, List, ListError};
 pub use parse::ParseError;
 pub use value::{Val, Value};
 
@@ -38,6 +41,16 @@ pub enum BinaryOp {
     Rem,
     /// `**`
     Pow,
+}
+
+impl BinaryOp {
+    /// The value of two operands.
+    ///
+    /// # Errors
+    /// As [`Compiled::eval`].
+    pub fn apply<'a>(self, left: Val<'a>, right: Val<'a>) -> Result<Val<'a>, EvalError> {
+        eval::binary(self, left, right)
+    }
 }
 
 /// A comparison.
@@ -98,6 +111,18 @@ impl Function {
 
     fn by_name(name: &str) -> Option<Self> {
         Self::TABLE.iter().find(|(n, _)| *n == name).map(|(_, f)| *f)
+    }
+
+    /// The value at these arguments, at least one.
+    ///
+    /// # Errors
+    /// As [`Compiled::eval`].
+    pub fn apply<'a>(self, arguments: &[Val<'a>]) -> Result<Val<'a>, EvalError> {
+        if self.arity_ok(arguments.len()) {
+            eval::call(self, arguments)
+        } else {
+            Err(EvalError::NotANumber(self.name()))
+        }
     }
 
     fn name(self) -> &'static str {

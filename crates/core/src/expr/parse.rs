@@ -23,13 +23,13 @@ impl ParseError {
 }
 
 /// Deeper nesting than any rule needs.
-const MAX_DEPTH: usize = 64;
+pub(super) const MAX_DEPTH: usize = 64;
 
 /// More arithmetic operators than any rule has. A chain of them is a left-deep tree, and chains at different nesting can
 /// stand on top of each other, so the number in the whole text bounds how deep printing and evaluating recurse.
 const MAX_OPERATORS: usize = 512;
 
-struct Parser {
+pub(super) struct Parser {
     tokens: Vec<(usize, Token)>,
     at: usize,
     depth: usize,
@@ -40,31 +40,67 @@ impl FromStr for Expr {
     type Err = ParseError;
 
     fn from_str(text: &str) -> Result<Self, ParseError> {
-        let mut parser = Parser { tokens: lex(text)?, at: 0, depth: 0, operators: 0 };
+        let mut parser = Parser::new(lex(text)?);
         let expr = parser.expression()?;
-        match parser.peek() {
-            Token::End => Ok(expr),
-            _ => Err(parser.error("an operator or the end")),
-        }
+        parser.end()?;
+        Ok(expr)
     }
 }
 
 impl Parser {
+    pub(super) fn new(tokens: Vec<(usize, Token)>) -> Self {
+        Self { tokens, at: 0, depth: 0, operators: 0 }
+    }
+
+    pub(super) fn end(&self) -> Result<(), ParseError> {
+        match self.peek() {
+            Token::End => Ok(()),
+            _ => Err(self.error("an operator or the end")),
+        }
+    }
+
+    pub(super) fn at_symbol(&self, symbol: &str) -> bool {
+        matches!(self.peek(), Token::Symbol(s) if *s == symbol)
+    }
+
+    /// Whether a call of this name begins here.
+    pub(super) fn at_call(&self, name: &str) -> bool {
+        matches!(self.peek(), Token::Name(n) if n == name)
+            && matches!(self.tokens.get(self.at + 1), Some((_, Token::Symbol("("))))
+    }
+
+    /// Goes on behind the parenthesis of a call.
+    pub(super) fn skip_call(&mut self) {
+        self.at += 2;
+    }
+
+    pub(super) fn name(&mut self) -> Result<String, ParseError> {
+        let Token::Name(name) = self.peek().clone() else { return Err(self.error("a name")) };
+        self.at += 1;
+        Ok(name)
+    }
+
+    /// An error at what was read last.
+    pub(super) fn error_before(&mut self, expected: &str) -> ParseError {
+        self.at = self.at.saturating_sub(1);
+        self.error(expected)
+    }
+
     fn peek(&self) -> &Token {
         &self.tokens[self.at].1
     }
 
-    fn take(&mut self, symbol: &str) -> bool {
-        let hit = matches!(self.peek(), Token::Symbol(s) if *s == symbol);
+    pub(super) fn take(&mut self, symbol: &str) -> bool {
+        let hit = self.at_symbol(symbol);
         self.at += usize::from(hit);
         hit
     }
 
-    fn expect(&mut self, symbol: &str) -> Result<(), ParseError> {
+    pub(super) fn expect(&mut self, symbol: &str) -> Result<(), ParseError> {
         if self.take(symbol) { Ok(()) } else { Err(self.error(&format!("{symbol:?}"))) }
     }
 
-    fn error(&self, expected: &str) -> ParseError {
+    pub(super) fn error(&self, expected: &str) -> ParseError {
         let (position, token) = &self.tokens[self.at];
         let found = match token {
             Token::Literal(v) => format!("{}", v.as_val()),
@@ -76,16 +112,25 @@ impl Parser {
     }
 
     fn nested<T>(&mut self, f: impl FnOnce(&mut Self) -> Result<T, ParseError>) -> Result<T, ParseError> {
-        self.depth += 1;
+        self.nested_by(1, f)
+    }
+
+    /// Counts as this many levels of nesting.
+    pub(super) fn nested_by<T>(
+        &mut self,
+        levels: usize,
+        f: impl FnOnce(&mut Self) -> Result<T, ParseError>,
+    ) -> Result<T, ParseError> {
+        self.depth += levels;
         if self.depth > MAX_DEPTH {
             return Err(self.error("an expression nested at most 64 deep"));
         }
         let out = f(self);
-        self.depth -= 1;
+        self.depth -= levels;
         out
     }
 
-    fn expression(&mut self) -> Result<Expr, ParseError> {
+    pub(super) fn expression(&mut self) -> Result<Expr, ParseError> {
         self.nested(|p| {
             let then = p.or()?;
             if !p.take("if") {
@@ -98,7 +143,7 @@ impl Parser {
         })
     }
 
-    fn or(&mut self) -> Result<Expr, ParseError> {
+    pub(super) fn or(&mut self) -> Result<Expr, ParseError> {
         let mut list = vec![self.and()?];
         while self.take("or") {
             list.push(self.and()?);
@@ -132,12 +177,12 @@ impl Parser {
         ];
         let first = self.sum()?;
         if self.take("in") {
-            return Ok(Expr::In(first.into(), self.list()?, false));
+            return Ok(Expr::In(first.into(), self.list_items()?, false));
         }
         if matches!(self.peek(), Token::Symbol("not")) {
             self.at += 1;
             self.expect("in")?;
-            return Ok(Expr::In(first.into(), self.list()?, true));
+            return Ok(Expr::In(first.into(), self.list_items()?, true));
         }
         let mut rest = Vec::new();
         while let Some((_, op)) = OPS.iter().find(|(s, _)| self.take(s)) {
@@ -146,17 +191,7 @@ impl Parser {
         Ok(if rest.is_empty() { first } else { Expr::Compare(first.into(), rest) })
     }
 
-    fn list(&mut self) -> Result<Vec<Expr>, ParseError> {
-        let close = if self.take("(") {
-            ")"
-        } else {
-            self.expect("[")?;
-            "]"
-        };
-        self.items(close)
-    }
-
-    fn items(&mut self, close: &str) -> Result<Vec<Expr>, ParseError> {
+    pub(super) fn items(&mut self, close: &str) -> Result<Vec<Expr>, ParseError> {
         let mut out = Vec::new();
         while !self.take(close) {
             out.push(self.expression()?);
@@ -232,11 +267,14 @@ impl Parser {
     }
 
     fn call(&mut self, name: &str) -> Result<Expr, ParseError> {
+        if name == "len" {
+            return self.length();
+        }
         let function = Function::by_name(name).ok_or_else(|| {
             self.at -= 2;
-            self.error("one of the functions min, max, abs, ceil, floor, round, log2, sqrt, int, float")
+            self.error("one of the functions min, max, abs, ceil, floor, round, log2, sqrt, int, float, len")
         })?;
-        let arguments = self.items(")")?;
+        let arguments = self.arguments(function)?;
         if !function.arity_ok(arguments.len()) {
             self.at -= 1;
             return Err(self.error(&format!("another number of arguments of {name}")));

@@ -117,6 +117,14 @@ impl BoundSpace {
         Ok(space)
     }
 
+    /// The legal points of a space made by [`BoundSpace::listed`], sorted; none of a space with rules.
+    pub fn listed_points(&self) -> Option<&[Point]> {
+        self.checks.iter().find_map(|check| match &check.test {
+            Test::Listed(listed, _) => Some(listed.points()),
+            Test::Rule(_) => None,
+        })
+    }
+
     /// The parameters, in index order.
     pub fn params(&self) -> &[Param] {
         &self.params

@@ -19,6 +19,10 @@ impl Listed {
         Self { values: params.iter().map(|p| p.values.clone()).collect(), points }
     }
 
+    pub(super) fn points(&self) -> &[Point] {
+        &self.points
+    }
+
     /// Whether a listed point begins with these values. The values are those of the parameters; of two equal values of
     /// one parameter, the first is meant.
     pub(super) fn begins(&self, prefix: &[Val<'_>]) -> bool {
@@ -71,6 +75,7 @@ mod tests {
         }
         assert_eq!(parts, walked);
         assert_eq!(space.census().rejected_by.values().sum::<u128>(), 3);
+        assert_eq!(space.listed_points(), Some(&walked[..]));
     }
 
     #[test]

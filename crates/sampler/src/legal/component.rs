@@ -1,0 +1,296 @@
+//! Parameters that hang together by constraints, and the order in which they are best decided.
+
+use super::arena::{Arena, Id, Kind, Vars};
+use super::lanes::{Known, LANES, Lanes, Program, Registers};
+use super::lower::{Domain, Lowering};
+use std::collections::BTreeMap;
+use tilewright_core::expr::{Compiled, EvalError, Expr, Val};
+
+/// A constraint that is evaluated as a whole.
+#[derive(Clone)]
+pub(super) enum Whole<'a> {
+    /// Over the values of its parameters, in order; what cannot be evaluated does not hold.
+    Expr(Compiled),
+    /// A closure over values, with the position of each argument among the constraint's parameters.
+    Closure(&'a (dyn Fn(&[Val<'_>]) -> bool + Send + Sync), Vec<usize>),
+}
+
+/// A constraint before translation.
+pub(super) enum Source<'a> {
+    Expr(Expr),
+    /// With the parameters by their position in the component.
+    Closure(&'a (dyn Fn(&[Val<'_>]) -> bool + Send + Sync), Vec<usize>),
+}
+
+/// A source without a value.
+pub(super) struct Fault {
+    /// The source, by its position.
+    pub(super) source: usize,
+    /// Parameters and positions of their values.
+    pub(super) at: Vec<(usize, usize)>,
+    pub(super) error: EvalError,
+}
+
+/// Linked parameters and their constraints.
+pub(super) struct Component<'a> {
+    pub(super) domains: Vec<Domain<'a>>,
+    pub(super) arena: Arena,
+    pub(super) constraints: Vec<Id>,
+    /// Constraints that could not be proven.
+    wholes: Vec<(Whole<'a>, Vec<usize>)>,
+    /// By such a constraint, the source that it comes from.
+    origins: Vec<usize>,
+}
+
+impl<'a> Component<'a> {
+    /// None if a constraint never holds.
+    pub(super) fn new(domains: Vec<Domain<'a>>, sources: Vec<Source<'a>>) -> Option<Self> {
+        let (arena, constraints) = (Arena::default(), Vec::new());
+        let mut component = Self { domains, arena, constraints, wholes: Vec::new(), origins: Vec::new() };
+        for (origin, source) in sources.into_iter().enumerate() {
+            let id = match source {
+                Source::Expr(e) => component.expr(&e),
+                Source::Closure(holds, params) => {
+                    let mut vars = params.clone();
+                    vars.sort_unstable();
+                    vars.dedup();
+                    let places = params.iter().filter_map(|p| vars.iter().position(|v| v == p)).collect();
+                    component.whole(Whole::Closure(holds, places), vars)
+                }
+            };
+            component.origins.resize(component.wholes.len(), origin);
+            match component.arena.constant_of(id) {
+                Some(0) => return None,
+                Some(_) => {}
+                None if component.constraints.contains(&id) => {}
+                None => component.constraints.push(id),
+            }
+        }
+        Some(component)
+    }
+
+    fn expr(&mut self, e: &Expr) -> Id {
+        let mut lowering = Lowering { arena: &mut self.arena, domains: &self.domains };
+        if let Some(id) = lowering.truth(e) {
+            return id;
+        }
+        let names = e.names();
+        let vars: Vec<usize> = (0..self.domains.len()).filter(|&v| names.contains(self.domains[v].name)).collect();
+        let slots: Vec<&str> = vars.iter().map(|&v| self.domains[v].name).collect();
+        match e.compile(&slots) {
+            Ok(compiled) => self.whole(Whole::Expr(compiled), vars),
+            // Names were checked before.
+            Err(_) => self.arena.constant(Kind::Bool, 0),
+        }
+    }
+
+    fn whole(&mut self, whole: Whole<'a>, vars: Vec<usize>) -> Id {
+        let mut set = 0;
+        for &var in &vars {
+            self.arena.position(var as u8, self.domains[var].values.len());
+            set |= 1 << var;
+        }
+        self.wholes.push((whole, vars));
+        self.arena.opaque(self.wholes.len() - 1, set)
+    }
+
+    /// Whether an opaque constraint holds at these positions.
+    pub(super) fn holds(&self, number: usize, positions: &[u16]) -> bool {
+        let (whole, vars) = &self.wholes[number];
+        let value = |i: usize| self.domains[vars[i]].values[usize::from(positions[i])];
+        match whole {
+            Whole::Expr(compiled) => {
+                let values: Vec<Val<'_>> = (0..vars.len()).map(value).collect();
+                matches!(compiled.holds(&values), Ok(true))
+            }
+            Whole::Closure(holds, places) => {
+                let values: Vec<Val<'_>> = places.iter().map(|&p| value(p)).collect();
+                holds(&values)
+            }
+        }
+    }
+
+    /// A source without a value at values of its parameters that the other constraints on them leave, with these values
+    /// by parameter and position, and the fault. Constraints over very many combinations are not looked at.
+    pub(super) fn undefined(&self) -> Option<Fault> {
+        let all = self.wholes.iter().enumerate();
+        all.filter_map(|(number, (whole, vars))| match whole {
+            Whole::Expr(compiled) => self.fault_of(number, compiled, vars),
+            Whole::Closure(..) => None,
+        })
+        .next()
+    }
+
+    fn fault_of(&self, number: usize, compiled: &Compiled, vars: &[usize]) -> Option<Fault> {
+        let size = |v: usize| self.domains[v].values.len();
+        let combinations = vars.iter().fold(1usize, |n, &v| n.saturating_mul(size(v)));
+        if combinations > MAX_CHECKED {
+            return None;
+        }
+        let set = vars.iter().fold(0, |set: Vars, &v| set | 1 << v);
+        let decided = |id: &&Id| {
+            let own = self.arena.is_opaque(**id, number);
+            !own && self.arena.vars(**id) & !set == 0
+        };
+        let program = |id: &Id| Program::new(&self.arena, *id, &Known { slots: &[], vars: set });
+        let others: Vec<Program> = self.constraints.iter().filter(decided).filter_map(program).collect();
+        let mut registers = Registers::default();
+        (0..combinations).find_map(|mut rest| {
+            let mut positions = Vec::with_capacity(vars.len());
+            for &v in vars {
+                positions.push(rest % size(v));
+                rest /= size(v);
+            }
+            let values: Vec<Val<'_>> = vars.iter().zip(&positions).map(|(&v, &p)| self.domains[v].values[p]).collect();
+            let error = compiled.holds(&values).err()?;
+            let mut at = vec![Vec::new(); self.domains.len()];
+            vars.iter().zip(&positions).for_each(|(&v, &p)| at[v].push(p as u16));
+            let lanes = Sampled { component: self, positions: at };
+            let excluded = others.iter().any(|other| registers.run(other, 1, &lanes)[0] == 0);
+            (!excluded).then(|| Fault {
+                source: self.origins[number],
+                at: vars.iter().copied().zip(positions).collect(),
+                error,
+            })
+        })
+    }
+
+    /// What later parameters need to know once those in `set` have values.
+    pub(super) fn cut(&mut self, set: Vars) -> Vec<Id> {
+        let mut out = Vec::new();
+        for i in 0..self.constraints.len() {
+            let id = self.constraints[i];
+            if self.arena.vars(id) & !set != 0 {
+                self.arena.cut(id, set, &mut out);
+            }
+        }
+        out
+    }
+
+    /// An order in which few different states arise, by estimate: the cheapest way through the sets of parameters decided.
+    pub(super) fn order(&mut self) -> Vec<usize> {
+        let mut registers = Registers::default();
+        let share = |&c: &Id| (self.arena.vars(c), self.selectivity(c, &mut registers));
+        let selectivity: Vec<(Vars, f64)> = self.constraints.iter().map(share).collect();
+        let all = self.domains.len();
+        let mut beam: Vec<Path> = vec![Path { set: 0, cost: 0.0, width: 1.0, order: Vec::new() }];
+        for _ in 0..all {
+            let mut next: BTreeMap<Vars, Path> = BTreeMap::new();
+            for path in &beam {
+                let linked = self.linked(path.set, &selectivity);
+                for var in (0..all).filter(|&v| linked >> v & 1 == 1) {
+                    let cost = path.cost + path.width * self.tried(var, path.set, &selectivity);
+                    let set = path.set | 1 << var;
+                    match next.get(&set) {
+                        Some(known) if known.cost <= cost => {}
+                        known => {
+                            let width = known.map_or_else(|| self.width(set, &selectivity), |k| k.width);
+                            let order = [path.order.as_slice(), &[var]].concat();
+                            next.insert(set, Path { set, cost, width, order });
+                        }
+                    }
+                }
+            }
+            beam = next.into_values().collect();
+            beam.sort_by(|a, b| (a.cost + a.width).total_cmp(&(b.cost + b.width)).then(a.set.cmp(&b.set)));
+            beam.truncate(BEAM);
+        }
+        beam.into_iter().next().map_or_else(Vec::new, |path| path.order)
+    }
+
+    /// About how many values of a parameter are looked at in each state: what constraints with one other parameter leave
+    /// is remembered.
+    fn tried(&self, var: usize, set: Vars, constraints: &[(Vars, f64)]) -> f64 {
+        let values = self.domains[var].values.len() as f64;
+        let with = set | 1 << var;
+        let pairs = constraints.iter().filter(|(v, _)| v >> var & 1 == 1 && v & !with == 0 && v.count_ones() == 2);
+        1.0 + values * pairs.map(|(_, share)| share).product::<f64>()
+    }
+
+    /// Parameters that share a constraint with those decided; all of those left where there are none.
+    fn linked(&self, set: Vars, constraints: &[(Vars, f64)]) -> Vars {
+        let left = !set & (Vars::MAX >> (Vars::BITS as usize - self.domains.len()));
+        let near = constraints.iter().filter(|(v, _)| v & set != 0).fold(0, |near, (v, _)| near | v) & left;
+        if near == 0 { left } else { near }
+    }
+
+    /// About how many states there are once the parameters in `set` are decided.
+    fn width(&mut self, set: Vars, constraints: &[(Vars, f64)]) -> f64 {
+        let cut = self.cut(set);
+        let states: f64 = cut.iter().map(|&id| self.arena.node(id).distinct).product();
+        let support = cut.iter().fold(0, |vars, &id| vars | self.arena.vars(id));
+        let members = |v: &usize| support >> v & 1 == 1;
+        let tuples: f64 =
+            (0..self.domains.len()).filter(members).map(|v| self.domains[v].values.len() as f64).product();
+        let decided = constraints.iter().filter(|(v, _)| v & !support == 0);
+        (states.min(tuples) * decided.map(|(_, s)| s).product::<f64>()).max(1.0)
+    }
+
+    /// The proportion of combinations for which a constraint holds, by a sample.
+    fn selectivity(&self, id: Id, registers: &mut Registers) -> f64 {
+        let vars = self.arena.vars(id);
+        let Some(program) = Program::new(&self.arena, id, &Known { slots: &[], vars }) else { return 1.0 };
+        let size = |v: usize| self.domains[v].values.len();
+        let scope: Vec<usize> = (0..self.domains.len()).filter(|&v| vars >> v & 1 == 1).collect();
+        let combinations = scope.iter().fold(1usize, |n, &v| n.saturating_mul(size(v)));
+        let count = combinations.min(if combinations > 1 << 12 { LANES } else { SAMPLE });
+        let mut positions = vec![Vec::new(); self.domains.len()];
+        let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+        for i in 0..count {
+            let mut rest = i;
+            for &v in &scope {
+                let at = if combinations == count {
+                    let at = rest % size(v);
+                    rest /= size(v);
+                    at
+                } else {
+                    state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                    ((u128::from(state) * size(v) as u128) >> 64) as usize
+                };
+                positions[v].push(at as u16);
+            }
+        }
+        let lanes = Sampled { component: self, positions };
+        let held: u64 = registers.run(&program, count, &lanes).iter().sum();
+        (held as f64 + 0.5) / (count as f64 + 1.0)
+    }
+}
+
+/// Combinations of one constraint that are looked at for values that it does not have.
+const MAX_CHECKED: usize = 1 << 20;
+
+/// Sets of decided parameters that are followed at a time.
+const BEAM: usize = 4;
+
+/// Combinations behind an estimate.
+const SAMPLE: usize = if LANES < 64 { LANES } else { 64 };
+
+/// A way to decide a set of parameters.
+struct Path {
+    set: Vars,
+    /// Pairs of a state and a value looked at so far.
+    cost: f64,
+    /// States after it.
+    width: f64,
+    order: Vec<usize>,
+}
+
+struct Sampled<'c, 'a> {
+    component: &'c Component<'a>,
+    positions: Vec<Vec<u16>>,
+}
+
+impl Lanes for Sampled<'_, '_> {
+    fn slot(&self, _: usize, out: &mut [u64]) {
+        // Programs over all parameters have no slots.
+        out.fill(0);
+    }
+
+    fn positions(&self, var: u8) -> &[u16] {
+        &self.positions[usize::from(var)]
+    }
+
+    fn opaque(&self, number: usize, positions: &[u16]) -> bool {
+        self.component.holds(number, positions)
+    }
+}

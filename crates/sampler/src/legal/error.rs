@@ -1,0 +1,80 @@
+//! What is wrong with a space.
+
+use tilewright_core::expr::ParseError;
+use tilewright_core::space::Config;
+
+/// Why a space cannot be built.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum LegalError {
+    /// A parameter without values.
+    #[error("parameter {0:?} has no values")]
+    NoValues(String),
+    /// More values than an index counts.
+    #[error("parameter {name:?} has {count} values; at most 65535 are allowed")]
+    TooManyValues {
+        /// The parameter.
+        name: String,
+        /// Its number of values.
+        count: usize,
+    },
+    /// Two parameters of one name.
+    #[error("the parameter {0:?} is defined twice")]
+    Duplicate(String),
+    /// A constraint that does not parse.
+    #[error("constraint {constraint:?}: {error}")]
+    Parse {
+        /// The constraint.
+        constraint: String,
+        /// Position and expectation.
+        error: ParseError,
+    },
+    /// A constraint on something that is no parameter.
+    #[error("constraint {constraint:?} mentions {name:?}, which is no parameter: {known}")]
+    UnknownName {
+        /// The constraint.
+        constraint: String,
+        /// The name.
+        name: String,
+        /// The parameters there are.
+        known: String,
+    },
+    /// A constraint without a value for some of its parameters' values.
+    #[error("constraint {constraint:?} has no value at {at}: {error}")]
+    Undefined {
+        /// The constraint.
+        constraint: String,
+        /// The values of its parameters.
+        at: Config,
+        /// Division by zero, or another fault of arithmetic.
+        error: tilewright_core::expr::EvalError,
+    },
+    /// More than 2^64 - 1 legal points.
+    #[error("the space has more than 2^64 legal points")]
+    TooMany,
+    /// More states than memory is given to.
+    #[error("the constraints leave more than {limit} different states: too entangled to count")]
+    TooWide {
+        /// The most that are kept.
+        limit: usize,
+    },
+    /// More parameters linked by constraints than are followed together.
+    #[error("{found} parameters are linked by constraints; at most {limit} are followed together")]
+    TooManyLinked {
+        /// Linked parameters.
+        found: usize,
+        /// The most there may be.
+        limit: usize,
+    },
+    /// A part of a constraint that the states do not hold: a fault of this crate.
+    #[error("a constraint could not be ordered")]
+    Order,
+    /// A closure where an expression is needed.
+    #[error("constraint {0:?} is a closure and no expression")]
+    Closure(String),
+    /// A space that core refuses.
+    #[error("{0}")]
+    Core(String),
+    /// A listed point that is none of the parameters'.
+    #[error("the indices {0:?} are no point of the parameters")]
+    Outside(Vec<u16>),
+}

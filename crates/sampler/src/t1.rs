@@ -1,0 +1,122 @@
+//! Kernel Tuner's description of a kernel (the T1 format): parameters and constraints as Python text.
+//!
+//! Text becomes core's expressions and is evaluated there; nothing is executed. Other parts of the file (arguments,
+//! problem size, source) are not looked at.
+
+use crate::legal::{Description, LegalError};
+use serde::Deserialize;
+use serde_json::Value as Json;
+use tilewright_core::expr::{List, ListError, ParseError, Value};
+use tilewright_core::space::{Param, RuleGroup};
+
+/// Why a text is no description.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum T1Error {
+    /// No JSON, or a field that is missing or of another type.
+    #[error("no T1 description: {0}")]
+    Json(String),
+    /// Values that are neither a list nor the text of one.
+    #[error("values of parameter {parameter:?}: {error}")]
+    Text {
+        /// The parameter.
+        parameter: String,
+        /// Position and expectation.
+        error: ParseError,
+    },
+    /// A list without values.
+    #[error("values of parameter {parameter:?}: {error}")]
+    Values {
+        /// The parameter.
+        parameter: String,
+        /// What could not be computed.
+        error: ListError,
+    },
+    /// A value that is no number, truth or word.
+    #[error("values of parameter {parameter:?}: {value} is no number, truth or word")]
+    Kind {
+        /// The parameter.
+        parameter: String,
+        /// The value.
+        value: String,
+    },
+    /// A constraint that does not parse, or a space that cannot be built.
+    #[error(transparent)]
+    Space(#[from] LegalError),
+}
+
+#[derive(Deserialize)]
+struct Document {
+    #[serde(rename = "ConfigurationSpace")]
+    space: Space,
+}
+
+#[derive(Deserialize)]
+struct Space {
+    #[serde(rename = "TuningParameters")]
+    parameters: Vec<Parameter>,
+    #[serde(rename = "Conditions", default)]
+    conditions: Vec<Condition>,
+}
+
+#[derive(Deserialize)]
+struct Parameter {
+    #[serde(rename = "Name")]
+    name: String,
+    #[serde(rename = "Values")]
+    values: Json,
+}
+
+#[derive(Deserialize)]
+struct Condition {
+    #[serde(rename = "Expression")]
+    expression: String,
+}
+
+/// More values than an index counts, so that the error names the number.
+const MAX_VALUES: usize = 1 << 17;
+
+impl Description {
+    /// Reads a T1 description.
+    ///
+    /// # Errors
+    /// A text that is no such description; values or constraints that do not parse.
+    pub fn from_t1(text: &str) -> Result<Self, T1Error> {
+        let document: Document = serde_json::from_str(text).map_err(|e| T1Error::Json(e.to_string()))?;
+        let mut out = Self::new();
+        for parameter in document.space.parameters {
+            let values = values(&parameter)?;
+            out = out.param(Param { name: parameter.name, values });
+        }
+        for Condition { expression } in document.space.conditions {
+            let expr = expression.parse();
+            let expr = expr.map_err(|error| LegalError::Parse { constraint: expression.clone(), error })?;
+            out = out.rule(&expression, RuleGroup::User, expr);
+        }
+        Ok(out)
+    }
+}
+
+fn values(parameter: &Parameter) -> Result<Vec<Value>, T1Error> {
+    let name = || parameter.name.clone();
+    match &parameter.values {
+        Json::String(text) => {
+            let list: List = text.parse().map_err(|error| T1Error::Text { parameter: name(), error })?;
+            list.values(MAX_VALUES).map_err(|error| T1Error::Values { parameter: name(), error })
+        }
+        Json::Array(list) => list
+            .iter()
+            .map(|value| match value {
+                Json::Bool(b) => Ok(Value::Bool(*b)),
+                Json::String(s) => Ok(Value::Str(s.clone())),
+                Json::Number(n) => match (n.as_i64(), n.as_f64()) {
+                    (Some(i), _) => Ok(Value::Int(i)),
+                    // Beyond 64 bits it would silently lose digits.
+                    (None, Some(x)) if !n.is_u64() => Ok(Value::Float(x)),
+                    _ => Err(T1Error::Kind { parameter: name(), value: n.to_string() }),
+                },
+                other => Err(T1Error::Kind { parameter: name(), value: other.to_string() }),
+            })
+            .collect(),
+        other => Err(T1Error::Kind { parameter: name(), value: other.to_string() }),
+    }
+}
