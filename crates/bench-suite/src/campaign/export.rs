@@ -20,6 +20,7 @@ pub(super) fn export(campaign: &Campaign<'_>) -> Result<usize, CampaignError> {
         input: s.input,
         config: s.config,
         outcome: s.outcome,
+        clock_s: None,
     };
     let records: Vec<Record> = samples.into_iter().map(record).collect();
     let table = out.join(FILES[4]);
