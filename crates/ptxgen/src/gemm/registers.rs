@@ -92,8 +92,8 @@ impl Blueprint {
         self.comfortable() > self.register_limit()
     }
 
-    /// 15% above the prediction, which is 9% above the need and more. Even for f64, whose numbers lie in pairs of registers: ptxas was
-    /// seen to spill at 89 what it fits into 88, and at 119 and 121 what it fits into 118 and 122.
+    /// 15% above the prediction, which is at least 9% above the need. Even for f64, whose numbers lie in pairs of registers:
+    /// ptxas was seen to spill at 89 what it fits into 88, and at 119 and 121 what it fits into 118 and 122.
     fn comfortable(&self) -> u32 {
         let most = self.registers() * 23 / 20;
         if self.arithmetic.bytes() == 8 { most / 2 * 2 } else { most }
