@@ -30,7 +30,7 @@ pub(super) fn rules(space: SpaceBuilder) -> SpaceBuilder {
         .define("overlap", &format!("1 if {scarce} else min(max(2, k_s - 1), u // k_l)"))
         .define("edges", "edges_a + edges_b")
         .define("addresses", "(edges // 2 if load == 'async' else edges // 4) + (loads_a + loads_b) // 8")
-        .define("sets", "k_s + 4 if k_s > 1 else 0")
+        .define("sets", "(k_s + 4 if element == 4 else 2 * k_s) if k_s > 1 else 0")
         .define("constant", &format!("16 if {scarce} else 22"))
         .define(
             "registers_needed",
@@ -56,7 +56,11 @@ impl Blueprint {
         let overlap = if scarce { 1 } else { (c.k_s - 1).max(2).min(c.u / c.k_l) };
         let edges = a.edges().1 + b.edges().1;
         let addresses = if self.is_async() { edges / 2 } else { edges / 4 } + (a.loads() + b.loads()) / 8;
-        let sets = if c.k_s > 1 { c.k_s + 4 } else { 0 };
+        let sets = match c.k_s {
+            1 => 0,
+            k_s if words == 1 => k_s + 4,
+            k_s => 2 * k_s,
+        };
         let constant = if scarce { 16 } else { 22 };
         c.m_s * c.n_s * c.k_s * words + held + (c.m_s + c.n_s) * words * overlap + addresses + sets + constant
     }
