@@ -227,7 +227,8 @@ pub(crate) struct EmitArgs {
     /// Which of the computation's kernels, by its own name; the target's first unless given.
     #[arg(long, value_name = "V")]
     pub variant: Option<String>,
-    /// Parameters as k=v,k=v; the kernel's default plan fills in what is not named.
+    /// Parameters as k=v,k=v; the kernel's default plan fills in what is not named. Unless given: the plan that was last made
+    /// for this input on a GPU of the target, or else the default.
     #[arg(long, value_name = "K=V,...")]
     pub config: Option<String>,
 }

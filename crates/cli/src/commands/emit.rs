@@ -4,16 +4,20 @@ use crate::args::EmitArgs;
 use crate::assembler::{self, Assembled};
 use crate::failure::{Failure, Kind};
 use crate::output::Output;
-use crate::wiring::Wiring;
+use crate::wiring::{Wiring, home};
 use crate::words;
 use serde::Serialize;
+use std::cmp::Reverse;
 use std::fmt::Write as _;
 use std::sync::Arc;
 use tilewright_core::device::DeviceKind;
-use tilewright_core::problem::Problem;
+use tilewright_core::objective::Objective;
+use tilewright_core::problem::{AnyKernel, Problem};
 use tilewright_core::program::{Arg, Code, Step};
 use tilewright_core::space::{Config, Point};
 use tilewright_ptxgen::target::{Target, UnknownTarget};
+use tilewright_runtime::RuntimeError;
+use tilewright_runtime::plan_cache::{Lookup, PlanCache, PlanHeader};
 
 #[derive(Serialize)]
 struct Answer {
@@ -21,12 +25,33 @@ struct Answer {
     input: Config,
     target: String,
     config: Config,
+    origin: Origin,
     /// The launch with the most code; absent where an empty result needs none.
     #[serde(flatten)]
     main: Option<Emitted>,
     /// Every launch, in order.
     steps: Vec<Emitted>,
     workspace_bytes: u64,
+}
+
+/// Where a configuration comes from.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum Origin {
+    /// The command line, over the kernel's default.
+    Given,
+    /// The plan that was measured best on this device.
+    Planned(String),
+    /// The kernel's default.
+    Default,
+}
+
+/// What code is generated from.
+struct Choice {
+    /// For a typical device of the target, or for the device that a plan was made on.
+    problem: Box<dyn Problem>,
+    point: Point,
+    origin: Origin,
 }
 
 /// One launch.
@@ -51,8 +76,8 @@ struct Launch {
 pub(crate) fn run(args: &EmitArgs, wiring: &Wiring, output: Output) -> Result<(), Failure> {
     let target: Target = args.target.parse().map_err(|e: UnknownTarget| Failure::new(Kind::Usage, "target", e))?;
     let kernel = wiring.variant(&args.kernel, args.variant.as_deref(), DeviceKind::Cuda)?;
-    let problem = wiring.problem(kernel, &Arc::new(target.spec()), &words::parse(&args.input)?)?;
-    let point = point(args.config.as_deref(), &*problem)?;
+    let input = words::parse(&args.input)?;
+    let Choice { problem, point, origin } = choose(args, wiring, kernel, target, &input)?;
     let program = problem.program(&point).map_err(|e| Failure::new(Kind::Input, "config", e))?;
     let steps: Vec<Emitted> = program.steps.iter().filter_map(|step| emitted(step, target)).collect();
     let answer = Answer {
@@ -60,6 +85,7 @@ pub(crate) fn run(args: &EmitArgs, wiring: &Wiring, output: Output) -> Result<()
         input: problem.input(),
         target: target.to_string(),
         config: problem.space().config(&point),
+        origin,
         main: steps.iter().max_by_key(|s| s.text.len()).cloned(),
         steps,
         workspace_bytes: program.workspace,
@@ -67,17 +93,72 @@ pub(crate) fn run(args: &EmitArgs, wiring: &Wiring, output: Output) -> Result<()
     output.answer(&answer, || text(&answer))
 }
 
-/// What was asked for, over the kernel's own default.
-fn point(config: Option<&str>, problem: &dyn Problem) -> Result<Point, Failure> {
-    let default = problem.default_point();
-    let Some(text) = config else {
-        return default.ok_or_else(|| Failure::nothing_legal(problem.space()));
-    };
+/// What was asked for, over the kernel's own default; else the best that is known; else the default.
+fn choose(
+    args: &EmitArgs,
+    wiring: &Wiring,
+    kernel: &dyn AnyKernel,
+    target: Target,
+    input: &Config,
+) -> Result<Choice, Failure> {
+    let problem = wiring.problem(kernel, &Arc::new(target.spec()), input)?;
+    if let Some(text) = &args.config {
+        let point = given(text, &*problem)?;
+        return Ok(Choice { problem, point, origin: Origin::Given });
+    }
+    if let Some(choice) = known(wiring, kernel, target, &problem.input())? {
+        return Ok(choice);
+    }
+    let point = problem.default_point().ok_or_else(|| Failure::nothing_legal(problem.space()))?;
+    Ok(Choice { problem, point, origin: Origin::Default })
+}
+
+/// A configuration's text, over the kernel's own default.
+fn given(text: &str, problem: &dyn Problem) -> Result<Point, Failure> {
     let bad = |e: &dyn std::error::Error| Failure::new(Kind::Input, "config", e.to_string());
     let config = Config::parse(text).map_err(|e| bad(&e))?;
+    let default = problem.default_point();
     let point = config.to_point(problem.space().params(), default.as_deref()).map_err(|e| bad(&e))?;
     problem.space().check(&point).map_err(|e| bad(&e))?;
     Ok(point)
+}
+
+/// The plan that was last made for this input on a GPU of the target, as it was legal there.
+fn known(wiring: &Wiring, kernel: &dyn AnyKernel, target: Target, input: &Config) -> Result<Option<Choice>, Failure> {
+    let (cache, objective) = (PlanCache::new(home()?.plans()), Objective::default());
+    let mut headers = headers(&cache)?;
+    headers.retain(|h| {
+        let sm = h.device.facts.get("sm").and_then(|sm| Target::of_sm(*sm));
+        let same = h.kernel == kernel.id() && h.input == *input && h.objective == objective;
+        same && h.device.kind == DeviceKind::Cuda && sm == Some(target)
+    });
+    headers.sort_by_key(|h| Reverse(h.created));
+    for header in headers {
+        // What is legal depends on the device, and the typical one of the target may have less.
+        let problem = wiring.problem(kernel, &Arc::new(header.device.spec()), input)?;
+        match cache.get(&*problem, &objective).map_err(RuntimeError::from)? {
+            Lookup::Hit(_, point) => {
+                let origin = Origin::Planned(header.device.name);
+                return Ok(Some(Choice { problem, point, origin }));
+            }
+            Lookup::Stale(why) => tracing::info!("not taken for {}: {why}", header.device.name),
+            Lookup::Miss => {}
+        }
+    }
+    Ok(None)
+}
+
+/// What the entries of a cache answer. One that cannot be read is no reason to emit nothing: `doctor` names it too.
+fn headers(cache: &PlanCache) -> Result<Vec<PlanHeader>, Failure> {
+    let entries = cache.entries().map_err(RuntimeError::from)?.into_iter();
+    let readable = entries.filter_map(|(_, contents)| match contents {
+        Ok((header, _)) => Some(header),
+        Err(e) => {
+            tracing::warn!("{e}");
+            None
+        }
+    });
+    Ok(readable.collect())
 }
 
 fn emitted(step: &Step, target: Target) -> Option<Emitted> {
@@ -113,6 +194,11 @@ fn argument(arg: &Arg) -> String {
 /// A text that an assembler takes where there is one launch: what is no code is a comment.
 fn text(answer: &Answer) -> String {
     let mut out = format!("// {} for {} on {}\n// {}\n", answer.kernel, answer.input, answer.target, answer.config);
+    let _ = match &answer.origin {
+        Origin::Given => Ok(()),
+        Origin::Planned(device) => writeln!(out, "// as planned on {device}"),
+        Origin::Default => writeln!(out, "// by default: no plan is known for this input and target"),
+    };
     if answer.workspace_bytes > 0 {
         let _ = writeln!(out, "// workspace: {} bytes", answer.workspace_bytes);
     }

@@ -2,6 +2,18 @@
 
 use crate::home::{Home, has};
 use serde_json::Value;
+use std::path::PathBuf;
+use std::sync::Arc;
+use tilewright_core::computation::Computation;
+use tilewright_core::decision::{Alternative, Decision};
+use tilewright_core::device::{DeviceKind, DeviceSpec};
+use tilewright_core::objective::Objective;
+use tilewright_core::problem::{Bound, Problem};
+use tilewright_core::space::Config;
+use tilewright_ops::gemm::Gemm;
+use tilewright_ptxgen::gemm::SimtGemm;
+use tilewright_ptxgen::target::Target;
+use tilewright_runtime::plan_cache::{CachedPlan, PlanCache};
 
 fn verify(home: &Home, more: &[&str]) -> Value {
     home.answer(&[&["verify", "gemm"], more].concat())
@@ -60,6 +72,7 @@ fn emulated_kernels_are_verified_with_everything_covered() {
         assert!(coverage.contains_key(key), "no {key:?} among {:?}", coverage.keys().collect::<Vec<_>>());
     }
     assert_eq!(coverage["variant:gemm.simt.1"], 160);
+    assert_eq!(coverage["repeated bit by bit"], coverage["k_g>1 split:ordered"]);
     // The same on any number of threads.
     let one = verify(&home, &[&args[..], &["--threads", "1"]].concat());
     assert_eq!(v, one);
@@ -121,6 +134,46 @@ fn a_given_configuration_is_emitted_and_every_step_of_it() {
     assert!(text.starts_with("// gemm.simt.1 for m=64") && text.contains("// arguments: buffer 0 + 0"), "{text}");
 }
 
+/// Keeps a plan for an input, as if it had been decided on a GPU with these facts.
+fn keep(home: &Home, input: &str, config: &str, facts: &[(&str, i64)]) -> PathBuf {
+    let typical = "sm_90".parse::<Target>().unwrap().spec();
+    let mut spec = DeviceSpec { id: "cuda:0".into(), name: "some H200".into(), kind: DeviceKind::Cuda, ..typical };
+    spec.facts.extend(facts.iter().map(|(name, value)| ((*name).to_owned(), *value)));
+    let input = Gemm.parse(&Config::parse(input).unwrap()).unwrap();
+    let problem = Bound::new(Arc::new(SimtGemm::new()), Arc::new(spec), input).unwrap();
+    let point = Config::parse(config).unwrap().to_point(problem.space().params(), problem.default_point().as_deref());
+    let config = problem.space().config(&point.unwrap());
+    let chosen = Alternative { config: config.clone(), predicted_s: None, measured_s: Some(1e-5) };
+    let decision = Decision { considered: vec![chosen.clone()], chosen, considered_count: 1, reason: "test".into() };
+    let plan = CachedPlan { config, predicted_s: None, measured_s: Some(1e-5), max_rel_error: Some(0.0), decision };
+    PlanCache::new(home.path().join("plans")).put(&problem, &Objective::default(), &plan).unwrap()
+}
+
+#[test]
+fn the_plan_of_a_gpu_is_emitted_where_one_is_known() {
+    let home = Home::new();
+    let words = ["m=512", "n=384", "k=96", "--target"];
+    let on = |target: &'static str| emit(&home, &[&words[..], &[target]].concat());
+    let default = on("sm_90");
+    assert_eq!(default["origin"], "default");
+    let other = if default["config"]["u"] == 16 { 8 } else { 16 };
+    let path = keep(&home, "m=512,n=384,k=96", &format!("u={other},vec_a=1"), &[("multiprocessors", 140)]);
+    let planned = on("sm_90");
+    assert_eq!((&planned["config"]["u"], &planned["config"]["vec_a"]), (&other.into(), &1.into()));
+    assert_eq!(planned["origin"]["planned"], "some H200");
+    // Only for that target, that input, and where nothing else is asked for.
+    assert_eq!(on("sm_80")["origin"], "default");
+    assert_eq!(emit(&home, &["m=512", "n=384", "k=95", "--target", "sm_90"])["origin"], "default");
+    let given = emit(&home, &[&words[..], &["sm_90", "--config", "vec_b=1"]].concat());
+    assert_eq!((&given["origin"], &given["config"]["u"]), (&"given".into(), &default["config"]["u"]));
+    // A damaged entry is not trusted, and keeps nobody from the default.
+    let mut bytes = std::fs::read(&path).unwrap();
+    let last = bytes.len() - 2;
+    bytes[last] ^= 1;
+    std::fs::write(&path, bytes).unwrap();
+    assert_eq!(on("sm_90")["origin"], "default");
+}
+
 #[test]
 fn an_empty_result_needs_no_code() {
     let home = Home::new();
@@ -170,6 +223,18 @@ fn an_emulator_never_times() {
     }
 }
 
+/// The kernel's own name, with or without its version; no other.
+fn emit_variant(home: &Home) {
+    for variant in ["gemm.simt", "gemm.simt.1"] {
+        let answer = emit(home, &["m=8", "n=8", "k=8", "--target", "sm_80", "--variant", variant]);
+        assert_eq!(answer["kernel"], "gemm.simt.1");
+    }
+    let unknown = ["emit", "gemm", "m=8", "n=8", "k=8", "--target", "sm_80", "--variant", "gemm.simt.9"];
+    assert!(home.error(&unknown, 2, "variant").message.contains("gemm.simt.9"));
+    let unknown = ["verify", "gemm", "--device", "emulator:sm_80", "--cases", "1", "--variant", "mma"];
+    assert!(home.error(&unknown, 2, "variant").message.contains("gemm.simt.1"));
+}
+
 #[test]
 fn bad_devices_targets_and_variants_are_named() {
     let home = Home::new();
@@ -191,6 +256,7 @@ fn bad_devices_targets_and_variants_are_named() {
     assert!(emit(&["dtype=f8", "--target", "sm_80"], 2, "dtype").contains("f8"));
     assert!(emit(&["--target", "sm_80", "--config", "tile=7"], 2, "config").contains("\"tile\""));
     assert!(emit(&["--target", "sm_80", "--config", "u=7"], 2, "config").contains("its values are"));
+    emit_variant(&home);
     home.error(&["emit", "sort", "--target", "sm_80"], 2, "kernel");
     home.error(&["emit", "gemm.cpu.2", "m=8", "n=8", "k=8", "--target", "sm_80"], 2, "device");
     let (code, _) = home.json(&["emit", "gemm", "m=8", "n=8", "k=8"]);

@@ -45,6 +45,18 @@ impl From<&DeviceSpec> for DeviceRecord {
 }
 
 impl DeviceRecord {
+    /// The device as it was, for planning on its behalf; its measured rates are not remembered.
+    pub fn spec(&self) -> DeviceSpec {
+        DeviceSpec {
+            id: self.id.clone(),
+            name: self.name.clone(),
+            kind: self.kind,
+            driver: self.driver.clone(),
+            facts: self.facts.clone(),
+            measured: BTreeMap::new(),
+        }
+    }
+
     /// Refuses another device.
     ///
     /// # Errors

@@ -5,10 +5,12 @@ use crate::failure::{Failure, Kind};
 use crate::wiring::Wiring;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
+use rayon::{ThreadPool, ThreadPoolBuilder};
 use std::sync::Arc;
 use tilewright_core::buffer::{Filling, Role, Verdict};
 use tilewright_core::computation::InputLimits;
 use tilewright_core::device::DeviceSpec;
+use tilewright_core::expr::Value;
 use tilewright_core::problem::{AnyKernel, Executor, Problem};
 use tilewright_core::space::{BoundSpace, Config, Point};
 use tilewright_emulator::Finding;
@@ -20,6 +22,18 @@ const INPUTS: u32 = 60;
 /// Points drawn on each of them.
 const POINTS: u32 = 24;
 
+/// Threads of the host that repeat what must not depend on them. A seat's own run has one.
+const OTHER_THREADS: usize = 3;
+
+/// Where a run is repeated.
+///
+/// # Errors
+/// The host starts no threads.
+pub(super) fn elsewhere() -> Result<ThreadPool, Failure> {
+    let pool = ThreadPoolBuilder::new().num_threads(OTHER_THREADS).build();
+    pool.map_err(|e| Failure::new(Kind::Other, "threads", e))
+}
+
 /// What cases are drawn from.
 pub(super) struct Deck<'a> {
     pub(super) wiring: &'a Wiring,
@@ -28,6 +42,8 @@ pub(super) struct Deck<'a> {
     /// Words of the input that are given.
     pub(super) fixed: Config,
     pub(super) seed: u64,
+    /// Other threads than those of a seat.
+    pub(super) elsewhere: ThreadPool,
 }
 
 /// Something to run.
@@ -46,6 +62,8 @@ pub(super) struct Outcome {
     /// What the input is an example of.
     pub(super) aspects: Vec<String>,
     pub(super) result: Result<Verdict, String>,
+    /// Whether it was run twice, and had to give the same bits.
+    pub(super) repeated: bool,
     /// What the emulator found beside a wrong result.
     pub(super) findings: Vec<Finding>,
 }
@@ -54,11 +72,14 @@ impl Deck<'_> {
     /// Draws and runs a case.
     pub(super) fn play(&self, number: u32, seat: &mut Seat) -> Result<Outcome, Failure> {
         let case = self.draw(number)?;
-        let result = check(&case, &mut *seat.executor);
+        let config = case.problem.space().config(&case.point);
+        let repeated = is_ordered(&config);
+        let result = check(&case, &mut *seat.executor, repeated.then_some(&self.elsewhere));
         let reports = seat.log.as_ref().map(|log| log.take()).unwrap_or_default();
         Ok(Outcome {
             input: case.problem.input(),
-            config: case.problem.space().config(&case.point),
+            config,
+            repeated,
             filling: case.filling,
             aspects: case.problem.aspects(),
             result,
@@ -122,7 +143,14 @@ fn point(space: &BoundSpace, wanted: Option<(usize, u16)>, rng: &mut ChaCha8Rng)
     space.is_legal(&point).then_some(Point(point))
 }
 
-fn check(case: &Case, executor: &mut dyn Executor) -> Result<Verdict, String> {
+/// Whether the grid splits the reduction and adds the parts in order, which is a promise of bitwise equal repeats.
+fn is_ordered(config: &Config) -> bool {
+    let slices = config.get("k_g").and_then(Value::as_int);
+    slices > Some(1) && config.get("split").and_then(Value::as_str) == Some("ordered")
+}
+
+/// Runs a case and compares it with the reference; and with another run in `again`, if given, bit by bit.
+fn check(case: &Case, executor: &mut dyn Executor, again: Option<&ThreadPool>) -> Result<Verdict, String> {
     let program = case.problem.program(&case.point).map_err(|e| e.to_string())?;
     let work = case.problem.workload(case.filling, case.seed);
     let expected = case.problem.reference(&work.buffers, &work.scalars);
@@ -130,8 +158,16 @@ fn check(case: &Case, executor: &mut dyn Executor) -> Result<Verdict, String> {
     loaded.run().map_err(|e| e.to_string())?;
     let after = loaded.read().map_err(|e| e.to_string())?;
     let kept = |i: usize| work.specs[i].role != Role::In || work.buffers[i].bytes() == after[i].bytes();
-    match (0..after.len()).find(|&i| !kept(i)) {
-        Some(written) => Err(format!("the read-only buffer {} was written", work.specs[written].name)),
-        None => Ok(expected.compare(&after)),
+    if let Some(written) = (0..after.len()).find(|&i| !kept(i)) {
+        return Err(format!("the read-only buffer {} was written", work.specs[written].name));
     }
+    if let Some(pool) = again {
+        loaded.write(&work.buffers).map_err(|e| e.to_string())?;
+        pool.install(|| loaded.run()).map_err(|e| e.to_string())?;
+        let repeat = loaded.read().map_err(|e| e.to_string())?;
+        if let Some(i) = (0..after.len()).find(|&i| after[i].bytes() != repeat[i].bytes()) {
+            return Err(format!("a repeat left other bits in {}: slices are not added in order", work.specs[i].name));
+        }
+    }
+    Ok(expected.compare(&after))
 }

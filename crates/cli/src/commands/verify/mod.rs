@@ -58,7 +58,7 @@ pub(crate) fn run(args: &VerifyArgs, wiring: &Wiring, seed: u64, output: Output)
     if let Some(dtype) = &args.dtype {
         fixed.0.push(("dtype".into(), Value::parse(dtype)));
     }
-    let deck = Deck { wiring, kernel, spec: device.spec(), fixed, seed };
+    let deck = Deck { wiring, kernel, spec: device.spec(), fixed, seed, elsewhere: cases::elsewhere()? };
     let threads = args.device.threads.map_or_else(|| available_parallelism().map_or(1, usize::from), usize::from);
     let seats = device.seats(threads.min(args.cases as usize));
     let mut answer = Answer { device: deck.spec.id.clone(), ..Answer::default() };
@@ -151,6 +151,9 @@ impl Answer {
         let mut count = |key: String| *self.coverage.entry(key).or_default() += 1;
         count(format!("variant:{}", kernel.id()));
         count(format!("data:{:?}", outcome.filling).to_lowercase());
+        if outcome.repeated {
+            count("repeated bit by bit".to_owned());
+        }
         outcome.aspects.iter().for_each(|aspect| count(aspect.clone()));
         outcome.config.0.iter().for_each(|(name, value)| count(format!("{name}:{value}")));
         let split = |(name, value): &&(String, Value)| name.starts_with("k_") && value.as_int() > Some(1);
