@@ -2,6 +2,7 @@
 
 use crate::dataset::Dataset;
 use crate::error::DatasetError;
+use crate::features::FeatureTable;
 use std::collections::HashMap;
 use std::fmt::Write;
 use tilewright_core::choice::{Case, ChoiceSet, Trial};
@@ -30,7 +31,17 @@ impl Dataset {
     /// # Panics
     /// On a number beyond the last row.
     pub fn choices_of(&self, rows: &[usize]) -> Result<ChoiceSet, DatasetError> {
-        let table = self.features()?;
+        self.choices_from(&self.features()?, rows)
+    }
+
+    /// [`Dataset::choices_of`] with the features of this dataset at hand, for many splits of it.
+    ///
+    /// # Errors
+    /// Features of another dataset that do not fit.
+    ///
+    /// # Panics
+    /// On a number beyond the last row.
+    pub fn choices_from(&self, table: &FeatureTable, rows: &[usize]) -> Result<ChoiceSet, DatasetError> {
         let (problems, _) = self.problems();
         let (groups, _) = self.tuples(self.roles.group.as_slice());
         let grouped = self.roles.group.is_some();

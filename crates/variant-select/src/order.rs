@@ -8,6 +8,7 @@ use tilewright_core::selector::VariantOrder;
 pub(crate) struct RankScratch {
     pub(crate) rows: Vec<f32>,
     pub(crate) scores: Vec<f32>,
+    pub(crate) by: Vec<f32>,
 }
 
 thread_local! {

@@ -3,7 +3,7 @@
 //! One model for all candidates: a row is the input's features, the candidate's and what [general rules](derive) make of
 //! them; the target is the log of the time over the best of the case. Histograms and leaf-wise growth as in LightGBM.
 
-mod bins;
+pub(crate) mod bins;
 mod derive;
 mod grow;
 mod model;

@@ -10,6 +10,7 @@ mod held_out;
 pub(crate) mod model;
 pub(crate) mod plan;
 pub(crate) mod run;
+pub(crate) mod select;
 pub(crate) mod space;
 pub(crate) mod tune;
 pub(crate) mod verify;
