@@ -18,6 +18,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
                 let (k, v) = kv.split_once('=').unwrap_or((kv, "0"));
                 match k {
                     "trees" => s.trees = v.parse().unwrap(),
+                    "depth" => s.depth = v.parse().unwrap(),
                     "leaves" => s.leaves = v.parse().unwrap(),
                     "rate" => s.rate = v.parse().unwrap(),
                     "bins" => s.bins = v.parse().unwrap(),

@@ -31,6 +31,8 @@ pub struct BoostedTrees {
     pub trees: usize,
     /// Most leaves of a tree.
     pub leaves: usize,
+    /// Most splits on the way to a leaf: what a choice costs.
+    pub depth: usize,
     /// Share of a tree's values that is added.
     pub rate: f32,
     /// Most bins of a feature, up to 254.
@@ -54,6 +56,7 @@ impl Default for BoostedTrees {
         Self {
             trees: 300,
             leaves: 32,
+            depth: 8,
             rate: 0.1,
             bins: 128,
             columns: 0.5,
@@ -74,6 +77,7 @@ impl BoostedTrees {
         let share = |x: f64| x > 0.0 && x <= 1.0;
         check("trees", self.trees as f64, (1..=100_000).contains(&self.trees), "1 to 100000")?;
         check("leaves", self.leaves as f64, (2..=4096).contains(&self.leaves), "2 to 4096")?;
+        check("depth", self.depth as f64, (1..=64).contains(&self.depth), "1 to 64")?;
         check("rate", f64::from(self.rate), share(f64::from(self.rate)), "above 0, at most 1")?;
         check("bins", self.bins as f64, (2..=254).contains(&self.bins), "2 to 254")?;
         check("columns", self.columns, share(self.columns), "above 0, at most 1")?;
@@ -123,10 +127,10 @@ impl BoostedTrees {
             let mut order: Vec<u32> = some.iter().flat_map(|&c| targets.cases[c].clone()).map(|r| r as u32).collect();
             let mut features = columns[..drawn(usable.len(), self.columns)].to_vec();
             features.sort_unstable();
-            let shape = Shape { leaves: self.leaves, least_curvature: self.least, l2: self.l2 };
+            let (leaves, depth, rate) = (self.leaves, self.depth, self.rate);
+            let shape = Shape { leaves, depth, rate, least_curvature: self.least, l2: self.l2 };
             let seen = Rows { binned, width, gradient: &gradient, curvature: &curvature };
-            let (mut tree, _) = Grower::new(seen, bins, &features, shape).grow(&mut order);
-            tree.scale(self.rate);
+            let tree = Grower::new(seen, bins, &features, shape).grow(&mut order);
             tree.add_binned(binned, width, bins, &mut predicted);
             sum.push(&tree);
         }

@@ -5,3 +5,4 @@ mod bad_input;
 mod gpu;
 mod home;
 mod processes;
+mod select;

@@ -1,7 +1,8 @@
 //! One tree grown leaf by leaf from histograms of gradients.
 
 use super::bins::Bins;
-use super::model::{Node, Tree};
+use super::model::Tree;
+use std::ops::Range;
 
 /// Rows by feature, in bins; gradients and curvatures by row.
 pub(crate) struct Rows<'a> {
@@ -15,6 +16,9 @@ pub(crate) struct Rows<'a> {
 /// Shape of a tree.
 pub(crate) struct Shape {
     pub(crate) leaves: usize,
+    pub(crate) depth: usize,
+    /// Share of the values that is kept.
+    pub(crate) rate: f32,
     pub(crate) least_curvature: f64,
     pub(crate) l2: f64,
 }
@@ -35,7 +39,8 @@ struct Split {
 
 struct Leaf {
     node: usize,
-    rows: std::ops::Range<usize>,
+    depth: usize,
+    rows: Range<usize>,
     histogram: Vec<Cell>,
     gradient: f64,
     curvature: f64,
@@ -64,30 +69,24 @@ impl<'a> Grower<'a> {
     }
 
     /// Grows a tree on the given rows; `order` is permuted so that the rows of each leaf stand together.
-    /// Returns the tree and the range of rows of each leaf with its value.
-    pub(crate) fn grow(&self, order: &mut [u32]) -> (Tree, Vec<(std::ops::Range<usize>, f32)>) {
-        let mut nodes = vec![Node::leaf(0.0)];
-        let mut leaves = vec![self.leaf(0, 0..order.len(), order, None)];
+    pub(crate) fn grow(&self, order: &mut [u32]) -> Tree {
+        let mut tree = Tree::new();
+        let mut leaves = vec![self.leaf((0, 0), 0..order.len(), order, None)];
         while leaves.len() < self.shape.leaves {
             let gain = |l: &Leaf| l.split.map_or(0.0, |s| s.gain);
-            let Some(at) = (0..leaves.len()).max_by(|&a, &b| gain(&leaves[a]).total_cmp(&gain(&leaves[b]))) else {
-                break;
-            };
-            let Some(split) = leaves[at].split else { break };
+            let best = (0..leaves.len()).max_by(|&a, &b| gain(&leaves[a]).total_cmp(&gain(&leaves[b])));
+            let Some((at, split)) = best.and_then(|at| Some((at, leaves[at].split?))) else { break };
             let leaf = leaves.swap_remove(at);
-            let (left, right) = self.divide(leaf, split, &mut nodes, order);
-            leaves.push(left);
-            leaves.push(right);
+            leaves.extend(self.divide(leaf, split, &mut tree, order));
         }
-        let value = |l: &Leaf| (-l.gradient / (l.curvature + self.shape.l2)) as f32;
-        let values = leaves.iter().map(|l| (l.rows.clone(), value(l))).collect();
         for leaf in &leaves {
-            nodes[leaf.node] = Node::leaf(value(leaf));
+            let value = -leaf.gradient / (leaf.curvature + self.shape.l2);
+            tree.set_value(leaf.node, value as f32 * self.shape.rate);
         }
-        (Tree { nodes }, values)
+        tree
     }
 
-    fn divide(&self, leaf: Leaf, split: Split, nodes: &mut Vec<Node>, order: &mut [u32]) -> (Leaf, Leaf) {
+    fn divide(&self, leaf: Leaf, split: Split, tree: &mut Tree, order: &mut [u32]) -> [Leaf; 2] {
         let feature = self.features[split.feature];
         let edge = split.bin.checked_sub(1).map(|b| self.bins.edges[feature][usize::from(b)]);
         let rows = &mut order[leaf.rows.clone()];
@@ -95,31 +94,28 @@ impl<'a> Grower<'a> {
         let (left, right): (Vec<u32>, Vec<u32>) = rows.iter().partition(|&&r| goes_left(r));
         rows[..left.len()].copy_from_slice(&left);
         rows[left.len()..].copy_from_slice(&right);
-        let (a, b) = (nodes.len(), nodes.len() + 1);
         // Where only missing values go left, no number does.
-        nodes[leaf.node] = Node::split(feature, edge.unwrap_or(f32::NEG_INFINITY), a);
-        nodes.push(Node::leaf(0.0));
-        nodes.push(Node::leaf(0.0));
+        let first = tree.split(leaf.node, leaf.depth, feature, edge.unwrap_or(f32::NEG_INFINITY));
         let middle = leaf.rows.start + left.len();
-        let (first, second) = (leaf.rows.start..middle, middle..leaf.rows.end);
+        let depth = leaf.depth + 1;
+        let a = ((first, depth), leaf.rows.start..middle);
+        let b = ((first + 1, depth), middle..leaf.rows.end);
         // The larger side is the parent less the smaller one.
-        let (small, large) =
-            if left.len() <= right.len() { ((a, first), (b, second)) } else { ((b, second), (a, first)) };
+        let (small, large) = if left.len() <= right.len() { (a, b) } else { (b, a) };
         let small = self.leaf(small.0, small.1, order, None);
         let rest = difference(leaf.histogram, &small.histogram);
-        let large = self.leaf(large.0, large.1, order, Some(rest));
-        (small, large)
+        [small, self.leaf(large.0, large.1, order, Some(rest))]
     }
 
-    fn leaf(&self, node: usize, rows: std::ops::Range<usize>, order: &[u32], known: Option<Vec<Cell>>) -> Leaf {
+    fn leaf(&self, (node, depth): (usize, usize), rows: Range<usize>, order: &[u32], known: Option<Vec<Cell>>) -> Leaf {
         let own = &order[rows.clone()];
         let histogram = known.unwrap_or_else(|| self.histogram(own));
         // Every row is in one cell of the first feature.
         let first = &histogram[..self.features.first().map_or(0, |&f| self.bins.count(f))];
         let gradient = first.iter().map(|c| f64::from(c.gradient)).sum();
         let curvature = first.iter().map(|c| f64::from(c.curvature)).sum();
-        let split = self.best(&histogram, gradient, curvature);
-        Leaf { node, rows, histogram, gradient, curvature, split }
+        let split = if depth < self.shape.depth { self.best(&histogram, gradient, curvature) } else { None };
+        Leaf { node, depth, rows, histogram, gradient, curvature, split }
     }
 
     fn histogram(&self, rows: &[u32]) -> Vec<Cell> {
