@@ -3,7 +3,7 @@
 use crate::forest::CostForest;
 use crate::metrics::Table1;
 use crate::regression::Regression;
-use crate::trees::{BoostedTrees, Objective};
+use crate::trees::BoostedTrees;
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
@@ -73,12 +73,10 @@ pub struct Auto {
 }
 
 impl Auto {
-    /// What the project recommends: boosted trees with either objective, regression and the cost forest, by three folds.
+    /// What the project recommends: boosted trees, the cost forest and regression, by three folds.
     pub fn recommended() -> Self {
-        let listwise = BoostedTrees { objective: Objective::Listwise { temperature: 0.1 }, ..BoostedTrees::default() };
         let methods: Vec<(String, Box<dyn FitSelector>)> = vec![
             ("trees".into(), Box::new(BoostedTrees::default())),
-            ("trees-listwise".into(), Box::new(listwise)),
             ("forest".into(), Box::new(CostForest::default())),
             ("regression".into(), Box::new(Regression::default())),
         ];

@@ -1,6 +1,6 @@
 //! Support vectors (Vuduc, section 4.3): linfa's binary machine, one against one, with an RBF kernel.
 
-use crate::classes::{Classes, relative};
+use crate::classes::Classes;
 use crate::encode::{Encoding, FeatureMap};
 use crate::evaluate::cross_validate;
 use linfa::dataset::Dataset;
@@ -160,6 +160,7 @@ impl Selector for SvmSelector {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::classes::relative;
 
     #[test]
     fn a_spread_takes_each_index_once() {

@@ -61,10 +61,10 @@ impl Default for BoostedTrees {
             bins: 128,
             columns: 0.5,
             cases: 0.8,
-            least: 10.0,
-            l2: 1.0,
+            least: 0.3,
+            l2: 0.1,
             cap: 1.5,
-            objective: Objective::Relative,
+            objective: Objective::Listwise { temperature: 0.06 },
         }
     }
 }

@@ -39,8 +39,8 @@ fn three(n: usize) -> ChoiceSet {
 }
 
 fn methods() -> Vec<(&'static str, Box<dyn FitSelector>)> {
-    let quick = BoostedTrees { trees: 60, least: 3.0, ..BoostedTrees::default() };
-    let listwise = BoostedTrees { objective: Objective::Listwise { temperature: 0.2 }, least: 0.1, ..quick.clone() };
+    let listwise = BoostedTrees { trees: 60, ..BoostedTrees::default() };
+    let quick = BoostedTrees { least: 3.0, objective: Objective::Relative, ..listwise.clone() };
     vec![
         ("softmax", Box::new(Softmax::default())),
         ("regression", Box::new(Regression::default())),

@@ -1,5 +1,6 @@
 //! Rows that trees see: the features of a case and a candidate, and what general rules derive from them.
 
+use std::collections::BTreeSet;
 use tilewright_core::choice::ChoiceSet;
 use tilewright_core::feature::FeatureKind;
 use tilewright_core::selector::Candidate;
@@ -21,6 +22,20 @@ pub(crate) struct Derived {
     pairs: Vec<(usize, usize)>,
     rounded: Vec<usize>,
     compared: Vec<usize>,
+    names: Vec<String>,
+}
+
+/// Most variants that are told apart by name, where candidates have no features.
+const MOST_NAMES: usize = 64;
+
+/// The variants that are told apart by a flag each: those of candidates without features, which nothing else tells apart.
+fn names(data: &ChoiceSet) -> Vec<String> {
+    if !data.schema().config.is_empty() {
+        return Vec::new();
+    }
+    let all: BTreeSet<&str> =
+        data.cases().iter().flat_map(|c| &c.trials).map(|t| t.candidate.variant.as_str()).collect();
+    all.into_iter().take(MOST_NAMES).map(str::to_owned).collect()
 }
 
 impl Derived {
@@ -37,12 +52,19 @@ impl Derived {
             trials().map(|t| t.candidate.features[i]).any(|v| v.is_finite() && v > 1.0 && v.fract() != 0.0)
         };
         let rounded = compared.iter().filter(fractional).copied().collect();
-        Self { inputs: schema.input.len(), candidates: schema.config.len(), pairs, rounded, compared }
+        Self {
+            inputs: schema.input.len(),
+            candidates: schema.config.len(),
+            pairs,
+            rounded,
+            compared,
+            names: names(data),
+        }
     }
 
     /// Numbers in a row.
     pub(crate) fn width(&self) -> usize {
-        self.inputs + self.pairs.len() + self.candidates + self.rounded.len() + self.compared.len()
+        self.inputs + self.pairs.len() + self.candidates + self.rounded.len() + self.compared.len() + self.names.len()
     }
 
     /// Appends one row a candidate. Anything that is not finite becomes NaN, which trees take as missing.
@@ -71,6 +93,7 @@ impl Derived {
             out.extend((0..self.candidates).map(|i| at(own, i)));
             out.extend(self.rounded.iter().map(|&i| ratio(at(own, i), at(own, i).ceil())));
             out.extend(self.compared.iter().zip(&smallest).map(|(&i, &least)| ratio(at(own, i), least)));
+            out.extend(self.names.iter().map(|n| f32::from(u8::from(*n == candidate.variant))));
         }
     }
 }
