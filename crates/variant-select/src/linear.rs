@@ -19,9 +19,8 @@ impl Normal {
         for i in 0..self.width {
             let x = f64::from(row[i]) * weight;
             self.targets[i] += x * target;
-            for j in 0..=i {
-                self.products[i * self.width + j] += x * f64::from(row[j]);
-            }
+            let products = &mut self.products[i * self.width..=i * self.width + i];
+            products.iter_mut().zip(row).for_each(|(p, &y)| *p += x * f64::from(y));
         }
         self.weight += weight;
     }
