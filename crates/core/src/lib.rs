@@ -24,6 +24,7 @@
 //! ```
 
 pub mod buffer;
+pub mod choice;
 pub mod computation;
 pub mod decision;
 pub mod device;

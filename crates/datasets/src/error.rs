@@ -1,6 +1,7 @@
 //! What can be wrong with a dataset, and where.
 
 use std::path::PathBuf;
+use tilewright_core::choice::ChoiceError;
 use tilewright_core::expr::EvalError;
 use tilewright_core::space::SpaceError;
 use tilewright_core::training::TrainingError;
@@ -86,6 +87,9 @@ pub enum DatasetError {
     /// A row that a training set refuses.
     #[error(transparent)]
     Training(#[from] TrainingError),
+    /// Rows that are no choice among variants.
+    #[error(transparent)]
+    Choice(#[from] ChoiceError),
     /// A split that cannot be made.
     #[error("split {spec:?}: {message}")]
     Split {

@@ -23,6 +23,7 @@
 //! # Ok::<(), tilewright_datasets::DatasetError>(())
 //! ```
 
+mod choices;
 mod column;
 mod dataset;
 mod error;

@@ -13,6 +13,7 @@ pub(crate) mod model;
 pub(crate) mod plan;
 pub(crate) mod run;
 pub(crate) mod search;
+pub(crate) mod select;
 pub(crate) mod space;
 pub(crate) mod tune;
 pub(crate) mod verify;

@@ -6,4 +6,5 @@ mod gpu;
 mod home;
 mod processes;
 mod search;
+mod select;
 mod spaces;

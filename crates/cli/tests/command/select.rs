@@ -1,0 +1,82 @@
+//! `select`: choices among variants of recorded datasets.
+
+use crate::home::Home;
+use std::fmt::Write;
+use std::path::PathBuf;
+
+const SIDECAR: &str = r#"{
+    "format": "tilewright-dataset", "version": 1,
+    "columns": {
+        "device": "device", "input": ["n", "k"], "config": [], "variant": "variant",
+        "time": {"column": "s", "unit": "s"}, "status": {"column": "ok", "ok": 1}, "group": "family"
+    }
+}"#;
+
+/// Two devices; "flat" costs the same for all sizes, "steep" grows with them, "broken" always fails.
+fn dataset(home: &Home, sidecar: &str) -> String {
+    let mut table = "device,family,n,k,variant,s,ok\n".to_owned();
+    for (device, flat) in [("here", 100.0), ("there", 1000.0)] {
+        for n in 1..80 {
+            let size = n * n;
+            let steep = f64::from(size);
+            for (variant, time, ok) in [("flat", flat, 1), ("steep", steep, 1), ("broken", 1.0, 0)] {
+                let time = if ok == 1 { time.to_string() } else { String::new() };
+                writeln!(table, "{device},{},{size},{},{variant},{time},{ok}", n % 20, n % 3).unwrap();
+            }
+        }
+    }
+    let path: PathBuf = home.path().join("made.csv");
+    std::fs::write(&path, table).unwrap();
+    std::fs::write(path.with_extension("schema.json"), sidecar).unwrap();
+    path.display().to_string()
+}
+
+#[test]
+fn methods_are_scored_by_their_choices() {
+    let home = Home::new();
+    let data = dataset(&home, SIDECAR);
+    let evaluate = |method: &str| {
+        home.answer(&["select", "evaluate", &data, "--method", method, "--holdout", "family:0.25", "--repeats", "2"])
+    };
+    let of = |answer: &serde_json::Value, field: &str| answer[field].as_f64().unwrap_or_else(|| panic!("{field}"));
+    let fixed = of(&evaluate("fixed"), "fraction_of_oracle");
+    for method in ["softmax", "regression", "svm", "forest", "trees"] {
+        let answer = evaluate(method);
+        assert_eq!(answer["method"], method);
+        let fraction = of(&answer, "fraction_of_oracle");
+        assert!(fraction > 0.93 && fraction > fixed, "{method}: {answer}");
+        for field in ["delta_miss", "delta_err", "best5", "worst20", "worst50", "fraction_of_oracle_top3"] {
+            assert!((0.0..=1.0).contains(&of(&answer, field)), "{method} {field}: {answer}");
+        }
+        assert!(of(&answer, "predict_ns") > 0.0);
+        assert_eq!(answer["failed"], 0, "what always fails is never chosen");
+        assert_eq!(answer["devices"].as_array().map(Vec::len), Some(2));
+    }
+}
+
+#[test]
+fn a_device_that_is_held_out_is_chosen_for_by_the_others() {
+    let home = Home::new();
+    let data = dataset(&home, SIDECAR);
+    let answer = home.answer(&["select", "evaluate", &data, "--method", "regression", "--holdout", "device=there"]);
+    assert_eq!(answer["cases"], 79);
+}
+
+#[test]
+fn what_cannot_be_evaluated_names_its_field() {
+    let home = Home::new();
+    let data = dataset(&home, SIDECAR);
+    home.error(&["select", "evaluate", &data, "--holdout", "nothing:0.5"], 2, "holdout");
+    home.error(&["select", "evaluate", &data, "--holdout", "n:1.5"], 2, "holdout");
+    let twice = dataset(&home, &SIDECAR.replace("\"n\", \"k\"", "\"n\", \"n\""));
+    home.error(&["select", "evaluate", &twice], 2, &twice);
+    let missing = home.path().join("none.csv").display().to_string();
+    home.error(&["select", "evaluate", &missing], 2, &missing);
+}
+
+#[test]
+fn nothing_that_ran_is_an_error_of_the_dataset() {
+    let home = Home::new();
+    let data = dataset(&home, &SIDECAR.replace("\"ok\": 1", "\"ok\": 7"));
+    home.error(&["select", "evaluate", &data, "--method", "regression"], 2, "dataset");
+}

@@ -1,0 +1,204 @@
+//! Recorded choices among variants: what a selector is fitted on and judged by.
+
+use crate::feature::FeatureSchema;
+use crate::selector::{Candidate, Selector};
+use std::collections::HashSet;
+
+/// One candidate of a case, and what came of running it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Trial {
+    /// What ran.
+    pub candidate: Candidate,
+    /// Seconds, or the objective's cost, positive; none if it failed or is illegal for the input.
+    pub cost: Option<f64>,
+}
+
+/// One input on one device with everything that was tried on it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Case {
+    /// Features of the input and of the device.
+    pub features: Vec<f32>,
+    /// What was tried, each variant once.
+    pub trials: Vec<Trial>,
+    /// Cases of one group stay on one side of a split.
+    pub group: u32,
+}
+
+impl Case {
+    /// The lowest cost; none if everything failed.
+    pub fn best(&self) -> Option<f64> {
+        self.trials.iter().filter_map(|t| t.cost).min_by(f64::total_cmp)
+    }
+}
+
+/// Cases under one schema.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ChoiceSet {
+    schema: FeatureSchema,
+    cases: Vec<Case>,
+}
+
+/// A case that cannot be learned from.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum ChoiceError {
+    /// Features of another number than the schema.
+    #[error("case {case}: {what} has {found} features, the schema has {expected}")]
+    Width {
+        /// Which case, from 0.
+        case: usize,
+        /// The input, or the name of a variant.
+        what: String,
+        /// Its number of features.
+        found: usize,
+        /// The schema's.
+        expected: usize,
+    },
+    /// A cost that is not positive and finite.
+    #[error("case {case}, variant {variant:?}: cost {cost}; costs are positive and finite")]
+    Cost {
+        /// Which case, from 0.
+        case: usize,
+        /// Which variant.
+        variant: String,
+        /// The cost.
+        cost: f64,
+    },
+    /// A variant that was recorded twice for one input.
+    #[error("case {case}: variant {variant:?} stands twice")]
+    Twice {
+        /// Which case, from 0.
+        case: usize,
+        /// Which variant.
+        variant: String,
+    },
+    /// A case without any variant.
+    #[error("case {case} has no variants")]
+    NoVariants {
+        /// Which case, from 0.
+        case: usize,
+    },
+}
+
+impl ChoiceSet {
+    /// An empty set.
+    pub fn new(schema: FeatureSchema) -> Self {
+        Self { schema, cases: Vec::new() }
+    }
+
+    /// Features of the input, and features of a candidate.
+    pub fn schema(&self) -> &FeatureSchema {
+        &self.schema
+    }
+
+    /// All cases.
+    pub fn cases(&self) -> &[Case] {
+        &self.cases
+    }
+
+    /// Appends a case. Features may be NaN where they are unknown; costs may not.
+    ///
+    /// # Errors
+    /// The wrong number of features, a cost that is not positive and finite, a variant twice, no variants.
+    pub fn push(&mut self, case: Case) -> Result<(), ChoiceError> {
+        let at = self.cases.len();
+        let width = |what: &str, found: usize, expected: usize| {
+            let fault = || ChoiceError::Width { case: at, what: what.to_owned(), found, expected };
+            if found == expected { Ok(()) } else { Err(fault()) }
+        };
+        width("the input", case.features.len(), self.schema.input.len())?;
+        if case.trials.is_empty() {
+            return Err(ChoiceError::NoVariants { case: at });
+        }
+        let mut seen = HashSet::new();
+        for Trial { candidate, cost } in &case.trials {
+            let variant = &candidate.variant;
+            width(variant, candidate.features.len(), self.schema.config.len())?;
+            if let Some(cost) = cost.filter(|c| !(c.is_finite() && *c > 0.0)) {
+                return Err(ChoiceError::Cost { case: at, variant: variant.clone(), cost });
+            }
+            if !seen.insert(variant.as_str()) {
+                return Err(ChoiceError::Twice { case: at, variant: variant.clone() });
+            }
+        }
+        self.cases.push(case);
+        Ok(())
+    }
+
+    /// Number of cases.
+    pub fn len(&self) -> usize {
+        self.cases.len()
+    }
+
+    /// Whether there are no cases.
+    pub fn is_empty(&self) -> bool {
+        self.cases.is_empty()
+    }
+
+    /// The set of the given cases, in that order.
+    ///
+    /// # Panics
+    /// On a number beyond the last case.
+    #[must_use]
+    pub fn subset(&self, indices: &[usize]) -> Self {
+        Self { schema: self.schema.clone(), cases: indices.iter().map(|&i| self.cases[i].clone()).collect() }
+    }
+}
+
+/// Why a selector could not be fitted.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum SelectError {
+    /// Too little to learn from.
+    #[error("{found} {what}, at least {needed} are needed")]
+    TooFew {
+        /// Of what.
+        what: &'static str,
+        /// How many there are.
+        found: usize,
+        /// How many are needed.
+        needed: usize,
+    },
+    /// No case has a variant that ran.
+    #[error("no case has a variant that ran")]
+    NothingLegal,
+    /// Every feature is constant or missing.
+    #[error("none of the {0} features varies: all are constant or missing")]
+    NoUsableFeature(usize),
+    /// A setting outside its range.
+    #[error("{field} is {value}, it must be {limit}")]
+    Setting {
+        /// Name of the setting.
+        field: &'static str,
+        /// What was given.
+        value: String,
+        /// What is allowed.
+        limit: &'static str,
+    },
+    /// A name that the schema does not have.
+    #[error("{field}: no feature {name:?}; there are {known}")]
+    UnknownFeature {
+        /// Where it was named.
+        field: &'static str,
+        /// The name.
+        name: String,
+        /// The names that there are.
+        known: String,
+    },
+    /// The numbers of an optimiser left the range of finite ones, or it gave up.
+    #[error("{method} failed: {message}")]
+    Numeric {
+        /// What was fitted.
+        method: &'static str,
+        /// What happened.
+        message: String,
+    },
+}
+
+/// Fits a selector.
+pub trait FitSelector: Send + Sync {
+    /// Fits on the cases. The same cases and seed give the same selector.
+    ///
+    /// # Errors
+    /// Too little to learn from, settings out of range, an optimiser that failed.
+    fn fit(&self, data: &ChoiceSet, seed: u64) -> Result<Box<dyn Selector>, SelectError>;
+}

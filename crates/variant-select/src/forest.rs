@@ -1,0 +1,226 @@
+//! A few trees over features of the input, with the mean cost of every class in each leaf: the cheapest good choice.
+
+use crate::classes::{Classes, WORST};
+use crate::trees::bins::Bins;
+use rand::SeedableRng;
+use rand::seq::{IndexedRandom, SliceRandom};
+use rand_chacha::ChaCha8Rng;
+use rayon::prelude::*;
+use tilewright_core::choice::{ChoiceSet, FitSelector, SelectError};
+use tilewright_core::feature::FeatureKind;
+use tilewright_core::selector::{Candidate, Selector, VariantOrder};
+
+/// Fits bagged trees on the relative costs of the variants that win most often. A split is where the costs of all classes
+/// together differ most, so that near ties and rare disasters weigh what they cost.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CostForest {
+    /// Number of trees.
+    pub trees: usize,
+    /// Fewest cases in a leaf.
+    pub least: usize,
+    /// Most levels of a tree.
+    pub depth: usize,
+    /// Share of the features that a split may look at.
+    pub columns: f64,
+    /// Most variants, those that win most often.
+    pub classes: usize,
+    /// Most ratios of sizes that become features.
+    pub ratios: usize,
+}
+
+impl Default for CostForest {
+    fn default() -> Self {
+        Self { trees: 12, least: 3, depth: 14, columns: 0.5, classes: 16, ratios: 21 }
+    }
+}
+
+/// Features of the input and ratios of its sizes.
+#[derive(Clone, Debug)]
+struct Shapes {
+    inputs: usize,
+    pairs: Vec<(usize, usize)>,
+}
+
+impl Shapes {
+    fn write(&self, features: &[f32], out: &mut Vec<f32>) {
+        let at = |i: usize| features.get(i).copied().unwrap_or(f32::NAN);
+        out.clear();
+        out.extend((0..self.inputs).map(at));
+        out.extend(self.pairs.iter().map(|&(a, b)| at(a) / at(b)));
+    }
+}
+
+struct Samples {
+    binned: Vec<u8>,
+    width: usize,
+    bins: Bins,
+    /// One row a case, one number a class.
+    costs: Vec<f32>,
+    classes: usize,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Tree {
+    /// Feature, threshold, and the left child, which the right one follows; for a leaf, 0 and where its costs begin.
+    nodes: Vec<(u16, f32, u32)>,
+    leaves: Vec<f32>,
+}
+
+const LEAF: u16 = u16::MAX;
+
+impl CostForest {
+    fn samples(&self, data: &ChoiceSet, classes: &Classes, shapes: &Shapes) -> Samples {
+        let n = classes.len();
+        let (mut rows, mut costs, mut row) = (Vec::new(), Vec::new(), Vec::new());
+        for case in data.cases() {
+            let mut of_case = vec![f32::NAN; n];
+            if classes.relative_costs(case, |class, log| of_case[class] = log.min(WORST) as f32).is_some() {
+                shapes.write(&case.features, &mut row);
+                rows.extend_from_slice(&row);
+                costs.extend(of_case);
+            }
+        }
+        fill(&mut costs, n);
+        let width = shapes.inputs + shapes.pairs.len();
+        let columns: Vec<Vec<f32>> =
+            (0..width).map(|f| rows.iter().skip(f).step_by(width).copied().collect()).collect();
+        let bins = Bins::fit(&columns, 64);
+        let binned = rows.iter().enumerate().map(|(i, &v)| bins.bin(i % width, v)).collect();
+        Samples { binned, width, bins, costs, classes: n }
+    }
+
+    fn tree(&self, samples: &Samples, seed: u64) -> Tree {
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        let all: Vec<u32> = (0..samples.costs.len() as u32 / samples.classes as u32).collect();
+        let rows: Vec<u32> = (0..all.len()).filter_map(|_| all.choose(&mut rng).copied()).collect();
+        let mut tree = Tree { nodes: vec![(LEAF, 0.0, 0)], leaves: Vec::new() };
+        let mut open = vec![(0usize, rows, 0usize)];
+        while let Some((node, rows, depth)) = open.pop() {
+            let mut features: Vec<usize> = (0..samples.width).collect();
+            features.shuffle(&mut rng);
+            let kept = ((samples.width as f64 * self.columns).ceil() as usize).clamp(1, samples.width);
+            let split = if depth < self.depth { samples.split(&rows, &features[..kept], self.least) } else { None };
+            let Some((feature, bin)) = split else {
+                tree.nodes[node] = (LEAF, 0.0, tree.leaves.len() as u32);
+                tree.leaves.extend(samples.mean(&rows));
+                continue;
+            };
+            let (left, right) =
+                rows.iter().partition(|&&r| samples.binned[r as usize * samples.width + feature] <= bin);
+            let edge = bin.checked_sub(1).map_or(f32::NEG_INFINITY, |b| samples.bins.edges[feature][usize::from(b)]);
+            let first = tree.nodes.len();
+            tree.nodes[node] = (feature as u16, edge, first as u32);
+            tree.nodes.extend([(LEAF, 0.0, 0), (LEAF, 0.0, 0)]);
+            open.push((first, left, depth + 1));
+            open.push((first + 1, right, depth + 1));
+        }
+        tree
+    }
+}
+
+/// A class that was not tried costs what it costs on average: its absence says nothing.
+fn fill(costs: &mut [f32], classes: usize) {
+    for class in 0..classes {
+        let known: Vec<f32> = costs.iter().skip(class).step_by(classes).copied().filter(|c| !c.is_nan()).collect();
+        let mean = known.iter().sum::<f32>() / known.len().max(1) as f32;
+        costs.iter_mut().skip(class).step_by(classes).filter(|c| c.is_nan()).for_each(|c| *c = mean);
+    }
+}
+
+impl Samples {
+    fn costs(&self, row: u32) -> &[f32] {
+        &self.costs[row as usize * self.classes..(row as usize + 1) * self.classes]
+    }
+
+    fn mean(&self, rows: &[u32]) -> Vec<f32> {
+        let mut sums = vec![0.0f32; self.classes];
+        rows.iter().for_each(|&r| sums.iter_mut().zip(self.costs(r)).for_each(|(s, c)| *s += c));
+        sums.iter_mut().for_each(|s| *s /= rows.len().max(1) as f32);
+        sums
+    }
+
+    /// The split with the largest reduction of the squared deviations of all costs.
+    fn split(&self, rows: &[u32], features: &[usize], least: usize) -> Option<(usize, u8)> {
+        if rows.len() < 2 * least {
+            return None;
+        }
+        let n = self.classes;
+        let square = |sums: &[f32]| sums.iter().map(|s| f64::from(*s).powi(2)).sum::<f64>();
+        let whole: Vec<f32> = self.mean(rows).iter().map(|m| m * rows.len() as f32).collect();
+        let base = square(&whole) / rows.len() as f64;
+        let mut best: Option<(f64, usize, u8)> = None;
+        for &feature in features {
+            let bins = self.bins.count(feature);
+            let (mut sums, mut counts) = (vec![0.0f32; bins * n], vec![0usize; bins]);
+            for &row in rows {
+                let bin = usize::from(self.binned[row as usize * self.width + feature]);
+                counts[bin] += 1;
+                sums[bin * n..(bin + 1) * n].iter_mut().zip(self.costs(row)).for_each(|(s, c)| *s += c);
+            }
+            let (mut left, mut count) = (vec![0.0f32; n], 0);
+            for bin in 0..bins - 1 {
+                count += counts[bin];
+                left.iter_mut().zip(&sums[bin * n..]).for_each(|(l, s)| *l += s);
+                let rest = rows.len() - count;
+                if counts[bin] == 0 || count < least || rest < least {
+                    continue;
+                }
+                let right: Vec<f32> = whole.iter().zip(&left).map(|(w, l)| w - l).collect();
+                let gain = square(&left) / count as f64 + square(&right) / rest as f64 - base;
+                if gain > best.map_or(1e-7, |b| b.0) {
+                    best = Some((gain, feature, bin as u8));
+                }
+            }
+        }
+        best.map(|(_, feature, bin)| (feature, bin))
+    }
+}
+
+impl FitSelector for CostForest {
+    fn fit(&self, data: &ChoiceSet, seed: u64) -> Result<Box<dyn Selector>, SelectError> {
+        let check = |field, value: usize| {
+            let fault = SelectError::Setting { field, value: value.to_string(), limit: "at least 1" };
+            if value >= 1 { Ok(()) } else { Err(fault) }
+        };
+        check("trees", self.trees)?;
+        check("least", self.least)?;
+        let classes = Classes::winners(data, self.classes)?;
+        let input = &data.schema().input;
+        let sizes: Vec<usize> = (0..input.len()).filter(|&i| input[i].kind == FeatureKind::Size).collect();
+        let pairs = sizes.iter().enumerate().flat_map(|(k, &a)| sizes[k + 1..].iter().map(move |&b| (a, b)));
+        let shapes = Shapes { inputs: input.len(), pairs: pairs.take(self.ratios).collect() };
+        let trees = if shapes.inputs == 0 {
+            Vec::new()
+        } else {
+            let samples = self.samples(data, &classes, &shapes);
+            let one = |i: u64| self.tree(&samples, seed.wrapping_mul(0x9e37_79b9).wrapping_add(i));
+            (0..self.trees as u64).into_par_iter().map(one).collect()
+        };
+        Ok(Box::new(ForestSelector { classes, shapes, trees }))
+    }
+}
+
+struct ForestSelector {
+    classes: Classes,
+    shapes: Shapes,
+    trees: Vec<Tree>,
+}
+
+impl Selector for ForestSelector {
+    fn rank(&self, input_and_device: &[f32], candidates: &[Candidate], out: &mut VariantOrder) {
+        self.classes.rank(candidates, out, |row, scores| {
+            self.shapes.write(input_and_device, row);
+            for tree in &self.trees {
+                let mut node = tree.nodes[0];
+                while node.0 != LEAF {
+                    let value = row[usize::from(node.0)];
+                    // Missing goes left, as does what is not finite: both share the first bin.
+                    let right = value > node.1 && value.is_finite();
+                    node = tree.nodes[node.2 as usize + usize::from(right)];
+                }
+                let leaf = &tree.leaves[node.2 as usize..];
+                scores.iter_mut().zip(leaf).for_each(|(s, c)| *s += c);
+            }
+        });
+    }
+}

@@ -1,0 +1,18 @@
+#![doc = include_str!("../README.md")]
+
+pub mod by_predictor;
+mod classes;
+mod encode;
+pub mod evaluate;
+pub mod fixed;
+pub mod forest;
+mod linear;
+pub mod metrics;
+mod order;
+pub mod regression;
+pub mod softmax;
+pub mod svm;
+pub mod trees;
+pub mod variants;
+
+pub use encode::FeatureMap;

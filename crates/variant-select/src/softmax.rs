@@ -1,0 +1,235 @@
+//! Cost minimisation (Vuduc, section 4.1): softmax weights that minimise the expected time, equation 5.
+
+use crate::classes::{Classes, WORST};
+use crate::encode::{Encoding, FeatureMap};
+use crate::linear::dot;
+use argmin::core::{CostFunction, Error, Executor, Gradient, Hessian, State};
+use argmin::solver::trustregion::{Steihaug, TrustRegion};
+use ndarray::{Array1, Array2, s};
+use tilewright_core::choice::{ChoiceSet, FitSelector, SelectError};
+use tilewright_core::selector::{Candidate, Selector, VariantOrder};
+
+/// Fits softmax weights.
+///
+/// Costs are times relative to the best of the case less 1, so that short inputs count as much as long ones, and at most
+/// `e^1.5 - 1`; a variant that failed costs that much, one that was not tried has no weight.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Softmax {
+    /// What the weights see.
+    pub map: FeatureMap,
+    /// Penalty on the squared parameters.
+    pub ridge: f64,
+    /// Most variants, those that win most often.
+    pub classes: usize,
+    /// Most iterations of the trust region method.
+    pub iterations: u64,
+}
+
+impl Default for Softmax {
+    fn default() -> Self {
+        Self { map: FeatureMap::Squares, ridge: 1e-4, classes: 12, iterations: 60 }
+    }
+}
+
+/// Equation 5 with a ridge, as a mean over cases.
+pub(crate) struct ExpectedCost {
+    /// One encoded case a row.
+    pub(crate) rows: Array2<f64>,
+    /// Cost of each class in each case; NaN where it was not tried.
+    pub(crate) costs: Array2<f64>,
+    pub(crate) ridge: f64,
+}
+
+impl ExpectedCost {
+    fn classes(&self) -> usize {
+        self.costs.ncols()
+    }
+
+    fn width(&self) -> usize {
+        self.rows.ncols()
+    }
+
+    /// Weights of a case; their mean cost is returned.
+    fn weights(&self, theta: &Array1<f64>, case: usize, w: &mut [f64]) -> f64 {
+        let row = self.rows.row(case);
+        let costs = self.costs.row(case);
+        let width = self.width();
+        for (a, w) in w.iter_mut().enumerate() {
+            let tried = !costs[a].is_nan();
+            *w = if tried { theta.slice(s![a * width..(a + 1) * width]).dot(&row) } else { f64::NEG_INFINITY };
+        }
+        let most = w.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        w.iter_mut().for_each(|w| *w = (*w - most).exp());
+        let sum: f64 = w.iter().sum();
+        w.iter_mut().for_each(|w| *w /= sum);
+        w.iter().zip(costs).filter(|(w, _)| **w > 0.0).map(|(w, c)| w * c).sum()
+    }
+
+    /// Derivatives of a case's cost by the scores of the classes: w (T - C).
+    fn slopes(&self, case: usize, w: &[f64], mean: f64, g: &mut [f64]) {
+        for ((g, w), c) in g.iter_mut().zip(w).zip(self.costs.row(case)) {
+            *g = if c.is_nan() { 0.0 } else { w * (c - mean) };
+        }
+    }
+
+    fn cases(&self) -> f64 {
+        self.rows.nrows() as f64
+    }
+}
+
+impl CostFunction for ExpectedCost {
+    type Param = Array1<f64>;
+    type Output = f64;
+
+    fn cost(&self, theta: &Array1<f64>) -> Result<f64, Error> {
+        let mut w = vec![0.0; self.classes()];
+        let sum: f64 = (0..self.rows.nrows()).map(|s| self.weights(theta, s, &mut w)).sum();
+        Ok(sum / self.cases() + 0.5 * self.ridge * theta.dot(theta))
+    }
+}
+
+impl Gradient for ExpectedCost {
+    type Param = Array1<f64>;
+    type Gradient = Array1<f64>;
+
+    fn gradient(&self, theta: &Array1<f64>) -> Result<Array1<f64>, Error> {
+        let width = self.width();
+        let (mut w, mut g) = (vec![0.0; self.classes()], vec![0.0; self.classes()]);
+        let mut out = theta * (self.ridge * self.cases());
+        for case in 0..self.rows.nrows() {
+            let mean = self.weights(theta, case, &mut w);
+            self.slopes(case, &w, mean, &mut g);
+            for (a, &g) in g.iter().enumerate().filter(|(_, g)| **g != 0.0) {
+                out.slice_mut(s![a * width..(a + 1) * width]).scaled_add(g, &self.rows.row(case));
+            }
+        }
+        Ok(out / self.cases())
+    }
+}
+
+impl Hessian for ExpectedCost {
+    type Param = Array1<f64>;
+    type Hessian = Array2<f64>;
+
+    /// With g = w (T - C): the block of classes a and b sums (g_a [a = b] - w_b g_a - w_a g_b) x x'.
+    fn hessian(&self, theta: &Array1<f64>) -> Result<Array2<f64>, Error> {
+        let (classes, width) = (self.classes(), self.width());
+        let cases = self.rows.nrows();
+        let mut weights = Array2::<f64>::zeros((cases, classes));
+        let mut slopes = Array2::<f64>::zeros((cases, classes));
+        let (mut w, mut g) = (vec![0.0; classes], vec![0.0; classes]);
+        for case in 0..cases {
+            let mean = self.weights(theta, case, &mut w);
+            self.slopes(case, &w, mean, &mut g);
+            weights.row_mut(case).assign(&Array1::from(w.clone()));
+            slopes.row_mut(case).assign(&Array1::from(g.clone()));
+        }
+        let mut out = Array2::<f64>::zeros((classes * width, classes * width));
+        for a in 0..classes {
+            for b in 0..=a {
+                let cross = &weights.column(b) * &slopes.column(a) + &weights.column(a) * &slopes.column(b);
+                let curve = if a == b { slopes.column(a).to_owned() - cross } else { -cross };
+                let scaled = &self.rows * &curve.insert_axis(ndarray::Axis(1));
+                let block = self.rows.t().dot(&scaled) / self.cases();
+                out.slice_mut(s![a * width..(a + 1) * width, b * width..(b + 1) * width]).assign(&block);
+                out.slice_mut(s![b * width..(b + 1) * width, a * width..(a + 1) * width]).assign(&block);
+            }
+        }
+        out.diag_mut().mapv_inplace(|d| d + self.ridge);
+        Ok(out)
+    }
+}
+
+impl Softmax {
+    fn problem(&self, data: &ChoiceSet, classes: &Classes, encoding: &Encoding) -> ExpectedCost {
+        let (mut rows, mut costs, mut row) = (Vec::new(), Vec::new(), Vec::new());
+        for case in data.cases() {
+            let mut of_case = vec![f64::NAN; classes.len()];
+            let ran = classes.relative_costs(case, |class, log| of_case[class] = log.min(WORST).exp_m1());
+            if ran.is_none() || of_case.iter().all(|c| c.is_nan()) {
+                continue;
+            }
+            encoding.encode(&case.features, &mut row);
+            rows.extend(row.iter().map(|&x| f64::from(x)));
+            costs.extend(of_case);
+        }
+        let (width, classes) = (encoding.width(), classes.len());
+        let shape = |v: Vec<f64>, w: usize| Array2::from_shape_fn((v.len() / w, w), |(i, j)| v[i * w + j]);
+        ExpectedCost { rows: shape(rows, width), costs: shape(costs, classes), ridge: self.ridge }
+    }
+}
+
+impl FitSelector for Softmax {
+    fn fit(&self, data: &ChoiceSet, _seed: u64) -> Result<Box<dyn Selector>, SelectError> {
+        if !(self.ridge.is_finite() && self.ridge > 0.0) {
+            let value = self.ridge.to_string();
+            return Err(SelectError::Setting { field: "ridge", value, limit: "positive" });
+        }
+        let classes = Classes::winners(data, self.classes)?;
+        let encoding = Encoding::fit(data, self.map)?;
+        let problem = self.problem(data, &classes, &encoding);
+        let start = Array1::zeros(classes.len() * encoding.width());
+        let fault = |message: String| SelectError::Numeric { method: "softmax", message };
+        let steps = Steihaug::new().with_max_iters(40);
+        let result = Executor::new(problem, TrustRegion::new(steps))
+            .configure(|state| state.param(start).max_iters(self.iterations))
+            .run()
+            .map_err(|e| fault(e.to_string()))?;
+        let best = result.state.get_best_param().ok_or_else(|| fault("no finite cost was met".into()))?;
+        let theta: Vec<f32> = best.iter().map(|&t| -t as f32).collect();
+        Ok(Box::new(SoftmaxSelector { classes, encoding, theta }))
+    }
+}
+
+struct SoftmaxSelector {
+    classes: Classes,
+    encoding: Encoding,
+    /// Negated, one row a class: the lowest score has the highest weight.
+    theta: Vec<f32>,
+}
+
+impl Selector for SoftmaxSelector {
+    fn rank(&self, input_and_device: &[f32], candidates: &[Candidate], out: &mut VariantOrder) {
+        self.classes.rank(candidates, out, |row, scores| {
+            self.encoding.encode(input_and_device, row);
+            for (score, theta) in scores.iter_mut().zip(self.theta.chunks_exact(row.len())) {
+                *score = dot(theta, row);
+            }
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Three classes, one of them not tried everywhere, and a point away from symmetry.
+    fn problem() -> (ExpectedCost, Array1<f64>) {
+        let rows =
+            Array2::from_shape_fn((7, 3), |(i, j)| if j == 0 { 1.0 } else { ((3 * i + 5 * j) % 7) as f64 / 3.0 - 1.0 });
+        let mut costs = Array2::from_shape_fn((7, 3), |(i, j)| ((2 * i + 3 * j) % 5) as f64 / 4.0);
+        costs[(2, 1)] = f64::NAN;
+        let theta = Array1::from_shape_fn(9, |i| (i as f64 * 0.37).sin());
+        (ExpectedCost { rows, costs, ridge: 0.01 }, theta)
+    }
+
+    #[test]
+    fn derivatives_are_those_of_the_cost() {
+        let (problem, theta) = problem();
+        let (gradient, hessian) = (problem.gradient(&theta).unwrap(), problem.hessian(&theta).unwrap());
+        let step = 1e-5;
+        for i in 0..theta.len() {
+            let at = |by: f64| {
+                let mut moved = theta.clone();
+                moved[i] += by;
+                moved
+            };
+            let slope = (problem.cost(&at(step)).unwrap() - problem.cost(&at(-step)).unwrap()) / (2.0 * step);
+            assert!((slope - gradient[i]).abs() < 1e-8, "{i}: {slope} {}", gradient[i]);
+            let curve = (problem.gradient(&at(step)).unwrap() - problem.gradient(&at(-step)).unwrap()) / (2.0 * step);
+            for j in 0..theta.len() {
+                assert!((curve[j] - hessian[(i, j)]).abs() < 1e-8, "{i} {j}: {} {}", curve[j], hessian[(i, j)]);
+            }
+        }
+    }
+}
