@@ -68,6 +68,10 @@ impl Process {
         }
         match self.from.recv_timeout(patience) {
             Ok(Ok(frame)) => Ok(frame),
+            // What it wrote is the cause; how it ends now that nobody reads on is not.
+            Ok(Err(error @ (FrameError::Garbage(_) | FrameError::TooLong { .. }))) => {
+                Err(Broken::Died(format!("the process was ended: {error}")))
+            }
             Ok(Err(error)) => Err(Broken::Died(self.obituary(&error.to_string()))),
             Err(RecvTimeoutError::Timeout) => Err(Broken::Silent(patience)),
             Err(RecvTimeoutError::Disconnected) => Err(Broken::Died(self.obituary("it closed its pipe"))),
