@@ -1,10 +1,11 @@
 //! Timing on any executor whose runs block the host.
 
+use crate::programs::Programs;
 use crate::timing::{Clock, Evictor, HostClock, measure_runs};
 use std::sync::Arc;
 use tilewright_core::buffer::{Filling, Workload};
 use tilewright_core::device::DeviceSpec;
-use tilewright_core::id::{ComputationId, KernelId};
+use tilewright_core::id::ComputationId;
 use tilewright_core::measurement::{CachePolicy, Failure, FailureKind, Measurement, Timing};
 use tilewright_core::problem::{Executor, Loaded, Measure, MeasureError, Problem};
 use tilewright_core::program::{DeviceError, Program};
@@ -35,7 +36,7 @@ struct Current {
     input: Config,
     work: Workload,
     loaded: Option<Box<dyn Loaded>>,
-    programs: Vec<(KernelId, Point, Program)>,
+    programs: Programs,
 }
 
 impl<E: Executor> HostMeasure<E> {
@@ -76,28 +77,12 @@ impl<E: Executor, C: Clock + Send> HostMeasure<E, C> {
         // The old data goes first: both may not fit.
         self.current = None;
         let work = problem.workload(Filling::Real, self.seed);
-        self.current = Some(Current { computation, input, work, loaded: None, programs: Vec::new() });
+        self.current =
+            Some(Current { computation, input, work, loaded: None, programs: Programs::keeping(PROGRAMS_KEPT) });
     }
 }
 
 impl Current {
-    fn program(&mut self, problem: &dyn Problem, at: &Point) -> Result<Program, MeasureError> {
-        let kernel = problem.kernel();
-        if let Some((.., program)) = self.programs.iter().find(|(k, p, _)| *k == kernel && p == at) {
-            return Ok(program.clone());
-        }
-        if !problem.space().contains(at) {
-            let message = format!("{:?} is no point of the space of {kernel}", at.0);
-            return Err(Failure { kind: FailureKind::Illegal, message }.into());
-        }
-        let program = problem.program(at)?;
-        if self.programs.len() >= PROGRAMS_KEPT {
-            self.programs.remove(0);
-        }
-        self.programs.push((kernel, at.clone(), program.clone()));
-        Ok(program)
-    }
-
     /// The data with this program on it.
     fn load(&mut self, executor: &mut dyn Executor, program: &Program) -> Result<&mut Box<dyn Loaded>, DeviceError> {
         let replaced = self.loaded.as_mut().map(|loaded| loaded.replace(program));
@@ -126,7 +111,7 @@ impl<E: Executor, C: Clock + Send> Measure for HostMeasure<E, C> {
         let Some(current) = &mut self.current else {
             return Err(DeviceError::Load("no input is selected".into()).into());
         };
-        let program = current.program(problem, at)?;
+        let program = current.programs.get(problem, at)?;
         let loaded = current.load(&mut self.executor, &program).map_err(classify)?;
         let evictor = &mut self.evictor;
         let mut evict = || {

@@ -15,6 +15,7 @@ mod nothing_legal;
 pub mod paired;
 pub mod plan;
 pub mod plan_cache;
+mod programs;
 pub mod station;
 pub mod store;
 pub mod table;

@@ -1,11 +1,12 @@
 //! One station behind an executor and a measure.
 
 use super::{Data, Station};
+use crate::programs::Programs;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tilewright_core::buffer::{Buffers, Workload};
 use tilewright_core::device::DeviceSpec;
-use tilewright_core::id::{ComputationId, KernelId};
-use tilewright_core::measurement::{Failure, FailureKind, Measurement, Timing};
+use tilewright_core::id::ComputationId;
+use tilewright_core::measurement::{Measurement, Timing};
 use tilewright_core::problem::{Executor, Loaded, Measure, MeasureError, Problem};
 use tilewright_core::program::{DeviceError, Program};
 use tilewright_core::space::{Config, Point};
@@ -19,7 +20,7 @@ pub struct Shared {
     spec: Arc<DeviceSpec>,
     seat: Arc<Mutex<Seat>>,
     seed: u64,
-    programs: Vec<(KernelId, Config, Point, Program)>,
+    programs: Programs,
 }
 
 struct Seat {
@@ -33,7 +34,7 @@ impl Shared {
     pub fn new(station: Box<dyn Station>) -> Self {
         let spec = station.spec().clone();
         let seat = Arc::new(Mutex::new(Seat { station, held: None }));
-        Self { spec, seat, seed: 0, programs: Vec::new() }
+        Self { spec, seat, seed: 0, programs: Programs::keeping(PROGRAMS_KEPT) }
     }
 
     /// The seed of the data that is timed on.
@@ -53,23 +54,6 @@ impl Shared {
         seat.held = None;
         f(&mut *seat.station)
     }
-
-    fn program(&mut self, problem: &dyn Problem, at: &Point) -> Result<Program, MeasureError> {
-        let (kernel, input) = (problem.kernel(), problem.input());
-        if let Some((.., program)) = self.programs.iter().find(|(k, i, p, _)| p == at && *k == kernel && *i == input) {
-            return Ok(program.clone());
-        }
-        if !problem.space().contains(at) {
-            let message = format!("{:?} is no point of the space of {kernel}", at.0);
-            return Err(Failure { kind: FailureKind::Illegal, message }.into());
-        }
-        let program = problem.program(at)?;
-        if self.programs.len() >= PROGRAMS_KEPT {
-            self.programs.remove(0);
-        }
-        self.programs.push((kernel, input, at.clone(), program.clone()));
-        Ok(program)
-    }
 }
 
 impl Measure for Shared {
@@ -78,7 +62,7 @@ impl Measure for Shared {
     }
 
     fn measure(&mut self, problem: &dyn Problem, at: &Point, policy: &Timing) -> Result<Measurement, MeasureError> {
-        let program = self.program(problem, at)?;
+        let program = self.programs.get(problem, at)?;
         let mut seat = self.seat();
         let wanted = (problem.computation(), problem.input());
         if seat.held.as_ref() != Some(&wanted) {
@@ -95,7 +79,7 @@ impl Measure for Shared {
     }
 
     fn expect(&mut self, problem: &dyn Problem, points: &[Point]) {
-        let programs: Vec<Program> = points.iter().filter_map(|p| self.program(problem, p).ok()).collect();
+        let programs: Vec<Program> = points.iter().filter_map(|p| self.programs.get(problem, p).ok()).collect();
         self.seat().station.expect(&programs);
     }
 }

@@ -1,0 +1,40 @@
+//! Generated programs, kept so that interleaved rounds do not generate them again.
+
+use std::collections::VecDeque;
+use tilewright_core::id::KernelId;
+use tilewright_core::measurement::{Failure, FailureKind};
+use tilewright_core::problem::{MeasureError, Problem};
+use tilewright_core::program::Program;
+use tilewright_core::space::{Config, Point};
+
+/// The latest programs.
+#[derive(Clone)]
+pub(crate) struct Programs {
+    most: usize,
+    kept: VecDeque<(Point, KernelId, Config, Program)>,
+}
+
+impl Programs {
+    /// Keeps at most so many.
+    pub(crate) fn keeping(most: usize) -> Self {
+        Self { most, kept: VecDeque::new() }
+    }
+
+    /// The program of a point; a failure if it is none of the space, or not legal.
+    pub(crate) fn get(&mut self, problem: &dyn Problem, at: &Point) -> Result<Program, MeasureError> {
+        let (kernel, input) = (problem.kernel(), problem.input());
+        if let Some((.., program)) = self.kept.iter().find(|(p, k, i, _)| p == at && *k == kernel && *i == input) {
+            return Ok(program.clone());
+        }
+        if !problem.space().contains(at) {
+            let message = format!("{:?} is no point of the space of {kernel}", at.0);
+            return Err(Failure { kind: FailureKind::Illegal, message }.into());
+        }
+        let program = problem.program(at)?;
+        if self.kept.len() >= self.most {
+            self.kept.pop_front();
+        }
+        self.kept.push_back((at.clone(), kernel, input, program.clone()));
+        Ok(program)
+    }
+}
