@@ -20,6 +20,19 @@ pub struct Illegal {
     pub why: String,
 }
 
+impl Illegal {
+    /// A configuration that is no point of the space at all.
+    pub fn value(why: &str) -> Self {
+        Self {
+            rule: "value".into(),
+            group: RuleGroup::Implementation,
+            text: "every parameter has one of its values".into(),
+            numbers: Vec::new(),
+            why: why.to_owned(),
+        }
+    }
+}
+
 impl fmt::Display for Illegal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "rule {:?} does not hold: {}", self.rule, self.text)?;

@@ -104,21 +104,7 @@ impl Kernel for CpuGemm {
     }
 
     fn symbols(&self, device: &DeviceSpec, input: &GemmInput) -> Symbols {
-        let mut s = device.symbols();
-        s.set("m", input.m);
-        s.set("n", input.n);
-        s.set("k", input.k);
-        s.set("element", input.dtype.size());
-        s.set("transpose_a", input.layout.a_transposed());
-        s.set("transpose_b", input.layout.b_transposed());
-        s.set("lda", input.lda);
-        s.set("ldb", input.ldb);
-        s.set("ldc", input.ldc);
-        s.set("align", input.align);
-        s.set("beta_zero", input.beta == ScalarClass::Zero);
-        s.set("multiplies", input.multiplies());
-        s.set("batch", i64::from(input.batch.count));
-        s
+        input.symbols(device)
     }
 
     fn decode(&self, point: &[u16]) -> GemmConfig {
@@ -149,18 +135,11 @@ impl Kernel for CpuGemm {
     }
 
     fn plan(&self, device: &DeviceSpec, input: &GemmInput, config: &GemmConfig) -> Result<GemmPlan, Illegal> {
-        let unknown = |why: &str| Illegal {
-            rule: "value".into(),
-            group: tilewright_core::space::RuleGroup::Implementation,
-            text: "every parameter has one of its values".into(),
-            numbers: Vec::new(),
-            why: why.to_owned(),
-        };
-        let point = self.encode(config).ok_or_else(|| unknown("a value is not one of its parameter's"))?;
+        let point = self.encode(config).ok_or_else(|| Illegal::value("a value is not one of its parameter's"))?;
         if self.decode(&point) != *config {
-            return Err(unknown("t is not t_m * t_n * k_g"));
+            return Err(Illegal::value("t is not t_m * t_n * k_g"));
         }
-        let space = self.bound(device, input).ok_or_else(|| unknown("the device is not a cpu"))?;
+        let space = self.bound(device, input).ok_or_else(|| Illegal::value("the device is not a cpu"))?;
         space.check(&point)?;
         Ok(GemmPlan { blueprint: Blueprint::new(geometry(input), config), input: input.clone() })
     }

@@ -3,9 +3,10 @@
 use super::batch::{Batch, STRIDES};
 use std::fmt;
 use tilewright_core::computation::{InputError, size_word};
+use tilewright_core::device::DeviceSpec;
 use tilewright_core::dtype::DType;
 use tilewright_core::expr::Value;
-use tilewright_core::space::Config;
+use tilewright_core::space::{Config, Symbols};
 
 /// Which operands are stored transposed: first letter A, second B.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -138,6 +139,31 @@ impl GemmInput {
         input.lda = input.a_stored().0.max(1);
         input.ldb = input.b_stored().0.max(1);
         input
+    }
+
+    /// The facts of a device and this input by the names that rules of GEMM kernels use.
+    pub fn symbols(&self, device: &DeviceSpec) -> Symbols {
+        let mut s = device.symbols();
+        s.set("m", self.m);
+        s.set("n", self.n);
+        s.set("k", self.k);
+        s.set("element", self.dtype.size());
+        s.set("transpose_a", self.layout.a_transposed());
+        s.set("transpose_b", self.layout.b_transposed());
+        s.set("lda", self.lda);
+        s.set("ldb", self.ldb);
+        s.set("ldc", self.ldc);
+        s.set("align", self.operand_align());
+        s.set("batch", i64::from(self.batch.count));
+        s.set("multiplies", self.multiplies());
+        s.set("beta_zero", self.beta == ScalarClass::Zero);
+        s
+    }
+
+    /// The power of two that all operands of all products of a batch are aligned to, in bytes.
+    pub fn operand_align(&self) -> usize {
+        let zeros = self.batch.strides.map(|s| (s * self.dtype.size() as u64).trailing_zeros().min(30));
+        zeros.into_iter().fold(self.align, |align, zeros| align.min(1 << zeros))
     }
 
     pub(super) fn parse(words: &Config) -> Result<Self, InputError> {

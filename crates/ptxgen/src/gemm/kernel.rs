@@ -11,8 +11,8 @@ use tilewright_core::feature::Feature;
 use tilewright_core::id::KernelId;
 use tilewright_core::kernel::Kernel;
 use tilewright_core::program::Program;
-use tilewright_core::space::{BoundSpace, Illegal, ParamSpace, Point, RuleGroup, Symbols};
-use tilewright_ops::gemm::{Gemm, GemmInput, ScalarClass};
+use tilewright_core::space::{BoundSpace, Illegal, ParamSpace, Point, Symbols};
+use tilewright_ops::gemm::{Gemm, GemmInput};
 
 /// The kernel `gemm.simt`.
 #[derive(Debug)]
@@ -43,22 +43,6 @@ impl SimtGemm {
     fn encode(&self, config: &GemmConfig) -> Option<Point> {
         let params = self.space.params().iter().zip(values(config));
         params.map(|(p, value)| p.index_of(&value)).collect::<Option<Vec<u16>>>().map(Point)
-    }
-}
-
-/// The power of two that all operands of all products of a batch are aligned to, in bytes.
-fn align(input: &GemmInput) -> usize {
-    let zeros = input.batch.strides.map(|s| (s * input.dtype.size() as u64).trailing_zeros().min(30));
-    zeros.into_iter().fold(input.align, |align, zeros| align.min(1 << zeros))
-}
-
-fn unknown(why: &str) -> Illegal {
-    Illegal {
-        rule: "value".into(),
-        group: RuleGroup::Implementation,
-        text: "every parameter has one of its values".into(),
-        numbers: Vec::new(),
-        why: why.to_owned(),
     }
 }
 
@@ -106,21 +90,7 @@ impl Kernel for SimtGemm {
     }
 
     fn symbols(&self, device: &DeviceSpec, input: &GemmInput) -> Symbols {
-        let mut s = device.symbols();
-        s.set("m", input.m);
-        s.set("n", input.n);
-        s.set("k", input.k);
-        s.set("element", input.dtype.size());
-        s.set("transpose_a", input.layout.a_transposed());
-        s.set("transpose_b", input.layout.b_transposed());
-        s.set("lda", input.lda);
-        s.set("ldb", input.ldb);
-        s.set("ldc", input.ldc);
-        s.set("align", align(input));
-        s.set("batch", i64::from(input.batch.count));
-        s.set("multiplies", input.multiplies());
-        s.set("beta_zero", input.beta == ScalarClass::Zero);
-        s
+        input.symbols(device)
     }
 
     fn decode(&self, point: &[u16]) -> GemmConfig {
@@ -151,11 +121,11 @@ impl Kernel for SimtGemm {
     }
 
     fn plan(&self, device: &DeviceSpec, input: &GemmInput, config: &GemmConfig) -> Result<GemmPlan, Illegal> {
-        let point = self.encode(config).ok_or_else(|| unknown("a value is not one of its parameter's"))?;
+        let point = self.encode(config).ok_or_else(|| Illegal::value("a value is not one of its parameter's"))?;
         let space = self.space.bind(&self.symbols(device, input));
-        space.map_err(|e| unknown(&format!("the device is no GPU: {e}")))?.check(&point)?;
+        space.map_err(|e| Illegal::value(&format!("the device is no GPU: {e}")))?.check(&point)?;
         let target = device.fact("sm").and_then(Target::of_sm);
-        let target = target.ok_or_else(|| unknown("the device is older than sm_50"))?;
+        let target = target.ok_or_else(|| Illegal::value("the device is older than sm_50"))?;
         Ok(GemmPlan::new(target, input, config))
     }
 
