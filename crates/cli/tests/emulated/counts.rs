@@ -185,10 +185,10 @@ fn shares_of_arrays() {
         "m=96,n=64,k=36,dtype=f32,layout=tn,lda=84",
         "m=64,n=96,k=40,dtype=f64,layout=nt,ldc=67,beta=1",
     ];
-    let cases: Vec<(u64, &str)> = (0..4).flat_map(|seed| inputs.map(|words| (seed, words))).collect();
+    let cases: Vec<(u64, &str)> = (0..2).flat_map(|seed| inputs.map(|words| (seed, words))).collect();
     cases.into_par_iter().for_each(|(seed, words)| {
         let (kernel, input) = (SimtGemm::new(), input(words));
-        let extra = ["", "u=4", "vec_c=1", "k_g=2,split=ordered"][seed as usize];
+        let extra = ["u=4", "vec_c=1"][seed as usize];
         let Some(point) = point(&space("sm_80", &input), extra, &mut rng(seed)) else { return };
         check(&input, &kernel.plan(&spec("sm_80"), &input, &kernel.decode(&point)).unwrap(), Shares::Compared);
     });

@@ -11,6 +11,9 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Loads, or stores, of an array.
 pub(super) type Side = (String, bool);
 
+/// Multiples of so many bytes, and how many of them there are where that is a number.
+type Shift = (i64, Option<i64>);
+
 /// Where an instruction touches an array.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Touch {
@@ -19,13 +22,13 @@ pub(super) struct Touch {
     /// The first thread's address, as far as it is a number.
     pub(super) origin: i64,
     pub(super) bytes: u32,
-    /// Multiples that blocks and iterations add: how many bytes, and how many of them there are where that is a number.
-    pub(super) shifts: Vec<(i64, Option<i64>)>,
+    /// What blocks and iterations add.
+    pub(super) shifts: Vec<Shift>,
 }
 
 impl Touch {
     /// The shifts of the shared part of an address.
-    pub(super) fn shifts(shared: &Index, count: &dyn Fn(&Sym) -> Option<i64>) -> Vec<(i64, Option<i64>)> {
+    pub(super) fn shifts(shared: &Index, count: &dyn Fn(&Sym) -> Option<i64>) -> Vec<Shift> {
         let single = |factors: &[Atom]| match factors {
             [Atom::Sym(sym @ (Sym::Iteration(_) | Sym::Ctaid(_)))] => Some(count(sym)),
             _ => None,
@@ -88,7 +91,7 @@ fn shifted(at: &BTreeSet<i64>, by: i64, count: Option<i64>, step: i64) -> BTreeS
 mod tests {
     use super::*;
 
-    fn used(sites: &[(i64, &[(i64, Option<i64>)])], each: i64, step: i64) -> i64 {
+    fn used(sites: &[(i64, &[Shift])], each: i64, step: i64) -> i64 {
         let mut lanes = Lanes::new(32);
         let values = lanes.intern((0..32).map(|t| t * each).collect());
         let (mut arrays, side) = (Arrays::default(), ("x".to_owned(), false));

@@ -1,6 +1,6 @@
 //! How many blocks and iterations reach the levels that threads and warps ask for.
 
-use super::facts::{Facts, is_never_negative};
+use super::facts::Facts;
 use super::linear::{self, Thresholds, Var, affine, between, no_form};
 use super::walk::{Key, Number, Stepped, Totals};
 use super::{Array, CountError, Launch};
@@ -14,6 +14,8 @@ const MOST_CASES: i64 = 4096;
 /// A threshold for each axis; `None` asks nothing.
 type Part = Vec<Option<i64>>;
 type Parts = BTreeMap<Part, i64>;
+/// What the other groups of a product ask for, and how often.
+type Row = Vec<(Vec<Part>, i64)>;
 
 /// Adds the numbers of a launch as expressions.
 pub(super) fn express(b: &mut CountsBuilder, launch: &Launch, totals: Totals) -> Result<(), CountError> {
@@ -103,18 +105,15 @@ impl Domain<'_> {
         let simple: Vec<Index> = places.iter().map(|i| self.facts.simplify(&axes[*i])).collect();
         let constants: Vec<i64> = simple.iter().map(Index::constant_term).collect();
         let axes: Vec<Index> = simple.iter().zip(&constants).map(|(a, c)| a.minus(&(*c).into())).collect();
+        // Whether it is zero, and what it is not below.
+        let known: Vec<_> = axes.iter().map(|a| (a.constant().is_some(), self.facts.least(a))).collect();
         let mut out = Parts::new();
         'parts: for (part, count) in parts {
             let mut kept = Part::new();
-            for ((place, axis), c) in places.iter().zip(&axes).zip(&constants) {
-                let least = part[*place].map(|h| h - c);
-                let always = |h: i64| {
-                    let above = axis.minus(&(h + 1).into());
-                    is_never_negative(axis) && h < 0 || self.facts.covers(&above)
-                };
-                match (least, axis.constant()) {
-                    (Some(h), Some(a)) if a <= h => continue 'parts,
-                    (Some(h), None) if !always(h) => kept.push(Some(h)),
+            for ((place, axis), c) in places.iter().zip(&known).zip(&constants) {
+                match (part[*place].map(|h| h - c), axis) {
+                    (Some(h), (true, _)) if h >= 0 => continue 'parts,
+                    (Some(h), (false, least)) if least.is_none_or(|l| l <= h) => kept.push(Some(h)),
                     _ => kept.push(None),
                 }
             }
@@ -289,13 +288,13 @@ fn gcd(a: i64, b: i64) -> i64 {
 }
 
 /// Rows of a table with one part each: those that are multiples of the same row, with their parts and the multiples.
-fn rows(place: usize, terms: &BTreeMap<Vec<Part>, i64>) -> Vec<(Vec<(Vec<Part>, i64)>, Parts)> {
-    let mut by_part: BTreeMap<&Part, Vec<(Vec<Part>, i64)>> = BTreeMap::new();
+fn rows(place: usize, terms: &BTreeMap<Vec<Part>, i64>) -> Vec<(Row, Parts)> {
+    let mut by_part: BTreeMap<&Part, Row> = BTreeMap::new();
     for (parts, count) in terms {
         let others = parts.iter().enumerate().filter(|(i, _)| *i != place).map(|(_, p)| p.clone()).collect();
         by_part.entry(&parts[place]).or_default().push((others, *count));
     }
-    let mut rows: BTreeMap<Vec<(Vec<Part>, i64)>, Parts> = BTreeMap::new();
+    let mut rows: BTreeMap<Row, Parts> = BTreeMap::new();
     for (part, mut row) in by_part {
         row.sort();
         let sign = if row[0].1 < 0 { -1 } else { 1 };

@@ -1,10 +1,17 @@
 //! What is known of numbers, and what gets simpler by it.
 
 use crate::ir::{Atom, Index, Sym};
+use std::cell::RefCell;
+use std::collections::HashMap;
 
-/// Numbers that are not negative.
+/// What is known of numbers.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Facts(Vec<Index>);
+pub(super) struct Facts {
+    /// Numbers that are not negative.
+    natural: Vec<Index>,
+    /// What has been simplified.
+    simple: RefCell<HashMap<Index, Index>>,
+}
 
 /// Whether no value is negative: sizes, indices and iterations are not.
 pub(super) fn is_never_negative(index: &Index) -> bool {
@@ -25,8 +32,9 @@ impl Facts {
     /// Takes note that `index >= least`, and of what follows for its parts.
     pub(super) fn learn(&mut self, index: &Index, least: i64) {
         let fact = index.minus(&least.into());
-        if fact.constant().is_none() && !self.0.contains(&fact) {
-            self.0.push(fact);
+        if fact.constant().is_none() && !self.natural.contains(&fact) {
+            self.natural.push(fact);
+            self.simple.borrow_mut().clear();
         }
         let constant = index.constant_term();
         let rest = index.minus(&constant.into());
@@ -43,12 +51,26 @@ impl Facts {
 
     /// Whether an index is known not to be negative.
     pub(super) fn covers(&self, index: &Index) -> bool {
-        let follows = |fact: &Index| index.minus(fact).constant().is_some_and(|c| c >= 0);
-        is_never_negative(index) || self.0.iter().any(follows)
+        self.least(index).is_some_and(|least| least >= 0)
+    }
+
+    /// The greatest number that an index is known not to be below.
+    pub(super) fn least(&self, index: &Index) -> Option<i64> {
+        let follows = self.natural.iter().filter_map(|fact| index.minus(fact).constant());
+        follows.chain(is_never_negative(index).then_some(0)).max()
     }
 
     /// The same number, with minima and maxima that are decided left out.
     pub(super) fn simplify(&self, index: &Index) -> Index {
+        if let Some(known) = self.simple.borrow().get(index) {
+            return known.clone();
+        }
+        let out = self.simpler(index);
+        self.simple.borrow_mut().insert(index.clone(), out.clone());
+        out
+    }
+
+    fn simpler(&self, index: &Index) -> Index {
         let mut out = Index::default();
         for (factors, c) in index.terms() {
             let product = factors.iter().fold(Index::from(c), |product, atom| product.times(&self.atom(atom)));
@@ -92,7 +114,9 @@ fn remainders(index: &Index) -> Index {
         let times = Index::from(-c / by);
         let floor = Index::from(factors[0].clone()).times(&c.into());
         let rest = index.minus(&floor).minus(&inner.times(&times));
-        if rest.terms().count() + 1 < index.terms().count() {
+        // A constant does not count: it is there or not.
+        let terms = |index: &Index| index.terms().filter(|(factors, _)| !factors.is_empty()).count();
+        if terms(&rest) + 1 < terms(index) {
             return remainders(&rest.plus(&inner.rem(*by).times(&times)));
         }
     }
@@ -117,6 +141,8 @@ mod tests {
         assert_ne!(facts.simplify(&trips(2)), full);
         let steps = |r: i64| rest(r).smaller(&slice).plus(&8.into()).minus(&trips(r).times(&8.into()));
         assert_eq!(facts.simplify(&steps(1)), Index::from(8));
+        let axis = k.minus(&k.plus(&7.into()).floor(8).times(&8.into()));
+        assert_eq!(Facts::default().simplify(&axis), k.plus(&7.into()).rem(8).minus(&7.into()));
         // Without a split: 1 + (k - 1) mod 8.
         let first = k.plus(&8.into()).minus(&k.plus(&7.into()).floor(8).times(&8.into()));
         assert_eq!(Facts::default().simplify(&first), k.plus(&7.into()).rem(8).plus(&1.into()));

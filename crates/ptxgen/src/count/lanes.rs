@@ -34,14 +34,15 @@ pub(super) struct Lanes {
     known: HashMap<Index, Rc<Split>>,
     vectors: Vec<Values>,
     ids: HashMap<Values, usize>,
+    relative: HashMap<usize, usize>,
     /// What conditions compare with thresholds: the same in all threads.
     pub(super) axes: Vec<Index>,
 }
 
 impl Lanes {
     pub(super) fn new(threads: usize) -> Self {
-        let (known, ids) = (HashMap::new(), HashMap::new());
-        Self { threads, known, vectors: Vec::new(), ids, axes: Vec::new() }
+        let (known, ids, relative) = (HashMap::new(), HashMap::new(), HashMap::new());
+        Self { threads, known, vectors: Vec::new(), ids, relative, axes: Vec::new() }
     }
 
     pub(super) fn values(&self, id: usize) -> &Values {
@@ -56,6 +57,17 @@ impl Lanes {
         self.vectors.push(values.clone());
         self.ids.insert(values, self.vectors.len() - 1);
         self.vectors.len() - 1
+    }
+
+    /// The same numbers less that of the first thread.
+    pub(super) fn relative(&mut self, id: usize) -> usize {
+        if let Some(known) = self.relative.get(&id) {
+            return *known;
+        }
+        let values = self.values(id).clone();
+        let relative = self.intern(values.iter().map(|v| v - values[0]).collect());
+        self.relative.insert(id, relative);
+        relative
     }
 
     /// Splits an index whose constant is 0.

@@ -28,7 +28,7 @@ mod warps;
 
 use crate::ir::{Index, Module};
 use std::collections::BTreeMap;
-use tilewright_core::counts::{Counts, CountsBuilder, Property};
+use tilewright_core::counts::{Counts, CountsBuilder, Expr, Property};
 
 /// How a module is launched, in sizes of the input: parameters named as sizes in the expressions.
 #[derive(Clone, Debug, PartialEq)]
@@ -140,7 +140,8 @@ pub fn count(module: &Module, launch: &Launch) -> Result<Counts, CountError> {
 /// The lesser of loads and stores of each width and step.
 fn overlaps(builder: &mut CountsBuilder) {
     use tilewright_core::counts::{Op, Space};
-    let all: Vec<_> = builder.totals().collect();
+    let some = |expr: &Expr| builder.value(*expr) != Some(0);
+    let all: Vec<_> = builder.totals().filter(|(_, number)| some(number)).collect();
     for (property, loads) in &all {
         let Property::Accesses(Op::Load(Space::Global, bits), step) = *property else { continue };
         let store = Property::Accesses(Op::Store(Space::Global, bits), step);

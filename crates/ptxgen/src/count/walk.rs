@@ -2,7 +2,7 @@
 
 use super::density::{Arrays, Side, Touch};
 use super::facts::Facts;
-use super::lanes::{Condition, Lanes};
+use super::lanes::{Condition, Lanes, Split};
 use super::warps::{Pattern, Terms, Trait, Warps};
 use super::{CountError, Launch, class};
 use crate::ir::{
@@ -10,6 +10,7 @@ use crate::ir::{
 };
 use crate::ir::{Stmt, Sym};
 use std::collections::{BTreeMap, HashMap};
+use std::rc::Rc;
 use tilewright_core::counts::{Op, Property};
 
 /// Axes that must be above thresholds, in order of the axes.
@@ -90,6 +91,8 @@ struct Walk<'a> {
     ops: BTreeMap<(Context, Context), BTreeMap<Op, i64>>,
     accesses: BTreeMap<Alike, i64>,
     arrays: Arrays,
+    /// Addresses that have been met, without their constants.
+    addresses: HashMap<Index, (Rc<Split>, Index, i64)>,
     /// Parameters that are addresses.
     buffers: Vec<Index>,
     out: Totals,
@@ -108,6 +111,7 @@ pub(super) fn totals(entry: &Entry, launch: &Launch) -> Result<Totals, CountErro
         ops: BTreeMap::new(),
         accesses: BTreeMap::new(),
         arrays: Arrays::default(),
+        addresses: HashMap::new(),
         buffers: Vec::new(),
         out: Totals { nests: vec![Vec::new()], ..Totals::default() },
     };
@@ -120,16 +124,21 @@ pub(super) fn totals(entry: &Entry, launch: &Launch) -> Result<Totals, CountErro
 
 impl<'a> Walk<'a> {
     fn body(&mut self, body: &'a [Stmt], at: &Context, guard: &[Condition]) -> Result<(), CountError> {
+        let mut ops: BTreeMap<Op, i64> = BTreeMap::new();
         for (i, stmt) in body.iter().enumerate() {
             self.place.push(i.to_string());
             match stmt {
-                Stmt::Inst(inst) => self.inst(inst, at, guard)?,
+                Stmt::Inst(inst) => {
+                    *ops.entry(class::op(inst)).or_insert(0) += 1;
+                    self.follow(inst, at, guard)?;
+                }
                 Stmt::Block { name, body } => self.named(name, |w| w.body(body, at, guard))?,
                 Stmt::Loop(l) => self.named(l.name, |w| w.repeat(l, at))?,
                 Stmt::Guard(guard) => self.named("when", |w| w.guard(guard, at))?,
             }
             self.place.pop();
         }
+        ops.into_iter().for_each(|(op, times)| self.op(at, guard, op, times));
         Ok(())
     }
 
@@ -172,7 +181,7 @@ impl<'a> Walk<'a> {
             return Err(CountError::NotCountable { place, what, index: trips.to_string() });
         }
         for inst in l.head() {
-            self.inst(&inst, at, &[])?;
+            self.inst(&inst, at)?;
         }
         if at.conditions.is_empty() {
             self.out.reached.push(trips.clone());
@@ -183,7 +192,7 @@ impl<'a> Walk<'a> {
         let inside = Context { nest: self.out.nests.len() - 1, ..at.clone() };
         self.body(&l.body, &inside, &[])?;
         for inst in l.tail() {
-            self.inst(&inst, &inside, &[])?;
+            self.inst(&inst, &inside)?;
         }
         // All iterations but the last of each run go round again.
         self.tally(Property::Warps(Op::Branch), &inside, 1, true);
@@ -229,7 +238,7 @@ impl<'a> Walk<'a> {
             Compare::Ne => return self.different(&difference, out),
         };
         for index in all {
-            let place = self.place.clone();
+            let place = &self.place;
             out.extend(self.lanes.positive(&|| place.join("/"), &index)?);
         }
         Ok(())
@@ -247,10 +256,14 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    fn inst(&mut self, inst: &Inst, at: &Context, guard: &[Condition]) -> Result<(), CountError> {
-        let op = class::op(inst);
-        self.op(at, guard, op, 1);
-        self.access(inst, op, &at.under(guard))?;
+    fn inst(&mut self, inst: &Inst, at: &Context) -> Result<(), CountError> {
+        self.op(at, &[], class::op(inst), 1);
+        self.follow(inst, at, &[])
+    }
+
+    /// Accesses of an instruction, and what registers mean after it.
+    fn follow(&mut self, inst: &Inst, at: &Context, guard: &[Condition]) -> Result<(), CountError> {
+        self.access(inst, at, guard)?;
         if let Inst::Selp { dst, a: Operand::Int(1..), b: Operand::Int(0), pred, .. } = inst {
             self.selected.insert(*dst, self.meanings.cond(*pred));
         }
@@ -265,10 +278,13 @@ impl<'a> Walk<'a> {
         *self.ops.entry((at.clone(), at.under(guard))).or_default().entry(op).or_insert(0) += times;
     }
 
-    fn access(&mut self, inst: &Inst, op: Op, at: &Context) -> Result<(), CountError> {
+    fn access(&mut self, inst: &Inst, at: &Context, guard: &[Condition]) -> Result<(), CountError> {
         let mut accesses = Vec::new();
         inst.accesses(|access| accesses.push(access));
-        let mut at = at.clone();
+        if accesses.is_empty() {
+            return Ok(());
+        }
+        let (op, mut at) = (class::op(inst), at.under(guard));
         if let Inst::CpAsync { read, .. } = inst {
             // Copies count by their sources, where they have one.
             accesses.retain(|a| a.space == Space::Global);
@@ -291,14 +307,10 @@ impl<'a> Walk<'a> {
     }
 
     fn pattern(&mut self, access: &Access, inst: &Inst, op: Op, at: &Context) -> Result<(), CountError> {
-        let address = self.sized(&self.meanings.of(access.addr.base.into()));
-        let address = address.plus(&access.addr.offset.into());
-        let constant = address.constant_term();
-        let place = self.place.clone();
-        let split = self.lanes.split(&|| place.join("/"), &address.minus(&constant.into()))?;
+        let (split, address, constant) = self.address(access)?;
+        let place = &self.place;
         let first = self.lanes.values(split.values)[0];
-        let relative: Vec<i64> = self.lanes.values(split.values).iter().map(|v| v - first).collect();
-        let values = self.lanes.intern(relative);
+        let values = self.lanes.relative(split.values);
         let not = |what: &'static str| {
             let place = place.join("/");
             Err(CountError::NotCountable { place, what, index: address.to_string() })
@@ -327,6 +339,27 @@ impl<'a> Walk<'a> {
         }
         *self.accesses.entry(Alike { at: at.clone(), op, pattern, factors, array }).or_insert(0) += 1;
         Ok(())
+    }
+
+    /// The address of an access: split into threads and what they share, as a whole without its constant, and the constant.
+    fn address(&mut self, access: &Access) -> Result<(Rc<Split>, Index, i64), CountError> {
+        let meaning = self.meanings.of(access.addr.base.into());
+        let offset = meaning.constant_term();
+        let meaning = meaning.minus(&offset.into());
+        let known = match self.addresses.get(&meaning) {
+            Some(known) => known.clone(),
+            None => {
+                let sized = self.sized(&meaning);
+                let constant = sized.constant_term();
+                let address = sized.minus(&constant.into());
+                let place = &self.place;
+                let split = self.lanes.split(&|| place.join("/"), &address)?;
+                self.addresses.insert(meaning, (split.clone(), address.clone(), constant));
+                (split, address, constant)
+            }
+        };
+        let (split, address, constant) = known;
+        Ok((split, address, constant + offset + access.addr.offset))
     }
 
     /// The name of the buffer that an address begins in.
@@ -426,7 +459,7 @@ impl Totals {
     /// What is known because loops run at least once.
     pub(super) fn facts(&self, each: impl Fn(&Index) -> Vec<Index>) -> Facts {
         let mut facts = Facts::default();
-        for trips in self.reached.iter().flat_map(|trips| each(trips)) {
+        for trips in self.reached.iter().flat_map(each) {
             facts.learn(&trips, 1);
         }
         facts

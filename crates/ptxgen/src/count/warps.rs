@@ -40,12 +40,14 @@ pub(super) struct Pattern {
     pub(super) banks: Option<i64>,
 }
 
+/// What warps have in common that are alike: lanes, thresholds and addresses relative to the first lane's.
+type Like = (u32, Vec<Vec<i64>>, Option<Shape>);
 type Cells = Rc<Vec<(Trait, Vec<i64>, i64)>>;
 
 /// Warps that are alike are looked at once.
 #[derive(Debug, Default)]
 pub(super) struct Warps {
-    known: HashMap<(u32, Vec<Vec<i64>>, Option<Shape>), Cells>,
+    known: HashMap<Like, Cells>,
     threads: HashMap<Vec<Condition>, Rc<Terms>>,
 }
 
