@@ -37,6 +37,8 @@ pub(crate) enum Command {
     Space(SpaceArgs),
     /// The generated code of a GPU kernel for a target.
     Emit(EmitArgs),
+    /// Symbolic operation counts of a GPU kernel, and their values for an input.
+    Count(CountArgs),
     /// Random legal configurations on odd inputs, checked against the reference.
     Verify(VerifyArgs),
     /// Fit and score predictors on recorded measurements.
@@ -232,6 +234,24 @@ pub(crate) struct EmitArgs {
     pub variant: Option<String>,
     /// Parameters as k=v,k=v; the kernel's default plan fills in what is not named. Unless given: the plan that was last made
     /// for this input on a GPU of the target, or else the default.
+    #[arg(long, value_name = "K=V,...")]
+    pub config: Option<String>,
+}
+
+#[derive(Clone, Debug, Args)]
+pub(crate) struct CountArgs {
+    /// The kernel.
+    pub kernel: String,
+    /// key=value words.
+    #[arg(value_name = "INPUT")]
+    pub input: Vec<String>,
+    /// What the code is for.
+    #[arg(long, value_name = "SM", default_value = "sm_90")]
+    pub target: String,
+    /// Which of the computation's kernels, by its own name; the target's first unless given.
+    #[arg(long, value_name = "V")]
+    pub variant: Option<String>,
+    /// Parameters as k=v,k=v, as for `emit`.
     #[arg(long, value_name = "K=V,...")]
     pub config: Option<String>,
 }

@@ -4,6 +4,7 @@ pub(crate) mod ablation;
 pub(crate) mod bench;
 pub(crate) mod campaign;
 mod contest;
+pub(crate) mod count;
 pub(crate) mod data;
 pub(crate) mod doctor;
 pub(crate) mod emit;
