@@ -5,7 +5,7 @@ use super::linear::{self, Thresholds, Var, affine, between, no_form};
 use super::walk::{Key, Number, Stepped, Totals};
 use super::{Array, CountError, Launch};
 use crate::ir::{Atom, Axis, Index, Sym};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use tilewright_core::counts::{CountsBuilder, Expr, Property, Step, Stride};
 
 /// Values of a variable that are gone through one by one.
@@ -23,7 +23,7 @@ pub(super) fn express(b: &mut CountsBuilder, launch: &Launch, totals: Totals) ->
     let blocks: Vec<Var> =
         axes.iter().zip(&launch.grid).map(|(a, n)| Var { sym: Sym::Ctaid(*a), extent: n.clone() }).collect();
     let facts = totals.facts(|trips| cases(&blocks, trips));
-    let mut domain = Domain { b, facts };
+    let mut domain = Domain { b, facts, known: HashMap::new() };
     let groups = domain.number(&blocks, &totals, &BTreeMap::from([((0, Vec::new()), 1)]))?;
     domain.b.count(Property::Groups, groups);
     for (key, number) in &totals.numbers {
@@ -51,6 +51,8 @@ fn cases(blocks: &[Var], index: &Index) -> Vec<Index> {
 struct Domain<'b> {
     b: &'b mut CountsBuilder,
     facts: Facts,
+    /// Numbers of nests that have been found, by their parts.
+    known: HashMap<(usize, Parts), Expr>,
 }
 
 impl Domain<'_> {
@@ -66,7 +68,19 @@ impl Domain<'_> {
             let loops = totals.nests[nest].iter();
             let loops = loops.map(|(id, trips)| Var { sym: Sym::Iteration(*id), extent: trips.clone() });
             let vars: Vec<Var> = blocks.iter().cloned().chain(loops).collect();
-            terms.push((self.total(&vars, &totals.axes, &parts)?, 1));
+            // Many numbers are multiples of few.
+            let divisor = parts.values().fold(0, |g, c| gcd(g, *c)).max(1);
+            let parts: Parts = parts.into_iter().map(|(p, c)| (p, c / divisor)).collect();
+            let known = self.known.get(&(nest, parts.clone())).copied();
+            let total = match known {
+                Some(total) => total,
+                None => {
+                    let total = self.total(&vars, &totals.axes, &parts)?;
+                    self.known.insert((nest, parts), total);
+                    total
+                }
+            };
+            terms.push((total, divisor));
         }
         Ok(self.b.sum(terms, 0))
     }
