@@ -89,7 +89,7 @@ impl Rule {
 /// the points at or below `1 - epsilon`.
 fn vuduc(sample: &Sample) -> f64 {
     let (t, size) = (sample.seen() as f64, sample.size() as f64);
-    let seen_below = t - sample.within(1.0) as f64;
+    let seen_below = t - sample.within() as f64;
     if seen_below == 0.0 {
         return 1.0;
     }

@@ -3,17 +3,14 @@
 use super::sample::Sample;
 use serde::{Deserialize, Serialize};
 
-/// The log odds of not having looked count for no more than this: a tail that thins out to an end shows it in the sample,
-/// however small the share that was seen.
-const LOOKED: f64 = 1.0;
-
 /// How the chance of a miss follows from a sample.
 ///
 /// If the number of points below a log cost falls off towards the optimum at a rate `s`, a uniform sample of the share
 /// `f` has missed a point `w` below its best with the odds `(1 - f) / f * exp(-s w)`: the least of the sample is, in counts
 /// of points below it, exponentially distributed. A tail of that rate shows about `exp(s w)` points within `w` of the best,
-/// so that the odds are `(1 - f) / f` by this count. Where the tail comes to an end they fall faster than that, where the
-/// optimum stands alone they do not fall at all; what a ratio means in fact is learned from random searches of other spaces.
+/// so that the odds are `(1 - f) / f` by this count. Where the tail comes to an end they fall faster, and a small share is
+/// no reason for suspicion: it counts as one half. Where the optimum stands alone the count says nothing. So what a ratio
+/// means in fact is learned from random searches of other spaces.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Tail {
     /// Chances of a miss, ascending, and the suspicion (a logarithm, see [`Tail`]) at or below which it is no more than
@@ -26,22 +23,22 @@ impl Default for Tail {
     fn default() -> Self {
         Self {
             chances: vec![
-                (0.01, -4.93),
-                (0.02, -4.52),
-                (0.05, -3.2),
-                (0.1, -1.98),
-                (0.2, -1.29),
-                (0.3, -0.95),
-                (0.5, -0.6),
+                (0.01, -5.78),
+                (0.02, -4.96),
+                (0.05, -3.37),
+                (0.1, -2.71),
+                (0.2, -2.2),
+                (0.3, -1.95),
+                (0.5, -1.61),
             ],
         }
     }
 }
 
-/// Log odds of not having looked by the number of points as good as the best; infinite if none worked.
+/// Log odds of not having looked, at most even ones, by the number of points as good as the best; infinite if none worked.
 pub(super) fn suspicion(sample: &Sample) -> f64 {
     let share = sample.share();
-    ((1.0 - share) / share).ln().min(LOOKED) - (sample.within(1.0) as f64).ln()
+    ((1.0 - share) / share).ln().min(0.0) - (sample.within() as f64).ln()
 }
 
 impl Tail {
@@ -83,9 +80,9 @@ mod tests {
     fn many_as_good_as_the_best_leave_little_suspicion() {
         let mut sample = Sample::new(1000, 0.05);
         (0..10).for_each(|i| sample.see(1.0 + f64::from(i)));
-        assert_eq!(suspicion(&sample), LOOKED);
+        assert_eq!(suspicion(&sample), 0.0);
         (0..10).for_each(|i| sample.see(1.0 + f64::from(i) * 1e-3));
-        assert!((suspicion(&sample) - (LOOKED - 11f64.ln())).abs() < 1e-12);
+        assert!((suspicion(&sample) + 11f64.ln()).abs() < 1e-12);
         (0..880).for_each(|_| sample.see(9.0));
         assert!((suspicion(&sample) - ((0.1f64 / 0.9).ln() - 11f64.ln())).abs() < 1e-9);
         assert!(Tail { chances: Vec::new() }.miss(&sample) <= 0.1 + 1e-12);
