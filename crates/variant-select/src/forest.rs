@@ -2,6 +2,7 @@
 
 use crate::classes::{Classes, WORST};
 use crate::trees::bins::Bins;
+use crate::trees::transposed;
 use rand::SeedableRng;
 use rand::seq::{IndexedRandom, SliceRandom};
 use rand_chacha::ChaCha8Rng;
@@ -30,7 +31,14 @@ pub struct CostForest {
 
 impl Default for CostForest {
     fn default() -> Self {
-        Self { trees: 12, least: 3, depth: 14, columns: 0.5, classes: 16, ratios: 21 }
+        Self { trees: 12, least: 3, depth: 14, columns: 0.5, classes: 16, ratios: 45 }
+    }
+}
+
+impl CostForest {
+    /// As many trees as still help, where a choice may take some microseconds.
+    pub fn thorough() -> Self {
+        Self { trees: 100, ..Self::default() }
     }
 }
 
@@ -82,9 +90,7 @@ impl CostForest {
         }
         fill(&mut costs, n);
         let width = shapes.inputs + shapes.pairs.len();
-        let columns: Vec<Vec<f32>> =
-            (0..width).map(|f| rows.iter().skip(f).step_by(width).copied().collect()).collect();
-        let bins = Bins::fit(&columns, 64);
+        let bins = Bins::fit(&transposed(&rows, width), 64);
         let binned = rows.iter().enumerate().map(|(i, &v)| bins.bin(i % width, v)).collect();
         Samples { binned, width, bins, costs, classes: n }
     }

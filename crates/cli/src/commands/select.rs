@@ -16,6 +16,8 @@ use tilewright_variant_select::by_predictor::ByPredictor;
 use tilewright_variant_select::evaluate::Auto;
 use tilewright_variant_select::fixed::BestFixed;
 use tilewright_variant_select::forest::CostForest;
+use tilewright_variant_select::guard::guarded;
+use tilewright_variant_select::map;
 use tilewright_variant_select::metrics::Table1;
 use tilewright_variant_select::regression::Regression;
 use tilewright_variant_select::softmax::Softmax;
@@ -55,7 +57,10 @@ pub(crate) fn run(command: &SelectCommand, seed: u64, output: Output) -> Result<
 /// A method, fitted; what `auto` took under its name.
 fn fit(method: SelectMethod, data: &ChoiceSet, seed: u64) -> Result<(String, Box<dyn Selector>), SelectError> {
     let plain: &dyn FitSelector = match method {
-        SelectMethod::Auto => return Auto::recommended().choose(data, seed),
+        SelectMethod::Auto => {
+            let (name, selector) = Auto::recommended().choose(data, seed)?;
+            return Ok((name, guarded(selector, data, seed)));
+        }
         SelectMethod::Softmax => &Softmax::default(),
         SelectMethod::Regression => &Regression::default(),
         SelectMethod::Svm => &Svm::default(),
@@ -64,7 +69,7 @@ fn fit(method: SelectMethod, data: &ChoiceSet, seed: u64) -> Result<(String, Box
         SelectMethod::Mlp => &ByPredictor { fit: MlpFit::default(), name: "mlp" },
         SelectMethod::Fixed => &BestFixed,
     };
-    Ok((method.name().to_owned(), plain.fit(data, seed)?))
+    Ok((method.name().to_owned(), guarded(plain.fit(data, seed)?, data, seed)))
 }
 
 /// One split of one device.
@@ -134,7 +139,22 @@ fn evaluate(path: &Path, args: &SelectArgs, seed: u64, output: Output) -> Result
     let done = jobs.par_iter().map(|job| finish(&dataset, &table, job, args.method)).collect::<Result<Vec<_>, _>>()?;
     let done: Vec<Done> = done.into_iter().flatten().collect();
     let answer = summary(&done, &names, &spec, args)?;
+    if let (Some(file), Some(last)) = (&args.map, done.last()) {
+        draw(file, args, last)?;
+    }
     output.answer(&answer, || text(&answer))
+}
+
+/// The truth map and the prediction map of the last split.
+fn draw(file: &Path, args: &SelectArgs, done: &Done) -> Result<(), Failure> {
+    let named = match args.axes.as_deref() {
+        None => None,
+        Some([x, y]) => Some((x.as_str(), y.as_str())),
+        Some(_) => return Err(Failure::new(Kind::Usage, "axes", "expected two features of the input, as in m,n")),
+    };
+    let axes = map::axes(&done.held_out, named).map_err(|e| Failure::new(Kind::Input, "axes", e))?;
+    let svg = map::maps(&done.held_out, axes, &[(done.chosen.clone(), &*done.selector)]);
+    std::fs::write(file, svg).map_err(|e| Failure::new(Kind::Other, &file.display().to_string(), e))
 }
 
 fn summary(done: &[Done], names: &[String], spec: &SplitSpec, args: &SelectArgs) -> Result<Answer, Failure> {
