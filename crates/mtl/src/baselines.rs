@@ -12,6 +12,11 @@ pub struct Majority {
 }
 
 impl Majority {
+    /// A vote of given selectors.
+    pub fn of(voters: Vec<Box<dyn Selector>>) -> Self {
+        Self { voters }
+    }
+
     /// Fits one model a source.
     ///
     /// # Errors

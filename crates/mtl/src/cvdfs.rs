@@ -89,7 +89,7 @@ pub fn cvdfs(
         let scores = subsets.par_iter().map(accuracy).collect::<Result<Vec<f64>, MtlError>>()?;
         // The first of the best, as the algorithm's ">" has it: subsets come by size.
         let mut best = (0, scores[0]);
-        for (i, &score) in scores.iter().enumerate().filter(|(_, s)| **s > scores[0]) {
+        for (i, &score) in scores.iter().enumerate() {
             if score > best.1 {
                 best = (i, score);
             }
@@ -146,6 +146,9 @@ mod tests {
         let features: Vec<String> = ["a", "b", "c", "d"].map(String::from).to_vec();
         let all = subsets(&features, 3);
         assert_eq!(all.len(), 4 + 6 + 4);
-        assert_eq!((all[0].len(), all[4].clone(), all[13].clone()), (1, vec!["a".into(), "b".into()], features[1..].to_vec()));
+        assert_eq!(
+            (all[0].len(), all[4].clone(), all[13].clone()),
+            (1, vec!["a".into(), "b".into()], features[1..].to_vec())
+        );
     }
 }

@@ -1,6 +1,7 @@
 //! Facts of devices: published, queried or measured, by name.
 
 use crate::error::MtlError;
+use tilewright_core::device::DeviceSpec;
 use tilewright_core::expr::Value;
 use tilewright_core::space::Config;
 
@@ -79,6 +80,13 @@ impl DeviceTable {
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.devices.iter().map(|(name, _)| name.as_str())
     }
+}
+
+/// What a device says of itself and what was measured on it, as features: facts first.
+pub fn queried(spec: &DeviceSpec) -> Config {
+    let facts = spec.facts.iter().map(|(name, &value)| (name.clone(), Value::Int(value)));
+    let measured = spec.measured.iter().map(|(name, &value)| (name.clone(), Value::Float(value)));
+    Config(facts.chain(measured).collect())
 }
 
 /// A feature as a number; none where it is missing or a word.

@@ -33,7 +33,9 @@ pub enum MtlError {
         variant: String,
     },
     /// Two devices whose inputs have different features.
-    #[error("devices {one:?} and {other:?} have different features of the input: schemas {one_schema} and {other_schema}")]
+    #[error(
+        "devices {one:?} and {other:?} have different features of the input: schemas {one_schema} and {other_schema}"
+    )]
     Schemas {
         /// A device.
         one: String,

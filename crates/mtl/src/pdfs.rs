@@ -194,7 +194,8 @@ pub fn pdfs(
         for (sum, value) in sums.iter_mut().zip(&intensity) {
             *sum = value.map_or(*sum, |v| (sum.0 + v, sum.1 + 1));
         }
-        let counts = votes.entry((&profile.variant, &profile.kernel)).or_insert_with(|| vec![0; known.len()]);
+        let counts =
+            votes.entry((profile.variant.as_str(), profile.kernel.as_str())).or_insert_with(|| vec![0; known.len()]);
         for best in highest(&intensity) {
             counts[best] += 1;
         }

@@ -138,17 +138,19 @@ pub fn parse_profiles(text: &[u8]) -> Result<Vec<Profile>, MtlError> {
         let line = record.position().map_or(0, csv::Position::line);
         let cell = |c: usize| record.get(c).unwrap_or_default();
         // Profilers write 1,234,567.
-        let number: f64 = cell(value).replace(',', "").parse().map_err(|_| {
-            fault(line, format!("{:?} is no number", cell(value)))
-        })?;
-        let name = NEWER.iter().find(|(newer, _)| *newer == cell(metric)).map_or(cell(metric), |(_, name)| name);
+        let number: f64 =
+            cell(value).replace(',', "").parse().map_err(|_| fault(line, format!("{:?} is no number", cell(value))))?;
+        let name = NEWER.iter().find(|(newer, _)| *newer == cell(metric)).map_or(cell(metric), |(_, name)| *name);
         let key = (cell(variant).to_owned(), cell(kernel).to_owned(), input.map_or("", cell).to_owned());
         found.entry(key).or_default().insert(name.to_owned(), number);
     }
-    found.into_iter().map(|((variant, kernel, input), metrics)| {
-        check_metrics(&kernel, &metrics)?;
-        Ok(Profile { variant, kernel, input, metrics: by_instruction(metrics) })
-    }).collect()
+    found
+        .into_iter()
+        .map(|((variant, kernel, input), metrics)| {
+            check_metrics(&kernel, &metrics)?;
+            Ok(Profile { variant, kernel, input, metrics: by_instruction(metrics) })
+        })
+        .collect()
 }
 
 fn by_instruction(mut metrics: Metrics) -> Metrics {

@@ -1,9 +1,10 @@
-//! Which view of devices transfers, by rehearsal: an improved Algorithm 2.
+//! What transfers, by rehearsal: an improved Algorithm 2.
 //!
 //! Algorithm 2 counts which features are in the best subset of each source; with few sources most subsets tie, and their count says
-//! little. Here a few views compete as wholes by their mean performance over all sources, and one that is simpler wins a tie.
+//! little. Here a few plans (what a model sees of devices, and which sources it learns from) compete as wholes by their mean performance over all sources, and those that are about the best vote.
 
 use crate::error::MtlError;
+use crate::near::shares;
 use crate::score::Score;
 use crate::sources::Sources;
 use crate::view::{OnDevice, View};
@@ -12,34 +13,72 @@ use serde::Serialize;
 use tilewright_core::choice::FitSelector;
 use tilewright_core::space::Config;
 
-/// What a view must gain over a simpler one, in fraction of the oracle.
-const MARGIN: f64 = 0.002;
+/// How far behind the best a plan may be to have a vote, in fraction of the oracle: rehearsals with few sources tell no less.
+const MARGIN: f64 = 0.01;
 
-/// Most cases of a device that views are compared on.
-const CASES: usize = 800;
+/// Most cases of a device that plans are compared on.
+const CASES: usize = 400;
 
-/// How the views did.
+/// How the plans did.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Rehearsal {
-    /// The chosen view.
-    pub chosen: &'static str,
-    /// Every view with its mean fraction of the oracle's performance over the sources as targets; empty where there was
+    /// The plans that vote.
+    pub chosen: Vec<&'static str>,
+    /// Every plan with its mean fraction of the oracle's performance over the sources as targets; empty where there was
     /// nothing to compare.
-    pub views: Vec<(&'static str, f64)>,
+    pub plans: Vec<(&'static str, f64)>,
 }
 
-/// The views, the simple ones first.
-fn views(sources: &Sources, target: &Config, all: &[String]) -> Result<Vec<(&'static str, View)>, MtlError> {
+/// A way to learn from sources.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// Its name in reports.
+    pub name: &'static str,
+    /// What the model sees of devices.
+    pub view: View,
+    /// Whether sources count by how near they are to the target.
+    pub near: bool,
+}
+
+impl Plan {
+    /// Fits a model for the target.
+    ///
+    /// # Errors
+    /// A feature of the view that a device lacks, a learner that fails.
+    pub fn fit(
+        &self,
+        sources: &Sources,
+        target: (&str, &Config),
+        learner: &dyn FitSelector,
+        seed: u64,
+    ) -> Result<OnDevice, MtlError> {
+        let values = self.view.values(target.0, target.1)?;
+        let pooled = if self.near {
+            self.view.pool(&sources.shared(&shares(sources, target.1)))?
+        } else {
+            self.view.pool(sources)?
+        };
+        Ok(OnDevice { inner: learner.fit(&pooled, seed)?, values })
+    }
+}
+
+/// The plans, the simple ones first.
+fn plans(sources: &Sources, target: &Config, all: &[String]) -> Result<Vec<Plan>, MtlError> {
+    let ratios = View::blind().with_ratios(sources, target);
     let named = View::concatenated(sources, all)?;
+    let both = named.clone().with_ratios(sources, target);
+    let plan = |name, view, near| Plan { name, view, near };
     Ok(vec![
-        ("blind", View::blind()),
-        ("ratios", View::blind().with_ratios(sources, target)),
-        ("features", named.clone()),
-        ("features and ratios", named.with_ratios(sources, target)),
+        plan("blind", View::blind(), false),
+        plan("ratios", ratios.clone(), false),
+        plan("features", named, false),
+        plan("features and ratios", both, false),
+        plan("near", View::blind(), true),
+        plan("near, ratios", ratios, true),
     ])
 }
 
-/// The view for a target by rehearsals with each source in its place, and how all views did. Only features that the target has
+/// The plans for a target by rehearsals with each source in its place, and how all plans did. Only features that the target has
 /// and every source count.
 ///
 /// # Errors
@@ -49,40 +88,36 @@ pub fn rehearse(
     target: (&str, &Config),
     learner: &dyn FitSelector,
     seed: u64,
-) -> Result<(View, Rehearsal), MtlError> {
-    let everywhere = |name: &String| {
-        target.1.get(name).is_some() && sources.all().iter().all(|s| s.features.get(name).is_some())
-    };
+) -> Result<(Vec<Plan>, Rehearsal), MtlError> {
+    let everywhere =
+        |name: &String| target.1.get(name).is_some() && sources.all().iter().all(|s| s.features.get(name).is_some());
     let all = sources.features();
     let shared: Vec<String> = all.iter().filter(|name| everywhere(name)).cloned().collect();
     if let (true, Some(first)) = (shared.is_empty(), all.first()) {
         return Err(MtlError::MissingFeature { device: target.0.to_owned(), feature: first.clone() });
     }
-    let mut full = views(sources, target.1, &shared)?;
+    let mut full = plans(sources, target.1, &shared)?;
     let count = sources.all().len();
     if count < 2 {
         // One source: nothing tells how devices differ.
-        let (chosen, view) = full.swap_remove(0);
-        return Ok((view, Rehearsal { chosen, views: Vec::new() }));
+        full.truncate(1);
+        let chosen = full.iter().map(|p| p.name).collect();
+        return Ok((full, Rehearsal { chosen, plans: Vec::new() }));
     }
     let thinned = sources.thinned(CASES);
-    let jobs: Vec<(usize, usize)> = (0..full.len()).flat_map(|v| (0..count).map(move |s| (v, s))).collect();
-    let score = |&(view, at): &(usize, usize)| -> Result<f64, MtlError> {
+    let jobs: Vec<(usize, usize)> = (0..full.len()).flat_map(|p| (0..count).map(move |s| (p, s))).collect();
+    let score = |&(plan, at): &(usize, usize)| -> Result<f64, MtlError> {
         let (target, rest) = (&thinned.all()[at], thinned.without(at)?);
-        let view = views(&rest, &target.features, &shared)?.swap_remove(view).1;
-        let values = view.values(&target.device, &target.features)?;
-        let selector = OnDevice { inner: learner.fit(&view.pool(&rest)?, seed)?, values };
+        let plan = plans(&rest, &target.features, &shared)?.swap_remove(plan);
+        let selector = plan.fit(&rest, (&target.device, &target.features), learner, seed)?;
         Ok(Score::of(&selector, &target.cases).fraction_of_oracle)
     };
     let scores = jobs.par_iter().map(score).collect::<Result<Vec<f64>, MtlError>>()?;
     let means: Vec<f64> = scores.chunks(count).map(|s| s.iter().sum::<f64>() / count as f64).collect();
-    let mut best = 0;
-    for (i, mean) in means.iter().enumerate() {
-        if *mean > means[best] + MARGIN {
-            best = i;
-        }
-    }
-    let views = full.iter().map(|(name, _)| *name).zip(means).collect();
-    let (chosen, view) = full.swap_remove(best);
-    Ok((view, Rehearsal { chosen, views }))
+    let best = means.iter().copied().fold(0.0, f64::max);
+    let plans: Vec<(&'static str, f64)> = full.iter().map(|p| p.name).zip(means).collect();
+    let chosen: Vec<Plan> =
+        full.into_iter().zip(&plans).filter(|(_, (_, mean))| *mean >= best - MARGIN).map(|(plan, _)| plan).collect();
+    let names = chosen.iter().map(|p| p.name).collect();
+    Ok((chosen, Rehearsal { chosen: names, plans }))
 }

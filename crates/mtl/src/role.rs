@@ -49,7 +49,7 @@ impl Role {
             () if has(&["flop"]) && (has(&["64", "double"]) || word(&["dp"])) => Self::Flops64,
             () if has(&["flop"]) => Self::Flops32,
             () if has(&["cache"]) || word(&["l2", "l3", "llc"]) => Self::Cache,
-            () if has(&["bandwidth", "gbps", "gb_s"]) || word(&["bw", "stream"]) => Self::Bandwidth,
+            () if has(&["bandwidth", "gbps", "gb_s", "bytes_per_s"]) || word(&["bw", "stream"]) => Self::Bandwidth,
             () if has(&["bus"]) => Self::BusWidth,
             () if memory && has(&["clock", "speed", "mhz"]) => Self::MemoryClock,
             () if memory => Self::Memory,
@@ -57,7 +57,7 @@ impl Role {
             () if has(&["multiproc", "compute_unit"]) || word(&["sm", "sms", "cu", "cus", "threads"]) => {
                 Self::Multiprocessors
             }
-            () if has(&["core", "lanes", "simd", "vector"]) => Self::Cores,
+            () if has(&["core", "lanes", "simd", "vec"]) => Self::Cores,
             () => Self::Other,
         }
     }
@@ -93,6 +93,9 @@ mod tests {
             ("l2_kib", Role::Cache),
             ("peak_gflops_f64", Role::Flops64),
             ("clock_mhz", Role::Clock),
+            ("memory_bytes_per_s", Role::Bandwidth),
+            ("memory_bytes", Role::Memory),
+            ("l3_bytes", Role::Cache),
             ("year", Role::Other),
             ("copy_engines", Role::Other),
         ] {

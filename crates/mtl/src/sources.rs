@@ -28,6 +28,19 @@ impl Sources {
     /// No device, one that stands twice, different features of the input, different variants (where candidates have
     /// sizes of their own, as configurations do, these stand for them, and the devices may have tried others).
     pub fn new(sources: Vec<Source>) -> Result<Self, MtlError> {
+        let sources = Self::overlapping(sources)?;
+        if let Some((first, others)) = sources.0.split_first() {
+            others.iter().try_for_each(|other| same_variants(first, other))?;
+        }
+        Ok(sources)
+    }
+
+    /// As [`Sources::new`], of devices that lack some of the variants, as collections of other people's measurements do: what a
+    /// device has not recorded, it says nothing about.
+    ///
+    /// # Errors
+    /// As [`Sources::new`]; two devices without a variant in common.
+    pub fn overlapping(sources: Vec<Source>) -> Result<Self, MtlError> {
         let Some((first, others)) = sources.split_first() else {
             return Err(MtlError::TooFew { what: "source devices", found: 0, needed: 1 });
         };
@@ -36,9 +49,9 @@ impl Sources {
                 return Err(MtlError::Twice(other.device.clone()));
             }
             same_schema(first, other)?;
-            // Sizes of candidates stand for them: these are configurations, and devices may have tried others.
-            if first.cases.schema().config.iter().all(|f| f.kind == FeatureKind::Flag) {
-                same_variants(first, other)?;
+            let (a, b) = (variants(first), variants(other));
+            if named(first) && a.is_disjoint(&b) {
+                return Err(different(first, other, &a));
             }
         }
         Ok(Self(sources))
@@ -71,12 +84,23 @@ impl Sources {
     /// At most so many cases of each device, evenly spread.
     #[must_use]
     pub fn thinned(&self, most: usize) -> Self {
-        let thin = |s: &Source| {
-            let kept = s.cases.len().min(most.max(1));
+        self.with_counts(|_, source| most.min(source.cases.len()))
+    }
+
+    /// A share of the cases of each device, evenly spread.
+    #[must_use]
+    pub fn shared(&self, shares: &[f64]) -> Self {
+        let share = |device: usize| shares.get(device).copied().unwrap_or(1.0);
+        self.with_counts(|device, source| (source.cases.len() as f64 * share(device)).round() as usize)
+    }
+
+    fn with_counts(&self, count: impl Fn(usize, &Source) -> usize) -> Self {
+        let thin = |(device, s): (usize, &Source)| {
+            let kept = count(device, s).max(1).min(s.cases.len());
             let spread: Vec<usize> = (0..kept).map(|i| i * s.cases.len() / kept).collect();
             Source { device: s.device.clone(), features: s.features.clone(), cases: s.cases.subset(&spread) }
         };
-        Self(self.0.iter().map(thin).collect())
+        Self(self.0.iter().enumerate().map(thin).collect())
     }
 
     /// The cases of all devices under one schema; `extend` completes the features of a case of the numbered device.
@@ -106,16 +130,23 @@ fn same_schema(one: &Source, other: &Source) -> Result<(), MtlError> {
     Err(MtlError::Schemas { one, one_schema: a.hash(), other, other_schema: b.hash() })
 }
 
+/// Whether variants are told apart by name. Sizes of candidates stand for them: these are configurations, and devices may have
+/// tried others.
+fn named(source: &Source) -> bool {
+    source.cases.schema().config.iter().all(|f| f.kind == FeatureKind::Flag)
+}
+
+fn variants(source: &Source) -> BTreeSet<&str> {
+    source.cases.cases().iter().flat_map(|c| &c.trials).map(|t| t.candidate.variant.as_str()).collect()
+}
+
 fn same_variants(one: &Source, other: &Source) -> Result<(), MtlError> {
-    let names = |s: &'_ Source| -> BTreeSet<String> {
-        s.cases.cases().iter().flat_map(|c| &c.trials).map(|t| t.candidate.variant.clone()).collect()
-    };
-    let (a, b) = (names(one), names(other));
-    match a.symmetric_difference(&b).next() {
-        None => Ok(()),
-        Some(variant) => {
-            let (one, other) = (one.device.clone(), other.device.clone());
-            Err(MtlError::Variants { one, other, variant: variant.clone() })
-        }
-    }
+    let (a, b) = (variants(one), variants(other));
+    let lacking: BTreeSet<&str> = a.symmetric_difference(&b).copied().collect();
+    if lacking.is_empty() || !named(one) { Ok(()) } else { Err(different(one, other, &lacking)) }
+}
+
+fn different(one: &Source, other: &Source, lacking: &BTreeSet<&str>) -> MtlError {
+    let variant = lacking.first().map_or_else(String::new, |v| (*v).to_owned());
+    MtlError::Variants { one: one.device.clone(), other: other.device.clone(), variant }
 }

@@ -1,12 +1,14 @@
 //! A model for a device that ran nothing, from what others recorded.
 
+use crate::baselines::Majority;
 use crate::cvdfs::{CvDfs, CvDfsOutcome, cvdfs};
 use crate::error::MtlError;
 use crate::pdfs::{PdfsOutcome, Proxy, pdfs};
 use crate::profile::{Profile, ProxyRun};
-use crate::rehearse::{Rehearsal, rehearse};
+use crate::rehearse::{Plan, Rehearsal, rehearse};
 use crate::sources::Sources;
-use crate::view::{OnDevice, View};
+use crate::view::View;
+use rayon::prelude::*;
 use serde::Serialize;
 use tilewright_core::choice::FitSelector;
 use tilewright_core::selector::{Candidate, Selector, VariantOrder};
@@ -21,7 +23,7 @@ pub enum Dfs {
     Profiled(Profiles),
     /// Those that foretell one source from the others (Algorithm 2), of those that profiles point to where there are profiles.
     CrossValidated(CvDfs, Option<Profiles>),
-    /// The view that does best when every source plays the target ([`rehearse`]): what the project recommends.
+    /// A vote of the plans that do best when every source plays the target ([`rehearse`]): what the project recommends.
     Rehearsed,
 }
 
@@ -50,7 +52,7 @@ impl Profiles {
 /// A model for the target, and how its view of devices was chosen.
 pub struct Tuned {
     /// Ranks variants by features of the input alone.
-    pub selector: OnDevice,
+    pub selector: Box<dyn Selector>,
     /// The features of devices that it uses.
     pub features: Vec<String>,
     /// How they were chosen.
@@ -77,20 +79,30 @@ pub fn tune_from_source(
     seed: u64,
 ) -> Result<Tuned, MtlError> {
     let mut reason = Reason::default();
-    let view = view(sources, target, dfs, learner, seed, &mut reason)?;
-    let values = view.values(target.0, target.1)?;
-    let selector = OnDevice { inner: learner.fit(&view.pool(sources)?, seed)?, values };
-    Ok(Tuned { selector, features: view.features(), reason })
+    let plans = plans(sources, target, dfs, learner, seed, &mut reason)?;
+    let fit = |plan: &Plan| -> Result<Box<dyn Selector>, MtlError> {
+        Ok(Box::new(plan.fit(sources, target, learner, seed)?))
+    };
+    let mut voters = plans.par_iter().map(fit).collect::<Result<Vec<_>, MtlError>>()?;
+    let single = if voters.len() == 1 { voters.pop() } else { None };
+    let selector = single.unwrap_or_else(|| Box::new(Majority::of(voters)));
+    let mut features: Vec<String> = Vec::new();
+    for name in plans.iter().flat_map(|p| p.view.features()) {
+        if !features.contains(&name) {
+            features.push(name);
+        }
+    }
+    Ok(Tuned { selector, features, reason })
 }
 
-fn view(
+fn plans(
     sources: &Sources,
     target: (&str, &Config),
     dfs: &Dfs,
     learner: &dyn FitSelector,
     seed: u64,
     reason: &mut Reason,
-) -> Result<View, MtlError> {
+) -> Result<Vec<Plan>, MtlError> {
     let all = sources.features();
     let chosen = match dfs {
         Dfs::Full => all,
@@ -103,12 +115,12 @@ fn view(
             reason.cross_validated.insert(cvdfs(sources, &from, learner, *settings, seed)?).features.clone()
         }
         Dfs::Rehearsed => {
-            let (view, rehearsal) = rehearse(sources, target, learner, seed)?;
+            let (plans, rehearsal) = rehearse(sources, target, learner, seed)?;
             reason.rehearsed = Some(rehearsal);
-            return Ok(view);
+            return Ok(plans);
         }
     };
-    View::concatenated(sources, &chosen)
+    Ok(vec![Plan { name: "features", view: View::concatenated(sources, &chosen)?, near: false }])
 }
 
 /// What chose the view, for a report.

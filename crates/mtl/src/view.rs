@@ -87,8 +87,7 @@ impl View {
         // Logarithms already, and no sizes of the input: nobody needs to make ratios with them.
         input.extend(self.numbers.iter().map(|n| Feature::flag(&format!("log of device {n}"))));
         input.extend(self.words.iter().map(|(n, w)| Feature::flag(&format!("device {n}={w}"))));
-        let ratio =
-            |(i, n): &(usize, String)| Feature::flag(&format!("log of {} / device {n}", of.input[*i].name));
+        let ratio = |(i, n): &(usize, String)| Feature::flag(&format!("log of {} / device {n}", of.input[*i].name));
         input.extend(self.ratios.iter().map(ratio));
         FeatureSchema { input, config: of.config.clone() }
     }
@@ -142,8 +141,9 @@ impl ViewValues {
     pub fn append(&self, features: &mut Vec<f32>) {
         features.extend_from_slice(&self.plain);
         for &(i, per) in &self.ratios {
-            // A size of 0 is a very small one.
-            features.push(features[i].max(1e-6).ln() - per);
+            // A size of 0 is a very small one; what is missing stays missing.
+            let size = features.get(i).copied().unwrap_or(f32::NAN);
+            features.push(if size < 1e-6 { 1e-6f32 } else { size }.ln() - per);
         }
     }
 }

@@ -133,7 +133,9 @@ impl Repository for Embedded {
             let mut records = BTreeMap::new();
             for path in segments(&folder)? {
                 match read_segment(&path, &mut records) {
-                    Err(RepositoryError::Io { error, .. }) if error.kind() == io::ErrorKind::NotFound => continue 'again,
+                    Err(RepositoryError::Io { error, .. }) if error.kind() == io::ErrorKind::NotFound => {
+                        continue 'again;
+                    }
                     other => other?,
                 }
             }

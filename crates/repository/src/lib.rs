@@ -6,6 +6,8 @@ mod key;
 mod line;
 mod record;
 #[cfg(feature = "redis")]
+mod resp;
+#[cfg(feature = "redis")]
 mod server;
 mod training;
 

@@ -53,9 +53,8 @@ impl RecordedCase {
         if case.features.len() != schema.input.len() {
             return Err(fault("it does not fit its schema"));
         }
-        let feature = |(f, &v): (&Feature, &f32)| {
-            RecordedFeature(f.name.clone(), f.kind, Some(v).filter(|v| v.is_finite()))
-        };
+        let feature =
+            |(f, &v): (&Feature, &f32)| RecordedFeature(f.name.clone(), f.kind, Some(v).filter(|v| v.is_finite()));
         Ok(Self {
             features: schema.input.iter().zip(&case.features).map(feature).collect(),
             times: case.trials.iter().map(|t| RecordedTime(t.candidate.variant.clone(), t.cost)).collect(),

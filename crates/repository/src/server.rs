@@ -13,8 +13,8 @@ use crate::error::RepositoryError;
 use crate::key::{decoded, encoded};
 use crate::line::{RecordId, decode, encode, writer_name};
 use crate::record::Record;
+use crate::resp::{Connection, Reply, ReplyError};
 use crate::{Key, Repository};
-use redis::{Commands, Connection, ErrorKind, RedisError};
 use std::time::Duration;
 
 const VERSION: u32 = 1;
@@ -41,7 +41,9 @@ impl Default for RedisSettings {
 
 /// A repository that many machines share.
 pub struct RedisRepository {
-    client: redis::Client,
+    /// Host and port.
+    address: String,
+    database: u32,
     place: String,
     settings: RedisSettings,
     connection: Option<Connection>,
@@ -50,23 +52,21 @@ pub struct RedisRepository {
 }
 
 impl RedisRepository {
-    /// Connects to `redis://host:port[/database]`.
+    /// Connects to `redis://host[:port][/database]`.
     ///
     /// # Errors
     /// An address that is none, a server that cannot be reached or is too old, another version of the format.
     pub fn open(address: &str, settings: RedisSettings) -> Result<Self, RepositoryError> {
-        let refused = |e: RedisError| RepositoryError::Refused { place: address.into(), message: e.to_string() };
-        let client = redis::Client::open(address).map_err(refused)?;
-        // Without user and password, which may stand in the address.
-        let place = format!("Redis at {}", client.get_connection_info().addr());
+        let (host, database) = parse(address)?;
+        let place = format!("Redis at {host}");
         let (connection, writer) = (None, writer_name());
-        let mut repository = Self { client, place, settings, connection, writer, written: 0 };
+        let mut repository = Self { address: host, database, place, settings, connection, writer, written: 0 };
         repository.with(|_| Ok(()))?;
         Ok(repository)
     }
 
     /// Does something with a connection, a new one where the last was lost. What is done must be repeatable.
-    fn with<T>(&mut self, act: impl Fn(&mut Connection) -> Result<T, RedisError>) -> Result<T, RepositoryError> {
+    fn with<T>(&mut self, act: impl Fn(&mut Connection) -> Result<T, ReplyError>) -> Result<T, RepositoryError> {
         let mut pause = self.settings.pause;
         let mut last = String::new();
         for attempt in 0..self.settings.attempts.max(1) {
@@ -90,7 +90,7 @@ impl RedisRepository {
                     self.connection = Some(connection);
                     return Ok(value);
                 }
-                Err(error) if transient(&error) => last = error.to_string(),
+                Err(error) if error.is_transient() => last = error.to_string(),
                 Err(error) => return Err(self.refused(&error)),
             }
         }
@@ -98,18 +98,19 @@ impl RedisRepository {
         Err(RepositoryError::Unreachable { place: self.place.clone(), attempts, message: last })
     }
 
-    fn refused(&self, error: &RedisError) -> RepositoryError {
+    fn refused(&self, error: &ReplyError) -> RepositoryError {
         RepositoryError::Refused { place: self.place.clone(), message: error.to_string() }
     }
 
     fn connect(&self) -> Result<Connection, Trouble> {
-        let trouble = |error: RedisError| {
-            if transient(&error) { Trouble::Transient(error) } else { Trouble::Final(self.refused(&error)) }
+        let trouble = |error: ReplyError| {
+            if error.is_transient() { Trouble::Transient(error) } else { Trouble::Final(self.refused(&error)) }
         };
-        let mut connection = self.client.get_connection_with_timeout(self.settings.timeout).map_err(trouble)?;
-        connection.set_read_timeout(Some(self.settings.timeout)).map_err(trouble)?;
-        connection.set_write_timeout(Some(self.settings.timeout)).map_err(trouble)?;
-        let about: String = redis::cmd("INFO").arg("server").query(&mut connection).map_err(trouble)?;
+        let mut connection = Connection::open(&self.address, self.settings.timeout).map_err(trouble)?;
+        if self.database > 0 {
+            connection.ask(&["SELECT", &self.database.to_string()]).map_err(trouble)?;
+        }
+        let about = connection.ask(&["INFO", "server"]).and_then(Reply::text).map_err(trouble)?;
         let found = about.lines().find_map(|l| l.strip_prefix("redis_version:")).unwrap_or("unknown").trim();
         let major: u32 = found.split('.').next().and_then(|v| v.parse().ok()).unwrap_or(0);
         if major < NEEDED.0 {
@@ -117,8 +118,8 @@ impl RedisRepository {
             return Err(Trouble::Final(RepositoryError::Server { place, found, needed: NEEDED.1 }));
         }
         let key = format!("{PREFIX}version");
-        let _: bool = connection.set_nx(&key, VERSION).map_err(trouble)?;
-        let found: String = connection.get(&key).map_err(trouble)?;
+        connection.ask(&["SETNX", &key, &VERSION.to_string()]).map_err(trouble)?;
+        let found = connection.ask(&["GET", &key]).and_then(Reply::text).map_err(trouble)?;
         if found != VERSION.to_string() {
             let place = self.place.clone();
             return Err(Trouble::Final(RepositoryError::Version { place, found, known: VERSION }));
@@ -127,16 +128,25 @@ impl RedisRepository {
     }
 }
 
-enum Trouble {
-    /// It may pass: a server that starts, a connection that was cut.
-    Transient(RedisError),
-    /// It will not.
-    Final(RepositoryError),
+/// Host with port, and the database, of `redis://host[:port][/database]`.
+fn parse(address: &str) -> Result<(String, u32), RepositoryError> {
+    let fault = |message: &str| RepositoryError::Refused { place: address.into(), message: message.into() };
+    let rest = address.strip_prefix("redis://").ok_or_else(|| fault("expected redis://host[:port][/database]"))?;
+    let (host, database) = rest.split_once('/').unwrap_or((rest, ""));
+    if host.is_empty() || host.contains('@') {
+        return Err(fault("expected a host, and no user"));
+    }
+    let database = if database.is_empty() { Ok(0) } else { database.parse() };
+    let database = database.map_err(|_| fault("the database is no number"))?;
+    let with_port = host.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok());
+    Ok((if with_port { host.to_owned() } else { format!("{host}:6379") }, database))
 }
 
-fn transient(error: &RedisError) -> bool {
-    error.is_io_error() || error.is_connection_dropped() || error.is_timeout() || error.kind() == ErrorKind::Io
-        || error.code().is_some_and(|code| ["LOADING", "BUSY", "TRYAGAIN", "MASTERDOWN"].contains(&code))
+enum Trouble {
+    /// It may pass: a server that starts, a connection that was cut.
+    Transient(ReplyError),
+    /// It will not.
+    Final(RepositoryError),
 }
 
 fn name(key: &Key) -> String {
@@ -150,21 +160,17 @@ impl Repository for RedisRepository {
         // Also of what fails: it may have arrived, and nothing else may have its name.
         self.written += 1;
         let (name, field) = (name(key), id.to_string());
+        let (keys, data) = (format!("{PREFIX}keys"), format!("{PREFIX}{name}"));
         self.with(|connection| {
-            redis::pipe()
-                .atomic()
-                .sadd(format!("{PREFIX}keys"), &name)
-                .ignore()
-                .hset_nx(format!("{PREFIX}{name}"), &field, &line)
-                .ignore()
-                .query::<()>(connection)
+            connection.ask(&["SADD", &keys, &name])?;
+            connection.ask(&["HSETNX", &data, &field, &line]).map(drop)
         })?;
         Ok(id)
     }
 
     fn read(&mut self, key: &Key) -> Result<Vec<(RecordId, Record)>, RepositoryError> {
         let stored = format!("{PREFIX}{}", name(key));
-        let lines: Vec<String> = self.with(|connection| connection.hvals(&stored))?;
+        let lines = self.with(|connection| connection.ask(&["HVALS", &stored])?.texts())?;
         let place = format!("{}, {key}", self.place);
         let mut records = lines.iter().map(|line| decode(line, &place)).collect::<Result<Vec<_>, _>>()?;
         records.sort_by(|a, b| a.0.cmp(&b.0));
@@ -172,7 +178,8 @@ impl Repository for RedisRepository {
     }
 
     fn keys(&mut self) -> Result<Vec<Key>, RepositoryError> {
-        let names: Vec<String> = self.with(|connection| connection.smembers(format!("{PREFIX}keys")))?;
+        let stored = format!("{PREFIX}keys");
+        let names = self.with(|connection| connection.ask(&["SMEMBERS", &stored])?.texts())?;
         let mut keys = Vec::with_capacity(names.len());
         for name in names {
             let parts = name.split_once('/').and_then(|(s, d)| Some((decoded(s)?, decoded(d)?)));

@@ -68,10 +68,8 @@ fn push(key: &Key, cases: &mut Option<ChoiceSet>, case: RecordedCase) -> Result<
         let message = format!("cases with the features {} and {}", names(set.schema()), names(&schema));
         return Err(RepositoryError::Inconsistent { key: key.to_string(), message });
     }
-    let trial = |t: crate::RecordedTime| Trial {
-        candidate: Candidate { variant: t.0, features: Vec::new() },
-        cost: t.1,
-    };
+    let trial =
+        |t: crate::RecordedTime| Trial { candidate: Candidate { variant: t.0, features: Vec::new() }, cost: t.1 };
     let features = case.features.iter().map(|f| f.2.unwrap_or(f32::NAN)).collect();
     let trials = case.times.into_iter().map(trial).collect();
     set.push(Case { features, trials, group: case.group }).map_err(|e| MtlError::from(e).into())

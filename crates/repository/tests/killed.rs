@@ -6,7 +6,6 @@ use crate::conformance::case;
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
 use tilewright_repository::{Embedded, Key, Record, RecordedTime, Repository};
 
 const WRITERS: usize = 8;
@@ -59,17 +58,17 @@ fn stretch(store: &str, writer: usize, total: u32, acknowledged: &mut BTreeSet<u
     while from < total {
         let mut child = spawn(store, writer, from, total);
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-        let within = u64::from(total) / 5 + 1;
-        let patience = (state >> 33) % within + within / 4;
+        let patience = (state >> 33) % (u64::from(total) / 5 + 1) + 1;
+        let (mut seen, mut killed) = (0, kills >= 6);
         let lines = BufReader::new(child.stdout.take().unwrap()).lines();
-        let begun = Instant::now();
         for line in lines.map_while(Result::ok) {
             // The test harness says things on the same line as the first acknowledgement.
             let Some(n) = line.split("ack ").nth(1).and_then(|n| n.trim().parse::<u32>().ok()) else { continue };
             acknowledged.insert(n);
             from = from.max(n + 1);
-            if kills < 6 && u64::from(n) % within >= patience && begun.elapsed() > Duration::ZERO {
-                kills += 1;
+            seen += 1;
+            if !killed && seen >= patience {
+                (killed, kills) = (true, kills + 1);
                 child.kill().unwrap();
             }
         }

@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+pub mod blend;
 pub mod by_predictor;
 mod classes;
 mod encode;

@@ -161,12 +161,7 @@ fn mark(svg: &mut String, x: f64, y: f64, variant: usize) {
     let colour = COLOURS[variant];
     let _ = match variant % 3 {
         0 => writeln!(svg, r#"<circle cx="{x:.1}" cy="{y:.1}" r="2.6" fill="none" stroke="{colour}"/>"#),
-        1 => writeln!(
-            svg,
-            r#"<path d="M{:.1} {:.1}l5 5m0 -5l-5 5" stroke="{colour}" fill="none"/>"#,
-            x - 2.5,
-            y - 2.5
-        ),
+        1 => writeln!(svg, r#"<path d="M{:.1} {:.1}l5 5m0 -5l-5 5" stroke="{colour}" fill="none"/>"#, x - 2.5, y - 2.5),
         _ => writeln!(
             svg,
             r#"<rect x="{:.1}" y="{:.1}" width="4.4" height="4.4" fill="none" stroke="{colour}"/>"#,

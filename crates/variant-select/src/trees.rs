@@ -173,7 +173,7 @@ pub struct TreeSelector {
 
 impl TreeSelector {
     /// Predicted relative costs of the candidates (log of the time over the best), to `scores`.
-    fn score(&self, input: &[f32], candidates: &[Candidate], scratch: &mut RankScratch) {
+    pub(crate) fn score(&self, input: &[f32], candidates: &[Candidate], scratch: &mut RankScratch) {
         scratch.rows.clear();
         scratch.scores.clear();
         self.derived.rows(input, candidates.iter(), &mut scratch.rows);

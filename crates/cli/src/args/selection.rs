@@ -18,6 +18,8 @@ pub(crate) enum SelectMethod {
     Trees,
     /// A few trees over features of the input: the fastest choice.
     Forest,
+    /// Boosted trees and a thorough forest together.
+    Blend,
     /// The multi-layer perceptron on the relative time of every candidate.
     Mlp,
     /// The same variant for every input.
@@ -34,6 +36,7 @@ impl SelectMethod {
             Self::Svm => "svm",
             Self::Trees => "trees",
             Self::Forest => "forest",
+            Self::Blend => "blend",
             Self::Mlp => "mlp",
             Self::Fixed => "fixed",
         }

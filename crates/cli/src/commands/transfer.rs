@@ -17,6 +17,7 @@ use tilewright_mtl::profile::parse_profiles;
 use tilewright_mtl::transfer::{Dfs, Profiles, Reason, tune_from_source};
 use tilewright_mtl::{MtlError, Score, Source, Sources};
 use tilewright_variant_select::forest::CostForest;
+use tilewright_variant_select::guard::Guarded;
 use tilewright_variant_select::metrics::Table1;
 use tilewright_variant_select::svm::Svm;
 use tilewright_variant_select::trees::BoostedTrees;
@@ -56,9 +57,9 @@ pub(crate) fn run(command: &TransferCommand, seed: u64, output: Output) -> Resul
 
 fn learner(of: TransferLearner) -> Box<dyn FitSelector> {
     match of {
-        TransferLearner::Forest => Box::new(CostForest::thorough()),
-        TransferLearner::Trees => Box::new(BoostedTrees::default()),
-        TransferLearner::Svm => Box::new(Svm::default()),
+        TransferLearner::Forest => Box::new(Guarded(CostForest { trees: 40, ..CostForest::default() })),
+        TransferLearner::Trees => Box::new(Guarded(BoostedTrees::default())),
+        TransferLearner::Svm => Box::new(Guarded(Svm::default())),
     }
 }
 
@@ -93,10 +94,13 @@ fn evaluate(path: &Path, args: &TransferArgs, seed: u64) -> Result<Answer, Failu
         None => "input:0.33",
     });
     let spec: SplitSpec = spec.parse().map_err(|e| Failure::new(Kind::Usage, "holdout", e))?;
-    let table = dataset.features_on_any_device().map_err(|e| Failure::new(Kind::Input, &path.display().to_string(), e))?;
+    let table =
+        dataset.features_on_any_device().map_err(|e| Failure::new(Kind::Input, &path.display().to_string(), e))?;
     let sources = sources(&dataset, args)?;
     let devices = match &args.device_features {
-        Some(file) => DeviceTable::parse(&bytes(file)?).map_err(|e| Failure::new(Kind::Input, &file.display().to_string(), e))?,
+        Some(file) => {
+            DeviceTable::parse(&bytes(file)?).map_err(|e| Failure::new(Kind::Input, &file.display().to_string(), e))?
+        }
         None => DeviceTable::published(),
     };
     let dfs = dfs(args)?;
@@ -140,7 +144,11 @@ fn dfs(args: &TransferArgs) -> Result<Dfs, Failure> {
         (TransferDfs::Full, _) => Dfs::Full,
         (TransferDfs::P, Some(profiles)) => Dfs::Profiled(profiles),
         (TransferDfs::P, None) => {
-            return Err(Failure::new(Kind::Usage, "profiles", "--dfs p needs profiles of the variants: --profiles FILE"));
+            return Err(Failure::new(
+                Kind::Usage,
+                "profiles",
+                "--dfs p needs profiles of the variants: --profiles FILE",
+            ));
         }
         (TransferDfs::Cv, profiles) => Dfs::CrossValidated(CvDfs::default(), profiles),
         (TransferDfs::Auto, _) => Dfs::Rehearsed,
@@ -161,7 +169,7 @@ impl Stage<'_> {
             Ok(Source { device: device.clone(), features, cases: self.choices(&split.train, device)? })
         };
         let sources = self.sources.iter().map(source).collect::<Result<Vec<_>, _>>()?;
-        let sources = Sources::new(sources).map_err(failure)?;
+        let sources = Sources::overlapping(sources).map_err(failure)?;
         let target = self.devices.of(self.target).map_err(failure)?;
         let start = Instant::now();
         let tuned =
@@ -173,9 +181,10 @@ impl Stage<'_> {
         // Without a case of its own the target has no native model.
         let native = self.learner.fit(&own, seed).map(|s| Score::of(&*s, &held_out).fraction_of_oracle);
         let majority = Majority::fit(&sources, &*self.learner, seed).map_err(failure)?;
-        let fraction = |selector: &dyn tilewright_core::selector::Selector| Score::of(selector, &held_out).fraction_of_oracle;
+        let fraction =
+            |selector: &dyn tilewright_core::selector::Selector| Score::of(selector, &held_out).fraction_of_oracle;
         let best_of_target =
-            Sources::new(vec![Source { device: self.target.to_owned(), features: target.clone(), cases: own }]);
+            Sources::overlapping(vec![Source { device: self.target.to_owned(), features: target.clone(), cases: own }]);
         Ok(Done {
             scores,
             native: native.unwrap_or(f64::NAN),

@@ -150,6 +150,37 @@ impl Derived {
         }
     }
 
+    /// One number of the row of a candidate, where nothing is compared.
+    pub(crate) fn value(&self, column: usize, input: &[f32], candidate: &Candidate) -> f32 {
+        let mut i = column;
+        let mut within = |n: usize| {
+            let found = (i < n).then_some(i);
+            i = i.wrapping_sub(n);
+            found
+        };
+        if let Some(i) = within(self.inputs) {
+            return at(input, i);
+        }
+        if let Some(p) = within(self.pairs.len()) {
+            let (a, b) = self.pairs[p];
+            return ratio(at(input, a), at(input, b));
+        }
+        if let Some(p) = within(if self.products { self.pairs.len() } else { 0 }) {
+            let (a, b) = self.pairs[p];
+            return at(input, a) * at(input, b);
+        }
+        if let Some(k) = within(self.aligned.len()) {
+            return alignment(at(input, self.aligned[k]));
+        }
+        if let Some(k) = within(self.candidates) {
+            return at(&candidate.features, k);
+        }
+        // What is left is rare, and not worth a case each.
+        let mut row = Vec::new();
+        self.row(input, candidate, &mut row);
+        row.get(column).copied().unwrap_or(f32::NAN)
+    }
+
     /// Appends the row of one candidate, where nothing is compared.
     pub(crate) fn row(&self, input: &[f32], candidate: &Candidate, out: &mut Vec<f32>) {
         self.rows(input, std::iter::once(candidate), out);

@@ -11,8 +11,8 @@ use rand_chacha::ChaCha8Rng;
 use tilewright_core::choice::ChoiceSet;
 
 /// Trees, their shape, and how many trials that ran are taken for each that failed.
-const TREES: usize = 40;
-const SHAPE: Shape = Shape { leaves: 12, depth: 6, rate: 0.3, least_curvature: 2.0, l2: 1.0 };
+const TREES: usize = 16;
+const SHAPE: Shape = Shape { leaves: 12, depth: 6, rate: 0.4, least_curvature: 2.0, l2: 1.0 };
 const RAN_PER_FAILED: usize = 8;
 /// At least so many that ran.
 const RAN: usize = 4000;
@@ -21,7 +21,6 @@ const RAN: usize = 4000;
 #[derive(Clone, Debug)]
 pub(crate) struct Risk {
     sum: Sum,
-    width: usize,
     limit: f32,
 }
 
@@ -38,8 +37,7 @@ impl Risk {
             return None;
         }
         // Half is judged by what the other half teaches, to see what the risk of a failure unseen looks like.
-        let halves: Vec<Vec<u32>> =
-            (0..2).map(|h| (0..failed.len() as u32).filter(|r| r % 2 == h).collect()).collect();
+        let halves: Vec<Vec<u32>> = (0..2).map(|h| (0..failed.len() as u32).filter(|r| r % 2 == h).collect()).collect();
         let mut unseen: Vec<f32> = Vec::new();
         for (taught, judged) in [(0, 1), (1, 0)] {
             let sum = boost(&binned, width, &bins, &features, &failed, &halves[taught]);
@@ -54,14 +52,12 @@ impl Risk {
         let low = unseen.get(unseen.len() / 50).copied().unwrap_or(0.0);
         let all: Vec<u32> = (0..failed.len() as u32).collect();
         let sum = boost(&binned, width, &bins, &features, &failed, &all);
-        Some(Self { sum, width, limit: (0.5 * low).clamp(0.03, 0.3) })
+        Some(Self { sum, limit: (0.5 * low).clamp(0.03, 0.3) })
     }
 
-    /// Whether the candidate of a row may be chosen.
-    pub(crate) fn allows(&self, row: &[f32]) -> bool {
-        let mut value = [0.0];
-        self.sum.add(row, self.width, &mut value);
-        value[0] < self.limit
+    /// Whether the candidate may be chosen; `value` gives a number of its row.
+    pub(crate) fn allows(&self, value: impl Fn(usize) -> f32) -> bool {
+        self.sum.value(value) < self.limit
     }
 }
 

@@ -110,3 +110,37 @@ fn parameters(data: &ChoiceSet) -> Vec<usize> {
 fn words(name: &str) -> impl Iterator<Item = &str> {
     name.split(|c: char| !c.is_alphanumeric()).filter(|w| !w.is_empty())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tilewright_core::choice::{Case, Trial};
+    use tilewright_core::feature::{Feature, FeatureSchema};
+    use tilewright_core::selector::Candidate;
+
+    #[test]
+    fn parameters_are_paired_with_the_sizes_that_they_cut() {
+        let input = ["m", "n"].map(Feature::size).to_vec();
+        let config = ["block_m", "N_BLK", "stages", "m_per_block"].map(Feature::size).to_vec();
+        let mut data = ChoiceSet::new(FeatureSchema { input, config });
+        for size in [100.0f32, 130.0] {
+            let trial = |name: &str, tile: f32| Trial {
+                candidate: Candidate { variant: name.into(), features: vec![tile, 32.0, 3.0, size / tile] },
+                cost: Some(1.0),
+            };
+            let trials = vec![trial("small", 16.0), trial("large", 64.0)];
+            data.push(Case { features: vec![size, 64.0], trials, group: 0 }).unwrap();
+        }
+        let tiles = Tiles::fit(&data);
+        // What changes with the input is derived already, and no parameter.
+        assert_eq!(tiles.cuts, [Cut { input: 0, parameter: 0 }, Cut { input: 1, parameter: 1 }]);
+        let mut row = Vec::new();
+        tiles.write(&[100.0, 64.0], &[64.0, 32.0, 3.0, 1.0], &mut row);
+        let full = 100.0 / 128.0;
+        assert_eq!(row, [4.0, 100.0, 200.0, full, 2.0, full, 2.0, 1.0]);
+        assert_eq!((row.len(), tiles.compared()), (tiles.width(), 3));
+        row.clear();
+        tiles.write(&[100.0, 64.0], &[f32::NAN; 4], &mut row);
+        assert!(row.iter().all(|v| v.is_nan()));
+    }
+}
