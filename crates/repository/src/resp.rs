@@ -89,13 +89,26 @@ impl Connection {
 
     /// Sends a command and waits for its reply.
     pub(crate) fn ask(&mut self, command: &[&str]) -> Result<Reply, ReplyError> {
-        let mut bytes = format!("*{}\r\n", command.len());
-        for part in command {
-            bytes.push_str(&format!("${}\r\n{part}\r\n", part.len()));
-        }
-        self.stream.get_mut().write_all(bytes.as_bytes())?;
+        self.stream.get_mut().write_all(text(command).as_bytes())?;
         reply(&mut self.stream, 0)
     }
+
+    /// Sends two commands at once and waits for both replies; the second one's is given.
+    pub(crate) fn ask_both(&mut self, first: &[&str], second: &[&str]) -> Result<Reply, ReplyError> {
+        self.stream.get_mut().write_all((text(first) + &text(second)).as_bytes())?;
+        // Both are read before either is judged, so that the connection stays in step.
+        let (first, second) = (reply(&mut self.stream, 0), reply(&mut self.stream, 0));
+        first.and(second)
+    }
+}
+
+/// A command as it is sent.
+fn text(command: &[&str]) -> String {
+    let mut text = format!("*{}\r\n", command.len());
+    for part in command {
+        text.push_str(&format!("${}\r\n{part}\r\n", part.len()));
+    }
+    text
 }
 
 fn reply(from: &mut impl BufRead, depth: u32) -> Result<Reply, ReplyError> {

@@ -162,8 +162,7 @@ impl Repository for RedisRepository {
         let (name, field) = (name(key), id.to_string());
         let (keys, data) = (format!("{PREFIX}keys"), format!("{PREFIX}{name}"));
         self.with(|connection| {
-            connection.ask(&["SADD", &keys, &name])?;
-            connection.ask(&["HSETNX", &data, &field, &line]).map(drop)
+            connection.ask_both(&["SADD", &keys, &name], &["HSETNX", &data, &field, &line]).map(drop)
         })?;
         Ok(id)
     }

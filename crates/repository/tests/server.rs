@@ -29,7 +29,7 @@ fn start(port: u16, folder: &tempfile::TempDir) -> Option<Child> {
     let port_text = port.to_string();
     let mut process = Command::new("redis-server")
         .args(["--port", &port_text, "--bind", "127.0.0.1", "--save", "", "--appendonly", "yes"])
-        .args(["--appendfsync", "always", "--dir"])
+        .args(["--appendfsync", "everysec", "--dir"])
         .arg(folder.path())
         .stdout(Stdio::null())
         .stderr(Stdio::null())
