@@ -125,7 +125,7 @@ mod tests {
             let trial =
                 |name: &str, cost| Trial { candidate: Candidate { variant: name.into(), features: vec![] }, cost };
             let packed = (rows * longest < 30_000.0).then_some(1.0);
-            let trials = vec![trial("packed", packed), trial("plain", Some(1.5)), trial("never", None)];
+            let trials = vec![trial("packed", packed), trial("plain", Some(6.0)), trial("never", None)];
             data.push(Case { features: vec![rows as f32, longest as f32], trials, group: i }).unwrap();
         }
         data
@@ -138,7 +138,7 @@ mod tests {
         assert!(alone.failed > 100, "{alone:?}");
         let guarded = Table1::of(&*Guarded(BestFixed).fit(&train, 0).unwrap(), &test).unwrap();
         // Close to the edge a failure cannot be told; far from it "packed" is still chosen.
-        assert!(guarded.failed <= 2 && guarded.fraction_of_oracle > 0.97, "{guarded:?}");
+        assert!(guarded.failed <= 5 && guarded.fraction_of_oracle > 0.93, "{guarded:?}");
     }
 
     #[test]

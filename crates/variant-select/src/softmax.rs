@@ -32,6 +32,7 @@ impl Default for Softmax {
 }
 
 /// Equation 5 with a ridge, as a mean over cases.
+#[derive(Debug)]
 pub(crate) struct ExpectedCost {
     /// One encoded case a row.
     pub(crate) rows: Array2<f64>,
