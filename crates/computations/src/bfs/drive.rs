@@ -8,7 +8,7 @@ use crate::isa::Isa;
 use std::hint::spin_loop;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{PoisonError, RwLock, RwLockReadGuard};
+use std::sync::{Condvar, Mutex, PoisonError, RwLock, RwLockReadGuard};
 
 struct Run<'a, P> {
     search: &'a Search,
@@ -157,32 +157,51 @@ fn share_of<P: Phases>(
     }
 }
 
-/// All threads wait for the last. They spin, since levels are short, and let others run once that takes long.
+/// Rounds of spinning before a thread sleeps: longer than a short level takes where every thread has a core.
+const SPINS: u32 = 2000;
+
+/// All threads wait for the last. They spin, since levels are short, and sleep once that takes long, so that a thread without a
+/// core can get one.
 struct Barrier {
     threads: usize,
     arrived: AtomicUsize,
     turn: AtomicUsize,
+    sleepers: Mutex<usize>,
+    woken: Condvar,
 }
 
 impl Barrier {
     fn new(threads: usize) -> Self {
-        Self { threads, arrived: AtomicUsize::new(0), turn: AtomicUsize::new(0) }
+        let (arrived, turn) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        Self { threads, arrived, turn, sleepers: Mutex::new(0), woken: Condvar::new() }
     }
 
     fn wait(&self) {
-        let turn = self.turn.load(Ordering::Acquire);
-        if self.arrived.fetch_add(1, Ordering::AcqRel) + 1 == self.threads {
-            self.arrived.store(0, Ordering::Relaxed);
-            self.turn.store(turn.wrapping_add(1), Ordering::Release);
+        if self.threads == 1 {
             return;
         }
-        let mut spins = 0u32;
-        while self.turn.load(Ordering::Acquire) == turn {
-            spins += 1;
-            if spins % 4096 == 0 {
-                std::thread::yield_now();
+        let turn = self.turn.load(Ordering::Acquire);
+        let waits = || self.turn.load(Ordering::Acquire) == turn;
+        if self.arrived.fetch_add(1, Ordering::AcqRel) + 1 == self.threads {
+            self.arrived.store(0, Ordering::Relaxed);
+            let sleepers = self.sleepers.lock().unwrap_or_else(PoisonError::into_inner);
+            self.turn.store(turn.wrapping_add(1), Ordering::Release);
+            if *sleepers > 0 {
+                self.woken.notify_all();
+            }
+            return;
+        }
+        for _ in 0..SPINS {
+            if !waits() {
+                return;
             }
             spin_loop();
         }
+        let mut sleepers = self.sleepers.lock().unwrap_or_else(PoisonError::into_inner);
+        *sleepers += 1;
+        while waits() {
+            sleepers = self.woken.wait(sleepers).unwrap_or_else(PoisonError::into_inner);
+        }
+        *sleepers -= 1;
     }
 }
