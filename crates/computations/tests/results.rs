@@ -1,9 +1,11 @@
 //! Every variant on every device of this host gives what the plainest code gives.
 
 use std::collections::HashSet;
+use std::fs;
 use tilewright_computations::bfs::{Bfs, Graph, Search};
-use tilewright_computations::computation::Computation;
-use tilewright_computations::device::Device;
+use tilewright_computations::campaign::{Log, LogError, Protocol, measure};
+use tilewright_computations::computation::{Computation, Named, code_variants};
+use tilewright_computations::device::{Device, Effort, FEATURES, measure as features_of};
 use tilewright_computations::generate::images::{Scene, image};
 use tilewright_computations::generate::keys::{Order, keys};
 use tilewright_computations::generate::{graphs, matrices};
@@ -16,6 +18,7 @@ use tilewright_computations::solver::{Solver, System};
 use tilewright_computations::sort::{Keys, Sort};
 use tilewright_computations::spmv::{Product, Spmv};
 use tilewright_computations::transpose::{Dense, Transpose};
+use tilewright_variant_select::fixed::BestFixed;
 
 /// Every instruction set, and the widest one with three threads: shares that are not halves.
 fn devices() -> Vec<Device> {
@@ -248,5 +251,70 @@ fn multiplications() {
     ] {
         let (ran, _) = check::<Multiply>(&format!("{m}x{n}x{k}"), &Factors::random(m, n, k, 1), &devices);
         assert_eq!(ran.len(), all::<Multiply>());
+    }
+}
+
+#[test]
+fn a_campaign_goes_on_where_it_was() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("transpose.log");
+    let inputs = [(3, 70), (70, 80)]
+        .map(|(m, n)| Named::new("dense", &format!("{m},{n}"), move || Dense::random(m, n, true, 1)));
+    let protocol = Protocol { rounds: 2, ..Protocol::default() };
+    let mut log = Log::open(&path).expect("a new log");
+    for input in &inputs {
+        log.push(measure::<Transpose>(input, &devices(), &protocol).expect("right results")).expect("is written");
+    }
+    let first = log.lines()[0].clone();
+    assert_eq!(first.trials.len(), devices().len() * all::<Transpose>());
+    for trial in &first.trials {
+        let (status, visits) = if trial.variant == "skinny-c2r" { ("illegal", 0) } else { ("ok", 2) };
+        assert_eq!((trial.status.as_str(), trial.seconds.len()), (status, visits), "{trial:?}");
+        assert!(trial.seconds.iter().all(|s| *s > 0.0) && trial.fastest() <= trial.median());
+    }
+    drop(log);
+    // The second line was being written when the process died.
+    let text = fs::read(&path).expect("the log");
+    fs::write(&path, &text[..text.len() - 10]).expect("is cut");
+    let log = Log::open(&path).expect("a cut log");
+    assert!(log.has("transpose", "dense(3,70)") && !log.has("transpose", "dense(70,80)"));
+    assert_eq!(log.lines(), [first]);
+    drop(log);
+    fs::write(&path, [b"no measurement\n".as_slice(), &text].concat()).expect("is spoilt");
+    assert!(matches!(Log::open(&path), Err(LogError::Line { line: 1, .. })));
+}
+
+#[test]
+fn what_fails_has_no_time() {
+    let hollow = || System::of(Csr::of_entries(2, 2, vec![(0, 1, 1.0), (1, 0, 1.0)]), 1);
+    let input = Named::new("hollow", "", hollow);
+    let protocol = Protocol { rounds: 1, ..Protocol::default() };
+    let measured = measure::<Solver>(&input, &devices()[..1], &protocol).expect("no wrong result");
+    let trial = measured.trials.iter().find(|t| t.variant == "cg-jacobi").expect("it was tried");
+    assert_eq!((trial.status.as_str(), trial.fastest()), ("failed", None));
+    assert!(trial.reason.as_deref().is_some_and(|why| why.contains("row 0")), "{trial:?}");
+}
+
+#[test]
+fn code_variants_leave_out_what_does_not_apply() {
+    let mut set = code_variants::<Spmv>(&devices()[0]).expect("names are unique");
+    let narrow = Product::of(matrices::stencil(5, 6, 0.1), 1);
+    set.record_times(&narrow, &[("dia", 1e-6), ("csr", 2e-6)]).expect("both apply");
+    set.record_times(&Product::of(matrices::stencil(5, 9, 0.1), 1), &[("dia", 2e-6), ("csr", 4e-6)])
+        .expect("both apply");
+    set.tune(&BestFixed, 0).expect("there are times");
+    assert_eq!(set.explain(&narrow).expect("something applies").chosen, "dia");
+    let wide = Product::of(matrices::with_full_rows(300, 1, 1, 1), 1);
+    assert_ne!(set.explain(&wide).expect("something applies").chosen, "dia");
+    assert_eq!(set.call(&wide).expect("something applies").expect("it does not fail").len(), 300);
+    assert!(set.feature_costs().iter().all(|cost| cost.calls > 0));
+}
+
+#[test]
+fn features_of_devices_are_positive() {
+    for device in devices() {
+        let features = features_of(&device, Effort::Trial);
+        assert!(features.iter().map(|f| f.name).eq(FEATURES));
+        assert!(features.iter().all(|f| f.value.is_finite() && f.value > 0.0), "{}: {features:?}", device.name());
     }
 }
