@@ -1,10 +1,11 @@
 #!/bin/sh
-# Compares a strategy with Kernel Tuner's best in its simulation mode, on the cache files given.
+# Compares a strategy with Kernel Tuner's best in its simulation mode, on the recordings given: cache files, or datasets.
 #
-# usage: compare-kernel-tuner.sh [-s STRATEGY] [-n SEEDS] [-t T1_FOLDER] CACHE.json[.gz]...
+# usage: compare-kernel-tuner.sh [-s STRATEGY] [-n SEEDS] [-t T1_FOLDER] CACHE.json[.gz]|DATASET.csv...
 #
 # Kernel Tuner is installed into build/peers/kernel-tuner (a virtual environment). Both sides get the same budgets of unique
-# evaluations and the same number of seeds; the mean fraction of the optimum is printed by space and over all.
+# evaluations and the same number of seeds; the mean fraction of the optimum is printed by space and over all, and the
+# score P of the methodology beside it.
 set -eu
 cd "$(dirname "$0")/.."
 strategy=auto seeds=100 t1=
@@ -17,19 +18,22 @@ while getopts s:n:t: flag; do
     esac
 done
 shift $((OPTIND - 1))
-[ $# -gt 0 ] || { sed -n 2,7p "$0"; exit 2; }
+[ $# -gt 0 ] || { sed -n 2,8p "$0"; exit 2; }
 venv=build/peers/kernel-tuner
 if [ ! -x "$venv/bin/python" ]; then
     python3 -m venv "$venv"
     "$venv/bin/pip" install --quiet 'kernel_tuner==1.5.*'
 fi
 cargo build --release --quiet -p tilewright
+runs=build/peers/kernel-tuner-runs
+theirs=adaptive_tabu_greywolf
+# Seeds that were run before are kept; delete the folder to run them again.
+"$venv/bin/python" scripts/kernel_tuner_runs.py --strategy "$theirs" --seeds "$seeds" --t1 "$t1" --out "$runs" "$@"
 out=$(mktemp -d)
 trap 'rm -rf "$out"' EXIT
-"$venv/bin/python" scripts/kernel_tuner_runs.py --seeds "$seeds" --t1 "$t1" "$@" >"$out/theirs.jsonl"
 for file in "$@"; do
-    target/release/tilewright search --device "replay:$file" --strategy "$strategy" --budget 25,50,100,200,400 \
-        --repeats "$seeds" --each --json | tr -d '\n'
+    target/release/tilewright search --device "replay:$file" --strategy "$strategy" --budget "$(seq -s, 1 400)" \
+        --repeats "$seeds" --seed 0 --each --json | tr -d '\n'
     echo
 done >"$out/ours.jsonl"
-"$venv/bin/python" scripts/kernel_tuner_table.py "$out/theirs.jsonl" "$out/ours.jsonl"
+"$venv/bin/python" scripts/kernel_tuner_table.py "$runs" "$theirs" "$out/ours.jsonl" "$@"

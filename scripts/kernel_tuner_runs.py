@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
-"""Runs Kernel Tuner's simulation mode on cache files and records how close to the optimum it comes.
+"""Runs Kernel Tuner's simulation mode on recorded spaces and keeps how close to the optimum each run comes.
 
-Called by compare-kernel-tuner.sh. One JSON line a file: the fraction of the optimum after each budget of unique
-evaluations, one list a seed, and the seconds a run took.
+Called by compare-kernel-tuner.sh. Spaces are cache files (JSON, packed or not) or Tilewright datasets (CSV with its
+sidecar). One file a space is written into the folder: a JSON line a seed with the fraction of the optimum at every
+improvement, [unique evaluations, fraction], and the seconds the run took. Seeds that are there already are left out, so a
+run that was ended goes on where it was.
 """
 import argparse
 import contextlib
-import gzip
+import copy
 import io
 import json
 import os
@@ -16,23 +18,9 @@ import time
 
 import numpy
 import kernel_tuner
+from kernel_tuner.searchspace import Searchspace
 
-
-def load(path):
-    opened = gzip.open(path, "rt") if path.endswith(".gz") else open(path)
-    with opened as f:
-        return json.load(f)
-
-
-def slim(cache):
-    """The cache without single run times, which the search does not read and which make loading slow."""
-    keep = {k: {f: x for f, x in v.items() if f != "times"} for k, v in cache["cache"].items()}
-    return {**cache, "cache": keep}
-
-
-def seconds(entry):
-    t = entry.get("time")
-    return t if isinstance(t, (int, float)) else float("inf")
+from kernel_tuner_costs import load, name_of, seconds
 
 
 def restrictions(cache, t1):
@@ -41,7 +29,24 @@ def restrictions(cache, t1):
         return [c["Expression"] for c in t1["ConfigurationSpace"].get("Conditions", [])]
     recorded = set(cache["cache"])
     keys = cache["tune_params_keys"]
-    return lambda p: ",".join(str(p[k]) for k in keys) in recorded
+
+    # A lambda would be taken apart as source text.
+    def is_recorded(p):
+        return ",".join(str(p[k]) for k in keys) in recorded
+
+    return is_recorded
+
+
+def build_once():
+    """Lets all runs on a space share one built space: building it anew for every seed takes longer than the searches."""
+    built = {}
+
+    def shared(tune_params, restrictions, *others, **named):
+        if not built:
+            built["space"] = Searchspace(tune_params, restrictions, *others, **named)
+        return copy.copy(built["space"])
+
+    kernel_tuner.interface.Searchspace = shared
 
 
 def run(cache, t1, path, strategy, budget, seed):
@@ -63,34 +68,59 @@ def run(cache, t1, path, strategy, budget, seed):
     return order
 
 
+def improvements(order, optimum):
+    best, steps = float("inf"), []
+    for i, t in enumerate(order, 1):
+        if t < best:
+            best = t
+            steps.append([i, optimum / t])
+    return steps
+
+
+def done(path):
+    if not os.path.exists(path):
+        return set()
+    with open(path) as f:
+        return {json.loads(line)["seed"] for line in f if line.endswith("\n")}
+
+
 def main():
     ap = argparse.ArgumentParser()
     ap.add_argument("--strategy", default="adaptive_tabu_greywolf")
-    ap.add_argument("--budgets", default="25,50,100,200,400")
+    ap.add_argument("--budget", type=int, default=400)
     ap.add_argument("--seeds", type=int, default=100)
     ap.add_argument("--t1", default="", help="folder with NAME.T1.json; NAME is the file's name up to the first '-'")
+    ap.add_argument("--out", required=True, help="folder of the results")
     ap.add_argument("files", nargs="+")
     a = ap.parse_args()
-    budgets = [int(b) for b in a.budgets.split(",")]
+    os.makedirs(a.out, exist_ok=True)
     for file in a.files:
-        cache = slim(load(file))
-        name = os.path.basename(file).removesuffix(".gz").removesuffix(".json")
+        name = name_of(file)
+        out = os.path.join(a.out, f"{name}.{a.strategy}.jsonl")
+        missing = [s for s in range(a.seeds) if s not in done(out)]
+        if not missing:
+            continue
+        cache = load(file)
         t1 = os.path.join(a.t1, name.split("-")[0] + ".T1.json") if a.t1 else ""
-        t1 = load(t1) if t1 and os.path.exists(t1) else None
+        t1 = load_t1(t1) if t1 and os.path.exists(t1) else None
         optimum = min(map(seconds, cache["cache"].values()))
-        fractions, took = [], []
+        build_once()
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "cache.json")
             with open(path, "w") as f:
                 json.dump(cache, f)
-            for seed in range(a.seeds):
+            for seed in missing:
                 start = time.perf_counter()
-                order = run(cache, t1, path, a.strategy, max(budgets), seed)
-                took.append(time.perf_counter() - start)
-                fractions.append([optimum / min(order[:b]) for b in budgets])
-        line = {"space": name, "strategy": a.strategy, "budgets": budgets, "fractions": fractions,
-                "seconds_a_run": sum(took) / len(took)}
-        print(json.dumps(line), flush=True)
+                order = run(cache, t1, path, a.strategy, a.budget, seed)
+                line = {"seed": seed, "steps": improvements(order, optimum), "evaluations": len(order),
+                        "seconds": time.perf_counter() - start}
+                with open(out, "a") as f:
+                    f.write(json.dumps(line) + "\n")
+
+
+def load_t1(path):
+    with open(path) as f:
+        return json.load(f)
 
 
 if __name__ == "__main__":

@@ -1,39 +1,73 @@
 #!/bin/sh
-# How often searches that stop by themselves miss, and how much of each recorded space they look at.
+# How often searches that stop by themselves miss, how much of each recorded space they look at, and how that compares with
+# what a searcher who knew the distribution would have needed.
 #
-# usage: stopping-table.sh [-s STRATEGIES] [-n REPEATS] RECORDING...
+# usage: stopping-table.sh [-f] [-s STRATEGIES] [-n REPEATS] [-p PRIOR]... RECORDING...
 #
-# The learned rule is fitted for every recording on all the others (leave one space out).
+# The learned rule is fitted for every recording on all the others (leave one space out); with -f on those of other kernels only
+# (leave one family out: names are KERNEL-DEVICE); with -p on the given recordings, without the one that is searched.
+# Needed: so many random evaluations that one within epsilon (5%) of the optimum is among them with probability 1 - alpha (90%).
 set -eu
 cd "$(dirname "$0")/.."
-strategies=early-stop,early-stop-vuduc,early-stop-conservative repeats=200
-while getopts s:n: flag; do
+strategies=early-stop,early-stop-vuduc,early-stop-conservative repeats=200 family=no prior=
+while getopts fs:n:p: flag; do
     case $flag in
+    f) family=yes ;;
     s) strategies=$OPTARG ;;
     n) repeats=$OPTARG ;;
+    p) prior="$prior $OPTARG" ;;
     *) exit 2 ;;
     esac
 done
 shift $((OPTIND - 1))
-[ $# -gt 2 ] || { sed -n 2,6p "$0"; exit 2; }
-cargo build --release --quiet -p tilewright
-python3 - "$strategies" "$repeats" "$@" <<'PYTHON'
+[ $# -gt 0 ] || { sed -n 2,9p "$0"; exit 2; }
+program=${TILEWRIGHT:-target/release/tilewright}
+[ -n "${TILEWRIGHT:-}" ] || cargo build --release --quiet -p tilewright
+python3 - "$program" "$strategies" "$repeats" "$family" "$prior" "$@" <<'PYTHON'
 import json, math, subprocess, sys
 
-strategies, repeats, files = sys.argv[1], sys.argv[2], sys.argv[3:]
+sys.path.insert(0, "scripts")
+from kernel_tuner_costs import costs, name_of
+
+program, strategies, repeats, by_family, prior = sys.argv[1:6]
+files = sys.argv[6:]
+prior = prior.split() or files
+
+
+def kernel(file):
+    return name_of(file).rsplit("-", 1)[0]
+
+
+def needed(file):
+    """The share of the space after which all points within 5% of the optimum are missed with at most 10%."""
+    times = costs(file)
+    best = min(times)
+    good = sum(best / t >= 0.95 for t in times)
+    total, missed, seen = len(times), 1.0, 0
+    while missed > 0.1:
+        missed *= max(total - good - seen, 0) / (total - seen)
+        seen += 1
+    return good, seen / total
+
+
+def geomean(xs):
+    return math.exp(sum(map(math.log, xs)) / len(xs))
+
+
 rows = {}
 for file in files:
-    others = [f for f in files if f != file]
-    run = ["target/release/tilewright", "search", "--device", f"replay:{file}", "--strategy", strategies + ",random",
-           "--repeats", repeats, "--json", "--prior", *others]
+    others = [f for f in prior if f != file and not (by_family == "yes" and kernel(f) == kernel(file))]
+    run = [program, "search", "--device", f"replay:{file}", "--strategy", strategies + ",random",
+           "--repeats", repeats, "--json", *(["--prior", *others] if others else [])]
     answer = json.loads(subprocess.run(run, check=True, capture_output=True, text=True).stdout)
+    good, share = needed(file)
     for row in answer["compared"][:-1]:
-        rows.setdefault(row["strategy"], []).append((file, row["miss_rate"], row["stopped_at_fraction"]))
+        rows.setdefault(row["strategy"], []).append((file, good, share, row["miss_rate"], row["stopped_at_fraction"]))
 for strategy, found in rows.items():
-    print(f"\n| {strategy} | missed | looked at |\n|---|---|---|")
-    for file, miss, share in found:
-        print(f"| {file.split('/')[-1]} | {miss:.3f} | {share:.4f} |")
-    n = len(found)
-    share = math.exp(sum(math.log(s) for _, _, s in found) / n)
-    print(f"| mean, worst; geomean | {sum(m for _, m, _ in found) / n:.3f}, {max(m for _, m, _ in found):.3f} | {share:.4f} |")
+    print(f"\n| {strategy} | within 5% | needed | looked at | times needed | missed |\n|---|---|---|---|---|---|")
+    for file, good, share, miss, looked in found:
+        print(f"| {name_of(file)} | {good} | {share:.4f} | {looked:.4f} | {looked / share:.2f} | {miss:.3f} |")
+    misses = [f[3] for f in found]
+    print(f"| {len(found)} spaces: geomeans; mean and worst | | {geomean([f[2] for f in found]):.4f} | {geomean([f[4] for f in found]):.4f} "
+          f"| {geomean([f[4] / f[2] for f in found]):.2f} | {sum(misses) / len(misses):.3f}, {max(misses):.3f} |", flush=True)
 PYTHON

@@ -1,5 +1,11 @@
 //! The command line as clap reads it. Its words are a contract that others script against.
 
+mod selection;
+
+pub(crate) use selection::{
+    SelectArgs, SelectCommand, SelectMethod, TransferArgs, TransferCommand, TransferDfs, TransferLearner,
+};
+
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -45,6 +51,9 @@ pub(crate) enum Command {
     /// Choose among variants and configurations, judged on recorded measurements.
     #[command(subcommand)]
     Select(SelectCommand),
+    /// Choose on a device that ran nothing, from what other devices recorded.
+    #[command(subcommand)]
+    Transfer(TransferCommand),
     /// Look at datasets, and import recordings of others.
     #[command(subcommand)]
     Data(DataCommand),
@@ -301,67 +310,6 @@ pub(crate) struct ModelArgs {
     /// Hidden layers, for example 64,128,64.
     #[arg(long, value_name = "SIZES", value_delimiter = ',')]
     pub layers: Option<Vec<usize>>,
-}
-
-/// How to choose.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum SelectMethod {
-    /// The best of the others by cross-validation.
-    Auto,
-    /// Softmax weights that minimise the expected time.
-    Softmax,
-    /// A regression of the time of each variant.
-    Regression,
-    /// Support vectors, one against one.
-    Svm,
-    /// Boosted trees on the relative time of every candidate.
-    Trees,
-    /// A few trees over features of the input: the fastest choice.
-    Forest,
-    /// The multi-layer perceptron on the relative time of every candidate.
-    Mlp,
-    /// The same variant for every input.
-    Fixed,
-}
-
-impl SelectMethod {
-    /// The word on the command line.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::Auto => "auto",
-            Self::Softmax => "softmax",
-            Self::Regression => "regression",
-            Self::Svm => "svm",
-            Self::Trees => "trees",
-            Self::Forest => "forest",
-            Self::Mlp => "mlp",
-            Self::Fixed => "fixed",
-        }
-    }
-}
-
-#[derive(Clone, Debug, Args)]
-pub(crate) struct SelectArgs {
-    /// How to choose.
-    #[arg(long, value_enum, default_value_t = SelectMethod::Auto)]
-    pub method: SelectMethod,
-    /// column:FRACTION, row:FRACTION, column=VALUE, or a file of row numbers; a quarter of the groups unless given.
-    #[arg(long, value_name = "SPEC")]
-    pub holdout: Option<String>,
-    /// Mean over this many splits.
-    #[arg(long, value_name = "R", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=10_000))]
-    pub repeats: u32,
-}
-
-#[derive(Debug, Subcommand)]
-pub(crate) enum SelectCommand {
-    /// Choose for held-out inputs and compare with the best choice, for each device by what is known of it.
-    Evaluate {
-        /// A CSV with its NAME.schema.json beside it.
-        dataset: PathBuf,
-        #[command(flatten)]
-        with: SelectArgs,
-    },
 }
 
 #[derive(Debug, Subcommand)]

@@ -47,6 +47,7 @@ fn run(cli: &Cli) -> Result<(), Failure> {
         Command::Verify(args) => commands::verify::run(args, &wiring, cli.seed, output),
         Command::Model(command) => commands::model::run(command, cli.seed, output),
         Command::Select(command) => commands::select::run(command, cli.seed, output),
+        Command::Transfer(command) => commands::transfer::run(command, cli.seed, output),
         Command::Data(command) => commands::data::run(command, output),
         Command::Search(args) => commands::search::run(args, cli.seed, output),
         Command::Explain(args) => commands::plan::explain(args, &wiring, cli.seed, output),

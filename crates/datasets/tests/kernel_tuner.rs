@@ -1,9 +1,11 @@
 //! Recordings by Kernel Tuner: what is read, and what is refused.
 
 use std::path::Path;
+use std::sync::Arc;
 use tilewright_core::measurement::FailureKind;
 use tilewright_core::problem::Problem;
 use tilewright_datasets::{Dataset, DatasetError, RecordedKernel};
+use tilewright_testkit::mutants;
 
 fn cache(entries: &str) -> String {
     format!(
@@ -61,15 +63,16 @@ fn what_is_imported_reads_back_the_same() {
     assert!(problem.look_up(&[7, 7]).is_none());
 }
 
-#[test]
-fn t4_results_are_read() {
-    let text = r#"{"metadata": {"timeunit": "miliseconds"}, "schema_version": "1.0.0", "results": [
+const T4: &str = r#"{"metadata": {"timeunit": "miliseconds"}, "schema_version": "1.0.0", "results": [
         {"configuration": {"x": 1, "w": "row"}, "invalidity": "correct", "correctness": 1,
          "times": {"compilation": 100, "framework": 1, "runtimes": [4.0, 4.5]},
          "measurements": [{"name": "time", "value": 4.25, "unit": ""}], "objectives": ["time"]},
         {"configuration": {"x": 2, "w": "column"}, "invalidity": "timeout", "times": {"compilation": 100}, "measurements": []}
     ]}"#;
-    let dataset = parse(text).unwrap();
+
+#[test]
+fn t4_results_are_read() {
+    let dataset = parse(T4).unwrap();
     assert_eq!(dataset.time_s(0), Some(0.00425));
     assert!((dataset.clock_s(0) - 0.1095).abs() < 1e-12);
     assert_eq!(dataset.outcome(1).unwrap_err().kind, FailureKind::Timeout);
@@ -112,4 +115,21 @@ fn a_file_cut_off_anywhere_is_an_error_with_its_place() {
             other => panic!("{end}: {other:?}"),
         }
     }
+}
+
+/// `TILEWRIGHT_MUTANTS` sets how many there are of each text.
+#[test]
+fn mutants_of_recordings_are_read_or_refused() {
+    let words = ["\"1,1\"", "\"x\"", "\"InvalidConfig\"", "\"cache\"", "\"results\"", "1e20"];
+    mutants(&[&four(), T4], &words, 3_000, &|bytes| {
+        let Ok(dataset) = Dataset::from_kernel_tuner(bytes, Path::new("mutant.json")) else { return };
+        let (csv, sidecar) = (dataset.to_csv().unwrap(), dataset.to_sidecar().unwrap());
+        if let Ok(again) = Dataset::parse(&csv, &sidecar, Path::new("mutant.csv")) {
+            assert_eq!(again.len(), dataset.len());
+        }
+        let Ok(kernel) = RecordedKernel::new(Arc::new(dataset)) else { return };
+        for problem in kernel.problems().unwrap() {
+            assert!(problem.recorded().all(|(point, _)| problem.look_up(point).is_some()));
+        }
+    });
 }

@@ -7,8 +7,7 @@
 //!   of its own, independent of the others, learnt from what was accepted, over a Dirichlet prior;
 //! - [`Chained`]: ours. The same learnt distributions, but each parameter is drawn only among the values for which the
 //!   rules decided so far hold, so that few draws are wasted even where parameters depend on each other;
-//! - [`Exact`]: ours. Legal points are counted and drawn by number: what uniform sampling gives, without rejection, for
-//!   spaces that can be walked.
+//! - [`Exact`]: ours. Legal points are counted and drawn by number: what uniform sampling gives, without rejection.
 //!
 //! Candidates are drawn from the *possible* configurations (ISAAC, section 4): values that a rule excludes for this
 //! device and input whatever the other parameters are ([`BoundSpace::domains`]) are left out.
@@ -85,6 +84,9 @@ pub enum DrawError {
         /// The rule that rejected most of them.
         rule: Option<String>,
     },
+    /// The legal points cannot be counted.
+    #[error("the legal points cannot be counted: {0}")]
+    Uncounted(String),
     /// The sampler learns about another kernel's parameters.
     #[error("the sampler was made for the parameters {expected}; this space has {found}")]
     OtherSpace {
@@ -103,7 +105,8 @@ pub trait Sampler: Send {
     /// Draws candidates until one is legal.
     ///
     /// # Errors
-    /// The attempts were used up, or the space has other parameters than the sampler was made for.
+    /// The attempts were used up, the space has other parameters than the sampler was made for, or its points cannot be
+    /// counted.
     fn draw(&mut self, space: &BoundSpace, rng: &mut dyn RngCore) -> Result<Draw, DrawError>;
 
     /// What became of all candidates so far.

@@ -39,8 +39,10 @@ pub(crate) struct Model {
     pub(crate) uniform: Acceptance,
     /// Candidates after it.
     pub(crate) own: Acceptance,
-    /// For the warm-up where uniform candidates are too rarely legal.
-    exact: Exact,
+    /// For the warm-up where uniform candidates are too rarely legal; none once a space could not be counted.
+    exact: Option<Exact>,
+    /// Samples that it gave.
+    counted: u64,
 }
 
 /// Where the next candidate comes from.
@@ -62,12 +64,13 @@ impl Model {
             seen: Acceptance::default(),
             uniform: Acceptance::default(),
             own: Acceptance::default(),
-            exact: Exact::new(),
+            exact: Some(Exact::new()),
+            counted: 0,
         }
     }
 
     fn source(&self, space: &BoundSpace) -> Source {
-        if self.uniform.accepted + self.exact.acceptance().accepted >= self.settings.warmup {
+        if self.uniform.accepted + self.counted >= self.settings.warmup {
             return Source::Model;
         }
         if self.uniform.drawn < self.settings.warmup_candidates {
@@ -76,7 +79,7 @@ impl Model {
         let possible: f64 = space.domains().iter().map(|values| values.len() as f64).product();
         // Three more than were seen: an upper bound where none were (95% confidence).
         let legal = possible * (self.uniform.accepted + 3) as f64 / self.uniform.drawn.max(1) as f64;
-        if legal <= COUNTABLE { Source::Counted } else { Source::Model }
+        if legal <= COUNTABLE && self.exact.is_some() { Source::Counted } else { Source::Model }
     }
 
     /// Draws until a candidate is legal. `propose` fills in a candidate and gives the rule that it breaks.
@@ -92,12 +95,18 @@ impl Model {
         let attempts = if is_empty(space) { 0 } else { self.settings.max_attempts };
         space.remember();
         for attempts in 1..=attempts {
-            let source = self.source(space);
-            if source == Source::Counted {
-                let draw = self.exact.draw(space, rng)?;
-                self.seen.count(None);
-                self.counts.accept(&draw.point);
-                return Ok(Draw { attempts, ..draw });
+            let mut source = self.source(space);
+            if let (Source::Counted, Some(exact)) = (source, &mut self.exact) {
+                match exact.draw(space, rng) {
+                    Ok(draw) => {
+                        self.counted += 1;
+                        self.seen.count(None);
+                        self.counts.accept(&draw.point);
+                        return Ok(Draw { attempts, ..draw });
+                    }
+                    Err(DrawError::Uncounted(_)) => (self.exact, source) = (None, Source::Model),
+                    Err(e) => return Err(e),
+                }
             }
             let broken = if source == Source::Uniform {
                 fill_uniform(space, rng, &mut point);

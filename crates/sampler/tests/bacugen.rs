@@ -109,20 +109,20 @@ fn algorithms(element: Element, g: &Guidelines, mut each: impl FnMut([i64; 5], u
             for k in 1..=64 {
                 for n in (n_dim..=256).step_by(n_dim as usize).filter(|n| k * n % threads == 0) {
                     for m in (m_dim..=256).step_by(m_dim as usize).filter(|m| m * k % threads == 0) {
+                        let (mt, nt) = (m / m_dim, n / n_dim);
+                        let reuse = (mt * nt) as f64 / (mt + nt) as f64;
+                        let reuse = if matches!(element, Element::C | Element::Z) { 2.0 * reuse } else { reuse };
+                        if reuse < g.min_regs_reuse {
+                            continue;
+                        }
                         let fits = |available: i64, need: i64| {
                             let warps_of_block = threads / warp;
                             let blocks = (available / need).min(blocks_max);
                             let blocks = (blocks * warps_of_block).min(warps_max) / warps_of_block;
                             blocks >= g.min_blocks && threads * blocks >= g.min_threads
                         };
-                        let (mt, nt) = (m / m_dim, n / n_dim);
                         let need = ((mt * nt + mt + nt) * threads + m * k + k * n) * size / 4;
-                        let reuse = (mt * nt) as f64 / (mt + nt) as f64;
-                        let reuse = if matches!(element, Element::C | Element::Z) { 2.0 * reuse } else { reuse };
-                        if fits(shmem, ((m + 1) * k + (k + 1) * n) * size)
-                            && fits(regs, need)
-                            && reuse >= g.min_regs_reuse
-                        {
+                        if fits(shmem, ((m + 1) * k + (k + 1) * n) * size) && fits(regs, need) {
                             let ways = |a: i64, b: i64| {
                                 (1..=threads)
                                     .filter(|d| threads % d == 0 && a % d == 0 && b % (threads / d) == 0)
@@ -139,8 +139,8 @@ fn algorithms(element: Element, g: &Guidelines, mut each: impl FnMut([i64; 5], u
 
 #[test]
 fn the_rules_are_the_algorithms() {
-    for element in [Element::D, Element::Z] {
-        let guidelines = Guidelines { min_regs_reuse: 1.0, ..table1(element) };
+    for (element, min_regs_reuse) in [(Element::D, 1.0), (Element::Z, 1.0)] {
+        let guidelines = Guidelines { min_regs_reuse, ..table1(element) };
         let set = set(element, "nn", &guidelines, Reading::Printed);
         let five = set.project(&[0, 1, 2, 3, 4]).unwrap();
         let (mut combinations, mut tuples) = (0, 0);
@@ -151,7 +151,7 @@ fn the_rules_are_the_algorithms() {
             assert_eq!(five.contains(&point), ways > 0, "{element:?} {at:?}");
         });
         assert_eq!((set.count(), five.count()), (combinations, tuples), "{element:?}");
-        assert!(tuples > 50);
+        assert!(tuples > 50, "{tuples}");
     }
 }
 
@@ -172,7 +172,7 @@ fn every_capability_has_a_space() {
         let device = DeviceConstants::known(name).unwrap();
         let layout = Layout::parse("tn").unwrap();
         let space = space(Element::S, layout, &device, &guidelines, Reading::Scaled).unwrap();
-        assert!(!LegalSet::of(&space).unwrap().is_empty(), "{name}");
+        assert!(space.first_legal().is_some(), "{name}");
     }
     assert!(DeviceConstants::from_json("{}").is_err());
 }

@@ -1,7 +1,8 @@
 //! Descriptions in the T1 format: what is read, and how bad ones are refused.
 
-use tilewright_core::expr::{ListError, Value};
+use tilewright_core::expr::{List, ListError, Value};
 use tilewright_sampler::{Conflict, Description, LegalError, LegalSet, T1Error};
+use tilewright_testkit::mutants;
 
 fn t1(parameters: &[(&str, &str)], conditions: &[&str]) -> String {
     let parameters: Vec<String> =
@@ -91,4 +92,41 @@ fn bad_descriptions_say_what_and_where() {
     let description = Description::from_t1(&contradictory).unwrap();
     let conflict = Conflict::find(&description).unwrap().unwrap();
     assert_eq!(conflict.constraints, ["x > y", "y >= x"]);
+}
+
+/// What reads is a space that answers; nothing panics.
+fn read_mutant(text: &str) {
+    if let Ok(list) = text.parse::<List>() {
+        let _ = list.values(1_000);
+    }
+    let Ok(description) = Description::from_t1(text) else { return };
+    let cartesian: f64 = description.params().iter().map(|p| p.values.len() as f64).product();
+    if cartesian > 1e3 {
+        return;
+    }
+    let Ok(set) = LegalSet::new(&description) else { return };
+    assert!(set.walk().enumerate().all(|(number, point)| set.index_of(&point) == Some(number as u64)));
+    if set.is_empty() {
+        let _ = Conflict::find(&description);
+    }
+}
+
+/// `TILEWRIGHT_MUTANTS` sets how many there are of each text.
+#[test]
+fn mutants_of_descriptions_are_read_or_refused() {
+    let words = ["range(", "list(", "**", "//", "%", "for", "in", "if", "else", "not", "and", "x", "y", "bx"];
+    let whole = t1(
+        &[("bx", r#""[1, 2] + list(range(32, 96+1, 32))""#), ("y", r#""[2**i for i in range(0, 4)]""#)],
+        &["bx % y == 0 and not (bx == 1 or y > 4)", "32 <= bx * y <= 128"],
+    );
+    let read = |bytes: &[u8]| read_mutant(&String::from_utf8_lossy(bytes));
+    mutants(&[&whole, r#"[2**i for i in range(0, 4)] + [3]"#], &words, 1_500, &read);
+    let constraints = ["x % y == 0 and not (x == 1 or y > 4)", "max([x, y]) / 2 in (1, 2) if x else abs(-y) // 3 < 4"];
+    mutants(&constraints, &words, 1_500, &|bytes| {
+        let text = serde_json::json!(String::from_utf8_lossy(bytes)).to_string();
+        read_mutant(
+            &t1(&[("x", "[1, 2, 4]"), ("y", r#""[i for i in range(5)]""#)], &[])
+                .replace(r#""Conditions": []"#, &format!(r#""Conditions": [{{"Expression": {text}}}]"#)),
+        );
+    });
 }

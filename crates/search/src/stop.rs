@@ -62,7 +62,7 @@ pub enum Rule {
     /// No assumption at all: only one point may be good enough, and the chance that it is among those that were not
     /// measured is their share.
     Conservative,
-    /// How fast the sample thins out towards its best says how much lies beyond, by a relation learned from other spaces.
+    /// How many points are as good as the sample's best says how likely better ones are, as learned from other spaces.
     Learned(Arc<Tail>),
 }
 
@@ -89,7 +89,7 @@ impl Rule {
 /// the points at or below `1 - epsilon`.
 fn vuduc(sample: &Sample) -> f64 {
     let (t, size) = (sample.seen() as f64, sample.size() as f64);
-    let seen_below = t - sample.within(1.0) as f64;
+    let seen_below = t - sample.within() as f64;
     if seen_below == 0.0 {
         return 1.0;
     }

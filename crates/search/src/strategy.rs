@@ -16,7 +16,7 @@ mod random;
 
 pub(crate) use annealing::Annealing;
 pub(crate) use climb::Climb;
-pub(crate) use early::Early;
+pub(crate) use early::{Early, FEWEST};
 pub(crate) use genetic::Genetic;
 pub use in_order::InOrder;
 pub use local::Local;

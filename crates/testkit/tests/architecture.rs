@@ -7,7 +7,7 @@ use toml::{Table, Value};
 /// For each crate, the crates of the workspace that it may depend on. `None` may wire everything.
 ///
 /// Dependencies for tests, examples and benches may go to any crate that stands below in this list, or to the testkit.
-const EDGES: [(&str, Option<&[&str]>); 18] = [
+const EDGES: [(&str, Option<&[&str]>); 19] = [
     ("core", Some(&[])),
     ("testkit", Some(&["core"])),
     ("ops", Some(&["core"])),
@@ -18,6 +18,7 @@ const EDGES: [(&str, Option<&[&str]>); 18] = [
     ("perfmodel-linear", Some(&["core"])),
     ("variant-select", Some(&["core"])),
     ("mtl", Some(&["core"])),
+    ("repository", Some(&["core", "mtl"])),
     ("computations", Some(&["core", "variant-select"])),
     ("cpu", Some(&["core", "ops"])),
     ("ptxgen", Some(&["core", "ops"])),

@@ -15,5 +15,6 @@ pub(crate) mod run;
 pub(crate) mod search;
 pub(crate) mod select;
 pub(crate) mod space;
+pub(crate) mod transfer;
 pub(crate) mod tune;
 pub(crate) mod verify;

@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Instant;
 use tilewright_search::run::{Budget, StoppedBy, Trace, repeat, run as drive};
-use tilewright_search::stop::Tolerance;
+use tilewright_search::stop::{Tail, Tolerance};
 use tilewright_search::{Setup, Strategy};
 
 /// Budgets of strategies that do not stop by themselves.
@@ -28,6 +28,9 @@ struct Answer {
     compared: Vec<Row>,
     #[serde(skip_serializing_if = "Option::is_none")]
     grid: Option<Vec<grid::Cell>>,
+    /// What the learned stopping rule was fitted to, where recordings were given for it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tail: Option<Tail>,
 }
 
 #[derive(Clone, Serialize)]
@@ -98,7 +101,8 @@ pub(crate) fn run(args: &SearchArgs, seed: u64, output: Output) -> Result<(), Fa
     let grid = args.grid.then(|| grid::grid(&recording, strategies[0].1, &setup, args.repeats, seed)).transpose()?;
     let first = rows[0].clone();
     let compared = if rows.len() > 1 { rows.clone() } else { Vec::new() };
-    let answer = Answer { first, compared, grid };
+    let tail = (!args.prior.is_empty()).then(|| (*setup.tail).clone());
+    let answer = Answer { first, compared, grid, tail };
     output.answer(&answer, || text(&rows, answer.grid.as_deref()))
 }
 

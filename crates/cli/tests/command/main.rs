@@ -8,3 +8,4 @@ mod processes;
 mod search;
 mod select;
 mod spaces;
+mod transfer;

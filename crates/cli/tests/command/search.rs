@@ -107,6 +107,17 @@ fn recordings_of_others_become_datasets() {
 }
 
 #[test]
+fn what_was_not_recorded_is_not_searched() {
+    let home = Home::new();
+    let file = cache(&home, "one", 1.0);
+    let mut recorded: Value = serde_json::from_str(&std::fs::read_to_string(&file).unwrap()).unwrap();
+    recorded["cache"].as_object_mut().unwrap().retain(|name, _| name.ends_with('2'));
+    std::fs::write(&file, recorded.to_string()).unwrap();
+    let found = home.answer(&["search", "--device", &device(&file), "--strategy", "exhaustive"]);
+    assert_eq!((&found["points"], &found["evaluations"], &found["miss_rate"]), (&json!(16), &json!(16.0), &json!(0.0)));
+}
+
+#[test]
 fn what_is_wrong_is_named() {
     let home = Home::new();
     let file = cache(&home, "one", 1.0);
@@ -124,6 +135,9 @@ fn what_is_wrong_is_named() {
     assert!(home.error(&["search", "--device", &replay], 2, &path).message.contains("line"));
     std::fs::write(&file, text.replacen("\"time\":", "\"time\": \"4.5\", \"was\":", 1)).unwrap();
     assert!(home.error(&["data", "import", &path], 2, &path).message.contains("4.5"));
+    std::fs::write(&file, text.replacen("\"cache\":{", "\"cache\":{\"0,0\":{\"x\":0,\"y\":0,\"time\":7.0},", 1))
+        .unwrap();
+    assert!(home.error(&["search", "--device", &replay], 2, &path).message.contains("0,0"));
     std::fs::write(&file, text.replace("\"time\":", "\"time\": \"RuntimeFailedConfig\", \"was\":")).unwrap();
     home.error(&["search", "--device", &replay], 3, &path);
 }

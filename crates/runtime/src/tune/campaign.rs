@@ -199,7 +199,7 @@ impl<'c, 't> Campaign<'c, 't> {
                 Ok(None) => break,
                 Err(DrawError::Exhausted { .. }) if seen.len() > 0 => break,
                 Err(DrawError::Exhausted { .. }) => return Ok(Found::NothingLegal),
-                Err(e @ DrawError::OtherSpace { .. }) => {
+                Err(e @ (DrawError::OtherSpace { .. } | DrawError::Uncounted(_))) => {
                     return Err(RuntimeError::Setting { field: "sampler", message: e.to_string() });
                 }
             };

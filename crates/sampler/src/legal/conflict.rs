@@ -1,8 +1,14 @@
 //! Why a space is empty.
 
 use super::{Constraint, Description, LegalError, LegalSet};
+use crate::{Chained, Sampler, Settings};
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
 use std::collections::BTreeMap;
 use std::fmt;
+
+/// Candidates drawn before a space is built to see whether it is empty.
+const PROBES: u64 = 64;
 
 /// Constraints that cannot hold together, of which none can be left out: without any one of them, something is legal.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,29 +37,57 @@ impl Conflict {
         if !LegalSet::new(description)?.is_empty() {
             return Ok(None);
         }
+        let given = with(description, |c| !among(c));
+        if nothing_legal(&given)? {
+            return Ok(Some(Self { constraints: Vec::new() }));
+        }
+        // Most often one of them is to blame, and its space is the smallest to look at.
+        for (at, constraint) in description.constraints.iter().enumerate().filter(|(_, c)| among(c)) {
+            let mut alone = given.clone();
+            let before = description.constraints[..at].iter().filter(|c| !among(c)).count();
+            alone.constraints.insert(before, constraint.clone());
+            if nothing_legal(&alone)? {
+                return Ok(Some(Self { constraints: vec![constraint.name.clone()] }));
+            }
+        }
         let mut rest = description.clone();
         let mut at = 0;
         while at < rest.constraints.len() {
-            if !among(&rest.constraints[at]) {
-                at += 1;
-                continue;
-            }
             let mut without = rest.clone();
-            without.constraints.remove(at);
-            let empty = match LegalSet::new(&without) {
-                Ok(set) => set.is_empty(),
-                // Too much without it: then it is needed for what was found empty with it. A fault that it had kept
-                // from points is no point either.
-                Err(LegalError::TooMany | LegalError::TooWide { .. } | LegalError::Undefined { .. }) => false,
-                Err(e) => return Err(e),
-            };
-            if empty {
+            let constraint = without.constraints.remove(at);
+            if among(&constraint) && nothing_legal(&without)? {
                 rest = without;
             } else {
                 at += 1;
             }
         }
         Ok(Some(Self { constraints: rest.constraints.into_iter().filter(among).map(|c| c.name).collect() }))
+    }
+}
+
+/// The description with some of its constraints.
+fn with(description: &Description, kept: impl Fn(&Constraint) -> bool) -> Description {
+    let mut out = description.clone();
+    out.constraints.retain(kept);
+    out
+}
+
+/// Whether a part of the constraints of an empty space leaves nothing either.
+fn nothing_legal(part: &Description) -> Result<bool, LegalError> {
+    if part.listed.is_none()
+        && let Ok((space, bound)) = part.to_core()
+    {
+        let settings = Settings { warmup: 0, max_attempts: PROBES, ..Settings::default() };
+        if Chained::new(&space, settings).draw(&bound, &mut ChaCha8Rng::seed_from_u64(0)).is_ok() {
+            return Ok(false);
+        }
+    }
+    match LegalSet::new(part) {
+        Ok(set) => Ok(set.is_empty()),
+        // Too much to be built is not nothing: what was left out is needed for what was found empty with it. A fault that
+        // it had kept from points is no point either.
+        Err(LegalError::TooMany | LegalError::TooWide { .. } | LegalError::Undefined { .. }) => Ok(false),
+        Err(e) => Err(e),
     }
 }
 

@@ -1,42 +1,90 @@
-//! The tail beyond the best of a sample, by a relation learned from other spaces.
+//! The tail beyond the best of a sample, by what random searches of other spaces met there.
 
 use super::sample::Sample;
 use serde::{Deserialize, Serialize};
-
-/// Number of features of a sample.
-pub(super) const FEATURES: usize = 6;
 
 /// How the chance of a miss follows from a sample.
 ///
 /// If the number of points below a log cost falls off towards the optimum at a rate `s`, a uniform sample of the share
 /// `f` has missed a point `w` below its best with the odds `(1 - f) / f * exp(-s w)`: the least of the sample is, in counts
-/// of points below it, exponentially distributed. The odds of not having looked are known; the rate is read from how the
-/// sample thins out towards its best, through one weight for each of the counts within 1, 2, 4 and 8 tolerances. The
-/// weights are learned by logistic regression from random searches of other spaces, with the formula above as the prior.
+/// of points below it, exponentially distributed. A tail of that rate shows about `exp(s w)` points within `w` of the best,
+/// so that the odds are `(1 - f) / f` by this count. Where the tail comes to an end they fall faster, and a small share is
+/// no reason for suspicion: it counts as one half. Where the optimum stands alone the count says nothing. So what a ratio
+/// means in fact is learned from random searches of other spaces.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Tail {
-    /// Weights: constant, log odds of not having looked, logs of the counts within 1, 2, 4 and 8 tolerances.
-    pub weights: [f64; FEATURES],
+    /// Chances of a miss, ascending, and the suspicion (a logarithm, see [`Tail`]) at or below which it is no more than
+    /// that; ascending too.
+    pub chances: Vec<(f64, f64)>,
 }
 
 impl Default for Tail {
-    /// Fitted by [`super::fit_tail`] on the twelve exhaustively measured spaces that the crate's README names.
+    /// Fitted by [`super::fit_tail`] on the exhaustively measured spaces that the crate's README names, at an epsilon of 5%.
     fn default() -> Self {
-        Self { weights: [-0.357, 0.758, -0.012, -0.024, -0.087, -0.200] }
+        Self {
+            chances: vec![
+                (0.01, -5.78),
+                (0.02, -4.96),
+                (0.05, -3.37),
+                (0.1, -2.71),
+                (0.2, -2.2),
+                (0.3, -1.95),
+                (0.5, -1.61),
+            ],
+        }
     }
 }
 
-/// What the weights apply to.
-pub(super) fn features(sample: &Sample) -> [f64; FEATURES] {
+/// Log odds of not having looked, at most even ones, by the number of points as good as the best; infinite if none worked.
+pub(super) fn suspicion(sample: &Sample) -> f64 {
     let share = sample.share();
-    let count = |widths: f64| (sample.within(widths) as f64).ln();
-    [1.0, ((1.0 - share) / share).ln(), count(1.0), count(2.0), count(4.0), count(8.0)]
+    ((1.0 - share) / share).ln().min(0.0) - (sample.within() as f64).ln()
 }
 
 impl Tail {
-    /// The probability that a point that was not seen is faster than the best seen by more than the tolerance.
+    /// The probability that a point that was not seen is faster than the best seen by more than the tolerance. No more than
+    /// the share that was not seen: the optimum is as likely there as anywhere.
     pub fn miss(&self, sample: &Sample) -> f64 {
-        let odds: f64 = self.weights.iter().zip(features(sample)).map(|(w, x)| w * x).sum();
-        1.0 / (1.0 + (-odds).exp())
+        self.chance(suspicion(sample)).min(1.0 - sample.share())
+    }
+
+    /// Between the learned chances on a straight line in log odds, with the slope of the formula beyond them.
+    fn chance(&self, suspicion: f64) -> f64 {
+        let odds = |p: f64| (p / (1.0 - p)).ln();
+        let above = self.chances.partition_point(|(_, s)| *s <= suspicion);
+        let at = match (above.checked_sub(1).map(|i| self.chances[i]), self.chances.get(above)) {
+            (Some((p, s)), Some((q, t))) => odds(p) + (odds(*q) - odds(p)) * (suspicion - s) / (t - s),
+            (Some((p, s)), None) | (None, Some(&(p, s))) => odds(p) + suspicion - s,
+            (None, None) => f64::INFINITY,
+        };
+        1.0 / (1.0 + (-at).exp())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn chances_are_met_where_they_were_learned_and_lie_between_elsewhere() {
+        let tail = Tail { chances: vec![(0.05, -3.0), (0.1, -2.0), (0.3, 0.0)] };
+        for (p, s) in &tail.chances {
+            assert!((tail.chance(*s) - p).abs() < 1e-12);
+        }
+        let grid: Vec<f64> = (-80..40).map(|i| tail.chance(f64::from(i) / 10.0)).collect();
+        assert!(grid.is_sorted() && grid[0] > 0.0 && grid[119] < 1.0);
+        assert_eq!(Tail { chances: Vec::new() }.chance(-9.0), 1.0);
+    }
+
+    #[test]
+    fn many_as_good_as_the_best_leave_little_suspicion() {
+        let mut sample = Sample::new(1000, 0.05);
+        (0..10).for_each(|i| sample.see(1.0 + f64::from(i)));
+        assert_eq!(suspicion(&sample), 0.0);
+        (0..10).for_each(|i| sample.see(1.0 + f64::from(i) * 1e-3));
+        assert!((suspicion(&sample) + 11f64.ln()).abs() < 1e-12);
+        (0..880).for_each(|_| sample.see(9.0));
+        assert!((suspicion(&sample) - ((0.1f64 / 0.9).ln() - 11f64.ln())).abs() < 1e-9);
+        assert!(Tail { chances: Vec::new() }.miss(&sample) <= 0.1 + 1e-12);
     }
 }

@@ -1,8 +1,5 @@
 //! What a uniform sample without replacement shows of a space.
 
-/// How far above the best costs are kept, in units of epsilon on the log scale.
-const REACH: f64 = 8.0;
-
 /// A sample of the costs of a space of known size; only its lower tail is held.
 #[derive(Clone, Debug)]
 pub struct Sample {
@@ -10,7 +7,7 @@ pub struct Sample {
     seen: usize,
     /// `-ln(1 - epsilon)`: the distance, in log cost, that is tolerated.
     width: f64,
-    /// Log costs within [`REACH`] widths of the least, ascending.
+    /// Log costs within a width of the least, ascending: as the least falls, none beyond it can come within.
     tail: Vec<f64>,
     /// How many were seen when the best was found.
     found_at: usize,
@@ -27,15 +24,15 @@ impl Sample {
         self.seen += 1;
         let cost = cost.ln();
         let best = self.best();
-        if !cost.is_finite() || cost > best + REACH * self.width {
+        if !cost.is_finite() || cost >= best + self.width {
             return;
         }
         let at = self.tail.partition_point(|c| *c <= cost);
         self.tail.insert(at, cost);
         if cost < best {
             self.found_at = self.seen;
-            let most = cost + REACH * self.width;
-            self.tail.truncate(self.tail.partition_point(|c| *c <= most));
+            let most = cost + self.width;
+            self.tail.truncate(self.tail.partition_point(|c| *c < most));
         }
     }
 
@@ -69,10 +66,9 @@ impl Sample {
         self.found_at
     }
 
-    /// How many are less than `widths` tolerances slower than the best, the best included; up to 8 widths.
-    pub fn within(&self, widths: f64) -> usize {
-        let most = self.best() + widths * self.width;
-        self.tail.partition_point(|c| *c < most)
+    /// How many are slower than the best by less than the tolerance, the best included.
+    pub fn within(&self) -> usize {
+        self.tail.len()
     }
 }
 
@@ -86,12 +82,14 @@ mod tests {
         for cost in [10.0, 10.3, 12.0, 30.0, f64::INFINITY] {
             sample.see(cost);
         }
-        assert_eq!((sample.seen(), sample.within(1.0), sample.within(8.0)), (5, 2, 3));
+        assert_eq!((sample.seen(), sample.within()), (5, 2));
         assert_eq!(sample.found_at(), 1);
         sample.see(9.4);
         // 10.0 is 6.2% slower, beyond the tolerance of 5.3%.
-        assert_eq!((sample.within(1.0), sample.within(8.0), sample.found_at()), (1, 4, 6));
+        assert_eq!((sample.within(), sample.found_at()), (1, 6));
+        sample.see(9.6);
+        assert_eq!((sample.within(), sample.found_at()), (2, 6));
         sample.see(1.0);
-        assert_eq!((sample.within(8.0), sample.best()), (1, 0.0));
+        assert_eq!((sample.within(), sample.best()), (1, 0.0));
     }
 }

@@ -4,6 +4,9 @@ use super::listed::{Book, Chooser};
 use crate::stop::{Rule, Sample};
 use rand_chacha::ChaCha8Rng;
 
+/// Fewer samples have no distribution that a rule could read.
+pub(crate) const FEWEST: usize = 3;
+
 /// Points uniformly at random until a rule's bound on the chance of a miss falls below alpha.
 #[derive(Debug)]
 pub(crate) struct Early {
@@ -35,6 +38,6 @@ impl Chooser for Early {
     }
 
     fn done(&mut self, _: &Book) -> bool {
-        self.bound < self.alpha
+        self.bound < self.alpha && self.sample.seen() >= FEWEST
     }
 }

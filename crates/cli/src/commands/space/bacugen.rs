@@ -1,6 +1,6 @@
 //! `tilewright space bacugen`: the pruned space of a GEMM stencil on any NVIDIA device.
 
-use super::counted::{Answer, list, refused, samplers};
+use super::counted::{Answer, list, refused, rejected_in_order, samplers};
 use crate::args::SpaceArgs;
 use crate::failure::{Failure, Kind};
 use crate::output::Output;
@@ -42,12 +42,11 @@ pub(super) fn run(args: &SpaceArgs, seed: u64, output: Output) -> Result<(), Fai
     }
     let mut answer = Answer::new("bacugen", input, &set, took);
     if args.why {
-        let count = |n: u128| u64::try_from(n).unwrap_or(u64::MAX);
-        answer.rejected_by = Some(bound.census().rejected_by.into_iter().map(|(r, n)| (r, count(n))).collect());
+        answer.rejected_by = Some(rejected_in_order(&bound));
     }
     if let Some(count) = args.sample {
         let params = param_space(asked.layout).map_err(other)?;
-        answer.samplers = Some(samplers((&params, &bound), &set, count, super::LEARN, seed)?);
+        answer.sampled(samplers((&params, &bound), &set, count, super::LEARN, seed)?);
     }
     if let Some(to) = &args.list {
         list(&set, to)?;

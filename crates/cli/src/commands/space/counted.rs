@@ -23,8 +23,11 @@ pub(super) struct Answer {
     pub(super) bytes: usize,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) rejected_by: Option<BTreeMap<String, u64>>,
+    /// Accepted of drawn candidates, by sampler.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    acceptance: BTreeMap<&'static str, f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) samplers: Option<Vec<Record>>,
+    samplers: Option<Vec<Record>>,
 }
 
 /// A sampler's record as JSON.
@@ -61,8 +64,14 @@ impl Answer {
             nodes: set.nodes(),
             bytes: set.bytes(),
             rejected_by: None,
+            acceptance: BTreeMap::new(),
             samplers: None,
         }
+    }
+
+    pub(super) fn sampled(&mut self, records: Vec<Record>) {
+        self.acceptance = records.iter().map(|r| (r.sampler, r.acceptance)).collect();
+        self.samplers = Some(records);
     }
 
     pub(super) fn print(&self, output: Output) -> Result<(), Failure> {
@@ -120,15 +129,18 @@ pub(super) fn samplers(
     Ok(found.into_iter().map(Record::from).collect())
 }
 
+/// Points by the first rule that they break, in the order in which rules are checked.
+pub(super) fn rejected_in_order(space: &BoundSpace) -> BTreeMap<String, u64> {
+    let count = |n: u128| u64::try_from(n).unwrap_or(u64::MAX);
+    space.census().rejected_by.into_iter().map(|(rule, n)| (rule, count(n))).collect()
+}
+
 /// Points by the first constraint that they break, in the order of the description.
 pub(super) fn rejected_by(description: &Description, bound: &BoundSpace) -> Result<BTreeMap<String, u64>, LegalError> {
     match description.rejected_by() {
         Ok(counts) => Ok(counts),
         // A part of the constraints leaves more points than numbers count: rules are then taken in the order of checking.
-        Err(LegalError::TooMany) => {
-            let count = |n: u128| u64::try_from(n).unwrap_or(u64::MAX);
-            Ok(bound.census().rejected_by.into_iter().map(|(rule, n)| (rule, count(n))).collect())
-        }
+        Err(LegalError::TooMany) => Ok(rejected_in_order(bound)),
         Err(e) => Err(e),
     }
 }

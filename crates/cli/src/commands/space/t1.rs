@@ -34,7 +34,7 @@ pub(super) fn run(args: &SpaceArgs, path: &Path, seed: u64, output: Output) -> R
     }
     if let Some(count) = args.sample {
         let (space, bound) = core()?;
-        answer.samplers = Some(samplers((&space, &bound), &set, count, super::LEARN, seed)?);
+        answer.sampled(samplers((&space, &bound), &set, count, super::LEARN, seed)?);
     }
     if let Some(to) = &args.list {
         list(&set, to)?;
