@@ -3,6 +3,7 @@
 pub mod features;
 pub mod gemm;
 pub mod ir;
+pub mod loops;
 pub mod micro;
 pub mod print;
 pub mod target;

@@ -7,10 +7,12 @@ use toml::{Table, Value};
 /// For each crate, the crates of the workspace that it may depend on. `None` may wire everything.
 ///
 /// Dependencies for tests, examples and benches may go to any crate that stands below in this list, or to the testkit.
-const EDGES: [(&str, Option<&[&str]>); 17] = [
+const EDGES: [(&str, Option<&[&str]>); 18] = [
     ("core", Some(&[])),
     ("testkit", Some(&["core"])),
     ("ops", Some(&["core"])),
+    // Kernels as loops, without a backend: both generators lower them.
+    ("loops", Some(&["core"])),
     ("datasets", Some(&["core"])),
     ("sampler", Some(&["core"])),
     ("search", Some(&["core", "sampler"])),
@@ -18,8 +20,8 @@ const EDGES: [(&str, Option<&[&str]>); 17] = [
     ("perfmodel-linear", Some(&["core"])),
     ("variant-select", Some(&["core"])),
     ("mtl", Some(&["core"])),
-    ("cpu", Some(&["core", "ops"])),
-    ("ptxgen", Some(&["core", "ops"])),
+    ("cpu", Some(&["core", "ops", "loops"])),
+    ("ptxgen", Some(&["core", "ops", "loops"])),
     // Meets `ptxgen` only in PTX text.
     ("emulator", Some(&["core"])),
     ("runtime", Some(&["core", "sampler", "search"])),

@@ -1,0 +1,93 @@
+//! What kernels are counted as.
+
+use tilewright_core::device::{DeviceKind, DeviceSpec};
+use tilewright_loops::Instance;
+use tilewright_loops::host::{Caches, OPERATIONS, operations};
+use tilewright_loops::library::Case;
+use tilewright_perfmodel_linear::{Part, Property, Row};
+
+/// Which of a host's columns are used: each is a term beyond the paper.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HostTerms {
+    /// Lines that caches move, by working sets.
+    pub footprint: bool,
+}
+
+/// The columns of a device.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Columns {
+    /// Operations of a host with its caches.
+    Host {
+        /// Sizes of the caches.
+        caches: Caches,
+        /// Threads of the device.
+        threads: f64,
+        /// Which columns.
+        terms: HostTerms,
+    },
+}
+
+impl Columns {
+    /// The columns of a host, from the facts of its device; None for other devices.
+    pub fn host(spec: &DeviceSpec, terms: HostTerms) -> Option<Self> {
+        if spec.kind != DeviceKind::Cpu {
+            return None;
+        }
+        let fact = |name: &str, otherwise: i64| spec.fact(name).unwrap_or(otherwise) as f64;
+        let caches = Caches {
+            l1: fact("l1d_bytes", 32 << 10),
+            l2: fact("l2_bytes", 512 << 10),
+            l3: fact("l3_bytes", 8 << 20),
+        };
+        Some(Self::Host { caches, threads: fact("threads", 1).max(1.0), terms })
+    }
+
+    fn names(&self) -> Vec<&'static str> {
+        match self {
+            Self::Host { terms, .. } => {
+                OPERATIONS.into_iter().filter(|n| terms.footprint || !is_traffic(n)).collect()
+            }
+        }
+    }
+
+    /// The properties, in the order of rows.
+    pub fn properties(&self) -> Vec<Property> {
+        self.names().into_iter().map(|n| Property { name: n.to_owned(), part: part(n) }).collect()
+    }
+
+    /// The counts of an instance.
+    pub fn counts(&self, instance: &Instance) -> Vec<f64> {
+        match self {
+            Self::Host { caches, threads, .. } => {
+                let found = operations(instance, caches);
+                // The thread with most groups is waited for; launching is nobody's share.
+                let share = (instance.groups() as f64 / threads).ceil() / instance.groups() as f64;
+                let count = |n: &&'static str| {
+                    let count = found.get(n).copied().unwrap_or(0.0);
+                    if *n == "constant" { count } else { count * share }
+                };
+                self.names().iter().map(count).collect()
+            }
+        }
+    }
+
+    /// The row of a measured case.
+    pub fn row(&self, case: &Case, time_s: f64) -> Option<Row> {
+        let name = super::case_name(case);
+        Some(Row { name, counts: self.counts(&case.instance), quantised: 1.0, time_s })
+    }
+}
+
+fn is_traffic(name: &str) -> bool {
+    ["L2 ", "L3 ", "memory "].iter().any(|level| name.starts_with(level))
+}
+
+fn part(name: &str) -> Part {
+    match name {
+        "constant" | "groups" | "regions" => Part::Overhead,
+        "loads" | "broadcasts" | "single loads" | "stores" | "single stores" | "atomics" => Part::Local,
+        n if n.starts_with("memory ") => Part::Memory,
+        n if is_traffic(n) => Part::Cache,
+        _ => Part::Arithmetic,
+    }
+}
