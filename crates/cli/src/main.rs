@@ -1,7 +1,6 @@
 //! The `tilewright` command.
 
 mod args;
-mod assembler;
 mod commands;
 mod device;
 mod failure;

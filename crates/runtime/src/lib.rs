@@ -16,6 +16,7 @@ pub mod paired;
 pub mod plan;
 pub mod plan_cache;
 mod programs;
+pub mod ptxas;
 pub mod station;
 pub mod store;
 pub mod table;

@@ -1,7 +1,6 @@
 //! `tilewright emit`: the generated code of a GPU kernel, and what the assembler says of it.
 
 use crate::args::EmitArgs;
-use crate::assembler::{self, Assembled};
 use crate::failure::{Failure, Kind};
 use crate::output::Output;
 use crate::wiring::{Wiring, home};
@@ -18,6 +17,7 @@ use tilewright_core::space::{Config, Point};
 use tilewright_ptxgen::target::{Target, UnknownTarget};
 use tilewright_runtime::RuntimeError;
 use tilewright_runtime::plan_cache::{Lookup, PlanCache, PlanHeader};
+use tilewright_runtime::ptxas::Ptxas;
 
 #[derive(Serialize)]
 struct Answer {
@@ -52,6 +52,17 @@ struct Choice {
     problem: Box<dyn Problem>,
     point: Point,
     origin: Origin,
+}
+
+/// What the assembler says of one kernel.
+#[derive(Clone, Copy, Serialize)]
+struct Assembled {
+    /// Registers of a thread.
+    registers: u32,
+    /// Bytes of shared memory of a block.
+    shared_bytes: u32,
+    /// Bytes of spill stores and loads of a thread.
+    spills: u32,
 }
 
 /// One launch.
@@ -163,12 +174,16 @@ fn headers(cache: &PlanCache) -> Result<Vec<PlanHeader>, Failure> {
 
 fn emitted(step: &Step, target: Target) -> Option<Emitted> {
     let Step::Launch { code: Code::Ptx { text, entry }, grid, block, shared_bytes, args } = step else { return None };
-    let tool = assembler::find(target);
-    let assembled = tool.and_then(|tool| match assembler::assemble(&tool, target, text) {
-        Ok(assembled) => Some(Assembled { shared_bytes: assembled.shared_bytes + shared_bytes, ..assembled }),
+    let tool = Ptxas::find(target.sm());
+    let assembled = tool.and_then(|tool| match tool.assemble(text, target.sm()) {
+        Ok(code) => Some(Assembled {
+            registers: code.registers,
+            shared_bytes: code.shared_bytes + shared_bytes,
+            spills: code.spills,
+        }),
         // An old toolkit may not know the target; the code is right without it.
-        Err(says) => {
-            tracing::warn!("{} refuses {entry} for {target}: {}", tool.display(), says.trim());
+        Err(error) => {
+            tracing::warn!("{} on {entry} for {target}: {error}", tool.path().display());
             None
         }
     });

@@ -1,7 +1,7 @@
 //! From text to machine code, in parallel on the host's cores, ahead of its use.
 
 use super::driver::Driver;
-use super::ptxas::Ptxas;
+use crate::ptxas::Ptxas;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -19,7 +19,7 @@ type Slot = Arc<OnceLock<Image>>;
 pub(super) struct Compiler {
     driver: Arc<Driver>,
     ptxas: Option<Ptxas>,
-    sm: i64,
+    sm: u32,
     pool: Option<ThreadPool>,
     known: Mutex<Known>,
 }
@@ -40,12 +40,13 @@ impl Compiler {
     /// driver's own.
     pub(super) fn new(driver: Arc<Driver>, sm: i64) -> Arc<Self> {
         let level = u32::try_from(driver.version() / 1000).unwrap_or(0);
-        let ptxas = Ptxas::find().filter(|p| p.release().0 <= level);
+        let capability = u32::try_from(sm).unwrap_or(0);
+        let ptxas = Ptxas::candidates(capability).find(|p| p.release().0 <= level);
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         // One core launches and reads the clock.
         let threads = (cores - 1).max(1);
         let pool = ThreadPoolBuilder::new().num_threads(threads).thread_name(|i| format!("compile-{i}")).build().ok();
-        Arc::new(Self { driver, ptxas, sm, pool, known: Mutex::default() })
+        Arc::new(Self { driver, ptxas, sm: capability, pool, known: Mutex::default() })
     }
 
     /// Who compiles, for records.
@@ -92,7 +93,7 @@ impl Compiler {
 
     fn compile(&self, text: &str) -> Image {
         Arc::new(match &self.ptxas {
-            Some(ptxas) => ptxas.assemble(text, self.sm),
+            Some(ptxas) => ptxas.assemble(text, self.sm).map(|code| code.image).map_err(|e| e.to_string()),
             None => self.driver.assemble(text),
         })
     }

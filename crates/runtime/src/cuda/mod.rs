@@ -32,7 +32,6 @@ mod facts;
 mod lane;
 mod library;
 mod program;
-mod ptxas;
 mod signature;
 pub mod timing;
 
@@ -40,4 +39,3 @@ pub use device::CudaDevice;
 pub use driver::count;
 pub use facts::FACTS;
 pub use library::{DeviceLibrary, Stage};
-pub use ptxas::Ptxas;

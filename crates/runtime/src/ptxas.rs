@@ -1,0 +1,154 @@
+//! NVIDIA's assembler, where it is installed.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// Names one to use: the program, or a folder as `scripts/ptxas.sh` makes it.
+const PATH_VARIABLE: &str = "TILEWRIGHT_PTXAS";
+
+/// The oldest target of CUDA 13.
+const FIRST_OF_13: u32 = 75;
+/// Where `scripts/ptxas.sh` puts the two, under the folder of its choice.
+const OF_12: &str = "cu12/nvidia/cuda_nvcc/bin/ptxas";
+const OF_13: &str = "cu13/nvidia/cu13/bin/ptxas";
+
+/// An assembler that was found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ptxas {
+    path: PathBuf,
+    /// Major and minor release.
+    release: (u32, u32),
+}
+
+/// Why there is no machine code.
+#[derive(Debug, thiserror::Error)]
+pub enum PtxasError {
+    /// It did not run, or left no file.
+    #[error("{path}: {error}")]
+    Io {
+        /// The program.
+        path: PathBuf,
+        /// What the system says.
+        error: std::io::Error,
+    },
+    /// It refuses the text.
+    #[error("ptxas: {0}")]
+    Refused(String),
+}
+
+/// A kernel in machine code, and what the assembler says of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Assembled {
+    /// The cubin.
+    pub image: Vec<u8>,
+    /// Registers of a thread.
+    pub registers: u32,
+    /// Bytes of shared memory of a block that the code declares.
+    pub shared_bytes: u32,
+    /// Bytes of spill stores and loads of a thread.
+    pub spills: u32,
+}
+
+impl Ptxas {
+    /// Those that run, for compute capability `sm`, the preferred one first: what `TILEWRIGHT_PTXAS` names, what
+    /// `scripts/ptxas.sh` left under `build/ptxas`, an installed toolkit's, those of the path.
+    pub fn candidates(sm: u32) -> impl Iterator<Item = Self> {
+        let packaged = if sm < FIRST_OF_13 { OF_12 } else { OF_13 };
+        let named = std::env::var_os(PATH_VARIABLE).map(PathBuf::from);
+        let toolkits = ["CUDA_HOME", "CUDA_PATH"].into_iter().filter_map(std::env::var_os).map(PathBuf::from);
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let folders = named.iter().cloned().chain(["build/ptxas".into()]).chain(toolkits);
+        let folders = folders.chain(["/usr/local/cuda".into(), "/opt/cuda".into()]).chain(std::env::split_paths(&path));
+        let under = folders.flat_map(|folder| [packaged, "ptxas", "bin/ptxas"].map(|tool| folder.join(tool)));
+        let files: Vec<PathBuf> = named.clone().into_iter().chain(under).filter(|tool| tool.is_file()).collect();
+        files.into_iter().filter_map(|path| Self::at(&path))
+    }
+
+    /// The preferred one.
+    pub fn find(sm: u32) -> Option<Self> {
+        Self::candidates(sm).next()
+    }
+
+    /// The assembler of this file, if it is one.
+    pub fn at(path: &Path) -> Option<Self> {
+        let answer = Command::new(path).arg("--version").output().ok().filter(|o| o.status.success())?;
+        let release = release(&String::from_utf8_lossy(&answer.stdout))?;
+        Some(Self { path: path.to_owned(), release })
+    }
+
+    /// The file.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Major and minor release of the toolkit.
+    pub fn release(&self) -> (u32, u32) {
+        self.release
+    }
+
+    /// Assembles a module of one kernel for compute capability `sm`.
+    ///
+    /// # Errors
+    /// What the assembler says, or why it did not run.
+    pub fn assemble(&self, text: &str, sm: u32) -> Result<Assembled, PtxasError> {
+        let io = |error| PtxasError::Io { path: self.path.clone(), error };
+        let scratch = tempfile::tempdir().map_err(io)?;
+        let (source, image) = (scratch.path().join("kernel.ptx"), scratch.path().join("kernel.cubin"));
+        std::fs::write(&source, text).map_err(io)?;
+        let mut command = Command::new(&self.path);
+        command.args(["-v", &format!("-arch=sm_{sm}")]).arg(&source).arg("-o").arg(&image);
+        let output = command.output().map_err(io)?;
+        let says = said(&output);
+        if !output.status.success() {
+            return Err(PtxasError::Refused(says.trim().to_owned()));
+        }
+        let number = |unit| before(&says, unit).unwrap_or(0);
+        Ok(Assembled {
+            image: std::fs::read(&image).map_err(io)?,
+            registers: number(" registers"),
+            shared_bytes: number(" bytes smem"),
+            spills: number(" bytes spill stores") + number(" bytes spill loads"),
+        })
+    }
+}
+
+fn said(output: &Output) -> String {
+    [&output.stdout, &output.stderr].map(|s| String::from_utf8_lossy(s).into_owned()).concat()
+}
+
+/// The number that stands before a unit.
+fn before(text: &str, unit: &str) -> Option<u32> {
+    let head = &text[..text.find(unit)?];
+    let digits = head.len() - head.trim_end_matches(|c: char| c.is_ascii_digit()).len();
+    head[head.len() - digits..].parse().ok()
+}
+
+/// `13.0` of "Cuda compilation tools, release 13.0, V13.0.88".
+fn release(said: &str) -> Option<(u32, u32)> {
+    let (_, rest) = said.split_once("release ")?;
+    let (major, rest) = rest.split_once('.')?;
+    let minor = rest.split(|c: char| !c.is_ascii_digit()).next()?;
+    Some((major.parse().ok()?, minor.parse().ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn releases() {
+        assert_eq!(release("Cuda compilation tools, release 13.0, V13.0.88\nBuild"), Some((13, 0)));
+        assert_eq!(release("ptxas"), None);
+        assert_eq!(Ptxas::at(Path::new("/nowhere/ptxas")), None);
+    }
+
+    #[test]
+    fn numbers_are_read_by_their_units() {
+        let says = "ptxas info    : Function properties for gemm\n    0 bytes stack frame, 12 bytes spill stores, 8 bytes \
+                    spill loads\nptxas info    : Used 40 registers, used 1 barriers, 8448 bytes smem, 400 bytes cmem[0]";
+        let number = |unit| before(says, unit);
+        assert_eq!((number(" registers"), number(" bytes smem")), (Some(40), Some(8448)));
+        assert_eq!((number(" bytes spill stores"), number(" bytes spill loads")), (Some(12), Some(8)));
+        assert_eq!((number(" bytes lmem"), before("some registers", " registers")), (None, None));
+    }
+}
