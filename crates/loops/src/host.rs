@@ -6,11 +6,11 @@
 
 use crate::instance::Instance;
 use crate::kernel::{Access, Binary, Expr, Mapping, Place, Stmt, Unary, visit};
-use crate::traffic::{footprint, traffic};
+use crate::traffic::{footprint, references};
 use std::collections::BTreeMap;
 use tilewright_core::dtype::DType;
 
-pub use crate::traffic::Traffic;
+pub use crate::traffic::{Reference, Traffic, traffic};
 
 /// Bytes of the vectors that are generated.
 pub const VECTOR_BYTES: i64 = 16;
@@ -179,16 +179,28 @@ pub fn operations(instance: &Instance, caches: &Caches) -> Operations {
         count.kept = kept_locals(nest.body).into_iter().map(|(name, _)| name).collect();
         count.together(nest.body, groups);
     }
-    let [into_l1, into_l2, into_l3] = [caches.l1, caches.l2, caches.l3].map(|size| traffic(instance, size));
+    let mut out = count.out;
+    add_traffic(&mut out, &references(instance), caches);
+    out
+}
+
+/// Adds the lines that references move between the levels of a core's caches.
+pub fn add_traffic(out: &mut Operations, references: &[Reference], caches: &Caches) {
+    let [into_l1, into_l2, into_l3] = [caches.l1, caches.l2, caches.l3].map(|size| traffic(references, size));
     // What one level has, those further out need not give.
-    count.add("L2 near", (into_l1.near - into_l2.near).max(0.0));
-    count.add("L2 far", (into_l1.far - into_l2.far).max(0.0));
-    count.add("L2 written", (into_l1.written - into_l2.written).max(0.0));
-    count.add("L3 near", (into_l2.near + into_l2.written - into_l3.near - into_l3.written).max(0.0));
-    count.add("L3 far", (into_l2.far - into_l3.far).max(0.0));
-    count.add("memory near", into_l3.near + 2.0 * into_l3.written);
-    count.add("memory far", into_l3.far);
-    count.out
+    for (name, lines) in [
+        ("L2 near", into_l1.near - into_l2.near),
+        ("L2 far", into_l1.far - into_l2.far),
+        ("L2 written", into_l1.written - into_l2.written),
+        ("L3 near", into_l2.near + into_l2.written - into_l3.near - into_l3.written),
+        ("L3 far", into_l2.far - into_l3.far),
+        ("memory near", into_l3.near + 2.0 * into_l3.written),
+        ("memory far", into_l3.far),
+    ] {
+        if lines > 0.0 {
+            *out.entry(name).or_insert(0.0) += lines;
+        }
+    }
 }
 
 /// Bytes of device memory that an instance touches.

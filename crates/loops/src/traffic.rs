@@ -28,7 +28,8 @@ pub struct Traffic {
 }
 
 /// Elements that one statement touches in all iterations of its loops.
-struct Reference {
+#[derive(Clone, Debug)]
+pub struct Reference {
     bytes: f64,
     /// Loops from the outermost: name, iterations, and bytes from one to the next.
     loops: Vec<(&'static str, f64, f64)>,
@@ -41,6 +42,12 @@ struct Reference {
 }
 
 impl Reference {
+    /// An access of so many bytes in loops from the outermost: name, iterations, bytes from one iteration to the next. `far` says
+    /// that neighbouring lanes touch different lines.
+    pub fn new(bytes: f64, loops: Vec<(&'static str, f64, f64)>, written: bool, far: bool) -> Self {
+        Self { bytes, loops, spread: 0.0, first: 0.0, array: "", written, far }
+    }
+
     /// Distinct lines that the loops from the given depth on touch.
     fn lines(&self, depth: usize) -> f64 {
         let mut steps: BTreeMap<u64, f64> = BTreeMap::new();
@@ -67,12 +74,11 @@ impl Reference {
 }
 
 /// Lines that come into a cache of so many bytes in one run, where runs follow each other on the same data.
-pub(crate) fn traffic(instance: &Instance, capacity: f64) -> Traffic {
-    let references = references(instance);
+pub fn traffic(references: &[Reference], capacity: f64) -> Traffic {
     let mut out = Traffic::default();
     for part in PARTS {
-        for reference in &references {
-            let lines = misses(reference, &references, capacity * part) / PARTS.len() as f64;
+        for reference in references {
+            let lines = misses(reference, references, capacity * part) / PARTS.len() as f64;
             match (reference.written, reference.far) {
                 (true, _) => out.written += lines,
                 (false, true) => out.far += lines,
@@ -103,7 +109,7 @@ pub(crate) fn footprint(instance: &Instance) -> f64 {
     references(instance).iter().map(|r| r.lines(0) * LINE).sum()
 }
 
-fn references(instance: &Instance) -> Vec<Reference> {
+pub(crate) fn references(instance: &Instance) -> Vec<Reference> {
     let Ok(nest) = instance.kernel().nest() else { return Vec::new() };
     let mut walk = Walk { instance, out: Vec::new(), threads: Vec::new() };
     let extent = |index: &'static str| (index, instance.extent(index) as f64);

@@ -1,5 +1,6 @@
 //! What kernels are counted as.
 
+use super::paper::PaperColumns;
 use tilewright_core::device::{DeviceKind, DeviceSpec};
 use tilewright_loops::Instance;
 use tilewright_loops::host::{Caches, OPERATIONS, operations};
@@ -25,6 +26,8 @@ pub enum Columns {
         /// Which columns.
         terms: HostTerms,
     },
+    /// Properties of the paper, from PTX.
+    Paper(PaperColumns),
 }
 
 impl Columns {
@@ -42,40 +45,51 @@ impl Columns {
         Some(Self::Host { caches, threads: fact("threads", 1).max(1.0), terms })
     }
 
-    fn names(&self) -> Vec<&'static str> {
+    /// The properties, in the order of rows.
+    pub fn properties(&self) -> Vec<Property> {
         match self {
             Self::Host { terms, .. } => {
-                OPERATIONS.into_iter().filter(|n| terms.footprint || !is_traffic(n)).collect()
+                names(*terms).map(|n| Property { name: n.to_owned(), part: part(n) }).collect()
             }
+            Self::Paper(columns) => columns.properties().to_vec(),
         }
     }
 
-    /// The properties, in the order of rows.
-    pub fn properties(&self) -> Vec<Property> {
-        self.names().into_iter().map(|n| Property { name: n.to_owned(), part: part(n) }).collect()
-    }
-
-    /// The counts of an instance.
-    pub fn counts(&self, instance: &Instance) -> Vec<f64> {
+    /// The counts of an instance; None where it cannot be counted.
+    pub fn counts(&self, instance: &Instance) -> Option<Vec<f64>> {
         match self {
-            Self::Host { caches, threads, .. } => {
+            Self::Paper(columns) => columns.counts(instance),
+            Self::Host { caches, threads, terms } => {
                 let found = operations(instance, caches);
                 // The thread with most groups is waited for; launching is nobody's share.
                 let share = (instance.groups() as f64 / threads).ceil() / instance.groups() as f64;
-                let count = |n: &&'static str| {
+                let count = |n: &'static str| {
                     let count = found.get(n).copied().unwrap_or(0.0);
-                    if *n == "constant" { count } else { count * share }
+                    if n == "constant" { count } else { count * share }
                 };
-                self.names().iter().map(count).collect()
+                Some(names(*terms).map(count).collect())
             }
         }
     }
 
-    /// The row of a measured case.
-    pub fn row(&self, case: &Case, time_s: f64) -> Option<Row> {
-        let name = super::case_name(case);
-        Some(Row { name, counts: self.counts(&case.instance), quantised: 1.0, time_s })
+    /// How much longer its last wave of groups makes an instance.
+    pub fn quantised(&self, instance: &Instance) -> f64 {
+        match self {
+            // The share of the busiest thread is in the counts.
+            Self::Host { .. } => 1.0,
+            Self::Paper(columns) => columns.quantised(instance),
+        }
     }
+
+    /// The row of a measured case; None where it cannot be counted.
+    pub fn row(&self, case: &Case, time_s: f64) -> Option<Row> {
+        let (name, quantised) = (super::case_name(case), self.quantised(&case.instance));
+        Some(Row { name, counts: self.counts(&case.instance)?, quantised, time_s })
+    }
+}
+
+fn names(terms: HostTerms) -> impl Iterator<Item = &'static str> {
+    OPERATIONS.into_iter().filter(move |n| terms.footprint || !is_traffic(n))
 }
 
 fn is_traffic(name: &str) -> bool {

@@ -66,7 +66,7 @@ pub(super) fn function(instance: &Instance, isa: &dyn TargetIsa, func: &mut ir::
     let mut kept = BTreeMap::new();
     for (name, dtype) in kept_locals(nest.body) {
         kept.insert(name, (bytes, dtype));
-        bytes += (instance.threads() * dtype.size() as i64).next_multiple_of(16);
+        bytes += (instance.threads() * dtype.size() as i64 + 15) / 16 * 16;
     }
     let has_fma = isa.isa_flags().iter().any(|f| f.name == "has_fma" && f.as_bool() == Some(true));
     let mut lower = Lower {

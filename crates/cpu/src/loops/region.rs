@@ -1,7 +1,7 @@
 //! Regions: what all lanes of a group run before any goes on.
 
 use super::LowerError;
-use super::lower::{Index, Lower, plain, scalar};
+use super::lower::{Lower, plain, scalar};
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, MemFlags, Value, types};
 use cranelift_frontend::Variable;
@@ -195,10 +195,5 @@ impl Lower<'_, '_> {
         let same = self.b.ins().icmp(IntCC::Equal, found, seen);
         self.b.ins().brif(same, done, &[], again, &[found.into()]);
         self.b.switch_to_block(done);
-    }
-
-    /// Whether an index has a value at the moment.
-    pub(super) fn place(&self, index: &str) -> Option<Index> {
-        self.open.iter().find(|(i, _)| *i == index).map(|(_, place)| *place)
     }
 }

@@ -8,27 +8,29 @@ use crate::size::{Size, size};
 use tilewright_core::buffer::Role;
 use tilewright_core::dtype::DType::F32;
 
-/// Each thread reads shared memory `k` times, neighbouring threads `stride` elements apart: 1 and odd strides touch all
-/// banks, 32 one alone.
+/// Rows of a tile that are read in turn.
+const ROWS: i64 = 2;
+
+/// Each thread reads shared memory `2 k` times, neighbouring threads `stride` elements apart: 1 and odd strides touch all
+/// banks, 32 one alone. A barrier keeps the loads in the loop.
 ///
 /// # Errors
 /// A group that does not fit the generator.
 pub fn bank_stride(stride: i64, group: i64) -> Result<LoopKernel, LoopError> {
-    let at = idx("it") * stride;
+    let at = || [idx("u"), idx("it") * stride];
     LoopKernel::new(format!("bank_stride_{stride}"))
         .domain("i", "n")
         .domain("r", "k")
-        .domain("u", 8)
+        .domain("u", ROWS)
         .array(Array::input("a", F32, ["n"]))
         .array(Array::output("out", F32, ["n"]))
-        .array(Array::shared("tile", F32, [group * stride + 8]))
+        .array(Array::shared("tile", F32, [ROWS, group * stride]))
         .stmt(each("i", [declare("sum", F32, 0.0), store("out", ["i"], local("sum"))]))
         .spread("i", group, Axis::X, "ig", "it")
         .map(|mut kernel| {
-            let part = |u: &'static str| load("tile", [at.clone() + idx(u)]);
-            let fill = each("u", [store("tile", [at.clone()], load("a", [idx("ig") * group + idx("it")]))]);
-            let read = each("r", [each("u", [set("sum", local("sum") + part("u"))])]);
-            insert(&mut kernel.body, 1, vec![fill, Stmt::Barrier, read]);
+            let fill = each("u", [store("tile", at(), load("a", [idx("ig") * group + idx("it")]))]);
+            let sum = each("u", [set("sum", local("sum") + load("tile", at()))]);
+            insert(&mut kernel.body, 1, vec![fill, Stmt::Barrier, each("r", [sum, Stmt::Barrier])]);
             kernel
         })?
         .unroll("u")

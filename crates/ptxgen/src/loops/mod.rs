@@ -117,7 +117,7 @@ impl<'a> Lower<'a> {
         for array in kernel.shared() {
             shared.insert(array.name, at);
             let elements = array.len().constant().unwrap_or(0);
-            at += (elements * array.dtype.size() as i64).next_multiple_of(16);
+            at += (elements * array.dtype.size() as i64 + 15) / 16 * 16;
         }
         let mut b = Builder::new();
         let tid = b.reg(Type::U32);
