@@ -45,7 +45,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let device = CpuDevice::new(threads)?;
     let spec = device.spec().clone();
     model.expect_device(&spec.fingerprint())?;
-    let Some(Columns::Host { caches, .. }) = Columns::host(&spec, HostTerms { footprint: true }) else {
+    let Some(Columns::Host { caches, .. }) = Columns::host(&spec, HostTerms { footprint: true, chains: true }) else {
         return Err("not a host".into());
     };
     let mut measure = HostMeasure::new(device);

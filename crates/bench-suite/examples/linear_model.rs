@@ -25,12 +25,14 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     failures.iter().for_each(|f| println!("failed: {f}"));
     let (tests, _) = how.run(&mut station, &lower, &test_set(Scale::Host)?, &mut |_, _| {})?;
     let sum = LinearFit { form: Form::NonNegative, ridge: 1e-6, ..LinearFit::default() };
-    for (name, footprint, how) in [
-        ("operations", false, sum),
-        ("and footprint", true, sum),
-        ("and overlap", true, LinearFit { overlap: true, ..sum }),
+    let overlap = LinearFit { overlap: true, ..sum };
+    for (name, footprint, chains, how) in [
+        ("operations", false, false, sum),
+        ("and footprint", true, false, sum),
+        ("and overlap", true, false, overlap),
+        ("and chains", true, true, overlap),
     ] {
-        let Some(columns) = Columns::host(&spec, HostTerms { footprint }) else { continue };
+        let Some(columns) = Columns::host(&spec, HostTerms { footprint, chains }) else { continue };
         let fitted = fit(&rows, &columns, &how, launch_s, &spec.fingerprint())?;
         let verdicts = judge(&fitted.model, &columns, &tests);
         let kernels: Vec<String> =
@@ -45,7 +47,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
                 println!("  {:<20} {:<30} {:.3e} {:.3e} {:+.2}", c.kernel, c.case, c.measured_s, c.predicted_s, c.predicted_s / c.measured_s - 1.0);
             }
             for m in &rows {
-                let predicted = fitted.model.predict(&columns.counts(&m.case.instance), 1.0).seconds;
+                let predicted = fitted.model.predict(&columns.counts(&m.case.instance).unwrap_or_default(), 1.0).seconds;
                 println!("  row {:<18} {:<40} {:.3e} {:+.2}", m.case.class, m.case.name, m.time_s, predicted / m.time_s - 1.0);
             }
         }

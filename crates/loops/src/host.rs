@@ -5,7 +5,7 @@
 //! [`operations`] counts what the generated code does, in the units that a host has: vector operations, not lanes.
 
 use crate::instance::Instance;
-use crate::kernel::{Access, Binary, Expr, Mapping, Place, Stmt, Unary, visit};
+use crate::kernel::{Access, Binary, Expr, Mapping, Stmt, Unary, visit};
 use crate::traffic::{footprint, references};
 use std::collections::BTreeMap;
 use tilewright_core::dtype::DType;
@@ -50,6 +50,18 @@ impl Lanes {
     pub fn step(self) -> i64 {
         self.width * self.parts
     }
+}
+
+/// Most iterations of a loop that are written out: the generator computes values where they are used last, and holds all that
+/// was loaded for them until then.
+const MOST_WRITTEN_OUT: i64 = 4;
+
+/// Whether the iterations of a loop are written out on a host.
+pub fn written_out(instance: &Instance, index: &str) -> bool {
+    let mapped = |mapping| matches!(mapping, Mapping::Unrolled | Mapping::Vector);
+    let extent = instance.extent(index);
+    let asked = instance.kernel().find_loop(index).is_ok_and(|l| mapped(l.mapping));
+    extent == 1 || asked && extent <= MOST_WRITTEN_OUT
 }
 
 /// Whether all threads of a group must go through a statement together.
@@ -124,12 +136,13 @@ pub fn along(instance: &Instance, access: &Access) -> Along {
 pub type Operations = BTreeMap<&'static str, f64>;
 
 /// Names of what is counted, in a fixed order.
-pub const OPERATIONS: [&str; 29] = [
+pub const OPERATIONS: [&str; 30] = [
     "constant",
     "groups",
     "regions",
     "lane steps",
     "iterations",
+    "chain",
     "f32 add",
     "f32 mul",
     "f32 fma",
@@ -281,13 +294,9 @@ impl Count<'_> {
     fn stmt(&mut self, stmt: &Stmt, times: f64) {
         if let Stmt::For { index, body } = stmt {
             let trips = times * self.instance.extent(index) as f64;
-            let written_out = self
-                .instance
-                .kernel()
-                .find_loop(index)
-                .is_ok_and(|l| matches!(l.mapping, Mapping::Unrolled | Mapping::Vector));
-            if !written_out {
+            if !written_out(self.instance, index) {
                 self.add("iterations", trips);
+                self.add("chain", trips * self.chain(body, self.instance.extent(index)));
             }
             return body.iter().for_each(|stmt| self.stmt(stmt, trips));
         }
@@ -340,7 +349,78 @@ impl Count<'_> {
     }
 }
 
-/// Whether an array lies in the memory of groups.
-pub fn is_shared(instance: &Instance, array: &str) -> bool {
-    instance.kernel().find_array(array).is_ok_and(|a| a.place == Place::Shared)
+/// Typical cycles from an operand to the result.
+const LATENCY: [(&str, f64); 6] = [("add", 3.0), ("mul", 3.0), ("fma", 4.0), ("div", 11.0), ("sqrt", 15.0), ("exp", 50.0)];
+
+fn latency(name: &str) -> f64 {
+    LATENCY.iter().find(|(n, _)| *n == name).map_or(1.0, |(_, cycles)| *cycles)
+}
+
+/// Operations that a core looks ahead.
+const WINDOW: f64 = 200.0;
+
+/// Cycles after the beginning of an iteration at which a local has its value, if that depends on an earlier iteration.
+type Depths = BTreeMap<&'static str, f64>;
+
+impl Count<'_> {
+    /// Cycles that an iteration waits for the one before, if `trips` of them follow each other: the longest chain of operations
+    /// from what a local was to what it becomes. Iterations of several turns overlap as far as a core looks ahead.
+    fn chain(&self, body: &[Stmt], trips: i64) -> f64 {
+        let mut depths = Depths::new();
+        let mut set = Vec::new();
+        visit(body, &mut |stmt| {
+            if let Stmt::Set { name, .. } = stmt {
+                set.push(*name);
+                depths.insert(name, 0.0);
+            }
+        });
+        let mut operations = 1.0;
+        self.follow(body, &mut depths, &mut operations);
+        let longest = set.iter().filter_map(|name| depths.get(name)).copied().fold(0.0, f64::max);
+        let turns = (WINDOW / (operations * self.lanes.parts as f64 * trips as f64)).max(1.0);
+        longest / turns
+    }
+
+    fn follow(&self, body: &[Stmt], depths: &mut Depths, operations: &mut f64) {
+        for stmt in body {
+            match stmt {
+                Stmt::For { index, body } => {
+                    // Loops within are chains of their own.
+                    let times = if written_out(self.instance, index) { self.instance.extent(index) } else { 0 };
+                    (0..times).for_each(|_| self.follow(body, depths, operations));
+                }
+                Stmt::Let { name, value, .. } | Stmt::Set { name, value } => {
+                    match depth(value, depths, operations) {
+                        Some(depth) => depths.insert(name, depth),
+                        None => depths.remove(name),
+                    };
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+/// When a value is there; None where it depends on no earlier iteration.
+fn depth(e: &Expr, depths: &Depths, operations: &mut f64) -> Option<f64> {
+    let mut of = |parts: &[&Expr], name: &str| {
+        let before = parts.iter().filter_map(|p| depth(p, depths, operations)).reduce(f64::max);
+        *operations += 1.0;
+        before.map(|d| d + latency(name))
+    };
+    match e {
+        Expr::Number(_) | Expr::Index(_) => None,
+        Expr::Load(_) => {
+            *operations += 1.0;
+            None
+        }
+        Expr::Local(name) => depths.get(name).copied(),
+        Expr::Unary(Unary::Sqrt, a) => of(&[a], "sqrt"),
+        Expr::Unary(Unary::Rsqrt, a) => of(&[a], "sqrt").map(|d| d + latency("div")),
+        Expr::Unary(Unary::Exp, a) => of(&[a], "exp"),
+        Expr::Binary(Binary::Add | Binary::Sub, a, b) => of(&[a, b], "add"),
+        Expr::Binary(Binary::Mul, a, b) => of(&[a, b], "mul"),
+        Expr::Binary(Binary::Div, a, b) => of(&[a, b], "div"),
+        Expr::Fma(a, b, c) => of(&[a, b, c], "fma"),
+    }
 }

@@ -13,15 +13,18 @@ use std::collections::BTreeMap;
 /// Bytes of a cache line.
 const LINE: f64 = 64.0;
 
+/// Bytes that are touched one after the other from which on a cache foresees what comes next.
+const NEAR: f64 = 4.0 * LINE;
+
 /// Parts of a cache's size at which misses are looked at; their mean is taken, since real caches fill up gradually.
 const PARTS: [f64; 4] = [0.5, 0.7, 0.9, 1.2];
 
 /// Lines that come into a cache.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Traffic {
-    /// Read, neighbouring lanes from the same lines.
+    /// Read in runs of neighbouring lines.
     pub near: f64,
-    /// Read, neighbouring lanes from different lines: nothing foresees them.
+    /// Read in runs that are too short for anything to foresee what comes next.
     pub far: f64,
     /// Written: they come in, and leave again.
     pub written: f64,
@@ -104,6 +107,21 @@ fn misses(reference: &Reference, all: &[Reference], capacity: f64) -> f64 {
     }
 }
 
+/// Bytes that are touched one after the other, gaps of less than a line included: lanes first, since they are one vector, then
+/// loops from the innermost.
+fn run_of(bytes: f64, loops: &[(&'static str, f64, f64)], lane: Option<&'static str>) -> f64 {
+    let lanes = loops.iter().filter(|(name, ..)| Some(*name) == lane);
+    let others = loops.iter().rev().filter(|(name, ..)| Some(*name) != lane);
+    let mut run = bytes;
+    for (_, trips, step) in lanes.chain(others).filter(|(_, trips, step)| *step != 0.0 && *trips > 1.0) {
+        if step.abs() > run + LINE {
+            break;
+        }
+        run += step.abs() * (trips - 1.0);
+    }
+    run
+}
+
 /// Bytes of all arrays in device memory that an instance touches.
 pub(crate) fn footprint(instance: &Instance) -> f64 {
     references(instance).iter().map(|r| r.lines(0) * LINE).sum()
@@ -168,10 +186,9 @@ impl Walk<'_> {
             return;
         }
         let bytes = array.dtype.size() as f64;
-        let lane = self.threads.last().map_or(0, |(index, _)| offset.factor(index));
-        let far = lane.abs() as f64 * bytes > LINE;
         let loops: Vec<_> =
             loops.iter().map(|(name, trips)| (*name, *trips, offset.factor(name) as f64 * bytes)).collect();
+        let far = run_of(bytes, &loops, self.threads.last().map(|(index, _)| *index)) < NEAR;
         let first = offset.constant as f64 * bytes;
         let merged = self.out.iter_mut().find(|r| {
             r.array == array.name

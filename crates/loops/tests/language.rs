@@ -100,7 +100,7 @@ fn faults_name_the_loop_or_the_array() {
     assert!(fault(product().prefetch("c", "t", None, &[], 0)).contains("array \"c\": it is written"));
     assert!(fault(product().interchange("j", "k")).contains("loop \"j\""));
     let bind = |kernel: LoopKernel, n: i64| Instance::new(kernel, &Sizes::from([("n", n), ("m", 8)])).unwrap_err();
-    let spread = product().spread("j", 4, Axis::X, "jg", "jt").unwrap();
+    let spread = product().spread("i", 2, Axis::Y, "ig", "it").unwrap().spread("j", 4, Axis::X, "jg", "jt").unwrap();
     assert_eq!(bind(spread, 10).to_string(), "loop jg: 10 is not divisible by 4");
     assert!(bind(product(), 0).to_string().contains("loop i is 0"));
     assert!(bind(product(), i64::MAX).to_string().contains("loop i"));

@@ -11,6 +11,8 @@ pub enum Part {
     Overhead,
     /// What cores issue.
     Arithmetic,
+    /// What waits for its own results.
+    Latency,
     /// What the memory of groups, or the first cache, gives.
     Local,
     /// What the caches behind the first give.
@@ -21,7 +23,8 @@ pub enum Part {
 
 impl Part {
     /// The parts that go on side by side.
-    pub(crate) const SIDE_BY_SIDE: [Self; 4] = [Self::Arithmetic, Self::Local, Self::Cache, Self::Memory];
+    pub(crate) const SIDE_BY_SIDE: [Self; 5] =
+        [Self::Arithmetic, Self::Latency, Self::Local, Self::Cache, Self::Memory];
 }
 
 /// A property: what is counted, and what its time overlaps with.

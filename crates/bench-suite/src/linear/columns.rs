@@ -1,6 +1,5 @@
 //! What kernels are counted as.
 
-use super::paper::PaperColumns;
 use tilewright_core::device::{DeviceKind, DeviceSpec};
 use tilewright_loops::Instance;
 use tilewright_loops::host::{Caches, OPERATIONS, operations};
@@ -12,6 +11,8 @@ use tilewright_perfmodel_linear::{Part, Property, Row};
 pub struct HostTerms {
     /// Lines that caches move, by working sets.
     pub footprint: bool,
+    /// Chains of operations that wait for each other. Nothing to add up: they only show where parts overlap.
+    pub chains: bool,
 }
 
 /// The columns of a device.
@@ -26,8 +27,6 @@ pub enum Columns {
         /// Which columns.
         terms: HostTerms,
     },
-    /// Properties of the paper, from PTX.
-    Paper(PaperColumns),
 }
 
 impl Columns {
@@ -51,14 +50,12 @@ impl Columns {
             Self::Host { terms, .. } => {
                 names(*terms).map(|n| Property { name: n.to_owned(), part: part(n) }).collect()
             }
-            Self::Paper(columns) => columns.properties().to_vec(),
         }
     }
 
     /// The counts of an instance; None where it cannot be counted.
     pub fn counts(&self, instance: &Instance) -> Option<Vec<f64>> {
         match self {
-            Self::Paper(columns) => columns.counts(instance),
             Self::Host { caches, threads, terms } => {
                 let found = operations(instance, caches);
                 // The thread with most groups is waited for; launching is nobody's share.
@@ -73,11 +70,10 @@ impl Columns {
     }
 
     /// How much longer its last wave of groups makes an instance.
-    pub fn quantised(&self, instance: &Instance) -> f64 {
+    pub fn quantised(&self, _: &Instance) -> f64 {
         match self {
             // The share of the busiest thread is in the counts.
             Self::Host { .. } => 1.0,
-            Self::Paper(columns) => columns.quantised(instance),
         }
     }
 
@@ -89,7 +85,8 @@ impl Columns {
 }
 
 fn names(terms: HostTerms) -> impl Iterator<Item = &'static str> {
-    OPERATIONS.into_iter().filter(move |n| terms.footprint || !is_traffic(n))
+    let wanted = move |n: &&str| (terms.footprint || !is_traffic(n)) && (terms.chains || *n != "chain");
+    OPERATIONS.into_iter().filter(wanted)
 }
 
 fn is_traffic(name: &str) -> bool {
@@ -100,6 +97,7 @@ fn part(name: &str) -> Part {
     match name {
         "constant" | "groups" | "regions" => Part::Overhead,
         "loads" | "broadcasts" | "single loads" | "stores" | "single stores" | "atomics" => Part::Local,
+        "chain" => Part::Latency,
         n if n.starts_with("memory ") => Part::Memory,
         n if is_traffic(n) => Part::Cache,
         _ => Part::Arithmetic,

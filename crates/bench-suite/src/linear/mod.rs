@@ -8,11 +8,9 @@
 mod columns;
 mod judge;
 mod measure;
-mod paper;
 
 pub use columns::{Columns, HostTerms};
 pub use judge::{Judged, KernelScore, Verdicts, judge};
-pub use paper::{PaperColumns, PaperTerms};
 pub use measure::{LinearMeasure, Measured, launch_overhead};
 
 use tilewright_loops::library::Case;

@@ -27,6 +27,12 @@ use tilewright_runtime::station::{HostStation, Station};
 /// Pull of weights to zero unless `--ridge` says otherwise.
 const RIDGE: f64 = 1e-6;
 
+/// The form with every term.
+const EXTENDED: &str = "and chains";
+
+/// The columns of the extended form.
+const ALL: HostTerms = HostTerms { footprint: true, chains: true };
+
 /// A device with what its programs are made by and counted as.
 struct Bench {
     station: Box<dyn Station>,
@@ -49,8 +55,8 @@ impl Bench {
         Ok(Self { station: Box::new(HostStation::new(device)), spec, threads })
     }
 
-    fn columns(&self, footprint: bool) -> Result<Columns, Failure> {
-        let columns = Columns::host(&self.spec, HostTerms { footprint });
+    fn columns(&self, terms: HostTerms) -> Result<Columns, Failure> {
+        let columns = Columns::host(&self.spec, terms);
         columns.ok_or_else(|| Failure::new(Kind::Usage, "device", "the linear model has no columns for it"))
     }
 
@@ -123,7 +129,7 @@ pub(crate) fn fit(
     let measure_s = begun.elapsed().as_secs_f64();
     let fingerprint = bench.spec.fingerprint();
     let Fitted { model, rejected } =
-        tilewright_bench_suite::linear::fit(&measured, &bench.columns(true)?, &extended(with), launch_s, &fingerprint)
+        tilewright_bench_suite::linear::fit(&measured, &bench.columns(ALL)?, &extended(with), launch_s, &fingerprint)
             .map_err(|e| bad(&e, "ridge"))?;
     let file = out.map_or_else(|| bench.stored(), |f| Ok(f.to_path_buf()))?;
     save(&model, &file)?;
@@ -206,13 +212,15 @@ pub(crate) fn evaluate(
     let all = extended(with);
     let sum = LinearFit { overlap: false, form: Form::NonNegative, ..all };
     let mut forms = Vec::new();
-    for (form, footprint, how) in [
-        ("operations of the host", false, sum),
-        ("and cache footprint", true, sum),
-        ("and overlap", true, all),
-        ("overlap without footprint", false, all),
+    let none = HostTerms { footprint: false, chains: false };
+    for (form, terms, how) in [
+        ("operations of the host", none, sum),
+        ("and cache footprint", HostTerms { footprint: true, ..none }, sum),
+        ("and overlap", HostTerms { footprint: true, ..none }, all),
+        (EXTENDED, ALL, all),
+        ("without footprint", HostTerms { footprint: false, ..ALL }, all),
     ] {
-        let columns = bench.columns(footprint)?;
+        let columns = bench.columns(terms)?;
         let fitted = tilewright_bench_suite::linear::fit(&measured, &columns, &how, launch_s, &fingerprint)
             .map_err(|e| bad(&e, "ridge"))?;
         forms.push(JudgedForm { form, verdicts: judge(&fitted.model, &columns, &tests) });
@@ -238,7 +246,7 @@ fn evaluate_text(a: &EvaluateAnswer) -> String {
         rows.push([f.form.to_owned()].into_iter().chain(errors).chain([percent(f.verdicts.geomean_error)]).collect());
     }
     let mut cases = vec![["test kernel", "measured", "predicted", "error"].map(String::from).to_vec()];
-    for f in a.forms.iter().filter(|f| f.form == "and overlap") {
+    for f in a.forms.iter().filter(|f| f.form == EXTENDED) {
         for c in &f.verdicts.cases {
             let name = format!("{} {}", c.kernel, c.case);
             cases.push(vec![name, seconds(c.measured_s), seconds(c.predicted_s), percent(c.relative_error)]);
@@ -278,7 +286,7 @@ pub(crate) fn explain(args: &ExplainArgs, wiring: &Wiring, seed: u64, output: Ou
     let bench = Bench::open(&args.plan.device)?;
     let instance = sized(&case.instance, &args.plan.input)?;
     let model = load(&bench, args.plan.profile.as_deref())?;
-    let counts = bench.columns(true)?.counts(&instance);
+    let counts = bench.columns(ALL)?.counts(&instance).unwrap_or_default();
     let prediction = model.predict(&counts, 1.0);
     let costs = model.breakdown(&counts, 1.0);
     let words: Vec<String> = instance.sizes().iter().map(|(n, v)| format!("{n}={v}")).collect();
@@ -321,7 +329,7 @@ fn load(bench: &Bench, named: Option<&Path>) -> Result<LinearModel, Failure> {
     let value = serde_json::from_slice(&text).map_err(|e| store(&e))?;
     let model = LinearModel::from_value(value).map_err(|e| store(&e))?;
     model.expect_device(&bench.spec.fingerprint()).map_err(|e| store(&e))?;
-    let properties = bench.columns(true)?.properties();
+    let properties = bench.columns(ALL)?.properties();
     if !model.weights.iter().map(|w| &w.property).eq(&properties) {
         return Err(store(&"its properties are not those that this version counts: fit it again"));
     }

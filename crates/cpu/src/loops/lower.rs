@@ -8,8 +8,8 @@ use cranelift_codegen::isa::TargetIsa;
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
 use std::collections::{BTreeMap, HashMap};
 use tilewright_core::dtype::DType;
-use tilewright_loops::host::{Lanes, is_uniform, kept_locals};
-use tilewright_loops::kernel::{Array, Mapping, Order, Stmt};
+use tilewright_loops::host::{Lanes, is_uniform, kept_locals, written_out};
+use tilewright_loops::kernel::{Array, Order, Stmt};
 use tilewright_loops::{Affine, Instance};
 
 /// What an index is at the moment.
@@ -141,8 +141,7 @@ impl Lower<'_, '_> {
         body: &mut dyn FnMut(&mut Self) -> Result<(), LowerError>,
     ) -> Result<(), LowerError> {
         let extent = self.instance.extent(index);
-        let mapping = self.instance.kernel().find_loop(index)?.mapping;
-        if extent == 1 || matches!(mapping, Mapping::Unrolled | Mapping::Vector) {
+        if written_out(self.instance, index) {
             for value in 0..extent {
                 self.open.push((index, Index::Const(value)));
                 body(self)?;

@@ -44,7 +44,8 @@ pub struct HostLoops {
     threads: usize,
     /// Bytes that each thread needs.
     memory: usize,
-    listing: String,
+    /// The code once more, to be shown.
+    text: Vec<u8>,
 }
 
 impl HostLoops {
@@ -64,14 +65,15 @@ impl HostLoops {
         if !compiled.buffer.relocs().is_empty() {
             return Err(generator(format!("{}: this host lacks an instruction that it needs", instance.kernel().name)));
         }
-        let code = ExecBuffer::new(compiled.code_buffer())?;
+        let text = compiled.code_buffer().to_vec();
+        let code = ExecBuffer::new(&text)?;
         Ok(Self {
             code,
             buffers: instance.buffers(),
             groups: usize::try_from(instance.groups()).unwrap_or(0),
             threads: threads.max(1),
             memory: memory.next_multiple_of(64),
-            listing: context.func.display().to_string(),
+            text,
         })
     }
 
@@ -143,7 +145,7 @@ impl HostCode for HostLoops {
     }
 
     fn listing(&self) -> Option<String> {
-        Some(self.listing.clone())
+        Some(crate::codegen::listing(&self.text))
     }
 }
 

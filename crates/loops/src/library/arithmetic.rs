@@ -42,8 +42,8 @@ impl Operation {
 
     /// The next value of a running number, from itself and the two constants of the thread: four operations of which none is
     /// the same in two iterations. Values stay near 1.
-    fn step(self, x: &'static str) -> Expr {
-        let (x, p, q) = (local(x), || local("p"), || local("q"));
+    fn step(self, x: Expr) -> Expr {
+        let (p, q) = (|| local("p"), || local("q"));
         match self {
             Self::Add => x + p() - q() + q() - p(),
             Self::Mul => x * p() * q() * p() * q(),
@@ -58,14 +58,19 @@ impl Operation {
     }
 }
 
-/// Each thread of an `n x n` grid repeats eight operations of one kind `k` times, in two chains, and stores their sum.
+/// Each thread of an `n x n` grid repeats eight operations of one kind `k` times, in two chains or in one, and stores their sum.
 ///
 /// # Errors
 /// A group that does not fit the generator.
-pub fn arithmetic(what: Operation, (x, y): (i64, i64)) -> Result<LoopKernel, LoopError> {
+pub fn arithmetic(what: Operation, one_chain: bool, (x, y): (i64, i64)) -> Result<LoopKernel, LoopError> {
+    let steps = match one_chain {
+        true => vec![set("x", what.step(what.step(local("x"))))],
+        false => vec![set("x", what.step(local("x"))), set("y", what.step(local("y")))],
+    };
+    let chained = if one_chain { "_chained" } else { "" };
     // Near 1, different in every thread, so that nothing can be computed once for all.
     let near_one = |scale: f64| Expr::Index(idx("i") + idx("j")) * scale + 1.0;
-    LoopKernel::new(format!("arithmetic_{}", what.name()))
+    LoopKernel::new(format!("arithmetic_{}{chained}", what.name()))
         .domain("i", "n")
         .domain("j", "n")
         .domain("r", "k")
@@ -79,7 +84,7 @@ pub fn arithmetic(what: Operation, (x, y): (i64, i64)) -> Result<LoopKernel, Loo
                     declare("q", F32, Expr::Number(1.0) / local("p")),
                     declare("x", F32, local("p")),
                     declare("y", F32, local("q")),
-                    each("r", [set("x", what.step("x")), set("y", what.step("y"))]),
+                    each("r", steps),
                     store("out", ["i", "j"], local("x") + local("y")),
                 ],
             )],
@@ -96,7 +101,12 @@ pub(super) fn add(into: &mut Set, scale: Scale) -> Result<(), LoopError> {
                 let n = scale.of(6, 9) << t;
                 for m in 0..scale.cases(3) {
                     let k = if scale == Scale::Tiny { 4 } else { 32 << m };
-                    into.add("arithmetic", what.name(), arithmetic(what, group), &[("n", n), ("k", k)])?;
+                    into.add("arithmetic", what.name(), arithmetic(what, false, group), &[("n", n), ("k", k)])?;
+                }
+                if t == 0 {
+                    let name = format!("{} in one chain", what.name());
+                    let k = if scale == Scale::Tiny { 4 } else { 64 };
+                    into.add("arithmetic", &name, arithmetic(what, true, group), &[("n", n), ("k", k)])?;
                 }
             }
         }
