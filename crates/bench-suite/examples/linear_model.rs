@@ -39,7 +39,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             verdicts.kernels.iter().map(|k| format!("{} {:.1}%", k.kernel, 100.0 * k.geomean_error)).collect();
         println!("{name}: {:.1}% ({}); fit {:?}", 100.0 * verdicts.geomean_error, kernels.join(", "), fitted.model.report);
         if std::env::var_os("DETAILS").is_some() {
-            println!("sharpness {:.2}, {} rejected", fitted.model.sharpness, fitted.rejected.len());
+            println!("{:?}, {} rejected", fitted.model.sharpness, fitted.rejected.len());
             for w in &fitted.model.weights {
                 println!("  {:<16} {:.3e} +- {:.1e}", w.property.name, w.seconds, w.uncertainty);
             }

@@ -18,7 +18,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
     for (name, how) in [("sum", LinearFit::default()), ("overlap", LinearFit { overlap: true, ..LinearFit::default() })] {
         let model = how.fit(&table, "an imaginary device")?;
-        println!("{name}: exponent {:.1}, error {:.1}%", model.sharpness, 100.0 * model.report.geomean_error);
+        println!("{name}: {:?}, error {:.1}%", model.sharpness, 100.0 * model.report.geomean_error);
         for w in &model.weights {
             println!("  {:<9} {:.2e} +- {:.0e} s", w.property.name, w.seconds, w.uncertainty);
         }

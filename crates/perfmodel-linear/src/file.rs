@@ -1,7 +1,7 @@
 //! Models as JSON, with version, device and checksum.
 
 use crate::error::ModelFileError;
-use crate::model::{LinearModel, Report, Weight};
+use crate::model::{LinearModel, Report, Sharpness, Weight};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -20,7 +20,7 @@ struct Document {
 struct Body {
     device: String,
     weights: Vec<Weight>,
-    sharpness: f64,
+    sharpness: Sharpness,
     quantised: bool,
     report: Report,
 }
@@ -73,8 +73,9 @@ impl LinearModel {
 
     fn check(&self) -> Result<(), ModelFileError> {
         let numbers = self.weights.iter().map(|w| (w.property.name.as_str(), w.seconds));
-        for (field, value) in numbers.chain([("sharpness", self.sharpness)]) {
-            if !value.is_finite() || field == "sharpness" && value < 1.0 {
+        let sharpness = [("sharpness core", self.sharpness.core), ("sharpness memory", self.sharpness.memory)];
+        for (field, value) in numbers.chain(sharpness) {
+            if !value.is_finite() || field.starts_with("sharpness ") && value < 1.0 {
                 return Err(ModelFileError::Number { field: field.to_owned(), value: value.to_string() });
             }
         }

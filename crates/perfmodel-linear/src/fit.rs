@@ -1,7 +1,7 @@
 //! Fitting weights.
 
 use crate::error::LinearError;
-use crate::model::{LinearModel, Report, Weight};
+use crate::model::{LinearModel, Report, Sharpness, Weight};
 use crate::nonnegative::{least_squares, nonnegative, with_ridge};
 use crate::overlap;
 use crate::singular::{ZERO, decompose, indistinct, normalised};
@@ -79,7 +79,7 @@ impl LinearFit {
         };
         let error = &ones - &a.dot(&solved);
         let mut weights = &solved / &lengths;
-        let mut sharpness = 1.0;
+        let mut sharpness = Sharpness::SUM;
         if self.overlap {
             (weights, sharpness) = overlap::fit(table, &columns, &weights, self.quantised)?;
         }
@@ -126,7 +126,7 @@ fn assemble(
     LinearModel {
         device: device.to_owned(),
         weights: table.properties.iter().enumerate().map(weight).collect(),
-        sharpness: 1.0,
+        sharpness: Sharpness::SUM,
         quantised: false,
         report: Report::default(),
     }

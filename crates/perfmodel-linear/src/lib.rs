@@ -14,6 +14,6 @@ mod table;
 pub use bars::stacked_bars;
 pub use error::{LinearError, ModelFileError};
 pub use fit::{Form, LinearFit};
-pub use model::{LinearModel, Prediction, Report, Share, Weight};
+pub use model::{LinearModel, Prediction, Report, Share, Sharpness, Weight};
 pub use predictor::{LinearPredictor, PredictorFit};
 pub use table::{Part, Property, Rejected, Row, Table};

@@ -35,8 +35,8 @@ pub struct LinearModel {
     pub device: String,
     /// One for each property.
     pub weights: Vec<Weight>,
-    /// The exponent of the smooth maximum of the parts that go on side by side; 1 adds them up.
-    pub sharpness: f64,
+    /// The exponents of the smooth maxima of what goes on side by side.
+    pub sharpness: Sharpness,
     /// Whether the last wave of groups counts in full.
     pub quantised: bool,
     /// How it was fitted.
@@ -63,38 +63,73 @@ pub struct Share {
     pub seconds: f64,
 }
 
-/// Sums of weighted counts by part, and their smooth maximum.
+/// The exponents of the smooth maxima; 1 adds up.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Sharpness {
+    /// Of what goes on side by side within a core.
+    pub core: f64,
+    /// Of cores and of what brings them their data.
+    pub memory: f64,
+}
+
+impl Sharpness {
+    /// No overlap.
+    pub const SUM: Self = Self { core: 1.0, memory: 1.0 };
+}
+
+/// `(sum of x^q)^(1/q)`.
+pub(crate) fn smooth_maximum(parts: &[f64], q: f64) -> f64 {
+    if q == 1.0 {
+        return parts.iter().sum();
+    }
+    let most = parts.iter().copied().fold(0.0, f64::max);
+    let sum: f64 = parts.iter().map(|p| (p.max(0.0) / most.max(f64::MIN_POSITIVE)).powf(q)).sum();
+    most * sum.powf(1.0 / q)
+}
+
+/// How much a smooth maximum grows with one of its parts.
+fn slope(part: f64, maximum: f64, q: f64) -> f64 {
+    if q == 1.0 || maximum <= 0.0 { 1.0 } else { (part.max(0.0) / maximum).powf(q - 1.0) }
+}
+
+/// Sums of weighted counts by part, and their smooth maxima.
 pub(crate) struct Sums {
     pub(crate) overhead: f64,
-    pub(crate) parts: [f64; Part::SIDE_BY_SIDE.len()],
-    /// The smooth maximum of the parts.
+    pub(crate) parts: [f64; Part::CORE.len()],
+    /// Smooth maximum of the parts.
+    pub(crate) core: f64,
+    pub(crate) moves: f64,
+    /// Smooth maximum of core and moves.
     pub(crate) body: f64,
 }
 
 impl Sums {
-    pub(crate) fn of(weighted: impl Iterator<Item = (Part, f64)>, sharpness: f64) -> Self {
-        let (mut overhead, mut parts) = (0.0, [0.0; Part::SIDE_BY_SIDE.len()]);
+    pub(crate) fn of(weighted: impl Iterator<Item = (Part, f64)>, sharpness: Sharpness) -> Self {
+        let (mut overhead, mut parts, mut moves) = (0.0, [0.0; Part::CORE.len()], 0.0);
         for (part, seconds) in weighted {
-            match Part::SIDE_BY_SIDE.iter().position(|p| *p == part) {
+            match Part::CORE.iter().position(|p| *p == part) {
                 Some(at) => parts[at] += seconds,
+                None if part.moves() => moves += seconds,
                 None => overhead += seconds,
             }
         }
-        let body = if sharpness == 1.0 {
-            parts.iter().sum()
-        } else {
-            let most = parts.iter().copied().fold(0.0, f64::max);
-            let sum: f64 = parts.iter().map(|p| (p.max(0.0) / most.max(f64::MIN_POSITIVE)).powf(sharpness)).sum();
-            most * sum.powf(1.0 / sharpness)
-        };
-        Self { overhead, parts, body }
+        let core = smooth_maximum(&parts, sharpness.core);
+        Self { overhead, parts, core, moves, body: smooth_maximum(&[core, moves], sharpness.memory) }
+    }
+
+    /// How much the body grows with its core.
+    pub(crate) fn slope_of_core(&self, sharpness: Sharpness) -> f64 {
+        slope(self.core, self.body, sharpness.memory)
     }
 
     /// How much the body grows with a part: 1 where parts add up.
-    pub(crate) fn slope(&self, part: Part, sharpness: f64) -> f64 {
-        match Part::SIDE_BY_SIDE.iter().position(|p| *p == part) {
-            Some(at) if sharpness != 1.0 && self.body > 0.0 => (self.parts[at].max(0.0) / self.body).powf(sharpness - 1.0),
-            _ => 1.0,
+    pub(crate) fn slope(&self, part: Part, sharpness: Sharpness) -> f64 {
+        match Part::CORE.iter().position(|p| *p == part) {
+            Some(at) => {
+                slope(self.parts[at], self.core, sharpness.core) * self.slope_of_core(sharpness)
+            }
+            None if part.moves() => slope(self.moves, self.body, sharpness.memory),
+            None => 1.0,
         }
     }
 }
@@ -137,6 +172,7 @@ mod tests {
     use super::*;
 
     fn model(sharpness: f64) -> LinearModel {
+        let sharpness = Sharpness { core: sharpness, memory: sharpness };
         let weight = |name: &str, part, seconds| {
             let property = Property { name: name.to_owned(), part };
             Weight { property, seconds, uncertainty: 0.0, measured: true }

@@ -1,18 +1,19 @@
 //! Fitting a smooth maximum of partial sums.
 //!
-//! `t = overhead + (sum over parts of (sum of weight * count)^q)^(1/q)`. What is minimised is the mean squared logarithm of
-//! predicted over measured time, over the logarithms of the weights and of `q - 1`, with a little ridge around the start;
+//! `t = overhead + M(M(arithmetic, special, latency, local), moves)` with `M(x, ...) = (x^q + ...)^(1/q)` and sums of weights times
+//! counts in it, and a `q` for each of the two. What is minimised is the mean squared logarithm of
+//! predicted over measured time, over the logarithms of the weights and of both `q - 1`, with a little ridge around the start;
 //! by argmin's trust region with Gauss and Newton's matrix.
 
 use crate::error::LinearError;
-use crate::model::Sums;
+use crate::model::{Sharpness, Sums};
 use crate::table::{Part, Table};
 use argmin::core::{CostFunction, Error, Executor, Gradient, Hessian, State};
 use argmin::solver::trustregion::{Steihaug, TrustRegion};
 use ndarray::{Array1, Array2};
 
-/// Where the exponent begins.
-const FIRST_SHARPNESS: f64 = 2.0;
+/// Where the exponents begin.
+const FIRST: Sharpness = Sharpness { core: 3.0, memory: 2.0 };
 /// Pull of the logarithms towards where they began, against the mean of squared errors.
 const RIDGE: f64 = 2e-4;
 const ITERATIONS: u64 = 300;
@@ -30,7 +31,7 @@ impl Overlap<'_> {
     fn residual(&self, theta: &Array1<f64>, row: usize, slopes: Option<&mut Array1<f64>>) -> f64 {
         let row = &self.table.rows()[row];
         let n = self.columns.len();
-        let sharpness = 1.0 + theta[n].exp();
+        let sharpness = exponents(theta, n);
         let part = |c: usize| self.table.properties[c].part;
         let seconds = |i: usize| theta[i].exp() * row.counts[self.columns[i]];
         let sums = Sums::of((0..n).map(|i| (part(self.columns[i]), seconds(i))), sharpness);
@@ -42,20 +43,28 @@ impl Overlap<'_> {
                 let factor = if part == Part::Overhead { 1.0 } else { factor };
                 slopes[i] = seconds(i) * factor * sums.slope(part, sharpness) / time;
             }
-            slopes[n] = factor * sums.body * by_sharpness(&sums, sharpness) * (sharpness - 1.0) / time;
+            let core = sums.core * by_exponent(&sums.parts, sums.core, sharpness.core);
+            let inner = core * sums.slope_of_core(sharpness);
+            let outer = sums.body * by_exponent(&[sums.core, sums.moves], sums.body, sharpness.memory);
+            slopes[n] = factor * inner * (sharpness.core - 1.0) / time;
+            slopes[n + 1] = factor * outer * (sharpness.memory - 1.0) / time;
         }
         (time / row.time_s).ln()
     }
 }
 
-/// Derivative of the logarithm of the smooth maximum by its exponent.
-fn by_sharpness(sums: &Sums, q: f64) -> f64 {
-    if sums.body <= 0.0 {
+fn exponents(theta: &Array1<f64>, n: usize) -> Sharpness {
+    Sharpness { core: 1.0 + theta[n].exp(), memory: 1.0 + theta[n + 1].exp() }
+}
+
+/// Derivative of the logarithm of a smooth maximum by its exponent.
+fn by_exponent(parts: &[f64], maximum: f64, q: f64) -> f64 {
+    if maximum <= 0.0 {
         return 0.0;
     }
     // ln M = ln(sum p^q) / q; with r = p / M the sum of r^q is 1.
-    let mixed: f64 = sums.parts.iter().filter(|p| **p > 0.0).map(|p| (p / sums.body).powf(q) * (p / sums.body).ln()).sum();
-    mixed / q
+    let mixed = parts.iter().filter(|p| **p > 0.0).map(|p| (p / maximum).powf(q) * (p / maximum).ln());
+    mixed.sum::<f64>() / q
 }
 
 impl CostFunction for Overlap<'_> {
@@ -106,13 +115,13 @@ impl Hessian for Overlap<'_> {
     }
 }
 
-/// Weights of the columns and the exponent, from weights to begin with.
+/// Weights of the columns and the exponents, from weights to begin with.
 pub(crate) fn fit(
     table: &Table,
     columns: &[usize],
     first: &Array1<f64>,
     quantised: bool,
-) -> Result<(Array1<f64>, f64), LinearError> {
+) -> Result<(Array1<f64>, Sharpness), LinearError> {
     let rows = table.rows();
     // A weight of zero begins where the property would take a hundredth of the rows that have it.
     let little = |column: usize| {
@@ -120,7 +129,7 @@ pub(crate) fn fit(
         0.01 * shares.fold(f64::INFINITY, f64::min)
     };
     let logs = columns.iter().zip(first).map(|(c, w)| w.max(little(*c)).max(1e-30).ln());
-    let start: Array1<f64> = logs.chain([(FIRST_SHARPNESS - 1.0).ln()]).collect();
+    let start: Array1<f64> = logs.chain([FIRST.core, FIRST.memory].map(|q| (q - 1.0).ln())).collect();
     let problem = Overlap { table, quantised, columns, start: start.clone() };
     let fault = |message: String| LinearError::Numeric(message);
     let steps = Steihaug::new().with_max_iters(100);
@@ -130,7 +139,7 @@ pub(crate) fn fit(
         .map_err(|e| fault(e.to_string()))?;
     let best = result.state.get_best_param().ok_or_else(|| fault("no finite value was met".into()))?;
     let n = columns.len();
-    Ok((best.iter().take(n).map(|t| t.exp()).collect(), 1.0 + best[n].exp()))
+    Ok((best.iter().take(n).map(|t| t.exp()).collect(), exponents(best, n)))
 }
 
 #[cfg(test)]
@@ -142,15 +151,16 @@ mod tests {
     fn derivatives_are_those_of_the_cost() {
         let property = |name: &str, part| Property { name: name.to_owned(), part };
         let properties =
-            vec![property("c", Part::Overhead), property("f", Part::Arithmetic), property("m", Part::Memory)];
+            [("c", Part::Overhead), ("f", Part::Arithmetic), ("l", Part::Local), ("m", Part::Memory)];
+        let properties = properties.map(|(n, p)| property(n, p)).to_vec();
         let mut table = Table::new(properties, 0.0);
         for i in 1..6 {
-            let counts = vec![1.0, f64::from(i), f64::from(7 - i)];
+            let counts = vec![1.0, f64::from(i), f64::from(i * i) / 3.0, f64::from(7 - i)];
             table.push(Row { name: i.to_string(), counts, quantised: 1.1, time_s: f64::from(i) * 0.8 }).unwrap();
         }
-        let start = Array1::from(vec![0.1, -0.2, 0.3, 0.0]);
-        let problem = Overlap { table: &table, quantised: true, columns: &[0, 1, 2], start: start.clone() };
-        let theta = Array1::from(vec![0.2, -0.4, 0.1, 0.5]);
+        let start = Array1::from(vec![0.1, -0.2, 0.3, 0.1, 0.0, 0.2]);
+        let problem = Overlap { table: &table, quantised: true, columns: &[0, 1, 2, 3], start: start.clone() };
+        let theta = Array1::from(vec![0.2, -0.4, 0.1, 0.3, 0.5, -0.3]);
         let gradient = problem.gradient(&theta).unwrap();
         for i in 0..theta.len() {
             let at = |by: f64| {

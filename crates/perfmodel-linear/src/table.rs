@@ -11,6 +11,8 @@ pub enum Part {
     Overhead,
     /// What cores issue.
     Arithmetic,
+    /// What units of their own do: quotients and roots.
+    Special,
     /// What waits for its own results.
     Latency,
     /// What the memory of groups, or the first cache, gives.
@@ -22,9 +24,13 @@ pub enum Part {
 }
 
 impl Part {
-    /// The parts that go on side by side.
-    pub(crate) const SIDE_BY_SIDE: [Self; 5] =
-        [Self::Arithmetic, Self::Latency, Self::Local, Self::Cache, Self::Memory];
+    /// What goes on side by side within a core.
+    pub(crate) const CORE: [Self; 4] = [Self::Arithmetic, Self::Special, Self::Latency, Self::Local];
+
+    /// Whether data come from outside of a core.
+    pub(crate) fn moves(self) -> bool {
+        matches!(self, Self::Cache | Self::Memory)
+    }
 }
 
 /// A property: what is counted, and what its time overlaps with.

@@ -95,11 +95,11 @@ fn is_traffic(name: &str) -> bool {
 
 fn part(name: &str) -> Part {
     match name {
-        "constant" | "groups" | "regions" => Part::Overhead,
-        "loads" | "broadcasts" | "single loads" | "stores" | "single stores" | "atomics" => Part::Local,
+        "constant" | "groups" | "regions" | "lane steps" => Part::Overhead,
         "chain" => Part::Latency,
-        n if n.starts_with("memory ") => Part::Memory,
-        n if is_traffic(n) => Part::Cache,
+        n if n.ends_with(" div") || n.ends_with(" sqrt") => Part::Special,
+        "iterations" | "loads" | "broadcasts" | "single loads" | "stores" | "single stores" | "atomics" => Part::Local,
+        n if is_traffic(n) => Part::Memory,
         _ => Part::Arithmetic,
     }
 }

@@ -16,12 +16,15 @@ use tilewright_bench_suite::linear::{
     Columns, Fitted, HostTerms, LinearMeasure, Measured, Verdicts, judge, launch_overhead,
 };
 use tilewright_core::device::{DeviceKind, DeviceSpec};
+use tilewright_core::feature::FeatureSchema;
+use tilewright_core::metrics::Scores;
 use tilewright_core::problem::MeasureError;
 use tilewright_core::program::Program;
+use tilewright_core::training::TrainingSet;
 use tilewright_cpu::CpuDevice;
 use tilewright_loops::library::{Case, Scale, measurement_set, test_set};
 use tilewright_loops::{Instance, LoopError, Sizes};
-use tilewright_perfmodel_linear::{Form, LinearFit, LinearModel, Share, Weight, stacked_bars};
+use tilewright_perfmodel_linear::{Form, LinearFit, LinearModel, Share, Sharpness, Weight, stacked_bars};
 use tilewright_runtime::station::{HostStation, Station};
 
 /// Pull of weights to zero unless `--ridge` says otherwise.
@@ -94,15 +97,39 @@ fn set(of: Result<Vec<Case>, LoopError>) -> Result<Vec<Case>, Failure> {
     of.map_err(|e| Failure::new(Kind::Other, "library", e))
 }
 
+/// Scores of predicted logarithms, as every model has them; one group for each class of kernels.
+fn scores(model: &LinearModel, columns: &Columns, measured: &[Measured]) -> Result<(Scores, f64), Failure> {
+    let mut rows = TrainingSet::new(FeatureSchema { input: Vec::new(), config: Vec::new() });
+    let mut classes: Vec<&str> = Vec::new();
+    let mut predicted = Vec::new();
+    let begun = Instant::now();
+    for m in measured {
+        let Some(counts) = columns.counts(&m.case.instance) else { continue };
+        let seconds = model.predict(&counts, columns.quantised(&m.case.instance)).seconds;
+        predicted.push(seconds.max(f64::MIN_POSITIVE).ln() as f32);
+        let class = classes.iter().position(|c| *c == m.case.class).unwrap_or_else(|| {
+            classes.push(m.case.class);
+            classes.len() - 1
+        });
+        rows.push(&[], m.time_s, u32::try_from(class).unwrap_or(0)).map_err(|e| bad(&e, "time_s"))?;
+    }
+    let rate = predicted.len() as f64 / begun.elapsed().as_secs_f64();
+    let scores = Scores::new(&rows, &predicted);
+    Ok((scores.ok_or_else(|| Failure::new(Kind::Nothing, "library", "no case could be measured"))?, rate))
+}
+
 #[derive(Serialize)]
 struct FitAnswer {
     model: &'static str,
+    #[serde(flatten)]
+    scores: Scores,
+    rows_per_second: f64,
     device: String,
     cases: usize,
     rejected: Vec<String>,
     launch_s: f64,
     condition: f64,
-    sharpness: f64,
+    sharpness: Sharpness,
     geomean_error: f64,
     weights: Vec<Weight>,
     measure_s: f64,
@@ -133,8 +160,11 @@ pub(crate) fn fit(
             .map_err(|e| bad(&e, "ridge"))?;
     let file = out.map_or_else(|| bench.stored(), |f| Ok(f.to_path_buf()))?;
     save(&model, &file)?;
+    let (scores, rows_per_second) = scores(&model, &bench.columns(ALL)?, &measured)?;
     let answer = FitAnswer {
         model: "linear",
+        scores,
+        rows_per_second,
         device: bench.spec.name.clone(),
         cases: measured.len(),
         rejected: rejected.iter().map(ToString::to_string).collect(),
@@ -163,7 +193,7 @@ fn fit_text(a: &FitAnswer) -> String {
     }
     format!(
         "{} on {} kernels of {} in {} ({} of it measuring): launch overhead {}, {} rejected\n\
-         condition number {:.1e}, overlap exponent {:.2}, geometric mean of relative errors {:.1}%\n{}saved in {}",
+         condition number {:.1e}, overlap exponents {:.2} and {:.2}, geometric mean of relative errors {:.1}%\n{}saved in {}",
         a.model,
         a.cases,
         a.device,
@@ -172,7 +202,8 @@ fn fit_text(a: &FitAnswer) -> String {
         seconds(a.launch_s),
         a.rejected.len(),
         a.condition,
-        a.sharpness,
+        a.sharpness.core,
+        a.sharpness.memory,
         100.0 * a.geomean_error,
         aligned(&rows),
         a.file
@@ -189,6 +220,9 @@ struct JudgedForm {
 #[derive(Serialize)]
 struct EvaluateAnswer {
     model: &'static str,
+    #[serde(flatten)]
+    scores: Scores,
+    rows_per_second: f64,
     device: String,
     cases: usize,
     launch_s: f64,
@@ -212,6 +246,7 @@ pub(crate) fn evaluate(
     let all = extended(with);
     let sum = LinearFit { overlap: false, form: Form::NonNegative, ..all };
     let mut forms = Vec::new();
+    let mut judged_by = None;
     let none = HostTerms { footprint: false, chains: false };
     for (form, terms, how) in [
         ("operations of the host", none, sum),
@@ -223,10 +258,17 @@ pub(crate) fn evaluate(
         let columns = bench.columns(terms)?;
         let fitted = tilewright_bench_suite::linear::fit(&measured, &columns, &how, launch_s, &fingerprint)
             .map_err(|e| bad(&e, "ridge"))?;
+        if form == EXTENDED {
+            judged_by = Some(scores(&fitted.model, &columns, &tests)?);
+        }
         forms.push(JudgedForm { form, verdicts: judge(&fitted.model, &columns, &tests) });
     }
+    let (scores, rows_per_second) =
+        judged_by.ok_or_else(|| Failure::new(Kind::Other, "model", "the extended form was not fitted"))?;
     let answer = EvaluateAnswer {
         model: "linear",
+        scores,
+        rows_per_second,
         device: bench.spec.name.clone(),
         cases: measured.len(),
         launch_s,
