@@ -10,6 +10,7 @@ pub mod kernel;
 pub mod library;
 mod size;
 mod traffic;
+pub mod properties;
 mod transform;
 
 pub use affine::{Affine, idx};

@@ -11,7 +11,7 @@ mod measure;
 
 pub use columns::{Columns, HostTerms};
 pub use judge::{Judged, KernelScore, Verdicts, judge};
-pub use measure::{LinearMeasure, Measured, launch_overhead};
+pub use measure::{LinearMeasure, Lower, Measured, launch_overhead};
 
 use tilewright_loops::library::Case;
 use tilewright_perfmodel_linear::{LinearError, LinearFit, LinearModel, Rejected, Table};

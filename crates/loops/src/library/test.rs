@@ -115,9 +115,9 @@ pub(super) fn add(set: &mut Set, scale: Scale) -> Result<(), LoopError> {
         let letter = ["a", "b", "c", "d"][t as usize % 4];
         let n = scale.of(7, 11) << t;
         set.add("finite_difference", letter, finite_difference((16, 16)), &[("n", n)])?;
-        let n = if scale == Scale::Tiny { 128 } else { scale.of(7, 10) << t };
-        set.add("skinny_matmul", letter, skinny_matmul((16, 16)), &[("n", n), ("m", n / 8), ("l", n)])?;
-        let n = scale.of(5, 8) << t;
+        let n = if scale == Scale::Tiny { 64 } else { scale.of(7, 10) << t };
+        set.add("skinny_matmul", letter, skinny_matmul((16, 16)), &[("n", n), ("m", (n / 8).max(16)), ("l", n)])?;
+        let n = if scale == Scale::Tiny { 16 } else { scale.of(5, 8) << t };
         set.add("convolution", letter, convolution((16, 16)), &[("n", n)])?;
         let n = (scale.of(9, 12) << t).max(256);
         set.add("n_body", letter, n_body(256), &[("n", n)])?;
