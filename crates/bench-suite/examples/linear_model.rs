@@ -47,7 +47,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
                 println!("  {:<20} {:<30} {:.3e} {:.3e} {:+.2}", c.kernel, c.case, c.measured_s, c.predicted_s, c.predicted_s / c.measured_s - 1.0);
             }
             for m in &rows {
-                let predicted = fitted.model.predict(&columns.counts(&m.case.instance).unwrap_or_default(), 1.0).seconds;
+                let predicted = fitted.model.predict(&columns.counts(&m.case.instance), 1.0).seconds;
                 println!("  row {:<18} {:<40} {:.3e} {:+.2}", m.case.class, m.case.name, m.time_s, predicted / m.time_s - 1.0);
             }
         }

@@ -2,7 +2,7 @@
 //!
 //! `t = overhead + M(M(arithmetic, special, latency, local), moves)` with `M(x, ...) = (x^q + ...)^(1/q)` and sums of weights times
 //! counts in it, and a `q` for each of the two. What is minimised is the mean squared logarithm of
-//! predicted over measured time, over the logarithms of the weights and of both `q - 1`, with a little ridge around the start;
+//! predicted over measured time (in proportion where it is large), over the logarithms of the weights and of both `q - 1`, with a little ridge around the start;
 //! by argmin's trust region with Gauss and Newton's matrix.
 
 use crate::error::LinearError;
@@ -15,7 +15,9 @@ use ndarray::{Array1, Array2};
 /// Where the exponents begin.
 const FIRST: Sharpness = Sharpness { core: 3.0, memory: 2.0 };
 /// Pull of the logarithms towards where they began, against the mean of squared errors.
-const RIDGE: f64 = 2e-4;
+const RIDGE: f64 = 2e-5;
+/// Errors beyond this count in proportion and not squared: a disturbed measurement must not bend the rest.
+const STRAIGHT: f64 = 0.1;
 const ITERATIONS: u64 = 300;
 
 struct Overlap<'a> {
@@ -53,6 +55,16 @@ impl Overlap<'_> {
     }
 }
 
+/// Nearly the square of small errors, in proportion to large ones.
+fn loss(error: f64) -> f64 {
+    2.0 * STRAIGHT * STRAIGHT * ((1.0 + (error / STRAIGHT).powi(2)).sqrt() - 1.0)
+}
+
+/// How much an error pulls, against its square.
+fn weight(error: f64) -> f64 {
+    1.0 / (1.0 + (error / STRAIGHT).powi(2)).sqrt()
+}
+
 fn exponents(theta: &Array1<f64>, n: usize) -> Sharpness {
     Sharpness { core: 1.0 + theta[n].exp(), memory: 1.0 + theta[n + 1].exp() }
 }
@@ -73,7 +85,7 @@ impl CostFunction for Overlap<'_> {
 
     fn cost(&self, theta: &Array1<f64>) -> Result<f64, Error> {
         let rows = self.table.rows().len();
-        let sum: f64 = (0..rows).map(|r| self.residual(theta, r, None).powi(2)).sum();
+        let sum: f64 = (0..rows).map(|r| loss(self.residual(theta, r, None))).sum();
         let away = theta - &self.start;
         Ok(sum / rows as f64 + RIDGE * away.dot(&away))
     }
@@ -89,7 +101,7 @@ impl Gradient for Overlap<'_> {
         let mut out = (theta - &self.start) * (2.0 * RIDGE);
         for row in 0..rows {
             let residual = self.residual(theta, row, Some(&mut slopes));
-            out.scaled_add(2.0 * residual / rows as f64, &slopes);
+            out.scaled_add(2.0 * residual * weight(residual) / rows as f64, &slopes);
         }
         Ok(out)
     }
@@ -104,10 +116,10 @@ impl Hessian for Overlap<'_> {
         let mut slopes = Array1::zeros(theta.len());
         let mut out = Array2::<f64>::eye(theta.len()) * (2.0 * RIDGE);
         for row in 0..rows {
-            self.residual(theta, row, Some(&mut slopes));
+            let weight = weight(self.residual(theta, row, Some(&mut slopes)));
             for i in 0..theta.len() {
                 for j in 0..theta.len() {
-                    out[(i, j)] += 2.0 * slopes[i] * slopes[j] / rows as f64;
+                    out[(i, j)] += 2.0 * weight * slopes[i] * slopes[j] / rows as f64;
                 }
             }
         }

@@ -1,11 +1,10 @@
 //! What kernels are counted as.
 
-use std::collections::BTreeSet;
+use super::paper::PaperColumns;
 use tilewright_core::device::{DeviceKind, DeviceSpec};
 use tilewright_loops::Instance;
 use tilewright_loops::host::{Caches, OPERATIONS, operations};
 use tilewright_loops::library::Case;
-use tilewright_loops::properties::properties;
 use tilewright_perfmodel_linear::{Part, Property, Row};
 
 /// Which of a host's columns are used: each is a term beyond the paper.
@@ -30,7 +29,7 @@ pub enum Columns {
         terms: HostTerms,
     },
     /// Properties of the paper, whatever the device.
-    Paper(Vec<Property>),
+    Paper(PaperColumns),
 }
 
 impl Columns {
@@ -48,33 +47,20 @@ impl Columns {
         Some(Self::Host { caches, threads: fact("threads", 1).max(1.0), terms })
     }
 
-    /// The paper's properties that any of the instances has.
-    pub fn paper<'a>(instances: impl IntoIterator<Item = &'a Instance>) -> Self {
-        let names: BTreeSet<String> = instances.into_iter().flat_map(|i| properties(i).into_keys()).collect();
-        let property = |name: String| {
-            let part = paper_part(&name);
-            Property { name, part }
-        };
-        Self::Paper(names.into_iter().map(property).collect())
-    }
-
     /// The properties, in the order of rows.
     pub fn properties(&self) -> Vec<Property> {
         match self {
             Self::Host { terms, .. } => {
                 names(*terms).map(|n| Property { name: n.to_owned(), part: part(n) }).collect()
             }
-            Self::Paper(columns) => columns.clone(),
+            Self::Paper(columns) => columns.properties().to_vec(),
         }
     }
 
-    /// The counts of an instance; None where it cannot be counted.
-    pub fn counts(&self, instance: &Instance) -> Option<Vec<f64>> {
+    /// The counts of an instance.
+    pub fn counts(&self, instance: &Instance) -> Vec<f64> {
         match self {
-            Self::Paper(columns) => {
-                let found = properties(instance);
-                Some(columns.iter().map(|p| found.get(&p.name).copied().unwrap_or(0.0)).collect())
-            }
+            Self::Paper(columns) => columns.counts(instance),
             Self::Host { caches, threads, terms } => {
                 let found = operations(instance, caches);
                 // The thread with most groups is waited for; launching is nobody's share.
@@ -83,33 +69,30 @@ impl Columns {
                     let count = found.get(n).copied().unwrap_or(0.0);
                     if n == "constant" { count } else { count * share }
                 };
-                Some(names(*terms).map(count).collect())
+                names(*terms).map(count).collect()
             }
         }
     }
 
-    /// The row of a measured case; None where it cannot be counted.
-    pub fn row(&self, case: &Case, time_s: f64) -> Option<Row> {
-        let name = super::case_name(case);
-        // On a host the share of the busiest thread is in the counts.
-        Some(Row { name, counts: self.counts(&case.instance)?, quantised: 1.0, time_s })
+    /// How much longer its last wave of groups makes an instance.
+    pub fn quantised(&self, instance: &Instance) -> f64 {
+        match self {
+            // The share of the busiest thread is in the counts.
+            Self::Host { .. } => 1.0,
+            Self::Paper(columns) => columns.quantised(instance),
+        }
+    }
+
+    /// The row of a measured case.
+    pub fn row(&self, case: &Case, time_s: f64) -> Row {
+        let (name, quantised) = (super::case_name(case), self.quantised(&case.instance));
+        Row { name, counts: self.counts(&case.instance), quantised, time_s }
     }
 }
 
 fn names(terms: HostTerms) -> impl Iterator<Item = &'static str> {
     let wanted = move |n: &&str| (terms.footprint || !is_traffic(n)) && (terms.chains || *n != "chain");
     OPERATIONS.into_iter().filter(wanted)
-}
-
-/// What a property of the paper overlaps with.
-fn paper_part(name: &str) -> Part {
-    match name.split('.').next() {
-        Some("constant" | "groups" | "barrier") => Part::Overhead,
-        Some("div" | "special" | "exp") => Part::Special,
-        Some("load") if name.starts_with("load.shared") => Part::Local,
-        Some("load" | "store" | "overlap" | "atomic") => Part::Memory,
-        _ => Part::Arithmetic,
-    }
 }
 
 fn is_traffic(name: &str) -> bool {

@@ -8,10 +8,12 @@
 mod columns;
 mod judge;
 mod measure;
+mod paper;
 
 pub use columns::{Columns, HostTerms};
 pub use judge::{Judged, KernelScore, Verdicts, judge};
 pub use measure::{LinearMeasure, Lower, Measured, launch_overhead};
+pub use paper::PaperColumns;
 
 use tilewright_loops::library::Case;
 use tilewright_perfmodel_linear::{LinearError, LinearFit, LinearModel, Rejected, Table};
@@ -39,7 +41,7 @@ pub fn fit(
     let mut table = Table::new(columns.properties(), launch_s);
     let mut rejected = Vec::new();
     for m in measured {
-        let Some(row) = columns.row(&m.case, m.time_s) else { continue };
+        let row = columns.row(&m.case, m.time_s);
         let pushed = if m.case.class == "empty" { table.push_launch(row) } else { table.push(row) };
         rejected.extend(pushed.err());
     }

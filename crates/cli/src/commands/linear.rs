@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::thread::available_parallelism;
 use std::time::Instant;
 use tilewright_bench_suite::linear::{
-    Columns, Fitted, HostTerms, LinearMeasure, Measured, Verdicts, judge, launch_overhead,
+    Columns, Fitted, HostTerms, LinearMeasure, Measured, PaperColumns, Verdicts, judge, launch_overhead,
 };
 use tilewright_core::device::{DeviceKind, DeviceSpec};
 use tilewright_core::feature::FeatureSchema;
@@ -107,8 +107,8 @@ fn scores(model: &LinearModel, columns: &Columns, measured: &[Measured]) -> Resu
     let mut predicted = Vec::new();
     let begun = Instant::now();
     for m in measured {
-        let Some(counts) = columns.counts(&m.case.instance) else { continue };
-        let seconds = model.predict(&counts, 1.0).seconds;
+        let counts = columns.counts(&m.case.instance);
+        let seconds = model.predict(&counts, columns.quantised(&m.case.instance)).seconds;
         predicted.push(seconds.max(f64::MIN_POSITIVE).ln() as f32);
         let class = classes.iter().position(|c| *c == m.case.class).unwrap_or_else(|| {
             classes.push(m.case.class);
@@ -251,7 +251,8 @@ pub(crate) fn evaluate(
     let mut forms = Vec::new();
     let mut judged_by = None;
     let none = HostTerms { footprint: false, chains: false };
-    let paper = Columns::paper(measured.iter().chain(&tests).map(|m| &m.case.instance));
+    let instances = measured.iter().chain(&tests).map(|m| &m.case.instance);
+    let paper = Columns::Paper(PaperColumns::new(&bench.spec, false, instances));
     let plain = LinearFit { ridge: with.ridge.unwrap_or(PAPER_RIDGE), ..LinearFit::default() };
     let fitted = tilewright_bench_suite::linear::fit(&measured, &paper, &plain, launch_s, &fingerprint)
         .map_err(|e| bad(&e, "ridge"))?;
@@ -336,7 +337,7 @@ pub(crate) fn explain(args: &ExplainArgs, wiring: &Wiring, seed: u64, output: Ou
     let bench = Bench::open(&args.plan.device)?;
     let instance = sized(&case.instance, &args.plan.input)?;
     let model = load(&bench, args.plan.profile.as_deref())?;
-    let counts = bench.columns(ALL)?.counts(&instance).unwrap_or_default();
+    let counts = bench.columns(ALL)?.counts(&instance);
     let prediction = model.predict(&counts, 1.0);
     let costs = model.breakdown(&counts, 1.0);
     let words: Vec<String> = instance.sizes().iter().map(|(n, v)| format!("{n}={v}")).collect();

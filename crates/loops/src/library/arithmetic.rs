@@ -98,7 +98,7 @@ pub(super) fn add(into: &mut Set, scale: Scale) -> Result<(), LoopError> {
     for &group in groups {
         for what in Operation::ALL {
             for t in 0..scale.cases(3) {
-                let n = scale.of(6, 9) << t;
+                let n = scale.of(5, 9) << t;
                 for m in 0..scale.cases(3) {
                     let k = if scale == Scale::Tiny { 4 } else { 32 << m };
                     into.add("arithmetic", what.name(), arithmetic(what, false, group), &[("n", n), ("k", k)])?;
