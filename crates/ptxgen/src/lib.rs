@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+pub mod count;
 pub mod features;
 pub mod gemm;
 pub mod ir;

@@ -4,8 +4,11 @@
 //! the block; all others are loops of the tree, or written out. Offsets of elements are sums of one product for each index;
 //! each partial sum is computed where its last index gets its value, and kept.
 
+mod count;
 mod offset;
 mod value;
+
+pub use count::{LoopCountError, count};
 
 use crate::ir::{Arith, Axis, Builder, Compare, Form, Inst, Module, Operand, Reg, Space, Special, Sym, Type};
 use crate::print::print;
