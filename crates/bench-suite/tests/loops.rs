@@ -1,12 +1,15 @@
-//! Kernels of loops give the reference's results as PTX on the emulator and as machine code of this host.
+//! Kernels of loops give the reference's results as PTX on the emulator and as machine code of this host, and are counted as they
+//! run.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
+use tilewright_core::counts::Property;
 use tilewright_core::problem::Executor;
 use tilewright_cpu::{CpuDevice, host_program};
-use tilewright_emulator::EmulatorDevice;
+use tilewright_emulator::{EmulatorDevice, Report};
 use tilewright_loops::library::{Case, Scale, measurement_set, test_set};
 use tilewright_loops::{Instance, reference};
-use tilewright_ptxgen::loops::program;
+use tilewright_ptxgen::loops::{count, program};
 use tilewright_ptxgen::target::Target;
 use tilewright_ptxgen::verify::verify;
 
@@ -27,15 +30,37 @@ fn check(name: &str, instance: &Instance, device: &mut dyn Executor, program: &t
     assert!(verdict.is_right(), "{name}: {verdict:?}");
 }
 
+/// Threads that execute each operation, by the symbolic counter.
+fn counted(instance: &Instance, target: Target) -> BTreeMap<String, u64> {
+    let counts = count(instance.kernel(), target).unwrap_or_else(|e| panic!("{}: {e}", instance.kernel().name));
+    let mut evaluator = counts.evaluator();
+    let properties = evaluator.properties().to_vec();
+    let values = evaluator.eval_by(|size| instance.sizes().get(size).copied()).unwrap();
+    let threads = properties.iter().zip(values).filter_map(|(property, value)| match property {
+        Property::Threads(op) if *value > 0 => Some((op.to_string(), u64::try_from(*value).unwrap())),
+        _ => None,
+    });
+    threads.collect()
+}
+
+/// The same by the emulator.
+fn run(report: &Report) -> BTreeMap<String, u64> {
+    let tallies = report.counts.by_class().into_iter().filter(|(_, tally)| tally.threads > 0);
+    tallies.map(|(class, tally)| (class.to_string(), tally.threads)).collect()
+}
+
 #[test]
 fn the_library_is_right_on_the_emulator() {
     let target: Target = "sm_80".parse().unwrap();
     let mut device = EmulatorDevice::new(Arc::new(target.spec())).unwrap();
+    let log = device.log();
     for case in library() {
         let name = format!("{} {}", case.class, case.name);
         let (module, program) = program(&case.instance, target).unwrap_or_else(|e| panic!("{name}: {e}"));
         assert_eq!(verify(&module), [], "{name}");
         check(&name, &case.instance, &mut device, &program);
+        let report = log.take().pop().unwrap();
+        assert_eq!(counted(&case.instance, target), run(&report), "{name}");
     }
 }
 
