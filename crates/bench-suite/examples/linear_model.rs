@@ -37,18 +37,36 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let verdicts = judge(&fitted.model, &columns, &tests);
         let kernels: Vec<String> =
             verdicts.kernels.iter().map(|k| format!("{} {:.1}%", k.kernel, 100.0 * k.geomean_error)).collect();
-        println!("{name}: {:.1}% ({}); fit {:?}", 100.0 * verdicts.geomean_error, kernels.join(", "), fitted.model.report);
+        println!(
+            "{name}: {:.1}% ({}); fit {:?}",
+            100.0 * verdicts.geomean_error,
+            kernels.join(", "),
+            fitted.model.report
+        );
         if std::env::var_os("DETAILS").is_some() {
             println!("{:?}, {} rejected", fitted.model.sharpness, fitted.rejected.len());
             for w in &fitted.model.weights {
                 println!("  {:<16} {:.3e} +- {:.1e}", w.property.name, w.seconds, w.uncertainty);
             }
             for c in &verdicts.cases {
-                println!("  {:<20} {:<30} {:.3e} {:.3e} {:+.2}", c.kernel, c.case, c.measured_s, c.predicted_s, c.predicted_s / c.measured_s - 1.0);
+                println!(
+                    "  {:<20} {:<30} {:.3e} {:.3e} {:+.2}",
+                    c.kernel,
+                    c.case,
+                    c.measured_s,
+                    c.predicted_s,
+                    c.predicted_s / c.measured_s - 1.0
+                );
             }
             for m in &rows {
                 let predicted = fitted.model.predict(&columns.counts(&m.case.instance), 1.0).seconds;
-                println!("  row {:<18} {:<40} {:.3e} {:+.2}", m.case.class, m.case.name, m.time_s, predicted / m.time_s - 1.0);
+                println!(
+                    "  row {:<18} {:<40} {:.3e} {:+.2}",
+                    m.case.class,
+                    m.case.name,
+                    m.time_s,
+                    predicted / m.time_s - 1.0
+                );
             }
         }
     }

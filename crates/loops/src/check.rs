@@ -53,9 +53,7 @@ impl LoopKernel {
         });
         match inside {
             None => Ok(nest),
-            Some(index) => {
-                Err(misplaced(index, "loops of groups and threads stand outside of all others".to_owned()))
-            }
+            Some(index) => Err(misplaced(index, "loops of groups and threads stand outside of all others".to_owned())),
         }
     }
 
@@ -78,7 +76,10 @@ impl LoopKernel {
         }
         for l in &self.loops {
             if matches!(l.mapping, Mapping::Unrolled | Mapping::Vector) && l.extent.constant().is_none() {
-                return Err(misplaced(l.index, format!("extent {} is no constant: it cannot be written out", l.extent)));
+                return Err(misplaced(
+                    l.index,
+                    format!("extent {} is no constant: it cannot be written out", l.extent),
+                ));
             }
         }
         self.nest()?;

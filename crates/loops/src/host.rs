@@ -350,7 +350,8 @@ impl Count<'_> {
 }
 
 /// Typical cycles from an operand to the result.
-const LATENCY: [(&str, f64); 6] = [("add", 3.0), ("mul", 3.0), ("fma", 4.0), ("div", 11.0), ("sqrt", 15.0), ("exp", 50.0)];
+const LATENCY: [(&str, f64); 6] =
+    [("add", 3.0), ("mul", 3.0), ("fma", 4.0), ("div", 11.0), ("sqrt", 15.0), ("exp", 50.0)];
 
 fn latency(name: &str) -> f64 {
     LATENCY.iter().find(|(n, _)| *n == name).map_or(1.0, |(_, cycles)| *cycles)

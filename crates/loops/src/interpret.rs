@@ -47,13 +47,7 @@ pub fn reference(instance: &Instance, before: &[Buffer]) -> Expected {
     for ((array, _), buffer) in instance.kernel().globals().zip(before) {
         arrays.insert(array.name, (0..buffer.len()).map(|i| exact(buffer.get_f64(i))).collect());
     }
-    let mut machine = Machine {
-        instance,
-        arrays,
-        uniform: HashMap::new(),
-        threads: Vec::new(),
-        locals: Vec::new(),
-    };
+    let mut machine = Machine { instance, arrays, uniform: HashMap::new(), threads: Vec::new(), locals: Vec::new() };
     machine.grid();
     let mut buffers = Vec::new();
     for (index, (array, role)) in instance.kernel().globals().enumerate() {
@@ -229,9 +223,7 @@ impl Machine<'_> {
         match op {
             Binary::Add => Number { value: x + y, error: a.error + b.error },
             Binary::Sub => Number { value: x - y, error: a.error + b.error },
-            Binary::Mul => {
-                Number { value: x * y, error: x.abs() * b.error + y.abs() * a.error + a.error * b.error }
-            }
+            Binary::Mul => Number { value: x * y, error: x.abs() * b.error + y.abs() * a.error + a.error * b.error },
             Binary::Div => {
                 let least = (y.abs() - b.error).max(f64::MIN_POSITIVE);
                 Number { value: x / y, error: (a.error + (x / y).abs() * b.error) / least }
@@ -239,4 +231,3 @@ impl Machine<'_> {
         }
     }
 }
-

@@ -79,7 +79,12 @@ pub struct Array {
 
 impl Array {
     /// A row-major array.
-    pub fn new<S: Into<Size>>(name: &'static str, dtype: DType, shape: impl IntoIterator<Item = S>, role: Role) -> Self {
+    pub fn new<S: Into<Size>>(
+        name: &'static str,
+        dtype: DType,
+        shape: impl IntoIterator<Item = S>,
+        role: Role,
+    ) -> Self {
         let shape = shape.into_iter().map(Into::into).collect();
         Self { name, dtype, shape, order: Order::RowMajor, place: Place::Global(role) }
     }
@@ -342,21 +347,13 @@ pub fn set(name: &'static str, value: impl Into<Expr>) -> Stmt {
 }
 
 /// An element is written.
-pub fn store<A: Into<Affine>>(
-    array: &'static str,
-    at: impl IntoIterator<Item = A>,
-    value: impl Into<Expr>,
-) -> Stmt {
+pub fn store<A: Into<Affine>>(array: &'static str, at: impl IntoIterator<Item = A>, value: impl Into<Expr>) -> Stmt {
     let to = Access { array, at: at.into_iter().map(Into::into).collect() };
     Stmt::Store { to, value: value.into(), atomic: false }
 }
 
 /// A value is added to an element at once.
-pub fn add_to<A: Into<Affine>>(
-    array: &'static str,
-    at: impl IntoIterator<Item = A>,
-    value: impl Into<Expr>,
-) -> Stmt {
+pub fn add_to<A: Into<Affine>>(array: &'static str, at: impl IntoIterator<Item = A>, value: impl Into<Expr>) -> Stmt {
     let to = Access { array, at: at.into_iter().map(Into::into).collect() };
     Stmt::Store { to, value: value.into(), atomic: true }
 }

@@ -8,9 +8,9 @@ mod instance;
 mod interpret;
 pub mod kernel;
 pub mod library;
+pub mod properties;
 mod size;
 mod traffic;
-pub mod properties;
 mod transform;
 
 pub use affine::{Affine, idx};

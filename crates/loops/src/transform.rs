@@ -11,13 +11,7 @@ impl LoopKernel {
     ///
     /// # Errors
     /// No such loop, a name that is taken, a factor below 1, or a constant extent that it does not divide.
-    pub fn split(
-        mut self,
-        index: &str,
-        by: i64,
-        outer: &'static str,
-        inner: &'static str,
-    ) -> Result<Self, LoopError> {
+    pub fn split(mut self, index: &str, by: i64, outer: &'static str, inner: &'static str) -> Result<Self, LoopError> {
         let old = self.find_loop(index)?.clone();
         if by < 1 {
             return Err(LoopError::Range { of: format!("split of {index}"), value: by, min: 1, max: i64::MAX });
@@ -95,9 +89,7 @@ impl LoopKernel {
     pub fn vectorize(self, index: &str) -> Result<Self, LoopError> {
         match self.find_loop(index)?.extent.constant() {
             Some(2 | 4) | None => self.map(index, Mapping::Vector),
-            Some(value) => {
-                Err(LoopError::Range { of: format!("vector loop {index} (2 or 4)"), value, min: 2, max: 4 })
-            }
+            Some(value) => Err(LoopError::Range { of: format!("vector loop {index} (2 or 4)"), value, min: 2, max: 4 }),
         }
     }
 
@@ -149,7 +141,9 @@ impl LoopKernel {
             .map(|index| {
                 let constant = self.find_loop(index)?.extent.constant();
                 let message = || "what is fetched over it has no constant size".to_owned();
-                constant.map(|c| (*index, c)).ok_or_else(|| LoopError::Loop { name: (*index).to_owned(), message: message() })
+                constant
+                    .map(|c| (*index, c))
+                    .ok_or_else(|| LoopError::Loop { name: (*index).to_owned(), message: message() })
             })
             .collect::<Result<_, LoopError>>()?;
         let threads = self.nest()?.threads.len() + self.nest()?.groups.len();

@@ -16,7 +16,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             println!("left out: {rejected}");
         }
     }
-    for (name, how) in [("sum", LinearFit::default()), ("overlap", LinearFit { overlap: true, ..LinearFit::default() })] {
+    for (name, how) in [("sum", LinearFit::default()), ("overlap", LinearFit { overlap: true, ..LinearFit::default() })]
+    {
         let model = how.fit(&table, "an imaginary device")?;
         println!("{name}: {:?}, error {:.1}%", model.sharpness, 100.0 * model.report.geomean_error);
         for w in &model.weights {

@@ -60,13 +60,7 @@ fn bar(svg: &mut String, y: f64, name: &str, shares: &[Share], names: &[&str]) {
     let place = |s: &Share| names.iter().position(|n| *n == s.property).unwrap_or(COLOURS.len() - 1);
     let mut sorted: Vec<&Share> = shares.iter().filter(|s| s.seconds > 0.0).collect();
     sorted.sort_by_key(|s| place(s));
-    let _ = writeln!(
-        svg,
-        r#"<text x="{}" y="{:.1}" text-anchor="end">{}</text>"#,
-        LEFT - 8.0,
-        y + 14.0,
-        escape(name)
-    );
+    let _ = writeln!(svg, r#"<text x="{}" y="{:.1}" text-anchor="end">{}</text>"#, LEFT - 8.0, y + 14.0, escape(name));
     let mut x = LEFT;
     for share in sorted {
         let width = (WIDTH - LEFT - RIGHT) * share.seconds / whole;

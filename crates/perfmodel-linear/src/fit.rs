@@ -89,7 +89,8 @@ impl LinearFit {
         let mut model = assemble(table, &columns, &weights, &uncertainty, device);
         (model.sharpness, model.quantised) = (sharpness, self.quantised);
         let (most, least) = extremes(&values);
-        model.report = Report { rows: rows.len(), condition: most / least, geomean_error: geomean_error(&model, table) };
+        model.report =
+            Report { rows: rows.len(), condition: most / least, geomean_error: geomean_error(&model, table) };
         Ok(model)
     }
 }

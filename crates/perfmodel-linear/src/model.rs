@@ -125,9 +125,7 @@ impl Sums {
     /// How much the body grows with a part: 1 where parts add up.
     pub(crate) fn slope(&self, part: Part, sharpness: Sharpness) -> f64 {
         match Part::CORE.iter().position(|p| *p == part) {
-            Some(at) => {
-                slope(self.parts[at], self.core, sharpness.core) * self.slope_of_core(sharpness)
-            }
+            Some(at) => slope(self.parts[at], self.core, sharpness.core) * self.slope_of_core(sharpness),
             None if part.moves() => slope(self.moves, self.body, sharpness.memory),
             None => 1.0,
         }

@@ -162,8 +162,7 @@ mod tests {
     #[test]
     fn derivatives_are_those_of_the_cost() {
         let property = |name: &str, part| Property { name: name.to_owned(), part };
-        let properties =
-            [("c", Part::Overhead), ("f", Part::Arithmetic), ("l", Part::Local), ("m", Part::Memory)];
+        let properties = [("c", Part::Overhead), ("f", Part::Arithmetic), ("l", Part::Local), ("m", Part::Memory)];
         let properties = properties.map(|(n, p)| property(n, p)).to_vec();
         let mut table = Table::new(properties, 0.0);
         for i in 1..6 {

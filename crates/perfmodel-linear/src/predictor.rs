@@ -39,8 +39,7 @@ impl LinearPredictor {
     }
 
     fn log_time(&self, input: &[f32], config: &[f32]) -> f32 {
-        let counts: Vec<f64> =
-            [1.0].into_iter().chain(input.iter().chain(config).map(|x| f64::from(*x))).collect();
+        let counts: Vec<f64> = [1.0].into_iter().chain(input.iter().chain(config).map(|x| f64::from(*x))).collect();
         let seconds = self.model.predict(&counts, 1.0).seconds;
         (if seconds > self.least_s { seconds } else { self.least_s }).ln() as f32
     }

@@ -68,8 +68,7 @@ pub(crate) fn indistinct(values: &Array1<f64>, vectors: &Array2<f64>) -> Vec<Vec
         let largest = column.iter().fold(0.0f64, |m, x| m.max(x.abs()));
         let mixed: Vec<usize> = (0..column.len()).filter(|i| column[*i].abs() > 1e-3 * largest).collect();
         // Directions that share columns are one group: any mixture of them is as unseen.
-        let (touching, apart): (Vec<_>, Vec<_>) =
-            groups.into_iter().partition(|g| g.iter().any(|i| mixed.contains(i)));
+        let (touching, apart): (Vec<_>, Vec<_>) = groups.into_iter().partition(|g| g.iter().any(|i| mixed.contains(i)));
         groups = apart;
         let mut all: Vec<usize> = touching.into_iter().flatten().chain(mixed).collect();
         all.sort_unstable();

@@ -59,7 +59,9 @@ pub struct Row {
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum Rejected {
     /// Its time is mostly that of launching.
-    #[error("{name}: {time_s:.3e} s is at or below the launch overhead of {launch_s:.3e} s: it tells nothing of its operations")]
+    #[error(
+        "{name}: {time_s:.3e} s is at or below the launch overhead of {launch_s:.3e} s: it tells nothing of its operations"
+    )]
     BelowLaunch {
         /// The row.
         name: String,

@@ -14,12 +14,8 @@ fn row(name: &str, counts: &[f64], time_s: f64) -> Row {
     Row { name: name.to_owned(), counts: counts.to_vec(), quantised: 1.0, time_s }
 }
 
-const COLUMNS: [(&str, Part); 4] = [
-    ("constant", Part::Overhead),
-    ("fma", Part::Arithmetic),
-    ("load", Part::Memory),
-    ("store", Part::Memory),
-];
+const COLUMNS: [(&str, Part); 4] =
+    [("constant", Part::Overhead), ("fma", Part::Arithmetic), ("load", Part::Memory), ("store", Part::Memory)];
 
 #[test]
 fn predictors_keep_their_contract() {

@@ -3,9 +3,7 @@
 use super::stages::Progress;
 use super::state::State;
 use super::{Campaign, CampaignError, Deadline};
-use crate::linear::{
-    Columns, LinearMeasure, Measured, PaperColumns, Verdicts, case_name, fit, judge, launch_overhead,
-};
+use crate::linear::{Columns, LinearMeasure, Measured, PaperColumns, Verdicts, case_name, fit, judge, launch_overhead};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -39,20 +39,15 @@ impl Columns {
             return None;
         }
         let fact = |name: &str, otherwise: i64| spec.fact(name).unwrap_or(otherwise) as f64;
-        let caches = Caches {
-            l1: fact("l1d_bytes", 32 << 10),
-            l2: fact("l2_bytes", 512 << 10),
-            l3: fact("l3_bytes", 8 << 20),
-        };
+        let caches =
+            Caches { l1: fact("l1d_bytes", 32 << 10), l2: fact("l2_bytes", 512 << 10), l3: fact("l3_bytes", 8 << 20) };
         Some(Self::Host { caches, threads: fact("threads", 1).max(1.0), terms })
     }
 
     /// The properties, in the order of rows.
     pub fn properties(&self) -> Vec<Property> {
         match self {
-            Self::Host { terms, .. } => {
-                names(*terms).map(|n| Property { name: n.to_owned(), part: part(n) }).collect()
-            }
+            Self::Host { terms, .. } => names(*terms).map(|n| Property { name: n.to_owned(), part: part(n) }).collect(),
             Self::Paper(columns) => columns.properties().to_vec(),
         }
     }

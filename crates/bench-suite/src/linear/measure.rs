@@ -95,11 +95,7 @@ impl LinearMeasure {
 ///
 /// # Errors
 /// A failed device.
-pub fn launch_overhead(
-    station: &mut dyn Station,
-    lower: &Lower<'_>,
-    policy: &Timing,
-) -> Result<f64, MeasureError> {
+pub fn launch_overhead(station: &mut dyn Station, lower: &Lower<'_>, policy: &Timing) -> Result<f64, MeasureError> {
     let failed = |message: String| {
         MeasureError::Failed(tilewright_core::measurement::Failure {
             kind: tilewright_core::measurement::FailureKind::Compile,

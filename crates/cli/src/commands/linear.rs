@@ -51,7 +51,8 @@ impl Bench {
         let name = DeviceName::of(args)?;
         name.expect_clock()?;
         if name.kind() != DeviceKind::Cpu {
-            let message = format!("{name}: the linear model is fitted on the cpu device; on a GPU it is a stage of `campaign`");
+            let message =
+                format!("{name}: the linear model is fitted on the cpu device; on a GPU it is a stage of `campaign`");
             return Err(Failure::new(Kind::Usage, "device", message));
         }
         let cores = available_parallelism().map_or(1, usize::from);
@@ -78,9 +79,8 @@ impl Bench {
         };
         let launch_s = launch_overhead(&mut *self.station, &lower, &how.policy).map_err(device)?;
         let bar = Bar::counting(what, (cases.len() * how.rounds as usize) as u64);
-        let (measured, failures) = how
-            .run(&mut *self.station, &lower, cases, &mut |done, _| bar.set(done as u64))
-            .map_err(device)?;
+        let (measured, failures) =
+            how.run(&mut *self.station, &lower, cases, &mut |done, _| bar.set(done as u64)).map_err(device)?;
         bar.finish();
         failures.iter().for_each(|f| tracing::warn!("left out: {f}"));
         Ok((launch_s, measured))

@@ -235,9 +235,11 @@ impl Lower<'_, '_> {
         self.rows(&dims, &NAMES, extents, &mut |lower, row| {
             let at = |origin: &[Affine]| -> Vec<Affine> {
                 let names = origin.iter().zip(NAMES).enumerate();
-                let moved = names.map(|(d, (o, name))| {
-                    if d == row { o.clone() } else { o.clone() + tilewright_loops::idx(name) }
-                });
+                let moved = names.map(
+                    |(d, (o, name))| {
+                        if d == row { o.clone() } else { o.clone() + tilewright_loops::idx(name) }
+                    },
+                );
                 moved.collect()
             };
             let (read, read_at) = lower.address(&source, &at(origin));
@@ -259,9 +261,9 @@ impl Lower<'_, '_> {
                 row(self, *last);
                 Ok(())
             }
-            [first, rest @ ..] => self.counted(names[*first], extents[*first], 1, &mut |lower| {
-                lower.rows(rest, names, extents, row)
-            }),
+            [first, rest @ ..] => {
+                self.counted(names[*first], extents[*first], 1, &mut |lower| lower.rows(rest, names, extents, row))
+            }
         }
     }
 

@@ -87,9 +87,8 @@ pub fn transpose(how: Transposing, (x, y): (i64, i64)) -> Result<LoopKernel, Loo
     let matrix = || [size("n"), pitched("n")];
     let named = |name: &str| LoopKernel::new(format!("transpose_{name}")).domain("i", "n").domain("j", "n");
     let arrays = |k: LoopKernel| k.array(Array::input("a", F32, matrix())).array(Array::output("b", F32, matrix()));
-    let over = |from: [&'static str; 2], to: [&'static str; 2]| {
-        each("i", [each("j", [store("b", to, load("a", from))])])
-    };
+    let over =
+        |from: [&'static str; 2], to: [&'static str; 2]| each("i", [each("j", [store("b", to, load("a", from))])]);
     let kernel = match how {
         Transposing::Writing => arrays(named("writing")).stmt(over(["i", "j"], ["j", "i"])),
         Transposing::Reading => arrays(named("reading")).stmt(over(["j", "i"], ["i", "j"])),
@@ -158,11 +157,7 @@ pub fn strided_sums(width: i64, group: i64) -> Result<LoopKernel, LoopError> {
         .array(Array::output("out", F32, ["n"]))
         .stmt(each(
             "i",
-            [
-                declare("sum", F32, 0.0),
-                each("j", [set("sum", local("sum") + sum)]),
-                store("out", ["i"], local("sum")),
-            ],
+            [declare("sum", F32, 0.0), each("j", [set("sum", local("sum") + sum)]), store("out", ["i"], local("sum"))],
         ))
         .spread("i", group, Axis::X, "ig", "it")
 }

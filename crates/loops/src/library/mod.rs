@@ -17,7 +17,7 @@ use crate::size::{Size, Sizes, size};
 pub use arithmetic::{Operation, arithmetic};
 pub use beyond::{atomics, bank_stride, reread, uncoalesced};
 pub use measurement::{
-    Copying, Transposing, empty, matmul, naive_matmul, scale_and_add, strided_sums, stride_one, transpose,
+    Copying, Transposing, empty, matmul, naive_matmul, scale_and_add, stride_one, strided_sums, transpose,
 };
 pub use test::{convolution, finite_difference, n_body, skinny_matmul};
 

@@ -16,8 +16,7 @@ pub fn finite_difference((x, y): (i64, i64)) -> Result<LoopKernel, LoopError> {
     let u = |di: i64, dj: i64| load("u", [idx("i") + di, idx("j") + dj]);
     let around = u(0, 1) + u(2, 1) + u(1, 0) + u(1, 2);
     let source = local("here") * local("here") * 0.5;
-    let body =
-        [declare("here", F32, u(1, 1)), store("to", ["i", "j"], (around - local("here") * 4.0) * 0.25 + source)];
+    let body = [declare("here", F32, u(1, 1)), store("to", ["i", "j"], (around - local("here") * 4.0) * 0.25 + source)];
     LoopKernel::new("finite_difference")
         .domain("i", "n")
         .domain("j", "n")

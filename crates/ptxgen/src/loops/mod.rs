@@ -297,12 +297,16 @@ impl<'a> Lower<'a> {
     }
 
     fn vector(&mut self, index: &'static str, extent: i64, body: &[Stmt]) -> Result<(), LoopError> {
-        if self.lanes.is_some() || body.iter().any(|s| matches!(s, Stmt::For { .. } | Stmt::Fetch { .. } | Stmt::Barrier)) {
+        if self.lanes.is_some()
+            || body.iter().any(|s| matches!(s, Stmt::For { .. } | Stmt::Fetch { .. } | Stmt::Barrier))
+        {
             return Err(unsupported("a vector loop around loops or barriers", index));
         }
         let (mut read, mut written) = (Vec::new(), Vec::new());
         for stmt in body {
-            stmt.accesses(&mut |access, writes| if writes { written.push(access.array) } else { read.push(access.array) });
+            stmt.accesses(&mut |access, writes| {
+                if writes { written.push(access.array) } else { read.push(access.array) }
+            });
         }
         if let Some(both) = read.iter().find(|array| written.contains(array)) {
             return Err(unsupported("reading and writing in a vector loop", both));
@@ -396,7 +400,8 @@ impl<'a> Lower<'a> {
         origin: &[Affine],
         extents: &[i64],
     ) -> Result<(), LoopError> {
-        let indices = TILE_INDICES.get(..extents.len()).ok_or_else(|| unsupported("a fetch of so many dimensions", from))?;
+        let indices =
+            TILE_INDICES.get(..extents.len()).ok_or_else(|| unsupported("a fetch of so many dimensions", from))?;
         let source = self.kernel.find_array(from)?;
         let mut dims: Vec<usize> = (0..extents.len()).collect();
         if source.order == tilewright_loops::kernel::Order::RowMajor {

@@ -191,7 +191,12 @@ impl Offsets {
     }
 
     /// The value of an affine expression of indices, without strides.
-    pub(super) fn value(&mut self, b: &mut Builder, at: &Affine, lane: Option<(&'static str, i64)>) -> Result<Operand, LoopError> {
+    pub(super) fn value(
+        &mut self,
+        b: &mut Builder,
+        at: &Affine,
+        lane: Option<(&'static str, i64)>,
+    ) -> Result<Operand, LoopError> {
         let plain = Array::shared("an index", tilewright_core::dtype::DType::F32, [i64::MAX]);
         let sum = self.sum(&plain, std::slice::from_ref(at), lane)?;
         Ok(match self.emit(b, &sum.terms) {
