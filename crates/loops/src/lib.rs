@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 pub mod affine;
+mod array;
 mod check;
 mod error;
 pub mod host;
