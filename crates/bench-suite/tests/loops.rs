@@ -4,11 +4,14 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use tilewright_core::counts::Property;
+use tilewright_core::dtype::DType::F32;
 use tilewright_core::problem::Executor;
+use tilewright_core::program::{Code, Step};
 use tilewright_cpu::{CpuDevice, host_program};
 use tilewright_emulator::{EmulatorDevice, Report};
 use tilewright_loops::library::{Case, Scale, measurement_set, test_set};
-use tilewright_loops::{Instance, reference};
+use tilewright_loops::kernel::{Axis, each, load, store};
+use tilewright_loops::{Array, Instance, LoopKernel, reference};
 use tilewright_ptxgen::loops::{count, program};
 use tilewright_ptxgen::target::Target;
 use tilewright_ptxgen::verify::verify;
@@ -72,4 +75,27 @@ fn the_library_is_right_on_this_host() {
         let program = host_program(&case.instance, 2).unwrap_or_else(|e| panic!("{name}: {e}"));
         check(&name, &case.instance, &mut device, &program);
     }
+}
+
+#[test]
+fn vector_loops_join_neighbours() {
+    let kernel = LoopKernel::new("joined")
+        .domain("i", "n")
+        .multiple("n", 4)
+        .array(Array::input("a", F32, ["n"]))
+        .array(Array::output("to", F32, ["n"]))
+        .stmt(each("i", [store("to", ["i"], load("a", ["i"]) * 2.0)]))
+        .split("i", 4, "io", "iv")
+        .and_then(|k| k.spread("io", 32, Axis::X, "ig", "it"))
+        .and_then(|k| k.vectorize("iv"))
+        .unwrap();
+    let instance = Instance::new(kernel, &[("n", 256)].into()).unwrap();
+    let target: Target = "sm_80".parse().unwrap();
+    let (module, program) = program(&instance, target).unwrap();
+    assert_eq!(verify(&module), []);
+    let Step::Launch { code: Code::Ptx { text, .. }, .. } = &program.steps[0] else { panic!("no launch") };
+    assert!(text.contains("ld.global.v4.f32") && text.contains("st.global.v4.f32"), "{text}");
+    let mut device = EmulatorDevice::new(Arc::new(target.spec())).unwrap();
+    check("joined", &instance, &mut device, &program);
+    check("joined", &instance, &mut CpuDevice::new(1).unwrap(), &host_program(&instance, 1).unwrap());
 }

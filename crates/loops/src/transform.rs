@@ -34,12 +34,10 @@ impl LoopKernel {
         let replacement = idx(outer) * by + idx(inner);
         visit_mut(&mut self.body, &mut |stmt| {
             stmt.indices_mut(&mut |a| *a = a.substitute(index, &replacement));
-            if let Stmt::For { index: here, body } = stmt {
-                if *here == index {
-                    *here = outer;
-                    let body = std::mem::take(body);
-                    *stmt = Stmt::For { index: outer, body: vec![Stmt::For { index: inner, body }] };
-                }
+            let Stmt::For { index: here, body } = stmt else { return };
+            if *here == index {
+                let body = std::mem::take(body);
+                *stmt = Stmt::For { index: outer, body: vec![Stmt::For { index: inner, body }] };
             }
         });
         Ok(self)
@@ -102,13 +100,11 @@ impl LoopKernel {
         self.find_loop(inner)?;
         let mut done = false;
         visit_mut(&mut self.body, &mut |stmt| {
-            if let Stmt::For { index: a, body } = stmt {
-                if let ([Stmt::For { index: b, .. }], false) = (&mut body[..], done) {
-                    if *a == outer && *b == inner {
-                        std::mem::swap(a, b);
-                        done = true;
-                    }
-                }
+            let Stmt::For { index: a, body } = stmt else { return };
+            let [Stmt::For { index: b, .. }] = &mut body[..] else { return };
+            if *a == outer && *b == inner && !done {
+                std::mem::swap(a, b);
+                done = true;
             }
         });
         if done {
