@@ -4,6 +4,7 @@ pub mod count;
 pub mod features;
 pub mod gemm;
 pub mod ir;
+pub mod loops;
 pub mod micro;
 pub mod print;
 pub mod target;

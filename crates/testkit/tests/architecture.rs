@@ -7,10 +7,12 @@ use toml::{Table, Value};
 /// For each crate, the crates of the workspace that it may depend on. `None` may wire everything.
 ///
 /// Dependencies for tests, examples and benches may go to any crate that stands below in this list, or to the testkit.
-const EDGES: [(&str, Option<&[&str]>); 19] = [
+const EDGES: [(&str, Option<&[&str]>); 20] = [
     ("core", Some(&[])),
     ("testkit", Some(&["core"])),
     ("ops", Some(&["core"])),
+    // Kernels as loops, without a backend: both generators lower them.
+    ("loops", Some(&["core"])),
     ("datasets", Some(&["core"])),
     ("sampler", Some(&["core"])),
     ("search", Some(&["core", "sampler"])),
@@ -20,8 +22,8 @@ const EDGES: [(&str, Option<&[&str]>); 19] = [
     ("mtl", Some(&["core"])),
     ("repository", Some(&["core", "mtl"])),
     ("computations", Some(&["core", "variant-select"])),
-    ("cpu", Some(&["core", "ops"])),
-    ("ptxgen", Some(&["core", "ops"])),
+    ("cpu", Some(&["core", "ops", "loops"])),
+    ("ptxgen", Some(&["core", "ops", "loops"])),
     // Meets `ptxgen` only in PTX text.
     ("emulator", Some(&["core"])),
     ("runtime", Some(&["core", "sampler", "search"])),

@@ -12,6 +12,7 @@ pub(super) fn op(inst: &Inst) -> Op {
         Inst::Arith { op, ty, .. } if ty.is_float() => Op::Float(float(*op), precision(*ty)),
         Inst::Arith { .. } | Inst::Mad { .. } => Op::Integer,
         Inst::Fma { ty, .. } => Op::Float(FloatOp::Fma, precision(*ty)),
+        Inst::Function { ty, .. } => Op::Float(FloatOp::Special, precision(*ty)),
         Inst::Cvt { .. } => Op::Convert,
         Inst::Setp { .. } => Op::Compare,
         Inst::Ld { space, ty, dst, .. } => Op::Load(place(*space), bits(*ty, dst.len())),
