@@ -2,10 +2,10 @@
 
 use super::facts::Facts;
 use super::linear::{self, Thresholds, Var, affine, between, no_form};
-use super::walk::{Key, Number, Stepped, Totals};
+use super::walk::{Key, Levels, Number, Stepped, Totals};
 use super::{Array, CountError, Launch};
 use crate::ir::{Atom, Axis, Index, Sym};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use tilewright_core::counts::{CountsBuilder, Expr, Property, Step, Stride};
 
 /// Values of a variable that are gone through one by one.
@@ -51,32 +51,36 @@ fn cases(blocks: &[Var], index: &Index) -> Vec<Index> {
 struct Domain<'b> {
     b: &'b mut CountsBuilder,
     facts: Facts,
-    /// Numbers of nests that have been found, by their parts.
-    known: HashMap<(usize, Parts), Expr>,
+    /// Numbers of nests that have been found, by their axes and parts.
+    known: HashMap<(usize, Vec<usize>, Parts), Expr>,
 }
 
 impl Domain<'_> {
     fn number(&mut self, blocks: &[Var], totals: &Totals, number: &Number) -> Result<Expr, CountError> {
-        let mut nests: BTreeMap<usize, Parts> = BTreeMap::new();
+        let mut nests: BTreeMap<usize, Vec<(&Levels, i64)>> = BTreeMap::new();
         for ((nest, levels), count) in number.iter().filter(|(_, c)| **c != 0) {
-            let mut part = vec![None; totals.axes.len()];
-            levels.iter().for_each(|(axis, h)| part[*axis] = Some(*h));
-            *nests.entry(*nest).or_default().entry(part).or_insert(0) += count;
+            nests.entry(*nest).or_default().push((levels, *count));
         }
         let mut terms = Vec::new();
-        for (nest, parts) in nests {
+        for (nest, numbers) in nests {
+            let used: BTreeSet<usize> = numbers.iter().flat_map(|(levels, _)| levels.iter().map(|(a, _)| *a)).collect();
+            let used: Vec<usize> = used.into_iter().collect();
+            // Many numbers are multiples of few.
+            let divisor = numbers.iter().fold(0, |g, (_, c)| gcd(g, *c)).max(1);
+            let part = |levels: &Levels| -> Part {
+                used.iter().map(|axis| levels.iter().find(|(a, _)| a == axis).map(|(_, h)| *h)).collect()
+            };
+            let parts: Parts = numbers.into_iter().map(|(levels, c)| (part(levels), c / divisor)).collect();
             let loops = totals.nests[nest].iter();
             let loops = loops.map(|(id, trips)| Var { sym: Sym::Iteration(*id), extent: trips.clone() });
             let vars: Vec<Var> = blocks.iter().cloned().chain(loops).collect();
-            // Many numbers are multiples of few.
-            let divisor = parts.values().fold(0, |g, c| gcd(g, *c)).max(1);
-            let parts: Parts = parts.into_iter().map(|(p, c)| (p, c / divisor)).collect();
-            let known = self.known.get(&(nest, parts.clone())).copied();
-            let total = match known {
-                Some(total) => total,
+            let axes: Vec<Index> = used.iter().map(|axis| totals.axes[*axis].clone()).collect();
+            let known = (nest, used, parts);
+            let total = match self.known.get(&known) {
+                Some(total) => *total,
                 None => {
-                    let total = self.total(&vars, &totals.axes, &parts)?;
-                    self.known.insert((nest, parts), total);
+                    let total = self.total(&vars, &axes, &known.2)?;
+                    self.known.insert(known, total);
                     total
                 }
             };

@@ -391,35 +391,38 @@ impl<'a> Walk<'a> {
 
     /// Adds the threads, or the warps, that get there.
     fn tally(&mut self, property: Property, at: &Context, times: i64, warps: bool) {
-        let terms: Terms = match warps {
-            false => self.warps.threads(&self.lanes, &at.conditions).to_vec(),
-            true => self.warps.warps(&self.lanes, &at.conditions, None).remove(&Trait::Any).unwrap_or_default(),
-        };
-        self.add(Key::Property(property), at, &terms, times);
+        let reached = self.reached(at, warps);
+        self.add(Key::Property(property), at.nest, &reached, times);
     }
 
-    fn add(&mut self, key: Key, at: &Context, terms: &Terms, times: i64) {
-        let number = self.out.numbers.entry(key).or_default();
-        let conditions: Vec<(usize, i64)> = at.conditions.iter().filter_map(|c| Some((c.axis?, c.more))).collect();
-        for (values, count) in terms {
-            // axis + value + more > 0 is axis > -(value + more); of several on one axis the highest counts.
-            let mut levels: BTreeMap<usize, i64> = BTreeMap::new();
-            for ((axis, more), value) in conditions.iter().zip(values) {
-                let least = -(value + more);
-                levels.entry(*axis).and_modify(|l| *l = least.max(*l)).or_insert(least);
+    /// The levels at which threads, or warps, get there.
+    fn reached(&mut self, at: &Context, warps: bool) -> Vec<(Levels, i64)> {
+        match warps {
+            false => levels(at, &self.warps.threads(&self.lanes, &at.conditions)),
+            true => {
+                let mut all = self.warps.warps(&self.lanes, &at.conditions, None);
+                all.remove(&Trait::Any).map(|terms| levels(at, &terms)).unwrap_or_default()
             }
-            *number.entry((at.nest, levels.into_iter().collect())).or_insert(0) += count * times;
+        }
+    }
+
+    fn add(&mut self, key: Key, nest: usize, reached: &[(Levels, i64)], times: i64) {
+        let number = self.out.numbers.entry(key).or_default();
+        for (levels, count) in reached {
+            *number.entry((nest, levels.clone())).or_insert(0) += count * times;
         }
     }
 
     fn finish(mut self) -> Result<Totals, CountError> {
-        for ((reached, runs), ops) in std::mem::take(&mut self.ops) {
+        for ((at, runs), ops) in std::mem::take(&mut self.ops) {
+            let (warps, threads) = (self.reached(&at, true), self.reached(&runs, false));
+            let off = (at != runs).then(|| self.reached(&at, false));
             for (op, times) in ops {
-                self.tally(Property::Warps(op), &reached, times, true);
-                self.tally(Property::Threads(op), &runs, times, false);
-                if reached != runs {
-                    self.tally(Property::Off(op), &reached, times, false);
-                    self.tally(Property::Off(op), &runs, -times, false);
+                self.add(Key::Property(Property::Warps(op)), at.nest, &warps, times);
+                self.add(Key::Property(Property::Threads(op)), at.nest, &threads, times);
+                if let Some(all) = &off {
+                    self.add(Key::Property(Property::Off(op)), at.nest, all, times);
+                    self.add(Key::Property(Property::Off(op)), at.nest, &threads, -times);
                 }
             }
         }
@@ -427,7 +430,7 @@ impl<'a> Walk<'a> {
             for (what, terms) in self.warps.warps(&self.lanes, &alike.at.conditions, Some(&alike.pattern)) {
                 if what != Trait::Any {
                     let key = self.key(&alike, what)?;
-                    self.add(key, &alike.at, &terms, times);
+                    self.add(key, alike.at.nest, &levels(&alike.at, &terms), times);
                 }
             }
         }
@@ -453,6 +456,25 @@ impl<'a> Walk<'a> {
         let array = alike.array.as_ref().map(|(name, _)| name.clone());
         Ok(Key::Access(Stepped { op: alike.op, bytes: alike.pattern.bytes, step: index, array, used }))
     }
+}
+
+/// The levels of conditions at these values: `axis + value + more > 0` is `axis > -(value + more)`, and of several on one axis
+/// the highest counts.
+fn levels(at: &Context, terms: &Terms) -> Vec<(Levels, i64)> {
+    let conditions: Vec<(usize, i64)> = at.conditions.iter().filter_map(|c| Some((c.axis?, c.more))).collect();
+    let of = |values: &[i64]| {
+        let mut levels = Levels::new();
+        // Conditions stand in the order of their axes.
+        for ((axis, more), value) in conditions.iter().zip(values) {
+            let least = -(value + more);
+            match levels.last_mut().filter(|(last, _)| last == axis) {
+                Some((_, level)) => *level = least.max(*level),
+                None => levels.push((*axis, least)),
+            }
+        }
+        levels
+    };
+    terms.iter().map(|(values, count)| (of(values), *count)).collect()
 }
 
 impl Totals {
