@@ -202,3 +202,9 @@ pub trait FitSelector: Send + Sync {
     /// Too little to learn from, settings out of range, an optimiser that failed.
     fn fit(&self, data: &ChoiceSet, seed: u64) -> Result<Box<dyn Selector>, SelectError>;
 }
+
+impl<F: FitSelector + ?Sized> FitSelector for Box<F> {
+    fn fit(&self, data: &ChoiceSet, seed: u64) -> Result<Box<dyn Selector>, SelectError> {
+        (**self).fit(data, seed)
+    }
+}

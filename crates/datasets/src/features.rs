@@ -50,10 +50,23 @@ impl Dataset {
     /// # Errors
     /// A derived feature without a value in a row without missing cells.
     pub fn features(&self) -> Result<FeatureTable, DatasetError> {
+        self.features_with(true)
+    }
+
+    /// [`Dataset::features`] without the device: what is known of an input on any of them.
+    ///
+    /// # Errors
+    /// As [`Dataset::features`].
+    pub fn features_on_any_device(&self) -> Result<FeatureTable, DatasetError> {
+        self.features_with(false)
+    }
+
+    fn features_with(&self, device: bool) -> Result<FeatureTable, DatasetError> {
         let mut input = Vec::new();
         let mut config = Vec::new();
         let of = |roles: &[usize], out: &mut Vec<_>| roles.iter().for_each(|&c| column(&self.columns[c], out));
-        of(self.roles.device.filter(|&c| self.columns[c].levels().len() > 1).as_slice(), &mut input);
+        let several = |&c: &usize| device && self.columns[c].levels().len() > 1;
+        of(self.roles.device.filter(several).as_slice(), &mut input);
         of(&self.roles.input, &mut input);
         of(self.roles.variant.filter(|&c| self.columns[c].levels().len() > 1).as_slice(), &mut config);
         of(&self.roles.config, &mut config);

@@ -65,6 +65,11 @@ impl Classes {
         Ok(Self { known: sums.into_iter().map(known).collect(), count: by_wins.len() })
     }
 
+    /// The class of a candidate, if it is one.
+    pub(crate) fn class(&self, candidate: &Candidate) -> Option<usize> {
+        self.known.get(candidate.variant.as_str())?.class.map(|c| c as usize)
+    }
+
     /// Number of classes.
     pub(crate) fn len(&self) -> usize {
         self.count

@@ -2,6 +2,7 @@
 
 use crate::classes::{Classes, WORST};
 use crate::trees::bins::Bins;
+use crate::trees::transposed;
 use rand::SeedableRng;
 use rand::seq::{IndexedRandom, SliceRandom};
 use rand_chacha::ChaCha8Rng;
@@ -26,11 +27,38 @@ pub struct CostForest {
     pub classes: usize,
     /// Most ratios of sizes that become features.
     pub ratios: usize,
+    /// What a leaf holds the mean of.
+    pub cost: LeafCost,
+}
+
+/// What a wrong choice costs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LeafCost {
+    /// The log of the time over the best: twice too slow and twice slower than that are the same loss again.
+    Log,
+    /// The share of the best performance that is lost: what the fraction of the oracle sums.
+    Performance,
+}
+
+impl LeafCost {
+    fn of(self, log: f64) -> f64 {
+        match self {
+            Self::Log => log.min(WORST),
+            Self::Performance => 1.0 - (-log).exp(),
+        }
+    }
 }
 
 impl Default for CostForest {
     fn default() -> Self {
-        Self { trees: 12, least: 3, depth: 14, columns: 0.5, classes: 16, ratios: 21 }
+        Self { trees: 12, least: 3, depth: 14, columns: 0.5, classes: 16, ratios: 45, cost: LeafCost::Performance }
+    }
+}
+
+impl CostForest {
+    /// As many trees as still help, where a choice may take some microseconds.
+    pub fn thorough() -> Self {
+        Self { trees: 100, ..Self::default() }
     }
 }
 
@@ -74,7 +102,7 @@ impl CostForest {
         let (mut rows, mut costs, mut row) = (Vec::new(), Vec::new(), Vec::new());
         for case in data.cases() {
             let mut of_case = vec![f32::NAN; n];
-            if classes.relative_costs(case, |class, log| of_case[class] = log.min(WORST) as f32).is_some() {
+            if classes.relative_costs(case, |class, log| of_case[class] = self.cost.of(log) as f32).is_some() {
                 shapes.write(&case.features, &mut row);
                 rows.extend_from_slice(&row);
                 costs.extend(of_case);
@@ -82,9 +110,7 @@ impl CostForest {
         }
         fill(&mut costs, n);
         let width = shapes.inputs + shapes.pairs.len();
-        let columns: Vec<Vec<f32>> =
-            (0..width).map(|f| rows.iter().skip(f).step_by(width).copied().collect()).collect();
-        let bins = Bins::fit(&columns, 64);
+        let bins = Bins::fit(&transposed(&rows, width), 64);
         let binned = rows.iter().enumerate().map(|(i, &v)| bins.bin(i % width, v)).collect();
         Samples { binned, width, bins, costs, classes: n }
     }
@@ -145,29 +171,40 @@ impl Samples {
             return None;
         }
         let n = self.classes;
-        let square = |sums: &[f32]| sums.iter().map(|s| f64::from(*s).powi(2)).sum::<f64>();
+        let square = |sums: &[f32]| sums.iter().map(|s| s * s).sum::<f32>();
         let whole: Vec<f32> = self.mean(rows).iter().map(|m| m * rows.len() as f32).collect();
-        let base = square(&whole) / rows.len() as f64;
-        let mut best: Option<(f64, usize, u8)> = None;
+        let base = square(&whole) / rows.len() as f32;
+        let mut best: Option<(f32, usize, u8)> = None;
+        let (mut sums, mut counts, mut left) = (Vec::new(), Vec::new(), vec![0.0f32; n]);
         for &feature in features {
             let bins = self.bins.count(feature);
-            let (mut sums, mut counts) = (vec![0.0f32; bins * n], vec![0usize; bins]);
+            sums.clear();
+            sums.resize(bins * n, 0.0f32);
+            counts.clear();
+            counts.resize(bins, 0usize);
             for &row in rows {
                 let bin = usize::from(self.binned[row as usize * self.width + feature]);
                 counts[bin] += 1;
                 sums[bin * n..(bin + 1) * n].iter_mut().zip(self.costs(row)).for_each(|(s, c)| *s += c);
             }
-            let (mut left, mut count) = (vec![0.0f32; n], 0);
+            left.fill(0.0);
+            let mut count = 0;
             for bin in 0..bins - 1 {
+                if counts[bin] == 0 {
+                    continue;
+                }
                 count += counts[bin];
                 left.iter_mut().zip(&sums[bin * n..]).for_each(|(l, s)| *l += s);
                 let rest = rows.len() - count;
-                if counts[bin] == 0 || count < least || rest < least {
+                if count < least {
                     continue;
                 }
-                let right: Vec<f32> = whole.iter().zip(&left).map(|(w, l)| w - l).collect();
-                let gain = square(&left) / count as f64 + square(&right) / rest as f64 - base;
-                if gain > best.map_or(1e-7, |b| b.0) {
+                if rest < least {
+                    break;
+                }
+                let right: f32 = whole.iter().zip(&left).map(|(w, l)| (w - l) * (w - l)).sum();
+                let gain = square(&left) / count as f32 + right / rest as f32 - base;
+                if gain > best.map_or(1e-6, |b| b.0) {
                     best = Some((gain, feature, bin as u8));
                 }
             }
@@ -178,6 +215,16 @@ impl Samples {
 
 impl FitSelector for CostForest {
     fn fit(&self, data: &ChoiceSet, seed: u64) -> Result<Box<dyn Selector>, SelectError> {
+        Ok(Box::new(self.fit_forest(data, seed)?))
+    }
+}
+
+impl CostForest {
+    /// Fits, and keeps the concrete type.
+    ///
+    /// # Errors
+    /// A setting out of range, no case with a variant that ran.
+    pub(crate) fn fit_forest(&self, data: &ChoiceSet, seed: u64) -> Result<ForestSelector, SelectError> {
         let check = |field, value: usize| {
             let fault = SelectError::Setting { field, value: value.to_string(), limit: "at least 1" };
             if value >= 1 { Ok(()) } else { Err(fault) }
@@ -196,31 +243,46 @@ impl FitSelector for CostForest {
             let one = |i: u64| self.tree(&samples, seed.wrapping_mul(0x9e37_79b9).wrapping_add(i));
             (0..self.trees as u64).into_par_iter().map(one).collect()
         };
-        Ok(Box::new(ForestSelector { classes, shapes, trees }))
+        Ok(ForestSelector { classes, shapes, trees })
     }
 }
 
-struct ForestSelector {
+/// A fitted forest.
+pub(crate) struct ForestSelector {
     classes: Classes,
     shapes: Shapes,
     trees: Vec<Tree>,
 }
 
+impl ForestSelector {
+    /// Adds the leaves that an input comes to.
+    fn add(&self, input: &[f32], row: &mut Vec<f32>, scores: &mut [f32]) {
+        self.shapes.write(input, row);
+        for tree in &self.trees {
+            let mut node = tree.nodes[0];
+            while node.0 != LEAF {
+                let value = row[usize::from(node.0)];
+                // Missing goes left, as does what is not finite: both share the first bin.
+                let right = value > node.1 && value.is_finite();
+                node = tree.nodes[node.2 as usize + usize::from(right)];
+            }
+            let leaf = &tree.leaves[node.2 as usize..];
+            scores.iter_mut().zip(leaf).for_each(|(s, c)| *s += c);
+        }
+    }
+
+    /// Mean cost of every candidate; none where one is no class, or there are no trees.
+    pub(crate) fn losses(&self, input: &[f32], candidates: &[Candidate]) -> Option<Vec<f32>> {
+        let classes: Vec<usize> = candidates.iter().map(|c| self.classes.class(c)).collect::<Option<_>>()?;
+        let mut scores = vec![0.0; self.classes.len()];
+        self.add(input, &mut Vec::new(), &mut scores);
+        let trees = self.trees.len() as f32;
+        (trees > 0.0).then(|| classes.into_iter().map(|c| scores[c] / trees).collect())
+    }
+}
+
 impl Selector for ForestSelector {
     fn rank(&self, input_and_device: &[f32], candidates: &[Candidate], out: &mut VariantOrder) {
-        self.classes.rank(candidates, out, |row, scores| {
-            self.shapes.write(input_and_device, row);
-            for tree in &self.trees {
-                let mut node = tree.nodes[0];
-                while node.0 != LEAF {
-                    let value = row[usize::from(node.0)];
-                    // Missing goes left, as does what is not finite: both share the first bin.
-                    let right = value > node.1 && value.is_finite();
-                    node = tree.nodes[node.2 as usize + usize::from(right)];
-                }
-                let leaf = &tree.leaves[node.2 as usize..];
-                scores.iter_mut().zip(leaf).for_each(|(s, c)| *s += c);
-            }
-        });
+        self.classes.rank(candidates, out, |row, scores| self.add(input_and_device, row, scores));
     }
 }

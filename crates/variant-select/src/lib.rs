@@ -1,12 +1,15 @@
 #![doc = include_str!("../README.md")]
 
+pub mod blend;
 pub mod by_predictor;
 mod classes;
 mod encode;
 pub mod evaluate;
 pub mod fixed;
 pub mod forest;
+pub mod guard;
 mod linear;
+pub mod map;
 pub mod metrics;
 mod order;
 pub mod regression;

@@ -32,6 +32,7 @@ impl Default for Softmax {
 }
 
 /// Equation 5 with a ridge, as a mean over cases.
+#[derive(Debug)]
 pub(crate) struct ExpectedCost {
     /// One encoded case a row.
     pub(crate) rows: Array2<f64>,
@@ -202,33 +203,44 @@ impl Selector for SoftmaxSelector {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
-    /// Three classes, one of them not tried everywhere, and a point away from symmetry.
-    fn problem() -> (ExpectedCost, Array1<f64>) {
-        let rows =
-            Array2::from_shape_fn((7, 3), |(i, j)| if j == 0 { 1.0 } else { ((3 * i + 5 * j) % 7) as f64 / 3.0 - 1.0 });
-        let mut costs = Array2::from_shape_fn((7, 3), |(i, j)| ((2 * i + 3 * j) % 5) as f64 / 4.0);
-        costs[(2, 1)] = f64::NAN;
-        let theta = Array1::from_shape_fn(9, |i| (i as f64 * 0.37).sin());
-        (ExpectedCost { rows, costs, ridge: 0.01 }, theta)
+    /// Random cases, classes that were not tried somewhere, and a point away from symmetry; the first class always was.
+    fn problems() -> impl Strategy<Value = (ExpectedCost, Array1<f64>)> {
+        let (cases, classes, width) = (6, 3, 3);
+        let numbers = |n| proptest::collection::vec(-2.0f64..2.0, n);
+        let tried = proptest::collection::vec(any::<bool>(), cases * classes);
+        (numbers(cases * width), numbers(cases * classes), tried, numbers(classes * width), 0.0f64..0.1).prop_map(
+            move |(rows, costs, tried, theta, ridge)| {
+                let rows =
+                    Array2::from_shape_fn((cases, width), |(i, j)| if j == 0 { 1.0 } else { rows[i * width + j] });
+                let cost = |(i, j): (usize, usize)| {
+                    if j == 0 || tried[i * classes + j] { costs[i * classes + j].abs() } else { f64::NAN }
+                };
+                let costs = Array2::from_shape_fn((cases, classes), cost);
+                (ExpectedCost { rows, costs, ridge }, Array1::from(theta))
+            },
+        )
     }
 
-    #[test]
-    fn derivatives_are_those_of_the_cost() {
-        let (problem, theta) = problem();
-        let (gradient, hessian) = (problem.gradient(&theta).unwrap(), problem.hessian(&theta).unwrap());
-        let step = 1e-5;
-        for i in 0..theta.len() {
-            let at = |by: f64| {
-                let mut moved = theta.clone();
-                moved[i] += by;
-                moved
-            };
-            let slope = (problem.cost(&at(step)).unwrap() - problem.cost(&at(-step)).unwrap()) / (2.0 * step);
-            assert!((slope - gradient[i]).abs() < 1e-8, "{i}: {slope} {}", gradient[i]);
-            let curve = (problem.gradient(&at(step)).unwrap() - problem.gradient(&at(-step)).unwrap()) / (2.0 * step);
-            for j in 0..theta.len() {
-                assert!((curve[j] - hessian[(i, j)]).abs() < 1e-8, "{i} {j}: {} {}", curve[j], hessian[(i, j)]);
+    proptest! {
+        #[test]
+        fn derivatives_are_those_of_the_cost((problem, theta) in problems()) {
+            let (gradient, hessian) = (problem.gradient(&theta).unwrap(), problem.hessian(&theta).unwrap());
+            let step = 1e-5;
+            for i in 0..theta.len() {
+                let at = |by: f64| {
+                    let mut moved = theta.clone();
+                    moved[i] += by;
+                    moved
+                };
+                let slope = (problem.cost(&at(step)).unwrap() - problem.cost(&at(-step)).unwrap()) / (2.0 * step);
+                prop_assert!((slope - gradient[i]).abs() < 1e-7, "{i}: {slope} {}", gradient[i]);
+                let curve =
+                    (problem.gradient(&at(step)).unwrap() - problem.gradient(&at(-step)).unwrap()) / (2.0 * step);
+                for j in 0..theta.len() {
+                    prop_assert!((curve[j] - hessian[(i, j)]).abs() < 1e-7, "{i} {j}: {} {}", curve[j], hessian[(i, j)]);
+                }
             }
         }
     }

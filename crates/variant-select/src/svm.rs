@@ -2,7 +2,7 @@
 
 use crate::classes::Classes;
 use crate::encode::{Encoding, FeatureMap};
-use crate::evaluate::cross_validate;
+use crate::evaluate::{cross_validate, spread};
 use linfa::dataset::Dataset;
 use linfa::traits::Fit;
 use linfa_svm::Svm as Binary;
@@ -67,12 +67,6 @@ impl FitSelector for Svm {
         }
         settings[best.map_or(0, |(_, i)| i)].fit(data, seed)
     }
-}
-
-/// At most `most` of `n` indices, evenly spread.
-fn spread(n: usize, most: usize) -> Vec<usize> {
-    let kept = n.min(most.max(1));
-    (0..kept).map(|i| i * n / kept).collect()
 }
 
 impl FitSelector for Fixed<'_> {

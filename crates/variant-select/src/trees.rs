@@ -8,12 +8,15 @@ mod derive;
 mod grow;
 mod model;
 mod objective;
+mod risk;
+mod tiles;
 
+pub(crate) use derive::Derived;
 pub use objective::Objective;
+pub(crate) use risk::Risk;
 
 use crate::order::{RankScratch, by_score};
 use bins::Bins;
-use derive::Derived;
 use grow::{Grower, Rows, Shape};
 use model::Sum;
 use objective::Targets;
@@ -96,9 +99,7 @@ impl BoostedTrees {
         let derived = Derived::fit(data);
         let (rows, targets) = table(data, &derived, self.cap)?;
         let width = derived.width();
-        let columns: Vec<Vec<f32>> =
-            (0..width).map(|f| rows.iter().skip(f).step_by(width).copied().collect()).collect();
-        let bins = Bins::fit(&columns, self.bins);
+        let bins = Bins::fit(&transposed(&rows, width), self.bins);
         let binned: Vec<u8> = rows.iter().enumerate().map(|(i, &v)| bins.bin(i % width, v)).collect();
         let usable: Vec<usize> = (0..width).filter(|&f| varies(&binned, width, f)).collect();
         let mut sum = Sum::default();
@@ -137,6 +138,11 @@ impl BoostedTrees {
     }
 }
 
+/// The columns of row-major rows.
+pub(crate) fn transposed(rows: &[f32], width: usize) -> Vec<Vec<f32>> {
+    (0..width).map(|f| rows.iter().skip(f).step_by(width).copied().collect()).collect()
+}
+
 fn varies(binned: &[u8], width: usize, feature: usize) -> bool {
     let mut column = binned.iter().skip(feature).step_by(width);
     let first = column.next();
@@ -167,7 +173,7 @@ pub struct TreeSelector {
 
 impl TreeSelector {
     /// Predicted relative costs of the candidates (log of the time over the best), to `scores`.
-    fn score(&self, input: &[f32], candidates: &[Candidate], scratch: &mut RankScratch) {
+    pub(crate) fn score(&self, input: &[f32], candidates: &[Candidate], scratch: &mut RankScratch) {
         scratch.rows.clear();
         scratch.scores.clear();
         self.derived.rows(input, candidates.iter(), &mut scratch.rows);

@@ -6,6 +6,7 @@ mod explain;
 pub use error::VariantError;
 pub use explain::{Explanation, FeatureCost};
 
+use crate::guard::guarded;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Instant;
 use tilewright_core::choice::{Case, ChoiceSet, FitSelector, Trial};
@@ -195,13 +196,20 @@ impl<I, O> VariantSet<I, O> {
         Ok(self.recorded.push(Case { features, trials, group })?)
     }
 
-    /// Fits a selector on what was recorded. Until then, and where it fails, the default runs.
+    /// Fits a selector on what was recorded, [guarded](crate::guard) against variants that failed. Until then, and where it
+    /// fails, the default runs.
     ///
     /// # Errors
     /// Too little to learn from; the selector that was there stays.
     pub fn tune(&mut self, method: &dyn FitSelector, seed: u64) -> Result<(), VariantError> {
-        self.selector = Some(method.fit(&self.recorded, seed)?);
+        self.selector = Some(guarded(method.fit(&self.recorded, seed)?, &self.recorded, seed));
         Ok(())
+    }
+
+    /// Chooses by a selector from elsewhere: one that other devices' records gave, as `tilewright_mtl::transfer` builds. It
+    /// ranks by the features of this set, in the order they were named.
+    pub fn adopt(&mut self, selector: Box<dyn Selector>) {
+        self.selector = Some(selector);
     }
 
     /// Runs the variant that is expected to be fastest for the input.

@@ -1,5 +1,6 @@
 //! Rows that trees see: the features of a case and a candidate, and what general rules derive from them.
 
+use super::tiles::Tiles;
 use std::collections::BTreeSet;
 use tilewright_core::choice::ChoiceSet;
 use tilewright_core::feature::FeatureKind;
@@ -11,6 +12,9 @@ const MOST_PAIRS: usize = 45;
 /// What is derived, fixed when a model is fitted.
 ///
 /// - Ratios of all pairs of sizes of the input: trees split along one axis, and shapes differ by their ratios.
+/// - For a model of failures, products of all pairs of sizes too: memory runs out by the product.
+/// - For every size of the input that tiles cut, the largest power of two that divides it: alignment.
+/// - What follows from [tiles](Tiles).
 /// - For every size of a candidate that is not a whole number, a count that is rounded up when it runs (waves of blocks on
 ///   multiprocessors): how full the last one is, `x / ceil(x)`.
 /// - For every size of a candidate, its ratio to the smallest among the candidates of the case: what is large for
@@ -20,6 +24,9 @@ pub(crate) struct Derived {
     inputs: usize,
     candidates: usize,
     pairs: Vec<(usize, usize)>,
+    products: bool,
+    aligned: Vec<usize>,
+    tiles: Tiles,
     rounded: Vec<usize>,
     compared: Vec<usize>,
     names: Vec<String>,
@@ -52,19 +59,58 @@ impl Derived {
             trials().map(|t| t.candidate.features[i]).any(|v| v.is_finite() && v > 1.0 && v.fract() != 0.0)
         };
         let rounded = compared.iter().filter(fractional).copied().collect();
+        let tiles = Tiles::fit(data);
         Self {
             inputs: schema.input.len(),
             candidates: schema.config.len(),
             pairs,
+            products: false,
+            aligned: tiles.inputs(),
+            tiles,
             rounded,
             compared,
             names: names(data),
         }
     }
 
+    /// For a model of failures, which come from products of sizes and not from what else is offered.
+    pub(crate) fn of_failures(data: &ChoiceSet) -> Self {
+        let mut derived = Self::fit(data);
+        derived.products = true;
+        derived.compared.clear();
+        derived
+    }
+
+    /// Numbers of the input's share of a row.
+    fn share(&self) -> usize {
+        let pairs = if self.products { 2 * self.pairs.len() } else { self.pairs.len() };
+        self.inputs + pairs + self.aligned.len()
+    }
+
     /// Numbers in a row.
     pub(crate) fn width(&self) -> usize {
-        self.inputs + self.pairs.len() + self.candidates + self.rounded.len() + self.compared.len() + self.names.len()
+        let own = self.candidates + self.rounded.len() + self.compared.len() + self.names.len();
+        self.share() + own + self.tiles.width() + self.compared_tiles()
+    }
+
+    fn compared_tiles(&self) -> usize {
+        if self.products { 0 } else { self.tiles.compared() }
+    }
+
+    fn write_share(&self, input: &[f32], out: &mut Vec<f32>) {
+        out.extend((0..self.inputs).map(|i| at(input, i)));
+        out.extend(self.pairs.iter().map(|&(a, b)| ratio(at(input, a), at(input, b))));
+        if self.products {
+            out.extend(self.pairs.iter().map(|&(a, b)| at(input, a) * at(input, b)));
+        }
+        out.extend(self.aligned.iter().map(|&i| alignment(at(input, i))));
+    }
+
+    fn write_own(&self, candidate: &Candidate, out: &mut Vec<f32>) {
+        let own = &candidate.features;
+        out.extend((0..self.candidates).map(|i| at(own, i)));
+        out.extend(self.rounded.iter().map(|&i| ratio(at(own, i), at(own, i).ceil())));
+        out.extend(self.names.iter().map(|n| f32::from(u8::from(*n == candidate.variant))));
     }
 
     /// Appends one row a candidate. Anything that is not finite becomes NaN, which trees take as missing.
@@ -74,32 +120,85 @@ impl Derived {
         candidates: impl Iterator<Item = &'a Candidate> + Clone,
         out: &mut Vec<f32>,
     ) {
-        let at = |features: &[f32], i: usize| features.get(i).copied().filter(|v| v.is_finite()).unwrap_or(f32::NAN);
-        let smallest: Vec<f32> = self
-            .compared
-            .iter()
-            .map(|&i| candidates.clone().map(|c| at(&c.features, i)).fold(f32::NAN, f32::min))
-            .collect();
         let first = out.len();
-        for (k, candidate) in candidates.enumerate() {
+        let (width, share) = (self.width(), self.share());
+        for (k, candidate) in candidates.clone().enumerate() {
             if k == 0 {
-                out.extend((0..self.inputs).map(|i| at(input, i)));
-                out.extend(self.pairs.iter().map(|&(a, b)| ratio(at(input, a), at(input, b))));
+                self.write_share(input, out);
             } else {
                 // The input's share is the same in every row of the case.
-                out.extend_from_within(first..first + self.inputs + self.pairs.len());
+                out.extend_from_within(first..first + share);
             }
-            let own = &candidate.features;
-            out.extend((0..self.candidates).map(|i| at(own, i)));
-            out.extend(self.rounded.iter().map(|&i| ratio(at(own, i), at(own, i).ceil())));
-            out.extend(self.compared.iter().zip(&smallest).map(|(&i, &least)| ratio(at(own, i), least)));
-            out.extend(self.names.iter().map(|n| f32::from(u8::from(*n == candidate.variant))));
+            self.write_own(candidate, out);
+            self.tiles.write(input, &candidate.features, out);
+            // What is compared is not known before the last candidate.
+            out.resize(first + (k + 1) * width, f32::NAN);
+        }
+        if self.products {
+            return;
+        }
+        let rows = &mut out[first..];
+        let tiles = share + self.candidates + self.rounded.len() + self.names.len();
+        let own = self.compared.iter().map(|&i| share + i);
+        let columns = own.chain(tiles..tiles + self.tiles.compared());
+        let target = tiles + self.tiles.width();
+        for (place, column) in columns.enumerate() {
+            let least = rows.iter().skip(column).step_by(width).copied().fold(f32::NAN, f32::min);
+            for row in rows.chunks_exact_mut(width) {
+                row[target + place] = ratio(row[column], least);
+            }
         }
     }
+
+    /// One number of the row of a candidate, where nothing is compared.
+    pub(crate) fn value(&self, column: usize, input: &[f32], candidate: &Candidate) -> f32 {
+        let mut i = column;
+        let mut within = |n: usize| {
+            let found = (i < n).then_some(i);
+            i = i.wrapping_sub(n);
+            found
+        };
+        if let Some(i) = within(self.inputs) {
+            return at(input, i);
+        }
+        if let Some(p) = within(self.pairs.len()) {
+            let (a, b) = self.pairs[p];
+            return ratio(at(input, a), at(input, b));
+        }
+        if let Some(p) = within(if self.products { self.pairs.len() } else { 0 }) {
+            let (a, b) = self.pairs[p];
+            return at(input, a) * at(input, b);
+        }
+        if let Some(k) = within(self.aligned.len()) {
+            return alignment(at(input, self.aligned[k]));
+        }
+        if let Some(k) = within(self.candidates) {
+            return at(&candidate.features, k);
+        }
+        // What is left is rare, and not worth a case each.
+        let mut row = Vec::new();
+        self.row(input, candidate, &mut row);
+        row.get(column).copied().unwrap_or(f32::NAN)
+    }
+
+    /// Appends the row of one candidate, where nothing is compared.
+    pub(crate) fn row(&self, input: &[f32], candidate: &Candidate, out: &mut Vec<f32>) {
+        self.rows(input, std::iter::once(candidate), out);
+    }
+}
+
+fn at(features: &[f32], i: usize) -> f32 {
+    features.get(i).copied().filter(|v| v.is_finite()).unwrap_or(f32::NAN)
 }
 
 /// A ratio, missing where it is not finite.
 fn ratio(a: f32, b: f32) -> f32 {
     let r = a / b;
     if r.is_finite() { r } else { f32::NAN }
+}
+
+/// The largest power of two up to 256 that divides a whole number.
+fn alignment(x: f32) -> f32 {
+    let whole = x.is_finite() && x >= 1.0 && x < 16_777_216.0 && x.fract() == 0.0;
+    if whole { f32::from(1u16 << (x as u32).trailing_zeros().min(8)) } else { f32::NAN }
 }

@@ -87,6 +87,22 @@ impl Sum {
         self.values.extend_from_slice(&tree.values);
     }
 
+    /// The value of one row of which only what is asked for is computed.
+    pub(crate) fn value(&self, of: impl Fn(usize) -> f32) -> f32 {
+        let tree = |&(root, depth): &(u32, u32)| {
+            let (root, mut at) = (root as usize, 0u16);
+            for _ in 0..depth {
+                let node = self.nodes[root + usize::from(at)];
+                if node.left == at {
+                    break;
+                }
+                at = node.left + u16::from(of(usize::from(node.feature)) > node.threshold);
+            }
+            self.values[root + usize::from(at)]
+        };
+        self.trees.iter().map(tree).sum()
+    }
+
     /// Adds the value of every row to `out`. Missing values (NaN) go left.
     pub(crate) fn add(&self, rows: &[f32], width: usize, out: &mut [f32]) {
         for (t, &(root, depth)) in self.trees.iter().enumerate() {

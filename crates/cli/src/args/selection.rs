@@ -1,0 +1,160 @@
+//! The words of `select` and `transfer`.
+
+use clap::{Args, Subcommand, ValueEnum};
+use std::path::PathBuf;
+
+/// How to choose.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum SelectMethod {
+    /// The best of the others by cross-validation.
+    Auto,
+    /// Softmax weights that minimise the expected time.
+    Softmax,
+    /// A regression of the time of each variant.
+    Regression,
+    /// Support vectors, one against one.
+    Svm,
+    /// Boosted trees on the relative time of every candidate.
+    Trees,
+    /// A few trees over features of the input: the fastest choice.
+    Forest,
+    /// Boosted trees and a thorough forest together.
+    Blend,
+    /// The multi-layer perceptron on the relative time of every candidate.
+    Mlp,
+    /// The same variant for every input.
+    Fixed,
+}
+
+impl SelectMethod {
+    /// The word on the command line.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Auto => "auto",
+            Self::Softmax => "softmax",
+            Self::Regression => "regression",
+            Self::Svm => "svm",
+            Self::Trees => "trees",
+            Self::Forest => "forest",
+            Self::Blend => "blend",
+            Self::Mlp => "mlp",
+            Self::Fixed => "fixed",
+        }
+    }
+}
+
+#[derive(Clone, Debug, Args)]
+pub(crate) struct SelectArgs {
+    /// How to choose.
+    #[arg(long, value_enum, default_value_t = SelectMethod::Auto)]
+    pub method: SelectMethod,
+    /// column:FRACTION, row:FRACTION, column=VALUE, or a file of row numbers; a quarter of the groups unless given.
+    #[arg(long, value_name = "SPEC")]
+    pub holdout: Option<String>,
+    /// Mean over this many splits.
+    #[arg(long, value_name = "R", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub repeats: u32,
+    /// Draw where which variant is fastest and where it is chosen, for the held-out inputs of the last split, as an SVG.
+    #[arg(long, value_name = "FILE")]
+    pub map: Option<PathBuf>,
+    /// The features of the input that the map is drawn over; the first two sizes unless given.
+    #[arg(long, value_name = "X,Y", value_delimiter = ',', requires = "map")]
+    pub axes: Option<Vec<String>>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum SelectCommand {
+    /// Choose for held-out inputs and compare with the best choice, for each device by what is known of it.
+    Evaluate {
+        /// A CSV with its NAME.schema.json beside it.
+        dataset: PathBuf,
+        #[command(flatten)]
+        with: SelectArgs,
+    },
+}
+
+/// Which features of devices a model sees.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum TransferDfs {
+    /// All of them.
+    Full,
+    /// Those that profiles of the variants point to.
+    P,
+    /// Those that foretell one source from the others.
+    Cv,
+    /// What does best when sources play the target: what the project recommends.
+    Auto,
+}
+
+impl TransferDfs {
+    /// The word on the command line.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Full => "full",
+            Self::P => "p",
+            Self::Cv => "cv",
+            Self::Auto => "auto",
+        }
+    }
+}
+
+/// What is fitted on all sources together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum TransferLearner {
+    /// A forest on the relative times of all variants.
+    Forest,
+    /// Boosted trees on the relative time of every candidate.
+    Trees,
+    /// Support vectors on the fastest variants, as in the paper.
+    Svm,
+}
+
+impl TransferLearner {
+    /// The word on the command line.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Forest => "forest",
+            Self::Trees => "trees",
+            Self::Svm => "svm",
+        }
+    }
+}
+
+#[derive(Clone, Debug, Args)]
+pub(crate) struct TransferArgs {
+    /// The device to choose for; nothing that it ran is learned from.
+    #[arg(long, value_name = "DEVICE")]
+    pub target: String,
+    /// The devices to learn from, separated by commas; all others unless given.
+    #[arg(long, value_name = "D1,D2", value_delimiter = ',')]
+    pub sources: Option<Vec<String>>,
+    /// A CSV of device features, the device in its first column; published specifications of known GPUs unless given.
+    #[arg(long, value_name = "FILE")]
+    pub device_features: Option<PathBuf>,
+    /// How features of devices are selected.
+    #[arg(long, value_enum, default_value_t = TransferDfs::Auto)]
+    pub dfs: TransferDfs,
+    /// What is fitted.
+    #[arg(long, value_enum, default_value_t = TransferLearner::Forest)]
+    pub learner: TransferLearner,
+    /// Profiles of the variants, one metric a line: variant, kernel, input, metric, value, or what ncu --csv writes.
+    #[arg(long, value_name = "FILE")]
+    pub profiles: Option<PathBuf>,
+    /// column:FRACTION, row:FRACTION, column=VALUE, or a file of row numbers; a third of the groups unless given.
+    #[arg(long, value_name = "SPEC")]
+    pub holdout: Option<String>,
+    /// Mean over this many splits.
+    #[arg(long, value_name = "R", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub repeats: u32,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum TransferCommand {
+    /// Choose for held-out inputs on a held-out device, beside what its own measurements would have taught.
+    Evaluate {
+        /// A CSV with its NAME.schema.json beside it.
+        dataset: PathBuf,
+        #[command(flatten)]
+        with: TransferArgs,
+    },
+}

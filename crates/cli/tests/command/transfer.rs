@@ -1,0 +1,103 @@
+//! `transfer`: choices on a device that ran nothing; and the maps of `select`.
+
+use crate::home::Home;
+use std::fmt::Write;
+
+const SIDECAR: &str = r#"{
+    "format": "tilewright-dataset", "version": 1,
+    "columns": {
+        "device": "device", "input": ["n", "k"], "config": [], "variant": "variant",
+        "time": {"column": "s", "unit": "s"}, "status": {"column": "ok", "ok": 1}, "group": "family"
+    }
+}"#;
+
+/// "many" costs a start for every core, "one" none; "d" never recorded "third", which is slow.
+fn dataset(home: &Home) -> String {
+    let mut table = "device,family,n,k,variant,s,ok\n".to_owned();
+    for (device, cores) in [("a", 4), ("b", 16), ("c", 40), ("d", 100)] {
+        for i in 0..120 {
+            let n = 10 * i * i + 10;
+            let times = [("one", f64::from(n)), ("many", f64::from(90 * cores) + f64::from(n) / 10.0)];
+            for (variant, time) in times {
+                writeln!(table, "{device},{},{n},{},{variant},{time},1", i % 20, i % 3).unwrap();
+            }
+            if device != "d" {
+                writeln!(table, "{device},{},{n},{},third,1e9,1", i % 20, i % 3).unwrap();
+            }
+        }
+    }
+    let path = home.path().join("made.csv");
+    std::fs::write(&path, table).unwrap();
+    std::fs::write(path.with_extension("schema.json"), SIDECAR).unwrap();
+    path.display().to_string()
+}
+
+fn features(home: &Home, text: &str) -> String {
+    let path = home.path().join("devices.csv");
+    std::fs::write(&path, text).unwrap();
+    path.display().to_string()
+}
+
+const DEVICES: &str = "device,vendor,cores,year\na,x,4,2013\nb,y,16,2010\nc,x,40,2012\nd,y,100,2011\n";
+
+#[test]
+fn an_unseen_device_is_chosen_for() {
+    let home = Home::new();
+    let (data, devices) = (dataset(&home), features(&home, DEVICES));
+    let common = ["transfer", "evaluate", &data, "--device-features", &devices, "--repeats", "2", "--target", "c"];
+    let evaluate = |more: &[&str]| home.answer(&[&common, more].concat());
+    for more in [&["--dfs", "auto"][..], &["--dfs", "full"], &["--dfs", "cv"], &["--sources", "b,d"]] {
+        let answer = evaluate(more);
+        for field in ["fraction_of_oracle", "native", "random", "majority", "fixed_best", "seconds"] {
+            let value = answer[field].as_f64().unwrap_or_else(|| panic!("{field}: {answer}"));
+            assert!(value > 0.0, "{field}: {answer}");
+        }
+        assert!(answer["features"].is_array());
+        assert!(answer["fraction_of_oracle"].as_f64().unwrap() > 0.9, "{more:?}: {answer}");
+    }
+    let auto = evaluate(&["--dfs", "auto"]);
+    assert!(auto["features"].as_array().unwrap().contains(&"cores".into()), "{auto}");
+    assert!(auto["fraction_of_oracle"].as_f64() > auto["majority"].as_f64(), "{auto}");
+    let profiles = home.path().join("profiles.csv");
+    std::fs::write(&profiles, "variant,kernel,input,metric,value\nmany,k,0,inst_fp_32,0.9\none,k,0,inst_fp_32,0.8\n")
+        .unwrap();
+    let p = evaluate(&["--dfs", "p", "--profiles", profiles.to_str().unwrap()]);
+    assert_eq!(p["features"], serde_json::json!(["cores"]));
+}
+
+#[test]
+fn what_cannot_be_transferred_names_its_field() {
+    let home = Home::new();
+    let (data, devices) = (dataset(&home), features(&home, DEVICES));
+    let with = |more: &[&str], field: &str| {
+        let common = ["transfer", "evaluate", &data, "--device-features", &devices];
+        home.error(&[&common, more].concat(), 2, field)
+    };
+    with(&["--target", "z"], "target");
+    with(&["--target", "a", "--sources", "b,z"], "sources");
+    with(&["--target", "a", "--sources", "a"], "sources");
+    with(&["--target", "a", "--sources", "b,c", "--dfs", "cv"], "sources");
+    with(&["--target", "a", "--dfs", "p"], "profiles");
+    // Without a table, only published devices are known.
+    home.error(&["transfer", "evaluate", &data, "--target", "a"], 2, "device-features");
+    features(&home, "device,cores\na,4\nb,\nc,40\nd,100\n");
+    with(&["--target", "b", "--dfs", "full"], "device-features");
+    features(&home, "device,cores\na,4\na,4\n");
+    with(&["--target", "a"], &devices);
+}
+
+#[test]
+fn maps_are_drawn() {
+    let home = Home::new();
+    let data = dataset(&home);
+    let file = home.path().join("map.svg").display().to_string();
+    let common = ["select", "evaluate", &data, "--method", "forest", "--map", &file];
+    home.answer(&common);
+    let svg = std::fs::read_to_string(&file).unwrap();
+    assert!(svg.starts_with("<svg") && svg.ends_with("</svg>\n"));
+    for text in ["fastest", "chosen by forest", ">one<", ">many<", ">n<", ">k<"] {
+        assert!(svg.contains(text), "{text}");
+    }
+    home.error(&[&common[..], &["--axes", "n,none"]].concat(), 2, "axes");
+    home.error(&[&common[..], &["--axes", "n"]].concat(), 2, "axes");
+}

@@ -1,0 +1,154 @@
+//! Cross-validation device feature selection (Algorithm 2): sources play the target in turn.
+
+use crate::error::MtlError;
+use crate::score::Score;
+use crate::sources::Sources;
+use crate::view::{OnDevice, View};
+use rayon::prelude::*;
+use serde::Serialize;
+use std::collections::BTreeMap;
+use tilewright_core::choice::{ChoiceSet, FitSelector};
+
+/// What "accuracy" in Algorithm 2 is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub enum Judge {
+    /// The fraction of fastest choices.
+    Labels,
+    /// The fraction of the oracle's performance: a near tie is no mistake.
+    Performance,
+}
+
+/// How subsets are searched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct CvDfs {
+    /// The largest subset.
+    pub largest: usize,
+    /// How many of the most frequent features are returned.
+    pub k: usize,
+    /// Most cases of a device that models are fitted and judged on, evenly spread.
+    pub cases: usize,
+    /// What is compared.
+    pub judge: Judge,
+}
+
+impl Default for CvDfs {
+    /// As in the paper: subsets of up to three, one feature is returned.
+    fn default() -> Self {
+        Self { largest: 3, k: 1, cases: 400, judge: Judge::Performance }
+    }
+}
+
+/// What Algorithm 2 found.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct CvDfsOutcome {
+    /// The most frequent features, the most frequent first.
+    pub features: Vec<String>,
+    /// For each temporary target, its best subset and how well that did.
+    pub of_targets: Vec<(String, Vec<String>, f64)>,
+    /// Models that were fitted.
+    pub fits: usize,
+}
+
+/// Algorithm 2. With two devices left to learn from, all numeric features are the same up to a scale, and a learner that
+/// standardises them gives the same model for many subsets; nothing is assumed about the learner here, so each is fitted.
+///
+/// # Errors
+/// Fewer than three sources (a model of one device has nothing to tell features apart by), no features, a setting of 0, a
+/// learner that fails.
+pub fn cvdfs(
+    sources: &Sources,
+    features: &[String],
+    learner: &dyn FitSelector,
+    settings: CvDfs,
+    seed: u64,
+) -> Result<CvDfsOutcome, MtlError> {
+    let count = sources.all().len();
+    if count < 3 {
+        return Err(MtlError::TooFew { what: "source devices", found: count, needed: 3 });
+    }
+    if features.is_empty() {
+        return Err(MtlError::TooFew { what: "device features", found: 0, needed: 1 });
+    }
+    for (field, value) in [("largest", settings.largest), ("k", settings.k), ("cases", settings.cases)] {
+        if value == 0 {
+            return Err(MtlError::Setting { field, value: "0".into(), limit: "at least 1" });
+        }
+    }
+    let subsets = subsets(features, settings.largest);
+    let thinned = sources.thinned(settings.cases);
+    let mut frequency: BTreeMap<&String, usize> = BTreeMap::new();
+    let mut of_targets = Vec::new();
+    for at in 0..count {
+        let (target, rest) = (&thinned.all()[at], thinned.without(at)?);
+        let accuracy = |subset: &Vec<String>| -> Result<f64, MtlError> {
+            let view = View::concatenated(&rest, subset)?;
+            let values = view.values(&target.device, &target.features)?;
+            let selector = OnDevice { inner: learner.fit(&view.pool(&rest)?, seed)?, values };
+            Ok(settings.judge.of(&selector, &target.cases))
+        };
+        let scores = subsets.par_iter().map(accuracy).collect::<Result<Vec<f64>, MtlError>>()?;
+        // The first of the best, as the algorithm's ">" has it: subsets come by size.
+        let mut best = (0, scores[0]);
+        for (i, &score) in scores.iter().enumerate() {
+            if score > best.1 {
+                best = (i, score);
+            }
+        }
+        subsets[best.0].iter().for_each(|f| *frequency.entry(at_home(features, f)).or_default() += 1);
+        of_targets.push((target.device.clone(), subsets[best.0].clone(), best.1));
+    }
+    let mut order: Vec<(&String, usize)> = frequency.into_iter().collect();
+    let place = |f: &String| features.iter().position(|g| g == f);
+    order.sort_by(|a, b| b.1.cmp(&a.1).then(place(a.0).cmp(&place(b.0))));
+    Ok(CvDfsOutcome {
+        features: order.into_iter().take(settings.k).map(|(f, _)| f.clone()).collect(),
+        of_targets,
+        fits: count * subsets.len(),
+    })
+}
+
+fn at_home<'a>(features: &'a [String], name: &String) -> &'a String {
+    features.iter().find(|f| *f == name).unwrap_or(&features[0])
+}
+
+impl Judge {
+    fn of(self, selector: &OnDevice, cases: &ChoiceSet) -> f64 {
+        let score = Score::of(selector, cases);
+        match self {
+            Self::Labels => score.accuracy,
+            Self::Performance => score.fraction_of_oracle,
+        }
+    }
+}
+
+/// All subsets of 1 to `largest` features, the small ones first.
+fn subsets(features: &[String], largest: usize) -> Vec<Vec<String>> {
+    let mut out: Vec<Vec<usize>> = Vec::new();
+    let mut last: Vec<Vec<usize>> = vec![Vec::new()];
+    for _ in 0..largest.min(features.len()) {
+        let longer = |s: &Vec<usize>| {
+            let from = s.last().map_or(0, |l| l + 1);
+            let s = s.clone();
+            (from..features.len()).map(move |f| s.iter().copied().chain([f]).collect::<Vec<usize>>())
+        };
+        last = last.iter().flat_map(longer).collect();
+        out.extend(last.iter().cloned());
+    }
+    out.into_iter().map(|s| s.into_iter().map(|i| features[i].clone()).collect()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn subsets_are_all_there_and_small_first() {
+        let features: Vec<String> = ["a", "b", "c", "d"].map(String::from).to_vec();
+        let all = subsets(&features, 3);
+        assert_eq!(all.len(), 4 + 6 + 4);
+        assert_eq!(
+            (all[0].len(), all[4].clone(), all[13].clone()),
+            (1, vec!["a".into(), "b".into()], features[1..].to_vec())
+        );
+    }
+}

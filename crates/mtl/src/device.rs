@@ -1,0 +1,125 @@
+//! Facts of devices: published, queried or measured, by name.
+
+use crate::error::MtlError;
+use tilewright_core::device::DeviceSpec;
+use tilewright_core::expr::Value;
+use tilewright_core::space::Config;
+
+/// Features of devices, one set a device: numbers, or words such as the vendor's name.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct DeviceTable {
+    devices: Vec<(String, Config)>,
+}
+
+impl DeviceTable {
+    /// An empty table.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Published specifications of GPUs that papers and recordings are about; names without spaces. One die of two counts where a
+    /// board has two that programs see apart.
+    pub fn published() -> Self {
+        // The table is a part of the program, and a test reads it.
+        Self::parse(include_bytes!("published.csv")).unwrap_or_default()
+    }
+
+    /// Reads comma-separated text: a header whose first column is the device, one line a device. Empty cells and `nan` are
+    /// missing.
+    ///
+    /// # Errors
+    /// No header, a line of another length, a device that stands twice; the line is named.
+    pub fn parse(text: &[u8]) -> Result<Self, MtlError> {
+        let fault = |line: u64, message: String| MtlError::Table { table: "device features", line, message };
+        let mut reader = csv::ReaderBuilder::new().trim(csv::Trim::All).from_reader(text);
+        let header = reader.headers().map_err(|e| fault(1, e.to_string()))?.clone();
+        if header.len() < 2 {
+            return Err(fault(1, "expected a column of devices and at least one feature".into()));
+        }
+        let mut table = Self::new();
+        for record in reader.records() {
+            let record = record.map_err(|e| {
+                let line = e.position().map_or(0, csv::Position::line);
+                fault(line, e.to_string())
+            })?;
+            let line = record.position().map_or(0, csv::Position::line);
+            let missing = |text: &str| text.is_empty() || text.eq_ignore_ascii_case("nan");
+            let cells = header.iter().zip(&record).skip(1).filter(|(_, text)| !missing(text));
+            let features = cells.map(|(name, text)| (name.to_owned(), Value::parse(text))).collect();
+            let device = record.get(0).unwrap_or_default();
+            table.insert(device, Config(features)).map_err(|e| fault(line, e.to_string()))?;
+        }
+        Ok(table)
+    }
+
+    /// Adds a device.
+    ///
+    /// # Errors
+    /// It is there already.
+    pub fn insert(&mut self, device: &str, features: Config) -> Result<(), MtlError> {
+        if self.devices.iter().any(|(name, _)| name == device) {
+            return Err(MtlError::Twice(device.to_owned()));
+        }
+        self.devices.push((device.to_owned(), features));
+        Ok(())
+    }
+
+    /// The features of a device.
+    ///
+    /// # Errors
+    /// The table does not know it.
+    pub fn of(&self, device: &str) -> Result<&Config, MtlError> {
+        let found = self.devices.iter().find(|(name, _)| name == device);
+        found.map(|(_, features)| features).ok_or_else(|| MtlError::UnknownDevice {
+            device: device.to_owned(),
+            known: self.names().collect::<Vec<_>>().join(" "),
+        })
+    }
+
+    /// All devices.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.devices.iter().map(|(name, _)| name.as_str())
+    }
+}
+
+/// What a device says of itself and what was measured on it, as features: facts first.
+pub fn queried(spec: &DeviceSpec) -> Config {
+    let facts = spec.facts.iter().map(|(name, &value)| (name.clone(), Value::Int(value)));
+    let measured = spec.measured.iter().map(|(name, &value)| (name.clone(), Value::Float(value)));
+    Config(facts.chain(measured).collect())
+}
+
+/// A feature as a number; none where it is missing or a word.
+pub(crate) fn number(features: &Config, name: &str) -> Option<f64> {
+    features.get(name).and_then(Value::as_f64).filter(|v| v.is_finite())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_published_table_is_complete() {
+        let table = DeviceTable::published();
+        assert!(table.names().count() > 20);
+        for device in table.names() {
+            let features = table.of(device).unwrap();
+            assert_eq!(features.0.len(), 11, "{device}");
+            for name in ["multiprocessors", "cores", "clock_mhz", "mem_bandwidth_gbps", "l2_kib", "peak_gflops_f32"] {
+                assert!(number(features, name).is_some_and(|v| v > 0.0), "{device}: {name}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_no_table_is_named_by_its_line() {
+        let table = DeviceTable::parse(b"device,cores,name\na,4,x y\nb,,z\n").unwrap();
+        assert_eq!(number(table.of("a").unwrap(), "cores"), Some(4.0));
+        assert_eq!((number(table.of("b").unwrap(), "cores"), number(table.of("a").unwrap(), "name")), (None, None));
+        assert!(matches!(table.of("c"), Err(MtlError::UnknownDevice { known, .. }) if known == "a b"));
+        for (text, line) in [("", 1), ("device", 1), ("d,c\na,1,2\n", 2), ("d,c\na,1\na,2\n", 3)] {
+            let fault = DeviceTable::parse(text.as_bytes()).unwrap_err();
+            assert!(matches!(&fault, MtlError::Table { line: l, .. } if *l == line), "{text:?}: {fault}");
+        }
+    }
+}

@@ -1,0 +1,20 @@
+#![doc = include_str!("../README.md")]
+
+pub mod baselines;
+pub mod cvdfs;
+pub mod device;
+mod error;
+mod near;
+pub mod pdfs;
+pub mod profile;
+pub mod rehearse;
+mod role;
+mod score;
+mod sources;
+pub mod transfer;
+pub mod view;
+
+pub use error::MtlError;
+pub use role::Role;
+pub use score::Score;
+pub use sources::{Source, Sources};

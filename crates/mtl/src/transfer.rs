@@ -1,0 +1,138 @@
+//! A model for a device that ran nothing, from what others recorded.
+
+use crate::baselines::Majority;
+use crate::cvdfs::{CvDfs, CvDfsOutcome, cvdfs};
+use crate::error::MtlError;
+use crate::pdfs::{PdfsOutcome, Proxy, pdfs};
+use crate::profile::{Profile, ProxyRun};
+use crate::rehearse::{Plan, Rehearsal, rehearse};
+use crate::sources::Sources;
+use crate::view::View;
+use rayon::prelude::*;
+use serde::Serialize;
+use tilewright_core::choice::FitSelector;
+use tilewright_core::selector::{Candidate, Selector, VariantOrder};
+use tilewright_core::space::Config;
+
+/// Which features of devices a model sees.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Dfs {
+    /// All that the sources have.
+    Full,
+    /// Those that the profiles of the variants point to (Algorithm 1).
+    Profiled(Profiles),
+    /// Those that foretell one source from the others (Algorithm 2), of those that profiles point to where there are profiles.
+    CrossValidated(CvDfs, Option<Profiles>),
+    /// A vote of the plans that do best when every source plays the target ([`rehearse`]): what the project recommends.
+    Rehearsed,
+}
+
+/// What profilers or counters saw.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Profiles {
+    /// Of the variants.
+    pub variants: Vec<Profile>,
+    /// Of the proxies; counted ones where there are none.
+    pub proxies: Vec<ProxyRun>,
+}
+
+impl Profiles {
+    fn select(&self, features: &[String]) -> Result<PdfsOutcome, MtlError> {
+        let counted;
+        let runs = if self.proxies.is_empty() {
+            counted = Proxy::counted_runs();
+            &counted
+        } else {
+            &self.proxies
+        };
+        pdfs(&Proxy::all(), runs, &self.variants, features)
+    }
+}
+
+/// A model for the target, and how its view of devices was chosen.
+pub struct Tuned {
+    /// Ranks variants by features of the input alone.
+    pub selector: Box<dyn Selector>,
+    /// The features of devices that it uses.
+    pub features: Vec<String>,
+    /// How they were chosen.
+    pub reason: Reason,
+}
+
+impl Selector for Tuned {
+    fn rank(&self, input: &[f32], candidates: &[Candidate], out: &mut VariantOrder) {
+        self.selector.rank(input, candidates, out);
+    }
+}
+
+/// Builds a model for a target of which only the features are known (the paper's `tune_from_source`): features of devices are
+/// chosen, appended to those of the inputs, and the learner is fitted on all sources together.
+///
+/// # Errors
+/// A feature that the target or a source lacks, too few sources for a cross-validation, profiles that cannot be used, a learner that
+/// fails.
+pub fn tune_from_source(
+    sources: &Sources,
+    target: (&str, &Config),
+    dfs: &Dfs,
+    learner: &dyn FitSelector,
+    seed: u64,
+) -> Result<Tuned, MtlError> {
+    let mut reason = Reason::default();
+    let plans = plans(sources, target, dfs, learner, seed, &mut reason)?;
+    let fit = |plan: &Plan| -> Result<Box<dyn Selector>, MtlError> {
+        Ok(Box::new(plan.fit(sources, target, learner, seed)?))
+    };
+    let mut voters = plans.par_iter().map(fit).collect::<Result<Vec<_>, MtlError>>()?;
+    let single = if voters.len() == 1 { voters.pop() } else { None };
+    let selector = single.unwrap_or_else(|| Box::new(Majority::of(voters)));
+    let mut features: Vec<String> = Vec::new();
+    for name in plans.iter().flat_map(|p| p.view.features()) {
+        if !features.contains(&name) {
+            features.push(name);
+        }
+    }
+    Ok(Tuned { selector, features, reason })
+}
+
+fn plans(
+    sources: &Sources,
+    target: (&str, &Config),
+    dfs: &Dfs,
+    learner: &dyn FitSelector,
+    seed: u64,
+    reason: &mut Reason,
+) -> Result<Vec<Plan>, MtlError> {
+    let all = sources.features();
+    let chosen = match dfs {
+        Dfs::Full => all,
+        Dfs::Profiled(profiles) => reason.profiled.insert(profiles.select(&all)?).features.clone(),
+        Dfs::CrossValidated(settings, profiles) => {
+            let from = match profiles {
+                Some(profiles) => reason.profiled.insert(profiles.select(&all)?).features.clone(),
+                None => all,
+            };
+            reason.cross_validated.insert(cvdfs(sources, &from, learner, *settings, seed)?).features.clone()
+        }
+        Dfs::Rehearsed => {
+            let (plans, rehearsal) = rehearse(sources, target, learner, seed)?;
+            reason.rehearsed = Some(rehearsal);
+            return Ok(plans);
+        }
+    };
+    Ok(vec![Plan { name: "features", view: View::concatenated(sources, &chosen)?, near: false }])
+}
+
+/// What chose the view, for a report.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Reason {
+    /// What Algorithm 1 found.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub profiled: Option<PdfsOutcome>,
+    /// What Algorithm 2 found.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cross_validated: Option<CvDfsOutcome>,
+    /// How every view did with sources as targets.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rehearsed: Option<Rehearsal>,
+}

@@ -1,0 +1,235 @@
+//! The embedded store: a folder of files that each have one writer.
+//!
+//! ```text
+//! FOLDER/format                         tilewright repository 1
+//! FOLDER/<set>/<device>/<writer>.seg    tilewright segment 1, then one record a line
+//! ```
+//!
+//! Writers share no file, so that none waits for another and none can damage what another wrote. A record is
+//! acknowledged when its line is with the operating system, where the death of a process cannot touch it. A writer that is killed
+//! within a line leaves a line without its end, which nobody acknowledged and readers leave out.
+
+use crate::error::RepositoryError;
+use crate::key::{decoded, encoded};
+use crate::line::{RecordId, decode, encode, writer_name};
+use crate::record::Record;
+use crate::{Key, Repository};
+use std::collections::{BTreeMap, HashMap};
+use std::fs::{self, File, TryLockError};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+const VERSION: u32 = 1;
+const MAGIC: &str = "tilewright segment 1\n";
+
+/// A repository in a folder, for all processes that see it.
+pub struct Embedded {
+    folder: PathBuf,
+    writer: String,
+    written: u64,
+    open: HashMap<Key, Segment>,
+    durable: bool,
+}
+
+/// A file of this writer, locked while it lives: what is not locked may be merged.
+struct Segment {
+    path: PathBuf,
+    file: File,
+    /// Bytes of whole lines.
+    length: u64,
+}
+
+impl Embedded {
+    /// Opens a repository, or begins one.
+    ///
+    /// # Errors
+    /// A folder that cannot be written, or that another version wrote.
+    pub fn open(folder: impl Into<PathBuf>) -> Result<Self, RepositoryError> {
+        let folder = folder.into();
+        fs::create_dir_all(&folder).map_err(|e| RepositoryError::io(&folder, e))?;
+        let format = folder.join("format");
+        let expected = format!("tilewright repository {VERSION}\n");
+        match fs::read_to_string(&format) {
+            Ok(text) if text == expected => {}
+            Ok(text) => {
+                let found = text.trim().strip_prefix("tilewright repository ").unwrap_or("unknown").to_owned();
+                return Err(RepositoryError::Version { place: folder.display().to_string(), found, known: VERSION });
+            }
+            Err(e) if e.kind() == io::ErrorKind::NotFound => {
+                // Of writers that begin together, each puts the same file there.
+                let fresh = folder.join(format!("format-{}.tmp", writer_name()));
+                fs::write(&fresh, expected).map_err(|e| RepositoryError::io(&fresh, e))?;
+                fs::rename(&fresh, &format).map_err(|e| RepositoryError::io(&format, e))?;
+            }
+            Err(e) => return Err(RepositoryError::io(&format, e)),
+        }
+        Ok(Self { folder, writer: writer_name(), written: 0, open: HashMap::new(), durable: false })
+    }
+
+    /// Whether an acknowledged record also survives a loss of power: each costs a write to the disk.
+    #[must_use]
+    pub fn durable(mut self, durable: bool) -> Self {
+        self.durable = durable;
+        self
+    }
+
+    fn place(&self, key: &Key) -> PathBuf {
+        self.folder.join(encoded(key.set())).join(encoded(key.device()))
+    }
+
+    /// Merges the files of writers that are gone into one; how many there were. Readers and writers may go on.
+    ///
+    /// # Errors
+    /// As [`Repository::read`]; nothing is removed before all of it is in the new file.
+    pub fn compact(&mut self, key: &Key) -> Result<usize, RepositoryError> {
+        let folder = self.place(key);
+        let mut records = BTreeMap::new();
+        let mut gone: Vec<(PathBuf, File)> = Vec::new();
+        for path in segments(&folder)? {
+            let Ok(file) = File::open(&path) else { continue };
+            match file.try_lock() {
+                Ok(()) => {}
+                Err(TryLockError::WouldBlock) => continue,
+                Err(TryLockError::Error(e)) => return Err(RepositoryError::io(&path, e)),
+            }
+            read_segment(&path, &mut records)?;
+            gone.push((path, file));
+        }
+        if gone.len() < 2 {
+            return Ok(gone.len());
+        }
+        let mut merged = Segment::begin(&folder)?;
+        for (id, record) in &records {
+            merged.append(&encode(id, record)?, false)?;
+        }
+        merged.file.sync_all().map_err(|e| RepositoryError::io(&merged.path, e))?;
+        for (path, _) in &gone {
+            fs::remove_file(path).map_err(|e| RepositoryError::io(path, e))?;
+        }
+        Ok(gone.len())
+    }
+}
+
+impl Repository for Embedded {
+    fn append(&mut self, key: &Key, record: &Record) -> Result<RecordId, RepositoryError> {
+        let id = RecordId(self.writer.clone(), self.written);
+        let line = encode(&id, record)?;
+        let mut segment = match self.open.remove(key) {
+            Some(segment) => segment,
+            None => Segment::begin(&self.place(key))?,
+        };
+        // Also of what fails: a part of it may stand there.
+        self.written += 1;
+        segment.append(&line, self.durable)?;
+        // A segment that failed is not used again: nothing may follow an unfinished line.
+        self.open.insert(key.clone(), segment);
+        Ok(id)
+    }
+
+    fn read(&mut self, key: &Key) -> Result<Vec<(RecordId, Record)>, RepositoryError> {
+        let folder = self.place(key);
+        // A file that is gone was merged meanwhile: look again. Merging ends, since it leaves one file.
+        'again: for _ in 0..100 {
+            let mut records = BTreeMap::new();
+            for path in segments(&folder)? {
+                match read_segment(&path, &mut records) {
+                    Err(RepositoryError::Io { error, .. }) if error.kind() == io::ErrorKind::NotFound => {
+                        continue 'again;
+                    }
+                    other => other?,
+                }
+            }
+            return Ok(records.into_iter().collect());
+        }
+        Err(RepositoryError::io(&folder, io::Error::other("its files change faster than they can be read")))
+    }
+
+    fn keys(&mut self) -> Result<Vec<Key>, RepositoryError> {
+        let mut keys = Vec::new();
+        for set in folders(&self.folder)? {
+            for device in folders(&self.folder.join(encoded(&set)))? {
+                keys.push(Key::new(&set, &device)?);
+            }
+        }
+        keys.sort();
+        Ok(keys)
+    }
+}
+
+impl Segment {
+    fn begin(folder: &Path) -> Result<Self, RepositoryError> {
+        fs::create_dir_all(folder).map_err(|e| RepositoryError::io(folder, e))?;
+        let name = writer_name();
+        // Locked before it has the name that merging looks for.
+        let fresh = folder.join(format!("{name}.tmp"));
+        let path = folder.join(format!("{name}.seg"));
+        let fail = |e| RepositoryError::io(&fresh, e);
+        let mut file = File::create_new(&fresh).map_err(fail)?;
+        file.lock().map_err(fail)?;
+        file.write_all(MAGIC.as_bytes()).map_err(fail)?;
+        fs::rename(&fresh, &path).map_err(fail)?;
+        Ok(Self { path, file, length: MAGIC.len() as u64 })
+    }
+
+    fn append(&mut self, line: &str, durable: bool) -> Result<(), RepositoryError> {
+        let bytes = format!("{line}\n");
+        let written = self.file.write_all(bytes.as_bytes());
+        let synced = written.and_then(|()| if durable { self.file.sync_data() } else { Ok(()) });
+        if let Err(error) = synced {
+            // Not acknowledged, so it may not stay; what cannot be removed now is an unfinished line.
+            let _ = self.file.set_len(self.length);
+            let _ = io::Seek::seek(&mut self.file, io::SeekFrom::Start(self.length));
+            return Err(RepositoryError::io(&self.path, error));
+        }
+        self.length += bytes.len() as u64;
+        Ok(())
+    }
+}
+
+fn read_segment(path: &Path, records: &mut BTreeMap<RecordId, Record>) -> Result<(), RepositoryError> {
+    let bytes = fs::read(path).map_err(|e| RepositoryError::io(path, e))?;
+    let place = path.display().to_string();
+    let damaged = |message: &str| RepositoryError::Damaged { place: place.clone(), message: message.to_owned() };
+    // A line without its end was never acknowledged.
+    let whole = bytes.iter().rposition(|b| *b == b'\n').map_or(0, |at| at + 1);
+    let text = std::str::from_utf8(&bytes[..whole]).map_err(|_| damaged("it is no text"))?;
+    let Some(lines) = text.strip_prefix(MAGIC) else {
+        return if text.is_empty() { Ok(()) } else { Err(foreign(text, place)) };
+    };
+    for (number, line) in lines.lines().enumerate() {
+        let (id, record) = decode(line, &format!("{place}, line {}", number + 2))?;
+        records.insert(id, record);
+    }
+    Ok(())
+}
+
+fn foreign(text: &str, place: String) -> RepositoryError {
+    let first = text.lines().next().unwrap_or_default();
+    match first.strip_prefix("tilewright segment ") {
+        Some(found) => RepositoryError::Version { place, found: found.to_owned(), known: VERSION },
+        None => RepositoryError::Damaged { place, message: "it is no segment of a repository".into() },
+    }
+}
+
+/// The segments in a folder, sorted; none where there is no such folder.
+fn segments(folder: &Path) -> Result<Vec<PathBuf>, RepositoryError> {
+    let mut out: Vec<PathBuf> = entries(folder)?;
+    out.retain(|p| p.extension().is_some_and(|e| e == "seg"));
+    out.sort();
+    Ok(out)
+}
+
+/// The decoded names of the folders in a folder.
+fn folders(folder: &Path) -> Result<Vec<String>, RepositoryError> {
+    let all = entries(folder)?.into_iter().filter(|p| p.is_dir());
+    Ok(all.filter_map(|p| decoded(&p.file_name()?.to_string_lossy())).collect())
+}
+
+fn entries(folder: &Path) -> Result<Vec<PathBuf>, RepositoryError> {
+    let fail = |e| RepositoryError::io(folder, e);
+    match fs::read_dir(folder) {
+        Ok(all) => all.map(|e| e.map(|e| e.path()).map_err(fail)).collect(),
+        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+        Err(e) => Err(fail(e)),
+    }
+}

@@ -1,0 +1,194 @@
+//! A repository on a Redis server.
+//!
+//! ```text
+//! tilewright:repository:version          1
+//! tilewright:repository:keys             set of <set>/<device>
+//! tilewright:repository:<set>/<device>   hash of record id to line
+//! ```
+//!
+//! A record is written under its own id, and only if that is not there: a writer that lost its connection can send again
+//! what it has no answer for, and no record comes twice.
+
+use crate::error::RepositoryError;
+use crate::key::{decoded, encoded};
+use crate::line::{RecordId, decode, encode, writer_name};
+use crate::record::Record;
+use crate::resp::{Connection, Reply, ReplyError};
+use crate::{Key, Repository};
+use std::time::Duration;
+
+const VERSION: u32 = 1;
+const PREFIX: &str = "tilewright:repository:";
+/// The first with the commands and the persistence that this relies on.
+const NEEDED: (u32, &str) = (4, "4.0");
+
+/// How patient a client is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RedisSettings {
+    /// How long connecting and each answer may take.
+    pub timeout: Duration,
+    /// How often an operation is tried in all.
+    pub attempts: u32,
+    /// The pause before the second attempt; it doubles each time.
+    pub pause: Duration,
+}
+
+impl Default for RedisSettings {
+    fn default() -> Self {
+        Self { timeout: Duration::from_secs(5), attempts: 6, pause: Duration::from_millis(50) }
+    }
+}
+
+/// A repository that many machines share.
+pub struct RedisRepository {
+    /// Host and port.
+    address: String,
+    database: u32,
+    place: String,
+    settings: RedisSettings,
+    connection: Option<Connection>,
+    writer: String,
+    written: u64,
+}
+
+impl RedisRepository {
+    /// Connects to `redis://host[:port][/database]`.
+    ///
+    /// # Errors
+    /// An address that is none, a server that cannot be reached or is too old, another version of the format.
+    pub fn open(address: &str, settings: RedisSettings) -> Result<Self, RepositoryError> {
+        let (host, database) = parse(address)?;
+        let place = format!("Redis at {host}");
+        let (connection, writer) = (None, writer_name());
+        let mut repository = Self { address: host, database, place, settings, connection, writer, written: 0 };
+        repository.with(|_| Ok(()))?;
+        Ok(repository)
+    }
+
+    /// Does something with a connection, a new one where the last was lost. What is done must be repeatable.
+    fn with<T>(&mut self, act: impl Fn(&mut Connection) -> Result<T, ReplyError>) -> Result<T, RepositoryError> {
+        let mut pause = self.settings.pause;
+        let mut last = String::new();
+        for attempt in 0..self.settings.attempts.max(1) {
+            if attempt > 0 {
+                std::thread::sleep(pause);
+                pause *= 2;
+            }
+            let mut connection = match self.connection.take() {
+                Some(connection) => connection,
+                None => match self.connect() {
+                    Ok(connection) => connection,
+                    Err(Trouble::Final(error)) => return Err(error),
+                    Err(Trouble::Transient(error)) => {
+                        last = error.to_string();
+                        continue;
+                    }
+                },
+            };
+            match act(&mut connection) {
+                Ok(value) => {
+                    self.connection = Some(connection);
+                    return Ok(value);
+                }
+                Err(error) if error.is_transient() => last = error.to_string(),
+                Err(error) => return Err(self.refused(&error)),
+            }
+        }
+        let attempts = self.settings.attempts.max(1);
+        Err(RepositoryError::Unreachable { place: self.place.clone(), attempts, message: last })
+    }
+
+    fn refused(&self, error: &ReplyError) -> RepositoryError {
+        RepositoryError::Refused { place: self.place.clone(), message: error.to_string() }
+    }
+
+    fn connect(&self) -> Result<Connection, Trouble> {
+        let trouble = |error: ReplyError| {
+            if error.is_transient() { Trouble::Transient(error) } else { Trouble::Final(self.refused(&error)) }
+        };
+        let mut connection = Connection::open(&self.address, self.settings.timeout).map_err(trouble)?;
+        if self.database > 0 {
+            connection.ask(&["SELECT", &self.database.to_string()]).map_err(trouble)?;
+        }
+        let about = connection.ask(&["INFO", "server"]).and_then(Reply::text).map_err(trouble)?;
+        let found = about.lines().find_map(|l| l.strip_prefix("redis_version:")).unwrap_or("unknown").trim();
+        let major: u32 = found.split('.').next().and_then(|v| v.parse().ok()).unwrap_or(0);
+        if major < NEEDED.0 {
+            let (place, found) = (self.place.clone(), found.to_owned());
+            return Err(Trouble::Final(RepositoryError::Server { place, found, needed: NEEDED.1 }));
+        }
+        let key = format!("{PREFIX}version");
+        connection.ask(&["SETNX", &key, &VERSION.to_string()]).map_err(trouble)?;
+        let found = connection.ask(&["GET", &key]).and_then(Reply::text).map_err(trouble)?;
+        if found != VERSION.to_string() {
+            let place = self.place.clone();
+            return Err(Trouble::Final(RepositoryError::Version { place, found, known: VERSION }));
+        }
+        Ok(connection)
+    }
+}
+
+/// Host with port, and the database, of `redis://host[:port][/database]`.
+fn parse(address: &str) -> Result<(String, u32), RepositoryError> {
+    let fault = |message: &str| RepositoryError::Refused { place: address.into(), message: message.into() };
+    let rest = address.strip_prefix("redis://").ok_or_else(|| fault("expected redis://host[:port][/database]"))?;
+    let (host, database) = rest.split_once('/').unwrap_or((rest, ""));
+    if host.is_empty() || host.contains('@') {
+        return Err(fault("expected a host, and no user"));
+    }
+    let database = if database.is_empty() { Ok(0) } else { database.parse() };
+    let database = database.map_err(|_| fault("the database is no number"))?;
+    let with_port = host.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok());
+    Ok((if with_port { host.to_owned() } else { format!("{host}:6379") }, database))
+}
+
+enum Trouble {
+    /// It may pass: a server that starts, a connection that was cut.
+    Transient(ReplyError),
+    /// It will not.
+    Final(RepositoryError),
+}
+
+fn name(key: &Key) -> String {
+    format!("{}/{}", encoded(key.set()), encoded(key.device()))
+}
+
+impl Repository for RedisRepository {
+    fn append(&mut self, key: &Key, record: &Record) -> Result<RecordId, RepositoryError> {
+        let id = RecordId(self.writer.clone(), self.written);
+        let line = encode(&id, record)?;
+        // Also of what fails: it may have arrived, and nothing else may have its name.
+        self.written += 1;
+        let (name, field) = (name(key), id.to_string());
+        let (keys, data) = (format!("{PREFIX}keys"), format!("{PREFIX}{name}"));
+        self.with(|connection| {
+            connection.ask_both(&["SADD", &keys, &name], &["HSETNX", &data, &field, &line]).map(drop)
+        })?;
+        Ok(id)
+    }
+
+    fn read(&mut self, key: &Key) -> Result<Vec<(RecordId, Record)>, RepositoryError> {
+        let stored = format!("{PREFIX}{}", name(key));
+        let lines = self.with(|connection| connection.ask(&["HVALS", &stored])?.texts())?;
+        let place = format!("{}, {key}", self.place);
+        let mut records = lines.iter().map(|line| decode(line, &place)).collect::<Result<Vec<_>, _>>()?;
+        records.sort_by(|a, b| a.0.cmp(&b.0));
+        Ok(records)
+    }
+
+    fn keys(&mut self) -> Result<Vec<Key>, RepositoryError> {
+        let stored = format!("{PREFIX}keys");
+        let names = self.with(|connection| connection.ask(&["SMEMBERS", &stored])?.texts())?;
+        let mut keys = Vec::with_capacity(names.len());
+        for name in names {
+            let parts = name.split_once('/').and_then(|(s, d)| Some((decoded(s)?, decoded(d)?)));
+            let (set, device) = parts.ok_or_else(|| RepositoryError::Damaged {
+                place: self.place.clone(),
+                message: format!("{name:?} is no key"),
+            })?;
+            keys.push(Key::new(&set, &device)?);
+        }
+        keys.sort();
+        Ok(keys)
+    }
+}

@@ -1,0 +1,108 @@
+//! The store in a folder.
+
+use crate::conformance::{self, case};
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use tilewright_repository::{Embedded, Key, Repository, RepositoryError};
+
+fn open(folder: &Path) -> Embedded {
+    Embedded::open(folder).expect("the folder can be written")
+}
+
+fn here() -> Key {
+    Key::new("set", "device").expect("a sound name")
+}
+
+fn segments(folder: &Path) -> Vec<PathBuf> {
+    let all = fs::read_dir(folder.join("set/device")).unwrap().map(|e| e.unwrap().path());
+    all.filter(|p| p.extension().is_some_and(|e| e == "seg")).collect()
+}
+
+#[test]
+fn it_is_a_repository() {
+    let folder = tempfile::tempdir().unwrap();
+    conformance::keeps_what_it_is_given(&mut || Box::new(open(folder.path())));
+    conformance::refuses_poison(&mut open(folder.path()));
+    conformance::gives_training_data(&mut open(folder.path()));
+}
+
+#[test]
+fn an_unfinished_line_is_left_out_at_every_length() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut writer = open(folder.path());
+    for n in 0..3 {
+        writer.append(&here(), &case(n as f32, &[("a", Some(1.0))])).unwrap();
+    }
+    drop(writer);
+    let path = segments(folder.path()).remove(0);
+    let whole = fs::read(&path).unwrap();
+    let mut counts = Vec::new();
+    for length in 0..=whole.len() {
+        fs::write(&path, &whole[..length]).unwrap();
+        counts.push(open(folder.path()).read(&here()).unwrap().len());
+    }
+    assert!(counts.is_sorted());
+    assert_eq!((counts[0], counts[whole.len() - 1], counts[whole.len()]), (0, 2, 3));
+}
+
+#[test]
+fn damage_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    open(folder.path()).append(&here(), &case(1.0, &[("a", Some(1.0))])).unwrap();
+    let path = segments(folder.path()).remove(0);
+    let whole = fs::read_to_string(&path).unwrap();
+    fs::write(&path, whole.replace("1.0]", "2.0]")).unwrap();
+    let damaged = open(folder.path()).read(&here()).unwrap_err();
+    assert!(matches!(&damaged, RepositoryError::Damaged { .. }) && damaged.to_string().contains("line 2"), "{damaged}");
+    fs::write(&path, whole.replace("segment 1", "segment 7")).unwrap();
+    let foreign = open(folder.path()).read(&here()).unwrap_err();
+    assert!(matches!(&foreign, RepositoryError::Version { found, .. } if found == "7"), "{foreign}");
+    fs::write(&path, "something else\n").unwrap();
+    assert!(matches!(open(folder.path()).read(&here()), Err(RepositoryError::Damaged { .. })));
+    fs::write(folder.path().join("format"), "tilewright repository 2\n").unwrap();
+    let newer = Embedded::open(folder.path()).err();
+    assert!(matches!(&newer, Some(RepositoryError::Version { found, .. }) if found == "2"), "{newer:?}");
+}
+
+/// A negative time with a right checksum: somebody else's program wrote it.
+#[test]
+fn poison_of_others_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut writer = open(folder.path());
+    writer.append(&here(), &case(1.0, &[("a", Some(1.0))])).unwrap();
+    let path = segments(folder.path()).remove(0);
+    let json = r#"{"id":["stranger",0],"record":{"case":{"features":[],"times":[["a",-1.0]],"group":0}}}"#;
+    let sum = blake3::hash(json.as_bytes()).to_hex()[..16].to_owned();
+    let mut file = fs::File::options().append(true).open(&path).unwrap();
+    writeln!(file, "{sum} {json}").unwrap();
+    let poisoned = open(folder.path()).read(&here()).unwrap_err();
+    assert!(matches!(&poisoned, RepositoryError::Poisoned { .. }), "{poisoned}");
+    assert!(poisoned.to_string().contains("stranger-0") && poisoned.to_string().contains("-1"), "{poisoned}");
+}
+
+#[test]
+fn files_of_writers_that_are_gone_are_merged() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut alive = open(folder.path());
+    alive.append(&here(), &case(0.0, &[("a", Some(1.0))])).unwrap();
+    for n in 1..5 {
+        open(folder.path()).append(&here(), &case(n as f32, &[("a", Some(1.0))])).unwrap();
+    }
+    let before = alive.read(&here()).unwrap();
+    assert_eq!(open(folder.path()).compact(&here()).unwrap(), 4);
+    assert_eq!(segments(folder.path()).len(), 2);
+    assert_eq!(alive.read(&here()).unwrap(), before);
+    alive.append(&here(), &case(9.0, &[("a", Some(1.0))])).unwrap();
+    assert_eq!(open(folder.path()).read(&here()).unwrap().len(), 6);
+    assert_eq!(open(folder.path()).compact(&here()).unwrap(), 1);
+}
+
+#[test]
+fn a_folder_that_cannot_be_written_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("file");
+    fs::write(&file, "").unwrap();
+    let refused = Embedded::open(&file).err();
+    assert!(matches!(&refused, Some(RepositoryError::Io { .. })), "{refused:?}");
+}
