@@ -22,12 +22,13 @@ pub(crate) struct Annealing {
     here: Option<(u32, f64)>,
     temperature: f64,
     idle: u32,
-    near: Vec<u32>,
+    /// The neighbours of a point, adjacent ones and all: while the walk stays they are the same.
+    near: [(Option<u32>, Vec<u32>); 2],
 }
 
 impl Default for Annealing {
     fn default() -> Self {
-        Self { here: None, temperature: HOT, idle: 0, near: Vec::new() }
+        Self { here: None, temperature: HOT, idle: 0, near: Default::default() }
     }
 }
 
@@ -51,13 +52,17 @@ impl Chooser for Annealing {
         }
         for _ in 0..STEPS {
             let Some((here, _)) = self.here else { break };
-            self.near.clear();
-            let reach = if rng.random_bool(0.5) { 1 } else { u16::MAX };
-            book.listing.neighbours(here, reach, &mut self.near);
-            if self.near.is_empty() {
+            let (which, reach) = if rng.random_bool(0.5) { (0, 1) } else { (1, u16::MAX) };
+            let (of, near) = &mut self.near[which];
+            if *of != Some(here) {
+                near.clear();
+                book.listing.neighbours(here, reach, near);
+                *of = Some(here);
+            }
+            if near.is_empty() {
                 break;
             }
-            let next = self.near[rng.random_range(0..self.near.len())];
+            let next = near[rng.random_range(0..near.len())];
             match book.cost(next) {
                 None if !book.knows(next) => return Some(next),
                 None => {}
