@@ -43,6 +43,8 @@ pub(crate) enum Command {
     Space(SpaceArgs),
     /// The generated code of a GPU kernel for a target.
     Emit(EmitArgs),
+    /// Symbolic operation counts of a GPU kernel, and their values for an input.
+    Count(CountArgs),
     /// Random legal configurations on odd inputs, checked against the reference.
     Verify(VerifyArgs),
     /// Fit and score predictors on recorded measurements.
@@ -59,8 +61,9 @@ pub(crate) enum Command {
     Data(DataCommand),
     /// Search recorded measurements with a strategy, and tell how close to the optimum it comes.
     Search(SearchArgs),
-    /// Why a configuration would be chosen for an input, and what it was chosen from.
-    Explain(PlanArgs),
+    /// Why a configuration would be chosen for an input, and what it was chosen from; for a kernel of the linear model's library,
+    /// which operations cost what share of its time.
+    Explain(ExplainArgs),
     /// What this machine has: devices, measured peaks, baselines, stored profiles.
     Doctor(DeviceArgs),
     /// Everything worth measuring on a device, within a time; another run on the same folder goes on where this one stopped.
@@ -89,6 +92,15 @@ pub(crate) struct WorkerArgs {
     /// The device.
     #[arg(long, value_name = "D")]
     pub device: String,
+}
+
+#[derive(Clone, Debug, Args)]
+pub(crate) struct ExplainArgs {
+    #[command(flatten)]
+    pub plan: PlanArgs,
+    /// Draw the costs of a kernel of the linear model's library as stacked bars.
+    #[arg(long, value_name = "FILE")]
+    pub svg: Option<PathBuf>,
 }
 
 /// Which device, with how many threads.
@@ -246,6 +258,24 @@ pub(crate) struct EmitArgs {
 }
 
 #[derive(Clone, Debug, Args)]
+pub(crate) struct CountArgs {
+    /// The kernel.
+    pub kernel: String,
+    /// key=value words.
+    #[arg(value_name = "INPUT")]
+    pub input: Vec<String>,
+    /// What the code is for.
+    #[arg(long, value_name = "SM", default_value = "sm_90")]
+    pub target: String,
+    /// Which of the computation's kernels, by its own name; the target's first unless given.
+    #[arg(long, value_name = "V")]
+    pub variant: Option<String>,
+    /// Parameters as k=v,k=v, as for `emit`.
+    #[arg(long, value_name = "K=V,...")]
+    pub config: Option<String>,
+}
+
+#[derive(Clone, Debug, Args)]
 pub(crate) struct VerifyArgs {
     /// The kernel.
     pub kernel: String,
@@ -267,26 +297,32 @@ pub(crate) struct VerifyArgs {
 pub(crate) enum ModelKind {
     /// The multi-layer perceptron on log features.
     Mlp,
+    /// Operation counts times weights of a device, fitted on measurement kernels instead of a dataset.
+    Linear,
 }
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ModelCommand {
-    /// Fit a predictor on a dataset and save it.
+    /// Fit a predictor on a dataset and save it; or the linear model of a device, by measuring.
     Fit {
-        /// A CSV with its NAME.schema.json beside it.
-        dataset: PathBuf,
+        /// A CSV with its NAME.schema.json beside it; none for the linear model.
+        dataset: Option<PathBuf>,
         #[command(flatten)]
         with: ModelArgs,
+        #[command(flatten)]
+        device: DeviceArgs,
         /// Where the model goes.
         #[arg(long, value_name = "FILE")]
         out: Option<PathBuf>,
     },
-    /// Score a predictor on held-out rows of a dataset.
+    /// Score a predictor on held-out rows of a dataset; or the linear model of a device on the paper's four test kernels.
     Evaluate {
-        /// A CSV with its NAME.schema.json beside it.
-        dataset: PathBuf,
+        /// A CSV with its NAME.schema.json beside it; none for the linear model.
+        dataset: Option<PathBuf>,
         #[command(flatten)]
         with: ModelArgs,
+        #[command(flatten)]
+        device: DeviceArgs,
         /// column:FRACTION, row:FRACTION, column=VALUE, or a file of row numbers.
         #[arg(long, value_name = "SPEC", default_value = "row:0.2")]
         holdout: String,
@@ -310,6 +346,9 @@ pub(crate) struct ModelArgs {
     /// Hidden layers, for example 64,128,64.
     #[arg(long, value_name = "SIZES", value_delimiter = ',')]
     pub layers: Option<Vec<usize>>,
+    /// Pull of the linear model's weights to zero; 0 refuses a singular property matrix and names its properties.
+    #[arg(long, value_name = "R")]
+    pub ridge: Option<f64>,
 }
 
 #[derive(Debug, Subcommand)]

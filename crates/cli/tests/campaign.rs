@@ -64,7 +64,7 @@ fn a_killed_campaign_goes_on_and_ends() {
     assert_eq!(code, 0, "{answer:#}");
     let stages = answer["stages"].as_array().unwrap();
     let names: Vec<&str> = stages.iter().map(|s| s["name"].as_str().unwrap()).collect();
-    assert_eq!(names, ["doctor", "verify", "collect", "fit", "table4", "sweep", "micro"]);
+    assert_eq!(names, ["doctor", "verify", "collect", "fit", "table4", "sweep", "micro", "linear"]);
     assert!(stages.iter().all(|s| s["done"] == true && s["seconds"].as_f64().unwrap() > 0.0), "{answer:#}");
     assert_eq!(answer["wrong_results"], 0);
     assert_eq!(answer["metric"], "emulated_cost");

@@ -1,6 +1,7 @@
 //! One tunable implementation of a computation.
 
 use crate::computation::Computation;
+use crate::counts::Counts;
 use crate::device::DeviceSpec;
 use crate::feature::Feature;
 use crate::id::KernelId;
@@ -46,6 +47,13 @@ pub trait Kernel: Send + Sync + 'static {
 
     /// Generates code. Cannot fail: a plan is legal.
     fn generate(&self, plan: &Self::Plan) -> Program;
+
+    /// How often the program does what takes time, as expressions in the input's words. They hold for every input for which
+    /// the plan's configuration gives the same code. `None` where nothing counts this kernel.
+    fn counts(&self, plan: &Self::Plan) -> Option<Counts> {
+        let _ = plan;
+        None
+    }
 
     /// Names and kinds of the features of a configuration (those of the input come first in a row, from the
     /// computation).

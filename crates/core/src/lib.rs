@@ -26,6 +26,7 @@
 pub mod buffer;
 pub mod choice;
 pub mod computation;
+pub mod counts;
 pub mod decision;
 pub mod device;
 pub mod dtype;

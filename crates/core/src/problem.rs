@@ -2,6 +2,7 @@
 
 use crate::buffer::{BufferSpec, Buffers, Expected, Filling, Workload};
 use crate::computation::{Computation, InputError, InputLimits, Work};
+use crate::counts::Counts;
 use crate::device::DeviceSpec;
 use crate::feature::FeatureSchema;
 use crate::id::{ComputationId, KernelId};
@@ -36,6 +37,14 @@ pub trait Problem: Send + Sync {
     /// # Errors
     /// The rule that does not hold.
     fn program(&self, point: &[u16]) -> Result<Program, Illegal>;
+    /// The symbolic counts of a point, in sizes that are words of [`Problem::input`]. See [`Kernel::counts`].
+    ///
+    /// # Errors
+    /// The rule that does not hold.
+    fn counts(&self, point: &[u16]) -> Result<Option<Counts>, Illegal> {
+        let _ = point;
+        Ok(None)
+    }
     /// Data to run on.
     fn workload(&self, filling: Filling, seed: u64) -> Workload;
     /// Buffers and scalars without their contents. See [`Computation::shape`].
@@ -185,6 +194,10 @@ impl<K: Kernel> Problem for Bound<K> {
 
     fn program(&self, point: &[u16]) -> Result<Program, Illegal> {
         Ok(self.kernel.generate(&self.plan(point)?))
+    }
+
+    fn counts(&self, point: &[u16]) -> Result<Option<Counts>, Illegal> {
+        Ok(self.kernel.counts(&self.plan(point)?))
     }
 
     fn workload(&self, filling: Filling, seed: u64) -> Workload {

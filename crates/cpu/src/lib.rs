@@ -7,6 +7,8 @@ mod device;
 mod exec;
 mod geometry;
 mod kernel;
+#[cfg(all(feature = "loops", target_arch = "x86_64"))]
+mod loops;
 mod scalar;
 mod split;
 
@@ -18,3 +20,5 @@ mod proofs;
 pub use config::{Axis, GemmConfig, Order, Store};
 pub use device::CpuDevice;
 pub use kernel::{CpuGemm, GemmPlan};
+#[cfg(all(feature = "loops", target_arch = "x86_64"))]
+pub use loops::{HostLoops, LowerError, host_program};

@@ -61,6 +61,13 @@ impl EmulatorDevice {
         self
     }
 
+    /// Reports have the footprints of buffers.
+    #[must_use]
+    pub fn with_footprints(mut self) -> Self {
+        self.limits.footprints = true;
+        self
+    }
+
     /// Findings do not fail a run; they are in the log alone.
     #[must_use]
     pub fn tolerant(mut self) -> Self {

@@ -1,8 +1,10 @@
 #![doc = include_str!("../README.md")]
 
+pub mod count;
 pub mod features;
 pub mod gemm;
 pub mod ir;
+pub mod loops;
 pub mod micro;
 pub mod print;
 pub mod target;

@@ -9,6 +9,7 @@
 //! | `table4` | the tasks of ISAAC's Table 4, planned with the profile, beside the vendor's library |
 //! | `sweep` | square sizes, as BACUGen's Figure 6 |
 //! | `micro` | bandwidth by working set, launches by number |
+//! | `linear` | the linear model: measurement kernels, weights, the verdict of the test kernels |
 //!
 //! Stages get shares of the time that is left and stop in time. What is unfinished is taken up by the next run on the same
 //! folder. The folder is flat, of at most eight files: [`FILES`].
@@ -19,6 +20,7 @@ mod contest;
 mod emulated;
 mod error;
 mod export;
+mod linear;
 mod micro;
 mod rows;
 mod settings;
@@ -43,8 +45,16 @@ use tilewright_runtime::store::StoreError;
 use tilewright_runtime::trainer::Trainer;
 
 /// The files of a campaign's folder.
-pub const FILES: [&str; 7] =
-    ["campaign.json", "tables.json", "tables.md", "samples.log", "samples.csv", "samples.schema.json", "gemm.profile"];
+pub const FILES: [&str; 8] = [
+    "campaign.json",
+    "tables.json",
+    "tables.md",
+    "samples.log",
+    "samples.csv",
+    "samples.schema.json",
+    "gemm.profile",
+    linear::FILE,
+];
 
 /// No file grows beyond this.
 pub const LARGEST_FILE: u64 = 16 << 20;

@@ -1,7 +1,7 @@
 //! The stages in their order, with their shares of the time.
 
 use super::state::State;
-use super::{Campaign, CampaignError, Deadline, collect, contest, micro, verify};
+use super::{Campaign, CampaignError, Deadline, collect, contest, linear, micro, verify};
 use std::sync::Arc;
 use tilewright_core::device::DeviceSpec;
 
@@ -34,7 +34,7 @@ const fn stage(
     StageKind { name, share, run, reopens: false }
 }
 
-pub(super) static STAGES: [StageKind; 7] = [
+pub(super) static STAGES: [StageKind; 8] = [
     stage("doctor", 0.03, micro::doctor),
     stage("verify", 0.12, verify::run),
     stage("collect", 0.45, collect::run),
@@ -42,6 +42,7 @@ pub(super) static STAGES: [StageKind; 7] = [
     stage("table4", 0.18, contest::table4),
     stage("sweep", 0.07, contest::sweep),
     stage("micro", 0.03, micro::run),
+    stage("linear", 0.10, linear::run),
 ];
 
 impl Campaign<'_> {

@@ -37,7 +37,7 @@ struct Answer {
 /// Where a configuration comes from.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
-enum Origin {
+pub(super) enum Origin {
     /// The command line, over the kernel's default.
     Given,
     /// The plan that was measured best on this device.
@@ -47,11 +47,11 @@ enum Origin {
 }
 
 /// What code is generated from.
-struct Choice {
+pub(super) struct Choice {
     /// For a typical device of the target, or for the device that a plan was made on.
-    problem: Box<dyn Problem>,
-    point: Point,
-    origin: Origin,
+    pub(super) problem: Box<dyn Problem>,
+    pub(super) point: Point,
+    pub(super) origin: Origin,
 }
 
 /// What the assembler says of one kernel.
@@ -88,7 +88,7 @@ pub(crate) fn run(args: &EmitArgs, wiring: &Wiring, output: Output) -> Result<()
     let target: Target = args.target.parse().map_err(|e: UnknownTarget| Failure::new(Kind::Usage, "target", e))?;
     let kernel = wiring.variant(&args.kernel, args.variant.as_deref(), DeviceKind::Cuda)?;
     let input = words::parse(&args.input)?;
-    let Choice { problem, point, origin } = choose(args, wiring, kernel, target, &input)?;
+    let Choice { problem, point, origin } = choose(args.config.as_deref(), wiring, kernel, target, &input)?;
     let program = problem.program(&point).map_err(|e| Failure::new(Kind::Input, "config", e))?;
     let steps: Vec<Emitted> = program.steps.iter().filter_map(|step| emitted(step, target)).collect();
     let answer = Answer {
@@ -105,15 +105,15 @@ pub(crate) fn run(args: &EmitArgs, wiring: &Wiring, output: Output) -> Result<()
 }
 
 /// What was asked for, over the kernel's own default; else the best that is known; else the default.
-fn choose(
-    args: &EmitArgs,
+pub(super) fn choose(
+    config: Option<&str>,
     wiring: &Wiring,
     kernel: &dyn AnyKernel,
     target: Target,
     input: &Config,
 ) -> Result<Choice, Failure> {
     let problem = wiring.problem(kernel, &Arc::new(target.spec()), input)?;
-    if let Some(text) = &args.config {
+    if let Some(text) = config {
         let point = given(text, &*problem)?;
         return Ok(Choice { problem, point, origin: Origin::Given });
     }

@@ -1,11 +1,13 @@
 //! `tilewright model`: predictors on recorded measurements.
 
+use super::linear;
 use crate::args::{ModelArgs, ModelCommand, ModelKind};
 use crate::commands::data::read;
 use crate::failure::{Failure, Kind};
 use crate::output::{Output, aligned, seconds};
+use crate::wiring::Wiring;
 use serde::Serialize;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 use tilewright_core::metrics::Scores;
 use tilewright_core::predictor::{Fit, Predictor};
@@ -28,12 +30,23 @@ struct Answer {
     file: Option<String>,
 }
 
-pub(crate) fn run(command: &ModelCommand, seed: u64, output: Output) -> Result<(), Failure> {
+pub(crate) fn run(command: &ModelCommand, wiring: &Wiring, seed: u64, output: Output) -> Result<(), Failure> {
     match command {
-        ModelCommand::Fit { dataset, with, out } => fit(dataset, with, out.as_deref(), seed, output),
-        ModelCommand::Evaluate { dataset, with, holdout } => evaluate(dataset, with, holdout, seed, output),
+        ModelCommand::Fit { with, device, out, .. } if with.model == ModelKind::Linear => {
+            linear::fit(with, device, out.as_deref(), wiring, seed, output)
+        }
+        ModelCommand::Evaluate { with, device, .. } if with.model == ModelKind::Linear => {
+            linear::evaluate(with, device, wiring, seed, output)
+        }
+        ModelCommand::Fit { dataset, with, out, .. } => fit(named(dataset)?, with, out.as_deref(), seed, output),
+        ModelCommand::Evaluate { dataset, with, holdout, .. } => evaluate(named(dataset)?, with, holdout, seed, output),
         ModelCommand::Ablation { dataset, rows } => super::ablation::run(dataset, *rows, seed, output),
     }
+}
+
+/// The dataset, which all models but the linear one are fitted on.
+fn named(dataset: &Option<PathBuf>) -> Result<&Path, Failure> {
+    dataset.as_deref().ok_or_else(|| Failure::new(Kind::Usage, "dataset", "missing: a CSV with its NAME.schema.json"))
 }
 
 /// Feature rows of a whole dataset.
@@ -42,7 +55,6 @@ pub(crate) fn rows(path: &Path) -> Result<TrainingSet, Failure> {
 }
 
 fn fitter(with: &ModelArgs) -> Result<MlpFit, Failure> {
-    let ModelKind::Mlp = with.model;
     let mut settings = Settings::default();
     if let Some(layers) = &with.layers {
         settings.layout = Layout::new(layers.clone()).map_err(|e| Failure::new(Kind::Usage, "layers", e))?;

@@ -277,3 +277,21 @@ fn bad_devices_targets_and_variants_are_named() {
     let many = home.error(&["emit", "gemm", "m=1", "n=1", "k=1", "batch=70000", "--target", "sm_80"], 3, "input");
     assert!(many.message.contains("\"batch\""), "{}", many.message);
 }
+
+#[test]
+fn operations_are_counted_in_the_sizes() {
+    let home = Home::new();
+    let config = "m_s=8,n_s=8,m_l=64,n_l=64,u=8,k_l=1,k_s=1,k_g=1,vec_a=1,vec_b=1,vec_c=4,stages=1,load=global,split=ordered,\
+                  raster=m,bounds=checked";
+    let words = ["count", "gemm", "m=100", "n=130", "k=50", "dtype=f32", "layout=nt", "--config", config];
+    let answer = home.answer(&words);
+    has(&answer, &["kernel", "input", "config", "sizes", "counts"]);
+    let fma = &answer["counts"]["fma.f32"];
+    assert_eq!(fma["value"], 2 * 3 * 64 * 64 * 56);
+    assert_eq!(fma["expression"], "32768*ceil(m/64)*ceil(n/64)*ceil(k/8)");
+    assert_eq!(answer["counts"]["groups"]["value"], 6);
+    let text = String::from_utf8(home.run(&words).stdout).unwrap();
+    assert!(text.contains("fma.f32") && text.contains("ceil(k/8)"), "{text}");
+    let (code, error) = home.json(&["count", "gemm", "m=4", "n=4", "k=4", "--target", "sm_1"]);
+    assert_eq!((code, &error["error"]["field"]), (2, &"target".into()));
+}

@@ -4,6 +4,7 @@ mod answers;
 mod bad_input;
 mod gpu;
 mod home;
+mod linear;
 mod processes;
 mod search;
 mod select;

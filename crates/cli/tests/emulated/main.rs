@@ -2,5 +2,6 @@
 
 mod bounds;
 mod conformance;
+mod counts;
 mod products;
 mod stand;

@@ -2,6 +2,8 @@
 
 mod default;
 mod features;
+#[cfg(feature = "loops")]
+mod operations;
 mod space;
 
 use crate::blueprint::Blueprint;

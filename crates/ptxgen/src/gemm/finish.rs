@@ -10,6 +10,9 @@ pub(crate) const ROWS: u32 = 32;
 /// Threads of a block along columns.
 pub(crate) const COLUMNS: u32 = 8;
 
+/// Blocks along columns, at most: the limit of a grid's second axis.
+pub(crate) const LINES: u32 = 65_535;
+
 /// What is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Finish {

@@ -5,6 +5,7 @@ use super::plan::GemmPlan;
 use super::{default, features, space};
 use crate::target::Target;
 use std::sync::OnceLock;
+use tilewright_core::counts::Counts;
 use tilewright_core::device::DeviceSpec;
 use tilewright_core::expr::Value;
 use tilewright_core::feature::Feature;
@@ -131,6 +132,10 @@ impl Kernel for SimtGemm {
 
     fn generate(&self, plan: &GemmPlan) -> Program {
         plan.program([0; 3])
+    }
+
+    fn counts(&self, plan: &GemmPlan) -> Option<Counts> {
+        plan.count().ok()
     }
 
     fn feature_names(&self) -> Vec<Feature> {

@@ -4,9 +4,12 @@ use super::blueprint::Blueprint;
 use super::config::{GemmConfig, Raster, Split};
 use super::emit;
 use super::finish::{self, Finish};
-use crate::ir::Module;
+use crate::count::{Array, CountError, Counter, Launch};
+use crate::ir::{Index, Module};
 use crate::print::print;
 use crate::target::Target;
+use std::collections::BTreeMap;
+use tilewright_core::counts::Counts;
 use tilewright_core::program::{Arg, Code, Program, Step};
 use tilewright_ops::gemm::{A, ALPHA, B, BETA, C, GemmInput, ScalarClass};
 
@@ -18,7 +21,7 @@ pub struct GemmPlan {
 }
 
 /// A launch of the program.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Part {
     Product,
     Finish(Finish),
@@ -45,6 +48,65 @@ impl GemmPlan {
             Part::Product => emit::module(&self.blueprint),
             Part::Finish(finish) => finish::module(&self.blueprint, finish),
         }
+    }
+
+    /// Every launch of the program, in order: the tree, and its blocks and parameters in words of the input.
+    pub fn launches(&self) -> Vec<(Module, Launch)> {
+        self.parts().into_iter().map(|part| (self.module_of(part), self.launch_of(part))).collect()
+    }
+
+    /// Symbolic counts of the program, in words of the input.
+    ///
+    /// # Errors
+    /// What the counter has no form for; templates are made so that there is none.
+    pub fn count(&self) -> Result<Counts, CountError> {
+        let mut counter = Counter::new();
+        for (module, launch) in self.launches() {
+            counter.launch(&module, &launch)?;
+        }
+        Ok(counter.finish())
+    }
+
+    /// The image of [`GemmPlan::product`] and [`GemmPlan::finish`] in words of the input.
+    fn launch_of(&self, part: Part) -> Launch {
+        let c = &self.blueprint.config;
+        let size = Index::from(self.input.dtype.size() as i64);
+        let [m, n, k] = ["m", "n", "k"].map(Index::param);
+        let tiles = |size: &Index, by: u32| size.plus(&(i64::from(by) - 1).into()).floor(by.into());
+        let batch = if self.blueprint.batched { Index::param("batch") } else { 1.into() };
+        let mut params: BTreeMap<String, Index> = ["stride_a", "stride_b", "stride_c"]
+            .map(|stride| (stride.to_owned(), Index::param(stride).times(&size)))
+            .into();
+        params.insert("slab".into(), m.times(&n).times(&size));
+        let grid = match part {
+            Part::Product => {
+                params.insert("slice".into(), tiles(&tiles(&k, c.k_g), c.u).times(&i64::from(c.u).into()));
+                if self.ordered() {
+                    params.insert("ldc".into(), m.clone());
+                }
+                let (rows, columns) = (tiles(&m, c.m_l), tiles(&n, c.n_l));
+                let z = batch.times(&i64::from(c.k_g).into());
+                if c.raster == Raster::M { [rows, columns, z] } else { [columns, rows, z] }
+            }
+            Part::Finish(_) => {
+                let lines = tiles(&n, finish::COLUMNS);
+                let blocks = lines.smaller(&i64::from(finish::LINES).into());
+                let above = lines.plus(&blocks).minus(&1.into());
+                params.insert("passes".into(), above.quotient(&blocks));
+                [tiles(&m, finish::ROWS), blocks, batch]
+            }
+        };
+        let (a, b) = (&self.blueprint.a_transposed, &self.blueprint.b_transposed);
+        let array = |name: &str, used: &Index, pitch: &str| {
+            (name.to_owned(), Array { used: used.clone(), pitch: Index::param(pitch) })
+        };
+        let arrays = [
+            array("a", if *a { &k } else { &m }, "lda"),
+            array("b", if *b { &n } else { &k }, "ldb"),
+            // Partial sums are dense.
+            array("c", &m, if self.ordered() && part == Part::Product { "m" } else { "ldc" }),
+        ];
+        Launch { params, arrays: arrays.into(), ..Launch::new(grid) }
     }
 
     /// The launches of the program, in order.
@@ -135,7 +197,7 @@ impl GemmPlan {
         let input = &self.input;
         let module = self.module_of(Part::Finish(finish));
         let lines = (input.n as u32).div_ceil(finish::COLUMNS);
-        let blocks = lines.min(65_535);
+        let blocks = lines.min(finish::LINES);
         let grid = [(input.m as u32).div_ceil(finish::ROWS), blocks, self.input.batch.count];
         let mut args = vec![Arg::Buffer(C, offset)];
         if finish == Finish::Sum {

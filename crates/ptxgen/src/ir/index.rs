@@ -264,12 +264,23 @@ impl Index {
         }
     }
 
+    /// What is added to the terms with factors.
+    pub fn constant_term(&self) -> i64 {
+        self.terms.get(&[] as &[Atom]).copied().unwrap_or(0)
+    }
+
     /// The same with a symbol replaced.
     #[must_use]
     pub fn substitute(&self, sym: &Sym, by: &Self) -> Self {
+        if self.all(|s| s != sym) { self.clone() } else { self.map(&|s| (s == sym).then(|| by.clone())) }
+    }
+
+    /// The same with all symbols replaced at once for which `f` gives something.
+    #[must_use]
+    pub fn map(&self, f: &impl Fn(&Sym) -> Option<Self>) -> Self {
         let mut sum = Self::default();
         for (factors, &c) in &self.terms {
-            let product = factors.iter().fold(Self::from(c), |product, atom| product.times(&atom.substitute(sym, by)));
+            let product = factors.iter().fold(Self::from(c), |product, atom| product.times(&atom.map(f)));
             sum = sum.plus(&product);
         }
         sum
@@ -329,11 +340,10 @@ impl Atom {
         }
     }
 
-    fn substitute(&self, sym: &Sym, by: &Index) -> Index {
-        let inner = |x: &Index| x.substitute(sym, by);
+    fn map(&self, f: &impl Fn(&Sym) -> Option<Index>) -> Index {
+        let inner = |x: &Index| x.map(f);
         match self {
-            Self::Sym(s) if s == sym => by.clone(),
-            Self::Sym(s) => s.clone().into(),
+            Self::Sym(s) => f(s).unwrap_or_else(|| s.clone().into()),
             Self::Floor(a, d) => inner(a).floor(*d),
             Self::Mod(a, d) => inner(a).rem(*d),
             Self::Quotient(a, b) => inner(a).quotient(&inner(b)),

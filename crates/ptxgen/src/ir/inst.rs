@@ -49,7 +49,7 @@ pub enum Arith {
     Mul,
     /// Product of 32-bit integers with 64 bits.
     MulWide,
-    /// Quotient of integers.
+    /// Quotient: rounded down for integers, to nearest for floats.
     Div,
     /// Remainder of integers.
     Rem,
@@ -67,6 +67,28 @@ pub enum Arith {
     Shl,
     /// Shift to the right.
     Shr,
+}
+
+/// A function of one float.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Function {
+    /// Square root, rounded to nearest.
+    Sqrt,
+    /// Reciprocal of the square root, approximate; binary32 only.
+    Rsqrt,
+    /// Power of two, approximate; binary32 only.
+    Exp2,
+}
+
+impl Function {
+    /// The opcode with its modifiers.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Sqrt => "sqrt.rn",
+            Self::Rsqrt => "rsqrt.approx",
+            Self::Exp2 => "ex2.approx",
+        }
+    }
 }
 
 /// A comparison.
@@ -175,6 +197,8 @@ pub enum Inst {
     ToGlobal { dst: Reg, src: Reg },
     /// Two operands.
     Arith { op: Arith, ty: Type, dst: Reg, a: Operand, b: Operand },
+    /// A function of one float.
+    Function { function: Function, ty: Type, dst: Reg, src: Operand },
     /// `mad.lo`, or `mad.wide` with 64-bit `dst` and `c`.
     Mad { wide: bool, ty: Type, dst: Reg, a: Operand, b: Operand, c: Operand },
     /// `fma.rn`.
@@ -224,7 +248,7 @@ impl Inst {
     /// Calls `f` on every operand that is read, with the type the instruction gives it. Bases of addresses are among them.
     pub fn reads(&self, mut f: impl FnMut(Operand, Type)) {
         match self {
-            Self::Mov { ty, src, .. } => f(*src, *ty),
+            Self::Mov { ty, src, .. } | Self::Function { ty, src, .. } => f(*src, *ty),
             Self::ToGlobal { src, .. } => f((*src).into(), Type::U64),
             Self::Arith { op, ty, a, b, .. } => {
                 f(*a, *ty);
@@ -268,6 +292,7 @@ impl Inst {
             Self::Mov { ty, dst, .. }
             | Self::LdParam { ty, dst, .. }
             | Self::Fma { ty, dst, .. }
+            | Self::Function { ty, dst, .. }
             | Self::Selp { ty, dst, .. }
             | Self::Atom { ty, dst, .. } => f(*dst, *ty),
             Self::ToGlobal { dst, .. } => f(*dst, Type::U64),

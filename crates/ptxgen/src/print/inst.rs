@@ -18,6 +18,9 @@ pub(super) fn write(out: &mut String, inst: &Inst, entry: &Entry) {
             let (name, suffix) = arith(*op, *ty);
             write!(out, "{name}{suffix} {dst}, {}, {}", show(*a, *ty), show(*b, b_type))
         }
+        Inst::Function { function, ty, dst, src } => {
+            write!(out, "{}{} {dst}, {}", function.name(), ty.suffix(), show(*src, *ty))
+        }
         Inst::Mad { wide, ty, dst, a, b, c } => {
             let name = if *wide { "mad.wide" } else { "mad.lo" };
             write!(out, "{name}{} {dst}, {}, {}, {}", ty.suffix(), show(*a, *ty), show(*b, *ty), show(*c, *ty))
@@ -86,6 +89,7 @@ fn arith(op: Arith, ty: Type) -> (&'static str, &'static str) {
         Arith::Add if ty.is_float() => ("add.rn", ty.suffix()),
         Arith::Sub if ty.is_float() => ("sub.rn", ty.suffix()),
         Arith::Mul if ty.is_float() => ("mul.rn", ty.suffix()),
+        Arith::Div if ty.is_float() => ("div.rn", ty.suffix()),
         Arith::Add => ("add", ty.suffix()),
         Arith::Sub => ("sub", ty.suffix()),
         Arith::Mul => ("mul.lo", ty.suffix()),

@@ -1,0 +1,114 @@
+//! Timing cases on a station.
+
+use std::time::{Duration, Instant};
+use tilewright_core::measurement::Timing;
+use tilewright_core::problem::MeasureError;
+use tilewright_core::program::Program;
+use tilewright_loops::Instance;
+use tilewright_loops::library::{Case, empty};
+use tilewright_runtime::station::{Data, Station};
+
+/// A case with its time.
+#[derive(Clone, Debug)]
+pub struct Measured {
+    /// The case.
+    pub case: Case,
+    /// Least seconds of one run.
+    pub time_s: f64,
+}
+
+/// Makes a device's programs of instances.
+pub type Lower<'a> = dyn Fn(&Instance) -> Result<Program, String> + 'a;
+
+/// How cases are timed.
+#[derive(Clone, Debug)]
+pub struct LinearMeasure {
+    /// How often every case is visited; other cases lie between two visits, so that what disturbs one disturbs no other.
+    pub rounds: u32,
+    /// One visit: the paper drops four runs.
+    pub policy: Timing,
+    /// Seed of the data.
+    pub seed: u64,
+    /// No case is begun after this time; those without a time are left out.
+    pub limit: Duration,
+}
+
+impl Default for LinearMeasure {
+    fn default() -> Self {
+        let policy = Timing {
+            warmup: 4,
+            min_repeats: 5,
+            max_repeats: 9,
+            max_time: Duration::from_millis(40),
+            ..Timing::default()
+        };
+        Self { rounds: 3, policy, seed: 0, limit: Duration::from_secs(170) }
+    }
+}
+
+impl LinearMeasure {
+    /// Times cases, `progress` told how many visits are done of how many. Cases that have no code or fail are told and left
+    /// out.
+    ///
+    /// # Errors
+    /// A failed device.
+    pub fn run(
+        &self,
+        station: &mut dyn Station,
+        lower: &Lower<'_>,
+        cases: &[Case],
+        progress: &mut dyn FnMut(usize, usize),
+    ) -> Result<(Vec<Measured>, Vec<String>), MeasureError> {
+        let begun = Instant::now();
+        let (mut programs, mut failures) = (Vec::new(), Vec::new());
+        for case in cases {
+            let program = lower(&case.instance);
+            programs.push(program.map_err(|e| failures.push(format!("{}: {e}", super::case_name(case)))).ok());
+        }
+        let mut least = vec![f64::INFINITY; cases.len()];
+        let visits = cases.len() * self.rounds as usize;
+        for visit in 0..visits {
+            let i = visit % cases.len();
+            if begun.elapsed() > self.limit {
+                break;
+            }
+            progress(visit, visits);
+            let Some(program) = &programs[i] else { continue };
+            let specs = cases[i].instance.buffers();
+            station.hold(&Data::Noise { specs, scalars: Vec::new(), seed: self.seed })?;
+            match station.time(program, &self.policy) {
+                Ok(measurement) => least[i] = least[i].min(measurement.time_s),
+                Err(MeasureError::Failed(failure)) => {
+                    failures.push(format!("{}: {failure}", super::case_name(&cases[i])));
+                    programs[i] = None;
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        let timed = cases.iter().zip(least).filter(|(_, t)| t.is_finite());
+        let measured = timed.map(|(case, time_s)| Measured { case: case.clone(), time_s });
+        Ok((measured.collect(), failures))
+    }
+}
+
+/// Seconds of an empty kernel of one group.
+///
+/// # Errors
+/// A failed device.
+pub fn launch_overhead(station: &mut dyn Station, lower: &Lower<'_>, policy: &Timing) -> Result<f64, MeasureError> {
+    let failed = |message: String| {
+        MeasureError::Failed(tilewright_core::measurement::Failure {
+            kind: tilewright_core::measurement::FailureKind::Compile,
+            message,
+        })
+    };
+    let kernel = empty((16, 16)).map_err(|e| failed(e.to_string()))?;
+    let instance = Instance::new(kernel, &[("n", 16)].into()).map_err(|e| failed(e.to_string()))?;
+    let program = lower(&instance).map_err(failed)?;
+    station.hold(&Data::Noise { specs: instance.buffers(), scalars: Vec::new(), seed: 0 })?;
+    let mut least = f64::INFINITY;
+    for _ in 0..3 {
+        least = least.min(station.time(&program, policy)?.time_s);
+    }
+    Ok(least)
+}

@@ -1,0 +1,401 @@
+//! The linear model of a device: `model fit|evaluate --model linear`, and what kernels of its library cost in `explain`.
+
+use crate::args::{DeviceArgs, ExplainArgs, ModelArgs};
+use crate::device::DeviceName;
+use crate::failure::{Failure, Kind};
+use crate::output::{Output, aligned, seconds};
+use crate::progress::Bar;
+use crate::wiring::{Wiring, home};
+use crate::words;
+use serde::Serialize;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::thread::available_parallelism;
+use std::time::Instant;
+use tilewright_bench_suite::linear::{
+    Columns, Fitted, HostTerms, LinearMeasure, Measured, PaperColumns, Verdicts, judge, launch_overhead,
+};
+use tilewright_core::device::{DeviceKind, DeviceSpec};
+use tilewright_core::feature::FeatureSchema;
+use tilewright_core::metrics::Scores;
+use tilewright_core::problem::MeasureError;
+use tilewright_core::program::Program;
+use tilewright_core::training::TrainingSet;
+use tilewright_cpu::CpuDevice;
+use tilewright_loops::library::{Case, Scale, measurement_set, test_set};
+use tilewright_loops::{Instance, LoopError, Sizes};
+use tilewright_perfmodel_linear::{Form, LinearFit, LinearModel, Share, Sharpness, Weight, stacked_bars};
+use tilewright_runtime::station::{HostStation, Station};
+
+/// Pull of weights to zero unless `--ridge` says otherwise.
+const RIDGE: f64 = 1e-6;
+
+/// The same for the paper's form, whose loads and stores are hard to tell apart from their minimum.
+const PAPER_RIDGE: f64 = 1e-9;
+
+/// The form with every term.
+const EXTENDED: &str = "and chains";
+
+/// The columns of the extended form.
+const ALL: HostTerms = HostTerms { footprint: true, chains: true };
+
+/// A device with what its programs are made by and counted as.
+struct Bench {
+    station: Box<dyn Station>,
+    spec: Arc<DeviceSpec>,
+    threads: usize,
+}
+
+impl Bench {
+    fn open(args: &DeviceArgs) -> Result<Self, Failure> {
+        let name = DeviceName::of(args)?;
+        name.expect_clock()?;
+        if name.kind() != DeviceKind::Cpu {
+            let message =
+                format!("{name}: the linear model is fitted on the cpu device; on a GPU it is a stage of `campaign`");
+            return Err(Failure::new(Kind::Usage, "device", message));
+        }
+        let cores = available_parallelism().map_or(1, usize::from);
+        let threads = args.threads.map_or(cores, usize::from);
+        let device = CpuDevice::new(threads)?;
+        let spec = device.spec().clone();
+        Ok(Self { station: Box::new(HostStation::new(device)), spec, threads })
+    }
+
+    fn columns(&self, terms: HostTerms) -> Result<Columns, Failure> {
+        let columns = Columns::host(&self.spec, terms);
+        columns.ok_or_else(|| Failure::new(Kind::Usage, "device", "the linear model has no columns for it"))
+    }
+
+    fn measure(&mut self, cases: &[Case], seed: u64, what: &'static str) -> Result<(f64, Vec<Measured>), Failure> {
+        let how = LinearMeasure { seed, ..LinearMeasure::default() };
+        let threads = self.threads;
+        let lower = move |instance: &Instance| -> Result<Program, String> {
+            tilewright_cpu::host_program(instance, threads).map_err(|e| e.to_string())
+        };
+        let device = |e: MeasureError| match e {
+            MeasureError::Device(e) => Failure::from(e),
+            MeasureError::Failed(e) => Failure::new(Kind::Device, "device", e),
+        };
+        let launch_s = launch_overhead(&mut *self.station, &lower, &how.policy).map_err(device)?;
+        let bar = Bar::counting(what, (cases.len() * how.rounds as usize) as u64);
+        let (measured, failures) =
+            how.run(&mut *self.station, &lower, cases, &mut |done, _| bar.set(done as u64)).map_err(device)?;
+        bar.finish();
+        failures.iter().for_each(|f| tracing::warn!("left out: {f}"));
+        Ok((launch_s, measured))
+    }
+
+    /// Where the weights of this device are kept.
+    fn stored(&self) -> Result<PathBuf, Failure> {
+        Ok(home()?.profiles().join(format!("linear-{}.json", &self.spec.fingerprint()[..12])))
+    }
+}
+
+fn bad(e: &dyn std::error::Error, field: &str) -> Failure {
+    Failure::new(Kind::Input, field, e.to_string())
+}
+
+fn set(of: Result<Vec<Case>, LoopError>) -> Result<Vec<Case>, Failure> {
+    of.map_err(|e| Failure::new(Kind::Other, "library", e))
+}
+
+/// Scores of predicted logarithms, as every model has them; one group for each class of kernels.
+fn scores(model: &LinearModel, columns: &Columns, measured: &[Measured]) -> Result<(Scores, f64), Failure> {
+    let mut rows = TrainingSet::new(FeatureSchema { input: Vec::new(), config: Vec::new() });
+    let mut classes: Vec<&str> = Vec::new();
+    let mut predicted = Vec::new();
+    let begun = Instant::now();
+    for m in measured {
+        let counts = columns.counts(&m.case.instance);
+        let seconds = model.predict(&counts, columns.quantised(&m.case.instance)).seconds;
+        predicted.push(seconds.max(f64::MIN_POSITIVE).ln() as f32);
+        let class = classes.iter().position(|c| *c == m.case.class).unwrap_or_else(|| {
+            classes.push(m.case.class);
+            classes.len() - 1
+        });
+        rows.push(&[], m.time_s, u32::try_from(class).unwrap_or(0)).map_err(|e| bad(&e, "time_s"))?;
+    }
+    let rate = predicted.len() as f64 / begun.elapsed().as_secs_f64();
+    let scores = Scores::new(&rows, &predicted);
+    Ok((scores.ok_or_else(|| Failure::new(Kind::Nothing, "library", "no case could be measured"))?, rate))
+}
+
+#[derive(Serialize)]
+struct FitAnswer {
+    model: &'static str,
+    #[serde(flatten)]
+    scores: Scores,
+    rows_per_second: f64,
+    device: String,
+    cases: usize,
+    rejected: Vec<String>,
+    launch_s: f64,
+    condition: f64,
+    sharpness: Sharpness,
+    geomean_error: f64,
+    weights: Vec<Weight>,
+    measure_s: f64,
+    seconds: f64,
+    file: String,
+}
+
+fn extended(with: &ModelArgs) -> LinearFit {
+    LinearFit { ridge: with.ridge.unwrap_or(RIDGE), ..LinearFit::extended() }
+}
+
+/// Measures, fits and saves.
+pub(crate) fn fit(
+    with: &ModelArgs,
+    device: &DeviceArgs,
+    out: Option<&Path>,
+    _: &Wiring,
+    seed: u64,
+    output: Output,
+) -> Result<(), Failure> {
+    let begun = Instant::now();
+    let mut bench = Bench::open(device)?;
+    let (launch_s, measured) = bench.measure(&set(measurement_set(Scale::Host))?, seed, "measured")?;
+    let measure_s = begun.elapsed().as_secs_f64();
+    let fingerprint = bench.spec.fingerprint();
+    let Fitted { model, rejected } =
+        tilewright_bench_suite::linear::fit(&measured, &bench.columns(ALL)?, &extended(with), launch_s, &fingerprint)
+            .map_err(|e| bad(&e, "ridge"))?;
+    let file = out.map_or_else(|| bench.stored(), |f| Ok(f.to_path_buf()))?;
+    save(&model, &file)?;
+    let (scores, rows_per_second) = scores(&model, &bench.columns(ALL)?, &measured)?;
+    let answer = FitAnswer {
+        model: "linear",
+        scores,
+        rows_per_second,
+        device: bench.spec.name.clone(),
+        cases: measured.len(),
+        rejected: rejected.iter().map(ToString::to_string).collect(),
+        launch_s,
+        condition: model.report.condition,
+        sharpness: model.sharpness,
+        geomean_error: model.report.geomean_error,
+        weights: model.weights,
+        measure_s,
+        seconds: begun.elapsed().as_secs_f64(),
+        file: file.display().to_string(),
+    };
+    output.answer(&answer, || fit_text(&answer))
+}
+
+fn save(model: &LinearModel, file: &Path) -> Result<(), Failure> {
+    let store = |e: &dyn std::fmt::Display| Failure::new(Kind::Store, &file.display().to_string(), e);
+    let value = model.to_value().map_err(|e| store(&e))?;
+    tilewright_runtime::store::write_atomically(file, format!("{value:#}\n").as_bytes()).map_err(|e| store(&e))
+}
+
+fn fit_text(a: &FitAnswer) -> String {
+    let mut rows = vec![["property", "seconds each", "standard error"].map(String::from).to_vec()];
+    for w in a.weights.iter().filter(|w| w.measured) {
+        rows.push(vec![w.property.name.clone(), format!("{:.2e}", w.seconds), format!("{:.1e}", w.uncertainty)]);
+    }
+    format!(
+        "{} on {} kernels of {} in {} ({} of it measuring): launch overhead {}, {} rejected\n\
+         condition number {:.1e}, overlap exponents {:.2} and {:.2}, geometric mean of relative errors {:.1}%\n{}saved in {}",
+        a.model,
+        a.cases,
+        a.device,
+        seconds(a.seconds),
+        seconds(a.measure_s),
+        seconds(a.launch_s),
+        a.rejected.len(),
+        a.condition,
+        a.sharpness.core,
+        a.sharpness.memory,
+        100.0 * a.geomean_error,
+        aligned(&rows),
+        a.file
+    )
+}
+
+#[derive(Serialize)]
+struct JudgedForm {
+    form: &'static str,
+    #[serde(flatten)]
+    verdicts: Verdicts,
+}
+
+#[derive(Serialize)]
+struct EvaluateAnswer {
+    model: &'static str,
+    #[serde(flatten)]
+    scores: Scores,
+    rows_per_second: f64,
+    device: String,
+    cases: usize,
+    launch_s: f64,
+    forms: Vec<JudgedForm>,
+    seconds: f64,
+}
+
+/// Fits every form on the measurement kernels, and judges each by the test kernels that none was fitted on.
+pub(crate) fn evaluate(
+    with: &ModelArgs,
+    device: &DeviceArgs,
+    _: &Wiring,
+    seed: u64,
+    output: Output,
+) -> Result<(), Failure> {
+    let begun = Instant::now();
+    let mut bench = Bench::open(device)?;
+    let (launch_s, measured) = bench.measure(&set(measurement_set(Scale::Host))?, seed, "measured")?;
+    let (_, tests) = bench.measure(&set(test_set(Scale::Host))?, seed, "tested")?;
+    let fingerprint = bench.spec.fingerprint();
+    let all = extended(with);
+    let sum = LinearFit { overlap: false, form: Form::NonNegative, ..all };
+    let mut forms = Vec::new();
+    let mut judged_by = None;
+    let none = HostTerms { footprint: false, chains: false };
+    let instances = measured.iter().chain(&tests).map(|m| &m.case.instance);
+    let paper = Columns::Paper(PaperColumns::new(&bench.spec, false, instances));
+    let plain = LinearFit { ridge: with.ridge.unwrap_or(PAPER_RIDGE), ..LinearFit::default() };
+    let fitted = tilewright_bench_suite::linear::fit(&measured, &paper, &plain, launch_s, &fingerprint)
+        .map_err(|e| bad(&e, "ridge"))?;
+    forms.push(JudgedForm { form: "the paper's", verdicts: judge(&fitted.model, &paper, &tests) });
+    for (form, terms, how) in [
+        ("operations of the host", none, sum),
+        ("and cache footprint", HostTerms { footprint: true, ..none }, sum),
+        ("and overlap", HostTerms { footprint: true, ..none }, all),
+        (EXTENDED, ALL, all),
+        ("without footprint", HostTerms { footprint: false, ..ALL }, all),
+    ] {
+        let columns = bench.columns(terms)?;
+        let fitted = tilewright_bench_suite::linear::fit(&measured, &columns, &how, launch_s, &fingerprint)
+            .map_err(|e| bad(&e, "ridge"))?;
+        if form == EXTENDED {
+            judged_by = Some(scores(&fitted.model, &columns, &tests)?);
+        }
+        forms.push(JudgedForm { form, verdicts: judge(&fitted.model, &columns, &tests) });
+    }
+    let (scores, rows_per_second) =
+        judged_by.ok_or_else(|| Failure::new(Kind::Other, "model", "the extended form was not fitted"))?;
+    let answer = EvaluateAnswer {
+        model: "linear",
+        scores,
+        rows_per_second,
+        device: bench.spec.name.clone(),
+        cases: measured.len(),
+        launch_s,
+        forms,
+        seconds: begun.elapsed().as_secs_f64(),
+    };
+    output.answer(&answer, || evaluate_text(&answer))
+}
+
+fn evaluate_text(a: &EvaluateAnswer) -> String {
+    let percent = |x: f64| format!("{:.1}%", 100.0 * x);
+    let kernels: Vec<String> =
+        a.forms.first().map_or(Vec::new(), |f| f.verdicts.kernels.iter().map(|k| k.kernel.clone()).collect());
+    let mut rows = vec![[vec!["form".to_owned()], kernels, vec!["all".to_owned()]].concat()];
+    for f in &a.forms {
+        let errors = f.verdicts.kernels.iter().map(|k| percent(k.geomean_error));
+        rows.push([f.form.to_owned()].into_iter().chain(errors).chain([percent(f.verdicts.geomean_error)]).collect());
+    }
+    let mut cases = vec![["test kernel", "measured", "predicted", "error"].map(String::from).to_vec()];
+    for f in a.forms.iter().filter(|f| f.form == EXTENDED) {
+        for c in &f.verdicts.cases {
+            let name = format!("{} {}", c.kernel, c.case);
+            cases.push(vec![name, seconds(c.measured_s), seconds(c.predicted_s), percent(c.relative_error)]);
+        }
+    }
+    format!(
+        "linear model of {}, fitted on {} measurement kernels, in {}\ngeometric means of relative errors on the test kernels:\n{}\n{}",
+        a.device,
+        a.cases,
+        seconds(a.seconds),
+        aligned(&rows),
+        aligned(&cases)
+    )
+}
+
+#[derive(Serialize)]
+struct Explained {
+    kernel: String,
+    input: String,
+    predicted_s: f64,
+    costs: Vec<Share>,
+    unmeasured: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    svg: Option<String>,
+}
+
+/// What a kernel of the library costs; for all other kernels why a configuration is chosen.
+pub(crate) fn explain(args: &ExplainArgs, wiring: &Wiring, seed: u64, output: Output) -> Result<(), Failure> {
+    let library = [set(test_set(Scale::Host))?, set(measurement_set(Scale::Host))?].concat();
+    let Some(case) = library.into_iter().find(|c| c.instance.kernel().name == args.plan.kernel) else {
+        if let Some(svg) = &args.svg {
+            let message = format!("{} has no costs by operation: only kernels of the library do", args.plan.kernel);
+            return Err(Failure::new(Kind::Usage, &svg.display().to_string(), message));
+        }
+        return super::plan::explain(&args.plan, wiring, seed, output);
+    };
+    let bench = Bench::open(&args.plan.device)?;
+    let instance = sized(&case.instance, &args.plan.input)?;
+    let model = load(&bench, args.plan.profile.as_deref())?;
+    let counts = bench.columns(ALL)?.counts(&instance);
+    let prediction = model.predict(&counts, 1.0);
+    let costs = model.breakdown(&counts, 1.0);
+    let words: Vec<String> = instance.sizes().iter().map(|(n, v)| format!("{n}={v}")).collect();
+    let (kernel, input) = (args.plan.kernel.clone(), words.join(" "));
+    if let Some(file) = &args.svg {
+        let title = format!("{kernel} on {}", bench.spec.name);
+        let svg = stacked_bars(&title, &[(input.clone(), costs.clone())]);
+        tilewright_runtime::store::write_atomically(file, svg.as_bytes())
+            .map_err(|e| Failure::new(Kind::Store, &file.display().to_string(), e))?;
+    }
+    let (predicted_s, unmeasured) = (prediction.seconds, prediction.unmeasured);
+    let svg = args.svg.as_ref().map(|f| f.display().to_string());
+    let explained = Explained { kernel, input, predicted_s, costs, unmeasured, svg };
+    output.answer(&explained, || explain_text(&explained))
+}
+
+/// The kernel with the sizes of the command line; those that are not named stay.
+fn sized(instance: &Instance, given: &[String]) -> Result<Instance, Failure> {
+    let mut sizes: Sizes = instance.sizes().clone();
+    for (name, value) in &words::parse(given)?.0 {
+        let known = sizes.iter_mut().find(|(n, _)| **n == name.as_str());
+        let (Some((_, size)), Some(value)) = (known, value.as_int()) else {
+            let known: Vec<&str> = instance.sizes().keys().copied().collect();
+            let message = format!("{value} is no size of {}: {}", instance.kernel().name, known.join(", "));
+            return Err(Failure::new(Kind::Input, name, message));
+        };
+        *size = value;
+    }
+    Instance::new(instance.kernel().clone(), &sizes).map_err(|e| bad(&e, "input"))
+}
+
+fn load(bench: &Bench, named: Option<&Path>) -> Result<LinearModel, Failure> {
+    let file = named.map_or_else(|| bench.stored(), |f| Ok(f.to_path_buf()))?;
+    let shown = file.display().to_string();
+    let text = std::fs::read(&file).map_err(|e| {
+        let message = format!("{e}: `tilewright model fit --model linear --device cpu` makes one");
+        Failure::new(Kind::Input, &shown, message)
+    })?;
+    let store = |e: &dyn std::fmt::Display| Failure::new(Kind::Store, &shown, e);
+    let value = serde_json::from_slice(&text).map_err(|e| store(&e))?;
+    let model = LinearModel::from_value(value).map_err(|e| store(&e))?;
+    model.expect_device(&bench.spec.fingerprint()).map_err(|e| store(&e))?;
+    let properties = bench.columns(ALL)?.properties();
+    if !model.weights.iter().map(|w| &w.property).eq(&properties) {
+        return Err(store(&"its properties are not those that this version counts: fit it again"));
+    }
+    Ok(model)
+}
+
+fn explain_text(e: &Explained) -> String {
+    let mut rows = vec![["operation", "count", "cost", "share"].map(String::from).to_vec()];
+    for c in &e.costs {
+        let share = 100.0 * c.seconds / e.predicted_s;
+        rows.push(vec![c.property.clone(), format!("{:.0}", c.count), seconds(c.seconds), format!("{share:.1}%")]);
+    }
+    let missing = match e.unmeasured[..] {
+        [] => String::new(),
+        _ => format!("never measured, and counted as free: {}\n", e.unmeasured.join(", ")),
+    };
+    format!("{} {}: {} predicted\n{}{missing}", e.kernel, e.input, seconds(e.predicted_s), aligned(&rows))
+}

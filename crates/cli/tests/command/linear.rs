@@ -1,0 +1,76 @@
+//! The linear model on the command line: what is refused before anything is measured, and costs of a kernel from a stored model.
+
+use crate::home::Home;
+use serde_json::Value;
+use tilewright_bench_suite::linear::{Columns, HostTerms};
+use tilewright_cpu::CpuDevice;
+use tilewright_perfmodel_linear::{LinearModel, Report, Sharpness, Weight};
+
+const THREADS: &str = "1";
+
+/// A model of this host with made-up weights.
+fn stored(home: &Home, device: Option<&str>) -> String {
+    let spec = CpuDevice::new(1).unwrap().spec().clone();
+    let columns = Columns::host(&spec, HostTerms { footprint: true, chains: true }).unwrap();
+    let weight = |property| Weight { property, seconds: 1e-9, uncertainty: 1e-11, measured: true };
+    let model = LinearModel {
+        device: device.map_or_else(|| spec.fingerprint(), str::to_owned),
+        weights: columns.properties().into_iter().map(weight).collect(),
+        sharpness: Sharpness { core: 3.0, memory: 1.5 },
+        quantised: false,
+        report: Report::default(),
+    };
+    let file = home.path().join("linear.json");
+    std::fs::write(&file, model.to_value().unwrap().to_string()).unwrap();
+    file.display().to_string()
+}
+
+fn message(answer: &Value) -> &str {
+    answer["error"]["message"].as_str().unwrap_or_default()
+}
+
+#[test]
+fn a_gpu_that_never_times_and_sizes_that_do_not_fit_are_refused() {
+    let home = Home::new();
+    home.error(&["model", "fit", "--model", "linear", "--device", "emulator:sm_80"], 2, "device");
+    home.error(&["model", "fit"], 2, "dataset");
+    let (code, answer) = home.json(&["explain", "n_body", "--threads", THREADS]);
+    assert_eq!(code, 2, "{answer}");
+    assert!(message(&answer).contains("model fit"), "{answer}");
+    let model = stored(&home, None);
+    let explain = |words: &[&'static str]| {
+        let args = [&["explain", "n_body", "--threads", THREADS, "--profile", &model], words].concat();
+        home.json(&args)
+    };
+    let (code, answer) = explain(&["n=1000"]);
+    assert_eq!(code, 2, "{answer}");
+    assert!(message(&answer).contains("1000 is not divisible by 256"), "{answer}");
+    assert!(message(&explain(&["m=4"]).1).contains("no size of n_body"));
+}
+
+#[test]
+fn costs_add_up_and_are_drawn() {
+    let home = Home::new();
+    let (model, svg) = (stored(&home, None), home.path().join("costs.svg"));
+    let file = svg.display().to_string();
+    let args = ["explain", "finite_difference", "n=512", "--threads", THREADS, "--profile", &model, "--svg", &file];
+    let (code, answer) = home.json(&args);
+    assert_eq!(code, 0, "{answer}");
+    let predicted = answer["predicted_s"].as_f64().unwrap();
+    let sum: f64 = answer["costs"].as_array().unwrap().iter().map(|c| c["seconds"].as_f64().unwrap()).sum();
+    assert!((sum - predicted).abs() < 1e-9 * predicted, "{sum} {predicted}");
+    assert!(std::fs::read_to_string(svg).unwrap().contains("<rect"));
+}
+
+#[test]
+fn weights_of_another_device_and_damaged_ones_are_refused() {
+    let home = Home::new();
+    let model = stored(&home, Some("another"));
+    let args = ["explain", "n_body", "--threads", THREADS, "--profile", &model];
+    let (code, answer) = home.json(&args);
+    assert_eq!(code, 1, "{answer}");
+    assert!(message(&answer).contains("weights are of the device another"), "{answer}");
+    let text = std::fs::read_to_string(stored(&home, None)).unwrap();
+    std::fs::write(&model, text.replace("1e-9", "2e-9")).unwrap();
+    assert!(message(&home.json(&args).1).contains("checksum"));
+}

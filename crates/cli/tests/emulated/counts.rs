@@ -1,0 +1,239 @@
+//! The symbolic counts of generated kernels are the emulator's dynamic counts, exactly, for every property.
+
+use crate::stand::{device, input, plan, point, rng, space, spec};
+use rand::Rng;
+use rayon::prelude::*;
+use std::collections::BTreeMap;
+use tilewright_core::buffer::{Filling, Workload};
+use tilewright_core::computation::{Computation, InputLimits};
+use tilewright_core::counts::{Counts, Op, Property, Space, Step, Stride};
+use tilewright_core::kernel::Kernel;
+use tilewright_core::problem::Executor;
+use tilewright_core::program::Program;
+use tilewright_core::space::Config;
+use tilewright_emulator::{Footprint, Report};
+use tilewright_ops::gemm::{Gemm, GemmInput};
+use tilewright_ptxgen::count::{Counter, Launch};
+use tilewright_ptxgen::gemm::{GemmPlan, SimtGemm};
+use tilewright_ptxgen::ir::Type;
+use tilewright_ptxgen::micro::{self, Micro};
+
+type Numbers = BTreeMap<Property, i64>;
+
+/// What the emulator counted, by the names of the properties; steps with the share of memory that their array uses.
+fn dynamic(reports: &[Report], groups: i64) -> Numbers {
+    let mut out = Numbers::from([(Property::Constant, 1), (Property::Groups, groups)]);
+    let mut add = |property: Property, n: u64| *out.entry(property).or_insert(0) += n as i64;
+    for report in reports {
+        for (class, tally) in report.counts.by_class() {
+            add(Property::Threads(op(&class)), tally.threads);
+            add(Property::Warps(op(&class)), tally.issued);
+            add(Property::Off(op(&class)), tally.predicated_off);
+        }
+        for (i, site) in report.counts.sites.iter().enumerate() {
+            let (op, Some(traffic)) = (op(&site.class), site.traffic) else { continue };
+            if matches!(op, Op::Load(Space::Param, _)) {
+                continue;
+            }
+            for (at, stride) in Stride::ALL.into_iter().enumerate() {
+                let used = used(report, i, tilewright_emulator::Stride::ALL[at]);
+                add(Property::Accesses(op, Step { stride, used }), traffic.strides[at]);
+            }
+            if matches!(op, Op::Load(Space::Shared, _) | Op::Store(Space::Shared, _) | Op::MatrixLoad(_)) {
+                add(Property::Passes(op), traffic.transactions);
+            }
+        }
+        add(Property::Launches, 1);
+    }
+    out.retain(|_, n| *n != 0);
+    with_overlaps(out)
+}
+
+fn op(class: &impl ToString) -> Op {
+    match class.to_string().parse() {
+        Ok(Property::Threads(op)) => op,
+        other => panic!("{}: {other:?}", class.to_string()),
+    }
+}
+
+/// In how many steps of the stride the array of an instruction is used; 0 for strides that leave no gaps, or shared memory.
+fn used(report: &Report, site: usize, stride: tilewright_emulator::Stride) -> u8 {
+    let Some(own) = report.footprints.iter().find(|f| f.site == Some(site)) else { return 0 };
+    let is_array = |f: &&Footprint| (f.site, &f.buffer, f.is_store) == (None, &own.buffer, own.is_store);
+    let array = report.footprints.iter().find(is_array).unwrap();
+    match array.amortised(stride) {
+        (_, 0 | 1) => 0,
+        (above, _) => above as u8,
+    }
+}
+
+fn with_overlaps(mut numbers: Numbers) -> Numbers {
+    numbers.retain(|p, _| !matches!(p, Property::Overlap(..)));
+    for (property, loads) in numbers.clone() {
+        let Property::Accesses(Op::Load(Space::Global, bits), step) = property else { continue };
+        if let Some(stores) = numbers.get(&Property::Accesses(Op::Store(Space::Global, bits), step)).copied() {
+            numbers.insert(Property::Overlap(bits, step), stores.min(loads));
+        }
+    }
+    numbers
+}
+
+/// The same with strides alone. The emulator's share is that of a whole array with its ends, which small arrays are most of.
+fn by_stride(numbers: &Numbers) -> Numbers {
+    let mut out = Numbers::new();
+    for (property, n) in numbers {
+        let property = match *property {
+            Property::Accesses(op, step) => Property::Accesses(op, Step { used: 0, ..step }),
+            Property::Overlap(..) => continue,
+            other => other,
+        };
+        *out.entry(property).or_insert(0) += n;
+    }
+    with_overlaps(out)
+}
+
+fn groups(program: &Program) -> i64 {
+    let of = |step: &tilewright_core::program::Step| match step {
+        tilewright_core::program::Step::Launch { grid, .. } => grid.iter().map(|n| i64::from(*n)).product(),
+        _ => 0,
+    };
+    program.steps.iter().map(of).sum()
+}
+
+fn emulated(program: &Program, work: &Workload, what: &str) -> Numbers {
+    let mut device = device("sm_80").with_footprints();
+    let mut loaded = device.prepare(program, work).unwrap_or_else(|e| panic!("{what}: {e}"));
+    loaded.run().unwrap_or_else(|e| panic!("{what}: {e}"));
+    dynamic(&device.log().take(), groups(program))
+}
+
+fn symbolic(counts: &Counts, words: &Config, what: &str) -> Numbers {
+    let mut evaluator = counts.evaluator();
+    let values = evaluator.eval_by(|name| words.get(name)?.as_int()).unwrap_or_else(|e| panic!("{what}: {e}")).to_vec();
+    evaluator.properties().iter().copied().zip(values).filter(|(_, n)| *n != 0).collect()
+}
+
+fn compare(found: &Numbers, expected: &Numbers, counts: &Counts, what: &str) {
+    let all: std::collections::BTreeSet<&Property> = found.keys().chain(expected.keys()).collect();
+    let wrong: Vec<String> = all
+        .into_iter()
+        .filter(|p| found.get(p) != expected.get(p))
+        .map(|p| {
+            let [found, expected] = [found, expected].map(|n| n.get(p).copied().unwrap_or(0));
+            format!("{p}: counted {found}, ran {expected}: {}", counts.expression(*p).unwrap_or_default())
+        })
+        .collect();
+    assert!(wrong.is_empty(), "{what}:\n{}", wrong.join("\n"));
+}
+
+/// Whether shares of arrays are compared too.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Shares {
+    Compared,
+    LeftOut,
+}
+
+fn check(input: &GemmInput, plan: &GemmPlan, shares: Shares) {
+    let what = format!("{} {:?}", serde_json::to_string(&Gemm.words(input)).unwrap(), plan.blueprint().config);
+    let counts = plan.count().unwrap_or_else(|e| panic!("{what}: {e}"));
+    let ran = emulated(&plan.program([0; 3]), &Gemm.workload(input, Filling::Exact, 1), &what);
+    let found = symbolic(&counts, &Gemm.words(input), &what);
+    // What is said to be the lesser of two is.
+    assert_eq!(found, with_overlaps(found.clone()), "{what}");
+    match shares {
+        Shares::Compared => compare(&found, &ran, &counts, &what),
+        Shares::LeftOut => compare(&by_stride(&found), &by_stride(&ran), &counts, &what),
+    }
+}
+
+#[test]
+fn whole_tiles_and_edges() {
+    let small = "m_s=2,n_s=2,m_l=16,n_l=16,u=8,k_l=1,k_s=1,k_g=1,vec_a=1,vec_b=1,load=global,stages=1";
+    for (words, config) in [
+        ("m=32,n=32,k=32", "vec_c=2,bounds=whole"),
+        ("m=32,n=32,k=32", "vec_c=2,bounds=checked"),
+        ("m=33,n=17,k=29,beta=other", "vec_c=1,bounds=checked"),
+        ("m=21,n=70,k=9,layout=tt", "vec_c=1,bounds=checked"),
+    ] {
+        let input = input(words);
+        check(&input, &plan("sm_80", &input, &format!("{small},{config}")), Shares::LeftOut);
+    }
+}
+
+/// A random configuration of a random input that is as awkward as that of a user.
+fn random(seed: u64) {
+    let (kernel, mut rng) = (SimtGemm::new(), rng(seed));
+    let limits = InputLimits { max_flops: 3e5, max_bytes: 1e6 };
+    let extra = ["", "", "k_g=3", "load=async", "k_l=2", "split=atomic,k_g=2"][seed as usize / 2 % 6];
+    let fixed = Config::parse(["dtype=f32", "dtype=f64"][seed as usize % 2]).unwrap();
+    for _ in 0..100 {
+        let input = Gemm.draw_awkward(&fixed, &limits, &mut || rng.random()).unwrap();
+        if let Some(point) = point(&space("sm_80", &input), extra, &mut rng) {
+            let plan = kernel.plan(&spec("sm_80"), &input, &kernel.decode(&point)).unwrap();
+            return check(&input, &plan, Shares::LeftOut);
+        }
+    }
+    panic!("seed {seed}: nothing is legal");
+}
+
+#[test]
+fn shares_of_arrays() {
+    // Rows that are dense or nearly so, and rows of which less than half is used.
+    let inputs = [
+        "m=96,n=80,k=40,dtype=f32,beta=other",
+        "m=97,n=81,k=44,dtype=f32,layout=tt,ldc=99",
+        "m=96,n=64,k=36,dtype=f32,layout=tn,lda=84",
+        "m=64,n=96,k=40,dtype=f64,layout=nt,ldc=67,beta=1",
+    ];
+    let cases: Vec<(u64, &str)> = (0..2).flat_map(|seed| inputs.map(|words| (seed, words))).collect();
+    cases.into_par_iter().for_each(|(seed, words)| {
+        let (kernel, input) = (SimtGemm::new(), input(words));
+        let extra = ["u=4", "vec_c=1"][seed as usize];
+        let Some(point) = point(&space("sm_80", &input), extra, &mut rng(seed)) else { return };
+        check(&input, &kernel.plan(&spec("sm_80"), &input, &kernel.decode(&point)).unwrap(), Shares::Compared);
+    });
+}
+
+/// How many triples to compare: `TILEWRIGHT_COUNT_TRIPLES`, 40 without it.
+fn triples() -> u64 {
+    std::env::var("TILEWRIGHT_COUNT_TRIPLES").ok().and_then(|n| n.parse().ok()).unwrap_or(40)
+}
+
+#[test]
+fn random_products() {
+    (0..triples()).into_par_iter().for_each(random);
+}
+
+/// The launch of a measuring kernel: its parameters are the sizes.
+fn check_micro(micro: &Micro) {
+    let tilewright_core::program::Step::Launch { grid, args, .. } = &micro.program.steps[0] else { unreachable!() };
+    let names = micro.module.entry.params.iter().map(|p| p.name.clone());
+    let words = names.zip(args).filter_map(|(name, arg)| match arg {
+        tilewright_core::program::Arg::U32(x) => Some((name, i64::from(*x).into())),
+        tilewright_core::program::Arg::U64(x) => Some((name, (*x as i64).into())),
+        _ => None,
+    });
+    let words: Vec<_> = words.chain([("blocks".to_owned(), i64::from(grid[0]).into())]).collect();
+    let launch = Launch::new([tilewright_ptxgen::ir::Index::param("blocks"), 1.into(), 1.into()]);
+    let mut counter = Counter::new();
+    counter.launch(&micro.module, &launch).unwrap_or_else(|e| panic!("{}: {e}", micro.name));
+    let counts = counter.finish();
+    let buffers = micro.buffers.iter().map(|s| tilewright_core::buffer::Buffer::zeroed(s.dtype, s.len)).collect();
+    let work = Workload { specs: micro.buffers.clone(), buffers, scalars: Vec::new() };
+    let ran = emulated(&micro.program, &work, &micro.name);
+    compare(&symbolic(&counts, &Config(words), &micro.name), &ran, &counts, &micro.name);
+}
+
+#[test]
+fn measuring_kernels() {
+    let target = "sm_80".parse().unwrap();
+    check_micro(&micro::empty(target));
+    for blocks in [1, 3] {
+        check_micro(&micro::fma(target, Type::F32, blocks, 5));
+        check_micro(&micro::fma(target, Type::F64, blocks, 2));
+        check_micro(&micro::shared(target, blocks, 3));
+        for traffic in [micro::Traffic::Read, micro::Traffic::Write, micro::Traffic::Copy] {
+            check_micro(&micro::memory(target, traffic, blocks, 1 << 17, 2));
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! Instruction sets that one binary runs with: the same Rust function compiled for each, chosen at run time.
+
+use std::fmt;
+
+/// What a loop may be vectorised with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+enum Level {
+    Sse2,
+    Avx,
+    Avx2,
+    Avx512,
+}
+
+const ALL: [Level; 4] = [Level::Sse2, Level::Avx, Level::Avx2, Level::Avx512];
+
+/// An instruction set that this host has: a value exists only where it was detected.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Isa(Level);
+
+impl fmt::Debug for Isa {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl Isa {
+    /// What the binary was compiled for: SSE2 on x86-64.
+    pub const BASE: Self = Self(Level::Sse2);
+
+    /// All that this host has, the narrowest first.
+    pub fn detected() -> Vec<Self> {
+        ALL.into_iter().filter(|&level| has(level)).map(Self).collect()
+    }
+
+    /// `sse2`, `avx`, `avx2` (with FMA and BMI) or `avx512` (with BW, CD, DQ and VL).
+    pub fn name(self) -> &'static str {
+        match self.0 {
+            Level::Sse2 => "sse2",
+            Level::Avx => "avx",
+            Level::Avx2 => "avx2",
+            Level::Avx512 => "avx512",
+        }
+    }
+
+    /// Lanes of binary64 in one register.
+    pub fn lanes(self) -> usize {
+        match self.0 {
+            Level::Sse2 => 2,
+            Level::Avx | Level::Avx2 => 4,
+            Level::Avx512 => 8,
+        }
+    }
+
+    /// Whether multiply and add fuse.
+    pub fn fuses(self) -> bool {
+        self.0 >= Level::Avx2
+    }
+
+    /// Runs `op` compiled for this instruction set. Only what is inlined into it is: `op` is an `#[inline(always)]`
+    /// closure around `#[inline(always)]` functions.
+    #[inline(always)]
+    pub fn run<R>(self, op: impl FnOnce() -> R) -> R {
+        // SAFETY: a level other than the base exists only where `detected` found every feature that its function enables.
+        #[cfg(target_arch = "x86_64")]
+        unsafe {
+            match self.0 {
+                Level::Sse2 => op(),
+                Level::Avx => avx(op),
+                Level::Avx2 => avx2(op),
+                Level::Avx512 => avx512(op),
+            }
+        }
+        #[cfg(not(target_arch = "x86_64"))]
+        {
+            op()
+        }
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+fn has(level: Level) -> bool {
+    use std::arch::is_x86_feature_detected as has;
+    match level {
+        Level::Sse2 => true,
+        Level::Avx => has!("avx"),
+        Level::Avx2 => has!("avx2") && has!("fma") && has!("bmi1") && has!("bmi2") && has!("popcnt") && has!("lzcnt"),
+        Level::Avx512 => {
+            let wide = has!("avx512f") && has!("avx512bw") && has!("avx512cd") && has!("avx512dq") && has!("avx512vl");
+            self::has(Level::Avx2) && wide
+        }
+    }
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn has(level: Level) -> bool {
+    level == Level::Sse2
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx")]
+fn avx<R>(op: impl FnOnce() -> R) -> R {
+    op()
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,fma,bmi1,bmi2,popcnt,lzcnt")]
+fn avx2<R>(op: impl FnOnce() -> R) -> R {
+    op()
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx2,fma,bmi1,bmi2,popcnt,lzcnt")]
+fn avx512<R>(op: impl FnOnce() -> R) -> R {
+    op()
+}

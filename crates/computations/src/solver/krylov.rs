@@ -1,0 +1,166 @@
+//! Conjugate gradients, and stabilised bi-conjugate gradients (van der Vorst), preconditioned.
+
+use super::precondition::{Preconditioner, product};
+use super::{MOST_ITERATIONS, System, TOLERANCE};
+use crate::computation::{Failure, Prepared, Ready};
+use crate::device::Device;
+use crate::isa::Isa;
+
+/// A method that solves with any preconditioner.
+pub(super) trait Method: Copy + 'static {
+    fn solve<P: Preconditioner>(system: &System, device: &Device, x: &mut Vec<f64>) -> Result<(), Failure>;
+}
+
+struct Run<'a, M, P> {
+    system: &'a System,
+    x: Vec<f64>,
+    how: std::marker::PhantomData<(M, P)>,
+}
+
+pub(super) fn prepare<M: Method, P: Preconditioner>(system: &System) -> Ready<'_, Vec<f64>> {
+    Box::new(Run::<M, P> { system, x: Vec::new(), how: std::marker::PhantomData })
+}
+
+impl<M: Method, P: Preconditioner> Prepared<Vec<f64>> for Run<'_, M, P> {
+    fn run(&mut self, device: &Device) -> Result<(), Failure> {
+        M::solve::<P>(self.system, device, &mut self.x)
+    }
+
+    fn output(&self) -> Vec<f64> {
+        self.x.clone()
+    }
+}
+
+#[inline(always)]
+fn dot_lanes(a: &[f64], b: &[f64]) -> f64 {
+    let ((whole_a, rest_a), (whole_b, rest_b)) = (a.as_chunks::<8>(), b.as_chunks::<8>());
+    let mut sums = [0.0; 8];
+    for (a, b) in whole_a.iter().zip(whole_b) {
+        for ((sum, a), b) in sums.iter_mut().zip(a).zip(b) {
+            *sum += a * b;
+        }
+    }
+    sums.iter().sum::<f64>() + rest_a.iter().zip(rest_b).map(|(a, b)| a * b).sum::<f64>()
+}
+
+fn dot(isa: Isa, a: &[f64], b: &[f64]) -> f64 {
+    isa.run(
+        #[inline(always)]
+        || dot_lanes(a, b),
+    )
+}
+
+/// `a = a + s b`.
+fn add(isa: Isa, a: &mut [f64], s: f64, b: &[f64]) {
+    isa.run(
+        #[inline(always)]
+        || a.iter_mut().zip(b).for_each(|(a, b)| *a += s * b),
+    );
+}
+
+/// `a = b + s a`.
+fn scale_add(isa: Isa, a: &mut [f64], s: f64, b: &[f64]) {
+    isa.run(
+        #[inline(always)]
+        || a.iter_mut().zip(b).for_each(|(a, b)| *a = b + s * *a),
+    );
+}
+
+/// A divisor; zero and what is not finite end the method.
+fn divisor(value: f64, iteration: usize, what: &'static str) -> Result<f64, Failure> {
+    if value != 0.0 && value.is_finite() { Ok(value) } else { Err(Failure::Breakdown { iteration, what }) }
+}
+
+fn gave_up(residual: f64) -> Result<(), Failure> {
+    Err(Failure::NotConverged { iterations: MOST_ITERATIONS, residual, wanted: TOLERANCE })
+}
+
+/// Conjugate gradients: one product an iteration; for positive definite matrices.
+#[derive(Clone, Copy)]
+pub(super) struct Cg;
+
+impl Method for Cg {
+    fn solve<P: Preconditioner>(system: &System, device: &Device, x: &mut Vec<f64>) -> Result<(), Failure> {
+        let (isa, n, b) = (device.isa(), system.rhs.len(), &system.rhs);
+        x.clear();
+        x.resize(n, 0.0);
+        let norm = dot(isa, b, b).sqrt();
+        if norm == 0.0 {
+            return Ok(());
+        }
+        let mut inverse = P::of(&system.matrix)?;
+        let (mut r, mut z, mut q) = (b.clone(), vec![0.0; n], vec![0.0; n]);
+        inverse.apply(device, &r, &mut z);
+        let mut p = z.clone();
+        let mut rz = dot(isa, &r, &z);
+        let mut residual = 1.0;
+        for iteration in 0..MOST_ITERATIONS {
+            product(device, &system.matrix, &p, &mut q);
+            let curvature = divisor(dot(isa, &p, &q), iteration, "curvature along the direction")?;
+            if curvature < 0.0 {
+                return Err(Failure::Breakdown { iteration, what: "negative curvature" });
+            }
+            let step = rz / curvature;
+            add(isa, x, step, &p);
+            add(isa, &mut r, -step, &q);
+            residual = dot(isa, &r, &r).sqrt() / norm;
+            if residual <= TOLERANCE {
+                return Ok(());
+            }
+            inverse.apply(device, &r, &mut z);
+            let next = dot(isa, &r, &z);
+            scale_add(isa, &mut p, next / divisor(rz, iteration, "residual times preconditioned residual")?, &z);
+            rz = next;
+        }
+        gave_up(residual)
+    }
+}
+
+/// Stabilised bi-conjugate gradients: two products an iteration; for any matrix.
+#[derive(Clone, Copy)]
+pub(super) struct BiCgStab;
+
+impl Method for BiCgStab {
+    fn solve<P: Preconditioner>(system: &System, device: &Device, x: &mut Vec<f64>) -> Result<(), Failure> {
+        let (isa, n, b) = (device.isa(), system.rhs.len(), &system.rhs);
+        x.clear();
+        x.resize(n, 0.0);
+        let norm = dot(isa, b, b).sqrt();
+        if norm == 0.0 {
+            return Ok(());
+        }
+        let mut inverse = P::of(&system.matrix)?;
+        let zeros = vec![0.0; n];
+        let (mut r, shadow) = (b.clone(), b.clone());
+        let (mut p, mut v, mut t) = (b.clone(), zeros.clone(), zeros.clone());
+        let (mut p_hat, mut s_hat) = (zeros.clone(), zeros);
+        let mut rho = dot(isa, &shadow, &r);
+        let mut residual = 1.0;
+        for iteration in 0..MOST_ITERATIONS {
+            inverse.apply(device, &p, &mut p_hat);
+            product(device, &system.matrix, &p_hat, &mut v);
+            let alpha = rho / divisor(dot(isa, &shadow, &v), iteration, "shadow residual times direction")?;
+            add(isa, &mut r, -alpha, &v);
+            add(isa, x, alpha, &p_hat);
+            residual = dot(isa, &r, &r).sqrt() / norm;
+            if residual <= TOLERANCE {
+                return Ok(());
+            }
+            inverse.apply(device, &r, &mut s_hat);
+            product(device, &system.matrix, &s_hat, &mut t);
+            let omega = dot(isa, &t, &r) / divisor(dot(isa, &t, &t), iteration, "norm of the second product")?;
+            add(isa, x, omega, &s_hat);
+            add(isa, &mut r, -omega, &t);
+            residual = dot(isa, &r, &r).sqrt() / norm;
+            if residual <= TOLERANCE {
+                return Ok(());
+            }
+            let next = dot(isa, &shadow, &r);
+            let beta = next / divisor(rho, iteration, "rho")? * (alpha / divisor(omega, iteration, "omega")?);
+            add(isa, &mut p, -omega, &v);
+            scale_add(isa, &mut p, beta, &r);
+            rho = next;
+        }
+        gave_up(residual)
+    }
+}

@@ -1,0 +1,232 @@
+//! Formats that pad: diagonals, equal rows, slices of equal rows.
+
+use super::Product;
+use crate::computation::{Failure, Prepared, Ready};
+use crate::device::{Device, cut};
+use crate::matrix::Csr;
+use std::ops::Range;
+
+/// Rows whose results stay in the first cache while all their diagonals or columns pass.
+const BAND: usize = 1024;
+/// Rows of a slice of SELL-P: lanes of two registers of AVX2.
+const SLICE: usize = 8;
+
+struct Dia<'a> {
+    input: &'a Product,
+    offsets: Vec<i64>,
+    /// Diagonal after diagonal, each with an element for every row.
+    values: Vec<f64>,
+    y: Vec<f64>,
+}
+
+/// DIA: full diagonals, no column numbers.
+pub(super) fn dia(input: &Product) -> Ready<'_, Vec<f64>> {
+    let m = &input.matrix;
+    let (rows, offsets) = (m.rows(), m.diagonals());
+    let mut number = vec![0; rows + m.cols];
+    for (k, &offset) in offsets.iter().enumerate() {
+        number[(offset + rows as i64 - 1) as usize] = k;
+    }
+    let mut values = vec![0.0; offsets.len() * rows];
+    for (row, column, value) in m.entries() {
+        values[number[column + rows - 1 - row] * rows + row] = value;
+    }
+    Box::new(Dia { input, offsets, values, y: vec![f64::NAN; rows] })
+}
+
+#[inline(always)]
+fn along_diagonals(d: (&[i64], &[f64], &[f64], usize), rows: Range<usize>, y: &mut [f64]) {
+    let (offsets, values, x, all_rows) = d;
+    for (k, out) in y.chunks_mut(BAND).enumerate() {
+        let first = rows.start + k * BAND;
+        out.fill(0.0);
+        for (&offset, diagonal) in offsets.iter().zip(values.chunks_exact(all_rows)) {
+            // Rows whose column `row + offset` is inside the matrix.
+            let low = usize::try_from(-offset).unwrap_or(0).max(first);
+            let high = usize::try_from(x.len() as i64 - offset).unwrap_or(0).min(first + out.len());
+            if low >= high {
+                continue;
+            }
+            let from = (low as i64 + offset) as usize;
+            let x = &x[from..from + (high - low)];
+            for ((y, v), x) in out[low - first..high - first].iter_mut().zip(&diagonal[low..high]).zip(x) {
+                *y += v * x;
+            }
+        }
+    }
+}
+
+impl Prepared<Vec<f64>> for Dia<'_> {
+    fn run(&mut self, device: &Device) -> Result<(), Failure> {
+        let rows = self.y.len();
+        let ranges = device.ranges(rows, 8);
+        let parts: Vec<_> = ranges.iter().cloned().zip(cut(&mut self.y, &ranges)).collect();
+        let d = (self.offsets.as_slice(), self.values.as_slice(), self.input.x.as_slice(), rows.max(1));
+        let isa = device.isa();
+        device.each(parts, |(rows, y)| {
+            isa.run(
+                #[inline(always)]
+                || along_diagonals(d, rows, y),
+            )
+        });
+        Ok(())
+    }
+
+    fn output(&self) -> Vec<f64> {
+        self.y.clone()
+    }
+}
+
+struct Ell<'a> {
+    input: &'a Product,
+    longest: usize,
+    /// The first entries of all rows, then the second ones, ...
+    columns: Vec<u32>,
+    values: Vec<f64>,
+    y: Vec<f64>,
+}
+
+/// ELL: every row as long as the longest.
+pub(super) fn ell(input: &Product) -> Ready<'_, Vec<f64>> {
+    let m = &input.matrix;
+    let (rows, longest) = (m.rows(), m.longest());
+    let (mut columns, mut values) = (vec![0; rows * longest], vec![0.0; rows * longest]);
+    for row in 0..rows {
+        let (c, v) = m.row(row);
+        for (k, (c, v)) in c.iter().zip(v).enumerate() {
+            columns[k * rows + row] = *c;
+            values[k * rows + row] = *v;
+        }
+    }
+    Box::new(Ell { input, longest, columns, values, y: vec![f64::NAN; rows] })
+}
+
+/// Adds products of a run of rows.
+#[inline(always)]
+fn gathered(y: &mut [f64], columns: &[u32], values: &[f64], x: &[f64]) {
+    let (whole, last) = y.as_chunks_mut::<4>();
+    let (whole_columns, last_columns) = columns.as_chunks::<4>();
+    let (whole_values, last_values) = values.as_chunks::<4>();
+    for ((y, c), v) in whole.iter_mut().zip(whole_columns).zip(whole_values) {
+        let x = c.map(|c| x[c as usize]);
+        for ((y, v), x) in y.iter_mut().zip(v).zip(x) {
+            *y += v * x;
+        }
+    }
+    for ((y, &c), v) in last.iter_mut().zip(last_columns).zip(last_values) {
+        *y += v * x[c as usize];
+    }
+}
+
+#[inline(always)]
+fn equal_rows(e: (&[u32], &[f64], &[f64], usize), longest: usize, rows: Range<usize>, y: &mut [f64]) {
+    let (columns, values, x, all_rows) = e;
+    for (k, out) in y.chunks_mut(BAND).enumerate() {
+        let first = rows.start + k * BAND;
+        out.fill(0.0);
+        for entry in 0..longest {
+            let at = entry * all_rows + first;
+            let range = at..at + out.len();
+            gathered(out, &columns[range.clone()], &values[range], x);
+        }
+    }
+}
+
+impl Prepared<Vec<f64>> for Ell<'_> {
+    fn run(&mut self, device: &Device) -> Result<(), Failure> {
+        let rows = self.y.len();
+        let ranges = device.ranges(rows, 8);
+        let parts: Vec<_> = ranges.iter().cloned().zip(cut(&mut self.y, &ranges)).collect();
+        let e = (self.columns.as_slice(), self.values.as_slice(), self.input.x.as_slice(), rows);
+        let (isa, longest) = (device.isa(), self.longest);
+        device.each(parts, |(rows, y)| {
+            isa.run(
+                #[inline(always)]
+                || equal_rows(e, longest, rows, y),
+            )
+        });
+        Ok(())
+    }
+
+    fn output(&self) -> Vec<f64> {
+        self.y.clone()
+    }
+}
+
+struct SellP<'a> {
+    input: &'a Product,
+    /// Where each slice starts, in columns of slices.
+    starts: Vec<u32>,
+    columns: Vec<[u32; SLICE]>,
+    values: Vec<[f64; SLICE]>,
+    y: Vec<f64>,
+}
+
+fn slice_lengths(m: &Csr) -> impl Iterator<Item = usize> {
+    let slice =
+        |s: usize| m.starts[s * SLICE..=(s * SLICE + SLICE).min(m.rows())].windows(2).map(|w| w[1] - w[0]).max();
+    (0..m.rows().div_ceil(SLICE)).map(move |s| slice(s).unwrap_or(0) as usize)
+}
+
+/// Elements that SELL-P stores.
+pub(super) fn sliced(m: &Csr) -> usize {
+    slice_lengths(m).sum::<usize>() * SLICE
+}
+
+/// SELL-P: rows in slices of eight, each as long as its longest.
+pub(super) fn sellp(input: &Product) -> Ready<'_, Vec<f64>> {
+    let m = &input.matrix;
+    let mut starts = vec![0];
+    let total = slice_lengths(m).fold(0, |sum, length| {
+        starts.push((sum + length) as u32);
+        sum + length
+    });
+    let (mut columns, mut values) = (vec![[0; SLICE]; total], vec![[0.0; SLICE]; total]);
+    for row in 0..m.rows() {
+        let (c, v) = m.row(row);
+        let start = starts[row / SLICE] as usize;
+        for (k, (c, v)) in c.iter().zip(v).enumerate() {
+            columns[start + k][row % SLICE] = *c;
+            values[start + k][row % SLICE] = *v;
+        }
+    }
+    Box::new(SellP { input, starts, columns, values, y: vec![f64::NAN; m.rows()] })
+}
+
+#[inline(always)]
+fn slices(s: (&[u32], &[[u32; SLICE]], &[[f64; SLICE]], &[f64]), which: Range<usize>, y: &mut [f64]) {
+    let (starts, columns, values, x) = s;
+    for (slice, out) in which.zip(y.chunks_mut(SLICE)) {
+        let range = starts[slice] as usize..starts[slice + 1] as usize;
+        let mut sums = [0.0; SLICE];
+        for (c, v) in columns[range.clone()].iter().zip(&values[range]) {
+            let x = c.map(|c| x[c as usize]);
+            for ((sum, v), x) in sums.iter_mut().zip(v).zip(x) {
+                *sum += v * x;
+            }
+        }
+        out.copy_from_slice(&sums[..out.len()]);
+    }
+}
+
+impl Prepared<Vec<f64>> for SellP<'_> {
+    fn run(&mut self, device: &Device) -> Result<(), Failure> {
+        let rows = self.y.len();
+        let of_slices = device.balanced(&self.starts);
+        let ranges: Vec<_> = of_slices.iter().map(|r| (r.start * SLICE).min(rows)..(r.end * SLICE).min(rows)).collect();
+        let parts: Vec<_> = of_slices.into_iter().zip(cut(&mut self.y, &ranges)).collect();
+        let s = (self.starts.as_slice(), self.columns.as_slice(), self.values.as_slice(), self.input.x.as_slice());
+        let isa = device.isa();
+        device.each(parts, |(which, y)| {
+            isa.run(
+                #[inline(always)]
+                || slices(s, which, y),
+            )
+        });
+        Ok(())
+    }
+
+    fn output(&self) -> Vec<f64> {
+        self.y.clone()
+    }
+}

@@ -1,0 +1,368 @@
+//! What is counted, by name.
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::fmt;
+use std::str::FromStr;
+
+/// A property of a kernel that takes time in proportion to its number: section 2 of Stevens and Kloeckner's
+/// "A Unified, Hardware-Fitted, Cross-GPU Performance Model", and a few beyond it.
+///
+/// Its name is what [`fmt::Display`] writes, [`FromStr`] reads and serde stores:
+///
+/// | name | counts |
+/// |---|---|
+/// | `fma.f32` | threads that execute the operation, see [`Op`] |
+/// | `fma.f32/warps` | warps that are issued it, whatever its guard says |
+/// | `fma.f32/off` | threads that come to it and whose guard does not hold |
+/// | `load.global.32@1` | warp accesses by stride, see [`Step`] |
+/// | `load.shared.128/passes` | passes of warp accesses over the banks of shared memory |
+/// | `overlap.global.32@1` | the lesser of the loads and the stores of that width and step |
+/// | `groups` | blocks of threads |
+/// | `launches` | launches of kernels |
+/// | `constant` | 1 |
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Property {
+    /// Threads that execute an operation. A memory access is one for each thread; a copy to shared memory too.
+    Threads(Op),
+    /// Warps that come to it with at least one thread, whatever its guard says.
+    Warps(Op),
+    /// Threads that come to it and whose guard does not hold.
+    Off(Op),
+    /// Warp accesses with at least one executing thread, by their step from thread to thread.
+    Accesses(Op, Step),
+    /// Passes over the banks of shared memory.
+    Passes(Op),
+    /// The lesser of the warp accesses to global memory that load and those that store, of that many bits and that step.
+    Overlap(u32, Step),
+    /// Blocks of threads.
+    Groups,
+    /// Launches of kernels.
+    Launches,
+    /// Always 1.
+    Constant,
+}
+
+/// An operation: what the emulator calls the class of an instruction, with the same names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Op {
+    /// Floating-point arithmetic.
+    Float(FloatOp, Precision),
+    /// Integer arithmetic, shifts, logic.
+    Integer,
+    /// Comparisons.
+    Compare,
+    /// Conversions.
+    Convert,
+    /// Moves, selections, addresses between spaces.
+    Move,
+    /// Load with that many bits per thread.
+    Load(Space, u32),
+    /// Store with that many bits per thread.
+    Store(Space, u32),
+    /// Atomic operation with that many bits per thread.
+    Atomic(Space, u32),
+    /// Asynchronous copy from global to shared memory with that many bits per thread.
+    AsyncCopy(u32),
+    /// Load of that many 8 x 8 matrices by a warp.
+    MatrixLoad(u32),
+    /// Store of that many 8 x 8 matrices by a warp.
+    MatrixStore(u32),
+    /// Matrix multiply-accumulate, with multiplications per warp.
+    Tensor(Precision, u32),
+    /// Barrier of a block.
+    Barrier,
+    /// Exchange within a warp.
+    Exchange,
+    /// Branch: its threads are those that take it.
+    Branch,
+    /// End of a thread.
+    Exit,
+    /// Fences and waits.
+    Order,
+}
+
+/// A floating-point operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum FloatOp {
+    /// Addition, subtraction.
+    Add,
+    /// Multiplication.
+    Mul,
+    /// Fused multiply-add.
+    Fma,
+    /// Division, reciprocal.
+    Div,
+    /// Roots, powers of two (exponentiation), logarithms, sines.
+    Special,
+    /// Minimum, maximum, sign.
+    Minor,
+}
+
+/// A precision.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Precision {
+    /// One number of 16 bits.
+    Half,
+    /// Two numbers of 16 bits.
+    Half2,
+    /// binary32.
+    Single,
+    /// binary64.
+    Double,
+    /// Integers of 8 bits.
+    Byte,
+}
+
+/// A state space.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Space {
+    /// Device memory.
+    Global,
+    /// The block's memory, which the paper calls local.
+    Shared,
+    /// Arguments of the launch.
+    Param,
+}
+
+/// The distance from thread to thread in units of the access.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Stride {
+    /// All threads at one address, or a single one.
+    Uniform,
+    /// One.
+    Unit,
+    /// Two.
+    Two,
+    /// Three.
+    Three,
+    /// Four.
+    Four,
+    /// More, or no whole number.
+    More,
+}
+
+impl Stride {
+    /// All, in order.
+    pub const ALL: [Self; 6] = [Self::Uniform, Self::Unit, Self::Two, Self::Three, Self::Four, Self::More];
+}
+
+/// The amortised stride fraction: a stride with the share of memory in its gaps that other accesses use.
+///
+/// Written `0`, `1`, `2`, `3`, `4`, `>4`; with a share `1/2`, `2/2`, `1/3` ... `4/4`, and `1/>4` ... `4/>4`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Step {
+    /// The stride.
+    pub stride: Stride,
+    /// The data utilisation ratio of the array in as many steps as the stride has (four beyond four), rounded up: from
+    /// 1 to 4. 0 where it does not matter (strides 0 and 1), or is not asked (shared memory).
+    pub used: u8,
+}
+
+/// A text that names no property.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0:?} names no property, such as `fma.f32`, `load.global.32@1` or `groups`")]
+pub struct UnknownProperty(pub String);
+
+const SPACES: [(Space, &str); 3] = [(Space::Global, "global"), (Space::Shared, "shared"), (Space::Param, "param")];
+const PRECISIONS: [(Precision, &str); 5] = [
+    (Precision::Half, "f16"),
+    (Precision::Half2, "f16x2"),
+    (Precision::Single, "f32"),
+    (Precision::Double, "f64"),
+    (Precision::Byte, "i8"),
+];
+const FLOATS: [(FloatOp, &str); 6] = [
+    (FloatOp::Add, "add"),
+    (FloatOp::Mul, "mul"),
+    (FloatOp::Fma, "fma"),
+    (FloatOp::Div, "div"),
+    (FloatOp::Special, "special"),
+    (FloatOp::Minor, "minor"),
+];
+const PLAIN: [(Op, &str); 9] = [
+    (Op::Integer, "integer"),
+    (Op::Compare, "compare"),
+    (Op::Convert, "convert"),
+    (Op::Move, "move"),
+    (Op::Barrier, "barrier"),
+    (Op::Exchange, "exchange"),
+    (Op::Branch, "branch"),
+    (Op::Exit, "exit"),
+    (Op::Order, "order"),
+];
+const STRIDES: [(Stride, &str); 6] = [
+    (Stride::Uniform, "0"),
+    (Stride::Unit, "1"),
+    (Stride::Two, "2"),
+    (Stride::Three, "3"),
+    (Stride::Four, "4"),
+    (Stride::More, ">4"),
+];
+
+fn name<T: PartialEq>(table: &[(T, &'static str)], of: &T) -> &'static str {
+    table.iter().find(|(t, _)| t == of).map_or("", |(_, n)| n)
+}
+
+fn find<T: Copy>(table: &[(T, &'static str)], word: &str) -> Option<T> {
+    table.iter().find(|(_, n)| *n == word).map(|(t, _)| *t)
+}
+
+impl fmt::Display for Space {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(name(&SPACES, self))
+    }
+}
+
+impl fmt::Display for Op {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Float(op, p) => write!(f, "{}.{}", name(&FLOATS, op), name(&PRECISIONS, p)),
+            Self::Load(space, bits) => write!(f, "load.{space}.{bits}"),
+            Self::Store(space, bits) => write!(f, "store.{space}.{bits}"),
+            Self::Atomic(space, bits) => write!(f, "atomic.{space}.{bits}"),
+            Self::AsyncCopy(bits) => write!(f, "async_copy.{bits}"),
+            Self::MatrixLoad(count) => write!(f, "matrix_load.{count}"),
+            Self::MatrixStore(count) => write!(f, "matrix_store.{count}"),
+            Self::Tensor(p, products) => write!(f, "tensor.{}.{products}", name(&PRECISIONS, p)),
+            plain => f.write_str(name(&PLAIN, plain)),
+        }
+    }
+}
+
+fn op(text: &str) -> Option<Op> {
+    if let Some(plain) = find(&PLAIN, text) {
+        return Some(plain);
+    }
+    let parts: Vec<&str> = text.split('.').collect();
+    let number = |word: &str| word.parse::<u32>().ok().filter(|n| n.to_string() == word);
+    match parts.as_slice() {
+        ["async_copy", bits] => number(bits).map(Op::AsyncCopy),
+        ["matrix_load", count] => number(count).map(Op::MatrixLoad),
+        ["matrix_store", count] => number(count).map(Op::MatrixStore),
+        [word, precision] => Some(Op::Float(find(&FLOATS, word)?, find(&PRECISIONS, precision)?)),
+        ["tensor", precision, products] => Some(Op::Tensor(find(&PRECISIONS, precision)?, number(products)?)),
+        [word, space, bits] => {
+            let (space, bits) = (find(&SPACES, space)?, number(bits)?);
+            match *word {
+                "load" => Some(Op::Load(space, bits)),
+                "store" => Some(Op::Store(space, bits)),
+                "atomic" => Some(Op::Atomic(space, bits)),
+                _ => None,
+            }
+        }
+        _ => None,
+    }
+}
+
+impl fmt::Display for Step {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.used > 0 {
+            write!(f, "{}/", self.used)?;
+        }
+        f.write_str(name(&STRIDES, &self.stride))
+    }
+}
+
+fn step(text: &str) -> Option<Step> {
+    match text.split_once('/') {
+        None => find(&STRIDES, text).map(|stride| Step { stride, used: 0 }),
+        Some((used, stride)) => {
+            let stride = find(&STRIDES, stride)?;
+            let most = match stride {
+                Stride::Uniform | Stride::Unit => 0,
+                Stride::Two => 2,
+                Stride::Three => 3,
+                Stride::Four | Stride::More => 4,
+            };
+            let used = (1..=most).find(|n| n.to_string() == used)?;
+            Some(Step { stride, used })
+        }
+    }
+}
+
+impl fmt::Display for Property {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Threads(op) => op.fmt(f),
+            Self::Warps(op) => write!(f, "{op}/warps"),
+            Self::Off(op) => write!(f, "{op}/off"),
+            Self::Accesses(op, step) => write!(f, "{op}@{step}"),
+            Self::Passes(op) => write!(f, "{op}/passes"),
+            Self::Overlap(bits, step) => write!(f, "overlap.global.{bits}@{step}"),
+            Self::Groups => f.write_str("groups"),
+            Self::Launches => f.write_str("launches"),
+            Self::Constant => f.write_str("constant"),
+        }
+    }
+}
+
+impl FromStr for Property {
+    type Err = UnknownProperty;
+
+    fn from_str(text: &str) -> Result<Self, UnknownProperty> {
+        let found = || match text {
+            "groups" => Some(Self::Groups),
+            "launches" => Some(Self::Launches),
+            "constant" => Some(Self::Constant),
+            _ => match (text.split_once('@'), text.rsplit_once('/')) {
+                (Some((of, at)), _) => match of.strip_prefix("overlap.global.") {
+                    Some(bits) => Some(Self::Overlap(bits.parse().ok()?, step(at)?)),
+                    None => Some(Self::Accesses(op(of)?, step(at)?)),
+                },
+                (None, Some((of, "warps"))) => op(of).map(Self::Warps),
+                (None, Some((of, "off"))) => op(of).map(Self::Off),
+                (None, Some((of, "passes"))) => op(of).map(Self::Passes),
+                _ => op(text).map(Self::Threads),
+            },
+        };
+        found().ok_or_else(|| UnknownProperty(text.to_owned()))
+    }
+}
+
+impl Serialize for Property {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Property {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        String::deserialize(from)?.parse().map_err(serde::de::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_read_back_as_the_same_property() {
+        let step = |stride, used| Step { stride, used };
+        let load = Op::Load(Space::Global, 128);
+        let all = [
+            Property::Threads(Op::Float(FloatOp::Fma, Precision::Single)),
+            Property::Warps(Op::Integer),
+            Property::Off(load),
+            Property::Accesses(load, step(Stride::Two, 1)),
+            Property::Accesses(Op::Store(Space::Shared, 32), step(Stride::More, 0)),
+            Property::Accesses(Op::AsyncCopy(64), step(Stride::More, 4)),
+            Property::Passes(Op::Load(Space::Shared, 64)),
+            Property::Overlap(32, step(Stride::Unit, 0)),
+            Property::Threads(Op::Tensor(Precision::Half, 2048)),
+            Property::Groups,
+            Property::Launches,
+            Property::Constant,
+        ];
+        for property in all {
+            assert_eq!(property.to_string().parse(), Ok(property));
+            let json = serde_json::to_string(&property).unwrap();
+            assert_eq!(serde_json::from_str::<Property>(&json).unwrap(), property);
+        }
+        assert_eq!(Property::Accesses(load, step(Stride::More, 3)).to_string(), "load.global.128@3/>4");
+        for bad in
+            ["", "fma", "fma.f31", "load.global.x", "load.global.32@5", "load.global.32@3/2", "a/b", "tensor.f16.01"]
+        {
+            assert_eq!(bad.parse::<Property>(), Err(UnknownProperty(bad.into())));
+        }
+    }
+}

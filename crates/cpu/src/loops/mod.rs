@@ -1,0 +1,175 @@
+//! Kernels of loops as machine code of the host, by Cranelift.
+//!
+//! The code is specialised to sizes. Groups are divided among the threads of the device; each thread has memory for the shared
+//! arrays of one group and for the locals that outlive a region (see [`tilewright_loops::host`]). Code goes into the same
+//! pages as all other generated code: never writable and executable at once.
+
+mod lower;
+mod region;
+mod value;
+
+use crate::exec::memory::ExecBuffer;
+use crate::exec::{pool, scratch};
+use cranelift_codegen::control::ControlPlane;
+use cranelift_codegen::isa::{CallConv, OwnedTargetIsa};
+use cranelift_codegen::settings::{self, Configurable};
+use cranelift_codegen::{Context, ir};
+use std::sync::Arc;
+use tilewright_core::buffer::BufferSpec;
+use tilewright_core::program::{DeviceError, HostArgs, HostCode, Program};
+use tilewright_loops::{Instance, LoopError};
+
+/// Why there is no code.
+#[derive(Debug, thiserror::Error)]
+pub enum LowerError {
+    /// The kernel asks for what has no code.
+    #[error(transparent)]
+    Kernel(#[from] LoopError),
+    /// The generator refuses the host or the code.
+    #[error("generating code: {0}")]
+    Generator(String),
+    /// The system gives no executable memory.
+    #[error("executable memory: {0}")]
+    Memory(#[from] std::io::Error),
+}
+
+/// Code of an instance: addresses of the arrays, memory of the thread, first group, and the one behind the last.
+type Entry = unsafe extern "sysv64" fn(*const *mut u8, *mut u8, i64, i64);
+
+/// Machine code of one instance.
+pub struct HostLoops {
+    code: ExecBuffer,
+    buffers: Vec<BufferSpec>,
+    groups: usize,
+    threads: usize,
+    /// Bytes that each thread needs.
+    memory: usize,
+    /// The code once more, to be shown.
+    text: Vec<u8>,
+}
+
+impl HostLoops {
+    /// Generates code for so many threads.
+    ///
+    /// # Errors
+    /// What has no code, or a host that Cranelift does not know.
+    pub fn new(instance: &Instance, threads: usize) -> Result<Self, LowerError> {
+        let isa = host_isa()?;
+        let mut context = Context::new();
+        context.func.signature = signature(&isa);
+        let memory = lower::function(instance, &*isa, &mut context.func)?;
+        let generator = |e: String| LowerError::Generator(e);
+        let compiled = context
+            .compile(&*isa, &mut ControlPlane::default())
+            .map_err(|e| generator(format!("{}: {:?}", instance.kernel().name, e.inner)))?;
+        if !compiled.buffer.relocs().is_empty() {
+            return Err(generator(format!("{}: this host lacks an instruction that it needs", instance.kernel().name)));
+        }
+        let text = compiled.code_buffer().to_vec();
+        let code = ExecBuffer::new(&text)?;
+        Ok(Self {
+            code,
+            buffers: instance.buffers(),
+            groups: usize::try_from(instance.groups()).unwrap_or(0),
+            threads: threads.max(1),
+            memory: memory.next_multiple_of(64),
+            text,
+        })
+    }
+
+    fn check(&self, args: &HostArgs<'_>) -> Result<(), DeviceError> {
+        let refuse = |name: &str, message: String| Err(DeviceError::Argument { name: name.into(), message });
+        if args.buffers.len() < self.buffers.len() {
+            return refuse("buffers", format!("{} given, {} are needed", args.buffers.len(), self.buffers.len()));
+        }
+        for (spec, buffer) in self.buffers.iter().zip(args.buffers.iter()) {
+            if buffer.dtype() != spec.dtype || buffer.len() < spec.len {
+                let have = format!("{} elements of {}", buffer.len(), buffer.dtype());
+                return refuse(spec.name, format!("{have}, {} of {} are needed", spec.len, spec.dtype));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The program of an instance on the host, to be run on the buffers of [`Instance::buffers`].
+///
+/// # Errors
+/// See [`HostLoops::new`].
+pub fn host_program(instance: &Instance, threads: usize) -> Result<Program, LowerError> {
+    Ok(Program::host(Arc::new(HostLoops::new(instance, threads)?), 0))
+}
+
+fn host_isa() -> Result<OwnedTargetIsa, LowerError> {
+    let generator = |e: &dyn std::fmt::Display| LowerError::Generator(e.to_string());
+    let mut flags = settings::builder();
+    flags.set("opt_level", "speed").map_err(|e| generator(&e))?;
+    flags.set("enable_verifier", if cfg!(debug_assertions) { "true" } else { "false" }).map_err(|e| generator(&e))?;
+    let builder = cranelift_native::builder().map_err(|e| generator(&e))?;
+    builder.finish(settings::Flags::new(flags)).map_err(|e| generator(&e))
+}
+
+fn signature(isa: &OwnedTargetIsa) -> ir::Signature {
+    let pointer = ir::AbiParam::new(isa.pointer_type());
+    let mut signature = ir::Signature::new(CallConv::SystemV);
+    signature.params = vec![pointer, pointer, ir::AbiParam::new(ir::types::I64), ir::AbiParam::new(ir::types::I64)];
+    signature
+}
+
+/// Addresses of the arrays, for threads.
+struct Arrays(Vec<*mut u8>);
+
+// SAFETY: threads run groups that are independent of each other; what two of them write they write at once.
+unsafe impl Sync for Arrays {}
+
+impl Arrays {
+    // A method, so that closures capture the whole and not the raw pointers in it.
+    fn first(&self) -> *const *mut u8 {
+        self.0.as_ptr()
+    }
+}
+
+impl HostCode for HostLoops {
+    fn run(&self, args: &mut HostArgs<'_>) -> Result<(), DeviceError> {
+        self.check(args)?;
+        let arrays = Arrays(args.buffers.iter_mut().map(|b| b.bytes_mut().as_mut_ptr()).collect());
+        // SAFETY: the code was generated with this signature, and is never written again.
+        let entry = unsafe { std::mem::transmute::<*const u8, Entry>(self.code.at(0)) };
+        let threads = self.threads.min(self.groups).max(1);
+        let share = |thread: usize| (self.groups * thread / threads) as i64;
+        let run = |memory: *mut u8| {
+            pool::run(threads, &Job { entry, arrays: &arrays, memory, each: self.memory, share: &share }.closure());
+        };
+        scratch::with(threads * self.memory, run)
+            .map_err(|e| DeviceError::Run(format!("{} bytes for groups: {e}", threads * self.memory)))
+    }
+
+    fn listing(&self) -> Option<String> {
+        Some(crate::codegen::listing(&self.text))
+    }
+}
+
+struct Job<'a> {
+    entry: Entry,
+    arrays: &'a Arrays,
+    memory: *mut u8,
+    each: usize,
+    share: &'a dyn Fn(usize) -> i64,
+}
+
+// SAFETY: every thread uses its own part of the memory, and `share` reads integers only.
+unsafe impl Sync for Job<'_> {}
+
+impl Job<'_> {
+    fn closure(&self) -> impl Fn(usize) + Sync + '_ {
+        move |thread| self.run(thread)
+    }
+
+    fn run(&self, thread: usize) {
+        let memory = self.memory.wrapping_add(thread * self.each);
+        let (first, end) = ((self.share)(thread), (self.share)(thread + 1));
+        // SAFETY: `HostLoops::check` has established the lengths of the buffers, the instance that every access is inside of
+        // them; the memory is this thread's, long enough and aligned to 64 bytes.
+        unsafe { (self.entry)(self.arrays.first(), memory, first, end) };
+    }
+}

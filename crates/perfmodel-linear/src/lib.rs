@@ -1,0 +1,19 @@
+#![doc = include_str!("../README.md")]
+
+mod bars;
+mod error;
+mod file;
+mod fit;
+mod model;
+mod nonnegative;
+mod overlap;
+mod predictor;
+mod singular;
+mod table;
+
+pub use bars::stacked_bars;
+pub use error::{LinearError, ModelFileError};
+pub use fit::{Form, LinearFit};
+pub use model::{LinearModel, Prediction, Report, Share, Sharpness, Weight};
+pub use predictor::{LinearPredictor, PredictorFit};
+pub use table::{Part, Property, Rejected, Row, Table};

@@ -1,0 +1,114 @@
+//! The linear model as a predictor on feature rows whose columns are counts.
+
+use crate::error::LinearError;
+use crate::fit::{Form, LinearFit};
+use crate::model::LinearModel;
+use crate::table::{Part, Property, Row, Table};
+use tilewright_core::feature::{FeatureSchema, SchemaMismatch};
+use tilewright_core::predictor::{Fit, Predictor, Scorer};
+use tilewright_core::problem::Problem;
+use tilewright_core::training::TrainingSet;
+
+/// Part of the least measured time that no prediction is below: weights of either sign can add up to nothing.
+const FLOOR: f64 = 0.1;
+
+/// Predicts from feature rows: every column is a count, and one more is 1.
+#[derive(Clone, Debug)]
+pub struct LinearPredictor {
+    schema: FeatureSchema,
+    model: LinearModel,
+    least_s: f64,
+}
+
+impl LinearPredictor {
+    /// A predictor of a fitted model whose weights are a constant and then the schema's columns.
+    ///
+    /// # Errors
+    /// Another number of weights.
+    pub fn new(schema: FeatureSchema, model: LinearModel, least_s: f64) -> Result<Self, LinearError> {
+        let (found, expected) = (model.weights.len(), schema.width() + 1);
+        if found != expected {
+            return Err(LinearError::Width { row: "weights".into(), found, expected });
+        }
+        Ok(Self { schema, model, least_s: least_s.max(f64::MIN_POSITIVE) })
+    }
+
+    /// The model.
+    pub fn model(&self) -> &LinearModel {
+        &self.model
+    }
+
+    fn log_time(&self, input: &[f32], config: &[f32]) -> f32 {
+        let counts: Vec<f64> = [1.0].into_iter().chain(input.iter().chain(config).map(|x| f64::from(*x))).collect();
+        let seconds = self.model.predict(&counts, 1.0).seconds;
+        (if seconds > self.least_s { seconds } else { self.least_s }).ln() as f32
+    }
+}
+
+impl Predictor for LinearPredictor {
+    fn schema(&self) -> &FeatureSchema {
+        &self.schema
+    }
+
+    fn predict(&self, rows: &[f32], out: &mut Vec<f32>) {
+        let split = self.schema.input.len();
+        out.extend(rows.chunks_exact(self.schema.width().max(1)).map(|r| self.log_time(&r[..split], &r[split..])));
+    }
+
+    fn bind(&self, problem: &dyn Problem) -> Result<Box<dyn Scorer + '_>, SchemaMismatch> {
+        self.schema.expect(problem.schema())?;
+        let mut input = Vec::new();
+        problem.input_features(&mut input);
+        Ok(Box::new(Bound { predictor: self, input }))
+    }
+}
+
+struct Bound<'a> {
+    predictor: &'a LinearPredictor,
+    input: Vec<f32>,
+}
+
+impl Scorer for Bound<'_> {
+    fn score(&self, config_rows: &[f32], out: &mut [f32]) {
+        let width = self.predictor.schema.config.len().max(1);
+        for (row, out) in config_rows.chunks_exact(width).zip(out) {
+            *out = self.predictor.log_time(&self.input, row);
+        }
+    }
+}
+
+/// Fits [`LinearPredictor`]s.
+#[derive(Clone, Copy, Debug)]
+pub struct PredictorFit {
+    /// How.
+    pub fit: LinearFit,
+}
+
+impl Default for PredictorFit {
+    fn default() -> Self {
+        Self { fit: LinearFit { form: Form::NonNegative, ridge: 1e-9, ..LinearFit::default() } }
+    }
+}
+
+impl Fit for PredictorFit {
+    type Model = LinearPredictor;
+    type Error = LinearError;
+
+    fn fit(&self, data: &TrainingSet, _seed: u64) -> Result<LinearPredictor, LinearError> {
+        let property = |name: &str, part| Property { name: name.to_owned(), part };
+        let columns = data.schema.iter().map(|f| property(&f.name, Part::Arithmetic));
+        let properties = [property("constant", Part::Overhead)].into_iter().chain(columns).collect();
+        let mut table = Table::new(properties, 0.0);
+        for i in 0..data.len() {
+            let counts = [1.0].into_iter().chain(data.row(i).iter().map(|x| f64::from(*x))).collect();
+            let row = Row { name: format!("row {i}"), counts, quantised: 1.0, time_s: data.costs[i] };
+            table.push(row).map_err(|rejected| match rejected {
+                crate::table::Rejected::Invalid(error) => error,
+                other => LinearError::Numeric(other.to_string()),
+            })?;
+        }
+        let model = self.fit.fit(&table, "")?;
+        let least = data.costs.iter().copied().fold(f64::INFINITY, f64::min);
+        LinearPredictor::new(data.schema.clone(), model, FLOOR * least)
+    }
+}

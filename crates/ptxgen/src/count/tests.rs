@@ -1,0 +1,166 @@
+use super::*;
+use crate::ir::{Axis, Builder, Compare, Form, Module, Reg, Space, Special, Type};
+use tilewright_core::space::Config;
+
+fn module(threads: u32, build: impl FnOnce(&mut Builder)) -> Module {
+    let mut b = Builder::new();
+    build(&mut b);
+    Module { target: "sm_80".parse().unwrap(), entry: b.finish("k", threads) }
+}
+
+/// The index of a thread among all, and `size - index`.
+fn global(b: &mut Builder, threads: u32, size: Reg) -> (Reg, Reg) {
+    let (tid, block) = (b.special(Special::Tid), b.special(Special::Ctaid(Axis::X)));
+    let i = b.scale_add(Some(block), threads, tid);
+    (i, b.sub(Type::U32, size, i))
+}
+
+fn tiles(size: &str, by: i64) -> Index {
+    Index::param(size).plus(&(by - 1).into()).floor(by)
+}
+
+fn text(counts: &Counts, property: &str) -> String {
+    counts.expression(property.parse().unwrap()).unwrap_or_else(|| "0".into())
+}
+
+fn value(counts: &Counts, property: &str, sizes: &str) -> i64 {
+    let words = Config::parse(sizes).unwrap();
+    let mut evaluator = counts.evaluator();
+    let at = evaluator.properties().iter().position(|p| p.to_string() == property);
+    let values = evaluator.eval_by(|name| words.get(name)?.as_int()).unwrap();
+    at.map_or(0, |at| values[at])
+}
+
+/// One element a thread, below `n`.
+fn scaled(width: u32) -> Module {
+    module(128, |b| {
+        let (x, n) = (b.buffer("x", 16), b.param("n", Type::U32, 1));
+        let (i, left) = global(b, 128, n);
+        let inside = b.exceeds(left, 0, None);
+        b.when(inside, Form::Branch, |b| {
+            let at = b.mad_wide(i, 4 * width, x);
+            let value = b.load(Space::Global, Type::F32, 1, at, 0);
+            b.store(Space::Global, Type::F32, &value, at, 0);
+        });
+    })
+}
+
+#[test]
+fn expressions_are_short() {
+    let counts = count(&scaled(1), &Launch::new([tiles("n", 128), 1.into(), 1.into()])).unwrap();
+    assert_eq!(text(&counts, "load.global.32"), "n");
+    assert_eq!(text(&counts, "load.global.32/warps"), "ceil(n/32)");
+    assert_eq!(text(&counts, "groups"), "ceil(n/128)");
+    assert_eq!(text(&counts, "branch"), "128*ceil(n/128) - n");
+    // One thread alone has no neighbour.
+    assert_eq!(value(&counts, "load.global.32@1", "n=65"), 2);
+    assert_eq!(value(&counts, "load.global.32@0", "n=65"), 1);
+    assert_eq!(value(&counts, "overlap.global.32@1", "n=300"), 10);
+    assert_eq!(value(&counts, "constant", "n=300"), 1);
+    assert_eq!(counts.sizes(), ["n"]);
+}
+
+#[test]
+fn strides_come_with_the_share_of_memory_that_is_used() {
+    let launch = Launch::new([tiles("n", 128), 1.into(), 1.into()]);
+    let of = |width| count(&scaled(width), &launch).unwrap();
+    assert_eq!(value(&of(2), "load.global.32@1/2", "n=256"), 8);
+    assert_eq!(value(&of(3), "store.global.32@1/3", "n=256"), 8);
+    assert_eq!(value(&of(9), "store.global.32@1/>4", "n=256"), 8);
+    // Both halves of pairs.
+    let pairs = module(128, |b| {
+        let (x, n) = (b.buffer("x", 16), b.param("n", Type::U32, 1));
+        let (i, _) = global(b, 128, n);
+        let at = b.mad_wide(i, 8u32, x);
+        b.load(Space::Global, Type::F32, 1, at, 0);
+        b.load(Space::Global, Type::F32, 1, at, 4);
+    });
+    let counts = count(&pairs, &launch).unwrap();
+    assert_eq!(text(&counts, "load.global.32@2/2"), "8*ceil(n/128)");
+}
+
+#[test]
+fn strides_that_depend_on_sizes_are_conditions() {
+    let rows = module(32, |b| {
+        let (x, ld) = (b.buffer("x", 16), b.param("ld", Type::U32, 1));
+        let tid = b.special(Special::Tid);
+        let row = b.arith(crate::ir::Arith::Mul, Type::U32, tid, ld);
+        let at = b.mad_wide(row, 4u32, x);
+        b.load(Space::Global, Type::F32, 1, at, 0);
+    });
+    let mut launch = Launch::new([1.into(), 1.into(), 1.into()]);
+    let dense = count(&rows, &launch).unwrap();
+    assert_eq!(text(&dense, "load.global.32@1"), "[ld - 1 = 0]");
+    launch.arrays.insert("x".into(), Array { used: Index::param("k"), pitch: Index::param("ld") });
+    let counts = count(&rows, &launch).unwrap();
+    for (sizes, property) in [
+        ("ld=1,k=1", "load.global.32@1"),
+        ("ld=2,k=1", "load.global.32@1/2"),
+        ("ld=3,k=2", "load.global.32@2/3"),
+        ("ld=4,k=4", "load.global.32@4/4"),
+        ("ld=100,k=51", "load.global.32@3/>4"),
+    ] {
+        assert_eq!(value(&counts, property, sizes), 1, "{sizes} {property}");
+    }
+    let mut evaluator = counts.evaluator();
+    assert_eq!(evaluator.sizes(), ["ld", "k"]);
+    // One access, whatever its stride.
+    let is_access = |p: &Property| matches!(p, Property::Accesses(..));
+    let properties = evaluator.properties().to_vec();
+    let values = evaluator.eval(&[7, 3]).unwrap();
+    assert_eq!(properties.iter().zip(values).filter(|(p, _)| is_access(p)).map(|(_, v)| v).sum::<i64>(), 1);
+}
+
+#[test]
+fn two_conditions_on_one_block_make_an_interval() {
+    // 0 < i < n - 1, as a stencil has it.
+    let stencil = module(64, |b| {
+        let (x, n) = (b.buffer("x", 16), b.param("n", Type::U32, 1));
+        let (i, left) = global(b, 64, n);
+        let first = b.exceeds(i, 0, None);
+        let inside = b.exceeds(left, 1, Some(first));
+        b.when(inside, Form::Predicate, |b| {
+            let at = b.mad_wide(i, 4u32, x);
+            b.load(Space::Global, Type::F32, 1, at, 0);
+        });
+    });
+    let counts = count(&stencil, &Launch::new([tiles("n", 64), 1.into(), 1.into()])).unwrap();
+    for n in [1, 2, 3, 63, 64, 65, 66, 128, 1000] {
+        let sizes = format!("n={n}");
+        assert_eq!(value(&counts, "load.global.32", &sizes), (n - 2).max(0), "{n}");
+        assert_eq!(value(&counts, "load.global.32/off", &sizes), (n + 63) / 64 * 64 - (n - 2).max(0), "{n}");
+    }
+}
+
+#[test]
+fn what_depends_on_data_is_asked_for_by_name() {
+    let sparse = module(32, |b| {
+        let x = b.buffer("x", 16);
+        let flags = b.load(Space::Global, Type::U32, 1, x, 0);
+        let set = b.compare(Compare::Gt, flags[0], 0u32, None);
+        b.when(set, Form::Branch, |b| b.barrier());
+    });
+    let one = Launch::new([1.into(), 1.into(), 1.into()]);
+    let error = count(&sparse, &one).unwrap_err();
+    let CountError::DataDependent { place, statistics, .. } = &error else { panic!("{error}") };
+    assert_eq!(place, "k/when[4]");
+    assert_eq!(statistics, &["k/when[4].threads", "k/when[4].warps"]);
+    let looped = module(32, |b| {
+        let x = b.buffer("x", 16);
+        let trips = b.load(Space::Global, Type::U32, 1, x, 0);
+        b.repeat("rows", trips[0], |b, _| b.barrier());
+    });
+    let error = count(&looped, &one).unwrap_err();
+    assert!(
+        matches!(&error, CountError::DataDependent { statistics, .. } if *statistics == ["k/rows[3].trips"]),
+        "{error}"
+    );
+    let uneven = module(32, |b| {
+        let tid = b.special(Special::Tid);
+        let trips = b.scale_add(Some(tid), 1, 1u32);
+        b.repeat("triangle", trips, |b, _| {
+            b.mov(Type::U32, 0u32);
+        });
+    });
+    assert!(matches!(count(&uneven, &one), Err(CountError::NotCountable { .. })));
+}
