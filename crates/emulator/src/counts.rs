@@ -5,6 +5,7 @@ use crate::types::Space;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt;
+pub use tilewright_core::counts::{FloatOp, Precision, Stride};
 
 /// What kind of work an instruction is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -45,38 +46,6 @@ pub enum Class {
     Order,
 }
 
-/// A floating-point operation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum FloatOp {
-    /// Addition and subtraction.
-    Add,
-    /// Multiplication.
-    Mul,
-    /// Fused multiply-add.
-    Fma,
-    /// Division, reciprocal.
-    Div,
-    /// Square root and its reciprocal, powers of two, logarithms, sines.
-    Special,
-    /// Minimum, maximum, sign.
-    Minor,
-}
-
-/// A floating-point precision. Both 16-bit formats are half.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Precision {
-    /// One number of 16 bits.
-    Half,
-    /// Two numbers of 16 bits.
-    Half2,
-    /// binary32.
-    Single,
-    /// binary64.
-    Double,
-    /// An integer of 8 bits.
-    Byte,
-}
-
 impl Class {
     /// Whether instructions of this class read or write memory.
     pub fn moves_memory(self) -> bool {
@@ -94,25 +63,8 @@ impl Class {
 
 impl fmt::Display for Class {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let precision = |p: &Precision| match p {
-            Precision::Half => "f16",
-            Precision::Half2 => "f16x2",
-            Precision::Single => "f32",
-            Precision::Double => "f64",
-            Precision::Byte => "i8",
-        };
         match self {
-            Self::Float(op, p) => {
-                let op = match op {
-                    FloatOp::Add => "add",
-                    FloatOp::Mul => "mul",
-                    FloatOp::Fma => "fma",
-                    FloatOp::Div => "div",
-                    FloatOp::Special => "special",
-                    FloatOp::Minor => "minor",
-                };
-                write!(f, "{op}.{}", precision(p))
-            }
+            Self::Float(op, p) => write!(f, "{op}.{p}"),
             Self::Integer => f.write_str("integer"),
             Self::Compare => f.write_str("compare"),
             Self::Convert => f.write_str("convert"),
@@ -123,7 +75,7 @@ impl fmt::Display for Class {
             Self::AsyncCopy(bits) => write!(f, "async_copy.{bits}"),
             Self::MatrixLoad(matrices) => write!(f, "matrix_load.{matrices}"),
             Self::MatrixStore(matrices) => write!(f, "matrix_store.{matrices}"),
-            Self::Tensor(p, products) => write!(f, "tensor.{}.{products}", precision(p)),
+            Self::Tensor(p, products) => write!(f, "tensor.{p}.{products}"),
             Self::Barrier => f.write_str("barrier"),
             Self::Exchange => f.write_str("exchange"),
             Self::Branch => f.write_str("branch"),
@@ -155,42 +107,6 @@ impl Tally {
         self.issued += other.issued;
         self.threads += other.threads;
         self.predicated_off += other.predicated_off;
-    }
-}
-
-/// The step of an access from lane to lane, in units of the access.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Stride {
-    /// All lanes at one address, or a single lane.
-    Uniform,
-    /// Lane after lane.
-    Unit,
-    /// Every second.
-    Two,
-    /// Every third.
-    Three,
-    /// Every fourth.
-    Four,
-    /// More, or no whole number.
-    More,
-}
-
-impl Stride {
-    /// All classes, in order.
-    pub const ALL: [Self; 6] = [Self::Uniform, Self::Unit, Self::Two, Self::Three, Self::Four, Self::More];
-
-    /// The class of a step in bytes for accesses of `bytes`.
-    pub fn of(step: i64, bytes: u64) -> Self {
-        let step = step.unsigned_abs();
-        match (step.checked_rem(bytes), step.checked_div(bytes)) {
-            (Some(0), Some(0)) => Self::Uniform,
-            (Some(0), Some(1)) => Self::Unit,
-            (Some(0), Some(2)) => Self::Two,
-            (Some(0), Some(3)) => Self::Three,
-            (Some(0), Some(4)) => Self::Four,
-            _ => Self::More,
-        }
     }
 }
 
@@ -273,12 +189,10 @@ impl Footprint {
     /// The amortised stride fraction of an access with that stride: `(0, 1)` and `(1, 1)` for uniform and unit strides,
     /// whatever is used; else the stride, at most 4, below the ratio in as many steps, rounded up.
     pub fn amortised(&self, stride: Stride) -> (u64, u64) {
-        let below = match stride {
-            Stride::Uniform => return (0, 1),
-            Stride::Unit => return (1, 1),
-            Stride::Two => 2,
-            Stride::Three => 3,
-            Stride::Four | Stride::More => 4,
+        let below = match (stride, stride.steps()) {
+            (Stride::Uniform, _) => return (0, 1),
+            (_, 0) => return (1, 1),
+            (_, steps) => u64::from(steps),
         };
         let above = (u128::from(self.used) * u128::from(below)).div_ceil(u128::from(self.spanned.max(1)));
         (above.clamp(1, u128::from(below)) as u64, below)

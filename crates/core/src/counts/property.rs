@@ -124,7 +124,7 @@ pub enum Space {
     Param,
 }
 
-/// The distance from thread to thread in units of the access.
+/// The distance from thread to thread, which is from lane to lane, in units of the access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Stride {
     /// All threads at one address, or a single one.
@@ -144,6 +144,25 @@ pub enum Stride {
 impl Stride {
     /// All, in order.
     pub const ALL: [Self; 6] = [Self::Uniform, Self::Unit, Self::Two, Self::Three, Self::Four, Self::More];
+
+    /// The class of a step in bytes for accesses of `bytes`.
+    pub fn of(step: i64, bytes: u64) -> Self {
+        let step = step.unsigned_abs();
+        match (step.checked_rem(bytes), step.checked_div(bytes)) {
+            (Some(0), Some(steps @ 0..=4)) => Self::ALL[steps as usize],
+            _ => Self::More,
+        }
+    }
+
+    /// In how many steps the share of its gaps that others use is told: 0 where there are none.
+    pub fn steps(self) -> u8 {
+        match self {
+            Self::Uniform | Self::Unit => 0,
+            Self::Two => 2,
+            Self::Three => 3,
+            Self::Four | Self::More => 4,
+        }
+    }
 }
 
 /// The amortised stride fraction: a stride with the share of memory in its gaps that other accesses use.
@@ -213,17 +232,29 @@ impl fmt::Display for Space {
     }
 }
 
+impl fmt::Display for FloatOp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(name(&FLOATS, self))
+    }
+}
+
+impl fmt::Display for Precision {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(name(&PRECISIONS, self))
+    }
+}
+
 impl fmt::Display for Op {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Float(op, p) => write!(f, "{}.{}", name(&FLOATS, op), name(&PRECISIONS, p)),
+            Self::Float(op, p) => write!(f, "{op}.{p}"),
             Self::Load(space, bits) => write!(f, "load.{space}.{bits}"),
             Self::Store(space, bits) => write!(f, "store.{space}.{bits}"),
             Self::Atomic(space, bits) => write!(f, "atomic.{space}.{bits}"),
             Self::AsyncCopy(bits) => write!(f, "async_copy.{bits}"),
             Self::MatrixLoad(count) => write!(f, "matrix_load.{count}"),
             Self::MatrixStore(count) => write!(f, "matrix_store.{count}"),
-            Self::Tensor(p, products) => write!(f, "tensor.{}.{products}", name(&PRECISIONS, p)),
+            Self::Tensor(p, products) => write!(f, "tensor.{p}.{products}"),
             plain => f.write_str(name(&PLAIN, plain)),
         }
     }
@@ -268,13 +299,7 @@ fn step(text: &str) -> Option<Step> {
         None => find(&STRIDES, text).map(|stride| Step { stride, used: 0 }),
         Some((used, stride)) => {
             let stride = find(&STRIDES, stride)?;
-            let most = match stride {
-                Stride::Uniform | Stride::Unit => 0,
-                Stride::Two => 2,
-                Stride::Three => 3,
-                Stride::Four | Stride::More => 4,
-            };
-            let used = (1..=most).find(|n| n.to_string() == used)?;
+            let used = (1..=stride.steps()).find(|n| n.to_string() == used)?;
             Some(Step { stride, used })
         }
     }

@@ -255,13 +255,7 @@ impl Domain<'_> {
         stride: Stride,
         count: Expr,
     ) -> Result<(), CountError> {
-        let below = match stride {
-            _ if of.array.is_none() => 0,
-            Stride::Uniform | Stride::Unit => 0,
-            Stride::Two => 2,
-            Stride::Three => 3,
-            Stride::Four | Stride::More => 4,
-        };
+        let below = if of.array.is_none() { 0 } else { i64::from(stride.steps()) };
         let property = |used: i64| Property::Accesses(of.op, Step { stride, used: used as u8 });
         match (of.step.constant(), array) {
             _ if below == 0 => self.b.count(property(0), count),
