@@ -21,7 +21,7 @@ type Fault = Box<dyn Error>;
 
 /// Fractions of the oracle's performance.
 #[derive(Clone, Default)]
-pub struct Scores {
+pub(crate) struct Scores {
     values: [f64; 8],
 }
 
@@ -34,7 +34,7 @@ impl fmt::Display for Scores {
 
 impl Scores {
     /// The mean.
-    pub fn mean(all: &[Self]) -> Self {
+    pub(crate) fn mean(all: &[Self]) -> Self {
         let mut out = Self::default();
         for scores in all {
             out.values.iter_mut().zip(scores.values).for_each(|(o, v)| *o += v / all.len() as f64);
@@ -44,7 +44,7 @@ impl Scores {
 }
 
 /// Measurements of one computation.
-pub struct Study {
+pub(crate) struct Study {
     /// The computation.
     pub name: String,
     dataset: Dataset,
@@ -56,7 +56,7 @@ pub struct Study {
 
 impl Study {
     /// Reads dataset, devices and profiles.
-    pub fn read(folder: &Path, name: &str) -> Result<Self, Fault> {
+    pub(crate) fn read(folder: &Path, name: &str) -> Result<Self, Fault> {
         let dataset = Dataset::read(folder.join(format!("{name}.csv")))?;
         let facts = DeviceTable::parse(&std::fs::read(folder.join("devices.csv"))?)?;
         let variants = parse_profiles(&std::fs::read(folder.join(format!("{name}-profiles.csv")))?)?;
@@ -67,7 +67,14 @@ impl Study {
             }
         }
         let table = dataset.features_on_any_device()?;
-        Ok(Self { name: name.into(), table, dataset, devices, facts, profiles: Profiles { variants, proxies: Vec::new() } })
+        Ok(Self {
+            name: name.into(),
+            table,
+            dataset,
+            devices,
+            facts,
+            profiles: Profiles { variants, proxies: Vec::new() },
+        })
     }
 
     fn cases(&self, device: &str, rows: &[usize]) -> Result<ChoiceSet, Fault> {
@@ -89,7 +96,7 @@ impl Study {
     }
 
     /// Table 4, and how many inputs have different winners on different devices (Figure 4).
-    pub fn print_winners(&self) {
+    pub(crate) fn print_winners(&self) {
         let mut best: BTreeMap<(String, String), (f64, String)> = BTreeMap::new();
         let input = self.dataset.columns().iter().find(|c| c.name() == "input");
         let word = |row: usize| input.and_then(|c| c.get(row)).map_or_else(String::new, Value::to_string);
@@ -106,7 +113,11 @@ impl Study {
         best.iter().for_each(|((input, _), (_, variant))| winners.entry(input).or_default().push(variant));
         let sensitive = winners.values().filter(|w| w.iter().any(|v| v != &w[0])).count();
         let share = 100.0 * sensitive as f64 / winners.len().max(1) as f64;
-        println!("\nTable 4: {}, {} inputs; {share:.1}% have different winners on different devices (Figure 4)", self.name, winners.len());
+        println!(
+            "\nTable 4: {}, {} inputs; {share:.1}% have different winners on different devices (Figure 4)",
+            self.name,
+            winners.len()
+        );
         let mut variants: Vec<&String> = best.values().map(|(_, v)| v).collect();
         variants.sort();
         variants.dedup();
@@ -119,7 +130,14 @@ impl Study {
     }
 
     /// All ways to choose on a target, learning from these sources.
-    fn compare(&self, target: &str, from: &[&String], learner: &dyn FitSelector, split: &(Vec<usize>, Vec<usize>), seed: u64) -> Result<Scores, Fault> {
+    fn compare(
+        &self,
+        target: &str,
+        from: &[&String],
+        learner: &dyn FitSelector,
+        split: &(Vec<usize>, Vec<usize>),
+        seed: u64,
+    ) -> Result<Scores, Fault> {
         let (train, test) = split;
         let sources = self.sources(from, train)?;
         let held_out = self.cases(target, test)?;
@@ -148,12 +166,23 @@ impl Study {
     }
 
     /// Every device as the target once.
-    pub fn figure6(&self, learner: &dyn FitSelector, repeats: u64, holdout: f64) -> Result<Vec<(String, Scores)>, Fault> {
+    pub(crate) fn figure6(
+        &self,
+        learner: &dyn FitSelector,
+        repeats: u64,
+        holdout: f64,
+    ) -> Result<Vec<(String, Scores)>, Fault> {
         let mut out = Vec::new();
         for target in &self.devices {
             let mut scores = Vec::new();
             for seed in 0..repeats {
-                scores.push(self.compare(target, &self.others(&[target]), learner, &self.split(holdout, seed)?, seed)?);
+                scores.push(self.compare(
+                    target,
+                    &self.others(&[target]),
+                    learner,
+                    &self.split(holdout, seed)?,
+                    seed,
+                )?);
             }
             let mean = Scores::mean(&scores);
             println!("{} {target} {mean}", self.name);
@@ -164,7 +193,7 @@ impl Study {
     }
 
     /// Every device as the target, without each of the others in turn.
-    pub fn figure7(&self, learner: &dyn FitSelector, repeats: u64, holdout: f64) -> Result<(), Fault> {
+    pub(crate) fn figure7(&self, learner: &dyn FitSelector, repeats: u64, holdout: f64) -> Result<(), Fault> {
         println!("without target native full p-dfs cv-dfs rehearsed majority fixed random");
         for without in &self.devices {
             for target in self.others(&[without]) {
@@ -180,7 +209,7 @@ impl Study {
     }
 
     /// Prints the row of the computation and gives the best features.
-    pub fn table5(&self, learner: &dyn FitSelector, holdout: f64) -> Result<Vec<String>, Fault> {
+    pub(crate) fn table5(&self, learner: &dyn FitSelector, holdout: f64) -> Result<Vec<String>, Fault> {
         let split = self.split(holdout, 0)?;
         let (mut subsets, mut frequent): (BTreeMap<Vec<String>, f64>, BTreeMap<String, usize>) = Default::default();
         let (mut proxies, mut profile_s, mut validate_s) = (Vec::new(), 0.0, 0.0);
@@ -188,7 +217,8 @@ impl Study {
             let sources = self.sources(&self.others(&[target]), &split.0)?;
             let (facts, held_out) = (self.facts.of(target)?, self.cases(target, &split.1)?);
             let start = Instant::now();
-            let profiled = tune_from_source(&sources, (target, facts), &Dfs::Profiled(self.profiles.clone()), learner, 0)?;
+            let profiled =
+                tune_from_source(&sources, (target, facts), &Dfs::Profiled(self.profiles.clone()), learner, 0)?;
             profile_s += start.elapsed().as_secs_f64();
             proxies = profiled.reason.profiled.map_or_else(Vec::new, |p| p.proxies);
             let start = Instant::now();
@@ -200,7 +230,8 @@ impl Study {
                 let view = View::concatenated(&sources, &subset)?;
                 let values = view.values(target, facts)?;
                 let selector = OnDevice { inner: learner.fit(&view.pool(&sources)?, 0)?, values };
-                *subsets.entry(subset).or_default() += Score::of(&selector, &held_out).fraction_of_oracle / self.devices.len() as f64;
+                *subsets.entry(subset).or_default() +=
+                    Score::of(&selector, &held_out).fraction_of_oracle / self.devices.len() as f64;
             }
         }
         let best = subsets.into_iter().max_by(|a, b| a.1.total_cmp(&b.1).then(b.0.len().cmp(&a.0.len())));
@@ -208,15 +239,23 @@ impl Study {
         let most = frequent.into_iter().max_by_key(|f| f.1).map_or_else(String::new, |f| f.0);
         let n = self.devices.len() as f64;
         let (p, cv) = (profile_s / n, validate_s / n);
-        println!("{}: best {} ({:.1}%); proxies {}; CV-DFS {most}; P-DFS {p:.3} s, CV-DFS {cv:.3} s", self.name, best.join("+"), 100.0 * score, proxies.join("+"));
+        println!(
+            "{}: best {} ({:.1}%); proxies {}; CV-DFS {most}; P-DFS {p:.3} s, CV-DFS {cv:.3} s",
+            self.name,
+            best.join("+"),
+            100.0 * score,
+            proxies.join("+")
+        );
         Ok(best)
     }
 
     /// Cosines between devices, each feature standardised over them.
-    pub fn print_similarity(&self, features: &[String]) -> Result<(), Fault> {
+    pub(crate) fn print_similarity(&self, features: &[String]) -> Result<(), Fault> {
         let mut columns = Vec::new();
         for feature in features {
-            let of = |d: &String| -> Result<f64, Fault> { Ok(self.facts.of(d)?.get(feature).and_then(Value::as_f64).unwrap_or(0.0)) };
+            let of = |d: &String| -> Result<f64, Fault> {
+                Ok(self.facts.of(d)?.get(feature).and_then(Value::as_f64).unwrap_or(0.0))
+            };
             let values = self.devices.iter().map(of).collect::<Result<Vec<f64>, _>>()?;
             let n = values.len() as f64;
             let mean = values.iter().sum::<f64>() / n;
@@ -234,7 +273,7 @@ impl Study {
     }
 
     /// Time of the features and of the prediction against what runs.
-    pub fn print_overhead(&self, learner: &dyn FitSelector) -> Result<(), Fault> {
+    pub(crate) fn print_overhead(&self, learner: &dyn FitSelector) -> Result<(), Fault> {
         let rows: Vec<usize> = (0..self.dataset.len()).collect();
         let Some(device) = self.devices.last() else { return Ok(()) };
         let cases = self.cases(device, &rows)?;
@@ -264,7 +303,12 @@ impl Study {
             v.get(v.len() / 2).copied().unwrap_or(0.0)
         };
         let (share, features_us) = (median(&mut shares), median(&mut features_us));
-        println!("{} on {device}: features {features_us:.1} us, prediction {:.1} us, {:.1}% of a run (medians)", self.name, predict * 1e6, 100.0 * share);
+        println!(
+            "{} on {device}: features {features_us:.1} us, prediction {:.1} us, {:.1}% of a run (medians)",
+            self.name,
+            predict * 1e6,
+            100.0 * share
+        );
         Ok(())
     }
 }
