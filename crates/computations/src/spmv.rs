@@ -62,6 +62,9 @@ fn work(stored: f64, p: &Product, loads_of_y: f64) -> Work {
     }
 }
 
+/// Makes a matrix.
+type Make = Box<dyn Fn() -> Csr + Send + Sync>;
+
 impl Computation for Spmv {
     const NAME: &'static str = "spmv";
     type Input = Product;
@@ -147,7 +150,7 @@ impl Computation for Spmv {
     }
 
     fn inputs() -> Vec<Named<Product>> {
-        let mut all: Vec<(&'static str, String, Box<dyn Fn() -> Csr + Send + Sync>)> = Vec::new();
+        let mut all: Vec<(&'static str, String, Make)> = Vec::new();
         for (points, sides) in [(5, [24, 64, 110, 180]), (7, [8, 14, 22, 30]), (27, [6, 9, 13, 19])] {
             for side in sides {
                 all.push((

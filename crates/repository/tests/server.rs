@@ -149,8 +149,8 @@ fn an_old_or_a_silent_server_is_an_error() {
                 let mut stream = stream.unwrap();
                 let answer = answer.clone();
                 std::thread::spawn(move || {
-                    let mut lines = BufReader::new(stream.try_clone().unwrap()).lines().map_while(Result::ok);
-                    while let Some(line) = lines.next() {
+                    let lines = BufReader::new(stream.try_clone().unwrap()).lines().map_while(Result::ok);
+                    for line in lines {
                         let Some(answer) = &answer else { continue };
                         // Handshakes are acknowledged, whatever they say.
                         let reply = match line.as_str() {

@@ -220,7 +220,7 @@ fn summary(stage: &Stage<'_>, done: &[Done], args: &TransferArgs, spec: &SplitSp
             None => chosen.push((feature.clone(), 1)),
         }
     }
-    chosen.sort_by(|a, b| b.1.cmp(&a.1));
+    chosen.sort_by_key(|c| std::cmp::Reverse(c.1));
     let last = done.last().ok_or_else(nothing)?;
     Ok(Answer {
         target: stage.target.to_owned(),

@@ -39,14 +39,14 @@ impl Scene {
 pub fn image(scene: Scene, width: usize, height: usize, seed: u64) -> Image {
     let mut rng = rng(scene.name(), seed);
     let mut pixels = vec![rng.random_range(0..=255u8); width * height];
-    let rows = pixels.chunks_mut(width.max(1)).enumerate();
+    let rows = pixels.chunks_mut(width.max(1));
     match scene {
         Scene::Flat => {}
         Scene::Noise(values) => {
             let step = 256 / values.clamp(1, 256);
             pixels.iter_mut().for_each(|p| *p = (rng.random_range(0..values.clamp(1, 256)) * step) as u8);
         }
-        Scene::Ramp => rows.for_each(|(_, row)| {
+        Scene::Ramp => rows.for_each(|row| {
             row.iter_mut().enumerate().for_each(|(x, p)| *p = (x * 256 / width.max(1)) as u8);
         }),
         Scene::Patches(count) => {
@@ -61,7 +61,7 @@ pub fn image(scene: Scene, width: usize, height: usize, seed: u64) -> Image {
         }
         Scene::Photo(off) => {
             let phase: f64 = rng.random_range(0.0..6.0);
-            rows.for_each(|(y, row)| {
+            rows.enumerate().for_each(|(y, row)| {
                 for (x, p) in row.iter_mut().enumerate() {
                     let smooth = (x as f64 / 90.0 + phase).sin() * (y as f64 / 70.0).cos();
                     let value = 128.0 + 90.0 * smooth + rng.random_range(-f64::from(off)..=f64::from(off));
@@ -71,7 +71,7 @@ pub fn image(scene: Scene, width: usize, height: usize, seed: u64) -> Image {
         }
         Scene::Half(share) => {
             let first = (height as f64 * (1.0 - share)) as usize;
-            rows.skip(first).for_each(|(_, row)| row.iter_mut().for_each(|p| *p = rng.random()));
+            rows.skip(first).for_each(|row| row.iter_mut().for_each(|p| *p = rng.random()));
         }
     }
     Image { width, pixels }

@@ -193,8 +193,11 @@ pub(super) fn sellp(input: &Product) -> Ready<'_, Vec<f64>> {
     Box::new(SellP { input, starts, columns, values, y: vec![f64::NAN; m.rows()] })
 }
 
+/// Where slices start, columns, values, the vector.
+type Slices<'a> = (&'a [u32], &'a [[u32; SLICE]], &'a [[f64; SLICE]], &'a [f64]);
+
 #[inline(always)]
-fn slices(s: (&[u32], &[[u32; SLICE]], &[[f64; SLICE]], &[f64]), which: Range<usize>, y: &mut [f64]) {
+fn slices(s: Slices<'_>, which: Range<usize>, y: &mut [f64]) {
     let (starts, columns, values, x) = s;
     for (slice, out) in which.zip(y.chunks_mut(SLICE)) {
         let range = starts[slice] as usize..starts[slice + 1] as usize;

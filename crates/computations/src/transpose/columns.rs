@@ -105,9 +105,9 @@ fn rotate(
 ) {
     let mut by = [0; WIDTH];
     group.zip(&mut by).for_each(|(j, by)| *by = if back { (s.m - j / s.b % s.m) % s.m } else { j / s.b % s.m });
-    for i in 0..s.m {
+    for (i, kept) in scratch.iter_mut().enumerate().take(s.m) {
         for (l, column) in here.clone().enumerate() {
-            scratch[i][l] = rows.row(wrapped(i + by[l], s.m))[column];
+            kept[l] = rows.row(wrapped(i + by[l], s.m))[column];
         }
     }
     store(rows, here, scratch);

@@ -358,12 +358,12 @@ impl<'a> Lower<'a> {
         let ty = float(self.kernel.find_array(to.array)?.dtype);
         let lanes = self.lanes.map_or(1, |(_, lanes)| lanes);
         let values = (0..lanes).map(|lane| self.value(value, ty, lane)).collect::<Result<Vec<_>, _>>()?;
-        if let (Some((index, _)), false) = (self.lanes, atomic) {
-            if self.neighbours(to, index)? {
-                let (space, base, offset, ty) = self.address(to, 0)?;
-                self.b.push(Inst::St { space, ty, addr: crate::ir::Address { base, offset }, src: values });
-                return Ok(());
-            }
+        if let (Some((index, _)), false) = (self.lanes, atomic)
+            && self.neighbours(to, index)?
+        {
+            let (space, base, offset, ty) = self.address(to, 0)?;
+            self.b.push(Inst::St { space, ty, addr: crate::ir::Address { base, offset }, src: values });
+            return Ok(());
         }
         for (lane, src) in values.into_iter().enumerate() {
             let (space, base, offset, ty) = self.address(to, lane)?;

@@ -16,7 +16,7 @@ impl Lower<'_> {
             }
             Expr::Load(access) => match self.joined.get(&(access.array, access.at.clone())) {
                 Some(regs) => Ok(regs[lane.min(regs.len() - 1)].into()),
-                None => self.into_new(e, ty, lane),
+                None => self.compute(e, ty, lane),
             },
             Expr::Index(at) => {
                 let of_lane = self.lanes.map(|(index, _)| (index, lane as i64));
@@ -30,11 +30,11 @@ impl Lower<'_> {
                     other => Ok(other),
                 }
             }
-            _ => self.into_new(e, ty, lane),
+            _ => self.compute(e, ty, lane),
         }
     }
 
-    fn into_new(&mut self, e: &Expr, ty: Type, lane: usize) -> Result<Operand, LoopError> {
+    fn compute(&mut self, e: &Expr, ty: Type, lane: usize) -> Result<Operand, LoopError> {
         let dst = self.b.reg(ty);
         self.value_into(e, ty, lane, dst)?;
         Ok(dst.into())

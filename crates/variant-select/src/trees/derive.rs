@@ -199,6 +199,6 @@ fn ratio(a: f32, b: f32) -> f32 {
 
 /// The largest power of two up to 256 that divides a whole number.
 fn alignment(x: f32) -> f32 {
-    let whole = x.is_finite() && x >= 1.0 && x < 16_777_216.0 && x.fract() == 0.0;
+    let whole = x.is_finite() && (1.0..16_777_216.0).contains(&x) && x.fract() == 0.0;
     if whole { f32::from(1u16 << (x as u32).trailing_zeros().min(8)) } else { f32::NAN }
 }
