@@ -126,45 +126,38 @@ fn chains<T: Real, const FUSE: bool, const N: usize>(steps: usize) -> [T; N] {
     all
 }
 
+/// Accumulators of type `T` that hide the latency of two units: 8 registers where multiply and add fuse, else 12.
+fn accumulators<T>(isa: Isa) -> usize {
+    let registers = if isa.fuses() { 8 } else { 12 };
+    registers * isa.lanes() * size_of::<f64>() / size_of::<T>()
+}
+
 fn chains_on<T: Real>(isa: Isa, steps: usize) {
-    if size_of::<T>() == 4 {
-        if isa.fuses() {
+    macro_rules! run {
+        ($fuse:literal, $accumulators:literal) => {{
             black_box(isa.run(
                 #[inline(always)]
-                || chains::<T, true, 64>(steps),
+                || chains::<T, $fuse, $accumulators>(steps),
             ));
-        } else {
-            black_box(isa.run(
-                #[inline(always)]
-                || chains::<T, false, 48>(steps),
-            ));
-        }
-    } else if isa.fuses() {
-        black_box(isa.run(
-            #[inline(always)]
-            || chains::<T, true, 32>(steps),
-        ));
-    } else {
-        black_box(isa.run(
-            #[inline(always)]
-            || chains::<T, false, 24>(steps),
-        ));
+        }};
+    }
+    match (isa.fuses(), accumulators::<T>(isa)) {
+        (false, 24) => run!(false, 24),
+        (false, 48) => run!(false, 48),
+        (false, _) => run!(false, 96),
+        (true, 32) => run!(true, 32),
+        (true, 64) => run!(true, 64),
+        (true, _) => run!(true, 128),
     }
 }
 
 /// 10^9 operations a second.
 fn flops<T: Real>(device: &Device, runs: usize, steps: usize) -> f64 {
-    let lanes = match (size_of::<T>(), device.isa().fuses()) {
-        (4, true) => 64,
-        (4, false) => 48,
-        (_, true) => 32,
-        (_, false) => 24,
-    };
     let isa = device.isa();
     let seconds = best(runs, || {
         device.spmd(|_| chains_on::<T>(isa, steps));
     });
-    2.0 * (lanes * steps * device.threads()) as f64 / seconds * 1e-9
+    2.0 * (accumulators::<T>(isa) * steps * device.threads()) as f64 / seconds * 1e-9
 }
 
 #[inline(always)]

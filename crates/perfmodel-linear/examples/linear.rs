@@ -1,6 +1,6 @@
 //! Weights of an imaginary device from made-up measurements, with and without overlap.
 //!
-//! `cargo run -p tilewright-perfmodel-linear --example fit`
+//! `cargo run -p tilewright-perfmodel-linear --example linear`
 
 use tilewright_perfmodel_linear::{LinearFit, Part, Property, Row, Table};
 
