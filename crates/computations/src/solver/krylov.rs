@@ -75,6 +75,14 @@ fn gave_up(residual: f64) -> Result<(), Failure> {
     Err(Failure::NotConverged { iterations: MOST_ITERATIONS, residual, wanted: TOLERANCE })
 }
 
+/// Sets `x` to zero and gives the norm of the right side; nothing if `x` is the solution already.
+fn start(system: &System, device: &Device, x: &mut Vec<f64>) -> Option<f64> {
+    x.clear();
+    x.resize(system.rhs.len(), 0.0);
+    let norm = dot(device.isa(), &system.rhs, &system.rhs).sqrt();
+    (norm != 0.0).then_some(norm)
+}
+
 /// Conjugate gradients: one product an iteration; for positive definite matrices.
 #[derive(Clone, Copy)]
 pub(super) struct Cg;
@@ -82,12 +90,7 @@ pub(super) struct Cg;
 impl Method for Cg {
     fn solve<P: Preconditioner>(system: &System, device: &Device, x: &mut Vec<f64>) -> Result<(), Failure> {
         let (isa, n, b) = (device.isa(), system.rhs.len(), &system.rhs);
-        x.clear();
-        x.resize(n, 0.0);
-        let norm = dot(isa, b, b).sqrt();
-        if norm == 0.0 {
-            return Ok(());
-        }
+        let Some(norm) = start(system, device, x) else { return Ok(()) };
         let mut inverse = P::of(&system.matrix)?;
         let (mut r, mut z, mut q) = (b.clone(), vec![0.0; n], vec![0.0; n]);
         inverse.apply(device, &r, &mut z);
@@ -123,12 +126,7 @@ pub(super) struct BiCgStab;
 impl Method for BiCgStab {
     fn solve<P: Preconditioner>(system: &System, device: &Device, x: &mut Vec<f64>) -> Result<(), Failure> {
         let (isa, n, b) = (device.isa(), system.rhs.len(), &system.rhs);
-        x.clear();
-        x.resize(n, 0.0);
-        let norm = dot(isa, b, b).sqrt();
-        if norm == 0.0 {
-            return Ok(());
-        }
+        let Some(norm) = start(system, device, x) else { return Ok(()) };
         let mut inverse = P::of(&system.matrix)?;
         let zeros = vec![0.0; n];
         let (mut r, shadow) = (b.clone(), b.clone());
