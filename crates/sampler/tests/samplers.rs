@@ -7,7 +7,9 @@ use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use std::collections::BTreeMap;
 use tilewright_core::space::{BoundSpace, Param, ParamSpace, Point, RuleGroup, Symbols};
-use tilewright_sampler::{Categorical, Chained, Counts, DrawError, Exact, LegalSet, Sampler, Settings, Uniform, compare};
+use tilewright_sampler::{
+    Categorical, Chained, Counts, DrawError, Exact, LegalSet, Sampler, Settings, Uniform, compare,
+};
 
 type Make = fn(&ParamSpace, Settings) -> Box<dyn Sampler>;
 
