@@ -18,7 +18,9 @@ pub(crate) enum SelectMethod {
     Trees,
     /// A few trees over features of the input: the fastest choice.
     Forest,
-    /// Boosted trees and a thorough forest together.
+    /// Regression with a Gaussian kernel on what every variant loses.
+    Kernel,
+    /// Boosted trees, a thorough forest and the kernel together.
     Blend,
     /// The multi-layer perceptron on the relative time of every candidate.
     Mlp,
@@ -36,6 +38,7 @@ impl SelectMethod {
             Self::Svm => "svm",
             Self::Trees => "trees",
             Self::Forest => "forest",
+            Self::Kernel => "kernel",
             Self::Blend => "blend",
             Self::Mlp => "mlp",
             Self::Fixed => "fixed",
@@ -54,6 +57,10 @@ pub(crate) struct SelectArgs {
     /// Mean over this many splits.
     #[arg(long, value_name = "R", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub repeats: u32,
+    /// A CSV of device features, the device in its first column, for derived features that name them; published specifications
+    /// of known GPUs unless given.
+    #[arg(long, value_name = "FILE")]
+    pub device_features: Option<PathBuf>,
     /// Draw where which variant is fastest and where it is chosen, for the held-out inputs of the last split, as an SVG.
     #[arg(long, value_name = "FILE")]
     pub map: Option<PathBuf>,

@@ -18,6 +18,7 @@ use tilewright_variant_select::evaluate::Auto;
 use tilewright_variant_select::fixed::BestFixed;
 use tilewright_variant_select::forest::CostForest;
 use tilewright_variant_select::guard::guarded;
+use tilewright_variant_select::kernel::KernelRidge;
 use tilewright_variant_select::map;
 use tilewright_variant_select::metrics::Table1;
 use tilewright_variant_select::regression::Regression;
@@ -67,6 +68,7 @@ fn fit(method: SelectMethod, data: &ChoiceSet, seed: u64) -> Result<(String, Box
         SelectMethod::Svm => &Svm::default(),
         SelectMethod::Trees => &BoostedTrees::default(),
         SelectMethod::Forest => &CostForest::default(),
+        SelectMethod::Kernel => &KernelRidge::default(),
         SelectMethod::Blend => &Blend::default(),
         SelectMethod::Mlp => &ByPredictor { fit: MlpFit::default(), name: "mlp" },
         SelectMethod::Fixed => &BestFixed,
@@ -127,7 +129,9 @@ fn finish(dataset: &Dataset, table: &FeatureTable, job: &Job, method: SelectMeth
 }
 
 fn evaluate(path: &Path, args: &SelectArgs, seed: u64, output: Output) -> Result<(), Failure> {
-    let dataset = read(path)?;
+    let mut dataset = read(path)?;
+    let known = super::transfer::device_table(args.device_features.as_deref())?;
+    dataset.know_devices(|device| known.of(device).ok().cloned());
     let spec = args.holdout.as_deref().unwrap_or(match dataset.schema().columns.group {
         Some(_) => "group:0.25",
         None => "input:0.25",
