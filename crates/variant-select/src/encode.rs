@@ -19,8 +19,6 @@ pub enum FeatureMap {
 #[derive(Clone, Debug)]
 struct Column {
     feature: usize,
-    /// Less another's logarithm: a ratio.
-    over: Option<usize>,
     log: bool,
     mean: f32,
     scale: f32,
@@ -40,30 +38,18 @@ impl Encoding {
     /// # Errors
     /// No feature varies.
     pub(crate) fn fit(data: &ChoiceSet, map: FeatureMap) -> Result<Self, SelectError> {
-        Self::fit_with(data, map, 0)
-    }
-
-    /// As [`Encoding::fit`], with ratios of pairs of sizes, at most so many, as further features.
-    ///
-    /// # Errors
-    /// No feature varies.
-    pub(crate) fn fit_with(data: &ChoiceSet, map: FeatureMap, ratios: usize) -> Result<Self, SelectError> {
         let input = &data.schema().input;
-        let is_size = |&i: &usize| input[i].kind == FeatureKind::Size;
-        let sizes: Vec<usize> = (0..input.len()).filter(is_size).collect();
-        let pairs = sizes.iter().enumerate().flat_map(|(k, &a)| sizes[k + 1..].iter().map(move |&b| (a, Some(b))));
-        let column = |(feature, over): (usize, Option<usize>)| {
-            let log = is_size(&feature);
-            let values = data.cases().iter().map(|c| value(&c.features, feature, over, log));
+        let column = |feature: usize| {
+            let log = input[feature].kind == FeatureKind::Size;
+            let values = data.cases().iter().map(|c| transformed(c.features[feature], log));
             let present: Vec<f64> = values.filter(|v| v.is_finite()).map(f64::from).collect();
             let n = present.len() as f64;
             let mean = present.iter().sum::<f64>() / n;
             let deviation = (present.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / n).sqrt();
             let usable = deviation.is_finite() && deviation > 1e-6 * (1.0 + mean.abs());
-            usable.then(|| Column { feature, over, log, mean: mean as f32, scale: deviation.recip() as f32 })
+            usable.then(|| Column { feature, log, mean: mean as f32, scale: deviation.recip() as f32 })
         };
-        let all = (0..input.len()).map(|i| (i, None)).chain(pairs.take(ratios));
-        let columns: Vec<Column> = all.filter_map(column).collect();
+        let columns: Vec<Column> = (0..input.len()).filter_map(column).collect();
         if columns.is_empty() { Err(SelectError::NoUsableFeature(input.len())) } else { Ok(Self { columns, map }) }
     }
 
@@ -82,7 +68,7 @@ impl Encoding {
         out.clear();
         out.push(1.0);
         for c in &self.columns {
-            let value = value(features, c.feature, c.over, c.log);
+            let value = features.get(c.feature).map_or(f32::NAN, |&v| transformed(v, c.log));
             // Beyond five deviations a linear model extrapolates too boldly.
             let standard = if value.is_finite() { ((value - c.mean) * c.scale).clamp(-5.0, 5.0) } else { 0.0 };
             out.push(standard);
@@ -100,11 +86,6 @@ impl Encoding {
             }
         }
     }
-}
-
-fn value(features: &[f32], feature: usize, over: Option<usize>, log: bool) -> f32 {
-    let at = |i: usize| features.get(i).map_or(f32::NAN, |&v| transformed(v, log));
-    over.map_or_else(|| at(feature), |over| at(feature) - at(over))
 }
 
 /// Sizes on their multiplicative scale; they may be 0.

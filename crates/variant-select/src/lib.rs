@@ -8,7 +8,6 @@ pub mod evaluate;
 pub mod fixed;
 pub mod forest;
 pub mod guard;
-pub mod kernel;
 mod linear;
 pub mod map;
 pub mod metrics;

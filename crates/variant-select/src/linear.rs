@@ -28,67 +28,40 @@ impl Normal {
     /// Coefficients with a ridge relative to the mean square of each term; the first term is not penalised where it is
     /// the intercept. None where they are not finite.
     pub(crate) fn solve(&self, ridge: f64, intercept: bool) -> Option<Vec<f32>> {
-        let row = |i: usize| {
-            let mut row = self.products[i * self.width..=i * self.width + i].to_vec();
-            let scale = if intercept { self.weight } else { row[i] };
+        let n = self.width;
+        let mut a = self.products.clone();
+        for i in 0..n {
+            let scale = if intercept { self.weight } else { a[i * n + i] };
             let penalty = if intercept && i == 0 { 1e-12 } else { ridge };
-            row[i] += penalty * scale + f64::MIN_POSITIVE;
-            row
-        };
-        let factor = Cholesky::of((0..self.width).map(row).collect())?;
+            a[i * n + i] += penalty * scale + f64::MIN_POSITIVE;
+        }
         let mut x = self.targets.clone();
-        factor.solve(&mut x);
+        cholesky_solve(&mut a, &mut x)?;
         x.iter().all(|v| v.is_finite()).then(|| x.iter().map(|&v| v as f32).collect())
     }
 }
 
-/// A positive definite matrix as L L'.
-pub(crate) struct Cholesky {
-    /// Row i has i + 1 numbers.
-    rows: Vec<Vec<f64>>,
-}
-
-impl Cholesky {
-    /// Of a lower triangle; none where the matrix is not positive definite.
-    pub(crate) fn of(mut rows: Vec<Vec<f64>>) -> Option<Self> {
-        for i in 0..rows.len() {
-            let (above, own) = rows.split_at_mut(i);
-            let own = &mut own[0];
-            for (j, other) in above.iter().enumerate() {
-                own[j] = (own[j] - dot64(&own[..j], &other[..j])) / other[j];
-            }
-            let rest = own[i] - dot64(&own[..i], &own[..i]);
-            if rest.is_nan() || rest <= 0.0 {
-                return None;
-            }
-            own[i] = rest.sqrt();
+/// Solves in place, given the lower triangle of a positive definite matrix. None where it is not one.
+fn cholesky_solve(a: &mut [f64], x: &mut [f64]) -> Option<()> {
+    let n = x.len();
+    for i in 0..n {
+        for j in 0..=i {
+            let known: f64 = (0..j).map(|k| a[i * n + k] * a[j * n + k]).sum();
+            let rest = a[i * n + j] - known;
+            a[i * n + j] = match i == j {
+                true if rest > 0.0 => rest.sqrt(),
+                true => return None,
+                false => rest / a[j * n + j],
+            };
         }
-        Some(Self { rows })
+        let known: f64 = (0..i).map(|k| a[i * n + k] * x[k]).sum();
+        x[i] = (x[i] - known) / a[i * n + i];
     }
-
-    /// Solves in place.
-    pub(crate) fn solve(&self, x: &mut [f64]) {
-        for (i, row) in self.rows.iter().enumerate() {
-            x[i] = (x[i] - dot64(&row[..i], &x[..i])) / row[i];
-        }
-        for (i, row) in self.rows.iter().enumerate().rev() {
-            x[i] /= row[i];
-            let (known, own) = x.split_at_mut(i);
-            known.iter_mut().zip(row).for_each(|(k, r)| *k -= r * own[0]);
-        }
+    for i in (0..n).rev() {
+        let known: f64 = (i + 1..n).map(|k| a[k * n + i] * x[k]).sum();
+        x[i] = (x[i] - known) / a[i * n + i];
     }
-}
-
-fn dot64(a: &[f64], b: &[f64]) -> f64 {
-    let mut lanes = [0.0f64; 8];
-    let (a8, b8) = (a.chunks_exact(8), b.chunks_exact(8));
-    let rest: f64 = a8.remainder().iter().zip(b8.remainder()).map(|(x, y)| x * y).sum();
-    for (x, y) in a8.zip(b8) {
-        for (lane, (x, y)) in lanes.iter_mut().zip(x.iter().zip(y)) {
-            *lane += x * y;
-        }
-    }
-    lanes.iter().sum::<f64>() + rest
+    Some(())
 }
 
 /// Inner product, in lanes so that it needs no chain of additions.

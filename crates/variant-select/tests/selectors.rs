@@ -9,7 +9,6 @@ use tilewright_variant_select::evaluate::{Auto, cross_validate, folds};
 use tilewright_variant_select::fixed::BestFixed;
 use tilewright_variant_select::forest::CostForest;
 use tilewright_variant_select::guard::Guarded;
-use tilewright_variant_select::kernel::KernelRidge;
 use tilewright_variant_select::metrics::Table1;
 use tilewright_variant_select::regression::{Regression, Terms};
 use tilewright_variant_select::softmax::Softmax;
@@ -49,9 +48,8 @@ fn methods() -> Vec<(&'static str, Box<dyn FitSelector>)> {
         ("regression", Box::new(Regression::default())),
         ("svm", Box::new(Svm { widths: vec![1.0], penalties: vec![10.0], ..Svm::default() })),
         ("forest", Box::new(CostForest::default())),
-        ("kernel", Box::new(KernelRidge::default())),
         ("trees", Box::new(quick)),
-        ("blend", Box::new(Blend { forest: CostForest::default(), trees: listwise.clone(), ..Blend::default() })),
+        ("blend", Box::new(Blend { forest: CostForest::default(), trees: listwise.clone() })),
         ("listwise", Box::new(listwise)),
         ("guarded", Box::new(Guarded(CostForest::default()))),
     ]
@@ -193,9 +191,6 @@ fn settings_out_of_range_are_named() {
     assert_eq!(field(&Regression { ridge: 0.0, ..Regression::default() }), "ridge");
     assert_eq!(field(&Svm { penalties: vec![f64::NAN], ..Svm::default() }), "penalties");
     assert_eq!(field(&Svm { widths: vec![], ..Svm::default() }), "widths");
-    assert_eq!(field(&KernelRidge { widths: vec![0.0], ..KernelRidge::default() }), "widths");
-    assert_eq!(field(&KernelRidge { penalties: vec![], ..KernelRidge::default() }), "penalties");
-    assert_eq!(field(&KernelRidge { cases: 0, ..KernelRidge::default() }), "cases");
     assert_eq!(field(&CostForest { trees: 0, ..CostForest::default() }), "trees");
     let terms = |text: &str| Regression { terms: Terms::Expressions(vec![text.into()]), ..Regression::default() };
     assert_eq!(field(&terms("n * * 2")), "terms");

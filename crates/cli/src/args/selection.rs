@@ -18,9 +18,7 @@ pub(crate) enum SelectMethod {
     Trees,
     /// A few trees over features of the input: the fastest choice.
     Forest,
-    /// Regression with a Gaussian kernel on what every variant loses.
-    Kernel,
-    /// Boosted trees, a thorough forest and the kernel together.
+    /// Boosted trees and a thorough forest together.
     Blend,
     /// The multi-layer perceptron on the relative time of every candidate.
     Mlp,
@@ -38,7 +36,6 @@ impl SelectMethod {
             Self::Svm => "svm",
             Self::Trees => "trees",
             Self::Forest => "forest",
-            Self::Kernel => "kernel",
             Self::Blend => "blend",
             Self::Mlp => "mlp",
             Self::Fixed => "fixed",

@@ -18,7 +18,6 @@ use tilewright_variant_select::evaluate::Auto;
 use tilewright_variant_select::fixed::BestFixed;
 use tilewright_variant_select::forest::CostForest;
 use tilewright_variant_select::guard::guarded;
-use tilewright_variant_select::kernel::KernelRidge;
 use tilewright_variant_select::map;
 use tilewright_variant_select::metrics::Table1;
 use tilewright_variant_select::regression::Regression;
@@ -68,7 +67,6 @@ fn fit(method: SelectMethod, data: &ChoiceSet, seed: u64) -> Result<(String, Box
         SelectMethod::Svm => &Svm::default(),
         SelectMethod::Trees => &BoostedTrees::default(),
         SelectMethod::Forest => &CostForest::default(),
-        SelectMethod::Kernel => &KernelRidge::default(),
         SelectMethod::Blend => &Blend::default(),
         SelectMethod::Mlp => &ByPredictor { fit: MlpFit::default(), name: "mlp" },
         SelectMethod::Fixed => &BestFixed,
