@@ -68,9 +68,9 @@ fn named_after(dataset: &Path) -> String {
 /// Names are the caller's; everything else is the store's.
 fn failure(error: RepositoryError) -> Failure {
     match &error {
-        RepositoryError::Name { field, .. } => Failure::new(Kind::Input, field, error),
-        RepositoryError::Inconsistent { .. } | RepositoryError::Mtl(_) => Failure::new(Kind::Input, "set", error),
-        _ => Failure::new(Kind::Store, "store", error),
+        RepositoryError::Name { field, .. } => Failure::new(Kind::Input, field, &error),
+        RepositoryError::Inconsistent { .. } | RepositoryError::Mtl(_) => Failure::new(Kind::Input, "set", &error),
+        _ => Failure::new(Kind::Store, "store", &error),
     }
 }
 
