@@ -168,12 +168,10 @@ impl<'a> Walk<'a> {
         if index.all(|s| !matches!(s, Sym::Opaque(_) | Sym::Turn { .. })) {
             return Ok(None);
         }
-        let place = self.here();
+        let (place, what) = (self.here(), index.to_string());
         let statistic = format!("{place}.{name}");
-        match self.launch.statistics.contains(&statistic) {
-            true => Ok(Some(Index::param(&statistic))),
-            false => Err(CountError::DataDependent { place, what: index.to_string(), statistics: vec![statistic] }),
-        }
+        let given = self.launch.statistics.contains(&statistic).then(|| Some(Index::param(&statistic)));
+        given.ok_or_else(|| CountError::DataDependent { place, what, statistics: vec![statistic] })
     }
 
     /// The condition that so many threads of a block meet: the first ones.
