@@ -4,7 +4,7 @@ mod tiles;
 
 use crate::computation::{Computation, Failure, InputFeature, Named, Prepared, Ready, Variant, Work};
 use crate::device::Device;
-use crate::generate::rng;
+use crate::generate::{self, rng};
 use rand::Rng;
 
 /// Two matrices, row-major: `a` of m x k, `b` of k x n.
@@ -162,8 +162,9 @@ impl Computation for Multiply {
 
     fn inputs() -> Vec<Named<Factors>> {
         let mut rng = rng("sizes", 5);
-        let mut size = || rng.random_range(0.0..9.0f64).exp2().round().max(1.0) as usize;
-        let drawn = std::iter::repeat_with(|| (size(), size(), size())).filter(|(m, n, k)| m * n * k <= 1 << 23);
+        // The paper's sizes go to 800.
+        let mut size = || generate::sized(&mut rng, 1.0, 800.0).round() as usize;
+        let drawn = std::iter::repeat_with(|| (size(), size(), size())).filter(|(m, n, k)| m * n * k <= 1 << 26);
         let mut all: Vec<_> = drawn.take(500).collect();
         all.sort_unstable();
         all.dedup();

@@ -1,19 +1,18 @@
 //! The loops around one register tile.
 
 use super::Factors;
+use std::ops::Range;
 
 /// Rows of a register tile.
 const MR: usize = 4;
 /// Columns of a register tile.
 const NR: usize = 8;
-/// Length of the sums of a tile for the first cache: with `N1` columns of B, 16 KiB.
-const K1: usize = 64;
+/// Length of the sums of a tile for the first cache: with `N1` columns of B, 24 KiB, and 6 KiB of rows of A pass.
+const K1: usize = 192;
 /// Columns of a tile for the first cache.
-const N1: usize = 32;
-/// Length of the sums of a tile for the second cache.
-const K2: usize = 192;
-/// Columns of a tile for the second cache.
-const N2: usize = 128;
+const N1: usize = 16;
+/// Rows of A that stay in the second cache, 288 KiB with `K1` columns, while all of B passes.
+const M2: usize = 192;
 
 /// Copies of the tiles, kept from call to call.
 #[derive(Default)]
@@ -59,20 +58,21 @@ fn edge<const FUSE: bool>(a: &[f64], b: &[f64], stride: usize, c: &mut [f64]) {
     }
 }
 
-/// C plus A's columns `from..to` times a part of B whose first row is `from` and which has `width` columns, `stride` apart.
+/// A part of C: rows, the first column and the number of columns.
+#[derive(Clone)]
+struct Part {
+    rows: Range<usize>,
+    first: usize,
+    width: usize,
+}
+
+/// C plus A's columns `ks` times a part of B with as many columns as the part of C, `stride` apart.
 #[inline(always)]
-fn block<const FUSE: bool>(
-    f: &Factors,
-    ks: (usize, usize),
-    b: &[f64],
-    stride: usize,
-    at: (usize, usize),
-    c: &mut [f64],
-) {
-    let (first, width) = at;
-    let row_of_a = |i: usize| &f.a[i * f.k + ks.0..i * f.k + ks.1];
-    let (whole_m, whole_n) = (f.m / MR * MR, width / NR * NR);
-    for i in (0..whole_m).step_by(MR) {
+fn block<const FUSE: bool>(f: &Factors, ks: Range<usize>, b: &[f64], stride: usize, part: Part, c: &mut [f64]) {
+    let Part { rows, first, width } = part;
+    let row_of_a = |i: usize| &f.a[i * f.k + ks.start..i * f.k + ks.end];
+    let (whole_m, whole_n) = (rows.end - rows.len() % MR, width / NR * NR);
+    for i in (rows.start..whole_m).step_by(MR) {
         let a = [row_of_a(i), row_of_a(i + 1), row_of_a(i + 2), row_of_a(i + 3)];
         for j in (0..whole_n).step_by(NR) {
             tile::<FUSE>(a, &b[j..], stride, &mut c[i * f.n + first + j..], f.n);
@@ -84,7 +84,7 @@ fn block<const FUSE: bool>(
             }
         }
     }
-    for i in whole_m..f.m {
+    for i in whole_m..rows.end {
         let from = i * f.n + first;
         edge::<FUSE>(row_of_a(i), b, stride, &mut c[from..from + width]);
     }
@@ -94,7 +94,7 @@ fn block<const FUSE: bool>(
 #[inline(always)]
 pub(super) fn registers<const FUSE: bool>(f: &Factors, c: &mut [f64]) {
     if f.k > 0 && f.n > 0 {
-        block::<FUSE>(f, (0, f.k), &f.b, f.n, (0, f.n), c);
+        block::<FUSE>(f, 0..f.k, &f.b, f.n, Part { rows: 0..f.m, first: 0, width: f.n }, c);
     }
 }
 
@@ -102,44 +102,38 @@ pub(super) fn registers<const FUSE: bool>(f: &Factors, c: &mut [f64]) {
 #[inline(always)]
 pub(super) fn first<const FUSE: bool>(f: &Factors, c: &mut [f64]) {
     for from in (0..f.k).step_by(K1) {
-        let to = (from + K1).min(f.k);
         for first in (0..f.n).step_by(N1) {
-            let width = N1.min(f.n - first);
-            block::<FUSE>(f, (from, to), &f.b[from * f.n + first..], f.n, (first, width), c);
+            let part = Part { rows: 0..f.m, first, width: N1.min(f.n - first) };
+            block::<FUSE>(f, from..(from + K1).min(f.k), &f.b[from * f.n + first..], f.n, part, c);
         }
     }
 }
 
-/// A part of B is copied, so that it stays in the second cache; parts of the copy pass through the first.
+/// Rows of B are copied to strips, each contiguous, so that one stays in the first cache; a part of A stays in the second
+/// while all strips pass.
 #[inline(always)]
 pub(super) fn second<const FUSE: bool>(f: &Factors, c: &mut [f64], panels: &mut Panels) {
-    for from in (0..f.k).step_by(K2) {
-        let to = (from + K2).min(f.k);
-        for first in (0..f.n).step_by(N2) {
-            let width = N2.min(f.n - first);
-            copy(f, (from, to), first, width, panels);
-            let mut panel = panels.b.as_slice();
-            for start in (0..width).step_by(N1) {
-                let columns = N1.min(width - start);
-                let (own, rest) = panel.split_at((to - from) * columns);
-                panel = rest;
-                for inner in (from..to).step_by(K1) {
-                    let part = &own[(inner - from) * columns..];
-                    block::<FUSE>(f, (inner, (inner + K1).min(to)), part, columns, (first + start, columns), c);
-                }
+    for from in (0..f.k).step_by(K1) {
+        let ks = from..(from + K1).min(f.k);
+        copy(f, ks.clone(), panels);
+        for top in (0..f.m).step_by(M2) {
+            for first in (0..f.n).step_by(N1) {
+                let width = N1.min(f.n - first);
+                let part = Part { rows: top..(top + M2).min(f.m), first, width };
+                block::<FUSE>(f, ks.clone(), &panels.b[first * ks.len()..], width, part, c);
             }
         }
     }
 }
 
-/// Strips of `N1` columns, each contiguous.
+/// Strips of `N1` columns, one after another.
 #[inline(always)]
-fn copy(f: &Factors, ks: (usize, usize), first: usize, width: usize, panels: &mut Panels) {
+fn copy(f: &Factors, ks: Range<usize>, panels: &mut Panels) {
     panels.b.clear();
-    for start in (0..width).step_by(N1) {
-        let columns = N1.min(width - start);
-        for p in ks.0..ks.1 {
-            let at = p * f.n + first + start;
+    for start in (0..f.n).step_by(N1) {
+        let columns = N1.min(f.n - start);
+        for p in ks.clone() {
+            let at = p * f.n + start;
             panels.b.extend_from_slice(&f.b[at..at + columns]);
         }
     }
