@@ -205,7 +205,7 @@ impl Computation for Bfs {
 
     fn inputs() -> Vec<Named<Search>> {
         generate::collection("graphs", 160, |rng, seed| {
-            let edges = generate::sized(rng, 1500.0, 100_000.0);
+            let edges = generate::sized(rng, 1500.0, 60_000.0);
             let (family, arguments, make) = draw(rng, edges, seed);
             Named::new(family, &arguments, move || Search::of(make(), 2, 1))
         })

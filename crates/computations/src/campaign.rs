@@ -25,7 +25,7 @@ pub struct Protocol {
 
 impl Default for Protocol {
     fn default() -> Self {
-        Self { rounds: 15, most: Duration::from_millis(200), least: Duration::from_micros(100), close: 1.5 }
+        Self { rounds: 21, most: Duration::from_millis(350), least: Duration::from_micros(100), close: 1.3 }
     }
 }
 
@@ -185,7 +185,7 @@ fn kinds(w: Work) -> [f64; 6] {
 }
 
 /// Every other round goes backwards, so that no variant always follows the same one. What is clearly behind on its device is
-/// visited in every third round only: how far behind makes no difference to a choice.
+/// visited in every seventh round only: how far behind makes no difference to a choice.
 fn rounds<O>(visits: &mut [Visit<'_>], ready: &mut [Ready<'_, O>], protocol: &Protocol) {
     let start = Instant::now();
     for round in 0..protocol.rounds {
@@ -201,7 +201,7 @@ fn rounds<O>(visits: &mut [Visit<'_>], ready: &mut [Ready<'_, O>], protocol: &Pr
         for i in 0..count {
             let visit = &mut visits[if round % 2 == 0 { i } else { count - 1 - i }];
             let behind = visit.trial.fastest().is_some_and(|s| s > protocol.close * best[&visit.trial.device]);
-            if visit.trial.status != "ok" || (behind && round >= 2 && round % 3 != 0) {
+            if visit.trial.status != "ok" || (behind && round >= 3 && round % 7 != 0) {
                 continue;
             }
             let (one, device) = (&mut ready[visit.ready], visit.device);

@@ -139,7 +139,7 @@ impl Computation for Solver {
 
     fn inputs() -> Vec<Named<System>> {
         generate::collection("systems", 160, |rng, seed| {
-            let entries = generate::sized(rng, 800.0, 25_000.0);
+            let entries = generate::sized(rng, 800.0, 15_000.0);
             let (family, arguments, make) = draw(rng, entries, seed);
             Named::new(family, &arguments, move || System::of(make(), 1))
         })

@@ -25,15 +25,21 @@ fn step<const FUSE: bool>(a: f64, b: f64, c: f64) -> f64 {
     if FUSE { a.mul_add(b, c) } else { a * b + c }
 }
 
-/// `MR` x `NR` of C plus products of `k` columns of A and rows of B, which stand `stride` apart.
+/// `R` x `W` of C plus products of `k` columns of A and rows of B, which stand `stride` apart.
 #[inline(always)]
-fn tile<const FUSE: bool>(a: [&[f64]; MR], b: &[f64], stride: usize, c: &mut [f64], n: usize) {
-    let mut sums = [[0.0; NR]; MR];
+fn tile<const FUSE: bool, const R: usize, const W: usize>(
+    a: [&[f64]; R],
+    b: &[f64],
+    stride: usize,
+    c: &mut [f64],
+    n: usize,
+) {
+    let mut sums = [[0.0; W]; R];
     let k = a[0].len();
-    let [a0, a1, a2, a3] = a.map(|row| &row[..k]);
+    let a = a.map(|row| &row[..k]);
     for p in 0..k {
-        let Some(b) = b[p * stride..].first_chunk::<NR>() else { return };
-        let left = [a0[p], a1[p], a2[p], a3[p]];
+        let Some(b) = b[p * stride..].first_chunk::<W>() else { return };
+        let left = a.map(|row| row[p]);
         for (sums, a) in sums.iter_mut().zip(left) {
             for (sum, b) in sums.iter_mut().zip(b) {
                 *sum = step::<FUSE>(a, *b, *sum);
@@ -41,20 +47,37 @@ fn tile<const FUSE: bool>(a: [&[f64]; MR], b: &[f64], stride: usize, c: &mut [f6
         }
     }
     for (i, sums) in sums.iter().enumerate() {
-        for (c, sum) in c[i * n..i * n + NR].iter_mut().zip(sums) {
+        for (c, sum) in c[i * n..i * n + W].iter_mut().zip(sums) {
             *c += sum;
         }
     }
 }
 
-/// What is left at the edges, element by element.
+/// A row of tiles: whole ones, then narrower ones.
 #[inline(always)]
-fn edge<const FUSE: bool>(a: &[f64], b: &[f64], stride: usize, c: &mut [f64]) {
-    for (p, a) in a.iter().enumerate() {
-        let row = &b[p * stride..p * stride + c.len()];
-        for (c, b) in c.iter_mut().zip(row) {
-            *c = step::<FUSE>(*a, *b, *c);
-        }
+fn tiles<const FUSE: bool, const R: usize>(
+    a: [&[f64]; R],
+    b: &[f64],
+    stride: usize,
+    c: &mut [f64],
+    n: usize,
+    width: usize,
+) {
+    let whole = width / NR * NR;
+    for j in (0..whole).step_by(NR) {
+        tile::<FUSE, R, NR>(a, &b[j..], stride, &mut c[j..], n);
+    }
+    let mut at = whole;
+    if width & 4 != 0 {
+        tile::<FUSE, R, 4>(a, &b[at..], stride, &mut c[at..], n);
+        at += 4;
+    }
+    if width & 2 != 0 {
+        tile::<FUSE, R, 2>(a, &b[at..], stride, &mut c[at..], n);
+        at += 2;
+    }
+    if width & 1 != 0 {
+        tile::<FUSE, R, 1>(a, &b[at..], stride, &mut c[at..], n);
     }
 }
 
@@ -71,22 +94,13 @@ struct Part {
 fn block<const FUSE: bool>(f: &Factors, ks: Range<usize>, b: &[f64], stride: usize, part: Part, c: &mut [f64]) {
     let Part { rows, first, width } = part;
     let row_of_a = |i: usize| &f.a[i * f.k + ks.start..i * f.k + ks.end];
-    let (whole_m, whole_n) = (rows.end - rows.len() % MR, width / NR * NR);
-    for i in (rows.start..whole_m).step_by(MR) {
+    let whole = rows.end - rows.len() % MR;
+    for i in (rows.start..whole).step_by(MR) {
         let a = [row_of_a(i), row_of_a(i + 1), row_of_a(i + 2), row_of_a(i + 3)];
-        for j in (0..whole_n).step_by(NR) {
-            tile::<FUSE>(a, &b[j..], stride, &mut c[i * f.n + first + j..], f.n);
-        }
-        if whole_n < width {
-            for (r, a) in a.iter().enumerate() {
-                let from = (i + r) * f.n + first;
-                edge::<FUSE>(a, &b[whole_n..], stride, &mut c[from + whole_n..from + width]);
-            }
-        }
+        tiles::<FUSE, MR>(a, b, stride, &mut c[i * f.n + first..], f.n, width);
     }
-    for i in whole_m..rows.end {
-        let from = i * f.n + first;
-        edge::<FUSE>(row_of_a(i), b, stride, &mut c[from..from + width]);
+    for i in whole..rows.end {
+        tiles::<FUSE, 1>([row_of_a(i)], b, stride, &mut c[i * f.n + first..], f.n, width);
     }
 }
 
