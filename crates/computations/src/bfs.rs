@@ -207,7 +207,7 @@ impl Computation for Bfs {
         generate::collection("graphs", 160, |rng, seed| {
             let edges = generate::sized(rng, 1500.0, 60_000.0);
             let (family, arguments, make) = draw(rng, edges, seed);
-            Named::new(family, &arguments, move || Search::of(make(), 2, 1))
+            Named::new(family, &arguments, move || Search::of(make(), 6, 1))
         })
     }
 }

@@ -25,7 +25,7 @@ pub struct Protocol {
 
 impl Default for Protocol {
     fn default() -> Self {
-        Self { rounds: 21, most: Duration::from_millis(350), least: Duration::from_micros(100), close: 1.3 }
+        Self { rounds: 12, most: Duration::from_millis(350), least: Duration::from_micros(700), close: 1.3 }
     }
 }
 

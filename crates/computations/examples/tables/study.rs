@@ -19,6 +19,9 @@ use tilewright_mtl::{Score, Source, Sources};
 
 type Fault = Box<dyn Error>;
 
+/// Cases of each device that CV-DFS compares features on.
+const COMPARED: usize = 120;
+
 /// Fractions of the oracle's performance.
 #[derive(Clone, Default)]
 pub(crate) struct Scores {
@@ -191,7 +194,8 @@ impl Study {
         learners: &Learners,
         seed: u64,
     ) -> Result<Vec<String>, Fault> {
-        let dfs = Dfs::CrossValidated(CvDfs::default(), Some(self.profiles.clone()));
+        let settings = CvDfs { cases: COMPARED, ..CvDfs::default() };
+        let dfs = Dfs::CrossValidated(settings, Some(self.profiles.clone()));
         let tuned = tune_from_source(sources, (target, self.facts.of(target)?), &dfs, &*learners.compare, seed)?;
         Ok(tuned.features)
     }
