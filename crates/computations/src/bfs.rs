@@ -4,9 +4,11 @@ mod drive;
 mod phases;
 
 use crate::computation::{Computation, InputFeature, Named, Variant, Work};
-use crate::generate::{graphs, rng};
+use crate::generate::{self, graphs, rng};
 use crate::matrix::spread;
 use rand::Rng;
+use rand_chacha::ChaCha8Rng;
+use std::collections::HashSet;
 
 /// Neighbours of every vertex.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -166,6 +168,9 @@ impl Computation for Bfs {
             plain("max_deviation", |s| degrees(s).2),
             plain("vertices", |s| s.graph.vertices() as f64),
             plain("edges", |s| s.graph.targets.len() as f64),
+            // Degrees do not tell a grid from a random graph: how fast a frontier grows decides.
+            plain("look_levels", |s| look(s).0),
+            plain("look_growth", |s| look(s).1),
         ]
     }
 
@@ -199,64 +204,73 @@ impl Computation for Bfs {
     }
 
     fn inputs() -> Vec<Named<Search>> {
-        type Make = Box<dyn Fn() -> Graph + Send + Sync>;
-        let mut all: Vec<(&'static str, String, Make)> = Vec::new();
-        for (width, height) in [(12, 9), (40, 40), (90, 100), (160, 150), (400, 20), (2000, 5), (230, 240), (6000, 1)] {
-            all.push(("grid", format!("{width},{height}"), Box::new(move || graphs::grid(width, height))));
-        }
-        for (seed, (scale, per)) in
-            [(8, 4), (10, 8), (11, 16), (12, 4), (12, 24), (13, 8), (14, 4), (14, 12), (15, 3), (13, 2)]
-                .into_iter()
-                .enumerate()
-        {
-            all.push((
-                "rmat",
-                format!("{scale},{per},{seed}"),
-                Box::new(move || graphs::rmat(scale, per, seed as u64)),
-            ));
-        }
-        for (seed, (vertices, edges)) in [
-            (300, 600),
-            (1000, 8000),
-            (5000, 10_000),
-            (5000, 60_000),
-            (16_000, 24_000),
-            (16_000, 120_000),
-            (30_000, 40_000),
-            (2000, 90_000),
-            (40_000, 100_000),
-            (9000, 30_000),
-        ]
-        .into_iter()
-        .enumerate()
-        {
-            let make = move || graphs::uniform(vertices, edges, seed as u64);
-            all.push(("erdos-renyi", format!("{vertices},{edges},{seed}"), Box::new(make)));
-        }
-        for (seed, (vertices, near, far)) in [
-            (2000, 2, 0.01),
-            (8000, 4, 0.1),
-            (20_000, 3, 0.05),
-            (10_000, 10, 0.02),
-            (30_000, 2, 0.3),
-            (4000, 20, 0.001),
-            (12_000, 6, 0.01),
-        ]
-        .into_iter()
-        .enumerate()
-        {
-            let make = move || graphs::small_world(vertices, near, far, seed as u64);
-            all.push(("small-world", format!("{vertices},{near},{far},{seed}"), Box::new(make)));
-        }
-        for (count, size) in [(10, 20), (100, 30), (20, 120), (400, 12), (5, 300), (1500, 6)] {
-            all.push(("cliques", format!("{count},{size}"), Box::new(move || graphs::cliques(count, size))));
-        }
-        for (count, leaves) in [(1, 3000), (4, 800), (40, 300), (300, 60), (2, 20_000), (2000, 10)] {
-            all.push(("stars", format!("{count},{leaves}"), Box::new(move || graphs::stars(count, leaves))));
-        }
-        let named = |(family, arguments, make): (_, String, Make)| {
-            Named::new(family, &arguments, move || Search::of(make(), 2, 1))
-        };
-        all.into_iter().map(named).collect()
+        generate::collection("graphs", 160, |rng, seed| {
+            let edges = generate::sized(rng, 1500.0, 60_000.0);
+            let (family, arguments, make) = draw(rng, edges, seed);
+            Named::new(family, &arguments, move || Search::of(make(), 6, 1))
+        })
     }
+}
+
+/// Makes a graph.
+type Make = Box<dyn Fn() -> Graph + Send + Sync>;
+
+/// A graph with about so many edges.
+fn draw(rng: &mut ChaCha8Rng, edges: f64, seed: u64) -> (&'static str, String, Make) {
+    let within = |v: f64, least: f64| v.round().max(least) as usize;
+    match seed % 6 {
+        0 => {
+            let width = within((edges / 2.0).powf(rng.random_range(0.3..0.7)), 2.0);
+            let height = within(edges / 2.0 / width as f64, 2.0);
+            ("grid", format!("{width},{height}"), Box::new(move || graphs::grid(width, height)))
+        }
+        1 => {
+            let per = within(generate::sized(rng, 2.0, 24.0), 2.0);
+            let scale = (edges / per as f64).log2().round().max(6.0) as u32;
+            ("rmat", format!("{scale},{per},{seed}"), Box::new(move || graphs::rmat(scale, per, seed)))
+        }
+        2 => {
+            let vertices = within(edges / generate::sized(rng, 0.8, 30.0), 60.0);
+            let edges = edges as usize;
+            let make = move || graphs::uniform(vertices, edges, seed);
+            ("erdos-renyi", format!("{vertices},{edges},{seed}"), Box::new(make))
+        }
+        3 => {
+            let near = within(generate::sized(rng, 2.0, 20.0), 2.0);
+            let far = f64::from(within(generate::sized(rng, 3.0, 300.0), 1.0) as u32) / 1000.0;
+            let vertices = within(edges / near as f64, 60.0);
+            let make = move || graphs::small_world(vertices, near, far, seed);
+            ("small-world", format!("{vertices},{near},{far},{seed}"), Box::new(make))
+        }
+        4 => {
+            let size = within(generate::sized(rng, 12.0, 200.0), 2.0);
+            let count = within(edges / (size * size / 2) as f64, 2.0);
+            ("cliques", format!("{count},{size}"), Box::new(move || graphs::cliques(count, size)))
+        }
+        _ => {
+            let count = within(generate::sized(rng, 1.0, 300.0), 1.0);
+            let leaves = within(edges / count as f64, 3.0);
+            ("stars", format!("{count},{leaves}"), Box::new(move || graphs::stars(count, leaves)))
+        }
+    }
+}
+
+/// Vertices after which a look around a source ends.
+const LOOK: usize = 512;
+
+/// Levels, and vertices a level, of the search from the first source until [`LOOK`] vertices were seen, or all.
+fn look(s: &Search) -> (f64, f64) {
+    let Some(&source) = s.sources.first() else { return (0.0, 0.0) };
+    let (mut seen, mut queue) = (HashSet::from([source]), vec![source]);
+    let (mut levels, mut from) = (0u32, 0);
+    while from < queue.len() && queue.len() < LOOK {
+        let to = queue.len();
+        for at in from..to {
+            // Of a vertex with many neighbours, the first ones are enough.
+            let new = s.graph.neighbours(queue[at]).iter().take(LOOK).copied().filter(|&v| seen.insert(v));
+            queue.extend(new.collect::<Vec<u32>>());
+        }
+        (from, levels) = (to, levels + 1);
+    }
+    (f64::from(levels), queue.len() as f64 / f64::from(levels.max(1)))
 }

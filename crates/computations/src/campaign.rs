@@ -7,6 +7,7 @@ pub use log::{Log, LogError};
 use crate::computation::{Computation, InputFeature, Named, Ready, Variant, Work};
 use crate::device::Device;
 use serde::{Deserialize, Serialize};
+use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 /// How an input is measured.
@@ -14,15 +15,17 @@ use std::time::{Duration, Instant};
 pub struct Protocol {
     /// Each variant is visited this often on each device, all of them in turn.
     pub rounds: usize,
-    /// After half of the rounds an input gets no more once it took this long.
+    /// After a third of the rounds an input gets no more once it took this long.
     pub most: Duration,
     /// A visit repeats short runs until they take this long together.
     pub least: Duration,
+    /// How many times slower than the fastest variant of its device another one is clearly behind.
+    pub close: f64,
 }
 
 impl Default for Protocol {
     fn default() -> Self {
-        Self { rounds: 10, most: Duration::from_millis(1500), least: Duration::from_micros(20) }
+        Self { rounds: 12, most: Duration::from_millis(350), least: Duration::from_micros(700), close: 1.3 }
     }
 }
 
@@ -50,10 +53,13 @@ impl Trial {
 
     /// The middle visit.
     pub fn median(&self) -> Option<f64> {
-        let mut sorted = self.seconds.clone();
-        sorted.sort_by(f64::total_cmp);
-        sorted.get(sorted.len() / 2).copied()
+        middle(self.seconds.clone())
     }
+}
+
+fn middle(mut numbers: Vec<f64>) -> Option<f64> {
+    numbers.sort_by(f64::total_cmp);
+    numbers.get(numbers.len() / 2).copied()
 }
 
 /// Everything about one input.
@@ -178,21 +184,28 @@ fn kinds(w: Work) -> [f64; 6] {
     [w.sp_flops, w.dp_flops, w.atomics, w.streamed, w.cached, w.other]
 }
 
-/// Every other round goes backwards, so that no variant always follows the same one.
+/// Every other round goes backwards, so that no variant always follows the same one. What is clearly behind on its device is
+/// visited in every seventh round only: how far behind makes no difference to a choice.
 fn rounds<O>(visits: &mut [Visit<'_>], ready: &mut [Ready<'_, O>], protocol: &Protocol) {
     let start = Instant::now();
     for round in 0..protocol.rounds {
-        if 2 * round >= protocol.rounds && start.elapsed() > protocol.most {
+        if 3 * round >= protocol.rounds && start.elapsed() > protocol.most {
             break;
+        }
+        let mut best: HashMap<String, f64> = HashMap::new();
+        for visit in visits.iter() {
+            let entry = best.entry(visit.trial.device.clone()).or_insert(f64::INFINITY);
+            *entry = visit.trial.fastest().map_or(*entry, |s| s.min(*entry));
         }
         let count = visits.len();
         for i in 0..count {
             let visit = &mut visits[if round % 2 == 0 { i } else { count - 1 - i }];
-            if visit.trial.status == "ok"
-                && let Some(seconds) = time(&mut ready[visit.ready], visit.device, protocol)
-            {
-                visit.trial.seconds.push(seconds);
+            let behind = visit.trial.fastest().is_some_and(|s| s > protocol.close * best[&visit.trial.device]);
+            if visit.trial.status != "ok" || (behind && round >= 3 && round % 7 != 0) {
+                continue;
             }
+            let (one, device) = (&mut ready[visit.ready], visit.device);
+            visit.trial.seconds.extend(device.enter(|| time(one, device, protocol)));
         }
     }
 }
@@ -200,21 +213,29 @@ fn rounds<O>(visits: &mut [Visit<'_>], ready: &mut [Ready<'_, O>], protocol: &Pr
 /// A run this long is not made a second time: where its data were before makes no difference.
 const LONG: Duration = Duration::from_millis(1);
 
-/// Seconds of one run: the better of two, so that its data are where a second call finds them.
+/// Most runs of a visit with a reset before each.
+const MOST_RESETS: u128 = 8;
+
+/// Seconds of one run after a first one, so that its data are where a second call finds them: the mean of consecutive runs, or
+/// the middle one of runs with resets between.
 fn time<O>(ready: &mut Ready<'_, O>, device: &Device, protocol: &Protocol) -> Option<f64> {
     let first = runs(ready, device, 1)?;
     if first >= LONG {
         return Some(first.as_secs_f64());
     }
-    let short = first < protocol.least && ready.again();
-    let repeats = if short { protocol.least.as_nanos() / first.as_nanos().max(1) + 1 } else { 1 };
-    let second = runs(ready, device, u32::try_from(repeats).unwrap_or(1))?;
-    Some(second.min(first).as_secs_f64())
+    let repeats = protocol.least.as_nanos() / first.as_nanos().max(1) + 1;
+    if ready.again() {
+        return Some(runs(ready, device, u32::try_from(repeats).unwrap_or(1))?.as_secs_f64());
+    }
+    let all = (0..repeats.clamp(1, MOST_RESETS)).map(|_| runs(ready, device, 1)).collect::<Option<Vec<Duration>>>()?;
+    middle(all.into_iter().map(|d| d.as_secs_f64()).collect())
 }
 
 /// The mean of consecutive runs.
 fn runs<O>(ready: &mut Ready<'_, O>, device: &Device, repeats: u32) -> Option<Duration> {
     ready.reset();
+    // The other threads may have gone to sleep meanwhile.
+    device.spmd(|_| ());
     let start = Instant::now();
     for _ in 0..repeats {
         ready.run(device).ok()?;

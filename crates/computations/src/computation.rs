@@ -36,7 +36,7 @@ pub enum Failure {
 }
 
 /// A variant made ready for one input: formats are converted, memory is there.
-pub trait Prepared<O> {
+pub trait Prepared<O>: Send {
     /// Puts the data back that a run overwrites. Not timed.
     fn reset(&mut self) {}
 

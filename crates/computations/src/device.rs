@@ -33,7 +33,7 @@ impl Device {
         Self { isa, pool: None, threads: 1 }
     }
 
-    /// Several threads.
+    /// Several threads, each on a core of its own where the system lets us.
     ///
     /// # Errors
     /// The system starts no more threads.
@@ -41,7 +41,7 @@ impl Device {
         if threads <= 1 {
             return Ok(Self::single(isa));
         }
-        let pool = ThreadPoolBuilder::new().num_threads(threads).build();
+        let pool = ThreadPoolBuilder::new().num_threads(threads).start_handler(pin).build();
         let pool = pool.map_err(|e| NoThreads { threads, message: e.to_string() })?;
         Ok(Self { isa, pool: Some(Arc::new(pool)), threads })
     }
@@ -72,6 +72,15 @@ impl Device {
     /// The number of threads.
     pub fn threads(&self) -> usize {
         self.threads
+    }
+
+    /// Runs `work` on one of the device's threads. What it calls then finds the others awake, as in a program that computes on them
+    /// all the time: from outside, every call begins and ends with waking somebody.
+    pub fn enter<R: Send>(&self, work: impl FnOnce() -> R + Send) -> R {
+        match &self.pool {
+            None => work(),
+            Some(pool) => pool.install(work),
+        }
     }
 
     /// Calls `work` once on every thread, with the number of the thread.
@@ -121,6 +130,24 @@ impl Device {
         (0..self.threads).map(|t| cut(t)..cut(t + 1)).collect()
     }
 }
+
+/// Keeps the calling thread on a core of its own, as far as there are enough. Threads that wait for each other in turns are never
+/// ready both at once: a scheduler may leave them on one core for ever, and two threads are slower than one.
+#[cfg(target_os = "linux")]
+fn pin(number: usize) {
+    use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+    let Ok(allowed) = sched_getaffinity(None) else { return };
+    let cores: Vec<usize> = (0..CpuSet::MAX_CPU).filter(|&core| allowed.is_set(core)).collect();
+    if let Some(&core) = cores.get(number % cores.len().max(1)) {
+        let mut own = CpuSet::new();
+        own.set(core);
+        // Where that is not allowed, threads run where the system puts them.
+        let _ = sched_setaffinity(None, &own);
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn pin(_: usize) {}
 
 /// Cuts a slice at the ends of consecutive ranges that begin at 0.
 pub(crate) fn cut<'a, T>(mut rest: &'a mut [T], ranges: &[Range<usize>]) -> Vec<&'a mut [T]> {

@@ -2,8 +2,10 @@
 
 use crate::computation::{Computation, Failure, InputFeature, Named, Prepared, Ready, Variant, Work};
 use crate::device::Device;
+use crate::generate;
 use crate::generate::images::{Scene, image};
 use crate::image::Image;
+use rand::Rng;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering::Relaxed};
 
 /// Bins: one a value.
@@ -284,30 +286,21 @@ impl Computation for Histogram {
     }
 
     fn inputs() -> Vec<Named<Image>> {
-        let scenes = [
-            Scene::Noise(256),
-            Scene::Noise(16),
-            Scene::Noise(2),
-            Scene::Flat,
-            Scene::Ramp,
-            Scene::Patches(12),
-            Scene::Patches(200),
-            Scene::Photo(2),
-            Scene::Photo(25),
-            Scene::Half(0.5),
-            Scene::Half(0.15),
-        ];
-        let sides = [12, 40, 90, 180, 360, 620, 1000];
-        let mut out = Vec::new();
-        for (s, scene) in scenes.into_iter().enumerate() {
-            for (k, side) in sides.into_iter().enumerate() {
-                let (width, height) = (side + s + 3 * k, side + 2 * s + k);
-                let seed = (s * 16 + k) as u64;
-                let what = format!("{scene:?},{width},{height},{seed}").replace(['(', ')'], " ");
-                out.push(Named::new(scene.name(), &what, move || image(scene, width, height, seed)));
-            }
-        }
-        out
+        generate::collection("images", 180, |rng, seed| {
+            let pixels = generate::sized(rng, 150.0, 250_000.0);
+            let width = (pixels.sqrt() * rng.random_range(0.7..1.4)).max(8.0) as usize;
+            let height = (pixels as usize / width).max(8);
+            let scene = match seed % 6 {
+                0 => Scene::Noise(generate::sized(rng, 2.0, 256.0) as u32),
+                1 => Scene::Flat,
+                2 => Scene::Ramp,
+                3 => Scene::Patches(generate::sized(rng, 5.0, 300.0) as usize),
+                4 => Scene::Photo(rng.random_range(1..30)),
+                _ => Scene::Half(f64::from(rng.random_range(5..70)) / 100.0),
+            };
+            let what = format!("{scene:?},{width},{height},{seed}").replace(['(', ')'], " ");
+            Named::new(scene.name(), &what, move || image(scene, width, height, seed))
+        })
     }
 }
 

@@ -4,7 +4,7 @@ mod tiles;
 
 use crate::computation::{Computation, Failure, InputFeature, Named, Prepared, Ready, Variant, Work};
 use crate::device::Device;
-use crate::generate::rng;
+use crate::generate::{self, rng};
 use rand::Rng;
 
 /// Two matrices, row-major: `a` of m x k, `b` of k x n.
@@ -162,9 +162,14 @@ impl Computation for Multiply {
 
     fn inputs() -> Vec<Named<Factors>> {
         let mut rng = rng("sizes", 5);
-        let mut size = || rng.random_range(0.0..9.0f64).exp2().round().max(1.0) as usize;
-        let drawn = std::iter::repeat_with(|| (size(), size(), size())).filter(|(m, n, k)| m * n * k <= 1 << 23);
-        let mut all: Vec<_> = drawn.take(500).collect();
+        // The paper's sizes go to 800. Half of the inputs have all sizes large or small alike, the others mostly small ones.
+        let mut sizes = || {
+            let even = rng.random_bool(0.5);
+            let mut one = || if even { rng.random_range(16.0..800.0) } else { generate::sized(&mut rng, 4.0, 800.0) };
+            [one(), one(), one()].map(|size| f64::round(size) as usize)
+        };
+        let drawn = std::iter::repeat_with(|| sizes().into()).filter(|(m, n, k)| m * n * k <= 1 << 27);
+        let mut all: Vec<(usize, usize, usize)> = drawn.take(400).collect();
         all.sort_unstable();
         all.dedup();
         let named = |(seed, (m, n, k)): (usize, (usize, usize, usize))| {

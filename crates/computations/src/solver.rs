@@ -4,11 +4,12 @@ mod krylov;
 mod precondition;
 
 use crate::computation::{Computation, InputFeature, Named, Variant, Work};
-use crate::generate::{matrices, rng};
+use crate::generate::{self, matrices, rng};
 use crate::matrix::Csr;
 use krylov::{BiCgStab, Cg};
 use precondition::{BlockJacobi, FactorisedInverse, Jacobi};
 use rand::Rng;
+use rand_chacha::ChaCha8Rng;
 
 /// A symmetric matrix with a right-hand side.
 #[derive(Clone, Debug, PartialEq)]
@@ -113,6 +114,10 @@ impl Computation for Solver {
             signed("diag_avg", |s| mean_and_variance(&s.diagonal()).0),
             size("diag_var", |s| mean_and_variance(&s.diagonal()).1),
             size("diag_dominance", dominance),
+            // How far from dominant, and how much of it a block Jacobi preconditioner sees.
+            signed("beside_most", |s| beside(s).0.ln_1p()),
+            signed("beside_mean", |s| beside(s).1.ln_1p()),
+            signed("beside_in_block", |s| beside(s).2),
         ]
     }
 
@@ -133,90 +138,85 @@ impl Computation for Solver {
     }
 
     fn inputs() -> Vec<Named<System>> {
-        type Make = Box<dyn Fn() -> Csr + Send + Sync>;
-        let mut all: Vec<(&'static str, String, Make)> = Vec::new();
-        for (points, side, shift) in [
-            (5, 20, 0.01),
-            (5, 40, 0.1),
-            (5, 56, 0.5),
-            (5, 70, 2.0),
-            (7, 9, 0.05),
-            (7, 14, 0.3),
-            (7, 18, 1.0),
-            (27, 7, 0.1),
-            (27, 10, 1.0),
-            (27, 12, 4.0),
-            (5, 30, -0.05),
-            (7, 10, -0.4),
-            (5, 16, -1.0),
-        ] {
-            all.push((
-                "stencil",
-                format!("{points},{side},{shift}"),
-                Box::new(move || matrices::stencil(points, side, shift)),
-            ));
-        }
-        for (seed, (side, mixing, mass)) in [
-            (20, 1, 0.1),
-            (36, 1, 0.02),
-            (50, 1, 1.0),
-            (36, 1296, 0.1),
-            (60, 900, 3.0),
-            (28, 28, 0.005),
-            (44, 200, 0.3),
-            (70, 1, 5.0),
-        ]
-        .into_iter()
-        .enumerate()
-        {
-            let make = move || matrices::mesh(side, mixing, mass, seed as u64);
-            all.push(("mesh", format!("{side},{mixing},{mass},{seed}"), Box::new(make)));
-        }
-        for (seed, (side, mixing, mass, span)) in
-            [(24, 1, 0.1, 2.0), (40, 1, 0.5, 4.0), (48, 500, 1.0, 3.0), (30, 1, 0.05, 6.0), (60, 1, 2.0, 2.0)]
-                .into_iter()
-                .enumerate()
-        {
-            let make = move || matrices::scaled(&matrices::mesh(side, mixing, mass, seed as u64), span, seed as u64);
-            all.push(("scaled-mesh", format!("{side},{mixing},{mass},{span},{seed}"), Box::new(make)));
-        }
-        for (seed, (count, size, coupling)) in [
-            (100, 4, 0.02),
-            (400, 4, 0.1),
-            (800, 4, 0.25),
-            (150, 8, 0.05),
-            (300, 8, 0.1),
-            (60, 16, 0.02),
-            (1000, 4, 0.05),
-            (500, 4, 0.4),
-        ]
-        .into_iter()
-        .enumerate()
-        {
-            let make = move || matrices::coupled_blocks(count, size, coupling, seed as u64);
-            all.push(("coupled-blocks", format!("{count},{size},{coupling},{seed}"), Box::new(make)));
-        }
-        for (seed, (rows, per_row, excess)) in [
-            (800, 4, 0.02),
-            (3000, 6, 0.2),
-            (6000, 3, 1.0),
-            (1500, 20, 0.1),
-            (4000, 10, 0.01),
-            (2000, 5, -0.3),
-            (9000, 4, 0.5),
-            (1000, 40, 0.3),
-        ]
-        .into_iter()
-        .enumerate()
-        {
-            let make = move || matrices::dominant(rows, per_row, excess, seed as u64);
-            all.push(("dominant", format!("{rows},{per_row},{excess},{seed}"), Box::new(make)));
-        }
-        let named = |(family, arguments, make): (_, String, Make)| {
+        generate::collection("systems", 160, |rng, seed| {
+            let entries = generate::sized(rng, 800.0, 15_000.0);
+            let (family, arguments, make) = draw(rng, entries, seed);
             Named::new(family, &arguments, move || System::of(make(), 1))
-        };
-        all.into_iter().map(named).collect()
+        })
     }
+}
+
+/// Makes a symmetric matrix.
+type Make = Box<dyn Fn() -> Csr + Send + Sync>;
+
+/// A symmetric matrix with about so many entries.
+fn draw(rng: &mut ChaCha8Rng, entries: f64, seed: u64) -> (&'static str, String, Make) {
+    let within = |v: f64, least: f64| v.round().max(least) as usize;
+    // Three digits, so that the name says all.
+    let mut decimal = |from, to| (generate::sized(rng, from, to) * 1000.0).round() / 1000.0;
+    match seed % 5 {
+        0 => {
+            let size = decimal(0.01, 3.0);
+            let points = [5, 7, 27][rng.random_range(0..3)];
+            // A quarter is indefinite, or nearly singular.
+            let shift = if rng.random_bool(0.25) { -size / 3.0 } else { size };
+            let shift = (shift * 1000.0).round() / 1000.0;
+            let side = within((entries / points as f64).powf(if points == 5 { 0.5 } else { 1.0 / 3.0 }), 4.0);
+            let make = move || matrices::stencil(points, side, shift);
+            ("stencil", format!("{points},{side},{shift}"), Box::new(make))
+        }
+        1 => {
+            let mass = decimal(0.005, 5.0);
+            let side = within((entries / 7.0).sqrt(), 8.0);
+            let mixing = [1, side, 30, side * side][rng.random_range(0..4)];
+            let make = move || matrices::mesh(side, mixing, mass, seed);
+            ("mesh", format!("{side},{mixing},{mass},{seed}"), Box::new(make))
+        }
+        2 => {
+            let (mass, span) = (decimal(0.02, 2.0), decimal(1.0, 6.0));
+            let side = within((entries / 7.0).sqrt(), 8.0);
+            let mixing = [1, side * side][rng.random_range(0..2)];
+            let make = move || matrices::scaled(&matrices::mesh(side, mixing, mass, seed), span, seed);
+            ("scaled-mesh", format!("{side},{mixing},{mass},{span},{seed}"), Box::new(make))
+        }
+        3 => {
+            let coupling = decimal(0.01, 0.6);
+            let size = [2, 4, 4, 8, 16][rng.random_range(0..5)];
+            let count = within(entries / (size * size + 2 * size) as f64, 4.0);
+            let make = move || matrices::coupled_blocks(count, size, coupling, seed);
+            ("coupled-blocks", format!("{count},{size},{coupling},{seed}"), Box::new(make))
+        }
+        _ => {
+            let excess = decimal(0.005, 1.5);
+            let per_row = within(generate::sized(rng, 3.0, 40.0), 3.0);
+            let excess = if rng.random_bool(0.15) { -excess / 4.0 } else { excess };
+            let rows = within(entries / per_row as f64, 40.0);
+            let make = move || matrices::dominant(rows, per_row, excess, seed);
+            ("dominant", format!("{rows},{per_row},{excess},{seed}"), Box::new(make))
+        }
+    }
+}
+
+/// The largest and the mean sum of sizes beside the diagonal over the diagonal's, and the share of those sums that lies in
+/// blocks of four on the diagonal.
+fn beside(s: &System) -> (f64, f64, f64) {
+    let (mut most, mut sum, mut near, mut all) = (0.0f64, 0.0, 0.0, 0.0);
+    for row in 0..s.matrix.rows() {
+        let (columns, values) = s.matrix.row(row);
+        let (mut own, mut others) = (0.0, 0.0);
+        for (&c, v) in columns.iter().zip(values) {
+            if c as usize == row {
+                own = v.abs();
+            } else {
+                others += v.abs();
+                near += if c as usize / 4 == row / 4 { v.abs() } else { 0.0 };
+            }
+        }
+        // A row without a diagonal is as far from dominance as there is.
+        let ratio = (others / f64::max(own, 1e-9)).min(1e9);
+        (most, sum, all) = (most.max(ratio), sum + ratio, all + others);
+    }
+    (most, sum / s.matrix.rows().max(1) as f64, near / f64::max(all, 1e-300))
 }
 
 fn mean_and_variance(numbers: &[f64]) -> (f64, f64) {

@@ -7,8 +7,10 @@ mod radix;
 
 use crate::computation::{Computation, Failure, InputFeature, Named, Prepared, Ready, Variant, Work};
 use crate::device::{Device, cut};
+use crate::generate;
 use crate::generate::keys::{Order, keys};
 use bits::Key;
+use rand::Rng;
 use std::ops::Range;
 
 /// What is sorted, ascending by the total order of IEEE 754.
@@ -231,38 +233,26 @@ impl Computation for Sort {
     }
 
     fn inputs() -> Vec<Named<Keys>> {
-        let orders = [
-            Order::Random,
-            Order::Reversed,
-            Order::AlmostSorted(0.2),
-            Order::AlmostSorted(0.01),
-            Order::AlmostSorted(0.001),
-            Order::Runs(200),
-            Order::Runs(5000),
-        ];
-        let sizes = [300, 2000, 9000, 30_000, 90_000, 250_000];
-        let mut out = Vec::new();
-        for (o, order) in orders.into_iter().enumerate() {
-            for (s, size) in sizes.into_iter().enumerate() {
-                for bits in [32, 64] {
-                    // Sizes that differ from order to order, so that no two inputs look alike.
-                    let (count, seed) = (size + size * (7 * o + 3 * s + bits / 16) / 60, (o * 8 + s) as u64);
-                    let what = match order {
-                        Order::AlmostSorted(share) => format!("{count},{share},{bits},{seed}"),
-                        Order::Runs(length) => format!("{count},{length},{bits},{seed}"),
-                        _ => format!("{count},{bits},{seed}"),
-                    };
-                    out.push(Named::new(order.name(), &what, move || {
-                        let keys = keys(order, count, seed);
-                        if bits == 64 {
-                            Keys::Double(keys)
-                        } else {
-                            Keys::Single(keys.iter().map(|&k| k as f32).collect())
-                        }
-                    }));
-                }
-            }
-        }
-        out
+        generate::collection("sequences", 210, |rng, seed| {
+            let count = generate::sized(rng, 200.0, 80_000.0) as usize;
+            let order = match seed % 7 {
+                0 | 1 => Order::Random,
+                2 => Order::Reversed,
+                // The paper's almost sorted keys, and keys that are more sorted.
+                3 => Order::AlmostSorted(f64::from(rng.random_range(200..250)) / 1000.0),
+                4 => Order::AlmostSorted(f64::from(rng.random_range(1..200)) / 1000.0),
+                _ => Order::Runs(generate::sized(rng, 20.0, count as f64) as usize),
+            };
+            let bits = if rng.random_bool(0.5) { 64 } else { 32 };
+            let what = match order {
+                Order::AlmostSorted(share) => format!("{count},{share},{bits},{seed}"),
+                Order::Runs(length) => format!("{count},{length},{bits},{seed}"),
+                _ => format!("{count},{bits},{seed}"),
+            };
+            Named::new(order.name(), &what, move || {
+                let keys = keys(order, count, seed);
+                if bits == 64 { Keys::Double(keys) } else { Keys::Single(keys.iter().map(|&k| k as f32).collect()) }
+            })
+        })
     }
 }

@@ -4,9 +4,10 @@ mod compressed;
 mod padded;
 
 use crate::computation::{Computation, InputFeature, Named, Variant, Work};
-use crate::generate::{matrices, rng};
+use crate::generate::{self, matrices, rng};
 use crate::matrix::{Csr, spread};
 use rand::Rng;
+use rand_chacha::ChaCha8Rng;
 
 /// A matrix and a vector.
 #[derive(Clone, Debug)]
@@ -127,6 +128,7 @@ impl Computation for Spmv {
             plain("max_deviation", |p| spread(p.matrix.lengths()).2),
             plain("dia_fill_in", |p| dia_fill(&p.matrix)),
             plain("ell_fill_in", |p| ell_fill(&p.matrix)),
+            plain("sellp_fill_in", |p| fill(padded::sliced(&p.matrix), &p.matrix)),
         ]
     }
 
@@ -150,107 +152,72 @@ impl Computation for Spmv {
     }
 
     fn inputs() -> Vec<Named<Product>> {
-        let mut all: Vec<(&'static str, String, Make)> = Vec::new();
-        for (points, sides) in [(5, [24, 64, 110, 180]), (7, [8, 14, 22, 30]), (27, [6, 9, 13, 19])] {
-            for side in sides {
-                all.push((
-                    "stencil",
-                    format!("{points},{side}"),
-                    Box::new(move || matrices::stencil(points, side, 0.1)),
-                ));
-            }
-        }
-        for (seed, (rows, half, density)) in [
-            (400, 2, 1.0),
-            (3000, 1, 1.0),
-            (9000, 4, 1.0),
-            (2500, 20, 1.0),
-            (4000, 12, 0.5),
-            (9000, 10, 0.2),
-            (3000, 50, 0.1),
-            (20000, 3, 0.6),
-            (1000, 60, 1.0),
-            (12000, 8, 0.8),
-        ]
-        .into_iter()
-        .enumerate()
-        {
-            let make = move || matrices::banded(rows, half, density, seed as u64);
-            all.push(("banded", format!("{rows},{half},{density},{seed}"), Box::new(make)));
-        }
-        for (seed, (rows, count)) in
-            [(800, 4), (4000, 6), (12000, 10), (2000, 30), (30000, 3), (5000, 16)].into_iter().enumerate()
-        {
-            all.push((
-                "diagonals",
-                format!("{rows},{count},{seed}"),
-                Box::new(move || matrices::diagonals(rows, count, seed as u64)),
-            ));
-        }
-        for (seed, (rows, per_row)) in
-            [(500, 4), (4000, 3), (10000, 8), (2000, 32), (30000, 5), (800, 120), (6000, 16), (20000, 2)]
-                .into_iter()
-                .enumerate()
-        {
-            all.push((
-                "uniform",
-                format!("{rows},{per_row},{seed}"),
-                Box::new(move || matrices::uniform(rows, per_row, seed as u64)),
-            ));
-        }
-        for (seed, (rows, mean, exponent, longest)) in [
-            (1000, 6.0, 2.2, 300),
-            (8000, 4.0, 2.5, 1000),
-            (20000, 3.0, 2.1, 4000),
-            (4000, 12.0, 3.0, 400),
-            (12000, 8.0, 2.3, 60),
-            (2000, 30.0, 2.6, 2000),
-            (15000, 6.0, 3.5, 100),
-            (6000, 2.0, 2.1, 3000),
-        ]
-        .into_iter()
-        .enumerate()
-        {
-            let make = move || matrices::power_law(rows, mean, exponent, longest, seed as u64);
-            all.push(("power-law", format!("{rows},{mean},{exponent},{longest},{seed}"), Box::new(make)));
-        }
-        for (seed, (scale, per_row)) in
-            [(9, 8), (11, 4), (12, 12), (13, 6), (14, 4), (14, 10), (10, 24), (15, 3)].into_iter().enumerate()
-        {
-            all.push((
-                "rmat",
-                format!("{scale},{per_row},{seed}"),
-                Box::new(move || matrices::rmat(scale, per_row, seed as u64)),
-            ));
-        }
-        for (seed, (count, size, per_row)) in
-            [(100, 4, 3), (1000, 4, 4), (500, 8, 3), (2000, 3, 5), (200, 16, 4), (60, 32, 2), (3000, 6, 2)]
-                .into_iter()
-                .enumerate()
-        {
-            let make = move || matrices::blocks(count, size, per_row, seed as u64);
-            all.push(("blocks", format!("{count},{size},{per_row},{seed}"), Box::new(make)));
-        }
-        for (seed, (side, mixing)) in
-            [(20, 1), (60, 1), (60, 400), (120, 1), (120, 14400), (160, 100), (100, 30), (40, 1600)]
-                .into_iter()
-                .enumerate()
-        {
-            all.push((
-                "mesh",
-                format!("{side},{mixing},{seed}"),
-                Box::new(move || matrices::mesh(side, mixing, 0.1, seed as u64)),
-            ));
-        }
-        for (seed, (rows, per_row, full)) in
-            [(2000, 3, 2), (8000, 5, 4), (15000, 2, 1), (4000, 8, 20)].into_iter().enumerate()
-        {
-            let make = move || matrices::with_full_rows(rows, per_row, full, seed as u64);
-            all.push(("full-rows", format!("{rows},{per_row},{full},{seed}"), Box::new(make)));
-        }
-        let named = |(family, arguments, make): (_, String, Box<dyn Fn() -> Csr + Send + Sync>)| {
+        generate::collection("matrices", 180, |rng, seed| {
+            let entries = generate::sized(rng, 800.0, 250_000.0);
+            let (family, arguments, make) = draw(rng, entries, seed);
             Named::new(family, &arguments, move || Product::of(make(), 1))
-        };
-        all.into_iter().map(named).collect()
+        })
+    }
+}
+
+/// A matrix with about so many entries.
+fn draw(rng: &mut ChaCha8Rng, entries: f64, seed: u64) -> (&'static str, String, Make) {
+    let within = |v: f64, least: f64| v.round().max(least) as usize;
+    match seed % 9 {
+        0 => {
+            let points = [5, 7, 27][rng.random_range(0..3)];
+            let side = within((entries / points as f64).powf(if points == 5 { 0.5 } else { 1.0 / 3.0 }), 4.0);
+            ("stencil", format!("{points},{side}"), Box::new(move || matrices::stencil(points, side, 0.1)))
+        }
+        1 => {
+            let half = within(generate::sized(rng, 1.0, 60.0), 1.0);
+            let density = if rng.random_bool(0.5) { 1.0 } else { f64::from(rng.random_range(10..100)) / 100.0 };
+            let rows = within(entries / (1.0 + 2.0 * half as f64 * density), 40.0);
+            let make = move || matrices::banded(rows, half, density, seed);
+            ("banded", format!("{rows},{half},{density},{seed}"), Box::new(make))
+        }
+        2 => {
+            let count = within(generate::sized(rng, 3.0, 40.0), 3.0);
+            let rows = within(entries / count as f64, 60.0);
+            let make = move || matrices::diagonals(rows, count, seed);
+            ("diagonals", format!("{rows},{count},{seed}"), Box::new(make))
+        }
+        3 => {
+            let per_row = within(generate::sized(rng, 2.0, 120.0), 2.0);
+            let rows = within(entries / per_row as f64, 20.0);
+            let make = move || matrices::uniform(rows, per_row, seed);
+            ("uniform", format!("{rows},{per_row},{seed}"), Box::new(make))
+        }
+        4 => {
+            let mean = f64::from(rng.random_range(20..250)) / 10.0;
+            let exponent = f64::from(rng.random_range(21..36)) / 10.0;
+            let (rows, longest) = (within(entries / mean, 50.0), within(generate::sized(rng, 60.0, 4000.0), 1.0));
+            let make = move || matrices::power_law(rows, mean, exponent, longest, seed);
+            ("power-law", format!("{rows},{mean},{exponent},{longest},{seed}"), Box::new(make))
+        }
+        5 => {
+            let per_row = within(generate::sized(rng, 3.0, 24.0), 3.0);
+            let scale = (entries / per_row as f64).log2().round().max(6.0) as u32;
+            let make = move || matrices::rmat(scale, per_row, seed);
+            ("rmat", format!("{scale},{per_row},{seed}"), Box::new(make))
+        }
+        6 => {
+            let (size, per_row) = ([2, 3, 4, 6, 8, 16, 32][rng.random_range(0..7)], rng.random_range(2..6));
+            let count = within(entries / (size * size * per_row) as f64, 4.0);
+            let make = move || matrices::blocks(count, size, per_row, seed);
+            ("blocks", format!("{count},{size},{per_row},{seed}"), Box::new(make))
+        }
+        7 => {
+            let side = within((entries / 7.0).sqrt(), 8.0);
+            let mixing = [1, side, 30, side * side][rng.random_range(0..4)];
+            let make = move || matrices::mesh(side, mixing, 0.1, seed);
+            ("mesh", format!("{side},{mixing},{seed}"), Box::new(make))
+        }
+        _ => {
+            let (per_row, full) = (rng.random_range(2..9), within(generate::sized(rng, 1.0, 20.0), 1.0));
+            let rows = within(entries / (per_row + full) as f64, 100.0);
+            let make = move || matrices::with_full_rows(rows, per_row, full, seed);
+            ("full-rows", format!("{rows},{per_row},{full},{seed}"), Box::new(make))
+        }
     }
 }

@@ -7,7 +7,7 @@ mod skinny;
 
 use crate::computation::{Computation, Failure, InputFeature, Named, Prepared, Ready, Variant, Work};
 use crate::device::Device;
-use crate::generate::rng;
+use crate::generate::{self, rng};
 use rand::Rng;
 
 /// A dense matrix.
@@ -176,6 +176,10 @@ impl Computation for Transpose {
             InputFeature { name: "m", flag: false, of: |d| d.rows as f64 },
             InputFeature { name: "n", flag: false, of: |d| d.cols as f64 },
             InputFeature { name: "row_major", flag: true, of: |d| f64::from(u8::from(d.row_major)) },
+            // What stands one after another: layout and sizes in one.
+            InputFeature { name: "lines", flag: false, of: |d| d.storage().0 as f64 },
+            InputFeature { name: "line_length", flag: false, of: |d| d.storage().1 as f64 },
+            InputFeature { name: "common", flag: false, of: |d| gcd(d.rows, d.cols) as f64 },
             InputFeature { name: "coprime", flag: true, of: |d| f64::from(u8::from(gcd(d.rows, d.cols) == 1)) },
         ]
     }
@@ -192,35 +196,24 @@ impl Computation for Transpose {
     }
 
     fn inputs() -> Vec<Named<Dense>> {
-        let mut rng = rng("shapes", 3);
-        let mut out = Vec::new();
-        let mut add = |family, rows: usize, cols: usize, row_major, seed: u64| {
-            let what = format!("{rows},{cols},{row_major},{seed}");
-            out.push(Named::new(family, &what, move || Dense::random(rows, cols, row_major, seed)));
-        };
-        for seed in 0..72 {
-            // Logarithms of the sizes are uniform: from 2^6 to 2^18 elements.
-            let total = rng.random_range(6.0..18.0f64);
-            let rows = match seed % 3 {
-                0 => total / 2.0 + rng.random_range(-1.5..1.5),
-                1 => rng.random_range(1.0..total - 1.0),
-                _ => {
-                    if rng.random_bool(0.5) {
-                        rng.random_range(1.0..4.0)
-                    } else {
-                        total - rng.random_range(1.0..4.0)
-                    }
-                }
+        generate::collection("shapes", 240, |rng, seed| {
+            // Logarithms of the sizes are uniform: from 2^8 to 2^17 elements.
+            let total = rng.random_range(8.0..17.0f64);
+            let (family, rows) = match seed % 3 {
+                0 => ("square-like", total / 2.0 + rng.random_range(-1.5..1.5)),
+                1 => ("any", rng.random_range(1.0..total - 1.0)),
+                _ if rng.random_bool(0.5) => ("skinny", rng.random_range(1.0..5.0)),
+                _ => ("skinny", total - rng.random_range(1.0..5.0)),
             };
-            let (mut rows, mut cols) =
-                (rows.exp2().round().max(2.0) as usize, (total - rows).exp2().round().max(2.0) as usize);
-            let family = ["square-like", "any", "skinny"][seed as usize % 3];
+            let whole = |log: f64| log.exp2().round().max(2.0) as usize;
+            let (mut rows, mut cols) = (whole(rows), whole(total - rows));
             if rng.random_bool(0.4) {
                 let factor = [2, 3, 4, 8][rng.random_range(0..4)];
                 (rows, cols) = (rows.div_ceil(factor) * factor, cols.div_ceil(factor) * factor);
             }
-            add(family, rows, cols, rng.random_bool(0.7), seed);
-        }
-        out
+            let row_major = rng.random_bool(0.7);
+            let what = format!("{rows},{cols},{row_major},{seed}");
+            Named::new(family, &what, move || Dense::random(rows, cols, row_major, seed))
+        })
     }
 }

@@ -248,6 +248,7 @@ fn multiplications() {
         (17, 33, 65),
         (65, 130, 70),
         (8, 40, 200),
+        (197, 19, 195),
     ] {
         let (ran, _) = check::<Multiply>(&format!("{m}x{n}x{k}"), &Factors::random(m, n, k, 1), &devices);
         assert_eq!(ran.len(), all::<Multiply>());

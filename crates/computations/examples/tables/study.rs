@@ -19,10 +19,24 @@ use tilewright_mtl::{Score, Source, Sources};
 
 type Fault = Box<dyn Error>;
 
+/// Cases of each device that CV-DFS compares features on.
+const COMPARED: usize = 120;
+
 /// Fractions of the oracle's performance.
 #[derive(Clone, Default)]
 pub(crate) struct Scores {
     values: [f64; 8],
+}
+
+/// What the numbers of [`Scores`] are of.
+pub(crate) const METHODS: [&str; 8] = ["native", "full", "p-dfs", "cv-dfs", "rehearsed", "majority", "fixed", "random"];
+
+/// What learns.
+pub(crate) struct Learners {
+    /// Chooses.
+    pub choose: Box<dyn FitSelector>,
+    /// Stands for it where CV-DFS compares features: thousands of models are fitted.
+    pub compare: Box<dyn FitSelector>,
 }
 
 impl fmt::Display for Scores {
@@ -33,6 +47,11 @@ impl fmt::Display for Scores {
 }
 
 impl Scores {
+    /// In percent.
+    pub(crate) fn percent(&self) -> Vec<f64> {
+        self.values.iter().map(|v| 100.0 * v).collect()
+    }
+
     /// The mean.
     pub(crate) fn mean(all: &[Self]) -> Self {
         let mut out = Self::default();
@@ -78,7 +97,11 @@ impl Study {
     }
 
     fn cases(&self, device: &str, rows: &[usize]) -> Result<ChoiceSet, Fault> {
-        let own: Vec<usize> = rows.iter().copied().filter(|&r| self.dataset.device(r) == device).collect();
+        // Constraints are known before a choice: what does not apply is no candidate.
+        let status = self.dataset.columns().iter().find(|c| c.name() == "status");
+        let applies = |row: usize| status.and_then(|c| c.get(row)).is_none_or(|s| s.as_str() != Some("illegal"));
+        let own = rows.iter().copied().filter(|&r| self.dataset.device(r) == device && applies(r));
+        let own: Vec<usize> = own.collect();
         Ok(self.dataset.choices_from(&self.table, &own)?)
     }
 
@@ -134,7 +157,7 @@ impl Study {
         &self,
         target: &str,
         from: &[&String],
-        learner: &dyn FitSelector,
+        learners: &Learners,
         split: &(Vec<usize>, Vec<usize>),
         seed: u64,
     ) -> Result<Scores, Fault> {
@@ -142,23 +165,52 @@ impl Study {
         let sources = self.sources(from, train)?;
         let held_out = self.cases(target, test)?;
         let facts = self.facts.of(target)?;
+        let choose = &*learners.choose;
         let score = |selector: &dyn Selector| Score::of(selector, &held_out).fraction_of_oracle;
-        let native = score(&*learner.fit(&self.cases(target, train)?, seed)?);
+        let native = score(&*choose.fit(&self.cases(target, train)?, seed)?);
         let transferred = |dfs: Dfs| -> Result<f64, Fault> {
-            Ok(score(&tune_from_source(&sources, (target, facts), &dfs, learner, seed)?))
+            Ok(score(&tune_from_source(&sources, (target, facts), &dfs, choose, seed)?))
         };
+        let features = self.cross_validated(&sources, target, learners, seed)?;
         Ok(Scores {
             values: [
                 native,
                 transferred(Dfs::Full)?,
                 transferred(Dfs::Profiled(self.profiles.clone()))?,
-                transferred(Dfs::CrossValidated(CvDfs::default(), Some(self.profiles.clone())))?,
+                score(&self.with_features(&sources, target, &features, choose)?),
                 transferred(Dfs::Rehearsed)?,
-                score(&Majority::fit(&sources, learner, seed)?),
+                score(&Majority::fit(&sources, choose, seed)?),
                 score(&BestOnSources::fit(&sources)),
                 Score::of_lot(&held_out).fraction_of_oracle,
             ],
         })
+    }
+
+    /// The features that Algorithm 2 finds among those of Algorithm 1.
+    fn cross_validated(
+        &self,
+        sources: &Sources,
+        target: &str,
+        learners: &Learners,
+        seed: u64,
+    ) -> Result<Vec<String>, Fault> {
+        let settings = CvDfs { cases: COMPARED, ..CvDfs::default() };
+        let dfs = Dfs::CrossValidated(settings, Some(self.profiles.clone()));
+        let tuned = tune_from_source(sources, (target, self.facts.of(target)?), &dfs, &*learners.compare, seed)?;
+        Ok(tuned.features)
+    }
+
+    /// A model for a target by these features of devices.
+    fn with_features(
+        &self,
+        sources: &Sources,
+        target: &str,
+        features: &[String],
+        learner: &dyn FitSelector,
+    ) -> Result<OnDevice, Fault> {
+        let view = View::concatenated(sources, features)?;
+        let values = view.values(target, self.facts.of(target)?)?;
+        Ok(OnDevice { inner: learner.fit(&view.pool(sources)?, 0)?, values })
     }
 
     fn others(&self, not: &[&String]) -> Vec<&String> {
@@ -168,7 +220,7 @@ impl Study {
     /// Every device as the target once.
     pub(crate) fn figure6(
         &self,
-        learner: &dyn FitSelector,
+        learners: &Learners,
         repeats: u64,
         holdout: f64,
     ) -> Result<Vec<(String, Scores)>, Fault> {
@@ -179,7 +231,7 @@ impl Study {
                 scores.push(self.compare(
                     target,
                     &self.others(&[target]),
-                    learner,
+                    learners,
                     &self.split(holdout, seed)?,
                     seed,
                 )?);
@@ -192,24 +244,34 @@ impl Study {
         Ok(out)
     }
 
-    /// Every device as the target, without each of the others in turn.
-    pub(crate) fn figure7(&self, learner: &dyn FitSelector, repeats: u64, holdout: f64) -> Result<(), Fault> {
-        println!("without target native full p-dfs cv-dfs rehearsed majority fixed random");
+    /// Every device as the target, without each of the others in turn: for each that is missing, targets with scores.
+    pub(crate) fn figure7(
+        &self,
+        learners: &Learners,
+        repeats: u64,
+        holdout: f64,
+    ) -> Result<Vec<(String, Vec<(String, Scores)>)>, Fault> {
+        let mut out = Vec::new();
         for without in &self.devices {
+            let mut of_targets = Vec::new();
             for target in self.others(&[without]) {
                 let mut scores = Vec::new();
                 for seed in 0..repeats {
                     let from = self.others(&[without, target]);
-                    scores.push(self.compare(target, &from, learner, &self.split(holdout, seed)?, seed)?);
+                    scores.push(self.compare(target, &from, learners, &self.split(holdout, seed)?, seed)?);
                 }
-                println!("{without} {target} {}", Scores::mean(&scores));
+                let mean = Scores::mean(&scores);
+                println!("{without} {target} {mean}");
+                of_targets.push((target.clone(), mean));
             }
+            out.push((without.clone(), of_targets));
         }
-        Ok(())
+        Ok(out)
     }
 
     /// Prints the row of the computation and gives the best features.
-    pub(crate) fn table5(&self, learner: &dyn FitSelector, holdout: f64) -> Result<Vec<String>, Fault> {
+    pub(crate) fn table5(&self, learners: &Learners, holdout: f64) -> Result<Vec<String>, Fault> {
+        let learner = &*learners.compare;
         let split = self.split(holdout, 0)?;
         let (mut subsets, mut frequent): (BTreeMap<Vec<String>, f64>, BTreeMap<String, usize>) = Default::default();
         let (mut proxies, mut profile_s, mut validate_s) = (Vec::new(), 0.0, 0.0);
@@ -217,19 +279,16 @@ impl Study {
             let sources = self.sources(&self.others(&[target]), &split.0)?;
             let (facts, held_out) = (self.facts.of(target)?, self.cases(target, &split.1)?);
             let start = Instant::now();
-            let profiled =
-                tune_from_source(&sources, (target, facts), &Dfs::Profiled(self.profiles.clone()), learner, 0)?;
+            let dfs = Dfs::Profiled(self.profiles.clone());
+            let profiled = tune_from_source(&sources, (target, facts), &dfs, learner, 0)?;
             profile_s += start.elapsed().as_secs_f64();
             proxies = profiled.reason.profiled.map_or_else(Vec::new, |p| p.proxies);
             let start = Instant::now();
-            let dfs = Dfs::CrossValidated(CvDfs::default(), Some(self.profiles.clone()));
-            let validated = tune_from_source(&sources, (target, facts), &dfs, learner, 0)?;
+            let validated = self.cross_validated(&sources, target, learners, 0)?;
             validate_s += start.elapsed().as_secs_f64();
-            validated.features.iter().for_each(|f| *frequent.entry(f.clone()).or_default() += 1);
+            validated.iter().for_each(|f| *frequent.entry(f.clone()).or_default() += 1);
             for subset in pairs(&sources.features()) {
-                let view = View::concatenated(&sources, &subset)?;
-                let values = view.values(target, facts)?;
-                let selector = OnDevice { inner: learner.fit(&view.pool(&sources)?, 0)?, values };
+                let selector = self.with_features(&sources, target, &subset, learner)?;
                 *subsets.entry(subset).or_default() +=
                     Score::of(&selector, &held_out).fraction_of_oracle / self.devices.len() as f64;
             }

@@ -45,6 +45,10 @@ pub const FEATURES: [&str; 13] = [
 
 /// Measures a device. Each number is the best of several runs: what the device can do, whatever else the host does.
 pub fn measure(device: &Device, effort: Effort) -> Vec<DeviceFeature> {
+    device.enter(|| measure_inside(device, effort))
+}
+
+fn measure_inside(device: &Device, effort: Effort) -> Vec<DeviceFeature> {
     let (runs, scale) = match effort {
         Effort::Trial => (1, 64),
         Effort::Full => (15, 1),

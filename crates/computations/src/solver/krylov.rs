@@ -7,7 +7,7 @@ use crate::device::Device;
 use crate::isa::Isa;
 
 /// A method that solves with any preconditioner.
-pub(super) trait Method: Copy + 'static {
+pub(super) trait Method: Copy + Send + 'static {
     fn solve<P: Preconditioner>(system: &System, device: &Device, x: &mut Vec<f64>) -> Result<(), Failure>;
 }
 

@@ -6,7 +6,7 @@ use crate::matrix::Csr;
 use std::ops::Range;
 
 /// Something that is cheap to multiply with and near the inverse.
-pub(super) trait Preconditioner: Sized + 'static {
+pub(super) trait Preconditioner: Sized + Send + 'static {
     /// Makes it; its time is part of the solver's.
     fn of(matrix: &Csr) -> Result<Self, Failure>;
     /// `z` becomes the approximate inverse times `r`.
