@@ -50,10 +50,10 @@ fn rows(kernel: &LoopKernel, array: &Array) -> Result<Option<Rows>, LoopError> {
                 reached.push((access.at[fastest].clone(), 0));
             }
         });
-        if let Stmt::Fetch { from, origin, extents, .. } = stmt {
-            if *from == array.name {
-                reached.push((origin[fastest].clone(), extents[fastest] - 1));
-            }
+        if let Stmt::Fetch { from, origin, extents, .. } = stmt
+            && *from == array.name
+        {
+            reached.push((origin[fastest].clone(), extents[fastest] - 1));
         }
     });
     let first = reached.iter().map(|(at, _)| at.constant).min();
