@@ -5,16 +5,22 @@
 
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
+use rayon::prelude::*;
+use std::collections::{BTreeMap, BTreeSet};
 use std::error::Error;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tilewright_bench_suite::linear::{Columns, HostTerms};
 use tilewright_core::computation::Computation;
+use tilewright_core::device::DeviceSpec;
+use tilewright_core::hint::{HintAlone, Hinted};
+use tilewright_core::kernel::Kernel;
 use tilewright_core::measurement::Timing;
+use tilewright_core::predictor::{Predictor, Scorer};
 use tilewright_core::problem::{Bound, Measure, MeasureError, Problem};
 use tilewright_core::space::{Config, Point};
-use tilewright_cpu::{CpuDevice, CpuGemm};
-use tilewright_loops::host::Caches;
+use tilewright_cpu::{CountedHint, CpuDevice, CpuGemm};
+use tilewright_loops::host::Operations;
 use tilewright_ops::gemm::Gemm;
 use tilewright_perfmodel_linear::LinearModel;
 use tilewright_runtime::HostMeasure;
@@ -29,9 +35,13 @@ const INPUTS: [&str; 5] = [
     "m=251,n=509,k=1021,layout=tt",
 ];
 
-/// Points that the model ranks.
+/// Points that the model ranks at first.
 const RANKED: usize = 20_000;
+/// Rounds of going from the best of them to the best of their neighbours, by the model's word.
+const CLIMBS: usize = 8;
 const TOP: usize = 20;
+/// What makes the shape of a kernel: register tiles, and which operands are packed.
+const SHAPE: [&str; 7] = ["axis", "vec", "m_s", "n_s", "k_l", "pack_a", "pack_b"];
 /// Rounds of the closing comparison.
 const ROUNDS: usize = 15;
 
@@ -45,18 +55,21 @@ fn main() -> Result<(), Box<dyn Error>> {
     let device = CpuDevice::new(threads)?;
     let spec = device.spec().clone();
     model.expect_device(&spec.fingerprint())?;
-    let Some(Columns::Host { caches, .. }) = Columns::host(&spec, HostTerms { footprint: true, chains: true }) else {
-        return Err("not a host".into());
-    };
+    let kernel = Arc::new(hinted(&model, &spec)?);
     let mut measure = HostMeasure::new(device);
     let mut fractions = Vec::new();
     for text in if given.is_empty() { &INPUTS[..] } else { &given[..] } {
         let input = Gemm.parse(&Config::parse(text)?)?;
-        let problem = Bound::new(Arc::new(CpuGemm::new()), spec.clone(), input)?;
-        let top = ranked(&problem, &model, &caches, seed)?;
+        let problem = Bound::new(kernel.clone(), spec.clone(), input)?;
+        let begun = Instant::now();
+        let (top, looked_at) = ranked(&problem, seed)?;
+        println!("{looked_at} configurations ranked in {:.1} s", begun.elapsed().as_secs_f64());
         let found = random(&problem, &mut measure, samples, seed)?;
-        let fraction = meet(&problem, &mut measure, &top, &found)?;
+        let (fraction, times) = meet(&problem, &mut measure, &top, &found)?;
         println!("{fraction:.3} of the best of {samples} random configurations for {text}");
+        if std::env::var_os("DETAILS").is_some() {
+            details(&problem, &top, &found, &times)?;
+        }
         fractions.push(fraction);
     }
     let geomean = (fractions.iter().map(|f: &f64| f.ln()).sum::<f64>() / fractions.len() as f64).exp();
@@ -64,26 +77,82 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// The model's best points.
-fn ranked(
-    problem: &Bound<CpuGemm>,
-    model: &LinearModel,
-    caches: &Caches,
-    seed: u64,
-) -> Result<Vec<Point>, Box<dyn Error>> {
+/// The kernel with the linear model's word as a feature.
+fn hinted(model: &LinearModel, spec: &DeviceSpec) -> Result<impl Kernel<Of = Gemm> + use<>, Box<dyn Error>> {
+    let Some(Columns::Host { caches, .. }) = Columns::host(spec, HostTerms::of(model)) else {
+        return Err("not a host".into());
+    };
+    let model = model.clone();
+    let seconds = move |found: &Operations| model.predict_by(|n| found.get(n).copied().unwrap_or(0.0)).seconds;
+    Ok(Hinted::new(CpuGemm::new(), CountedHint { caches, seconds }))
+}
+
+/// The model's best points, and how many it looked at.
+fn ranked(problem: &dyn Problem, seed: u64) -> Result<(Vec<Point>, usize), Box<dyn Error>> {
+    let alone = HintAlone::new(problem.schema().clone()).ok_or("no features")?;
+    let scorer = alone.bind(problem)?;
     let mut rng = ChaCha8Rng::seed_from_u64(seed ^ 0x5eed);
     let mut sampler = Exact::new();
-    let mut scored = Vec::new();
+    let mut known: BTreeMap<Point, f32> = BTreeMap::new();
+    let mut new = Vec::new();
     for _ in 0..RANKED {
-        let point = sampler.draw(problem.space(), &mut rng)?.point;
-        let operations = problem.plan(&point)?.operations(caches);
-        let count = |name: &str| operations.get(name).copied().unwrap_or(0.0);
-        let counts: Vec<f64> = model.weights.iter().map(|w| count(&w.property.name)).collect();
-        scored.push((model.predict(&counts, 1.0).seconds, point));
+        new.push(sampler.draw(problem.space(), &mut rng)?.point);
     }
-    scored.sort_by(|a, b| a.0.total_cmp(&b.0));
-    scored.dedup_by(|a, b| a.1 == b.1);
-    Ok(scored.into_iter().take(TOP).map(|s| s.1).collect())
+    for _ in 0..=CLIMBS {
+        new.retain(|p| !known.contains_key(p));
+        known.extend(scored(problem, &*scorer, &new));
+        let best = best(problem, &known);
+        new = best.iter().flat_map(|p| neighbours(problem, p)).collect();
+    }
+    Ok((best(problem, &known), known.len()))
+}
+
+fn scored(problem: &dyn Problem, scorer: &dyn Scorer, points: &[Point]) -> Vec<(Point, f32)> {
+    let score = |point: &Point| {
+        let (mut row, mut out) = (Vec::new(), [0.0]);
+        problem.config_features(point, &mut row);
+        scorer.score(&row, &mut out);
+        (point.clone(), out[0])
+    };
+    points.par_iter().map(score).collect()
+}
+
+/// The best point of each shape: counts do not tell prefetches, orders and stores apart, and twenty points that are alike to the
+/// model are one try.
+fn best(problem: &dyn Problem, known: &BTreeMap<Point, f32>) -> Vec<Point> {
+    let params = problem.space().params();
+    let places: Vec<usize> = SHAPE.iter().filter_map(|name| params.iter().position(|p| p.name == *name)).collect();
+    let mut all: Vec<(&Point, &f32)> = known.iter().collect();
+    all.sort_by(|a, b| a.1.total_cmp(b.1));
+    let mut shapes: BTreeSet<Vec<u16>> = BTreeSet::new();
+    let mut is_new = |point: &Point| shapes.insert(places.iter().map(|at| point[*at]).collect());
+    all.into_iter().map(|(point, _)| point).filter(|point| is_new(point)).take(TOP).cloned().collect()
+}
+
+/// Legal points that differ in one parameter.
+fn neighbours(problem: &dyn Problem, point: &Point) -> Vec<Point> {
+    let mut out = Vec::new();
+    for (at, param) in problem.space().params().iter().enumerate() {
+        for value in 0..param.values.len() as u16 {
+            let mut other = point.clone();
+            other.0[at] = value;
+            if other != *point && problem.space().check(&other).is_ok() {
+                out.push(other);
+            }
+        }
+    }
+    out
+}
+
+/// What was expected and what was measured.
+fn details(problem: &dyn Problem, top: &[Point], found: &[Point], times: &[f64]) -> Result<(), Box<dyn Error>> {
+    let alone = HintAlone::new(problem.schema().clone()).ok_or("no features")?;
+    let scorer = alone.bind(problem)?;
+    let all: Vec<Point> = top.iter().chain(found).cloned().collect();
+    for ((point, log), time) in scored(problem, &*scorer, &all).into_iter().zip(times) {
+        println!("  {:.3e} expected, {time:.3e} measured: {}", log.exp(), problem.space().config(&point));
+    }
+    Ok(())
 }
 
 /// The best eight of a random search.
@@ -120,7 +189,7 @@ fn meet(
     measure: &mut HostMeasure<CpuDevice>,
     top: &[Point],
     found: &[Point],
-) -> Result<f64, Box<dyn Error>> {
+) -> Result<(f64, Vec<f64>), Box<dyn Error>> {
     let all: Vec<&Point> = top.iter().chain(found).collect();
     let mut least = vec![f64::INFINITY; all.len()];
     for _ in 0..ROUNDS {
@@ -132,7 +201,7 @@ fn meet(
     }
     let of = |times: &[f64]| times.iter().copied().fold(f64::INFINITY, f64::min);
     let (ours, theirs) = least.split_at(top.len());
-    Ok(of(theirs) / of(ours))
+    Ok((of(theirs) / of(ours), least))
 }
 
 fn timed(

@@ -1,7 +1,9 @@
 //! The command line as clap reads it. Its words are a contract that others script against.
 
+mod repository;
 mod selection;
 
+pub(crate) use repository::RepositoryCommand;
 pub(crate) use selection::{
     SelectArgs, SelectCommand, SelectMethod, TransferArgs, TransferCommand, TransferDfs, TransferLearner,
 };
@@ -56,6 +58,9 @@ pub(crate) enum Command {
     /// Choose on a device that ran nothing, from what other devices recorded.
     #[command(subcommand)]
     Transfer(TransferCommand),
+    /// Training data of many devices and machines, in a folder or on a Redis server.
+    #[command(subcommand)]
+    Repository(RepositoryCommand),
     /// Look at datasets, and import recordings of others.
     #[command(subcommand)]
     Data(DataCommand),

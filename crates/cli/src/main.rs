@@ -49,6 +49,7 @@ fn run(cli: &Cli) -> Result<(), Failure> {
         Command::Model(command) => commands::model::run(command, &wiring, cli.seed, output),
         Command::Select(command) => commands::select::run(command, cli.seed, output),
         Command::Transfer(command) => commands::transfer::run(command, cli.seed, output),
+        Command::Repository(command) => commands::repository::run(command, output),
         Command::Data(command) => commands::data::run(command, output),
         Command::Search(args) => commands::search::run(args, cli.seed, output),
         Command::Explain(args) => commands::linear::explain(args, &wiring, cli.seed, output),

@@ -32,6 +32,7 @@ pub mod device;
 pub mod dtype;
 pub mod expr;
 pub mod feature;
+pub mod hint;
 pub mod id;
 pub mod kernel;
 pub mod measurement;

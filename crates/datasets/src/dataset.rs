@@ -20,6 +20,8 @@ pub struct Dataset {
     /// Seconds; NaN where the row failed.
     pub(crate) seconds: Vec<f64>,
     pub(crate) derived: Vec<(String, Expr)>,
+    /// What is known of each device, in the order of its column's levels; empty where nothing is.
+    pub(crate) devices: Vec<Config>,
 }
 
 /// Positions of the columns by role.

@@ -6,6 +6,7 @@ use crate::error::DatasetError;
 use std::collections::BTreeSet;
 use tilewright_core::expr::{Expr, Val, Value};
 use tilewright_core::feature::{Feature, FeatureKind, FeatureSchema};
+use tilewright_core::space::Config;
 use tilewright_core::training::TrainingSet;
 
 /// The features of every row of a dataset, column by column; NaN where a cell is missing.
@@ -59,6 +60,20 @@ impl Dataset {
     /// As [`Dataset::features`].
     pub fn features_on_any_device(&self) -> Result<FeatureTable, DatasetError> {
         self.features_with(false)
+    }
+
+    /// Says what is known of the devices, for the derived features that name it (`device_features` of the sidecar); nothing
+    /// for a device that `of` does not know. What follows from what is not known is missing.
+    pub fn know_devices(&mut self, of: impl Fn(&str) -> Option<Config>) {
+        let Some(column) = self.roles.device else { return };
+        let known = |device: &Value| of(&device.to_string()).unwrap_or_default();
+        self.devices = self.columns[column].levels().iter().map(known).collect();
+    }
+
+    /// A feature of the device of a row; none where it is not known.
+    fn of_device(&self, row: usize, name: &str) -> Option<&Value> {
+        let level = self.columns[self.roles.device?].code(row)?;
+        self.devices.get(level as usize)?.get(name)
     }
 
     fn features_with(&self, device: bool) -> Result<FeatureTable, DatasetError> {
@@ -122,16 +137,20 @@ impl Dataset {
     }
 
     fn derive(&self, name: &str, expr: &Expr, used: &[usize]) -> Result<Vec<f32>, DatasetError> {
-        let slots: Vec<&str> = used.iter().map(|&c| self.columns[c].name()).collect();
+        let names = expr.names();
+        let of_devices: Vec<&str> =
+            self.schema.device_features.iter().map(String::as_str).filter(|n| names.contains(*n)).collect();
+        let slots: Vec<&str> = used.iter().map(|&c| self.columns[c].name()).chain(of_devices.iter().copied()).collect();
         let fault = |row, error| DatasetError::Derived { name: name.to_owned(), row, error };
         let compiled =
             expr.compile(&slots).map_err(|e| fault(0, tilewright_core::expr::EvalError::UnknownName(e.0)))?;
-        let mut values: Vec<Val<'_>> = Vec::with_capacity(used.len());
+        let mut values: Vec<Val<'_>> = Vec::with_capacity(slots.len());
         let mut out = Vec::with_capacity(self.len());
         for row in 0..self.len() {
             values.clear();
             values.extend(used.iter().map_while(|&c| self.columns[c].get(row).map(Value::as_val)));
-            if values.len() < used.len() {
+            values.extend(of_devices.iter().map_while(|n| self.of_device(row, n).map(Value::as_val)));
+            if values.len() < slots.len() {
                 out.push(f32::NAN);
                 continue;
             }

@@ -28,6 +28,7 @@ mod column;
 mod dataset;
 mod error;
 mod features;
+mod from_choices;
 mod kernel_tuner;
 mod open;
 mod read;

@@ -35,9 +35,9 @@ impl Dataset {
         let header: Vec<String> = columns.iter().map(|c| c.name().to_owned()).collect();
         let roles = Self::roles_of(&schema, &header, &sidecar_path)?;
         let derived = schema.derived_features(&sidecar_path)?;
-        check_derived(&derived, &header, &roles, &sidecar_path)?;
+        check_derived(&derived, &header, &schema.device_features, &roles, &sidecar_path)?;
         let seconds = seconds(&schema, &columns, &roles, &lines, path)?;
-        Ok(Self { path: path.into(), schema, columns, roles, seconds, derived })
+        Ok(Self { path: path.into(), schema, columns, roles, seconds, derived, devices: Vec::new() })
     }
 }
 
@@ -115,12 +115,14 @@ impl Table<'_> {
 pub(crate) fn check_derived(
     derived: &[(String, tilewright_core::expr::Expr)],
     header: &[String],
+    of_devices: &[String],
     roles: &Roles,
     sidecar: &Path,
 ) -> Result<(), DatasetError> {
     for (name, expr) in derived {
         for used in expr.names() {
             let message = match header.iter().position(|h| *h == used) {
+                None if of_devices.contains(&used) => continue,
                 None => format!("{used:?} is neither a column nor a constant"),
                 Some(c) if c == roles.time || Some(c) == roles.status => format!("{used:?} is what is to be predicted"),
                 Some(_) => continue,

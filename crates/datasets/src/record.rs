@@ -68,6 +68,7 @@ impl Dataset {
             columns: builders.into_iter().map(ColumnBuilder::finish).collect(),
             seconds: records.iter().map(time).collect(),
             derived: Vec::new(),
+            devices: Vec::new(),
             schema,
         })
     }

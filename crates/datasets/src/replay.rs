@@ -4,6 +4,7 @@ use crate::column::Column;
 use crate::dataset::Dataset;
 use crate::error::DatasetError;
 use crate::features::FeatureTable;
+use rustc_hash::FxHashMap;
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
@@ -58,7 +59,8 @@ struct Recorded {
     clock_s: f64,
 }
 
-type Outcomes = HashMap<Box<[u16]>, Recorded>;
+/// A search looks up every point that it asks for, and nobody chooses the keys against the hash.
+type Outcomes = FxHashMap<Box<[u16]>, Recorded>;
 
 /// `replay:FILE`: measures by looking up.
 #[derive(Clone)]
@@ -173,7 +175,7 @@ impl RecordedKernel {
     }
 
     fn of_rows(&self, rows: &[usize]) -> Result<RecordedProblem, DatasetError> {
-        let mut outcomes: Outcomes = HashMap::with_capacity(rows.len());
+        let mut outcomes = Outcomes::with_capacity_and_hasher(rows.len(), Default::default());
         for &row in rows {
             let recorded = Recorded { row, outcome: self.dataset.outcome(row), clock_s: self.dataset.clock_s(row) };
             match outcomes.entry(self.point(row).0.into()) {

@@ -32,7 +32,12 @@ pub struct DatasetSchema {
     /// Names with fixed values for the derived features.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub constants: Config,
-    /// Derived features: expressions over columns and constants, in the language of rules, by name.
+    /// Names that derived features may use for what is known of the device of a row ([`Dataset::know_devices`]).
+    ///
+    /// [`Dataset::know_devices`]: crate::Dataset::know_devices
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub device_features: Vec<String>,
+    /// Derived features: expressions over columns, constants and features of devices, in the language of rules, by name.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub derived: Config,
 }
@@ -140,6 +145,7 @@ impl DatasetSchema {
             license: None,
             note: None,
             constants: Config::default(),
+            device_features: Vec::new(),
             derived: Config::default(),
         }
     }
@@ -207,12 +213,15 @@ impl DatasetSchema {
                 return Err(self.fault(path, &field, format!("column {column:?} has another role already")));
             }
         }
-        for (what, names) in [("constants", &self.constants), ("derived", &self.derived)] {
-            for (name, _) in &names.0 {
-                if !seen.insert(name) {
-                    let message = "the name is that of a column, a constant or another derived feature";
-                    return Err(self.fault(path, &format!("{what}.{name}"), message.into()));
-                }
+        let names = |of: &'static str, names: &[String]| names.iter().map(|n| (of, n.clone())).collect::<Vec<_>>();
+        let keys = |of: &Config| of.0.iter().map(|(n, _)| n.clone()).collect::<Vec<_>>();
+        let mut all = names("constants", &keys(&self.constants));
+        all.extend(names("device_features", &self.device_features));
+        all.extend(names("derived", &keys(&self.derived)));
+        for (what, name) in &all {
+            if !seen.insert(name) {
+                let message = "the name is that of a column, a constant or another feature";
+                return Err(self.fault(path, &format!("{what}.{name}"), message.into()));
             }
         }
         self.derived_features(path).map(|_| ())

@@ -1,6 +1,9 @@
 //! Cases of choice from rows.
 
 use std::path::Path;
+use tilewright_core::choice::{Case, ChoiceSet, Trial};
+use tilewright_core::feature::{Feature, FeatureSchema};
+use tilewright_core::selector::Candidate;
 use tilewright_datasets::{Dataset, DatasetError};
 
 const SIDECAR: &[u8] = br#"{
@@ -56,4 +59,43 @@ fn parts_have_the_schema_of_the_whole() {
 fn a_negative_time_is_refused() {
     let poisoned = parsed(&TABLE.replace("0.25", "-0.25")).and_then(|d| d.choices().map(|_| ()));
     assert!(matches!(poisoned, Err(DatasetError::Cell { line: 4, .. } | DatasetError::Choice(_))), "{poisoned:?}");
+}
+
+/// Two inputs of named variants; a feature is unknown once, and a variant failed.
+fn named(features: &[&str]) -> ChoiceSet {
+    let input = features.iter().map(|n| Feature::size(n)).collect();
+    let mut set = ChoiceSet::new(FeatureSchema { input, config: Vec::new() });
+    for (i, cost) in [Some(0.5), None].into_iter().enumerate() {
+        let trial =
+            |name: &str, cost| Trial { candidate: Candidate { variant: name.into(), features: Vec::new() }, cost };
+        let features = features.iter().map(|_| if i == 0 { 0.1 } else { f32::NAN }).collect();
+        let trials = vec![trial("a", cost), trial("b", Some(2.0))];
+        set.push(Case { features, trials, group: 7 + i as u32 }).unwrap();
+    }
+    set
+}
+
+#[test]
+fn cases_come_back_from_their_table() {
+    let set = named(&["n", "k"]);
+    let written = Dataset::from_choices(&[("x", &set), ("y", &set)]).unwrap();
+    let (table, sidecar) = (written.to_csv().unwrap(), written.to_sidecar().unwrap());
+    let read = Dataset::parse(&table, &sidecar, Path::new("made.csv")).unwrap();
+    let of_x: Vec<usize> = (0..read.len()).filter(|&r| read.device(r) == "x").collect();
+    let back = read.choices_from(&read.features_on_any_device().unwrap(), &of_x).unwrap();
+    assert_eq!((read.len(), back.len()), (8, 2));
+    for (a, b) in back.cases().iter().zip(set.cases()) {
+        let costs = |c: &Case| c.trials.iter().map(|t| (t.candidate.variant.clone(), t.cost)).collect::<Vec<_>>();
+        assert_eq!(costs(a), costs(b));
+        assert!(a.features.iter().zip(&b.features).all(|(a, b)| a == b || (a.is_nan() && b.is_nan())));
+    }
+    assert_ne!(back.cases()[0].group, back.cases()[1].group);
+}
+
+#[test]
+fn cases_that_fit_no_table_are_refused() {
+    let fails = |sets: &[(&str, &ChoiceSet)]| Dataset::from_choices(sets).unwrap_err().to_string();
+    assert!(fails(&[("x", &named(&["n", "group"]))]).contains("group"));
+    assert!(fails(&[("x", &named(&["n"])), ("y", &named(&["n", "k"]))]).contains("the input of y"));
+    assert!(fails(&[("x", &named(&["n"])), ("y", &named(&["k"]))]).contains("\"k\""));
 }

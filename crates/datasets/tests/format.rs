@@ -245,3 +245,24 @@ fn records_that_are_no_table_are_refused() {
     assert_eq!(negative.to_string(), "record 1, field \"time_s\": -1 is not a positive time");
     assert!(Dataset::from_records(&[]).unwrap().is_empty());
 }
+
+#[test]
+fn what_is_known_of_devices_is_used() {
+    let sidecar =
+        SIDECAR.replacen("}}}", "}},\"device_features\":[\"sms\"],\"derived\":{\"waves\":\"n / c / sms\"}}", 1);
+    let table = "d,n,c,t,ok\nA,12,2,1,1\nB,12,2,1,1\nC,12,2,1,1\n";
+    let mut d = parse(table, &sidecar).unwrap();
+    let waves = |d: &Dataset| {
+        let set = d.training_set().unwrap();
+        let at = set.schema.iter().position(|f| f.name == "waves").unwrap();
+        (0..set.len()).map(|r| set.row(r)[at]).collect::<Vec<_>>()
+    };
+    assert!(waves(&d).iter().all(|w| w.is_nan()), "nothing is known yet");
+    let sms = |name: &str| [("A", 2), ("B", 3)].iter().find(|d| d.0 == name).map(|d| d.1);
+    d.know_devices(|name| Some(Config(vec![("sms".into(), Value::Int(sms(name)?))])));
+    let found = waves(&d);
+    assert_eq!(found[..2], [3.0, 2.0]);
+    assert!(found[2].is_nan());
+    let clash = SIDECAR.replacen("}}}", "}},\"device_features\":[\"n\"]}", 1);
+    assert!(parse(table, &clash).unwrap_err().to_string().contains("device_features.n"));
+}

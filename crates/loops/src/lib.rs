@@ -9,7 +9,6 @@ mod instance;
 mod interpret;
 pub mod kernel;
 pub mod library;
-pub mod properties;
 mod size;
 mod traffic;
 mod transform;

@@ -18,7 +18,8 @@ impl DeviceTable {
     }
 
     /// Published specifications of GPUs that papers and recordings are about; names without spaces. One die of two counts where a
-    /// board has two that programs see apart.
+    /// board has two that programs see apart. The six GPUs of Nitro's second paper have the numbers of its Table 1, whose clocks
+    /// are those of the authors' boards; of all others, the peak is what all lanes do at the clock.
     pub fn published() -> Self {
         // The table is a part of the program, and a test reads it.
         Self::parse(include_bytes!("published.csv")).unwrap_or_default()
@@ -52,6 +53,25 @@ impl DeviceTable {
         Ok(table)
     }
 
+    /// The table as [`DeviceTable::parse`] reads it: one column for every feature that a device has, in order of appearance.
+    pub fn to_csv(&self) -> String {
+        let mut names: Vec<&str> = Vec::new();
+        for (name, _) in self.devices.iter().flat_map(|(_, features)| &features.0) {
+            if !names.contains(&name.as_str()) {
+                names.push(name);
+            }
+        }
+        let header = std::iter::once("device").chain(names.iter().copied()).map(quoted);
+        let mut out = header.collect::<Vec<_>>().join(",") + "\n";
+        for (device, features) in &self.devices {
+            let cell = |name: &&str| features.get(name).map_or_else(String::new, |v| quoted(&v.to_string()));
+            let cells: Vec<String> = std::iter::once(quoted(device)).chain(names.iter().map(cell)).collect();
+            out.push_str(&cells.join(","));
+            out.push('\n');
+        }
+        out
+    }
+
     /// Adds a device.
     ///
     /// # Errors
@@ -82,6 +102,12 @@ impl DeviceTable {
     }
 }
 
+/// A cell, in quotes where it needs them.
+fn quoted(text: &str) -> String {
+    let plain = !text.contains(['"', ',', '\n', '\r']) && text.trim() == text;
+    if plain { text.to_owned() } else { format!("\"{}\"", text.replace('"', "\"\"")) }
+}
+
 /// What a device says of itself and what was measured on it, as features: facts first.
 pub fn queried(spec: &DeviceSpec) -> Config {
     let facts = spec.facts.iter().map(|(name, &value)| (name.clone(), Value::Int(value)));
@@ -109,6 +135,37 @@ mod tests {
                 assert!(number(features, name).is_some_and(|v| v > 0.0), "{device}: {name}");
             }
         }
+    }
+
+    /// A wrong figure in the table shows in another one: a multiply-add counts two, double precision is a whole fraction of
+    /// single, a multiprocessor has a whole number of lanes.
+    #[test]
+    fn published_figures_agree_with_each_other() {
+        let table = DeviceTable::published();
+        for device in table.names() {
+            let of = |name| number(table.of(device).unwrap(), name).unwrap();
+            let (single, double) = (of("peak_gflops_f32"), of("peak_gflops_f64"));
+            let at_clock = 2e-3 * of("cores") * of("clock_mhz");
+            let of_the_paper = ["GTX770", "GTX750Ti", "GTX980"].contains(&device);
+            assert!(of_the_paper || (single / at_clock - 1.0).abs() < 0.01, "{device}: {single} {at_clock}");
+            let fraction = single / double;
+            assert!((fraction / fraction.round() - 1.0).abs() < 0.035, "{device}: {fraction}");
+            assert_eq!(of("cores") % of("multiprocessors"), 0.0, "{device}");
+            // Bits of a bus times transfers a second: from GDDR5 to HBM3e, 0.9 to 6.5 of them a nanosecond a pin, or up to 16 for GDDR6.
+            let transfers = 8.0 * of("mem_bandwidth_gbps") / of("mem_bus_bits");
+            assert!((0.9..16.5).contains(&transfers), "{device}: {transfers}");
+        }
+        let clock = |device| number(table.of(device).unwrap(), "clock_mhz").unwrap();
+        let six = ["GTX480", "C2075", "GTX770", "K20c", "GTX750Ti", "GTX980"].map(clock);
+        assert_eq!(six, [1401.0, 1147.0, 1110.0, 706.0, 1268.0, 1216.0]);
+    }
+
+    #[test]
+    fn a_table_comes_back_from_its_text() {
+        let text = "device,cores,name\na,4,\"x, \"\"y\"\"\"\nb,,z\n";
+        let table = DeviceTable::parse(text.as_bytes()).unwrap();
+        assert_eq!(table.to_csv(), text);
+        assert_eq!(DeviceTable::parse(table.to_csv().as_bytes()).unwrap(), table);
     }
 
     #[test]

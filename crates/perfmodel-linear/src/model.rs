@@ -144,6 +144,12 @@ impl LinearModel {
         }
     }
 
+    /// The same from counts by name; what is not among the weights costs nothing.
+    pub fn predict_by(&self, count: impl Fn(&str) -> f64) -> Prediction {
+        let counts: Vec<f64> = self.weights.iter().map(|w| count(&w.property.name)).collect();
+        self.predict(&counts, 1.0)
+    }
+
     fn sums(&self, counts: &[f64]) -> Sums {
         let weighted = self.weights.iter().zip(counts).map(|(w, c)| (w.property.part, w.seconds * c));
         Sums::of(weighted, self.sharpness)
@@ -197,6 +203,12 @@ mod tests {
             let sum: f64 = model.breakdown(&counts, 1.25).iter().map(|s| s.seconds).sum();
             assert!((sum - seconds).abs() < 1e-12 * seconds, "{sharpness}: {sum} {seconds}");
         }
+    }
+
+    #[test]
+    fn counts_are_found_by_name() {
+        let by_name = model(2.0).predict_by(|name| if name == "fma" { 3000.0 } else { 1.0 });
+        assert_eq!(by_name, model(2.0).predict(&[1.0, 3000.0, 1.0], 1.0));
     }
 
     #[test]

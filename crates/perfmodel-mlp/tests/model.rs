@@ -5,13 +5,19 @@ mod synthetic;
 
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
+use std::sync::Arc;
+use tilewright_core::device::DeviceSpec;
+use tilewright_core::dtype::DType;
 use tilewright_core::feature::{Feature, FeatureSchema};
+use tilewright_core::hint::{Hint, Hinted};
+use tilewright_core::kernel::Kernel;
 use tilewright_core::predictor::{Fit, Predictor, Scorer};
+use tilewright_core::problem::{Bound, Problem};
 use tilewright_core::training::TrainingSet;
 use tilewright_perfmodel_mlp::{
     Ablation, FeatureScale, Layout, Mlp, MlpFit, ScreenSettings, Settings, SplitBy, TrainError, mse,
 };
-use tilewright_testkit::toy;
+use tilewright_testkit::toy::{self, ScaleConfig, ScaleInput};
 
 fn rng(seed: u64) -> ChaCha8Rng {
     ChaCha8Rng::seed_from_u64(seed)
@@ -62,6 +68,55 @@ fn the_same_seed_gives_the_same_bytes_on_any_number_of_threads() {
     let one = on(1, 9);
     assert_eq!(one, on(3, 9));
     assert_ne!(one, on(1, 10));
+}
+
+/// What a coarse model knows of the toy's cost: two of its five parameters.
+struct Coarse;
+
+impl Hint<toy::ScaleKernel> for Coarse {
+    fn name(&self) -> &str {
+        "coarse.seconds"
+    }
+
+    fn seconds(&self, _: &toy::ScaleKernel, device: &DeviceSpec, input: &ScaleInput, config: &ScaleConfig) -> f64 {
+        let registers = device.fact("registers").map_or(1, |r| r.unsigned_abs() as usize);
+        let best = toy::target(input.n, registers);
+        let apart = |a: usize, b: usize| (a as f64 / b as f64).log2().powi(2);
+        1e-9 * input.n as f64 * (1.0 + 0.2 * apart(config.width, best.width) + 0.1 * apart(config.unroll, best.unroll))
+    }
+}
+
+/// Rows of some inputs, so many points each.
+fn toy_rows<K>(kernel: &Arc<K>, lengths: &[usize], points: usize) -> (TrainingSet, Bound<K>)
+where
+    K: Kernel<Of = toy::Scale>,
+{
+    let of = |n| Bound::new(kernel.clone(), toy::device(), ScaleInput { n, dtype: DType::F32 }).expect("it binds");
+    let mut set = TrainingSet::new(of(64).schema().clone());
+    for (group, &n) in lengths.iter().enumerate() {
+        let problem = of(n);
+        for point in tilewright_testkit::legal_points(problem.space(), points, n as u64) {
+            let mut row = Vec::new();
+            problem.input_features(&mut row);
+            problem.config_features(&point, &mut row);
+            set.push(&row, toy::cost_s(&problem, &point), group as u32).expect("a sound row");
+        }
+    }
+    (set, of(1000))
+}
+
+#[test]
+fn a_hint_of_another_model_makes_up_for_rows() {
+    let (plain, hinted) = (Arc::new(toy::ScaleKernel::new()), Arc::new(Hinted::new(toy::ScaleKernel::new(), Coarse)));
+    let (train, test) = ([300, 900, 2000, 5000, 9000, 20_000], [1500, 7000]);
+    let error = |rows: TrainingSet, seen: TrainingSet| {
+        let model = quick(30).fit(&rows, 3).expect("the rows are sound");
+        (mse(&model, &seen), model)
+    };
+    let (without, _) = error(toy_rows(&plain, &train, 40).0, toy_rows(&plain, &test, 100).0);
+    let (with, model) = error(toy_rows(&hinted, &train, 40).0, toy_rows(&hinted, &test, 100).0);
+    assert!(with < 0.8 * without, "{with} with the hint, {without} without");
+    assert!(model.bind(&toy_rows(&plain, &[64], 1).1).is_err(), "features without the hint are refused");
 }
 
 #[test]

@@ -7,7 +7,9 @@ use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use std::collections::BTreeMap;
 use tilewright_core::space::{BoundSpace, Param, ParamSpace, Point, RuleGroup, Symbols};
-use tilewright_sampler::{Categorical, Chained, Counts, DrawError, Exact, Sampler, Settings, Uniform, compare};
+use tilewright_sampler::{
+    Categorical, Chained, Counts, DrawError, Exact, LegalSet, Sampler, Settings, Uniform, compare,
+};
 
 type Make = fn(&ParamSpace, Settings) -> Box<dyn Sampler>;
 
@@ -230,6 +232,13 @@ fn isaac_s_space_is_hopeless_for_uniform_candidates_only() {
     assert!(late.categorical.rate() > 25.0 * early.uniform.rate(), "{:?}", late.categorical);
     assert!(early.chained.rate() > 0.1, "{:?}", early.chained);
     assert!(late.chained.rate() > 0.25, "{:?}", late.chained);
+}
+
+/// 6.1e9 points. The number is that of loops over the tiles, with the ways to load A and B counted for each.
+#[test]
+fn isaac_s_space_is_counted() {
+    let (_, bound) = spaces::isaac_gemm_f32().unwrap();
+    assert_eq!(LegalSet::of(&bound).unwrap().count(), 2_388_285);
 }
 
 #[test]

@@ -7,8 +7,8 @@ use tilewright_core::objective::Objective;
 use tilewright_core::search::Ranked;
 use tilewright_core::space::Point;
 
-/// Most points that [`Told::best`] gives.
-const BEST: usize = 100;
+/// Most points that are ranked.
+pub(crate) const BEST: usize = 100;
 
 /// A cost that orders; costs are positive and finite.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -39,16 +39,57 @@ enum Known {
     Failed,
 }
 
+/// The best of what has a cost, at most [`BEST`]: keeping all in order would cost more than a replayed measurement.
+#[derive(Clone, Debug)]
+pub(crate) struct Ranking<K> {
+    best: BTreeSet<(Cost, K)>,
+    /// How many have a cost.
+    timed: usize,
+}
+
+impl<K> Default for Ranking<K> {
+    fn default() -> Self {
+        Self { best: BTreeSet::new(), timed: 0 }
+    }
+}
+
+impl<K: Ord + Clone> Ranking<K> {
+    /// Adds one that is not there.
+    pub(crate) fn add(&mut self, key: &K, cost: f64) {
+        self.timed += 1;
+        if self.best.len() == BEST {
+            match self.best.last() {
+                Some((worst, last)) if (Cost(cost), key) >= (*worst, last) => return,
+                _ => drop(self.best.pop_last()),
+            }
+        }
+        self.best.insert((Cost(cost), key.clone()));
+    }
+
+    /// Drops one that had this cost; `all` are those with a cost, with or without it.
+    pub(crate) fn remove<I: Iterator<Item = (f64, K)>>(&mut self, key: &K, old: f64, all: impl FnOnce() -> I) {
+        self.timed -= 1;
+        let full = self.best.len() == BEST;
+        if self.best.remove(&(Cost(old), key.clone())) && full && self.timed >= BEST {
+            // Somebody who was not good enough before moves up.
+            let mut all: Vec<(Cost, K)> = all().filter(|(_, k)| k != key).map(|(c, k)| (Cost(c), k)).collect();
+            all.sort_unstable();
+            self.best = all.into_iter().take(BEST).collect();
+        }
+    }
+
+    /// Best first.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&K, f64)> {
+        self.best.iter().map(|(cost, key)| (key, cost.0))
+    }
+}
+
 /// Points asked for and outcomes told.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Told {
     objective: Objective,
     known: HashMap<Point, Known>,
-    /// The best of the points with a cost, at most [`BEST`]: keeping all in order would cost more than a replayed
-    /// measurement.
-    ranked: BTreeSet<(Cost, Point)>,
-    /// Points with a cost.
-    timed: usize,
+    ranking: Ranking<Point>,
     outstanding: usize,
 }
 
@@ -72,69 +113,48 @@ impl Told {
         true
     }
 
-    /// The cost of an outcome; none for a failure.
-    pub(crate) fn cost(&self, outcome: &Outcome) -> Option<f64> {
-        outcome.as_ref().ok().and_then(|m| self.objective.cost(m))
-    }
-
     /// Notes outcomes; the latest of a point counts.
     pub(crate) fn tell(&mut self, seen: &[(Point, Outcome)]) {
         for (point, outcome) in seen {
-            let now = self.cost(outcome).map_or(Known::Failed, Known::Took);
+            let now = cost(&self.objective, outcome).map_or(Known::Failed, Known::Took);
             let before = match self.known.get_mut(point) {
                 Some(known) => Some(std::mem::replace(known, now)),
                 None => self.known.insert(point.clone(), now),
             };
             match before {
                 Some(Known::Asked) => self.outstanding -= 1,
-                Some(Known::Took(old)) => self.forget(point, old),
+                Some(Known::Took(old)) => {
+                    let known = &self.known;
+                    self.ranking.remove(point, old, || known.iter().filter_map(|(p, k)| Some((took(*k)?, p.clone()))));
+                }
                 Some(Known::Failed) | None => {}
             }
             if let Known::Took(cost) = now {
-                self.timed += 1;
-                self.rank(point, cost);
+                self.ranking.add(point, cost);
             }
-        }
-    }
-
-    fn rank(&mut self, point: &Point, cost: f64) {
-        if self.ranked.len() == BEST {
-            match self.ranked.last() {
-                Some((worst, last)) if (Cost(cost), point) >= (*worst, last) => return,
-                _ => drop(self.ranked.pop_last()),
-            }
-        }
-        self.ranked.insert((Cost(cost), point.clone()));
-    }
-
-    /// Drops the old cost of a point that was told again.
-    fn forget(&mut self, point: &Point, old: f64) {
-        self.timed -= 1;
-        let full = self.ranked.len() == BEST;
-        if self.ranked.remove(&(Cost(old), point.clone())) && full && self.timed >= BEST {
-            // Somebody who was not good enough before moves up.
-            let mut all: Vec<(Cost, &Point)> = self.known.iter().filter_map(|(p, k)| Some((took(*k)?, p))).collect();
-            all.sort_unstable();
-            self.ranked =
-                all.into_iter().filter(|(_, p)| *p != point).take(BEST).map(|(c, p)| (c, p.clone())).collect();
         }
     }
 
     /// Points with a cost, best first; no more than the first hundred.
     pub(crate) fn ranked(&self) -> impl Iterator<Item = &Point> {
-        self.ranked.iter().map(|(_, point)| point)
+        self.ranking.iter().map(|(point, _)| point)
     }
 
     /// The best points.
     pub(crate) fn best(&self) -> Ranked {
-        let points = self.ranked.iter().map(|(cost, point)| (point.clone(), cost.0)).collect();
+        let points = self.ranking.iter().map(|(point, cost)| (point.clone(), cost)).collect();
         Ranked { points, considered: (self.known.len() - self.outstanding) as u64 }
     }
 }
 
-fn took(known: Known) -> Option<Cost> {
+/// The cost of an outcome; none for a failure.
+pub(crate) fn cost(objective: &Objective, outcome: &Outcome) -> Option<f64> {
+    outcome.as_ref().ok().and_then(|m| objective.cost(m))
+}
+
+fn took(known: Known) -> Option<f64> {
     match known {
-        Known::Took(cost) => Some(Cost(cost)),
+        Known::Took(cost) => Some(cost),
         Known::Asked | Known::Failed => None,
     }
 }

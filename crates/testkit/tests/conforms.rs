@@ -1,8 +1,12 @@
 //! The suites pass on the toy.
 
 use std::sync::Arc;
+use tilewright_core::device::DeviceSpec;
 use tilewright_core::dtype::DType;
-use tilewright_testkit::toy::{self, ScaleInput};
+use tilewright_core::hint::{Hint, HintAlone, Hinted};
+use tilewright_core::predictor::Predictor;
+use tilewright_core::problem::{Bound, Problem};
+use tilewright_testkit::toy::{self, ScaleConfig, ScaleInput};
 use tilewright_testkit::{self as testkit, Effort};
 
 fn inputs() -> Vec<ScaleInput> {
@@ -19,6 +23,49 @@ fn the_toy_computation_conforms() {
 fn the_toy_kernel_conforms() {
     let mut executor = toy::HostExecutor::default();
     testkit::kernel(&Arc::new(toy::ScaleKernel::new()), &mut executor, &inputs(), &Effort::default());
+}
+
+/// Expects wide steps to be fast.
+struct Width;
+
+impl Hint<toy::ScaleKernel> for Width {
+    fn name(&self) -> &str {
+        "width.seconds"
+    }
+
+    fn seconds(&self, _: &toy::ScaleKernel, _: &DeviceSpec, _: &ScaleInput, config: &ScaleConfig) -> f64 {
+        1e-6 / (config.width * config.unroll) as f64
+    }
+}
+
+#[test]
+fn a_hinted_kernel_conforms() {
+    let kernel = Arc::new(Hinted::new(toy::ScaleKernel::new(), Width));
+    testkit::kernel(&kernel, &mut toy::HostExecutor::default(), &inputs()[..4], &Effort::default());
+}
+
+#[test]
+fn a_hint_alone_is_the_logarithm_of_the_last_feature() {
+    let plain = toy::problem(1000);
+    let hinted = Arc::new(Hinted::new(toy::ScaleKernel::new(), Width));
+    let problem = Bound::new(hinted, toy::device(), ScaleInput { n: 1000, dtype: DType::F32 }).unwrap();
+    assert_eq!(problem.schema().width(), plain.schema().width() + 1);
+    let alone = HintAlone::new(problem.schema().clone()).unwrap();
+    assert!(alone.bind(&plain).is_err(), "features without the hint are refused");
+    let scorer = alone.bind(&problem).unwrap();
+    let (mut row, mut out) = (Vec::new(), [0.0; 2]);
+    for point in [[1, 2, 0, 0, 0], [0, 0, 0, 0, 0]] {
+        problem.config_features(&point, &mut row);
+    }
+    scorer.score(&row, &mut out);
+    let expected = [1e-6f32 / 8.0, 1e-6].map(f32::ln);
+    assert!(out.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-5), "{out:?} {expected:?}");
+    let mut rows = Vec::new();
+    problem.input_features(&mut rows);
+    problem.config_features(&[1, 2, 0, 0, 0], &mut rows);
+    let mut predicted = Vec::new();
+    alone.predict(&rows, &mut predicted);
+    assert_eq!(predicted, out[..1]);
 }
 
 #[test]

@@ -5,6 +5,7 @@ use std::hint::black_box;
 use tilewright_core::choice::{Case, ChoiceSet, FitSelector, Trial};
 use tilewright_core::feature::{Feature, FeatureSchema};
 use tilewright_core::selector::{Candidate, VariantOrder};
+use tilewright_variant_select::blend::Blend;
 use tilewright_variant_select::fixed::BestFixed;
 use tilewright_variant_select::forest::CostForest;
 use tilewright_variant_select::regression::Regression;
@@ -54,13 +55,14 @@ fn tiles() -> ChoiceSet {
 
 fn bench(c: &mut Criterion) {
     let svm = Svm { widths: vec![2.0], penalties: vec![10.0], ..Svm::default() };
-    let methods: [(&str, &dyn FitSelector); 6] = [
+    let methods: [(&str, &dyn FitSelector); 7] = [
         ("fixed", &BestFixed),
         ("softmax", &Softmax::default()),
         ("regression", &Regression::default()),
         ("svm", &svm),
         ("forest", &CostForest::default()),
         ("trees", &BoostedTrees::default()),
+        ("blend", &Blend::default()),
     ];
     for (set, data) in [("5 formats", formats()), ("30 tiles", tiles())] {
         let mut group = c.benchmark_group(set);

@@ -117,7 +117,7 @@ impl Classes {
         score: impl FnOnce(&mut Vec<f32>, &mut [f32]),
     ) {
         RankScratch::with(|scratch| {
-            let RankScratch { rows, scores, by } = scratch;
+            let RankScratch { rows, scores, by, .. } = scratch;
             scores.clear();
             scores.resize(self.count, 0.0);
             score(rows, scores);
@@ -138,11 +138,19 @@ pub(crate) struct NameHasher(u64);
 impl Hasher for NameHasher {
     fn write(&mut self, bytes: &[u8]) {
         const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
-        for chunk in bytes.chunks(8) {
-            let mut word = [0; 8];
-            word[..chunk.len()].copy_from_slice(chunk);
-            self.0 = (self.0.rotate_left(5) ^ u64::from_le_bytes(word)).wrapping_mul(ODD);
+        let mut sum = self.0.rotate_left(5) ^ bytes.len() as u64;
+        let mut add = |word: u64, place: u64| {
+            // Each word has a factor of its own, so that none waits for another.
+            let mixed = (word ^ (word >> 29)).wrapping_mul(ODD.wrapping_mul(2 * place + 1));
+            sum = sum.wrapping_add(mixed ^ (mixed >> 32));
+        };
+        let (words, rest) = bytes.as_chunks::<8>();
+        for (place, word) in words.iter().enumerate() {
+            add(u64::from_le_bytes(*word), place as u64);
         }
+        let last = rest.iter().fold(0, |word, &byte| word << 8 | u64::from(byte));
+        add(last, words.len() as u64);
+        self.0 = sum.wrapping_mul(ODD);
     }
 
     fn finish(&self) -> u64 {

@@ -90,5 +90,5 @@ impl Encoding {
 
 /// Sizes on their multiplicative scale; they may be 0.
 fn transformed(value: f32, log: bool) -> f32 {
-    if log { value.abs().ln_1p().copysign(value) } else { value }
+    if log { (1.0 + value.abs()).ln().copysign(value) } else { value }
 }

@@ -71,10 +71,12 @@ struct Shapes {
 
 impl Shapes {
     fn write(&self, features: &[f32], out: &mut Vec<f32>) {
-        let at = |i: usize| features.get(i).copied().unwrap_or(f32::NAN);
+        // What is not finite is missing: both share the first bin.
+        let finite = |v: f32| if v.is_finite() { v } else { f32::NAN };
+        let at = |i: usize| features.get(i).map_or(f32::NAN, |&v| finite(v));
         out.clear();
         out.extend((0..self.inputs).map(at));
-        out.extend(self.pairs.iter().map(|&(a, b)| at(a) / at(b)));
+        out.extend(self.pairs.iter().map(|&(a, b)| finite(at(a) / at(b))));
     }
 }
 
@@ -87,14 +89,67 @@ struct Samples {
     classes: usize,
 }
 
+/// A split, or a leaf, which is a split that leads to itself.
+#[derive(Clone, Copy, Debug)]
+struct Node {
+    threshold: f32,
+    /// The left child, which the right one follows.
+    left: u32,
+    feature: u16,
+    /// Of a leaf, which one.
+    leaf: u32,
+}
+
+impl Node {
+    /// Nothing exceeds infinity, so every input stays here.
+    fn leaf(at: usize) -> Self {
+        Self { threshold: f32::INFINITY, left: at as u32, feature: 0, leaf: 0 }
+    }
+}
+
+/// Trees; of one, the root is the first node.
 #[derive(Clone, Debug, Default)]
-struct Tree {
-    /// Feature, threshold, and the left child, which the right one follows; for a leaf, 0 and where its costs begin.
-    nodes: Vec<(u16, f32, u32)>,
+struct Trees {
+    nodes: Vec<Node>,
+    roots: Vec<u32>,
+    /// Mean costs of all classes, leaf after leaf.
     leaves: Vec<f32>,
 }
 
-const LEAF: u16 = u16::MAX;
+/// Trees that an input descends side by side: each step waits for memory, so several must be under way.
+const LANES: usize = 6;
+
+impl Trees {
+    fn append(&mut self, other: &Self, classes: usize) {
+        let (first, leaves) = (self.nodes.len() as u32, (self.leaves.len() / classes.max(1)) as u32);
+        let moved = |n: &Node| Node { left: n.left + first, leaf: n.leaf + leaves, ..*n };
+        self.roots.extend(other.roots.iter().map(|root| root + first));
+        self.nodes.extend(other.nodes.iter().map(moved));
+        self.leaves.extend_from_slice(&other.leaves);
+    }
+
+    /// Adds the costs of the leaves that a row comes to. Missing values (NaN) go left.
+    fn add(&self, row: &[f32], scores: &mut [f32]) {
+        for roots in self.roots.chunks(LANES) {
+            // The lanes beyond the last tree follow it.
+            let mut at: [u32; LANES] = std::array::from_fn(|lane| roots[lane.min(roots.len() - 1)]);
+            let mut moved = true;
+            while moved {
+                moved = false;
+                for at in &mut at {
+                    let node = self.nodes[*at as usize];
+                    let next = node.left + u32::from(row[usize::from(node.feature)] > node.threshold);
+                    moved |= next != *at;
+                    *at = next;
+                }
+            }
+            for &at in &at[..roots.len()] {
+                let leaf = self.nodes[at as usize].leaf as usize * scores.len();
+                scores.iter_mut().zip(&self.leaves[leaf..]).for_each(|(s, c)| *s += c);
+            }
+        }
+    }
+}
 
 impl CostForest {
     fn samples(&self, data: &ChoiceSet, classes: &Classes, shapes: &Shapes) -> Samples {
@@ -115,11 +170,11 @@ impl CostForest {
         Samples { binned, width, bins, costs, classes: n }
     }
 
-    fn tree(&self, samples: &Samples, seed: u64) -> Tree {
+    fn tree(&self, samples: &Samples, seed: u64) -> Trees {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         let all: Vec<u32> = (0..samples.costs.len() as u32 / samples.classes as u32).collect();
         let rows: Vec<u32> = (0..all.len()).filter_map(|_| all.choose(&mut rng).copied()).collect();
-        let mut tree = Tree { nodes: vec![(LEAF, 0.0, 0)], leaves: Vec::new() };
+        let mut tree = Trees { nodes: vec![Node::leaf(0)], roots: vec![0], leaves: Vec::new() };
         let mut open = vec![(0usize, rows, 0usize)];
         while let Some((node, rows, depth)) = open.pop() {
             let mut features: Vec<usize> = (0..samples.width).collect();
@@ -127,16 +182,18 @@ impl CostForest {
             let kept = ((samples.width as f64 * self.columns).ceil() as usize).clamp(1, samples.width);
             let split = if depth < self.depth { samples.split(&rows, &features[..kept], self.least) } else { None };
             let Some((feature, bin)) = split else {
-                tree.nodes[node] = (LEAF, 0.0, tree.leaves.len() as u32);
+                tree.nodes[node].leaf = (tree.leaves.len() / samples.classes) as u32;
                 tree.leaves.extend(samples.mean(&rows));
                 continue;
             };
             let (left, right) =
                 rows.iter().partition(|&&r| samples.binned[r as usize * samples.width + feature] <= bin);
-            let edge = bin.checked_sub(1).map_or(f32::NEG_INFINITY, |b| samples.bins.edges[feature][usize::from(b)]);
+            // Where only missing values go left, no number does.
+            let threshold =
+                bin.checked_sub(1).map_or(f32::NEG_INFINITY, |b| samples.bins.edges[feature][usize::from(b)]);
             let first = tree.nodes.len();
-            tree.nodes[node] = (feature as u16, edge, first as u32);
-            tree.nodes.extend([(LEAF, 0.0, 0), (LEAF, 0.0, 0)]);
+            tree.nodes[node] = Node { threshold, left: first as u32, feature: feature as u16, leaf: 0 };
+            tree.nodes.extend([Node::leaf(first), Node::leaf(first + 1)]);
             open.push((first, left, depth + 1));
             open.push((first + 1, right, depth + 1));
         }
@@ -236,13 +293,13 @@ impl CostForest {
         let sizes: Vec<usize> = (0..input.len()).filter(|&i| input[i].kind == FeatureKind::Size).collect();
         let pairs = sizes.iter().enumerate().flat_map(|(k, &a)| sizes[k + 1..].iter().map(move |&b| (a, b)));
         let shapes = Shapes { inputs: input.len(), pairs: pairs.take(self.ratios).collect() };
-        let trees = if shapes.inputs == 0 {
-            Vec::new()
-        } else {
+        let mut trees = Trees::default();
+        if shapes.inputs > 0 {
             let samples = self.samples(data, &classes, &shapes);
             let one = |i: u64| self.tree(&samples, seed.wrapping_mul(0x9e37_79b9).wrapping_add(i));
-            (0..self.trees as u64).into_par_iter().map(one).collect()
-        };
+            let grown: Vec<Trees> = (0..self.trees as u64).into_par_iter().map(one).collect();
+            grown.iter().for_each(|tree| trees.append(tree, classes.len()));
+        }
         Ok(ForestSelector { classes, shapes, trees })
     }
 }
@@ -251,24 +308,14 @@ impl CostForest {
 pub(crate) struct ForestSelector {
     classes: Classes,
     shapes: Shapes,
-    trees: Vec<Tree>,
+    trees: Trees,
 }
 
 impl ForestSelector {
     /// Adds the leaves that an input comes to.
     fn add(&self, input: &[f32], row: &mut Vec<f32>, scores: &mut [f32]) {
         self.shapes.write(input, row);
-        for tree in &self.trees {
-            let mut node = tree.nodes[0];
-            while node.0 != LEAF {
-                let value = row[usize::from(node.0)];
-                // Missing goes left, as does what is not finite: both share the first bin.
-                let right = value > node.1 && value.is_finite();
-                node = tree.nodes[node.2 as usize + usize::from(right)];
-            }
-            let leaf = &tree.leaves[node.2 as usize..];
-            scores.iter_mut().zip(leaf).for_each(|(s, c)| *s += c);
-        }
+        self.trees.add(row, scores);
     }
 
     /// Mean cost of every candidate; none where one is no class, or there are no trees.
@@ -276,7 +323,7 @@ impl ForestSelector {
         let classes: Vec<usize> = candidates.iter().map(|c| self.classes.class(c)).collect::<Option<_>>()?;
         let mut scores = vec![0.0; self.classes.len()];
         self.add(input, &mut Vec::new(), &mut scores);
-        let trees = self.trees.len() as f32;
+        let trees = self.trees.roots.len() as f32;
         (trees > 0.0).then(|| classes.into_iter().map(|c| scores[c] / trees).collect())
     }
 }

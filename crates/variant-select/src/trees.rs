@@ -10,10 +10,12 @@ mod model;
 mod objective;
 mod risk;
 mod tiles;
+mod walk;
 
 pub(crate) use derive::Derived;
 pub use objective::Objective;
 pub(crate) use risk::Risk;
+pub(crate) use walk::Walk;
 
 use crate::order::{RankScratch, by_score};
 use bins::Bins;
@@ -26,6 +28,7 @@ use rand_chacha::ChaCha8Rng;
 use serde::Serialize;
 use tilewright_core::choice::{ChoiceSet, FitSelector, SelectError};
 use tilewright_core::selector::{Candidate, Selector, VariantOrder};
+use walk::Walker;
 
 /// Fits boosted trees.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -106,7 +109,7 @@ impl BoostedTrees {
         if !usable.is_empty() {
             self.boost(&binned, &bins, &usable, &targets, seed, &mut sum);
         }
-        Ok(TreeSelector { derived, sum })
+        Ok(TreeSelector { derived, walker: Walker::new(&sum) })
     }
 
     fn boost(&self, binned: &[u8], bins: &Bins, usable: &[usize], targets: &Targets, seed: u64, sum: &mut Sum) {
@@ -168,7 +171,7 @@ fn table(data: &ChoiceSet, derived: &Derived, cap: f32) -> Result<(Vec<f32>, Tar
 #[derive(Clone, Debug)]
 pub struct TreeSelector {
     derived: Derived,
-    sum: Sum,
+    walker: Walker,
 }
 
 impl TreeSelector {
@@ -178,7 +181,8 @@ impl TreeSelector {
         scratch.scores.clear();
         self.derived.rows(input, candidates.iter(), &mut scratch.rows);
         scratch.scores.resize(candidates.len(), 0.0);
-        self.sum.add(&scratch.rows, self.derived.width(), &mut scratch.scores);
+        let RankScratch { rows, scores, walk, .. } = scratch;
+        self.walker.add(rows, self.derived.width(), self.derived.share(), walk, scores);
     }
 }
 

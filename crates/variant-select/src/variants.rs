@@ -23,13 +23,23 @@ pub struct CodeVariants<I, O> {
     variants: Vec<(String, Call<I, O>)>,
     features: Vec<(Feature, Number<I>)>,
     constraints: Vec<(String, String, Test<I>)>,
-    default: Option<String>,
+    default: Fallback,
+}
+
+/// What runs before anything is tuned.
+enum Fallback {
+    /// Nobody has said.
+    Unnamed,
+    /// This variant.
+    Named(String),
+    /// The first that is legal, if one is.
+    Waived,
 }
 
 impl<I, O> CodeVariants<I, O> {
     /// No variants yet.
     pub fn new(name: &str) -> Self {
-        Self { name: name.into(), variants: vec![], features: vec![], constraints: vec![], default: None }
+        Self { name: name.into(), variants: vec![], features: vec![], constraints: vec![], default: Fallback::Unnamed }
     }
 
     /// Adds an implementation. All must give the same result.
@@ -66,14 +76,23 @@ impl<I, O> CodeVariants<I, O> {
     /// The variant that runs before anything is tuned. It may not have a constraint, so that a call always has an answer.
     #[must_use]
     pub fn default_variant(mut self, name: &str) -> Self {
-        self.default = Some(name.into());
+        self.default = Fallback::Named(name.into());
+        self
+    }
+
+    /// For sets in which no variant is legal for every input: before anything is tuned the first legal one runs, and a call for
+    /// an input without one is an error.
+    #[must_use]
+    pub fn without_default(mut self) -> Self {
+        self.default = Fallback::Waived;
         self
     }
 
     /// Checks the names.
     ///
     /// # Errors
-    /// No variants, two of a name, a constraint or a default of a variant that is not there, a default with a constraint.
+    /// No variants, two of a name, a constraint or a default of a variant that is not there, a default with a constraint, no
+    /// default where [`CodeVariants::without_default`] does not say so.
     pub fn build(self) -> Result<VariantSet<I, O>, VariantError> {
         if self.variants.is_empty() {
             return Err(VariantError::Empty { set: self.name });
@@ -88,7 +107,11 @@ impl<I, O> CodeVariants<I, O> {
         let find = |name: &str| {
             self.variants.iter().position(|v| v.0 == name).ok_or_else(|| VariantError::Unknown { name: name.into() })
         };
-        let default = self.default.as_deref().map(find).transpose()?;
+        let default = match &self.default {
+            Fallback::Named(name) => Some(find(name)?),
+            Fallback::Waived => None,
+            Fallback::Unnamed => return Err(VariantError::NoDefault { set: self.name }),
+        };
         let mut constraints = Vec::new();
         for (variant, why, holds) in self.constraints {
             let at = self.variants.iter().position(|v| v.0 == variant);

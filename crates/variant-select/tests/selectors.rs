@@ -4,9 +4,11 @@ use tilewright_core::choice::{Case, ChoiceError, ChoiceSet, FitSelector, SelectE
 use tilewright_core::feature::{Feature, FeatureSchema};
 use tilewright_core::selector::{Candidate, VariantOrder};
 use tilewright_variant_select::FeatureMap;
+use tilewright_variant_select::blend::Blend;
 use tilewright_variant_select::evaluate::{Auto, cross_validate, folds};
 use tilewright_variant_select::fixed::BestFixed;
 use tilewright_variant_select::forest::CostForest;
+use tilewright_variant_select::guard::Guarded;
 use tilewright_variant_select::metrics::Table1;
 use tilewright_variant_select::regression::{Regression, Terms};
 use tilewright_variant_select::softmax::Softmax;
@@ -47,7 +49,9 @@ fn methods() -> Vec<(&'static str, Box<dyn FitSelector>)> {
         ("svm", Box::new(Svm { widths: vec![1.0], penalties: vec![10.0], ..Svm::default() })),
         ("forest", Box::new(CostForest::default())),
         ("trees", Box::new(quick)),
+        ("blend", Box::new(Blend { forest: CostForest::default(), trees: listwise.clone() })),
         ("listwise", Box::new(listwise)),
+        ("guarded", Box::new(Guarded(CostForest::default()))),
     ]
 }
 
@@ -121,9 +125,26 @@ fn features_that_say_nothing_are_named_or_ignored() {
             // Methods that see candidates too can do without.
             Ok(selector) => {
                 let chosen = Table1::of(&*selector, &data).unwrap().fraction_of_oracle;
-                assert!(["forest", "trees", "listwise"].contains(&name) && chosen > 0.4, "{name}");
+                assert!(["forest", "trees", "listwise", "blend", "guarded"].contains(&name) && chosen > 0.4, "{name}");
             }
         }
+    }
+}
+
+/// One feature is constant, one missing everywhere, one only here and there, one infinite at times; the last decides.
+#[test]
+fn what_is_missing_does_not_hide_what_is_there() {
+    let mut data = ChoiceSet::new(schema(&["constant", "unknown", "sometimes", "infinite", "n"]));
+    for i in 0..120u16 {
+        let n = f32::from(i * 37 % 120);
+        let trials = vec![trial("flat", Some(60.0)), trial("steep", Some(f64::from(n) + 1.0))];
+        let sometimes = if i % 3 == 0 { f32::NAN } else { 1.0 + f32::from(i % 5) };
+        let infinite = if i % 7 == 0 { f32::INFINITY } else { 2.0 + f32::from(i % 4) };
+        data.push(Case { features: vec![3.0, f32::NAN, sometimes, infinite, n], trials, group: u32::from(i) }).unwrap();
+    }
+    for (name, method) in methods() {
+        let scores = cross_validate(&*method, &data, 3, 1).unwrap();
+        assert!(scores.fraction_of_oracle > 0.93, "{name}: {scores:?}");
     }
 }
 

@@ -32,6 +32,13 @@ fn the_default_runs_until_something_is_tuned() {
 }
 
 #[test]
+fn a_default_is_named_or_waived() {
+    assert_eq!(named().build().err(), Some(VariantError::NoDefault { set: "power".into() }));
+    let set = named().without_default().build().unwrap();
+    assert_eq!(set.call(&5000).unwrap(), "low");
+}
+
+#[test]
 fn the_faster_variant_runs_where_it_is_legal() {
     let set = tuned();
     assert_eq!(set.call(&10).unwrap(), "low");
@@ -57,7 +64,7 @@ fn features_are_computed_only_when_they_decide() {
 
 #[test]
 fn running_records_every_legal_variant() {
-    let mut set = named().build().unwrap();
+    let mut set = named().default_variant("low").build().unwrap();
     set.record(&5, 2).unwrap();
     set.record(&5000, 2).unwrap();
     let ran = |case: usize| set.recorded().cases()[case].trials.iter().map(|t| t.cost.is_some()).collect::<Vec<_>>();
@@ -68,12 +75,12 @@ fn running_records_every_legal_variant() {
 #[test]
 fn what_makes_no_sense_is_named() {
     let unknown = |name: &str| Some(VariantError::Unknown { name: name.into() });
-    assert_eq!(named().constraint("none", "", |_| true).build().err(), unknown("none"));
+    assert_eq!(named().default_variant("low").constraint("none", "", |_| true).build().err(), unknown("none"));
     assert_eq!(named().default_variant("none").build().err(), unknown("none"));
     assert_eq!(named().variant("low", |_| "").build().err(), Some(VariantError::Twice { name: "low".into() }));
     let empty = CodeVariants::<u64, ()>::new("empty").build();
     assert_eq!(empty.err(), Some(VariantError::Empty { set: "empty".into() }));
-    let mut set = named().build().unwrap();
+    let mut set = named().default_variant("low").build().unwrap();
     assert_eq!(set.record_times(&1, &[("none", 1.0)]).err(), unknown("none"));
     let negative = set.record_times(&1, &[("low", -1.0)]);
     assert!(matches!(negative, Err(VariantError::Record(ChoiceError::Cost { .. }))), "{negative:?}");
@@ -83,7 +90,10 @@ fn what_makes_no_sense_is_named() {
 
 #[test]
 fn no_legal_variant_is_an_answer_with_its_reasons() {
-    let set = named().constraint("low", "never", |_| false).build().unwrap();
+    let mut set = named().constraint("low", "never", |_| false).without_default().build().unwrap();
+    assert!(matches!(set.record(&2000, 1), Err(VariantError::NothingLegal { .. })));
+    assert!(matches!(set.record_times(&2000, &[("low", 1.0)]), Err(VariantError::NothingLegal { .. })));
+    assert!(set.recorded().is_empty());
     let refused = set.call(&2000).unwrap_err();
     assert!(refused.to_string().contains("never") && refused.to_string().contains("at most 1000"), "{refused}");
 }

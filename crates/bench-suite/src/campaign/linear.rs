@@ -132,7 +132,13 @@ fn forms(
         ("extended", true, LinearFit { quantised: true, ..overlap }),
     ] {
         let instances = measured.iter().chain(tested).map(|m| &m.case.instance);
-        let columns = Columns::Paper(PaperColumns::new(&spec, footprint, instances));
+        let columns = match PaperColumns::new(&spec, footprint, instances) {
+            Ok(columns) => Columns::Paper(columns),
+            Err(error) => {
+                notes.push(format!("{form}: {error}"));
+                continue;
+            }
+        };
         match fit(measured, &columns, &how, launch_s, &spec.fingerprint()) {
             Err(error) => notes.push(format!("{form}: {error}")),
             Ok(fitted) => {

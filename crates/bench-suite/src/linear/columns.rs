@@ -90,7 +90,7 @@ fn names(terms: HostTerms) -> impl Iterator<Item = &'static str> {
     OPERATIONS.into_iter().filter(wanted)
 }
 
-fn is_traffic(name: &str) -> bool {
+pub(super) fn is_traffic(name: &str) -> bool {
     ["L2 ", "L3 ", "memory "].iter().any(|level| name.starts_with(level))
 }
 

@@ -1,8 +1,10 @@
 //! Predicted against measured times of the test kernels.
 
-use super::{Columns, Measured};
+use super::{Columns, LAUNCHING, Measured};
+use rayon::prelude::*;
 use serde::Serialize;
-use tilewright_perfmodel_linear::LinearModel;
+use std::collections::BTreeSet;
+use tilewright_perfmodel_linear::{LinearError, LinearFit, LinearModel};
 
 /// Relative errors below this count as this in geometric means: a lucky hit must not hide the rest.
 const LEAST_ERROR: f64 = 1e-3;
@@ -44,23 +46,51 @@ pub struct Verdicts {
 
 /// Judges a model by measured cases that it was not fitted on.
 pub fn judge(model: &LinearModel, columns: &Columns, measured: &[Measured]) -> Verdicts {
-    let mut cases = Vec::new();
-    for m in measured {
-        let row = columns.row(&m.case, m.time_s);
-        let predicted_s = model.predict(&row.counts, row.quantised).seconds;
-        let relative_error = (predicted_s - m.time_s).abs() / m.time_s;
-        let (kernel, case) = (m.case.class.to_owned(), m.case.name.clone());
-        cases.push(Judged { kernel, case, measured_s: m.time_s, predicted_s, relative_error });
-    }
-    let mut names: Vec<&str> = cases.iter().map(|c| c.kernel.as_str()).collect();
-    names.dedup();
-    names.sort_unstable();
-    names.dedup();
+    verdicts(measured.iter().map(|m| judged(model, columns, m, m.case.class)).collect())
+}
+
+fn judged(model: &LinearModel, columns: &Columns, m: &Measured, kernel: &str) -> Judged {
+    let row = columns.row(&m.case, m.time_s);
+    let predicted_s = model.predict(&row.counts, row.quantised).seconds;
+    let relative_error = (predicted_s - m.time_s).abs() / m.time_s;
+    let (kernel, case) = (kernel.to_owned(), m.case.name.clone());
+    Judged { kernel, case, measured_s: m.time_s, predicted_s, relative_error }
+}
+
+fn verdicts(cases: Vec<Judged>) -> Verdicts {
+    let names: BTreeSet<&str> = cases.iter().map(|c| c.kernel.as_str()).collect();
     let of = |kernel: &str| geomean(cases.iter().filter(|c| c.kernel == kernel).map(|c| c.relative_error));
     let kernels =
         names.iter().map(|k| KernelScore { kernel: (*k).to_owned(), geomean_error: of(k) }).collect::<Vec<_>>();
     let geomean_error = geomean(cases.iter().map(|c| c.relative_error));
     Verdicts { kernels, geomean_error, cases }
+}
+
+/// Judges a form of the model by the measurement kernels alone: each kernel by a model that was fitted on all others. What only the
+/// kernel itself could have told, operations that no other has, is not judged.
+///
+/// # Errors
+/// See [`LinearFit::fit`].
+pub fn held_out(
+    measured: &[Measured],
+    columns: &Columns,
+    how: &LinearFit,
+    launch_s: f64,
+) -> Result<Verdicts, LinearError> {
+    let kernel = |m: &Measured| m.case.instance.kernel().name.clone();
+    let names: BTreeSet<String> = measured.iter().filter(|m| m.case.class != LAUNCHING).map(kernel).collect();
+    let names: Vec<String> = names.into_iter().collect();
+    let judge = |name: &String| {
+        let (out, rest): (Vec<Measured>, Vec<Measured>) = measured.iter().cloned().partition(|m| kernel(m) == *name);
+        let model = super::fit(&rest, columns, how, launch_s, "")?.model;
+        let told = |m: &&Measured| {
+            let row = columns.row(&m.case, m.time_s);
+            m.time_s > launch_s && model.predict(&row.counts, row.quantised).unmeasured.is_empty()
+        };
+        Ok(out.iter().filter(told).map(|m| judged(&model, columns, m, name)).collect())
+    };
+    let cases: Vec<Vec<Judged>> = names.par_iter().map(judge).collect::<Result<_, LinearError>>()?;
+    Ok(verdicts(cases.concat()))
 }
 
 fn geomean(errors: impl Iterator<Item = f64>) -> f64 {

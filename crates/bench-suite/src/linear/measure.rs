@@ -42,7 +42,7 @@ impl Default for LinearMeasure {
             max_time: Duration::from_millis(40),
             ..Timing::default()
         };
-        Self { rounds: 3, policy, seed: 0, limit: Duration::from_secs(170) }
+        Self { rounds: 5, policy, seed: 0, limit: Duration::from_secs(170) }
     }
 }
 

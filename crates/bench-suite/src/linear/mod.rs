@@ -6,17 +6,22 @@
 //! least of what remains counts.
 
 mod columns;
+mod forms;
 mod judge;
 mod measure;
 mod paper;
 
 pub use columns::{Columns, HostTerms};
-pub use judge::{Judged, KernelScore, Verdicts, judge};
+pub use forms::{Candidate, HOST_FORMS, HostForm, candidates};
+pub use judge::{Judged, KernelScore, Verdicts, held_out, judge};
 pub use measure::{LinearMeasure, Lower, Measured, launch_overhead};
 pub use paper::PaperColumns;
 
 use tilewright_loops::library::Case;
 use tilewright_perfmodel_linear::{LinearError, LinearFit, LinearModel, Rejected, Table};
+
+/// The class of kernels that measure launching.
+const LAUNCHING: &str = "empty";
 
 /// What was fitted, and what was left out.
 #[derive(Debug)]
@@ -42,7 +47,7 @@ pub fn fit(
     let mut rejected = Vec::new();
     for m in measured {
         let row = columns.row(&m.case, m.time_s);
-        let pushed = if m.case.class == "empty" { table.push_launch(row) } else { table.push(row) };
+        let pushed = if m.case.class == LAUNCHING { table.push_launch(row) } else { table.push(row) };
         rejected.extend(pushed.err());
     }
     Ok(Fitted { model: how.fit(&table, fingerprint)?, rejected })

@@ -1,54 +1,89 @@
 //! Kernels counted as the paper does, and what a GPU adds to that.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
+use tilewright_core::counts::{Counts, FloatOp, Op, Property as Counted, Space};
 use tilewright_core::device::DeviceSpec;
-use tilewright_loops::Instance;
 use tilewright_loops::host::bytes_touched;
-use tilewright_loops::properties::{Properties, properties};
+use tilewright_loops::{Instance, LoopKernel};
 use tilewright_perfmodel_linear::{Part, Property};
+use tilewright_ptxgen::loops::{LoopCountError, count};
+use tilewright_ptxgen::target::Target;
 
 /// The part of a second-level cache that data may take to be found there.
 const CACHED: f64 = 0.5;
 
-/// The properties of section 2.
+/// What kernels are counted for on a device that is no GPU: it only matters which instructions there are.
+const TYPICAL: i64 = 80;
+
+/// The properties of section 2, by the symbolic counts of the kernels' code.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PaperColumns {
     properties: Vec<Property>,
     spec: DeviceSpec,
     /// Whether accesses of kernels whose data fit into the last cache are properties of their own: a term beyond the paper.
     footprint: bool,
+    /// Each kernel's, counted once for all of its sizes.
+    counts: Vec<(LoopKernel, Counts)>,
 }
 
 impl PaperColumns {
     /// The properties that any of the instances has.
-    pub fn new<'a>(spec: &DeviceSpec, footprint: bool, instances: impl IntoIterator<Item = &'a Instance>) -> Self {
-        let mut columns = Self { properties: Vec::new(), spec: spec.clone(), footprint };
-        let names: BTreeSet<String> = instances.into_iter().flat_map(|i| columns.named(i).into_keys()).collect();
-        let property = |name: String| {
-            let part = part(&name);
-            Property { name, part }
-        };
-        columns.properties = names.into_iter().map(property).collect();
-        columns
+    ///
+    /// # Errors
+    /// A kernel that the counter has no form for.
+    pub fn new<'a>(
+        spec: &DeviceSpec,
+        footprint: bool,
+        instances: impl IntoIterator<Item = &'a Instance>,
+    ) -> Result<Self, LoopCountError> {
+        let mut columns = Self { properties: Vec::new(), spec: spec.clone(), footprint, counts: Vec::new() };
+        let mut names: BTreeMap<String, Part> = BTreeMap::new();
+        for instance in instances {
+            if columns.known(instance.kernel()).is_none() {
+                let counts = columns.count(instance.kernel())?;
+                columns.counts.push((instance.kernel().clone(), counts));
+            }
+            names.extend(columns.named(instance).into_iter().map(|(name, (part, _))| (name, part)));
+        }
+        columns.properties = names.into_iter().map(|(name, part)| Property { name, part }).collect();
+        Ok(columns)
     }
 
     pub(super) fn properties(&self) -> &[Property] {
         &self.properties
     }
 
+    /// Not a number where a kernel that was not there at first has no counts: a table refuses such a row by its name.
     pub(super) fn counts(&self, instance: &Instance) -> Vec<f64> {
         let found = self.named(instance);
-        self.properties.iter().map(|p| found.get(&p.name).copied().unwrap_or(0.0)).collect()
+        let nothing = if found.is_empty() { f64::NAN } else { 0.0 };
+        self.properties.iter().map(|p| found.get(&p.name).map_or(nothing, |(_, n)| *n)).collect()
     }
 
-    fn named(&self, instance: &Instance) -> Properties {
-        let found = properties(instance);
+    fn known(&self, kernel: &LoopKernel) -> Option<&Counts> {
+        self.counts.iter().find(|(k, _)| k == kernel).map(|(_, counts)| counts)
+    }
+
+    fn count(&self, kernel: &LoopKernel) -> Result<Counts, LoopCountError> {
+        let target = self.spec.fact("sm").and_then(Target::of_sm).or_else(|| Target::of_sm(TYPICAL));
+        count(kernel, target.unwrap_or_else(|| unreachable!("sm_{TYPICAL} is a target")))
+    }
+
+    /// Numbers by name, with what their time overlaps with.
+    fn named(&self, instance: &Instance) -> BTreeMap<String, (Part, f64)> {
+        let new = || self.count(instance.kernel()).unwrap_or_default().evaluator();
+        let mut evaluator = self.known(instance.kernel()).map_or_else(new, Counts::evaluator);
+        let Ok(values) = evaluator.eval_by(|size| instance.sizes().get(size).copied()).map(<[i64]>::to_vec) else {
+            return BTreeMap::new();
+        };
         let l2 = self.spec.fact("l2_bytes").unwrap_or(0) as f64;
-        if !self.footprint || bytes_touched(instance) > CACHED * l2 {
-            return found;
-        }
-        let moved = |(name, n): (String, f64)| (if part(&name) == Part::Memory { name + " in cache" } else { name }, n);
-        found.into_iter().map(moved).collect()
+        let cached = self.footprint && bytes_touched(instance) <= CACHED * l2;
+        let named = |(property, value): (&Counted, i64)| {
+            let part = part(property)?;
+            let place = if cached && part == Part::Memory { " in cache" } else { "" };
+            Some((format!("{property}{place}"), (part, value as f64)))
+        };
+        evaluator.properties().iter().zip(values).filter(|(_, n)| *n != 0).filter_map(named).collect()
     }
 
     /// How much longer the last wave of groups makes a kernel: waves as they are counted over waves as they fill the device. 1
@@ -69,13 +104,58 @@ impl PaperColumns {
     }
 }
 
-/// What a property overlaps with.
-fn part(name: &str) -> Part {
-    match name.split('.').next() {
-        Some("constant" | "groups" | "barrier") => Part::Overhead,
-        Some("div" | "special" | "exp") => Part::Special,
-        Some("load") if name.starts_with("load.shared") => Part::Local,
-        Some("load" | "store" | "overlap" | "atomic") => Part::Memory,
-        _ => Part::Arithmetic,
+/// What a property of section 2 overlaps with; `None` for what the paper does not count. Beyond the paper, loads of shared memory
+/// count by the passes that their strides over the banks take.
+fn part(property: &Counted) -> Option<Part> {
+    match property {
+        Counted::Constant | Counted::Groups | Counted::Threads(Op::Barrier) => Some(Part::Overhead),
+        Counted::Threads(Op::Float(FloatOp::Div | FloatOp::Special, _)) => Some(Part::Special),
+        Counted::Threads(Op::Float(FloatOp::Add | FloatOp::Mul | FloatOp::Fma, _) | Op::Tensor(..)) => {
+            Some(Part::Arithmetic)
+        }
+        Counted::Passes(Op::Load(Space::Shared, _) | Op::MatrixLoad(_)) => Some(Part::Local),
+        Counted::Accesses(op, _) => {
+            let global = matches!(op, Op::Load(Space::Global, _) | Op::Store(Space::Global, _));
+            let global = global || matches!(op, Op::Atomic(Space::Global, _) | Op::AsyncCopy(_));
+            global.then_some(Part::Memory)
+        }
+        Counted::Overlap(..) => Some(Part::Memory),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tilewright_loops::library;
+
+    fn of(kernel: LoopKernel, sizes: &[(&'static str, i64)]) -> BTreeMap<String, f64> {
+        let instance = Instance::new(kernel, &sizes.iter().copied().collect()).unwrap();
+        let spec = Target::of_sm(TYPICAL).unwrap().spec();
+        let columns = PaperColumns::new(&spec, false, [&instance]).unwrap();
+        let names = columns.properties().iter().map(|p| p.name.clone());
+        names.zip(columns.counts(&instance)).collect()
+    }
+
+    #[test]
+    fn strides_are_amortised_by_what_is_used_between_them() {
+        let filled = of(library::strided_sums(3, 128).unwrap(), &[("n", 256)]);
+        assert_eq!(filled.get("load.global.32@3/3"), Some(&(3.0 * 256.0 * 8.0)), "{filled:?}");
+        let gaps = of(library::scale_and_add(2, 128).unwrap(), &[("n", 256)]);
+        assert_eq!(gaps.get("load.global.32@1/2"), Some(&16.0), "{gaps:?}");
+        assert_eq!(gaps.get("store.global.32@1/2"), Some(&8.0));
+        assert_eq!(gaps.get("overlap.global.32@1/2"), Some(&8.0));
+        let far = of(library::uncoalesced(16, 128).unwrap(), &[("n", 128), ("k", 2)]);
+        assert_eq!(far.get("load.global.32@1/>4"), Some(&8.0), "{far:?}");
+    }
+
+    #[test]
+    fn a_tiled_product_counts_its_tiles() {
+        let p = of(library::matmul((16, 16)).unwrap(), &[("n", 64), ("m", 32), ("l", 48)]);
+        let products = 64.0 * 32.0 * 48.0;
+        assert_eq!(p.get("fma.f32"), Some(&products), "{p:?}");
+        assert_eq!(p.get("barrier"), Some(&(64.0 * 48.0 * 2.0 * 2.0)));
+        assert_eq!(p.get("groups"), Some(&12.0));
+        assert!(p.get("load.shared.32/passes").is_some_and(|n| *n >= 2.0 * products / 32.0));
     }
 }

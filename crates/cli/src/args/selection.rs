@@ -54,6 +54,10 @@ pub(crate) struct SelectArgs {
     /// Mean over this many splits.
     #[arg(long, value_name = "R", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub repeats: u32,
+    /// A CSV of device features, the device in its first column, for derived features that name them; published specifications
+    /// of known GPUs unless given.
+    #[arg(long, value_name = "FILE")]
+    pub device_features: Option<PathBuf>,
     /// Draw where which variant is fastest and where it is chosen, for the held-out inputs of the last split, as an SVG.
     #[arg(long, value_name = "FILE")]
     pub map: Option<PathBuf>,

@@ -13,7 +13,8 @@ use std::sync::Arc;
 use std::thread::available_parallelism;
 use std::time::Instant;
 use tilewright_bench_suite::linear::{
-    Columns, Fitted, HostTerms, LinearMeasure, Measured, PaperColumns, Verdicts, judge, launch_overhead,
+    Candidate, Columns, Fitted, HostTerms, LinearMeasure, Measured, PaperColumns, Verdicts, candidates, judge,
+    launch_overhead,
 };
 use tilewright_core::device::{DeviceKind, DeviceSpec};
 use tilewright_core::feature::FeatureSchema;
@@ -24,7 +25,7 @@ use tilewright_core::training::TrainingSet;
 use tilewright_cpu::CpuDevice;
 use tilewright_loops::library::{Case, Scale, measurement_set, test_set};
 use tilewright_loops::{Instance, LoopError, Sizes};
-use tilewright_perfmodel_linear::{Form, LinearFit, LinearModel, Share, Sharpness, Weight, stacked_bars};
+use tilewright_perfmodel_linear::{LinearFit, LinearModel, Share, Sharpness, Weight, stacked_bars};
 use tilewright_runtime::station::{HostStation, Station};
 
 /// Pull of weights to zero unless `--ridge` says otherwise.
@@ -32,12 +33,6 @@ const RIDGE: f64 = 1e-6;
 
 /// The same for the paper's form, whose loads and stores are hard to tell apart from their minimum.
 const PAPER_RIDGE: f64 = 1e-9;
-
-/// The form with every term.
-const EXTENDED: &str = "and chains";
-
-/// The columns of the extended form.
-const ALL: HostTerms = HostTerms { footprint: true, chains: true };
 
 /// A device with what its programs are made by and counted as.
 struct Bench {
@@ -65,6 +60,25 @@ impl Bench {
     fn columns(&self, terms: HostTerms) -> Result<Columns, Failure> {
         let columns = Columns::host(&self.spec, terms);
         columns.ok_or_else(|| Failure::new(Kind::Usage, "device", "the linear model has no columns for it"))
+    }
+
+    /// The forms in the order in which the measurement kernels speak for them; there is at least one.
+    fn forms(&self, with: &ModelArgs, measured: &[Measured], launch_s: f64) -> Result<Vec<Candidate>, Failure> {
+        let found = candidates(&self.spec, measured, with.ridge.unwrap_or(RIDGE), launch_s);
+        found.map_err(|e| bad(&e, "ridge"))
+    }
+
+    fn fitted(
+        &self,
+        with: &ModelArgs,
+        candidate: &Candidate,
+        measured: &[Measured],
+        launch_s: f64,
+    ) -> Result<(Fitted, Columns), Failure> {
+        let (columns, how) = (self.columns(candidate.form.terms)?, candidate.form.fit(with.ridge.unwrap_or(RIDGE)));
+        let fingerprint = self.spec.fingerprint();
+        let fitted = tilewright_bench_suite::linear::fit(measured, &columns, &how, launch_s, &fingerprint);
+        Ok((fitted.map_err(|e| bad(&e, "ridge"))?, columns))
     }
 
     fn measure(&mut self, cases: &[Case], seed: u64, what: &'static str) -> Result<(f64, Vec<Measured>), Failure> {
@@ -121,9 +135,26 @@ fn scores(model: &LinearModel, columns: &Columns, measured: &[Measured]) -> Resu
     Ok((scores.ok_or_else(|| Failure::new(Kind::Nothing, "library", "no case could be measured"))?, rate))
 }
 
+/// A form, and how far off it is on measurement kernels that it was not fitted on.
+#[derive(Clone, Serialize)]
+struct Tried {
+    form: &'static str,
+    held_out_error: f64,
+}
+
+impl Tried {
+    fn all(candidates: &[Candidate]) -> Vec<Self> {
+        let tried = |c: &Candidate| Self { form: c.form.name, held_out_error: c.held_out.geomean_error };
+        candidates.iter().map(tried).collect()
+    }
+}
+
 #[derive(Serialize)]
 struct FitAnswer {
     model: &'static str,
+    /// The form that was chosen, and all that were tried.
+    form: &'static str,
+    forms: Vec<Tried>,
     #[serde(flatten)]
     scores: Scores,
     rows_per_second: f64,
@@ -140,8 +171,8 @@ struct FitAnswer {
     file: String,
 }
 
-fn extended(with: &ModelArgs) -> LinearFit {
-    LinearFit { ridge: with.ridge.unwrap_or(RIDGE), ..LinearFit::extended() }
+fn nothing() -> Failure {
+    Failure::new(Kind::Nothing, "device", "no form of the model is for it")
 }
 
 /// Measures, fits and saves.
@@ -157,15 +188,16 @@ pub(crate) fn fit(
     let mut bench = Bench::open(device)?;
     let (launch_s, measured) = bench.measure(&set(measurement_set(Scale::Host))?, seed, "measured")?;
     let measure_s = begun.elapsed().as_secs_f64();
-    let fingerprint = bench.spec.fingerprint();
-    let Fitted { model, rejected } =
-        tilewright_bench_suite::linear::fit(&measured, &bench.columns(ALL)?, &extended(with), launch_s, &fingerprint)
-            .map_err(|e| bad(&e, "ridge"))?;
+    let forms = bench.forms(with, &measured, launch_s)?;
+    let chosen = forms.first().ok_or_else(nothing)?;
+    let (Fitted { model, rejected }, columns) = bench.fitted(with, chosen, &measured, launch_s)?;
     let file = out.map_or_else(|| bench.stored(), |f| Ok(f.to_path_buf()))?;
     save(&model, &file)?;
-    let (scores, rows_per_second) = scores(&model, &bench.columns(ALL)?, &measured)?;
+    let (scores, rows_per_second) = scores(&model, &columns, &measured)?;
     let answer = FitAnswer {
         model: "linear",
+        form: chosen.form.name,
+        forms: Tried::all(&forms),
         scores,
         rows_per_second,
         device: bench.spec.name.clone(),
@@ -194,9 +226,11 @@ fn fit_text(a: &FitAnswer) -> String {
     for w in a.weights.iter().filter(|w| w.measured) {
         rows.push(vec![w.property.name.clone(), format!("{:.2e}", w.seconds), format!("{:.1e}", w.uncertainty)]);
     }
+    let mut forms = vec![["form", "error on kernels left out"].map(String::from).to_vec()];
+    forms.extend(a.forms.iter().map(|f| vec![f.form.to_owned(), percent(f.held_out_error)]));
     format!(
-        "{} on {} kernels of {} in {} ({} of it measuring): launch overhead {}, {} rejected\n\
-         condition number {:.1e}, overlap exponents {:.2} and {:.2}, geometric mean of relative errors {:.1}%\n{}saved in {}",
+        "{} on {} kernels of {} in {} ({} of it measuring): launch overhead {}, {} rejected\n{}chosen: {}\n\
+         condition number {:.1e}, overlap exponents {:.2} and {:.2}, geometric mean of relative errors {}\n{}saved in {}",
         a.model,
         a.cases,
         a.device,
@@ -204,18 +238,27 @@ fn fit_text(a: &FitAnswer) -> String {
         seconds(a.measure_s),
         seconds(a.launch_s),
         a.rejected.len(),
+        aligned(&forms),
+        a.form,
         a.condition,
         a.sharpness.core,
         a.sharpness.memory,
-        100.0 * a.geomean_error,
+        percent(a.geomean_error),
         aligned(&rows),
         a.file
     )
 }
 
+fn percent(x: f64) -> String {
+    format!("{:.1}%", 100.0 * x)
+}
+
 #[derive(Serialize)]
 struct JudgedForm {
     form: &'static str,
+    /// On measurement kernels that it was not fitted on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    held_out_error: Option<f64>,
     #[serde(flatten)]
     verdicts: Verdicts,
 }
@@ -229,6 +272,8 @@ struct EvaluateAnswer {
     device: String,
     cases: usize,
     launch_s: f64,
+    /// The form that the measurement kernels speak for.
+    form: &'static str,
     forms: Vec<JudgedForm>,
     seconds: f64,
 }
@@ -243,37 +288,24 @@ pub(crate) fn evaluate(
 ) -> Result<(), Failure> {
     let begun = Instant::now();
     let mut bench = Bench::open(device)?;
-    let (launch_s, measured) = bench.measure(&set(measurement_set(Scale::Host))?, seed, "measured")?;
-    let (_, tests) = bench.measure(&set(test_set(Scale::Host))?, seed, "tested")?;
-    let fingerprint = bench.spec.fingerprint();
-    let all = extended(with);
-    let sum = LinearFit { overlap: false, form: Form::NonNegative, ..all };
-    let mut forms = Vec::new();
+    // All in turn: what disturbs the machine for a while then disturbs one visit of a case, and not all of a test kernel's.
+    let (rows, tests) = (set(measurement_set(Scale::Host))?, set(test_set(Scale::Host))?);
+    let (launch_s, timed) = bench.measure(&[rows, tests.clone()].concat(), seed, "measured")?;
+    let is_test = |m: &Measured| tests.iter().any(|t| t.class == m.case.class);
+    let (tests, measured): (Vec<Measured>, Vec<Measured>) = timed.into_iter().partition(is_test);
+    let mut forms = vec![paper(with, &bench, (measured.as_slice(), launch_s), &tests)?];
+    let candidates = bench.forms(with, &measured, launch_s)?;
     let mut judged_by = None;
-    let none = HostTerms { footprint: false, chains: false };
-    let instances = measured.iter().chain(&tests).map(|m| &m.case.instance);
-    let paper = Columns::Paper(PaperColumns::new(&bench.spec, false, instances));
-    let plain = LinearFit { ridge: with.ridge.unwrap_or(PAPER_RIDGE), ..LinearFit::default() };
-    let fitted = tilewright_bench_suite::linear::fit(&measured, &paper, &plain, launch_s, &fingerprint)
-        .map_err(|e| bad(&e, "ridge"))?;
-    forms.push(JudgedForm { form: "the paper's", verdicts: judge(&fitted.model, &paper, &tests) });
-    for (form, terms, how) in [
-        ("operations of the host", none, sum),
-        ("and cache footprint", HostTerms { footprint: true, ..none }, sum),
-        ("and overlap", HostTerms { footprint: true, ..none }, all),
-        (EXTENDED, ALL, all),
-        ("without footprint", HostTerms { footprint: false, ..ALL }, all),
-    ] {
-        let columns = bench.columns(terms)?;
-        let fitted = tilewright_bench_suite::linear::fit(&measured, &columns, &how, launch_s, &fingerprint)
-            .map_err(|e| bad(&e, "ridge"))?;
-        if form == EXTENDED {
-            judged_by = Some(scores(&fitted.model, &columns, &tests)?);
+    for candidate in &candidates {
+        let (fitted, columns) = bench.fitted(with, candidate, &measured, launch_s)?;
+        if judged_by.is_none() {
+            judged_by = Some((candidate.form.name, scores(&fitted.model, &columns, &tests)?));
         }
-        forms.push(JudgedForm { form, verdicts: judge(&fitted.model, &columns, &tests) });
+        let held_out_error = Some(candidate.held_out.geomean_error);
+        let verdicts = judge(&fitted.model, &columns, &tests);
+        forms.push(JudgedForm { form: candidate.form.name, held_out_error, verdicts });
     }
-    let (scores, rows_per_second) =
-        judged_by.ok_or_else(|| Failure::new(Kind::Other, "model", "the extended form was not fitted"))?;
+    let (form, (scores, rows_per_second)) = judged_by.ok_or_else(nothing)?;
     let answer = EvaluateAnswer {
         model: "linear",
         scores,
@@ -281,34 +313,61 @@ pub(crate) fn evaluate(
         device: bench.spec.name.clone(),
         cases: measured.len(),
         launch_s,
+        form,
         forms,
         seconds: begun.elapsed().as_secs_f64(),
     };
     output.answer(&answer, || evaluate_text(&answer))
 }
 
+/// The paper's form: its properties, weights of either sign.
+fn paper(
+    with: &ModelArgs,
+    bench: &Bench,
+    (measured, launch_s): (&[Measured], f64),
+    tests: &[Measured],
+) -> Result<JudgedForm, Failure> {
+    let instances = measured.iter().chain(tests).map(|m| &m.case.instance);
+    let columns = PaperColumns::new(&bench.spec, false, instances);
+    let columns = Columns::Paper(columns.map_err(|e| Failure::new(Kind::Other, "library", e))?);
+    let how = LinearFit { ridge: with.ridge.unwrap_or(PAPER_RIDGE), ..LinearFit::default() };
+    let fitted = tilewright_bench_suite::linear::fit(measured, &columns, &how, launch_s, &bench.spec.fingerprint());
+    let model = fitted.map_err(|e| bad(&e, "ridge"))?.model;
+    Ok(JudgedForm { form: "the paper's", held_out_error: None, verdicts: judge(&model, &columns, tests) })
+}
+
 fn evaluate_text(a: &EvaluateAnswer) -> String {
-    let percent = |x: f64| format!("{:.1}%", 100.0 * x);
     let kernels: Vec<String> =
         a.forms.first().map_or(Vec::new(), |f| f.verdicts.kernels.iter().map(|k| k.kernel.clone()).collect());
-    let mut rows = vec![[vec!["form".to_owned()], kernels, vec!["all".to_owned()]].concat()];
+    let titles = ["form", "left out"].map(String::from);
+    let mut rows = vec![[titles.to_vec(), kernels, vec!["all".to_owned()]].concat()];
     for f in &a.forms {
         let errors = f.verdicts.kernels.iter().map(|k| percent(k.geomean_error));
-        rows.push([f.form.to_owned()].into_iter().chain(errors).chain([percent(f.verdicts.geomean_error)]).collect());
+        let held_out = f.held_out_error.map_or_else(String::new, percent);
+        rows.push(
+            [f.form.to_owned(), held_out]
+                .into_iter()
+                .chain(errors)
+                .chain([percent(f.verdicts.geomean_error)])
+                .collect(),
+        );
     }
     let mut cases = vec![["test kernel", "measured", "predicted", "error"].map(String::from).to_vec()];
-    for f in a.forms.iter().filter(|f| f.form == EXTENDED) {
+    for f in a.forms.iter().filter(|f| f.form == a.form) {
         for c in &f.verdicts.cases {
             let name = format!("{} {}", c.kernel, c.case);
             cases.push(vec![name, seconds(c.measured_s), seconds(c.predicted_s), percent(c.relative_error)]);
         }
     }
     format!(
-        "linear model of {}, fitted on {} measurement kernels, in {}\ngeometric means of relative errors on the test kernels:\n{}\n{}",
+        "linear model of {}, fitted on {} measurement kernels, in {}\n\
+         geometric means of relative errors, on measurement kernels that were left out in turn, and on the test kernels:\n{}\n\
+         {}, which the kernels left out speak for:\n{}",
         a.device,
         a.cases,
         seconds(a.seconds),
         aligned(&rows),
+        a.form,
         aligned(&cases)
     )
 }
@@ -337,7 +396,7 @@ pub(crate) fn explain(args: &ExplainArgs, wiring: &Wiring, seed: u64, output: Ou
     let bench = Bench::open(&args.plan.device)?;
     let instance = sized(&case.instance, &args.plan.input)?;
     let model = load(&bench, args.plan.profile.as_deref())?;
-    let counts = bench.columns(ALL)?.counts(&instance);
+    let counts = bench.columns(HostTerms::of(&model))?.counts(&instance);
     let prediction = model.predict(&counts, 1.0);
     let costs = model.breakdown(&counts, 1.0);
     let words: Vec<String> = instance.sizes().iter().map(|(n, v)| format!("{n}={v}")).collect();
@@ -380,7 +439,7 @@ fn load(bench: &Bench, named: Option<&Path>) -> Result<LinearModel, Failure> {
     let value = serde_json::from_slice(&text).map_err(|e| store(&e))?;
     let model = LinearModel::from_value(value).map_err(|e| store(&e))?;
     model.expect_device(&bench.spec.fingerprint()).map_err(|e| store(&e))?;
-    let properties = bench.columns(ALL)?.properties();
+    let properties = bench.columns(HostTerms::of(&model))?.properties();
     if !model.weights.iter().map(|w| &w.property).eq(&properties) {
         return Err(store(&"its properties are not those that this version counts: fit it again"));
     }

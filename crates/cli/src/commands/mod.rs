@@ -13,6 +13,7 @@ pub(crate) mod import;
 pub(crate) mod linear;
 pub(crate) mod model;
 pub(crate) mod plan;
+pub(crate) mod repository;
 pub(crate) mod run;
 pub(crate) mod search;
 pub(crate) mod select;

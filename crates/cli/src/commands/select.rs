@@ -127,7 +127,9 @@ fn finish(dataset: &Dataset, table: &FeatureTable, job: &Job, method: SelectMeth
 }
 
 fn evaluate(path: &Path, args: &SelectArgs, seed: u64, output: Output) -> Result<(), Failure> {
-    let dataset = read(path)?;
+    let mut dataset = read(path)?;
+    let known = super::transfer::device_table(args.device_features.as_deref())?;
+    dataset.know_devices(|device| known.of(device).ok().cloned());
     let spec = args.holdout.as_deref().unwrap_or(match dataset.schema().columns.group {
         Some(_) => "group:0.25",
         None => "input:0.25",

@@ -88,7 +88,9 @@ struct Done {
 }
 
 fn evaluate(path: &Path, args: &TransferArgs, seed: u64) -> Result<Answer, Failure> {
-    let dataset = read(path)?;
+    let devices = device_table(args.device_features.as_deref())?;
+    let mut dataset = read(path)?;
+    dataset.know_devices(|device| devices.of(device).ok().cloned());
     let spec = args.holdout.as_deref().unwrap_or(match dataset.schema().columns.group {
         Some(_) => "group:0.33",
         None => "input:0.33",
@@ -97,17 +99,17 @@ fn evaluate(path: &Path, args: &TransferArgs, seed: u64) -> Result<Answer, Failu
     let table =
         dataset.features_on_any_device().map_err(|e| Failure::new(Kind::Input, &path.display().to_string(), e))?;
     let sources = sources(&dataset, args)?;
-    let devices = match &args.device_features {
-        Some(file) => {
-            DeviceTable::parse(&bytes(file)?).map_err(|e| Failure::new(Kind::Input, &file.display().to_string(), e))?
-        }
-        None => DeviceTable::published(),
-    };
     let dfs = dfs(args)?;
     let stage = Stage { dataset, table, devices, target: &args.target, sources, dfs, learner: learner(args.learner) };
     let splits: Vec<u64> = (0..u64::from(args.repeats)).map(|r| seed.wrapping_add(r)).collect();
     let done = splits.par_iter().map(|&seed| stage.split(&spec, seed)).collect::<Result<Vec<_>, _>>()?;
     summary(&stage, &done, args, &spec)
+}
+
+/// The features of devices in a file, or published ones.
+pub(super) fn device_table(file: Option<&Path>) -> Result<DeviceTable, Failure> {
+    let Some(file) = file else { return Ok(DeviceTable::published()) };
+    DeviceTable::parse(&bytes(file)?).map_err(|e| Failure::new(Kind::Input, &file.display().to_string(), e))
 }
 
 fn bytes(file: &Path) -> Result<Vec<u8>, Failure> {

@@ -6,6 +6,7 @@ mod gpu;
 mod home;
 mod linear;
 mod processes;
+mod repository;
 mod search;
 mod select;
 mod spaces;

@@ -62,6 +62,22 @@ fn a_device_that_is_held_out_is_chosen_for_by_the_others() {
     assert_eq!(answer["cases"], 79);
 }
 
+/// Where the "flat" variant pays off follows from a fact of the device that only the table of devices has.
+#[test]
+fn facts_of_devices_reach_derived_features() {
+    let home = Home::new();
+    let derived = r#""device_features": ["start"], "derived": {"rounds": "n / start"}, "columns""#;
+    let data = dataset(&home, &SIDECAR.replacen("\"columns\"", derived, 1));
+    let table = home.path().join("devices.csv");
+    std::fs::write(&table, "device,start\nhere,100\nthere,1000\n").unwrap();
+    let common = ["select", "evaluate", &data, "--method", "forest", "--holdout", "device=there"];
+    let score = |args: &[&str]| home.answer(args)["fraction_of_oracle"].as_f64().unwrap();
+    let known = score(&[&common[..], &["--device-features", table.to_str().unwrap()]].concat());
+    // Unknown, the feature is missing everywhere, and the other device's edge is taken for this one's.
+    assert!(known > score(&common), "{known}");
+    home.error(&[&common[..], &["--device-features", "none.csv"]].concat(), 2, "none.csv");
+}
+
 #[test]
 fn what_cannot_be_evaluated_names_its_field() {
     let home = Home::new();

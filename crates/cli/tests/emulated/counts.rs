@@ -13,12 +13,9 @@ use tilewright_core::program::Program;
 use tilewright_core::space::Config;
 use tilewright_emulator::{Footprint, Report};
 use tilewright_ops::gemm::{Gemm, GemmInput};
-use tilewright_ptxgen::count::{Counter, Launch};
 use tilewright_ptxgen::gemm::{GemmPlan, SimtGemm};
-use tilewright_ptxgen::ir::Type;
-use tilewright_ptxgen::micro::{self, Micro};
 
-type Numbers = BTreeMap<Property, i64>;
+pub(crate) type Numbers = BTreeMap<Property, i64>;
 
 /// What the emulator counted, by the names of the properties; steps with the share of memory that their array uses.
 fn dynamic(reports: &[Report], groups: i64) -> Numbers {
@@ -100,20 +97,20 @@ fn groups(program: &Program) -> i64 {
     program.steps.iter().map(of).sum()
 }
 
-fn emulated(program: &Program, work: &Workload, what: &str) -> Numbers {
+pub(crate) fn emulated(program: &Program, work: &Workload, what: &str) -> Numbers {
     let mut device = device("sm_80").with_footprints();
     let mut loaded = device.prepare(program, work).unwrap_or_else(|e| panic!("{what}: {e}"));
     loaded.run().unwrap_or_else(|e| panic!("{what}: {e}"));
     dynamic(&device.log().take(), groups(program))
 }
 
-fn symbolic(counts: &Counts, words: &Config, what: &str) -> Numbers {
+pub(crate) fn symbolic(counts: &Counts, words: &Config, what: &str) -> Numbers {
     let mut evaluator = counts.evaluator();
     let values = evaluator.eval_by(|name| words.get(name)?.as_int()).unwrap_or_else(|e| panic!("{what}: {e}")).to_vec();
     evaluator.properties().iter().copied().zip(values).filter(|(_, n)| *n != 0).collect()
 }
 
-fn compare(found: &Numbers, expected: &Numbers, counts: &Counts, what: &str) {
+pub(crate) fn compare(found: &Numbers, expected: &Numbers, counts: &Counts, what: &str) {
     let all: std::collections::BTreeSet<&Property> = found.keys().chain(expected.keys()).collect();
     let wrong: Vec<String> = all
         .into_iter()
@@ -128,7 +125,7 @@ fn compare(found: &Numbers, expected: &Numbers, counts: &Counts, what: &str) {
 
 /// Whether shares of arrays are compared too.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Shares {
+pub(crate) enum Shares {
     Compared,
     LeftOut,
 }
@@ -137,12 +134,17 @@ fn check(input: &GemmInput, plan: &GemmPlan, shares: Shares) {
     let what = format!("{} {:?}", serde_json::to_string(&Gemm.words(input)).unwrap(), plan.blueprint().config);
     let counts = plan.count().unwrap_or_else(|e| panic!("{what}: {e}"));
     let ran = emulated(&plan.program([0; 3]), &Gemm.workload(input, Filling::Exact, 1), &what);
-    let found = symbolic(&counts, &Gemm.words(input), &what);
+    counted_and_run(&counts, &Gemm.words(input), &ran, shares, &what);
+}
+
+/// Compares counts with what ran, for an input in words.
+pub(crate) fn counted_and_run(counts: &Counts, words: &Config, ran: &Numbers, shares: Shares, what: &str) {
+    let found = symbolic(counts, words, what);
     // What is said to be the lesser of two is.
     assert_eq!(found, with_overlaps(found.clone()), "{what}");
     match shares {
-        Shares::Compared => compare(&found, &ran, &counts, &what),
-        Shares::LeftOut => compare(&by_stride(&found), &by_stride(&ran), &counts, &what),
+        Shares::Compared => compare(&found, ran, counts, what),
+        Shares::LeftOut => compare(&by_stride(&found), &by_stride(ran), counts, what),
     }
 }
 
@@ -195,45 +197,11 @@ fn shares_of_arrays() {
 }
 
 /// How many triples to compare: `TILEWRIGHT_COUNT_TRIPLES`, 40 without it.
-fn triples() -> u64 {
+pub(crate) fn triples() -> u64 {
     std::env::var("TILEWRIGHT_COUNT_TRIPLES").ok().and_then(|n| n.parse().ok()).unwrap_or(40)
 }
 
 #[test]
 fn random_products() {
     (0..triples()).into_par_iter().for_each(random);
-}
-
-/// The launch of a measuring kernel: its parameters are the sizes.
-fn check_micro(micro: &Micro) {
-    let tilewright_core::program::Step::Launch { grid, args, .. } = &micro.program.steps[0] else { unreachable!() };
-    let names = micro.module.entry.params.iter().map(|p| p.name.clone());
-    let words = names.zip(args).filter_map(|(name, arg)| match arg {
-        tilewright_core::program::Arg::U32(x) => Some((name, i64::from(*x).into())),
-        tilewright_core::program::Arg::U64(x) => Some((name, (*x as i64).into())),
-        _ => None,
-    });
-    let words: Vec<_> = words.chain([("blocks".to_owned(), i64::from(grid[0]).into())]).collect();
-    let launch = Launch::new([tilewright_ptxgen::ir::Index::param("blocks"), 1.into(), 1.into()]);
-    let mut counter = Counter::new();
-    counter.launch(&micro.module, &launch).unwrap_or_else(|e| panic!("{}: {e}", micro.name));
-    let counts = counter.finish();
-    let buffers = micro.buffers.iter().map(|s| tilewright_core::buffer::Buffer::zeroed(s.dtype, s.len)).collect();
-    let work = Workload { specs: micro.buffers.clone(), buffers, scalars: Vec::new() };
-    let ran = emulated(&micro.program, &work, &micro.name);
-    compare(&symbolic(&counts, &Config(words), &micro.name), &ran, &counts, &micro.name);
-}
-
-#[test]
-fn measuring_kernels() {
-    let target = "sm_80".parse().unwrap();
-    check_micro(&micro::empty(target));
-    for blocks in [1, 3] {
-        check_micro(&micro::fma(target, Type::F32, blocks, 5));
-        check_micro(&micro::fma(target, Type::F64, blocks, 2));
-        check_micro(&micro::shared(target, blocks, 3));
-        for traffic in [micro::Traffic::Read, micro::Traffic::Write, micro::Traffic::Copy] {
-            check_micro(&micro::memory(target, traffic, blocks, 1 << 17, 2));
-        }
-    }
 }

@@ -2,6 +2,7 @@
 
 mod bounds;
 mod conformance;
+mod count_loops;
 mod counts;
 mod products;
 mod stand;

@@ -3,7 +3,7 @@
 mod default;
 mod features;
 #[cfg(feature = "loops")]
-mod operations;
+pub(crate) mod operations;
 mod space;
 
 use crate::blueprint::Blueprint;

@@ -1,9 +1,13 @@
 //! What a plan does, counted as kernels of loops are on a host: for a linear model that was fitted on those.
 
-use super::GemmPlan;
+use super::{CpuGemm, GemmPlan, geometry};
 use crate::blueprint::Blueprint;
+use crate::config::GemmConfig;
 use crate::scalar::{Factor, Float};
+use tilewright_core::device::DeviceSpec;
+use tilewright_core::hint::Hint;
 use tilewright_loops::host::{Caches, Operations, Reference, add_traffic};
+use tilewright_ops::gemm::GemmInput;
 
 /// Multiply-adds that must be under way to keep the units of a core busy: latency times throughput.
 const IN_FLIGHT: f64 = 8.0;
@@ -12,40 +16,68 @@ impl GemmPlan {
     /// Counts the operations of the thread with most work: instructions by kind, turns of loops, and the lines that caches of
     /// these sizes move. Chains of multiply-adds that are too short to hide their latency count as what they last.
     pub fn operations(&self, caches: &Caches) -> Operations {
-        let b = &self.blueprint;
-        let shape = Shape::of(b);
-        let mut out = Operations::from([("constant", 1.0), ("groups", shape.threads)]);
-        let mut add = |name: &'static str, amount: f64| *out.entry(name).or_insert(0.0) += amount;
-        let double = b.geometry.float == Float::F64;
-        let Shape { vectors, columns, k, v_tiles, s_tiles, k_blocks, .. } = shape;
-        let tile = vectors / v_tiles * (columns / s_tiles);
-        let stalled = (IN_FLIGHT / (tile * f64::from(b.config.k_l))).max(1.0);
-        add(if double { "f64 fma" } else { "f32 fma" }, vectors * columns * k * stalled);
-        // Each tile loads its vectors and broadcasts its columns in every step.
-        add("loads", vectors * s_tiles * k);
-        add("broadcasts", columns * v_tiles * k);
-        add("iterations", v_tiles * s_tiles * k / f64::from(b.config.k_s));
-        add("lane steps", v_tiles * s_tiles * k_blocks);
-        add("regions", k_blocks * shape.v_blocks * shape.s_blocks);
-        let reads_c = if b.geometry.beta == Factor::Zero { k_blocks - 1.0 } else { k_blocks };
-        let c_moves = vectors * columns;
-        add("loads", c_moves * reads_c);
-        add("stores", c_moves * k_blocks);
-        if b.reduces() {
-            let slices = f64::from(b.config.k_g);
-            add("loads", c_moves * slices / shape.threads);
-            add("stores", c_moves / shape.threads);
-        }
-        let lanes = b.vector.lanes() as f64;
-        if b.pack_v {
-            pack(&mut add, vectors * lanes * k * shape.s_blocks, lanes, b.frame.v.along == 1, b.copies_v());
-        }
-        if b.pack_s {
-            pack(&mut add, columns * k, lanes, b.frame.s.along == 1, false);
-        }
-        add_traffic(&mut out, &references(b, &shape), caches);
-        out
+        operations(&self.blueprint, caches)
     }
+}
+
+impl CpuGemm {
+    /// The same for a configuration that is known to be legal: a search counts thousands, and checks none of them again.
+    pub fn operations(&self, input: &GemmInput, config: &GemmConfig, caches: &Caches) -> Operations {
+        operations(&Blueprint::new(geometry(input), config), caches)
+    }
+}
+
+/// A hint from counts: what a model of a host's operations makes of those of a configuration.
+pub struct CountedHint<F> {
+    /// Sizes of a core's caches.
+    pub caches: Caches,
+    /// Seconds of operations.
+    pub seconds: F,
+}
+
+impl<F: Fn(&Operations) -> f64 + Send + Sync + 'static> Hint<CpuGemm> for CountedHint<F> {
+    fn name(&self) -> &str {
+        "linear.seconds"
+    }
+
+    fn seconds(&self, kernel: &CpuGemm, _: &DeviceSpec, input: &GemmInput, config: &GemmConfig) -> f64 {
+        (self.seconds)(&kernel.operations(input, config, &self.caches))
+    }
+}
+
+fn operations(b: &Blueprint, caches: &Caches) -> Operations {
+    let shape = Shape::of(b);
+    let mut out = Operations::from([("constant", 1.0), ("groups", shape.threads)]);
+    let mut add = |name: &'static str, amount: f64| *out.entry(name).or_insert(0.0) += amount;
+    let double = b.geometry.float == Float::F64;
+    let Shape { vectors, columns, k, v_tiles, s_tiles, k_blocks, .. } = shape;
+    let tile = vectors / v_tiles * (columns / s_tiles);
+    let stalled = (IN_FLIGHT / (tile * f64::from(b.config.k_l))).max(1.0);
+    add(if double { "f64 fma" } else { "f32 fma" }, vectors * columns * k * stalled);
+    // Each tile loads its vectors and broadcasts its columns in every step.
+    add("loads", vectors * s_tiles * k);
+    add("broadcasts", columns * v_tiles * k);
+    add("iterations", v_tiles * s_tiles * k / f64::from(b.config.k_s));
+    add("lane steps", v_tiles * s_tiles * k_blocks);
+    add("regions", k_blocks * shape.v_blocks * shape.s_blocks);
+    let reads_c = if b.geometry.beta == Factor::Zero { k_blocks - 1.0 } else { k_blocks };
+    let c_moves = vectors * columns;
+    add("loads", c_moves * reads_c);
+    add("stores", c_moves * k_blocks);
+    if b.reduces() {
+        let slices = f64::from(b.config.k_g);
+        add("loads", c_moves * slices / shape.threads);
+        add("stores", c_moves / shape.threads);
+    }
+    let lanes = b.vector.lanes() as f64;
+    if b.pack_v {
+        pack(&mut add, vectors * lanes * k * shape.s_blocks, lanes, b.frame.v.along == 1, b.copies_v());
+    }
+    if b.pack_s {
+        pack(&mut add, columns * k, lanes, b.frame.s.along == 1, false);
+    }
+    add_traffic(&mut out, &references(b, &shape), caches);
+    out
 }
 
 /// Copies of a panel: whole vectors where neighbours lie together, else one element at a time.

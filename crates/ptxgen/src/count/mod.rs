@@ -15,7 +15,8 @@
 //! | `linear` | sums of such numbers over many thresholds, in closed form |
 //! | `facts` | what is known to be positive: loops run at least once |
 //!
-//! Data-dependent control is refused by a [`CountError`] that names the statistics it would take.
+//! Data-dependent control is refused by a [`CountError`] that names the statistics it would take. Who knows them gives their
+//! names ([`Launch::statistics`]), and their values with the sizes.
 
 mod class;
 mod density;
@@ -27,7 +28,7 @@ mod walk;
 mod warps;
 
 use crate::ir::{Index, Module};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use tilewright_core::counts::{Counts, CountsBuilder, Expr, Property};
 
 /// How a module is launched, in sizes of the input: parameters named as sizes in the expressions.
@@ -39,6 +40,11 @@ pub struct Launch {
     pub params: BTreeMap<String, Index>,
     /// Buffers that are not dense, by the names of their parameters.
     pub arrays: BTreeMap<String, Array>,
+    /// Statistics of data that are given, by the names that [`CountError::DataDependent`] asks for. They are sizes of the
+    /// expressions like any other: `.trips` is how often a loop goes round each time that it is reached, `.threads` how many
+    /// threads of a block meet a condition, and `.reading` how many copy. Where it matters which threads, they are the first
+    /// of the block.
+    pub statistics: BTreeSet<String>,
 }
 
 /// A buffer of rows (columns, where those are contiguous) that lie further apart than they are long.
@@ -53,7 +59,7 @@ pub struct Array {
 impl Launch {
     /// So many blocks; parameters are sizes of their own names, and buffers are dense.
     pub fn new(grid: [Index; 3]) -> Self {
-        Self { grid, params: BTreeMap::new(), arrays: BTreeMap::new() }
+        Self { grid, params: BTreeMap::new(), arrays: BTreeMap::new(), statistics: BTreeSet::new() }
     }
 }
 

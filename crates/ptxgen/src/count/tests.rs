@@ -144,7 +144,16 @@ fn what_depends_on_data_is_asked_for_by_name() {
     let error = count(&sparse, &one).unwrap_err();
     let CountError::DataDependent { place, statistics, .. } = &error else { panic!("{error}") };
     assert_eq!(place, "k/when[4]");
-    assert_eq!(statistics, &["k/when[4].threads", "k/when[4].warps"]);
+    assert_eq!(statistics, &["k/when[4].threads"]);
+    let given = Launch { statistics: statistics.iter().cloned().collect(), ..one.clone() };
+    let counts = count(&sparse, &given).unwrap();
+    assert_eq!(counts.sizes(), ["k/when[4].threads"]);
+    for (threads, warps) in [(0, 0), (1, 1), (32, 1), (40, 1)] {
+        let sizes = format!("k/when[4].threads={threads}");
+        assert_eq!(value(&counts, "barrier", &sizes), threads.min(32), "{threads}");
+        assert_eq!(value(&counts, "barrier/warps", &sizes), warps, "{threads}");
+        assert_eq!(value(&counts, "branch", &sizes), 32 - threads.min(32), "{threads}");
+    }
     let looped = module(32, |b| {
         let x = b.buffer("x", 16);
         let trips = b.load(Space::Global, Type::U32, 1, x, 0);
@@ -155,6 +164,10 @@ fn what_depends_on_data_is_asked_for_by_name() {
         matches!(&error, CountError::DataDependent { statistics, .. } if *statistics == ["k/rows[3].trips"]),
         "{error}"
     );
+    let given = Launch { statistics: ["k/rows[3].trips".to_owned()].into(), ..one.clone() };
+    let counts = count(&looped, &given).unwrap();
+    assert_eq!(text(&counts, "barrier"), "32*k/rows[3].trips");
+    assert_eq!(value(&counts, "barrier/warps", "k/rows[3].trips=7"), 7);
     let uneven = module(32, |b| {
         let tid = b.special(Special::Tid);
         let trips = b.scale_add(Some(tid), 1, 1u32);

@@ -163,19 +163,26 @@ impl<'a> Walk<'a> {
         })
     }
 
-    /// Refuses what the program does not tell.
-    fn known(&self, index: &Index, statistics: &[&str]) -> Result<(), CountError> {
+    /// What stands for a number that the program does not tell: a statistic, if it is given. `None` where the program tells it.
+    fn statistic(&self, index: &Index, name: &str) -> Result<Option<Index>, CountError> {
         if index.all(|s| !matches!(s, Sym::Opaque(_) | Sym::Turn { .. })) {
-            return Ok(());
+            return Ok(None);
         }
-        let place = self.here();
-        let statistics = statistics.iter().map(|s| format!("{place}.{s}")).collect();
-        Err(CountError::DataDependent { place, what: index.to_string(), statistics })
+        let (place, what) = (self.here(), index.to_string());
+        let statistic = format!("{place}.{name}");
+        let given = self.launch.statistics.contains(&statistic).then(|| Some(Index::param(&statistic)));
+        given.ok_or_else(|| CountError::DataDependent { place, what, statistics: vec![statistic] })
+    }
+
+    /// The condition that so many threads of a block meet: the first ones.
+    fn first(&mut self, threads: &Index) -> Result<Option<Condition>, CountError> {
+        let place = &self.place;
+        self.lanes.positive(&|| place.join("/"), &threads.minus(&Sym::Tid.into()))
     }
 
     fn repeat(&mut self, l: &'a Loop, at: &Context) -> Result<(), CountError> {
         let trips = self.sized(&l.trips);
-        self.known(&trips, &["trips"])?;
+        let trips = self.statistic(&trips, "trips")?.unwrap_or(trips);
         if !trips.is_uniform() {
             let (place, what) = (self.here(), "a loop whose trips differ between the threads of a block");
             return Err(CountError::NotCountable { place, what, index: trips.to_string() });
@@ -226,7 +233,10 @@ impl<'a> Walk<'a> {
 
     fn comparison(&mut self, c: &Comparison, out: &mut Vec<Condition>) -> Result<(), CountError> {
         let difference = self.sized(&c.left).minus(&self.sized(&c.right));
-        self.known(&difference, &["threads", "warps"])?;
+        if let Some(threads) = self.statistic(&difference, "threads")? {
+            out.extend(self.first(&threads)?);
+            return Ok(());
+        }
         let negative = || difference.times(&Index::from(-1));
         let or_equal = |index: Index| index.plus(&1.into());
         let all = match c.cmp {
@@ -292,10 +302,10 @@ impl<'a> Walk<'a> {
                 None | Some(Operand::Int(1..)) => at,
                 Some(Operand::Reg(reg)) => match self.selected.get(reg).cloned() {
                     Some(cond) => at.under(&self.conditions(&cond)?),
-                    None => {
-                        self.known(&Sym::Opaque(u32::MAX).into(), &["reading"])?;
-                        at
-                    }
+                    None => match self.statistic(&Sym::Opaque(u32::MAX).into(), "reading")? {
+                        Some(threads) => at.under(self.first(&threads)?.as_slice()),
+                        None => at,
+                    },
                 },
                 Some(_) => return Ok(()),
             };

@@ -177,7 +177,10 @@ impl Program {
             _ => None,
         });
         let mut groups: Vec<_> = groups.collect();
-        groups.sort_by_key(|(_, group)| std::cmp::Reverse(group.len()));
+        // The largest first: one of them is all operands known before. Constants do not count, since they are always at hand: a
+        // group with one could hide that which leaves nothing unknown.
+        let unknown = |group: &[Id]| group.iter().filter(|&&g| arena.constant_of(g).is_none()).count();
+        groups.sort_by_key(|(_, group)| std::cmp::Reverse(unknown(group)));
         for (slot, group) in groups {
             let mut rest = left.clone();
             let all_there = group.iter().all(|g| {

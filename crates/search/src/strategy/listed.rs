@@ -1,9 +1,10 @@
 //! What the strategies over a held list of points have in common.
 
 use crate::listing::Listing;
-use crate::told::Told;
+use crate::told::{BEST, Ranking, Told, cost};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
+use std::collections::VecDeque;
 use std::sync::Arc;
 use tilewright_core::measurement::Outcome;
 use tilewright_core::objective::Objective;
@@ -14,10 +15,15 @@ use tilewright_core::space::Point;
 #[derive(Clone, Debug)]
 pub(crate) struct Book {
     pub(crate) listing: Arc<Listing>,
-    told: Told,
+    objective: Objective,
     /// By point: NaN before it is told, infinite where it failed.
     costs: Vec<f64>,
     asked: Vec<bool>,
+    /// Points that were told.
+    told: u64,
+    ranking: Ranking<u32>,
+    /// Told points that are not on the list.
+    others: Told,
     /// Numbers in an order that becomes random as it is used (Fisher and Yates).
     order: Vec<u32>,
     used: usize,
@@ -28,7 +34,10 @@ impl Book {
         let count = listing.len();
         Self {
             listing,
-            told: Told::new(objective),
+            others: Told::new(objective.clone()),
+            objective,
+            told: 0,
+            ranking: Ranking::default(),
             costs: vec![f64::NAN; count],
             asked: vec![false; count],
             order: (0..count as u32).collect(),
@@ -44,6 +53,33 @@ impl Book {
     /// The cost of a point: infinite for a failure, none before it is told.
     pub(crate) fn cost(&self, number: u32) -> Option<f64> {
         Some(self.costs[number as usize]).filter(|c| !c.is_nan())
+    }
+
+    /// Notes the cost of a point, infinite for a failure, and gives what was noted before: NaN for nothing.
+    fn note(&mut self, number: u32, cost: f64) -> f64 {
+        let before = std::mem::replace(&mut self.costs[number as usize], cost);
+        self.told += u64::from(before.is_nan());
+        if before.is_finite() {
+            let timed = self.costs.iter().enumerate().filter(|(_, c)| c.is_finite());
+            self.ranking.remove(&number, before, || timed.map(|(n, c)| (*c, n as u32)));
+        }
+        if cost.is_finite() {
+            self.ranking.add(&number, cost);
+        }
+        before
+    }
+
+    /// The best points.
+    fn best(&self) -> Ranked {
+        let others = self.others.best();
+        let mut points: Vec<(Point, f64)> =
+            self.ranking.iter().map(|(n, cost)| (self.listing.point(*n), cost)).collect();
+        if !others.points.is_empty() {
+            points.extend(others.points);
+            points.sort_by(|a, b| a.1.total_cmp(&b.1).then_with(|| a.0.cmp(&b.0)));
+            points.truncate(BEST);
+        }
+        Ranked { points, considered: self.told + others.considered }
     }
 
     /// A point that nobody asked for, uniformly; none when all are known.
@@ -89,11 +125,27 @@ pub(crate) struct Listed<C> {
     rng: ChaCha8Rng,
     chooser: C,
     outstanding: usize,
+    /// What was asked last, in order: outcomes mostly come in that order, and need no search in the list then.
+    expected: VecDeque<u32>,
 }
 
 impl<C: Chooser> Listed<C> {
     pub(crate) fn new(listing: Arc<Listing>, objective: Objective, seed: u64, chooser: C) -> Self {
-        Self { book: Book::new(listing, objective), rng: ChaCha8Rng::seed_from_u64(seed), chooser, outstanding: 0 }
+        Self {
+            book: Book::new(listing, objective),
+            rng: ChaCha8Rng::seed_from_u64(seed),
+            chooser,
+            outstanding: 0,
+            expected: VecDeque::new(),
+        }
+    }
+
+    fn number_of(&mut self, point: &Point) -> Option<u32> {
+        let next = self.expected.front().copied().filter(|&n| self.book.listing.indices(n) == &**point);
+        if next.is_some() {
+            self.expected.pop_front();
+        }
+        next.or_else(|| self.book.listing.find(point))
     }
 
     fn next(&mut self) -> Option<u32> {
@@ -109,23 +161,25 @@ impl<C: Chooser> Listed<C> {
 impl<C: Chooser> Search for Listed<C> {
     fn ask(&mut self, n: usize) -> Vec<Point> {
         let mut out = Vec::with_capacity(n.min(self.book.listing.len()));
+        self.expected.clear();
         while out.len() < n && !self.chooser.done(&self.book) {
             let Some(number) = self.next() else { break };
-            let point = self.book.listing.point(number);
             self.book.asked[number as usize] = true;
-            self.book.told.ask(&point);
             self.outstanding += 1;
-            out.push(point);
+            self.expected.push_back(number);
+            out.push(self.book.listing.point(number));
         }
         out
     }
 
     fn tell(&mut self, seen: &[(Point, Outcome)]) {
-        self.book.told.tell(seen);
         for (point, outcome) in seen {
-            let Some(number) = self.book.listing.find(point) else { continue };
-            let cost = self.book.told.cost(outcome).unwrap_or(f64::INFINITY);
-            let before = std::mem::replace(&mut self.book.costs[number as usize], cost);
+            let Some(number) = self.number_of(point) else {
+                self.book.others.tell(&[(point.clone(), outcome.clone())]);
+                continue;
+            };
+            let cost = cost(&self.book.objective, outcome).unwrap_or(f64::INFINITY);
+            let before = self.book.note(number, cost);
             let asked = std::mem::replace(&mut self.book.asked[number as usize], true);
             if asked && before.is_nan() {
                 self.outstanding -= 1;
@@ -137,7 +191,7 @@ impl<C: Chooser> Search for Listed<C> {
     }
 
     fn best(&self) -> Ranked {
-        self.book.told.best()
+        self.book.best()
     }
 
     fn bound(&self) -> Option<f64> {

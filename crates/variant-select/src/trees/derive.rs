@@ -81,8 +81,8 @@ impl Derived {
         derived
     }
 
-    /// Numbers of the input's share of a row.
-    fn share(&self) -> usize {
+    /// Numbers of the input's share of a row, which come first.
+    pub(crate) fn share(&self) -> usize {
         let pairs = if self.products { 2 * self.pairs.len() } else { self.pairs.len() };
         self.inputs + pairs + self.aligned.len()
     }

@@ -87,6 +87,25 @@ impl Sum {
         self.values.extend_from_slice(&tree.values);
     }
 
+    /// Feature and threshold of every split.
+    pub(crate) fn splits(&self) -> impl Iterator<Item = (usize, f32)> {
+        let split = |n: &&Node| n.threshold < f32::INFINITY;
+        self.nodes.iter().filter(split).map(|n| (usize::from(n.feature), n.threshold))
+    }
+
+    /// The nodes of each tree: feature, threshold and left child of a split, the value of a leaf.
+    pub(crate) fn trees(&self) -> impl Iterator<Item = impl Iterator<Item = Result<(usize, f32, u32), f32>>> {
+        let node = |(n, &value): (&Node, &f32)| match n.threshold < f32::INFINITY {
+            true => Ok((usize::from(n.feature), n.threshold, u32::from(n.left))),
+            false => Err(value),
+        };
+        (0..self.trees.len()).map(move |t| {
+            let end = self.trees.get(t + 1).map_or(self.nodes.len(), |next| next.0 as usize);
+            let own = self.trees[t].0 as usize..end;
+            self.nodes[own.clone()].iter().zip(&self.values[own]).map(node)
+        })
+    }
+
     /// The value of one row of which only what is asked for is computed.
     pub(crate) fn value(&self, of: impl Fn(usize) -> f32) -> f32 {
         let tree = |&(root, depth): &(u32, u32)| {
@@ -132,6 +151,7 @@ impl Sum {
 
 #[cfg(test)]
 mod tests {
+    use super::super::walk::{Walk, Walker};
     use super::*;
 
     #[test]
@@ -161,6 +181,17 @@ mod tests {
             let mut out = vec![0.0; count];
             sum.add(&rows, 2, &mut out);
             assert_eq!(out, (0..count).map(value).collect::<Vec<f32>>());
+        }
+        let walker = Walker::new(&sum);
+        for count in [1, 7, 40, 64, 65, 150] {
+            let rows: Vec<f32> = (0..count).flat_map(|i| [(i % 40) as f32, 0.0]).collect();
+            let mut out = vec![0.5; count];
+            walker.add(&rows, 2, 0, &mut Walk::default(), &mut out);
+            assert_eq!(out, (0..count).map(|i| 0.5 + value(i % 40)).collect::<Vec<f32>>());
+            let same: Vec<f32> = (0..count).flat_map(|i| [f32::NAN, i as f32]).collect();
+            let mut out = vec![0.0; count];
+            walker.add(&same, 2, 1, &mut Walk::default(), &mut out);
+            assert_eq!(out, vec![2.0; count]);
         }
         let mut missing = [0.0];
         sum.add(&[f32::NAN, 0.0], 2, &mut missing);

@@ -24,6 +24,12 @@ pub enum VariantError {
         /// The name.
         name: String,
     },
+    /// A set that does not say what runs before anything is tuned.
+    #[error("{set}: no default variant; name one that is legal for every input, or waive it by without_default")]
+    NoDefault {
+        /// The set.
+        set: String,
+    },
     /// A default that is not always legal.
     #[error("{name:?} is the default and may not have a constraint")]
     ConstrainedDefault {

@@ -1,0 +1,201 @@
+//! `tilewright repository`: training data of many devices and machines.
+
+use crate::args::RepositoryCommand;
+use crate::commands::data::read;
+use crate::commands::transfer::device_table;
+use crate::failure::{Failure, Kind};
+use crate::output::{Output, aligned};
+use serde::Serialize;
+use std::path::Path;
+use tilewright_core::choice::{Case, ChoiceSet, Trial};
+use tilewright_core::feature::FeatureSchema;
+use tilewright_core::selector::Candidate;
+use tilewright_core::space::Config;
+use tilewright_datasets::{Dataset, DatasetError};
+use tilewright_mtl::MtlError;
+use tilewright_mtl::device::DeviceTable;
+use tilewright_repository::{
+    Embedded, Key, Record, RecordedCase, RedisRepository, RedisSettings, Repository, RepositoryError, training,
+};
+
+/// What was recorded of one set of variants on one device.
+#[derive(Default, Serialize)]
+struct Recorded {
+    set: String,
+    device: String,
+    /// Inputs with the times of variants.
+    cases: usize,
+    /// Features of the device.
+    device_features: usize,
+    /// Profiles of variants and of proxies.
+    profiles: usize,
+}
+
+#[derive(Serialize)]
+struct Listing {
+    store: String,
+    recorded: Vec<Recorded>,
+}
+
+#[derive(Serialize)]
+struct Exported {
+    set: String,
+    dataset: String,
+    devices: Vec<String>,
+    cases: usize,
+    /// Inputs in which nothing ran are in the table too.
+    rows: usize,
+}
+
+pub(crate) fn run(command: &RepositoryCommand, output: Output) -> Result<(), Failure> {
+    match command {
+        RepositoryCommand::List { store } => list(store, output),
+        RepositoryCommand::Import { store, dataset, set, device_features } => {
+            let devices = device_table(device_features.as_deref())?;
+            let set = set.clone().unwrap_or_else(|| named_after(dataset));
+            import(store, dataset, &set, &devices, output)
+        }
+        RepositoryCommand::Export { store, set, out, device_features } => {
+            export(store, set, out, device_features.as_deref(), output)
+        }
+    }
+}
+
+fn named_after(dataset: &Path) -> String {
+    dataset.file_stem().map_or_else(String::new, |name| name.to_string_lossy().into_owned())
+}
+
+/// Names are the caller's; everything else is the store's.
+fn failure(error: RepositoryError) -> Failure {
+    match &error {
+        RepositoryError::Name { field, .. } => Failure::new(Kind::Input, field, &error),
+        RepositoryError::Inconsistent { .. } | RepositoryError::Mtl(_) => Failure::new(Kind::Input, "set", &error),
+        _ => Failure::new(Kind::Store, "store", &error),
+    }
+}
+
+fn open(store: &str, make: bool) -> Result<Box<dyn Repository>, Failure> {
+    if store.starts_with("redis://") {
+        return Ok(Box::new(RedisRepository::open(store, RedisSettings::default()).map_err(failure)?));
+    }
+    if !make && !Path::new(store).is_dir() {
+        return Err(Failure::new(Kind::Input, "store", format!("{store} is no folder")));
+    }
+    Ok(Box::new(Embedded::open(store).map_err(failure)?))
+}
+
+fn list(store: &str, output: Output) -> Result<(), Failure> {
+    let mut repository = open(store, false)?;
+    let mut recorded = Vec::new();
+    for key in repository.keys().map_err(failure)? {
+        let (set, device) = (key.set().to_owned(), key.device().to_owned());
+        let mut of_key = Recorded { set, device, ..Recorded::default() };
+        let mut features = Vec::new();
+        for (_, record) in repository.read(&key).map_err(failure)? {
+            match record {
+                Record::Device(more) => features.extend(more.0.into_iter().map(|(name, _)| name)),
+                Record::Case(_) => of_key.cases += 1,
+                Record::Profile(_) | Record::Proxy(_) => of_key.profiles += 1,
+            }
+        }
+        features.sort();
+        features.dedup();
+        of_key.device_features = features.len();
+        recorded.push(of_key);
+    }
+    let listing = Listing { store: store.to_owned(), recorded };
+    output.answer(&listing, || table(&listing))
+}
+
+fn table(listing: &Listing) -> String {
+    let head = ["set", "device", "inputs", "device features", "profiles"].map(str::to_owned).to_vec();
+    let row = |r: &Recorded| {
+        let mut row = vec![r.set.clone(), r.device.clone()];
+        row.extend([r.cases, r.device_features, r.profiles].map(|n| n.to_string()));
+        row
+    };
+    aligned(&std::iter::once(head).chain(listing.recorded.iter().map(row)).collect::<Vec<_>>())
+}
+
+fn import(store: &str, path: &Path, set: &str, known: &DeviceTable, output: Output) -> Result<(), Failure> {
+    let dataset = read(path)?;
+    let fault = |e: DatasetError| Failure::new(Kind::Input, &path.display().to_string(), e);
+    if !dataset.schema().columns.config.is_empty() {
+        let message = "its candidates are configurations; the repository keeps named variants";
+        return Err(Failure::new(Kind::Input, &path.display().to_string(), message));
+    }
+    let features = dataset.features_on_any_device().map_err(fault)?;
+    let mut devices: Vec<String> = (0..dataset.len()).map(|r| dataset.device(r)).collect();
+    devices.sort();
+    devices.dedup();
+    let mut recorded = Vec::new();
+    // All of it is looked at before any of it is written.
+    let mut records: Vec<(Key, Vec<Record>)> = Vec::new();
+    for device in &devices {
+        let rows: Vec<usize> = (0..dataset.len()).filter(|&r| dataset.device(r) == *device).collect();
+        let cases = plain(&dataset.choices_from(&features, &rows).map_err(fault)?).map_err(failure)?;
+        let key = Key::new(set, device).map_err(failure)?;
+        let own = known.of(device).ok().cloned();
+        let (set, device) = (set.to_owned(), device.clone());
+        let device_features = own.as_ref().map_or(0, |c| c.0.len());
+        recorded.push(Recorded { set, device, cases: cases.len(), device_features, profiles: 0 });
+        records.push((key, own.map(Record::Device).into_iter().chain(cases).collect()));
+    }
+    let mut repository = open(store, true)?;
+    for (key, records) in &records {
+        for record in records {
+            repository.append(key, record).map_err(failure)?;
+        }
+    }
+    let listing = Listing { store: store.to_owned(), recorded };
+    output.answer(&listing, || table(&listing))
+}
+
+/// The cases by the names of their variants alone: the flags that a table makes of names say nothing more.
+fn plain(cases: &ChoiceSet) -> Result<Vec<Record>, RepositoryError> {
+    let schema = FeatureSchema { input: cases.schema().input.clone(), config: Vec::new() };
+    let trial = |t: &Trial| Trial {
+        candidate: Candidate { variant: t.candidate.variant.clone(), features: Vec::new() },
+        cost: t.cost,
+    };
+    let case = |c: &Case| {
+        let own = Case { features: c.features.clone(), trials: c.trials.iter().map(trial).collect(), group: c.group };
+        RecordedCase::of(&schema, &own).map(Record::Case)
+    };
+    cases.cases().iter().map(case).collect()
+}
+
+fn export(store: &str, set: &str, out: &Path, features: Option<&Path>, output: Output) -> Result<(), Failure> {
+    if out.extension().is_none_or(|e| e != "csv") {
+        return Err(Failure::new(Kind::Usage, "out", format!("{} does not end in .csv", out.display())));
+    }
+    let found = training(&mut *open(store, false)?, set).map_err(failure)?;
+    if found.sources.is_empty() {
+        return Err(Failure::new(Kind::Nothing, "set", format!("no device has recorded inputs of {set:?}")));
+    }
+    let of: Vec<(&str, &ChoiceSet)> = found.sources.iter().map(|s| (s.device.as_str(), &s.cases)).collect();
+    let dataset = Dataset::from_choices(&of).map_err(|e| Failure::new(Kind::Input, "set", e))?;
+    dataset.write(out).map_err(|e| Failure::new(Kind::Store, &out.display().to_string(), e))?;
+    if let Some(file) = features {
+        let all: Vec<(&str, &Config)> = found.sources.iter().map(|s| (s.device.as_str(), &s.features)).collect();
+        let table = device_csv(&all).map_err(|e| Failure::new(Kind::Input, "set", e))?;
+        std::fs::write(file, table).map_err(|e| Failure::new(Kind::Store, &file.display().to_string(), e))?;
+    }
+    let answer = Exported {
+        set: set.to_owned(),
+        dataset: out.display().to_string(),
+        devices: found.sources.iter().map(|s| s.device.clone()).collect(),
+        cases: found.sources.iter().map(|s| s.cases.len()).sum(),
+        rows: dataset.len(),
+    };
+    output.answer(&answer, || format!("{}: {} inputs of {}\n", answer.dataset, answer.cases, answer.devices.join(" ")))
+}
+
+/// The table that `--device-features` reads.
+fn device_csv(devices: &[(&str, &Config)]) -> Result<String, MtlError> {
+    let mut table = DeviceTable::new();
+    for (device, features) in devices {
+        table.insert(device, (*features).clone())?;
+    }
+    Ok(table.to_csv())
+}

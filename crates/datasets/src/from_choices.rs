@@ -1,0 +1,96 @@
+//! Datasets from cases of choice in memory: what `choices` makes of a table, the other way round.
+
+use crate::column::ColumnBuilder;
+use crate::dataset::Dataset;
+use crate::error::DatasetError;
+use crate::schema::{Columns, DatasetSchema, Status, Time, TimeUnit};
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use tilewright_core::choice::{ChoiceError, ChoiceSet};
+use tilewright_core::expr::Value;
+
+const DEVICE: &str = "device";
+const VARIANT: &str = "variant";
+const TIME: &str = "time_s";
+const STATUS: &str = "ok";
+const GROUP: &str = "group";
+
+impl Dataset {
+    /// A table of the cases of some devices, whose candidates are named variants: columns `device`, the features of the input,
+    /// `variant`, `time_s`, `ok` (1, or 0 for what has no time) and `group`. A table does not say which features are flags: as
+    /// everywhere, those that are 0 or 1 or negative somewhere.
+    ///
+    /// # Errors
+    /// Candidates with features, devices with different features, a feature with the name of another column.
+    pub fn from_choices(devices: &[(&str, &ChoiceSet)]) -> Result<Self, DatasetError> {
+        let input: Vec<String> = devices
+            .first()
+            .map_or_else(Vec::new, |(_, set)| set.schema().input.iter().map(|f| f.name.clone()).collect());
+        check(devices, &input)?;
+        let columns = Columns {
+            device: Some(DEVICE.into()),
+            input: input.clone(),
+            config: Vec::new(),
+            variant: Some(VARIANT.into()),
+            time: Time { column: TIME.into(), unit: TimeUnit::Seconds },
+            status: Some(Status { column: STATUS.into(), ok: Value::Int(1) }),
+            group: Some(GROUP.into()),
+            clock: None,
+        };
+        let mut header = vec![DEVICE.to_owned()];
+        header.extend(input);
+        header.extend([VARIANT, TIME, STATUS, GROUP].map(String::from));
+        let mut builders: Vec<ColumnBuilder> = header.iter().map(|n| ColumnBuilder::new(n)).collect();
+        let mut seconds = Vec::new();
+        for (device, set) in devices {
+            for case in set.cases() {
+                for trial in &case.trials {
+                    let mut row = vec![Some(Value::from(*device))];
+                    row.extend(case.features.iter().map(|&v| number(v)));
+                    row.push(Some(Value::from(trial.candidate.variant.as_str())));
+                    row.push(trial.cost.map(Value::Float));
+                    row.push(Some(Value::Int(i64::from(trial.cost.is_some()))));
+                    row.push(Some(Value::Int(i64::from(case.group))));
+                    builders.iter_mut().zip(&row).for_each(|(b, v)| b.push_value(v.as_ref()));
+                    seconds.push(trial.cost.unwrap_or(f64::NAN));
+                }
+            }
+        }
+        let schema = DatasetSchema::new(columns);
+        Ok(Self {
+            path: PathBuf::new(),
+            roles: Self::roles_of(&schema, &header, Path::new(""))?,
+            columns: builders.into_iter().map(ColumnBuilder::finish).collect(),
+            seconds,
+            derived: Vec::new(),
+            devices: Vec::new(),
+            schema,
+        })
+    }
+}
+
+/// The number with the fewest digits that reads back as the feature; none where it is missing.
+fn number(feature: f32) -> Option<Value> {
+    feature.is_finite().then(|| Value::parse(&feature.to_string()))
+}
+
+fn check(devices: &[(&str, &ChoiceSet)], input: &[String]) -> Result<(), DatasetError> {
+    let mut seen: BTreeSet<&str> = [DEVICE, VARIANT, TIME, STATUS, GROUP].into();
+    if let Some(twice) = input.iter().find(|n| !seen.insert(n)) {
+        let message = "two columns of this name: two features, or one and device, variant, time_s, ok, group".into();
+        return Err(DatasetError::Record { record: 0, field: twice.clone(), message });
+    }
+    for (device, set) in devices {
+        let width = |found: usize, expected: usize, what: &str| {
+            let fault = ChoiceError::Width { case: 0, what: format!("{what} of {device}"), found, expected };
+            if found == expected { Ok(()) } else { Err(DatasetError::Choice(fault)) }
+        };
+        width(set.schema().config.len(), 0, "a candidate")?;
+        width(set.schema().input.len(), input.len(), "the input")?;
+        if let Some((own, _)) = set.schema().input.iter().zip(input).find(|(own, name)| own.name != **name) {
+            let message = format!("{device} has this feature where others have another");
+            return Err(DatasetError::Record { record: 0, field: own.name.clone(), message });
+        }
+    }
+    Ok(())
+}
