@@ -7,12 +7,12 @@ use std::path::PathBuf;
 pub(crate) enum RepositoryCommand {
     /// What is there: sets of variants, devices, and how much of each was recorded.
     List {
-        /// A folder, or redis://HOST[:PORT][/DATABASE].
+        /// A folder, or `redis://HOST[:PORT][/DATABASE]`.
         store: String,
     },
     /// Record the times of a dataset, each device under its name. What is imported twice is there twice.
     Import {
-        /// A folder, which is made if it is not there, or redis://HOST[:PORT][/DATABASE].
+        /// A folder, which is made if it is not there, or `redis://HOST[:PORT][/DATABASE]`.
         store: String,
         /// A CSV of named variants with its NAME.schema.json beside it.
         dataset: PathBuf,
@@ -25,7 +25,7 @@ pub(crate) enum RepositoryCommand {
     },
     /// Write what all devices recorded of a set of variants as a dataset.
     Export {
-        /// A folder, or redis://HOST[:PORT][/DATABASE].
+        /// A folder, or `redis://HOST[:PORT][/DATABASE]`.
         store: String,
         /// The set of variants.
         set: String,

@@ -19,6 +19,9 @@ use tilewright_mtl::{Score, Source, Sources};
 
 type Fault = Box<dyn Error>;
 
+/// Scores by target.
+pub(crate) type OfTargets = Vec<(String, Scores)>;
+
 /// Cases of each device that CV-DFS compares features on.
 const COMPARED: usize = 120;
 
@@ -250,7 +253,7 @@ impl Study {
         learners: &Learners,
         repeats: u64,
         holdout: f64,
-    ) -> Result<Vec<(String, Vec<(String, Scores)>)>, Fault> {
+    ) -> Result<Vec<(String, OfTargets)>, Fault> {
         let mut out = Vec::new();
         for without in &self.devices {
             let mut of_targets = Vec::new();

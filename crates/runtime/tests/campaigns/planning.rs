@@ -24,7 +24,7 @@ fn model() -> Box<dyn Predictor> {
 }
 
 fn settings() -> PlanSettings {
-    PlanSettings { refine: Duration::from_millis(20), budget: Duration::from_millis(300), ..PlanSettings::default() }
+    PlanSettings { refine: Duration::from_millis(120), budget: Duration::from_secs(3), ..PlanSettings::default() }
 }
 
 struct Setup {
