@@ -3,21 +3,23 @@
 //! `cargo run --release -p tilewright-bench-suite --example cold_start -- MODEL [SAMPLES] [THREADS] [SEED] [INPUT...]`, after
 //! `tilewright model fit --model linear --device cpu --threads THREADS --out MODEL`.
 
+mod random_best;
+
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
+use random_best::{outcome, random_best};
 use rayon::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 use std::error::Error;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 use tilewright_bench_suite::linear::{Columns, HostTerms};
 use tilewright_core::computation::Computation;
 use tilewright_core::device::DeviceSpec;
 use tilewright_core::hint::{HintAlone, Hinted};
 use tilewright_core::kernel::Kernel;
-use tilewright_core::measurement::Timing;
 use tilewright_core::predictor::{Predictor, Scorer};
-use tilewright_core::problem::{Bound, Measure, MeasureError, Problem};
+use tilewright_core::problem::{Bound, Problem};
 use tilewright_core::space::{Config, Point};
 use tilewright_cpu::{CountedHint, CpuDevice, CpuGemm};
 use tilewright_loops::host::Operations;
@@ -64,7 +66,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         let begun = Instant::now();
         let (top, looked_at) = ranked(&problem, seed)?;
         println!("{looked_at} configurations ranked in {:.1} s", begun.elapsed().as_secs_f64());
-        let found = random(&problem, &mut measure, samples, seed)?;
+        let found = random_best(&problem, &mut measure, samples, seed)?;
+        let found: Vec<Point> = found.into_iter().map(|f| f.1).collect();
         let (fraction, times) = meet(&problem, &mut measure, &top, &found)?;
         println!("{fraction:.3} of the best of {samples} random configurations for {text}");
         if std::env::var_os("DETAILS").is_some() {
@@ -155,34 +158,6 @@ fn details(problem: &dyn Problem, top: &[Point], found: &[Point], times: &[f64])
     Ok(())
 }
 
-/// The best eight of a random search.
-fn random(
-    problem: &dyn Problem,
-    measure: &mut HostMeasure<CpuDevice>,
-    samples: usize,
-    seed: u64,
-) -> Result<Vec<Point>, Box<dyn Error>> {
-    let mut rng = ChaCha8Rng::seed_from_u64(seed);
-    let mut sampler = Exact::new();
-    let mut best: Vec<(f64, Point)> = Vec::new();
-    for _ in 0..samples {
-        let point = sampler.draw(problem.space(), &mut rng)?.point;
-        let least = best.first().map(|b| Duration::from_secs_f64(b.0));
-        let settings = PlanSettings::default();
-        let policy = Timing {
-            cut_off: least.map(|t| t.mul_f64(settings.cut_off)),
-            rough_beyond: least.map(|t| t.mul_f64(settings.rough)),
-            ..settings.timing
-        };
-        if let Some(time) = timed(problem, measure, &point, &policy)? {
-            best.push((time, point));
-            best.sort_by(|a, b| a.0.total_cmp(&b.0));
-            best.truncate(8);
-        }
-    }
-    Ok(best.into_iter().map(|b| b.1).collect())
-}
-
 /// Least time of `found` over least time of `top`, all in turn.
 fn meet(
     problem: &dyn Problem,
@@ -194,25 +169,12 @@ fn meet(
     let mut least = vec![f64::INFINITY; all.len()];
     for _ in 0..ROUNDS {
         for (point, least) in all.iter().zip(&mut least) {
-            if let Some(time) = timed(problem, measure, point, &PlanSettings::default().timing)? {
-                *least = least.min(time);
+            if let Ok(measurement) = outcome(measure, problem, point, &PlanSettings::default().timing)? {
+                *least = least.min(measurement.time_s);
             }
         }
     }
     let of = |times: &[f64]| times.iter().copied().fold(f64::INFINITY, f64::min);
     let (ours, theirs) = least.split_at(top.len());
     Ok((of(theirs) / of(ours), least))
-}
-
-fn timed(
-    problem: &dyn Problem,
-    measure: &mut HostMeasure<CpuDevice>,
-    point: &Point,
-    policy: &Timing,
-) -> Result<Option<f64>, Box<dyn Error>> {
-    match measure.measure(problem, point, policy) {
-        Ok(measurement) => Ok(Some(measurement.time_s)),
-        Err(MeasureError::Failed(_)) => Ok(None),
-        Err(MeasureError::Device(error)) => Err(error.into()),
-    }
 }

@@ -4,17 +4,17 @@
 //! After `tilewright tune gemm --threads THREADS`. Legal configurations are drawn uniformly and timed as a plan times its
 //! candidates; the best of them and the plan's choice are then timed against each other in interleaved rounds.
 
-use std::error::Error;
+mod random_best;
 
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
+use random_best::{outcome, random_best};
+use std::error::Error;
 use std::time::Duration;
 use tilewright_core::computation::{Computation, InputLimits};
-use tilewright_core::measurement::{Outcome, Timing};
 use tilewright_core::objective::Objective;
 use tilewright_core::predictor::Predictor;
-use tilewright_core::problem::{AnyKernel, Erased, Measure, MeasureError, Problem};
-use tilewright_core::program::DeviceError;
+use tilewright_core::problem::{AnyKernel, Erased, Measure, Problem};
 use tilewright_core::space::{Config, Point};
 use tilewright_cpu::{CpuDevice, CpuGemm};
 use tilewright_ops::gemm::Gemm;
@@ -24,13 +24,10 @@ use tilewright_runtime::paired::{PairedSettings, compare};
 use tilewright_runtime::plan::{PlanSettings, Planner};
 use tilewright_runtime::store::{Home, ProfileStore};
 use tilewright_runtime::timing::HostClock;
-use tilewright_sampler::{Exact, Sampler};
+use tilewright_sampler::Exact;
 
 /// What `plan` looks around for by measuring.
 const REFINE: Duration = Duration::from_secs(6);
-
-/// The best of the random search that meet the plan's choice again: the first by one noisy time need not be the best.
-const FINALISTS: usize = 8;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -100,25 +97,7 @@ impl Bench {
 
     /// The best few of a random search, best first.
     fn random(&mut self, problem: &dyn Problem) -> Result<Vec<Point>, Box<dyn Error>> {
-        let mut rng = ChaCha8Rng::seed_from_u64(self.seed);
-        let mut sampler = Exact::new();
-        let mut best: Vec<(f64, Point)> = Vec::new();
-        for _ in 0..self.samples {
-            let point = sampler.draw(problem.space(), &mut rng)?.point;
-            let least = best.first().map(|b| Duration::from_secs_f64(b.0));
-            let settings = PlanSettings::default();
-            let policy = Timing {
-                cut_off: least.map(|t| t.mul_f64(settings.cut_off)),
-                rough_beyond: least.map(|t| t.mul_f64(settings.rough)),
-                ..settings.timing
-            };
-            if let Ok(measurement) = outcome(&mut self.measure, problem, &point, &policy)? {
-                best.push((measurement.time_s, point));
-                best.sort_by(|a, b| a.0.total_cmp(&b.0));
-                best.dedup_by(|a, b| a.1 == b.1);
-                best.truncate(FINALISTS);
-            }
-        }
+        let best = random_best(problem, &mut self.measure, self.samples, self.seed)?;
         if let Some((time, point)) = best.first() {
             eprintln!("random search: {:.3} ms, {}", time * 1e3, problem.space().config(point));
         }
@@ -139,18 +118,5 @@ impl Bench {
         let ours = contenders.iter().find(|c| c.index == 0).map_or(f64::NAN, |c| c.cost);
         let best = contenders.iter().filter(|c| c.index > 0).map(|c| c.cost).fold(f64::INFINITY, f64::min);
         Ok(best / ours)
-    }
-}
-
-fn outcome(
-    measure: &mut dyn Measure,
-    problem: &dyn Problem,
-    point: &Point,
-    policy: &Timing,
-) -> Result<Outcome, DeviceError> {
-    match measure.measure(problem, point, policy) {
-        Ok(measurement) => Ok(Ok(measurement)),
-        Err(MeasureError::Failed(failure)) => Ok(Err(failure)),
-        Err(MeasureError::Device(error)) => Err(error),
     }
 }

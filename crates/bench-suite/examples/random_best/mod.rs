@@ -1,0 +1,59 @@
+//! The best few of a long random search: what a choice is compared with.
+
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
+use std::error::Error;
+use std::time::Duration;
+use tilewright_core::measurement::{Outcome, Timing};
+use tilewright_core::problem::{Measure, MeasureError, Problem};
+use tilewright_core::program::DeviceError;
+use tilewright_core::space::Point;
+use tilewright_runtime::plan::PlanSettings;
+use tilewright_sampler::{Exact, Sampler};
+
+/// How many meet the choice again: the first by one noisy time need not be the best.
+const FINALISTS: usize = 8;
+
+/// Draws legal points uniformly, times them as a plan times its candidates, and gives the best few with their times in seconds,
+/// best first.
+pub(crate) fn random_best(
+    problem: &dyn Problem,
+    measure: &mut dyn Measure,
+    samples: usize,
+    seed: u64,
+) -> Result<Vec<(f64, Point)>, Box<dyn Error>> {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    let mut sampler = Exact::new();
+    let mut best: Vec<(f64, Point)> = Vec::new();
+    for _ in 0..samples {
+        let point = sampler.draw(problem.space(), &mut rng)?.point;
+        let least = best.first().map(|b| Duration::from_secs_f64(b.0));
+        let settings = PlanSettings::default();
+        let policy = Timing {
+            cut_off: least.map(|t| t.mul_f64(settings.cut_off)),
+            rough_beyond: least.map(|t| t.mul_f64(settings.rough)),
+            ..settings.timing
+        };
+        if let Ok(measurement) = outcome(measure, problem, &point, &policy)? {
+            best.push((measurement.time_s, point));
+            best.sort_by(|a, b| a.0.total_cmp(&b.0));
+            best.dedup_by(|a, b| a.1 == b.1);
+            best.truncate(FINALISTS);
+        }
+    }
+    Ok(best)
+}
+
+/// The outcome of a point; an error only where the device is gone.
+pub(crate) fn outcome(
+    measure: &mut dyn Measure,
+    problem: &dyn Problem,
+    point: &Point,
+    policy: &Timing,
+) -> Result<Outcome, DeviceError> {
+    match measure.measure(problem, point, policy) {
+        Ok(measurement) => Ok(Ok(measurement)),
+        Err(MeasureError::Failed(failure)) => Ok(Err(failure)),
+        Err(MeasureError::Device(error)) => Err(error),
+    }
+}
