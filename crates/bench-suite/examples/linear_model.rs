@@ -28,7 +28,7 @@ const RIDGE: f64 = 1e-6;
 fn main() -> Result<(), Failure> {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let number = |i: usize, default: usize| words.get(i).map_or(Ok(default), |w| w.parse());
-    let (threads, rounds) = (number(0, 1)?, number(1, 2)?);
+    let (threads, rounds) = (number(0, 1)?, number(1, 20)?);
     let device = CpuDevice::new(threads)?;
     let spec = device.spec().clone();
     let (rows, tests) = (measurement_set(Scale::Host)?, test_set(Scale::Host)?);

@@ -93,7 +93,7 @@ fn time(
     let (warmup, repeats) = if campaign.spec().kind == DeviceKind::Cuda { (4, 26) } else { (0, 1) };
     let policy = Timing { warmup, min_repeats: repeats, max_repeats: repeats, ..Timing::default() };
     let limit = Duration::from_secs_f64(0.9 * deadline.left_s());
-    let how = LinearMeasure { rounds: 1, policy, seed: campaign.settings.seed, limit };
+    let how = LinearMeasure { rounds: 1, policy, seed: campaign.settings.seed, limit, ..LinearMeasure::default() };
     let timed = campaign.station.with(|station| {
         if record.launch_s == 0.0 {
             record.launch_s = launch_overhead(station, &lower, &how.policy)?;

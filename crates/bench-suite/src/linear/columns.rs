@@ -97,9 +97,10 @@ pub(super) fn is_traffic(name: &str) -> bool {
 fn part(name: &str) -> Part {
     match name {
         "constant" | "groups" | "regions" | "lane steps" => Part::Overhead,
-        "chain" => Part::Latency,
+        // A turn of a loop waits for what it carries on to the next.
+        "chain" | "iterations" => Part::Latency,
         n if n.ends_with(" div") || n.ends_with(" sqrt") => Part::Special,
-        "iterations" | "loads" | "broadcasts" | "single loads" | "stores" | "single stores" | "atomics" => Part::Local,
+        "loads" | "broadcasts" | "single loads" | "stores" | "single stores" | "atomics" => Part::Local,
         n if is_traffic(n) => Part::Memory,
         _ => Part::Arithmetic,
     }

@@ -17,15 +17,20 @@ pub struct Measured {
     pub time_s: f64,
 }
 
+/// Visits that must agree.
+const AGREEING: usize = 3;
+
 /// Makes a device's programs of instances.
 pub type Lower<'a> = dyn Fn(&Instance) -> Result<Program, String> + 'a;
 
 /// How cases are timed.
 #[derive(Clone, Debug)]
 pub struct LinearMeasure {
-    /// How often every case is visited; other cases lie between two visits, so that what disturbs one disturbs no other.
+    /// How often a case is visited at most; other cases lie between two visits, so that what disturbs one disturbs no other.
     pub rounds: u32,
-    /// One visit: the paper drops four runs.
+    /// A case is visited no more once three visits are within this fraction of the least.
+    pub settled: f64,
+    /// One visit, its first runs dropped.
     pub policy: Timing,
     /// Seed of the data.
     pub seed: u64,
@@ -36,13 +41,13 @@ pub struct LinearMeasure {
 impl Default for LinearMeasure {
     fn default() -> Self {
         let policy = Timing {
-            warmup: 4,
-            min_repeats: 5,
+            warmup: 2,
+            min_repeats: 3,
             max_repeats: 9,
-            max_time: Duration::from_millis(40),
+            max_time: Duration::from_millis(20),
             ..Timing::default()
         };
-        Self { rounds: 5, policy, seed: 0, limit: Duration::from_secs(170) }
+        Self { rounds: 20, settled: 0.01, policy, seed: 0, limit: Duration::from_secs(120) }
     }
 }
 
@@ -65,7 +70,7 @@ impl LinearMeasure {
             let program = lower(&case.instance);
             programs.push(program.map_err(|e| failures.push(format!("{}: {e}", super::case_name(case)))).ok());
         }
-        let mut least = vec![f64::INFINITY; cases.len()];
+        let mut times: Vec<Vec<f64>> = vec![Vec::new(); cases.len()];
         let visits = cases.len() * self.rounds as usize;
         for visit in 0..visits {
             let i = visit % cases.len();
@@ -74,10 +79,13 @@ impl LinearMeasure {
             }
             progress(visit, visits);
             let Some(program) = &programs[i] else { continue };
+            if self.is_settled(&times[i]) {
+                continue;
+            }
             let specs = cases[i].instance.buffers();
             station.hold(&Data::Noise { specs, scalars: Vec::new(), seed: self.seed })?;
             match station.time(program, &self.policy) {
-                Ok(measurement) => least[i] = least[i].min(measurement.time_s),
+                Ok(measurement) => times[i].push(measurement.time_s),
                 Err(MeasureError::Failed(failure)) => {
                     failures.push(format!("{}: {failure}", super::case_name(&cases[i])));
                     programs[i] = None;
@@ -85,9 +93,16 @@ impl LinearMeasure {
                 Err(error) => return Err(error),
             }
         }
-        let timed = cases.iter().zip(least).filter(|(_, t)| t.is_finite());
-        let measured = timed.map(|(case, time_s)| Measured { case: case.clone(), time_s });
+        let least = times.iter().map(|all| all.iter().copied().reduce(f64::min));
+        let measured = cases.iter().zip(least).zip(&programs).filter(|(_, program)| program.is_some());
+        let measured =
+            measured.filter_map(|((case, time_s), _)| Some(Measured { case: case.clone(), time_s: time_s? }));
         Ok((measured.collect(), failures))
+    }
+
+    fn is_settled(&self, times: &[f64]) -> bool {
+        let least = times.iter().copied().fold(f64::INFINITY, f64::min);
+        times.iter().filter(|t| **t <= least * (1.0 + self.settled)).count() >= AGREEING
     }
 }
 

@@ -11,7 +11,7 @@ use tilewright_core::dtype::DType;
 use tilewright_core::program::{Arg, Code, Program, Step};
 use tilewright_core::space::Config;
 use tilewright_loops::kernel::{Mapping, Stmt, visit};
-use tilewright_loops::library::{self, Copying, Operation, Transposing};
+use tilewright_loops::library::{self, Beside, Cached, Copying, Operation, Transposing};
 use tilewright_loops::{Instance, LoopError, LoopKernel};
 use tilewright_ptxgen::count::{CountError, Counter, Launch};
 use tilewright_ptxgen::ir::{Axis, Builder, Compare, Form, Index, Module, Space, Special, Type};
@@ -61,7 +61,7 @@ fn moving(rng: &mut ChaCha8Rng) -> Result<(LoopKernel, Sizes), LoopError> {
     let two: Sizes = [("n", n), ("k", k)].into();
     let ways = [Transposing::Tiled, Transposing::Reading, Transposing::Writing];
     let copies = [Copying::One, Copying::Four, Copying::Index];
-    Ok(match rng.random_range(0..9) {
+    Ok(match rng.random_range(0..11) {
         0 => (library::scale_and_add(rng.random_range(1..7), threads)?, one),
         1 => (library::transpose(any(rng, &ways), (x, y))?, square),
         2 => (library::stride_one(any(rng, &copies), threads)?, one),
@@ -69,7 +69,15 @@ fn moving(rng: &mut ChaCha8Rng) -> Result<(LoopKernel, Sizes), LoopError> {
         4 => (library::empty((x, y))?, square),
         5 => (library::bank_stride(rng.random_range(1..9), any(rng, &[32, 64, 128]))?, [("n", 256), ("k", k)].into()),
         6 => (library::atomics(threads)?, two),
-        7 => (library::uncoalesced(rng.random_range(1..20), threads)?, two),
+        7 => {
+            let mixed = library::mixed(any(rng, &Beside::ALL), rng.random_range(0..9), threads)?;
+            (mixed, [("n", n), ("k", k), ("m", rng.random_range(1..5))].into())
+        }
+        8 => {
+            let sizes = [("n", n), ("k", k), ("m", rng.random_range(1..5))].into();
+            (library::cached(any(rng, &Cached::ALL), threads)?, sizes)
+        }
+        9 => (library::uncoalesced(rng.random_range(1..20), threads)?, two),
         _ => (library::reread(threads)?, [("n", n), ("k", k), ("m", rng.random_range(1..9))].into()),
     })
 }

@@ -7,6 +7,7 @@
 mod arithmetic;
 mod beyond;
 mod measurement;
+mod mixed;
 mod test;
 
 use crate::error::LoopError;
@@ -19,6 +20,7 @@ pub use beyond::{atomics, bank_stride, reread, uncoalesced};
 pub use measurement::{
     Copying, Transposing, empty, matmul, naive_matmul, scale_and_add, stride_one, strided_sums, transpose,
 };
+pub use mixed::{Beside, Cached, cached, mixed};
 pub use test::{convolution, finite_difference, n_body, skinny_matmul};
 
 /// Elements that a row of a matrix is longer than its extent.
@@ -105,6 +107,7 @@ pub fn measurement_set(scale: Scale) -> Result<Vec<Case>, LoopError> {
     measurement::add(&mut set, scale)?;
     arithmetic::add(&mut set, scale)?;
     beyond::add(&mut set, scale)?;
+    mixed::add(&mut set, scale)?;
     Ok(set.cases)
 }
 
