@@ -6,6 +6,7 @@
 mod random_best;
 
 use rand::SeedableRng;
+use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
 use random_best::{outcome, random_best};
 use rayon::prelude::*;
@@ -44,6 +45,8 @@ const CLIMBS: usize = 8;
 const TOP: usize = 20;
 /// What makes the shape of a kernel: register tiles, and which operands are packed.
 const SHAPE: [&str; 7] = ["axis", "vec", "m_s", "n_s", "k_l", "pack_a", "pack_b"];
+/// Logarithms of seconds that are so near to each other say nothing.
+const ALIKE: f32 = 0.005;
 /// Rounds of the closing comparison.
 const ROUNDS: usize = 15;
 
@@ -104,10 +107,10 @@ fn ranked(problem: &dyn Problem, seed: u64) -> Result<(Vec<Point>, usize), Box<d
     for _ in 0..=CLIMBS {
         new.retain(|p| !known.contains_key(p));
         known.extend(scored(problem, &*scorer, &new));
-        let best = best(problem, &known);
+        let best = best(problem, &known, seed);
         new = best.iter().flat_map(|p| neighbours(problem, p)).collect();
     }
-    Ok((best(problem, &known), known.len()))
+    Ok((best(problem, &known, seed), known.len()))
 }
 
 fn scored(problem: &dyn Problem, scorer: &dyn Scorer, points: &[Point]) -> Vec<(Point, f32)> {
@@ -120,13 +123,14 @@ fn scored(problem: &dyn Problem, scorer: &dyn Scorer, points: &[Point]) -> Vec<(
     points.par_iter().map(score).collect()
 }
 
-/// The best point of each shape: counts do not tell prefetches, orders and stores apart, and twenty points that are alike to the
-/// model are one try.
-fn best(problem: &dyn Problem, known: &BTreeMap<Point, f32>) -> Vec<Point> {
+/// The best point of each shape: counts do not tell orders and stores apart, and twenty points that are alike to the model are one
+/// try. Which of those that are alike is drawn.
+fn best(problem: &dyn Problem, known: &BTreeMap<Point, f32>, seed: u64) -> Vec<Point> {
     let params = problem.space().params();
     let places: Vec<usize> = SHAPE.iter().filter_map(|name| params.iter().position(|p| p.name == *name)).collect();
     let mut all: Vec<(&Point, &f32)> = known.iter().collect();
-    all.sort_by(|a, b| a.1.total_cmp(b.1));
+    all.shuffle(&mut ChaCha8Rng::seed_from_u64(seed));
+    all.sort_by_key(|(_, log_seconds)| (*log_seconds / ALIKE).round() as i64);
     let mut shapes: BTreeSet<Vec<u16>> = BTreeSet::new();
     let mut is_new = |point: &Point| shapes.insert(places.iter().map(|at| point[*at]).collect());
     all.into_iter().map(|(point, _)| point).filter(|point| is_new(point)).take(TOP).cloned().collect()

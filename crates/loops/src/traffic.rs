@@ -45,10 +45,10 @@ pub struct Reference {
 }
 
 impl Reference {
-    /// An access of so many bytes in loops from the outermost: name, iterations, bytes from one iteration to the next. `far` says
-    /// that neighbouring lanes touch different lines.
-    pub fn new(bytes: f64, loops: Vec<(&'static str, f64, f64)>, written: bool, far: bool) -> Self {
-        Self { bytes, loops, spread: 0.0, first: 0.0, array: "", written, far }
+    /// An access of so many bytes in loops from the outermost: name, iterations, bytes from one iteration to the next. `run` is how
+    /// many bytes are touched one after the other before the next ones lie elsewhere.
+    pub fn new(bytes: f64, loops: Vec<(&'static str, f64, f64)>, written: bool, run: f64) -> Self {
+        Self { bytes, loops, spread: 0.0, first: 0.0, array: "", written, far: run < NEAR }
     }
 
     /// Distinct lines that the loops from the given depth on touch.

@@ -47,7 +47,7 @@ impl Default for LinearMeasure {
             max_time: Duration::from_millis(20),
             ..Timing::default()
         };
-        Self { rounds: 20, settled: 0.01, policy, seed: 0, limit: Duration::from_secs(120) }
+        Self { rounds: 20, settled: 0.01, policy, seed: 0, limit: Duration::from_secs(110) }
     }
 }
 

@@ -54,14 +54,15 @@ fn operations(b: &Blueprint, caches: &Caches) -> Operations {
     let tile = vectors / v_tiles * (columns / s_tiles);
     let stalled = (IN_FLIGHT / (tile * f64::from(b.config.k_l))).max(1.0);
     add(if double { "f64 fma" } else { "f32 fma" }, vectors * columns * k * stalled);
-    // Each tile loads its vectors and broadcasts its columns in every step.
-    add("loads", vectors * s_tiles * k);
-    add("broadcasts", columns * v_tiles * k);
+    // Each tile loads its vectors and its columns in every step; a broadcast from memory is no dearer than a load.
+    let crossed = |packed: bool, stride: usize| if packed { 1.0 } else { 1.0 + crossings(b, stride) };
+    add("loads", vectors * s_tiles * k * crossed(b.pack_v, b.frame.v.step));
+    add("loads", columns * v_tiles * k);
     add("iterations", v_tiles * s_tiles * k / f64::from(b.config.k_s));
     add("lane steps", v_tiles * s_tiles * k_blocks);
     add("regions", k_blocks * shape.v_blocks * shape.s_blocks);
     let reads_c = if b.geometry.beta == Factor::Zero { k_blocks - 1.0 } else { k_blocks };
-    let c_moves = vectors * columns;
+    let c_moves = vectors * columns * crossed(false, if b.frame.c_v == 1 { b.frame.c_s } else { b.frame.c_v });
     add("loads", c_moves * reads_c);
     add("stores", c_moves * k_blocks);
     if b.reduces() {
@@ -78,6 +79,15 @@ fn operations(b: &Blueprint, caches: &Caches) -> Operations {
     }
     add_traffic(&mut out, &references(b, &shape), caches);
     out
+}
+
+/// How many of the vectors at multiples of so many elements lie in two lines, each half of which is loaded.
+fn crossings(b: &Blueprint, stride: usize) -> f64 {
+    const LINE: usize = 64;
+    let (es, width) = (b.geometry.float.bytes(), b.vector.lanes() * b.geometry.float.bytes());
+    let places = LINE / es;
+    let crossed = (0..places).filter(|i| i * stride % places * es + width > LINE).count();
+    crossed as f64 / places as f64
 }
 
 /// Copies of a panel: whole vectors where neighbours lie together, else one element at a time.
@@ -149,37 +159,42 @@ fn references(b: &Blueprint, shape: &Shape) -> Vec<Reference> {
     let mut out = Vec::new();
     let f = |x: usize| x as f64;
     let (v, s) = (b.frame.v, b.frame.s);
-    let far = |along: usize| f(along) * es > 64.0;
+    // Bytes one after the other in the caller's memory: too short a run is foreseen by nobody, unless it is prefetched.
+    let run = |along: usize, neighbours: f64| match b.config.prefetch {
+        0 => es * if along == 1 { neighbours } else { depth },
+        _ => f64::INFINITY,
+    };
     if b.pack_v {
         let inner = [("step", depth, v_tile * es), ("lane", v_tile, es)];
-        out.push(Reference::new(es, loops(0.0, 0.0, 0.0, depth * v_tile * es, 0.0, inner), false, false));
+        out.push(Reference::new(es, loops(0.0, 0.0, 0.0, depth * v_tile * es, 0.0, inner), false, f64::INFINITY));
         let inner = [("pack step", depth, f(v.step) * es), ("pack lane", v_tile * v_in, f(v.along) * es)];
         let around = loops(0.0, depth * f(v.step) * es, v_tile * v_in * f(v.along) * es, 0.0, 0.0, inner);
-        out.push(Reference::new(es, without_tiles(around), false, far(v.along)));
+        out.push(Reference::new(es, without_tiles(around), false, run(v.along, v_tile * v_in)));
     } else {
         let inner = [("step", depth, f(v.step) * es), ("lane", v_tile, f(v.along) * es)];
         let tile = v_tile * f(v.along) * es;
         let around = loops(0.0, depth * f(v.step) * es, tile * v_in, tile, 0.0, inner);
-        out.push(Reference::new(es, around, false, far(v.along)));
+        out.push(Reference::new(es, around, false, run(v.along, v_tile)));
     }
     if b.pack_s {
         let inner = [("step", depth, s_tile * es), ("column", s_tile, es)];
-        out.push(Reference::new(es, loops(0.0, 0.0, 0.0, 0.0, depth * s_tile * es, inner), false, false));
+        out.push(Reference::new(es, loops(0.0, 0.0, 0.0, 0.0, depth * s_tile * es, inner), false, f64::INFINITY));
         let inner = [("pack step", depth, f(s.step) * es), ("pack column", s_tile * s_in, f(s.along) * es)];
         let block = s_tile * s_in * f(s.along) * es;
         let mut around = without_tiles(loops(block, depth * f(s.step) * es, 0.0, 0.0, 0.0, inner));
         // It is packed once for all blocks of vectors.
         around.retain(|(name, ..)| *name != "v block");
-        out.push(Reference::new(es, around, false, far(s.along)));
+        out.push(Reference::new(es, around, false, run(s.along, s_tile * s_in)));
     } else {
         let inner = [("step", depth, f(s.step) * es), ("column", s_tile, f(s.along) * es)];
         let tile = s_tile * f(s.along) * es;
-        out.push(Reference::new(es, loops(tile * s_in, depth * f(s.step) * es, 0.0, 0.0, tile, inner), false, false));
+        let around = loops(tile * s_in, depth * f(s.step) * es, 0.0, 0.0, tile, inner);
+        out.push(Reference::new(es, around, false, run(s.along, s_tile)));
     }
     let (c_v, c_s) = (f(b.frame.c_v) * es, f(b.frame.c_s) * es);
     let inner = [("column", s_tile, c_s), ("lane", v_tile, c_v)];
     let around = loops(s_tile * s_in * c_s, 0.0, v_tile * v_in * c_v, v_tile * c_v, s_tile * c_s, inner);
-    out.push(Reference::new(es, around, true, false));
+    out.push(Reference::new(es, around, true, f64::INFINITY));
     out
 }
 

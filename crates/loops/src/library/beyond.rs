@@ -127,5 +127,18 @@ pub(super) fn add(set: &mut Set, scale: Scale) -> Result<(), LoopError> {
             }
         }
     }
+    add_panels(set, scale)
+}
+
+/// Sums down narrow panels of a wide matrix: runs too short for a cache to foresee what comes next, as where a product reads
+/// what nobody packed.
+fn add_panels(set: &mut Set, scale: Scale) -> Result<(), LoopError> {
+    let groups = if scale == Scale::Tiny { &[32][..] } else { &[16, 32, 64][..] };
+    for &group in groups {
+        for t in 0..scale.cases(3) {
+            let (n, k) = (scale.of(9, 13) << (2 * t), if scale == Scale::Tiny { 4 } else { 512 });
+            set.add("panel", "", uncoalesced(1, group), &[("n", n), ("k", k)])?;
+        }
+    }
     Ok(())
 }
