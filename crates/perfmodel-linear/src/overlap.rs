@@ -127,31 +127,59 @@ impl Hessian for Overlap<'_> {
     }
 }
 
-/// Weights of the columns and the exponents, from weights to begin with.
+/// Parts of the time of the row that has most of it at which a weight begins that is zero in a sum: what hides behind something
+/// else costs nothing there, but is not free.
+const BEGINNINGS: [f64; 3] = [0.01, 0.1, 0.5];
+
+/// Weights of the columns and the exponents, from weights to begin with: the best of several beginnings, since there are several
+/// minima.
 pub(crate) fn fit(
     table: &Table,
     columns: &[usize],
     first: &Array1<f64>,
     quantised: bool,
 ) -> Result<(Array1<f64>, Sharpness), LinearError> {
-    let rows = table.rows();
-    // A weight of zero begins where the property would take a hundredth of the rows that have it.
+    let mut best: Option<(f64, Array1<f64>)> = None;
+    for part in BEGINNINGS {
+        let (cost, theta) = from(begin(table, columns, first, part), table, columns, quantised)?;
+        if best.as_ref().is_none_or(|(least, _)| cost < *least) {
+            best = Some((cost, theta));
+        }
+    }
+    let (_, theta) = best.ok_or_else(no_value)?;
+    let n = columns.len();
+    Ok((theta.iter().take(n).map(|t| t.exp()).collect(), exponents(&theta, n)))
+}
+
+fn no_value() -> LinearError {
+    LinearError::Numeric("no finite value was met".into())
+}
+
+/// Logarithms of weights to begin with, and of both exponents less one.
+fn begin(table: &Table, columns: &[usize], first: &Array1<f64>, part: f64) -> Array1<f64> {
     let little = |column: usize| {
-        let shares = rows.iter().filter(|r| r.counts[column] > 0.0).map(|r| r.time_s / r.counts[column]);
-        0.01 * shares.fold(f64::INFINITY, f64::min)
+        let rows = table.rows().iter().filter(|r| r.counts[column] > 0.0);
+        part * rows.map(|r| r.time_s / r.counts[column]).fold(f64::INFINITY, f64::min)
     };
     let logs = columns.iter().zip(first).map(|(c, w)| w.max(little(*c)).max(1e-30).ln());
-    let start: Array1<f64> = logs.chain([FIRST.core, FIRST.memory].map(|q| (q - 1.0).ln())).collect();
+    logs.chain([FIRST.core, FIRST.memory].map(|q| (q - 1.0).ln())).collect()
+}
+
+/// The least cost that is met from a beginning, and where.
+fn from(
+    start: Array1<f64>,
+    table: &Table,
+    columns: &[usize],
+    quantised: bool,
+) -> Result<(f64, Array1<f64>), LinearError> {
     let problem = Overlap { table, quantised, columns, start: start.clone() };
-    let fault = |message: String| LinearError::Numeric(message);
     let steps = Steihaug::new().with_max_iters(100);
     let result = Executor::new(problem, TrustRegion::new(steps))
         .configure(|state| state.param(start).max_iters(ITERATIONS))
         .run()
-        .map_err(|e| fault(e.to_string()))?;
-    let best = result.state.get_best_param().ok_or_else(|| fault("no finite value was met".into()))?;
-    let n = columns.len();
-    Ok((best.iter().take(n).map(|t| t.exp()).collect(), exponents(best, n)))
+        .map_err(|e| LinearError::Numeric(e.to_string()))?;
+    let best = result.state.get_best_param().ok_or_else(no_value)?;
+    Ok((result.state.get_best_cost(), best.clone()))
 }
 
 #[cfg(test)]
