@@ -70,7 +70,7 @@ fn moving(rng: &mut ChaCha8Rng) -> Result<(LoopKernel, Sizes), LoopError> {
         5 => (library::bank_stride(rng.random_range(1..9), any(rng, &[32, 64, 128]))?, [("n", 256), ("k", k)].into()),
         6 => (library::atomics(threads)?, two),
         7 => {
-            let mixed = library::mixed(any(rng, &Beside::ALL), rng.random_range(0..9), threads)?;
+            let mixed = library::mixed(any(rng, &Beside::ALL), any(rng, &[0, 4, 8, 16]), threads)?;
             (mixed, [("n", n), ("k", k), ("m", rng.random_range(1..5))].into())
         }
         8 => {
