@@ -47,23 +47,13 @@ impl Lengths {
             Some(0) => VARIANCE,
             Some(_) => NOISE,
         };
-        let mut sizes = vec![STEP.0; found.logs.len()];
-        let mut last = vec![0.0; found.logs.len()];
+        let mut climb = Rprop { sizes: vec![STEP.0; found.logs.len()], last: vec![0.0; found.logs.len()] };
         for _ in 0..steps {
-            let Some(mut slopes) = found.slopes(samples, &costs) else { break };
-            for i in 0..slopes.len() {
-                let same = slopes[i] * last[i];
-                if same > 0.0 {
-                    sizes[i] = (sizes[i] * FASTER).min(STEP.2);
-                } else if same < 0.0 {
-                    sizes[i] = (sizes[i] * SLOWER).max(STEP.1);
-                    slopes[i] = 0.0;
-                }
+            let Some(slopes) = found.slopes(samples, &costs) else { break };
+            for (i, (log, step)) in found.logs.iter_mut().zip(climb.steps(&slopes)).enumerate() {
                 let (least, most) = bounds(i);
-                let step = if slopes[i] == 0.0 { 0.0 } else { slopes[i].signum() * sizes[i] };
-                found.logs[i] = (found.logs[i] - step).clamp(least, most);
+                *log = (*log + step).clamp(least, most);
             }
-            last = slopes;
         }
         found
     }
@@ -131,6 +121,30 @@ impl Lengths {
             slopes[self.width + 1] += own * self.noise();
         }
         slopes.iter().all(|s| s.is_finite()).then_some(slopes)
+    }
+}
+
+/// Steps of which only the direction follows the slope; their sizes follow how often that changes.
+struct Rprop {
+    sizes: Vec<f64>,
+    last: Vec<f64>,
+}
+
+impl Rprop {
+    /// The next step downhill.
+    fn steps(&mut self, slopes: &[f64]) -> Vec<f64> {
+        let step = |((size, last), &slope): ((&mut f64, &mut f64), &f64)| {
+            let same = slope * *last;
+            if same > 0.0 {
+                *size = (*size * FASTER).min(STEP.2);
+            } else if same < 0.0 {
+                *size = (*size * SLOWER).max(STEP.1);
+            }
+            // Beyond a valley, one step of rest.
+            *last = if same < 0.0 { 0.0 } else { slope };
+            if *last == 0.0 { 0.0 } else { -last.signum() * *size }
+        };
+        self.sizes.iter_mut().zip(&mut self.last).zip(slopes).map(step).collect()
     }
 }
 
