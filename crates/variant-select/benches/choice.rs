@@ -8,6 +8,7 @@ use tilewright_core::selector::{Candidate, VariantOrder};
 use tilewright_variant_select::blend::Blend;
 use tilewright_variant_select::fixed::BestFixed;
 use tilewright_variant_select::forest::CostForest;
+use tilewright_variant_select::process::CostProcess;
 use tilewright_variant_select::regression::Regression;
 use tilewright_variant_select::softmax::Softmax;
 use tilewright_variant_select::svm::Svm;
@@ -55,13 +56,14 @@ fn tiles() -> ChoiceSet {
 
 fn bench(c: &mut Criterion) {
     let svm = Svm { widths: vec![2.0], penalties: vec![10.0], ..Svm::default() };
-    let methods: [(&str, &dyn FitSelector); 7] = [
+    let methods: [(&str, &dyn FitSelector); 8] = [
         ("fixed", &BestFixed),
         ("softmax", &Softmax::default()),
         ("regression", &Regression::default()),
         ("svm", &svm),
         ("forest", &CostForest::default()),
         ("trees", &BoostedTrees::default()),
+        ("process", &CostProcess::default()),
         ("blend", &Blend::default()),
     ];
     for (set, data) in [("5 formats", formats()), ("30 tiles", tiles())] {

@@ -1,20 +1,25 @@
-//! Forest and boosted trees together: one learns from all variants of an input at once, the other from each by itself, and
-//! their mistakes differ.
+//! Forest, boosted trees and a Gaussian process together: the first learns from all variants of an input at once, the second from
+//! each by itself, the third by likeness, and their mistakes differ.
 
 use crate::forest::{CostForest, ForestSelector};
 use crate::order::{RankScratch, by_score};
+use crate::process::{CostProcess, ProcessSelector};
 use crate::trees::{BoostedTrees, Objective, TreeSelector};
+use std::collections::HashSet;
 use tilewright_core::choice::{ChoiceSet, FitSelector, SelectError};
 use tilewright_core::selector::{Candidate, Selector, VariantOrder};
 
-/// Fits both, and adds the losses of performance that they expect. For few variants with names of their own; where a candidate is
-/// none of the forest's classes, the boosted trees decide alone.
+/// Fits all, and adds the losses of performance that they expect. For few variants with names of their own; where a candidate is
+/// none of the forest's classes, the boosted trees decide alone. The process is fitted where every variant can be
+/// a class of it and some feature of the input varies.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Blend {
     /// The forest.
     pub forest: CostForest,
     /// The boosted trees.
     pub trees: BoostedTrees,
+    /// The Gaussian process.
+    pub process: CostProcess,
 }
 
 impl Default for Blend {
@@ -26,32 +31,43 @@ impl Default for Blend {
             objective: Objective::Listwise { temperature: 0.15 },
             ..BoostedTrees::default()
         };
-        Self { forest: CostForest::thorough(), trees }
+        Self { forest: CostForest::thorough(), trees, process: CostProcess::default() }
     }
 }
 
 impl FitSelector for Blend {
     fn fit(&self, data: &ChoiceSet, seed: u64) -> Result<Box<dyn Selector>, SelectError> {
-        let (forest, trees) = rayon::join(|| self.forest.fit_forest(data, seed), || self.trees.fit_trees(data, seed));
-        Ok(Box::new(BlendSelector { forest: forest?, trees: trees? }))
+        let both = || rayon::join(|| self.forest.fit_forest(data, seed), || self.trees.fit_trees(data, seed));
+        let process = || match self.process.fit_process(data) {
+            Err(SelectError::NoUsableFeature(_)) => Ok(None),
+            fitted => fitted.map(Some),
+        };
+        let trials = data.cases().iter().flat_map(|c| &c.trials);
+        let variants: HashSet<&str> = trials.map(|t| t.candidate.variant.as_str()).collect();
+        let few = variants.len() <= self.process.classes;
+        let ((forest, trees), process) = rayon::join(both, || if few { process() } else { Ok(None) });
+        Ok(Box::new(BlendSelector { forest: forest?, trees: trees?, process: process? }))
     }
 }
 
 struct BlendSelector {
     forest: ForestSelector,
     trees: TreeSelector,
+    process: Option<ProcessSelector>,
 }
 
 impl Selector for BlendSelector {
     fn rank(&self, input: &[f32], candidates: &[Candidate], out: &mut VariantOrder) {
-        let expected = self.forest.losses(input, candidates);
+        let forest = self.forest.losses(input, candidates);
+        let process = self.process.as_ref().and_then(|p| p.losses(input, candidates));
         RankScratch::with(|scratch| {
             self.trees.score(input, candidates, scratch);
-            if let Some(expected) = expected {
+            if forest.is_some() || process.is_some() {
                 let least = scratch.scores.iter().copied().fold(f32::INFINITY, f32::min);
-                for (score, loss) in scratch.scores.iter_mut().zip(expected) {
-                    *score = 1.0 - (least - *score).exp() + loss;
-                }
+                scratch.scores.iter_mut().for_each(|score| *score = 1.0 - (least - *score).exp());
+            }
+            for losses in [&forest, &process].into_iter().flatten() {
+                scratch.scores.iter_mut().zip(losses).for_each(|(score, loss)| *score += loss);
             }
             by_score(&scratch.scores, out);
         });

@@ -29,7 +29,16 @@ impl Classes {
     /// # Errors
     /// Nothing ran in any case.
     pub(crate) fn winners(data: &ChoiceSet, most: usize) -> Result<Self, SelectError> {
-        Self::new(data, most.max(1))
+        Self::new(data, most.max(1), false)
+    }
+
+    /// All variants where there are at most `most`, else as [`Classes::winners`]: a method that is told what each costs can tell
+    /// those apart that never won.
+    ///
+    /// # Errors
+    /// Nothing ran in any case.
+    pub(crate) fn all(data: &ChoiceSet, most: usize) -> Result<Self, SelectError> {
+        Self::new(data, most.max(1), true)
     }
 
     /// No class at all: variants by their average.
@@ -37,10 +46,10 @@ impl Classes {
     /// # Errors
     /// Nothing ran in any case.
     pub(crate) fn averages(data: &ChoiceSet) -> Result<Self, SelectError> {
-        Self::new(data, 0)
+        Self::new(data, 0, false)
     }
 
-    fn new(data: &ChoiceSet, most: usize) -> Result<Self, SelectError> {
+    fn new(data: &ChoiceSet, most: usize, losers: bool) -> Result<Self, SelectError> {
         let mut sums: HashMap<&str, (f64, f64, usize)> = HashMap::new();
         for case in data.cases() {
             let Some(best) = case.best() else { continue };
@@ -51,11 +60,13 @@ impl Classes {
                 entry.2 += usize::from(t.cost == Some(best));
             }
         }
-        let mut by_wins: Vec<(&str, usize)> = sums.iter().map(|(n, s)| (*n, s.2)).filter(|(_, w)| *w > 0).collect();
-        by_wins.sort_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(b.0)));
-        if by_wins.is_empty() {
+        let losers = losers && sums.len() <= most;
+        let mut by_wins: Vec<(&str, usize)> = sums.iter().map(|(n, s)| (*n, s.2)).collect();
+        if by_wins.iter().all(|(_, wins)| *wins == 0) {
             return Err(SelectError::NothingLegal);
         }
+        by_wins.retain(|(_, wins)| losers || *wins > 0);
+        by_wins.sort_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(b.0)));
         by_wins.truncate(most);
         let class: HashMap<&str, u32> = by_wins.iter().enumerate().map(|(i, (n, _))| (*n, i as u32)).collect();
         let known = |(name, sum): (&str, (f64, f64, usize))| {

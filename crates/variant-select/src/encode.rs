@@ -38,9 +38,21 @@ impl Encoding {
     /// # Errors
     /// No feature varies.
     pub(crate) fn fit(data: &ChoiceSet, map: FeatureMap) -> Result<Self, SelectError> {
+        Self::with(data, map, |kind| kind == FeatureKind::Size)
+    }
+
+    /// As [`Encoding::fit`], of the features themselves with logarithms of all, signed where they may be negative.
+    ///
+    /// # Errors
+    /// No feature varies.
+    pub(crate) fn logarithms(data: &ChoiceSet) -> Result<Self, SelectError> {
+        Self::with(data, FeatureMap::Linear, |_| true)
+    }
+
+    fn with(data: &ChoiceSet, map: FeatureMap, logs: fn(FeatureKind) -> bool) -> Result<Self, SelectError> {
         let input = &data.schema().input;
         let column = |feature: usize| {
-            let log = input[feature].kind == FeatureKind::Size;
+            let log = logs(input[feature].kind);
             let values = data.cases().iter().map(|c| transformed(c.features[feature], log));
             let present: Vec<f64> = values.filter(|v| v.is_finite()).map(f64::from).collect();
             let n = present.len() as f64;

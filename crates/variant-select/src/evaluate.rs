@@ -82,7 +82,8 @@ pub struct Auto {
 }
 
 impl Auto {
-    /// What the project recommends: boosted trees, a blend of them and the cost forest, and regression, by three folds.
+    /// What the project recommends: boosted trees, a blend of them with the cost forest and the Gaussian process, and regression, by three
+    /// folds.
     pub fn recommended() -> Self {
         let methods: Vec<(String, Box<dyn FitSelector>)> = vec![
             ("trees".into(), Box::new(BoostedTrees::default())),

@@ -23,10 +23,12 @@ pub struct CostForest {
     pub depth: usize,
     /// Share of the features that a split may look at.
     pub columns: f64,
-    /// Most variants, those that win most often.
+    /// Most variants; where there are more, those that win most often.
     pub classes: usize,
     /// Most ratios of sizes that become features.
     pub ratios: usize,
+    /// Whether the products of these pairs are features too: storage and work often are products of sizes.
+    pub products: bool,
     /// What a leaf holds the mean of.
     pub cost: LeafCost,
 }
@@ -41,7 +43,7 @@ pub enum LeafCost {
 }
 
 impl LeafCost {
-    fn of(self, log: f64) -> f64 {
+    pub(crate) fn of(self, log: f64) -> f64 {
         match self {
             Self::Log => log.min(WORST),
             Self::Performance => 1.0 - (-log).exp(),
@@ -51,25 +53,39 @@ impl LeafCost {
 
 impl Default for CostForest {
     fn default() -> Self {
-        Self { trees: 12, least: 3, depth: 14, columns: 0.5, classes: 16, ratios: 45, cost: LeafCost::Performance }
+        Self {
+            trees: 12,
+            least: 3,
+            depth: 14,
+            columns: 0.5,
+            classes: 16,
+            ratios: 45,
+            products: false,
+            cost: LeafCost::Performance,
+        }
     }
 }
 
 impl CostForest {
     /// As many trees as still help, where a choice may take some microseconds.
     pub fn thorough() -> Self {
-        Self { trees: 100, ..Self::default() }
+        Self { trees: 100, products: true, ..Self::default() }
     }
 }
 
-/// Features of the input and ratios of its sizes.
+/// Features of the input, and ratios and products of its sizes.
 #[derive(Clone, Debug)]
 struct Shapes {
     inputs: usize,
     pairs: Vec<(usize, usize)>,
+    products: bool,
 }
 
 impl Shapes {
+    fn width(&self) -> usize {
+        self.inputs + self.pairs.len() * if self.products { 2 } else { 1 }
+    }
+
     fn write(&self, features: &[f32], out: &mut Vec<f32>) {
         // What is not finite is missing: both share the first bin.
         let finite = |v: f32| if v.is_finite() { v } else { f32::NAN };
@@ -77,6 +93,9 @@ impl Shapes {
         out.clear();
         out.extend((0..self.inputs).map(at));
         out.extend(self.pairs.iter().map(|&(a, b)| finite(at(a) / at(b))));
+        if self.products {
+            out.extend(self.pairs.iter().map(|&(a, b)| finite(at(a) * at(b))));
+        }
     }
 }
 
@@ -164,7 +183,7 @@ impl CostForest {
             }
         }
         fill(&mut costs, n);
-        let width = shapes.inputs + shapes.pairs.len();
+        let width = shapes.width();
         let bins = Bins::fit(&transposed(&rows, width), 64);
         let binned = rows.iter().enumerate().map(|(i, &v)| bins.bin(i % width, v)).collect();
         Samples { binned, width, bins, costs, classes: n }
@@ -202,7 +221,7 @@ impl CostForest {
 }
 
 /// A class that was not tried costs what it costs on average: its absence says nothing.
-fn fill(costs: &mut [f32], classes: usize) {
+pub(crate) fn fill(costs: &mut [f32], classes: usize) {
     for class in 0..classes {
         let known: Vec<f32> = costs.iter().skip(class).step_by(classes).copied().filter(|c| !c.is_nan()).collect();
         let mean = known.iter().sum::<f32>() / known.len().max(1) as f32;
@@ -288,11 +307,12 @@ impl CostForest {
         };
         check("trees", self.trees)?;
         check("least", self.least)?;
-        let classes = Classes::winners(data, self.classes)?;
+        let classes = Classes::all(data, self.classes)?;
         let input = &data.schema().input;
         let sizes: Vec<usize> = (0..input.len()).filter(|&i| input[i].kind == FeatureKind::Size).collect();
         let pairs = sizes.iter().enumerate().flat_map(|(k, &a)| sizes[k + 1..].iter().map(move |&b| (a, b)));
-        let shapes = Shapes { inputs: input.len(), pairs: pairs.take(self.ratios).collect() };
+        let (pairs, products) = (pairs.take(self.ratios).collect(), self.products);
+        let shapes = Shapes { inputs: input.len(), pairs, products };
         let mut trees = Trees::default();
         if shapes.inputs > 0 {
             let samples = self.samples(data, &classes, &shapes);

@@ -12,6 +12,7 @@ mod linear;
 pub mod map;
 pub mod metrics;
 mod order;
+pub mod process;
 pub mod regression;
 pub mod softmax;
 pub mod svm;

@@ -6,6 +6,7 @@ use tilewright_datasets::{Dataset, SplitSpec};
 use tilewright_variant_select::fixed::BestFixed;
 use tilewright_variant_select::forest::CostForest;
 use tilewright_variant_select::metrics::Table1;
+use tilewright_variant_select::process::CostProcess;
 use tilewright_variant_select::regression::Regression;
 
 /// Formats of sparse matrices on one device: two thirds of the collections, and the rest.
@@ -35,4 +36,7 @@ fn formats_are_chosen_better_than_the_best_fixed_one() {
     let (forest, regression) = (score(&CostForest::default()), score(&Regression::default()));
     assert!(forest > 0.95 && forest > fixed, "forest {forest}, fixed {fixed}");
     assert!(regression > 0.9 && regression > fixed, "regression {regression}, fixed {fixed}");
+    // Few cases and steps, so that the test is short.
+    let process = score(&CostProcess { cases: 500, learned: 120, steps: 10, ..CostProcess::default() });
+    assert!(process > 0.96 && process > fixed, "process {process}, fixed {fixed}");
 }

@@ -10,6 +10,7 @@ use tilewright_variant_select::fixed::BestFixed;
 use tilewright_variant_select::forest::CostForest;
 use tilewright_variant_select::guard::Guarded;
 use tilewright_variant_select::metrics::Table1;
+use tilewright_variant_select::process::CostProcess;
 use tilewright_variant_select::regression::{Regression, Terms};
 use tilewright_variant_select::softmax::Softmax;
 use tilewright_variant_select::svm::Svm;
@@ -43,13 +44,15 @@ fn three(n: usize) -> ChoiceSet {
 fn methods() -> Vec<(&'static str, Box<dyn FitSelector>)> {
     let listwise = BoostedTrees { trees: 60, ..BoostedTrees::default() };
     let quick = BoostedTrees { least: 3.0, objective: Objective::Relative, ..listwise.clone() };
+    let process = CostProcess { learned: 60, ..CostProcess::default() };
     vec![
         ("softmax", Box::new(Softmax::default())),
         ("regression", Box::new(Regression::default())),
         ("svm", Box::new(Svm { widths: vec![1.0], penalties: vec![10.0], ..Svm::default() })),
         ("forest", Box::new(CostForest::default())),
         ("trees", Box::new(quick)),
-        ("blend", Box::new(Blend { forest: CostForest::default(), trees: listwise.clone() })),
+        ("blend", Box::new(Blend { forest: CostForest::default(), trees: listwise.clone(), process: process.clone() })),
+        ("process", Box::new(process)),
         ("listwise", Box::new(listwise)),
         ("guarded", Box::new(Guarded(CostForest::default()))),
     ]
@@ -192,6 +195,8 @@ fn settings_out_of_range_are_named() {
     assert_eq!(field(&Svm { penalties: vec![f64::NAN], ..Svm::default() }), "penalties");
     assert_eq!(field(&Svm { widths: vec![], ..Svm::default() }), "widths");
     assert_eq!(field(&CostForest { trees: 0, ..CostForest::default() }), "trees");
+    assert_eq!(field(&CostProcess { cases: 0, ..CostProcess::default() }), "cases");
+    assert_eq!(field(&CostProcess { learned: 0, ..CostProcess::default() }), "learned");
     let terms = |text: &str| Regression { terms: Terms::Expressions(vec![text.into()]), ..Regression::default() };
     assert_eq!(field(&terms("n * * 2")), "terms");
     assert_eq!(field(&terms("m * 2")), "terms");

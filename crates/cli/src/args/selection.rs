@@ -18,7 +18,9 @@ pub(crate) enum SelectMethod {
     Trees,
     /// A few trees over features of the input: the fastest choice.
     Forest,
-    /// Boosted trees and a thorough forest together.
+    /// A Gaussian process of what every variant costs.
+    Process,
+    /// Boosted trees, a thorough forest and a Gaussian process together.
     Blend,
     /// The multi-layer perceptron on the relative time of every candidate.
     Mlp,
@@ -36,6 +38,7 @@ impl SelectMethod {
             Self::Svm => "svm",
             Self::Trees => "trees",
             Self::Forest => "forest",
+            Self::Process => "process",
             Self::Blend => "blend",
             Self::Mlp => "mlp",
             Self::Fixed => "fixed",

@@ -20,6 +20,7 @@ use tilewright_variant_select::forest::CostForest;
 use tilewright_variant_select::guard::guarded;
 use tilewright_variant_select::map;
 use tilewright_variant_select::metrics::Table1;
+use tilewright_variant_select::process::CostProcess;
 use tilewright_variant_select::regression::Regression;
 use tilewright_variant_select::softmax::Softmax;
 use tilewright_variant_select::svm::Svm;
@@ -67,6 +68,7 @@ fn fit(method: SelectMethod, data: &ChoiceSet, seed: u64) -> Result<(String, Box
         SelectMethod::Svm => &Svm::default(),
         SelectMethod::Trees => &BoostedTrees::default(),
         SelectMethod::Forest => &CostForest::default(),
+        SelectMethod::Process => &CostProcess::default(),
         SelectMethod::Blend => &Blend::default(),
         SelectMethod::Mlp => &ByPredictor { fit: MlpFit::default(), name: "mlp" },
         SelectMethod::Fixed => &BestFixed,

@@ -12,7 +12,8 @@ const MOST_PAIRS: usize = 45;
 /// What is derived, fixed when a model is fitted.
 ///
 /// - Ratios of all pairs of sizes of the input: trees split along one axis, and shapes differ by their ratios.
-/// - For a model of failures, products of all pairs of sizes too: memory runs out by the product.
+/// - For a model of failures, and where candidates have no sizes, products of all pairs of sizes too: memory runs out by the
+///   product, and work and storage of which nothing else is said are products of sizes.
 /// - For every size of the input that tiles cut, the largest power of two that divides it: alignment.
 /// - What follows from [tiles](Tiles).
 /// - For every size of a candidate that is not a whole number, a count that is rounded up when it runs (waves of blocks on
@@ -60,11 +61,13 @@ impl Derived {
         };
         let rounded = compared.iter().filter(fractional).copied().collect();
         let tiles = Tiles::fit(data);
+        // Sizes of candidates say what they cost; without them it is for the input's to say.
+        let products = compared.is_empty();
         Self {
             inputs: schema.input.len(),
             candidates: schema.config.len(),
             pairs,
-            products: false,
+            products,
             aligned: tiles.inputs(),
             tiles,
             rounded,
