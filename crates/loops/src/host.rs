@@ -6,7 +6,7 @@
 
 use crate::instance::Instance;
 use crate::kernel::{Access, Binary, Expr, Mapping, Stmt, Unary, visit};
-use crate::traffic::{footprint, references};
+use crate::traffic::{footprint, references, traffic_among};
 use std::collections::BTreeMap;
 use tilewright_core::dtype::DType;
 
@@ -193,13 +193,14 @@ pub fn operations(instance: &Instance, caches: &Caches) -> Operations {
         count.together(nest.body, groups);
     }
     let mut out = count.out;
-    add_traffic(&mut out, &references(instance), caches);
+    let all = references(instance);
+    add_traffic(&mut out, &all, &all, caches);
     out
 }
 
-/// Adds the lines that references move between the levels of a core's caches.
-pub fn add_traffic(out: &mut Operations, references: &[Reference], caches: &Caches) {
-    let [into_l1, into_l2, into_l3] = [caches.l1, caches.l2, caches.l3].map(|size| traffic(references, size));
+/// Adds the lines that some references, of all that share a core's caches, move between their levels.
+pub fn add_traffic(out: &mut Operations, some: &[Reference], all: &[Reference], caches: &Caches) {
+    let [into_l1, into_l2, into_l3] = [caches.l1, caches.l2, caches.l3].map(|size| traffic_among(some, all, size));
     // What one level has, those further out need not give.
     for (name, lines) in [
         ("L2 near", into_l1.near - into_l2.near),

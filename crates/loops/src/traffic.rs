@@ -78,10 +78,15 @@ impl Reference {
 
 /// Lines that come into a cache of so many bytes in one run, where runs follow each other on the same data.
 pub fn traffic(references: &[Reference], capacity: f64) -> Traffic {
+    traffic_among(references, references, capacity)
+}
+
+/// The same for some of the references that share a cache.
+pub(crate) fn traffic_among(some: &[Reference], all: &[Reference], capacity: f64) -> Traffic {
     let mut out = Traffic::default();
     for part in PARTS {
-        for reference in references {
-            let lines = misses(reference, references, capacity * part) / PARTS.len() as f64;
+        for reference in some {
+            let lines = misses(reference, all, capacity * part) / PARTS.len() as f64;
             match (reference.written, reference.far) {
                 (true, _) => out.written += lines,
                 (false, true) => out.far += lines,

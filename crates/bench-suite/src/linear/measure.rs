@@ -127,3 +127,18 @@ pub fn launch_overhead(station: &mut dyn Station, lower: &Lower<'_>, policy: &Ti
     }
     Ok(least)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_case_is_settled_by_three_visits_near_the_least() {
+        let how = LinearMeasure { settled: 0.01, ..LinearMeasure::default() };
+        assert!(!how.is_settled(&[]));
+        assert!(!how.is_settled(&[2.0, 2.0, 2.1]));
+        assert!(how.is_settled(&[2.0, 2.01, 2.5, 2.02]));
+        // A new least takes back what had agreed.
+        assert!(!how.is_settled(&[2.0, 2.01, 2.02, 1.0]));
+    }
+}

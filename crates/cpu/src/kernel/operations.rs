@@ -14,15 +14,16 @@ const IN_FLIGHT: f64 = 8.0;
 
 impl GemmPlan {
     /// Counts the operations of the thread with most work: instructions by kind, turns of loops, and the lines that caches of
-    /// these sizes move. Chains of multiply-adds that are too short to hide their latency count as what they last.
-    pub fn operations(&self, caches: &Caches) -> Operations {
+    /// these sizes move. Chains of multiply-adds that are too short to hide their latency count as what they last. Packing and the
+    /// product are counted apart: one waits for the other, and nothing of them overlaps.
+    pub fn operations(&self, caches: &Caches) -> [Operations; 2] {
         operations(&self.blueprint, caches)
     }
 }
 
 impl CpuGemm {
     /// The same for a configuration that is known to be legal: a search counts thousands, and checks none of them again.
-    pub fn operations(&self, input: &GemmInput, config: &GemmConfig, caches: &Caches) -> Operations {
+    pub fn operations(&self, input: &GemmInput, config: &GemmConfig, caches: &Caches) -> [Operations; 2] {
         operations(&Blueprint::new(geometry(input), config), caches)
     }
 }
@@ -31,7 +32,7 @@ impl CpuGemm {
 pub struct CountedHint<F> {
     /// Sizes of a core's caches.
     pub caches: Caches,
-    /// Seconds of operations.
+    /// Seconds of operations that may overlap.
     pub seconds: F,
 }
 
@@ -41,16 +42,25 @@ impl<F: Fn(&Operations) -> f64 + Send + Sync + 'static> Hint<CpuGemm> for Counte
     }
 
     fn seconds(&self, kernel: &CpuGemm, _: &DeviceSpec, input: &GemmInput, config: &GemmConfig) -> f64 {
-        (self.seconds)(&kernel.operations(input, config, &self.caches))
+        kernel.operations(input, config, &self.caches).iter().map(&self.seconds).sum()
     }
 }
 
-fn operations(b: &Blueprint, caches: &Caches) -> Operations {
+fn operations(b: &Blueprint, caches: &Caches) -> [Operations; 2] {
     let shape = Shape::of(b);
+    let (mut packing, mut product) = (packing(b, &shape), product(b, &shape));
+    let (apart, together) = references(b, &shape);
+    let all = [apart.as_slice(), &together].concat();
+    add_traffic(&mut packing, &apart, &all, caches);
+    add_traffic(&mut product, &together, &all, caches);
+    [packing, product]
+}
+
+fn product(b: &Blueprint, shape: &Shape) -> Operations {
     let mut out = Operations::from([("constant", 1.0), ("groups", shape.threads)]);
     let mut add = |name: &'static str, amount: f64| *out.entry(name).or_insert(0.0) += amount;
     let double = b.geometry.float == Float::F64;
-    let Shape { vectors, columns, k, v_tiles, s_tiles, k_blocks, .. } = shape;
+    let Shape { vectors, columns, k, v_tiles, s_tiles, k_blocks, .. } = *shape;
     let tile = vectors / v_tiles * (columns / s_tiles);
     let stalled = (IN_FLIGHT / (tile * f64::from(b.config.k_l))).max(1.0);
     add(if double { "f64 fma" } else { "f32 fma" }, vectors * columns * k * stalled);
@@ -70,14 +80,24 @@ fn operations(b: &Blueprint, caches: &Caches) -> Operations {
         add("loads", c_moves * slices / shape.threads);
         add("stores", c_moves / shape.threads);
     }
+    if b.pack_v && b.copies_v() {
+        // The vectors are loaded anyway.
+        let elements = vectors * b.vector.lanes() as f64 * k * shape.s_blocks;
+        add("stores", elements / b.vector.lanes() as f64);
+    }
+    out
+}
+
+fn packing(b: &Blueprint, shape: &Shape) -> Operations {
     let lanes = b.vector.lanes() as f64;
-    if b.pack_v {
-        pack(&mut add, vectors * lanes * k * shape.s_blocks, lanes, b.frame.v.along == 1, b.copies_v());
+    let mut out = Operations::new();
+    let mut add = |name: &'static str, amount: f64| *out.entry(name).or_insert(0.0) += amount;
+    if b.pack_v && !b.copies_v() {
+        pack(&mut add, shape.vectors * lanes * shape.k * shape.s_blocks, lanes, b.frame.v.along == 1);
     }
     if b.pack_s {
-        pack(&mut add, columns * k, lanes, b.frame.s.along == 1, false);
+        pack(&mut add, shape.columns * shape.k, lanes, b.frame.s.along == 1);
     }
-    add_traffic(&mut out, &references(b, &shape), caches);
     out
 }
 
@@ -90,17 +110,11 @@ fn crossings(b: &Blueprint, stride: usize) -> f64 {
     crossed as f64 / places as f64
 }
 
-/// Copies of a panel: whole vectors where neighbours lie together, else one element at a time.
-fn pack(add: &mut impl FnMut(&'static str, f64), elements: f64, lanes: f64, contiguous: bool, on_the_way: bool) {
-    if contiguous {
-        if !on_the_way {
-            add("loads", elements / lanes);
-        }
-        add("stores", elements / lanes);
-    } else {
-        // Transposed in registers: a load and a store a vector, and as many shuffles.
-        add("loads", elements / lanes);
-        add("stores", elements / lanes);
+/// Copies of a panel, a vector at a time. Where neighbours do not lie together it is transposed in registers: as many shuffles.
+fn pack(add: &mut impl FnMut(&'static str, f64), elements: f64, lanes: f64, contiguous: bool) {
+    add("loads", elements / lanes);
+    add("stores", elements / lanes);
+    if !contiguous {
         add("single loads", elements / lanes);
     }
 }
@@ -141,8 +155,9 @@ impl Shape {
     }
 }
 
-/// The loops of a block are those of the driver: blocks of columns, of k, of vectors; the panel that stays, the one that streams.
-fn references(b: &Blueprint, shape: &Shape) -> Vec<Reference> {
+/// What packing reads, and what the product does. The loops of a block are those of the driver: blocks of columns, of k, of
+/// vectors; the panel that stays, the one that streams.
+fn references(b: &Blueprint, shape: &Shape) -> (Vec<Reference>, Vec<Reference>) {
     let es = b.geometry.float.bytes() as f64;
     let lanes = b.vector.lanes() as f64;
     let depth = shape.k / shape.k_blocks;
@@ -156,7 +171,7 @@ fn references(b: &Blueprint, shape: &Shape) -> Vec<Reference> {
         let outer = [("s block", shape.s_blocks, sb), ("k block", shape.k_blocks, kb), ("v block", shape.v_blocks, vb)];
         [&outer[..], &[stays, streams], &inner].concat()
     };
-    let mut out = Vec::new();
+    let (mut apart, mut out) = (Vec::new(), Vec::new());
     let f = |x: usize| x as f64;
     let (v, s) = (b.frame.v, b.frame.s);
     // Bytes one after the other in the caller's memory: too short a run is foreseen by nobody, unless it is prefetched.
@@ -169,7 +184,11 @@ fn references(b: &Blueprint, shape: &Shape) -> Vec<Reference> {
         out.push(Reference::new(es, loops(0.0, 0.0, 0.0, depth * v_tile * es, 0.0, inner), false, f64::INFINITY));
         let inner = [("pack step", depth, f(v.step) * es), ("pack lane", v_tile * v_in, f(v.along) * es)];
         let around = loops(0.0, depth * f(v.step) * es, v_tile * v_in * f(v.along) * es, 0.0, 0.0, inner);
-        out.push(Reference::new(es, without_tiles(around), false, run(v.along, v_tile * v_in)));
+        let read = Reference::new(es, without_tiles(around), false, run(v.along, v_tile * v_in));
+        let panel = [("pack step", depth, v_tile * v_in * es), ("pack lane", v_tile * v_in, es)];
+        let panel = without_tiles(loops(0.0, 0.0, 0.0, 0.0, 0.0, panel));
+        let part = if b.copies_v() { &mut out } else { &mut apart };
+        part.extend([read, Reference::new(es, panel, true, f64::INFINITY)]);
     } else {
         let inner = [("step", depth, f(v.step) * es), ("lane", v_tile, f(v.along) * es)];
         let tile = v_tile * f(v.along) * es;
@@ -184,7 +203,11 @@ fn references(b: &Blueprint, shape: &Shape) -> Vec<Reference> {
         let mut around = without_tiles(loops(block, depth * f(s.step) * es, 0.0, 0.0, 0.0, inner));
         // It is packed once for all blocks of vectors.
         around.retain(|(name, ..)| *name != "v block");
-        out.push(Reference::new(es, around, false, run(s.along, s_tile * s_in)));
+        apart.push(Reference::new(es, around, false, run(s.along, s_tile * s_in)));
+        let panel = [("pack step", depth, s_tile * s_in * es), ("pack column", s_tile * s_in, es)];
+        let mut panel = without_tiles(loops(0.0, 0.0, 0.0, 0.0, 0.0, panel));
+        panel.retain(|(name, ..)| *name != "v block");
+        apart.push(Reference::new(es, panel, true, f64::INFINITY));
     } else {
         let inner = [("step", depth, f(s.step) * es), ("column", s_tile, f(s.along) * es)];
         let tile = s_tile * f(s.along) * es;
@@ -195,7 +218,7 @@ fn references(b: &Blueprint, shape: &Shape) -> Vec<Reference> {
     let inner = [("column", s_tile, c_s), ("lane", v_tile, c_v)];
     let around = loops(s_tile * s_in * c_s, 0.0, v_tile * v_in * c_v, v_tile * c_v, s_tile * c_s, inner);
     out.push(Reference::new(es, around, true, f64::INFINITY));
-    out
+    (apart, out)
 }
 
 /// Packing is done before the tiles of a block.
