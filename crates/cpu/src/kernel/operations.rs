@@ -155,74 +155,124 @@ impl Shape {
     }
 }
 
-/// What packing reads, and what the product does. The loops of a block are those of the driver: blocks of columns, of k, of
-/// vectors; the panel that stays, the one that streams.
+/// What packing touches, and what the product does.
 fn references(b: &Blueprint, shape: &Shape) -> (Vec<Reference>, Vec<Reference>) {
-    let es = b.geometry.float.bytes() as f64;
-    let lanes = b.vector.lanes() as f64;
-    let depth = shape.k / shape.k_blocks;
-    let (v_tile, s_tile) = (shape.vectors / shape.v_tiles * lanes, shape.columns / shape.s_tiles);
-    let (v_in, s_in) = (shape.v_tiles / shape.v_blocks, shape.s_tiles / shape.s_blocks);
-    let keeps_v = b.keeps_v();
-    // Bytes from one tile, block or step to the next, for an operand as it lies or as it was packed.
-    let loops = |sb: f64, kb: f64, vb: f64, v: f64, s: f64, inner: [(&'static str, f64, f64); 2]| {
-        let (v, s) = (("v tile", v_in, v), ("s tile", s_in, s));
-        let (stays, streams) = if keeps_v { (v, s) } else { (s, v) };
-        let outer = [("s block", shape.s_blocks, sb), ("k block", shape.k_blocks, kb), ("v block", shape.v_blocks, vb)];
-        [&outer[..], &[stays, streams], &inner].concat()
-    };
-    let (mut apart, mut out) = (Vec::new(), Vec::new());
-    let f = |x: usize| x as f64;
-    let (v, s) = (b.frame.v, b.frame.s);
-    // Bytes one after the other in the caller's memory: too short a run is foreseen by nobody, unless it is prefetched.
-    let run = |along: usize, neighbours: f64| match b.config.prefetch {
-        0 => es * if along == 1 { neighbours } else { depth },
-        _ => f64::INFINITY,
-    };
-    if b.pack_v {
-        let inner = [("step", depth, v_tile * es), ("lane", v_tile, es)];
-        out.push(Reference::new(es, loops(0.0, 0.0, 0.0, depth * v_tile * es, 0.0, inner), false, f64::INFINITY));
-        let inner = [("pack step", depth, f(v.step) * es), ("pack lane", v_tile * v_in, f(v.along) * es)];
-        let around = loops(0.0, depth * f(v.step) * es, v_tile * v_in * f(v.along) * es, 0.0, 0.0, inner);
-        let read = Reference::new(es, without_tiles(around), false, run(v.along, v_tile * v_in));
-        let panel = [("pack step", depth, v_tile * v_in * es), ("pack lane", v_tile * v_in, es)];
-        let panel = without_tiles(loops(0.0, 0.0, 0.0, 0.0, 0.0, panel));
-        let part = if b.copies_v() { &mut out } else { &mut apart };
-        part.extend([read, Reference::new(es, panel, true, f64::INFINITY)]);
-    } else {
-        let inner = [("step", depth, f(v.step) * es), ("lane", v_tile, f(v.along) * es)];
-        let tile = v_tile * f(v.along) * es;
-        let around = loops(0.0, depth * f(v.step) * es, tile * v_in, tile, 0.0, inner);
-        out.push(Reference::new(es, around, false, run(v.along, v_tile)));
+    let nest = Nest::of(b, shape);
+    let (mut apart, mut product) = (Vec::new(), Vec::new());
+    let v = Side { packed: b.pack_v, strides: (b.frame.v.along, b.frame.v.step), tile: nest.v_tile, tiles: nest.v_in };
+    let s = Side { packed: b.pack_s, strides: (b.frame.s.along, b.frame.s.step), tile: nest.s_tile, tiles: nest.s_in };
+    // A panel of vectors is packed again in every block of columns; one of columns once for all blocks of vectors.
+    let steps_v = |block: f64, tile: f64, depth: f64| [0.0, depth, block, tile, 0.0];
+    let steps_s = |block: f64, tile: f64, depth: f64| [block, depth, 0.0, 0.0, tile];
+    product.push(nest.used(&v, &steps_v));
+    product.push(nest.used(&s, &steps_s));
+    if v.packed {
+        let part = if b.copies_v() { &mut product } else { &mut apart };
+        part.extend(nest.packed(&v, &steps_v, &[]));
     }
-    if b.pack_s {
-        let inner = [("step", depth, s_tile * es), ("column", s_tile, es)];
-        out.push(Reference::new(es, loops(0.0, 0.0, 0.0, 0.0, depth * s_tile * es, inner), false, f64::INFINITY));
-        let inner = [("pack step", depth, f(s.step) * es), ("pack column", s_tile * s_in, f(s.along) * es)];
-        let block = s_tile * s_in * f(s.along) * es;
-        let mut around = without_tiles(loops(block, depth * f(s.step) * es, 0.0, 0.0, 0.0, inner));
-        // It is packed once for all blocks of vectors.
-        around.retain(|(name, ..)| *name != "v block");
-        apart.push(Reference::new(es, around, false, run(s.along, s_tile * s_in)));
-        let panel = [("pack step", depth, s_tile * s_in * es), ("pack column", s_tile * s_in, es)];
-        let mut panel = without_tiles(loops(0.0, 0.0, 0.0, 0.0, 0.0, panel));
-        panel.retain(|(name, ..)| *name != "v block");
-        apart.push(Reference::new(es, panel, true, f64::INFINITY));
-    } else {
-        let inner = [("step", depth, f(s.step) * es), ("column", s_tile, f(s.along) * es)];
-        let tile = s_tile * f(s.along) * es;
-        let around = loops(tile * s_in, depth * f(s.step) * es, 0.0, 0.0, tile, inner);
-        out.push(Reference::new(es, around, false, run(s.along, s_tile)));
+    if s.packed {
+        apart.extend(nest.packed(&s, &steps_s, &["v block"]));
     }
-    let (c_v, c_s) = (f(b.frame.c_v) * es, f(b.frame.c_s) * es);
-    let inner = [("column", s_tile, c_s), ("lane", v_tile, c_v)];
-    let around = loops(s_tile * s_in * c_s, 0.0, v_tile * v_in * c_v, v_tile * c_v, s_tile * c_s, inner);
-    out.push(Reference::new(es, around, true, f64::INFINITY));
-    (apart, out)
+    let (c_v, c_s) = (b.frame.c_v as f64 * nest.es, b.frame.c_s as f64 * nest.es);
+    let (v_tile, s_tile) = (nest.v_tile * c_v, nest.s_tile * c_s);
+    let inner = [("column", nest.s_tile, c_s), ("lane", nest.v_tile, c_v)];
+    let around = nest.loops([s_tile * nest.s_in, 0.0, v_tile * nest.v_in, v_tile, s_tile], inner);
+    product.push(Reference::new(nest.es, around, true, f64::INFINITY));
+    (apart, product)
 }
 
-/// Packing is done before the tiles of a block.
-fn without_tiles(mut loops: Vec<(&'static str, f64, f64)>) -> Vec<(&'static str, f64, f64)> {
-    loops.retain(|(name, ..)| !matches!(*name, "v tile" | "s tile"));
-    loops
+type Loops = Vec<(&'static str, f64, f64)>;
+
+/// Bytes from one block of columns, of k, of vectors, and from one tile of each side to the next, from those of a block, a tile and
+/// a block of k of an operand.
+type Steps<'a> = dyn Fn(f64, f64, f64) -> [f64; 5] + 'a;
+
+/// An operand.
+struct Side {
+    packed: bool,
+    /// Elements from one neighbour, and from one step of k, to the next.
+    strides: (usize, usize),
+    /// Elements of a tile.
+    tile: f64,
+    /// Tiles of a block.
+    tiles: f64,
+}
+
+/// The loops of the driver: blocks of columns, of k, of vectors; the panel that stays, the one that streams.
+struct Nest<'a> {
+    b: &'a Blueprint,
+    shape: &'a Shape,
+    /// Bytes of an element.
+    es: f64,
+    /// Steps of a block of k.
+    depth: f64,
+    v_tile: f64,
+    s_tile: f64,
+    v_in: f64,
+    s_in: f64,
+}
+
+impl<'a> Nest<'a> {
+    fn of(b: &'a Blueprint, shape: &'a Shape) -> Self {
+        Self {
+            b,
+            shape,
+            es: b.geometry.float.bytes() as f64,
+            depth: shape.k / shape.k_blocks,
+            v_tile: shape.vectors / shape.v_tiles * b.vector.lanes() as f64,
+            s_tile: shape.columns / shape.s_tiles,
+            v_in: shape.v_tiles / shape.v_blocks,
+            s_in: shape.s_tiles / shape.s_blocks,
+        }
+    }
+
+    fn loops(&self, [s_block, k_block, v_block, v, s]: [f64; 5], inner: [(&'static str, f64, f64); 2]) -> Loops {
+        let (v, s) = (("v tile", self.v_in, v), ("s tile", self.s_in, s));
+        let (stays, streams) = if self.b.keeps_v() { (v, s) } else { (s, v) };
+        let shape = self.shape;
+        let outer = [
+            ("s block", shape.s_blocks, s_block),
+            ("k block", shape.k_blocks, k_block),
+            ("v block", shape.v_blocks, v_block),
+        ];
+        [&outer[..], &[stays, streams], &inner].concat()
+    }
+
+    /// What tiles read of an operand, where it lies or where it was packed to.
+    fn used(&self, side: &Side, steps: &Steps<'_>) -> Reference {
+        let es = self.es;
+        if side.packed {
+            let inner = [("step", self.depth, side.tile * es), ("neighbour", side.tile, es)];
+            let around = self.loops(steps(0.0, self.depth * side.tile * es, 0.0), inner);
+            return Reference::new(es, around, false, f64::INFINITY);
+        }
+        let (along, step) = (side.strides.0 as f64 * es, side.strides.1 as f64 * es);
+        let inner = [("step", self.depth, step), ("neighbour", side.tile, along)];
+        let tile = side.tile * along;
+        let around = self.loops(steps(tile * side.tiles, tile, self.depth * step), inner);
+        Reference::new(es, around, false, self.run(side, side.tile))
+    }
+
+    /// What packing a block reads and writes, before its tiles; loops that it stands outside of are named.
+    fn packed(&self, side: &Side, steps: &Steps<'_>, outside: &[&str]) -> [Reference; 2] {
+        let (es, many) = (self.es, side.tile * side.tiles);
+        let without = |mut loops: Loops| {
+            loops.retain(|(name, ..)| !matches!(*name, "v tile" | "s tile") && !outside.contains(name));
+            loops
+        };
+        let (along, step) = (side.strides.0 as f64 * es, side.strides.1 as f64 * es);
+        let inner = [("pack step", self.depth, step), ("pack neighbour", many, along)];
+        let read = without(self.loops(steps(many * along, 0.0, self.depth * step), inner));
+        let inner = [("pack step", self.depth, many * es), ("pack neighbour", many, es)];
+        let written = without(self.loops(steps(0.0, 0.0, 0.0), inner));
+        [Reference::new(es, read, false, self.run(side, many)), Reference::new(es, written, true, f64::INFINITY)]
+    }
+
+    /// Bytes one after the other in the caller's memory: too short a run is foreseen by nobody, unless it is prefetched.
+    fn run(&self, side: &Side, neighbours: f64) -> f64 {
+        match self.b.config.prefetch {
+            0 => self.es * if side.strides.0 == 1 { neighbours } else { self.depth },
+            _ => f64::INFINITY,
+        }
+    }
 }
