@@ -10,9 +10,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 use tilewright_computations::bfs::Bfs;
-use tilewright_computations::campaign::{Log, METRICS, Measured, Protocol, Trial, measure};
+use tilewright_computations::campaign::{Log, METRICS, Measured, Protocol, Rounds, Trial, measure};
 use tilewright_computations::computation::Computation;
-use tilewright_computations::device::{Device, Effort, FEATURES, measure as features_of};
+use tilewright_computations::device::{Device, Effort, FEATURES, measure_in_turns, stay};
 use tilewright_computations::histogram::Histogram;
 use tilewright_computations::isa::Isa;
 use tilewright_computations::multiply::Multiply;
@@ -48,6 +48,8 @@ fn main() -> Result<(), Fault> {
     let arguments = Arguments::parse();
     fs::create_dir_all(&arguments.out)?;
     let devices = Device::local(&[1, 2])?;
+    // After the devices' own threads were started.
+    stay();
     write_devices(&arguments, &devices)?;
     if arguments.features {
         return Ok(());
@@ -68,10 +70,13 @@ fn write_devices(arguments: &Arguments, devices: &[Device]) -> Result<(), Fault>
     if path.exists() {
         return Ok(());
     }
-    let rows: Vec<Vec<String>> = devices
-        .iter()
-        .map(|device| features_of(device, Effort::Full).iter().map(|f| format!("{:.4}", f.value)).collect())
-        .collect();
+    // Two digits: the others are different the next time.
+    let shown = |value: f64| {
+        let unit = 10f64.powf(value.log10().floor() - 1.0);
+        if value.fract() == 0.0 { value.to_string() } else { format!("{:.4}", (value / unit).round() * unit) }
+    };
+    let all = measure_in_turns(devices, Effort::Full, 8);
+    let rows: Vec<Vec<String>> = all.iter().map(|device| device.iter().map(|f| shown(f.value)).collect()).collect();
     // What all devices share, such as the sizes of caches, tells none of them apart, and a choice of features is not to fall on it.
     let differs = |&column: &usize| rows.iter().any(|row| row[column] != rows[0][column]);
     let kept: Vec<usize> = (0..FEATURES.len()).filter(differs).collect();
@@ -121,13 +126,15 @@ fn write_dataset(lines: &[Measured], path: &Path) -> Result<(), Fault> {
     let Some(first) = lines.first() else { return Ok(()) };
     let features: Vec<String> = first.features.iter().map(|(name, _)| name.clone()).collect();
     let mut text =
-        format!("device,input,family,{},variant,time_s,median_s,visits,status,features_s\n", features.join(","));
+        format!("device,input,family,{},variant,time_s,even_s,odd_s,fastest_s,visits,status,features_s\n", features.join(","));
     for line in lines {
         let values: Vec<String> = line.features.iter().map(|(_, value)| value.to_string()).collect();
         let features_s: f64 = line.features_s.iter().sum();
-        for trial in &line.trials {
-            let shown = |seconds: Option<f64>| seconds.map_or_else(String::new, |s| format!("{s:.4e}"));
-            let times = format!("{},{},{}", shown(trial.fastest()), shown(trial.median()), trial.seconds.len());
+        let shown = |seconds: Option<f64>| seconds.map_or_else(String::new, |s| format!("{s:.4e}"));
+        let [all, even, odd] = [Rounds::All, Rounds::Even, Rounds::Odd].map(|rounds| line.times(rounds));
+        for (i, trial) in line.trials.iter().enumerate() {
+            let [time, even, odd, least] = [all[i], even[i], odd[i], trial.fastest()].map(shown);
+            let times = format!("{time},{even},{odd},{least},{}", trial.visits());
             let Trial { device, variant, status, .. } = trial;
             let (input, values) = (quoted(&line.input), values.join(","));
             writeln!(text, "{device},{input},{},{values},{variant},{times},{status},{features_s:.3e}", line.family)?;
@@ -145,7 +152,7 @@ fn write_dataset(lines: &[Measured], path: &Path) -> Result<(), Fault> {
     });
     schema.source = Some("tilewright-computations, example measure".into());
     schema.note =
-        Some("the fastest of interleaved visits; group = input, made by the seeded generator that it names".into());
+        Some("time_s: the middle of interleaved rounds, variants of a device compared within a round (even_s, odd_s: of every second round); group = input, made by the seeded generator that it names".into());
     fs::write(path, text)?;
     Ok(fs::write(DatasetSchema::path_for(path), serde_json::to_vec_pretty(&schema)?)?)
 }

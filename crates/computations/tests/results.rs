@@ -270,8 +270,8 @@ fn a_campaign_goes_on_where_it_was() {
     assert_eq!(first.trials.len(), devices().len() * all::<Transpose>());
     for trial in &first.trials {
         let (status, visits) = if trial.variant == "skinny-c2r" { ("illegal", 0) } else { ("ok", 2) };
-        assert_eq!((trial.status.as_str(), trial.seconds.len()), (status, visits), "{trial:?}");
-        assert!(trial.seconds.iter().all(|s| *s > 0.0) && trial.fastest() <= trial.median());
+        assert_eq!((trial.status.as_str(), trial.visits()), (status, visits), "{trial:?}");
+        assert!(trial.seconds.iter().flatten().all(|s| *s > 0.0));
     }
     drop(log);
     // The second line was being written when the process died.
