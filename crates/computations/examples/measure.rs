@@ -1,7 +1,7 @@
 //! Measures every variant of every computation on every local device, and writes a dataset for each computation.
 //!
 //! `cargo run --release -p tilewright-computations --example measure -- --out FOLDER`, about six minutes on two
-//! cores. Interrupted, it goes on where it was.
+//! cores that have nothing else to do. Interrupted, it goes on where it was; with `--again 0.02` it measures again what was disturbed.
 
 use clap::Parser;
 use std::error::Error;
@@ -37,6 +37,9 @@ struct Arguments {
     /// Every so many inputs of the default collection.
     #[arg(long, default_value_t = 1)]
     every: usize,
+    /// First forgets inputs whose two halves of rounds disagree by more than this share of the performance: something else ran.
+    #[arg(long)]
+    again: Option<f64>,
     /// Measures the features of the devices, and no computations.
     #[arg(long)]
     features: bool,
@@ -95,6 +98,9 @@ fn campaign<C: Computation>(arguments: &Arguments, devices: &[Device]) -> Result
     }
     let protocol = Protocol { rounds: arguments.rounds, ..Protocol::default() };
     let mut log = Log::open(&arguments.out.join(format!("{}.log", C::NAME)))?;
+    if let Some(most) = arguments.again {
+        println!("{}: {} inputs again", C::NAME, log.forget(|line| line.doubt() > most)?);
+    }
     let start = Instant::now();
     let (mut done, mut known) = (0, 0);
     for input in C::inputs().into_iter().step_by(arguments.every.max(1)) {
@@ -125,8 +131,10 @@ fn quoted(text: &str) -> String {
 fn write_dataset(lines: &[Measured], path: &Path) -> Result<(), Fault> {
     let Some(first) = lines.first() else { return Ok(()) };
     let features: Vec<String> = first.features.iter().map(|(name, _)| name.clone()).collect();
-    let mut text =
-        format!("device,input,family,{},variant,time_s,even_s,odd_s,fastest_s,visits,status,features_s\n", features.join(","));
+    let mut text = format!(
+        "device,input,family,{},variant,time_s,even_s,odd_s,fastest_s,visits,status,features_s\n",
+        features.join(",")
+    );
     for line in lines {
         let values: Vec<String> = line.features.iter().map(|(_, value)| value.to_string()).collect();
         let features_s: f64 = line.features_s.iter().sum();

@@ -94,6 +94,21 @@ impl Measured {
     pub fn times(&self, rounds: Rounds) -> Vec<Option<f64>> {
         times(&self.trials.iter().collect::<Vec<_>>(), rounds)
     }
+
+    /// The share of the performance that exhaustive search is unsure of: what is lost, on average over the devices, when the
+    /// fastest of one half of the rounds is judged by the other half. Large where something else ran on the host.
+    pub fn doubt(&self) -> f64 {
+        let halves = [Rounds::Even, Rounds::Odd].map(|rounds| self.times(rounds));
+        let devices: BTreeSet<&String> = self.trials.iter().map(|t| &t.device).collect();
+        let of_device = |device: &&String| {
+            let own = (0..self.trials.len()).filter(|&i| &&self.trials[i].device == device);
+            let both: Vec<[f64; 2]> = own.filter_map(|i| Some([halves[0][i]?, halves[1][i]?])).collect();
+            let least = |half: usize| both.iter().min_by(|a, b| a[half].total_cmp(&b[half]));
+            Some(1.0 - f64::midpoint(least(1)?[1] / least(0)?[1], least(0)?[0] / least(1)?[0]))
+        };
+        let all: Vec<f64> = devices.iter().filter_map(of_device).collect();
+        all.iter().sum::<f64>() / all.len().max(1) as f64
+    }
 }
 
 /// [`Measured::times`] of these trials.

@@ -234,13 +234,7 @@ impl Study {
     }
 
     /// The features that the improved algorithm finds among all.
-    fn forward(
-        &self,
-        sources: &Sources,
-        target: &str,
-        learners: &Learners,
-        seed: u64,
-    ) -> Result<Vec<String>, Fault> {
+    fn forward(&self, sources: &Sources, target: &str, learners: &Learners, seed: u64) -> Result<Vec<String>, Fault> {
         let dfs = Dfs::Forward(Forward { cases: COMPARED, ..Forward::default() });
         Ok(tune_from_source(sources, (target, self.facts.of(target)?), &dfs, &*learners.compare, seed)?.features)
     }
