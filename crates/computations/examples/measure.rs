@@ -1,7 +1,7 @@
 //! Measures every variant of every computation on every local device, and writes a dataset for each computation.
 //!
 //! `cargo run --release -p tilewright-computations --example measure -- --out FOLDER`, about six minutes on two
-//! cores. Interrupted, it goes on where it was.
+//! cores that have nothing else to do. Interrupted, it goes on where it was; with `--again 0.02` it measures again what was disturbed.
 
 use clap::Parser;
 use std::error::Error;
@@ -10,9 +10,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 use tilewright_computations::bfs::Bfs;
-use tilewright_computations::campaign::{Log, METRICS, Measured, Protocol, Trial, measure};
+use tilewright_computations::campaign::{Log, METRICS, Measured, Protocol, Rounds, Trial, measure};
 use tilewright_computations::computation::Computation;
-use tilewright_computations::device::{Device, Effort, FEATURES, measure as features_of};
+use tilewright_computations::device::{Device, Effort, FEATURES, measure_in_turns, stay};
 use tilewright_computations::histogram::Histogram;
 use tilewright_computations::isa::Isa;
 use tilewright_computations::multiply::Multiply;
@@ -37,6 +37,9 @@ struct Arguments {
     /// Every so many inputs of the default collection.
     #[arg(long, default_value_t = 1)]
     every: usize,
+    /// First forgets inputs whose two halves of rounds disagree by more than this share of the performance: something else ran.
+    #[arg(long)]
+    again: Option<f64>,
     /// Measures the features of the devices, and no computations.
     #[arg(long)]
     features: bool,
@@ -48,6 +51,8 @@ fn main() -> Result<(), Fault> {
     let arguments = Arguments::parse();
     fs::create_dir_all(&arguments.out)?;
     let devices = Device::local(&[1, 2])?;
+    // After the devices' own threads were started.
+    stay();
     write_devices(&arguments, &devices)?;
     if arguments.features {
         return Ok(());
@@ -68,10 +73,13 @@ fn write_devices(arguments: &Arguments, devices: &[Device]) -> Result<(), Fault>
     if path.exists() {
         return Ok(());
     }
-    let rows: Vec<Vec<String>> = devices
-        .iter()
-        .map(|device| features_of(device, Effort::Full).iter().map(|f| format!("{:.4}", f.value)).collect())
-        .collect();
+    // Two digits: the others are different the next time.
+    let shown = |value: f64| {
+        let unit = 10f64.powf(value.log10().floor() - 1.0);
+        if value.fract() == 0.0 { value.to_string() } else { format!("{:.4}", (value / unit).round() * unit) }
+    };
+    let all = measure_in_turns(devices, Effort::Full, 8);
+    let rows: Vec<Vec<String>> = all.iter().map(|device| device.iter().map(|f| shown(f.value)).collect()).collect();
     // What all devices share, such as the sizes of caches, tells none of them apart, and a choice of features is not to fall on it.
     let differs = |&column: &usize| rows.iter().any(|row| row[column] != rows[0][column]);
     let kept: Vec<usize> = (0..FEATURES.len()).filter(differs).collect();
@@ -90,6 +98,9 @@ fn campaign<C: Computation>(arguments: &Arguments, devices: &[Device]) -> Result
     }
     let protocol = Protocol { rounds: arguments.rounds, ..Protocol::default() };
     let mut log = Log::open(&arguments.out.join(format!("{}.log", C::NAME)))?;
+    if let Some(most) = arguments.again {
+        println!("{}: {} inputs again", C::NAME, log.forget(|line| line.doubt() > most)?);
+    }
     let start = Instant::now();
     let (mut done, mut known) = (0, 0);
     for input in C::inputs().into_iter().step_by(arguments.every.max(1)) {
@@ -120,14 +131,18 @@ fn quoted(text: &str) -> String {
 fn write_dataset(lines: &[Measured], path: &Path) -> Result<(), Fault> {
     let Some(first) = lines.first() else { return Ok(()) };
     let features: Vec<String> = first.features.iter().map(|(name, _)| name.clone()).collect();
-    let mut text =
-        format!("device,input,family,{},variant,time_s,median_s,visits,status,features_s\n", features.join(","));
+    let mut text = format!(
+        "device,input,family,{},variant,time_s,even_s,odd_s,fastest_s,visits,status,features_s\n",
+        features.join(",")
+    );
     for line in lines {
         let values: Vec<String> = line.features.iter().map(|(_, value)| value.to_string()).collect();
         let features_s: f64 = line.features_s.iter().sum();
-        for trial in &line.trials {
-            let shown = |seconds: Option<f64>| seconds.map_or_else(String::new, |s| format!("{s:.4e}"));
-            let times = format!("{},{},{}", shown(trial.fastest()), shown(trial.median()), trial.seconds.len());
+        let shown = |seconds: Option<f64>| seconds.map_or_else(String::new, |s| format!("{s:.4e}"));
+        let [all, even, odd] = [Rounds::All, Rounds::Even, Rounds::Odd].map(|rounds| line.times(rounds));
+        for (i, trial) in line.trials.iter().enumerate() {
+            let [time, even, odd, least] = [all[i], even[i], odd[i], trial.fastest()].map(shown);
+            let times = format!("{time},{even},{odd},{least},{}", trial.visits());
             let Trial { device, variant, status, .. } = trial;
             let (input, values) = (quoted(&line.input), values.join(","));
             writeln!(text, "{device},{input},{},{values},{variant},{times},{status},{features_s:.3e}", line.family)?;
@@ -145,7 +160,7 @@ fn write_dataset(lines: &[Measured], path: &Path) -> Result<(), Fault> {
     });
     schema.source = Some("tilewright-computations, example measure".into());
     schema.note =
-        Some("the fastest of interleaved visits; group = input, made by the seeded generator that it names".into());
+        Some("time_s: the middle of interleaved rounds, variants of a device compared within a round (even_s, odd_s: of every second round); group = input, made by the seeded generator that it names".into());
     fs::write(path, text)?;
     Ok(fs::write(DatasetSchema::path_for(path), serde_json::to_vec_pretty(&schema)?)?)
 }

@@ -31,7 +31,13 @@ fn main() -> Result<(), Box<dyn Error>> {
     let methods: [Box<dyn FitSelector>; 4] = [
         Box::new(Regression { terms: Terms::Expressions(terms), ..Regression::default() }),
         Box::new(Softmax::default()),
-        Box::new(Svm::default()),
+        // A finer grid than the default: three sizes, one device, and time enough.
+        Box::new(Svm {
+            widths: vec![0.25, 0.5, 1.0, 2.0, 4.0],
+            penalties: vec![1.0, 10.0, 100.0, 1000.0],
+            folds: 5,
+            ..Svm::default()
+        }),
         Box::new(BestFixed),
     ];
     println!("method miss% err% best5% worst20% worst50% oracle% predict_ns | paper: miss err best5 worst20 worst50");

@@ -82,6 +82,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         studies.push(Study::read(&arguments.folder, name)?);
     }
     studies.iter().for_each(Study::print_winners);
+    println!("\nExhaustive search by one half of the visits, judged by the other half, in percent, by device");
+    studies.iter().for_each(Study::print_noise);
     println!("\nFigure 6: percent of exhaustive search, by target device");
     println!("computation device {}", METHODS.join(" "));
     let (mut all, mut panels) = (Vec::new(), Vec::new());

@@ -5,10 +5,9 @@ mod phases;
 
 use crate::computation::{Computation, InputFeature, Named, Variant, Work};
 use crate::generate::{self, graphs, rng};
-use crate::matrix::spread;
+use crate::matrix::{some, spread};
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
-use std::collections::HashSet;
 
 /// Neighbours of every vertex.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -159,11 +158,12 @@ impl Computation for Bfs {
 
     fn features() -> Vec<InputFeature<Search>> {
         let plain = |name, of: fn(&Search) -> f64| InputFeature { name, flag: false, of };
+        // Of some vertices: all of them take as long as a search.
         fn degrees(s: &Search) -> (f64, f64, f64) {
-            spread(s.graph.degrees())
+            spread(some(s.graph.vertices(), 128).map(|v| s.graph.neighbours(v as u32).len()))
         }
         vec![
-            plain("avg_out_deg", |s| degrees(s).0),
+            plain("avg_out_deg", |s| s.graph.targets.len() as f64 / s.graph.vertices().max(1) as f64),
             plain("deg_sd", |s| degrees(s).1),
             plain("max_deviation", |s| degrees(s).2),
             plain("vertices", |s| s.graph.vertices() as f64),
@@ -204,10 +204,10 @@ impl Computation for Bfs {
     }
 
     fn inputs() -> Vec<Named<Search>> {
-        generate::collection("graphs", 160, |rng, seed| {
-            let edges = generate::sized(rng, 1500.0, 60_000.0);
+        generate::collection("graphs", 200, |rng, seed| {
+            let edges = generate::sized(rng, 1500.0, 40_000.0);
             let (family, arguments, make) = draw(rng, edges, seed);
-            Named::new(family, &arguments, move || Search::of(make(), 6, 1))
+            Named::new(family, &arguments, move || Search::of(make(), 2, 1))
         })
     }
 }
@@ -256,19 +256,29 @@ fn draw(rng: &mut ChaCha8Rng, edges: f64, seed: u64) -> (&'static str, String, M
 }
 
 /// Vertices after which a look around a source ends.
-const LOOK: usize = 512;
+const LOOK: usize = 160;
 
 /// Levels, and vertices a level, of the search from the first source until [`LOOK`] vertices were seen, or all.
 fn look(s: &Search) -> (f64, f64) {
     let Some(&source) = s.sources.first() else { return (0.0, 0.0) };
-    let (mut seen, mut queue) = (HashSet::from([source]), vec![source]);
-    let (mut levels, mut from) = (0u32, 0);
+    let mut seen = vec![0u64; s.graph.vertices().div_ceil(64)];
+    let mut mark = |v: u32| {
+        let (word, bit) = (&mut seen[v as usize / 64], 1 << (v % 64));
+        let new = *word & bit == 0;
+        *word |= bit;
+        new
+    };
+    mark(source);
+    let (mut queue, mut levels, mut from) = (vec![source], 0u32, 0);
     while from < queue.len() && queue.len() < LOOK {
         let to = queue.len();
         for at in from..to {
             // Of a vertex with many neighbours, the first ones are enough.
-            let new = s.graph.neighbours(queue[at]).iter().take(LOOK).copied().filter(|&v| seen.insert(v));
-            queue.extend(new.collect::<Vec<u32>>());
+            for &v in s.graph.neighbours(queue[at]).iter().take(LOOK) {
+                if mark(v) {
+                    queue.push(v);
+                }
+            }
         }
         (from, levels) = (to, levels + 1);
     }

@@ -1,13 +1,14 @@
 //! Measuring every variant on every input on every device, resumably.
 
 mod log;
+mod settle;
 
 pub use log::{Log, LogError};
 
 use crate::computation::{Computation, InputFeature, Named, Ready, Variant, Work};
 use crate::device::Device;
 use serde::{Deserialize, Serialize};
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::time::{Duration, Instant};
 
 /// How an input is measured.
@@ -17,7 +18,7 @@ pub struct Protocol {
     pub rounds: usize,
     /// After a third of the rounds an input gets no more once it took this long.
     pub most: Duration,
-    /// A visit repeats short runs until they take this long together.
+    /// A visit repeats short runs until they took this long. Many short visits meet all the states of a host, long ones mix them.
     pub least: Duration,
     /// How many times slower than the fastest variant of its device another one is clearly behind.
     pub close: f64,
@@ -25,7 +26,7 @@ pub struct Protocol {
 
 impl Default for Protocol {
     fn default() -> Self {
-        Self { rounds: 12, most: Duration::from_millis(350), least: Duration::from_micros(700), close: 1.3 }
+        Self { rounds: 32, most: Duration::from_millis(450), least: Duration::from_micros(150), close: 1.3 }
     }
 }
 
@@ -41,25 +42,31 @@ pub struct Trial {
     /// Why there is no time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// Seconds a run, one number a visit.
-    pub seconds: Vec<f64>,
+    /// Seconds a run in each round; none where it was not visited.
+    pub seconds: Vec<Option<f64>>,
 }
 
 impl Trial {
     /// The fastest visit.
     pub fn fastest(&self) -> Option<f64> {
-        self.seconds.iter().copied().min_by(f64::total_cmp)
+        self.seconds.iter().flatten().copied().min_by(f64::total_cmp)
     }
 
-    /// The middle visit.
-    pub fn median(&self) -> Option<f64> {
-        middle(self.seconds.clone())
+    /// Number of visits.
+    pub fn visits(&self) -> usize {
+        self.seconds.iter().flatten().count()
     }
 }
 
-fn middle(mut numbers: Vec<f64>) -> Option<f64> {
-    numbers.sort_by(f64::total_cmp);
-    numbers.get(numbers.len() / 2).copied()
+/// Which rounds count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rounds {
+    /// All of them.
+    All,
+    /// The first, the third, ...
+    Even,
+    /// The second, the fourth, ...
+    Odd,
 }
 
 /// Everything about one input.
@@ -79,6 +86,50 @@ pub struct Measured {
     pub trials: Vec<Trial>,
     /// Operations by kind for each variant, where it applies.
     pub work: Vec<(String, [f64; 6])>,
+}
+
+impl Measured {
+    /// The time of every trial in seconds, each compared with the others of its device in the same rounds: how many times slower it
+    /// is than they are, in the middle over the rounds, whatever state the host was in. None where there was no visit.
+    pub fn times(&self, rounds: Rounds) -> Vec<Option<f64>> {
+        times(&self.trials.iter().collect::<Vec<_>>(), rounds)
+    }
+
+    /// The share of the performance that exhaustive search is unsure of: what is lost, on average over the devices, when the
+    /// fastest of one half of the rounds is judged by the other half. Large where something else ran on the host.
+    pub fn doubt(&self) -> f64 {
+        let halves = [Rounds::Even, Rounds::Odd].map(|rounds| self.times(rounds));
+        let devices: BTreeSet<&String> = self.trials.iter().map(|t| &t.device).collect();
+        let of_device = |device: &&String| {
+            let own = (0..self.trials.len()).filter(|&i| &&self.trials[i].device == device);
+            let both: Vec<[f64; 2]> = own.filter_map(|i| Some([halves[0][i]?, halves[1][i]?])).collect();
+            let least = |half: usize| both.iter().min_by(|a, b| a[half].total_cmp(&b[half]));
+            Some(1.0 - f64::midpoint(least(1)?[1] / least(0)?[1], least(0)?[0] / least(1)?[0]))
+        };
+        let all: Vec<f64> = devices.iter().filter_map(of_device).collect();
+        all.iter().sum::<f64>() / all.len().max(1) as f64
+    }
+}
+
+/// [`Measured::times`] of these trials.
+fn times(trials: &[&Trial], rounds: Rounds) -> Vec<Option<f64>> {
+    let counts = |k: usize| match rounds {
+        Rounds::All => true,
+        Rounds::Even => k % 2 == 0,
+        Rounds::Odd => k % 2 == 1,
+    };
+    let mut out = vec![None; trials.len()];
+    let devices: BTreeSet<&String> = trials.iter().map(|t| &t.device).collect();
+    for device in devices {
+        let own: Vec<usize> = (0..out.len()).filter(|&i| &trials[i].device == device).collect();
+        let visits = |&i: &usize| {
+            let all = trials[i].seconds.iter().enumerate();
+            all.map(|(k, s)| s.filter(|_| counts(k))).collect::<Vec<_>>()
+        };
+        let settled = settle::settle(&own.iter().map(visits).collect::<Vec<_>>());
+        own.iter().zip(settled).for_each(|(&i, time)| out[i] = time);
+    }
+    out
 }
 
 /// A variant that computes something else than the reference.
@@ -192,20 +243,23 @@ fn rounds<O>(visits: &mut [Visit<'_>], ready: &mut [Ready<'_, O>], protocol: &Pr
         if 3 * round >= protocol.rounds && start.elapsed() > protocol.most {
             break;
         }
+        let so_far = times(&visits.iter().map(|v| &v.trial).collect::<Vec<_>>(), Rounds::All);
         let mut best: HashMap<String, f64> = HashMap::new();
-        for visit in visits.iter() {
+        for (visit, time) in visits.iter().zip(&so_far) {
             let entry = best.entry(visit.trial.device.clone()).or_insert(f64::INFINITY);
-            *entry = visit.trial.fastest().map_or(*entry, |s| s.min(*entry));
+            *entry = time.map_or(*entry, |s| s.min(*entry));
         }
         let count = visits.len();
         for i in 0..count {
-            let visit = &mut visits[if round % 2 == 0 { i } else { count - 1 - i }];
-            let behind = visit.trial.fastest().is_some_and(|s| s > protocol.close * best[&visit.trial.device]);
+            let at = if round % 2 == 0 { i } else { count - 1 - i };
+            let visit = &mut visits[at];
+            let behind = so_far[at].is_some_and(|s| s > protocol.close * best[&visit.trial.device]);
             if visit.trial.status != "ok" || (behind && round >= 3 && round % 7 != 0) {
+                visit.trial.seconds.push(None);
                 continue;
             }
             let (one, device) = (&mut ready[visit.ready], visit.device);
-            visit.trial.seconds.extend(device.enter(|| time(one, device, protocol)));
+            visit.trial.seconds.push(device.enter(|| time(one, device, protocol)));
         }
     }
 }
@@ -213,22 +267,25 @@ fn rounds<O>(visits: &mut [Visit<'_>], ready: &mut [Ready<'_, O>], protocol: &Pr
 /// A run this long is not made a second time: where its data were before makes no difference.
 const LONG: Duration = Duration::from_millis(1);
 
-/// Most runs of a visit with a reset before each.
-const MOST_RESETS: u128 = 8;
+/// Runs shorter than this are timed several together: the clock itself takes some hundredths of a microsecond.
+const SHORT: Duration = Duration::from_micros(5);
 
-/// Seconds of one run after a first one, so that its data are where a second call finds them: the mean of consecutive runs, or
-/// the middle one of runs with resets between.
+/// Seconds of a run, the lower quartile over batches of runs: what interrupts a batch does not count, nor what the clock makes of
+/// one. A first run brings the data where a second call finds them.
 fn time<O>(ready: &mut Ready<'_, O>, device: &Device, protocol: &Protocol) -> Option<f64> {
     let first = runs(ready, device, 1)?;
     if first >= LONG {
         return Some(first.as_secs_f64());
     }
-    let repeats = protocol.least.as_nanos() / first.as_nanos().max(1) + 1;
-    if ready.again() {
-        return Some(runs(ready, device, u32::try_from(repeats).unwrap_or(1))?.as_secs_f64());
+    let batch = if ready.again() { SHORT.as_nanos() / first.as_nanos().max(1) + 1 } else { 1 };
+    let batch = u32::try_from(batch).unwrap_or(1);
+    let start = Instant::now();
+    let mut all = Vec::new();
+    while all.is_empty() || start.elapsed() < protocol.least {
+        all.push(runs(ready, device, batch)?.as_secs_f64());
     }
-    let all = (0..repeats.clamp(1, MOST_RESETS)).map(|_| runs(ready, device, 1)).collect::<Option<Vec<Duration>>>()?;
-    middle(all.into_iter().map(|d| d.as_secs_f64()).collect())
+    all.sort_by(f64::total_cmp);
+    Some(all[all.len() / 4])
 }
 
 /// The mean of consecutive runs.

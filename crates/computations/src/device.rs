@@ -2,7 +2,7 @@
 
 mod features;
 
-pub use features::{DeviceFeature, Effort, FEATURES, measure};
+pub use features::{DeviceFeature, Effort, FEATURES, measure, measure_in_turns};
 
 use crate::isa::Isa;
 use rayon::{ThreadPool, ThreadPoolBuilder};
@@ -129,6 +129,12 @@ impl Device {
         };
         (0..self.threads).map(|t| cut(t)..cut(t + 1)).collect()
     }
+}
+
+/// Keeps the calling thread on one of its cores, for a thread that measures: one that the scheduler moves finds cold caches. Threads
+/// that it starts afterwards stay there too.
+pub fn stay() {
+    pin(usize::MAX);
 }
 
 /// Keeps the calling thread on a core of its own, as far as there are enough. Threads that wait for each other in turns are never

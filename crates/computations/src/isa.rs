@@ -64,7 +64,7 @@ impl Isa {
         #[cfg(target_arch = "x86_64")]
         unsafe {
             match self.0 {
-                Level::Sse2 => op(),
+                Level::Sse2 => base(op),
                 Level::Avx => avx(op),
                 Level::Avx2 => avx2(op),
                 Level::Avx512 => avx512(op),
@@ -94,6 +94,14 @@ fn has(level: Level) -> bool {
 #[cfg(not(target_arch = "x86_64"))]
 fn has(level: Level) -> bool {
     level == Level::Sse2
+}
+
+/// A function of its own, as the others are: inlined into a thread's loop, its arguments might be each other's memory for all the
+/// compiler can tell, and sums go through memory instead of registers.
+#[cfg(target_arch = "x86_64")]
+#[inline(never)]
+fn base<R>(op: impl FnOnce() -> R) -> R {
+    op()
 }
 
 #[cfg(target_arch = "x86_64")]

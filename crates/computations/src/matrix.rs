@@ -106,11 +106,26 @@ impl Csr {
     }
 }
 
+/// At most so many of `0..count`, evenly spread: what features look at, so that they cost little whatever the size.
+pub fn some(count: usize, most: usize) -> impl Iterator<Item = usize> {
+    let kept = count.min(most);
+    // Steps in 2^-20: a division an element would cost more than looking at it.
+    let step = ((count as u64) << 20).checked_div(kept as u64).unwrap_or(0);
+    (0..kept as u64).map(move |i| (i * step >> 20) as usize)
+}
+
 /// Mean, standard deviation and largest distance from the mean, of numbers; zeros of none.
-pub fn spread(numbers: impl Iterator<Item = usize> + Clone) -> (f64, f64, f64) {
-    let count = numbers.clone().count().max(1) as f64;
-    let mean = numbers.clone().map(|n| n as f64).sum::<f64>() / count;
-    let off = |n: usize| (n as f64 - mean).abs();
-    let variance = numbers.clone().map(|n| off(n).powi(2)).sum::<f64>() / count;
-    (mean, variance.sqrt(), numbers.map(off).fold(0.0, f64::max))
+pub fn spread(numbers: impl Iterator<Item = usize>) -> (f64, f64, f64) {
+    let (mut count, mut sum, mut squares, mut least, mut most) = (0u64, 0u64, 0u64, u64::MAX, 0u64);
+    for n in numbers.map(|n| n as u64) {
+        (count, sum, squares) = (count + 1, sum + n, squares + n * n);
+        (least, most) = (least.min(n), most.max(n));
+    }
+    if count == 0 {
+        return (0.0, 0.0, 0.0);
+    }
+    let n = count as f64;
+    let mean = sum as f64 / n;
+    let variance = (squares as f64 / n - mean * mean).max(0.0);
+    (mean, variance.sqrt(), (most as f64 - mean).max(mean - least as f64))
 }

@@ -169,7 +169,7 @@ impl Computation for Multiply {
             [one(), one(), one()].map(|size| f64::round(size) as usize)
         };
         let drawn = std::iter::repeat_with(|| sizes().into()).filter(|(m, n, k)| m * n * k <= 1 << 27);
-        let mut all: Vec<(usize, usize, usize)> = drawn.take(400).collect();
+        let mut all: Vec<(usize, usize, usize)> = drawn.take(600).collect();
         all.sort_unstable();
         all.dedup();
         let named = |(seed, (m, n, k)): (usize, (usize, usize, usize))| {

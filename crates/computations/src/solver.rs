@@ -5,7 +5,7 @@ mod precondition;
 
 use crate::computation::{Computation, InputFeature, Named, Variant, Work};
 use crate::generate::{self, matrices, rng};
-use crate::matrix::Csr;
+use crate::matrix::{Csr, some};
 use krylov::{BiCgStab, Cg};
 use precondition::{BlockJacobi, FactorisedInverse, Jacobi};
 use rand::Rng;
@@ -30,11 +30,28 @@ impl System {
         Self { rhs: matrix.times(&solution), matrix, solution }
     }
 
+    /// The diagonal of some rows.
     fn diagonal(&self) -> Vec<f64> {
-        let mut diagonal = vec![0.0; self.matrix.rows()];
-        self.matrix.entries().filter(|(r, c, _)| r == c).for_each(|(r, _, v)| diagonal[r] = v);
-        diagonal
+        some(self.matrix.rows(), LOOK).map(|row| in_row(&self.matrix, row).0).collect()
     }
+}
+
+/// Rows that features look at: all of them take as long as several iterations.
+const LOOK: usize = 40;
+
+/// Of a row: the diagonal, the sum of the others' sizes, and how much of that is in the block of four on the diagonal.
+fn in_row(m: &Csr, row: usize) -> (f64, f64, f64) {
+    let (columns, values) = m.row(row);
+    let (mut own, mut others, mut near) = (0.0, 0.0, 0.0);
+    for (&c, v) in columns.iter().zip(values) {
+        if c as usize == row {
+            own = *v;
+        } else {
+            others += v.abs();
+            near += if c as usize / 4 == row / 4 { v.abs() } else { 0.0 };
+        }
+    }
+    (own, others, near)
 }
 
 /// Norm of the residual over that of the right-hand side at which a solver ends.
@@ -110,7 +127,7 @@ impl Computation for Solver {
         vec![
             size("nnz", |s| s.matrix.nonzeros() as f64),
             size("rows", |s| s.matrix.rows() as f64),
-            signed("trace", |s| s.diagonal().iter().sum()),
+            signed("trace", |s| mean_and_variance(&s.diagonal()).0 * s.matrix.rows() as f64),
             signed("diag_avg", |s| mean_and_variance(&s.diagonal()).0),
             size("diag_var", |s| mean_and_variance(&s.diagonal()).1),
             size("diag_dominance", dominance),
@@ -138,7 +155,7 @@ impl Computation for Solver {
     }
 
     fn inputs() -> Vec<Named<System>> {
-        generate::collection("systems", 160, |rng, seed| {
+        generate::collection("systems", 200, |rng, seed| {
             let entries = generate::sized(rng, 800.0, 15_000.0);
             let (family, arguments, make) = draw(rng, entries, seed);
             Named::new(family, &arguments, move || System::of(make(), 1))
@@ -198,25 +215,16 @@ fn draw(rng: &mut ChaCha8Rng, entries: f64, seed: u64) -> (&'static str, String,
 }
 
 /// The largest and the mean sum of sizes beside the diagonal over the diagonal's, and the share of those sums that lies in
-/// blocks of four on the diagonal.
+/// blocks of four on the diagonal; of some rows.
 fn beside(s: &System) -> (f64, f64, f64) {
     let (mut most, mut sum, mut near, mut all) = (0.0f64, 0.0, 0.0, 0.0);
-    for row in 0..s.matrix.rows() {
-        let (columns, values) = s.matrix.row(row);
-        let (mut own, mut others) = (0.0, 0.0);
-        for (&c, v) in columns.iter().zip(values) {
-            if c as usize == row {
-                own = v.abs();
-            } else {
-                others += v.abs();
-                near += if c as usize / 4 == row / 4 { v.abs() } else { 0.0 };
-            }
-        }
+    for row in some(s.matrix.rows(), LOOK) {
+        let (own, others, close) = in_row(&s.matrix, row);
         // A row without a diagonal is as far from dominance as there is.
-        let ratio = (others / f64::max(own, 1e-9)).min(1e9);
-        (most, sum, all) = (most.max(ratio), sum + ratio, all + others);
+        let ratio = (others / own.abs().max(1e-9)).min(1e9);
+        (most, sum, near, all) = (most.max(ratio), sum + ratio, near + close, all + others);
     }
-    (most, sum / s.matrix.rows().max(1) as f64, near / f64::max(all, 1e-300))
+    (most, sum / s.matrix.rows().clamp(1, LOOK) as f64, near / f64::max(all, 1e-300))
 }
 
 fn mean_and_variance(numbers: &[f64]) -> (f64, f64) {
@@ -225,16 +233,11 @@ fn mean_and_variance(numbers: &[f64]) -> (f64, f64) {
     (mean, numbers.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / n)
 }
 
-/// Share of rows whose diagonal is at least the sum of the others' sizes.
+/// Share of some rows whose diagonal is at least the sum of the others' sizes.
 fn dominance(s: &System) -> f64 {
-    let rows = s.matrix.rows();
     let dominant = |&row: &usize| {
-        let (columns, values) = s.matrix.row(row);
-        let (mut own, mut others) = (0.0, 0.0);
-        for (&c, v) in columns.iter().zip(values) {
-            *if c as usize == row { &mut own } else { &mut others } += v.abs();
-        }
-        own >= others
+        let (own, others, _) = in_row(&s.matrix, row);
+        own.abs() >= others
     };
-    (0..rows).filter(dominant).count() as f64 / rows.max(1) as f64
+    some(s.matrix.rows(), LOOK).filter(dominant).count() as f64 / s.matrix.rows().clamp(1, LOOK) as f64
 }

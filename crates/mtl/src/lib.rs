@@ -4,6 +4,7 @@ pub mod baselines;
 pub mod cvdfs;
 pub mod device;
 mod error;
+pub mod forward;
 mod near;
 pub mod pdfs;
 pub mod profile;

@@ -17,6 +17,15 @@ pub struct Source {
     pub cases: ChoiceSet,
 }
 
+impl Source {
+    /// The cases of some groups.
+    pub(crate) fn of_groups(&self, keep: impl Fn(u32) -> bool) -> Self {
+        let cases = self.cases.cases();
+        let kept: Vec<usize> = (0..cases.len()).filter(|&i| keep(cases[i].group)).collect();
+        Self { device: self.device.clone(), features: self.features.clone(), cases: self.cases.subset(&kept) }
+    }
+}
+
 /// Devices that recorded the same variants of the same computation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sources(Vec<Source>);
@@ -85,6 +94,12 @@ impl Sources {
     #[must_use]
     pub fn thinned(&self, most: usize) -> Self {
         self.with_counts(|_, source| most.min(source.cases.len()))
+    }
+
+    /// The cases of some groups.
+    #[must_use]
+    pub(crate) fn of_groups(&self, keep: impl Fn(u32) -> bool) -> Self {
+        Self(self.0.iter().map(|source| source.of_groups(&keep)).collect())
     }
 
     /// A share of the cases of each device, evenly spread.

@@ -3,6 +3,7 @@
 use crate::baselines::Majority;
 use crate::cvdfs::{CvDfs, CvDfsOutcome, cvdfs};
 use crate::error::MtlError;
+use crate::forward::{Forward, ForwardOutcome, forward};
 use crate::pdfs::{PdfsOutcome, Proxy, pdfs};
 use crate::profile::{Profile, ProxyRun};
 use crate::rehearse::{Plan, Rehearsal, rehearse};
@@ -23,6 +24,8 @@ pub enum Dfs {
     Profiled(Profiles),
     /// Those that foretell one source from the others (Algorithm 2), of those that profiles point to where there are profiles.
     CrossValidated(CvDfs, Option<Profiles>),
+    /// Features that foretell sources from the others, added one by one ([`forward`]: Algorithm 2 improved).
+    Forward(Forward),
     /// A vote of the plans that do best when every source plays the target ([`rehearse`]): what the project recommends.
     Rehearsed,
 }
@@ -114,6 +117,9 @@ fn plans(
             };
             reason.cross_validated.insert(cvdfs(sources, &from, learner, *settings, seed)?).features.clone()
         }
+        Dfs::Forward(settings) => {
+            reason.forward.insert(forward(sources, &all, learner, *settings, seed)?).features.clone()
+        }
         Dfs::Rehearsed => {
             let (plans, rehearsal) = rehearse(sources, target, learner, seed)?;
             reason.rehearsed = Some(rehearsal);
@@ -132,6 +138,9 @@ pub struct Reason {
     /// What Algorithm 2 found.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cross_validated: Option<CvDfsOutcome>,
+    /// What Algorithm 2 improved found.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub forward: Option<ForwardOutcome>,
     /// How every view did with sources as targets.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rehearsed: Option<Rehearsal>,

@@ -6,6 +6,7 @@ use tilewright_core::selector::{Candidate, Selector, VariantOrder};
 use tilewright_core::space::Config;
 use tilewright_mtl::baselines::{BestOnSources, Majority};
 use tilewright_mtl::cvdfs::{CvDfs, Judge, cvdfs};
+use tilewright_mtl::forward::{Forward, forward};
 use tilewright_mtl::pdfs::{Proxy, pdfs};
 use tilewright_mtl::profile::{OperationCounts, Profile, parse_profiles};
 use tilewright_mtl::rehearse::rehearse;
@@ -81,6 +82,26 @@ fn cross_validation_finds_the_feature_that_matters() {
         cvdfs(&two, &features, &svm(), CvDfs::default(), 0),
         Err(MtlError::TooFew { found: 2, needed: 3, .. })
     ));
+}
+
+#[test]
+fn features_come_in_one_by_one_while_they_help() {
+    let features = ["year", "cores", "vendor"].map(String::from);
+    let settings = Forward { cases: 100, splits: 2, ..Forward::default() };
+    let found = forward(&four(), &features, &svm(), settings, 0).unwrap();
+    // "year" is the same within a twentieth, "vendor" everywhere: neither is looked at.
+    assert_eq!((found.features, found.scores.len(), found.fits), (vec!["cores".to_owned()], 2, 4 * 2 * 2));
+    assert!(found.scores[1] > found.scores[0], "{:?}", found.scores);
+    let alike = Sources::new(["a", "b", "c"].map(|n| device(n, 16.0, 2010)).to_vec()).unwrap();
+    let none = forward(&alike, &features, &svm(), settings, 0).unwrap();
+    assert!(none.features.is_empty() && none.scores[0] > 0.9, "{none:?}");
+    let target = device("t", 50.0, 2016);
+    let tuned = tune_from_source(&four(), ("t", &target.features), &Dfs::Forward(settings), &svm(), 0).unwrap();
+    assert_eq!(tuned.features, ["cores"]);
+    let zero = forward(&four(), &features, &svm(), Forward { splits: 0, ..settings }, 0);
+    assert!(matches!(zero, Err(MtlError::Setting { field: "splits", .. })));
+    let two = four().without(0).unwrap().without(0).unwrap();
+    assert!(matches!(forward(&two, &features, &svm(), settings, 0), Err(MtlError::TooFew { found: 2, .. })));
 }
 
 fn profile(variant: &str, input: u32, counts: OperationCounts) -> Profile {

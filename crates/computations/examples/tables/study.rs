@@ -12,6 +12,7 @@ use tilewright_datasets::{Dataset, FeatureTable, SplitSpec};
 use tilewright_mtl::baselines::{BestOnSources, Majority};
 use tilewright_mtl::cvdfs::CvDfs;
 use tilewright_mtl::device::DeviceTable;
+use tilewright_mtl::forward::Forward;
 use tilewright_mtl::profile::parse_profiles;
 use tilewright_mtl::transfer::{Dfs, Profiles, tune_from_source};
 use tilewright_mtl::view::{OnDevice, View};
@@ -28,11 +29,12 @@ const COMPARED: usize = 120;
 /// Fractions of the oracle's performance.
 #[derive(Clone, Default)]
 pub(crate) struct Scores {
-    values: [f64; 8],
+    values: [f64; 9],
 }
 
 /// What the numbers of [`Scores`] are of.
-pub(crate) const METHODS: [&str; 8] = ["native", "full", "p-dfs", "cv-dfs", "rehearsed", "majority", "fixed", "random"];
+pub(crate) const METHODS: [&str; 9] =
+    ["native", "full", "p-dfs", "cv-written", "cv-dfs", "rehearsed", "majority", "fixed", "random"];
 
 /// What learns.
 pub(crate) struct Learners {
@@ -155,6 +157,32 @@ impl Study {
         }
     }
 
+    /// What exhaustive search is sure of: the fastest of the even visits, judged by the odd ones, and the other way.
+    pub(crate) fn print_noise(&self) {
+        let column = |name: &str| self.dataset.columns().iter().find(|c| c.name() == name);
+        let (Some(input), Some(even), Some(odd)) = (column("input"), column("even_s"), column("odd_s")) else { return };
+        let mut cases: BTreeMap<(String, String), Vec<[f64; 2]>> = BTreeMap::new();
+        for row in 0..self.dataset.len() {
+            let number = |c: &tilewright_datasets::Column| c.get(row).and_then(Value::as_f64);
+            if let (Some(even), Some(odd)) = (number(even), number(odd)) {
+                let word = input.get(row).map_or_else(String::new, Value::to_string);
+                cases.entry((self.dataset.device(row), word)).or_default().push([even, odd]);
+            }
+        }
+        let mut of_device: BTreeMap<&String, (f64, usize)> = BTreeMap::new();
+        for ((device, _), times) in &cases {
+            let least = |half: usize| times.iter().min_by(|a, b| a[half].total_cmp(&b[half])).copied();
+            let (Some(by_even), Some(by_odd)) = (least(0), least(1)) else { continue };
+            let entry = of_device.entry(device).or_default();
+            entry.0 += (by_odd[1] / by_even[1] + by_even[0] / by_odd[0]) / 2.0;
+            entry.1 += 1;
+        }
+        let share = |d: &String| of_device.get(d).map_or(0.0, |(sum, n)| 100.0 * sum / *n as f64);
+        let shares: Vec<f64> = self.devices.iter().map(share).collect();
+        let shown: Vec<String> = shares.iter().map(|s| format!("{s:.1}")).collect();
+        println!("{} {} mean {:.1}", self.name, shown.join(" "), shares.iter().sum::<f64>() / shares.len() as f64);
+    }
+
     /// All ways to choose on a target, learning from these sources.
     fn compare(
         &self,
@@ -174,13 +202,15 @@ impl Study {
         let transferred = |dfs: Dfs| -> Result<f64, Fault> {
             Ok(score(&tune_from_source(&sources, (target, facts), &dfs, choose, seed)?))
         };
-        let features = self.cross_validated(&sources, target, learners, seed)?;
+        let written = self.cross_validated(&sources, target, learners, seed)?;
+        let forward = self.forward(&sources, target, learners, seed)?;
         Ok(Scores {
             values: [
                 native,
                 transferred(Dfs::Full)?,
                 transferred(Dfs::Profiled(self.profiles.clone()))?,
-                score(&self.with_features(&sources, target, &features, choose)?),
+                score(&self.with_features(&sources, target, &written, choose)?),
+                score(&self.with_features(&sources, target, &forward, choose)?),
                 transferred(Dfs::Rehearsed)?,
                 score(&Majority::fit(&sources, choose, seed)?),
                 score(&BestOnSources::fit(&sources)),
@@ -201,6 +231,12 @@ impl Study {
         let dfs = Dfs::CrossValidated(settings, Some(self.profiles.clone()));
         let tuned = tune_from_source(sources, (target, self.facts.of(target)?), &dfs, &*learners.compare, seed)?;
         Ok(tuned.features)
+    }
+
+    /// The features that the improved algorithm finds among all.
+    fn forward(&self, sources: &Sources, target: &str, learners: &Learners, seed: u64) -> Result<Vec<String>, Fault> {
+        let dfs = Dfs::Forward(Forward { cases: COMPARED, ..Forward::default() });
+        Ok(tune_from_source(sources, (target, self.facts.of(target)?), &dfs, &*learners.compare, seed)?.features)
     }
 
     /// A model for a target by these features of devices.
@@ -277,7 +313,8 @@ impl Study {
         let learner = &*learners.compare;
         let split = self.split(holdout, 0)?;
         let (mut subsets, mut frequent): (BTreeMap<Vec<String>, f64>, BTreeMap<String, usize>) = Default::default();
-        let (mut proxies, mut profile_s, mut validate_s) = (Vec::new(), 0.0, 0.0);
+        let mut improved: BTreeMap<String, usize> = BTreeMap::new();
+        let (mut proxies, mut profile_s, mut validate_s, mut forward_s) = (Vec::new(), 0.0, 0.0, 0.0);
         for target in &self.devices {
             let sources = self.sources(&self.others(&[target]), &split.0)?;
             let (facts, held_out) = (self.facts.of(target)?, self.cases(target, &split.1)?);
@@ -290,6 +327,10 @@ impl Study {
             let validated = self.cross_validated(&sources, target, learners, 0)?;
             validate_s += start.elapsed().as_secs_f64();
             validated.iter().for_each(|f| *frequent.entry(f.clone()).or_default() += 1);
+            let start = Instant::now();
+            let forward = self.forward(&sources, target, learners, 0)?;
+            forward_s += start.elapsed().as_secs_f64();
+            *improved.entry(if forward.is_empty() { "none".into() } else { forward.join("+") }).or_default() += 1;
             for subset in pairs(&sources.features()) {
                 let selector = self.with_features(&sources, target, &subset, learner)?;
                 *subsets.entry(subset).or_default() +=
@@ -300,13 +341,16 @@ impl Study {
         let (best, score) = best.unwrap_or_default();
         let most = frequent.into_iter().max_by_key(|f| f.1).map_or_else(String::new, |f| f.0);
         let n = self.devices.len() as f64;
-        let (p, cv) = (profile_s / n, validate_s / n);
+        let (p, cv, forward) = (profile_s / n, validate_s / n, forward_s / n);
+        let improved: Vec<String> = improved.into_iter().map(|(f, targets)| format!("{f} ({targets})")).collect();
         println!(
-            "{}: best {} ({:.1}%); proxies {}; CV-DFS {most}; P-DFS {p:.3} s, CV-DFS {cv:.3} s",
+            "{}: best {} ({:.1}%); proxies {}; CV-DFS as written {most}, improved {}; \
+             P-DFS {p:.3} s, CV-DFS as written {cv:.3} s, improved {forward:.3} s",
             self.name,
             best.join("+"),
             100.0 * score,
-            proxies.join("+")
+            proxies.join("+"),
+            improved.join(", "),
         );
         Ok(best)
     }

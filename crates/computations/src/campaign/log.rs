@@ -76,6 +76,26 @@ impl Log {
         &self.lines
     }
 
+    /// Drops inputs, so that they are measured again.
+    ///
+    /// # Errors
+    /// What the system reports; the log is whole before and after.
+    pub fn forget(&mut self, which: impl Fn(&Measured) -> bool) -> Result<usize, LogError> {
+        let io = |error: io::Error| LogError::Io { path: self.path.clone(), error };
+        let before = self.lines.len();
+        self.lines.retain(|line| !which(line));
+        let mut text = Vec::new();
+        for line in &self.lines {
+            serde_json::to_writer(&mut text, line).map_err(|e| io(e.into()))?;
+            text.push(b'\n');
+        }
+        let new = self.path.with_extension("log.new");
+        fs::write(&new, text).and_then(|()| fs::rename(&new, &self.path)).map_err(io)?;
+        self.file = OpenOptions::new().append(true).open(&self.path).map_err(io)?;
+        self.known = self.lines.iter().map(|l| (l.computation.clone(), l.input.clone())).collect();
+        Ok(before - self.lines.len())
+    }
+
     /// Appends an input.
     ///
     /// # Errors

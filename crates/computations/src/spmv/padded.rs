@@ -9,7 +9,7 @@ use std::ops::Range;
 /// Rows whose results stay in the first cache while all their diagonals or columns pass.
 const BAND: usize = 1024;
 /// Rows of a slice of SELL-P: lanes of two registers of AVX2.
-const SLICE: usize = 8;
+pub(super) const SLICE: usize = 8;
 
 struct Dia<'a> {
     input: &'a Product,
@@ -208,7 +208,11 @@ fn slices(s: Slices<'_>, which: Range<usize>, y: &mut [f64]) {
                 *sum += v * x;
             }
         }
-        out.copy_from_slice(&sums[..out.len()]);
+        // The last slice may be short. Copying a part of `sums` in every turn would keep all of it in memory.
+        match out.first_chunk_mut::<SLICE>() {
+            Some(whole) => *whole = sums,
+            None => out.iter_mut().zip(sums).for_each(|(y, sum)| *y = sum),
+        }
     }
 }
 
