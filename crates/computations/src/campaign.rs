@@ -115,7 +115,7 @@ impl Measured {
 fn times(trials: &[&Trial], rounds: Rounds) -> Vec<Option<f64>> {
     let counts = |k: usize| match rounds {
         Rounds::All => true,
-        Rounds::Even => k % 2 == 0,
+        Rounds::Even => k.is_multiple_of(2),
         Rounds::Odd => k % 2 == 1,
     };
     let mut out = vec![None; trials.len()];

@@ -111,7 +111,7 @@ pub fn some(count: usize, most: usize) -> impl Iterator<Item = usize> {
     let kept = count.min(most);
     // Steps in 2^-20: a division an element would cost more than looking at it.
     let step = ((count as u64) << 20).checked_div(kept as u64).unwrap_or(0);
-    (0..kept as u64).map(move |i| (i * step >> 20) as usize)
+    (0..kept as u64).map(move |i| ((i * step) >> 20) as usize)
 }
 
 /// Mean, standard deviation and largest distance from the mean, of numbers; zeros of none.

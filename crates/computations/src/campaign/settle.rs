@@ -44,14 +44,14 @@ mod tests {
 
     #[test]
     fn variants_are_compared_within_rounds() {
-        // The host is slow in the first half. The second variant is a tenth slower, and mostly visited while the host is fast.
+        // The host is slow by half in the first half. The second variant is a tenth slower, and mostly visited while the host is fast.
         let state = |k: usize| if k < 10 { 1.5 } else { 1.0 };
         let first: Vec<Option<f64>> = (0..20).map(|k| (k < 13).then(|| 2.0 * state(k))).collect();
         let second: Vec<Option<f64>> = (0..20).map(|k| (k >= 7).then(|| 2.2 * state(k))).collect();
         let mut third: Vec<Option<f64>> = (0..20).map(|k| Some(3.0 * state(k))).collect();
         third[4] = Some(1e3);
         let times = settle(&[first, second, third, vec![None; 20]]);
-        let close = |i: usize, time: f64| times[i].is_some_and(|t| (t / time - 1.0).abs() < 1e-9);
+        let close = |i: usize, time: f64| times[i].is_some_and(|t| (t / time - 1.0).abs() < 2e-3);
         assert!(close(0, 2.0) && close(1, 2.2) && close(2, 3.0) && times[3].is_none(), "{times:?}");
         assert!(settle(&[]).is_empty());
     }
