@@ -197,14 +197,14 @@ mod tests {
         let mut lengths = Lengths::new(2);
         lengths.logs = vec![0.4, 1.1, 0.2, -1.5];
         let slopes = lengths.slopes(&samples, &costs).unwrap();
-        for i in 0..4 {
+        for (i, slope) in slopes.iter().enumerate() {
             let at = |d: f64| {
                 let mut moved = lengths.clone();
                 moved.logs[i] += d;
                 posterior(&moved, &samples, &costs)
             };
             let numeric = (at(1e-5) - at(-1e-5)) / 2e-5;
-            assert!((numeric - slopes[i]).abs() < 1e-4 * (1.0 + numeric.abs()), "{i}: {numeric} {}", slopes[i]);
+            assert!((numeric - slope).abs() < 1e-4 * (1.0 + numeric.abs()), "{i}: {numeric} {slope}");
         }
     }
 
