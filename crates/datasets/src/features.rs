@@ -2,7 +2,7 @@
 
 use crate::column::Column;
 use crate::dataset::Dataset;
-use crate::error::DatasetError;
+use crate::error::{DatasetError, brief};
 use std::collections::BTreeSet;
 use tilewright_core::expr::{Expr, Val, Value};
 use tilewright_core::feature::{Feature, FeatureKind, FeatureSchema};
@@ -46,10 +46,11 @@ impl Dataset {
     ///
     /// Columns of numbers stay numbers; a column with words becomes one flag a word, named `column=word`. Features are
     /// [`FeatureKind::Size`] unless they are negative somewhere or only 0 and 1. The schema depends on the whole dataset,
-    /// so that every part of it has the same. A missing cell is NaN, and so is what is derived from it.
+    /// so that every part of it has the same. A missing cell is NaN, and so is what is derived from it; infinite numbers count as
+    /// missing.
     ///
     /// # Errors
-    /// A derived feature without a value in a row without missing cells.
+    /// A derived feature without a value in a row without missing cells; a column with more than 500 distinct words.
     pub fn features(&self) -> Result<FeatureTable, DatasetError> {
         self.features_with(true)
     }
@@ -79,12 +80,12 @@ impl Dataset {
     fn features_with(&self, device: bool) -> Result<FeatureTable, DatasetError> {
         let mut input = Vec::new();
         let mut config = Vec::new();
-        let of = |roles: &[usize], out: &mut Vec<_>| roles.iter().for_each(|&c| column(&self.columns[c], out));
+        let of = |roles: &[usize], out: &mut Vec<_>| roles.iter().try_for_each(|&c| self.flagged(c, out));
         let several = |&c: &usize| device && self.columns[c].levels().len() > 1;
-        of(self.roles.device.filter(several).as_slice(), &mut input);
-        of(&self.roles.input, &mut input);
-        of(self.roles.variant.filter(|&c| self.columns[c].levels().len() > 1).as_slice(), &mut config);
-        of(&self.roles.config, &mut config);
+        of(self.roles.device.filter(several).as_slice(), &mut input)?;
+        of(&self.roles.input, &mut input)?;
+        of(self.roles.variant.filter(|&c| self.columns[c].levels().len() > 1).as_slice(), &mut config)?;
+        of(&self.roles.config, &mut config)?;
         for (name, expr) in &self.derived {
             let used = self.used(expr);
             let of_input = used.iter().all(|c| self.roles.input.contains(c));
@@ -130,6 +131,18 @@ impl Dataset {
         Ok(set)
     }
 
+    /// The features of one column.
+    fn flagged(&self, c: usize, out: &mut Vec<(Feature, Vec<f32>)>) -> Result<(), DatasetError> {
+        let words = words(&self.columns[c]);
+        if words > MOST_WORDS {
+            let (column, path) = (self.columns[c].name().to_owned(), self.path.clone());
+            let example = self.columns[c].levels().iter().find(|v| !is_number(v)).map_or_else(String::new, |v| brief(&v.to_string()));
+            return Err(DatasetError::Words { path, column, words, example, most: MOST_WORDS });
+        }
+        column(&self.columns[c], out);
+        Ok(())
+    }
+
     /// Positions of the columns that an expression names.
     fn used(&self, expr: &Expr) -> Vec<usize> {
         let names: BTreeSet<String> = expr.names();
@@ -172,13 +185,26 @@ fn finite(x: f64) -> f32 {
     if x.is_finite() { x } else { f32::NAN }
 }
 
+/// Most distinct words of a column that become flags: beyond, they are names of inputs, or numbers with a slip of the pen.
+const MOST_WORDS: usize = 500;
+
+/// Whether a value counts as a number: infinite ones are, and are missing.
+fn is_number(value: &Value) -> bool {
+    value.as_f64().is_some() || value.as_str().is_some_and(|s| s.parse::<f64>().is_ok())
+}
+
+/// The distinct values of a column that become flags; none where all are numbers.
+fn words(column: &Column) -> usize {
+    if column.levels().iter().all(is_number) { 0 } else { column.levels().len() }
+}
+
 /// The features of one column.
 fn column(column: &Column, out: &mut Vec<(Feature, Vec<f32>)>) {
     let values = |of: &dyn Fn(&Value) -> f32| {
         let by_level: Vec<f32> = column.levels().iter().map(of).collect();
         (0..column.len()).map(|row| column.code(row).map_or(f32::NAN, |c| by_level[c as usize])).collect::<Vec<f32>>()
     };
-    if column.is_numeric() {
+    if words(column) == 0 {
         let numbers = values(&|v| v.as_f64().map_or(f32::NAN, finite));
         let kind = kind(numbers.iter().copied());
         out.push((Feature { name: column.name().to_owned(), kind }, numbers));

@@ -13,6 +13,7 @@ mod role;
 mod score;
 mod sources;
 pub mod transfer;
+mod trial;
 pub mod view;
 
 pub use error::MtlError;

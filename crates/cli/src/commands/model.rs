@@ -32,16 +32,29 @@ struct Answer {
 
 pub(crate) fn run(command: &ModelCommand, wiring: &Wiring, seed: u64, output: Output) -> Result<(), Failure> {
     match command {
-        ModelCommand::Fit { with, device, out, .. } if with.model == ModelKind::Linear => {
+        ModelCommand::Fit { dataset, with, device, out } if with.model == ModelKind::Linear => {
+            measures(dataset, with)?;
             linear::fit(with, device, out.as_deref(), wiring, seed, output)
         }
-        ModelCommand::Evaluate { with, device, .. } if with.model == ModelKind::Linear => {
+        ModelCommand::Evaluate { dataset, with, device, .. } if with.model == ModelKind::Linear => {
+            measures(dataset, with)?;
             linear::evaluate(with, device, wiring, seed, output)
         }
         ModelCommand::Fit { dataset, with, out, .. } => fit(named(dataset)?, with, out.as_deref(), seed, output),
         ModelCommand::Evaluate { dataset, with, holdout, .. } => evaluate(named(dataset)?, with, holdout, seed, output),
         ModelCommand::Ablation { dataset, rows } => super::ablation::run(dataset, *rows, seed, output),
     }
+}
+
+/// What the linear model has no use for: it measures kernels of its own.
+fn measures(dataset: &Option<PathBuf>, with: &ModelArgs) -> Result<(), Failure> {
+    if with.layers.is_some() {
+        return Err(Failure::new(Kind::Usage, "layers", "the linear model has no layers"));
+    }
+    if let Some(file) = dataset {
+        tracing::warn!("{} is not read: the linear model is fitted on kernels that it measures itself", file.display());
+    }
+    Ok(())
 }
 
 /// The dataset, which all models but the linear one are fitted on.
@@ -55,6 +68,9 @@ pub(crate) fn rows(path: &Path) -> Result<TrainingSet, Failure> {
 }
 
 fn fitter(with: &ModelArgs) -> Result<MlpFit, Failure> {
+    if with.ridge.is_some() {
+        return Err(Failure::new(Kind::Usage, "ridge", "only the linear model has one: --model linear"));
+    }
     let mut settings = Settings::default();
     if let Some(layers) = &with.layers {
         settings.layout = Layout::new(layers.clone()).map_err(|e| Failure::new(Kind::Usage, "layers", e))?;
@@ -101,7 +117,7 @@ fn evaluate(path: &Path, with: &ModelArgs, holdout: &str, seed: u64, output: Out
     let dataset = read(path)?;
     let spec: SplitSpec = holdout.parse().map_err(|e| Failure::new(Kind::Usage, "holdout", e))?;
     let bad = |e: &dyn std::error::Error| Failure::new(Kind::Input, &path.display().to_string(), e.to_string());
-    let split = dataset.split(&spec, seed).map_err(|e| bad(&e))?;
+    let split = dataset.split(&spec, seed).map_err(|e| Failure::new(Kind::Input, "holdout", e))?;
     let of = |rows: &[usize]| dataset.training_set_of(rows).map_err(|e| bad(&e));
     let (train, test) = (of(&split.train)?, of(&split.held_out)?);
     let (model, fit_s) = timed_fit(&fitter(with)?, &train, seed)?;
