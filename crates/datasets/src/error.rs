@@ -87,8 +87,8 @@ pub enum DatasetError {
     },
     /// A column that would become more features than any model needs.
     #[error(
-        "{}: column {column:?} has {words} distinct values that are not all numbers ({example:?}); at most {most} words become \
-         features: leave the column out of the input, or name it as the group", path.display()
+        "{}: column {column:?} has {words} distinct words, such as {example:?}; at most {most} become features: leave the column \
+         out, or correct what should be a number", path.display()
     )]
     Words {
         /// The table.

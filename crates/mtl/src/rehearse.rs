@@ -134,6 +134,9 @@ pub fn rehearse(
     let seen: Vec<Plan> = full.clone();
     let distinct = |plan: &Plan| !seen.iter().take_while(|p| p.name != plan.name).any(|p| p.alike(plan));
     full.retain(distinct);
+    // Where no source is nearer than another, they are alike.
+    let apart = shares(sources, target.1).iter().any(|share| *share < 1.0);
+    full.retain(|plan| plan.sources != Weighing::Near || apart);
     let mut trials = trials(&sources.thinned(CASES), SPLITS, seed)?;
     trials.retain(|t| t.target.ran() && t.rest.all().iter().any(|s| s.ran()));
     let count = trials.len();
@@ -159,13 +162,7 @@ impl Plan {
 
 impl Trial {
     /// How well the plan of this name does on the device in the target's place.
-    fn rehearsed(
-        &self,
-        name: &str,
-        shared: &[String],
-        learner: &dyn FitSelector,
-        seed: u64,
-    ) -> Result<f64, MtlError> {
+    fn rehearsed(&self, name: &str, shared: &[String], learner: &dyn FitSelector, seed: u64) -> Result<f64, MtlError> {
         let target = (self.target.device.as_str(), &self.target.features);
         let rest = self.rest.that_ran();
         let plan = plans(&rest, target.1, shared)?.into_iter().find(|p| p.name == name);

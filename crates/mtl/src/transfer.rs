@@ -88,9 +88,7 @@ pub fn tune_from_source(
         return Err(MtlError::TooFew { what: "source devices on which anything ran", found: 0, needed: 1 });
     }
     let plans = plans(sources, target, dfs, learner, seed, &mut reason)?;
-    let fit = |plan: &Plan| -> Result<Box<dyn Selector>, MtlError> {
-        plan.fit(sources, target, learner, seed)
-    };
+    let fit = |plan: &Plan| -> Result<Box<dyn Selector>, MtlError> { plan.fit(sources, target, learner, seed) };
     let mut voters = plans.par_iter().map(fit).collect::<Result<Vec<_>, MtlError>>()?;
     let single = if voters.len() == 1 { voters.pop() } else { None };
     let selector = single.unwrap_or_else(|| Box::new(Majority::of(voters)));

@@ -136,7 +136,9 @@ fn nobody_there_is_an_error() {
     assert!(matches!(&unreachable, Some(RepositoryError::Unreachable { attempts: 2, .. })), "{unreachable:?}");
     let nonsense = RedisRepository::open("http://127.0.0.1", hasty()).err();
     assert!(matches!(&nonsense, Some(RepositoryError::Address { .. })), "{nonsense:?}");
-    for address in ["redis://", "redis:///1", "redis://h:0", "redis://h:99999", "redis://h:x/1", "redis://h/x", "redis://[::1]:y"] {
+    for address in
+        ["redis://", "redis:///1", "redis://h:0", "redis://h:99999", "redis://h:x/1", "redis://h/x", "redis://[::1]:y"]
+    {
         let fault = RedisRepository::open(address, hasty()).err();
         assert!(matches!(&fault, Some(RepositoryError::Address { .. })), "{address}: {fault:?}");
     }

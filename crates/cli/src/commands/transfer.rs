@@ -69,7 +69,9 @@ fn meant(named: TransferLearner, table: &FeatureTable) -> TransferLearner {
 
 fn learner(of: TransferLearner) -> Box<dyn FitSelector> {
     match of {
-        TransferLearner::Auto | TransferLearner::Forest => Box::new(Guarded(CostForest { trees: 40, ..CostForest::default() })),
+        TransferLearner::Auto | TransferLearner::Forest => {
+            Box::new(Guarded(CostForest { trees: 40, ..CostForest::default() }))
+        }
         TransferLearner::Trees => Box::new(Guarded(BoostedTrees::default())),
         TransferLearner::Svm => Box::new(Guarded(Svm::default())),
     }
