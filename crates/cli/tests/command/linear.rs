@@ -59,10 +59,8 @@ fn settings_are_refused_before_anything_is_measured() {
         message(&answer).to_owned()
     };
     for ridge in ["nan", "inf", "-1"] {
-        assert!(
-            fit(&["--ridge", ridge]).contains("finite number of 0 or more")
-                || fit(&["--ridge", ridge]).contains("--ridge")
-        );
+        let refused = fit(&["--ridge", ridge]);
+        assert!(refused.contains("finite number of 0 or more"), "{refused}");
     }
     assert!(fit(&["--out", &folder]).contains("is a folder"));
     assert!(fit(&["--layers", "3"]).contains("no layers"));

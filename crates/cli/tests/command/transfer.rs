@@ -109,7 +109,8 @@ fn configurations_are_chosen_for_an_unseen_device() {
     std::fs::write(path.with_extension("schema.json"), sidecar.replace(r#", "group": "family""#, "")).unwrap();
     let devices = features(&home, DEVICES);
     let data = path.display().to_string();
-    let answer = home.answer(&["transfer", "evaluate", &data, "--device-features", &devices, "--target", "c"]);
+    let common = ["transfer", "evaluate", &data, "--device-features", &devices, "--dfs", "full"];
+    let answer = home.answer(&[&common[..], &["--target", "c"]].concat());
     assert_eq!(answer["learner"], "trees");
     assert!(answer["fraction_of_oracle"].as_f64() > answer["fixed_best"].as_f64(), "{answer}");
 }
