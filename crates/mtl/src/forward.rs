@@ -9,11 +9,14 @@
 use crate::device::number;
 use crate::error::MtlError;
 use crate::score::Score;
-use crate::sources::Sources;
-use crate::trial::{Trial, trials};
+use crate::sources::{Source, Sources};
 use crate::view::{OnDevice, View};
+use rand::SeedableRng;
+use rand::seq::SliceRandom;
+use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
 use serde::Serialize;
+use std::collections::BTreeSet;
 use tilewright_core::choice::FitSelector;
 
 /// How features are searched.
@@ -46,6 +49,15 @@ pub struct ForwardOutcome {
     pub scores: Vec<f64>,
     /// Models that were fitted.
     pub fits: usize,
+}
+
+/// Share of the inputs that the models of a split are fitted on.
+const TRAIN: f64 = 2.0 / 3.0;
+
+/// Sources to learn from, and one to judge by, without an input in common.
+struct Trial {
+    rest: Sources,
+    target: Source,
 }
 
 /// Adds features one by one.
@@ -122,6 +134,28 @@ fn differs(sources: &Sources, feature: &str, same: f64) -> bool {
         }
         _ => values.iter().any(|v| v != &values[0]),
     }
+}
+
+/// Every source as the target, in every split of the inputs.
+fn trials(sources: &Sources, splits: usize, seed: u64) -> Result<Vec<Trial>, MtlError> {
+    let groups: BTreeSet<u32> = sources.all().iter().flat_map(|s| s.cases.cases()).map(|c| c.group).collect();
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    let split = |_| {
+        let mut order: Vec<u32> = groups.iter().copied().collect();
+        order.shuffle(&mut rng);
+        let train = ((order.len() as f64 * TRAIN) as usize).clamp(1, order.len().max(2) - 1);
+        order[..train.min(order.len())].iter().copied().collect::<BTreeSet<u32>>()
+    };
+    let splits: Vec<BTreeSet<u32>> = (0..splits).map(split).collect();
+    let mut out = Vec::new();
+    for at in 0..sources.all().len() {
+        for train in &splits {
+            let rest = sources.without(at)?.of_groups(|g| train.contains(&g));
+            let target = sources.all()[at].of_groups(|g| !train.contains(&g));
+            out.push(Trial { rest, target });
+        }
+    }
+    Ok(out)
 }
 
 impl Trial {

@@ -13,7 +13,6 @@ mod role;
 mod score;
 mod sources;
 pub mod transfer;
-mod trial;
 pub mod view;
 
 pub use error::MtlError;

@@ -1,21 +1,17 @@
 //! What transfers, by rehearsal: an improved Algorithm 2.
 //!
 //! Algorithm 2 counts which features are in the best subset of each source; with few sources most subsets tie, and their count says
-//! little. Here a few plans (what a model sees of devices, and which sources it learns from) compete as wholes by their mean performance
-//! over all sources, on inputs that no model of the rehearsal has seen, and those that are about the best vote.
+//! little. Here a few plans (what a model sees of devices, and which sources it learns from) compete as wholes by their mean performance over all sources, and those that are about the best vote.
 
-use crate::baselines::Majority;
 use crate::device::number;
 use crate::error::MtlError;
 use crate::near::shares;
 use crate::score::Score;
 use crate::sources::Sources;
-use crate::trial::{Trial, trials};
 use crate::view::{OnDevice, View};
 use rayon::prelude::*;
 use serde::Serialize;
 use tilewright_core::choice::FitSelector;
-use tilewright_core::selector::Selector;
 use tilewright_core::space::Config;
 
 /// How far behind the best a plan may be to have a vote, in fraction of the oracle: rehearsals with few sources tell no less.
@@ -23,9 +19,6 @@ const MARGIN: f64 = 0.01;
 
 /// Most cases of a device that plans are compared on.
 const CASES: usize = 400;
-
-/// Splits of the inputs that a rehearsal averages over.
-const SPLITS: usize = 2;
 
 /// How the plans did.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -44,19 +37,8 @@ pub struct Plan {
     pub name: &'static str,
     /// What the model sees of devices.
     pub view: View,
-    /// How sources count.
-    pub sources: Weighing,
-}
-
-/// What the sources of a plan are to each other.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub enum Weighing {
-    /// One model of all, each source with all its cases.
-    Alike,
-    /// One model of all, sources counting by how near they are to the target.
-    Near,
-    /// A model of each, which vote.
-    Votes,
+    /// Whether sources count by how near they are to the target.
+    pub near: bool,
 }
 
 impl Plan {
@@ -70,14 +52,14 @@ impl Plan {
         target: (&str, &Config),
         learner: &dyn FitSelector,
         seed: u64,
-    ) -> Result<Box<dyn Selector>, MtlError> {
+    ) -> Result<OnDevice, MtlError> {
         let values = self.view.values(target.0, target.1)?;
-        let pooled = match self.sources {
-            Weighing::Votes => return Ok(Box::new(Majority::fit(sources, learner, seed)?)),
-            Weighing::Near => self.view.pool(&sources.shared(&shares(sources, target.1)))?,
-            Weighing::Alike => self.view.pool(sources)?,
+        let pooled = if self.near {
+            self.view.pool(&sources.shared(&shares(sources, target.1)))?
+        } else {
+            self.view.pool(sources)?
         };
-        Ok(Box::new(OnDevice { inner: learner.fit(&pooled, seed)?, values }))
+        Ok(OnDevice { inner: learner.fit(&pooled, seed)?, values })
     }
 }
 
@@ -86,15 +68,14 @@ fn plans(sources: &Sources, target: &Config, all: &[String]) -> Result<Vec<Plan>
     let ratios = View::blind().with_ratios(sources, target);
     let named = View::concatenated(sources, all)?;
     let both = named.clone().with_ratios(sources, target);
-    let plan = |name, view, sources| Plan { name, view, sources };
+    let plan = |name, view, near| Plan { name, view, near };
     Ok(vec![
-        plan("blind", View::blind(), Weighing::Alike),
-        plan("ratios", ratios.clone(), Weighing::Alike),
-        plan("features", named, Weighing::Alike),
-        plan("features and ratios", both, Weighing::Alike),
-        plan("near", View::blind(), Weighing::Near),
-        plan("near, ratios", ratios, Weighing::Near),
-        plan("majority", View::blind(), Weighing::Votes),
+        plan("blind", View::blind(), false),
+        plan("ratios", ratios.clone(), false),
+        plan("features", named, false),
+        plan("features and ratios", both, false),
+        plan("near", View::blind(), true),
+        plan("near, ratios", ratios, true),
     ])
 }
 
@@ -109,8 +90,16 @@ fn shared(sources: &Sources, target: &Config) -> Vec<String> {
     sources.features().into_iter().filter(everywhere).collect()
 }
 
+/// Which of the plans are not another one again: those with ratios are where no feature's name is known, those by nearness where
+/// no source is nearer than another.
+fn distinct(plans: &[Plan], sources: &Sources, target: &Config) -> Vec<usize> {
+    let apart = shares(sources, target).iter().any(|share| *share < 1.0);
+    let again = |i: usize| plans[..i].iter().any(|p| p.view == plans[i].view && p.near == plans[i].near);
+    (0..plans.len()).filter(|&i| (apart || !plans[i].near) && !again(i)).collect()
+}
+
 /// The plans for a target by rehearsals with each source in its place, and how all plans did. Only features that the target has
-/// and every source count. Plans that see the same, as those with ratios do where no feature's name is known, are one.
+/// and every source count. Plans that see the same are one.
 ///
 /// # Errors
 /// A target without a single feature that all sources have, a learner that fails.
@@ -125,48 +114,29 @@ pub fn rehearse(
         return Err(MtlError::MissingFeature { device: target.0.to_owned(), feature: first.clone() });
     }
     let mut full = plans(sources, target.1, &shared)?;
-    if sources.all().len() < 2 {
+    let count = sources.all().len();
+    if count < 2 {
         // One source: nothing tells how devices differ.
         full.truncate(1);
         let chosen = full.iter().map(|p| p.name).collect();
         return Ok((full, Rehearsal { chosen, plans: Vec::new() }));
     }
-    let seen: Vec<Plan> = full.clone();
-    let distinct = |plan: &Plan| !seen.iter().take_while(|p| p.name != plan.name).any(|p| p.alike(plan));
-    full.retain(distinct);
-    // Where no source is nearer than another, they are alike.
-    let apart = shares(sources, target.1).iter().any(|share| *share < 1.0);
-    full.retain(|plan| plan.sources != Weighing::Near || apart);
-    let mut trials = trials(&sources.thinned(CASES), SPLITS, seed)?;
-    trials.retain(|t| t.target.ran() && t.rest.all().iter().any(|s| s.ran()));
-    let count = trials.len();
-    let jobs: Vec<(&Plan, &Trial)> = full.iter().flat_map(|p| trials.iter().map(move |t| (p, t))).collect();
-    let score = |&(plan, trial): &(&Plan, &Trial)| trial.rehearsed(plan.name, &shared, learner, seed);
+    let thinned = sources.thinned(CASES);
+    let places = distinct(&full, sources, target.1);
+    let jobs: Vec<(usize, usize)> = places.iter().flat_map(|&p| (0..count).map(move |s| (p, s))).collect();
+    let score = |&(plan, at): &(usize, usize)| -> Result<f64, MtlError> {
+        let (target, rest) = (&thinned.all()[at], thinned.without(at)?);
+        let plan = plans(&rest, &target.features, &shared)?.swap_remove(plan);
+        let selector = plan.fit(&rest, (&target.device, &target.features), learner, seed)?;
+        Ok(Score::of(&selector, &target.cases).fraction_of_oracle)
+    };
     let scores = jobs.par_iter().map(score).collect::<Result<Vec<f64>, MtlError>>()?;
-    // Without a trial, nothing speaks against any plan.
-    let mean = |p: usize| scores[p * count..(p + 1) * count].iter().sum::<f64>() / count.max(1) as f64;
-    let means: Vec<f64> = (0..full.len()).map(mean).collect();
+    let means: Vec<f64> = scores.chunks(count).map(|s| s.iter().sum::<f64>() / count as f64).collect();
+    let full: Vec<Plan> = places.into_iter().map(|p| full[p].clone()).collect();
     let best = means.iter().copied().fold(0.0, f64::max);
     let plans: Vec<(&'static str, f64)> = full.iter().map(|p| p.name).zip(means).collect();
     let chosen: Vec<Plan> =
         full.into_iter().zip(&plans).filter(|(_, (_, mean))| *mean >= best - MARGIN).map(|(plan, _)| plan).collect();
     let names = chosen.iter().map(|p| p.name).collect();
     Ok((chosen, Rehearsal { chosen: names, plans }))
-}
-
-impl Plan {
-    fn alike(&self, other: &Self) -> bool {
-        self.view == other.view && self.sources == other.sources
-    }
-}
-
-impl Trial {
-    /// How well the plan of this name does on the device in the target's place.
-    fn rehearsed(&self, name: &str, shared: &[String], learner: &dyn FitSelector, seed: u64) -> Result<f64, MtlError> {
-        let target = (self.target.device.as_str(), &self.target.features);
-        let rest = self.rest.that_ran();
-        let plan = plans(&rest, target.1, shared)?.into_iter().find(|p| p.name == name);
-        let selector = plan.map(|p| p.fit(&rest, target, learner, seed)).transpose()?;
-        Ok(selector.map_or(0.0, |s| Score::of(&*s, &self.target.cases).fraction_of_oracle))
-    }
 }

@@ -6,7 +6,7 @@ use crate::error::MtlError;
 use crate::forward::{Forward, ForwardOutcome, forward};
 use crate::pdfs::{PdfsOutcome, Proxy, pdfs};
 use crate::profile::{Profile, ProxyRun};
-use crate::rehearse::{Plan, Rehearsal, Weighing, rehearse};
+use crate::rehearse::{Plan, Rehearsal, rehearse};
 use crate::sources::Sources;
 use crate::view::View;
 use rayon::prelude::*;
@@ -88,7 +88,9 @@ pub fn tune_from_source(
         return Err(MtlError::TooFew { what: "source devices on which anything ran", found: 0, needed: 1 });
     }
     let plans = plans(sources, target, dfs, learner, seed, &mut reason)?;
-    let fit = |plan: &Plan| -> Result<Box<dyn Selector>, MtlError> { plan.fit(sources, target, learner, seed) };
+    let fit = |plan: &Plan| -> Result<Box<dyn Selector>, MtlError> {
+        Ok(Box::new(plan.fit(sources, target, learner, seed)?))
+    };
     let mut voters = plans.par_iter().map(fit).collect::<Result<Vec<_>, MtlError>>()?;
     let single = if voters.len() == 1 { voters.pop() } else { None };
     let selector = single.unwrap_or_else(|| Box::new(Majority::of(voters)));
@@ -129,7 +131,7 @@ fn plans(
             return Ok(plans);
         }
     };
-    Ok(vec![Plan { name: "features", view: View::concatenated(sources, &chosen)?, sources: Weighing::Alike }])
+    Ok(vec![Plan { name: "features", view: View::concatenated(sources, &chosen)?, near: false }])
 }
 
 /// What chose the view, for a report.
