@@ -79,16 +79,7 @@ pub fn cvdfs(
         }
     }
     let thinned = sources.thinned(settings.cases);
-    let judged = |subsets: &[Vec<String>], at: usize| -> Result<Vec<f64>, MtlError> {
-        let (target, rest) = (&thinned.all()[at], thinned.without(at)?);
-        let accuracy = |subset: &Vec<String>| -> Result<f64, MtlError> {
-            let view = View::concatenated(&rest, subset)?;
-            let values = view.values(&target.device, &target.features)?;
-            let selector = OnDevice { inner: learner.fit(&view.pool(&rest)?, seed)?, values };
-            Ok(settings.judge.of(&selector, &target.cases))
-        };
-        subsets.par_iter().map(accuracy).collect()
-    };
+    let judged = |subsets: &[Vec<String>], at: usize| settings.judged(&thinned, at, subsets, learner, seed);
     let (mut fits, mut features) = (0, features.to_vec());
     if subset_count(features.len(), largest) > most {
         let alone = subsets(&features, 1);
@@ -120,6 +111,27 @@ pub fn cvdfs(
         of_targets,
         fits: fits + count * subsets.len(),
     })
+}
+
+impl CvDfs {
+    /// How well a model of the other devices does on one of them, for each subset.
+    fn judged(
+        &self,
+        sources: &Sources,
+        at: usize,
+        subsets: &[Vec<String>],
+        learner: &dyn FitSelector,
+        seed: u64,
+    ) -> Result<Vec<f64>, MtlError> {
+        let (target, rest) = (&sources.all()[at], sources.without(at)?);
+        let accuracy = |subset: &Vec<String>| -> Result<f64, MtlError> {
+            let view = View::concatenated(&rest, subset)?;
+            let values = view.values(&target.device, &target.features)?;
+            let selector = OnDevice { inner: learner.fit(&view.pool(&rest)?, seed)?, values };
+            Ok(self.judge.of(&selector, &target.cases))
+        };
+        subsets.par_iter().map(accuracy).collect()
+    }
 }
 
 fn at_home<'a>(features: &'a [String], name: &String) -> &'a String {
