@@ -94,8 +94,9 @@ fn score(model: &Mlp, data: &TrainingSet) -> Result<(Scores, f64), Failure> {
 }
 
 fn fit(path: &Path, with: &ModelArgs, out: Option<&Path>, seed: u64, output: Output) -> Result<(), Failure> {
+    let fitter = fitter(with)?;
     let data = rows(path)?;
-    let (model, fit_s) = timed_fit(&fitter(with)?, &data, seed)?;
+    let (model, fit_s) = timed_fit(&fitter, &data, seed)?;
     let (scores, rows_per_second) = score(&model, &data)?;
     let file = out.map_or_else(|| path.with_extension("mlp.json"), Path::to_path_buf);
     tilewright_runtime::store::write_atomically(&file, model.to_json().as_bytes())
@@ -114,13 +115,14 @@ fn fit(path: &Path, with: &ModelArgs, out: Option<&Path>, seed: u64, output: Out
 }
 
 fn evaluate(path: &Path, with: &ModelArgs, holdout: &str, seed: u64, output: Output) -> Result<(), Failure> {
+    let fitter = fitter(with)?;
     let dataset = read(path)?;
     let spec: SplitSpec = holdout.parse().map_err(|e| Failure::new(Kind::Usage, "holdout", e))?;
     let bad = |e: &dyn std::error::Error| Failure::new(Kind::Input, &path.display().to_string(), e.to_string());
     let split = dataset.split(&spec, seed).map_err(|e| Failure::new(Kind::Input, "holdout", e))?;
     let of = |rows: &[usize]| dataset.training_set_of(rows).map_err(|e| bad(&e));
     let (train, test) = (of(&split.train)?, of(&split.held_out)?);
-    let (model, fit_s) = timed_fit(&fitter(with)?, &train, seed)?;
+    let (model, fit_s) = timed_fit(&fitter, &train, seed)?;
     let (scores, rows_per_second) = score(&model, &test)?;
     let answer = Answer {
         model: "mlp",
