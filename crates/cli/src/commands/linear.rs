@@ -424,7 +424,7 @@ fn sized(instance: &Instance, given: &[String]) -> Result<Instance, Failure> {
         let known = sizes.iter_mut().find(|(n, _)| **n == name.as_str());
         let (Some((_, size)), Some(value)) = (known, value.as_int()) else {
             let known: Vec<&str> = instance.sizes().keys().copied().collect();
-            let (of, known) = (instance.kernel().name, known.join(", "));
+            let (of, known) = (&instance.kernel().name, known.join(", "));
             let message = match value.as_int() {
                 Some(_) => format!("no size of {of}; there are {known}"),
                 None => format!("{value} is no integer"),
