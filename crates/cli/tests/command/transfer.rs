@@ -112,7 +112,10 @@ fn configurations_are_chosen_for_an_unseen_device() {
     let common = ["transfer", "evaluate", &data, "--device-features", &devices, "--dfs", "full"];
     let answer = home.answer(&[&common[..], &["--target", "c"]].concat());
     assert_eq!(answer["learner"], "trees");
-    assert!(answer["fraction_of_oracle"].as_f64() > answer["fixed_best"].as_f64(), "{answer}");
+    assert!(answer["native"].as_f64() > Some(0.95), "{answer}");
+    let forest = home.answer(&[&common[..], &["--target", "c", "--learner", "forest"]].concat());
+    assert!(answer["fraction_of_oracle"].as_f64() > forest["random"].as_f64(), "{answer} {forest}");
+    assert_eq!(forest["learner"], "forest");
 }
 
 /// A source of which a split leaves nothing, and one on which nothing ran, say nothing and stop nobody.
