@@ -144,7 +144,8 @@ fn keep(home: &Home, input: &str, config: &str, facts: &[(&str, i64)]) -> PathBu
     let point = Config::parse(config).unwrap().to_point(problem.space().params(), problem.default_point().as_deref());
     let config = problem.space().config(&point.unwrap());
     let chosen = Alternative { config: config.clone(), predicted_s: None, measured_s: Some(1e-5) };
-    let decision = Decision { considered: vec![chosen.clone()], chosen, considered_count: 1, reason: "test".into() };
+    let (considered, reason) = (vec![chosen.clone()], "test".into());
+    let decision = Decision { considered, chosen, considered_count: 1, reason, model: None };
     let plan = CachedPlan { config, predicted_s: None, measured_s: Some(1e-5), max_rel_error: Some(0.0), decision };
     PlanCache::new(home.path().join("plans")).put(&problem, &Objective::default(), &plan).unwrap()
 }

@@ -115,9 +115,7 @@ impl Deciding<'_, '_> {
         match self.planner.sampler.draw(self.problem.space(), rng) {
             Ok(draw) => Ok(Some(draw.point)),
             Err(DrawError::Exhausted { .. }) => Ok(None),
-            Err(e @ (DrawError::OtherSpace { .. } | DrawError::Uncounted(_))) => {
-                Err(RuntimeError::Setting { field: "sampler", message: e.to_string() })
-            }
+            Err(e) => Err(self.not_drawn(e)),
         }
     }
 
