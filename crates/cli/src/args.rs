@@ -1,8 +1,10 @@
 //! The command line as clap reads it. Its words are a contract that others script against.
 
+mod counting;
 mod repository;
 mod selection;
 
+pub(crate) use counting::{CountArgs, Statistic};
 pub(crate) use repository::RepositoryCommand;
 pub(crate) use selection::{
     SelectArgs, SelectCommand, SelectMethod, TransferArgs, TransferCommand, TransferDfs, TransferLearner,
@@ -282,24 +284,6 @@ pub(crate) struct EmitArgs {
     pub variant: Option<String>,
     /// Parameters as k=v,k=v; the kernel's default plan fills in what is not named. Unless given: the plan that was last made
     /// for this input on a GPU of the target, or else the default.
-    #[arg(long, value_name = "K=V,...")]
-    pub config: Option<String>,
-}
-
-#[derive(Clone, Debug, Args)]
-pub(crate) struct CountArgs {
-    /// The kernel.
-    pub kernel: String,
-    /// key=value words.
-    #[arg(value_name = "INPUT")]
-    pub input: Vec<String>,
-    /// What the code is for.
-    #[arg(long, value_name = "SM", default_value = "sm_90")]
-    pub target: String,
-    /// Which of the computation's kernels, by its own name; the target's first unless given.
-    #[arg(long, value_name = "V")]
-    pub variant: Option<String>,
-    /// Parameters as k=v,k=v, as for `emit`.
     #[arg(long, value_name = "K=V,...")]
     pub config: Option<String>,
 }

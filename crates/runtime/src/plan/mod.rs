@@ -11,6 +11,7 @@ mod spread;
 
 pub use answer::{PlanStats, Planned};
 pub use settings::{PlanSettings, Ranking};
+pub use spread::spread;
 pub use tilewright_search::Sampling;
 
 use crate::error::RuntimeError;
