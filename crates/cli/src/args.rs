@@ -10,9 +10,11 @@ pub(crate) use selection::{
     SelectArgs, SelectCommand, SelectMethod, TransferArgs, TransferCommand, TransferDfs, TransferLearner,
 };
 
+use clap::builder::PossibleValuesParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 use std::time::Duration;
+use tilewright_bench_suite::campaign::STAGE_NAMES;
 
 /// Input-aware, architecture-adaptive kernel auto-tuning.
 ///
@@ -92,6 +94,12 @@ pub(crate) struct CampaignArgs {
     /// The folder of the results.
     #[arg(long, value_name = "DIR")]
     pub out: PathBuf,
+    /// Only these stages, separated by commas; all that are unfinished unless given.
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = PossibleValuesParser::new(STAGE_NAMES))]
+    pub stages: Vec<String>,
+    /// Small inputs and few of them, to try the machinery; an emulated device is never asked for more.
+    #[arg(long)]
+    pub rehearsal: bool,
 }
 
 #[derive(Clone, Debug, Args)]

@@ -2,6 +2,7 @@
 
 use crate::module::Module;
 use std::collections::HashMap;
+use std::ops::Range;
 use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 use std::sync::{Mutex, PoisonError};
 
@@ -78,11 +79,28 @@ impl Region {
         })
     }
 
+    /// Replaces a range within bounds by bytes of their number in the range; nobody else may be writing.
+    fn replace(&mut self, range: Range<u64>, byte: impl Fn(u64) -> u8) {
+        for index in range.start / 4..range.end.div_ceil(4) {
+            let Some(word) = self.words.get_mut(index as usize) else { continue };
+            let mut bytes = word.get_mut().to_le_bytes();
+            for (i, place) in bytes.iter_mut().enumerate() {
+                let at = index * 4 + i as u64;
+                if range.contains(&at) {
+                    *place = byte(at - range.start);
+                }
+            }
+            *word.get_mut() = u32::from_le_bytes(bytes);
+        }
+        self.set_written(range.start, range.end.saturating_sub(range.start));
+    }
+
     pub(crate) fn set_written(&self, offset: u64, bytes: u64) {
         let Some(written) = &self.written else { return };
-        for at in offset..offset + bytes {
-            if let Some(word) = written.get((at / 4) as usize) {
-                word.fetch_or(1 << (at % 4), Ordering::Relaxed);
+        for index in offset / 4..(offset + bytes).div_ceil(4) {
+            let (first, end) = (offset.max(index * 4) - index * 4, (offset + bytes).min(index * 4 + 4) - index * 4);
+            if let Some(word) = written.get(index as usize) {
+                word.fetch_or(((1u16 << end) - (1 << first)) as u8, Ordering::Relaxed);
             }
         }
     }
@@ -94,6 +112,8 @@ pub struct Memory {
     pub(crate) regions: Vec<Region>,
     /// Where the variables of a module lie, by the module's number.
     modules: HashMap<u64, Vec<BufferId>>,
+    /// Regions that were given back.
+    free: Vec<usize>,
     /// Atomic operations wider than a word take turns.
     pub(crate) turn: Mutex<()>,
 }
@@ -138,12 +158,33 @@ impl Memory {
         if bytes as u64 > have {
             return Err(MemoryError::TooLong { need: bytes as u64, have });
         }
+        let words = (0..bytes.div_ceil(4)).map(|_| AtomicU32::new(0)).collect();
+        let region = Region { name: name.into(), words, bytes: bytes as u64, read_only, written: None };
+        if let Some(id) = self.free.pop() {
+            self.regions[id] = region;
+            return Ok(BufferId(id));
+        }
         if self.regions.len() >= MAX_BUFFERS {
             return Err(MemoryError::TooMany { limit: MAX_BUFFERS });
         }
-        let words = (0..bytes.div_ceil(4)).map(|_| AtomicU32::new(0)).collect();
-        self.regions.push(Region { name: name.into(), words, bytes: bytes as u64, read_only, written: None });
+        self.regions.push(region);
         Ok(BufferId(self.regions.len() - 1))
+    }
+
+    /// Gives a buffer back. Its number, and with it its address, may become another's.
+    pub fn remove(&mut self, id: BufferId) {
+        if self.regions.get(id.0).is_some() && !self.free.contains(&id.0) {
+            self.regions[id.0] =
+                Region { name: "freed".into(), words: Box::default(), bytes: 0, read_only: true, written: None };
+            self.free.push(id.0);
+        }
+    }
+
+    /// The buffer that an address lies in, or whose end it is, and how far in.
+    pub fn locate(&self, address: u64) -> Option<(BufferId, u64)> {
+        let id = usize::try_from((address >> REGION_BITS).checked_sub(1)?).ok()?;
+        let offset = address & ((1 << REGION_BITS) - 1);
+        self.regions.get(id).filter(|r| offset <= r.bytes).map(|_| (BufferId(id), offset))
     }
 
     /// The address of a buffer: a multiple of 256, as on a device.
@@ -181,14 +222,28 @@ impl Memory {
 
     /// Sets bytes of a buffer to a value; bytes beyond its end are left out.
     pub fn fill(&mut self, id: BufferId, offset: u64, bytes: u64, value: u8) {
-        let Some(region) = self.regions.get(id.0) else { return };
+        let Some(region) = self.regions.get_mut(id.0) else { return };
         let end = offset.saturating_add(bytes).min(region.bytes);
-        for at in offset..end {
-            let (word, shift) = ((at / 4) as usize, 8 * (at % 4) as u32);
-            let old = region.words[word].load(Ordering::Relaxed);
-            region.words[word].store(old & !(0xff << shift) | u32::from(value) << shift, Ordering::Relaxed);
+        region.replace(offset..end, |_| value);
+    }
+
+    /// Replaces some bytes of a buffer; those beyond its end are left out.
+    pub fn write_part(&mut self, id: BufferId, offset: u64, contents: &[u8]) {
+        let Some(region) = self.regions.get_mut(id.0) else { return };
+        let end = offset.saturating_add(contents.len() as u64).min(region.bytes);
+        region.replace(offset..end, |at| contents[at as usize]);
+    }
+
+    /// Some bytes of a buffer; those beyond its end are left out.
+    pub fn read_part(&self, id: BufferId, offset: u64, bytes: u64) -> Vec<u8> {
+        let Some(region) = self.regions.get(id.0) else { return Vec::new() };
+        let end = offset.saturating_add(bytes).min(region.bytes);
+        if offset >= end {
+            return Vec::new();
         }
-        region.set_written(offset, end.saturating_sub(offset));
+        let words = &region.words[(offset / 4) as usize..(end as usize).div_ceil(4)];
+        let all = words.iter().flat_map(|w| w.load(Ordering::Relaxed).to_le_bytes());
+        all.skip((offset % 4) as usize).take((end - offset) as usize).collect()
     }
 
     /// The contents of a buffer; nothing for a buffer of another memory.

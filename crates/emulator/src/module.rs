@@ -93,6 +93,11 @@ impl Module {
         Some(kernel.params.iter().map(|p| (p.name.as_str(), p.bytes as usize)).collect())
     }
 
+    /// Bytes of shared memory that a kernel declares, where it can be run.
+    pub fn shared_bytes(&self, entry: &str) -> Option<u32> {
+        self.kernel(entry)?.as_ref().ok().map(|k| k.shared_bytes)
+    }
+
     pub(crate) fn kernel(&self, entry: &str) -> Option<&Result<Kernel, LoadError>> {
         self.kernels.get(entry)
     }

@@ -127,7 +127,7 @@ impl<E: Executor, C: Clock + Send> Measure for HostMeasure<E, C> {
 }
 
 /// Tells what only this configuration suffers from what ends all measuring.
-pub(crate) fn classify(error: DeviceError) -> MeasureError {
+pub fn classify(error: DeviceError) -> MeasureError {
     let kind = match error {
         DeviceError::Missing { .. } | DeviceError::OldDriver { .. } | DeviceError::Run(_) => {
             return MeasureError::Device(error);

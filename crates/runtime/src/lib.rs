@@ -27,4 +27,4 @@ pub mod verify;
 pub mod worker;
 
 pub use error::RuntimeError;
-pub use host_measure::HostMeasure;
+pub use host_measure::{HostMeasure, classify};

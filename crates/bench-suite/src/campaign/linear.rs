@@ -11,7 +11,7 @@ use tilewright_core::device::DeviceKind;
 use tilewright_core::measurement::Timing;
 use tilewright_core::problem::MeasureError;
 use tilewright_loops::Instance;
-use tilewright_loops::library::{Case, Scale, measurement_set, test_set};
+use tilewright_loops::library::{Case, measurement_set, test_set};
 use tilewright_perfmodel_linear::{Form, LinearFit, Sharpness, Weight};
 use tilewright_ptxgen::loops::program;
 use tilewright_ptxgen::target::Target;
@@ -20,8 +20,8 @@ use tilewright_runtime::store::{StoreError, write_atomically};
 /// The file of this stage.
 pub(super) const FILE: &str = "linear.json";
 
-/// Cases of each set that an emulator runs.
-const REHEARSED: usize = 3;
+/// Cases that are timed before what was found is written: a run that is killed loses no more.
+const BATCH: usize = 64;
 
 /// What was measured and what came of it.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -47,9 +47,8 @@ pub(super) fn run(campaign: &Campaign<'_>, _: &mut State, deadline: Deadline) ->
     let Some(target) = campaign.spec().fact("sm").and_then(Target::of_sm) else {
         return Ok(Progress { done: true, note: "no GPU: no kernels of loops".into() });
     };
-    // A rehearsal tries the way and fits nothing: a few cases are enough.
-    let (scale, most) =
-        if campaign.spec().kind == DeviceKind::Cuda { (Scale::Gpu, usize::MAX) } else { (Scale::Tiny, REHEARSED) };
+    let how_much = &campaign.settings.scale;
+    let (scale, most) = (how_much.linear, how_much.linear_cases);
     let library = |set: Result<Vec<Case>, tilewright_loops::LoopError>| {
         set.unwrap_or_default().into_iter().take(most).collect::<Vec<_>>()
     };
@@ -59,7 +58,11 @@ pub(super) fn run(campaign: &Campaign<'_>, _: &mut State, deadline: Deadline) ->
         std::fs::read(&file).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default();
     let left: Vec<Case> =
         rows.iter().chain(&tests).filter(|c| !record.times.contains_key(&case_name(c))).cloned().collect();
-    let failures = time(campaign, target, &left, deadline, &mut record)?;
+    let mut failures = Vec::new();
+    for batch in left.chunks(BATCH).take_while(|_| !deadline.over()) {
+        failures.extend(time(campaign, target, batch, deadline, &mut record)?);
+        write(&file, &record)?;
+    }
     let timed = |cases: &[Case]| -> Vec<Measured> {
         let found = cases.iter().filter_map(|c| record.times.get(&case_name(c)).map(|t| (c, *t)));
         found.map(|(case, time_s)| Measured { case: case.clone(), time_s }).collect()

@@ -32,6 +32,7 @@ pub use contest::TaskRow;
 pub use emulated::{EMULATED_COST, Emulated, NO_TIME};
 pub use error::CampaignError;
 pub use settings::{Scale, Settings};
+pub use stages::STAGE_NAMES;
 pub use state::{MicroResult, Stage, State, Verified};
 
 use serde::Serialize;
@@ -131,7 +132,8 @@ impl Campaign<'_> {
         let end = began + self.settings.budget;
         for (at, stage) in stages::STAGES.iter().enumerate() {
             let left = end.saturating_duration_since(Instant::now()).as_secs_f64();
-            let unfinished = |s: &&stages::StageKind| !state.is_done(s.name) || s.is_open(self, &state);
+            let unfinished =
+                |s: &&stages::StageKind| self.wants(s) && (!state.is_done(s.name) || s.is_open(self, &state));
             if !unfinished(&stage) {
                 continue;
             }

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 use tilewright_core::computation::InputLimits;
+use tilewright_loops::library;
 
 /// How long, where to, how much.
 #[derive(Clone, Debug)]
@@ -15,6 +16,8 @@ pub struct Settings {
     pub seed: u64,
     /// How much.
     pub scale: Scale,
+    /// Names of the stages that run, of [`STAGE_NAMES`](super::STAGE_NAMES); all where there are none.
+    pub stages: Vec<String>,
 }
 
 /// How much a campaign looks at.
@@ -44,6 +47,10 @@ pub struct Scale {
     pub rounds: usize,
     /// Bytes of a micro kernel's buffer, and what its other counts are scaled by.
     pub micro_bytes: u64,
+    /// Sizes of the linear model's kernels.
+    pub linear: library::Scale,
+    /// Most cases of the linear model's measurement set, and of its test set.
+    pub linear_cases: usize,
 }
 
 impl Scale {
@@ -62,6 +69,8 @@ impl Scale {
             refinements: 2,
             rounds: 9,
             micro_bytes: 4 << 30,
+            linear: library::Scale::Gpu,
+            linear_cases: usize::MAX,
         }
     }
 
@@ -92,6 +101,9 @@ impl Scale {
             refinements: 1,
             rounds: 1,
             micro_bytes: 1 << 18,
+            linear: library::Scale::Tiny,
+            // It tries the way and fits nothing: a few are enough.
+            linear_cases: 3,
         }
     }
 }

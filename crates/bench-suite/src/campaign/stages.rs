@@ -34,7 +34,7 @@ const fn stage(
     StageKind { name, share, run, reopens: false }
 }
 
-pub(super) static STAGES: [StageKind; 8] = [
+pub(super) const STAGES: [StageKind; 8] = [
     stage("doctor", 0.03, micro::doctor),
     stage("verify", 0.12, verify::run),
     stage("collect", 0.45, collect::run),
@@ -45,7 +45,24 @@ pub(super) static STAGES: [StageKind; 8] = [
     stage("linear", 0.10, linear::run),
 ];
 
+/// Names of the stages in their order.
+pub const STAGE_NAMES: [&str; STAGES.len()] = {
+    let mut names = [""; STAGES.len()];
+    let mut i = 0;
+    while i < names.len() {
+        names[i] = STAGES[i].name;
+        i += 1;
+    }
+    names
+};
+
 impl Campaign<'_> {
+    /// Whether a stage was asked for.
+    pub(super) fn wants(&self, stage: &StageKind) -> bool {
+        let wanted = &self.settings.stages;
+        wanted.is_empty() || wanted.iter().any(|name| name == stage.name)
+    }
+
     /// The facts of the device.
     pub(super) fn spec(&self) -> Arc<DeviceSpec> {
         tilewright_core::problem::Measure::spec(&self.station).clone()

@@ -6,6 +6,7 @@ use tilewright_core::problem::MeasureError;
 use tilewright_core::program::Program;
 use tilewright_loops::Instance;
 use tilewright_loops::library::{Case, empty};
+use tilewright_runtime::classify;
 use tilewright_runtime::station::{Data, Station};
 
 /// A case with its time.
@@ -76,6 +77,8 @@ impl LinearMeasure {
             let program = lower(&case.instance);
             programs.push(program.map_err(|e| failures.push(format!("{}: {e}", super::case_name(case)))).ok());
         }
+        let lowered: Vec<Program> = programs.iter().flatten().cloned().collect();
+        station.expect(&lowered);
         let mut times: Vec<Vec<f64>> = vec![Vec::new(); cases.len()];
         let visits = cases.len() * self.rounds as usize;
         for visit in 0..visits {
@@ -89,8 +92,9 @@ impl LinearMeasure {
                 continue;
             }
             let specs = cases[i].instance.buffers();
-            station.hold(&Data::Noise { specs, scalars: Vec::new(), seed: self.seed })?;
-            match station.time(program, &self.policy) {
+            let held = station.hold(&Data::Noise { specs, scalars: Vec::new(), seed: self.seed });
+            // One case whose data do not fit must not end the others.
+            match held.map_err(classify).and_then(|()| station.time(program, &self.policy)) {
                 Ok(measurement) => times[i].push(measurement.time_s),
                 Err(MeasureError::Failed(failure)) => {
                     failures.push(format!("{}: {failure}", super::case_name(&cases[i])));

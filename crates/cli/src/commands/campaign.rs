@@ -31,6 +31,7 @@ pub(crate) fn run(args: &CampaignArgs, seed: u64, output: Output) -> Result<(), 
             (Box::new(Erased::new(SimtGemm::new())), Scale::rehearsal(), objective)
         }
     };
+    let scale = if args.rehearsal { Scale::rehearsal() } else { scale };
     let mut stations = Vec::new();
     for name in &names {
         stations.push(Shared::new(isolated(name)?).seed(seed));
@@ -43,7 +44,13 @@ pub(crate) fn run(args: &CampaignArgs, seed: u64, output: Output) -> Result<(), 
         kernel: &*kernel,
         trainer: &MlpTrainer,
         objective,
-        settings: Settings { budget: Duration::from_secs_f64(args.minutes * 60.0), out: args.out.clone(), seed, scale },
+        settings: Settings {
+            budget: Duration::from_secs_f64(args.minutes * 60.0),
+            out: args.out.clone(),
+            seed,
+            scale,
+            stages: args.stages.clone(),
+        },
         note: &|text| eprintln!("{text}"),
     };
     let summary = campaign.run().map_err(failed)?;

@@ -21,6 +21,21 @@ impl Home {
         command
     }
 
+    /// Runs with the fake CUDA driver in the place of a real one, and nothing else that a path could lead to.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn cuda(&self, args: &[&str]) -> Output {
+        let folder = self.path().join("driver");
+        if !folder.exists() {
+            let built = Path::new(env!("CARGO_BIN_EXE_tilewright")).with_file_name("deps/libtilewright_fake_cuda.so");
+            std::fs::create_dir(&folder).unwrap();
+            std::os::unix::fs::symlink(built, folder.join("libcuda.so")).unwrap();
+        }
+        let mut command = self.command(args);
+        // No ptxas either: its machine code is not for this driver.
+        command.env("LD_LIBRARY_PATH", &folder).env("PATH", &folder).env_remove("TILEWRIGHT_PTXAS");
+        command.arg("--json").current_dir(&folder).output().unwrap()
+    }
+
     pub(crate) fn run(&self, args: &[&str]) -> Output {
         self.command(args).output().unwrap()
     }

@@ -2,6 +2,8 @@
 
 mod answers;
 mod bad_input;
+#[cfg(target_os = "linux")]
+mod cuda;
 mod gpu;
 mod home;
 mod linear;

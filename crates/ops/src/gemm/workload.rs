@@ -31,7 +31,11 @@ pub(super) fn make(input: &GemmInput, filling: Filling, seed: u64) -> Workload {
         let elements = Elements::new(input, operand, len);
         let mut buffer = Buffer::zeroed(input.dtype, len);
         let mut value = |i: usize| {
-            if spec.role == Role::Out || !elements.contains(i) { f64::NAN } else { draw(&mut rng, filling) }
+            if spec.role == Role::Out || !elements.contains(i) {
+                f64::NAN
+            } else {
+                draw(&mut rng, filling, input.dtype)
+            }
         };
         // Typed once and not per element: large inputs have tens of millions of them.
         match input.dtype {
@@ -94,15 +98,24 @@ fn representative(class: ScalarClass, other: f64) -> f64 {
     }
 }
 
-fn draw(rng: &mut ChaCha8Rng, filling: Filling) -> f64 {
+fn draw(rng: &mut ChaCha8Rng, filling: Filling, dtype: DType) -> f64 {
     match filling {
-        Filling::Real => f64::from(rng.random_range(-1f32..1.0)),
+        Filling::Real => real(rng, dtype),
         Filling::Exact => f64::from(rng.random_range(-EXACT_MAX..=EXACT_MAX)),
         Filling::Special => match rng.random_range(0..200u32) {
             0 => f64::NAN,
             1 => f64::INFINITY,
             2 => f64::NEG_INFINITY,
-            _ => f64::from(rng.random_range(-1f32..1.0)),
+            _ => real(rng, dtype),
         },
+    }
+}
+
+/// Uniform with all bits of the type's significand: binary32 would hide a kernel that narrows binary64, and sums of its products
+/// would be exact there.
+fn real(rng: &mut ChaCha8Rng, dtype: DType) -> f64 {
+    match dtype {
+        DType::F64 => rng.random_range(-1.0..1.0),
+        _ => f64::from(rng.random_range(-1f32..1.0)),
     }
 }

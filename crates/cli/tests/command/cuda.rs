@@ -1,0 +1,56 @@
+//! CUDA devices on a fake driver: everything between the command line and the driver, in the process that isolates it.
+
+use crate::home::{Home, document, has};
+use serde_json::Value;
+
+fn answer(home: &Home, args: &[&str]) -> Value {
+    let (code, value) = document(args, &home.cuda(args));
+    assert_eq!(code, 0, "{args:?}: {value}");
+    value
+}
+
+#[test]
+fn a_device_is_found_and_told() {
+    let home = Home::new();
+    // Unnamed, since there is one.
+    let told = answer(&home, &["doctor"]);
+    assert_eq!((&told["device"]["id"], &told["device"]["kind"]), (&"cuda:0".into(), &"cuda".into()));
+    assert_eq!(told["device"]["facts"]["sm"], 80);
+    let (code, error) = document(&["doctor"], &home.cuda(&["doctor", "--device", "cuda:1"]));
+    assert_eq!(code, 4, "{error}");
+}
+
+#[test]
+fn kernels_are_right_on_it() {
+    let home = Home::new();
+    let verified = answer(&home, &["verify", "gemm", "--device", "cuda:0", "--cases", "40"]);
+    assert_eq!((&verified["cases"], &verified["failed"]), (&40.into(), &0.into()), "{verified}");
+    assert!(verified["worst_rel_error"].as_f64().unwrap() > 0.0);
+}
+
+#[test]
+fn a_plan_is_made_run_and_remembered() {
+    let home = Home::new();
+    let input = ["m=64", "n=48", "k=33", "dtype=f32", "--device", "cuda:0"];
+    let ran = answer(&home, &[&["run", "gemm"], &input[..]].concat());
+    assert!(ran["max_rel_error"].as_f64().unwrap() < 1e-5 && ran["time_s"].as_f64().unwrap() > 0.0, "{ran}");
+    let plan = answer(&home, &[&["plan", "gemm"], &input[..]].concat());
+    has(&plan, &["config", "measured_s", "verified"]);
+    assert!(plan["measured_s"].as_f64().unwrap() > 0.0 && plan["verified"] == true, "{plan}");
+    let again = answer(&home, &[&["plan", "gemm"], &input[..]].concat());
+    assert_eq!((&again["config"], &again["cached"]), (&plan["config"], &true.into()), "{again}");
+}
+
+#[test]
+fn a_campaign_takes_the_stages_that_it_is_asked_for() {
+    let home = Home::new();
+    let out = home.path().join("out");
+    let folder = out.to_str().unwrap();
+    let asked = ["--stages", "verify", "--rehearsal", "--minutes", "1"];
+    let summary = answer(&home, &[&["campaign", "--device", "cuda:0", "--out", folder], &asked[..]].concat());
+    let stages: Vec<&Value> = summary["stages"].as_array().unwrap().iter().map(|s| &s["name"]).collect();
+    assert_eq!(stages, ["verify"]);
+    assert_eq!((&summary["verified"], &summary["wrong_results"]), (&12.into(), &0.into()));
+    let unknown = ["campaign", "--device", "cuda:0", "--out", folder, "--stages", "verify,tabel4"];
+    assert_eq!(document(&unknown, &home.cuda(&unknown)).0, 2);
+}
