@@ -31,6 +31,10 @@ const DRAWN_BESIDE_MODEL: f64 = 0.05;
 /// Without a model: the share that is drawn.
 const DRAWN_SHARE: f64 = 0.4;
 
+/// Seconds a configuration from which on a model is asked once, for its ranking, and not for hundreds of neighbours before each
+/// measurement.
+const DEAR: f64 = 3e-4;
+
 pub(super) struct Deciding<'d, 'a> {
     pub(super) planner: &'d mut Planner<'a>,
     pub(super) problem: &'d dyn Problem,
@@ -40,6 +44,8 @@ pub(super) struct Deciding<'d, 'a> {
     pub(super) ranked: Vec<Point>,
     stats: PlanStats,
     considered: u64,
+    /// Whether the model takes too long to be asked while looking around.
+    pub(super) is_dear: bool,
     /// What kind of model ranked.
     model: Option<String>,
     /// Sentences of the reason.
@@ -49,7 +55,18 @@ pub(super) struct Deciding<'d, 'a> {
 impl<'d, 'a> Deciding<'d, 'a> {
     pub(super) fn new(planner: &'d mut Planner<'a>, problem: &'d dyn Problem, clock: &'d HostClock) -> Self {
         let (pool, stats) = (Pool::default(), PlanStats::default());
-        Self { planner, problem, clock, pool, ranked: Vec::new(), stats, considered: 0, model: None, told: Vec::new() }
+        Self {
+            planner,
+            problem,
+            clock,
+            pool,
+            ranked: Vec::new(),
+            stats,
+            considered: 0,
+            is_dear: false,
+            model: None,
+            told: Vec::new(),
+        }
     }
 
     pub(super) fn objective(&self) -> Objective {
@@ -112,6 +129,7 @@ impl<'d, 'a> Deciding<'d, 'a> {
             }
         };
         self.stats.search_s = seconds;
+        self.is_dear = seconds > DEAR * ranked.considered as f64;
         let looked = looked.replace("{}", &ranked.considered.to_string());
         self.told.push(format!("the {kind} model was {looked} in {seconds:.2} s"));
         Ok(ranked)

@@ -125,6 +125,35 @@ impl Hint<ScaleKernel> for Word {
     }
 }
 
+/// Takes as long for a word as a symbolic count does.
+struct Slow;
+
+impl Hint<ScaleKernel> for Slow {
+    fn name(&self) -> &str {
+        "slow.seconds"
+    }
+
+    fn seconds(&self, kernel: &ScaleKernel, device: &DeviceSpec, input: &ScaleInput, config: &ScaleConfig) -> f64 {
+        std::thread::sleep(Duration::from_millis(4));
+        Word.seconds(kernel, device, input, config)
+    }
+}
+
+#[test]
+fn a_dear_model_ranks_and_is_not_asked_again() {
+    let hinted = Erased::new(Hinted::new(ScaleKernel::new(), Slow));
+    let model = HintAlone::new(hinted.schema()).unwrap();
+    let ranking = Ranking::Sample(Sampling { points: 40, climbs: 0, ..Sampling::default() });
+    let (kernel, model): (Box<dyn AnyKernel>, Option<Box<dyn Predictor>>) = (Box::new(hinted), Some(Box::new(model)));
+    let settings = PlanSettings { ranking, top: 4, ..settings() };
+    let mut setup = Setup { kernel, model, settings, ..Setup::new() };
+    let planned = setup.plan("n=10000").unwrap();
+    // A single proposal with the model's word on all neighbours would take longer than the whole refinement.
+    assert!(planned.stats.timed > 40 && planned.considered <= 40, "{planned:?}");
+    let asked = planned.decision.considered.iter().filter(|a| a.predicted_s.is_some()).count();
+    assert!(asked <= 5, "{planned:?}");
+}
+
 #[test]
 fn a_hint_alone_ranks_a_sample_and_its_plan_answers_for_the_plain_kernel() {
     let dir = tempfile::tempdir().unwrap();
@@ -245,8 +274,8 @@ fn a_wrong_result_is_never_chosen_nor_cached() {
 
 #[test]
 fn failures_are_typed() {
-    let kernel = Erased::new(ScaleKernel::new().restricted("width > 16"));
-    let mut nothing = Setup { kernel: Box::new(kernel), ..Setup::new() };
+    let restricted = Erased::new(ScaleKernel::new().restricted("width > 16"));
+    let mut nothing = Setup { kernel: Box::new(restricted), ..Setup::new() };
     for with_model in [true, false] {
         if !with_model {
             nothing.model = None;
