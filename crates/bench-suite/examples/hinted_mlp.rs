@@ -7,14 +7,13 @@
 use std::error::Error;
 use std::path::Path;
 use std::sync::Arc;
-use tilewright_bench_suite::linear::{Columns, HostTerms};
+use tilewright_bench_suite::linear::host_hint;
 use tilewright_core::hint::{HintAlone, Hinted};
 use tilewright_core::objective::Objective;
 use tilewright_core::predictor::Predictor;
 use tilewright_core::problem::{AnyKernel, Erased};
 use tilewright_core::training::TrainingSet;
 use tilewright_cpu::{CountedHint, CpuDevice, CpuGemm};
-use tilewright_loops::host::Operations;
 use tilewright_perfmodel_linear::LinearModel;
 use tilewright_perfmodel_mlp::MlpFit;
 use tilewright_runtime::log::CampaignLog;
@@ -31,10 +30,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let (threads, seeds) = (number(2, 1)?, number(3, 3)?);
     let model = LinearModel::from_value(serde_json::from_slice(&std::fs::read(model)?)?)?;
     let spec = Arc::clone(CpuDevice::new(usize::try_from(threads)?)?.spec());
-    let Some(Columns::Host { caches, .. }) = Columns::host(&spec, HostTerms::of(&model)) else {
-        return Err("not a host".into());
-    };
-    let seconds = move |found: &Operations| model.predict_by(|n| found.get(n).copied().unwrap_or(0.0)).seconds;
+    let (caches, seconds) = host_hint(&model, &spec).ok_or("not a host")?;
     let hinted = Erased::new(Hinted::new(CpuGemm::new(), CountedHint { caches, seconds }));
     let (_, samples) = CampaignLog::read(Path::new(log))?;
     let of = |kernel: &dyn AnyKernel| rows(kernel, &spec, &samples, &Objective::default());

@@ -63,18 +63,17 @@ fn time(device: CpuDevice, threads: usize, rounds: u32, cases: &[Case]) -> Resul
 
 fn report(spec: &DeviceSpec, rows: &[Measured], tests: &[Measured], launch_s: f64) -> Result<(), Failure> {
     let begun = std::time::Instant::now();
-    let candidates = candidates(spec, rows, RIDGE, launch_s)?;
+    let candidates = candidates(spec, rows, tests, RIDGE, launch_s)?;
     println!("forms, best first by kernels left out ({:.1} s):", begun.elapsed().as_secs_f64());
-    for Candidate { form, held_out } in &candidates {
-        let Some(columns) = Columns::host(spec, form.terms) else { continue };
-        let model = fit(rows, &columns, &form.fit(RIDGE), launch_s, &spec.fingerprint())?.model;
-        let verdicts = judge(&model, &columns, tests);
+    for Candidate { name, columns, fit: how, held_out } in &candidates {
+        let model = fit(rows, columns, how, launch_s, &spec.fingerprint())?.model;
+        let verdicts = judge(&model, columns, tests);
         let percent = |x: f64| format!("{:.1}%", 100.0 * x);
         let kernels: Vec<String> =
             verdicts.kernels.iter().map(|k| format!("{} {}", k.kernel, percent(k.geomean_error))).collect();
         println!(
             "{}: left out {}, tests {} ({}); {:?}",
-            form.name,
+            name,
             percent(held_out.geomean_error),
             percent(verdicts.geomean_error),
             kernels.join(", "),

@@ -1,8 +1,10 @@
 //! The command line as clap reads it. Its words are a contract that others script against.
 
+mod counting;
 mod repository;
 mod selection;
 
+pub(crate) use counting::{CountArgs, Statistic};
 pub(crate) use repository::RepositoryCommand;
 pub(crate) use selection::{
     SelectArgs, SelectCommand, SelectMethod, TransferArgs, TransferCommand, TransferDfs, TransferLearner,
@@ -163,11 +165,18 @@ pub(crate) struct PlanArgs {
     pub input: Vec<String>,
     #[command(flatten)]
     pub device: DeviceArgs,
-    /// The profile to predict with; the stored one of this kernel and device unless given.
+    /// The profile to predict with; the stored one of this kernel and device unless given. With `--model linear` a file of weights.
     #[arg(long, value_name = "PROFILE")]
     pub profile: Option<PathBuf>,
+    /// What predicts: a profile that `tune` made (mlp), or the weights of this device that `model fit --model linear` made, which
+    /// need no measurement of the kernel (linear). The profile unless given; where there is none, the weights.
+    #[arg(long, value_enum)]
+    pub model: Option<ModelKind>,
+    /// How many configurations the linear model is asked about, drawn at random, before the neighbours of the best.
+    #[arg(long, value_name = "N", default_value_t = CANDIDATES, value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
+    pub candidates: u32,
     /// How many of the model's best are timed again.
-    #[arg(long, value_name = "K", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    #[arg(long, value_name = "K", default_value_t = TOP, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub top: u32,
     /// Time for measuring candidates: without a profile, for tuning this very input; with one, for refining its answer
     /// by local search.
@@ -176,6 +185,20 @@ pub(crate) struct PlanArgs {
     /// Ignore a cached answer, and replace it.
     #[arg(long)]
     pub fresh: bool,
+}
+
+/// What is timed again of a model's ranking, unless `--top` says otherwise.
+const TOP: u32 = 20;
+
+/// What the linear model is asked about, unless `--candidates` says otherwise.
+const CANDIDATES: u32 = 10_000;
+
+impl PlanArgs {
+    /// What nothing else was said about.
+    pub(crate) fn of(kernel: String, input: Vec<String>, device: DeviceArgs) -> Self {
+        let (profile, model, budget, fresh) = (None, None, None, false);
+        Self { kernel, input, device, profile, model, candidates: CANDIDATES, top: TOP, budget, fresh }
+    }
 }
 
 #[derive(Clone, Debug, Args)]
@@ -213,9 +236,12 @@ pub(crate) struct BenchArgs {
     /// Time that finding plans may take, all tasks together.
     #[arg(long, value_name = "TIME", value_parser = duration, default_value = "300s")]
     pub budget: Duration,
-    /// The profile to predict with.
+    /// The profile to predict with. With `--model linear` a file of weights.
     #[arg(long, value_name = "PROFILE")]
     pub profile: Option<PathBuf>,
+    /// What predicts, as for `plan`; without a profile and this, one is made first.
+    #[arg(long, value_enum)]
+    pub model: Option<ModelKind>,
     /// Also write the table as a Markdown file.
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
@@ -271,24 +297,6 @@ pub(crate) struct EmitArgs {
 }
 
 #[derive(Clone, Debug, Args)]
-pub(crate) struct CountArgs {
-    /// The kernel.
-    pub kernel: String,
-    /// key=value words.
-    #[arg(value_name = "INPUT")]
-    pub input: Vec<String>,
-    /// What the code is for.
-    #[arg(long, value_name = "SM", default_value = "sm_90")]
-    pub target: String,
-    /// Which of the computation's kernels, by its own name; the target's first unless given.
-    #[arg(long, value_name = "V")]
-    pub variant: Option<String>,
-    /// Parameters as k=v,k=v, as for `emit`.
-    #[arg(long, value_name = "K=V,...")]
-    pub config: Option<String>,
-}
-
-#[derive(Clone, Debug, Args)]
 pub(crate) struct VerifyArgs {
     /// The kernel.
     pub kernel: String,
@@ -312,6 +320,16 @@ pub(crate) enum ModelKind {
     Mlp,
     /// Operation counts times weights of a device, fitted on measurement kernels instead of a dataset.
     Linear,
+}
+
+impl ModelKind {
+    /// The word on the command line, and what predictors call themselves.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Mlp => "mlp",
+            Self::Linear => "linear",
+        }
+    }
 }
 
 #[derive(Debug, Subcommand)]

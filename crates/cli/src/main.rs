@@ -8,6 +8,7 @@ mod output;
 mod progress;
 mod station;
 mod trainer;
+mod weights;
 mod wiring;
 mod words;
 

@@ -1,27 +1,70 @@
 //! Which devices and kernels there are: the only place that names backends.
 
-use crate::args::DeviceArgs;
+use crate::args::{DeviceArgs, ModelKind};
 use crate::device::{DeviceName, Opened};
 use crate::failure::{Failure, Kind};
 use crate::trainer::MlpTrainer;
+use crate::weights;
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
+use tilewright_bench_suite::linear::{SymbolicHint, host_hint};
 use tilewright_core::device::{DeviceKind, DeviceSpec};
+use tilewright_core::hint::{HintAlone, Hinted};
 use tilewright_core::predictor::Predictor;
 use tilewright_core::problem::{AnyKernel, Erased, Executor, Measure, Problem};
 use tilewright_core::space::Config;
-use tilewright_cpu::CpuGemm;
+use tilewright_cpu::{CountedHint, CpuGemm};
+use tilewright_perfmodel_linear::LinearModel;
 use tilewright_ptxgen::gemm::SimtGemm;
 use tilewright_runtime::RuntimeError;
+use tilewright_runtime::plan::{Ranking, Sampling};
 use tilewright_runtime::station::Shared;
 use tilewright_runtime::store::{Home, Profile, ProfileStore};
 use tilewright_runtime::trainer::Trainer;
+use tilewright_sampler::{Chained, Exact, Sampler, Settings};
 
 /// A kernel, and the devices that it runs on.
 struct Entry {
     kernel: Box<dyn AnyKernel>,
     runs_on: &'static [DeviceKind],
+    /// The same kernel with the linear model's word as a feature; none on other devices.
+    hinted: fn(&LinearModel, &DeviceSpec) -> Option<Box<dyn AnyKernel>>,
+}
+
+fn hinted_on_hosts(model: &LinearModel, spec: &DeviceSpec) -> Option<Box<dyn AnyKernel>> {
+    let (caches, seconds) = host_hint(model, spec)?;
+    Some(Box::new(Erased::new(Hinted::new(CpuGemm::new(), CountedHint { caches, seconds }))))
+}
+
+fn hinted_on_gpus(model: &LinearModel, _: &DeviceSpec) -> Option<Box<dyn AnyKernel>> {
+    Some(Box::new(Erased::new(Hinted::new(SimtGemm::new(), SymbolicHint::new(model.clone())))))
+}
+
+/// What ranks the configurations of a kernel.
+pub(crate) struct Adviser<'w> {
+    kernel: &'w dyn AnyKernel,
+    /// The kernel as the model sees it, where that is not its own way.
+    seen: Option<Box<dyn AnyKernel>>,
+    /// None where nothing is known.
+    pub(crate) predictor: Option<Box<dyn Predictor>>,
+    /// What the predictor is asked about.
+    pub(crate) ranking: Ranking,
+}
+
+impl Adviser<'_> {
+    /// The kernel whose problems the predictor understands.
+    pub(crate) fn kernel(&self) -> &dyn AnyKernel {
+        self.seen.as_deref().unwrap_or(self.kernel)
+    }
+
+    /// Draws configurations of it.
+    pub(crate) fn sampler(&self) -> Box<dyn Sampler> {
+        match self.ranking {
+            Ranking::Everything => Box::new(Chained::new(self.kernel.space(), Settings::default())),
+            Ranking::Sample(_) => Box::new(Exact::new()),
+        }
+    }
 }
 
 /// The kernels, found by the name of their computation on the command line and by the device.
@@ -33,11 +76,18 @@ pub(crate) struct Wiring {
 
 impl Wiring {
     pub(crate) fn new() -> Self {
-        let entry = |kernel, runs_on| Entry { kernel, runs_on };
         Self {
             kernels: vec![
-                entry(Box::new(Erased::new(CpuGemm::new())), &[DeviceKind::Cpu]),
-                entry(Box::new(Erased::new(SimtGemm::new())), &[DeviceKind::Cuda, DeviceKind::Emulator]),
+                Entry {
+                    kernel: Box::new(Erased::new(CpuGemm::new())),
+                    runs_on: &[DeviceKind::Cpu],
+                    hinted: hinted_on_hosts,
+                },
+                Entry {
+                    kernel: Box::new(Erased::new(SimtGemm::new())),
+                    runs_on: &[DeviceKind::Cuda, DeviceKind::Emulator],
+                    hinted: hinted_on_gpus,
+                },
             ],
             stations: Mutex::default(),
         }
@@ -137,6 +187,52 @@ impl Wiring {
     /// The kinds of models that profiles may hold.
     pub(crate) fn trainer(&self) -> &'static dyn Trainer {
         &MlpTrainer
+    }
+
+    /// What ranks the configurations of a kernel: the model that is asked for; else a profile; else, where the kernel was never
+    /// measured on this device, the device's linear model.
+    pub(crate) fn adviser<'w>(
+        &self,
+        (model, named): (Option<ModelKind>, Option<&Path>),
+        kernel: &'w dyn AnyKernel,
+        spec: &DeviceSpec,
+        words: &Config,
+    ) -> Result<Adviser<'w>, Failure> {
+        let profiled = |predictor| Adviser { kernel, seen: None, predictor, ranking: Ranking::Everything };
+        if model == Some(ModelKind::Linear) {
+            return self.cold(kernel, spec, &weights::load(spec, named)?);
+        }
+        let found = self.profile(named, kernel, spec, words)?;
+        if found.is_some() {
+            return Ok(profiled(found));
+        }
+        if model.is_some() {
+            let name = kernel.computation();
+            let message = format!("no profile of {} for this device: `tilewright tune {name}` makes one", kernel.id());
+            return Err(Failure { detail: Some("no-profile"), ..Failure::new(Kind::Input, "model", message) });
+        }
+        match weights::find(spec)? {
+            Some(model) => self.cold(kernel, spec, &model),
+            None => Ok(profiled(None)),
+        }
+    }
+
+    /// The linear model alone: nothing was measured of this kernel.
+    fn cold<'w>(
+        &self,
+        kernel: &'w dyn AnyKernel,
+        spec: &DeviceSpec,
+        model: &LinearModel,
+    ) -> Result<Adviser<'w>, Failure> {
+        let entry = self.kernels.iter().find(|e| e.kernel.id() == kernel.id());
+        let seen = entry.and_then(|e| (e.hinted)(model, spec));
+        let alone = seen.as_deref().and_then(|kernel| HintAlone::new(kernel.schema()));
+        let Some(alone) = alone else {
+            let message = format!("{} is not counted on a device of this kind", kernel.id());
+            return Err(Failure::new(Kind::Usage, "model", message));
+        };
+        let ranking = Ranking::Sample(Sampling::default());
+        Ok(Adviser { kernel, seen, predictor: Some(Box::new(alone)), ranking })
     }
 
     /// The named profile, or the stored one that fits kernel, device and input best; none if none is stored.

@@ -25,4 +25,8 @@ pub struct Decision {
     pub considered_count: u64,
     /// One or more sentences for people.
     pub reason: String,
+    /// The model that ranked what was timed, by [`crate::predictor::Predictor::kind`]; none where there was none, or where an older
+    /// version wrote the decision.
+    #[serde(default)]
+    pub model: Option<String>,
 }

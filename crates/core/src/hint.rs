@@ -85,6 +85,10 @@ impl<K: Kernel, H: Hint<K>> Kernel for Hinted<K, H> {
         out.push(self.hint.seconds(&self.kernel, device, input, config) as f32);
     }
 
+    fn hints(&self) -> usize {
+        self.kernel.hints() + 1
+    }
+
     fn default_point(&self, device: &DeviceSpec, input: &InputOf<K>) -> Option<Point> {
         self.kernel.default_point(device, input)
     }
@@ -106,6 +110,12 @@ impl HintAlone {
 impl Predictor for HintAlone {
     fn schema(&self) -> &FeatureSchema {
         &self.schema
+    }
+
+    /// Of `linear.seconds`, `linear`.
+    fn kind(&self) -> &str {
+        let name = self.schema.config.last().map_or("hint", |f| f.name.as_str());
+        name.split_once('.').map_or(name, |(kind, _)| kind)
     }
 
     fn predict(&self, rows: &[f32], out: &mut Vec<f32>) {

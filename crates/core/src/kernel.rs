@@ -59,6 +59,11 @@ pub trait Kernel: Send + Sync + 'static {
     /// computation).
     fn feature_names(&self) -> Vec<Feature>;
 
+    /// How many of the last of these are hints, another model's word and not the kernel's own. See [`crate::hint`].
+    fn hints(&self) -> usize {
+        0
+    }
+
     /// Features of a legal configuration, one number per name. Takes the configuration and not the plan: a search
     /// computes millions of these and generates none of them.
     fn features(&self, device: &DeviceSpec, input: &InputOf<Self>, config: &Self::Config, out: &mut Vec<f32>);

@@ -9,6 +9,11 @@ pub trait Predictor: Send + Sync {
     /// The columns that the model was fitted on.
     fn schema(&self) -> &FeatureSchema;
 
+    /// What it is, in a word: `mlp`, `linear`.
+    fn kind(&self) -> &str {
+        "fitted"
+    }
+
     /// Log-costs of full rows (input features, then config features), row-major. Appends one number a row to `out`.
     fn predict(&self, rows: &[f32], out: &mut Vec<f32>);
 

@@ -28,6 +28,10 @@ pub trait Problem: Send + Sync {
     fn work(&self) -> Work;
     /// The columns of feature rows.
     fn schema(&self) -> &FeatureSchema;
+    /// The columns without hints of others, see [`Kernel::hints`]: two views of one kernel have the same.
+    fn own_schema(&self) -> FeatureSchema {
+        self.schema().clone()
+    }
     /// The input's features.
     fn input_features(&self, out: &mut Vec<f32>);
     /// The features of a legal point, appended to `out`.
@@ -182,6 +186,12 @@ impl<K: Kernel> Problem for Bound<K> {
 
     fn schema(&self) -> &FeatureSchema {
         &self.schema
+    }
+
+    fn own_schema(&self) -> FeatureSchema {
+        let mut schema = self.schema.clone();
+        schema.config.truncate(schema.config.len().saturating_sub(self.kernel.hints()));
+        schema
     }
 
     fn input_features(&self, out: &mut Vec<f32>) {

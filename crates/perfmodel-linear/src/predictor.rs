@@ -50,6 +50,10 @@ impl Predictor for LinearPredictor {
         &self.schema
     }
 
+    fn kind(&self) -> &str {
+        "linear"
+    }
+
     fn predict(&self, rows: &[f32], out: &mut Vec<f32>) {
         let split = self.schema.input.len();
         out.extend(rows.chunks_exact(self.schema.width().max(1)).map(|r| self.log_time(&r[..split], &r[split..])));

@@ -88,6 +88,10 @@ impl Predictor for Mlp {
         &self.schema
     }
 
+    fn kind(&self) -> &str {
+        "mlp"
+    }
+
     fn predict(&self, rows: &[f32], out: &mut Vec<f32>) {
         let start = out.len();
         out.resize(start + rows.len() / self.schema.width().max(1), 0.0);

@@ -7,5 +7,6 @@ pub mod ir;
 pub mod loops;
 pub mod micro;
 pub mod print;
+pub mod ragged;
 pub mod target;
 pub mod verify;

@@ -28,7 +28,7 @@ pub struct PlanHeader {
     pub input: Config,
     /// What was optimised.
     pub objective: Objective,
-    /// Hash of the feature schema.
+    /// Hash of the kernel's own feature schema.
     pub schema: String,
     /// Hash of parameters, values and rules.
     pub space: String,
@@ -191,7 +191,7 @@ impl PlanHeader {
             device: problem.device().into(),
             input: problem.input(),
             objective,
-            schema: problem.schema().hash(),
+            schema: problem.own_schema().hash(),
             space: space_hash(problem),
             version: env!("CARGO_PKG_VERSION").into(),
             created: unix_seconds(),

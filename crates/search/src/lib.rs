@@ -1,7 +1,8 @@
 //! Search over parameter spaces.
 //!
 //! [`exhaustive`] looks at every legal point with a model: the space is streamed in parallel, features are computed in
-//! blocks, the top k are kept, and no list of points is ever held. The strategies of [`strategy`] look at few points by
+//! blocks, the top k are kept, and no list of points is ever held. [`sampled`] looks at a random sample and climbs from there, for
+//! models whose word costs too much to ask for everything. The strategies of [`strategy`] look at few points by
 //! measuring them: they implement [`tilewright_core::search::Search`], which asks for points and is told outcomes.
 //!
 //! ```
@@ -26,6 +27,7 @@ mod experience;
 mod guided;
 mod listing;
 pub mod run;
+mod sampled;
 pub mod stop;
 pub mod strategy;
 mod told;
@@ -34,3 +36,4 @@ pub use catalogue::{Setup, Strategy, UnknownStrategy};
 pub use exhaustive::{Found, Options, Progress, Stage, Statistics, exhaustive};
 pub use experience::Experience;
 pub use listing::{Listing, MAX_POINTS, TooLarge};
+pub use sampled::{Sampled, Sampling, sampled};

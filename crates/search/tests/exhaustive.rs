@@ -1,13 +1,15 @@
-//! Exhaustive search against scoring every point by hand.
+//! Searches over a model: exhaustive against scoring every point by hand.
 
 mod fixture;
 
 use fixture::{Weighted, gemm_space, wide};
 use std::sync::Mutex;
+use std::time::Duration;
 use tilewright_core::predictor::{Scorer, Screen};
 use tilewright_core::problem::Problem;
 use tilewright_core::space::{Param, ParamSpace, Point, RuleGroup, Symbols};
-use tilewright_search::{Found, Options, Stage, exhaustive};
+use tilewright_sampler::{DrawError, Exact};
+use tilewright_search::{Found, Options, Sampled, Sampling, Stage, exhaustive, sampled};
 use tilewright_testkit::toy::Guise;
 
 fn small() -> Guise {
@@ -192,4 +194,52 @@ fn progress_ends_with_everything() {
     assert_eq!(survivors, Some(found.statistics.dense));
     assert!(seen.iter().all(|p| (0.0..=1.0).contains(&p.fraction)));
     assert!(seen.len() > 4, "progress was reported {} times", seen.len());
+}
+
+fn scores(found: &Sampled) -> Vec<f64> {
+    found.ranked.points.iter().map(|(_, score)| *score).collect()
+}
+
+#[test]
+fn a_sample_climbs_to_the_best_of_a_space_that_it_has_seen_little_of() {
+    let problem = wide(gemm_space(24, 20_000));
+    let scorer = Weighted::new(problem.schema().config.len(), 3);
+    let how = Sampling { points: 600, climbs: 20, ..Sampling::default() };
+    let found = sampled(&problem, &scorer, &mut Exact::new(), 12, &how, 5).unwrap();
+    let all = exhaustive(&problem, &scorer, &Options::top(1));
+    assert_eq!(found.ranked.points[0].1, all.ranked.points[0].1, "the best, or another as good");
+    let looked = found.ranked.considered;
+    assert!(looked > 600 && looked * 4 < all.statistics.legal, "{looked} of {}", all.statistics.legal);
+    assert_eq!(found.ranked.points.len(), 12);
+    assert!(scores(&found).is_sorted_by(|a, b| a < b), "one point of each score: {:?}", scores(&found));
+    assert!(found.ranked.points.iter().all(|(point, _)| problem.space().is_legal(point)));
+    let draws = Sampling { climbs: 0, ..how };
+    let drawn = sampled(&problem, &scorer, &mut Exact::new(), 1, &draws, 5).unwrap();
+    assert!(drawn.ranked.considered <= 600 && scores(&drawn)[0] >= scores(&found)[0]);
+}
+
+#[test]
+fn a_sample_repeats_on_any_number_of_threads_and_ends_in_time() {
+    let problem = wide(gemm_space(24, 20_000));
+    let scorer = Weighted::new(problem.schema().config.len(), 4);
+    let how = Sampling { points: 400, climbs: 3, ..Sampling::default() };
+    let on = |threads: usize| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        pool.install(|| sampled(&problem, &scorer, &mut Exact::new(), 9, &how, 7)).unwrap().ranked
+    };
+    assert_eq!(on(1), on(3));
+    let hurried = Sampling { points: 1_000_000, limit: Duration::ZERO, ..how };
+    let found = sampled(&problem, &scorer, &mut Exact::new(), 9, &hurried, 7).unwrap();
+    assert!((1..1000).contains(&found.ranked.considered), "{}", found.ranked.considered);
+}
+
+#[test]
+fn alike_to_the_model_is_one_and_nothing_legal_is_told() {
+    let how = Sampling { points: 50, climbs: 2, ..Sampling::default() };
+    let found = sampled(&small(), &Constant, &mut Exact::new(), 9, &how, 1).unwrap();
+    assert_eq!(scores(&found), [1.0]);
+    let none = ParamSpace::builder().param(Param::ints("a", 1..=3)).rule("no", RuleGroup::User, "a > 3", "");
+    let none = wide(none.build().unwrap().bind(&Symbols::new()).unwrap());
+    let error = sampled(&none, &Constant, &mut Exact::new(), 9, &how, 1).unwrap_err();
+    assert!(matches!(error, DrawError::Exhausted { .. }), "{error}");
 }

@@ -92,11 +92,12 @@ fn time(
     record: &mut Record,
 ) -> Result<Vec<String>, CampaignError> {
     let lower = |instance: &Instance| program(instance, target).map(|(_, p)| p).map_err(|e| e.to_string());
-    // The paper drops four runs of thirty. An emulator's cost is the same every time.
-    let (warmup, repeats) = if campaign.spec().kind == DeviceKind::Cuda { (4, 26) } else { (0, 1) };
-    let policy = Timing { warmup, min_repeats: repeats, max_repeats: repeats, ..Timing::default() };
     let limit = Duration::from_secs_f64(0.9 * deadline.left_s());
-    let how = LinearMeasure { rounds: 1, policy, seed: campaign.settings.seed, limit, ..LinearMeasure::default() };
+    let mut how = LinearMeasure { seed: campaign.settings.seed, limit, ..LinearMeasure::of_gpu() };
+    if campaign.spec().kind != DeviceKind::Cuda {
+        // An emulator's cost is the same every time.
+        how.policy = Timing { warmup: 0, min_repeats: 1, max_repeats: 1, ..how.policy };
+    }
     let timed = campaign.station.with(|station| {
         if record.launch_s == 0.0 {
             record.launch_s = launch_overhead(station, &lower, &how.policy)?;

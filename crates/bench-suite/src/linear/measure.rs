@@ -53,6 +53,12 @@ impl Default for LinearMeasure {
 }
 
 impl LinearMeasure {
+    /// As the paper times on a GPU: one visit of thirty runs, of which four are dropped.
+    pub fn of_gpu() -> Self {
+        let policy = Timing { warmup: 4, min_repeats: 26, max_repeats: 26, ..Timing::default() };
+        Self { rounds: 1, policy, ..Self::default() }
+    }
+
     /// Times cases, `progress` told how many visits are done of how many. Cases that have no code or fail are told and left
     /// out.
     ///

@@ -1,7 +1,7 @@
 //! Kernels counted as the paper does, and what a GPU adds to that.
 
 use std::collections::BTreeMap;
-use tilewright_core::counts::{Counts, FloatOp, Op, Property as Counted, Space};
+use tilewright_core::counts::{Counts, Evaluator, FloatOp, Op, Property as Counted, Space};
 use tilewright_core::device::DeviceSpec;
 use tilewright_loops::host::bytes_touched;
 use tilewright_loops::{Instance, LoopKernel};
@@ -11,6 +11,9 @@ use tilewright_ptxgen::target::Target;
 
 /// The part of a second-level cache that data may take to be found there.
 const CACHED: f64 = 0.5;
+
+/// How accesses of what is found there are called.
+pub(super) const IN_CACHE: &str = " in cache";
 
 /// What kernels are counted for on a device that is no GPU: it only matters which instructions there are.
 const TYPICAL: i64 = 80;
@@ -49,6 +52,11 @@ impl PaperColumns {
         Ok(columns)
     }
 
+    /// The same kernels, counted by these properties.
+    pub(super) fn with(self, properties: Vec<Property>) -> Self {
+        Self { properties, ..self }
+    }
+
     pub(super) fn properties(&self) -> &[Property] {
         &self.properties
     }
@@ -73,17 +81,8 @@ impl PaperColumns {
     fn named(&self, instance: &Instance) -> BTreeMap<String, (Part, f64)> {
         let new = || self.count(instance.kernel()).unwrap_or_default().evaluator();
         let mut evaluator = self.known(instance.kernel()).map_or_else(new, Counts::evaluator);
-        let Ok(values) = evaluator.eval_by(|size| instance.sizes().get(size).copied()).map(<[i64]>::to_vec) else {
-            return BTreeMap::new();
-        };
-        let l2 = self.spec.fact("l2_bytes").unwrap_or(0) as f64;
-        let cached = self.footprint && bytes_touched(instance) <= CACHED * l2;
-        let named = |(property, value): (&Counted, i64)| {
-            let part = part(property)?;
-            let place = if cached && part == Part::Memory { " in cache" } else { "" };
-            Some((format!("{property}{place}"), (part, value as f64)))
-        };
-        evaluator.properties().iter().zip(values).filter(|(_, n)| *n != 0).filter_map(named).collect()
+        let cached = self.footprint && is_cached(&self.spec, bytes_touched(instance));
+        named(&mut evaluator, |size| instance.sizes().get(size).copied(), cached).unwrap_or_default()
     }
 
     /// How much longer the last wave of groups makes a kernel: waves as they are counted over waves as they fill the device. 1
@@ -102,6 +101,26 @@ impl PaperColumns {
         // Less than one wave is latency, which nothing here counts.
         if waves > 1.0 { waves.ceil() / waves } else { 1.0 }
     }
+}
+
+/// Whether so many bytes are found in the last cache.
+pub(super) fn is_cached(spec: &DeviceSpec, bytes: f64) -> bool {
+    bytes <= CACHED * spec.fact("l2_bytes").unwrap_or(0) as f64
+}
+
+/// Numbers that are not zero by name, with what their time overlaps with; None where a size is missing or too large.
+pub(super) fn named(
+    evaluator: &mut Evaluator,
+    size: impl Fn(&str) -> Option<i64>,
+    cached: bool,
+) -> Option<BTreeMap<String, (Part, f64)>> {
+    let values = evaluator.eval_by(size).ok()?.to_vec();
+    let named = |(property, value): (&Counted, i64)| {
+        let part = part(property)?;
+        let place = if cached && part == Part::Memory { IN_CACHE } else { "" };
+        Some((format!("{property}{place}"), (part, value as f64)))
+    };
+    Some(evaluator.properties().iter().zip(values).filter(|(_, n)| *n != 0).filter_map(named).collect())
 }
 
 /// What a property of section 2 overlaps with; `None` for what the paper does not count. Beyond the paper, loads of shared memory

@@ -89,6 +89,8 @@ pub(crate) enum TransferDfs {
     P,
     /// Those that foretell one source from the others.
     Cv,
+    /// The same improved: one by one, while they foretell unseen inputs of the sources better by more than chance; it may be none.
+    Forward,
     /// What does best when sources play the target: what the project recommends.
     Auto,
 }
@@ -100,6 +102,7 @@ impl TransferDfs {
             Self::Full => "full",
             Self::P => "p",
             Self::Cv => "cv",
+            Self::Forward => "forward",
             Self::Auto => "auto",
         }
     }

@@ -8,15 +8,15 @@ use crate::failure::{Failure, Kind};
 use crate::output::{Output, seconds};
 use crate::progress::Bar;
 use crate::wiring::Wiring;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tilewright_bench_suite::tasks::{Task, TaskSet};
 use tilewright_core::computation::Computation;
 use tilewright_core::dtype::{DType, UnknownDType};
-use tilewright_core::predictor::Predictor;
-use tilewright_core::space::{Config, Point};
+use tilewright_core::space::Point;
 use tilewright_ops::gemm::Gemm;
 use tilewright_runtime::paired::PairedSettings;
-use tilewright_runtime::plan::PlanSettings;
+use tilewright_runtime::plan::{PlanSettings, Ranking};
 
 pub(crate) fn run(args: &BenchArgs, wiring: &Wiring, seed: u64, output: Output) -> Result<(), Failure> {
     let kernel = wiring.kernel(&args.kernel, &args.device)?;
@@ -30,14 +30,19 @@ pub(crate) fn run(args: &BenchArgs, wiring: &Wiring, seed: u64, output: Output) 
     let measure = wiring.measure(&args.device)?;
     let spec = wiring.measured_spec(&args.device)?;
     let fixed = tasks.first().map(|t| Gemm.words(&t.input)).unwrap_or_default();
-    let mut predictor = wiring.profile(args.profile.as_deref(), kernel, &spec, &fixed)?;
+    let of = |profile: Option<&Path>| wiring.adviser((args.model, profile), kernel, &spec, &fixed);
+    let mut adviser = of(args.profile.as_deref())?;
     let mut budget = args.budget;
-    if predictor.is_none() {
+    // A profile that is made now knows this kernel, which the device's weights do not.
+    let is_tuned = adviser.predictor.is_some() && adviser.ranking == Ranking::Everything;
+    if !is_tuned && args.model.is_none() {
         let share = budget.mul_f64(TUNING_SHARE);
-        predictor = tuned(args, share, wiring, seed)?;
+        if let Some(profile) = tuned(args, share, wiring, seed)? {
+            adviser = of(Some(&profile))?;
+        }
         budget -= share;
     }
-    let mut desk = Desk { kernel, measure, executor: wiring.executor(&args.device)?, predictor, cache: None };
+    let mut desk = Desk { adviser, measure, executor: wiring.executor(&args.device)?, cache: None };
 
     let each = budget / u32::try_from(tasks.len().max(1)).unwrap_or(u32::MAX);
     let bar = Bar::counting("plan", tasks.len() as u64);
@@ -45,7 +50,7 @@ pub(crate) fn run(args: &BenchArgs, wiring: &Wiring, seed: u64, output: Output) 
     for task in &tasks {
         bar.note(task.name.clone());
         bar.set(decided.len() as u64);
-        let problem = wiring.problem(kernel, &spec, &Gemm.words(&task.input))?;
+        let problem = wiring.problem(desk.adviser.kernel(), &spec, &Gemm.words(&task.input))?;
         let paired = PairedSettings { max_time: each.mul_f64(COMPARING_SHARE), ..PairedSettings::default() };
         let refine = each.mul_f64(1.0 - 2.0 * COMPARING_SHARE);
         let settings = PlanSettings { budget: refine, refine, top: TOP, paired, seed, ..PlanSettings::default() };
@@ -81,12 +86,7 @@ pub(crate) fn run(args: &BenchArgs, wiring: &Wiring, seed: u64, output: Output) 
 const TUNING_SHARE: f64 = 0.3;
 
 /// A profile made on the spot, stored for later commands; none if the budget is too short for one.
-fn tuned(
-    args: &BenchArgs,
-    budget: Duration,
-    wiring: &Wiring,
-    seed: u64,
-) -> Result<Option<Box<dyn Predictor>>, Failure> {
+fn tuned(args: &BenchArgs, budget: Duration, wiring: &Wiring, seed: u64) -> Result<Option<PathBuf>, Failure> {
     if budget < LEAST_TUNING {
         return Ok(None);
     }
@@ -102,8 +102,7 @@ fn tuned(
         no_table: true,
     };
     let (report, _) = campaign(&tune, wiring, seed)?;
-    let spec = wiring.spec(&args.device)?;
-    wiring.profile(Some(&report.profile), wiring.kernel(&args.kernel, &args.device)?, &spec, &Config::default())
+    Ok(Some(report.profile))
 }
 
 /// Of a task's time, the share that goes to comparing the model's best, and again to comparing the best of all.

@@ -1,18 +1,21 @@
 //! `tilewright count`: symbolic operation counts of a GPU kernel, and their values for an input.
 
 use super::emit::{Choice, choose};
-use crate::args::CountArgs;
+use crate::args::{CountArgs, Statistic};
 use crate::failure::{Failure, Kind};
 use crate::output::Output;
 use crate::wiring::Wiring;
 use crate::words;
 use serde::Serialize;
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use tilewright_core::counts::{Counts, Property};
 use tilewright_core::device::DeviceKind;
 use tilewright_core::space::Config;
+use tilewright_ptxgen::count::{CountError, Launch};
+use tilewright_ptxgen::ir::Module;
+use tilewright_ptxgen::ragged;
 use tilewright_ptxgen::target::{Target, UnknownTarget};
 
 #[derive(Serialize)]
@@ -22,6 +25,9 @@ struct Answer {
     config: Config,
     /// What expressions are in.
     sizes: Vec<String>,
+    /// What was said of the data.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    statistics: Statistics,
     counts: BTreeMap<Property, Count>,
 }
 
@@ -33,21 +39,93 @@ struct Count {
 
 pub(crate) fn run(args: &CountArgs, wiring: &Wiring, output: Output) -> Result<(), Failure> {
     let target: Target = args.target.parse().map_err(|e: UnknownTarget| Failure::new(Kind::Usage, "target", e))?;
-    let kernel = wiring.variant(&args.kernel, args.variant.as_deref(), DeviceKind::Cuda)?;
+    let statistics = statistics(&args.statistic)?;
     let input = words::parse(&args.input)?;
-    let Choice { problem, point, .. } = choose(args.config.as_deref(), wiring, kernel, target, &input)?;
-    let counts = problem.counts(&point).map_err(|e| Failure::new(Kind::Input, "config", e))?;
-    let counts = counts
-        .ok_or_else(|| Failure::new(Kind::Nothing, "kernel", format!("{} has no symbolic counts", problem.kernel())))?;
-    let input = problem.input();
-    let answer = Answer {
-        kernel: problem.kernel().to_string(),
-        config: problem.space().config(&point),
-        sizes: counts.sizes().to_vec(),
-        counts: values(&counts, &input)?,
-        input,
+    let answer = match args.kernel.as_str() {
+        ragged::NAME => of_data(&ragged::module(target), ragged::launch(), input, statistics)?,
+        _ => of_kernel(args, wiring, target, &input, &statistics)?,
     };
     output.answer(&answer, || text(&answer))
+}
+
+/// Counts of a tunable kernel, which the sizes of its input tell.
+fn of_kernel(
+    args: &CountArgs,
+    wiring: &Wiring,
+    target: Target,
+    input: &Config,
+    statistics: &Statistics,
+) -> Result<Answer, Failure> {
+    let kernel = wiring.variant(&args.kernel, args.variant.as_deref(), DeviceKind::Cuda)?;
+    let Choice { problem, point, .. } = choose(args.config.as_deref(), wiring, kernel, target, input)?;
+    let counts = problem.counts(&point).map_err(|e| Failure::new(Kind::Input, "config", e))?;
+    let name = problem.kernel().to_string();
+    let counts =
+        counts.ok_or_else(|| Failure::new(Kind::Nothing, "kernel", format!("{name} has no symbolic counts")))?;
+    expect_known(&name, statistics, &BTreeSet::new())?;
+    let input = problem.input();
+    Ok(Answer {
+        kernel: name,
+        config: problem.space().config(&point),
+        sizes: counts.sizes().to_vec(),
+        statistics: Statistics::new(),
+        counts: values(&counts, &input)?,
+        input,
+    })
+}
+
+/// Counts of a kernel whose control depends on data, by statistics of them.
+fn of_data(module: &Module, mut launch: Launch, input: Config, statistics: Statistics) -> Result<Answer, Failure> {
+    let name = module.entry.name.clone();
+    // Each answer of the counter goes as far as the next thing that it needs to know.
+    let counts = loop {
+        match tilewright_ptxgen::count::count(module, &launch) {
+            Ok(counts) => break counts,
+            Err(CountError::DataDependent { statistics, .. })
+                if statistics.iter().any(|s| !launch.statistics.contains(s)) =>
+            {
+                launch.statistics.extend(statistics);
+            }
+            Err(error) => return Err(Failure::new(Kind::Input, "kernel", error)),
+        }
+    };
+    expect_known(&name, &statistics, &launch.statistics)?;
+    let missing: Vec<String> = launch
+        .statistics
+        .iter()
+        .filter(|s| !statistics.contains_key(*s))
+        .map(|s| format!("--statistic '{s}=N'"))
+        .collect();
+    if !missing.is_empty() {
+        let message = format!("the control of {name} depends on data; to count it, give {}", missing.join(" "));
+        let detail = Some("missing-statistics");
+        return Err(Failure { detail, ..Failure::new(Kind::Input, "statistic", message) });
+    }
+    let mut words = input.clone();
+    words.0.extend(statistics.iter().map(|(name, value)| (name.clone(), (*value).into())));
+    let sizes = counts.sizes().to_vec();
+    Ok(Answer { counts: values(&counts, &words)?, kernel: name, input, config: Config::default(), sizes, statistics })
+}
+
+type Statistics = BTreeMap<String, i64>;
+
+fn statistics(given: &[Statistic]) -> Result<Statistics, Failure> {
+    let mut out = Statistics::new();
+    for Statistic { name, value } in given {
+        if out.insert(name.clone(), *value).is_some() {
+            return Err(Failure::new(Kind::Usage, "statistic", format!("{name} is given twice")));
+        }
+    }
+    Ok(out)
+}
+
+/// Refuses statistics that a kernel does not ask for.
+fn expect_known(kernel: &str, given: &Statistics, asked: &BTreeSet<String>) -> Result<(), Failure> {
+    let Some(unknown) = given.keys().find(|name| !asked.contains(*name)) else { return Ok(()) };
+    let asked: Vec<&str> = asked.iter().map(String::as_str).collect();
+    let asked = if asked.is_empty() { "none".to_owned() } else { asked.join(", ") };
+    let message = format!("{kernel} asks for no {unknown}: it asks for {asked}");
+    Err(Failure { detail: Some("unknown-statistic"), ..Failure::new(Kind::Input, "statistic", message) })
 }
 
 fn values(counts: &Counts, input: &Config) -> Result<BTreeMap<Property, Count>, Failure> {

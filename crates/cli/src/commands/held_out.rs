@@ -2,7 +2,7 @@
 
 use super::contest::Arena;
 use super::plan::Desk;
-use crate::args::TuneArgs;
+use crate::args::{ModelKind, TuneArgs};
 use crate::failure::{Failure, Kind};
 use crate::progress::Bar;
 use crate::wiring::Wiring;
@@ -56,10 +56,9 @@ pub(super) fn held_out(
     let spec = &*wiring.spec(&args.device)?;
     // Read back from the file: what is shown is what later commands will use.
     let mut desk = Desk {
-        kernel,
+        adviser: wiring.adviser((Some(ModelKind::Mlp), Some(&report.profile)), kernel, spec, &Config::default())?,
         measure: wiring.measure(&args.device)?,
         executor: wiring.executor(&args.device)?,
-        predictor: wiring.profile(Some(&report.profile), kernel, spec, &Config::default())?,
         cache: None,
     };
     let arena = Arena::of(&args.device, wiring, "all", seed)?.quick(3);

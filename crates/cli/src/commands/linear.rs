@@ -5,16 +5,16 @@ use crate::device::DeviceName;
 use crate::failure::{Failure, Kind};
 use crate::output::{Output, aligned, seconds};
 use crate::progress::Bar;
-use crate::wiring::{Wiring, home};
-use crate::words;
+use crate::station::isolated;
+use crate::wiring::Wiring;
+use crate::{weights, words};
 use serde::Serialize;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::thread::available_parallelism;
 use std::time::Instant;
 use tilewright_bench_suite::linear::{
-    Candidate, Columns, Fitted, HostTerms, LinearMeasure, Measured, PaperColumns, Verdicts, candidates, judge,
-    launch_overhead,
+    Candidate, Columns, Fitted, LinearMeasure, Measured, PaperColumns, Verdicts, candidates, judge, launch_overhead,
 };
 use tilewright_core::device::{DeviceKind, DeviceSpec};
 use tilewright_core::feature::FeatureSchema;
@@ -26,6 +26,8 @@ use tilewright_cpu::CpuDevice;
 use tilewright_loops::library::{Case, Scale, measurement_set, test_set};
 use tilewright_loops::{Instance, LoopError, Sizes};
 use tilewright_perfmodel_linear::{LinearFit, LinearModel, Share, Sharpness, Weight, stacked_bars};
+use tilewright_ptxgen::loops::program;
+use tilewright_ptxgen::target::Target;
 use tilewright_runtime::station::{HostStation, Station};
 
 /// Pull of weights to zero unless `--ridge` says otherwise.
@@ -34,11 +36,16 @@ const RIDGE: f64 = 1e-6;
 /// The same for the paper's form, whose loads and stores are hard to tell apart from their minimum.
 const PAPER_RIDGE: f64 = 1e-9;
 
-/// A device with what its programs are made by and counted as.
+/// Makes a device's programs of instances.
+type Lowers = Box<dyn Fn(&Instance) -> Result<Program, String>>;
+
+/// A device with what its programs are made by and how they are timed.
 struct Bench {
     station: Box<dyn Station>,
     spec: Arc<DeviceSpec>,
-    threads: usize,
+    lower: Lowers,
+    scale: Scale,
+    how: LinearMeasure,
 }
 
 impl Bench {
@@ -46,63 +53,63 @@ impl Bench {
         let name = DeviceName::of(args)?;
         name.expect_clock()?;
         if name.kind() != DeviceKind::Cpu {
-            let message =
-                format!("{name}: the linear model is fitted on the cpu device; on a GPU it is a stage of `campaign`");
-            return Err(Failure::new(Kind::Usage, "device", message));
+            return Self::gpu(isolated(&name)?);
         }
         let cores = available_parallelism().map_or(1, usize::from);
         let threads = args.threads.map_or(cores, usize::from);
         let device = CpuDevice::new(threads)?;
         let spec = device.spec().clone();
-        Ok(Self { station: Box::new(HostStation::new(device)), spec, threads })
+        let lower: Lowers =
+            Box::new(move |instance| tilewright_cpu::host_program(instance, threads).map_err(|e| e.to_string()));
+        let (station, how) = (Box::new(HostStation::new(device)), LinearMeasure::default());
+        Ok(Self { station, spec, lower, scale: Scale::Host, how })
     }
 
-    fn columns(&self, terms: HostTerms) -> Result<Columns, Failure> {
-        let columns = Columns::host(&self.spec, terms);
-        columns.ok_or_else(|| Failure::new(Kind::Usage, "device", "the linear model has no columns for it"))
+    /// A GPU behind a process of its own.
+    fn gpu(station: Box<dyn Station>) -> Result<Self, Failure> {
+        let spec = station.spec().clone();
+        let target = spec.fact("sm").and_then(Target::of_sm);
+        let target = target.ok_or_else(|| Failure::new(Kind::Usage, "device", "older than sm_50: it has no code"))?;
+        let lower: Lowers =
+            Box::new(move |instance| program(instance, target).map(|(_, p)| p).map_err(|e| e.to_string()));
+        Ok(Self { station, spec, lower, scale: Scale::Gpu, how: LinearMeasure::of_gpu() })
     }
 
-    /// The forms in the order in which the measurement kernels speak for them; there is at least one.
-    fn forms(&self, with: &ModelArgs, measured: &[Measured], launch_s: f64) -> Result<Vec<Candidate>, Failure> {
-        let found = candidates(&self.spec, measured, with.ridge.unwrap_or(RIDGE), launch_s);
+    fn columns(&self, model: &LinearModel, instance: &Instance) -> Result<Columns, Failure> {
+        Columns::of(model, &self.spec, [instance]).map_err(|e| Failure::new(Kind::Other, "kernel", e))
+    }
+
+    /// The forms in the order in which the measurement kernels speak for them.
+    fn forms(
+        &self,
+        with: &ModelArgs,
+        (measured, launch_s): (&[Measured], f64),
+        others: &[Measured],
+    ) -> Result<Vec<Candidate>, Failure> {
+        let found = candidates(&self.spec, measured, others, with.ridge.unwrap_or(RIDGE), launch_s);
         found.map_err(|e| bad(&e, "ridge"))
     }
 
-    fn fitted(
-        &self,
-        with: &ModelArgs,
-        candidate: &Candidate,
-        measured: &[Measured],
-        launch_s: f64,
-    ) -> Result<(Fitted, Columns), Failure> {
-        let (columns, how) = (self.columns(candidate.form.terms)?, candidate.form.fit(with.ridge.unwrap_or(RIDGE)));
+    fn fitted(&self, of: &Candidate, measured: &[Measured], launch_s: f64) -> Result<Fitted, Failure> {
         let fingerprint = self.spec.fingerprint();
-        let fitted = tilewright_bench_suite::linear::fit(measured, &columns, &how, launch_s, &fingerprint);
-        Ok((fitted.map_err(|e| bad(&e, "ridge"))?, columns))
+        let fitted = tilewright_bench_suite::linear::fit(measured, &of.columns, &of.fit, launch_s, &fingerprint);
+        fitted.map_err(|e| bad(&e, "ridge"))
     }
 
     fn measure(&mut self, cases: &[Case], seed: u64, what: &'static str) -> Result<(f64, Vec<Measured>), Failure> {
-        let how = LinearMeasure { seed, ..LinearMeasure::default() };
-        let threads = self.threads;
-        let lower = move |instance: &Instance| -> Result<Program, String> {
-            tilewright_cpu::host_program(instance, threads).map_err(|e| e.to_string())
-        };
+        let how = LinearMeasure { seed, ..self.how.clone() };
+        let lower = &*self.lower;
         let device = |e: MeasureError| match e {
             MeasureError::Device(e) => Failure::from(e),
             MeasureError::Failed(e) => Failure::new(Kind::Device, "device", e),
         };
-        let launch_s = launch_overhead(&mut *self.station, &lower, &how.policy).map_err(device)?;
+        let launch_s = launch_overhead(&mut *self.station, lower, &how.policy).map_err(device)?;
         let bar = Bar::counting(what, (cases.len() * how.rounds as usize) as u64);
         let (measured, failures) =
-            how.run(&mut *self.station, &lower, cases, &mut |done, _| bar.set(done as u64)).map_err(device)?;
+            how.run(&mut *self.station, lower, cases, &mut |done, _| bar.set(done as u64)).map_err(device)?;
         bar.finish();
         failures.iter().for_each(|f| tracing::warn!("left out: {f}"));
         Ok((launch_s, measured))
-    }
-
-    /// Where the weights of this device are kept.
-    fn stored(&self) -> Result<PathBuf, Failure> {
-        Ok(home()?.profiles().join(format!("linear-{}.json", &self.spec.fingerprint()[..12])))
     }
 }
 
@@ -144,7 +151,7 @@ struct Tried {
 
 impl Tried {
     fn all(candidates: &[Candidate]) -> Vec<Self> {
-        let tried = |c: &Candidate| Self { form: c.form.name, held_out_error: c.held_out.geomean_error };
+        let tried = |c: &Candidate| Self { form: c.name, held_out_error: c.held_out.geomean_error };
         candidates.iter().map(tried).collect()
     }
 }
@@ -190,17 +197,17 @@ pub(crate) fn fit(
         return Err(Failure::new(Kind::Input, "out", format!("{} is a folder", folder.display())));
     }
     let mut bench = Bench::open(device)?;
-    let (launch_s, measured) = bench.measure(&set(measurement_set(Scale::Host))?, seed, "measured")?;
+    let (launch_s, measured) = bench.measure(&set(measurement_set(bench.scale))?, seed, "measured")?;
     let measure_s = begun.elapsed().as_secs_f64();
-    let forms = bench.forms(with, &measured, launch_s)?;
+    let forms = bench.forms(with, (&measured, launch_s), &[])?;
     let chosen = forms.first().ok_or_else(nothing)?;
-    let (Fitted { model, rejected }, columns) = bench.fitted(with, chosen, &measured, launch_s)?;
-    let file = out.map_or_else(|| bench.stored(), |f| Ok(f.to_path_buf()))?;
-    save(&model, &file)?;
-    let (scores, rows_per_second) = scores(&model, &columns, &measured)?;
+    let Fitted { model, rejected } = bench.fitted(chosen, &measured, launch_s)?;
+    let file = out.map_or_else(|| weights::stored(&bench.spec), |f| Ok(f.to_path_buf()))?;
+    weights::save(&model, &file)?;
+    let (scores, rows_per_second) = scores(&model, &chosen.columns, &measured)?;
     let answer = FitAnswer {
         model: "linear",
-        form: chosen.form.name,
+        form: chosen.name,
         forms: Tried::all(&forms),
         scores,
         rows_per_second,
@@ -217,12 +224,6 @@ pub(crate) fn fit(
         file: file.display().to_string(),
     };
     output.answer(&answer, || fit_text(&answer))
-}
-
-fn save(model: &LinearModel, file: &Path) -> Result<(), Failure> {
-    let store = |e: &dyn std::fmt::Display| Failure::new(Kind::Store, &file.display().to_string(), e);
-    let value = model.to_value().map_err(|e| store(&e))?;
-    tilewright_runtime::store::write_atomically(file, format!("{value:#}\n").as_bytes()).map_err(|e| store(&e))
 }
 
 fn fit_text(a: &FitAnswer) -> String {
@@ -293,21 +294,21 @@ pub(crate) fn evaluate(
     let begun = Instant::now();
     let mut bench = Bench::open(device)?;
     // All in turn: what disturbs the machine for a while then disturbs one visit of a case, and not all of a test kernel's.
-    let (rows, tests) = (set(measurement_set(Scale::Host))?, set(test_set(Scale::Host))?);
+    let (rows, tests) = (set(measurement_set(bench.scale))?, set(test_set(bench.scale))?);
     let (launch_s, timed) = bench.measure(&[rows, tests.clone()].concat(), seed, "measured")?;
     let is_test = |m: &Measured| tests.iter().any(|t| t.class == m.case.class);
     let (tests, measured): (Vec<Measured>, Vec<Measured>) = timed.into_iter().partition(is_test);
     let mut forms = vec![paper(with, &bench, (measured.as_slice(), launch_s), &tests)?];
-    let candidates = bench.forms(with, &measured, launch_s)?;
+    let candidates = bench.forms(with, (&measured, launch_s), &tests)?;
     let mut judged_by = None;
     for candidate in &candidates {
-        let (fitted, columns) = bench.fitted(with, candidate, &measured, launch_s)?;
+        let (fitted, columns) = (bench.fitted(candidate, &measured, launch_s)?, &candidate.columns);
         if judged_by.is_none() {
-            judged_by = Some((candidate.form.name, scores(&fitted.model, &columns, &tests)?));
+            judged_by = Some((candidate.name, scores(&fitted.model, columns, &tests)?));
         }
         let held_out_error = Some(candidate.held_out.geomean_error);
-        let verdicts = judge(&fitted.model, &columns, &tests);
-        forms.push(JudgedForm { form: candidate.form.name, held_out_error, verdicts });
+        let verdicts = judge(&fitted.model, columns, &tests);
+        forms.push(JudgedForm { form: candidate.name, held_out_error, verdicts });
     }
     let (form, (scores, rows_per_second)) = judged_by.ok_or_else(nothing)?;
     let answer = EvaluateAnswer {
@@ -399,10 +400,11 @@ pub(crate) fn explain(args: &ExplainArgs, wiring: &Wiring, seed: u64, output: Ou
     };
     let bench = Bench::open(&args.plan.device)?;
     let instance = sized(&case.instance, &args.plan.input)?;
-    let model = load(&bench, args.plan.profile.as_deref())?;
-    let counts = bench.columns(HostTerms::of(&model))?.counts(&instance);
-    let prediction = model.predict(&counts, 1.0);
-    let costs = model.breakdown(&counts, 1.0);
+    let model = weights::load(&bench.spec, args.plan.profile.as_deref())?;
+    let columns = bench.columns(&model, &instance)?;
+    let (counts, quantised) = (columns.counts(&instance), columns.quantised(&instance));
+    let prediction = model.predict(&counts, quantised);
+    let costs = model.breakdown(&counts, quantised);
     let words: Vec<String> = instance.sizes().iter().map(|(n, v)| format!("{n}={v}")).collect();
     let (kernel, input) = (args.plan.kernel.clone(), words.join(" "));
     if let Some(file) = &args.svg {
@@ -434,24 +436,6 @@ fn sized(instance: &Instance, given: &[String]) -> Result<Instance, Failure> {
         *size = value;
     }
     Instance::new(instance.kernel().clone(), &sizes).map_err(|e| bad(&e, "input"))
-}
-
-fn load(bench: &Bench, named: Option<&Path>) -> Result<LinearModel, Failure> {
-    let file = named.map_or_else(|| bench.stored(), |f| Ok(f.to_path_buf()))?;
-    let shown = file.display().to_string();
-    let text = std::fs::read(&file).map_err(|e| {
-        let message = format!("{e}: `tilewright model fit --model linear --device cpu` makes one");
-        Failure::new(Kind::Input, &shown, message)
-    })?;
-    let store = |e: &dyn std::fmt::Display| Failure::new(Kind::Store, &shown, e);
-    let value = serde_json::from_slice(&text).map_err(|e| store(&e))?;
-    let model = LinearModel::from_value(value).map_err(|e| store(&e))?;
-    model.expect_device(&bench.spec.fingerprint()).map_err(|e| store(&e))?;
-    let properties = bench.columns(HostTerms::of(&model))?.properties();
-    if !model.weights.iter().map(|w| &w.property).eq(&properties) {
-        return Err(store(&"its properties are not those that this version counts: fit it again"));
-    }
-    Ok(model)
 }
 
 fn explain_text(e: &Explained) -> String {

@@ -3,30 +3,27 @@
 use crate::args::PlanArgs;
 use crate::failure::Failure;
 use crate::output::{Output, aligned, seconds};
-use crate::wiring::{Wiring, home};
+use crate::wiring::{Adviser, Wiring, home};
 use crate::words;
 use serde::Serialize;
 use std::fmt::Write as _;
 use std::time::Duration;
 use tilewright_core::decision::Alternative;
 use tilewright_core::objective::Objective;
-use tilewright_core::predictor::Predictor;
 use tilewright_core::problem::{AnyKernel, Executor, Measure, Problem};
 use tilewright_core::space::Config;
 use tilewright_runtime::RuntimeError;
-use tilewright_runtime::plan::{PlanSettings, Planned, Planner};
-use tilewright_runtime::plan_cache::{Lookup, PlanCache};
-use tilewright_sampler::{Chained, Settings};
+use tilewright_runtime::plan::{PlanSettings, Planned, Planner, Ranking};
+use tilewright_runtime::plan_cache::{CachedPlan, Lookup, PlanCache};
 
 /// Looking around the model's best by measuring, unless `--budget` says how long.
 const REFINE: Duration = Duration::from_secs(6);
 
 /// Everything a decision needs, held together for one command.
 pub(crate) struct Desk<'a> {
-    pub(crate) kernel: &'a dyn AnyKernel,
+    pub(crate) adviser: Adviser<'a>,
     pub(crate) measure: Box<dyn Measure>,
     pub(crate) executor: Box<dyn Executor>,
-    pub(crate) predictor: Option<Box<dyn Predictor>>,
     pub(crate) cache: Option<PlanCache>,
 }
 
@@ -34,14 +31,15 @@ impl Desk<'_> {
     /// Decides one problem.
     pub(crate) fn plan(&mut self, problem: &dyn Problem, settings: PlanSettings) -> Result<Planned, RuntimeError> {
         let device = self.measure.spec().clone();
-        let mut sampler = Chained::new(self.kernel.space(), Settings::default());
+        let mut sampler = self.adviser.sampler();
+        let settings = PlanSettings { ranking: self.adviser.ranking.clone(), ..settings };
         let mut planner = Planner {
-            kernel: self.kernel,
+            kernel: self.adviser.kernel(),
             device: &device,
             measure: Some(&mut *self.measure),
             executor: Some(&mut *self.executor),
-            predictor: self.predictor.as_deref(),
-            sampler: &mut sampler,
+            predictor: self.adviser.predictor.as_deref(),
+            sampler: &mut *sampler,
             cache: self.cache.as_ref(),
             settings,
         };
@@ -62,6 +60,8 @@ struct Answer {
     max_rel_error: Option<f64>,
     considered: u64,
     cached: bool,
+    /// The model that ranked what was timed.
+    model: Option<String>,
     reason: String,
     seconds: f64,
     search_s: f64,
@@ -83,32 +83,46 @@ pub(super) fn decide(args: &PlanArgs, wiring: &Wiring, seed: u64) -> Result<(Box
     let kernel = wiring.kernel(&args.kernel, &args.device)?;
     let measure = wiring.measure(&args.device)?;
     let words = words::parse(&args.input)?;
-    let problem = wiring.problem(kernel, measure.spec(), &words)?;
-    let found = wiring.profile(args.profile.as_deref(), kernel, measure.spec(), &problem.input())?;
-    let mut settings =
-        PlanSettings { top: args.top as usize, seed, ignore_cached: args.fresh, ..PlanSettings::default() };
+    let own = wiring.problem(kernel, measure.spec(), &words)?;
+    let mut adviser = wiring.adviser((args.model, args.profile.as_deref()), kernel, measure.spec(), &own.input())?;
+    if let Ranking::Sample(how) = &mut adviser.ranking {
+        how.points = args.candidates as usize;
+    }
+    let problem = wiring.problem(adviser.kernel(), measure.spec(), &words)?;
     let cache = PlanCache::new(home()?.plans());
-    match (args.budget, &found) {
+    let cached = (!args.fresh).then(|| cache.get(&*problem, &Objective::default()));
+    // A damaged entry is planning's to tell.
+    let answers =
+        |plan: &CachedPlan| args.model.is_none_or(|model| plan.decision.model.as_deref() == Some(model.name()));
+    let other = matches!(&cached, Some(Ok(Lookup::Hit(plan, _))) if !answers(plan));
+    let known = !other && matches!(cached, Some(Ok(Lookup::Hit(..)) | Err(_)));
+    let mut settings =
+        PlanSettings { top: args.top as usize, seed, ignore_cached: args.fresh || other, ..PlanSettings::default() };
+    match (args.budget, &adviser.predictor) {
         (Some(budget), Some(_)) => settings.refine = budget,
         (Some(budget), None) => settings.budget = budget,
         (None, Some(_)) => settings.refine = REFINE,
-        (None, None) if !args.fresh && is_cached(&cache, &*problem) => {}
-        (None, None) => eprintln!(
-            "no profile of {} for this device: tuning this very input for {} (`tilewright tune {}` makes one)",
-            kernel.id(),
-            seconds(settings.budget.as_secs_f64()),
-            args.kernel
-        ),
+        (None, None) => {}
     }
-    let mut desk =
-        Desk { kernel, measure, executor: wiring.executor(&args.device)?, predictor: found, cache: Some(cache) };
+    if !known {
+        tell(args, kernel, &adviser, settings.budget);
+    }
+    let mut desk = Desk { adviser, measure, executor: wiring.executor(&args.device)?, cache: Some(cache) };
     let planned = desk.plan(&*problem, settings)?;
     Ok((problem, planned))
 }
 
-/// Whether planning will be a look-up, or fail at a damaged entry.
-fn is_cached(cache: &PlanCache, problem: &dyn Problem) -> bool {
-    matches!(cache.get(problem, &Objective::default()), Ok(Lookup::Hit(..)) | Err(_))
+/// Says on standard error what stands in for a profile.
+fn tell(args: &PlanArgs, kernel: &dyn AnyKernel, adviser: &Adviser<'_>, budget: Duration) {
+    let instead = match (&adviser.ranking, &adviser.predictor) {
+        (Ranking::Sample(_), _) if args.model.is_none() => "its linear model ranks configurations instead".to_owned(),
+        (Ranking::Everything, None) if args.budget.is_none() => {
+            format!("tuning this very input for {}", seconds(budget.as_secs_f64()))
+        }
+        _ => return,
+    };
+    let (id, name) = (kernel.id(), &args.kernel);
+    eprintln!("no profile of {id} for this device: {instead} (`tilewright tune {name}` makes one)");
 }
 
 fn answer(problem: &dyn Problem, p: &Planned) -> Answer {
@@ -124,6 +138,7 @@ fn answer(problem: &dyn Problem, p: &Planned) -> Answer {
         max_rel_error: p.max_rel_error,
         considered: p.considered,
         cached: p.cached,
+        model: p.decision.model.clone(),
         reason: p.reason.clone(),
         seconds: p.stats.seconds,
         search_s: p.stats.search_s,
@@ -160,7 +175,14 @@ fn text(a: &Answer) -> String {
     let time = |s: Option<f64>| s.map_or("-".to_owned(), seconds);
     let rows = [
         ("config", a.config.to_string()),
-        ("predicted", time(a.predicted_s)),
+        (
+            "predicted",
+            format!(
+                "{}{}",
+                time(a.predicted_s),
+                a.model.as_ref().map_or(String::new(), |m| format!(" by the {m} model"))
+            ),
+        ),
         (
             "measured",
             format!("{}{}", time(a.measured_s), a.gflops.map_or(String::new(), |g| format!(", {g:.1} GFLOP/s"))),

@@ -88,24 +88,18 @@ fn point(args: &RunArgs, wiring: &Wiring, problem: &dyn Problem, seed: u64) -> R
     config.to_point(problem.space().params(), Some(&best)).map_err(|e| bad(&e))
 }
 
-/// From the plan cache; else by the model where there is a profile; else the kernel's own default.
+/// From the plan cache; else by the model where there is a profile or the device's weights; else the kernel's own default.
 fn best_known(args: &RunArgs, wiring: &Wiring, problem: &dyn Problem, seed: u64) -> Result<Point, Failure> {
     let cache = PlanCache::new(home()?.plans());
     if let Lookup::Hit(_, point) = cache.get(problem, &Default::default()).map_err(RuntimeError::from)? {
         return Ok(point);
     }
     let kernel = wiring.kernel(&args.kernel, &args.device)?;
-    if args.config.is_none() && wiring.profile(None, kernel, problem.device(), &problem.input())?.is_some() {
-        let plan = PlanArgs {
-            kernel: args.kernel.clone(),
-            input: args.input.clone(),
-            device: args.device.clone(),
-            profile: None,
-            top: 20,
-            budget: None,
-            fresh: false,
-        };
-        return super::plan::decide(&plan, wiring, seed).map(|(_, planned)| planned.point);
+    let known = || wiring.adviser((None, None), kernel, problem.device(), &problem.input());
+    if args.config.is_none() && known()?.predictor.is_some() {
+        let (kernel, input, device) = (args.kernel.clone(), args.input.clone(), args.device.clone());
+        return super::plan::decide(&PlanArgs::of(kernel, input, device), wiring, seed)
+            .map(|(_, planned)| planned.point);
     }
     problem.default_point().ok_or_else(|| Failure::nothing_legal(problem.space()))
 }

@@ -14,6 +14,7 @@ use tilewright_datasets::{Dataset, FeatureTable, SplitSpec};
 use tilewright_mtl::baselines::{BestOnSources, Majority};
 use tilewright_mtl::cvdfs::CvDfs;
 use tilewright_mtl::device::DeviceTable;
+use tilewright_mtl::forward::Forward;
 use tilewright_mtl::profile::parse_profiles;
 use tilewright_mtl::transfer::{Dfs, Profiles, Reason, tune_from_source};
 use tilewright_mtl::{MtlError, Score, Source, Sources};
@@ -169,6 +170,7 @@ fn dfs(args: &TransferArgs) -> Result<Dfs, Failure> {
             ));
         }
         (TransferDfs::Cv, profiles) => Dfs::CrossValidated(CvDfs::default(), profiles),
+        (TransferDfs::Forward, _) => Dfs::Forward(Forward::default()),
         (TransferDfs::Auto, _) => Dfs::Rehearsed,
     })
 }

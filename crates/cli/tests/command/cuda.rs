@@ -2,6 +2,7 @@
 
 use crate::home::{Home, document, has};
 use serde_json::Value;
+use tilewright_perfmodel_linear::{LinearModel, Part, Property, Report, Sharpness, Weight};
 
 fn answer(home: &Home, args: &[&str]) -> Value {
     let (code, value) = document(args, &home.cuda(args));
@@ -53,4 +54,36 @@ fn a_campaign_takes_the_stages_that_it_is_asked_for() {
     assert_eq!((&summary["verified"], &summary["wrong_results"]), (&12.into(), &0.into()));
     let unknown = ["campaign", "--device", "cuda:0", "--out", folder, "--stages", "verify,tabel4"];
     assert_eq!(document(&unknown, &home.cuda(&unknown)).0, 2);
+}
+
+fn cold<'a>(more: &[&'a str]) -> Vec<&'a str> {
+    let input = ["plan", "gemm", "m=64", "n=48", "k=33", "dtype=f32", "--device", "cuda:0", "--model", "linear"];
+    let little = ["--candidates", "6", "--top", "2", "--budget", "20ms"];
+    [&input[..], &little, more].concat()
+}
+
+#[test]
+fn weights_alone_make_a_plan_on_it() {
+    let home = Home::new();
+    let missing = document(&["plan"], &home.cuda(&cold(&[])));
+    assert_eq!((missing.0, &missing.1["error"]["kind"]), (2, &"no-weights".into()), "{}", missing.1);
+    let command = "`tilewright model fit --model linear --device cuda:0`";
+    assert!(missing.1["error"]["message"].as_str().unwrap().contains(command), "{}", missing.1);
+    let told = answer(&home, &["doctor"]);
+    let weight = |name: &str, part, seconds| {
+        let property = Property { name: name.to_owned(), part };
+        Weight { property, seconds, uncertainty: 0.0, measured: true }
+    };
+    let model = LinearModel {
+        device: told["fingerprint"].as_str().unwrap().to_owned(),
+        weights: vec![weight("groups", Part::Overhead, 1e-8), weight("fma.f32", Part::Arithmetic, 1e-11)],
+        sharpness: Sharpness::SUM,
+        quantised: false,
+        report: Report::default(),
+    };
+    let file = home.path().join("weights.json");
+    std::fs::write(&file, model.to_value().unwrap().to_string()).unwrap();
+    let planned = answer(&home, &cold(&["--profile", file.to_str().unwrap()]));
+    assert_eq!((&planned["model"], &planned["verified"]), (&"linear".into(), &true.into()), "{planned}");
+    assert!(planned["considered"].as_u64().unwrap() >= 6 && planned["measured_s"].as_f64().unwrap() > 0.0, "{planned}");
 }

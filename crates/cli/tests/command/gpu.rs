@@ -144,7 +144,8 @@ fn keep(home: &Home, input: &str, config: &str, facts: &[(&str, i64)]) -> PathBu
     let point = Config::parse(config).unwrap().to_point(problem.space().params(), problem.default_point().as_deref());
     let config = problem.space().config(&point.unwrap());
     let chosen = Alternative { config: config.clone(), predicted_s: None, measured_s: Some(1e-5) };
-    let decision = Decision { considered: vec![chosen.clone()], chosen, considered_count: 1, reason: "test".into() };
+    let (considered, reason) = (vec![chosen.clone()], "test".into());
+    let decision = Decision { considered, chosen, considered_count: 1, reason, model: None };
     let plan = CachedPlan { config, predicted_s: None, measured_s: Some(1e-5), max_rel_error: Some(0.0), decision };
     PlanCache::new(home.path().join("plans")).put(&problem, &Objective::default(), &plan).unwrap()
 }
@@ -294,4 +295,35 @@ fn operations_are_counted_in_the_sizes() {
     assert!(text.contains("fma.f32") && text.contains("ceil(k/8)"), "{text}");
     let (code, error) = home.json(&["count", "gemm", "m=4", "n=4", "k=4", "--target", "sm_1"]);
     assert_eq!((code, &error["error"]["field"]), (2, &"target".into()));
+}
+
+fn count<'a>(more: &[&'a str]) -> Vec<&'a str> {
+    [&["count", "ragged", "slices=3"], more].concat()
+}
+
+#[test]
+fn what_depends_on_data_is_counted_by_statistics() {
+    let home = Home::new();
+    let names = ["ragged/columns[23].trips", "ragged/wanted[24]/when[1].threads"];
+    let missing = home.error(&count(&[]), 2, "statistic");
+    assert_eq!(missing.kind, "missing-statistics");
+    for name in names {
+        assert!(missing.message.contains(&format!("--statistic '{name}=N'")), "{}", missing.message);
+    }
+    let (trips, threads) = (format!("{}=7", names[0]), format!("{}=40", names[1]));
+    let one = home.error(&count(&["--statistic", &trips]), 2, "statistic").message;
+    assert!(one.contains(names[1]) && !one.contains(names[0]), "{one}");
+    let both = ["--statistic", &trips, "--statistic", &threads];
+    let answer = home.answer(&count(&both));
+    assert_eq!(answer["statistics"], serde_json::json!({ names[0]: 7, names[1]: 40 }));
+    let value = |property: &str| answer["counts"][property]["value"].as_i64().unwrap_or_else(|| panic!("{answer}"));
+    assert_eq!((value("fma.f32"), value("store.global.32")), (3 * 64 * 7, 3 * 40), "{answer}");
+    assert_eq!(answer["counts"]["fma.f32"]["expression"], "64*slices*ragged/columns[23].trips");
+    let unknown = home.error(&count(&[&both[..], &["--statistic", "ragged/rows.trips=1"]].concat()), 2, "statistic");
+    assert_eq!(unknown.kind, "unknown-statistic");
+    assert!(unknown.message.contains("rows.trips") && unknown.message.contains(names[0]), "{}", unknown.message);
+    let twice = home.error(&count(&["--statistic", &trips, "--statistic", &trips]), 2, "statistic");
+    assert!(twice.message.contains("twice"), "{}", twice.message);
+    let none = home.error(&["count", "gemm", "m=4", "n=4", "k=4", "--statistic", "x=1"], 2, "statistic");
+    assert!(none.message.contains("asks for none"), "{}", none.message);
 }

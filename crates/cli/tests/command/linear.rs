@@ -93,3 +93,86 @@ fn weights_of_another_device_and_damaged_ones_are_refused() {
     std::fs::write(&model, text.replace("1e-9", "2e-9")).unwrap();
     assert!(message(&home.json(&args).1).contains("checksum"));
 }
+
+/// Weights where `model fit` leaves them.
+fn kept(home: &Home) {
+    let fingerprint = CpuDevice::new(1).unwrap().spec().fingerprint();
+    let folder = home.path().join("profiles");
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::copy(stored(home, None), folder.join(format!("linear-{}.json", &fingerprint[..12]))).unwrap();
+}
+
+/// A decision that takes as little time as it may.
+const PLAN: [&str; 13] = [
+    "plan",
+    "gemm",
+    "m=64",
+    "n=48",
+    "k=80",
+    "--threads",
+    THREADS,
+    "--candidates",
+    "30",
+    "--top",
+    "4",
+    "--budget",
+    "20ms",
+];
+
+fn plan<'a>(more: &[&'a str]) -> Vec<&'a str> {
+    [&PLAN, more].concat()
+}
+
+#[test]
+fn weights_alone_make_a_plan_that_says_so() {
+    let home = Home::new();
+    kept(&home);
+    let answer = home.answer(&plan(&["--model", "linear"]));
+    assert_eq!(
+        (&answer["model"], &answer["verified"], &answer["cached"]),
+        (&"linear".into(), &true.into(), &false.into())
+    );
+    assert!(answer["considered"].as_u64().unwrap() >= 30 && answer["predicted_s"].as_f64().unwrap() > 0.0, "{answer}");
+    assert!(answer["reason"].as_str().unwrap().contains("linear model was asked"), "{answer}");
+    // The same file answers without the model's name, and for `explain`.
+    let again = home.answer(&PLAN);
+    assert_eq!(
+        (&again["cached"], &again["model"], &again["config"]),
+        (&true.into(), &"linear".into(), &answer["config"])
+    );
+    let mut explain = plan(&[]);
+    explain[0] = "explain";
+    let text = String::from_utf8(home.run(&explain).stdout).unwrap();
+    assert!(text.contains("by the linear model") && text.contains("linear model was asked"), "{text}");
+}
+
+#[test]
+fn without_a_profile_the_weights_are_used_and_a_model_asked_for_is_not_replaced() {
+    let home = Home::new();
+    let missing = home.error(&plan(&["--model", "mlp"]), 2, "model");
+    assert!(missing.kind == "no-profile" && missing.message.contains("tilewright tune gemm"), "{}", missing.message);
+    kept(&home);
+    let out = home.run(&plan(&["--json"]));
+    let told = String::from_utf8(out.stderr).unwrap();
+    assert!(told.contains("linear model ranks configurations instead"), "{told}");
+    let answer: Value = serde_json::from_slice(&out.stdout).unwrap();
+    assert_eq!(answer["model"], "linear", "{answer}");
+    // What the linear model decided is no answer of the other.
+    assert_eq!(home.error(&plan(&["--model", "mlp"]), 2, "model").kind, "no-profile");
+}
+
+#[test]
+fn missing_and_foreign_weights_name_the_command_that_makes_them() {
+    let home = Home::new();
+    let command = "`tilewright model fit --model linear --device cpu --threads 1`";
+    let ask = |more: &[&str]| home.json(&plan(&[&["--model", "linear"], more].concat()));
+    let (code, answer) = ask(&[]);
+    assert_eq!((code, &answer["error"]["kind"]), (2, &"no-weights".into()), "{answer}");
+    assert!(message(&answer).contains(command), "{answer}");
+    let foreign = stored(&home, Some("another"));
+    let (code, answer) = ask(&["--profile", &foreign]);
+    assert_eq!((code, &answer["error"]["kind"]), (1, &"other-device".into()), "{answer}");
+    assert!(message(&answer).contains(command), "{answer}");
+    std::fs::write(&foreign, "{}").unwrap();
+    assert_eq!(ask(&["--profile", &foreign]).1["error"]["kind"], "corrupt");
+}

@@ -46,7 +46,9 @@ fn an_unseen_device_is_chosen_for() {
     let (data, devices) = (dataset(&home), features(&home, DEVICES));
     let common = ["transfer", "evaluate", &data, "--device-features", &devices, "--repeats", "2", "--target", "c"];
     let evaluate = |more: &[&str]| home.answer(&[&common, more].concat());
-    for more in [&["--dfs", "auto"][..], &["--dfs", "full"], &["--dfs", "cv"], &["--sources", "b,d"]] {
+    for more in
+        [&["--dfs", "auto"][..], &["--dfs", "full"], &["--dfs", "cv"], &["--dfs", "forward"], &["--sources", "b,d"]]
+    {
         let answer = evaluate(more);
         for field in ["fraction_of_oracle", "native", "random", "majority", "fixed_best", "seconds"] {
             let value = answer[field].as_f64().unwrap_or_else(|| panic!("{field}: {answer}"));
@@ -58,6 +60,13 @@ fn an_unseen_device_is_chosen_for() {
     let auto = evaluate(&["--dfs", "auto"]);
     assert!(auto["features"].as_array().unwrap().contains(&"cores".into()), "{auto}");
     assert!(auto["fraction_of_oracle"].as_f64() > auto["majority"].as_f64(), "{auto}");
+    // Features come in one by one, while they gain more than chance would.
+    let forward = evaluate(&["--dfs", "forward"]);
+    let found = &forward["reason"]["forward"];
+    assert_eq!(forward["dfs"], "forward");
+    let (features, scores) = (found["features"].as_array().unwrap(), found["scores"].as_array().unwrap());
+    assert!(scores.len() == features.len() + 1 && found["fits"].as_u64().unwrap() >= 27, "{forward}");
+    assert!(scores.is_sorted_by(|a, b| a.as_f64() < b.as_f64()), "{forward}");
     let profiles = home.path().join("profiles.csv");
     std::fs::write(&profiles, "variant,kernel,input,metric,value\nmany,k,0,inst_fp_32,0.9\none,k,0,inst_fp_32,0.8\n")
         .unwrap();
@@ -77,6 +86,7 @@ fn what_cannot_be_transferred_names_its_field() {
     with(&["--target", "a", "--sources", "b,z"], "sources");
     with(&["--target", "a", "--sources", "a"], "sources");
     with(&["--target", "a", "--sources", "b,c", "--dfs", "cv"], "sources");
+    with(&["--target", "a", "--sources", "b,c", "--dfs", "forward"], "sources");
     with(&["--target", "a", "--dfs", "p"], "profiles");
     // Without a table, only published devices are known.
     home.error(&["transfer", "evaluate", &data, "--target", "a"], 2, "device-features");

@@ -1,13 +1,14 @@
 //! Random kernels of loops, and random measuring kernels, are counted as the emulator runs them: every class, every test kernel.
 
 use crate::counts::{Shares, compare, counted_and_run, emulated, symbolic, triples};
-use crate::stand::rng;
+use crate::stand::{device, rng};
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
 use std::collections::BTreeMap;
 use tilewright_core::buffer::{Buffer, BufferSpec, Role, Workload};
 use tilewright_core::dtype::DType;
+use tilewright_core::problem::Executor;
 use tilewright_core::program::{Arg, Code, Program, Step};
 use tilewright_core::space::Config;
 use tilewright_loops::kernel::{Mapping, Stmt, visit};
@@ -18,6 +19,7 @@ use tilewright_ptxgen::ir::{Axis, Builder, Compare, Form, Index, Module, Space, 
 use tilewright_ptxgen::loops::{count, program};
 use tilewright_ptxgen::micro::{self, Micro};
 use tilewright_ptxgen::print::print;
+use tilewright_ptxgen::ragged;
 
 type Sizes = BTreeMap<&'static str, i64>;
 
@@ -258,4 +260,45 @@ fn given_statistics_count_what_depends_on_data() {
     let work = Workload { specs, buffers: vec![data], scalars: Vec::new() };
     let ran = emulated(&Program { steps: vec![step], workspace: 0 }, &work, "sparse");
     compare(&symbolic(&counts, &Config(words), "sparse"), &ran, &counts, "sparse");
+}
+
+#[test]
+fn ragged_rows_are_right_and_counted_by_statistics_of_them() {
+    let (rows, lengths) = (ragged::ROWS as usize, [3usize, 9, 1, 7]);
+    let (all, longest) = (lengths.len() * rows, 9);
+    let wanted = |row: usize| row % rows < 40;
+    let element = |row: usize, column: usize| (row % 7) as f32 - column as f32;
+    let mut buffers: Vec<Buffer> = [(DType::F32, all * longest), (DType::F32, longest), (DType::I32, lengths.len())]
+        .into_iter()
+        .chain([(DType::I32, all), (DType::F32, all)])
+        .map(|(dtype, len)| Buffer::zeroed(dtype, len))
+        .collect();
+    for (i, a) in buffers[0].as_mut_slice::<f32>().iter_mut().enumerate() {
+        *a = element(i % all, i / all);
+    }
+    buffers[1].as_mut_slice::<f32>().iter_mut().enumerate().for_each(|(i, x)| *x = i as f32 + 1.0);
+    buffers[2].as_mut_slice::<u32>().iter_mut().zip(lengths).for_each(|(to, n)| *to = n as u32);
+    buffers[3].as_mut_slice::<u32>().iter_mut().enumerate().for_each(|(row, to)| *to = u32::from(wanted(row)));
+    let spec = |(name, b): (&'static str, &Buffer)| {
+        let role = if name == "y" { Role::InOut } else { Role::In };
+        BufferSpec { name, dtype: b.dtype(), len: b.len(), role }
+    };
+    let specs = ragged::BUFFERS.into_iter().zip(&buffers).map(spec).collect();
+    let work = Workload { specs, buffers, scalars: Vec::new() };
+    let target = "sm_80".parse().unwrap();
+    let program = ragged::program(target, lengths.len() as u32);
+    let mut runner = device("sm_80");
+    let mut loaded = runner.prepare(&program, &work).unwrap();
+    loaded.run().unwrap();
+    for (row, y) in loaded.read().unwrap()[4].as_slice::<f32>().iter().enumerate() {
+        let sum: f32 = (0..lengths[row / rows]).map(|j| element(row, j) * (j as f32 + 1.0)).sum();
+        assert_eq!(*y, if wanted(row) { sum } else { 0.0 }, "{row}");
+    }
+    // What goes round evenly on average is counted as if it did everywhere.
+    let names = ["ragged/columns[23].trips", "ragged/wanted[24]/when[1].threads"];
+    let launch = Launch { statistics: names.map(str::to_owned).into(), ..ragged::launch() };
+    let counts = tilewright_ptxgen::count::count(&ragged::module(target), &launch).unwrap();
+    let words = [("slices", 4i64), (names[0], 5), (names[1], 40)].map(|(name, n)| (name.to_owned(), n.into()));
+    let ran = emulated(&program, &work, "ragged");
+    compare(&symbolic(&counts, &Config(words.into()), "ragged"), &ran, &counts, "ragged");
 }

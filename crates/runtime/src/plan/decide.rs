@@ -3,6 +3,7 @@
 use super::Planner;
 use super::answer::{PlanStats, Planned};
 use super::pool::Pool;
+use super::settings::Ranking;
 use super::spread::{RANKED_PER_TIMED, spread};
 use crate::error::RuntimeError;
 use crate::nothing_legal::nothing_legal;
@@ -13,10 +14,13 @@ use std::time::Duration;
 use tilewright_core::decision::{Alternative, Decision};
 use tilewright_core::measurement::{Failure, FailureKind, Outcome, Timing};
 use tilewright_core::objective::Objective;
+use tilewright_core::predictor::Scorer;
 use tilewright_core::problem::{MeasureError, Problem};
 use tilewright_core::program::DeviceError;
+use tilewright_core::search::Ranked;
 use tilewright_core::space::Point;
-use tilewright_search::{Options, exhaustive};
+use tilewright_sampler::DrawError;
+use tilewright_search::{Options, exhaustive, sampled};
 
 /// Alternatives that a decision lists.
 const LISTED: usize = 10;
@@ -27,6 +31,10 @@ const DRAWN_BESIDE_MODEL: f64 = 0.05;
 /// Without a model: the share that is drawn.
 const DRAWN_SHARE: f64 = 0.4;
 
+/// Seconds a configuration from which on a model is asked once, for its ranking, and not for hundreds of neighbours before each
+/// measurement.
+const DEAR: f64 = 3e-4;
+
 pub(super) struct Deciding<'d, 'a> {
     pub(super) planner: &'d mut Planner<'a>,
     pub(super) problem: &'d dyn Problem,
@@ -36,6 +44,10 @@ pub(super) struct Deciding<'d, 'a> {
     pub(super) ranked: Vec<Point>,
     stats: PlanStats,
     considered: u64,
+    /// Whether the model takes too long to be asked while looking around.
+    pub(super) is_dear: bool,
+    /// What kind of model ranked.
+    model: Option<String>,
     /// Sentences of the reason.
     told: Vec<String>,
 }
@@ -43,7 +55,18 @@ pub(super) struct Deciding<'d, 'a> {
 impl<'d, 'a> Deciding<'d, 'a> {
     pub(super) fn new(planner: &'d mut Planner<'a>, problem: &'d dyn Problem, clock: &'d HostClock) -> Self {
         let (pool, stats) = (Pool::default(), PlanStats::default());
-        Self { planner, problem, clock, pool, ranked: Vec::new(), stats, considered: 0, told: Vec::new() }
+        Self {
+            planner,
+            problem,
+            clock,
+            pool,
+            ranked: Vec::new(),
+            stats,
+            considered: 0,
+            is_dear: false,
+            model: None,
+            told: Vec::new(),
+        }
     }
 
     pub(super) fn objective(&self) -> Objective {
@@ -68,18 +91,15 @@ impl<'d, 'a> Deciding<'d, 'a> {
     fn ask_model(&mut self, default: Option<&Point>) -> Result<bool, RuntimeError> {
         let Some(predictor) = self.planner.predictor else { return Ok(false) };
         let scorer = predictor.bind(self.problem)?;
+        self.model = Some(predictor.kind().to_owned());
         let top = self.planner.settings.top.max(1);
-        let found = exhaustive(self.problem, &*scorer, &Options::top(top.saturating_mul(RANKED_PER_TIMED)));
-        let legal = found.statistics.legal;
-        self.stats.search_s = found.statistics.seconds;
-        self.considered = legal;
-        if found.ranked.points.is_empty() {
+        let ranked = self.rank(&*scorer, predictor.kind(), top.saturating_mul(RANKED_PER_TIMED))?;
+        if ranked.points.is_empty() {
             return Err(nothing_legal(self.problem));
         }
-        let seconds = found.statistics.seconds;
-        self.told.push(format!("the model was searched over {legal} legal configurations in {seconds:.2} s"));
-        self.ranked = found.ranked.points.iter().map(|(point, _)| point.clone()).collect();
-        let mut chosen = spread(found.ranked.points, top).into_iter();
+        self.considered = ranked.considered;
+        self.ranked = ranked.points.iter().map(|(point, _)| point.clone()).collect();
+        let mut chosen = spread(ranked.points, top).into_iter();
         if let Some((point, predicted_s)) = chosen.next() {
             self.pool.add(point, Some(predicted_s));
         }
@@ -92,6 +112,37 @@ impl<'d, 'a> Deciding<'d, 'a> {
             self.pool.add(point, Some(predicted_s));
         }
         Ok(true)
+    }
+
+    /// The model's best, by looking at as much as the settings say.
+    fn rank(&mut self, scorer: &dyn Scorer, kind: &str, k: usize) -> Result<Ranked, RuntimeError> {
+        let (ranked, seconds, looked) = match &self.planner.settings.ranking {
+            Ranking::Everything => {
+                let found = exhaustive(self.problem, scorer, &Options::top(k));
+                (found.ranked, found.statistics.seconds, "searched over {} legal configurations")
+            }
+            Ranking::Sample(how) => {
+                let seed = self.planner.settings.seed;
+                let found = sampled(self.problem, scorer, &mut *self.planner.sampler, k, how, seed);
+                let found = found.map_err(|e| self.not_drawn(e))?;
+                (found.ranked, found.seconds, "asked about {} legal configurations, drawn and climbed to,")
+            }
+        };
+        self.stats.search_s = seconds;
+        self.is_dear = seconds > DEAR * ranked.considered as f64;
+        let looked = looked.replace("{}", &ranked.considered.to_string());
+        self.told.push(format!("the {kind} model was {looked} in {seconds:.2} s"));
+        Ok(ranked)
+    }
+
+    /// Why nothing was drawn.
+    pub(super) fn not_drawn(&self, error: DrawError) -> RuntimeError {
+        match error {
+            DrawError::Exhausted { .. } => nothing_legal(self.problem),
+            e @ (DrawError::OtherSpace { .. } | DrawError::Uncounted(_)) => {
+                RuntimeError::Setting { field: "sampler", message: e.to_string() }
+            }
+        }
     }
 
     /// The order of preference where nothing is timed: the model's, else the default alone.
@@ -256,8 +307,14 @@ impl<'d, 'a> Deciding<'d, 'a> {
         let considered = considered.take(LISTED).map(|at| self.alternative(at)).collect();
         let chosen = self.alternative(winner);
         let reason = sentence(&self.told.join("; "));
-        let decision =
-            Decision { chosen: chosen.clone(), considered, considered_count: self.considered, reason: reason.clone() };
+        let considered_count = self.considered;
+        let decision = Decision {
+            chosen: chosen.clone(),
+            considered,
+            considered_count,
+            reason: reason.clone(),
+            model: self.model,
+        };
         Planned {
             kernel: self.problem.kernel(),
             input: self.problem.input(),

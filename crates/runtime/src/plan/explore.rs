@@ -47,8 +47,10 @@ impl Deciding<'_, '_> {
         let known = self.pool.iter().filter_map(|c| Some((c.point.clone(), c.outcome.clone()?)));
         local.tell(&known.collect::<Vec<_>>());
         let end = self.clock.now() + time;
-        let ranked = std::mem::take(&mut self.ranked);
-        let scorer = self.planner.predictor.map(|predictor| predictor.bind(self.problem)).transpose()?;
+        let mut ranked = std::mem::take(&mut self.ranked);
+        ranked.retain(|_| !self.is_dear);
+        let asked = self.planner.predictor.filter(|_| !self.is_dear);
+        let scorer = asked.map(|predictor| predictor.bind(self.problem)).transpose()?;
         let mut nearby = Nearby::new(self.problem, scorer, ranked);
         // Where code is compiled ahead, a few proposals are made at once; they know less of each other.
         let at_once = self.ahead().min(MOST_AT_ONCE);
@@ -115,9 +117,7 @@ impl Deciding<'_, '_> {
         match self.planner.sampler.draw(self.problem.space(), rng) {
             Ok(draw) => Ok(Some(draw.point)),
             Err(DrawError::Exhausted { .. }) => Ok(None),
-            Err(e @ (DrawError::OtherSpace { .. } | DrawError::Uncounted(_))) => {
-                Err(RuntimeError::Setting { field: "sampler", message: e.to_string() })
-            }
+            Err(e) => Err(self.not_drawn(e)),
         }
     }
 

@@ -10,7 +10,9 @@ mod settings;
 mod spread;
 
 pub use answer::{PlanStats, Planned};
-pub use settings::PlanSettings;
+pub use settings::{PlanSettings, Ranking};
+pub use spread::spread;
+pub use tilewright_search::Sampling;
 
 use crate::error::RuntimeError;
 use crate::plan_cache::{CachedPlan, Lookup, PlanCache};
@@ -35,7 +37,7 @@ pub struct Planner<'a> {
     pub executor: Option<&'a mut dyn Executor>,
     /// The model; without it this very input is tuned within the budget.
     pub predictor: Option<&'a dyn Predictor>,
-    /// Draws configurations where there is no model.
+    /// Draws configurations where there is no model, or what a model is asked about.
     pub sampler: &'a mut dyn Sampler,
     /// Remembers decisions.
     pub cache: Option<&'a PlanCache>,

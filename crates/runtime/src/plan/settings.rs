@@ -5,10 +5,23 @@ use crate::verify::VerifySettings;
 use std::time::Duration;
 use tilewright_core::measurement::Timing;
 use tilewright_core::objective::Objective;
+use tilewright_search::Sampling;
+
+/// What a model is asked about.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Ranking {
+    /// Every legal configuration.
+    #[default]
+    Everything,
+    /// A sample of them, and the neighbours of its best: for a model whose word costs too much for everything.
+    Sample(Sampling),
+}
 
 /// How a plan is decided.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PlanSettings {
+    /// What the model is asked about.
+    pub ranking: Ranking,
     /// How many of the model's best are timed. Zero takes the model's word without timing anything.
     pub top: usize,
     /// Time to look around the best of them by measuring; zero to leave it.
@@ -36,6 +49,7 @@ pub struct PlanSettings {
 impl Default for PlanSettings {
     fn default() -> Self {
         Self {
+            ranking: Ranking::default(),
             top: 20,
             refine: Duration::from_millis(500),
             budget: Duration::from_secs(10),

@@ -13,7 +13,7 @@ const PLAIN: f64 = 0.4;
 ///
 /// The first points of a ranking differ in parameters that hardly matter, so that timing them all is timing one thing
 /// many times; and a model's error is far larger than what it sees between them.
-pub(super) fn spread(ranked: Vec<(Point, f64)>, count: usize) -> Vec<(Point, f64)> {
+pub fn spread(ranked: Vec<(Point, f64)>, count: usize) -> Vec<(Point, f64)> {
     if ranked.len() <= count {
         return ranked;
     }

@@ -10,7 +10,8 @@ fn plan(problem: &dyn Problem) -> CachedPlan {
     let point = problem.default_point().unwrap();
     let config = problem.space().config(&point);
     let chosen = Alternative { config: config.clone(), predicted_s: None, measured_s: Some(1e-3) };
-    let decision = Decision { considered: vec![chosen.clone()], chosen, considered_count: 9, reason: "because".into() };
+    let (considered, reason) = (vec![chosen.clone()], "because".into());
+    let decision = Decision { considered, chosen, considered_count: 9, reason, model: None };
     CachedPlan { config, predicted_s: None, measured_s: Some(1e-3), max_rel_error: Some(0.0), decision }
 }
 

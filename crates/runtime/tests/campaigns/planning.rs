@@ -6,17 +6,18 @@ use std::time::Duration;
 use tilewright_core::buffer::Workload;
 use tilewright_core::device::DeviceSpec;
 use tilewright_core::feature::FeatureSchema;
+use tilewright_core::hint::{Hint, HintAlone, Hinted};
 use tilewright_core::predictor::Predictor;
 use tilewright_core::problem::{AnyKernel, Erased, Executor, Loaded, Measure};
 use tilewright_core::program::{DeviceError, Program};
 use tilewright_core::space::Point;
 use tilewright_runtime::RuntimeError;
-use tilewright_runtime::plan::{PlanSettings, Planned, Planner};
+use tilewright_runtime::plan::{PlanSettings, Planned, Planner, Ranking, Sampling};
 use tilewright_runtime::plan_cache::PlanCache;
 use tilewright_runtime::store::StoreErrorKind;
 use tilewright_runtime::trainer::Trainer;
 use tilewright_sampler::Uniform;
-use tilewright_testkit::toy::{self, AnalyticMeasure, HostExecutor, ScaleKernel};
+use tilewright_testkit::toy::{self, AnalyticMeasure, HostExecutor, ScaleConfig, ScaleInput, ScaleKernel};
 
 fn model() -> Box<dyn Predictor> {
     let lengths = [64, 300, 1000, 5000, 20_000, 100_000, 1_000_000];
@@ -28,7 +29,7 @@ fn settings() -> PlanSettings {
 }
 
 struct Setup {
-    kernel: Erased<ScaleKernel>,
+    kernel: Box<dyn AnyKernel>,
     device: Arc<DeviceSpec>,
     measure: Option<AnalyticMeasure>,
     executor: Option<Box<dyn Executor>>,
@@ -40,7 +41,7 @@ struct Setup {
 impl Setup {
     fn new() -> Self {
         Self {
-            kernel: kernel(),
+            kernel: Box::new(kernel()),
             device: device(),
             measure: Some(AnalyticMeasure::new(device())),
             executor: Some(Box::new(HostExecutor::default())),
@@ -52,7 +53,7 @@ impl Setup {
 
     fn plan(&mut self, input: &str) -> Result<Planned, RuntimeError> {
         Planner {
-            kernel: &self.kernel,
+            kernel: &*self.kernel,
             device: &self.device,
             measure: self.measure.as_mut().map(|m| m as &mut dyn Measure),
             executor: self.executor.as_mut().map(|e| &mut **e as &mut dyn Executor),
@@ -107,6 +108,74 @@ fn without_anything_to_time_on_the_model_is_believed() {
     let planned = bare.plan("n=10000").unwrap();
     assert_eq!(Some(planned.point), bare.kernel.problem(&device(), &words("n=10000")).unwrap().default_point());
     assert!(!planned.verified && planned.reason.contains("not verified"), "{}", planned.reason);
+}
+
+/// Knows the order of costs, and hardly their size.
+struct Word;
+
+impl Hint<ScaleKernel> for Word {
+    fn name(&self) -> &str {
+        "word.seconds"
+    }
+
+    fn seconds(&self, _: &ScaleKernel, _: &DeviceSpec, input: &ScaleInput, config: &ScaleConfig) -> f64 {
+        let best = toy::target(input.n, 32);
+        let apart = |a: usize, b: usize| (a as f64 / b as f64).log2().abs();
+        1e-6 * (1.0 + apart(config.width, best.width) + apart(config.chunks, best.chunks))
+    }
+}
+
+/// Takes as long for a word as a symbolic count does.
+struct Slow;
+
+impl Hint<ScaleKernel> for Slow {
+    fn name(&self) -> &str {
+        "slow.seconds"
+    }
+
+    fn seconds(&self, kernel: &ScaleKernel, device: &DeviceSpec, input: &ScaleInput, config: &ScaleConfig) -> f64 {
+        std::thread::sleep(Duration::from_millis(4));
+        Word.seconds(kernel, device, input, config)
+    }
+}
+
+#[test]
+fn a_dear_model_ranks_and_is_not_asked_again() {
+    let hinted = Erased::new(Hinted::new(ScaleKernel::new(), Slow));
+    let model = HintAlone::new(hinted.schema()).unwrap();
+    let ranking = Ranking::Sample(Sampling { points: 40, climbs: 0, ..Sampling::default() });
+    let (kernel, model): (Box<dyn AnyKernel>, Option<Box<dyn Predictor>>) = (Box::new(hinted), Some(Box::new(model)));
+    let settings = PlanSettings { ranking, top: 4, ..settings() };
+    let mut setup = Setup { kernel, model, settings, ..Setup::new() };
+    let planned = setup.plan("n=10000").unwrap();
+    // A single proposal with the model's word on all neighbours would take longer than the whole refinement.
+    assert!(planned.stats.timed > 40 && planned.considered <= 40, "{planned:?}");
+    let asked = planned.decision.considered.iter().filter(|a| a.predicted_s.is_some()).count();
+    assert!(asked <= 5, "{planned:?}");
+}
+
+#[test]
+fn a_hint_alone_ranks_a_sample_and_its_plan_answers_for_the_plain_kernel() {
+    let dir = tempfile::tempdir().unwrap();
+    let hinted = Erased::new(Hinted::new(ScaleKernel::new(), Word));
+    let model = HintAlone::new(hinted.schema()).unwrap();
+    let ranking = Ranking::Sample(Sampling { points: 200, ..Sampling::default() });
+    let mut setup = Setup {
+        kernel: Box::new(hinted),
+        model: Some(Box::new(model)),
+        cache: Some(PlanCache::new(dir.path())),
+        settings: PlanSettings { ranking, ..settings() },
+        ..Setup::new()
+    };
+    let planned = setup.plan("n=10000").unwrap();
+    assert!(planned.measured_s.unwrap() <= setup.optimum("n=10000").1 * 1.011, "{planned:?}");
+    assert!(planned.reason.contains("the word model was asked about"), "{}", planned.reason);
+    assert!(planned.verified && (200..1600).contains(&planned.considered), "{planned:?}");
+    assert_eq!(planned.decision.model.as_deref(), Some("word"));
+    let mut plain = Setup { cache: setup.cache.clone(), ..Setup::new() };
+    let again = plain.plan("n=10000").unwrap();
+    assert!(again.cached, "{again:?}");
+    assert_eq!((again.point, again.decision.model), (planned.point, Some("word".to_owned())));
 }
 
 #[test]
@@ -205,7 +274,8 @@ fn a_wrong_result_is_never_chosen_nor_cached() {
 
 #[test]
 fn failures_are_typed() {
-    let mut nothing = Setup { kernel: Erased::new(ScaleKernel::new().restricted("width > 16")), ..Setup::new() };
+    let restricted = Erased::new(ScaleKernel::new().restricted("width > 16"));
+    let mut nothing = Setup { kernel: Box::new(restricted), ..Setup::new() };
     for with_model in [true, false] {
         if !with_model {
             nothing.model = None;

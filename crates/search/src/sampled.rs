@@ -1,0 +1,150 @@
+//! A sample of legal points, scored by a model.
+
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
+use rayon::prelude::*;
+use std::collections::HashSet;
+use std::time::{Duration, Instant};
+use tilewright_core::predictor::Scorer;
+use tilewright_core::problem::Problem;
+use tilewright_core::search::Ranked;
+use tilewright_core::space::Point;
+use tilewright_sampler::{DrawError, Sampler};
+
+/// Points scored between two looks at the clock.
+const BATCH: usize = 256;
+
+/// Points scored by one task.
+const CHUNK: usize = 8;
+
+/// The best points whose neighbours are looked at.
+const PARENTS: usize = 20;
+
+/// How much of a space is looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sampling {
+    /// Legal points that are drawn at first.
+    pub points: usize,
+    /// Rounds of going on to the neighbours (one parameter changed) of the best so far.
+    pub climbs: u32,
+    /// Nothing more is looked at after this time; what a search finds repeats to the bit only where it ends before.
+    pub limit: Duration,
+}
+
+impl Default for Sampling {
+    fn default() -> Self {
+        Self { points: 10_000, climbs: 8, limit: Duration::from_secs(8) }
+    }
+}
+
+/// What was found.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Sampled {
+    /// The best points with their predicted cost, best first. Of points with one score there is one: a model that does not tell
+    /// them apart has one word for all of them.
+    pub ranked: Ranked,
+    /// Seconds in all.
+    pub seconds: f64,
+}
+
+/// Scores drawn points of a problem, then neighbours of the best, and keeps the best `k`: for a model whose word costs too much to
+/// ask it for every legal point.
+///
+/// Runs on the threads of the current rayon pool; the result does not depend on their number. A score that is not a number
+/// counts as the worst.
+///
+/// # Errors
+/// The sampler finds no legal point, or is of another space.
+pub fn sampled(
+    problem: &dyn Problem,
+    scorer: &dyn Scorer,
+    sampler: &mut dyn Sampler,
+    k: usize,
+    how: &Sampling,
+    seed: u64,
+) -> Result<Sampled, DrawError> {
+    let mut look = Look { problem, scorer, begun: Instant::now(), how, known: HashSet::new(), scored: Vec::new() };
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    let mut left = how.points.max(1);
+    while left > 0 && (look.scored.is_empty() || look.has_time()) {
+        let count = left.min(BATCH);
+        let drawn: Result<Vec<Point>, DrawError> =
+            (0..count).map(|_| Ok(sampler.draw(problem.space(), &mut rng)?.point)).collect();
+        look.at(drawn?);
+        left -= count;
+    }
+    for _ in 0..how.climbs {
+        let parents: Vec<Point> = look.best(PARENTS).into_iter().map(|(_, point)| point.clone()).collect();
+        let before = look.scored.len();
+        parents.iter().for_each(|parent| look.at(neighbours(problem, parent)));
+        if look.scored.len() == before {
+            break;
+        }
+    }
+    let cost = |score: f32| if score.is_nan() { f64::INFINITY } else { f64::from(score).exp() };
+    let points = look.best(k).into_iter().map(|(score, point)| (point.clone(), cost(score))).collect();
+    let ranked = Ranked { points, considered: look.scored.len() as u64 };
+    Ok(Sampled { ranked, seconds: look.begun.elapsed().as_secs_f64() })
+}
+
+/// What was looked at.
+struct Look<'a> {
+    problem: &'a dyn Problem,
+    scorer: &'a dyn Scorer,
+    begun: Instant,
+    how: &'a Sampling,
+    known: HashSet<Point>,
+    /// In the order of looking.
+    scored: Vec<(f32, Point)>,
+}
+
+impl Look<'_> {
+    fn has_time(&self) -> bool {
+        self.begun.elapsed() < self.how.limit
+    }
+
+    /// Scores what is new, while there is time.
+    fn at(&mut self, points: Vec<Point>) {
+        let new: Vec<Point> = points.into_iter().filter(|point| self.known.insert(point.clone())).collect();
+        for batch in new.chunks(BATCH) {
+            if !self.scored.is_empty() && !self.has_time() {
+                break;
+            }
+            let (problem, scorer) = (self.problem, self.scorer);
+            let scores = batch.par_chunks(CHUNK).flat_map_iter(|points| {
+                let mut rows = Vec::new();
+                points.iter().for_each(|point| problem.config_features(point, &mut rows));
+                let mut scores = vec![0.0; points.len()];
+                scorer.score(&rows, &mut scores);
+                scores
+            });
+            let scores: Vec<f32> = scores.collect();
+            self.scored.extend(scores.into_iter().zip(batch.iter().cloned()));
+        }
+    }
+
+    /// The best, one of each score: the one that was looked at first.
+    fn best(&self, k: usize) -> Vec<(f32, &Point)> {
+        let mut all: Vec<(f32, &Point)> = self.scored.iter().map(|(score, point)| (*score, point)).collect();
+        let worst_last = |score: f32| if score.is_nan() { f32::INFINITY } else { score };
+        all.sort_by(|a, b| worst_last(a.0).total_cmp(&worst_last(b.0)));
+        all.dedup_by_key(|(score, _)| worst_last(*score).to_bits());
+        all.truncate(k);
+        all
+    }
+}
+
+/// Legal points that differ in one parameter.
+fn neighbours(problem: &dyn Problem, point: &Point) -> Vec<Point> {
+    let mut out = Vec::new();
+    for (at, param) in problem.space().params().iter().enumerate() {
+        for value in 0..param.values.len() as u16 {
+            let mut other = point.clone();
+            other.0[at] = value;
+            if other != *point && problem.space().is_legal(&other) {
+                out.push(other);
+            }
+        }
+    }
+    out
+}
