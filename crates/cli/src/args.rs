@@ -378,7 +378,7 @@ pub(crate) struct ModelArgs {
     #[arg(long, value_name = "SIZES", value_delimiter = ',')]
     pub layers: Option<Vec<usize>>,
     /// Pull of the linear model's weights to zero; 0 refuses a singular property matrix and names its properties.
-    #[arg(long, value_name = "R")]
+    #[arg(long, value_name = "R", value_parser = ridge, allow_hyphen_values = true)]
     pub ridge: Option<f64>,
 }
 
@@ -443,6 +443,12 @@ pub(crate) struct SearchArgs {
     pub each: bool,
 }
 
+/// Reads a number that is finite and not negative.
+fn ridge(text: &str) -> Result<f64, String> {
+    let number = text.parse::<f64>().ok().filter(|r| r.is_finite() && *r >= 0.0);
+    number.ok_or_else(|| format!("{text:?} is not a finite number of 0 or more"))
+}
+
 /// Reads `90s`, `2m`, `1h`, `500ms` or plain seconds.
 fn duration(text: &str) -> Result<Duration, String> {
     let split = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());
@@ -476,5 +482,11 @@ mod tests {
         assert_eq!(duration("1.5"), Ok(Duration::from_millis(1500)));
         assert!(duration("-1s").is_err() && duration("5y").is_err() && duration("").is_err());
         assert!(duration("1e300h").is_err());
+    }
+
+    #[test]
+    fn ridges() {
+        assert_eq!((ridge("0"), ridge("1e-6")), (Ok(0.0), Ok(1e-6)));
+        assert!(["nan", "inf", "-1", "x", ""].iter().all(|text| ridge(text).is_err()));
     }
 }

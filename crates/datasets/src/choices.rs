@@ -23,7 +23,8 @@ impl Dataset {
     /// [`Dataset::choices`] of some rows (those of one side of a split), under the schema of the whole dataset.
     ///
     /// A candidate that was measured several times on inputs that look alike belongs to as many cases. The groups are
-    /// those of the schema's column, and single inputs where there is none.
+    /// those of the schema's column, and single inputs where there is none: one group for an input on all devices, so that a split
+    /// by groups holds it out everywhere.
     ///
     /// # Errors
     /// As [`Dataset::features`].
@@ -43,8 +44,8 @@ impl Dataset {
     /// On a number beyond the last row.
     pub fn choices_from(&self, table: &FeatureTable, rows: &[usize]) -> Result<ChoiceSet, DatasetError> {
         let (problems, _) = self.problems();
-        let (groups, _) = self.tuples(self.roles.group.as_slice());
-        let grouped = self.roles.group.is_some();
+        let grouping = self.roles.group.map_or_else(|| self.roles.input.clone(), |group| vec![group]);
+        let (groups, _) = self.tuples(&grouping);
         let of_candidate: Vec<usize> = self.roles.variant.iter().chain(&self.roles.config).copied().collect();
         let (codes, count) = self.tuples(&of_candidate);
         let mut names: Vec<Option<String>> = vec![None; count];
@@ -57,7 +58,7 @@ impl Dataset {
             let case = *case_of.entry((problem, group, *seen)).or_insert_with(|| {
                 let mut features = Vec::new();
                 table.input(row, &mut features);
-                cases.push(Case { features, trials: Vec::new(), group: if grouped { group } else { problem } });
+                cases.push(Case { features, trials: Vec::new(), group });
                 cases.len() - 1
             });
             *seen += 1;

@@ -6,6 +6,17 @@ use tilewright_core::expr::EvalError;
 use tilewright_core::space::SpaceError;
 use tilewright_core::training::TrainingError;
 
+/// The longest text of a cell that a message repeats, in characters.
+const BRIEF: usize = 60;
+
+/// A text as messages repeat it: whole where it is short.
+pub(crate) fn brief(text: &str) -> String {
+    match text.char_indices().nth(BRIEF) {
+        Some((end, _)) => format!("{}... ({} bytes)", &text[..end], text.len()),
+        None => text.to_owned(),
+    }
+}
+
 /// A dataset that cannot be read, written, split or learned from.
 #[derive(Debug, thiserror::Error)]
 pub enum DatasetError {
@@ -73,6 +84,23 @@ pub enum DatasetError {
         value: String,
         /// What is wrong.
         message: String,
+    },
+    /// A column that would become more features than any model needs.
+    #[error(
+        "{}: column {column:?} has {words} distinct words, such as {example:?}; at most {most} become features: leave the column \
+         out, or correct what should be a number", path.display()
+    )]
+    Words {
+        /// The table.
+        path: PathBuf,
+        /// Name of the column.
+        column: String,
+        /// How many values.
+        words: usize,
+        /// One that is no number.
+        example: String,
+        /// The limit.
+        most: usize,
     },
     /// A derived feature that has no value in a row without missing cells.
     #[error("derived feature {name:?}, row {row}: {error}")]

@@ -2,7 +2,7 @@
 
 use crate::column::Column;
 use crate::dataset::Dataset;
-use crate::error::DatasetError;
+use crate::error::{DatasetError, brief};
 use std::collections::BTreeSet;
 use tilewright_core::expr::{Expr, Val, Value};
 use tilewright_core::feature::{Feature, FeatureKind, FeatureSchema};
@@ -44,12 +44,14 @@ impl Dataset {
     /// alone as features of the input; the variant, the parameters and everything else derived as features of the
     /// configuration.
     ///
-    /// Columns of numbers stay numbers; a column with words becomes one flag a word, named `column=word`. Features are
+    /// Columns of numbers stay numbers; a column with words becomes one flag a word, named `column=word`, and so do devices and
+    /// variants, whatever their names look like. Features are
     /// [`FeatureKind::Size`] unless they are negative somewhere or only 0 and 1. The schema depends on the whole dataset,
-    /// so that every part of it has the same. A missing cell is NaN, and so is what is derived from it.
+    /// so that every part of it has the same. A missing cell is NaN, and so is what is derived from it; infinite numbers count as
+    /// missing.
     ///
     /// # Errors
-    /// A derived feature without a value in a row without missing cells.
+    /// A derived feature without a value in a row without missing cells; a column with more than 500 distinct words.
     pub fn features(&self) -> Result<FeatureTable, DatasetError> {
         self.features_with(true)
     }
@@ -79,12 +81,17 @@ impl Dataset {
     fn features_with(&self, device: bool) -> Result<FeatureTable, DatasetError> {
         let mut input = Vec::new();
         let mut config = Vec::new();
-        let of = |roles: &[usize], out: &mut Vec<_>| roles.iter().for_each(|&c| column(&self.columns[c], out));
+        let of = |roles: &[usize], out: &mut Vec<_>| {
+            roles.iter().try_for_each(|&c| self.columns_of(c, is_numeric(&self.columns[c]), out))
+        };
+        // A name is a name, also where it is written in digits: there is nothing between variants 1 and 2.
+        let named =
+            |role: Option<usize>, out: &mut Vec<_>| role.into_iter().try_for_each(|c| self.columns_of(c, false, out));
         let several = |&c: &usize| device && self.columns[c].levels().len() > 1;
-        of(self.roles.device.filter(several).as_slice(), &mut input);
-        of(&self.roles.input, &mut input);
-        of(self.roles.variant.filter(|&c| self.columns[c].levels().len() > 1).as_slice(), &mut config);
-        of(&self.roles.config, &mut config);
+        named(self.roles.device.filter(several), &mut input)?;
+        of(&self.roles.input, &mut input)?;
+        named(self.roles.variant.filter(|&c| self.columns[c].levels().len() > 1), &mut config)?;
+        of(&self.roles.config, &mut config)?;
         for (name, expr) in &self.derived {
             let used = self.used(expr);
             let of_input = used.iter().all(|c| self.roles.input.contains(c));
@@ -130,6 +137,24 @@ impl Dataset {
         Ok(set)
     }
 
+    /// The features of one column: as numbers, or one flag a distinct value.
+    fn columns_of(&self, c: usize, numeric: bool, out: &mut Vec<(Feature, Vec<f32>)>) -> Result<(), DatasetError> {
+        let of = &self.columns[c];
+        if numeric {
+            out.push(numbers(of));
+            return Ok(());
+        }
+        let words = of.levels().len();
+        if words > MOST_WORDS {
+            let example = of.levels().iter().find(|v| !is_number(v)).or(of.levels().first());
+            let example = example.map_or_else(String::new, |v| brief(&v.to_string()));
+            let (column, path) = (of.name().to_owned(), self.path.clone());
+            return Err(DatasetError::Words { path, column, words, example, most: MOST_WORDS });
+        }
+        flags(of, out);
+        Ok(())
+    }
+
     /// Positions of the columns that an expression names.
     fn used(&self, expr: &Expr) -> Vec<usize> {
         let names: BTreeSet<String> = expr.names();
@@ -172,23 +197,36 @@ fn finite(x: f64) -> f32 {
     if x.is_finite() { x } else { f32::NAN }
 }
 
-/// The features of one column.
-fn column(column: &Column, out: &mut Vec<(Feature, Vec<f32>)>) {
-    let values = |of: &dyn Fn(&Value) -> f32| {
-        let by_level: Vec<f32> = column.levels().iter().map(of).collect();
-        (0..column.len()).map(|row| column.code(row).map_or(f32::NAN, |c| by_level[c as usize])).collect::<Vec<f32>>()
-    };
-    if column.is_numeric() {
-        let numbers = values(&|v| v.as_f64().map_or(f32::NAN, finite));
-        let kind = kind(numbers.iter().copied());
-        out.push((Feature { name: column.name().to_owned(), kind }, numbers));
-        return;
-    }
+/// Most distinct words of a column that become flags: beyond, they are names of inputs, or numbers with a slip of the pen.
+const MOST_WORDS: usize = 500;
+
+/// Whether a value counts as a number: infinite ones are, and are missing.
+fn is_number(value: &Value) -> bool {
+    value.as_f64().is_some() || value.as_str().is_some_and(|s| s.parse::<f64>().is_ok())
+}
+
+fn is_numeric(column: &Column) -> bool {
+    column.levels().iter().all(is_number)
+}
+
+/// The cells of a column by a number for each distinct value.
+fn by_level(column: &Column, of: impl Fn(&Value) -> f32) -> Vec<f32> {
+    let by_level: Vec<f32> = column.levels().iter().map(of).collect();
+    (0..column.len()).map(|row| column.code(row).map_or(f32::NAN, |c| by_level[c as usize])).collect()
+}
+
+fn numbers(column: &Column) -> (Feature, Vec<f32>) {
+    let numbers = by_level(column, |v| v.as_f64().map_or(f32::NAN, finite));
+    let kind = kind(numbers.iter().copied());
+    (Feature { name: column.name().to_owned(), kind }, numbers)
+}
+
+fn flags(column: &Column, out: &mut Vec<(Feature, Vec<f32>)>) {
     // Sorted, so that the order of rows does not change the schema.
     let mut words: Vec<(String, &Value)> = column.levels().iter().map(|v| (v.to_string(), v)).collect();
     words.sort_by(|a, b| a.0.cmp(&b.0));
     for (word, level) in words {
-        let flag = values(&|v| f32::from(u8::from(v == level)));
+        let flag = by_level(column, |v| f32::from(u8::from(v == level)));
         out.push((Feature::flag(&format!("{}={word}", column.name())), flag));
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::column::{Column, ColumnBuilder, cell};
 use crate::dataset::{Dataset, Roles};
-use crate::error::DatasetError;
+use crate::error::{DatasetError, brief};
 use crate::schema::DatasetSchema;
 use csv::{ByteRecord, ErrorKind, ReaderBuilder};
 use std::collections::BTreeSet;
@@ -74,7 +74,7 @@ impl Table<'_> {
                     path: self.path.into(),
                     line,
                     column: name.clone(),
-                    value: String::from_utf8_lossy(bytes).into_owned(),
+                    value: brief(&String::from_utf8_lossy(bytes)),
                     message: e.to_string(),
                 })?;
                 builder.push(text);
@@ -152,7 +152,7 @@ fn seconds(
             path: path.into(),
             line,
             column: time.name().to_owned(),
-            value: value.map_or_else(String::new, Value::to_string),
+            value: value.map_or_else(String::new, |v| brief(&v.to_string())),
             message: message.to_owned(),
         };
         let value = time.get(row);

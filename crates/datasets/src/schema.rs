@@ -167,6 +167,8 @@ impl DatasetSchema {
             column: e.column(),
             message: e.to_string(),
         };
+        // Editors on Windows begin a file with the mark of its byte order, which JSON does not know.
+        let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
         let header: Header = serde_json::from_slice(text).map_err(json)?;
         if header.format != FORMAT || header.version != VERSION {
             return Err(DatasetError::Version { path: path.into(), format: header.format, version: header.version });

@@ -48,6 +48,23 @@ fn repeated_measurements_are_cases_of_their_own() {
     assert_ne!(set.cases()[0].group, set.cases()[1].group);
 }
 
+/// An input that is held out of one device's training is not learned from another's.
+#[test]
+fn without_a_group_an_input_is_one_on_all_devices() {
+    let sidecar = String::from_utf8_lossy(SIDECAR).replace(r#", "group": "family""#, "");
+    let table = "gpu,family,n,kind,tile,ms,ok\nA,x,100,a,8,1,1\nB,x,100,a,8,1,1\nB,x,200,a,8,1,1\nA,x,200,a,8,1,1\n";
+    let set = Dataset::parse(table.as_bytes(), sidecar.as_bytes(), Path::new("made.csv")).unwrap().choices().unwrap();
+    assert_eq!(set.cases().iter().map(|c| c.group).collect::<Vec<_>>(), [0, 0, 1, 1]);
+}
+
+/// Nothing lies between variants 1 and 2.
+#[test]
+fn names_in_digits_are_names() {
+    let set = parsed(&TABLE.replace("tiled", "1").replace("library", "2")).unwrap().choices().unwrap();
+    let names: Vec<&str> = set.schema().config.iter().map(|f| f.name.as_str()).collect();
+    assert_eq!(names, ["kind=1", "kind=2", "tile"]);
+}
+
 #[test]
 fn parts_have_the_schema_of_the_whole() {
     let data = parsed(TABLE).unwrap();

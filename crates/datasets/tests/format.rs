@@ -266,3 +266,41 @@ fn what_is_known_of_devices_is_used() {
     let clash = SIDECAR.replacen("}}}", "}},\"device_features\":[\"n\"]}", 1);
     assert!(parse(table, &clash).unwrap_err().to_string().contains("device_features.n"));
 }
+
+/// A file from an editor on Windows.
+#[test]
+fn marks_of_byte_order_are_skipped() {
+    let mark = "\u{feff}";
+    let d = parse(&format!("{mark}d,n,c,t,ok\r\nA,1,2,2,1\r\n"), &format!("{mark}{SIDECAR}")).unwrap();
+    assert_eq!((d.len(), d.time_s(0)), (1, Some(0.002)));
+}
+
+#[test]
+fn a_number_that_is_not_finite_is_missing_and_its_column_stays_numeric() {
+    let features = parse("d,n,c,t,ok\nA,inf,1,2,1\nA,7,1,2,1\nA,-1e999,1,2,1\n", SIDECAR).unwrap().features().unwrap();
+    assert_eq!(features.schema().input.iter().map(|f| f.name.as_str()).collect::<Vec<_>>(), ["n"]);
+    let of = |row| {
+        let mut out = Vec::new();
+        features.input(row, &mut out);
+        out[0]
+    };
+    assert!(of(0).is_nan() && of(2).is_nan());
+    assert_eq!(of(1), 7.0);
+}
+
+/// One slip of the pen in a column of numbers would make a flag of every number.
+#[test]
+fn more_words_than_a_model_needs_are_refused() {
+    let row = |n: i32| format!("A,{},1,2,1\n", if n == 3 { "1O24".to_owned() } else { n.to_string() });
+    let table = |rows: i32| "d,n,c,t,ok\n".to_owned() + &(0..rows).map(row).collect::<String>();
+    assert_eq!(parse(&table(500), SIDECAR).unwrap().features().unwrap().schema().input.len(), 500);
+    let error = parse(&table(501), SIDECAR).unwrap().features().unwrap_err().to_string();
+    assert!(error.contains("x.csv: column \"n\" has 501 distinct words, such as \"1O24\"; at most 500"), "{error}");
+}
+
+#[test]
+fn a_very_long_cell_is_not_repeated_whole() {
+    let long = "x".repeat(1_000_000);
+    let error = message(&format!("d,n,c,t,ok\nA,1,1,{long},1\n"), SIDECAR);
+    assert!(error.len() < 200 && error.contains("xxx... (1000000 bytes)\" is not a number"), "{}", error.len());
+}

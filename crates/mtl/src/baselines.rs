@@ -17,11 +17,12 @@ impl Majority {
         Self { voters }
     }
 
-    /// Fits one model a source.
+    /// Fits one model a source; one on which nothing ran has no vote.
     ///
     /// # Errors
     /// A source whose model cannot be fitted.
     pub fn fit(sources: &Sources, learner: &dyn FitSelector, seed: u64) -> Result<Self, MtlError> {
+        let sources = sources.that_ran();
         let voters = sources.all().iter().map(|s| learner.fit(&s.cases, seed)).collect::<Result<_, _>>()?;
         Ok(Self { voters })
     }

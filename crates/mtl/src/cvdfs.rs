@@ -29,12 +29,15 @@ pub struct CvDfs {
     pub cases: usize,
     /// What is compared.
     pub judge: Judge,
+    /// Most subsets. Where features have more, only those that do best alone, on average over the targets, are combined: the number
+    /// of subsets of three grows as the cube.
+    pub subsets: usize,
 }
 
 impl Default for CvDfs {
     /// As in the paper: subsets of up to three, one feature is returned.
     fn default() -> Self {
-        Self { largest: 3, k: 1, cases: 400, judge: Judge::Performance }
+        Self { largest: 3, k: 1, cases: 400, judge: Judge::Performance, subsets: 1000 }
     }
 }
 
@@ -69,24 +72,27 @@ pub fn cvdfs(
     if features.is_empty() {
         return Err(MtlError::TooFew { what: "device features", found: 0, needed: 1 });
     }
-    for (field, value) in [("largest", settings.largest), ("k", settings.k), ("cases", settings.cases)] {
+    let CvDfs { largest, k, cases, subsets: most, .. } = settings;
+    for (field, value) in [("largest", largest), ("k", k), ("cases", cases), ("subsets", most)] {
         if value == 0 {
             return Err(MtlError::Setting { field, value: "0".into(), limit: "at least 1" });
         }
     }
-    let subsets = subsets(features, settings.largest);
     let thinned = sources.thinned(settings.cases);
+    let judged = |subsets: &[Vec<String>], at: usize| settings.judged(&thinned, at, subsets, learner, seed);
+    let (mut fits, mut features) = (0, features.to_vec());
+    if subset_count(features.len(), largest) > most {
+        let alone = subsets(&features, 1);
+        let scores = (0..count).map(|at| judged(&alone, at)).collect::<Result<Vec<_>, _>>()?;
+        fits += count * alone.len();
+        features = best_alone(&features, &scores, largest, most);
+    }
+    let features = &features;
+    let subsets = subsets(features, largest);
     let mut frequency: BTreeMap<&String, usize> = BTreeMap::new();
     let mut of_targets = Vec::new();
     for at in 0..count {
-        let (target, rest) = (&thinned.all()[at], thinned.without(at)?);
-        let accuracy = |subset: &Vec<String>| -> Result<f64, MtlError> {
-            let view = View::concatenated(&rest, subset)?;
-            let values = view.values(&target.device, &target.features)?;
-            let selector = OnDevice { inner: learner.fit(&view.pool(&rest)?, seed)?, values };
-            Ok(settings.judge.of(&selector, &target.cases))
-        };
-        let scores = subsets.par_iter().map(accuracy).collect::<Result<Vec<f64>, MtlError>>()?;
+        let (target, scores) = (&thinned.all()[at], judged(&subsets, at)?);
         // The first of the best, as the algorithm's ">" has it: subsets come by size.
         let mut best = (0, scores[0]);
         for (i, &score) in scores.iter().enumerate() {
@@ -103,8 +109,29 @@ pub fn cvdfs(
     Ok(CvDfsOutcome {
         features: order.into_iter().take(settings.k).map(|(f, _)| f.clone()).collect(),
         of_targets,
-        fits: count * subsets.len(),
+        fits: fits + count * subsets.len(),
     })
+}
+
+impl CvDfs {
+    /// How well a model of the other devices does on one of them, for each subset.
+    fn judged(
+        &self,
+        sources: &Sources,
+        at: usize,
+        subsets: &[Vec<String>],
+        learner: &dyn FitSelector,
+        seed: u64,
+    ) -> Result<Vec<f64>, MtlError> {
+        let (target, rest) = (&sources.all()[at], sources.without(at)?);
+        let accuracy = |subset: &Vec<String>| -> Result<f64, MtlError> {
+            let view = View::concatenated(&rest, subset)?;
+            let values = view.values(&target.device, &target.features)?;
+            let selector = OnDevice { inner: learner.fit(&view.pool(&rest)?, seed)?, values };
+            Ok(self.judge.of(&selector, &target.cases))
+        };
+        subsets.par_iter().map(accuracy).collect()
+    }
 }
 
 fn at_home<'a>(features: &'a [String], name: &String) -> &'a String {
@@ -119,6 +146,28 @@ impl Judge {
             Self::Performance => score.fraction_of_oracle,
         }
     }
+}
+
+/// How many subsets of 1 to `largest` of `n` features there are; beyond any number where that overflows.
+fn subset_count(n: usize, largest: usize) -> usize {
+    let mut of_size = 1usize;
+    let mut sum = 0usize;
+    for size in 1..=largest.min(n) {
+        of_size = of_size.saturating_mul(n - size + 1) / size;
+        sum = sum.saturating_add(of_size);
+    }
+    sum
+}
+
+/// As many features as have at most `most` subsets (but one at least): those with the best sums of scores, in their order.
+fn best_alone(features: &[String], scores: &[Vec<f64>], largest: usize, most: usize) -> Vec<String> {
+    let sum = |f: usize| scores.iter().map(|of_target| of_target[f]).sum::<f64>();
+    let mut order: Vec<usize> = (0..features.len()).collect();
+    order.sort_by(|&a, &b| sum(b).total_cmp(&sum(a)));
+    let kept = (1..=features.len()).take_while(|&n| n == 1 || subset_count(n, largest) <= most).count();
+    order.truncate(kept);
+    order.sort_unstable();
+    order.into_iter().map(|f| features[f].clone()).collect()
 }
 
 /// All subsets of 1 to `largest` features, the small ones first.
@@ -140,6 +189,16 @@ fn subsets(features: &[String], largest: usize) -> Vec<Vec<String>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn many_features_are_cut_to_those_that_do_best_alone() {
+        assert_eq!((subset_count(4, 3), subset_count(12, 3), subset_count(3, 9), subset_count(0, 3)), (14, 298, 7, 0));
+        assert!(subset_count(usize::MAX, 3) > 1 << 40);
+        let features: Vec<String> = ["a", "b", "c", "d"].map(String::from).to_vec();
+        let scores = [vec![0.1, 0.9, 0.2, 0.5], vec![0.1, 0.2, 0.2, 0.9]];
+        assert_eq!(best_alone(&features, &scores, 3, 7), ["b", "c", "d"]);
+        assert_eq!(best_alone(&features, &scores, 3, 0), ["d"]);
+    }
 
     #[test]
     fn subsets_are_all_there_and_small_first() {

@@ -29,13 +29,16 @@ impl DeviceTable {
     /// missing.
     ///
     /// # Errors
-    /// No header, a line of another length, a device that stands twice; the line is named.
+    /// No header, a feature or a device that stands twice, a line of another length, a number that is not finite; the line is named.
     pub fn parse(text: &[u8]) -> Result<Self, MtlError> {
         let fault = |line: u64, message: String| MtlError::Table { table: "device features", line, message };
         let mut reader = csv::ReaderBuilder::new().trim(csv::Trim::All).from_reader(text);
         let header = reader.headers().map_err(|e| fault(1, e.to_string()))?.clone();
         if header.len() < 2 {
             return Err(fault(1, "expected a column of devices and at least one feature".into()));
+        }
+        if let Some(twice) = header.iter().enumerate().find_map(|(i, n)| header.iter().take(i).find(|m| *m == n)) {
+            return Err(fault(1, format!("the feature {twice:?} stands twice")));
         }
         let mut table = Self::new();
         for record in reader.records() {
@@ -45,8 +48,11 @@ impl DeviceTable {
             })?;
             let line = record.position().map_or(0, csv::Position::line);
             let missing = |text: &str| text.is_empty() || text.eq_ignore_ascii_case("nan");
-            let cells = header.iter().zip(&record).skip(1).filter(|(_, text)| !missing(text));
-            let features = cells.map(|(name, text)| (name.to_owned(), Value::parse(text))).collect();
+            let cells = || header.iter().zip(&record).skip(1).filter(|(_, text)| !missing(text));
+            if let Some((name, _)) = cells().find(|(_, text)| text.parse::<f64>().is_ok_and(|v| !v.is_finite())) {
+                return Err(fault(line, format!("{name:?} is no finite number; what is not known stays empty")));
+            }
+            let features = cells().map(|(name, text)| (name.to_owned(), Value::parse(text))).collect();
             let device = record.get(0).unwrap_or_default();
             table.insert(device, Config(features)).map_err(|e| fault(line, e.to_string()))?;
         }

@@ -7,7 +7,7 @@ use tilewright_core::choice::{ChoiceError, SelectError};
 #[non_exhaustive]
 pub enum MtlError {
     /// A device that no table knows.
-    #[error("device {device:?}: no features; there are those of {known}")]
+    #[error("device {device:?}: no features; there are those of {}", if known.is_empty() { "no device" } else { known })]
     UnknownDevice {
         /// The device.
         device: String,

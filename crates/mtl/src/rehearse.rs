@@ -3,6 +3,7 @@
 //! Algorithm 2 counts which features are in the best subset of each source; with few sources most subsets tie, and their count says
 //! little. Here a few plans (what a model sees of devices, and which sources it learns from) compete as wholes by their mean performance over all sources, and those that are about the best vote.
 
+use crate::device::number;
 use crate::error::MtlError;
 use crate::near::shares;
 use crate::score::Score;
@@ -30,7 +31,7 @@ pub struct Rehearsal {
 }
 
 /// A way to learn from sources.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
     /// Its name in reports.
     pub name: &'static str,
@@ -78,8 +79,27 @@ fn plans(sources: &Sources, target: &Config, all: &[String]) -> Result<Vec<Plan>
     ])
 }
 
+/// Features that the target and every source have, either all as numbers or all as words.
+fn shared(sources: &Sources, target: &Config) -> Vec<String> {
+    let devices = || sources.all().iter().map(|s| &s.features).chain([target]);
+    let everywhere = |name: &String| {
+        let numbers = devices().filter(|d| number(d, name).is_some()).count();
+        let words = devices().filter(|d| d.get(name).is_some_and(|v| v.as_str().is_some())).count();
+        numbers.max(words) == sources.all().len() + 1
+    };
+    sources.features().into_iter().filter(everywhere).collect()
+}
+
+/// Which of the plans are not another one again: those with ratios are where no feature's name is known, those by nearness where
+/// no source is nearer than another.
+fn distinct(plans: &[Plan], sources: &Sources, target: &Config) -> Vec<usize> {
+    let apart = shares(sources, target).iter().any(|share| *share < 1.0);
+    let again = |i: usize| plans[..i].iter().any(|p| p.view == plans[i].view && p.near == plans[i].near);
+    (0..plans.len()).filter(|&i| (apart || !plans[i].near) && !again(i)).collect()
+}
+
 /// The plans for a target by rehearsals with each source in its place, and how all plans did. Only features that the target has
-/// and every source count.
+/// and every source count. Plans that see the same are one.
 ///
 /// # Errors
 /// A target without a single feature that all sources have, a learner that fails.
@@ -89,11 +109,8 @@ pub fn rehearse(
     learner: &dyn FitSelector,
     seed: u64,
 ) -> Result<(Vec<Plan>, Rehearsal), MtlError> {
-    let everywhere =
-        |name: &String| target.1.get(name).is_some() && sources.all().iter().all(|s| s.features.get(name).is_some());
-    let all = sources.features();
-    let shared: Vec<String> = all.iter().filter(|name| everywhere(name)).cloned().collect();
-    if let (true, Some(first)) = (shared.is_empty(), all.first()) {
+    let shared = shared(sources, target.1);
+    if let (true, Some(first)) = (shared.is_empty(), sources.features().first()) {
         return Err(MtlError::MissingFeature { device: target.0.to_owned(), feature: first.clone() });
     }
     let mut full = plans(sources, target.1, &shared)?;
@@ -105,7 +122,8 @@ pub fn rehearse(
         return Ok((full, Rehearsal { chosen, plans: Vec::new() }));
     }
     let thinned = sources.thinned(CASES);
-    let jobs: Vec<(usize, usize)> = (0..full.len()).flat_map(|p| (0..count).map(move |s| (p, s))).collect();
+    let places = distinct(&full, sources, target.1);
+    let jobs: Vec<(usize, usize)> = places.iter().flat_map(|&p| (0..count).map(move |s| (p, s))).collect();
     let score = |&(plan, at): &(usize, usize)| -> Result<f64, MtlError> {
         let (target, rest) = (&thinned.all()[at], thinned.without(at)?);
         let plan = plans(&rest, &target.features, &shared)?.swap_remove(plan);
@@ -114,6 +132,7 @@ pub fn rehearse(
     };
     let scores = jobs.par_iter().map(score).collect::<Result<Vec<f64>, MtlError>>()?;
     let means: Vec<f64> = scores.chunks(count).map(|s| s.iter().sum::<f64>() / count as f64).collect();
+    let full: Vec<Plan> = places.into_iter().map(|p| full[p].clone()).collect();
     let best = means.iter().copied().fold(0.0, f64::max);
     let plans: Vec<(&'static str, f64)> = full.iter().map(|p| p.name).zip(means).collect();
     let chosen: Vec<Plan> =

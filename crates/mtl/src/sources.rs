@@ -18,6 +18,11 @@ pub struct Source {
 }
 
 impl Source {
+    /// Whether anything ran.
+    pub(crate) fn ran(&self) -> bool {
+        self.cases.cases().iter().any(|c| c.best().is_some())
+    }
+
     /// The cases of some groups.
     pub(crate) fn of_groups(&self, keep: impl Fn(u32) -> bool) -> Self {
         let cases = self.cases.cases();
@@ -88,6 +93,12 @@ impl Sources {
             return Err(MtlError::TooFew { what: "source devices", found: self.0.len(), needed: 2 });
         }
         Ok(Self(rest))
+    }
+
+    /// The devices on which anything ran: others have nothing to tell.
+    #[must_use]
+    pub fn that_ran(&self) -> Self {
+        Self(self.0.iter().filter(|s| s.ran()).cloned().collect())
     }
 
     /// At most so many cases of each device, evenly spread.

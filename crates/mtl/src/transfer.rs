@@ -69,7 +69,8 @@ impl Selector for Tuned {
 }
 
 /// Builds a model for a target of which only the features are known (the paper's `tune_from_source`): features of devices are
-/// chosen, appended to those of the inputs, and the learner is fitted on all sources together.
+/// chosen, appended to those of the inputs, and the learner is fitted on all sources together. Sources on which nothing ran are left
+/// out.
 ///
 /// # Errors
 /// A feature that the target or a source lacks, too few sources for a cross-validation, profiles that cannot be used, a learner that
@@ -82,6 +83,10 @@ pub fn tune_from_source(
     seed: u64,
 ) -> Result<Tuned, MtlError> {
     let mut reason = Reason::default();
+    let sources = &sources.that_ran();
+    if sources.all().is_empty() {
+        return Err(MtlError::TooFew { what: "source devices on which anything ran", found: 0, needed: 1 });
+    }
     let plans = plans(sources, target, dfs, learner, seed, &mut reason)?;
     let fit = |plan: &Plan| -> Result<Box<dyn Selector>, MtlError> {
         Ok(Box::new(plan.fit(sources, target, learner, seed)?))

@@ -6,6 +6,7 @@ use tilewright_core::selector::{Candidate, Selector, VariantOrder};
 use tilewright_core::space::Config;
 use tilewright_mtl::baselines::{BestOnSources, Majority};
 use tilewright_mtl::cvdfs::{CvDfs, Judge, cvdfs};
+use tilewright_mtl::device::DeviceTable;
 use tilewright_mtl::forward::{Forward, forward};
 use tilewright_mtl::pdfs::{Proxy, pdfs};
 use tilewright_mtl::profile::{OperationCounts, Profile, parse_profiles};
@@ -192,6 +193,76 @@ fn a_target_without_its_features_is_named() {
     lacking.features = Config(vec![("cores".into(), f64::NAN.into())]);
     let view = View::concatenated(&four(), &["cores".into()]).unwrap();
     assert!(matches!(view.values("e", &lacking.features), Err(MtlError::MissingFeature { .. })));
+}
+
+/// With its features under names that mean nothing, every plan is there once.
+#[test]
+fn plans_that_see_the_same_are_one() {
+    let renamed = |of: &Source| {
+        let features = of.features.0.iter().filter(|(n, _)| n != "vendor");
+        Config(features.map(|(n, v)| (format!("zeta {}", n.len()), v.clone())).collect())
+    };
+    let sources: Vec<Source> = four().all().iter().map(|s| Source { features: renamed(s), ..s.clone() }).collect();
+    let target = renamed(&device("t", 50.0, 2016));
+    let (_, rehearsal) = rehearse(&Sources::new(sources).unwrap(), ("t", &target), &forest(), 0).unwrap();
+    let names: Vec<&str> = rehearsal.plans.iter().map(|p| p.0).collect();
+    assert_eq!(names, ["blind", "features", "near"]);
+}
+
+#[test]
+fn a_source_on_which_nothing_ran_is_left_out() {
+    let mut all = four().all().to_vec();
+    let target = device("t", 50.0, 2016);
+    let dead = |of: &Source| {
+        let mut cases = ChoiceSet::new(of.cases.schema().clone());
+        for case in of.cases.cases() {
+            let trials = case.trials.iter().map(|t| Trial { cost: None, ..t.clone() }).collect();
+            cases.push(Case { trials, ..case.clone() }).unwrap();
+        }
+        Source { cases, ..of.clone() }
+    };
+    let without = tune_from_source(&four(), ("t", &target.features), &Dfs::Full, &forest(), 0).unwrap();
+    all.push(dead(&device("e", 50.0, 2016)));
+    let mut empty = device("f", 50.0, 2016);
+    empty.cases = ChoiceSet::new(empty.cases.schema().clone());
+    all.push(empty);
+    let with = Sources::new(all[..5].to_vec()).unwrap();
+    assert!(Majority::fit(&with, &forest(), 0).is_ok());
+    for dfs in [Dfs::Rehearsed, Dfs::CrossValidated(CvDfs { cases: 60, ..CvDfs::default() }, None)] {
+        assert!(tune_from_source(&with, ("t", &target.features), &dfs, &forest(), 0).is_ok(), "{dfs:?}");
+    }
+    let with = Sources::overlapping(all).unwrap();
+    let with = tune_from_source(&with, ("t", &target.features), &Dfs::Full, &forest(), 0).unwrap();
+    assert_eq!(Score::of(&with, &target.cases), Score::of(&without, &target.cases));
+    let none = Sources::new(vec![dead(&device("a", 4.0, 1))]).unwrap();
+    let fault = tune_from_source(&none, ("t", &target.features), &Dfs::Full, &forest(), 0).err().unwrap();
+    assert!(fault.to_string().contains("source devices on which anything ran"), "{fault}");
+}
+
+/// "70" and "gfx90a" are both a device's name of itself.
+#[test]
+fn a_feature_that_is_a_number_here_and_a_word_there_is_not_needed() {
+    let mut sources = four().all().to_vec();
+    let mut target = device("t", 50.0, 2016);
+    for (source, arch) in sources.iter_mut().zip([60, 70, 75, 80]) {
+        source.features.0.push(("arch".into(), arch.into()));
+    }
+    target.features.0.push(("arch".into(), "gfx90a".into()));
+    let sources = Sources::new(sources).unwrap();
+    let tuned = tune_from_source(&sources, ("t", &target.features), &Dfs::Rehearsed, &forest(), 0).unwrap();
+    assert!(!tuned.features.contains(&"arch".into()), "{:?}", tuned.features);
+}
+
+#[test]
+fn tables_of_devices_name_what_they_cannot_hold() {
+    let fault = |text: &str| DeviceTable::parse(text.as_bytes()).unwrap_err().to_string();
+    assert!(fault("device,cores,cores\na,1,2\n").contains("line 1: the feature \"cores\" stands twice"));
+    for number in ["inf", "-Infinity", "1e999"] {
+        let fault = fault(&format!("device,cores\na,4\nb,{number}\n"));
+        assert!(fault.contains("line 3: \"cores\" is no finite number"), "{fault}");
+    }
+    let empty = DeviceTable::parse(b"device,cores\n").unwrap();
+    assert!(empty.of("a").unwrap_err().to_string().contains("there are those of no device"));
 }
 
 #[test]

@@ -65,6 +65,14 @@ pub enum RepositoryError {
         /// The last failure.
         message: String,
     },
+    /// A text that is no address of a server. A user and a password are not repeated.
+    #[error("{address:?} is no address of a Redis server: {message}")]
+    Address {
+        /// The text, from the host on.
+        address: String,
+        /// What is wrong.
+        message: &'static str,
+    },
     /// A server that refuses a command.
     #[error("{place} refuses: {message}")]
     Refused {

@@ -130,16 +130,26 @@ impl RedisRepository {
 
 /// Host with port, and the database, of `redis://host[:port][/database]`.
 fn parse(address: &str) -> Result<(String, u32), RepositoryError> {
-    let fault = |message: &str| RepositoryError::Refused { place: address.into(), message: message.into() };
+    let public = address.rsplit_once('@').map_or(address, |(_, rest)| rest);
+    let fault = |message| RepositoryError::Address { address: public.into(), message };
     let rest = address.strip_prefix("redis://").ok_or_else(|| fault("expected redis://host[:port][/database]"))?;
     let (host, database) = rest.split_once('/').unwrap_or((rest, ""));
-    if host.is_empty() || host.contains('@') {
-        return Err(fault("expected a host, and no user"));
+    if host.contains('@') {
+        return Err(fault("users and passwords are not supported"));
     }
     let database = if database.is_empty() { Ok(0) } else { database.parse() };
     let database = database.map_err(|_| fault("the database is no number"))?;
-    let with_port = host.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok());
-    Ok((if with_port { host.to_owned() } else { format!("{host}:6379") }, database))
+    // Colons within brackets are those of an IPv6 address.
+    let (name, port) = match host.rsplit_once(':') {
+        Some((name, port)) if !port.ends_with(']') => (name, Some(port)),
+        _ => (host, None),
+    };
+    if name.is_empty() {
+        return Err(fault("expected a host"));
+    }
+    let port = port.map_or(Ok(6379), str::parse::<u16>).ok().filter(|p| *p > 0);
+    let port = port.ok_or_else(|| fault("the port is no number of 1 to 65535"))?;
+    Ok((format!("{name}:{port}"), database))
 }
 
 enum Trouble {

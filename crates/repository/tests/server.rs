@@ -135,7 +135,15 @@ fn nobody_there_is_an_error() {
     let unreachable = RedisRepository::open(&format!("redis://127.0.0.1:{}", free_port()), hasty()).err();
     assert!(matches!(&unreachable, Some(RepositoryError::Unreachable { attempts: 2, .. })), "{unreachable:?}");
     let nonsense = RedisRepository::open("http://127.0.0.1", hasty()).err();
-    assert!(matches!(&nonsense, Some(RepositoryError::Refused { .. })), "{nonsense:?}");
+    assert!(matches!(&nonsense, Some(RepositoryError::Address { .. })), "{nonsense:?}");
+    for address in
+        ["redis://", "redis:///1", "redis://h:0", "redis://h:99999", "redis://h:x/1", "redis://h/x", "redis://[::1]:y"]
+    {
+        let fault = RedisRepository::open(address, hasty()).err();
+        assert!(matches!(&fault, Some(RepositoryError::Address { .. })), "{address}: {fault:?}");
+    }
+    let secret = RedisRepository::open("redis://user:secret@host:1/0", hasty()).err().unwrap().to_string();
+    assert!(!secret.contains("secret") && secret.contains("passwords are not supported"), "{secret}");
 }
 
 /// A server from before the commands that this needs, and one that never answers.

@@ -179,17 +179,33 @@ impl<I, O> VariantSet<I, O> {
     /// # Errors
     /// No variant is legal for the input.
     pub fn record(&mut self, input: &I, repeats: usize) -> Result<(), VariantError> {
+        self.record_checked(input, repeats, |_| true)
+    }
+
+    /// As [`VariantSet::record`], for variants that may fail or be wrong: one of which a result is not `right` counts as failed on
+    /// this input, however fast it was. The check is not timed.
+    ///
+    /// # Errors
+    /// No variant is legal for the input and right.
+    pub fn record_checked(
+        &mut self,
+        input: &I,
+        repeats: usize,
+        right: impl Fn(&O) -> bool,
+    ) -> Result<(), VariantError> {
         let time = |call: &Call<I, O>| {
             let once = || {
                 let start = Instant::now();
-                std::hint::black_box(call(input));
+                let result = std::hint::black_box(call(input));
                 // A clock too coarse to see the call must not make it free.
-                start.elapsed().as_secs_f64().max(1e-9)
+                let seconds = start.elapsed().as_secs_f64().max(1e-9);
+                right(&result).then_some(seconds)
             };
-            (0..repeats.max(1)).map(|_| once()).fold(f64::INFINITY, f64::min)
+            (0..repeats.max(1)).try_fold(f64::INFINITY, |least, _| once().map(|seconds| least.min(seconds)))
         };
         let legal = self.legal(input);
-        let times = (0..self.variants.len()).map(|v| legal.contains(&v).then(|| time(&self.variants[v].1))).collect();
+        let of = |v: usize| if legal.contains(&v) { time(&self.variants[v].1) } else { None };
+        let times = (0..self.variants.len()).map(of).collect();
         self.remember(input, times)
     }
 
@@ -285,7 +301,8 @@ impl<I, O> VariantSet<I, O> {
     fn nothing_legal(&self, input: &I) -> VariantError {
         let failing = self.constraints.iter().filter(|(_, _, holds)| !holds(input));
         let reasons: Vec<String> = failing.map(|(v, why, _)| format!("{}: {why}", self.variants[*v].0)).collect();
-        VariantError::NothingLegal { set: self.name.clone(), reasons: reasons.join("; ") }
+        let reasons = if reasons.is_empty() { "none has a time".to_owned() } else { reasons.join("; ") };
+        VariantError::NothingLegal { set: self.name.clone(), reasons }
     }
 
     fn compute(&self, input: &I) -> Vec<f32> {
@@ -322,9 +339,15 @@ impl<I, O> VariantSet<I, O> {
         let start = Instant::now();
         selector.rank(&features, &legal, &mut ranked);
         let selection_s = start.elapsed().as_secs_f64();
-        let order = ranked.iter().map(|&i| order[i]).collect();
+        // The selector may be anybody's: what it leaves out or names twice is no reason to fail.
+        let mut ranks: Vec<usize> = vec![usize::MAX; order.len()];
+        for (rank, &i) in ranked.iter().enumerate().filter(|(_, i)| **i < order.len()) {
+            ranks[i] = ranks[i].min(rank);
+        }
+        let mut places: Vec<usize> = (0..order.len()).collect();
+        places.sort_by_key(|&i| ranks[i]);
         Ok(Chosen {
-            order,
+            order: places.into_iter().map(|i| order[i]).collect(),
             features: Some(features),
             features_s,
             selection_s,

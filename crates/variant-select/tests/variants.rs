@@ -1,6 +1,7 @@
 //! Variants behind one call.
 
 use tilewright_core::choice::ChoiceError;
+use tilewright_core::selector::{Candidate, Selector, VariantOrder};
 use tilewright_variant_select::regression::Regression;
 use tilewright_variant_select::variants::{CodeVariants, VariantError, VariantSet};
 
@@ -96,4 +97,51 @@ fn no_legal_variant_is_an_answer_with_its_reasons() {
     assert!(set.recorded().is_empty());
     let refused = set.call(&2000).unwrap_err();
     assert!(refused.to_string().contains("never") && refused.to_string().contains("at most 1000"), "{refused}");
+}
+
+/// What fails fast is not fast, and what is wrong is not right.
+#[test]
+fn results_that_are_not_right_count_as_failures() {
+    let mut set = CodeVariants::new("half")
+        .variant("checked", |n: &u64| {
+            std::thread::sleep(std::time::Duration::from_millis(1));
+            Some(n / 2)
+        })
+        .variant("gives up", |_| None)
+        .feature("n", |n| *n as f64)
+        .default_variant("checked")
+        .build()
+        .unwrap();
+    for n in 1..20 {
+        set.record_checked(&n, 1, Option::is_some).unwrap();
+    }
+    assert!(set.recorded().cases().iter().all(|c| c.trials[0].cost.is_some() && c.trials[1].cost.is_none()));
+    set.tune(&Regression::default(), 0).unwrap();
+    assert_eq!(set.call(&7).unwrap(), Some(3));
+    let wrong = set.record_checked(&7, 1, |_| false);
+    assert!(wrong.is_err_and(|e| e.to_string().contains("none has a time")));
+}
+
+/// A selector from elsewhere that gives no order, or one of something else.
+struct Odd(Vec<usize>);
+
+impl Selector for Odd {
+    fn rank(&self, _: &[f32], _: &[Candidate], out: &mut VariantOrder) {
+        out.clone_from(&self.0);
+    }
+}
+
+#[test]
+fn an_odd_order_still_names_every_legal_variant_once() {
+    for (order, expected) in [(vec![], ["a", "b"]), (vec![1], ["b", "a"]), (vec![7, 1, 1, 0], ["b", "a"])] {
+        let mut set = CodeVariants::new("set")
+            .variant("a", |_: &u64| ())
+            .variant("b", |_| ())
+            .feature("n", |n| *n as f64)
+            .default_variant("a")
+            .build()
+            .unwrap();
+        set.adopt(Box::new(Odd(order)));
+        assert_eq!(set.explain(&1).unwrap().order, expected);
+    }
 }

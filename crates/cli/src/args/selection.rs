@@ -111,6 +111,8 @@ impl TransferDfs {
 /// What is fitted on all sources together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum TransferLearner {
+    /// The forest where candidates are named variants, boosted trees where they are configurations.
+    Auto,
     /// A forest on the relative times of all variants.
     Forest,
     /// Boosted trees on the relative time of every candidate.
@@ -123,6 +125,7 @@ impl TransferLearner {
     /// The word on the command line.
     pub(crate) fn name(self) -> &'static str {
         match self {
+            Self::Auto => "auto",
             Self::Forest => "forest",
             Self::Trees => "trees",
             Self::Svm => "svm",
@@ -145,7 +148,7 @@ pub(crate) struct TransferArgs {
     #[arg(long, value_enum, default_value_t = TransferDfs::Auto)]
     pub dfs: TransferDfs,
     /// What is fitted.
-    #[arg(long, value_enum, default_value_t = TransferLearner::Forest)]
+    #[arg(long, value_enum, default_value_t = TransferLearner::Auto)]
     pub learner: TransferLearner,
     /// Profiles of the variants, one metric a line: variant, kernel, input, metric, value, or what ncu --csv writes.
     #[arg(long, value_name = "FILE")]

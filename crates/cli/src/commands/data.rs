@@ -18,6 +18,15 @@ pub(crate) fn read(path: &Path) -> Result<Dataset, Failure> {
     Dataset::open(path).map_err(|e| Failure::new(Kind::Input, &path.display().to_string(), e))
 }
 
+/// Reads a dataset that has rows.
+pub(crate) fn read_some(path: &Path) -> Result<Dataset, Failure> {
+    let dataset = read(path)?;
+    if dataset.is_empty() {
+        return Err(Failure::new(Kind::Input, &path.display().to_string(), "the table has no rows"));
+    }
+    Ok(dataset)
+}
+
 fn describe(path: &Path, output: Output) -> Result<(), Failure> {
     let summary = read(path)?.describe();
     output.answer(&summary, || table(&summary))

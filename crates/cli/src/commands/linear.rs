@@ -192,6 +192,10 @@ pub(crate) fn fit(
     output: Output,
 ) -> Result<(), Failure> {
     let begun = Instant::now();
+    // Minutes of measuring end in this file.
+    if let Some(folder) = out.filter(|f| f.is_dir()) {
+        return Err(Failure::new(Kind::Input, "out", format!("{} is a folder", folder.display())));
+    }
     let mut bench = Bench::open(device)?;
     let (launch_s, measured) = bench.measure(&set(measurement_set(bench.scale))?, seed, "measured")?;
     let measure_s = begun.elapsed().as_secs_f64();
@@ -422,7 +426,11 @@ fn sized(instance: &Instance, given: &[String]) -> Result<Instance, Failure> {
         let known = sizes.iter_mut().find(|(n, _)| **n == name.as_str());
         let (Some((_, size)), Some(value)) = (known, value.as_int()) else {
             let known: Vec<&str> = instance.sizes().keys().copied().collect();
-            let message = format!("{value} is no size of {}: {}", instance.kernel().name, known.join(", "));
+            let (of, known) = (&instance.kernel().name, known.join(", "));
+            let message = match value.as_int() {
+                Some(_) => format!("no size of {of}; there are {known}"),
+                None => format!("{value} is no integer"),
+            };
             return Err(Failure::new(Kind::Input, name, message));
         };
         *size = value;

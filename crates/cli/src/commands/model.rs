@@ -32,16 +32,29 @@ struct Answer {
 
 pub(crate) fn run(command: &ModelCommand, wiring: &Wiring, seed: u64, output: Output) -> Result<(), Failure> {
     match command {
-        ModelCommand::Fit { with, device, out, .. } if with.model == ModelKind::Linear => {
+        ModelCommand::Fit { dataset, with, device, out } if with.model == ModelKind::Linear => {
+            measures(dataset, with)?;
             linear::fit(with, device, out.as_deref(), wiring, seed, output)
         }
-        ModelCommand::Evaluate { with, device, .. } if with.model == ModelKind::Linear => {
+        ModelCommand::Evaluate { dataset, with, device, .. } if with.model == ModelKind::Linear => {
+            measures(dataset, with)?;
             linear::evaluate(with, device, wiring, seed, output)
         }
         ModelCommand::Fit { dataset, with, out, .. } => fit(named(dataset)?, with, out.as_deref(), seed, output),
         ModelCommand::Evaluate { dataset, with, holdout, .. } => evaluate(named(dataset)?, with, holdout, seed, output),
         ModelCommand::Ablation { dataset, rows } => super::ablation::run(dataset, *rows, seed, output),
     }
+}
+
+/// What the linear model has no use for: it measures kernels of its own.
+fn measures(dataset: &Option<PathBuf>, with: &ModelArgs) -> Result<(), Failure> {
+    if with.layers.is_some() {
+        return Err(Failure::new(Kind::Usage, "layers", "the linear model has no layers"));
+    }
+    if let Some(file) = dataset {
+        tracing::warn!("{} is not read: the linear model is fitted on kernels that it measures itself", file.display());
+    }
+    Ok(())
 }
 
 /// The dataset, which all models but the linear one are fitted on.
@@ -55,6 +68,9 @@ pub(crate) fn rows(path: &Path) -> Result<TrainingSet, Failure> {
 }
 
 fn fitter(with: &ModelArgs) -> Result<MlpFit, Failure> {
+    if with.ridge.is_some() {
+        return Err(Failure::new(Kind::Usage, "ridge", "only the linear model has one: --model linear"));
+    }
     let mut settings = Settings::default();
     if let Some(layers) = &with.layers {
         settings.layout = Layout::new(layers.clone()).map_err(|e| Failure::new(Kind::Usage, "layers", e))?;
@@ -78,8 +94,9 @@ fn score(model: &Mlp, data: &TrainingSet) -> Result<(Scores, f64), Failure> {
 }
 
 fn fit(path: &Path, with: &ModelArgs, out: Option<&Path>, seed: u64, output: Output) -> Result<(), Failure> {
+    let fitter = fitter(with)?;
     let data = rows(path)?;
-    let (model, fit_s) = timed_fit(&fitter(with)?, &data, seed)?;
+    let (model, fit_s) = timed_fit(&fitter, &data, seed)?;
     let (scores, rows_per_second) = score(&model, &data)?;
     let file = out.map_or_else(|| path.with_extension("mlp.json"), Path::to_path_buf);
     tilewright_runtime::store::write_atomically(&file, model.to_json().as_bytes())
@@ -98,13 +115,14 @@ fn fit(path: &Path, with: &ModelArgs, out: Option<&Path>, seed: u64, output: Out
 }
 
 fn evaluate(path: &Path, with: &ModelArgs, holdout: &str, seed: u64, output: Output) -> Result<(), Failure> {
+    let fitter = fitter(with)?;
     let dataset = read(path)?;
     let spec: SplitSpec = holdout.parse().map_err(|e| Failure::new(Kind::Usage, "holdout", e))?;
     let bad = |e: &dyn std::error::Error| Failure::new(Kind::Input, &path.display().to_string(), e.to_string());
-    let split = dataset.split(&spec, seed).map_err(|e| bad(&e))?;
+    let split = dataset.split(&spec, seed).map_err(|e| Failure::new(Kind::Input, "holdout", e))?;
     let of = |rows: &[usize]| dataset.training_set_of(rows).map_err(|e| bad(&e));
     let (train, test) = (of(&split.train)?, of(&split.held_out)?);
-    let (model, fit_s) = timed_fit(&fitter(with)?, &train, seed)?;
+    let (model, fit_s) = timed_fit(&fitter, &train, seed)?;
     let (scores, rows_per_second) = score(&model, &test)?;
     let answer = Answer {
         model: "mlp",

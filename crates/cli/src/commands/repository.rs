@@ -1,7 +1,7 @@
 //! `tilewright repository`: training data of many devices and machines.
 
 use crate::args::RepositoryCommand;
-use crate::commands::data::read;
+use crate::commands::data::read_some;
 use crate::commands::transfer::device_table;
 use crate::failure::{Failure, Kind};
 use crate::output::{Output, aligned};
@@ -68,6 +68,7 @@ fn named_after(dataset: &Path) -> String {
 /// Names are the caller's; everything else is the store's.
 fn failure(error: RepositoryError) -> Failure {
     match &error {
+        RepositoryError::Address { .. } => Failure::new(Kind::Usage, "store", &error),
         RepositoryError::Name { field, .. } => Failure::new(Kind::Input, field, &error),
         RepositoryError::Inconsistent { .. } | RepositoryError::Mtl(_) => Failure::new(Kind::Input, "set", &error),
         _ => Failure::new(Kind::Store, "store", &error),
@@ -118,7 +119,7 @@ fn table(listing: &Listing) -> String {
 }
 
 fn import(store: &str, path: &Path, set: &str, known: &DeviceTable, output: Output) -> Result<(), Failure> {
-    let dataset = read(path)?;
+    let dataset = read_some(path)?;
     let fault = |e: DatasetError| Failure::new(Kind::Input, &path.display().to_string(), e);
     if !dataset.schema().columns.config.is_empty() {
         let message = "its candidates are configurations; the repository keeps named variants";

@@ -1,7 +1,7 @@
 //! `tilewright select`: choosing among variants and configurations, judged on recorded measurements.
 
 use crate::args::{SelectArgs, SelectCommand, SelectMethod};
-use crate::commands::data::read;
+use crate::commands::data::read_some;
 use crate::failure::{Failure, Kind};
 use crate::output::{Output, aligned, seconds};
 use rayon::prelude::*;
@@ -122,14 +122,19 @@ fn finish(dataset: &Dataset, table: &FeatureTable, job: &Job, method: SelectMeth
     let of = |rows: &[usize]| dataset.choices_from(table, rows).map_err(|e| Failure::new(Kind::Input, "dataset", e));
     let (train, held_out) = (of(&job.train)?, of(&job.held_out)?);
     let start = Instant::now();
-    let (chosen, selector) = fit(method, &train, job.seed).map_err(|e| Failure::new(Kind::Input, "dataset", e))?;
+    let fault = |e: SelectError| {
+        let device = dataset.device(job.held_out[0]);
+        let of = if device.is_empty() { String::new() } else { format!("device {device:?}: ") };
+        Failure::new(Kind::Input, "dataset", format!("{of}{e}"))
+    };
+    let (chosen, selector) = fit(method, &train, job.seed).map_err(fault)?;
     let fit_s = start.elapsed().as_secs_f64();
     let scores = Table1::of(&*selector, &held_out);
     Ok(scores.map(|scores| Done { device: job.device, scores, chosen, fit_s, selector, held_out }))
 }
 
 fn evaluate(path: &Path, args: &SelectArgs, seed: u64, output: Output) -> Result<(), Failure> {
-    let mut dataset = read(path)?;
+    let mut dataset = read_some(path)?;
     let known = super::transfer::device_table(args.device_features.as_deref())?;
     dataset.know_devices(|device| known.of(device).ok().cloned());
     let spec = args.holdout.as_deref().unwrap_or(match dataset.schema().columns.group {
@@ -137,6 +142,9 @@ fn evaluate(path: &Path, args: &SelectArgs, seed: u64, output: Output) -> Result
         None => "input:0.25",
     });
     let spec: SplitSpec = spec.parse().map_err(|e| Failure::new(Kind::Usage, "holdout", e))?;
+    if let Some(file) = &args.map {
+        drawable(file, args.axes.as_deref())?;
+    }
     let table = dataset.features().map_err(|e| Failure::new(Kind::Input, &path.display().to_string(), e))?;
     let mut names: Vec<String> = (0..dataset.len()).map(|r| dataset.device(r)).collect();
     names.sort();
@@ -151,12 +159,26 @@ fn evaluate(path: &Path, args: &SelectArgs, seed: u64, output: Output) -> Result
     output.answer(&answer, || text(&answer))
 }
 
+/// A map that could not be drawn is refused before anything is fitted.
+fn drawable(file: &Path, axes: Option<&[String]>) -> Result<(), Failure> {
+    match axes {
+        None => {}
+        Some([x, y]) if x != y => {}
+        Some(_) => return Err(Failure::new(Kind::Usage, "axes", "expected two features of the input, as in m,n")),
+    }
+    let folder = file.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    if file.is_dir() || !folder.is_dir() {
+        let what = if file.is_dir() { "is a folder" } else { "is in no folder that is there" };
+        return Err(Failure::new(Kind::Input, "map", format!("{} {what}", file.display())));
+    }
+    Ok(())
+}
+
 /// The truth map and the prediction map of the last split.
 fn draw(file: &Path, args: &SelectArgs, done: &Done) -> Result<(), Failure> {
     let named = match args.axes.as_deref() {
-        None => None,
         Some([x, y]) => Some((x.as_str(), y.as_str())),
-        Some(_) => return Err(Failure::new(Kind::Usage, "axes", "expected two features of the input, as in m,n")),
+        _ => None,
     };
     let axes = map::axes(&done.held_out, named).map_err(|e| Failure::new(Kind::Input, "axes", e))?;
     let svg = map::maps(&done.held_out, axes, &[(done.chosen.clone(), &*done.selector)]);

@@ -1,7 +1,7 @@
 //! `tilewright transfer`: choosing on a device that ran nothing, judged on recorded measurements.
 
 use crate::args::{TransferArgs, TransferCommand, TransferDfs, TransferLearner};
-use crate::commands::data::read;
+use crate::commands::data::read_some;
 use crate::failure::{Failure, Kind};
 use crate::output::{Output, aligned, seconds};
 use rayon::prelude::*;
@@ -9,6 +9,7 @@ use serde::Serialize;
 use std::path::Path;
 use std::time::Instant;
 use tilewright_core::choice::{ChoiceSet, FitSelector};
+use tilewright_core::feature::FeatureKind;
 use tilewright_datasets::{Dataset, FeatureTable, SplitSpec};
 use tilewright_mtl::baselines::{BestOnSources, Majority};
 use tilewright_mtl::cvdfs::CvDfs;
@@ -56,9 +57,22 @@ pub(crate) fn run(command: &TransferCommand, seed: u64, output: Output) -> Resul
     output.answer(&answer, || text(&answer))
 }
 
+/// The learner that `auto` stands for: a forest tells candidates apart by name, and configurations have no name that another input
+/// or device knows.
+fn meant(named: TransferLearner, table: &FeatureTable) -> TransferLearner {
+    let configurations = table.schema().config.iter().any(|f| f.kind == FeatureKind::Size);
+    match named {
+        TransferLearner::Auto if configurations => TransferLearner::Trees,
+        TransferLearner::Auto => TransferLearner::Forest,
+        named => named,
+    }
+}
+
 fn learner(of: TransferLearner) -> Box<dyn FitSelector> {
     match of {
-        TransferLearner::Forest => Box::new(Guarded(CostForest { trees: 40, ..CostForest::default() })),
+        TransferLearner::Auto | TransferLearner::Forest => {
+            Box::new(Guarded(CostForest { trees: 40, ..CostForest::default() }))
+        }
         TransferLearner::Trees => Box::new(Guarded(BoostedTrees::default())),
         TransferLearner::Svm => Box::new(Guarded(Svm::default())),
     }
@@ -73,6 +87,7 @@ struct Stage<'a> {
     sources: Vec<String>,
     dfs: Dfs,
     learner: Box<dyn FitSelector>,
+    meant: TransferLearner,
 }
 
 /// What one split gave.
@@ -90,7 +105,7 @@ struct Done {
 
 fn evaluate(path: &Path, args: &TransferArgs, seed: u64) -> Result<Answer, Failure> {
     let devices = device_table(args.device_features.as_deref())?;
-    let mut dataset = read(path)?;
+    let mut dataset = read_some(path)?;
     dataset.know_devices(|device| devices.of(device).ok().cloned());
     let spec = args.holdout.as_deref().unwrap_or(match dataset.schema().columns.group {
         Some(_) => "group:0.33",
@@ -101,7 +116,8 @@ fn evaluate(path: &Path, args: &TransferArgs, seed: u64) -> Result<Answer, Failu
         dataset.features_on_any_device().map_err(|e| Failure::new(Kind::Input, &path.display().to_string(), e))?;
     let sources = sources(&dataset, args)?;
     let dfs = dfs(args)?;
-    let stage = Stage { dataset, table, devices, target: &args.target, sources, dfs, learner: learner(args.learner) };
+    let meant = meant(args.learner, &table);
+    let stage = Stage { dataset, table, devices, target: &args.target, sources, dfs, learner: learner(meant), meant };
     let splits: Vec<u64> = (0..u64::from(args.repeats)).map(|r| seed.wrapping_add(r)).collect();
     let done = splits.par_iter().map(|&seed| stage.split(&spec, seed)).collect::<Result<Vec<_>, _>>()?;
     summary(&stage, &done, args, &spec)
@@ -189,6 +205,7 @@ impl Stage<'_> {
             |selector: &dyn tilewright_core::selector::Selector| Score::of(selector, &held_out).fraction_of_oracle;
         let best_of_target =
             Sources::overlapping(vec![Source { device: self.target.to_owned(), features: target.clone(), cases: own }]);
+        let best_of_target = best_of_target.ok().map(|own| own.that_ran()).filter(|own| !own.all().is_empty());
         Ok(Done {
             scores,
             native: native.unwrap_or(f64::NAN),
@@ -230,7 +247,7 @@ fn summary(stage: &Stage<'_>, done: &[Done], args: &TransferArgs, spec: &SplitSp
         target: stage.target.to_owned(),
         sources: stage.sources.clone(),
         dfs: args.dfs.name(),
-        learner: args.learner.name(),
+        learner: stage.meant.name(),
         scores: Table1::mean(&scores).ok_or_else(nothing)?,
         native: mean(|d| d.native),
         random: mean(|d| d.random),
@@ -247,7 +264,9 @@ fn summary(stage: &Stage<'_>, done: &[Done], args: &TransferArgs, spec: &SplitSp
 }
 
 fn text(a: &Answer) -> String {
-    let row = |name: &str, fraction: f64| vec![name.to_owned(), format!("{fraction:.4}")];
+    // Where the target keeps nothing to learn from, nothing of its own can be compared with.
+    let shown = |fraction: f64| if fraction.is_nan() { "unknown".to_owned() } else { format!("{fraction:.4}") };
+    let row = |name: &str, fraction: f64| vec![name.to_owned(), shown(fraction)];
     let rows = [
         row("transfer", a.scores.fraction_of_oracle),
         row("native", a.native),

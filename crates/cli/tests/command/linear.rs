@@ -45,7 +45,26 @@ fn a_gpu_that_never_times_and_sizes_that_do_not_fit_are_refused() {
     let (code, answer) = explain(&["n=1000"]);
     assert_eq!(code, 2, "{answer}");
     assert!(message(&answer).contains("1000 is not divisible by 256"), "{answer}");
-    assert!(message(&explain(&["m=4"]).1).contains("no size of n_body"));
+    assert!(message(&explain(&["m=4"]).1).contains("no size of n_body; there are n"));
+}
+
+/// Measuring takes minutes: what cannot end well does not begin.
+#[test]
+fn settings_are_refused_before_anything_is_measured() {
+    let home = Home::new();
+    let folder = home.path().display().to_string();
+    let fit = |more: &[&str]| {
+        let (code, answer) = home.json(&[&["model", "fit", "--model", "linear", "--device", "cpu"], more].concat());
+        assert_eq!(code, 2, "{more:?}: {answer}");
+        message(&answer).to_owned()
+    };
+    for ridge in ["nan", "inf", "-1"] {
+        let refused = fit(&["--ridge", ridge]);
+        assert!(refused.contains("finite number of 0 or more"), "{refused}");
+    }
+    assert!(fit(&["--out", &folder]).contains("is a folder"));
+    assert!(fit(&["--layers", "3"]).contains("no layers"));
+    home.error(&["model", "fit", "x.csv", "--ridge", "1"], 2, "ridge");
 }
 
 #[test]

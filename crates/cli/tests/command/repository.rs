@@ -63,7 +63,7 @@ fn what_cannot_be_kept_names_its_field() {
     let store = at("store");
     home.error(&["repository", "list", &store], 2, "store");
     home.error(&["repository", "import", &store, &data, "--set", "a\nb"], 2, "set");
-    home.error(&["repository", "list", "redis://user@host"], 1, "store");
+    home.error(&["repository", "list", "redis://user@host"], 2, "store");
     let tiled = SIDECAR.replace(r#""config": []"#, r#""config": ["family"]"#).replace(r#", "group": "family""#, "");
     let tiled = write(&home.path().join("tiled.csv"), &tiled);
     home.error(&["repository", "import", &store, &tiled], 2, &tiled);

@@ -91,6 +91,38 @@ fn what_cannot_be_evaluated_names_its_field() {
 }
 
 #[test]
+fn what_could_not_be_written_is_refused_before_anything_is_fitted() {
+    let home = Home::new();
+    let data = dataset(&home, SIDECAR);
+    let folder = home.path().display().to_string();
+    let with = |map: &str, axes: &[&str]| [&["select", "evaluate", &data, "--map", map][..], axes].concat().join("\n");
+    let error = |args: String, field: &str| home.error(&args.split('\n').collect::<Vec<_>>(), 2, field).message;
+    assert!(error(with(&folder, &[]), "map").contains("is a folder"));
+    assert!(error(with(&format!("{folder}/none/x.svg"), &[]), "map").contains("in no folder"));
+    error(with(&format!("{folder}/x.svg"), &["--axes", "n,n"]), "axes");
+    assert!(!home.path().join("x.svg").exists());
+    home.error(&["model", "evaluate", &data, "--holdout", "none:0.5"], 2, "holdout");
+}
+
+#[test]
+fn a_table_without_rows_and_a_device_on_which_nothing_ran_are_named() {
+    let home = Home::new();
+    let data = dataset(&home, SIDECAR);
+    let table = std::fs::read_to_string(&data).unwrap();
+    let dead: String = table
+        .lines()
+        .map(|l| if l.starts_with("there") { format!("{}0\n", &l[..l.len() - 1]) } else { format!("{l}\n") })
+        .collect();
+    std::fs::write(&data, dead).unwrap();
+    let nothing = home.error(&["select", "evaluate", &data, "--method", "fixed"], 2, "dataset").message;
+    assert!(nothing.contains("device \"there\": no case"), "{nothing}");
+    std::fs::write(&data, table.lines().next().unwrap()).unwrap();
+    for command in [&["select", "evaluate", &data][..], &["transfer", "evaluate", &data, "--target", "here"]] {
+        assert!(home.error(command, 2, &data).message.contains("no rows"));
+    }
+}
+
+#[test]
 fn nothing_that_ran_is_an_error_of_the_dataset() {
     let home = Home::new();
     let data = dataset(&home, &SIDECAR.replace("\"ok\": 1", "\"ok\": 7"));

@@ -96,6 +96,61 @@ fn what_cannot_be_transferred_names_its_field() {
     with(&["--target", "a"], &devices);
 }
 
+/// Configurations have no names that another device knows: what `auto` learns with tells them apart by their parameters.
+#[test]
+fn configurations_are_chosen_for_an_unseen_device() {
+    let home = Home::new();
+    let mut table = "device,n,tile,s,ok\n".to_owned();
+    for (device, cores) in [("a", 4), ("b", 16), ("c", 40), ("d", 100)] {
+        for i in 1..60u32 {
+            // What the tiles do not fill runs all the same; no two inputs were tried with the same tiles.
+            let n = 37 * i;
+            for tile in [5 + i % 7, 20 + i % 11, 64 + i % 13, 250 + i % 17] {
+                let rounds = n.div_ceil(tile).div_ceil(cores);
+                writeln!(table, "{device},{n},{tile},{},1", rounds * (tile + 8)).unwrap();
+            }
+        }
+    }
+    let path = home.path().join("tiled.csv");
+    std::fs::write(&path, table).unwrap();
+    let sidecar = SIDECAR
+        .replace(r#"["n", "k"]"#, r#"["n"]"#)
+        .replace(r#""config": [], "variant": "variant""#, r#""config": ["tile"], "variant": null"#);
+    std::fs::write(path.with_extension("schema.json"), sidecar.replace(r#", "group": "family""#, "")).unwrap();
+    let devices = features(&home, DEVICES);
+    let data = path.display().to_string();
+    let common = ["transfer", "evaluate", &data, "--device-features", &devices, "--dfs", "full"];
+    let answer = home.answer(&[&common[..], &["--target", "c"]].concat());
+    assert_eq!(answer["learner"], "trees");
+    assert!(answer["native"].as_f64() > Some(0.95), "{answer}");
+    let forest = home.answer(&[&common[..], &["--target", "c", "--learner", "forest"]].concat());
+    assert!(answer["fraction_of_oracle"].as_f64() > forest["random"].as_f64(), "{answer} {forest}");
+    assert_eq!(forest["learner"], "forest");
+}
+
+/// A source of which a split leaves nothing, and one on which nothing ran, say nothing and stop nobody.
+#[test]
+fn a_source_with_nothing_to_tell_is_left_out() {
+    let home = Home::new();
+    let (data, devices) = (dataset(&home), features(&home, DEVICES));
+    let table = std::fs::read_to_string(&data).unwrap();
+    let dead: String = table
+        .lines()
+        .map(|l| if l.starts_with("a,") { format!("{}0\n", &l[..l.len() - 1]) } else { format!("{l}\n") })
+        .collect();
+    std::fs::write(&data, dead).unwrap();
+    let common = ["transfer", "evaluate", &data, "--device-features", &devices, "--dfs", "full"];
+    assert!(home.answer(&[&common[..], &["--target", "c"]].concat())["fraction_of_oracle"].as_f64() > Some(0.5));
+    let alone = home.error(&[&common[..], &["--target", "c", "--sources", "a"]].concat(), 2, "sources");
+    assert!(alone.message.contains("on which anything ran"), "{}", alone.message);
+    // All of the target is held out: it has no model of its own, and says so.
+    let whole = home.answer(&[&common[..], &["--target", "c", "--holdout", "device=c"]].concat());
+    assert!(whole["native"].is_null() && whole["fixed_best_of_target"].is_null(), "{whole}");
+    let text = home.run(&[&common[..], &["--target", "c", "--holdout", "device=c"]].concat());
+    let text = String::from_utf8_lossy(&text.stdout).into_owned();
+    assert!(text.contains("unknown") && !text.contains("NaN"), "{text}");
+}
+
 #[test]
 fn maps_are_drawn() {
     let home = Home::new();
