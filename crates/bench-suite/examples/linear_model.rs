@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 use tilewright_bench_suite::linear::{
-    Candidate, Columns, LinearMeasure, Measured, Verdicts, candidates, case_name, fit, judge, launch_overhead,
+    Candidate, LinearMeasure, Measured, Verdicts, candidates, case_name, fit, judge, launch_overhead,
 };
 use tilewright_core::device::DeviceSpec;
 use tilewright_cpu::{CpuDevice, host_program};
