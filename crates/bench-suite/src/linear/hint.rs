@@ -95,7 +95,10 @@ mod tests {
 
     fn problem(words: &str, model: LinearModel) -> Bound<Hinted<SimtGemm, SymbolicHint>> {
         let input = Gemm.parse(&Config::parse(words).unwrap()).unwrap();
-        let spec = Arc::new(Target::of_sm(90).unwrap().spec());
+        let mut spec = Target::of_sm(90).unwrap().spec();
+        // A target has no cache of its own.
+        spec.facts.insert("l2_bytes".into(), 50 << 20);
+        let spec = Arc::new(spec);
         Bound::new(Arc::new(Hinted::new(SimtGemm::new(), SymbolicHint::new(model))), spec, input).unwrap()
     }
 
@@ -134,14 +137,20 @@ mod tests {
 
     #[test]
     fn what_a_cache_holds_has_weights_of_its_own() {
-        let step = "load.global.128@4/4";
-        let cached = format!("{step} in cache");
-        let model = model(&[(step, Part::Memory, 1e-9), (&cached, Part::Memory, 1e-12)]);
-        let loads = |words: &str| {
-            let problem = problem(words, model.clone());
-            hinted(&problem) / counted(&problem).get(step).copied().unwrap_or(0.0)
+        let stores = |words: &str| {
+            let all = counted(&problem(words, model(&[])));
+            let of_warps = |name: &String| name.starts_with("store.global") && name.ends_with("@1");
+            all.into_iter().filter(|(name, _)| of_warps(name)).collect::<BTreeMap<String, f64>>()
         };
-        let (small, large) = (loads("m=512,n=512,k=512"), loads("m=16384,n=16384,k=512"));
+        let of_each = |words: &str| {
+            let stores = stores(words);
+            let cached: Vec<String> = stores.keys().map(|name| format!("{name}{}", paper::IN_CACHE)).collect();
+            let far = stores.keys().map(|name| (name.as_str(), Part::Memory, 1e-9));
+            let near = cached.iter().map(|name| (name.as_str(), Part::Memory, 1e-12));
+            let weights: Vec<(&str, Part, f64)> = far.chain(near).collect();
+            hinted(&problem(words, model(&weights))) / stores.values().sum::<f64>()
+        };
+        let (small, large) = (of_each("m=512,n=512,k=512"), of_each("m=16384,n=16384,k=512"));
         assert!((small / 1e-12 - 1.0).abs() < 1e-3 && (large / 1e-9 - 1.0).abs() < 1e-3, "{small} {large}");
     }
 

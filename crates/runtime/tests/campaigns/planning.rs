@@ -169,7 +169,7 @@ fn a_hint_alone_ranks_a_sample_and_its_plan_answers_for_the_plain_kernel() {
     };
     let planned = setup.plan("n=10000").unwrap();
     assert!(planned.measured_s.unwrap() <= setup.optimum("n=10000").1 * 1.011, "{planned:?}");
-    assert!(planned.reason.contains("the word model was asked about"), "{}", planned.reason);
+    assert!(planned.reason.contains("The word model was asked about"), "{}", planned.reason);
     assert!(planned.verified && (200..1600).contains(&planned.considered), "{planned:?}");
     assert_eq!(planned.decision.model.as_deref(), Some("word"));
     let mut plain = Setup { cache: setup.cache.clone(), ..Setup::new() };
