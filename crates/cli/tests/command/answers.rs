@@ -20,8 +20,10 @@ fn a_small_input_is_planned_without_a_profile_and_then_cached() {
 #[test]
 fn tuning_leaves_a_profile_that_plans_by_model_and_explains() {
     let home = Home::new();
-    let (code, tuned) =
-        home.json(&["tune", "gemm", "--threads", "1", "--dtype", "f32", "--budget", "2s", "--no-table"]);
+    // Enough samples for a model, however busy the machine is.
+    let enough = ["--budget", "30s", "--samples", "60"];
+    let tune = ["tune", "gemm", "--threads", "1", "--dtype", "f32", "--no-table"];
+    let (code, tuned) = home.json(&[&tune[..], &enough].concat());
     assert_eq!(code, 0, "{tuned}");
     has(&tuned, &["device", "samples", "failed", "seconds", "cv_mse", "profile"]);
     assert!(Path::new(tuned["profile"].as_str().unwrap()).exists());
