@@ -5,12 +5,16 @@
 
 mod random_best;
 
+use rand::SeedableRng;
+use rand::seq::SliceRandom;
+use rand_chacha::ChaCha8Rng;
 use random_best::{outcome, random_best};
 use rayon::prelude::*;
+use std::collections::{BTreeMap, BTreeSet};
 use std::error::Error;
 use std::sync::Arc;
 use std::time::Instant;
-use tilewright_bench_suite::linear::host_hint;
+use tilewright_bench_suite::linear::{Columns, HostTerms};
 use tilewright_core::computation::Computation;
 use tilewright_core::device::DeviceSpec;
 use tilewright_core::hint::{HintAlone, Hinted};
@@ -18,13 +22,13 @@ use tilewright_core::kernel::Kernel;
 use tilewright_core::predictor::{Predictor, Scorer};
 use tilewright_core::problem::{Bound, Problem};
 use tilewright_core::space::{Config, Point};
-use tilewright_cpu::{CountedHint, CpuDevice, CpuGemm, GemmConfig};
+use tilewright_cpu::{CountedHint, CpuDevice, CpuGemm};
+use tilewright_loops::host::Operations;
 use tilewright_ops::gemm::Gemm;
-use tilewright_perfmodel_linear::{LinearModel, Share};
+use tilewright_perfmodel_linear::LinearModel;
 use tilewright_runtime::HostMeasure;
-use tilewright_runtime::plan::{PlanSettings, spread};
-use tilewright_sampler::Exact;
-use tilewright_search::{Sampling, sampled};
+use tilewright_runtime::plan::PlanSettings;
+use tilewright_sampler::{Exact, Sampler};
 
 const INPUTS: [&str; 5] = [
     "m=768,n=768,k=768,layout=nn",
@@ -34,9 +38,15 @@ const INPUTS: [&str; 5] = [
     "m=251,n=509,k=1021,layout=tt",
 ];
 
+/// Points that the model ranks at first.
+const RANKED: usize = 20_000;
+/// Rounds of going from the best of them to the best of their neighbours, by the model's word.
+const CLIMBS: usize = 8;
 const TOP: usize = 20;
-/// Of so many ranked for each of those, as a plan takes them.
-const RANKED_PER_TIMED: usize = 100;
+/// What makes the shape of a kernel: register tiles, and which operands are packed.
+const SHAPE: [&str; 7] = ["axis", "vec", "m_s", "n_s", "k_l", "pack_a", "pack_b"];
+/// Logarithms of seconds that are so near to each other say nothing.
+const ALIKE: f32 = 0.005;
 /// Rounds of the closing comparison.
 const ROUNDS: usize = 15;
 
@@ -65,7 +75,6 @@ fn main() -> Result<(), Box<dyn Error>> {
         println!("{fraction:.3} of the best of {samples} random configurations for {text}");
         if std::env::var_os("DETAILS").is_some() {
             details(&problem, &top, &found, &times)?;
-            top.iter().take(1).chain(found.iter().take(2)).for_each(|point| shares(&problem, &model, point));
         }
         fractions.push(fraction);
     }
@@ -75,21 +84,33 @@ fn main() -> Result<(), Box<dyn Error>> {
 }
 
 /// The kernel with the linear model's word as a feature.
-fn hinted(
-    model: &LinearModel,
-    spec: &DeviceSpec,
-) -> Result<impl Kernel<Of = Gemm, Config = GemmConfig> + use<>, Box<dyn Error>> {
-    let (caches, seconds) = host_hint(model, spec).ok_or("not a host")?;
+fn hinted(model: &LinearModel, spec: &DeviceSpec) -> Result<impl Kernel<Of = Gemm> + use<>, Box<dyn Error>> {
+    let Some(Columns::Host { caches, .. }) = Columns::host(spec, HostTerms::of(model)) else {
+        return Err("not a host".into());
+    };
+    let model = model.clone();
+    let seconds = move |found: &Operations| model.predict_by(|n| found.get(n).copied().unwrap_or(0.0)).seconds;
     Ok(Hinted::new(CpuGemm::new(), CountedHint { caches, seconds }))
 }
 
-/// The model's best points as a plan would time them, and how many it looked at.
-fn ranked(problem: &dyn Problem, seed: u64) -> Result<(Vec<Point>, u64), Box<dyn Error>> {
+/// The model's best points, and how many it looked at.
+fn ranked(problem: &dyn Problem, seed: u64) -> Result<(Vec<Point>, usize), Box<dyn Error>> {
     let alone = HintAlone::new(problem.schema().clone()).ok_or("no features")?;
     let scorer = alone.bind(problem)?;
-    let (mut sampler, how) = (Exact::new(), Sampling::default());
-    let found = sampled(problem, &*scorer, &mut sampler, TOP * RANKED_PER_TIMED, &how, seed ^ 0x5eed)?.ranked;
-    Ok((spread(found.points, TOP).into_iter().map(|(point, _)| point).collect(), found.considered))
+    let mut rng = ChaCha8Rng::seed_from_u64(seed ^ 0x5eed);
+    let mut sampler = Exact::new();
+    let mut known: BTreeMap<Point, f32> = BTreeMap::new();
+    let mut new = Vec::new();
+    for _ in 0..RANKED {
+        new.push(sampler.draw(problem.space(), &mut rng)?.point);
+    }
+    for _ in 0..=CLIMBS {
+        new.retain(|p| !known.contains_key(p));
+        known.extend(scored(problem, &*scorer, &new));
+        let best = best(problem, &known, seed);
+        new = best.iter().flat_map(|p| neighbours(problem, p)).collect();
+    }
+    Ok((best(problem, &known, seed), known.len()))
 }
 
 fn scored(problem: &dyn Problem, scorer: &dyn Scorer, points: &[Point]) -> Vec<(Point, f32)> {
@@ -102,6 +123,34 @@ fn scored(problem: &dyn Problem, scorer: &dyn Scorer, points: &[Point]) -> Vec<(
     points.par_iter().map(score).collect()
 }
 
+/// The best point of each shape: counts do not tell orders and stores apart, and twenty points that are alike to the model are one
+/// try. Which of those that are alike is drawn.
+fn best(problem: &dyn Problem, known: &BTreeMap<Point, f32>, seed: u64) -> Vec<Point> {
+    let params = problem.space().params();
+    let places: Vec<usize> = SHAPE.iter().filter_map(|name| params.iter().position(|p| p.name == *name)).collect();
+    let mut all: Vec<(&Point, &f32)> = known.iter().collect();
+    all.shuffle(&mut ChaCha8Rng::seed_from_u64(seed));
+    all.sort_by_key(|(_, log_seconds)| (*log_seconds / ALIKE).round() as i64);
+    let mut shapes: BTreeSet<Vec<u16>> = BTreeSet::new();
+    let mut is_new = |point: &Point| shapes.insert(places.iter().map(|at| point[*at]).collect());
+    all.into_iter().map(|(point, _)| point).filter(|point| is_new(point)).take(TOP).cloned().collect()
+}
+
+/// Legal points that differ in one parameter.
+fn neighbours(problem: &dyn Problem, point: &Point) -> Vec<Point> {
+    let mut out = Vec::new();
+    for (at, param) in problem.space().params().iter().enumerate() {
+        for value in 0..param.values.len() as u16 {
+            let mut other = point.clone();
+            other.0[at] = value;
+            if other != *point && problem.space().check(&other).is_ok() {
+                out.push(other);
+            }
+        }
+    }
+    out
+}
+
 /// What was expected and what was measured.
 fn details(problem: &dyn Problem, top: &[Point], found: &[Point], times: &[f64]) -> Result<(), Box<dyn Error>> {
     let alone = HintAlone::new(problem.schema().clone()).ok_or("no features")?;
@@ -111,20 +160,6 @@ fn details(problem: &dyn Problem, top: &[Point], found: &[Point], times: &[f64])
         println!("  {:.3e} expected, {time:.3e} measured: {}", log.exp(), problem.space().config(&point));
     }
     Ok(())
-}
-
-/// What the model takes packing and product of a point for.
-fn shares(problem: &Bound<impl Kernel<Of = Gemm, Config = GemmConfig>>, model: &LinearModel, point: &Point) {
-    let Some((caches, _)) = host_hint(model, problem.device()) else { return };
-    let config = problem.kernel_ref().decode(point);
-    for (what, found) in
-        ["packing", "product"].iter().zip(CpuGemm::new().operations(problem.input_ref(), &config, &caches))
-    {
-        let counts: Vec<f64> =
-            model.weights.iter().map(|w| found.get(w.property.name.as_str()).copied().unwrap_or(0.0)).collect();
-        let part = |s: &Share| format!("{} {:.2e} ({:.2e})", s.property, s.seconds, s.count);
-        println!("  {what}: {}", model.breakdown(&counts, 1.0).iter().map(part).collect::<Vec<_>>().join(", "));
-    }
 }
 
 /// Least time of `found` over least time of `top`, all in turn.
