@@ -29,6 +29,7 @@ use tilewright_perfmodel_linear::LinearModel;
 use tilewright_runtime::HostMeasure;
 use tilewright_runtime::plan::PlanSettings;
 use tilewright_sampler::{Exact, Sampler};
+use tilewright_search::neighbours;
 
 const INPUTS: [&str; 5] = [
     "m=768,n=768,k=768,layout=nn",
@@ -134,21 +135,6 @@ fn best(problem: &dyn Problem, known: &BTreeMap<Point, f32>, seed: u64) -> Vec<P
     let mut shapes: BTreeSet<Vec<u16>> = BTreeSet::new();
     let mut is_new = |point: &Point| shapes.insert(places.iter().map(|at| point[*at]).collect());
     all.into_iter().map(|(point, _)| point).filter(|point| is_new(point)).take(TOP).cloned().collect()
-}
-
-/// Legal points that differ in one parameter.
-fn neighbours(problem: &dyn Problem, point: &Point) -> Vec<Point> {
-    let mut out = Vec::new();
-    for (at, param) in problem.space().params().iter().enumerate() {
-        for value in 0..param.values.len() as u16 {
-            let mut other = point.clone();
-            other.0[at] = value;
-            if other != *point && problem.space().check(&other).is_ok() {
-                out.push(other);
-            }
-        }
-    }
-    out
 }
 
 /// What was expected and what was measured.

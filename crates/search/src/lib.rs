@@ -36,4 +36,4 @@ pub use catalogue::{Setup, Strategy, UnknownStrategy};
 pub use exhaustive::{Found, Options, Progress, Stage, Statistics, exhaustive};
 pub use experience::Experience;
 pub use listing::{Listing, MAX_POINTS, TooLarge};
-pub use sampled::{Sampled, Sampling, sampled};
+pub use sampled::{Sampled, Sampling, neighbours, sampled};

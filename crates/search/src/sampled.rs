@@ -134,8 +134,8 @@ impl Look<'_> {
     }
 }
 
-/// Legal points that differ in one parameter.
-fn neighbours(problem: &dyn Problem, point: &Point) -> Vec<Point> {
+/// Legal points that differ from one in one parameter.
+pub fn neighbours(problem: &dyn Problem, point: &Point) -> Vec<Point> {
     let mut out = Vec::new();
     for (at, param) in problem.space().params().iter().enumerate() {
         for value in 0..param.values.len() as u16 {
