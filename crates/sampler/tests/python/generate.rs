@@ -193,7 +193,19 @@ impl Expressions<'_> {
 
     fn call(&mut self, depth: u32) -> Text {
         let function = self.one_of(&[
-            "min", "max", "min", "max", "abs", "int", "float", "round", "ceil", "floor", "math.ceil", "sqrt", "log2",
+            "min",
+            "max",
+            "min",
+            "max",
+            "abs",
+            "int",
+            "float",
+            "round",
+            "ceil",
+            "floor",
+            "math.ceil",
+            "sqrt",
+            "log2",
         ]);
         if !function.starts_with("m") || function.starts_with("math") {
             return Text(format!("{function}({})", self.number(depth).0), Atom);

@@ -79,7 +79,8 @@ fn difference(document: &Json, verdict: &Verdict) -> Option<String> {
         return Some(format!("{} points, Python has {}", points.len(), verdict.points.len()));
     }
     let named = |point: &[u16]| {
-        let values = description.params().iter().zip(point).map(|(p, &i)| (p.name.clone(), p.values[usize::from(i)].clone()));
+        let values =
+            description.params().iter().zip(point).map(|(p, &i)| (p.name.clone(), p.values[usize::from(i)].clone()));
         Config(values.collect())
     };
     match LegalSet::new(&description) {
@@ -93,7 +94,9 @@ fn difference(document: &Json, verdict: &Verdict) -> Option<String> {
                 has(&description, &points[*point], &at) && constraints.iter().any(named)
             };
             let found = verdict.blamed.iter().any(blames);
-            (!found).then(|| format!("ours has no value of {constraint:?} at {at}, Python has none at {:?}", verdict.blamed))
+            (!found).then(|| {
+                format!("ours has no value of {constraint:?} at {at}, Python has none at {:?}", verdict.blamed)
+            })
         }
         Err(error) => Some(format!("no space: {error}")),
     }

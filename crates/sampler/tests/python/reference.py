@@ -90,10 +90,11 @@ def call(name, arguments):
     return ast.Call(ast.Name(name, ast.Load()), arguments, [])
 
 
-def function(node, names, environment):
+def functions(nodes, names):
+    """Wrapped expressions as functions of the parameters."""
     arguments = ast.arguments([], [ast.arg(name) for name in names], None, [], [], None, [])
-    tree = ast.fix_missing_locations(ast.Expression(ast.Lambda(arguments, node)))
-    return eval(compile(tree, "constraint", "eval"), environment)
+    tree = ast.Tuple([ast.Lambda(arguments, node) for node in nodes], ast.Load())
+    return eval(compile(ast.fix_missing_locations(ast.Expression(tree)), "constraint", "eval"), WRAPPED)
 
 
 def parts(node):
@@ -124,11 +125,9 @@ def outcome(test, point):
 class Constraint:
     def __init__(self, text, names):
         self.text = text
-        tree = lambda: ast.parse(text, mode="eval").body
-        self.whole = function(tree(), names, PLAIN)
-        # Each from a tree of its own: a link's right side is the next one's left.
-        count = len(parts(tree()))
-        self.parts = [function(Wrap().visit(parts(tree())[i]), names, WRAPPED) for i in range(count)]
+        self.whole = eval(f"lambda {', '.join(names)}: ({text})", PLAIN)
+        # What is wrapped is changed no more, so that two links of a chain may share a side.
+        self.parts = functions(parts(Wrap().visit(ast.parse(text, mode="eval").body)), names)
 
     def outcomes(self, point):
         found = [outcome(part, point) for part in self.parts]
