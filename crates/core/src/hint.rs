@@ -4,10 +4,10 @@
 //! far the hint may be trusted; [`HintAlone`] trusts it and nothing else, where nothing was measured yet.
 
 use crate::device::DeviceSpec;
-use crate::feature::{Feature, FeatureSchema, SchemaMismatch};
+use crate::feature::{Feature, FeatureSchema};
 use crate::id::KernelId;
 use crate::kernel::{InputOf, Kernel};
-use crate::predictor::{Predictor, Scorer};
+use crate::predictor::{BindError, Predictor, RowPredictor, Scorer, bind_rows};
 use crate::problem::Problem;
 use crate::program::Program;
 use crate::space::{Illegal, ParamSpace, Point, Symbols};
@@ -107,35 +107,24 @@ impl HintAlone {
     }
 }
 
-impl Predictor for HintAlone {
+impl RowPredictor for HintAlone {
     fn schema(&self) -> &FeatureSchema {
         &self.schema
     }
 
+    fn predict(&self, rows: &[f32], out: &mut Vec<f32>) {
+        out.extend(rows.chunks_exact(self.schema.width()).filter_map(|row| row.last()).map(|seconds| seconds.ln()));
+    }
+}
+
+impl Predictor for HintAlone {
     /// Of `linear.seconds`, `linear`.
     fn kind(&self) -> &str {
         let name = self.schema.config.last().map_or("hint", |f| f.name.as_str());
         name.split_once('.').map_or(name, |(kind, _)| kind)
     }
 
-    fn predict(&self, rows: &[f32], out: &mut Vec<f32>) {
-        out.extend(rows.chunks_exact(self.schema.width()).filter_map(|row| row.last()).map(|seconds| seconds.ln()));
-    }
-
-    fn bind(&self, problem: &dyn Problem) -> Result<Box<dyn Scorer + '_>, SchemaMismatch> {
-        self.schema.expect(problem.schema())?;
-        Ok(Box::new(LastColumn { width: self.schema.config.len() }))
-    }
-}
-
-struct LastColumn {
-    width: usize,
-}
-
-impl Scorer for LastColumn {
-    fn score(&self, config_rows: &[f32], out: &mut [f32]) {
-        for (row, out) in config_rows.chunks_exact(self.width).zip(out) {
-            *out = row[self.width - 1].ln();
-        }
+    fn bind<'a>(&'a self, problem: &'a dyn Problem) -> Result<Box<dyn Scorer + 'a>, BindError> {
+        bind_rows(self, problem)
     }
 }

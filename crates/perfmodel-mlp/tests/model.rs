@@ -11,7 +11,7 @@ use tilewright_core::dtype::DType;
 use tilewright_core::feature::{Feature, FeatureSchema};
 use tilewright_core::hint::{Hint, Hinted};
 use tilewright_core::kernel::Kernel;
-use tilewright_core::predictor::{Fit, Predictor, Scorer};
+use tilewright_core::predictor::{Fit, Predictor, RowPredictor};
 use tilewright_core::problem::{Bound, Problem};
 use tilewright_core::training::TrainingSet;
 use tilewright_perfmodel_mlp::{
@@ -223,17 +223,17 @@ fn the_screen_keeps_the_best_point_of_the_full_model() {
         let mut rng = rng(seed);
         let input = synthetic::Input::draw(&mut rng);
         let rows = synthetic::config_rows(&input, 4000, &mut rng);
-        let mut scorer = model.bind_features(&input.features()).expect("the features fit");
-        assert!(scorer.screen().is_none(), "without a sample there is nothing to distil on");
-        scorer.set_sample(synthetic::config_rows(&input, 2048, &mut rng));
-        let screen = scorer.screen().expect("there is a screen");
         let (mut dense, mut cheap) = (vec![0.0; 4000], vec![0.0; 4000]);
+        let mut scorer = model.bind_features(&input.features()).expect("the features fit");
+        assert!(!scorer.score_screen(&rows, &mut cheap), "without a sample there is nothing to distil on");
+        scorer.set_sample(synthetic::config_rows(&input, 2048, &mut rng));
         scorer.score(&rows, &mut dense);
-        screen.scorer.score(&rows, &mut cheap);
+        assert!(scorer.score_screen(&rows, &mut cheap), "there is a screen");
+        let report = scorer.screen_report().expect("there is a screen");
         let best = (0..4000).min_by(|&a, &b| dense[a].total_cmp(&dense[b])).expect("there are points");
         let least = cheap.iter().copied().fold(f32::INFINITY, f32::min);
-        lost += usize::from(cheap[best] > least + screen.margin);
-        kept += scorer.screen_report().expect("there is a screen").kept / 30.0;
+        lost += usize::from(cheap[best] > least + report.margin);
+        kept += report.kept / 30.0;
     }
     assert!(lost <= 1, "{lost} of 30 best points were screened away");
     assert!(kept < 0.3, "{kept} of the points were kept");

@@ -4,8 +4,9 @@ use std::sync::Arc;
 use tilewright_core::device::DeviceSpec;
 use tilewright_core::dtype::DType;
 use tilewright_core::hint::{Hint, HintAlone, Hinted};
-use tilewright_core::predictor::Predictor;
+use tilewright_core::predictor::{Predictor, RowPredictor};
 use tilewright_core::problem::{Bound, Problem};
+use tilewright_core::space::Points;
 use tilewright_testkit::toy::{self, ScaleConfig, ScaleInput};
 use tilewright_testkit::{self as testkit, Effort};
 
@@ -53,11 +54,8 @@ fn a_hint_alone_is_the_logarithm_of_the_last_feature() {
     let alone = HintAlone::new(problem.schema().clone()).unwrap();
     assert!(alone.bind(&plain).is_err(), "features without the hint are refused");
     let scorer = alone.bind(&problem).unwrap();
-    let (mut row, mut out) = (Vec::new(), [0.0; 2]);
-    for point in [[1, 2, 0, 0, 0], [0, 0, 0, 0, 0]] {
-        problem.config_features(&point, &mut row);
-    }
-    scorer.score(&row, &mut out);
+    let mut out = [0.0; 2];
+    scorer.score(Points::new(&[1, 2, 0, 0, 0, 0, 0, 0, 0, 0], 2), &mut out);
     let expected = [1e-6f32 / 8.0, 1e-6].map(f32::ln);
     assert!(out.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-5), "{out:?} {expected:?}");
     let mut rows = Vec::new();

@@ -11,7 +11,7 @@ mod walk;
 
 pub use bound::{BoundSpace, Shard};
 pub use illegal::Illegal;
-pub use point::{Config, Point, PointError};
+pub use point::{Config, Point, PointError, Points};
 pub use walk::{Census, Walk};
 
 use crate::expr::{Expr, ParseError, Value};
