@@ -10,7 +10,7 @@ use crate::kernel::{InputOf, Kernel};
 use crate::predictor::{BindError, Predictor, RowPredictor, Scorer, bind_rows};
 use crate::problem::Problem;
 use crate::program::Program;
-use crate::space::{Illegal, ParamSpace, Point, Symbols};
+use crate::space::{BoundSpace, Legal, ParamSpace, Point, Symbols, Values};
 
 /// Expects times of legal configurations.
 pub trait Hint<K: Kernel>: Send + Sync + 'static {
@@ -19,7 +19,7 @@ pub trait Hint<K: Kernel>: Send + Sync + 'static {
 
     /// Seconds that a legal configuration is expected to take, finite and above zero. Called for each configuration that a search
     /// looks at.
-    fn seconds(&self, kernel: &K, device: &DeviceSpec, input: &InputOf<K>, config: &K::Config) -> f64;
+    fn seconds(&self, kernel: &K, device: &DeviceSpec, input: &InputOf<K>, at: &Values<'_>) -> f64;
 }
 
 /// A kernel with a hint as its last feature.
@@ -39,7 +39,6 @@ impl<K: Kernel, H: Hint<K>> Hinted<K, H> {
 /// All but the features are the kernel's own, its name included: the same times are measured for both.
 impl<K: Kernel, H: Hint<K>> Kernel for Hinted<K, H> {
     type Of = K::Of;
-    type Config = K::Config;
     type Plan = K::Plan;
 
     fn id(&self) -> KernelId {
@@ -58,12 +57,8 @@ impl<K: Kernel, H: Hint<K>> Kernel for Hinted<K, H> {
         self.kernel.symbols(device, input)
     }
 
-    fn decode(&self, point: &[u16]) -> K::Config {
-        self.kernel.decode(point)
-    }
-
-    fn plan(&self, device: &DeviceSpec, input: &InputOf<K>, config: &K::Config) -> Result<K::Plan, Illegal> {
-        self.kernel.plan(device, input, config)
+    fn plan(&self, device: &DeviceSpec, input: &InputOf<K>, at: &Legal<'_>) -> K::Plan {
+        self.kernel.plan(device, input, at)
     }
 
     fn generate(&self, plan: &K::Plan) -> Program {
@@ -80,17 +75,17 @@ impl<K: Kernel, H: Hint<K>> Kernel for Hinted<K, H> {
         names
     }
 
-    fn features(&self, device: &DeviceSpec, input: &InputOf<K>, config: &K::Config, out: &mut Vec<f32>) {
-        self.kernel.features(device, input, config, out);
-        out.push(self.hint.seconds(&self.kernel, device, input, config) as f32);
+    fn features(&self, device: &DeviceSpec, input: &InputOf<K>, at: &Values<'_>, out: &mut Vec<f32>) {
+        self.kernel.features(device, input, at, out);
+        out.push(self.hint.seconds(&self.kernel, device, input, at) as f32);
     }
 
     fn hints(&self) -> usize {
         self.kernel.hints() + 1
     }
 
-    fn default_point(&self, device: &DeviceSpec, input: &InputOf<K>) -> Option<Point> {
-        self.kernel.default_point(device, input)
+    fn default_point(&self, device: &DeviceSpec, input: &InputOf<K>, space: &BoundSpace) -> Option<Point> {
+        self.kernel.default_point(device, input, space)
     }
 }
 

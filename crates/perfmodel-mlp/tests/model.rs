@@ -13,6 +13,7 @@ use tilewright_core::hint::{Hint, Hinted};
 use tilewright_core::kernel::Kernel;
 use tilewright_core::predictor::{Fit, Predictor, RowPredictor};
 use tilewright_core::problem::{Bound, Problem};
+use tilewright_core::space::Values;
 use tilewright_core::training::TrainingSet;
 use tilewright_perfmodel_mlp::{
     Ablation, FeatureScale, Layout, Mlp, MlpFit, ScreenSettings, Settings, SplitBy, TrainError, mse,
@@ -78,7 +79,8 @@ impl Hint<toy::ScaleKernel> for Coarse {
         "coarse.seconds"
     }
 
-    fn seconds(&self, _: &toy::ScaleKernel, device: &DeviceSpec, input: &ScaleInput, config: &ScaleConfig) -> f64 {
+    fn seconds(&self, _: &toy::ScaleKernel, device: &DeviceSpec, input: &ScaleInput, at: &Values<'_>) -> f64 {
+        let config = ScaleConfig::of(at);
         let registers = device.fact("registers").map_or(1, |r| r.unsigned_abs() as usize);
         let best = toy::target(input.n, registers);
         let apart = |a: usize, b: usize| (a as f64 / b as f64).log2().powi(2);

@@ -6,7 +6,7 @@ use tilewright_core::dtype::DType;
 use tilewright_core::hint::{Hint, HintAlone, Hinted};
 use tilewright_core::predictor::{Predictor, RowPredictor};
 use tilewright_core::problem::{Bound, Problem};
-use tilewright_core::space::Points;
+use tilewright_core::space::{Points, Values};
 use tilewright_testkit::toy::{self, ScaleConfig, ScaleInput};
 use tilewright_testkit::{self as testkit, Effort};
 
@@ -34,7 +34,8 @@ impl Hint<toy::ScaleKernel> for Width {
         "width.seconds"
     }
 
-    fn seconds(&self, _: &toy::ScaleKernel, _: &DeviceSpec, _: &ScaleInput, config: &ScaleConfig) -> f64 {
+    fn seconds(&self, _: &toy::ScaleKernel, _: &DeviceSpec, _: &ScaleInput, at: &Values<'_>) -> f64 {
+        let config = ScaleConfig::of(at);
         1e-6 / (config.width * config.unroll) as f64
     }
 }
@@ -116,3 +117,10 @@ trait ByNext: Iterator + Sized {
 }
 
 impl<I: Iterator> ByNext for I {}
+
+#[test]
+#[should_panic(expected = "was checked in another space than that of scale.toy for n=1000")]
+fn a_point_that_was_checked_for_another_input_is_noticed() {
+    let (problem, other) = (toy::problem(1000), toy::problem(2000));
+    problem.program(&other.space().check(&[0; 5]).unwrap());
+}

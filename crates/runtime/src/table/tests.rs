@@ -16,7 +16,7 @@ fn plans_are_made_once_and_run_on_the_callers_buffers() {
         let make = |_: &toy::ScaleInput| {
             made += 1;
             let point = problem.default_point().unwrap();
-            HostPlan::new(&problem.program(&point).unwrap())
+            HostPlan::new(&problem.program(&problem.space().check(&point).unwrap()))
         };
         let plan = table.get_or_make(input.clone(), make).unwrap();
         plan.call(&mut buffers, &work.scalars).unwrap();
