@@ -107,21 +107,15 @@ fn ranked(problem: &dyn Problem, seed: u64) -> Result<(Vec<Point>, usize), Box<d
     }
     for _ in 0..=CLIMBS {
         new.retain(|p| !known.contains_key(p));
-        known.extend(scored(problem, &*scorer, &new));
+        known.extend(scored(&*scorer, &new));
         let best = best(problem, &known, seed);
         new = best.iter().flat_map(|p| neighbours(problem, p)).collect();
     }
     Ok((best(problem, &known, seed), known.len()))
 }
 
-fn scored(problem: &dyn Problem, scorer: &dyn Scorer, points: &[Point]) -> Vec<(Point, f32)> {
-    let score = |point: &Point| {
-        let (mut row, mut out) = (Vec::new(), [0.0]);
-        problem.config_features(point, &mut row);
-        scorer.score(&row, &mut out);
-        (point.clone(), out[0])
-    };
-    points.par_iter().map(score).collect()
+fn scored(scorer: &dyn Scorer, points: &[Point]) -> Vec<(Point, f32)> {
+    points.par_iter().flat_map_iter(|point| [point.clone()].into_iter().zip(scorer.score_each([point]))).collect()
 }
 
 /// The best point of each shape: counts do not tell orders and stores apart, and twenty points that are alike to the model are one
@@ -142,7 +136,7 @@ fn details(problem: &dyn Problem, top: &[Point], found: &[Point], times: &[f64])
     let alone = HintAlone::new(problem.schema().clone()).ok_or("no features")?;
     let scorer = alone.bind(problem)?;
     let all: Vec<Point> = top.iter().chain(found).cloned().collect();
-    for ((point, log), time) in scored(problem, &*scorer, &all).into_iter().zip(times) {
+    for ((point, log), time) in scored(&*scorer, &all).into_iter().zip(times) {
         println!("  {:.3e} expected, {time:.3e} measured: {}", log.exp(), problem.space().config(&point));
     }
     Ok(())

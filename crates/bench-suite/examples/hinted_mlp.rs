@@ -10,7 +10,7 @@ use std::sync::Arc;
 use tilewright_bench_suite::linear::host_hint;
 use tilewright_core::hint::{HintAlone, Hinted};
 use tilewright_core::objective::Objective;
-use tilewright_core::predictor::Predictor;
+use tilewright_core::predictor::RowPredictor;
 use tilewright_core::problem::{AnyKernel, Erased};
 use tilewright_core::training::TrainingSet;
 use tilewright_cpu::{CountedHint, CpuDevice, CpuGemm};

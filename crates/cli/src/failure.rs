@@ -90,7 +90,7 @@ impl From<RuntimeError> for Failure {
             | RuntimeError::NothingRight { .. }
             | RuntimeError::TooFewSamples { .. } => Kind::Nothing,
             RuntimeError::Store(_) | RuntimeError::Home(_) => Kind::Store,
-            RuntimeError::Train(_) | RuntimeError::Schema(_) => Kind::Other,
+            RuntimeError::Train(_) | RuntimeError::Bind(_) => Kind::Other,
         };
         let field = error.field().unwrap_or_default();
         // The message of an input error begins with its field already.

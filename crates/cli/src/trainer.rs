@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 use tilewright_core::feature::FeatureSchema;
-use tilewright_core::predictor::{Fit, Predictor};
+use tilewright_core::predictor::{Fit, Predictor, RowPredictor};
 use tilewright_core::training::TrainingSet;
 use tilewright_perfmodel_mlp::{Mlp, MlpFit, ScreenSettings};
 use tilewright_runtime::trainer::{TrainError, Trained, Trainer};

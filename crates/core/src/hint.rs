@@ -4,13 +4,13 @@
 //! far the hint may be trusted; [`HintAlone`] trusts it and nothing else, where nothing was measured yet.
 
 use crate::device::DeviceSpec;
-use crate::feature::{Feature, FeatureSchema, SchemaMismatch};
+use crate::feature::{Feature, FeatureSchema};
 use crate::id::KernelId;
 use crate::kernel::{InputOf, Kernel};
-use crate::predictor::{Predictor, Scorer};
+use crate::predictor::{BindError, Predictor, RowPredictor, Scorer, bind_rows};
 use crate::problem::Problem;
 use crate::program::Program;
-use crate::space::{Illegal, ParamSpace, Point, Symbols};
+use crate::space::{BoundSpace, Legal, ParamSpace, Point, Symbols, Values};
 
 /// Expects times of legal configurations.
 pub trait Hint<K: Kernel>: Send + Sync + 'static {
@@ -19,7 +19,7 @@ pub trait Hint<K: Kernel>: Send + Sync + 'static {
 
     /// Seconds that a legal configuration is expected to take, finite and above zero. Called for each configuration that a search
     /// looks at.
-    fn seconds(&self, kernel: &K, device: &DeviceSpec, input: &InputOf<K>, config: &K::Config) -> f64;
+    fn seconds(&self, kernel: &K, device: &DeviceSpec, input: &InputOf<K>, at: &Values<'_>) -> f64;
 }
 
 /// A kernel with a hint as its last feature.
@@ -39,7 +39,6 @@ impl<K: Kernel, H: Hint<K>> Hinted<K, H> {
 /// All but the features are the kernel's own, its name included: the same times are measured for both.
 impl<K: Kernel, H: Hint<K>> Kernel for Hinted<K, H> {
     type Of = K::Of;
-    type Config = K::Config;
     type Plan = K::Plan;
 
     fn id(&self) -> KernelId {
@@ -58,12 +57,8 @@ impl<K: Kernel, H: Hint<K>> Kernel for Hinted<K, H> {
         self.kernel.symbols(device, input)
     }
 
-    fn decode(&self, point: &[u16]) -> K::Config {
-        self.kernel.decode(point)
-    }
-
-    fn plan(&self, device: &DeviceSpec, input: &InputOf<K>, config: &K::Config) -> Result<K::Plan, Illegal> {
-        self.kernel.plan(device, input, config)
+    fn plan(&self, device: &DeviceSpec, input: &InputOf<K>, at: &Legal<'_>) -> K::Plan {
+        self.kernel.plan(device, input, at)
     }
 
     fn generate(&self, plan: &K::Plan) -> Program {
@@ -80,17 +75,17 @@ impl<K: Kernel, H: Hint<K>> Kernel for Hinted<K, H> {
         names
     }
 
-    fn features(&self, device: &DeviceSpec, input: &InputOf<K>, config: &K::Config, out: &mut Vec<f32>) {
-        self.kernel.features(device, input, config, out);
-        out.push(self.hint.seconds(&self.kernel, device, input, config) as f32);
+    fn features(&self, device: &DeviceSpec, input: &InputOf<K>, at: &Values<'_>, out: &mut Vec<f32>) {
+        self.kernel.features(device, input, at, out);
+        out.push(self.hint.seconds(&self.kernel, device, input, at) as f32);
     }
 
     fn hints(&self) -> usize {
         self.kernel.hints() + 1
     }
 
-    fn default_point(&self, device: &DeviceSpec, input: &InputOf<K>) -> Option<Point> {
-        self.kernel.default_point(device, input)
+    fn default_point(&self, device: &DeviceSpec, input: &InputOf<K>, space: &BoundSpace) -> Option<Point> {
+        self.kernel.default_point(device, input, space)
     }
 }
 
@@ -107,35 +102,24 @@ impl HintAlone {
     }
 }
 
-impl Predictor for HintAlone {
+impl RowPredictor for HintAlone {
     fn schema(&self) -> &FeatureSchema {
         &self.schema
     }
 
+    fn predict(&self, rows: &[f32], out: &mut Vec<f32>) {
+        out.extend(rows.chunks_exact(self.schema.width()).filter_map(|row| row.last()).map(|seconds| seconds.ln()));
+    }
+}
+
+impl Predictor for HintAlone {
     /// Of `linear.seconds`, `linear`.
     fn kind(&self) -> &str {
         let name = self.schema.config.last().map_or("hint", |f| f.name.as_str());
         name.split_once('.').map_or(name, |(kind, _)| kind)
     }
 
-    fn predict(&self, rows: &[f32], out: &mut Vec<f32>) {
-        out.extend(rows.chunks_exact(self.schema.width()).filter_map(|row| row.last()).map(|seconds| seconds.ln()));
-    }
-
-    fn bind(&self, problem: &dyn Problem) -> Result<Box<dyn Scorer + '_>, SchemaMismatch> {
-        self.schema.expect(problem.schema())?;
-        Ok(Box::new(LastColumn { width: self.schema.config.len() }))
-    }
-}
-
-struct LastColumn {
-    width: usize,
-}
-
-impl Scorer for LastColumn {
-    fn score(&self, config_rows: &[f32], out: &mut [f32]) {
-        for (row, out) in config_rows.chunks_exact(self.width).zip(out) {
-            *out = row[self.width - 1].ln();
-        }
+    fn bind<'a>(&'a self, problem: &'a dyn Problem) -> Result<Box<dyn Scorer + 'a>, BindError> {
+        bind_rows(self, problem)
     }
 }

@@ -9,7 +9,7 @@ use crate::id::{ComputationId, KernelId};
 use crate::kernel::{InputOf, Kernel};
 use crate::measurement::{Failure, FailureKind, Measurement, Timing};
 use crate::program::{DeviceError, Program};
-use crate::space::{BoundSpace, Config, Illegal, ParamSpace, Point, SpaceError};
+use crate::space::{BoundSpace, Config, Illegal, Legal, ParamSpace, Point, SpaceError};
 use std::sync::Arc;
 
 /// One kernel, on one device, for one input.
@@ -34,20 +34,20 @@ pub trait Problem: Send + Sync {
     }
     /// The input's features.
     fn input_features(&self, out: &mut Vec<f32>);
-    /// The features of a legal point, appended to `out`.
+    /// The features of a legal point, appended to `out`; not checked, and NaN for what is no point at all.
     fn config_features(&self, point: &[u16], out: &mut Vec<f32>);
     /// The code of a point.
     ///
-    /// # Errors
-    /// The rule that does not hold.
-    fn program(&self, point: &[u16]) -> Result<Program, Illegal>;
+    /// # Panics
+    /// If the point was checked in another space than [`Problem::space`] or a clone of it.
+    fn program(&self, at: &Legal<'_>) -> Program;
     /// The symbolic counts of a point, in sizes that are words of [`Problem::input`]. See [`Kernel::counts`].
     ///
-    /// # Errors
-    /// The rule that does not hold.
-    fn counts(&self, point: &[u16]) -> Result<Option<Counts>, Illegal> {
-        let _ = point;
-        Ok(None)
+    /// # Panics
+    /// As [`Problem::program`].
+    fn counts(&self, at: &Legal<'_>) -> Option<Counts> {
+        let _ = at;
+        None
     }
     /// Data to run on.
     fn workload(&self, filling: Filling, seed: u64) -> Workload;
@@ -148,10 +148,16 @@ impl<K: Kernel> Bound<K> {
 
     /// The plan of a point.
     ///
-    /// # Errors
-    /// The rule that does not hold.
-    pub fn plan(&self, point: &[u16]) -> Result<K::Plan, Illegal> {
-        self.kernel.plan(&self.device, &self.input, &self.kernel.decode(point))
+    /// # Panics
+    /// If the point was checked in another space than this problem's or a clone of it: other rules prove nothing here.
+    pub fn plan(&self, at: &Legal<'_>) -> K::Plan {
+        assert!(
+            at.space().is_clone_of(&self.space),
+            "the point {at:?} was checked in another space than that of {} for {}",
+            self.kernel.id(),
+            self.input()
+        );
+        self.kernel.plan(&self.device, &self.input, at)
     }
 }
 
@@ -199,16 +205,18 @@ impl<K: Kernel> Problem for Bound<K> {
     }
 
     fn config_features(&self, point: &[u16], out: &mut Vec<f32>) {
-        self.kernel.features(&self.device, &self.input, &self.kernel.decode(point), out);
+        match self.space.at(point) {
+            Some(at) => self.kernel.features(&self.device, &self.input, &at, out),
+            None => out.resize(out.len() + self.schema.config.len(), f32::NAN),
+        }
     }
 
-    fn program(&self, point: &[u16]) -> Result<Program, Illegal> {
-        let program = self.kernel.generate(&self.plan(point)?);
-        Ok(program.taking(self.kernel.computation().scalars(&self.input)))
+    fn program(&self, at: &Legal<'_>) -> Program {
+        self.kernel.generate(&self.plan(at)).taking(self.kernel.computation().scalars(&self.input))
     }
 
-    fn counts(&self, point: &[u16]) -> Result<Option<Counts>, Illegal> {
-        Ok(self.kernel.counts(&self.plan(point)?))
+    fn counts(&self, at: &Legal<'_>) -> Option<Counts> {
+        self.kernel.counts(&self.plan(at))
     }
 
     fn workload(&self, filling: Filling, seed: u64) -> Workload {
@@ -224,7 +232,7 @@ impl<K: Kernel> Problem for Bound<K> {
     }
 
     fn default_point(&self) -> Option<Point> {
-        self.kernel.default_point(&self.device, &self.input)
+        self.kernel.default_point(&self.device, &self.input, &self.space)
     }
 
     fn aspects(&self) -> Vec<String> {

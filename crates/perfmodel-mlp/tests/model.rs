@@ -11,8 +11,9 @@ use tilewright_core::dtype::DType;
 use tilewright_core::feature::{Feature, FeatureSchema};
 use tilewright_core::hint::{Hint, Hinted};
 use tilewright_core::kernel::Kernel;
-use tilewright_core::predictor::{Fit, Predictor, Scorer};
+use tilewright_core::predictor::{Fit, Predictor, RowPredictor};
 use tilewright_core::problem::{Bound, Problem};
+use tilewright_core::space::Values;
 use tilewright_core::training::TrainingSet;
 use tilewright_perfmodel_mlp::{
     Ablation, FeatureScale, Layout, Mlp, MlpFit, ScreenSettings, Settings, SplitBy, TrainError, mse,
@@ -78,7 +79,8 @@ impl Hint<toy::ScaleKernel> for Coarse {
         "coarse.seconds"
     }
 
-    fn seconds(&self, _: &toy::ScaleKernel, device: &DeviceSpec, input: &ScaleInput, config: &ScaleConfig) -> f64 {
+    fn seconds(&self, _: &toy::ScaleKernel, device: &DeviceSpec, input: &ScaleInput, at: &Values<'_>) -> f64 {
+        let config = ScaleConfig::of(at);
         let registers = device.fact("registers").map_or(1, |r| r.unsigned_abs() as usize);
         let best = toy::target(input.n, registers);
         let apart = |a: usize, b: usize| (a as f64 / b as f64).log2().powi(2);
@@ -223,17 +225,17 @@ fn the_screen_keeps_the_best_point_of_the_full_model() {
         let mut rng = rng(seed);
         let input = synthetic::Input::draw(&mut rng);
         let rows = synthetic::config_rows(&input, 4000, &mut rng);
-        let mut scorer = model.bind_features(&input.features()).expect("the features fit");
-        assert!(scorer.screen().is_none(), "without a sample there is nothing to distil on");
-        scorer.set_sample(synthetic::config_rows(&input, 2048, &mut rng));
-        let screen = scorer.screen().expect("there is a screen");
         let (mut dense, mut cheap) = (vec![0.0; 4000], vec![0.0; 4000]);
+        let mut scorer = model.bind_features(&input.features()).expect("the features fit");
+        assert!(!scorer.score_screen(&rows, &mut cheap), "without a sample there is nothing to distil on");
+        scorer.set_sample(synthetic::config_rows(&input, 2048, &mut rng));
         scorer.score(&rows, &mut dense);
-        screen.scorer.score(&rows, &mut cheap);
+        assert!(scorer.score_screen(&rows, &mut cheap), "there is a screen");
+        let report = scorer.screen_report().expect("there is a screen");
         let best = (0..4000).min_by(|&a, &b| dense[a].total_cmp(&dense[b])).expect("there are points");
         let least = cheap.iter().copied().fold(f32::INFINITY, f32::min);
-        lost += usize::from(cheap[best] > least + screen.margin);
-        kept += scorer.screen_report().expect("there is a screen").kept / 30.0;
+        lost += usize::from(cheap[best] > least + report.margin);
+        kept += report.kept / 30.0;
     }
     assert!(lost <= 1, "{lost} of 30 best points were screened away");
     assert!(kept < 0.3, "{kept} of the points were kept");

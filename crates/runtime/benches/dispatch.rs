@@ -70,7 +70,7 @@ fn gemm(group: &mut criterion::BenchmarkGroup<'_, criterion::measurement::WallTi
     let input = inputs(&kernel).remove(7);
     let problem = Bound::new(Arc::new(kernel), spec, input.clone()).expect("the host has what the rules name");
     let point = problem.default_point().expect("a default");
-    let program = problem.program(&point).expect("the default is legal");
+    let program = problem.program(&problem.space().check(&point).expect("the default is legal"));
     let work = problem.workload(Filling::Real, 1);
     let (mut buffers, scalars) = (work.buffers, work.scalars);
     let mut direct = HostPlan::new(&program).expect("host code");

@@ -117,7 +117,8 @@ impl PlanCache {
             Ok(point) => point,
             Err(e) => return Ok(Lookup::Stale(format!("the cached plan is none of this space: {e}"))),
         };
-        Ok(match space.check(&point) {
+        let checked = space.check(&point).map(drop);
+        Ok(match checked {
             Ok(()) => Lookup::Hit(Box::new(plan), point),
             Err(illegal) => Lookup::Stale(format!("the cached plan is not legal any more: {illegal}")),
         })

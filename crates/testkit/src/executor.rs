@@ -45,7 +45,10 @@ pub fn try_executor(executor: &mut dyn Executor, problem: &dyn Problem) -> Confo
     let [first, .., last] = points.as_slice() else {
         return Err(violation("two-points", "the suite needs a problem with two legal points"));
     };
-    let program = |p| problem.program(p).map_err(|e| violation("two-points", e));
+    let program = |p: &[u16]| match problem.space().check(p) {
+        Ok(legal) => Ok(problem.program(&legal)),
+        Err(e) => Err(violation("two-points", e)),
+    };
     let (first, last) = (program(first)?, program(last)?);
     let works = [1, 2].map(|seed| problem.workload(Filling::Real, seed));
     memory(executor, problem, &first, &works)?;

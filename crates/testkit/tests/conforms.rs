@@ -4,8 +4,9 @@ use std::sync::Arc;
 use tilewright_core::device::DeviceSpec;
 use tilewright_core::dtype::DType;
 use tilewright_core::hint::{Hint, HintAlone, Hinted};
-use tilewright_core::predictor::Predictor;
+use tilewright_core::predictor::{Predictor, RowPredictor};
 use tilewright_core::problem::{Bound, Problem};
+use tilewright_core::space::{Points, Values};
 use tilewright_testkit::toy::{self, ScaleConfig, ScaleInput};
 use tilewright_testkit::{self as testkit, Effort};
 
@@ -33,7 +34,8 @@ impl Hint<toy::ScaleKernel> for Width {
         "width.seconds"
     }
 
-    fn seconds(&self, _: &toy::ScaleKernel, _: &DeviceSpec, _: &ScaleInput, config: &ScaleConfig) -> f64 {
+    fn seconds(&self, _: &toy::ScaleKernel, _: &DeviceSpec, _: &ScaleInput, at: &Values<'_>) -> f64 {
+        let config = ScaleConfig::of(at);
         1e-6 / (config.width * config.unroll) as f64
     }
 }
@@ -53,11 +55,8 @@ fn a_hint_alone_is_the_logarithm_of_the_last_feature() {
     let alone = HintAlone::new(problem.schema().clone()).unwrap();
     assert!(alone.bind(&plain).is_err(), "features without the hint are refused");
     let scorer = alone.bind(&problem).unwrap();
-    let (mut row, mut out) = (Vec::new(), [0.0; 2]);
-    for point in [[1, 2, 0, 0, 0], [0, 0, 0, 0, 0]] {
-        problem.config_features(&point, &mut row);
-    }
-    scorer.score(&row, &mut out);
+    let mut out = [0.0; 2];
+    scorer.score(Points::new(&[1, 2, 0, 0, 0, 0, 0, 0, 0, 0], 2), &mut out);
     let expected = [1e-6f32 / 8.0, 1e-6].map(f32::ln);
     assert!(out.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-5), "{out:?} {expected:?}");
     let mut rows = Vec::new();
@@ -118,3 +117,10 @@ trait ByNext: Iterator + Sized {
 }
 
 impl<I: Iterator> ByNext for I {}
+
+#[test]
+#[should_panic(expected = "was checked in another space than that of scale.toy for n=1000")]
+fn a_point_that_was_checked_for_another_input_is_noticed() {
+    let (problem, other) = (toy::problem(1000), toy::problem(2000));
+    problem.program(&other.space().check(&[0; 5]).unwrap());
+}

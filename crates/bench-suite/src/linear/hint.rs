@@ -5,6 +5,7 @@ use tilewright_core::computation::Computation;
 use tilewright_core::device::DeviceSpec;
 use tilewright_core::hint::Hint;
 use tilewright_core::kernel::{InputOf, Kernel};
+use tilewright_core::space::Values;
 use tilewright_loops::host::{Caches, Operations};
 use tilewright_perfmodel_linear::LinearModel;
 
@@ -46,8 +47,9 @@ impl<K: Kernel> Hint<K> for SymbolicHint {
     }
 
     /// Endless for what has no counts.
-    fn seconds(&self, kernel: &K, device: &DeviceSpec, input: &InputOf<K>, config: &K::Config) -> f64 {
-        let Some(counts) = kernel.plan(device, input, config).ok().and_then(|plan| kernel.counts(&plan)) else {
+    fn seconds(&self, kernel: &K, device: &DeviceSpec, input: &InputOf<K>, at: &Values<'_>) -> f64 {
+        let legal = at.space().check(at.point()).ok();
+        let Some(counts) = legal.and_then(|at| kernel.counts(&kernel.plan(device, input, &at))) else {
             return f64::MAX;
         };
         let words = kernel.computation().words(input);
@@ -108,7 +110,7 @@ mod tests {
     }
 
     fn counted_at(problem: &dyn Problem, point: &[u16]) -> BTreeMap<String, f64> {
-        let counts = problem.counts(point).unwrap().unwrap();
+        let counts = problem.counts(&problem.space().check(point).unwrap()).unwrap();
         let (input, mut evaluator) = (problem.input(), counts.evaluator());
         let names: Vec<String> = evaluator.properties().iter().map(ToString::to_string).collect();
         let values = evaluator.eval_by(|name| input.get(name)?.as_int()).unwrap();

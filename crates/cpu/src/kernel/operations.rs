@@ -6,6 +6,7 @@ use crate::config::GemmConfig;
 use crate::scalar::{Factor, Float};
 use tilewright_core::device::DeviceSpec;
 use tilewright_core::hint::Hint;
+use tilewright_core::space::Values;
 use tilewright_loops::host::{Caches, Operations, Reference, add_traffic};
 use tilewright_ops::gemm::GemmInput;
 
@@ -41,8 +42,8 @@ impl<F: Fn(&Operations) -> f64 + Send + Sync + 'static> Hint<CpuGemm> for Counte
         "linear.seconds"
     }
 
-    fn seconds(&self, kernel: &CpuGemm, _: &DeviceSpec, input: &GemmInput, config: &GemmConfig) -> f64 {
-        kernel.operations(input, config, &self.caches).iter().map(&self.seconds).sum()
+    fn seconds(&self, kernel: &CpuGemm, _: &DeviceSpec, input: &GemmInput, at: &Values<'_>) -> f64 {
+        kernel.operations(input, &kernel.decode(at.point()), &self.caches).iter().map(&self.seconds).sum()
     }
 }
 

@@ -8,7 +8,7 @@ use std::error::Error;
 use std::time::Duration;
 use tilewright_core::computation::InputLimits;
 use tilewright_core::feature::FeatureSchema;
-use tilewright_core::predictor::{Fit, Predictor};
+use tilewright_core::predictor::{Fit, Predictor, RowPredictor};
 use tilewright_core::problem::{AnyKernel, Erased, Measure};
 use tilewright_core::space::Config;
 use tilewright_core::training::TrainingSet;

@@ -20,7 +20,7 @@ fn plans_are_made_once_and_run_on_the_callers_buffers() {
         let make = |_: &toy::ScaleInput| {
             made += 1;
             let point = problem.default_point().unwrap();
-            HostPlan::new(&problem.program(&point).unwrap())
+            HostPlan::new(&problem.program(&problem.space().check(&point).unwrap()))
         };
         let plan = table.get_or_make(input.clone(), make).unwrap();
         plan.call(&mut buffers, &work.scalars).unwrap();
@@ -85,7 +85,7 @@ fn gemm(words: &str) -> (Workload, HostPlan) {
     let kernel = Arc::new(CpuGemm::new());
     let input = kernel.computation().parse(&Config::parse(words).unwrap()).unwrap();
     let problem = Bound::new(kernel, CpuDevice::new(1).unwrap().spec().clone(), input).unwrap();
-    let program = problem.program(&problem.default_point().unwrap()).unwrap();
+    let program = problem.program(&problem.space().check(&problem.default_point().unwrap()).unwrap());
     (problem.workload(Filling::Exact, 1), HostPlan::new(&program).unwrap())
 }
 

@@ -10,7 +10,7 @@ use tilewright_core::hint::{Hint, HintAlone, Hinted};
 use tilewright_core::predictor::Predictor;
 use tilewright_core::problem::{AnyKernel, Erased, Executor, Loaded, Measure};
 use tilewright_core::program::{DeviceError, Program};
-use tilewright_core::space::Point;
+use tilewright_core::space::{Point, Values};
 use tilewright_runtime::RuntimeError;
 use tilewright_runtime::plan::{Asked, PlanSettings, Planned, Planner, Ranking, Sampling};
 use tilewright_runtime::plan_cache::PlanCache;
@@ -118,7 +118,8 @@ impl Hint<ScaleKernel> for Word {
         "word.seconds"
     }
 
-    fn seconds(&self, _: &ScaleKernel, _: &DeviceSpec, input: &ScaleInput, config: &ScaleConfig) -> f64 {
+    fn seconds(&self, _: &ScaleKernel, _: &DeviceSpec, input: &ScaleInput, at: &Values<'_>) -> f64 {
+        let config = ScaleConfig::of(at);
         let best = toy::target(input.n, 32);
         let apart = |a: usize, b: usize| (a as f64 / b as f64).log2().abs();
         1e-6 * (1.0 + apart(config.width, best.width) + apart(config.chunks, best.chunks))
@@ -133,9 +134,9 @@ impl Hint<ScaleKernel> for Slow {
         "slow.seconds"
     }
 
-    fn seconds(&self, kernel: &ScaleKernel, device: &DeviceSpec, input: &ScaleInput, config: &ScaleConfig) -> f64 {
+    fn seconds(&self, kernel: &ScaleKernel, device: &DeviceSpec, input: &ScaleInput, at: &Values<'_>) -> f64 {
         std::thread::sleep(Duration::from_millis(4));
-        Word.seconds(kernel, device, input, config)
+        Word.seconds(kernel, device, input, at)
     }
 }
 
