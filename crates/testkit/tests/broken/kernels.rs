@@ -11,7 +11,7 @@ use tilewright_core::feature::Feature;
 use tilewright_core::id::{ComputationId, KernelId};
 use tilewright_core::kernel::Kernel;
 use tilewright_core::program::{DeviceError, HostArgs, HostCode, Program, ScalarClass, ScalarSpec};
-use tilewright_core::space::{BoundSpace, Config, Legal, ParamSpace, Point, RuleGroup, Symbols, Values};
+use tilewright_core::space::{BoundSpace, Config, Legal, ParamSpace, Point, Symbols, Values};
 use tilewright_testkit::toy::{HostExecutor, Scale, ScaleInput, ScaleKernel, ScalePlan};
 use tilewright_testkit::{Effort, try_computation, try_kernel};
 
