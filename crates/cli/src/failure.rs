@@ -1,6 +1,7 @@
 //! Errors as the command line reports them: a kind, a field, a message, an exit code.
 
 use serde_json::json;
+use tilewright_core::predictor::BindError;
 use tilewright_core::problem::ProblemError;
 use tilewright_core::program::DeviceError;
 use tilewright_core::space::BoundSpace;
@@ -90,6 +91,7 @@ impl From<RuntimeError> for Failure {
             | RuntimeError::NothingRight { .. }
             | RuntimeError::TooFewSamples { .. } => Kind::Nothing,
             RuntimeError::Store(_) | RuntimeError::Home(_) => Kind::Store,
+            RuntimeError::Bind(BindError::Uncounted { .. }) => Kind::Usage,
             RuntimeError::Train(_) | RuntimeError::Bind(_) => Kind::Other,
         };
         let field = error.field().unwrap_or_default();

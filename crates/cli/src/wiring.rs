@@ -8,14 +8,11 @@ use crate::weights;
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
-use tilewright_bench_suite::linear::{SymbolicHint, host_hint};
 use tilewright_core::device::{DeviceKind, DeviceSpec};
-use tilewright_core::hint::{HintAlone, Hinted};
 use tilewright_core::predictor::Predictor;
 use tilewright_core::problem::{AnyKernel, Erased, Executor, Measure, Problem};
 use tilewright_core::space::Config;
-use tilewright_cpu::{CountedHint, CpuGemm};
-use tilewright_perfmodel_linear::LinearModel;
+use tilewright_cpu::CpuGemm;
 use tilewright_ptxgen::gemm::SimtGemm;
 use tilewright_runtime::RuntimeError;
 use tilewright_runtime::plan::{Ranking, Sampling};
@@ -28,24 +25,11 @@ use tilewright_sampler::{Chained, Exact, Sampler, Settings};
 struct Entry {
     kernel: Box<dyn AnyKernel>,
     runs_on: &'static [DeviceKind],
-    /// The same kernel with the linear model's word as a feature; none on other devices.
-    hinted: fn(&LinearModel, &DeviceSpec) -> Option<Box<dyn AnyKernel>>,
-}
-
-fn hinted_on_hosts(model: &LinearModel, spec: &DeviceSpec) -> Option<Box<dyn AnyKernel>> {
-    let (caches, seconds) = host_hint(model, spec)?;
-    Some(Box::new(Erased::new(Hinted::new(CpuGemm::new(), CountedHint { caches, seconds }))))
-}
-
-fn hinted_on_gpus(model: &LinearModel, _: &DeviceSpec) -> Option<Box<dyn AnyKernel>> {
-    Some(Box::new(Erased::new(Hinted::new(SimtGemm::new(), SymbolicHint::new(model.clone())))))
 }
 
 /// What ranks the configurations of a kernel.
 pub(crate) struct Adviser<'w> {
-    kernel: &'w dyn AnyKernel,
-    /// The kernel as the model sees it, where that is not its own way.
-    seen: Option<Box<dyn AnyKernel>>,
+    pub(crate) kernel: &'w dyn AnyKernel,
     /// None where nothing is known.
     pub(crate) predictor: Option<Box<dyn Predictor>>,
     /// What the predictor is asked about.
@@ -53,11 +37,6 @@ pub(crate) struct Adviser<'w> {
 }
 
 impl Adviser<'_> {
-    /// The kernel whose problems the predictor understands.
-    pub(crate) fn kernel(&self) -> &dyn AnyKernel {
-        self.seen.as_deref().unwrap_or(self.kernel)
-    }
-
     /// Draws configurations of it.
     pub(crate) fn sampler(&self) -> Box<dyn Sampler> {
         match self.ranking {
@@ -78,15 +57,10 @@ impl Wiring {
     pub(crate) fn new() -> Self {
         Self {
             kernels: vec![
-                Entry {
-                    kernel: Box::new(Erased::new(CpuGemm::new())),
-                    runs_on: &[DeviceKind::Cpu],
-                    hinted: hinted_on_hosts,
-                },
+                Entry { kernel: Box::new(Erased::new(CpuGemm::new())), runs_on: &[DeviceKind::Cpu] },
                 Entry {
                     kernel: Box::new(Erased::new(SimtGemm::new())),
                     runs_on: &[DeviceKind::Cuda, DeviceKind::Emulator],
-                    hinted: hinted_on_gpus,
                 },
             ],
             stations: Mutex::default(),
@@ -198,41 +172,24 @@ impl Wiring {
         spec: &DeviceSpec,
         words: &Config,
     ) -> Result<Adviser<'w>, Failure> {
-        let profiled = |predictor| Adviser { kernel, seen: None, predictor, ranking: Ranking::Everything };
+        let by = |predictor: Option<Box<dyn Predictor>>| {
+            let is_costly = predictor.as_ref().is_some_and(|p| p.is_costly());
+            let ranking = if is_costly { Ranking::Sample(Sampling::default()) } else { Ranking::Everything };
+            Adviser { kernel, predictor, ranking }
+        };
         if model == Some(ModelKind::Linear) {
-            return self.cold(kernel, spec, &weights::load(spec, named)?);
+            return Ok(by(Some(Box::new(weights::load(spec, named)?))));
         }
         let found = self.profile(named, kernel, spec, words)?;
         if found.is_some() {
-            return Ok(profiled(found));
+            return Ok(by(found));
         }
         if model.is_some() {
             let name = kernel.computation();
             let message = format!("no profile of {} for this device: `tilewright tune {name}` makes one", kernel.id());
             return Err(Failure { detail: Some("no-profile"), ..Failure::new(Kind::Input, "model", message) });
         }
-        match weights::find(spec)? {
-            Some(model) => self.cold(kernel, spec, &model),
-            None => Ok(profiled(None)),
-        }
-    }
-
-    /// The linear model alone: nothing was measured of this kernel.
-    fn cold<'w>(
-        &self,
-        kernel: &'w dyn AnyKernel,
-        spec: &DeviceSpec,
-        model: &LinearModel,
-    ) -> Result<Adviser<'w>, Failure> {
-        let entry = self.kernels.iter().find(|e| e.kernel.id() == kernel.id());
-        let seen = entry.and_then(|e| (e.hinted)(model, spec));
-        let alone = seen.as_deref().and_then(|kernel| HintAlone::new(kernel.schema()));
-        let Some(alone) = alone else {
-            let message = format!("{} is not counted on a device of this kind", kernel.id());
-            return Err(Failure::new(Kind::Usage, "model", message));
-        };
-        let ranking = Ranking::Sample(Sampling::default());
-        Ok(Adviser { kernel, seen, predictor: Some(Box::new(alone)), ranking })
+        Ok(by(weights::find(spec)?.map(|model| Box::new(model) as Box<dyn Predictor>)))
     }
 
     /// The named profile, or the stored one that fits kernel, device and input best; none if none is stored.

@@ -13,6 +13,11 @@ pub trait Predictor: Send + Sync {
         "fitted"
     }
 
+    /// Whether its word costs too much to ask for every legal point of a large space: a sample is asked about instead.
+    fn is_costly(&self) -> bool {
+        false
+    }
+
     /// Fixes kernel, device and input: their share of the model is computed once.
     ///
     /// # Errors

@@ -7,14 +7,14 @@
 
 mod columns;
 mod forms;
-mod hint;
 mod judge;
 mod measure;
 mod paper;
+#[cfg(test)]
+mod tests;
 
 pub use columns::{Columns, HostTerms};
 pub use forms::{Candidate, FormError, candidates};
-pub use hint::{SymbolicHint, host_hint};
 pub use judge::{Judged, KernelScore, Verdicts, held_out, judge};
 pub use measure::{LinearMeasure, Lower, Measured, launch_overhead};
 pub use paper::PaperColumns;

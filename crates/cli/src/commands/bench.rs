@@ -50,7 +50,7 @@ pub(crate) fn run(args: &BenchArgs, wiring: &Wiring, seed: u64, output: Output) 
     for task in &tasks {
         bar.note(task.name.clone());
         bar.set(decided.len() as u64);
-        let problem = wiring.problem(desk.adviser.kernel(), &spec, &Gemm.words(&task.input))?;
+        let problem = wiring.problem(desk.adviser.kernel, &spec, &Gemm.words(&task.input))?;
         let paired = PairedSettings { max_time: each.mul_f64(COMPARING_SHARE), ..PairedSettings::default() };
         let refine = each.mul_f64(1.0 - 2.0 * COMPARING_SHARE);
         let settings = PlanSettings { budget: refine, refine, top: TOP, paired, seed, ..PlanSettings::default() };

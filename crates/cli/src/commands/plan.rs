@@ -34,7 +34,7 @@ impl Desk<'_> {
         let mut sampler = self.adviser.sampler();
         let settings = PlanSettings { ranking: self.adviser.ranking.clone(), ..settings };
         let mut planner = Planner {
-            kernel: self.adviser.kernel(),
+            kernel: self.adviser.kernel,
             device: &device,
             measure: Some(&mut *self.measure),
             executor: Some(&mut *self.executor),
@@ -88,7 +88,7 @@ pub(super) fn decide(args: &PlanArgs, wiring: &Wiring, seed: u64) -> Result<(Box
     if let Ranking::Sample(how) = &mut adviser.ranking {
         how.points = args.candidates as usize;
     }
-    let problem = wiring.problem(adviser.kernel(), measure.spec(), &words)?;
+    let problem = wiring.problem(adviser.kernel, measure.spec(), &words)?;
     let cache = PlanCache::new(home()?.plans());
     let cached = (!args.fresh).then(|| cache.get(&*problem, &Objective::default()));
     // A damaged entry is planning's to tell.

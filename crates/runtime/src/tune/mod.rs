@@ -9,7 +9,7 @@ mod training;
 
 pub use settings::{Observer, Progress, Silent, TuneSettings};
 pub use summary::InputSummary;
-pub use training::{Rows, rows};
+pub use training::{Rows, rows, rows_over};
 
 use crate::error::RuntimeError;
 use crate::log::{CampaignLog, LogHeader, Opened, Record};
