@@ -14,7 +14,7 @@ use tilewright_cpu::{CpuDevice, CpuGemm};
 use tilewright_perfmodel_linear::LinearModel;
 use tilewright_perfmodel_mlp::MlpFit;
 use tilewright_runtime::log::CampaignLog;
-use tilewright_runtime::tune::{rows, rows_over};
+use tilewright_runtime::tune::rows;
 
 /// Rows that models are fitted on, beside all that there are.
 const ROWS: [usize; 4] = [250, 1000, 4000, usize::MAX];
@@ -29,8 +29,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let spec = Arc::clone(CpuDevice::new(usize::try_from(threads)?)?.spec());
     let kernel = Erased::new(CpuGemm::new());
     let (_, samples) = CampaignLog::read(Path::new(log))?;
-    let without = rows(&kernel, &spec, &samples, &Objective::default())?.set;
-    let over = rows_over(&kernel, &spec, &samples, &Objective::default(), &prior)?.set;
+    let without = rows(&kernel, &spec, &samples, &Objective::default(), None)?.set;
+    let over = rows(&kernel, &spec, &samples, &Objective::default(), Some(&prior))?.set;
     println!("{} rows; the linear model alone: squared error {:.3}", over.len(), alone(&over));
     for count in ROWS {
         let part: Vec<usize> = (0..over.len().min(count)).collect();

@@ -3,7 +3,6 @@
 use crate::args::{DeviceArgs, ModelKind};
 use crate::device::{DeviceName, Opened};
 use crate::failure::{Failure, Kind};
-use crate::trainer::MlpTrainer;
 use crate::weights;
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -18,7 +17,7 @@ use tilewright_runtime::RuntimeError;
 use tilewright_runtime::plan::{Ranking, Sampling};
 use tilewright_runtime::station::Shared;
 use tilewright_runtime::store::{Home, Profile, ProfileStore};
-use tilewright_runtime::trainer::Trainer;
+use tilewright_runtime::trainer::{MlpTrainer, OverLinear, Trainer, Trainers};
 use tilewright_sampler::{Chained, Exact, Sampler, Settings};
 
 /// A kernel, and the devices that it runs on.
@@ -37,6 +36,11 @@ pub(crate) struct Adviser<'w> {
 }
 
 impl Adviser<'_> {
+    /// Whether the predictor was fitted on measurements of the kernel.
+    pub(crate) fn is_profile(&self) -> bool {
+        self.predictor.as_ref().is_some_and(|p| p.kind() != ModelKind::Linear.name())
+    }
+
     /// Draws configurations of it.
     pub(crate) fn sampler(&self) -> Box<dyn Sampler> {
         match self.ranking {
@@ -158,9 +162,13 @@ impl Wiring {
         }
     }
 
-    /// The kinds of models that profiles may hold.
-    pub(crate) fn trainer(&self) -> &'static dyn Trainer {
-        &MlpTrainer
+    /// The kinds of models that profiles may hold. Only what is fitted over the linear model needs the weights of the device.
+    pub(crate) fn trainers(&self, kind: &str, spec: &DeviceSpec) -> Result<Trainers, Failure> {
+        let standard = Trainers::standard();
+        if kind != OverLinear::reading(MlpTrainer).kind() {
+            return Ok(standard);
+        }
+        Ok(standard.with(OverLinear::new(MlpTrainer, weights::load(spec, None)?)))
     }
 
     /// What ranks the configurations of a kernel: the model that is asked for; else a profile; else, where the kernel was never
@@ -211,7 +219,7 @@ impl Wiring {
         let Some((path, profile)) = found else { return Ok(None) };
         profile.expect(&path, &kernel.id(), spec, &schema).map_err(RuntimeError::from)?;
         let named = |e| Failure { field: path.display().to_string(), ..Failure::from(RuntimeError::from(e)) };
-        self.trainer().load(&profile.model, &schema).map(Some).map_err(named)
+        Trainers::standard().load(&profile, &schema).map(Some).map_err(named)
     }
 }
 

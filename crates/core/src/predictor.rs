@@ -25,6 +25,20 @@ pub trait Predictor: Send + Sync {
     fn bind<'a>(&'a self, problem: &'a dyn Problem) -> Result<Box<dyn Scorer + 'a>, BindError>;
 }
 
+impl<P: Predictor + ?Sized> Predictor for Box<P> {
+    fn kind(&self) -> &str {
+        (**self).kind()
+    }
+
+    fn is_costly(&self) -> bool {
+        (**self).is_costly()
+    }
+
+    fn bind<'a>(&'a self, problem: &'a dyn Problem) -> Result<Box<dyn Scorer + 'a>, BindError> {
+        (**self).bind(problem)
+    }
+}
+
 /// Why a model has no word for a problem.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BindError {

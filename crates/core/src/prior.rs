@@ -14,12 +14,12 @@ pub struct WithPrior<P, M> {
 impl<P: Predictor, M: Predictor> WithPrior<P, M> {
     /// A model that was fitted on the ratios of costs to what the prior expects.
     pub fn new(prior: P, model: M) -> Self {
-        Self { kind: format!("{} over {}", model.kind(), prior.kind()), prior, model }
+        Self { kind: format!("{}-over-{}", model.kind(), prior.kind()), prior, model }
     }
 }
 
 impl<P: Predictor, M: Predictor> Predictor for WithPrior<P, M> {
-    /// Of `mlp` and `linear`, `mlp over linear`.
+    /// Of `mlp` and `linear`, `mlp-over-linear`.
     fn kind(&self) -> &str {
         &self.kind
     }

@@ -42,7 +42,7 @@ fn a_model_over_a_prior_conforms_and_adds_up() {
     let prior = toy::Formula { kind: "wide", is_costly: true, seconds: wide };
     testkit::predictor(&prior, &problem);
     let model = WithPrior::new(prior, toy::Formula { kind: "flat", is_costly: false, seconds: twice });
-    assert!(model.kind() == "flat over wide" && model.is_costly());
+    assert!(model.kind() == "flat-over-wide" && model.is_costly());
     testkit::predictor(&model, &problem);
     let points = [[1, 2, 0, 0, 0], [0, 0, 0, 0, 0]].map(|p| Point::from(&p[..]));
     let logs = model.bind(&problem).unwrap().score_each(&points);

@@ -9,7 +9,7 @@ mod training;
 
 pub use settings::{Observer, Progress, Silent, TuneSettings};
 pub use summary::InputSummary;
-pub use training::{Rows, rows, rows_over};
+pub use training::{Rows, rows};
 
 use crate::error::RuntimeError;
 use crate::log::{CampaignLog, LogHeader, Opened, Record};
@@ -128,7 +128,7 @@ impl Tuner<'_> {
         let measured = clock.now();
 
         let objective = &self.settings.objective;
-        let rows = rows(self.kernel, &device, &samples, objective)?;
+        let rows = rows(self.kernel, &device, &samples, objective, self.trainer.prior())?;
         let ok = samples.iter().filter(|s| s.outcome.is_ok()).count() as u64;
         let failed = samples.len() as u64 - ok;
         if ok < FEWEST_SAMPLES {

@@ -25,30 +25,20 @@ pub struct Rows {
 /// The rows of the measured samples. Configurations that were cut off count with the time at which they were: a model
 /// that never sees them takes the slow part of the space for good.
 ///
+/// With a prior, costs are over what it expects: for the model of a
+/// [`WithPrior`](tilewright_core::prior::WithPrior).
+///
 /// # Errors
-/// An input of the log that the kernel does not take any more.
+/// An input of the log that the kernel does not take any more, or a prior that has no word for the kernel.
 pub fn rows(
     kernel: &dyn AnyKernel,
     device: &Arc<DeviceSpec>,
     samples: &[Sample],
     objective: &Objective,
-) -> Result<Rows, RuntimeError> {
-    Ok(collect(kernel, device, samples, objective)?.0)
-}
-
-/// The same, with costs over what another model expects: for a model that is to have it as its prior, see
-/// [`WithPrior`](tilewright_core::prior::WithPrior).
-///
-/// # Errors
-/// As [`rows`], and where the prior has no word for the kernel.
-pub fn rows_over(
-    kernel: &dyn AnyKernel,
-    device: &Arc<DeviceSpec>,
-    samples: &[Sample],
-    objective: &Objective,
-    prior: &dyn Predictor,
+    prior: Option<&dyn Predictor>,
 ) -> Result<Rows, RuntimeError> {
     let (mut rows, problems, points) = collect(kernel, device, samples, objective)?;
+    let Some(prior) = prior else { return Ok(rows) };
     for (group, problem) in problems.iter().enumerate() {
         let of: Vec<usize> = (0..points.len()).filter(|&i| rows.set.groups[i] as usize == group).collect();
         let logs = prior.bind(&**problem)?.score_each(of.iter().map(|&i| &points[i]));
