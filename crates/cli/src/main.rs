@@ -7,7 +7,6 @@ mod failure;
 mod output;
 mod progress;
 mod station;
-mod weights;
 mod wiring;
 mod words;
 

@@ -3,10 +3,10 @@
 use crate::args::{DeviceArgs, ModelKind};
 use crate::device::{DeviceName, Opened};
 use crate::failure::{Failure, Kind};
-use crate::weights;
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
+use tilewright_calibration::WeightStore;
 use tilewright_core::device::{DeviceKind, DeviceSpec};
 use tilewright_core::predictor::Predictor;
 use tilewright_core::problem::{AnyKernel, Erased, Executor, Measure, Problem};
@@ -168,7 +168,7 @@ impl Wiring {
         if kind != OverLinear::reading(MlpTrainer).kind() {
             return Ok(standard);
         }
-        Ok(standard.with(OverLinear::new(MlpTrainer, weights::load(spec, None)?)))
+        Ok(standard.with(OverLinear::new(MlpTrainer, WeightStore::new(&home()?).load(spec, None)?)))
     }
 
     /// What ranks the configurations of a kernel: the model that is asked for; else a profile; else, where the kernel was never
@@ -186,7 +186,7 @@ impl Wiring {
             Adviser { kernel, predictor, ranking }
         };
         if model == Some(ModelKind::Linear) {
-            return Ok(by(Some(Box::new(weights::load(spec, named)?))));
+            return Ok(by(Some(Box::new(WeightStore::new(&home()?).load(spec, named)?))));
         }
         let found = self.profile(named, kernel, spec, words)?;
         if found.is_some() {
@@ -197,7 +197,7 @@ impl Wiring {
             let message = format!("no profile of {} for this device: `tilewright tune {name}` makes one", kernel.id());
             return Err(Failure { detail: Some("no-profile"), ..Failure::new(Kind::Input, "model", message) });
         }
-        Ok(by(weights::find(spec)?.map(|model| Box::new(model) as Box<dyn Predictor>)))
+        Ok(by(WeightStore::new(&home()?).find(spec)?.map(|model| Box::new(model) as Box<dyn Predictor>)))
     }
 
     /// The named profile, or the stored one that fits kernel, device and input best; none if none is stored.

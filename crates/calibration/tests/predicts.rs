@@ -1,8 +1,8 @@
 //! The linear model as a predictor of tunable kernels.
 
-use super::Columns;
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use tilewright_calibration::Columns;
 use tilewright_core::computation::Computation;
 use tilewright_core::predictor::{BindError, Predictor};
 use tilewright_core::problem::{Bound, Problem};
