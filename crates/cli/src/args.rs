@@ -145,6 +145,9 @@ pub(crate) struct TuneArgs {
     /// Tune for one element type only.
     #[arg(long, value_name = "T")]
     pub dtype: Option<String>,
+    /// The kind of model that is fitted: mlp, or mlp-over-linear, which corrects the linear model of this device.
+    #[arg(long, value_name = "KIND", default_value = "mlp")]
+    pub model: String,
     /// Where the profile goes; beside the other stored profiles unless given.
     #[arg(long, value_name = "PROFILE")]
     pub out: Option<PathBuf>,

@@ -13,11 +13,30 @@ pub trait Predictor: Send + Sync {
         "fitted"
     }
 
+    /// Whether its word costs too much to ask for every legal point of a large space: a sample is asked about instead.
+    fn is_costly(&self) -> bool {
+        false
+    }
+
     /// Fixes kernel, device and input: their share of the model is computed once.
     ///
     /// # Errors
     /// The model does not speak of this problem.
     fn bind<'a>(&'a self, problem: &'a dyn Problem) -> Result<Box<dyn Scorer + 'a>, BindError>;
+}
+
+impl<P: Predictor + ?Sized> Predictor for Box<P> {
+    fn kind(&self) -> &str {
+        (**self).kind()
+    }
+
+    fn is_costly(&self) -> bool {
+        (**self).is_costly()
+    }
+
+    fn bind<'a>(&'a self, problem: &'a dyn Problem) -> Result<Box<dyn Scorer + 'a>, BindError> {
+        (**self).bind(problem)
+    }
 }
 
 /// Why a model has no word for a problem.

@@ -8,6 +8,7 @@ use crate::feature::FeatureSchema;
 use crate::id::{ComputationId, KernelId};
 use crate::kernel::{InputOf, Kernel};
 use crate::measurement::{Failure, FailureKind, Measurement, Timing};
+use crate::operations::Operations;
 use crate::program::{DeviceError, Program};
 use crate::space::{BoundSpace, Config, Illegal, Legal, ParamSpace, Point, SpaceError};
 use std::sync::Arc;
@@ -28,10 +29,6 @@ pub trait Problem: Send + Sync {
     fn work(&self) -> Work;
     /// The columns of feature rows.
     fn schema(&self) -> &FeatureSchema;
-    /// The columns without hints of others, see [`Kernel::hints`]: two views of one kernel have the same.
-    fn own_schema(&self) -> FeatureSchema {
-        self.schema().clone()
-    }
     /// The input's features.
     fn input_features(&self, out: &mut Vec<f32>);
     /// The features of a legal point, appended to `out`; not checked, and NaN for what is no point at all.
@@ -48,6 +45,14 @@ pub trait Problem: Send + Sync {
     fn counts(&self, at: &Legal<'_>) -> Option<Counts> {
         let _ = at;
         None
+    }
+    /// How often the program of a point does what takes time. See [`Kernel::operations`].
+    ///
+    /// # Panics
+    /// As [`Problem::program`].
+    fn operations(&self, at: &Legal<'_>) -> Option<Operations> {
+        let words = self.input();
+        Operations::of(&self.counts(at)?, |size| words.get(size)?.as_int())
     }
     /// Data to run on.
     fn workload(&self, filling: Filling, seed: u64) -> Workload;
@@ -194,12 +199,6 @@ impl<K: Kernel> Problem for Bound<K> {
         &self.schema
     }
 
-    fn own_schema(&self) -> FeatureSchema {
-        let mut schema = self.schema.clone();
-        schema.config.truncate(schema.config.len().saturating_sub(self.kernel.hints()));
-        schema
-    }
-
     fn input_features(&self, out: &mut Vec<f32>) {
         self.kernel.computation().features(&self.input, out);
     }
@@ -217,6 +216,10 @@ impl<K: Kernel> Problem for Bound<K> {
 
     fn counts(&self, at: &Legal<'_>) -> Option<Counts> {
         self.kernel.counts(&self.plan(at))
+    }
+
+    fn operations(&self, at: &Legal<'_>) -> Option<Operations> {
+        self.kernel.operations(&self.device, &self.input, &self.plan(at))
     }
 
     fn workload(&self, filling: Filling, seed: u64) -> Workload {

@@ -196,7 +196,7 @@ impl PlanHeader {
             device: problem.device().into(),
             input: problem.input(),
             objective,
-            schema: problem.own_schema().hash(),
+            schema: problem.schema().hash(),
             space: space_hash(problem),
             version: env!("CARGO_PKG_VERSION").into(),
             created: unix_seconds(),

@@ -6,7 +6,6 @@ use crate::device::DeviceName;
 use crate::failure::{Failure, Kind};
 use crate::output::{Output, aligned};
 use crate::station::{isolated, local};
-use crate::trainer::MlpTrainer;
 use std::time::Duration;
 use tilewright_bench_suite::campaign::{Campaign, CampaignError, EMULATED_COST, Scale, Settings, Summary};
 use tilewright_core::objective::{Direction, Objective};
@@ -14,6 +13,7 @@ use tilewright_core::problem::{AnyKernel, Erased};
 use tilewright_cpu::CpuGemm;
 use tilewright_ptxgen::gemm::SimtGemm;
 use tilewright_runtime::station::Shared;
+use tilewright_runtime::trainer::MlpTrainer;
 use tilewright_runtime::worker::serve;
 
 pub(crate) fn run(args: &CampaignArgs, seed: u64, output: Output) -> Result<(), Failure> {

@@ -34,7 +34,7 @@ impl Desk<'_> {
         let mut sampler = self.adviser.sampler();
         let settings = PlanSettings { ranking: self.adviser.ranking.clone(), ..settings };
         let mut planner = Planner {
-            kernel: self.adviser.kernel(),
+            kernel: self.adviser.kernel,
             device: &device,
             measure: Some(&mut *self.measure),
             executor: Some(&mut *self.executor),
@@ -85,12 +85,12 @@ pub(super) fn decide(args: &PlanArgs, wiring: &Wiring, seed: u64) -> Result<(Box
     let kernel = wiring.kernel(&args.kernel, &args.device)?;
     let measure = wiring.measure(&args.device)?;
     let words = words::parse(&args.input)?;
-    let own = wiring.problem(kernel, measure.spec(), &words)?;
-    let mut adviser = wiring.adviser((args.model, args.profile.as_deref()), kernel, measure.spec(), &own.input())?;
+    let problem = wiring.problem(kernel, measure.spec(), &words)?;
+    let mut adviser =
+        wiring.adviser((args.model, args.profile.as_deref()), kernel, measure.spec(), &problem.input())?;
     if let Ranking::Sample(how) = &mut adviser.ranking {
         how.points = args.candidates as usize;
     }
-    let problem = wiring.problem(adviser.kernel(), measure.spec(), &words)?;
     let cache = PlanCache::new(home()?.plans());
     let cached = (!args.fresh).then(|| cache.get(&*problem, &Objective::default()));
     let mut settings = settings(args, seed, adviser.origin.clone());
@@ -128,9 +128,11 @@ fn settings(args: &PlanArgs, seed: u64, profile: Option<String>) -> PlanSettings
 
 /// Says on standard error what stands in for a profile.
 fn tell(args: &PlanArgs, kernel: &dyn AnyKernel, adviser: &Adviser<'_>, budget: Duration) {
-    let instead = match (&adviser.ranking, &adviser.predictor) {
-        (Ranking::Sample(_), _) if args.model.is_none() => "its linear model ranks configurations instead".to_owned(),
-        (Ranking::Everything, None) if args.budget.is_none() => {
+    let instead = match &adviser.predictor {
+        Some(_) if args.model.is_none() && !adviser.is_profile() => {
+            "its linear model ranks configurations instead".into()
+        }
+        None if args.budget.is_none() => {
             format!("tuning this very input for {}", seconds(budget.as_secs_f64()))
         }
         _ => return,

@@ -3,7 +3,7 @@
 mod default;
 mod features;
 #[cfg(feature = "loops")]
-pub(crate) mod operations;
+mod operations;
 mod space;
 
 use crate::blueprint::Blueprint;
@@ -18,8 +18,12 @@ use tilewright_core::dtype::DType;
 use tilewright_core::feature::Feature;
 use tilewright_core::id::KernelId;
 use tilewright_core::kernel::Kernel;
+#[cfg(feature = "loops")]
+use tilewright_core::operations::Operations;
 use tilewright_core::program::Program;
 use tilewright_core::space::{BoundSpace, Legal, ParamSpace, Point, Symbols, Values};
+#[cfg(feature = "loops")]
+use tilewright_loops::host::Caches;
 use tilewright_ops::gemm::{Gemm, GemmInput, ScalarClass};
 
 /// The kernel `gemm.cpu`.
@@ -101,6 +105,11 @@ impl Kernel for CpuGemm {
 
     fn plan(&self, _: &DeviceSpec, input: &GemmInput, at: &Legal<'_>) -> GemmPlan {
         GemmPlan { blueprint: Blueprint::new(geometry(input), &self.decode(at.point())), input: input.clone() }
+    }
+
+    #[cfg(feature = "loops")]
+    fn operations(&self, device: &DeviceSpec, _: &GemmInput, plan: &GemmPlan) -> Option<Operations> {
+        Some(operations::of(plan, &Caches::of(device)))
     }
 
     fn generate(&self, plan: &GemmPlan) -> Program {

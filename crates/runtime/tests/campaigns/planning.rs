@@ -6,18 +6,17 @@ use std::time::Duration;
 use tilewright_core::buffer::Workload;
 use tilewright_core::device::DeviceSpec;
 use tilewright_core::feature::FeatureSchema;
-use tilewright_core::hint::{Hint, HintAlone, Hinted};
 use tilewright_core::predictor::Predictor;
-use tilewright_core::problem::{AnyKernel, Erased, Executor, Loaded, Measure};
+use tilewright_core::problem::{AnyKernel, Erased, Executor, Loaded, Measure, Problem};
 use tilewright_core::program::{DeviceError, Program};
-use tilewright_core::space::{Point, Values};
+use tilewright_core::space::Point;
 use tilewright_runtime::RuntimeError;
 use tilewright_runtime::plan::{Asked, PlanSettings, Planned, Planner, Ranking, Sampling};
 use tilewright_runtime::plan_cache::PlanCache;
 use tilewright_runtime::store::StoreErrorKind;
 use tilewright_runtime::trainer::Trainer;
 use tilewright_sampler::Uniform;
-use tilewright_testkit::toy::{self, AnalyticMeasure, HostExecutor, ScaleConfig, ScaleInput, ScaleKernel};
+use tilewright_testkit::toy::{self, AnalyticMeasure, Formula, HostExecutor, ScaleConfig, ScaleKernel};
 
 fn model() -> Box<dyn Predictor> {
     let lengths = [64, 300, 1000, 5000, 20_000, 100_000, 1_000_000];
@@ -111,43 +110,25 @@ fn without_anything_to_time_on_the_model_is_believed() {
 }
 
 /// Knows the order of costs, and hardly their size.
-struct Word;
-
-impl Hint<ScaleKernel> for Word {
-    fn name(&self) -> &str {
-        "word.seconds"
-    }
-
-    fn seconds(&self, _: &ScaleKernel, _: &DeviceSpec, input: &ScaleInput, at: &Values<'_>) -> f64 {
-        let config = ScaleConfig::of(at);
-        let best = toy::target(input.n, 32);
-        let apart = |a: usize, b: usize| (a as f64 / b as f64).log2().abs();
-        1e-6 * (1.0 + apart(config.width, best.width) + apart(config.chunks, best.chunks))
-    }
+fn word(problem: &dyn Problem, point: &[u16]) -> f64 {
+    let config = ScaleConfig::of(&problem.space().at(point).unwrap());
+    let best = toy::target(problem.input().get("n").and_then(|n| n.as_int()).unwrap() as usize, 32);
+    let apart = |a: usize, b: usize| (a as f64 / b as f64).log2().abs();
+    1e-6 * (1.0 + apart(config.width, best.width) + apart(config.chunks, best.chunks))
 }
 
 /// Takes as long for a word as a symbolic count does.
-struct Slow;
-
-impl Hint<ScaleKernel> for Slow {
-    fn name(&self) -> &str {
-        "slow.seconds"
-    }
-
-    fn seconds(&self, kernel: &ScaleKernel, device: &DeviceSpec, input: &ScaleInput, at: &Values<'_>) -> f64 {
-        std::thread::sleep(Duration::from_millis(4));
-        Word.seconds(kernel, device, input, at)
-    }
+fn slow(problem: &dyn Problem, point: &[u16]) -> f64 {
+    std::thread::sleep(Duration::from_millis(4));
+    word(problem, point)
 }
 
 #[test]
 fn a_dear_model_ranks_and_is_not_asked_again() {
-    let hinted = Erased::new(Hinted::new(ScaleKernel::new(), Slow));
-    let model = HintAlone::new(hinted.schema()).unwrap();
+    let model: Option<Box<dyn Predictor>> = Some(Box::new(Formula { kind: "slow", is_costly: true, seconds: slow }));
     let ranking = Ranking::Sample(Sampling { points: 40, climbs: 0, ..Sampling::default() });
-    let (kernel, model): (Box<dyn AnyKernel>, Option<Box<dyn Predictor>>) = (Box::new(hinted), Some(Box::new(model)));
     let settings = PlanSettings { ranking, top: 4, ..settings() };
-    let mut setup = Setup { kernel, model, settings, ..Setup::new() };
+    let mut setup = Setup { model, settings, ..Setup::new() };
     let planned = setup.plan("n=10000").unwrap();
     // A single proposal with the model's word on all neighbours would take longer than the whole refinement.
     assert!(planned.stats.timed > 40 && planned.considered <= 40, "{planned:?}");
@@ -156,13 +137,11 @@ fn a_dear_model_ranks_and_is_not_asked_again() {
 }
 
 #[test]
-fn a_hint_alone_ranks_a_sample_and_its_plan_answers_for_the_plain_kernel() {
+fn a_costly_model_ranks_a_sample_and_its_plan_answers_for_others() {
     let dir = tempfile::tempdir().unwrap();
-    let hinted = Erased::new(Hinted::new(ScaleKernel::new(), Word));
-    let model = HintAlone::new(hinted.schema()).unwrap();
+    let model = Formula { kind: "word", is_costly: true, seconds: word };
     let ranking = Ranking::Sample(Sampling { points: 200, ..Sampling::default() });
     let mut setup = Setup {
-        kernel: Box::new(hinted),
         model: Some(Box::new(model)),
         cache: Some(PlanCache::new(dir.path())),
         settings: PlanSettings { ranking, ..settings() },

@@ -7,6 +7,7 @@ use rand_chacha::ChaCha8Rng;
 use tilewright_core::feature::{FeatureKind, FeatureSchema};
 use tilewright_core::predictor::{BindError, Fit, Predictor, RowPredictor, Scorer, bind_rows};
 use tilewright_core::problem::Problem;
+use tilewright_core::space::Points;
 use tilewright_core::training::TrainingSet;
 
 /// Rows of the toy kernel for several inputs, `per_input` legal points each, costs by formula; one group an input.
@@ -121,5 +122,43 @@ impl RowPredictor for LogLinear {
 impl Predictor for LogLinear {
     fn bind<'a>(&'a self, problem: &'a dyn Problem) -> Result<Box<dyn Scorer + 'a>, BindError> {
         bind_rows(self, problem)
+    }
+}
+
+/// A model by formula: the seconds of a point of a problem.
+#[derive(Clone, Copy, Debug)]
+pub struct Formula<F> {
+    /// Its word for itself.
+    pub kind: &'static str,
+    /// Whether it says that its word costs much.
+    pub is_costly: bool,
+    /// The seconds.
+    pub seconds: F,
+}
+
+impl<F: Fn(&dyn Problem, &[u16]) -> f64 + Send + Sync> Predictor for Formula<F> {
+    fn kind(&self) -> &str {
+        self.kind
+    }
+
+    fn is_costly(&self) -> bool {
+        self.is_costly
+    }
+
+    fn bind<'a>(&'a self, problem: &'a dyn Problem) -> Result<Box<dyn Scorer + 'a>, BindError> {
+        Ok(Box::new(OfProblem { formula: &self.seconds, problem }))
+    }
+}
+
+struct OfProblem<'a, F> {
+    formula: &'a F,
+    problem: &'a dyn Problem,
+}
+
+impl<F: Fn(&dyn Problem, &[u16]) -> f64 + Send + Sync> Scorer for OfProblem<'_, F> {
+    fn score(&self, points: Points<'_>, out: &mut [f32]) {
+        for (point, out) in points.iter().zip(out) {
+            *out = (self.formula)(self.problem, point).ln() as f32;
+        }
     }
 }
