@@ -26,7 +26,7 @@ use tilewright_cpu::{CountedHint, CpuDevice, CpuGemm};
 use tilewright_loops::host::Operations;
 use tilewright_ops::gemm::Gemm;
 use tilewright_perfmodel_linear::LinearModel;
-use tilewright_runtime::HostMeasure;
+use tilewright_runtime::Live;
 use tilewright_runtime::plan::PlanSettings;
 use tilewright_sampler::{Exact, Sampler};
 use tilewright_search::neighbours;
@@ -62,7 +62,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let spec = device.spec().clone();
     model.expect_device(&spec.fingerprint())?;
     let kernel = Arc::new(hinted(&model, &spec)?);
-    let mut measure = HostMeasure::new(device);
+    let mut measure = Live::new(device);
     let mut fractions = Vec::new();
     for text in if given.is_empty() { &INPUTS[..] } else { &given[..] } {
         let input = Gemm.parse(&Config::parse(text)?)?;
@@ -151,7 +151,7 @@ fn details(problem: &dyn Problem, top: &[Point], found: &[Point], times: &[f64])
 /// Least time of `found` over least time of `top`, all in turn.
 fn meet(
     problem: &dyn Problem,
-    measure: &mut HostMeasure<CpuDevice>,
+    measure: &mut Live<CpuDevice>,
     top: &[Point],
     found: &[Point],
 ) -> Result<(f64, Vec<f64>), Box<dyn Error>> {

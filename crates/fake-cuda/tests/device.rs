@@ -8,12 +8,13 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tilewright_core::buffer::{Buffer, BufferSpec, Role, Workload};
+use tilewright_core::data::Data;
+use tilewright_core::device::Device;
 use tilewright_core::dtype::DType;
 use tilewright_core::measurement::{CachePolicy, FailureKind, Timing};
 use tilewright_core::problem::MeasureError;
 use tilewright_core::program::{Arg, Code, DeviceError, Program, Step};
 use tilewright_runtime::cuda::CudaDevice;
-use tilewright_runtime::station::{Data, Station};
 
 /// Whether this process has the fake driver. If not, the test has run, and passed, in one that has.
 fn has_driver(test: &str) -> bool {
@@ -67,7 +68,7 @@ fn four() -> Data {
 
 fn device() -> CudaDevice {
     let mut device = CudaDevice::open(0).unwrap();
-    device.hold(&four()).unwrap();
+    device.upload(&four()).unwrap();
     device
 }
 
@@ -131,10 +132,10 @@ fn data_that_do_not_fit_leave_the_device_whole() {
     }
     let mut device = device();
     let specs = vec![BufferSpec { name: "x", dtype: DType::F32, len: 1 << 29, role: Role::In }];
-    let found = device.hold(&Data::Noise { specs, scalars: Vec::new(), seed: 0 });
+    let found = device.upload(&Data::Noise { specs, scalars: Vec::new(), seed: 0 });
     assert!(matches!(found, Err(DeviceError::OutOfMemory { need, .. }) if need > 1 << 31), "{found:?}");
     assert!(matches!(device.run(&program(DOUBLE, 4, 0)), Err(DeviceError::Run(_))));
-    device.hold(&four()).unwrap();
+    device.upload(&four()).unwrap();
     device.run(&program(DOUBLE, 4, 0)).unwrap();
 }
 

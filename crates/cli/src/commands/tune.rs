@@ -1,6 +1,7 @@
 //! `tilewright tune`: sample, measure, fit, save a profile; then a table of inputs that were never trained on.
 
 use crate::args::TuneArgs;
+use crate::device::Opened;
 use crate::failure::{Failure, Kind};
 use crate::output::{Output, aligned, seconds};
 use crate::progress::Bar;
@@ -69,9 +70,13 @@ fn shape(input: &Config) -> String {
 }
 
 /// Measures and fits within the budget, and stores the profile where later commands find it.
-pub(super) fn campaign(args: &TuneArgs, wiring: &Wiring, seed: u64) -> Result<(TuneReport, Chained), Failure> {
+pub(super) fn campaign(
+    args: &TuneArgs,
+    wiring: &Wiring,
+    device: &mut Opened,
+    seed: u64,
+) -> Result<(TuneReport, Chained), Failure> {
     let kernel = wiring.kernel(&args.kernel, &args.device)?;
-    let mut measure = wiring.measure(&args.device)?;
     let mut sampler = Chained::new(kernel.space(), Settings::default());
     let mut watch = Watch { bar: Bar::timing("tune", args.budget), budget: args.budget, fitting: RefCell::new(false) };
     let mut settings = settings(args, seed);
@@ -80,7 +85,7 @@ pub(super) fn campaign(args: &TuneArgs, wiring: &Wiring, seed: u64) -> Result<(T
     }
     let mut tuner = Tuner {
         kernel,
-        measure: &mut *measure,
+        measure: device,
         sampler: &mut sampler,
         trainer: wiring.trainer(),
         observer: &mut watch,
@@ -101,8 +106,9 @@ pub(super) fn campaign(args: &TuneArgs, wiring: &Wiring, seed: u64) -> Result<(T
 
 pub(crate) fn run(args: &TuneArgs, wiring: &Wiring, seed: u64, output: Output) -> Result<(), Failure> {
     let kernel = wiring.kernel(&args.kernel, &args.device)?;
-    let (report, sampler) = campaign(args, wiring, seed)?;
-    let held_out = if args.no_table { Vec::new() } else { held_out(wiring, kernel, args, &report, seed)? };
+    let mut device = wiring.measure(&args.device)?;
+    let (report, sampler) = campaign(args, wiring, &mut device, seed)?;
+    let held_out = if args.no_table { Vec::new() } else { held_out(wiring, &mut device, kernel, args, &report, seed)? };
     let answer = Answer {
         device: report.device.clone(),
         kernel: report.kernel.to_string(),

@@ -1,6 +1,6 @@
 //! The symbolic counts of generated kernels are the emulator's dynamic counts, exactly, for every property.
 
-use crate::stand::{device, input, plan, point, rng, space, spec};
+use crate::stand::{device, input, plan, point, rng, run, space, spec};
 use rand::Rng;
 use rayon::prelude::*;
 use std::collections::BTreeMap;
@@ -8,7 +8,6 @@ use tilewright_core::buffer::{Filling, Workload};
 use tilewright_core::computation::{Computation, InputLimits};
 use tilewright_core::counts::{Counts, Op, Property, Space, Step, Stride};
 use tilewright_core::kernel::Kernel;
-use tilewright_core::problem::Executor;
 use tilewright_core::program::Program;
 use tilewright_core::space::Config;
 use tilewright_emulator::{Footprint, Report};
@@ -99,8 +98,7 @@ fn groups(program: &Program) -> i64 {
 
 pub(crate) fn emulated(program: &Program, work: &Workload, what: &str) -> Numbers {
     let mut device = device("sm_80").with_footprints();
-    let mut loaded = device.prepare(program, work).unwrap_or_else(|e| panic!("{what}: {e}"));
-    loaded.run().unwrap_or_else(|e| panic!("{what}: {e}"));
+    run(&mut device, program, work, what);
     dynamic(&device.log().take(), groups(program))
 }
 

@@ -14,7 +14,7 @@ use tilewright_core::space::Config;
 use tilewright_core::training::TrainingSet;
 use tilewright_cpu::CpuDevice;
 use tilewright_perfmodel_mlp::{Mlp, MlpFit};
-use tilewright_runtime::HostMeasure;
+use tilewright_runtime::Live;
 use tilewright_runtime::plan::{PlanSettings, Planner};
 use tilewright_runtime::trainer::{TrainError, Trained, Trainer};
 use tilewright_runtime::tune::{Silent, TunePaths, TuneSettings, Tuner};
@@ -44,8 +44,7 @@ impl Trainer for MlpTrainer {
 
 fn main() -> Result<(), Box<dyn Error>> {
     let kernel = Erased::new(TransposeKernel::new()?);
-    let mut measure = HostMeasure::new(CpuDevice::new(1)?);
-    let mut executor = CpuDevice::new(1)?;
+    let mut measure = Live::new(CpuDevice::new(1)?);
     let mut sampler = Chained::new(AnyKernel::space(&kernel), Settings::default());
     let directory = tempfile::tempdir()?;
     let paths = TunePaths { log: directory.path().join("log"), profile: directory.path().join("profile") };
@@ -69,7 +68,6 @@ fn main() -> Result<(), Box<dyn Error>> {
         kernel: &kernel,
         device: &device,
         measure: Some(&mut measure),
-        executor: Some(&mut executor),
         predictor: Some(&*report.predictor),
         sampler: &mut sampler,
         cache: None,
