@@ -66,8 +66,8 @@ fn gemm(c: &mut Criterion) {
             return;
         }
     };
-    let device = device.spec().name.replace(|c: char| !c.is_ascii_alphanumeric(), "-");
-    let mut group = c.benchmark_group(format!("gemm-{device}"));
+    let name = device.spec().name.replace(|c: char| !c.is_ascii_alphanumeric(), "-");
+    let mut group = c.benchmark_group(format!("gemm-{name}"));
     group.sample_size(20).warm_up_time(Duration::from_millis(300)).measurement_time(Duration::from_secs(2));
     for dtype in [DType::F32, DType::F64] {
         for task in TaskSet::IsaacTable4.tasks(dtype).into_iter().filter(|t| TASKS.contains(&t.name.as_str())) {

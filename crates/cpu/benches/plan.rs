@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use tilewright_core::buffer::{Buffer, Filling};
-use tilewright_core::device::{Device, HostProgram};
+use tilewright_core::device::HostProgram;
 use tilewright_core::dtype::DType;
 use tilewright_core::kernel::Kernel;
 use tilewright_core::problem::{Bound, Problem};

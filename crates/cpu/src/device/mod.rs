@@ -44,6 +44,11 @@ impl CpuDevice {
         spec.measured = peak::measured(&spec);
         Self { inner: HostDevice::new(Arc::new(spec), Instant::now()) }
     }
+
+    /// Its facts.
+    pub fn spec(&self) -> &Arc<DeviceSpec> {
+        self.inner.spec()
+    }
 }
 
 impl Device for CpuDevice {

@@ -1,6 +1,8 @@
 use super::*;
+use std::sync::Arc;
 use tilewright_core::buffer::Filling;
 use tilewright_core::problem::Problem;
+use tilewright_core::program::{Code, HostArgs, HostCode, Step};
 use tilewright_testkit::toy;
 
 #[test]
