@@ -4,9 +4,9 @@ mod args;
 mod commands;
 mod device;
 mod failure;
+mod open;
 mod output;
 mod progress;
-mod station;
 mod wiring;
 mod words;
 

@@ -10,15 +10,16 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
+use tilewright_core::device::{Device, DeviceSpec};
 use tilewright_core::measurement::{Outcome, Timing};
 use tilewright_core::objective::Objective;
 use tilewright_core::problem::{MeasureError, Problem};
 use tilewright_core::program::{DeviceError, Program};
 use tilewright_core::space::{Config, Point};
+use tilewright_runtime::Live;
 use tilewright_runtime::log::{CampaignLog, LogHeader, Opened, Record, Sample};
-use tilewright_runtime::station::{Data, Shared, Station};
 use tilewright_runtime::tune::{Silent, TunePaths, TuneSettings, Tuner};
 use tilewright_sampler::Uniform;
 
@@ -47,6 +48,7 @@ struct Round {
 /// What the threads share.
 struct Shelf<'a> {
     campaign: &'a Campaign<'a>,
+    spec: Arc<DeviceSpec>,
     deadline: Deadline,
     log: Mutex<Log>,
     next_draw: AtomicU64,
@@ -71,6 +73,7 @@ pub(super) fn run(campaign: &Campaign<'_>, state: &mut State, deadline: Deadline
     let next_draw = samples.iter().map(|s| s.draw + 1).max().unwrap_or(0);
     let shelf = Shelf {
         campaign,
+        spec: campaign.spec(),
         deadline,
         log: Mutex::new(Log { log, samples: before, synced: Instant::now() }),
         next_draw: AtomicU64::new(next_draw),
@@ -80,11 +83,11 @@ pub(super) fn run(campaign: &Campaign<'_>, state: &mut State, deadline: Deadline
     drop(samples);
     let began = Instant::now();
     std::thread::scope(|scope| {
-        for station in std::iter::once(&campaign.station).chain(&campaign.others) {
+        for device in &campaign.devices {
             let (send, rounds) = sync_channel(WAITING);
             let shelf = &shelf;
             scope.spawn(move || shelf.make(&send));
-            scope.spawn(move || shelf.measure(station, &rounds));
+            scope.spawn(move || shelf.measure(&mut **locked(device), &rounds));
         }
     });
     if let Some(error) = locked(&shelf.broken).take() {
@@ -154,7 +157,7 @@ impl Shelf<'_> {
         let mut rng = ChaCha8Rng::seed_from_u64(campaign.settings.seed);
         rng.set_stream(draw_number + 1);
         let words = campaign.kernel.draw(&Config::default(), &scale.collect_limits, &mut || rng.random())?;
-        let problem = campaign.kernel.problem(&campaign.spec(), &words)?;
+        let problem = campaign.kernel.problem(&self.spec, &words)?;
         let space = problem.space();
         let winners = locked(&self.winners).clone();
         let carried = |rng: &mut ChaCha8Rng| {
@@ -180,18 +183,18 @@ impl Shelf<'_> {
     }
 
     /// Measures rounds until the time is over; the next one is compiled in the meantime.
-    fn measure(&self, station: &Shared, rounds: &Receiver<Round>) {
-        let announced = || {
+    fn measure(&self, device: &mut dyn Device, rounds: &Receiver<Round>) {
+        let announced = |device: &mut dyn Device| {
             let round = rounds.recv_timeout(Duration::from_secs_f64(self.deadline.left_s().min(60.0))).ok()?;
             let programs: Vec<Program> = round.points.iter().map(|(_, program)| program.clone()).collect();
-            station.with(|s| s.expect(&programs));
+            device.precompile(&programs);
             Some(round)
         };
-        let mut next = announced();
+        let mut next = announced(device);
         let mut mark = Instant::now();
         while let Some(round) = next.take() {
-            next = announced();
-            match station.with(|s| self.measure_round(s, round, &mut mark)) {
+            next = announced(device);
+            match self.measure_round(device, round, &mut mark) {
                 Ok(true) => {}
                 Ok(false) => return,
                 Err(error) => return self.fail(error),
@@ -200,14 +203,8 @@ impl Shelf<'_> {
     }
 
     /// Whether to go on.
-    fn measure_round(
-        &self,
-        station: &mut dyn Station,
-        round: Round,
-        mark: &mut Instant,
-    ) -> Result<bool, CampaignError> {
-        let (specs, scalars) = round.problem.shape();
-        match station.hold(&Data::Noise { specs, scalars, seed: self.campaign.settings.seed }) {
+    fn measure_round(&self, device: &mut dyn Device, round: Round, mark: &mut Instant) -> Result<bool, CampaignError> {
+        match device.upload(&round.problem.data(self.campaign.settings.seed)) {
             Ok(()) => {}
             // Too large for this device: another input.
             Err(DeviceError::OutOfMemory { .. }) => return Ok(!self.over()),
@@ -221,7 +218,7 @@ impl Shelf<'_> {
             }
             let timed = best.as_ref().filter(|_| *objective == Objective::default()).map(|b| b.0);
             let policy = policy(timed);
-            let outcome: Outcome = match station.time(program, &policy) {
+            let outcome: Outcome = match device.time(program, &policy) {
                 Ok(measurement) => Ok(measurement),
                 Err(MeasureError::Failed(failure)) => Err(failure),
                 Err(MeasureError::Device(error)) => return Err(error.into()),
@@ -287,7 +284,8 @@ fn policy(best_s: Option<f64>) -> Timing {
 /// Fits the profile on everything in the log.
 pub(super) fn fit(campaign: &Campaign<'_>, state: &mut State, _: Deadline) -> Result<Progress, CampaignError> {
     let out = &campaign.settings.out;
-    let (mut measure, mut sampler, mut silent) = (campaign.station.clone(), Uniform::new(1), Silent);
+    let mut device = campaign.device();
+    let (mut measure, mut sampler, mut silent) = (Live::new(&mut *device), Uniform::new(1), Silent);
     let mut tuner = Tuner {
         kernel: campaign.kernel,
         measure: &mut measure,

@@ -11,6 +11,7 @@ use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use std::time::{Duration, Instant};
 use tilewright_core::computation::Computation;
+use tilewright_core::device::Device;
 use tilewright_core::objective::Objective;
 use tilewright_core::predictor::Predictor;
 use tilewright_core::problem::Problem;
@@ -125,10 +126,10 @@ impl Contest<'_> {
         let Some((winner, wrong)) = self.verified(&*problem, &timed)? else { return Ok(None) };
         let legal = problem.space().check(&winner.point).map_err(|e| DeviceError::Load(e.to_string()))?;
         let program = problem.program(&legal);
-        let vendors = self.vendors();
-        let (libraries, missing) = vendors.libraries(&LIBRARIES, &*problem, &self.task.input)?;
+        let (vendors, device) = (self.vendors(), &mut *self.campaign.device());
+        let (libraries, missing) = vendors.libraries(device, &LIBRARIES, &*problem, &self.task.input)?;
         let contenders: Vec<_> = std::iter::once(("ours".to_owned(), program)).chain(libraries).collect();
-        let costs = vendors.compare(&*problem, &contenders)?.into_iter().map(|mut costs| {
+        let costs = vendors.compare(device, &*problem, &contenders)?.into_iter().map(|mut costs| {
             costs.sort_by(f64::total_cmp);
             median(&costs)
         });
@@ -150,8 +151,8 @@ impl Contest<'_> {
     }
 
     fn vendors(&self) -> Vendors<'_> {
-        let Campaign { station, objective, settings, .. } = self.campaign;
-        Vendors { station, objective, rounds: settings.scale.rounds, seed: settings.seed }
+        let Campaign { objective, settings, .. } = self.campaign;
+        Vendors { objective, rounds: settings.scale.rounds, seed: settings.seed }
     }
 
     /// Times what the model expects most of, then neighbours of the best; best first.
@@ -203,20 +204,18 @@ impl Contest<'_> {
         }
         let programs: Vec<Program> = fresh.iter().map(|f| f.2.clone()).collect();
         let vendors = self.vendors();
-        self.campaign.station.with(|station| {
-            station.expect(&programs);
-            vendors.hold_noise(problem, station)?;
-            for (point, predicted, program) in fresh {
-                // One at least, so that every task has a row.
-                if self.deadline.over() && !timed.is_empty() {
-                    break;
-                }
-                let best = timed.iter().map(|t| t.cost).min_by(f64::total_cmp);
-                let cost = vendors.cost(station, &program, best)?;
-                timed.extend(cost.map(|cost| Timed { point, predicted, cost }));
+        let device = &mut *self.campaign.device();
+        device.precompile(&programs);
+        vendors.upload(device, problem)?;
+        for (point, predicted, program) in fresh {
+            // One at least, so that every task has a row.
+            if self.deadline.over() && !timed.is_empty() {
+                break;
             }
-            Ok::<(), CampaignError>(())
-        })?;
+            let best = timed.iter().map(|t| t.cost).min_by(f64::total_cmp);
+            let cost = vendors.cost(device, &program, best)?;
+            timed.extend(cost.map(|cost| Timed { point, predicted, cost }));
+        }
         timed.sort_by(|a, b| a.cost.total_cmp(&b.cost).then_with(|| a.point.cmp(&b.point)));
         Ok(())
     }
@@ -227,7 +226,7 @@ impl Contest<'_> {
         for candidate in timed {
             let legal = problem.space().check(&candidate.point).map_err(|e| DeviceError::Load(e.to_string()))?;
             let program = problem.program(&legal);
-            match self.vendors().check(problem, &self.task.input, &program)? {
+            match self.vendors().check(&mut *self.campaign.device(), problem, &self.task.input, &program)? {
                 Ok(()) => return Ok(Some((candidate.clone(), wrong))),
                 Err(message) => wrong.push(format!("{}: {message}", problem.space().config(&candidate.point))),
             }

@@ -9,11 +9,12 @@ use rand_chacha::ChaCha8Rng;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use tilewright_core::buffer::{Filling, Verdict};
+use tilewright_core::data::Data;
+use tilewright_core::device::Device;
 use tilewright_core::dtype::DType;
 use tilewright_core::problem::Problem;
 use tilewright_core::program::{DeviceError, Program};
 use tilewright_core::space::{Config, Point};
-use tilewright_runtime::station::Data;
 
 /// Cases of one input.
 const PER_INPUT: usize = 4;
@@ -51,13 +52,13 @@ fn of_type(
 ) -> Result<bool, CampaignError> {
     let mut verified = state.verify.remove(dtype.name()).unwrap_or_default();
     let mut cases = Cases::new(campaign, dtype, verified.cases);
-    let ahead = tilewright_core::problem::Measure::ahead(&campaign.station).max(1);
+    let ahead = campaign.device().ahead().max(1);
     let mut queue = VecDeque::new();
     let mut lost = None;
     while verified.cases < wanted && !deadline.over() {
         while queue.len() < ahead && (queue.len() as u64) < wanted - verified.cases {
             let Some(case) = cases.next()? else { break };
-            campaign.station.with(|s| s.expect(std::slice::from_ref(&case.program)));
+            campaign.device().precompile(std::slice::from_ref(&case.program));
             queue.push_back(case);
         }
         let Some(case) = queue.pop_front() else { break };
@@ -83,11 +84,8 @@ fn of_type(
 fn check(campaign: &Campaign<'_>, case: &Case, verified: &mut Verified) -> Result<(), DeviceError> {
     let work = Arc::new(case.problem.workload(case.filling, case.seed));
     let expected = case.problem.reference(&work.buffers, &work.scalars);
-    let ran = campaign.station.with(|station| {
-        station.hold(&Data::Given(work.clone()))?;
-        station.run(&case.program)?;
-        station.read()
-    });
+    let mut device = campaign.device();
+    let ran = device.upload(&Data::Given(work)).and_then(|()| device.run(&case.program)).and_then(|()| device.read());
     verified.cases += 1;
     let what = || {
         let config = case.problem.space().config(&case.point);

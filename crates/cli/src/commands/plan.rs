@@ -1,6 +1,7 @@
 //! `tilewright plan` and `explain`: the best configuration for an input, and why.
 
 use crate::args::PlanArgs;
+use crate::device::Opened;
 use crate::failure::Failure;
 use crate::output::{Output, aligned, seconds};
 use crate::wiring::{Adviser, Wiring, home};
@@ -10,7 +11,7 @@ use std::fmt::Write as _;
 use std::time::Duration;
 use tilewright_core::decision::Alternative;
 use tilewright_core::objective::Objective;
-use tilewright_core::problem::{AnyKernel, Executor, Measure, Problem};
+use tilewright_core::problem::{AnyKernel, Measure, Problem};
 use tilewright_core::space::Config;
 use tilewright_runtime::RuntimeError;
 use tilewright_runtime::plan::{Asked, PlanSettings, Planned, Planner, Ranking};
@@ -22,22 +23,20 @@ const REFINE: Duration = Duration::from_secs(6);
 /// Everything a decision needs, held together for one command.
 pub(crate) struct Desk<'a> {
     pub(crate) adviser: Adviser<'a>,
-    pub(crate) measure: Box<dyn Measure>,
-    pub(crate) executor: Box<dyn Executor>,
+    pub(crate) device: &'a mut Opened,
     pub(crate) cache: Option<PlanCache>,
 }
 
 impl Desk<'_> {
     /// Decides one problem.
     pub(crate) fn plan(&mut self, problem: &dyn Problem, settings: PlanSettings) -> Result<Planned, RuntimeError> {
-        let device = self.measure.spec().clone();
+        let device = self.device.spec().clone();
         let mut sampler = self.adviser.sampler();
         let settings = PlanSettings { ranking: self.adviser.ranking.clone(), ..settings };
         let mut planner = Planner {
             kernel: self.adviser.kernel,
             device: &device,
-            measure: Some(&mut *self.measure),
-            executor: Some(&mut *self.executor),
+            measure: Some(&mut *self.device),
             predictor: self.adviser.predictor.as_deref(),
             sampler: &mut *sampler,
             cache: self.cache.as_ref(),
@@ -81,13 +80,17 @@ struct Explained {
 }
 
 /// Decides as `plan` does.
-pub(super) fn decide(args: &PlanArgs, wiring: &Wiring, seed: u64) -> Result<(Box<dyn Problem>, Planned), Failure> {
+pub(super) fn decide(
+    args: &PlanArgs,
+    wiring: &Wiring,
+    device: &mut Opened,
+    seed: u64,
+) -> Result<(Box<dyn Problem>, Planned), Failure> {
+    let spec = device.spec().clone();
     let kernel = wiring.kernel(&args.kernel, &args.device)?;
-    let measure = wiring.measure(&args.device)?;
     let words = words::parse(&args.input)?;
-    let problem = wiring.problem(kernel, measure.spec(), &words)?;
-    let mut adviser =
-        wiring.adviser((args.model, args.profile.as_deref()), kernel, measure.spec(), &problem.input())?;
+    let problem = wiring.problem(kernel, &spec, &words)?;
+    let mut adviser = wiring.adviser((args.model, args.profile.as_deref()), kernel, &spec, &problem.input())?;
     if let Ranking::Sample(how) = &mut adviser.ranking {
         how.points = args.candidates as usize;
     }
@@ -109,9 +112,15 @@ pub(super) fn decide(args: &PlanArgs, wiring: &Wiring, seed: u64) -> Result<(Box
     if !known {
         tell(args, kernel, &adviser, settings.budget);
     }
-    let mut desk = Desk { adviser, measure, executor: wiring.executor(&args.device)?, cache: Some(cache) };
+    let mut desk = Desk { adviser, device, cache: Some(cache) };
     let planned = desk.plan(&*problem, settings)?;
     Ok((problem, planned))
+}
+
+/// The same on a device that is opened for it.
+fn opened(args: &PlanArgs, wiring: &Wiring, seed: u64) -> Result<(Box<dyn Problem>, Planned), Failure> {
+    wiring.kernel(&args.kernel, &args.device)?;
+    decide(args, wiring, &mut wiring.measure(&args.device)?, seed)
 }
 
 /// What the command line says of a decision by a model that was read from the file with this checksum.
@@ -164,13 +173,13 @@ fn answer(problem: &dyn Problem, p: &Planned) -> Answer {
 }
 
 pub(crate) fn run(args: &PlanArgs, wiring: &Wiring, seed: u64, output: Output) -> Result<(), Failure> {
-    let (problem, planned) = decide(args, wiring, seed)?;
+    let (problem, planned) = opened(args, wiring, seed)?;
     let answer = answer(&*problem, &planned);
     output.answer(&answer, || text(&answer))
 }
 
 pub(crate) fn explain(args: &PlanArgs, wiring: &Wiring, seed: u64, output: Output) -> Result<(), Failure> {
-    let (problem, planned) = decide(args, wiring, seed)?;
+    let (problem, planned) = opened(args, wiring, seed)?;
     let explained = Explained {
         answer: answer(&*problem, &planned),
         floor_s: floor(&*problem),

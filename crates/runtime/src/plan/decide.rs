@@ -8,9 +8,9 @@ use super::spread::{RANKED_PER_TIMED, spread};
 use crate::error::RuntimeError;
 use crate::nothing_legal::nothing_legal;
 use crate::paired::compare;
-use crate::timing::{Clock, HostClock};
 use crate::verify::{Verifier, VerifyError};
 use std::time::Duration;
+use std::time::Instant;
 use tilewright_core::decision::{Alternative, Decision};
 use tilewright_core::measurement::{Failure, FailureKind, Outcome, Timing};
 use tilewright_core::objective::Objective;
@@ -19,6 +19,7 @@ use tilewright_core::problem::{MeasureError, Problem};
 use tilewright_core::program::DeviceError;
 use tilewright_core::search::Ranked;
 use tilewright_core::space::Point;
+use tilewright_core::timing::Clock;
 use tilewright_sampler::DrawError;
 use tilewright_search::{Options, exhaustive, sampled};
 
@@ -38,7 +39,7 @@ const DEAR: f64 = 3e-4;
 pub(super) struct Deciding<'d, 'a> {
     pub(super) planner: &'d mut Planner<'a>,
     pub(super) problem: &'d dyn Problem,
-    pub(super) clock: &'d HostClock,
+    pub(super) clock: &'d Instant,
     pub(super) pool: Pool,
     /// The model's best, more than are timed at first.
     pub(super) ranked: Vec<Point>,
@@ -55,7 +56,7 @@ pub(super) struct Deciding<'d, 'a> {
 }
 
 impl<'d, 'a> Deciding<'d, 'a> {
-    pub(super) fn new(planner: &'d mut Planner<'a>, problem: &'d dyn Problem, clock: &'d HostClock) -> Self {
+    pub(super) fn new(planner: &'d mut Planner<'a>, problem: &'d dyn Problem, clock: &'d Instant) -> Self {
         let (pool, stats) = (Pool::default(), PlanStats::default());
         Self {
             planner,
@@ -271,10 +272,10 @@ impl<'d, 'a> Deciding<'d, 'a> {
         Ok(outcome)
     }
 
-    /// The first in order whose result is right, and its error; without an executor the first.
+    /// The first in order whose result is right, and its error; without a device the first.
     fn verified(&mut self, order: &[usize]) -> Result<(usize, Option<f64>), RuntimeError> {
         let began = self.clock.now();
-        let Some(executor) = self.planner.executor.as_deref_mut() else {
+        let Some(device) = self.planner.measure.as_deref_mut().and_then(|measure| measure.device()) else {
             self.told.push("there is nothing to run it on, so its result was not verified".into());
             let first = order.first().copied();
             return first.map(|at| (at, None)).ok_or_else(|| nothing_legal(self.problem));
@@ -284,7 +285,7 @@ impl<'d, 'a> Deciding<'d, 'a> {
         let runs = |at: &&usize| !matches!(self.pool.get(**at).outcome, Some(Err(_)));
         let tried: Vec<usize> = order.iter().filter(runs).copied().collect();
         for &at in &tried {
-            let found = match verifier.check(executor, self.problem, &self.pool.get(at).point) {
+            let found = match verifier.check(device, self.problem, &self.pool.get(at).point) {
                 Ok(found) => found,
                 Err(VerifyError::Device(error @ (DeviceError::Missing { .. } | DeviceError::Run(_)))) => {
                     return Err(error.into());

@@ -3,13 +3,13 @@
 use super::decide::Deciding;
 use super::nearby::Nearby;
 use crate::error::RuntimeError;
-use crate::timing::Clock;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use std::collections::VecDeque;
 use std::time::Duration;
 use tilewright_core::search::Search;
 use tilewright_core::space::Point;
+use tilewright_core::timing::Clock;
 use tilewright_sampler::DrawError;
 use tilewright_search::strategy::Local;
 

@@ -18,13 +18,14 @@ pub use tilewright_search::Sampling;
 
 use crate::error::RuntimeError;
 use crate::plan_cache::{CachedPlan, Lookup, PlanCache};
-use crate::timing::{Clock, HostClock};
 use decide::Deciding;
 use std::sync::Arc;
+use std::time::Instant;
 use tilewright_core::device::DeviceSpec;
 use tilewright_core::predictor::Predictor;
-use tilewright_core::problem::{AnyKernel, Executor, Measure, Problem};
+use tilewright_core::problem::{AnyKernel, Measure, Problem};
 use tilewright_core::space::{Config, Point};
+use tilewright_core::timing::Clock;
 use tilewright_sampler::Sampler;
 
 /// What a decision works with. Whatever is missing is done without, and the answer says so.
@@ -33,10 +34,9 @@ pub struct Planner<'a> {
     pub kernel: &'a dyn AnyKernel,
     /// The device.
     pub device: &'a Arc<DeviceSpec>,
-    /// Times configurations; without it the model's first choice is taken.
+    /// Times configurations; without it the model's first choice is taken. On its device results are checked; where it has
+    /// none, nothing is verified, and nothing is cached.
     pub measure: Option<&'a mut dyn Measure>,
-    /// Runs configurations for their results; without it nothing is verified, and nothing is cached.
-    pub executor: Option<&'a mut dyn Executor>,
     /// The model; without it this very input is tuned within the budget.
     pub predictor: Option<&'a dyn Predictor>,
     /// Draws configurations where there is no model, or what a model is asked about.
@@ -63,7 +63,7 @@ impl Planner<'_> {
     /// # Errors
     /// See [`Planner::plan`].
     pub fn plan_problem(&mut self, problem: &dyn Problem) -> Result<Planned, RuntimeError> {
-        let clock = HostClock::start();
+        let clock = Instant::now();
         let (mut again, mut remembered, mut looks) = (None, None, Vec::new());
         if let Some(cache) = self.cache.filter(|_| !self.settings.ignore_cached) {
             match cache.get(problem, &self.settings.objective)? {
@@ -105,7 +105,7 @@ impl Planner<'_> {
     }
 }
 
-fn from_cache(problem: &dyn Problem, plan: CachedPlan, point: Point, clock: &HostClock) -> Planned {
+fn from_cache(problem: &dyn Problem, plan: CachedPlan, point: Point, clock: &Instant) -> Planned {
     Planned {
         kernel: problem.kernel(),
         input: problem.input(),

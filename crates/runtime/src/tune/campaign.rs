@@ -8,7 +8,6 @@ use super::training::rows;
 use crate::error::RuntimeError;
 use crate::log::{CampaignLog, Record, Sample};
 use crate::nothing_legal::nothing_legal;
-use crate::timing::Clock;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use std::collections::VecDeque;
@@ -17,6 +16,7 @@ use tilewright_core::measurement::{Outcome, Timing};
 use tilewright_core::objective::Objective;
 use tilewright_core::problem::{MeasureError, Problem};
 use tilewright_core::space::Point;
+use tilewright_core::timing::Clock;
 use tilewright_sampler::DrawError;
 
 /// Drawn inputs in a row without a legal configuration, or with all of theirs measured, before the campaign ends.
