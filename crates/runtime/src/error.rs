@@ -78,6 +78,14 @@ pub enum RuntimeError {
     /// The model is of another feature schema.
     #[error(transparent)]
     Schema(#[from] SchemaMismatch),
+    /// A search strategy that found nothing to measure.
+    #[error("{message}")]
+    Strategy {
+        /// The strategy.
+        name: String,
+        /// What it did.
+        message: String,
+    },
     /// A setting is out of its range.
     #[error("{field}: {message}")]
     Setting {
@@ -125,6 +133,7 @@ impl RuntimeError {
             Self::TooFewSamples { .. } => "too-few-samples",
             Self::Train(_) => "train",
             Self::Schema(_) => "schema-mismatch",
+            Self::Strategy { .. } => "strategy",
             Self::Setting { .. } => "setting",
         }
     }
@@ -136,6 +145,7 @@ impl RuntimeError {
             Self::Problem(ProblemError::Input(e)) => Some(e.field.clone()),
             Self::NothingLegal { rule, .. } => rule.as_ref().map(|(name, ..)| name.clone()),
             Self::Setting { field, .. } => Some((*field).to_owned()),
+            Self::Strategy { .. } => Some("strategy".to_owned()),
             Self::Device(DeviceError::Argument { name, .. }) => Some(name.clone()),
             Self::Device(
                 DeviceError::Missing { device, .. }

@@ -10,6 +10,7 @@
 pub mod cuda;
 mod error;
 mod host_measure;
+pub mod knowledge;
 pub mod log;
 mod nothing_legal;
 pub mod paired;

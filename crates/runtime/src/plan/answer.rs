@@ -3,6 +3,7 @@
 use tilewright_core::decision::Decision;
 use tilewright_core::id::KernelId;
 use tilewright_core::space::{Config, Point};
+use tilewright_search::drive::StoppedBy;
 
 /// The decided configuration of an input.
 #[derive(Clone, Debug, PartialEq)]
@@ -27,12 +28,29 @@ pub struct Planned {
     pub considered: u64,
     /// Whether the answer comes from the plan cache.
     pub cached: bool,
+    /// How configurations were searched by measuring; none where they were not, or where the answer comes from the cache.
+    pub searched: Option<Searched>,
     /// Why, in sentences for people.
     pub reason: String,
     /// The choice with its best alternatives.
     pub decision: Decision,
     /// What the decision took.
     pub stats: PlanStats,
+}
+
+/// How configurations were searched by measuring.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Searched {
+    /// The strategy.
+    pub strategy: String,
+    /// Why it ended.
+    pub stopped_by: StoppedBy,
+    /// Its bound on the probability that the best is not within its tolerance, where it has one.
+    pub bound: Option<f64>,
+    /// Configurations that it had measured.
+    pub evaluations: u64,
+    /// Proposals that were not legal.
+    pub illegal: u64,
 }
 
 /// What a decision took.

@@ -1,23 +1,20 @@
-//! Deciding the configuration of an input: from the cache, by the model and re-timing, or by tuning on the spot.
+//! Deciding the configuration of an input: from the cache; else by what a model knows, a strategy that measures, a comparison of
+//! the best with each other and a check of the result.
 
 mod answer;
+mod bench;
 mod decide;
-mod explore;
-mod nearby;
 mod pool;
-mod residual;
 mod settings;
-mod spread;
 
-pub use answer::{PlanStats, Planned};
-pub use settings::{PlanSettings, Ranking};
-pub use spread::spread;
+pub use crate::knowledge::Ranking;
+pub use answer::{PlanStats, Planned, Searched};
+pub use settings::PlanSettings;
 pub use tilewright_search::Sampling;
 
 use crate::error::RuntimeError;
 use crate::plan_cache::{CachedPlan, Lookup, PlanCache};
 use crate::timing::{Clock, HostClock};
-use decide::Deciding;
 use std::sync::Arc;
 use tilewright_core::device::DeviceSpec;
 use tilewright_core::predictor::Predictor;
@@ -70,7 +67,7 @@ impl Planner<'_> {
                 Lookup::Miss => {}
             }
         }
-        let planned = Deciding::new(self, problem, &clock).decide(stale)?;
+        let planned = decide::decide(self, problem, &clock, stale)?;
         if let (Some(cache), Some(max_rel_error)) = (self.cache, planned.max_rel_error) {
             let plan = CachedPlan {
                 config: planned.config.clone(),
@@ -97,6 +94,7 @@ fn from_cache(problem: &dyn Problem, plan: CachedPlan, point: Point, clock: &Hos
         max_rel_error: plan.max_rel_error,
         considered: plan.decision.considered_count,
         cached: true,
+        searched: None,
         reason: format!("from the plan cache; when it was decided: {}", plan.decision.reason),
         decision: plan.decision,
         stats: PlanStats { seconds: clock.now().as_secs_f64(), ..PlanStats::default() },

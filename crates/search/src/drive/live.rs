@@ -44,11 +44,6 @@ impl<'a> Live<'a> {
         Self { problem, measure, objective, timing, limits, clock, began: clock(), best_s: None }
     }
 
-    /// The problem.
-    pub fn problem(&self) -> &'a dyn Problem {
-        self.problem
-    }
-
     /// What limits the next measurements.
     pub fn set_best(&mut self, cost: Option<f64>) {
         self.best_s = cost.filter(|cost| cost.is_finite() && *self.objective == Objective::default());
@@ -63,6 +58,18 @@ impl<'a> Live<'a> {
     pub fn timing(&self) -> Timing {
         let limit = |times: f64| self.best_s.map(|s| Duration::try_from_secs_f64(s * times).unwrap_or(Duration::MAX));
         Timing { cut_off: limit(self.limits.cut_off), rough_beyond: limit(self.limits.rough), ..self.timing.clone() }
+    }
+
+    /// Refuses a point that is not legal.
+    ///
+    /// # Errors
+    /// [`Refused::Illegal`].
+    pub fn check(&self, point: &Point) -> Result<(), Refused> {
+        let space = self.problem.space();
+        if !space.contains(point) {
+            return Err(Refused::Illegal("the space has no such indices".into()));
+        }
+        space.check(point).map_err(|illegal| Refused::Illegal(illegal.to_string()))
     }
 
     /// Measures a legal point.
@@ -96,11 +103,7 @@ impl Evaluate for Live<'_> {
     }
 
     fn evaluate(&mut self, point: &Point) -> Result<Outcome, Refused> {
-        let space = self.problem.space();
-        if !space.contains(point) {
-            return Err(Refused::Illegal("it has other indices than the space".into()));
-        }
-        space.check(point).map_err(|illegal| Refused::Illegal(illegal.to_string()))?;
+        self.check(point)?;
         self.time(point).map_err(Refused::Device)
     }
 
