@@ -155,9 +155,9 @@ impl<'a> Shared<'a> {
         Self(Mutex::new((sampler, None)))
     }
 
-    /// Why the last failed draw failed.
-    pub fn failure(&self) -> Option<DrawError> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).1.clone()
+    /// Why the last failed draw failed since this was asked last.
+    pub fn take_failure(&self) -> Option<DrawError> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).1.take()
     }
 }
 

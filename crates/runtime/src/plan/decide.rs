@@ -152,7 +152,8 @@ impl Deciding<'_> {
         let (strategy, objective) = (&settings.strategy, &settings.objective);
         let mut setup = Setup { warm: settings.warm.clone(), ..self.knowledge.setup(objective, &self.sampler) };
         setup.tolerance = settings.tolerance.unwrap_or_default();
-        let refused = |e: tilewright_search::TooLarge| RuntimeError::Setting { field: "strategy", message: e.to_string() };
+        let refused =
+            |e: tilewright_search::TooLarge| RuntimeError::Setting { field: "strategy", message: e.to_string() };
         let mut search = strategy.make(&setup, settings.seed).map_err(refused)?;
         if !strategy.known().is_some_and(Strategy::is_uniform) {
             let known = self.bench.pool.iter().filter_map(|c| Some((c.point.clone(), c.outcome.clone()?)));
@@ -170,7 +171,7 @@ impl Deciding<'_> {
 
     /// Notes how the search ended.
     fn searched(&mut self, trace: Result<Trace, DriveError>) -> Result<(), RuntimeError> {
-        if let Some(error @ (DrawError::OtherSpace { .. } | DrawError::Uncounted(_))) = self.sampler.failure() {
+        if let Some(error @ (DrawError::OtherSpace { .. } | DrawError::Uncounted(_))) = self.sampler.take_failure() {
             return Err(not_drawn(self.problem, error));
         }
         let name = self.settings.strategy.name().to_owned();
@@ -186,7 +187,10 @@ impl Deciding<'_> {
         let ended = match (trace.stopped_by, trace.bound) {
             (StoppedBy::Bound, Some(bound)) => {
                 let epsilon = self.settings.tolerance.unwrap_or_default().epsilon;
-                format!("its bound: something more than {:.0}% better is left with probability {bound:.3}", 100.0 * epsilon)
+                format!(
+                    "its bound: something more than {:.0}% better is left with probability {bound:.3}",
+                    100.0 * epsilon
+                )
             }
             (by, _) => by.name().to_owned(),
         };
@@ -226,7 +230,8 @@ impl Deciding<'_> {
         const FEWEST: usize = 2;
         let time = self.settings.paired.max_time.as_secs_f64();
         // Each turn is a warm-up and a timed run at least.
-        let turn = best_first.first().and_then(|&at| self.bench.pool.get(at).measurement()).map_or(0.0, |m| 2.0 * m.time_s);
+        let turn =
+            best_first.first().and_then(|&at| self.bench.pool.get(at).measurement()).map_or(0.0, |m| 2.0 * m.time_s);
         let turns = time / (turn * f64::from(ROUNDS_AT_LEAST)).max(f64::MIN_POSITIVE);
         let share = |count: usize| count.min((turns / 2.0) as usize).max(FEWEST);
         (share(FINALISTS), share(FAVOURITES))
@@ -331,7 +336,8 @@ impl Deciding<'_> {
             self.told.push(format!("by model the choice was number {} of those timed", winner + 1));
         }
         let Some(default) = default else { return };
-        let (own, other) = (self.bench.pool.get(winner).cost(&objective), self.bench.pool.get(default).cost(&objective));
+        let (own, other) =
+            (self.bench.pool.get(winner).cost(&objective), self.bench.pool.get(default).cost(&objective));
         if winner == default {
             self.told.push("the default won".into());
         } else if own.is_finite() && other.is_finite() {

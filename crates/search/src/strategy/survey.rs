@@ -48,7 +48,7 @@ pub struct Survey<'a> {
 impl<'a> Survey<'a> {
     /// A search of the space; the same generator and outcomes give the same questions. Of the carried points those count that are
     /// legal here.
-    pub fn new(setup: &Setup<'a>, mixture: Mixture, carried: &[Point], mut rng: ChaCha8Rng) -> Self {
+    pub fn new(setup: &Setup<'a>, mixture: Mixture, carried: &[Point], rng: ChaCha8Rng) -> Self {
         let space = setup.space;
         let legal = |points: &[Point]| -> Vec<Point> {
             points.iter().filter(|p| space.contains(p) && space.is_legal(p)).cloned().collect()
@@ -59,7 +59,7 @@ impl<'a> Survey<'a> {
             carried: legal(carried),
             starts: legal(&setup.starts).into(),
             told: Told::new(setup.objective.clone()),
-            draws: Draws::new(space, setup.source, rng.random()),
+            draws: Draws::new(space, setup.source, rng.get_stream()),
             rng,
             finished: false,
         }
