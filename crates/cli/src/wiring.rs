@@ -20,7 +20,7 @@ use tilewright_ptxgen::gemm::SimtGemm;
 use tilewright_runtime::RuntimeError;
 use tilewright_runtime::plan::{Ranking, Sampling};
 use tilewright_runtime::station::Shared;
-use tilewright_runtime::store::{Home, Profile, ProfileStore};
+use tilewright_runtime::store::{Home, Profile, ProfileStore, checksum};
 use tilewright_runtime::trainer::Trainer;
 use tilewright_sampler::{Chained, Exact, Sampler, Settings};
 
@@ -50,6 +50,8 @@ pub(crate) struct Adviser<'w> {
     pub(crate) predictor: Option<Box<dyn Predictor>>,
     /// What the predictor is asked about.
     pub(crate) ranking: Ranking,
+    /// Checksum of the file that the predictor was read from.
+    pub(crate) origin: Option<String>,
 }
 
 impl Adviser<'_> {
@@ -198,13 +200,12 @@ impl Wiring {
         spec: &DeviceSpec,
         words: &Config,
     ) -> Result<Adviser<'w>, Failure> {
-        let profiled = |predictor| Adviser { kernel, seen: None, predictor, ranking: Ranking::Everything };
         if model == Some(ModelKind::Linear) {
-            return self.cold(kernel, spec, &weights::load(spec, named)?);
+            return self.cold(kernel, spec, &weights::load(spec, named)?, named);
         }
-        let found = self.profile(named, kernel, spec, words)?;
-        if found.is_some() {
-            return Ok(profiled(found));
+        let ranking = Ranking::Everything;
+        if let Some((predictor, origin)) = self.profile(named, kernel, spec, words)? {
+            return Ok(Adviser { kernel, seen: None, predictor: Some(predictor), ranking, origin: Some(origin) });
         }
         if model.is_some() {
             let name = kernel.computation();
@@ -212,8 +213,8 @@ impl Wiring {
             return Err(Failure { detail: Some("no-profile"), ..Failure::new(Kind::Input, "model", message) });
         }
         match weights::find(spec)? {
-            Some(model) => self.cold(kernel, spec, &model),
-            None => Ok(profiled(None)),
+            Some(model) => self.cold(kernel, spec, &model, None),
+            None => Ok(Adviser { kernel, seen: None, predictor: None, ranking, origin: None }),
         }
     }
 
@@ -223,7 +224,10 @@ impl Wiring {
         kernel: &'w dyn AnyKernel,
         spec: &DeviceSpec,
         model: &LinearModel,
+        named: Option<&Path>,
     ) -> Result<Adviser<'w>, Failure> {
+        let file = named.map_or_else(|| weights::stored(spec), |f| Ok(f.to_path_buf()))?;
+        let origin = Some(checksum(&file).map_err(RuntimeError::from)?);
         let entry = self.kernels.iter().find(|e| e.kernel.id() == kernel.id());
         let seen = entry.and_then(|e| (e.hinted)(model, spec));
         let alone = seen.as_deref().and_then(|kernel| HintAlone::new(kernel.schema()));
@@ -232,17 +236,18 @@ impl Wiring {
             return Err(Failure::new(Kind::Usage, "model", message));
         };
         let ranking = Ranking::Sample(Sampling::default());
-        Ok(Adviser { kernel, seen, predictor: Some(Box::new(alone)), ranking })
+        Ok(Adviser { kernel, seen, predictor: Some(Box::new(alone)), ranking, origin })
     }
 
-    /// The named profile, or the stored one that fits kernel, device and input best; none if none is stored.
+    /// The named profile, or the stored one that fits kernel, device and input best, with the checksum of its file; none if none
+    /// is stored.
     pub(crate) fn profile(
         &self,
         named: Option<&Path>,
         kernel: &dyn AnyKernel,
         spec: &DeviceSpec,
         words: &Config,
-    ) -> Result<Option<Box<dyn Predictor>>, Failure> {
+    ) -> Result<Option<(Box<dyn Predictor>, String)>, Failure> {
         let schema = kernel.schema();
         let found = match named {
             Some(path) => Some((path.to_path_buf(), Profile::read(path).map_err(RuntimeError::from)?)),
@@ -254,7 +259,8 @@ impl Wiring {
         let Some((path, profile)) = found else { return Ok(None) };
         profile.expect(&path, &kernel.id(), spec, &schema).map_err(RuntimeError::from)?;
         let named = |e| Failure { field: path.display().to_string(), ..Failure::from(RuntimeError::from(e)) };
-        self.trainer().load(&profile.model, &schema).map(Some).map_err(named)
+        let predictor = self.trainer().load(&profile.model, &schema).map_err(named)?;
+        Ok(Some((predictor, checksum(&path).map_err(RuntimeError::from)?)))
     }
 }
 

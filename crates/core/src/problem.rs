@@ -203,7 +203,8 @@ impl<K: Kernel> Problem for Bound<K> {
     }
 
     fn program(&self, point: &[u16]) -> Result<Program, Illegal> {
-        Ok(self.kernel.generate(&self.plan(point)?))
+        let program = self.kernel.generate(&self.plan(point)?);
+        Ok(program.taking(self.kernel.computation().scalars(&self.input)))
     }
 
     fn counts(&self, point: &[u16]) -> Result<Option<Counts>, Illegal> {

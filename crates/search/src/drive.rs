@@ -5,6 +5,7 @@ mod live;
 pub use live::{Limits, Live};
 
 use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
 use tilewright_core::measurement::{Failure, FailureKind, Outcome};
 use tilewright_core::objective::Objective;
 use tilewright_core::program::DeviceError;
@@ -64,7 +65,8 @@ impl Budget {
 }
 
 /// Why a run ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum StoppedBy {
     /// The number of evaluations.
     Evaluations,
@@ -117,7 +119,8 @@ pub struct Trace {
 }
 
 impl Trace {
-    fn empty() -> Self {
+    /// A run of nothing.
+    pub(crate) fn empty() -> Self {
         let stopped_by = StoppedBy::Exhausted;
         Self { steps: Vec::new(), evaluations: 0, illegal: 0, seconds: 0.0, bound: None, stopped_by }
     }

@@ -23,6 +23,7 @@
 //! ```
 
 mod catalogue;
+mod convergence;
 mod draws;
 pub mod drive;
 mod exhaustive;
@@ -39,6 +40,7 @@ mod suggest;
 mod told;
 
 pub use catalogue::{Choice, LazyListing, Setup, Strategy, UnknownStrategy};
+pub use convergence::{Convergence, convergence};
 pub use draws::Source;
 pub use drive::{Live, drive};
 pub use exhaustive::{Found, Options, Progress, Stage, Statistics, exhaustive};

@@ -80,6 +80,9 @@ fn failed(error: CampaignError) -> Failure {
         CampaignError::Device(error) => error.into(),
         CampaignError::Store(error) => tilewright_runtime::RuntimeError::from(error).into(),
         error @ CampaignError::NothingRight { .. } => Failure::new(Kind::Wrong, "device", error),
+        error @ CampaignError::OtherKind { .. } => {
+            Failure { detail: Some("other-campaign"), ..Failure::new(Kind::Usage, "out", error) }
+        }
         error @ (CampaignError::Other { .. } | CampaignError::Damaged { .. }) => {
             Failure::new(Kind::Store, "out", error)
         }

@@ -31,12 +31,13 @@ const FAVOURITES: usize = 12;
 /// Rounds that a comparison should have at least.
 const ROUNDS_AT_LEAST: u32 = 4;
 
-/// Decides a problem.
+/// Decides a problem; `again` says why the plan cache's answer was not enough, and `remembered` is that answer where it is still
+/// legal.
 pub(super) fn decide(
     planner: &mut Planner<'_>,
     problem: &dyn Problem,
     clock: &HostClock,
-    stale: Option<String>,
+    (again, remembered): (Option<String>, Option<Point>),
 ) -> Result<Planned, RuntimeError> {
     let Planner { measure, executor, predictor, sampler, settings, .. } = planner;
     settings.check()?;
@@ -63,10 +64,12 @@ pub(super) fn decide(
         stats: PlanStats { search_s: knowledge.seconds, ..PlanStats::default() },
         searched: None,
         considered: knowledge.considered,
-        told: stale.into_iter().collect(),
+        told: again.iter().cloned().collect(),
     };
     deciding.bench.model = knowledge.model().filter(|model| !model.is_costly);
-    deciding.decide()
+    // First of all, so that ties go to it and little time is enough for it.
+    deciding.bench.remembered = remembered.map(|point| deciding.bench.pool.add(point, None));
+    Ok(Planned { looked_again: again, ..deciding.decide()? })
 }
 
 /// One decision.
@@ -112,8 +115,11 @@ impl Deciding<'_> {
             self.bench.pool.add(first, None);
         }
         self.considered = self.considered.max(self.bench.pool.len() as u64);
-        let what =
-            if is_modelled { "the model's first choice was taken" } else { "the default was taken: there is no model" };
+        let what = match (self.bench.remembered, is_modelled) {
+            (Some(_), _) => "the remembered configuration was kept",
+            (None, true) => "the model's first choice was taken",
+            (None, false) => "the default was taken: there is no model",
+        };
         self.told.push(format!("{what}, nothing was timed"));
         Ok((0..self.bench.pool.len()).collect())
     }
@@ -135,8 +141,9 @@ impl Deciding<'_> {
             "there is no profile for this kernel on this device, so this input was tuned for up to {:.1} s",
             self.settings.budget.as_secs_f64()
         ));
-        if let Some(default) = default {
-            self.bench.time(default).map(drop)?;
+        // Ahead of the default: neighbours of what is remembered are the first that are looked at.
+        for known in [self.bench.remembered, default].into_iter().flatten() {
+            self.bench.time(known).map(drop)?;
         }
         let favourites = self.search(self.settings.budget)?;
         self.considered = self.bench.pool.len() as u64;
@@ -184,9 +191,9 @@ impl Deciding<'_> {
             }
             Err(error) => return Err(RuntimeError::Strategy { name, message: error.to_string() }),
         };
+        let epsilon = self.settings.tolerance.unwrap_or_default().epsilon;
         let ended = match (trace.stopped_by, trace.bound) {
             (StoppedBy::Bound, Some(bound)) => {
-                let epsilon = self.settings.tolerance.unwrap_or_default().epsilon;
                 format!(
                     "its bound: something more than {:.0}% better is left with probability {bound:.3}",
                     100.0 * epsilon
@@ -199,7 +206,7 @@ impl Deciding<'_> {
             self.told.push(format!("{} of its proposals were not legal and were left out", trace.illegal));
         }
         let Trace { stopped_by, bound, evaluations, illegal, .. } = trace;
-        self.searched = Some(Searched { strategy: name, stopped_by, bound, evaluations, illegal });
+        self.searched = Some(Searched { strategy: name, stopped_by, epsilon, bound, evaluations, illegal });
         Ok(())
     }
 
@@ -216,9 +223,14 @@ impl Deciding<'_> {
                 finalists.push(at);
             }
         }
+        // Noise must not keep what is remembered from its chance: an answer that was looked for again is never worse.
+        let remembered = self.bench.remembered;
+        finalists.extend(remembered.filter(|at| rest.contains(at) && !finalists.contains(at)));
         rest.retain(|at| !finalists.contains(at));
-        // Ties go to what the model ranked, then to what was found first.
-        finalists.sort_by_key(|at| (preferred.iter().position(|p| p == at).unwrap_or(usize::MAX), *at));
+        // Ties go to what is remembered, then to what the model ranked, then to what was found first.
+        finalists.sort_by_key(|at| {
+            (Some(*at) != remembered, preferred.iter().position(|p| p == at).unwrap_or(usize::MAX), *at)
+        });
         let mut order = if finalists.len() > 1 { self.compare(&finalists)? } else { finalists };
         order.extend(rest);
         self.nothing_ran_or(order)
@@ -322,6 +334,7 @@ impl Deciding<'_> {
             max_rel_error,
             considered: self.considered,
             cached: false,
+            looked_again: None,
             searched: self.searched,
             reason,
             decision,
@@ -332,8 +345,18 @@ impl Deciding<'_> {
     /// Where the winner stood with the model, and what it gains over the default.
     fn tell_gain(&mut self, winner: usize, default: Option<usize>) {
         let objective = self.settings.objective.clone();
-        if self.bench.pool.get(winner).predicted_s.is_some() {
-            self.told.push(format!("by model the choice was number {} of those timed", winner + 1));
+        if let Some(expected) = self.bench.pool.get(winner).predicted_s {
+            let better = self.bench.pool.iter().filter(|c| c.predicted_s.is_some_and(|s| s < expected)).count();
+            self.told.push(format!("by model the choice was number {} of those timed", better + 1));
+        }
+        if let Some(remembered) = self.bench.remembered {
+            let (own, other) =
+                (self.bench.pool.get(winner).cost(&objective), self.bench.pool.get(remembered).cost(&objective));
+            if winner == remembered {
+                self.told.push("the remembered configuration is still the best".into());
+            } else if own.is_finite() && other.is_finite() {
+                self.told.push(format!("it is {:.2} times as good as the remembered one", other / own));
+            }
         }
         let Some(default) = default else { return };
         let (own, other) =

@@ -2,6 +2,7 @@
 //! the best with each other and a check of the result.
 
 mod answer;
+mod asked;
 mod bench;
 mod decide;
 mod pool;
@@ -9,6 +10,7 @@ mod settings;
 
 pub use crate::knowledge::Ranking;
 pub use answer::{PlanStats, Planned, Searched};
+pub use asked::{Asked, Look};
 pub use settings::PlanSettings;
 pub use tilewright_search::Sampling;
 
@@ -59,15 +61,22 @@ impl Planner<'_> {
     /// See [`Planner::plan`].
     pub fn plan_problem(&mut self, problem: &dyn Problem) -> Result<Planned, RuntimeError> {
         let clock = HostClock::start();
-        let mut stale = None;
+        let (mut again, mut remembered, mut looks) = (None, None, Vec::new());
         if let Some(cache) = self.cache.filter(|_| !self.settings.ignore_cached) {
             match cache.get(problem, &self.settings.objective)? {
-                Lookup::Hit(plan, point) => return Ok(from_cache(problem, *plan, point, &clock)),
-                Lookup::Stale(why) => stale = Some(why),
+                Lookup::Hit(plan, point) => match self.settings.asked.exceeds(&plan) {
+                    None => return Ok(from_cache(problem, *plan, point, &clock)),
+                    Some(why) => {
+                        again = Some(format!("the cached plan was looked for again: {why}"));
+                        (remembered, looks) = (Some(point), plan.looks);
+                    }
+                },
+                Lookup::Stale(why) => again = Some(why),
                 Lookup::Miss => {}
             }
         }
-        let planned = decide::decide(self, problem, &clock, stale)?;
+        let planned = decide::decide(self, problem, &clock, (again, remembered))?;
+        self.look(&planned).note(&mut looks);
         if let (Some(cache), Some(max_rel_error)) = (self.cache, planned.max_rel_error) {
             let plan = CachedPlan {
                 config: planned.config.clone(),
@@ -75,10 +84,22 @@ impl Planner<'_> {
                 measured_s: planned.measured_s,
                 max_rel_error: Some(max_rel_error),
                 decision: planned.decision.clone(),
+                looks,
             };
             cache.put(problem, &self.settings.objective, &plan)?;
         }
         Ok(planned)
+    }
+
+    /// How hard an answer was looked for just now.
+    fn look(&self, planned: &Planned) -> Look {
+        let settings = &self.settings;
+        let (timed, searched) = (planned.stats.timed, planned.searched.clone());
+        let budget = if self.predictor.is_some() { settings.refine } else { settings.budget };
+        // Where nothing was timed, what the settings allow says nothing.
+        let (budget_s, top) = if timed > 0 { (budget.as_secs_f64(), settings.top) } else { (0.0, 0) };
+        let (model, profile) = (planned.decision.model.clone(), settings.asked.profile.clone());
+        Look { budget_s, top, timed, model, profile, searched }
     }
 }
 
@@ -94,7 +115,8 @@ fn from_cache(problem: &dyn Problem, plan: CachedPlan, point: Point, clock: &Hos
         max_rel_error: plan.max_rel_error,
         considered: plan.decision.considered_count,
         cached: true,
-        searched: None,
+        looked_again: None,
+        searched: plan.looks.into_iter().rev().find_map(|look| look.searched),
         reason: format!("from the plan cache; when it was decided: {}", plan.decision.reason),
         decision: plan.decision,
         stats: PlanStats { seconds: clock.now().as_secs_f64(), ..PlanStats::default() },

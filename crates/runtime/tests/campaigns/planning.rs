@@ -12,7 +12,7 @@ use tilewright_core::problem::{AnyKernel, Erased, Executor, Loaded, Measure};
 use tilewright_core::program::{DeviceError, Program};
 use tilewright_core::space::Point;
 use tilewright_runtime::RuntimeError;
-use tilewright_runtime::plan::{PlanSettings, Planned, Planner, Ranking, Sampling};
+use tilewright_runtime::plan::{Asked, PlanSettings, Planned, Planner, Ranking, Sampling};
 use tilewright_runtime::plan_cache::PlanCache;
 use tilewright_runtime::store::StoreErrorKind;
 use tilewright_runtime::trainer::Trainer;
@@ -202,6 +202,61 @@ fn a_decision_is_cached_and_a_stale_one_is_made_anew() {
     assert!(!anew.cached && anew.reason.to_lowercase().contains("another state of the device"), "{}", anew.reason);
     setup.settings.ignore_cached = true;
     assert!(!setup.plan("n=10000").unwrap().cached);
+}
+
+#[test]
+fn an_answer_is_looked_for_again_when_more_is_asked_than_it_had() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut setup = Setup { model: None, cache: Some(PlanCache::new(dir.path())), ..Setup::new() };
+    let ask = |setup: &mut Setup, budget: Option<u64>, profile: Option<&str>| {
+        let budget = budget.map(Duration::from_secs);
+        let asked = Asked { budget, profile: profile.map(String::from), ..Asked::default() };
+        setup.settings = PlanSettings { asked, budget: budget.unwrap_or_default(), ..settings() };
+        setup.plan("n=10000").unwrap()
+    };
+    let hasty = ask(&mut setup, Some(0), None);
+    assert!(!hasty.cached && ask(&mut setup, None, None).cached && ask(&mut setup, Some(0), None).cached);
+    let thorough = ask(&mut setup, Some(2), None);
+    assert!(!thorough.cached && thorough.measured_s < hasty.measured_s, "{thorough:?}");
+    let why = thorough.looked_again.as_deref().unwrap();
+    assert!(why.contains("0 s were given to measuring, and 2 s are asked for"), "{why}");
+    assert!(thorough.reason.to_lowercase().contains(why), "{}", thorough.reason);
+    // Less than it had, or nothing at all, is answered from the cache.
+    assert!(ask(&mut setup, Some(1), None).cached && ask(&mut setup, None, None).cached);
+    // A profile that was not there.
+    setup.model = Some(model());
+    assert!(!ask(&mut setup, None, Some("new")).cached);
+    assert!(ask(&mut setup, None, Some("new")).cached && ask(&mut setup, None, None).cached);
+    assert!(!ask(&mut setup, None, Some("newer")).cached);
+}
+
+#[test]
+fn looking_again_never_loses_a_better_answer() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut setup = Setup { cache: Some(PlanCache::new(dir.path())), ..Setup::new() };
+    let best = setup.plan("n=10000").unwrap();
+    assert_eq!(best.point, setup.optimum("n=10000").0);
+    let again = |setup: &mut Setup, profile: &str| {
+        setup.settings.asked = Asked { profile: Some(profile.into()), ..Asked::default() };
+        let found = setup.plan("n=10000").unwrap();
+        assert!(!found.cached && found.point == best.point && found.verified, "{found:?}");
+        found
+    };
+    // Looks that would find next to nothing by themselves: no time and no model, one candidate, nothing to time on.
+    setup.model = None;
+    setup.settings.budget = Duration::ZERO;
+    let found = again(&mut setup, "no model");
+    assert!(found.reason.contains("the remembered configuration is still the best"), "{}", found.reason);
+    setup.model = Some(model());
+    (setup.settings.top, setup.settings.refine) = (1, Duration::ZERO);
+    again(&mut setup, "one candidate");
+    setup.measure = None;
+    let found = again(&mut setup, "no clock");
+    assert!(found.reason.contains("the remembered configuration was kept"), "{}", found.reason);
+    // Planning afresh is asked for by those who do not trust what is remembered.
+    setup.settings.ignore_cached = true;
+    setup.model = None;
+    assert_ne!(setup.plan("n=10000").unwrap().point, best.point);
 }
 
 #[test]

@@ -60,6 +60,7 @@ impl Executor for HostExecutor {
     }
 
     fn prepare(&mut self, program: &Program, work: &Workload) -> Result<Box<dyn Loaded>, DeviceError> {
+        program.expect_scalars(&work.scalars)?;
         for step in &program.steps {
             let feature = match step {
                 Step::Launch { code: Code::Ptx { .. }, .. } => "PTX",
