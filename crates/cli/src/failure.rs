@@ -88,6 +88,7 @@ impl From<RuntimeError> for Failure {
             RuntimeError::NothingLegal { .. }
             | RuntimeError::NothingRuns { .. }
             | RuntimeError::NothingRight { .. }
+            | RuntimeError::Strategy { .. }
             | RuntimeError::TooFewSamples { .. } => Kind::Nothing,
             RuntimeError::Store(_) | RuntimeError::Home(_) => Kind::Store,
             RuntimeError::Train(_) | RuntimeError::Schema(_) => Kind::Other,

@@ -23,6 +23,7 @@ pub mod store;
 pub mod table;
 pub mod timing;
 pub mod trainer;
+pub mod trial;
 pub mod tune;
 pub mod verify;
 pub mod worker;
