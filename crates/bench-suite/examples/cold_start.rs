@@ -24,7 +24,7 @@ use tilewright_perfmodel_linear::LinearModel;
 use tilewright_runtime::Live;
 use tilewright_runtime::plan::PlanSettings;
 use tilewright_sampler::{Exact, Sampler};
-use tilewright_search::neighbours;
+use tilewright_search::{Neighbourhood, Reach};
 
 const INPUTS: [&str; 5] = [
     "m=768,n=768,k=768,layout=nn",
@@ -93,7 +93,8 @@ fn ranked(problem: &dyn Problem, model: &LinearModel, seed: u64) -> Result<(Vec<
         new.retain(|p| !known.contains_key(p));
         known.extend(scored(&*scorer, &new));
         let best = best(problem, &known, seed);
-        new = best.iter().flat_map(|p| neighbours(problem, p)).collect();
+        let around = Neighbourhood::of(problem.space());
+        new = best.iter().flat_map(|p| around.within(p, Reach::Single)).collect();
     }
     Ok((best(problem, &known, seed), known.len()))
 }

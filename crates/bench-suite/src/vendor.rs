@@ -21,7 +21,7 @@ use tilewright_ops::gemm::{Gemm, GemmInput};
 pub const LIBRARIES: [&str; 2] = ["cublas", "cublaslt"];
 
 /// A configuration this many times slower than the best so far is cut off.
-const CUT_OFF: f64 = 2.5;
+pub(crate) const CUT_OFF: f64 = 2.5;
 
 /// Contenders by name.
 pub type Contenders = Vec<(String, Program)>;
@@ -66,7 +66,7 @@ impl Vendors<'_> {
         }
     }
 
-    fn policy(&self, best: Option<f64>) -> Timing {
+    pub(crate) fn policy(&self, best: Option<f64>) -> Timing {
         let timed = best.filter(|_| *self.objective == Objective::default());
         Timing {
             warmup: 1,

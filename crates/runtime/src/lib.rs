@@ -9,6 +9,7 @@
 #[cfg(feature = "cuda")]
 pub mod cuda;
 mod error;
+pub mod knowledge;
 mod live;
 pub mod log;
 mod nothing_legal;
@@ -20,6 +21,7 @@ pub mod ptxas;
 pub mod store;
 pub mod table;
 pub mod trainer;
+pub mod trial;
 pub mod tune;
 pub mod verify;
 pub mod worker;

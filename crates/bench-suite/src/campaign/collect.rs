@@ -1,7 +1,6 @@
 //! The training set: random inputs and configurations, generated and compiled ahead on the host's cores, timed one after the
 //! other on every device; and the profile that is fitted on it.
 
-use super::candidates::{draw, neighbour};
 use super::export::export;
 use super::stages::Progress;
 use super::state::State;
@@ -17,11 +16,14 @@ use tilewright_core::measurement::{Outcome, Timing};
 use tilewright_core::objective::Objective;
 use tilewright_core::problem::{MeasureError, Problem};
 use tilewright_core::program::{DeviceError, Program};
+use tilewright_core::search::Search;
 use tilewright_core::space::{Config, Point};
 use tilewright_runtime::Live;
 use tilewright_runtime::log::{CampaignLog, LogHeader, Opened, Record, Sample};
 use tilewright_runtime::tune::{Silent, TunePaths, TuneSettings, Tuner};
-use tilewright_sampler::Uniform;
+use tilewright_sampler::{Chained, Settings, Uniform};
+use tilewright_search::strategy::{Mixture, Survey};
+use tilewright_search::{Setup, Source};
 
 /// Share of configurations that were the best for an earlier input, and as many near those.
 const CARRIED: f64 = 0.2;
@@ -135,9 +137,10 @@ impl Shelf<'_> {
 
     /// Makes rounds until nobody takes them.
     fn make(&self, to: &SyncSender<Round>) {
+        let source = Mutex::new(Chained::new(self.campaign.kernel.space(), Settings::default()));
         let mut idle = 0;
         while !self.over() && idle < MOST_IDLE {
-            match self.round() {
+            match self.round(&source) {
                 Ok(round) if round.points.is_empty() => idle += 1,
                 Ok(round) => {
                     idle = 0;
@@ -151,7 +154,7 @@ impl Shelf<'_> {
     }
 
     /// Draws an input from a stream of its own, so that a resumed campaign goes on where it was.
-    fn round(&self) -> Result<Round, CampaignError> {
+    fn round(&self, source: &dyn Source) -> Result<Round, CampaignError> {
         let (campaign, scale) = (self.campaign, &self.campaign.settings.scale);
         let draw_number = self.next_draw.fetch_add(1, Ordering::Relaxed);
         let mut rng = ChaCha8Rng::seed_from_u64(campaign.settings.seed);
@@ -160,24 +163,12 @@ impl Shelf<'_> {
         let problem = campaign.kernel.problem(&self.spec, &words)?;
         let space = problem.space();
         let winners = locked(&self.winners).clone();
-        let carried = |rng: &mut ChaCha8Rng| {
-            let config = winners.get(rng.random_range(0..winners.len().max(1)))?;
-            config.to_point(space.params(), None).ok().filter(|p| space.is_legal(p))
-        };
-        let mut points: Vec<Point> = problem.default_point().into_iter().filter(|p| space.is_legal(p)).collect();
-        for _ in 0..scale.configs_per_input * 2 {
-            let kind = rng.random::<f64>();
-            let point = match carried(&mut rng) {
-                Some(winner) if kind < CARRIED => Some(winner),
-                Some(winner) if kind < 2.0 * CARRIED => neighbour(space, &winner, &mut rng),
-                _ => draw(space, &mut rng),
-            };
-            let Some(point) = point else { break };
-            if points.len() < scale.configs_per_input && !points.contains(&point) {
-                points.push(point);
-            }
-        }
-        let program = |p: Point| Some((p.clone(), problem.program(&problem.space().check(&p).ok()?)));
+        let carried: Vec<Point> = winners.iter().filter_map(|w| w.to_point(space.params(), None).ok()).collect();
+        let starts = Arc::new(problem.default_point().into_iter().collect());
+        let setup = Setup { starts, source: Some(source), ..Setup::new(space) };
+        let mixture = Mixture { neighbours: 0.0, near_carried: CARRIED, carried: CARRIED };
+        let points = Survey::new(&setup, mixture, &carried, rng).ask(scale.configs_per_input);
+        let program = |p: Point| Some((p.clone(), problem.program(&space.check(&p).ok()?)));
         let points = points.into_iter().filter_map(program).collect();
         Ok(Round { draw: draw_number, problem, points })
     }

@@ -14,7 +14,6 @@
 //! Stages get shares of the time that is left and stop in time. What is unfinished is taken up by the next run on the same
 //! folder. The folder is flat, of at most eight files: [`FILES`].
 
-mod candidates;
 mod collect;
 mod contest;
 mod emulated;

@@ -1,6 +1,5 @@
 //! Random legal plans on odd inputs, against a reference in higher precision.
 
-use super::candidates::draw;
 use super::stages::Progress;
 use super::state::{State, Verified};
 use super::{Campaign, CampaignError, DTYPES, Deadline};
@@ -15,6 +14,7 @@ use tilewright_core::dtype::DType;
 use tilewright_core::problem::Problem;
 use tilewright_core::program::{DeviceError, Program};
 use tilewright_core::space::{Config, Point};
+use tilewright_sampler::{Chained, Sampler, Settings};
 
 /// Cases of one input.
 const PER_INPUT: usize = 4;
@@ -116,6 +116,7 @@ fn check(campaign: &Campaign<'_>, case: &Case, verified: &mut Verified) -> Resul
 struct Cases<'a> {
     campaign: &'a Campaign<'a>,
     fixed: Config,
+    sampler: Chained,
     rng: ChaCha8Rng,
     waiting: VecDeque<Case>,
     made: usize,
@@ -127,7 +128,8 @@ impl<'a> Cases<'a> {
         // A stream of its own for each run: what was verified already is not drawn again.
         rng.set_stream(skip * 16 + dtype.size() as u64);
         let fixed = Config(vec![("dtype".into(), dtype.name().into())]);
-        Self { campaign, fixed, rng, waiting: VecDeque::new(), made: 0 }
+        let sampler = Chained::new(campaign.kernel.space(), Settings::default());
+        Self { campaign, fixed, sampler, rng, waiting: VecDeque::new(), made: 0 }
     }
 
     /// None if nothing is legal.
@@ -141,7 +143,8 @@ impl<'a> Cases<'a> {
             let words = campaign.kernel.draw(&self.fixed, limits, &mut || rng.random())?;
             let problem: Arc<dyn Problem> = Arc::from(campaign.kernel.problem(&campaign.spec(), &words)?);
             for _ in 0..PER_INPUT {
-                let Some(point) = draw(problem.space(), &mut self.rng) else { break };
+                let Ok(draw) = self.sampler.draw(problem.space(), &mut self.rng) else { break };
+                let point = draw.point;
                 let Ok(legal) = problem.space().check(&point) else { continue };
                 let program = problem.program(&legal);
                 let filling = [Filling::Real, Filling::Exact, Filling::Special][self.made % 3];

@@ -1,24 +1,21 @@
-//! Deciding the configuration of an input: from the cache, by the model and re-timing, or by tuning on the spot.
+//! Deciding the configuration of an input: from the cache; else by what a model knows, a strategy that measures, a comparison of
+//! the best with each other and a check of the result.
 
 mod answer;
 mod asked;
+mod bench;
 mod decide;
-mod explore;
-mod nearby;
 mod pool;
-mod residual;
 mod settings;
-mod spread;
 
-pub use answer::{PlanStats, Planned};
+pub use crate::knowledge::Ranking;
+pub use answer::{PlanStats, Planned, Searched};
 pub use asked::{Asked, Look};
-pub use settings::{PlanSettings, Ranking};
-pub use spread::spread;
+pub use settings::PlanSettings;
 pub use tilewright_search::Sampling;
 
 use crate::error::RuntimeError;
 use crate::plan_cache::{CachedPlan, Lookup, PlanCache};
-use decide::Deciding;
 use std::sync::Arc;
 use std::time::Instant;
 use tilewright_core::device::DeviceSpec;
@@ -78,7 +75,7 @@ impl Planner<'_> {
                 Lookup::Miss => {}
             }
         }
-        let planned = Deciding::new(self, problem, &clock).decide(again, remembered)?;
+        let planned = decide::decide(self, problem, &clock, (again, remembered))?;
         self.look(&planned).note(&mut looks);
         if let (Some(cache), Some(max_rel_error)) = (self.cache, planned.max_rel_error) {
             let plan = CachedPlan {
@@ -97,11 +94,12 @@ impl Planner<'_> {
     /// How hard an answer was looked for just now.
     fn look(&self, planned: &Planned) -> Look {
         let settings = &self.settings;
-        let timed = planned.stats.timed;
+        let (timed, searched) = (planned.stats.timed, planned.searched.clone());
         let budget = if self.predictor.is_some() { settings.refine } else { settings.budget };
         // Where nothing was timed, what the settings allow says nothing.
         let (budget_s, top) = if timed > 0 { (budget.as_secs_f64(), settings.top) } else { (0.0, 0) };
-        Look { budget_s, top, timed, model: planned.decision.model.clone(), profile: settings.asked.profile.clone() }
+        let (model, profile) = (planned.decision.model.clone(), settings.asked.profile.clone());
+        Look { budget_s, top, timed, model, profile, searched }
     }
 }
 
@@ -118,6 +116,7 @@ fn from_cache(problem: &dyn Problem, plan: CachedPlan, point: Point, clock: &Ins
         considered: plan.decision.considered_count,
         cached: true,
         looked_again: None,
+        searched: plan.looks.into_iter().rev().find_map(|look| look.searched),
         reason: format!("from the plan cache; when it was decided: {}", plan.decision.reason),
         decision: plan.decision,
         stats: PlanStats { seconds: clock.now().as_secs_f64(), ..PlanStats::default() },

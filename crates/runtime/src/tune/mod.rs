@@ -1,8 +1,7 @@
 //! Tuning a kernel for a device: draw inputs and configurations, measure, log, fit, write a profile.
 
 mod campaign;
-mod guide;
-mod propose;
+mod recorder;
 mod settings;
 mod summary;
 mod training;
