@@ -1,8 +1,7 @@
 //! What a plan does, counted as kernels of loops are on a host: for a linear model that was fitted on those.
 
-use super::{CpuGemm, GemmPlan, geometry};
+use super::{CpuGemm, GemmPlan, blueprint};
 use crate::blueprint::Blueprint;
-use crate::config::GemmConfig;
 use crate::scalar::{Factor, Float};
 use tilewright_core::device::DeviceSpec;
 use tilewright_core::hint::Hint;
@@ -23,9 +22,10 @@ impl GemmPlan {
 }
 
 impl CpuGemm {
-    /// The same for a configuration that is known to be legal: a search counts thousands, and checks none of them again.
-    pub fn operations(&self, input: &GemmInput, config: &GemmConfig, caches: &Caches) -> [Operations; 2] {
-        operations(&Blueprint::new(geometry(input), config), caches)
+    /// The same for a point that is known to be legal: a search counts thousands, and checks none of them again. `None` for a
+    /// point of another space.
+    pub fn operations(&self, input: &GemmInput, at: &Values<'_>, caches: &Caches) -> Option<[Operations; 2]> {
+        blueprint(input, at).map(|blueprint| operations(&blueprint, caches))
     }
 }
 
@@ -43,7 +43,8 @@ impl<F: Fn(&Operations) -> f64 + Send + Sync + 'static> Hint<CpuGemm> for Counte
     }
 
     fn seconds(&self, kernel: &CpuGemm, _: &DeviceSpec, input: &GemmInput, at: &Values<'_>) -> f64 {
-        kernel.operations(input, &kernel.decode(at.point()), &self.caches).iter().map(&self.seconds).sum()
+        let operations = kernel.operations(input, at, &self.caches);
+        operations.map_or(f64::MAX, |all| all.iter().map(&self.seconds).sum())
     }
 }
 
