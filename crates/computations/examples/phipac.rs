@@ -7,10 +7,10 @@ use std::error::Error;
 use std::path::PathBuf;
 use std::time::Instant;
 use tilewright_core::choice::{ChoiceSet, FitSelector};
+use tilewright_core::metrics::ChoiceScores;
 use tilewright_core::selector::{Candidate, VariantOrder};
 use tilewright_datasets::{Dataset, SplitSpec};
 use tilewright_variant_select::fixed::BestFixed;
-use tilewright_variant_select::metrics::Table1;
 use tilewright_variant_select::regression::{Regression, Terms};
 use tilewright_variant_select::softmax::Softmax;
 use tilewright_variant_select::svm::Svm;
@@ -47,10 +47,10 @@ fn main() -> Result<(), Box<dyn Error>> {
             let split = data.split(&SplitSpec::Column("input".into(), 0.33), seed)?;
             let (train, test) = (data.choices_of(&split.train)?, data.choices_of(&split.held_out)?);
             let selector = method.fit(&train, seed)?;
-            scores.extend(Table1::of(&*selector, &test));
+            scores.extend(ChoiceScores::of(&*selector, &test));
             predict_s += seconds_of_a_choice(&*selector, &test) / 10.0;
         }
-        let s = Table1::mean(&scores).ok_or("nothing ran")?;
+        let s = ChoiceScores::mean(&scores).ok_or("nothing ran")?;
         let percent = [s.delta_miss, s.delta_err, s.best5, s.worst20, s.worst50, s.fraction_of_oracle];
         let shown = percent.map(|v| format!("{:.1}", 100.0 * v)).join(" ");
         println!("{name} {shown} {:.0} | {paper}", predict_s * 1e9);

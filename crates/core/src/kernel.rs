@@ -5,6 +5,7 @@ use crate::counts::Counts;
 use crate::device::DeviceSpec;
 use crate::feature::Feature;
 use crate::id::KernelId;
+use crate::operations::Operations;
 use crate::program::Program;
 use crate::space::{BoundSpace, Legal, ParamSpace, Point, Symbols, Values};
 
@@ -48,14 +49,17 @@ pub trait Kernel: Send + Sync + 'static {
         None
     }
 
+    /// How often the program does what takes time, for one input on one device. The default evaluates [`Kernel::counts`];
+    /// a kernel that is counted by other means, or that knows what overlaps what, says so here. `None` where nothing counts it.
+    fn operations(&self, device: &DeviceSpec, input: &InputOf<Self>, plan: &Self::Plan) -> Option<Operations> {
+        let _ = device;
+        let words = self.computation().words(input);
+        Operations::of(&self.counts(plan)?, |size| words.get(size)?.as_int())
+    }
+
     /// Names and kinds of the features of a configuration (those of the input come first in a row, from the
     /// computation).
     fn feature_names(&self) -> Vec<Feature>;
-
-    /// How many of the last of these are hints, another model's word and not the kernel's own. See [`crate::hint`].
-    fn hints(&self) -> usize {
-        0
-    }
 
     /// Features of a configuration, one number per name. Takes the values of a point and not the plan: a search computes
     /// millions of these, of points that it knows to be legal, and generates none of them.

@@ -1,13 +1,15 @@
 //! The object-safe view of (kernel, device, input) that everything outside a kernel crate sees.
 
-use crate::buffer::{BufferSpec, Buffers, Expected, Filling, Workload};
+use crate::buffer::{Buffers, Expected, Filling, Workload};
 use crate::computation::{Computation, InputError, InputLimits, Work};
 use crate::counts::Counts;
-use crate::device::DeviceSpec;
+use crate::data::Data;
+use crate::device::{Device, DeviceSpec};
 use crate::feature::FeatureSchema;
 use crate::id::{ComputationId, KernelId};
 use crate::kernel::{InputOf, Kernel};
 use crate::measurement::{Failure, FailureKind, Measurement, Timing};
+use crate::operations::Operations;
 use crate::program::{DeviceError, Program};
 use crate::space::{BoundSpace, Config, Illegal, Legal, ParamSpace, Point, SpaceError};
 use std::sync::Arc;
@@ -28,10 +30,6 @@ pub trait Problem: Send + Sync {
     fn work(&self) -> Work;
     /// The columns of feature rows.
     fn schema(&self) -> &FeatureSchema;
-    /// The columns without hints of others, see [`Kernel::hints`]: two views of one kernel have the same.
-    fn own_schema(&self) -> FeatureSchema {
-        self.schema().clone()
-    }
     /// The input's features.
     fn input_features(&self, out: &mut Vec<f32>);
     /// The features of a legal point, appended to `out`; not checked, and NaN for what is no point at all.
@@ -49,12 +47,19 @@ pub trait Problem: Send + Sync {
         let _ = at;
         None
     }
+    /// How often the program of a point does what takes time. See [`Kernel::operations`].
+    ///
+    /// # Panics
+    /// As [`Problem::program`].
+    fn operations(&self, at: &Legal<'_>) -> Option<Operations> {
+        let words = self.input();
+        Operations::of(&self.counts(at)?, |size| words.get(size)?.as_int())
+    }
     /// Data to run on.
     fn workload(&self, filling: Filling, seed: u64) -> Workload;
-    /// Buffers and scalars without their contents. See [`Computation::shape`].
-    fn shape(&self) -> (Vec<BufferSpec>, Vec<f64>) {
-        let work = self.workload(Filling::Real, 0);
-        (work.specs, work.scalars)
+    /// Data to time on. See [`Computation::data`].
+    fn data(&self, seed: u64) -> Data {
+        Data::Given(Arc::new(self.workload(Filling::Real, seed)))
     }
     /// What the data must become.
     fn reference(&self, before: &Buffers, scalars: &[f64]) -> Expected;
@@ -194,12 +199,6 @@ impl<K: Kernel> Problem for Bound<K> {
         &self.schema
     }
 
-    fn own_schema(&self) -> FeatureSchema {
-        let mut schema = self.schema.clone();
-        schema.config.truncate(schema.config.len().saturating_sub(self.kernel.hints()));
-        schema
-    }
-
     fn input_features(&self, out: &mut Vec<f32>) {
         self.kernel.computation().features(&self.input, out);
     }
@@ -212,19 +211,23 @@ impl<K: Kernel> Problem for Bound<K> {
     }
 
     fn program(&self, at: &Legal<'_>) -> Program {
-        self.kernel.generate(&self.plan(at))
+        self.kernel.generate(&self.plan(at)).taking(self.kernel.computation().scalars(&self.input))
     }
 
     fn counts(&self, at: &Legal<'_>) -> Option<Counts> {
         self.kernel.counts(&self.plan(at))
     }
 
+    fn operations(&self, at: &Legal<'_>) -> Option<Operations> {
+        self.kernel.operations(&self.device, &self.input, &self.plan(at))
+    }
+
     fn workload(&self, filling: Filling, seed: u64) -> Workload {
         self.kernel.computation().workload(&self.input, filling, seed)
     }
 
-    fn shape(&self) -> (Vec<BufferSpec>, Vec<f64>) {
-        self.kernel.computation().shape(&self.input)
+    fn data(&self, seed: u64) -> Data {
+        self.kernel.computation().data(&self.input, seed)
     }
 
     fn reference(&self, before: &Buffers, scalars: &[f64]) -> Expected {
@@ -293,49 +296,6 @@ impl<K: Kernel> AnyKernel for Erased<K> {
     }
 }
 
-/// A program with its data in a device's memory.
-pub trait Loaded: Send {
-    /// Runs once and waits for the end.
-    ///
-    /// # Errors
-    /// What the device reports.
-    fn run(&mut self) -> Result<(), DeviceError>;
-
-    /// Replaces the contents of the buffers.
-    ///
-    /// # Errors
-    /// What the device reports.
-    fn write(&mut self, buffers: &Buffers) -> Result<(), DeviceError>;
-
-    /// Copies the contents of the buffers out.
-    ///
-    /// # Errors
-    /// What the device reports.
-    fn read(&mut self) -> Result<Buffers, DeviceError>;
-
-    /// Replaces the program and keeps the data, so that many configurations of one input share one copy of it. The
-    /// default refuses; callers then prepare anew.
-    ///
-    /// # Errors
-    /// Code that does not load, memory that runs out, or a device that cannot do it.
-    fn replace(&mut self, program: &Program) -> Result<(), DeviceError> {
-        let _ = program;
-        Err(DeviceError::Unsupported { device: "this".into(), feature: "another program on loaded data".into() })
-    }
-}
-
-/// Runs programs for their results.
-pub trait Executor: Send {
-    /// The device's facts.
-    fn spec(&self) -> &Arc<DeviceSpec>;
-
-    /// Loads a program and its data.
-    ///
-    /// # Errors
-    /// Code that does not load, memory that runs out.
-    fn prepare(&mut self, program: &Program, work: &Workload) -> Result<Box<dyn Loaded>, DeviceError>;
-}
-
 /// Why there is no measurement.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum MeasureError {
@@ -372,5 +332,11 @@ pub trait Measure: Send {
     /// Announces points that will be measured soon, so that their code can be compiled in the meantime. Changes no result.
     fn expect(&mut self, problem: &dyn Problem, points: &[Point]) {
         let _ = (problem, points);
+    }
+
+    /// The device that is measured on, to check results on it; recordings have none. Its data are put down anew before the
+    /// next time is taken.
+    fn device(&mut self) -> Option<&mut dyn Device> {
+        None
     }
 }

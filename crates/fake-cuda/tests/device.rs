@@ -8,12 +8,13 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tilewright_core::buffer::{Buffer, BufferSpec, Role, Workload};
+use tilewright_core::data::Data;
+use tilewright_core::device::Device;
 use tilewright_core::dtype::DType;
 use tilewright_core::measurement::{CachePolicy, FailureKind, Timing};
 use tilewright_core::problem::MeasureError;
-use tilewright_core::program::{Arg, Code, DeviceError, Program, Step};
+use tilewright_core::program::{Arg, Code, DeviceError, Program, ScalarClass, ScalarSpec, Step};
 use tilewright_runtime::cuda::CudaDevice;
-use tilewright_runtime::station::{Data, Station};
 
 /// Whether this process has the fake driver. If not, the test has run, and passed, in one that has.
 fn has_driver(test: &str) -> bool {
@@ -55,7 +56,7 @@ const DOUBLE: &str = "ld.global.f32 %f1, [%rd1]; add.f32 %f1, %f1, %f1; st.globa
 fn program(body: &str, threads: u32, shared_bytes: u32) -> Program {
     let code = Code::Ptx { text: text(body), entry: "k".into() };
     let step = Step::Launch { code, grid: [1; 3], block: [threads, 1, 1], shared_bytes, args: vec![Arg::Buffer(0, 0)] };
-    Program { steps: vec![step], workspace: 0 }
+    Program::new(vec![step], 0)
 }
 
 fn four() -> Data {
@@ -67,7 +68,7 @@ fn four() -> Data {
 
 fn device() -> CudaDevice {
     let mut device = CudaDevice::open(0).unwrap();
-    device.hold(&four()).unwrap();
+    device.upload(&four()).unwrap();
     device
 }
 
@@ -125,16 +126,37 @@ fn what_cannot_be_launched_is_an_argument() {
 }
 
 #[test]
+fn scalars_that_a_program_was_not_made_for_are_refused() {
+    if !has_driver("scalars_that_a_program_was_not_made_for_are_refused") {
+        return;
+    }
+    let mut device = device();
+    let Data::Given(work) = four() else { unreachable!("data are given") };
+    let given = |scalars: &[f64]| Data::Given(Arc::new(Workload { scalars: scalars.to_vec(), ..(*work).clone() }));
+    let one = program(DOUBLE, 4, 0).taking(vec![ScalarSpec { name: "alpha", class: ScalarClass::Exactly(1.0) }]);
+    for scalars in [&[2.0][..], &[]] {
+        device.upload(&given(scalars)).unwrap();
+        let error = device.run(&one).unwrap_err();
+        assert!(matches!(&error, DeviceError::Argument { name, .. } if name == "alpha"), "{error}");
+        assert!(matches!(device.time(&one, &Timing::default()), Err(MeasureError::Failed(_))));
+    }
+    assert_eq!(device.read().unwrap()[0].as_slice::<f32>(), [1.0, 2.0, 3.0, 4.0]);
+    device.upload(&given(&[1.0])).unwrap();
+    device.run(&one).unwrap();
+    assert_eq!(device.read().unwrap()[0].as_slice::<f32>(), [2.0, 4.0, 6.0, 8.0]);
+}
+
+#[test]
 fn data_that_do_not_fit_leave_the_device_whole() {
     if !has_driver("data_that_do_not_fit_leave_the_device_whole") {
         return;
     }
     let mut device = device();
     let specs = vec![BufferSpec { name: "x", dtype: DType::F32, len: 1 << 29, role: Role::In }];
-    let found = device.hold(&Data::Noise { specs, scalars: Vec::new(), seed: 0 });
+    let found = device.upload(&Data::Noise { specs, scalars: Vec::new(), seed: 0 });
     assert!(matches!(found, Err(DeviceError::OutOfMemory { need, .. }) if need > 1 << 31), "{found:?}");
     assert!(matches!(device.run(&program(DOUBLE, 4, 0)), Err(DeviceError::Run(_))));
-    device.hold(&four()).unwrap();
+    device.upload(&four()).unwrap();
     device.run(&program(DOUBLE, 4, 0)).unwrap();
 }
 

@@ -2,9 +2,9 @@
 
 use crate::store::{HomeError, StoreError, StoreErrorKind};
 use tilewright_core::computation::InputError;
-use tilewright_core::feature::SchemaMismatch;
 use tilewright_core::id::KernelId;
 use tilewright_core::measurement::Failure;
+use tilewright_core::predictor::BindError;
 use tilewright_core::problem::ProblemError;
 use tilewright_core::program::DeviceError;
 use tilewright_core::space::Config;
@@ -75,9 +75,17 @@ pub enum RuntimeError {
     /// The model could not be fitted, or read back.
     #[error(transparent)]
     Train(#[from] crate::trainer::TrainError),
-    /// The model is of another feature schema.
+    /// The model has no word for the problem.
     #[error(transparent)]
-    Schema(#[from] SchemaMismatch),
+    Bind(#[from] BindError),
+    /// A search strategy that found nothing to measure.
+    #[error("{message}")]
+    Strategy {
+        /// The strategy.
+        name: String,
+        /// What it did.
+        message: String,
+    },
     /// A setting is out of its range.
     #[error("{field}: {message}")]
     Setting {
@@ -124,7 +132,9 @@ impl RuntimeError {
             Self::NothingRight { .. } => "nothing-right",
             Self::TooFewSamples { .. } => "too-few-samples",
             Self::Train(_) => "train",
-            Self::Schema(_) => "schema-mismatch",
+            Self::Bind(BindError::Schema(_)) => "schema-mismatch",
+            Self::Bind(BindError::Uncounted { .. }) => "not-counted",
+            Self::Strategy { .. } => "strategy",
             Self::Setting { .. } => "setting",
         }
     }
@@ -136,6 +146,7 @@ impl RuntimeError {
             Self::Problem(ProblemError::Input(e)) => Some(e.field.clone()),
             Self::NothingLegal { rule, .. } => rule.as_ref().map(|(name, ..)| name.clone()),
             Self::Setting { field, .. } => Some((*field).to_owned()),
+            Self::Strategy { .. } => Some("strategy".to_owned()),
             Self::Device(DeviceError::Argument { name, .. }) => Some(name.clone()),
             Self::Device(
                 DeviceError::Missing { device, .. }

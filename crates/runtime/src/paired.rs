@@ -4,11 +4,11 @@
 //! round. Candidates within a tie band count as equal, and the one that the caller ranked first wins: repeated runs
 //! choose the same as far as the noise allows.
 
-use crate::timing::{Clock, median_interval};
 use std::time::Duration;
 use tilewright_core::measurement::{Measurement, Outcome};
 use tilewright_core::objective::Objective;
 use tilewright_core::program::DeviceError;
+use tilewright_core::timing::{Clock, median_interval};
 
 /// How candidates are compared.
 #[derive(Clone, Debug, PartialEq)]

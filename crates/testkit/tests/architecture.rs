@@ -7,12 +7,14 @@ use toml::{Table, Value};
 /// For each crate, the crates of the workspace that it may depend on. `None` may wire everything.
 ///
 /// Dependencies for tests, examples and benches may go to any crate that stands below in this list, or to the testkit.
-const EDGES: [(&str, Option<&[&str]>); 21] = [
+const EDGES: [(&str, Option<&[&str]>); 23] = [
     ("core", Some(&[])),
     ("testkit", Some(&["core"])),
     ("ops", Some(&["core"])),
     // Kernels as loops, without a backend: both generators lower them.
     ("loops", Some(&["core"])),
+    // Pictures of plain numbers.
+    ("charts", Some(&[])),
     ("datasets", Some(&["core"])),
     ("sampler", Some(&["core"])),
     ("search", Some(&["core", "sampler"])),
@@ -27,6 +29,8 @@ const EDGES: [(&str, Option<&[&str]>); 21] = [
     // Meets `ptxgen` only in PTX text.
     ("emulator", Some(&["core"])),
     ("runtime", Some(&["core", "sampler", "search"])),
+    // The weights of the linear model, measured on any device.
+    ("calibration", Some(&["core", "loops", "perfmodel-linear", "ptxgen", "runtime"])),
     // The driver's side of what `runtime` calls.
     ("fake-cuda", Some(&["emulator"])),
     ("bench-suite", None),

@@ -14,7 +14,6 @@
 //! Stages get shares of the time that is left and stop in time. What is unfinished is taken up by the next run on the same
 //! folder. The folder is flat, of at most eight files: [`FILES`].
 
-mod candidates;
 mod collect;
 mod contest;
 mod emulated;
@@ -31,17 +30,18 @@ mod verify;
 pub use contest::TaskRow;
 pub use emulated::{EMULATED_COST, Emulated, NO_TIME};
 pub use error::CampaignError;
-pub use settings::{Scale, Settings};
+pub use settings::{CampaignKind, Scale, Settings};
 pub use stages::STAGE_NAMES;
 pub use state::{MicroResult, Stage, State, Verified};
 
 use serde::Serialize;
 use std::path::Path;
+use std::sync::Mutex;
 use std::time::Instant;
+use tilewright_core::device::Device;
 use tilewright_core::dtype::DType;
 use tilewright_core::objective::Objective;
 use tilewright_core::problem::AnyKernel;
-use tilewright_runtime::station::Shared;
 use tilewright_runtime::store::StoreError;
 use tilewright_runtime::trainer::Trainer;
 
@@ -65,10 +65,8 @@ pub const DTYPES: [DType; 2] = [DType::F32, DType::F64];
 
 /// What a campaign works with.
 pub struct Campaign<'a> {
-    /// The device.
-    pub station: Shared,
-    /// More devices of the same model, which take part in collecting.
-    pub others: Vec<Shared>,
+    /// The device, and more of the same model, which take part in collecting.
+    pub devices: Vec<Mutex<Box<dyn Device>>>,
     /// What is tuned.
     pub kernel: &'a dyn AnyKernel,
     /// Fits the profile.
@@ -84,6 +82,8 @@ pub struct Campaign<'a> {
 /// What a run answers.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Summary {
+    /// Whether it is a rehearsal.
+    pub kind: CampaignKind,
     /// The device.
     pub device: String,
     /// In their order, with the seconds of all runs.
@@ -129,6 +129,8 @@ impl Campaign<'_> {
         prepare(out)?;
         let mut state = State::open(&out.join(FILES[0]), self)?;
         state.runs += 1;
+        // Before anything is measured: a run that is killed at once must leave word of its kind.
+        state.write()?;
         let end = began + self.settings.budget;
         for (at, stage) in stages::STAGES.iter().enumerate() {
             let left = end.saturating_duration_since(Instant::now()).as_secs_f64();
@@ -163,6 +165,7 @@ impl Campaign<'_> {
         let out = &self.settings.out;
         let tables = rows::Tables::read(out)?;
         Ok(Summary {
+            kind: self.settings.scale.kind,
             device: state.device.id.clone(),
             stages: state.stages.clone(),
             wrong_results: state.wrong_results() + tables.wrong(),

@@ -3,20 +3,22 @@
 use crate::args::{DeviceArgs, ExplainArgs, ModelArgs};
 use crate::device::DeviceName;
 use crate::failure::{Failure, Kind};
+use crate::open::isolated;
 use crate::output::{Output, aligned, seconds};
 use crate::progress::Bar;
-use crate::station::isolated;
-use crate::wiring::Wiring;
-use crate::{weights, words};
+use crate::wiring::{Wiring, home};
+use crate::words;
 use serde::Serialize;
 use std::path::Path;
 use std::sync::Arc;
 use std::thread::available_parallelism;
 use std::time::Instant;
-use tilewright_bench_suite::linear::{
-    Candidate, Columns, Fitted, LinearMeasure, Measured, PaperColumns, Verdicts, candidates, judge, launch_overhead,
+use tilewright_calibration::{
+    Candidate, Columns, Fitted, LinearMeasure, Measured, PaperColumns, Verdicts, WeightStore, candidates, judge,
+    launch_overhead,
 };
-use tilewright_core::device::{DeviceKind, DeviceSpec};
+use tilewright_charts::{Bar as CostBar, stacked_bars};
+use tilewright_core::device::{Device, DeviceKind, DeviceSpec};
 use tilewright_core::feature::FeatureSchema;
 use tilewright_core::metrics::Scores;
 use tilewright_core::problem::MeasureError;
@@ -25,10 +27,9 @@ use tilewright_core::training::TrainingSet;
 use tilewright_cpu::CpuDevice;
 use tilewright_loops::library::{Case, Scale, measurement_set, test_set};
 use tilewright_loops::{Instance, LoopError, Sizes};
-use tilewright_perfmodel_linear::{LinearFit, LinearModel, Share, Sharpness, Weight, stacked_bars};
+use tilewright_perfmodel_linear::{LinearFit, LinearModel, Share, Sharpness, Weight};
 use tilewright_ptxgen::loops::program;
 use tilewright_ptxgen::target::Target;
-use tilewright_runtime::station::{HostStation, Station};
 
 /// Pull of weights to zero unless `--ridge` says otherwise.
 const RIDGE: f64 = 1e-6;
@@ -41,7 +42,7 @@ type Lowers = Box<dyn Fn(&Instance) -> Result<Program, String>>;
 
 /// A device with what its programs are made by and how they are timed.
 struct Bench {
-    station: Box<dyn Station>,
+    device: Box<dyn Device>,
     spec: Arc<DeviceSpec>,
     lower: Lowers,
     scale: Scale,
@@ -61,18 +62,18 @@ impl Bench {
         let spec = device.spec().clone();
         let lower: Lowers =
             Box::new(move |instance| tilewright_cpu::host_program(instance, threads).map_err(|e| e.to_string()));
-        let (station, how) = (Box::new(HostStation::new(device)), LinearMeasure::default());
-        Ok(Self { station, spec, lower, scale: Scale::Host, how })
+        let (device, how) = (Box::new(device), LinearMeasure::default());
+        Ok(Self { device, spec, lower, scale: Scale::Host, how })
     }
 
     /// A GPU behind a process of its own.
-    fn gpu(station: Box<dyn Station>) -> Result<Self, Failure> {
-        let spec = station.spec().clone();
+    fn gpu(device: Box<dyn Device>) -> Result<Self, Failure> {
+        let spec = device.spec().clone();
         let target = spec.fact("sm").and_then(Target::of_sm);
         let target = target.ok_or_else(|| Failure::new(Kind::Usage, "device", "older than sm_50: it has no code"))?;
         let lower: Lowers =
             Box::new(move |instance| program(instance, target).map(|(_, p)| p).map_err(|e| e.to_string()));
-        Ok(Self { station, spec, lower, scale: Scale::Gpu, how: LinearMeasure::of_gpu() })
+        Ok(Self { device, spec, lower, scale: Scale::Gpu, how: LinearMeasure::of_gpu() })
     }
 
     fn columns(&self, model: &LinearModel, instance: &Instance) -> Result<Columns, Failure> {
@@ -92,7 +93,7 @@ impl Bench {
 
     fn fitted(&self, of: &Candidate, measured: &[Measured], launch_s: f64) -> Result<Fitted, Failure> {
         let fingerprint = self.spec.fingerprint();
-        let fitted = tilewright_bench_suite::linear::fit(measured, &of.columns, &of.fit, launch_s, &fingerprint);
+        let fitted = tilewright_calibration::fit(measured, &of.columns, &of.fit, launch_s, &fingerprint);
         fitted.map_err(|e| bad(&e, "ridge"))
     }
 
@@ -103,10 +104,10 @@ impl Bench {
             MeasureError::Device(e) => Failure::from(e),
             MeasureError::Failed(e) => Failure::new(Kind::Device, "device", e),
         };
-        let launch_s = launch_overhead(&mut *self.station, lower, &how.policy).map_err(device)?;
+        let launch_s = launch_overhead(&mut *self.device, lower, &how.policy).map_err(device)?;
         let bar = Bar::counting(what, (cases.len() * how.rounds as usize) as u64);
         let (measured, failures) =
-            how.run(&mut *self.station, lower, cases, &mut |done, _| bar.set(done as u64)).map_err(device)?;
+            how.run(&mut *self.device, lower, cases, &mut |done, _| bar.set(done as u64)).map_err(device)?;
         bar.finish();
         failures.iter().for_each(|f| tracing::warn!("left out: {f}"));
         Ok((launch_s, measured))
@@ -202,8 +203,7 @@ pub(crate) fn fit(
     let forms = bench.forms(with, (&measured, launch_s), &[])?;
     let chosen = forms.first().ok_or_else(nothing)?;
     let Fitted { model, rejected } = bench.fitted(chosen, &measured, launch_s)?;
-    let file = out.map_or_else(|| weights::stored(&bench.spec), |f| Ok(f.to_path_buf()))?;
-    weights::save(&model, &file)?;
+    let file = WeightStore::new(&home()?).save(&model, &bench.spec, out)?;
     let (scores, rows_per_second) = scores(&model, &chosen.columns, &measured)?;
     let answer = FitAnswer {
         model: "linear",
@@ -336,7 +336,7 @@ fn paper(
     let columns = PaperColumns::new(&bench.spec, false, instances);
     let columns = Columns::Paper(columns.map_err(|e| Failure::new(Kind::Other, "library", e))?);
     let how = LinearFit { ridge: with.ridge.unwrap_or(PAPER_RIDGE), ..LinearFit::default() };
-    let fitted = tilewright_bench_suite::linear::fit(measured, &columns, &how, launch_s, &bench.spec.fingerprint());
+    let fitted = tilewright_calibration::fit(measured, &columns, &how, launch_s, &bench.spec.fingerprint());
     let model = fitted.map_err(|e| bad(&e, "ridge"))?.model;
     Ok(JudgedForm { form: "the paper's", held_out_error: None, verdicts: judge(&model, &columns, tests) })
 }
@@ -400,7 +400,7 @@ pub(crate) fn explain(args: &ExplainArgs, wiring: &Wiring, seed: u64, output: Ou
     };
     let bench = Bench::open(&args.plan.device)?;
     let instance = sized(&case.instance, &args.plan.input)?;
-    let model = weights::load(&bench.spec, args.plan.profile.as_deref())?;
+    let model = WeightStore::new(&home()?).load(&bench.spec, args.plan.profile.as_deref())?;
     let columns = bench.columns(&model, &instance)?;
     let (counts, quantised) = (columns.counts(&instance), columns.quantised(&instance));
     let prediction = model.predict(&counts, quantised);
@@ -409,7 +409,11 @@ pub(crate) fn explain(args: &ExplainArgs, wiring: &Wiring, seed: u64, output: Ou
     let (kernel, input) = (args.plan.kernel.clone(), words.join(" "));
     if let Some(file) = &args.svg {
         let title = format!("{kernel} on {}", bench.spec.name);
-        let svg = stacked_bars(&title, &[(input.clone(), costs.clone())]);
+        let parts: Vec<(String, f64)> = costs.iter().map(|c| (c.property.clone(), c.seconds)).collect();
+        // Weights may have either sign: the bar shows the share of what costs time.
+        let whole: f64 = parts.iter().map(|(_, seconds)| seconds.max(0.0)).sum();
+        let bar = CostBar { name: input.clone(), whole: format!("{whole:.3e} s"), parts };
+        let svg = stacked_bars(&title, &[bar]).map_err(|e| Failure::new(Kind::Other, "svg", e))?;
         tilewright_runtime::store::write_atomically(file, svg.as_bytes())
             .map_err(|e| Failure::new(Kind::Store, &file.display().to_string(), e))?;
     }

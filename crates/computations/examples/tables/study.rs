@@ -7,6 +7,7 @@ use std::path::Path;
 use std::time::Instant;
 use tilewright_core::choice::{ChoiceSet, FitSelector};
 use tilewright_core::expr::Value;
+use tilewright_core::metrics::ChoiceScores;
 use tilewright_core::selector::{Candidate, Selector, VariantOrder};
 use tilewright_datasets::{Dataset, FeatureTable, SplitSpec};
 use tilewright_mtl::baselines::{BestOnSources, Majority};
@@ -16,9 +17,14 @@ use tilewright_mtl::forward::Forward;
 use tilewright_mtl::profile::parse_profiles;
 use tilewright_mtl::transfer::{Dfs, Profiles, tune_from_source};
 use tilewright_mtl::view::{OnDevice, View};
-use tilewright_mtl::{Score, Source, Sources};
+use tilewright_mtl::{Source, Sources};
 
 type Fault = Box<dyn Error>;
+
+/// The mean fraction of the oracle's performance; 0 where nothing ran.
+fn fraction(selector: &dyn Selector, cases: &ChoiceSet) -> f64 {
+    ChoiceScores::of(selector, cases).map_or(0.0, |scores| scores.fraction_of_oracle)
+}
 
 /// Scores by target.
 pub(crate) type OfTargets = Vec<(String, Scores)>;
@@ -197,7 +203,7 @@ impl Study {
         let held_out = self.cases(target, test)?;
         let facts = self.facts.of(target)?;
         let choose = &*learners.choose;
-        let score = |selector: &dyn Selector| Score::of(selector, &held_out).fraction_of_oracle;
+        let score = |selector: &dyn Selector| fraction(selector, &held_out);
         let native = score(&*choose.fit(&self.cases(target, train)?, seed)?);
         let transferred = |dfs: Dfs| -> Result<f64, Fault> {
             Ok(score(&tune_from_source(&sources, (target, facts), &dfs, choose, seed)?))
@@ -214,7 +220,7 @@ impl Study {
                 transferred(Dfs::Rehearsed)?,
                 score(&Majority::fit(&sources, choose, seed)?),
                 score(&BestOnSources::fit(&sources)),
-                Score::of_lot(&held_out).fraction_of_oracle,
+                ChoiceScores::at_random(&held_out),
             ],
         })
     }
@@ -333,8 +339,7 @@ impl Study {
             *improved.entry(if forward.is_empty() { "none".into() } else { forward.join("+") }).or_default() += 1;
             for subset in pairs(&sources.features()) {
                 let selector = self.with_features(&sources, target, &subset, learner)?;
-                *subsets.entry(subset).or_default() +=
-                    Score::of(&selector, &held_out).fraction_of_oracle / self.devices.len() as f64;
+                *subsets.entry(subset).or_default() += fraction(&selector, &held_out) / self.devices.len() as f64;
             }
         }
         let best = subsets.into_iter().max_by(|a, b| a.1.total_cmp(&b.1).then(b.0.len().cmp(&a.0.len())));

@@ -13,7 +13,7 @@ mod walk;
 
 pub use bound::{BoundSpace, Shard};
 pub use illegal::Illegal;
-pub use point::{Config, Point, PointError};
+pub use point::{Config, Point, PointError, Points};
 pub use values::{Legal, Name, Values};
 pub use walk::{Census, Walk};
 

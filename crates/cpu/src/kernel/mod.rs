@@ -3,7 +3,7 @@
 mod default;
 mod features;
 #[cfg(feature = "loops")]
-pub(crate) mod operations;
+mod operations;
 pub(crate) mod space;
 
 use crate::blueprint::Blueprint;
@@ -18,8 +18,12 @@ use tilewright_core::dtype::DType;
 use tilewright_core::feature::Feature;
 use tilewright_core::id::KernelId;
 use tilewright_core::kernel::Kernel;
+#[cfg(feature = "loops")]
+use tilewright_core::operations::Operations;
 use tilewright_core::program::Program;
 use tilewright_core::space::{BoundSpace, Legal, ParamSpace, Point, Symbols, Values};
+#[cfg(feature = "loops")]
+use tilewright_loops::host::Caches;
 use tilewright_ops::gemm::{Gemm, GemmInput, ScalarClass};
 
 /// The kernel `gemm.cpu`.
@@ -72,6 +76,11 @@ impl Kernel for CpuGemm {
         // The names are the kernel's own, and the conformance suite reads them all at legal points.
         let blueprint = blueprint(input, at).unwrap_or_else(|| unreachable!("{at:?} is no legal point of gemm.cpu"));
         GemmPlan { blueprint, input: input.clone() }
+    }
+
+    #[cfg(feature = "loops")]
+    fn operations(&self, device: &DeviceSpec, _: &GemmInput, plan: &GemmPlan) -> Option<Operations> {
+        Some(operations::of(plan, &Caches::of(device)))
     }
 
     fn generate(&self, plan: &GemmPlan) -> Program {

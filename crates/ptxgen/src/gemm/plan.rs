@@ -173,7 +173,7 @@ impl GemmPlan {
             Part::Finish(finish) => self.finish(finish, offsets[C]),
         };
         let steps = self.parts().into_iter().map(step).collect();
-        Program { steps, workspace: if self.ordered() { self.workspace } else { 0 } }
+        Program::new(steps, if self.ordered() { self.workspace } else { 0 })
     }
 
     fn product(&self, offsets: [u64; 3]) -> Step {

@@ -9,7 +9,7 @@ use tilewright_core::expr::{Val, Value};
 use tilewright_core::feature::Feature;
 use tilewright_core::id::{ComputationId, KernelId};
 use tilewright_core::kernel::Kernel;
-use tilewright_core::program::{DeviceError, HostArgs, HostCode, Program};
+use tilewright_core::program::{DeviceError, HostArgs, HostCode, Program, ScalarSpec};
 use tilewright_core::space::{
     BoundSpace, Config, Legal, Param, ParamSpace, Point, RuleGroup, SpaceError, Symbols, Values,
 };
@@ -55,6 +55,10 @@ impl Computation for Transpose {
         y.as_mut_slice::<f32>().fill(f32::NAN);
         let spec = |name, role| BufferSpec { name, dtype: DType::F32, len, role };
         Workload { specs: vec![spec("x", Role::In), spec("y", Role::Out)], buffers: vec![x, y], scalars: Vec::new() }
+    }
+
+    fn scalars(&self, _: &Shape) -> Vec<ScalarSpec> {
+        Vec::new()
     }
 
     fn reference(&self, input: &Shape, before: &Buffers, _: &[f64]) -> Expected {

@@ -1,28 +1,28 @@
-//! Deciding the configuration of an input: from the cache, by the model and re-timing, or by tuning on the spot.
+//! Deciding the configuration of an input: from the cache; else by what a model knows, a strategy that measures, a comparison of
+//! the best with each other and a check of the result.
 
 mod answer;
+mod asked;
+mod bench;
 mod decide;
-mod explore;
-mod nearby;
 mod pool;
-mod residual;
 mod settings;
-mod spread;
 
-pub use answer::{PlanStats, Planned};
-pub use settings::{PlanSettings, Ranking};
-pub use spread::spread;
+pub use crate::knowledge::Ranking;
+pub use answer::{PlanStats, Planned, Searched};
+pub use asked::{Asked, Look};
+pub use settings::PlanSettings;
 pub use tilewright_search::Sampling;
 
 use crate::error::RuntimeError;
 use crate::plan_cache::{CachedPlan, Lookup, PlanCache};
-use crate::timing::{Clock, HostClock};
-use decide::Deciding;
 use std::sync::Arc;
+use std::time::Instant;
 use tilewright_core::device::DeviceSpec;
 use tilewright_core::predictor::Predictor;
-use tilewright_core::problem::{AnyKernel, Executor, Measure, Problem};
+use tilewright_core::problem::{AnyKernel, Measure, Problem};
 use tilewright_core::space::{Config, Point};
+use tilewright_core::timing::Clock;
 use tilewright_sampler::Sampler;
 
 /// What a decision works with. Whatever is missing is done without, and the answer says so.
@@ -31,10 +31,9 @@ pub struct Planner<'a> {
     pub kernel: &'a dyn AnyKernel,
     /// The device.
     pub device: &'a Arc<DeviceSpec>,
-    /// Times configurations; without it the model's first choice is taken.
+    /// Times configurations; without it the model's first choice is taken. On its device results are checked; where it has
+    /// none, nothing is verified, and nothing is cached.
     pub measure: Option<&'a mut dyn Measure>,
-    /// Runs configurations for their results; without it nothing is verified, and nothing is cached.
-    pub executor: Option<&'a mut dyn Executor>,
     /// The model; without it this very input is tuned within the budget.
     pub predictor: Option<&'a dyn Predictor>,
     /// Draws configurations where there is no model, or what a model is asked about.
@@ -61,16 +60,23 @@ impl Planner<'_> {
     /// # Errors
     /// See [`Planner::plan`].
     pub fn plan_problem(&mut self, problem: &dyn Problem) -> Result<Planned, RuntimeError> {
-        let clock = HostClock::start();
-        let mut stale = None;
+        let clock = Instant::now();
+        let (mut again, mut remembered, mut looks) = (None, None, Vec::new());
         if let Some(cache) = self.cache.filter(|_| !self.settings.ignore_cached) {
             match cache.get(problem, &self.settings.objective)? {
-                Lookup::Hit(plan, point) => return Ok(from_cache(problem, *plan, point, &clock)),
-                Lookup::Stale(why) => stale = Some(why),
+                Lookup::Hit(plan, point) => match self.settings.asked.exceeds(&plan) {
+                    None => return Ok(from_cache(problem, *plan, point, &clock)),
+                    Some(why) => {
+                        again = Some(format!("the cached plan was looked for again: {why}"));
+                        (remembered, looks) = (Some(point), plan.looks);
+                    }
+                },
+                Lookup::Stale(why) => again = Some(why),
                 Lookup::Miss => {}
             }
         }
-        let planned = Deciding::new(self, problem, &clock).decide(stale)?;
+        let planned = decide::decide(self, problem, &clock, (again, remembered))?;
+        self.look(&planned).note(&mut looks);
         if let (Some(cache), Some(max_rel_error)) = (self.cache, planned.max_rel_error) {
             let plan = CachedPlan {
                 config: planned.config.clone(),
@@ -78,14 +84,26 @@ impl Planner<'_> {
                 measured_s: planned.measured_s,
                 max_rel_error: Some(max_rel_error),
                 decision: planned.decision.clone(),
+                looks,
             };
             cache.put(problem, &self.settings.objective, &plan)?;
         }
         Ok(planned)
     }
+
+    /// How hard an answer was looked for just now.
+    fn look(&self, planned: &Planned) -> Look {
+        let settings = &self.settings;
+        let (timed, searched) = (planned.stats.timed, planned.searched.clone());
+        let budget = if self.predictor.is_some() { settings.refine } else { settings.budget };
+        // Where nothing was timed, what the settings allow says nothing.
+        let (budget_s, top) = if timed > 0 { (budget.as_secs_f64(), settings.top) } else { (0.0, 0) };
+        let (model, profile) = (planned.decision.model.clone(), settings.asked.profile.clone());
+        Look { budget_s, top, timed, model, profile, searched }
+    }
 }
 
-fn from_cache(problem: &dyn Problem, plan: CachedPlan, point: Point, clock: &HostClock) -> Planned {
+fn from_cache(problem: &dyn Problem, plan: CachedPlan, point: Point, clock: &Instant) -> Planned {
     Planned {
         kernel: problem.kernel(),
         input: problem.input(),
@@ -97,6 +115,8 @@ fn from_cache(problem: &dyn Problem, plan: CachedPlan, point: Point, clock: &Hos
         max_rel_error: plan.max_rel_error,
         considered: plan.decision.considered_count,
         cached: true,
+        looked_again: None,
+        searched: plan.looks.into_iter().rev().find_map(|look| look.searched),
         reason: format!("from the plan cache; when it was decided: {}", plan.decision.reason),
         decision: plan.decision,
         stats: PlanStats { seconds: clock.now().as_secs_f64(), ..PlanStats::default() },

@@ -39,18 +39,16 @@ pub(super) struct Pool {
 }
 
 impl Pool {
-    /// Adds a point, or finds it.
+    /// Adds a point, or finds it and learns what the model expects of it.
     pub(super) fn add(&mut self, point: Point, predicted_s: Option<f64>) -> usize {
         if let Some(&at) = self.index.get(&point) {
+            let known = &mut self.candidates[at].predicted_s;
+            *known = known.or(predicted_s);
             return at;
         }
         self.index.insert(point.clone(), self.candidates.len());
         self.candidates.push(Candidate { point, predicted_s, outcome: None });
         self.candidates.len() - 1
-    }
-
-    pub(super) fn contains(&self, point: &Point) -> bool {
-        self.index.contains_key(point)
     }
 
     pub(super) fn get(&self, at: usize) -> &Candidate {
@@ -74,6 +72,11 @@ impl Pool {
         let mut order: Vec<(f64, usize)> = self.iter().map(|c| c.cost(objective)).zip(0..).collect();
         order.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
         order.into_iter().map(|(_, at)| at).collect()
+    }
+
+    /// The least measured cost; infinite where nothing was measured.
+    pub(super) fn best_cost(&self, objective: &Objective) -> f64 {
+        self.iter().map(|c| c.cost(objective)).fold(f64::INFINITY, f64::min)
     }
 
     /// Whether anything was measured.

@@ -2,22 +2,23 @@
 
 use crate::support::{RowTrainer, device, kernel, words};
 use std::sync::Arc;
-use std::time::Duration;
-use tilewright_core::buffer::Workload;
-use tilewright_core::device::DeviceSpec;
+use std::time::{Duration, Instant};
+use tilewright_core::buffer::Buffers;
+use tilewright_core::data::Data;
+use tilewright_core::device::{Device, DeviceSpec, HostDevice};
 use tilewright_core::feature::FeatureSchema;
-use tilewright_core::hint::{Hint, HintAlone, Hinted};
+use tilewright_core::measurement::{Measurement, Timing};
 use tilewright_core::predictor::Predictor;
-use tilewright_core::problem::{AnyKernel, Erased, Executor, Loaded, Measure};
+use tilewright_core::problem::{AnyKernel, Erased, Measure, MeasureError, Problem};
 use tilewright_core::program::{DeviceError, Program};
-use tilewright_core::space::{Point, Values};
+use tilewright_core::space::Point;
 use tilewright_runtime::RuntimeError;
-use tilewright_runtime::plan::{PlanSettings, Planned, Planner, Ranking, Sampling};
+use tilewright_runtime::plan::{Asked, PlanSettings, Planned, Planner, Ranking, Sampling};
 use tilewright_runtime::plan_cache::PlanCache;
 use tilewright_runtime::store::StoreErrorKind;
 use tilewright_runtime::trainer::Trainer;
 use tilewright_sampler::Uniform;
-use tilewright_testkit::toy::{self, AnalyticMeasure, HostExecutor, ScaleConfig, ScaleInput, ScaleKernel};
+use tilewright_testkit::toy::{self, AnalyticMeasure, Formula, ScaleConfig, ScaleKernel};
 
 fn model() -> Box<dyn Predictor> {
     let lengths = [64, 300, 1000, 5000, 20_000, 100_000, 1_000_000];
@@ -32,7 +33,6 @@ struct Setup {
     kernel: Box<dyn AnyKernel>,
     device: Arc<DeviceSpec>,
     measure: Option<AnalyticMeasure>,
-    executor: Option<Box<dyn Executor>>,
     model: Option<Box<dyn Predictor>>,
     cache: Option<PlanCache>,
     settings: PlanSettings,
@@ -43,8 +43,7 @@ impl Setup {
         Self {
             kernel: Box::new(kernel()),
             device: device(),
-            measure: Some(AnalyticMeasure::new(device())),
-            executor: Some(Box::new(HostExecutor::default())),
+            measure: Some(AnalyticMeasure::new(device()).checked_on(toy::host_device())),
             model: Some(model()),
             cache: None,
             settings: settings(),
@@ -56,7 +55,6 @@ impl Setup {
             kernel: &*self.kernel,
             device: &self.device,
             measure: self.measure.as_mut().map(|m| m as &mut dyn Measure),
-            executor: self.executor.as_mut().map(|e| &mut **e as &mut dyn Executor),
             predictor: self.model.as_deref(),
             sampler: &mut Uniform::new(100_000),
             cache: self.cache.as_ref(),
@@ -101,53 +99,36 @@ fn without_a_model_the_input_is_tuned_and_the_answer_says_so() {
 
 #[test]
 fn without_anything_to_time_on_the_model_is_believed() {
-    let mut setup = Setup { measure: None, ..Setup::new() };
+    let mut setup = Setup { settings: PlanSettings { top: 0, ..settings() }, ..Setup::new() };
     let planned = setup.plan("n=10000").unwrap();
+    assert_eq!(setup.measure.as_ref().unwrap().calls, 0);
     assert!(planned.predicted_s.is_some() && planned.measured_s.is_none() && planned.verified);
-    let mut bare = Setup { measure: None, executor: None, model: None, ..Setup::new() };
+    let mut bare = Setup { measure: None, model: None, ..Setup::new() };
     let planned = bare.plan("n=10000").unwrap();
     assert_eq!(Some(planned.point), bare.kernel.problem(&device(), &words("n=10000")).unwrap().default_point());
     assert!(!planned.verified && planned.reason.contains("not verified"), "{}", planned.reason);
 }
 
 /// Knows the order of costs, and hardly their size.
-struct Word;
-
-impl Hint<ScaleKernel> for Word {
-    fn name(&self) -> &str {
-        "word.seconds"
-    }
-
-    fn seconds(&self, _: &ScaleKernel, _: &DeviceSpec, input: &ScaleInput, at: &Values<'_>) -> f64 {
-        let config = ScaleConfig::of(at);
-        let best = toy::target(input.n, 32);
-        let apart = |a: usize, b: usize| (a as f64 / b as f64).log2().abs();
-        1e-6 * (1.0 + apart(config.width, best.width) + apart(config.chunks, best.chunks))
-    }
+fn word(problem: &dyn Problem, point: &[u16]) -> f64 {
+    let config = ScaleConfig::of(&problem.space().at(point).unwrap());
+    let best = toy::target(problem.input().get("n").and_then(|n| n.as_int()).unwrap() as usize, 32);
+    let apart = |a: usize, b: usize| (a as f64 / b as f64).log2().abs();
+    1e-6 * (1.0 + apart(config.width, best.width) + apart(config.chunks, best.chunks))
 }
 
 /// Takes as long for a word as a symbolic count does.
-struct Slow;
-
-impl Hint<ScaleKernel> for Slow {
-    fn name(&self) -> &str {
-        "slow.seconds"
-    }
-
-    fn seconds(&self, kernel: &ScaleKernel, device: &DeviceSpec, input: &ScaleInput, at: &Values<'_>) -> f64 {
-        std::thread::sleep(Duration::from_millis(4));
-        Word.seconds(kernel, device, input, at)
-    }
+fn slow(problem: &dyn Problem, point: &[u16]) -> f64 {
+    std::thread::sleep(Duration::from_millis(4));
+    word(problem, point)
 }
 
 #[test]
 fn a_dear_model_ranks_and_is_not_asked_again() {
-    let hinted = Erased::new(Hinted::new(ScaleKernel::new(), Slow));
-    let model = HintAlone::new(hinted.schema()).unwrap();
+    let model: Option<Box<dyn Predictor>> = Some(Box::new(Formula { kind: "slow", is_costly: true, seconds: slow }));
     let ranking = Ranking::Sample(Sampling { points: 40, climbs: 0, ..Sampling::default() });
-    let (kernel, model): (Box<dyn AnyKernel>, Option<Box<dyn Predictor>>) = (Box::new(hinted), Some(Box::new(model)));
     let settings = PlanSettings { ranking, top: 4, ..settings() };
-    let mut setup = Setup { kernel, model, settings, ..Setup::new() };
+    let mut setup = Setup { model, settings, ..Setup::new() };
     let planned = setup.plan("n=10000").unwrap();
     // A single proposal with the model's word on all neighbours would take longer than the whole refinement.
     assert!(planned.stats.timed > 40 && planned.considered <= 40, "{planned:?}");
@@ -156,13 +137,11 @@ fn a_dear_model_ranks_and_is_not_asked_again() {
 }
 
 #[test]
-fn a_hint_alone_ranks_a_sample_and_its_plan_answers_for_the_plain_kernel() {
+fn a_costly_model_ranks_a_sample_and_its_plan_answers_for_others() {
     let dir = tempfile::tempdir().unwrap();
-    let hinted = Erased::new(Hinted::new(ScaleKernel::new(), Word));
-    let model = HintAlone::new(hinted.schema()).unwrap();
+    let model = Formula { kind: "word", is_costly: true, seconds: word };
     let ranking = Ranking::Sample(Sampling { points: 200, ..Sampling::default() });
     let mut setup = Setup {
-        kernel: Box::new(hinted),
         model: Some(Box::new(model)),
         cache: Some(PlanCache::new(dir.path())),
         settings: PlanSettings { ranking, ..settings() },
@@ -194,8 +173,7 @@ fn a_decision_is_cached_and_a_stale_one_is_made_anew() {
     let other = toy::device_with(16);
     let mut elsewhere = Setup {
         device: other.clone(),
-        measure: Some(AnalyticMeasure::new(other.clone())),
-        executor: Some(Box::new(HostExecutor::new(other))),
+        measure: Some(AnalyticMeasure::new(other.clone()).checked_on(toy::host_device_with(other))),
         cache: setup.cache.clone(),
         ..Setup::new()
     };
@@ -203,6 +181,61 @@ fn a_decision_is_cached_and_a_stale_one_is_made_anew() {
     assert!(!anew.cached && anew.reason.to_lowercase().contains("another state of the device"), "{}", anew.reason);
     setup.settings.ignore_cached = true;
     assert!(!setup.plan("n=10000").unwrap().cached);
+}
+
+#[test]
+fn an_answer_is_looked_for_again_when_more_is_asked_than_it_had() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut setup = Setup { model: None, cache: Some(PlanCache::new(dir.path())), ..Setup::new() };
+    let ask = |setup: &mut Setup, budget: Option<u64>, profile: Option<&str>| {
+        let budget = budget.map(Duration::from_secs);
+        let asked = Asked { budget, profile: profile.map(String::from), ..Asked::default() };
+        setup.settings = PlanSettings { asked, budget: budget.unwrap_or_default(), ..settings() };
+        setup.plan("n=10000").unwrap()
+    };
+    let hasty = ask(&mut setup, Some(0), None);
+    assert!(!hasty.cached && ask(&mut setup, None, None).cached && ask(&mut setup, Some(0), None).cached);
+    let thorough = ask(&mut setup, Some(2), None);
+    assert!(!thorough.cached && thorough.measured_s < hasty.measured_s, "{thorough:?}");
+    let why = thorough.looked_again.as_deref().unwrap();
+    assert!(why.contains("0 s were given to measuring, and 2 s are asked for"), "{why}");
+    assert!(thorough.reason.to_lowercase().contains(why), "{}", thorough.reason);
+    // Less than it had, or nothing at all, is answered from the cache.
+    assert!(ask(&mut setup, Some(1), None).cached && ask(&mut setup, None, None).cached);
+    // A profile that was not there.
+    setup.model = Some(model());
+    assert!(!ask(&mut setup, None, Some("new")).cached);
+    assert!(ask(&mut setup, None, Some("new")).cached && ask(&mut setup, None, None).cached);
+    assert!(!ask(&mut setup, None, Some("newer")).cached);
+}
+
+#[test]
+fn looking_again_never_loses_a_better_answer() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut setup = Setup { cache: Some(PlanCache::new(dir.path())), ..Setup::new() };
+    let best = setup.plan("n=10000").unwrap();
+    assert_eq!(best.point, setup.optimum("n=10000").0);
+    let again = |setup: &mut Setup, profile: &str| {
+        setup.settings.asked = Asked { profile: Some(profile.into()), ..Asked::default() };
+        let found = setup.plan("n=10000").unwrap();
+        assert!(!found.cached && found.point == best.point && found.verified, "{found:?}");
+        found
+    };
+    // Looks that would find next to nothing by themselves: no time and no model, one candidate, nothing to time on.
+    setup.model = None;
+    setup.settings.budget = Duration::ZERO;
+    let found = again(&mut setup, "no model");
+    assert!(found.reason.contains("the remembered configuration is still the best"), "{}", found.reason);
+    setup.model = Some(model());
+    (setup.settings.top, setup.settings.refine) = (1, Duration::ZERO);
+    again(&mut setup, "one candidate");
+    setup.measure = None;
+    let found = again(&mut setup, "no clock");
+    assert!(found.reason.contains("the remembered configuration was kept"), "{}", found.reason);
+    // Planning afresh is asked for by those who do not trust what is remembered.
+    setup.settings.ignore_cached = true;
+    setup.model = None;
+    assert_ne!(setup.plan("n=10000").unwrap().point, best.point);
 }
 
 #[test]
@@ -220,39 +253,34 @@ fn a_damaged_cache_entry_is_an_error_that_names_it() {
 
 /// Runs nothing for some calls: the outputs keep their poison.
 struct Lazy {
-    inner: HostExecutor,
+    inner: HostDevice<Instant>,
     /// Calls that are skipped.
     skip: u32,
 }
 
-struct Idle(Box<dyn Loaded>);
-
-impl Loaded for Idle {
-    fn run(&mut self) -> Result<(), DeviceError> {
-        Ok(())
-    }
-
-    fn write(&mut self, buffers: &Vec<tilewright_core::buffer::Buffer>) -> Result<(), DeviceError> {
-        self.0.write(buffers)
-    }
-
-    fn read(&mut self) -> Result<Vec<tilewright_core::buffer::Buffer>, DeviceError> {
-        self.0.read()
-    }
-}
-
-impl Executor for Lazy {
+impl Device for Lazy {
     fn spec(&self) -> &Arc<DeviceSpec> {
         self.inner.spec()
     }
 
-    fn prepare(&mut self, program: &Program, work: &Workload) -> Result<Box<dyn Loaded>, DeviceError> {
-        let loaded = self.inner.prepare(program, work)?;
+    fn upload(&mut self, data: &Data) -> Result<(), DeviceError> {
+        self.inner.upload(data)
+    }
+
+    fn run(&mut self, program: &Program) -> Result<(), DeviceError> {
         if self.skip == 0 {
-            return Ok(loaded);
+            return self.inner.run(program);
         }
         self.skip -= 1;
-        Ok(Box::new(Idle(loaded)))
+        Ok(())
+    }
+
+    fn read(&mut self) -> Result<Buffers, DeviceError> {
+        self.inner.read()
+    }
+
+    fn time(&mut self, program: &Program, timing: &Timing) -> Result<Measurement, MeasureError> {
+        self.inner.time(program, timing)
     }
 }
 
@@ -260,14 +288,14 @@ impl Executor for Lazy {
 fn a_wrong_result_is_never_chosen_nor_cached() {
     let dir = tempfile::tempdir().unwrap();
     let cache = PlanCache::new(dir.path());
-    let lazy = |skip| Some(Box::new(Lazy { inner: HostExecutor::default(), skip }) as Box<dyn Executor>);
-    let mut setup = Setup { executor: lazy(2), cache: Some(cache.clone()), ..Setup::new() };
+    let lazy = |skip| Some(AnalyticMeasure::new(device()).checked_on(Lazy { inner: toy::host_device(), skip }));
+    let mut setup = Setup { measure: lazy(2), cache: Some(cache.clone()), ..Setup::new() };
     let planned = setup.plan("n=10000").unwrap();
     assert_ne!(planned.point, setup.optimum("n=10000").0, "the two fastest were wrong");
     assert_eq!(planned.stats.wrong, 2);
     assert!(planned.verified && planned.reason.contains("was wrong"), "{}", planned.reason);
 
-    let mut setup = Setup { executor: lazy(u32::MAX), cache: Some(cache.clone()), ..Setup::new() };
+    let mut setup = Setup { measure: lazy(u32::MAX), cache: Some(cache.clone()), ..Setup::new() };
     let error = setup.plan("n=5000").unwrap_err();
     assert!(matches!(error, RuntimeError::NothingRight { .. }), "{error}");
     assert_eq!(cache.entries().unwrap().len(), 1, "only the verified plan is kept");

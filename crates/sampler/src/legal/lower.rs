@@ -164,6 +164,11 @@ impl Lowering<'_> {
         self.arena.node(id).kind == Kind::Float
     }
 
+    /// Whether all values of a node are floats, or integers with a float of their own.
+    fn is_exact(&self, id: Id) -> bool {
+        self.arena.node(id).range.ints().is_none_or(|(lo, hi)| lo >= -EXACT && hi <= EXACT)
+    }
+
     fn float(&mut self, id: Id) -> Option<Id> {
         if self.is_float(id) { Some(id) } else { self.arena.one(One::ToFloat, id) }
     }
@@ -172,7 +177,12 @@ impl Lowering<'_> {
         if op == BinaryOp::Pow {
             return None;
         }
-        if op == BinaryOp::Div || self.is_float(a) || self.is_float(b) {
+        let floats = self.is_float(a) || self.is_float(b);
+        // A quotient of integers is rounded once, and not after they became floats.
+        if op == BinaryOp::Div && !floats && (!self.is_exact(a) || !self.is_exact(b)) {
+            return None;
+        }
+        if op == BinaryOp::Div || floats {
             let (a, b) = (self.float(a)?, self.float(b)?);
             let op = match op {
                 BinaryOp::Add => Two::AddF,
@@ -200,8 +210,7 @@ impl Lowering<'_> {
         if self.is_float(a) == self.is_float(b) {
             return self.arena.compare(op, a, b);
         }
-        let exact = |id| self.arena.node(id).range.ints().is_none_or(|(lo, hi)| lo >= -EXACT && hi <= EXACT);
-        if !exact(a) || !exact(b) {
+        if !self.is_exact(a) || !self.is_exact(b) {
             return None;
         }
         let (a, b) = (self.float(a)?, self.float(b)?);

@@ -10,9 +10,9 @@ use tilewright_core::dtype::DType;
 use tilewright_core::feature::Feature;
 use tilewright_core::id::{ComputationId, KernelId};
 use tilewright_core::kernel::Kernel;
-use tilewright_core::program::{DeviceError, HostArgs, HostCode, Program};
+use tilewright_core::program::{DeviceError, HostArgs, HostCode, Program, ScalarClass, ScalarSpec};
 use tilewright_core::space::{BoundSpace, Config, Legal, ParamSpace, Point, Symbols, Values};
-use tilewright_testkit::toy::{HostExecutor, Scale, ScaleInput, ScaleKernel, ScalePlan};
+use tilewright_testkit::toy::{Scale, ScaleInput, ScaleKernel, ScalePlan, host_device};
 use tilewright_testkit::{Effort, try_computation, try_kernel};
 
 /// A number that differs from call to call.
@@ -34,6 +34,7 @@ enum Wrong {
     WorkloadVaries,
     WorkloadFixed,
     Specs,
+    Scalars,
     Unpoisoned,
     ShortReference,
     NothingChecked,
@@ -96,6 +97,13 @@ impl Computation for BrokenScale {
             _ => {}
         }
         work
+    }
+
+    fn scalars(&self, input: &ScaleInput) -> Vec<ScalarSpec> {
+        match self.0 {
+            Wrong::Scalars => vec![ScalarSpec { name: "a", class: ScalarClass::Exactly(3.0) }],
+            _ => Scale.scalars(input),
+        }
     }
 
     fn reference(&self, input: &ScaleInput, before: &Buffers, scalars: &[f64]) -> Expected {
@@ -161,6 +169,7 @@ fn every_fault_of_a_computation_is_seen() {
         (Wrong::WorkloadVaries, "workload-repeats"),
         (Wrong::WorkloadFixed, "workload-follows-seed"),
         (Wrong::Specs, "workload-matches-specs"),
+        (Wrong::Scalars, "workload-fits-scalars"),
         (Wrong::Unpoisoned, "outputs-are-poisoned"),
         (Wrong::ShortReference, "reference-covers-buffers"),
         (Wrong::NothingChecked, "reference-covers-buffers"),
@@ -333,6 +342,6 @@ fn every_fault_of_a_kernel_is_seen() {
         (Fault::FailsToRun, "program-runs"),
     ] {
         let kernel = Arc::new(BrokenKernel::new(fault));
-        assert_breaks(try_kernel(&kernel, &mut HostExecutor::default(), &inputs, &effort), check);
+        assert_breaks(try_kernel(&kernel, &mut host_device(), &inputs, &effort), check);
     }
 }

@@ -1,0 +1,34 @@
+//! The perceptron.
+
+use super::{TrainError, Trained, Trainer};
+use serde_json::Value;
+use tilewright_core::feature::FeatureSchema;
+use tilewright_core::predictor::{Fit, Predictor, RowPredictor};
+use tilewright_core::training::TrainingSet;
+use tilewright_perfmodel_mlp::{Mlp, MlpFit, ScreenSettings};
+
+/// ISAAC's multi-layer perceptron with a distilled screen.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct MlpTrainer;
+
+const KIND: &str = "mlp";
+
+impl Trainer for MlpTrainer {
+    fn kind(&self) -> &str {
+        KIND
+    }
+
+    fn train(&self, data: &TrainingSet, seed: u64) -> Result<Trained, TrainError> {
+        let fit = MlpFit { screen: Some(ScreenSettings::default()), ..MlpFit::default() };
+        let model = fit.fit(data, seed).map_err(|e| TrainError::new(KIND, e))?;
+        // The validation rows are of inputs that training did not see: one fold of a cross-validation.
+        let cv_mse = Some(model.report().best_mse());
+        Ok(Trained { model: model.to_value(), cv_mse, predictor: Box::new(model) })
+    }
+
+    fn load(&self, model: &Value, schema: &FeatureSchema) -> Result<Box<dyn Predictor>, TrainError> {
+        let model = Mlp::from_value(model.clone()).map_err(|e| TrainError::new(KIND, e))?;
+        schema.expect(model.schema()).map_err(|e| TrainError::new(KIND, e))?;
+        Ok(Box::new(model))
+    }
+}
