@@ -302,6 +302,12 @@ impl Deciding<'_> {
 
     fn answer(mut self, winner: usize, order: &[usize], default: Option<usize>, max_rel_error: Option<f64>) -> Planned {
         self.tell_gain(winner, default);
+        // A costly model is not asked about all that is timed, but one word more, of what is answered, is worth its price.
+        if let Some(model) = self.knowledge.model() {
+            let chosen = self.bench.pool.get_mut(winner);
+            chosen.predicted_s =
+                chosen.predicted_s.or_else(|| Some(model.cost(&chosen.point)).filter(|s| s.is_finite()));
+        }
         if let Some(error) = max_rel_error {
             self.told.push(format!("its result was verified (largest error {error:.1e})"));
         }
