@@ -1,6 +1,6 @@
 //! What is computed, apart from how.
 
-use crate::buffer::{Buffers, Expected, Filling, Workload};
+use crate::buffer::{BufferSpec, Buffers, Expected, Filling, Workload};
 use crate::data::Data;
 use crate::expr::Value;
 use crate::feature::Feature;
@@ -78,6 +78,10 @@ pub trait Computation: Send + Sync + 'static {
     fn data(&self, input: &Self::Input, seed: u64) -> Data {
         Data::Given(Arc::new(self.workload(input, Filling::Real, seed)))
     }
+
+    /// The buffers that a plan of this input runs on: those of its workloads. Programs carry them, and whatever runs a program
+    /// refuses others.
+    fn buffers(&self, input: &Self::Input) -> Vec<BufferSpec>;
 
     /// The scalars that a plan of this input takes, by position, with the values that it was made for. Programs carry them,
     /// and whatever runs a program refuses others.

@@ -211,7 +211,8 @@ impl<K: Kernel> Problem for Bound<K> {
     }
 
     fn program(&self, at: &Legal<'_>) -> Program {
-        self.kernel.generate(&self.plan(at)).taking(self.kernel.computation().scalars(&self.input))
+        let of = self.kernel.computation();
+        self.kernel.generate(&self.plan(at)).on(of.buffers(&self.input)).taking(of.scalars(&self.input))
     }
 
     fn counts(&self, at: &Legal<'_>) -> Option<Counts> {
