@@ -110,6 +110,7 @@ impl Description for Bfs {
     const NAME: &'static str = "bfs";
     const FIELD: &'static str = "graph";
     const DRAWN: (f64, f64) = (1500.0, 4e5);
+    const ELEMENT_BYTES: f64 = 24.0;
     type Data = Graph;
 
     fn generators() -> Vec<Generator<Graph>> {

@@ -310,7 +310,7 @@ impl<D: Description> Computation for Described<D> {
         let mut dice = Dice(uniform);
         let of = suitable[dice.below(suitable.len())];
         let (least, most) = D::DRAWN;
-        let mut elements = dice.log(least, most);
+        let mut elements = dice.log(least, most.min(limits.max_bytes / D::ELEMENT_BYTES).max(least));
         let mut source = self.candidate(of, fixed, elements, &mut dice)?;
         for _ in 0..HALVINGS {
             if self.is_within(&source, limits) {

@@ -155,6 +155,8 @@ pub trait Description: Send + Sync + 'static {
     const FIELD: &'static str;
     /// Elements of the smallest and of the largest data that are drawn for training.
     const DRAWN: (f64, f64);
+    /// About how many bytes of an element cross memory in a run, [`Description::work`] divided by the elements.
+    const ELEMENT_BYTES: f64;
     /// What the name stands for.
     type Data: Send + Sync + 'static;
 

@@ -234,6 +234,7 @@ impl Description for Histogram {
     const NAME: &'static str = "histogram";
     const FIELD: &'static str = "image";
     const DRAWN: (f64, f64) = (150.0, 4e6);
+    const ELEMENT_BYTES: f64 = 1.0;
     type Data = Image;
 
     fn generators() -> Vec<Generator<Image>> {

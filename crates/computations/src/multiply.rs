@@ -111,6 +111,7 @@ impl Description for Multiply {
     const NAME: &'static str = "multiply";
     const FIELD: &'static str = "factors";
     const DRAWN: (f64, f64) = (16.0, 640_000.0);
+    const ELEMENT_BYTES: f64 = 8.0;
     type Data = Sizes;
 
     fn generators() -> Vec<Generator<Sizes>> {

@@ -60,6 +60,7 @@ impl Description for Solver {
     const NAME: &'static str = "solve";
     const FIELD: &'static str = "matrix";
     const DRAWN: (f64, f64) = (800.0, 1e5);
+    const ELEMENT_BYTES: f64 = 16.0;
     type Data = Csr;
 
     fn generators() -> Vec<Generator<Csr>> {

@@ -166,6 +166,7 @@ impl Description for Sort {
     const NAME: &'static str = "sort";
     const FIELD: &'static str = "keys";
     const DRAWN: (f64, f64) = (200.0, 5e5);
+    const ELEMENT_BYTES: f64 = 16.0;
     type Data = Keys;
 
     fn generators() -> Vec<Generator<Keys>> {

@@ -70,6 +70,7 @@ impl Description for Spmv {
     const NAME: &'static str = "spmv";
     const FIELD: &'static str = "matrix";
     const DRAWN: (f64, f64) = (800.0, 1e6);
+    const ELEMENT_BYTES: f64 = 14.0;
     type Data = Csr;
 
     fn generators() -> Vec<Generator<Csr>> {

@@ -129,6 +129,7 @@ impl Description for Transpose {
     const NAME: &'static str = "transpose";
     const FIELD: &'static str = "matrix";
     const DRAWN: (f64, f64) = (256.0, 2e6);
+    const ELEMENT_BYTES: f64 = 16.0;
     type Data = Dense;
 
     fn generators() -> Vec<Generator<Dense>> {
