@@ -1,4 +1,8 @@
-//! How good predictions are: errors, order, and what following them costs.
+//! How good predictions and choices are: errors, order, and what following them costs.
+
+mod choice;
+
+pub use choice::ChoiceScores;
 
 use crate::training::TrainingSet;
 use serde::Serialize;

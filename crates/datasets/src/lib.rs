@@ -45,4 +45,4 @@ pub use features::FeatureTable;
 pub use record::Record;
 pub use replay::{RecordedKernel, RecordedProblem, Replay};
 pub use schema::{Columns, DatasetSchema, Status, Time, TimeUnit};
-pub use split::{Split, SplitParseError, SplitSpec};
+pub use split::{DeviceSplit, Split, SplitParseError, SplitSpec};

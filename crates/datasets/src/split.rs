@@ -74,7 +74,53 @@ pub struct Split {
     pub held_out: Vec<usize>,
 }
 
+/// One device's rows of a split.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DeviceSplit {
+    /// The device.
+    pub device: String,
+    /// The seed of the split.
+    pub seed: u64,
+    /// To learn from: the device's own rows, or those of all others where it keeps none.
+    pub train: Vec<usize>,
+    /// To judge on, at least one row.
+    pub held_out: Vec<usize>,
+}
+
 impl Dataset {
+    /// The devices, sorted.
+    pub fn devices(&self) -> Vec<String> {
+        let mut names: Vec<String> = (0..self.len()).map(|row| self.device(row)).collect();
+        names.sort();
+        names.dedup();
+        names
+    }
+
+    /// The rows among these that are of a device.
+    pub fn rows_of(&self, device: &str, rows: &[usize]) -> Vec<usize> {
+        rows.iter().copied().filter(|&row| self.device(row) == device).collect()
+    }
+
+    /// So many splits with consecutive seeds, divided by device. A device of which nothing is held out has no part in a split.
+    ///
+    /// # Errors
+    /// As [`Dataset::split`].
+    pub fn device_splits(&self, spec: &SplitSpec, repeats: u32, seed: u64) -> Result<Vec<DeviceSplit>, DatasetError> {
+        let devices = self.devices();
+        let mut out = Vec::new();
+        for seed in (0..u64::from(repeats)).map(|repeat| seed.wrapping_add(repeat)) {
+            let split = self.split(spec, seed)?;
+            for device in &devices {
+                let (own, held_out) = (self.rows_of(device, &split.train), self.rows_of(device, &split.held_out));
+                if !held_out.is_empty() {
+                    let train = if own.is_empty() { split.train.clone() } else { own };
+                    out.push(DeviceSplit { device: device.clone(), seed, train, held_out });
+                }
+            }
+        }
+        Ok(out)
+    }
+
     /// Splits the rows, failed ones included. The same seed gives the same split; a fraction of values is rounded to at
     /// least one value on either side.
     ///

@@ -2,12 +2,13 @@
 
 use tilewright_core::choice::{Case, ChoiceSet, Trial};
 use tilewright_core::feature::{Feature, FeatureSchema};
+use tilewright_core::metrics::ChoiceScores;
 use tilewright_core::selector::Candidate;
 use tilewright_core::space::Config;
 use tilewright_mtl::cvdfs::CvDfs;
 use tilewright_mtl::profile::{OperationCounts, Profile};
 use tilewright_mtl::transfer::{Dfs, Profiles, tune_from_source};
-use tilewright_mtl::{MtlError, Score, Source, Sources};
+use tilewright_mtl::{MtlError, Source, Sources};
 use tilewright_variant_select::svm::Svm;
 
 /// Sorting costs the same on all devices; atomics pay off where they are cheap, and where few of them collide.
@@ -51,8 +52,8 @@ fn main() -> Result<(), MtlError> {
         ("rehearsed", Dfs::Rehearsed),
     ] {
         let tuned = tune_from_source(&sources, ("unseen", &target.features), &dfs, &learner, 0)?;
-        let score = Score::of(&tuned, &target.cases);
-        println!("{name:9} {:.3} of the oracle by {}", score.fraction_of_oracle, tuned.features.join(" "));
+        let fraction = ChoiceScores::of(&tuned, &target.cases).map_or(0.0, |scores| scores.fraction_of_oracle);
+        println!("{name:9} {fraction:.3} of the oracle by {}", tuned.features.join(" "));
     }
     Ok(())
 }

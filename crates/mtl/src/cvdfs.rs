@@ -1,13 +1,13 @@
 //! Cross-validation device feature selection (Algorithm 2): sources play the target in turn.
 
 use crate::error::MtlError;
-use crate::score::Score;
 use crate::sources::Sources;
 use crate::view::{OnDevice, View};
 use rayon::prelude::*;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use tilewright_core::choice::{ChoiceSet, FitSelector};
+use tilewright_core::metrics::ChoiceScores;
 
 /// What "accuracy" in Algorithm 2 is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -140,11 +140,11 @@ fn at_home<'a>(features: &'a [String], name: &String) -> &'a String {
 
 impl Judge {
     fn of(self, selector: &OnDevice, cases: &ChoiceSet) -> f64 {
-        let score = Score::of(selector, cases);
-        match self {
-            Self::Labels => score.accuracy,
+        // A target on which nothing ran says nothing for any subset.
+        ChoiceScores::of(selector, cases).map_or(0.0, |score| match self {
+            Self::Labels => 1.0 - score.delta_miss,
             Self::Performance => score.fraction_of_oracle,
-        }
+        })
     }
 }
 

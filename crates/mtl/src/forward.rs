@@ -8,7 +8,7 @@
 
 use crate::device::number;
 use crate::error::MtlError;
-use crate::score::Score;
+use crate::protocol::fraction_of_oracle;
 use crate::sources::{Source, Sources};
 use crate::view::{OnDevice, View};
 use rand::SeedableRng;
@@ -163,7 +163,7 @@ impl Trial {
         let view = View::concatenated(&self.rest, subset)?;
         let values = view.values(&self.target.device, &self.target.features)?;
         let selector = OnDevice { inner: learner.fit(&view.pool(&self.rest)?, seed)?, values };
-        Ok(Score::of(&selector, &self.target.cases).fraction_of_oracle)
+        Ok(fraction_of_oracle(&selector, &self.target.cases))
     }
 }
 

@@ -8,14 +8,13 @@ pub mod forward;
 mod near;
 pub mod pdfs;
 pub mod profile;
+pub mod protocol;
 pub mod rehearse;
 mod role;
-mod score;
 mod sources;
 pub mod transfer;
 pub mod view;
 
 pub use error::MtlError;
 pub use role::Role;
-pub use score::Score;
 pub use sources::{Source, Sources};

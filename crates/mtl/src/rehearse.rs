@@ -6,7 +6,7 @@
 use crate::device::number;
 use crate::error::MtlError;
 use crate::near::shares;
-use crate::score::Score;
+use crate::protocol::fraction_of_oracle;
 use crate::sources::Sources;
 use crate::view::{OnDevice, View};
 use rayon::prelude::*;
@@ -128,7 +128,7 @@ pub fn rehearse(
         let (target, rest) = (&thinned.all()[at], thinned.without(at)?);
         let plan = plans(&rest, &target.features, &shared)?.swap_remove(plan);
         let selector = plan.fit(&rest, (&target.device, &target.features), learner, seed)?;
-        Ok(Score::of(&selector, &target.cases).fraction_of_oracle)
+        Ok(fraction_of_oracle(&selector, &target.cases))
     };
     let scores = jobs.par_iter().map(score).collect::<Result<Vec<f64>, MtlError>>()?;
     let means: Vec<f64> = scores.chunks(count).map(|s| s.iter().sum::<f64>() / count as f64).collect();

@@ -2,6 +2,7 @@
 
 use tilewright_core::choice::{Case, ChoiceSet, FitSelector, SelectError, Trial};
 use tilewright_core::feature::{Feature, FeatureSchema};
+use tilewright_core::metrics::ChoiceScores;
 use tilewright_core::selector::{Candidate, Selector, VariantOrder};
 use tilewright_core::space::Config;
 use tilewright_mtl::baselines::{BestOnSources, Majority};
@@ -13,7 +14,7 @@ use tilewright_mtl::profile::{OperationCounts, Profile, parse_profiles};
 use tilewright_mtl::rehearse::rehearse;
 use tilewright_mtl::transfer::{Dfs, Profiles, tune_from_source};
 use tilewright_mtl::view::View;
-use tilewright_mtl::{MtlError, Score, Source, Sources};
+use tilewright_mtl::{MtlError, Source, Sources};
 use tilewright_variant_select::forest::CostForest;
 use tilewright_variant_select::svm::Svm;
 
@@ -51,7 +52,7 @@ fn svm() -> Svm {
 #[test]
 fn physics_carries_over_to_a_device_between_the_others() {
     let target = device("t", 50.0, 2016);
-    let fraction = |s: &dyn Selector| Score::of(s, &target.cases).fraction_of_oracle;
+    let fraction = |s: &dyn Selector| ChoiceScores::of(s, &target.cases).unwrap().fraction_of_oracle;
     let (plans, rehearsal) = rehearse(&four(), ("t", &target.features), &forest(), 0).unwrap();
     assert!(rehearsal.chosen.contains(&"ratios") && !rehearsal.chosen.contains(&"blind"), "{rehearsal:?}");
     assert_eq!((plans.len(), rehearsal.plans.len()), (rehearsal.chosen.len(), 6));
@@ -233,7 +234,7 @@ fn a_source_on_which_nothing_ran_is_left_out() {
     }
     let with = Sources::overlapping(all).unwrap();
     let with = tune_from_source(&with, ("t", &target.features), &Dfs::Full, &forest(), 0).unwrap();
-    assert_eq!(Score::of(&with, &target.cases), Score::of(&without, &target.cases));
+    assert_eq!(ChoiceScores::of(&with, &target.cases), ChoiceScores::of(&without, &target.cases));
     let none = Sources::new(vec![dead(&device("a", 4.0, 1))]).unwrap();
     let fault = tune_from_source(&none, ("t", &target.features), &Dfs::Full, &forest(), 0).err().unwrap();
     assert!(fault.to_string().contains("source devices on which anything ran"), "{fault}");
@@ -271,7 +272,7 @@ fn one_source_is_used_as_it_is() {
     let target = device("t", 50.0, 2);
     let tuned = tune_from_source(&one, ("t", &target.features), &Dfs::Rehearsed, &forest(), 0).unwrap();
     assert!(tuned.features.is_empty());
-    assert!(Score::of(&tuned, &target.cases).fraction_of_oracle > 0.97);
+    assert!(ChoiceScores::of(&tuned, &target.cases).unwrap().fraction_of_oracle > 0.97);
 }
 
 #[test]
@@ -307,6 +308,6 @@ fn votes_are_counted() {
     assert_eq!(order, [2, 1, 0]);
     BestOnSources::fit(&sources).rank(&[1.0], &candidates, &mut order);
     assert_eq!(order, [2, 1, 0]);
-    let lot = Score::of_lot(&sources.all()[0].cases);
-    assert!((lot.fraction_of_oracle - (1.0 + 0.5 + 0.5) / 3.0).abs() < 1e-12);
+    let random = ChoiceScores::at_random(&sources.all()[0].cases);
+    assert!((random - (1.0 + 0.5 + 0.5) / 3.0).abs() < 1e-12);
 }

@@ -1,6 +1,5 @@
 #![doc = include_str!("../README.md")]
 
-mod bars;
 mod error;
 mod file;
 mod fit;
@@ -11,7 +10,6 @@ mod predictor;
 mod singular;
 mod table;
 
-pub use bars::stacked_bars;
 pub use error::{LinearError, ModelFileError};
 pub use fit::{Form, LinearFit};
 pub use model::{LinearModel, Prediction, Report, Share, Sharpness, Weight};

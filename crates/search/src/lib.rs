@@ -22,6 +22,7 @@
 //! ```
 
 mod catalogue;
+mod convergence;
 mod exhaustive;
 mod experience;
 mod guided;
@@ -33,6 +34,7 @@ pub mod strategy;
 mod told;
 
 pub use catalogue::{Setup, Strategy, UnknownStrategy};
+pub use convergence::{Convergence, convergence};
 pub use exhaustive::{Found, Options, Progress, Stage, Statistics, exhaustive};
 pub use experience::Experience;
 pub use listing::{Listing, MAX_POINTS, TooLarge};

@@ -7,12 +7,14 @@ use toml::{Table, Value};
 /// For each crate, the crates of the workspace that it may depend on. `None` may wire everything.
 ///
 /// Dependencies for tests, examples and benches may go to any crate that stands below in this list, or to the testkit.
-const EDGES: [(&str, Option<&[&str]>); 21] = [
+const EDGES: [(&str, Option<&[&str]>); 22] = [
     ("core", Some(&[])),
     ("testkit", Some(&["core"])),
     ("ops", Some(&["core"])),
     // Kernels as loops, without a backend: both generators lower them.
     ("loops", Some(&["core"])),
+    // Pictures of plain numbers.
+    ("charts", Some(&[])),
     ("datasets", Some(&["core"])),
     ("sampler", Some(&["core"])),
     ("search", Some(&["core", "sampler"])),

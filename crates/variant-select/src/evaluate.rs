@@ -1,7 +1,6 @@
 //! Grouped cross-validation, and the choice among methods by it.
 
 use crate::blend::Blend;
-use crate::metrics::Table1;
 use crate::regression::Regression;
 use crate::trees::BoostedTrees;
 use rand::SeedableRng;
@@ -10,6 +9,7 @@ use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 use tilewright_core::choice::{ChoiceSet, FitSelector, SelectError};
+use tilewright_core::metrics::ChoiceScores;
 use tilewright_core::selector::Selector;
 
 /// Deals the cases to folds of about equal size, whole groups at a time. Where there are fewer groups than folds, there are
@@ -51,17 +51,17 @@ pub fn cross_validate(
     data: &ChoiceSet,
     count: usize,
     seed: u64,
-) -> Result<Table1, SelectError> {
+) -> Result<ChoiceScores, SelectError> {
     let folds = folds(data, count, seed)?;
     let score = |held_out: &Vec<usize>| {
         let out: BTreeSet<usize> = held_out.iter().copied().collect();
         let rest: Vec<usize> = (0..data.len()).filter(|i| !out.contains(i)).collect();
         let selector = method.fit(&data.subset(&rest), seed)?;
-        Ok(Table1::of(&*selector, &data.subset(held_out)))
+        Ok(ChoiceScores::of(&*selector, &data.subset(held_out)))
     };
     let scores = folds.par_iter().map(score).collect::<Result<Vec<_>, SelectError>>()?;
-    let scores: Vec<Table1> = scores.into_iter().flatten().collect();
-    Table1::mean(&scores).ok_or(SelectError::NothingLegal)
+    let scores: Vec<ChoiceScores> = scores.into_iter().flatten().collect();
+    ChoiceScores::mean(&scores).ok_or(SelectError::NothingLegal)
 }
 
 /// At most `most` of `n` indices, evenly spread.

@@ -112,9 +112,9 @@ impl Selector for GuardedSelector {
 mod tests {
     use super::*;
     use crate::fixed::BestFixed;
-    use crate::metrics::Table1;
     use tilewright_core::choice::{Case, Trial};
     use tilewright_core::feature::{Feature, FeatureSchema};
+    use tilewright_core::metrics::ChoiceScores;
 
     /// "packed" is always fastest, and fails where its memory, rows times the longest row, runs out; "never" never ran.
     fn cases(from: u32, to: u32) -> ChoiceSet {
@@ -134,9 +134,9 @@ mod tests {
     #[test]
     fn what_fails_is_not_chosen() {
         let (train, test) = (cases(0, 800), cases(800, 1600));
-        let alone = Table1::of(&*BestFixed.fit(&train, 0).unwrap(), &test).unwrap();
+        let alone = ChoiceScores::of(&*BestFixed.fit(&train, 0).unwrap(), &test).unwrap();
         assert!(alone.failed > 100, "{alone:?}");
-        let guarded = Table1::of(&*Guarded(BestFixed).fit(&train, 0).unwrap(), &test).unwrap();
+        let guarded = ChoiceScores::of(&*Guarded(BestFixed).fit(&train, 0).unwrap(), &test).unwrap();
         // Close to the edge a failure cannot be told; far from it "packed" is still chosen.
         assert!(guarded.failed <= 5 && guarded.fraction_of_oracle > 0.93, "{guarded:?}");
     }

@@ -2,10 +2,10 @@
 
 use std::path::PathBuf;
 use tilewright_core::choice::{ChoiceSet, FitSelector};
+use tilewright_core::metrics::ChoiceScores;
 use tilewright_datasets::{Dataset, SplitSpec};
 use tilewright_variant_select::fixed::BestFixed;
 use tilewright_variant_select::forest::CostForest;
-use tilewright_variant_select::metrics::Table1;
 use tilewright_variant_select::process::CostProcess;
 use tilewright_variant_select::regression::Regression;
 
@@ -30,7 +30,7 @@ fn formats_are_chosen_better_than_the_best_fixed_one() {
     let Some((train, held_out)) = formats("V100") else { return };
     let score = |method: &dyn FitSelector| {
         let selector = method.fit(&train, 1).expect("the cases are sound");
-        Table1::of(&*selector, &held_out).expect("something ran").fraction_of_oracle
+        ChoiceScores::of(&*selector, &held_out).expect("something ran").fraction_of_oracle
     };
     let fixed = score(&BestFixed);
     let (forest, regression) = (score(&CostForest::default()), score(&Regression::default()));

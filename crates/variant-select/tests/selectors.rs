@@ -2,6 +2,7 @@
 
 use tilewright_core::choice::{Case, ChoiceError, ChoiceSet, FitSelector, SelectError, Trial};
 use tilewright_core::feature::{Feature, FeatureSchema};
+use tilewright_core::metrics::ChoiceScores;
 use tilewright_core::selector::{Candidate, VariantOrder};
 use tilewright_variant_select::FeatureMap;
 use tilewright_variant_select::blend::Blend;
@@ -9,7 +10,6 @@ use tilewright_variant_select::evaluate::{Auto, cross_validate, folds};
 use tilewright_variant_select::fixed::BestFixed;
 use tilewright_variant_select::forest::CostForest;
 use tilewright_variant_select::guard::Guarded;
-use tilewright_variant_select::metrics::Table1;
 use tilewright_variant_select::process::CostProcess;
 use tilewright_variant_select::regression::{Regression, Terms};
 use tilewright_variant_select::softmax::Softmax;
@@ -111,7 +111,7 @@ fn a_class_with_one_example_is_no_obstacle() {
     data.push(Case { features: vec![5.0, 5.0], trials, group: 1000 }).unwrap();
     for (name, method) in methods() {
         let selector = method.fit(&data, 0).unwrap();
-        assert!(Table1::of(&*selector, &data).unwrap().fraction_of_oracle > 0.9, "{name}");
+        assert!(ChoiceScores::of(&*selector, &data).unwrap().fraction_of_oracle > 0.9, "{name}");
     }
 }
 
@@ -127,7 +127,7 @@ fn features_that_say_nothing_are_named_or_ignored() {
             Err(error) => assert_eq!(error, SelectError::NoUsableFeature(2), "{name}"),
             // Methods that see candidates too can do without.
             Ok(selector) => {
-                let chosen = Table1::of(&*selector, &data).unwrap().fraction_of_oracle;
+                let chosen = ChoiceScores::of(&*selector, &data).unwrap().fraction_of_oracle;
                 assert!(["forest", "trees", "listwise", "blend", "guarded"].contains(&name) && chosen > 0.4, "{name}");
             }
         }
@@ -161,7 +161,7 @@ fn nothing_that_ran_is_an_error() {
         assert_eq!(method.fit(&data, 0).err(), Some(SelectError::NothingLegal), "{name}");
         assert_eq!(method.fit(&ChoiceSet::new(schema(&["n"])), 0).err(), Some(SelectError::NothingLegal), "{name}");
     }
-    assert_eq!(Table1::of(&*BestFixed.fit(&three(9), 0).unwrap(), &data), None);
+    assert_eq!(ChoiceScores::of(&*BestFixed.fit(&three(9), 0).unwrap(), &data), None);
 }
 
 #[test]
@@ -219,7 +219,7 @@ fn metrics_are_those_of_the_table() {
         let trials = vec![trial("chosen", chosen), trial("best", Some(best)), trial("bad", Some(9.0))];
         data.push(Case { features: vec![1.0], trials, group: 0 }).unwrap();
     }
-    let scores = Table1::of_orders(&data, &[vec![0, 2, 1], vec![0, 2, 1], vec![0, 1, 2], vec![0, 1, 2]]).unwrap();
+    let scores = ChoiceScores::of_orders(&data, &[vec![0, 2, 1], vec![0, 2, 1], vec![0, 1, 2], vec![0, 1, 2]]).unwrap();
     let close = |a: f64, b: f64| assert!((a - b).abs() < 1e-12, "{a} {b}");
     close(scores.delta_miss, 0.75);
     close(scores.best5, 0.5);

@@ -16,6 +16,7 @@ use std::time::Instant;
 use tilewright_bench_suite::linear::{
     Candidate, Columns, Fitted, LinearMeasure, Measured, PaperColumns, Verdicts, candidates, judge, launch_overhead,
 };
+use tilewright_charts::{Bar as CostBar, stacked_bars};
 use tilewright_core::device::{DeviceKind, DeviceSpec};
 use tilewright_core::feature::FeatureSchema;
 use tilewright_core::metrics::Scores;
@@ -25,7 +26,7 @@ use tilewright_core::training::TrainingSet;
 use tilewright_cpu::CpuDevice;
 use tilewright_loops::library::{Case, Scale, measurement_set, test_set};
 use tilewright_loops::{Instance, LoopError, Sizes};
-use tilewright_perfmodel_linear::{LinearFit, LinearModel, Share, Sharpness, Weight, stacked_bars};
+use tilewright_perfmodel_linear::{LinearFit, LinearModel, Share, Sharpness, Weight};
 use tilewright_ptxgen::loops::program;
 use tilewright_ptxgen::target::Target;
 use tilewright_runtime::station::{HostStation, Station};
@@ -409,7 +410,11 @@ pub(crate) fn explain(args: &ExplainArgs, wiring: &Wiring, seed: u64, output: Ou
     let (kernel, input) = (args.plan.kernel.clone(), words.join(" "));
     if let Some(file) = &args.svg {
         let title = format!("{kernel} on {}", bench.spec.name);
-        let svg = stacked_bars(&title, &[(input.clone(), costs.clone())]);
+        let parts: Vec<(String, f64)> = costs.iter().map(|c| (c.property.clone(), c.seconds)).collect();
+        // Weights may have either sign: the bar shows the share of what costs time.
+        let whole: f64 = parts.iter().map(|(_, seconds)| seconds.max(0.0)).sum();
+        let bar = CostBar { name: input.clone(), whole: format!("{whole:.3e} s"), parts };
+        let svg = stacked_bars(&title, &[bar]).map_err(|e| Failure::new(Kind::Other, "svg", e))?;
         tilewright_runtime::store::write_atomically(file, svg.as_bytes())
             .map_err(|e| Failure::new(Kind::Store, &file.display().to_string(), e))?;
     }

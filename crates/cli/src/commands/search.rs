@@ -1,7 +1,6 @@
 //! `tilewright search`: strategies on recorded measurements.
 
 mod grid;
-mod plot;
 mod space;
 
 use crate::args::SearchArgs;
@@ -12,9 +11,10 @@ use space::{Recording, prior, warm};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Instant;
+use tilewright_charts as charts;
 use tilewright_search::run::{Budget, StoppedBy, Trace, repeat, run as drive};
 use tilewright_search::stop::{Tail, Tolerance};
-use tilewright_search::{Setup, Strategy};
+use tilewright_search::{Convergence, Setup, Strategy, convergence};
 
 /// Budgets of strategies that do not stop by themselves.
 const BUDGETS: [u64; 5] = [25, 50, 100, 200, 400];
@@ -92,10 +92,15 @@ pub(crate) fn run(args: &SearchArgs, seed: u64, output: Output) -> Result<(), Fa
         let took = start.elapsed().as_secs_f64();
         let budgets = if budgets.is_empty() { BUDGETS.to_vec() } else { budgets };
         rows.push(row(name, &recording, &budgets, &traces, tolerance, took, args.each));
-        curves.push((name.clone(), traces));
+        let sample =
+            |c: Convergence| charts::Sample { x: c.evaluations as f64, mean: c.mean, low: c.low, high: c.high };
+        let samples = convergence(&traces, recording.optimum_s).into_iter().map(sample).collect();
+        curves.push(charts::Curve { name: name.clone(), samples });
     }
     if let Some(path) = &args.plot {
-        let svg = plot::convergence(&recording, &curves);
+        let title = format!("{}: {} points", recording.device, recording.listing.len());
+        let drawn = charts::curves(&title, ("evaluations", "fraction of the optimum"), &curves);
+        let svg = drawn.map_err(|e| Failure::new(Kind::Other, "plot", e))?;
         std::fs::write(path, svg).map_err(|e| Failure::new(Kind::Store, &path.display().to_string(), e))?;
     }
     let grid = args.grid.then(|| grid::grid(&recording, strategies[0].1, &setup, args.repeats, seed)).transpose()?;

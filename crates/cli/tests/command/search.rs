@@ -71,7 +71,8 @@ fn strategies_stop_by_themselves_and_are_compared() {
     assert!((rows[2]["stopped_at_fraction"].as_f64().unwrap() - 0.9).abs() < 0.02);
     assert_eq!((&rows[3]["stopped_by"], &rows[3]["miss_rate"]), (&json!("exhausted"), &json!(0.0)));
     let svg = std::fs::read_to_string(plot).unwrap();
-    assert!(svg.starts_with("<svg") && svg.matches("<polyline").count() == 4 && svg.ends_with("</svg>\n"));
+    assert!(svg.starts_with("<svg") && svg.matches("<polygon").count() == 4 && svg.trim_end().ends_with("</svg>"));
+    assert!(names.split(',').all(|name| svg.contains(name)), "the legend names every strategy");
     let grid =
         home.answer(&["search", "--device", &file, "--strategy", "early-stop-vuduc", "--repeats", "3", "--grid"]);
     assert_eq!(grid["grid"].as_array().unwrap().len(), 36);

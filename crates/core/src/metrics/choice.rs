@@ -1,12 +1,12 @@
-//! How good choices are: the columns of Vuduc's Table 1, and what of the oracle's performance is left.
+//! How good choices are: the columns of Table 1 of Vuduc et al., and what of the oracle's performance is left.
 
+use crate::choice::{Case, ChoiceSet};
+use crate::selector::{Candidate, Selector, VariantOrder};
 use serde::Serialize;
-use tilewright_core::choice::{Case, ChoiceSet};
-use tilewright_core::selector::{Candidate, Selector, VariantOrder};
 
 /// Scores of a selector over cases. Fractions are between 0 and 1; a choice that failed counts as no performance at all.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
-pub struct Table1 {
+pub struct ChoiceScores {
     /// Fraction of choices that are not the fastest.
     pub delta_miss: f64,
     /// Mean slow-down of the choice: its time over the best, less 1. Choices that failed have no time and are left out.
@@ -27,7 +27,7 @@ pub struct Table1 {
     pub failed: usize,
 }
 
-impl Table1 {
+impl ChoiceScores {
     /// Scores the order that a selector gives in each case; none where nothing ran in any.
     pub fn of(selector: &dyn Selector, data: &ChoiceSet) -> Option<Self> {
         let mut sums = Sums::default();
@@ -41,11 +41,23 @@ impl Table1 {
         sums.mean()
     }
 
-    /// Scores given orders, one a case, as [`Table1::of`] does.
+    /// Scores given orders, one a case, as [`ChoiceScores::of`] does.
     pub fn of_orders(data: &ChoiceSet, orders: &[VariantOrder]) -> Option<Self> {
         let mut sums = Sums::default();
         data.cases().iter().zip(orders).for_each(|(case, order)| sums.add(case, order));
         sums.mean()
+    }
+
+    /// What choosing at random among all that ran gives on average, exactly: its mean fraction of the oracle. 0 where nothing
+    /// ran in any case.
+    pub fn at_random(data: &ChoiceSet) -> f64 {
+        let of_case = |case: &Case| {
+            let best = case.best()?;
+            let ran: Vec<f64> = case.trials.iter().filter_map(|t| t.cost).collect();
+            Some(ran.iter().map(|c| best / c).sum::<f64>() / ran.len() as f64)
+        };
+        let fractions: Vec<f64> = data.cases().iter().filter_map(of_case).collect();
+        fractions.iter().sum::<f64>() / fractions.len().max(1) as f64
     }
 
     /// The mean of scores, each weighing the same; counts are added up. None of none.
@@ -68,7 +80,7 @@ impl Table1 {
 
 #[derive(Default)]
 struct Sums {
-    total: Table1,
+    total: ChoiceScores,
     timed: usize,
 }
 
@@ -94,7 +106,7 @@ impl Sums {
         }
     }
 
-    fn mean(mut self) -> Option<Table1> {
+    fn mean(mut self) -> Option<ChoiceScores> {
         let n = self.total.cases as f64;
         let t = &mut self.total;
         for sum in [

@@ -1,0 +1,145 @@
+//! How transfer is judged: on held-out inputs of a target of which nothing is learned, beside what its own measurements would have
+//! taught, and what simple rules give.
+
+use crate::baselines::{BestOnSources, Majority};
+use crate::error::MtlError;
+use crate::sources::{Source, Sources};
+use crate::transfer::{Dfs, Reason, tune_from_source};
+use serde::Serialize;
+use std::time::Instant;
+use tilewright_core::choice::{ChoiceSet, FitSelector};
+use tilewright_core::metrics::ChoiceScores;
+use tilewright_core::selector::Selector;
+use tilewright_core::space::Config;
+
+/// The mean fraction of the oracle's performance that a selector's choices have; 0 where nothing ran in any case.
+pub(crate) fn fraction_of_oracle(selector: &dyn Selector, cases: &ChoiceSet) -> f64 {
+    ChoiceScores::of(selector, cases).map_or(0.0, |scores| scores.fraction_of_oracle)
+}
+
+/// What stays the same over all splits.
+#[derive(Clone, Copy)]
+pub struct Protocol<'a> {
+    /// The name of the target.
+    pub target: &'a str,
+    /// The features of the target.
+    pub features: &'a Config,
+    /// Which features of devices a model sees.
+    pub dfs: &'a Dfs,
+    /// What is fitted on all sources together, and on the target for comparison.
+    pub learner: &'a dyn FitSelector,
+}
+
+/// What one split gave. Fractions are of the oracle's performance on the held-out cases.
+#[derive(Clone, Debug)]
+pub struct SplitScores {
+    /// The transferred model.
+    pub scores: ChoiceScores,
+    /// The same learner on the target's own training cases; NaN where there are none.
+    pub native: f64,
+    /// Choosing at random among what ran.
+    pub random: f64,
+    /// The majority of the sources' own models.
+    pub majority: f64,
+    /// The variant that was best on the sources.
+    pub fixed_best: f64,
+    /// The variant that was best on the target's own training cases, which no transfer can know; NaN where there are none.
+    pub fixed_best_of_target: f64,
+    /// The features of devices that the model sees.
+    pub features: Vec<String>,
+    /// Seconds of building the model, the choice of features included.
+    pub seconds: f64,
+    /// How the features were chosen.
+    pub reason: Reason,
+}
+
+impl Protocol<'_> {
+    /// Judges one split: `own` are the target's training cases, of which the transferred model sees nothing. None where nothing of
+    /// what is held out ran.
+    ///
+    /// # Errors
+    /// As [`tune_from_source`]'s.
+    pub fn split(
+        &self,
+        sources: Vec<Source>,
+        own: ChoiceSet,
+        held_out: &ChoiceSet,
+        seed: u64,
+    ) -> Result<Option<SplitScores>, MtlError> {
+        let sources = Sources::overlapping(sources)?;
+        let start = Instant::now();
+        let tuned = tune_from_source(&sources, (self.target, self.features), self.dfs, self.learner, seed)?;
+        let seconds = start.elapsed().as_secs_f64();
+        let Some(scores) = ChoiceScores::of(&tuned, held_out) else { return Ok(None) };
+        let native = self.learner.fit(&own, seed).map_or(f64::NAN, |s| fraction_of_oracle(&*s, held_out));
+        let majority = Majority::fit(&sources, self.learner, seed)?;
+        let own = Source { device: self.target.to_owned(), features: self.features.clone(), cases: own };
+        let own = Sources::overlapping(vec![own]).ok().map(|own| own.that_ran()).filter(|own| !own.all().is_empty());
+        let fixed_best_of_target = own.map_or(f64::NAN, |own| fraction_of_oracle(&BestOnSources::fit(&own), held_out));
+        Ok(Some(SplitScores {
+            scores,
+            native,
+            random: ChoiceScores::at_random(held_out),
+            majority: fraction_of_oracle(&majority, held_out),
+            fixed_best: fraction_of_oracle(&BestOnSources::fit(&sources), held_out),
+            fixed_best_of_target,
+            features: tuned.features,
+            seconds,
+            reason: tuned.reason,
+        }))
+    }
+}
+
+/// The mean over splits, as [`SplitScores`] has it for one.
+#[derive(Clone, Debug, Serialize)]
+pub struct TransferScores {
+    /// Of the transferred model.
+    #[serde(flatten)]
+    pub scores: ChoiceScores,
+    /// The same learner, trained on the target.
+    pub native: f64,
+    /// Choosing at random.
+    pub random: f64,
+    /// The majority of the sources' own models.
+    pub majority: f64,
+    /// The variant that was best on the sources.
+    pub fixed_best: f64,
+    /// The variant that is best on the target: no transfer can know it.
+    pub fixed_best_of_target: f64,
+    /// Features of devices that any split chose, most often first.
+    pub features: Vec<String>,
+    /// The same with how often.
+    pub chosen: Vec<(String, usize)>,
+    /// Building one model, the choice of features included.
+    pub seconds: f64,
+    /// How the features of the last split were chosen.
+    pub reason: Reason,
+}
+
+impl TransferScores {
+    /// The mean over splits; none of none.
+    pub fn mean(splits: &[SplitScores]) -> Option<Self> {
+        let mean = |of: fn(&SplitScores) -> f64| splits.iter().map(of).sum::<f64>() / splits.len() as f64;
+        let scores: Vec<ChoiceScores> = splits.iter().map(|s| s.scores).collect();
+        let mut chosen: Vec<(String, usize)> = Vec::new();
+        for feature in splits.iter().flat_map(|s| &s.features) {
+            match chosen.iter_mut().find(|(name, _)| name == feature) {
+                Some((_, times)) => *times += 1,
+                None => chosen.push((feature.clone(), 1)),
+            }
+        }
+        chosen.sort_by_key(|c| std::cmp::Reverse(c.1));
+        Some(Self {
+            scores: ChoiceScores::mean(&scores)?,
+            native: mean(|s| s.native),
+            random: mean(|s| s.random),
+            majority: mean(|s| s.majority),
+            fixed_best: mean(|s| s.fixed_best),
+            fixed_best_of_target: mean(|s| s.fixed_best_of_target),
+            features: chosen.iter().map(|(name, _)| name.clone()).collect(),
+            chosen,
+            seconds: mean(|s| s.seconds),
+            reason: splits.last()?.reason.clone(),
+        })
+    }
+}
