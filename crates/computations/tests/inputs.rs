@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::sync::Arc;
+use std::time::Instant;
 use tilewright_computations::described::Described;
 use tilewright_computations::device::{Device, Effort, FEATURES, measure as features_of};
 use tilewright_computations::generate::matrices;
@@ -9,9 +10,11 @@ use tilewright_computations::isa::Isa;
 use tilewright_computations::kernel::VariantKernel;
 use tilewright_computations::matrix::Csr;
 use tilewright_computations::solver::Solver;
+use tilewright_computations::source::Source;
 use tilewright_computations::spmv::Spmv;
 use tilewright_core::buffer::Filling;
 use tilewright_core::computation::{Computation, InputError, InputLimits};
+use tilewright_core::device::DeviceSpec;
 use tilewright_core::problem::{Bound, Executor, Problem};
 use tilewright_core::program::DeviceError;
 use tilewright_core::space::Config;
@@ -19,6 +22,13 @@ use tilewright_testkit::toy::{self, HostExecutor};
 
 fn executor() -> HostExecutor {
     HostExecutor::new(Arc::new(Device::single(Isa::BASE).spec(&toy::device())))
+}
+
+/// A device with the widest vectors there are.
+fn wide() -> DeviceSpec {
+    let mut wide = (*toy::device()).clone();
+    wide.facts.insert("vec_max".into(), 64);
+    wide
 }
 
 fn config(text: &str) -> Config {
@@ -166,6 +176,43 @@ fn features_are_computed_once_and_their_cost_is_known() {
     assert!(of.costs(&source).data_s > 0.0);
 }
 
+/// Seconds of the fastest product of several, by rows.
+fn product_seconds(source: &Source) -> (f64, f64) {
+    let of = Arc::new(Described::<Spmv>::default());
+    let kernel = Arc::new(VariantKernel::all(&of).expect("spaces").remove(1));
+    let mut executor = HostExecutor::new(Arc::new(Device::of(&wide()).expect("a thread").spec(&toy::device())));
+    let problem = Bound::new(kernel, executor.spec().clone(), source.clone()).expect("symbols");
+    let program = problem.program(&[]).expect("it is legal");
+    let mut loaded = executor.prepare(&program, &problem.workload(Filling::Real, 0)).expect("a program of the host");
+    let once = |_| {
+        let began = Instant::now();
+        loaded.run().expect("products have results");
+        began.elapsed().as_secs_f64()
+    };
+    let product = (0..9).map(once).fold(f64::INFINITY, f64::min);
+    problem.input_features(&mut Vec::new());
+    (problem.features_seconds().expect("they were computed"), product)
+}
+
+#[test]
+fn features_cost_less_than_a_product() {
+    for text in [
+        "matrix=banded,rows=30000,half=3,density=0.8",
+        "matrix=uniform,rows=12000,per_row=12",
+        "matrix=power-law,rows=20000,mean=9,exponent=2.2,longest=2000",
+        "matrix=rmat,scale=14,per_row=12",
+        "matrix=mesh,side=150,mixing=30",
+        "matrix=full-rows,rows=20000,per_row=4,full=3",
+    ] {
+        let source = Described::<Spmv>::default().parse(&config(text)).expect(text);
+        let runs: Vec<(f64, f64)> = (0..3).map(|_| product_seconds(&source)).collect();
+        let least = |of: fn(&(f64, f64)) -> f64| runs.iter().map(of).fold(f64::INFINITY, f64::min);
+        let (features, product) = (least(|r| r.0), least(|r| r.1));
+        println!("{text}: features {:.1} us, a product {:.1} us", features * 1e6, product * 1e6);
+        assert!(features < product, "{text}: features {features} s, a product {product} s");
+    }
+}
+
 /// The variants that run, and those that say that there is no result.
 fn solve(matrix: Csr) -> (Vec<&'static str>, Vec<(&'static str, String)>) {
     let of = Arc::new(Described::<Solver>::default());
@@ -213,9 +260,7 @@ fn devices_are_what_their_facts_say() {
         let again = Device::of(&device.spec(&toy::device())).expect("threads start");
         assert_eq!(again.name(), device.name());
     }
-    let mut wide = (*toy::device()).clone();
-    wide.facts.insert("vec_max".into(), 64);
-    assert_eq!(Some(Device::of(&wide).expect("one thread").isa()), Isa::detected().into_iter().max());
+    assert_eq!(Some(Device::of(&wide()).expect("one thread").isa()), Isa::detected().into_iter().max());
 }
 
 #[test]

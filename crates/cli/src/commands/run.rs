@@ -41,6 +41,9 @@ struct Answer {
 pub(crate) fn run(args: &RunArgs, wiring: &Wiring, seed: u64, output: Output) -> Result<(), Failure> {
     let kernel = wiring.kernel(&args.kernel, &args.device)?;
     DeviceName::of(&args.device)?.expect_clock()?;
+    if kernel.computation() != Gemm.id() {
+        return super::variants::run(args, wiring, seed, output);
+    }
     let arena = Arena::of(&args.device, wiring, &args.baselines, seed)?;
     let words = words::parse(&args.input)?;
     let spec = wiring.spec(&args.device)?;

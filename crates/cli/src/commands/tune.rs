@@ -102,7 +102,8 @@ pub(super) fn campaign(args: &TuneArgs, wiring: &Wiring, seed: u64) -> Result<(T
 pub(crate) fn run(args: &TuneArgs, wiring: &Wiring, seed: u64, output: Output) -> Result<(), Failure> {
     let kernel = wiring.kernel(&args.kernel, &args.device)?;
     let (report, sampler) = campaign(args, wiring, seed)?;
-    let held_out = if args.no_table { Vec::new() } else { held_out(wiring, kernel, args, &report, seed)? };
+    let is_gemm = kernel.computation().as_str() == "gemm";
+    let held_out = if args.no_table || !is_gemm { Vec::new() } else { held_out(wiring, kernel, args, &report, seed)? };
     let answer = Answer {
         device: report.device.clone(),
         kernel: report.kernel.to_string(),
