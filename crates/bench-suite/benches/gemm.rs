@@ -53,7 +53,7 @@ fn cuda(ordinal: usize) -> Result<Box<dyn Station>, DeviceError> {
 /// The untuned program of a task.
 fn program(kernel: &dyn AnyKernel, station: &dyn Station, task: &Task) -> Option<(Box<dyn Problem>, Program)> {
     let problem = kernel.problem(station.spec(), &Gemm.words(&task.input)).ok()?;
-    let program = problem.program(&problem.default_point()?).ok()?;
+    let program = problem.program(&problem.space().check(&problem.default_point()?).ok()?);
     Some((problem, program))
 }
 

@@ -14,16 +14,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::error::Error;
 use std::sync::Arc;
 use std::time::Instant;
-use tilewright_bench_suite::linear::{Columns, HostTerms};
 use tilewright_core::computation::Computation;
-use tilewright_core::device::DeviceSpec;
-use tilewright_core::hint::{HintAlone, Hinted};
-use tilewright_core::kernel::Kernel;
 use tilewright_core::predictor::{Predictor, Scorer};
 use tilewright_core::problem::{Bound, Problem};
 use tilewright_core::space::{Config, Point};
-use tilewright_cpu::{CountedHint, CpuDevice, CpuGemm};
-use tilewright_loops::host::Operations;
+use tilewright_cpu::{CpuDevice, CpuGemm};
 use tilewright_ops::gemm::Gemm;
 use tilewright_perfmodel_linear::LinearModel;
 use tilewright_runtime::HostMeasure;
@@ -61,21 +56,21 @@ fn main() -> Result<(), Box<dyn Error>> {
     let device = CpuDevice::new(threads)?;
     let spec = device.spec().clone();
     model.expect_device(&spec.fingerprint())?;
-    let kernel = Arc::new(hinted(&model, &spec)?);
+    let kernel = Arc::new(CpuGemm::new());
     let mut measure = HostMeasure::new(device);
     let mut fractions = Vec::new();
     for text in if given.is_empty() { &INPUTS[..] } else { &given[..] } {
         let input = Gemm.parse(&Config::parse(text)?)?;
         let problem = Bound::new(kernel.clone(), spec.clone(), input)?;
         let begun = Instant::now();
-        let (top, looked_at) = ranked(&problem, seed)?;
+        let (top, looked_at) = ranked(&problem, &model, seed)?;
         println!("{looked_at} configurations ranked in {:.1} s", begun.elapsed().as_secs_f64());
         let found = random_best(&problem, &mut measure, samples, seed)?;
         let found: Vec<Point> = found.into_iter().map(|f| f.1).collect();
         let (fraction, times) = meet(&problem, &mut measure, &top, &found)?;
         println!("{fraction:.3} of the best of {samples} random configurations for {text}");
         if std::env::var_os("DETAILS").is_some() {
-            details(&problem, &top, &found, &times)?;
+            details(&problem, &model, &top, &found, &times)?;
         }
         fractions.push(fraction);
     }
@@ -84,20 +79,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// The kernel with the linear model's word as a feature.
-fn hinted(model: &LinearModel, spec: &DeviceSpec) -> Result<impl Kernel<Of = Gemm> + use<>, Box<dyn Error>> {
-    let Some(Columns::Host { caches, .. }) = Columns::host(spec, HostTerms::of(model)) else {
-        return Err("not a host".into());
-    };
-    let model = model.clone();
-    let seconds = move |found: &Operations| model.predict_by(|n| found.get(n).copied().unwrap_or(0.0)).seconds;
-    Ok(Hinted::new(CpuGemm::new(), CountedHint { caches, seconds }))
-}
-
 /// The model's best points, and how many it looked at.
-fn ranked(problem: &dyn Problem, seed: u64) -> Result<(Vec<Point>, usize), Box<dyn Error>> {
-    let alone = HintAlone::new(problem.schema().clone()).ok_or("no features")?;
-    let scorer = alone.bind(problem)?;
+fn ranked(problem: &dyn Problem, model: &LinearModel, seed: u64) -> Result<(Vec<Point>, usize), Box<dyn Error>> {
+    let scorer = model.bind(problem)?;
     let mut rng = ChaCha8Rng::seed_from_u64(seed ^ 0x5eed);
     let mut sampler = Exact::new();
     let mut known: BTreeMap<Point, f32> = BTreeMap::new();
@@ -107,21 +91,15 @@ fn ranked(problem: &dyn Problem, seed: u64) -> Result<(Vec<Point>, usize), Box<d
     }
     for _ in 0..=CLIMBS {
         new.retain(|p| !known.contains_key(p));
-        known.extend(scored(problem, &*scorer, &new));
+        known.extend(scored(&*scorer, &new));
         let best = best(problem, &known, seed);
         new = best.iter().flat_map(|p| neighbours(problem, p)).collect();
     }
     Ok((best(problem, &known, seed), known.len()))
 }
 
-fn scored(problem: &dyn Problem, scorer: &dyn Scorer, points: &[Point]) -> Vec<(Point, f32)> {
-    let score = |point: &Point| {
-        let (mut row, mut out) = (Vec::new(), [0.0]);
-        problem.config_features(point, &mut row);
-        scorer.score(&row, &mut out);
-        (point.clone(), out[0])
-    };
-    points.par_iter().map(score).collect()
+fn scored(scorer: &dyn Scorer, points: &[Point]) -> Vec<(Point, f32)> {
+    points.par_iter().flat_map_iter(|point| [point.clone()].into_iter().zip(scorer.score_each([point]))).collect()
 }
 
 /// The best point of each shape: counts do not tell orders and stores apart, and twenty points that are alike to the model are one
@@ -138,11 +116,16 @@ fn best(problem: &dyn Problem, known: &BTreeMap<Point, f32>, seed: u64) -> Vec<P
 }
 
 /// What was expected and what was measured.
-fn details(problem: &dyn Problem, top: &[Point], found: &[Point], times: &[f64]) -> Result<(), Box<dyn Error>> {
-    let alone = HintAlone::new(problem.schema().clone()).ok_or("no features")?;
-    let scorer = alone.bind(problem)?;
+fn details(
+    problem: &dyn Problem,
+    model: &LinearModel,
+    top: &[Point],
+    found: &[Point],
+    times: &[f64],
+) -> Result<(), Box<dyn Error>> {
+    let scorer = model.bind(problem)?;
     let all: Vec<Point> = top.iter().chain(found).cloned().collect();
-    for ((point, log), time) in scored(problem, &*scorer, &all).into_iter().zip(times) {
+    for ((point, log), time) in scored(&*scorer, &all).into_iter().zip(times) {
         println!("  {:.3e} expected, {time:.3e} measured: {}", log.exp(), problem.space().config(&point));
     }
     Ok(())

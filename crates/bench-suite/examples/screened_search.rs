@@ -83,7 +83,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 /// A model without a screen, fitted on what a campaign measured.
 fn fit(kernel: &dyn AnyKernel, device: &Arc<DeviceSpec>, log: &Path, layout: Layout) -> Result<Mlp, Box<dyn Error>> {
     let (_, samples) = CampaignLog::read(log)?;
-    let rows = rows(kernel, device, &samples, &Objective::default())?;
+    let rows = rows(kernel, device, &samples, &Objective::default(), None)?;
     let settings = Settings { layout, ..Settings::default() };
     let start = Instant::now();
     let model = MlpFit { settings, screen: None }.fit(&rows.set, 1)?;

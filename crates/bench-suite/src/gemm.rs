@@ -54,7 +54,9 @@ pub fn program_contender(name: &str, program: &Program) -> Result<Contender<'sta
     });
     let steps: Vec<HostStep> = steps.collect::<Result<_, _>>()?;
     let mut workspace = Buffer::zeroed(DType::I8, program.workspace as usize);
+    let program = program.clone();
     Ok(Contender::new(name, move |work: &mut Workload| {
+        program.expect_scalars(&work.scalars).map_err(|error| error.to_string())?;
         for step in &steps {
             match step {
                 HostStep::Fill { range, value } => workspace.bytes_mut()[range.clone()].fill(*value),
@@ -187,7 +189,7 @@ mod tests {
     fn code_of_another_device_is_refused() {
         let code = Code::Ptx { text: String::new(), entry: String::new() };
         let launch = Step::Launch { code, grid: [1; 3], block: [1; 3], shared_bytes: 0, args: Vec::new() };
-        let program = Program { steps: vec![launch], workspace: 0 };
+        let program = Program::new(vec![launch], 0);
         assert_eq!(program_contender("ours", &program).unwrap_err(), NotHostCode { step: 0 });
     }
 }

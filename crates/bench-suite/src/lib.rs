@@ -4,7 +4,6 @@
 //! - [`baseline`]: the libraries people use today, found at run time: the crates `gemm` and
 //!   `matrixmultiply`, and OpenBLAS, BLIS and Intel MKL by `dlopen`.
 //! - [`compare`]: N contenders on one task, interleaved, checked before they are timed.
-//! - [`linear`]: the linear model of a device, from measurement kernels to the verdict of the test kernels.
 //! - [`vendor`]: the same on a device of its own, beside its maker's libraries.
 //! - [`report`]: the comparison as JSON fields and as an aligned table.
 //!
@@ -31,7 +30,6 @@ pub mod campaign;
 pub mod compare;
 pub mod exact;
 pub mod gemm;
-pub mod linear;
 pub mod report;
 pub mod settle;
 pub mod tasks;

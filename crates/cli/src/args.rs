@@ -145,6 +145,9 @@ pub(crate) struct TuneArgs {
     /// Tune for one element type only.
     #[arg(long, value_name = "T")]
     pub dtype: Option<String>,
+    /// The kind of model that is fitted: mlp, or mlp-over-linear, which corrects the linear model of this device.
+    #[arg(long, value_name = "KIND", default_value = "mlp")]
+    pub model: String,
     /// Where the profile goes; beside the other stored profiles unless given.
     #[arg(long, value_name = "PROFILE")]
     pub out: Option<PathBuf>,
@@ -175,11 +178,12 @@ pub(crate) struct PlanArgs {
     /// How many configurations the linear model is asked about, drawn at random, before the neighbours of the best.
     #[arg(long, value_name = "N", default_value_t = CANDIDATES, value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
     pub candidates: u32,
-    /// How many of the model's best are timed again.
-    #[arg(long, value_name = "K", default_value_t = TOP, value_parser = clap::value_parser!(u32).range(1..=10_000))]
-    pub top: u32,
+    /// How many of the model's best are timed again; 20 unless given. An answer of the plan cache that timed fewer is looked for
+    /// again.
+    #[arg(long, value_name = "K", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub top: Option<u32>,
     /// Time for measuring candidates: without a profile, for tuning this very input; with one, for refining its answer
-    /// by local search.
+    /// by local search. An answer of the plan cache that had less is looked for again.
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub budget: Option<Duration>,
     /// Ignore a cached answer, and replace it.
@@ -187,17 +191,14 @@ pub(crate) struct PlanArgs {
     pub fresh: bool,
 }
 
-/// What is timed again of a model's ranking, unless `--top` says otherwise.
-const TOP: u32 = 20;
-
 /// What the linear model is asked about, unless `--candidates` says otherwise.
 const CANDIDATES: u32 = 10_000;
 
 impl PlanArgs {
     /// What nothing else was said about.
     pub(crate) fn of(kernel: String, input: Vec<String>, device: DeviceArgs) -> Self {
-        let (profile, model, budget, fresh) = (None, None, None, false);
-        Self { kernel, input, device, profile, model, candidates: CANDIDATES, top: TOP, budget, fresh }
+        let (profile, model, top, budget, fresh) = (None, None, None, None, false);
+        Self { kernel, input, device, profile, model, candidates: CANDIDATES, top, budget, fresh }
     }
 }
 

@@ -1,6 +1,8 @@
 //! Errors as the command line reports them: a kind, a field, a message, an exit code.
 
 use serde_json::json;
+use tilewright_calibration::{WeightsError, WeightsErrorKind};
+use tilewright_core::predictor::BindError;
 use tilewright_core::problem::ProblemError;
 use tilewright_core::program::DeviceError;
 use tilewright_core::space::BoundSpace;
@@ -90,7 +92,8 @@ impl From<RuntimeError> for Failure {
             | RuntimeError::NothingRight { .. }
             | RuntimeError::TooFewSamples { .. } => Kind::Nothing,
             RuntimeError::Store(_) | RuntimeError::Home(_) => Kind::Store,
-            RuntimeError::Train(_) | RuntimeError::Schema(_) => Kind::Other,
+            RuntimeError::Bind(BindError::Uncounted { .. }) => Kind::Usage,
+            RuntimeError::Train(_) | RuntimeError::Bind(_) => Kind::Other,
         };
         let field = error.field().unwrap_or_default();
         // The message of an input error begins with its field already.
@@ -103,6 +106,13 @@ impl From<RuntimeError> for Failure {
 impl From<ProblemError> for Failure {
     fn from(error: ProblemError) -> Self {
         RuntimeError::from(error).into()
+    }
+}
+
+impl From<WeightsError> for Failure {
+    fn from(error: WeightsError) -> Self {
+        let kind = if matches!(error.kind, WeightsErrorKind::Missing(_)) { Kind::Input } else { Kind::Store };
+        Self { detail: Some(error.code()), ..Self::new(kind, &error.path.display().to_string(), error) }
     }
 }
 

@@ -7,8 +7,6 @@ mod failure;
 mod output;
 mod progress;
 mod station;
-mod trainer;
-mod weights;
 mod wiring;
 mod words;
 

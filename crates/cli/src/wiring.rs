@@ -3,59 +3,45 @@
 use crate::args::{DeviceArgs, ModelKind};
 use crate::device::{DeviceName, Opened};
 use crate::failure::{Failure, Kind};
-use crate::trainer::MlpTrainer;
-use crate::weights;
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
-use tilewright_bench_suite::linear::{SymbolicHint, host_hint};
+use tilewright_calibration::WeightStore;
 use tilewright_core::device::{DeviceKind, DeviceSpec};
-use tilewright_core::hint::{HintAlone, Hinted};
 use tilewright_core::predictor::Predictor;
 use tilewright_core::problem::{AnyKernel, Erased, Executor, Measure, Problem};
 use tilewright_core::space::Config;
-use tilewright_cpu::{CountedHint, CpuGemm};
+use tilewright_cpu::CpuGemm;
 use tilewright_perfmodel_linear::LinearModel;
 use tilewright_ptxgen::gemm::SimtGemm;
 use tilewright_runtime::RuntimeError;
 use tilewright_runtime::plan::{Ranking, Sampling};
 use tilewright_runtime::station::Shared;
-use tilewright_runtime::store::{Home, Profile, ProfileStore};
-use tilewright_runtime::trainer::Trainer;
+use tilewright_runtime::store::{Home, Profile, ProfileStore, checksum};
+use tilewright_runtime::trainer::{MlpTrainer, OverLinear, Trainer, Trainers};
 use tilewright_sampler::{Chained, Exact, Sampler, Settings};
 
 /// A kernel, and the devices that it runs on.
 struct Entry {
     kernel: Box<dyn AnyKernel>,
     runs_on: &'static [DeviceKind],
-    /// The same kernel with the linear model's word as a feature; none on other devices.
-    hinted: fn(&LinearModel, &DeviceSpec) -> Option<Box<dyn AnyKernel>>,
-}
-
-fn hinted_on_hosts(model: &LinearModel, spec: &DeviceSpec) -> Option<Box<dyn AnyKernel>> {
-    let (caches, seconds) = host_hint(model, spec)?;
-    Some(Box::new(Erased::new(Hinted::new(CpuGemm::new(), CountedHint { caches, seconds }))))
-}
-
-fn hinted_on_gpus(model: &LinearModel, _: &DeviceSpec) -> Option<Box<dyn AnyKernel>> {
-    Some(Box::new(Erased::new(Hinted::new(SimtGemm::new(), SymbolicHint::new(model.clone())))))
 }
 
 /// What ranks the configurations of a kernel.
 pub(crate) struct Adviser<'w> {
-    kernel: &'w dyn AnyKernel,
-    /// The kernel as the model sees it, where that is not its own way.
-    seen: Option<Box<dyn AnyKernel>>,
+    pub(crate) kernel: &'w dyn AnyKernel,
     /// None where nothing is known.
     pub(crate) predictor: Option<Box<dyn Predictor>>,
     /// What the predictor is asked about.
     pub(crate) ranking: Ranking,
+    /// Checksum of the file that the predictor was read from.
+    pub(crate) origin: Option<String>,
 }
 
 impl Adviser<'_> {
-    /// The kernel whose problems the predictor understands.
-    pub(crate) fn kernel(&self) -> &dyn AnyKernel {
-        self.seen.as_deref().unwrap_or(self.kernel)
+    /// Whether the predictor was fitted on measurements of the kernel.
+    pub(crate) fn is_profile(&self) -> bool {
+        self.predictor.as_ref().is_some_and(|p| p.kind() != ModelKind::Linear.name())
     }
 
     /// Draws configurations of it.
@@ -78,18 +64,13 @@ impl Wiring {
     pub(crate) fn new() -> Self {
         // The descriptions are constants of their crate; a test builds them.
         let six = tilewright_computations::kernels().unwrap_or_else(|e| unreachable!("the six computations: {e}"));
-        let six = six.into_iter().map(|kernel| Entry { kernel, runs_on: &[DeviceKind::Cpu], hinted: |_, _| None });
+        let six = six.into_iter().map(|kernel| Entry { kernel, runs_on: &[DeviceKind::Cpu] });
         Self {
             kernels: vec![
-                Entry {
-                    kernel: Box::new(Erased::new(CpuGemm::new())),
-                    runs_on: &[DeviceKind::Cpu],
-                    hinted: hinted_on_hosts,
-                },
+                Entry { kernel: Box::new(Erased::new(CpuGemm::new())), runs_on: &[DeviceKind::Cpu] },
                 Entry {
                     kernel: Box::new(Erased::new(SimtGemm::new())),
                     runs_on: &[DeviceKind::Cuda, DeviceKind::Emulator],
-                    hinted: hinted_on_gpus,
                 },
             ]
             .into_iter()
@@ -196,9 +177,13 @@ impl Wiring {
         }
     }
 
-    /// The kinds of models that profiles may hold.
-    pub(crate) fn trainer(&self) -> &'static dyn Trainer {
-        &MlpTrainer
+    /// The kinds of models that profiles may hold. Only what is fitted over the linear model needs the weights of the device.
+    pub(crate) fn trainers(&self, kind: &str, spec: &DeviceSpec) -> Result<Trainers, Failure> {
+        let standard = Trainers::standard();
+        if kind != OverLinear::reading(MlpTrainer).kind() {
+            return Ok(standard);
+        }
+        Ok(standard.with(OverLinear::new(MlpTrainer, WeightStore::new(&home()?).load(spec, None)?)))
     }
 
     /// What ranks the configurations of a kernel: the model that is asked for; else a profile; else, where the kernel was never
@@ -210,51 +195,42 @@ impl Wiring {
         spec: &DeviceSpec,
         words: &Config,
     ) -> Result<Adviser<'w>, Failure> {
-        let profiled = |predictor| Adviser { kernel, seen: None, predictor, ranking: Ranking::Everything };
+        let by = |predictor: Box<dyn Predictor>, origin: String| {
+            let ranking =
+                if predictor.is_costly() { Ranking::Sample(Sampling::default()) } else { Ranking::Everything };
+            Adviser { kernel, predictor: Some(predictor), ranking, origin: Some(origin) }
+        };
+        let weights = WeightStore::new(&home()?);
+        let linear = |model: LinearModel, file: &Path| -> Result<Adviser<'w>, Failure> {
+            Ok(by(Box::new(model), checksum(file).map_err(RuntimeError::from)?))
+        };
         if model == Some(ModelKind::Linear) {
-            return self.cold(kernel, spec, &weights::load(spec, named)?);
+            let stored = weights.path(spec);
+            return linear(weights.load(spec, named)?, named.unwrap_or(&stored));
         }
-        let found = self.profile(named, kernel, spec, words)?;
-        if found.is_some() {
-            return Ok(profiled(found));
+        if let Some((predictor, origin)) = self.profile(named, kernel, spec, words)? {
+            return Ok(by(predictor, origin));
         }
         if model.is_some() {
             let name = kernel.computation();
             let message = format!("no profile of {} for this device: `tilewright tune {name}` makes one", kernel.id());
             return Err(Failure { detail: Some("no-profile"), ..Failure::new(Kind::Input, "model", message) });
         }
-        match weights::find(spec)? {
-            Some(model) => self.cold(kernel, spec, &model),
-            None => Ok(profiled(None)),
+        match weights.find(spec)? {
+            Some(model) => linear(model, &weights.path(spec)),
+            None => Ok(Adviser { kernel, predictor: None, ranking: Ranking::Everything, origin: None }),
         }
     }
 
-    /// The linear model alone: nothing was measured of this kernel.
-    fn cold<'w>(
-        &self,
-        kernel: &'w dyn AnyKernel,
-        spec: &DeviceSpec,
-        model: &LinearModel,
-    ) -> Result<Adviser<'w>, Failure> {
-        let entry = self.kernels.iter().find(|e| e.kernel.id() == kernel.id());
-        let seen = entry.and_then(|e| (e.hinted)(model, spec));
-        let alone = seen.as_deref().and_then(|kernel| HintAlone::new(kernel.schema()));
-        let Some(alone) = alone else {
-            let message = format!("{} is not counted on a device of this kind", kernel.id());
-            return Err(Failure::new(Kind::Usage, "model", message));
-        };
-        let ranking = Ranking::Sample(Sampling::default());
-        Ok(Adviser { kernel, seen, predictor: Some(Box::new(alone)), ranking })
-    }
-
-    /// The named profile, or the stored one that fits kernel, device and input best; none if none is stored.
+    /// The named profile, or the stored one that fits kernel, device and input best, with the checksum of its file; none if none
+    /// is stored.
     pub(crate) fn profile(
         &self,
         named: Option<&Path>,
         kernel: &dyn AnyKernel,
         spec: &DeviceSpec,
         words: &Config,
-    ) -> Result<Option<Box<dyn Predictor>>, Failure> {
+    ) -> Result<Option<(Box<dyn Predictor>, String)>, Failure> {
         let schema = kernel.schema();
         let found = match named {
             Some(path) => Some((path.to_path_buf(), Profile::read(path).map_err(RuntimeError::from)?)),
@@ -266,7 +242,8 @@ impl Wiring {
         let Some((path, profile)) = found else { return Ok(None) };
         profile.expect(&path, &kernel.id(), spec, &schema).map_err(RuntimeError::from)?;
         let named = |e| Failure { field: path.display().to_string(), ..Failure::from(RuntimeError::from(e)) };
-        self.trainer().load(&profile.model, &schema).map(Some).map_err(named)
+        let predictor = Trainers::standard().load(&profile, &schema).map_err(named)?;
+        Ok(Some((predictor, checksum(&path).map_err(RuntimeError::from)?)))
     }
 }
 

@@ -128,3 +128,62 @@ fn a_few_seconds_on_the_processor() {
     let found = files(folder.path());
     assert!(found.contains("samples.csv") && found.contains("samples.schema.json"), "{found:?}");
 }
+
+/// A run of one stage on the processor, as large as a real campaign's or as small as a rehearsal's.
+fn verify_on_cpu(out: &Path, more: &[&str]) -> (i32, Value) {
+    let output = command("cpu", "0.05", out).args(["--stages", "verify"]).args(more).output().unwrap();
+    (output.status.code().unwrap(), serde_json::from_slice(&output.stdout).unwrap())
+}
+
+#[test]
+fn a_rehearsal_and_a_campaign_do_not_share_a_folder() {
+    let rehearsal = ["--rehearsal"];
+    for (first, second, holds) in [(&rehearsal[..], &[][..], "rehearsal"), (&[], &rehearsal, "real")] {
+        let folder = tempfile::tempdir().unwrap();
+        let (code, answer) = verify_on_cpu(folder.path(), first);
+        assert_eq!((code, &answer["kind"]), (0, &holds.into()), "{answer}");
+        let file = folder.path().join("campaign.json");
+        let before = json(&file);
+        assert_eq!(before["kind"], holds);
+        let (code, refused) = verify_on_cpu(folder.path(), second);
+        let error = &refused["error"];
+        assert_eq!((code, error["field"].as_str(), error["kind"].as_str()), (2, Some("out"), Some("other-campaign")));
+        let message = error["message"].as_str().unwrap();
+        let folder_name = folder.path().to_str().unwrap();
+        for part in [folder_name, holds, "another --out"] {
+            assert!(message.contains(part), "no {part:?} in {message:?}");
+        }
+        assert_eq!(json(&file), before, "a refused run leaves the folder as it was");
+        assert_eq!(verify_on_cpu(folder.path(), first).0, 0, "its own kind goes on");
+    }
+}
+
+#[test]
+fn a_folder_of_before_the_distinction_is_judged_by_what_it_holds() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("campaign.json");
+    assert_eq!(verify_on_cpu(folder.path(), &["--rehearsal"]).0, 0);
+    let mut state = json(&file);
+    state.as_object_mut().unwrap().remove("kind");
+    let old = |state: &Value| std::fs::write(&file, serde_json::to_vec(state).unwrap()).unwrap();
+    // All cases of a rehearsal, and no more, are verified: this was one.
+    old(&state);
+    assert_eq!(verify_on_cpu(folder.path(), &[]).0, 2);
+    assert_eq!(verify_on_cpu(folder.path(), &["--rehearsal"]).0, 0);
+    assert_eq!(json(&file)["kind"], "rehearsal", "it is noted from now on");
+    // More cases than any rehearsal has.
+    state["verify"]["f32"]["cases"] = 7.into();
+    old(&state);
+    assert_eq!(verify_on_cpu(folder.path(), &["--rehearsal"]).0, 2);
+    assert_eq!(verify_on_cpu(folder.path(), &[]).0, 0);
+    // A few cases of either: nobody can tell, so nobody may go on.
+    state["verify"]["f32"]["cases"] = 3.into();
+    state["stages"] = serde_json::json!([]);
+    old(&state);
+    for more in [&[][..], &["--rehearsal"]] {
+        let (code, refused) = verify_on_cpu(folder.path(), more);
+        assert_eq!(code, 2, "{refused}");
+        let message = refused["error"]["message"].as_str().unwrap();
+        assert!(message.contains("does not say") && message.contains("another --out"), "{message}");
+    }
+}

@@ -214,7 +214,7 @@ fn write_dataset(lines: &[Measured], path: &Path) -> Result<(), Fault> {
     Ok(fs::write(DatasetSchema::path_for(path), serde_json::to_vec_pretty(&schema)?)?)
 }
 
-/// Operations by kind over all operations, for each variant and input, under a profiler's names.
+/// OperationMix by kind over all operations, for each variant and input, under a profiler's names.
 fn write_profiles(lines: &[Measured], path: &Path) -> Result<(), Fault> {
     let mut text = String::from("variant,kernel,input,metric,value\n");
     for line in lines {

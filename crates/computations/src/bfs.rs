@@ -3,7 +3,7 @@
 mod drive;
 mod phases;
 
-use crate::description::{DataFeature, Description, Operations, Prepare, Variant, exactly, size, spec};
+use crate::description::{DataFeature, Description, OperationMix, Prepare, Variant, exactly, size, spec};
 use crate::generate::{graphs, rng};
 use crate::matrix::{market, some, spread};
 use crate::source::{Fault, Field, Generator, at_least};
@@ -81,15 +81,15 @@ pub const UNREACHED: u32 = u32::MAX;
 /// (all bits set) where it was not reached.
 pub struct Bfs;
 
-fn operations(g: &Graph, edge_traffic: f64, atomics_per_vertex: f64, skipped: f64) -> Operations {
+fn operations(g: &Graph, edge_traffic: f64, atomics_per_vertex: f64, skipped: f64) -> OperationMix {
     let edges = g.targets.len() as f64 * (1.0 - skipped);
     let vertices = g.vertices() as f64;
-    Operations {
+    OperationMix {
         atomics: atomics_per_vertex * vertices,
         streamed: (1.0 + edge_traffic) * edges + 3.0 * vertices,
         cached: edges,
         other: 2.0 * edges + 4.0 * vertices,
-        ..Operations::default()
+        ..OperationMix::default()
     }
 }
 
@@ -97,7 +97,7 @@ fn operations(g: &Graph, edge_traffic: f64, atomics_per_vertex: f64, skipped: f6
 fn both(
     names: [&'static str; 2],
     how: [Prepare<Graph>; 2],
-    operations: fn(&Graph) -> Operations,
+    operations: fn(&Graph) -> OperationMix,
 ) -> [Variant<Graph>; 2] {
     let [fused, iterative] = names;
     [Variant::new(fused, how[0], operations), Variant::new(iterative, how[1], operations)]

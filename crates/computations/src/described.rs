@@ -12,6 +12,7 @@ use tilewright_core::computation::{Computation, InputError, InputLimits, Work};
 use tilewright_core::expr::Value;
 use tilewright_core::feature::Feature;
 use tilewright_core::id::ComputationId;
+use tilewright_core::program::ScalarSpec;
 use tilewright_core::space::Config;
 
 /// How often a drawn input is made smaller until it is within the limits.
@@ -270,6 +271,10 @@ impl<D: Description> Computation for Described<D> {
 
     fn shape(&self, input: &Source) -> (Vec<BufferSpec>, Vec<f64>) {
         (D::specs(&self.data_or_nothing(input)), Vec::new())
+    }
+
+    fn scalars(&self, _: &Source) -> Vec<ScalarSpec> {
+        Vec::new()
     }
 
     fn reference(&self, input: &Source, before: &Buffers, _: &[f64]) -> Expected {

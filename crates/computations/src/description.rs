@@ -83,12 +83,12 @@ pub struct Variant<D> {
     /// Converts the data.
     pub prepare: Prepare<D>,
     /// What a run executes, by kind.
-    pub operations: fn(&D) -> Operations,
+    pub operations: fn(&D) -> OperationMix,
 }
 
 impl<D> Variant<D> {
     /// A variant without parameters that applies to everything.
-    pub fn new(name: &'static str, prepare: Prepare<D>, operations: fn(&D) -> Operations) -> Self {
+    pub fn new(name: &'static str, prepare: Prepare<D>, operations: fn(&D) -> OperationMix) -> Self {
         Self { name, params: Vec::new(), defaults: Vec::new(), rules: Vec::new(), prepare, operations }
     }
 
@@ -108,10 +108,10 @@ impl<D> Variant<D> {
     }
 }
 
-/// Operations of a run by kind, counted from the algorithm and the input: what a profiler would report as fractions.
+/// OperationMix of a run by kind, counted from the algorithm and the input: what a profiler would report as fractions.
 /// Each scalar operation counts as one, whatever it is vectorised to.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Operations {
+pub struct OperationMix {
     /// Single-precision arithmetic.
     pub sp_flops: f64,
     /// Double-precision arithmetic.

@@ -1,6 +1,6 @@
 //! 256-bin histograms of greyscale images.
 
-use crate::description::{DataFeature, Description, Failure, Operations, Routine, Variant, exactly, size, spec};
+use crate::description::{DataFeature, Description, Failure, OperationMix, Routine, Variant, exactly, size, spec};
 use crate::device::Device;
 use crate::generate::images::{Scene, image};
 use crate::image::{Image, parse_pgm};
@@ -200,16 +200,16 @@ impl<A: Counting> Routine for Run<A> {
     }
 }
 
-fn operations(image: &Image, sorted: bool, atomics: f64, cached: f64, dynamic: bool) -> Operations {
+fn operations(image: &Image, sorted: bool, atomics: f64, cached: f64, dynamic: bool) -> OperationMix {
     let n = image.pixels.len() as f64;
     let sorting = if sorted { 8.0 * n } else { 0.0 };
     let tiles = if dynamic { (n / TILE as f64).ceil() } else { 0.0 };
-    Operations {
+    OperationMix {
         atomics: atomics + tiles + BINS as f64,
         streamed: n,
         cached: cached + 3.0 * sorting,
         other: 2.0 * n + 3.0 * sorting,
-        ..Operations::default()
+        ..OperationMix::default()
     }
 }
 

@@ -1,7 +1,7 @@
 //! A variant as core's kernel: the one place between what this crate describes and what the contract asks for.
 
 use crate::described::Described;
-use crate::description::{Description, Failure, Operations, Routine, Variant};
+use crate::description::{Description, Failure, OperationMix, Routine, Variant};
 use crate::device::Device;
 use crate::source::Source;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use tilewright_core::id::KernelId;
 use tilewright_core::kernel::Kernel;
 use tilewright_core::problem::{AnyKernel, Erased};
 use tilewright_core::program::{DeviceError, HostArgs, HostCode, Program};
-use tilewright_core::space::{Illegal, Param, ParamSpace, Point, RuleGroup, SpaceError, Symbols};
+use tilewright_core::space::{BoundSpace, Legal, Param, ParamSpace, Point, RuleGroup, SpaceError, Symbols, Values};
 
 /// The kernel of a variant, `COMPUTATION.VARIANT.1`.
 pub struct VariantKernel<D: Description> {
@@ -58,13 +58,13 @@ impl<D: Description> VariantKernel<D> {
     ///
     /// # Errors
     /// Data that are gone, see [`Described::data`].
-    pub fn operations(&self, source: &Source) -> Result<Operations, tilewright_core::computation::InputError> {
+    pub fn operation_mix(&self, source: &Source) -> Result<OperationMix, tilewright_core::computation::InputError> {
         Ok((self.variant.operations)(&*self.of.data(source)?))
     }
 
-    fn point(&self, values: &[i64]) -> Option<Point> {
-        let index = |(p, v): (&Param, &i64)| p.index_of(&Value::Int(*v));
-        self.space.params().iter().zip(values).map(index).collect::<Option<Vec<u16>>>().map(Point)
+    /// The parameters of a point in their order.
+    fn values(&self, at: &Values<'_>) -> impl Iterator<Item = i64> {
+        at.space().values(at.point()).map(|v| v.as_int().unwrap_or(0))
     }
 }
 
@@ -79,7 +79,6 @@ pub fn erased<D: Description>() -> Result<Vec<Box<dyn AnyKernel>>, SpaceError> {
 
 impl<D: Description> Kernel for VariantKernel<D> {
     type Of = Described<D>;
-    type Config = Vec<i64>;
     type Plan = VariantPlan;
 
     fn id(&self) -> KernelId {
@@ -99,16 +98,8 @@ impl<D: Description> Kernel for VariantKernel<D> {
         facts.symbols.iter().fold(device.symbols(), |all, (name, value)| all.with(name, *value))
     }
 
-    fn decode(&self, point: &[u16]) -> Vec<i64> {
-        let value = |(p, &i): (&Param, &u16)| p.values.get(usize::from(i)).and_then(Value::as_int).unwrap_or(0);
-        self.space.params().iter().zip(point).map(value).collect()
-    }
-
-    fn plan(&self, device: &DeviceSpec, input: &Source, values: &Vec<i64>) -> Result<VariantPlan, Illegal> {
-        let space = self.space.bind(&self.symbols(device, input)).map_err(|e| Illegal::value(&e.to_string()))?;
-        let point = self.point(values).ok_or_else(|| Illegal::value("a value that its parameter does not take"))?;
-        space.check(&point)?;
-        Ok(VariantPlan { device: device.clone(), source: input.clone(), values: values.clone() })
+    fn plan(&self, device: &DeviceSpec, input: &Source, at: &Legal<'_>) -> VariantPlan {
+        VariantPlan { device: device.clone(), source: input.clone(), values: self.values(at).collect() }
     }
 
     fn generate(&self, plan: &VariantPlan) -> Program {
@@ -126,13 +117,15 @@ impl<D: Description> Kernel for VariantKernel<D> {
         self.space.params().iter().map(|p| Feature::size(&p.name)).collect()
     }
 
-    fn features(&self, _: &DeviceSpec, _: &Source, values: &Vec<i64>, out: &mut Vec<f32>) {
-        out.extend(values.iter().map(|v| *v as f32));
+    fn features(&self, _: &DeviceSpec, _: &Source, at: &Values<'_>, out: &mut Vec<f32>) {
+        out.extend(self.values(at).map(|v| v as f32));
     }
 
-    fn default_point(&self, device: &DeviceSpec, input: &Source) -> Option<Point> {
-        let space = self.space.bind(&self.symbols(device, input)).ok()?;
-        let own = self.point(&self.variant.defaults).filter(|p| space.is_legal(p));
+    fn default_point(&self, _: &DeviceSpec, _: &Source, space: &BoundSpace) -> Option<Point> {
+        let defaults = self.variant.defaults.iter();
+        let index = |(p, v): (&Param, &i64)| p.index_of(&Value::Int(*v));
+        let own = self.space.params().iter().zip(defaults).map(index).collect::<Option<Vec<u16>>>().map(Point);
+        let own = own.filter(|p| space.is_legal(p));
         own.or_else(|| space.first_legal())
     }
 }

@@ -2,7 +2,7 @@
 
 mod tiles;
 
-use crate::description::{DataFeature, Description, Failure, Operations, Routine, Variant, size, spec};
+use crate::description::{DataFeature, Description, Failure, OperationMix, Routine, Variant, size, spec};
 use crate::device::Device;
 use crate::matrix::{error_bound, exact_sum};
 use crate::source::{Field, Generator};
@@ -91,14 +91,14 @@ impl Routine for Run {
     }
 }
 
-fn operations(f: &Sizes, moved: f64) -> Operations {
+fn operations(f: &Sizes, moved: f64) -> OperationMix {
     let products = (f.m * f.n * f.k) as f64;
-    Operations {
+    OperationMix {
         dp_flops: 2.0 * products,
         streamed: moved,
         cached: products / 2.0,
         other: products / 16.0,
-        ..Operations::default()
+        ..OperationMix::default()
     }
 }
 

@@ -5,7 +5,7 @@ mod krylov;
 mod precondition;
 mod reference;
 
-use crate::description::{DataFeature, Description, Operations, Prepare, Variant, flag, size, spec};
+use crate::description::{DataFeature, Description, OperationMix, Prepare, Variant, flag, size, spec};
 use crate::matrix::{Csr, market, some};
 use crate::source::{Fault, Generator};
 use crate::spmv::{fill_matrix, fill_vector, matrix_specs};
@@ -44,15 +44,15 @@ pub const SOLVED: f64 = 100.0 * TOLERANCE;
 /// Solving a symmetric system: `starts`, `columns` and `values` of the matrix by rows, `rhs`, and `x`.
 pub struct Solver;
 
-/// Operations of one iteration; their number is not known before.
-fn operations(m: &Csr, products: f64, vectors: f64, own: f64) -> Operations {
+/// OperationMix of one iteration; their number is not known before.
+fn operations(m: &Csr, products: f64, vectors: f64, own: f64) -> OperationMix {
     let (entries, rows) = (m.nonzeros() as f64, m.rows() as f64);
-    Operations {
+    OperationMix {
         dp_flops: 2.0 * products * entries + 2.0 * vectors * rows + own * entries,
         streamed: 1.5 * products * entries + 1.5 * vectors * rows + own * entries,
         cached: products * entries,
         other: products * (entries + rows),
-        ..Operations::default()
+        ..OperationMix::default()
     }
 }
 
@@ -138,7 +138,7 @@ impl Description for Solver {
     }
 
     fn variants() -> Vec<Variant<Csr>> {
-        let all: [(&str, Prepare<Csr>, fn(&Csr) -> Operations); 6] = [
+        let all: [(&str, Prepare<Csr>, fn(&Csr) -> OperationMix); 6] = [
             ("bicgstab-jacobi", prepare::<BiCgStab, Jacobi>, |m| operations(m, 2.0, 12.0, 0.0)),
             ("bicgstab-bjacobi", prepare::<BiCgStab, BlockJacobi>, |m| operations(m, 2.0, 18.0, 0.0)),
             ("bicgstab-fainv", prepare::<BiCgStab, FactorisedInverse>, |m| operations(m, 4.0, 12.0, 2.0)),

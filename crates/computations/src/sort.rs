@@ -6,7 +6,7 @@ mod merge;
 mod radix;
 
 use crate::description::{
-    DataFeature, Description, Failure, Operations, Prepare, Routine, Variant, exactly, size, spec,
+    DataFeature, Description, Failure, OperationMix, Prepare, Routine, Variant, exactly, size, spec,
 };
 use crate::device::{Device, cut};
 use crate::generate::keys::{Order, keys};
@@ -272,19 +272,19 @@ impl Description for Sort {
             Variant::new("radix", radix, |k| {
                 let (n, passes) = (k.len() as f64, k.bits() as f64 / 8.0);
                 let cached = (2.0 + passes) * n;
-                Operations { streamed: 2.0 * n * passes, cached, other: 3.0 * n * passes, ..Operations::default() }
+                OperationMix { streamed: 2.0 * n * passes, cached, other: 3.0 * n * passes, ..OperationMix::default() }
             }),
             Variant::new("merge", prepare::<merge::Merge>, |k| {
                 let n = k.len() as f64;
                 let levels = (n / 16.0).max(2.0).log2().ceil();
                 let other = 4.0 * n * levels + 16.0 * n;
-                Operations { streamed: 2.0 * n * levels, cached: 16.0 * n, other, ..Operations::default() }
+                OperationMix { streamed: 2.0 * n * levels, cached: 16.0 * n, other, ..OperationMix::default() }
             }),
             Variant::new("locality", prepare::<locality::Locality>, |k| {
                 let n = k.len() as f64;
                 let levels = (k.ascending() as f64).min(n / 16.0).max(2.0).log2().ceil();
                 let other = 5.0 * n * levels + 2.0 * n;
-                Operations { streamed: 2.0 * n * levels, cached: n, other, ..Operations::default() }
+                OperationMix { streamed: 2.0 * n * levels, cached: n, other, ..OperationMix::default() }
             })
             .param("least_run", &[8, 16, 24, 32, 48], 24),
         ]

@@ -5,7 +5,7 @@ pub(crate) mod generators;
 mod look;
 mod padded;
 
-use crate::description::{DataFeature, Description, Operations, Variant, size, spec};
+use crate::description::{DataFeature, Description, OperationMix, Variant, size, spec};
 use crate::generate::rng;
 use crate::matrix::{Csr, error_bound, market};
 use crate::source::{Fault, Generator};
@@ -27,14 +27,14 @@ fn padded(variant: Variant<Csr>, fill: &'static str, most: &'static str) -> Vari
     variant.rule("fill", fill, FILL).rule("stored", most, SIZE)
 }
 
-fn operations(stored: f64, m: &Csr, loads_of_y: f64) -> Operations {
+fn operations(stored: f64, m: &Csr, loads_of_y: f64) -> OperationMix {
     let rows = m.rows() as f64;
-    Operations {
+    OperationMix {
         dp_flops: 2.0 * stored,
         streamed: 2.5 * stored + rows,
         cached: loads_of_y,
         other: stored + rows,
-        ..Operations::default()
+        ..OperationMix::default()
     }
 }
 
@@ -161,7 +161,7 @@ impl Description for Spmv {
             padded(
                 Variant::new("dia", padded::dia, |m| {
                     let stored = (m.diagonals().len() * m.rows()) as f64;
-                    Operations { streamed: 2.0 * stored, ..operations(stored, m, 2.0 * stored) }
+                    OperationMix { streamed: 2.0 * stored, ..operations(stored, m, 2.0 * stored) }
                 })
                 .param("band", &padded::BANDS, padded::BAND),
                 "dia_stored <= 20 * entries",

@@ -5,7 +5,9 @@ mod columns;
 mod rows;
 mod skinny;
 
-use crate::description::{DataFeature, Description, Failure, Operations, Routine, Variant, exactly, flag, size, spec};
+use crate::description::{
+    DataFeature, Description, Failure, OperationMix, Routine, Variant, exactly, flag, size, spec,
+};
 use crate::device::Device;
 use crate::source::{Field, Generator};
 use crate::spmv::fill_vector;
@@ -108,13 +110,13 @@ fn r2c(data: &mut [f64], s: Shape, device: &Device, width: usize) {
     }
 }
 
-fn operations(d: &Dense, passes: f64) -> Operations {
+fn operations(d: &Dense, passes: f64) -> OperationMix {
     let n = (d.rows * d.cols) as f64;
-    Operations {
+    OperationMix {
         streamed: 2.0 * passes * n,
         cached: 2.0 * passes * n,
         other: 3.0 * passes * n,
-        ..Operations::default()
+        ..OperationMix::default()
     }
 }
 

@@ -65,7 +65,7 @@ fn runs_right<D: Description>(
     let problem = Bound::new(kernel.clone(), executor.spec().clone(), source.clone()).expect("symbols are known");
     let point = problem.default_point()?;
     let work = problem.workload(Filling::Real, 3);
-    let program = problem.program(&point).expect("it is legal");
+    let program = problem.program(&problem.space().check(&point).expect("it is legal"));
     let mut loaded = executor.prepare(&program, &work).expect("it is a program of the host");
     loaded.run().expect("these inputs have results");
     let verdict = problem.reference(&work.buffers, &work.scalars).compare(&loaded.read().expect("memory"));

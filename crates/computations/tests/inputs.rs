@@ -116,7 +116,7 @@ fn a_file_that_vanished_is_an_error_of_the_program() {
     let problem = Bound::new(kernel, executor.spec().clone(), source).expect("symbols");
     let point = problem.default_point().expect("a point");
     let work = problem.workload(Filling::Real, 0);
-    let program = problem.program(&point).expect("it is legal");
+    let program = problem.program(&problem.space().check(&point).expect("it is legal"));
     let run = executor.prepare(&program, &work).and_then(|mut loaded| loaded.run());
     assert!(matches!(&run, Err(DeviceError::Argument { name, .. }) if name == "matrix"), "{run:?}");
 }
@@ -182,7 +182,7 @@ fn product_seconds(source: &Source) -> (f64, f64) {
     let kernel = Arc::new(VariantKernel::all(&of).expect("spaces").remove(1));
     let mut executor = HostExecutor::new(Arc::new(Device::of(&wide()).expect("a thread").spec(&toy::device())));
     let problem = Bound::new(kernel, executor.spec().clone(), source.clone()).expect("symbols");
-    let program = problem.program(&[]).expect("it is legal");
+    let program = problem.program(&problem.space().check(&[]).expect("it is legal"));
     let mut loaded = executor.prepare(&program, &problem.workload(Filling::Real, 0)).expect("a program of the host");
     let once = |_| {
         let began = Instant::now();
@@ -222,7 +222,8 @@ fn solve(matrix: Csr) -> (Vec<&'static str>, Vec<(&'static str, String)>) {
         let name = kernel.name();
         let problem = Bound::new(Arc::new(kernel), executor.spec().clone(), source.clone()).expect("symbols");
         let work = problem.workload(Filling::Real, 0);
-        let program = problem.program(&problem.default_point().expect("a point")).expect("it is legal");
+        let program =
+            problem.program(&problem.space().check(&problem.default_point().expect("a point")).expect("it is legal"));
         match executor.prepare(&program, &work).and_then(|mut loaded| {
             loaded.run()?;
             loaded.read()

@@ -4,6 +4,7 @@ use crate::buffer::{BufferSpec, Buffers, Expected, Filling, Workload};
 use crate::expr::Value;
 use crate::feature::Feature;
 use crate::id::ComputationId;
+use crate::program::ScalarSpec;
 use crate::space::Config;
 use serde::{Deserialize, Serialize};
 use std::fmt::Debug;
@@ -76,6 +77,10 @@ pub trait Computation: Send + Sync + 'static {
         let work = self.workload(input, Filling::Real, 0);
         (work.specs, work.scalars)
     }
+
+    /// The scalars that a plan of this input takes, by position, with the values that it was made for. Programs carry them,
+    /// and whatever runs a program refuses others.
+    fn scalars(&self, input: &Self::Input) -> Vec<ScalarSpec>;
 
     /// What the buffers must hold afterwards, in higher precision, with error bounds.
     fn reference(&self, input: &Self::Input, before: &Buffers, scalars: &[f64]) -> Expected;

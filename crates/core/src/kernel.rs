@@ -5,23 +5,22 @@ use crate::counts::Counts;
 use crate::device::DeviceSpec;
 use crate::feature::Feature;
 use crate::id::KernelId;
+use crate::operations::Operations;
 use crate::program::Program;
-use crate::space::{Illegal, ParamSpace, Point, Symbols};
-use std::fmt::Debug;
+use crate::space::{BoundSpace, Legal, ParamSpace, Point, Symbols, Values};
 
 /// The input type of a kernel's computation.
 pub type InputOf<K> = <<K as Kernel>::Of as Computation>::Input;
 
 /// A tunable kernel: parameter space, legality, code generation, features.
 ///
-/// The rules of [`Kernel::space`], with the names of [`Kernel::symbols`], are the whole of legality: [`Kernel::plan`]
-/// accepts exactly the points that they accept. The conformance suite of `testkit` holds implementations to that.
+/// The rules of [`Kernel::space`], with the names of [`Kernel::symbols`], are the whole of legality: [`Kernel::plan`] has a
+/// plan for every point that they accept, and sees no other. What rules define by name, code reads from the point instead of
+/// computing it again. The conformance suite of `testkit` holds implementations to that.
 pub trait Kernel: Send + Sync + 'static {
     /// What it computes.
     type Of: Computation;
-    /// One value per parameter, typed.
-    type Config: Clone + Debug;
-    /// Proof of legality with everything derived from it; made by [`Kernel::plan`] only.
+    /// A legal configuration with everything that follows from it; made by [`Kernel::plan`] only.
     type Plan;
 
     /// The name, changed when the meaning of a parameter changes.
@@ -36,14 +35,9 @@ pub trait Kernel: Send + Sync + 'static {
     /// The names that rules use beside the parameters: facts of the device, sizes of the input.
     fn symbols(&self, device: &DeviceSpec, input: &InputOf<Self>) -> Symbols;
 
-    /// The typed configuration of a point of this space.
-    fn decode(&self, point: &[u16]) -> Self::Config;
-
-    /// Checks legality and derives everything that generation needs.
-    ///
-    /// # Errors
-    /// The rule that does not hold, with its numbers.
-    fn plan(&self, device: &DeviceSpec, input: &InputOf<Self>, config: &Self::Config) -> Result<Self::Plan, Illegal>;
+    /// Derives everything that generation needs. Cannot fail: the point is legal, in this kernel's space bound to the symbols of
+    /// this device and input.
+    fn plan(&self, device: &DeviceSpec, input: &InputOf<Self>, at: &Legal<'_>) -> Self::Plan;
 
     /// Generates code. Cannot fail: a plan is legal.
     fn generate(&self, plan: &Self::Plan) -> Program;
@@ -55,19 +49,23 @@ pub trait Kernel: Send + Sync + 'static {
         None
     }
 
+    /// How often the program does what takes time, for one input on one device. The default evaluates [`Kernel::counts`];
+    /// a kernel that is counted by other means, or that knows what overlaps what, says so here. `None` where nothing counts it.
+    fn operations(&self, device: &DeviceSpec, input: &InputOf<Self>, plan: &Self::Plan) -> Option<Operations> {
+        let _ = device;
+        let words = self.computation().words(input);
+        Operations::of(&self.counts(plan)?, |size| words.get(size)?.as_int())
+    }
+
     /// Names and kinds of the features of a configuration (those of the input come first in a row, from the
     /// computation).
     fn feature_names(&self) -> Vec<Feature>;
 
-    /// How many of the last of these are hints, another model's word and not the kernel's own. See [`crate::hint`].
-    fn hints(&self) -> usize {
-        0
-    }
+    /// Features of a configuration, one number per name. Takes the values of a point and not the plan: a search computes
+    /// millions of these, of points that it knows to be legal, and generates none of them.
+    fn features(&self, device: &DeviceSpec, input: &InputOf<Self>, at: &Values<'_>, out: &mut Vec<f32>);
 
-    /// Features of a legal configuration, one number per name. Takes the configuration and not the plan: a search
-    /// computes millions of these and generates none of them.
-    fn features(&self, device: &DeviceSpec, input: &InputOf<Self>, config: &Self::Config, out: &mut Vec<f32>);
-
-    /// A point that is legal for every input that has a legal one, and decent: what runs before anything is tuned.
-    fn default_point(&self, device: &DeviceSpec, input: &InputOf<Self>) -> Option<Point>;
+    /// A point that is legal for every input that has a legal one, and decent: what runs before anything is tuned. The space is
+    /// the kernel's own, bound to this device and input.
+    fn default_point(&self, device: &DeviceSpec, input: &InputOf<Self>, space: &BoundSpace) -> Option<Point>;
 }

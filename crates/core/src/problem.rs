@@ -8,8 +8,9 @@ use crate::feature::FeatureSchema;
 use crate::id::{ComputationId, KernelId};
 use crate::kernel::{InputOf, Kernel};
 use crate::measurement::{Failure, FailureKind, Measurement, Timing};
+use crate::operations::Operations;
 use crate::program::{DeviceError, Program};
-use crate::space::{BoundSpace, Config, Illegal, ParamSpace, Point, SpaceError};
+use crate::space::{BoundSpace, Config, Illegal, Legal, ParamSpace, Point, SpaceError};
 use std::sync::Arc;
 
 /// One kernel, on one device, for one input.
@@ -28,30 +29,34 @@ pub trait Problem: Send + Sync {
     fn work(&self) -> Work;
     /// The columns of feature rows.
     fn schema(&self) -> &FeatureSchema;
-    /// The columns without hints of others, see [`Kernel::hints`]: two views of one kernel have the same.
-    fn own_schema(&self) -> FeatureSchema {
-        self.schema().clone()
-    }
     /// The input's features.
     fn input_features(&self, out: &mut Vec<f32>);
     /// What the input's features cost. See [`Computation::features_seconds`].
     fn features_seconds(&self) -> Option<f64> {
         None
     }
-    /// The features of a legal point, appended to `out`.
+    /// The features of a legal point, appended to `out`; not checked, and NaN for what is no point at all.
     fn config_features(&self, point: &[u16], out: &mut Vec<f32>);
     /// The code of a point.
     ///
-    /// # Errors
-    /// The rule that does not hold.
-    fn program(&self, point: &[u16]) -> Result<Program, Illegal>;
+    /// # Panics
+    /// If the point was checked in another space than [`Problem::space`] or a clone of it.
+    fn program(&self, at: &Legal<'_>) -> Program;
     /// The symbolic counts of a point, in sizes that are words of [`Problem::input`]. See [`Kernel::counts`].
     ///
-    /// # Errors
-    /// The rule that does not hold.
-    fn counts(&self, point: &[u16]) -> Result<Option<Counts>, Illegal> {
-        let _ = point;
-        Ok(None)
+    /// # Panics
+    /// As [`Problem::program`].
+    fn counts(&self, at: &Legal<'_>) -> Option<Counts> {
+        let _ = at;
+        None
+    }
+    /// How often the program of a point does what takes time. See [`Kernel::operations`].
+    ///
+    /// # Panics
+    /// As [`Problem::program`].
+    fn operations(&self, at: &Legal<'_>) -> Option<Operations> {
+        let words = self.input();
+        Operations::of(&self.counts(at)?, |size| words.get(size)?.as_int())
     }
     /// Data to run on.
     fn workload(&self, filling: Filling, seed: u64) -> Workload;
@@ -152,10 +157,16 @@ impl<K: Kernel> Bound<K> {
 
     /// The plan of a point.
     ///
-    /// # Errors
-    /// The rule that does not hold.
-    pub fn plan(&self, point: &[u16]) -> Result<K::Plan, Illegal> {
-        self.kernel.plan(&self.device, &self.input, &self.kernel.decode(point))
+    /// # Panics
+    /// If the point was checked in another space than this problem's or a clone of it: other rules prove nothing here.
+    pub fn plan(&self, at: &Legal<'_>) -> K::Plan {
+        assert!(
+            at.space().is_clone_of(&self.space),
+            "the point {at:?} was checked in another space than that of {} for {}",
+            self.kernel.id(),
+            self.input()
+        );
+        self.kernel.plan(&self.device, &self.input, at)
     }
 }
 
@@ -192,12 +203,6 @@ impl<K: Kernel> Problem for Bound<K> {
         &self.schema
     }
 
-    fn own_schema(&self) -> FeatureSchema {
-        let mut schema = self.schema.clone();
-        schema.config.truncate(schema.config.len().saturating_sub(self.kernel.hints()));
-        schema
-    }
-
     fn input_features(&self, out: &mut Vec<f32>) {
         self.kernel.computation().features(&self.input, out);
     }
@@ -207,15 +212,22 @@ impl<K: Kernel> Problem for Bound<K> {
     }
 
     fn config_features(&self, point: &[u16], out: &mut Vec<f32>) {
-        self.kernel.features(&self.device, &self.input, &self.kernel.decode(point), out);
+        match self.space.at(point) {
+            Some(at) => self.kernel.features(&self.device, &self.input, &at, out),
+            None => out.resize(out.len() + self.schema.config.len(), f32::NAN),
+        }
     }
 
-    fn program(&self, point: &[u16]) -> Result<Program, Illegal> {
-        Ok(self.kernel.generate(&self.plan(point)?))
+    fn program(&self, at: &Legal<'_>) -> Program {
+        self.kernel.generate(&self.plan(at)).taking(self.kernel.computation().scalars(&self.input))
     }
 
-    fn counts(&self, point: &[u16]) -> Result<Option<Counts>, Illegal> {
-        Ok(self.kernel.counts(&self.plan(point)?))
+    fn counts(&self, at: &Legal<'_>) -> Option<Counts> {
+        self.kernel.counts(&self.plan(at))
+    }
+
+    fn operations(&self, at: &Legal<'_>) -> Option<Operations> {
+        self.kernel.operations(&self.device, &self.input, &self.plan(at))
     }
 
     fn workload(&self, filling: Filling, seed: u64) -> Workload {
@@ -231,7 +243,7 @@ impl<K: Kernel> Problem for Bound<K> {
     }
 
     fn default_point(&self) -> Option<Point> {
-        self.kernel.default_point(&self.device, &self.input)
+        self.kernel.default_point(&self.device, &self.input, &self.space)
     }
 
     fn aspects(&self) -> Vec<String> {

@@ -71,6 +71,76 @@ pub enum DeviceError {
     Run(String),
 }
 
+/// Which values of a scalar a program computes right with.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum ScalarClass {
+    /// This value alone: the code has it built in.
+    Exactly(f64),
+    /// Any but this one, which needs other code: a zero, say, whose operand must not be read.
+    AllBut(f64),
+    /// Any.
+    Any,
+}
+
+impl ScalarClass {
+    /// Whether a value belongs to it.
+    #[inline]
+    pub fn has(&self, value: f64) -> bool {
+        match self {
+            Self::Exactly(only) => value == *only,
+            Self::AllBut(other) => value != *other,
+            Self::Any => true,
+        }
+    }
+}
+
+impl fmt::Display for ScalarClass {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Exactly(only) => write!(f, "exactly {only}"),
+            Self::AllBut(other) => write!(f, "any value but {other}"),
+            Self::Any => f.write_str("any value"),
+        }
+    }
+}
+
+/// A scalar that a program takes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ScalarSpec {
+    /// The name in reports: `alpha`.
+    pub name: &'static str,
+    /// The values that the program was made for.
+    pub class: ScalarClass,
+}
+
+/// Refuses scalars that a program was not made for.
+///
+/// # Errors
+/// [`DeviceError::Argument`] with the scalar that is missing or has another value, or `scalars` where there are too many.
+#[inline]
+pub fn check_scalars(specs: &[ScalarSpec], scalars: &[f64]) -> Result<(), DeviceError> {
+    let fit = specs.len() == scalars.len() && specs.iter().zip(scalars).all(|(spec, value)| spec.class.has(*value));
+    if fit { Ok(()) } else { Err(unfit(specs, scalars)) }
+}
+
+/// Apart from the check, which stands before every call.
+#[cold]
+fn unfit(specs: &[ScalarSpec], scalars: &[f64]) -> DeviceError {
+    let refuse = |name: &str, message| DeviceError::Argument { name: name.to_owned(), message };
+    let (need, have) = (specs.len(), scalars.len());
+    let names = || specs.iter().map(|s| s.name).collect::<Vec<_>>().join(", ");
+    if have > need {
+        let needed = if need == 0 { "none is taken".to_owned() } else { format!("{need} are taken: {}", names()) };
+        return refuse("scalars", format!("{have} are given, {needed}"));
+    }
+    let wrong = specs.iter().zip(scalars).find(|(spec, value)| !spec.class.has(**value));
+    if let Some((spec, value)) = wrong {
+        return refuse(spec.name, format!("{value} is given, and the plan was made for {}", spec.class));
+    }
+    let missing: Vec<&str> = specs[have..].iter().map(|s| s.name).collect();
+    refuse(&missing.join(", "), format!("missing: {have} scalars are given, {need} are needed: {}", names()))
+}
+
 /// Arguments of host code.
 pub struct HostArgs<'a> {
     /// The buffers of the workload.
@@ -190,20 +260,42 @@ pub struct Program {
     pub steps: Vec<Step>,
     /// Scratch memory in bytes.
     pub workspace: u64,
+    /// The scalars that it takes; None where whoever made it did not say, so that nothing is checked.
+    pub scalars: Option<Vec<ScalarSpec>>,
 }
 
 impl Program {
+    /// Steps in order, with so many bytes of scratch memory. What scalars they take is not said.
+    pub fn new(steps: Vec<Step>, workspace: u64) -> Self {
+        Self { steps, workspace, scalars: None }
+    }
+
     /// A program of one host call.
     pub fn host(code: Arc<dyn HostCode>, workspace: u64) -> Self {
         let step =
             Step::Launch { code: Code::Host(code), grid: [1; 3], block: [1; 3], shared_bytes: 0, args: Vec::new() };
-        Self { steps: vec![step], workspace }
+        Self::new(vec![step], workspace)
     }
 
     /// A program of one call of a library.
     pub fn library(call: LibraryCall) -> Self {
         let code = Code::Library(call);
         let step = Step::Launch { code, grid: [1; 3], block: [1; 3], shared_bytes: 0, args: Vec::new() };
-        Self { steps: vec![step], workspace: 0 }
+        Self::new(vec![step], 0)
+    }
+
+    /// The same program, made for these scalars and no others.
+    #[must_use]
+    pub fn taking(mut self, scalars: Vec<ScalarSpec>) -> Self {
+        self.scalars = Some(scalars);
+        self
+    }
+
+    /// Refuses scalars that it was not made for. Whatever takes a program and a caller's data must ask.
+    ///
+    /// # Errors
+    /// See [`check_scalars`].
+    pub fn expect_scalars(&self, scalars: &[f64]) -> Result<(), DeviceError> {
+        self.scalars.as_ref().map_or(Ok(()), |specs| check_scalars(specs, scalars))
     }
 }

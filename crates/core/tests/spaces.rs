@@ -93,7 +93,7 @@ proptest! {
             let broken = bound.broken(&point);
             prop_assert_eq!(broken.is_empty(), legal);
             match bound.check(&point) {
-                Ok(()) => prop_assert!(legal),
+                Ok(at) => prop_assert!(legal && at.point() == &*point),
                 Err(illegal) => {
                     prop_assert!(broken.contains(&illegal.rule.as_str()));
                     let rule = space.rules().iter().find(|r| r.name == illegal.rule).unwrap();

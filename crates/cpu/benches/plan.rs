@@ -6,7 +6,6 @@ use std::sync::Arc;
 use criterion::{Criterion, criterion_group, criterion_main};
 use tilewright_core::buffer::Filling;
 use tilewright_core::dtype::DType;
-use tilewright_core::kernel::Kernel;
 use tilewright_core::problem::{Bound, Executor, Problem};
 use tilewright_cpu::{CpuDevice, CpuGemm};
 use tilewright_ops::gemm::{GemmInput, Layout};
@@ -18,24 +17,25 @@ fn bound(input: GemmInput) -> (CpuDevice, Bound<CpuGemm>) {
 }
 
 fn plans(c: &mut Criterion) {
-    let (device, problem) = bound(GemmInput::new(2048, 2048, 2048, DType::F32, Layout::Nt));
+    let (_, problem) = bound(GemmInput::new(2048, 2048, 2048, DType::F32, Layout::Nt));
     let point = problem.default_point().expect("a default");
-    c.bench_function("legality of a point", |b| b.iter(|| problem.space().is_legal(black_box(&point.0))));
-    let config = problem.kernel_ref().decode(&point.0);
+    let space = problem.space();
+    c.bench_function("legality of a point", |b| b.iter(|| space.is_legal(black_box(&point.0))));
     let mut row = Vec::new();
     c.bench_function("features of a configuration", |b| {
         b.iter(|| {
             row.clear();
-            problem.kernel_ref().features(device.spec(), problem.input_ref(), black_box(&config), &mut row);
+            problem.config_features(black_box(&point), &mut row);
         });
     });
-    c.bench_function("plan and code", |b| b.iter(|| problem.program(black_box(&point.0))));
+    let legal = space.check(&point).expect("the default is legal");
+    c.bench_function("plan and code", |b| b.iter(|| problem.program(black_box(&legal))));
 }
 
 fn dispatch(c: &mut Criterion) {
     let (mut device, problem) = bound(GemmInput::new(1, 1, 1, DType::F32, Layout::Nn));
     let point = problem.default_point().expect("a default");
-    let program = problem.program(&point.0).expect("the default is legal");
+    let program = problem.program(&problem.space().check(&point).expect("the default is legal"));
     let mut loaded = device.prepare(&program, &problem.workload(Filling::Real, 1)).expect("memory");
     c.bench_function("call of a 1 x 1 x 1 product", |b| b.iter(|| loaded.run()));
 }

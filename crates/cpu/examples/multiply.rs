@@ -26,7 +26,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 
     let point = problem.default_point().ok_or("nothing is legal")?;
     let work = problem.workload(Filling::Real, 1);
-    let mut loaded = device.prepare(&problem.program(&point.0)?, &work)?;
+    let mut loaded = device.prepare(&problem.program(&problem.space().check(&point)?), &work)?;
     loaded.run()?;
     let verdict = problem.reference(&work.buffers, &work.scalars).compare(&loaded.read()?);
     println!("{}: largest relative error {:.1e}", problem.space().config(&point.0), verdict.max_rel_error);

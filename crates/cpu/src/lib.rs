@@ -19,8 +19,6 @@ mod proofs;
 
 pub use config::{Axis, GemmConfig, Order, Store};
 pub use device::CpuDevice;
-#[cfg(feature = "loops")]
-pub use kernel::operations::CountedHint;
 pub use kernel::{CpuGemm, GemmPlan};
 #[cfg(all(feature = "loops", target_arch = "x86_64"))]
 pub use loops::{HostLoops, LowerError, host_program};

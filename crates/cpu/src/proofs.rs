@@ -4,6 +4,7 @@
 //! that the rules of the space are tested together with the generator.
 
 use std::cell::RefCell;
+use std::sync::Arc;
 
 use proptest::prelude::*;
 use rand::{Rng, SeedableRng, rngs::StdRng};
@@ -12,14 +13,14 @@ use tilewright_core::computation::Computation;
 use tilewright_core::device::{DeviceKind, DeviceSpec};
 use tilewright_core::dtype::DType;
 use tilewright_core::kernel::Kernel;
-use tilewright_core::space::Point;
+use tilewright_core::problem::{Bound, Problem};
 use tilewright_ops::gemm::{A, ALPHA, B, BETA, C, Gemm, GemmInput, Layout, ScalarClass};
 
 use crate::blueprint::Blueprint;
 use crate::codegen::abi::PanelArgs;
 use crate::exec::driver::{Call, Compiled, Invoke};
 use crate::interpreter::{Fault, Machine, Memory, Rights};
-use crate::kernel::CpuGemm;
+use crate::kernel::{CpuGemm, GemmPlan};
 
 /// Runs routines in the interpreter and keeps the first fault.
 struct Interpreted {
@@ -61,9 +62,10 @@ fn device(vec_max: i64, threads: i64) -> DeviceSpec {
     }
 }
 
-/// A random legal point: parameters in order, each among the values that earlier ones allow.
-fn legal_point(kernel: &CpuGemm, device: &DeviceSpec, input: &GemmInput, rng: &mut StdRng) -> Option<Point> {
-    let space = kernel.space().bind(&kernel.symbols(device, input)).unwrap();
+/// The plan of a random legal point: parameters in order, each among the values that earlier ones allow.
+fn any_plan(device: &DeviceSpec, input: &GemmInput, rng: &mut StdRng) -> Option<GemmPlan> {
+    let problem = Bound::new(Arc::new(CpuGemm::new()), Arc::new(device.clone()), input.clone()).unwrap();
+    let space = problem.space();
     for _ in 0..200 {
         let mut point = Vec::new();
         let mut allowed = Vec::new();
@@ -73,8 +75,8 @@ fn legal_point(kernel: &CpuGemm, device: &DeviceSpec, input: &GemmInput, rng: &m
             let Some(&value) = allowed.get(rng.random_range(0..allowed.len().max(1))) else { break };
             point.push(value);
         }
-        if point.len() == space.params().len() && space.is_legal(&point) {
-            return Some(Point(point));
+        if let Ok(legal) = space.check(&point) {
+            return Some(problem.plan(&legal));
         }
     }
     None
@@ -149,12 +151,10 @@ prop_compose! {
 }
 
 fn check(input: &GemmInput, vec_max: i64, threads: i64, seed: u64) -> Result<(), TestCaseError> {
-    let (kernel, device) = (CpuGemm::new(), device(vec_max, threads));
-    let Some(point) = legal_point(&kernel, &device, input, &mut StdRng::seed_from_u64(seed)) else {
+    let Some(plan) = any_plan(&device(vec_max, threads), input, &mut StdRng::seed_from_u64(seed)) else {
         return Err(TestCaseError::reject("no legal point was drawn"));
     };
-    let config = kernel.decode(&point.0);
-    let plan = kernel.plan(&device, input, &config).map_err(|e| TestCaseError::fail(e.to_string()))?;
+    let config = plan.blueprint.config.clone();
     let mut work = Gemm.workload(input, Filling::Real, seed);
     let expected = Gemm.reference(input, &work.buffers, &work.scalars);
     let ran = interpret(&plan.blueprint, input, &mut work);
@@ -187,10 +187,7 @@ proptest! {
 #[test]
 fn a_read_beyond_the_operand_is_a_fault() {
     let input = GemmInput::new(16, 6, 8, DType::F32, Layout::Nt);
-    let (kernel, device) = (CpuGemm::new(), device(32, 1));
-    let mut rng = StdRng::seed_from_u64(1);
-    let point = legal_point(&kernel, &device, &input, &mut rng).unwrap();
-    let blueprint = kernel.plan(&device, &input, &kernel.decode(&point.0)).unwrap().blueprint;
+    let blueprint = any_plan(&device(32, 1), &input, &mut StdRng::seed_from_u64(1)).unwrap().blueprint;
     let shorter = GemmInput::new(16, 6, 7, DType::F32, Layout::Nt);
     let mut work = Gemm.workload(&input, Filling::Real, 1);
     // Code packs natively; only what reads the operands directly can be seen.
@@ -204,12 +201,10 @@ fn a_read_beyond_the_operand_is_a_fault() {
 
 /// The portable routines obey the same plans.
 fn check_portable(input: &GemmInput, seed: u64) -> Result<(), TestCaseError> {
-    let (kernel, device) = (CpuGemm::new(), device(16, 2));
-    let Some(point) = legal_point(&kernel, &device, input, &mut StdRng::seed_from_u64(seed)) else {
+    let Some(plan) = any_plan(&device(16, 2), input, &mut StdRng::seed_from_u64(seed)) else {
         return Err(TestCaseError::reject("no legal point was drawn"));
     };
-    let config = kernel.decode(&point.0);
-    let plan = kernel.plan(&device, input, &config).map_err(|e| TestCaseError::fail(e.to_string()))?;
+    let config = plan.blueprint.config.clone();
     let mut work = Gemm.workload(input, Filling::Real, seed);
     let expected = Gemm.reference(input, &work.buffers, &work.scalars);
     let mut workspace = Buffer::zeroed(DType::I8, plan.blueprint.workspace());

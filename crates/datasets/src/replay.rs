@@ -17,8 +17,8 @@ use tilewright_core::feature::FeatureSchema;
 use tilewright_core::id::{ComputationId, KernelId};
 use tilewright_core::measurement::{Failure, FailureKind, Measurement, Outcome, Timing};
 use tilewright_core::problem::{AnyKernel, Measure, MeasureError, Problem, ProblemError};
-use tilewright_core::program::Program;
-use tilewright_core::space::{BoundSpace, Config, Illegal, Param, ParamSpace, Point, RuleGroup};
+use tilewright_core::program::{DeviceError, HostArgs, HostCode, Program};
+use tilewright_core::space::{BoundSpace, Config, Legal, Param, ParamSpace, Point};
 
 /// Why points outside a recording are illegal.
 const UNRECORDED: &str = "this configuration was not recorded";
@@ -338,16 +338,9 @@ impl Problem for RecordedProblem {
         }
     }
 
-    /// A recording has no code.
-    fn program(&self, point: &[u16]) -> Result<Program, Illegal> {
-        self.space.check(point)?;
-        Err(Illegal {
-            rule: "recorded".into(),
-            group: RuleGroup::Implementation,
-            text: "a recording has times and no code".into(),
-            numbers: Vec::new(),
-            why: String::new(),
-        })
+    /// A recording has no code: what runs this is told so.
+    fn program(&self, _: &Legal<'_>) -> Program {
+        Program::host(Arc::new(NoCode), 0)
     }
 
     fn workload(&self, _: Filling, _: u64) -> Workload {
@@ -360,6 +353,15 @@ impl Problem for RecordedProblem {
 
     fn default_point(&self) -> Option<Point> {
         self.space.first_legal()
+    }
+}
+
+/// The code of what has times only.
+struct NoCode;
+
+impl HostCode for NoCode {
+    fn run(&self, _: &mut HostArgs<'_>) -> Result<(), DeviceError> {
+        Err(DeviceError::Load("a recording has times and no code".into()))
     }
 }
 

@@ -2,9 +2,12 @@
 
 use std::path::Path;
 use std::time::Duration;
+use tilewright_core::buffer::Buffer;
+use tilewright_core::dtype::DType;
 use tilewright_core::expr::Value;
 use tilewright_core::measurement::{FailureKind, Timing};
 use tilewright_core::problem::{AnyKernel, Measure, MeasureError, Problem};
+use tilewright_core::program::{Code, HostArgs, Step};
 use tilewright_core::space::{Config, Point};
 use tilewright_datasets::{RecordedKernel, RecordedProblem};
 
@@ -103,5 +106,9 @@ fn inputs_are_drawn_from_the_recording() {
 fn a_recording_has_no_code() {
     let problem = problem();
     let at = problem.optimum().unwrap().0;
-    assert_eq!(problem.program(&at).unwrap_err().rule, "recorded");
+    let program = problem.program(&problem.space().check(&at).unwrap());
+    let [Step::Launch { code: Code::Host(code), .. }] = program.steps.as_slice() else { panic!("{program:?}") };
+    let mut workspace = Buffer::zeroed(DType::I8, 0);
+    let ran = code.run(&mut HostArgs { buffers: &mut [], scalars: &[], workspace: &mut workspace });
+    assert!(ran.unwrap_err().to_string().contains("a recording has times and no code"));
 }

@@ -119,6 +119,7 @@ struct LoadedProgram {
 impl LoadedProgram {
     /// Parses what the program runs and makes room for its workspace.
     fn load(&mut self, program: &Program) -> Result<(), DeviceError> {
+        program.expect_scalars(&self.work.scalars)?;
         for step in &program.steps {
             match step {
                 Step::FillWorkspace { offset, bytes, .. } => {

@@ -55,7 +55,7 @@ fn step(from: Arg, to: Arg, n: u32) -> Step {
 }
 
 fn program(steps: Vec<Step>) -> Program {
-    Program { steps, workspace: 40 }
+    Program::new(steps, 40)
 }
 
 #[test]

@@ -11,7 +11,7 @@ use tilewright_core::buffer::{Buffer, BufferSpec, Role, Workload};
 use tilewright_core::dtype::DType;
 use tilewright_core::measurement::{CachePolicy, FailureKind, Timing};
 use tilewright_core::problem::MeasureError;
-use tilewright_core::program::{Arg, Code, DeviceError, Program, Step};
+use tilewright_core::program::{Arg, Code, DeviceError, Program, ScalarClass, ScalarSpec, Step};
 use tilewright_runtime::cuda::CudaDevice;
 use tilewright_runtime::station::{Data, Station};
 
@@ -55,7 +55,7 @@ const DOUBLE: &str = "ld.global.f32 %f1, [%rd1]; add.f32 %f1, %f1, %f1; st.globa
 fn program(body: &str, threads: u32, shared_bytes: u32) -> Program {
     let code = Code::Ptx { text: text(body), entry: "k".into() };
     let step = Step::Launch { code, grid: [1; 3], block: [threads, 1, 1], shared_bytes, args: vec![Arg::Buffer(0, 0)] };
-    Program { steps: vec![step], workspace: 0 }
+    Program::new(vec![step], 0)
 }
 
 fn four() -> Data {
@@ -121,6 +121,27 @@ fn what_cannot_be_launched_is_an_argument() {
     assert!(matches!(refused(&many), DeviceError::Argument { .. }));
     // None of it touched the device.
     device.run(&program(DOUBLE, 4, 0)).unwrap();
+    assert_eq!(device.read().unwrap()[0].as_slice::<f32>(), [2.0, 4.0, 6.0, 8.0]);
+}
+
+#[test]
+fn scalars_that_a_program_was_not_made_for_are_refused() {
+    if !has_driver("scalars_that_a_program_was_not_made_for_are_refused") {
+        return;
+    }
+    let mut device = device();
+    let Data::Given(work) = four() else { unreachable!("data are given") };
+    let given = |scalars: &[f64]| Data::Given(Arc::new(Workload { scalars: scalars.to_vec(), ..(*work).clone() }));
+    let one = program(DOUBLE, 4, 0).taking(vec![ScalarSpec { name: "alpha", class: ScalarClass::Exactly(1.0) }]);
+    for scalars in [&[2.0][..], &[]] {
+        device.hold(&given(scalars)).unwrap();
+        let error = device.run(&one).unwrap_err();
+        assert!(matches!(&error, DeviceError::Argument { name, .. } if name == "alpha"), "{error}");
+        assert!(matches!(device.time(&one, &Timing::default()), Err(MeasureError::Failed(_))));
+    }
+    assert_eq!(device.read().unwrap()[0].as_slice::<f32>(), [1.0, 2.0, 3.0, 4.0]);
+    device.hold(&given(&[1.0])).unwrap();
+    device.run(&one).unwrap();
     assert_eq!(device.read().unwrap()[0].as_slice::<f32>(), [2.0, 4.0, 6.0, 8.0]);
 }
 

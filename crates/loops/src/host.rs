@@ -8,6 +8,7 @@ use crate::instance::Instance;
 use crate::kernel::{Access, Binary, Expr, Mapping, Stmt, Unary, visit};
 use crate::traffic::{footprint, references, traffic_among};
 use std::collections::BTreeMap;
+use tilewright_core::device::DeviceSpec;
 use tilewright_core::dtype::DType;
 
 pub use crate::traffic::{Reference, Traffic, traffic};
@@ -178,6 +179,14 @@ pub struct Caches {
     pub l2: f64,
     /// Third level, or the last one.
     pub l3: f64,
+}
+
+impl Caches {
+    /// Those of a device, by its facts; what is typical where there is none.
+    pub fn of(device: &DeviceSpec) -> Self {
+        let fact = |name: &str, otherwise: i64| device.fact(name).unwrap_or(otherwise) as f64;
+        Self { l1: fact("l1d_bytes", 32 << 10), l2: fact("l2_bytes", 512 << 10), l3: fact("l3_bytes", 8 << 20) }
+    }
 }
 
 /// Counts what the generated code does in one run on one core: vector operations by kind and type, accesses by how their lanes

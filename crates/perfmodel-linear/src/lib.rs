@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+mod counted;
 mod error;
 mod file;
 mod fit;
@@ -10,6 +11,7 @@ mod predictor;
 mod singular;
 mod table;
 
+pub use counted::{IN_CACHE, is_cached};
 pub use error::{LinearError, ModelFileError};
 pub use fit::{Form, LinearFit};
 pub use model::{LinearModel, Prediction, Report, Share, Sharpness, Weight};

@@ -144,12 +144,6 @@ impl LinearModel {
         }
     }
 
-    /// The same from counts by name; what is not among the weights costs nothing.
-    pub fn predict_by(&self, count: impl Fn(&str) -> f64) -> Prediction {
-        let counts: Vec<f64> = self.weights.iter().map(|w| count(&w.property.name)).collect();
-        self.predict(&counts, 1.0)
-    }
-
     fn sums(&self, counts: &[f64]) -> Sums {
         let weighted = self.weights.iter().zip(counts).map(|(w, c)| (w.property.part, w.seconds * c));
         Sums::of(weighted, self.sharpness)
@@ -174,6 +168,7 @@ impl LinearModel {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tilewright_core::operations::Operations;
 
     fn model(sharpness: f64) -> LinearModel {
         let sharpness = Sharpness { core: sharpness, memory: sharpness };
@@ -206,9 +201,16 @@ mod tests {
     }
 
     #[test]
-    fn counts_are_found_by_name() {
-        let by_name = model(2.0).predict_by(|name| if name == "fma" { 3000.0 } else { 1.0 });
-        assert_eq!(by_name, model(2.0).predict(&[1.0, 3000.0, 1.0], 1.0));
+    fn counts_are_found_by_name_and_phases_follow_one_another() {
+        let phase = |of: [(&'static str, f64); 4]| of.into_iter().map(|(name, n)| (name.into(), n)).collect();
+        let one = phase([("constant", 1.0), ("fma", 3000.0), ("load", 1.0), ("unknown", 9e9)]);
+        let two = phase([("constant", 0.0), ("fma", 0.0), ("load", 5000.0), ("unknown", 0.0)]);
+        let model = model(2.0);
+        let of = |counts: &[f64]| model.predict(counts, 1.0).seconds;
+        let operations = Operations { phases: vec![one, two] };
+        assert_eq!(model.seconds(&operations, false), of(&[1.0, 3000.0, 1.0]) + of(&[0.0, 0.0, 5000.0]));
+        assert_eq!(model.seconds(&operations, true), model.seconds(&operations, false), "no weights of a cache");
+        assert!(model.seconds(&Operations::default(), false) > 0.0);
     }
 
     #[test]

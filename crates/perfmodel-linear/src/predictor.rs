@@ -4,8 +4,8 @@ use crate::error::LinearError;
 use crate::fit::{Form, LinearFit};
 use crate::model::LinearModel;
 use crate::table::{Part, Property, Row, Table};
-use tilewright_core::feature::{FeatureSchema, SchemaMismatch};
-use tilewright_core::predictor::{Fit, Predictor, Scorer};
+use tilewright_core::feature::FeatureSchema;
+use tilewright_core::predictor::{BindError, Fit, Predictor, RowPredictor, Scorer, bind_rows};
 use tilewright_core::problem::Problem;
 use tilewright_core::training::TrainingSet;
 
@@ -38,46 +38,30 @@ impl LinearPredictor {
         &self.model
     }
 
-    fn log_time(&self, input: &[f32], config: &[f32]) -> f32 {
-        let counts: Vec<f64> = [1.0].into_iter().chain(input.iter().chain(config).map(|x| f64::from(*x))).collect();
+    fn log_time(&self, row: &[f32]) -> f32 {
+        let counts: Vec<f64> = [1.0].into_iter().chain(row.iter().map(|x| f64::from(*x))).collect();
         let seconds = self.model.predict(&counts, 1.0).seconds;
         (if seconds > self.least_s { seconds } else { self.least_s }).ln() as f32
     }
 }
 
-impl Predictor for LinearPredictor {
+impl RowPredictor for LinearPredictor {
     fn schema(&self) -> &FeatureSchema {
         &self.schema
     }
 
+    fn predict(&self, rows: &[f32], out: &mut Vec<f32>) {
+        out.extend(rows.chunks_exact(self.schema.width().max(1)).map(|row| self.log_time(row)));
+    }
+}
+
+impl Predictor for LinearPredictor {
     fn kind(&self) -> &str {
         "linear"
     }
 
-    fn predict(&self, rows: &[f32], out: &mut Vec<f32>) {
-        let split = self.schema.input.len();
-        out.extend(rows.chunks_exact(self.schema.width().max(1)).map(|r| self.log_time(&r[..split], &r[split..])));
-    }
-
-    fn bind(&self, problem: &dyn Problem) -> Result<Box<dyn Scorer + '_>, SchemaMismatch> {
-        self.schema.expect(problem.schema())?;
-        let mut input = Vec::new();
-        problem.input_features(&mut input);
-        Ok(Box::new(Bound { predictor: self, input }))
-    }
-}
-
-struct Bound<'a> {
-    predictor: &'a LinearPredictor,
-    input: Vec<f32>,
-}
-
-impl Scorer for Bound<'_> {
-    fn score(&self, config_rows: &[f32], out: &mut [f32]) {
-        let width = self.predictor.schema.config.len().max(1);
-        for (row, out) in config_rows.chunks_exact(width).zip(out) {
-            *out = self.predictor.log_time(&self.input, row);
-        }
+    fn bind<'a>(&'a self, problem: &'a dyn Problem) -> Result<Box<dyn Scorer + 'a>, BindError> {
+        bind_rows(self, problem)
     }
 }
 

@@ -12,7 +12,7 @@ use pulp::{Arch, Simd, WithSimd};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
-use tilewright_core::predictor::{Fit, Scorer};
+use tilewright_core::predictor::Fit;
 use tilewright_perfmodel_mlp::{Layout, Mlp, MlpFit, Settings};
 
 const ROWS: usize = 100_000;

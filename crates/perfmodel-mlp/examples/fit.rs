@@ -11,7 +11,7 @@ use std::time::Instant;
 
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
-use tilewright_core::predictor::{Fit, Scorer};
+use tilewright_core::predictor::Fit;
 use tilewright_perfmodel_mlp::{Mlp, MlpFit, ScreenSettings, mse};
 
 fn main() -> Result<(), Box<dyn Error>> {

@@ -12,8 +12,8 @@ use std::time::Instant;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
-use tilewright_core::predictor::{Fit, Scorer};
-use tilewright_perfmodel_mlp::{Layout, MlpFit, MlpScorer, ScreenSettings, Settings};
+use tilewright_core::predictor::Fit;
+use tilewright_perfmodel_mlp::{Layout, MlpFit, MlpRows, ScreenSettings, Settings};
 
 /// What became of one input.
 struct Trial {
@@ -63,7 +63,7 @@ fn draw(seed: u64, points: usize) -> (synthetic::Input, Vec<f32>) {
     (input, rows.collect())
 }
 
-fn trial(scorer: &mut MlpScorer<'_>, rows: &[f32], points: usize) -> Trial {
+fn trial(scorer: &mut MlpRows<'_>, rows: &[f32], points: usize) -> Trial {
     let width = rows.len() / points;
     let least = |scores: &[f32]| {
         let order = |&a: &usize, &b: &usize| scores[a].total_cmp(&scores[b]);
@@ -79,10 +79,9 @@ fn trial(scorer: &mut MlpScorer<'_>, rows: &[f32], points: usize) -> Trial {
     // The rows are in random order: the first ones are a sample of them.
     let sample = points.min(ScreenSettings::default().points) * width;
     scorer.set_sample(rows[..sample].to_vec());
-    let screen = scorer.screen().expect("the model was distilled");
     let mut cheap = vec![0.0; points];
-    screen.scorer.score(rows, &mut cheap);
-    let limit = cheap[least(&cheap)] + screen.margin;
+    assert!(scorer.score_screen(rows, &mut cheap), "the model was distilled");
+    let limit = cheap[least(&cheap)] + scorer.screen_report().expect("it was distilled").margin;
     let kept: Vec<usize> = (0..points).filter(|&at| cheap[at] <= limit).collect();
     let kept_rows: Vec<f32> = kept.iter().flat_map(|&at| &rows[at * width..(at + 1) * width]).copied().collect();
     let mut scores = vec![0.0; kept.len()];

@@ -1,6 +1,8 @@
 //! A network with some of its raw columns fixed, ready to score rows of the others.
 
 use rayon::prelude::*;
+use tilewright_core::problem::Problem;
+use tilewright_core::space::Points;
 
 use crate::encoding::{Column, Encoding};
 use crate::network::Network;
@@ -85,11 +87,20 @@ impl BoundNetwork {
     }
 
     /// Predicted natural log of seconds of `out.len()` rows `[row][free column]`.
-    pub(crate) fn score_into(&self, rows: &[f32], out: &mut [f32]) {
+    pub(crate) fn score_rows(&self, rows: &[f32], out: &mut [f32]) {
         debug_assert_eq!(rows.len(), out.len() * self.width());
-        let source = RawRows { rows, free: &self.free };
+        self.score(out, || RawRows { rows, free: &self.free });
+    }
+
+    /// The same of legal points of a problem, whose config features are the free columns.
+    pub(crate) fn score_points(&self, problem: &dyn Problem, points: Points<'_>, out: &mut [f32]) {
+        debug_assert_eq!(points.len(), out.len());
+        self.score(out, || PointRows { problem, points, free: &self.free, rows: Vec::new() });
+    }
+
+    fn score<P: PanelSource>(&self, out: &mut [f32], source: impl Fn() -> P + Sync) {
         out.par_chunks_mut(TASK_ROWS).enumerate().for_each(|(task, out)| {
-            self.network.forward(&source, task * TASK_ROWS, out);
+            self.network.forward(&mut source(), task * TASK_ROWS, out);
             for value in out {
                 *value = self.target.mean + self.target.deviation * *value;
             }
@@ -105,25 +116,48 @@ struct RawRows<'a> {
 
 impl PanelSource for RawRows<'_> {
     #[inline(always)]
-    fn fill(&self, first: usize, rows: usize, width: usize, panel: &mut [f32]) {
+    fn fill(&mut self, first: usize, rows: usize, width: usize, panel: &mut [f32]) {
         let columns = self.free.len();
-        if columns == 0 {
-            panel.fill(0.0);
-            return;
+        encode(self.free, &self.rows[first * columns..(first + rows) * columns], rows, width, panel);
+    }
+}
+
+/// Points whose rows are computed for one panel at a time, into memory that all panels of a task share.
+struct PointRows<'a> {
+    problem: &'a dyn Problem,
+    points: Points<'a>,
+    free: &'a [FreeColumn],
+    rows: Vec<f32>,
+}
+
+impl PanelSource for PointRows<'_> {
+    #[inline(always)]
+    fn fill(&mut self, first: usize, rows: usize, width: usize, panel: &mut [f32]) {
+        self.rows.clear();
+        self.points.part(first, rows).iter().for_each(|point| self.problem.config_features(point, &mut self.rows));
+        encode(self.free, &self.rows, rows, width, panel);
+    }
+}
+
+/// Writes `rows` raw rows as a panel.
+#[inline(always)]
+fn encode(free: &[FreeColumn], raw: &[f32], rows: usize, width: usize, panel: &mut [f32]) {
+    let columns = free.len();
+    if columns == 0 {
+        panel.fill(0.0);
+        return;
+    }
+    let (values, indicators) = panel.split_at_mut(columns * width);
+    for (index, (free, lanes)) in free.iter().zip(values.chunks_exact_mut(width)).enumerate() {
+        lanes[rows..].fill(1.0);
+        for (lane, row) in lanes.iter_mut().zip(raw.chunks_exact(columns)) {
+            *lane = row[index];
         }
-        let raw = &self.rows[first * columns..(first + rows) * columns];
-        let (values, indicators) = panel.split_at_mut(columns * width);
-        for (index, (free, lanes)) in self.free.iter().zip(values.chunks_exact_mut(width)).enumerate() {
-            lanes[rows..].fill(1.0);
-            for (lane, row) in lanes.iter_mut().zip(raw.chunks_exact(columns)) {
-                *lane = row[index];
-            }
-            if let Some(indicator) = free.indicator {
-                let marks = &mut indicators[(indicator - columns) * width..][..width];
-                Column::mark_missing(lanes, marks);
-            }
-            free.column.encode(lanes);
+        if let Some(indicator) = free.indicator {
+            let marks = &mut indicators[(indicator - columns) * width..][..width];
+            Column::mark_missing(lanes, marks);
         }
+        free.column.encode(lanes);
     }
 }
 
@@ -166,7 +200,7 @@ mod tests {
         let bound = BoundNetwork::new(&network, &encoding, TARGET, &fix);
         let free: Vec<f32> = seen.rows().into_iter().flat_map(|row| row.to_vec()[fixed..].to_vec()).collect();
         let mut out = vec![f32::NAN; count];
-        bound.score_into(&free, &mut out);
+        bound.score_rows(&free, &mut out);
         for (ours, exact) in out.iter().zip(exact(&network, encoding.encode(seen.view()).view())) {
             let error = (f64::from(*ours) - exact).abs();
             assert!(error <= 2e-5 * (1.0 + exact.abs()), "{widths:?} {count} rows: {ours} against {exact}");
@@ -186,7 +220,7 @@ mod tests {
         agree(&[8, 8], 1, 6, 0, true, 2);
         let encoding = Encoding::learn(Array2::ones((3, 2)).view(), &[false, false]).unwrap();
         let network = Network::random(&Layout::default(), 2, &mut ChaCha8Rng::seed_from_u64(3));
-        BoundNetwork::new(&network, &encoding, TARGET, &[None, None]).score_into(&[], &mut []);
+        BoundNetwork::new(&network, &encoding, TARGET, &[None, None]).score_rows(&[], &mut []);
     }
 
     proptest! {

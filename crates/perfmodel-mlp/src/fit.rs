@@ -6,7 +6,7 @@ use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use tilewright_core::feature::FeatureKind;
-use tilewright_core::predictor::{Fit, Predictor};
+use tilewright_core::predictor::{Fit, RowPredictor};
 use tilewright_core::training::TrainingSet;
 
 use crate::error::TrainError;

@@ -2,7 +2,7 @@
 //!
 //! # Where to look
 //!
-//! [`MlpFit`] fits an [`Mlp`]; [`Mlp::bind_features`] (or `bind`, with a problem) gives an [`MlpScorer`];
+//! [`MlpFit`] fits an [`Mlp`]; [`Mlp::bind_features`] (or `bind`, with a problem) scores one input;
 //! a scorer's `screen` is distilled for its input; [`Ablation`] is the paper's Table 2 and Figure 5.
 
 mod ablation;
@@ -29,7 +29,7 @@ pub use error::TrainError;
 pub use file::{FILE_VERSION, ModelFileError};
 pub use fit::{CrossValidation, MlpFit, mse};
 pub use layout::{Layout, MAX_DEPTH, MAX_WIDTH};
-pub use model::{Mlp, MlpScorer};
+pub use model::{Mlp, MlpRows};
 pub use screen::{LEAST_SCREEN_POINTS, ScreenReport, ScreenSettings};
 pub use settings::{FeatureScale, Settings, SplitBy};
 pub use train::{LEAST_ROWS, TrainReport};

@@ -6,9 +6,9 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
 use tilewright_core::feature::{FeatureSchema, SchemaMismatch};
-use tilewright_core::predictor::{Predictor, Scorer, Screen};
+use tilewright_core::predictor::{BindError, Predictor, RowPredictor, Scorer, Screen};
 use tilewright_core::problem::Problem;
-use tilewright_core::space::BoundSpace;
+use tilewright_core::space::{BoundSpace, Points};
 
 use crate::bound::BoundNetwork;
 use crate::error::TrainError;
@@ -62,17 +62,17 @@ impl Mlp {
         Ok(())
     }
 
-    /// Fixes the input by its features: [`Predictor::bind`] without a problem at hand, and without a screen until
-    /// [`MlpScorer::set_sample`] gives it points to be distilled on.
+    /// Fixes the input by its features, for rows of config features: [`Predictor::bind`] without a problem at hand, and
+    /// without a screen until [`MlpRows::set_sample`] gives it rows to be distilled on.
     ///
     /// # Errors
     /// Features of another number than the schema has.
-    pub fn bind_features(&self, input: &[f32]) -> Result<MlpScorer<'_>, TrainError> {
+    pub fn bind_features(&self, input: &[f32]) -> Result<MlpRows<'_>, TrainError> {
         let expected = self.schema.input.len();
         if input.len() != expected {
             return Err(TrainError::Length { field: "input features", have: input.len(), expected });
         }
-        Ok(MlpScorer { model: self, network: bind(&self.trained, input), sample: Vec::new(), screen: OnceLock::new() })
+        Ok(MlpRows { model: self, network: bind(&self.trained, input), sample: Vec::new(), screen: OnceLock::new() })
     }
 }
 
@@ -83,36 +83,38 @@ fn bind(trained: &Trained, input: &[f32]) -> BoundNetwork {
     BoundNetwork::new(&trained.network, &trained.encoding, trained.target, &fixed)
 }
 
-impl Predictor for Mlp {
+impl RowPredictor for Mlp {
     fn schema(&self) -> &FeatureSchema {
         &self.schema
-    }
-
-    fn kind(&self) -> &str {
-        "mlp"
     }
 
     fn predict(&self, rows: &[f32], out: &mut Vec<f32>) {
         let start = out.len();
         out.resize(start + rows.len() / self.schema.width().max(1), 0.0);
-        self.free.score_into(rows, &mut out[start..]);
+        self.free.score_rows(rows, &mut out[start..]);
+    }
+}
+
+impl Predictor for Mlp {
+    fn kind(&self) -> &str {
+        "mlp"
     }
 
-    fn bind(&self, problem: &dyn Problem) -> Result<Box<dyn Scorer + '_>, SchemaMismatch> {
+    fn bind<'a>(&'a self, problem: &'a dyn Problem) -> Result<Box<dyn Scorer + 'a>, BindError> {
         self.schema.expect(problem.schema())?;
         let mut input = Vec::with_capacity(self.schema.input.len());
         problem.input_features(&mut input);
-        let Ok(mut scorer) = self.bind_features(&input) else {
+        let Ok(mut rows) = self.bind_features(&input) else {
             // The problem breaks its own schema.
             let rows = format!("{} input features instead of {}", input.len(), self.schema.input.len());
-            return Err(SchemaMismatch { model: self.schema.hash(), rows });
+            return Err(SchemaMismatch { model: self.schema.hash(), rows }.into());
         };
         if let Some(settings) = &self.screen
             && problem.space().cartesian() >= u128::from(settings.least_space)
         {
-            scorer.sample = sample(problem, settings.points);
+            rows.sample = sample(problem, settings.points);
         }
-        Ok(Box::new(scorer))
+        Ok(Box::new(MlpScorer { rows, problem, screen: OnceLock::new() }))
     }
 }
 
@@ -150,19 +152,31 @@ fn descend(space: &BoundSpace, rng: &mut impl Rng) -> Option<Vec<u16>> {
     Some(point)
 }
 
-/// An [`Mlp`] with the input fixed: its share of the first layer is part of that layer's bias.
+/// An [`Mlp`] with the input fixed: its share of the first layer is part of that layer's bias. Scores rows of config features.
 #[derive(Debug)]
-pub struct MlpScorer<'a> {
+pub struct MlpRows<'a> {
     model: &'a Mlp,
     network: BoundNetwork,
     sample: Vec<f32>,
-    screen: OnceLock<Option<(Plain, ScreenReport)>>,
+    screen: OnceLock<Option<(BoundNetwork, ScreenReport)>>,
 }
 
-impl MlpScorer<'_> {
+impl MlpRows<'_> {
     /// Floating-point operations of scoring one row of config features: two for each weight.
     pub fn flops_per_row(&self) -> u64 {
         self.network.flops_per_row()
+    }
+
+    /// Log-costs of rows of config features, row-major, one result per element of `out`.
+    pub fn score(&self, config_rows: &[f32], out: &mut [f32]) {
+        self.network.score_rows(config_rows, out);
+    }
+
+    /// The same by the screen; nothing is written, and the answer is no, where there is none.
+    pub fn score_screen(&self, config_rows: &[f32], out: &mut [f32]) -> bool {
+        let Some((network, _)) = self.distilled() else { return false };
+        network.score_rows(config_rows, out);
+        true
     }
 
     /// Config features of random legal points of the input, for the screen to be distilled on. A bound problem brings
@@ -177,7 +191,7 @@ impl MlpScorer<'_> {
         self.distilled().map(|(_, report)| report)
     }
 
-    fn distilled(&self) -> Option<&(Plain, ScreenReport)> {
+    fn distilled(&self) -> Option<&(BoundNetwork, ScreenReport)> {
         let distilled = self.screen.get_or_init(|| {
             let settings = self.model.screen.as_ref()?;
             let columns = &self.model.trained.encoding.columns[self.model.schema.input.len()..];
@@ -186,29 +200,41 @@ impl MlpScorer<'_> {
                 return None;
             }
             // A sample that nothing can be learned from means a search without a screen.
-            let (network, report) = distill(&self.network, &self.sample, &sizes, settings, 0).ok()?;
-            Some((Plain(network), report))
+            distill(&self.network, &self.sample, &sizes, settings, 0).ok()
         });
         distilled.as_ref()
     }
 }
 
+/// The same for points of a problem, whose rows are computed where the network reads them.
+struct MlpScorer<'a> {
+    rows: MlpRows<'a>,
+    problem: &'a dyn Problem,
+    screen: OnceLock<Option<(OnPoints<'a>, f32)>>,
+}
+
 impl Scorer for MlpScorer<'_> {
-    fn score(&self, config_rows: &[f32], out: &mut [f32]) {
-        self.network.score_into(config_rows, out);
+    fn score(&self, points: Points<'_>, out: &mut [f32]) {
+        self.rows.network.score_points(self.problem, points, out);
     }
 
     fn screen(&self) -> Option<Screen<'_>> {
-        self.distilled().map(|(scorer, report)| Screen { scorer, margin: report.margin })
+        let screen = self.screen.get_or_init(|| {
+            let (network, report) = self.rows.distilled()?;
+            Some((OnPoints { network: network.clone(), problem: self.problem }, report.margin))
+        });
+        screen.as_ref().map(|(scorer, margin)| Screen { scorer, margin: *margin })
     }
 }
 
 /// A network without a screen of its own.
-#[derive(Debug)]
-struct Plain(BoundNetwork);
+struct OnPoints<'a> {
+    network: BoundNetwork,
+    problem: &'a dyn Problem,
+}
 
-impl Scorer for Plain {
-    fn score(&self, config_rows: &[f32], out: &mut [f32]) {
-        self.0.score_into(config_rows, out);
+impl Scorer for OnPoints<'_> {
+    fn score(&self, points: Points<'_>, out: &mut [f32]) {
+        self.network.score_points(self.problem, points, out);
     }
 }

@@ -74,10 +74,10 @@ pub(crate) struct PackedNetwork {
 }
 
 /// Where the rows of a forward pass come from.
-pub(crate) trait PanelSource: Sync {
+pub(crate) trait PanelSource {
     /// Writes rows `first..first + rows` as the first activations of a panel, `[input][width]` with `rows <= width`.
     /// Lanes beyond `rows` may hold any finite value.
-    fn fill(&self, first: usize, rows: usize, width: usize, panel: &mut [f32]);
+    fn fill(&mut self, first: usize, rows: usize, width: usize, panel: &mut [f32]);
 }
 
 impl PackedNetwork {
@@ -96,14 +96,14 @@ impl PackedNetwork {
     }
 
     /// Writes the network's output for `out.len()` rows from row `first` of the source.
-    pub(crate) fn forward(&self, source: &impl PanelSource, first: usize, out: &mut [f32]) {
+    pub(crate) fn forward(&self, source: &mut impl PanelSource, first: usize, out: &mut [f32]) {
         Arch::new().dispatch(Forward { network: self, source, first, out });
     }
 }
 
 struct Forward<'a, P> {
     network: &'a PackedNetwork,
-    source: &'a P,
+    source: &'a mut P,
     first: usize,
     out: &'a mut [f32],
 }

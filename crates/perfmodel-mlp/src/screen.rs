@@ -118,7 +118,7 @@ pub(crate) fn distill(
         return Err(TrainError::TooFewRows { rows: points, needed: LEAST_SCREEN_POINTS });
     }
     let mut costs = vec![0.0; points];
-    dense.score_into(rows, &mut costs);
+    dense.score_rows(rows, &mut costs);
     let calibrated = (points as f64 * settings.calibration) as usize;
     let (calibration, learning) = rows.split_at(calibrated * columns);
     let (calibration_costs, learning_costs) = costs.split_at(calibrated);
@@ -129,7 +129,7 @@ pub(crate) fn distill(
     })?;
     let screen = imitate(x, learning_costs, sizes, settings, seed)?;
     let mut cheap = vec![0.0; calibrated];
-    screen.score_into(calibration, &mut cheap);
+    screen.score_rows(calibration, &mut cheap);
     let report = calibrate(&cheap, calibration_costs, settings);
     Ok((screen, report))
 }

@@ -207,7 +207,7 @@ pub(crate) fn predict_encoded(network: &PackedNetwork, x: ArrayView2<'_, f32>) -
     let mut out = vec![0.0; x.nrows()];
     out.par_chunks_mut(TASK_ROWS)
         .enumerate()
-        .for_each(|(task, out)| network.forward(&EncodedRows(x), task * TASK_ROWS, out));
+        .for_each(|(task, out)| network.forward(&mut EncodedRows(x), task * TASK_ROWS, out));
     out
 }
 
@@ -216,7 +216,7 @@ struct EncodedRows<'a>(ArrayView2<'a, f32>);
 
 impl PanelSource for EncodedRows<'_> {
     #[inline(always)]
-    fn fill(&self, first: usize, rows: usize, width: usize, panel: &mut [f32]) {
+    fn fill(&mut self, first: usize, rows: usize, width: usize, panel: &mut [f32]) {
         for (index, lanes) in panel.chunks_exact_mut(width).enumerate() {
             lanes[rows..].fill(0.0);
             for (at, lane) in lanes[..rows].iter_mut().enumerate() {

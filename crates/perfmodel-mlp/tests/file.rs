@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use serde_json::{Value, json};
-use tilewright_core::predictor::{Fit, Predictor};
+use tilewright_core::predictor::{Fit, RowPredictor};
 use tilewright_perfmodel_mlp::{Layout, Mlp, MlpFit, ModelFileError, ScreenSettings, Settings};
 
 fn model() -> &'static Mlp {

@@ -5,19 +5,15 @@ mod synthetic;
 
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
-use std::sync::Arc;
-use tilewright_core::device::DeviceSpec;
-use tilewright_core::dtype::DType;
 use tilewright_core::feature::{Feature, FeatureSchema};
-use tilewright_core::hint::{Hint, Hinted};
-use tilewright_core::kernel::Kernel;
-use tilewright_core::predictor::{Fit, Predictor, Scorer};
-use tilewright_core::problem::{Bound, Problem};
+use tilewright_core::predictor::{Fit, Predictor, RowPredictor};
+use tilewright_core::prior::WithPrior;
+use tilewright_core::problem::Problem;
 use tilewright_core::training::TrainingSet;
 use tilewright_perfmodel_mlp::{
     Ablation, FeatureScale, Layout, Mlp, MlpFit, ScreenSettings, Settings, SplitBy, TrainError, mse,
 };
-use tilewright_testkit::toy::{self, ScaleConfig, ScaleInput};
+use tilewright_testkit::toy::{self, ScaleConfig};
 
 fn rng(seed: u64) -> ChaCha8Rng {
     ChaCha8Rng::seed_from_u64(seed)
@@ -71,52 +67,48 @@ fn the_same_seed_gives_the_same_bytes_on_any_number_of_threads() {
 }
 
 /// What a coarse model knows of the toy's cost: two of its five parameters.
-struct Coarse;
-
-impl Hint<toy::ScaleKernel> for Coarse {
-    fn name(&self) -> &str {
-        "coarse.seconds"
-    }
-
-    fn seconds(&self, _: &toy::ScaleKernel, device: &DeviceSpec, input: &ScaleInput, config: &ScaleConfig) -> f64 {
-        let registers = device.fact("registers").map_or(1, |r| r.unsigned_abs() as usize);
-        let best = toy::target(input.n, registers);
-        let apart = |a: usize, b: usize| (a as f64 / b as f64).log2().powi(2);
-        1e-9 * input.n as f64 * (1.0 + 0.2 * apart(config.width, best.width) + 0.1 * apart(config.unroll, best.unroll))
-    }
+fn coarse(problem: &dyn Problem, point: &[u16]) -> f64 {
+    let config = ScaleConfig::of(&problem.space().at(point).expect("a point of the toy"));
+    let registers = problem.device().fact("registers").map_or(1, |r| r.unsigned_abs() as usize);
+    let n = problem.input().get("n").and_then(|n| n.as_int()).unwrap_or(0) as usize;
+    let best = toy::target(n, registers);
+    let apart = |a: usize, b: usize| (a as f64 / b as f64).log2().powi(2);
+    1e-9 * n as f64 * (1.0 + 0.2 * apart(config.width, best.width) + 0.1 * apart(config.unroll, best.unroll))
 }
 
-/// Rows of some inputs, so many points each.
-fn toy_rows<K>(kernel: &Arc<K>, lengths: &[usize], points: usize) -> (TrainingSet, Bound<K>)
-where
-    K: Kernel<Of = toy::Scale>,
-{
-    let of = |n| Bound::new(kernel.clone(), toy::device(), ScaleInput { n, dtype: DType::F32 }).expect("it binds");
-    let mut set = TrainingSet::new(of(64).schema().clone());
+/// Rows of some inputs, so many points each, with costs over what a prior expects.
+fn toy_rows(prior: fn(&dyn Problem, &[u16]) -> f64, lengths: &[usize], points: usize) -> TrainingSet {
+    let mut set = TrainingSet::new(toy::problem(1).schema().clone());
     for (group, &n) in lengths.iter().enumerate() {
-        let problem = of(n);
+        let problem = toy::problem(n);
         for point in tilewright_testkit::legal_points(problem.space(), points, n as u64) {
             let mut row = Vec::new();
             problem.input_features(&mut row);
             problem.config_features(&point, &mut row);
-            set.push(&row, toy::cost_s(&problem, &point), group as u32).expect("a sound row");
+            let cost = toy::cost_s(&problem, &point) / prior(&problem, &point);
+            set.push(&row, cost, group as u32).expect("a sound row");
         }
     }
-    (set, of(1000))
+    set
 }
 
 #[test]
-fn a_hint_of_another_model_makes_up_for_rows() {
-    let (plain, hinted) = (Arc::new(toy::ScaleKernel::new()), Arc::new(Hinted::new(toy::ScaleKernel::new(), Coarse)));
+fn a_prior_of_another_kind_makes_up_for_rows() {
     let (train, test) = ([300, 900, 2000, 5000, 9000, 20_000], [1500, 7000]);
-    let error = |rows: TrainingSet, seen: TrainingSet| {
-        let model = quick(30).fit(&rows, 3).expect("the rows are sound");
-        (mse(&model, &seen), model)
+    let error = |prior| {
+        let model = quick(30).fit(&toy_rows(prior, &train, 40), 3).expect("the rows are sound");
+        (mse(&model, &toy_rows(prior, &test, 100)), model)
     };
-    let (without, _) = error(toy_rows(&plain, &train, 40).0, toy_rows(&plain, &test, 100).0);
-    let (with, model) = error(toy_rows(&hinted, &train, 40).0, toy_rows(&hinted, &test, 100).0);
-    assert!(with < 0.8 * without, "{with} with the hint, {without} without");
-    assert!(model.bind(&toy_rows(&plain, &[64], 1).1).is_err(), "features without the hint are refused");
+    let ((without, _), (with, model)) = (error(|_, _| 1.0), error(coarse));
+    assert!(with < 0.8 * without, "{with} over the prior, {without} without");
+    let sum = WithPrior::new(toy::Formula { kind: "coarse", is_costly: false, seconds: coarse }, model);
+    let problem = toy::problem(7000);
+    tilewright_testkit::predictor(&sum, &problem);
+    let points = tilewright_testkit::legal_points(problem.space(), 100, 7000);
+    let logs = sum.bind(&problem).expect("the schema is the toy's").score_each(&points);
+    let errors = points.iter().zip(logs).map(|(p, log)| (f64::from(log) - toy::cost_s(&problem, p).ln()).powi(2));
+    let error = errors.sum::<f64>() / points.len() as f64;
+    assert!(error < 2.0 * with, "{error} of the sum, {with} of its model");
 }
 
 #[test]
@@ -223,17 +215,17 @@ fn the_screen_keeps_the_best_point_of_the_full_model() {
         let mut rng = rng(seed);
         let input = synthetic::Input::draw(&mut rng);
         let rows = synthetic::config_rows(&input, 4000, &mut rng);
-        let mut scorer = model.bind_features(&input.features()).expect("the features fit");
-        assert!(scorer.screen().is_none(), "without a sample there is nothing to distil on");
-        scorer.set_sample(synthetic::config_rows(&input, 2048, &mut rng));
-        let screen = scorer.screen().expect("there is a screen");
         let (mut dense, mut cheap) = (vec![0.0; 4000], vec![0.0; 4000]);
+        let mut scorer = model.bind_features(&input.features()).expect("the features fit");
+        assert!(!scorer.score_screen(&rows, &mut cheap), "without a sample there is nothing to distil on");
+        scorer.set_sample(synthetic::config_rows(&input, 2048, &mut rng));
         scorer.score(&rows, &mut dense);
-        screen.scorer.score(&rows, &mut cheap);
+        assert!(scorer.score_screen(&rows, &mut cheap), "there is a screen");
+        let report = scorer.screen_report().expect("there is a screen");
         let best = (0..4000).min_by(|&a, &b| dense[a].total_cmp(&dense[b])).expect("there are points");
         let least = cheap.iter().copied().fold(f32::INFINITY, f32::min);
-        lost += usize::from(cheap[best] > least + screen.margin);
-        kept += scorer.screen_report().expect("there is a screen").kept / 30.0;
+        lost += usize::from(cheap[best] > least + report.margin);
+        kept += report.kept / 30.0;
     }
     assert!(lost <= 1, "{lost} of 30 best points were screened away");
     assert!(kept < 0.3, "{kept} of the points were kept");

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use tilewright_core::predictor::{Fit, Predictor};
+use tilewright_core::predictor::{Fit, RowPredictor};
 use tilewright_core::training::TrainingSet;
 use tilewright_datasets::Dataset;
 use tilewright_perfmodel_mlp::{Layout, MlpFit, Settings};
@@ -18,7 +18,7 @@ fn recorded(name: &str) -> Option<TrainingSet> {
 }
 
 /// Every fifth row to learn from, and a fit that is quick enough for a test.
-fn fit_on_a_fifth(data: &TrainingSet) -> impl Predictor + use<> {
+fn fit_on_a_fifth(data: &TrainingSet) -> impl RowPredictor + use<> {
     let rows: Vec<usize> = (0..data.len()).filter(|row| row * 7919 % 5 == 0).collect();
     let layout = Layout::new(vec![64, 32]).expect("a layout");
     let settings = Settings { layout, epochs: 40, ..Settings::default() };
@@ -26,7 +26,7 @@ fn fit_on_a_fifth(data: &TrainingSet) -> impl Predictor + use<> {
 }
 
 /// Best cost of all over the best of the `k` points that the model likes most.
-fn top(k: usize, model: &impl Predictor, data: &TrainingSet) -> f64 {
+fn top(k: usize, model: &impl RowPredictor, data: &TrainingSet) -> f64 {
     let mut predicted = Vec::new();
     model.predict(&data.rows, &mut predicted);
     let mut order: Vec<usize> = (0..data.len()).collect();

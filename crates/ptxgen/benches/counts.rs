@@ -2,15 +2,17 @@
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use std::hint::black_box;
+use std::sync::Arc;
 use tilewright_core::dtype::DType;
-use tilewright_core::kernel::Kernel;
+use tilewright_core::problem::{Bound, Problem};
 use tilewright_core::space::Config;
 use tilewright_ops::gemm::{GemmInput, Layout};
 use tilewright_ptxgen::gemm::SimtGemm;
 use tilewright_ptxgen::target::Target;
 
 fn counts(c: &mut Criterion) {
-    let (kernel, target) = (SimtGemm::new(), "sm_90".parse::<Target>().expect("a target"));
+    let kernel = Arc::new(SimtGemm::new());
+    let device = Arc::new("sm_90".parse::<Target>().expect("a target").spec());
     let cases = [
         ("default", GemmInput::new(2560, 2560, 2560, DType::F32, Layout::Nn), ""),
         ("skinny, transposed", GemmInput::new(2561, 16, 2563, DType::F32, Layout::Tt), ""),
@@ -18,14 +20,15 @@ fn counts(c: &mut Criterion) {
         ("copies", GemmInput::new(2560, 2560, 2560, DType::F64, Layout::Nt), "load=async,stages=3"),
     ];
     for (name, input, config) in cases {
-        let device = target.spec();
-        let default = kernel.default_point(&device, &input).expect("a default");
+        let problem = Bound::new(kernel.clone(), device.clone(), input.clone()).expect("a device of the kernel's");
+        let default = problem.default_point().expect("a default");
         let config = Config::parse(config).expect("words");
-        let point = config.to_point(kernel.space().params(), Some(&default)).expect("values");
-        let Ok(plan) = kernel.plan(&device, &input, &kernel.decode(&point)) else {
+        let point = config.to_point(problem.space().params(), Some(&default)).expect("values");
+        let Ok(legal) = problem.space().check(&point) else {
             eprintln!("{name}: not legal, left out");
             continue;
         };
+        let plan = problem.plan(&legal);
         let counts = plan.count().expect("templates are countable");
         let mut evaluator = counts.evaluator();
         let sizes: Vec<i64> = evaluator

@@ -6,8 +6,9 @@
 //!
 //! The third argument changes parameters of the default configuration.
 
+use std::sync::Arc;
 use tilewright_core::computation::Computation;
-use tilewright_core::kernel::Kernel;
+use tilewright_core::problem::{Bound, Problem};
 use tilewright_core::program::{Code, Step};
 use tilewright_core::space::Config;
 use tilewright_ops::gemm::Gemm;
@@ -18,11 +19,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut args = std::env::args().skip(1);
     let target: Target = args.next().as_deref().unwrap_or("sm_80").parse()?;
     let input = Gemm.parse(&Config::parse(args.next().as_deref().unwrap_or("m=512,n=512,k=512"))?)?;
-    let (kernel, spec) = (SimtGemm::new(), target.spec());
-    let default = kernel.default_point(&spec, &input).ok_or("nothing is legal for this input")?;
+    let problem = Bound::new(Arc::new(SimtGemm::new()), Arc::new(target.spec()), input)?;
+    let default = problem.default_point().ok_or("nothing is legal for this input")?;
     let changes = Config::parse(args.next().as_deref().unwrap_or_default())?;
-    let point = changes.to_point(kernel.space().params(), Some(&default))?;
-    let plan = kernel.plan(&spec, &input, &kernel.decode(&point))?;
+    let point = changes.to_point(problem.space().params(), Some(&default))?;
+    let plan = problem.plan(&problem.space().check(&point)?);
     println!("// {:?}", plan.blueprint().config);
     for step in plan.program([0; 3]).steps {
         if let Step::Launch { code: Code::Ptx { text, entry }, grid, block, shared_bytes, args } = step {

@@ -62,7 +62,7 @@ fn micro(
     let code = Code::Ptx { text: print(&module), entry: module.entry.name.clone() };
     let block = [module.entry.threads, 1, 1];
     let step = Step::Launch { code, grid: [blocks, 1, 1], block, shared_bytes: 0, args };
-    Micro { name, amount, unit, module, program: Program { steps: vec![step], workspace: 0 }, buffers }
+    Micro { name, amount, unit, module, program: Program::new(vec![step], 0), buffers }
 }
 
 /// A kernel that does nothing: the cost of a launch.

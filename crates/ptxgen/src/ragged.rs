@@ -68,5 +68,5 @@ pub fn program(target: Target, slices: u32) -> Program {
     let buffers = (0..BUFFERS.len()).map(|i| Arg::Buffer(i, 0));
     let args = buffers.chain([Arg::U64(u64::from(4 * ROWS) * u64::from(slices))]).collect();
     let step = Step::Launch { code, grid: [slices, 1, 1], block: [ROWS, 1, 1], shared_bytes: 0, args };
-    Program { steps: vec![step], workspace: 0 }
+    Program::new(vec![step], 0)
 }

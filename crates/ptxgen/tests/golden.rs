@@ -2,8 +2,10 @@
 
 use std::fmt::Write;
 use std::path::Path;
+use std::sync::Arc;
 use tilewright_core::computation::Computation;
 use tilewright_core::kernel::Kernel;
+use tilewright_core::problem::{Bound, Problem};
 use tilewright_core::program::{Code, Program, Step};
 use tilewright_core::space::Config;
 use tilewright_ops::gemm::Gemm;
@@ -31,8 +33,9 @@ fn program(target: &str, input: &str, config: &str) -> Program {
     let input = Gemm.parse(&Config::parse(input).unwrap()).unwrap();
     let base = Config::parse(SMALL).unwrap().to_point(kernel.space().params(), None).unwrap();
     let point = Config::parse(config).unwrap().to_point(kernel.space().params(), Some(&base)).unwrap();
-    let plan = kernel.plan(&spec, &input, &kernel.decode(&point));
-    plan.unwrap_or_else(|e| panic!("{input:?} {config}: {e}")).program([0; 3])
+    let problem = Bound::new(Arc::new(kernel), Arc::new(spec), input).unwrap();
+    let legal = problem.space().check(&point).unwrap_or_else(|e| panic!("{:?} {config}: {e}", problem.input_ref()));
+    problem.plan(&legal).program([0; 3])
 }
 
 fn show(program: &Program) -> String {

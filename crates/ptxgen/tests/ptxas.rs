@@ -11,10 +11,12 @@ mod plans;
 use assembler::{Assembled, Assembler};
 use plans::TARGETS;
 use rayon::prelude::*;
+use std::sync::Arc;
 use tilewright_core::dtype::DType;
-use tilewright_core::kernel::Kernel;
+use tilewright_core::problem::{Bound, Problem};
+use tilewright_core::space::Config;
 use tilewright_ops::gemm::{GemmInput, Layout};
-use tilewright_ptxgen::gemm::{Bounds, GemmConfig, GemmPlan, Load, Raster, SimtGemm, Split};
+use tilewright_ptxgen::gemm::{GemmPlan, SimtGemm};
 use tilewright_ptxgen::print::print;
 
 fn count() -> usize {
@@ -82,26 +84,12 @@ fn legal_plans_assemble_within_their_registers() {
 
 /// The large tile that a tuner picks for large square matrices.
 fn large_tile(target: &str) -> GemmPlan {
-    let config = GemmConfig {
-        m_s: 8,
-        n_s: 8,
-        m_l: 128,
-        n_l: 128,
-        u: 16,
-        k_s: 1,
-        k_l: 1,
-        k_g: 1,
-        vec_a: 4,
-        vec_b: 4,
-        vec_c: 4,
-        stages: 2,
-        load: Load::Nc,
-        split: Split::Ordered,
-        raster: Raster::M,
-        bounds: Bounds::Checked,
-    };
+    let config = "m_s=8,n_s=8,m_l=128,n_l=128,u=16,k_s=1,k_l=1,k_g=1,vec_a=4,vec_b=4,vec_c=4,stages=2,load=nc,\
+                  split=ordered,raster=m,bounds=checked";
     let input = GemmInput::new(4096, 4096, 4096, DType::F32, Layout::Nt);
-    SimtGemm::new().plan(&plans::spec(target), &input, &config).unwrap()
+    let problem = Bound::new(Arc::new(SimtGemm::new()), plans::spec(target), input).unwrap();
+    let point = Config::parse(config).unwrap().to_point(problem.space().params(), None).unwrap();
+    problem.plan(&problem.space().check(&point).unwrap())
 }
 
 #[test]

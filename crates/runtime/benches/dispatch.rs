@@ -41,10 +41,14 @@ fn dispatch(c: &mut Criterion) {
     group.throughput(Throughput::Elements(CALLS)).measurement_time(Duration::from_secs(3));
     let kernel = CpuGemm::new();
     let inputs = inputs(&kernel);
-    let nothing = || HostPlan::new(&Program::host(Arc::new(Nothing), 0)).expect("host code");
+    // The scalars are checked as they are for code that does something.
+    let nothing = |input| {
+        let program = Program::host(Arc::new(Nothing), 0).taking(kernel.computation().scalars(input));
+        HostPlan::new(&program).expect("host code")
+    };
     let mut table: PlanTable<GemmInput, HostPlan> = PlanTable::new();
     for input in &inputs {
-        table.insert(input.clone(), nothing());
+        table.insert(input.clone(), nothing(input));
     }
     let mut buffers: Vec<Buffer> = Vec::new();
     group.bench_function("1000 calls of nothing", |b| {
@@ -66,7 +70,7 @@ fn gemm(group: &mut criterion::BenchmarkGroup<'_, criterion::measurement::WallTi
     let input = inputs(&kernel).remove(7);
     let problem = Bound::new(Arc::new(kernel), spec, input.clone()).expect("the host has what the rules name");
     let point = problem.default_point().expect("a default");
-    let program = problem.program(&point).expect("the default is legal");
+    let program = problem.program(&problem.space().check(&point).expect("the default is legal"));
     let work = problem.workload(Filling::Real, 1);
     let (mut buffers, scalars) = (work.buffers, work.scalars);
     let mut direct = HostPlan::new(&program).expect("host code");

@@ -2,9 +2,9 @@
 
 use crate::store::{HomeError, StoreError, StoreErrorKind};
 use tilewright_core::computation::InputError;
-use tilewright_core::feature::SchemaMismatch;
 use tilewright_core::id::KernelId;
 use tilewright_core::measurement::Failure;
+use tilewright_core::predictor::BindError;
 use tilewright_core::problem::ProblemError;
 use tilewright_core::program::DeviceError;
 use tilewright_core::space::Config;
@@ -75,9 +75,9 @@ pub enum RuntimeError {
     /// The model could not be fitted, or read back.
     #[error(transparent)]
     Train(#[from] crate::trainer::TrainError),
-    /// The model is of another feature schema.
+    /// The model has no word for the problem.
     #[error(transparent)]
-    Schema(#[from] SchemaMismatch),
+    Bind(#[from] BindError),
     /// A setting is out of its range.
     #[error("{field}: {message}")]
     Setting {
@@ -124,7 +124,8 @@ impl RuntimeError {
             Self::NothingRight { .. } => "nothing-right",
             Self::TooFewSamples { .. } => "too-few-samples",
             Self::Train(_) => "train",
-            Self::Schema(_) => "schema-mismatch",
+            Self::Bind(BindError::Schema(_)) => "schema-mismatch",
+            Self::Bind(BindError::Uncounted { .. }) => "not-counted",
             Self::Setting { .. } => "setting",
         }
     }

@@ -4,6 +4,7 @@
 //! valid beyond that (the device's fingerprint, the feature schema, the parameter space, the version of this program)
 //! stands in its header: an entry that differs there is stale, and planned anew rather than trusted.
 
+use crate::plan::Look;
 use crate::store::envelope::{self, Format};
 use crate::store::{DeviceRecord, StoreError, StoreErrorKind, files_with_extension, unix_seconds};
 use serde::{Deserialize, Serialize};
@@ -51,6 +52,9 @@ pub struct CachedPlan {
     pub max_rel_error: Option<f64>,
     /// Why it was chosen, and from what.
     pub decision: Decision,
+    /// How hard it was looked for, the oldest look first; empty where an older version wrote the entry.
+    #[serde(default)]
+    pub looks: Vec<Look>,
 }
 
 /// What the cache has.
@@ -113,7 +117,8 @@ impl PlanCache {
             Ok(point) => point,
             Err(e) => return Ok(Lookup::Stale(format!("the cached plan is none of this space: {e}"))),
         };
-        Ok(match space.check(&point) {
+        let checked = space.check(&point).map(drop);
+        Ok(match checked {
             Ok(()) => Lookup::Hit(Box::new(plan), point),
             Err(illegal) => Lookup::Stale(format!("the cached plan is not legal any more: {illegal}")),
         })
@@ -191,7 +196,7 @@ impl PlanHeader {
             device: problem.device().into(),
             input: problem.input(),
             objective,
-            schema: problem.own_schema().hash(),
+            schema: problem.schema().hash(),
             space: space_hash(problem),
             version: env!("CARGO_PKG_VERSION").into(),
             created: unix_seconds(),

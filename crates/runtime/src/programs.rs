@@ -2,7 +2,6 @@
 
 use std::collections::VecDeque;
 use tilewright_core::id::KernelId;
-use tilewright_core::measurement::{Failure, FailureKind};
 use tilewright_core::problem::{MeasureError, Problem};
 use tilewright_core::program::Program;
 use tilewright_core::space::{Config, Point};
@@ -26,11 +25,7 @@ impl Programs {
         if let Some((.., program)) = self.kept.iter().find(|(p, k, i, _)| p == at && *k == kernel && *i == input) {
             return Ok(program.clone());
         }
-        if !problem.space().contains(at) {
-            let message = format!("{:?} is no point of the space of {kernel}", at.0);
-            return Err(Failure { kind: FailureKind::Illegal, message }.into());
-        }
-        let program = problem.program(at)?;
+        let program = problem.program(&problem.space().check(at)?);
         if self.kept.len() >= self.most {
             self.kept.pop_front();
         }

@@ -8,7 +8,7 @@ use std::hash::{BuildHasherDefault, Hash, Hasher};
 use std::sync::Arc;
 use tilewright_core::buffer::Buffer;
 use tilewright_core::dtype::DType;
-use tilewright_core::program::{Code, DeviceError, HostArgs, HostCode, Program, Step};
+use tilewright_core::program::{Code, DeviceError, HostArgs, HostCode, Program, ScalarSpec, Step, check_scalars};
 
 /// Hashes words by multiplying and folding. Inputs are a few integers that no adversary chooses, and a lookup is to
 /// cost a few nanoseconds.
@@ -125,6 +125,8 @@ impl<K: Hash + Eq, P> PlanTable<K, P> {
 pub struct HostPlan {
     steps: Vec<HostStep>,
     workspace: Buffer,
+    /// The scalars that it takes, where the program says so.
+    scalars: Option<Box<[ScalarSpec]>>,
 }
 
 enum HostStep {
@@ -141,15 +143,20 @@ impl HostPlan {
         let bytes = usize::try_from(program.workspace)
             .map_err(|_| DeviceError::OutOfMemory { need: program.workspace, have: None })?;
         let steps = program.steps.iter().map(|s| HostStep::new(s, bytes)).collect::<Result<_, _>>()?;
-        Ok(Self { steps, workspace: Buffer::zeroed(DType::I8, bytes) })
+        let scalars = program.scalars.clone().map(Vec::into_boxed_slice);
+        Ok(Self { steps, workspace: Buffer::zeroed(DType::I8, bytes), scalars })
     }
 
     /// Runs once, in place.
     ///
     /// # Errors
-    /// Buffers shorter than the code was generated for.
+    /// Buffers shorter than the code was generated for, or scalars that it was not made for: code for one value of a
+    /// scalar has that value built in.
     #[inline]
     pub fn call(&mut self, buffers: &mut [Buffer], scalars: &[f64]) -> Result<(), DeviceError> {
+        if let Some(specs) = &self.scalars {
+            check_scalars(specs, scalars)?;
+        }
         for step in &self.steps {
             match step {
                 HostStep::Fill { range, value } => self.workspace.bytes_mut()[range.clone()].fill(*value),

@@ -106,7 +106,7 @@ impl Verifier {
         problem: &dyn Problem,
         point: &[u16],
     ) -> Result<Verification, VerifyError> {
-        let program = problem.program(point)?;
+        let program = problem.program(&problem.space().check(point)?);
         let mut out = Verification::default();
         for i in 0..self.settings.fillings.len() {
             let case = self.case(problem, i);

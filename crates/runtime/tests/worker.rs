@@ -13,7 +13,7 @@ use tilewright_core::device::{DeviceKind, DeviceSpec};
 use tilewright_core::dtype::DType;
 use tilewright_core::measurement::{Failure, FailureKind, Measurement, Timing};
 use tilewright_core::problem::{Executor, MeasureError};
-use tilewright_core::program::{Arg, Code, DeviceError, LibraryCall, Program, Step};
+use tilewright_core::program::{Arg, Code, DeviceError, LibraryCall, Program, ScalarClass, ScalarSpec, Step};
 use tilewright_core::space::Config;
 use tilewright_runtime::station::{Data, Shared, Station};
 use tilewright_runtime::worker::{Isolated, WorkerCommand, serve};
@@ -120,7 +120,7 @@ fn program(entries: &[&str]) -> Program {
     };
     let mut steps: Vec<Step> = entries.iter().map(step).collect();
     steps.push(Step::FillWorkspace { offset: 0, bytes: 4, value: 255 });
-    Program { steps, workspace: 4 }
+    Program::new(steps, 4)
 }
 
 fn work() -> Workload {
@@ -161,6 +161,21 @@ fn results_come_back() {
     assert!(matches!(failure, MeasureError::Failed(f) if f.kind == FailureKind::CutOff));
     assert_eq!(station.options(&LibraryCall { library: "l".into(), option: 4, input: Config::default() }), Ok(7));
     assert_eq!(station.restarts(), 0);
+}
+
+fn scalars_of_another_program_are_refused() {
+    let mut station = isolated();
+    let given = |scalars: &[f64]| Data::Given(Arc::new(Workload { scalars: scalars.to_vec(), ..work() }));
+    let one = program(&["add"]).taking(vec![ScalarSpec { name: "alpha", class: ScalarClass::Exactly(1.0) }]);
+    for scalars in [&[2.0][..], &[]] {
+        station.hold(&given(scalars)).unwrap();
+        let error = station.run(&one).unwrap_err();
+        assert!(matches!(&error, DeviceError::Argument { name, .. } if name == "alpha"), "{error}");
+        assert!(matches!(station.time(&one, &Timing::default()), Err(MeasureError::Failed(_))));
+    }
+    station.hold(&given(&[1.0])).unwrap();
+    station.run(&one).unwrap();
+    assert_eq!(station.read().unwrap()[0].as_slice::<f32>()[..2], [2.0, -1.0]);
 }
 
 fn noise_is_made_by_the_child() {
@@ -325,8 +340,9 @@ fn main() -> ExitCode {
     if args.get(1).is_some_and(|a| a == "child") {
         return child(&args[2]);
     }
-    let tests: [(&str, fn()); 8] = [
+    let tests: [(&str, fn()); 9] = [
         ("results_come_back", results_come_back),
+        ("scalars_of_another_program_are_refused", scalars_of_another_program_are_refused),
         ("noise_is_made_by_the_child", noise_is_made_by_the_child),
         ("misbehaviour_is_the_candidates", misbehaviour_is_the_candidates),
         ("results_tell_faults_apart", results_tell_faults_apart),

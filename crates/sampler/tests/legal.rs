@@ -235,6 +235,79 @@ fn constraints_without_a_value_are_faults() {
     assert_eq!(undefined(&["8 % b == 0 and b != 0"]), None);
 }
 
+/// Two constraints without a value do not excuse each other, however they are written and whatever stands between them.
+#[test]
+fn faults_do_not_hide_each_other() {
+    let faulty = |params: &[(&str, &[i64])], constraints: &[&str]| match LegalSet::new(&described(params, constraints))
+    {
+        Err(LegalError::Undefined { constraint, at, .. }) => format!("{constraint} at {at}"),
+        Ok(set) => format!("{} legal", set.count()),
+        Err(e) => panic!("{e}"),
+    };
+    let divided: [(&str, &[i64]); 3] = [("a", &[4, 8]), ("b", &[0, 1, 2]), ("c", &[0, 3])];
+    let of = |constraints: &[&str]| faulty(&divided, constraints);
+    assert_eq!(of(&["a // b <= 4"]), "a // b <= 4 at a=4,b=0");
+    assert_eq!(of(&["0 <= a // b <= 4"]), "0 <= a // b <= 4 at a=4,b=0");
+    assert_eq!(of(&["a % b == 0", "a // b >= 2"]), "a % b == 0 at a=4,b=0");
+    assert_eq!(of(&["a // b >= 2", "a % b == 0"]), "a // b >= 2 at a=4,b=0");
+    assert_eq!(of(&["not (a // b < 2 or a % b > 0)"]), "not (a // b < 2 or a % b > 0) at a=4,b=0");
+    // Of one parameter, beside one of two.
+    assert_eq!(of(&["8 % b == 0", "a // b >= 2"]), "8 % b == 0 at b=0");
+    // What is false for all other values of the parameters excuses, and what is false for some of them does not.
+    assert_eq!(of(&["8 % b == 0", "b + c > 0"]), "8 % b == 0 at b=0");
+    assert_eq!(of(&["8 % b == 0", "b * (c + 1) > 0"]), "8 legal");
+    assert_eq!(of(&["1 // 0 == 1", "c > 3"]), "0 legal");
+    assert_eq!(of(&["1 // 0 == 1", "c > 2"]), "1 // 0 == 1 at ");
+    assert_eq!(of(&["a // b <= 8", "c * a > 90"]), "0 legal");
+    // Overflows are no values either.
+    let wide: [(&str, &[i64]); 2] = [("p", &[1, i64::MAX]), ("q", &[1, 2])];
+    let large = "p=9223372036854775807,q=2";
+    assert_eq!(faulty(&wide, &["0 < p * q < 9"]), format!("0 < p * q < 9 at {large}"));
+    assert_eq!(faulty(&wide, &["p * q > 0", "p * q < 9"]), format!("p * q > 0 at {large}"));
+    assert_eq!(faulty(&wide, &["p * q > 0", "p < 9"]), "2 legal");
+}
+
+#[test]
+fn faults_are_found_among_any_number_of_combinations() {
+    let found = |values: i64, constraints: &[&str]| {
+        let many: Vec<i64> = (1..=values).chain([0]).collect();
+        let few: [(&str, &[i64]); 2] = [("c", &[1, 2, 3, 4]), ("d", &[1, 2, 3, 4])];
+        let params = [&[("a", many.as_slice()), ("b", many.as_slice())][..], &few].concat();
+        LegalSet::new(&described(&params, constraints))
+    };
+    let at = |values, constraints: &[&str]| match found(values, constraints) {
+        Err(LegalError::Undefined { at, .. }) => at.to_string(),
+        other => panic!("{other:?}"),
+    };
+    // Two parameters and 1.2 million combinations of them: the only fault is the last.
+    assert_eq!(at(1_100, &["(a + b) % (a + b) == 0"]), "a=0,b=0");
+    let guarded = found(1_100, &["(a + b) % (a + b) == 0", "a * b > 0"]).unwrap();
+    assert_eq!(guarded.count(), 1_100 * 1_100 * 16);
+    // Four parameters and 1.4 million combinations of them.
+    assert!(at(300, &["(a + c * d) // (b * c) >= 0", "d < 4"]).contains("b=0"));
+    assert!(found(300, &["(a + c * d) // (b * c) >= 0", "b > d"]).is_ok());
+}
+
+/// Bounds decide `x > y` and the like, and what floats make of that no layer looks at.
+#[test]
+fn what_bounds_decide_is_folded() {
+    let count = |text: &str| LegalSet::new(&described(&[("x", &[16, 32]), ("y", &[1, 2])], &[text])).unwrap().count();
+    for text in [
+        "(2 if x > y else 4) > 2.5",
+        "(4 if x*y <= 1024 else 8) * 0.5 > 3",
+        "(x*y >= 16) < 0.5",
+        "float(x*y > 0) == 2.0",
+        "-float(x > y) > 0",
+        "abs(float(x > y)) < 0.5",
+        "max(float(x > y), 0.5) < 1",
+    ] {
+        assert_eq!(count(text), 0, "{text}");
+        assert_eq!(count(&format!("not ({text})")), 4, "{text}");
+    }
+    // A table of zeros is one of integers or one of floats.
+    assert_eq!(count("x * 0 + 9007199254740993 != x * 0.0 + 9007199254740993"), 4);
+}
+
 #[test]
 fn many_values_of_one_parameter() {
     let many: Vec<i64> = (0..700).collect();

@@ -12,7 +12,6 @@ mod fixture;
 fn million(c: &mut Criterion) {
     let problem = fixture::wide(fixture::gemm_space(12, 48 * 1024));
     let legal = problem.space().count_legal();
-    let width = problem.schema().config.len();
     let mut group = c.benchmark_group(format!("{legal}_legal_of_{}", problem.space().cartesian()));
     group.throughput(Throughput::Elements(legal)).sample_size(10);
     group.bench_function("count", |b| b.iter(|| black_box(problem.space().count_legal())));
@@ -40,11 +39,11 @@ fn million(c: &mut Criterion) {
         });
     });
     group.bench_function("top_20_dense", |b| {
-        let scorer = fixture::Weighted::new(width, 3);
+        let scorer = fixture::Weighted::new(&problem, 3);
         b.iter(|| exhaustive(&problem, &scorer, &Options::top(20)));
     });
     group.bench_function("top_20_screened", |b| {
-        let scorer = fixture::Weighted::new(width, 3).screened(0.2);
+        let scorer = fixture::Weighted::new(&problem, 3).screened(0.2);
         b.iter(|| exhaustive(&problem, &scorer, &Options::top(20)));
     });
     group.finish();

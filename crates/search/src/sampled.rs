@@ -63,7 +63,7 @@ pub fn sampled(
     how: &Sampling,
     seed: u64,
 ) -> Result<Sampled, DrawError> {
-    let mut look = Look { problem, scorer, begun: Instant::now(), how, known: HashSet::new(), scored: Vec::new() };
+    let mut look = Look { scorer, begun: Instant::now(), how, known: HashSet::new(), scored: Vec::new() };
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let mut left = how.points.max(1);
     while left > 0 && (look.scored.is_empty() || look.has_time()) {
@@ -89,7 +89,6 @@ pub fn sampled(
 
 /// What was looked at.
 struct Look<'a> {
-    problem: &'a dyn Problem,
     scorer: &'a dyn Scorer,
     begun: Instant,
     how: &'a Sampling,
@@ -110,15 +109,8 @@ impl Look<'_> {
             if !self.scored.is_empty() && !self.has_time() {
                 break;
             }
-            let (problem, scorer) = (self.problem, self.scorer);
-            let scores = batch.par_chunks(CHUNK).flat_map_iter(|points| {
-                let mut rows = Vec::new();
-                points.iter().for_each(|point| problem.config_features(point, &mut rows));
-                let mut scores = vec![0.0; points.len()];
-                scorer.score(&rows, &mut scores);
-                scores
-            });
-            let scores: Vec<f32> = scores.collect();
+            let scorer = self.scorer;
+            let scores: Vec<f32> = batch.par_chunks(CHUNK).flat_map_iter(|points| scorer.score_each(points)).collect();
             self.scored.extend(scores.into_iter().zip(batch.iter().cloned()));
         }
     }

@@ -7,7 +7,7 @@ use std::sync::Mutex;
 use std::time::Duration;
 use tilewright_core::predictor::{Scorer, Screen};
 use tilewright_core::problem::Problem;
-use tilewright_core::space::{Param, ParamSpace, Point, RuleGroup, Symbols};
+use tilewright_core::space::{Param, ParamSpace, Point, Points, RuleGroup, Symbols};
 use tilewright_sampler::{DrawError, Exact};
 use tilewright_search::{Found, Options, Sampled, Sampling, Stage, exhaustive, sampled};
 use tilewright_testkit::toy::Guise;
@@ -26,13 +26,11 @@ fn small() -> Guise {
 }
 
 /// What a search must find: every legal point scored by itself, sorted.
-fn by_hand(problem: &dyn Problem, scorer: &Weighted, k: usize) -> Vec<Point> {
+fn by_hand(problem: &dyn Problem, scorer: &Weighted<'_>, k: usize) -> Vec<Point> {
     let mut all = Vec::new();
     problem.space().for_each_legal(|p| {
-        let mut row = Vec::new();
-        problem.config_features(p, &mut row);
         let mut score = [0.0];
-        scorer.score(&row, &mut score);
+        scorer.score(Points::new(p, 1), &mut score);
         all.push((score[0], Point::from(p)));
         true
     });
@@ -53,7 +51,7 @@ fn the_best_are_those_by_hand_on_any_number_of_threads() {
     let problem = small();
     let legal = problem.space().count_legal();
     for seed in 0..5 {
-        let scorer = Weighted::new(4, seed);
+        let scorer = Weighted::new(&problem, seed);
         let expected = by_hand(&problem, &scorer, 25);
         for threads in [1, 2, 5] {
             let found = on_threads(threads, || exhaustive(&problem, &scorer, &Options::top(25)));
@@ -70,7 +68,7 @@ fn screening_changes_the_work_and_not_the_best() {
     let problem = small();
     let legal = problem.space().count_legal();
     for seed in 0..20 {
-        let scorer = Weighted::new(4, seed).screened(0.3);
+        let scorer = Weighted::new(&problem, seed).screened(0.3);
         let best = by_hand(&problem, &scorer, 1);
         let found = exhaustive(&problem, &scorer, &Options::top(1));
         assert_eq!(points(&found), best, "seed {seed}");
@@ -84,7 +82,7 @@ fn screening_changes_the_work_and_not_the_best() {
 #[test]
 fn screening_gives_k_points_and_the_same_ones_however_few_may_be_held() {
     let problem = small();
-    let scorer = Weighted::new(4, 3).screened(0.2);
+    let scorer = Weighted::new(&problem, 3).screened(0.2);
     let reference = exhaustive(&problem, &scorer, &Options::top(60));
     assert_eq!(reference.ranked.points.len(), 60);
     for max_held in [0, 10, 2000, 5000] {
@@ -98,11 +96,11 @@ fn screening_gives_k_points_and_the_same_ones_however_few_may_be_held() {
 }
 
 /// A cheap model that says nothing.
-struct Blank(Weighted, f32);
+struct Blank<'a>(Weighted<'a>, f32);
 
-impl Scorer for Blank {
-    fn score(&self, rows: &[f32], out: &mut [f32]) {
-        if self.1.is_nan() { out.fill(f32::NAN) } else { self.0.score(rows, out) }
+impl Scorer for Blank<'_> {
+    fn score(&self, points: Points<'_>, out: &mut [f32]) {
+        if self.1.is_nan() { out.fill(f32::NAN) } else { self.0.score(points, out) }
     }
 
     fn screen(&self) -> Option<Screen<'_>> {
@@ -110,14 +108,14 @@ impl Scorer for Blank {
     }
 }
 
-struct Misled {
-    full: Weighted,
-    cheap: Blank,
+struct Misled<'a> {
+    full: Weighted<'a>,
+    cheap: Blank<'a>,
 }
 
-impl Scorer for Misled {
-    fn score(&self, rows: &[f32], out: &mut [f32]) {
-        self.full.score(rows, out);
+impl Scorer for Misled<'_> {
+    fn score(&self, points: Points<'_>, out: &mut [f32]) {
+        self.full.score(points, out);
     }
 
     fn screen(&self) -> Option<Screen<'_>> {
@@ -128,7 +126,7 @@ impl Scorer for Misled {
 #[test]
 fn a_cheap_model_without_numbers_rules_nothing_out() {
     let problem = small();
-    let scorer = Misled { full: Weighted::new(4, 1), cheap: Blank(Weighted::new(4, 1), f32::NAN) };
+    let scorer = Misled { full: Weighted::new(&problem, 1), cheap: Blank(Weighted::new(&problem, 1), f32::NAN) };
     let found = exhaustive(&problem, &scorer, &Options::top(7));
     assert_eq!(points(&found), by_hand(&problem, &scorer.full, 7));
     assert_eq!(found.statistics.dense, found.statistics.legal);
@@ -137,7 +135,7 @@ fn a_cheap_model_without_numbers_rules_nothing_out() {
 #[test]
 fn scores_without_numbers_come_last() {
     let problem = small();
-    let found = exhaustive(&problem, &Blank(Weighted::new(4, 1), f32::NAN), &Options::top(3));
+    let found = exhaustive(&problem, &Blank(Weighted::new(&problem, 1), f32::NAN), &Options::top(3));
     let first: Vec<Point> = {
         let mut walk = problem.space().walk();
         (0..3).map(|_| Point::from(walk.next_point().unwrap())).collect()
@@ -150,19 +148,20 @@ fn scores_without_numbers_come_last() {
 fn spaces_without_points_or_parameters() {
     let empty = ParamSpace::builder().param(Param::ints("a", [1])).rule("no", RuleGroup::User, "a > 1", "");
     let empty = wide(empty.build().unwrap().bind(&Symbols::new()).unwrap());
-    let scorer = Weighted::new(1, 1).screened(0.1);
+    let scorer = Weighted::new(&empty, 1).screened(0.1);
     let found = exhaustive(&empty, &scorer, &Options::top(3));
     assert_eq!((found.ranked.points.len(), found.statistics.legal), (0, 0));
     let single = wide(ParamSpace::builder().build().unwrap().bind(&Symbols::new()).unwrap());
     let found = exhaustive(&single, &Constant, &Options::top(3));
     assert_eq!(found.ranked.points, [(Point(Vec::new()), 1.0)]);
-    assert_eq!(exhaustive(&small(), &Weighted::new(4, 1), &Options::top(0)).ranked.points, []);
+    let problem = small();
+    assert_eq!(exhaustive(&problem, &Weighted::new(&problem, 1), &Options::top(0)).ranked.points, []);
 }
 
 struct Constant;
 
 impl Scorer for Constant {
-    fn score(&self, _: &[f32], out: &mut [f32]) {
+    fn score(&self, _: Points<'_>, out: &mut [f32]) {
         out.fill(0.0);
     }
 
@@ -182,7 +181,7 @@ fn equal_scores_are_ranked_in_the_order_of_the_points() {
 #[test]
 fn progress_ends_with_everything() {
     let problem = wide(gemm_space(4, 20_000));
-    let scorer = Weighted::new(problem.schema().config.len(), 9).screened(0.5);
+    let scorer = Weighted::new(&problem, 9).screened(0.5);
     let seen = Mutex::new(Vec::new());
     let note = |p| seen.lock().unwrap().push(p);
     let options = Options { progress: Some(&note), ..Options::top(1) };
@@ -203,7 +202,7 @@ fn scores(found: &Sampled) -> Vec<f64> {
 #[test]
 fn a_sample_climbs_to_the_best_of_a_space_that_it_has_seen_little_of() {
     let problem = wide(gemm_space(24, 20_000));
-    let scorer = Weighted::new(problem.schema().config.len(), 3);
+    let scorer = Weighted::new(&problem, 3);
     let how = Sampling { points: 600, climbs: 20, ..Sampling::default() };
     let found = sampled(&problem, &scorer, &mut Exact::new(), 12, &how, 5).unwrap();
     let all = exhaustive(&problem, &scorer, &Options::top(1));
@@ -221,7 +220,7 @@ fn a_sample_climbs_to_the_best_of_a_space_that_it_has_seen_little_of() {
 #[test]
 fn a_sample_repeats_on_any_number_of_threads_and_ends_in_time() {
     let problem = wide(gemm_space(24, 20_000));
-    let scorer = Weighted::new(problem.schema().config.len(), 4);
+    let scorer = Weighted::new(&problem, 4);
     let how = Sampling { points: 400, climbs: 3, ..Sampling::default() };
     let on = |threads: usize| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();

@@ -9,6 +9,7 @@ use tilewright_core::buffer::{Filling, Role, Workload};
 use tilewright_core::computation::{Computation, InputLimits};
 use tilewright_core::dtype::DType;
 use tilewright_core::expr::Value;
+use tilewright_core::program::check_scalars;
 use tilewright_core::space::Config;
 
 const SUITE: &str = "computation";
@@ -97,6 +98,9 @@ fn workload<C: Computation>(computation: &C, input: &C::Input, filling: Filling)
     let shapes = work.specs.len() == work.buffers.len()
         && work.specs.iter().zip(&work.buffers).all(|(s, b)| s.dtype == b.dtype() && s.len == b.len());
     ensure!(shapes, "workload-matches-specs", "buffers {:?} do not match {:?}", work.buffers, work.specs);
+    let specs = computation.scalars(input);
+    let fit = check_scalars(&specs, &work.scalars);
+    ensure!(fit.is_ok(), "workload-fits-scalars", "{fit:?}: {:?} where {specs:?} are taken", work.scalars);
     poisoned(&work)?;
     let expected = computation.reference(input, &work.buffers, &work.scalars);
     for e in &expected.buffers {

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tilewright_core::buffer::{Buffer, Filling, Workload};
 use tilewright_core::dtype::DType;
 use tilewright_core::problem::{Executor, Loaded, Problem};
-use tilewright_core::program::{Code, DeviceError, HostArgs, HostCode, Program, Step};
+use tilewright_core::program::{Code, DeviceError, HostArgs, HostCode, Program, ScalarClass, ScalarSpec, Step};
 
 const SUITE: &str = "executor";
 
@@ -18,7 +18,8 @@ fn violation(check: &'static str, message: impl ToString) -> Violation {
 /// Holds an executor to its contract on a problem of its device. The problem's kernel is taken to be right.
 ///
 /// Checked: memory reads back as written, before and after a run; a run gives the right result, again after the data
-/// was written anew; two loaded programs do not share memory; buffers of another shape are refused.
+/// was written anew; two loaded programs do not share memory; buffers of another shape are refused, and so are scalars
+/// that the program was not made for.
 ///
 /// # Panics
 /// With the first broken promise.
@@ -44,7 +45,10 @@ pub fn try_executor(executor: &mut dyn Executor, problem: &dyn Problem) -> Confo
     let [first, .., last] = points.as_slice() else {
         return Err(violation("two-points", "the suite needs a problem with two legal points"));
     };
-    let program = |p| problem.program(p).map_err(|e| violation("two-points", e));
+    let program = |p: &[u16]| match problem.space().check(p) {
+        Ok(legal) => Ok(problem.program(&legal)),
+        Err(e) => Err(violation("two-points", e)),
+    };
     let (first, last) = (program(first)?, program(last)?);
     let works = [1, 2].map(|seed| problem.workload(Filling::Real, seed));
     memory(executor, problem, &first, &works)?;
@@ -53,6 +57,7 @@ pub fn try_executor(executor: &mut dyn Executor, problem: &dyn Problem) -> Confo
         let outcome = run(executor, problem, program, &works[0]).map_err(|e| violation("runs", e))?;
         ensure!(outcome.verdict.is_right(), "result-is-right", "{:?}", outcome.verdict.first);
     }
+    scalars(executor, &first, &works[0])?;
     ensure!(**executor.spec() == *spec, "spec-is-stable", "the device's facts changed while it ran");
     Ok(())
 }
@@ -115,6 +120,28 @@ fn independent(
     Ok(())
 }
 
+/// A program made for one value of its scalars, and one that takes another number of them, are refused on this workload.
+fn scalars(executor: &mut dyn Executor, program: &Program, work: &Workload) -> Conformity {
+    let spec = |class| ScalarSpec { name: "probe", class };
+    let given = work.scalars.iter().map(|value| spec(ScalarClass::Exactly(*value)));
+    let others = work.scalars.iter().map(|value| spec(ScalarClass::AllBut(*value)));
+    let more = given.clone().chain([spec(ScalarClass::Any)]);
+    for (specs, fit) in [(given.collect(), true), (others.collect(), work.scalars.is_empty()), (more.collect(), false)]
+    {
+        let specs: Vec<ScalarSpec> = specs;
+        let program = program.clone().taking(specs.clone());
+        let ran = executor.prepare(&program, work).and_then(|mut loaded| loaded.run());
+        let refused = matches!(&ran, Err(DeviceError::Argument { name, .. }) if name.contains("probe"));
+        ensure!(
+            if fit { ran.is_ok() } else { refused },
+            "other-scalars-refused",
+            "a program that takes {specs:?} gives {ran:?} on {:?}",
+            work.scalars
+        );
+    }
+    Ok(())
+}
+
 /// Holds an executor of host code to the rest of its contract: workspace, fills, order of steps, errors of the code,
 /// and code of other devices.
 ///
@@ -141,7 +168,7 @@ pub fn try_host_executor(executor: &mut dyn Executor) -> Conformity {
     );
     let code = Code::Ptx { text: ".version 7.0".into(), entry: "none".into() };
     let launch = Step::Launch { code, grid: [1; 3], block: [1; 3], shared_bytes: 0, args: Vec::new() };
-    let ptx = Program { steps: vec![launch], workspace: 0 };
+    let ptx = Program::new(vec![launch], 0);
     let refused = executor.prepare(&ptx, &nothing).and_then(|mut loaded| loaded.run());
     ensure!(refused.is_err(), "foreign-code-refused", "PTX ran on {}", executor.spec().id);
     Ok(())
@@ -208,7 +235,7 @@ fn workspace(executor: &mut dyn Executor) -> Conformity {
         ensure!(sight.filled, "workspace-is-filled", "fills are missing or out of order on a run");
         ensure!(sight.scalars == [2.5], "scalars-are-passed", "scalars {:?} instead of [2.5]", sight.scalars);
     }
-    let beyond = Program { steps: vec![fill(PROBE_BYTES - 1, 2, 0)], workspace: PROBE_BYTES };
+    let beyond = Program::new(vec![fill(PROBE_BYTES - 1, 2, 0)], PROBE_BYTES);
     let refused = executor.prepare(&beyond, &nothing).and_then(|mut loaded| loaded.run());
     ensure!(refused.is_err(), "fills-stay-inside", "a fill beyond the workspace was accepted");
     Ok(())

@@ -4,6 +4,7 @@ use crate::points::{any_points, legal_points};
 use crate::results::{run, same_bytes};
 use crate::violation::{Conformity, Violation, demand, ensure};
 use std::collections::BTreeSet;
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use tilewright_core::buffer::Filling;
 use tilewright_core::kernel::{InputOf, Kernel};
@@ -79,24 +80,13 @@ fn legality<K: Kernel>(problem: &Bound<K>, effort: &Effort) -> Conformity {
     probes.extend(legal_points(space, effort.runs, effort.seed));
     for point in probes {
         let config = space.config(&point);
-        let planned = problem.plan(&point);
-        ensure!(
-            planned.is_ok() == space.is_legal(&point),
-            "plan-matches-rules",
-            "{config} for {:?}: the rules say {:?}, the plan says {:?}",
-            problem.input_ref(),
-            space.check(&point),
-            planned.as_ref().err()
-        );
-        if let Err(illegal) = planned {
-            let broken = space.broken(&point);
-            ensure!(
-                broken.contains(&illegal.rule.as_str()),
-                "illegal-names-a-broken-rule",
-                "{config}: the plan blames {:?}, broken are {broken:?}",
-                illegal.rule
-            );
+        let Ok(legal) = space.check(&point) else { continue };
+        for (name, text) in problem.kernel_ref().space().names() {
+            ensure!(legal.get(name).is_some(), "names-have-values", "{name} = {text} has no value for {config}");
         }
+        // A plan cannot refuse: one that has none for a legal point panics.
+        let planned = std::panic::catch_unwind(AssertUnwindSafe(|| drop(problem.plan(&legal))));
+        ensure!(planned.is_ok(), "plan-matches-rules", "no plan for {config}, legal for {:?}", problem.input_ref());
     }
     Ok(())
 }
@@ -135,12 +125,7 @@ fn default_point<K: Kernel>(problem: &Bound<K>) -> Conformity {
     let space = problem.space();
     match problem.default_point() {
         Some(point) => {
-            ensure!(
-                space.contains(&point) && space.is_legal(&point),
-                "default-point-is-legal",
-                "{point:?} for {:?}",
-                problem.input_ref()
-            );
+            ensure!(space.is_legal(&point), "default-point-is-legal", "{point:?} for {:?}", problem.input_ref());
         }
         None => {
             ensure!(
@@ -156,7 +141,8 @@ fn default_point<K: Kernel>(problem: &Bound<K>) -> Conformity {
 
 fn generation<K: Kernel>(problem: &Bound<K>, effort: &Effort) -> Conformity {
     for point in legal_points(problem.space(), effort.runs, effort.seed) {
-        let texts = [problem.program(&point), problem.program(&point)].map(|p| p.map(|p| text(&p)));
+        let legal = problem.space().check(&point).map_err(|e| violation("draws-legal-points", e))?;
+        let texts = [problem.program(&legal), problem.program(&legal)].map(|p| text(&p));
         ensure!(
             texts[0] == texts[1],
             "generation-repeats",
@@ -165,6 +151,10 @@ fn generation<K: Kernel>(problem: &Bound<K>, effort: &Effort) -> Conformity {
         );
     }
     Ok(())
+}
+
+fn violation(check: &'static str, message: impl ToString) -> Violation {
+    Violation { suite: SUITE, check, message: message.to_string() }
 }
 
 /// Everything of a program that can be compared.
@@ -198,8 +188,7 @@ fn result<K: Kernel>(
 ) -> Conformity {
     let at =
         || format!("{} for {:?}, {filling:?} data of seed {seed}", problem.space().config(point), problem.input_ref());
-    let violation = |check, message| Violation { suite: SUITE, check, message };
-    let program = problem.program(point).map_err(|e| violation("plan-matches-rules", e.to_string()))?;
+    let program = problem.program(&problem.space().check(point).map_err(|e| violation("draws-legal-points", e))?);
     let workload = problem.workload(filling, seed);
     let mut once =
         || run(executor, problem, &program, &workload).map_err(|e| violation("program-runs", format!("{}: {e}", at())));

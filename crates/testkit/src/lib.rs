@@ -32,7 +32,7 @@ pub use kernel::{Effort, kernel, try_kernel};
 pub use measure::{measure, try_measure};
 pub use mutants::mutants;
 pub use points::legal_points;
-pub use predictor::{fit, predictor, try_fit, try_predictor};
+pub use predictor::{fit, predictor, row_predictor, try_fit, try_predictor, try_row_predictor};
 pub use sampler::{Draw, Make as MakeSampler, sampler, try_sampler};
 pub use search::{Make as MakeSearch, fraction_of_optimum, search, try_search};
 pub use violation::{Conformity, Violation};

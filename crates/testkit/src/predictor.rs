@@ -4,8 +4,9 @@ use crate::points::legal_points;
 use crate::toy;
 use crate::violation::{Conformity, Violation, demand, ensure};
 use tilewright_core::feature::Feature;
-use tilewright_core::predictor::{Fit, Predictor, Scorer};
+use tilewright_core::predictor::{BindError, Fit, Predictor, RowPredictor, Scorer};
 use tilewright_core::problem::Problem;
+use tilewright_core::space::{Point, Points};
 use tilewright_core::training::TrainingSet;
 
 const SUITE: &str = "predictor";
@@ -21,7 +22,7 @@ fn close(a: f32, b: f32) -> bool {
 ///
 /// Checked: the same rows and seed give the same predictions to the bit; a held-out length is predicted with less than
 /// half the squared error of the mean; no rows give an error, one row or constant columns give an error or a model that
-/// predicts finite numbers; every model passes [`predictor`].
+/// predicts finite numbers; every model passes [`row_predictor`].
 ///
 /// # Panics
 /// With the first broken promise.
@@ -48,12 +49,12 @@ pub fn try_fit<F: Fit>(fit: &F) -> Conformity {
         "fit-repeats",
         "two fits on the same rows with the same seed predict differently"
     );
-    try_predictor(&model, &toy::problem(9000))?;
+    try_row_predictor(&model, &toy::problem(9000))?;
     learns(&model, &rows)?;
     degenerate(fit, &data)
 }
 
-fn predict(model: &dyn Predictor, rows: &[f32]) -> Vec<f32> {
+fn predict(model: &dyn RowPredictor, rows: &[f32]) -> Vec<f32> {
     let mut out = Vec::new();
     model.predict(rows, &mut out);
     out
@@ -63,7 +64,7 @@ fn bits(scores: &[f32]) -> Vec<u32> {
     scores.iter().map(|x| x.to_bits()).collect()
 }
 
-fn learns(model: &dyn Predictor, held_out: &TrainingSet) -> Conformity {
+fn learns(model: &dyn RowPredictor, held_out: &TrainingSet) -> Conformity {
     let logs: Vec<f64> = held_out.costs.iter().map(|c| c.ln()).collect();
     let mean = logs.iter().sum::<f64>() / logs.len() as f64;
     let spread: f64 = logs.iter().map(|y| (y - mean).powi(2)).sum();
@@ -97,30 +98,56 @@ fn degenerate<F: Fit>(fit: &F, data: &TrainingSet) -> Conformity {
     Ok(())
 }
 
-/// Holds a predictor to its contract on a problem of its schema, with at least three legal points.
+/// Holds a predictor to its contract on a problem that it can bind to, with at least three legal points.
 ///
-/// Checked: one finite number a row, appended; results do not depend on how rows are batched; a bound score equals the
-/// prediction of the whole row; problems of another schema are refused with both hashes.
+/// Checked: one finite number a point; results do not depend on how points are batched; a screen keeps to the same and has
+/// a margin.
 ///
 /// # Panics
 /// With the first broken promise.
 #[track_caller]
 pub fn predictor(model: &dyn Predictor, problem: &dyn Problem) {
-    demand(try_predictor(model, problem));
+    demand(try_predictor(model, problem).map(drop));
 }
 
-/// [`predictor`], returning the first broken promise.
+/// [`predictor`], returning the scores of the points that were looked at, or the first broken promise.
 ///
 /// # Errors
 /// The broken promise.
-pub fn try_predictor(model: &dyn Predictor, problem: &dyn Problem) -> Conformity {
-    let points = legal_points(problem.space(), 67, 5);
-    let (mut rows, mut configs) = (Vec::new(), Vec::new());
-    for point in &points {
-        problem.input_features(&mut rows);
-        problem.config_features(point, &mut rows);
-        problem.config_features(point, &mut configs);
+pub fn try_predictor(model: &dyn Predictor, problem: &dyn Problem) -> Result<Vec<f32>, Violation> {
+    let refused = |e: BindError| Violation { suite: SUITE, check: "problem-is-bound", message: e.to_string() };
+    let scorer = model.bind(problem).map_err(refused)?;
+    let points = points(problem);
+    let scores = batches_agree(&*scorer, &points)?;
+    if let Some(screen) = scorer.screen() {
+        batches_agree(screen.scorer, &points)?;
+        let margin = screen.margin;
+        ensure!(margin >= 0.0, "screen-has-a-margin", "margin {margin}");
     }
+    Ok(scores)
+}
+
+fn points(problem: &dyn Problem) -> Vec<Point> {
+    legal_points(problem.space(), 67, 5)
+}
+
+/// Holds a row predictor to its contract on a problem of its schema, with at least three legal points.
+///
+/// Checked: one finite number a row, appended; the promises of a [`predictor`]; a bound score equals the prediction of the
+/// whole row; problems of another schema are refused with both hashes.
+///
+/// # Panics
+/// With the first broken promise.
+#[track_caller]
+pub fn row_predictor(model: &dyn RowPredictor, problem: &dyn Problem) {
+    demand(try_row_predictor(model, problem));
+}
+
+/// [`row_predictor`], returning the first broken promise.
+///
+/// # Errors
+/// The broken promise.
+pub fn try_row_predictor(model: &dyn RowPredictor, problem: &dyn Problem) -> Conformity {
     ensure!(
         model.schema() == problem.schema(),
         "schema-is-kept",
@@ -128,24 +155,20 @@ pub fn try_predictor(model: &dyn Predictor, problem: &dyn Problem) -> Conformity
         model.schema(),
         problem.schema()
     );
+    let mut rows = Vec::new();
+    let points = points(problem);
+    for point in &points {
+        problem.input_features(&mut rows);
+        problem.config_features(point, &mut rows);
+    }
     let whole = rows_are_independent(model, &rows, points.len())?;
-    let scorer = model.bind(problem);
-    let Ok(scorer) = scorer else {
-        return Err(Violation { suite: SUITE, check: "schema-is-kept", message: "its own schema is refused".into() });
-    };
-    let width = problem.schema().config.len();
-    let scores = batches_agree(&*scorer, &configs, width)?;
+    let scores = try_predictor(model, problem)?;
     let apart = whole.iter().zip(&scores).find(|(w, s)| !close(**s, **w));
     ensure!(apart.is_none(), "bind-equals-predict", "prediction and bound score of a point: {apart:?}");
-    if let Some(screen) = scorer.screen() {
-        batches_agree(screen.scorer, &configs, width)?;
-        let margin = screen.margin;
-        ensure!(margin >= 0.0, "screen-has-a-margin", "margin {margin}");
-    }
     refuses(model)
 }
 
-fn rows_are_independent(model: &dyn Predictor, rows: &[f32], count: usize) -> Result<Vec<f32>, Violation> {
+fn rows_are_independent(model: &dyn RowPredictor, rows: &[f32], count: usize) -> Result<Vec<f32>, Violation> {
     let mut out = vec![-1.0];
     model.predict(rows, &mut out);
     ensure!(
@@ -162,15 +185,16 @@ fn rows_are_independent(model: &dyn Predictor, rows: &[f32], count: usize) -> Re
     Ok(out.split_off(1))
 }
 
-fn batches_agree(scorer: &dyn Scorer, configs: &[f32], width: usize) -> Result<Vec<f32>, Violation> {
-    let count = configs.len() / width;
-    let mut whole = vec![f32::NAN; count];
-    scorer.score(configs, &mut whole);
+fn batches_agree(scorer: &dyn Scorer, points: &[Point]) -> Result<Vec<f32>, Violation> {
+    let count = points.len();
+    let whole = scorer.score_each(points);
     ensure!(whole.iter().all(|x| x.is_finite()), "predictions-are-finite", "{whole:?}");
+    let indices: Vec<u16> = points.iter().flat_map(|p| p.0.iter().copied()).collect();
+    let all = Points::new(&indices, count);
     for batch in [1, 3, 16, 64] {
         let mut parts = vec![f32::NAN; count];
-        for (rows, out) in configs.chunks(batch * width).zip(parts.chunks_mut(batch)) {
-            scorer.score(rows, out);
+        for (i, out) in parts.chunks_mut(batch).enumerate() {
+            scorer.score(all.part(i * batch, out.len()), out);
         }
         ensure!(
             bits(&parts) == bits(&whole),
@@ -181,7 +205,7 @@ fn batches_agree(scorer: &dyn Scorer, configs: &[f32], width: usize) -> Result<V
     Ok(whole)
 }
 
-fn refuses(model: &dyn Predictor) -> Conformity {
+fn refuses(model: &dyn RowPredictor) -> Conformity {
     // The toy problem under a schema with one more feature.
     let mut schema = model.schema().clone();
     schema.config.push(Feature::flag("foreign"));
@@ -189,7 +213,10 @@ fn refuses(model: &dyn Predictor) -> Conformity {
     let space = toy::problem(1000).space().clone();
     let foreign = toy::Guise::new(space, schema, move |_, out| out.resize(out.len() + width, 1.0));
     let refusal = model.bind(&foreign).err();
-    let hashes = refusal.as_ref().map(|e| (e.model.clone(), e.rows.clone()));
+    let hashes = refusal.as_ref().and_then(|e| match e {
+        BindError::Schema(e) => Some((e.model.clone(), e.rows.clone())),
+        _ => None,
+    });
     ensure!(
         hashes == Some((model.schema().hash(), hash)),
         "other-schema-refused",

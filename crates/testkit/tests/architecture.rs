@@ -7,7 +7,7 @@ use toml::{Table, Value};
 /// For each crate, the crates of the workspace that it may depend on. `None` may wire everything.
 ///
 /// Dependencies for tests, examples and benches may go to any crate that stands below in this list, or to the testkit.
-const EDGES: [(&str, Option<&[&str]>); 22] = [
+const EDGES: [(&str, Option<&[&str]>); 23] = [
     ("core", Some(&[])),
     ("testkit", Some(&["core"])),
     ("ops", Some(&["core"])),
@@ -30,6 +30,8 @@ const EDGES: [(&str, Option<&[&str]>); 22] = [
     ("runtime", Some(&["core", "sampler", "search"])),
     // Kernels like those of `cpu`; their measuring example uses the runtime.
     ("computations", Some(&["core"])),
+    // The weights of the linear model, measured on any device.
+    ("calibration", Some(&["core", "loops", "perfmodel-linear", "ptxgen", "runtime"])),
     // The driver's side of what `runtime` calls.
     ("fake-cuda", Some(&["emulator"])),
     ("bench-suite", None),

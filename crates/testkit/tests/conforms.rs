@@ -1,11 +1,11 @@
 //! The suites pass on the toy.
 
 use std::sync::Arc;
-use tilewright_core::device::DeviceSpec;
 use tilewright_core::dtype::DType;
-use tilewright_core::hint::{Hint, HintAlone, Hinted};
 use tilewright_core::predictor::Predictor;
-use tilewright_core::problem::{Bound, Problem};
+use tilewright_core::prior::WithPrior;
+use tilewright_core::problem::Problem;
+use tilewright_core::space::Point;
 use tilewright_testkit::toy::{self, ScaleConfig, ScaleInput};
 use tilewright_testkit::{self as testkit, Effort};
 
@@ -26,46 +26,28 @@ fn the_toy_kernel_conforms() {
 }
 
 /// Expects wide steps to be fast.
-struct Width;
+fn wide(problem: &dyn Problem, point: &[u16]) -> f64 {
+    let config = ScaleConfig::of(&problem.space().at(point).unwrap());
+    1e-6 / (config.width * config.unroll) as f64
+}
 
-impl Hint<toy::ScaleKernel> for Width {
-    fn name(&self) -> &str {
-        "width.seconds"
-    }
-
-    fn seconds(&self, _: &toy::ScaleKernel, _: &DeviceSpec, _: &ScaleInput, config: &ScaleConfig) -> f64 {
-        1e-6 / (config.width * config.unroll) as f64
-    }
+/// Twice as long as expected, whatever the point.
+fn twice(_: &dyn Problem, _: &[u16]) -> f64 {
+    2.0
 }
 
 #[test]
-fn a_hinted_kernel_conforms() {
-    let kernel = Arc::new(Hinted::new(toy::ScaleKernel::new(), Width));
-    testkit::kernel(&kernel, &mut toy::HostExecutor::default(), &inputs()[..4], &Effort::default());
-}
-
-#[test]
-fn a_hint_alone_is_the_logarithm_of_the_last_feature() {
-    let plain = toy::problem(1000);
-    let hinted = Arc::new(Hinted::new(toy::ScaleKernel::new(), Width));
-    let problem = Bound::new(hinted, toy::device(), ScaleInput { n: 1000, dtype: DType::F32 }).unwrap();
-    assert_eq!(problem.schema().width(), plain.schema().width() + 1);
-    let alone = HintAlone::new(problem.schema().clone()).unwrap();
-    assert!(alone.bind(&plain).is_err(), "features without the hint are refused");
-    let scorer = alone.bind(&problem).unwrap();
-    let (mut row, mut out) = (Vec::new(), [0.0; 2]);
-    for point in [[1, 2, 0, 0, 0], [0, 0, 0, 0, 0]] {
-        problem.config_features(&point, &mut row);
-    }
-    scorer.score(&row, &mut out);
-    let expected = [1e-6f32 / 8.0, 1e-6].map(f32::ln);
-    assert!(out.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-5), "{out:?} {expected:?}");
-    let mut rows = Vec::new();
-    problem.input_features(&mut rows);
-    problem.config_features(&[1, 2, 0, 0, 0], &mut rows);
-    let mut predicted = Vec::new();
-    alone.predict(&rows, &mut predicted);
-    assert_eq!(predicted, out[..1]);
+fn a_model_over_a_prior_conforms_and_adds_up() {
+    let problem = toy::problem(1000);
+    let prior = toy::Formula { kind: "wide", is_costly: true, seconds: wide };
+    testkit::predictor(&prior, &problem);
+    let model = WithPrior::new(prior, toy::Formula { kind: "flat", is_costly: false, seconds: twice });
+    assert!(model.kind() == "flat-over-wide" && model.is_costly());
+    testkit::predictor(&model, &problem);
+    let points = [[1, 2, 0, 0, 0], [0, 0, 0, 0, 0]].map(|p| Point::from(&p[..]));
+    let logs = model.bind(&problem).unwrap().score_each(&points);
+    let expected = [2e-6f32 / 8.0, 2e-6].map(f32::ln);
+    assert!(logs.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-5), "{logs:?} {expected:?}");
 }
 
 #[test]
@@ -118,3 +100,10 @@ trait ByNext: Iterator + Sized {
 }
 
 impl<I: Iterator> ByNext for I {}
+
+#[test]
+#[should_panic(expected = "was checked in another space than that of scale.toy for n=1000")]
+fn a_point_that_was_checked_for_another_input_is_noticed() {
+    let (problem, other) = (toy::problem(1000), toy::problem(2000));
+    problem.program(&other.space().check(&[0; 5]).unwrap());
+}

@@ -3,7 +3,7 @@
 use crate::classes::relative;
 use crate::order::{RankScratch, by_score};
 use tilewright_core::choice::{ChoiceSet, FitSelector, SelectError};
-use tilewright_core::predictor::{Fit, Predictor};
+use tilewright_core::predictor::{Fit, RowPredictor};
 use tilewright_core::selector::{Candidate, Selector, VariantOrder};
 use tilewright_core::training::TrainingSet;
 
@@ -46,7 +46,7 @@ struct PredictorSelector<M> {
     widths: (usize, usize),
 }
 
-impl<M: Predictor> Selector for PredictorSelector<M> {
+impl<M: RowPredictor> Selector for PredictorSelector<M> {
     fn rank(&self, input_and_device: &[f32], candidates: &[Candidate], out: &mut VariantOrder) {
         let (inputs, own) = self.widths;
         let padded = |f: &[f32], n: usize, rows: &mut Vec<f32>| {

@@ -79,10 +79,7 @@ impl Seen<'_> {
         let mut fresh: Vec<&Point> = points.iter().filter(|p| !self.scores.contains_key(*p)).collect();
         fresh.sort();
         fresh.dedup();
-        let mut rows = Vec::new();
-        fresh.iter().for_each(|p| self.problem.config_features(p, &mut rows));
-        let mut scores = vec![0.0; fresh.len()];
-        self.scorer.score(&rows, &mut scores);
+        let scores = self.scorer.score_each(fresh.iter().copied());
         self.scores.extend(fresh.into_iter().cloned().zip(scores));
     }
 

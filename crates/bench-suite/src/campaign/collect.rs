@@ -174,7 +174,7 @@ impl Shelf<'_> {
                 points.push(point);
             }
         }
-        let program = |p: Point| problem.program(&p).ok().map(|program| (p, program));
+        let program = |p: Point| Some((p.clone(), problem.program(&problem.space().check(&p).ok()?)));
         let points = points.into_iter().filter_map(program).collect();
         Ok(Round { draw: draw_number, problem, points })
     }

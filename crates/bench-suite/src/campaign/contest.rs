@@ -123,7 +123,8 @@ impl Contest<'_> {
         let problem = self.campaign.kernel.problem(&self.campaign.spec(), &Gemm.words(&self.task.input))?;
         let timed = self.plan(&*problem)?;
         let Some((winner, wrong)) = self.verified(&*problem, &timed)? else { return Ok(None) };
-        let program = problem.program(&winner.point).map_err(|e| DeviceError::Load(e.to_string()))?;
+        let legal = problem.space().check(&winner.point).map_err(|e| DeviceError::Load(e.to_string()))?;
+        let program = problem.program(&legal);
         let vendors = self.vendors();
         let (libraries, missing) = vendors.libraries(&LIBRARIES, &*problem, &self.task.input)?;
         let contenders: Vec<_> = std::iter::once(("ours".to_owned(), program)).chain(libraries).collect();
@@ -195,7 +196,8 @@ impl Contest<'_> {
         let mut fresh: Vec<(Point, Option<f64>, Program)> = Vec::new();
         for (point, predicted) in points {
             let known = timed.iter().any(|t| t.point == *point) || fresh.iter().any(|f| f.0 == *point);
-            if let (false, Ok(program)) = (known, problem.program(point)) {
+            if let (false, Ok(legal)) = (known, problem.space().check(point)) {
+                let program = problem.program(&legal);
                 fresh.push((point.clone(), *predicted, program));
             }
         }
@@ -223,7 +225,8 @@ impl Contest<'_> {
     fn verified(&self, problem: &dyn Problem, timed: &[Timed]) -> Result<Option<(Timed, Vec<String>)>, CampaignError> {
         let mut wrong = Vec::new();
         for candidate in timed {
-            let program = problem.program(&candidate.point).map_err(|e| DeviceError::Load(e.to_string()))?;
+            let legal = problem.space().check(&candidate.point).map_err(|e| DeviceError::Load(e.to_string()))?;
+            let program = problem.program(&legal);
             match self.vendors().check(problem, &self.task.input, &program)? {
                 Ok(()) => return Ok(Some((candidate.clone(), wrong))),
                 Err(message) => wrong.push(format!("{}: {message}", problem.space().config(&candidate.point))),

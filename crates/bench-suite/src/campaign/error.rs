@@ -1,5 +1,6 @@
 //! Why a campaign ends early.
 
+use super::CampaignKind;
 use tilewright_core::program::DeviceError;
 use tilewright_runtime::RuntimeError;
 use tilewright_runtime::store::StoreError;
@@ -21,6 +22,22 @@ pub enum CampaignError {
         found: String,
         /// Of this run.
         expected: String,
+    },
+    /// The folder holds the other kind of campaign, or does not say which.
+    #[error("{folder}: {}; choose another --out", found.map_or_else(
+        || format!(
+            "its campaign.json is of an older version and does not say whether it is a real campaign or a rehearsal, and too \
+             little was done to tell (whoever knows may add \"kind\": \"real\" or \"kind\": \"rehearsal\" to it)"
+        ),
+        |kind| format!("it holds a {kind} campaign, and this is a {expected} one: each would count the other's work as done"),
+    ))]
+    OtherKind {
+        /// The folder.
+        folder: String,
+        /// What it holds; None if nobody can tell.
+        found: Option<CampaignKind>,
+        /// Of this run.
+        expected: CampaignKind,
     },
     /// A file that cannot be read.
     #[error("{file}: {message}")]

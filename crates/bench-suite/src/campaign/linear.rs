@@ -3,10 +3,12 @@
 use super::stages::Progress;
 use super::state::State;
 use super::{Campaign, CampaignError, Deadline};
-use crate::linear::{Columns, LinearMeasure, Measured, PaperColumns, Verdicts, case_name, fit, judge, launch_overhead};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::time::Duration;
+use tilewright_calibration::{
+    Columns, LinearMeasure, Measured, PaperColumns, Verdicts, case_name, fit, judge, launch_overhead,
+};
 use tilewright_core::device::DeviceKind;
 use tilewright_core::measurement::Timing;
 use tilewright_core::problem::MeasureError;

@@ -31,7 +31,7 @@ mod verify;
 pub use contest::TaskRow;
 pub use emulated::{EMULATED_COST, Emulated, NO_TIME};
 pub use error::CampaignError;
-pub use settings::{Scale, Settings};
+pub use settings::{CampaignKind, Scale, Settings};
 pub use stages::STAGE_NAMES;
 pub use state::{MicroResult, Stage, State, Verified};
 
@@ -84,6 +84,8 @@ pub struct Campaign<'a> {
 /// What a run answers.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Summary {
+    /// Whether it is a rehearsal.
+    pub kind: CampaignKind,
     /// The device.
     pub device: String,
     /// In their order, with the seconds of all runs.
@@ -129,6 +131,8 @@ impl Campaign<'_> {
         prepare(out)?;
         let mut state = State::open(&out.join(FILES[0]), self)?;
         state.runs += 1;
+        // Before anything is measured: a run that is killed at once must leave word of its kind.
+        state.write()?;
         let end = began + self.settings.budget;
         for (at, stage) in stages::STAGES.iter().enumerate() {
             let left = end.saturating_duration_since(Instant::now()).as_secs_f64();
@@ -163,6 +167,7 @@ impl Campaign<'_> {
         let out = &self.settings.out;
         let tables = rows::Tables::read(out)?;
         Ok(Summary {
+            kind: self.settings.scale.kind,
             device: state.device.id.clone(),
             stages: state.stages.clone(),
             wrong_results: state.wrong_results() + tables.wrong(),

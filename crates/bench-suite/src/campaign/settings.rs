@@ -1,5 +1,7 @@
 //! How long a campaign runs, and how much it looks at.
 
+use serde::{Deserialize, Serialize};
+use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 use tilewright_core::computation::InputLimits;
@@ -20,9 +22,30 @@ pub struct Settings {
     pub stages: Vec<String>,
 }
 
+/// Whether a campaign's results are worth keeping. A folder holds one kind: what a rehearsal has done is not done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum CampaignKind {
+    /// As much as a device deserves.
+    Real,
+    /// Everything once, to try the machinery.
+    Rehearsal,
+}
+
+impl fmt::Display for CampaignKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Real => "real",
+            Self::Rehearsal => "rehearsal",
+        })
+    }
+}
+
 /// How much a campaign looks at.
 #[derive(Clone, Debug)]
 pub struct Scale {
+    /// Which kind of campaign looks at this much.
+    pub kind: CampaignKind,
     /// Cases that are verified, of each element type.
     pub verify_cases: u64,
     /// Inputs of cases that are verified.
@@ -57,6 +80,7 @@ impl Scale {
     /// For a GPU.
     pub fn full() -> Self {
         Self {
+            kind: CampaignKind::Real,
             verify_cases: 500,
             verify_limits: InputLimits { max_flops: 4e6, max_bytes: 4e6 },
             samples: 20_000,
@@ -89,6 +113,7 @@ impl Scale {
     /// For the emulator: everything once, as small as it can be.
     pub fn rehearsal() -> Self {
         Self {
+            kind: CampaignKind::Rehearsal,
             verify_cases: 6,
             verify_limits: InputLimits { max_flops: 1e5, max_bytes: 1e5 },
             samples: 240,

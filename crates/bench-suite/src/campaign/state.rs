@@ -1,6 +1,7 @@
 //! What a campaign has done, in a file that is replaced as a whole.
 
-use super::{Campaign, CampaignError};
+use super::emulated::EMULATED_COST;
+use super::{Campaign, CampaignError, CampaignKind, Scale};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -66,6 +67,9 @@ pub struct MicroResult {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct State {
     version: u32,
+    /// Whether it is a rehearsal; None where an older version wrote the file.
+    #[serde(default)]
+    pub kind: Option<CampaignKind>,
     /// Version of the program that began it.
     pub tilewright: String,
     /// The kernel.
@@ -106,6 +110,7 @@ impl State {
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
                 return Ok(Self {
                     version: VERSION,
+                    kind: Some(campaign.settings.scale.kind),
                     tilewright: env!("CARGO_PKG_VERSION").into(),
                     kernel,
                     seed: campaign.settings.seed,
@@ -129,6 +134,7 @@ impl State {
         if state.version != VERSION {
             return Err(damaged(format!("version {}, this program knows {VERSION}", state.version)));
         }
+        state.expect_kind(path, campaign.settings.scale.kind)?;
         let pairs = [
             ("the device", state.fingerprint.clone(), device.fingerprint()),
             ("the kernel", state.kernel.clone(), kernel),
@@ -141,6 +147,45 @@ impl State {
         }
         state.path = path.to_owned();
         Ok(state)
+    }
+
+    /// Refuses the other kind, and notes the kind where it was not said.
+    fn expect_kind(&mut self, path: &Path, expected: CampaignKind) -> Result<(), CampaignError> {
+        let found = match self.kind {
+            None if self.is_untouched() => Some(expected),
+            None => self.kind_by_content(),
+            said => said,
+        };
+        if found != Some(expected) {
+            let folder = path.parent().unwrap_or(path).display().to_string();
+            return Err(CampaignError::OtherKind { folder, found, expected });
+        }
+        self.kind = found;
+        Ok(())
+    }
+
+    /// Whether no stage has done anything that the other kind could count as its own.
+    fn is_untouched(&self) -> bool {
+        self.stages.is_empty() && self.samples == 0 && self.verify.values().all(|v| v.cases == 0)
+    }
+
+    /// The kind of a campaign that does not say it: rehearsals stop where real ones have hardly begun. None where too little
+    /// was done to tell, or where both kinds have been at it.
+    fn kind_by_content(&self) -> Option<CampaignKind> {
+        if self.metric == EMULATED_COST {
+            return Some(CampaignKind::Rehearsal);
+        }
+        let tiny = Scale::rehearsal();
+        // Several devices may each have added a round beyond what is enough.
+        let most_samples = 2 * tiny.samples;
+        let more = self.verify.values().any(|v| v.cases > tiny.verify_cases) || self.samples > most_samples;
+        let all_verified = self.is_done("verify") && self.verify.values().all(|v| v.cases <= tiny.verify_cases);
+        let all_collected = self.is_done("collect") && self.samples <= most_samples;
+        match (all_verified || all_collected, more) {
+            (true, false) => Some(CampaignKind::Rehearsal),
+            (false, true) => Some(CampaignKind::Real),
+            _ => None,
+        }
     }
 
     /// Replaces the file.

@@ -144,7 +144,8 @@ impl<'a> Cases<'a> {
             let problem: Arc<dyn Problem> = Arc::from(campaign.kernel.problem(&campaign.spec(), &words)?);
             for _ in 0..PER_INPUT {
                 let Some(point) = draw(problem.space(), &mut self.rng) else { break };
-                let Ok(program) = problem.program(&point) else { continue };
+                let Ok(legal) = problem.space().check(&point) else { continue };
+                let program = problem.program(&legal);
                 let filling = [Filling::Real, Filling::Exact, Filling::Special][self.made % 3];
                 self.made += 1;
                 let seed = self.rng.random::<u64>() >> 12;

@@ -16,7 +16,7 @@ use tilewright_core::dtype::{DType, UnknownDType};
 use tilewright_core::space::Point;
 use tilewright_ops::gemm::Gemm;
 use tilewright_runtime::paired::PairedSettings;
-use tilewright_runtime::plan::{PlanSettings, Ranking};
+use tilewright_runtime::plan::PlanSettings;
 
 pub(crate) fn run(args: &BenchArgs, wiring: &Wiring, seed: u64, output: Output) -> Result<(), Failure> {
     let kernel = wiring.kernel(&args.kernel, &args.device)?;
@@ -34,7 +34,7 @@ pub(crate) fn run(args: &BenchArgs, wiring: &Wiring, seed: u64, output: Output) 
     let mut adviser = of(args.profile.as_deref())?;
     let mut budget = args.budget;
     // A profile that is made now knows this kernel, which the device's weights do not.
-    let is_tuned = adviser.predictor.is_some() && adviser.ranking == Ranking::Everything;
+    let is_tuned = adviser.is_profile();
     if !is_tuned && args.model.is_none() {
         let share = budget.mul_f64(TUNING_SHARE);
         if let Some(profile) = tuned(args, share, wiring, seed)? {
@@ -50,7 +50,7 @@ pub(crate) fn run(args: &BenchArgs, wiring: &Wiring, seed: u64, output: Output) 
     for task in &tasks {
         bar.note(task.name.clone());
         bar.set(decided.len() as u64);
-        let problem = wiring.problem(desk.adviser.kernel(), &spec, &Gemm.words(&task.input))?;
+        let problem = wiring.problem(desk.adviser.kernel, &spec, &Gemm.words(&task.input))?;
         let paired = PairedSettings { max_time: each.mul_f64(COMPARING_SHARE), ..PairedSettings::default() };
         let refine = each.mul_f64(1.0 - 2.0 * COMPARING_SHARE);
         let settings = PlanSettings { budget: refine, refine, top: TOP, paired, seed, ..PlanSettings::default() };
@@ -97,6 +97,7 @@ fn tuned(args: &BenchArgs, budget: Duration, wiring: &Wiring, seed: u64) -> Resu
         budget,
         samples: None,
         dtype: Some(args.dtype.clone()),
+        model: "mlp".to_owned(),
         out: None,
         fresh: false,
         no_table: true,

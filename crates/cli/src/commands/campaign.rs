@@ -6,7 +6,6 @@ use crate::device::DeviceName;
 use crate::failure::{Failure, Kind};
 use crate::output::{Output, aligned};
 use crate::station::{isolated, local};
-use crate::trainer::MlpTrainer;
 use std::time::Duration;
 use tilewright_bench_suite::campaign::{Campaign, CampaignError, EMULATED_COST, Scale, Settings, Summary};
 use tilewright_core::objective::{Direction, Objective};
@@ -14,6 +13,7 @@ use tilewright_core::problem::{AnyKernel, Erased};
 use tilewright_cpu::CpuGemm;
 use tilewright_ptxgen::gemm::SimtGemm;
 use tilewright_runtime::station::Shared;
+use tilewright_runtime::trainer::MlpTrainer;
 use tilewright_runtime::worker::serve;
 
 pub(crate) fn run(args: &CampaignArgs, seed: u64, output: Output) -> Result<(), Failure> {
@@ -80,6 +80,9 @@ fn failed(error: CampaignError) -> Failure {
         CampaignError::Device(error) => error.into(),
         CampaignError::Store(error) => tilewright_runtime::RuntimeError::from(error).into(),
         error @ CampaignError::NothingRight { .. } => Failure::new(Kind::Wrong, "device", error),
+        error @ CampaignError::OtherKind { .. } => {
+            Failure { detail: Some("other-campaign"), ..Failure::new(Kind::Usage, "out", error) }
+        }
         error @ (CampaignError::Other { .. } | CampaignError::Damaged { .. }) => {
             Failure::new(Kind::Store, "out", error)
         }

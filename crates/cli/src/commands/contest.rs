@@ -62,7 +62,8 @@ impl Arena {
     }
 
     fn meet(&self, problem: &dyn Problem, point: &[u16], task: &Task, beside: bool) -> Result<TaskReport, Failure> {
-        let program = problem.program(point).map_err(|e| Failure::new(Kind::Nothing, &e.rule, &e))?;
+        let legal = problem.space().check(point).map_err(|e| Failure::new(Kind::Nothing, &e.rule, &e))?;
+        let program = problem.program(&legal);
         let mut report = match self {
             Self::Host { baselines, threads, policy, seed } => {
                 let baselines = if beside { &baselines[..] } else { &[] };

@@ -58,7 +58,8 @@ fn of_kernel(
 ) -> Result<Answer, Failure> {
     let kernel = wiring.variant(&args.kernel, args.variant.as_deref(), DeviceKind::Cuda)?;
     let Choice { problem, point, .. } = choose(args.config.as_deref(), wiring, kernel, target, input)?;
-    let counts = problem.counts(&point).map_err(|e| Failure::new(Kind::Input, "config", e))?;
+    let legal = problem.space().check(&point).map_err(|e| Failure::new(Kind::Input, "config", e))?;
+    let counts = problem.counts(&legal);
     let name = problem.kernel().to_string();
     let counts =
         counts.ok_or_else(|| Failure::new(Kind::Nothing, "kernel", format!("{name} has no symbolic counts")))?;

@@ -89,7 +89,8 @@ pub(crate) fn run(args: &EmitArgs, wiring: &Wiring, output: Output) -> Result<()
     let kernel = wiring.variant(&args.kernel, args.variant.as_deref(), DeviceKind::Cuda)?;
     let input = words::parse(&args.input)?;
     let Choice { problem, point, origin } = choose(args.config.as_deref(), wiring, kernel, target, &input)?;
-    let program = problem.program(&point).map_err(|e| Failure::new(Kind::Input, "config", e))?;
+    let legal = problem.space().check(&point).map_err(|e| Failure::new(Kind::Input, "config", e))?;
+    let program = problem.program(&legal);
     let steps: Vec<Emitted> = program.steps.iter().filter_map(|step| emitted(step, target)).collect();
     let answer = Answer {
         kernel: problem.kernel().to_string(),
@@ -129,9 +130,7 @@ fn given(text: &str, problem: &dyn Problem) -> Result<Point, Failure> {
     let bad = |e: &dyn std::error::Error| Failure::new(Kind::Input, "config", e.to_string());
     let config = Config::parse(text).map_err(|e| bad(&e))?;
     let default = problem.default_point();
-    let point = config.to_point(problem.space().params(), default.as_deref()).map_err(|e| bad(&e))?;
-    problem.space().check(&point).map_err(|e| bad(&e))?;
-    Ok(point)
+    config.to_point(problem.space().params(), default.as_deref()).map_err(|e| bad(&e))
 }
 
 /// The plan that was last made for this input on a GPU of the target, as it was legal there.

@@ -6,15 +6,16 @@ use crate::failure::{Failure, Kind};
 use crate::output::{Output, aligned, seconds};
 use crate::progress::Bar;
 use crate::station::isolated;
-use crate::wiring::Wiring;
-use crate::{weights, words};
+use crate::wiring::{Wiring, home};
+use crate::words;
 use serde::Serialize;
 use std::path::Path;
 use std::sync::Arc;
 use std::thread::available_parallelism;
 use std::time::Instant;
-use tilewright_bench_suite::linear::{
-    Candidate, Columns, Fitted, LinearMeasure, Measured, PaperColumns, Verdicts, candidates, judge, launch_overhead,
+use tilewright_calibration::{
+    Candidate, Columns, Fitted, LinearMeasure, Measured, PaperColumns, Verdicts, WeightStore, candidates, judge,
+    launch_overhead,
 };
 use tilewright_charts::{Bar as CostBar, stacked_bars};
 use tilewright_core::device::{DeviceKind, DeviceSpec};
@@ -93,7 +94,7 @@ impl Bench {
 
     fn fitted(&self, of: &Candidate, measured: &[Measured], launch_s: f64) -> Result<Fitted, Failure> {
         let fingerprint = self.spec.fingerprint();
-        let fitted = tilewright_bench_suite::linear::fit(measured, &of.columns, &of.fit, launch_s, &fingerprint);
+        let fitted = tilewright_calibration::fit(measured, &of.columns, &of.fit, launch_s, &fingerprint);
         fitted.map_err(|e| bad(&e, "ridge"))
     }
 
@@ -203,8 +204,7 @@ pub(crate) fn fit(
     let forms = bench.forms(with, (&measured, launch_s), &[])?;
     let chosen = forms.first().ok_or_else(nothing)?;
     let Fitted { model, rejected } = bench.fitted(chosen, &measured, launch_s)?;
-    let file = out.map_or_else(|| weights::stored(&bench.spec), |f| Ok(f.to_path_buf()))?;
-    weights::save(&model, &file)?;
+    let file = WeightStore::new(&home()?).save(&model, &bench.spec, out)?;
     let (scores, rows_per_second) = scores(&model, &chosen.columns, &measured)?;
     let answer = FitAnswer {
         model: "linear",
@@ -337,7 +337,7 @@ fn paper(
     let columns = PaperColumns::new(&bench.spec, false, instances);
     let columns = Columns::Paper(columns.map_err(|e| Failure::new(Kind::Other, "library", e))?);
     let how = LinearFit { ridge: with.ridge.unwrap_or(PAPER_RIDGE), ..LinearFit::default() };
-    let fitted = tilewright_bench_suite::linear::fit(measured, &columns, &how, launch_s, &bench.spec.fingerprint());
+    let fitted = tilewright_calibration::fit(measured, &columns, &how, launch_s, &bench.spec.fingerprint());
     let model = fitted.map_err(|e| bad(&e, "ridge"))?.model;
     Ok(JudgedForm { form: "the paper's", held_out_error: None, verdicts: judge(&model, &columns, tests) })
 }
@@ -401,7 +401,7 @@ pub(crate) fn explain(args: &ExplainArgs, wiring: &Wiring, seed: u64, output: Ou
     };
     let bench = Bench::open(&args.plan.device)?;
     let instance = sized(&case.instance, &args.plan.input)?;
-    let model = weights::load(&bench.spec, args.plan.profile.as_deref())?;
+    let model = WeightStore::new(&home()?).load(&bench.spec, args.plan.profile.as_deref())?;
     let columns = bench.columns(&model, &instance)?;
     let (counts, quantised) = (columns.counts(&instance), columns.quantised(&instance));
     let prediction = model.predict(&counts, quantised);

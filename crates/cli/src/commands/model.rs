@@ -10,7 +10,7 @@ use serde::Serialize;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 use tilewright_core::metrics::Scores;
-use tilewright_core::predictor::{Fit, Predictor};
+use tilewright_core::predictor::{Fit, RowPredictor};
 use tilewright_core::training::TrainingSet;
 use tilewright_datasets::SplitSpec;
 use tilewright_perfmodel_mlp::{Layout, Mlp, MlpFit, Settings};

@@ -13,8 +13,8 @@ use tilewright_core::objective::Objective;
 use tilewright_core::problem::{AnyKernel, Executor, Measure, Problem};
 use tilewright_core::space::Config;
 use tilewright_runtime::RuntimeError;
-use tilewright_runtime::plan::{PlanSettings, Planned, Planner, Ranking};
-use tilewright_runtime::plan_cache::{CachedPlan, Lookup, PlanCache};
+use tilewright_runtime::plan::{Asked, PlanSettings, Planned, Planner, Ranking};
+use tilewright_runtime::plan_cache::{Lookup, PlanCache};
 
 /// Looking around the model's best by measuring, unless `--budget` says how long.
 const REFINE: Duration = Duration::from_secs(6);
@@ -34,7 +34,7 @@ impl Desk<'_> {
         let mut sampler = self.adviser.sampler();
         let settings = PlanSettings { ranking: self.adviser.ranking.clone(), ..settings };
         let mut planner = Planner {
-            kernel: self.adviser.kernel(),
+            kernel: self.adviser.kernel,
             device: &device,
             measure: Some(&mut *self.measure),
             executor: Some(&mut *self.executor),
@@ -60,6 +60,8 @@ struct Answer {
     max_rel_error: Option<f64>,
     considered: u64,
     cached: bool,
+    /// Why an answer of the plan cache was not enough, where there was one.
+    looked_again: Option<String>,
     /// The model that ranked what was timed.
     model: Option<String>,
     reason: String,
@@ -83,21 +85,21 @@ pub(super) fn decide(args: &PlanArgs, wiring: &Wiring, seed: u64) -> Result<(Box
     let kernel = wiring.kernel(&args.kernel, &args.device)?;
     let measure = wiring.measure(&args.device)?;
     let words = words::parse(&args.input)?;
-    let own = wiring.problem(kernel, measure.spec(), &words)?;
-    let mut adviser = wiring.adviser((args.model, args.profile.as_deref()), kernel, measure.spec(), &own.input())?;
+    let problem = wiring.problem(kernel, measure.spec(), &words)?;
+    let mut adviser =
+        wiring.adviser((args.model, args.profile.as_deref()), kernel, measure.spec(), &problem.input())?;
     if let Ranking::Sample(how) = &mut adviser.ranking {
         how.points = args.candidates as usize;
     }
-    let problem = wiring.problem(adviser.kernel(), measure.spec(), &words)?;
     let cache = PlanCache::new(home()?.plans());
     let cached = (!args.fresh).then(|| cache.get(&*problem, &Objective::default()));
-    // A damaged entry is planning's to tell.
-    let answers =
-        |plan: &CachedPlan| args.model.is_none_or(|model| plan.decision.model.as_deref() == Some(model.name()));
-    let other = matches!(&cached, Some(Ok(Lookup::Hit(plan, _))) if !answers(plan));
-    let known = !other && matches!(cached, Some(Ok(Lookup::Hit(..)) | Err(_)));
-    let mut settings =
-        PlanSettings { top: args.top as usize, seed, ignore_cached: args.fresh || other, ..PlanSettings::default() };
+    let mut settings = settings(args, seed, adviser.origin.clone());
+    let known = match &cached {
+        Some(Ok(Lookup::Hit(plan, _))) => settings.asked.exceeds(plan).is_none(),
+        // A damaged entry is planning's to tell.
+        Some(Err(_)) => true,
+        _ => false,
+    };
     match (args.budget, &adviser.predictor) {
         (Some(budget), Some(_)) => settings.refine = budget,
         (Some(budget), None) => settings.budget = budget,
@@ -112,11 +114,25 @@ pub(super) fn decide(args: &PlanArgs, wiring: &Wiring, seed: u64) -> Result<(Box
     Ok((problem, planned))
 }
 
+/// What the command line says of a decision by a model that was read from the file with this checksum.
+fn settings(args: &PlanArgs, seed: u64, profile: Option<String>) -> PlanSettings {
+    let asked = Asked {
+        budget: args.budget,
+        top: args.top.map(|top| top as usize),
+        model: args.model.map(|model| model.name().to_owned()),
+        profile,
+    };
+    let defaults = PlanSettings::default();
+    PlanSettings { top: asked.top.unwrap_or(defaults.top), asked, seed, ignore_cached: args.fresh, ..defaults }
+}
+
 /// Says on standard error what stands in for a profile.
 fn tell(args: &PlanArgs, kernel: &dyn AnyKernel, adviser: &Adviser<'_>, budget: Duration) {
-    let instead = match (&adviser.ranking, &adviser.predictor) {
-        (Ranking::Sample(_), _) if args.model.is_none() => "its linear model ranks configurations instead".to_owned(),
-        (Ranking::Everything, None) if args.budget.is_none() => {
+    let instead = match &adviser.predictor {
+        Some(_) if args.model.is_none() && !adviser.is_profile() => {
+            "its linear model ranks configurations instead".into()
+        }
+        None if args.budget.is_none() => {
             format!("tuning this very input for {}", seconds(budget.as_secs_f64()))
         }
         _ => return,
@@ -138,6 +154,7 @@ fn answer(problem: &dyn Problem, p: &Planned) -> Answer {
         max_rel_error: p.max_rel_error,
         considered: p.considered,
         cached: p.cached,
+        looked_again: p.looked_again.clone(),
         model: p.decision.model.clone(),
         reason: p.reason.clone(),
         seconds: p.stats.seconds,

@@ -78,11 +78,12 @@ pub(super) fn campaign(args: &TuneArgs, wiring: &Wiring, seed: u64) -> Result<(T
     if let Some(dtype) = &args.dtype {
         settings.fixed.0.push(("dtype".into(), Value::parse(dtype)));
     }
+    let trainers = wiring.trainers(&args.model, measure.spec())?;
     let mut tuner = Tuner {
         kernel,
         measure: &mut *measure,
         sampler: &mut sampler,
-        trainer: wiring.trainer(),
+        trainer: trainers.get(&args.model).map_err(|e| Failure::new(Kind::Usage, "model", e))?,
         observer: &mut watch,
         settings,
     };

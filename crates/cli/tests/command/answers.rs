@@ -18,6 +18,36 @@ fn a_small_input_is_planned_without_a_profile_and_then_cached() {
 }
 
 #[test]
+fn a_plan_is_looked_for_again_when_more_is_asked_of_it() {
+    let home = Home::new();
+    let words = ["plan", "gemm", "m=96", "n=80", "k=64", "--threads", "1"];
+    let plan = |more: &[&str]| home.answer(&[&words[..], more].concat());
+    let again = |more: &[&str], why: &str| {
+        let answer = plan(more);
+        let told = answer["looked_again"].as_str().unwrap_or_else(|| panic!("{more:?}: {answer}"));
+        assert!(answer["cached"] == false && told.contains(why), "{more:?}: {told}");
+        assert!(answer["reason"].as_str().unwrap().contains("remembered"), "{answer}");
+    };
+    let first = plan(&["--budget", "0s"]);
+    assert_eq!((&first["cached"], &first["looked_again"]), (&false.into(), &serde_json::Value::Null));
+    assert_eq!(plan(&[])["cached"], true);
+    again(&["--budget", "400ms"], "0 s were given to measuring, and 0.4 s are asked for");
+    assert!([&["--budget", "400ms"][..], &["--budget", "0s"], &[]].iter().all(|more| plan(more)["cached"] == true));
+    // Enough samples for a model, however busy the machine is.
+    let tune = ["tune", "gemm", "--threads", "1", "--dtype", "f32", "--no-table", "--budget", "30s", "--samples"];
+    home.answer(&[&tune[..], &["60"]].concat());
+    again(&[], "without the profile that there is now");
+    assert_eq!(plan(&["--model", "mlp"])["cached"], true);
+    again(&["--top", "21", "--budget", "10ms"], "the best 20 by model were timed, and 21 are asked for");
+    assert!([&["--top", "21"][..], &["--top", "3"], &[]].iter().all(|more| plan(more)["cached"] == true));
+    // A newer profile.
+    home.answer(&[&tune[..], &["70"]].concat());
+    again(&["--budget", "10ms"], "without the profile that there is now");
+    let text = String::from_utf8(home.run(&words).stdout).unwrap();
+    assert!(text.contains("rom the plan cache"), "{text}");
+}
+
+#[test]
 fn tuning_leaves_a_profile_that_plans_by_model_and_explains() {
     let home = Home::new();
     // Enough samples for a model, however busy the machine is.

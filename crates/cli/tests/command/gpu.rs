@@ -146,7 +146,8 @@ fn keep(home: &Home, input: &str, config: &str, facts: &[(&str, i64)]) -> PathBu
     let chosen = Alternative { config: config.clone(), predicted_s: None, measured_s: Some(1e-5) };
     let (considered, reason) = (vec![chosen.clone()], "test".into());
     let decision = Decision { considered, chosen, considered_count: 1, reason, model: None };
-    let plan = CachedPlan { config, predicted_s: None, measured_s: Some(1e-5), max_rel_error: Some(0.0), decision };
+    let (predicted_s, measured_s, max_rel_error, looks) = (None, Some(1e-5), Some(0.0), Vec::new());
+    let plan = CachedPlan { config, predicted_s, measured_s, max_rel_error, decision, looks };
     PlanCache::new(home.path().join("plans")).put(&problem, &Objective::default(), &plan).unwrap()
 }
 

@@ -2,7 +2,7 @@
 
 use crate::home::Home;
 use serde_json::Value;
-use tilewright_bench_suite::linear::{Columns, HostTerms};
+use tilewright_calibration::{Columns, HostTerms};
 use tilewright_cpu::CpuDevice;
 use tilewright_perfmodel_linear::{LinearModel, Report, Sharpness, Weight};
 

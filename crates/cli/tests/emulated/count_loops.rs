@@ -258,7 +258,7 @@ fn given_statistics_count_what_depends_on_data() {
     }
     let specs = vec![BufferSpec { name: "x", dtype: DType::I32, len: 64, role: Role::In }];
     let work = Workload { specs, buffers: vec![data], scalars: Vec::new() };
-    let ran = emulated(&Program { steps: vec![step], workspace: 0 }, &work, "sparse");
+    let ran = emulated(&Program::new(vec![step], 0), &work, "sparse");
     compare(&symbolic(&counts, &Config(words), "sparse"), &ran, &counts, "sparse");
 }
 

@@ -1,19 +1,18 @@
 //! The symbolic counts of generated kernels are the emulator's dynamic counts, exactly, for every property.
 
-use crate::stand::{device, input, plan, point, rng, space, spec};
+use crate::stand::{any_plan, device, input, plan, rng};
 use rand::Rng;
 use rayon::prelude::*;
 use std::collections::BTreeMap;
 use tilewright_core::buffer::{Filling, Workload};
 use tilewright_core::computation::{Computation, InputLimits};
 use tilewright_core::counts::{Counts, Op, Property, Space, Step, Stride};
-use tilewright_core::kernel::Kernel;
 use tilewright_core::problem::Executor;
 use tilewright_core::program::Program;
 use tilewright_core::space::Config;
 use tilewright_emulator::{Footprint, Report};
 use tilewright_ops::gemm::{Gemm, GemmInput};
-use tilewright_ptxgen::gemm::{GemmPlan, SimtGemm};
+use tilewright_ptxgen::gemm::GemmPlan;
 
 pub(crate) type Numbers = BTreeMap<Property, i64>;
 
@@ -164,14 +163,13 @@ fn whole_tiles_and_edges() {
 
 /// A random configuration of a random input that is as awkward as that of a user.
 fn random(seed: u64) {
-    let (kernel, mut rng) = (SimtGemm::new(), rng(seed));
+    let mut rng = rng(seed);
     let limits = InputLimits { max_flops: 3e5, max_bytes: 1e6 };
     let extra = ["", "", "k_g=3", "load=async", "k_l=2", "split=atomic,k_g=2"][seed as usize / 2 % 6];
     let fixed = Config::parse(["dtype=f32", "dtype=f64"][seed as usize % 2]).unwrap();
     for _ in 0..100 {
         let input = Gemm.draw_awkward(&fixed, &limits, &mut || rng.random()).unwrap();
-        if let Some(point) = point(&space("sm_80", &input), extra, &mut rng) {
-            let plan = kernel.plan(&spec("sm_80"), &input, &kernel.decode(&point)).unwrap();
+        if let Some(plan) = any_plan("sm_80", &input, extra, &mut rng) {
             return check(&input, &plan, Shares::LeftOut);
         }
     }
@@ -189,10 +187,9 @@ fn shares_of_arrays() {
     ];
     let cases: Vec<(u64, &str)> = (0..2).flat_map(|seed| inputs.map(|words| (seed, words))).collect();
     cases.into_par_iter().for_each(|(seed, words)| {
-        let (kernel, input) = (SimtGemm::new(), input(words));
-        let extra = ["u=4", "vec_c=1"][seed as usize];
-        let Some(point) = point(&space("sm_80", &input), extra, &mut rng(seed)) else { return };
-        check(&input, &kernel.plan(&spec("sm_80"), &input, &kernel.decode(&point)).unwrap(), Shares::Compared);
+        let input = input(words);
+        let Some(plan) = any_plan("sm_80", &input, ["u=4", "vec_c=1"][seed as usize], &mut rng(seed)) else { return };
+        check(&input, &plan, Shares::Compared);
     });
 }
 

@@ -1,28 +1,26 @@
 //! Random and awkward products: results against the reference, and nothing that the emulator objects to.
 
-use crate::stand::{check, device, input, plan, point, rng, run, space, spec};
+use crate::stand::{any_plan, check, device, input, plan, rng, run};
 use rand::Rng;
 use rayon::prelude::*;
 use tilewright_core::buffer::{Buffer, Filling, Workload};
 use tilewright_core::computation::{Computation, InputLimits};
 use tilewright_core::dtype::DType;
-use tilewright_core::kernel::Kernel;
 use tilewright_core::space::Config;
 use tilewright_ops::gemm::{A, B, C, Gemm, GemmInput};
-use tilewright_ptxgen::gemm::{GemmPlan, SimtGemm};
+use tilewright_ptxgen::gemm::GemmPlan;
 
 const TARGETS: [&str; 7] = ["sm_50", "sm_60", "sm_70", "sm_80", "sm_90", "sm_100", "sm_120"];
 const FILLINGS: [Filling; 3] = [Filling::Real, Filling::Exact, Filling::Special];
 
 /// A random plan for a random awkward input, with words and parameters that are given.
 fn any(target: &str, words: &str, config: &str, seed: u64) -> (GemmInput, GemmPlan) {
-    let (kernel, mut rng) = (SimtGemm::new(), rng(seed));
+    let mut rng = rng(seed);
     let fixed = Config::parse(words).unwrap();
     let limits = InputLimits { max_flops: 3e5, max_bytes: 1e6 };
     for _ in 0..200 {
         let input = Gemm.draw_awkward(&fixed, &limits, &mut || rng.random()).unwrap();
-        if let Some(point) = point(&space(target, &input), config, &mut rng) {
-            let plan = kernel.plan(&spec(target), &input, &kernel.decode(&point)).unwrap();
+        if let Some(plan) = any_plan(target, &input, config, &mut rng) {
             return (input, plan);
         }
     }
@@ -84,10 +82,7 @@ fn ordered_sums_leave_the_same_bytes_however_blocks_are_scheduled() {
         ("m=64,n=32,k=256,layout=nt", "k_g=8,split=ordered,k_l=2"),
     ] {
         let input = input(words);
-        let mut rng = rng(9);
-        let point = point(&space("sm_80", &input), config, &mut rng).unwrap();
-        let kernel = SimtGemm::new();
-        let program = kernel.plan(&spec("sm_80"), &input, &kernel.decode(&point)).unwrap().program([0; 3]);
+        let program = any_plan("sm_80", &input, config, &mut rng(9)).unwrap().program([0; 3]);
         let work = Gemm.workload(&input, Filling::Real, 5);
         let bytes = |threads: usize| {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
@@ -126,9 +121,7 @@ fn what_is_not_finite_spreads_as_in_blas() {
         work.buffers[A].set_f64(nan, f64::NAN);
         work.buffers[B].set_f64(28 + 77 * input.ldb, f64::INFINITY);
         work.buffers[A].set_f64(5 + 77 * input.lda, 0.0);
-        let point = point(&space("sm_80", &input), config, &mut rng(seed)).unwrap();
-        let kernel = SimtGemm::new();
-        let plan = kernel.plan(&spec("sm_80"), &input, &kernel.decode(&point)).unwrap();
+        let plan = any_plan("sm_80", &input, config, &mut rng(seed)).unwrap();
         let after = run(&mut device("sm_80"), &plan.program([0; 3]), &work, config);
         for (j, i) in (0..input.n).flat_map(|j| (0..input.m).map(move |i| (j, i))) {
             let (found, a) = (after[C].get_f64(i + j * input.ldc), work.buffers[A].get_f64(i + 77 * input.lda));
@@ -152,9 +145,7 @@ fn operands_may_begin_within_their_buffers() {
         let input = input(words);
         let work = Gemm.workload(&input, Filling::Exact, 4);
         let expected = Gemm.reference(&input, &work.buffers, &work.scalars);
-        let point = point(&space("sm_80", &input), config, &mut rng(3)).unwrap();
-        let kernel = SimtGemm::new();
-        let plan = kernel.plan(&spec("sm_80"), &input, &kernel.decode(&point)).unwrap();
+        let plan = any_plan("sm_80", &input, config, &mut rng(3)).unwrap();
         // Elements that keep the alignment of the input.
         let shifts = [64, 128, 16];
         let program = plan.program(shifts.map(|s| s * input.dtype.size() as u64));

@@ -6,10 +6,9 @@ use std::sync::Arc;
 use tilewright_core::buffer::{Buffers, Filling, Workload};
 use tilewright_core::computation::Computation;
 use tilewright_core::device::DeviceSpec;
-use tilewright_core::kernel::Kernel;
-use tilewright_core::problem::Executor;
+use tilewright_core::problem::{Bound, Executor, Problem};
 use tilewright_core::program::Program;
-use tilewright_core::space::{BoundSpace, Config, Point};
+use tilewright_core::space::Config;
 use tilewright_emulator::EmulatorDevice;
 use tilewright_ops::gemm::{Gemm, GemmInput};
 use tilewright_ptxgen::gemm::{GemmPlan, SimtGemm};
@@ -28,22 +27,23 @@ pub(crate) fn input(words: &str) -> GemmInput {
     Gemm.parse(&Config::parse(words).unwrap()).unwrap()
 }
 
-pub(crate) fn space(target: &str, input: &GemmInput) -> BoundSpace {
-    let kernel = SimtGemm::new();
-    kernel.space().bind(&kernel.symbols(&spec(target), input)).unwrap()
+fn problem(target: &str, input: &GemmInput) -> Bound<SimtGemm> {
+    Bound::new(Arc::new(SimtGemm::new()), spec(target), input.clone()).unwrap()
 }
 
 /// The plan with these parameters, the others as they are by default.
 pub(crate) fn plan(target: &str, input: &GemmInput, config: &str) -> GemmPlan {
-    let (kernel, spec) = (SimtGemm::new(), spec(target));
-    let default = kernel.default_point(&spec, input);
-    let point = Config::parse(config).unwrap().to_point(kernel.space().params(), default.as_deref()).unwrap();
-    kernel.plan(&spec, input, &kernel.decode(&point)).unwrap_or_else(|e| panic!("{input:?}, {config}: {e}"))
+    let (problem, parsed) = (problem(target, input), Config::parse(config).unwrap());
+    let point = parsed.to_point(problem.space().params(), problem.default_point().as_deref()).unwrap();
+    let legal = problem.space().check(&point);
+    problem.plan(&legal.unwrap_or_else(|e| panic!("{input:?}, {config}: {e}")))
 }
 
-/// A legal point, each parameter uniform among the values that the rules leave it; parameters in `fixed` as they are there.
-pub(crate) fn point(space: &BoundSpace, fixed: &str, rng: &mut ChaCha8Rng) -> Option<Point> {
-    let fixed = Config::parse(fixed).unwrap();
+/// The plan of a legal point, each parameter uniform among the values that the rules leave it; parameters in `fixed` as they are
+/// there.
+pub(crate) fn any_plan(target: &str, input: &GemmInput, fixed: &str, rng: &mut ChaCha8Rng) -> Option<GemmPlan> {
+    let (problem, fixed) = (problem(target, input), Config::parse(fixed).unwrap());
+    let space = problem.space();
     let mut attempt = || {
         let (mut point, mut allowed) = (Vec::new(), Vec::new());
         for param in space.params() {
@@ -52,7 +52,7 @@ pub(crate) fn point(space: &BoundSpace, fixed: &str, rng: &mut ChaCha8Rng) -> Op
             allowed.retain(|i| wanted.is_none_or(|w| w == *i));
             point.push(*allowed.get(rng.random_range(0..allowed.len().max(1)))?);
         }
-        Some(Point(point))
+        Some(problem.plan(&space.check(&point).unwrap()))
     };
     (0..300).find_map(|_| attempt())
 }

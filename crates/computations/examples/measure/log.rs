@@ -63,7 +63,7 @@ pub(crate) struct Measured {
     pub(crate) features_s: f64,
     /// One for each device and variant.
     pub(crate) trials: Vec<Trial>,
-    /// Operations by kind for each variant, where it applies.
+    /// OperationMix by kind for each variant, where it applies.
     pub(crate) work: Vec<(String, [f64; 6])>,
 }
 

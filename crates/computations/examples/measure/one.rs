@@ -5,7 +5,7 @@ use super::log::{Measured, Trial};
 use std::sync::Arc;
 use std::time::Duration;
 use tilewright_computations::described::Described;
-use tilewright_computations::description::{Description, Operations};
+use tilewright_computations::description::{Description, OperationMix};
 use tilewright_computations::device::Device;
 use tilewright_computations::kernel::VariantKernel;
 use tilewright_computations::source::Source;
@@ -46,7 +46,7 @@ pub(crate) fn measure<D: Description>(
     of.features(source, &mut values);
     let names = of.feature_names().into_iter().map(|f| f.name);
     let applies = |k: &&Arc<VariantKernel<D>>| trials.iter().any(|t| t.variant == k.name() && t.status != "illegal");
-    let work = kernels.iter().filter(applies).map(|k| Ok((k.name().to_owned(), kinds(k.operations(source)?))));
+    let work = kernels.iter().filter(applies).map(|k| Ok((k.name().to_owned(), kinds(k.operation_mix(source)?))));
     let work = work.collect::<Result<_, Fault>>()?;
     let fields = of.words(source);
     Ok(Measured {
@@ -59,7 +59,7 @@ pub(crate) fn measure<D: Description>(
     })
 }
 
-fn kinds(w: Operations) -> [f64; 6] {
+fn kinds(w: OperationMix) -> [f64; 6] {
     [w.sp_flops, w.dp_flops, w.atomics, w.streamed, w.cached, w.other]
 }
 

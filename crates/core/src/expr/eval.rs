@@ -67,10 +67,10 @@ pub(super) fn binary<'a>(op: BinaryOp, a: Val<'a>, b: Val<'a>) -> Result<Val<'a>
             Pair::Int(a, b) => int(a.checked_mul(b), "*"),
             Pair::Float(a, b) => finite(a * b, "*"),
         },
-        BinaryOp::Div => match (a.as_f64(), b.as_f64()) {
-            (Some(_), Some(0.0)) => Err(EvalError::DivisionByZero),
-            (Some(a), Some(b)) => finite(a / b, "/"),
-            _ => Err(EvalError::NotANumber("/")),
+        BinaryOp::Div => match pair(a, b, "/")? {
+            Pair::Int(_, 0) | Pair::Float(_, 0.0) => Err(EvalError::DivisionByZero),
+            Pair::Int(a, b) => Ok(Val::Float(quotient(a, b))),
+            Pair::Float(a, b) => finite(a / b, "/"),
         },
         BinaryOp::FloorDiv => match pair(a, b, "//")? {
             Pair::Int(_, 0) => Err(EvalError::DivisionByZero),
@@ -80,7 +80,8 @@ pub(super) fn binary<'a>(op: BinaryOp, a: Val<'a>, b: Val<'a>) -> Result<Val<'a>
         },
         BinaryOp::Rem => match pair(a, b, "%")? {
             Pair::Int(_, 0) => Err(EvalError::DivisionByZero),
-            Pair::Int(a, b) => int(floor_div(a, b).map(|q| a.wrapping_sub(q.wrapping_mul(b))), "%"),
+            // No remainder is too large, though the quotient of the least integer by -1 is: it wraps, and the remainder is 0.
+            Pair::Int(a, b) => Ok(Val::Int(a.wrapping_sub(floor_div(a, b).unwrap_or(a).wrapping_mul(b)))),
             Pair::Float(_, 0.0) => Err(EvalError::DivisionByZero),
             Pair::Float(a, b) => finite(float_divmod(a, b).1, "%"),
         },
@@ -92,6 +93,24 @@ pub(super) fn binary<'a>(op: BinaryOp, a: Val<'a>, b: Val<'a>) -> Result<Val<'a>
             Pair::Float(a, b) => finite(a.powf(b), "**"),
         },
     }
+}
+
+/// The float nearest to a quotient of integers. Dividing the floats nearest to them would round three times.
+fn quotient(a: i64, b: i64) -> f64 {
+    const EXACT: u64 = 1 << 53;
+    let (x, y) = (a.unsigned_abs(), b.unsigned_abs());
+    if x <= EXACT && y <= EXACT {
+        return a as f64 / b as f64;
+    }
+    if x == 0 {
+        return 0.0;
+    }
+    // At least 64 digits of the quotient, and whether any others follow: enough to round once.
+    let shift = u128::from(x).leading_zeros();
+    let (wide, y) = (u128::from(x) << shift, u128::from(y));
+    let digits = wide / y | u128::from(wide % y != 0);
+    let magnitude = digits as f64 / (1u128 << shift) as f64;
+    if (a < 0) == (b < 0) { magnitude } else { -magnitude }
 }
 
 fn floor_div(a: i64, b: i64) -> Option<i64> {
@@ -147,11 +166,14 @@ pub(super) fn compare(op: CompareOp, a: Val<'_>, b: Val<'_>) -> Result<bool, Eva
     }
 }
 
+/// 2^63: floats from its negative to below it fit into 64 bits.
+const LIMIT: f64 = 9_223_372_036_854_775_808.0;
+
 pub(super) fn call<'a>(f: Function, args: &[Val<'a>]) -> Result<Val<'a>, EvalError> {
     let first = args[0];
     let number = || first.as_f64().ok_or(EvalError::NotANumber(f.name()));
     let to_int = |x: f64| {
-        if x.abs() < 9.2e18 { Ok(Val::Int(x as i64)) } else { Err(EvalError::Overflow(f.name())) }
+        if (-LIMIT..LIMIT).contains(&x) { Ok(Val::Int(x as i64)) } else { Err(EvalError::Overflow(f.name())) }
     };
     match f {
         Function::Min | Function::Max => {

@@ -235,7 +235,8 @@ impl Parser {
             return self.nested(|p| Ok(Expr::Neg(p.unary()?.into())));
         }
         if self.take("+") {
-            return self.nested(Self::unary);
+            // A word has no sign: a sum says so, and changes no number.
+            return self.nested(|p| Ok(Expr::Binary(BinaryOp::Add, Expr::Const(0.into()).into(), p.unary()?.into())));
         }
         let base = self.atom()?;
         if self.take("**") {

@@ -1,10 +1,12 @@
 //! A space with the device and the input fixed: legality, and the streaming walk over the legal set.
 
+use super::derived::Derived;
 use super::listed::Listed;
 use super::memory::{self, Memory};
 use super::walk::{self, Census, Walk};
-use super::{Config, Illegal, Param, ParamSpace, Point, Rule, RuleGroup, SpaceError, Symbols};
+use super::{Config, Illegal, Legal, Name, Param, ParamSpace, Point, Rule, RuleGroup, SpaceError, Symbols, Values};
 use crate::expr::{Compiled, Expr, Val, Value};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 /// A rule ready to be evaluated once the parameters up to `depth` have values.
@@ -43,9 +45,12 @@ impl Check {
 /// subtree at the first rule that fails. Points are walked in lexicographic order of their indices.
 #[derive(Clone, Debug)]
 pub struct BoundSpace {
+    /// Shared by clones, and by nothing else.
+    identity: u64,
     params: Vec<Param>,
     rules: Vec<Rule>,
     symbols: Symbols,
+    derived: Derived,
     /// Sorted by depth.
     checks: Vec<Check>,
     /// `checks[starts[d]..starts[d + 1]]` become decidable at depth `d`.
@@ -54,6 +59,8 @@ pub struct BoundSpace {
     memory: OnceLock<Arc<Memory>>,
     pub(super) domains: OnceLock<Vec<Vec<u16>>>,
 }
+
+static NEXT_IDENTITY: AtomicU64 = AtomicU64::new(0);
 
 /// A part of the space: all points that begin with these indices.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -82,14 +89,17 @@ impl BoundSpace {
             let combinations = earlier.iter().fold(1, |n: usize, &p| n.saturating_mul(params[p].values.len()));
             checks.push(Check { rule: i, depth, earlier, combinations, test: Test::Rule(compiled) });
         }
-        Ok(Self::of_checks(params, space.rules().to_vec(), symbols.clone(), checks))
+        let derived = Derived::new(&params, space.names(), symbols)?;
+        Ok(Self { derived, ..Self::of_checks(params, space.rules().to_vec(), symbols.clone(), checks) })
     }
 
     fn of_checks(params: Vec<Param>, rules: Vec<Rule>, symbols: Symbols, mut checks: Vec<Check>) -> Self {
         // Rules that look at little are checked before rules that look at much.
         checks.sort_by_key(|c| (c.depth, c.combinations));
         let starts = (0..=params.len() + 1).map(|d| checks.partition_point(|c| c.depth < d)).collect();
-        Self { params, rules, symbols, checks, starts, memory: OnceLock::new(), domains: OnceLock::new() }
+        let (derived, memory, domains) = (Derived::default(), OnceLock::new(), OnceLock::new());
+        let identity = NEXT_IDENTITY.fetch_add(1, Ordering::Relaxed);
+        Self { identity, params, rules, symbols, derived, checks, starts, memory, domains }
     }
 
     /// A space whose legal points are listed: what a recording holds, without the rules that made it. `why` says what
@@ -145,17 +155,15 @@ impl BoundSpace {
         self.params.iter().map(|p| p.values.len() as u128).product()
     }
 
-    /// The values of a point, in index order.
-    ///
-    /// # Panics
-    /// If an index is beyond its parameter's values: points come from this space.
+    /// The values of a point, in index order; none for indices beyond a parameter's values.
     pub fn values<'a>(&'a self, point: &'a [u16]) -> impl Iterator<Item = &'a Value> {
-        self.params.iter().zip(point).map(|(p, &i)| &p.values[usize::from(i)])
+        self.params.iter().zip(point).filter_map(|(p, &i)| p.values.get(usize::from(i)))
     }
 
-    /// The configuration of a point, by name.
+    /// The configuration of a point, by name; without the parameters that have no value of such an index.
     pub fn config(&self, point: &[u16]) -> Config {
-        Config(self.params.iter().zip(self.values(point)).map(|(p, v)| (p.name.clone(), v.clone())).collect())
+        let value = |(p, &i): (&Param, &u16)| Some((p.name.clone(), p.values.get(usize::from(i))?.clone()));
+        Config(self.params.iter().zip(point).filter_map(value).collect())
     }
 
     /// Whether the indices are of this space at all.
@@ -163,34 +171,59 @@ impl BoundSpace {
         point.len() == self.params.len() && self.params.iter().zip(point).all(|(p, &i)| usize::from(i) < p.values.len())
     }
 
-    /// Checks every rule.
+    /// A parameter or a derived name. See [`ParamSpace::name`].
+    pub fn name(&self, name: &str) -> Option<Name> {
+        let derived = || self.derived.position(name).map(|i| self.params.len() + i);
+        self.params.iter().position(|p| p.name == name).or_else(derived).map(|i| Name(i as u16))
+    }
+
+    /// The values of a point by name, whether it is legal or not; `None` for indices that are not of this space.
+    pub fn at<'s>(&'s self, point: &'s [u16]) -> Option<Values<'s>> {
+        self.contains(point).then(|| Values::new(self, point))
+    }
+
+    /// Checks every rule. Much cheaper once the rules are remembered: after a walk, or after [`BoundSpace::remember`].
     ///
     /// # Errors
-    /// The first rule that does not hold, with its numbers.
-    pub fn check(&self, point: &[u16]) -> Result<(), Illegal> {
-        let values: Vec<Val<'_>> = self.values(point).map(Value::as_val).collect();
-        match self.checks.iter().find(|c| !c.holds(&values)) {
-            None => Ok(()),
-            Some(c) => Err(self.illegal(c, &values)),
+    /// The first rule that does not hold, with its numbers; the rule `value` for indices that are not of this space.
+    pub fn check<'s>(&'s self, point: &'s [u16]) -> Result<Legal<'s>, Illegal> {
+        let at = self.at(point).ok_or_else(|| self.outside(point))?;
+        match self.broken_check(point) {
+            None => Ok(Legal::new(at)),
+            Some(check) => Err(self.with_slots(point, |values| self.illegal(check, values))),
         }
     }
 
-    /// Whether every rule holds; cheaper than [`BoundSpace::check`], which says why not.
+    /// Whether every rule holds; [`BoundSpace::check`] says why not.
     pub fn is_legal(&self, point: &[u16]) -> bool {
-        self.first_broken(point).is_none()
+        self.contains(point) && self.broken_check(point).is_none()
     }
 
-    /// The first rule that does not hold, in the order of checking; none for a legal point. Much cheaper once the rules
-    /// are remembered: after a walk, or after [`BoundSpace::remember`].
+    /// The first rule that a point of this space breaks, in the order of checking; none for a legal point, nor for what is no
+    /// point of this space.
     pub fn first_broken(&self, point: &[u16]) -> Option<&Rule> {
-        let broken = match self.memory.get() {
+        let check = self.contains(point).then(|| self.broken_check(point)).flatten();
+        check.map(|c| &self.rules[c.rule])
+    }
+
+    /// The first check that fails at a point of this space.
+    fn broken_check(&self, point: &[u16]) -> Option<&Check> {
+        match self.memory.get() {
             Some(memory) => {
                 let constant = self.checks_at(0).iter().find(|c| !c.holds(&[]));
                 constant.or_else(|| memory.first_broken(self, point))
             }
             None => self.with_slots(point, |values| self.checks.iter().find(|c| !c.holds(values))),
-        };
-        broken.map(|c| &self.rules[c.rule])
+        }
+    }
+
+    /// What is wrong with indices that are of no point.
+    fn outside(&self, point: &[u16]) -> Illegal {
+        let beyond = self.params.iter().zip(point).find(|(p, i)| usize::from(**i) >= p.values.len());
+        Illegal::value(&match beyond {
+            Some((p, i)) => format!("index {i} of parameter {:?}, which has {} values", p.name, p.values.len()),
+            None => format!("{} indices for {} parameters", point.len(), self.params.len()),
+        })
     }
 
     /// Prepares for many checks: what a rule leaves is remembered from the first time that it is asked. Costs some tens
@@ -243,11 +276,15 @@ impl BoundSpace {
         f(values)
     }
 
-    /// Names of all rules that a point breaks, for `rejected_by` counts.
+    /// Names of all rules that a point of this space breaks, for `rejected_by` counts.
     pub fn broken<'a>(&'a self, point: &[u16]) -> Vec<&'a str> {
-        let values: Vec<Val<'_>> = self.values(point).map(Value::as_val).collect();
-        let broken = self.checks.iter().filter(|c| !c.holds(&values));
-        let mut names: Vec<&str> = broken.map(|c| self.rules[c.rule].name.as_str()).collect();
+        if !self.contains(point) {
+            return Vec::new();
+        }
+        let mut names: Vec<&str> = self.with_slots(point, |values| {
+            let broken = self.checks.iter().filter(|c| !c.holds(values));
+            broken.map(|c| self.rules[c.rule].name.as_str()).collect()
+        });
         // A list is checked at every depth.
         names.dedup();
         names
@@ -276,10 +313,18 @@ impl BoundSpace {
         self.memory.get_or_init(|| Arc::new(Memory::new(self)))
     }
 
-    /// Whether the other is a clone of this space, made after [`BoundSpace::remember`] or a walk: it then has the same
-    /// legal points. False says nothing.
+    /// Whether the other is a clone of this space, or it is one of the other: they have the same legal points.
     pub fn is_clone_of(&self, other: &Self) -> bool {
-        matches!((self.memory.get(), other.memory.get()), (Some(a), Some(b)) if Arc::ptr_eq(a, b))
+        self.identity == other.identity
+    }
+
+    pub(super) fn derived(&self) -> &Derived {
+        &self.derived
+    }
+
+    /// Values of parameters and derived names.
+    pub(super) fn slots(&self) -> usize {
+        self.params.len() + self.derived.len()
     }
 
     /// Whether every rule holds that the first parameters decide.
@@ -358,3 +403,5 @@ impl BoundSpace {
 
 /// Checking a point of a space with more parameters allocates.
 const MAX_PARAMS_INLINE: usize = 32;
+/// Reading a name of a space with more parameters and names allocates.
+pub(super) const MAX_SLOTS_INLINE: usize = 64;

@@ -1,17 +1,20 @@
 //! Parameter spaces: parameters, rules as expressions, points, and the streaming walk over the legal set.
 
 mod bound;
+mod derived;
 mod domains;
 mod illegal;
 mod listed;
 mod memory;
 mod point;
 mod preferred;
+mod values;
 mod walk;
 
 pub use bound::{BoundSpace, Shard};
 pub use illegal::Illegal;
-pub use point::{Config, Point, PointError};
+pub use point::{Config, Point, PointError, Points};
+pub use values::{Legal, Name, Values};
 pub use walk::{Census, Walk};
 
 use crate::expr::{Expr, ParseError, Value};
@@ -119,6 +122,9 @@ pub enum SpaceError {
         /// Its number of values.
         count: usize,
     },
+    /// More derived names than there is room for.
+    #[error("{0} derived names; at most {max} are allowed", max = derived::MAX_NAMES)]
+    TooManyNames(usize),
     /// Two parameters of one name, or a parameter named as a derived value.
     #[error("the name {0:?} is defined twice")]
     Duplicate(String),
@@ -147,6 +153,8 @@ pub enum SpaceError {
 #[derive(Clone, Debug, PartialEq)]
 pub struct ParamSpace {
     params: Vec<Param>,
+    /// Derived names, as written: they mention parameters, symbols, and the names before them.
+    names: Vec<(String, Expr)>,
     rules: Vec<Rule>,
 }
 
@@ -164,6 +172,17 @@ impl ParamSpace {
     /// The rules.
     pub fn rules(&self) -> &[Rule] {
         &self.rules
+    }
+
+    /// The derived names with their definitions, in the order in which they were defined.
+    pub fn names(&self) -> &[(String, Expr)] {
+        &self.names
+    }
+
+    /// A parameter or a derived name, for reading its value at points of this space. See [`Values::read`].
+    pub fn name(&self, name: &str) -> Option<Name> {
+        let all = self.params.iter().map(|p| &p.name).chain(self.names.iter().map(|(n, _)| n));
+        all.into_iter().position(|n| n == name).map(|i| Name(i as u16))
     }
 
     /// The same space with one more rule.
@@ -193,6 +212,9 @@ fn parse_rule(name: &str, group: RuleGroup, text: &str, why: &str) -> Result<Rul
 #[derive(Clone, Debug, Default)]
 pub struct SpaceBuilder {
     params: Vec<Param>,
+    /// Derived names, as written.
+    names: Vec<(String, Expr)>,
+    /// The same with the names before them put in: what rules are made of.
     lets: Vec<(String, Expr)>,
     rules: Vec<Rule>,
     fault: Option<SpaceError>,
@@ -213,7 +235,8 @@ impl SpaceBuilder {
         self
     }
 
-    /// Names a sub-expression for the rules that follow, so that a fact is written once.
+    /// Names a sub-expression for the definitions and rules that follow, so that a fact is written once. Code reads it at a point
+    /// by [`Values::get`].
     #[must_use]
     pub fn define(mut self, name: &str, text: &str) -> Self {
         match parse_rule(name, RuleGroup::Implementation, text, "") {
@@ -223,6 +246,7 @@ impl SpaceBuilder {
             Ok(rule) => {
                 let expr = self.inline(&rule.expr);
                 self.lets.push((name.into(), expr));
+                self.names.push((name.into(), rule.expr));
             }
             Err(e) => self.fault = self.fault.or(Some(e)),
         }
@@ -267,6 +291,9 @@ impl SpaceBuilder {
             }
             names.push(&p.name);
         }
-        Ok(ParamSpace { params: self.params, rules: self.rules })
+        if self.names.len() > derived::MAX_NAMES {
+            return Err(SpaceError::TooManyNames(self.names.len()));
+        }
+        Ok(ParamSpace { params: self.params, names: self.names, rules: self.rules })
     }
 }

@@ -25,6 +25,59 @@ impl From<&[u16]> for Point {
     }
 }
 
+/// Points one after the other in one slice, so that a search over millions holds none of them by itself.
+#[derive(Clone, Copy, Debug)]
+pub struct Points<'a> {
+    indices: &'a [u16],
+    width: usize,
+    len: usize,
+}
+
+impl<'a> Points<'a> {
+    /// So many points of equal width, the indices of one behind those of another.
+    ///
+    /// # Panics
+    /// The indices are no multiple of the number of points.
+    pub fn new(indices: &'a [u16], len: usize) -> Self {
+        let width = indices.len() / len.max(1);
+        assert_eq!(width * len, indices.len(), "{len} points of equal width");
+        Self { indices, width, len }
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// One of them.
+    ///
+    /// # Panics
+    /// There are not so many.
+    #[inline]
+    pub fn get(&self, at: usize) -> &'a [u16] {
+        &self.indices[at * self.width..(at + 1) * self.width]
+    }
+
+    /// All of them, in order.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = &'a [u16]> + use<'a> {
+        let all = *self;
+        (0..self.len).map(move |at| all.get(at))
+    }
+
+    /// `len` of them from `first` on.
+    ///
+    /// # Panics
+    /// There are not so many.
+    pub fn part(&self, first: usize, len: usize) -> Self {
+        Self { indices: &self.indices[first * self.width..(first + len) * self.width], len, ..*self }
+    }
+}
+
 /// A configuration by name: what files and people read.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]

@@ -31,8 +31,16 @@ impl HostGemm {
 
     fn check(&self, args: &HostArgs<'_>) -> Result<(), DeviceError> {
         let refuse = |name: &str, message: String| Err(DeviceError::Argument { name: name.into(), message });
-        if args.buffers.len() < 3 || args.scalars.len() < 2 {
+        if args.buffers.len() < 3 {
             return refuse("buffers", format!("{} given: a, b and c are needed", args.buffers.len()));
+        }
+        // Their classes are the program's to check; without them all there is nothing to pass on.
+        if args.scalars.len() < 2 {
+            let missing = ["alpha, beta", "beta"][args.scalars.len()];
+            return refuse(
+                missing,
+                format!("missing: {} scalars given: alpha and beta are needed", args.scalars.len()),
+            );
         }
         for ((name, buffer), need) in [("a", A), ("b", B), ("c", C)].iter().zip(self.input.lens()) {
             let (have, dtype) = (args.buffers[*buffer].len(), args.buffers[*buffer].dtype());

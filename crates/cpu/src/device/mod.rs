@@ -56,6 +56,7 @@ impl Executor for CpuDevice {
     }
 
     fn prepare(&mut self, program: &Program, work: &Workload) -> Result<Box<dyn Loaded>, DeviceError> {
+        program.expect_scalars(&work.scalars)?;
         let (steps, workspace) = load(program)?;
         Ok(Box::new(LoadedProgram { steps, workspace, buffers: work.buffers.clone(), scalars: work.scalars.clone() }))
     }
@@ -128,6 +129,7 @@ impl Loaded for LoadedProgram {
     }
 
     fn replace(&mut self, program: &Program) -> Result<(), DeviceError> {
+        program.expect_scalars(&self.scalars)?;
         let (steps, workspace) = load(program)?;
         self.steps = steps;
         if workspace.len() > self.workspace.len() {

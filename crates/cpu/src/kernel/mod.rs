@@ -3,7 +3,7 @@
 mod default;
 mod features;
 #[cfg(feature = "loops")]
-pub(crate) mod operations;
+mod operations;
 mod space;
 
 use crate::blueprint::Blueprint;
@@ -18,8 +18,12 @@ use tilewright_core::dtype::DType;
 use tilewright_core::feature::Feature;
 use tilewright_core::id::KernelId;
 use tilewright_core::kernel::Kernel;
+#[cfg(feature = "loops")]
+use tilewright_core::operations::Operations;
 use tilewright_core::program::Program;
-use tilewright_core::space::{BoundSpace, Illegal, ParamSpace, Point, Symbols};
+use tilewright_core::space::{BoundSpace, Legal, ParamSpace, Point, Symbols, Values};
+#[cfg(feature = "loops")]
+use tilewright_loops::host::Caches;
 use tilewright_ops::gemm::{Gemm, GemmInput, ScalarClass};
 
 /// The kernel `gemm.cpu`.
@@ -50,66 +54,8 @@ impl CpuGemm {
         Self { space: SPACE.get_or_init(build).clone() }
     }
 
-    fn bound(&self, device: &DeviceSpec, input: &GemmInput) -> Option<BoundSpace> {
-        self.space.bind(&self.symbols(device, input)).ok()
-    }
-
-    /// The point of a configuration, if every value is one of its parameter's.
-    fn encode(&self, c: &GemmConfig) -> Option<Point> {
-        let c = &oriented(c.clone());
-        let axis = if c.axis == Axis::N { "n" } else { "m" };
-        let store = if c.store == Store::Stream { "stream" } else { "normal" };
-        let order = if c.order == Order::Broadcast { "broadcast" } else { "vector" };
-        let int = |x: u32| i64::from(x).into();
-        let mut values: [tilewright_core::expr::Value; at::PREFETCH + 1] = std::array::from_fn(|_| 0i64.into());
-        for (i, value) in [
-            (at::AXIS, axis.into()),
-            (at::VEC, int(c.vec)),
-            (at::M_S, int(c.m_s)),
-            (at::N_S, int(c.n_s)),
-            (at::K_L, int(c.k_l)),
-            (at::T, int(c.t)),
-            (at::T_M, int(c.t_m)),
-            (at::K_G, int(c.k_g)),
-            (at::PACK_A, int(c.pack_a.into())),
-            (at::PACK_B, int(c.pack_b.into())),
-            (at::U, int(c.u)),
-            (at::STORE, store.into()),
-            (at::M_L, int(c.m_l)),
-            (at::N_L, int(c.n_l)),
-            (at::K_S, int(c.k_s)),
-            (at::ORDER, order.into()),
-            (at::PREFETCH, int(c.prefetch)),
-        ] {
-            values[i] = value;
-        }
-        let indices = self.space.params().iter().zip(&values).map(|(p, v)| p.index_of(v));
-        indices.collect::<Option<Vec<u16>>>().map(Point)
-    }
-}
-
-impl Kernel for CpuGemm {
-    type Of = Gemm;
-    type Config = GemmConfig;
-    type Plan = GemmPlan;
-
-    fn id(&self) -> KernelId {
-        KernelId::new("gemm.cpu.2")
-    }
-
-    fn computation(&self) -> &Gemm {
-        &Gemm
-    }
-
-    fn space(&self) -> &ParamSpace {
-        &self.space
-    }
-
-    fn symbols(&self, device: &DeviceSpec, input: &GemmInput) -> Symbols {
-        input.symbols(device)
-    }
-
-    fn decode(&self, point: &[u16]) -> GemmConfig {
+    /// The parameters of a point, typed.
+    pub(crate) fn decode(&self, point: &[u16]) -> GemmConfig {
         let value = |i: usize| &self.space.params()[i].values[usize::from(point[i])];
         let int = |i: usize| value(i).as_int().and_then(|x| u32::try_from(x).ok()).unwrap_or(0);
         let is = |i: usize, word: &str| value(i).as_str() == Some(word);
@@ -135,15 +81,35 @@ impl Kernel for CpuGemm {
         };
         oriented(config)
     }
+}
 
-    fn plan(&self, device: &DeviceSpec, input: &GemmInput, config: &GemmConfig) -> Result<GemmPlan, Illegal> {
-        let point = self.encode(config).ok_or_else(|| Illegal::value("a value is not one of its parameter's"))?;
-        if self.decode(&point) != *config {
-            return Err(Illegal::value("t is not t_m * t_n * k_g"));
-        }
-        let space = self.bound(device, input).ok_or_else(|| Illegal::value("the device is not a cpu"))?;
-        space.check(&point)?;
-        Ok(GemmPlan { blueprint: Blueprint::new(geometry(input), config), input: input.clone() })
+impl Kernel for CpuGemm {
+    type Of = Gemm;
+    type Plan = GemmPlan;
+
+    fn id(&self) -> KernelId {
+        KernelId::new("gemm.cpu.2")
+    }
+
+    fn computation(&self) -> &Gemm {
+        &Gemm
+    }
+
+    fn space(&self) -> &ParamSpace {
+        &self.space
+    }
+
+    fn symbols(&self, device: &DeviceSpec, input: &GemmInput) -> Symbols {
+        input.symbols(device)
+    }
+
+    fn plan(&self, _: &DeviceSpec, input: &GemmInput, at: &Legal<'_>) -> GemmPlan {
+        GemmPlan { blueprint: Blueprint::new(geometry(input), &self.decode(at.point())), input: input.clone() }
+    }
+
+    #[cfg(feature = "loops")]
+    fn operations(&self, device: &DeviceSpec, _: &GemmInput, plan: &GemmPlan) -> Option<Operations> {
+        Some(operations::of(plan, &Caches::of(device)))
     }
 
     fn generate(&self, plan: &GemmPlan) -> Program {
@@ -154,12 +120,12 @@ impl Kernel for CpuGemm {
         features::names()
     }
 
-    fn features(&self, device: &DeviceSpec, input: &GemmInput, config: &GemmConfig, out: &mut Vec<f32>) {
-        features::features(device, input, config, out);
+    fn features(&self, device: &DeviceSpec, input: &GemmInput, at: &Values<'_>, out: &mut Vec<f32>) {
+        features::features(device, input, &self.decode(at.point()), out);
     }
 
-    fn default_point(&self, device: &DeviceSpec, input: &GemmInput) -> Option<Point> {
-        default::default_point(&self.bound(device, input)?)
+    fn default_point(&self, _: &DeviceSpec, _: &GemmInput, space: &BoundSpace) -> Option<Point> {
+        default::default_point(space)
     }
 }
 

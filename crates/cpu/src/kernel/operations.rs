@@ -1,49 +1,20 @@
 //! What a plan does, counted as kernels of loops are on a host: for a linear model that was fitted on those.
 
-use super::{CpuGemm, GemmPlan, geometry};
+use super::GemmPlan;
 use crate::blueprint::Blueprint;
-use crate::config::GemmConfig;
 use crate::scalar::{Factor, Float};
-use tilewright_core::device::DeviceSpec;
-use tilewright_core::hint::Hint;
+use tilewright_core::operations::Operations as Phases;
 use tilewright_loops::host::{Caches, Operations, Reference, add_traffic};
-use tilewright_ops::gemm::GemmInput;
 
 /// Multiply-adds that must be under way to keep the units of a core busy: latency times throughput.
 const IN_FLIGHT: f64 = 8.0;
 
-impl GemmPlan {
-    /// Counts the operations of the thread with most work: instructions by kind, turns of loops, and the lines that caches of
-    /// these sizes move. Chains of multiply-adds that are too short to hide their latency count as what they last. Packing and the
-    /// product are counted apart: one waits for the other, and nothing of them overlaps.
-    pub fn operations(&self, caches: &Caches) -> [Operations; 2] {
-        operations(&self.blueprint, caches)
-    }
-}
-
-impl CpuGemm {
-    /// The same for a configuration that is known to be legal: a search counts thousands, and checks none of them again.
-    pub fn operations(&self, input: &GemmInput, config: &GemmConfig, caches: &Caches) -> [Operations; 2] {
-        operations(&Blueprint::new(geometry(input), config), caches)
-    }
-}
-
-/// A hint from counts: what a model of a host's operations makes of those of a configuration.
-pub struct CountedHint<F> {
-    /// Sizes of a core's caches.
-    pub caches: Caches,
-    /// Seconds of operations that may overlap.
-    pub seconds: F,
-}
-
-impl<F: Fn(&Operations) -> f64 + Send + Sync + 'static> Hint<CpuGemm> for CountedHint<F> {
-    fn name(&self) -> &str {
-        "linear.seconds"
-    }
-
-    fn seconds(&self, kernel: &CpuGemm, _: &DeviceSpec, input: &GemmInput, config: &GemmConfig) -> f64 {
-        kernel.operations(input, config, &self.caches).iter().map(&self.seconds).sum()
-    }
+/// Counts the operations of the thread with most work: instructions by kind, turns of loops, and the lines that caches of these
+/// sizes move. Chains of multiply-adds that are too short to hide their latency count as what they last. Packing and the product
+/// are phases: one waits for the other, and nothing of them overlaps.
+pub(super) fn of(plan: &GemmPlan, caches: &Caches) -> Phases {
+    let named = |counted: Operations| counted.into_iter().map(|(name, n)| (name.into(), n)).collect();
+    Phases { phases: operations(&plan.blueprint, caches).map(named).into() }
 }
 
 fn operations(b: &Blueprint, caches: &Caches) -> [Operations; 2] {

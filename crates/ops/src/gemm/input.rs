@@ -6,6 +6,7 @@ use tilewright_core::computation::{InputError, size_word};
 use tilewright_core::device::DeviceSpec;
 use tilewright_core::dtype::DType;
 use tilewright_core::expr::Value;
+use tilewright_core::program;
 use tilewright_core::space::{Config, Symbols};
 
 /// Which operands are stored transposed: first letter A, second B.
@@ -72,6 +73,16 @@ impl ScalarClass {
             Self::One
         } else {
             Self::Other
+        }
+    }
+
+    /// The values that code for this class computes right with. Code for any other value multiplies: it gives 1 its due, and
+    /// reads what a zero must leave unread.
+    pub fn values(self) -> program::ScalarClass {
+        match self {
+            Self::Zero => program::ScalarClass::Exactly(0.0),
+            Self::One => program::ScalarClass::Exactly(1.0),
+            Self::Other => program::ScalarClass::AllBut(0.0),
         }
     }
 

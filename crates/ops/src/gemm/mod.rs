@@ -17,6 +17,7 @@ use tilewright_core::computation::{Computation, InputError, InputLimits, Work};
 use tilewright_core::dtype::DType;
 use tilewright_core::feature::Feature;
 use tilewright_core::id::ComputationId;
+use tilewright_core::program::ScalarSpec;
 use tilewright_core::space::Config;
 
 /// The computation `gemm`.
@@ -55,6 +56,13 @@ impl Computation for Gemm {
 
     fn shape(&self, input: &GemmInput) -> (Vec<BufferSpec>, Vec<f64>) {
         (workload::specs(input), workload::scalars(input))
+    }
+
+    fn scalars(&self, input: &GemmInput) -> Vec<ScalarSpec> {
+        vec![
+            ScalarSpec { name: "alpha", class: input.alpha.values() },
+            ScalarSpec { name: "beta", class: input.beta.values() },
+        ]
     }
 
     fn reference(&self, input: &GemmInput, before: &Buffers, scalars: &[f64]) -> Expected {

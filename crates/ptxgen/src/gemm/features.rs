@@ -2,7 +2,6 @@
 
 use super::blueprint::Blueprint;
 use super::config::{Bounds, GemmConfig, Load, Raster, Split};
-use crate::target::Target;
 use tilewright_core::device::DeviceSpec;
 use tilewright_core::feature::Feature;
 use tilewright_ops::gemm::GemmInput;
@@ -45,7 +44,7 @@ pub(super) fn names() -> Vec<Feature> {
 pub(super) fn features(device: &DeviceSpec, input: &GemmInput, c: &GemmConfig, out: &mut Vec<f32>) {
     let fact = |name, default: u32| device.fact(name).and_then(|x| u32::try_from(x).ok()).unwrap_or(default);
     let (m, n, k) = (input.m.max(1) as u32, input.n.max(1) as u32, input.k.max(1) as u32);
-    let target = device.fact("sm").and_then(Target::of_sm).unwrap_or(Target::OLDEST);
+    let target = super::kernel::target(device);
     let blueprint = Blueprint::new(target, input, c);
     let (threads, shared, registers) = (blueprint.threads(), blueprint.shared_bytes(), blueprint.registers());
     let (tiles_m, tiles_n) = (m.div_ceil(c.m_l), n.div_ceil(c.n_l));

@@ -7,12 +7,11 @@ use crate::target::Target;
 use std::sync::OnceLock;
 use tilewright_core::counts::Counts;
 use tilewright_core::device::DeviceSpec;
-use tilewright_core::expr::Value;
 use tilewright_core::feature::Feature;
 use tilewright_core::id::KernelId;
 use tilewright_core::kernel::Kernel;
 use tilewright_core::program::Program;
-use tilewright_core::space::{BoundSpace, Illegal, ParamSpace, Point, Symbols};
+use tilewright_core::space::{BoundSpace, Legal, ParamSpace, Point, Symbols, Values};
 use tilewright_ops::gemm::{Gemm, GemmInput};
 
 /// The kernel `gemm.simt`.
@@ -36,64 +35,7 @@ impl SimtGemm {
         Self { space: SPACE.get_or_init(build).clone() }
     }
 
-    fn bound(&self, device: &DeviceSpec, input: &GemmInput) -> Option<BoundSpace> {
-        self.space.bind(&self.symbols(device, input)).ok()
-    }
-
-    /// The point of a configuration, if every value is one of its parameter's.
-    fn encode(&self, config: &GemmConfig) -> Option<Point> {
-        let params = self.space.params().iter().zip(values(config));
-        params.map(|(p, value)| p.index_of(&value)).collect::<Option<Vec<u16>>>().map(Point)
-    }
-}
-
-const LOADS: [(Load, &str); 3] = [(Load::Global, "global"), (Load::Nc, "nc"), (Load::Async, "async")];
-
-/// The values of a configuration, in the order of the space.
-fn values(c: &GemmConfig) -> [Value; space::NAMES.len()] {
-    let int = |x: u32| Value::from(i64::from(x));
-    let load = LOADS.iter().find(|(l, _)| *l == c.load).map_or("", |(_, word)| word);
-    [
-        int(c.m_s),
-        int(c.n_s),
-        int(c.m_l),
-        int(c.n_l),
-        int(c.k_l),
-        int(c.u),
-        int(c.vec_a),
-        int(c.vec_b),
-        int(c.stages),
-        load.into(),
-        int(c.k_s),
-        int(c.k_g),
-        if c.split == Split::Atomic { "atomic" } else { "ordered" }.into(),
-        int(c.vec_c),
-        if c.raster == Raster::N { "n" } else { "m" }.into(),
-        if c.bounds == Bounds::Whole { "whole" } else { "checked" }.into(),
-    ]
-}
-
-impl Kernel for SimtGemm {
-    type Of = Gemm;
-    type Config = GemmConfig;
-    type Plan = GemmPlan;
-
-    fn id(&self) -> KernelId {
-        KernelId::new("gemm.simt.1")
-    }
-
-    fn computation(&self) -> &Gemm {
-        &Gemm
-    }
-
-    fn space(&self) -> &ParamSpace {
-        &self.space
-    }
-
-    fn symbols(&self, device: &DeviceSpec, input: &GemmInput) -> Symbols {
-        input.symbols(device)
-    }
-
+    /// The parameters of a point, typed.
     fn decode(&self, point: &[u16]) -> GemmConfig {
         let at = |name: &str| {
             let i = space::NAMES.iter().position(|n| *n == name).unwrap_or(0);
@@ -120,14 +62,32 @@ impl Kernel for SimtGemm {
             bounds: if is("bounds", "whole") { Bounds::Whole } else { Bounds::Checked },
         }
     }
+}
 
-    fn plan(&self, device: &DeviceSpec, input: &GemmInput, config: &GemmConfig) -> Result<GemmPlan, Illegal> {
-        let point = self.encode(config).ok_or_else(|| Illegal::value("a value is not one of its parameter's"))?;
-        let space = self.space.bind(&self.symbols(device, input));
-        space.map_err(|e| Illegal::value(&format!("the device is no GPU: {e}")))?.check(&point)?;
-        let target = device.fact("sm").and_then(Target::of_sm);
-        let target = target.ok_or_else(|| Illegal::value("the device is older than sm_50"))?;
-        Ok(GemmPlan::new(target, input, config))
+const LOADS: [(Load, &str); 3] = [(Load::Global, "global"), (Load::Nc, "nc"), (Load::Async, "async")];
+
+impl Kernel for SimtGemm {
+    type Of = Gemm;
+    type Plan = GemmPlan;
+
+    fn id(&self) -> KernelId {
+        KernelId::new("gemm.simt.1")
+    }
+
+    fn computation(&self) -> &Gemm {
+        &Gemm
+    }
+
+    fn space(&self) -> &ParamSpace {
+        &self.space
+    }
+
+    fn symbols(&self, device: &DeviceSpec, input: &GemmInput) -> Symbols {
+        input.symbols(device)
+    }
+
+    fn plan(&self, device: &DeviceSpec, input: &GemmInput, at: &Legal<'_>) -> GemmPlan {
+        GemmPlan::new(target(device), input, &self.decode(at.point()))
     }
 
     fn generate(&self, plan: &GemmPlan) -> Program {
@@ -142,11 +102,16 @@ impl Kernel for SimtGemm {
         features::names()
     }
 
-    fn features(&self, device: &DeviceSpec, input: &GemmInput, config: &GemmConfig, out: &mut Vec<f32>) {
-        features::features(device, input, config, out);
+    fn features(&self, device: &DeviceSpec, input: &GemmInput, at: &Values<'_>, out: &mut Vec<f32>) {
+        features::features(device, input, &self.decode(at.point()), out);
     }
 
-    fn default_point(&self, device: &DeviceSpec, input: &GemmInput) -> Option<Point> {
-        default::default_point(&self.bound(device, input)?)
+    fn default_point(&self, _: &DeviceSpec, _: &GemmInput, space: &BoundSpace) -> Option<Point> {
+        default::default_point(space)
     }
+}
+
+/// What code for a device is made for. The rule `target` lets no older device pass.
+pub(super) fn target(device: &DeviceSpec) -> Target {
+    device.fact("sm").and_then(Target::of_sm).unwrap_or(Target::OLDEST)
 }

@@ -167,7 +167,7 @@ impl GemmPlan {
         };
         let steps = self.parts().into_iter().map(step).collect();
         let slabs = u64::from(self.blueprint.config.k_g) * u64::from(self.input.batch.count);
-        Program { steps, workspace: if self.ordered() { self.slab() * slabs } else { 0 } }
+        Program::new(steps, if self.ordered() { self.slab() * slabs } else { 0 })
     }
 
     fn product(&self, offsets: [u64; 3]) -> Step {

@@ -45,6 +45,7 @@ pub(super) fn space() -> Result<ParamSpace, SpaceError> {
 fn threads(space: SpaceBuilder) -> SpaceBuilder {
     use RuleGroup::{Guideline, Hardware, Implementation};
     space
+        .rule("target", Hardware, "sm >= 50", "there is no code for older devices")
         .define("threads", "(m_l // m_s) * (n_l // n_s) * k_l")
         .rule("whole_rows", Implementation, "m_l % m_s == 0", "threads have equal tiles")
         .rule("whole_columns", Implementation, "n_l % n_s == 0", "threads have equal tiles")

@@ -76,7 +76,7 @@ pub fn program(instance: &Instance, target: Target) -> Result<(Module, Program),
     let code = Code::Ptx { text: print(&module), entry: module.entry.name.clone() };
     let shared_bytes = if module.entry.dynamic_shared { module.entry.shared_bytes } else { 0 };
     let step = Step::Launch { code, grid, block: [module.entry.threads, 1, 1], shared_bytes, args };
-    Ok((module, Program { steps: vec![step], workspace: 0 }))
+    Ok((module, Program::new(vec![step], 0)))
 }
 
 fn float(dtype: DType) -> Type {

@@ -63,7 +63,7 @@ pub(crate) fn plans(target: &str, count: usize, seed: u64) -> Vec<GemmPlan> {
         let input = input(&mut rng);
         let space = kernel.space().bind(&kernel.symbols(&spec, &input)).unwrap();
         let Some(point) = point(&space, &mut rng) else { continue };
-        plans.push(kernel.plan(&spec, &input, &kernel.decode(&point)).unwrap());
+        plans.push(kernel.plan(&spec, &input, &space.check(&point).unwrap()));
     }
     plans
 }

@@ -7,40 +7,15 @@ mod transpose;
 use std::error::Error;
 use std::time::Duration;
 use tilewright_core::computation::InputLimits;
-use tilewright_core::feature::FeatureSchema;
-use tilewright_core::predictor::{Fit, Predictor};
 use tilewright_core::problem::{AnyKernel, Erased, Measure};
 use tilewright_core::space::Config;
-use tilewright_core::training::TrainingSet;
 use tilewright_cpu::CpuDevice;
-use tilewright_perfmodel_mlp::{Mlp, MlpFit};
 use tilewright_runtime::HostMeasure;
 use tilewright_runtime::plan::{PlanSettings, Planner};
-use tilewright_runtime::trainer::{TrainError, Trained, Trainer};
+use tilewright_runtime::trainer::MlpTrainer;
 use tilewright_runtime::tune::{Silent, TunePaths, TuneSettings, Tuner};
 use tilewright_sampler::{Chained, Settings};
 use transpose::TransposeKernel;
-
-/// The MLP as the runtime's model.
-struct MlpTrainer;
-
-impl Trainer for MlpTrainer {
-    fn kind(&self) -> &str {
-        "mlp"
-    }
-
-    fn train(&self, data: &TrainingSet, seed: u64) -> Result<Trained, TrainError> {
-        let model = MlpFit::default().fit(data, seed).map_err(|e| TrainError::new("mlp", e))?;
-        let cv_mse = Some(model.report().best_mse());
-        Ok(Trained { model: model.to_value(), cv_mse, predictor: Box::new(model) })
-    }
-
-    fn load(&self, model: &serde_json::Value, schema: &FeatureSchema) -> Result<Box<dyn Predictor>, TrainError> {
-        let model = Mlp::from_value(model.clone()).map_err(|e| TrainError::new("mlp", e))?;
-        schema.expect(model.schema()).map_err(|e| TrainError::new("mlp", e))?;
-        Ok(Box::new(model))
-    }
-}
 
 fn main() -> Result<(), Box<dyn Error>> {
     let kernel = Erased::new(TransposeKernel::new()?);

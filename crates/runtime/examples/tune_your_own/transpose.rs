@@ -5,12 +5,14 @@ use tilewright_core::buffer::{Buffer, BufferSpec, Buffers, Expected, ExpectedBuf
 use tilewright_core::computation::{Computation, InputError, InputLimits, Work, size_word};
 use tilewright_core::device::DeviceSpec;
 use tilewright_core::dtype::DType;
-use tilewright_core::expr::Value;
+use tilewright_core::expr::{Val, Value};
 use tilewright_core::feature::Feature;
 use tilewright_core::id::{ComputationId, KernelId};
 use tilewright_core::kernel::Kernel;
-use tilewright_core::program::{DeviceError, HostArgs, HostCode, Program};
-use tilewright_core::space::{Config, Illegal, Param, ParamSpace, Point, RuleGroup, SpaceError, Symbols};
+use tilewright_core::program::{DeviceError, HostArgs, HostCode, Program, ScalarSpec};
+use tilewright_core::space::{
+    BoundSpace, Config, Legal, Param, ParamSpace, Point, RuleGroup, SpaceError, Symbols, Values,
+};
 
 /// Largest accepted size of a side.
 const LARGEST: u64 = 1 << 14;
@@ -55,6 +57,10 @@ impl Computation for Transpose {
         Workload { specs: vec![spec("x", Role::In), spec("y", Role::Out)], buffers: vec![x, y], scalars: Vec::new() }
     }
 
+    fn scalars(&self, _: &Shape) -> Vec<ScalarSpec> {
+        Vec::new()
+    }
+
     fn reference(&self, input: &Shape, before: &Buffers, _: &[f64]) -> Expected {
         let at = |i: usize| before[0].get_f64(i % input.rows * input.columns + i / input.rows);
         let values: Vec<f64> = (0..before[0].len()).map(at).collect();
@@ -91,7 +97,16 @@ pub(crate) struct Blocks {
     along_columns: bool,
 }
 
-/// Proof of legality.
+impl Blocks {
+    /// The parameters of a point of the kernel's space.
+    fn of(at: &Values<'_>) -> Self {
+        let size = |name| at.int(name).unwrap_or(1);
+        let along_columns = at.get("order") == Some(Val::Str("columns"));
+        Self { rows: size("block_rows"), columns: size("block_columns"), along_columns }
+    }
+}
+
+/// A legal configuration for one input.
 pub(crate) struct Plan {
     shape: Shape,
     blocks: Blocks,
@@ -110,21 +125,10 @@ impl TransposeKernel {
             .build()?;
         Ok(Self { space })
     }
-
-    fn value(&self, point: &[u16], at: usize) -> &Value {
-        &self.space.params()[at].values[usize::from(point[at])]
-    }
-
-    fn point(&self, blocks: &Blocks) -> Option<Point> {
-        let order = if blocks.along_columns { "columns" } else { "rows" };
-        let values = [Value::from(blocks.rows), Value::from(blocks.columns), Value::from(order)];
-        self.space.params().iter().zip(&values).map(|(p, v)| p.index_of(v)).collect::<Option<Vec<_>>>().map(Point)
-    }
 }
 
 impl Kernel for TransposeKernel {
     type Of = Transpose;
-    type Config = Blocks;
     type Plan = Plan;
 
     fn id(&self) -> KernelId {
@@ -143,23 +147,8 @@ impl Kernel for TransposeKernel {
         device.symbols().with("rows", input.rows).with("columns", input.columns)
     }
 
-    fn decode(&self, point: &[u16]) -> Blocks {
-        let size = |at| self.value(point, at).as_int().map_or(1, |v| v.unsigned_abs() as usize);
-        Blocks { rows: size(0), columns: size(1), along_columns: self.value(point, 2).as_str() == Some("columns") }
-    }
-
-    fn plan(&self, device: &DeviceSpec, input: &Shape, blocks: &Blocks) -> Result<Plan, Illegal> {
-        let refuse = |rule: &str, why: String| Illegal {
-            rule: rule.to_owned(),
-            group: RuleGroup::Implementation,
-            text: String::new(),
-            numbers: Vec::new(),
-            why,
-        };
-        let space = self.space.bind(&self.symbols(device, input)).map_err(|e| refuse("symbols", e.to_string()))?;
-        let point = self.point(blocks).ok_or_else(|| refuse("values", format!("{blocks:?} is not in the space")))?;
-        space.check(&point)?;
-        Ok(Plan { shape: input.clone(), blocks: blocks.clone() })
+    fn plan(&self, _: &DeviceSpec, input: &Shape, at: &Legal<'_>) -> Plan {
+        Plan { shape: input.clone(), blocks: Blocks::of(at) }
     }
 
     fn generate(&self, plan: &Plan) -> Program {
@@ -170,12 +159,14 @@ impl Kernel for TransposeKernel {
         vec![Feature::size("block_rows"), Feature::size("block_columns"), Feature::flag("along_columns")]
     }
 
-    fn features(&self, _: &DeviceSpec, _: &Shape, blocks: &Blocks, out: &mut Vec<f32>) {
+    fn features(&self, _: &DeviceSpec, _: &Shape, at: &Values<'_>, out: &mut Vec<f32>) {
+        let blocks = Blocks::of(at);
         out.extend([blocks.rows as f32, blocks.columns as f32, f32::from(u8::from(blocks.along_columns))]);
     }
 
-    fn default_point(&self, _: &DeviceSpec, _: &Shape) -> Option<Point> {
-        self.point(&Blocks { rows: 1, columns: 1, along_columns: true })
+    fn default_point(&self, _: &DeviceSpec, _: &Shape, space: &BoundSpace) -> Option<Point> {
+        // Blocks of one element, along the columns: what is not named takes its first values.
+        space.preferred_point(|param| if param.name == "order" { vec![Value::from("columns")] } else { Vec::new() })
     }
 }
 

@@ -27,6 +27,8 @@ pub struct Planned {
     pub considered: u64,
     /// Whether the answer comes from the plan cache.
     pub cached: bool,
+    /// Why an answer of the plan cache was not enough, where there was one.
+    pub looked_again: Option<String>,
     /// Why, in sentences for people.
     pub reason: String,
     /// The choice with its best alternatives.

@@ -42,6 +42,8 @@ pub(super) struct Deciding<'d, 'a> {
     pub(super) pool: Pool,
     /// The model's best, more than are timed at first.
     pub(super) ranked: Vec<Point>,
+    /// The answer of the plan cache, which wins unless a better one is found.
+    pub(super) remembered: Option<usize>,
     stats: PlanStats,
     considered: u64,
     /// Whether the model takes too long to be asked while looking around.
@@ -61,6 +63,7 @@ impl<'d, 'a> Deciding<'d, 'a> {
             clock,
             pool,
             ranked: Vec::new(),
+            remembered: None,
             stats,
             considered: 0,
             is_dear: false,
@@ -73,8 +76,12 @@ impl<'d, 'a> Deciding<'d, 'a> {
         self.planner.settings.objective.clone()
     }
 
-    pub(super) fn decide(mut self, stale: Option<String>) -> Result<Planned, RuntimeError> {
-        self.told.extend(stale);
+    /// Decides; `again` says why the plan cache's answer was not enough, and `remembered` is that answer where it is still
+    /// legal.
+    pub(super) fn decide(mut self, again: Option<String>, remembered: Option<Point>) -> Result<Planned, RuntimeError> {
+        self.told.extend(again.clone());
+        // First of all, so that ties go to it and little time is enough for it.
+        self.remembered = remembered.map(|point| self.pool.add(point, None));
         let default = self.problem.default_point().filter(|p| self.problem.space().is_legal(p));
         let modelled = self.ask_model(default.as_ref())?;
         let default = default.map(|p| self.pool.add(p, None));
@@ -84,7 +91,7 @@ impl<'d, 'a> Deciding<'d, 'a> {
             self.measured(modelled, default)?
         };
         let (winner, max_rel_error) = self.verified(&order)?;
-        Ok(self.answer(winner, &order, default, max_rel_error))
+        Ok(Planned { looked_again: again, ..self.answer(winner, &order, default, max_rel_error) })
     }
 
     /// Fills the pool with the model's best, behind its first choice the default; whether there is a model.
@@ -152,8 +159,11 @@ impl<'d, 'a> Deciding<'d, 'a> {
             self.pool.add(first, None);
         }
         self.considered = self.considered.max(self.pool.len() as u64);
-        let what =
-            if modelled { "the model's first choice was taken" } else { "the default was taken: there is no model" };
+        let what = match (self.remembered, modelled) {
+            (Some(_), _) => "the remembered configuration was kept",
+            (None, true) => "the model's first choice was taken",
+            (None, false) => "the default was taken: there is no model",
+        };
         self.told.push(format!("{what}, nothing was timed"));
         Ok((0..self.pool.len()).collect())
     }
@@ -178,8 +188,9 @@ impl<'d, 'a> Deciding<'d, 'a> {
             "there is no profile for this kernel on this device, so this input was tuned for {:.1} s",
             settings.budget.as_secs_f64()
         ));
-        if let Some(default) = default {
-            self.time(default)?;
+        // Ahead of the default: neighbours of what is remembered are the first that are looked at.
+        for known in [self.remembered, default].into_iter().flatten() {
+            self.time(known)?;
         }
         let favourites = self.explore(settings.budget, DRAWN_SHARE)?;
         self.considered = self.pool.len() as u64;
@@ -237,7 +248,8 @@ impl<'d, 'a> Deciding<'d, 'a> {
         let settings = &self.planner.settings;
         let objective = &settings.objective;
         let best = self.pool.iter().map(|c| c.cost(objective)).fold(f64::INFINITY, f64::min);
-        let limited = best.is_finite() && *objective == Objective::default();
+        // One disturbed run must not put what is remembered out of the contest.
+        let limited = best.is_finite() && *objective == Objective::default() && self.remembered != Some(at);
         let cut_off = limited.then(|| Duration::from_secs_f64(best * settings.cut_off));
         let rough_beyond = limited.then(|| Duration::from_secs_f64(best * settings.rough));
         let policy = Timing { cut_off, rough_beyond, ..settings.timing.clone() };
@@ -326,6 +338,7 @@ impl<'d, 'a> Deciding<'d, 'a> {
             max_rel_error,
             considered: self.considered,
             cached: false,
+            looked_again: None,
             reason,
             decision,
             stats: self.stats,
@@ -335,8 +348,17 @@ impl<'d, 'a> Deciding<'d, 'a> {
     /// Where the winner stood with the model, and what it gains over the default.
     fn tell_gain(&mut self, winner: usize, default: Option<usize>) {
         let objective = self.objective();
-        if self.pool.get(winner).predicted_s.is_some() {
-            self.told.push(format!("by model the choice was number {} of those timed", winner + 1));
+        if let Some(expected) = self.pool.get(winner).predicted_s {
+            let better = self.pool.iter().filter(|c| c.predicted_s.is_some_and(|s| s < expected)).count();
+            self.told.push(format!("by model the choice was number {} of those timed", better + 1));
+        }
+        if let Some(remembered) = self.remembered {
+            let (own, other) = (self.pool.get(winner).cost(&objective), self.pool.get(remembered).cost(&objective));
+            if winner == remembered {
+                self.told.push("the remembered configuration is still the best".into());
+            } else if own.is_finite() && other.is_finite() {
+                self.told.push(format!("it is {:.2} times as good as the remembered one", other / own));
+            }
         }
         let Some(default) = default else { return };
         let (own, other) = (self.pool.get(winner).cost(&objective), self.pool.get(default).cost(&objective));

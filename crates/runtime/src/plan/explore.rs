@@ -134,9 +134,13 @@ impl Deciding<'_, '_> {
                 finalists.push(at);
             }
         }
+        // Noise must not keep what is remembered from its chance: an answer that was looked for again is never worse.
+        finalists.extend(self.remembered.filter(|at| rest.contains(at) && !finalists.contains(at)));
         rest.retain(|at| !finalists.contains(at));
-        // Ties go to what the model ranked, then to what was found first.
-        finalists.sort_by_key(|at| (preferred.iter().position(|p| p == at).unwrap_or(usize::MAX), *at));
+        // Ties go to what is remembered, then to what the model ranked, then to what was found first.
+        finalists.sort_by_key(|at| {
+            (Some(*at) != self.remembered, preferred.iter().position(|p| p == at).unwrap_or(usize::MAX), *at)
+        });
         let mut order = if finalists.len() > 1 { self.compare(&finalists)? } else { finalists };
         order.extend(rest);
         self.nothing_ran_or(order)

@@ -1,6 +1,7 @@
 //! Deciding the configuration of an input: from the cache, by the model and re-timing, or by tuning on the spot.
 
 mod answer;
+mod asked;
 mod decide;
 mod explore;
 mod nearby;
@@ -10,6 +11,7 @@ mod settings;
 mod spread;
 
 pub use answer::{PlanStats, Planned};
+pub use asked::{Asked, Look};
 pub use settings::{PlanSettings, Ranking};
 pub use spread::spread;
 pub use tilewright_search::Sampling;
@@ -62,15 +64,22 @@ impl Planner<'_> {
     /// See [`Planner::plan`].
     pub fn plan_problem(&mut self, problem: &dyn Problem) -> Result<Planned, RuntimeError> {
         let clock = HostClock::start();
-        let mut stale = None;
+        let (mut again, mut remembered, mut looks) = (None, None, Vec::new());
         if let Some(cache) = self.cache.filter(|_| !self.settings.ignore_cached) {
             match cache.get(problem, &self.settings.objective)? {
-                Lookup::Hit(plan, point) => return Ok(from_cache(problem, *plan, point, &clock)),
-                Lookup::Stale(why) => stale = Some(why),
+                Lookup::Hit(plan, point) => match self.settings.asked.exceeds(&plan) {
+                    None => return Ok(from_cache(problem, *plan, point, &clock)),
+                    Some(why) => {
+                        again = Some(format!("the cached plan was looked for again: {why}"));
+                        (remembered, looks) = (Some(point), plan.looks);
+                    }
+                },
+                Lookup::Stale(why) => again = Some(why),
                 Lookup::Miss => {}
             }
         }
-        let planned = Deciding::new(self, problem, &clock).decide(stale)?;
+        let planned = Deciding::new(self, problem, &clock).decide(again, remembered)?;
+        self.look(&planned).note(&mut looks);
         if let (Some(cache), Some(max_rel_error)) = (self.cache, planned.max_rel_error) {
             let plan = CachedPlan {
                 config: planned.config.clone(),
@@ -78,10 +87,21 @@ impl Planner<'_> {
                 measured_s: planned.measured_s,
                 max_rel_error: Some(max_rel_error),
                 decision: planned.decision.clone(),
+                looks,
             };
             cache.put(problem, &self.settings.objective, &plan)?;
         }
         Ok(planned)
+    }
+
+    /// How hard an answer was looked for just now.
+    fn look(&self, planned: &Planned) -> Look {
+        let settings = &self.settings;
+        let timed = planned.stats.timed;
+        let budget = if self.predictor.is_some() { settings.refine } else { settings.budget };
+        // Where nothing was timed, what the settings allow says nothing.
+        let (budget_s, top) = if timed > 0 { (budget.as_secs_f64(), settings.top) } else { (0.0, 0) };
+        Look { budget_s, top, timed, model: planned.decision.model.clone(), profile: settings.asked.profile.clone() }
     }
 }
 
@@ -97,6 +117,7 @@ fn from_cache(problem: &dyn Problem, plan: CachedPlan, point: Point, clock: &Hos
         max_rel_error: plan.max_rel_error,
         considered: plan.decision.considered_count,
         cached: true,
+        looked_again: None,
         reason: format!("from the plan cache; when it was decided: {}", plan.decision.reason),
         decision: plan.decision,
         stats: PlanStats { seconds: clock.now().as_secs_f64(), ..PlanStats::default() },

@@ -150,12 +150,7 @@ impl<'a> Nearby<'a> {
 
     /// The points with the logs that the model predicts.
     fn scored(&self, points: Vec<Point>) -> Vec<(f32, Point)> {
-        let mut scores = vec![self.level; points.len()];
-        if let Some(scorer) = &self.scorer {
-            let mut rows = Vec::new();
-            points.iter().for_each(|point| self.problem.config_features(point, &mut rows));
-            scorer.score(&rows, &mut scores);
-        }
+        let scores = self.scorer.as_ref().map_or_else(|| vec![self.level; points.len()], |s| s.score_each(&points));
         scores.into_iter().zip(points).collect()
     }
 }

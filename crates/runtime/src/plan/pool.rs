@@ -39,9 +39,11 @@ pub(super) struct Pool {
 }
 
 impl Pool {
-    /// Adds a point, or finds it.
+    /// Adds a point, or finds it and learns what the model expects of it.
     pub(super) fn add(&mut self, point: Point, predicted_s: Option<f64>) -> usize {
         if let Some(&at) = self.index.get(&point) {
+            let known = &mut self.candidates[at].predicted_s;
+            *known = known.or(predicted_s);
             return at;
         }
         self.index.insert(point.clone(), self.candidates.len());

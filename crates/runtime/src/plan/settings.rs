@@ -1,5 +1,6 @@
 //! How a plan is decided.
 
+use super::asked::Asked;
 use crate::paired::PairedSettings;
 use crate::verify::VerifySettings;
 use std::time::Duration;
@@ -42,6 +43,9 @@ pub struct PlanSettings {
     pub objective: Objective,
     /// Seed of everything that is drawn.
     pub seed: u64,
+    /// What an answer of the cache must live up to; one that does not is looked for again, the remembered configuration among
+    /// the candidates.
+    pub asked: Asked,
     /// Plan anew even if the cache has an answer, and replace it.
     pub ignore_cached: bool,
 }
@@ -65,6 +69,7 @@ impl Default for PlanSettings {
             verify: VerifySettings::default(),
             objective: Objective::default(),
             seed: 0,
+            asked: Asked::default(),
             ignore_cached: false,
         }
     }

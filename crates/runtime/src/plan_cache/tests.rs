@@ -12,7 +12,14 @@ fn plan(problem: &dyn Problem) -> CachedPlan {
     let chosen = Alternative { config: config.clone(), predicted_s: None, measured_s: Some(1e-3) };
     let (considered, reason) = (vec![chosen.clone()], "because".into());
     let decision = Decision { considered, chosen, considered_count: 9, reason, model: None };
-    CachedPlan { config, predicted_s: None, measured_s: Some(1e-3), max_rel_error: Some(0.0), decision }
+    CachedPlan {
+        config,
+        predicted_s: None,
+        measured_s: Some(1e-3),
+        max_rel_error: Some(0.0),
+        decision,
+        looks: Vec::new(),
+    }
 }
 
 fn bound(kernel: ScaleKernel, device: Arc<DeviceSpec>, n: usize) -> Bound<ScaleKernel> {
@@ -82,6 +89,29 @@ fn damage_is_an_error_that_names_the_file() {
     let text = String::from_utf8(whole).unwrap();
     let newer = error(text.replacen("plan 1", "plan 2", 1).as_bytes());
     assert!(matches!(newer, StoreErrorKind::ForeignVersion { found: 2, known: 1 }));
+}
+
+#[test]
+fn an_entry_of_before_looks_were_noted_is_read() {
+    let dir = tempfile::tempdir().unwrap();
+    let cache = PlanCache::new(dir.path());
+    let (time, problem) = (Objective::default(), toy::problem(1000));
+    let plan = plan(&problem);
+    let path = cache.put(&problem, &time, &plan).unwrap();
+    /// What an entry was.
+    #[derive(Serialize)]
+    struct Old {
+        config: Config,
+        predicted_s: Option<f64>,
+        measured_s: Option<f64>,
+        max_rel_error: Option<f64>,
+        decision: Decision,
+    }
+    let CachedPlan { config, predicted_s, measured_s, max_rel_error, decision, looks: _ } = plan.clone();
+    let old = Old { config, predicted_s, measured_s, max_rel_error, decision };
+    envelope::write(&path, FORMAT, &PlanHeader::new(&problem, time.clone()), &old).unwrap();
+    let Lookup::Hit(found, _) = cache.get(&problem, &time).unwrap() else { panic!("not read") };
+    assert_eq!(*found, plan);
 }
 
 #[test]

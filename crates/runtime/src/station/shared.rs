@@ -90,6 +90,7 @@ impl Executor for Shared {
     }
 
     fn prepare(&mut self, program: &Program, work: &Workload) -> Result<Box<dyn Loaded>, DeviceError> {
+        program.expect_scalars(&work.scalars)?;
         let work = Arc::new(work.clone());
         Ok(Box::new(Visit { shared: self.clone(), program: program.clone(), work }))
     }
@@ -130,6 +131,7 @@ impl Loaded for Visit {
     }
 
     fn replace(&mut self, program: &Program) -> Result<(), DeviceError> {
+        program.expect_scalars(&self.work.scalars)?;
         self.program = program.clone();
         Ok(())
     }

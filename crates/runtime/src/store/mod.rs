@@ -33,6 +33,15 @@ pub(crate) fn files_with_extension(directory: &Path, extension: &str) -> Result<
     Ok(out)
 }
 
+/// A checksum of a file's contents, to tell one profile from the next.
+///
+/// # Errors
+/// The file cannot be read.
+pub fn checksum(path: &Path) -> Result<String, StoreError> {
+    let bytes = std::fs::read(path).map_err(|e| StoreError::io(path, e))?;
+    Ok(blake3::hash(&bytes).to_hex()[..32].to_owned())
+}
+
 /// Seconds since 1970, or zero where the clock is before it.
 pub(crate) fn unix_seconds() -> u64 {
     std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |d| d.as_secs())

@@ -144,8 +144,10 @@ impl<'c, 't> Campaign<'c, 't> {
             return Ok(());
         }
         self.fitted = due;
-        let rows = rows(self.tuner.kernel, self.tuner.measure.spec(), &self.samples, &settings.objective)?;
-        match self.tuner.trainer.train(&rows.set, settings.seed) {
+        let (kernel, trainer) = (self.tuner.kernel, self.tuner.trainer);
+        let device = self.tuner.measure.spec();
+        let rows = rows(kernel, device, &self.samples, &settings.objective, trainer.prior())?;
+        match trainer.train(&rows.set, settings.seed) {
             Ok(trained) => self.guide = Some(Guide::new(trained.predictor)),
             Err(error) => tracing::warn!(%error, "going on without a guide"),
         }

@@ -83,12 +83,7 @@ impl Scored<'_> {
     /// The points, legal ones that were looked at before included, best first, with their scores.
     fn best_of(&mut self, points: Vec<Point>) -> Vec<(f32, Point)> {
         let fresh: Vec<&Point> = points.iter().filter(|p| !self.seen.contains_key(*p)).collect();
-        let mut rows = Vec::new();
-        for point in &fresh {
-            self.problem.config_features(point, &mut rows);
-        }
-        let mut scores = vec![0.0; fresh.len()];
-        self.scorer.score(&rows, &mut scores);
+        let scores = self.scorer.score_each(fresh.iter().copied());
         let fresh: Vec<(Point, f32)> = fresh.into_iter().cloned().zip(scores).collect();
         self.seen.extend(fresh);
         let mut out: Vec<(f32, Point)> = points.into_iter().map(|p| (self.seen[&p], p)).collect();

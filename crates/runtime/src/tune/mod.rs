@@ -128,7 +128,7 @@ impl Tuner<'_> {
         let measured = clock.now();
 
         let objective = &self.settings.objective;
-        let rows = rows(self.kernel, &device, &samples, objective)?;
+        let rows = rows(self.kernel, &device, &samples, objective, self.trainer.prior())?;
         let ok = samples.iter().filter(|s| s.outcome.is_ok()).count() as u64;
         let failed = samples.len() as u64 - ok;
         if ok < FEWEST_SAMPLES {

@@ -7,8 +7,9 @@ use std::sync::Arc;
 use tilewright_core::device::DeviceSpec;
 use tilewright_core::measurement::FailureKind;
 use tilewright_core::objective::Objective;
+use tilewright_core::predictor::Predictor;
 use tilewright_core::problem::{AnyKernel, Problem};
-use tilewright_core::space::Config;
+use tilewright_core::space::{Config, Point};
 use tilewright_core::training::TrainingSet;
 
 /// Rows for a model, and what was left out.
@@ -24,18 +25,41 @@ pub struct Rows {
 /// The rows of the measured samples. Configurations that were cut off count with the time at which they were: a model
 /// that never sees them takes the slow part of the space for good.
 ///
+/// With a prior, costs are over what it expects: for the model of a
+/// [`WithPrior`](tilewright_core::prior::WithPrior).
+///
 /// # Errors
-/// An input of the log that the kernel does not take any more.
+/// An input of the log that the kernel does not take any more, or a prior that has no word for the kernel.
 pub fn rows(
     kernel: &dyn AnyKernel,
     device: &Arc<DeviceSpec>,
     samples: &[Sample],
     objective: &Objective,
+    prior: Option<&dyn Predictor>,
 ) -> Result<Rows, RuntimeError> {
+    let (mut rows, problems, points) = collect(kernel, device, samples, objective)?;
+    let Some(prior) = prior else { return Ok(rows) };
+    for (group, problem) in problems.iter().enumerate() {
+        let of: Vec<usize> = (0..points.len()).filter(|&i| rows.set.groups[i] as usize == group).collect();
+        let logs = prior.bind(&**problem)?.score_each(of.iter().map(|&i| &points[i]));
+        of.iter().zip(logs).for_each(|(&i, log)| rows.set.costs[i] /= f64::from(log).exp());
+    }
+    Ok(rows)
+}
+
+type Collected = (Rows, Vec<Box<dyn Problem>>, Vec<Point>);
+
+/// The rows with the problem of each group and the point of each row.
+fn collect(
+    kernel: &dyn AnyKernel,
+    device: &Arc<DeviceSpec>,
+    samples: &[Sample],
+    objective: &Objective,
+) -> Result<Collected, RuntimeError> {
     let mut out = Rows { set: TrainingSet::new(kernel.schema()), inputs: 0, skipped: 0 };
     let mut known: HashMap<String, usize> = HashMap::new();
     let mut problems: Vec<Box<dyn Problem>> = Vec::new();
-    let mut row = Vec::new();
+    let (mut row, mut points) = (Vec::new(), Vec::new());
     for sample in samples {
         let Some(cost) = cost(sample, objective) else {
             out.skipped += u64::from(sample.outcome.is_ok());
@@ -52,12 +76,13 @@ pub fn rows(
         row.clear();
         problem.input_features(&mut row);
         problem.config_features(&point, &mut row);
-        if out.set.push(&row, cost, group as u32).is_err() {
-            out.skipped += 1;
+        match out.set.push(&row, cost, group as u32) {
+            Ok(()) => points.push(point),
+            Err(_) => out.skipped += 1,
         }
     }
     out.inputs = problems.len() as u64;
-    Ok(out)
+    Ok((out, problems, points))
 }
 
 fn group(

@@ -146,6 +146,11 @@ impl Isolated {
         }
     }
 
+    /// What scalars a program takes stays on this side, where the caller's data are known too.
+    fn expect_scalars(&self, program: &Program) -> Result<(), DeviceError> {
+        self.data.as_ref().map_or(Ok(()), |data| program.expect_scalars(data.scalars()))
+    }
+
     fn wire(&self, program: &Program) -> Result<WireProgram, DeviceError> {
         WireProgram::new(program, &self.spec.id)
     }
@@ -233,6 +238,7 @@ impl Station for Isolated {
     }
 
     fn run(&mut self, program: &Program) -> Result<(), DeviceError> {
+        self.expect_scalars(program)?;
         let program = self.wire(program)?;
         self.furnished()?;
         let reply = self.exchange(&Request::Run(program), Vec::new(), self.command.patience);
@@ -248,6 +254,7 @@ impl Station for Isolated {
     }
 
     fn time(&mut self, program: &Program, policy: &Timing) -> Result<Measurement, MeasureError> {
+        self.expect_scalars(program).map_err(crate::host_measure::classify)?;
         let program = self.wire(program)?;
         self.furnished()?;
         let patience = self.command.patience + policy.max_time;

@@ -108,7 +108,7 @@ impl WireProgram {
                 Step::Launch { code, grid, block, shared_bytes, args }
             }
         };
-        Program { steps: self.steps.into_iter().map(step).collect(), workspace: self.workspace }
+        Program::new(self.steps.into_iter().map(step).collect(), self.workspace)
     }
 }
 

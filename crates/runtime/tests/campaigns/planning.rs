@@ -6,18 +6,17 @@ use std::time::Duration;
 use tilewright_core::buffer::Workload;
 use tilewright_core::device::DeviceSpec;
 use tilewright_core::feature::FeatureSchema;
-use tilewright_core::hint::{Hint, HintAlone, Hinted};
 use tilewright_core::predictor::Predictor;
-use tilewright_core::problem::{AnyKernel, Erased, Executor, Loaded, Measure};
+use tilewright_core::problem::{AnyKernel, Erased, Executor, Loaded, Measure, Problem};
 use tilewright_core::program::{DeviceError, Program};
 use tilewright_core::space::Point;
 use tilewright_runtime::RuntimeError;
-use tilewright_runtime::plan::{PlanSettings, Planned, Planner, Ranking, Sampling};
+use tilewright_runtime::plan::{Asked, PlanSettings, Planned, Planner, Ranking, Sampling};
 use tilewright_runtime::plan_cache::PlanCache;
 use tilewright_runtime::store::StoreErrorKind;
 use tilewright_runtime::trainer::Trainer;
 use tilewright_sampler::Uniform;
-use tilewright_testkit::toy::{self, AnalyticMeasure, HostExecutor, ScaleConfig, ScaleInput, ScaleKernel};
+use tilewright_testkit::toy::{self, AnalyticMeasure, Formula, HostExecutor, ScaleConfig, ScaleKernel};
 
 fn model() -> Box<dyn Predictor> {
     let lengths = [64, 300, 1000, 5000, 20_000, 100_000, 1_000_000];
@@ -111,42 +110,25 @@ fn without_anything_to_time_on_the_model_is_believed() {
 }
 
 /// Knows the order of costs, and hardly their size.
-struct Word;
-
-impl Hint<ScaleKernel> for Word {
-    fn name(&self) -> &str {
-        "word.seconds"
-    }
-
-    fn seconds(&self, _: &ScaleKernel, _: &DeviceSpec, input: &ScaleInput, config: &ScaleConfig) -> f64 {
-        let best = toy::target(input.n, 32);
-        let apart = |a: usize, b: usize| (a as f64 / b as f64).log2().abs();
-        1e-6 * (1.0 + apart(config.width, best.width) + apart(config.chunks, best.chunks))
-    }
+fn word(problem: &dyn Problem, point: &[u16]) -> f64 {
+    let config = ScaleConfig::of(&problem.space().at(point).unwrap());
+    let best = toy::target(problem.input().get("n").and_then(|n| n.as_int()).unwrap() as usize, 32);
+    let apart = |a: usize, b: usize| (a as f64 / b as f64).log2().abs();
+    1e-6 * (1.0 + apart(config.width, best.width) + apart(config.chunks, best.chunks))
 }
 
 /// Takes as long for a word as a symbolic count does.
-struct Slow;
-
-impl Hint<ScaleKernel> for Slow {
-    fn name(&self) -> &str {
-        "slow.seconds"
-    }
-
-    fn seconds(&self, kernel: &ScaleKernel, device: &DeviceSpec, input: &ScaleInput, config: &ScaleConfig) -> f64 {
-        std::thread::sleep(Duration::from_millis(4));
-        Word.seconds(kernel, device, input, config)
-    }
+fn slow(problem: &dyn Problem, point: &[u16]) -> f64 {
+    std::thread::sleep(Duration::from_millis(4));
+    word(problem, point)
 }
 
 #[test]
 fn a_dear_model_ranks_and_is_not_asked_again() {
-    let hinted = Erased::new(Hinted::new(ScaleKernel::new(), Slow));
-    let model = HintAlone::new(hinted.schema()).unwrap();
+    let model: Option<Box<dyn Predictor>> = Some(Box::new(Formula { kind: "slow", is_costly: true, seconds: slow }));
     let ranking = Ranking::Sample(Sampling { points: 40, climbs: 0, ..Sampling::default() });
-    let (kernel, model): (Box<dyn AnyKernel>, Option<Box<dyn Predictor>>) = (Box::new(hinted), Some(Box::new(model)));
     let settings = PlanSettings { ranking, top: 4, ..settings() };
-    let mut setup = Setup { kernel, model, settings, ..Setup::new() };
+    let mut setup = Setup { model, settings, ..Setup::new() };
     let planned = setup.plan("n=10000").unwrap();
     // A single proposal with the model's word on all neighbours would take longer than the whole refinement.
     assert!(planned.stats.timed > 40 && planned.considered <= 40, "{planned:?}");
@@ -155,13 +137,11 @@ fn a_dear_model_ranks_and_is_not_asked_again() {
 }
 
 #[test]
-fn a_hint_alone_ranks_a_sample_and_its_plan_answers_for_the_plain_kernel() {
+fn a_costly_model_ranks_a_sample_and_its_plan_answers_for_others() {
     let dir = tempfile::tempdir().unwrap();
-    let hinted = Erased::new(Hinted::new(ScaleKernel::new(), Word));
-    let model = HintAlone::new(hinted.schema()).unwrap();
+    let model = Formula { kind: "word", is_costly: true, seconds: word };
     let ranking = Ranking::Sample(Sampling { points: 200, ..Sampling::default() });
     let mut setup = Setup {
-        kernel: Box::new(hinted),
         model: Some(Box::new(model)),
         cache: Some(PlanCache::new(dir.path())),
         settings: PlanSettings { ranking, ..settings() },
@@ -202,6 +182,61 @@ fn a_decision_is_cached_and_a_stale_one_is_made_anew() {
     assert!(!anew.cached && anew.reason.to_lowercase().contains("another state of the device"), "{}", anew.reason);
     setup.settings.ignore_cached = true;
     assert!(!setup.plan("n=10000").unwrap().cached);
+}
+
+#[test]
+fn an_answer_is_looked_for_again_when_more_is_asked_than_it_had() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut setup = Setup { model: None, cache: Some(PlanCache::new(dir.path())), ..Setup::new() };
+    let ask = |setup: &mut Setup, budget: Option<u64>, profile: Option<&str>| {
+        let budget = budget.map(Duration::from_secs);
+        let asked = Asked { budget, profile: profile.map(String::from), ..Asked::default() };
+        setup.settings = PlanSettings { asked, budget: budget.unwrap_or_default(), ..settings() };
+        setup.plan("n=10000").unwrap()
+    };
+    let hasty = ask(&mut setup, Some(0), None);
+    assert!(!hasty.cached && ask(&mut setup, None, None).cached && ask(&mut setup, Some(0), None).cached);
+    let thorough = ask(&mut setup, Some(2), None);
+    assert!(!thorough.cached && thorough.measured_s < hasty.measured_s, "{thorough:?}");
+    let why = thorough.looked_again.as_deref().unwrap();
+    assert!(why.contains("0 s were given to measuring, and 2 s are asked for"), "{why}");
+    assert!(thorough.reason.to_lowercase().contains(why), "{}", thorough.reason);
+    // Less than it had, or nothing at all, is answered from the cache.
+    assert!(ask(&mut setup, Some(1), None).cached && ask(&mut setup, None, None).cached);
+    // A profile that was not there.
+    setup.model = Some(model());
+    assert!(!ask(&mut setup, None, Some("new")).cached);
+    assert!(ask(&mut setup, None, Some("new")).cached && ask(&mut setup, None, None).cached);
+    assert!(!ask(&mut setup, None, Some("newer")).cached);
+}
+
+#[test]
+fn looking_again_never_loses_a_better_answer() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut setup = Setup { cache: Some(PlanCache::new(dir.path())), ..Setup::new() };
+    let best = setup.plan("n=10000").unwrap();
+    assert_eq!(best.point, setup.optimum("n=10000").0);
+    let again = |setup: &mut Setup, profile: &str| {
+        setup.settings.asked = Asked { profile: Some(profile.into()), ..Asked::default() };
+        let found = setup.plan("n=10000").unwrap();
+        assert!(!found.cached && found.point == best.point && found.verified, "{found:?}");
+        found
+    };
+    // Looks that would find next to nothing by themselves: no time and no model, one candidate, nothing to time on.
+    setup.model = None;
+    setup.settings.budget = Duration::ZERO;
+    let found = again(&mut setup, "no model");
+    assert!(found.reason.contains("the remembered configuration is still the best"), "{}", found.reason);
+    setup.model = Some(model());
+    (setup.settings.top, setup.settings.refine) = (1, Duration::ZERO);
+    again(&mut setup, "one candidate");
+    setup.measure = None;
+    let found = again(&mut setup, "no clock");
+    assert!(found.reason.contains("the remembered configuration was kept"), "{}", found.reason);
+    // Planning afresh is asked for by those who do not trust what is remembered.
+    setup.settings.ignore_cached = true;
+    setup.model = None;
+    assert_ne!(setup.plan("n=10000").unwrap().point, best.point);
 }
 
 #[test]

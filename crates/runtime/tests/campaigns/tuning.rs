@@ -61,11 +61,10 @@ fn a_campaign_leaves_a_log_and_a_profile() {
     let read = RowTrainer.load(&profile.model, &kernel().schema()).unwrap();
     // The stored model predicts what the fitted one does.
     let problem = kernel().problem(&device(), &words("n=5000")).unwrap();
-    let (mut a, mut b, mut row) = (Vec::new(), Vec::new(), Vec::new());
-    problem.input_features(&mut row);
-    problem.config_features(&problem.default_point().unwrap(), &mut row);
-    read.predict(&row, &mut a);
-    report.predictor.predict(&row, &mut b);
+    let [a, b] = [&read, &report.predictor].map(|model| {
+        let scorer = model.bind(&*problem).unwrap();
+        scorer.score_each(&problem.default_point())
+    });
     assert!((a[0] - b[0]).abs() < 1e-5);
     assert!((f64::from(a[0]) - cost_s(&*problem, &problem.default_point().unwrap()).ln()).abs() < 1.0);
 }

@@ -150,7 +150,8 @@ const MAX_PAIRS: usize = 64;
 #[derive(Debug, Default)]
 pub(super) struct Arena {
     nodes: Vec<Node>,
-    known: HashMap<Op, Id>,
+    /// By operation, and whether its words are floats: a table of zeros is one of integers or one of floats.
+    known: HashMap<(Op, bool), Id>,
 }
 
 impl Arena {
@@ -163,13 +164,21 @@ impl Arena {
     }
 
     fn add(&mut self, op: Op, vars: Vars, kind: Kind, facts: Facts) -> Id {
-        if let Some(&id) = self.known.get(&op) {
+        // Bounds decide comparisons, and leave operations without parameters. No layer would ever look at those, since a
+        // constraint is looked at where its last parameter is decided.
+        if vars == 0
+            && let Some(word) = self.folded(&op)
+        {
+            return self.constant(kind, word);
+        }
+        let key = (op, kind == Kind::Float);
+        if let Some(&id) = self.known.get(&key) {
             return id;
         }
         let id = self.nodes.len() as Id;
         let Facts { range, set, distinct } = facts;
-        self.known.insert(op.clone(), id);
-        self.nodes.push(Node { op, vars, kind, range, set, distinct });
+        self.nodes.push(Node { op: key.0.clone(), vars, kind, range, set, distinct });
+        self.known.insert(key, id);
         id
     }
 
@@ -209,8 +218,8 @@ impl Arena {
         self.add(Op::Opaque(number), vars, Kind::Bool, Facts::truth())
     }
 
-    pub(super) fn is_opaque(&self, id: Id, number: usize) -> bool {
-        self.node(id).op == Op::Opaque(number)
+    pub(super) fn is_opaque(&self, id: Id) -> bool {
+        matches!(self.node(id).op, Op::Opaque(_))
     }
 
     pub(super) fn one(&mut self, op: One, a: Id) -> Option<Id> {
@@ -262,11 +271,7 @@ impl Arena {
 
     pub(super) fn ordered(&mut self, order: CompareOrder, a: Id, b: Id) -> Option<Id> {
         let vars = self.vars(a) | self.vars(b);
-        let truth = match (self.constant_of(a), self.constant_of(b)) {
-            (Some(a), Some(b)) => Some(super::lanes::compare(order, a, b)),
-            _ => self.decided(order, a, b),
-        };
-        if let Some(truth) = truth {
+        if let Some(truth) = self.decided(order, a, b) {
             return Some(self.constant(Kind::Bool, u64::from(truth)));
         }
         Some(self.add(Op::Compare(order, a, b), vars, Kind::Bool, Facts::truth()))
@@ -331,8 +336,8 @@ impl Arena {
     }
 
     fn grouped(&mut self, op: Nary, kind: Kind, operands: Vec<Id>) -> Option<Id> {
-        let id = self.known.get(&Op::Nary(op, operands.clone()));
-        if let Some(&id) = id {
+        let known = self.known.get(&(Op::Nary(op, operands.clone()), false));
+        if let Some(&id) = known {
             return Some(id);
         }
         let vars = operands.iter().fold(0, |vars, &id| vars | self.vars(id));

@@ -4,23 +4,27 @@ use super::arena::MAX_LINKED;
 use super::component::{Component, Source};
 use super::description::{Closure, Description, Test};
 use super::diagram::{Below, Level};
-use super::layers::{Layer, layers};
-use super::lower::{Domain, conjuncts, constant};
+use super::layers::{Layer, Layers, layers};
+use super::lower::{Domain, conjuncts};
+use super::narrow::{Undefined, narrow};
 use super::set::LegalSet;
 use super::{LegalError, walk};
 use rayon::prelude::*;
-use tilewright_core::expr::{Compiled, EvalError, Expr, Val};
-use tilewright_core::space::{Config, Param};
+use tilewright_core::expr::Expr;
+use tilewright_core::space::Param;
 
-/// A part of a constraint, and the parameters that it mentions.
-struct Part {
+/// What [`conjuncts`] takes a constraint apart into.
+pub(super) struct Part {
     /// The constraint, by its position in the description.
-    origin: usize,
-    test: PartTest,
-    scope: Vec<usize>,
+    pub(super) origin: usize,
+    pub(super) test: PartTest,
+    /// The parameters that it mentions.
+    pub(super) params: Vec<usize>,
+    /// Those of them that values have not been put in for.
+    pub(super) scope: Vec<usize>,
 }
 
-enum PartTest {
+pub(super) enum PartTest {
     Expr(Expr),
     /// With the parameters in the order of its arguments.
     Closure(Closure, Vec<usize>),
@@ -34,11 +38,9 @@ pub(super) fn build(description: &Description) -> Result<LegalSet, LegalError> {
     }
     let mut parts = parts(description)?;
     let mut kept: Vec<Vec<u16>> = params.iter().map(|p| (0..p.values.len() as u16).collect()).collect();
-    let possible = narrow(params, &mut parts, &mut kept, !description.lenient);
-    let fault = |u: Undefined| u.of(description);
-    if !possible.map_err(fault)? {
+    let Some(mut faults) = narrow(params, &mut parts, &mut kept, !description.lenient) else {
         return Ok(LegalSet::empty(params));
-    }
+    };
     let groups = groups(params.len(), &kept, &parts);
     if let Some(group) = groups.iter().find(|g| g.len() > MAX_LINKED) {
         return Err(LegalError::TooManyLinked { found: group.len(), limit: MAX_LINKED });
@@ -46,25 +48,37 @@ pub(super) fn build(description: &Description) -> Result<LegalSet, LegalError> {
     let one = |group: &Vec<usize>| one_group(description, &kept, &parts, group);
     // Small components take less time than a thread to wake up.
     let large = |g: &&Vec<usize>| g.iter().map(|&p| kept[p].len() as f64).product::<f64>() > 1e5;
-    let found: Result<Vec<Option<Vec<Layer>>>, LegalError> = if groups.iter().filter(large).count() > 1 {
+    let found: Result<Vec<Option<Followed>>, LegalError> = if groups.iter().filter(large).count() > 1 {
         groups.par_iter().map(one).collect()
     } else {
         groups.iter().map(one).collect()
     };
-    stack(params, &kept, &groups, found?)
+    // A fault counts only where every component leaves something: what one excludes, it excludes with all values of the
+    // others. The same rule then holds within components and between them.
+    let Some(followed) = found?.into_iter().collect::<Option<Vec<Followed>>>() else {
+        return Ok(LegalSet::empty(params));
+    };
+    let (layers, of_groups): (Vec<Vec<Layer>>, Vec<Option<Undefined>>) = followed.into_iter().unzip();
+    faults.extend(of_groups.into_iter().flatten());
+    match faults.into_iter().min_by_key(|fault| fault.origin) {
+        Some(first) => Err(first.of(description)),
+        None => stack(params, &kept, &groups, &layers),
+    }
 }
+
+/// The layers of a component, and a constraint without a value where no other is false.
+type Followed = (Vec<Layer>, Option<Undefined>);
 
 /// Puts the components one behind the other, the last one's points counted first.
 fn stack(
     params: &[Param],
     kept: &[Vec<u16>],
     groups: &[Vec<usize>],
-    found: Vec<Option<Vec<Layer>>>,
+    found: &[Vec<Layer>],
 ) -> Result<LegalSet, LegalError> {
     let mut levels = Vec::new();
     let mut points = 1u64;
     for (group, layers) in groups.iter().zip(found).rev() {
-        let Some(layers) = layers else { return Ok(LegalSet::empty(params)) };
         let mut below = Below::terminal(points);
         for layer in layers.iter().rev() {
             let param = group[layer.var];
@@ -114,7 +128,7 @@ fn parts(description: &Description) -> Result<Vec<Part>, LegalError> {
                 conjuncts(e, &mut list);
                 for e in list {
                     let scope = scope(&e, find)?;
-                    out.push(Part { origin, test: PartTest::Expr(e), scope });
+                    out.push(Part { origin, test: PartTest::Expr(e), params: scope.clone(), scope });
                 }
             }
             Test::Closure(names, holds) => {
@@ -122,7 +136,8 @@ fn parts(description: &Description) -> Result<Vec<Part>, LegalError> {
                 let mut scope = arguments.clone();
                 scope.sort_unstable();
                 scope.dedup();
-                out.push(Part { origin, test: PartTest::Closure(holds.clone(), arguments), scope });
+                let test = PartTest::Closure(holds.clone(), arguments);
+                out.push(Part { origin, test, params: scope.clone(), scope });
             }
         }
     }
@@ -144,119 +159,6 @@ fn scope(e: &Expr, find: impl Fn(&str) -> Result<usize, LegalError>) -> Result<V
     });
     out.sort_unstable();
     fault.map_or(Ok(out), Err)
-}
-
-/// Applies the parts that mention one parameter or none until nothing changes, and drops them. False if nothing is left.
-fn narrow(params: &[Param], parts: &mut Vec<Part>, kept: &mut [Vec<u16>], strict: bool) -> Result<bool, Undefined> {
-    loop {
-        for part in parts.iter_mut() {
-            fix(params, kept, part);
-        }
-        let mut changed = false;
-        for param in 0..params.len() {
-            let own: Vec<&Part> = parts.iter().filter(|p| p.scope == [param]).collect();
-            if own.is_empty() {
-                continue;
-            }
-            let before = kept[param].len();
-            let mut fault = None;
-            let tests: Vec<Single<'_>> = own.iter().map(|part| Single::new(part, params)).collect();
-            kept[param].retain(|&i| {
-                let value = params[param].values[usize::from(i)].as_val();
-                let outcomes: Vec<Result<bool, EvalError>> = tests.iter().map(|t| t.holds(value)).collect();
-                let excluded = outcomes.contains(&Ok(false));
-                if let (false, Some(at)) = (excluded, outcomes.iter().position(Result::is_err)) {
-                    let error = outcomes[at].clone().err().unwrap_or(EvalError::DivisionByZero);
-                    fault.get_or_insert(Undefined { origin: own[at].origin, at: vec![(param, i)], error });
-                }
-                outcomes.iter().all(|o| *o == Ok(true))
-            });
-            if let (true, Some(fault)) = (strict, fault) {
-                return Err(fault);
-            }
-            // A parameter down to one value is a constant for the others.
-            changed |= kept[param].len() < before && kept[param].len() <= 1;
-        }
-        for part in parts.iter().filter(|p| p.scope.is_empty()) {
-            match Single::new(part, params).holds(Val::Int(0)) {
-                Ok(true) => {}
-                Err(error) if strict => return Err(Undefined { origin: part.origin, at: Vec::new(), error }),
-                _ => return Ok(false),
-            }
-        }
-        parts.retain(|p| p.scope.len() > 1);
-        if kept.iter().any(Vec::is_empty) {
-            return Ok(false);
-        }
-        if !changed {
-            break;
-        }
-    }
-    for part in parts.iter_mut() {
-        fix(params, kept, part);
-    }
-    Ok(true)
-}
-
-/// A part of at most one parameter.
-enum Single<'a> {
-    Expr(Option<Compiled>),
-    Closure(&'a Closure, usize),
-}
-
-impl<'a> Single<'a> {
-    fn new(part: &'a Part, params: &[Param]) -> Self {
-        match &part.test {
-            PartTest::Expr(e) => {
-                let names: Vec<&str> = part.scope.iter().map(|&p| params[p].name.as_str()).collect();
-                Self::Expr(e.compile(&names).ok())
-            }
-            PartTest::Closure(holds, arguments) => Self::Closure(holds, arguments.len()),
-        }
-    }
-
-    fn holds(&self, value: Val<'_>) -> Result<bool, EvalError> {
-        match self {
-            Self::Expr(compiled) => compiled.as_ref().map_or(Ok(false), |c| c.holds(&[value])),
-            Self::Closure(holds, arguments) => Ok(holds(&vec![value; *arguments])),
-        }
-    }
-}
-
-/// A constraint without a value, by positions.
-pub(super) struct Undefined {
-    pub(super) origin: usize,
-    /// Parameters and indices of their values.
-    pub(super) at: Vec<(usize, u16)>,
-    pub(super) error: EvalError,
-}
-
-impl Undefined {
-    fn of(self, description: &Description) -> LegalError {
-        let value = |(p, i): (usize, u16)| {
-            let param = &description.params[p];
-            (param.name.clone(), param.values[usize::from(i)].clone())
-        };
-        let constraint = description.constraints.get(self.origin).map_or(String::new(), |c| c.name.clone());
-        LegalError::Undefined { constraint, at: Config(self.at.into_iter().map(value).collect()), error: self.error }
-    }
-}
-
-/// Replaces parameters of a single value by it. Closures keep theirs.
-fn fix(params: &[Param], kept: &[Vec<u16>], part: &mut Part) {
-    let PartTest::Expr(e) = &mut part.test else { return };
-    let single = |p: &usize| matches!(kept[*p].as_slice(), [_]);
-    if !part.scope.iter().any(single) {
-        return;
-    }
-    *e = e.substitute(&|name| {
-        let at = part.scope.iter().copied().find(|&p| params[p].name == name)?;
-        match kept[at].as_slice() {
-            [only] => Some(constant(params[at].values[usize::from(*only)].as_val())),
-            _ => None,
-        }
-    });
-    part.scope.retain(|p| !single(p));
 }
 
 /// Parameters that constraints link, those with one value left out of it unless a closure asks for them.
@@ -284,13 +186,13 @@ fn groups(params: usize, kept: &[Vec<u16>], parts: &[Part]) -> Vec<Vec<usize>> {
     out
 }
 
-/// The layers of a component; none if a constraint never holds.
+/// The layers of a component; none where every combination of its values breaks a constraint.
 fn one_group(
     description: &Description,
     kept: &[Vec<u16>],
     parts: &[Part],
     group: &[usize],
-) -> Result<Option<Vec<Layer>>, LegalError> {
+) -> Result<Option<Followed>, LegalError> {
     let params = &description.params;
     let domain = |&p: &usize| {
         let values = kept[p].iter().map(|&i| params[p].values[usize::from(i)].as_val()).collect();
@@ -303,14 +205,15 @@ fn one_group(
         PartTest::Expr(e) => Source::Expr(e.clone()),
         PartTest::Closure(holds, arguments) => Source::Closure(&**holds, arguments.iter().filter_map(place).collect()),
     });
-    let Some(mut component) = Component::new(domains, sources.collect()) else { return Ok(None) };
-    if !description.lenient
-        && let Some(fault) = component.undefined()
-    {
-        let at = fault.at.into_iter().map(|(var, position)| (group[var], kept[group[var]][position]));
-        return Err(
-            Undefined { origin: own[fault.source].origin, at: at.collect(), error: fault.error }.of(description)
-        );
-    }
-    layers(&mut component).map(Some)
+    let component = Component::new(domains, sources.collect(), !description.lenient);
+    let Some(mut component) = component else { return Ok(None) };
+    let Some(Layers { layers, fault }) = layers(&mut component)? else { return Ok(None) };
+    let fault = fault.map(|fault| {
+        let at = |param: usize| {
+            let chosen = fault.at.iter().find(|(var, _)| group[*var] == param);
+            chosen.map(|&(_, position)| kept[param][usize::from(position)])
+        };
+        Undefined::new(own[fault.source], kept, at, fault.error.clone())
+    });
+    Ok(Some((layers, fault)))
 }

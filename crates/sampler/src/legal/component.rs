@@ -1,7 +1,7 @@
 //! Parameters that hang together by constraints, and the order in which they are best decided.
 
 use super::arena::{Arena, Id, Kind, Vars};
-use super::lanes::{Known, LANES, Lanes, Program, Registers};
+use super::lanes::{Known, LANES, Lanes, NO_VALUE, Program, Registers};
 use super::lower::{Domain, Lowering};
 use std::collections::BTreeMap;
 use tilewright_core::expr::{Compiled, EvalError, Expr, Val};
@@ -9,7 +9,7 @@ use tilewright_core::expr::{Compiled, EvalError, Expr, Val};
 /// A constraint that is evaluated as a whole.
 #[derive(Clone)]
 pub(super) enum Whole<'a> {
-    /// Over the values of its parameters, in order; what cannot be evaluated does not hold.
+    /// Over the values of its parameters, in order.
     Expr(Compiled),
     /// A closure over values, with the position of each argument among the constraint's parameters.
     Closure(&'a (dyn Fn(&[Val<'_>]) -> bool + Send + Sync), Vec<usize>),
@@ -26,8 +26,8 @@ pub(super) enum Source<'a> {
 pub(super) struct Fault {
     /// The source, by its position.
     pub(super) source: usize,
-    /// Parameters and positions of their values.
-    pub(super) at: Vec<(usize, usize)>,
+    /// Its parameters and positions of their values.
+    pub(super) at: Vec<(usize, u16)>,
     pub(super) error: EvalError,
 }
 
@@ -40,13 +40,15 @@ pub(super) struct Component<'a> {
     wholes: Vec<(Whole<'a>, Vec<usize>)>,
     /// By such a constraint, the source that it comes from.
     origins: Vec<usize>,
+    /// Whether a constraint without a value is an error, and not one that does not hold.
+    pub(super) strict: bool,
 }
 
 impl<'a> Component<'a> {
     /// None if a constraint never holds.
-    pub(super) fn new(domains: Vec<Domain<'a>>, sources: Vec<Source<'a>>) -> Option<Self> {
+    pub(super) fn new(domains: Vec<Domain<'a>>, sources: Vec<Source<'a>>, strict: bool) -> Option<Self> {
         let (arena, constraints) = (Arena::default(), Vec::new());
-        let mut component = Self { domains, arena, constraints, wholes: Vec::new(), origins: Vec::new() };
+        let mut component = Self { domains, arena, constraints, wholes: Vec::new(), origins: Vec::new(), strict };
         for (origin, source) in sources.into_iter().enumerate() {
             let id = match source {
                 Source::Expr(e) => component.expr(&e),
@@ -94,64 +96,34 @@ impl<'a> Component<'a> {
         self.arena.opaque(self.wholes.len() - 1, set)
     }
 
-    /// Whether an opaque constraint holds at these positions.
-    pub(super) fn holds(&self, number: usize, positions: &[u16]) -> bool {
+    /// What an opaque constraint says at these positions, as [`Lanes::opaque`].
+    pub(super) fn holds(&self, number: usize, positions: &[u16]) -> u64 {
         let (whole, vars) = &self.wholes[number];
         let value = |i: usize| self.domains[vars[i]].values[usize::from(positions[i])];
         match whole {
             Whole::Expr(compiled) => {
                 let values: Vec<Val<'_>> = (0..vars.len()).map(value).collect();
-                matches!(compiled.holds(&values), Ok(true))
+                match compiled.holds(&values) {
+                    Ok(holds) => holds.into(),
+                    Err(_) if self.strict => NO_VALUE,
+                    Err(_) => 0,
+                }
             }
             Whole::Closure(holds, places) => {
                 let values: Vec<Val<'_>> = places.iter().map(|&p| value(p)).collect();
-                holds(&values)
+                holds(&values).into()
             }
         }
     }
 
-    /// A source without a value at values of its parameters that the other constraints on them leave, with these values
-    /// by parameter and position, and the fault. Constraints over very many combinations are not looked at.
-    pub(super) fn undefined(&self) -> Option<Fault> {
-        let all = self.wholes.iter().enumerate();
-        all.filter_map(|(number, (whole, vars))| match whole {
-            Whole::Expr(compiled) => self.fault_of(number, compiled, vars),
-            Whole::Closure(..) => None,
-        })
-        .next()
-    }
-
-    fn fault_of(&self, number: usize, compiled: &Compiled, vars: &[usize]) -> Option<Fault> {
-        let size = |v: usize| self.domains[v].values.len();
-        let combinations = vars.iter().fold(1usize, |n, &v| n.saturating_mul(size(v)));
-        if combinations > MAX_CHECKED {
-            return None;
-        }
-        let set = vars.iter().fold(0, |set: Vars, &v| set | 1 << v);
-        let decided = |id: &&Id| {
-            let own = self.arena.is_opaque(**id, number);
-            !own && self.arena.vars(**id) & !set == 0
-        };
-        let program = |id: &Id| Program::new(&self.arena, *id, &Known { slots: &[], vars: set });
-        let others: Vec<Program> = self.constraints.iter().filter(decided).filter_map(program).collect();
-        let mut registers = Registers::default();
-        (0..combinations).find_map(|mut rest| {
-            let mut positions = Vec::with_capacity(vars.len());
-            for &v in vars {
-                positions.push(rest % size(v));
-                rest /= size(v);
-            }
-            let values: Vec<Val<'_>> = vars.iter().zip(&positions).map(|(&v, &p)| self.domains[v].values[p]).collect();
+    /// The first source without a value where parameters have these positions.
+    pub(super) fn fault_at(&self, positions: &[u16]) -> Option<Fault> {
+        self.wholes.iter().zip(&self.origins).find_map(|((whole, vars), &source)| {
+            let Whole::Expr(compiled) = whole else { return None };
+            let values: Vec<Val<'_>> =
+                vars.iter().map(|&v| self.domains[v].values[usize::from(positions[v])]).collect();
             let error = compiled.holds(&values).err()?;
-            let mut at = vec![Vec::new(); self.domains.len()];
-            vars.iter().zip(&positions).for_each(|(&v, &p)| at[v].push(p as u16));
-            let lanes = Sampled { component: self, positions: at };
-            let excluded = others.iter().any(|other| registers.run(other, 1, &lanes)[0] == 0);
-            (!excluded).then(|| Fault {
-                source: self.origins[number],
-                at: vars.iter().copied().zip(positions).collect(),
-                error,
-            })
+            Some(Fault { source, at: vars.iter().map(|&v| (v, positions[v])).collect(), error })
         })
     }
 
@@ -251,13 +223,10 @@ impl<'a> Component<'a> {
             }
         }
         let lanes = Sampled { component: self, positions };
-        let held: u64 = registers.run(&program, count, &lanes).iter().sum();
+        let held = registers.run(&program, count, &lanes).iter().filter(|&&word| word != 0).count();
         (held as f64 + 0.5) / (count as f64 + 1.0)
     }
 }
-
-/// Combinations of one constraint that are looked at for values that it does not have.
-const MAX_CHECKED: usize = 1 << 20;
 
 /// Sets of decided parameters that are followed at a time.
 const BEAM: usize = 4;
@@ -290,7 +259,7 @@ impl Lanes for Sampled<'_, '_> {
         &self.positions[usize::from(var)]
     }
 
-    fn opaque(&self, number: usize, positions: &[u16]) -> bool {
+    fn opaque(&self, number: usize, positions: &[u16]) -> u64 {
         self.component.holds(number, positions)
     }
 }

@@ -2,7 +2,8 @@
 //! come before it.
 
 use super::LegalError;
-use super::layers::{Layer, hash};
+use super::intern::hash;
+use super::layers::Layer;
 
 /// Sixty-four values of a node's parameter: which it may take, and where their arcs begin.
 #[derive(Clone, Copy, Debug, Default)]

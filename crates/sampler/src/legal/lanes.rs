@@ -87,6 +87,24 @@ pub(super) fn compare(order: CompareOrder, a: u64, b: u64) -> bool {
     }
 }
 
+impl Arena {
+    /// The word of an operation on constants; none of what is a constant itself.
+    pub(super) fn folded(&self, op: &Op) -> Option<u64> {
+        let word = |id: &Id| self.constant_of(*id);
+        match op {
+            Op::Nary(op, operands) => {
+                let words: Option<Vec<u64>> = operands.iter().map(word).collect();
+                words?.into_iter().reduce(|a, b| nary(*op, a, b))
+            }
+            Op::Two(op, a, b) => Some(two(*op, word(a)?, word(b)?)),
+            Op::One(op, a) => Some(one(*op, word(a)?)),
+            Op::Compare(order, a, b) => Some(compare(*order, word(a)?, word(b)?).into()),
+            Op::Select(condition, a, b) => word(if word(condition)? != 0 { a } else { b }),
+            Op::Const(_) | Op::Table(..) | Op::Position(_) | Op::Opaque(_) => None,
+        }
+    }
+}
+
 /// A register: a column of words.
 type Reg = usize;
 
@@ -225,9 +243,13 @@ pub(super) trait Lanes: Sync {
     fn slot(&self, slot: usize, out: &mut [u64]);
     /// The position of a parameter's value in each lane.
     fn positions(&self, var: u8) -> &[u16];
-    /// Whether an opaque constraint holds at these positions, in the order of its parameters.
-    fn opaque(&self, number: usize, positions: &[u16]) -> bool;
+    /// 1 where an opaque constraint holds at these positions, in the order of its parameters, 0 where it does not, or
+    /// [`NO_VALUE`].
+    fn opaque(&self, number: usize, positions: &[u16]) -> u64;
 }
+
+/// The word of an opaque constraint without a value, where that is not the same as one that does not hold.
+pub(super) const NO_VALUE: u64 = 2;
 
 /// Registers, kept from call to call.
 #[derive(Debug, Default)]
@@ -305,7 +327,7 @@ fn run_step(step: &Step, regs: &[[u64; LANES]], out: &mut [u64], lanes: &impl La
                 for (p, &r) in at.iter_mut().zip(positions) {
                     *p = regs[r][i] as u16;
                 }
-                *o = lanes.opaque(*number, &at).into();
+                *o = lanes.opaque(*number, &at);
             }
         }
     }

@@ -1,9 +1,14 @@
 //! The states of a component, parameter by parameter: prefixes that leave the same choice are one state.
+//!
+//! A prefix on which a constraint has no value is followed like one on which it holds, since a later constraint may still
+//! exclude it; its state is another one than that of the same words without a fault. Whether a fault remains is then
+//! known when the last parameter is decided, for as many combinations as the states stand for.
 
 use super::LegalError;
 use super::arena::{Id, Vars};
-use super::component::Component;
-use super::lanes::{Known, LANES, Lanes, Program, Registers};
+use super::component::{Component, Fault};
+use super::intern::Interner;
+use super::lanes::{Known, LANES, Lanes, NO_VALUE, Program, Registers};
 use rayon::prelude::*;
 use std::collections::HashMap;
 use std::ops::Range;
@@ -26,12 +31,18 @@ struct Plan {
     /// Checks that look at one word of a state: what they leave of the values is remembered by the word.
     masked: Vec<(usize, Program)>,
     checks: Vec<Program>,
+    /// Whether a check, masked or not, may be without a value that it needs.
+    faulting: bool,
     /// The words of the next states.
     words: Vec<Program>,
 }
 
-/// States of one parameter beyond this are given up: some hundred megabytes of them.
-const MAX_STATES: usize = 1 << 22;
+/// All that is known of a component that some combination of values fulfils or has a fault at.
+pub(super) struct Layers {
+    pub(super) layers: Vec<Layer>,
+    /// A source without a value where none is false.
+    pub(super) fault: Option<Fault>,
+}
 
 /// Fewer values are looked at one by one.
 const MANY_VALUES: usize = 24;
@@ -42,8 +53,9 @@ const CHUNK: usize = 128;
 /// Pairs of a state and a value beyond this are expanded by all threads.
 const PARALLEL: usize = 1 << 15;
 
-/// All layers of a component, in an order found for it; the last has one next state, 0.
-pub(super) fn layers(component: &mut Component<'_>) -> Result<Vec<Layer>, LegalError> {
+/// All layers of a component, in an order found for it; the last has one next state, 0, unless there is a fault. None
+/// where every combination of values breaks a constraint.
+pub(super) fn layers(component: &mut Component<'_>) -> Result<Option<Layers>, LegalError> {
     let order = component.order();
     let mut plans = Vec::with_capacity(order.len());
     let mut before: Vec<Id> = Vec::new();
@@ -54,7 +66,7 @@ pub(super) fn layers(component: &mut Component<'_>) -> Result<Vec<Layer>, LegalE
         before = after;
         set |= 1 << var;
     }
-    let mut states = States { columns: Vec::new(), count: 1 };
+    let mut states = States { columns: Vec::new(), count: 1, faulty: Vec::new() };
     let mut out = Vec::with_capacity(plans.len());
     let mut scratch = Scratch::default();
     for plan in &plans {
@@ -62,13 +74,28 @@ pub(super) fn layers(component: &mut Component<'_>) -> Result<Vec<Layer>, LegalE
         out.push(layer);
         states = next;
     }
-    Ok(out)
+    let end = states.faulty.iter().position(|&faulty| faulty);
+    let fault = end.and_then(|end| component.fault_at(&path_to(&out, end)));
+    Ok((states.count > 0).then_some(Layers { layers: out, fault }))
+}
+
+/// By parameter, the positions of values on the first way to a state behind the last layer.
+fn path_to(layers: &[Layer], end: usize) -> Vec<u16> {
+    let mut positions = vec![0; layers.len()];
+    let mut state = end;
+    for layer in layers.iter().rev() {
+        // Every state was reached from one before.
+        let Some(at) = layer.arcs.iter().position(|&(_, next)| next as usize == state) else { break };
+        positions[layer.var] = layer.arcs[at].0;
+        state = layer.starts.partition_point(|&start| start as usize <= at) - 1;
+    }
+    positions
 }
 
 fn plan(component: &mut Component<'_>, var: usize, set: Vars, before: &[Id]) -> Result<(Plan, Vec<Id>), LegalError> {
     let with = set | 1 << var;
     let known = Known { slots: before, vars: 1 << var };
-    let mut checks = Vec::new();
+    let (mut checks, mut opaque) = (Vec::new(), Vec::new());
     for i in 0..component.constraints.len() {
         let id = component.constraints[i];
         let vars = component.arena.vars(id);
@@ -77,7 +104,7 @@ fn plan(component: &mut Component<'_>, var: usize, set: Vars, before: &[Id]) -> 
         }
         if vars & !with == 0 {
             let program = Program::new(&component.arena, id, &known).ok_or(LegalError::Order)?;
-            checks.push(program);
+            if component.arena.is_opaque(id) { opaque.push(program) } else { checks.push(program) }
         } else if let Some(early) = component.arena.relaxed(id, with)
             && component.arena.vars(early) >> var & 1 == 1
         {
@@ -89,6 +116,9 @@ fn plan(component: &mut Component<'_>, var: usize, set: Vars, before: &[Id]) -> 
     let word = |&id: &Id| Program::new(&component.arena, id, &known).ok_or(LegalError::Order);
     let words = after.iter().map(word).collect::<Result<_, _>>()?;
     let size = component.domains[var].values.len();
+    let faulting = component.strict && !opaque.is_empty();
+    // Opaque checks come last: they are dear, and where another check is false their faults need not be followed.
+    checks.append(&mut opaque);
     let mut masked = Vec::new();
     if size >= MANY_VALUES {
         checks.retain(|check| match check.only_slot() {
@@ -99,13 +129,15 @@ fn plan(component: &mut Component<'_>, var: usize, set: Vars, before: &[Id]) -> 
             None => true,
         });
     }
-    Ok((Plan { var, size, masked, checks, words }, after))
+    Ok((Plan { var, size, masked, checks, faulting, words }, after))
 }
 
 /// States by columns of words.
 struct States {
     columns: Vec<Vec<u64>>,
     count: usize,
+    /// Those behind a fault, by state; shorter where the others are none.
+    faulty: Vec<bool>,
 }
 
 /// What became of some states: pairs that hold, with the words of the next state.
@@ -114,6 +146,13 @@ struct Found {
     states: Vec<u32>,
     values: Vec<u16>,
     columns: Vec<Vec<u64>>,
+    /// Whether a check had no value, by pair; shorter where none may have none.
+    faulty: Vec<bool>,
+}
+
+/// A flag of a list that leaves out what is false at its end.
+fn flag(flags: &[bool], at: usize) -> bool {
+    flags.get(at).copied().unwrap_or(false)
 }
 
 fn expand(
@@ -127,7 +166,8 @@ fn expand(
     scratch.masks.clear();
     let mut take = |found: &Found| -> Result<(), LegalError> {
         for (i, (&state, &value)) in found.states.iter().zip(&found.values).enumerate() {
-            let id = next.intern(&found.columns, i)?;
+            let faulty = flag(&found.faulty, i) || flag(&states.faulty, state as usize);
+            let id = next.intern(&found.columns, i, faulty)?;
             layer.arcs.push((value, id));
             layer.starts[state as usize + 1] += 1;
         }
@@ -158,7 +198,7 @@ fn expand(
     for i in 1..layer.starts.len() {
         layer.starts[i] += layer.starts[i - 1];
     }
-    Ok((layer, States { count: next.count, columns: next.columns }))
+    Ok((layer, States { count: next.count, columns: next.columns, faulty: next.faulty }))
 }
 
 impl Found {
@@ -166,6 +206,7 @@ impl Found {
         self.states.clear();
         self.values.clear();
         self.columns.iter_mut().for_each(Vec::clear);
+        self.faulty.clear();
     }
 }
 
@@ -175,9 +216,21 @@ struct Scratch {
     registers: Registers,
     states: Vec<u32>,
     values: Vec<u16>,
-    /// By masked check and word, the values that it leaves as bits.
-    masks: HashMap<(usize, u64), Box<[u64]>>,
+    /// By pair, whether a check has no value; nothing where none may have none.
+    faulty: Vec<bool>,
+    /// By masked check and word, the values that it leaves.
+    masks: HashMap<(usize, u64), Mask>,
+    /// The values that masked checks leave to a state, as bits, and those of them at which one has no value.
     left: Vec<u64>,
+    without: Vec<u64>,
+}
+
+/// Values as bits.
+struct Mask {
+    /// Those at which a check is not false.
+    left: Box<[u64]>,
+    /// Those at which it has no value; empty where there are none.
+    without: Box<[u64]>,
 }
 
 /// Remembered bits are dropped beyond as many.
@@ -199,7 +252,7 @@ impl Lanes for OneWord<'_> {
         self.values
     }
 
-    fn opaque(&self, number: usize, positions: &[u16]) -> bool {
+    fn opaque(&self, number: usize, positions: &[u16]) -> u64 {
         self.component.holds(number, positions)
     }
 }
@@ -223,8 +276,29 @@ impl Lanes for Pairs<'_> {
         self.values
     }
 
-    fn opaque(&self, number: usize, positions: &[u16]) -> bool {
+    fn opaque(&self, number: usize, positions: &[u16]) -> u64 {
         self.component.holds(number, positions)
+    }
+}
+
+impl Mask {
+    /// By the words of a check for some values each.
+    fn new(size: usize, mut words: impl FnMut(&[u16], &mut [u64])) -> Self {
+        let (mut left, mut without) = (vec![0u64; size.div_ceil(64)], Vec::new());
+        for start in (0..size).step_by(LANES) {
+            let values: Vec<u16> = (start..(start + LANES).min(size)).map(|v| v as u16).collect();
+            let mut found = [0; LANES];
+            words(&values, &mut found[..values.len()]);
+            for (&value, &word) in values.iter().zip(&found) {
+                let (at, bit) = (usize::from(value) / 64, 1u64 << (value % 64));
+                left[at] |= if word != 0 { bit } else { 0 };
+                if word == NO_VALUE {
+                    without.resize(left.len(), 0);
+                    without[at] |= bit;
+                }
+            }
+        }
+        Self { left: left.into(), without: without.into() }
     }
 }
 
@@ -238,8 +312,7 @@ impl Scratch {
         range: Range<usize>,
         found: &mut Found,
     ) {
-        self.states.clear();
-        self.values.clear();
+        self.reset();
         for state in range {
             self.mask(component, plan, states, state);
             for at in 0..self.left.len() {
@@ -248,8 +321,12 @@ impl Scratch {
                     if self.states.len() == LANES {
                         self.flush(component, plan, states, found);
                     }
+                    let bit = bits.trailing_zeros();
                     self.states.push(state as u32);
-                    self.values.push((at * 64) as u16 + bits.trailing_zeros() as u16);
+                    self.values.push((at * 64) as u16 + bit as u16);
+                    if plan.faulting {
+                        self.faulty.push(self.without[at] >> bit & 1 == 1);
+                    }
                     bits &= bits - 1;
                 }
             }
@@ -260,14 +337,22 @@ impl Scratch {
     fn flush(&mut self, component: &Component<'_>, plan: &Plan, states: &States, found: &mut Found) {
         self.filter(component, plan, states);
         self.emit(component, plan, states, found);
+        self.reset();
+    }
+
+    fn reset(&mut self) {
         self.states.clear();
         self.values.clear();
+        self.faulty.clear();
     }
 
     /// The values that masked checks leave to a state.
     fn mask(&mut self, component: &Component<'_>, plan: &Plan, states: &States, state: usize) {
+        let words = plan.size.div_ceil(64);
         self.left.clear();
-        self.left.resize(plan.size.div_ceil(64), u64::MAX);
+        self.left.resize(words, u64::MAX);
+        self.without.clear();
+        self.without.resize(words, 0);
         if let (Some(last), 1..) = (self.left.last_mut(), plan.size % 64) {
             *last = (1 << (plan.size % 64)) - 1;
         }
@@ -277,36 +362,32 @@ impl Scratch {
         for (number, (slot, check)) in plan.masked.iter().enumerate() {
             let word = states.columns[*slot][state];
             let registers = &mut self.registers;
-            let bits = self.masks.entry((number, word)).or_insert_with(|| {
-                let mut bits = vec![0u64; plan.size.div_ceil(64)];
-                for start in (0..plan.size).step_by(LANES) {
-                    let values: Vec<u16> = (start..(start + LANES).min(plan.size)).map(|v| v as u16).collect();
-                    let lanes = OneWord { component, word, values: &values };
-                    let holds = registers.run(check, values.len(), &lanes);
-                    for (&value, &holds) in values.iter().zip(holds) {
-                        bits[usize::from(value) / 64] |= u64::from(holds != 0) << (value % 64);
-                    }
-                }
-                bits.into()
+            let mask = self.masks.entry((number, word)).or_insert_with(|| {
+                Mask::new(plan.size, |values, out| {
+                    out.copy_from_slice(registers.run(check, values.len(), &OneWord { component, word, values }));
+                })
             });
-            for (left, bits) in self.left.iter_mut().zip(bits.iter()) {
-                *left &= bits;
-            }
+            self.left.iter_mut().zip(&mask.left).for_each(|(left, bits)| *left &= bits);
+            self.without.iter_mut().zip(&mask.without).for_each(|(without, bits)| *without |= bits);
         }
     }
 
     fn filter(&mut self, component: &Component<'_>, plan: &Plan, states: &States) {
         for check in &plan.checks {
             let pairs = Pairs { component, columns: &states.columns, states: &self.states, values: &self.values };
-            let holds = self.registers.run(check, self.states.len(), &pairs);
+            let words = self.registers.run(check, self.states.len(), &pairs);
             let mut kept = 0;
-            for (i, &holds) in holds.iter().enumerate() {
+            for (i, &word) in words.iter().enumerate() {
                 self.states[kept] = self.states[i];
                 self.values[kept] = self.values[i];
-                kept += usize::from(holds != 0);
+                if plan.faulting {
+                    self.faulty[kept] = self.faulty[i] || word == NO_VALUE;
+                }
+                kept += usize::from(word != 0);
             }
             self.states.truncate(kept);
             self.values.truncate(kept);
+            self.faulty.truncate(kept);
             if kept == 0 {
                 break;
             }
@@ -321,73 +402,8 @@ impl Scratch {
             let pairs = Pairs { component, columns: &states.columns, states: &self.states, values: &self.values };
             column.extend_from_slice(self.registers.run(program, self.states.len(), &pairs));
         }
+        found.faulty.extend_from_slice(&self.faulty);
         found.states.extend_from_slice(&self.states);
         found.values.extend_from_slice(&self.values);
     }
-}
-
-/// Numbers rows of words, equal ones alike.
-struct Interner {
-    columns: Vec<Vec<u64>>,
-    count: usize,
-    /// Number of a row plus one, and some bits of its hash.
-    table: Vec<(u32, u32)>,
-}
-
-impl Interner {
-    fn new(columns: usize) -> Self {
-        Self { columns: vec![Vec::new(); columns], count: 0, table: vec![(0, 0); 64] }
-    }
-
-    fn intern(&mut self, rows: &[Vec<u64>], at: usize) -> Result<u32, LegalError> {
-        let hash = hash(rows.iter().map(|column| column[at]));
-        let tag = (hash >> 32) as u32;
-        let mask = self.table.len() - 1;
-        let mut place = hash as usize & mask;
-        loop {
-            let (number, known) = self.table[place];
-            if number == 0 {
-                break;
-            }
-            let row = number as usize - 1;
-            if known == tag && rows.iter().zip(&self.columns).all(|(new, old)| new[at] == old[row]) {
-                return Ok(number - 1);
-            }
-            place = (place + 1) & mask;
-        }
-        if self.count == MAX_STATES {
-            return Err(LegalError::TooWide { limit: MAX_STATES });
-        }
-        for (column, row) in self.columns.iter_mut().zip(rows) {
-            column.push(row[at]);
-        }
-        self.count += 1;
-        self.table[place] = (self.count as u32, tag);
-        if self.count * 2 > self.table.len() {
-            self.grow();
-        }
-        Ok(self.count as u32 - 1)
-    }
-
-    fn grow(&mut self) {
-        let size = self.table.len() * 4;
-        self.table = vec![(0, 0); size];
-        for row in 0..self.count {
-            let hash = hash(self.columns.iter().map(|column| column[row]));
-            let mut place = hash as usize & (size - 1);
-            while self.table[place].0 != 0 {
-                place = (place + 1) & (size - 1);
-            }
-            self.table[place] = (row as u32 + 1, (hash >> 32) as u32);
-        }
-    }
-}
-
-/// A hash of words whose low bits are as good as its high ones.
-pub(super) fn hash(words: impl Iterator<Item = u64>) -> u64 {
-    let mixed = words.fold(0x243f_6a88_85a3_08d3_u64, |hash, word| {
-        let wide = u128::from(hash ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835);
-        (wide ^ wide >> 64) as u64
-    });
-    mixed ^ mixed >> 29
 }

@@ -164,12 +164,21 @@ impl Lowering<'_> {
         self.arena.node(id).kind == Kind::Float
     }
 
+    /// Whether all values of a node are floats, or integers with a float of their own.
+    fn is_exact(&self, id: Id) -> bool {
+        self.arena.node(id).range.ints().is_none_or(|(lo, hi)| lo >= -EXACT && hi <= EXACT)
+    }
+
     fn float(&mut self, id: Id) -> Option<Id> {
         if self.is_float(id) { Some(id) } else { self.arena.one(One::ToFloat, id) }
     }
 
     fn binary(&mut self, op: BinaryOp, a: Id, b: Id) -> Option<Id> {
         if op == BinaryOp::Pow {
+            return None;
+        }
+        // A quotient of integers is rounded once, and not after they became floats.
+        if op == BinaryOp::Div && !self.is_float(a) && !self.is_float(b) && !(self.is_exact(a) && self.is_exact(b)) {
             return None;
         }
         if op == BinaryOp::Div || self.is_float(a) || self.is_float(b) {
@@ -200,8 +209,7 @@ impl Lowering<'_> {
         if self.is_float(a) == self.is_float(b) {
             return self.arena.compare(op, a, b);
         }
-        let exact = |id| self.arena.node(id).range.ints().is_none_or(|(lo, hi)| lo >= -EXACT && hi <= EXACT);
-        if !exact(a) || !exact(b) {
+        if !self.is_exact(a) || !self.is_exact(b) {
             return None;
         }
         let (a, b) = (self.float(a)?, self.float(b)?);

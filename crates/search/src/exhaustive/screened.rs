@@ -148,7 +148,7 @@ impl Dense<'_> {
     /// The cheap model on everything once more, now that the limit is known, and the full model on what it leaves.
     fn again(&self, cheap: &Sweep<'_>, found: &[Survivors], limit: &Limit) -> (Top, u64) {
         let bound = limit.get();
-        let make = || (Top::new(self.options.k), Buffer::new(self.problem, self.scorer), 0);
+        let make = || (Top::new(self.options.k), Buffer::new(self.scorer), 0);
         let (states, _) = cheap.run(make, |(top, buffer, count), block| {
             for (point, _) in block.iter().filter(|(_, score)| Limit::keeps(bound, *score)) {
                 *count += 1;
@@ -187,7 +187,7 @@ impl Dense<'_> {
         let chunk = count.div_ceil(rayon::current_num_threads().max(1)).clamp(1, sweep::BLOCK);
         let score = |chunk: &[u16]| {
             let mut top = Top::new(self.options.k);
-            let mut buffer = Buffer::new(self.problem, self.scorer);
+            let mut buffer = Buffer::new(self.scorer);
             for point in chunk.chunks_exact(dimensions) {
                 buffer.push(point);
             }

@@ -1,13 +1,14 @@
-//! The parallel walk: parts of the space are handed to the threads, each computes features and scores block by block.
+//! The parallel walk: parts of the space are handed to the threads, each scores block by block.
 
 use super::{Progress, Stage};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use tilewright_core::predictor::Scorer;
 use tilewright_core::problem::Problem;
+use tilewright_core::space::Points;
 
-/// Points scored at a time: enough for a model to work at full speed, few enough that points, features and scores stay
-/// in the second-level cache.
+/// Points scored at a time: enough for a model to work at full speed, few enough that points and scores stay in the
+/// second-level cache.
 pub(super) const BLOCK: usize = 1536;
 
 /// Parts that the space is split into: many more than threads, because they differ in size.
@@ -15,15 +16,13 @@ const PARTS: usize = 512;
 
 /// Scored points.
 pub(super) struct Block<'a> {
-    points: &'a [u16],
-    dimensions: usize,
+    points: Points<'a>,
     scores: &'a [f32],
 }
 
 impl<'a> Block<'a> {
     pub(super) fn iter(&self) -> impl Iterator<Item = (&'a [u16], f32)> + use<'a> {
-        let (points, dimensions) = (self.points, self.dimensions);
-        self.scores.iter().enumerate().map(move |(i, &s)| (&points[i * dimensions..(i + 1) * dimensions], s))
+        self.points.iter().zip(self.scores.iter().copied())
     }
 
     pub(super) fn scores(&self) -> &'a [f32] {
@@ -31,26 +30,23 @@ impl<'a> Block<'a> {
     }
 }
 
-/// Points with their features on the way to a scorer; its memory is reused.
+/// Points on the way to a scorer; its memory is reused.
 pub(super) struct Buffer<'a> {
-    problem: &'a dyn Problem,
     scorer: &'a dyn Scorer,
     points: Vec<u16>,
-    rows: Vec<f32>,
     scores: Vec<f32>,
     len: usize,
 }
 
 impl<'a> Buffer<'a> {
-    pub(super) fn new(problem: &'a dyn Problem, scorer: &'a dyn Scorer) -> Self {
-        Self { problem, scorer, points: Vec::new(), rows: Vec::new(), scores: Vec::new(), len: 0 }
+    pub(super) fn new(scorer: &'a dyn Scorer) -> Self {
+        Self { scorer, points: Vec::new(), scores: Vec::new(), len: 0 }
     }
 
     /// Adds a point; whether the buffer is full.
     #[inline]
     pub(super) fn push(&mut self, point: &[u16]) -> bool {
         self.points.extend_from_slice(point);
-        self.problem.config_features(point, &mut self.rows);
         self.len += 1;
         self.len == BLOCK
     }
@@ -60,13 +56,11 @@ impl<'a> Buffer<'a> {
         if self.len == 0 {
             return;
         }
-        debug_assert_eq!(self.rows.len(), self.len * self.problem.schema().config.len(), "features against schema");
         self.scores.resize(self.len, 0.0);
-        self.scorer.score(&self.rows, &mut self.scores);
-        let dimensions = self.problem.space().params().len();
-        consume(Block { points: &self.points, dimensions, scores: &self.scores });
+        let points = Points::new(&self.points, self.len);
+        self.scorer.score(points, &mut self.scores);
+        consume(Block { points, scores: &self.scores });
         self.points.clear();
-        self.rows.clear();
         self.len = 0;
     }
 }
@@ -92,7 +86,7 @@ impl Sweep<'_> {
         let states = Mutex::new(Vec::new());
         let work = || {
             let mut state = make();
-            let mut buffer = Buffer::new(self.problem, self.scorer);
+            let mut buffer = Buffer::new(self.scorer);
             let mut take = |buffer: &mut Buffer<'_>| {
                 let done = points.fetch_add(buffer.len as u64, Ordering::Relaxed) + buffer.len as u64;
                 buffer.flush(|block| consume(&mut state, block));

@@ -8,6 +8,7 @@ use tilewright_core::dtype::DType;
 use tilewright_core::expr::Value;
 use tilewright_core::feature::Feature;
 use tilewright_core::id::ComputationId;
+use tilewright_core::program::{ScalarClass, ScalarSpec};
 use tilewright_core::space::Config;
 
 /// Largest accepted length.
@@ -82,6 +83,10 @@ impl Computation for Scale {
         let spec = |name, role| BufferSpec { name, dtype: input.dtype, len: input.n, role };
         let a = if filling == Filling::Exact { 3.0 } else { -0.75 };
         Workload { specs: vec![spec("x", Role::In), spec("y", Role::Out)], buffers: vec![x, y], scalars: vec![a] }
+    }
+
+    fn scalars(&self, _: &ScaleInput) -> Vec<ScalarSpec> {
+        vec![ScalarSpec { name: "a", class: ScalarClass::Any }]
     }
 
     fn reference(&self, _: &ScaleInput, before: &Buffers, scalars: &[f64]) -> Expected {

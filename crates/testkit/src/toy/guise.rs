@@ -9,7 +9,7 @@ use tilewright_core::feature::FeatureSchema;
 use tilewright_core::id::{ComputationId, KernelId};
 use tilewright_core::problem::{Bound, Problem};
 use tilewright_core::program::Program;
-use tilewright_core::space::{BoundSpace, Config, Illegal, Point};
+use tilewright_core::space::{BoundSpace, Config, Legal, Point};
 
 /// What searches and models see (space, schema, features of a point) is the caller's; all else is the toy's. Features of
 /// the input are ones. Points of the caller's space have no code of their own: every one runs the toy's first.
@@ -67,8 +67,9 @@ impl Problem for Guise {
     fn config_features(&self, point: &[u16], out: &mut Vec<f32>) {
         (self.features)(point, out);
     }
-    fn program(&self, _: &[u16]) -> Result<Program, Illegal> {
-        self.inner.program(&[0; 5])
+    fn program(&self, _: &Legal<'_>) -> Program {
+        let first = self.inner.space().check(&[0; 5]);
+        self.inner.program(&first.expect("the toy's first point is legal"))
     }
     fn workload(&self, filling: Filling, seed: u64) -> Workload {
         self.inner.workload(filling, seed)

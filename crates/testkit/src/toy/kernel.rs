@@ -5,12 +5,12 @@ use std::sync::Arc;
 use tilewright_core::buffer::Buffer;
 use tilewright_core::device::DeviceSpec;
 use tilewright_core::dtype::DType;
-use tilewright_core::expr::Value;
+use tilewright_core::expr::Val;
 use tilewright_core::feature::Feature;
 use tilewright_core::id::KernelId;
 use tilewright_core::kernel::Kernel;
 use tilewright_core::program::{DeviceError, HostArgs, HostCode, Program};
-use tilewright_core::space::{Illegal, Param, ParamSpace, Point, RuleGroup, Symbols};
+use tilewright_core::space::{BoundSpace, Legal, Param, ParamSpace, Point, RuleGroup, Symbols, Values};
 
 /// One value per parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -25,6 +25,20 @@ pub struct ScaleConfig {
     pub prefetch: usize,
     /// Whether the vector is walked from its end.
     pub backward: bool,
+}
+
+impl ScaleConfig {
+    /// The parameters of a point of the kernel's space.
+    pub fn of(at: &Values<'_>) -> Self {
+        let size = |name| at.int(name).unwrap_or(0);
+        Self {
+            width: size("width"),
+            unroll: size("unroll"),
+            chunks: size("chunks"),
+            prefetch: size("prefetch"),
+            backward: at.get("order") == Some(Val::Str("backward")),
+        }
+    }
 }
 
 /// A legal configuration for one input.
@@ -72,19 +86,10 @@ impl ScaleKernel {
         let space = self.space.with_rule("restricted", RuleGroup::User, rule, "asked for");
         Self { space: space.expect("a rule that parses") }
     }
-
-    fn index(&self, config: &ScaleConfig) -> Point {
-        let order = if config.backward { "backward" } else { "forward" };
-        let sizes = [config.width, config.unroll, config.chunks, config.prefetch].map(Value::from);
-        let values = sizes.into_iter().chain([Value::from(order)]);
-        let index = |(p, v): (&Param, Value)| p.index_of(&v).expect("a configuration of this space");
-        Point(self.space.params().iter().zip(values).map(index).collect())
-    }
 }
 
 impl Kernel for ScaleKernel {
     type Of = Scale;
-    type Config = ScaleConfig;
     type Plan = ScalePlan;
 
     fn id(&self) -> KernelId {
@@ -103,23 +108,8 @@ impl Kernel for ScaleKernel {
         device.symbols().with("n", input.n)
     }
 
-    fn decode(&self, point: &[u16]) -> ScaleConfig {
-        let value = |p: usize| &self.space.params()[p].values[usize::from(point[p])];
-        let size = |p: usize| value(p).as_int().map_or(0, |i| i.unsigned_abs() as usize);
-        let backward = value(4).as_str() == Some("backward");
-        ScaleConfig { width: size(0), unroll: size(1), chunks: size(2), prefetch: size(3), backward }
-    }
-
-    fn plan(&self, device: &DeviceSpec, input: &ScaleInput, config: &ScaleConfig) -> Result<ScalePlan, Illegal> {
-        let space = self.space.bind(&self.symbols(device, input)).map_err(|e| Illegal {
-            rule: "symbols".into(),
-            group: RuleGroup::Hardware,
-            text: String::new(),
-            numbers: Vec::new(),
-            why: e.to_string(),
-        })?;
-        space.check(&self.index(config))?;
-        Ok(ScalePlan { input: input.clone(), config: *config })
+    fn plan(&self, _: &DeviceSpec, input: &ScaleInput, at: &Legal<'_>) -> ScalePlan {
+        ScalePlan { input: input.clone(), config: ScaleConfig::of(at) }
     }
 
     fn generate(&self, plan: &ScalePlan) -> Program {
@@ -131,16 +121,16 @@ impl Kernel for ScaleKernel {
         sizes.chain([Feature::flag("backward")]).collect()
     }
 
-    fn features(&self, _: &DeviceSpec, _: &ScaleInput, config: &ScaleConfig, out: &mut Vec<f32>) {
+    fn features(&self, _: &DeviceSpec, _: &ScaleInput, at: &Values<'_>, out: &mut Vec<f32>) {
+        let config = ScaleConfig::of(at);
         out.extend([config.width, config.unroll, config.chunks, config.prefetch].map(|v| v as f32));
         out.push(f32::from(u8::from(config.backward)));
     }
 
-    fn default_point(&self, device: &DeviceSpec, input: &ScaleInput) -> Option<Point> {
-        let plain = ScaleConfig { width: 1, unroll: 1, chunks: 1, prefetch: 1, backward: false };
-        let point = self.index(&plain);
-        let space = self.space.bind(&self.symbols(device, input)).ok()?;
-        if space.is_legal(&point) { Some(point) } else { space.first_legal() }
+    fn default_point(&self, _: &DeviceSpec, _: &ScaleInput, space: &BoundSpace) -> Option<Point> {
+        // The plainest: every parameter's first value.
+        let plain = Point(vec![0; space.params().len()]);
+        if space.is_legal(&plain) { Some(plain) } else { space.first_legal() }
     }
 }
 

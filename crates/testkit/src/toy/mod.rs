@@ -31,7 +31,7 @@ pub use cost::{cost_s, optimum, target};
 pub use device::{AnalyticMeasure, HostExecutor, device, device_with};
 pub use guise::Guise;
 pub use kernel::{ScaleCode, ScaleConfig, ScaleKernel, ScalePlan};
-pub use model::{LogLinear, LogLinearFit, NoRows, training_set};
+pub use model::{Formula, LogLinear, LogLinearFit, NoRows, training_set};
 pub use search::Sequential;
 
 use std::sync::Arc;

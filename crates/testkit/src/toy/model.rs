@@ -4,9 +4,10 @@ use super::cost::cost_s;
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
-use tilewright_core::feature::{FeatureKind, FeatureSchema, SchemaMismatch};
-use tilewright_core::predictor::{Fit, Predictor, Scorer};
+use tilewright_core::feature::{FeatureKind, FeatureSchema};
+use tilewright_core::predictor::{BindError, Fit, Predictor, RowPredictor, Scorer, bind_rows};
 use tilewright_core::problem::Problem;
+use tilewright_core::space::Points;
 use tilewright_core::training::TrainingSet;
 
 /// Rows of the toy kernel for several inputs, `per_input` legal points each, costs by formula; one group an input.
@@ -55,12 +56,10 @@ impl LogLinear {
         [t, t * t]
     }
 
-    /// The share of some features, which stand at `offset` in a row.
-    fn share(&self, offset: usize, features: &[f32]) -> f64 {
-        let kinds = self.schema.iter().skip(offset).map(|f| f.kind);
-        let weights = self.weights[1 + 2 * offset..].chunks(2);
-        let terms = kinds.zip(features).zip(weights);
-        terms.map(|((kind, &x), w)| w.iter().zip(Self::term(kind, x)).map(|(w, t)| w * t).sum::<f64>()).sum()
+    fn log_cost(&self, row: &[f32]) -> f64 {
+        let terms = self.schema.iter().zip(row).map(|(f, &x)| Self::term(f.kind, x));
+        let weighed = terms.zip(self.weights[1..].chunks(2)).map(|([x, xx], w)| w[0] * x + w[1] * xx);
+        self.weights[0] + weighed.sum::<f64>()
     }
 }
 
@@ -110,37 +109,56 @@ fn solve(mut m: Vec<Vec<f64>>) -> Vec<f64> {
     x
 }
 
-struct Bound<'a> {
-    model: &'a LogLinear,
-    input_share: f64,
-}
-
-impl Predictor for LogLinear {
+impl RowPredictor for LogLinear {
     fn schema(&self) -> &FeatureSchema {
         &self.schema
     }
 
     fn predict(&self, rows: &[f32], out: &mut Vec<f32>) {
-        let inputs = self.schema.input.len();
-        for row in rows.chunks(self.schema.width()) {
-            let share = self.weights[0] + self.share(0, &row[..inputs]);
-            out.push((share + self.share(inputs, &row[inputs..])) as f32);
-        }
-    }
-
-    fn bind(&self, problem: &dyn Problem) -> Result<Box<dyn Scorer + '_>, SchemaMismatch> {
-        self.schema.expect(problem.schema())?;
-        let mut input = Vec::new();
-        problem.input_features(&mut input);
-        Ok(Box::new(Bound { model: self, input_share: self.weights[0] + self.share(0, &input) }))
+        out.extend(rows.chunks(self.schema.width()).map(|row| self.log_cost(row) as f32));
     }
 }
 
-impl Scorer for Bound<'_> {
-    fn score(&self, config_rows: &[f32], out: &mut [f32]) {
-        let schema = &self.model.schema;
-        for (row, score) in config_rows.chunks(schema.config.len()).zip(out) {
-            *score = (self.input_share + self.model.share(schema.input.len(), row)) as f32;
+impl Predictor for LogLinear {
+    fn bind<'a>(&'a self, problem: &'a dyn Problem) -> Result<Box<dyn Scorer + 'a>, BindError> {
+        bind_rows(self, problem)
+    }
+}
+
+/// A model by formula: the seconds of a point of a problem.
+#[derive(Clone, Copy, Debug)]
+pub struct Formula<F> {
+    /// Its word for itself.
+    pub kind: &'static str,
+    /// Whether it says that its word costs much.
+    pub is_costly: bool,
+    /// The seconds.
+    pub seconds: F,
+}
+
+impl<F: Fn(&dyn Problem, &[u16]) -> f64 + Send + Sync> Predictor for Formula<F> {
+    fn kind(&self) -> &str {
+        self.kind
+    }
+
+    fn is_costly(&self) -> bool {
+        self.is_costly
+    }
+
+    fn bind<'a>(&'a self, problem: &'a dyn Problem) -> Result<Box<dyn Scorer + 'a>, BindError> {
+        Ok(Box::new(OfProblem { formula: &self.seconds, problem }))
+    }
+}
+
+struct OfProblem<'a, F> {
+    formula: &'a F,
+    problem: &'a dyn Problem,
+}
+
+impl<F: Fn(&dyn Problem, &[u16]) -> f64 + Send + Sync> Scorer for OfProblem<'_, F> {
+    fn score(&self, points: Points<'_>, out: &mut [f32]) {
+        for (point, out) in points.iter().zip(out) {
+            *out = (self.formula)(self.problem, point).ln() as f32;
         }
     }
 }

@@ -17,6 +17,7 @@ use tilewright_testkit::{try_executor, try_host_executor, try_measure};
 enum Fault {
     ForgetsWrites,
     AcceptsAnyShape,
+    AcceptsAnyScalars,
     SharesMemory,
     SpoilsResult,
     ChangesSpec,
@@ -72,6 +73,7 @@ impl Executor for BrokenExecutor {
             Fault::AcceptsForeign => {
                 program.steps.retain(|s| !matches!(s, Step::Launch { code: Code::Ptx { .. }, .. }));
             }
+            Fault::AcceptsAnyScalars => program.scalars = None,
             Fault::FillsAnywhere if program.steps.len() == 1 => program.workspace += 1,
             _ => {}
         }
@@ -145,6 +147,7 @@ fn every_fault_of_an_executor_is_seen() {
     for (fault, check) in [
         (Fault::ForgetsWrites, "memory-reads-back"),
         (Fault::AcceptsAnyShape, "other-shapes-refused"),
+        (Fault::AcceptsAnyScalars, "other-scalars-refused"),
         (Fault::SharesMemory, "programs-are-independent"),
         (Fault::SpoilsResult, "result-is-right"),
         (Fault::NeverRuns, "result-is-right"),

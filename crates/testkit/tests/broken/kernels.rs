@@ -10,9 +10,9 @@ use tilewright_core::dtype::DType;
 use tilewright_core::feature::Feature;
 use tilewright_core::id::{ComputationId, KernelId};
 use tilewright_core::kernel::Kernel;
-use tilewright_core::program::{DeviceError, HostArgs, HostCode, Program};
-use tilewright_core::space::{Config, Illegal, ParamSpace, Point, RuleGroup, Symbols};
-use tilewright_testkit::toy::{HostExecutor, Scale, ScaleConfig, ScaleInput, ScaleKernel, ScalePlan};
+use tilewright_core::program::{DeviceError, HostArgs, HostCode, Program, ScalarClass, ScalarSpec};
+use tilewright_core::space::{BoundSpace, Config, Legal, ParamSpace, Point, Symbols, Values};
+use tilewright_testkit::toy::{HostExecutor, Scale, ScaleInput, ScaleKernel, ScalePlan};
 use tilewright_testkit::{Effort, try_computation, try_kernel};
 
 /// A number that differs from call to call.
@@ -34,6 +34,7 @@ enum Wrong {
     WorkloadVaries,
     WorkloadFixed,
     Specs,
+    Scalars,
     Unpoisoned,
     ShortReference,
     NothingChecked,
@@ -96,6 +97,13 @@ impl Computation for BrokenScale {
             _ => {}
         }
         work
+    }
+
+    fn scalars(&self, input: &ScaleInput) -> Vec<ScalarSpec> {
+        match self.0 {
+            Wrong::Scalars => vec![ScalarSpec { name: "a", class: ScalarClass::Exactly(3.0) }],
+            _ => Scale.scalars(input),
+        }
     }
 
     fn reference(&self, input: &ScaleInput, before: &Buffers, scalars: &[f64]) -> Expected {
@@ -161,6 +169,7 @@ fn every_fault_of_a_computation_is_seen() {
         (Wrong::WorkloadVaries, "workload-repeats"),
         (Wrong::WorkloadFixed, "workload-follows-seed"),
         (Wrong::Specs, "workload-matches-specs"),
+        (Wrong::Scalars, "workload-fits-scalars"),
         (Wrong::Unpoisoned, "outputs-are-poisoned"),
         (Wrong::ShortReference, "reference-covers-buffers"),
         (Wrong::NothingChecked, "reference-covers-buffers"),
@@ -176,12 +185,10 @@ fn every_fault_of_a_computation_is_seen() {
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Fault {
-    /// The plan checks less than the rules.
-    PlansTooMuch,
-    /// The plan refuses a legal configuration.
+    /// There is no plan for a legal configuration.
     PlansTooLittle,
-    /// A refusal blames a rule that holds.
-    BlamesAnother,
+    /// A derived name has no value at a legal point.
+    NameWithoutValue,
     /// A rule names what nobody gives.
     MissingSymbol,
     FewFeatures,
@@ -200,7 +207,19 @@ enum Fault {
 
 struct BrokenKernel {
     inner: ScaleKernel,
+    space: ParamSpace,
     fault: Fault,
+}
+
+impl BrokenKernel {
+    fn new(fault: Fault) -> Self {
+        let inner = ScaleKernel::new();
+        let undefined = if fault == Fault::NameWithoutValue { "chunks // (width - 2)" } else { "chunks // width" };
+        let space = ParamSpace::builder().params(inner.space().params().to_vec()).define("undefined", undefined);
+        let rules = inner.space().rules().iter();
+        let space = rules.fold(space, |s, rule| s.rule(&rule.name, rule.group, &rule.expr.to_string(), &rule.why));
+        Self { inner, space: space.build().unwrap(), fault }
+    }
 }
 
 /// Code with a fault around the right code.
@@ -244,7 +263,6 @@ impl HostCode for BrokenCode {
 
 impl Kernel for BrokenKernel {
     type Of = Scale;
-    type Config = ScaleConfig;
     type Plan = ScalePlan;
 
     fn id(&self) -> KernelId {
@@ -256,34 +274,16 @@ impl Kernel for BrokenKernel {
     }
 
     fn space(&self) -> &ParamSpace {
-        self.inner.space()
+        &self.space
     }
 
     fn symbols(&self, device: &DeviceSpec, input: &ScaleInput) -> Symbols {
         if self.fault == Fault::MissingSymbol { device.symbols() } else { self.inner.symbols(device, input) }
     }
 
-    fn decode(&self, point: &[u16]) -> ScaleConfig {
-        self.inner.decode(point)
-    }
-
-    fn plan(&self, device: &DeviceSpec, input: &ScaleInput, config: &ScaleConfig) -> Result<ScalePlan, Illegal> {
-        let plan = self.inner.plan(device, input, config);
-        match (self.fault, plan) {
-            (Fault::PlansTooMuch, Err(_)) => {
-                let generous = DeviceSpec { facts: [("registers".to_owned(), 1000)].into(), ..device.clone() };
-                self.inner.plan(&generous, input, config)
-            }
-            (Fault::PlansTooLittle, Ok(_)) if config.width == 4 => Err(Illegal {
-                rule: "own".into(),
-                group: RuleGroup::Implementation,
-                text: String::new(),
-                numbers: Vec::new(),
-                why: String::new(),
-            }),
-            (Fault::BlamesAnother, Err(e)) => Err(Illegal { rule: "another".into(), ..e }),
-            (_, plan) => plan,
-        }
+    fn plan(&self, device: &DeviceSpec, input: &ScaleInput, at: &Legal<'_>) -> ScalePlan {
+        assert!(self.fault != Fault::PlansTooLittle || at.int("width") != Some(4), "made to panic");
+        self.inner.plan(device, input, at)
     }
 
     fn generate(&self, plan: &ScalePlan) -> Program {
@@ -299,11 +299,11 @@ impl Kernel for BrokenKernel {
         names
     }
 
-    fn features(&self, device: &DeviceSpec, input: &ScaleInput, config: &ScaleConfig, out: &mut Vec<f32>) {
+    fn features(&self, device: &DeviceSpec, input: &ScaleInput, at: &Values<'_>, out: &mut Vec<f32>) {
         if self.fault == Fault::ClearsRow {
             out.iter_mut().for_each(|x| *x = 0.0);
         }
-        self.inner.features(device, input, config, out);
+        self.inner.features(device, input, at, out);
         match self.fault {
             Fault::FewFeatures => drop(out.pop()),
             Fault::NanFeature => *out.last_mut().unwrap() = f32::NAN,
@@ -311,11 +311,11 @@ impl Kernel for BrokenKernel {
         }
     }
 
-    fn default_point(&self, device: &DeviceSpec, input: &ScaleInput) -> Option<Point> {
+    fn default_point(&self, device: &DeviceSpec, input: &ScaleInput, space: &BoundSpace) -> Option<Point> {
         match self.fault {
             Fault::IllegalDefault => Some(Point(vec![4, 4, 0, 0, 0])),
             Fault::NoDefault => None,
-            _ => self.inner.default_point(device, input),
+            _ => self.inner.default_point(device, input, space),
         }
     }
 }
@@ -325,9 +325,8 @@ fn every_fault_of_a_kernel_is_seen() {
     let inputs = [ScaleInput { n: 100, dtype: DType::F32 }];
     let effort = Effort { probes: 500, runs: 4, ..Effort::default() };
     for (fault, check) in [
-        (Fault::PlansTooMuch, "plan-matches-rules"),
         (Fault::PlansTooLittle, "plan-matches-rules"),
-        (Fault::BlamesAnother, "illegal-names-a-broken-rule"),
+        (Fault::NameWithoutValue, "names-have-values"),
         (Fault::MissingSymbol, "symbols-cover-rules"),
         (Fault::FewFeatures, "features-match-schema"),
         (Fault::FeatureTwice, "features-match-schema"),
@@ -342,7 +341,7 @@ fn every_fault_of_a_kernel_is_seen() {
         (Fault::VaryingResult, "result-repeats"),
         (Fault::FailsToRun, "program-runs"),
     ] {
-        let kernel = Arc::new(BrokenKernel { inner: ScaleKernel::new(), fault });
+        let kernel = Arc::new(BrokenKernel::new(fault));
         assert_breaks(try_kernel(&kernel, &mut HostExecutor::default(), &inputs, &effort), check);
     }
 }

@@ -3,8 +3,9 @@
 use crate::assert_breaks;
 use std::sync::atomic::{AtomicU32, Ordering};
 use tilewright_core::feature::{FeatureSchema, SchemaMismatch};
-use tilewright_core::predictor::{Fit, Predictor, Scorer, Screen};
+use tilewright_core::predictor::{BindError, Fit, Predictor, RowPredictor, Scorer, Screen};
 use tilewright_core::problem::Problem;
+use tilewright_core::space::Points;
 use tilewright_core::training::TrainingSet;
 use tilewright_testkit::toy::{LogLinear, LogLinearFit, NoRows};
 use tilewright_testkit::try_fit;
@@ -49,7 +50,7 @@ struct BrokenScorer<'a> {
 struct NanScorer;
 
 impl Scorer for NanScorer {
-    fn score(&self, _: &[f32], out: &mut [f32]) {
+    fn score(&self, _: Points<'_>, out: &mut [f32]) {
         out.fill(f32::NAN);
     }
 }
@@ -79,7 +80,7 @@ impl Fit for BrokenFit {
     }
 }
 
-impl Predictor for BrokenModel {
+impl RowPredictor for BrokenModel {
     fn schema(&self) -> &FeatureSchema {
         &self.schema
     }
@@ -101,13 +102,15 @@ impl Predictor for BrokenModel {
             }
         }
     }
+}
 
-    fn bind(&self, problem: &dyn Problem) -> Result<Box<dyn Scorer + '_>, SchemaMismatch> {
+impl Predictor for BrokenModel {
+    fn bind<'a>(&'a self, problem: &'a dyn Problem) -> Result<Box<dyn Scorer + 'a>, BindError> {
         let (model, rows) = (self.schema.hash(), problem.schema().hash());
         match self.fault {
-            Fault::RefusesOwnSchema => return Err(SchemaMismatch { model, rows }),
+            Fault::RefusesOwnSchema => return Err(SchemaMismatch { model, rows }.into()),
             Fault::AcceptsAnySchema if model != rows => return Ok(Box::new(NanScorer)),
-            Fault::SwapsHashes if model != rows => return Err(SchemaMismatch { model: rows, rows: model }),
+            Fault::SwapsHashes if model != rows => return Err(SchemaMismatch { model: rows, rows: model }.into()),
             _ => {}
         }
         let inner = self.inner.bind(problem)?;
@@ -116,8 +119,8 @@ impl Predictor for BrokenModel {
 }
 
 impl Scorer for BrokenScorer<'_> {
-    fn score(&self, config_rows: &[f32], out: &mut [f32]) {
-        self.inner.score(config_rows, out);
+    fn score(&self, points: Points<'_>, out: &mut [f32]) {
+        self.inner.score(points, out);
         let count = out.len() as f32;
         for x in out {
             match self.fault {
@@ -151,7 +154,7 @@ fn every_fault_of_a_model_is_seen() {
         (Fault::LearnsNothing, "bind-equals-predict"),
         (Fault::NanFromOneRow, "predictions-are-finite"),
         (Fault::OtherSchema, "schema-is-kept"),
-        (Fault::RefusesOwnSchema, "schema-is-kept"),
+        (Fault::RefusesOwnSchema, "problem-is-bound"),
         (Fault::AcceptsAnySchema, "other-schema-refused"),
         (Fault::SwapsHashes, "other-schema-refused"),
         (Fault::Overwrites, "one-number-a-row"),
@@ -169,7 +172,7 @@ fn every_fault_of_a_model_is_seen() {
 /// A model that is consistent and knows nothing.
 struct Constant(FeatureSchema);
 
-impl Predictor for Constant {
+impl RowPredictor for Constant {
     fn schema(&self) -> &FeatureSchema {
         &self.0
     }
@@ -177,8 +180,10 @@ impl Predictor for Constant {
     fn predict(&self, rows: &[f32], out: &mut Vec<f32>) {
         out.extend(rows.chunks(self.0.width()).map(|_| 0.0));
     }
+}
 
-    fn bind(&self, problem: &dyn Problem) -> Result<Box<dyn Scorer + '_>, SchemaMismatch> {
+impl Predictor for Constant {
+    fn bind<'a>(&'a self, problem: &'a dyn Problem) -> Result<Box<dyn Scorer + 'a>, BindError> {
         self.0.expect(problem.schema())?;
         Ok(Box::new(Zero))
     }
@@ -187,7 +192,7 @@ impl Predictor for Constant {
 struct Zero;
 
 impl Scorer for Zero {
-    fn score(&self, _: &[f32], out: &mut [f32]) {
+    fn score(&self, _: Points<'_>, out: &mut [f32]) {
         out.fill(0.0);
     }
 }

@@ -4,8 +4,8 @@
 
 use std::error::Error;
 use std::time::Duration;
-use tilewright_core::feature::{FeatureKind, FeatureSchema, SchemaMismatch};
-use tilewright_core::predictor::{Predictor, Scorer};
+use tilewright_core::feature::{FeatureKind, FeatureSchema};
+use tilewright_core::predictor::{BindError, Predictor, RowPredictor, Scorer, bind_rows};
 use tilewright_core::problem::{AnyKernel, Erased, Problem};
 use tilewright_core::space::Config;
 use tilewright_core::training::TrainingSet;
@@ -52,13 +52,7 @@ fn encode(schema: &FeatureSchema, row: &[f32]) -> Vec<f32> {
     schema.iter().zip(row).map(one).collect()
 }
 
-/// The input's features are encoded once per search.
-struct Bound<'a> {
-    model: &'a Nearest,
-    input: Vec<f32>,
-}
-
-impl Predictor for Nearest {
+impl RowPredictor for Nearest {
     fn schema(&self) -> &FeatureSchema {
         &self.schema
     }
@@ -66,22 +60,11 @@ impl Predictor for Nearest {
     fn predict(&self, rows: &[f32], out: &mut Vec<f32>) {
         out.extend(rows.chunks(self.schema.width()).map(|row| self.at(&encode(&self.schema, row))));
     }
-
-    fn bind(&self, problem: &dyn Problem) -> Result<Box<dyn Scorer + '_>, SchemaMismatch> {
-        self.schema.expect(problem.schema())?;
-        let mut input = Vec::new();
-        problem.input_features(&mut input);
-        Ok(Box::new(Bound { model: self, input }))
-    }
 }
 
-impl Scorer for Bound<'_> {
-    fn score(&self, config_rows: &[f32], out: &mut [f32]) {
-        let schema = &self.model.schema;
-        for (config, score) in config_rows.chunks(schema.config.len()).zip(out) {
-            let row: Vec<f32> = self.input.iter().chain(config).copied().collect();
-            *score = self.model.at(&encode(schema, &row));
-        }
+impl Predictor for Nearest {
+    fn bind<'a>(&'a self, problem: &'a dyn Problem) -> Result<Box<dyn Scorer + 'a>, BindError> {
+        bind_rows(self, problem)
     }
 }
 
@@ -89,7 +72,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let measured = toy::training_set(&[300, 1000, 5000, 30_000, 200_000], 200, 1);
     let model = Nearest::new(&measured);
     // The suite that Tilewright's own models pass.
-    tilewright_testkit::predictor(&model, &toy::problem(9999));
+    tilewright_testkit::row_predictor(&model, &toy::problem(9999));
     let (kernel, device) = (Erased::new(ScaleKernel::new()), toy::device());
     println!("{} rows measured; the predictor is this program's own", measured.len());
 

@@ -4,7 +4,7 @@
 use std::error::Error;
 use tilewright_core::feature::{Feature, FeatureSchema};
 use tilewright_core::metrics::Scores;
-use tilewright_core::predictor::{Fit, Predictor};
+use tilewright_core::predictor::{Fit, RowPredictor};
 use tilewright_core::training::TrainingSet;
 use tilewright_perfmodel_mlp::{Layout, MlpFit, Settings};
 

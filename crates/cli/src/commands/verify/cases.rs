@@ -151,7 +151,8 @@ fn is_ordered(config: &Config) -> bool {
 
 /// Runs a case and compares it with the reference; and with another run in `again`, if given, bit by bit.
 fn check(case: &Case, executor: &mut dyn Executor, again: Option<&ThreadPool>) -> Result<Verdict, String> {
-    let program = case.problem.program(&case.point).map_err(|e| e.to_string())?;
+    let legal = case.problem.space().check(&case.point).map_err(|e| e.to_string())?;
+    let program = case.problem.program(&legal);
     let work = case.problem.workload(case.filling, case.seed);
     let expected = case.problem.reference(&work.buffers, &work.scalars);
     let mut loaded = executor.prepare(&program, &work).map_err(|e| e.to_string())?;

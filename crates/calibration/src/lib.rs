@@ -1,23 +1,21 @@
-//! The linear model of a device: measuring the measurement kernels, fitting, and judging by the test kernels.
+#![doc = include_str!("../README.md")]
 //!
-//! Kernels are those of [`tilewright_loops::library`]. What they are counted as depends on the device: a host counts its own
-//! operations and the lines that its caches move ([`tilewright_loops::host`]); a GPU counts as the paper does. Timing follows the
-//! paper's section 4.2: an empty kernel tells the launch overhead, what is not above it is rejected, first runs are dropped, the
-//! least of what remains counts.
+//! Timing follows the paper's section 4.2: an empty kernel tells the launch overhead, what is not above it is rejected, first runs are
+//! dropped, the least of what remains counts.
 
 mod columns;
 mod forms;
-mod hint;
 mod judge;
 mod measure;
 mod paper;
+mod weights;
 
 pub use columns::{Columns, HostTerms};
 pub use forms::{Candidate, FormError, candidates};
-pub use hint::{SymbolicHint, host_hint};
 pub use judge::{Judged, KernelScore, Verdicts, held_out, judge};
 pub use measure::{LinearMeasure, Lower, Measured, launch_overhead};
 pub use paper::PaperColumns;
+pub use weights::{WeightStore, WeightsError, WeightsErrorKind, command};
 
 use tilewright_loops::library::Case;
 use tilewright_perfmodel_linear::{LinearError, LinearFit, LinearModel, Rejected, Table};

@@ -5,15 +5,9 @@ use tilewright_core::counts::{Counts, Evaluator, FloatOp, Op, Property as Counte
 use tilewright_core::device::DeviceSpec;
 use tilewright_loops::host::bytes_touched;
 use tilewright_loops::{Instance, LoopKernel};
-use tilewright_perfmodel_linear::{Part, Property};
+use tilewright_perfmodel_linear::{IN_CACHE, Part, Property, is_cached};
 use tilewright_ptxgen::loops::{LoopCountError, count};
 use tilewright_ptxgen::target::Target;
-
-/// The part of a second-level cache that data may take to be found there.
-const CACHED: f64 = 0.5;
-
-/// How accesses of what is found there are called.
-pub(super) const IN_CACHE: &str = " in cache";
 
 /// What kernels are counted for on a device that is no GPU: it only matters which instructions there are.
 const TYPICAL: i64 = 80;
@@ -103,13 +97,8 @@ impl PaperColumns {
     }
 }
 
-/// Whether so many bytes are found in the last cache.
-pub(super) fn is_cached(spec: &DeviceSpec, bytes: f64) -> bool {
-    bytes <= CACHED * spec.fact("l2_bytes").unwrap_or(0) as f64
-}
-
 /// Numbers that are not zero by name, with what their time overlaps with; None where a size is missing or too large.
-pub(super) fn named(
+fn named(
     evaluator: &mut Evaluator,
     size: impl Fn(&str) -> Option<i64>,
     cached: bool,

@@ -1,14 +1,15 @@
-//! The models that profiles can hold, wired to their crates.
+//! The perceptron.
 
+use super::{TrainError, Trained, Trainer};
 use serde_json::Value;
 use tilewright_core::feature::FeatureSchema;
-use tilewright_core::predictor::{Fit, Predictor};
+use tilewright_core::predictor::{Fit, Predictor, RowPredictor};
 use tilewright_core::training::TrainingSet;
 use tilewright_perfmodel_mlp::{Mlp, MlpFit, ScreenSettings};
-use tilewright_runtime::trainer::{TrainError, Trained, Trainer};
 
 /// ISAAC's multi-layer perceptron with a distilled screen.
-pub(crate) struct MlpTrainer;
+#[derive(Clone, Copy, Debug, Default)]
+pub struct MlpTrainer;
 
 const KIND: &str = "mlp";
 

@@ -1,12 +1,12 @@
 //! Fits the linear model of this host and judges it: every form by measurement kernels that it was not fitted on, and by the
 //! test kernels.
 //!
-//! `cargo run --release -p tilewright-bench-suite --example linear_model -- [THREADS] [ROUNDS] [FILE]`. Times are kept in FILE, and
+//! `cargo run --release -p tilewright-calibration --example linear_model -- [THREADS] [ROUNDS] [FILE]`. Times are kept in FILE, and
 //! read from it where it is there. With `DETAILS` set, weights, cases and rows are printed too.
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use tilewright_bench_suite::linear::{
+use tilewright_calibration::{
     Candidate, LinearMeasure, Measured, Verdicts, candidates, case_name, fit, judge, launch_overhead,
 };
 use tilewright_core::device::DeviceSpec;

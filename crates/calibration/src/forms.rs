@@ -1,11 +1,10 @@
 //! Which terms beyond the paper a device's model has, and which of them its measurement kernels speak for.
 
 use super::columns::{HostTerms, is_traffic};
-use super::paper::IN_CACHE;
 use super::{Columns, Measured, PaperColumns, Verdicts, held_out};
 use tilewright_core::device::{DeviceKind, DeviceSpec};
 use tilewright_loops::Instance;
-use tilewright_perfmodel_linear::{Form, LinearError, LinearFit, LinearModel};
+use tilewright_perfmodel_linear::{Form, IN_CACHE, LinearError, LinearFit, LinearModel};
 use tilewright_ptxgen::loops::LoopCountError;
 
 /// The properties of a form.

@@ -38,10 +38,8 @@ impl Columns {
         if spec.kind != DeviceKind::Cpu {
             return None;
         }
-        let fact = |name: &str, otherwise: i64| spec.fact(name).unwrap_or(otherwise) as f64;
-        let caches =
-            Caches { l1: fact("l1d_bytes", 32 << 10), l2: fact("l2_bytes", 512 << 10), l3: fact("l3_bytes", 8 << 20) };
-        Some(Self::Host { caches, threads: fact("threads", 1).max(1.0), terms })
+        let threads = spec.fact("threads").unwrap_or(1).max(1) as f64;
+        Some(Self::Host { caches: Caches::of(spec), threads, terms })
     }
 
     /// The properties, in the order of rows.

@@ -1,0 +1,130 @@
+//! What a point says by name, and the proof that the rules accept it.
+
+use super::bound::MAX_SLOTS_INLINE;
+use super::{BoundSpace, Config};
+use crate::expr::{Val, Value};
+use std::fmt;
+use std::ops::Deref;
+
+/// A parameter or a derived name of a space, found once by [`ParamSpace::name`](super::ParamSpace::name) and read at many
+/// points. It belongs to that space and to all that are bound from it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Name(pub(super) u16);
+
+/// A point of a bound space, legal or not, with its values by name. It borrows both, and is as cheap to pass as they are.
+///
+/// Names are those of the parameters, of [`SpaceBuilder::define`](super::SpaceBuilder::define), and of the symbols. A derived
+/// name is evaluated when it is asked for, after the names that its text mentions: if one of those has no value (a division
+/// by zero, an overflow), neither has it. At a legal point, all names of a kernel have one; the conformance suite of
+/// `testkit` holds kernels to that.
+#[derive(Clone, Copy)]
+pub struct Values<'s> {
+    space: &'s BoundSpace,
+    point: &'s [u16],
+}
+
+/// A legal point: proof that every rule of one [`BoundSpace`] holds. Only [`BoundSpace::check`] makes one.
+#[derive(Clone, Copy)]
+pub struct Legal<'s>(Values<'s>);
+
+impl<'s> Values<'s> {
+    /// The caller has seen that the point is one of the space.
+    pub(super) fn new(space: &'s BoundSpace, point: &'s [u16]) -> Self {
+        Self { space, point }
+    }
+
+    /// The space.
+    pub fn space(&self) -> &'s BoundSpace {
+        self.space
+    }
+
+    /// One index per parameter.
+    pub fn point(&self) -> &'s [u16] {
+        self.point
+    }
+
+    /// The parameters by name.
+    pub fn config(&self) -> Config {
+        self.space.config(self.point)
+    }
+
+    /// The value of a parameter, a derived name or a symbol; `None` for other names, and where there is no value.
+    pub fn get(&self, name: &str) -> Option<Val<'s>> {
+        match self.space.name(name) {
+            Some(name) => self.read([name]).map(|[value]| value),
+            None => self.space.symbols().get(name).map(Value::as_val),
+        }
+    }
+
+    /// [`Values::get`] as an integer; `None` also for what is none or does not fit.
+    pub fn int<T: TryFrom<i64>>(&self, name: &str) -> Option<T> {
+        self.get(name).and_then(integer)
+    }
+
+    /// Values of several names at once: what they share is evaluated once, and nothing is allocated. `None` if one of them has
+    /// no value, or is of another space.
+    pub fn read<const N: usize>(&self, names: [Name; N]) -> Option<[Val<'s>; N]> {
+        let slots = self.space.slots();
+        let (mut inline, mut spilled) = ([Val::Int(0); MAX_SLOTS_INLINE], Vec::new());
+        let values = match inline.get_mut(..slots) {
+            Some(values) => values,
+            None => {
+                spilled.resize(slots, Val::Int(0));
+                &mut spilled[..]
+            }
+        };
+        for (slot, value) in values.iter_mut().zip(self.space.values(self.point)) {
+            *slot = value.as_val();
+        }
+        let mut known = 0;
+        for name in names {
+            known = self.space.derived().evaluate(name, self.point.len(), values, known)?;
+        }
+        Some(names.map(|name| values[usize::from(name.0)]))
+    }
+
+    /// [`Values::read`] as integers; `None` also if one is none or does not fit.
+    pub fn ints<T: TryFrom<i64> + Copy + Default, const N: usize>(&self, names: [Name; N]) -> Option<[T; N]> {
+        let values = self.read(names)?;
+        let mut out = [T::default(); N];
+        for (out, value) in out.iter_mut().zip(values) {
+            *out = integer(value)?;
+        }
+        Some(out)
+    }
+}
+
+fn integer<T: TryFrom<i64>>(value: Val<'_>) -> Option<T> {
+    match value {
+        Val::Int(i) => T::try_from(i).ok(),
+        Val::Bool(b) => T::try_from(i64::from(b)).ok(),
+        Val::Float(_) | Val::Str(_) => None,
+    }
+}
+
+impl fmt::Debug for Values<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.config())
+    }
+}
+
+impl<'s> Legal<'s> {
+    /// The caller has seen that every rule holds.
+    pub(super) fn new(values: Values<'s>) -> Self {
+        Self(values)
+    }
+}
+
+impl<'s> Deref for Legal<'s> {
+    type Target = Values<'s>;
+
+    fn deref(&self) -> &Values<'s> {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Legal<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
