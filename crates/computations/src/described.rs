@@ -66,7 +66,7 @@ impl<D: Description> Described<D> {
         let data = match source {
             Source::Made { generator: name, numbers } => {
                 let made = generator(&self.generators, name).map(|g| (g.make)(&Numbers::new(&g.fields, numbers)));
-                Arc::new(made.unwrap_or_else(D::nothing))
+                Arc::new(made.unwrap_or_default())
             }
             Source::File { path, content } => {
                 let (found, data) = self.read(path)?;
@@ -104,13 +104,13 @@ impl<D: Description> Described<D> {
         match self.data(source) {
             Ok(data) => self.store.facts(source).unwrap_or_else(|| self.keep(source, &data, began)),
             // Not kept: the data may come back.
-            Err(_) => facts_of::<D>(&D::nothing(), 0.0),
+            Err(_) => facts_of::<D>(&D::Data::default(), 0.0),
         }
     }
 
     /// Where a contract leaves no room for an error: a program of the same input tells it.
     fn data_or_nothing(&self, source: &Source) -> Arc<D::Data> {
-        self.data(source).unwrap_or_else(|_| Arc::new(D::nothing()))
+        self.data(source).unwrap_or_default()
     }
 
     /// What an input cost so far, besides running it.

@@ -157,8 +157,8 @@ pub trait Description: Send + Sync + 'static {
     const DRAWN: (f64, f64);
     /// About how many bytes of an element cross memory in a run, [`Description::work`] divided by the elements.
     const ELEMENT_BYTES: f64;
-    /// What the name stands for.
-    type Data: Send + Sync + 'static;
+    /// What the name stands for; by default, data without elements, which stand in for a file that vanished since it was named.
+    type Data: Default + Send + Sync + 'static;
 
     /// What makes data from numbers.
     fn generators() -> Vec<Generator<Self::Data>>;
@@ -172,14 +172,14 @@ pub trait Description: Send + Sync + 'static {
         None
     }
 
-    /// Data without elements: what stands in for a file that vanished since it was named.
-    fn nothing() -> Self::Data;
-
     /// Inputs that nobody trains on and that must be right nevertheless, as `key=value,key=value`.
     fn awkward() -> &'static [&'static str];
 
     /// What rules may name besides parameters and facts of the device.
-    fn symbols(data: &Self::Data) -> Vec<(&'static str, i64)>;
+    fn symbols(data: &Self::Data) -> Vec<(&'static str, i64)> {
+        let _ = data;
+        Vec::new()
+    }
 
     /// What any implementation must do.
     fn work(data: &Self::Data) -> Work;

@@ -272,10 +272,6 @@ impl Description for Histogram {
         Some(parse_pgm(file))
     }
 
-    fn nothing() -> Image {
-        Image { width: 0, pixels: Vec::new() }
-    }
-
     fn awkward() -> &'static [&'static str] {
         &[
             "image=noise,width=0,height=0,values=256,seed=1",
@@ -284,10 +280,6 @@ impl Description for Histogram {
             "image=patches,width=67,height=69,patches=5,seed=1",
             "image=ramp,width=131,height=133",
         ]
-    }
-
-    fn symbols(image: &Image) -> Vec<(&'static str, i64)> {
-        vec![("pixels", i64::try_from(image.pixels.len()).unwrap_or(i64::MAX))]
     }
 
     fn work(image: &Image) -> Work {

@@ -3,7 +3,7 @@
 use crate::source::Fault;
 
 /// An image of 8-bit pixels, row after row.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Image {
     /// Pixels of a row.
     pub width: usize,

@@ -3,7 +3,7 @@
 pub mod market;
 
 /// A sparse matrix, row after row, columns ascending within a row.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Csr {
     /// Number of columns.
     pub cols: usize,
@@ -46,7 +46,7 @@ impl Csr {
 
     /// Number of rows.
     pub fn rows(&self) -> usize {
-        self.starts.len() - 1
+        self.starts.len().saturating_sub(1)
     }
 
     /// Number of entries.

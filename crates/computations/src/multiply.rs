@@ -13,7 +13,7 @@ use tilewright_core::computation::Work;
 use tilewright_core::dtype::DType;
 
 /// Sizes of a product, row-major: `a` of m x k, `b` of k x n.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Sizes {
     /// Rows of the product.
     pub m: usize,
@@ -129,16 +129,8 @@ impl Description for Multiply {
         }]
     }
 
-    fn nothing() -> Sizes {
-        Sizes { m: 0, n: 0, k: 0 }
-    }
-
     fn awkward() -> &'static [&'static str] {
         &["m=0,n=3,k=2", "m=3,n=2,k=0", "m=1,n=1,k=1", "m=17,n=33,k=65", "m=197,n=19,k=195"]
-    }
-
-    fn symbols(_: &Sizes) -> Vec<(&'static str, i64)> {
-        Vec::new()
     }
 
     fn work(f: &Sizes) -> Work {

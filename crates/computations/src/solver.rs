@@ -75,10 +75,6 @@ impl Description for Solver {
         Some(market::parse(file).and_then(square))
     }
 
-    fn nothing() -> Csr {
-        Csr::of_entries(0, 0, Vec::new())
-    }
-
     fn awkward() -> &'static [&'static str] {
         &[
             "matrix=dominant,rows=0,per_row=0,excess=1,seed=1",
@@ -90,10 +86,6 @@ impl Description for Solver {
             "matrix=coupled-blocks,blocks=13,size=4,coupling=0.1,seed=1",
             "matrix=dominant,rows=101,per_row=5,excess=0.2,seed=1",
         ]
-    }
-
-    fn symbols(m: &Csr) -> Vec<(&'static str, i64)> {
-        vec![("rows", m.rows() as i64), ("entries", m.nonzeros() as i64)]
     }
 
     /// One product: no method gets by with less.

@@ -27,6 +27,12 @@ pub enum Keys {
     Double(Vec<f64>),
 }
 
+impl Default for Keys {
+    fn default() -> Self {
+        Self::Double(Vec::new())
+    }
+}
+
 impl Keys {
     /// Number of keys.
     pub fn len(&self) -> usize {
@@ -201,10 +207,6 @@ impl Description for Sort {
         Some(parse(file).map(Keys::Double))
     }
 
-    fn nothing() -> Keys {
-        Keys::Double(Vec::new())
-    }
-
     fn awkward() -> &'static [&'static str] {
         &[
             "keys=random,count=0,bits=64,seed=1",
@@ -214,10 +216,6 @@ impl Description for Sort {
             "keys=runs,count=97,run=7,bits=64,seed=1",
             "keys=almost-sorted,count=1009,share=0.2,bits=32,seed=1",
         ]
-    }
-
-    fn symbols(keys: &Keys) -> Vec<(&'static str, i64)> {
-        vec![("count", i64::try_from(keys.len()).unwrap_or(i64::MAX)), ("bits", keys.bits() as i64)]
     }
 
     fn work(keys: &Keys) -> Work {

@@ -81,10 +81,6 @@ impl Description for Spmv {
         Some(market::parse(file))
     }
 
-    fn nothing() -> Csr {
-        Csr::of_entries(0, 0, Vec::new())
-    }
-
     fn awkward() -> &'static [&'static str] {
         &[
             "matrix=sparse,rows=0,cols=0,entries=0,seed=1",

@@ -16,7 +16,7 @@ use tilewright_core::computation::Work;
 use tilewright_core::dtype::DType;
 
 /// The shape of a dense matrix.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Dense {
     /// Number of rows, at least 1.
     pub rows: usize,
@@ -161,10 +161,6 @@ impl Description for Transpose {
                 vec![rows, cols, f64::from(u8::from(dice.chance(0.7)))]
             },
         }]
-    }
-
-    fn nothing() -> Dense {
-        Dense { rows: 0, cols: 0, row_major: true }
     }
 
     fn awkward() -> &'static [&'static str] {
