@@ -21,10 +21,10 @@ use tilewright_core::space::{Config, Point};
 use tilewright_cpu::{CpuDevice, CpuGemm};
 use tilewright_ops::gemm::Gemm;
 use tilewright_perfmodel_linear::LinearModel;
-use tilewright_runtime::HostMeasure;
+use tilewright_runtime::Live;
 use tilewright_runtime::plan::PlanSettings;
 use tilewright_sampler::{Exact, Sampler};
-use tilewright_search::neighbours;
+use tilewright_search::{Neighbourhood, Reach};
 
 const INPUTS: [&str; 5] = [
     "m=768,n=768,k=768,layout=nn",
@@ -57,7 +57,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let spec = device.spec().clone();
     model.expect_device(&spec.fingerprint())?;
     let kernel = Arc::new(CpuGemm::new());
-    let mut measure = HostMeasure::new(device);
+    let mut measure = Live::new(device);
     let mut fractions = Vec::new();
     for text in if given.is_empty() { &INPUTS[..] } else { &given[..] } {
         let input = Gemm.parse(&Config::parse(text)?)?;
@@ -93,7 +93,8 @@ fn ranked(problem: &dyn Problem, model: &LinearModel, seed: u64) -> Result<(Vec<
         new.retain(|p| !known.contains_key(p));
         known.extend(scored(&*scorer, &new));
         let best = best(problem, &known, seed);
-        new = best.iter().flat_map(|p| neighbours(problem, p)).collect();
+        let around = Neighbourhood::of(problem.space());
+        new = best.iter().flat_map(|p| around.within(p, Reach::Single)).collect();
     }
     Ok((best(problem, &known, seed), known.len()))
 }
@@ -134,7 +135,7 @@ fn details(
 /// Least time of `found` over least time of `top`, all in turn.
 fn meet(
     problem: &dyn Problem,
-    measure: &mut HostMeasure<CpuDevice>,
+    measure: &mut Live<CpuDevice>,
     top: &[Point],
     found: &[Point],
 ) -> Result<(f64, Vec<f64>), Box<dyn Error>> {

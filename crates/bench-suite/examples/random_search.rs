@@ -10,7 +10,7 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use random_best::{outcome, random_best};
 use std::error::Error;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tilewright_core::computation::{Computation, InputLimits};
 use tilewright_core::objective::Objective;
 use tilewright_core::predictor::Predictor;
@@ -19,11 +19,10 @@ use tilewright_core::space::{Config, Point};
 use tilewright_cpu::{CpuDevice, CpuGemm};
 use tilewright_ops::gemm::Gemm;
 use tilewright_perfmodel_mlp::Mlp;
-use tilewright_runtime::HostMeasure;
+use tilewright_runtime::Live;
 use tilewright_runtime::paired::{PairedSettings, compare};
 use tilewright_runtime::plan::{PlanSettings, Planner};
 use tilewright_runtime::store::{Home, ProfileStore};
-use tilewright_runtime::timing::HostClock;
 use tilewright_sampler::Exact;
 
 /// What `plan` looks around for by measuring.
@@ -37,7 +36,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let fixed = Config::parse(&arguments.get(4..).unwrap_or(&[]).join(","))?;
 
     let kernel = Erased::new(CpuGemm::new());
-    let mut bench = Bench { measure: HostMeasure::new(CpuDevice::new(threads)?), samples, seed };
+    let mut bench = Bench { measure: Live::new(CpuDevice::new(threads)?), samples, seed };
     let store = ProfileStore::new(Home::from_environment()?.profiles());
     // Far from the seeds that campaigns draw their inputs with.
     let mut rng = ChaCha8Rng::seed_from_u64(seed ^ 0x72a4_d05e_a7c4);
@@ -64,7 +63,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 }
 
 struct Bench {
-    measure: HostMeasure<CpuDevice>,
+    measure: Live<CpuDevice>,
     samples: usize,
     seed: u64,
 }
@@ -78,13 +77,11 @@ impl Bench {
         model: &dyn Predictor,
     ) -> Result<Point, Box<dyn Error>> {
         let device = self.measure.spec().clone();
-        let mut executor = CpuDevice::new(device.fact("threads").and_then(|t| usize::try_from(t).ok()).unwrap_or(1))?;
         let settings = PlanSettings { refine: REFINE, seed: self.seed, ..PlanSettings::default() };
         let mut planner = Planner {
             kernel,
             device: &device,
             measure: Some(&mut self.measure),
-            executor: Some(&mut executor),
             predictor: Some(model),
             sampler: &mut Exact::new(),
             cache: None,
@@ -111,7 +108,7 @@ impl Bench {
             PairedSettings { rounds: 11, tie_band: 0.0, drop_beyond: 0.5, max_time: Duration::from_secs(20) };
         let policy = PlanSettings::default().timing;
         let measure = &mut self.measure;
-        let clock = HostClock::start();
+        let clock = Instant::now();
         let contenders = compare(all.len(), &Objective::default(), &settings, &clock, &mut |i| {
             outcome(measure, problem, &all[i], &policy)
         })?;

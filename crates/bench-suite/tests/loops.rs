@@ -4,8 +4,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use tilewright_core::counts::Property;
+use tilewright_core::data::Data;
+use tilewright_core::device::Device;
 use tilewright_core::dtype::DType::F32;
-use tilewright_core::problem::Executor;
 use tilewright_core::program::{Code, Step};
 use tilewright_cpu::{CpuDevice, host_program};
 use tilewright_emulator::{EmulatorDevice, Report};
@@ -24,12 +25,12 @@ fn library() -> Vec<Case> {
 }
 
 /// Runs on a device and compares with the reference.
-fn check(name: &str, instance: &Instance, device: &mut dyn Executor, program: &tilewright_core::program::Program) {
+fn check(name: &str, instance: &Instance, device: &mut dyn Device, program: &tilewright_core::program::Program) {
     let work = instance.workload(7);
     let expected = reference(instance, &work.buffers);
-    let mut loaded = device.prepare(program, &work).unwrap_or_else(|e| panic!("{name}: {e}"));
-    loaded.run().unwrap_or_else(|e| panic!("{name}: {e}"));
-    let verdict = expected.compare(&loaded.read().unwrap());
+    device.upload(&Data::Given(Arc::new(work))).unwrap_or_else(|e| panic!("{name}: {e}"));
+    device.run(program).unwrap_or_else(|e| panic!("{name}: {e}"));
+    let verdict = expected.compare(&device.read().unwrap());
     assert!(verdict.is_right(), "{name}: {verdict:?}");
 }
 

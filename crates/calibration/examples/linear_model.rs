@@ -14,7 +14,6 @@ use tilewright_cpu::{CpuDevice, host_program};
 use tilewright_loops::Instance;
 use tilewright_loops::library::{Case, Scale, measurement_set, test_set};
 use tilewright_perfmodel_linear::LinearModel;
-use tilewright_runtime::station::HostStation;
 
 type Failure = Box<dyn std::error::Error>;
 
@@ -48,13 +47,12 @@ fn main() -> Result<(), Failure> {
     report(&spec, &timed(rows), &timed(tests), launch_s)
 }
 
-fn time(device: CpuDevice, threads: usize, rounds: u32, cases: &[Case]) -> Result<Times, Failure> {
-    let mut station = HostStation::new(device);
+fn time(mut device: CpuDevice, threads: usize, rounds: u32, cases: &[Case]) -> Result<Times, Failure> {
     let lower = |instance: &Instance| host_program(instance, threads).map_err(|e| e.to_string());
     let how = LinearMeasure { rounds, ..LinearMeasure::default() };
     let begun = std::time::Instant::now();
-    let launch_s = launch_overhead(&mut station, &lower, &how.policy)?;
-    let (measured, failures) = how.run(&mut station, &lower, cases, &mut |_, _| {})?;
+    let launch_s = launch_overhead(&mut device, &lower, &how.policy)?;
+    let (measured, failures) = how.run(&mut device, &lower, cases, &mut |_, _| {})?;
     println!("launch {launch_s:.2e} s; {} cases in {:.1} s", measured.len(), begun.elapsed().as_secs_f64());
     failures.iter().for_each(|f| println!("failed: {f}"));
     let times = measured.iter().map(|m| (case_name(&m.case), m.time_s));

@@ -1,13 +1,13 @@
-//! Timing cases on a station.
+//! Timing cases on a device.
 
 use std::time::{Duration, Instant};
+use tilewright_core::data::Data;
+use tilewright_core::device::{Device, classify};
 use tilewright_core::measurement::Timing;
 use tilewright_core::problem::MeasureError;
 use tilewright_core::program::Program;
 use tilewright_loops::Instance;
 use tilewright_loops::library::{Case, empty};
-use tilewright_runtime::classify;
-use tilewright_runtime::station::{Data, Station};
 
 /// A case with its time.
 #[derive(Clone, Debug)]
@@ -66,7 +66,7 @@ impl LinearMeasure {
     /// A failed device.
     pub fn run(
         &self,
-        station: &mut dyn Station,
+        device: &mut dyn Device,
         lower: &Lower<'_>,
         cases: &[Case],
         progress: &mut dyn FnMut(usize, usize),
@@ -78,7 +78,7 @@ impl LinearMeasure {
             programs.push(program.map_err(|e| failures.push(format!("{}: {e}", super::case_name(case)))).ok());
         }
         let lowered: Vec<Program> = programs.iter().flatten().cloned().collect();
-        station.expect(&lowered);
+        device.precompile(&lowered);
         let mut times: Vec<Vec<f64>> = vec![Vec::new(); cases.len()];
         let visits = cases.len() * self.rounds as usize;
         for visit in 0..visits {
@@ -92,9 +92,9 @@ impl LinearMeasure {
                 continue;
             }
             let specs = cases[i].instance.buffers();
-            let held = station.hold(&Data::Noise { specs, scalars: Vec::new(), seed: self.seed });
+            let held = device.upload(&Data::Noise { specs, scalars: Vec::new(), seed: self.seed });
             // One case whose data do not fit must not end the others.
-            match held.map_err(classify).and_then(|()| station.time(program, &self.policy)) {
+            match held.map_err(classify).and_then(|()| device.time(program, &self.policy)) {
                 Ok(measurement) => times[i].push(measurement.time_s),
                 Err(MeasureError::Failed(failure)) => {
                     failures.push(format!("{}: {failure}", super::case_name(&cases[i])));
@@ -120,7 +120,7 @@ impl LinearMeasure {
 ///
 /// # Errors
 /// A failed device.
-pub fn launch_overhead(station: &mut dyn Station, lower: &Lower<'_>, policy: &Timing) -> Result<f64, MeasureError> {
+pub fn launch_overhead(device: &mut dyn Device, lower: &Lower<'_>, policy: &Timing) -> Result<f64, MeasureError> {
     let failed = |message: String| {
         MeasureError::Failed(tilewright_core::measurement::Failure {
             kind: tilewright_core::measurement::FailureKind::Compile,
@@ -130,10 +130,10 @@ pub fn launch_overhead(station: &mut dyn Station, lower: &Lower<'_>, policy: &Ti
     let kernel = empty((16, 16)).map_err(|e| failed(e.to_string()))?;
     let instance = Instance::new(kernel, &[("n", 16)].into()).map_err(|e| failed(e.to_string()))?;
     let program = lower(&instance).map_err(failed)?;
-    station.hold(&Data::Noise { specs: instance.buffers(), scalars: Vec::new(), seed: 0 })?;
+    device.upload(&Data::Noise { specs: instance.buffers(), scalars: Vec::new(), seed: 0 })?;
     let mut least = f64::INFINITY;
     for _ in 0..3 {
-        least = least.min(station.time(&program, policy)?.time_s);
+        least = least.min(device.time(&program, policy)?.time_s);
     }
     Ok(least)
 }

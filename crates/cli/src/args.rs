@@ -186,6 +186,15 @@ pub(crate) struct PlanArgs {
     /// by local search. An answer of the plan cache that had less is looked for again.
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub budget: Option<Duration>,
+    /// What searches by measuring; refine unless given.
+    #[arg(long, value_name = "S")]
+    pub strategy: Option<String>,
+    /// End when the strategy's bound promises that the best is within this share of the optimum's performance; 0.05 unless given.
+    #[arg(long, value_name = "E")]
+    pub epsilon: Option<f64>,
+    /// The probability that the promise is wrong, at most; 0.1 unless given.
+    #[arg(long, value_name = "A")]
+    pub alpha: Option<f64>,
     /// Ignore a cached answer, and replace it.
     #[arg(long)]
     pub fresh: bool,
@@ -198,7 +207,9 @@ impl PlanArgs {
     /// What nothing else was said about.
     pub(crate) fn of(kernel: String, input: Vec<String>, device: DeviceArgs) -> Self {
         let (profile, model, top, budget, fresh) = (None, None, None, None, false);
-        Self { kernel, input, device, profile, model, candidates: CANDIDATES, top, budget, fresh }
+        let (strategy, epsilon, alpha) = (None, None, None);
+        let candidates = CANDIDATES;
+        Self { kernel, input, device, profile, model, candidates, top, budget, strategy, epsilon, alpha, fresh }
     }
 }
 
@@ -402,9 +413,17 @@ pub(crate) enum DataCommand {
 
 #[derive(Clone, Debug, Args)]
 pub(crate) struct SearchArgs {
-    /// The recording, as replay:FILE: a CSV with its sidecar, a Kernel Tuner cache, or T4 results.
-    #[arg(long, value_name = "replay:FILE")]
-    pub device: String,
+    /// The kernel, on a live device; none for a recording, as `--device replay:FILE`: a CSV with its sidecar, a Kernel Tuner cache,
+    /// or T4 results.
+    pub kernel: Option<String>,
+    /// key=value words.
+    #[arg(value_name = "INPUT")]
+    pub input: Vec<String>,
+    #[command(flatten)]
+    pub device: DeviceArgs,
+    /// The profile to predict with, for the strategies that ask a model; the stored one unless given.
+    #[arg(long, value_name = "PROFILE")]
+    pub profile: Option<PathBuf>,
     /// The strategy, or several separated by commas to compare; auto is what the project recommends.
     #[arg(long, value_name = "S", default_value = "auto", value_delimiter = ',')]
     pub strategy: Vec<String>,
@@ -412,13 +431,13 @@ pub(crate) struct SearchArgs {
     /// stop by themselves do, and the others end at 400.
     #[arg(long, value_name = "N,...", value_delimiter = ',')]
     pub budget: Vec<u64>,
-    /// End at this much recorded time of compiling and running.
+    /// End at this much time, on a recording at this much recorded time, of compiling and running.
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub time: Option<Duration>,
     /// Searches with different seeds.
     #[arg(long, value_name = "R", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub repeats: u32,
-    /// Points measured at a time.
+    /// Points of a recording that are looked up at a time; a live device decides itself.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=65_536))]
     pub batch: u32,
     /// Recordings of the same kernel on other devices to begin from.

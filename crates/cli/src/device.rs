@@ -1,21 +1,18 @@
-//! Devices by their names on the command line, and what opening one gives.
+//! Devices by their names on the command line.
 
 use crate::args::DeviceArgs;
 use crate::failure::{Failure, Kind};
-use crate::station::{has_cuda, isolated};
+use crate::open::{has_cuda, isolated};
 use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::Arc;
 use std::thread::available_parallelism;
-use tilewright_core::device::{DeviceKind, DeviceSpec};
-use tilewright_core::problem::{Executor, Measure};
-use tilewright_core::program::DeviceError;
+use tilewright_core::device::{Device, DeviceKind, DeviceSpec};
 use tilewright_cpu::CpuDevice;
-use tilewright_emulator::{EmulatorDevice, Log};
+use tilewright_emulator::EmulatorDevice;
 use tilewright_ptxgen::target::{Target, UnknownTarget};
-use tilewright_runtime::HostMeasure;
-use tilewright_runtime::station::Shared;
+use tilewright_runtime::Live;
 
 /// A device by its name: `cpu`, `cuda:N`, `emulator:sm_XX` or `replay:FILE`.
 #[derive(Clone, Debug, PartialEq)]
@@ -106,93 +103,34 @@ impl DeviceName {
     }
 
     /// Opens it; `threads` are those of the cpu device.
-    pub(crate) fn open(&self, threads: Option<u16>) -> Result<Opened, Failure> {
-        match self {
-            Self::Cpu => {
-                let cores = available_parallelism().map_or(1, usize::from);
-                Ok(Opened::Cpu(CpuDevice::new(threads.map_or(cores, usize::from))?))
-            }
-            Self::Cuda(_) => Ok(Opened::Station(Shared::new(isolated(self)?))),
-            Self::Emulator(target) => Ok(Opened::Emulator(EmulatorDevice::new(Arc::new(target.spec()))?)),
+    pub(crate) fn open(&self, threads: Option<u16>) -> Result<Box<dyn Device>, Failure> {
+        Ok(match self {
+            Self::Cpu => Box::new(Self::host(threads)?),
+            Self::Cuda(_) => isolated(self)?,
+            Self::Emulator(target) => Box::new(EmulatorDevice::new(Arc::new(target.spec()))?),
             Self::Replay(file) => {
                 let message = format!("{} holds recorded times and runs no kernel", file.display());
-                Err(Failure::new(Kind::Usage, "device", message))
+                return Err(Failure::new(Kind::Usage, "device", message));
             }
-        }
+        })
+    }
+
+    /// Its facts, with peak rates measured where it is the host.
+    pub(crate) fn with_peaks(&self, threads: Option<u16>, spec: &Arc<DeviceSpec>) -> Result<Arc<DeviceSpec>, Failure> {
+        Ok(match self {
+            Self::Cpu => Self::host(threads)?.with_peaks().spec().clone(),
+            _ => spec.clone(),
+        })
+    }
+
+    fn host(threads: Option<u16>) -> Result<CpuDevice, Failure> {
+        let cores = available_parallelism().map_or(1, usize::from);
+        Ok(CpuDevice::new(threads.map_or(cores, usize::from))?)
     }
 }
 
-/// A device that was opened.
-pub(crate) enum Opened {
-    Cpu(CpuDevice),
-    Emulator(EmulatorDevice),
-    /// Behind a process of its own.
-    Station(Shared),
-}
-
-impl Opened {
-    /// Its facts.
-    pub(crate) fn spec(&self) -> Arc<DeviceSpec> {
-        match self {
-            Self::Cpu(device) => device.spec().clone(),
-            Self::Emulator(device) => device.spec().clone(),
-            Self::Station(shared) => Executor::spec(shared).clone(),
-        }
-    }
-
-    /// Its facts, with peak rates measured where it has a clock.
-    pub(crate) fn measured_spec(self) -> Arc<DeviceSpec> {
-        match self {
-            Self::Cpu(device) => device.with_peaks().spec().clone(),
-            other => other.spec(),
-        }
-    }
-
-    /// Runs programs for their results.
-    pub(crate) fn executor(self) -> Box<dyn Executor> {
-        match self {
-            Self::Cpu(device) => Box::new(device),
-            Self::Emulator(device) => Box::new(device),
-            Self::Station(shared) => Box::new(shared),
-        }
-    }
-
-    /// Times configurations. Callers have asked [`DeviceName::expect_clock`]; this is the type's word for the same.
-    pub(crate) fn measure(self) -> Result<Box<dyn Measure>, Failure> {
-        match self {
-            Self::Cpu(device) => Ok(Box::new(HostMeasure::new(device))),
-            Self::Station(shared) => Ok(Box::new(shared)),
-            Self::Emulator(device) => {
-                let feature = "a clock: it never times".to_owned();
-                Err(DeviceError::Unsupported { device: device.spec().id.clone(), feature }.into())
-            }
-        }
-    }
-
-    /// Places where cases are checked beside each other, at most so many. Only the emulator has more than one: other devices
-    /// are in use as a whole by one case.
-    pub(crate) fn seats(self, most: usize) -> Vec<Seat> {
-        match self {
-            Self::Emulator(device) => {
-                // With a log of its own each, so that findings go with their case.
-                let seat = |_| {
-                    let device = EmulatorDevice::new(device.spec().clone()).map(EmulatorDevice::tolerant);
-                    device.map(|device| Seat { log: Some(device.log()), executor: Box::new(device) })
-                };
-                // The facts were enough for the first device of them.
-                (0..most.max(1)).filter_map(|i| seat(i).ok()).collect()
-            }
-            other => vec![Seat { executor: other.executor(), log: None }],
-        }
-    }
-}
-
-/// A place where one case at a time is checked.
-pub(crate) struct Seat {
-    pub(crate) executor: Box<dyn Executor>,
-    /// What the emulator found; such a seat runs its blocks one after the other.
-    pub(crate) log: Option<Log>,
-}
+/// A device that is measured and checked on.
+pub(crate) type Opened = Live<Box<dyn Device>>;
 
 #[cfg(test)]
 mod tests {

@@ -90,6 +90,7 @@ impl From<RuntimeError> for Failure {
             RuntimeError::NothingLegal { .. }
             | RuntimeError::NothingRuns { .. }
             | RuntimeError::NothingRight { .. }
+            | RuntimeError::Strategy { .. }
             | RuntimeError::TooFewSamples { .. } => Kind::Nothing,
             RuntimeError::Store(_) | RuntimeError::Home(_) => Kind::Store,
             RuntimeError::Bind(BindError::Uncounted { .. }) => Kind::Usage,

@@ -4,9 +4,9 @@ mod args;
 mod commands;
 mod device;
 mod failure;
+mod open;
 mod output;
 mod progress;
-mod station;
 mod wiring;
 mod words;
 
@@ -50,7 +50,7 @@ fn run(cli: &Cli) -> Result<(), Failure> {
         Command::Transfer(command) => commands::transfer::run(command, cli.seed, output),
         Command::Repository(command) => commands::repository::run(command, output),
         Command::Data(command) => commands::data::run(command, output),
-        Command::Search(args) => commands::search::run(args, cli.seed, output),
+        Command::Search(args) => commands::search::run(args, &wiring, cli.seed, output),
         Command::Explain(args) => commands::linear::explain(args, &wiring, cli.seed, output),
         Command::Doctor(args) => commands::doctor::run(args, &wiring, output),
         Command::Campaign(args) => commands::campaign::run(args, cli.seed, output),

@@ -5,20 +5,19 @@ use crate::device::{DeviceName, Opened};
 use crate::failure::{Failure, Kind};
 use std::collections::BTreeSet;
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use tilewright_calibration::WeightStore;
 use tilewright_core::device::{DeviceKind, DeviceSpec};
 use tilewright_core::predictor::Predictor;
-use tilewright_core::problem::{AnyKernel, Erased, Executor, Measure, Problem};
+use tilewright_core::problem::{AnyKernel, Erased, Measure, Problem};
 use tilewright_core::space::Config;
 use tilewright_cpu::CpuGemm;
 use tilewright_perfmodel_linear::LinearModel;
 use tilewright_ptxgen::gemm::SimtGemm;
-use tilewright_runtime::RuntimeError;
 use tilewright_runtime::plan::{Ranking, Sampling};
-use tilewright_runtime::station::Shared;
 use tilewright_runtime::store::{Home, Profile, ProfileStore, checksum};
 use tilewright_runtime::trainer::{MlpTrainer, OverLinear, Trainer, Trainers};
+use tilewright_runtime::{Live, RuntimeError};
 use tilewright_sampler::{Chained, Exact, Sampler, Settings};
 
 /// A kernel, and the devices that it runs on.
@@ -56,8 +55,6 @@ impl Adviser<'_> {
 /// The kernels, found by the name of their computation on the command line and by the device.
 pub(crate) struct Wiring {
     kernels: Vec<Entry>,
-    /// Opened once: each is a process with its own share of a device's memory.
-    stations: Mutex<Vec<(DeviceName, Shared)>>,
 }
 
 impl Wiring {
@@ -76,7 +73,6 @@ impl Wiring {
             .into_iter()
             .chain(six)
             .collect(),
-            stations: Mutex::default(),
         }
     }
 
@@ -115,47 +111,20 @@ impl Wiring {
         })
     }
 
-    /// Opens the device.
+    /// Opens the device of a command. Once: it may be a process with its own share of a device's memory.
     pub(crate) fn open(&self, args: &DeviceArgs) -> Result<Opened, Failure> {
-        let name = DeviceName::of(args)?;
-        let mut stations = self.stations.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((_, shared)) = stations.iter().find(|(known, _)| *known == name) {
-            return Ok(Opened::Station(shared.clone()));
-        }
-        let opened = name.open(args.threads)?;
-        if let Opened::Station(shared) = &opened {
-            stations.push((name, shared.clone()));
-        }
-        Ok(opened)
+        Ok(Live::new(DeviceName::of(args)?.open(args.threads)?))
     }
 
-    /// The station of the device, if it has one.
-    pub(crate) fn station(&self, args: &DeviceArgs) -> Result<Option<Shared>, Failure> {
-        Ok(match self.open(args)? {
-            Opened::Station(shared) => Some(shared),
-            _ => None,
-        })
+    /// Opens a device that has a clock.
+    pub(crate) fn measure(&self, args: &DeviceArgs) -> Result<Opened, Failure> {
+        DeviceName::of(args)?.expect_clock()?;
+        self.open(args)
     }
 
     /// The facts of a device.
     pub(crate) fn spec(&self, args: &DeviceArgs) -> Result<Arc<DeviceSpec>, Failure> {
-        Ok(self.open(args)?.spec())
-    }
-
-    /// The facts of a device with its peak rates measured.
-    pub(crate) fn measured_spec(&self, args: &DeviceArgs) -> Result<Arc<DeviceSpec>, Failure> {
-        Ok(self.open(args)?.measured_spec())
-    }
-
-    /// Runs programs for their results.
-    pub(crate) fn executor(&self, args: &DeviceArgs) -> Result<Box<dyn Executor>, Failure> {
-        Ok(self.open(args)?.executor())
-    }
-
-    /// Times configurations.
-    pub(crate) fn measure(&self, args: &DeviceArgs) -> Result<Box<dyn Measure>, Failure> {
-        DeviceName::of(args)?.expect_clock()?;
-        self.open(args)?.measure()
+        Ok(self.open(args)?.spec().clone())
     }
 
     /// Fixes device and input, and refuses what would not fit into memory before anything is allocated.

@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 use std::sync::Arc;
+use std::time::Instant;
 use tilewright_computations::bfs::{Bfs, Graph};
 use tilewright_computations::described::Described;
 use tilewright_computations::description::Description;
@@ -22,13 +23,15 @@ use tilewright_computations::spmv::Spmv;
 use tilewright_computations::transpose::{Dense, Transpose};
 use tilewright_core::buffer::Filling;
 use tilewright_core::computation::Computation;
-use tilewright_core::problem::{Bound, Executor, Problem};
+use tilewright_core::data::Data;
+use tilewright_core::device::{Device as _, HostDevice};
+use tilewright_core::problem::{Bound, Problem};
 use tilewright_core::space::Config;
-use tilewright_testkit::toy::{self, HostExecutor};
+use tilewright_testkit::toy;
 use tilewright_testkit::{self as testkit, Effort};
 
-fn executor(device: &Device) -> HostExecutor {
-    HostExecutor::new(Arc::new(device.spec(&toy::device())))
+fn host(device: &Device) -> HostDevice<Instant> {
+    toy::host_device_with(Arc::new(device.spec(&toy::device())))
 }
 
 /// The computation and all its variants on these data; gives the variants that apply to some of them.
@@ -42,14 +45,14 @@ fn conform_sources<D: Description>(of: &Arc<Described<D>>, sources: &[Source]) -
     testkit::computation(&**of, sources);
     let widest = Isa::detected().into_iter().max().expect("there is one");
     // Shares that are not halves.
-    let mut threads = executor(&Device::with_threads(widest, 3).expect("threads start"));
+    let mut threads = host(&Device::with_threads(widest, 3).expect("threads start"));
     let mut legal = HashSet::new();
     for kernel in VariantKernel::all(of).expect("the spaces are whole") {
         let kernel = Arc::new(kernel);
         testkit::kernel(&kernel, &mut threads, sources, &Effort { probes: 20, runs: 2, ..Effort::default() });
         for device in Device::local(&[1]).expect("one thread is there") {
             for source in sources {
-                legal.extend(runs_right(&kernel, &mut executor(&device), source));
+                legal.extend(runs_right(&kernel, &mut host(&device), source));
             }
         }
     }
@@ -59,17 +62,18 @@ fn conform_sources<D: Description>(of: &Arc<Described<D>>, sources: &[Source]) -
 /// The default point on real data, once; the kernel's name where there is a point.
 fn runs_right<D: Description>(
     kernel: &Arc<VariantKernel<D>>,
-    executor: &mut HostExecutor,
+    device: &mut HostDevice<Instant>,
     source: &Source,
 ) -> Option<&'static str> {
-    let problem = Bound::new(kernel.clone(), executor.spec().clone(), source.clone()).expect("symbols are known");
+    let problem = Bound::new(kernel.clone(), device.spec().clone(), source.clone()).expect("symbols are known");
     let point = problem.default_point()?;
     let work = problem.workload(Filling::Real, 3);
     let program = problem.program(&problem.space().check(&point).expect("it is legal"));
-    let mut loaded = executor.prepare(&program, &work).expect("it is a program of the host");
-    loaded.run().expect("these inputs have results");
-    let verdict = problem.reference(&work.buffers, &work.scalars).compare(&loaded.read().expect("memory"));
-    assert!(verdict.is_right(), "{} for {source:?} on {:?}: {verdict:?}", kernel.name(), executor.spec());
+    let expected = problem.reference(&work.buffers, &work.scalars);
+    device.upload(&Data::Given(Arc::new(work))).expect("memory");
+    device.run(&program).expect("these inputs have results");
+    let verdict = expected.compare(&device.read().expect("memory"));
+    assert!(verdict.is_right(), "{} for {source:?} on {:?}: {verdict:?}", kernel.name(), device.spec());
     Some(kernel.name())
 }
 

@@ -14,14 +14,15 @@ use tilewright_computations::source::Source;
 use tilewright_computations::spmv::Spmv;
 use tilewright_core::buffer::Filling;
 use tilewright_core::computation::{Computation, InputError, InputLimits};
-use tilewright_core::device::DeviceSpec;
-use tilewright_core::problem::{Bound, Executor, Problem};
+use tilewright_core::data::Data;
+use tilewright_core::device::{Device as _, DeviceSpec, HostDevice};
+use tilewright_core::problem::{Bound, Problem};
 use tilewright_core::program::DeviceError;
 use tilewright_core::space::Config;
-use tilewright_testkit::toy::{self, HostExecutor};
+use tilewright_testkit::toy;
 
-fn executor() -> HostExecutor {
-    HostExecutor::new(Arc::new(Device::single(Isa::BASE).spec(&toy::device())))
+fn narrow() -> HostDevice<Instant> {
+    toy::host_device_with(Arc::new(Device::single(Isa::BASE).spec(&toy::device())))
 }
 
 /// A device with the widest vectors there are.
@@ -112,12 +113,12 @@ fn a_file_that_vanished_is_an_error_of_the_program() {
     // Another process, which has not read it.
     let of = Arc::new(Described::<Spmv>::default());
     let kernel = Arc::new(VariantKernel::all(&of).expect("spaces").remove(0));
-    let mut executor = executor();
-    let problem = Bound::new(kernel, executor.spec().clone(), source).expect("symbols");
+    let mut host = narrow();
+    let problem = Bound::new(kernel, host.spec().clone(), source).expect("symbols");
     let point = problem.default_point().expect("a point");
     let work = problem.workload(Filling::Real, 0);
     let program = problem.program(&problem.space().check(&point).expect("it is legal"));
-    let run = executor.prepare(&program, &work).and_then(|mut loaded| loaded.run());
+    let run = host.upload(&Data::Given(Arc::new(work))).and_then(|()| host.run(&program));
     assert!(matches!(&run, Err(DeviceError::Argument { name, .. }) if name == "matrix"), "{run:?}");
 }
 
@@ -158,7 +159,7 @@ fn features_are_computed_once_and_their_cost_is_known() {
     let of = Arc::new(Described::<Spmv>::default());
     let source = of.parse(&config("matrix=uniform,rows=500,per_row=9")).expect("a name");
     let kernels = VariantKernel::all(&of).expect("spaces");
-    let spec = executor().spec().clone();
+    let spec = narrow().spec().clone();
     let problems: Vec<_> =
         kernels.into_iter().map(|k| Bound::new(Arc::new(k), spec.clone(), source.clone()).expect("symbols")).collect();
     assert_eq!(problems[0].features_seconds(), None);
@@ -180,13 +181,13 @@ fn features_are_computed_once_and_their_cost_is_known() {
 fn product_seconds(source: &Source) -> (f64, f64) {
     let of = Arc::new(Described::<Spmv>::default());
     let kernel = Arc::new(VariantKernel::all(&of).expect("spaces").remove(1));
-    let mut executor = HostExecutor::new(Arc::new(Device::of(&wide()).expect("a thread").spec(&toy::device())));
-    let problem = Bound::new(kernel, executor.spec().clone(), source.clone()).expect("symbols");
+    let mut host = toy::host_device_with(Arc::new(Device::of(&wide()).expect("a thread").spec(&toy::device())));
+    let problem = Bound::new(kernel, host.spec().clone(), source.clone()).expect("symbols");
     let program = problem.program(&problem.space().check(&[]).expect("it is legal"));
-    let mut loaded = executor.prepare(&program, &problem.workload(Filling::Real, 0)).expect("a program of the host");
+    host.upload(&problem.data(0)).expect("memory");
     let once = |_| {
         let began = Instant::now();
-        loaded.run().expect("products have results");
+        host.run(&program).expect("products have results");
         began.elapsed().as_secs_f64()
     };
     let product = (0..9).map(once).fold(f64::INFINITY, f64::min);
@@ -217,19 +218,18 @@ fn features_cost_less_than_a_product() {
 fn solve(matrix: Csr) -> (Vec<&'static str>, Vec<(&'static str, String)>) {
     let of = Arc::new(Described::<Solver>::default());
     let source = of.hold("matrix", matrix);
-    let (mut ran, mut failed, mut executor) = (Vec::new(), Vec::new(), executor());
+    let (mut ran, mut failed, mut host) = (Vec::new(), Vec::new(), narrow());
     for kernel in VariantKernel::all(&of).expect("spaces") {
         let name = kernel.name();
-        let problem = Bound::new(Arc::new(kernel), executor.spec().clone(), source.clone()).expect("symbols");
+        let problem = Bound::new(Arc::new(kernel), host.spec().clone(), source.clone()).expect("symbols");
         let work = problem.workload(Filling::Real, 0);
         let program =
             problem.program(&problem.space().check(&problem.default_point().expect("a point")).expect("it is legal"));
-        match executor.prepare(&program, &work).and_then(|mut loaded| {
-            loaded.run()?;
-            loaded.read()
-        }) {
+        let expected = problem.reference(&work.buffers, &work.scalars);
+        host.upload(&Data::Given(Arc::new(work))).expect("memory");
+        match host.run(&program).and_then(|()| host.read()) {
             Ok(after) => {
-                let verdict = problem.reference(&work.buffers, &work.scalars).compare(&after);
+                let verdict = expected.compare(&after);
                 assert!(verdict.is_right(), "{name}: {verdict:?}");
                 ran.push(name);
             }

@@ -1,6 +1,7 @@
 //! What is computed, apart from how.
 
-use crate::buffer::{BufferSpec, Buffers, Expected, Filling, Workload};
+use crate::buffer::{Buffers, Expected, Filling, Workload};
+use crate::data::Data;
 use crate::expr::Value;
 use crate::feature::Feature;
 use crate::id::ComputationId;
@@ -9,6 +10,7 @@ use crate::space::Config;
 use serde::{Deserialize, Serialize};
 use std::fmt::Debug;
 use std::hash::Hash;
+use std::sync::Arc;
 
 /// The floor of an input: what any implementation must do.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -71,11 +73,10 @@ pub trait Computation: Send + Sync + 'static {
     /// Buffers and scalars to run on. The same seed gives the same bytes.
     fn workload(&self, input: &Self::Input, filling: Filling, seed: u64) -> Workload;
 
-    /// The buffers and scalars of [`Computation::workload`] without their contents: enough to time on, where data are made
-    /// on the device.
-    fn shape(&self, input: &Self::Input) -> (Vec<BufferSpec>, Vec<f64>) {
-        let work = self.workload(input, Filling::Real, 0);
-        (work.specs, work.scalars)
+    /// Data to time on: by default the workload of reals. A computation whose time does not depend on what the buffers hold
+    /// says [`Data::Noise`] with the same buffers and scalars, which costs nothing to make or to send.
+    fn data(&self, input: &Self::Input, seed: u64) -> Data {
+        Data::Given(Arc::new(self.workload(input, Filling::Real, seed)))
     }
 
     /// The scalars that a plan of this input takes, by position, with the values that it was made for. Programs carry them,

@@ -1,9 +1,10 @@
 //! The object-safe view of (kernel, device, input) that everything outside a kernel crate sees.
 
-use crate::buffer::{BufferSpec, Buffers, Expected, Filling, Workload};
+use crate::buffer::{Buffers, Expected, Filling, Workload};
 use crate::computation::{Computation, InputError, InputLimits, Work};
 use crate::counts::Counts;
-use crate::device::DeviceSpec;
+use crate::data::Data;
+use crate::device::{Device, DeviceSpec};
 use crate::feature::FeatureSchema;
 use crate::id::{ComputationId, KernelId};
 use crate::kernel::{InputOf, Kernel};
@@ -60,10 +61,9 @@ pub trait Problem: Send + Sync {
     }
     /// Data to run on.
     fn workload(&self, filling: Filling, seed: u64) -> Workload;
-    /// Buffers and scalars without their contents. See [`Computation::shape`].
-    fn shape(&self) -> (Vec<BufferSpec>, Vec<f64>) {
-        let work = self.workload(Filling::Real, 0);
-        (work.specs, work.scalars)
+    /// Data to time on. See [`Computation::data`].
+    fn data(&self, seed: u64) -> Data {
+        Data::Given(Arc::new(self.workload(Filling::Real, seed)))
     }
     /// What the data must become.
     fn reference(&self, before: &Buffers, scalars: &[f64]) -> Expected;
@@ -234,8 +234,8 @@ impl<K: Kernel> Problem for Bound<K> {
         self.kernel.computation().workload(&self.input, filling, seed)
     }
 
-    fn shape(&self) -> (Vec<BufferSpec>, Vec<f64>) {
-        self.kernel.computation().shape(&self.input)
+    fn data(&self, seed: u64) -> Data {
+        self.kernel.computation().data(&self.input, seed)
     }
 
     fn reference(&self, before: &Buffers, scalars: &[f64]) -> Expected {
@@ -304,49 +304,6 @@ impl<K: Kernel> AnyKernel for Erased<K> {
     }
 }
 
-/// A program with its data in a device's memory.
-pub trait Loaded: Send {
-    /// Runs once and waits for the end.
-    ///
-    /// # Errors
-    /// What the device reports.
-    fn run(&mut self) -> Result<(), DeviceError>;
-
-    /// Replaces the contents of the buffers.
-    ///
-    /// # Errors
-    /// What the device reports.
-    fn write(&mut self, buffers: &Buffers) -> Result<(), DeviceError>;
-
-    /// Copies the contents of the buffers out.
-    ///
-    /// # Errors
-    /// What the device reports.
-    fn read(&mut self) -> Result<Buffers, DeviceError>;
-
-    /// Replaces the program and keeps the data, so that many configurations of one input share one copy of it. The
-    /// default refuses; callers then prepare anew.
-    ///
-    /// # Errors
-    /// Code that does not load, memory that runs out, or a device that cannot do it.
-    fn replace(&mut self, program: &Program) -> Result<(), DeviceError> {
-        let _ = program;
-        Err(DeviceError::Unsupported { device: "this".into(), feature: "another program on loaded data".into() })
-    }
-}
-
-/// Runs programs for their results.
-pub trait Executor: Send {
-    /// The device's facts.
-    fn spec(&self) -> &Arc<DeviceSpec>;
-
-    /// Loads a program and its data.
-    ///
-    /// # Errors
-    /// Code that does not load, memory that runs out.
-    fn prepare(&mut self, program: &Program, work: &Workload) -> Result<Box<dyn Loaded>, DeviceError>;
-}
-
 /// Why there is no measurement.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum MeasureError {
@@ -383,5 +340,11 @@ pub trait Measure: Send {
     /// Announces points that will be measured soon, so that their code can be compiled in the meantime. Changes no result.
     fn expect(&mut self, problem: &dyn Problem, points: &[Point]) {
         let _ = (problem, points);
+    }
+
+    /// The device that is measured on, to check results on it; recordings have none. Its data are put down anew before the
+    /// next time is taken.
+    fn device(&mut self) -> Option<&mut dyn Device> {
+        None
     }
 }

@@ -24,6 +24,13 @@ pub trait Search: Send {
     /// The best points told so far.
     fn best(&self) -> Ranked;
 
+    /// Up to `n` points, told or not, that the strategy expects to be the best after all, for a closer look; none where it expects
+    /// nothing beyond what it was told.
+    fn promising(&mut self, n: usize) -> Vec<Point> {
+        let _ = n;
+        Vec::new()
+    }
+
     /// The probability, as far as the strategy can tell, that the best point told is not within its tolerance of the
     /// optimum; none where it makes no promise.
     fn bound(&self) -> Option<f64> {

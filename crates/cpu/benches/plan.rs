@@ -4,9 +4,10 @@ use std::hint::black_box;
 use std::sync::Arc;
 
 use criterion::{Criterion, criterion_group, criterion_main};
-use tilewright_core::buffer::Filling;
+use tilewright_core::buffer::{Buffer, Filling};
+use tilewright_core::device::HostProgram;
 use tilewright_core::dtype::DType;
-use tilewright_core::problem::{Bound, Executor, Problem};
+use tilewright_core::problem::{Bound, Problem};
 use tilewright_cpu::{CpuDevice, CpuGemm};
 use tilewright_ops::gemm::{GemmInput, Layout};
 
@@ -33,11 +34,15 @@ fn plans(c: &mut Criterion) {
 }
 
 fn dispatch(c: &mut Criterion) {
-    let (mut device, problem) = bound(GemmInput::new(1, 1, 1, DType::F32, Layout::Nn));
+    let (_, problem) = bound(GemmInput::new(1, 1, 1, DType::F32, Layout::Nn));
     let point = problem.default_point().expect("a default");
     let program = problem.program(&problem.space().check(&point).expect("the default is legal"));
-    let mut loaded = device.prepare(&program, &problem.workload(Filling::Real, 1)).expect("memory");
-    c.bench_function("call of a 1 x 1 x 1 product", |b| b.iter(|| loaded.run()));
+    let program = HostProgram::new(&program).expect("host code");
+    let mut work = problem.workload(Filling::Real, 1);
+    let mut workspace = Buffer::zeroed(DType::I8, program.workspace());
+    c.bench_function("call of a 1 x 1 x 1 product", |b| {
+        b.iter(|| program.run(&mut work.buffers, &work.scalars, &mut workspace));
+    });
 }
 
 criterion_group!(benches, plans, dispatch);

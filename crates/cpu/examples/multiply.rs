@@ -8,7 +8,9 @@ use std::time::Instant;
 
 use tilewright_core::buffer::Filling;
 use tilewright_core::computation::Computation;
-use tilewright_core::problem::{Bound, Executor, Problem};
+use tilewright_core::data::Data;
+use tilewright_core::device::Device;
+use tilewright_core::problem::{Bound, Problem};
 use tilewright_core::space::Config;
 use tilewright_cpu::{CpuDevice, CpuGemm};
 use tilewright_ops::gemm::Gemm;
@@ -25,15 +27,16 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!("{}: {} legal configurations", problem.device().name, problem.space().count_legal());
 
     let point = problem.default_point().ok_or("nothing is legal")?;
-    let work = problem.workload(Filling::Real, 1);
-    let mut loaded = device.prepare(&problem.program(&problem.space().check(&point)?), &work)?;
-    loaded.run()?;
-    let verdict = problem.reference(&work.buffers, &work.scalars).compare(&loaded.read()?);
+    let work = Arc::new(problem.workload(Filling::Real, 1));
+    device.upload(&Data::Given(work.clone()))?;
+    let program = problem.program(&problem.space().check(&point)?);
+    device.run(&program)?;
+    let verdict = problem.reference(&work.buffers, &work.scalars).compare(&device.read()?);
     println!("{}: largest relative error {:.1e}", problem.space().config(&point.0), verdict.max_rel_error);
 
     let start = Instant::now();
     for _ in 0..RUNS {
-        loaded.run()?;
+        device.run(&program)?;
     }
     let rate = problem.work().flops * f64::from(RUNS) / start.elapsed().as_secs_f64();
     let name = if problem.input().get("dtype") == Some(&"f64".into()) { "peak_flops_f64" } else { "peak_flops_f32" };

@@ -54,6 +54,6 @@ fn the_device_is_an_executor() {
     let mut device = CpuDevice::new(2).unwrap();
     let input = GemmInput::new(40, 30, 50, DType::F32, Layout::Nt);
     let problem = Bound::new(Arc::new(CpuGemm::new()), device.spec().clone(), input).unwrap();
-    tilewright_testkit::executor(&mut device, &problem);
-    tilewright_testkit::host_executor(&mut device);
+    tilewright_testkit::device(&mut device, &problem);
+    tilewright_testkit::host_device(&mut device);
 }

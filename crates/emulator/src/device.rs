@@ -7,10 +7,12 @@ use crate::module::Module;
 use crate::rounding::{BFLOAT, HALF, Round, narrow};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
-use tilewright_core::buffer::{Buffers, Role, Workload};
-use tilewright_core::device::DeviceSpec;
+use tilewright_core::buffer::{Buffer, BufferSpec, Buffers, Role};
+use tilewright_core::data::Data;
+use tilewright_core::device::{Device, DeviceSpec, no_data};
 use tilewright_core::dtype::DType;
-use tilewright_core::problem::{Executor, Loaded};
+use tilewright_core::measurement::{Measurement, Timing};
+use tilewright_core::problem::MeasureError;
 use tilewright_core::program::{Arg, Code, DeviceError, Program, Step};
 
 /// Reports of launches, in the order in which they ended. Clones share them.
@@ -28,9 +30,15 @@ impl Log {
     }
 }
 
-/// An emulated GPU.
-#[derive(Clone, Debug)]
+/// An emulated GPU. It checks and counts, and never times.
+#[derive(Debug)]
 pub struct EmulatorDevice {
+    settings: Settings,
+    held: Option<Held>,
+}
+
+#[derive(Debug)]
+struct Settings {
     spec: Arc<DeviceSpec>,
     limits: Limits,
     log: Log,
@@ -51,75 +59,96 @@ impl EmulatorDevice {
         if let Some(bytes) = spec.fact("shared_optin").and_then(|b| u64::try_from(b).ok()) {
             limits.shared_bytes = bytes;
         }
-        Ok(Self { spec, limits, log: Log::default(), tolerant: false })
+        let settings = Settings { spec, limits, log: Log::default(), tolerant: false };
+        Ok(Self { settings, held: None })
     }
 
     /// Replaces the limit of warp instructions that one block may take.
     #[must_use]
     pub fn with_block_instructions(mut self, limit: u64) -> Self {
-        self.limits.block_instructions = limit;
+        self.settings.limits.block_instructions = limit;
         self
     }
 
     /// Reports have the footprints of buffers.
     #[must_use]
     pub fn with_footprints(mut self) -> Self {
-        self.limits.footprints = true;
+        self.settings.limits.footprints = true;
         self
     }
 
     /// Findings do not fail a run; they are in the log alone.
     #[must_use]
     pub fn tolerant(mut self) -> Self {
-        self.tolerant = true;
+        self.settings.tolerant = true;
         self
     }
 
     /// What launches have reported.
     pub fn log(&self) -> Log {
-        self.log.clone()
+        self.settings.log.clone()
     }
 }
 
-impl Executor for EmulatorDevice {
-    fn spec(&self) -> &Arc<DeviceSpec> {
-        &self.spec
-    }
-
-    fn prepare(&mut self, program: &Program, work: &Workload) -> Result<Box<dyn Loaded>, DeviceError> {
-        let mut memory = Memory::new();
-        let ids = work.specs.iter().zip(&work.buffers).map(|(spec, buffer)| memory.add(spec.name, buffer.bytes()));
-        let ids = ids.collect::<Result<Vec<_>, _>>()?;
-        let mut loaded = LoadedProgram {
-            device: self.clone(),
-            modules: HashMap::new(),
-            program: program.clone(),
-            workspace: None,
-            memory,
-            ids,
-            work: work.clone(),
-        };
-        loaded.load(program)?;
-        loaded.forget_outputs();
-        Ok(Box::new(loaded))
-    }
-}
-
-struct LoadedProgram {
-    device: EmulatorDevice,
+/// Data in the device's memory, with what programs on them have needed.
+#[derive(Debug)]
+struct Held {
     /// By their text.
     modules: HashMap<String, Module>,
-    program: Program,
     workspace: Option<BufferId>,
     memory: Memory,
     ids: Vec<BufferId>,
-    work: Workload,
+    specs: Vec<BufferSpec>,
+    scalars: Vec<f64>,
 }
 
-impl LoadedProgram {
+impl Device for EmulatorDevice {
+    fn spec(&self) -> &Arc<DeviceSpec> {
+        &self.settings.spec
+    }
+
+    fn upload(&mut self, data: &Data) -> Result<(), DeviceError> {
+        self.held = None;
+        let mut memory = Memory::new();
+        let buffers = data.buffers()?;
+        let specs = data.specs().to_vec();
+        let ids = specs.iter().zip(&buffers).map(|(spec, buffer)| memory.add(spec.name, buffer.bytes()));
+        let ids: Vec<BufferId> = ids.collect::<Result<_, _>>()?;
+        // What stands in output buffers before a run must not matter.
+        for (_, id) in specs.iter().zip(&ids).filter(|(spec, _)| spec.role == Role::Out) {
+            memory.forget(*id);
+        }
+        let scalars = data.scalars().to_vec();
+        self.held = Some(Held { modules: HashMap::new(), workspace: None, memory, ids, specs, scalars });
+        Ok(())
+    }
+
+    fn run(&mut self, program: &Program) -> Result<(), DeviceError> {
+        let held = self.held.as_mut().ok_or_else(no_data)?;
+        held.load(program, &self.settings)?;
+        held.run(program, &self.settings)
+    }
+
+    fn read(&mut self) -> Result<Buffers, DeviceError> {
+        let held = self.held.as_ref().ok_or_else(no_data)?;
+        let buffer = |(spec, id): (&BufferSpec, &BufferId)| {
+            let mut buffer = Buffer::zeroed(spec.dtype, spec.len);
+            buffer.bytes_mut().copy_from_slice(&held.memory.read(*id));
+            buffer
+        };
+        Ok(held.specs.iter().zip(&held.ids).map(buffer).collect())
+    }
+
+    fn time(&mut self, _: &Program, _: &Timing) -> Result<Measurement, MeasureError> {
+        let feature = "a clock: it never times".to_owned();
+        Err(DeviceError::Unsupported { device: self.settings.spec.id.clone(), feature }.into())
+    }
+}
+
+impl Held {
     /// Parses what the program runs and makes room for its workspace.
-    fn load(&mut self, program: &Program) -> Result<(), DeviceError> {
-        program.expect_scalars(&self.work.scalars)?;
+    fn load(&mut self, program: &Program, device: &Settings) -> Result<(), DeviceError> {
+        program.expect_scalars(&self.scalars)?;
         for step in &program.steps {
             match step {
                 Step::FillWorkspace { offset, bytes, .. } => {
@@ -128,9 +157,9 @@ impl LoadedProgram {
                         return Err(DeviceError::Argument { name: "workspace".into(), message });
                     }
                 }
-                Step::Launch { code: Code::Ptx { text, entry }, .. } => self.load_module(text, entry)?,
+                Step::Launch { code: Code::Ptx { text, entry }, .. } => self.load_module(text, entry, device)?,
                 Step::Launch { code, .. } => {
-                    let device = self.device.spec.id.clone();
+                    let device = device.spec.id.clone();
                     return Err(DeviceError::Unsupported { device, feature: format!("running {code:?}") });
                 }
             }
@@ -141,34 +170,24 @@ impl LoadedProgram {
             let bytes = usize::try_from(need).map_err(|_| DeviceError::OutOfMemory { need, have: None })?;
             self.workspace = Some(self.memory.add_unwritten("workspace", bytes)?);
         }
-        self.program = program.clone();
         Ok(())
     }
 
-    fn load_module(&mut self, text: &str, entry: &str) -> Result<(), DeviceError> {
+    fn load_module(&mut self, text: &str, entry: &str, device: &Settings) -> Result<(), DeviceError> {
         if !self.modules.contains_key(text) {
             let module = Module::parse(text).map_err(|e| DeviceError::Load(e.to_string()))?;
             self.modules.insert(text.to_owned(), module);
         }
         let module = &self.modules[text];
         let needs = module.target().trim_start_matches("sm_").trim_end_matches(['a', 'f']).parse::<i64>().unwrap_or(0);
-        if needs > self.device.spec.fact("sm").unwrap_or(0) {
-            let device = self.device.spec.id.clone();
+        if needs > device.spec.fact("sm").unwrap_or(0) {
+            let device = device.spec.id.clone();
             return Err(DeviceError::Unsupported { device, feature: format!("code for {}", module.target()) });
         }
         match (module.parameters(entry), module.check(entry)) {
             (_, Some(error)) => Err(DeviceError::Load(error.to_string())),
             (None, None) => Err(DeviceError::Load(format!("no kernel {entry:?} in the module"))),
             (Some(_), None) => Ok(()),
-        }
-    }
-
-    /// What stands in output buffers before a run must not matter.
-    fn forget_outputs(&mut self) {
-        for (spec, id) in self.work.specs.iter().zip(&self.ids) {
-            if spec.role == Role::Out {
-                self.memory.forget(*id);
-            }
         }
     }
 
@@ -183,13 +202,30 @@ impl LoadedProgram {
             Arg::U32(x) => Argument::U32(x),
             Arg::U64(x) => Argument::U64(x),
             Arg::Scalar(i) => {
-                let value = *self.work.scalars.get(i).ok_or_else(|| missing("scalar", i))?;
-                scalar(value, self.work.buffers.first().map(|b| b.dtype()), bytes)
+                let value = *self.scalars.get(i).ok_or_else(|| missing("scalar", i))?;
+                scalar(value, self.specs.first().map(|s| s.dtype), bytes)
             }
         })
     }
 
-    fn launch(&mut self, step: &Step) -> Result<(), DeviceError> {
+    fn run(&mut self, program: &Program, device: &Settings) -> Result<(), DeviceError> {
+        // What an earlier run left in the workspace must not matter.
+        if let Some(id) = self.workspace {
+            self.memory.forget(id);
+        }
+        for step in &program.steps {
+            match (step, self.workspace) {
+                (Step::FillWorkspace { offset, bytes, value }, Some(id)) => {
+                    self.memory.fill(id, *offset, *bytes, *value);
+                }
+                (Step::FillWorkspace { .. }, None) => {}
+                (Step::Launch { .. }, _) => self.launch(step, device)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn launch(&mut self, step: &Step, device: &Settings) -> Result<(), DeviceError> {
         let Step::Launch { code: Code::Ptx { text, entry }, grid, block, shared_bytes, args } = step else {
             return Ok(());
         };
@@ -204,13 +240,13 @@ impl LoadedProgram {
             block: *block,
             shared_bytes: *shared_bytes,
             args: &args,
-            limits: self.device.limits,
+            limits: device.limits,
         };
         let report = module.launch(&launch, &mut self.memory).map_err(refused)?;
         let message = report.findings.first().map(|first| failure(first, report.findings.len()));
-        self.device.log.add(report);
+        device.log.add(report);
         match message {
-            Some(message) if !self.device.tolerant => Err(DeviceError::Run(message)),
+            Some(message) if !device.tolerant => Err(DeviceError::Run(message)),
             _ => Ok(()),
         }
     }
@@ -251,49 +287,5 @@ fn scalar(value: f64, dtype: Option<DType>, bytes: usize) -> Argument {
         }
         (_, 4) => Argument::F32(value as f32),
         _ => Argument::F64(value),
-    }
-}
-
-impl Loaded for LoadedProgram {
-    fn run(&mut self) -> Result<(), DeviceError> {
-        // What an earlier run left in the workspace must not matter.
-        if let Some(id) = self.workspace {
-            self.memory.forget(id);
-        }
-        for step in self.program.steps.clone() {
-            match (&step, self.workspace) {
-                (Step::FillWorkspace { offset, bytes, value }, Some(id)) => {
-                    self.memory.fill(id, *offset, *bytes, *value);
-                }
-                (Step::FillWorkspace { .. }, None) => {}
-                (Step::Launch { .. }, _) => self.launch(&step)?,
-            }
-        }
-        Ok(())
-    }
-
-    fn write(&mut self, buffers: &Buffers) -> Result<(), DeviceError> {
-        let shapes = |of: &Buffers| of.iter().map(|b| (b.dtype(), b.len())).collect::<Vec<_>>();
-        if shapes(&self.work.buffers) != shapes(buffers) {
-            let message = format!("{buffers:?} are not those that were loaded: {:?}", self.work.buffers);
-            return Err(DeviceError::Argument { name: "buffers".into(), message });
-        }
-        for (id, buffer) in self.ids.iter().zip(buffers) {
-            self.memory.write(*id, buffer.bytes())?;
-        }
-        self.forget_outputs();
-        Ok(())
-    }
-
-    fn read(&mut self) -> Result<Buffers, DeviceError> {
-        let mut out = self.work.buffers.clone();
-        for (id, buffer) in self.ids.iter().zip(&mut out) {
-            buffer.bytes_mut().copy_from_slice(&self.memory.read(*id));
-        }
-        Ok(out)
-    }
-
-    fn replace(&mut self, program: &Program) -> Result<(), DeviceError> {
-        self.load(program)
     }
 }

@@ -1,11 +1,13 @@
-//! The emulator as core's executor.
+//! The emulator as core's device.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use tilewright_core::buffer::{Buffer, BufferSpec, Role, Workload};
-use tilewright_core::device::{DeviceKind, DeviceSpec};
+use tilewright_core::data::Data;
+use tilewright_core::device::{Device, DeviceKind, DeviceSpec};
 use tilewright_core::dtype::DType;
-use tilewright_core::problem::Executor;
+use tilewright_core::measurement::Timing;
+use tilewright_core::problem::MeasureError;
 use tilewright_core::program::{Arg, Code, DeviceError, Program, Step};
 use tilewright_emulator::EmulatorDevice;
 
@@ -43,6 +45,10 @@ fn workload() -> Workload {
     Workload { specs: vec![spec("x", Role::In), spec("y", Role::Out)], buffers: vec![x, y], scalars: vec![3.0] }
 }
 
+fn given(work: Workload) -> Data {
+    Data::Given(Arc::new(work))
+}
+
 fn step(from: Arg, to: Arg, n: u32) -> Step {
     let code = Code::Ptx { text: SCALE.into(), entry: "scale".into() };
     Step::Launch {
@@ -63,48 +69,49 @@ fn a_program_runs_over_its_workspace() {
     let mut device = EmulatorDevice::new(spec(80)).unwrap();
     let there = step(Arg::Buffer(0, 0), Arg::Workspace(0), 10);
     let back = step(Arg::Workspace(0), Arg::Buffer(1, 0), 10);
-    let mut loaded = device.prepare(&program(vec![there, back]), &workload()).unwrap();
-    loaded.run().unwrap();
-    let after = loaded.read().unwrap();
+    let there_and_back = program(vec![there, back]);
+    device.upload(&given(workload())).unwrap();
+    device.run(&there_and_back).unwrap();
+    let after = device.read().unwrap();
     let found: Vec<f64> = (0..10).map(|i| after[1].get_f64(i)).collect();
     assert_eq!(found, (0..10).map(|i| 9.0 * f64::from(i)).collect::<Vec<_>>());
     assert_eq!(device.log().take().len(), 2);
     // Other data, the same program; then another program on the data.
-    let mut buffers = workload().buffers;
-    buffers[0].set_f64(4, 100.0);
-    loaded.write(&buffers).unwrap();
-    loaded.run().unwrap();
-    assert_eq!(loaded.read().unwrap()[1].get_f64(4), 900.0);
-    loaded.replace(&program(vec![step(Arg::Buffer(0, 0), Arg::Buffer(1, 0), 10)])).unwrap();
-    loaded.run().unwrap();
-    assert_eq!(loaded.read().unwrap()[1].get_f64(4), 300.0);
+    let mut other = workload();
+    other.buffers[0].set_f64(4, 100.0);
+    device.upload(&given(other)).unwrap();
+    device.run(&there_and_back).unwrap();
+    assert_eq!(device.read().unwrap()[1].get_f64(4), 900.0);
+    device.run(&program(vec![step(Arg::Buffer(0, 0), Arg::Buffer(1, 0), 10)])).unwrap();
+    assert_eq!(device.read().unwrap()[1].get_f64(4), 300.0);
+    let timed = device.time(&there_and_back, &Timing::default());
+    assert!(matches!(timed, Err(MeasureError::Device(DeviceError::Unsupported { .. }))), "{timed:?}");
 }
 
 #[test]
 fn what_was_not_written_or_is_not_there_fails_the_run() {
     let mut device = EmulatorDevice::new(spec(80)).unwrap();
     let from_workspace = program(vec![step(Arg::Workspace(0), Arg::Buffer(1, 0), 10)]);
-    let mut loaded = device.prepare(&from_workspace, &workload()).unwrap();
-    let Err(DeviceError::Run(message)) = loaded.run() else { panic!() };
+    device.upload(&given(workload())).unwrap();
+    let Err(DeviceError::Run(message)) = device.run(&from_workspace) else { panic!() };
     assert!(message.contains("nobody has written") && message.contains("scale"), "{message}");
     let fill = Step::FillWorkspace { offset: 0, bytes: 40, value: 0 };
     let filled = program([vec![fill], from_workspace.steps].concat());
-    loaded.replace(&filled).unwrap();
-    loaded.run().unwrap();
+    device.run(&filled).unwrap();
     let beyond = program(vec![step(Arg::Buffer(0, 4), Arg::Buffer(1, 0), 10)]);
-    let mut loaded = device.prepare(&beyond, &workload()).unwrap();
-    let Err(DeviceError::Run(message)) = loaded.run() else { panic!() };
+    let Err(DeviceError::Run(message)) = device.run(&beyond) else { panic!() };
     assert!(message.contains("out of bounds") && message.contains("\"x\" (40 bytes)"), "{message}");
     let mut tolerant = EmulatorDevice::new(spec(80)).unwrap().tolerant();
-    tolerant.prepare(&beyond, &workload()).unwrap().run().unwrap();
+    tolerant.upload(&given(workload())).unwrap();
+    tolerant.run(&beyond).unwrap();
     assert_eq!(tolerant.log().take()[0].findings.len(), 1);
 }
 
 #[test]
 fn programs_that_do_not_fit_are_refused() {
-    let refuse = |device: &mut EmulatorDevice, steps: Vec<Step>| match device.prepare(&program(steps), &workload()) {
-        Ok(mut loaded) => loaded.run().unwrap_err(),
-        Err(error) => error,
+    let refuse = |device: &mut EmulatorDevice, steps: Vec<Step>| {
+        device.upload(&given(workload())).unwrap();
+        device.run(&program(steps)).unwrap_err()
     };
     let good = || step(Arg::Buffer(0, 0), Arg::Buffer(1, 0), 10);
     let mut old = EmulatorDevice::new(spec(70)).unwrap();

@@ -8,12 +8,13 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tilewright_core::buffer::{Buffer, BufferSpec, Role, Workload};
+use tilewright_core::data::Data;
+use tilewright_core::device::Device;
 use tilewright_core::dtype::DType;
 use tilewright_core::measurement::{CachePolicy, FailureKind, Timing};
 use tilewright_core::problem::MeasureError;
 use tilewright_core::program::{Arg, Code, DeviceError, Program, ScalarClass, ScalarSpec, Step};
 use tilewright_runtime::cuda::CudaDevice;
-use tilewright_runtime::station::{Data, Station};
 
 /// Whether this process has the fake driver. If not, the test has run, and passed, in one that has.
 fn has_driver(test: &str) -> bool {
@@ -67,7 +68,7 @@ fn four() -> Data {
 
 fn device() -> CudaDevice {
     let mut device = CudaDevice::open(0).unwrap();
-    device.hold(&four()).unwrap();
+    device.upload(&four()).unwrap();
     device
 }
 
@@ -134,13 +135,13 @@ fn scalars_that_a_program_was_not_made_for_are_refused() {
     let given = |scalars: &[f64]| Data::Given(Arc::new(Workload { scalars: scalars.to_vec(), ..(*work).clone() }));
     let one = program(DOUBLE, 4, 0).taking(vec![ScalarSpec { name: "alpha", class: ScalarClass::Exactly(1.0) }]);
     for scalars in [&[2.0][..], &[]] {
-        device.hold(&given(scalars)).unwrap();
+        device.upload(&given(scalars)).unwrap();
         let error = device.run(&one).unwrap_err();
         assert!(matches!(&error, DeviceError::Argument { name, .. } if name == "alpha"), "{error}");
         assert!(matches!(device.time(&one, &Timing::default()), Err(MeasureError::Failed(_))));
     }
     assert_eq!(device.read().unwrap()[0].as_slice::<f32>(), [1.0, 2.0, 3.0, 4.0]);
-    device.hold(&given(&[1.0])).unwrap();
+    device.upload(&given(&[1.0])).unwrap();
     device.run(&one).unwrap();
     assert_eq!(device.read().unwrap()[0].as_slice::<f32>(), [2.0, 4.0, 6.0, 8.0]);
 }
@@ -152,10 +153,10 @@ fn data_that_do_not_fit_leave_the_device_whole() {
     }
     let mut device = device();
     let specs = vec![BufferSpec { name: "x", dtype: DType::F32, len: 1 << 29, role: Role::In }];
-    let found = device.hold(&Data::Noise { specs, scalars: Vec::new(), seed: 0 });
+    let found = device.upload(&Data::Noise { specs, scalars: Vec::new(), seed: 0 });
     assert!(matches!(found, Err(DeviceError::OutOfMemory { need, .. }) if need > 1 << 31), "{found:?}");
     assert!(matches!(device.run(&program(DOUBLE, 4, 0)), Err(DeviceError::Run(_))));
-    device.hold(&four()).unwrap();
+    device.upload(&four()).unwrap();
     device.run(&program(DOUBLE, 4, 0)).unwrap();
 }
 

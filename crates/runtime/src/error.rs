@@ -78,6 +78,14 @@ pub enum RuntimeError {
     /// The model has no word for the problem.
     #[error(transparent)]
     Bind(#[from] BindError),
+    /// A search strategy that found nothing to measure.
+    #[error("{message}")]
+    Strategy {
+        /// The strategy.
+        name: String,
+        /// What it did.
+        message: String,
+    },
     /// A setting is out of its range.
     #[error("{field}: {message}")]
     Setting {
@@ -126,6 +134,7 @@ impl RuntimeError {
             Self::Train(_) => "train",
             Self::Bind(BindError::Schema(_)) => "schema-mismatch",
             Self::Bind(BindError::Uncounted { .. }) => "not-counted",
+            Self::Strategy { .. } => "strategy",
             Self::Setting { .. } => "setting",
         }
     }
@@ -137,6 +146,7 @@ impl RuntimeError {
             Self::Problem(ProblemError::Input(e)) => Some(e.field.clone()),
             Self::NothingLegal { rule, .. } => rule.as_ref().map(|(name, ..)| name.clone()),
             Self::Setting { field, .. } => Some((*field).to_owned()),
+            Self::Strategy { .. } => Some("strategy".to_owned()),
             Self::Device(DeviceError::Argument { name, .. }) => Some(name.clone()),
             Self::Device(
                 DeviceError::Missing { device, .. }

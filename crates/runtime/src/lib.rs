@@ -1,15 +1,16 @@
 //! Measuring, verifying, storing and dispatching plans: what ties the parts of Tilewright together.
 //!
 //! The way of a kernel through this crate: [`tune`] draws inputs and configurations, times them on a
-//! [`tilewright_core::problem::Measure`] ([`HostMeasure`] is one), keeps a [`log`] that survives a kill, and writes a
+//! [`tilewright_core::problem::Measure`] ([`Live`] is one, on any [`tilewright_core::device::Device`]), keeps a [`log`] that survives a kill, and writes a
 //! profile ([`store`]). [`plan`] answers for an input: from the [`plan_cache`], or by searching the model and timing its
-//! best against each other ([`paired`], [`timing`]), and only after [`verify`] has found the result right. [`table`] calls
+//! best against each other ([`paired`]), and only after [`verify`] has found the result right. [`table`] calls
 //! what was decided.
 
 #[cfg(feature = "cuda")]
 pub mod cuda;
 mod error;
-mod host_measure;
+pub mod knowledge;
+mod live;
 pub mod log;
 mod nothing_legal;
 pub mod paired;
@@ -17,14 +18,13 @@ pub mod plan;
 pub mod plan_cache;
 mod programs;
 pub mod ptxas;
-pub mod station;
 pub mod store;
 pub mod table;
-pub mod timing;
 pub mod trainer;
+pub mod trial;
 pub mod tune;
 pub mod verify;
 pub mod worker;
 
 pub use error::RuntimeError;
-pub use host_measure::{HostMeasure, classify};
+pub use live::Live;

@@ -8,11 +8,11 @@ mod polish;
 
 pub use polish::polish;
 
-use crate::timing::{Clock, median_interval};
 use std::time::Duration;
 use tilewright_core::measurement::{Measurement, Outcome};
 use tilewright_core::objective::Objective;
 use tilewright_core::program::DeviceError;
+use tilewright_core::timing::{Clock, median_interval};
 
 /// How candidates are compared.
 #[derive(Clone, Debug, PartialEq)]

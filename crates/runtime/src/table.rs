@@ -5,10 +5,10 @@
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hash, Hasher};
-use std::sync::Arc;
 use tilewright_core::buffer::Buffer;
+use tilewright_core::device::HostProgram;
 use tilewright_core::dtype::DType;
-use tilewright_core::program::{Code, DeviceError, HostArgs, HostCode, Program, ScalarSpec, Step, check_scalars};
+use tilewright_core::program::{DeviceError, Program};
 
 /// Hashes words by multiplying and folding. Inputs are a few integers that no adversary chooses, and a lookup is to
 /// cost a few nanoseconds.
@@ -123,15 +123,8 @@ impl<K: Hash + Eq, P> PlanTable<K, P> {
 
 /// A program of host code, ready to run on a caller's buffers, with its workspace.
 pub struct HostPlan {
-    steps: Vec<HostStep>,
+    program: HostProgram,
     workspace: Buffer,
-    /// The scalars that it takes, where the program says so.
-    scalars: Option<Box<[ScalarSpec]>>,
-}
-
-enum HostStep {
-    Fill { range: std::ops::Range<usize>, value: u8 },
-    Call(Arc<dyn HostCode>),
 }
 
 impl HostPlan {
@@ -140,11 +133,9 @@ impl HostPlan {
     /// # Errors
     /// Steps that are not for the host, or that reach beyond the workspace.
     pub fn new(program: &Program) -> Result<Self, DeviceError> {
-        let bytes = usize::try_from(program.workspace)
-            .map_err(|_| DeviceError::OutOfMemory { need: program.workspace, have: None })?;
-        let steps = program.steps.iter().map(|s| HostStep::new(s, bytes)).collect::<Result<_, _>>()?;
-        let scalars = program.scalars.clone().map(Vec::into_boxed_slice);
-        Ok(Self { steps, workspace: Buffer::zeroed(DType::I8, bytes), scalars })
+        let program = HostProgram::new(program)?;
+        let workspace = Buffer::zeroed(DType::I8, program.workspace());
+        Ok(Self { program, workspace })
     }
 
     /// Runs once, in place.
@@ -154,39 +145,7 @@ impl HostPlan {
     /// scalar has that value built in.
     #[inline]
     pub fn call(&mut self, buffers: &mut [Buffer], scalars: &[f64]) -> Result<(), DeviceError> {
-        if let Some(specs) = &self.scalars {
-            check_scalars(specs, scalars)?;
-        }
-        for step in &self.steps {
-            match step {
-                HostStep::Fill { range, value } => self.workspace.bytes_mut()[range.clone()].fill(*value),
-                HostStep::Call(code) => {
-                    code.run(&mut HostArgs { buffers, scalars, workspace: &mut self.workspace })?;
-                }
-            }
-        }
-        Ok(())
-    }
-}
-
-impl HostStep {
-    fn new(step: &Step, workspace: usize) -> Result<Self, DeviceError> {
-        let lacks = |feature: &str| DeviceError::Unsupported { device: "cpu".into(), feature: feature.into() };
-        match step {
-            Step::Launch { code: Code::Host(code), .. } => Ok(Self::Call(code.clone())),
-            Step::Launch { code: Code::Ptx { .. }, .. } => Err(lacks("PTX")),
-            Step::Launch { code: Code::CudaC { .. }, .. } => Err(lacks("CUDA C")),
-            Step::Launch { code: Code::Library(call), .. } => Err(lacks(&format!("the library {}", call.library))),
-            Step::FillWorkspace { offset, bytes, value } => {
-                let beyond = || DeviceError::Argument {
-                    name: "workspace".into(),
-                    message: format!("{bytes} bytes at {offset} are beyond its {workspace}"),
-                };
-                let end = offset.checked_add(*bytes).and_then(|e| usize::try_from(e).ok());
-                let end = end.filter(|e| *e <= workspace).ok_or_else(beyond)?;
-                Ok(Self::Fill { range: *offset as usize..end, value: *value })
-            }
-        }
+        self.program.run(buffers, scalars, &mut self.workspace)
     }
 }
 

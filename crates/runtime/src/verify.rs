@@ -1,7 +1,10 @@
 //! Checking results against a reference in higher precision, before anything is trusted.
 
+use std::sync::Arc;
 use tilewright_core::buffer::{Buffer, Expected, Filling, Role, Verdict, Workload};
-use tilewright_core::problem::{Executor, Problem};
+use tilewright_core::data::Data;
+use tilewright_core::device::Device;
+use tilewright_core::problem::Problem;
 use tilewright_core::program::DeviceError;
 use tilewright_core::space::Illegal;
 
@@ -85,7 +88,7 @@ pub struct Verifier {
 
 struct Case {
     filling: Filling,
-    work: Workload,
+    work: Arc<Workload>,
     expected: Expected,
 }
 
@@ -102,7 +105,7 @@ impl Verifier {
     /// A configuration that is not legal, or what the device reports. A wrong result is no error.
     pub fn check(
         &mut self,
-        executor: &mut dyn Executor,
+        device: &mut dyn Device,
         problem: &dyn Problem,
         point: &[u16],
     ) -> Result<Verification, VerifyError> {
@@ -110,9 +113,9 @@ impl Verifier {
         let mut out = Verification::default();
         for i in 0..self.settings.fillings.len() {
             let case = self.case(problem, i);
-            let mut loaded = executor.prepare(&program, &case.work)?;
-            loaded.run()?;
-            let after = loaded.read()?;
+            device.upload(&Data::Given(case.work.clone()))?;
+            device.run(&program)?;
+            let after = device.read()?;
             let checked = Checked {
                 filling: case.filling,
                 verdict: case.expected.compare(&after),
@@ -129,7 +132,7 @@ impl Verifier {
     fn case(&mut self, problem: &dyn Problem, i: usize) -> &Case {
         while self.cases.len() <= i {
             let filling = self.settings.fillings[self.cases.len()];
-            let work = problem.workload(filling, self.settings.seed);
+            let work = Arc::new(problem.workload(filling, self.settings.seed));
             let expected = problem.reference(&work.buffers, &work.scalars);
             self.cases.push(Case { filling, work, expected });
         }

@@ -9,19 +9,19 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 use tilewright_core::buffer::{Buffer, BufferSpec, Buffers, Role, Workload};
-use tilewright_core::device::{DeviceKind, DeviceSpec};
+use tilewright_core::data::Data;
+use tilewright_core::device::{Device, DeviceKind, DeviceSpec};
 use tilewright_core::dtype::DType;
 use tilewright_core::measurement::{Failure, FailureKind, Measurement, Timing};
-use tilewright_core::problem::{Executor, MeasureError};
+use tilewright_core::problem::MeasureError;
 use tilewright_core::program::{Arg, Code, DeviceError, LibraryCall, Program, ScalarClass, ScalarSpec, Step};
 use tilewright_core::space::Config;
-use tilewright_runtime::station::{Data, Shared, Station};
 use tilewright_runtime::worker::{Isolated, WorkerCommand, serve};
 
 /// Adds 1 to every element per launch of `add`; misbehaves as other entries say.
 struct Toy {
     spec: Arc<DeviceSpec>,
-    data: Option<Arc<Workload>>,
+    data: Option<Workload>,
     expected: usize,
 }
 
@@ -41,7 +41,6 @@ impl Toy {
         match entry {
             "add" => {
                 let data = self.data.as_mut().ok_or_else(|| DeviceError::Run("no data".into()))?;
-                let data = Arc::make_mut(data);
                 data.buffers.iter_mut().for_each(|b| b.as_mut_slice::<f32>().iter_mut().for_each(|x| *x += 1.0));
                 Ok(())
             }
@@ -66,7 +65,7 @@ impl Toy {
     }
 }
 
-impl Station for Toy {
+impl Device for Toy {
     fn spec(&self) -> &Arc<DeviceSpec> {
         &self.spec
     }
@@ -75,12 +74,13 @@ impl Station for Toy {
         5
     }
 
-    fn expect(&mut self, programs: &[Program]) {
+    fn precompile(&mut self, programs: &[Program]) {
         self.expected += programs.len();
     }
 
-    fn hold(&mut self, data: &Data) -> Result<(), DeviceError> {
-        self.data = Some(data.workload());
+    fn upload(&mut self, data: &Data) -> Result<(), DeviceError> {
+        let (specs, scalars) = (data.specs().to_vec(), data.scalars().to_vec());
+        self.data = Some(Workload { specs, buffers: data.buffers()?, scalars });
         Ok(())
     }
 
@@ -145,61 +145,61 @@ fn isolated() -> Isolated {
 }
 
 fn results_come_back() {
-    let mut station = isolated();
-    assert_eq!(**station.spec(), spec());
-    assert_eq!(station.ahead(), 5);
-    station.hold(&given()).unwrap();
-    station.run(&program(&["add", "add"])).unwrap();
-    let after = station.read().unwrap();
+    let mut device = isolated();
+    assert_eq!(**device.spec(), spec());
+    assert_eq!(device.ahead(), 5);
+    device.upload(&given()).unwrap();
+    device.run(&program(&["add", "add"])).unwrap();
+    let after = device.read().unwrap();
     assert_eq!(after[0].as_slice::<f32>()[..2], [3.0, 0.0]);
     assert!(after[0].as_slice::<f32>()[2].is_nan());
-    station.expect(&[program(&["add"]), program(&["add"])]);
-    let m = station.time(&program(&["add"]), &Timing::default()).unwrap();
+    device.precompile(&[program(&["add"]), program(&["add"])]);
+    let m = device.time(&program(&["add"]), &Timing::default()).unwrap();
     assert_eq!((m.time_s, m.relative_error), (2.0015, 1.0));
     let cut = Timing { cut_off: Some(Duration::from_millis(1)), ..Timing::default() };
-    let failure = station.time(&program(&["add"]), &cut).unwrap_err();
+    let failure = device.time(&program(&["add"]), &cut).unwrap_err();
     assert!(matches!(failure, MeasureError::Failed(f) if f.kind == FailureKind::CutOff));
-    assert_eq!(station.options(&LibraryCall { library: "l".into(), option: 4, input: Config::default() }), Ok(7));
-    assert_eq!(station.restarts(), 0);
+    assert_eq!(device.options(&LibraryCall { library: "l".into(), option: 4, input: Config::default() }), Ok(7));
+    assert_eq!(device.restarts(), 0);
 }
 
 fn scalars_of_another_program_are_refused() {
-    let mut station = isolated();
+    let mut device = isolated();
     let given = |scalars: &[f64]| Data::Given(Arc::new(Workload { scalars: scalars.to_vec(), ..work() }));
     let one = program(&["add"]).taking(vec![ScalarSpec { name: "alpha", class: ScalarClass::Exactly(1.0) }]);
     for scalars in [&[2.0][..], &[]] {
-        station.hold(&given(scalars)).unwrap();
-        let error = station.run(&one).unwrap_err();
+        device.upload(&given(scalars)).unwrap();
+        let error = device.run(&one).unwrap_err();
         assert!(matches!(&error, DeviceError::Argument { name, .. } if name == "alpha"), "{error}");
-        assert!(matches!(station.time(&one, &Timing::default()), Err(MeasureError::Failed(_))));
+        assert!(matches!(device.time(&one, &Timing::default()), Err(MeasureError::Failed(_))));
     }
-    station.hold(&given(&[1.0])).unwrap();
-    station.run(&one).unwrap();
-    assert_eq!(station.read().unwrap()[0].as_slice::<f32>()[..2], [2.0, -1.0]);
+    device.upload(&given(&[1.0])).unwrap();
+    device.run(&one).unwrap();
+    assert_eq!(device.read().unwrap()[0].as_slice::<f32>()[..2], [2.0, -1.0]);
 }
 
 fn noise_is_made_by_the_child() {
-    let mut station = isolated();
+    let mut device = isolated();
     let specs = vec![BufferSpec { name: "x", dtype: DType::F32, len: 200_000, role: Role::In }];
     let noise = Data::Noise { specs, scalars: vec![1.0], seed: 5 };
-    station.hold(&noise).unwrap();
-    let read = station.read().unwrap();
-    assert_eq!(read[0].bytes(), noise.workload().buffers[0].bytes());
+    device.upload(&noise).unwrap();
+    let read = device.read().unwrap();
+    assert_eq!(read[0].bytes(), noise.buffers().unwrap()[0].bytes());
     let values = read[0].as_slice::<f32>();
     assert!(values.iter().all(|x| (-1.0..1.0).contains(x)) && values[0] != values[1]);
 }
 
 /// A failed candidate, and everything works afterwards with the data still there.
 fn fails_and_goes_on(entry: &str, kind: FailureKind, message: &str, restarts: u64) {
-    let mut station = isolated();
-    station.hold(&given()).unwrap();
-    let found = station.time(&program(&[entry]), &Timing { max_time: Duration::ZERO, ..Timing::default() });
+    let mut device = isolated();
+    device.upload(&given()).unwrap();
+    let found = device.time(&program(&[entry]), &Timing { max_time: Duration::ZERO, ..Timing::default() });
     let Err(MeasureError::Failed(failure)) = found else { panic!("{entry}: {found:?}") };
     assert_eq!(failure.kind, kind, "{entry}: {failure}");
     assert!(failure.message.contains(message), "{entry}: {failure}");
-    station.run(&program(&["add"])).unwrap();
-    assert_eq!(station.read().unwrap()[0].as_slice::<f32>()[..2], [2.0, -1.0], "{entry}");
-    assert_eq!(station.restarts(), restarts, "{entry}");
+    device.run(&program(&["add"])).unwrap();
+    assert_eq!(device.read().unwrap()[0].as_slice::<f32>()[..2], [2.0, -1.0], "{entry}");
+    assert_eq!(device.restarts(), restarts, "{entry}");
 }
 
 fn misbehaviour_is_the_candidates() {
@@ -214,19 +214,19 @@ fn misbehaviour_is_the_candidates() {
 }
 
 fn results_tell_faults_apart() {
-    let mut station = isolated();
-    station.hold(&given()).unwrap();
-    assert!(matches!(station.run(&program(&["abort"])), Err(DeviceError::Fault(_))));
-    assert!(matches!(station.run(&program(&["hang"])), Err(DeviceError::Hang { after_ms: 700 })));
-    assert!(matches!(station.run(&program(&["load"])), Err(DeviceError::Load(_))));
+    let mut device = isolated();
+    device.upload(&given()).unwrap();
+    assert!(matches!(device.run(&program(&["abort"])), Err(DeviceError::Fault(_))));
+    assert!(matches!(device.run(&program(&["hang"])), Err(DeviceError::Hang { after_ms: 700 })));
+    assert!(matches!(device.run(&program(&["load"])), Err(DeviceError::Load(_))));
     let full = DeviceError::OutOfMemory { need: 1 << 40, have: Some(7) };
-    assert_eq!(station.run(&program(&["memory"])), Err(full));
+    assert_eq!(device.run(&program(&["memory"])), Err(full));
     // A good one among twenty that kill is not lost, and does not count as a device that is.
     for _ in 0..10 {
-        assert!(station.run(&program(&["exit"])).is_err());
-        assert!(station.run(&program(&["fault"])).is_err());
+        assert!(device.run(&program(&["exit"])).is_err());
+        assert!(device.run(&program(&["fault"])).is_err());
     }
-    station.run(&program(&["add"])).unwrap();
+    device.run(&program(&["add"])).unwrap();
 }
 
 fn host_code_stays_at_home() {
@@ -236,9 +236,9 @@ fn host_code_stays_at_home() {
             Ok(())
         }
     }
-    let mut station = isolated();
-    station.hold(&given()).unwrap();
-    let found = station.run(&Program::host(Arc::new(Nothing), 0));
+    let mut device = isolated();
+    device.upload(&given()).unwrap();
+    let found = device.run(&Program::host(Arc::new(Nothing), 0));
     assert!(matches!(found, Err(DeviceError::Unsupported { .. })), "{found:?}");
 }
 
@@ -255,19 +255,17 @@ fn a_missing_device_is_told() {
     assert!(matches!(open(silent), DeviceError::Hang { .. }));
 }
 
-fn shared_by_an_executor() {
-    let shared = Shared::new(Box::new(isolated()));
-    let (mut one, mut two) = (shared.clone(), shared);
-    let mut a = one.prepare(&program(&["add"]), &work()).unwrap();
-    let mut b = two.prepare(&program(&["add", "add"]), &work()).unwrap();
-    a.run().unwrap();
-    b.run().unwrap();
-    a.run().unwrap();
-    let of = |buffers: Buffers| buffers[0].as_slice::<f32>()[0];
-    assert_eq!((of(a.read().unwrap()), of(b.read().unwrap())), (3.0, 3.0));
-    b.write(&work().buffers).unwrap();
-    assert_eq!(of(b.read().unwrap()), 1.0);
-    assert!(b.write(&Vec::new()).is_err());
+fn data_stay_while_programs_come_and_go() {
+    let mut device = isolated();
+    let of = |device: &mut Isolated| device.read().unwrap()[0].as_slice::<f32>()[0];
+    device.upload(&given()).unwrap();
+    device.run(&program(&["add"])).unwrap();
+    device.run(&program(&["add", "add"])).unwrap();
+    assert_eq!(of(&mut device), 4.0);
+    device.upload(&given()).unwrap();
+    assert_eq!(of(&mut device), 1.0);
+    let unlike = Workload { buffers: Vec::new(), ..work() };
+    assert!(matches!(device.upload(&Data::Given(Arc::new(unlike))), Err(DeviceError::Argument { .. })));
 }
 
 /// A child whose parent goes away ends, even in the middle of a kernel that does not.
@@ -295,7 +293,7 @@ fn orphans_end() {
 
 /// What this binary does as a child.
 fn child(mode: &str) -> ExitCode {
-    let toy = || -> Result<Box<dyn Station>, DeviceError> {
+    let toy = || -> Result<Box<dyn Device>, DeviceError> {
         Ok(Box::new(Toy { spec: Arc::new(spec()), data: None, expected: 0 }))
     };
     match mode {
@@ -324,11 +322,11 @@ fn child(mode: &str) -> ExitCode {
             let dir = tempfile::tempdir().unwrap();
             let file = dir.path().join("pid");
             let env = vec![("TOY_PID".to_owned(), file.display().to_string())];
-            let mut station =
+            let mut device =
                 Isolated::open(WorkerCommand { env, patience: Duration::from_secs(60), ..command("pid") }).unwrap();
             println!("{}", std::fs::read_to_string(file).unwrap());
-            station.hold(&given()).unwrap();
-            let _ = station.run(&program(&["hang"]));
+            device.upload(&given()).unwrap();
+            let _ = device.run(&program(&["hang"]));
             ExitCode::SUCCESS
         }
         other => panic!("unknown mode {other}"),
@@ -348,7 +346,7 @@ fn main() -> ExitCode {
         ("results_tell_faults_apart", results_tell_faults_apart),
         ("host_code_stays_at_home", host_code_stays_at_home),
         ("a_missing_device_is_told", a_missing_device_is_told),
-        ("shared_by_an_executor", shared_by_an_executor),
+        ("data_stay_while_programs_come_and_go", data_stay_while_programs_come_and_go),
         ("orphans_end", orphans_end),
     ];
     // What runners ask of a test program: a list, or those whose names hold a word.

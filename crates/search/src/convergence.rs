@@ -1,6 +1,6 @@
 //! How repeated runs come closer to the optimum.
 
-use crate::run::Trace;
+use crate::drive::Trace;
 
 /// Places of a curve at most.
 const PLACES: u32 = 120;
@@ -40,11 +40,11 @@ pub fn convergence(traces: &[Trace], optimum: f64) -> Vec<Convergence> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::run::{Step, StoppedBy};
+    use crate::drive::Step;
 
     fn trace(steps: &[(u64, f64)], evaluations: u64) -> Trace {
         let steps = steps.iter().map(|&(evaluations, cost)| Step { evaluations, seconds: 0.0, cost }).collect();
-        Trace { steps, evaluations, seconds: 0.0, bound: None, stopped_by: StoppedBy::Evaluations }
+        Trace { steps, evaluations, ..Trace::empty() }
     }
 
     #[test]

@@ -7,7 +7,9 @@ pub const MAX_POINTS: usize = 1 << 24;
 
 /// A space that is too large to be held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the space has more than {limit} legal points, the most that this strategy holds; use random or local")]
+#[error(
+    "the space has more than {limit} legal points, the most that this strategy holds; use refine, random, local or early-stop"
+)]
 pub struct TooLarge {
     /// The most points that are held.
     pub limit: usize,
@@ -92,22 +94,6 @@ impl Listing {
         }
         None
     }
-
-    /// The legal points that differ in one parameter by at most `reach` places in its list of values, appended to `out`.
-    pub fn neighbours(&self, number: u32, reach: u16, out: &mut Vec<u32>) {
-        let mut point = self.indices(number).to_vec();
-        for (at, param) in self.params.iter().enumerate() {
-            let here = point[at];
-            let last = (param.values.len() - 1) as u16;
-            for value in here.saturating_sub(reach)..=here.saturating_add(reach).min(last) {
-                if value != here {
-                    point[at] = value;
-                    out.extend(self.find(&point));
-                }
-            }
-            point[at] = here;
-        }
-    }
 }
 
 #[cfg(test)]
@@ -116,7 +102,7 @@ mod tests {
     use tilewright_core::space::{ParamSpace, RuleGroup, Symbols};
 
     #[test]
-    fn points_are_found_both_ways_and_neighbours_differ_in_one_place() {
+    fn points_are_found_both_ways() {
         let space = ParamSpace::builder()
             .param(Param::ints("a", [1, 2, 4, 8]))
             .param(Param::ints("b", [1, 2, 4]))
@@ -131,12 +117,5 @@ mod tests {
         }
         assert_eq!(listing.find(&[3, 2]), None);
         assert_eq!(listing.find(&[3]), None);
-        let mut near = Vec::new();
-        listing.neighbours(listing.find(&[1, 2]).unwrap(), 1, &mut near);
-        let near: Vec<&[u16]> = near.iter().map(|&n| listing.indices(n)).collect();
-        assert_eq!(near, [[0, 2], [1, 1]]);
-        let mut far = Vec::new();
-        listing.neighbours(listing.find(&[0, 0]).unwrap(), u16::MAX, &mut far);
-        assert_eq!(far.len(), 5);
     }
 }

@@ -1,5 +1,7 @@
 //! A sample of legal points, scored by a model.
 
+use crate::model::Model;
+use crate::neighbourhood::{Neighbourhood, Reach};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
@@ -63,7 +65,8 @@ pub fn sampled(
     how: &Sampling,
     seed: u64,
 ) -> Result<Sampled, DrawError> {
-    let mut look = Look { scorer, begun: Instant::now(), how, known: HashSet::new(), scored: Vec::new() };
+    let model = Model { problem, scorer, is_costly: true };
+    let mut look = Look { model, begun: Instant::now(), how, known: HashSet::new(), scored: Vec::new() };
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let mut left = how.points.max(1);
     while left > 0 && (look.scored.is_empty() || look.has_time()) {
@@ -73,10 +76,11 @@ pub fn sampled(
         look.at(drawn?);
         left -= count;
     }
+    let around = Neighbourhood::of(problem.space());
     for _ in 0..how.climbs {
         let parents: Vec<Point> = look.best(PARENTS).into_iter().map(|(_, point)| point.clone()).collect();
         let before = look.scored.len();
-        parents.iter().for_each(|parent| look.at(neighbours(problem, parent)));
+        parents.iter().for_each(|parent| look.at(around.within(parent, Reach::Single)));
         if look.scored.len() == before {
             break;
         }
@@ -89,7 +93,7 @@ pub fn sampled(
 
 /// What was looked at.
 struct Look<'a> {
-    scorer: &'a dyn Scorer,
+    model: Model<'a>,
     begun: Instant,
     how: &'a Sampling,
     known: HashSet<Point>,
@@ -109,8 +113,8 @@ impl Look<'_> {
             if !self.scored.is_empty() && !self.has_time() {
                 break;
             }
-            let scorer = self.scorer;
-            let scores: Vec<f32> = batch.par_chunks(CHUNK).flat_map_iter(|points| scorer.score_each(points)).collect();
+            let scores = batch.par_chunks(CHUNK).flat_map_iter(|points| self.model.log_costs(points));
+            let scores: Vec<f32> = scores.collect();
             self.scored.extend(scores.into_iter().zip(batch.iter().cloned()));
         }
     }
@@ -124,19 +128,4 @@ impl Look<'_> {
         all.truncate(k);
         all
     }
-}
-
-/// Legal points that differ from one in one parameter.
-pub fn neighbours(problem: &dyn Problem, point: &Point) -> Vec<Point> {
-    let mut out = Vec::new();
-    for (at, param) in problem.space().params().iter().enumerate() {
-        for value in 0..param.values.len() as u16 {
-            let mut other = point.clone();
-            other.0[at] = value;
-            if other != *point && problem.space().is_legal(&other) {
-                out.push(other);
-            }
-        }
-    }
-    out
 }

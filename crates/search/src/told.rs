@@ -135,6 +135,16 @@ impl Told {
         }
     }
 
+    /// How many points were told.
+    pub(crate) fn settled(&self) -> usize {
+        self.known.len() - self.outstanding
+    }
+
+    /// How many points were asked for and not told.
+    pub(crate) fn outstanding(&self) -> usize {
+        self.outstanding
+    }
+
     /// Points with a cost, best first; no more than the first hundred.
     pub(crate) fn ranked(&self) -> impl Iterator<Item = &Point> {
         self.ranking.iter().map(|(point, _)| point)
@@ -143,7 +153,7 @@ impl Told {
     /// The best points.
     pub(crate) fn best(&self) -> Ranked {
         let points = self.ranking.iter().map(|(point, cost)| (point.clone(), cost)).collect();
-        Ranked { points, considered: (self.known.len() - self.outstanding) as u64 }
+        Ranked { points, considered: self.settled() as u64 }
     }
 }
 

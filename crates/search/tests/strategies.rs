@@ -1,13 +1,19 @@
 //! The strategies against the conformance suite and the toy kernel's known optimum.
 
 use proptest::prelude::*;
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 use tilewright_core::measurement::{Measurement, Outcome};
 use tilewright_core::objective::Objective;
+use tilewright_core::predictor::Scorer;
 use tilewright_core::problem::Problem;
 use tilewright_core::search::Search;
-use tilewright_core::space::{BoundSpace, Param, ParamSpace, Point, RuleGroup, Symbols};
-use tilewright_search::strategy::{InOrder, Local, Random};
+use tilewright_core::space::{BoundSpace, Param, ParamSpace, Point, Points, RuleGroup, Symbols};
+use tilewright_search::stop::{Rule, Tolerance};
+use tilewright_search::strategy::{EarlyStop, InOrder, Local, Mixture, Random, Refine, Survey};
+use tilewright_search::{Model, Setup};
 use tilewright_testkit as testkit;
 use tilewright_testkit::toy;
 
@@ -21,6 +27,48 @@ fn every_strategy_keeps_the_contract() {
     testkit::search(&|problem, _| Box::new(InOrder::new(problem.space(), Objective::default())));
     testkit::search(&|problem, seed| Box::new(Random::new(problem.space(), Objective::default(), seed)));
     testkit::search(&local);
+    testkit::search(&|problem, seed| {
+        Box::new(EarlyStop::new(problem.space(), Objective::default(), Rule::Conservative, Tolerance::default(), seed))
+    });
+}
+
+/// Prefers small indices.
+struct Small;
+
+impl Scorer for Small {
+    fn score(&self, points: Points<'_>, out: &mut [f32]) {
+        points.iter().zip(out).for_each(|(point, score)| *score = point.iter().map(|&i| f32::from(i)).sum());
+    }
+}
+
+#[test]
+fn what_a_model_advises_keeps_the_contract() {
+    let drawn = |problem: &dyn Problem| Random::new(problem.space(), Objective::default(), 9).ask(4);
+    for is_costly in [false, true] {
+        testkit::search(&|problem, seed| {
+            let model = Some(Model { problem, scorer: &Small, is_costly });
+            let ranked = Arc::new(drawn(problem));
+            let setup = Setup { model, starts: ranked.clone(), ranked, ..Setup::new(problem.space()) };
+            Box::new(Refine::new(&setup, seed))
+        });
+    }
+}
+
+#[test]
+fn the_mixture_of_a_training_set_keeps_the_contract() {
+    let mixtures = [
+        Mixture::default(),
+        Mixture { neighbours: 0.45, near_carried: 0.0, carried: 0.1 },
+        Mixture { neighbours: 0.0, near_carried: 0.5, carried: 0.5 },
+    ];
+    for mixture in mixtures {
+        testkit::search(&|problem, seed| {
+            let carried = Random::new(problem.space(), Objective::default(), 3).ask(5);
+            let setup =
+                Setup { starts: Arc::new(carried[carried.len() / 2..].to_vec()), ..Setup::new(problem.space()) };
+            Box::new(Survey::new(&setup, mixture, &carried, ChaCha8Rng::seed_from_u64(seed)))
+        });
+    }
 }
 
 fn timed(problem: &dyn Problem, points: Vec<Point>) -> Vec<(Point, Outcome)> {

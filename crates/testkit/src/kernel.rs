@@ -7,8 +7,9 @@ use std::collections::BTreeSet;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use tilewright_core::buffer::Filling;
+use tilewright_core::device::Device;
 use tilewright_core::kernel::{InputOf, Kernel};
-use tilewright_core::problem::{Bound, Executor, Problem};
+use tilewright_core::problem::{Bound, Problem};
 use tilewright_core::program::{Code, Program, Step};
 use tilewright_core::space::Point;
 
@@ -33,7 +34,7 @@ impl Default for Effort {
     }
 }
 
-/// Holds a kernel to its contract on the executor's device, for the given inputs (small ones, odd ones among them).
+/// Holds a kernel to its contract on a device, for the given inputs (small ones, odd ones among them).
 ///
 /// Checked: plans exist for exactly the points that the rules accept, and a refusal names a rule that is broken; feature
 /// rows are as wide as their names and finite; generation gives the same program twice; the default point is legal;
@@ -42,8 +43,8 @@ impl Default for Effort {
 /// # Panics
 /// With the first broken promise.
 #[track_caller]
-pub fn kernel<K: Kernel>(kernel: &Arc<K>, executor: &mut dyn Executor, inputs: &[InputOf<K>], effort: &Effort) {
-    demand(try_kernel(kernel, executor, inputs, effort));
+pub fn kernel<K: Kernel>(kernel: &Arc<K>, device: &mut dyn Device, inputs: &[InputOf<K>], effort: &Effort) {
+    demand(try_kernel(kernel, device, inputs, effort));
 }
 
 /// [`kernel`], returning the first broken promise.
@@ -52,12 +53,12 @@ pub fn kernel<K: Kernel>(kernel: &Arc<K>, executor: &mut dyn Executor, inputs: &
 /// The broken promise.
 pub fn try_kernel<K: Kernel>(
     kernel: &Arc<K>,
-    executor: &mut dyn Executor,
+    device: &mut dyn Device,
     inputs: &[InputOf<K>],
     effort: &Effort,
 ) -> Conformity {
     for input in inputs {
-        let problem = Bound::new(kernel.clone(), executor.spec().clone(), input.clone());
+        let problem = Bound::new(kernel.clone(), device.spec().clone(), input.clone());
         ensure!(
             problem.is_ok(),
             "symbols-cover-rules",
@@ -69,7 +70,7 @@ pub fn try_kernel<K: Kernel>(
         features(&problem, effort)?;
         default_point(&problem)?;
         generation(&problem, effort)?;
-        results(&problem, executor, effort)?;
+        results(&problem, device, effort)?;
     }
     Ok(())
 }
@@ -167,12 +168,12 @@ fn text(program: &Program) -> String {
     format!("{program:?} {:?}", program.steps.iter().map(code).collect::<Vec<_>>())
 }
 
-fn results<K: Kernel>(problem: &Bound<K>, executor: &mut dyn Executor, effort: &Effort) -> Conformity {
+fn results<K: Kernel>(problem: &Bound<K>, device: &mut dyn Device, effort: &Effort) -> Conformity {
     let mut points = legal_points(problem.space(), effort.runs, effort.seed);
     points.extend(problem.default_point());
     for (i, point) in points.iter().enumerate() {
         for filling in [Filling::Real, Filling::Exact, Filling::Special] {
-            result(problem, executor, point, filling, effort.seed + i as u64, effort.repeatable)?;
+            result(problem, device, point, filling, effort.seed + i as u64, effort.repeatable)?;
         }
     }
     Ok(())
@@ -180,7 +181,7 @@ fn results<K: Kernel>(problem: &Bound<K>, executor: &mut dyn Executor, effort: &
 
 fn result<K: Kernel>(
     problem: &Bound<K>,
-    executor: &mut dyn Executor,
+    device: &mut dyn Device,
     point: &Point,
     filling: Filling,
     seed: u64,
@@ -189,9 +190,9 @@ fn result<K: Kernel>(
     let at =
         || format!("{} for {:?}, {filling:?} data of seed {seed}", problem.space().config(point), problem.input_ref());
     let program = problem.program(&problem.space().check(point).map_err(|e| violation("draws-legal-points", e))?);
-    let workload = problem.workload(filling, seed);
+    let workload = Arc::new(problem.workload(filling, seed));
     let mut once =
-        || run(executor, problem, &program, &workload).map_err(|e| violation("program-runs", format!("{}: {e}", at())));
+        || run(device, problem, &program, &workload).map_err(|e| violation("program-runs", format!("{}: {e}", at())));
     let outcome = once()?;
     ensure!(
         outcome.verdict.is_right(),

@@ -10,11 +10,11 @@
 //!
 //! let inputs = [0, 1, 7, 100].map(|n| toy::ScaleInput { n, dtype: DType::F32 });
 //! let effort = Effort { probes: 200, runs: 4, ..Effort::default() };
-//! kernel(&Arc::new(toy::ScaleKernel::new()), &mut toy::HostExecutor::default(), &inputs, &effort);
+//! kernel(&Arc::new(toy::ScaleKernel::new()), &mut toy::host_device(), &inputs, &effort);
 //! ```
 
 mod computation;
-mod executor;
+mod device;
 mod kernel;
 mod measure;
 mod mutants;
@@ -27,7 +27,7 @@ pub mod toy;
 mod violation;
 
 pub use computation::{computation, try_computation};
-pub use executor::{executor, host_executor, try_executor, try_host_executor};
+pub use device::{device, host_device, try_device, try_host_device};
 pub use kernel::{Effort, kernel, try_kernel};
 pub use measure::{measure, try_measure};
 pub use mutants::mutants;

@@ -1,7 +1,10 @@
 //! Runs a program on a workload and judges what it left behind.
 
+use std::sync::Arc;
 use tilewright_core::buffer::{Buffers, Role, Verdict, Workload};
-use tilewright_core::problem::{Executor, Problem};
+use tilewright_core::data::Data;
+use tilewright_core::device::Device;
+use tilewright_core::problem::Problem;
 use tilewright_core::program::{DeviceError, Program};
 
 /// What a run left behind.
@@ -14,15 +17,15 @@ pub(crate) struct Outcome {
 
 /// Runs once on fresh memory.
 pub(crate) fn run(
-    executor: &mut dyn Executor,
+    device: &mut dyn Device,
     problem: &dyn Problem,
     program: &Program,
-    workload: &Workload,
+    workload: &Arc<Workload>,
 ) -> Result<Outcome, DeviceError> {
     let expected = problem.reference(&workload.buffers, &workload.scalars);
-    let mut loaded = executor.prepare(program, workload)?;
-    loaded.run()?;
-    let after = loaded.read()?;
+    device.upload(&Data::Given(workload.clone()))?;
+    device.run(program)?;
+    let after = device.read()?;
     let verdict = expected.compare(&after);
     Ok(Outcome { written_input: written_input(workload, &after), after, verdict })
 }

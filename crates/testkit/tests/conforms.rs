@@ -21,7 +21,7 @@ fn the_toy_computation_conforms() {
 
 #[test]
 fn the_toy_kernel_conforms() {
-    let mut executor = toy::HostExecutor::default();
+    let mut executor = toy::host_device();
     testkit::kernel(&Arc::new(toy::ScaleKernel::new()), &mut executor, &inputs(), &Effort::default());
 }
 
@@ -53,20 +53,20 @@ fn a_model_over_a_prior_conforms_and_adds_up() {
 #[test]
 fn a_kernel_without_legal_points_conforms() {
     let kernel = Arc::new(toy::ScaleKernel::new().restricted("width > 16"));
-    testkit::kernel(&kernel, &mut toy::HostExecutor::default(), &inputs()[..2], &Effort::default());
+    testkit::kernel(&kernel, &mut toy::host_device(), &inputs()[..2], &Effort::default());
 }
 
 #[test]
 fn the_toy_executor_conforms() {
-    testkit::executor(&mut toy::HostExecutor::default(), &toy::problem(1000));
-    testkit::host_executor(&mut toy::HostExecutor::default());
+    testkit::device(&mut toy::host_device(), &toy::problem(1000));
+    testkit::host_device(&mut toy::host_device());
 }
 
 #[test]
 fn the_analytic_device_conforms() {
-    let device = toy::AnalyticMeasure::new(toy::device());
-    testkit::measure(&mut device.clone(), &toy::problem(1000));
-    testkit::measure(&mut device.failing(|p| p[0] == 0), &toy::problem(1000));
+    let analytic = || toy::AnalyticMeasure::new(toy::device());
+    testkit::measure(&mut analytic(), &toy::problem(1000));
+    testkit::measure(&mut analytic().failing(|p| p[0] == 0), &toy::problem(1000));
 }
 
 #[test]

@@ -1,7 +1,6 @@
 //! The training set: random inputs and configurations, generated and compiled ahead on the host's cores, timed one after the
 //! other on every device; and the profile that is fitted on it.
 
-use super::candidates::{draw, neighbour};
 use super::export::export;
 use super::stages::Progress;
 use super::state::State;
@@ -10,17 +9,21 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
+use tilewright_core::device::{Device, DeviceSpec};
 use tilewright_core::measurement::{Outcome, Timing};
 use tilewright_core::objective::Objective;
 use tilewright_core::problem::{MeasureError, Problem};
 use tilewright_core::program::{DeviceError, Program};
+use tilewright_core::search::Search;
 use tilewright_core::space::{Config, Point};
+use tilewright_runtime::Live;
 use tilewright_runtime::log::{CampaignLog, LogHeader, Opened, Record, Sample};
-use tilewright_runtime::station::{Data, Shared, Station};
 use tilewright_runtime::tune::{Silent, TunePaths, TuneSettings, Tuner};
-use tilewright_sampler::Uniform;
+use tilewright_sampler::{Chained, Settings, Uniform};
+use tilewright_search::strategy::{Mixture, Survey};
+use tilewright_search::{Setup, Source};
 
 /// Share of configurations that were the best for an earlier input, and as many near those.
 const CARRIED: f64 = 0.2;
@@ -47,6 +50,7 @@ struct Round {
 /// What the threads share.
 struct Shelf<'a> {
     campaign: &'a Campaign<'a>,
+    spec: Arc<DeviceSpec>,
     deadline: Deadline,
     log: Mutex<Log>,
     next_draw: AtomicU64,
@@ -71,6 +75,7 @@ pub(super) fn run(campaign: &Campaign<'_>, state: &mut State, deadline: Deadline
     let next_draw = samples.iter().map(|s| s.draw + 1).max().unwrap_or(0);
     let shelf = Shelf {
         campaign,
+        spec: campaign.spec(),
         deadline,
         log: Mutex::new(Log { log, samples: before, synced: Instant::now() }),
         next_draw: AtomicU64::new(next_draw),
@@ -80,11 +85,11 @@ pub(super) fn run(campaign: &Campaign<'_>, state: &mut State, deadline: Deadline
     drop(samples);
     let began = Instant::now();
     std::thread::scope(|scope| {
-        for station in std::iter::once(&campaign.station).chain(&campaign.others) {
+        for device in &campaign.devices {
             let (send, rounds) = sync_channel(WAITING);
             let shelf = &shelf;
             scope.spawn(move || shelf.make(&send));
-            scope.spawn(move || shelf.measure(station, &rounds));
+            scope.spawn(move || shelf.measure(&mut **locked(device), &rounds));
         }
     });
     if let Some(error) = locked(&shelf.broken).take() {
@@ -132,9 +137,10 @@ impl Shelf<'_> {
 
     /// Makes rounds until nobody takes them.
     fn make(&self, to: &SyncSender<Round>) {
+        let source = Mutex::new(Chained::new(self.campaign.kernel.space(), Settings::default()));
         let mut idle = 0;
         while !self.over() && idle < MOST_IDLE {
-            match self.round() {
+            match self.round(&source) {
                 Ok(round) if round.points.is_empty() => idle += 1,
                 Ok(round) => {
                     idle = 0;
@@ -148,50 +154,38 @@ impl Shelf<'_> {
     }
 
     /// Draws an input from a stream of its own, so that a resumed campaign goes on where it was.
-    fn round(&self) -> Result<Round, CampaignError> {
+    fn round(&self, source: &dyn Source) -> Result<Round, CampaignError> {
         let (campaign, scale) = (self.campaign, &self.campaign.settings.scale);
         let draw_number = self.next_draw.fetch_add(1, Ordering::Relaxed);
         let mut rng = ChaCha8Rng::seed_from_u64(campaign.settings.seed);
         rng.set_stream(draw_number + 1);
         let words = campaign.kernel.draw(&Config::default(), &scale.collect_limits, &mut || rng.random())?;
-        let problem = campaign.kernel.problem(&campaign.spec(), &words)?;
+        let problem = campaign.kernel.problem(&self.spec, &words)?;
         let space = problem.space();
         let winners = locked(&self.winners).clone();
-        let carried = |rng: &mut ChaCha8Rng| {
-            let config = winners.get(rng.random_range(0..winners.len().max(1)))?;
-            config.to_point(space.params(), None).ok().filter(|p| space.is_legal(p))
-        };
-        let mut points: Vec<Point> = problem.default_point().into_iter().filter(|p| space.is_legal(p)).collect();
-        for _ in 0..scale.configs_per_input * 2 {
-            let kind = rng.random::<f64>();
-            let point = match carried(&mut rng) {
-                Some(winner) if kind < CARRIED => Some(winner),
-                Some(winner) if kind < 2.0 * CARRIED => neighbour(space, &winner, &mut rng),
-                _ => draw(space, &mut rng),
-            };
-            let Some(point) = point else { break };
-            if points.len() < scale.configs_per_input && !points.contains(&point) {
-                points.push(point);
-            }
-        }
-        let program = |p: Point| Some((p.clone(), problem.program(&problem.space().check(&p).ok()?)));
+        let carried: Vec<Point> = winners.iter().filter_map(|w| w.to_point(space.params(), None).ok()).collect();
+        let starts = Arc::new(problem.default_point().into_iter().collect());
+        let setup = Setup { starts, source: Some(source), ..Setup::new(space) };
+        let mixture = Mixture { neighbours: 0.0, near_carried: CARRIED, carried: CARRIED };
+        let points = Survey::new(&setup, mixture, &carried, rng).ask(scale.configs_per_input);
+        let program = |p: Point| Some((p.clone(), problem.program(&space.check(&p).ok()?)));
         let points = points.into_iter().filter_map(program).collect();
         Ok(Round { draw: draw_number, problem, points })
     }
 
     /// Measures rounds until the time is over; the next one is compiled in the meantime.
-    fn measure(&self, station: &Shared, rounds: &Receiver<Round>) {
-        let announced = || {
+    fn measure(&self, device: &mut dyn Device, rounds: &Receiver<Round>) {
+        let announced = |device: &mut dyn Device| {
             let round = rounds.recv_timeout(Duration::from_secs_f64(self.deadline.left_s().min(60.0))).ok()?;
             let programs: Vec<Program> = round.points.iter().map(|(_, program)| program.clone()).collect();
-            station.with(|s| s.expect(&programs));
+            device.precompile(&programs);
             Some(round)
         };
-        let mut next = announced();
+        let mut next = announced(device);
         let mut mark = Instant::now();
         while let Some(round) = next.take() {
-            next = announced();
-            match station.with(|s| self.measure_round(s, round, &mut mark)) {
+            next = announced(device);
+            match self.measure_round(device, round, &mut mark) {
                 Ok(true) => {}
                 Ok(false) => return,
                 Err(error) => return self.fail(error),
@@ -200,14 +194,8 @@ impl Shelf<'_> {
     }
 
     /// Whether to go on.
-    fn measure_round(
-        &self,
-        station: &mut dyn Station,
-        round: Round,
-        mark: &mut Instant,
-    ) -> Result<bool, CampaignError> {
-        let (specs, scalars) = round.problem.shape();
-        match station.hold(&Data::Noise { specs, scalars, seed: self.campaign.settings.seed }) {
+    fn measure_round(&self, device: &mut dyn Device, round: Round, mark: &mut Instant) -> Result<bool, CampaignError> {
+        match device.upload(&round.problem.data(self.campaign.settings.seed)) {
             Ok(()) => {}
             // Too large for this device: another input.
             Err(DeviceError::OutOfMemory { .. }) => return Ok(!self.over()),
@@ -221,7 +209,7 @@ impl Shelf<'_> {
             }
             let timed = best.as_ref().filter(|_| *objective == Objective::default()).map(|b| b.0);
             let policy = policy(timed);
-            let outcome: Outcome = match station.time(program, &policy) {
+            let outcome: Outcome = match device.time(program, &policy) {
                 Ok(measurement) => Ok(measurement),
                 Err(MeasureError::Failed(failure)) => Err(failure),
                 Err(MeasureError::Device(error)) => return Err(error.into()),
@@ -287,7 +275,8 @@ fn policy(best_s: Option<f64>) -> Timing {
 /// Fits the profile on everything in the log.
 pub(super) fn fit(campaign: &Campaign<'_>, state: &mut State, _: Deadline) -> Result<Progress, CampaignError> {
     let out = &campaign.settings.out;
-    let (mut measure, mut sampler, mut silent) = (campaign.station.clone(), Uniform::new(1), Silent);
+    let mut device = campaign.device();
+    let (mut measure, mut sampler, mut silent) = (Live::new(&mut *device), Uniform::new(1), Silent);
     let mut tuner = Tuner {
         kernel: campaign.kernel,
         measure: &mut measure,

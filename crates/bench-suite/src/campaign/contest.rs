@@ -1,28 +1,33 @@
 //! Tasks planned with the profile and compared with the vendor's library: ISAAC's Table 4, and square sizes.
 
-use super::candidates::{draw, neighbour, promising};
 use super::rows::{BaselineRow, Tables};
 use super::stages::Progress;
 use super::state::State;
 use super::{Campaign, CampaignError, DTYPES, Deadline, FILES};
 use crate::tasks::{Task, TaskSet};
-use crate::vendor::{LIBRARIES, Vendors, median};
-use rand::SeedableRng;
-use rand_chacha::ChaCha8Rng;
+use crate::vendor::{CUT_OFF, LIBRARIES, Vendors, median};
 use std::time::{Duration, Instant};
 use tilewright_core::computation::Computation;
 use tilewright_core::objective::Objective;
 use tilewright_core::predictor::Predictor;
 use tilewright_core::problem::Problem;
-use tilewright_core::program::{DeviceError, Program};
+use tilewright_core::program::DeviceError;
+use tilewright_core::search::Search;
 use tilewright_core::space::Point;
 use tilewright_ops::gemm::{Gemm, GemmInput, Layout};
+use tilewright_runtime::Live;
+use tilewright_runtime::RuntimeError;
+use tilewright_runtime::knowledge::{Knowledge, Ranking, Shared as Source};
 use tilewright_runtime::store::Profile;
+use tilewright_sampler::Chained;
+use tilewright_search::drive::{Budget, DriveError, Limits};
+use tilewright_search::strategy::Refine;
+use tilewright_search::{Evaluator, Sampling, drive};
 
 pub use super::rows::TaskRow;
 
-/// Configurations whose neighbourhood is timed.
-const KEPT: usize = 4;
+/// The share of a task's time that the model may take.
+const RANKING_SHARE: f64 = 0.25;
 
 pub(super) fn table4(
     campaign: &Campaign<'_>,
@@ -89,7 +94,7 @@ fn predictor(campaign: &Campaign<'_>) -> Result<Option<Box<dyn Predictor>>, Camp
     let (profile, schema) = (Profile::read(&path)?, campaign.kernel.schema());
     profile.expect(&path, &campaign.kernel.id(), &campaign.spec(), &schema)?;
     let loaded = campaign.trainer.load(&profile.model, &schema);
-    Ok(Some(loaded.map_err(tilewright_runtime::RuntimeError::from)?))
+    Ok(Some(loaded.map_err(RuntimeError::from)?))
 }
 
 fn smaller(task: Task, by: usize) -> Task {
@@ -114,21 +119,20 @@ struct Contest<'a> {
 struct Timed {
     point: Point,
     predicted: Option<f64>,
-    cost: f64,
 }
 
 impl Contest<'_> {
     /// None if nothing is legal, or nothing ran.
     fn row(&self, stage: &str, state: &State) -> Result<Option<TaskRow>, CampaignError> {
         let problem = self.campaign.kernel.problem(&self.campaign.spec(), &Gemm.words(&self.task.input))?;
-        let timed = self.plan(&*problem)?;
+        let (timed, count) = self.plan(&*problem)?;
         let Some((winner, wrong)) = self.verified(&*problem, &timed)? else { return Ok(None) };
         let legal = problem.space().check(&winner.point).map_err(|e| DeviceError::Load(e.to_string()))?;
         let program = problem.program(&legal);
-        let vendors = self.vendors();
-        let (libraries, missing) = vendors.libraries(&LIBRARIES, &*problem, &self.task.input)?;
+        let (vendors, device) = (self.vendors(), &mut *self.campaign.device());
+        let (libraries, missing) = vendors.libraries(device, &LIBRARIES, &*problem, &self.task.input)?;
         let contenders: Vec<_> = std::iter::once(("ours".to_owned(), program)).chain(libraries).collect();
-        let costs = vendors.compare(&*problem, &contenders)?.into_iter().map(|mut costs| {
+        let costs = vendors.compare(device, &*problem, &contenders)?.into_iter().map(|mut costs| {
             costs.sort_by(f64::total_cmp);
             median(&costs)
         });
@@ -139,7 +143,7 @@ impl Contest<'_> {
         let mut row = TaskRow::new(stage, self.task, &*problem, &winner.point, ours, baselines);
         row.metric.clone_from(&self.campaign.objective.metric);
         row.predicted = winner.predicted;
-        row.timed = timed.len();
+        row.timed = count as usize;
         row.wrong = wrong;
         row.missing = missing;
         row.fitted = state.fitted;
@@ -150,75 +154,47 @@ impl Contest<'_> {
     }
 
     fn vendors(&self) -> Vendors<'_> {
-        let Campaign { station, objective, settings, .. } = self.campaign;
-        Vendors { station, objective, rounds: settings.scale.rounds, seed: settings.seed }
+        let Campaign { objective, settings, .. } = self.campaign;
+        Vendors { objective, rounds: settings.scale.rounds, seed: settings.seed }
     }
 
-    /// Times what the model expects most of, then neighbours of the best; best first.
-    fn plan(&self, problem: &dyn Problem) -> Result<Vec<Timed>, CampaignError> {
-        let scale = &self.campaign.settings.scale;
-        let mut rng = ChaCha8Rng::seed_from_u64(self.campaign.settings.seed);
-        let default = problem.default_point();
-        let scorer = self.predictor.map(|p| p.bind(problem)).transpose();
-        let scorer = scorer.map_err(tilewright_runtime::RuntimeError::from)?;
-        let mut next: Vec<(Point, Option<f64>)> = match &scorer {
-            Some(scorer) => promising(problem, &**scorer, (scale.scored, scale.timed), default.as_slice(), &mut rng)
-                .into_iter()
-                .map(|(p, s)| (p, Some(s)))
-                .collect(),
-            None => (0..scale.timed).map_while(|_| draw(problem.space(), &mut rng)).map(|p| (p, None)).collect(),
+    /// Refines what the model expects most of by measuring; best first, and how many were timed.
+    fn plan(&self, problem: &dyn Problem) -> Result<(Vec<Timed>, u64), CampaignError> {
+        let Campaign { kernel, objective, settings, .. } = self.campaign;
+        let scale = &settings.scale;
+        let mut sampler = Chained::new(kernel.space(), tilewright_sampler::Settings::default());
+        let limit = Duration::from_secs_f64(self.deadline.left_s() * RANKING_SHARE);
+        let ranking = Ranking::Sample(Sampling { points: scale.scored, limit, ..Sampling::default() });
+        let knowledge = Knowledge::ask(problem, self.predictor, (&ranking, scale.timed), &mut sampler, settings.seed);
+        let knowledge = match knowledge {
+            Ok(knowledge) => knowledge,
+            Err(RuntimeError::NothingLegal { .. }) => return Ok((Vec::new(), 0)),
+            Err(error) => return Err(error.into()),
         };
-        // The default is timed early: large inputs leave no time for all.
-        if let Some(default) = default {
-            next.insert(next.len().min(1), (default, None));
-        }
-        let mut timed: Vec<Timed> = Vec::new();
-        for round in 0..=scale.refinements {
-            self.time(problem, &next, &mut timed)?;
-            if round == scale.refinements || self.deadline.over() {
-                break;
+        let source = Source::new(&mut sampler);
+        let setup = knowledge.setup(objective, &source);
+        let mut search = Refine::new(&setup, settings.seed);
+        let (timing, clock) = (self.vendors().policy(None), Instant::now());
+        let mut device = self.campaign.device();
+        let (mut measure, now) = (Live::new(&mut *device).seed(settings.seed), || clock.elapsed());
+        let limits = Limits { cut_off: CUT_OFF, rough: f64::INFINITY };
+        let mut live = Evaluator::new(problem, &mut measure, objective, (&timing, limits), &now);
+        let budget = Budget {
+            evaluations: Some((scale.timed * (1 + scale.refinements)) as u64),
+            // One is timed at least, so that every task has a row.
+            seconds: Some(self.deadline.left_s().max(f64::MIN_POSITIVE)),
+            bound: None,
+        };
+        let trace = match drive(&mut search, "refine", objective, &budget, &mut live) {
+            Ok(trace) => trace,
+            Err(DriveError::Device(error)) => return Err(error.into()),
+            Err(error) => {
+                return Err(RuntimeError::Strategy { name: "refine".into(), message: error.to_string() }.into());
             }
-            next.clear();
-            for best in timed.iter().take(KEPT) {
-                let near = (0..scale.timed).filter_map(|_| neighbour(problem.space(), &best.point, &mut rng));
-                next.extend(near.take(scale.timed / KEPT + 1).map(|p| (p, None)));
-            }
-        }
-        Ok(timed)
-    }
-
-    fn time(
-        &self,
-        problem: &dyn Problem,
-        points: &[(Point, Option<f64>)],
-        timed: &mut Vec<Timed>,
-    ) -> Result<(), CampaignError> {
-        let mut fresh: Vec<(Point, Option<f64>, Program)> = Vec::new();
-        for (point, predicted) in points {
-            let known = timed.iter().any(|t| t.point == *point) || fresh.iter().any(|f| f.0 == *point);
-            if let (false, Ok(legal)) = (known, problem.space().check(point)) {
-                let program = problem.program(&legal);
-                fresh.push((point.clone(), *predicted, program));
-            }
-        }
-        let programs: Vec<Program> = fresh.iter().map(|f| f.2.clone()).collect();
-        let vendors = self.vendors();
-        self.campaign.station.with(|station| {
-            station.expect(&programs);
-            vendors.hold_noise(problem, station)?;
-            for (point, predicted, program) in fresh {
-                // One at least, so that every task has a row.
-                if self.deadline.over() && !timed.is_empty() {
-                    break;
-                }
-                let best = timed.iter().map(|t| t.cost).min_by(f64::total_cmp);
-                let cost = vendors.cost(station, &program, best)?;
-                timed.extend(cost.map(|cost| Timed { point, predicted, cost }));
-            }
-            Ok::<(), CampaignError>(())
-        })?;
-        timed.sort_by(|a, b| a.cost.total_cmp(&b.cost).then_with(|| a.point.cmp(&b.point)));
-        Ok(())
+        };
+        let predicted = |point: &Point| knowledge.model().map(|model| model.cost(point));
+        let timed = |(point, _): (Point, f64)| Timed { predicted: predicted(&point), point };
+        Ok((search.best().points.into_iter().map(timed).collect(), trace.evaluations))
     }
 
     /// The first whose result is right, and what was wrong with those before it.
@@ -227,7 +203,7 @@ impl Contest<'_> {
         for candidate in timed {
             let legal = problem.space().check(&candidate.point).map_err(|e| DeviceError::Load(e.to_string()))?;
             let program = problem.program(&legal);
-            match self.vendors().check(problem, &self.task.input, &program)? {
+            match self.vendors().check(&mut *self.campaign.device(), problem, &self.task.input, &program)? {
                 Ok(()) => return Ok(Some((candidate.clone(), wrong))),
                 Err(message) => wrong.push(format!("{}: {message}", problem.space().config(&candidate.point))),
             }

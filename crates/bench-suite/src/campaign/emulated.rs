@@ -1,14 +1,14 @@
-//! The emulator as a station, for rehearsals. It does not time: it counts, and the counts make a cost.
+//! The emulator as a device that measures, for rehearsals. It does not time: it counts, and the counts make a cost.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use tilewright_core::buffer::Buffers;
-use tilewright_core::device::DeviceSpec;
+use tilewright_core::data::Data;
+use tilewright_core::device::{Device, DeviceSpec};
 use tilewright_core::measurement::{Failure, FailureKind, Measurement, Timing};
 use tilewright_core::problem::MeasureError;
 use tilewright_core::program::{DeviceError, Program};
 use tilewright_emulator::{EmulatorDevice, Log};
-use tilewright_runtime::station::{Data, HostStation, Station};
 
 /// Name of the cost among the metrics of a measurement.
 pub const EMULATED_COST: &str = "emulated_cost";
@@ -24,7 +24,7 @@ const LAUNCH: f64 = 500.0;
 
 /// An emulated device that measures by counting warp instructions and memory transactions.
 pub struct Emulated {
-    station: HostStation<EmulatorDevice>,
+    device: EmulatorDevice,
     log: Log,
 }
 
@@ -32,7 +32,7 @@ impl Emulated {
     /// Counts on this device.
     pub fn new(device: EmulatorDevice) -> Self {
         let log = device.log();
-        Self { station: HostStation::new(device), log }
+        Self { device, log }
     }
 
     /// The cost of everything that ran since the last call.
@@ -46,17 +46,17 @@ impl Emulated {
     }
 }
 
-impl Station for Emulated {
+impl Device for Emulated {
     fn spec(&self) -> &Arc<DeviceSpec> {
-        self.station.spec()
+        self.device.spec()
     }
 
-    fn hold(&mut self, data: &Data) -> Result<(), DeviceError> {
-        self.station.hold(data)
+    fn upload(&mut self, data: &Data) -> Result<(), DeviceError> {
+        self.device.upload(data)
     }
 
     fn run(&mut self, program: &Program) -> Result<(), DeviceError> {
-        let ran = self.station.run(program);
+        let ran = self.device.run(program);
         self.log.take();
         // Findings are the program's; the emulator goes on.
         ran.map_err(|error| match error {
@@ -66,12 +66,12 @@ impl Station for Emulated {
     }
 
     fn read(&mut self) -> Result<Buffers, DeviceError> {
-        self.station.read()
+        self.device.read()
     }
 
     fn time(&mut self, program: &Program, _: &Timing) -> Result<Measurement, MeasureError> {
         self.log.take();
-        if let Err(error) = self.station.run(program) {
+        if let Err(error) = self.device.run(program) {
             let kind = if matches!(error, DeviceError::Load(_)) { FailureKind::Compile } else { FailureKind::Launch };
             return Err(Failure { kind, message: error.to_string() }.into());
         }

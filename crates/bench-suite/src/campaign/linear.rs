@@ -100,13 +100,15 @@ fn time(
         // An emulator's cost is the same every time.
         how.policy = Timing { warmup: 0, min_repeats: 1, max_repeats: 1, ..how.policy };
     }
-    let timed = campaign.station.with(|station| {
-        if record.launch_s == 0.0 {
-            record.launch_s = launch_overhead(station, &lower, &how.policy)?;
+    let device = &mut *campaign.device();
+    if record.launch_s == 0.0 {
+        match launch_overhead(device, &lower, &how.policy) {
+            Ok(seconds) => record.launch_s = seconds,
+            Err(MeasureError::Failed(failure)) => return Ok(vec![failure.to_string()]),
+            Err(MeasureError::Device(error)) => return Err(error.into()),
         }
-        how.run(station, &lower, cases, &mut |_, _| {})
-    });
-    match timed {
+    }
+    match how.run(device, &lower, cases, &mut |_, _| {}) {
         Ok((measured, failures)) => {
             record.times.extend(measured.iter().map(|m| (case_name(&m.case), m.time_s)));
             Ok(failures)

@@ -3,14 +3,14 @@
 use super::stages::Progress;
 use super::state::{MicroResult, State};
 use super::{Campaign, CampaignError, Deadline};
-use tilewright_core::device::DeviceKind;
+use tilewright_core::data::Data;
+use tilewright_core::device::{Device, DeviceKind};
 use tilewright_core::measurement::Timing;
 use tilewright_core::objective::Objective;
 use tilewright_core::problem::MeasureError;
 use tilewright_ptxgen::ir::Type;
 use tilewright_ptxgen::micro::{self, Micro, Traffic};
 use tilewright_ptxgen::target::Target;
-use tilewright_runtime::station::Data;
 
 /// Blocks for each multiprocessor.
 const BLOCKS_PER_SM: u32 = 8;
@@ -103,11 +103,10 @@ fn measure(
         if deadline.over() {
             return Ok((false, failures));
         }
-        let timed = campaign.station.with(|station| {
-            let specs = micro.buffers.clone();
-            station.hold(&Data::Noise { specs, scalars: Vec::new(), seed: campaign.settings.seed })?;
-            station.time(&micro.program, &policy)
-        });
+        let mut device = campaign.device();
+        let specs = micro.buffers.clone();
+        let data = Data::Noise { specs, scalars: Vec::new(), seed: campaign.settings.seed };
+        let timed = device.upload(&data).map_err(Into::into).and_then(|()| device.time(&micro.program, &policy));
         match timed {
             Ok(measurement) => {
                 let Some(cost) = campaign.objective.cost(&measurement) else { continue };

@@ -14,7 +14,6 @@
 //! Stages get shares of the time that is left and stop in time. What is unfinished is taken up by the next run on the same
 //! folder. The folder is flat, of at most eight files: [`FILES`].
 
-mod candidates;
 mod collect;
 mod contest;
 mod emulated;
@@ -37,11 +36,12 @@ pub use state::{MicroResult, Stage, State, Verified};
 
 use serde::Serialize;
 use std::path::Path;
+use std::sync::Mutex;
 use std::time::Instant;
+use tilewright_core::device::Device;
 use tilewright_core::dtype::DType;
 use tilewright_core::objective::Objective;
 use tilewright_core::problem::AnyKernel;
-use tilewright_runtime::station::Shared;
 use tilewright_runtime::store::StoreError;
 use tilewright_runtime::trainer::Trainer;
 
@@ -65,10 +65,8 @@ pub const DTYPES: [DType; 2] = [DType::F32, DType::F64];
 
 /// What a campaign works with.
 pub struct Campaign<'a> {
-    /// The device.
-    pub station: Shared,
-    /// More devices of the same model, which take part in collecting.
-    pub others: Vec<Shared>,
+    /// The device, and more of the same model, which take part in collecting.
+    pub devices: Vec<Mutex<Box<dyn Device>>>,
     /// What is tuned.
     pub kernel: &'a dyn AnyKernel,
     /// Fits the profile.

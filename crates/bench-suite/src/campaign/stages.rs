@@ -2,8 +2,8 @@
 
 use super::state::State;
 use super::{Campaign, CampaignError, Deadline, collect, contest, linear, micro, verify};
-use std::sync::Arc;
-use tilewright_core::device::DeviceSpec;
+use std::sync::{Arc, MutexGuard, PoisonError};
+use tilewright_core::device::{Device, DeviceSpec};
 
 /// How far a stage came.
 pub(super) struct Progress {
@@ -65,6 +65,14 @@ impl Campaign<'_> {
 
     /// The facts of the device.
     pub(super) fn spec(&self) -> Arc<DeviceSpec> {
-        tilewright_core::problem::Measure::spec(&self.station).clone()
+        self.device().spec().clone()
+    }
+
+    /// The device that all stages use.
+    ///
+    /// # Panics
+    /// If the campaign was given none.
+    pub(super) fn device(&self) -> MutexGuard<'_, Box<dyn Device>> {
+        self.devices[0].lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,6 +1,5 @@
 //! Random legal plans on odd inputs, against a reference in higher precision.
 
-use super::candidates::draw;
 use super::stages::Progress;
 use super::state::{State, Verified};
 use super::{Campaign, CampaignError, DTYPES, Deadline};
@@ -9,11 +8,13 @@ use rand_chacha::ChaCha8Rng;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use tilewright_core::buffer::{Filling, Verdict};
+use tilewright_core::data::Data;
+use tilewright_core::device::Device;
 use tilewright_core::dtype::DType;
 use tilewright_core::problem::Problem;
 use tilewright_core::program::{DeviceError, Program};
 use tilewright_core::space::{Config, Point};
-use tilewright_runtime::station::Data;
+use tilewright_sampler::{Chained, Sampler, Settings};
 
 /// Cases of one input.
 const PER_INPUT: usize = 4;
@@ -51,13 +52,13 @@ fn of_type(
 ) -> Result<bool, CampaignError> {
     let mut verified = state.verify.remove(dtype.name()).unwrap_or_default();
     let mut cases = Cases::new(campaign, dtype, verified.cases);
-    let ahead = tilewright_core::problem::Measure::ahead(&campaign.station).max(1);
+    let ahead = campaign.device().ahead().max(1);
     let mut queue = VecDeque::new();
     let mut lost = None;
     while verified.cases < wanted && !deadline.over() {
         while queue.len() < ahead && (queue.len() as u64) < wanted - verified.cases {
             let Some(case) = cases.next()? else { break };
-            campaign.station.with(|s| s.expect(std::slice::from_ref(&case.program)));
+            campaign.device().precompile(std::slice::from_ref(&case.program));
             queue.push_back(case);
         }
         let Some(case) = queue.pop_front() else { break };
@@ -83,11 +84,8 @@ fn of_type(
 fn check(campaign: &Campaign<'_>, case: &Case, verified: &mut Verified) -> Result<(), DeviceError> {
     let work = Arc::new(case.problem.workload(case.filling, case.seed));
     let expected = case.problem.reference(&work.buffers, &work.scalars);
-    let ran = campaign.station.with(|station| {
-        station.hold(&Data::Given(work.clone()))?;
-        station.run(&case.program)?;
-        station.read()
-    });
+    let mut device = campaign.device();
+    let ran = device.upload(&Data::Given(work)).and_then(|()| device.run(&case.program)).and_then(|()| device.read());
     verified.cases += 1;
     let what = || {
         let config = case.problem.space().config(&case.point);
@@ -118,6 +116,7 @@ fn check(campaign: &Campaign<'_>, case: &Case, verified: &mut Verified) -> Resul
 struct Cases<'a> {
     campaign: &'a Campaign<'a>,
     fixed: Config,
+    sampler: Chained,
     rng: ChaCha8Rng,
     waiting: VecDeque<Case>,
     made: usize,
@@ -129,7 +128,8 @@ impl<'a> Cases<'a> {
         // A stream of its own for each run: what was verified already is not drawn again.
         rng.set_stream(skip * 16 + dtype.size() as u64);
         let fixed = Config(vec![("dtype".into(), dtype.name().into())]);
-        Self { campaign, fixed, rng, waiting: VecDeque::new(), made: 0 }
+        let sampler = Chained::new(campaign.kernel.space(), Settings::default());
+        Self { campaign, fixed, sampler, rng, waiting: VecDeque::new(), made: 0 }
     }
 
     /// None if nothing is legal.
@@ -143,7 +143,8 @@ impl<'a> Cases<'a> {
             let words = campaign.kernel.draw(&self.fixed, limits, &mut || rng.random())?;
             let problem: Arc<dyn Problem> = Arc::from(campaign.kernel.problem(&campaign.spec(), &words)?);
             for _ in 0..PER_INPUT {
-                let Some(point) = draw(problem.space(), &mut self.rng) else { break };
+                let Ok(draw) = self.sampler.draw(problem.space(), &mut self.rng) else { break };
+                let point = draw.point;
                 let Ok(legal) = problem.space().check(&point) else { continue };
                 let program = problem.program(&legal);
                 let filling = [Filling::Real, Filling::Exact, Filling::Special][self.made % 3];

@@ -4,6 +4,7 @@ use super::contest::Arena;
 use super::plan::Desk;
 use super::tune::campaign;
 use crate::args::{BenchArgs, TuneArgs};
+use crate::device::{DeviceName, Opened};
 use crate::failure::{Failure, Kind};
 use crate::output::{Output, seconds};
 use crate::progress::Bar;
@@ -13,6 +14,7 @@ use std::time::Duration;
 use tilewright_bench_suite::tasks::{Task, TaskSet};
 use tilewright_core::computation::Computation;
 use tilewright_core::dtype::{DType, UnknownDType};
+use tilewright_core::problem::Measure;
 use tilewright_core::space::Point;
 use tilewright_ops::gemm::Gemm;
 use tilewright_runtime::paired::PairedSettings;
@@ -25,10 +27,10 @@ pub(crate) fn run(args: &BenchArgs, wiring: &Wiring, seed: u64, output: Output) 
     if !matches!(dtype, DType::F32 | DType::F64) {
         return Err(Failure::new(Kind::Usage, "dtype", format!("gemm has no {dtype} yet: f32 or f64")));
     }
-    let arena = Arena::of(&args.device, wiring, &args.baselines, seed)?;
+    let mut device = wiring.measure(&args.device)?;
+    let arena = Arena::of(&device, &args.baselines, seed)?;
     let tasks = set.tasks(dtype);
-    let measure = wiring.measure(&args.device)?;
-    let spec = wiring.measured_spec(&args.device)?;
+    let spec = DeviceName::of(&args.device)?.with_peaks(args.device.threads, device.spec())?;
     let fixed = tasks.first().map(|t| Gemm.words(&t.input)).unwrap_or_default();
     let of = |profile: Option<&Path>| wiring.adviser((args.model, profile), kernel, &spec, &fixed);
     let mut adviser = of(args.profile.as_deref())?;
@@ -37,12 +39,12 @@ pub(crate) fn run(args: &BenchArgs, wiring: &Wiring, seed: u64, output: Output) 
     let is_tuned = adviser.is_profile();
     if !is_tuned && args.model.is_none() {
         let share = budget.mul_f64(TUNING_SHARE);
-        if let Some(profile) = tuned(args, share, wiring, seed)? {
+        if let Some(profile) = tuned(args, share, wiring, &mut device, seed)? {
             adviser = of(Some(&profile))?;
         }
         budget -= share;
     }
-    let mut desk = Desk { adviser, measure, executor: wiring.executor(&args.device)?, cache: None };
+    let mut desk = Desk { adviser, device: &mut device, cache: None };
 
     let each = budget / u32::try_from(tasks.len().max(1)).unwrap_or(u32::MAX);
     let bar = Bar::counting("plan", tasks.len() as u64);
@@ -68,7 +70,7 @@ pub(crate) fn run(args: &BenchArgs, wiring: &Wiring, seed: u64, output: Output) 
         bar.note(task.name.clone());
         bar.set(reports.len() as u64);
         let problem = wiring.problem(kernel, &spec, &Gemm.words(&task.input))?;
-        reports.push(arena.contest(&*problem, point, task)?);
+        reports.push(arena.contest(&mut device, &*problem, point, task)?);
     }
     bar.finish();
     let peak = spec.measured.get(&format!("peak_flops_{dtype}")).map(|p| p / 1e9);
@@ -86,7 +88,13 @@ pub(crate) fn run(args: &BenchArgs, wiring: &Wiring, seed: u64, output: Output) 
 const TUNING_SHARE: f64 = 0.3;
 
 /// A profile made on the spot, stored for later commands; none if the budget is too short for one.
-fn tuned(args: &BenchArgs, budget: Duration, wiring: &Wiring, seed: u64) -> Result<Option<PathBuf>, Failure> {
+fn tuned(
+    args: &BenchArgs,
+    budget: Duration,
+    wiring: &Wiring,
+    device: &mut Opened,
+    seed: u64,
+) -> Result<Option<PathBuf>, Failure> {
     if budget < LEAST_TUNING {
         return Ok(None);
     }
@@ -102,7 +110,7 @@ fn tuned(args: &BenchArgs, budget: Duration, wiring: &Wiring, seed: u64) -> Resu
         fresh: false,
         no_table: true,
     };
-    let (report, _) = campaign(&tune, wiring, seed)?;
+    let (report, _) = campaign(&tune, wiring, device, seed)?;
     Ok(Some(report.profile))
 }
 

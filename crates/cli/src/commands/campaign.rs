@@ -4,15 +4,16 @@
 use crate::args::{CampaignArgs, WorkerArgs};
 use crate::device::DeviceName;
 use crate::failure::{Failure, Kind};
+use crate::open::{isolated, local};
 use crate::output::{Output, aligned};
-use crate::station::{isolated, local};
+use std::sync::Mutex;
 use std::time::Duration;
 use tilewright_bench_suite::campaign::{Campaign, CampaignError, EMULATED_COST, Scale, Settings, Summary};
+use tilewright_core::device::Device;
 use tilewright_core::objective::{Direction, Objective};
 use tilewright_core::problem::{AnyKernel, Erased};
 use tilewright_cpu::CpuGemm;
 use tilewright_ptxgen::gemm::SimtGemm;
-use tilewright_runtime::station::Shared;
 use tilewright_runtime::trainer::MlpTrainer;
 use tilewright_runtime::worker::serve;
 
@@ -32,15 +33,10 @@ pub(crate) fn run(args: &CampaignArgs, seed: u64, output: Output) -> Result<(), 
         }
     };
     let scale = if args.rehearsal { Scale::rehearsal() } else { scale };
-    let mut stations = Vec::new();
-    for name in &names {
-        stations.push(Shared::new(isolated(name)?).seed(seed));
-    }
-    let station = stations.remove(0);
-    one_model(&station, &stations)?;
+    let devices = names.iter().map(isolated).collect::<Result<Vec<_>, _>>()?;
+    one_model(&devices)?;
     let campaign = Campaign {
-        station,
-        others: stations,
+        devices: devices.into_iter().map(Mutex::new).collect(),
         kernel: &*kernel,
         trainer: &MlpTrainer,
         objective,
@@ -62,12 +58,11 @@ pub(crate) fn run(args: &CampaignArgs, seed: u64, output: Output) -> Result<(), 
 }
 
 /// Samples of different models must not be mixed.
-fn one_model(first: &Shared, others: &[Shared]) -> Result<(), Failure> {
-    let spec = |s: &Shared| tilewright_core::problem::Measure::spec(s).clone();
-    let expected = spec(first).fingerprint();
-    match others.iter().map(spec).find(|s| s.fingerprint() != expected) {
+fn one_model(devices: &[Box<dyn Device>]) -> Result<(), Failure> {
+    let first = devices[0].spec();
+    match devices.iter().map(|d| d.spec()).find(|s| s.fingerprint() != first.fingerprint()) {
         Some(other) => {
-            let message = format!("{} is a {}, {} is another model", other.id, other.name, spec(first).id);
+            let message = format!("{} is a {}, {} is another model", other.id, other.name, first.id);
             Err(Failure::new(Kind::Usage, "device", message))
         }
         None => Ok(()),

@@ -1,19 +1,17 @@
 //! A decided plan beside the baselines, interleaved: what `tune`, `run` and `bench` share.
 
-use crate::args::DeviceArgs;
+use crate::device::Opened;
 use crate::failure::{Failure, Kind};
-use crate::wiring::Wiring;
 use tilewright_bench_suite::baseline::{Baseline, find_all};
 use tilewright_bench_suite::compare::Policy;
 use tilewright_bench_suite::gemm::{Bench, program_contender};
 use tilewright_bench_suite::report::{Report, TaskReport};
 use tilewright_bench_suite::tasks::Task;
 use tilewright_bench_suite::vendor::{LIBRARIES, Vendors};
-use tilewright_core::device::DeviceSpec;
+use tilewright_core::device::{DeviceKind, DeviceSpec};
 use tilewright_core::dtype::DType;
 use tilewright_core::objective::Objective;
-use tilewright_core::problem::Problem;
-use tilewright_runtime::station::Shared;
+use tilewright_core::problem::{Measure, Problem};
 
 /// Our name among the contenders.
 const OURS: &str = "tilewright";
@@ -22,46 +20,61 @@ const OURS: &str = "tilewright";
 pub(crate) enum Arena {
     /// The host, and the libraries found on it.
     Host { baselines: Vec<&'static dyn Baseline>, threads: usize, policy: Policy, seed: u64 },
-    /// A device behind a station, and its maker's libraries.
-    Station { shared: Shared, libraries: Vec<&'static str>, rounds: usize, seed: u64 },
+    /// Another device, and its maker's libraries.
+    Device { libraries: Vec<&'static str>, rounds: usize, seed: u64 },
 }
 
 impl Arena {
     /// The place of a device, with the baselines that `--baselines` names.
-    pub(crate) fn of(device: &DeviceArgs, wiring: &Wiring, selection: &str, seed: u64) -> Result<Self, Failure> {
-        match wiring.station(device)? {
-            Some(shared) => {
-                let rounds = Policy::for_threads(1).rounds;
-                Ok(Self::Station { shared, libraries: vendor(selection)?, rounds, seed })
-            }
-            None => {
-                let threads = threads(&*wiring.spec(device)?);
-                let policy = Policy::for_threads(threads);
-                Ok(Self::Host { baselines: baselines(selection)?, threads, policy, seed })
-            }
+    pub(crate) fn of(device: &Opened, selection: &str, seed: u64) -> Result<Self, Failure> {
+        if device.spec().kind != DeviceKind::Cpu {
+            let rounds = Policy::for_threads(1).rounds;
+            return Ok(Self::Device { libraries: vendor(selection)?, rounds, seed });
         }
+        let threads = threads(device.spec());
+        let policy = Policy::for_threads(threads);
+        Ok(Self::Host { baselines: baselines(selection)?, threads, policy, seed })
     }
 
     /// With fewer rounds.
     pub(crate) fn quick(mut self, most: usize) -> Self {
         match &mut self {
             Self::Host { policy, .. } => policy.rounds = most,
-            Self::Station { rounds, .. } => *rounds = most,
+            Self::Device { rounds, .. } => *rounds = most,
         }
         self
     }
 
     /// Times the code of a point beside the baselines, every result checked first.
-    pub(crate) fn contest(&self, problem: &dyn Problem, point: &[u16], task: &Task) -> Result<TaskReport, Failure> {
-        self.meet(problem, point, task, true)
+    pub(crate) fn contest(
+        &self,
+        device: &mut Opened,
+        problem: &dyn Problem,
+        point: &[u16],
+        task: &Task,
+    ) -> Result<TaskReport, Failure> {
+        self.meet(device, problem, point, task, true)
     }
 
     /// The same without the baselines.
-    pub(crate) fn alone(&self, problem: &dyn Problem, point: &[u16], task: &Task) -> Result<TaskReport, Failure> {
-        self.meet(problem, point, task, false)
+    pub(crate) fn alone(
+        &self,
+        device: &mut Opened,
+        problem: &dyn Problem,
+        point: &[u16],
+        task: &Task,
+    ) -> Result<TaskReport, Failure> {
+        self.meet(device, problem, point, task, false)
     }
 
-    fn meet(&self, problem: &dyn Problem, point: &[u16], task: &Task, beside: bool) -> Result<TaskReport, Failure> {
+    fn meet(
+        &self,
+        device: &mut Opened,
+        problem: &dyn Problem,
+        point: &[u16],
+        task: &Task,
+        beside: bool,
+    ) -> Result<TaskReport, Failure> {
         let legal = problem.space().check(point).map_err(|e| Failure::new(Kind::Nothing, &e.rule, &e))?;
         let program = problem.program(&legal);
         let mut report = match self {
@@ -71,11 +84,10 @@ impl Arena {
                 let ours = program_contender(OURS, &program).map_err(|e| Failure::new(Kind::Device, "device", e))?;
                 bench.task(task, Some(ours))
             }
-            Self::Station { shared, libraries, rounds, seed } => {
+            Self::Device { libraries, rounds, seed } => {
                 let libraries = if beside { &libraries[..] } else { &[] };
-                let vendors =
-                    Vendors { station: shared, objective: &Objective::default(), rounds: *rounds, seed: *seed };
-                vendors.task(problem, task, (OURS, program), libraries)?
+                let vendors = Vendors { objective: &Objective::default(), rounds: *rounds, seed: *seed };
+                vendors.task(device.device(), problem, task, (OURS, program), libraries)?
             }
         };
         report.config = Some(problem.space().config(point));
@@ -88,7 +100,7 @@ impl Arena {
             Self::Host { baselines, threads, .. } => {
                 (baselines.iter().map(|baseline| baseline.identity().name.to_owned()).collect(), *threads)
             }
-            Self::Station { .. } => {
+            Self::Device { .. } => {
                 let mut names: Vec<String> =
                     tasks.iter().flat_map(|task| task.baselines.iter().map(|row| row.name.clone())).collect();
                 names.sort();
@@ -131,25 +143,26 @@ fn threads(device: &DeviceSpec) -> usize {
 mod tests {
     use super::*;
     use crate::device::DeviceName;
-    use crate::station::local;
+    use crate::open::local;
     use tilewright_core::computation::Computation;
-    use tilewright_core::problem::{AnyKernel, Erased, Executor};
+    use tilewright_core::problem::{AnyKernel, Erased};
     use tilewright_ops::gemm::{Gemm, GemmInput, Layout};
     use tilewright_ptxgen::gemm::SimtGemm;
+    use tilewright_runtime::Live;
 
-    /// A device behind a station without libraries, by the one that needs no hardware.
+    /// A device without libraries, by the one that needs no hardware.
     #[test]
     fn a_plan_runs_alone_where_the_makers_libraries_are_missing() {
         let device = DeviceName::parse("emulator:sm_80").unwrap();
-        let shared = Shared::new(local(&device).unwrap());
+        let mut device = Live::new(local(&device).unwrap());
         let kernel = Erased::new(SimtGemm::new());
-        let spec = Executor::spec(&shared).clone();
+        let spec = device.spec().clone();
         let input = GemmInput::new(33, 17, 9, DType::F32, Layout::Nt);
         let problem = kernel.problem(&spec, &Gemm.words(&input)).unwrap();
         let point = problem.default_point().unwrap();
-        let arena = Arena::Station { shared, libraries: LIBRARIES.into(), rounds: 2, seed: 1 };
+        let arena = Arena::Device { libraries: LIBRARIES.into(), rounds: 2, seed: 1 };
         let task = Task { name: "small".into(), input };
-        let report = arena.contest(&*problem, &point, &task).unwrap();
+        let report = arena.contest(&mut device, &*problem, &point, &task).unwrap();
         assert!(report.ours_s.is_some() && report.baselines.is_empty() && report.wrong.is_empty(), "{report:?}");
         assert_eq!(report.config, Some(problem.space().config(&point)));
         let report = arena.report(DType::F32, None, vec![report]);

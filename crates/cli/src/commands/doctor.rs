@@ -1,6 +1,7 @@
 //! `tilewright doctor`: what this machine has.
 
 use crate::args::DeviceArgs;
+use crate::device::DeviceName;
 use crate::failure::Failure;
 use crate::output::Output;
 use crate::wiring::{Wiring, home};
@@ -34,7 +35,7 @@ struct Answer {
 }
 
 pub(crate) fn run(args: &DeviceArgs, wiring: &Wiring, output: Output) -> Result<(), Failure> {
-    let device = wiring.measured_spec(args)?;
+    let device = DeviceName::of(args)?.with_peaks(args.threads, &wiring.spec(args)?)?;
     let inventory = find_all();
     let home = home();
     let profiles = match &home {

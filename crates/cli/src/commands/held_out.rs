@@ -3,6 +3,7 @@
 use super::contest::Arena;
 use super::plan::Desk;
 use crate::args::{ModelKind, TuneArgs};
+use crate::device::Opened;
 use crate::failure::{Failure, Kind};
 use crate::progress::Bar;
 use crate::wiring::Wiring;
@@ -11,7 +12,7 @@ use std::time::Duration;
 use tilewright_bench_suite::tasks::Task;
 use tilewright_core::computation::Computation;
 use tilewright_core::expr::Value;
-use tilewright_core::problem::AnyKernel;
+use tilewright_core::problem::{AnyKernel, Measure};
 use tilewright_core::space::Config;
 use tilewright_ops::gemm::Gemm;
 use tilewright_runtime::plan::PlanSettings;
@@ -48,20 +49,20 @@ pub(super) struct HeldOut {
 /// Plans a few inputs with the fresh model and times the choices beside the baselines found.
 pub(super) fn held_out(
     wiring: &Wiring,
+    device: &mut Opened,
     kernel: &dyn AnyKernel,
     args: &TuneArgs,
     report: &TuneReport,
     seed: u64,
 ) -> Result<Vec<HeldOut>, Failure> {
-    let spec = &*wiring.spec(&args.device)?;
+    let spec = device.spec().clone();
     // Read back from the file: what is shown is what later commands will use.
     let mut desk = Desk {
-        adviser: wiring.adviser((Some(ModelKind::Mlp), Some(&report.profile)), kernel, spec, &Config::default())?,
-        measure: wiring.measure(&args.device)?,
-        executor: wiring.executor(&args.device)?,
+        adviser: wiring.adviser((Some(ModelKind::Mlp), Some(&report.profile)), kernel, &spec, &Config::default())?,
+        device,
         cache: None,
     };
-    let arena = Arena::of(&args.device, wiring, "all", seed)?.quick(3);
+    let arena = Arena::of(desk.device, "all", seed)?.quick(3);
     let bar = Bar::counting("held out", INPUTS.len() as u64);
     let mut out = Vec::new();
     for text in INPUTS {
@@ -69,14 +70,14 @@ pub(super) fn held_out(
         if let Some(dtype) = &args.dtype {
             words.0.push(("dtype".into(), Value::parse(dtype)));
         }
-        let problem = wiring.problem(kernel, desk.measure.spec(), &words)?;
+        let problem = wiring.problem(kernel, &spec, &words)?;
         let settings = PlanSettings { refine: Duration::ZERO, seed, ..PlanSettings::default() };
         let planned = desk.plan(&*problem, settings)?;
         let input = Gemm.parse(&words).map_err(|e| Failure::new(Kind::Input, &e.field, &e.message))?;
         let task = Task { name: text.to_owned(), input };
-        let row = arena.contest(&*problem, &planned.point, &task)?;
+        let row = arena.contest(desk.device, &*problem, &planned.point, &task)?;
         let untuned = match problem.default_point() {
-            Some(p) => arena.alone(&*problem, &p, &task)?.ours_gflops,
+            Some(p) => arena.alone(desk.device, &*problem, &p, &task)?.ours_gflops,
             None => None,
         };
         let best =

@@ -3,9 +3,9 @@
 use crate::args::{DeviceArgs, ExplainArgs, ModelArgs};
 use crate::device::DeviceName;
 use crate::failure::{Failure, Kind};
+use crate::open::isolated;
 use crate::output::{Output, aligned, seconds};
 use crate::progress::Bar;
-use crate::station::isolated;
 use crate::wiring::{Wiring, home};
 use crate::words;
 use serde::Serialize;
@@ -18,7 +18,7 @@ use tilewright_calibration::{
     launch_overhead,
 };
 use tilewright_charts::{Bar as CostBar, stacked_bars};
-use tilewright_core::device::{DeviceKind, DeviceSpec};
+use tilewright_core::device::{Device, DeviceKind, DeviceSpec};
 use tilewright_core::feature::FeatureSchema;
 use tilewright_core::metrics::Scores;
 use tilewright_core::problem::MeasureError;
@@ -30,7 +30,6 @@ use tilewright_loops::{Instance, LoopError, Sizes};
 use tilewright_perfmodel_linear::{LinearFit, LinearModel, Share, Sharpness, Weight};
 use tilewright_ptxgen::loops::program;
 use tilewright_ptxgen::target::Target;
-use tilewright_runtime::station::{HostStation, Station};
 
 /// Pull of weights to zero unless `--ridge` says otherwise.
 const RIDGE: f64 = 1e-6;
@@ -43,7 +42,7 @@ type Lowers = Box<dyn Fn(&Instance) -> Result<Program, String>>;
 
 /// A device with what its programs are made by and how they are timed.
 struct Bench {
-    station: Box<dyn Station>,
+    device: Box<dyn Device>,
     spec: Arc<DeviceSpec>,
     lower: Lowers,
     scale: Scale,
@@ -63,18 +62,18 @@ impl Bench {
         let spec = device.spec().clone();
         let lower: Lowers =
             Box::new(move |instance| tilewright_cpu::host_program(instance, threads).map_err(|e| e.to_string()));
-        let (station, how) = (Box::new(HostStation::new(device)), LinearMeasure::default());
-        Ok(Self { station, spec, lower, scale: Scale::Host, how })
+        let (device, how) = (Box::new(device), LinearMeasure::default());
+        Ok(Self { device, spec, lower, scale: Scale::Host, how })
     }
 
     /// A GPU behind a process of its own.
-    fn gpu(station: Box<dyn Station>) -> Result<Self, Failure> {
-        let spec = station.spec().clone();
+    fn gpu(device: Box<dyn Device>) -> Result<Self, Failure> {
+        let spec = device.spec().clone();
         let target = spec.fact("sm").and_then(Target::of_sm);
         let target = target.ok_or_else(|| Failure::new(Kind::Usage, "device", "older than sm_50: it has no code"))?;
         let lower: Lowers =
             Box::new(move |instance| program(instance, target).map(|(_, p)| p).map_err(|e| e.to_string()));
-        Ok(Self { station, spec, lower, scale: Scale::Gpu, how: LinearMeasure::of_gpu() })
+        Ok(Self { device, spec, lower, scale: Scale::Gpu, how: LinearMeasure::of_gpu() })
     }
 
     fn columns(&self, model: &LinearModel, instance: &Instance) -> Result<Columns, Failure> {
@@ -105,10 +104,10 @@ impl Bench {
             MeasureError::Device(e) => Failure::from(e),
             MeasureError::Failed(e) => Failure::new(Kind::Device, "device", e),
         };
-        let launch_s = launch_overhead(&mut *self.station, lower, &how.policy).map_err(device)?;
+        let launch_s = launch_overhead(&mut *self.device, lower, &how.policy).map_err(device)?;
         let bar = Bar::counting(what, (cases.len() * how.rounds as usize) as u64);
         let (measured, failures) =
-            how.run(&mut *self.station, lower, cases, &mut |done, _| bar.set(done as u64)).map_err(device)?;
+            how.run(&mut *self.device, lower, cases, &mut |done, _| bar.set(done as u64)).map_err(device)?;
         bar.finish();
         failures.iter().for_each(|f| tracing::warn!("left out: {f}"));
         Ok((launch_s, measured))

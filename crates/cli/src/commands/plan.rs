@@ -1,7 +1,8 @@
 //! `tilewright plan` and `explain`: the best configuration for an input, and why.
 
 use crate::args::PlanArgs;
-use crate::failure::Failure;
+use crate::device::Opened;
+use crate::failure::{Failure, Kind};
 use crate::output::{Output, aligned, seconds};
 use crate::wiring::{Adviser, Wiring, home};
 use crate::words;
@@ -10,34 +11,38 @@ use std::fmt::Write as _;
 use std::time::Duration;
 use tilewright_core::decision::Alternative;
 use tilewright_core::objective::Objective;
-use tilewright_core::problem::{AnyKernel, Executor, Measure, Problem};
+use tilewright_core::problem::{AnyKernel, Measure, Problem};
 use tilewright_core::space::Config;
 use tilewright_runtime::RuntimeError;
 use tilewright_runtime::plan::{Asked, PlanSettings, Planned, Planner, Ranking};
 use tilewright_runtime::plan_cache::{Lookup, PlanCache};
+use tilewright_search::Strategy;
+use tilewright_search::drive::StoppedBy;
+use tilewright_search::stop::Tolerance;
 
 /// Looking around the model's best by measuring, unless `--budget` says how long.
 const REFINE: Duration = Duration::from_secs(6);
 
+/// The most that a strategy has that ends by its own rule, unless `--budget` says how long.
+const STOPS: Duration = Duration::from_secs(600);
+
 /// Everything a decision needs, held together for one command.
 pub(crate) struct Desk<'a> {
     pub(crate) adviser: Adviser<'a>,
-    pub(crate) measure: Box<dyn Measure>,
-    pub(crate) executor: Box<dyn Executor>,
+    pub(crate) device: &'a mut Opened,
     pub(crate) cache: Option<PlanCache>,
 }
 
 impl Desk<'_> {
     /// Decides one problem.
     pub(crate) fn plan(&mut self, problem: &dyn Problem, settings: PlanSettings) -> Result<Planned, RuntimeError> {
-        let device = self.measure.spec().clone();
+        let device = self.device.spec().clone();
         let mut sampler = self.adviser.sampler();
         let settings = PlanSettings { ranking: self.adviser.ranking.clone(), ..settings };
         let mut planner = Planner {
             kernel: self.adviser.kernel,
             device: &device,
-            measure: Some(&mut *self.measure),
-            executor: Some(&mut *self.executor),
+            measure: Some(&mut *self.device),
             predictor: self.adviser.predictor.as_deref(),
             sampler: &mut *sampler,
             cache: self.cache.as_ref(),
@@ -64,6 +69,14 @@ struct Answer {
     looked_again: Option<String>,
     /// The model that ranked what was timed.
     model: Option<String>,
+    /// What was known before anything was measured.
+    knowledge: String,
+    /// What searched by measuring, and how many configurations it had measured; null where nothing was searched.
+    strategy: Option<String>,
+    evaluations: Option<u64>,
+    /// Why it ended: by its own bound, which follows, time, evaluations, or because nothing was left.
+    stopped_by: Option<StoppedBy>,
+    bound: Option<f64>,
     reason: String,
     seconds: f64,
     search_s: f64,
@@ -81,49 +94,68 @@ struct Explained {
 }
 
 /// Decides as `plan` does.
-pub(super) fn decide(args: &PlanArgs, wiring: &Wiring, seed: u64) -> Result<(Box<dyn Problem>, Planned), Failure> {
+pub(super) fn decide(
+    args: &PlanArgs,
+    wiring: &Wiring,
+    device: &mut Opened,
+    seed: u64,
+) -> Result<(Box<dyn Problem>, Planned), Failure> {
+    let spec = device.spec().clone();
     let kernel = wiring.kernel(&args.kernel, &args.device)?;
-    let measure = wiring.measure(&args.device)?;
     let words = words::parse(&args.input)?;
-    let problem = wiring.problem(kernel, measure.spec(), &words)?;
-    let mut adviser =
-        wiring.adviser((args.model, args.profile.as_deref()), kernel, measure.spec(), &problem.input())?;
+    let problem = wiring.problem(kernel, &spec, &words)?;
+    let mut adviser = wiring.adviser((args.model, args.profile.as_deref()), kernel, &spec, &problem.input())?;
     if let Ranking::Sample(how) = &mut adviser.ranking {
         how.points = args.candidates as usize;
     }
     let cache = PlanCache::new(home()?.plans());
     let cached = (!args.fresh).then(|| cache.get(&*problem, &Objective::default()));
-    let mut settings = settings(args, seed, adviser.origin.clone());
+    let settings = settings(args, seed, adviser.origin.clone())?;
     let known = match &cached {
         Some(Ok(Lookup::Hit(plan, _))) => settings.asked.exceeds(plan).is_none(),
         // A damaged entry is planning's to tell.
         Some(Err(_)) => true,
         _ => false,
     };
-    match (args.budget, &adviser.predictor) {
-        (Some(budget), Some(_)) => settings.refine = budget,
-        (Some(budget), None) => settings.budget = budget,
-        (None, Some(_)) => settings.refine = REFINE,
-        (None, None) => {}
-    }
     if !known {
         tell(args, kernel, &adviser, settings.budget);
     }
-    let mut desk = Desk { adviser, measure, executor: wiring.executor(&args.device)?, cache: Some(cache) };
+    let mut desk = Desk { adviser, device, cache: Some(cache) };
     let planned = desk.plan(&*problem, settings)?;
     Ok((problem, planned))
 }
 
+/// The same on a device that is opened for it.
+fn opened(args: &PlanArgs, wiring: &Wiring, seed: u64) -> Result<(Box<dyn Problem>, Planned), Failure> {
+    wiring.kernel(&args.kernel, &args.device)?;
+    decide(args, wiring, &mut wiring.measure(&args.device)?, seed)
+}
+
 /// What the command line says of a decision by a model that was read from the file with this checksum.
-fn settings(args: &PlanArgs, seed: u64, profile: Option<String>) -> PlanSettings {
+fn settings(args: &PlanArgs, seed: u64, profile: Option<String>) -> Result<PlanSettings, Failure> {
+    let strategy = args.strategy.as_deref().unwrap_or(Strategy::Refine.name());
+    let strategy = strategy.parse::<Strategy>().map_err(|e| Failure::new(Kind::Usage, "strategy", e))?;
+    let asks = args.epsilon.is_some() || args.alpha.is_some();
+    let Tolerance { epsilon, alpha } = Tolerance::default();
+    let tolerance = Tolerance::new(args.epsilon.unwrap_or(epsilon), args.alpha.unwrap_or(alpha));
+    let tolerance = tolerance.map_err(|e| Failure::new(Kind::Usage, e.what, e))?;
     let asked = Asked {
         budget: args.budget,
         top: args.top.map(|top| top as usize),
         model: args.model.map(|model| model.name().to_owned()),
         profile,
+        strategy: args.strategy.as_ref().map(|_| strategy.name().to_owned()),
+        tolerance: asks.then_some(tolerance),
     };
-    let defaults = PlanSettings::default();
-    PlanSettings { top: asked.top.unwrap_or(defaults.top), asked, seed, ignore_cached: args.fresh, ..defaults }
+    let mut settings = PlanSettings { seed, ignore_cached: args.fresh, ..PlanSettings::default() };
+    settings.top = asked.top.unwrap_or(settings.top);
+    (settings.strategy, settings.tolerance, settings.asked) = (strategy.into(), asked.tolerance, asked);
+    settings.refine = args.budget.unwrap_or(REFINE);
+    settings.budget = args.budget.unwrap_or(settings.budget);
+    if args.budget.is_none() && (strategy.stops() || asks) {
+        (settings.refine, settings.budget) = (STOPS, STOPS);
+    }
+    Ok(settings)
 }
 
 /// Says on standard error what stands in for a profile.
@@ -156,6 +188,11 @@ fn answer(problem: &dyn Problem, p: &Planned) -> Answer {
         cached: p.cached,
         looked_again: p.looked_again.clone(),
         model: p.decision.model.clone(),
+        knowledge: p.decision.model.clone().unwrap_or_else(|| "default".into()),
+        strategy: p.searched.as_ref().map(|s| s.strategy.clone()),
+        evaluations: p.searched.as_ref().map(|s| s.evaluations),
+        stopped_by: p.searched.as_ref().map(|s| s.stopped_by),
+        bound: p.searched.as_ref().and_then(|s| s.bound),
         reason: p.reason.clone(),
         seconds: p.stats.seconds,
         search_s: p.stats.search_s,
@@ -164,13 +201,13 @@ fn answer(problem: &dyn Problem, p: &Planned) -> Answer {
 }
 
 pub(crate) fn run(args: &PlanArgs, wiring: &Wiring, seed: u64, output: Output) -> Result<(), Failure> {
-    let (problem, planned) = decide(args, wiring, seed)?;
+    let (problem, planned) = opened(args, wiring, seed)?;
     let answer = answer(&*problem, &planned);
     output.answer(&answer, || text(&answer))
 }
 
 pub(crate) fn explain(args: &PlanArgs, wiring: &Wiring, seed: u64, output: Output) -> Result<(), Failure> {
-    let (problem, planned) = decide(args, wiring, seed)?;
+    let (problem, planned) = opened(args, wiring, seed)?;
     let explained = Explained {
         answer: answer(&*problem, &planned),
         floor_s: floor(&*problem),

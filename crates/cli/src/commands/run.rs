@@ -2,7 +2,7 @@
 
 use super::contest::Arena;
 use crate::args::{PlanArgs, RunArgs};
-use crate::device::DeviceName;
+use crate::device::Opened;
 use crate::failure::{Failure, Kind};
 use crate::output::{Output, aligned, seconds};
 use crate::wiring::{Wiring, home};
@@ -11,7 +11,7 @@ use serde::Serialize;
 use tilewright_bench_suite::tasks::Task;
 use tilewright_core::computation::Computation;
 use tilewright_core::measurement::CachePolicy;
-use tilewright_core::problem::Problem;
+use tilewright_core::problem::{Measure, Problem};
 use tilewright_core::space::{Config, Point};
 use tilewright_ops::gemm::Gemm;
 use tilewright_runtime::RuntimeError;
@@ -40,27 +40,25 @@ struct Answer {
 
 pub(crate) fn run(args: &RunArgs, wiring: &Wiring, seed: u64, output: Output) -> Result<(), Failure> {
     let kernel = wiring.kernel(&args.kernel, &args.device)?;
-    DeviceName::of(&args.device)?.expect_clock()?;
+    let mut device = wiring.measure(&args.device)?;
     if kernel.computation() != Gemm.id() {
-        return super::variants::run(args, wiring, seed, output);
+        return super::variants::run(args, wiring, device, seed, output);
     }
-    let arena = Arena::of(&args.device, wiring, &args.baselines, seed)?;
+    let arena = Arena::of(&device, &args.baselines, seed)?;
     let words = words::parse(&args.input)?;
-    let spec = wiring.spec(&args.device)?;
-    let problem = wiring.problem(kernel, &spec, &words)?;
-    let point = point(args, wiring, &*problem, seed)?;
+    let problem = wiring.problem(kernel, device.spec(), &words)?;
+    let point = point(args, wiring, &mut device, &*problem, seed)?;
     problem.space().check(&point).map_err(|e| Failure::new(Kind::Input, "config", e))?;
 
-    let mut executor = wiring.executor(&args.device)?;
     let mut verifier = Verifier::new(VerifySettings { seed, ..VerifySettings::default() });
     let verification =
-        verifier.check(&mut *executor, &*problem, &point).map_err(|e| Failure::new(Kind::Device, "config", e))?;
+        verifier.check(device.device(), &*problem, &point).map_err(|e| Failure::new(Kind::Device, "config", e))?;
     if let Some(complaint) = verification.complaint() {
         return Err(Failure::new(Kind::Wrong, "result", complaint));
     }
     let input = Gemm.parse(&words).map_err(|e| Failure::new(Kind::Input, &e.field, &e.message))?;
     let task = Task { name: "run".to_owned(), input };
-    let row = arena.contest(&*problem, &point, &task)?;
+    let row = arena.contest(&mut device, &*problem, &point, &task)?;
     let time_s = row.ours_s.ok_or_else(|| {
         let why = row.wrong.first().map_or("it was not timed", |w| w.reason.as_str());
         Failure::new(Kind::Wrong, "result", why)
@@ -83,8 +81,14 @@ pub(crate) fn run(args: &RunArgs, wiring: &Wiring, seed: u64, output: Output) ->
 }
 
 /// The configuration asked for, over the best known one.
-fn point(args: &RunArgs, wiring: &Wiring, problem: &dyn Problem, seed: u64) -> Result<Point, Failure> {
-    let best = best_known(args, wiring, problem, seed)?;
+fn point(
+    args: &RunArgs,
+    wiring: &Wiring,
+    device: &mut Opened,
+    problem: &dyn Problem,
+    seed: u64,
+) -> Result<Point, Failure> {
+    let best = best_known(args, wiring, device, problem, seed)?;
     let Some(text) = &args.config else { return Ok(best) };
     let bad = |e: &dyn std::error::Error| Failure::new(Kind::Input, "config", e.to_string());
     let config = Config::parse(text).map_err(|e| bad(&e))?;
@@ -92,7 +96,13 @@ fn point(args: &RunArgs, wiring: &Wiring, problem: &dyn Problem, seed: u64) -> R
 }
 
 /// From the plan cache; else by the model where there is a profile or the device's weights; else the kernel's own default.
-fn best_known(args: &RunArgs, wiring: &Wiring, problem: &dyn Problem, seed: u64) -> Result<Point, Failure> {
+fn best_known(
+    args: &RunArgs,
+    wiring: &Wiring,
+    device: &mut Opened,
+    problem: &dyn Problem,
+    seed: u64,
+) -> Result<Point, Failure> {
     let cache = PlanCache::new(home()?.plans());
     if let Lookup::Hit(_, point) = cache.get(problem, &Default::default()).map_err(RuntimeError::from)? {
         return Ok(point);
@@ -100,9 +110,8 @@ fn best_known(args: &RunArgs, wiring: &Wiring, problem: &dyn Problem, seed: u64)
     let kernel = wiring.kernel(&args.kernel, &args.device)?;
     let known = || wiring.adviser((None, None), kernel, problem.device(), &problem.input());
     if args.config.is_none() && known()?.predictor.is_some() {
-        let (kernel, input, device) = (args.kernel.clone(), args.input.clone(), args.device.clone());
-        return super::plan::decide(&PlanArgs::of(kernel, input, device), wiring, seed)
-            .map(|(_, planned)| planned.point);
+        let args = PlanArgs::of(args.kernel.clone(), args.input.clone(), args.device.clone());
+        return super::plan::decide(&args, wiring, device, seed).map(|(_, planned)| planned.point);
     }
     problem.default_point().ok_or_else(|| Failure::nothing_legal(problem.space()))
 }

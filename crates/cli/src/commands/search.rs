@@ -1,20 +1,23 @@
-//! `tilewright search`: strategies on recorded measurements.
+//! `tilewright search`: strategies on recorded measurements, or live on a device.
 
 mod grid;
+mod live;
 mod space;
 
 use crate::args::SearchArgs;
 use crate::failure::{Failure, Kind};
 use crate::output::{Output, aligned, seconds};
+use crate::wiring::Wiring;
 use serde::Serialize;
-use space::{Recording, prior, warm};
+use space::{About, Recording, prior, warm};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Instant;
 use tilewright_charts as charts;
-use tilewright_search::run::{Budget, StoppedBy, Trace, repeat, run as drive};
+use tilewright_core::space::{Config, Point};
+use tilewright_search::drive::{Budget, Recorded, StoppedBy, Trace, repeat};
 use tilewright_search::stop::{Tail, Tolerance};
-use tilewright_search::{Convergence, Setup, Strategy, convergence};
+use tilewright_search::{Convergence, Setup, Strategy, convergence, drive};
 
 /// Budgets of strategies that do not stop by themselves.
 const BUDGETS: [u64; 5] = [25, 50, 100, 200, 400];
@@ -31,6 +34,12 @@ struct Answer {
     /// What the learned stopping rule was fitted to, where recordings were given for it.
     #[serde(skip_serializing_if = "Option::is_none")]
     tail: Option<Tail>,
+    /// On a live device: what was known before anything was measured.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    knowledge: Option<String>,
+    /// On a live device: the best configuration that was found.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    config: Option<Config>,
 }
 
 #[derive(Clone, Serialize)]
@@ -51,7 +60,7 @@ struct Row {
     #[serde(skip_serializing_if = "Option::is_none")]
     bound: Option<f64>,
     evaluations: f64,
-    /// Recorded seconds of compiling and running, mean over repeats.
+    /// Seconds of compiling and running, mean over repeats: recorded ones, or a live device's.
     simulated_s: f64,
     seconds: f64,
     evaluations_per_second: f64,
@@ -59,76 +68,125 @@ struct Row {
     each: Vec<Vec<f64>>,
 }
 
-pub(crate) fn run(args: &SearchArgs, seed: u64, output: Output) -> Result<(), Failure> {
-    let tolerance = Tolerance::new(args.epsilon, args.alpha).map_err(|e| Failure::new(Kind::Usage, e.what, e))?;
-    let strategies = args.strategy.iter().map(|s| strategy(s, args)).collect::<Result<Vec<_>, _>>()?;
-    let limit = |evaluations| Budget { evaluations, seconds: args.time.map(|t| t.as_secs_f64()), bound: None };
-    for budget in &args.budget {
-        limit(Some(*budget)).check().map_err(|e| Failure::new(Kind::Usage, "budget", e))?;
+/// What is asked of every strategy.
+struct Asked {
+    strategies: Vec<(String, Strategy)>,
+    /// Sorted.
+    budgets: Vec<u64>,
+    seconds: Option<f64>,
+    tolerance: Tolerance,
+}
+
+impl Asked {
+    fn new(args: &SearchArgs) -> Result<Self, Failure> {
+        let tolerance = Tolerance::new(args.epsilon, args.alpha).map_err(|e| Failure::new(Kind::Usage, e.what, e))?;
+        let strategies = args.strategy.iter().map(|s| strategy(s, args)).collect::<Result<Vec<_>, _>>()?;
+        let seconds = args.time.map(|t| t.as_secs_f64());
+        let refuse = |field| move |e| Failure::new(Kind::Usage, field, e);
+        for budget in &args.budget {
+            Budget::evaluations(*budget).check().map_err(refuse("budget"))?;
+        }
+        Budget { seconds, ..Budget::NONE }.check().map_err(refuse("time"))?;
+        let mut budgets = args.budget.clone();
+        budgets.sort_unstable();
+        budgets.dedup();
+        Ok(Self { strategies, budgets, seconds, tolerance })
     }
-    limit(None).check().map_err(|e| Failure::new(Kind::Usage, "time", e))?;
-    let recording = Recording::read(&args.device)?;
-    let mut setup = Setup { tolerance, ..Setup::new(recording.listing.clone()) };
+
+    /// When a strategy ends at the latest.
+    fn limit(&self, strategy: Strategy) -> Budget {
+        let stops = strategy.stops() || self.seconds.is_some() || strategy == Strategy::Exhaustive;
+        let most = self.budgets.last().copied().or((!stops).then_some(BUDGETS[BUDGETS.len() - 1]));
+        Budget { evaluations: most, seconds: self.seconds, bound: None }
+    }
+
+    /// Where the best is looked at.
+    fn looked_at(&self) -> &[u64] {
+        if self.budgets.is_empty() { &BUDGETS } else { &self.budgets }
+    }
+}
+
+pub(crate) fn run(args: &SearchArgs, wiring: &Wiring, seed: u64, output: Output) -> Result<(), Failure> {
+    let asked = Asked::new(args)?;
+    if let Some(kernel) = &args.kernel {
+        return live::run(args, &asked, (kernel, wiring), seed, output);
+    }
+    let recording = Recording::read(args.device.device.as_deref())?;
+    let mut setup = Setup { tolerance: asked.tolerance, ..Setup::new(recording.space()) };
     if !args.prior.is_empty() {
         setup.tail = Arc::new(prior(&args.prior, args.epsilon, seed)?);
     }
     if !args.warm_start.is_empty() {
-        setup.warm = Arc::new(warm(&args.warm_start, &recording)?);
+        setup.warm = Arc::new(warm(&args.warm_start, recording.space())?);
     }
-    let mut rows = Vec::new();
-    let mut curves = Vec::new();
-    for (name, strategy) in &strategies {
-        let mut budgets = args.budget.clone();
-        budgets.sort_unstable();
-        budgets.dedup();
-        let most = budgets.last().copied();
-        let stops = strategy.stops() || args.time.is_some() || *strategy == Strategy::Exhaustive;
-        let most = most.or((!stops).then_some(BUDGETS[BUDGETS.len() - 1]));
+    let mut tried = Vec::new();
+    for &(_, strategy) in &asked.strategies {
         let start = Instant::now();
-        let traces = repeat(seed, args.repeats.into(), |seed| {
-            let mut search = strategy.make(&setup, seed);
-            drive(&mut *search, &limit(most), args.batch as usize, &mut |p| recording.evaluate(p))
-        });
-        let took = start.elapsed().as_secs_f64();
-        let budgets = if budgets.is_empty() { BUDGETS.to_vec() } else { budgets };
-        rows.push(row(name, &recording, &budgets, &traces, tolerance, took, args.each));
+        let how = (&asked.limit(strategy), args.batch as usize);
+        let traces = repeat(seed, args.repeats.into(), |seed| replayed(&recording, strategy, &setup, how, seed));
+        let traces = traces.into_iter().collect::<Result<Vec<Trace>, Failure>>()?;
+        tried.push((traces, start.elapsed().as_secs_f64()));
+    }
+    let rows = rows(&asked, &recording.about, &tried, args)?;
+    let grid = args.grid.then(|| grid::grid(&recording, asked.strategies[0].1, &setup, args.repeats, seed));
+    let tail = (!args.prior.is_empty()).then(|| (*setup.tail).clone());
+    let answer = Answer { grid: grid.transpose()?, tail, ..Answer::new(&rows) };
+    output.answer(&answer, || text(&rows, answer.grid.as_deref()))
+}
+
+/// One search of a recording.
+fn replayed(
+    recording: &Recording,
+    strategy: Strategy,
+    setup: &Setup<'_>,
+    (budget, batch): (&Budget, usize),
+    seed: u64,
+) -> Result<Trace, Failure> {
+    let refused = |e: &dyn std::fmt::Display| Failure::new(Kind::Input, "strategy", format!("{strategy}: {e}"));
+    let mut search = strategy.make(setup, seed).map_err(|e| refused(&e))?;
+    let mut recorded = Recorded::new(batch, |p: &Point| recording.look_up(p));
+    drive(&mut *search, strategy.name(), &setup.objective, budget, &mut recorded).map_err(|e| refused(&e))
+}
+
+/// A row a strategy, and the picture of all where it is asked for.
+fn rows(asked: &Asked, about: &About, tried: &[(Vec<Trace>, f64)], args: &SearchArgs) -> Result<Vec<Row>, Failure> {
+    let named = || asked.strategies.iter().map(|(name, _)| name).zip(tried);
+    if let Some(path) = &args.plot {
         let sample =
             |c: Convergence| charts::Sample { x: c.evaluations as f64, mean: c.mean, low: c.low, high: c.high };
-        let samples = convergence(&traces, recording.optimum_s).into_iter().map(sample).collect();
-        curves.push(charts::Curve { name: name.clone(), samples });
-    }
-    if let Some(path) = &args.plot {
-        let title = format!("{}: {} points", recording.device, recording.listing.len());
+        let curve = |(name, (traces, _)): (&String, &(Vec<Trace>, f64))| charts::Curve {
+            name: name.clone(),
+            samples: convergence(traces, about.optimum_s).into_iter().map(sample).collect(),
+        };
+        let title = format!("{}: {} points", about.device, about.points);
+        let curves: Vec<charts::Curve> = named().map(curve).collect();
         let drawn = charts::curves(&title, ("evaluations", "fraction of the optimum"), &curves);
         let svg = drawn.map_err(|e| Failure::new(Kind::Other, "plot", e))?;
         std::fs::write(path, svg).map_err(|e| Failure::new(Kind::Store, &path.display().to_string(), e))?;
     }
-    let grid = args.grid.then(|| grid::grid(&recording, strategies[0].1, &setup, args.repeats, seed)).transpose()?;
-    let first = rows[0].clone();
-    let compared = if rows.len() > 1 { rows.clone() } else { Vec::new() };
-    let tail = (!args.prior.is_empty()).then(|| (*setup.tail).clone());
-    let answer = Answer { first, compared, grid, tail };
-    output.answer(&answer, || text(&rows, answer.grid.as_deref()))
+    let row = |(name, (traces, took)): (&String, &(Vec<Trace>, f64))| row(name, about, asked, traces, *took, args.each);
+    Ok(named().map(row).collect())
+}
+
+impl Answer {
+    fn new(rows: &[Row]) -> Self {
+        let compared = if rows.len() > 1 { rows.to_vec() } else { Vec::new() };
+        Self { first: rows[0].clone(), compared, grid: None, tail: None, knowledge: None, config: None }
+    }
 }
 
 fn strategy(name: &str, args: &SearchArgs) -> Result<(String, Strategy), Failure> {
-    if name == "auto" && !args.budget.is_empty() {
-        return Ok((name.to_owned(), Strategy::Guided));
+    if name == "auto" && (args.kernel.is_some() || !args.budget.is_empty()) {
+        let strategy = if args.kernel.is_some() { Strategy::Refine } else { Strategy::Guided };
+        return Ok((name.to_owned(), strategy));
     }
     let strategy = name.parse::<Strategy>().map_err(|e| Failure::new(Kind::Usage, "strategy", e))?;
     Ok((name.to_owned(), strategy))
 }
 
-fn row(
-    name: &str,
-    recording: &Recording,
-    budgets: &[u64],
-    traces: &[Trace],
-    tolerance: Tolerance,
-    took: f64,
-    each: bool,
-) -> Row {
-    let fraction = |cost: Option<f64>| cost.map_or(0.0, |c| recording.optimum_s / c);
+fn row(name: &str, about: &About, asked: &Asked, traces: &[Trace], took: f64, each: bool) -> Row {
+    let (budgets, tolerance) = (asked.looked_at(), asked.tolerance);
+    let fraction = |cost: Option<f64>| cost.map_or(0.0, |c| about.optimum_s / c);
     let mean = |of: &dyn Fn(&Trace) -> f64| traces.iter().map(of).sum::<f64>() / traces.len() as f64;
     let missed = |t: &Trace| f64::from(u8::from(fraction(t.best()) < 1.0 - tolerance.epsilon));
     let mut ends: BTreeMap<StoppedBy, usize> = BTreeMap::new();
@@ -138,12 +196,12 @@ fn row(
     let evaluations: u64 = traces.iter().map(|t| t.evaluations).sum();
     Row {
         strategy: name.to_owned(),
-        device: recording.device.clone(),
-        points: recording.listing.len(),
-        optimum_s: recording.optimum_s,
+        device: about.device.clone(),
+        points: about.points,
+        optimum_s: about.optimum_s,
         budgets: budgets.to_vec(),
         fraction_of_optimum: budgets.iter().map(|b| mean(&|t| fraction(t.best_after(*b)))).collect(),
-        stopped_at_fraction: mean(&|t| t.evaluations as f64) / recording.listing.len() as f64,
+        stopped_at_fraction: mean(&|t| t.evaluations as f64) / about.points as f64,
         miss_rate: mean(&missed),
         stopped_by,
         bound: (!bounds.is_empty()).then(|| bounds.iter().sum::<f64>() / bounds.len() as f64),

@@ -1,6 +1,7 @@
 //! `tilewright tune`: sample, measure, fit, save a profile; then a table of inputs that were never trained on.
 
 use crate::args::TuneArgs;
+use crate::device::Opened;
 use crate::failure::{Failure, Kind};
 use crate::output::{Output, aligned, seconds};
 use crate::progress::Bar;
@@ -12,6 +13,7 @@ use std::time::Duration;
 use tilewright_core::computation::InputLimits;
 use tilewright_core::expr::Value;
 use tilewright_core::measurement::Timing;
+use tilewright_core::problem::Measure;
 use tilewright_core::space::Config;
 use tilewright_runtime::RuntimeError;
 use tilewright_runtime::log::CampaignLog;
@@ -69,19 +71,23 @@ fn shape(input: &Config) -> String {
 }
 
 /// Measures and fits within the budget, and stores the profile where later commands find it.
-pub(super) fn campaign(args: &TuneArgs, wiring: &Wiring, seed: u64) -> Result<(TuneReport, Chained), Failure> {
+pub(super) fn campaign(
+    args: &TuneArgs,
+    wiring: &Wiring,
+    device: &mut Opened,
+    seed: u64,
+) -> Result<(TuneReport, Chained), Failure> {
     let kernel = wiring.kernel(&args.kernel, &args.device)?;
-    let mut measure = wiring.measure(&args.device)?;
     let mut sampler = Chained::new(kernel.space(), Settings::default());
     let mut watch = Watch { bar: Bar::timing("tune", args.budget), budget: args.budget, fitting: RefCell::new(false) };
     let mut settings = settings(args, seed);
     if let Some(dtype) = &args.dtype {
         settings.fixed.0.push(("dtype".into(), Value::parse(dtype)));
     }
-    let trainers = wiring.trainers(&args.model, measure.spec())?;
+    let trainers = wiring.trainers(&args.model, device.spec())?;
     let mut tuner = Tuner {
         kernel,
-        measure: &mut *measure,
+        measure: device,
         sampler: &mut sampler,
         trainer: trainers.get(&args.model).map_err(|e| Failure::new(Kind::Usage, "model", e))?,
         observer: &mut watch,
@@ -102,9 +108,14 @@ pub(super) fn campaign(args: &TuneArgs, wiring: &Wiring, seed: u64) -> Result<(T
 
 pub(crate) fn run(args: &TuneArgs, wiring: &Wiring, seed: u64, output: Output) -> Result<(), Failure> {
     let kernel = wiring.kernel(&args.kernel, &args.device)?;
-    let (report, sampler) = campaign(args, wiring, seed)?;
+    let mut device = wiring.measure(&args.device)?;
+    let (report, sampler) = campaign(args, wiring, &mut device, seed)?;
     let is_gemm = kernel.computation().as_str() == "gemm";
-    let held_out = if args.no_table || !is_gemm { Vec::new() } else { held_out(wiring, kernel, args, &report, seed)? };
+    let held_out = if args.no_table || !is_gemm {
+        Vec::new()
+    } else {
+        held_out(wiring, &mut device, kernel, args, &report, seed)?
+    };
     let answer = Answer {
         device: report.device.clone(),
         kernel: report.kernel.to_string(),

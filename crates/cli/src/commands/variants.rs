@@ -1,20 +1,21 @@
 //! `tilewright run` of a computation with several kernels: each against the reference, then all beside each other.
 
 use crate::args::RunArgs;
-use crate::device::DeviceName;
+use crate::device::{DeviceName, Opened};
 use crate::failure::{Failure, Kind};
 use crate::output::{Output, aligned, seconds};
 use crate::wiring::{Wiring, home};
 use crate::words;
 use serde::Serialize;
+use std::time::{Duration, Instant};
+use tilewright_core::device::Device;
 use tilewright_core::measurement::{CachePolicy, Timing};
 use tilewright_core::objective::Objective;
-use tilewright_core::problem::{Executor, MeasureError, Problem};
+use tilewright_core::problem::{Measure, MeasureError, Problem};
 use tilewright_core::space::{Config, Point};
 use tilewright_runtime::RuntimeError;
 use tilewright_runtime::paired::{PairedSettings, compare};
 use tilewright_runtime::plan_cache::{Lookup, PlanCache};
-use tilewright_runtime::timing::HostClock;
 use tilewright_runtime::verify::{Verifier, VerifyError, VerifySettings};
 
 /// One kernel of the computation.
@@ -56,17 +57,22 @@ struct Candidate {
     max_rel_error: f64,
 }
 
-pub(super) fn run(args: &RunArgs, wiring: &Wiring, seed: u64, output: Output) -> Result<(), Failure> {
+pub(super) fn run(
+    args: &RunArgs,
+    wiring: &Wiring,
+    mut device: Opened,
+    seed: u64,
+    output: Output,
+) -> Result<(), Failure> {
     let fields = words::parse(&args.input)?;
-    let spec = wiring.spec(&args.device)?;
-    let mut executor = wiring.executor(&args.device)?;
+    let spec = device.spec().clone();
     let mut verifier = Verifier::new(VerifySettings { seed, ..VerifySettings::default() });
     let (mut rows, mut candidates) = (Vec::new(), Vec::new());
     for kernel in wiring.variants(&args.kernel, DeviceName::of(&args.device)?.kind())? {
         let problem = wiring.problem(kernel, &spec, &fields)?;
         let name = problem.kernel().to_string();
         let mut row = Row { name, config: None, time_s: None, ratio: None, reason: None };
-        match point(args, &*problem).and_then(|p| verified(&mut *executor, &mut verifier, &*problem, p)) {
+        match point(args, &*problem).and_then(|p| verified(device.device(), &mut verifier, &*problem, p)) {
             Ok((point, max_rel_error)) => {
                 row.config = Some(problem.space().config(&point));
                 candidates.push(Candidate { row: rows.len(), problem, point, max_rel_error });
@@ -78,7 +84,7 @@ pub(super) fn run(args: &RunArgs, wiring: &Wiring, seed: u64, output: Output) ->
         }
         rows.push(row);
     }
-    let best = timed(args, wiring, &candidates, &mut rows)?;
+    let best = timed(&mut device, &candidates, &mut rows)?;
     let mut features = Vec::new();
     best.problem.input_features(&mut features);
     let (work, time_s) = (best.problem.work(), rows[best.row].time_s.unwrap_or(f64::NAN));
@@ -116,12 +122,12 @@ fn point(args: &RunArgs, problem: &dyn Problem) -> Result<Point, Failure> {
 
 /// Runs once against the reference; the largest relative error.
 fn verified(
-    executor: &mut dyn Executor,
+    device: &mut dyn Device,
     verifier: &mut Verifier,
     problem: &dyn Problem,
     point: Point,
 ) -> Result<(Point, f64), Failure> {
-    let checked = verifier.check(executor, problem, &point).map_err(|e| match e {
+    let checked = verifier.check(device, problem, &point).map_err(|e| match e {
         VerifyError::Illegal(e) => Failure::new(Kind::Nothing, "config", e),
         VerifyError::Device(e) => Failure::new(Kind::Device, "device", e),
     })?;
@@ -132,21 +138,15 @@ fn verified(
 }
 
 /// Times the candidates in interleaved rounds, writes their rows, and gives the best.
-fn timed<'c>(
-    args: &RunArgs,
-    wiring: &Wiring,
-    candidates: &'c [Candidate],
-    rows: &mut [Row],
-) -> Result<&'c Candidate, Failure> {
-    let mut measure = wiring.measure(&args.device)?;
-    let timing = Timing { max_time: std::time::Duration::from_millis(20), ..Timing::default() };
-    let mut one = |i: usize| match measure.measure(&*candidates[i].problem, &candidates[i].point, &timing) {
+fn timed<'c>(device: &mut Opened, candidates: &'c [Candidate], rows: &mut [Row]) -> Result<&'c Candidate, Failure> {
+    let timing = Timing { max_time: Duration::from_millis(20), ..Timing::default() };
+    let mut one = |i: usize| match device.measure(&*candidates[i].problem, &candidates[i].point, &timing) {
         Ok(measurement) => Ok(Ok(measurement)),
         Err(MeasureError::Failed(failure)) => Ok(Err(failure)),
         Err(MeasureError::Device(error)) => Err(error),
     };
     let settings = PairedSettings { drop_beyond: 0.5, ..PairedSettings::default() };
-    let found = compare(candidates.len(), &Objective::default(), &settings, &HostClock::start(), &mut one)?;
+    let found = compare(candidates.len(), &Objective::default(), &settings, &Instant::now(), &mut one)?;
     let best = found.first().filter(|c| c.outcome.is_ok());
     for contender in &found {
         let row = &mut rows[candidates[contender.index].row];

@@ -2,9 +2,10 @@
 
 use crate::stand::{device, input};
 use std::sync::Arc;
-use tilewright_core::problem::{Bound, Executor};
+use tilewright_core::device::Device;
+use tilewright_core::problem::Bound;
 use tilewright_ptxgen::gemm::SimtGemm;
-use tilewright_testkit::{Effort, executor, kernel};
+use tilewright_testkit::{Effort, kernel};
 
 #[test]
 fn the_kernel_keeps_its_contract() {
@@ -28,6 +29,6 @@ fn the_device_keeps_its_contract() {
     for words in ["m=33,n=17,k=29,beta=1", "m=20,n=40,k=64,dtype=f64,layout=nt"] {
         let mut device = device("sm_80");
         let problem = Bound::new(Arc::new(SimtGemm::new()), device.spec().clone(), input(words)).unwrap();
-        executor(&mut device, &problem);
+        tilewright_testkit::device(&mut device, &problem);
     }
 }

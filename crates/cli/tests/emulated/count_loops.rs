@@ -1,14 +1,13 @@
 //! Random kernels of loops, and random measuring kernels, are counted as the emulator runs them: every class, every test kernel.
 
 use crate::counts::{Shares, compare, counted_and_run, emulated, symbolic, triples};
-use crate::stand::{device, rng};
+use crate::stand::{device, rng, run};
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
 use std::collections::BTreeMap;
 use tilewright_core::buffer::{Buffer, BufferSpec, Role, Workload};
 use tilewright_core::dtype::DType;
-use tilewright_core::problem::Executor;
 use tilewright_core::program::{Arg, Code, Program, Step};
 use tilewright_core::space::Config;
 use tilewright_loops::kernel::{Mapping, Stmt, visit};
@@ -287,10 +286,8 @@ fn ragged_rows_are_right_and_counted_by_statistics_of_them() {
     let work = Workload { specs, buffers, scalars: Vec::new() };
     let target = "sm_80".parse().unwrap();
     let program = ragged::program(target, lengths.len() as u32);
-    let mut runner = device("sm_80");
-    let mut loaded = runner.prepare(&program, &work).unwrap();
-    loaded.run().unwrap();
-    for (row, y) in loaded.read().unwrap()[4].as_slice::<f32>().iter().enumerate() {
+    let after = run(&mut device("sm_80"), &program, &work, "ragged");
+    for (row, y) in after[4].as_slice::<f32>().iter().enumerate() {
         let sum: f32 = (0..lengths[row / rows]).map(|j| element(row, j) * (j as f32 + 1.0)).sum();
         assert_eq!(*y, if wanted(row) { sum } else { 0.0 }, "{row}");
     }

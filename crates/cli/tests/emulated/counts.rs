@@ -1,13 +1,12 @@
 //! The symbolic counts of generated kernels are the emulator's dynamic counts, exactly, for every property.
 
-use crate::stand::{any_plan, device, input, plan, rng};
+use crate::stand::{any_plan, device, input, plan, rng, run};
 use rand::Rng;
 use rayon::prelude::*;
 use std::collections::BTreeMap;
 use tilewright_core::buffer::{Filling, Workload};
 use tilewright_core::computation::{Computation, InputLimits};
 use tilewright_core::counts::{Counts, Op, Property, Space, Step, Stride};
-use tilewright_core::problem::Executor;
 use tilewright_core::program::Program;
 use tilewright_core::space::Config;
 use tilewright_emulator::{Footprint, Report};
@@ -98,8 +97,7 @@ fn groups(program: &Program) -> i64 {
 
 pub(crate) fn emulated(program: &Program, work: &Workload, what: &str) -> Numbers {
     let mut device = device("sm_80").with_footprints();
-    let mut loaded = device.prepare(program, work).unwrap_or_else(|e| panic!("{what}: {e}"));
-    loaded.run().unwrap_or_else(|e| panic!("{what}: {e}"));
+    run(&mut device, program, work, what);
     dynamic(&device.log().take(), groups(program))
 }
 

@@ -5,8 +5,9 @@ use rand_chacha::ChaCha8Rng;
 use std::sync::Arc;
 use tilewright_core::buffer::{Buffers, Filling, Workload};
 use tilewright_core::computation::Computation;
-use tilewright_core::device::DeviceSpec;
-use tilewright_core::problem::{Bound, Executor, Problem};
+use tilewright_core::data::Data;
+use tilewright_core::device::{Device, DeviceSpec};
+use tilewright_core::problem::{Bound, Problem};
 use tilewright_core::program::Program;
 use tilewright_core::space::Config;
 use tilewright_emulator::EmulatorDevice;
@@ -63,9 +64,9 @@ pub(crate) fn rng(seed: u64) -> ChaCha8Rng {
 
 /// Runs on data of a seed: what the buffers hold afterwards.
 pub(crate) fn run(device: &mut EmulatorDevice, program: &Program, work: &Workload, what: &str) -> Buffers {
-    let mut loaded = device.prepare(program, work).unwrap_or_else(|e| panic!("{what}: {e}"));
-    loaded.run().unwrap_or_else(|e| panic!("{what}: {e}"));
-    loaded.read().unwrap()
+    device.upload(&Data::Given(Arc::new(work.clone()))).unwrap_or_else(|e| panic!("{what}: {e}"));
+    device.run(program).unwrap_or_else(|e| panic!("{what}: {e}"));
+    device.read().unwrap()
 }
 
 /// Runs a plan on data of this kind and compares with the reference; nothing may be found.

@@ -3,7 +3,7 @@
 use super::Fault;
 use super::log::{Measured, Trial};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tilewright_computations::described::Described;
 use tilewright_computations::description::{Description, OperationMix};
 use tilewright_computations::device::Device;
@@ -12,14 +12,13 @@ use tilewright_computations::source::Source;
 use tilewright_core::computation::Computation;
 use tilewright_core::measurement::Timing;
 use tilewright_core::objective::Objective;
-use tilewright_core::problem::{Bound, Executor, Measure, MeasureError, Problem};
+use tilewright_core::problem::{Bound, Measure, MeasureError, Problem};
 use tilewright_core::program::DeviceError;
 use tilewright_core::space::Point;
-use tilewright_runtime::HostMeasure;
+use tilewright_runtime::Live;
 use tilewright_runtime::paired::{PairedSettings, compare};
-use tilewright_runtime::timing::HostClock;
 use tilewright_runtime::verify::{Verifier, VerifyError, VerifySettings};
-use tilewright_testkit::toy::{self, HostExecutor};
+use tilewright_testkit::toy;
 
 /// A device gets no more rounds once an input took this long.
 const MOST: Duration = Duration::from_millis(60);
@@ -69,11 +68,12 @@ fn on<D: Description>(
     source: &Source,
     rounds: u32,
 ) -> Result<Vec<Trial>, Fault> {
-    let mut executor = HostExecutor::new(Arc::new(device.spec(&toy::device())));
+    let spec = Arc::new(device.spec(&toy::device()));
+    let mut host = toy::host_device_with(spec.clone());
     let mut verifier = Verifier::new(VerifySettings::default());
     let (mut trials, mut candidates): (Vec<Trial>, Vec<Candidate<D>>) = (Vec::new(), Vec::new());
     for kernel in kernels {
-        let problem = Bound::new(kernel.clone(), executor.spec().clone(), source.clone())?;
+        let problem = Bound::new(kernel.clone(), spec.clone(), source.clone())?;
         let mut trial = Trial {
             device: device.name(),
             variant: kernel.name().into(),
@@ -83,7 +83,7 @@ fn on<D: Description>(
         };
         match problem.default_point() {
             None => (trial.status, trial.reason) = ("illegal".into(), Some("a rule does not hold".into())),
-            Some(point) => match verifier.check(&mut executor, &problem, &point) {
+            Some(point) => match verifier.check(&mut host, &problem, &point) {
                 Ok(found) if found.is_right() => candidates.push((problem, point, trials.len())),
                 Ok(found) => return Err(found.complaint().unwrap_or_default().into()),
                 Err(VerifyError::Device(DeviceError::NoResult(why))) => {
@@ -94,7 +94,7 @@ fn on<D: Description>(
         }
         trials.push(trial);
     }
-    let mut clocked = HostMeasure::new(executor);
+    let mut clocked = Live::new(host);
     let timing =
         Timing { min_repeats: 3, max_repeats: 1000, relative_error: 0.0, max_time: VISIT, ..Timing::default() };
     let mut one = |i: usize| match clocked.measure(&candidates[i].0, &candidates[i].1, &timing) {
@@ -103,7 +103,7 @@ fn on<D: Description>(
         Err(MeasureError::Device(error)) => Err(error),
     };
     let settings = PairedSettings { rounds, drop_beyond: CLOSE - 1.0, max_time: MOST, ..PairedSettings::default() };
-    for found in compare(candidates.len(), &Objective::default(), &settings, &HostClock::start(), &mut one)? {
+    for found in compare(candidates.len(), &Objective::default(), &settings, &Instant::now(), &mut one)? {
         trials[candidates[found.index].2].seconds = found.costs;
     }
     Ok(trials)

@@ -108,7 +108,7 @@ fn quotient(a: i64, b: i64) -> f64 {
     // At least 64 digits of the quotient, and whether any others follow: enough to round once.
     let shift = u128::from(x).leading_zeros();
     let (wide, y) = (u128::from(x) << shift, u128::from(y));
-    let digits = wide / y | u128::from(wide % y != 0);
+    let digits = (wide / y) | u128::from(wide % y != 0);
     let magnitude = digits as f64 / (1u128 << shift) as f64;
     if (a < 0) == (b < 0) { magnitude } else { -magnitude }
 }

@@ -12,8 +12,9 @@ pub use batch::Batch;
 pub use input::{GemmInput, Layout, ScalarClass};
 pub use workload::{A, ALPHA, B, BETA, C};
 
-use tilewright_core::buffer::{BufferSpec, Buffers, Expected, Filling, Workload};
+use tilewright_core::buffer::{Buffers, Expected, Filling, Workload};
 use tilewright_core::computation::{Computation, InputError, InputLimits, Work};
+use tilewright_core::data::Data;
 use tilewright_core::dtype::DType;
 use tilewright_core::feature::Feature;
 use tilewright_core::id::ComputationId;
@@ -54,8 +55,8 @@ impl Computation for Gemm {
         workload::make(input, filling, seed)
     }
 
-    fn shape(&self, input: &GemmInput) -> (Vec<BufferSpec>, Vec<f64>) {
-        (workload::specs(input), workload::scalars(input))
+    fn data(&self, input: &GemmInput, seed: u64) -> Data {
+        Data::Noise { specs: workload::specs(input), scalars: workload::scalars(input), seed }
     }
 
     fn scalars(&self, input: &GemmInput) -> Vec<ScalarSpec> {

@@ -10,7 +10,7 @@ use tilewright_core::computation::InputLimits;
 use tilewright_core::problem::{AnyKernel, Erased, Measure};
 use tilewright_core::space::Config;
 use tilewright_cpu::CpuDevice;
-use tilewright_runtime::HostMeasure;
+use tilewright_runtime::Live;
 use tilewright_runtime::plan::{PlanSettings, Planner};
 use tilewright_runtime::trainer::MlpTrainer;
 use tilewright_runtime::tune::{Silent, TunePaths, TuneSettings, Tuner};
@@ -19,8 +19,7 @@ use transpose::TransposeKernel;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let kernel = Erased::new(TransposeKernel::new()?);
-    let mut measure = HostMeasure::new(CpuDevice::new(1)?);
-    let mut executor = CpuDevice::new(1)?;
+    let mut measure = Live::new(CpuDevice::new(1)?);
     let mut sampler = Chained::new(AnyKernel::space(&kernel), Settings::default());
     let directory = tempfile::tempdir()?;
     let paths = TunePaths { log: directory.path().join("log"), profile: directory.path().join("profile") };
@@ -44,7 +43,6 @@ fn main() -> Result<(), Box<dyn Error>> {
         kernel: &kernel,
         device: &device,
         measure: Some(&mut measure),
-        executor: Some(&mut executor),
         predictor: Some(&*report.predictor),
         sampler: &mut sampler,
         cache: None,

@@ -1,4 +1,4 @@
-//! A CUDA device as a station.
+//! A CUDA device as core's device.
 
 use super::code::{Compiler, key};
 use super::driver::{Driver, Event, Memory, Module};
@@ -8,14 +8,12 @@ use super::library::DeviceLibrary;
 use super::program::{Ground, Ready, Referents, argument, enqueue, library, parameters, stage};
 use super::signature;
 use super::timing::measure;
-use crate::host_measure::classify;
-use crate::station::{Data, Station, noise};
-use crate::timing::HostClock;
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tilewright_core::buffer::{Buffer, BufferSpec, Buffers};
-use tilewright_core::device::DeviceSpec;
+use tilewright_core::data::{Data, noise};
+use tilewright_core::device::{Device, DeviceSpec, classify, no_data};
 use tilewright_core::measurement::{CachePolicy, Measurement, Timing};
 use tilewright_core::problem::MeasureError;
 use tilewright_core::program::{Code, DeviceError, LibraryCall, Program, Step};
@@ -45,7 +43,7 @@ pub struct CudaDevice {
     scratch: Option<Memory>,
     libraries: Vec<Box<dyn DeviceLibrary>>,
     limit: Duration,
-    clock: HostClock,
+    clock: Instant,
 }
 
 /// The data on the device.
@@ -78,7 +76,7 @@ impl CudaDevice {
             scratch: None,
             libraries: Vec::new(),
             limit: LIMIT,
-            clock: HostClock::start(),
+            clock: Instant::now(),
         })
     }
 
@@ -118,7 +116,7 @@ impl CudaDevice {
 
     /// Loads what a program runs and makes room for its workspace.
     fn ready(&mut self, program: &Program) -> Result<Vec<Ready>, DeviceError> {
-        program.expect_scalars(&self.held.as_ref().ok_or_else(nothing_held)?.scalars)?;
+        program.expect_scalars(&self.held.as_ref().ok_or_else(no_data)?.scalars)?;
         self.driver.bind()?;
         let room = bytes(program.workspace)?;
         if room > self.workspace.as_ref().map_or(0, Memory::len) {
@@ -139,7 +137,7 @@ impl CudaDevice {
             }
             Step::Launch { code: Code::Library(call), .. } => {
                 self.ensure_scratch()?;
-                let held = self.held.as_ref().ok_or_else(nothing_held)?;
+                let held = self.held.as_ref().ok_or_else(no_data)?;
                 let stage = stage(self.driver.stream(), held, self.scratch.as_ref());
                 library(&mut self.libraries, call)?.prepare(call, &stage)?;
                 Ok(Ready::Library(call.clone()))
@@ -147,7 +145,7 @@ impl CudaDevice {
             Step::Launch { code: Code::Ptx { text, entry }, grid, block, shared_bytes, args } => {
                 let lengths = signature::parameters(text, entry)?;
                 let function = self.module(text)?.function(entry, *shared_bytes)?;
-                let held = self.held.as_ref().ok_or_else(nothing_held)?;
+                let held = self.held.as_ref().ok_or_else(no_data)?;
                 let to = Referents {
                     buffers: &held.addresses,
                     workspace: self.workspace.as_ref().map(Memory::address),
@@ -170,7 +168,7 @@ impl CudaDevice {
         steps: &[Ready],
         f: impl FnOnce(&Arc<Driver>, Option<&Memory>, &mut super::lane::Enqueue<'_>) -> Result<R, MeasureError>,
     ) -> Result<R, MeasureError> {
-        let held = self.held.as_ref().ok_or_else(nothing_held)?;
+        let held = self.held.as_ref().ok_or_else(no_data)?;
         let mut ground = Ground {
             stream: self.driver.stream(),
             held,
@@ -198,15 +196,11 @@ impl CudaDevice {
     }
 }
 
-fn nothing_held() -> DeviceError {
-    DeviceError::Run("there are no data to run on".into())
-}
-
 fn bytes(x: u64) -> Result<usize, DeviceError> {
     usize::try_from(x).map_err(|_| DeviceError::OutOfMemory { need: x, have: None })
 }
 
-impl Station for CudaDevice {
+impl Device for CudaDevice {
     fn spec(&self) -> &Arc<DeviceSpec> {
         &self.spec
     }
@@ -215,7 +209,7 @@ impl Station for CudaDevice {
         self.compiler.ahead()
     }
 
-    fn expect(&mut self, programs: &[Program]) {
+    fn precompile(&mut self, programs: &[Program]) {
         for step in programs.iter().flat_map(|p| &p.steps) {
             if let Step::Launch { code: Code::Ptx { text, .. }, .. } = step {
                 self.compiler.expect(text);
@@ -223,7 +217,8 @@ impl Station for CudaDevice {
         }
     }
 
-    fn hold(&mut self, data: &Data) -> Result<(), DeviceError> {
+    fn upload(&mut self, data: &Data) -> Result<(), DeviceError> {
+        data.check()?;
         self.held = None;
         self.driver.bind()?;
         let mut memories = Vec::new();
@@ -262,7 +257,7 @@ impl Station for CudaDevice {
     }
 
     fn read(&mut self) -> Result<Buffers, DeviceError> {
-        let held = self.held.as_ref().ok_or_else(nothing_held)?;
+        let held = self.held.as_ref().ok_or_else(no_data)?;
         let read = |(spec, memory): (&BufferSpec, &Memory)| {
             let mut buffer = Buffer::zeroed(spec.dtype, spec.len);
             memory.download(buffer.bytes_mut())?;

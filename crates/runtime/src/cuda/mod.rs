@@ -1,7 +1,7 @@
 //! CUDA devices by the driver, which is looked for when a device is opened: nothing of CUDA is needed to build, and without
 //! a driver everything here answers with a typed error.
 //!
-//! A [`CudaDevice`] is a [`Station`](crate::station::Station) of this process. A kernel that faults takes the context, and
+//! A [`CudaDevice`] is a [`Device`](tilewright_core::device::Device) of this process. A kernel that faults takes the context, and
 //! with it the device, away from the whole process, so everything that runs unproven code runs it in a
 //! [`worker`](crate::worker).
 //!

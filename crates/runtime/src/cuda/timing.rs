@@ -1,11 +1,11 @@
 //! What is timed on a device, and how: see the [module above](super).
 
-use crate::timing::{Clock, median_interval};
 use std::collections::BTreeMap;
 use std::time::Duration;
 use tilewright_core::measurement::{CachePolicy, Failure, FailureKind, Measurement, Timing};
 use tilewright_core::problem::MeasureError;
 use tilewright_core::program::DeviceError;
+use tilewright_core::timing::{Clock, median_interval};
 
 /// Shortest stretch between two readings of the clock, whose step is half a microsecond.
 pub const STRETCH: Duration = Duration::from_micros(400);

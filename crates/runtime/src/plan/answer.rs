@@ -1,8 +1,10 @@
 //! What a decision answers.
 
+use serde::{Deserialize, Serialize};
 use tilewright_core::decision::Decision;
 use tilewright_core::id::KernelId;
 use tilewright_core::space::{Config, Point};
+use tilewright_search::drive::StoppedBy;
 
 /// The decided configuration of an input.
 #[derive(Clone, Debug, PartialEq)]
@@ -29,12 +31,32 @@ pub struct Planned {
     pub cached: bool,
     /// Why an answer of the plan cache was not enough, where there was one.
     pub looked_again: Option<String>,
+    /// How configurations were searched by measuring; of a cached answer, what the cache remembers. None where
+    /// nothing was searched.
+    pub searched: Option<Searched>,
     /// Why, in sentences for people.
     pub reason: String,
     /// The choice with its best alternatives.
     pub decision: Decision,
     /// What the decision took.
     pub stats: PlanStats,
+}
+
+/// How configurations were searched by measuring.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Searched {
+    /// The strategy.
+    pub strategy: String,
+    /// Why it ended.
+    pub stopped_by: StoppedBy,
+    /// The tolerance of its promise, where it makes one: how far below the optimum's performance the best may be.
+    pub epsilon: f64,
+    /// Its bound on the probability that the best is further, where it has one.
+    pub bound: Option<f64>,
+    /// Configurations that it had measured.
+    pub evaluations: u64,
+    /// Proposals that were not legal.
+    pub illegal: u64,
 }
 
 /// What a decision took.

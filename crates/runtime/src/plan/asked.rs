@@ -1,8 +1,10 @@
 //! How hard an answer was looked for, and whether that is enough for who asks now.
 
+use super::answer::Searched;
 use crate::plan_cache::CachedPlan;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
+use tilewright_search::stop::Tolerance;
 
 /// Looks of one answer that are remembered; the oldest go first.
 const LOOKS_KEPT: usize = 8;
@@ -20,16 +22,25 @@ pub struct Look {
     pub model: Option<String>,
     /// Checksum of the profile, or of the weights, that the model was read from.
     pub profile: Option<String>,
+    /// How it was searched by measuring; None where it was not, or an older version wrote this.
+    #[serde(default)]
+    pub searched: Option<Searched>,
 }
 
 impl Look {
-    /// Notes one more look. What the same model looked for twice is as good as the better of both.
+    fn strategy(&self) -> Option<&str> {
+        self.searched.as_ref().map(|searched| searched.strategy.as_str())
+    }
+
+    /// Notes one more look. What the same model and strategy looked for twice is as good as the better of both.
     pub(super) fn note(self, looks: &mut Vec<Self>) {
-        let same = |l: &&mut Self| (&l.model, &l.profile) == (&self.model, &self.profile);
+        let same =
+            |l: &&mut Self| (&l.model, &l.profile, l.strategy()) == (&self.model, &self.profile, self.strategy());
         if let Some(before) = looks.iter_mut().find(same) {
             before.budget_s = before.budget_s.max(self.budget_s);
             before.top = before.top.max(self.top);
             before.timed += self.timed;
+            before.searched = self.searched;
             return;
         }
         if looks.len() >= LOOKS_KEPT {
@@ -51,6 +62,10 @@ pub struct Asked {
     /// Checksum of the profile, or of the weights, that the model at hand was read from: an answer that it had no part in
     /// may have become worse than it could be.
     pub profile: Option<String>,
+    /// The strategy that searches.
+    pub strategy: Option<String>,
+    /// What the strategy's bound must promise.
+    pub tolerance: Option<Tolerance>,
 }
 
 impl Asked {
@@ -70,6 +85,21 @@ impl Asked {
             fit.retain(|look| look.profile.as_ref() == Some(profile));
             if fit.is_empty() {
                 return Some("it was decided without the profile that there is now".into());
+            }
+        }
+        if let Some(strategy) = &self.strategy {
+            fit.retain(|look| look.strategy() == Some(strategy));
+            if fit.is_empty() {
+                return Some(format!("it was decided without the strategy {strategy}"));
+            }
+        }
+        if let Some(Tolerance { epsilon, alpha }) = self.tolerance {
+            let keeps = |s: &Searched| s.epsilon <= epsilon && s.bound.is_some_and(|bound| bound <= alpha);
+            fit.retain(|look| look.searched.as_ref().is_some_and(keeps));
+            if fit.is_empty() {
+                return Some(format!(
+                    "it was decided without the promise of an epsilon of {epsilon} and an alpha of {alpha}"
+                ));
             }
         }
         let budget_s = self.budget.map_or(0.0, |b| b.as_secs_f64());

@@ -1,297 +1,288 @@
 //! One decision, step by step.
 
 use super::Planner;
-use super::answer::{PlanStats, Planned};
-use super::pool::Pool;
-use super::settings::Ranking;
-use super::spread::{RANKED_PER_TIMED, spread};
+use super::answer::{PlanStats, Planned, Searched};
+use super::bench::Bench;
+use super::settings::PlanSettings;
 use crate::error::RuntimeError;
+use crate::knowledge::{Knowledge, Shared, not_drawn};
 use crate::nothing_legal::nothing_legal;
-use crate::paired::compare;
-use crate::timing::{Clock, HostClock};
 use crate::verify::{Verifier, VerifyError};
 use std::time::Duration;
+use std::time::Instant;
 use tilewright_core::decision::{Alternative, Decision};
-use tilewright_core::measurement::{Failure, FailureKind, Outcome, Timing};
-use tilewright_core::objective::Objective;
-use tilewright_core::predictor::Scorer;
-use tilewright_core::problem::{MeasureError, Problem};
+use tilewright_core::measurement::{Failure, FailureKind, Outcome};
+use tilewright_core::problem::Problem;
 use tilewright_core::program::DeviceError;
-use tilewright_core::search::Ranked;
 use tilewright_core::space::Point;
+use tilewright_core::timing::Clock;
 use tilewright_sampler::DrawError;
-use tilewright_search::{Options, exhaustive, sampled};
+use tilewright_search::drive::{Budget, DriveError, Limits, StoppedBy, Trace};
+use tilewright_search::{Evaluator, Setup, Strategy, drive};
 
 /// Alternatives that a decision lists.
 const LISTED: usize = 10;
 
-/// With a model: the share of what is timed around its best that is drawn, for where the model is blind.
-const DRAWN_BESIDE_MODEL: f64 = 0.05;
+/// Candidates that are compared with each other after searching.
+const FINALISTS: usize = 24;
 
-/// Without a model: the share that is drawn.
-const DRAWN_SHARE: f64 = 0.4;
+/// Candidates that join them because the strategy expects most of them.
+const FAVOURITES: usize = 12;
 
-/// Seconds a configuration from which on a model is asked once, for its ranking, and not for hundreds of neighbours before each
-/// measurement.
-const DEAR: f64 = 3e-4;
+/// Rounds that a comparison should have at least.
+const ROUNDS_AT_LEAST: u32 = 4;
 
-pub(super) struct Deciding<'d, 'a> {
-    pub(super) planner: &'d mut Planner<'a>,
-    pub(super) problem: &'d dyn Problem,
-    pub(super) clock: &'d HostClock,
-    pub(super) pool: Pool,
-    /// The model's best, more than are timed at first.
-    pub(super) ranked: Vec<Point>,
-    /// The answer of the plan cache, which wins unless a better one is found.
-    pub(super) remembered: Option<usize>,
+/// Decides a problem; `again` says why the plan cache's answer was not enough, and `remembered` is that answer where it is still
+/// legal.
+pub(super) fn decide(
+    planner: &mut Planner<'_>,
+    problem: &dyn Problem,
+    clock: &Instant,
+    (again, remembered): (Option<String>, Option<Point>),
+) -> Result<Planned, RuntimeError> {
+    let Planner { measure, predictor, sampler, settings, .. } = planner;
+    settings.check()?;
+    let looked = (&settings.ranking, settings.top.max(1));
+    let knowledge = Knowledge::ask(problem, *predictor, looked, &mut **sampler, settings.seed)?;
+    let now = || clock.now();
+    let limits = Limits { cut_off: settings.cut_off, rough: settings.rough };
+    let timing = (&settings.timing, limits);
+    let live = match measure {
+        Some(measure) => Some(Evaluator::new(problem, &mut **measure, &settings.objective, timing, &now)),
+        None => None,
+    };
+    let mut deciding = Deciding {
+        problem,
+        clock,
+        settings,
+        knowledge: &knowledge,
+        sampler: Shared::new(&mut **sampler),
+        bench: Bench::new(live, &settings.objective),
+        stats: PlanStats { search_s: knowledge.seconds, ..PlanStats::default() },
+        searched: None,
+        considered: knowledge.considered,
+        told: again.iter().cloned().collect(),
+    };
+    deciding.bench.model = knowledge.model().filter(|model| !model.is_costly);
+    // First of all, so that ties go to it and little time is enough for it.
+    deciding.bench.remembered = remembered.map(|point| deciding.bench.pool.add(point, None));
+    Ok(Planned { looked_again: again, ..deciding.decide()? })
+}
+
+/// One decision.
+struct Deciding<'d> {
+    problem: &'d dyn Problem,
+    clock: &'d Instant,
+    settings: &'d PlanSettings,
+    knowledge: &'d Knowledge<'d>,
+    sampler: Shared<'d>,
+    bench: Bench<'d>,
     stats: PlanStats,
+    /// How it was searched.
+    searched: Option<Searched>,
     considered: u64,
-    /// Whether the model takes too long to be asked while looking around.
-    pub(super) is_dear: bool,
-    /// What kind of model ranked.
-    model: Option<String>,
     /// Sentences of the reason.
     told: Vec<String>,
 }
 
-impl<'d, 'a> Deciding<'d, 'a> {
-    pub(super) fn new(planner: &'d mut Planner<'a>, problem: &'d dyn Problem, clock: &'d HostClock) -> Self {
-        let (pool, stats) = (Pool::default(), PlanStats::default());
-        Self {
-            planner,
-            problem,
-            clock,
-            pool,
-            ranked: Vec::new(),
-            remembered: None,
-            stats,
-            considered: 0,
-            is_dear: false,
-            model: None,
-            told: Vec::new(),
+impl Deciding<'_> {
+    fn decide(mut self) -> Result<Planned, RuntimeError> {
+        let is_modelled = self.knowledge.kind().is_some();
+        if is_modelled {
+            self.told.push(self.knowledge.reason.clone());
         }
-    }
-
-    pub(super) fn objective(&self) -> Objective {
-        self.planner.settings.objective.clone()
-    }
-
-    /// Decides; `again` says why the plan cache's answer was not enough, and `remembered` is that answer where it is still
-    /// legal.
-    pub(super) fn decide(mut self, again: Option<String>, remembered: Option<Point>) -> Result<Planned, RuntimeError> {
-        self.told.extend(again.clone());
-        // First of all, so that ties go to it and little time is enough for it.
-        self.remembered = remembered.map(|point| self.pool.add(point, None));
-        let default = self.problem.default_point().filter(|p| self.problem.space().is_legal(p));
-        let modelled = self.ask_model(default.as_ref())?;
-        let default = default.map(|p| self.pool.add(p, None));
-        let order = if self.planner.measure.is_none() || (modelled && self.planner.settings.top == 0) {
-            self.unmeasured(modelled)?
+        for (point, predicted_s) in &self.knowledge.starts {
+            self.bench.pool.add(point.clone(), *predicted_s);
+        }
+        let default = self.knowledge.default.clone().map(|p| self.bench.pool.add(p, None));
+        let order = if self.bench.live.is_none() || (is_modelled && self.settings.top == 0) {
+            self.unmeasured(is_modelled)?
         } else {
-            self.measured(modelled, default)?
+            self.measured(is_modelled, default)?
         };
         let (winner, max_rel_error) = self.verified(&order)?;
-        Ok(Planned { looked_again: again, ..self.answer(winner, &order, default, max_rel_error) })
-    }
-
-    /// Fills the pool with the model's best, behind its first choice the default; whether there is a model.
-    fn ask_model(&mut self, default: Option<&Point>) -> Result<bool, RuntimeError> {
-        let Some(predictor) = self.planner.predictor else { return Ok(false) };
-        let scorer = predictor.bind(self.problem)?;
-        self.model = Some(predictor.kind().to_owned());
-        let top = self.planner.settings.top.max(1);
-        let ranked = self.rank(&*scorer, predictor.kind(), top.saturating_mul(RANKED_PER_TIMED))?;
-        if ranked.points.is_empty() {
-            return Err(nothing_legal(self.problem));
-        }
-        self.considered = ranked.considered;
-        self.ranked = ranked.points.iter().map(|(point, _)| point.clone()).collect();
-        let mut chosen = spread(ranked.points, top).into_iter();
-        if let Some((point, predicted_s)) = chosen.next() {
-            self.pool.add(point, Some(predicted_s));
-        }
-        if let Some(default) = default {
-            // Early: large inputs leave no time for all.
-            let predicted_s = chosen.as_slice().iter().find(|(point, _)| point == default).map(|(_, s)| *s);
-            self.pool.add(default.clone(), predicted_s);
-        }
-        for (point, predicted_s) in chosen {
-            self.pool.add(point, Some(predicted_s));
-        }
-        Ok(true)
-    }
-
-    /// The model's best, by looking at as much as the settings say.
-    fn rank(&mut self, scorer: &dyn Scorer, kind: &str, k: usize) -> Result<Ranked, RuntimeError> {
-        let (ranked, seconds, looked) = match &self.planner.settings.ranking {
-            Ranking::Everything => {
-                let found = exhaustive(self.problem, scorer, &Options::top(k));
-                (found.ranked, found.statistics.seconds, "searched over {} legal configurations")
-            }
-            Ranking::Sample(how) => {
-                let seed = self.planner.settings.seed;
-                let found = sampled(self.problem, scorer, &mut *self.planner.sampler, k, how, seed);
-                let found = found.map_err(|e| self.not_drawn(e))?;
-                (found.ranked, found.seconds, "asked about {} legal configurations, drawn and climbed to,")
-            }
-        };
-        self.stats.search_s = seconds;
-        self.is_dear = seconds > DEAR * ranked.considered as f64;
-        let looked = looked.replace("{}", &ranked.considered.to_string());
-        self.told.push(format!("the {kind} model was {looked} in {seconds:.2} s"));
-        Ok(ranked)
-    }
-
-    /// Why nothing was drawn.
-    pub(super) fn not_drawn(&self, error: DrawError) -> RuntimeError {
-        match error {
-            DrawError::Exhausted { .. } => nothing_legal(self.problem),
-            e @ (DrawError::OtherSpace { .. } | DrawError::Uncounted(_)) => {
-                RuntimeError::Setting { field: "sampler", message: e.to_string() }
-            }
-        }
+        Ok(self.answer(winner, &order, default, max_rel_error))
     }
 
     /// The order of preference where nothing is timed: the model's, else the default alone.
-    fn unmeasured(&mut self, modelled: bool) -> Result<Vec<usize>, RuntimeError> {
-        if self.pool.len() == 0 {
+    fn unmeasured(&mut self, is_modelled: bool) -> Result<Vec<usize>, RuntimeError> {
+        if self.bench.pool.len() == 0 {
             let first = self.problem.space().first_legal().ok_or_else(|| nothing_legal(self.problem))?;
-            self.pool.add(first, None);
+            self.bench.pool.add(first, None);
         }
-        self.considered = self.considered.max(self.pool.len() as u64);
-        let what = match (self.remembered, modelled) {
+        self.considered = self.considered.max(self.bench.pool.len() as u64);
+        let what = match (self.bench.remembered, is_modelled) {
             (Some(_), _) => "the remembered configuration was kept",
             (None, true) => "the model's first choice was taken",
             (None, false) => "the default was taken: there is no model",
         };
         self.told.push(format!("{what}, nothing was timed"));
-        Ok((0..self.pool.len()).collect())
+        Ok((0..self.bench.pool.len()).collect())
     }
 
     /// The order of preference by measuring.
-    fn measured(&mut self, modelled: bool, default: Option<usize>) -> Result<Vec<usize>, RuntimeError> {
-        let settings = self.planner.settings.clone();
-        if modelled {
-            let count = self.pool.len();
+    fn measured(&mut self, is_modelled: bool, default: Option<usize>) -> Result<Vec<usize>, RuntimeError> {
+        if is_modelled {
+            let count = self.bench.pool.len();
             let order = self.compare(&(0..count).collect::<Vec<_>>())?;
             let count = order.len();
             self.told.push(format!("the best {count}, by model and by default, were timed against each other"));
-            if settings.refine > Duration::ZERO && self.pool.any_measured() {
-                let before = self.pool.len();
-                let favourites = self.explore(settings.refine, DRAWN_BESIDE_MODEL)?;
-                self.told.push(format!("{} neighbours of the best were timed", self.pool.len() - before));
-                return self.finals(&order, favourites);
+            if self.settings.refine == Duration::ZERO || !self.bench.pool.any_measured() {
+                return self.nothing_ran_or(order);
             }
-            return self.nothing_ran_or(order);
+            let favourites = self.search(self.settings.refine)?;
+            return self.finals(&order, favourites);
         }
         self.told.push(format!(
-            "there is no profile for this kernel on this device, so this input was tuned for {:.1} s",
-            settings.budget.as_secs_f64()
+            "there is no profile for this kernel on this device, so this input was tuned for up to {:.1} s",
+            self.settings.budget.as_secs_f64()
         ));
         // Ahead of the default: neighbours of what is remembered are the first that are looked at.
-        for known in [self.remembered, default].into_iter().flatten() {
-            self.time(known)?;
+        for known in [self.bench.remembered, default].into_iter().flatten() {
+            self.bench.time(known).map(drop)?;
         }
-        let favourites = self.explore(settings.budget, DRAWN_SHARE)?;
-        self.considered = self.pool.len() as u64;
-        if self.pool.len() == 0 {
+        let favourites = self.search(self.settings.budget)?;
+        self.considered = self.bench.pool.len() as u64;
+        if self.bench.pool.len() == 0 {
             return Err(nothing_legal(self.problem));
         }
         self.finals(&[], favourites)
     }
 
-    pub(super) fn nothing_ran_or(&self, order: Vec<usize>) -> Result<Vec<usize>, RuntimeError> {
-        if self.pool.any_measured() {
+    /// Lets the strategy measure for a time; the points that it expects to be the best after all.
+    fn search(&mut self, time: Duration) -> Result<Vec<Point>, RuntimeError> {
+        let settings = self.settings;
+        let (strategy, objective) = (&settings.strategy, &settings.objective);
+        let mut setup = Setup { warm: settings.warm.clone(), ..self.knowledge.setup(objective, &self.sampler) };
+        setup.tolerance = settings.tolerance.unwrap_or_default();
+        let refused =
+            |e: tilewright_search::TooLarge| RuntimeError::Setting { field: "strategy", message: e.to_string() };
+        let mut search = strategy.make(&setup, settings.seed).map_err(refused)?;
+        if !strategy.known().is_some_and(Strategy::is_uniform) {
+            let known = self.bench.pool.iter().filter_map(|c| Some((c.point.clone(), c.outcome.clone()?)));
+            search.tell(&known.collect::<Vec<(Point, Outcome)>>());
+        }
+        self.bench.live.iter_mut().for_each(Evaluator::restart);
+        let bound = settings.tolerance.map(|tolerance| tolerance.alpha);
+        let budget = Budget { seconds: Some(time.as_secs_f64()), bound, ..Budget::NONE };
+        let trace = drive(&mut *search, strategy.name(), objective, &budget, &mut self.bench);
+        let favourites = search.promising(FAVOURITES);
+        drop((search, setup));
+        self.searched(trace)?;
+        Ok(favourites)
+    }
+
+    /// Notes how the search ended.
+    fn searched(&mut self, trace: Result<Trace, DriveError>) -> Result<(), RuntimeError> {
+        if let Some(error @ (DrawError::OtherSpace { .. } | DrawError::Uncounted(_))) = self.sampler.take_failure() {
+            return Err(not_drawn(self.problem, error));
+        }
+        let name = self.settings.strategy.name().to_owned();
+        let trace = match trace {
+            Ok(trace) => trace,
+            Err(DriveError::Device(error)) => return Err(error.into()),
+            Err(error) if self.bench.pool.any_measured() => {
+                self.told.push(format!("{error}, so the best of what else was timed was taken"));
+                return Ok(());
+            }
+            Err(error) => return Err(RuntimeError::Strategy { name, message: error.to_string() }),
+        };
+        let epsilon = self.settings.tolerance.unwrap_or_default().epsilon;
+        let ended = match (trace.stopped_by, trace.bound) {
+            (StoppedBy::Bound, Some(bound)) => {
+                format!(
+                    "its bound: something more than {:.0}% better is left with probability {bound:.3}",
+                    100.0 * epsilon
+                )
+            }
+            (by, _) => by.name().to_owned(),
+        };
+        self.told.push(format!("strategy {name} timed {} more, ended by {ended}", trace.evaluations));
+        if trace.illegal > 0 {
+            self.told.push(format!("{} of its proposals were not legal and were left out", trace.illegal));
+        }
+        let Trace { stopped_by, bound, evaluations, illegal, .. } = trace;
+        self.searched = Some(Searched { strategy: name, stopped_by, epsilon, bound, evaluations, illegal });
+        Ok(())
+    }
+
+    /// Times the best few of everything against each other; `preferred` breaks ties.
+    fn finals(&mut self, preferred: &[usize], favourites: Vec<Point>) -> Result<Vec<usize>, RuntimeError> {
+        let mut finalists: Vec<usize> = self.bench.pool.by_cost(&self.settings.objective);
+        finalists.retain(|&at| self.bench.pool.get(at).measurement().is_some());
+        let (most, favoured) = self.room(&finalists);
+        let mut rest = finalists.split_off(finalists.len().min(most));
+        for point in favourites.into_iter().take(favoured) {
+            let predicted = self.bench.predicted(&point);
+            let at = self.bench.pool.add(point, predicted);
+            if !finalists.contains(&at) {
+                finalists.push(at);
+            }
+        }
+        // Noise must not keep what is remembered from its chance: an answer that was looked for again is never worse.
+        let remembered = self.bench.remembered;
+        finalists.extend(remembered.filter(|at| rest.contains(at) && !finalists.contains(at)));
+        rest.retain(|at| !finalists.contains(at));
+        // Ties go to what is remembered, then to what the model ranked, then to what was found first.
+        finalists.sort_by_key(|at| {
+            (Some(*at) != remembered, preferred.iter().position(|p| p == at).unwrap_or(usize::MAX), *at)
+        });
+        let mut order = if finalists.len() > 1 { self.compare(&finalists)? } else { finalists };
+        order.extend(rest);
+        self.nothing_ran_or(order)
+    }
+
+    /// How many of the best, and of the favourites, the time of a comparison has room for: a few rounds of few say more than
+    /// one of many.
+    fn room(&self, best_first: &[usize]) -> (usize, usize) {
+        const FEWEST: usize = 2;
+        let time = self.settings.paired.max_time.as_secs_f64();
+        // Each turn is a warm-up and a timed run at least.
+        let turn =
+            best_first.first().and_then(|&at| self.bench.pool.get(at).measurement()).map_or(0.0, |m| 2.0 * m.time_s);
+        let turns = time / (turn * f64::from(ROUNDS_AT_LEAST)).max(f64::MIN_POSITIVE);
+        let share = |count: usize| count.min((turns / 2.0) as usize).max(FEWEST);
+        (share(FINALISTS), share(FAVOURITES))
+    }
+
+    fn compare(&mut self, candidates: &[usize]) -> Result<Vec<usize>, RuntimeError> {
+        Ok(self.bench.compare(candidates, &self.settings.paired, self.clock)?)
+    }
+
+    fn nothing_ran_or(&self, order: Vec<usize>) -> Result<Vec<usize>, RuntimeError> {
+        if self.bench.pool.any_measured() {
             return Ok(order);
         }
         let unknown = || Failure { kind: FailureKind::Launch, message: "nothing was timed".into() };
         Err(RuntimeError::NothingRuns {
             kernel: self.problem.kernel(),
             input: self.problem.input(),
-            tried: self.pool.len() as u64,
-            last: self.pool.last_failure().cloned().unwrap_or_else(unknown),
+            tried: self.bench.pool.len() as u64,
+            last: self.bench.pool.last_failure().cloned().unwrap_or_else(unknown),
         })
     }
 
-    /// Times candidates in interleaved rounds; their order, the winner first.
-    pub(super) fn compare(&mut self, candidates: &[usize]) -> Result<Vec<usize>, RuntimeError> {
-        let (paired, objective, clock) = (self.planner.settings.paired.clone(), self.objective(), self.clock);
-        let points: Vec<Point> = candidates.iter().map(|at| self.pool.get(*at).point.clone()).collect();
-        self.announce(&points);
-        let found = compare(candidates.len(), &objective, &paired, clock, &mut |i| self.outcome(candidates[i]))?;
-        for contender in &found {
-            self.pool.get_mut(candidates[contender.index]).outcome = Some(contender.outcome.clone());
-        }
-        Ok(found.iter().map(|c| candidates[c.index]).collect())
-    }
-
-    /// How many points are best announced at once.
-    pub(super) fn ahead(&self) -> usize {
-        self.planner.measure.as_deref().map_or(1, |measure| measure.ahead()).max(1)
-    }
-
-    /// Lets the device prepare points that will be timed.
-    pub(super) fn announce(&mut self, points: &[Point]) {
-        if let Some(measure) = self.planner.measure.as_deref_mut().filter(|m| m.ahead() > 1) {
-            measure.expect(self.problem, points);
-        }
-    }
-
-    pub(super) fn time(&mut self, at: usize) -> Result<(), DeviceError> {
-        let outcome = self.outcome(at)?;
-        self.pool.get_mut(at).outcome = Some(outcome);
-        Ok(())
-    }
-
-    /// Times one candidate once, cut off by the best so far.
-    fn outcome(&mut self, at: usize) -> Result<Outcome, DeviceError> {
-        let settings = &self.planner.settings;
-        let objective = &settings.objective;
-        let best = self.pool.iter().map(|c| c.cost(objective)).fold(f64::INFINITY, f64::min);
-        // One disturbed run must not put what is remembered out of the contest.
-        let limited = best.is_finite() && *objective == Objective::default() && self.remembered != Some(at);
-        let cut_off = limited.then(|| Duration::from_secs_f64(best * settings.cut_off));
-        let rough_beyond = limited.then(|| Duration::from_secs_f64(best * settings.rough));
-        let policy = Timing { cut_off, rough_beyond, ..settings.timing.clone() };
-        let Some(measure) = self.planner.measure.as_deref_mut() else {
-            return Ok(Err(Failure { kind: FailureKind::Launch, message: "nothing to time it on".into() }));
-        };
-        let point: Point = self.pool.get(at).point.clone();
-        let outcome = match measure.measure(self.problem, &point, &policy) {
-            Ok(measurement) => Ok(measurement),
-            Err(MeasureError::Failed(failure)) => Err(failure),
-            Err(MeasureError::Device(error)) => return Err(error),
-        };
-        match &outcome {
-            Ok(_) => self.stats.timed += 1,
-            Err(_) => self.stats.failed += 1,
-        }
-        // So that the next one is cut off by it; the comparison replaces it by the median.
-        self.pool.get_mut(at).outcome = Some(outcome.clone());
-        Ok(outcome)
-    }
-
-    /// The first in order whose result is right, and its error; without an executor the first.
+    /// The first in order whose result is right, and its error; without a device the first.
     fn verified(&mut self, order: &[usize]) -> Result<(usize, Option<f64>), RuntimeError> {
         let began = self.clock.now();
-        let Some(executor) = self.planner.executor.as_deref_mut() else {
+        let Some(device) = self.bench.live.as_mut().and_then(Evaluator::device) else {
             self.told.push("there is nothing to run it on, so its result was not verified".into());
             let first = order.first().copied();
             return first.map(|at| (at, None)).ok_or_else(|| nothing_legal(self.problem));
         };
-        let mut verifier = Verifier::new(self.planner.settings.verify.clone());
+        let mut verifier = Verifier::new(self.settings.verify.clone());
         let mut last = String::new();
-        let runs = |at: &&usize| !matches!(self.pool.get(**at).outcome, Some(Err(_)));
+        let runs = |at: &&usize| !matches!(self.bench.pool.get(**at).outcome, Some(Err(_)));
         let tried: Vec<usize> = order.iter().filter(runs).copied().collect();
         for &at in &tried {
-            let found = match verifier.check(executor, self.problem, &self.pool.get(at).point) {
+            let found = match verifier.check(device, self.problem, &self.bench.pool.get(at).point) {
                 Ok(found) => found,
                 Err(VerifyError::Device(error @ (DeviceError::Missing { .. } | DeviceError::Run(_)))) => {
                     return Err(error.into());
                 }
                 Err(error) => {
                     last = error.to_string();
-                    self.pool.get_mut(at).mark_wrong(last.clone());
+                    self.bench.pool.get_mut(at).mark_wrong(last.clone());
                     continue;
                 }
             };
@@ -299,10 +290,10 @@ impl<'d, 'a> Deciding<'d, 'a> {
                 self.stats.verify_s = (self.clock.now() - began).as_secs_f64();
                 return Ok((at, Some(found.max_rel_error())));
             };
-            tracing::error!(kernel = %self.problem.kernel(), point = ?self.pool.get(at).point, %complaint, "wrong result");
+            tracing::error!(kernel = %self.problem.kernel(), point = ?self.bench.pool.get(at).point, %complaint, "wrong result");
             self.stats.wrong += 1;
             self.told.push(format!("a faster one was wrong and is out: {complaint}"));
-            self.pool.get_mut(at).mark_wrong(complaint.clone());
+            self.bench.pool.get_mut(at).mark_wrong(complaint.clone());
             last = complaint;
         }
         let (kernel, input) = (self.problem.kernel(), self.problem.input());
@@ -314,6 +305,7 @@ impl<'d, 'a> Deciding<'d, 'a> {
         if let Some(error) = max_rel_error {
             self.told.push(format!("its result was verified (largest error {error:.1e})"));
         }
+        (self.stats.timed, self.stats.failed) = (self.bench.timed, self.bench.failed);
         self.stats.seconds = self.clock.now().as_secs_f64();
         let considered = std::iter::once(winner).chain(order.iter().copied().filter(|at| *at != winner));
         let considered = considered.take(LISTED).map(|at| self.alternative(at)).collect();
@@ -325,13 +317,13 @@ impl<'d, 'a> Deciding<'d, 'a> {
             considered,
             considered_count,
             reason: reason.clone(),
-            model: self.model,
+            model: self.knowledge.kind().map(str::to_owned),
         };
         Planned {
             kernel: self.problem.kernel(),
             input: self.problem.input(),
             config: chosen.config,
-            point: self.pool.get(winner).point.clone(),
+            point: self.bench.pool.get(winner).point.clone(),
             predicted_s: chosen.predicted_s,
             measured_s: chosen.measured_s,
             verified: max_rel_error.is_some(),
@@ -339,6 +331,7 @@ impl<'d, 'a> Deciding<'d, 'a> {
             considered: self.considered,
             cached: false,
             looked_again: None,
+            searched: self.searched,
             reason,
             decision,
             stats: self.stats,
@@ -347,13 +340,14 @@ impl<'d, 'a> Deciding<'d, 'a> {
 
     /// Where the winner stood with the model, and what it gains over the default.
     fn tell_gain(&mut self, winner: usize, default: Option<usize>) {
-        let objective = self.objective();
-        if let Some(expected) = self.pool.get(winner).predicted_s {
-            let better = self.pool.iter().filter(|c| c.predicted_s.is_some_and(|s| s < expected)).count();
+        let objective = self.settings.objective.clone();
+        if let Some(expected) = self.bench.pool.get(winner).predicted_s {
+            let better = self.bench.pool.iter().filter(|c| c.predicted_s.is_some_and(|s| s < expected)).count();
             self.told.push(format!("by model the choice was number {} of those timed", better + 1));
         }
-        if let Some(remembered) = self.remembered {
-            let (own, other) = (self.pool.get(winner).cost(&objective), self.pool.get(remembered).cost(&objective));
+        if let Some(remembered) = self.bench.remembered {
+            let (own, other) =
+                (self.bench.pool.get(winner).cost(&objective), self.bench.pool.get(remembered).cost(&objective));
             if winner == remembered {
                 self.told.push("the remembered configuration is still the best".into());
             } else if own.is_finite() && other.is_finite() {
@@ -361,7 +355,8 @@ impl<'d, 'a> Deciding<'d, 'a> {
             }
         }
         let Some(default) = default else { return };
-        let (own, other) = (self.pool.get(winner).cost(&objective), self.pool.get(default).cost(&objective));
+        let (own, other) =
+            (self.bench.pool.get(winner).cost(&objective), self.bench.pool.get(default).cost(&objective));
         if winner == default {
             self.told.push("the default won".into());
         } else if own.is_finite() && other.is_finite() {
@@ -370,7 +365,7 @@ impl<'d, 'a> Deciding<'d, 'a> {
     }
 
     fn alternative(&self, at: usize) -> Alternative {
-        let candidate = self.pool.get(at);
+        let candidate = self.bench.pool.get(at);
         Alternative {
             config: self.problem.space().config(&candidate.point),
             predicted_s: candidate.predicted_s,

@@ -1,30 +1,28 @@
-//! Deciding the configuration of an input: from the cache, by the model and re-timing, or by tuning on the spot.
+//! Deciding the configuration of an input: from the cache; else by what a model knows, a strategy that measures, a comparison of
+//! the best with each other and a check of the result.
 
 mod answer;
 mod asked;
+mod bench;
 mod decide;
-mod explore;
-mod nearby;
 mod pool;
-mod residual;
 mod settings;
-mod spread;
 
-pub use answer::{PlanStats, Planned};
+pub use crate::knowledge::Ranking;
+pub use answer::{PlanStats, Planned, Searched};
 pub use asked::{Asked, Look};
-pub use settings::{PlanSettings, Ranking};
-pub use spread::spread;
+pub use settings::PlanSettings;
 pub use tilewright_search::Sampling;
 
 use crate::error::RuntimeError;
 use crate::plan_cache::{CachedPlan, Lookup, PlanCache};
-use crate::timing::{Clock, HostClock};
-use decide::Deciding;
 use std::sync::Arc;
+use std::time::Instant;
 use tilewright_core::device::DeviceSpec;
 use tilewright_core::predictor::Predictor;
-use tilewright_core::problem::{AnyKernel, Executor, Measure, Problem};
+use tilewright_core::problem::{AnyKernel, Measure, Problem};
 use tilewright_core::space::{Config, Point};
+use tilewright_core::timing::Clock;
 use tilewright_sampler::Sampler;
 
 /// What a decision works with. Whatever is missing is done without, and the answer says so.
@@ -33,10 +31,9 @@ pub struct Planner<'a> {
     pub kernel: &'a dyn AnyKernel,
     /// The device.
     pub device: &'a Arc<DeviceSpec>,
-    /// Times configurations; without it the model's first choice is taken.
+    /// Times configurations; without it the model's first choice is taken. On its device results are checked; where it has
+    /// none, nothing is verified, and nothing is cached.
     pub measure: Option<&'a mut dyn Measure>,
-    /// Runs configurations for their results; without it nothing is verified, and nothing is cached.
-    pub executor: Option<&'a mut dyn Executor>,
     /// The model; without it this very input is tuned within the budget.
     pub predictor: Option<&'a dyn Predictor>,
     /// Draws configurations where there is no model, or what a model is asked about.
@@ -63,7 +60,7 @@ impl Planner<'_> {
     /// # Errors
     /// See [`Planner::plan`].
     pub fn plan_problem(&mut self, problem: &dyn Problem) -> Result<Planned, RuntimeError> {
-        let clock = HostClock::start();
+        let clock = Instant::now();
         let (mut again, mut remembered, mut looks) = (None, None, Vec::new());
         if let Some(cache) = self.cache.filter(|_| !self.settings.ignore_cached) {
             match cache.get(problem, &self.settings.objective)? {
@@ -78,7 +75,7 @@ impl Planner<'_> {
                 Lookup::Miss => {}
             }
         }
-        let planned = Deciding::new(self, problem, &clock).decide(again, remembered)?;
+        let planned = decide::decide(self, problem, &clock, (again, remembered))?;
         self.look(&planned).note(&mut looks);
         if let (Some(cache), Some(max_rel_error)) = (self.cache, planned.max_rel_error) {
             let plan = CachedPlan {
@@ -97,15 +94,16 @@ impl Planner<'_> {
     /// How hard an answer was looked for just now.
     fn look(&self, planned: &Planned) -> Look {
         let settings = &self.settings;
-        let timed = planned.stats.timed;
+        let (timed, searched) = (planned.stats.timed, planned.searched.clone());
         let budget = if self.predictor.is_some() { settings.refine } else { settings.budget };
         // Where nothing was timed, what the settings allow says nothing.
         let (budget_s, top) = if timed > 0 { (budget.as_secs_f64(), settings.top) } else { (0.0, 0) };
-        Look { budget_s, top, timed, model: planned.decision.model.clone(), profile: settings.asked.profile.clone() }
+        let (model, profile) = (planned.decision.model.clone(), settings.asked.profile.clone());
+        Look { budget_s, top, timed, model, profile, searched }
     }
 }
 
-fn from_cache(problem: &dyn Problem, plan: CachedPlan, point: Point, clock: &HostClock) -> Planned {
+fn from_cache(problem: &dyn Problem, plan: CachedPlan, point: Point, clock: &Instant) -> Planned {
     Planned {
         kernel: problem.kernel(),
         input: problem.input(),
@@ -118,6 +116,7 @@ fn from_cache(problem: &dyn Problem, plan: CachedPlan, point: Point, clock: &Hos
         considered: plan.decision.considered_count,
         cached: true,
         looked_again: None,
+        searched: plan.looks.into_iter().rev().find_map(|look| look.searched),
         reason: format!("from the plan cache; when it was decided: {}", plan.decision.reason),
         decision: plan.decision,
         stats: PlanStats { seconds: clock.now().as_secs_f64(), ..PlanStats::default() },

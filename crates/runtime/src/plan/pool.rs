@@ -51,10 +51,6 @@ impl Pool {
         self.candidates.len() - 1
     }
 
-    pub(super) fn contains(&self, point: &Point) -> bool {
-        self.index.contains_key(point)
-    }
-
     pub(super) fn get(&self, at: usize) -> &Candidate {
         &self.candidates[at]
     }
@@ -76,6 +72,11 @@ impl Pool {
         let mut order: Vec<(f64, usize)> = self.iter().map(|c| c.cost(objective)).zip(0..).collect();
         order.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
         order.into_iter().map(|(_, at)| at).collect()
+    }
+
+    /// The least measured cost; infinite where nothing was measured.
+    pub(super) fn best_cost(&self, objective: &Objective) -> f64 {
+        self.iter().map(|c| c.cost(objective)).fold(f64::INFINITY, f64::min)
     }
 
     /// Whether anything was measured.

@@ -1,22 +1,16 @@
 //! How a plan is decided.
 
 use super::asked::Asked;
+use crate::error::RuntimeError;
+use crate::knowledge::Ranking;
 use crate::paired::PairedSettings;
 use crate::verify::VerifySettings;
+use std::sync::Arc;
 use std::time::Duration;
 use tilewright_core::measurement::Timing;
 use tilewright_core::objective::Objective;
-use tilewright_search::Sampling;
-
-/// What a model is asked about.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Ranking {
-    /// Every legal configuration.
-    #[default]
-    Everything,
-    /// A sample of them, and the neighbours of its best: for a model whose word costs too much for everything.
-    Sample(Sampling),
-}
+use tilewright_search::stop::Tolerance;
+use tilewright_search::{Choice, Experience, Strategy};
 
 /// How a plan is decided.
 #[derive(Clone, Debug, PartialEq)]
@@ -25,9 +19,15 @@ pub struct PlanSettings {
     pub ranking: Ranking,
     /// How many of the model's best are timed. Zero takes the model's word without timing anything.
     pub top: usize,
-    /// Time to look around the best of them by measuring; zero to leave it.
+    /// What searches by measuring, beginning from the model's best or, without a model, from the default.
+    pub strategy: Choice,
+    /// Ends a strategy that makes a promise once its bound on the probability of a miss is no more than alpha.
+    pub tolerance: Option<Tolerance>,
+    /// What earlier searches and other devices say of this space.
+    pub warm: Arc<Experience>,
+    /// Time that the strategy has beside a model; zero to leave it.
     pub refine: Duration,
-    /// Time to tune this very input for where there is no model.
+    /// Time that the strategy has where there is no model.
     pub budget: Duration,
     /// How a configuration is timed.
     pub timing: Timing,
@@ -55,6 +55,9 @@ impl Default for PlanSettings {
         Self {
             ranking: Ranking::default(),
             top: 20,
+            strategy: Strategy::Refine.into(),
+            tolerance: None,
+            warm: Arc::default(),
             refine: Duration::from_millis(500),
             budget: Duration::from_secs(10),
             timing: Timing {
@@ -72,5 +75,18 @@ impl Default for PlanSettings {
             asked: Asked::default(),
             ignore_cached: false,
         }
+    }
+}
+
+impl PlanSettings {
+    /// Refuses a tolerance that the strategy does not promise to keep.
+    pub(super) fn check(&self) -> Result<(), RuntimeError> {
+        if self.tolerance.is_none() || self.strategy.known().is_none_or(Strategy::promises) {
+            return Ok(());
+        }
+        let name = self.strategy.name();
+        let known: Vec<&str> = Strategy::ALL.into_iter().filter(|s| s.promises()).map(Strategy::name).collect();
+        let message = format!("strategy {name} makes no promise that it could end by; {} do", known.join(", "));
+        Err(RuntimeError::Setting { field: "epsilon", message })
     }
 }

@@ -1,8 +1,10 @@
 use super::*;
+use std::sync::Arc;
 use tilewright_core::buffer::{Filling, Workload};
 use tilewright_core::computation::Computation;
 use tilewright_core::kernel::Kernel;
 use tilewright_core::problem::{Bound, Problem};
+use tilewright_core::program::{Code, HostArgs, HostCode, Step};
 use tilewright_core::space::Config;
 use tilewright_cpu::{CpuDevice, CpuGemm};
 use tilewright_testkit::toy;

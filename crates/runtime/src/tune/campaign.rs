@@ -1,23 +1,26 @@
-//! The measuring part of a campaign.
+//! The measuring part of a campaign: inputs are drawn, and a search of each is driven on the device.
 
 use super::Tuner;
-use super::guide::Guide;
-use super::propose::{Carried, Mixture, Seen};
-use super::settings::Progress;
+use super::recorder::Recorder;
 use super::training::rows;
 use crate::error::RuntimeError;
-use crate::log::{CampaignLog, Record, Sample};
+use crate::knowledge::{Shared, not_drawn};
+use crate::log::{CampaignLog, Sample};
 use crate::nothing_legal::nothing_legal;
-use crate::timing::Clock;
+use crate::trainer::Trainer;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use std::collections::VecDeque;
-use std::time::Duration;
-use tilewright_core::measurement::{Outcome, Timing};
-use tilewright_core::objective::Objective;
-use tilewright_core::problem::{MeasureError, Problem};
+use std::sync::Arc;
+use tilewright_core::measurement::Outcome;
+use tilewright_core::predictor::Predictor;
+use tilewright_core::problem::{AnyKernel, Measure, Problem};
+use tilewright_core::search::Search;
 use tilewright_core::space::Point;
+use tilewright_core::timing::Clock;
 use tilewright_sampler::DrawError;
+use tilewright_search::drive::{Budget, DriveError, Evaluate, Limits, Refused};
+use tilewright_search::strategy::{Mixture, Survey};
+use tilewright_search::{Evaluator, Model, Setup, Source, drive, suggest};
 
 /// Drawn inputs in a row without a legal configuration, or with all of theirs measured, before the campaign ends.
 const IDLE_INPUTS: u32 = 50;
@@ -25,25 +28,25 @@ const IDLE_INPUTS: u32 = 50;
 /// Measurements before a model is fitted to guide the rest.
 const FEWEST_TO_GUIDE: u64 = 200;
 
-/// The log is synced at least this often.
-const SYNC_EVERY: Duration = Duration::from_secs(2);
+/// Winners of earlier inputs that are remembered.
+const CARRIED_KEPT: usize = 24;
 
-pub(super) struct Campaign<'c, 't> {
-    tuner: &'c mut Tuner<'t>,
-    log: CampaignLog,
-    samples: Vec<Sample>,
-    clock: &'c dyn Clock,
-    /// Seconds used up by earlier parts of this campaign.
-    spent_before: f64,
-    began: Duration,
-    /// When the last sample was complete.
-    mark: Duration,
-    synced: Duration,
-    ok: u64,
-    /// Measurements in this call, for the rate.
-    new: u64,
-    carried: Carried,
-    guide: Option<Guide>,
+/// Drawn points that a model's suggestions begin from, beside the winners.
+const DRAWN_TO_GUIDE: usize = 32;
+
+/// Configurations that are proposed at once, at most: each knows less of the input than if it had waited for the others.
+const MOST_AT_ONCE: usize = 4;
+
+pub(super) struct Campaign<'c> {
+    kernel: &'c dyn AnyKernel,
+    measure: &'c mut (dyn Measure + 'c),
+    source: Shared<'c>,
+    trainer: &'c dyn Trainer,
+    recorder: Recorder<'c>,
+    /// Points that were the best for earlier inputs, newest last.
+    carried: Vec<Point>,
+    /// A model that was fitted while the campaign runs.
+    guide: Option<Box<dyn Predictor>>,
     /// How many of the settings' moments of fitting a guide have passed.
     fitted: usize,
 }
@@ -53,69 +56,53 @@ struct Round {
     draw: u64,
     problem: Box<dyn Problem>,
     rng: ChaCha8Rng,
-    seen: Seen,
-    /// What the guide suggests.
-    suggested: VecDeque<Point>,
+    /// What was measured of it before.
+    seen: Vec<(Point, Outcome)>,
     /// Configurations still to be measured.
     left: usize,
     /// When most of them have been measured, the budget's time at which the rest is left.
     until_s: f64,
 }
 
-impl<'c, 't> Campaign<'c, 't> {
+impl<'c> Campaign<'c> {
     /// Takes up a log; the samples after the first `finished` belong to an interrupted campaign.
     pub(super) fn new(
-        tuner: &'c mut Tuner<'t>,
+        tuner: &'c mut Tuner<'_>,
         log: CampaignLog,
         samples: Vec<Sample>,
         finished: usize,
         clock: &'c dyn Clock,
     ) -> Self {
-        let now = clock.now();
-        let ok = samples.iter().filter(|s| s.outcome.is_ok()).count() as u64;
-        let spent_before = samples[finished..].iter().map(|s| s.spent_s).sum();
+        let Tuner { kernel, measure, sampler, trainer, observer, settings } = tuner;
+        let recorder = Recorder::new(log, samples, finished, (settings, &mut **observer), clock);
+        let (carried, guide, fitted) = (Vec::new(), None, 0);
         Self {
-            tuner,
-            log,
-            samples,
-            clock,
-            spent_before,
-            began: now,
-            mark: now,
-            synced: now,
-            ok,
-            new: 0,
-            carried: Carried::default(),
-            guide: None,
-            fitted: 0,
+            kernel: *kernel,
+            measure: &mut **measure,
+            source: Shared::new(&mut **sampler),
+            trainer: *trainer,
+            recorder,
+            carried,
+            guide,
+            fitted,
         }
     }
 
     /// The log and everything in it.
     pub(super) fn finish(self) -> (CampaignLog, Vec<Sample>) {
-        (self.log, self.samples)
-    }
-
-    fn spent_s(&self) -> f64 {
-        self.spent_before + self.clock.now().saturating_sub(self.began).as_secs_f64()
-    }
-
-    fn over(&self) -> bool {
-        self.spent_s() >= self.tuner.settings.budget.as_secs_f64()
-            || self.tuner.settings.samples.is_some_and(|n| self.ok >= n)
-            || self.tuner.observer.stop()
+        self.recorder.finish()
     }
 
     /// Measures until the budget ends.
     pub(super) fn measure(&mut self) -> Result<(), RuntimeError> {
-        let mut draw = self.next_draw();
+        let mut draw = self.recorder.next_draw();
         let mut idle = 0;
-        while !self.over() {
+        while !self.recorder.is_over() {
             self.fit_guide()?;
-            let mut round = self.round(draw)?;
-            let before = self.samples.len();
-            let found = self.measure_input(&mut round)?;
-            idle = if self.samples.len() > before { 0 } else { idle + 1 };
+            let round = self.round(draw)?;
+            let before = self.recorder.samples.len();
+            let found = self.measure_input(&round)?;
+            idle = if self.recorder.samples.len() > before { 0 } else { idle + 1 };
             if idle == IDLE_INPUTS {
                 match found {
                     Found::NothingLegal => return Err(nothing_legal(&*round.problem)),
@@ -124,165 +111,161 @@ impl<'c, 't> Campaign<'c, 't> {
             }
             draw = draw.wrapping_add(1);
         }
-        Ok(self.log.sync()?)
-    }
-
-    /// Share of the campaign that is done.
-    fn done(&self) -> f64 {
-        let settings = &self.tuner.settings;
-        let budget_s = settings.budget.as_secs_f64();
-        let by_time = if budget_s > 0.0 { self.spent_s() / budget_s } else { 1.0 };
-        let by_count = settings.samples.map_or(0.0, |n| self.ok as f64 / n.max(1) as f64);
-        by_time.max(by_count).min(1.0)
+        self.recorder.sync()
     }
 
     /// Fits a model on what was measured, when it is time to.
     fn fit_guide(&mut self) -> Result<(), RuntimeError> {
-        let settings = &self.tuner.settings;
-        let due = settings.guide_at.iter().filter(|at| **at <= self.done()).count();
-        if due <= self.fitted || settings.guided == 0.0 || self.ok < FEWEST_TO_GUIDE {
+        let settings = self.recorder.settings;
+        let due = settings.guide_at.iter().filter(|at| **at <= self.recorder.done()).count();
+        if due <= self.fitted || settings.guided == 0.0 || self.recorder.ok < FEWEST_TO_GUIDE {
             return Ok(());
         }
         self.fitted = due;
-        let (kernel, trainer) = (self.tuner.kernel, self.tuner.trainer);
-        let device = self.tuner.measure.spec();
-        let rows = rows(kernel, device, &self.samples, &settings.objective, trainer.prior())?;
-        match trainer.train(&rows.set, settings.seed) {
-            Ok(trained) => self.guide = Some(Guide::new(trained.predictor)),
+        let device = self.measure.spec();
+        let rows = rows(self.kernel, device, &self.recorder.samples, &settings.objective, self.trainer.prior())?;
+        match self.trainer.train(&rows.set, settings.seed) {
+            Ok(trained) => self.guide = Some(trained.predictor),
             Err(error) => tracing::warn!(%error, "going on without a guide"),
         }
         Ok(())
     }
 
-    /// The first draw of this campaign's seed that is not complete.
-    fn next_draw(&self) -> u64 {
-        let settings = &self.tuner.settings;
-        let ours = || self.samples.iter().filter(|s| s.seed == settings.seed);
-        let Some(last) = ours().map(|s| s.draw).max() else { return 0 };
-        let count = ours().filter(|s| s.draw == last).count();
-        if count < settings.configs_per_input as usize { last } else { last.wrapping_add(1) }
-    }
-
     /// Draws an input, from a stream of its own, so that a resumed campaign draws what an uninterrupted one does.
-    fn round(&mut self, draw: u64) -> Result<Round, RuntimeError> {
-        let settings = &self.tuner.settings;
+    fn round(&self, draw: u64) -> Result<Round, RuntimeError> {
+        let settings = self.recorder.settings;
         let mut rng = ChaCha8Rng::seed_from_u64(settings.seed);
         rng.set_stream(draw.wrapping_add(1));
-        let input = self.tuner.kernel.draw(&settings.fixed, &settings.limits, &mut || rng.random())?;
-        let problem = self.tuner.kernel.problem(self.tuner.measure.spec(), &input)?;
+        let input = self.kernel.draw(&settings.fixed, &settings.limits, &mut || rng.random())?;
+        let problem = self.kernel.problem(self.measure.spec(), &input)?;
         let left = settings.configs_per_input as usize;
-        let until_s = self.spent_s() + settings.budget.as_secs_f64() * settings.input_share;
-        let (seen, suggested) = (Seen::default(), VecDeque::new());
-        let mut round = Round { draw, problem, rng, seen, suggested, left, until_s };
-        for s in self.samples.iter().filter(|s| s.input == round.problem.input()) {
+        let until_s = self.recorder.spent_s() + settings.budget.as_secs_f64() * settings.input_share;
+        let mut round = Round { draw, problem, rng, seen: Vec::new(), left, until_s };
+        for s in self.recorder.samples.iter().filter(|s| s.input == round.problem.input()) {
             round.left -= usize::from(s.draw == draw && s.seed == settings.seed && round.left > 0);
             if let Ok(point) = s.config.to_point(round.problem.space().params(), None) {
-                let cost = s.outcome.as_ref().ok().and_then(|m| settings.objective.cost(m));
-                round.seen.add(&point, cost.unwrap_or(f64::INFINITY));
+                round.seen.push((point, s.outcome.clone()));
             }
         }
         Ok(round)
     }
 
-    fn measure_input(&mut self, round: &mut Round) -> Result<Found, RuntimeError> {
-        let settings = &self.tuner.settings;
-        let mixture = Mixture { neighbours: settings.neighbours, carried: settings.carried };
-        let fewest = settings.configs_per_input.div_ceil(3) as usize;
+    /// What a guide expects to be the best, behind the default.
+    fn starts(&self, problem: &dyn Problem, rng: &mut ChaCha8Rng) -> Result<Vec<Point>, RuntimeError> {
+        let space = problem.space();
+        let mut starts: Vec<Point> = problem.default_point().into_iter().collect();
         if let Some(guide) = &self.guide {
+            let settings = self.recorder.settings;
             let count = (settings.guided * f64::from(settings.configs_per_input)).ceil() as usize;
-            let (problem, sampler) = (&*round.problem, &mut *self.tuner.sampler);
-            round.suggested = guide.suggest(problem, count, self.carried.points(), sampler, &mut round.rng)?;
+            let mut from: Vec<Point> = self.carried.iter().filter(|p| space.is_legal(p)).cloned().collect();
+            // A space without legal points is told from this by whoever measures.
+            from.extend((0..DRAWN_TO_GUIDE).map_while(|_| self.source.draw(space, rng)));
+            let scorer = guide.bind(problem)?;
+            starts.extend(suggest(Model { problem, scorer: &*scorer, is_costly: false }, from, count));
         }
-        while round.left > 0 && !self.over() && (round.seen.len() < fewest || self.spent_s() < round.until_s) {
-            let (seen, carried, suggested) = (&round.seen, &self.carried, &mut round.suggested);
-            let sampler = &mut *self.tuner.sampler;
-            let point = match mixture.propose(&*round.problem, seen, suggested, carried, sampler, &mut round.rng) {
-                Ok(Some(point)) => point,
-                Ok(None) => break,
-                Err(DrawError::Exhausted { .. }) if seen.len() > 0 => break,
-                Err(DrawError::Exhausted { .. }) => return Ok(Found::NothingLegal),
-                Err(e @ (DrawError::OtherSpace { .. } | DrawError::Uncounted(_))) => {
-                    return Err(RuntimeError::Setting { field: "sampler", message: e.to_string() });
-                }
-            };
-            round.left -= 1;
-            self.measure_point(round, &point)?;
+        Ok(starts)
+    }
+
+    fn measure_input(&mut self, round: &Round) -> Result<Found, RuntimeError> {
+        let (settings, clock, problem) = (self.recorder.settings, self.recorder.clock, &*round.problem);
+        let mut rng = round.rng.clone();
+        let starts = Arc::new(self.starts(problem, &mut rng)?);
+        let objective = settings.objective.clone();
+        let setup = Setup { starts, objective, source: Some(&self.source), ..Setup::new(problem.space()) };
+        let mixture = Mixture { neighbours: settings.neighbours, near_carried: 0.0, carried: settings.carried };
+        let mut search = Survey::new(&setup, mixture, &self.carried, rng);
+        search.tell(&round.seen);
+        let best = search.best().points.first().map(|(_, cost)| *cost);
+        let now = || clock.now();
+        let limits = Limits { cut_off: settings.cut_off, rough: settings.rough };
+        let mut live =
+            Evaluator::new(problem, &mut *self.measure, &settings.objective, (&settings.timing, limits), &now);
+        live.set_best(best);
+        let seen = search.best().considered;
+        let mut input = Input { live, recorder: &mut self.recorder, round, best, seen, failed: None };
+        let budget = Budget::evaluations(round.left as u64);
+        let driven = drive(&mut search, "survey", &settings.objective, &budget, &mut input);
+        if let Some(error) = input.failed {
+            return Err(error);
         }
-        if let Some((_, point)) = round.seen.best() {
-            self.carried.add(point.clone());
+        match driven {
+            Ok(_) => {}
+            Err(DriveError::Device(error)) => return Err(error.into()),
+            Err(error) => return Err(RuntimeError::Strategy { name: "survey".into(), message: error.to_string() }),
+        }
+        let best = search.best();
+        match self.source.take_failure() {
+            Some(DrawError::Exhausted { .. }) if best.considered == 0 => return Ok(Found::NothingLegal),
+            None | Some(DrawError::Exhausted { .. }) => {}
+            Some(error) => return Err(not_drawn(problem, error)),
+        }
+        if let Some((point, _)) = best.points.into_iter().next() {
+            self.carry(point);
         }
         Ok(Found::Something)
     }
 
-    fn measure_point(&mut self, round: &mut Round, point: &Point) -> Result<(), RuntimeError> {
-        let settings = &self.tuner.settings;
-        let best_s = round.seen.best().filter(|_| settings.objective == Objective::default()).map(|b| b.0);
-        let cut_off_s = best_s.map(|s| s * settings.cut_off);
-        let policy = Timing {
-            cut_off: cut_off_s.map(limit),
-            rough_beyond: best_s.map(|s| limit(s * settings.rough)),
-            ..settings.timing.clone()
-        };
-        let outcome: Outcome = match self.tuner.measure.measure(&*round.problem, point, &policy) {
-            Ok(measurement) => Ok(measurement),
-            Err(MeasureError::Failed(failure)) => Err(failure),
-            Err(MeasureError::Device(error)) => return Err(error.into()),
-        };
-        let cost = outcome.as_ref().ok().and_then(|m| settings.objective.cost(m));
-        round.seen.add(point, cost.unwrap_or(f64::INFINITY));
-        let now = self.clock.now();
-        let spent_s = now.saturating_sub(self.mark).as_secs_f64();
-        self.mark = now;
-        let sample = Sample {
-            draw: round.draw,
-            seed: settings.seed,
-            input: round.problem.input(),
-            config: round.problem.space().config(point),
-            outcome,
-            cut_off_s,
-            spent_s,
-        };
-        self.record(sample, round.seen.best().map(|b| b.0))
-    }
-
-    fn record(&mut self, sample: Sample, best: Option<f64>) -> Result<(), RuntimeError> {
-        self.log.append(&Record::Sample(sample.clone()))?;
-        let now = self.clock.now();
-        if now.saturating_sub(self.synced) >= SYNC_EVERY {
-            self.log.sync()?;
-            self.synced = now;
+    fn carry(&mut self, point: Point) {
+        self.carried.retain(|p| *p != point);
+        if self.carried.len() >= CARRIED_KEPT {
+            self.carried.remove(0);
         }
-        self.ok += u64::from(sample.outcome.is_ok());
-        self.new += 1;
-        self.samples.push(sample);
-        self.report(best);
-        Ok(())
-    }
-
-    fn report(&mut self, best: Option<f64>) {
-        let Some(last) = self.samples.last() else { return };
-        let spent_s = self.spent_s();
-        let budget_s = self.tuner.settings.budget.as_secs_f64();
-        let wanted = self.tuner.settings.samples;
-        let here_s = spent_s - self.spent_before;
-        let left = wanted.map(|n| n.saturating_sub(self.ok) as f64 * here_s / self.new.max(1) as f64);
-        let progress = Progress {
-            samples: self.ok,
-            failed: self.samples.len() as u64 - self.ok,
-            spent_s,
-            remaining_s: (budget_s - spent_s).max(0.0).min(left.unwrap_or(f64::INFINITY)),
-            done: self.done(),
-            input: &last.input,
-            best,
-            outcome: &last.outcome,
-        };
-        self.tuner.observer.sample(&progress);
+        self.carried.push(point);
     }
 }
 
-/// A limit of so many seconds; one that no clock reaches is none.
-fn limit(seconds: f64) -> Duration {
-    Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX)
+/// Measures the configurations of one input, and records them.
+struct Input<'x, 'c> {
+    live: Evaluator<'x>,
+    recorder: &'x mut Recorder<'c>,
+    round: &'x Round,
+    /// The least cost so far.
+    best: Option<f64>,
+    /// Configurations that were measured of it.
+    seen: u64,
+    /// What ended the campaign, if not the device.
+    failed: Option<RuntimeError>,
+}
+
+impl Evaluate for Input<'_, '_> {
+    fn ahead(&self) -> usize {
+        self.live.ahead().min(MOST_AT_ONCE)
+    }
+
+    fn expect(&mut self, points: &[Point]) {
+        self.live.expect(points);
+    }
+
+    fn evaluate(&mut self, point: &Point) -> Result<Outcome, Refused> {
+        self.live.check(point)?;
+        let cut_off_s = self.live.timing().cut_off.map(|limit| limit.as_secs_f64());
+        let outcome = self.live.time(point).map_err(Refused::Device)?;
+        let objective = &self.recorder.settings.objective;
+        let cost = outcome.as_ref().ok().and_then(|m| objective.cost(m));
+        self.best = cost.into_iter().chain(self.best).min_by(f64::total_cmp);
+        self.seen += 1;
+        let sample = Sample {
+            draw: self.round.draw,
+            seed: self.recorder.settings.seed,
+            input: self.round.problem.input(),
+            config: self.round.problem.space().config(point),
+            outcome: outcome.clone(),
+            cut_off_s,
+            spent_s: self.recorder.lap(),
+        };
+        self.failed = self.recorder.record(sample, self.best).err();
+        Ok(outcome)
+    }
+
+    fn seconds(&self) -> f64 {
+        self.live.seconds()
+    }
+
+    fn is_over(&self) -> bool {
+        let fewest = u64::from(self.recorder.settings.configs_per_input.div_ceil(3));
+        let late = self.seen >= fewest && self.recorder.spent_s() >= self.round.until_s;
+        self.failed.is_some() || late || self.recorder.is_over()
+    }
 }
 
 /// What an input turned out to have.

@@ -1,8 +1,7 @@
 //! Tuning a kernel for a device: draw inputs and configurations, measure, log, fit, write a profile.
 
 mod campaign;
-mod guide;
-mod propose;
+mod recorder;
 mod settings;
 mod summary;
 mod training;
@@ -14,13 +13,14 @@ pub use training::{Rows, rows};
 use crate::error::RuntimeError;
 use crate::log::{CampaignLog, LogHeader, Opened, Record};
 use crate::store::{Home, Profile, ProfileHeader, ProfileStore, TrainingStats, stem, unix_seconds};
-use crate::timing::{Clock, HostClock};
 use crate::trainer::Trainer;
 use campaign::Campaign;
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 use tilewright_core::id::KernelId;
 use tilewright_core::predictor::Predictor;
 use tilewright_core::problem::{AnyKernel, Measure};
+use tilewright_core::timing::Clock;
 use tilewright_sampler::Sampler;
 
 /// Fewest measurements that a model is fitted on.
@@ -100,7 +100,7 @@ impl Tuner<'_> {
     /// A setting out of range, a file (see [`CampaignLog::open`]), a device that fails, nothing legal, too few
     /// measurements to learn from, or a model that cannot be fitted. Whatever was measured is in the log.
     pub fn run(&mut self, paths: &TunePaths) -> Result<TuneReport, RuntimeError> {
-        self.run_with_clock(paths, &HostClock::start())
+        self.run_with_clock(paths, &Instant::now())
     }
 
     /// [`Tuner::run`] with the budget counted by another clock.

@@ -1,39 +1,28 @@
 use super::*;
-use std::sync::Arc;
 use tilewright_core::buffer::Buffers;
-use tilewright_core::device::DeviceSpec;
-use tilewright_core::problem::Loaded;
+use tilewright_core::device::{DeviceSpec, HostDevice};
+use tilewright_core::measurement::{Measurement, Timing};
+use tilewright_core::problem::MeasureError;
 use tilewright_core::program::Program;
-use tilewright_testkit::toy::{self, HostExecutor};
+use tilewright_testkit::toy;
 
 /// Spoils what it reads back.
 struct Spoiling<F> {
-    inner: HostExecutor,
+    inner: HostDevice<std::time::Instant>,
     spoil: F,
 }
 
-struct Spoiled<F> {
-    inner: Box<dyn Loaded>,
-    spoil: F,
-}
-
-impl<F: Fn(&mut Buffers) + Clone + Send + 'static> Executor for Spoiling<F> {
+impl<F: Fn(&mut Buffers) + Send> Device for Spoiling<F> {
     fn spec(&self) -> &Arc<DeviceSpec> {
         self.inner.spec()
     }
 
-    fn prepare(&mut self, program: &Program, work: &Workload) -> Result<Box<dyn Loaded>, DeviceError> {
-        Ok(Box::new(Spoiled { inner: self.inner.prepare(program, work)?, spoil: self.spoil.clone() }))
-    }
-}
-
-impl<F: Fn(&mut Buffers) + Send> Loaded for Spoiled<F> {
-    fn run(&mut self) -> Result<(), DeviceError> {
-        self.inner.run()
+    fn upload(&mut self, data: &Data) -> Result<(), DeviceError> {
+        self.inner.upload(data)
     }
 
-    fn write(&mut self, buffers: &Buffers) -> Result<(), DeviceError> {
-        self.inner.write(buffers)
+    fn run(&mut self, program: &Program) -> Result<(), DeviceError> {
+        self.inner.run(program)
     }
 
     fn read(&mut self) -> Result<Buffers, DeviceError> {
@@ -41,15 +30,19 @@ impl<F: Fn(&mut Buffers) + Send> Loaded for Spoiled<F> {
         (self.spoil)(&mut out);
         Ok(out)
     }
+
+    fn time(&mut self, program: &Program, timing: &Timing) -> Result<Measurement, MeasureError> {
+        self.inner.time(program, timing)
+    }
 }
 
-fn check(spoil: impl Fn(&mut Buffers) + Clone + Send + 'static) -> Verification {
+fn check(spoil: impl Fn(&mut Buffers) + Send) -> Verification {
     let problem = toy::problem(100);
     let point = problem.default_point().unwrap();
-    let mut executor = Spoiling { inner: HostExecutor::default(), spoil };
+    let mut device = Spoiling { inner: toy::host_device(), spoil };
     let fillings = vec![Filling::Exact, Filling::Real, Filling::Special];
     let mut verifier = Verifier::new(VerifySettings { fillings, seed: 1 });
-    verifier.check(&mut executor, &problem, &point).unwrap()
+    verifier.check(&mut device, &problem, &point).unwrap()
 }
 
 #[test]
@@ -90,6 +83,6 @@ fn an_illegal_point_is_an_error() {
     let mut illegal = legal.0.clone();
     illegal[0] += 1;
     let mut verifier = Verifier::new(VerifySettings::default());
-    let found = verifier.check(&mut HostExecutor::default(), &problem, &illegal);
+    let found = verifier.check(&mut toy::host_device(), &problem, &illegal);
     assert!(matches!(found, Err(VerifyError::Illegal(_))));
 }

@@ -1,13 +1,13 @@
-//! The parent's side: a station in another process.
+//! The parent's side: a device in another process.
 
 use super::message::{Reply, Request, WireData, WireProgram, buffers, frame};
 use super::process::{Broken, Process};
-use crate::station::{Data, Station};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 use tilewright_core::buffer::Buffers;
-use tilewright_core::device::DeviceSpec;
+use tilewright_core::data::Data;
+use tilewright_core::device::{Device, DeviceSpec, classify};
 use tilewright_core::measurement::{Measurement, Timing};
 use tilewright_core::problem::MeasureError;
 use tilewright_core::program::{DeviceError, LibraryCall, Program};
@@ -39,7 +39,7 @@ impl WorkerCommand {
 /// Children that end without having answered anything, one after the other, before the device counts as lost.
 const STILLBORN: u32 = 3;
 
-/// A station in a process of its own, which is replaced when it is lost.
+/// A device in a process of its own, which is replaced when it is lost.
 pub struct Isolated {
     command: WorkerCommand,
     spec: Arc<DeviceSpec>,
@@ -101,7 +101,7 @@ impl Isolated {
 
     fn send_data(&mut self, data: &Data) -> Result<(), DeviceError> {
         let (wire, parts) = WireData::new(data);
-        let reply = self.exchange(&Request::Hold(wire), parts, self.command.patience);
+        let reply = self.exchange(&Request::Upload(wire), parts, self.command.patience);
         reply.and_then(|(reply, _)| expect_done(reply)).map_err(plain)?;
         self.held = true;
         Ok(())
@@ -212,7 +212,7 @@ fn unexpected(reply: &Reply) -> MeasureError {
     DeviceError::Run(format!("the process answered something else: {reply:?}")).into()
 }
 
-impl Station for Isolated {
+impl Device for Isolated {
     fn spec(&self) -> &Arc<DeviceSpec> {
         &self.spec
     }
@@ -221,15 +221,15 @@ impl Station for Isolated {
         self.ahead
     }
 
-    fn expect(&mut self, programs: &[Program]) {
+    fn precompile(&mut self, programs: &[Program]) {
         let Ok(programs) = programs.iter().map(|p| self.wire(p)).collect::<Result<Vec<_>, _>>() else { return };
         // A hint: what is wrong with the process shows at the next request.
         if self.ready().is_ok() {
-            let _ = self.exchange(&Request::Expect(programs), Vec::new(), self.command.patience);
+            let _ = self.exchange(&Request::Precompile(programs), Vec::new(), self.command.patience);
         }
     }
 
-    fn hold(&mut self, data: &Data) -> Result<(), DeviceError> {
+    fn upload(&mut self, data: &Data) -> Result<(), DeviceError> {
         (self.data, self.held) = (None, false);
         self.ready()?;
         self.send_data(data)?;
@@ -253,15 +253,15 @@ impl Station for Isolated {
         }
     }
 
-    fn time(&mut self, program: &Program, policy: &Timing) -> Result<Measurement, MeasureError> {
-        self.expect_scalars(program).map_err(crate::host_measure::classify)?;
+    fn time(&mut self, program: &Program, timing: &Timing) -> Result<Measurement, MeasureError> {
+        self.expect_scalars(program).map_err(classify)?;
         let program = self.wire(program)?;
         self.furnished()?;
-        let patience = self.command.patience + policy.max_time;
-        match self.exchange(&Request::Time(program, policy.clone()), Vec::new(), patience) {
+        let patience = self.command.patience + timing.max_time;
+        match self.exchange(&Request::Time(program, timing.clone()), Vec::new(), patience) {
             Ok((Reply::Time(measurement), _)) => Ok(measurement),
             Ok((other, _)) => Err(unexpected(&other)),
-            Err(MeasureError::Device(error)) => Err(crate::host_measure::classify(error)),
+            Err(MeasureError::Device(error)) => Err(classify(error)),
             Err(failed) => Err(failed),
         }
     }

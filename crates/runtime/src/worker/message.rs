@@ -1,11 +1,11 @@
 //! Requests and replies, and how programs and data travel.
 
 use super::frame::Frame;
-use crate::station::Data;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 use tilewright_core::buffer::{Buffer, BufferSpec, Buffers, Role, Workload};
+use tilewright_core::data::Data;
 use tilewright_core::device::DeviceSpec;
 use tilewright_core::dtype::DType;
 use tilewright_core::measurement::{Failure, Measurement, Timing};
@@ -15,8 +15,8 @@ use tilewright_core::program::{Arg, Code, DeviceError, LibraryCall, Program, Ste
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum Request {
     Hello,
-    Expect(Vec<WireProgram>),
-    Hold(WireData),
+    Precompile(Vec<WireProgram>),
+    Upload(WireData),
     Run(WireProgram),
     Read,
     Time(WireProgram, Timing),

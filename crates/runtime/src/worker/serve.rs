@@ -2,10 +2,10 @@
 
 use super::frame::{Frame, FrameError};
 use super::message::{Reply, Request, frame, wire_buffers};
-use crate::station::Station;
 use std::io::{Read, Write};
 use std::sync::mpsc;
 use tilewright_core::buffer::BufferSpec;
+use tilewright_core::device::Device;
 use tilewright_core::measurement::Failure;
 use tilewright_core::problem::MeasureError;
 use tilewright_core::program::DeviceError;
@@ -36,7 +36,7 @@ pub enum ServeError {
 pub fn serve(
     input: impl Read + Send + 'static,
     output: &mut dyn Write,
-    open: impl FnOnce() -> Result<Box<dyn Station>, DeviceError>,
+    open: impl FnOnce() -> Result<Box<dyn Device>, DeviceError>,
 ) -> Result<(), ServeError> {
     let (send, requests) = mpsc::channel();
     let mut input = input;
@@ -58,7 +58,7 @@ pub fn serve(
             }
         }
     });
-    let mut served = Served { station: open(), specs: Vec::new() };
+    let mut served = Served { device: open(), specs: Vec::new() };
     while let Ok(request) = requests.recv() {
         let request = request?;
         let message: Request = serde_json::from_slice(&request.json).map_err(|e| ServeError::Message(e.to_string()))?;
@@ -79,7 +79,7 @@ pub fn serve(
 }
 
 struct Served {
-    station: Result<Box<dyn Station>, DeviceError>,
+    device: Result<Box<dyn Device>, DeviceError>,
     /// What is held.
     specs: Vec<BufferSpec>,
 }
@@ -100,37 +100,37 @@ impl Served {
     }
 
     fn reply(&mut self, request: Request, parts: &[Vec<u8>]) -> Result<Answer, MeasureError> {
-        let station = self.station.as_mut().map_err(|e| e.clone())?;
+        let device = self.device.as_mut().map_err(|e| e.clone())?;
         let done = |reply| Ok((reply, Vec::new()));
         match request {
-            Request::Hello => done(Reply::Hello { spec: (**station.spec()).clone(), ahead: station.ahead() }),
-            Request::Expect(programs) => {
+            Request::Hello => done(Reply::Hello { spec: (**device.spec()).clone(), ahead: device.ahead() }),
+            Request::Precompile(programs) => {
                 let programs: Vec<_> = programs.into_iter().map(|p| p.program()).collect();
-                station.expect(&programs);
+                device.precompile(&programs);
                 done(Reply::Done)
             }
-            Request::Hold(data) => {
+            Request::Upload(data) => {
                 let unfit = |message| DeviceError::Argument { name: "data".into(), message };
                 let data = data.data(parts).map_err(unfit)?;
                 self.specs = data.specs().to_vec();
-                station.hold(&data)?;
+                device.upload(&data)?;
                 done(Reply::Done)
             }
             Request::Run(program) => {
-                station.run(&program.program())?;
+                device.run(&program.program())?;
                 done(Reply::Done)
             }
             Request::Read => {
-                let buffers = station.read()?;
+                let buffers = device.read()?;
                 let parts = buffers.iter().map(|b| b.bytes().to_vec()).collect();
                 Ok((Reply::Buffers(wire_buffers(&self.specs)), parts))
             }
-            Request::Time(program, policy) => match station.time(&program.program(), &policy) {
+            Request::Time(program, policy) => match device.time(&program.program(), &policy) {
                 Ok(measurement) => done(Reply::Time(finite(measurement))),
                 Err(MeasureError::Failed(Failure { kind, message })) => done(Reply::Failed(Failure { kind, message })),
                 Err(error) => Err(error),
             },
-            Request::Options(call) => done(Reply::Options(station.options(&call)?)),
+            Request::Options(call) => done(Reply::Options(device.options(&call)?)),
         }
     }
 }

@@ -2,12 +2,14 @@
 
 use crate::support::{RowTrainer, device, kernel, words};
 use std::sync::Arc;
-use std::time::Duration;
-use tilewright_core::buffer::Workload;
-use tilewright_core::device::DeviceSpec;
+use std::time::{Duration, Instant};
+use tilewright_core::buffer::Buffers;
+use tilewright_core::data::Data;
+use tilewright_core::device::{Device, DeviceSpec, HostDevice};
 use tilewright_core::feature::FeatureSchema;
+use tilewright_core::measurement::{Measurement, Timing};
 use tilewright_core::predictor::Predictor;
-use tilewright_core::problem::{AnyKernel, Erased, Executor, Loaded, Measure, Problem};
+use tilewright_core::problem::{AnyKernel, Erased, Measure, MeasureError, Problem};
 use tilewright_core::program::{DeviceError, Program};
 use tilewright_core::space::Point;
 use tilewright_runtime::RuntimeError;
@@ -16,7 +18,7 @@ use tilewright_runtime::plan_cache::PlanCache;
 use tilewright_runtime::store::StoreErrorKind;
 use tilewright_runtime::trainer::Trainer;
 use tilewright_sampler::Uniform;
-use tilewright_testkit::toy::{self, AnalyticMeasure, Formula, HostExecutor, ScaleConfig, ScaleKernel};
+use tilewright_testkit::toy::{self, AnalyticMeasure, Formula, ScaleConfig, ScaleKernel};
 
 fn model() -> Box<dyn Predictor> {
     let lengths = [64, 300, 1000, 5000, 20_000, 100_000, 1_000_000];
@@ -31,7 +33,6 @@ struct Setup {
     kernel: Box<dyn AnyKernel>,
     device: Arc<DeviceSpec>,
     measure: Option<AnalyticMeasure>,
-    executor: Option<Box<dyn Executor>>,
     model: Option<Box<dyn Predictor>>,
     cache: Option<PlanCache>,
     settings: PlanSettings,
@@ -42,8 +43,7 @@ impl Setup {
         Self {
             kernel: Box::new(kernel()),
             device: device(),
-            measure: Some(AnalyticMeasure::new(device())),
-            executor: Some(Box::new(HostExecutor::default())),
+            measure: Some(AnalyticMeasure::new(device()).checked_on(toy::host_device())),
             model: Some(model()),
             cache: None,
             settings: settings(),
@@ -55,7 +55,6 @@ impl Setup {
             kernel: &*self.kernel,
             device: &self.device,
             measure: self.measure.as_mut().map(|m| m as &mut dyn Measure),
-            executor: self.executor.as_mut().map(|e| &mut **e as &mut dyn Executor),
             predictor: self.model.as_deref(),
             sampler: &mut Uniform::new(100_000),
             cache: self.cache.as_ref(),
@@ -100,10 +99,11 @@ fn without_a_model_the_input_is_tuned_and_the_answer_says_so() {
 
 #[test]
 fn without_anything_to_time_on_the_model_is_believed() {
-    let mut setup = Setup { measure: None, ..Setup::new() };
+    let mut setup = Setup { settings: PlanSettings { top: 0, ..settings() }, ..Setup::new() };
     let planned = setup.plan("n=10000").unwrap();
+    assert_eq!(setup.measure.as_ref().unwrap().calls, 0);
     assert!(planned.predicted_s.is_some() && planned.measured_s.is_none() && planned.verified);
-    let mut bare = Setup { measure: None, executor: None, model: None, ..Setup::new() };
+    let mut bare = Setup { measure: None, model: None, ..Setup::new() };
     let planned = bare.plan("n=10000").unwrap();
     assert_eq!(Some(planned.point), bare.kernel.problem(&device(), &words("n=10000")).unwrap().default_point());
     assert!(!planned.verified && planned.reason.contains("not verified"), "{}", planned.reason);
@@ -173,8 +173,7 @@ fn a_decision_is_cached_and_a_stale_one_is_made_anew() {
     let other = toy::device_with(16);
     let mut elsewhere = Setup {
         device: other.clone(),
-        measure: Some(AnalyticMeasure::new(other.clone())),
-        executor: Some(Box::new(HostExecutor::new(other))),
+        measure: Some(AnalyticMeasure::new(other.clone()).checked_on(toy::host_device_with(other))),
         cache: setup.cache.clone(),
         ..Setup::new()
     };
@@ -254,39 +253,34 @@ fn a_damaged_cache_entry_is_an_error_that_names_it() {
 
 /// Runs nothing for some calls: the outputs keep their poison.
 struct Lazy {
-    inner: HostExecutor,
+    inner: HostDevice<Instant>,
     /// Calls that are skipped.
     skip: u32,
 }
 
-struct Idle(Box<dyn Loaded>);
-
-impl Loaded for Idle {
-    fn run(&mut self) -> Result<(), DeviceError> {
-        Ok(())
-    }
-
-    fn write(&mut self, buffers: &Vec<tilewright_core::buffer::Buffer>) -> Result<(), DeviceError> {
-        self.0.write(buffers)
-    }
-
-    fn read(&mut self) -> Result<Vec<tilewright_core::buffer::Buffer>, DeviceError> {
-        self.0.read()
-    }
-}
-
-impl Executor for Lazy {
+impl Device for Lazy {
     fn spec(&self) -> &Arc<DeviceSpec> {
         self.inner.spec()
     }
 
-    fn prepare(&mut self, program: &Program, work: &Workload) -> Result<Box<dyn Loaded>, DeviceError> {
-        let loaded = self.inner.prepare(program, work)?;
+    fn upload(&mut self, data: &Data) -> Result<(), DeviceError> {
+        self.inner.upload(data)
+    }
+
+    fn run(&mut self, program: &Program) -> Result<(), DeviceError> {
         if self.skip == 0 {
-            return Ok(loaded);
+            return self.inner.run(program);
         }
         self.skip -= 1;
-        Ok(Box::new(Idle(loaded)))
+        Ok(())
+    }
+
+    fn read(&mut self) -> Result<Buffers, DeviceError> {
+        self.inner.read()
+    }
+
+    fn time(&mut self, program: &Program, timing: &Timing) -> Result<Measurement, MeasureError> {
+        self.inner.time(program, timing)
     }
 }
 
@@ -294,14 +288,14 @@ impl Executor for Lazy {
 fn a_wrong_result_is_never_chosen_nor_cached() {
     let dir = tempfile::tempdir().unwrap();
     let cache = PlanCache::new(dir.path());
-    let lazy = |skip| Some(Box::new(Lazy { inner: HostExecutor::default(), skip }) as Box<dyn Executor>);
-    let mut setup = Setup { executor: lazy(2), cache: Some(cache.clone()), ..Setup::new() };
+    let lazy = |skip| Some(AnalyticMeasure::new(device()).checked_on(Lazy { inner: toy::host_device(), skip }));
+    let mut setup = Setup { measure: lazy(2), cache: Some(cache.clone()), ..Setup::new() };
     let planned = setup.plan("n=10000").unwrap();
     assert_ne!(planned.point, setup.optimum("n=10000").0, "the two fastest were wrong");
     assert_eq!(planned.stats.wrong, 2);
     assert!(planned.verified && planned.reason.contains("was wrong"), "{}", planned.reason);
 
-    let mut setup = Setup { executor: lazy(u32::MAX), cache: Some(cache.clone()), ..Setup::new() };
+    let mut setup = Setup { measure: lazy(u32::MAX), cache: Some(cache.clone()), ..Setup::new() };
     let error = setup.plan("n=5000").unwrap_err();
     assert!(matches!(error, RuntimeError::NothingRight { .. }), "{error}");
     assert_eq!(cache.entries().unwrap().len(), 1, "only the verified plan is kept");

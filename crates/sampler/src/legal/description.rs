@@ -102,7 +102,7 @@ impl Description {
     }
 
     /// Lets a constraint without a value (a division by zero) be one that does not hold, as core's rules do. Otherwise it
-    /// is a fault of the description, unless other constraints exclude the values at which it has none.
+    /// is an error wherever no other constraint is false, as [`LegalSet`](super::LegalSet) says.
     #[must_use]
     pub fn lenient(mut self) -> Self {
         self.lenient = true;

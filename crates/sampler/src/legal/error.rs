@@ -38,7 +38,7 @@ pub enum LegalError {
         /// The parameters there are.
         known: String,
     },
-    /// A constraint without a value for some of its parameters' values.
+    /// A constraint without a value at a point where nothing is false, as [`LegalSet`](super::LegalSet) says.
     #[error("constraint {constraint:?} has no value at {at}: {error}")]
     Undefined {
         /// The constraint.

@@ -177,11 +177,12 @@ impl Lowering<'_> {
         if op == BinaryOp::Pow {
             return None;
         }
+        let floats = self.is_float(a) || self.is_float(b);
         // A quotient of integers is rounded once, and not after they became floats.
-        if op == BinaryOp::Div && !self.is_float(a) && !self.is_float(b) && !(self.is_exact(a) && self.is_exact(b)) {
+        if op == BinaryOp::Div && !floats && (!self.is_exact(a) || !self.is_exact(b)) {
             return None;
         }
-        if op == BinaryOp::Div || self.is_float(a) || self.is_float(b) {
+        if op == BinaryOp::Div || floats {
             let (a, b) = (self.float(a)?, self.float(b)?);
             let op = match op {
                 BinaryOp::Add => Two::AddF,

@@ -14,6 +14,10 @@ use tilewright_core::space::{BoundSpace, Config, Param, Point};
 /// in [`LegalSet::order`]; the same description gives the same numbers. All queries take time in the number of
 /// parameters, not of points.
 ///
+/// A point is illegal where a part of the constraints is false, an error where no part is false and one has no value (a
+/// division by zero, an overflow), and else legal. Parts are what `and` joins, the links of a chained comparison, and what
+/// `not (.. or ..)` denies; each is evaluated as Python would. A space with a point that is an error is refused.
+///
 /// ```
 /// use tilewright_core::space::Param;
 /// use tilewright_sampler::{Description, LegalSet};
@@ -46,8 +50,8 @@ impl LegalSet {
     /// Builds the set of a description.
     ///
     /// # Errors
-    /// A parameter without values or with too many, two of one name, a constraint on an unknown name, more than 2^64
-    /// points, constraints that link too much to be followed. A set without points is none; see [`super::Conflict`].
+    /// A parameter without values or with too many, two of one name, a constraint on an unknown name, a point that is an
+    /// error, more than 2^64 points, constraints that link too much to be followed. A set without points is none; see [`super::Conflict`].
     pub fn new(description: &Description) -> Result<Self, LegalError> {
         build(description)
     }

@@ -168,7 +168,7 @@ impl Expressions<'_> {
     }
 
     fn number(&mut self, depth: u32) -> Text {
-        let kinds = [(6, 0), (9, 1), (1, 2), (3, 3), (2, 4), (1, 5)];
+        let kinds = [(6, 0), (9, 1), (1, 2), (3, 3), (2, 4), (1, 5), (1, 6)];
         match if depth == 0 { 0 } else { *chosen(self.rng, &kinds) } {
             1 => {
                 let ops = [(4, "+"), (4, "-"), (6, "*"), (3, "//"), (3, "%"), (3, "/"), (1, "**")];
@@ -187,8 +187,18 @@ impl Expressions<'_> {
                 self.conditional(a, c, b)
             }
             5 => self.truth(depth - 1),
+            6 => self.bounded(),
             _ => self.leaf(),
         }
+    }
+
+    /// Floats of what bounds often decide.
+    fn bounded(&mut self) -> Text {
+        let (a, b) = (self.one_of(self.names), self.one_of(self.names));
+        let (op, limit) = (self.one_of(&["<=", ">", "!=", "=="]), self.one_of(&["0", "-9", "100", "1024"]));
+        let product = format!("{a} * {b} {op} {limit}");
+        let (function, other) = (self.one_of(&["", "float", "-", "abs"]), self.one_of(&["0.5", "2.0", "4"]));
+        Text(format!("({function}({other} if {product} else 3) * 0.5)"), Atom)
     }
 
     fn call(&mut self, depth: u32) -> Text {

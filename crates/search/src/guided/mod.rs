@@ -8,7 +8,8 @@ mod prior;
 mod process;
 mod progress;
 
-use crate::experience::Experience;
+use crate::experience::Views;
+use crate::neighbourhood::{Neighbourhood, Reach};
 use crate::stop::Tolerance;
 use crate::strategy::listed::{Book, Chooser};
 use axes::Axis;
@@ -19,7 +20,6 @@ use progress::Progress;
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 use std::collections::{BTreeSet, HashMap};
-use std::sync::Arc;
 use tilewright_core::space::Param;
 
 /// Random points before the surrogate is asked.
@@ -50,7 +50,7 @@ pub(crate) struct Guided {
     next_fit: usize,
     best: f64,
     /// What other devices say.
-    warm: Arc<Experience>,
+    warm: Views,
     prior: Prior,
     /// Points in the order that the other devices say, the first one last; empty without any.
     foretold: Vec<u32>,
@@ -61,7 +61,7 @@ pub(crate) struct Guided {
 
 impl Guided {
     /// A search of a space with these parameters; with `stops`, it ends when its bound falls below alpha.
-    pub(crate) fn new(params: &[Param], warm: Arc<Experience>, tolerance: Tolerance, stops: bool) -> Self {
+    pub(crate) fn new(params: &[Param], warm: Views, tolerance: Tolerance, stops: bool) -> Self {
         let axes = axes::axes(params);
         let hyper = Hyper::new(axes.len());
         let prior = Prior::fit(&warm, &[], &[]);
@@ -132,11 +132,10 @@ impl Guided {
             return (0..size).filter(|&n| !book.knows(n)).collect();
         }
         let mut out = BTreeSet::new();
-        let mut near = Vec::new();
+        let around = Neighbourhood::of(&*book.listing);
         for &i in order.iter().take(CENTRES) {
-            near.clear();
-            book.listing.neighbours(self.told[i].0, u16::MAX, &mut near);
-            out.extend(near.iter().copied().filter(|&n| !book.knows(n)));
+            let near = around.within(book.listing.indices(self.told[i].0), Reach::Single);
+            out.extend(near.into_iter().filter(|&n| !book.knows(n)));
         }
         out.extend(self.foretold.iter().rev().copied().filter(|&n| !book.knows(n)).take(POOL / 4));
         for _ in 0..POOL {
@@ -189,7 +188,7 @@ impl Guided {
 }
 
 /// The points in the order of the prior, the best last.
-fn foretold(warm: &Experience, prior: &Prior) -> Vec<u32> {
+fn foretold(warm: &Views, prior: &Prior) -> Vec<u32> {
     let count = warm.views.first().map_or(0, Vec::len) as u32;
     let expected: Vec<f64> = (0..count).map(|n| prior.of(warm, n)).collect();
     let mut order: Vec<u32> = (0..count).collect();
@@ -259,9 +258,7 @@ impl Chooser for Guided {
         }
         if cost.ln() < self.best {
             self.best = cost.ln();
-            let mut near = Vec::new();
-            book.listing.neighbours(number, u16::MAX, &mut near);
-            for n in near {
+            for n in Neighbourhood::of(&*book.listing).within(book.listing.indices(number), Reach::Single) {
                 if !book.knows(n) && !process.pool.contains(&n) {
                     process.admit(&book.listing, n);
                 }

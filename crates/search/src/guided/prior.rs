@@ -1,7 +1,7 @@
 //! What is expected of a point before anything near it is measured: what other devices say, weighted by how well they
 //! have foretold this one.
 
-use crate::experience::Experience;
+use crate::experience::Views;
 
 /// Variance of what no view explains, relative to that of a view's weight: a view is trusted until a dozen outcomes speak
 /// against it.
@@ -16,7 +16,7 @@ pub(crate) struct Prior {
 
 impl Prior {
     /// Regresses the values of told points on the views, with equal weights as the prior.
-    pub(crate) fn fit(experience: &Experience, told: &[(u32, f64)], values: &[f64]) -> Self {
+    pub(crate) fn fit(experience: &Views, told: &[(u32, f64)], values: &[f64]) -> Self {
         let views = experience.views.len();
         if views == 0 {
             return Self::default();
@@ -45,7 +45,7 @@ impl Prior {
     }
 
     /// What is expected of a point.
-    pub(crate) fn of(&self, experience: &Experience, number: u32) -> f64 {
+    pub(crate) fn of(&self, experience: &Views, number: u32) -> f64 {
         if self.weights.is_empty() {
             return 0.0;
         }
@@ -54,7 +54,7 @@ impl Prior {
 }
 
 /// What the views say of a point; where one says nothing, what the others say.
-fn row(experience: &Experience, number: u32) -> Vec<f64> {
+fn row(experience: &Views, number: u32) -> Vec<f64> {
     let raw = || experience.views.iter().map(|v| f64::from(v[number as usize]));
     let (sum, known) = raw().filter(|x| !x.is_nan()).fold((0.0, 0), |(s, n), x| (s + x, n + 1));
     // Unknown everywhere: twice as slow as the best.
@@ -86,7 +86,7 @@ mod tests {
 
     #[test]
     fn the_view_that_foretells_is_followed() {
-        let mut experience = Experience::new(40);
+        let mut experience = Views::new(40);
         let right: Vec<Option<f64>> = (0..40).map(|i| Some(1.0 + f64::from(i))).collect();
         let wrong: Vec<Option<f64>> = (0..40).map(|i| Some(1.0 + f64::from(i * 17 % 40))).collect();
         experience.add(right);

@@ -1,6 +1,7 @@
 //! Simulated annealing.
 
 use super::listed::{Book, Chooser};
+use crate::neighbourhood::{Neighbourhood, Reach};
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 
@@ -52,11 +53,11 @@ impl Chooser for Annealing {
         }
         for _ in 0..STEPS {
             let Some((here, _)) = self.here else { break };
-            let (which, reach) = if rng.random_bool(0.5) { (0, 1) } else { (1, u16::MAX) };
+            let (which, reach) = if rng.random_bool(0.5) { (0, Reach::Adjacent) } else { (1, Reach::Single) };
             let (of, near) = &mut self.near[which];
             if *of != Some(here) {
                 near.clear();
-                book.listing.neighbours(here, reach, near);
+                Neighbourhood::of(&*book.listing).add(book.listing.indices(here), reach, near);
                 *of = Some(here);
             }
             if near.is_empty() {

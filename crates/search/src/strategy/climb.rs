@@ -1,6 +1,7 @@
 //! Local search with restarts.
 
 use super::listed::{Book, Chooser};
+use crate::neighbourhood::{Neighbourhood, Reach};
 use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
 
@@ -17,9 +18,9 @@ pub(crate) struct Climb {
 impl Climb {
     fn move_to(&mut self, book: &Book, number: u32, cost: f64, rng: &mut ChaCha8Rng) {
         self.here = Some((number, cost));
-        let (mut near, mut all) = (Vec::new(), Vec::new());
-        book.listing.neighbours(number, 1, &mut near);
-        book.listing.neighbours(number, u16::MAX, &mut all);
+        let around = Neighbourhood::of(&*book.listing);
+        let point = book.listing.indices(number);
+        let (mut near, mut all) = (around.within(point, Reach::Adjacent), around.within(point, Reach::Single));
         all.retain(|n| !near.contains(n));
         near.shuffle(rng);
         all.shuffle(rng);

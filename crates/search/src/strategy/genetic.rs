@@ -1,6 +1,7 @@
 //! A genetic algorithm, one child at a time.
 
 use super::listed::{Book, Chooser};
+use crate::neighbourhood::{Neighbourhood, Reach};
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 
@@ -50,8 +51,8 @@ impl Chooser for Genetic {
                     return Some(child);
                 }
             }
-            let mut near = Vec::new();
-            book.listing.neighbours(self.parent(rng), u16::MAX, &mut near);
+            let parent = book.listing.indices(self.parent(rng));
+            let mut near = Neighbourhood::of(&*book.listing).within(parent, Reach::Single);
             near.retain(|&n| !book.knows(n));
             if !near.is_empty() {
                 return Some(near[rng.random_range(0..near.len())]);

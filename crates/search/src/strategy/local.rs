@@ -1,5 +1,6 @@
 //! Refinement around given points: one parameter at a time.
 
+use crate::neighbourhood::{Neighbourhood, Reach};
 use crate::told::Told;
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
@@ -9,22 +10,6 @@ use tilewright_core::measurement::Outcome;
 use tilewright_core::objective::Objective;
 use tilewright_core::search::{Ranked, Search};
 use tilewright_core::space::{BoundSpace, Point};
-
-/// Neighbourhoods of a point, from near to far.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Ring {
-    /// One parameter, to the value before or after.
-    Adjacent,
-    /// One parameter, to any value.
-    Single,
-    /// One parameter, to a value that is illegal alone, and another, to the nearest value that makes it legal: rules
-    /// such as `t_m * t_n == threads` leave single changes no way through.
-    Repaired,
-}
-
-impl Ring {
-    const ALL: [Self; 3] = [Self::Adjacent, Self::Single, Self::Repaired];
-}
 
 /// Hill climbing from several points: used to refine a model's best points by measurement.
 ///
@@ -38,7 +23,7 @@ pub struct Local<'a> {
     starts: VecDeque<Point>,
     told: Told,
     /// Neighbourhoods without unknown points.
-    exhausted: BTreeSet<(Point, Ring)>,
+    exhausted: BTreeSet<(Point, Reach)>,
 }
 
 impl<'a> Local<'a> {
@@ -61,10 +46,10 @@ impl<'a> Local<'a> {
     }
 
     /// Neighbourhoods still to be looked at, in the order to do so.
-    fn neighbourhoods(&self) -> Vec<(Point, Ring)> {
-        let mut open: Vec<(usize, usize, Point, Ring)> = Vec::new();
+    fn neighbourhoods(&self) -> Vec<(Point, Reach)> {
+        let mut open: Vec<(usize, usize, Point, Reach)> = Vec::new();
         for (rank, point) in self.told.ranked().take(self.width).enumerate() {
-            for (distance, ring) in Ring::ALL.into_iter().enumerate() {
+            for (distance, ring) in Reach::ALL.into_iter().enumerate() {
                 // The second best point's near neighbours are worth as much as the best one's next ring.
                 open.push((rank + distance, rank, point.clone(), ring));
             }
@@ -75,46 +60,13 @@ impl<'a> Local<'a> {
     }
 
     /// The legal points of a neighbourhood, in an order given by the seed.
-    fn neighbours(&self, point: &Point, ring: Ring) -> Vec<Point> {
-        let mut out = Vec::new();
-        for (param, near) in point.0.iter().enumerate() {
-            for value in 0..self.space.params()[param].values.len() as u16 {
-                let distance = near.abs_diff(value);
-                if distance == 0 || (ring == Ring::Adjacent && distance > 1) {
-                    continue;
-                }
-                let mut changed = point.clone();
-                changed.0[param] = value;
-                match (ring, self.space.is_legal(&changed)) {
-                    (Ring::Adjacent | Ring::Single, true) => out.push(changed),
-                    (Ring::Repaired, false) => self.repair(changed, param, &mut out),
-                    _ => {}
-                }
-            }
-        }
+    fn neighbours(&self, point: &Point, reach: Reach) -> Vec<Point> {
+        let mut out = Neighbourhood::of(self.space).within(point, reach);
         // The order must not depend on what else was asked, so every neighbourhood has a generator of its own.
         let mix = |h: u64, i: &u16| (h ^ u64::from(*i)).wrapping_mul(0x0000_0100_0000_01b3);
         let seed = point.0.iter().fold(self.seed ^ 0xcbf2_9ce4_8422_2325, mix);
         out.shuffle(&mut ChaCha8Rng::seed_from_u64(seed));
         out
-    }
-
-    /// Every way to make a point legal by the least change of one parameter other than `fixed`.
-    fn repair(&self, broken: Point, fixed: usize, out: &mut Vec<Point>) {
-        let mut changed = broken.clone();
-        for (param, info) in self.space.params().iter().enumerate().filter(|(p, _)| *p != fixed) {
-            let here = broken.0[param];
-            let mut values: Vec<u16> = (0..info.values.len() as u16).filter(|v| *v != here).collect();
-            values.sort_by_key(|v| (v.abs_diff(here), *v));
-            let legal = values.into_iter().find(|&v| {
-                changed.0[param] = v;
-                self.space.is_legal(&changed)
-            });
-            if legal.is_some() {
-                out.push(changed.clone());
-            }
-            changed.0[param] = here;
-        }
     }
 }
 

@@ -28,7 +28,7 @@ mod search;
 
 pub use computation::{Scale, ScaleInput};
 pub use cost::{cost_s, optimum, target};
-pub use device::{AnalyticMeasure, HostExecutor, device, device_with};
+pub use device::{AnalyticMeasure, device, device_with, host_device, host_device_with};
 pub use guise::Guise;
 pub use kernel::{ScaleCode, ScaleConfig, ScaleKernel, ScalePlan};
 pub use model::{Formula, LogLinear, LogLinearFit, NoRows, training_set};

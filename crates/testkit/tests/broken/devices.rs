@@ -1,25 +1,27 @@
-//! Every check of the executor and measure suites can fail: one deliberate fault each.
+//! Every check of the device and measure suites can fail: one deliberate fault each.
 
 use crate::assert_breaks;
 use std::sync::Arc;
-use std::time::Duration;
-use tilewright_core::buffer::{Buffer, Buffers, Workload};
-use tilewright_core::device::DeviceSpec;
-use tilewright_core::dtype::DType;
+use std::time::{Duration, Instant};
+use tilewright_core::buffer::{Buffers, Workload};
+use tilewright_core::data::Data;
+use tilewright_core::device::{Device, DeviceSpec, HostDevice};
 use tilewright_core::measurement::{Failure, FailureKind, Measurement, Timing};
-use tilewright_core::problem::{Executor, Loaded, Measure, MeasureError, Problem};
-use tilewright_core::program::{Code, DeviceError, HostArgs, Program, Step};
+use tilewright_core::problem::{Measure, MeasureError, Problem};
+use tilewright_core::program::{Code, DeviceError, Program, Step};
 use tilewright_core::space::Point;
-use tilewright_testkit::toy::{AnalyticMeasure, HostExecutor, device, device_with, problem};
-use tilewright_testkit::{try_executor, try_host_executor, try_measure};
+use tilewright_testkit::toy::{AnalyticMeasure, device, device_with, host_device, host_device_with, problem};
+use tilewright_testkit::{try_device, try_host_device, try_measure};
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Fault {
-    ForgetsWrites,
+    KeepsOldData,
     AcceptsAnyShape,
     AcceptsAnyScalars,
-    SharesMemory,
+    ForgetsResults,
     SpoilsResult,
+    OwnNoise,
+    RunsOnNothing,
     ChangesSpec,
     NeverRuns,
     RunsTwice,
@@ -33,37 +35,75 @@ enum Fault {
     Refuses,
 }
 
-struct BrokenExecutor {
-    inner: HostExecutor,
+struct BrokenDevice {
+    inner: HostDevice<Instant>,
     spec: Arc<DeviceSpec>,
-    shared: Arc<std::sync::Mutex<Buffers>>,
+    data: Option<Data>,
+    latest: Option<Program>,
     fault: Fault,
 }
 
-impl BrokenExecutor {
+impl BrokenDevice {
     fn new(fault: Fault) -> Self {
-        Self { inner: HostExecutor::default(), spec: device(), shared: Arc::default(), fault }
+        Self { inner: host_device(), spec: device(), data: None, latest: None, fault }
+    }
+
+    /// Runs the code without the fills before it.
+    fn launch_only(&mut self, program: &Program) -> Result<(), DeviceError> {
+        let steps = program.steps.iter().filter(|s| matches!(s, Step::Launch { .. })).cloned().collect();
+        self.inner.run(&Program { steps, ..program.clone() })
     }
 }
 
-/// A loaded program that does what the fault says.
-struct BrokenLoaded {
-    inner: Box<dyn Loaded>,
-    program: Program,
-    work: Workload,
-    shared: Arc<std::sync::Mutex<Buffers>>,
-    fault: Fault,
+/// The data with what the fault makes of them.
+fn taken(data: &Data, fault: Fault) -> Data {
+    match (data, fault) {
+        (Data::Given(work), Fault::ScalarsLost) => {
+            Data::Given(Arc::new(Workload { scalars: Vec::new(), ..(**work).clone() }))
+        }
+        (Data::Given(work), Fault::AcceptsAnyShape) => {
+            let mut work = (**work).clone();
+            work.specs.iter_mut().zip(&work.buffers).for_each(|(spec, buffer)| spec.len = buffer.len());
+            Data::Given(Arc::new(work))
+        }
+        (Data::Noise { specs, scalars, seed }, Fault::OwnNoise) => {
+            Data::Noise { specs: specs.clone(), scalars: scalars.clone(), seed: seed + 1 }
+        }
+        _ => data.clone(),
+    }
 }
 
-impl Executor for BrokenExecutor {
+impl Device for BrokenDevice {
     fn spec(&self) -> &Arc<DeviceSpec> {
         &self.spec
     }
 
-    fn prepare(&mut self, program: &Program, work: &Workload) -> Result<Box<dyn Loaded>, DeviceError> {
+    fn upload(&mut self, data: &Data) -> Result<(), DeviceError> {
+        if self.fault == Fault::KeepsOldData && self.data.is_some() && data.check().is_ok() {
+            return Ok(());
+        }
+        self.inner.upload(&taken(data, self.fault))?;
+        self.data = Some(data.clone());
+        Ok(())
+    }
+
+    fn run(&mut self, program: &Program) -> Result<(), DeviceError> {
         let mut program = program.clone();
+        if self.fault == Fault::RunsOnNothing && self.data.is_none() {
+            return Ok(());
+        }
+        if let (Fault::ForgetsResults, Some(data)) = (self.fault, &self.data) {
+            // Its data come back with every other program, an element spoilt.
+            let text = |p: &Program| format!("{:?}", p.steps.iter().map(listing).collect::<Vec<_>>());
+            if self.latest.as_ref().is_some_and(|latest| text(latest) != text(&program)) {
+                self.inner.upload(data)?;
+                self.latest = Some(program);
+                return Ok(());
+            }
+            self.latest = Some(program.clone());
+        }
         match self.fault {
-            Fault::Refuses => return Err(DeviceError::Load("no".into())),
+            Fault::Refuses if self.data.is_some() => return Err(DeviceError::Load("no".into())),
             Fault::ChangesSpec => self.spec = device_with(31),
             Fault::FillsBackwards if program.steps.len() == 3 => program.steps.swap(0, 1),
             Fault::NoWorkspace => {
@@ -75,93 +115,63 @@ impl Executor for BrokenExecutor {
             }
             Fault::AcceptsAnyScalars => program.scalars = None,
             Fault::FillsAnywhere if program.steps.len() == 1 => program.workspace += 1,
+            Fault::NeverRuns if self.data.is_some() => return Ok(()),
+            Fault::RunsTwice => self.inner.run(&program)?,
+            Fault::FillsOnce => return self.launch_only(&program),
+            // Those of the code: what was refused before it ran is still told.
+            Fault::SwallowsErrors => {
+                return match self.inner.run(&program) {
+                    Err(DeviceError::Run(_)) if self.data.is_some() => Ok(()),
+                    other => other,
+                };
+            }
             _ => {}
         }
-        let mut work = work.clone();
-        if self.fault == Fault::ScalarsLost {
-            work.scalars.clear();
-        }
-        *self.shared.lock().unwrap() = work.buffers.clone();
-        let inner = self.inner.prepare(&program, &work)?;
-        Ok(Box::new(BrokenLoaded { inner, program, work, shared: self.shared.clone(), fault: self.fault }))
-    }
-}
-
-impl BrokenLoaded {
-    /// Runs the code without the fills before it.
-    fn launch_only(&mut self) -> Result<(), DeviceError> {
-        let mut workspace = Buffer::zeroed(DType::I8, self.program.workspace as usize);
-        for step in &self.program.steps {
-            if let Step::Launch { code: Code::Host(code), .. } = step {
-                let buffers = &mut self.work.buffers;
-                code.run(&mut HostArgs { buffers, scalars: &self.work.scalars, workspace: &mut workspace })?;
-            }
-        }
-        Ok(())
-    }
-}
-
-impl Loaded for BrokenLoaded {
-    fn run(&mut self) -> Result<(), DeviceError> {
-        match self.fault {
-            Fault::NeverRuns => return Ok(()),
-            Fault::RunsTwice => self.inner.run()?,
-            Fault::FillsOnce => return self.launch_only(),
-            Fault::SwallowsErrors => return self.inner.run().or(Ok(())),
-            _ => {}
-        }
-        self.inner.run()
-    }
-
-    fn write(&mut self, buffers: &Buffers) -> Result<(), DeviceError> {
-        match self.fault {
-            Fault::ForgetsWrites => Ok(()),
-            Fault::AcceptsAnyShape => self.inner.write(buffers).or(Ok(())),
-            Fault::SharesMemory => {
-                *self.shared.lock().unwrap() = buffers.clone();
-                self.inner.write(buffers)
-            }
-            _ => self.inner.write(buffers),
-        }
+        self.inner.run(&program)
     }
 
     fn read(&mut self) -> Result<Buffers, DeviceError> {
         let mut buffers = self.inner.read()?;
-        match self.fault {
-            Fault::SpoilsResult if !buffers[1].get_f64(0).is_nan() => buffers[1].set_f64(0, 7.0),
-            // The inputs of whatever was loaded last, beside one's own results.
-            Fault::SharesMemory if !buffers[1].get_f64(0).is_nan() => {
-                let last = self.shared.lock().unwrap();
-                if last[0].bytes() != buffers[0].bytes() {
-                    return Ok(last.clone());
-                }
-            }
-            _ => {}
+        if self.fault == Fault::SpoilsResult && !buffers[1].get_f64(0).is_nan() {
+            buffers[1].set_f64(0, 7.0);
         }
         Ok(buffers)
+    }
+
+    fn time(&mut self, program: &Program, timing: &Timing) -> Result<Measurement, MeasureError> {
+        self.inner.time(program, timing)
+    }
+}
+
+/// What tells the code of one step from another's.
+fn listing(step: &Step) -> Option<String> {
+    match step {
+        Step::Launch { code: Code::Host(code), .. } => code.listing(),
+        _ => None,
     }
 }
 
 #[test]
-fn every_fault_of_an_executor_is_seen() {
+fn every_fault_of_a_device_is_seen() {
     for (fault, check) in [
-        (Fault::ForgetsWrites, "memory-reads-back"),
+        (Fault::KeepsOldData, "data-read-back"),
         (Fault::AcceptsAnyShape, "other-shapes-refused"),
         (Fault::AcceptsAnyScalars, "other-scalars-refused"),
-        (Fault::SharesMemory, "programs-are-independent"),
+        (Fault::ForgetsResults, "data-stay"),
         (Fault::SpoilsResult, "result-is-right"),
+        (Fault::OwnNoise, "noise-is-seeded"),
+        (Fault::RunsOnNothing, "data-are-needed"),
         (Fault::NeverRuns, "result-is-right"),
         (Fault::ChangesSpec, "spec-is-stable"),
         (Fault::Refuses, "runs"),
     ] {
-        assert_breaks(try_executor(&mut BrokenExecutor::new(fault), &problem(500)), check);
+        assert_breaks(try_device(&mut BrokenDevice::new(fault), &problem(500)), check);
     }
-    let mut other = HostExecutor::new(device_with(64));
-    assert_breaks(try_executor(&mut other, &problem(500)), "same-device");
+    assert_breaks(try_device(&mut host_device_with(device_with(64)), &problem(500)), "same-device");
 }
 
 #[test]
-fn every_fault_of_a_host_executor_is_seen() {
+fn every_fault_of_a_host_device_is_seen() {
     for (fault, check) in [
         (Fault::NeverRuns, "runs-once"),
         (Fault::RunsTwice, "runs-once"),
@@ -173,7 +183,7 @@ fn every_fault_of_a_host_executor_is_seen() {
         (Fault::AcceptsForeign, "foreign-code-refused"),
         (Fault::FillsAnywhere, "fills-stay-inside"),
     ] {
-        assert_breaks(try_host_executor(&mut BrokenExecutor::new(fault)), check);
+        assert_breaks(try_host_device(&mut BrokenDevice::new(fault)), check);
     }
 }
 

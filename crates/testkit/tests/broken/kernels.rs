@@ -12,7 +12,7 @@ use tilewright_core::id::{ComputationId, KernelId};
 use tilewright_core::kernel::Kernel;
 use tilewright_core::program::{DeviceError, HostArgs, HostCode, Program, ScalarClass, ScalarSpec};
 use tilewright_core::space::{BoundSpace, Config, Legal, ParamSpace, Point, Symbols, Values};
-use tilewright_testkit::toy::{HostExecutor, Scale, ScaleInput, ScaleKernel, ScalePlan};
+use tilewright_testkit::toy::{Scale, ScaleInput, ScaleKernel, ScalePlan, host_device};
 use tilewright_testkit::{Effort, try_computation, try_kernel};
 
 /// A number that differs from call to call.
@@ -342,6 +342,6 @@ fn every_fault_of_a_kernel_is_seen() {
         (Fault::FailsToRun, "program-runs"),
     ] {
         let kernel = Arc::new(BrokenKernel::new(fault));
-        assert_breaks(try_kernel(&kernel, &mut HostExecutor::default(), &inputs, &effort), check);
+        assert_breaks(try_kernel(&kernel, &mut host_device(), &inputs, &effort), check);
     }
 }

@@ -11,7 +11,7 @@ use tilewright_core::space::Config;
 use tilewright_core::training::TrainingSet;
 use tilewright_runtime::plan::{PlanSettings, Planner};
 use tilewright_sampler::Uniform;
-use tilewright_testkit::toy::{self, AnalyticMeasure, HostExecutor, ScaleKernel};
+use tilewright_testkit::toy::{self, AnalyticMeasure, ScaleKernel};
 
 /// How many of the nearest rows are averaged.
 const NEIGHBOURS: usize = 5;
@@ -82,8 +82,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         let planned = Planner {
             kernel: &kernel,
             device: &device,
-            measure: Some(&mut AnalyticMeasure::new(device.clone())),
-            executor: Some(&mut HostExecutor::new(device.clone())),
+            measure: Some(&mut AnalyticMeasure::new(device.clone()).checked_on(toy::host_device())),
             predictor: Some(&model),
             sampler: &mut Uniform::default(),
             cache: None,

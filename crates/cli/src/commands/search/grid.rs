@@ -1,10 +1,11 @@
 //! Stopping over a grid of tolerances: figures 3 and 4 of Vuduc et al. for any recording.
 
+use super::replayed;
 use super::space::Recording;
 use crate::failure::{Failure, Kind};
 use crate::output::aligned;
 use serde::Serialize;
-use tilewright_search::run::{Budget, repeat, run};
+use tilewright_search::drive::{Budget, Trace, repeat};
 use tilewright_search::stop::Tolerance;
 use tilewright_search::{Setup, Strategy};
 
@@ -28,7 +29,7 @@ pub(super) struct Cell {
 pub(super) fn grid(
     recording: &Recording,
     strategy: Strategy,
-    setup: &Setup,
+    setup: &Setup<'_>,
     repeats: u32,
     seed: u64,
 ) -> Result<Vec<Cell>, Failure> {
@@ -38,15 +39,15 @@ pub(super) fn grid(
     let pairs = EPSILONS.iter().flat_map(|e| ALPHAS.iter().map(move |a| (*e, *a)));
     let cell = |(epsilon, alpha): (f64, f64)| {
         let setup = Setup { tolerance: Tolerance { epsilon, alpha }, ..setup.clone() };
-        let traces = repeat(seed, repeats.into(), |seed| {
-            run(&mut *strategy.make(&setup, seed), &Budget::NONE, 1, &mut |p| recording.evaluate(p))
-        });
-        let size = recording.listing.len() as f64;
-        let below = |c: Option<f64>| 1.0 - c.map_or(0.0, |c| recording.optimum_s / c);
+        let traces =
+            repeat(seed, repeats.into(), |seed| replayed(recording, strategy, &setup, (&Budget::NONE, 1), seed));
+        let traces = traces.into_iter().collect::<Result<Vec<Trace>, _>>()?;
+        let size = recording.about.points as f64;
+        let below = |c: Option<f64>| 1.0 - c.map_or(0.0, |c| recording.about.optimum_s / c);
         let stopped = moments(traces.iter().map(|t| t.evaluations as f64 / size));
         let proximity = moments(traces.iter().map(|t| below(t.best())));
         let missed = traces.iter().filter(|t| below(t.best()) > epsilon).count();
-        Cell {
+        Ok(Cell {
             epsilon,
             alpha,
             stopped_at_fraction: stopped.0,
@@ -54,9 +55,9 @@ pub(super) fn grid(
             proximity: proximity.0,
             proximity_deviation: proximity.1,
             miss_rate: missed as f64 / traces.len() as f64,
-        }
+        })
     };
-    Ok(pairs.map(cell).collect())
+    pairs.map(cell).collect()
 }
 
 /// Mean and standard deviation.

@@ -4,27 +4,36 @@ use crate::commands::data::read;
 use crate::failure::{Failure, Kind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use tilewright_core::measurement::{Failure as Failed, FailureKind, Outcome};
+use tilewright_core::measurement::Outcome;
 use tilewright_core::problem::Problem;
-use tilewright_core::space::Point;
+use tilewright_core::space::{BoundSpace, Point};
 use tilewright_datasets::{RecordedKernel, RecordedProblem};
+use tilewright_search::Experience;
 use tilewright_search::stop::{Tail, fit_tail};
-use tilewright_search::{Experience, Listing};
 
 /// One recorded space.
 pub(super) struct Recording {
     problem: RecordedProblem,
+    /// What was searched.
+    pub(super) about: About,
+}
+
+/// What searches are judged by.
+pub(super) struct About {
+    /// The device.
     pub(super) device: String,
-    pub(super) listing: Arc<Listing>,
-    /// Time of the fastest point.
+    /// Number of legal points.
+    pub(super) points: usize,
+    /// Time of the fastest point; on a live device, of the fastest that is known.
     pub(super) optimum_s: f64,
 }
 
 impl Recording {
     /// Reads `replay:FILE`, which must hold one device and one input.
-    pub(super) fn read(device: &str) -> Result<Self, Failure> {
-        let path = device.strip_prefix("replay:").ok_or_else(|| {
-            Failure::new(Kind::Usage, "device", format!("{device:?}: a search replays recordings, as replay:FILE"))
+    pub(super) fn read(device: Option<&str>) -> Result<Self, Failure> {
+        let path = device.and_then(|d| d.strip_prefix("replay:")).ok_or_else(|| {
+            let message = "name a kernel and an input to search on a device, or a recording as --device replay:FILE";
+            Failure::new(Kind::Usage, "device", message)
         })?;
         let mut problems = problems(Path::new(path))?;
         let problem = match problems.len() {
@@ -37,19 +46,17 @@ impl Recording {
         };
         let (_, optimum_s) =
             problem.optimum().ok_or_else(|| Failure::new(Kind::Nothing, path, "every configuration failed"))?;
-        let listing = Listing::new(problem.space()).map_err(|e| Failure::new(Kind::Input, path, e))?;
-        Ok(Self { device: problem.device().name.clone(), problem, listing: Arc::new(listing), optimum_s })
+        let (device, points) = (problem.device().name.clone(), problem.space().count_legal() as usize);
+        Ok(Self { problem, about: About { device, points, optimum_s } })
+    }
+
+    pub(super) fn space(&self) -> &BoundSpace {
+        self.problem.space()
     }
 
     /// The recorded outcome and clock of a point.
-    pub(super) fn evaluate(&self, point: &Point) -> (Outcome, f64) {
-        match self.problem.look_up(point) {
-            Some((outcome, seconds)) => (outcome.clone(), seconds),
-            None => {
-                let message = format!("{point:?} was not recorded");
-                (Err(Failed { kind: FailureKind::Illegal, message }), 0.0)
-            }
-        }
+    pub(super) fn look_up(&self, point: &Point) -> Option<(Outcome, f64)> {
+        self.problem.look_up(point).map(|(outcome, seconds)| (outcome.clone(), seconds))
     }
 }
 
@@ -72,22 +79,18 @@ pub(super) fn prior(files: &[PathBuf], epsilon: f64, seed: u64) -> Result<Tail, 
     fit_tail(&spaces, epsilon, seed).map_err(|e| Failure::new(Kind::Input, "prior", e))
 }
 
-/// What other devices say of the points of this one, matched by the names and values of the parameters.
-pub(super) fn warm(files: &[PathBuf], here: &Recording) -> Result<Experience, Failure> {
-    let mut experience = Experience::new(here.listing.len());
+/// What other devices say of the points of a space, matched by the names and values of the parameters.
+pub(super) fn warm(files: &[PathBuf], here: &BoundSpace) -> Result<Experience, Failure> {
+    let mut experience = Experience::default();
     for file in files {
         for problem in problems(file)? {
-            let params = problem.space().params();
-            let mut matched = 0;
-            let costs = (0..here.listing.len() as u32).map(|number| {
-                let config = here.problem.space().config(here.listing.indices(number));
-                let point = config.to_point(params, None).ok();
-                let seconds = point.and_then(|p| problem.outcome(&p)?.as_ref().ok().map(|m| m.time_s));
-                matched += usize::from(seconds.is_some());
-                seconds
-            });
-            let costs: Vec<Option<f64>> = costs.collect();
-            if matched == 0 {
+            let here_too = |(point, outcome): (&[u16], &Outcome)| {
+                let point = problem.space().config(point).to_point(here.params(), None).ok()?;
+                let seconds = outcome.as_ref().ok()?.time_s;
+                here.is_legal(&point).then_some((point, seconds))
+            };
+            let costs: Vec<(Point, f64)> = problem.recorded().filter_map(here_too).collect();
+            if costs.is_empty() {
                 let message = "none of its configurations is one of the searched space";
                 return Err(Failure::new(Kind::Input, &file.display().to_string(), message));
             }

@@ -1,6 +1,5 @@
-//! Cases of `verify`: drawn by number, run, judged. The same seed and number give the same case on any number of seats.
+//! Cases of `verify`: drawn by number, run, judged. The same seed and number give the same case on any number of devices.
 
-use crate::device::Seat;
 use crate::failure::{Failure, Kind};
 use crate::wiring::Wiring;
 use rand::{Rng, SeedableRng};
@@ -9,11 +8,12 @@ use rayon::{ThreadPool, ThreadPoolBuilder};
 use std::sync::Arc;
 use tilewright_core::buffer::{Filling, Role, Verdict};
 use tilewright_core::computation::InputLimits;
-use tilewright_core::device::DeviceSpec;
+use tilewright_core::data::Data;
+use tilewright_core::device::{Device, DeviceSpec};
 use tilewright_core::expr::Value;
-use tilewright_core::problem::{AnyKernel, Executor, Problem};
+use tilewright_core::problem::{AnyKernel, Problem};
 use tilewright_core::space::{BoundSpace, Config, Point};
-use tilewright_emulator::Finding;
+use tilewright_emulator::{Finding, Log};
 
 /// Inputs stay small, so that many configurations and every kind of edge are seen.
 const LIMITS: InputLimits = InputLimits { max_flops: 4e6, max_bytes: 4e6 };
@@ -22,7 +22,7 @@ const INPUTS: u32 = 60;
 /// Points drawn on each of them.
 const POINTS: u32 = 24;
 
-/// Threads of the host that repeat what must not depend on them. A seat's own run has one.
+/// Threads of the host that repeat what must not depend on them. A device's own run has one.
 const OTHER_THREADS: usize = 3;
 
 /// Where a run is repeated.
@@ -42,7 +42,7 @@ pub(super) struct Deck<'a> {
     /// Words of the input that are given.
     pub(super) fixed: Config,
     pub(super) seed: u64,
-    /// Other threads than those of a seat.
+    /// Other threads than those of a device.
     pub(super) elsewhere: ThreadPool,
 }
 
@@ -52,6 +52,13 @@ struct Case {
     point: Point,
     filling: Filling,
     seed: u64,
+}
+
+/// A device that checks one case at a time.
+pub(super) struct Place {
+    pub(super) device: Box<dyn Device>,
+    /// What the emulator found; it then runs its blocks one after the other.
+    pub(super) log: Option<Log>,
 }
 
 /// What came of a case.
@@ -70,12 +77,12 @@ pub(super) struct Outcome {
 
 impl Deck<'_> {
     /// Draws and runs a case.
-    pub(super) fn play(&self, number: u32, seat: &mut Seat) -> Result<Outcome, Failure> {
+    pub(super) fn play(&self, number: u32, place: &mut Place) -> Result<Outcome, Failure> {
         let case = self.draw(number)?;
         let config = case.problem.space().config(&case.point);
         let repeated = is_ordered(&config);
-        let result = check(&case, &mut *seat.executor, repeated.then_some(&self.elsewhere));
-        let reports = seat.log.as_ref().map(|log| log.take()).unwrap_or_default();
+        let result = check(&case, &mut *place.device, repeated.then_some(&self.elsewhere));
+        let reports = place.log.as_ref().map(|log| log.take()).unwrap_or_default();
         Ok(Outcome {
             input: case.problem.input(),
             config,
@@ -150,22 +157,23 @@ fn is_ordered(config: &Config) -> bool {
 }
 
 /// Runs a case and compares it with the reference; and with another run in `again`, if given, bit by bit.
-fn check(case: &Case, executor: &mut dyn Executor, again: Option<&ThreadPool>) -> Result<Verdict, String> {
+fn check(case: &Case, device: &mut dyn Device, again: Option<&ThreadPool>) -> Result<Verdict, String> {
     let legal = case.problem.space().check(&case.point).map_err(|e| e.to_string())?;
     let program = case.problem.program(&legal);
-    let work = case.problem.workload(case.filling, case.seed);
+    let work = Arc::new(case.problem.workload(case.filling, case.seed));
     let expected = case.problem.reference(&work.buffers, &work.scalars);
-    let mut loaded = executor.prepare(&program, &work).map_err(|e| e.to_string())?;
-    loaded.run().map_err(|e| e.to_string())?;
-    let after = loaded.read().map_err(|e| e.to_string())?;
+    let mut run = || {
+        device.upload(&Data::Given(work.clone()))?;
+        device.run(&program)?;
+        device.read()
+    };
+    let after = run().map_err(|e| e.to_string())?;
     let kept = |i: usize| work.specs[i].role != Role::In || work.buffers[i].bytes() == after[i].bytes();
     if let Some(written) = (0..after.len()).find(|&i| !kept(i)) {
         return Err(format!("the read-only buffer {} was written", work.specs[written].name));
     }
     if let Some(pool) = again {
-        loaded.write(&work.buffers).map_err(|e| e.to_string())?;
-        pool.install(|| loaded.run()).map_err(|e| e.to_string())?;
-        let repeat = loaded.read().map_err(|e| e.to_string())?;
+        let repeat = pool.install(run).map_err(|e| e.to_string())?;
         if let Some(i) = (0..after.len()).find(|&i| after[i].bytes() != repeat[i].bytes()) {
             return Err(format!("a repeat left other bits in {}: slices are not added in order", work.specs[i].name));
         }

@@ -3,22 +3,23 @@
 mod cases;
 
 use crate::args::VerifyArgs;
-use crate::device::{DeviceName, Seat};
+use crate::device::DeviceName;
 use crate::failure::{Failure, Kind};
 use crate::output::Output;
 use crate::progress::Bar;
 use crate::wiring::Wiring;
-use cases::{Deck, Outcome};
+use cases::{Deck, Outcome, Place};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::available_parallelism;
 use tilewright_core::buffer::Filling;
+use tilewright_core::device::Device;
 use tilewright_core::expr::Value;
 use tilewright_core::problem::AnyKernel;
 use tilewright_core::space::Config;
-use tilewright_emulator::{Fault, Finding};
+use tilewright_emulator::{EmulatorDevice, Fault, Finding};
 
 /// Findings of one case that its failure spells out.
 const SPELT_OUT: usize = 3;
@@ -53,19 +54,19 @@ struct FailedCase {
 pub(crate) fn run(args: &VerifyArgs, wiring: &Wiring, seed: u64, output: Output) -> Result<(), Failure> {
     let name = DeviceName::of(&args.device)?;
     let kernel = wiring.variant(&args.kernel, args.variant.as_deref(), name.kind())?;
-    let device = name.open(args.device.threads)?;
     let mut fixed = Config::default();
     if let Some(dtype) = &args.dtype {
         fixed.0.push(("dtype".into(), Value::parse(dtype)));
     }
-    let deck = Deck { wiring, kernel, spec: device.spec(), fixed, seed, elsewhere: cases::elsewhere()? };
     let threads = args.device.threads.map_or_else(|| available_parallelism().map_or(1, usize::from), usize::from);
-    let seats = device.seats(threads.min(args.cases as usize));
+    let places = places(&name, args.device.threads, threads.min(args.cases as usize))?;
+    let deck =
+        Deck { wiring, kernel, spec: places[0].device.spec().clone(), fixed, seed, elsewhere: cases::elsewhere()? };
     let mut answer = Answer { device: deck.spec.id.clone(), ..Answer::default() };
-    if seats.iter().any(|s| s.log.is_some()) {
+    if places.iter().any(|s| s.log.is_some()) {
         (answer.races, answer.out_of_bounds, answer.other_findings) = (Some(0), Some(0), Some(BTreeMap::new()));
     }
-    for outcome in play(&deck, seats, args.cases) {
+    for outcome in play(&deck, places, args.cases) {
         answer.add(outcome?, kernel);
     }
     let wrong = answer.failed;
@@ -73,17 +74,31 @@ pub(crate) fn run(args: &VerifyArgs, wiring: &Wiring, seed: u64, output: Output)
     if wrong == 0 { Ok(()) } else { Err(Failure::new(Kind::Wrong, "cases", format!("{wrong} cases failed"))) }
 }
 
-/// Plays the cases on all seats; the outcomes in the order of the cases. Ends early where a case cannot be drawn.
-fn play(deck: &Deck<'_>, seats: Vec<Seat>, cases: u32) -> Vec<Result<Outcome, Failure>> {
+/// Devices on which cases are checked beside each other, at most so many. Only the emulator has more than one: other devices
+/// are in use as a whole by one case.
+fn places(name: &DeviceName, threads: Option<u16>, most: usize) -> Result<Vec<Place>, Failure> {
+    let DeviceName::Emulator(target) = name else {
+        return Ok(vec![Place { device: name.open(threads)?, log: None }]);
+    };
+    // With a log of its own each, so that findings go with their case.
+    let place = |_| {
+        let device = EmulatorDevice::new(Arc::new(target.spec()))?.tolerant();
+        Ok(Place { log: Some(device.log()), device: Box::new(device) })
+    };
+    (0..most.max(1)).map(place).collect()
+}
+
+/// Plays the cases on all devices; the outcomes in the order of the cases. Ends early where a case cannot be drawn.
+fn play(deck: &Deck<'_>, places: Vec<Place>, cases: u32) -> Vec<Result<Outcome, Failure>> {
     let bar = Bar::counting("verify", cases.into());
     let (next, done) = (AtomicU32::new(0), Mutex::new(Vec::new()));
-    let sit = |mut seat: Seat| {
+    let work = |mut place: Place| {
         loop {
             let number = next.fetch_add(1, Ordering::Relaxed);
             if number >= cases {
                 return;
             }
-            let outcome = deck.play(number, &mut seat);
+            let outcome = deck.play(number, &mut place);
             if outcome.is_err() {
                 next.store(cases, Ordering::Relaxed);
             }
@@ -93,14 +108,14 @@ fn play(deck: &Deck<'_>, seats: Vec<Seat>, cases: u32) -> Vec<Result<Outcome, Fa
         }
     };
     std::thread::scope(|scope| {
-        for seat in seats {
-            let sit = &sit;
-            // Blocks of an emulated grid run one after the other within a seat: the cases keep the cores busy, and atomic
+        for place in places {
+            let work = &work;
+            // Blocks of an emulated grid run one after the other on a device: the cases keep the cores busy, and atomic
             // additions come in the same order every time.
-            let alone = seat.log.is_some().then(|| rayon::ThreadPoolBuilder::new().num_threads(1).build());
+            let alone = place.log.is_some().then(|| rayon::ThreadPoolBuilder::new().num_threads(1).build());
             match alone {
-                Some(Ok(pool)) => drop(scope.spawn(move || pool.install(|| sit(seat)))),
-                _ => sit(seat),
+                Some(Ok(pool)) => drop(scope.spawn(move || pool.install(|| work(place)))),
+                _ => work(place),
             }
         }
     });

@@ -1,9 +1,11 @@
 use super::*;
 use tilewright_core::decision::{Alternative, Decision};
 use tilewright_core::space::Config;
+use tilewright_search::drive::StoppedBy;
 
 fn look(budget_s: f64, top: usize, model: Option<&str>, profile: Option<&str>) -> Look {
-    Look { budget_s, top, timed: 1, model: model.map(String::from), profile: profile.map(String::from) }
+    let (model, profile) = (model.map(String::from), profile.map(String::from));
+    Look { budget_s, top, timed: 1, model, profile, searched: None }
 }
 
 fn remembered(looks: Vec<Look>, model: Option<&str>) -> CachedPlan {
@@ -16,7 +18,8 @@ fn remembered(looks: Vec<Look>, model: Option<&str>) -> CachedPlan {
 
 fn asked(budget: Option<u64>, top: Option<usize>, model: Option<&str>, profile: Option<&str>) -> Asked {
     let budget = budget.map(Duration::from_secs);
-    Asked { budget, top, model: model.map(String::from), profile: profile.map(String::from) }
+    let (model, profile) = (model.map(String::from), profile.map(String::from));
+    Asked { budget, top, model, profile, ..Asked::default() }
 }
 
 #[test]
@@ -72,4 +75,36 @@ fn looks_of_one_model_are_one_and_the_oldest_go() {
     }
     assert_eq!(looks.len(), LOOKS_KEPT);
     assert_eq!(looks[LOOKS_KEPT - 1].profile.as_deref(), Some("15"));
+}
+
+#[test]
+fn another_strategy_and_a_stricter_promise_are_reasons_to_look_again() {
+    let searched = |strategy: &str, bound| Searched {
+        strategy: strategy.into(),
+        stopped_by: StoppedBy::Bound,
+        epsilon: 0.05,
+        bound,
+        evaluations: 90,
+        illegal: 0,
+    };
+    let looks = [searched("refine", None), searched("early-stop", Some(0.08))];
+    let looks = looks.map(|searched| Look { searched: Some(searched), ..look(6.0, 20, None, None) });
+    let plan = remembered(looks.to_vec(), None);
+    let by = |strategy: Option<&str>, tolerance: Option<(f64, f64)>| Asked {
+        strategy: strategy.map(String::from),
+        tolerance: tolerance.map(|(epsilon, alpha)| Tolerance { epsilon, alpha }),
+        ..Asked::default()
+    };
+    for enough in [by(Some("refine"), None), by(Some("early-stop"), Some((0.05, 0.1))), by(None, Some((0.1, 0.1)))] {
+        assert_eq!(enough.exceeds(&plan), None, "{enough:?}");
+    }
+    for (more, part) in [
+        (by(Some("random"), None), "without the strategy random"),
+        (by(Some("refine"), Some((0.05, 0.1))), "without the promise"),
+        (by(None, Some((0.05, 0.05))), "an alpha of 0.05"),
+        (by(None, Some((0.01, 0.1))), "an epsilon of 0.01"),
+    ] {
+        let why = more.exceeds(&plan).unwrap_or_else(|| panic!("{more:?} is content"));
+        assert!(why.contains(part), "{why}");
+    }
 }

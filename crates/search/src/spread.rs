@@ -3,7 +3,7 @@
 use tilewright_core::space::Point;
 
 /// How many of a model's best are looked at, for each one that is timed.
-pub(super) const RANKED_PER_TIMED: usize = 100;
+pub const RANKED_PER_TIMED: usize = 100;
 
 /// Share of the timed ones that are simply the model's best.
 const PLAIN: f64 = 0.4;

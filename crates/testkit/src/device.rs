@@ -1,43 +1,45 @@
-//! Conformance of an [`Executor`].
+//! Conformance of a [`Device`].
 
 use crate::points::legal_points;
 use crate::results::{run, same_bytes};
 use crate::violation::{Conformity, Violation, demand, ensure};
 use std::sync::{Arc, Mutex, PoisonError};
 use tilewright_core::buffer::{Buffer, Filling, Workload};
-use tilewright_core::dtype::DType;
-use tilewright_core::problem::{Executor, Loaded, Problem};
+use tilewright_core::data::Data;
+use tilewright_core::device::Device;
+use tilewright_core::problem::Problem;
 use tilewright_core::program::{Code, DeviceError, HostArgs, HostCode, Program, ScalarClass, ScalarSpec, Step};
 
-const SUITE: &str = "executor";
+const SUITE: &str = "device";
 
 fn violation(check: &'static str, message: impl ToString) -> Violation {
     Violation { suite: SUITE, check, message: message.to_string() }
 }
 
-/// Holds an executor to its contract on a problem of its device. The problem's kernel is taken to be right.
+/// Holds a device to its contract on a problem of it. The problem's kernel is taken to be right.
 ///
-/// Checked: memory reads back as written, before and after a run; a run gives the right result, again after the data
-/// was written anew; two loaded programs do not share memory; buffers of another shape are refused, and so are scalars
-/// that the program was not made for.
+/// Checked: data read back as uploaded, before and after a run; a run gives the right result, again after the data were
+/// uploaded anew; another program finds the data that the first left; noise is the same by its seed; contents that are not what
+/// is specified are refused, and so are scalars that the program was not made for. How it times is the suite [`crate::measure`]'s
+/// business.
 ///
 /// # Panics
 /// With the first broken promise.
 #[track_caller]
-pub fn executor(executor: &mut dyn Executor, problem: &dyn Problem) {
-    demand(try_executor(executor, problem));
+pub fn device(device: &mut dyn Device, problem: &dyn Problem) {
+    demand(try_device(device, problem));
 }
 
-/// [`executor`], returning the first broken promise.
+/// [`device`], returning the first broken promise.
 ///
 /// # Errors
 /// The broken promise.
-pub fn try_executor(executor: &mut dyn Executor, problem: &dyn Problem) -> Conformity {
-    let spec = executor.spec().clone();
+pub fn try_device(device: &mut dyn Device, problem: &dyn Problem) -> Conformity {
+    let spec = device.spec().clone();
     ensure!(
         spec.fingerprint() == problem.device().fingerprint(),
         "same-device",
-        "the problem is bound to {:?}, the executor is {:?}",
+        "the problem is bound to {:?}, the device is {:?}",
         problem.device().id,
         spec.id
     );
@@ -50,78 +52,82 @@ pub fn try_executor(executor: &mut dyn Executor, problem: &dyn Problem) -> Confo
         Err(e) => Err(violation("two-points", e)),
     };
     let (first, last) = (program(first)?, program(last)?);
-    let works = [1, 2].map(|seed| problem.workload(Filling::Real, seed));
-    memory(executor, problem, &first, &works)?;
-    independent(executor, problem, [&first, &last], &works)?;
+    let works = [1, 2].map(|seed| Arc::new(problem.workload(Filling::Real, seed)));
+    let early = device.run(&first);
+    ensure!(early.is_err(), "data-are-needed", "a program ran before there were any data");
+    memory(device, problem, &first, &works)?;
+    data_stay(device, problem, [&first, &last], &works[0])?;
+    noise(device, &works[0])?;
     for program in [&first, &last] {
-        let outcome = run(executor, problem, program, &works[0]).map_err(|e| violation("runs", e))?;
+        let outcome = run(device, problem, program, &works[0]).map_err(|e| violation("runs", e))?;
         ensure!(outcome.verdict.is_right(), "result-is-right", "{:?}", outcome.verdict.first);
     }
-    scalars(executor, &first, &works[0])?;
-    ensure!(**executor.spec() == *spec, "spec-is-stable", "the device's facts changed while it ran");
+    scalars(device, &first, &works[0])?;
+    ensure!(**device.spec() == *spec, "spec-is-stable", "the device's facts changed while it ran");
     Ok(())
 }
 
-fn load(executor: &mut dyn Executor, program: &Program, work: &Workload) -> Result<Box<dyn Loaded>, Violation> {
-    executor.prepare(program, work).map_err(|e| violation("runs", e))
+fn upload(device: &mut dyn Device, data: &Data) -> Conformity {
+    device.upload(data).map_err(|e| violation("data-read-back", e))
 }
 
-fn read(loaded: &mut dyn Loaded) -> Result<Vec<Buffer>, Violation> {
-    loaded.read().map_err(|e| violation("memory-reads-back", e))
+fn read(device: &mut dyn Device) -> Result<Vec<Buffer>, Violation> {
+    device.read().map_err(|e| violation("data-read-back", e))
 }
 
-fn memory(executor: &mut dyn Executor, problem: &dyn Problem, program: &Program, works: &[Workload; 2]) -> Conformity {
-    let mut loaded = load(executor, program, &works[0])?;
-    ensure!(
-        same_bytes(&read(&mut *loaded)?, &works[0].buffers),
-        "memory-reads-back",
-        "buffers read before a run differ from what was loaded"
-    );
-    for work in [&works[1], &works[0]] {
-        loaded.write(&work.buffers).map_err(|e| violation("memory-reads-back", e))?;
+fn memory(device: &mut dyn Device, problem: &dyn Problem, program: &Program, works: &[Arc<Workload>; 2]) -> Conformity {
+    for work in [&works[0], &works[1], &works[0]] {
+        let data = Data::Given(work.clone());
+        upload(device, &data)?;
         ensure!(
-            same_bytes(&read(&mut *loaded)?, &work.buffers),
-            "memory-reads-back",
-            "buffers read back differ from what was written"
+            same_bytes(&read(device)?, &work.buffers),
+            "data-read-back",
+            "buffers read before a run differ from what was uploaded"
         );
         let expected = problem.reference(&work.buffers, &work.scalars);
         for _ in 0..2 {
-            loaded.write(&work.buffers).map_err(|e| violation("memory-reads-back", e))?;
-            loaded.run().map_err(|e| violation("runs", e))?;
-            let verdict = expected.compare(&read(&mut *loaded)?);
-            ensure!(verdict.is_right(), "result-is-right", "after writing anew: {:?}", verdict.first);
+            upload(device, &data)?;
+            device.run(program).map_err(|e| violation("runs", e))?;
+            let verdict = expected.compare(&read(device)?);
+            ensure!(verdict.is_right(), "result-is-right", "after uploading anew: {:?}", verdict.first);
         }
     }
-    let longer = Buffer::zeroed(DType::I8, works[0].buffers.iter().map(|b| b.bytes().len()).sum::<usize>() + 1);
-    let refused = loaded.write(&vec![longer]);
-    ensure!(refused.is_err(), "other-shapes-refused", "one longer buffer was written over {:?}", works[0].buffers);
+    let mut other = (*works[0]).clone();
+    other.specs.iter_mut().for_each(|spec| spec.len += 1);
+    let refused = device.upload(&Data::Given(Arc::new(other)));
+    ensure!(refused.is_err(), "other-shapes-refused", "buffers shorter than specified were accepted");
     Ok(())
 }
 
-fn independent(
-    executor: &mut dyn Executor,
+/// Programs come and go, the data stay.
+fn data_stay(
+    device: &mut dyn Device,
     problem: &dyn Problem,
     programs: [&Program; 2],
-    works: &[Workload; 2],
+    work: &Arc<Workload>,
 ) -> Conformity {
-    let mut first = load(executor, programs[0], &works[0])?;
-    let mut last = load(executor, programs[1], &works[1])?;
-    first.run().map_err(|e| violation("runs", e))?;
-    last.run().map_err(|e| violation("runs", e))?;
-    for (loaded, work) in [(&mut first, &works[0]), (&mut last, &works[1])] {
-        let verdict = problem.reference(&work.buffers, &work.scalars).compare(&read(&mut **loaded)?);
-        ensure!(
-            verdict.is_right(),
-            "programs-are-independent",
-            "with two programs loaded, one is wrong: {:?}",
-            verdict.first
-        );
+    upload(device, &Data::Given(work.clone()))?;
+    for program in programs {
+        let before = read(device)?;
+        device.run(program).map_err(|e| violation("runs", e))?;
+        let verdict = problem.reference(&before, &work.scalars).compare(&read(device)?);
+        ensure!(verdict.is_right(), "data-stay", "one of two programs on the same data is wrong: {:?}", verdict.first);
+    }
+    Ok(())
+}
+
+fn noise(device: &mut dyn Device, work: &Workload) -> Conformity {
+    for seed in [1, 2, 1] {
+        let data = Data::Noise { specs: work.specs.clone(), scalars: work.scalars.clone(), seed };
+        upload(device, &data)?;
+        let expected = data.buffers().map_err(|e| violation("noise-is-seeded", e))?;
+        ensure!(same_bytes(&read(device)?, &expected), "noise-is-seeded", "noise of seed {seed} is another's");
     }
     Ok(())
 }
 
 /// A program made for one value of its scalars, and one that takes another number of them, are refused on this workload.
-fn scalars(executor: &mut dyn Executor, program: &Program, work: &Workload) -> Conformity {
+fn scalars(device: &mut dyn Device, program: &Program, work: &Arc<Workload>) -> Conformity {
     let spec = |class| ScalarSpec { name: "probe", class };
     let given = work.scalars.iter().map(|value| spec(ScalarClass::Exactly(*value)));
     let others = work.scalars.iter().map(|value| spec(ScalarClass::AllBut(*value)));
@@ -130,7 +136,8 @@ fn scalars(executor: &mut dyn Executor, program: &Program, work: &Workload) -> C
     {
         let specs: Vec<ScalarSpec> = specs;
         let program = program.clone().taking(specs.clone());
-        let ran = executor.prepare(&program, work).and_then(|mut loaded| loaded.run());
+        upload(device, &Data::Given(work.clone()))?;
+        let ran = device.run(&program);
         let refused = matches!(&ran, Err(DeviceError::Argument { name, .. }) if name.contains("probe"));
         ensure!(
             if fit { ran.is_ok() } else { refused },
@@ -142,25 +149,25 @@ fn scalars(executor: &mut dyn Executor, program: &Program, work: &Workload) -> C
     Ok(())
 }
 
-/// Holds an executor of host code to the rest of its contract: workspace, fills, order of steps, errors of the code,
+/// Holds a device of host code to the rest of its contract: workspace, fills, order of steps, errors of the code,
 /// and code of other devices.
 ///
 /// # Panics
 /// With the first broken promise.
 #[track_caller]
-pub fn host_executor(executor: &mut dyn Executor) {
-    demand(try_host_executor(executor));
+pub fn host_device(device: &mut dyn Device) {
+    demand(try_host_device(device));
 }
 
-/// [`host_executor`], returning the first broken promise.
+/// [`host_device`], returning the first broken promise.
 ///
 /// # Errors
 /// The broken promise.
-pub fn try_host_executor(executor: &mut dyn Executor) -> Conformity {
-    workspace(executor)?;
-    let nothing = Workload { specs: Vec::new(), buffers: Vec::new(), scalars: vec![2.5] };
+pub fn try_host_device(device: &mut dyn Device) -> Conformity {
+    workspace(device)?;
+    upload(device, &nothing())?;
     let failing = Program::host(Arc::new(Failing), 0);
-    let error = load(executor, &failing, &nothing)?.run();
+    let error = device.run(&failing);
     ensure!(
         error == Err(DeviceError::Run("as asked".into())),
         "errors-are-passed-on",
@@ -168,10 +175,14 @@ pub fn try_host_executor(executor: &mut dyn Executor) -> Conformity {
     );
     let code = Code::Ptx { text: ".version 7.0".into(), entry: "none".into() };
     let launch = Step::Launch { code, grid: [1; 3], block: [1; 3], shared_bytes: 0, args: Vec::new() };
-    let ptx = Program::new(vec![launch], 0);
-    let refused = executor.prepare(&ptx, &nothing).and_then(|mut loaded| loaded.run());
-    ensure!(refused.is_err(), "foreign-code-refused", "PTX ran on {}", executor.spec().id);
+    let refused = device.run(&Program::new(vec![launch], 0));
+    ensure!(refused.is_err(), "foreign-code-refused", "PTX ran on {}", device.spec().id);
     Ok(())
+}
+
+/// No buffers, and one scalar.
+fn nothing() -> Data {
+    Data::Given(Arc::new(Workload { specs: Vec::new(), buffers: Vec::new(), scalars: vec![2.5] }))
 }
 
 /// Fails when it runs.
@@ -213,16 +224,15 @@ impl HostCode for Probe {
     }
 }
 
-fn workspace(executor: &mut dyn Executor) -> Conformity {
+fn workspace(device: &mut dyn Device) -> Conformity {
     let probe = Arc::new(Probe(Mutex::new(Vec::new())));
     let fill = |offset, bytes, value| Step::FillWorkspace { offset, bytes, value };
     let mut program = Program::host(probe.clone(), PROBE_BYTES);
     // The second fill lies within the first, so that their order shows.
     program.steps.splice(0..0, [fill(0, PROBE_BYTES, 0x22), fill(8, 100, 0x11)]);
-    let nothing = Workload { specs: Vec::new(), buffers: Vec::new(), scalars: vec![2.5] };
-    let mut loaded = load(executor, &program, &nothing)?;
+    upload(device, &nothing())?;
     for _ in 0..2 {
-        loaded.run().map_err(|e| violation("runs", e))?;
+        device.run(&program).map_err(|e| violation("runs", e))?;
     }
     let seen = probe.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
     ensure!(seen.len() == 2, "runs-once", "two runs called the code {} times", seen.len());
@@ -235,8 +245,7 @@ fn workspace(executor: &mut dyn Executor) -> Conformity {
         ensure!(sight.filled, "workspace-is-filled", "fills are missing or out of order on a run");
         ensure!(sight.scalars == [2.5], "scalars-are-passed", "scalars {:?} instead of [2.5]", sight.scalars);
     }
-    let beyond = Program::new(vec![fill(PROBE_BYTES - 1, 2, 0)], PROBE_BYTES);
-    let refused = executor.prepare(&beyond, &nothing).and_then(|mut loaded| loaded.run());
+    let refused = device.run(&Program::new(vec![fill(PROBE_BYTES - 1, 2, 0)], PROBE_BYTES));
     ensure!(refused.is_err(), "fills-stay-inside", "a fill beyond the workspace was accepted");
     Ok(())
 }

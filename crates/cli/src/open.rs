@@ -1,18 +1,18 @@
-//! Stations by the names of their devices: in this process, or in one of their own where kernels may fault or hang.
+//! Devices by their names: in this process, or in one of their own where kernels may fault or hang.
 
 use crate::device::DeviceName;
 use crate::failure::{Failure, Kind};
 use std::sync::Arc;
 use std::thread::available_parallelism;
 use tilewright_bench_suite::campaign::Emulated;
+use tilewright_core::device::Device;
 use tilewright_core::program::DeviceError;
 use tilewright_cpu::CpuDevice;
 use tilewright_emulator::EmulatorDevice;
-use tilewright_runtime::station::{HostStation, Station};
 use tilewright_runtime::worker::{Isolated, WorkerCommand};
 
-/// The station of a device, in a process of its own unless it is the host.
-pub(crate) fn isolated(name: &DeviceName) -> Result<Box<dyn Station>, Failure> {
+/// A device, in a process of its own unless it is the host.
+pub(crate) fn isolated(name: &DeviceName) -> Result<Box<dyn Device>, Failure> {
     if let DeviceName::Cpu | DeviceName::Replay(_) = name {
         return Ok(local(name)?);
     }
@@ -22,12 +22,12 @@ pub(crate) fn isolated(name: &DeviceName) -> Result<Box<dyn Station>, Failure> {
     Ok(Box::new(opened.map_err(|e| Failure { field: "device".to_owned(), ..e.into() })?))
 }
 
-/// The station of a device in this process.
-pub(crate) fn local(name: &DeviceName) -> Result<Box<dyn Station>, DeviceError> {
+/// A device in this process.
+pub(crate) fn local(name: &DeviceName) -> Result<Box<dyn Device>, DeviceError> {
     match name {
         DeviceName::Cpu => {
             let cores = available_parallelism().map_or(1, usize::from);
-            Ok(Box::new(HostStation::new(CpuDevice::new(cores)?)))
+            Ok(Box::new(CpuDevice::new(cores)?))
         }
         DeviceName::Emulator(target) => Ok(Box::new(Emulated::new(EmulatorDevice::new(Arc::new(target.spec()))?))),
         DeviceName::Cuda(ordinal) => cuda(*ordinal),
@@ -52,7 +52,7 @@ pub(crate) fn has_cuda() -> bool {
 }
 
 #[cfg(feature = "cuda")]
-fn cuda(ordinal: u32) -> Result<Box<dyn Station>, DeviceError> {
+fn cuda(ordinal: u32) -> Result<Box<dyn Device>, DeviceError> {
     let mut device = tilewright_runtime::cuda::CudaDevice::open(ordinal as usize)?;
     match tilewright_bench_suite::baseline::device_libraries() {
         Ok((path, libraries)) => {
@@ -67,7 +67,7 @@ fn cuda(ordinal: u32) -> Result<Box<dyn Station>, DeviceError> {
 }
 
 #[cfg(not(feature = "cuda"))]
-fn cuda(ordinal: u32) -> Result<Box<dyn Station>, DeviceError> {
+fn cuda(ordinal: u32) -> Result<Box<dyn Device>, DeviceError> {
     let why = "this program was built without CUDA devices".into();
     Err(DeviceError::Missing { device: format!("cuda:{ordinal}"), why })
 }

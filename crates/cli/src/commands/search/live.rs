@@ -1,0 +1,65 @@
+//! Strategies on a live device.
+
+use super::space::{About, prior, warm};
+use super::{Answer, Asked, rows, text};
+use crate::args::SearchArgs;
+use crate::failure::{Failure, Kind};
+use crate::output::{Output, seconds};
+use crate::wiring::Wiring;
+use crate::words;
+use std::sync::Arc;
+use tilewright_core::problem::Measure;
+use tilewright_runtime::plan::PlanSettings;
+use tilewright_runtime::trial::Trial;
+use tilewright_search::drive::Trace;
+use tilewright_search::stop::Tail;
+
+pub(super) fn run(
+    args: &SearchArgs,
+    asked: &Asked,
+    (kernel, wiring): (&str, &Wiring),
+    seed: u64,
+    output: Output,
+) -> Result<(), Failure> {
+    if args.grid {
+        return Err(Failure::new(
+            Kind::Usage,
+            "grid",
+            "a grid of tolerances takes a recording, as --device replay:FILE",
+        ));
+    }
+    let kernel = wiring.kernel(kernel, &args.device)?;
+    let mut measure = wiring.measure(&args.device)?;
+    let words = words::parse(&args.input)?;
+    let problem = wiring.problem(kernel, measure.spec(), &words)?;
+    let adviser = wiring.adviser((None, args.profile.as_deref()), kernel, measure.spec(), &problem.input())?;
+    let mut settings = PlanSettings { seed, tolerance: Some(asked.tolerance), ..PlanSettings::default() };
+    settings.ranking = adviser.ranking.clone();
+    settings.warm = Arc::new(warm(&args.warm_start, problem.space())?);
+    let tail = if args.prior.is_empty() { Tail::default() } else { prior(&args.prior, args.epsilon, seed)? };
+    let device = measure.spec().id.clone();
+    let mut trial = Trial {
+        problem: &*problem,
+        measure: &mut measure,
+        predictor: adviser.predictor.as_deref(),
+        sampler: &mut *adviser.sampler(),
+        settings,
+        tail: Arc::new(tail),
+    };
+    let strategies: Vec<_> = asked.strategies.iter().map(|(_, s)| ((*s).into(), asked.limit(*s))).collect();
+    let mut progress = |name: &str, repeat: u32, trace: &Trace| {
+        let best = trace.best().map_or("nothing".to_owned(), seconds);
+        let (at, count, took) = (repeat + 1, trace.evaluations, seconds(trace.seconds));
+        eprintln!("{name} {at}/{}: {best} after {count} evaluations in {took}", args.repeats);
+    };
+    let report = trial.run(&strategies, (args.repeats, asked.looked_at()), &mut progress)?;
+    let about = About { device, points: problem.space().count_legal() as usize, optimum_s: report.best.1 };
+    let tried: Vec<_> = report.tried.into_iter().map(|tried| (tried.traces, tried.seconds)).collect();
+    let rows = rows(asked, &about, &tried, args)?;
+    let answer = Answer {
+        knowledge: Some(report.knowledge.map_or("default".to_owned(), |(kind, _)| kind)),
+        config: Some(problem.space().config(&report.best.0)),
+        ..Answer::new(&rows)
+    };
+    output.answer(&answer, || text(&rows, None))
+}

@@ -1,0 +1,168 @@
+//! Host code: programs of it ready to run, and the device of this process that runs them.
+
+use super::{Device, DeviceSpec, classify, no_data};
+use crate::buffer::{Buffer, Buffers};
+use crate::data::Data;
+use crate::dtype::DType;
+use crate::measurement::{CachePolicy, Measurement, Timing};
+use crate::problem::MeasureError;
+use crate::program::{Code, DeviceError, HostArgs, HostCode, Program, ScalarSpec, Step, check_scalars};
+use crate::timing::{Clock, Evictor, measure_runs};
+use std::ops::Range;
+use std::sync::Arc;
+
+/// A program of host code, checked, without its workspace.
+pub struct HostProgram {
+    steps: Vec<HostStep>,
+    workspace: usize,
+    /// The scalars that it takes, where the program says so.
+    scalars: Option<Box<[ScalarSpec]>>,
+}
+
+enum HostStep {
+    Fill { range: Range<usize>, value: u8 },
+    Call(Arc<dyn HostCode>),
+}
+
+impl HostProgram {
+    /// Takes a program over.
+    ///
+    /// # Errors
+    /// Steps that are not for the host, or that reach beyond the workspace.
+    pub fn new(program: &Program) -> Result<Self, DeviceError> {
+        let need = program.workspace;
+        let workspace = usize::try_from(need).map_err(|_| DeviceError::OutOfMemory { need, have: None })?;
+        let steps = program.steps.iter().map(|s| HostStep::new(s, workspace)).collect::<Result<_, _>>()?;
+        let scalars = program.scalars.clone().map(Vec::into_boxed_slice);
+        Ok(Self { steps, workspace, scalars })
+    }
+
+    /// Bytes of workspace that a run needs.
+    pub fn workspace(&self) -> usize {
+        self.workspace
+    }
+
+    /// Runs once, in place.
+    ///
+    /// # Errors
+    /// Buffers shorter than the code was generated for, or scalars that it was not made for: code for one value of a
+    /// scalar has that value built in.
+    ///
+    /// # Panics
+    /// If the workspace is shorter than [`HostProgram::workspace`].
+    #[inline]
+    pub fn run(&self, buffers: &mut [Buffer], scalars: &[f64], workspace: &mut Buffer) -> Result<(), DeviceError> {
+        if let Some(specs) = &self.scalars {
+            check_scalars(specs, scalars)?;
+        }
+        for step in &self.steps {
+            match step {
+                HostStep::Fill { range, value } => workspace.bytes_mut()[range.clone()].fill(*value),
+                HostStep::Call(code) => code.run(&mut HostArgs { buffers, scalars, workspace })?,
+            }
+        }
+        Ok(())
+    }
+}
+
+impl HostStep {
+    fn new(step: &Step, workspace: usize) -> Result<Self, DeviceError> {
+        match step {
+            Step::Launch { code: Code::Host(code), .. } => Ok(Self::Call(code.clone())),
+            Step::Launch { code, .. } => {
+                Err(DeviceError::Unsupported { device: "cpu".into(), feature: format!("running {code:?}") })
+            }
+            Step::FillWorkspace { offset, bytes, value } => {
+                let beyond = || DeviceError::Argument {
+                    name: "workspace".into(),
+                    message: format!("{bytes} bytes at {offset} are beyond its {workspace}"),
+                };
+                let end = offset.checked_add(*bytes).and_then(|e| usize::try_from(e).ok());
+                let end = end.filter(|e| *e <= workspace).ok_or_else(beyond)?;
+                Ok(Self::Fill { range: *offset as usize..end, value: *value })
+            }
+        }
+    }
+}
+
+/// A device of this process that runs host code and is timed by a clock of the host.
+pub struct HostDevice<C> {
+    spec: Arc<DeviceSpec>,
+    clock: C,
+    evictor: Option<Evictor>,
+    held: Option<Held>,
+}
+
+/// Data, and the largest workspace that a program has needed on them.
+struct Held {
+    buffers: Buffers,
+    scalars: Vec<f64>,
+    workspace: Buffer,
+}
+
+impl<C: Clock> HostDevice<C> {
+    /// A device with these facts. The largest cache that they name (`l*_bytes`) is what cold runs overwrite.
+    pub fn new(spec: Arc<DeviceSpec>, clock: C) -> Self {
+        Self { spec, clock, evictor: None, held: None }
+    }
+
+    /// Replaces what emptying the caches overwrites.
+    #[must_use]
+    pub fn with_evictor(mut self, evictor: Evictor) -> Self {
+        self.evictor = Some(evictor);
+        self
+    }
+}
+
+impl Held {
+    /// The program, with a workspace that is long enough for it.
+    fn load(&mut self, program: &Program) -> Result<HostProgram, DeviceError> {
+        let program = HostProgram::new(program)?;
+        if program.workspace() > self.workspace.len() {
+            self.workspace = Buffer::zeroed(DType::I8, program.workspace());
+        }
+        Ok(program)
+    }
+
+    fn run(&mut self, program: &HostProgram) -> Result<(), DeviceError> {
+        program.run(&mut self.buffers, &self.scalars, &mut self.workspace)
+    }
+}
+
+impl<C: Clock + Send> Device for HostDevice<C> {
+    fn spec(&self) -> &Arc<DeviceSpec> {
+        &self.spec
+    }
+
+    fn upload(&mut self, data: &Data) -> Result<(), DeviceError> {
+        // The old data go first: both may not fit.
+        self.held = None;
+        let buffers = data.buffers()?;
+        self.held = Some(Held { buffers, scalars: data.scalars().to_vec(), workspace: Buffer::zeroed(DType::I8, 0) });
+        Ok(())
+    }
+
+    fn run(&mut self, program: &Program) -> Result<(), DeviceError> {
+        let held = self.held.as_mut().ok_or_else(no_data)?;
+        let program = held.load(program)?;
+        held.run(&program)
+    }
+
+    fn read(&mut self) -> Result<Buffers, DeviceError> {
+        Ok(self.held.as_ref().ok_or_else(no_data)?.buffers.clone())
+    }
+
+    fn time(&mut self, program: &Program, timing: &Timing) -> Result<Measurement, MeasureError> {
+        let held = self.held.as_mut().ok_or_else(no_data)?;
+        let program = held.load(program).map_err(classify)?;
+        if timing.cache == CachePolicy::Cold && self.evictor.is_none() {
+            self.evictor = Some(Evictor::of(&self.spec));
+        }
+        let evictor = &mut self.evictor;
+        let mut evict = || evictor.iter_mut().for_each(Evictor::evict);
+        measure_runs(&self.clock, timing, &mut || held.run(&program), &mut evict).map_err(|error| match error {
+            MeasureError::Device(e) => classify(e),
+            failed @ MeasureError::Failed(_) => failed,
+        })
+    }
+}

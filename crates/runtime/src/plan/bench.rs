@@ -1,0 +1,97 @@
+//! Where the configurations of a decision are timed.
+
+use super::pool::Pool;
+use crate::paired::{PairedSettings, compare};
+use tilewright_core::measurement::{Failure, FailureKind, Outcome};
+use tilewright_core::objective::Objective;
+use tilewright_core::program::DeviceError;
+use tilewright_core::space::Point;
+use tilewright_core::timing::Clock;
+use tilewright_search::drive::{Evaluate, Refused};
+use tilewright_search::{Evaluator, Model};
+
+/// The configurations of a decision, and what times them.
+pub(super) struct Bench<'a> {
+    /// None where nothing can be timed.
+    pub(super) live: Option<Evaluator<'a>>,
+    pub(super) pool: Pool,
+    /// The answer of the plan cache, which wins unless a better one is found.
+    pub(super) remembered: Option<usize>,
+    pub(super) objective: &'a Objective,
+    /// Predicts what is timed, where that costs next to nothing.
+    pub(super) model: Option<Model<'a>>,
+    pub(super) timed: u64,
+    pub(super) failed: u64,
+}
+
+impl<'a> Bench<'a> {
+    pub(super) fn new(live: Option<Evaluator<'a>>, objective: &'a Objective) -> Self {
+        Self { live, pool: Pool::default(), remembered: None, objective, model: None, timed: 0, failed: 0 }
+    }
+
+    /// What the model expects of a point.
+    pub(super) fn predicted(&self, point: &Point) -> Option<f64> {
+        self.model.map(|model| model.cost(point))
+    }
+
+    /// Times one candidate once, cut off by the best so far.
+    pub(super) fn time(&mut self, at: usize) -> Result<Outcome, DeviceError> {
+        let Some(live) = &mut self.live else {
+            return Ok(Err(Failure { kind: FailureKind::Launch, message: "nothing to time it on".into() }));
+        };
+        // One disturbed run must not put what is remembered out of the contest.
+        let limit = (self.remembered != Some(at)).then(|| self.pool.best_cost(self.objective));
+        live.set_best(limit);
+        let outcome = live.time(&self.pool.get(at).point)?;
+        match &outcome {
+            Ok(_) => self.timed += 1,
+            Err(_) => self.failed += 1,
+        }
+        self.pool.get_mut(at).outcome = Some(outcome.clone());
+        Ok(outcome)
+    }
+
+    /// Times candidates in interleaved rounds; their order, the winner first.
+    pub(super) fn compare(
+        &mut self,
+        candidates: &[usize],
+        how: &PairedSettings,
+        clock: &dyn Clock,
+    ) -> Result<Vec<usize>, DeviceError> {
+        let points: Vec<Point> = candidates.iter().map(|at| self.pool.get(*at).point.clone()).collect();
+        if self.ahead() > 1 {
+            self.expect(&points);
+        }
+        let objective = self.objective;
+        let found = compare(candidates.len(), objective, how, clock, &mut |i| self.time(candidates[i]))?;
+        for contender in &found {
+            self.pool.get_mut(candidates[contender.index]).outcome = Some(contender.outcome.clone());
+        }
+        Ok(found.iter().map(|c| candidates[c.index]).collect())
+    }
+}
+
+impl Evaluate for Bench<'_> {
+    fn ahead(&self) -> usize {
+        self.live.as_ref().map_or(1, Evaluate::ahead)
+    }
+
+    fn expect(&mut self, points: &[Point]) {
+        if let Some(live) = &mut self.live {
+            live.expect(points);
+        }
+    }
+
+    fn evaluate(&mut self, point: &Point) -> Result<Outcome, Refused> {
+        if let Some(live) = &self.live {
+            live.check(point)?;
+        }
+        let predicted = self.predicted(point);
+        let at = self.pool.add(point.clone(), predicted);
+        self.time(at).map_err(Refused::Device)
+    }
+
+    fn seconds(&self) -> f64 {
+        self.live.as_ref().map_or(0.0, Evaluate::seconds)
+    }
+}

@@ -1,0 +1,115 @@
+//! Evaluating by measuring.
+
+use super::{Evaluate, Refused};
+use std::time::Duration;
+use tilewright_core::device::Device;
+use tilewright_core::measurement::{Outcome, Timing};
+use tilewright_core::objective::Objective;
+use tilewright_core::problem::{Measure, MeasureError, Problem};
+use tilewright_core::program::DeviceError;
+use tilewright_core::space::Point;
+
+/// Points that are asked for at once, at most: each knows less than if it had waited for the others.
+const MOST_AT_ONCE: usize = 12;
+
+/// How far behind the best a measurement may fall, in times of it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Limits {
+    /// Beyond it is cut off.
+    pub cut_off: f64,
+    /// Beyond it is run once only.
+    pub rough: f64,
+}
+
+/// [`Evaluate`] on anything that measures, each point limited by the best so far where the objective is the time.
+pub struct Evaluator<'a> {
+    problem: &'a dyn Problem,
+    measure: &'a mut dyn Measure,
+    objective: &'a Objective,
+    timing: &'a Timing,
+    limits: Limits,
+    clock: &'a dyn Fn() -> Duration,
+    began: Duration,
+    best_s: Option<f64>,
+}
+
+impl<'a> Evaluator<'a> {
+    /// Measures points of a problem; its clock begins now.
+    pub fn new(
+        problem: &'a dyn Problem,
+        measure: &'a mut dyn Measure,
+        objective: &'a Objective,
+        (timing, limits): (&'a Timing, Limits),
+        clock: &'a dyn Fn() -> Duration,
+    ) -> Self {
+        Self { problem, measure, objective, timing, limits, clock, began: clock(), best_s: None }
+    }
+
+    /// What limits the next measurements.
+    pub fn set_best(&mut self, cost: Option<f64>) {
+        self.best_s = cost.filter(|cost| cost.is_finite() && *self.objective == Objective::default());
+    }
+
+    /// Lets the clock begin now.
+    pub fn restart(&mut self) {
+        self.began = (self.clock)();
+    }
+
+    /// How a point is measured now.
+    pub fn timing(&self) -> Timing {
+        let limit = |times: f64| self.best_s.map(|s| Duration::try_from_secs_f64(s * times).unwrap_or(Duration::MAX));
+        Timing { cut_off: limit(self.limits.cut_off), rough_beyond: limit(self.limits.rough), ..self.timing.clone() }
+    }
+
+    /// Refuses a point that is not legal.
+    ///
+    /// # Errors
+    /// [`Refused::Illegal`].
+    pub fn check(&self, point: &Point) -> Result<(), Refused> {
+        self.problem.space().check(point).map(drop).map_err(|illegal| Refused::Illegal(illegal.to_string()))
+    }
+
+    /// The device that is measured on, to check results on it; recordings have none.
+    pub fn device(&mut self) -> Option<&mut dyn Device> {
+        self.measure.device()
+    }
+
+    /// Measures a legal point.
+    ///
+    /// # Errors
+    /// The device fails.
+    pub fn time(&mut self, point: &Point) -> Result<Outcome, DeviceError> {
+        let timing = self.timing();
+        let outcome = match self.measure.measure(self.problem, point, &timing) {
+            Ok(measurement) => Ok(measurement),
+            Err(MeasureError::Failed(failure)) => Err(failure),
+            Err(MeasureError::Device(error)) => return Err(error),
+        };
+        let cost = outcome.as_ref().ok().and_then(|m| self.objective.cost(m));
+        if let Some(cost) = cost.filter(|c| self.best_s.is_none_or(|best| *c < best)) {
+            self.set_best(Some(cost));
+        }
+        Ok(outcome)
+    }
+}
+
+impl Evaluate for Evaluator<'_> {
+    fn ahead(&self) -> usize {
+        self.measure.ahead().clamp(1, MOST_AT_ONCE)
+    }
+
+    fn expect(&mut self, points: &[Point]) {
+        let space = self.problem.space();
+        let legal: Vec<Point> = points.iter().filter(|p| space.is_legal(p)).cloned().collect();
+        self.measure.expect(self.problem, &legal);
+    }
+
+    fn evaluate(&mut self, point: &Point) -> Result<Outcome, Refused> {
+        self.check(point)?;
+        self.time(point).map_err(Refused::Device)
+    }
+
+    fn seconds(&self) -> f64 {
+        (self.clock)().saturating_sub(self.began).as_secs_f64()
+    }
+}
