@@ -7,7 +7,7 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
-use tilewright_core::buffer::{Buffers, Expected, Filling, Role, Workload};
+use tilewright_core::buffer::{BufferSpec, Buffers, Expected, Filling, Role, Workload};
 use tilewright_core::computation::{Computation, InputError, InputLimits, Work};
 use tilewright_core::expr::Value;
 use tilewright_core::feature::Feature;
@@ -267,6 +267,10 @@ impl<D: Description> Computation for Described<D> {
 
     fn workload(&self, input: &Source, filling: Filling, seed: u64) -> Workload {
         workload::<D>(&self.data_or_nothing(input), filling, seed)
+    }
+
+    fn buffers(&self, input: &Source) -> Vec<BufferSpec> {
+        D::specs(&self.data_or_nothing(input))
     }
 
     fn scalars(&self, _: &Source) -> Vec<ScalarSpec> {

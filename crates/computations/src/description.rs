@@ -3,7 +3,7 @@
 use crate::device::Device;
 use crate::source::{Fault, Generator};
 use std::sync::Arc;
-use tilewright_core::buffer::{Buffer, BufferSpec, Buffers, Expected, ExpectedBuffer, Filling, Role, Workload};
+use tilewright_core::buffer::{Buffer, BufferSpec, Buffers, Expected, ExpectedBuffer, Filling, Role, View, Workload};
 use tilewright_core::computation::Work;
 use tilewright_core::dtype::DType;
 use tilewright_core::expr::Value;
@@ -64,7 +64,7 @@ pub trait Routine: Send + Sync {
     ///
     /// # Errors
     /// The variant does not come to a result on this input.
-    fn run(&self, device: &Device, inputs: &[Buffer], output: &mut Buffer) -> Result<(), Failure>;
+    fn run(&self, device: &Device, inputs: &[View<'_>], output: &mut View<'_>) -> Result<(), Failure>;
 }
 
 /// Makes a variant ready, with the values of its parameters in their order.

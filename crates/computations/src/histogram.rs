@@ -8,7 +8,7 @@ use crate::source::{Dice, Fault, Field, Generator, Numbers};
 use std::marker::PhantomData;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering::Relaxed};
-use tilewright_core::buffer::{Buffer, BufferSpec, Buffers, ExpectedBuffer, Filling, Role};
+use tilewright_core::buffer::{Buffer, BufferSpec, Buffers, ExpectedBuffer, Filling, Role, View};
 use tilewright_core::computation::Work;
 use tilewright_core::dtype::DType;
 
@@ -168,7 +168,7 @@ fn dynamic<A: Counting>(_: &Arc<Image>, params: &[i64]) -> Box<dyn Routine> {
 }
 
 impl<A: Counting> Routine for Run<A> {
-    fn run(&self, device: &Device, inputs: &[Buffer], output: &mut Buffer) -> Result<(), Failure> {
+    fn run(&self, device: &Device, inputs: &[View<'_>], output: &mut View<'_>) -> Result<(), Failure> {
         let (isa, pixels) = (device.isa(), inputs[0].as_slice::<u8>());
         let shared: &[AtomicU32; BINS] = &std::array::from_fn(|_| AtomicU32::new(0));
         let ranges = device.ranges(pixels.len(), 64);

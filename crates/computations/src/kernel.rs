@@ -140,7 +140,7 @@ struct Ready {
 struct VariantCode(Result<Ready, DeviceError>);
 
 impl HostCode for VariantCode {
-    fn run(&self, args: &mut HostArgs<'_>) -> Result<(), DeviceError> {
+    fn run(&self, args: &mut HostArgs<'_, '_>) -> Result<(), DeviceError> {
         let Ready { routine, device, specs } = self.0.as_ref().map_err(Clone::clone)?;
         let fits = specs.len() == args.buffers.len()
             && specs.iter().zip(&*args.buffers).all(|(s, b)| s.dtype == b.dtype() && s.len == b.len());

@@ -8,7 +8,7 @@ use crate::matrix::{error_bound, exact_sum};
 use crate::source::{Field, Generator};
 use crate::spmv::fill_vector;
 use std::sync::{Mutex, PoisonError};
-use tilewright_core::buffer::{Buffer, BufferSpec, Buffers, ExpectedBuffer, Filling, Role};
+use tilewright_core::buffer::{Buffer, BufferSpec, Buffers, ExpectedBuffer, Filling, Role, View};
 use tilewright_core::computation::Work;
 use tilewright_core::dtype::DType;
 
@@ -56,7 +56,7 @@ fn prepare(sizes: &Sizes, tiling: Tiling) -> Box<dyn Routine> {
 
 impl Routine for Run {
     /// One thread, whatever the device has, as PHiPAC.
-    fn run(&self, device: &Device, inputs: &[Buffer], output: &mut Buffer) -> Result<(), Failure> {
+    fn run(&self, device: &Device, inputs: &[View<'_>], output: &mut View<'_>) -> Result<(), Failure> {
         let (isa, Sizes { m, n, k }, c) = (device.isa(), self.sizes, output.as_mut_slice::<f64>());
         let f = &Factors { m, n, k, a: inputs[0].as_slice(), b: inputs[1].as_slice() };
         let panels = &mut *self.panels.lock().unwrap_or_else(PoisonError::into_inner);

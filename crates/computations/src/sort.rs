@@ -14,7 +14,7 @@ use crate::source::{Fault, Field, Generator, Numbers};
 use bits::Key;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
-use tilewright_core::buffer::{Buffer, BufferSpec, Buffers, ExpectedBuffer, Filling, Role};
+use tilewright_core::buffer::{Buffer, BufferSpec, Buffers, ExpectedBuffer, Filling, Role, View};
 use tilewright_core::computation::Work;
 use tilewright_core::dtype::DType;
 
@@ -96,7 +96,7 @@ fn prepare<A: Algorithm>(data: &Arc<Keys>, params: &[i64]) -> Box<dyn Routine> {
 
 impl<K: Key, A: Algorithm> Routine for Sorting<K, A> {
     /// Each thread sorts its share; shares are merged in a tree, each pair of them by all the threads that have it.
-    fn run(&self, device: &Device, inputs: &[Buffer], output: &mut Buffer) -> Result<(), Failure> {
+    fn run(&self, device: &Device, inputs: &[View<'_>], output: &mut View<'_>) -> Result<(), Failure> {
         let (isa, algorithm) = (device.isa(), self.algorithm);
         let (keys, sorted) = (inputs[0].as_slice::<K>(), output.as_mut_slice::<K>());
         let mut scratch = self.scratch.lock().unwrap_or_else(PoisonError::into_inner);

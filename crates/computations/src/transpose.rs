@@ -11,7 +11,7 @@ use crate::description::{
 use crate::device::Device;
 use crate::source::{Field, Generator};
 use crate::spmv::fill_vector;
-use tilewright_core::buffer::{Buffer, BufferSpec, Buffers, ExpectedBuffer, Filling, Role};
+use tilewright_core::buffer::{Buffer, BufferSpec, Buffers, ExpectedBuffer, Filling, Role, View};
 use tilewright_core::computation::Work;
 use tilewright_core::dtype::DType;
 
@@ -84,7 +84,7 @@ fn prepare(d: &Dense, turned: bool, how: How, params: &[i64]) -> Box<dyn Routine
 }
 
 impl Routine for Run {
-    fn run(&self, device: &Device, _: &[Buffer], data: &mut Buffer) -> Result<(), Failure> {
+    fn run(&self, device: &Device, _: &[View<'_>], data: &mut View<'_>) -> Result<(), Failure> {
         if self.shape.m > 1 && self.shape.n > 1 {
             (self.how)(data.as_mut_slice(), self.shape, device, self.width);
         }

@@ -9,7 +9,7 @@ use std::hint::spin_loop;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError, RwLock, RwLockReadGuard};
-use tilewright_core::buffer::Buffer;
+use tilewright_core::buffer::View;
 
 struct Run<P> {
     state: Mutex<State>,
@@ -40,7 +40,7 @@ fn run<P: Phases>(graph: &Arc<Graph>, params: &[i64], fused: bool) -> Run<P> {
 }
 
 impl<P: Phases> Routine for Run<P> {
-    fn run(&self, device: &Device, inputs: &[Buffer], output: &mut Buffer) -> Result<(), Failure> {
+    fn run(&self, device: &Device, inputs: &[View<'_>], output: &mut View<'_>) -> Result<(), Failure> {
         let state = &mut *self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let found = output.as_mut_slice::<u32>().chunks_exact_mut(state.labels.len().max(1));
         for (&source, found) in inputs[2].as_slice::<u32>().iter().zip(found) {

@@ -8,7 +8,7 @@ use crate::isa::Isa;
 use crate::matrix::Csr;
 use std::marker::PhantomData;
 use std::sync::Arc;
-use tilewright_core::buffer::Buffer;
+use tilewright_core::buffer::View;
 
 /// A method that solves with any preconditioner.
 pub(super) trait Method: Copy + Send + Sync + 'static {
@@ -26,7 +26,7 @@ pub(super) fn prepare<M: Method, P: Preconditioner>(matrix: &Arc<Csr>, _: &[i64]
 
 impl<M: Method, P: Preconditioner> Routine for Run<M, P> {
     /// The last thing is a look at the residual itself: what is no solution is never taken for one.
-    fn run(&self, device: &Device, inputs: &[Buffer], output: &mut Buffer) -> Result<(), Failure> {
+    fn run(&self, device: &Device, inputs: &[View<'_>], output: &mut View<'_>) -> Result<(), Failure> {
         let (m, b, x) = (&*self.matrix, inputs[3].as_slice::<f64>(), output.as_mut_slice::<f64>());
         M::solve::<P>(m, b, device, x)?;
         let isa = device.isa();

@@ -5,7 +5,7 @@ use crate::device::{Device, cut};
 use crate::matrix::Csr;
 use std::ops::Range;
 use std::sync::Arc;
-use tilewright_core::buffer::Buffer;
+use tilewright_core::buffer::View;
 
 /// Lanes of the vectorised sums: two registers of AVX2.
 const LANES: usize = 8;
@@ -50,7 +50,7 @@ fn vector((m, x): Operands<'_>, rows: Range<usize>, y: &mut [f64]) {
 }
 
 impl Routine for ByRows {
-    fn run(&self, device: &Device, inputs: &[Buffer], output: &mut Buffer) -> Result<(), Failure> {
+    fn run(&self, device: &Device, inputs: &[View<'_>], output: &mut View<'_>) -> Result<(), Failure> {
         let m = &*self.matrix;
         let ranges = device.balanced(&m.starts);
         let parts: Vec<_> = ranges.iter().cloned().zip(cut(output.as_mut_slice(), &ranges)).collect();
@@ -101,7 +101,7 @@ fn segments((m, x): Operands<'_>, numbers: &[u32], entries: Range<usize>, first:
 }
 
 impl Routine for Coo {
-    fn run(&self, device: &Device, inputs: &[Buffer], output: &mut Buffer) -> Result<(), Failure> {
+    fn run(&self, device: &Device, inputs: &[View<'_>], output: &mut View<'_>) -> Result<(), Failure> {
         // Entries are dealt in whole rows, so that no two threads write to one element.
         let m = &*self.matrix;
         let ranges = device.balanced(&m.starts);

@@ -5,7 +5,7 @@ use crate::device::{Device, cut};
 use crate::matrix::Csr;
 use std::ops::Range;
 use std::sync::Arc;
-use tilewright_core::buffer::Buffer;
+use tilewright_core::buffer::View;
 
 /// The most that padding may multiply the entries by.
 pub(super) const MOST_FILL: usize = 20;
@@ -64,7 +64,7 @@ fn along_diagonals(d: (&Dia, &[f64], usize), rows: Range<usize>, y: &mut [f64]) 
 }
 
 impl Routine for Dia {
-    fn run(&self, device: &Device, inputs: &[Buffer], output: &mut Buffer) -> Result<(), Failure> {
+    fn run(&self, device: &Device, inputs: &[View<'_>], output: &mut View<'_>) -> Result<(), Failure> {
         let y = output.as_mut_slice::<f64>();
         let d = (self, inputs[3].as_slice::<f64>(), y.len().max(1));
         let ranges = device.ranges(y.len(), 8);
@@ -134,7 +134,7 @@ fn equal_rows(e: (&Ell, &[f64], usize), rows: Range<usize>, y: &mut [f64]) {
 }
 
 impl Routine for Ell {
-    fn run(&self, device: &Device, inputs: &[Buffer], output: &mut Buffer) -> Result<(), Failure> {
+    fn run(&self, device: &Device, inputs: &[View<'_>], output: &mut View<'_>) -> Result<(), Failure> {
         let y = output.as_mut_slice::<f64>();
         let e = (self, inputs[3].as_slice::<f64>(), y.len());
         let ranges = device.ranges(y.len(), 8);
@@ -211,7 +211,7 @@ fn slices(s: Slices<'_>, which: Range<usize>, y: &mut [f64]) {
 }
 
 impl Routine for SellP {
-    fn run(&self, device: &Device, inputs: &[Buffer], output: &mut Buffer) -> Result<(), Failure> {
+    fn run(&self, device: &Device, inputs: &[View<'_>], output: &mut View<'_>) -> Result<(), Failure> {
         let y = output.as_mut_slice::<f64>();
         let rows = y.len();
         let of_slices = device.balanced(&self.starts);
