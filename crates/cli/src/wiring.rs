@@ -59,6 +59,9 @@ pub(crate) struct Wiring {
 
 impl Wiring {
     pub(crate) fn new() -> Self {
+        // The descriptions are constants of their crate; a test builds them.
+        let six = tilewright_computations::kernels().unwrap_or_else(|e| unreachable!("the six computations: {e}"));
+        let six = six.into_iter().map(|kernel| Entry { kernel, runs_on: &[DeviceKind::Cpu] });
         Self {
             kernels: vec![
                 Entry { kernel: Box::new(Erased::new(CpuGemm::new())), runs_on: &[DeviceKind::Cpu] },
@@ -66,7 +69,10 @@ impl Wiring {
                     kernel: Box::new(Erased::new(SimtGemm::new())),
                     runs_on: &[DeviceKind::Cuda, DeviceKind::Emulator],
                 },
-            ],
+            ]
+            .into_iter()
+            .chain(six)
+            .collect(),
         }
     }
 
@@ -75,26 +81,32 @@ impl Wiring {
         self.variant(name, None, DeviceName::of(device)?.kind())
     }
 
-    /// One of the kernels of a computation on a kind of device: the named one, or the first.
-    pub(crate) fn variant(&self, name: &str, variant: Option<&str>, on: DeviceKind) -> Result<&dyn AnyKernel, Failure> {
+    /// All kernels that a computation has on a kind of device, or the one of this name.
+    pub(crate) fn variants(&self, name: &str, on: DeviceKind) -> Result<Vec<&dyn AnyKernel>, Failure> {
         let mut found: Vec<&Entry> = self.kernels.iter().filter(|e| is_called(&*e.kernel, name)).collect();
         if found.is_empty() {
             let known: BTreeSet<String> = self.kernels.iter().map(|e| e.kernel.computation().to_string()).collect();
             let known = known.into_iter().collect::<Vec<_>>().join(", ");
             return Err(Failure::new(Kind::Usage, "kernel", format!("unknown kernel {name:?}: {known}")));
         }
-        let names = |of: &[&Entry]| of.iter().map(|e| e.kernel.id().to_string()).collect::<Vec<_>>().join(", ");
-        let kind = format!("{on:?}").to_lowercase();
-        let all = names(&found);
+        let all = names(found.iter().map(|e| &*e.kernel));
         found.retain(|e| e.runs_on.contains(&on));
         if found.is_empty() {
+            let kind = format!("{on:?}").to_lowercase();
             let message = format!("{all} has no code for a device of the kind {kind}");
             return Err(Failure::new(Kind::Usage, "device", message));
         }
-        let Some(variant) = variant else { return Ok(&*found[0].kernel) };
-        let chosen = found.iter().find(|e| is_variant(&*e.kernel, variant));
-        chosen.map(|e| &*e.kernel).ok_or_else(|| {
-            let message = format!("unknown variant {variant:?} of {name} for {kind}: {}", names(&found));
+        Ok(found.into_iter().map(|e| &*e.kernel).collect())
+    }
+
+    /// One of the kernels of a computation on a kind of device: the named one, or the first.
+    pub(crate) fn variant(&self, name: &str, variant: Option<&str>, on: DeviceKind) -> Result<&dyn AnyKernel, Failure> {
+        let found = self.variants(name, on)?;
+        let Some(variant) = variant else { return Ok(found[0]) };
+        let chosen = found.iter().find(|kernel| is_variant(**kernel, variant));
+        chosen.copied().ok_or_else(|| {
+            let (kind, known) = (format!("{on:?}").to_lowercase(), names(found.iter().copied()));
+            let message = format!("unknown variant {variant:?} of {name} for {kind}: {known}");
             Failure::new(Kind::Usage, "variant", message)
         })
     }
@@ -202,6 +214,10 @@ impl Wiring {
         let predictor = Trainers::standard().load(&profile, &schema).map_err(named)?;
         Ok(Some((predictor, checksum(&path).map_err(RuntimeError::from)?)))
     }
+}
+
+fn names<'k>(kernels: impl Iterator<Item = &'k dyn AnyKernel>) -> String {
+    kernels.map(|kernel| kernel.id().to_string()).collect::<Vec<_>>().join(", ")
 }
 
 /// Whether a kernel goes by this name: its computation's, or its own.

@@ -96,6 +96,12 @@ pub trait Computation: Send + Sync + 'static {
     /// The features of an input, one number per name.
     fn features(&self, input: &Self::Input, out: &mut Vec<f32>);
 
+    /// Seconds that the features of an input took to compute, where they are found in data and were asked for.
+    fn features_seconds(&self, input: &Self::Input) -> Option<f64> {
+        let _ = input;
+        None
+    }
+
     /// Draws an input for training, from uniform numbers in [0, 1): shapes on a logarithmic scale within the limits,
     /// awkward ones (odd, prime, one short of a power of two) among them. Words in `fixed` are kept as given.
     ///

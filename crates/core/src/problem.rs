@@ -32,6 +32,10 @@ pub trait Problem: Send + Sync {
     fn schema(&self) -> &FeatureSchema;
     /// The input's features.
     fn input_features(&self, out: &mut Vec<f32>);
+    /// What the input's features cost. See [`Computation::features_seconds`].
+    fn features_seconds(&self) -> Option<f64> {
+        None
+    }
     /// The features of a legal point, appended to `out`; not checked, and NaN for what is no point at all.
     fn config_features(&self, point: &[u16], out: &mut Vec<f32>);
     /// The code of a point.
@@ -201,6 +205,10 @@ impl<K: Kernel> Problem for Bound<K> {
 
     fn input_features(&self, out: &mut Vec<f32>) {
         self.kernel.computation().features(&self.input, out);
+    }
+
+    fn features_seconds(&self) -> Option<f64> {
+        self.kernel.computation().features_seconds(&self.input)
     }
 
     fn config_features(&self, point: &[u16], out: &mut Vec<f32>) {

@@ -65,6 +65,9 @@ pub enum DeviceError {
     /// A kernel did what the device does not allow, or its process died of it. Others may still run.
     #[error("a kernel faulted: {0}")]
     Fault(String),
+    /// A program came to no result on these data, and said so: a solver that does not converge. Others may.
+    #[error("no result: {0}")]
+    NoResult(String),
     /// A kernel did not end in time.
     #[error("a kernel still ran after {after_ms} ms")]
     Hang {

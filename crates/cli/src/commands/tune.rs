@@ -110,7 +110,12 @@ pub(crate) fn run(args: &TuneArgs, wiring: &Wiring, seed: u64, output: Output) -
     let kernel = wiring.kernel(&args.kernel, &args.device)?;
     let mut device = wiring.measure(&args.device)?;
     let (report, sampler) = campaign(args, wiring, &mut device, seed)?;
-    let held_out = if args.no_table { Vec::new() } else { held_out(wiring, &mut device, kernel, args, &report, seed)? };
+    let is_gemm = kernel.computation().as_str() == "gemm";
+    let held_out = if args.no_table || !is_gemm {
+        Vec::new()
+    } else {
+        held_out(wiring, &mut device, kernel, args, &report, seed)?
+    };
     let answer = Answer {
         device: report.device.clone(),
         kernel: report.kernel.to_string(),
