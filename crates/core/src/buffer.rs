@@ -1,11 +1,12 @@
 //! Memory of a workload: element buffers, how they are filled, and what they must hold afterwards.
 
-mod codec;
 mod view;
 
-pub use view::{Element, View, views};
+pub use crate::element::Element;
+pub use view::{View, views};
 
 use crate::dtype::DType;
+use crate::element::{self, Complex, ElementError, poison};
 use bytemuck::{Pod, Zeroable};
 use serde::{Deserialize, Serialize};
 
@@ -82,21 +83,70 @@ impl Buffer {
         bytemuck::cast_slice_mut(self.bytes_mut())
     }
 
-    /// One component as `f64`; complex types and 16-bit floats are read by the computations that use them.
-    ///
-    /// # Panics
-    /// For types without a plain conversion, or an index out of bounds.
-    pub fn get_f64(&self, i: usize) -> f64 {
-        codec::get(self.dtype, self.bytes(), i)
+    /// An element: real and imaginary part, the latter zero for real types. None where there is no such element.
+    pub fn get(&self, i: usize) -> Option<Complex> {
+        element::get(self.dtype, self.bytes(), i)
     }
 
-    /// Stores a number rounded to the element type. See [`Buffer::get_f64`].
+    /// Stores a number, rounded to the nearest that the type has. Integers saturate, and NaN is their zero; the imaginary part of
+    /// a real type is dropped.
+    ///
+    /// # Errors
+    /// [`ElementError::Beyond`] where there is no such element.
+    pub fn set(&mut self, i: usize, value: Complex) -> Result<(), ElementError> {
+        element::set(self.dtype, self.bytes_mut(), i, value)
+    }
+
+    /// The real part of an element.
     ///
     /// # Panics
-    /// For types without a plain conversion, or an index out of bounds.
-    pub fn set_f64(&mut self, i: usize, x: f64) {
-        codec::set(self.dtype, self.bytes_mut(), i, x);
+    /// If there is no such element, as a slice does.
+    pub fn get_f64(&self, i: usize) -> f64 {
+        self.get(i).unwrap_or_else(|| no_element(i, self.len)).0
     }
+
+    /// Stores a real number. See [`Buffer::set`].
+    ///
+    /// # Panics
+    /// If there is no such element, as a slice does.
+    pub fn set_f64(&mut self, i: usize, x: f64) {
+        self.set(i, (x, 0.0)).unwrap_or_else(|e| panic!("{e}"));
+    }
+
+    /// Number of components: two for each complex number.
+    pub fn components(&self) -> usize {
+        if self.dtype.is_complex() { 2 * self.len } else { self.len }
+    }
+
+    /// A component; of complex numbers the real parts are at even places, the imaginary ones behind them.
+    ///
+    /// # Panics
+    /// If there is no such component, as a slice does.
+    pub fn component(&self, i: usize) -> f64 {
+        if !self.dtype.is_complex() {
+            return self.get_f64(i);
+        }
+        let (re, im) = self.get(i / 2).unwrap_or_else(|| no_element(i / 2, self.len));
+        if i.is_multiple_of(2) { re } else { im }
+    }
+
+    /// A buffer that shows which elements nobody wrote: see [`poison`].
+    ///
+    /// # Panics
+    /// As [`Buffer::zeroed`].
+    pub fn poisoned(dtype: DType, len: usize) -> Self {
+        let mut out = Self::zeroed(dtype, 1);
+        let _ = out.set(0, poison(dtype));
+        let element = out.bytes().to_vec();
+        let mut out = Self::zeroed(dtype, len);
+        out.bytes_mut().chunks_exact_mut(element.len()).for_each(|place| place.copy_from_slice(&element));
+        out
+    }
+}
+
+#[cold]
+fn no_element<T>(i: usize, len: usize) -> T {
+    panic!("element {i} of {len}")
 }
 
 /// The buffers of a workload, in the order of its specification.
@@ -155,9 +205,9 @@ pub struct Workload {
 pub struct ExpectedBuffer {
     /// Which buffer.
     pub index: usize,
-    /// The value of every element in higher precision. NaN means that a NaN must stand there.
+    /// The value of every component (see [`Buffer::component`]) in higher precision. NaN means that a NaN must stand there.
     pub values: Vec<f64>,
-    /// The largest absolute error of every element; zero where it must be exact (untouched elements among them).
+    /// The largest absolute error of every component; zero where it must be exact (untouched elements among them).
     pub bounds: Vec<f32>,
 }
 
@@ -173,7 +223,7 @@ pub struct Expected {
 pub struct Mismatch {
     /// Which buffer.
     pub buffer: usize,
-    /// Which element.
+    /// Which component.
     pub index: usize,
     /// The reference.
     pub expected: f64,
@@ -212,12 +262,12 @@ impl Expected {
         let mut verdict = Verdict::default();
         for expected in &self.buffers {
             let buffer = &after[expected.index];
-            assert_eq!(buffer.len(), expected.values.len(), "length of buffer {}", expected.index);
+            assert_eq!(buffer.components(), expected.values.len(), "length of buffer {}", expected.index);
             assert_eq!(expected.bounds.len(), expected.values.len(), "bounds of buffer {}", expected.index);
             let finite = expected.values.iter().filter(|v| v.is_finite());
             let scale = finite.fold(0f64, |m, v| m.max(v.abs())).max(f64::MIN_POSITIVE);
             for (i, (&want, &bound)) in expected.values.iter().zip(&expected.bounds).enumerate() {
-                let found = buffer.get_f64(i);
+                let found = buffer.component(i);
                 verdict.add(expected.index, i, want, found, f64::from(bound), scale);
             }
         }

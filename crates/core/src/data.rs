@@ -74,16 +74,22 @@ impl Data {
     }
 }
 
-/// The first elements of a noisy buffer, as many as it has before it repeats. Types without plain conversion hold small
-/// numbers of their own.
+/// The first elements of a noisy buffer, as many as it has before it repeats: uniform in [-1, 1) in either part, rounded to the
+/// type; of integers, those from -64 to 63.
 pub fn noise(dtype: DType, len: usize, seed: u64) -> Buffer {
     let mut random = SplitMix(seed);
     let mut out = Buffer::zeroed(dtype, len.min(PERIOD));
     match dtype {
         DType::F32 => out.as_mut_slice::<f32>().fill_with(|| random.real() as f32),
         DType::F64 => out.as_mut_slice::<f64>().fill_with(|| random.real()),
-        // Exponents below that of 1 in binary16 and bfloat16, and in either half of complex numbers: finite everywhere.
-        _ => out.bytes_mut().fill_with(|| random.next() as u8 & 0x37),
+        integer if integer.is_integer() => {
+            (0..out.len()).for_each(|i| out.set_f64(i, (64.0 * random.real()).floor()));
+        }
+        _ => (0..out.len()).for_each(|i| {
+            let value = (random.real(), random.real());
+            // Every index is there.
+            let _ = out.set(i, value);
+        }),
     }
     out
 }

@@ -12,6 +12,8 @@ pub enum DType {
     F16,
     /// bfloat16.
     Bf16,
+    /// What tensor cores read of a binary32: eight bits of exponent, ten of fraction; kept in 32 bits.
+    Tf32,
     /// IEEE 754 binary32.
     F32,
     /// IEEE 754 binary64.
@@ -28,14 +30,15 @@ pub enum DType {
 
 impl DType {
     /// Every element type, in declaration order.
-    pub const ALL: [Self; 8] = [Self::F16, Self::Bf16, Self::F32, Self::F64, Self::C32, Self::C64, Self::I8, Self::I32];
+    pub const ALL: [Self; 9] =
+        [Self::F16, Self::Bf16, Self::Tf32, Self::F32, Self::F64, Self::C32, Self::C64, Self::I8, Self::I32];
 
     /// Bytes per element.
     pub const fn size(self) -> usize {
         match self {
             Self::I8 => 1,
             Self::F16 | Self::Bf16 => 2,
-            Self::F32 | Self::I32 => 4,
+            Self::Tf32 | Self::F32 | Self::I32 => 4,
             Self::F64 | Self::C32 => 8,
             Self::C64 => 16,
         }
@@ -54,6 +57,7 @@ impl DType {
         match self {
             Self::F16 => "f16",
             Self::Bf16 => "bf16",
+            Self::Tf32 => "tf32",
             Self::F32 => "f32",
             Self::F64 => "f64",
             Self::C32 => "c32",
@@ -63,10 +67,20 @@ impl DType {
         }
     }
 
+    /// Whether it has an imaginary part.
+    pub const fn is_complex(self) -> bool {
+        matches!(self, Self::C32 | Self::C64)
+    }
+
+    /// Whether it holds integers.
+    pub const fn is_integer(self) -> bool {
+        matches!(self, Self::I8 | Self::I32)
+    }
+
     /// Unit round-off of the type that one component is rounded to (2^-p), or zero for integers.
     pub fn unit_roundoff(self) -> f64 {
         match self {
-            Self::F16 => 2f64.powi(-11),
+            Self::F16 | Self::Tf32 => 2f64.powi(-11),
             Self::Bf16 => 2f64.powi(-8),
             Self::F32 | Self::C32 => 2f64.powi(-24),
             Self::F64 | Self::C64 => 2f64.powi(-53),
@@ -83,13 +97,19 @@ impl fmt::Display for DType {
 
 /// A name that is no element type.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("unknown dtype {0:?}: expected one of f16, bf16, f32, f64, c32, c64, i8, i32")]
+#[error("unknown dtype {0:?}: expected one of f16, bf16, tf32, f32, f64, c32, c64, i8 (s8), i32 (s32)")]
 pub struct UnknownDType(pub String);
 
 impl FromStr for DType {
     type Err = UnknownDType;
 
     fn from_str(text: &str) -> Result<Self, UnknownDType> {
+        // Assemblers and libraries call signed integers so.
+        let text = match text {
+            "s8" => "i8",
+            "s32" => "i32",
+            other => other,
+        };
         Self::ALL.into_iter().find(|d| d.name() == text).ok_or_else(|| UnknownDType(text.into()))
     }
 }

@@ -1,6 +1,6 @@
 //! One tunable implementation of a computation.
 
-use crate::computation::Computation;
+use crate::computation::{Computation, InputError};
 use crate::counts::Counts;
 use crate::device::DeviceSpec;
 use crate::feature::Feature;
@@ -31,6 +31,15 @@ pub trait Kernel: Send + Sync + 'static {
 
     /// Parameters and rules.
     fn space(&self) -> &ParamSpace;
+
+    /// Refuses inputs that no configuration computes: element types, say, that the kernel has no code for.
+    ///
+    /// # Errors
+    /// The field, and what the kernel takes.
+    fn accepts(&self, input: &InputOf<Self>) -> Result<(), InputError> {
+        let _ = input;
+        Ok(())
+    }
 
     /// The names that rules use beside the parameters: facts of the device, sizes of the input.
     fn symbols(&self, device: &DeviceSpec, input: &InputOf<Self>) -> Symbols;

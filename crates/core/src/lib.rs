@@ -31,6 +31,7 @@ pub mod data;
 pub mod decision;
 pub mod device;
 pub mod dtype;
+pub mod element;
 pub mod expr;
 pub mod feature;
 pub mod id;

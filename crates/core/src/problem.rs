@@ -138,8 +138,9 @@ impl<K: Kernel> Bound<K> {
     /// Fixes device and input.
     ///
     /// # Errors
-    /// A rule that names what neither device nor input has.
-    pub fn new(kernel: Arc<K>, device: Arc<DeviceSpec>, input: InputOf<K>) -> Result<Self, SpaceError> {
+    /// An input that the kernel does not accept, or a rule that names what neither device nor input has.
+    pub fn new(kernel: Arc<K>, device: Arc<DeviceSpec>, input: InputOf<K>) -> Result<Self, ProblemError> {
+        kernel.accepts(&input)?;
         let space = kernel.space().bind(&kernel.symbols(&device, &input))?;
         let schema = schema(&*kernel);
         Ok(Self { kernel, device, input, space, schema })

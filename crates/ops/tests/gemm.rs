@@ -4,6 +4,7 @@ use proptest::prelude::*;
 use tilewright_core::buffer::{Buffer, Filling};
 use tilewright_core::computation::{Computation, InputLimits};
 use tilewright_core::dtype::DType;
+use tilewright_core::element::ElementTypes;
 use tilewright_core::space::Config;
 use tilewright_ops::gemm::{A, ALPHA, B, BETA, Batch, C, Gemm, GemmInput, Layout, ScalarClass};
 
@@ -11,9 +12,13 @@ fn words(text: &str) -> Config {
     Config::parse(text).unwrap()
 }
 
-/// The textbook triple loop in the element type, the order of summation reversed.
+/// The textbook triple loop in the accumulator's type, the order of summation reversed.
 fn naive(input: &GemmInput, buffers: &mut [tilewright_core::buffer::Buffer], scalars: &[f64]) {
-    let round = |x: f64| if input.dtype == DType::F32 { f64::from(x as f32) } else { x };
+    let round = |x: f64| {
+        let mut sum = Buffer::zeroed(input.types.accumulator, 1);
+        sum.set_f64(0, x);
+        sum.get_f64(0)
+    };
     for j in 0..input.n {
         for i in 0..input.m {
             let mut sum = 0.0;
@@ -25,15 +30,36 @@ fn naive(input: &GemmInput, buffers: &mut [tilewright_core::buffer::Buffer], sca
             let at = i + j * input.ldc;
             let product = if input.multiplies() { round(scalars[ALPHA] * sum) } else { 0.0 };
             let kept = if scalars[BETA] == 0.0 { 0.0 } else { round(scalars[BETA] * buffers[C].get_f64(at)) };
-            buffers[C].set_f64(at, product + kept);
+            let result = round(product + kept);
+            buffers[C].set_f64(at, result);
         }
     }
+}
+
+/// Operands of few bits, summed and written in others.
+fn narrow() -> impl Strategy<Value = ElementTypes> {
+    use DType::{Bf16, F16, F32, Tf32};
+    let kinds = [
+        [F16; 3],
+        [F16, F32, F16],
+        [F16, F32, F32],
+        [Bf16; 3],
+        [Bf16, F32, Bf16],
+        [Tf32, F32, F32],
+        [F32, DType::F64, F16],
+    ];
+    prop::sample::select(kinds.to_vec()).prop_map(|[operand, accumulator, output]| ElementTypes {
+        operand,
+        accumulator,
+        output,
+    })
 }
 
 fn inputs() -> impl Strategy<Value = GemmInput> {
     let size = || prop_oneof![Just(0usize), Just(1), 2usize..40, Just(64), Just(131)];
     let class = || prop_oneof![Just(ScalarClass::Zero), Just(ScalarClass::One), Just(ScalarClass::Other)];
-    let dtype = prop_oneof![Just(DType::F32), Just(DType::F64)];
+    let dtype = prop_oneof![Just(DType::F32), Just(DType::F64)].prop_map(ElementTypes::all);
+    let dtype = prop_oneof![3 => dtype, 2 => narrow()];
     (size(), size(), size(), dtype, 0usize..4, 0usize..4, class(), class()).prop_map(
         |(m, n, k, dtype, layout, pad, alpha, beta)| {
             let mut input = GemmInput::new(m, n, k, dtype, Layout::ALL[layout]);
@@ -96,7 +122,7 @@ proptest! {
             (state >> 11) as f64 / (1u64 << 53) as f64
         };
         let input = Gemm.draw(&words("dtype=f64,layout=tn"), &limits, &mut uniform).unwrap();
-        prop_assert_eq!((input.dtype, input.layout), (DType::F64, Layout::Tn));
+        prop_assert_eq!((input.dtype(), input.layout), (DType::F64, Layout::Tn));
         prop_assert!(Gemm.work(&input).flops <= flops && input.total_bytes() <= 10_000_000);
         prop_assert!(input.m >= 1 && input.n >= 1 && input.k >= 1);
     }
@@ -139,7 +165,9 @@ fn bad_words_name_the_field_and_the_limit() {
         ("m=4,n=4,k=4,lda=3", "lda", "4"),
         ("m=4,n=4,k=4,layout=tn,lda=3", "lda", "4"),
         ("m=4,n=4,k=4,dtype=f8", "dtype", "f8"),
-        ("m=4,n=4,k=4,dtype=f16", "dtype", "f32 or f64"),
+        ("m=4,n=4,k=4,dtype=c32", "dtype", "f32 or f64"),
+        ("m=4,n=4,k=4,dtype=f16,acc=s32", "acc", "f32 or f64"),
+        ("m=4,n=4,k=4,out=f9", "out", "f9"),
         ("m=4,n=4,k=4,layout=xx", "layout", "nn"),
         ("m=4,n=4,k=4,align=48", "align", "power of two"),
         ("m=4,n=4,k=4,colour=3", "colour", "unknown"),
@@ -165,7 +193,7 @@ fn a_batch_is_its_products_one_by_one() {
             for product in 0..3 {
                 let part = |operand: usize| {
                     let from = (input.batch.strides[operand] * product) as usize;
-                    let mut part = Buffer::zeroed(input.dtype, one.lens()[operand]);
+                    let mut part = Buffer::zeroed(input.dtype(), one.lens()[operand]);
                     (0..part.len()).for_each(|i| part.set_f64(i, work.buffers[operand].get_f64(from + i)));
                     (from, part)
                 };
@@ -251,4 +279,30 @@ fn awkward_inputs_have_every_edge() {
     let input = Gemm.draw_awkward(&fixed, &limits, &mut uniform).unwrap();
     assert_eq!((input.batch.count, input.batch.strides[C], input.lda), (2, 20, 9));
     assert_eq!(Gemm.draw_awkward(&words("dtype=f8"), &limits, &mut uniform).unwrap_err().field, "dtype");
+}
+
+#[test]
+fn types_are_said_where_they_differ() {
+    let parse = |text: &str| Gemm.parse(&words(text)).unwrap();
+    let plain = parse("m=4,n=4,k=4,dtype=bf16");
+    assert_eq!(plain.types, ElementTypes::all(DType::Bf16));
+    let said = |input: &GemmInput| {
+        let words = Gemm.words(input);
+        ["dtype", "acc", "out"].map(|name| words.get(name).map(ToString::to_string).unwrap_or_default())
+    };
+    assert_eq!(said(&plain), ["bf16", "", ""]);
+    assert_eq!(said(&parse("m=4,n=4,k=4,acc=f32,out=f32")), ["f32", "", ""]);
+    let mixed = parse("m=4,n=4,k=4,dtype=f16,acc=f32");
+    assert_eq!(said(&mixed), ["f16", "f32", ""]);
+    assert_eq!(Gemm.parse(&Gemm.words(&mixed)), Ok(mixed.clone()));
+    assert_eq!(said(&parse("m=4,n=4,k=4,dtype=f16,acc=f32,out=f32")), ["f16", "f32", "f32"]);
+    let buffers = Gemm.buffers(&parse("m=4,n=4,k=4,dtype=bf16,acc=f32,out=f32"));
+    assert_eq!(buffers.iter().map(|b| b.dtype).collect::<Vec<_>>(), [DType::Bf16, DType::Bf16, DType::F32]);
+    let refused = |input: &GemmInput, known: &[ElementTypes]| input.only(known).map_err(|e| e.to_string());
+    assert_eq!(refused(&plain, &GemmInput::PLAIN), Err("dtype: there is no code for bf16: f32 or f64".to_owned()));
+    let known = [mixed.types, ElementTypes::all(DType::F16), ElementTypes::all(DType::F64)];
+    assert_eq!(refused(&mixed, &known), Ok(()));
+    let (acc, out) = (parse("m=4,n=4,k=4,dtype=f16,acc=f64"), parse("m=4,n=4,k=4,dtype=f16,acc=f32,out=f32"));
+    assert_eq!(refused(&acc, &known), Err("acc: there is no code for f64: f32 or f16".to_owned()));
+    assert_eq!(refused(&out, &known), Err("out: there is no code for f32: f16".to_owned()));
 }

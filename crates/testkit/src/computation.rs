@@ -7,7 +7,6 @@ use rand_chacha::ChaCha8Rng;
 use std::collections::BTreeSet;
 use tilewright_core::buffer::{Filling, Role, Workload};
 use tilewright_core::computation::{Computation, InputLimits};
-use tilewright_core::dtype::DType;
 use tilewright_core::expr::Value;
 use tilewright_core::program::check_scalars;
 use tilewright_core::space::Config;
@@ -106,7 +105,7 @@ fn workload<C: Computation>(computation: &C, input: &C::Input, filling: Filling)
     poisoned(&work)?;
     let expected = computation.reference(input, &work.buffers, &work.scalars);
     for e in &expected.buffers {
-        let len = work.buffers.get(e.index).map(tilewright_core::buffer::Buffer::len);
+        let len = work.buffers.get(e.index).map(tilewright_core::buffer::Buffer::components);
         ensure!(
             len == Some(e.values.len()) && e.values.len() == e.bounds.len(),
             "reference-covers-buffers",
@@ -134,8 +133,7 @@ fn workload<C: Computation>(computation: &C, input: &C::Input, filling: Filling)
 fn poisoned(work: &Workload) -> Conformity {
     let outputs = work.specs.iter().zip(&work.buffers).filter(|(s, _)| s.role == Role::Out);
     for (spec, buffer) in outputs {
-        let checkable = matches!(spec.dtype, DType::F32 | DType::F64);
-        let nan = !checkable || (0..buffer.len()).all(|i| buffer.get_f64(i).is_nan());
+        let nan = spec.dtype.is_integer() || (0..buffer.components()).all(|i| buffer.component(i).is_nan());
         ensure!(nan, "outputs-are-poisoned", "output {:?} is not filled with NaN", spec.name);
     }
     Ok(())

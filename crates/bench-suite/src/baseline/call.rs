@@ -1,6 +1,6 @@
 //! One checked GEMM call: what a baseline is asked to do.
 
-use tilewright_core::dtype::DType;
+use tilewright_core::computation::InputError;
 use tilewright_ops::gemm::{GemmInput, Layout};
 
 /// `C = alpha · op(A) · op(B) + beta · C`, column-major, with BLAS's arguments. Its fields are private: a value of this
@@ -48,12 +48,9 @@ pub enum CallError {
         /// How many were given.
         have: usize,
     },
-    /// An element type that the baselines do not multiply.
-    #[error("dtype = {dtype}: baselines have f32 and f64")]
-    DType {
-        /// The element type asked for.
-        dtype: DType,
-    },
+    /// Element types that the baselines do not multiply.
+    #[error(transparent)]
+    Input(#[from] InputError),
     /// A slice too short for its matrix.
     #[error("{field} holds {have} elements, {need} needed")]
     TooShort {
@@ -142,6 +139,7 @@ fn check_operand(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tilewright_core::dtype::DType;
 
     fn call(lda: usize, ldb: usize, ldc: usize, lengths: [usize; 3]) -> Result<(), CallError> {
         let (a, b, mut c) = (vec![0f32; lengths[0]], vec![0f32; lengths[1]], vec![0f32; lengths[2]]);

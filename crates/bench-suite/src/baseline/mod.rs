@@ -95,17 +95,17 @@ pub fn multiply(
 ) -> Result<(), CallError> {
     let (alpha, beta) = (scalars[gemm::ALPHA], scalars[gemm::BETA]);
     let [a, b, c] = buffers else { return Err(CallError::Buffers { have: buffers.len() }) };
-    match input.dtype {
+    input.only(&GemmInput::PLAIN)?;
+    match input.dtype() {
         DType::F32 => {
             let scalars = (alpha as f32, beta as f32);
             let mut call = GemmCall::new(input, scalars, a.as_slice(), b.as_slice(), c.as_mut_slice())?;
             baseline.sgemm(&mut call, threads);
         }
-        DType::F64 => {
+        _ => {
             let mut call = GemmCall::new(input, (alpha, beta), a.as_slice(), b.as_slice(), c.as_mut_slice())?;
             baseline.dgemm(&mut call, threads);
         }
-        dtype => return Err(CallError::DType { dtype }),
     }
     Ok(())
 }

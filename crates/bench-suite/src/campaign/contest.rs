@@ -60,7 +60,7 @@ fn run(
     let predictor = predictor(campaign)?;
     let shrink = if stage == "sweep" { 1 } else { campaign.settings.scale.shrink };
     let tasks: Vec<Task> = tasks.into_iter().map(|t| smaller(t, shrink)).collect();
-    let known = |tables: &Tables, t: &Task| tables.has(stage, &t.name, t.input.dtype.name());
+    let known = |tables: &Tables, t: &Task| tables.has(stage, &t.name, t.input.dtype().name());
     let total = tasks.len();
     let missing: Vec<&Task> = tasks.iter().filter(|t| !known(&tables, t)).collect();
     for (at, task) in missing.iter().enumerate() {
@@ -70,7 +70,7 @@ fn run(
         }
         // A first task that takes its time leaves some for the others.
         let end = Instant::now() + Duration::from_secs_f64(left / (missing.len() - at) as f64);
-        (campaign.note)(&format!("{stage}: {} {}", task.name, task.input.dtype));
+        (campaign.note)(&format!("{stage}: {} {}", task.name, task.input.dtype()));
         let contest = Contest { campaign, task, predictor: predictor.as_deref(), deadline: Deadline { end } };
         if let Some(row) = contest.row(stage, state)? {
             tables.rows.push(row);
@@ -100,9 +100,9 @@ fn smaller(task: Task, by: usize) -> Task {
     if by <= 1 {
         return task;
     }
-    let GemmInput { m, n, k, dtype, layout, .. } = task.input;
+    let GemmInput { m, n, k, types, layout, .. } = task.input;
     let [m, n, k] = [m, n, k].map(|x| (x / by).max(1));
-    Task { name: format!("{}/{by}", task.name), input: GemmInput::new(m, n, k, dtype, layout) }
+    Task { name: format!("{}/{by}", task.name), input: GemmInput::new(m, n, k, types, layout) }
 }
 
 /// One task.

@@ -101,7 +101,7 @@ impl TaskRow {
         Self {
             stage: stage.to_owned(),
             name: task.name.clone(),
-            dtype: task.input.dtype.name().into(),
+            dtype: task.input.dtype().name().into(),
             shape: task.shape(),
             input: Gemm.words(&task.input),
             flops: task.flops(),

@@ -148,9 +148,9 @@ fn operands_may_begin_within_their_buffers() {
         let plan = any_plan("sm_80", &input, config, &mut rng(3)).unwrap();
         // Elements that keep the alignment of the input.
         let shifts = [64, 128, 16];
-        let program = plan.program(shifts.map(|s| s * input.dtype.size() as u64));
+        let program = plan.program(shifts.map(|s| s * input.dtype().size() as u64));
         let mut after = run(&mut device("sm_80"), &program, &shifted(&work, shifts), words);
-        let size = input.dtype.size();
+        let size = input.dtype().size();
         let mut whole = work.buffers.clone();
         for ((operand, whole), shift) in after.iter_mut().zip(&mut whole).zip(shifts) {
             whole.bytes_mut().copy_from_slice(&operand.bytes()[shift as usize * size..]);

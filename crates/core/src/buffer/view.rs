@@ -1,21 +1,10 @@
 //! A caller's memory, borrowed.
 
-use super::{Buffer, codec};
+use super::Buffer;
 use crate::dtype::DType;
+use crate::element::{self, Complex, Element, ElementError};
 use crate::program::DeviceError;
 use bytemuck::Pod;
-
-/// A Rust type that is an element type of buffers.
-pub trait Element: Pod {
-    /// Which.
-    const DTYPE: DType;
-}
-
-macro_rules! elements {
-    ($($t:ty => $d:ident),*) => { $(impl Element for $t { const DTYPE: DType = DType::$d; })* };
-}
-
-elements!(f32 => F32, f64 => F64, i8 => I8, i32 => I32, [f32; 2] => C32, [f64; 2] => C64);
 
 /// Elements that a caller lends, to be read or to be written. They are aligned as their components are, and no more.
 ///
@@ -129,21 +118,34 @@ impl<'a> View<'a> {
         bytemuck::cast_slice_mut(self.bytes_mut().expect("the view is writable"))
     }
 
-    /// One component as `f64`. See [`Buffer::get_f64`].
+    /// An element. See [`Buffer::get`].
+    pub fn get(&self, i: usize) -> Option<Complex> {
+        element::get(self.dtype, self.bytes(), i)
+    }
+
+    /// Stores a number. See [`Buffer::set`].
+    ///
+    /// # Errors
+    /// There is no such element, or the elements were lent to be read.
+    pub fn set(&mut self, i: usize, value: Complex) -> Result<(), ElementError> {
+        let dtype = self.dtype;
+        element::set(dtype, self.bytes_mut().ok_or(ElementError::ReadOnly)?, i, value)
+    }
+
+    /// The real part of an element. See [`Buffer::get_f64`].
     ///
     /// # Panics
     /// As [`Buffer::get_f64`].
     pub fn get_f64(&self, i: usize) -> f64 {
-        codec::get(self.dtype, self.bytes(), i)
+        self.get(i).unwrap_or_else(|| super::no_element(i, self.len)).0
     }
 
-    /// Stores a number rounded to the element type. See [`Buffer::set_f64`].
+    /// Stores a real number. See [`Buffer::set_f64`].
     ///
     /// # Panics
     /// As [`Buffer::set_f64`], and as [`View::as_mut_slice`].
     pub fn set_f64(&mut self, i: usize, x: f64) {
-        let dtype = self.dtype;
-        codec::set(dtype, self.bytes_mut().expect("the view is writable"), i, x);
+        self.set(i, (x, 0.0)).unwrap_or_else(|e| panic!("{e}"));
     }
 }
 

@@ -145,17 +145,19 @@ fn refuse(name: &str, message: String) -> Result<(), DeviceError> {
 mod tests {
     use super::*;
 
+    type Change = fn(&mut TensorMap);
+
     #[test]
     fn maps_that_no_device_encodes_are_refused_by_field() {
         // 64 columns of 100 rows in f32, 32 x 8 at once.
         let map = TensorMap::new(0, DType::F32, vec![100, 64], vec![400], vec![32, 8]);
         assert_eq!(map.check(100 * 64 * 4), Ok(()));
-        let refused = |change: fn(&mut TensorMap)| {
+        let refused = |change: Change| {
             let mut map = map.clone();
             change(&mut map);
             map.check(100 * 64 * 4).unwrap_err().to_string()
         };
-        let cases: [(fn(&mut TensorMap), &str); 10] = [
+        let cases: [(Change, &str); 10] = [
             (|m| m.dims.clear(), "dims"),
             (|m| m.boxed.push(1), "dims"),
             (|m| m.dims[1] = 65, "dims"),

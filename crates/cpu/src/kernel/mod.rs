@@ -13,6 +13,7 @@ use crate::geometry::Geometry;
 use crate::scalar::{Factor, Float};
 use space::Description;
 use std::sync::Arc;
+use tilewright_core::computation::InputError;
 use tilewright_core::device::DeviceSpec;
 use tilewright_core::dtype::DType;
 use tilewright_core::feature::Feature;
@@ -68,6 +69,10 @@ impl Kernel for CpuGemm {
         &self.description.space
     }
 
+    fn accepts(&self, input: &GemmInput) -> Result<(), InputError> {
+        input.only(&GemmInput::PLAIN)
+    }
+
     fn symbols(&self, device: &DeviceSpec, input: &GemmInput) -> Symbols {
         input.symbols(device)
     }
@@ -113,7 +118,7 @@ fn geometry(input: &GemmInput) -> Geometry {
         ScalarClass::Other => Factor::Other,
     };
     Geometry {
-        float: if input.dtype == DType::F64 { Float::F64 } else { Float::F32 },
+        float: if input.dtype() == DType::F64 { Float::F64 } else { Float::F32 },
         m: input.m,
         n: input.n,
         k: input.k,

@@ -53,7 +53,7 @@ fn candidate(fixed: &Config, largest: f64, uniform: &mut dyn FnMut() -> f64) -> 
     let mut input = with_fixed(input, fixed, &["ld", "stride_"])?;
     let is_free = |name: &str| fixed.get(name).is_none();
     if uniform() < 0.3 && is_free("align") {
-        input.align = (input.dtype.size() << pick(4, uniform)).min(64);
+        input.align = (input.dtype().size() << pick(4, uniform)).min(64);
     }
     for (name, ld) in [("lda", &mut input.lda), ("ldb", &mut input.ldb), ("ldc", &mut input.ldc)] {
         let gap = if uniform() < 0.2 { GAPS[pick(GAPS.len(), uniform)] } else { 0 };
@@ -95,13 +95,14 @@ pub(super) fn aspects(input: &GemmInput) -> Vec<String> {
         ScalarClass::One => "1",
         ScalarClass::Other => "other",
     };
-    let mut out = vec![
-        format!("dtype:{}", input.dtype),
+    let types = input.type_words().map(|(name, dtype)| format!("{name}:{dtype}"));
+    let others = [
         format!("layout:{}", input.layout),
         format!("alpha:{}", class(input.alpha)),
         format!("beta:{}", class(input.beta)),
         format!("align:{}", input.align),
     ];
+    let mut out: Vec<String> = types.chain(others).collect();
     for (name, size) in [("m", input.m), ("n", input.n), ("k", input.k)] {
         match size {
             0 => out.push(format!("empty {name}")),

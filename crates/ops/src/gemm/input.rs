@@ -5,6 +5,7 @@ use std::fmt;
 use tilewright_core::computation::{InputError, size_word};
 use tilewright_core::device::DeviceSpec;
 use tilewright_core::dtype::DType;
+use tilewright_core::element::ElementTypes;
 use tilewright_core::expr::Value;
 use tilewright_core::program;
 use tilewright_core::space::{Config, Symbols};
@@ -104,8 +105,8 @@ pub struct GemmInput {
     pub n: usize,
     /// Length of the reduction.
     pub k: usize,
-    /// Element type of A, B and C.
-    pub dtype: DType,
+    /// Element types of A and B, of sums, and of C.
+    pub types: ElementTypes,
     /// Which operands are transposed.
     pub layout: Layout,
     /// Leading dimension of A as stored.
@@ -128,16 +129,17 @@ pub struct GemmInput {
 const MAX_SIZE: u64 = i32::MAX as u64;
 /// Largest buffer, in bytes: addresses of one buffer fit a 47-bit user address space.
 const MAX_BYTES: u128 = 1 << 46;
-const WORDS: [&str; 11] = ["m", "n", "k", "dtype", "layout", "lda", "ldb", "ldc", "alpha", "beta", "align"];
+const WORDS: [&str; 13] =
+    ["m", "n", "k", "dtype", "acc", "out", "layout", "lda", "ldb", "ldc", "alpha", "beta", "align"];
 
 impl GemmInput {
     /// A tight input: smallest leading dimensions, alpha = 1, beta = 0, 64-byte aligned.
-    pub fn new(m: usize, n: usize, k: usize, dtype: DType, layout: Layout) -> Self {
+    pub fn new(m: usize, n: usize, k: usize, types: impl Into<ElementTypes>, layout: Layout) -> Self {
         let mut input = Self {
             m,
             n,
             k,
-            dtype,
+            types: types.into(),
             layout,
             lda: 0,
             ldb: 0,
@@ -158,7 +160,7 @@ impl GemmInput {
         s.set("m", self.m);
         s.set("n", self.n);
         s.set("k", self.k);
-        s.set("element", self.dtype.size());
+        s.set("element", self.dtype().size());
         s.set("transpose_a", self.layout.a_transposed());
         s.set("transpose_b", self.layout.b_transposed());
         s.set("lda", self.lda);
@@ -173,8 +175,9 @@ impl GemmInput {
 
     /// The power of two that all operands of all products of a batch are aligned to, in bytes.
     pub fn operand_align(&self) -> usize {
-        let zeros = self.batch.strides.map(|s| (s * self.dtype.size() as u64).trailing_zeros().min(30));
-        zeros.into_iter().fold(self.align, |align, zeros| align.min(1 << zeros))
+        let strides = self.batch.strides.iter().zip(self.operand_types());
+        let zeros = strides.map(|(s, dtype)| (s * dtype.size() as u64).trailing_zeros().min(30));
+        zeros.fold(self.align, |align, zeros| align.min(1 << zeros))
     }
 
     pub(super) fn parse(words: &Config) -> Result<Self, InputError> {
@@ -184,7 +187,7 @@ impl GemmInput {
             return Err(InputError::new(name, format!("unknown key: a GEMM input has {known}")));
         }
         let size = |name| size_word(words, name, 0, MAX_SIZE, None).map(|x| x as usize);
-        let mut input = Self::new(size("m")?, size("n")?, size("k")?, dtype(words)?, layout(words)?);
+        let mut input = Self::new(size("m")?, size("n")?, size("k")?, types(words)?, layout(words)?);
         for (name, rows) in [("lda", input.a_stored().0), ("ldb", input.b_stored().0), ("ldc", input.m)] {
             let least = rows.max(1) as u64;
             let ld = size_word(words, name, least, MAX_SIZE, Some(least))
@@ -197,7 +200,7 @@ impl GemmInput {
         }
         input.alpha = scalar(words, "alpha", ScalarClass::One)?;
         input.beta = scalar(words, "beta", ScalarClass::Zero)?;
-        input.align = align(words, input.dtype)?;
+        input.align = align(words, input.dtype())?;
         // Before a batch multiplies what would already be too large.
         input.check_bytes()?;
         input.batch = Batch::parse(words, &input)?;
@@ -208,9 +211,10 @@ impl GemmInput {
     fn check_bytes(&self) -> Result<(), InputError> {
         let operands =
             [("a", self.lda, self.a_stored().1), ("b", self.ldb, self.b_stored().1), ("c", self.ldc, self.n)];
-        for ((name, ld, columns), stride) in operands.into_iter().zip(self.batch.strides) {
+        let types = self.operand_types();
+        for (((name, ld, columns), stride), dtype) in operands.into_iter().zip(self.batch.strides).zip(types) {
             let elements = ld as u128 * columns as u128 + u128::from(self.batch.count - 1) * u128::from(stride);
-            let bytes = elements * self.dtype.size() as u128;
+            let bytes = elements * dtype.size() as u128;
             if bytes > MAX_BYTES {
                 let field = match name {
                     _ if self.batch.count > 1 => "batch",
@@ -226,11 +230,8 @@ impl GemmInput {
 
     pub(super) fn words(&self) -> Config {
         let size = |x: usize| Value::from(x);
+        let sizes = [("m", size(self.m)), ("n", size(self.n)), ("k", size(self.k))];
         let pairs = [
-            ("m", size(self.m)),
-            ("n", size(self.n)),
-            ("k", size(self.k)),
-            ("dtype", self.dtype.name().into()),
             ("layout", self.layout.name().into()),
             ("lda", size(self.lda)),
             ("ldb", size(self.ldb)),
@@ -239,8 +240,54 @@ impl GemmInput {
             ("beta", self.beta.word()),
             ("align", size(self.align)),
         ];
-        Config(pairs.into_iter().map(|(n, v)| (n.to_owned(), v)).chain(self.batch.words()).collect())
+        let pairs = sizes.into_iter().chain(self.type_words()).chain(pairs);
+        Config(pairs.map(|(n, v)| (n.to_owned(), v)).chain(self.batch.words()).collect())
     }
+
+    /// The operands' type, and the others where they differ from it.
+    pub(super) fn type_words(&self) -> impl Iterator<Item = (&'static str, Value)> {
+        let ElementTypes { operand, accumulator, output } = self.types;
+        let others = [("acc", accumulator), ("out", output)].into_iter().filter(move |(_, dtype)| *dtype != operand);
+        [("dtype", operand)].into_iter().chain(others).map(|(name, dtype)| (name, dtype.name().into()))
+    }
+
+    /// Element type of A and B.
+    pub fn dtype(&self) -> DType {
+        self.types.operand
+    }
+
+    /// Element types of A, B and C.
+    pub fn operand_types(&self) -> [DType; 3] {
+        [self.types.operand, self.types.operand, self.types.output]
+    }
+
+    /// Refuses other element types than these, for kernels and libraries that have no code for them.
+    ///
+    /// # Errors
+    /// The field, `dtype`, `acc` or `out`, and what may stand there.
+    pub fn only(&self, known: &[ElementTypes]) -> Result<(), InputError> {
+        let own = self.types;
+        let refuse = |name: &str, has: DType, of: fn(&ElementTypes) -> DType, among: &[ElementTypes]| {
+            let mut names: Vec<&str> = among.iter().map(|t| of(t).name()).collect();
+            names.dedup();
+            Err(InputError::new(name, format!("there is no code for {has}: {}", names.join(" or "))))
+        };
+        let read: Vec<ElementTypes> = known.iter().copied().filter(|t| t.operand == own.operand).collect();
+        if read.is_empty() {
+            return refuse("dtype", own.operand, |t| t.operand, known);
+        }
+        let summed: Vec<ElementTypes> = read.iter().copied().filter(|t| t.accumulator == own.accumulator).collect();
+        if summed.is_empty() {
+            return refuse("acc", own.accumulator, |t| t.accumulator, &read);
+        }
+        if summed.iter().all(|t| t.output != own.output) {
+            return refuse("out", own.output, |t| t.output, &summed);
+        }
+        Ok(())
+    }
+
+    /// f32 and f64 throughout: what most code is for.
+    pub const PLAIN: [ElementTypes; 2] = [ElementTypes::all(DType::F32), ElementTypes::all(DType::F64)];
 
     /// Rows and columns of A as stored.
     pub fn a_stored(&self) -> (usize, usize) {
@@ -274,7 +321,7 @@ impl GemmInput {
 
     /// Bytes of all three operands, all products of a batch together.
     pub fn total_bytes(&self) -> u64 {
-        self.lens().iter().map(|&l| l as u64 * self.dtype.size() as u64).sum()
+        self.lens().iter().zip(self.operand_types()).map(|(&l, dtype)| l as u64 * dtype.size() as u64).sum()
     }
 
     /// Whether A and B are read at all: not if alpha = 0 or the reduction is empty.
@@ -283,14 +330,19 @@ impl GemmInput {
     }
 }
 
-fn dtype(words: &Config) -> Result<DType, InputError> {
-    let Some(value) = words.get("dtype") else {
-        return Ok(DType::F32);
+fn types(words: &Config) -> Result<ElementTypes, InputError> {
+    let operand = real(words, "dtype", DType::F32)?;
+    Ok(ElementTypes { operand, accumulator: real(words, "acc", operand)?, output: real(words, "out", operand)? })
+}
+
+fn real(words: &Config, name: &str, default: DType) -> Result<DType, InputError> {
+    let Some(value) = words.get(name) else {
+        return Ok(default);
     };
-    match value.to_string().parse() {
-        Ok(d @ (DType::F32 | DType::F64)) => Ok(d),
-        Ok(other) => Err(InputError::new("dtype", format!("gemm has no {other} yet: f32 or f64"))),
-        Err(e) => Err(InputError::new("dtype", e.to_string())),
+    match value.to_string().parse::<DType>() {
+        Ok(dtype) if !dtype.is_complex() && !dtype.is_integer() => Ok(dtype),
+        Ok(other) => Err(InputError::new(name, format!("gemm has no {other} yet: f16, bf16, tf32, f32 or f64"))),
+        Err(e) => Err(InputError::new(name, e.to_string())),
     }
 }
 

@@ -45,9 +45,10 @@ impl Computation for Gemm {
         let read_c = if input.beta == ScalarClass::Zero { 0.0 } else { m * n };
         let read_ab = if input.multiplies() { m * k + k * n } else { 0.0 };
         let products = f64::from(input.batch.count);
+        let [read, _, written] = input.operand_types().map(|dtype| dtype.size() as f64);
         Work {
             flops: products * if input.multiplies() { 2.0 * m * n * k } else { m * n },
-            bytes: products * (read_ab + read_c + m * n) * input.dtype.size() as f64,
+            bytes: products * (read_ab * read + (read_c + m * n) * written),
         }
     }
 
@@ -82,10 +83,10 @@ impl Computation for Gemm {
 
     fn features(&self, input: &GemmInput, out: &mut Vec<f32>) {
         // Columns that lie a multiple of the page size apart share cache sets: what makes packing pay.
-        let aliases = |ld: usize| (ld * input.dtype.size()).is_multiple_of(4096);
+        let aliases = |ld: usize| (ld * input.dtype().size()).is_multiple_of(4096);
         out.extend([input.m, input.n, input.k].map(|x| x as f32));
         let flags = [
-            input.dtype == DType::F64,
+            input.dtype() == DType::F64,
             input.layout.a_transposed(),
             input.layout.b_transposed(),
             aliases(input.lda),

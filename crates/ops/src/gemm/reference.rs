@@ -1,7 +1,7 @@
 //! The reference: every element of C in higher precision, with a bound on the error of any summation order.
 //!
-//! f32 is accumulated in f64, f64 as if in twice the precision ([`super::product`]). The bound of an element is
-//! `u * |alpha| * min(k + 4, 6 * sqrt(k) + 16) * |a_i| * |b_j| + 4 * u * |result|`, with `u` the unit round-off and `|.|`
+//! Sums in f32 and narrower are accumulated in f64, f64 as if in twice the precision ([`super::product`]). The bound of an element is
+//! `u * |alpha| * min(k + 4, 6 * sqrt(k) + 16) * |a_i| * |b_j| + 4 * u * |result|`, with `u` the unit round-off of the accumulator and `|.|`
 //! the 2-norms of the row of A and the column of B (Cauchy-Schwarz over the sum of absolute products): the first
 //! argument is the worst case, the second holds with overwhelming probability for rounding errors of random sign
 //! (Higham and Mary, *A new approach to probabilistic rounding error analysis*, 2019, with lambda = 6).
@@ -12,6 +12,7 @@ use super::product::{Matrix, compensated, plain};
 use super::workload::{A, ALPHA, B, BETA, C};
 use tilewright_core::buffer::{Buffer, Buffers, Expected, ExpectedBuffer};
 use tilewright_core::dtype::DType;
+use tilewright_core::element::ElementTypes;
 
 pub(super) fn compute(input: &GemmInput, before: &Buffers, scalars: &[f64]) -> Expected {
     let c = &before[C];
@@ -49,7 +50,7 @@ impl<'a> Reference<'a> {
         let a = gather(&before[A], offsets[A], (m, k), input.lda, input.layout.a_transposed());
         let b = gather(&before[B], offsets[B], (k, n), input.ldb, input.layout.b_transposed());
         let exact = is_exact(input, &a.values, &b.values, &before[C], alpha, beta);
-        let product = if input.dtype == DType::F64 && !exact { compensated(&a, &b) } else { plain(&a, &b) };
+        let product = if input.types.accumulator == DType::F64 && !exact { compensated(&a, &b) } else { plain(&a, &b) };
         let (norm_a, norm_b) = (a.row_norms(), b.column_norms());
         Self { input, product, alpha, beta, norm_a, norm_b, exact }
     }
@@ -64,15 +65,26 @@ impl<'a> Reference<'a> {
         if self.exact {
             return 0.0;
         }
-        let u = self.input.dtype.unit_roundoff();
+        let ElementTypes { accumulator, output, .. } = self.input.types;
+        let u = accumulator.unit_roundoff();
         let k = self.input.k as f64;
         let growth = (k + 4.0).min(6.0 * k.sqrt() + 16.0);
         let product = if self.input.multiplies() { self.norm_a[i] * self.norm_b[j] } else { 0.0 };
         // Three roundings of the update act on both of its terms; |beta c| is at most |result| + |alpha sum|.
         let bound = u * (growth + 4.0) * self.alpha.abs() * product + 4.0 * u * value.abs();
+        let bound = bound + (k + 4.0) * least(accumulator);
+        // The result is rounded once more where C is of another type.
+        let once = if output == accumulator { 0.0 } else { output.unit_roundoff() };
+        let bound = bound * (1.0 + once) + once * value.abs() + least(output);
         // A bound must not round down to nothing.
         if bound.is_finite() { (bound as f32).next_up() } else { 0.0 }
     }
+}
+
+/// The error of rounding where numbers are too small for relative errors. Of types with eight bits of exponent and more it is
+/// less than what bounds are rounded by.
+fn least(dtype: DType) -> f64 {
+    if dtype == DType::F16 { 2f64.powi(-25) } else { 0.0 }
 }
 
 /// op(X) in f64, from an element on.
@@ -97,5 +109,6 @@ fn is_exact(input: &GemmInput, a: &[f64], b: &[f64], c: &Buffer, alpha: f64, bet
     };
     let quarters = |x: f64| (4.0 * x).fract() == 0.0;
     let total = (a * b * input.k as f64 * alpha.abs().max(1.0) + c * beta.abs().max(1.0)) * 4.0;
-    quarters(alpha) && quarters(beta) && total * 2.0 * input.dtype.unit_roundoff() <= 1.0
+    let u = input.types.accumulator.unit_roundoff().max(input.types.output.unit_roundoff());
+    quarters(alpha) && quarters(beta) && total * 2.0 * u <= 1.0
 }

@@ -29,16 +29,12 @@ pub(super) fn make(input: &GemmInput, filling: Filling, seed: u64) -> Workload {
     for (operand, spec) in specs.iter().enumerate() {
         let len = spec.len;
         let elements = Elements::new(input, operand, len);
-        let mut buffer = Buffer::zeroed(input.dtype, len);
+        let mut buffer = Buffer::zeroed(spec.dtype, len);
         let mut value = |i: usize| {
-            if spec.role == Role::Out || !elements.contains(i) {
-                f64::NAN
-            } else {
-                draw(&mut rng, filling, input.dtype)
-            }
+            if spec.role == Role::Out || !elements.contains(i) { f64::NAN } else { draw(&mut rng, filling, spec.dtype) }
         };
         // Typed once and not per element: large inputs have tens of millions of them.
-        match input.dtype {
+        match spec.dtype {
             DType::F32 => {
                 buffer.as_mut_slice::<f32>().iter_mut().enumerate().for_each(|(i, x)| *x = value(i) as f32);
             }
@@ -53,8 +49,9 @@ pub(super) fn make(input: &GemmInput, filling: Filling, seed: u64) -> Workload {
 /// The buffers without their contents.
 pub(super) fn specs(input: &GemmInput) -> Vec<BufferSpec> {
     let role = if input.beta == ScalarClass::Zero { Role::Out } else { Role::InOut };
-    let names = ["a", "b", "c"].into_iter().zip([Role::In, Role::In, role]).zip(input.lens());
-    names.map(|((name, role), len)| BufferSpec { name, dtype: input.dtype, len, role }).collect()
+    let names =
+        ["a", "b", "c"].into_iter().zip([Role::In, Role::In, role]).zip(input.lens()).zip(input.operand_types());
+    names.map(|(((name, role), len), dtype)| BufferSpec { name, dtype, len, role }).collect()
 }
 
 pub(super) fn scalars(input: &GemmInput) -> Vec<f64> {

@@ -101,10 +101,11 @@ impl Blueprint {
     /// What an input and a configuration need of the code; `None` for a point of another space.
     pub(super) fn new(target: Target, input: &GemmInput, at: &Values<'_>) -> Option<Self> {
         let (names, config) = (Description::get(), GemmConfig::of(at)?);
-        let arithmetic: &dyn Arithmetic = if input.dtype == DType::F64 { &arithmetic::F64 } else { &arithmetic::F32 };
+        let arithmetic: &dyn Arithmetic = if input.dtype() == DType::F64 { &arithmetic::F64 } else { &arithmetic::F32 };
         // Addresses beyond the edges are computed, though not used: up to a tile, and the stage after the last.
         let beyond = u128::from(config.m_l.max(config.n_l) + config.u);
-        let extent = |ld: usize, columns: usize| (ld as u128) * (columns as u128 + beyond) * input.dtype.size() as u128;
+        let extent =
+            |ld: usize, columns: usize| (ld as u128) * (columns as u128 + beyond) * input.dtype().size() as u128;
         let (a, b) = (extent(input.lda, input.a_stored().1), extent(input.ldb, input.b_stored().1));
         let c = extent(input.ldc.max(input.m), input.n);
         let (a_transposed, b_transposed) = (input.layout.a_transposed(), input.layout.b_transposed());

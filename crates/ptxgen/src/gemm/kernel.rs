@@ -4,6 +4,7 @@ use super::plan::GemmPlan;
 use super::space::Description;
 use super::{default, features};
 use crate::target::Target;
+use tilewright_core::computation::InputError;
 use tilewright_core::counts::Counts;
 use tilewright_core::device::DeviceSpec;
 use tilewright_core::feature::Feature;
@@ -46,6 +47,10 @@ impl Kernel for SimtGemm {
 
     fn space(&self) -> &ParamSpace {
         &self.description.space
+    }
+
+    fn accepts(&self, input: &GemmInput) -> Result<(), InputError> {
+        input.only(&GemmInput::PLAIN)
     }
 
     fn symbols(&self, device: &DeviceSpec, input: &GemmInput) -> Symbols {

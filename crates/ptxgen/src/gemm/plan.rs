@@ -84,7 +84,7 @@ impl GemmPlan {
     /// The image of [`GemmPlan::product`] and [`GemmPlan::finish`] in words of the input.
     fn launch_of(&self, part: Part) -> Launch {
         let c = &self.blueprint.config;
-        let size = Index::from(self.input.dtype.size() as i64);
+        let size = Index::from(self.input.dtype().size() as i64);
         let [m, n, k] = ["m", "n", "k"].map(Index::param);
         let tiles = |size: &Index, by: u32| size.plus(&(i64::from(by) - 1).into()).floor(by.into());
         let batch = if self.blueprint.batched { Index::param("batch") } else { 1.into() };
@@ -163,7 +163,7 @@ impl GemmPlan {
     }
 
     fn strides(&self) -> [u64; 3] {
-        self.input.batch.strides.map(|s| s * self.input.dtype.size() as u64)
+        self.input.batch.strides.map(|s| s * self.input.dtype().size() as u64)
     }
 
     /// The program on buffers that begin so many bytes before the operands. Offsets must keep the alignment of the input.

@@ -56,6 +56,7 @@ fn data_type(dtype: DType) -> Option<sys::CUtensorMapDataType> {
     Some(match dtype {
         DType::F16 => Type::CU_TENSOR_MAP_DATA_TYPE_FLOAT16,
         DType::Bf16 => Type::CU_TENSOR_MAP_DATA_TYPE_BFLOAT16,
+        DType::Tf32 => Type::CU_TENSOR_MAP_DATA_TYPE_TFLOAT32,
         DType::F32 => Type::CU_TENSOR_MAP_DATA_TYPE_FLOAT32,
         DType::F64 => Type::CU_TENSOR_MAP_DATA_TYPE_FLOAT64,
         DType::I8 => Type::CU_TENSOR_MAP_DATA_TYPE_UINT8,

@@ -188,9 +188,7 @@ fn ok(status: Status, what: &str) -> Result<(), DeviceError> {
 fn parsed(call: &LibraryCall) -> Result<GemmInput, DeviceError> {
     let argument = |name: &str, message: String| DeviceError::Argument { name: name.to_owned(), message };
     let input = Gemm.parse(&call.input).map_err(|e| argument(&e.field, e.message.clone()))?;
-    if !matches!(input.dtype, DType::F32 | DType::F64) {
-        return Err(argument("dtype", format!("{} is not f32 or f64", input.dtype)));
-    }
+    input.only(&GemmInput::PLAIN).map_err(|e| argument(&e.field, e.message.clone()))?;
     if input.batch.count > 1 {
         return Err(argument("batch", format!("{} products at once are not called yet", input.batch.count)));
     }
@@ -199,7 +197,7 @@ fn parsed(call: &LibraryCall) -> Result<GemmInput, DeviceError> {
 
 /// Checks that the buffers hold what the input needs.
 fn fits(input: &GemmInput, stage: &Stage<'_>) -> Result<(), DeviceError> {
-    let needs = input.lens().map(|len| len * input.dtype.size());
+    let needs = input.lens().map(|len| len * input.dtype().size());
     let short = needs.iter().zip(stage.bytes).any(|(need, have)| need > have);
     if short || stage.bytes.len() < needs.len() || stage.scalars.len() < 2 {
         let message = format!("{:?} bytes where {needs:?} are needed", stage.bytes);
@@ -258,7 +256,7 @@ impl DeviceLibrary for Plain {
             return Err(DeviceError::Load("the call was not prepared".into()));
         };
         fits(input, stage)?;
-        let status = match input.dtype {
+        let status = match input.dtype() {
             DType::F32 => {
                 let scalars = (stage.scalars[ALPHA] as f32, stage.scalars[BETA] as f32);
                 gemm(self.sgemm, handle, input, scalars, operands(stage))
@@ -345,7 +343,7 @@ impl Light {
                 *self.handle.insert(made("cublasLtCreate", |place| unsafe { create(place) })?)
             }
         };
-        let (compute, scale) = if input.dtype == DType::F32 { (COMPUTE_32F, R_32F) } else { (COMPUTE_64F, R_64F) };
+        let (compute, scale) = if input.dtype() == DType::F32 { (COMPUTE_32F, R_32F) } else { (COMPUTE_64F, R_64F) };
         // SAFETY: plain numbers; the place is ours.
         let desc = made("desc", |place| unsafe { (self.desc_create)(place, compute, scale) })?;
         for (attribute, transposed) in
@@ -423,7 +421,7 @@ impl DeviceLibrary for Light {
         fits(&known.input, stage)?;
         let doubles = [stage.scalars[ALPHA], stage.scalars[BETA]];
         let singles = doubles.map(|x| x as f32);
-        let scalar = |i: usize| match known.input.dtype {
+        let scalar = |i: usize| match known.input.dtype() {
             DType::F32 => (&raw const singles[i]).cast::<c_void>(),
             _ => (&raw const doubles[i]).cast(),
         };

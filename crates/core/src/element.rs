@@ -1,0 +1,246 @@
+//! Elements as numbers: how each type is read and written, and correctly rounded conversions to the narrow ones.
+//!
+//! ```
+//! use tilewright_core::element::{Bf16, F16};
+//!
+//! assert_eq!(F16::from_f64(1.0 / 3.0).to_f64(), 0.333251953125);
+//! assert_eq!(Bf16::from_f64(1e39).to_f64(), f64::INFINITY);
+//! ```
+
+use crate::dtype::DType;
+use bytemuck::{Pod, Zeroable};
+use serde::{Deserialize, Serialize};
+
+/// A number of an element type: real and imaginary part, the latter zero for real types.
+pub type Complex = (f64, f64);
+
+/// An interchange format narrower than binary64: a sign, exponents and fractions as IEEE 754 has them.
+#[derive(Clone, Copy)]
+struct Format {
+    /// Bits of the fraction.
+    fraction: u32,
+    /// Bits of the exponent.
+    exponent: u32,
+}
+
+const BINARY16: Format = Format { fraction: 10, exponent: 5 };
+const BFLOAT16: Format = Format { fraction: 7, exponent: 8 };
+const TENSOR32: Format = Format { fraction: 10, exponent: 8 };
+
+/// Bits of the fraction of binary64.
+const WIDE: u32 = 52;
+
+impl Format {
+    /// The exponent of the smallest normal number.
+    const fn lowest(self) -> i32 {
+        2 - (1 << (self.exponent - 1))
+    }
+
+    /// The bits of infinity.
+    const fn infinity(self) -> u64 {
+        ((1 << self.exponent) - 1) << self.fraction
+    }
+
+    /// The nearest number, ties to even; beyond the largest it is infinity. The payload of a NaN keeps its first bits.
+    fn narrow(self, x: f64) -> u32 {
+        let bits = x.to_bits();
+        let sign = (bits >> 63) << (self.fraction + self.exponent);
+        let (field, fraction) = ((bits >> WIDE) & 0x7ff, bits & ((1 << WIDE) - 1));
+        if field == 0x7ff {
+            let payload = fraction >> (WIDE - self.fraction);
+            // A NaN whose first bits are zero must not become infinity.
+            let payload = if fraction != 0 && payload == 0 { 1 << (self.fraction - 1) } else { payload };
+            return (sign | self.infinity() | payload) as u32;
+        }
+        let significand = if field == 0 { fraction } else { fraction | 1 << WIDE };
+        let exponent = field.max(1) as i32 - 1023;
+        let normal = exponent.max(self.lowest());
+        // What is lost: the surplus of bits, and as many more as the number lies below the normal ones. At 54 all is less
+        // than half a unit.
+        let lost = (WIDE - self.fraction + (normal - exponent) as u32).min(WIDE + 2);
+        let (units, rest, half) = (significand >> lost, significand & ((1 << lost) - 1), 1u64 << (lost - 1));
+        let units = units + u64::from(rest > half || (rest == half && units & 1 == 1));
+        // A normal number's leading bit, and a carry out of the fraction, count in the exponent.
+        let magnitude = (((normal - self.lowest()) as u64) << self.fraction) + units;
+        (sign | magnitude.min(self.infinity())) as u32
+    }
+
+    /// The value of a number in this format, which is exact.
+    fn widen(self, bits: u32) -> f64 {
+        let bits = u64::from(bits);
+        let sign = (bits >> (self.fraction + self.exponent)) << 63;
+        let (field, fraction) = ((bits & self.infinity()) >> self.fraction, bits & ((1 << self.fraction) - 1));
+        let aligned = fraction << (WIDE - self.fraction);
+        if field << self.fraction == self.infinity() {
+            return f64::from_bits(sign | 0x7ff << WIDE | aligned);
+        }
+        if field == 0 {
+            let unit = f64::from_bits(((1023 + self.lowest() - self.fraction as i32) as u64) << WIDE);
+            let magnitude = fraction as f64 * unit;
+            return f64::from_bits(sign | magnitude.to_bits());
+        }
+        let exponent = (field as i32 - 1 + self.lowest() + 1023) as u64;
+        f64::from_bits(sign | exponent << WIDE | aligned)
+    }
+}
+
+macro_rules! narrow {
+    ($(#[$doc:meta])* $name:ident, $bits:ty, $format:ident, $low:literal) => {
+        $(#[$doc])*
+        #[repr(transparent)]
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Pod, Zeroable)]
+        pub struct $name(pub $bits);
+
+        impl $name {
+            /// The nearest number, ties to even; infinity beyond the largest.
+            pub fn from_f64(x: f64) -> Self {
+                Self(($format.narrow(x) << $low) as $bits)
+            }
+
+            /// The nearest number, ties to even; infinity beyond the largest.
+            pub fn from_f32(x: f32) -> Self {
+                Self::from_f64(f64::from(x))
+            }
+
+            /// Its value, which is exact. Bits that the type does not have are not looked at.
+            pub fn to_f64(self) -> f64 {
+                $format.widen(u32::from(self.0) >> $low)
+            }
+        }
+    };
+}
+
+narrow!(
+    /// IEEE 754 binary16, by its bits.
+    F16, u16, BINARY16, 0
+);
+narrow!(
+    /// bfloat16, by its bits.
+    Bf16, u16, BFLOAT16, 0
+);
+narrow!(
+    /// The numbers of tensor cores with eight bits of exponent and ten of fraction, in the upper bits of a binary32.
+    Tf32, u32, TENSOR32, 13
+);
+
+/// A Rust type that is an element type of buffers.
+pub trait Element: Pod {
+    /// Which.
+    const DTYPE: DType;
+}
+
+macro_rules! elements {
+    ($($t:ty => $d:ident),*) => { $(impl Element for $t { const DTYPE: DType = DType::$d; })* };
+}
+
+elements!(
+    F16 => F16, Bf16 => Bf16, Tf32 => Tf32, f32 => F32, f64 => F64, i8 => I8, i32 => I32, [f32; 2] => C32, [f64; 2] => C64
+);
+
+/// Why an element was not stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ElementError {
+    /// There is no such element.
+    #[error("element {index} of {len}")]
+    Beyond {
+        /// Which was asked for.
+        index: usize,
+        /// How many there are.
+        len: usize,
+    },
+    /// The memory was lent to be read.
+    #[error("the elements were lent to be read only")]
+    ReadOnly,
+}
+
+/// The bytes of element `i`.
+fn part<const N: usize>(bytes: &[u8], i: usize) -> Option<[u8; N]> {
+    bytes.get(i.checked_mul(N)?..)?.first_chunk().copied()
+}
+
+/// Element `i`; None where there is none.
+pub(crate) fn get(dtype: DType, bytes: &[u8], i: usize) -> Option<Complex> {
+    let halves = |i: usize| i.checked_mul(2);
+    Some(match dtype {
+        DType::F16 => (F16(u16::from_ne_bytes(part(bytes, i)?)).to_f64(), 0.0),
+        DType::Bf16 => (Bf16(u16::from_ne_bytes(part(bytes, i)?)).to_f64(), 0.0),
+        DType::Tf32 => (Tf32(u32::from_ne_bytes(part(bytes, i)?)).to_f64(), 0.0),
+        DType::F32 => (f32::from_ne_bytes(part(bytes, i)?).into(), 0.0),
+        DType::F64 => (f64::from_ne_bytes(part(bytes, i)?), 0.0),
+        DType::I8 => (i8::from_ne_bytes(part(bytes, i)?).into(), 0.0),
+        DType::I32 => (i32::from_ne_bytes(part(bytes, i)?).into(), 0.0),
+        DType::C32 => {
+            let at = halves(i)?;
+            (f32::from_ne_bytes(part(bytes, at)?).into(), f32::from_ne_bytes(part(bytes, at + 1)?).into())
+        }
+        DType::C64 => {
+            let at = halves(i)?;
+            (f64::from_ne_bytes(part(bytes, at)?), f64::from_ne_bytes(part(bytes, at + 1)?))
+        }
+    })
+}
+
+/// Stores a number in element `i`, rounded to the nearest that the type has. Integers saturate, and NaN is their zero; the
+/// imaginary part of a real type is dropped.
+pub(crate) fn set(dtype: DType, bytes: &mut [u8], i: usize, (re, im): Complex) -> Result<(), ElementError> {
+    let beyond = ElementError::Beyond { index: i, len: bytes.len() / dtype.size() };
+    let size = dtype.size();
+    let place = i.checked_mul(size).and_then(|at| bytes.get_mut(at..)?.get_mut(..size)).ok_or(beyond)?;
+    match dtype {
+        DType::F16 => place.copy_from_slice(&F16::from_f64(re).0.to_ne_bytes()),
+        DType::Bf16 => place.copy_from_slice(&Bf16::from_f64(re).0.to_ne_bytes()),
+        DType::Tf32 => place.copy_from_slice(&Tf32::from_f64(re).0.to_ne_bytes()),
+        DType::F32 => place.copy_from_slice(&(re as f32).to_ne_bytes()),
+        DType::F64 => place.copy_from_slice(&re.to_ne_bytes()),
+        DType::I8 => place.copy_from_slice(&(re.round_ties_even() as i8).to_ne_bytes()),
+        DType::I32 => place.copy_from_slice(&(re.round_ties_even() as i32).to_ne_bytes()),
+        DType::C32 => {
+            place[..4].copy_from_slice(&(re as f32).to_ne_bytes());
+            place[4..].copy_from_slice(&(im as f32).to_ne_bytes());
+        }
+        DType::C64 => {
+            place[..8].copy_from_slice(&re.to_ne_bytes());
+            place[8..].copy_from_slice(&im.to_ne_bytes());
+        }
+    }
+    Ok(())
+}
+
+/// What an element that nobody wrote holds: NaN, and the smallest number of integers.
+pub fn poison(dtype: DType) -> Complex {
+    match dtype {
+        DType::I8 => (i8::MIN.into(), 0.0),
+        DType::I32 => (i32::MIN.into(), 0.0),
+        DType::C32 | DType::C64 => (f64::NAN, f64::NAN),
+        _ => (f64::NAN, 0.0),
+    }
+}
+
+/// The element types of a computation with operands, a sum, and a result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct ElementTypes {
+    /// What is read and multiplied.
+    pub operand: DType,
+    /// What sums are kept in.
+    pub accumulator: DType,
+    /// What is written.
+    pub output: DType,
+}
+
+impl ElementTypes {
+    /// One type for all three.
+    pub const fn all(dtype: DType) -> Self {
+        Self { operand: dtype, accumulator: dtype, output: dtype }
+    }
+
+    /// The one type, where there is one.
+    pub fn uniform(self) -> Option<DType> {
+        (self == Self::all(self.operand)).then_some(self.operand)
+    }
+}
+
+impl From<DType> for ElementTypes {
+    fn from(dtype: DType) -> Self {
+        Self::all(dtype)
+    }
+}
