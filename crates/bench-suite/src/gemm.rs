@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tilewright_core::buffer::{Buffer, Filling, Workload, views};
 use tilewright_core::computation::Computation;
 use tilewright_core::dtype::DType;
-use tilewright_core::program::{Code, HostArgs, HostCode, Program, Step};
+use tilewright_core::program::{HostArgs, HostCode, Program, Step};
 use tilewright_ops::gemm::{C, Gemm, GemmInput};
 
 use crate::baseline::{Baseline, multiply};
@@ -46,10 +46,10 @@ enum HostStep {
 /// [`NotHostCode`] for a program of another device.
 pub fn program_contender(name: &str, program: &Program) -> Result<Contender<'static, Workload>, NotHostCode> {
     let steps = program.steps.iter().enumerate().map(|(index, step)| match step {
-        Step::FillWorkspace { offset, bytes, value } => {
+        Step::Fill { offset, bytes, value } => {
             Ok(HostStep::Fill { range: *offset as usize..(offset + bytes) as usize, value: *value })
         }
-        Step::Launch { code: Code::Host(code), .. } => Ok(HostStep::Run(Arc::clone(code))),
+        Step::Host(code) => Ok(HostStep::Run(Arc::clone(code))),
         _ => Err(NotHostCode { step: index }),
     });
     let steps: Vec<HostStep> = steps.collect::<Result<_, _>>()?;
@@ -123,7 +123,7 @@ mod tests {
     use crate::baseline::find_all;
     use std::sync::atomic::{AtomicU64, Ordering};
     use std::time::Duration;
-    use tilewright_core::program::DeviceError;
+    use tilewright_core::program::{Code, DeviceError, Launch};
     use tilewright_ops::gemm::{Layout, ScalarClass};
 
     const QUICK: Policy = Policy {
@@ -157,7 +157,7 @@ mod tests {
         let input = GemmInput { alpha: ScalarClass::Other, beta: ScalarClass::Other, ..tight };
         let code = Arc::new(Borrowed(input.clone(), AtomicU64::new(0)));
         let mut program = Program::host(Arc::clone(&code) as Arc<dyn HostCode>, 4);
-        program.steps.insert(0, Step::FillWorkspace { offset: 2, bytes: 2, value: 7 });
+        program.steps.insert(0, Step::Fill { offset: 2, bytes: 2, value: 7 });
         let mut contenders = vec![program_contender("ours", &program).unwrap()];
         contenders.extend(find_all().found.iter().map(|found| baseline_contender(&**found, &input, 1)));
         contenders.push(Contender::new("idle", |_: &mut Workload| Ok(())));
@@ -192,8 +192,7 @@ mod tests {
     #[test]
     fn code_of_another_device_is_refused() {
         let code = Code::Ptx { text: String::new(), entry: String::new() };
-        let launch = Step::Launch { code, grid: [1; 3], block: [1; 3], shared_bytes: 0, args: Vec::new() };
-        let program = Program::new(vec![launch], 0);
+        let program = Program::launch(Launch::new(code, [1; 3], [1; 3], Vec::new()));
         assert_eq!(program_contender("ours", &program).unwrap_err(), NotHostCode { step: 0 });
     }
 }

@@ -7,7 +7,7 @@ use tilewright_core::counts::Property;
 use tilewright_core::data::Data;
 use tilewright_core::device::Device;
 use tilewright_core::dtype::DType::F32;
-use tilewright_core::program::{Code, Step};
+use tilewright_core::program::{Code, Launch, Step};
 use tilewright_cpu::{CpuDevice, host_program};
 use tilewright_emulator::{EmulatorDevice, Report};
 use tilewright_loops::kernel::{Axis, each, load, store};
@@ -94,7 +94,7 @@ fn vector_loops_join_neighbours() {
     let target: Target = "sm_80".parse().unwrap();
     let (module, program) = program(&instance, target).unwrap();
     assert_eq!(verify(&module), []);
-    let Step::Launch { code: Code::Ptx { text, .. }, .. } = &program.steps[0] else { panic!("no launch") };
+    let Step::Launch(Launch { code: Code::Ptx { text, .. }, .. }) = &program.steps[0] else { panic!("no launch") };
     assert!(text.contains("ld.global.v4.f32") && text.contains("st.global.v4.f32"), "{text}");
     let mut device = EmulatorDevice::new(Arc::new(target.spec())).unwrap();
     check("joined", &instance, &mut device, &program);

@@ -1,13 +1,17 @@
 //! What a plan generates: steps that a device can load and run.
 
+mod arg;
+mod step;
 mod takes;
+mod tensor_map;
 
+pub use arg::{Arg, ByValue, MAX_ALIGN, MAX_STRUCT};
+pub use step::{Attributes, Code, Launch, LibraryCall, Step};
 pub use takes::{ScalarClass, ScalarSpec, check_buffers, check_scalars};
+pub use tensor_map::{Interleave, Swizzle, TensorMap};
 
 use crate::buffer::{Buffer, BufferSpec, View};
-use crate::space::Config;
 use serde::{Deserialize, Serialize};
-use std::fmt;
 use std::sync::Arc;
 
 /// What a device reports.
@@ -99,94 +103,6 @@ pub trait HostCode: Send + Sync {
     }
 }
 
-/// A call of a routine that the device's maker provides, for comparison or as one implementation among others.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct LibraryCall {
-    /// Which library: `cublas`.
-    pub library: String,
-    /// Which of its implementations for this input, from zero; see the device's own documentation.
-    pub option: u32,
-    /// The words of the input.
-    pub input: Config,
-}
-
-/// Generated code.
-#[derive(Clone)]
-pub enum Code {
-    /// PTX text and its entry.
-    Ptx {
-        /// The module.
-        text: String,
-        /// Name of the kernel in it.
-        entry: String,
-    },
-    /// CUDA C, compiled at run time.
-    CudaC {
-        /// The source.
-        text: String,
-        /// Name of the kernel in it.
-        entry: String,
-    },
-    /// A callable on the host.
-    Host(Arc<dyn HostCode>),
-    /// A routine of a library. Takes the buffers and scalars of the workload in their order; grid, block and arguments are
-    /// ignored.
-    Library(LibraryCall),
-}
-
-impl fmt::Debug for Code {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Ptx { entry, .. } => write!(f, "Ptx({entry})"),
-            Self::CudaC { entry, .. } => write!(f, "CudaC({entry})"),
-            Self::Host(_) => f.write_str("Host"),
-            Self::Library(call) => write!(f, "Library({}:{})", call.library, call.option),
-        }
-    }
-}
-
-/// An argument of a launch.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub enum Arg {
-    /// Address of a workload buffer, with an offset in bytes.
-    Buffer(usize, u64),
-    /// Address within the workspace, in bytes.
-    Workspace(u64),
-    /// A scalar of the workload, in the element type of its buffers.
-    Scalar(usize),
-    /// A constant.
-    U32(u32),
-    /// A constant.
-    U64(u64),
-}
-
-/// One step of a program.
-#[derive(Clone, Debug)]
-pub enum Step {
-    /// Sets bytes of the workspace.
-    FillWorkspace {
-        /// First byte.
-        offset: u64,
-        /// How many.
-        bytes: u64,
-        /// The value.
-        value: u8,
-    },
-    /// Runs code. Host code takes all buffers and ignores grid, block and arguments.
-    Launch {
-        /// What to run.
-        code: Code,
-        /// Blocks.
-        grid: [u32; 3],
-        /// Threads of a block.
-        block: [u32; 3],
-        /// Dynamic shared memory of a block, in bytes.
-        shared_bytes: u32,
-        /// Arguments in order.
-        args: Vec<Arg>,
-    },
-}
-
 /// Everything a device needs to run a plan.
 #[derive(Clone, Debug)]
 pub struct Program {
@@ -208,16 +124,17 @@ impl Program {
 
     /// A program of one host call.
     pub fn host(code: Arc<dyn HostCode>, workspace: u64) -> Self {
-        let step =
-            Step::Launch { code: Code::Host(code), grid: [1; 3], block: [1; 3], shared_bytes: 0, args: Vec::new() };
-        Self::new(vec![step], workspace)
+        Self::new(vec![Step::Host(code)], workspace)
+    }
+
+    /// A program of one launch.
+    pub fn launch(launch: Launch) -> Self {
+        Self::new(vec![Step::Launch(launch)], 0)
     }
 
     /// A program of one call of a library.
     pub fn library(call: LibraryCall) -> Self {
-        let code = Code::Library(call);
-        let step = Step::Launch { code, grid: [1; 3], block: [1; 3], shared_bytes: 0, args: Vec::new() };
-        Self::new(vec![step], 0)
+        Self::new(vec![Step::Library(call)], 0)
     }
 
     /// The same program, made for these scalars and no others.

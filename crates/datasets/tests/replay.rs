@@ -7,7 +7,7 @@ use tilewright_core::dtype::DType;
 use tilewright_core::expr::Value;
 use tilewright_core::measurement::{FailureKind, Timing};
 use tilewright_core::problem::{AnyKernel, Measure, MeasureError, Problem};
-use tilewright_core::program::{Code, HostArgs, Step};
+use tilewright_core::program::{HostArgs, Step};
 use tilewright_core::space::{Config, Point};
 use tilewright_datasets::{RecordedKernel, RecordedProblem};
 
@@ -107,7 +107,7 @@ fn a_recording_has_no_code() {
     let problem = problem();
     let at = problem.optimum().unwrap().0;
     let program = problem.program(&problem.space().check(&at).unwrap());
-    let [Step::Launch { code: Code::Host(code), .. }] = program.steps.as_slice() else { panic!("{program:?}") };
+    let [Step::Host(code)] = program.steps.as_slice() else { panic!("{program:?}") };
     let mut workspace = Buffer::zeroed(DType::I8, 0);
     let ran = code.run(&mut HostArgs { buffers: &mut [], scalars: &[], workspace: &mut workspace });
     assert!(ran.unwrap_err().to_string().contains("a recording has times and no code"));

@@ -13,7 +13,7 @@ use tilewright_core::device::{Device, DeviceSpec, no_data};
 use tilewright_core::dtype::DType;
 use tilewright_core::measurement::{Measurement, Timing};
 use tilewright_core::problem::MeasureError;
-use tilewright_core::program::{Arg, Code, DeviceError, Program, Step};
+use tilewright_core::program::{self, Arg, Code, DeviceError, Program, Step};
 
 /// Reports of launches, in the order in which they ended. Clones share them.
 #[derive(Clone, Debug, Default)]
@@ -151,16 +151,15 @@ impl Held {
         program.expect(&self.specs, &self.scalars)?;
         for step in &program.steps {
             match step {
-                Step::FillWorkspace { offset, bytes, .. } => {
+                Step::Fill { offset, bytes, .. } => {
                     if offset.checked_add(*bytes).is_none_or(|end| end > program.workspace) {
                         let message = format!("filling {bytes} bytes at {offset} of {}", program.workspace);
                         return Err(DeviceError::Argument { name: "workspace".into(), message });
                     }
                 }
-                Step::Launch { code: Code::Ptx { text, entry }, .. } => self.load_module(text, entry, device)?,
-                Step::Launch { code, .. } => {
-                    let device = device.spec.id.clone();
-                    return Err(DeviceError::Unsupported { device, feature: format!("running {code:?}") });
+                Step::Launch(launch) => self.load_launch(launch, device)?,
+                Step::Host(_) | Step::Library(_) => {
+                    return Err(unsupported(device, format!("running {}", step.kind())));
                 }
             }
         }
@@ -173,16 +172,29 @@ impl Held {
         Ok(())
     }
 
+    /// Blocks of a cluster and tensor maps need what the emulator does not have.
+    fn load_launch(&mut self, launch: &program::Launch, device: &Settings) -> Result<(), DeviceError> {
+        launch.check()?;
+        if launch.is_clustered() {
+            return Err(unsupported(device, "clusters of blocks".to_owned()));
+        }
+        if launch.args.iter().any(|arg| matches!(arg, Arg::TensorMap(_))) {
+            return Err(unsupported(device, "tensor maps".to_owned()));
+        }
+        match &launch.code {
+            Code::Ptx { text, entry } => self.load_module(text, entry, device),
+            Code::CudaC { .. } => Err(unsupported(device, format!("running {:?}", launch.code))),
+        }
+    }
+
     fn load_module(&mut self, text: &str, entry: &str, device: &Settings) -> Result<(), DeviceError> {
         if !self.modules.contains_key(text) {
             let module = Module::parse(text).map_err(|e| DeviceError::Load(e.to_string()))?;
             self.modules.insert(text.to_owned(), module);
         }
         let module = &self.modules[text];
-        let needs = module.target().trim_start_matches("sm_").trim_end_matches(['a', 'f']).parse::<i64>().unwrap_or(0);
-        if needs > device.spec.fact("sm").unwrap_or(0) {
-            let device = device.spec.id.clone();
-            return Err(DeviceError::Unsupported { device, feature: format!("code for {}", module.target()) });
+        if !runs(module.target(), device.spec.fact("sm").unwrap_or(0)) {
+            return Err(unsupported(device, format!("code for {}", module.target())));
         }
         match (module.parameters(entry), module.check(entry)) {
             (_, Some(error)) => Err(DeviceError::Load(error.to_string())),
@@ -196,15 +208,14 @@ impl Held {
             name: name.into(),
             message: format!("number {i} is not there"),
         };
-        Ok(match *arg {
-            Arg::Buffer(i, offset) => Argument::Buffer(*self.ids.get(i).ok_or_else(|| missing("buffer", i))?, offset),
-            Arg::Workspace(offset) => Argument::Buffer(self.workspace.ok_or_else(|| missing("workspace", 0))?, offset),
-            Arg::U32(x) => Argument::U32(x),
-            Arg::U64(x) => Argument::U64(x),
-            Arg::Scalar(i) => {
+        Ok(match arg {
+            &Arg::Buffer(i, offset) => Argument::Buffer(*self.ids.get(i).ok_or_else(|| missing("buffer", i))?, offset),
+            &Arg::Workspace(offset) => Argument::Buffer(self.workspace.ok_or_else(|| missing("workspace", 0))?, offset),
+            &Arg::Scalar(i) => {
                 let value = *self.scalars.get(i).ok_or_else(|| missing("scalar", i))?;
                 scalar(value, self.specs.first().map(|s| s.dtype), bytes)
             }
+            given => Argument::Bytes(given.by_value()?.map(|value| value.bytes).unwrap_or_default()),
         })
     }
 
@@ -215,30 +226,28 @@ impl Held {
         }
         for step in &program.steps {
             match (step, self.workspace) {
-                (Step::FillWorkspace { offset, bytes, value }, Some(id)) => {
+                (Step::Fill { offset, bytes, value }, Some(id)) => {
                     self.memory.fill(id, *offset, *bytes, *value);
                 }
-                (Step::FillWorkspace { .. }, None) => {}
-                (Step::Launch { .. }, _) => self.launch(step, device)?,
+                (Step::Launch(launch), _) => self.launch(launch, device)?,
+                (Step::Fill { .. } | Step::Host(_) | Step::Library(_), _) => {}
             }
         }
         Ok(())
     }
 
-    fn launch(&mut self, step: &Step, device: &Settings) -> Result<(), DeviceError> {
-        let Step::Launch { code: Code::Ptx { text, entry }, grid, block, shared_bytes, args } = step else {
-            return Ok(());
-        };
+    fn launch(&mut self, step: &program::Launch, device: &Settings) -> Result<(), DeviceError> {
+        let Code::Ptx { text, entry } = &step.code else { return Ok(()) };
         let Some(module) = self.modules.get(text) else { return Err(DeviceError::Load("not loaded".into())) };
         let parameters = module.parameters(entry).unwrap_or_default();
         let bytes = |i: usize| parameters.get(i).map_or(8, |(_, bytes)| *bytes);
-        let args = args.iter().enumerate().map(|(i, arg)| self.argument(arg, bytes(i)));
+        let args = step.args.iter().enumerate().map(|(i, arg)| self.argument(arg, bytes(i)));
         let args = args.collect::<Result<Vec<_>, _>>()?;
         let launch = Launch {
             entry,
-            grid: *grid,
-            block: *block,
-            shared_bytes: *shared_bytes,
+            grid: step.grid,
+            block: step.block,
+            shared_bytes: step.shared_bytes,
             args: &args,
             limits: device.limits,
         };
@@ -249,6 +258,22 @@ impl Held {
             Some(message) if !device.tolerant => Err(DeviceError::Run(message)),
             _ => Ok(()),
         }
+    }
+}
+
+fn unsupported(device: &Settings, feature: String) -> DeviceError {
+    DeviceError::Unsupported { device: device.spec.id.clone(), feature }
+}
+
+/// Whether a device of compute capability `sm` runs code for a target: features of one architecture are its own, those of a
+/// family are had by its later members too (PTX manual, `.target`).
+fn runs(target: &str, sm: i64) -> bool {
+    let name = target.trim_start_matches("sm_");
+    let needs = name.trim_end_matches(['a', 'f']).parse::<i64>().unwrap_or(0);
+    match name.as_bytes().last() {
+        Some(b'a') => needs == sm,
+        Some(b'f') => needs <= sm && needs / 10 == sm / 10,
+        _ => needs <= sm,
     }
 }
 

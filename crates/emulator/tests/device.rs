@@ -8,7 +8,7 @@ use tilewright_core::device::{Device, DeviceKind, DeviceSpec};
 use tilewright_core::dtype::DType;
 use tilewright_core::measurement::Timing;
 use tilewright_core::problem::MeasureError;
-use tilewright_core::program::{Arg, Code, DeviceError, Program, Step};
+use tilewright_core::program::{Arg, Attributes, Code, DeviceError, Launch, Program, Step, TensorMap};
 use tilewright_emulator::EmulatorDevice;
 
 /// y = alpha x through the workspace, and whatever stands in the workspace's second half.
@@ -51,13 +51,7 @@ fn given(work: Workload) -> Data {
 
 fn step(from: Arg, to: Arg, n: u32) -> Step {
     let code = Code::Ptx { text: SCALE.into(), entry: "scale".into() };
-    Step::Launch {
-        code,
-        grid: [1; 3],
-        block: [32, 1, 1],
-        shared_bytes: 0,
-        args: vec![from, to, Arg::Scalar(0), Arg::U32(n)],
-    }
+    Step::Launch(Launch::new(code, [1; 3], [32, 1, 1], vec![from, to, Arg::Scalar(0), Arg::U32(n)]))
 }
 
 fn program(steps: Vec<Step>) -> Program {
@@ -95,7 +89,7 @@ fn what_was_not_written_or_is_not_there_fails_the_run() {
     device.upload(&given(workload())).unwrap();
     let Err(DeviceError::Run(message)) = device.run(&from_workspace) else { panic!() };
     assert!(message.contains("nobody has written") && message.contains("scale"), "{message}");
-    let fill = Step::FillWorkspace { offset: 0, bytes: 40, value: 0 };
+    let fill = Step::Fill { offset: 0, bytes: 40, value: 0 };
     let filled = program([vec![fill], from_workspace.steps].concat());
     device.run(&filled).unwrap();
     let beyond = program(vec![step(Arg::Buffer(0, 4), Arg::Buffer(1, 0), 10)]);
@@ -122,7 +116,7 @@ fn programs_that_do_not_fit_are_refused() {
         DeviceError::Argument { .. }
     ));
     let with = |code: Code| match good() {
-        Step::Launch { grid, block, shared_bytes, args, .. } => Step::Launch { code, grid, block, shared_bytes, args },
+        Step::Launch(launch) => Step::Launch(Launch { code, ..launch }),
         other => other,
     };
     let text = |text: &str, entry: &str| with(Code::Ptx { text: text.into(), entry: entry.into() });
@@ -130,7 +124,48 @@ fn programs_that_do_not_fit_are_refused() {
     assert!(matches!(refuse(&mut device, vec![text(SCALE, "other")]), DeviceError::Load(_)));
     let c = with(Code::CudaC { text: String::new(), entry: String::new() });
     assert!(matches!(refuse(&mut device, vec![c]), DeviceError::Unsupported { .. }));
-    let fill = Step::FillWorkspace { offset: 8, bytes: 40, value: 0 };
+    let changed = |change: fn(&mut Launch)| match good() {
+        Step::Launch(mut launch) => {
+            change(&mut launch);
+            vec![Step::Launch(launch)]
+        }
+        other => vec![other],
+    };
+    let map = |l: &mut Launch| {
+        l.args[0] = Arg::TensorMap(TensorMap::new(0, DType::F32, vec![4, 2], vec![16], vec![4, 2]));
+    };
+    assert!(
+        matches!(refuse(&mut device, changed(map)), DeviceError::Unsupported { feature, .. } if feature == "tensor maps")
+    );
+    let clustered = changed(|l| (l.grid, l.cluster) = ([2, 1, 1], Some([2, 1, 1])));
+    assert!(matches!(refuse(&mut device, clustered), DeviceError::Unsupported { .. }));
+    let apart = changed(|l| l.cluster = Some([2, 1, 1]));
+    assert!(matches!(refuse(&mut device, apart), DeviceError::Argument { name, .. } if name == "cluster"));
+    let less = changed(|l| l.attributes = Attributes { max_shared_bytes: Some(1), ..l.attributes });
+    device.upload(&given(workload())).unwrap();
+    device.run(&program(less)).unwrap();
+    device.run(&program(changed(|l| l.cluster = Some([1; 3])))).unwrap();
+    let other = text(&SCALE.replace("sm_80", "sm_80a"), "scale");
+    assert!(matches!(refuse(&mut device, vec![other]), DeviceError::Unsupported { .. }));
+    let fill = Step::Fill { offset: 8, bytes: 40, value: 0 };
     assert!(matches!(refuse(&mut device, vec![fill]), DeviceError::Argument { .. }));
     assert!(EmulatorDevice::new(Arc::new(DeviceSpec { facts: BTreeMap::new(), ..(*spec(80)).clone() })).is_err());
+}
+
+#[test]
+fn constants_and_structures_are_passed_by_value() {
+    // A structure of two numbers, a byte and a double: y[0] = a * b + c + d.
+    const SUM: &str = ".version 7.0\n.target sm_80\n.address_size 64\n\
+        .visible .entry sum(.param .u64 y, .param .align 8 .b8 s[8], .param .u8 c, .param .f64 d)\n{\n\
+        .reg .u64 %rd<2>; .reg .f32 %f<4>; .reg .u32 %r<2>; .reg .f64 %d<2>; .reg .u16 %h<2>;\n\
+        ld.param.u64 %rd1, [y]; ld.param.f32 %f1, [s]; ld.param.f32 %f2, [s+4]; ld.param.u8 %h1, [c];\n\
+        ld.param.f64 %d1, [d]; cvt.u32.u16 %r1, %h1; cvt.rn.f32.u32 %f3, %r1; fma.rn.f32 %f1, %f1, %f2, %f3;\n\
+        cvt.rn.f32.f64 %f2, %d1; add.f32 %f1, %f1, %f2; st.global.f32 [%rd1], %f1; ret;\n}\n";
+    let mut device = EmulatorDevice::new(spec(80)).unwrap();
+    device.upload(&given(workload())).unwrap();
+    let pair = [1.5f32.to_le_bytes(), 4f32.to_le_bytes()].concat();
+    let args = vec![Arg::Buffer(1, 0), Arg::Struct { bytes: pair, align: 8 }, Arg::U8(200), Arg::F64(0.25)];
+    let code = Code::Ptx { text: SUM.into(), entry: "sum".into() };
+    device.run(&Program::launch(Launch::new(code, [1; 3], [1; 3], args))).unwrap();
+    assert_eq!(device.read().unwrap()[1].get_f64(0), 206.25);
 }

@@ -4,7 +4,8 @@ use crate::attributes;
 use crate::state::{Answer, State, Work};
 use cudarc::driver::sys::{
     CUcontext, CUdevice, CUdevice_attribute, CUdeviceptr, CUevent, CUfunction, CUfunction_attribute, CUgraph,
-    CUgraphExec, CUjit_option, CUjitInputType, CUlinkState, CUmodule, CUresult, CUstream, CUstreamCaptureMode,
+    CUgraphExec, CUjit_option, CUjitInputType, CUlaunchAttribute, CUlaunchAttributeID, CUlaunchConfig, CUlinkState,
+    CUmodule, CUresult, CUstream, CUstreamCaptureMode,
 };
 use std::cell::Cell;
 use std::ffi::{CStr, c_char, c_int, c_uchar, c_uint, c_ulonglong, c_void};
@@ -392,6 +393,8 @@ extern "C" fn cuFuncSetAttribute(function: CUfunction, of: CUfunction_attribute,
         (CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, Ok(bytes)) => {
             state.allow_dynamic(number(function), bytes)
         }
+        // A wish, which changes no result.
+        (CUfunction_attribute::CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT, Ok(0..=100)) => Ok(()),
         _ => Err(CUresult::CUDA_ERROR_INVALID_VALUE),
     })
 }
@@ -421,6 +424,30 @@ unsafe extern "C" fn cuLaunchKernel(
         let (grid, block) = ([grid_x, grid_y, grid_z], [block_x, block_y, block_z]);
         state.enqueue(number(stream), Work::Kernel { function, grid, block, shared_bytes, params })
     })
+}
+
+/// Clusters of one block are blocks; the emulator knows no others.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn cuLaunchKernelEx(
+    config: *const CUlaunchConfig,
+    function: CUfunction,
+    params: *mut *mut c_void,
+    extra: *mut *mut c_void,
+) -> CUresult {
+    // SAFETY: the caller gives a configuration with as many attributes as it says.
+    let (c, attributes) =
+        unsafe { (&*config, std::slice::from_raw_parts((*config).attrs, (*config).numAttrs as usize)) };
+    let is_plain = |a: &CUlaunchAttribute| {
+        // SAFETY: the attribute says which of the values it holds.
+        let size = unsafe { a.value.clusterDim };
+        a.id == CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION && (size.x, size.y, size.z) == (1, 1, 1)
+    };
+    if !attributes.iter().all(is_plain) {
+        return CUresult::CUDA_ERROR_NOT_SUPPORTED;
+    }
+    let ([gx, gy, gz], [bx, by, bz]) = ([c.gridDimX, c.gridDimY, c.gridDimZ], [c.blockDimX, c.blockDimY, c.blockDimZ]);
+    // SAFETY: the caller's contract.
+    unsafe { cuLaunchKernel(function, gx, gy, gz, bx, by, bz, c.sharedMemBytes, c.hStream, params, extra) }
 }
 
 #[unsafe(no_mangle)]

@@ -13,7 +13,9 @@ use tilewright_core::device::Device;
 use tilewright_core::dtype::DType;
 use tilewright_core::measurement::{CachePolicy, FailureKind, Timing};
 use tilewright_core::problem::MeasureError;
-use tilewright_core::program::{Arg, Code, DeviceError, Program, ScalarClass, ScalarSpec, Step};
+use tilewright_core::program::{
+    Arg, Attributes, Code, DeviceError, Launch, Program, ScalarClass, ScalarSpec, Step, TensorMap,
+};
 use tilewright_runtime::cuda::CudaDevice;
 
 /// Whether this process has the fake driver. If not, the test has run, and passed, in one that has.
@@ -55,8 +57,7 @@ const DOUBLE: &str = "ld.global.f32 %f1, [%rd1]; add.f32 %f1, %f1, %f1; st.globa
 
 fn program(body: &str, threads: u32, shared_bytes: u32) -> Program {
     let code = Code::Ptx { text: text(body), entry: "k".into() };
-    let step = Step::Launch { code, grid: [1; 3], block: [threads, 1, 1], shared_bytes, args: vec![Arg::Buffer(0, 0)] };
-    Program::new(vec![step], 0)
+    Program::launch(Launch::new(code, [1; 3], [threads, 1, 1], vec![Arg::Buffer(0, 0)]).sharing(shared_bytes))
 }
 
 fn four() -> Data {
@@ -81,6 +82,14 @@ fn programs_run_and_results_come_back() {
     assert_eq!((device.spec().fact("sm"), device.compiler().as_str()), (Some(80), "the driver"));
     device.run(&program(DOUBLE, 4, 0)).unwrap();
     assert_eq!(device.read().unwrap()[0].as_slice::<f32>(), [2.0, 4.0, 6.0, 8.0]);
+    // A cluster of one block, and a wish.
+    device
+        .run(&changed(|l| {
+            l.cluster = Some([1; 3]);
+            l.attributes = Attributes { shared_carveout: Some(50), ..l.attributes };
+        }))
+        .unwrap();
+    assert_eq!(device.read().unwrap()[0].as_slice::<f32>(), [4.0, 8.0, 12.0, 16.0]);
     // More shared memory than a block has without asking.
     device.run(&program(DOUBLE, 4, 100 << 10)).unwrap();
     assert_eq!(device.read().unwrap()[0].as_slice::<f32>(), [4.0, 8.0, 12.0, 16.0]);
@@ -116,10 +125,24 @@ fn what_cannot_be_launched_is_an_argument() {
     let wrong = refused(&program("no.such.instruction %r1;", 4, 0));
     assert!(matches!(&wrong, DeviceError::Load(log) if log.contains("no")), "{wrong}");
     let mut many = program(DOUBLE, 4, 0);
-    if let Step::Launch { args, .. } = &mut many.steps[0] {
-        args.push(Arg::U32(7));
+    if let Step::Launch(launch) = &mut many.steps[0] {
+        launch.args.push(Arg::U32(7));
     }
     assert!(matches!(refused(&many), DeviceError::Argument { .. }));
+    let changed = |change: fn(&mut Launch)| {
+        let mut program = program(DOUBLE, 4, 0);
+        let Step::Launch(launch) = &mut program.steps[0] else { unreachable!() };
+        change(launch);
+        program
+    };
+    let pairs = changed(|l| (l.grid, l.cluster) = ([2, 1, 1], Some([2, 1, 1])));
+    assert!(matches!(refused(&pairs), DeviceError::Unsupported { .. }));
+    let map = changed(|l| l.args[0] = Arg::TensorMap(TensorMap::new(0, DType::F32, vec![4], vec![], vec![4])));
+    assert!(matches!(refused(&map), DeviceError::Unsupported { feature, .. } if feature == "tensor maps"));
+    let beyond = changed(|l| l.attributes = Attributes { max_shared_bytes: Some(1 << 20), ..l.attributes });
+    assert!(matches!(refused(&beyond), DeviceError::Argument { name, .. } if name == "shared_bytes"));
+    let full = changed(|l| l.attributes = Attributes { shared_carveout: Some(101), ..l.attributes });
+    assert!(matches!(refused(&full), DeviceError::Argument { name, .. } if name == "shared_carveout"));
     // None of it touched the device.
     device.run(&program(DOUBLE, 4, 0)).unwrap();
     assert_eq!(device.read().unwrap()[0].as_slice::<f32>(), [2.0, 4.0, 6.0, 8.0]);

@@ -9,7 +9,7 @@
 use std::sync::Arc;
 use tilewright_core::computation::Computation;
 use tilewright_core::problem::{Bound, Problem};
-use tilewright_core::program::{Code, Step};
+use tilewright_core::program::{Code, Launch, Step};
 use tilewright_core::space::Config;
 use tilewright_ops::gemm::Gemm;
 use tilewright_ptxgen::gemm::SimtGemm;
@@ -26,7 +26,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let plan = problem.plan(&problem.space().check(&point)?);
     println!("// {:?}", plan.blueprint().config);
     for step in plan.program([0; 3]).steps {
-        if let Step::Launch { code: Code::Ptx { text, entry }, grid, block, shared_bytes, args } = step {
+        if let Step::Launch(Launch { code: Code::Ptx { text, entry }, grid, block, shared_bytes, args, .. }) = step {
             println!("// {entry}: grid {grid:?}, block {block:?}, {shared_bytes} bytes of dynamic shared memory");
             println!("// arguments: {args:?}\n{text}");
         }

@@ -7,7 +7,7 @@ use crate::print::print;
 use crate::target::Target;
 use tilewright_core::buffer::{BufferSpec, Role};
 use tilewright_core::dtype::DType;
-use tilewright_core::program::{Arg, Code, Program, Step};
+use tilewright_core::program::{self, Arg, Code, Program};
 
 /// Threads of a block.
 const THREADS: u32 = 256;
@@ -61,8 +61,8 @@ fn micro(
 ) -> Micro {
     let code = Code::Ptx { text: print(&module), entry: module.entry.name.clone() };
     let block = [module.entry.threads, 1, 1];
-    let step = Step::Launch { code, grid: [blocks, 1, 1], block, shared_bytes: 0, args };
-    Micro { name, amount, unit, module, program: Program::new(vec![step], 0), buffers }
+    let program = Program::launch(program::Launch::new(code, [blocks, 1, 1], block, args));
+    Micro { name, amount, unit, module, program, buffers }
 }
 
 /// A kernel that does nothing: the cost of a launch.

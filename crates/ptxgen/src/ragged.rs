@@ -8,7 +8,7 @@ use crate::count::Launch;
 use crate::ir::{Arith, Axis, Builder, Compare, Form, Index, Inst, Module, Operand, Reg, Space, Special, Type};
 use crate::print::print;
 use crate::target::Target;
-use tilewright_core::program::{Arg, Code, Program, Step};
+use tilewright_core::program::{self, Arg, Code, Program};
 
 /// The name of the kernel.
 pub const NAME: &str = "ragged";
@@ -67,6 +67,5 @@ pub fn program(target: Target, slices: u32) -> Program {
     let code = Code::Ptx { text: print(&module(target)), entry: NAME.to_owned() };
     let buffers = (0..BUFFERS.len()).map(|i| Arg::Buffer(i, 0));
     let args = buffers.chain([Arg::U64(u64::from(4 * ROWS) * u64::from(slices))]).collect();
-    let step = Step::Launch { code, grid: [slices, 1, 1], block: [ROWS, 1, 1], shared_bytes: 0, args };
-    Program::new(vec![step], 0)
+    Program::launch(program::Launch::new(code, [slices, 1, 1], [ROWS, 1, 1], args))
 }

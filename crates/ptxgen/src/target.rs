@@ -4,6 +4,7 @@
 //! target). `multiprocessors` and memory are those of one typical device, for devices that only exist on paper; a real
 //! device tells its own.
 
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
@@ -66,9 +67,58 @@ const TABLE: [Facts; 15] = [
     facts(121, (8, 8), [99, 100], [1536, 24], [48, 128]),
 ];
 
-/// A target: `sm_80` and the like.
+/// Which features beyond those of all later devices code for a target may use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Features {
+    /// None: the code runs on every later device too.
+    Common,
+    /// Those of its family (`f`): the code runs on later devices of the family.
+    Family,
+    /// Those of its architecture (`a`): the code runs on no other.
+    Architecture,
+}
+
+impl Features {
+    const ALL: [Self; 3] = [Self::Common, Self::Family, Self::Architecture];
+
+    const fn suffix(self) -> &'static str {
+        match self {
+            Self::Common => "",
+            Self::Family => "f",
+            Self::Architecture => "a",
+        }
+    }
+
+    /// The first version of PTX that knows them on a target, where it has them (PTX manual, `.target`).
+    const fn version(self, facts: &Facts) -> Option<Version> {
+        match self {
+            Self::Common => Some(facts.version),
+            Self::Architecture if facts.sm == 90 => Some(Version(8, 0)),
+            Self::Architecture if facts.sm >= 100 => Some(facts.version),
+            Self::Family if facts.sm >= 100 => Some(Version(8, 8)),
+            _ => None,
+        }
+    }
+}
+
+/// A target: `sm_80`, `sm_90a` and the like. Ordered by compute capability, then by features.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Target(Facts);
+pub struct Target {
+    facts: Facts,
+    features: Features,
+}
+
+impl Ord for Target {
+    fn cmp(&self, other: &Self) -> Ordering {
+        (self.sm(), self.features).cmp(&(other.sm(), other.features))
+    }
+}
+
+impl PartialOrd for Target {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
 
 /// A target that is not known.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -80,11 +130,35 @@ pub struct UnknownTarget {
 
 impl Target {
     /// The oldest one.
-    pub const OLDEST: Self = Self(TABLE[0]);
+    pub const OLDEST: Self = Self::common(TABLE[0]);
 
-    /// Every target.
+    const fn common(facts: Facts) -> Self {
+        Self { facts, features: Features::Common }
+    }
+
+    /// Every target whose code runs on all later devices.
     pub fn all() -> impl Iterator<Item = Self> {
-        TABLE.into_iter().map(Self)
+        TABLE.into_iter().map(Self::common)
+    }
+
+    /// The same with more features, where it has them.
+    #[must_use]
+    pub fn with(self, features: Features) -> Option<Self> {
+        features.version(&self.facts).map(|_| Self { features, ..self })
+    }
+
+    /// What code for it may use beyond the common.
+    pub const fn features(self) -> Features {
+        self.features
+    }
+
+    /// Whether a device of compute capability `sm` runs code for it.
+    pub const fn runs_on(self, sm: u32) -> bool {
+        match self.features {
+            Features::Common => self.facts.sm <= sm,
+            Features::Family => self.facts.sm <= sm && self.facts.sm / 10 == sm / 10,
+            Features::Architecture => self.facts.sm == sm,
+        }
     }
 
     fn names() -> String {
@@ -93,27 +167,27 @@ impl Target {
 
     /// The newest target that code for compute capability `sm` can be generated for: code for an older one runs on it.
     pub fn of_sm(sm: i64) -> Option<Self> {
-        TABLE.into_iter().rfind(|f| i64::from(f.sm) <= sm).map(Self)
+        TABLE.into_iter().rfind(|f| i64::from(f.sm) <= sm).map(Self::common)
     }
 
     /// The compute capability as in `sm_80`.
     pub const fn sm(self) -> u32 {
-        self.0.sm
+        self.facts.sm
     }
 
     /// The first version of PTX that knows it.
-    pub const fn version(self) -> Version {
-        self.0.version
+    pub fn version(self) -> Version {
+        self.features.version(&self.facts).unwrap_or(self.facts.version)
     }
 
     /// Bytes of shared memory that one block may ask for.
     pub const fn shared_optin(self) -> u32 {
-        self.0.shared_optin << 10
+        self.facts.shared_optin << 10
     }
 
     /// The facts that rules and features read; a real device replaces what it knows better.
     pub fn facts(self) -> BTreeMap<String, i64> {
-        let f = self.0;
+        let f = self.facts;
         let pairs = [
             ("sm", f.sm.into()),
             ("warp", 32),
@@ -150,7 +224,7 @@ impl Target {
 
 impl fmt::Display for Target {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "sm_{}", self.0.sm)
+        write!(f, "sm_{}{}", self.facts.sm, self.features.suffix())
     }
 }
 
@@ -158,6 +232,31 @@ impl FromStr for Target {
     type Err = UnknownTarget;
 
     fn from_str(text: &str) -> Result<Self, UnknownTarget> {
-        Self::all().find(|t| t.to_string() == text).ok_or_else(|| UnknownTarget { name: text.to_owned() })
+        let all = Self::all().flat_map(|t| Features::ALL.into_iter().filter_map(move |f| t.with(f)));
+        all.into_iter().find(|t| t.to_string() == text).ok_or_else(|| UnknownTarget { name: text.to_owned() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn features_are_a_part_of_the_name() {
+        let of = |text: &str| text.parse::<Target>();
+        for name in ["sm_80", "sm_90", "sm_90a", "sm_100", "sm_100f", "sm_100a", "sm_120f", "sm_121a"] {
+            assert_eq!(of(name).unwrap().to_string(), name);
+        }
+        for name in ["sm_80a", "sm_90f", "sm_91", "sm_90b", "sm_90aa", "90a", "sm_"] {
+            assert_eq!(of(name), Err(UnknownTarget { name: name.to_owned() }));
+        }
+        let (plain, own) = (of("sm_90").unwrap(), of("sm_90a").unwrap());
+        assert!(plain < own && own < of("sm_100").unwrap() && of("sm_100f").unwrap() < of("sm_100a").unwrap());
+        assert_eq!((plain.version(), own.version()), (Version(7, 8), Version(8, 0)));
+        assert_eq!(plain.facts(), own.facts());
+        assert_eq!(plain.with(own.features()), Some(own));
+        assert!(plain.runs_on(100) && !own.runs_on(100) && own.runs_on(90));
+        let family = of("sm_100f").unwrap();
+        assert!(family.runs_on(103) && !family.runs_on(120) && !family.runs_on(90));
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tilewright_core::computation::Computation;
 use tilewright_core::kernel::Kernel;
 use tilewright_core::problem::{Bound, Problem};
-use tilewright_core::program::{Code, Program, Step};
+use tilewright_core::program::{Code, Launch, Program, Step};
 use tilewright_core::space::Config;
 use tilewright_ops::gemm::Gemm;
 use tilewright_ptxgen::gemm::SimtGemm;
@@ -41,7 +41,7 @@ fn program(target: &str, input: &str, config: &str) -> Program {
 fn show(program: &Program) -> String {
     let mut out = format!("// workspace: {} bytes\n", program.workspace);
     for step in &program.steps {
-        let Step::Launch { code: Code::Ptx { text, entry }, grid, block, shared_bytes, args } = step else {
+        let Step::Launch(Launch { code: Code::Ptx { text, entry }, grid, block, shared_bytes, args, .. }) = step else {
             panic!("{step:?}");
         };
         writeln!(

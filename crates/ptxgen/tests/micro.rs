@@ -1,6 +1,6 @@
 //! Micro kernels are sound for every target, and say truly what they do. The emulator runs them in the campaign's tests.
 
-use tilewright_core::program::{Code, Step};
+use tilewright_core::program::{Code, Launch, Step};
 use tilewright_ptxgen::ir::Type;
 use tilewright_ptxgen::micro::{self, Micro, Traffic};
 use tilewright_ptxgen::target::Target;
@@ -33,7 +33,7 @@ fn amounts_are_those_of_the_text() {
     let of = |name: &str| micros.iter().find(|m| m.name == name).unwrap();
     // 2 blocks of 256 threads, 5 iterations of 128 fused multiply-adds of two operations.
     assert_eq!(of("fma_f32").amount, 2.0 * 256.0 * 5.0 * 128.0 * 2.0);
-    let Step::Launch { code: Code::Ptx { text, .. }, .. } = &of("fma_f32").program.steps[0] else {
+    let Step::Launch(Launch { code: Code::Ptx { text, .. }, .. }) = &of("fma_f32").program.steps[0] else {
         panic!("no launch")
     };
     assert_eq!(text.matches("fma.rn.f32").count(), 128);

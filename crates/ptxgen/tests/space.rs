@@ -9,7 +9,7 @@ use tilewright_core::dtype::DType;
 use tilewright_core::expr::{Expr, Value};
 use tilewright_core::kernel::Kernel;
 use tilewright_core::problem::{Bound, Problem};
-use tilewright_core::program::{Arg, Code, Step};
+use tilewright_core::program::{Arg, Code, Launch, Step};
 use tilewright_core::space::{BoundSpace, Config};
 use tilewright_ops::gemm::{Batch, GemmInput, Layout, ScalarClass};
 use tilewright_ptxgen::gemm::SimtGemm;
@@ -56,7 +56,9 @@ fn legal_plans_have_no_faults_and_their_arguments_fit() {
             for (step, module) in program.steps.iter().zip(&modules) {
                 let faults = verify(module);
                 assert!(faults.is_empty(), "{:?}: {}", plan.blueprint(), faults[0]);
-                let Step::Launch { code: Code::Ptx { entry, .. }, grid, block, args, .. } = step else { panic!() };
+                let Step::Launch(Launch { code: Code::Ptx { entry, .. }, grid, block, args, .. }) = step else {
+                    panic!()
+                };
                 assert_eq!(*entry, module.entry.name);
                 assert_eq!(*block, [module.entry.threads, 1, 1]);
                 assert!(grid[1] <= 65_535 && grid[2] <= 65_535 && grid.iter().all(|g| *g > 0), "{grid:?}");
@@ -64,6 +66,7 @@ fn legal_plans_have_no_faults_and_their_arguments_fit() {
                     Arg::Buffer(..) | Arg::Workspace(_) | Arg::U64(_) => 8,
                     Arg::Scalar(_) => plan.blueprint().arithmetic.bytes(),
                     Arg::U32(_) => 4,
+                    other => panic!("{other:?}"),
                 };
                 let given: Vec<u32> = args.iter().map(bytes).collect();
                 let taken: Vec<u32> = module.entry.params.iter().map(|p| p.ty.bytes()).collect();

@@ -86,7 +86,7 @@ impl Ptxas {
         self.release
     }
 
-    /// Assembles a module of one kernel for compute capability `sm`.
+    /// Assembles a module of one kernel for compute capability `sm`, or for the very architecture whose features it uses.
     ///
     /// # Errors
     /// What the assembler says, or why it did not run.
@@ -96,7 +96,7 @@ impl Ptxas {
         let (source, image) = (scratch.path().join("kernel.ptx"), scratch.path().join("kernel.cubin"));
         std::fs::write(&source, text).map_err(io)?;
         let mut command = Command::new(&self.path);
-        command.args(["-v", &format!("-arch=sm_{sm}")]).arg(&source).arg("-o").arg(&image);
+        command.args(["-v", &format!("-arch={}", architecture(text, sm))]).arg(&source).arg("-o").arg(&image);
         let output = command.output().map_err(io)?;
         let says = said(&output);
         if !output.status.success() {
@@ -129,6 +129,13 @@ fn release(said: &str) -> Option<(u32, u32)> {
     let (major, rest) = rest.split_once('.')?;
     let minor = rest.split(|c: char| !c.is_ascii_digit()).next()?;
     Some((major.parse().ok()?, minor.parse().ok()?))
+}
+
+/// What code is assembled for: plain code for the device, code with the features of one architecture or family for that.
+fn architecture(text: &str, sm: u32) -> String {
+    let target = text.lines().find_map(|line| line.trim_start().strip_prefix(".target"));
+    let name = target.and_then(|rest| rest.split([',', ';']).next()).map(str::trim).unwrap_or_default();
+    if name.starts_with("sm_") && name.ends_with(['a', 'f']) { name.to_owned() } else { format!("sm_{sm}") }
 }
 
 #[cfg(test)]

@@ -14,7 +14,9 @@ use tilewright_core::device::{Device, DeviceKind, DeviceSpec};
 use tilewright_core::dtype::DType;
 use tilewright_core::measurement::{Failure, FailureKind, Measurement, Timing};
 use tilewright_core::problem::MeasureError;
-use tilewright_core::program::{Arg, Code, DeviceError, LibraryCall, Program, ScalarClass, ScalarSpec, Step};
+use tilewright_core::program::{
+    Arg, Attributes, Code, DeviceError, Launch, LibraryCall, Program, ScalarClass, ScalarSpec, Step, TensorMap,
+};
 use tilewright_core::space::Config;
 use tilewright_runtime::worker::{Isolated, WorkerCommand, serve};
 
@@ -86,7 +88,7 @@ impl Device for Toy {
 
     fn run(&mut self, program: &Program) -> Result<(), DeviceError> {
         for step in &program.steps {
-            if let Step::Launch { code: Code::Ptx { entry, .. }, .. } = step {
+            if let Step::Launch(Launch { code: Code::Ptx { entry, .. }, .. }) = step {
                 self.step(entry)?;
             }
         }
@@ -111,15 +113,18 @@ impl Device for Toy {
 }
 
 fn program(entries: &[&str]) -> Program {
-    let step = |entry: &&str| Step::Launch {
-        code: Code::Ptx { text: "// \"text\"\n".into(), entry: (*entry).to_owned() },
-        grid: [1, 2, 3],
-        block: [4, 5, 6],
-        shared_bytes: 7,
-        args: vec![Arg::Buffer(0, 8), Arg::U64(u64::MAX), Arg::Scalar(0)],
+    let step = |entry: &&str| {
+        let code = Code::Ptx { text: "// \"text\"\n".into(), entry: (*entry).to_owned() };
+        let map = TensorMap::new(0, DType::F32, vec![4, 2], vec![16], vec![4, 2]);
+        let bytes = Arg::Struct { bytes: vec![1, 0, 255], align: 16 };
+        let plain = [Arg::Buffer(0, 8), Arg::U64(u64::MAX), Arg::Scalar(0), Arg::F32(f32::INFINITY)];
+        let args = plain.into_iter().chain([bytes, Arg::TensorMap(map)]).collect();
+        let attributes = Attributes { shared_carveout: Some(50), ..Attributes::default() };
+        let launch = Launch::new(code, [1, 2, 3], [4, 5, 6], args).sharing(7).clustered([1, 2, 1]);
+        Step::Launch(Launch { attributes, ..launch })
     };
     let mut steps: Vec<Step> = entries.iter().map(step).collect();
-    steps.push(Step::FillWorkspace { offset: 0, bytes: 4, value: 255 });
+    steps.push(Step::Fill { offset: 0, bytes: 4, value: 255 });
     Program::new(steps, 4)
 }
 

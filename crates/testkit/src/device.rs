@@ -9,7 +9,7 @@ use tilewright_core::data::Data;
 use tilewright_core::device::Device;
 use tilewright_core::dtype::DType;
 use tilewright_core::problem::Problem;
-use tilewright_core::program::{Code, DeviceError, HostArgs, HostCode, Program, ScalarClass, ScalarSpec, Step};
+use tilewright_core::program::{Code, DeviceError, HostArgs, HostCode, Launch, Program, ScalarClass, ScalarSpec, Step};
 
 const SUITE: &str = "device";
 
@@ -198,8 +198,7 @@ pub fn try_host_device(device: &mut dyn Device) -> Conformity {
         "code that fails gives {error:?}"
     );
     let code = Code::Ptx { text: ".version 7.0".into(), entry: "none".into() };
-    let launch = Step::Launch { code, grid: [1; 3], block: [1; 3], shared_bytes: 0, args: Vec::new() };
-    let refused = device.run(&Program::new(vec![launch], 0));
+    let refused = device.run(&Program::launch(Launch::new(code, [1; 3], [1; 3], Vec::new())));
     ensure!(refused.is_err(), "foreign-code-refused", "PTX ran on {}", device.spec().id);
     Ok(())
 }
@@ -250,7 +249,7 @@ impl HostCode for Probe {
 
 fn workspace(device: &mut dyn Device) -> Conformity {
     let probe = Arc::new(Probe(Mutex::new(Vec::new())));
-    let fill = |offset, bytes, value| Step::FillWorkspace { offset, bytes, value };
+    let fill = |offset, bytes, value| Step::Fill { offset, bytes, value };
     let mut program = Program::host(probe.clone(), PROBE_BYTES);
     // The second fill lies within the first, so that their order shows.
     program.steps.splice(0..0, [fill(0, PROBE_BYTES, 0x22), fill(8, 100, 0x11)]);

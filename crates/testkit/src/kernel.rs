@@ -10,7 +10,7 @@ use tilewright_core::buffer::Filling;
 use tilewright_core::device::Device;
 use tilewright_core::kernel::{InputOf, Kernel};
 use tilewright_core::problem::{Bound, Problem};
-use tilewright_core::program::{Code, Program, Step};
+use tilewright_core::program::{Code, Launch, Program, Step};
 use tilewright_core::space::Point;
 
 const SUITE: &str = "kernel";
@@ -161,9 +161,9 @@ fn violation(check: &'static str, message: impl ToString) -> Violation {
 /// Everything of a program that can be compared.
 fn text(program: &Program) -> String {
     let code = |step: &Step| match step {
-        Step::Launch { code: Code::Host(code), .. } => code.listing(),
-        Step::Launch { code: Code::Ptx { text, .. } | Code::CudaC { text, .. }, .. } => Some(text.clone()),
-        Step::Launch { code: Code::Library(_), .. } | Step::FillWorkspace { .. } => None,
+        Step::Host(code) => code.listing(),
+        Step::Launch(Launch { code: Code::Ptx { text, .. } | Code::CudaC { text, .. }, .. }) => Some(text.clone()),
+        Step::Library(_) | Step::Fill { .. } => None,
     };
     format!("{program:?} {:?}", program.steps.iter().map(code).collect::<Vec<_>>())
 }

@@ -79,6 +79,8 @@ struct Emitted {
 struct Launch {
     grid: [u32; 3],
     block: [u32; 3],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cluster: Option<[u32; 3]>,
     /// Beyond what the code declares.
     dynamic_shared_bytes: u32,
     args: Vec<String>,
@@ -172,12 +174,13 @@ fn headers(cache: &PlanCache) -> Result<Vec<PlanHeader>, Failure> {
 }
 
 fn emitted(step: &Step, target: Target) -> Option<Emitted> {
-    let Step::Launch { code: Code::Ptx { text, entry }, grid, block, shared_bytes, args } = step else { return None };
+    let Step::Launch(launch) = step else { return None };
+    let Code::Ptx { text, entry } = &launch.code else { return None };
     let tool = Ptxas::find(target.sm());
     let assembled = tool.and_then(|tool| match tool.assemble(text, target.sm()) {
         Ok(code) => Some(Assembled {
             registers: code.registers,
-            shared_bytes: code.shared_bytes + shared_bytes,
+            shared_bytes: code.shared_bytes + launch.shared_bytes,
             spills: code.spills,
         }),
         // An old toolkit may not know the target; the code is right without it.
@@ -187,10 +190,11 @@ fn emitted(step: &Step, target: Target) -> Option<Emitted> {
         }
     });
     let launch = Launch {
-        grid: *grid,
-        block: *block,
-        dynamic_shared_bytes: *shared_bytes,
-        args: args.iter().map(argument).collect(),
+        grid: launch.grid,
+        block: launch.block,
+        cluster: launch.cluster,
+        dynamic_shared_bytes: launch.shared_bytes,
+        args: launch.args.iter().map(argument).collect(),
     };
     Some(Emitted { text: text.clone(), entry: entry.clone(), launch, assembled })
 }
@@ -202,6 +206,7 @@ fn argument(arg: &Arg) -> String {
         Arg::Scalar(i) => format!("scalar {i}"),
         Arg::U32(x) => format!("u32 {x}"),
         Arg::U64(x) => format!("u64 {x}"),
+        other => format!("{other:?}"),
     }
 }
 

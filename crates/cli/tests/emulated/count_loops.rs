@@ -8,7 +8,7 @@ use rayon::prelude::*;
 use std::collections::BTreeMap;
 use tilewright_core::buffer::{Buffer, BufferSpec, Role, Workload};
 use tilewright_core::dtype::DType;
-use tilewright_core::program::{Arg, Code, Program, Step};
+use tilewright_core::program::{self, Arg, Code, Program, Step};
 use tilewright_core::space::Config;
 use tilewright_loops::kernel::{Mapping, Stmt, visit};
 use tilewright_loops::library::{self, Beside, Cached, Copying, Operation, Transposing};
@@ -182,7 +182,7 @@ fn random_kernels_are_of_every_class() {
 
 /// The launch of a measuring kernel: its parameters are the sizes.
 fn check_micro(micro: &Micro) {
-    let Step::Launch { grid, args, .. } = &micro.program.steps[0] else { unreachable!() };
+    let Step::Launch(program::Launch { grid, args, .. }) = &micro.program.steps[0] else { unreachable!() };
     let names = micro.module.entry.params.iter().map(|p| p.name.clone());
     let words = names.zip(args).filter_map(|(name, arg)| match arg {
         Arg::U32(x) => Some((name, i64::from(*x).into())),
@@ -249,15 +249,14 @@ fn given_statistics_count_what_depends_on_data() {
         }
     };
     let code = Code::Ptx { text: print(&module), entry: "sparse".into() };
-    let step =
-        Step::Launch { code, grid: [2, 1, 1], block: [32, 1, 1], shared_bytes: 0, args: vec![Arg::Buffer(0, 0)] };
+    let launch = program::Launch::new(code, [2, 1, 1], [32, 1, 1], vec![Arg::Buffer(0, 0)]);
     let mut data = Buffer::zeroed(DType::I32, 64);
     for (i, number) in data.as_mut_slice::<u32>().iter_mut().enumerate() {
         *number = if i < 2 { 3 + 4 * i as u32 } else { u32::from((32..48).contains(&i)) * 2 };
     }
     let specs = vec![BufferSpec { name: "x", dtype: DType::I32, len: 64, role: Role::In }];
     let work = Workload { specs, buffers: vec![data], scalars: Vec::new() };
-    let ran = emulated(&Program::new(vec![step], 0), &work, "sparse");
+    let ran = emulated(&Program::launch(launch), &work, "sparse");
     compare(&symbolic(&counts, &Config(words), "sparse"), &ran, &counts, "sparse");
 }
 

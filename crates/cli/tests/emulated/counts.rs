@@ -89,7 +89,7 @@ fn by_stride(numbers: &Numbers) -> Numbers {
 
 fn groups(program: &Program) -> i64 {
     let of = |step: &tilewright_core::program::Step| match step {
-        tilewright_core::program::Step::Launch { grid, .. } => grid.iter().map(|n| i64::from(*n)).product(),
+        tilewright_core::program::Step::Launch(launch) => launch.grid.iter().map(|n| i64::from(*n)).product(),
         _ => 0,
     };
     program.steps.iter().map(of).sum()

@@ -6,7 +6,7 @@ use crate::data::Data;
 use crate::dtype::DType;
 use crate::measurement::{CachePolicy, Measurement, Timing};
 use crate::problem::MeasureError;
-use crate::program::{Code, DeviceError, HostArgs, HostCode, Program, ScalarSpec, Step, check_buffers, check_scalars};
+use crate::program::{DeviceError, HostArgs, HostCode, Program, ScalarSpec, Step, check_buffers, check_scalars};
 use crate::timing::{Clock, Evictor, measure_runs};
 use std::ops::Range;
 use std::sync::Arc;
@@ -79,11 +79,11 @@ impl HostProgram {
 impl HostStep {
     fn new(step: &Step, workspace: usize) -> Result<Self, DeviceError> {
         match step {
-            Step::Launch { code: Code::Host(code), .. } => Ok(Self::Call(code.clone())),
-            Step::Launch { code, .. } => {
-                Err(DeviceError::Unsupported { device: "cpu".into(), feature: format!("running {code:?}") })
+            Step::Host(code) => Ok(Self::Call(code.clone())),
+            Step::Launch(_) | Step::Library(_) => {
+                Err(DeviceError::Unsupported { device: "cpu".into(), feature: format!("running {}", step.kind()) })
             }
-            Step::FillWorkspace { offset, bytes, value } => {
+            Step::Fill { offset, bytes, value } => {
                 let beyond = || DeviceError::Argument {
                     name: "workspace".into(),
                     message: format!("{bytes} bytes at {offset} are beyond its {workspace}"),

@@ -11,7 +11,7 @@ use crate::print::print;
 use crate::target::Target;
 use std::collections::BTreeMap;
 use tilewright_core::counts::Counts;
-use tilewright_core::program::{Arg, Code, Program, Step};
+use tilewright_core::program::{self, Arg, Code, Program, Step};
 use tilewright_core::space::Values;
 use tilewright_ops::gemm::{A, ALPHA, B, BETA, C, GemmInput, ScalarClass};
 
@@ -220,5 +220,5 @@ impl GemmPlan {
 
 fn launch(module: &Module, grid: [u32; 3], shared_bytes: u32, args: Vec<Arg>) -> Step {
     let code = Code::Ptx { text: print(module), entry: module.entry.name.clone() };
-    Step::Launch { code, grid, block: [module.entry.threads, 1, 1], shared_bytes, args }
+    Step::Launch(program::Launch::new(code, grid, [module.entry.threads, 1, 1], args).sharing(shared_bytes))
 }

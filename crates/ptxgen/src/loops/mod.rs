@@ -16,7 +16,7 @@ use crate::target::Target;
 use offset::{Offsets, Place};
 use std::collections::{BTreeMap, HashMap};
 use tilewright_core::dtype::DType;
-use tilewright_core::program::{Arg, Code, Program, Step};
+use tilewright_core::program::{Arg, Code, Launch, Program};
 use tilewright_loops::kernel::{Access, Expr, LoopKernel, Mapping, Stmt, visit};
 use tilewright_loops::{Affine, Instance, LoopError, idx};
 
@@ -75,8 +75,8 @@ pub fn program(instance: &Instance, target: Target) -> Result<(Module, Program),
     }
     let code = Code::Ptx { text: print(&module), entry: module.entry.name.clone() };
     let shared_bytes = if module.entry.dynamic_shared { module.entry.shared_bytes } else { 0 };
-    let step = Step::Launch { code, grid, block: [module.entry.threads, 1, 1], shared_bytes, args };
-    Ok((module, Program::new(vec![step], 0)))
+    let launch = Launch::new(code, grid, [module.entry.threads, 1, 1], args).sharing(shared_bytes);
+    Ok((module, Program::launch(launch)))
 }
 
 fn float(dtype: DType) -> Type {

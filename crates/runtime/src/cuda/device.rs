@@ -3,10 +3,12 @@
 use super::code::{Compiler, key};
 use super::driver::{Driver, Event, Memory, Module};
 use super::facts;
+use super::function::Shape;
 use super::lane::StreamLane;
 use super::library::DeviceLibrary;
 use super::program::{Ground, Ready, Referents, argument, enqueue, library, parameters, stage};
 use super::signature;
+use super::tensor_map;
 use super::timing::measure;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -16,7 +18,7 @@ use tilewright_core::data::{Data, noise};
 use tilewright_core::device::{Device, DeviceSpec, classify, no_data};
 use tilewright_core::measurement::{CachePolicy, Measurement, Timing};
 use tilewright_core::problem::MeasureError;
-use tilewright_core::program::{Code, DeviceError, LibraryCall, Program, Step};
+use tilewright_core::program::{Code, DeviceError, Launch, LibraryCall, Program, Step};
 
 /// Loaded modules that are kept.
 const MODULES_KEPT: usize = 128;
@@ -130,37 +132,48 @@ impl CudaDevice {
 
     fn ready_step(&mut self, step: &Step, workspace: u64) -> Result<Ready, DeviceError> {
         match step {
-            Step::FillWorkspace { offset, bytes: count, value } => {
+            Step::Fill { offset, bytes: count, value } => {
                 if offset.checked_add(*count).is_none_or(|end| end > workspace) {
                     return Err(argument("workspace", format!("filling {count} bytes at {offset} of {workspace}")));
                 }
                 Ok(Ready::Fill { offset: bytes(*offset)?, bytes: bytes(*count)?, value: *value })
             }
-            Step::Launch { code: Code::Library(call), .. } => {
+            Step::Library(call) => {
                 self.ensure_scratch()?;
                 let held = self.held.as_ref().ok_or_else(no_data)?;
                 let stage = stage(self.driver.stream(), held, self.scratch.as_ref());
                 library(&mut self.libraries, call)?.prepare(call, &stage)?;
                 Ok(Ready::Library(call.clone()))
             }
-            Step::Launch { code: Code::Ptx { text, entry }, grid, block, shared_bytes, args } => {
-                let lengths = signature::parameters(text, entry)?;
-                let function = self.module(text)?.function(entry, *shared_bytes)?;
-                let held = self.held.as_ref().ok_or_else(no_data)?;
-                let to = Referents {
-                    buffers: &held.addresses,
-                    workspace: self.workspace.as_ref().map(Memory::address),
-                    scalars: &held.scalars,
-                    dtype: held.specs.first().map(|s| s.dtype),
-                };
-                let params = parameters(entry, &lengths, args, &to)?;
-                Ok(Ready::Kernel { function, grid: *grid, block: *block, shared_bytes: *shared_bytes, params })
-            }
-            Step::Launch { code, .. } => {
-                let device = self.spec.id.clone();
-                Err(DeviceError::Unsupported { device, feature: format!("running {code:?}") })
-            }
+            Step::Launch(launch) => self.ready_launch(launch),
+            Step::Host(_) => Err(self.unsupported(step.kind())),
         }
+    }
+
+    fn ready_launch(&mut self, launch: &Launch) -> Result<Ready, DeviceError> {
+        launch.check()?;
+        let Code::Ptx { text, entry } = &launch.code else {
+            return Err(self.unsupported(format!("{:?}", launch.code)));
+        };
+        let taken = signature::parameters(text, entry)?;
+        let function = self.module(text)?.function(entry, launch)?;
+        let held = self.held.as_ref().ok_or_else(no_data)?;
+        let driver = &self.driver;
+        let to = Referents {
+            buffers: &held.addresses,
+            lengths: &held.lengths,
+            workspace: self.workspace.as_ref().map(Memory::address),
+            scalars: &held.scalars,
+            dtype: held.specs.first().map(|s| s.dtype),
+            encode: &|map, address| tensor_map::encode(driver, map, address),
+        };
+        let params = parameters(entry, &taken, &launch.args, &to)?;
+        let shape = Shape::of(launch);
+        Ok(Ready::Kernel { function, shape, params })
+    }
+
+    fn unsupported(&self, what: String) -> DeviceError {
+        DeviceError::Unsupported { device: self.spec.id.clone(), feature: format!("running {what}") }
     }
 
     /// Calls `f` with what puts the steps on the stream.
@@ -212,7 +225,7 @@ impl Device for CudaDevice {
 
     fn precompile(&mut self, programs: &[Program]) {
         for step in programs.iter().flat_map(|p| &p.steps) {
-            if let Step::Launch { code: Code::Ptx { text, .. }, .. } = step {
+            if let Step::Launch(Launch { code: Code::Ptx { text, .. }, .. }) = step {
                 self.compiler.expect(text);
             }
         }

@@ -121,7 +121,7 @@ impl Driver {
         self.context.bind_to_thread().map_err(|e| self.error(e, Asked::Run))
     }
 
-    fn error(&self, error: DriverError, asked: Asked) -> DeviceError {
+    pub(super) fn error(&self, error: DriverError, asked: Asked) -> DeviceError {
         error::of(error, asked, &self.id)
     }
 
@@ -423,28 +423,12 @@ impl Module {
         }
     }
 
-    /// An entry, allowed so much dynamic shared memory.
-    pub(super) fn function(self: &Arc<Self>, entry: &str, shared_bytes: u32) -> Result<Function, DeviceError> {
-        let driver = &self.driver;
-        driver.bind()?;
-        let load = |e| driver.error(e, Asked::Load);
-        let name = CString::new(entry).map_err(|e| DeviceError::Load(e.to_string()))?;
-        // SAFETY: the module is alive, and the function keeps it so.
-        let handle = unsafe { result::module::get_function(self.handle, name) };
-        let handle = handle.map_err(|_| DeviceError::Load(format!("no kernel {entry:?} in the module")))?;
-        let static_bytes = sys::CUfunction_attribute::CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES;
-        // SAFETY: the function is alive.
-        let fixed = unsafe { result::function::get_function_attribute(handle, static_bytes) }.map_err(load)?;
-        if i64::from(fixed) + i64::from(shared_bytes) > 48 << 10 {
-            let most = sys::CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
-            let bytes = i32::try_from(shared_bytes).unwrap_or(i32::MAX);
-            // SAFETY: the function is alive; the driver refuses more than the device has.
-            unsafe { result::function::set_function_attribute(handle, most, bytes) }.map_err(|e| {
-                let message = format!("{shared_bytes} bytes of dynamic shared memory: {e}");
-                DeviceError::Argument { name: "shared_bytes".into(), message }
-            })?;
-        }
-        Ok(Function { module: self.clone(), handle })
+    pub(super) fn driver(&self) -> &Arc<Driver> {
+        &self.driver
+    }
+
+    pub(super) fn handle(&self) -> sys::CUmodule {
+        self.handle
     }
 }
 
@@ -454,37 +438,6 @@ impl Drop for Module {
             // SAFETY: loaded by `new`, not unloaded before; whoever drops it has waited for its kernels.
             let _ = unsafe { result::module::unload(self.handle) };
         }
-    }
-}
-
-/// An entry of loaded code.
-pub(super) struct Function {
-    module: Arc<Module>,
-    handle: sys::CUfunction,
-}
-
-// SAFETY: as for its module, which it keeps loaded.
-unsafe impl Send for Function {}
-
-impl Function {
-    /// Puts a launch on the stream. Each parameter has its bytes at the beginning of its word; there must be one, of the
-    /// right length, for each that the entry takes: see `signature`.
-    pub(super) fn launch(
-        &self,
-        grid: [u32; 3],
-        block: [u32; 3],
-        shared_bytes: u32,
-        params: &[u64],
-    ) -> Result<(), DeviceError> {
-        let driver = &self.module.driver;
-        let mut pointers: Vec<*mut c_void> = params.iter().map(|p| std::ptr::from_ref(p).cast_mut().cast()).collect();
-        let ([gx, gy, gz], [bx, by, bz]) = (grid, block);
-        // SAFETY: the module is loaded; the driver copies the parameters before it returns; their number and lengths were
-        // compared with the entry's. What the kernel does to the device's memory is contained by the process.
-        let launched = unsafe {
-            result::launch_kernel(self.handle, (gx, gy, gz), (bx, by, bz), shared_bytes, driver.stream, &mut pointers)
-        };
-        launched.map_err(|e| driver.error(e, Asked::Launch))
     }
 }
 

@@ -42,6 +42,7 @@ fn meaning(code: Code, text: &str, asked: Asked, device: &str) -> DeviceError {
         Code::CUDA_ERROR_UNSUPPORTED_PTX_VERSION => {
             DeviceError::OldDriver { device, needs: "one that knows this code".into(), has: text.to_owned() }
         }
+        Code::CUDA_ERROR_NOT_SUPPORTED => DeviceError::Unsupported { device, feature: text.to_owned() },
         Code::CUDA_ERROR_LAUNCH_TIMEOUT => DeviceError::Hang { after_ms: 0 },
         Code::CUDA_ERROR_ILLEGAL_ADDRESS
         | Code::CUDA_ERROR_LAUNCH_FAILED
@@ -56,7 +57,9 @@ fn meaning(code: Code, text: &str, asked: Asked, device: &str) -> DeviceError {
             Asked::Load => DeviceError::Load(text.to_owned()),
             // Too many threads, registers or bytes of shared memory for this kernel on this device.
             Asked::Launch
-                if code == Code::CUDA_ERROR_INVALID_VALUE || code == Code::CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES =>
+                if code == Code::CUDA_ERROR_INVALID_VALUE
+                    || code == Code::CUDA_ERROR_INVALID_CLUSTER_SIZE
+                    || code == Code::CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES =>
             {
                 DeviceError::Argument { name: "launch".into(), message: text.to_owned() }
             }

@@ -29,10 +29,12 @@ mod device;
 mod driver;
 mod error;
 mod facts;
+mod function;
 mod lane;
 mod library;
 mod program;
 mod signature;
+mod tensor_map;
 pub mod timing;
 
 pub use device::CudaDevice;

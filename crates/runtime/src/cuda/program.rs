@@ -1,16 +1,18 @@
 //! A program ready to be put on the stream.
 
 use super::device::Held;
-use super::driver::{Function, Memory};
+use super::driver::Memory;
+use super::function::{Function, Params, Shape};
 use super::library::{DeviceLibrary, Stage};
+use super::signature::Parameter;
 use std::ffi::c_void;
 use tilewright_core::dtype::DType;
-use tilewright_core::program::{Arg, DeviceError, LibraryCall};
+use tilewright_core::program::{Arg, ByValue, DeviceError, LibraryCall, TensorMap};
 
 /// A step with everything but the addresses of this moment.
 pub(super) enum Ready {
     Fill { offset: usize, bytes: usize, value: u8 },
-    Kernel { function: Function, grid: [u32; 3], block: [u32; 3], shared_bytes: u32, params: Vec<u64> },
+    Kernel { function: Function, shape: Shape, params: Params },
     Library(LibraryCall),
 }
 
@@ -31,9 +33,7 @@ pub(super) fn enqueue(steps: &[Ready], ground: &mut Ground<'_>) -> Result<(), De
                 let memory = ground.workspace.ok_or_else(|| argument("workspace", "there is none".into()))?;
                 memory.set(*offset..offset + bytes, *value)?;
             }
-            Ready::Kernel { function, grid, block, shared_bytes, params } => {
-                function.launch(*grid, *block, *shared_bytes, params)?;
-            }
+            Ready::Kernel { function, shape, params } => function.launch(shape, params)?,
             Ready::Library(call) => {
                 let stage = stage(ground.stream, ground.held, ground.scratch);
                 library(ground.libraries, call)?.enqueue(call, &stage)?;
@@ -72,55 +72,68 @@ pub(super) fn argument(name: &str, message: String) -> DeviceError {
 /// What arguments refer to.
 pub(super) struct Referents<'a> {
     pub(super) buffers: &'a [u64],
+    /// Bytes of the buffers.
+    pub(super) lengths: &'a [usize],
     pub(super) workspace: Option<u64>,
     pub(super) scalars: &'a [f64],
     /// Element type of the first buffer, in which scalars are passed.
     pub(super) dtype: Option<DType>,
+    /// Encodes a tensor at an address.
+    pub(super) encode: &'a dyn Fn(&TensorMap, u64) -> Result<ByValue, DeviceError>,
 }
 
-/// The parameters of a launch, each at the beginning of a word.
+/// The parameters of a launch.
 ///
 /// # Errors
-/// An argument that refers to nothing, or has another length than the entry's parameter.
+/// An argument that refers to nothing, has another length than the entry's parameter, or is aligned less.
 pub(super) fn parameters(
     entry: &str,
-    lengths: &[u32],
+    taken: &[Parameter],
     args: &[Arg],
     to: &Referents<'_>,
-) -> Result<Vec<u64>, DeviceError> {
-    if lengths.len() != args.len() {
-        let message = format!("it takes {} parameters, {} are given", lengths.len(), args.len());
+) -> Result<Params, DeviceError> {
+    if taken.len() != args.len() {
+        let message = format!("it takes {} parameters, {} are given", taken.len(), args.len());
         return Err(argument(entry, message));
     }
-    let mut out = Vec::with_capacity(args.len());
-    for (i, (arg, &length)) in args.iter().zip(lengths).enumerate() {
-        let (word, bytes) = value(arg, length, to)?;
-        if bytes != length {
-            let message = format!("parameter {i} has {length} bytes, {arg:?} has {bytes}");
+    let mut out = Params::default();
+    for (i, (arg, parameter)) in args.iter().zip(taken).enumerate() {
+        let value = value(arg, to)?;
+        let (bytes, align) = (value.bytes.len(), value.align);
+        if bytes != parameter.bytes as usize || align < parameter.align {
+            let Parameter { bytes: needs, align: at } = parameter;
+            let message =
+                format!("parameter {i} has {needs} bytes aligned to {at}, {arg:?} has {bytes} aligned to {align}");
             return Err(argument(entry, message));
         }
-        out.push(word);
+        out.push(&value.bytes);
     }
     Ok(out)
 }
 
-/// The bits of an argument and how many bytes of them count.
-fn value(arg: &Arg, length: u32, to: &Referents<'_>) -> Result<(u64, u32), DeviceError> {
+/// The bytes of an argument.
+fn value(arg: &Arg, to: &Referents<'_>) -> Result<ByValue, DeviceError> {
     let missing = |name: &str, i: usize| argument(name, format!("number {i} is not there"));
-    Ok(match *arg {
-        Arg::Buffer(i, offset) => (to.buffers.get(i).ok_or_else(|| missing("buffer", i))? + offset, 8),
-        Arg::Workspace(offset) => (to.workspace.ok_or_else(|| missing("workspace", 0))? + offset, 8),
-        Arg::U32(x) => (x.into(), 4),
-        Arg::U64(x) => (x, 8),
+    let plain = |bytes: &[u8]| ByValue { bytes: bytes.to_vec(), align: bytes.len() as u32 };
+    let buffer = |i: usize| to.buffers.get(i).copied().ok_or_else(|| missing("buffer", i));
+    Ok(match arg {
+        Arg::Buffer(i, offset) => plain(&(buffer(*i)? + offset).to_le_bytes()),
+        Arg::Workspace(offset) => plain(&(to.workspace.ok_or_else(|| missing("workspace", 0))? + offset).to_le_bytes()),
         Arg::Scalar(i) => {
-            let x = *to.scalars.get(i).ok_or_else(|| missing("scalar", i))?;
-            match (to.dtype, length) {
-                (Some(DType::I8 | DType::I32), _) => ((x as i32 as u32).into(), 4),
+            let x = *to.scalars.get(*i).ok_or_else(|| missing("scalar", *i))?;
+            match to.dtype {
+                Some(DType::I8 | DType::I32) => plain(&(x as i32).to_le_bytes()),
+                Some(DType::F64) => plain(&x.to_le_bytes()),
                 // Kernels on 16-bit types take their scalars in binary32.
-                (Some(DType::F64), _) => (x.to_bits(), 8),
-                _ => ((x as f32).to_bits().into(), 4),
+                _ => plain(&(x as f32).to_le_bytes()),
             }
         }
+        Arg::TensorMap(map) => {
+            let address = buffer(map.buffer)?;
+            map.check(to.lengths.get(map.buffer).map_or(0, |bytes| *bytes as u64))?;
+            (to.encode)(map, address + map.offset)?
+        }
+        constant => constant.by_value()?.ok_or_else(|| argument("argument", format!("{constant:?} has no bytes")))?,
     })
 }
 
@@ -130,16 +143,40 @@ mod tests {
 
     #[test]
     fn arguments_are_compared_with_the_parameters() {
-        let to = Referents { buffers: &[4096], workspace: None, scalars: &[1.5], dtype: Some(DType::F32) };
+        let encode = |_: &TensorMap, at: u64| Ok(ByValue { bytes: vec![at as u8; 128], align: 64 });
+        let to = Referents {
+            buffers: &[4096],
+            lengths: &[1024],
+            workspace: None,
+            scalars: &[1.5],
+            dtype: Some(DType::F32),
+            encode: &encode,
+        };
+        let plain = |bytes: u32| Parameter { bytes, align: bytes };
+        let taken = [8, 4, 4, 8].map(plain);
         let args = [Arg::Buffer(0, 64), Arg::U32(7), Arg::Scalar(0), Arg::U64(9)];
-        let words = parameters("k", &[8, 4, 4, 8], &args, &to).unwrap();
-        assert_eq!(words, [4160, 7, u64::from(1.5f32.to_bits()), 9]);
-        let message = |lengths: &[u32], args: &[Arg]| parameters("k", lengths, args, &to).unwrap_err().to_string();
-        assert!(message(&[8, 4], &args).contains("takes 2 parameters, 4 are given"));
-        assert!(message(&[8], &[Arg::U32(1)]).contains("parameter 0 has 8 bytes"));
-        assert!(message(&[8], &[Arg::Buffer(1, 0)]).contains("number 1 is not there"));
-        assert!(message(&[8], &[Arg::Workspace(0)]).contains("workspace"));
+        let params = parameters("k", &taken, &args, &to).unwrap();
+        let expected: [&[u8]; 4] =
+            [&4160u64.to_le_bytes(), &7u32.to_le_bytes(), &1.5f32.to_le_bytes(), &9u64.to_le_bytes()];
+        expected.iter().enumerate().for_each(|(i, bytes)| assert_eq!(&params.bytes(i)[..bytes.len()], *bytes));
+        let message = |taken: &[Parameter], args: &[Arg]| parameters("k", taken, args, &to).err().unwrap().to_string();
+        assert!(message(&taken[..2], &args).contains("takes 2 parameters, 4 are given"));
+        assert!(message(&[plain(8)], &[Arg::U32(1)]).contains("parameter 0 has 8 bytes"));
+        assert!(message(&[plain(8)], &[Arg::Buffer(1, 0)]).contains("number 1 is not there"));
+        assert!(message(&[plain(8)], &[Arg::Workspace(0)]).contains("workspace"));
         let double = Referents { dtype: Some(DType::F64), ..to };
-        assert_eq!(parameters("k", &[8], &[Arg::Scalar(0)], &double).unwrap(), [1.5f64.to_bits()]);
+        let params = parameters("k", &[plain(8)], &[Arg::Scalar(0)], &double).unwrap();
+        assert_eq!(params.bytes(0)[..8], 1.5f64.to_le_bytes());
+        let structure = |align| [Arg::Struct { bytes: vec![7; 70], align }];
+        let params = parameters("k", &[Parameter { bytes: 70, align: 16 }], &structure(16), &double).unwrap();
+        assert_eq!(params.bytes(0)[..70], [7; 70]);
+        assert!(parameters("k", &[Parameter { bytes: 70, align: 16 }], &structure(8), &double).is_err());
+        let map = TensorMap::new(0, DType::F32, vec![16, 16], vec![64], vec![16, 16]);
+        let taken = [Parameter { bytes: 128, align: 64 }];
+        let params =
+            parameters("k", &taken, &[Arg::TensorMap(TensorMap { offset: 0, ..map.clone() })], &double).unwrap();
+        assert_eq!(params.bytes(0)[..128], [0; 128]);
+        let beyond = parameters("k", &taken, &[Arg::TensorMap(TensorMap { offset: 16, ..map })], &double);
+        assert!(beyond.err().unwrap().to_string().contains("tensor map"));
     }
 }

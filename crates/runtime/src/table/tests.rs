@@ -4,7 +4,7 @@ use tilewright_core::buffer::{Filling, Workload, views};
 use tilewright_core::computation::Computation;
 use tilewright_core::kernel::Kernel;
 use tilewright_core::problem::{Bound, Problem};
-use tilewright_core::program::{Code, HostArgs, HostCode, Step};
+use tilewright_core::program::{Code, HostArgs, HostCode, Launch, Step};
 use tilewright_core::space::Config;
 use tilewright_cpu::{CpuDevice, CpuGemm};
 use tilewright_testkit::toy;
@@ -44,17 +44,11 @@ fn a_failed_preparation_is_tried_again() {
 
 #[test]
 fn programs_that_are_not_for_the_host_are_refused() {
-    let ptx = Step::Launch {
-        code: Code::Ptx { text: String::new(), entry: "e".into() },
-        grid: [1; 3],
-        block: [1; 3],
-        shared_bytes: 0,
-        args: Vec::new(),
-    };
-    let error = HostPlan::new(&Program::new(vec![ptx], 0)).err().unwrap();
+    let code = Code::Ptx { text: String::new(), entry: "e".into() };
+    let error = HostPlan::new(&Program::launch(Launch::new(code, [1; 3], [1; 3], Vec::new()))).err().unwrap();
     assert!(matches!(error, DeviceError::Unsupported { .. }), "{error}");
     for (offset, bytes) in [(0, 9), (8, 1), (u64::MAX, 2)] {
-        let fill = Step::FillWorkspace { offset, bytes, value: 1 };
+        let fill = Step::Fill { offset, bytes, value: 1 };
         let error = HostPlan::new(&Program::new(vec![fill], 8)).err().unwrap();
         assert!(matches!(error, DeviceError::Argument { .. }), "{error}");
     }
@@ -71,7 +65,7 @@ fn the_workspace_is_filled_before_the_call() {
             Ok(())
         }
     }
-    let fill = |offset, bytes, value| Step::FillWorkspace { offset, bytes, value };
+    let fill = |offset, bytes, value| Step::Fill { offset, bytes, value };
     let call = Program::host(Arc::new(Sum), 0).steps.remove(0);
     let program = Program::new(vec![fill(0, 4, 1), fill(4, 2, 10), call], 6);
     let mut plan = HostPlan::new(&program).unwrap();

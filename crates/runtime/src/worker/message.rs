@@ -9,7 +9,7 @@ use tilewright_core::data::Data;
 use tilewright_core::device::DeviceSpec;
 use tilewright_core::dtype::DType;
 use tilewright_core::measurement::{Failure, Measurement, Timing};
-use tilewright_core::program::{Arg, Code, DeviceError, LibraryCall, Program, Step};
+use tilewright_core::program::{DeviceError, Launch, LibraryCall, Program, Step};
 
 /// What a parent asks.
 #[derive(Debug, Serialize, Deserialize)]
@@ -54,13 +54,7 @@ pub(super) struct WireProgram {
 #[derive(Debug, Serialize, Deserialize)]
 enum WireStep {
     Fill { offset: u64, bytes: u64, value: u8 },
-    Launch { code: WireCode, grid: [u32; 3], block: [u32; 3], shared_bytes: u32, args: Vec<Arg> },
-}
-
-#[derive(Debug, Serialize, Deserialize)]
-enum WireCode {
-    Ptx { text: String, entry: String },
-    CudaC { text: String, entry: String },
+    Launch(Launch),
     Library(LibraryCall),
 }
 
@@ -70,26 +64,12 @@ impl WireProgram {
     pub(super) fn new(program: &Program, device: &str) -> Result<Self, DeviceError> {
         let step = |step: &Step| {
             Ok(match step {
-                Step::FillWorkspace { offset, bytes, value } => {
-                    WireStep::Fill { offset: *offset, bytes: *bytes, value: *value }
-                }
-                Step::Launch { code, grid, block, shared_bytes, args } => {
-                    let code = match code.clone() {
-                        Code::Ptx { text, entry } => WireCode::Ptx { text, entry },
-                        Code::CudaC { text, entry } => WireCode::CudaC { text, entry },
-                        Code::Library(call) => WireCode::Library(call),
-                        Code::Host(_) => {
-                            let feature = "code of another process".into();
-                            return Err(DeviceError::Unsupported { device: device.to_owned(), feature });
-                        }
-                    };
-                    WireStep::Launch {
-                        code,
-                        grid: *grid,
-                        block: *block,
-                        shared_bytes: *shared_bytes,
-                        args: args.clone(),
-                    }
+                Step::Fill { offset, bytes, value } => WireStep::Fill { offset: *offset, bytes: *bytes, value: *value },
+                Step::Launch(launch) => WireStep::Launch(launch.clone()),
+                Step::Library(call) => WireStep::Library(call.clone()),
+                Step::Host(_) => {
+                    let feature = "code of another process".into();
+                    return Err(DeviceError::Unsupported { device: device.to_owned(), feature });
                 }
             })
         };
@@ -98,15 +78,9 @@ impl WireProgram {
 
     pub(super) fn program(self) -> Program {
         let step = |step| match step {
-            WireStep::Fill { offset, bytes, value } => Step::FillWorkspace { offset, bytes, value },
-            WireStep::Launch { code, grid, block, shared_bytes, args } => {
-                let code = match code {
-                    WireCode::Ptx { text, entry } => Code::Ptx { text, entry },
-                    WireCode::CudaC { text, entry } => Code::CudaC { text, entry },
-                    WireCode::Library(call) => Code::Library(call),
-                };
-                Step::Launch { code, grid, block, shared_bytes, args }
-            }
+            WireStep::Fill { offset, bytes, value } => Step::Fill { offset, bytes, value },
+            WireStep::Launch(launch) => Step::Launch(launch),
+            WireStep::Library(call) => Step::Library(call),
         };
         Program::new(self.steps.into_iter().map(step).collect(), self.workspace)
     }

@@ -8,7 +8,7 @@ use tilewright_core::data::Data;
 use tilewright_core::device::{Device, DeviceSpec, HostDevice};
 use tilewright_core::measurement::{Failure, FailureKind, Measurement, Timing};
 use tilewright_core::problem::{Measure, MeasureError, Problem};
-use tilewright_core::program::{Code, DeviceError, Program, Step};
+use tilewright_core::program::{DeviceError, Program, Step};
 use tilewright_core::space::Point;
 use tilewright_testkit::toy::{AnalyticMeasure, device, device_with, host_device, host_device_with, problem};
 use tilewright_testkit::{try_device, try_host_device, try_measure};
@@ -51,7 +51,7 @@ impl BrokenDevice {
 
     /// Runs the code without the fills before it.
     fn launch_only(&mut self, program: &Program) -> Result<(), DeviceError> {
-        let steps = program.steps.iter().filter(|s| matches!(s, Step::Launch { .. })).cloned().collect();
+        let steps = program.steps.iter().filter(|s| !matches!(s, Step::Fill { .. })).cloned().collect();
         self.inner.run(&Program { steps, ..program.clone() })
     }
 }
@@ -109,11 +109,9 @@ impl Device for BrokenDevice {
             Fault::FillsBackwards if program.steps.len() == 3 => program.steps.swap(0, 1),
             Fault::NoWorkspace => {
                 program.workspace = 0;
-                program.steps.retain(|s| !matches!(s, Step::FillWorkspace { .. }));
+                program.steps.retain(|s| !matches!(s, Step::Fill { .. }));
             }
-            Fault::AcceptsForeign => {
-                program.steps.retain(|s| !matches!(s, Step::Launch { code: Code::Ptx { .. }, .. }));
-            }
+            Fault::AcceptsForeign => program.steps.retain(|s| !matches!(s, Step::Launch(_))),
             Fault::AcceptsAnyBuffers => program.buffers = None,
             Fault::AcceptsAnyScalars => program.scalars = None,
             Fault::FillsAnywhere if program.steps.len() == 1 => program.workspace += 1,
@@ -148,7 +146,7 @@ impl Device for BrokenDevice {
 /// What tells the code of one step from another's.
 fn listing(step: &Step) -> Option<String> {
     match step {
-        Step::Launch { code: Code::Host(code), .. } => code.listing(),
+        Step::Host(code) => code.listing(),
         _ => None,
     }
 }

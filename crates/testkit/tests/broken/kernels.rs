@@ -244,9 +244,7 @@ impl HostCode for BrokenCode {
         if self.fault == Fault::FailsToRun {
             return Err(DeviceError::Run("broken".into()));
         }
-        let tilewright_core::program::Step::Launch { code: tilewright_core::program::Code::Host(code), .. } =
-            &self.inner.steps[0]
-        else {
+        let tilewright_core::program::Step::Host(code) = &self.inner.steps[0] else {
             return Err(DeviceError::Run("not host code".into()));
         };
         code.run(args)?;
