@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tilewright_core::buffer::{Buffer, Filling, Workload};
+use tilewright_core::buffer::{Buffer, Filling, Workload, views};
 use tilewright_core::computation::Computation;
 use tilewright_core::dtype::DType;
 use tilewright_core::program::{Code, HostArgs, HostCode, Program, Step};
@@ -56,13 +56,13 @@ pub fn program_contender(name: &str, program: &Program) -> Result<Contender<'sta
     let mut workspace = Buffer::zeroed(DType::I8, program.workspace as usize);
     let program = program.clone();
     Ok(Contender::new(name, move |work: &mut Workload| {
-        program.expect_scalars(&work.scalars).map_err(|error| error.to_string())?;
+        program.expect(&work.specs, &work.scalars).map_err(|error| error.to_string())?;
         for step in &steps {
             match step {
                 HostStep::Fill { range, value } => workspace.bytes_mut()[range.clone()].fill(*value),
                 HostStep::Run(code) => {
-                    let (buffers, scalars) = (&mut work.buffers[..], &work.scalars[..]);
-                    let mut args = HostArgs { buffers, scalars, workspace: &mut workspace };
+                    let mut views = views(&mut work.buffers);
+                    let mut args = HostArgs { buffers: &mut views, scalars: &work.scalars, workspace: &mut workspace };
                     code.run(&mut args).map_err(|error| error.to_string())?;
                 }
             }
@@ -139,11 +139,15 @@ mod tests {
     struct Borrowed(GemmInput, AtomicU64);
 
     impl HostCode for Borrowed {
-        fn run(&self, args: &mut HostArgs<'_>) -> Result<(), DeviceError> {
+        fn run(&self, args: &mut HostArgs<'_, '_>) -> Result<(), DeviceError> {
             assert_eq!(args.workspace.bytes(), [0, 0, 7, 7]);
             self.1.fetch_add(1, Ordering::Relaxed);
-            multiply(&*find_all().found[0], &self.0, args.buffers, args.scalars, 1)
-                .map_err(|error| DeviceError::Run(error.to_string()))
+            let mut owned: Vec<Buffer> = args.buffers.iter().map(|v| Buffer::zeroed(v.dtype(), v.len())).collect();
+            owned.iter_mut().zip(&*args.buffers).for_each(|(b, v)| b.bytes_mut().copy_from_slice(v.bytes()));
+            multiply(&*find_all().found[0], &self.0, &mut owned, args.scalars, 1)
+                .map_err(|error| DeviceError::Run(error.to_string()))?;
+            args.buffers[C].bytes_mut().unwrap().copy_from_slice(owned[C].bytes());
+            Ok(())
         }
     }
 

@@ -34,7 +34,8 @@ fn check(baseline: &dyn Baseline, input: &GemmInput, seed: u64, threads: usize) 
 fn check_found(name: &str) {
     let inventory = find_all();
     let Some(baseline) = inventory.get(name) else {
-        eprintln!("skipped: {:?}", inventory.missing.iter().find(|missing| missing.name == name));
+        let missing = inventory.missing.iter().find(|missing| missing.name == name);
+        tilewright_testkit::skip(name, missing.map_or("it is unknown", |missing| &missing.reason));
         return;
     };
     let config = ProptestConfig { cases: 96, failure_persistence: None, ..ProptestConfig::default() };

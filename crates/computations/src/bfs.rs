@@ -3,14 +3,18 @@
 mod drive;
 mod phases;
 
-use crate::computation::{Computation, InputFeature, Named, Variant, Work};
-use crate::generate::{self, graphs, rng};
-use crate::matrix::{some, spread};
+use crate::description::{DataFeature, Description, OperationMix, Prepare, Variant, exactly, size, spec};
+use crate::generate::{graphs, rng};
+use crate::matrix::{market, some, spread};
+use crate::source::{Fault, Field, Generator, at_least};
 use rand::Rng;
-use rand_chacha::ChaCha8Rng;
+use std::collections::VecDeque;
+use tilewright_core::buffer::{Buffer, BufferSpec, Buffers, ExpectedBuffer, Filling, Role};
+use tilewright_core::computation::Work;
+use tilewright_core::dtype::DType;
 
 /// Neighbours of every vertex.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Graph {
     /// Where each vertex's neighbours start, and where the last one's end.
     pub starts: Vec<u32>,
@@ -40,7 +44,7 @@ impl Graph {
 
     /// Number of vertices.
     pub fn vertices(&self) -> usize {
-        self.starts.len() - 1
+        self.starts.len().saturating_sub(1)
     }
 
     /// Neighbours of a vertex.
@@ -55,213 +59,250 @@ impl Graph {
     }
 }
 
-/// A graph, and where searches begin.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Search {
-    /// The graph.
-    pub graph: Graph,
-    /// One search begins at each.
-    pub sources: Vec<u32>,
-}
+/// Searches of one run, each from a source of its own.
+const SOURCES: usize = 2;
 
-impl Search {
-    /// Sources at random, with neighbours where that is possible.
-    pub fn of(graph: Graph, count: usize, seed: u64) -> Self {
-        let mut rng = rng("sources", seed);
-        let vertices = graph.vertices() as u32;
-        // Where a graph has next to no edges, a source without neighbours is what there is.
-        let mut draw = || {
-            let mut tries = (0..32).map(|_| rng.random_range(0..vertices));
-            tries.find(|&v| !graph.neighbours(v).is_empty()).unwrap_or(vertices / 2)
-        };
-        let sources = if vertices == 0 { Vec::new() } else { (0..count).map(|_| draw()).collect() };
-        Self { graph, sources }
-    }
+/// Sources at random, with neighbours where that is possible.
+fn sources(graph: &Graph, seed: u64) -> Vec<u32> {
+    let mut rng = rng("sources", seed);
+    let vertices = graph.vertices() as u32;
+    // Where a graph has next to no edges, a source without neighbours is what there is.
+    let mut draw = || {
+        let mut tries = (0..32).map(|_| rng.random_range(0..vertices));
+        tries.find(|&v| !graph.neighbours(v).is_empty()).unwrap_or(vertices / 2)
+    };
+    if vertices == 0 { Vec::new() } else { (0..SOURCES).map(|_| draw()).collect() }
 }
 
 /// The label of what was not reached.
 pub const UNREACHED: u32 = u32::MAX;
 
-/// Breadth-first search: the distance of every vertex from each source.
+/// Breadth-first search: `starts` and `targets` of the graph, `sources`, and the `distances` of every vertex from each source, -1
+/// (all bits set) where it was not reached.
 pub struct Bfs;
 
-fn work(s: &Search, edge_traffic: f64, atomics_per_vertex: f64, skipped: f64) -> Work {
-    let edges = s.graph.targets.len() as f64 * (1.0 - skipped);
-    let vertices = s.graph.vertices() as f64;
-    Work {
+fn operations(g: &Graph, edge_traffic: f64, atomics_per_vertex: f64, skipped: f64) -> OperationMix {
+    let edges = g.targets.len() as f64 * (1.0 - skipped);
+    let vertices = g.vertices() as f64;
+    OperationMix {
         atomics: atomics_per_vertex * vertices,
         streamed: (1.0 + edge_traffic) * edges + 3.0 * vertices,
         cached: edges,
         other: 2.0 * edges + 4.0 * vertices,
-        ..Work::default()
+        ..OperationMix::default()
     }
 }
 
-impl Computation for Bfs {
-    const NAME: &'static str = "bfs";
-    type Input = Search;
-    type Output = Vec<u32>;
+/// A way to search, all levels in one call of all threads or in a call a phase.
+fn both(
+    names: [&'static str; 2],
+    how: [Prepare<Graph>; 2],
+    operations: fn(&Graph) -> OperationMix,
+) -> [Variant<Graph>; 2] {
+    let [fused, iterative] = names;
+    [Variant::new(fused, how[0], operations), Variant::new(iterative, how[1], operations)]
+}
 
-    fn variants() -> Vec<Variant<Search, Vec<u32>>> {
-        let legal = |_: &Search| Ok(());
-        vec![
-            Variant {
-                name: "ec-fused",
-                legal,
-                prepare: |s| drive::fused::<phases::ExpandContract>(s),
-                work: |s| work(s, 0.0, 1.0, 0.0),
-            },
-            Variant {
-                name: "ec-iterative",
-                legal,
-                prepare: |s| drive::iterative::<phases::ExpandContract>(s),
-                work: |s| work(s, 0.0, 1.0, 0.0),
-            },
-            Variant {
-                name: "ce-fused",
-                legal,
-                prepare: |s| drive::fused::<phases::ContractExpand>(s),
-                work: |s| work(s, 2.0, 0.0, 0.0),
-            },
-            Variant {
-                name: "ce-iterative",
-                legal,
-                prepare: |s| drive::iterative::<phases::ContractExpand>(s),
-                work: |s| work(s, 2.0, 0.0, 0.0),
-            },
-            Variant {
-                name: "2-phase-fused",
-                legal,
-                prepare: |s| drive::fused::<phases::TwoPhase>(s),
-                work: |s| work(s, 2.0, 1.0, 0.0),
-            },
-            Variant {
-                name: "2-phase-iterative",
-                legal,
-                prepare: |s| drive::iterative::<phases::TwoPhase>(s),
-                work: |s| work(s, 2.0, 1.0, 0.0),
-            },
-            Variant {
-                name: "direction-fused",
-                legal,
-                prepare: |s| drive::fused::<phases::Direction>(s),
-                work: |s| work(s, 0.0, 0.5, 0.5),
-            },
-            Variant {
-                name: "direction-iterative",
-                legal,
-                prepare: |s| drive::iterative::<phases::Direction>(s),
-                work: |s| work(s, 0.0, 0.5, 0.5),
-            },
+/// Beamer's thresholds: one over the share of all vertices that the frontier must exceed to turn round.
+const SHARES: [i64; 4] = [5, 10, 20, 40];
+
+impl Description for Bfs {
+    const NAME: &'static str = "bfs";
+    const FIELD: &'static str = "graph";
+    const DRAWN: (f64, f64) = (1500.0, 4e5);
+    const ELEMENT_BYTES: f64 = 24.0;
+    type Data = Graph;
+
+    fn generators() -> Vec<Generator<Graph>> {
+        vec![grid(), rmat(), erdos_renyi(), small_world(), cliques(), stars()]
+    }
+
+    /// The pattern of a square matrix, both ways.
+    fn read(file: &[u8]) -> Option<Result<Graph, Fault>> {
+        Some(market::parse(file).map(|m| {
+            let edges: Vec<_> = m.entries().map(|(r, c, _)| (r as u32, c as u32)).collect();
+            Graph::of_edges(m.rows().max(m.cols), &edges)
+        }))
+    }
+
+    fn awkward() -> &'static [&'static str] {
+        &[
+            "graph=erdos-renyi,vertices=0,edges=0,seed=1",
+            "graph=erdos-renyi,vertices=1,edges=0,seed=1",
+            "graph=erdos-renyi,vertices=7,edges=0,seed=1",
+            "graph=erdos-renyi,vertices=499,edges=300,seed=1",
+            "graph=grid,width=61,height=1",
+            "graph=stars,count=3,leaves=50",
+            "graph=cliques,count=5,size=9",
         ]
     }
 
-    fn features() -> Vec<InputFeature<Search>> {
-        let plain = |name, of: fn(&Search) -> f64| InputFeature { name, flag: false, of };
+    fn work(g: &Graph) -> Work {
+        let (vertices, edges) = (g.vertices() as f64, g.targets.len() as f64);
+        Work { flops: 0.0, bytes: SOURCES as f64 * (8.0 * vertices + 4.0 * edges) }
+    }
+
+    fn features() -> Vec<DataFeature<Graph>> {
         // Of some vertices: all of them take as long as a search.
-        fn degrees(s: &Search) -> (f64, f64, f64) {
-            spread(some(s.graph.vertices(), 128).map(|v| s.graph.neighbours(v as u32).len()))
+        fn degrees(g: &Graph) -> (f64, f64, f64) {
+            spread(some(g.vertices(), 128).map(|v| g.neighbours(v as u32).len()))
         }
         vec![
-            plain("avg_out_deg", |s| s.graph.targets.len() as f64 / s.graph.vertices().max(1) as f64),
-            plain("deg_sd", |s| degrees(s).1),
-            plain("max_deviation", |s| degrees(s).2),
-            plain("vertices", |s| s.graph.vertices() as f64),
-            plain("edges", |s| s.graph.targets.len() as f64),
+            size("avg_out_deg", |g| g.targets.len() as f64 / g.vertices().max(1) as f64),
+            size("deg_sd", |g| degrees(g).1),
+            size("max_deviation", |g| degrees(g).2),
+            size("vertices", |g| g.vertices() as f64),
+            size("edges", |g| g.targets.len() as f64),
             // Degrees do not tell a grid from a random graph: how fast a frontier grows decides.
-            plain("look_levels", |s| look(s).0),
-            plain("look_growth", |s| look(s).1),
+            size("look_levels", |g| look(g).0),
+            size("look_growth", |g| look(g).1),
         ]
     }
 
-    fn reference(s: &Search) -> Vec<u32> {
+    fn specs(g: &Graph) -> Vec<BufferSpec> {
+        let sources = if g.vertices() == 0 { 0 } else { SOURCES };
+        vec![
+            spec("starts", DType::I32, g.starts.len(), Role::In),
+            spec("targets", DType::I32, g.targets.len(), Role::In),
+            spec("sources", DType::I32, sources, Role::In),
+            spec("distances", DType::I32, sources * g.vertices(), Role::Out),
+        ]
+    }
+
+    fn fill(g: &Graph, _: Filling, seed: u64, buffers: &mut [Buffer]) {
+        if let [starts, targets, to, ..] = buffers {
+            starts.as_mut_slice::<u32>().copy_from_slice(&g.starts);
+            targets.as_mut_slice::<u32>().copy_from_slice(&g.targets);
+            to.as_mut_slice::<u32>().copy_from_slice(&sources(g, seed));
+        }
+    }
+
+    fn reference(g: &Graph, before: &Buffers) -> ExpectedBuffer {
         let mut all = Vec::new();
-        for &source in &s.sources {
-            let mut distance = vec![UNREACHED; s.graph.vertices()];
-            distance[source as usize] = 0;
-            let mut queue = std::collections::VecDeque::from([source]);
+        for &source in before[2].as_slice::<u32>() {
+            let mut distance = vec![-1.0; g.vertices()];
+            distance[source as usize] = 0.0;
+            let mut queue = VecDeque::from([source]);
             while let Some(v) = queue.pop_front() {
-                for &w in s.graph.neighbours(v) {
-                    if distance[w as usize] == UNREACHED {
-                        distance[w as usize] = distance[v as usize] + 1;
+                for &w in g.neighbours(v) {
+                    if distance[w as usize] < 0.0 {
+                        distance[w as usize] = distance[v as usize] + 1.0;
                         queue.push_back(w);
                     }
                 }
             }
             all.extend(distance);
         }
-        all
+        exactly(3, all)
     }
 
-    fn judge(s: &Search, expected: &Vec<u32>, found: &Vec<u32>) -> Result<(), String> {
-        let at = expected.iter().zip(found).position(|(e, f)| e != f);
-        let at = at.or_else(|| (expected.len() != found.len()).then_some(found.len()));
-        let n = s.graph.vertices().max(1);
-        let shown = |at: usize| {
-            format!("source {}, vertex {}: {:?} instead of {:?}", at / n, at % n, found.get(at), expected.get(at))
-        };
-        at.map_or(Ok(()), |at| Err(shown(at)))
-    }
-
-    fn inputs() -> Vec<Named<Search>> {
-        generate::collection("graphs", 200, |rng, seed| {
-            let edges = generate::sized(rng, 1500.0, 40_000.0);
-            let (family, arguments, make) = draw(rng, edges, seed);
-            Named::new(family, &arguments, move || Search::of(make(), 2, 1))
-        })
+    fn variants() -> Vec<Variant<Graph>> {
+        use drive::{fused, iterative};
+        use phases::{ContractExpand, Direction, ExpandContract, TwoPhase};
+        let expanding: [Prepare<Graph>; 2] = [fused::<ExpandContract>, iterative::<ExpandContract>];
+        let contracting: [Prepare<Graph>; 2] = [fused::<ContractExpand>, iterative::<ContractExpand>];
+        let two: [Prepare<Graph>; 2] = [fused::<TwoPhase>, iterative::<TwoPhase>];
+        let turning: [Prepare<Graph>; 2] = [fused::<Direction>, iterative::<Direction>];
+        let turning = both(["direction-fused", "direction-iterative"], turning, |g| operations(g, 0.0, 0.5, 0.5));
+        let all = [
+            both(["ec-fused", "ec-iterative"], expanding, |g| operations(g, 0.0, 1.0, 0.0)),
+            both(["ce-fused", "ce-iterative"], contracting, |g| operations(g, 2.0, 0.0, 0.0)),
+            both(["2-phase-fused", "2-phase-iterative"], two, |g| operations(g, 2.0, 1.0, 0.0)),
+            turning.map(|variant| variant.param("share", &SHARES, 20)),
+        ];
+        all.into_iter().flatten().collect()
     }
 }
 
-/// Makes a graph.
-type Make = Box<dyn Fn() -> Graph + Send + Sync>;
+const VERTICES: u64 = 1 << 26;
 
-/// A graph with about so many edges.
-fn draw(rng: &mut ChaCha8Rng, edges: f64, seed: u64) -> (&'static str, String, Make) {
-    let within = |v: f64, least: f64| v.round().max(least) as usize;
-    match seed % 6 {
-        0 => {
-            let width = within((edges / 2.0).powf(rng.random_range(0.3..0.7)), 2.0);
-            let height = within(edges / 2.0 / width as f64, 2.0);
-            ("grid", format!("{width},{height}"), Box::new(move || graphs::grid(width, height)))
-        }
-        1 => {
-            let per = within(generate::sized(rng, 2.0, 24.0), 2.0);
-            let scale = (edges / per as f64).log2().round().max(6.0) as u32;
-            ("rmat", format!("{scale},{per},{seed}"), Box::new(move || graphs::rmat(scale, per, seed)))
-        }
-        2 => {
-            let vertices = within(edges / generate::sized(rng, 0.8, 30.0), 60.0);
-            let edges = edges as usize;
-            let make = move || graphs::uniform(vertices, edges, seed);
-            ("erdos-renyi", format!("{vertices},{edges},{seed}"), Box::new(make))
-        }
-        3 => {
-            let near = within(generate::sized(rng, 2.0, 20.0), 2.0);
-            let far = f64::from(within(generate::sized(rng, 3.0, 300.0), 1.0) as u32) / 1000.0;
-            let vertices = within(edges / near as f64, 60.0);
-            let make = move || graphs::small_world(vertices, near, far, seed);
-            ("small-world", format!("{vertices},{near},{far},{seed}"), Box::new(make))
-        }
-        4 => {
-            let size = within(generate::sized(rng, 12.0, 200.0), 2.0);
-            let count = within(edges / (size * size / 2) as f64, 2.0);
-            ("cliques", format!("{count},{size}"), Box::new(move || graphs::cliques(count, size)))
-        }
-        _ => {
-            let count = within(generate::sized(rng, 1.0, 300.0), 1.0);
-            let leaves = within(edges / count as f64, 3.0);
-            ("stars", format!("{count},{leaves}"), Box::new(move || graphs::stars(count, leaves)))
-        }
+fn grid() -> Generator<Graph> {
+    Generator {
+        name: "grid",
+        fields: vec![Field::whole("width", 1, VERTICES), Field::whole("height", 1, VERTICES)],
+        elements: |n| 2.0 * n.real("width") * n.real("height"),
+        make: |n| graphs::grid(n.whole("width"), n.whole("height")),
+        draw: |dice, edges| {
+            let width = at_least((edges / 2.0).powf(dice.between(0.3, 0.7)), 2.0);
+            vec![width, at_least(edges / 2.0 / width, 2.0)]
+        },
+    }
+}
+
+fn rmat() -> Generator<Graph> {
+    Generator {
+        name: "rmat",
+        fields: vec![Field::whole("scale", 1, 26), Field::whole("per_vertex", 0, 1 << 16), Field::seed()],
+        elements: |n| n.real("scale").exp2() * n.real("per_vertex").max(1.0),
+        make: |n| graphs::rmat(n.whole("scale") as u32, n.whole("per_vertex"), n.seed()),
+        draw: |dice, edges| {
+            let per = at_least(dice.log(2.0, 24.0), 2.0);
+            vec![at_least((edges / per).log2(), 4.0), per, dice.seed()]
+        },
+    }
+}
+
+fn erdos_renyi() -> Generator<Graph> {
+    Generator {
+        name: "erdos-renyi",
+        fields: vec![Field::whole("vertices", 0, VERTICES), Field::whole("edges", 0, 1 << 27), Field::seed()],
+        elements: |n| n.real("vertices") + n.real("edges"),
+        make: |n| graphs::uniform(n.whole("vertices"), n.whole("edges"), n.seed()),
+        draw: |dice, edges| vec![at_least(edges / dice.log(0.8, 30.0), 20.0), edges.round(), dice.seed()],
+    }
+}
+
+fn small_world() -> Generator<Graph> {
+    Generator {
+        name: "small-world",
+        fields: vec![
+            Field::whole("vertices", 1, VERTICES),
+            Field::whole("near", 1, 1 << 16),
+            Field::real("far", 0.0, 1.0),
+            Field::seed(),
+        ],
+        elements: |n| n.real("vertices") * n.real("near"),
+        make: |n| graphs::small_world(n.whole("vertices"), n.whole("near"), n.real("far"), n.seed()),
+        draw: |dice, edges| {
+            let near = at_least(dice.log(2.0, 20.0), 2.0);
+            vec![at_least(edges / near, 20.0), near, dice.decimal(0.003, 0.3), dice.seed()]
+        },
+    }
+}
+
+fn cliques() -> Generator<Graph> {
+    Generator {
+        name: "cliques",
+        fields: vec![Field::whole("count", 1, VERTICES), Field::whole("size", 1, 1 << 14)],
+        elements: |n| n.real("count") * n.real("size").powi(2) / 2.0,
+        make: |n| graphs::cliques(n.whole("count"), n.whole("size")),
+        draw: |dice, edges| {
+            let size = at_least(dice.log(4.0, 200.0f64.min(edges.sqrt())), 2.0);
+            vec![at_least(edges / (size * size / 2.0), 2.0), size]
+        },
+    }
+}
+
+fn stars() -> Generator<Graph> {
+    Generator {
+        name: "stars",
+        fields: vec![Field::whole("count", 1, VERTICES), Field::whole("leaves", 0, VERTICES)],
+        elements: |n| n.real("count") * (n.real("leaves") + 1.0),
+        make: |n| graphs::stars(n.whole("count"), n.whole("leaves")),
+        draw: |dice, edges| {
+            let count = at_least(dice.log(1.0, 300.0), 1.0);
+            vec![count, at_least(edges / count, 3.0)]
+        },
     }
 }
 
 /// Vertices after which a look around a source ends.
 const LOOK: usize = 160;
 
-/// Levels, and vertices a level, of the search from the first source until [`LOOK`] vertices were seen, or all.
-fn look(s: &Search) -> (f64, f64) {
-    let Some(&source) = s.sources.first() else { return (0.0, 0.0) };
-    let mut seen = vec![0u64; s.graph.vertices().div_ceil(64)];
+/// Levels, and vertices a level, of the search from a source until [`LOOK`] vertices were seen, or all.
+fn look(g: &Graph) -> (f64, f64) {
+    let Some(source) = sources(g, 0).first().copied() else { return (0.0, 0.0) };
+    let mut seen = vec![0u64; g.vertices().div_ceil(64)];
     let mut mark = |v: u32| {
         let (word, bit) = (&mut seen[v as usize / 64], 1 << (v % 64));
         let new = *word & bit == 0;
@@ -274,7 +315,7 @@ fn look(s: &Search) -> (f64, f64) {
         let to = queue.len();
         for at in from..to {
             // Of a vertex with many neighbours, the first ones are enough.
-            for &v in s.graph.neighbours(queue[at]).iter().take(LOOK) {
+            for &v in g.neighbours(queue[at]).iter().take(LOOK) {
                 if mark(v) {
                     queue.push(v);
                 }

@@ -6,8 +6,10 @@ pub use features::{DeviceFeature, Effort, FEATURES, measure, measure_in_turns};
 
 use crate::isa::Isa;
 use rayon::{ThreadPool, ThreadPoolBuilder};
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
+use tilewright_core::device::DeviceSpec;
 
 /// One way to use this host. Work given to it runs with its instruction set and on its threads.
 #[derive(Clone)]
@@ -44,6 +46,32 @@ impl Device {
         let pool = ThreadPoolBuilder::new().num_threads(threads).start_handler(pin).build();
         let pool = pool.map_err(|e| NoThreads { threads, message: e.to_string() })?;
         Ok(Self { isa, pool: Some(Arc::new(pool)), threads })
+    }
+
+    /// As the facts of a device say: its `threads`, and its `isa` or else the widest instruction set for its `vec_max`, as far as
+    /// this host has it. Devices with as many threads share them.
+    ///
+    /// # Errors
+    /// As [`Device::with_threads`].
+    pub fn of(spec: &DeviceSpec) -> Result<Self, NoThreads> {
+        static POOLS: Mutex<BTreeMap<usize, Device>> = Mutex::new(BTreeMap::new());
+        let threads = spec.fact("threads").and_then(|t| usize::try_from(t).ok()).unwrap_or(1).max(1);
+        let mut pools = POOLS.lock().unwrap_or_else(PoisonError::into_inner);
+        let device = match pools.get(&threads) {
+            Some(known) => known.clone(),
+            None => Self::with_threads(Isa::BASE, threads)?,
+        };
+        pools.insert(threads, device.clone());
+        Ok(Self { isa: Isa::of(spec), ..device })
+    }
+
+    /// The facts of this host as this device uses it.
+    pub fn spec(&self, host: &DeviceSpec) -> DeviceSpec {
+        let mut spec = host.clone();
+        spec.driver = self.isa.name().to_owned();
+        spec.facts.insert("threads".into(), i64::try_from(self.threads).unwrap_or(i64::MAX));
+        spec.facts.insert(Isa::FACT.into(), self.isa.fact());
+        spec
     }
 
     /// Every instruction set of this host with each of these numbers of threads. Devices with as many threads share them.

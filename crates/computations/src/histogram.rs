@@ -1,19 +1,27 @@
 //! 256-bin histograms of greyscale images.
 
-use crate::computation::{Computation, Failure, InputFeature, Named, Prepared, Ready, Variant, Work};
+use crate::description::{DataFeature, Description, Failure, OperationMix, Routine, Variant, exactly, size, spec};
 use crate::device::Device;
-use crate::generate;
 use crate::generate::images::{Scene, image};
-use crate::image::Image;
-use rand::Rng;
+use crate::image::{Image, parse_pgm};
+use crate::source::{Dice, Fault, Field, Generator, Numbers};
+use std::marker::PhantomData;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering::Relaxed};
+use tilewright_core::buffer::{Buffer, BufferSpec, Buffers, ExpectedBuffer, Filling, Role, View};
+use tilewright_core::computation::Work;
+use tilewright_core::dtype::DType;
 
 /// Bins: one a value.
 const BINS: usize = 256;
-/// Pixels that the dynamic split hands out at a time, and that are sorted at a time.
-const TILE: usize = 4096;
+/// Pixels that the dynamic split hands out at a time.
+const TILES: [i64; 4] = [1024, 4096, 16384, 65536];
+/// The same before anything is tuned.
+const TILE: i64 = 4096;
+/// Pixels that are sorted at a time.
+const SORTED: usize = 4096;
 
-/// Counting pixels by value.
+/// Counting pixels by value: `pixels`, and `bins`.
 pub struct Histogram;
 
 type Bins = [u32; BINS];
@@ -61,8 +69,8 @@ impl Counting for Sorting {
 
     #[inline(always)]
     fn count(pixels: &[u8], own: &mut Table<1>, _: &[AtomicU32; BINS]) {
-        let mut tile = [0; TILE];
-        for pixels in pixels.chunks(TILE) {
+        let mut tile = [0; SORTED];
+        for pixels in pixels.chunks(SORTED) {
             let tile = &mut tile[..pixels.len()];
             tile.copy_from_slice(pixels);
             tile.sort_unstable();
@@ -144,32 +152,34 @@ impl Counting for Banked {
     }
 }
 
-struct Run<'a, A> {
-    image: &'a Image,
-    dynamic: bool,
-    bins: Box<[AtomicU32; BINS]>,
-    counting: std::marker::PhantomData<A>,
+/// Pixels are split among the threads in equal shares, or tile by tile to whoever is ready.
+struct Run<A> {
+    tile: Option<usize>,
+    counting: PhantomData<fn() -> A>,
 }
 
-fn prepare<A: Counting>(image: &Image, dynamic: bool) -> Ready<'_, Vec<u32>> {
-    let bins = Box::new(std::array::from_fn(|_| AtomicU32::new(0)));
-    Box::new(Run::<A> { image, dynamic, bins, counting: std::marker::PhantomData })
+fn fixed<A: Counting>(_: &Arc<Image>, _: &[i64]) -> Box<dyn Routine> {
+    Box::new(Run::<A> { tile: None, counting: PhantomData })
 }
 
-impl<A: Counting> Prepared<Vec<u32>> for Run<'_, A> {
-    fn run(&mut self, device: &Device) -> Result<(), Failure> {
-        let (isa, shared) = (device.isa(), &*self.bins);
-        shared.iter().for_each(|b| b.store(0, Relaxed));
-        let pixels = self.image.pixels.as_slice();
+fn dynamic<A: Counting>(_: &Arc<Image>, params: &[i64]) -> Box<dyn Routine> {
+    let tile = params.first().map_or(1, |t| t.unsigned_abs().max(1) as usize);
+    Box::new(Run::<A> { tile: Some(tile), counting: PhantomData })
+}
+
+impl<A: Counting> Routine for Run<A> {
+    fn run(&self, device: &Device, inputs: &[View<'_>], output: &mut View<'_>) -> Result<(), Failure> {
+        let (isa, pixels) = (device.isa(), inputs[0].as_slice::<u8>());
+        let shared: &[AtomicU32; BINS] = &std::array::from_fn(|_| AtomicU32::new(0));
         let ranges = device.ranges(pixels.len(), 64);
-        let (next, dynamic) = (AtomicUsize::new(0), self.dynamic);
+        let next = AtomicUsize::new(0);
         device.spmd(|thread| {
             let mut own = A::Own::default();
-            if dynamic {
+            if let Some(tile) = self.tile {
                 loop {
-                    let start = next.fetch_add(TILE, Relaxed);
+                    let start = next.fetch_add(tile, Relaxed);
                     let Some(rest) = pixels.get(start..).filter(|r| !r.is_empty()) else { break };
-                    let tile = &rest[..TILE.min(rest.len())];
+                    let tile = &rest[..tile.min(rest.len())];
                     isa.run(
                         #[inline(always)]
                         || A::count(tile, &mut own, shared),
@@ -184,124 +194,160 @@ impl<A: Counting> Prepared<Vec<u32>> for Run<'_, A> {
             }
             A::finish(own, shared);
         });
+        let bins = output.as_mut_slice::<u32>().iter_mut();
+        bins.zip(shared).for_each(|(bin, count)| *bin = count.load(Relaxed));
         Ok(())
-    }
-
-    fn output(&self) -> Vec<u32> {
-        self.bins.iter().map(|b| b.load(Relaxed)).collect()
     }
 }
 
-fn work(image: &Image, sorted: bool, atomics: f64, cached: f64, dynamic: bool) -> Work {
+fn operations(image: &Image, sorted: bool, atomics: f64, cached: f64, dynamic: bool) -> OperationMix {
     let n = image.pixels.len() as f64;
     let sorting = if sorted { 8.0 * n } else { 0.0 };
     let tiles = if dynamic { (n / TILE as f64).ceil() } else { 0.0 };
-    Work {
+    OperationMix {
         atomics: atomics + tiles + BINS as f64,
         streamed: n,
         cached: cached + 3.0 * sorting,
         other: 2.0 * n + 3.0 * sorting,
-        ..Work::default()
+        ..OperationMix::default()
     }
 }
 
-impl Computation for Histogram {
+/// A generator of images whose first fields are their sides; `others` draws the rest of the fields.
+macro_rules! of_images {
+    ($name:expr, $fields:expr, $make:expr, $others:expr $(,)?) => {
+        Generator {
+            name: $name,
+            fields: $fields,
+            elements: |n| n.real("width") * n.real("height"),
+            make: $make,
+            draw: |dice, pixels| {
+                let others: fn(&mut Dice<'_>) -> Vec<f64> = $others;
+                let sides = sides(dice, pixels);
+                sides.into_iter().chain(others(dice)).collect()
+            },
+        }
+    };
+}
+
+impl Description for Histogram {
     const NAME: &'static str = "histogram";
-    type Input = Image;
-    type Output = Vec<u32>;
+    const FIELD: &'static str = "image";
+    const DRAWN: (f64, f64) = (150.0, 4e6);
+    const ELEMENT_BYTES: f64 = 1.0;
+    type Data = Image;
 
-    fn variants() -> Vec<Variant<Image, Vec<u32>>> {
-        let legal = |_: &Image| Ok(());
+    fn generators() -> Vec<Generator<Image>> {
         vec![
-            Variant {
-                name: "private-static",
-                legal,
-                prepare: |i| prepare::<Private>(i, false),
-                work: |i| work(i, false, 0.0, 2.0 * i.pixels.len() as f64, false),
-            },
-            Variant {
-                name: "private-dynamic",
-                legal,
-                prepare: |i| prepare::<Private>(i, true),
-                work: |i| work(i, false, 0.0, 2.0 * i.pixels.len() as f64, true),
-            },
-            Variant {
-                name: "banked-static",
-                legal,
-                prepare: |i| prepare::<Banked>(i, false),
-                work: |i| work(i, false, 0.0, 2.0 * i.pixels.len() as f64 + 4096.0, false),
-            },
-            Variant {
-                name: "banked-dynamic",
-                legal,
-                prepare: |i| prepare::<Banked>(i, true),
-                work: |i| work(i, false, 0.0, 2.0 * i.pixels.len() as f64 + 4096.0, true),
-            },
-            Variant {
-                name: "sort-static",
-                legal,
-                prepare: |i| prepare::<Sorting>(i, false),
-                work: |i| work(i, true, 0.0, i.pixels.len() as f64, false),
-            },
-            Variant {
-                name: "sort-dynamic",
-                legal,
-                prepare: |i| prepare::<Sorting>(i, true),
-                work: |i| work(i, true, 0.0, i.pixels.len() as f64, true),
-            },
-            Variant {
-                name: "atomic-static",
-                legal,
-                prepare: |i| prepare::<Atomic>(i, false),
-                work: |i| work(i, false, i.pixels.len() as f64, 0.0, false),
-            },
-            Variant {
-                name: "atomic-dynamic",
-                legal,
-                prepare: |i| prepare::<Atomic>(i, true),
-                work: |i| work(i, false, i.pixels.len() as f64, 0.0, true),
-            },
+            of_images!(
+                "noise",
+                vec![WIDTH, HEIGHT, Field::whole("values", 1, 256).or(256.0), Field::seed()],
+                |n| { made(Scene::Noise(n.whole("values") as u32), n) },
+                |dice| vec![dice.count(2.0, 256.0), dice.seed()]
+            ),
+            of_images!("flat", vec![WIDTH, HEIGHT, Field::seed()], |n| made(Scene::Flat, n), |dice| vec![dice.seed()]),
+            of_images!("ramp", vec![WIDTH, HEIGHT], |n| made(Scene::Ramp, n), |_| Vec::new()),
+            of_images!(
+                "patches",
+                vec![WIDTH, HEIGHT, Field::whole("patches", 0, 1 << 16), Field::seed()],
+                |n| { made(Scene::Patches(n.whole("patches")), n) },
+                |dice| vec![dice.count(5.0, 300.0), dice.seed()]
+            ),
+            of_images!(
+                "photo",
+                vec![WIDTH, HEIGHT, Field::whole("off", 0, 255), Field::seed()],
+                |n| { made(Scene::Photo(n.whole("off") as u32), n) },
+                |dice| vec![1.0 + dice.below(29) as f64, dice.seed()]
+            ),
+            of_images!(
+                "half-noise",
+                vec![WIDTH, HEIGHT, Field::real("share", 0.0, 1.0), Field::seed()],
+                |n| { made(Scene::Half(n.real("share")), n) },
+                |dice| vec![(5 + dice.below(65)) as f64 / 100.0, dice.seed()]
+            ),
         ]
     }
 
-    fn features() -> Vec<InputFeature<Image>> {
+    fn read(file: &[u8]) -> Option<Result<Image, Fault>> {
+        Some(parse_pgm(file))
+    }
+
+    fn awkward() -> &'static [&'static str] {
+        &[
+            "image=noise,width=0,height=0,values=256,seed=1",
+            "image=flat,width=1,height=1,seed=1",
+            "image=noise,width=31,height=33,values=3,seed=1",
+            "image=patches,width=67,height=69,patches=5,seed=1",
+            "image=ramp,width=131,height=133",
+        ]
+    }
+
+    fn work(image: &Image) -> Work {
+        Work { flops: 0.0, bytes: (image.pixels.len() + 4 * BINS) as f64 }
+    }
+
+    fn features() -> Vec<DataFeature<Image>> {
         vec![
-            InputFeature { name: "n", flag: false, of: |i| i.pixels.len() as f64 },
-            InputFeature { name: "n_per_bin", flag: false, of: |i| i.pixels.len() as f64 / BINS as f64 },
-            InputFeature { name: "sub_sample_sd", flag: false, of: |i| sample(i).0 },
+            size("n", |i| i.pixels.len() as f64),
+            size("n_per_bin", |i| i.pixels.len() as f64 / BINS as f64),
+            size("sub_sample_sd", |i| sample(i).0),
             // The paper's three do not tell a ramp from noise.
-            InputFeature { name: "sub_sample_repeats", flag: false, of: |i| sample(i).1 },
+            size("sub_sample_repeats", |i| sample(i).1),
         ]
     }
 
-    fn reference(image: &Image) -> Vec<u32> {
-        let count = |value: usize| image.pixels.iter().filter(|&&p| p as usize == value).count() as u32;
-        (0..BINS).map(count).collect()
+    fn specs(image: &Image) -> Vec<BufferSpec> {
+        vec![spec("pixels", DType::I8, image.pixels.len(), Role::In), spec("bins", DType::I32, BINS, Role::Out)]
     }
 
-    fn judge(_: &Image, expected: &Vec<u32>, found: &Vec<u32>) -> Result<(), String> {
-        let bin = expected.iter().zip(found).position(|(e, f)| e != f);
-        let bin = bin.or_else(|| (expected.len() != found.len()).then_some(found.len()));
-        bin.map_or(Ok(()), |bin| Err(format!("bin {bin}: {:?} instead of {:?}", found.get(bin), expected.get(bin))))
+    /// Seeds make all pixels lighter, and the lightest ones dark.
+    fn fill(image: &Image, _: Filling, seed: u64, buffers: &mut [Buffer]) {
+        let pixels = buffers[0].as_mut_slice::<u8>();
+        pixels.iter_mut().zip(&image.pixels).for_each(|(to, from)| *to = from.wrapping_add(seed as u8));
     }
 
-    fn inputs() -> Vec<Named<Image>> {
-        generate::collection("images", 240, |rng, seed| {
-            let pixels = generate::sized(rng, 150.0, 250_000.0);
-            let width = (pixels.sqrt() * rng.random_range(0.7..1.4)).max(8.0) as usize;
-            let height = (pixels as usize / width).max(8);
-            let scene = match seed % 6 {
-                0 => Scene::Noise(generate::sized(rng, 2.0, 256.0) as u32),
-                1 => Scene::Flat,
-                2 => Scene::Ramp,
-                3 => Scene::Patches(generate::sized(rng, 5.0, 300.0) as usize),
-                4 => Scene::Photo(rng.random_range(1..30)),
-                _ => Scene::Half(f64::from(rng.random_range(5..70)) / 100.0),
-            };
-            let what = format!("{scene:?},{width},{height},{seed}").replace(['(', ')'], " ");
-            Named::new(scene.name(), &what, move || image(scene, width, height, seed))
-        })
+    fn reference(_: &Image, before: &Buffers) -> ExpectedBuffer {
+        let mut bins = vec![0.0; BINS];
+        before[0].as_slice::<u8>().iter().for_each(|&p| bins[usize::from(p)] += 1.0);
+        exactly(1, bins)
     }
+
+    fn variants() -> Vec<Variant<Image>> {
+        let tiled = |variant: Variant<Image>| variant.param("tile", &TILES, TILE);
+        vec![
+            Variant::new("private-static", fixed::<Private>, |i| operations(i, false, 0.0, 2.0 * count(i), false)),
+            tiled(Variant::new("private-dynamic", dynamic::<Private>, |i| {
+                operations(i, false, 0.0, 2.0 * count(i), true)
+            })),
+            Variant::new("banked-static", fixed::<Banked>, |i| {
+                operations(i, false, 0.0, 2.0 * count(i) + 4096.0, false)
+            }),
+            tiled(Variant::new("banked-dynamic", dynamic::<Banked>, |i| {
+                operations(i, false, 0.0, 2.0 * count(i) + 4096.0, true)
+            })),
+            Variant::new("sort-static", fixed::<Sorting>, |i| operations(i, true, 0.0, count(i), false)),
+            tiled(Variant::new("sort-dynamic", dynamic::<Sorting>, |i| operations(i, true, 0.0, count(i), true))),
+            Variant::new("atomic-static", fixed::<Atomic>, |i| operations(i, false, count(i), 0.0, false)),
+            tiled(Variant::new("atomic-dynamic", dynamic::<Atomic>, |i| operations(i, false, count(i), 0.0, true))),
+        ]
+    }
+}
+
+fn count(image: &Image) -> f64 {
+    image.pixels.len() as f64
+}
+
+const WIDTH: Field = Field::whole("width", 0, 1 << 16);
+const HEIGHT: Field = Field::whole("height", 0, 1 << 16);
+
+fn made(scene: Scene, n: &Numbers<'_>) -> Image {
+    image(scene, n.whole("width"), n.whole("height"), n.seed())
+}
+
+/// Sides of an image with about so many pixels.
+fn sides(dice: &mut Dice<'_>, pixels: f64) -> [f64; 2] {
+    let width = (pixels.sqrt() * dice.between(0.7, 1.4)).max(8.0).floor();
+    [width, (pixels / width).max(8.0).floor()]
 }
 
 /// Standard deviation, and share of pixels that equal the one before, of 512 pixels in sixteen stretches.

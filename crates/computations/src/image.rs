@@ -1,7 +1,9 @@
 //! Greyscale images, and PGM files.
 
+use crate::source::Fault;
+
 /// An image of 8-bit pixels, row after row.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Image {
     /// Pixels of a row.
     pub width: usize,
@@ -12,34 +14,31 @@ pub struct Image {
 /// The most pixels that are read.
 const MOST: usize = 1 << 30;
 
-/// Why a file is no image.
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
-#[error("line {line}: {message}")]
-pub struct PgmError {
-    /// From 1; in the pixels of a binary file, the line after the header.
-    pub line: usize,
-    /// What is wrong.
-    pub message: String,
-}
-
 struct Reader<'a> {
     rest: &'a [u8],
     line: usize,
+    /// Bytes of the line before the rest, and before the last word.
+    column: usize,
+    word: usize,
 }
 
 impl<'a> Reader<'a> {
-    fn fault<T>(&self, message: String) -> Result<T, PgmError> {
-        Err(PgmError { line: self.line, message })
+    fn fault<T>(&self, message: String) -> Result<T, Fault> {
+        Err(Fault { line: self.line, column: self.word + 1, message })
     }
 
     fn skip(&mut self, count: usize) {
         let (gone, rest) = self.rest.split_at(count.min(self.rest.len()));
         self.line += gone.iter().filter(|&&b| b == b'\n').count();
+        self.column = match gone.iter().rposition(|&b| b == b'\n') {
+            Some(end) => gone.len() - 1 - end,
+            None => self.column + gone.len(),
+        };
         self.rest = rest;
     }
 
     /// The next word after white space and comments.
-    fn word(&mut self, what: &str) -> Result<&'a [u8], PgmError> {
+    fn word(&mut self, what: &str) -> Result<&'a [u8], Fault> {
         loop {
             let space = self.rest.iter().take_while(|b| b.is_ascii_whitespace()).count();
             self.skip(space);
@@ -49,6 +48,7 @@ impl<'a> Reader<'a> {
             let comment = self.rest.iter().take_while(|&&b| b != b'\n').count();
             self.skip(comment);
         }
+        self.word = self.column;
         let length = self.rest.iter().take_while(|b| !b.is_ascii_whitespace()).count();
         if length == 0 {
             return self.fault(format!("the file ends before {what}"));
@@ -58,7 +58,7 @@ impl<'a> Reader<'a> {
         Ok(word)
     }
 
-    fn number(&mut self, what: &str, most: usize) -> Result<usize, PgmError> {
+    fn number(&mut self, what: &str, most: usize) -> Result<usize, Fault> {
         let word = self.word(what)?;
         let text = String::from_utf8_lossy(word);
         match text.parse() {
@@ -75,8 +75,8 @@ impl<'a> Reader<'a> {
 /// # Errors
 /// Another format, a size beyond 2^30 pixels, a largest value of 0 or beyond 65535, missing pixels, a pixel beyond the
 /// largest value: with the number of the line.
-pub fn parse_pgm(file: &[u8]) -> Result<Image, PgmError> {
-    let mut reader = Reader { rest: file, line: 1 };
+pub fn parse_pgm(file: &[u8]) -> Result<Image, Fault> {
+    let mut reader = Reader { rest: file, line: 1, column: 0, word: 0 };
     let plain = match reader.word("P2 or P5")? {
         b"P2" => true,
         b"P5" => false,
@@ -106,6 +106,7 @@ pub fn parse_pgm(file: &[u8]) -> Result<Image, PgmError> {
     }
     let bytes = if most > 255 { 2 } else { 1 };
     reader.skip(1);
+    reader.word = reader.column;
     if reader.rest.len() < count * bytes {
         return reader.fault(format!("{} of {} bytes of pixels", reader.rest.len(), count * bytes));
     }

@@ -1,6 +1,7 @@
 //! Instruction sets that one binary runs with: the same Rust function compiled for each, chosen at run time.
 
 use std::fmt;
+use tilewright_core::device::DeviceSpec;
 
 /// What a loop may be vectorised with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -30,6 +31,25 @@ impl Isa {
     /// All that this host has, the narrowest first.
     pub fn detected() -> Vec<Self> {
         ALL.into_iter().filter(|&level| has(level)).map(Self).collect()
+    }
+
+    /// The fact of a device that says which instruction set it uses: 0 for the narrowest, then in their order.
+    pub const FACT: &'static str = "isa";
+
+    /// The value of [`Isa::FACT`].
+    pub fn fact(self) -> i64 {
+        self.0 as i64
+    }
+
+    /// What the facts of a device say, as far as this host has it.
+    pub fn of(spec: &DeviceSpec) -> Self {
+        let by_width = || match spec.fact("vec_max") {
+            Some(64..) => Level::Avx512 as i64,
+            Some(32..) => Level::Avx2 as i64,
+            _ => Level::Sse2 as i64,
+        };
+        let most = spec.fact(Self::FACT).unwrap_or_else(by_width);
+        Self::detected().into_iter().rfind(|isa| isa.fact() <= most).unwrap_or(Self::BASE)
     }
 
     /// `sse2`, `avx`, `avx2` (with FMA and BMI) or `avx512` (with BW, CD, DQ and VL).

@@ -3,7 +3,7 @@
 pub mod market;
 
 /// A sparse matrix, row after row, columns ascending within a row.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Csr {
     /// Number of columns.
     pub cols: usize,
@@ -46,7 +46,7 @@ impl Csr {
 
     /// Number of rows.
     pub fn rows(&self) -> usize {
-        self.starts.len() - 1
+        self.starts.len().saturating_sub(1)
     }
 
     /// Number of entries.
@@ -97,13 +97,49 @@ impl Csr {
 
     /// Offsets `column - row` that have entries, ascending.
     pub fn diagonals(&self) -> Vec<i64> {
-        let mut seen = vec![false; self.rows() + self.cols];
+        self.diagonals_up_to(usize::MAX)
+    }
+
+    /// The same, of the first entries only that have more than so many.
+    pub fn diagonals_up_to(&self, most: usize) -> Vec<i64> {
+        let (mut seen, mut count) = (vec![false; self.rows() + self.cols], 0);
         for (row, column, _) in self.entries() {
-            seen[column + self.rows() - 1 - row] = true;
+            let slot = &mut seen[column + self.rows() - 1 - row];
+            count += usize::from(!std::mem::replace(slot, true));
+            if count > most {
+                break;
+            }
         }
         let offset = |(i, _): (usize, &bool)| i as i64 - (self.rows() as i64 - 1);
         seen.iter().enumerate().filter(|(_, s)| **s).map(offset).collect()
     }
+
+    /// A row times a vector, minus a number. See [`exact_sum`].
+    pub(crate) fn exact_product(&self, row: usize, x: &[f64], minus: f64) -> (f64, f64, usize) {
+        let (columns, values) = self.row(row);
+        exact_sum(columns.iter().zip(values).map(|(&c, &v)| (v, x[c as usize])), minus)
+    }
+}
+
+/// A sum of products, minus a number, as if in twice the precision (Ogita, Rump and Oishi's `Dot2`); the sum of the sizes of its
+/// terms; and their number.
+pub(crate) fn exact_sum(terms: impl Iterator<Item = (f64, f64)>, minus: f64) -> (f64, f64, usize) {
+    let (mut sum, mut lost, mut size, mut count) = (-minus, 0.0, minus.abs(), 0);
+    for (a, b) in terms {
+        let product = a * b;
+        let next = sum + product;
+        let part = next - sum;
+        lost += a.mul_add(b, -product) + ((sum - (next - part)) + (product - part));
+        (sum, size, count) = (next, size + product.abs(), count + 1);
+    }
+    (sum + lost, size, count)
+}
+
+/// A sum with how far one in binary64 may be off, in any order of its terms: Higham's bound with room for fused terms.
+pub(crate) fn error_bound((sum, size, terms): (f64, f64, usize)) -> (f64, f32) {
+    let bound = f64::EPSILON * (terms + 2) as f64 * size;
+    // Rounded up to single precision.
+    (sum, (bound * (1.0 + 1e-6)) as f32 + if bound > 0.0 { f32::MIN_POSITIVE } else { 0.0 })
 }
 
 /// At most so many of `0..count`, evenly spread: what features look at, so that they cost little whatever the size.

@@ -2,33 +2,35 @@
 
 mod tiles;
 
-use crate::computation::{Computation, Failure, InputFeature, Named, Prepared, Ready, Variant, Work};
+use crate::description::{DataFeature, Description, Failure, OperationMix, Routine, Variant, size, spec};
 use crate::device::Device;
-use crate::generate::{self, rng};
-use rand::Rng;
+use crate::matrix::{error_bound, exact_sum};
+use crate::source::{Field, Generator};
+use crate::spmv::fill_vector;
+use std::sync::{Mutex, PoisonError};
+use tilewright_core::buffer::{Buffer, BufferSpec, Buffers, ExpectedBuffer, Filling, Role, View};
+use tilewright_core::computation::Work;
+use tilewright_core::dtype::DType;
 
-/// Two matrices, row-major: `a` of m x k, `b` of k x n.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Factors {
+/// Sizes of a product, row-major: `a` of m x k, `b` of k x n.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Sizes {
     /// Rows of the product.
     pub m: usize,
     /// Columns of the product.
     pub n: usize,
     /// Length of the sums.
     pub k: usize,
-    /// The left factor.
-    pub a: Vec<f64>,
-    /// The right factor.
-    pub b: Vec<f64>,
 }
 
-impl Factors {
-    /// Seeded factors.
-    pub fn random(m: usize, n: usize, k: usize, seed: u64) -> Self {
-        let mut rng = rng("factors", seed);
-        let mut draw = |count: usize| (0..count).map(|_| rng.random_range(-1.0..1.0)).collect();
-        Self { m, n, k, a: draw(m * k), b: draw(k * n) }
-    }
+/// Sizes and elements.
+#[derive(Clone, Copy)]
+struct Factors<'a> {
+    m: usize,
+    n: usize,
+    k: usize,
+    a: &'a [f64],
+    b: &'a [f64],
 }
 
 /// How far a multiplication is tiled.
@@ -39,24 +41,25 @@ enum Tiling {
     Second,
 }
 
-/// Dense matrix times matrix.
+/// Dense matrix times matrix: `a`, `b`, and `c`.
 pub struct Multiply;
 
-struct Run<'a> {
-    input: &'a Factors,
-    c: Vec<f64>,
+struct Run {
+    sizes: Sizes,
     tiling: Tiling,
-    panels: tiles::Panels,
+    panels: Mutex<tiles::Panels>,
 }
 
-fn prepare(input: &Factors, tiling: Tiling) -> Ready<'_, Vec<f64>> {
-    Box::new(Run { input, c: vec![f64::NAN; input.m * input.n], tiling, panels: tiles::Panels::default() })
+fn prepare(sizes: &Sizes, tiling: Tiling) -> Box<dyn Routine> {
+    Box::new(Run { sizes: *sizes, tiling, panels: Mutex::default() })
 }
 
-impl Prepared<Vec<f64>> for Run<'_> {
+impl Routine for Run {
     /// One thread, whatever the device has, as PHiPAC.
-    fn run(&mut self, device: &Device) -> Result<(), Failure> {
-        let (isa, f, c) = (device.isa(), self.input, self.c.as_mut_slice());
+    fn run(&self, device: &Device, inputs: &[View<'_>], output: &mut View<'_>) -> Result<(), Failure> {
+        let (isa, Sizes { m, n, k }, c) = (device.isa(), self.sizes, output.as_mut_slice::<f64>());
+        let f = &Factors { m, n, k, a: inputs[0].as_slice(), b: inputs[1].as_slice() };
+        let panels = &mut *self.panels.lock().unwrap_or_else(PoisonError::into_inner);
         c.fill(0.0);
         match (self.tiling, isa.fuses()) {
             (Tiling::Registers, true) => isa.run(
@@ -77,104 +80,96 @@ impl Prepared<Vec<f64>> for Run<'_> {
             ),
             (Tiling::Second, true) => isa.run(
                 #[inline(always)]
-                || tiles::second::<true>(f, c, &mut self.panels),
+                || tiles::second::<true>(f, c, panels),
             ),
             (Tiling::Second, false) => isa.run(
                 #[inline(always)]
-                || tiles::second::<false>(f, c, &mut self.panels),
+                || tiles::second::<false>(f, c, panels),
             ),
         }
         Ok(())
     }
-
-    fn output(&self) -> Vec<f64> {
-        self.c.clone()
-    }
 }
 
-fn work(f: &Factors, moved: f64) -> Work {
+fn operations(f: &Sizes, moved: f64) -> OperationMix {
     let products = (f.m * f.n * f.k) as f64;
-    Work {
+    OperationMix {
         dp_flops: 2.0 * products,
         streamed: moved,
         cached: products / 2.0,
         other: products / 16.0,
-        ..Work::default()
+        ..OperationMix::default()
     }
 }
 
-impl Computation for Multiply {
+/// Elements of both factors.
+fn elements(f: &Sizes) -> f64 {
+    (f.m * f.k + f.k * f.n) as f64
+}
+
+impl Description for Multiply {
     const NAME: &'static str = "multiply";
-    type Input = Factors;
-    type Output = Vec<f64>;
+    const FIELD: &'static str = "factors";
+    const DRAWN: (f64, f64) = (16.0, 640_000.0);
+    const ELEMENT_BYTES: f64 = 8.0;
+    type Data = Sizes;
 
-    fn variants() -> Vec<Variant<Factors, Vec<f64>>> {
-        let legal = |_: &Factors| Ok(());
+    fn generators() -> Vec<Generator<Sizes>> {
+        vec![Generator {
+            name: "random",
+            fields: vec![Field::whole("m", 0, 1 << 14), Field::whole("n", 0, 1 << 14), Field::whole("k", 0, 1 << 14)],
+            elements: |n| n.real("m") * n.real("k") + n.real("k") * n.real("n") + n.real("m") * n.real("n"),
+            make: |n| Sizes { m: n.whole("m"), n: n.whole("n"), k: n.whole("k") },
+            // The paper's sizes go to 800. Half of the inputs have all sizes large or small alike, the others mostly small ones.
+            draw: |dice, elements| {
+                let (even, most) = (dice.chance(0.5), elements.sqrt().max(4.0));
+                let mut one = || if even { dice.between(most.min(16.0), most) } else { dice.log(4.0, most) };
+                [one(), one(), one()].map(f64::round).to_vec()
+            },
+        }]
+    }
+
+    fn awkward() -> &'static [&'static str] {
+        &["m=0,n=3,k=2", "m=3,n=2,k=0", "m=1,n=1,k=1", "m=17,n=33,k=65", "m=197,n=19,k=195"]
+    }
+
+    fn work(f: &Sizes) -> Work {
+        let bytes = 8.0 * (elements(f) + (f.m * f.n) as f64);
+        Work { flops: 2.0 * (f.m * f.n * f.k) as f64, bytes }
+    }
+
+    fn features() -> Vec<DataFeature<Sizes>> {
+        vec![size("m", |f| f.m as f64), size("n", |f| f.n as f64), size("k", |f| f.k as f64)]
+    }
+
+    fn specs(f: &Sizes) -> Vec<BufferSpec> {
         vec![
-            Variant {
-                name: "registers",
-                legal,
-                prepare: |f| prepare(f, Tiling::Registers),
-                work: |f| work(f, (f.m * f.k + f.k * f.n) as f64 * 4.0),
-            },
-            Variant {
-                name: "l1",
-                legal,
-                prepare: |f| prepare(f, Tiling::First),
-                work: |f| work(f, (f.m * f.k + f.k * f.n) as f64 * 2.0),
-            },
-            Variant {
-                name: "l1-l2",
-                legal,
-                prepare: |f| prepare(f, Tiling::Second),
-                work: |f| work(f, (f.m * f.k + f.k * f.n) as f64 * 3.0),
-            },
+            spec("a", DType::F64, f.m * f.k, Role::In),
+            spec("b", DType::F64, f.k * f.n, Role::In),
+            spec("c", DType::F64, f.m * f.n, Role::Out),
         ]
     }
 
-    fn features() -> Vec<InputFeature<Factors>> {
+    fn fill(_: &Sizes, filling: Filling, seed: u64, buffers: &mut [Buffer]) {
+        fill_vector(filling, seed, buffers[0].as_mut_slice());
+        fill_vector(filling, seed.wrapping_add(1 << 40), buffers[1].as_mut_slice());
+    }
+
+    fn reference(f: &Sizes, before: &Buffers) -> ExpectedBuffer {
+        let (a, b) = (before[0].as_slice::<f64>(), before[1].as_slice::<f64>());
+        let element = |at: usize| {
+            let (row, column) = (at / f.n, at % f.n);
+            exact_sum((0..f.k).map(|p| (a[row * f.k + p], b[p * f.n + column])), 0.0)
+        };
+        let (values, bounds) = (0..f.m * f.n).map(element).map(error_bound).unzip();
+        ExpectedBuffer { index: 2, values, bounds }
+    }
+
+    fn variants() -> Vec<Variant<Sizes>> {
         vec![
-            InputFeature { name: "m", flag: false, of: |f| f.m as f64 },
-            InputFeature { name: "n", flag: false, of: |f| f.n as f64 },
-            InputFeature { name: "k", flag: false, of: |f| f.k as f64 },
+            Variant::new("registers", |f, _| prepare(f, Tiling::Registers), |f| operations(f, 4.0 * elements(f))),
+            Variant::new("l1", |f, _| prepare(f, Tiling::First), |f| operations(f, 2.0 * elements(f))),
+            Variant::new("l1-l2", |f, _| prepare(f, Tiling::Second), |f| operations(f, 3.0 * elements(f))),
         ]
-    }
-
-    fn reference(f: &Factors) -> Vec<f64> {
-        let mut c = vec![0.0; f.m * f.n];
-        for (row, a) in c.chunks_mut(f.n.max(1)).zip(f.a.chunks(f.k.max(1))) {
-            for (factor, b) in a.iter().zip(f.b.chunks(f.n.max(1))) {
-                row.iter_mut().zip(b).for_each(|(c, b)| *c += factor * b);
-            }
-        }
-        c
-    }
-
-    fn judge(f: &Factors, expected: &Vec<f64>, found: &Vec<f64>) -> Result<(), String> {
-        if expected.len() != found.len() {
-            return Err(format!("{} elements instead of {}", found.len(), expected.len()));
-        }
-        // Elements of the factors are at most 1, so partial sums are at most k.
-        let bound = 2.0 * f64::EPSILON * (f.k * f.k + 1) as f64;
-        let wrong = expected.iter().zip(found).position(|(e, f)| (e - f).abs() > bound || f.is_nan());
-        wrong.map_or(Ok(()), |at| Err(format!("element {at}: {} instead of {}", found[at], expected[at])))
-    }
-
-    fn inputs() -> Vec<Named<Factors>> {
-        let mut rng = rng("sizes", 5);
-        // The paper's sizes go to 800. Half of the inputs have all sizes large or small alike, the others mostly small ones.
-        let mut sizes = || {
-            let even = rng.random_bool(0.5);
-            let mut one = || if even { rng.random_range(16.0..800.0) } else { generate::sized(&mut rng, 4.0, 800.0) };
-            [one(), one(), one()].map(|size| f64::round(size) as usize)
-        };
-        let drawn = std::iter::repeat_with(|| sizes().into()).filter(|(m, n, k)| m * n * k <= 1 << 27);
-        let mut all: Vec<(usize, usize, usize)> = drawn.take(600).collect();
-        all.sort_unstable();
-        all.dedup();
-        let named = |(seed, (m, n, k)): (usize, (usize, usize, usize))| {
-            Named::new("random-sizes", &format!("{m},{n},{k},{seed}"), move || Factors::random(m, n, k, seed as u64))
-        };
-        all.into_iter().enumerate().map(named).collect()
     }
 }

@@ -1,40 +1,19 @@
 //! Symmetric linear systems: a Krylov method with a preconditioner.
 
+mod generators;
 mod krylov;
 mod precondition;
+mod reference;
 
-use crate::computation::{Computation, InputFeature, Named, Variant, Work};
-use crate::generate::{self, matrices, rng};
-use crate::matrix::{Csr, some};
-use krylov::{BiCgStab, Cg};
+use crate::description::{DataFeature, Description, OperationMix, Prepare, Variant, flag, size, spec};
+use crate::matrix::{Csr, market, some};
+use crate::source::{Fault, Generator};
+use crate::spmv::{fill_matrix, fill_vector, matrix_specs};
+use krylov::{BiCgStab, Cg, prepare};
 use precondition::{BlockJacobi, FactorisedInverse, Jacobi};
-use rand::Rng;
-use rand_chacha::ChaCha8Rng;
-
-/// A symmetric matrix with a right-hand side.
-#[derive(Clone, Debug, PartialEq)]
-pub struct System {
-    /// The matrix.
-    pub matrix: Csr,
-    /// The right-hand side.
-    pub rhs: Vec<f64>,
-    /// What the right-hand side was made from.
-    pub solution: Vec<f64>,
-}
-
-impl System {
-    /// A system with a seeded solution.
-    pub fn of(matrix: Csr, seed: u64) -> Self {
-        let mut rng = rng("solution", seed);
-        let solution: Vec<f64> = (0..matrix.cols).map(|_| rng.random_range(-1.0..1.0)).collect();
-        Self { rhs: matrix.times(&solution), matrix, solution }
-    }
-
-    /// The diagonal of some rows.
-    fn diagonal(&self) -> Vec<f64> {
-        some(self.matrix.rows(), LOOK).map(|row| in_row(&self.matrix, row).0).collect()
-    }
-}
+use tilewright_core::buffer::{Buffer, BufferSpec, Buffers, ExpectedBuffer, Filling, Role};
+use tilewright_core::computation::Work;
+use tilewright_core::dtype::DType;
 
 /// Rows that features look at: all of them take as long as several iterations.
 const LOOK: usize = 40;
@@ -59,172 +38,126 @@ pub const TOLERANCE: f64 = 1e-8;
 /// Iterations after which it gives up.
 pub const MOST_ITERATIONS: usize = 500;
 
-/// Solving a symmetric system.
+/// The residual, over the norm of the right-hand side, of what counts as a solution: the recurrences of the methods drift.
+pub const SOLVED: f64 = 100.0 * TOLERANCE;
+
+/// Solving a symmetric system: `starts`, `columns` and `values` of the matrix by rows, `rhs`, and `x`.
 pub struct Solver;
 
-/// Operations of one iteration; their number is not known before.
-fn work(s: &System, products: f64, vectors: f64, own: f64) -> Work {
-    let (entries, rows) = (s.matrix.nonzeros() as f64, s.matrix.rows() as f64);
-    Work {
+/// OperationMix of one iteration; their number is not known before.
+fn operations(m: &Csr, products: f64, vectors: f64, own: f64) -> OperationMix {
+    let (entries, rows) = (m.nonzeros() as f64, m.rows() as f64);
+    OperationMix {
         dp_flops: 2.0 * products * entries + 2.0 * vectors * rows + own * entries,
         streamed: 1.5 * products * entries + 1.5 * vectors * rows + own * entries,
         cached: products * entries,
         other: products * (entries + rows),
-        ..Work::default()
+        ..OperationMix::default()
     }
 }
 
-impl Computation for Solver {
-    const NAME: &'static str = "solver";
-    type Input = System;
-    type Output = Vec<f64>;
+impl Description for Solver {
+    const NAME: &'static str = "solve";
+    const FIELD: &'static str = "matrix";
+    const DRAWN: (f64, f64) = (800.0, 1e5);
+    const ELEMENT_BYTES: f64 = 16.0;
+    type Data = Csr;
 
-    fn variants() -> Vec<Variant<System, Vec<f64>>> {
-        let legal = |s: &System| if s.matrix.rows() == s.matrix.cols { Ok(()) } else { Err("a square matrix") };
-        vec![
-            Variant {
-                name: "bicgstab-jacobi",
-                legal,
-                prepare: krylov::prepare::<BiCgStab, Jacobi>,
-                work: |s| work(s, 2.0, 12.0, 0.0),
-            },
-            Variant {
-                name: "bicgstab-bjacobi",
-                legal,
-                prepare: krylov::prepare::<BiCgStab, BlockJacobi>,
-                work: |s| work(s, 2.0, 18.0, 0.0),
-            },
-            Variant {
-                name: "bicgstab-fainv",
-                legal,
-                prepare: krylov::prepare::<BiCgStab, FactorisedInverse>,
-                work: |s| work(s, 4.0, 12.0, 2.0),
-            },
-            Variant {
-                name: "cg-jacobi",
-                legal,
-                prepare: krylov::prepare::<Cg, Jacobi>,
-                work: |s| work(s, 1.0, 6.0, 0.0),
-            },
-            Variant {
-                name: "cg-bjacobi",
-                legal,
-                prepare: krylov::prepare::<Cg, BlockJacobi>,
-                work: |s| work(s, 1.0, 9.0, 0.0),
-            },
-            Variant {
-                name: "cg-fainv",
-                legal,
-                prepare: krylov::prepare::<Cg, FactorisedInverse>,
-                work: |s| work(s, 2.0, 6.0, 2.0),
-            },
+    fn generators() -> Vec<Generator<Csr>> {
+        generators::all()
+    }
+
+    fn read(file: &[u8]) -> Option<Result<Csr, Fault>> {
+        let square = |m: Csr| {
+            let message = || format!("{}x{} entries; a system has as many rows as columns", m.rows(), m.cols);
+            if m.rows() == m.cols { Ok(m) } else { Err(Fault { line: 1, column: 1, message: message() }) }
+        };
+        Some(market::parse(file).and_then(square))
+    }
+
+    fn awkward() -> &'static [&'static str] {
+        &[
+            "matrix=dominant,rows=0,per_row=0,excess=1,seed=1",
+            "matrix=dominant,rows=1,per_row=0,excess=1,seed=1",
+            "matrix=dominant,rows=5,per_row=0,excess=0.5,seed=1",
+            "matrix=stencil,points=5,side=7,shift=0.1",
+            "matrix=stencil,points=27,side=4,shift=0.5",
+            "matrix=mesh,side=7,mixing=49,mass=0.5,seed=1",
+            "matrix=coupled-blocks,blocks=13,size=4,coupling=0.1,seed=1",
+            "matrix=dominant,rows=101,per_row=5,excess=0.2,seed=1",
         ]
     }
 
-    fn features() -> Vec<InputFeature<System>> {
-        let size = |name, of: fn(&System) -> f64| InputFeature { name, flag: false, of };
-        let signed = |name, of: fn(&System) -> f64| InputFeature { name, flag: true, of };
+    /// One product: no method gets by with less.
+    fn work(m: &Csr) -> Work {
+        let (entries, rows) = (m.nonzeros() as f64, m.rows() as f64);
+        Work { flops: 2.0 * entries, bytes: 12.0 * entries + 20.0 * rows }
+    }
+
+    fn features() -> Vec<DataFeature<Csr>> {
         vec![
-            size("nnz", |s| s.matrix.nonzeros() as f64),
-            size("rows", |s| s.matrix.rows() as f64),
-            signed("trace", |s| mean_and_variance(&s.diagonal()).0 * s.matrix.rows() as f64),
-            signed("diag_avg", |s| mean_and_variance(&s.diagonal()).0),
-            size("diag_var", |s| mean_and_variance(&s.diagonal()).1),
+            size("nnz", |m| m.nonzeros() as f64),
+            size("rows", |m| m.rows() as f64),
+            flag("trace", |m| mean_and_variance(&diagonal(m)).0 * m.rows() as f64),
+            flag("diag_avg", |m| mean_and_variance(&diagonal(m)).0),
+            size("diag_var", |m| mean_and_variance(&diagonal(m)).1),
             size("diag_dominance", dominance),
             // How far from dominant, and how much of it a block Jacobi preconditioner sees.
-            signed("beside_most", |s| beside(s).0.ln_1p()),
-            signed("beside_mean", |s| beside(s).1.ln_1p()),
-            signed("beside_in_block", |s| beside(s).2),
+            flag("beside_most", |m| beside(m).0.ln_1p()),
+            flag("beside_mean", |m| beside(m).1.ln_1p()),
+            flag("beside_in_block", |m| beside(m).2),
         ]
     }
 
-    fn reference(s: &System) -> Vec<f64> {
-        s.solution.clone()
+    fn specs(m: &Csr) -> Vec<BufferSpec> {
+        let mut all = matrix_specs(m);
+        all.push(spec("rhs", DType::F64, m.rows(), Role::In));
+        all.push(spec("x", DType::F64, m.rows(), Role::Out));
+        all
     }
 
-    /// By the residual: how far the solution is off depends on the matrix's condition.
-    fn judge(s: &System, _: &Vec<f64>, found: &Vec<f64>) -> Result<(), String> {
-        if found.len() != s.rhs.len() {
-            return Err(format!("{} unknowns instead of {}", found.len(), s.rhs.len()));
-        }
-        let norm = |v: &[f64]| v.iter().map(|x| x * x).sum::<f64>().sqrt();
-        let off: Vec<f64> = s.matrix.times(found).iter().zip(&s.rhs).map(|(a, b)| a - b).collect();
-        let residual = norm(&off) / norm(&s.rhs).max(f64::MIN_POSITIVE);
-        // The recurrences of the methods drift from the true residual.
-        if residual <= 100.0 * TOLERANCE { Ok(()) } else { Err(format!("relative residual {residual:e}")) }
+    /// The right-hand side is made from a seeded solution.
+    fn fill(m: &Csr, filling: Filling, seed: u64, buffers: &mut [Buffer]) {
+        fill_matrix(m, buffers);
+        let mut solution = vec![0.0; m.cols];
+        fill_vector(filling, seed, &mut solution);
+        buffers[3].as_mut_slice().copy_from_slice(&m.times(&solution));
     }
 
-    fn inputs() -> Vec<Named<System>> {
-        generate::collection("systems", 200, |rng, seed| {
-            let entries = generate::sized(rng, 800.0, 15_000.0);
-            let (family, arguments, make) = draw(rng, entries, seed);
-            Named::new(family, &arguments, move || System::of(make(), 1))
-        })
+    fn reference(m: &Csr, before: &Buffers) -> ExpectedBuffer {
+        let (values, bound) = reference::solution(m, before[3].as_slice());
+        ExpectedBuffer { index: 4, bounds: vec![bound; values.len()], values }
+    }
+
+    fn variants() -> Vec<Variant<Csr>> {
+        let all: [(&str, Prepare<Csr>, fn(&Csr) -> OperationMix); 6] = [
+            ("bicgstab-jacobi", prepare::<BiCgStab, Jacobi>, |m| operations(m, 2.0, 12.0, 0.0)),
+            ("bicgstab-bjacobi", prepare::<BiCgStab, BlockJacobi>, |m| operations(m, 2.0, 18.0, 0.0)),
+            ("bicgstab-fainv", prepare::<BiCgStab, FactorisedInverse>, |m| operations(m, 4.0, 12.0, 2.0)),
+            ("cg-jacobi", prepare::<Cg, Jacobi>, |m| operations(m, 1.0, 6.0, 0.0)),
+            ("cg-bjacobi", prepare::<Cg, BlockJacobi>, |m| operations(m, 1.0, 9.0, 0.0)),
+            ("cg-fainv", prepare::<Cg, FactorisedInverse>, |m| operations(m, 2.0, 6.0, 2.0)),
+        ];
+        all.into_iter().map(|(name, prepare, operations)| Variant::new(name, prepare, operations)).collect()
     }
 }
 
-/// Makes a symmetric matrix.
-type Make = Box<dyn Fn() -> Csr + Send + Sync>;
-
-/// A symmetric matrix with about so many entries.
-fn draw(rng: &mut ChaCha8Rng, entries: f64, seed: u64) -> (&'static str, String, Make) {
-    let within = |v: f64, least: f64| v.round().max(least) as usize;
-    // Three digits, so that the name says all.
-    let mut decimal = |from, to| (generate::sized(rng, from, to) * 1000.0).round() / 1000.0;
-    match seed % 5 {
-        0 => {
-            let size = decimal(0.01, 3.0);
-            let points = [5, 7, 27][rng.random_range(0..3)];
-            // A quarter is indefinite, or nearly singular.
-            let shift = if rng.random_bool(0.25) { -size / 3.0 } else { size };
-            let shift = (shift * 1000.0).round() / 1000.0;
-            let side = within((entries / points as f64).powf(if points == 5 { 0.5 } else { 1.0 / 3.0 }), 4.0);
-            let make = move || matrices::stencil(points, side, shift);
-            ("stencil", format!("{points},{side},{shift}"), Box::new(make))
-        }
-        1 => {
-            let mass = decimal(0.005, 5.0);
-            let side = within((entries / 7.0).sqrt(), 8.0);
-            let mixing = [1, side, 30, side * side][rng.random_range(0..4)];
-            let make = move || matrices::mesh(side, mixing, mass, seed);
-            ("mesh", format!("{side},{mixing},{mass},{seed}"), Box::new(make))
-        }
-        2 => {
-            let (mass, span) = (decimal(0.02, 2.0), decimal(1.0, 6.0));
-            let side = within((entries / 7.0).sqrt(), 8.0);
-            let mixing = [1, side * side][rng.random_range(0..2)];
-            let make = move || matrices::scaled(&matrices::mesh(side, mixing, mass, seed), span, seed);
-            ("scaled-mesh", format!("{side},{mixing},{mass},{span},{seed}"), Box::new(make))
-        }
-        3 => {
-            let coupling = decimal(0.01, 0.6);
-            let size = [2, 4, 4, 8, 16][rng.random_range(0..5)];
-            let count = within(entries / (size * size + 2 * size) as f64, 4.0);
-            let make = move || matrices::coupled_blocks(count, size, coupling, seed);
-            ("coupled-blocks", format!("{count},{size},{coupling},{seed}"), Box::new(make))
-        }
-        _ => {
-            let excess = decimal(0.005, 1.5);
-            let per_row = within(generate::sized(rng, 3.0, 40.0), 3.0);
-            let excess = if rng.random_bool(0.15) { -excess / 4.0 } else { excess };
-            let rows = within(entries / per_row as f64, 40.0);
-            let make = move || matrices::dominant(rows, per_row, excess, seed);
-            ("dominant", format!("{rows},{per_row},{excess},{seed}"), Box::new(make))
-        }
-    }
+/// The diagonal of some rows.
+fn diagonal(m: &Csr) -> Vec<f64> {
+    some(m.rows(), LOOK).map(|row| in_row(m, row).0).collect()
 }
 
 /// The largest and the mean sum of sizes beside the diagonal over the diagonal's, and the share of those sums that lies in
 /// blocks of four on the diagonal; of some rows.
-fn beside(s: &System) -> (f64, f64, f64) {
+fn beside(m: &Csr) -> (f64, f64, f64) {
     let (mut most, mut sum, mut near, mut all) = (0.0f64, 0.0, 0.0, 0.0);
-    for row in some(s.matrix.rows(), LOOK) {
-        let (own, others, close) = in_row(&s.matrix, row);
+    for row in some(m.rows(), LOOK) {
+        let (own, others, close) = in_row(m, row);
         // A row without a diagonal is as far from dominance as there is.
         let ratio = (others / own.abs().max(1e-9)).min(1e9);
         (most, sum, near, all) = (most.max(ratio), sum + ratio, near + close, all + others);
     }
-    (most, sum / s.matrix.rows().clamp(1, LOOK) as f64, near / f64::max(all, 1e-300))
+    (most, sum / m.rows().clamp(1, LOOK) as f64, near / f64::max(all, 1e-300))
 }
 
 fn mean_and_variance(numbers: &[f64]) -> (f64, f64) {
@@ -234,10 +167,10 @@ fn mean_and_variance(numbers: &[f64]) -> (f64, f64) {
 }
 
 /// Share of some rows whose diagonal is at least the sum of the others' sizes.
-fn dominance(s: &System) -> f64 {
+fn dominance(m: &Csr) -> f64 {
     let dominant = |&row: &usize| {
-        let (own, others, _) = in_row(&s.matrix, row);
+        let (own, others, _) = in_row(m, row);
         own.abs() >= others
     };
-    some(s.matrix.rows(), LOOK).filter(dominant).count() as f64 / s.matrix.rows().clamp(1, LOOK) as f64
+    some(m.rows(), LOOK).filter(dominant).count() as f64 / m.rows().clamp(1, LOOK) as f64
 }

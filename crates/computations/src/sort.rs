@@ -5,13 +5,18 @@ mod locality;
 mod merge;
 mod radix;
 
-use crate::computation::{Computation, Failure, InputFeature, Named, Prepared, Ready, Variant, Work};
+use crate::description::{
+    DataFeature, Description, Failure, OperationMix, Prepare, Routine, Variant, exactly, size, spec,
+};
 use crate::device::{Device, cut};
-use crate::generate;
 use crate::generate::keys::{Order, keys};
+use crate::source::{Fault, Field, Generator, Numbers};
 use bits::Key;
-use rand::Rng;
 use std::ops::Range;
+use std::sync::{Arc, Mutex, PoisonError};
+use tilewright_core::buffer::{Buffer, BufferSpec, Buffers, ExpectedBuffer, Filling, Role, View};
+use tilewright_core::computation::Work;
+use tilewright_core::dtype::DType;
 
 /// What is sorted, ascending by the total order of IEEE 754.
 #[derive(Clone, Debug, PartialEq)]
@@ -20,6 +25,12 @@ pub enum Keys {
     Single(Vec<f32>),
     /// 64 bits.
     Double(Vec<f64>),
+}
+
+impl Default for Keys {
+    fn default() -> Self {
+        Self::Double(Vec::new())
+    }
 }
 
 impl Keys {
@@ -56,66 +67,59 @@ impl Keys {
     }
 }
 
-/// Sorting.
+/// Sorting: `keys`, and `sorted`.
 pub struct Sort;
 
 /// Sorts one thread's share: keys, and scratch as long as they are.
 trait Algorithm: Copy + Send + Sync + 'static {
-    fn sort<B: bits::Bits>(keys: &mut [B], scratch: &mut [B]);
+    fn of(params: &[i64]) -> Self;
+    fn sort<B: bits::Bits>(self, keys: &mut [B], scratch: &mut [B]);
 }
 
-struct Sorting<'a, K: Key, A> {
-    input: &'a [K],
-    keys: Vec<K>,
-    bits: Vec<K::Bits>,
-    scratch: Vec<K::Bits>,
-    algorithm: std::marker::PhantomData<A>,
+struct Sorting<K: Key, A> {
+    /// Keys as integers, and as many more.
+    scratch: Mutex<(Vec<K::Bits>, Vec<K::Bits>)>,
+    algorithm: A,
 }
 
-fn sorting<'a, K: Key, A: Algorithm>(input: &'a [K]) -> Sorting<'a, K, A> {
-    let zeros = vec![K::Bits::default(); input.len()];
-    Sorting { input, keys: input.to_vec(), bits: zeros.clone(), scratch: zeros, algorithm: std::marker::PhantomData }
+fn sorting<K: Key, A: Algorithm>(count: usize, algorithm: A) -> Box<dyn Routine> {
+    let zeros = vec![K::Bits::default(); count];
+    Box::new(Sorting::<K, A> { scratch: Mutex::new((zeros.clone(), zeros)), algorithm })
 }
 
-fn prepare<A: Algorithm>(input: &Keys) -> Ready<'_, Keys> {
-    match input {
-        Keys::Single(keys) => Box::new(sorting::<f32, A>(keys)),
-        Keys::Double(keys) => Box::new(sorting::<f64, A>(keys)),
+fn prepare<A: Algorithm>(data: &Arc<Keys>, params: &[i64]) -> Box<dyn Routine> {
+    match &**data {
+        Keys::Single(keys) => sorting::<f32, A>(keys.len(), A::of(params)),
+        Keys::Double(keys) => sorting::<f64, A>(keys.len(), A::of(params)),
     }
 }
 
-impl<K: Key, A: Algorithm> Prepared<Keys> for Sorting<'_, K, A> {
-    fn reset(&mut self) {
-        self.keys.copy_from_slice(self.input);
-    }
-
-    fn again(&self) -> bool {
-        false
-    }
-
+impl<K: Key, A: Algorithm> Routine for Sorting<K, A> {
     /// Each thread sorts its share; shares are merged in a tree, each pair of them by all the threads that have it.
-    fn run(&mut self, device: &Device) -> Result<(), Failure> {
-        let isa = device.isa();
-        let shares = device.ranges(self.keys.len(), 1);
-        let (keys, bits) = (cut(&mut self.keys, &shares), cut(&mut self.bits, &shares));
-        let parts: Vec<_> = keys.into_iter().zip(bits).zip(cut(&mut self.scratch, &shares)).collect();
+    fn run(&self, device: &Device, inputs: &[View<'_>], output: &mut View<'_>) -> Result<(), Failure> {
+        let (isa, algorithm) = (device.isa(), self.algorithm);
+        let (keys, sorted) = (inputs[0].as_slice::<K>(), output.as_mut_slice::<K>());
+        let mut scratch = self.scratch.lock().unwrap_or_else(PoisonError::into_inner);
+        let (bits, scratch) = &mut *scratch;
+        let shares = device.ranges(keys.len(), 1);
+        let own = shares.iter().map(|share| &keys[share.clone()]);
+        let parts: Vec<_> = own.zip(cut(bits, &shares)).zip(cut(scratch, &shares)).collect();
         device.each(parts, |((keys, bits), scratch)| {
             isa.run(
                 #[inline(always)]
                 || {
                     bits::encode(keys, bits);
-                    A::sort(bits, scratch);
+                    algorithm.sort(bits, scratch);
                 },
             );
         });
-        let (mut from, mut to) = (&mut self.bits, &mut self.scratch);
-        let mut runs = shares;
+        let (mut from, mut to) = (bits, scratch);
+        let mut runs = shares.clone();
         while runs.len() > 1 {
             runs = merge_pairs(device, &runs, from, to);
             std::mem::swap(&mut from, &mut to);
         }
-        let shares = device.ranges(self.keys.len(), 1);
-        let parts: Vec<_> = shares.iter().cloned().zip(cut(&mut self.keys, &shares)).collect();
+        let parts: Vec<_> = shares.iter().cloned().zip(cut(sorted, &shares)).collect();
         let from = &*from;
         device.each(parts, |(range, keys)| {
             isa.run(
@@ -124,10 +128,6 @@ impl<K: Key, A: Algorithm> Prepared<Keys> for Sorting<'_, K, A> {
             )
         });
         Ok(())
-    }
-
-    fn output(&self) -> Keys {
-        K::keys(self.keys.clone())
     }
 }
 
@@ -152,107 +152,164 @@ fn merge_pairs<B: bits::Bits>(device: &Device, runs: &[Range<usize>], from: &[B]
     merged
 }
 
-impl Computation for Sort {
+/// A generator of keys whose first field is their number; `others` draws the rest of the fields.
+macro_rules! of_keys {
+    ($name:expr, $fields:expr, $make:expr, $others:expr $(,)?) => {
+        Generator {
+            name: $name,
+            fields: $fields,
+            elements: |n| n.real("count"),
+            make: $make,
+            draw: |dice, count| {
+                let others: fn(f64, &mut crate::source::Dice<'_>) -> Vec<f64> = $others;
+                std::iter::once(count.round()).chain(others(count, dice)).collect()
+            },
+        }
+    };
+}
+
+impl Description for Sort {
     const NAME: &'static str = "sort";
-    type Input = Keys;
-    type Output = Keys;
+    const FIELD: &'static str = "keys";
+    const DRAWN: (f64, f64) = (200.0, 5e5);
+    const ELEMENT_BYTES: f64 = 16.0;
+    type Data = Keys;
 
-    fn variants() -> Vec<Variant<Keys, Keys>> {
+    fn generators() -> Vec<Generator<Keys>> {
         vec![
-            Variant {
-                name: "radix",
-                legal: |_| Ok(()),
-                prepare: prepare::<radix::Radix>,
-                work: |k| {
-                    let (n, passes) = (k.len() as f64, k.bits() as f64 / 8.0);
-                    Work {
-                        streamed: 2.0 * n * passes,
-                        cached: (2.0 + passes) * n,
-                        other: 3.0 * n * passes,
-                        ..Work::default()
-                    }
-                },
-            },
-            Variant {
-                name: "merge",
-                legal: |_| Ok(()),
-                prepare: prepare::<merge::Merge>,
-                work: |k| {
-                    let n = k.len() as f64;
-                    let levels = (n / 16.0).max(2.0).log2().ceil();
-                    Work {
-                        streamed: 2.0 * n * levels,
-                        cached: 16.0 * n,
-                        other: 4.0 * n * levels + 16.0 * n,
-                        ..Work::default()
-                    }
-                },
-            },
-            Variant {
-                name: "locality",
-                legal: |_| Ok(()),
-                prepare: prepare::<locality::Locality>,
-                work: |k| {
-                    let n = k.len() as f64;
-                    let levels = (k.ascending() as f64).min(n / 16.0).max(2.0).log2().ceil();
-                    Work { streamed: 2.0 * n * levels, cached: n, other: 5.0 * n * levels + 2.0 * n, ..Work::default() }
-                },
-            },
-        ]
-    }
-
-    fn features() -> Vec<InputFeature<Keys>> {
-        vec![
-            InputFeature { name: "n", flag: false, of: |k| k.len() as f64 },
-            InputFeature { name: "n_bits", flag: false, of: |k| k.bits() as f64 },
-            InputFeature { name: "asc_seq", flag: false, of: |k| k.ascending() as f64 },
-        ]
-    }
-
-    fn reference(input: &Keys) -> Keys {
-        let mut sorted = input.clone();
-        match &mut sorted {
-            Keys::Single(keys) => keys.sort_by(f32::total_cmp),
-            Keys::Double(keys) => keys.sort_by(f64::total_cmp),
-        }
-        sorted
-    }
-
-    fn judge(_: &Keys, expected: &Keys, found: &Keys) -> Result<(), String> {
-        fn first<K: Key>(expected: &[K], found: &[K]) -> Option<usize> {
-            let differ = |(e, f): (&K, &K)| e.ordered() != f.ordered();
-            let at = expected.iter().zip(found).position(differ);
-            at.or_else(|| (expected.len() != found.len()).then_some(expected.len().min(found.len())))
-        }
-        let at = match (expected, found) {
-            (Keys::Single(e), Keys::Single(f)) => first(e, f),
-            (Keys::Double(e), Keys::Double(f)) => first(e, f),
-            _ => Some(0),
-        };
-        at.map_or(Ok(()), |at| Err(format!("differs at {at}")))
-    }
-
-    fn inputs() -> Vec<Named<Keys>> {
-        generate::collection("sequences", 210, |rng, seed| {
-            let count = generate::sized(rng, 200.0, 80_000.0) as usize;
-            let order = match seed % 7 {
-                0 | 1 => Order::Random,
-                2 => Order::Reversed,
+            of_keys!("random", vec![COUNT, BITS, Field::seed()], |n| made(Order::Random, n), |_, dice| {
+                vec![dice.pick([32.0, 64.0]), dice.seed()]
+            }),
+            of_keys!("reversed", vec![COUNT, BITS, Field::seed()], |n| made(Order::Reversed, n), |_, dice| {
+                vec![dice.pick([32.0, 64.0]), dice.seed()]
+            }),
+            of_keys!(
+                "almost-sorted",
+                vec![COUNT, Field::real("share", 0.0, 1.0), BITS, Field::seed()],
+                |n| made(Order::AlmostSorted(n.real("share")), n),
                 // The paper's almost sorted keys, and keys that are more sorted.
-                3 => Order::AlmostSorted(f64::from(rng.random_range(200..250)) / 1000.0),
-                4 => Order::AlmostSorted(f64::from(rng.random_range(1..200)) / 1000.0),
-                _ => Order::Runs(generate::sized(rng, 20.0, count as f64) as usize),
-            };
-            let bits = if rng.random_bool(0.5) { 64 } else { 32 };
-            let what = match order {
-                Order::AlmostSorted(share) => format!("{count},{share},{bits},{seed}"),
-                Order::Runs(length) => format!("{count},{length},{bits},{seed}"),
-                _ => format!("{count},{bits},{seed}"),
-            };
-            Named::new(order.name(), &what, move || {
-                let keys = keys(order, count, seed);
-                if bits == 64 { Keys::Double(keys) } else { Keys::Single(keys.iter().map(|&k| k as f32).collect()) }
-            })
-        })
+                |_, dice| {
+                    let share = if dice.chance(0.5) { dice.between(200.0, 250.0) } else { dice.between(1.0, 200.0) };
+                    vec![share.floor() / 1000.0, dice.pick([32.0, 64.0]), dice.seed()]
+                },
+            ),
+            of_keys!(
+                "runs",
+                vec![COUNT, Field::whole("run", 1, 1 << 28), BITS, Field::seed()],
+                |n| made(Order::Runs(n.whole("run")), n),
+                |count, dice| vec![dice.count(20.0, count), dice.pick([32.0, 64.0]), dice.seed()],
+            ),
+        ]
     }
+
+    /// Numbers between white space.
+    fn read(file: &[u8]) -> Option<Result<Keys, Fault>> {
+        Some(parse(file).map(Keys::Double))
+    }
+
+    fn awkward() -> &'static [&'static str] {
+        &[
+            "keys=random,count=0,bits=64,seed=1",
+            "keys=random,count=1,bits=32,seed=1",
+            "keys=random,count=2,bits=64,seed=1",
+            "keys=reversed,count=17,bits=32,seed=1",
+            "keys=runs,count=97,run=7,bits=64,seed=1",
+            "keys=almost-sorted,count=1009,share=0.2,bits=32,seed=1",
+        ]
+    }
+
+    fn work(keys: &Keys) -> Work {
+        Work { flops: 0.0, bytes: (keys.len() * keys.bits() / 4) as f64 }
+    }
+
+    fn features() -> Vec<DataFeature<Keys>> {
+        vec![
+            size("n", |k| k.len() as f64),
+            size("n_bits", |k| k.bits() as f64),
+            size("asc_seq", |k| k.ascending() as f64),
+        ]
+    }
+
+    fn specs(keys: &Keys) -> Vec<BufferSpec> {
+        let dtype = if keys.bits() == 32 { DType::F32 } else { DType::F64 };
+        vec![spec("keys", dtype, keys.len(), Role::In), spec("sorted", dtype, keys.len(), Role::Out)]
+    }
+
+    /// Seeds turn the keys round. Special ones are both zeros, both infinities and numbers that are none.
+    fn fill(data: &Keys, filling: Filling, seed: u64, buffers: &mut [Buffer]) {
+        let turn = (seed % data.len().max(1) as u64) as usize;
+        let keys = &mut buffers[0];
+        match data {
+            Keys::Single(from) => keys.as_mut_slice().copy_from_slice(from),
+            Keys::Double(from) => keys.as_mut_slice().copy_from_slice(from),
+        }
+        let special = [f64::NAN, 0.0, -0.0, f64::INFINITY, f64::NEG_INFINITY, -1.0];
+        match filling {
+            Filling::Real => {}
+            Filling::Exact => (0..data.len()).for_each(|i| keys.set_f64(i, keys.get_f64(i).round())),
+            Filling::Special => {
+                (0..data.len()).step_by(7).for_each(|i| keys.set_f64(i, special[i / 7 % special.len()]))
+            }
+        }
+        match data {
+            Keys::Single(_) => keys.as_mut_slice::<f32>().rotate_left(turn),
+            Keys::Double(_) => keys.as_mut_slice::<f64>().rotate_left(turn),
+        }
+    }
+
+    fn reference(_: &Keys, before: &Buffers) -> ExpectedBuffer {
+        let keys = &before[0];
+        let mut values: Vec<f64> = (0..keys.len()).map(|i| keys.get_f64(i)).collect();
+        values.sort_by(f64::total_cmp);
+        exactly(1, values)
+    }
+
+    fn variants() -> Vec<Variant<Keys>> {
+        let radix: Prepare<Keys> = prepare::<radix::Radix>;
+        vec![
+            Variant::new("radix", radix, |k| {
+                let (n, passes) = (k.len() as f64, k.bits() as f64 / 8.0);
+                let cached = (2.0 + passes) * n;
+                OperationMix { streamed: 2.0 * n * passes, cached, other: 3.0 * n * passes, ..OperationMix::default() }
+            }),
+            Variant::new("merge", prepare::<merge::Merge>, |k| {
+                let n = k.len() as f64;
+                let levels = (n / 16.0).max(2.0).log2().ceil();
+                let other = 4.0 * n * levels + 16.0 * n;
+                OperationMix { streamed: 2.0 * n * levels, cached: 16.0 * n, other, ..OperationMix::default() }
+            }),
+            Variant::new("locality", prepare::<locality::Locality>, |k| {
+                let n = k.len() as f64;
+                let levels = (k.ascending() as f64).min(n / 16.0).max(2.0).log2().ceil();
+                let other = 5.0 * n * levels + 2.0 * n;
+                OperationMix { streamed: 2.0 * n * levels, cached: n, other, ..OperationMix::default() }
+            })
+            .param("least_run", &[8, 16, 24, 32, 48], 24),
+        ]
+    }
+}
+
+const COUNT: Field = Field::whole("count", 0, 1 << 28);
+const BITS: Field = Field::one_of("bits", &[32.0, 64.0]).or(64.0);
+
+fn made(order: Order, n: &Numbers<'_>) -> Keys {
+    let keys = keys(order, n.whole("count"), n.seed());
+    if n.whole("bits") == 64 { Keys::Double(keys) } else { Keys::Single(keys.iter().map(|&k| k as f32).collect()) }
+}
+
+fn parse(file: &[u8]) -> Result<Vec<f64>, Fault> {
+    let mut keys = Vec::new();
+    for (number, line) in file.split(|&b| b == b'\n').enumerate() {
+        let mut at = 0;
+        for word in line.split(u8::is_ascii_whitespace) {
+            let text = String::from_utf8_lossy(word);
+            let place = (number + 1, at + 1);
+            at += word.len() + 1;
+            if !word.is_empty() {
+                let fault = |e| Fault { line: place.0, column: place.1, message: format!("{text:?}: {e}") };
+                keys.push(text.parse::<f64>().map_err(fault)?);
+            }
+        }
+    }
+    Ok(keys)
 }

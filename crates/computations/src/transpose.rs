@@ -5,13 +5,18 @@ mod columns;
 mod rows;
 mod skinny;
 
-use crate::computation::{Computation, Failure, InputFeature, Named, Prepared, Ready, Variant, Work};
+use crate::description::{
+    DataFeature, Description, Failure, OperationMix, Routine, Variant, exactly, flag, size, spec,
+};
 use crate::device::Device;
-use crate::generate::{self, rng};
-use rand::Rng;
+use crate::source::{Field, Generator};
+use crate::spmv::fill_vector;
+use tilewright_core::buffer::{Buffer, BufferSpec, Buffers, ExpectedBuffer, Filling, Role, View};
+use tilewright_core::computation::Work;
+use tilewright_core::dtype::DType;
 
-/// A dense matrix.
-#[derive(Clone, Debug, PartialEq)]
+/// The shape of a dense matrix.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Dense {
     /// Number of rows, at least 1.
     pub rows: usize,
@@ -19,18 +24,9 @@ pub struct Dense {
     pub cols: usize,
     /// Whether rows stand one after another; otherwise columns do.
     pub row_major: bool,
-    /// The elements.
-    pub data: Vec<f64>,
 }
 
 impl Dense {
-    /// A seeded matrix.
-    pub fn random(rows: usize, cols: usize, row_major: bool, seed: u64) -> Self {
-        let mut rng = rng("dense", seed);
-        let data = (0..rows * cols).map(|_| rng.random_range(-1.0..1.0)).collect();
-        Self { rows, cols, row_major, data }
-    }
-
     /// Length and number of what stands one after another.
     fn storage(&self) -> (usize, usize) {
         if self.row_major { (self.rows, self.cols) } else { (self.cols, self.rows) }
@@ -68,152 +64,164 @@ fn gcd(a: usize, b: usize) -> usize {
     if b == 0 { a } else { gcd(b, a % b) }
 }
 
-/// Rows of a skinny view are at most this long: a window of as many rows stays in the first cache.
-pub const SKINNY: usize = 64;
-
-/// Transposing in place.
+/// Transposing in place: `data`, whose rows or columns stand one after another, and afterwards those of the transpose.
 pub struct Transpose;
 
-struct Run<'a> {
-    input: &'a Dense,
-    data: Vec<f64>,
+/// What moves the elements of a view, with the columns that are moved together.
+type How = fn(&mut [f64], Shape, &Device, usize);
+
+struct Run {
     shape: Shape,
-    how: fn(&mut [f64], Shape, &Device),
+    how: How,
+    width: usize,
 }
 
 /// `turned`: the view has as many rows as the storage has columns.
-fn prepare(input: &Dense, turned: bool, how: fn(&mut [f64], Shape, &Device)) -> Ready<'_, Vec<f64>> {
-    let (m, n) = input.storage();
+fn prepare(d: &Dense, turned: bool, how: How, params: &[i64]) -> Box<dyn Routine> {
+    let (m, n) = d.storage();
     let shape = if turned { Shape::of(n, m) } else { Shape::of(m, n) };
-    Box::new(Run { input, data: input.data.clone(), shape, how })
+    Box::new(Run { shape, how, width: params.first().map_or(1, |w| w.unsigned_abs() as usize) })
 }
 
-impl Prepared<Vec<f64>> for Run<'_> {
-    fn reset(&mut self) {
-        self.data.copy_from_slice(&self.input.data);
-    }
-
-    fn again(&self) -> bool {
-        false
-    }
-
-    fn run(&mut self, device: &Device) -> Result<(), Failure> {
+impl Routine for Run {
+    fn run(&self, device: &Device, _: &[View<'_>], data: &mut View<'_>) -> Result<(), Failure> {
         if self.shape.m > 1 && self.shape.n > 1 {
-            (self.how)(&mut self.data, self.shape, device);
+            (self.how)(data.as_mut_slice(), self.shape, device, self.width);
         }
         Ok(())
-    }
-
-    fn output(&self) -> Vec<f64> {
-        self.data.clone()
     }
 }
 
 /// Columns to rows: rotate, permute rows, permute columns.
-fn c2r(data: &mut [f64], s: Shape, device: &Device) {
+fn c2r(data: &mut [f64], s: Shape, device: &Device, width: usize) {
     if !s.coprime() {
-        columns::each(data, s, device, columns::Step::Rotate);
+        columns::each(data, s, device, columns::Step::Rotate, width);
     }
     rows::permute(data, s, device, false);
-    columns::each(data, s, device, columns::Step::Gather);
+    columns::each(data, s, device, columns::Step::Gather, width);
 }
 
 /// Rows to columns: the inverse of every step of [`c2r`], the last first.
-fn r2c(data: &mut [f64], s: Shape, device: &Device) {
-    columns::each(data, s, device, columns::Step::Scatter);
+fn r2c(data: &mut [f64], s: Shape, device: &Device, width: usize) {
+    columns::each(data, s, device, columns::Step::Scatter, width);
     rows::permute(data, s, device, true);
     if !s.coprime() {
-        columns::each(data, s, device, columns::Step::RotateBack);
+        columns::each(data, s, device, columns::Step::RotateBack, width);
     }
 }
 
-fn work(d: &Dense, passes: f64) -> Work {
-    let n = d.data.len() as f64;
-    Work { streamed: 2.0 * passes * n, cached: 2.0 * passes * n, other: 3.0 * passes * n, ..Work::default() }
+fn operations(d: &Dense, passes: f64) -> OperationMix {
+    let n = (d.rows * d.cols) as f64;
+    OperationMix {
+        streamed: 2.0 * passes * n,
+        cached: 2.0 * passes * n,
+        other: 3.0 * passes * n,
+        ..OperationMix::default()
+    }
 }
 
 fn passes(d: &Dense) -> f64 {
     if gcd(d.rows, d.cols) == 1 { 2.0 } else { 3.0 }
 }
 
-impl Computation for Transpose {
+/// Rows of a skinny view are at most this long: a window of as many rows stays in the first cache.
+const SKINNY: &str = "a window of as many rows stays in the first cache";
+
+impl Description for Transpose {
     const NAME: &'static str = "transpose";
-    type Input = Dense;
-    type Output = Vec<f64>;
+    const FIELD: &'static str = "matrix";
+    const DRAWN: (f64, f64) = (256.0, 2e6);
+    const ELEMENT_BYTES: f64 = 16.0;
+    type Data = Dense;
 
-    fn variants() -> Vec<Variant<Dense, Vec<f64>>> {
-        const LONG: &str = "rows of at most 64 elements";
-        vec![
-            Variant {
-                name: "c2r",
-                legal: |_| Ok(()),
-                prepare: |d| prepare(d, false, c2r),
-                work: |d| work(d, passes(d)),
+    fn generators() -> Vec<Generator<Dense>> {
+        vec![Generator {
+            name: "dense",
+            fields: vec![
+                Field::whole("rows", 1, 1 << 24),
+                Field::whole("cols", 1, 1 << 24),
+                Field::one_of("row_major", &[0.0, 1.0]).or(1.0),
+            ],
+            elements: |n| n.real("rows") * n.real("cols"),
+            make: |n| Dense { rows: n.whole("rows"), cols: n.whole("cols"), row_major: n.whole("row_major") == 1 },
+            draw: |dice, elements| {
+                let total = elements.max(4.0).log2();
+                let rows = match dice.below(6) {
+                    0 | 1 => total / 2.0 + dice.between(-1.5, 1.5),
+                    2 | 3 => dice.between(0.0, total),
+                    4 => dice.between(1.0, 5.0),
+                    _ => total - dice.between(1.0, 5.0),
+                };
+                let whole = |log: f64| log.exp2().round().max(1.0);
+                let (mut rows, mut cols) = (whole(rows), whole(total - rows));
+                if dice.chance(0.4) {
+                    let factor = dice.pick([2.0, 3.0, 4.0, 8.0]);
+                    (rows, cols) = ((rows / factor).ceil() * factor, (cols / factor).ceil() * factor);
+                }
+                vec![rows, cols, f64::from(u8::from(dice.chance(0.7)))]
             },
-            Variant {
-                name: "r2c",
-                legal: |_| Ok(()),
-                prepare: |d| prepare(d, true, r2c),
-                work: |d| work(d, passes(d)),
-            },
-            Variant {
-                name: "skinny-c2r",
-                legal: |d| if d.storage().1 <= SKINNY { Ok(()) } else { Err(LONG) },
-                prepare: |d| prepare(d, false, skinny::c2r),
-                work: |d| work(d, passes(d) + 1.0),
-            },
-            Variant {
-                name: "skinny-r2c",
-                legal: |d| if d.storage().0 <= SKINNY { Ok(()) } else { Err(LONG) },
-                prepare: |d| prepare(d, true, skinny::r2c),
-                work: |d| work(d, passes(d) + 1.0),
-            },
+        }]
+    }
+
+    fn awkward() -> &'static [&'static str] {
+        &[
+            "matrix=dense,rows=1,cols=1,row_major=1",
+            "matrix=dense,rows=1,cols=9,row_major=0",
+            "matrix=dense,rows=2,cols=3,row_major=1",
+            "matrix=dense,rows=97,cols=5,row_major=0",
+            "matrix=dense,rows=12,cols=18,row_major=1",
+            "matrix=dense,rows=64,cols=65,row_major=1",
+            "matrix=dense,rows=71,cols=71,row_major=0",
         ]
     }
 
-    fn features() -> Vec<InputFeature<Dense>> {
+    fn symbols(d: &Dense) -> Vec<(&'static str, i64)> {
+        vec![("lines", d.storage().0 as i64), ("line_length", d.storage().1 as i64)]
+    }
+
+    fn work(d: &Dense) -> Work {
+        Work { flops: 0.0, bytes: 16.0 * (d.rows * d.cols) as f64 }
+    }
+
+    fn features() -> Vec<DataFeature<Dense>> {
         vec![
-            InputFeature { name: "m", flag: false, of: |d| d.rows as f64 },
-            InputFeature { name: "n", flag: false, of: |d| d.cols as f64 },
-            InputFeature { name: "row_major", flag: true, of: |d| f64::from(u8::from(d.row_major)) },
+            size("m", |d| d.rows as f64),
+            size("n", |d| d.cols as f64),
+            flag("row_major", |d| f64::from(u8::from(d.row_major))),
             // What stands one after another: layout and sizes in one.
-            InputFeature { name: "lines", flag: false, of: |d| d.storage().0 as f64 },
-            InputFeature { name: "line_length", flag: false, of: |d| d.storage().1 as f64 },
-            InputFeature { name: "common", flag: false, of: |d| gcd(d.rows, d.cols) as f64 },
-            InputFeature { name: "coprime", flag: true, of: |d| f64::from(u8::from(gcd(d.rows, d.cols) == 1)) },
+            size("lines", |d| d.storage().0 as f64),
+            size("line_length", |d| d.storage().1 as f64),
+            size("common", |d| gcd(d.rows, d.cols) as f64),
+            flag("coprime", |d| f64::from(u8::from(gcd(d.rows, d.cols) == 1))),
         ]
     }
 
-    fn reference(d: &Dense) -> Vec<f64> {
-        let (m, n) = d.storage();
-        (0..n).flat_map(|j| (0..m).map(move |i| d.data[i * n + j])).collect()
+    fn specs(d: &Dense) -> Vec<BufferSpec> {
+        vec![spec("data", DType::F64, d.rows * d.cols, Role::InOut)]
     }
 
-    fn judge(_: &Dense, expected: &Vec<f64>, found: &Vec<f64>) -> Result<(), String> {
-        let at = expected.iter().zip(found).position(|(e, f)| e.to_bits() != f.to_bits());
-        let at = at.or_else(|| (expected.len() != found.len()).then_some(found.len()));
-        at.map_or(Ok(()), |at| Err(format!("differs at {at}")))
+    fn fill(_: &Dense, filling: Filling, seed: u64, buffers: &mut [Buffer]) {
+        let data = buffers[0].as_mut_slice::<f64>();
+        fill_vector(filling, seed, data);
+        if filling == Filling::Special {
+            data.iter_mut().step_by(5).for_each(|x| *x = f64::NAN);
+        }
     }
 
-    fn inputs() -> Vec<Named<Dense>> {
-        generate::collection("shapes", 240, |rng, seed| {
-            // Logarithms of the sizes are uniform: from 2^8 to 2^17 elements.
-            let total = rng.random_range(8.0..17.0f64);
-            let (family, rows) = match seed % 3 {
-                0 => ("square-like", total / 2.0 + rng.random_range(-1.5..1.5)),
-                1 => ("any", rng.random_range(1.0..total - 1.0)),
-                _ if rng.random_bool(0.5) => ("skinny", rng.random_range(1.0..5.0)),
-                _ => ("skinny", total - rng.random_range(1.0..5.0)),
-            };
-            let whole = |log: f64| log.exp2().round().max(2.0) as usize;
-            let (mut rows, mut cols) = (whole(rows), whole(total - rows));
-            if rng.random_bool(0.4) {
-                let factor = [2, 3, 4, 8][rng.random_range(0..4)];
-                (rows, cols) = (rows.div_ceil(factor) * factor, cols.div_ceil(factor) * factor);
-            }
-            let row_major = rng.random_bool(0.7);
-            let what = format!("{rows},{cols},{row_major},{seed}");
-            Named::new(family, &what, move || Dense::random(rows, cols, row_major, seed))
-        })
+    fn reference(d: &Dense, before: &Buffers) -> ExpectedBuffer {
+        let ((m, n), data) = (d.storage(), before[0].as_slice::<f64>());
+        exactly(0, (0..n).flat_map(|j| (0..m).map(move |i| data[i * n + j])).collect())
+    }
+
+    fn variants() -> Vec<Variant<Dense>> {
+        let moved = |variant: Variant<Dense>| variant.param("width", &columns::WIDTHS, 8);
+        vec![
+            moved(Variant::new("c2r", |d, p| prepare(d, false, c2r, p), |d| operations(d, passes(d)))),
+            moved(Variant::new("r2c", |d, p| prepare(d, true, r2c, p), |d| operations(d, passes(d)))),
+            Variant::new("skinny-c2r", |d, p| prepare(d, false, skinny::c2r, p), |d| operations(d, passes(d) + 1.0))
+                .rule("skinny", "line_length <= 64", SKINNY),
+            Variant::new("skinny-r2c", |d, p| prepare(d, true, skinny::r2c, p), |d| operations(d, passes(d) + 1.0))
+                .rule("skinny", "lines <= 64", SKINNY),
+        ]
     }
 }

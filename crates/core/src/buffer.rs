@@ -1,5 +1,10 @@
 //! Memory of a workload: element buffers, how they are filled, and what they must hold afterwards.
 
+mod codec;
+mod view;
+
+pub use view::{Element, View, views};
+
 use crate::dtype::DType;
 use bytemuck::{Pod, Zeroable};
 use serde::{Deserialize, Serialize};
@@ -82,13 +87,7 @@ impl Buffer {
     /// # Panics
     /// For types without a plain conversion, or an index out of bounds.
     pub fn get_f64(&self, i: usize) -> f64 {
-        match self.dtype {
-            DType::F32 => f64::from(self.as_slice::<f32>()[i]),
-            DType::F64 => self.as_slice::<f64>()[i],
-            DType::I32 => f64::from(self.as_slice::<i32>()[i]),
-            DType::I8 => f64::from(self.as_slice::<i8>()[i]),
-            other => panic!("no plain conversion of {other}"),
-        }
+        codec::get(self.dtype, self.bytes(), i)
     }
 
     /// Stores a number rounded to the element type. See [`Buffer::get_f64`].
@@ -96,13 +95,7 @@ impl Buffer {
     /// # Panics
     /// For types without a plain conversion, or an index out of bounds.
     pub fn set_f64(&mut self, i: usize, x: f64) {
-        match self.dtype {
-            DType::F32 => self.as_mut_slice::<f32>()[i] = x as f32,
-            DType::F64 => self.as_mut_slice::<f64>()[i] = x,
-            DType::I32 => self.as_mut_slice::<i32>()[i] = x as i32,
-            DType::I8 => self.as_mut_slice::<i8>()[i] = x as i8,
-            other => panic!("no plain conversion of {other}"),
-        }
+        codec::set(self.dtype, self.bytes_mut(), i, x);
     }
 }
 

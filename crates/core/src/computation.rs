@@ -1,6 +1,6 @@
 //! What is computed, apart from how.
 
-use crate::buffer::{Buffers, Expected, Filling, Workload};
+use crate::buffer::{BufferSpec, Buffers, Expected, Filling, Workload};
 use crate::data::Data;
 use crate::expr::Value;
 use crate::feature::Feature;
@@ -79,6 +79,10 @@ pub trait Computation: Send + Sync + 'static {
         Data::Given(Arc::new(self.workload(input, Filling::Real, seed)))
     }
 
+    /// The buffers that a plan of this input runs on: those of its workloads. Programs carry them, and whatever runs a program
+    /// refuses others.
+    fn buffers(&self, input: &Self::Input) -> Vec<BufferSpec>;
+
     /// The scalars that a plan of this input takes, by position, with the values that it was made for. Programs carry them,
     /// and whatever runs a program refuses others.
     fn scalars(&self, input: &Self::Input) -> Vec<ScalarSpec>;
@@ -91,6 +95,12 @@ pub trait Computation: Send + Sync + 'static {
 
     /// The features of an input, one number per name.
     fn features(&self, input: &Self::Input, out: &mut Vec<f32>);
+
+    /// Seconds that the features of an input took to compute, where they are found in data and were asked for.
+    fn features_seconds(&self, input: &Self::Input) -> Option<f64> {
+        let _ = input;
+        None
+    }
 
     /// Draws an input for training, from uniform numbers in [0, 1): shapes on a logarithmic scale within the limits,
     /// awkward ones (odd, prime, one short of a power of two) among them. Words in `fixed` are kept as given.

@@ -41,6 +41,14 @@ impl DType {
         }
     }
 
+    /// Bytes that elements in anyone's memory are aligned to: those of one component.
+    pub const fn align(self) -> usize {
+        match self {
+            Self::C32 | Self::C64 => self.size() / 2,
+            real => real.size(),
+        }
+    }
+
     /// The name used in inputs and files.
     pub const fn name(self) -> &'static str {
         match self {

@@ -32,6 +32,10 @@ pub trait Problem: Send + Sync {
     fn schema(&self) -> &FeatureSchema;
     /// The input's features.
     fn input_features(&self, out: &mut Vec<f32>);
+    /// What the input's features cost. See [`Computation::features_seconds`].
+    fn features_seconds(&self) -> Option<f64> {
+        None
+    }
     /// The features of a legal point, appended to `out`; not checked, and NaN for what is no point at all.
     fn config_features(&self, point: &[u16], out: &mut Vec<f32>);
     /// The code of a point.
@@ -203,6 +207,10 @@ impl<K: Kernel> Problem for Bound<K> {
         self.kernel.computation().features(&self.input, out);
     }
 
+    fn features_seconds(&self) -> Option<f64> {
+        self.kernel.computation().features_seconds(&self.input)
+    }
+
     fn config_features(&self, point: &[u16], out: &mut Vec<f32>) {
         match self.space.at(point) {
             Some(at) => self.kernel.features(&self.device, &self.input, &at, out),
@@ -211,7 +219,8 @@ impl<K: Kernel> Problem for Bound<K> {
     }
 
     fn program(&self, at: &Legal<'_>) -> Program {
-        self.kernel.generate(&self.plan(at)).taking(self.kernel.computation().scalars(&self.input))
+        let of = self.kernel.computation();
+        self.kernel.generate(&self.plan(at)).on(of.buffers(&self.input)).taking(of.scalars(&self.input))
     }
 
     fn counts(&self, at: &Legal<'_>) -> Option<Counts> {

@@ -1,6 +1,10 @@
 //! What a plan generates: steps that a device can load and run.
 
-use crate::buffer::Buffer;
+mod takes;
+
+pub use takes::{ScalarClass, ScalarSpec, check_buffers, check_scalars};
+
+use crate::buffer::{Buffer, BufferSpec, View};
 use crate::space::Config;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -57,6 +61,9 @@ pub enum DeviceError {
     /// A kernel did what the device does not allow, or its process died of it. Others may still run.
     #[error("a kernel faulted: {0}")]
     Fault(String),
+    /// A program came to no result on these data, and said so: a solver that does not converge. Others may.
+    #[error("no result: {0}")]
+    NoResult(String),
     /// A kernel did not end in time.
     #[error("a kernel still ran after {after_ms} ms")]
     Hang {
@@ -68,80 +75,10 @@ pub enum DeviceError {
     Run(String),
 }
 
-/// Which values of a scalar a program computes right with.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum ScalarClass {
-    /// This value alone: the code has it built in.
-    Exactly(f64),
-    /// Any but this one, which needs other code: a zero, say, whose operand must not be read.
-    AllBut(f64),
-    /// Any.
-    Any,
-}
-
-impl ScalarClass {
-    /// Whether a value belongs to it.
-    #[inline]
-    pub fn has(&self, value: f64) -> bool {
-        match self {
-            Self::Exactly(only) => value == *only,
-            Self::AllBut(other) => value != *other,
-            Self::Any => true,
-        }
-    }
-}
-
-impl fmt::Display for ScalarClass {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Exactly(only) => write!(f, "exactly {only}"),
-            Self::AllBut(other) => write!(f, "any value but {other}"),
-            Self::Any => f.write_str("any value"),
-        }
-    }
-}
-
-/// A scalar that a program takes.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct ScalarSpec {
-    /// The name in reports: `alpha`.
-    pub name: &'static str,
-    /// The values that the program was made for.
-    pub class: ScalarClass,
-}
-
-/// Refuses scalars that a program was not made for.
-///
-/// # Errors
-/// [`DeviceError::Argument`] with the scalar that is missing or has another value, or `scalars` where there are too many.
-#[inline]
-pub fn check_scalars(specs: &[ScalarSpec], scalars: &[f64]) -> Result<(), DeviceError> {
-    let fit = specs.len() == scalars.len() && specs.iter().zip(scalars).all(|(spec, value)| spec.class.has(*value));
-    if fit { Ok(()) } else { Err(unfit(specs, scalars)) }
-}
-
-/// Apart from the check, which stands before every call.
-#[cold]
-fn unfit(specs: &[ScalarSpec], scalars: &[f64]) -> DeviceError {
-    let refuse = |name: &str, message| DeviceError::Argument { name: name.to_owned(), message };
-    let (need, have) = (specs.len(), scalars.len());
-    let names = || specs.iter().map(|s| s.name).collect::<Vec<_>>().join(", ");
-    if have > need {
-        let needed = if need == 0 { "none is taken".to_owned() } else { format!("{need} are taken: {}", names()) };
-        return refuse("scalars", format!("{have} are given, {needed}"));
-    }
-    let wrong = specs.iter().zip(scalars).find(|(spec, value)| !spec.class.has(**value));
-    if let Some((spec, value)) = wrong {
-        return refuse(spec.name, format!("{value} is given, and the plan was made for {}", spec.class));
-    }
-    let missing: Vec<&str> = specs[have..].iter().map(|s| s.name).collect();
-    refuse(&missing.join(", "), format!("missing: {have} scalars are given, {need} are needed: {}", names()))
-}
-
 /// Arguments of host code.
-pub struct HostArgs<'a> {
-    /// The buffers of the workload.
-    pub buffers: &'a mut [Buffer],
+pub struct HostArgs<'a, 'v> {
+    /// The buffers of the workload: whoever calls keeps them, and code borrows them while it runs.
+    pub buffers: &'a mut [View<'v>],
     /// Its scalars.
     pub scalars: &'a [f64],
     /// Scratch memory, at least as long as the program asked for.
@@ -153,8 +90,8 @@ pub trait HostCode: Send + Sync {
     /// Runs once.
     ///
     /// # Errors
-    /// Buffers shorter than the code was generated for.
-    fn run(&self, args: &mut HostArgs<'_>) -> Result<(), DeviceError>;
+    /// Buffers that are not what the code was generated for.
+    fn run(&self, args: &mut HostArgs<'_, '_>) -> Result<(), DeviceError>;
 
     /// The generated code for people (assembly), where there is some.
     fn listing(&self) -> Option<String> {
@@ -257,14 +194,16 @@ pub struct Program {
     pub steps: Vec<Step>,
     /// Scratch memory in bytes.
     pub workspace: u64,
-    /// The scalars that it takes; None where whoever made it did not say, so that nothing is checked.
+    /// The buffers that it runs on, each at least so long; None where whoever made it did not say, so that nothing is checked.
+    pub buffers: Option<Vec<BufferSpec>>,
+    /// The scalars that it takes; None as for the buffers.
     pub scalars: Option<Vec<ScalarSpec>>,
 }
 
 impl Program {
-    /// Steps in order, with so many bytes of scratch memory. What scalars they take is not said.
+    /// Steps in order, with so many bytes of scratch memory. What data they take is not said.
     pub fn new(steps: Vec<Step>, workspace: u64) -> Self {
-        Self { steps, workspace, scalars: None }
+        Self { steps, workspace, buffers: None, scalars: None }
     }
 
     /// A program of one host call.
@@ -288,11 +227,21 @@ impl Program {
         self
     }
 
-    /// Refuses scalars that it was not made for. Whatever takes a program and a caller's data must ask.
+    /// The same program, made for these buffers and no others.
+    #[must_use]
+    pub fn on(mut self, buffers: Vec<BufferSpec>) -> Self {
+        self.buffers = Some(buffers);
+        self
+    }
+
+    /// Refuses data that it was not made for. Whatever takes a program and a caller's data must ask.
     ///
     /// # Errors
-    /// See [`check_scalars`].
-    pub fn expect_scalars(&self, scalars: &[f64]) -> Result<(), DeviceError> {
+    /// [`DeviceError::Argument`] that names the buffer or the scalar. See [`check_scalars`].
+    pub fn expect(&self, buffers: &[BufferSpec], scalars: &[f64]) -> Result<(), DeviceError> {
+        if let Some(specs) = &self.buffers {
+            takes::check_specs(specs, buffers)?;
+        }
         self.scalars.as_ref().map_or(Ok(()), |specs| check_scalars(specs, scalars))
     }
 }

@@ -4,7 +4,7 @@ use std::hint::black_box;
 use std::sync::Arc;
 
 use criterion::{Criterion, criterion_group, criterion_main};
-use tilewright_core::buffer::{Buffer, Filling};
+use tilewright_core::buffer::{Buffer, Filling, views};
 use tilewright_core::device::HostProgram;
 use tilewright_core::dtype::DType;
 use tilewright_core::problem::{Bound, Problem};
@@ -39,9 +39,10 @@ fn dispatch(c: &mut Criterion) {
     let program = problem.program(&problem.space().check(&point).expect("the default is legal"));
     let program = HostProgram::new(&program).expect("host code");
     let mut work = problem.workload(Filling::Real, 1);
+    let mut views = views(&mut work.buffers);
     let mut workspace = Buffer::zeroed(DType::I8, program.workspace());
     c.bench_function("call of a 1 x 1 x 1 product", |b| {
-        b.iter(|| program.run(&mut work.buffers, &work.scalars, &mut workspace));
+        b.iter(|| program.run(&mut views, &work.scalars, &mut workspace));
     });
 }
 

@@ -57,12 +57,12 @@ pub(crate) struct Part {
 }
 
 impl Blueprint {
-    /// Derives the values; the configuration must be legal for the geometry.
-    pub(crate) fn new(geometry: Geometry, config: &GemmConfig) -> Self {
+    /// Derives the values; the configuration must be legal for the geometry, and have register tiles of so many vectors.
+    pub(crate) fn new(geometry: Geometry, config: GemmConfig, vectors: usize) -> Self {
         let frame = geometry.frame(config.axis);
         let width = Width::from_bytes(config.vec as usize).unwrap_or(Width::X);
         let vector = Vector { width, float: geometry.float };
-        let c = config;
+        let c = &config;
         let (m, n) = ((c.m_s, c.m_l, c.t_m, c.pack_a), (c.n_s, c.n_l, c.t_n, c.pack_b));
         let (v, s) = if frame.swapped { (n, m) } else { (m, n) };
         let lanes = vector.lanes();
@@ -70,18 +70,18 @@ impl Blueprint {
         let steps = (c.u as usize / k_s).max(1);
         Self {
             geometry,
-            config: config.clone(),
             frame,
             vector,
             pack_v: v.3,
             pack_s: s.3,
-            v: Split::new(frame.v_len, lanes, (v.0 as usize).div_ceil(lanes)),
+            v: Split::new(frame.v_len, lanes, vectors),
             s: Split::new(frame.s_len, 1, s.0 as usize),
             k: Split::into_multiple(geometry.k, k_s, steps, k_g),
             v_block: (v.1 / v.0).max(1) as usize,
             s_block: s.1.div_ceil(s.0).max(1) as usize,
             v_threads: v.2 as usize,
             s_threads: s.2 as usize,
+            config,
         }
     }
 

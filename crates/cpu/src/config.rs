@@ -1,6 +1,9 @@
 //! Tuning parameters of the CPU GEMM: the image of ISAAC's on a core with vector registers and caches.
 
+use crate::kernel::space::Description;
 use serde::{Deserialize, Serialize};
+use tilewright_core::expr::Val;
+use tilewright_core::space::Values;
 
 /// The dimension that vectors run along.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -90,5 +93,39 @@ impl GemmConfig {
             pack_b: c.pack_a,
             ..c
         }
+    }
+
+    /// The parameters of a point of the kernel's space, which are those of the problem that the kernel solves, in terms of the
+    /// caller's: see the space's documentation. `None` for a point of another space.
+    pub(crate) fn of(at: &Values<'_>) -> Option<Self> {
+        let names = Description::get();
+        let [m_s, n_s, m_l, n_l, u, k_s, k_l, k_g, t, t_m, t_n, pack_a, pack_b, vec, prefetch] =
+            at.ints(names.sizes)?;
+        let [axis, order, store] = at.read(names.words)?;
+        let (pack_a, pack_b) = (pack_a == 1, pack_b == 1);
+        let axis = if axis == Val::Str("n") { Axis::N } else { Axis::M };
+        let order = if order == Val::Str("broadcast") { Order::Broadcast } else { Order::Vector };
+        let store = if store == Val::Str("stream") { Store::Stream } else { Store::Normal };
+        let config = Self {
+            axis,
+            m_s,
+            n_s,
+            m_l,
+            n_l,
+            u,
+            k_s,
+            k_l,
+            k_g,
+            t,
+            t_m,
+            t_n,
+            pack_a,
+            pack_b,
+            vec,
+            prefetch,
+            order,
+            store,
+        };
+        Some(if axis == Axis::N { config.transposed() } else { config })
     }
 }

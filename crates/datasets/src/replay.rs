@@ -360,7 +360,7 @@ impl Problem for RecordedProblem {
 struct NoCode;
 
 impl HostCode for NoCode {
-    fn run(&self, _: &mut HostArgs<'_>) -> Result<(), DeviceError> {
+    fn run(&self, _: &mut HostArgs<'_, '_>) -> Result<(), DeviceError> {
         Err(DeviceError::Load("a recording has times and no code".into()))
     }
 }

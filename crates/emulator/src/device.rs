@@ -148,7 +148,7 @@ impl Device for EmulatorDevice {
 impl Held {
     /// Parses what the program runs and makes room for its workspace.
     fn load(&mut self, program: &Program, device: &Settings) -> Result<(), DeviceError> {
-        program.expect_scalars(&self.scalars)?;
+        program.expect(&self.specs, &self.scalars)?;
         for step in &program.steps {
             match step {
                 Step::FillWorkspace { offset, bytes, .. } => {

@@ -2,7 +2,7 @@
 //! memory, and spills nothing.
 //!
 //! `scripts/ptxas.sh` installs the assemblers under `build/ptxas`; `TILEWRIGHT_PTXAS` names another folder. Without
-//! them these tests say that they skipped, or fail where `TILEWRIGHT_REQUIRE_PTXAS` is set. `TILEWRIGHT_PTXAS_PLANS` is the
+//! them these tests say that they skipped, or fail where `TILEWRIGHT_REQUIRE` names `ptxas`. `TILEWRIGHT_PTXAS_PLANS` is the
 //! number of plans per target, `TILEWRIGHT_PTXAS_TARGETS` names the targets, all of them unless set.
 
 mod assembler;

@@ -39,9 +39,9 @@ fn rules_and_code_agree() {
             let Some(point) = plans::point(&space, &mut rng) else { continue };
             let plan = kernel.plan(&spec, &input, &space.check(&point).unwrap());
             let blueprint = plan.blueprint();
-            assert_eq!(left(&space, "threads", &point), i64::from(blueprint.threads()));
-            assert_eq!(left(&space, "shared_memory", &point), i64::from(blueprint.shared_bytes()), "{blueprint:?}");
-            assert_eq!(left(&space, "registers", &point), i64::from(blueprint.registers_needed()), "{blueprint:?}");
+            assert_eq!(left(&space, "threads", &point), i64::from(blueprint.threads));
+            assert_eq!(left(&space, "shared_memory", &point), i64::from(blueprint.shared_bytes), "{blueprint:?}");
+            assert_eq!(left(&space, "registers", &point), i64::from(blueprint.registers_needed), "{blueprint:?}");
         }
     }
 }

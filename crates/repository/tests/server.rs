@@ -50,7 +50,7 @@ fn server() -> Option<Server> {
     let (port, folder) = (free_port(), tempfile::tempdir().unwrap());
     let process = start(port, &folder);
     if process.is_none() {
-        eprintln!("skipped: redis-server is not installed");
+        tilewright_testkit::skip("redis", "redis-server is not installed");
     }
     Some(Server { process: process?, port, folder })
 }

@@ -5,7 +5,7 @@ use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use std::hint::black_box;
 use std::sync::Arc;
 use std::time::Duration;
-use tilewright_core::buffer::{Buffer, Filling};
+use tilewright_core::buffer::{Filling, View, views};
 use tilewright_core::computation::Computation;
 use tilewright_core::kernel::Kernel;
 use tilewright_core::problem::{Bound, Problem};
@@ -21,7 +21,7 @@ const CALLS: u64 = 1000;
 struct Nothing;
 
 impl HostCode for Nothing {
-    fn run(&self, args: &mut HostArgs<'_>) -> Result<(), DeviceError> {
+    fn run(&self, args: &mut HostArgs<'_, '_>) -> Result<(), DeviceError> {
         black_box(&args.scalars);
         Ok(())
     }
@@ -50,7 +50,7 @@ fn dispatch(c: &mut Criterion) {
     for input in &inputs {
         table.insert(input.clone(), nothing(input));
     }
-    let mut buffers: Vec<Buffer> = Vec::new();
+    let mut buffers: Vec<View<'_>> = Vec::new();
     group.bench_function("1000 calls of nothing", |b| {
         b.iter(|| {
             for i in 0..CALLS as usize {
@@ -72,7 +72,8 @@ fn gemm(group: &mut criterion::BenchmarkGroup<'_, criterion::measurement::WallTi
     let point = problem.default_point().expect("a default");
     let program = problem.program(&problem.space().check(&point).expect("the default is legal"));
     let work = problem.workload(Filling::Real, 1);
-    let (mut buffers, scalars) = (work.buffers, work.scalars);
+    let (mut owned, scalars) = (work.buffers, work.scalars);
+    let mut buffers = views(&mut owned);
     let mut direct = HostPlan::new(&program).expect("host code");
     group.bench_function("1000 calls of gemm 8x8x8, direct", |b| {
         b.iter(|| (0..CALLS).for_each(|_| direct.call(&mut buffers, &scalars).expect("a run")));

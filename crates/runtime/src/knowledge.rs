@@ -119,8 +119,8 @@ impl<'a> Knowledge<'a> {
 
     /// The model, as strategies ask it.
     pub fn model(&self) -> Option<Model<'_>> {
-        let (problem, is_costly) = (self.problem, self.is_costly);
-        self.scorer.as_ref().map(|(_, scorer)| Model { problem, scorer: &**scorer, is_costly })
+        let is_costly = self.is_costly;
+        self.scorer.as_ref().map(|(_, scorer)| Model { scorer: &**scorer, is_costly })
     }
 
     /// What a strategy is made from.

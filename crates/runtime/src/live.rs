@@ -55,6 +55,7 @@ impl<D: Device> Measure for Live<D> {
         let wanted = (problem.computation(), problem.input());
         if self.held.as_ref() != Some(&wanted) {
             self.held = None;
+            self.programs.keep_only(&wanted.1);
             self.device.upload(&problem.data(self.seed))?;
             self.held = Some(wanted);
         }

@@ -4,6 +4,10 @@
 //! round. Candidates within a tie band count as equal, and the one that the caller ranked first wins: repeated runs
 //! choose the same as far as the noise allows.
 
+mod polish;
+
+pub use polish::polish;
+
 use std::time::Duration;
 use tilewright_core::measurement::{Measurement, Outcome};
 use tilewright_core::objective::Objective;
@@ -41,6 +45,10 @@ pub struct Contender {
     pub cost: f64,
     /// In how many rounds it was timed.
     pub rounds: u32,
+    /// Its cost in each of these rounds, from the first on.
+    pub costs: Vec<f64>,
+    /// Its cost beside the others', by [`polish`]: comparable with that of candidates that were timed in fewer rounds.
+    pub settled: f64,
 }
 
 /// What a candidate showed so far.
@@ -121,16 +129,21 @@ fn drop_the_slow(runs: &mut [Runs], beyond: f64) {
     }
 }
 
-/// The winner of the tie band first, then the others by median.
-fn ranked(mut runs: Vec<Runs>, tie_band: f64) -> Vec<Contender> {
+/// The winner of the tie band first, then the others by what they cost beside each other.
+fn ranked(runs: Vec<Runs>, tie_band: f64) -> Vec<Contender> {
     // Only those that stayed to the end are contenders for the first place; medians of fewer rounds are not comparable.
     let most = runs.iter().filter(|r| !r.failed()).map(|r| r.costs.len()).max().unwrap_or(0);
     let finalists = || runs.iter().filter(move |r| !r.failed() && r.costs.len() == most);
     let best = finalists().min_by(|a, b| a.median().total_cmp(&b.median()).then(a.index.cmp(&b.index)));
     let winner = best.and_then(|best| finalists().find(|r| ratio(r, best) <= 1.0 + tie_band)).map(|r| r.index);
     let key = |r: &Runs| (r.failed(), Some(r.index) != winner);
-    runs.sort_by(|a, b| key(a).cmp(&key(b)).then(a.median().total_cmp(&b.median())).then(a.index.cmp(&b.index)));
-    runs.into_iter().map(contender).collect()
+    let visits = |r: &Runs| r.costs.iter().copied().map(Some).collect();
+    let settled = polish(&runs.iter().map(visits).collect::<Vec<Vec<_>>>(), 0.5);
+    let mut all: Vec<(f64, Runs)> = settled.into_iter().map(|s| s.unwrap_or(f64::INFINITY)).zip(runs).collect();
+    all.sort_by(|(a_cost, a), (b_cost, b)| {
+        key(a).cmp(&key(b)).then(a_cost.total_cmp(b_cost)).then(a.index.cmp(&b.index))
+    });
+    all.into_iter().map(|(settled, runs)| contender(runs, settled)).collect()
 }
 
 /// The cost of `a` by that of `b`, over their common rounds: the geometric mean of the median of the forward rounds and
@@ -148,7 +161,7 @@ fn ratio(a: &Runs, b: &Runs) -> f64 {
     }
 }
 
-fn contender(runs: Runs) -> Contender {
+fn contender(runs: Runs, settled: f64) -> Contender {
     let rounds = u32::try_from(runs.costs.len()).unwrap_or(u32::MAX);
     let cost = if runs.failed() { f64::INFINITY } else { runs.median() };
     let outcome = runs.last.map(|last| {
@@ -158,7 +171,7 @@ fn contender(runs: Runs) -> Contender {
         let relative_error = if rounds < 2 { last.relative_error } else { interval.relative_error().min(1.0) };
         Measurement { time_s: last.time_s * scale, repeats: last.repeats * rounds, relative_error, ..last }
     });
-    Contender { index: runs.index, outcome, cost, rounds }
+    Contender { index: runs.index, outcome, cost, rounds, costs: runs.costs, settled }
 }
 
 #[cfg(test)]

@@ -19,6 +19,11 @@ impl Programs {
         Self { most, kept: VecDeque::new() }
     }
 
+    /// Forgets those of other inputs. A host program may hold all the data of its input in a format of its own.
+    pub(crate) fn keep_only(&mut self, input: &Config) {
+        self.kept.retain(|(_, _, of, _)| of == input);
+    }
+
     /// The program of a point; a failure if it is none of the space, or not legal.
     pub(crate) fn get(&mut self, problem: &dyn Problem, at: &Point) -> Result<Program, MeasureError> {
         let (kernel, input) = (problem.kernel(), problem.input());

@@ -1,11 +1,11 @@
 //! Calling decided plans with next to no cost.
 //!
 //! A [`PlanTable`] maps a caller's own typed input to whatever was prepared for it. A [`HostPlan`] is a program ready
-//! to run on the caller's buffers.
+//! to run on the caller's own slices.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hash, Hasher};
-use tilewright_core::buffer::Buffer;
+use tilewright_core::buffer::{Buffer, BufferSpec, View};
 use tilewright_core::device::HostProgram;
 use tilewright_core::dtype::DType;
 use tilewright_core::program::{DeviceError, Program};
@@ -121,7 +121,7 @@ impl<K: Hash + Eq, P> PlanTable<K, P> {
     }
 }
 
-/// A program of host code, ready to run on a caller's buffers, with its workspace.
+/// A program of host code, ready to run on a caller's memory, with its workspace.
 pub struct HostPlan {
     program: HostProgram,
     workspace: Buffer,
@@ -138,13 +138,19 @@ impl HostPlan {
         Ok(Self { program, workspace })
     }
 
-    /// Runs once, in place.
+    /// The buffers that a call takes, in order: names, element types, shortest lengths, and which of them it writes. None
+    /// where whoever made the program did not say.
+    pub fn buffers(&self) -> Option<&[BufferSpec]> {
+        self.program.buffers()
+    }
+
+    /// Runs once, in place, on memory that the caller lends. Elements may lie at any address that suits their type.
     ///
     /// # Errors
-    /// Buffers shorter than the code was generated for, or scalars that it was not made for: code for one value of a
-    /// scalar has that value built in.
+    /// [`DeviceError::Argument`] with the buffer that has another type, is too short, or is written and was lent to be read,
+    /// or the scalar that the program was not made for: code for one value of a scalar has that value built in.
     #[inline]
-    pub fn call(&mut self, buffers: &mut [Buffer], scalars: &[f64]) -> Result<(), DeviceError> {
+    pub fn call(&mut self, buffers: &mut [View<'_>], scalars: &[f64]) -> Result<(), DeviceError> {
         self.program.run(buffers, scalars, &mut self.workspace)
     }
 }

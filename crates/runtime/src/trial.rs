@@ -6,8 +6,7 @@ use crate::paired::{PairedSettings, compare};
 use crate::plan::PlanSettings;
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::Duration;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use tilewright_core::measurement::{Failure, FailureKind, Outcome};
 use tilewright_core::predictor::Predictor;
 use tilewright_core::problem::{Measure, Problem};
@@ -79,7 +78,6 @@ impl Trial<'_> {
         let mut setup = Setup { warm: settings.warm.clone(), ..knowledge.setup(&settings.objective, &source) };
         (setup.tail, setup.tolerance) = (tail.clone(), settings.tolerance.unwrap_or_default());
         let limits = Limits { cut_off: settings.cut_off, rough: settings.rough };
-        let now = || clock.now();
         let mut searches: Vec<Vec<Found>> = Vec::new();
         let mut seconds = Vec::new();
         for (choice, budget) in strategies {
@@ -90,7 +88,7 @@ impl Trial<'_> {
                 let refused = |e: tilewright_search::TooLarge| setting("strategy", &format!("{}: {e}", choice.name()));
                 let mut search = choice.make(&setup, seed).map_err(refused)?;
                 let timing = (&settings.timing, limits);
-                let live = Evaluator::new(problem, &mut **measure, &settings.objective, timing, &now);
+                let live = Evaluator::new(problem, &mut **measure, &settings.objective, timing, &clock);
                 let mut noted = Noted { live, measured: Vec::new() };
                 let trace = drive(&mut *search, choice.name(), &settings.objective, budget, &mut noted);
                 if let Some(error @ (DrawError::OtherSpace { .. } | DrawError::Uncounted(_))) = source.take_failure() {
@@ -191,10 +189,9 @@ fn contest<'f>(
     if measure.ahead() > 1 {
         measure.expect(problem, &points);
     }
-    let now = || clock.now();
     // Nothing is cut off, and nothing is measured roughly: all of them were good once.
     let limits = Limits { cut_off: f64::INFINITY, rough: f64::INFINITY };
-    let mut live = Evaluator::new(problem, measure, &settings.objective, (&settings.timing, limits), &now);
+    let mut live = Evaluator::new(problem, measure, &settings.objective, (&settings.timing, limits), clock);
     let paired = PairedSettings { max_time: COMPARISON, ..settings.paired.clone() };
     let found = compare(points.len(), &settings.objective, &paired, clock, &mut |i| live.time(&points[i]))?;
     let mut last = Failure { kind: FailureKind::Launch, message: "nothing was timed".into() };

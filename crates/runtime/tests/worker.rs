@@ -232,7 +232,7 @@ fn results_tell_faults_apart() {
 fn host_code_stays_at_home() {
     struct Nothing;
     impl tilewright_core::program::HostCode for Nothing {
-        fn run(&self, _: &mut tilewright_core::program::HostArgs<'_>) -> Result<(), DeviceError> {
+        fn run(&self, _: &mut tilewright_core::program::HostArgs<'_, '_>) -> Result<(), DeviceError> {
             Ok(())
         }
     }

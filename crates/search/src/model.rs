@@ -1,14 +1,11 @@
 //! A model of one problem, as searches ask it.
 
 use tilewright_core::predictor::Scorer;
-use tilewright_core::problem::Problem;
 use tilewright_core::space::Point;
 
 /// A predictor that is bound to a problem.
 #[derive(Clone, Copy)]
 pub struct Model<'a> {
-    /// The problem.
-    pub problem: &'a dyn Problem,
     /// The predictor, bound to it.
     pub scorer: &'a dyn Scorer,
     /// Whether it takes too long to be asked for hundreds of neighbours before each measurement.

@@ -1,6 +1,5 @@
 //! A sample of legal points, scored by a model.
 
-use crate::model::Model;
 use crate::neighbourhood::{Neighbourhood, Reach};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
@@ -65,8 +64,7 @@ pub fn sampled(
     how: &Sampling,
     seed: u64,
 ) -> Result<Sampled, DrawError> {
-    let model = Model { problem, scorer, is_costly: true };
-    let mut look = Look { model, begun: Instant::now(), how, known: HashSet::new(), scored: Vec::new() };
+    let mut look = Look { scorer, begun: Instant::now(), how, known: HashSet::new(), scored: Vec::new() };
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let mut left = how.points.max(1);
     while left > 0 && (look.scored.is_empty() || look.has_time()) {
@@ -93,7 +91,7 @@ pub fn sampled(
 
 /// What was looked at.
 struct Look<'a> {
-    model: Model<'a>,
+    scorer: &'a dyn Scorer,
     begun: Instant,
     how: &'a Sampling,
     known: HashSet<Point>,
@@ -113,8 +111,8 @@ impl Look<'_> {
             if !self.scored.is_empty() && !self.has_time() {
                 break;
             }
-            let scores = batch.par_chunks(CHUNK).flat_map_iter(|points| self.model.log_costs(points));
-            let scores: Vec<f32> = scores.collect();
+            let scorer = self.scorer;
+            let scores: Vec<f32> = batch.par_chunks(CHUNK).flat_map_iter(|points| scorer.score_each(points)).collect();
             self.scored.extend(scores.into_iter().zip(batch.iter().cloned()));
         }
     }

@@ -13,10 +13,10 @@ const STEPS: u32 = 40;
 
 /// Up to `count` points that the model expects to be the best: the ends of climbs over changes of one parameter, from the best of
 /// the starts, which are legal; then the best of all that were looked at on the way.
-pub fn suggest(model: Model<'_>, mut starts: Vec<Point>, count: usize) -> Vec<Point> {
+pub fn suggest(space: &BoundSpace, model: Model<'_>, mut starts: Vec<Point>, count: usize) -> Vec<Point> {
     starts.sort();
     starts.dedup();
-    let mut scored = Scored { space: model.problem.space(), model, seen: HashMap::new() };
+    let mut scored = Scored { space, model, seen: HashMap::new() };
     let starts: Vec<(f32, Point)> = scored.best_of(starts).into_iter().take(CLIMBS).collect();
     let mut ends: Vec<(f32, Point)> = starts.into_iter().map(|start| scored.climb(start)).collect();
     let mut rest: Vec<(f32, Point)> = scored.seen.into_iter().map(|(point, score)| (score, point)).collect();

@@ -46,7 +46,7 @@ fn what_a_model_advises_keeps_the_contract() {
     let drawn = |problem: &dyn Problem| Random::new(problem.space(), Objective::default(), 9).ask(4);
     for is_costly in [false, true] {
         testkit::search(&|problem, seed| {
-            let model = Some(Model { problem, scorer: &Small, is_costly });
+            let model = Some(Model { scorer: &Small, is_costly });
             let ranked = Arc::new(drawn(problem));
             let setup = Setup { model, starts: ranked.clone(), ranked, ..Setup::new(problem.space()) };
             Box::new(Refine::new(&setup, seed))

@@ -98,6 +98,8 @@ fn workload<C: Computation>(computation: &C, input: &C::Input, filling: Filling)
     let shapes = work.specs.len() == work.buffers.len()
         && work.specs.iter().zip(&work.buffers).all(|(s, b)| s.dtype == b.dtype() && s.len == b.len());
     ensure!(shapes, "workload-matches-specs", "buffers {:?} do not match {:?}", work.buffers, work.specs);
+    let buffers = computation.buffers(input);
+    ensure!(work.specs == buffers, "workload-matches-buffers", "{:?} where {buffers:?} are taken", work.specs);
     let specs = computation.scalars(input);
     let fit = check_scalars(&specs, &work.scalars);
     ensure!(fit.is_ok(), "workload-fits-scalars", "{fit:?}: {:?} where {specs:?} are taken", work.scalars);

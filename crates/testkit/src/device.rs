@@ -4,9 +4,10 @@ use crate::points::legal_points;
 use crate::results::{run, same_bytes};
 use crate::violation::{Conformity, Violation, demand, ensure};
 use std::sync::{Arc, Mutex, PoisonError};
-use tilewright_core::buffer::{Buffer, Filling, Workload};
+use tilewright_core::buffer::{Buffer, BufferSpec, Filling, Role, Workload};
 use tilewright_core::data::Data;
 use tilewright_core::device::Device;
+use tilewright_core::dtype::DType;
 use tilewright_core::problem::Problem;
 use tilewright_core::program::{Code, DeviceError, HostArgs, HostCode, Program, ScalarClass, ScalarSpec, Step};
 
@@ -20,7 +21,7 @@ fn violation(check: &'static str, message: impl ToString) -> Violation {
 ///
 /// Checked: data read back as uploaded, before and after a run; a run gives the right result, again after the data were
 /// uploaded anew; another program finds the data that the first left; noise is the same by its seed; contents that are not what
-/// is specified are refused, and so are scalars that the program was not made for. How it times is the suite [`crate::measure`]'s
+/// is specified are refused, and so are buffers and scalars that the program was not made for. How it times is the suite [`crate::measure`]'s
 /// business.
 ///
 /// # Panics
@@ -62,6 +63,7 @@ pub fn try_device(device: &mut dyn Device, problem: &dyn Problem) -> Conformity 
         let outcome = run(device, problem, program, &works[0]).map_err(|e| violation("runs", e))?;
         ensure!(outcome.verdict.is_right(), "result-is-right", "{:?}", outcome.verdict.first);
     }
+    buffers(device, &first, &works[0])?;
     scalars(device, &first, &works[0])?;
     ensure!(**device.spec() == *spec, "spec-is-stable", "the device's facts changed while it ran");
     Ok(())
@@ -122,6 +124,28 @@ fn noise(device: &mut dyn Device, work: &Workload) -> Conformity {
         upload(device, &data)?;
         let expected = data.buffers().map_err(|e| violation("noise-is-seeded", e))?;
         ensure!(same_bytes(&read(device)?, &expected), "noise-is-seeded", "noise of seed {seed} is another's");
+    }
+    Ok(())
+}
+
+/// Programs made for other buffers than those of this workload are refused: a longer one, one of another type, one more.
+fn buffers(device: &mut dyn Device, program: &Program, work: &Arc<Workload>) -> Conformity {
+    let with = |change: fn(&mut BufferSpec)| {
+        let mut specs = work.specs.clone();
+        specs.iter_mut().take(1).for_each(|spec| {
+            spec.name = "probe";
+            change(spec);
+        });
+        specs
+    };
+    let mut more = work.specs.clone();
+    more.push(BufferSpec { name: "probe", dtype: DType::F32, len: 0, role: Role::In });
+    let other = |spec: &mut BufferSpec| spec.dtype = if spec.dtype == DType::I8 { DType::F32 } else { DType::I8 };
+    for (specs, name) in [(with(|spec| spec.len += 1), "probe"), (with(other), "probe"), (more, "buffers")] {
+        upload(device, &Data::Given(work.clone()))?;
+        let ran = device.run(&program.clone().on(specs.clone()));
+        let refused = matches!(&ran, Err(DeviceError::Argument { name: n, .. }) if n == name);
+        ensure!(refused, "other-buffers-refused", "a program on {specs:?} gives {ran:?} on {:?}", work.specs);
     }
     Ok(())
 }
@@ -189,7 +213,7 @@ fn nothing() -> Data {
 struct Failing;
 
 impl HostCode for Failing {
-    fn run(&self, _: &mut HostArgs<'_>) -> Result<(), DeviceError> {
+    fn run(&self, _: &mut HostArgs<'_, '_>) -> Result<(), DeviceError> {
         Err(DeviceError::Run("as asked".into()))
     }
 }
@@ -210,7 +234,7 @@ struct Sight {
 struct Probe(Mutex<Vec<Sight>>);
 
 impl HostCode for Probe {
-    fn run(&self, args: &mut HostArgs<'_>) -> Result<(), DeviceError> {
+    fn run(&self, args: &mut HostArgs<'_, '_>) -> Result<(), DeviceError> {
         let bytes = args.workspace.bytes_mut();
         let ends = PROBE_BYTES as usize;
         let filled = bytes.len() >= ends

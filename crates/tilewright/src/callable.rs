@@ -2,30 +2,16 @@
 
 use crate::error::Error;
 use crate::tuner::Opened;
-use bytemuck::Pod;
 use std::fmt;
 use std::sync::{Arc, PoisonError};
-use tilewright_core::buffer::{Buffer, BufferSpec, Role, Workload};
+use tilewright_core::buffer::{Buffer, BufferSpec, Element, Role, View, Workload};
 use tilewright_core::data::Data;
 use tilewright_core::device::{Device, DeviceKind};
-use tilewright_core::dtype::DType;
 use tilewright_core::problem::Problem;
-use tilewright_core::program::Program;
+use tilewright_core::program::{Program, check_buffers};
 use tilewright_core::space::Config;
 use tilewright_runtime::plan::Planned;
 use tilewright_runtime::table::HostPlan;
-
-/// A Rust type that is an element type of buffers.
-pub trait Element: Pod {
-    /// Which.
-    const DTYPE: DType;
-}
-
-macro_rules! elements {
-    ($($t:ty => $d:ident),*) => { $(impl Element for $t { const DTYPE: DType = DType::$d; })* };
-}
-
-elements!(f32 => F32, f64 => F64, i8 => I8, i32 => I32);
 
 /// A decided plan, ready to be called on the caller's own memory.
 pub struct Callable {
@@ -51,7 +37,7 @@ impl Callable {
         let legal = problem.space().check(&planned.point);
         let legal = legal.map_err(|e| Error::Argument { name: e.rule.clone(), message: e.to_string() })?;
         let program = problem.program(&legal);
-        let specs = problem.data(0).specs().to_vec();
+        let specs = program.buffers.clone().unwrap_or_else(|| problem.data(0).specs().to_vec());
         let runs = match problem.device().kind {
             DeviceKind::Cpu => Runs::Here(HostPlan::new(&program)?),
             _ => Runs::On(device.clone(), program),
@@ -76,7 +62,8 @@ impl Callable {
     }
 
     /// Computes once: `inputs` are the buffers that are only read, `outputs` those that are written, both in the order of
-    /// [`Callable::buffers`]; scalars as the computation names them. A buffer may be longer than it needs to be.
+    /// [`Callable::buffers`]; scalars as the computation names them. A buffer may be longer than it needs to be. Nothing is
+    /// copied on the host.
     ///
     /// # Errors
     /// [`Error::Argument`] with the buffer that is missing, too short, or of another type, or the scalar that the plan was not made
@@ -90,45 +77,56 @@ impl Callable {
         let is_read = |spec: &&BufferSpec| spec.role == Role::In;
         count("inputs", inputs.len(), self.specs.iter().filter(is_read))?;
         count("outputs", outputs.len(), self.specs.iter().filter(|s| !is_read(s)))?;
-        let (mut read, mut written) = (inputs.iter(), outputs.iter());
-        for spec in &self.specs {
-            let len = if is_read(&spec) { read.next().map(|x| x.len()) } else { written.next().map(|x| x.len()) };
-            expect::<T>(spec, len.unwrap_or(0))?;
-        }
-        self.run(inputs, outputs, scalars)
+        let (mut read, mut written) = (inputs.iter(), outputs.iter_mut());
+        let mut view = |spec: &BufferSpec| match spec.role {
+            Role::In => read.next().map(|x| View::from(*x)),
+            Role::Out | Role::InOut => written.next().map(|x| View::from(&mut **x)),
+        };
+        let mut views: Vec<View<'_>> = self.specs.iter().filter_map(&mut view).collect();
+        self.call_on(&mut views, scalars)
     }
 
-    /// Runs on arguments that fit.
-    fn run<T: Element>(&mut self, inputs: &[&[T]], outputs: &mut [&mut [T]], scalars: &[f64]) -> Result<(), Error> {
-        let (mut read, mut written) = (inputs.iter(), outputs.iter());
-        let mut buffers = Vec::with_capacity(self.specs.len());
-        for spec in &self.specs {
-            let mut buffer = Buffer::zeroed(spec.dtype, spec.len);
-            let from = if spec.role == Role::In { read.next().copied() } else { written.next().map(|x| &**x) };
-            buffer.as_mut_slice::<T>().copy_from_slice(&from.unwrap_or(&[])[..spec.len]);
-            buffers.push(buffer);
-        }
-        let after = match &mut self.runs {
-            Runs::Here(plan) => {
-                plan.call(&mut buffers, scalars)?;
-                buffers
-            }
+    /// [`Callable::call`] for buffers of several element types: one view for each of [`Callable::buffers`], in their order.
+    ///
+    /// # Errors
+    /// As [`Callable::call`], and a view that is written and was lent to be read.
+    pub fn call_on(&mut self, buffers: &mut [View<'_>], scalars: &[f64]) -> Result<(), Error> {
+        match &mut self.runs {
+            Runs::Here(plan) => Ok(plan.call(buffers, scalars)?),
             Runs::On(device, program) => {
-                program.expect_scalars(scalars)?;
-                let work = Workload { specs: self.specs.clone(), buffers, scalars: scalars.to_vec() };
+                check_buffers(&self.specs, buffers)?;
+                program.expect(&self.specs, scalars)?;
                 let mut held = device.lock().unwrap_or_else(PoisonError::into_inner);
-                let device = held.device();
-                device.upload(&Data::Given(Arc::new(work)))?;
-                device.run(program)?;
-                device.read()?
+                run(held.device(), program, &self.specs, buffers, scalars)
             }
-        };
-        let written = self.specs.iter().zip(&after).filter(|(spec, _)| spec.role != Role::In);
-        for (to, (spec, buffer)) in outputs.iter_mut().zip(written) {
-            to[..spec.len].copy_from_slice(buffer.as_slice());
         }
-        Ok(())
     }
+}
+
+/// Runs on a device with a memory of its own.
+fn run(
+    device: &mut dyn Device,
+    program: &Program,
+    specs: &[BufferSpec],
+    buffers: &mut [View<'_>],
+    scalars: &[f64],
+) -> Result<(), Error> {
+    let copied = |(spec, view): (&BufferSpec, &View<'_>)| {
+        let mut copy = Buffer::zeroed(spec.dtype, spec.len);
+        let bytes = copy.bytes().len();
+        copy.bytes_mut().copy_from_slice(&view.bytes()[..bytes]);
+        copy
+    };
+    let copies = specs.iter().zip(&*buffers).map(copied).collect();
+    let work = Workload { specs: specs.to_vec(), buffers: copies, scalars: scalars.to_vec() };
+    device.upload(&Data::Given(Arc::new(work)))?;
+    device.run(program)?;
+    for ((spec, view), after) in specs.iter().zip(buffers).zip(device.read()?) {
+        if let (true, Some(bytes)) = (spec.role != Role::In, view.bytes_mut()) {
+            bytes[..after.bytes().len()].copy_from_slice(after.bytes());
+        }
+    }
+    Ok(())
 }
 
 fn count<'s>(what: &str, given: usize, specs: impl Iterator<Item = &'s BufferSpec>) -> Result<(), Error> {
@@ -138,15 +136,4 @@ fn count<'s>(what: &str, given: usize, specs: impl Iterator<Item = &'s BufferSpe
     }
     let message = format!("{given} are given, {} are needed: {}", names.len(), names.join(", "));
     Err(Error::Argument { name: what.to_owned(), message })
-}
-
-fn expect<T: Element>(spec: &BufferSpec, len: usize) -> Result<(), Error> {
-    let refuse = |message| Err(Error::Argument { name: spec.name.to_owned(), message });
-    if spec.dtype != T::DTYPE {
-        return refuse(format!("elements of {} are given, {} are needed", T::DTYPE, spec.dtype));
-    }
-    if len < spec.len {
-        return refuse(format!("{len} elements of {} are given, at least {} are needed", spec.dtype, spec.len));
-    }
-    Ok(())
 }

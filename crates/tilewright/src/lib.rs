@@ -9,11 +9,12 @@ pub mod own;
 mod request;
 pub mod tuner;
 
-pub use callable::{Callable, Element};
+pub use callable::Callable;
 pub use device::DeviceName;
 pub use error::Error;
 pub use own::{Args, At, Before, BuildError, KernelBuilder, OwnKernel};
 pub use request::{Request, gemm};
+pub use tilewright_core::buffer::{Element, View};
 pub use tuner::Tuner;
 
 pub use tilewright_calibration as calibration;

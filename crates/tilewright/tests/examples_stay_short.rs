@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 fn source(consumer: &str) -> String {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/consumers").join(consumer).join("src/main.rs");
+    let path =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/consumers").join(consumer).join("src/main.rs");
     std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
 }
 
@@ -21,8 +22,13 @@ fn names(text: &str) -> BTreeSet<&str> {
         let (_, last) = import.rsplit_once("::{").or_else(|| import.rsplit_once("::")).unwrap_or(("", import));
         out.extend(last.trim_end_matches('}').split(',').map(str::trim));
     }
-    let written = text.lines().filter(|l| !l.trim().starts_with("use ")).flat_map(|l| l.match_indices("tilewright::").map(move |(at, _)| &l[at..]));
-    out.extend(written.map(|path| path.split(|c: char| !c.is_alphanumeric() && !"_:".contains(c)).next().unwrap_or(path)));
+    let written = text
+        .lines()
+        .filter(|l| !l.trim().starts_with("use "))
+        .flat_map(|l| l.match_indices("tilewright::").map(move |(at, _)| &l[at..]));
+    out.extend(
+        written.map(|path| path.split(|c: char| !c.is_alphanumeric() && !"_:".contains(c)).next().unwrap_or(path)),
+    );
     out
 }
 
@@ -42,5 +48,8 @@ fn a_kernel_from_closures_is_sixty_lines_and_twelve_names() {
 #[test]
 fn the_first_example_of_the_documentation_is_the_consumer() {
     let readme = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md")).unwrap();
-    assert!(readme.contains(&source("gemm-by-slices")), "README.md shows another program than examples/consumers/gemm-by-slices");
+    assert!(
+        readme.contains(&source("gemm-by-slices")),
+        "README.md shows another program than examples/consumers/gemm-by-slices"
+    );
 }

@@ -82,7 +82,7 @@ fn arguments_that_do_not_fit_are_named() {
     let (a, b, mut c) = ([1f32; 8], [1f32; 6], [0f32; 12]);
     refused(product.call(&[&a], &mut [&mut c], &[1.0, 0.0]), "inputs", "1 are given, 2 are needed: a, b");
     refused(product.call::<f32>(&[&a, &b], &mut [], &[1.0, 0.0]), "outputs", "c");
-    refused(product.call(&[&a, &b[..5]], &mut [&mut c], &[1.0, 0.0]), "b", "5 elements of f32 are given, at least 6");
+    refused(product.call(&[&a, &b[..5]], &mut [&mut c], &[1.0, 0.0]), "b", "5 elements of f32 are given, 6 of f32");
     refused(product.call(&[&a, &b], &mut [&mut c[..11]], &[1.0, 0.0]), "c", "11");
     refused(product.call(&[&[1f64; 8], &[1f64; 6]], &mut [&mut [0f64; 12]], &[1.0, 0.0]), "a", "f64");
     refused(product.call(&[&a, &b], &mut [&mut c], &[1.0, 0.5]), "beta", "0.5");

@@ -15,10 +15,9 @@ use tilewright_core::program::DeviceError;
 use tilewright_core::search::Search;
 use tilewright_core::space::Point;
 use tilewright_ops::gemm::{Gemm, GemmInput, Layout};
-use tilewright_runtime::Live;
-use tilewright_runtime::RuntimeError;
 use tilewright_runtime::knowledge::{Knowledge, Ranking, Shared as Source};
 use tilewright_runtime::store::Profile;
+use tilewright_runtime::{Live, RuntimeError};
 use tilewright_sampler::Chained;
 use tilewright_search::drive::{Budget, DriveError, Limits};
 use tilewright_search::strategy::Refine;
@@ -176,9 +175,9 @@ impl Contest<'_> {
         let mut search = Refine::new(&setup, settings.seed);
         let (timing, clock) = (self.vendors().policy(None), Instant::now());
         let mut device = self.campaign.device();
-        let (mut measure, now) = (Live::new(&mut *device).seed(settings.seed), || clock.elapsed());
+        let mut measure = Live::new(&mut *device).seed(settings.seed);
         let limits = Limits { cut_off: CUT_OFF, rough: f64::INFINITY };
-        let mut live = Evaluator::new(problem, &mut measure, objective, (&timing, limits), &now);
+        let mut live = Evaluator::new(problem, &mut measure, objective, (&timing, limits), &clock);
         let budget = Budget {
             evaluations: Some((scale.timed * (1 + scale.refinements)) as u64),
             // One is timed at least, so that every task has a row.

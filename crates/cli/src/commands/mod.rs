@@ -20,4 +20,5 @@ pub(crate) mod select;
 pub(crate) mod space;
 pub(crate) mod transfer;
 pub(crate) mod tune;
+mod variants;
 pub(crate) mod verify;

@@ -41,6 +41,9 @@ struct Answer {
 pub(crate) fn run(args: &RunArgs, wiring: &Wiring, seed: u64, output: Output) -> Result<(), Failure> {
     let kernel = wiring.kernel(&args.kernel, &args.device)?;
     let mut device = wiring.measure(&args.device)?;
+    if kernel.computation() != Gemm.id() {
+        return super::variants::run(args, wiring, device, seed, output);
+    }
     let arena = Arena::of(&device, &args.baselines, seed)?;
     let words = words::parse(&args.input)?;
     let problem = wiring.problem(kernel, device.spec(), &words)?;

@@ -7,6 +7,7 @@ mod cuda;
 mod gpu;
 mod home;
 mod linear;
+mod named_data;
 mod processes;
 mod repository;
 mod search;

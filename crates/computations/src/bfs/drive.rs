@@ -1,80 +1,80 @@
 //! Levels after levels: in one call of all threads, or in a call a phase.
 
 use super::phases::{Level, Phases, State};
-use super::{Search, UNREACHED};
-use crate::computation::{Failure, Prepared, Ready};
+use super::{Graph, UNREACHED};
+use crate::description::{Failure, Routine};
 use crate::device::Device;
 use crate::isa::Isa;
 use std::hint::spin_loop;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Condvar, Mutex, PoisonError, RwLock, RwLockReadGuard};
+use std::sync::{Arc, Condvar, Mutex, PoisonError, RwLock, RwLockReadGuard};
+use tilewright_core::buffer::View;
 
-struct Run<'a, P> {
-    search: &'a Search,
-    state: State<'a>,
-    found: Vec<u32>,
+struct Run<P> {
+    state: Mutex<State>,
     fused: bool,
-    phases: std::marker::PhantomData<P>,
+    phases: std::marker::PhantomData<fn() -> P>,
 }
 
 /// All levels within one call of all threads, which wait for each other after every phase.
-pub(super) fn fused<P: Phases>(search: &Search) -> Ready<'_, Vec<u32>> {
-    Box::new(run::<P>(search, true))
+pub(super) fn fused<P: Phases>(graph: &Arc<Graph>, params: &[i64]) -> Box<dyn Routine> {
+    Box::new(run::<P>(graph, params, true))
 }
 
 /// One call of all threads for every phase; their parts of the frontier are put together in between.
-pub(super) fn iterative<P: Phases>(search: &Search) -> Ready<'_, Vec<u32>> {
-    Box::new(run::<P>(search, false))
+pub(super) fn iterative<P: Phases>(graph: &Arc<Graph>, params: &[i64]) -> Box<dyn Routine> {
+    Box::new(run::<P>(graph, params, false))
 }
 
-fn run<P: Phases>(search: &Search, fused: bool) -> Run<'_, P> {
-    let vertices = search.graph.vertices();
+fn run<P: Phases>(graph: &Arc<Graph>, params: &[i64], fused: bool) -> Run<P> {
+    let vertices = graph.vertices();
     let words = if P::BITS { vertices.div_ceil(64) } else { 0 };
     let state = State {
-        graph: &search.graph,
+        graph: graph.clone(),
+        share: params.first().map_or(1, |s| s.unsigned_abs() as usize),
         labels: (0..vertices).map(|_| AtomicU32::new(UNREACHED)).collect(),
         visited: (0..words).map(|_| AtomicU64::new(0)).collect(),
     };
-    Run { search, state, found: Vec::new(), fused, phases: std::marker::PhantomData }
+    Run { state: Mutex::new(state), fused, phases: std::marker::PhantomData }
 }
 
-impl<P: Phases> Prepared<Vec<u32>> for Run<'_, P> {
-    fn run(&mut self, device: &Device) -> Result<(), Failure> {
-        self.found.clear();
-        for &source in &self.search.sources {
-            self.state.labels.iter_mut().for_each(|l| *l.get_mut() = UNREACHED);
-            self.state.visited.iter_mut().for_each(|w| *w.get_mut() = 0);
+impl<P: Phases> Routine for Run<P> {
+    fn run(&self, device: &Device, inputs: &[View<'_>], output: &mut View<'_>) -> Result<(), Failure> {
+        let state = &mut *self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let found = output.as_mut_slice::<u32>().chunks_exact_mut(state.labels.len().max(1));
+        for (&source, found) in inputs[2].as_slice::<u32>().iter().zip(found) {
+            if source as usize >= state.labels.len() {
+                return Err(Failure::NoVertex { vertex: source });
+            }
+            state.labels.iter_mut().for_each(|l| *l.get_mut() = UNREACHED);
+            state.visited.iter_mut().for_each(|w| *w.get_mut() = 0);
             if P::FIRST > 0 {
-                *self.state.labels[source as usize].get_mut() = 0;
-                if let Some(word) = self.state.visited.get_mut(source as usize / 64) {
+                *state.labels[source as usize].get_mut() = 0;
+                if let Some(word) = state.visited.get_mut(source as usize / 64) {
                     *word.get_mut() = 1 << (source % 64);
                 }
             }
             if self.fused {
-                in_one_call::<P>(&self.state, source, device);
+                in_one_call::<P>(&*state, source, device);
             } else {
-                call_by_call::<P>(&self.state, source, device);
+                call_by_call::<P>(&*state, source, device);
             }
-            self.found.extend(self.state.labels.iter_mut().map(|l| *l.get_mut()));
+            found.iter_mut().zip(&mut state.labels).for_each(|(f, l)| *f = *l.get_mut());
         }
         Ok(())
-    }
-
-    fn output(&self) -> Vec<u32> {
-        self.found.clone()
     }
 }
 
 /// The level and phase after this one.
-fn next<P: Phases>(state: &State<'_>, level: Level, frontier: usize) -> Level {
+fn next<P: Phases>(state: &State, level: Level, frontier: usize) -> Level {
     let mut out = Level { frontier, phase: (level.phase + 1) % P::PER_LEVEL, ..level };
     out.label += u32::from(out.phase == 0);
     out.upwards = P::upwards(state, out, level.upwards);
     out
 }
 
-fn call_by_call<P: Phases>(state: &State<'_>, source: u32, device: &Device) {
+fn call_by_call<P: Phases>(state: &State, source: u32, device: &Device) {
     let isa = device.isa();
     let mut frontier = vec![source];
     let mut level = Level { label: P::FIRST, frontier: 1, ..Level::default() };
@@ -101,7 +101,7 @@ fn read(queue: &Queue) -> RwLockReadGuard<'_, Vec<u32>> {
     queue.read().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn in_one_call<P: Phases>(state: &State<'_>, source: u32, device: &Device) {
+fn in_one_call<P: Phases>(state: &State, source: u32, device: &Device) {
     let threads = device.threads();
     // Queues of all threads for the frontier that is read and the one that is written, in turn.
     let sides: [Vec<Queue>; 2] = [0, 1].map(|side| {
@@ -129,7 +129,7 @@ fn in_one_call<P: Phases>(state: &State<'_>, source: u32, device: &Device) {
 
 /// Maps the thread's share of what all queues hold together.
 fn share_of<P: Phases>(
-    state: &State<'_>,
+    state: &State,
     level: Level,
     queues: &[RwLockReadGuard<'_, Vec<u32>>],
     thread: usize,

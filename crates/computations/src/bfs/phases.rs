@@ -2,11 +2,14 @@
 
 use super::{Graph, UNREACHED};
 use std::ops::Range;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
 /// What a search knows: labels, and bits of visited vertices where a variant uses them.
-pub(super) struct State<'a> {
-    pub(super) graph: &'a Graph,
+pub(super) struct State {
+    pub(super) graph: Arc<Graph>,
+    /// The parameter of [`Direction`].
+    pub(super) share: usize,
     pub(super) labels: Vec<AtomicU32>,
     pub(super) visited: Vec<AtomicU64>,
 }
@@ -34,12 +37,12 @@ pub(super) trait Phases: Copy + Send + Sync + 'static {
     const FIRST: u32;
 
     /// Whether this level goes upwards.
-    fn upwards(_: &State<'_>, _: Level, _was: bool) -> bool {
+    fn upwards(_: &State, _: Level, _was: bool) -> bool {
         false
     }
 
     /// Maps a share of the frontier, or with `upwards` a share of all vertices.
-    fn map(state: &State<'_>, level: Level, share: &[u32], own: Range<usize>, out: &mut Vec<u32>);
+    fn map(state: &State, level: Level, share: &[u32], own: Range<usize>, out: &mut Vec<u32>);
 }
 
 /// Expands vertices and at once drops neighbours that were visited.
@@ -47,7 +50,7 @@ pub(super) trait Phases: Copy + Send + Sync + 'static {
 pub(super) struct ExpandContract;
 
 #[inline(always)]
-fn expand_contract(state: &State<'_>, label: u32, share: &[u32], out: &mut Vec<u32>) {
+fn expand_contract(state: &State, label: u32, share: &[u32], out: &mut Vec<u32>) {
     for &vertex in share {
         for &other in state.graph.neighbours(vertex) {
             let slot = &state.labels[other as usize];
@@ -64,7 +67,7 @@ impl Phases for ExpandContract {
     const FIRST: u32 = 1;
 
     #[inline(always)]
-    fn map(state: &State<'_>, level: Level, share: &[u32], _: Range<usize>, out: &mut Vec<u32>) {
+    fn map(state: &State, level: Level, share: &[u32], _: Range<usize>, out: &mut Vec<u32>) {
         expand_contract(state, level.label, share, out);
     }
 }
@@ -78,7 +81,7 @@ impl Phases for ContractExpand {
     const FIRST: u32 = 0;
 
     #[inline(always)]
-    fn map(state: &State<'_>, level: Level, share: &[u32], _: Range<usize>, out: &mut Vec<u32>) {
+    fn map(state: &State, level: Level, share: &[u32], _: Range<usize>, out: &mut Vec<u32>) {
         for &vertex in share {
             let slot = &state.labels[vertex as usize];
             // Two threads may both find it unvisited: then it is expanded twice, with the same labels.
@@ -100,7 +103,7 @@ impl Phases for TwoPhase {
     const FIRST: u32 = 1;
 
     #[inline(always)]
-    fn map(state: &State<'_>, level: Level, share: &[u32], _: Range<usize>, out: &mut Vec<u32>) {
+    fn map(state: &State, level: Level, share: &[u32], _: Range<usize>, out: &mut Vec<u32>) {
         if level.phase == 0 {
             for &vertex in share {
                 out.extend_from_slice(state.graph.neighbours(vertex));
@@ -117,23 +120,21 @@ impl Phases for TwoPhase {
     }
 }
 
-/// Expands while the frontier is small; while it is large, every unvisited vertex looks for a neighbour in it.
+/// Expands while the frontier is small; while it is more than one over `share` of all vertices (Beamer), every unvisited vertex looks
+/// for a neighbour in it.
 #[derive(Clone, Copy)]
 pub(super) struct Direction;
-
-/// Beamer's thresholds, in vertices: the frontier must hold more than 1/20 of all to turn round, and less to turn back.
-const SHARE: usize = 20;
 
 impl Phases for Direction {
     const PER_LEVEL: usize = 1;
     const FIRST: u32 = 1;
 
-    fn upwards(state: &State<'_>, level: Level, _: bool) -> bool {
-        level.frontier * SHARE > state.labels.len()
+    fn upwards(state: &State, level: Level, _: bool) -> bool {
+        level.frontier * state.share > state.labels.len()
     }
 
     #[inline(always)]
-    fn map(state: &State<'_>, level: Level, share: &[u32], own: Range<usize>, out: &mut Vec<u32>) {
+    fn map(state: &State, level: Level, share: &[u32], own: Range<usize>, out: &mut Vec<u32>) {
         if !level.upwards {
             return expand_contract(state, level.label, share, out);
         }

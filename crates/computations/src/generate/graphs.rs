@@ -29,7 +29,8 @@ pub fn rmat(scale: u32, per_vertex: usize, seed: u64) -> Graph {
 pub fn uniform(vertices: usize, edges: usize, seed: u64) -> Graph {
     let mut rng = rng("erdos-renyi", seed);
     let mut end = || rng.random_range(0..vertices as u32);
-    let edges: Vec<_> = (0..edges).map(|_| (end(), end())).collect();
+    let count = if vertices == 0 { 0 } else { edges };
+    let edges: Vec<_> = (0..count).map(|_| (end(), end())).collect();
     Graph::of_edges(vertices, &edges)
 }
 

@@ -50,7 +50,7 @@ pub fn image(scene: Scene, width: usize, height: usize, seed: u64) -> Image {
             row.iter_mut().enumerate().for_each(|(x, p)| *p = (x * 256 / width.max(1)) as u8);
         }),
         Scene::Patches(count) => {
-            for _ in 0..count {
+            for _ in 0..if pixels.is_empty() { 0 } else { count } {
                 let (x, y) = (rng.random_range(0..width), rng.random_range(0..height));
                 let (w, h) = (rng.random_range(1..=width / 3 + 1), rng.random_range(1..=height / 3 + 1));
                 let value: u8 = rng.random();

@@ -87,6 +87,14 @@ pub fn uniform(rows: usize, per_row: usize, seed: u64) -> Csr {
     Csr::of_entries(rows, rows, entries)
 }
 
+/// So many entries anywhere in a rectangle; those at the same place are added up.
+pub fn sparse(rows: usize, cols: usize, entries: usize, seed: u64) -> Csr {
+    let mut rng = rng("sparse", seed);
+    let count = if rows == 0 || cols == 0 { 0 } else { entries };
+    let mut draw = || (rng.random_range(0..rows as u32), rng.random_range(0..cols as u32), rng.random_range(-1.0..1.0));
+    Csr::of_entries(rows, cols, (0..count).map(|_| draw()).collect())
+}
+
 /// Rows whose lengths follow a power law with this exponent, at most `longest`.
 pub fn power_law(rows: usize, mean: f64, exponent: f64, longest: usize, seed: u64) -> Csr {
     let mut rng = rng("power-law", seed);

@@ -1,21 +1,12 @@
 //! Matrix Market files: coordinate and array, real, integer and pattern, general and symmetric.
 
 use super::Csr;
+use crate::source::Fault;
 use std::fmt::Display;
 use std::str::FromStr;
 
 /// The most rows or columns that are read: a short text must not ask for all memory.
 const MOST: u64 = 1 << 27;
-
-/// Why a text is no matrix.
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
-#[error("line {line}: {message}")]
-pub struct MarketError {
-    /// From 1.
-    pub line: usize,
-    /// What is wrong.
-    pub message: String,
-}
 
 #[derive(Clone, Copy, PartialEq)]
 enum Values {
@@ -41,10 +32,10 @@ struct Header {
 /// # Errors
 /// Another object, complex or Hermitian values, a size beyond 32 bits, places outside of the matrix, missing or excess
 /// entries, what is no number: with the number of the line.
-pub fn parse(text: &[u8]) -> Result<Csr, MarketError> {
+pub fn parse(text: &[u8]) -> Result<Csr, Fault> {
     let mut lines = text.split(|&b| b == b'\n').enumerate().map(|(i, l)| (i + 1, String::from_utf8_lossy(l)));
     let (line, first) = lines.next().unwrap_or((1, "".into()));
-    let header = header(&first).map_err(|message| MarketError { line, message })?;
+    let header = header(&first).map_err(|message| fault(line, message))?;
     let mut last = line;
     let mut body = lines.filter(|(_, l)| !l.trim().is_empty() && !l.trim_start().starts_with('%'));
     let mut next = |what: &str| {
@@ -88,9 +79,9 @@ pub fn parse(text: &[u8]) -> Result<Csr, MarketError> {
     }
 }
 
-type Line<'a> = Result<(usize, std::borrow::Cow<'a, str>), MarketError>;
+type Line<'a> = Result<(usize, std::borrow::Cow<'a, str>), Fault>;
 
-fn finish(rest: Line<'_>, rows: usize, cols: usize, entries: Vec<(u32, u32, f64)>) -> Result<Csr, MarketError> {
+fn finish(rest: Line<'_>, rows: usize, cols: usize, entries: Vec<(u32, u32, f64)>) -> Result<Csr, Fault> {
     match rest {
         Ok((line, _)) => Err(fault(line, "more entries than the sizes say".into())),
         Err(end) if u32::try_from(entries.len()).is_err() => Err(fault(end.line, "more than 2^32 - 1 entries".into())),
@@ -98,8 +89,9 @@ fn finish(rest: Line<'_>, rows: usize, cols: usize, entries: Vec<(u32, u32, f64)
     }
 }
 
-fn fault(line: usize, message: String) -> MarketError {
-    MarketError { line, message }
+/// A fault of a whole line.
+fn fault(line: usize, message: String) -> Fault {
+    Fault { line, column: 1, message }
 }
 
 fn header(line: &str) -> Result<Header, String> {
@@ -137,28 +129,34 @@ struct Numbers<'a> {
 }
 
 impl Numbers<'_> {
-    fn exactly<T: FromStr<Err: Display>, const N: usize>(&self, what: &str) -> Result<[T; N], MarketError> {
+    fn exactly<T: FromStr<Err: Display>, const N: usize>(&self, what: &str) -> Result<[T; N], Fault> {
         let words: Vec<&str> = self.text.split_whitespace().collect();
         let count = words.len();
         let numbers = words.into_iter().map(|w| self.number(w)).collect::<Result<Vec<T>, _>>()?;
         numbers.try_into().map_err(|_| fault(self.line, format!("{count} words where {what} should stand")))
     }
 
-    fn number<T: FromStr<Err: Display>>(&self, word: &str) -> Result<T, MarketError> {
-        word.parse().map_err(|e| fault(self.line, format!("{word:?}: {e}")))
+    fn number<T: FromStr<Err: Display>>(&self, word: &str) -> Result<T, Fault> {
+        word.parse().map_err(|e| self.at(word, format!("{word:?}: {e}")))
     }
 
-    fn size(&self, size: u64) -> Result<usize, MarketError> {
+    /// A fault of a word of the line.
+    fn at(&self, word: &str, message: String) -> Fault {
+        let column = word.as_ptr().addr().saturating_sub(self.text.as_ptr().addr()) + 1;
+        Fault { line: self.line, column, message }
+    }
+
+    fn size(&self, size: u64) -> Result<usize, Fault> {
         let fits = usize::try_from(size).ok().filter(|_| size <= MOST);
         fits.ok_or_else(|| fault(self.line, format!("size {size}; at most {MOST} can be read")))
     }
 }
 
-fn finite(value: f64, line: usize) -> Result<f64, MarketError> {
+fn finite(value: f64, line: usize) -> Result<f64, Fault> {
     if value.is_finite() { Ok(value) } else { Err(fault(line, format!("value {value} is not finite"))) }
 }
 
-fn entry(of: &Numbers<'_>, values: Values, rows: usize, cols: usize) -> Result<(u32, u32, f64), MarketError> {
+fn entry(of: &Numbers<'_>, values: Values, rows: usize, cols: usize) -> Result<(u32, u32, f64), Fault> {
     let words: Vec<&str> = of.text.split_whitespace().collect();
     let (row, column, value) = match (values, words.as_slice()) {
         (Values::Pattern, [row, column]) => (row, column, 1.0),
@@ -168,7 +166,7 @@ fn entry(of: &Numbers<'_>, values: Values, rows: usize, cols: usize) -> Result<(
     let place = |word: &str, most: usize, what: &str| {
         let place: u64 = of.number(word)?;
         let inside = place.checked_sub(1).filter(|&p| p < most as u64).and_then(|p| u32::try_from(p).ok());
-        inside.ok_or_else(|| fault(of.line, format!("{what} {place} of 1 to {most}")))
+        inside.ok_or_else(|| of.at(word, format!("{what} {place} of 1 to {most}")))
     };
     Ok((place(row, rows, "row")?, place(column, cols, "column")?, value))
 }
@@ -180,7 +178,7 @@ fn place(
     rows: usize,
     cols: usize,
     line: usize,
-) -> Result<(), MarketError> {
+) -> Result<(), Fault> {
     entries.push((row, column, value));
     if symmetry == Symmetry::General {
         return Ok(());

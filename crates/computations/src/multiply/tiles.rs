@@ -91,7 +91,7 @@ struct Part {
 
 /// C plus A's columns `ks` times a part of B with as many columns as the part of C, `stride` apart.
 #[inline(always)]
-fn block<const FUSE: bool>(f: &Factors, ks: Range<usize>, b: &[f64], stride: usize, part: Part, c: &mut [f64]) {
+fn block<const FUSE: bool>(f: &Factors<'_>, ks: Range<usize>, b: &[f64], stride: usize, part: Part, c: &mut [f64]) {
     let Part { rows, first, width } = part;
     let row_of_a = |i: usize| &f.a[i * f.k + ks.start..i * f.k + ks.end];
     let whole = rows.end - rows.len() % MR;
@@ -106,7 +106,7 @@ fn block<const FUSE: bool>(f: &Factors, ks: Range<usize>, b: &[f64], stride: usi
 
 /// Register tiles only.
 #[inline(always)]
-pub(super) fn registers<const FUSE: bool>(f: &Factors, c: &mut [f64]) {
+pub(super) fn registers<const FUSE: bool>(f: &Factors<'_>, c: &mut [f64]) {
     if f.k > 0 && f.n > 0 {
         block::<FUSE>(f, 0..f.k, &f.b, f.n, Part { rows: 0..f.m, first: 0, width: f.n }, c);
     }
@@ -114,7 +114,7 @@ pub(super) fn registers<const FUSE: bool>(f: &Factors, c: &mut [f64]) {
 
 /// A part of B that stays in the first cache while all rows of A pass.
 #[inline(always)]
-pub(super) fn first<const FUSE: bool>(f: &Factors, c: &mut [f64]) {
+pub(super) fn first<const FUSE: bool>(f: &Factors<'_>, c: &mut [f64]) {
     for from in (0..f.k).step_by(K1) {
         for first in (0..f.n).step_by(N1) {
             let part = Part { rows: 0..f.m, first, width: N1.min(f.n - first) };
@@ -126,7 +126,7 @@ pub(super) fn first<const FUSE: bool>(f: &Factors, c: &mut [f64]) {
 /// Rows of B are copied to strips, each contiguous, so that one stays in the first cache; a part of A stays in the second
 /// while all strips pass.
 #[inline(always)]
-pub(super) fn second<const FUSE: bool>(f: &Factors, c: &mut [f64], panels: &mut Panels) {
+pub(super) fn second<const FUSE: bool>(f: &Factors<'_>, c: &mut [f64], panels: &mut Panels) {
     for from in (0..f.k).step_by(K1) {
         let ks = from..(from + K1).min(f.k);
         copy(f, ks.clone(), panels);
@@ -142,7 +142,7 @@ pub(super) fn second<const FUSE: bool>(f: &Factors, c: &mut [f64], panels: &mut 
 
 /// Strips of `N1` columns, one after another.
 #[inline(always)]
-fn copy(f: &Factors, ks: Range<usize>, panels: &mut Panels) {
+fn copy(f: &Factors<'_>, ks: Range<usize>, panels: &mut Panels) {
     panels.b.clear();
     for start in (0..f.n).step_by(N1) {
         let columns = N1.min(f.n - start);

@@ -1,33 +1,40 @@
 //! Conjugate gradients, and stabilised bi-conjugate gradients (van der Vorst), preconditioned.
 
 use super::precondition::{Preconditioner, product};
-use super::{MOST_ITERATIONS, System, TOLERANCE};
-use crate::computation::{Failure, Prepared, Ready};
+use super::{MOST_ITERATIONS, SOLVED, TOLERANCE};
+use crate::description::{Failure, Routine};
 use crate::device::Device;
 use crate::isa::Isa;
+use crate::matrix::Csr;
+use std::marker::PhantomData;
+use std::sync::Arc;
+use tilewright_core::buffer::View;
 
 /// A method that solves with any preconditioner.
-pub(super) trait Method: Copy + Send + 'static {
-    fn solve<P: Preconditioner>(system: &System, device: &Device, x: &mut Vec<f64>) -> Result<(), Failure>;
+pub(super) trait Method: Copy + Send + Sync + 'static {
+    fn solve<P: Preconditioner>(m: &Csr, b: &[f64], device: &Device, x: &mut [f64]) -> Result<(), Failure>;
 }
 
-struct Run<'a, M, P> {
-    system: &'a System,
-    x: Vec<f64>,
-    how: std::marker::PhantomData<(M, P)>,
+struct Run<M, P> {
+    matrix: Arc<Csr>,
+    how: PhantomData<fn() -> (M, P)>,
 }
 
-pub(super) fn prepare<M: Method, P: Preconditioner>(system: &System) -> Ready<'_, Vec<f64>> {
-    Box::new(Run::<M, P> { system, x: Vec::new(), how: std::marker::PhantomData })
+pub(super) fn prepare<M: Method, P: Preconditioner>(matrix: &Arc<Csr>, _: &[i64]) -> Box<dyn Routine> {
+    Box::new(Run::<M, P> { matrix: matrix.clone(), how: PhantomData })
 }
 
-impl<M: Method, P: Preconditioner> Prepared<Vec<f64>> for Run<'_, M, P> {
-    fn run(&mut self, device: &Device) -> Result<(), Failure> {
-        M::solve::<P>(self.system, device, &mut self.x)
-    }
-
-    fn output(&self) -> Vec<f64> {
-        self.x.clone()
+impl<M: Method, P: Preconditioner> Routine for Run<M, P> {
+    /// The last thing is a look at the residual itself: what is no solution is never taken for one.
+    fn run(&self, device: &Device, inputs: &[View<'_>], output: &mut View<'_>) -> Result<(), Failure> {
+        let (m, b, x) = (&*self.matrix, inputs[3].as_slice::<f64>(), output.as_mut_slice::<f64>());
+        M::solve::<P>(m, b, device, x)?;
+        let isa = device.isa();
+        let mut off = vec![0.0; b.len()];
+        product(device, m, x, &mut off);
+        add(isa, &mut off, -1.0, b);
+        let residual = (dot(isa, &off, &off) / dot(isa, b, b).max(f64::MIN_POSITIVE)).sqrt();
+        if residual <= SOLVED { Ok(()) } else { Err(Failure::Drifted { residual, wanted: SOLVED }) }
     }
 }
 
@@ -76,10 +83,9 @@ fn gave_up(residual: f64) -> Result<(), Failure> {
 }
 
 /// Sets `x` to zero and gives the norm of the right side; nothing if `x` is the solution already.
-fn start(system: &System, device: &Device, x: &mut Vec<f64>) -> Option<f64> {
-    x.clear();
-    x.resize(system.rhs.len(), 0.0);
-    let norm = dot(device.isa(), &system.rhs, &system.rhs).sqrt();
+fn start(b: &[f64], device: &Device, x: &mut [f64]) -> Option<f64> {
+    x.fill(0.0);
+    let norm = dot(device.isa(), b, b).sqrt();
     (norm != 0.0).then_some(norm)
 }
 
@@ -88,17 +94,17 @@ fn start(system: &System, device: &Device, x: &mut Vec<f64>) -> Option<f64> {
 pub(super) struct Cg;
 
 impl Method for Cg {
-    fn solve<P: Preconditioner>(system: &System, device: &Device, x: &mut Vec<f64>) -> Result<(), Failure> {
-        let (isa, n, b) = (device.isa(), system.rhs.len(), &system.rhs);
-        let Some(norm) = start(system, device, x) else { return Ok(()) };
-        let mut inverse = P::of(&system.matrix)?;
-        let (mut r, mut z, mut q) = (b.clone(), vec![0.0; n], vec![0.0; n]);
+    fn solve<P: Preconditioner>(m: &Csr, b: &[f64], device: &Device, x: &mut [f64]) -> Result<(), Failure> {
+        let (isa, n) = (device.isa(), b.len());
+        let Some(norm) = start(b, device, x) else { return Ok(()) };
+        let mut inverse = P::of(m)?;
+        let (mut r, mut z, mut q) = (b.to_vec(), vec![0.0; n], vec![0.0; n]);
         inverse.apply(device, &r, &mut z);
         let mut p = z.clone();
         let mut rz = dot(isa, &r, &z);
         let mut residual = 1.0;
         for iteration in 0..MOST_ITERATIONS {
-            product(device, &system.matrix, &p, &mut q);
+            product(device, m, &p, &mut q);
             let curvature = divisor(dot(isa, &p, &q), iteration, "curvature along the direction")?;
             if curvature < 0.0 {
                 return Err(Failure::Breakdown { iteration, what: "negative curvature" });
@@ -124,19 +130,19 @@ impl Method for Cg {
 pub(super) struct BiCgStab;
 
 impl Method for BiCgStab {
-    fn solve<P: Preconditioner>(system: &System, device: &Device, x: &mut Vec<f64>) -> Result<(), Failure> {
-        let (isa, n, b) = (device.isa(), system.rhs.len(), &system.rhs);
-        let Some(norm) = start(system, device, x) else { return Ok(()) };
-        let mut inverse = P::of(&system.matrix)?;
+    fn solve<P: Preconditioner>(m: &Csr, b: &[f64], device: &Device, x: &mut [f64]) -> Result<(), Failure> {
+        let (isa, n) = (device.isa(), b.len());
+        let Some(norm) = start(b, device, x) else { return Ok(()) };
+        let mut inverse = P::of(m)?;
         let zeros = vec![0.0; n];
-        let (mut r, shadow) = (b.clone(), b.clone());
-        let (mut p, mut v, mut t) = (b.clone(), zeros.clone(), zeros.clone());
+        let (mut r, shadow) = (b.to_vec(), b.to_vec());
+        let (mut p, mut v, mut t) = (b.to_vec(), zeros.clone(), zeros.clone());
         let (mut p_hat, mut s_hat) = (zeros.clone(), zeros);
         let mut rho = dot(isa, &shadow, &r);
         let mut residual = 1.0;
         for iteration in 0..MOST_ITERATIONS {
             inverse.apply(device, &p, &mut p_hat);
-            product(device, &system.matrix, &p_hat, &mut v);
+            product(device, m, &p_hat, &mut v);
             let alpha = rho / divisor(dot(isa, &shadow, &v), iteration, "shadow residual times direction")?;
             add(isa, &mut r, -alpha, &v);
             add(isa, x, alpha, &p_hat);
@@ -145,7 +151,7 @@ impl Method for BiCgStab {
                 return Ok(());
             }
             inverse.apply(device, &r, &mut s_hat);
-            product(device, &system.matrix, &s_hat, &mut t);
+            product(device, m, &s_hat, &mut t);
             let omega = dot(isa, &t, &r) / divisor(dot(isa, &t, &t), iteration, "norm of the second product")?;
             add(isa, x, omega, &s_hat);
             add(isa, &mut r, -omega, &t);

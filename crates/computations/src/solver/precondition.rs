@@ -1,6 +1,6 @@
 //! Approximate inverses of a symmetric matrix.
 
-use crate::computation::Failure;
+use crate::description::Failure;
 use crate::device::{Device, cut};
 use crate::matrix::Csr;
 use std::ops::Range;

@@ -1,6 +1,6 @@
 //! Floating-point keys as unsigned integers of the same order.
 
-use super::Keys;
+use bytemuck::Pod;
 
 /// An unsigned integer that keys are sorted as.
 pub(super) trait Bits: Copy + Ord + Default + Send + Sync + 'static {
@@ -25,16 +25,15 @@ integer!(u32);
 integer!(u64);
 
 /// A floating-point key.
-pub(super) trait Key: Copy + Send + Sync + 'static {
+pub(super) trait Key: Pod + Send + Sync {
     type Bits: Bits;
     /// Negative numbers with all bits turned, the others with the sign bit set: IEEE 754's total order.
     fn ordered(self) -> Self::Bits;
     fn restored(bits: Self::Bits) -> Self;
-    fn keys(keys: Vec<Self>) -> Keys;
 }
 
 macro_rules! float {
-    ($t:ty, $u:ty, $i:ty, $keys:path) => {
+    ($t:ty, $u:ty, $i:ty) => {
         impl Key for $t {
             type Bits = $u;
             #[inline(always)]
@@ -48,14 +47,11 @@ macro_rules! float {
                 let positive = (bits as $i >> (<$u>::BITS - 1)) as $u;
                 <$t>::from_bits(bits ^ (!positive | 1 << (<$u>::BITS - 1)))
             }
-            fn keys(keys: Vec<$t>) -> Keys {
-                $keys(keys)
-            }
         }
     };
 }
-float!(f32, u32, i32, Keys::Single);
-float!(f64, u64, i64, Keys::Double);
+float!(f32, u32, i32);
+float!(f64, u64, i64);
 
 #[inline(always)]
 pub(super) fn encode<K: Key>(keys: &[K], bits: &mut [K::Bits]) {

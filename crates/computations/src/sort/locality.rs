@@ -4,16 +4,18 @@ use super::Algorithm;
 use super::bits::Bits;
 use super::merge::{insertion, merge};
 
-/// Shorter runs are filled up to this and sorted by insertion.
-const LEAST: usize = 24;
-
+/// Runs shorter than this are filled up to it and sorted by insertion.
 #[derive(Clone, Copy)]
-pub(super) struct Locality;
+pub(super) struct Locality(usize);
 
 impl Algorithm for Locality {
+    fn of(params: &[i64]) -> Self {
+        Self(params.first().map_or(1, |least| least.unsigned_abs().max(1) as usize))
+    }
+
     #[inline(always)]
-    fn sort<B: Bits>(keys: &mut [B], scratch: &mut [B]) {
-        let mut ends = runs(keys);
+    fn sort<B: Bits>(self, keys: &mut [B], scratch: &mut [B]) {
+        let mut ends = runs(keys, self.0);
         while ends.len() > 1 {
             let mut start = 0;
             let mut kept = Vec::with_capacity(ends.len().div_ceil(2));
@@ -32,7 +34,7 @@ impl Algorithm for Locality {
 
 /// Finds runs, and gives where each ends.
 #[inline(always)]
-fn runs<B: Bits>(keys: &mut [B]) -> Vec<usize> {
+fn runs<B: Bits>(keys: &mut [B], least: usize) -> Vec<usize> {
     let (mut ends, mut start) = (Vec::new(), 0);
     while start < keys.len() {
         let rest = &mut keys[start..];
@@ -43,8 +45,8 @@ fn runs<B: Bits>(keys: &mut [B]) -> Vec<usize> {
         } else {
             rest.windows(2).take_while(|w| w[0] <= w[1]).count() + 1
         };
-        if length < LEAST {
-            length = LEAST.min(rest.len());
+        if length < least {
+            length = least.min(rest.len());
             insertion(&mut rest[..length]);
         }
         start += length;

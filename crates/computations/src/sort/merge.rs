@@ -10,8 +10,12 @@ const RUN: usize = 16;
 pub(super) struct Merge;
 
 impl Algorithm for Merge {
+    fn of(_: &[i64]) -> Self {
+        Self
+    }
+
     #[inline(always)]
-    fn sort<B: Bits>(keys: &mut [B], scratch: &mut [B]) {
+    fn sort<B: Bits>(self, keys: &mut [B], scratch: &mut [B]) {
         let (whole, rest) = keys.as_chunks_mut::<RUN>();
         for run in whole {
             by_ranks(run);

@@ -7,8 +7,12 @@ use super::bits::Bits;
 pub(super) struct Radix;
 
 impl Algorithm for Radix {
+    fn of(_: &[i64]) -> Self {
+        Self
+    }
+
     #[inline(always)]
-    fn sort<B: Bits>(keys: &mut [B], scratch: &mut [B]) {
+    fn sort<B: Bits>(self, keys: &mut [B], scratch: &mut [B]) {
         // The counts of all bytes in one pass over the keys.
         let mut counts = [[0u32; 256]; 8];
         for key in keys.iter() {

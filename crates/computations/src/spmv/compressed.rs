@@ -1,55 +1,60 @@
 //! Rows one after another, and entries with both coordinates.
 
-use super::Product;
-use crate::computation::{Failure, Prepared, Ready};
+use crate::description::{Failure, Routine};
 use crate::device::{Device, cut};
+use crate::matrix::Csr;
 use std::ops::Range;
+use std::sync::Arc;
+use tilewright_core::buffer::View;
 
 /// Lanes of the vectorised sums: two registers of AVX2.
 const LANES: usize = 8;
 
-struct ByRows<'a> {
-    input: &'a Product,
-    y: Vec<f64>,
+struct ByRows {
+    matrix: Arc<Csr>,
     vector: bool,
 }
 
 /// CSR: one sum a row, or eight partial sums a row.
-pub(super) fn by_rows(input: &Product, vector: bool) -> Ready<'_, Vec<f64>> {
-    Box::new(ByRows { input, y: vec![f64::NAN; input.matrix.rows()], vector })
+pub(super) fn by_rows(matrix: &Arc<Csr>, vector: bool) -> Box<dyn Routine> {
+    Box::new(ByRows { matrix: matrix.clone(), vector })
 }
 
+/// The matrix and the vector.
+type Operands<'a> = (&'a Csr, &'a [f64]);
+
 #[inline(always)]
-fn scalar(p: &Product, rows: Range<usize>, y: &mut [f64]) {
+fn scalar((m, x): Operands<'_>, rows: Range<usize>, y: &mut [f64]) {
     for (row, out) in rows.zip(y) {
-        let (columns, values) = p.matrix.row(row);
-        *out = columns.iter().zip(values).map(|(&c, v)| v * p.x[c as usize]).sum();
+        let (columns, values) = m.row(row);
+        *out = columns.iter().zip(values).map(|(&c, v)| v * x[c as usize]).sum();
     }
 }
 
 #[inline(always)]
-fn vector(p: &Product, rows: Range<usize>, y: &mut [f64]) {
+fn vector((m, x): Operands<'_>, rows: Range<usize>, y: &mut [f64]) {
     for (row, out) in rows.zip(y) {
-        let (columns, values) = p.matrix.row(row);
+        let (columns, values) = m.row(row);
         let (whole_columns, last_columns) = columns.as_chunks::<LANES>();
         let (whole_values, last_values) = values.as_chunks::<LANES>();
         let mut sums = [0.0; LANES];
         for (c, v) in whole_columns.iter().zip(whole_values) {
-            let x = c.map(|c| p.x[c as usize]);
-            for ((sum, v), x) in sums.iter_mut().zip(v).zip(x) {
+            let found = c.map(|c| x[c as usize]);
+            for ((sum, v), x) in sums.iter_mut().zip(v).zip(found) {
                 *sum += v * x;
             }
         }
-        let rest: f64 = last_columns.iter().zip(last_values).map(|(&c, v)| v * p.x[c as usize]).sum();
+        let rest: f64 = last_columns.iter().zip(last_values).map(|(&c, v)| v * x[c as usize]).sum();
         *out = sums.iter().sum::<f64>() + rest;
     }
 }
 
-impl Prepared<Vec<f64>> for ByRows<'_> {
-    fn run(&mut self, device: &Device) -> Result<(), Failure> {
-        let ranges = device.balanced(&self.input.matrix.starts);
-        let parts: Vec<_> = ranges.iter().cloned().zip(cut(&mut self.y, &ranges)).collect();
-        let (isa, p, vectors) = (device.isa(), self.input, self.vector);
+impl Routine for ByRows {
+    fn run(&self, device: &Device, inputs: &[View<'_>], output: &mut View<'_>) -> Result<(), Failure> {
+        let m = &*self.matrix;
+        let ranges = device.balanced(&m.starts);
+        let parts: Vec<_> = ranges.iter().cloned().zip(cut(output.as_mut_slice(), &ranges)).collect();
+        let (isa, p, vectors) = (device.isa(), (m, inputs[3].as_slice::<f64>()), self.vector);
         device.each(parts, |(rows, y)| {
             if vectors {
                 isa.run(
@@ -65,50 +70,45 @@ impl Prepared<Vec<f64>> for ByRows<'_> {
         });
         Ok(())
     }
-
-    fn output(&self) -> Vec<f64> {
-        self.y.clone()
-    }
 }
 
-struct Coo<'a> {
-    input: &'a Product,
+struct Coo {
+    matrix: Arc<Csr>,
     rows: Vec<u32>,
-    y: Vec<f64>,
 }
 
 /// COO: a row number for every entry, sums ended where it changes.
-pub(super) fn coo(input: &Product) -> Ready<'_, Vec<f64>> {
-    let rows = input.matrix.entries().map(|(row, _, _)| row as u32).collect();
-    Box::new(Coo { input, rows, y: vec![f64::NAN; input.matrix.rows()] })
+pub(super) fn coo(matrix: &Arc<Csr>) -> Box<dyn Routine> {
+    let rows = matrix.entries().map(|(row, _, _)| row as u32).collect();
+    Box::new(Coo { matrix: matrix.clone(), rows })
 }
 
 #[inline(always)]
-fn segments(p: &Product, numbers: &[u32], entries: Range<usize>, first: usize, y: &mut [f64]) {
+fn segments((m, x): Operands<'_>, numbers: &[u32], entries: Range<usize>, first: usize, y: &mut [f64]) {
     y.fill(0.0);
-    let (columns, values) = (&p.matrix.columns[entries.clone()], &p.matrix.values[entries.clone()]);
+    let (columns, values) = (&m.columns[entries.clone()], &m.values[entries.clone()]);
     let (mut sum, mut current) = (0.0, numbers.get(entries.start).copied().unwrap_or(0));
     for ((&row, &c), v) in numbers[entries].iter().zip(columns).zip(values) {
         if row != current {
             y[current as usize - first] = sum;
             (sum, current) = (0.0, row);
         }
-        sum += v * p.x[c as usize];
+        sum += v * x[c as usize];
     }
     if let Some(last) = y.get_mut(current as usize - first) {
         *last = sum;
     }
 }
 
-impl Prepared<Vec<f64>> for Coo<'_> {
-    fn run(&mut self, device: &Device) -> Result<(), Failure> {
+impl Routine for Coo {
+    fn run(&self, device: &Device, inputs: &[View<'_>], output: &mut View<'_>) -> Result<(), Failure> {
         // Entries are dealt in whole rows, so that no two threads write to one element.
-        let ranges = device.balanced(&self.input.matrix.starts);
-        let parts: Vec<_> = ranges.iter().cloned().zip(cut(&mut self.y, &ranges)).collect();
-        let (isa, p, numbers) = (device.isa(), self.input, &self.rows);
+        let m = &*self.matrix;
+        let ranges = device.balanced(&m.starts);
+        let parts: Vec<_> = ranges.iter().cloned().zip(cut(output.as_mut_slice(), &ranges)).collect();
+        let (isa, p, numbers) = (device.isa(), (m, inputs[3].as_slice::<f64>()), &self.rows);
         device.each(parts, |(rows, y)| {
-            let starts = &p.matrix.starts;
-            let entries = starts[rows.start] as usize..starts[rows.end] as usize;
+            let entries = m.starts[rows.start] as usize..m.starts[rows.end] as usize;
             if entries.is_empty() {
                 y.fill(0.0);
             } else {
@@ -119,9 +119,5 @@ impl Prepared<Vec<f64>> for Coo<'_> {
             }
         });
         Ok(())
-    }
-
-    fn output(&self) -> Vec<f64> {
-        self.y.clone()
     }
 }

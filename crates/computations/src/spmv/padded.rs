@@ -1,27 +1,30 @@
 //! Formats that pad: diagonals, equal rows, slices of equal rows.
 
-use super::Product;
-use crate::computation::{Failure, Prepared, Ready};
+use crate::description::{Failure, Routine};
 use crate::device::{Device, cut};
 use crate::matrix::Csr;
 use std::ops::Range;
+use std::sync::Arc;
+use tilewright_core::buffer::View;
 
+/// The most that padding may multiply the entries by.
+pub(super) const MOST_FILL: usize = 20;
 /// Rows whose results stay in the first cache while all their diagonals or columns pass.
-const BAND: usize = 1024;
+pub(super) const BANDS: [i64; 4] = [128, 512, 1024, 4096];
+/// The band before anything is tuned.
+pub(super) const BAND: i64 = 1024;
 /// Rows of a slice of SELL-P: lanes of two registers of AVX2.
 pub(super) const SLICE: usize = 8;
 
-struct Dia<'a> {
-    input: &'a Product,
+struct Dia {
+    band: usize,
     offsets: Vec<i64>,
     /// Diagonal after diagonal, each with an element for every row.
     values: Vec<f64>,
-    y: Vec<f64>,
 }
 
 /// DIA: full diagonals, no column numbers.
-pub(super) fn dia(input: &Product) -> Ready<'_, Vec<f64>> {
-    let m = &input.matrix;
+pub(super) fn dia(m: &Arc<Csr>, params: &[i64]) -> Box<dyn Routine> {
     let (rows, offsets) = (m.rows(), m.diagonals());
     let mut number = vec![0; rows + m.cols];
     for (k, &offset) in offsets.iter().enumerate() {
@@ -31,14 +34,18 @@ pub(super) fn dia(input: &Product) -> Ready<'_, Vec<f64>> {
     for (row, column, value) in m.entries() {
         values[number[column + rows - 1 - row] * rows + row] = value;
     }
-    Box::new(Dia { input, offsets, values, y: vec![f64::NAN; rows] })
+    Box::new(Dia { band: band(params), offsets, values })
+}
+
+fn band(params: &[i64]) -> usize {
+    params.first().map_or(1, |b| b.unsigned_abs().max(1) as usize)
 }
 
 #[inline(always)]
-fn along_diagonals(d: (&[i64], &[f64], &[f64], usize), rows: Range<usize>, y: &mut [f64]) {
-    let (offsets, values, x, all_rows) = d;
-    for (k, out) in y.chunks_mut(BAND).enumerate() {
-        let first = rows.start + k * BAND;
+fn along_diagonals(d: (&Dia, &[f64], usize), rows: Range<usize>, y: &mut [f64]) {
+    let (&Dia { band, ref offsets, ref values }, x, all_rows) = d;
+    for (k, out) in y.chunks_mut(band).enumerate() {
+        let first = rows.start + k * band;
         out.fill(0.0);
         for (&offset, diagonal) in offsets.iter().zip(values.chunks_exact(all_rows)) {
             // Rows whose column `row + offset` is inside the matrix.
@@ -56,12 +63,12 @@ fn along_diagonals(d: (&[i64], &[f64], &[f64], usize), rows: Range<usize>, y: &m
     }
 }
 
-impl Prepared<Vec<f64>> for Dia<'_> {
-    fn run(&mut self, device: &Device) -> Result<(), Failure> {
-        let rows = self.y.len();
-        let ranges = device.ranges(rows, 8);
-        let parts: Vec<_> = ranges.iter().cloned().zip(cut(&mut self.y, &ranges)).collect();
-        let d = (self.offsets.as_slice(), self.values.as_slice(), self.input.x.as_slice(), rows.max(1));
+impl Routine for Dia {
+    fn run(&self, device: &Device, inputs: &[View<'_>], output: &mut View<'_>) -> Result<(), Failure> {
+        let y = output.as_mut_slice::<f64>();
+        let d = (self, inputs[3].as_slice::<f64>(), y.len().max(1));
+        let ranges = device.ranges(y.len(), 8);
+        let parts: Vec<_> = ranges.iter().cloned().zip(cut(y, &ranges)).collect();
         let isa = device.isa();
         device.each(parts, |(rows, y)| {
             isa.run(
@@ -71,24 +78,18 @@ impl Prepared<Vec<f64>> for Dia<'_> {
         });
         Ok(())
     }
-
-    fn output(&self) -> Vec<f64> {
-        self.y.clone()
-    }
 }
 
-struct Ell<'a> {
-    input: &'a Product,
+struct Ell {
+    band: usize,
     longest: usize,
     /// The first entries of all rows, then the second ones, ...
     columns: Vec<u32>,
     values: Vec<f64>,
-    y: Vec<f64>,
 }
 
 /// ELL: every row as long as the longest.
-pub(super) fn ell(input: &Product) -> Ready<'_, Vec<f64>> {
-    let m = &input.matrix;
+pub(super) fn ell(m: &Arc<Csr>, params: &[i64]) -> Box<dyn Routine> {
     let (rows, longest) = (m.rows(), m.longest());
     let (mut columns, mut values) = (vec![0; rows * longest], vec![0.0; rows * longest]);
     for row in 0..rows {
@@ -98,7 +99,7 @@ pub(super) fn ell(input: &Product) -> Ready<'_, Vec<f64>> {
             values[k * rows + row] = *v;
         }
     }
-    Box::new(Ell { input, longest, columns, values, y: vec![f64::NAN; rows] })
+    Box::new(Ell { band: band(params), longest, columns, values })
 }
 
 /// Adds products of a run of rows.
@@ -119,10 +120,10 @@ fn gathered(y: &mut [f64], columns: &[u32], values: &[f64], x: &[f64]) {
 }
 
 #[inline(always)]
-fn equal_rows(e: (&[u32], &[f64], &[f64], usize), longest: usize, rows: Range<usize>, y: &mut [f64]) {
-    let (columns, values, x, all_rows) = e;
-    for (k, out) in y.chunks_mut(BAND).enumerate() {
-        let first = rows.start + k * BAND;
+fn equal_rows(e: (&Ell, &[f64], usize), rows: Range<usize>, y: &mut [f64]) {
+    let (&Ell { band, longest, ref columns, ref values }, x, all_rows) = e;
+    for (k, out) in y.chunks_mut(band).enumerate() {
+        let first = rows.start + k * band;
         out.fill(0.0);
         for entry in 0..longest {
             let at = entry * all_rows + first;
@@ -132,34 +133,28 @@ fn equal_rows(e: (&[u32], &[f64], &[f64], usize), longest: usize, rows: Range<us
     }
 }
 
-impl Prepared<Vec<f64>> for Ell<'_> {
-    fn run(&mut self, device: &Device) -> Result<(), Failure> {
-        let rows = self.y.len();
-        let ranges = device.ranges(rows, 8);
-        let parts: Vec<_> = ranges.iter().cloned().zip(cut(&mut self.y, &ranges)).collect();
-        let e = (self.columns.as_slice(), self.values.as_slice(), self.input.x.as_slice(), rows);
-        let (isa, longest) = (device.isa(), self.longest);
+impl Routine for Ell {
+    fn run(&self, device: &Device, inputs: &[View<'_>], output: &mut View<'_>) -> Result<(), Failure> {
+        let y = output.as_mut_slice::<f64>();
+        let e = (self, inputs[3].as_slice::<f64>(), y.len());
+        let ranges = device.ranges(y.len(), 8);
+        let parts: Vec<_> = ranges.iter().cloned().zip(cut(y, &ranges)).collect();
+        let isa = device.isa();
         device.each(parts, |(rows, y)| {
             isa.run(
                 #[inline(always)]
-                || equal_rows(e, longest, rows, y),
+                || equal_rows(e, rows, y),
             )
         });
         Ok(())
     }
-
-    fn output(&self) -> Vec<f64> {
-        self.y.clone()
-    }
 }
 
-struct SellP<'a> {
-    input: &'a Product,
+struct SellP {
     /// Where each slice starts, in columns of slices.
     starts: Vec<u32>,
     columns: Vec<[u32; SLICE]>,
     values: Vec<[f64; SLICE]>,
-    y: Vec<f64>,
 }
 
 fn slice_lengths(m: &Csr) -> impl Iterator<Item = usize> {
@@ -174,8 +169,7 @@ pub(super) fn sliced(m: &Csr) -> usize {
 }
 
 /// SELL-P: rows in slices of eight, each as long as its longest.
-pub(super) fn sellp(input: &Product) -> Ready<'_, Vec<f64>> {
-    let m = &input.matrix;
+pub(super) fn sellp(m: &Csr) -> Box<dyn Routine> {
     let mut starts = vec![0];
     let total = slice_lengths(m).fold(0, |sum, length| {
         starts.push((sum + length) as u32);
@@ -190,7 +184,7 @@ pub(super) fn sellp(input: &Product) -> Ready<'_, Vec<f64>> {
             values[start + k][row % SLICE] = *v;
         }
     }
-    Box::new(SellP { input, starts, columns, values, y: vec![f64::NAN; m.rows()] })
+    Box::new(SellP { starts, columns, values })
 }
 
 /// Where slices start, columns, values, the vector.
@@ -216,13 +210,14 @@ fn slices(s: Slices<'_>, which: Range<usize>, y: &mut [f64]) {
     }
 }
 
-impl Prepared<Vec<f64>> for SellP<'_> {
-    fn run(&mut self, device: &Device) -> Result<(), Failure> {
-        let rows = self.y.len();
+impl Routine for SellP {
+    fn run(&self, device: &Device, inputs: &[View<'_>], output: &mut View<'_>) -> Result<(), Failure> {
+        let y = output.as_mut_slice::<f64>();
+        let rows = y.len();
         let of_slices = device.balanced(&self.starts);
         let ranges: Vec<_> = of_slices.iter().map(|r| (r.start * SLICE).min(rows)..(r.end * SLICE).min(rows)).collect();
-        let parts: Vec<_> = of_slices.into_iter().zip(cut(&mut self.y, &ranges)).collect();
-        let s = (self.starts.as_slice(), self.columns.as_slice(), self.values.as_slice(), self.input.x.as_slice());
+        let parts: Vec<_> = of_slices.into_iter().zip(cut(y, &ranges)).collect();
+        let s = (self.starts.as_slice(), self.columns.as_slice(), self.values.as_slice(), inputs[3].as_slice());
         let isa = device.isa();
         device.each(parts, |(which, y)| {
             isa.run(
@@ -231,9 +226,5 @@ impl Prepared<Vec<f64>> for SellP<'_> {
             )
         });
         Ok(())
-    }
-
-    fn output(&self) -> Vec<f64> {
-        self.y.clone()
     }
 }

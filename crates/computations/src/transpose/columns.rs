@@ -1,11 +1,11 @@
-//! Permutations of columns, eight at a time, so that every line of the cache is used whole.
+//! Permutations of columns, several at a time, so that every line of the cache is used whole.
 
 use super::Shape;
 use crate::device::Device;
 use std::ops::Range;
 
-/// Columns of a group: a line of the cache.
-const WIDTH: usize = 8;
+/// Columns of a group: half a line of the cache, a line, two or four of them.
+pub(super) const WIDTHS: [i64; 4] = [4, 8, 16, 32];
 
 /// Where a column takes its elements from, or puts them.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -41,15 +41,24 @@ impl Rows for Vec<&mut [f64]> {
     }
 }
 
-/// Applies a step to all columns.
-pub(super) fn each(data: &mut [f64], s: Shape, device: &Device, step: Step) {
+/// Applies a step to all columns, as many at a time as the width says that is nearest.
+pub(super) fn each(data: &mut [f64], s: Shape, device: &Device, step: Step, width: usize) {
+    match width {
+        ..8 => in_groups::<4>(data, s, device, step),
+        8..16 => in_groups::<8>(data, s, device, step),
+        16..32 => in_groups::<16>(data, s, device, step),
+        32.. => in_groups::<32>(data, s, device, step),
+    }
+}
+
+fn in_groups<const WIDTH: usize>(data: &mut [f64], s: Shape, device: &Device, step: Step) {
     let isa = device.isa();
     let bases = if matches!(step, Step::Gather | Step::Scatter) { s.bases() } else { Vec::new() };
     if device.threads() == 1 || s.n < 2 * WIDTH {
         let mut rows = Whole(data, s.n);
         return isa.run(
             #[inline(always)]
-            || groups(&mut rows, s, 0..s.n, step, &bases),
+            || groups::<WIDTH>(&mut rows, s, 0..s.n, step, &bases),
         );
     }
     let ranges = device.ranges(s.n, WIDTH);
@@ -60,13 +69,13 @@ pub(super) fn each(data: &mut [f64], s: Shape, device: &Device, step: Step) {
     device.each(bands.into_iter().zip(ranges).collect(), |(mut band, range)| {
         isa.run(
             #[inline(always)]
-            || groups(&mut band, s, range, step, &bases),
+            || groups::<WIDTH>(&mut band, s, range, step, &bases),
         );
     });
 }
 
 #[inline(always)]
-fn groups(rows: &mut impl Rows, s: Shape, columns: Range<usize>, step: Step, bases: &[u32]) {
+fn groups<const WIDTH: usize>(rows: &mut impl Rows, s: Shape, columns: Range<usize>, step: Step, bases: &[u32]) {
     let mut scratch = vec![[0.0; WIDTH]; s.m];
     for first in columns.clone().step_by(WIDTH) {
         let group = first..(first + WIDTH).min(columns.end);
@@ -81,7 +90,7 @@ fn groups(rows: &mut impl Rows, s: Shape, columns: Range<usize>, step: Step, bas
 }
 
 #[inline(always)]
-fn store(rows: &mut impl Rows, here: Range<usize>, scratch: &[[f64; WIDTH]]) {
+fn store<const WIDTH: usize>(rows: &mut impl Rows, here: Range<usize>, scratch: &[[f64; WIDTH]]) {
     for (i, line) in scratch.iter().enumerate() {
         let row = &mut rows.row(i)[here.clone()];
         let width = row.len();
@@ -95,7 +104,7 @@ fn wrapped(at: usize, m: usize) -> usize {
 }
 
 #[inline(always)]
-fn rotate(
+fn rotate<const WIDTH: usize>(
     rows: &mut impl Rows,
     s: Shape,
     group: Range<usize>,
@@ -114,7 +123,7 @@ fn rotate(
 }
 
 #[inline(always)]
-fn gather(
+fn gather<const WIDTH: usize>(
     rows: &mut impl Rows,
     s: Shape,
     first: usize,
@@ -133,7 +142,7 @@ fn gather(
 }
 
 #[inline(always)]
-fn scatter(
+fn scatter<const WIDTH: usize>(
     rows: &mut impl Rows,
     s: Shape,
     first: usize,

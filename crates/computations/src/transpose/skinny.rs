@@ -4,7 +4,7 @@ use super::{Shape, rows};
 use crate::device::Device;
 
 /// [`super::c2r`] for short rows.
-pub(super) fn c2r(data: &mut [f64], s: Shape, device: &Device) {
+pub(super) fn c2r(data: &mut [f64], s: Shape, device: &Device, _: usize) {
     let isa = device.isa();
     let mut head = Vec::new();
     if !s.coprime() {
@@ -22,7 +22,7 @@ pub(super) fn c2r(data: &mut [f64], s: Shape, device: &Device) {
 }
 
 /// [`super::r2c`] for short rows.
-pub(super) fn r2c(data: &mut [f64], s: Shape, device: &Device) {
+pub(super) fn r2c(data: &mut [f64], s: Shape, device: &Device, _: usize) {
     let isa = device.isa();
     let mut tail = Vec::new();
     scatter_rows(data, s, &s.bases());

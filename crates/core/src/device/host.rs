@@ -1,12 +1,12 @@
 //! Host code: programs of it ready to run, and the device of this process that runs them.
 
 use super::{Device, DeviceSpec, classify, no_data};
-use crate::buffer::{Buffer, Buffers};
+use crate::buffer::{Buffer, BufferSpec, Buffers, View, views};
 use crate::data::Data;
 use crate::dtype::DType;
 use crate::measurement::{CachePolicy, Measurement, Timing};
 use crate::problem::MeasureError;
-use crate::program::{Code, DeviceError, HostArgs, HostCode, Program, ScalarSpec, Step, check_scalars};
+use crate::program::{Code, DeviceError, HostArgs, HostCode, Program, ScalarSpec, Step, check_buffers, check_scalars};
 use crate::timing::{Clock, Evictor, measure_runs};
 use std::ops::Range;
 use std::sync::Arc;
@@ -15,6 +15,8 @@ use std::sync::Arc;
 pub struct HostProgram {
     steps: Vec<HostStep>,
     workspace: usize,
+    /// The buffers that it runs on, where the program says so.
+    buffers: Option<Box<[BufferSpec]>>,
     /// The scalars that it takes, where the program says so.
     scalars: Option<Box<[ScalarSpec]>>,
 }
@@ -34,7 +36,13 @@ impl HostProgram {
         let workspace = usize::try_from(need).map_err(|_| DeviceError::OutOfMemory { need, have: None })?;
         let steps = program.steps.iter().map(|s| HostStep::new(s, workspace)).collect::<Result<_, _>>()?;
         let scalars = program.scalars.clone().map(Vec::into_boxed_slice);
-        Ok(Self { steps, workspace, scalars })
+        let buffers = program.buffers.clone().map(Vec::into_boxed_slice);
+        Ok(Self { steps, workspace, buffers, scalars })
+    }
+
+    /// The buffers that it runs on, in order; None where the program does not say.
+    pub fn buffers(&self) -> Option<&[BufferSpec]> {
+        self.buffers.as_deref()
     }
 
     /// Bytes of workspace that a run needs.
@@ -45,13 +53,16 @@ impl HostProgram {
     /// Runs once, in place.
     ///
     /// # Errors
-    /// Buffers shorter than the code was generated for, or scalars that it was not made for: code for one value of a
-    /// scalar has that value built in.
+    /// [`DeviceError::Argument`] with the buffer that has another type, is too short, or is written and was lent to be read,
+    /// or the scalar that the program was not made for: code for one value of a scalar has that value built in.
     ///
     /// # Panics
     /// If the workspace is shorter than [`HostProgram::workspace`].
     #[inline]
-    pub fn run(&self, buffers: &mut [Buffer], scalars: &[f64], workspace: &mut Buffer) -> Result<(), DeviceError> {
+    pub fn run(&self, buffers: &mut [View<'_>], scalars: &[f64], workspace: &mut Buffer) -> Result<(), DeviceError> {
+        if let Some(specs) = &self.buffers {
+            check_buffers(specs, buffers)?;
+        }
         if let Some(specs) = &self.scalars {
             check_scalars(specs, scalars)?;
         }
@@ -124,8 +135,11 @@ impl Held {
         Ok(program)
     }
 
-    fn run(&mut self, program: &HostProgram) -> Result<(), DeviceError> {
-        program.run(&mut self.buffers, &self.scalars, &mut self.workspace)
+    /// What runs the program, as often as asked.
+    fn runs<'a>(&'a mut self, program: &'a HostProgram) -> impl FnMut() -> Result<(), DeviceError> + 'a {
+        let Self { buffers, scalars, workspace } = self;
+        let mut views = views(buffers);
+        move || program.run(&mut views, scalars, workspace)
     }
 }
 
@@ -145,7 +159,7 @@ impl<C: Clock + Send> Device for HostDevice<C> {
     fn run(&mut self, program: &Program) -> Result<(), DeviceError> {
         let held = self.held.as_mut().ok_or_else(no_data)?;
         let program = held.load(program)?;
-        held.run(&program)
+        held.runs(&program)()
     }
 
     fn read(&mut self) -> Result<Buffers, DeviceError> {
@@ -160,7 +174,7 @@ impl<C: Clock + Send> Device for HostDevice<C> {
         }
         let evictor = &mut self.evictor;
         let mut evict = || evictor.iter_mut().for_each(Evictor::evict);
-        measure_runs(&self.clock, timing, &mut || held.run(&program), &mut evict).map_err(|error| match error {
+        measure_runs(&self.clock, timing, &mut held.runs(&program), &mut evict).map_err(|error| match error {
             MeasureError::Device(e) => classify(e),
             failed @ MeasureError::Failed(_) => failed,
         })

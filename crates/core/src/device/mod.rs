@@ -114,6 +114,7 @@ pub fn classify(error: DeviceError) -> MeasureError {
         DeviceError::Unsupported { .. }
         | DeviceError::OutOfMemory { .. }
         | DeviceError::Argument { .. }
+        | DeviceError::NoResult(_)
         | DeviceError::Fault(_) => FailureKind::Launch,
     };
     Failure { kind, message: error.to_string() }.into()

@@ -20,6 +20,7 @@ pub enum Value {
 
 impl Value {
     /// The borrowed form that evaluation works on.
+    #[inline]
     pub fn as_val(&self) -> Val<'_> {
         match self {
             Self::Bool(b) => Val::Bool(*b),

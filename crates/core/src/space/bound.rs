@@ -50,7 +50,7 @@ pub struct BoundSpace {
     params: Vec<Param>,
     rules: Vec<Rule>,
     symbols: Symbols,
-    derived: Derived,
+    derived: Arc<Derived>,
     /// Sorted by depth.
     checks: Vec<Check>,
     /// `checks[starts[d]..starts[d + 1]]` become decidable at depth `d`.
@@ -89,7 +89,7 @@ impl BoundSpace {
             let combinations = earlier.iter().fold(1, |n: usize, &p| n.saturating_mul(params[p].values.len()));
             checks.push(Check { rule: i, depth, earlier, combinations, test: Test::Rule(compiled) });
         }
-        let derived = Derived::new(&params, space.names(), symbols)?;
+        let derived = Arc::new(Derived::new(&params, space.names(), symbols)?);
         Ok(Self { derived, ..Self::of_checks(params, space.rules().to_vec(), symbols.clone(), checks) })
     }
 
@@ -97,7 +97,7 @@ impl BoundSpace {
         // Rules that look at little are checked before rules that look at much.
         checks.sort_by_key(|c| (c.depth, c.combinations));
         let starts = (0..=params.len() + 1).map(|d| checks.partition_point(|c| c.depth < d)).collect();
-        let (derived, memory, domains) = (Derived::default(), OnceLock::new(), OnceLock::new());
+        let (derived, memory, domains) = (Arc::default(), OnceLock::new(), OnceLock::new());
         let identity = NEXT_IDENTITY.fetch_add(1, Ordering::Relaxed);
         Self { identity, params, rules, symbols, derived, checks, starts, memory, domains }
     }
@@ -136,6 +136,7 @@ impl BoundSpace {
     }
 
     /// The parameters, in index order.
+    #[inline]
     pub fn params(&self) -> &[Param] {
         &self.params
     }
@@ -318,13 +319,9 @@ impl BoundSpace {
         self.identity == other.identity
     }
 
+    #[inline]
     pub(super) fn derived(&self) -> &Derived {
         &self.derived
-    }
-
-    /// Values of parameters and derived names.
-    pub(super) fn slots(&self) -> usize {
-        self.params.len() + self.derived.len()
     }
 
     /// Whether every rule holds that the first parameters decide.
@@ -403,5 +400,3 @@ impl BoundSpace {
 
 /// Checking a point of a space with more parameters allocates.
 const MAX_PARAMS_INLINE: usize = 32;
-/// Reading a name of a space with more parameters and names allocates.
-pub(super) const MAX_SLOTS_INLINE: usize = 64;

@@ -1,6 +1,6 @@
 //! What a point says by name, and the proof that the rules accept it.
 
-use super::bound::MAX_SLOTS_INLINE;
+use super::derived::Slots;
 use super::{BoundSpace, Config};
 use crate::expr::{Val, Value};
 use std::fmt;
@@ -63,34 +63,51 @@ impl<'s> Values<'s> {
 
     /// Values of several names at once: what they share is evaluated once, and nothing is allocated. `None` if one of them has
     /// no value, or is of another space.
+    #[inline]
     pub fn read<const N: usize>(&self, names: [Name; N]) -> Option<[Val<'s>; N]> {
-        let slots = self.space.slots();
-        let (mut inline, mut spilled) = ([Val::Int(0); MAX_SLOTS_INLINE], Vec::new());
-        let values = match inline.get_mut(..slots) {
-            Some(values) => values,
-            None => {
-                spilled.resize(slots, Val::Int(0));
-                &mut spilled[..]
-            }
-        };
-        for (slot, value) in values.iter_mut().zip(self.space.values(self.point)) {
-            *slot = value.as_val();
+        let (mut out, mut slots) = ([Val::Int(0); N], None);
+        for (out, name) in out.iter_mut().zip(names) {
+            *out = self.value(name, &mut slots)?;
         }
-        let mut known = 0;
-        for name in names {
-            known = self.space.derived().evaluate(name, self.point.len(), values, known)?;
-        }
-        Some(names.map(|name| values[usize::from(name.0)]))
+        Some(out)
     }
 
     /// [`Values::read`] as integers; `None` also if one is none or does not fit.
+    #[inline]
     pub fn ints<T: TryFrom<i64> + Copy + Default, const N: usize>(&self, names: [Name; N]) -> Option<[T; N]> {
-        let values = self.read(names)?;
-        let mut out = [T::default(); N];
-        for (out, value) in out.iter_mut().zip(values) {
-            *out = integer(value)?;
+        let (mut out, mut slots) = ([T::default(); N], None);
+        for (out, name) in out.iter_mut().zip(names) {
+            *out = match self.at_hand(name) {
+                Some(value) => T::try_from(value).ok()?,
+                None => integer(self.value(name, &mut slots)?)?,
+            };
         }
         Some(out)
+    }
+
+    /// An integer that needs no evaluation.
+    #[inline(always)]
+    fn at_hand(&self, name: Name) -> Option<i64> {
+        let (params, slot) = (self.space.params(), usize::from(name.0));
+        match params.get(slot) {
+            Some(param) => match param.values.get(usize::from(self.point[slot])) {
+                Some(Value::Int(value)) => Some(*value),
+                _ => None,
+            },
+            None => self.space.derived().remembered(slot - params.len(), self.point),
+        }
+    }
+
+    /// The slots are made for the first name that is evaluated.
+    fn value(&self, name: Name, slots: &mut Option<Slots<'s>>) -> Option<Val<'s>> {
+        let (params, derived, slot) = (self.space.params(), self.space.derived(), usize::from(name.0));
+        match slot.checked_sub(params.len()) {
+            None => Some(params[slot].values[usize::from(self.point[slot])].as_val()),
+            Some(i) => match derived.remembered(i, self.point) {
+                Some(value) => Some(Val::Int(value)),
+                None => derived.compute(i, slots.get_or_insert_with(|| Slots::new(params, derived, self.point))),
+            },
+        }
     }
 }
 

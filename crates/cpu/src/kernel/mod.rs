@@ -4,15 +4,15 @@ mod default;
 mod features;
 #[cfg(feature = "loops")]
 mod operations;
-mod space;
+pub(crate) mod space;
 
 use crate::blueprint::Blueprint;
-use crate::config::{Axis, GemmConfig, Order, Store};
+use crate::config::GemmConfig;
 use crate::device::HostGemm;
 use crate::geometry::Geometry;
 use crate::scalar::{Factor, Float};
-use space::at;
-use std::sync::{Arc, OnceLock};
+use space::Description;
+use std::sync::Arc;
 use tilewright_core::device::DeviceSpec;
 use tilewright_core::dtype::DType;
 use tilewright_core::feature::Feature;
@@ -29,7 +29,7 @@ use tilewright_ops::gemm::{Gemm, GemmInput, ScalarClass};
 /// The kernel `gemm.cpu`.
 #[derive(Debug)]
 pub struct CpuGemm {
-    space: ParamSpace,
+    description: &'static Description,
 }
 
 /// A legal (device, input, configuration) with everything derived from it.
@@ -48,38 +48,7 @@ impl Default for CpuGemm {
 impl CpuGemm {
     /// The kernel with its space.
     pub fn new() -> Self {
-        static SPACE: OnceLock<ParamSpace> = OnceLock::new();
-        // The description is a constant of this crate; a test builds it.
-        let build = || space::space().unwrap_or_else(|e| unreachable!("the space of gemm.cpu: {e}"));
-        Self { space: SPACE.get_or_init(build).clone() }
-    }
-
-    /// The parameters of a point, typed.
-    pub(crate) fn decode(&self, point: &[u16]) -> GemmConfig {
-        let value = |i: usize| &self.space.params()[i].values[usize::from(point[i])];
-        let int = |i: usize| value(i).as_int().and_then(|x| u32::try_from(x).ok()).unwrap_or(0);
-        let is = |i: usize, word: &str| value(i).as_str() == Some(word);
-        let config = GemmConfig {
-            axis: if is(at::AXIS, "n") { Axis::N } else { Axis::M },
-            m_s: int(at::M_S),
-            n_s: int(at::N_S),
-            m_l: int(at::M_L),
-            n_l: int(at::N_L),
-            u: int(at::U),
-            k_s: int(at::K_S),
-            k_l: int(at::K_L),
-            k_g: int(at::K_G),
-            t: int(at::T),
-            t_m: int(at::T_M),
-            t_n: (int(at::T) / (int(at::T_M) * int(at::K_G)).max(1)).max(1),
-            pack_a: int(at::PACK_A) == 1,
-            pack_b: int(at::PACK_B) == 1,
-            vec: int(at::VEC),
-            prefetch: int(at::PREFETCH),
-            order: if is(at::ORDER, "broadcast") { Order::Broadcast } else { Order::Vector },
-            store: if is(at::STORE, "stream") { Store::Stream } else { Store::Normal },
-        };
-        oriented(config)
+        Self { description: Description::get() }
     }
 }
 
@@ -96,7 +65,7 @@ impl Kernel for CpuGemm {
     }
 
     fn space(&self) -> &ParamSpace {
-        &self.space
+        &self.description.space
     }
 
     fn symbols(&self, device: &DeviceSpec, input: &GemmInput) -> Symbols {
@@ -104,7 +73,9 @@ impl Kernel for CpuGemm {
     }
 
     fn plan(&self, _: &DeviceSpec, input: &GemmInput, at: &Legal<'_>) -> GemmPlan {
-        GemmPlan { blueprint: Blueprint::new(geometry(input), &self.decode(at.point())), input: input.clone() }
+        // The names are the kernel's own, and the conformance suite reads them all at legal points.
+        let blueprint = blueprint(input, at).unwrap_or_else(|| unreachable!("{at:?} is no legal point of gemm.cpu"));
+        GemmPlan { blueprint, input: input.clone() }
     }
 
     #[cfg(feature = "loops")]
@@ -120,8 +91,8 @@ impl Kernel for CpuGemm {
         features::names()
     }
 
-    fn features(&self, device: &DeviceSpec, input: &GemmInput, at: &Values<'_>, out: &mut Vec<f32>) {
-        features::features(device, input, &self.decode(at.point()), out);
+    fn features(&self, _: &DeviceSpec, input: &GemmInput, at: &Values<'_>, out: &mut Vec<f32>) {
+        features::features(input, at, out);
     }
 
     fn default_point(&self, _: &DeviceSpec, _: &GemmInput, space: &BoundSpace) -> Option<Point> {
@@ -129,9 +100,10 @@ impl Kernel for CpuGemm {
     }
 }
 
-/// From the problem that the kernel solves to the caller's, and back: see the space's documentation.
-fn oriented(config: GemmConfig) -> GemmConfig {
-    if config.axis == Axis::N { config.transposed() } else { config }
+/// What follows from a point; `None` for one of another space.
+fn blueprint(input: &GemmInput, at: &Values<'_>) -> Option<Blueprint> {
+    let [vectors] = at.ints([Description::get().vectors])?;
+    Some(Blueprint::new(geometry(input), GemmConfig::of(at)?, vectors))
 }
 
 fn geometry(input: &GemmInput) -> Geometry {

@@ -9,27 +9,41 @@
 //! Of `t` threads, `t_m` divide the rows, `k_g` the reduction, and what is left the columns: as a parameter of its own the last
 //! would be a value that only one point in many gets right.
 
-use tilewright_core::space::{Param, ParamSpace, RuleGroup, SpaceError};
+use super::features;
+use crate::codegen::vector::Width;
+use std::sync::OnceLock;
+use tilewright_core::space::{Name, Param, ParamSpace, RuleGroup, SpaceError};
 
-/// Positions of the parameters in a point.
-pub(super) mod at {
-    pub(crate) const AXIS: usize = 0;
-    pub(crate) const VEC: usize = 1;
-    pub(crate) const M_S: usize = 2;
-    pub(crate) const N_S: usize = 3;
-    pub(crate) const K_L: usize = 4;
-    pub(crate) const T: usize = 5;
-    pub(crate) const T_M: usize = 6;
-    pub(crate) const K_G: usize = 7;
-    pub(crate) const PACK_A: usize = 8;
-    pub(crate) const PACK_B: usize = 9;
-    pub(crate) const U: usize = 10;
-    pub(crate) const STORE: usize = 11;
-    pub(crate) const M_L: usize = 12;
-    pub(crate) const N_L: usize = 13;
-    pub(crate) const K_S: usize = 14;
-    pub(crate) const ORDER: usize = 15;
-    pub(crate) const PREFETCH: usize = 16;
+/// What a configuration has of sizes, in the order of [`Description::sizes`]; all but `t_n` are parameters.
+const SIZES: [&str; 15] =
+    ["m_s", "n_s", "m_l", "n_l", "u", "k_s", "k_l", "k_g", "t", "t_m", "t_n", "pack_a", "pack_b", "vec", "prefetch"];
+/// Parameters whose values are words, in the order of [`Description::words`].
+const WORDS: [&str; 3] = ["axis", "order", "store"];
+
+/// The space with the names that code reads, found once.
+#[derive(Debug)]
+pub(crate) struct Description {
+    pub(crate) space: ParamSpace,
+    pub(crate) sizes: [Name; SIZES.len()],
+    pub(crate) words: [Name; WORDS.len()],
+    /// Vectors of a register tile.
+    pub(crate) vectors: Name,
+    /// What a model sees; see `features`.
+    pub(super) features: [Name; features::NAMES.len()],
+}
+
+impl Description {
+    /// The one there is: the space is a constant of this crate, and a test builds it.
+    pub(crate) fn get() -> &'static Self {
+        static DESCRIPTION: OnceLock<Description> = OnceLock::new();
+        DESCRIPTION.get_or_init(|| {
+            let space = space().unwrap_or_else(|e| unreachable!("the space of gemm.cpu: {e}"));
+            let name = |n: &str| space.name(n).unwrap_or_else(|| unreachable!("gemm.cpu defines no {n}"));
+            let (sizes, words, vectors) = (SIZES.map(name), WORDS.map(name), name("vectors"));
+            let features = features::NAMES.map(name);
+            Self { space, sizes, words, vectors, features }
+        })
+    }
 }
 
 /// Register tile along vectors, in elements; a rule asks for whole vectors.
@@ -43,6 +57,7 @@ const THREADS: [i64; 15] = [1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 1
 
 pub(super) fn space() -> Result<ParamSpace, SpaceError> {
     use RuleGroup::{Guideline, Hardware, Implementation};
+    let registers = format!("{} if vec == {} else {}", Width::Z.registers(), Width::Z.bytes(), Width::Y.registers());
     ParamSpace::builder()
         .param(Param::words("axis", ["m", "n"]))
         .param(Param::ints("vec", [16, 32, 64]))
@@ -61,13 +76,17 @@ pub(super) fn space() -> Result<ParamSpace, SpaceError> {
         .param(Param::ints("k_s", [2, 4, 8]))
         .param(Param::words("order", ["vector", "broadcast"]))
         .param(Param::ints("prefetch", [0, 8, 32]))
+        .define("axis_n", "1 if axis == 'n' else 0")
+        .define("broadcasts", "1 if order == 'broadcast' else 0")
+        .define("streams_c", "1 if store == 'stream' else 0")
         .define("rows", "m if axis == 'm' else n")
         .define("columns", "n if axis == 'm' else m")
         .define("contiguous_a", "not transpose_a if axis == 'm' else transpose_b")
         .define("streams_b", "not transpose_b if axis == 'm' else transpose_a")
         .define("lanes", "vec // element")
         .define("vectors", "m_s // lanes")
-        .define("registers", "32 if vec == 64 else 16")
+        .define("registers", &registers)
+        .define("accumulators", "vectors * n_s * k_l")
         .define("t_n", "t // (t_m * k_g)")
         .rule("single_product", Implementation, "batch == 1", "there is no code for batches yet")
         .rule("vector_width", Hardware, "vec <= vec_max", "the host has no wider vectors")
@@ -82,13 +101,13 @@ pub(super) fn space() -> Result<ParamSpace, SpaceError> {
         .rule(
             "registers",
             Hardware,
-            "vectors * n_s * k_l + max(min(vectors, n_s) + 1, 4) <= registers",
+            "accumulators + max(min(vectors, n_s) + 1, 4) <= registers",
             "accumulators and operands live in registers",
         )
         .rule(
             "latency",
             Guideline,
-            "vectors * n_s * k_l >= 8 or (m_s >= rows and n_s >= columns) or m * n <= 64",
+            "accumulators >= 8 or (m_s >= rows and n_s >= columns) or m * n <= 64",
             "fewer chains of multiply-adds cannot hide their latency",
         )
         .rule(

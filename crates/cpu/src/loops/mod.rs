@@ -15,8 +15,8 @@ use cranelift_codegen::isa::{CallConv, OwnedTargetIsa};
 use cranelift_codegen::settings::{self, Configurable};
 use cranelift_codegen::{Context, ir};
 use std::sync::Arc;
-use tilewright_core::buffer::BufferSpec;
-use tilewright_core::program::{DeviceError, HostArgs, HostCode, Program};
+use tilewright_core::buffer::{BufferSpec, View};
+use tilewright_core::program::{DeviceError, HostArgs, HostCode, Program, check_buffers};
 use tilewright_loops::{Instance, LoopError};
 
 /// Why there is no code.
@@ -76,20 +76,6 @@ impl HostLoops {
             text,
         })
     }
-
-    fn check(&self, args: &HostArgs<'_>) -> Result<(), DeviceError> {
-        let refuse = |name: &str, message: String| Err(DeviceError::Argument { name: name.into(), message });
-        if args.buffers.len() < self.buffers.len() {
-            return refuse("buffers", format!("{} given, {} are needed", args.buffers.len(), self.buffers.len()));
-        }
-        for (spec, buffer) in self.buffers.iter().zip(args.buffers.iter()) {
-            if buffer.dtype() != spec.dtype || buffer.len() < spec.len {
-                let have = format!("{} elements of {}", buffer.len(), buffer.dtype());
-                return refuse(spec.name, format!("{have}, {} of {} are needed", spec.len, spec.dtype));
-            }
-        }
-        Ok(())
-    }
 }
 
 /// The program of an instance on the host, to be run on the buffers of [`Instance::buffers`].
@@ -97,7 +83,7 @@ impl HostLoops {
 /// # Errors
 /// See [`HostLoops::new`].
 pub fn host_program(instance: &Instance, threads: usize) -> Result<Program, LowerError> {
-    Ok(Program::host(Arc::new(HostLoops::new(instance, threads)?), 0))
+    Ok(Program::host(Arc::new(HostLoops::new(instance, threads)?), 0).on(instance.buffers()))
 }
 
 fn host_isa() -> Result<OwnedTargetIsa, LowerError> {
@@ -130,9 +116,9 @@ impl Arrays {
 }
 
 impl HostCode for HostLoops {
-    fn run(&self, args: &mut HostArgs<'_>) -> Result<(), DeviceError> {
-        self.check(args)?;
-        let arrays = Arrays(args.buffers.iter_mut().map(|b| b.bytes_mut().as_mut_ptr()).collect());
+    fn run(&self, args: &mut HostArgs<'_, '_>) -> Result<(), DeviceError> {
+        check_buffers(&self.buffers, args.buffers)?;
+        let arrays = Arrays(args.buffers.iter_mut().map(address).collect());
         // SAFETY: the code was generated with this signature, and is never written again.
         let entry = unsafe { std::mem::transmute::<*const u8, Entry>(self.code.at(0)) };
         let threads = self.threads.min(self.groups).max(1);
@@ -146,6 +132,14 @@ impl HostCode for HostLoops {
 
     fn listing(&self) -> Option<String> {
         Some(crate::codegen::listing(&self.text))
+    }
+}
+
+/// Where an array lies. Code writes to those only whose role says so, and these were checked to be writable.
+fn address(view: &mut View<'_>) -> *mut u8 {
+    match view.bytes_mut() {
+        Some(bytes) => bytes.as_mut_ptr(),
+        None => view.bytes().as_ptr().cast_mut(),
     }
 }
 
@@ -168,7 +162,7 @@ impl Job<'_> {
     fn run(&self, thread: usize) {
         let memory = self.memory.wrapping_add(thread * self.each);
         let (first, end) = ((self.share)(thread), (self.share)(thread + 1));
-        // SAFETY: `HostLoops::check` has established the lengths of the buffers, the instance that every access is inside of
+        // SAFETY: `check_buffers` has established the lengths of the buffers and which may be written, the instance that every access is inside of
         // them; the memory is this thread's, long enough and aligned to 64 bytes.
         unsafe { (self.entry)(self.arrays.first(), memory, first, end) };
     }

@@ -12,7 +12,7 @@ pub use batch::Batch;
 pub use input::{GemmInput, Layout, ScalarClass};
 pub use workload::{A, ALPHA, B, BETA, C};
 
-use tilewright_core::buffer::{Buffers, Expected, Filling, Workload};
+use tilewright_core::buffer::{BufferSpec, Buffers, Expected, Filling, Workload};
 use tilewright_core::computation::{Computation, InputError, InputLimits, Work};
 use tilewright_core::data::Data;
 use tilewright_core::dtype::DType;
@@ -57,6 +57,10 @@ impl Computation for Gemm {
 
     fn data(&self, input: &GemmInput, seed: u64) -> Data {
         Data::Noise { specs: workload::specs(input), scalars: workload::scalars(input), seed }
+    }
+
+    fn buffers(&self, input: &GemmInput) -> Vec<BufferSpec> {
+        workload::specs(input)
     }
 
     fn scalars(&self, input: &GemmInput) -> Vec<ScalarSpec> {

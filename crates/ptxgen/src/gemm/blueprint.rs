@@ -5,8 +5,10 @@
 use super::arithmetic::{self, Arithmetic};
 use super::config::{Bounds, GemmConfig, Load};
 use super::loader::Loader;
+use super::space::Description;
 use crate::target::Target;
 use tilewright_core::dtype::DType;
+use tilewright_core::space::Values;
 use tilewright_ops::gemm::{GemmInput, ScalarClass};
 
 /// What code is specialised to.
@@ -30,7 +32,38 @@ pub struct Blueprint {
     pub wide: bool,
     /// Whether there is a batch of products.
     pub batched: bool,
+    /// Threads along m and n of one group.
+    pub(crate) group: [u32; 2],
+    pub(crate) loader_a: Loader,
+    pub(crate) loader_b: Loader,
+    /// Bytes from the beginning of a stage to its tile of B.
+    pub(crate) tile_a_bytes: u32,
+    /// Bytes of one stage.
+    pub(crate) stage_bytes: u32,
+    /// Bytes of shared memory of a block.
+    pub shared_bytes: u32,
+    /// Threads of a block.
+    pub threads: u32,
+    /// Registers that a thread needs.
+    pub registers_needed: u32,
+    /// Most registers of a thread of such a block.
+    pub(crate) register_limit: u32,
+    /// Whether numbers are computed so slowly that there is nothing to hide.
+    pub(crate) scarce: bool,
 }
+
+/// What the space derives of the code, besides its loaders.
+pub(super) const LAYOUT: [&str; 9] = [
+    "t_m",
+    "t_n",
+    "threads",
+    "tile_a_bytes",
+    "stage_bytes",
+    "shared_bytes",
+    "registers_needed",
+    "register_limit",
+    "scarce",
+];
 
 /// Which thread computes what.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,8 +79,7 @@ pub(crate) struct Arrangement {
 }
 
 impl Arrangement {
-    fn new(config: &GemmConfig, widest: u32) -> Self {
-        let (t_m, t_n) = (config.m_l / config.m_s, config.n_l / config.n_s);
+    fn new(config: &GemmConfig, [t_m, t_n]: [u32; 2], widest: u32) -> Self {
         let chunk = |of: u32| (1 << of.trailing_zeros()).min(widest);
         let (chunk_m, chunk_n) = (chunk(config.m_s), chunk(config.n_s));
         let fits = |w: &u32| t_m.is_multiple_of(*w) && t_n.is_multiple_of(32 / *w);
@@ -66,71 +98,49 @@ impl Arrangement {
 const NARROW: u128 = 1 << 31;
 
 impl Blueprint {
-    /// What an input and a configuration need of the code.
-    pub(crate) fn new(target: Target, input: &GemmInput, config: &GemmConfig) -> Self {
-        let arithmetic = if input.dtype == DType::F64 { &arithmetic::F64 } else { &arithmetic::F32 };
+    /// What an input and a configuration need of the code; `None` for a point of another space.
+    pub(super) fn new(target: Target, input: &GemmInput, at: &Values<'_>) -> Option<Self> {
+        let (names, config) = (Description::get(), GemmConfig::of(at)?);
+        let arithmetic: &dyn Arithmetic = if input.dtype == DType::F64 { &arithmetic::F64 } else { &arithmetic::F32 };
         // Addresses beyond the edges are computed, though not used: up to a tile, and the stage after the last.
         let beyond = u128::from(config.m_l.max(config.n_l) + config.u);
         let extent = |ld: usize, columns: usize| (ld as u128) * (columns as u128 + beyond) * input.dtype.size() as u128;
         let (a, b) = (extent(input.lda, input.a_stored().1), extent(input.ldb, input.b_stored().1));
         let c = extent(input.ldc.max(input.m), input.n);
-        Self {
+        let (a_transposed, b_transposed) = (input.layout.a_transposed(), input.layout.b_transposed());
+        let [t_m, t_n, threads, tile_a_bytes, stage_bytes, shared_bytes, registers_needed, register_limit, scarce] =
+            at.ints(names.layout)?;
+        let [loads_a, loads_b] = names.loaders.map(|names| at.ints(names));
+        Some(Self {
             target,
             arithmetic,
-            config: config.clone(),
-            a_transposed: input.layout.a_transposed(),
-            b_transposed: input.layout.b_transposed(),
+            a_transposed,
+            b_transposed,
             alpha: input.alpha,
             beta: input.beta,
             wide: a.max(b).max(c) >= NARROW,
             batched: input.batch.count > 1,
-        }
-    }
-
-    /// Threads of a block.
-    pub fn threads(&self) -> u32 {
-        let c = &self.config;
-        (c.m_l / c.m_s) * (c.n_l / c.n_s) * c.k_l
+            group: [t_m, t_n],
+            loader_a: Loader::new(a_transposed, config.vec_a, loads_a?),
+            loader_b: Loader::new(!b_transposed, config.vec_b, loads_b?),
+            tile_a_bytes,
+            stage_bytes,
+            shared_bytes,
+            threads,
+            registers_needed,
+            register_limit,
+            scarce: scarce == 1,
+            config,
+        })
     }
 
     pub(crate) fn arrangement(&self) -> Arrangement {
-        Arrangement::new(&self.config, self.arithmetic.widest())
-    }
-
-    pub(crate) fn loader_a(&self) -> Loader {
-        let c = &self.config;
-        Loader::new(self.a_transposed, c.m_l, c.u, c.vec_a, self.threads(), self.arithmetic.widest())
-    }
-
-    pub(crate) fn loader_b(&self) -> Loader {
-        let c = &self.config;
-        Loader::new(!self.b_transposed, c.n_l, c.u, c.vec_b, self.threads(), self.arithmetic.widest())
-    }
-
-    /// Bytes from the beginning of a stage to its tile of B.
-    pub(crate) fn tile_a_bytes(&self) -> u32 {
-        (self.loader_a().pitch * self.config.u * self.arithmetic.bytes()).next_multiple_of(16)
-    }
-
-    /// Bytes of one stage.
-    pub(crate) fn stage_bytes(&self) -> u32 {
-        self.tile_a_bytes() + (self.loader_b().pitch * self.config.u * self.arithmetic.bytes()).next_multiple_of(16)
-    }
-
-    /// Bytes that the tree over `k_l` groups needs: half of the groups write their accumulators.
-    pub(crate) fn tree_bytes(&self) -> u32 {
-        let c = &self.config;
-        c.k_l / 2 * c.m_l * c.n_l * self.arithmetic.bytes()
-    }
-
-    /// Bytes of shared memory of a block.
-    pub fn shared_bytes(&self) -> u32 {
-        (self.stage_bytes() * self.config.stages).max(self.tree_bytes())
+        Arrangement::new(&self.config, self.group, self.arithmetic.widest())
     }
 
     /// Whether shared memory is more than can be declared in the code.
     pub fn dynamic_shared(&self) -> bool {
-        self.shared_bytes() > 48 << 10
+        self.shared_bytes > 48 << 10
     }
 
     pub(crate) fn is_async(&self) -> bool {

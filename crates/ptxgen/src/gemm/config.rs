@@ -1,6 +1,9 @@
 //! Tuning parameters of the SIMT GEMM, in ISAAC's names.
 
+use super::space::Description;
 use serde::{Deserialize, Serialize};
+use tilewright_core::expr::Val;
+use tilewright_core::space::Values;
 
 /// How tiles of A and B come into shared memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -79,4 +82,22 @@ pub struct GemmConfig {
     pub raster: Raster,
     /// Whether accesses are predicated.
     pub bounds: Bounds,
+}
+
+impl GemmConfig {
+    /// The parameters of a point of the kernel's space; `None` for one of another space.
+    pub(super) fn of(at: &Values<'_>) -> Option<Self> {
+        let names = Description::get();
+        let [m_s, n_s, m_l, n_l, u, k_s, k_l, k_g, vec_a, vec_b, vec_c, stages] = at.ints(names.sizes)?;
+        let [load, split, raster, bounds] = at.read(names.words)?;
+        let load = match load {
+            Val::Str("nc") => Load::Nc,
+            Val::Str("async") => Load::Async,
+            _ => Load::Global,
+        };
+        let split = if split == Val::Str("atomic") { Split::Atomic } else { Split::Ordered };
+        let raster = if raster == Val::Str("n") { Raster::N } else { Raster::M };
+        let bounds = if bounds == Val::Str("whole") { Bounds::Whole } else { Bounds::Checked };
+        Some(Self { m_s, n_s, m_l, n_l, u, k_s, k_l, k_g, vec_a, vec_b, vec_c, stages, load, split, raster, bounds })
+    }
 }

@@ -60,9 +60,9 @@ pub fn module(bp: &Blueprint) -> Module {
     b.block("store", |b| store::store(b, bp, &params, &at, &acc));
     let entry = Entry {
         max_registers: Some(bp.registers_allowed()),
-        shared_bytes: bp.shared_bytes(),
+        shared_bytes: bp.shared_bytes,
         dynamic_shared: bp.dynamic_shared(),
-        ..b.finish(&name, bp.threads())
+        ..b.finish(&name, bp.threads)
     };
     Module { target: bp.target, entry }
 }
@@ -219,7 +219,7 @@ fn single(b: &mut Builder, bp: &Blueprint, at: &Position, mut sides: [Side; 2], 
 
 /// Two stages in shared memory, filled through registers: one barrier a stage.
 fn double(b: &mut Builder, bp: &Blueprint, at: &Position, mut sides: [Side; 2], read: &Fragments, acc: &[Reg]) {
-    let step = bp.stage_bytes();
+    let step = bp.stage_bytes;
     b.block("first stage", |b| {
         sides.iter_mut().for_each(|side| side.load_first(b, bp));
         sides.iter().for_each(|side| side.put(b, bp, None));
@@ -239,7 +239,7 @@ fn double(b: &mut Builder, bp: &Blueprint, at: &Position, mut sides: [Side; 2], 
 
 /// Several stages in shared memory, copied asynchronously: one barrier a stage.
 fn asynchronous(b: &mut Builder, bp: &Blueprint, at: &Position, mut sides: [Side; 2], read: &Fragments, acc: &[Reg]) {
-    let (stages, step) = (bp.config.stages, bp.stage_bytes());
+    let (stages, step) = (bp.config.stages, bp.stage_bytes);
     b.block("first stages", |b| {
         sides.iter_mut().for_each(|side| side.copy_first(b, bp));
         b.push(Inst::CpAsyncCommit);
@@ -303,8 +303,8 @@ impl Fragments {
             };
             b.add(Type::U32, base, offset)
         };
-        let a = side(at.t_m, tiles.chunk_m, bp.loader_a().pitch, 0);
-        let bb = side(at.t_n, tiles.chunk_n, bp.loader_b().pitch, bp.tile_a_bytes());
+        let a = side(at.t_m, tiles.chunk_m, bp.loader_a.pitch, 0);
+        let bb = side(at.t_n, tiles.chunk_n, bp.loader_b.pitch, bp.tile_a_bytes);
         Self { a, b: bb }
     }
 
@@ -313,7 +313,7 @@ impl Fragments {
         let (config, tiles) = (&bp.config, bp.arrangement());
         let shift = |b: &mut Builder, base: Reg| turn.map_or(base, |t| b.add(Type::U32, base, t));
         let (a, bb) = (shift(b, self.a), shift(b, self.b));
-        let (pitch_a, pitch_b) = (bp.loader_a().pitch, bp.loader_b().pitch);
+        let (pitch_a, pitch_b) = (bp.loader_a.pitch, bp.loader_b.pitch);
         let fetch = |b: &mut Builder, step: u32| {
             let x = fragment(b, bp, a, step * pitch_a, (config.m_s, tiles.chunk_m, tiles.t_m));
             let y = fragment(b, bp, bb, step * pitch_b, (config.n_s, tiles.chunk_n, tiles.t_n));

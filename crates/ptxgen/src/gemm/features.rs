@@ -1,9 +1,12 @@
 //! What a model sees of a configuration: the parameters, and what they come to for the input and the device at hand.
 
-use super::blueprint::Blueprint;
 use super::config::{Bounds, GemmConfig, Load, Raster, Split};
+use super::kernel::target;
+use super::registers;
+use super::space::Description;
 use tilewright_core::device::DeviceSpec;
 use tilewright_core::feature::Feature;
+use tilewright_core::space::Values;
 use tilewright_ops::gemm::GemmInput;
 
 const SIZES: [&str; 27] = [
@@ -41,13 +44,25 @@ pub(super) fn names() -> Vec<Feature> {
     SIZES.into_iter().map(Feature::size).chain(FLAGS.into_iter().map(Feature::flag)).collect()
 }
 
-pub(super) fn features(device: &DeviceSpec, input: &GemmInput, c: &GemmConfig, out: &mut Vec<f32>) {
+/// What the space derives of a configuration, and a model sees.
+pub(super) const DERIVED: [&str; 9] =
+    ["threads", "accumulators", "shared_bytes", "registers_needed", "scarce", "tiles_m", "tiles_n", "slice", "body"];
+
+/// NaN where a name has no value, which is nowhere at a legal point.
+pub(super) fn features(device: &DeviceSpec, input: &GemmInput, at: &Values<'_>, out: &mut Vec<f32>) {
+    let names = Description::get();
+    match (GemmConfig::of(at), at.ints(names.features)) {
+        (Some(config), Some(derived)) => append(device, input, &config, derived, out),
+        _ => out.resize(out.len() + SIZES.len() + FLAGS.len(), f32::NAN),
+    }
+}
+
+fn append(device: &DeviceSpec, input: &GemmInput, c: &GemmConfig, derived: [u32; DERIVED.len()], out: &mut Vec<f32>) {
     let fact = |name, default: u32| device.fact(name).and_then(|x| u32::try_from(x).ok()).unwrap_or(default);
-    let (m, n, k) = (input.m.max(1) as u32, input.n.max(1) as u32, input.k.max(1) as u32);
-    let target = super::kernel::target(device);
-    let blueprint = Blueprint::new(target, input, c);
-    let (threads, shared, registers) = (blueprint.threads(), blueprint.shared_bytes(), blueprint.registers());
-    let (tiles_m, tiles_n) = (m.div_ceil(c.m_l), n.div_ceil(c.n_l));
+    let [threads, accumulators, shared, needed, scarce, tiles_m, tiles_n, slice, body] = derived;
+    let registers = registers::predicted(needed, scarce == 1, c.bounds == Bounds::Checked, target(device));
+    // A size of 0 is seen as 1.
+    let (m, n, tiles_m, tiles_n) = (input.m.max(1) as u32, input.n.max(1) as u32, tiles_m.max(1), tiles_n.max(1));
     let blocks = f64::from(tiles_m) * f64::from(tiles_n) * f64::from(c.k_g) * f64::from(input.batch.count);
     let by_registers = fact("registers_per_sm", 65_536) / (registers.next_multiple_of(8) * threads).max(1);
     let by_shared = fact("shared_per_sm", 65_536) / shared.max(1);
@@ -55,14 +70,14 @@ pub(super) fn features(device: &DeviceSpec, input: &GemmInput, c: &GemmConfig, o
     let per_sm = by_registers.min(by_shared).min(by_threads).min(fact("blocks_per_sm", 32)).max(1);
     let slots = f64::from(per_sm) * f64::from(fact("multiprocessors", 1));
     let waves = blocks / slots;
-    let trips = k.div_ceil(c.k_g).div_ceil(c.u);
+    let trips = (slice / c.u).max(1);
     let share = |size: u32, tiles: u32, tile: u32| size as f32 / (tiles as f32 * tile as f32);
     let f = |x: u32| x as f32;
     let pair = |a: u32, b: u32| f(a * b) / f(a + b);
     out.extend([c.m_s, c.n_s, c.m_l, c.n_l, c.u, c.k_s, c.k_l, c.k_g, c.vec_a, c.vec_b, c.vec_c, c.stages].map(f));
     out.extend([
         f(threads),
-        f(c.m_s * c.n_s * c.k_s),
+        f(accumulators),
         pair(c.m_s, c.n_s),
         pair(c.m_l, c.n_l),
         f(shared),
@@ -74,7 +89,7 @@ pub(super) fn features(device: &DeviceSpec, input: &GemmInput, c: &GemmConfig, o
         share(m, tiles_m, c.m_l),
         share(n, tiles_n, c.n_l),
         f(per_sm * threads),
-        f(c.u / c.k_l * c.m_s * c.n_s),
+        f(body),
         // What the last wave leaves idle.
         (waves.ceil() / waves) as f32,
     ]);

@@ -1,10 +1,9 @@
 //! GEMM in PTX as a tunable kernel.
 
-use super::config::{Bounds, GemmConfig, Load, Raster, Split};
 use super::plan::GemmPlan;
-use super::{default, features, space};
+use super::space::Description;
+use super::{default, features};
 use crate::target::Target;
-use std::sync::OnceLock;
 use tilewright_core::counts::Counts;
 use tilewright_core::device::DeviceSpec;
 use tilewright_core::feature::Feature;
@@ -17,7 +16,7 @@ use tilewright_ops::gemm::{Gemm, GemmInput};
 /// The kernel `gemm.simt`.
 #[derive(Debug)]
 pub struct SimtGemm {
-    space: ParamSpace,
+    description: &'static Description,
 }
 
 impl Default for SimtGemm {
@@ -29,42 +28,9 @@ impl Default for SimtGemm {
 impl SimtGemm {
     /// The kernel with its space.
     pub fn new() -> Self {
-        static SPACE: OnceLock<ParamSpace> = OnceLock::new();
-        // The description is a constant of this crate; a test builds it.
-        let build = || space::space().unwrap_or_else(|e| unreachable!("the space of gemm.simt: {e}"));
-        Self { space: SPACE.get_or_init(build).clone() }
-    }
-
-    /// The parameters of a point, typed.
-    fn decode(&self, point: &[u16]) -> GemmConfig {
-        let at = |name: &str| {
-            let i = space::NAMES.iter().position(|n| *n == name).unwrap_or(0);
-            &self.space.params()[i].values[usize::from(point[i])]
-        };
-        let int = |name| at(name).as_int().and_then(|x| u32::try_from(x).ok()).unwrap_or(0);
-        let is = |name, word: &str| at(name).as_str() == Some(word);
-        GemmConfig {
-            m_s: int("m_s"),
-            n_s: int("n_s"),
-            m_l: int("m_l"),
-            n_l: int("n_l"),
-            u: int("u"),
-            k_s: int("k_s"),
-            k_l: int("k_l"),
-            k_g: int("k_g"),
-            vec_a: int("vec_a"),
-            vec_b: int("vec_b"),
-            vec_c: int("vec_c"),
-            stages: int("stages"),
-            load: LOADS.iter().find(|(_, word)| is("load", word)).map_or(Load::Global, |(l, _)| *l),
-            split: if is("split", "atomic") { Split::Atomic } else { Split::Ordered },
-            raster: if is("raster", "n") { Raster::N } else { Raster::M },
-            bounds: if is("bounds", "whole") { Bounds::Whole } else { Bounds::Checked },
-        }
+        Self { description: Description::get() }
     }
 }
-
-const LOADS: [(Load, &str); 3] = [(Load::Global, "global"), (Load::Nc, "nc"), (Load::Async, "async")];
 
 impl Kernel for SimtGemm {
     type Of = Gemm;
@@ -79,7 +45,7 @@ impl Kernel for SimtGemm {
     }
 
     fn space(&self) -> &ParamSpace {
-        &self.space
+        &self.description.space
     }
 
     fn symbols(&self, device: &DeviceSpec, input: &GemmInput) -> Symbols {
@@ -87,7 +53,9 @@ impl Kernel for SimtGemm {
     }
 
     fn plan(&self, device: &DeviceSpec, input: &GemmInput, at: &Legal<'_>) -> GemmPlan {
-        GemmPlan::new(target(device), input, &self.decode(at.point()))
+        let plan = GemmPlan::new(target(device), input, at);
+        // The names are the kernel's own, and the conformance suite reads them all at legal points.
+        plan.unwrap_or_else(|| unreachable!("{at:?} is no point of gemm.simt, or not legal there"))
     }
 
     fn generate(&self, plan: &GemmPlan) -> Program {
@@ -103,7 +71,7 @@ impl Kernel for SimtGemm {
     }
 
     fn features(&self, device: &DeviceSpec, input: &GemmInput, at: &Values<'_>, out: &mut Vec<f32>) {
-        features::features(device, input, &self.decode(at.point()), out);
+        features::features(device, input, at, out);
     }
 
     fn default_point(&self, _: &DeviceSpec, _: &GemmInput, space: &BoundSpace) -> Option<Point> {

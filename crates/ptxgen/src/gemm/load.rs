@@ -43,12 +43,12 @@ impl Side {
         is_a: bool,
         shared: Reg,
     ) -> Self {
-        let loader = if is_a { bp.loader_a() } else { bp.loader_b() };
+        let loader = if is_a { bp.loader_a } else { bp.loader_b };
         let (base, ld, tile, rows) =
             if is_a { (params.a, params.lda, at.m0, params.m) } else { (params.b, params.ldb, at.n0, params.n) };
         let (bytes, u) = (bp.arithmetic.bytes(), bp.config.u);
         let x = b.rem(at.tid, loader.along).map(|x| b.scale(x, loader.vec));
-        let partial = loader.active() < bp.threads();
+        let partial = loader.active() < bp.threads;
         let y = (loader.down > 1 || partial).then(|| b.div(at.tid, loader.along));
         let active = y.filter(|_| partial).map(|y| b.compare(Compare::Lt, y, loader.down, None));
         let (row_in, k_in) = if loader.along_k { (y, x) } else { (x, y) };
@@ -60,7 +60,7 @@ impl Side {
         let left_k = at.first.map(|first| k_in.map_or(first, |k| b.sub(Type::U32, first, k)));
         let in_row = b.scale_add(row_in, bytes, shared);
         let target = b.scale_add(k_in, loader.pitch * bytes, in_row);
-        let target = b.add(Type::U32, target, if is_a { 0 } else { bp.tile_a_bytes() });
+        let target = b.add(Type::U32, target, if is_a { 0 } else { bp.tile_a_bytes });
         let pass = (loader.passes_down > 1).then(|| columns(b, bp, ld, loader.down));
         let stride = if loader.along_k { (u * bytes).into() } else { columns(b, bp, ld, u).into() };
         let first = at.first.map(|first| match loader.along_k {
@@ -262,6 +262,6 @@ fn edges(
 
 /// Registers for the elements of a stage; zero at first where some loads do not happen.
 fn held(b: &mut Builder, bp: &Blueprint, loader: &Loader, zero: bool) -> Vec<Reg> {
-    let (ty, count) = (bp.arithmetic.element(), loader.loads() * loader.vec);
+    let (ty, count) = (bp.arithmetic.element(), loader.loads * loader.vec);
     (0..count).map(|_| if zero { b.mov(ty, Operand::Float(0.0)) } else { b.reg(ty) }).collect()
 }

@@ -1,5 +1,8 @@
 //! How the threads of a block share the loads of one operand's tile.
 
+/// What the space derives of a loader, each for both operands.
+pub(super) const NAMES: [&str; 6] = ["along", "down", "passes_along", "passes_down", "loads", "pitch"];
+
 /// `along` threads stand side by side in the contiguous direction of memory, `down` across it; they take several passes in
 /// both directions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,6 +19,8 @@ pub(crate) struct Loader {
     pub(crate) passes_along: u32,
     /// Passes across.
     pub(crate) passes_down: u32,
+    /// Loads of a thread per stage.
+    pub(crate) loads: u32,
     /// Elements from one step of the reduction to the next in shared memory.
     pub(crate) pitch: u32,
 }
@@ -38,14 +43,10 @@ pub(crate) struct Slot {
 }
 
 impl Loader {
-    /// For a tile of `extent` rows (columns for B) and `u` steps.
-    pub(crate) fn new(along_k: bool, extent: u32, u: u32, vec: u32, threads: u32, padding: u32) -> Self {
-        let (contiguous, other) = if along_k { (u, extent) } else { (extent, u) };
-        let vectors = contiguous / vec;
-        let along = vectors.min(threads);
-        let down = (threads / along).min(other);
-        let pitch = extent + if along_k { padding } else { 0 };
-        Self { along_k, vec, along, down, passes_along: vectors / along, passes_down: other / down, pitch }
+    /// Of an operand, by its values of [`NAMES`].
+    pub(crate) fn new(along_k: bool, vec: u32, values: [u32; NAMES.len()]) -> Self {
+        let [along, down, passes_along, passes_down, loads, pitch] = values;
+        Self { along_k, vec, along, down, passes_along, passes_down, loads, pitch }
     }
 
     /// Threads that load.
@@ -56,11 +57,6 @@ impl Loader {
     /// Elements from pass to pass in the direction of the tile's rows, and the number of those passes.
     pub(crate) fn edges(&self) -> (u32, u32) {
         if self.along_k { (self.down, self.passes_down) } else { (self.along * self.vec, self.passes_along) }
-    }
-
-    /// Loads of a thread per stage.
-    pub(crate) fn loads(&self) -> u32 {
-        self.passes_along * self.passes_down
     }
 
     /// The loads of a thread, in order.

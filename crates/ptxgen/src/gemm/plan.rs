@@ -1,9 +1,10 @@
 //! A legal (device, input, configuration), and the program that comes of it.
 
 use super::blueprint::Blueprint;
-use super::config::{GemmConfig, Raster, Split};
+use super::config::{Raster, Split};
 use super::emit;
 use super::finish::{self, Finish};
+use super::space::Description;
 use crate::count::{Array, CountError, Counter, Launch};
 use crate::ir::{Index, Module};
 use crate::print::print;
@@ -11,6 +12,7 @@ use crate::target::Target;
 use std::collections::BTreeMap;
 use tilewright_core::counts::Counts;
 use tilewright_core::program::{Arg, Code, Program, Step};
+use tilewright_core::space::Values;
 use tilewright_ops::gemm::{A, ALPHA, B, BETA, C, GemmInput, ScalarClass};
 
 /// A legal (device, input, configuration) with everything derived from it.
@@ -18,7 +20,16 @@ use tilewright_ops::gemm::{A, ALPHA, B, BETA, C, GemmInput, ScalarClass};
 pub struct GemmPlan {
     pub(crate) blueprint: Blueprint,
     input: GemmInput,
+    /// Tiles of C.
+    tiles: [u32; 2],
+    slice: u32,
+    /// Bytes of the partial sums of one slice, and of all.
+    slab: u64,
+    workspace: u64,
 }
+
+/// What the space derives of a launch.
+pub(super) const GRID: [&str; 5] = ["tiles_m", "tiles_n", "slice", "slab_bytes", "workspace_bytes"];
 
 /// A launch of the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,9 +39,12 @@ enum Part {
 }
 
 impl GemmPlan {
-    /// Legality has been checked by the caller.
-    pub(super) fn new(target: Target, input: &GemmInput, config: &GemmConfig) -> Self {
-        Self { blueprint: Blueprint::new(target, input, config), input: input.clone() }
+    /// Of a legal point; `None` for one of another space.
+    pub(super) fn new(target: Target, input: &GemmInput, at: &Values<'_>) -> Option<Self> {
+        let blueprint = Blueprint::new(target, input, at)?;
+        let [tiles_m, tiles_n, slice, slab, workspace] = at.ints::<u64, _>(Description::get().grid)?;
+        let tiles = [tiles_m as u32, tiles_n as u32];
+        Some(Self { blueprint, input: input.clone(), tiles, slice: slice as u32, slab, workspace })
     }
 
     /// What the code is specialised to.
@@ -138,21 +152,14 @@ impl GemmPlan {
 
     /// Steps of the reduction of one slice: whole stages.
     pub fn slice(&self) -> u32 {
-        let c = &self.blueprint.config;
-        (self.input.k as u32).div_ceil(c.k_g).next_multiple_of(c.u)
+        self.slice
     }
 
     /// Blocks of the product.
     pub fn grid(&self) -> [u32; 3] {
-        let c = &self.blueprint.config;
-        let (m, n) = ((self.input.m as u32).div_ceil(c.m_l), (self.input.n as u32).div_ceil(c.n_l));
+        let (c, [m, n]) = (&self.blueprint.config, self.tiles);
         let z = c.k_g * self.input.batch.count;
         if c.raster == Raster::M { [m, n, z] } else { [n, m, z] }
-    }
-
-    /// Bytes of the partial sums of one slice.
-    fn slab(&self) -> u64 {
-        self.input.m as u64 * self.input.n as u64 * self.input.dtype.size() as u64
     }
 
     fn strides(&self) -> [u64; 3] {
@@ -166,8 +173,7 @@ impl GemmPlan {
             Part::Finish(finish) => self.finish(finish, offsets[C]),
         };
         let steps = self.parts().into_iter().map(step).collect();
-        let slabs = u64::from(self.blueprint.config.k_g) * u64::from(self.input.batch.count);
-        Program::new(steps, if self.ordered() { self.slab() * slabs } else { 0 })
+        Program::new(steps, if self.ordered() { self.workspace } else { 0 })
     }
 
     fn product(&self, offsets: [u64; 3]) -> Step {
@@ -187,9 +193,9 @@ impl GemmPlan {
             args.extend(self.strides().map(Arg::U64));
         }
         if self.ordered() {
-            args.push(Arg::U64(self.slab()));
+            args.push(Arg::U64(self.slab));
         }
-        let shared_bytes = if bp.dynamic_shared() { bp.shared_bytes() } else { 0 };
+        let shared_bytes = if bp.dynamic_shared() { bp.shared_bytes } else { 0 };
         launch(&module, self.grid(), shared_bytes, args)
     }
 
@@ -201,7 +207,7 @@ impl GemmPlan {
         let grid = [(input.m as u32).div_ceil(finish::ROWS), blocks, self.input.batch.count];
         let mut args = vec![Arg::Buffer(C, offset)];
         if finish == Finish::Sum {
-            args.extend([Arg::Workspace(0), Arg::U64(self.slab())]);
+            args.extend([Arg::Workspace(0), Arg::U64(self.slab)]);
         }
         args.extend([input.m, input.n, input.ldc].map(|x| Arg::U32(x as u32)));
         args.extend([Arg::Scalar(ALPHA), Arg::Scalar(BETA), Arg::U32(lines.div_ceil(blocks))]);

@@ -12,29 +12,27 @@
 //! by its constants, and not by a tighter limit or a rule.
 
 use super::blueprint::Blueprint;
+use crate::target::Target;
 use tilewright_core::space::{RuleGroup, SpaceBuilder};
 
 /// First compute capability for which ptxas does not overlap the fragments of f64: at two operations per cycle and
 /// multiprocessor there is nothing to hide.
 const SCARCE_F64: u32 = 120;
-/// Registers of a thread, and of a block, on every target.
-const PER_THREAD: u32 = 255;
-const PER_BLOCK: u32 = 65_536;
 
-/// Adds the rule. [`Blueprint::registers_needed`] is its image; a test compares them.
+/// Adds the need of registers, what the hardware gives, and the rule.
 pub(super) fn rules(space: SpaceBuilder) -> SpaceBuilder {
-    let scarce = format!("element == 8 and sm >= {SCARCE_F64}");
     space
+        .define("scarce", &format!("element == 8 and sm >= {SCARCE_F64}"))
         .define("words", "element // 4")
         .define("held", "0 if load == 'async' else (loads_a * vec_a + loads_b * vec_b) * words")
-        .define("overlap", &format!("1 if {scarce} else min(max(2, k_s - 1), u // k_l)"))
+        .define("overlap", "1 if scarce else min(max(2, k_s - 1), u // k_l)")
         .define("edges", "edges_a + edges_b")
         .define("addresses", "(edges // 2 if load == 'async' else edges // 4) + (loads_a + loads_b) // 8")
         .define("sets", "(k_s + 4 if element == 4 else 2 * k_s) if k_s > 1 else 0")
-        .define("constant", &format!("16 if {scarce} else 22"))
+        .define("constant", "16 if scarce else 22")
         .define(
             "registers_needed",
-            "m_s * n_s * k_s * words + held + (m_s + n_s) * words * overlap + addresses + sets + constant",
+            "accumulators * words + held + (m_s + n_s) * words * overlap + addresses + sets + constant",
         )
         // The hardware gives registers to warps in units of 8 per thread.
         .define("register_limit", "min(registers_per_thread, registers_per_block // threads // 8 * 8)")
@@ -46,54 +44,37 @@ pub(super) fn rules(space: SpaceBuilder) -> SpaceBuilder {
         )
 }
 
+/// Registers that the assembler is predicted to use for code that needs so many.
+pub(super) fn predicted(needed: u32, scarce: bool, checked: bool, target: Target) -> u32 {
+    if scarce {
+        // Where nothing overlaps there is less to be saved.
+        return needed * 39 / 40;
+    }
+    // Without checks there are no predicates and no sizes to hold.
+    let need = needed - if checked { 0 } else { 4 };
+    match need {
+        // 32 leave room for as many threads as a multiprocessor holds: from sm_70 on the assembler does not go lower, nor
+        // just above.
+        ..34 if target.sm() >= 70 => 32,
+        34..42 if target.sm() >= 70 => 36,
+        need => need * 19 / 20,
+    }
+}
+
 impl Blueprint {
-    /// Registers that a thread needs.
-    pub fn registers_needed(&self) -> u32 {
-        let (c, words) = (&self.config, self.arithmetic.bytes() / 4);
-        let (a, b) = (self.loader_a(), self.loader_b());
-        let scarce = self.is_scarce();
-        let held = if self.is_async() { 0 } else { (a.loads() * c.vec_a + b.loads() * c.vec_b) * words };
-        let overlap = if scarce { 1 } else { (c.k_s - 1).max(2).min(c.u / c.k_l) };
-        let edges = a.edges().1 + b.edges().1;
-        let addresses = if self.is_async() { edges / 2 } else { edges / 4 } + (a.loads() + b.loads()) / 8;
-        let sets = match c.k_s {
-            1 => 0,
-            k_s if words == 1 => k_s + 4,
-            k_s => 2 * k_s,
-        };
-        let constant = if scarce { 16 } else { 22 };
-        c.m_s * c.n_s * c.k_s * words + held + (c.m_s + c.n_s) * words * overlap + addresses + sets + constant
-    }
-
-    fn is_scarce(&self) -> bool {
-        self.arithmetic.bytes() == 8 && self.target.sm() >= SCARCE_F64
-    }
-
     /// Registers that the assembler is predicted to use.
     pub fn registers(&self) -> u32 {
-        if self.is_scarce() {
-            // Where nothing overlaps there is less to be saved.
-            return self.registers_needed() * 39 / 40;
-        }
-        // Without checks there are no predicates and no sizes to hold.
-        let need = self.registers_needed() - if self.checked() { 0 } else { 4 };
-        match need {
-            // 32 leave room for as many threads as a multiprocessor holds: from sm_70 on the assembler does not go lower, nor
-            // just above.
-            ..34 if self.target.sm() >= 70 => 32,
-            34..42 if self.target.sm() >= 70 => 36,
-            need => need * 19 / 20,
-        }
+        predicted(self.registers_needed, self.scarce, self.checked(), self.target)
     }
 
     /// Registers that the assembler may use.
     pub fn registers_allowed(&self) -> u32 {
-        self.comfortable().min(self.register_limit())
+        self.comfortable().min(self.register_limit)
     }
 
     /// Whether the limit of the hardware leaves less than is comfortable: only then a few registers may be spilled.
     pub fn may_spill(&self) -> bool {
-        self.comfortable() > self.register_limit()
+        self.comfortable() > self.register_limit
     }
 
     /// 15% above the prediction, which is at least 9% above the need. Even for f64, whose numbers lie in pairs of registers:
@@ -101,9 +82,5 @@ impl Blueprint {
     fn comfortable(&self) -> u32 {
         let most = self.registers() * 23 / 20;
         if self.arithmetic.bytes() == 8 { most / 2 * 2 } else { most }
-    }
-
-    fn register_limit(&self) -> u32 {
-        PER_THREAD.min(PER_BLOCK / self.threads() / 8 * 8)
     }
 }

@@ -4,20 +4,52 @@
 //! *Implementation*: what the template has code for. *Guideline*: legal to run, not worth measuring. Parameters that
 //! prune most come first.
 
-use super::registers;
-use tilewright_core::space::{Param, ParamSpace, RuleGroup, SpaceBuilder, SpaceError};
+use super::{blueprint, features, loader, plan, registers};
+use std::sync::OnceLock;
+use tilewright_core::space::{Name, Param, ParamSpace, RuleGroup, SpaceBuilder, SpaceError};
 
-/// Names of the parameters, in the order of the space.
-pub(super) const NAMES: [&str; 16] = [
-    "m_s", "n_s", "m_l", "n_l", "k_l", "u", "vec_a", "vec_b", "stages", "load", "k_s", "k_g", "split", "vec_c",
-    "raster", "bounds",
-];
+/// Parameters whose values are sizes, in the order of [`Description::sizes`].
+const SIZES: [&str; 12] = ["m_s", "n_s", "m_l", "n_l", "u", "k_s", "k_l", "k_g", "vec_a", "vec_b", "vec_c", "stages"];
+/// Parameters whose values are words, in the order of [`Description::words`].
+const WORDS: [&str; 4] = ["load", "split", "raster", "bounds"];
+
+/// The space with the names that code reads, found once.
+#[derive(Debug)]
+pub(super) struct Description {
+    pub(super) space: ParamSpace,
+    pub(super) sizes: [Name; SIZES.len()],
+    pub(super) words: [Name; WORDS.len()],
+    /// What code is laid out by; see `blueprint`.
+    pub(super) layout: [Name; blueprint::LAYOUT.len()],
+    /// How one operand is loaded, and the other; see `loader`.
+    pub(super) loaders: [[Name; loader::NAMES.len()]; 2],
+    /// The launch; see `plan`.
+    pub(super) grid: [Name; plan::GRID.len()],
+    /// What a model sees besides; see `features`.
+    pub(super) features: [Name; features::DERIVED.len()],
+}
+
+impl Description {
+    /// The one there is: the space is a constant of this crate, and a test builds it.
+    pub(super) fn get() -> &'static Self {
+        static DESCRIPTION: OnceLock<Description> = OnceLock::new();
+        DESCRIPTION.get_or_init(|| {
+            let space = space().unwrap_or_else(|e| unreachable!("the space of gemm.simt: {e}"));
+            let name = |n: &str| space.name(n).unwrap_or_else(|| unreachable!("gemm.simt defines no {n}"));
+            let of_side = |side: &str| loader::NAMES.map(|n| name(&format!("{n}_{side}")));
+            let (sizes, words) = (SIZES.map(name), WORDS.map(name));
+            let (layout, grid) = (blueprint::LAYOUT.map(name), plan::GRID.map(name));
+            let (loaders, features) = (["a", "b"].map(of_side), features::DERIVED.map(name));
+            Self { space, sizes, words, layout, loaders, grid, features }
+        })
+    }
+}
 
 const THREAD_TILE: [i64; 8] = [1, 2, 4, 6, 8, 10, 12, 16];
 const BLOCK_TILE: [i64; 16] = [1, 2, 4, 8, 16, 24, 32, 48, 64, 80, 96, 128, 160, 192, 256, 320];
 const SLICES: [i64; 17] = [1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32, 48, 64, 96, 128];
 
-pub(super) fn space() -> Result<ParamSpace, SpaceError> {
+fn space() -> Result<ParamSpace, SpaceError> {
     let space = ParamSpace::builder()
         .param(Param::ints("m_s", THREAD_TILE))
         .param(Param::ints("n_s", THREAD_TILE))
@@ -46,7 +78,9 @@ fn threads(space: SpaceBuilder) -> SpaceBuilder {
     use RuleGroup::{Guideline, Hardware, Implementation};
     space
         .rule("target", Hardware, "sm >= 50", "there is no code for older devices")
-        .define("threads", "(m_l // m_s) * (n_l // n_s) * k_l")
+        .define("t_m", "m_l // m_s")
+        .define("t_n", "n_l // n_s")
+        .define("threads", "t_m * t_n * k_l")
         .rule("whole_rows", Implementation, "m_l % m_s == 0", "threads have equal tiles")
         .rule("whole_columns", Implementation, "n_l % n_s == 0", "threads have equal tiles")
         .rule("threads", Hardware, "threads <= threads_per_block", "a block has no more threads")
@@ -93,7 +127,7 @@ fn loads(space: SpaceBuilder) -> SpaceBuilder {
             .define(&contiguous, &format!("(u if {along_k} else {tile})"))
             .define(&other, &format!("({tile} if {along_k} else u)"))
             .define(&along, &format!("min({contiguous} // {vec}, threads)"))
-            .define(&down, &format!("threads // {along}"))
+            .define(&down, &format!("min(threads // {along}, {other})"))
             .rule(
                 &format!("width_{side}"),
                 Hardware,
@@ -114,12 +148,12 @@ fn loads(space: SpaceBuilder) -> SpaceBuilder {
                 Implementation,
                 &format!(
                     "{contiguous} % {vec} == 0 and threads % {along} == 0 and ({contiguous} // {vec}) % {along} == 0 \
-                     and ({down} >= {other} or {other} % {down} == 0)"
+                     and {other} % {down} == 0"
                 ),
                 "every thread makes as many loads",
             )
             .define(&format!("passes_along_{side}"), &format!("{contiguous} // {vec} // {along}"))
-            .define(&format!("passes_down_{side}"), &format!("{other} // min({down}, {other})"))
+            .define(&format!("passes_down_{side}"), &format!("{other} // {down}"))
             .define(&format!("loads_{side}"), &format!("passes_along_{side} * passes_down_{side}"))
             .define(&format!("edges_{side}"), &format!("(passes_down_{side} if {along_k} else passes_along_{side})"))
             .rule(
@@ -147,10 +181,12 @@ fn loads(space: SpaceBuilder) -> SpaceBuilder {
 fn memory(space: SpaceBuilder) -> SpaceBuilder {
     use RuleGroup::{Guideline, Hardware};
     space
-        // The image of `Blueprint::shared_bytes`; a test compares them.
+        // Elements from one step of the reduction to the next: rows that were transposed on their way end with padding.
         .define("pitch_a", "m_l + (16 // element if transpose_a else 0)")
         .define("pitch_b", "n_l + (0 if transpose_b else 16 // element)")
-        .define("stage_bytes", "(pitch_a * u * element + 15) // 16 * 16 + (pitch_b * u * element + 15) // 16 * 16")
+        .define("tile_a_bytes", "(pitch_a * u * element + 15) // 16 * 16")
+        .define("stage_bytes", "tile_a_bytes + (pitch_b * u * element + 15) // 16 * 16")
+        // Half of the groups write their accumulators.
         .define("tree_bytes", "k_l // 2 * m_l * n_l * element")
         .define("shared_bytes", "max(stages * stage_bytes, tree_bytes)")
         .rule("shared_memory", Hardware, "shared_bytes <= shared_optin", "a block gets no more shared memory")
@@ -165,30 +201,33 @@ fn memory(space: SpaceBuilder) -> SpaceBuilder {
 fn reduction(space: SpaceBuilder) -> SpaceBuilder {
     use RuleGroup::{Guideline, Hardware, Implementation};
     space
-        .define("tiles", "((m + m_l - 1) // m_l) * ((n + n_l - 1) // n_l)")
+        .define("tiles_m", "(m + m_l - 1) // m_l")
+        .define("tiles_n", "(n + n_l - 1) // n_l")
+        .define("tiles", "tiles_m * tiles_n")
+        // Steps of the reduction of a slice: whole stages.
         .define("slice", "((k + k_g - 1) // k_g + u - 1) // u * u")
+        .define("accumulators", "m_s * n_s * k_s")
+        .define("body", "u // k_l * m_s * n_s")
+        // Partial sums of one slice, and of all.
+        .define("slab_bytes", "m * n * element")
+        .define("workspace_bytes", "k_g * batch * slab_bytes")
         .rule(
             "unroll",
             Implementation,
             "u % (k_l * k_s) == 0",
             "groups and accumulator sets have equal shares of a stage",
         )
-        .rule(
-            "body",
-            Guideline,
-            "u // k_l * m_s * n_s <= 2048",
-            "longer loop bodies do not stay in the instruction cache",
-        )
+        .rule("body", Guideline, "body <= 2048", "longer loop bodies do not stay in the instruction cache")
         .rule(
             "accumulator_sets",
             Guideline,
-            "k_s == 1 or m_s * n_s * k_s * element <= 128",
+            "k_s == 1 or accumulators * element <= 128",
             "larger tiles have independent operations enough",
         )
         .rule(
             "groups",
             Guideline,
-            "k_l == 1 or (k >= 2 * u and tiles * (m_l // m_s) * (n_l // n_s) <= multiprocessors * threads_per_sm)",
+            "k_l == 1 or (k >= 2 * u and tiles * t_m * t_n <= multiprocessors * threads_per_sm)",
             "where the device is full without, groups only cost shared memory",
         )
         .rule(
@@ -213,7 +252,7 @@ fn reduction(space: SpaceBuilder) -> SpaceBuilder {
         .rule(
             "workspace",
             Hardware,
-            "split == 'atomic' or k_g == 1 or k_g * batch * m * n * element <= memory_bytes // 4",
+            "split == 'atomic' or k_g == 1 or workspace_bytes <= memory_bytes // 4",
             "partial sums are held in device memory",
         )
 }
@@ -221,8 +260,6 @@ fn reduction(space: SpaceBuilder) -> SpaceBuilder {
 fn grid(space: SpaceBuilder) -> SpaceBuilder {
     use RuleGroup::{Guideline, Hardware, Implementation};
     space
-        .define("tiles_m", "(m + m_l - 1) // m_l")
-        .define("tiles_n", "(n + n_l - 1) // n_l")
         .rule("width_c", Hardware, "vec_c * element <= 16", "no store is wider than 16 bytes")
         .rule("whole_stores", Implementation, "m_s % vec_c == 0", "a thread stores whole vectors")
         .rule(

@@ -31,9 +31,7 @@ impl Assembler {
         if [OLD, NEW, DISASSEMBLER].iter().all(|tool| root.join(tool).exists()) {
             return Some(Self { root });
         }
-        let required = std::env::var_os("TILEWRIGHT_REQUIRE_PTXAS").is_some();
-        assert!(!required, "ptxas is required, and not under {}: run scripts/ptxas.sh", root.display());
-        println!("skipped: no ptxas under {}; scripts/ptxas.sh installs it", root.display());
+        tilewright_testkit::skip("ptxas", format!("it is not under {}; scripts/ptxas.sh installs it", root.display()));
         None
     }
 

@@ -53,8 +53,12 @@ impl Computation for Transpose {
         let first = seed % 1000;
         x.as_mut_slice::<f32>().iter_mut().zip(first..).for_each(|(x, i)| *x = (i % (1 << 24)) as f32);
         y.as_mut_slice::<f32>().fill(f32::NAN);
-        let spec = |name, role| BufferSpec { name, dtype: DType::F32, len, role };
-        Workload { specs: vec![spec("x", Role::In), spec("y", Role::Out)], buffers: vec![x, y], scalars: Vec::new() }
+        Workload { specs: self.buffers(input), buffers: vec![x, y], scalars: Vec::new() }
+    }
+
+    fn buffers(&self, input: &Shape) -> Vec<BufferSpec> {
+        let spec = |name, role| BufferSpec { name, dtype: DType::F32, len: input.rows * input.columns, role };
+        vec![spec("x", Role::In), spec("y", Role::Out)]
     }
 
     fn scalars(&self, _: &Shape) -> Vec<ScalarSpec> {
@@ -176,7 +180,7 @@ struct Code {
 }
 
 impl HostCode for Code {
-    fn run(&self, args: &mut HostArgs<'_>) -> Result<(), DeviceError> {
+    fn run(&self, args: &mut HostArgs<'_, '_>) -> Result<(), DeviceError> {
         let [x, y] = args.buffers else {
             return Err(DeviceError::Argument { name: "buffers".into(), message: "2 are needed: x, y".into() });
         };

@@ -116,7 +116,8 @@ impl CudaDevice {
 
     /// Loads what a program runs and makes room for its workspace.
     fn ready(&mut self, program: &Program) -> Result<Vec<Ready>, DeviceError> {
-        program.expect_scalars(&self.held.as_ref().ok_or_else(no_data)?.scalars)?;
+        let held = self.held.as_ref().ok_or_else(no_data)?;
+        program.expect(&held.specs, &held.scalars)?;
         self.driver.bind()?;
         let room = bytes(program.workspace)?;
         if room > self.workspace.as_ref().map_or(0, Memory::len) {

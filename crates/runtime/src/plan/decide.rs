@@ -8,8 +8,7 @@ use crate::error::RuntimeError;
 use crate::knowledge::{Knowledge, Shared, not_drawn};
 use crate::nothing_legal::nothing_legal;
 use crate::verify::{Verifier, VerifyError};
-use std::time::Duration;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use tilewright_core::decision::{Alternative, Decision};
 use tilewright_core::measurement::{Failure, FailureKind, Outcome};
 use tilewright_core::problem::Problem;
@@ -44,11 +43,10 @@ pub(super) fn decide(
     settings.check()?;
     let looked = (&settings.ranking, settings.top.max(1));
     let knowledge = Knowledge::ask(problem, *predictor, looked, &mut **sampler, settings.seed)?;
-    let now = || clock.now();
     let limits = Limits { cut_off: settings.cut_off, rough: settings.rough };
     let timing = (&settings.timing, limits);
     let live = match measure {
-        Some(measure) => Some(Evaluator::new(problem, &mut **measure, &settings.objective, timing, &now)),
+        Some(measure) => Some(Evaluator::new(problem, &mut **measure, &settings.objective, timing, clock)),
         None => None,
     };
     let mut deciding = Deciding {
@@ -302,6 +300,12 @@ impl Deciding<'_> {
 
     fn answer(mut self, winner: usize, order: &[usize], default: Option<usize>, max_rel_error: Option<f64>) -> Planned {
         self.tell_gain(winner, default);
+        // A costly model is not asked about all that is timed, but one word more, of what is answered, is worth its price.
+        if let Some(model) = self.knowledge.model() {
+            let chosen = self.bench.pool.get_mut(winner);
+            chosen.predicted_s =
+                chosen.predicted_s.or_else(|| Some(model.cost(&chosen.point)).filter(|s| s.is_finite()));
+        }
         if let Some(error) = max_rel_error {
             self.told.push(format!("its result was verified (largest error {error:.1e})"));
         }

@@ -1,6 +1,6 @@
 use super::*;
 use std::sync::Arc;
-use tilewright_core::buffer::{Filling, Workload};
+use tilewright_core::buffer::{Filling, Workload, views};
 use tilewright_core::computation::Computation;
 use tilewright_core::kernel::Kernel;
 use tilewright_core::problem::{Bound, Problem};
@@ -25,7 +25,7 @@ fn plans_are_made_once_and_run_on_the_callers_buffers() {
             HostPlan::new(&problem.program(&problem.space().check(&point).unwrap()))
         };
         let plan = table.get_or_make(input.clone(), make).unwrap();
-        plan.call(&mut buffers, &work.scalars).unwrap();
+        plan.call(&mut views(&mut buffers), &work.scalars).unwrap();
     }
     assert_eq!((made, table.len()), (1, 1));
     assert!(expected.compare(&buffers).is_right());
@@ -64,7 +64,7 @@ fn programs_that_are_not_for_the_host_are_refused() {
 fn the_workspace_is_filled_before_the_call() {
     struct Sum;
     impl HostCode for Sum {
-        fn run(&self, args: &mut HostArgs<'_>) -> Result<(), DeviceError> {
+        fn run(&self, args: &mut HostArgs<'_, '_>) -> Result<(), DeviceError> {
             let sum = args.workspace.bytes().iter().map(|b| f64::from(*b)).sum();
             args.buffers[0].set_f64(0, sum);
             args.workspace.bytes_mut().fill(9);
@@ -77,7 +77,7 @@ fn the_workspace_is_filled_before_the_call() {
     let mut plan = HostPlan::new(&program).unwrap();
     let mut buffers = vec![Buffer::zeroed(DType::F64, 1)];
     for _ in 0..2 {
-        plan.call(&mut buffers, &[]).unwrap();
+        plan.call(&mut views(&mut buffers), &[]).unwrap();
         assert_eq!(buffers[0].get_f64(0), 24.0);
     }
 }
@@ -108,7 +108,7 @@ fn scalars_that_a_plan_was_not_made_for_are_refused_by_name() {
     for (words, scalars, field, part) in cases {
         let (work, mut plan) = gemm(&format!("m=5,n=4,k=3,{words}"));
         let mut buffers = work.buffers.clone();
-        let error = plan.call(&mut buffers, scalars);
+        let error = plan.call(&mut views(&mut buffers), scalars);
         let Err(DeviceError::Argument { name, message }) = &error else {
             panic!("{words} with {scalars:?}: {error:?}")
         };
@@ -118,10 +118,10 @@ fn scalars_that_a_plan_was_not_made_for_are_refused_by_name() {
             buffers.iter().zip(&work.buffers).all(|(a, b)| a.bytes() == b.bytes()),
             "{words}: it ran in spite of it"
         );
-        plan.call(&mut buffers, &work.scalars).unwrap();
+        plan.call(&mut views(&mut buffers), &work.scalars).unwrap();
     }
     let (mut work, mut plan) = gemm("m=5,n=4,k=3,alpha=other,beta=other");
-    plan.call(&mut work.buffers, &[1.0, -2.0]).unwrap();
+    plan.call(&mut views(&mut work.buffers), &[1.0, -2.0]).unwrap();
 }
 
 #[test]

@@ -161,7 +161,7 @@ impl<'c> Campaign<'c> {
             // A space without legal points is told from this by whoever measures.
             from.extend((0..DRAWN_TO_GUIDE).map_while(|_| self.source.draw(space, rng)));
             let scorer = guide.bind(problem)?;
-            starts.extend(suggest(Model { problem, scorer: &*scorer, is_costly: false }, from, count));
+            starts.extend(suggest(space, Model { scorer: &*scorer, is_costly: false }, from, count));
         }
         Ok(starts)
     }
@@ -176,10 +176,9 @@ impl<'c> Campaign<'c> {
         let mut search = Survey::new(&setup, mixture, &self.carried, rng);
         search.tell(&round.seen);
         let best = search.best().points.first().map(|(_, cost)| *cost);
-        let now = || clock.now();
         let limits = Limits { cut_off: settings.cut_off, rough: settings.rough };
         let mut live =
-            Evaluator::new(problem, &mut *self.measure, &settings.objective, (&settings.timing, limits), &now);
+            Evaluator::new(problem, &mut *self.measure, &settings.objective, (&settings.timing, limits), clock);
         live.set_best(best);
         let seen = search.best().considered;
         let mut input = Input { live, recorder: &mut self.recorder, round, best, seen, failed: None };

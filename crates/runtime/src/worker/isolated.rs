@@ -146,9 +146,9 @@ impl Isolated {
         }
     }
 
-    /// What scalars a program takes stays on this side, where the caller's data are known too.
-    fn expect_scalars(&self, program: &Program) -> Result<(), DeviceError> {
-        self.data.as_ref().map_or(Ok(()), |data| program.expect_scalars(data.scalars()))
+    /// What data a program takes stays on this side, where the caller's are known too.
+    fn expect_data(&self, program: &Program) -> Result<(), DeviceError> {
+        self.data.as_ref().map_or(Ok(()), |data| program.expect(data.specs(), data.scalars()))
     }
 
     fn wire(&self, program: &Program) -> Result<WireProgram, DeviceError> {
@@ -238,7 +238,7 @@ impl Device for Isolated {
     }
 
     fn run(&mut self, program: &Program) -> Result<(), DeviceError> {
-        self.expect_scalars(program)?;
+        self.expect_data(program)?;
         let program = self.wire(program)?;
         self.furnished()?;
         let reply = self.exchange(&Request::Run(program), Vec::new(), self.command.patience);
@@ -254,7 +254,7 @@ impl Device for Isolated {
     }
 
     fn time(&mut self, program: &Program, timing: &Timing) -> Result<Measurement, MeasureError> {
-        self.expect_scalars(program).map_err(classify)?;
+        self.expect_data(program).map_err(classify)?;
         let program = self.wire(program)?;
         self.furnished()?;
         let patience = self.command.patience + timing.max_time;

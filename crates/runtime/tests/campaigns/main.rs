@@ -1,5 +1,6 @@
 //! Whole campaigns and whole decisions on the toy kernel.
 
 mod planning;
+mod strategies;
 mod support;
 mod tuning;

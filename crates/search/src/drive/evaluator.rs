@@ -8,6 +8,7 @@ use tilewright_core::objective::Objective;
 use tilewright_core::problem::{Measure, MeasureError, Problem};
 use tilewright_core::program::DeviceError;
 use tilewright_core::space::Point;
+use tilewright_core::timing::Clock;
 
 /// Points that are asked for at once, at most: each knows less than if it had waited for the others.
 const MOST_AT_ONCE: usize = 12;
@@ -28,7 +29,7 @@ pub struct Evaluator<'a> {
     objective: &'a Objective,
     timing: &'a Timing,
     limits: Limits,
-    clock: &'a dyn Fn() -> Duration,
+    clock: &'a dyn Clock,
     began: Duration,
     best_s: Option<f64>,
 }
@@ -40,9 +41,9 @@ impl<'a> Evaluator<'a> {
         measure: &'a mut dyn Measure,
         objective: &'a Objective,
         (timing, limits): (&'a Timing, Limits),
-        clock: &'a dyn Fn() -> Duration,
+        clock: &'a dyn Clock,
     ) -> Self {
-        Self { problem, measure, objective, timing, limits, clock, began: clock(), best_s: None }
+        Self { problem, measure, objective, timing, limits, clock, began: clock.now(), best_s: None }
     }
 
     /// What limits the next measurements.
@@ -52,7 +53,7 @@ impl<'a> Evaluator<'a> {
 
     /// Lets the clock begin now.
     pub fn restart(&mut self) {
-        self.began = (self.clock)();
+        self.began = self.clock.now();
     }
 
     /// How a point is measured now.
@@ -110,6 +111,6 @@ impl Evaluate for Evaluator<'_> {
     }
 
     fn seconds(&self) -> f64 {
-        (self.clock)().saturating_sub(self.began).as_secs_f64()
+        self.clock.now().saturating_sub(self.began).as_secs_f64()
     }
 }

@@ -80,9 +80,13 @@ impl Computation for Scale {
             x.set_f64(i, drawn);
             y.set_f64(i, f64::NAN);
         }
-        let spec = |name, role| BufferSpec { name, dtype: input.dtype, len: input.n, role };
         let a = if filling == Filling::Exact { 3.0 } else { -0.75 };
-        Workload { specs: vec![spec("x", Role::In), spec("y", Role::Out)], buffers: vec![x, y], scalars: vec![a] }
+        Workload { specs: self.buffers(input), buffers: vec![x, y], scalars: vec![a] }
+    }
+
+    fn buffers(&self, input: &ScaleInput) -> Vec<BufferSpec> {
+        let spec = |name, role| BufferSpec { name, dtype: input.dtype, len: input.n, role };
+        vec![spec("x", Role::In), spec("y", Role::Out)]
     }
 
     fn scalars(&self, _: &ScaleInput) -> Vec<ScalarSpec> {

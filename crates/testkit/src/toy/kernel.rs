@@ -2,7 +2,7 @@
 
 use super::computation::{Scale, ScaleInput};
 use std::sync::Arc;
-use tilewright_core::buffer::Buffer;
+use tilewright_core::buffer::View;
 use tilewright_core::device::DeviceSpec;
 use tilewright_core::dtype::DType;
 use tilewright_core::expr::Val;
@@ -143,7 +143,7 @@ pub struct ScaleCode {
 }
 
 impl HostCode for ScaleCode {
-    fn run(&self, args: &mut HostArgs<'_>) -> Result<(), DeviceError> {
+    fn run(&self, args: &mut HostArgs<'_, '_>) -> Result<(), DeviceError> {
         let fault = |name: &str, message: String| Err(DeviceError::Argument { name: name.to_owned(), message });
         let [x, y] = args.buffers else {
             return fault("buffers", format!("2 expected, {} found", args.buffers.len()));
@@ -168,7 +168,7 @@ impl HostCode for ScaleCode {
 }
 
 impl ScaleCode {
-    fn scale(&self, a: f64, x: &Buffer, y: &mut Buffer) {
+    fn scale(&self, a: f64, x: &View<'_>, y: &mut View<'_>) {
         for part in self.parts() {
             match self.dtype {
                 DType::F32 => {

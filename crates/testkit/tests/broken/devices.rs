@@ -17,6 +17,7 @@ use tilewright_testkit::{try_device, try_host_device, try_measure};
 enum Fault {
     KeepsOldData,
     AcceptsAnyShape,
+    AcceptsAnyBuffers,
     AcceptsAnyScalars,
     ForgetsResults,
     SpoilsResult,
@@ -113,6 +114,7 @@ impl Device for BrokenDevice {
             Fault::AcceptsForeign => {
                 program.steps.retain(|s| !matches!(s, Step::Launch { code: Code::Ptx { .. }, .. }));
             }
+            Fault::AcceptsAnyBuffers => program.buffers = None,
             Fault::AcceptsAnyScalars => program.scalars = None,
             Fault::FillsAnywhere if program.steps.len() == 1 => program.workspace += 1,
             Fault::NeverRuns if self.data.is_some() => return Ok(()),
@@ -156,6 +158,7 @@ fn every_fault_of_a_device_is_seen() {
     for (fault, check) in [
         (Fault::KeepsOldData, "data-read-back"),
         (Fault::AcceptsAnyShape, "other-shapes-refused"),
+        (Fault::AcceptsAnyBuffers, "other-buffers-refused"),
         (Fault::AcceptsAnyScalars, "other-scalars-refused"),
         (Fault::ForgetsResults, "data-stay"),
         (Fault::SpoilsResult, "result-is-right"),

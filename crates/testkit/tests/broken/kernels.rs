@@ -3,7 +3,7 @@
 use crate::assert_breaks;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use tilewright_core::buffer::{Buffers, Expected, Filling, Workload};
+use tilewright_core::buffer::{BufferSpec, Buffers, Expected, Filling, Workload};
 use tilewright_core::computation::{Computation, InputError, InputLimits, Work};
 use tilewright_core::device::DeviceSpec;
 use tilewright_core::dtype::DType;
@@ -34,6 +34,7 @@ enum Wrong {
     WorkloadVaries,
     WorkloadFixed,
     Specs,
+    Buffers,
     Scalars,
     Unpoisoned,
     ShortReference,
@@ -97,6 +98,14 @@ impl Computation for BrokenScale {
             _ => {}
         }
         work
+    }
+
+    fn buffers(&self, input: &ScaleInput) -> Vec<BufferSpec> {
+        let mut buffers = Scale.buffers(input);
+        if self.is(Wrong::Buffers) {
+            buffers[0].name = "z";
+        }
+        buffers
     }
 
     fn scalars(&self, input: &ScaleInput) -> Vec<ScalarSpec> {
@@ -169,6 +178,7 @@ fn every_fault_of_a_computation_is_seen() {
         (Wrong::WorkloadVaries, "workload-repeats"),
         (Wrong::WorkloadFixed, "workload-follows-seed"),
         (Wrong::Specs, "workload-matches-specs"),
+        (Wrong::Buffers, "workload-matches-buffers"),
         (Wrong::Scalars, "workload-fits-scalars"),
         (Wrong::Unpoisoned, "outputs-are-poisoned"),
         (Wrong::ShortReference, "reference-covers-buffers"),
@@ -230,7 +240,7 @@ struct BrokenCode {
 }
 
 impl HostCode for BrokenCode {
-    fn run(&self, args: &mut HostArgs<'_>) -> Result<(), DeviceError> {
+    fn run(&self, args: &mut HostArgs<'_, '_>) -> Result<(), DeviceError> {
         if self.fault == Fault::FailsToRun {
             return Err(DeviceError::Run("broken".into()));
         }

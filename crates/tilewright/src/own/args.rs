@@ -1,7 +1,6 @@
 //! What closures are given.
 
-use crate::callable::Element;
-use tilewright_core::buffer::{Buffer, BufferSpec, Buffers, Role};
+use tilewright_core::buffer::{BufferSpec, Buffers, Element, Role, View};
 use tilewright_core::expr::Val;
 use tilewright_core::program::{DeviceError, HostArgs, ScalarSpec};
 use tilewright_core::space::Values;
@@ -36,23 +35,40 @@ impl At<'_> {
 /// The buffers and scalars of one call.
 pub struct Args<'a> {
     specs: &'a [BufferSpec],
-    buffers: Vec<Option<&'a mut Buffer>>,
+    buffers: Vec<Option<Lent<'a>>>,
     scalars: (&'a [ScalarSpec], &'a [f64]),
 }
 
+/// The bytes of a buffer.
+enum Lent<'a> {
+    Read(&'a [u8]),
+    Write(&'a mut [u8]),
+}
+
 impl<'a> Args<'a> {
-    pub(super) fn new(specs: &'a [BufferSpec], scalars: &'a [ScalarSpec], args: &'a mut HostArgs<'_>) -> Self {
-        Self { specs, buffers: args.buffers.iter_mut().map(Some).collect(), scalars: (scalars, args.scalars) }
+    pub(super) fn new(specs: &'a [BufferSpec], scalars: &'a [ScalarSpec], args: &'a mut HostArgs<'_, '_>) -> Self {
+        let lent = |(spec, view): (&BufferSpec, &'a mut View<'_>)| {
+            let bytes = spec.len * spec.dtype.size();
+            let fits = view.dtype() == spec.dtype && view.bytes().len() >= bytes;
+            match spec.role {
+                _ if !fits => None,
+                Role::In => Some(Lent::Read(&view.bytes()[..bytes])),
+                Role::Out | Role::InOut => view.bytes_mut().map(|all| Lent::Write(&mut all[..bytes])),
+            }
+        };
+        let buffers = specs.iter().zip(args.buffers.iter_mut()).map(lent).collect();
+        Self { specs, buffers, scalars: (scalars, args.scalars) }
     }
 
     /// A buffer to read, as long as it was described. Each buffer is handed out once.
     ///
     /// # Errors
-    /// No such buffer, one that is handed out already, of another type, or too short.
+    /// No such buffer, one that is handed out already, or of another type.
     pub fn input<T: Element>(&mut self, name: &str) -> Result<&'a [T], DeviceError> {
-        let (buffer, len) = self.take::<T>(name)?;
-        let buffer: &'a Buffer = buffer;
-        Ok(&buffer.as_slice()[..len])
+        match self.take::<T>(name)? {
+            Lent::Read(bytes) => cast(name, bytemuck::try_cast_slice(bytes)),
+            Lent::Write(bytes) => cast(name, bytemuck::try_cast_slice(bytes)),
+        }
     }
 
     /// A buffer to write, as long as it was described. Each buffer is handed out once.
@@ -60,11 +76,10 @@ impl<'a> Args<'a> {
     /// # Errors
     /// As [`Args::input`], and a buffer that was described as one that is only read.
     pub fn output<T: Element>(&mut self, name: &str) -> Result<&'a mut [T], DeviceError> {
-        if self.specs.iter().any(|s| s.name == name && s.role == Role::In) {
-            return Err(refused(name, "it is only read".into()));
+        match self.take::<T>(name)? {
+            Lent::Write(bytes) => cast(name, bytemuck::try_cast_slice_mut(bytes)),
+            Lent::Read(_) => Err(refused(name, "it is only read".into())),
         }
-        let (buffer, len) = self.take::<T>(name)?;
-        Ok(&mut buffer.as_mut_slice()[..len])
     }
 
     /// A scalar.
@@ -77,20 +92,21 @@ impl<'a> Args<'a> {
         found.map(|(_, value)| *value).ok_or_else(|| refused(name, "there is no such scalar".into()))
     }
 
-    fn take<T: Element>(&mut self, name: &str) -> Result<(&'a mut Buffer, usize), DeviceError> {
+    fn take<T: Element>(&mut self, name: &str) -> Result<Lent<'a>, DeviceError> {
         let at = self.specs.iter().position(|s| s.name == name);
         let at = at.ok_or_else(|| refused(name, "there is no such buffer".into()))?;
-        let buffer = self.buffers.get_mut(at).and_then(Option::take);
-        let buffer = buffer.ok_or_else(|| refused(name, "it is not there, or handed out already".into()))?;
-        let len = self.specs[at].len;
-        if buffer.dtype() != T::DTYPE {
-            return Err(refused(name, format!("its elements are {}, not {}", buffer.dtype(), T::DTYPE)));
+        let dtype = self.specs[at].dtype;
+        if dtype != T::DTYPE {
+            return Err(refused(name, format!("its elements are {dtype}, not {}", T::DTYPE)));
         }
-        if buffer.len() < len {
-            return Err(refused(name, format!("{} elements are given, {len} are needed", buffer.len())));
-        }
-        Ok((buffer, len))
+        let lent = self.buffers.get_mut(at).and_then(Option::take);
+        lent.ok_or_else(|| refused(name, "it does not fit, or is handed out already".into()))
     }
+}
+
+/// Bytes of a view are aligned as its elements are, so that this is a formality.
+fn cast<S>(name: &str, cast: Result<S, bytemuck::PodCastError>) -> Result<S, DeviceError> {
+    cast.map_err(|e| refused(name, e.to_string()))
 }
 
 fn refused(name: &str, message: String) -> DeviceError {

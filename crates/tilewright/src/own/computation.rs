@@ -38,7 +38,8 @@ pub(super) struct Length(Compiled);
 impl Length {
     pub(super) fn new(text: &str, inputs: &[&str]) -> Result<Self, String> {
         let expr: Expr = text.parse().map_err(|e: tilewright_core::expr::ParseError| e.to_string())?;
-        let unknown = |e: tilewright_core::expr::UnknownName| format!("{:?} is none of the inputs {}", e.0, inputs.join(", "));
+        let unknown =
+            |e: tilewright_core::expr::UnknownName| format!("{:?} is none of the inputs {}", e.0, inputs.join(", "));
         expr.compile(inputs).map(Self).map_err(unknown)
     }
 
@@ -75,8 +76,9 @@ impl OwnComputation {
 
     /// The buffers of an input.
     pub(super) fn specs(&self, input: &[u64]) -> Vec<BufferSpec> {
-        let spec = |(spec, len): &(BufferSpec, Length)| {
-            BufferSpec { len: len.of(input).map_or(0, |len| len as usize), ..spec.clone() }
+        let spec = |(spec, len): &(BufferSpec, Length)| BufferSpec {
+            len: len.of(input).map_or(0, |len| len as usize),
+            ..spec.clone()
         };
         self.buffers.iter().map(spec).collect()
     }
@@ -200,6 +202,10 @@ impl Computation for OwnComputation {
         }
         let scalar = if filling == Filling::Exact { 3.0 } else { -0.75 };
         Workload { specs, buffers, scalars: vec![scalar; self.scalars.len()] }
+    }
+
+    fn buffers(&self, input: &Sizes) -> Vec<BufferSpec> {
+        self.specs(input)
     }
 
     fn scalars(&self, _: &Sizes) -> Vec<ScalarSpec> {

@@ -50,7 +50,7 @@ struct Code {
 }
 
 impl HostCode for Code {
-    fn run(&self, args: &mut HostArgs<'_>) -> Result<(), DeviceError> {
+    fn run(&self, args: &mut HostArgs<'_, '_>) -> Result<(), DeviceError> {
         (self.call)(&mut Args::new(&self.specs, &self.scalars, args))
     }
 }

@@ -8,13 +8,12 @@ pub use args::{Args, At, Before};
 pub use computation::{OwnComputation, Sizes};
 pub use kernel::OwnKernel;
 
-use crate::callable::Element;
 use args::Call;
 use computation::{Length, Size};
 use kernel::Inner;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
-use tilewright_core::buffer::{BufferSpec, Role};
+use tilewright_core::buffer::{BufferSpec, Element, Role};
 use tilewright_core::dtype::DType;
 use tilewright_core::expr::Value;
 use tilewright_core::program::{DeviceError, ScalarClass, ScalarSpec};
@@ -180,12 +179,14 @@ impl KernelBuilder {
     /// code or no reference.
     pub fn build(self) -> Result<OwnKernel, BuildError> {
         let kernel = self.name;
-        let fault = |field: &str, message: String| BuildError { kernel: kernel.clone(), field: field.to_owned(), message };
+        let fault =
+            |field: &str, message: String| BuildError { kernel: kernel.clone(), field: field.to_owned(), message };
         if kernel.is_empty() || kernel.contains(|c: char| c.is_whitespace() || c == '=') {
             return Err(fault("name", "a word without spaces and equals signs".into()));
         }
         let taken = self.sizes.iter().map(|s| s.name.as_str()).chain(self.params.iter().map(|p| p.name.as_str()));
-        let taken: Vec<&str> = taken.chain(self.buffers.iter().map(|b| b.0)).chain(self.scalars.iter().map(|s| s.name)).collect();
+        let taken: Vec<&str> =
+            taken.chain(self.buffers.iter().map(|b| b.0)).chain(self.scalars.iter().map(|s| s.name)).collect();
         if let Some((_, twice)) = taken.iter().enumerate().find(|(i, name)| taken[..*i].contains(name)) {
             return Err(fault(twice, "the name stands there twice".into()));
         }
@@ -200,6 +201,10 @@ impl KernelBuilder {
         for (name, dtype, role, len) in self.buffers {
             buffers.push((BufferSpec { name, dtype, role, len: 0 }, length(name, &len)?));
         }
+        let unfilled = |spec: &&BufferSpec| matches!(spec.dtype, DType::C32 | DType::C64);
+        if let Some(spec) = buffers.iter().map(|(spec, _)| spec).find(unfilled) {
+            return Err(fault(spec.name, format!("elements of {} have no data to be checked on", spec.dtype)));
+        }
         if buffers.iter().all(|(spec, _)| spec.role == Role::In) {
             return Err(fault("buffers", "none of them is written".into()));
         }
@@ -208,7 +213,8 @@ impl KernelBuilder {
             Some(text) => Some(start(text, &space).map_err(|message| fault("start", message))?),
             None => None,
         };
-        let reference = self.reference.ok_or_else(|| fault("reference", "missing: nothing says what is right".into()))?;
+        let reference =
+            self.reference.ok_or_else(|| fault("reference", "missing: nothing says what is right".into()))?;
         let code = self.code.ok_or_else(|| fault("code", "missing".into()))?;
         let computation =
             OwnComputation::new(kernel, self.sizes, (buffers, self.scalars), flops, self.tolerance, reference);

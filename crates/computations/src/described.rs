@@ -1,0 +1,344 @@
+//! A description as core's computation: inputs that name data, data that are made when they are needed.
+
+use crate::description::{Description, expected, workload};
+use crate::source::{Content, Dice, Fault, Generator, HELD, Numbers, Source, expect_only, fields, generator, numbers};
+use crate::store::{Facts, Store};
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Instant;
+use tilewright_core::buffer::{BufferSpec, Buffers, Expected, Filling, Role, Workload};
+use tilewright_core::computation::{Computation, InputError, InputLimits, Work};
+use tilewright_core::expr::Value;
+use tilewright_core::feature::Feature;
+use tilewright_core::id::ComputationId;
+use tilewright_core::program::ScalarSpec;
+use tilewright_core::space::Config;
+
+/// How often a drawn input is made smaller until it is within the limits.
+const HALVINGS: usize = 40;
+
+/// What an input cost besides running it, in seconds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Costs {
+    /// Making the data, or reading them from a file.
+    pub data_s: f64,
+    /// Finding what the rules name.
+    pub symbols_s: f64,
+    /// Computing the features; none where no choice needed them.
+    pub features_s: Option<f64>,
+}
+
+/// A computation on named data.
+pub struct Described<D: Description> {
+    generators: Vec<Generator<D::Data>>,
+    store: Store<D::Data>,
+}
+
+impl<D: Description> Default for Described<D> {
+    fn default() -> Self {
+        Self { generators: D::generators(), store: Store::new() }
+    }
+}
+
+impl<D: Description> Described<D> {
+    /// Gives data a name, `held:NAME` as an input field, until they are released or the name is given again.
+    pub fn hold(&self, name: &str, data: D::Data) -> Source {
+        let content = content::<D>(&data);
+        self.store.hold(name, content.clone(), Arc::new(data));
+        Source::Held { name: name.to_owned(), content }
+    }
+
+    /// Forgets data that were held.
+    pub fn release(&self, name: &str) {
+        self.store.release(name);
+    }
+
+    /// The data of an input: made or read at most once while they are in use.
+    ///
+    /// # Errors
+    /// A file that is gone or changed since it was named, data that are held no more.
+    pub fn data(&self, source: &Source) -> Result<Arc<D::Data>, InputError> {
+        if let Some(data) = self.store.data(source) {
+            return Ok(data);
+        }
+        let began = Instant::now();
+        let data = match source {
+            Source::Made { generator: name, numbers } => {
+                let made = generator(&self.generators, name).map(|g| (g.make)(&Numbers::new(&g.fields, numbers)));
+                Arc::new(made.unwrap_or_default())
+            }
+            Source::File { path, content } => {
+                let (found, data) = self.read(path)?;
+                expect_content(content, &found)?;
+                Arc::new(data)
+            }
+            Source::Held { name, content } => {
+                let (found, data) = self.store.held(name).ok_or_else(|| not_held::<D>(name))?;
+                expect_content(content, &found)?;
+                return Ok(data);
+            }
+        };
+        self.keep(source, &data, began);
+        Ok(data)
+    }
+
+    /// Remembers data and, the first time, what is known of them.
+    fn keep(&self, source: &Source, data: &Arc<D::Data>, began: Instant) -> Arc<Facts> {
+        let made_s = began.elapsed().as_secs_f64();
+        let bytes = D::specs(data).iter().map(|s| (s.len * s.dtype.size()) as u64).sum();
+        self.store.put_data(source, data.clone(), bytes);
+        self.store.facts(source).unwrap_or_else(|| {
+            let facts = facts_of::<D>(data, made_s);
+            self.store.put_facts(source, facts.clone());
+            facts
+        })
+    }
+
+    /// What is known of an input.
+    pub(crate) fn facts(&self, source: &Source) -> Arc<Facts> {
+        if let Some(facts) = self.store.facts(source) {
+            return facts;
+        }
+        let began = Instant::now();
+        match self.data(source) {
+            Ok(data) => self.store.facts(source).unwrap_or_else(|| self.keep(source, &data, began)),
+            // Not kept: the data may come back.
+            Err(_) => facts_of::<D>(&D::Data::default(), 0.0),
+        }
+    }
+
+    /// Where a contract leaves no room for an error: a program of the same input tells it.
+    fn data_or_nothing(&self, source: &Source) -> Arc<D::Data> {
+        self.data(source).unwrap_or_default()
+    }
+
+    /// What an input cost so far, besides running it.
+    pub fn costs(&self, source: &Source) -> Costs {
+        let facts = self.facts(source);
+        let features_s = facts.features.get().map(|(_, seconds)| *seconds);
+        Costs { data_s: facts.made_s, symbols_s: facts.symbols_s, features_s }
+    }
+
+    /// Reads a file: its content and its data.
+    fn read(&self, path: &str) -> Result<(Content, D::Data), InputError> {
+        let fault = |e: &dyn std::fmt::Display| InputError::new(D::FIELD, format!("{path}: {e}"));
+        let (size, changed) = stat(path).map_err(|e| fault(&e))?;
+        let bytes = fs::read(path).map_err(|e| fault(&e))?;
+        let read: Result<D::Data, Fault> = D::read(&bytes).ok_or_else(|| fault(&"this computation reads no files"))?;
+        let data = read.map_err(|e| fault(&e))?;
+        let content = Content::of([bytes.as_slice()]);
+        self.store.put_content(Path::new(path), size, changed, content.clone());
+        Ok((content, data))
+    }
+
+    /// A file by its name. It is read unless it was read before and not written since.
+    fn file(&self, path: &str) -> Result<Source, InputError> {
+        let Ok((size, changed)) = stat(path) else {
+            let known = self.generators.iter().map(|g| g.name).collect::<Vec<_>>().join(" ");
+            let message = format!("{path:?} is neither a file nor one of the generators {known}");
+            return Err(InputError::new(D::FIELD, message));
+        };
+        if let Some(content) = self.store.content(Path::new(path), size, changed) {
+            return Ok(Source::File { path: path.to_owned(), content });
+        }
+        let began = Instant::now();
+        let (content, data) = self.read(path)?;
+        let source = Source::File { path: path.to_owned(), content };
+        self.keep(&source, &Arc::new(data), began);
+        Ok(source)
+    }
+
+    /// The generators that take all fixed fields.
+    fn suitable(&self, fixed: &Config) -> Result<Vec<&Generator<D::Data>>, InputError> {
+        let named = fixed.get(D::FIELD).map(Value::to_string);
+        let called = |g: &&Generator<D::Data>| named.as_ref().is_none_or(|n| n == g.name);
+        let takes = |g: &Generator<D::Data>, name: &str| name == D::FIELD || g.fields.iter().any(|f| f.name == name);
+        let candidates: Vec<_> = self.generators.iter().filter(called).collect();
+        let fit: Vec<_> =
+            candidates.iter().copied().filter(|g| fixed.0.iter().all(|(name, _)| takes(g, name))).collect();
+        if !fit.is_empty() {
+            return Ok(fit);
+        }
+        let unknown = fixed.0.iter().find(|(name, _)| !candidates.iter().any(|g| takes(g, name)));
+        let name = unknown.or(fixed.0.first()).map_or(D::FIELD, |(name, _)| name.as_str());
+        Err(InputError::new(name, "no generator takes this together with the others"))
+    }
+
+    /// A drawn source for about so many elements, with the fixed fields.
+    fn candidate(
+        &self,
+        of: &Generator<D::Data>,
+        fixed: &Config,
+        elements: f64,
+        dice: &mut Dice<'_>,
+    ) -> Result<Source, InputError> {
+        let drawn = (of.draw)(dice, elements);
+        let mut all = vec![(D::FIELD.to_owned(), Value::from(of.name))];
+        for (field, x) in of.fields.iter().zip(drawn) {
+            let drawn = if field.whole { Value::Int(x as i64) } else { Value::Float(x) };
+            all.push((field.name.to_owned(), fixed.get(field.name).cloned().unwrap_or(drawn)));
+        }
+        self.parse(&Config(all))
+    }
+
+    fn is_within(&self, source: &Source, limits: &InputLimits) -> bool {
+        let Work { flops, bytes } = self.facts(source).work;
+        flops <= limits.max_flops && bytes <= limits.max_bytes
+    }
+}
+
+fn facts_of<D: Description>(data: &D::Data, made_s: f64) -> Arc<Facts> {
+    let began = Instant::now();
+    let symbols = D::symbols(data);
+    let symbols_s = began.elapsed().as_secs_f64();
+    Arc::new(Facts { symbols, work: D::work(data), made_s, symbols_s, features: Default::default() })
+}
+
+/// Size and last change.
+fn stat(path: &str) -> std::io::Result<(u64, Option<std::time::SystemTime>)> {
+    fs::metadata(path).map(|m| (m.len(), m.modified().ok()))
+}
+
+fn not_held<D: Description>(name: &str) -> InputError {
+    InputError::new(D::FIELD, format!("{HELD}{name}: no data of this name are held"))
+}
+
+fn expect_content(wanted: &Content, found: &Content) -> Result<(), InputError> {
+    let changed =
+        || InputError::new("content", format!("the data are not those that were named: {found} instead of {wanted}"));
+    if wanted == found { Ok(()) } else { Err(changed()) }
+}
+
+/// Size and hash of what a computation reads.
+fn content<D: Description>(data: &D::Data) -> Content {
+    let work = workload::<D>(data, Filling::Real, 0);
+    let read = work.specs.iter().zip(&work.buffers).filter(|(s, _)| s.role != Role::Out);
+    Content::of(read.map(|(_, b)| b.bytes()))
+}
+
+impl<D: Description> Computation for Described<D> {
+    type Input = Source;
+
+    fn id(&self) -> ComputationId {
+        ComputationId::new(D::NAME)
+    }
+
+    fn parse(&self, given: &Config) -> Result<Source, InputError> {
+        let name = match (given.get(D::FIELD), self.generators.as_slice()) {
+            (Some(value), _) => value.to_string(),
+            (None, [only]) => only.name.to_owned(),
+            (None, all) => {
+                let known = all.iter().map(|g| g.name).collect::<Vec<_>>().join(" ");
+                let message = format!("missing: write {}=FILE, or a generator with its numbers: {known}", D::FIELD);
+                return Err(InputError::new(D::FIELD, message));
+            }
+        };
+        if let Some(of) = generator(&self.generators, &name) {
+            let known: Vec<&str> = std::iter::once(D::FIELD).chain(of.fields.iter().map(|f| f.name)).collect();
+            expect_only(given, &known)?;
+            return Ok(Source::Made { generator: of.name, numbers: numbers(of, given)? });
+        }
+        expect_only(given, &[D::FIELD, "content"])?;
+        let source = match name.strip_prefix(HELD) {
+            Some(name) => {
+                let (content, _) = self.store.held(name).ok_or_else(|| not_held::<D>(name))?;
+                Source::Held { name: name.to_owned(), content }
+            }
+            None => self.file(&name)?,
+        };
+        if let (Some(wanted), Source::File { content, .. } | Source::Held { content, .. }) =
+            (given.get("content"), &source)
+            && wanted.to_string() != content.to_string()
+        {
+            let message = format!("the data are not those that were named: they are {content} instead of {wanted}");
+            return Err(InputError::new("content", message));
+        }
+        Ok(source)
+    }
+
+    fn words(&self, input: &Source) -> Config {
+        fields(D::FIELD, input, &self.generators)
+    }
+
+    fn work(&self, input: &Source) -> Work {
+        self.facts(input).work
+    }
+
+    fn workload(&self, input: &Source, filling: Filling, seed: u64) -> Workload {
+        workload::<D>(&self.data_or_nothing(input), filling, seed)
+    }
+
+    fn buffers(&self, input: &Source) -> Vec<BufferSpec> {
+        D::specs(&self.data_or_nothing(input))
+    }
+
+    fn scalars(&self, _: &Source) -> Vec<ScalarSpec> {
+        Vec::new()
+    }
+
+    fn reference(&self, input: &Source, before: &Buffers, _: &[f64]) -> Expected {
+        expected::<D>(&self.data_or_nothing(input), before)
+    }
+
+    fn feature_names(&self) -> Vec<Feature> {
+        let named = |name: &str, flag| if flag { Feature::flag(name) } else { Feature::size(name) };
+        D::features().iter().map(|f| named(f.name, f.flag)).collect()
+    }
+
+    fn features(&self, input: &Source, out: &mut Vec<f32>) {
+        let facts = self.facts(input);
+        let found = || {
+            let data = self.data_or_nothing(input);
+            let began = Instant::now();
+            let values = D::features().iter().map(|f| (f.of)(&data) as f32).collect();
+            (values, began.elapsed().as_secs_f64())
+        };
+        out.extend(&facts.features.get_or_init(found).0);
+    }
+
+    fn features_seconds(&self, input: &Source) -> Option<f64> {
+        self.costs(input).features_s
+    }
+
+    fn draw(
+        &self,
+        fixed: &Config,
+        limits: &InputLimits,
+        uniform: &mut dyn FnMut() -> f64,
+    ) -> Result<Source, InputError> {
+        let is_made = |name: &Value| generator(&self.generators, &name.to_string()).is_some();
+        if fixed.get(D::FIELD).is_some_and(|name| !is_made(name)) {
+            return self.parse(fixed);
+        }
+        let suitable = self.suitable(fixed)?;
+        let mut dice = Dice(uniform);
+        let of = suitable[dice.below(suitable.len())];
+        let (least, most) = D::DRAWN;
+        let mut elements = dice.log(least, most.min(limits.max_bytes / D::ELEMENT_BYTES).max(least));
+        let mut source = self.candidate(of, fixed, elements, &mut dice)?;
+        for _ in 0..HALVINGS {
+            if self.is_within(&source, limits) {
+                break;
+            }
+            elements /= 2.0;
+            source = self.candidate(of, fixed, elements, &mut dice)?;
+        }
+        Ok(source)
+    }
+
+    /// Half of them are the description's own; those that do not agree with what is fixed are left out.
+    fn draw_awkward(
+        &self,
+        fixed: &Config,
+        limits: &InputLimits,
+        uniform: &mut dyn FnMut() -> f64,
+    ) -> Result<Source, InputError> {
+        let agrees = |c: &Config| fixed.0.iter().all(|(name, value)| c.get(name) == Some(value));
+        let own: Vec<Config> = D::awkward().iter().filter_map(|t| Config::parse(t).ok()).filter(agrees).collect();
+        if own.is_empty() || uniform() < 0.5 {
+            return self.draw(fixed, limits, uniform);
+        }
+        self.parse(&own[Dice(uniform).below(own.len())])
+    }
+}
