@@ -117,6 +117,24 @@ impl From<WeightsError> for Failure {
     }
 }
 
+impl From<tilewright::Error> for Failure {
+    fn from(error: tilewright::Error) -> Self {
+        use tilewright::Error;
+        let (field, message) = (error.field().unwrap_or_default(), error.to_string());
+        match error {
+            Error::Runtime(e) => e.into(),
+            Error::Weights(e) => e.into(),
+            Error::Argument { name, message } => DeviceError::Argument { name, message }.into(),
+            Error::Profile { source, .. } => Self { field, ..RuntimeError::from(source).into() },
+            Error::NoProfile { .. } => Self { detail: Some("no-profile"), ..Self::new(Kind::Input, &field, message) },
+            Error::Kernel(_) => Self::new(Kind::Input, &field, message),
+            Error::Device(_) | Error::NoCode { .. } | Error::UnknownKernel { .. } | Error::UnknownVariant { .. } => {
+                Self::new(Kind::Usage, &field, message)
+            }
+        }
+    }
+}
+
 impl From<DeviceError> for Failure {
     fn from(error: DeviceError) -> Self {
         RuntimeError::from(error).into()
