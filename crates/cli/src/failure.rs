@@ -112,7 +112,7 @@ impl From<ProblemError> for Failure {
 
 impl From<WeightsError> for Failure {
     fn from(error: WeightsError) -> Self {
-        let kind = if matches!(error.kind, WeightsErrorKind::Missing(_)) { Kind::Input } else { Kind::Store };
+        let kind = if matches!(*error.kind, WeightsErrorKind::Missing(_)) { Kind::Input } else { Kind::Store };
         Self { detail: Some(error.code()), ..Self::new(kind, &error.path.display().to_string(), error) }
     }
 }

@@ -82,14 +82,6 @@ fn programs_run_and_results_come_back() {
     assert_eq!((device.spec().fact("sm"), device.compiler().as_str()), (Some(80), "the driver"));
     device.run(&program(DOUBLE, 4, 0)).unwrap();
     assert_eq!(device.read().unwrap()[0].as_slice::<f32>(), [2.0, 4.0, 6.0, 8.0]);
-    // A cluster of one block, and a wish.
-    device
-        .run(&changed(|l| {
-            l.cluster = Some([1; 3]);
-            l.attributes = Attributes { shared_carveout: Some(50), ..l.attributes };
-        }))
-        .unwrap();
-    assert_eq!(device.read().unwrap()[0].as_slice::<f32>(), [4.0, 8.0, 12.0, 16.0]);
     // More shared memory than a block has without asking.
     device.run(&program(DOUBLE, 4, 100 << 10)).unwrap();
     assert_eq!(device.read().unwrap()[0].as_slice::<f32>(), [4.0, 8.0, 12.0, 16.0]);
@@ -143,9 +135,16 @@ fn what_cannot_be_launched_is_an_argument() {
     assert!(matches!(refused(&beyond), DeviceError::Argument { name, .. } if name == "shared_bytes"));
     let full = changed(|l| l.attributes = Attributes { shared_carveout: Some(101), ..l.attributes });
     assert!(matches!(refused(&full), DeviceError::Argument { name, .. } if name == "shared_carveout"));
+    let alone = changed(|l| {
+        l.cluster = Some([1; 3]);
+        l.attributes = Attributes { shared_carveout: Some(50), ..l.attributes };
+    });
     // None of it touched the device.
     device.run(&program(DOUBLE, 4, 0)).unwrap();
     assert_eq!(device.read().unwrap()[0].as_slice::<f32>(), [2.0, 4.0, 6.0, 8.0]);
+    // A cluster of one block, and a wish.
+    device.run(&alone).unwrap();
+    assert_eq!(device.read().unwrap()[0].as_slice::<f32>(), [4.0, 8.0, 12.0, 16.0]);
 }
 
 #[test]

@@ -183,7 +183,7 @@ fn buffers_that_do_not_fit_are_refused_by_name() {
         "a: 15 elements of f64 are given, 15 of f32 are needed"
     );
     assert_eq!(said(refused(|v| v[2] = View::from(&C[..]))), "c: is written, and was lent to be read only");
-    assert_eq!(said(refused(|v| drop(v.pop()))), "buffers: 2 are given, 3 are needed: a, b, c");
+    assert_eq!(said(refused(|v| v.truncate(2))), "buffers: 2 are given, 3 are needed: a, b, c");
     assert_eq!(said(refused(|v| v.push(View::from(&C[..])))), "buffers: 4 are given, 3 are needed: a, b, c");
 }
 

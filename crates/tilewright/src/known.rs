@@ -82,6 +82,9 @@ impl<'k> Known<'k> {
     }
 }
 
+/// A predictor and the checksum of the file that it was read from.
+type Stored = (Box<dyn Predictor>, String);
+
 /// The named profile, or the stored one that fits kernel, device and input best, with the checksum of its file; none if none is
 /// stored.
 ///
@@ -93,7 +96,7 @@ pub fn profile(
     kernel: &dyn AnyKernel,
     device: &DeviceSpec,
     input: &Config,
-) -> Result<Option<(Box<dyn Predictor>, String)>, Error> {
+) -> Result<Option<Stored>, Error> {
     let schema = kernel.schema();
     let found = match named {
         Some(path) => Some((path.to_path_buf(), Profile::read(path)?)),

@@ -155,7 +155,8 @@ mod tests {
             change(&mut map);
             map.check(100 * 64 * 4).unwrap_err().to_string()
         };
-        let cases: [(fn(&mut TensorMap), &str); 10] = [
+        type Change = fn(&mut TensorMap);
+        let cases: [(Change, &str); 10] = [
             (|m| m.dims.clear(), "dims"),
             (|m| m.boxed.push(1), "dims"),
             (|m| m.dims[1] = 65, "dims"),
