@@ -21,14 +21,14 @@ pub struct WeightsError {
     /// The file.
     pub path: PathBuf,
     /// What is wrong with it.
-    pub kind: WeightsErrorKind,
+    pub kind: Box<WeightsErrorKind>,
     remedy: Remedy,
 }
 
 impl WeightsError {
     /// A short word for what is wrong, stable for programs.
     pub fn code(&self) -> &'static str {
-        match self.kind {
+        match *self.kind {
             WeightsErrorKind::Missing(_) => "no-weights",
             WeightsErrorKind::Io(_) => "io",
             WeightsErrorKind::Unwritable(_) => "unwritable",
@@ -96,7 +96,8 @@ impl WeightStore {
     /// No file, one that is damaged, another device's or of another version.
     pub fn load(&self, device: &DeviceSpec, named: Option<&Path>) -> Result<LinearModel, WeightsError> {
         let path = named.map_or_else(|| self.path(device), Path::to_path_buf);
-        let wrong = |kind| WeightsError { path: path.clone(), kind, remedy: Remedy(Some(command(device))) };
+        let wrong =
+            |kind| WeightsError { path: path.clone(), kind: Box::new(kind), remedy: Remedy(Some(command(device))) };
         let text = std::fs::read(&path).map_err(|e| wrong(WeightsErrorKind::Missing(e)))?;
         read(device, &text).map_err(wrong)
     }
@@ -108,11 +109,13 @@ impl WeightStore {
     pub fn find(&self, device: &DeviceSpec) -> Result<Option<LinearModel>, WeightsError> {
         match self.load(device, None) {
             Ok(model) => Ok(Some(model)),
-            Err(WeightsError { kind: WeightsErrorKind::Missing(e), path, .. }) => match e.kind() {
-                io::ErrorKind::NotFound => Ok(None),
-                _ => Err(WeightsError { path, kind: WeightsErrorKind::Io(e), remedy: Remedy(None) }),
+            Err(WeightsError { kind, path, remedy }) => match *kind {
+                WeightsErrorKind::Missing(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
+                WeightsErrorKind::Missing(e) => {
+                    Err(WeightsError { path, kind: Box::new(WeightsErrorKind::Io(e)), remedy: Remedy(None) })
+                }
+                other => Err(WeightsError { path, kind: Box::new(other), remedy }),
             },
-            Err(e) => Err(e),
         }
     }
 
@@ -127,7 +130,7 @@ impl WeightStore {
         named: Option<&Path>,
     ) -> Result<PathBuf, WeightsError> {
         let path = named.map_or_else(|| self.path(device), Path::to_path_buf);
-        let wrong = |kind| WeightsError { path: path.clone(), kind, remedy: Remedy(None) };
+        let wrong = |kind| WeightsError { path: path.clone(), kind: Box::new(kind), remedy: Remedy(None) };
         let value = model.to_value().map_err(|e| wrong(WeightsErrorKind::Corrupt(e)))?;
         let text = format!("{value:#}\n");
         write_atomically(&path, text.as_bytes()).map_err(|e| wrong(WeightsErrorKind::Unwritable(e)))?;

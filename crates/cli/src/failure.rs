@@ -112,8 +112,26 @@ impl From<ProblemError> for Failure {
 
 impl From<WeightsError> for Failure {
     fn from(error: WeightsError) -> Self {
-        let kind = if matches!(error.kind, WeightsErrorKind::Missing(_)) { Kind::Input } else { Kind::Store };
+        let kind = if matches!(*error.kind, WeightsErrorKind::Missing(_)) { Kind::Input } else { Kind::Store };
         Self { detail: Some(error.code()), ..Self::new(kind, &error.path.display().to_string(), error) }
+    }
+}
+
+impl From<tilewright::Error> for Failure {
+    fn from(error: tilewright::Error) -> Self {
+        use tilewright::Error;
+        let (field, message) = (error.field().unwrap_or_default(), error.to_string());
+        match error {
+            Error::Runtime(e) => e.into(),
+            Error::Weights(e) => e.into(),
+            Error::Argument { name, message } => DeviceError::Argument { name, message }.into(),
+            Error::Profile { source, .. } => Self { field, ..RuntimeError::from(source).into() },
+            Error::NoProfile { .. } => Self { detail: Some("no-profile"), ..Self::new(Kind::Input, &field, message) },
+            Error::Kernel(_) => Self::new(Kind::Input, &field, message),
+            Error::Device(_) | Error::NoCode { .. } | Error::UnknownKernel { .. } | Error::UnknownVariant { .. } => {
+                Self::new(Kind::Usage, &field, message)
+            }
+        }
     }
 }
 

@@ -3,11 +3,9 @@
 use crate::device::DeviceName;
 use crate::failure::{Failure, Kind};
 use std::sync::Arc;
-use std::thread::available_parallelism;
 use tilewright_bench_suite::campaign::Emulated;
 use tilewright_core::device::Device;
 use tilewright_core::program::DeviceError;
-use tilewright_cpu::CpuDevice;
 use tilewright_emulator::EmulatorDevice;
 use tilewright_runtime::worker::{Isolated, WorkerCommand};
 
@@ -25,10 +23,7 @@ pub(crate) fn isolated(name: &DeviceName) -> Result<Box<dyn Device>, Failure> {
 /// A device in this process.
 pub(crate) fn local(name: &DeviceName) -> Result<Box<dyn Device>, DeviceError> {
     match name {
-        DeviceName::Cpu => {
-            let cores = available_parallelism().map_or(1, usize::from);
-            Ok(Box::new(CpuDevice::new(cores)?))
-        }
+        DeviceName::Cpu => name.open(None),
         DeviceName::Emulator(target) => Ok(Box::new(Emulated::new(EmulatorDevice::new(Arc::new(target.spec()))?))),
         DeviceName::Cuda(ordinal) => cuda(*ordinal),
         DeviceName::Replay(_) => {

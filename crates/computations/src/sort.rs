@@ -78,13 +78,13 @@ trait Algorithm: Copy + Send + Sync + 'static {
 
 struct Sorting<K: Key, A> {
     /// Keys as integers, and as many more.
-    scratch: Mutex<(Vec<K::Bits>, Vec<K::Bits>)>,
+    scratch: Mutex<[Vec<K::Bits>; 2]>,
     algorithm: A,
 }
 
 fn sorting<K: Key, A: Algorithm>(count: usize, algorithm: A) -> Box<dyn Routine> {
     let zeros = vec![K::Bits::default(); count];
-    Box::new(Sorting::<K, A> { scratch: Mutex::new((zeros.clone(), zeros)), algorithm })
+    Box::new(Sorting::<K, A> { scratch: Mutex::new([zeros.clone(), zeros]), algorithm })
 }
 
 fn prepare<A: Algorithm>(data: &Arc<Keys>, params: &[i64]) -> Box<dyn Routine> {
@@ -100,7 +100,7 @@ impl<K: Key, A: Algorithm> Routine for Sorting<K, A> {
         let (isa, algorithm) = (device.isa(), self.algorithm);
         let (keys, sorted) = (inputs[0].as_slice::<K>(), output.as_mut_slice::<K>());
         let mut scratch = self.scratch.lock().unwrap_or_else(PoisonError::into_inner);
-        let (bits, scratch) = &mut *scratch;
+        let [bits, scratch] = &mut *scratch;
         let shares = device.ranges(keys.len(), 1);
         let own = shares.iter().map(|share| &keys[share.clone()]);
         let parts: Vec<_> = own.zip(cut(bits, &shares)).zip(cut(scratch, &shares)).collect();

@@ -163,7 +163,7 @@ impl Contest<'_> {
         let scale = &settings.scale;
         let mut sampler = Chained::new(kernel.space(), tilewright_sampler::Settings::default());
         let limit = Duration::from_secs_f64(self.deadline.left_s() * RANKING_SHARE);
-        let ranking = Ranking::Sample(Sampling { points: scale.scored, limit, ..Sampling::default() });
+        let ranking = Ranking::Sample(Sampling { points: scale.scored, climbs: scale.climbs, limit });
         let knowledge = Knowledge::ask(problem, self.predictor, (&ranking, scale.timed), &mut sampler, settings.seed);
         let knowledge = match knowledge {
             Ok(knowledge) => knowledge,

@@ -25,10 +25,8 @@ pub enum CampaignError {
     },
     /// The folder holds the other kind of campaign, or does not say which.
     #[error("{folder}: {}; choose another --out", found.map_or_else(
-        || format!(
-            "its campaign.json is of an older version and does not say whether it is a real campaign or a rehearsal, and too \
-             little was done to tell (whoever knows may add \"kind\": \"real\" or \"kind\": \"rehearsal\" to it)"
-        ),
+        || "its campaign.json is of an older version and does not say whether it is a real campaign or a rehearsal, and too \
+             little was done to tell (whoever knows may add \"kind\": \"real\" or \"kind\": \"rehearsal\" to it)".to_owned(),
         |kind| format!("it holds a {kind} campaign, and this is a {expected} one: each would count the other's work as done"),
     ))]
     OtherKind {

@@ -62,6 +62,8 @@ pub struct Scale {
     pub sweep: Vec<usize>,
     /// Points that are drawn and scored by the model for a task.
     pub scored: usize,
+    /// Rounds of going on to the neighbours of the best that the model has scored.
+    pub climbs: u32,
     /// Of those, how many are timed.
     pub timed: usize,
     /// Rounds of neighbours of the best that are timed.
@@ -89,6 +91,7 @@ impl Scale {
             shrink: 1,
             sweep: (1..=16).map(|i| 256 * i).chain([5120, 6144, 7168, 8192]).collect(),
             scored: 30_000,
+            climbs: 8,
             timed: 48,
             refinements: 2,
             rounds: 9,
@@ -122,6 +125,7 @@ impl Scale {
             shrink: 32,
             sweep: vec![16, 32, 48],
             scored: 200,
+            climbs: 1,
             timed: 3,
             refinements: 1,
             rounds: 1,

@@ -4,7 +4,7 @@ use super::contest::Arena;
 use super::plan::Desk;
 use super::tune::campaign;
 use crate::args::{BenchArgs, TuneArgs};
-use crate::device::{DeviceName, Opened};
+use crate::device::{DeviceName, Named as _, Opened};
 use crate::failure::{Failure, Kind};
 use crate::output::{Output, seconds};
 use crate::progress::Bar;

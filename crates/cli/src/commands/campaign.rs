@@ -2,7 +2,7 @@
 //! device of it lives.
 
 use crate::args::{CampaignArgs, WorkerArgs};
-use crate::device::DeviceName;
+use crate::device::{DeviceName, Named as _};
 use crate::failure::{Failure, Kind};
 use crate::open::{isolated, local};
 use crate::output::{Output, aligned};

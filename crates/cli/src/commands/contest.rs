@@ -142,7 +142,7 @@ fn threads(device: &DeviceSpec) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::device::DeviceName;
+    use crate::device::{DeviceName, Named as _};
     use crate::open::local;
     use tilewright_core::computation::Computation;
     use tilewright_core::problem::{AnyKernel, Erased};

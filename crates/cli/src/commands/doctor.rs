@@ -1,7 +1,7 @@
 //! `tilewright doctor`: what this machine has.
 
 use crate::args::DeviceArgs;
-use crate::device::DeviceName;
+use crate::device::{DeviceName, Named as _};
 use crate::failure::Failure;
 use crate::output::Output;
 use crate::wiring::{Wiring, home};

@@ -1,7 +1,7 @@
 //! The linear model of a device: `model fit|evaluate --model linear`, and what kernels of its library cost in `explain`.
 
 use crate::args::{DeviceArgs, ExplainArgs, ModelArgs};
-use crate::device::DeviceName;
+use crate::device::{DeviceName, Named as _};
 use crate::failure::{Failure, Kind};
 use crate::open::isolated;
 use crate::output::{Output, aligned, seconds};

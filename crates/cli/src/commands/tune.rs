@@ -10,9 +10,8 @@ use serde::Serialize;
 use std::cell::RefCell;
 use std::fmt::Write as _;
 use std::time::Duration;
-use tilewright_core::computation::InputLimits;
+use tilewright::tuner::campaign as recommended;
 use tilewright_core::expr::Value;
-use tilewright_core::measurement::Timing;
 use tilewright_core::problem::Measure;
 use tilewright_core::space::Config;
 use tilewright_runtime::RuntimeError;
@@ -144,25 +143,8 @@ fn check_out(paths: &TunePaths) -> Result<(), Failure> {
     if paths.profile.is_dir() { bad("is a directory") } else { Ok(()) }
 }
 
-/// Many short measurements teach a model more than few exact ones: its own error is far above theirs.
 fn settings(args: &TuneArgs, seed: u64) -> TuneSettings {
-    TuneSettings {
-        budget: args.budget,
-        samples: args.samples,
-        limits: InputLimits { max_flops: 2e9, max_bytes: 128e6 },
-        configs_per_input: 32,
-        cut_off: 12.0,
-        timing: Timing {
-            warmup: 1,
-            min_repeats: 2,
-            max_repeats: 8,
-            relative_error: 0.05,
-            max_time: Duration::from_millis(4),
-            ..Timing::default()
-        },
-        seed,
-        ..TuneSettings::default()
-    }
+    TuneSettings { samples: args.samples, seed, ..recommended(args.budget) }
 }
 
 fn text(a: &Answer, report: &TuneReport) -> String {

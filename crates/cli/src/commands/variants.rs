@@ -1,7 +1,7 @@
 //! `tilewright run` of a computation with several kernels: each against the reference, then all beside each other.
 
 use crate::args::RunArgs;
-use crate::device::{DeviceName, Opened};
+use crate::device::{DeviceName, Named as _, Opened};
 use crate::failure::{Failure, Kind};
 use crate::output::{Output, aligned, seconds};
 use crate::wiring::{Wiring, home};

@@ -108,7 +108,7 @@ fn block<const FUSE: bool>(f: &Factors<'_>, ks: Range<usize>, b: &[f64], stride:
 #[inline(always)]
 pub(super) fn registers<const FUSE: bool>(f: &Factors<'_>, c: &mut [f64]) {
     if f.k > 0 && f.n > 0 {
-        block::<FUSE>(f, 0..f.k, &f.b, f.n, Part { rows: 0..f.m, first: 0, width: f.n }, c);
+        block::<FUSE>(f, 0..f.k, f.b, f.n, Part { rows: 0..f.m, first: 0, width: f.n }, c);
     }
 }
 

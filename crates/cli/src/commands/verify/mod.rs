@@ -3,7 +3,7 @@
 mod cases;
 
 use crate::args::VerifyArgs;
-use crate::device::DeviceName;
+use crate::device::{DeviceName, Named as _};
 use crate::failure::{Failure, Kind};
 use crate::output::Output;
 use crate::progress::Bar;
@@ -78,7 +78,7 @@ pub(crate) fn run(args: &VerifyArgs, wiring: &Wiring, seed: u64, output: Output)
 /// are in use as a whole by one case.
 fn places(name: &DeviceName, threads: Option<u16>, most: usize) -> Result<Vec<Place>, Failure> {
     let DeviceName::Emulator(target) = name else {
-        return Ok(vec![Place { device: name.open(threads)?, log: None }]);
+        return Ok(vec![Place { device: name.opened(threads)?, log: None }]);
     };
     // With a log of its own each, so that findings go with their case.
     let place = |_| {

@@ -1,0 +1,153 @@
+//! Devices by their names.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::sync::Arc;
+use std::thread::available_parallelism;
+use tilewright_core::device::{Device, DeviceKind};
+use tilewright_core::program::DeviceError;
+use tilewright_cpu::CpuDevice;
+use tilewright_emulator::EmulatorDevice;
+use tilewright_ptxgen::target::{Target, UnknownTarget};
+
+/// A device by its name: `cpu`, `cuda:N`, `emulator:sm_XX` or `replay:FILE`.
+#[derive(Clone, Debug, PartialEq)]
+pub enum DeviceName {
+    /// The host.
+    Cpu,
+    /// A CUDA device by its number.
+    Cuda(u32),
+    /// Runs PTX on the host: for results, never for times.
+    Emulator(Target),
+    /// A recording: for times, never for results.
+    Replay(PathBuf),
+}
+
+/// A text that names no device.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum UnknownDevice {
+    /// No kind of device begins so.
+    #[error("unknown device {0:?}: cpu, cuda:N, emulator:sm_XX or replay:FILE")]
+    Name(String),
+    /// What follows `cuda:` is no number.
+    #[error("{0:?} is no number of a CUDA device: cuda:0 is the first")]
+    Ordinal(String),
+    /// What follows `emulator:` is no target.
+    #[error(transparent)]
+    Target(#[from] UnknownTarget),
+    /// Nothing follows `replay:`.
+    #[error("replay needs a file: replay:FILE")]
+    NoFile,
+}
+
+impl FromStr for DeviceName {
+    type Err = UnknownDevice;
+
+    fn from_str(text: &str) -> Result<Self, UnknownDevice> {
+        match text.split_once(':') {
+            None if text == "cpu" => Ok(Self::Cpu),
+            Some(("cuda", ordinal)) => {
+                ordinal.parse().map(Self::Cuda).map_err(|_| UnknownDevice::Ordinal(ordinal.to_owned()))
+            }
+            Some(("emulator", target)) => Ok(Self::Emulator(target.parse()?)),
+            Some(("replay", "")) => Err(UnknownDevice::NoFile),
+            Some(("replay", file)) => Ok(Self::Replay(file.into())),
+            _ => Err(UnknownDevice::Name(text.to_owned())),
+        }
+    }
+}
+
+impl fmt::Display for DeviceName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Cpu => f.write_str("cpu"),
+            Self::Cuda(ordinal) => write!(f, "cuda:{ordinal}"),
+            Self::Emulator(target) => write!(f, "emulator:{target}"),
+            Self::Replay(file) => write!(f, "replay:{}", file.display()),
+        }
+    }
+}
+
+impl DeviceName {
+    /// How it runs kernels, which decides which kernels it runs.
+    pub fn kind(&self) -> DeviceKind {
+        match self {
+            Self::Cpu => DeviceKind::Cpu,
+            Self::Cuda(_) => DeviceKind::Cuda,
+            Self::Emulator(_) => DeviceKind::Emulator,
+            Self::Replay(_) => DeviceKind::Replay,
+        }
+    }
+
+    /// Opens it in this process; `threads` are those of the cpu device, all cores unless given.
+    ///
+    /// # Errors
+    /// It is not there, the package was built without its feature, or threads are given for a device that has none to set.
+    pub fn open(&self, threads: Option<u16>) -> Result<Box<dyn Device>, DeviceError> {
+        if let (Some(_), false) = (threads, *self == Self::Cpu) {
+            let message = format!("{self} has no threads to set: the cpu device has");
+            return Err(DeviceError::Argument { name: "threads".into(), message });
+        }
+        match self {
+            Self::Cpu => Ok(Box::new(host(threads)?)),
+            Self::Cuda(ordinal) => cuda(*ordinal),
+            Self::Emulator(target) => Ok(Box::new(EmulatorDevice::new(Arc::new(target.spec()))?)),
+            Self::Replay(_) => {
+                let feature = "kernels: it holds recorded times".to_owned();
+                Err(DeviceError::Unsupported { device: self.to_string(), feature })
+            }
+        }
+    }
+}
+
+/// The host with so many threads, all cores unless given.
+///
+/// # Errors
+/// No threads, or more than there are cores for.
+pub fn host(threads: Option<u16>) -> Result<CpuDevice, DeviceError> {
+    let cores = available_parallelism().map_or(1, usize::from);
+    CpuDevice::new(threads.map_or(cores, usize::from))
+}
+
+#[cfg(feature = "cuda")]
+fn cuda(ordinal: u32) -> Result<Box<dyn Device>, DeviceError> {
+    Ok(Box::new(tilewright_runtime::cuda::CudaDevice::open(ordinal as usize)?))
+}
+
+#[cfg(not(feature = "cuda"))]
+fn cuda(ordinal: u32) -> Result<Box<dyn Device>, DeviceError> {
+    let why = "this program was built without CUDA devices".into();
+    Err(DeviceError::Missing { device: format!("cuda:{ordinal}"), why })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names() {
+        let name = |text: &str| text.parse::<DeviceName>();
+        assert_eq!(name("cpu"), Ok(DeviceName::Cpu));
+        for text in ["cpu", "cuda:3", "emulator:sm_80", "emulator:sm_100", "replay:a:b.csv"] {
+            assert_eq!(name(text).map(|n| n.to_string()), Ok(text.to_owned()));
+        }
+        assert_eq!(name("cuda:3"), Ok(DeviceName::Cuda(3)));
+        assert_eq!(name("emulator:sm_80").unwrap().kind(), DeviceKind::Emulator);
+        assert_eq!(name("replay:a:b.csv"), Ok(DeviceName::Replay("a:b.csv".into())));
+        for bad in ["", "gpu", "cpu:0", "cuda", "emulator", "CPU"] {
+            assert_eq!(name(bad), Err(UnknownDevice::Name(bad.to_owned())));
+        }
+        assert_eq!(name("cuda:-1"), Err(UnknownDevice::Ordinal("-1".to_owned())));
+        assert_eq!(name("replay:"), Err(UnknownDevice::NoFile));
+        assert!(matches!(name("emulator:sm_42"), Err(UnknownDevice::Target(_))));
+    }
+
+    #[test]
+    fn what_cannot_be_opened_says_so() {
+        let error = |name: &str, threads| name.parse::<DeviceName>().unwrap().open(threads).err().unwrap().to_string();
+        assert!(error("replay:a.csv", None).contains("recorded times"));
+        assert!(error("emulator:sm_80", Some(2)).contains("threads"));
+        assert!(error("cpu", Some(0)).contains("threads"));
+    }
+}
