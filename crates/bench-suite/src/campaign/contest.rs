@@ -180,11 +180,15 @@ impl Contest<'_> {
         let mut live = Evaluator::new(problem, &mut measure, objective, (&timing, limits), &clock);
         let budget = Budget {
             evaluations: Some((scale.timed * (1 + scale.refinements)) as u64),
-            // One is timed at least, so that every task has a row.
             seconds: Some(self.deadline.left_s().max(f64::MIN_POSITIVE)),
             bound: None,
         };
-        let trace = match drive(&mut search, "refine", objective, &budget, &mut live) {
+        let mut ended = drive(&mut search, "refine", objective, &budget, &mut live);
+        if ended.as_ref().is_ok_and(|trace| trace.evaluations == 0) {
+            // The ranking took all the time: one is timed at least, so that every task has a row.
+            ended = drive(&mut search, "refine", objective, &Budget::evaluations(1), &mut live);
+        }
+        let trace = match ended {
             Ok(trace) => trace,
             Err(DriveError::Device(error)) => return Err(error.into()),
             Err(error) => {
