@@ -3,7 +3,7 @@
 #
 #   scripts/campaign.sh OUT [DEVICE [MINUTES [EARLIER]]]
 #
-# OUT      folder for the results: flat, at most 8 files of at most 16 MiB
+# OUT      folder for the results: flat, files of at most 16 MiB
 # DEVICE   cuda:0 unless given; several of one model as cuda:0,cuda:1
 # MINUTES  9 unless given
 # EARLIER  folder of an earlier run: its results are copied to OUT and taken up from there

@@ -21,9 +21,9 @@ static PROBLEM: LazyLock<Box<dyn Problem>> = LazyLock::new(|| {
 static BASE: LazyLock<Option<Point>> = LazyLock::new(|| PROBLEM.default_point());
 
 fuzz_target!(|text: &str| {
-    match Config::from_words(text.split_whitespace()) {
+    match Config::from_fields(text.split_whitespace()) {
         Ok(words) => match Gemm.parse(&words) {
-            Ok(input) => assert_eq!(Gemm.parse(&Gemm.words(&input)), Ok(input)),
+            Ok(input) => assert_eq!(Gemm.parse(&Gemm.fields(&input)), Ok(input)),
             Err(error) => assert!(!error.field.is_empty() && !error.message.is_empty()),
         },
         Err(error) => assert!(!error.name().is_empty()),

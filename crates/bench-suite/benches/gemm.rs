@@ -7,14 +7,13 @@ use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_m
 use std::hint::black_box;
 use std::time::Duration;
 use tilewright_bench_suite::tasks::{Task, TaskSet};
-use tilewright_core::computation::Computation;
 use tilewright_core::device::Device;
 use tilewright_core::dtype::DType;
 use tilewright_core::measurement::Timing;
 use tilewright_core::problem::{AnyKernel, Erased, Problem};
 use tilewright_core::program::{DeviceError, Program};
+use tilewright_core::space::Config;
 use tilewright_cpu::{CpuDevice, CpuGemm};
-use tilewright_ops::gemm::Gemm;
 use tilewright_ptxgen::gemm::SimtGemm;
 
 const VARIABLE: &str = "TILEWRIGHT_BENCH_DEVICE";
@@ -52,7 +51,7 @@ fn cuda(ordinal: usize) -> Result<Box<dyn Device>, DeviceError> {
 
 /// The untuned program of a task.
 fn program(kernel: &dyn AnyKernel, device: &dyn Device, task: &Task) -> Option<(Box<dyn Problem>, Program)> {
-    let problem = kernel.problem(device.spec(), &Gemm.words(&task.input)).ok()?;
+    let problem = kernel.problem(device.spec(), &task.input).ok()?;
     let program = problem.program(&problem.space().check(&problem.default_point()?).ok()?);
     Some((problem, program))
 }
@@ -70,13 +69,15 @@ fn gemm(c: &mut Criterion) {
     let mut group = c.benchmark_group(format!("gemm-{name}"));
     group.sample_size(20).warm_up_time(Duration::from_millis(300)).measurement_time(Duration::from_secs(2));
     for dtype in [DType::F32, DType::F64] {
-        for task in TaskSet::IsaacTable4.tasks(dtype).into_iter().filter(|t| TASKS.contains(&t.name.as_str())) {
+        let fixed = Config(vec![("dtype".to_owned(), dtype.name().into())]);
+        let tasks = TaskSet::IsaacTable4.tasks(&*kernel, &fixed).unwrap_or_default();
+        for task in tasks.into_iter().filter(|t| TASKS.contains(&t.name.as_str())) {
             let Some((problem, program)) = program(&*kernel, &*device, &task) else { continue };
             if let Err(error) = device.upload(&problem.data(1)) {
                 println!("skipped: {} {dtype}: {error}", task.name);
                 continue;
             }
-            group.throughput(Throughput::Elements(task.flops() as u64));
+            group.throughput(Throughput::Elements(problem.work().flops as u64));
             group.bench_function(BenchmarkId::new(&task.name, dtype), |b| {
                 b.iter_custom(|runs| timed(&mut *device, black_box(&program), runs));
             });

@@ -43,7 +43,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let limits = InputLimits { max_flops: 2e9, max_bytes: 128e6 };
     let mut fractions = Vec::new();
     for _ in 0..inputs {
-        let words = Gemm.words(&Gemm.draw(&fixed, &limits, &mut || rng.random())?);
+        let words = Gemm.fields(&Gemm.draw(&fixed, &limits, &mut || rng.random())?);
         let problem = kernel.problem(bench.measure.spec(), &words)?;
         let (path, profile) = store
             .find(&kernel.id(), bench.measure.spec(), &words)?

@@ -2,13 +2,13 @@
 
 use std::fmt::Write as _;
 
-use serde::Serialize;
-use tilewright_core::computation::Computation;
-use tilewright_core::space::Config;
-use tilewright_ops::gemm::Gemm;
-
-use crate::compare::{CACHE_POLICY, Outcome, Time};
 use crate::tasks::Task;
+use serde::Serialize;
+use std::sync::Arc;
+use tilewright_core::problem::{AnyKernel, Measure};
+use tilewright_core::program::DeviceError;
+use tilewright_core::space::Config;
+use tilewright_runtime::contest::{CACHE_POLICY, ContestSettings, Entrant, Standing, contest, libraries};
 
 /// A baseline on one task.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -21,12 +21,12 @@ pub struct BaselineTime {
     pub gflops: f64,
 }
 
-/// A contender whose result was wrong.
+/// A contender that was not timed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Wrong {
     /// The contender.
     pub name: String,
-    /// What was wrong.
+    /// Why: a wrong result, or none.
     pub reason: String,
 }
 
@@ -35,13 +35,13 @@ pub struct Wrong {
 pub struct TaskReport {
     /// The task's name.
     pub name: String,
-    /// The input's words.
+    /// The input's fields.
     pub input: Config,
     #[serde(skip)]
     shape: String,
     /// Floating-point operations of a call.
     pub flops: f64,
-    /// Our median time, seconds; absent when only baselines ran or our result was wrong.
+    /// Our median time, seconds; absent when our result was wrong.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ours_s: Option<f64>,
     /// Our rate, 10^9 floating-point operations a second.
@@ -56,50 +56,65 @@ pub struct TaskReport {
     /// Best baseline's time / our time: above 1, we are faster; 0 if our result was wrong.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ratio: Option<f64>,
-    /// Our configuration, where the caller tells it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub config: Option<Config>,
+    /// Our kernel.
+    pub variant: String,
+    /// Its configuration.
+    pub config: Config,
     /// Every baseline that ran.
     pub baselines: Vec<BaselineTime>,
-    /// Contenders refused because their result was wrong.
+    /// Contenders without a right result.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub wrong: Vec<Wrong>,
 }
 
 impl TaskReport {
-    /// Sums up the outcomes of one task; `ours` is the name of our contender among them.
-    pub fn new(task: &Task, ours: Option<&str>, outcomes: &[Outcome]) -> Self {
-        let flops = task.flops();
-        let is_ours = |outcome: &&Outcome| Some(outcome.name.as_str()) == ours;
-        let time = |outcome: &Outcome| outcome.time.as_ref().ok().map(|time: &Time| time.median_s);
-        let ours_s = outcomes.iter().find(is_ours).and_then(time);
-        let baselines: Vec<BaselineTime> = outcomes
-            .iter()
-            .filter(|outcome| !is_ours(outcome))
-            .filter_map(|outcome| time(outcome).map(|time_s| (outcome, time_s)))
-            .map(|(outcome, time_s)| BaselineTime { name: outcome.name.clone(), time_s, gflops: rate(flops, time_s) })
-            .collect();
+    /// Checks and times our entrant beside the kernels of libraries.
+    ///
+    /// # Errors
+    /// A device that failed.
+    pub fn measured(
+        measure: &mut dyn Measure,
+        task: &Task,
+        ours: Entrant,
+        kernels: &[Arc<dyn AnyKernel>],
+        settings: &ContestSettings,
+    ) -> Result<Self, DeviceError> {
+        let (found, missing) = libraries(measure, kernels, &ours.problem.input(), settings)?;
+        missing.iter().for_each(|reason| tracing::warn!(task = task.name, reason, "no baseline"));
+        let entrants: Vec<Entrant> = std::iter::once(ours).chain(found).collect();
+        let standings = contest(measure, &entrants, settings)?;
+        Ok(Self::new(task, &entrants, &standings))
+    }
+
+    /// Sums up the standings of one task, ours first.
+    ///
+    /// # Panics
+    /// Without an entrant.
+    pub fn new(task: &Task, entrants: &[Entrant], standings: &[Standing]) -> Self {
+        let ours = &entrants[0];
+        let flops = ours.problem.work().flops;
+        let ours_s = standings[0].cost.as_ref().ok().copied();
+        let named = || entrants.iter().map(|e| e.name.clone()).zip(standings);
+        let timed = named().skip(1).filter_map(|(name, standing)| Some((name, *standing.cost.as_ref().ok()?)));
+        let baselines: Vec<BaselineTime> =
+            timed.map(|(name, time_s)| BaselineTime { name, time_s, gflops: rate(flops, time_s) }).collect();
         let best = baselines.iter().min_by(|x, y| x.time_s.total_cmp(&y.time_s)).cloned();
-        let wrong = outcomes
-            .iter()
-            .filter_map(|outcome| {
-                let reason = outcome.time.as_ref().err()?.clone();
-                Some(Wrong { name: outcome.name.clone(), reason })
-            })
-            .collect();
+        let wrong = named()
+            .filter_map(|(name, standing)| Some(Wrong { name, reason: standing.cost.as_ref().err()?.message.clone() }));
         TaskReport {
             name: task.name.clone(),
-            input: Gemm.words(&task.input),
+            input: ours.problem.input(),
             shape: task.shape(),
             flops,
             ours_s,
             ours_gflops: ours_s.map(|seconds| rate(flops, seconds)),
-            ratio: best.as_ref().zip(ours).map(|(best, _)| ours_s.map_or(0.0, |ours_s| best.time_s / ours_s)),
+            ratio: best.as_ref().map(|best| ours_s.map_or(0.0, |ours_s| best.time_s / ours_s)),
             best_baseline_s: best.as_ref().map(|best| best.time_s),
             best_baseline: best.map(|best| best.name),
-            config: None,
+            variant: ours.problem.kernel().to_string(),
+            config: ours.problem.space().config(&ours.point),
+            wrong: wrong.collect(),
             baselines,
-            wrong,
         }
     }
 }
@@ -109,7 +124,7 @@ impl TaskReport {
 pub struct Report {
     /// What the caches held.
     pub cache_policy: String,
-    /// `f32` or `f64`.
+    /// Element type of the inputs, where they have one field for it.
     pub dtype: String,
     /// Threads of every contender.
     pub threads: usize,
@@ -152,14 +167,15 @@ impl Report {
 
     /// An aligned table: GFLOP/s of each contender, ours in percent of the peak, the ratio to the best baseline.
     pub fn table(&self) -> String {
-        let mut header: Vec<String> = ["task", "m x n x k", "ours", "% peak"].map(String::from).into();
+        let mut header: Vec<String> = ["task", "input", "ours", "% peak"].map(String::from).into();
         header.extend(self.baselines_found.iter().cloned());
         header.extend(["best", "ratio"].map(String::from));
         let mut rows = vec![header];
         rows.extend(self.tasks.iter().map(|task| self.row(task)));
         let mut text = align(&rows, 2);
         let threads = if self.threads == 1 { "1 thread".to_owned() } else { format!("{} threads", self.threads) };
-        let _ = write!(text, "\n{} GFLOP/s, {threads}", self.dtype);
+        let dtype = if self.dtype.is_empty() { String::new() } else { format!("{} ", self.dtype) };
+        let _ = write!(text, "\n{dtype}GFLOP/s, {threads}");
         if let Some(peak) = self.peak_gflops {
             let _ = write!(text, ", measured peak {peak:.1}");
         }
@@ -227,22 +243,36 @@ fn align(rows: &[Vec<String>], left: usize) -> String {
 mod tests {
     use super::*;
     use crate::tasks::TaskSet;
-    use tilewright_core::dtype::DType;
+    use tilewright_core::measurement::{Failure, FailureKind};
+    use tilewright_core::problem::Erased;
+    use tilewright_cpu::{CpuDevice, CpuGemm};
 
-    fn outcome(name: &str, median_s: f64) -> Outcome {
-        Outcome { name: name.to_owned(), time: Ok(Time { median_s, least_s: median_s, most_s: median_s, calls: 1 }) }
+    /// The report of a task of Table 4 on which these took so long; ours is the first.
+    fn task(at: usize, times: &[(&str, Result<f64, &str>)]) -> TaskReport {
+        let kernel = Erased::new(CpuGemm::new());
+        let task = &TaskSet::IsaacTable4.tasks(&kernel, &Config::default()).unwrap()[at];
+        let problem = kernel.problem(CpuDevice::new(1).unwrap().spec(), &task.input).unwrap();
+        let point = problem.default_point().unwrap();
+        let ours = Entrant { name: String::new(), problem: problem.into(), point };
+        let failure = |message: &str| Failure { kind: FailureKind::Wrong, message: message.to_owned() };
+        let (entrants, standings): (Vec<_>, Vec<_>) = times
+            .iter()
+            .map(|(name, time)| {
+                let standing = Standing { cost: time.map_err(failure), rounds: Vec::new(), max_rel_error: 0.0 };
+                (Entrant { name: (*name).to_owned(), ..ours.clone() }, standing)
+            })
+            .unzip();
+        TaskReport::new(task, &entrants, &standings)
+    }
+
+    fn report(baselines: &[&str], tasks: Vec<TaskReport>) -> Report {
+        Report::new("f32", 1, Some(100.0), baselines.iter().map(|name| (*name).to_owned()).collect(), tasks)
     }
 
     fn sample() -> Report {
-        let tasks = TaskSet::IsaacTable4.tasks(DType::F32);
-        let wrong = Outcome { name: "mkl".to_owned(), time: Err("row 3".to_owned()) };
-        let first = [outcome("tilewright", 2.0), outcome("blis", 6.0), outcome("openblas", 4.0), wrong];
-        let second = [outcome("tilewright", 2.0), outcome("blis", 1.0), outcome("openblas", 4.0)];
-        let reports = [
-            TaskReport::new(&tasks[0], Some("tilewright"), &first),
-            TaskReport::new(&tasks[1], Some("tilewright"), &second),
-        ];
-        Report::new("f32", 1, Some(100.0), vec!["blis".to_owned(), "openblas".to_owned()], reports.into())
+        let first = [("ours", Ok(2.0)), ("blis", Ok(6.0)), ("openblas", Ok(4.0)), ("mkl", Err("row 3"))];
+        let second = [("ours", Ok(2.0)), ("blis", Ok(1.0)), ("openblas", Ok(4.0))];
+        report(&["blis", "openblas"], vec![task(0, &first), task(1, &second)])
     }
 
     #[test]
@@ -262,7 +292,7 @@ mod tests {
         for field in ["cache_policy", "baselines_found", "tasks", "geomean_ratio", "worst_ratio"] {
             assert!(json.get(field).is_some(), "{field}");
         }
-        for field in ["name", "input", "ours_s", "best_baseline", "best_baseline_s", "ratio", "baselines"] {
+        for field in ["name", "input", "ours_s", "best_baseline", "best_baseline_s", "ratio", "baselines", "config"] {
             assert!(json["tasks"][0].get(field).is_some(), "{field}");
         }
         for field in ["name", "time_s", "gflops"] {
@@ -283,21 +313,16 @@ mod tests {
 
     #[test]
     fn a_wrong_result_of_ours_cannot_be_left_out_of_the_mean() {
-        let task = &TaskSet::IsaacTable4.tasks(DType::F32)[0];
-        let wrong = Outcome { name: "tilewright".to_owned(), time: Err("row 0".to_owned()) };
-        let report = TaskReport::new(task, Some("tilewright"), &[wrong, outcome("blis", 1.0)]);
-        assert_eq!((report.ratio, report.ours_s), (Some(0.0), None));
-        let right = TaskReport::new(task, Some("tilewright"), &[outcome("tilewright", 1.0), outcome("blis", 2.0)]);
-        let report = Report::new("f32", 1, None, Vec::new(), vec![right, report]);
+        let wrong = task(0, &[("ours", Err("row 0")), ("blis", Ok(1.0))]);
+        assert_eq!((wrong.ratio, wrong.ours_s), (Some(0.0), None));
+        let report = report(&[], vec![task(0, &[("ours", Ok(1.0)), ("blis", Ok(2.0))]), wrong]);
         assert_eq!((report.geomean_ratio, report.worst_ratio), (Some(0.0), Some(0.0)));
     }
 
     #[test]
-    fn without_ours_there_is_no_ratio() {
-        let task = &TaskSet::IsaacTable4.tasks(DType::F32)[0];
-        let report = TaskReport::new(task, None, &[outcome("blis", 1.0)]);
-        assert_eq!((report.ours_s, report.ratio), (None, None));
-        assert_eq!(report.best_baseline.as_deref(), Some("blis"));
+    fn without_baselines_there_is_no_ratio() {
+        let alone = task(0, &[("ours", Ok(1.0))]);
+        assert_eq!((alone.ours_s, alone.ratio), (Some(1.0), None));
         assert_eq!(geomean(&[]), None);
     }
 }

@@ -1,30 +1,28 @@
-//! Named task sets: the GEMM inputs that a comparison runs.
+//! Named task sets: the inputs that a comparison runs.
 
-use std::str::FromStr;
+use tilewright_core::computation::InputError;
+use tilewright_core::expr::Value;
+use tilewright_core::id::ComputationId;
+use tilewright_core::problem::AnyKernel;
+use tilewright_core::space::Config;
+use tilewright_ops::gemm::Layout;
 
-use tilewright_core::computation::Computation;
-use tilewright_core::dtype::DType;
-use tilewright_ops::gemm::{Gemm, GemmInput, Layout};
-
-/// One GEMM of a task set: column-major, tight leading dimensions, alpha = 1, beta = 0.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+/// One input of a task set.
+#[derive(Clone, Debug, PartialEq)]
 pub struct Task {
     /// Unique within its set, e.g. `deepbench-fwd-16`.
     pub name: String,
-    /// Shape, element type and layout.
-    pub input: GemmInput,
+    /// Fields of the input; those that are left out have their defaults.
+    pub input: Config,
 }
 
 impl Task {
-    /// Floating-point operations of one call, a fused multiply-add counted as two.
-    pub fn flops(&self) -> f64 {
-        Gemm.work(&self.input).flops
-    }
-
-    /// For tables: `2560x16x2560 tn`.
+    /// For tables: the sizes and the other fields of the input, `2560x16x2560 tn`. The element type stands elsewhere.
     pub fn shape(&self) -> String {
-        let GemmInput { m, n, k, layout, .. } = self.input;
-        format!("{m}x{n}x{k} {layout}")
+        let fields = || self.input.0.iter().filter(|(name, _)| name != "dtype").map(|(_, value)| value);
+        let sizes: Vec<String> = fields().filter(|v| v.as_int().is_some()).map(Value::to_string).collect();
+        let words = fields().filter(|v| v.as_int().is_none()).map(Value::to_string);
+        std::iter::once(sizes.join("x")).filter(|s| !s.is_empty()).chain(words).collect::<Vec<_>>().join(" ")
     }
 }
 
@@ -33,54 +31,79 @@ impl Task {
 pub enum TaskSet {
     /// The 17 GEMM inputs of Table 4 of "Input-Aware Auto-Tuning of Compute-Bound HPC Kernels" (SC17).
     IsaacTable4,
-    /// Shapes that tiling gets wrong: primes, 2^k ± 1, 1-wide, tall, flat and deep, each in all four layouts.
+    /// GEMM shapes that tiling gets wrong: primes, 2^k ± 1, 1-wide, tall, flat and deep, each in all four layouts.
     Edges,
+    /// What any computation says that people have. See [`Computation::representative`](tilewright_core::computation::Computation::representative).
+    Representative,
 }
 
-/// The name of a task set that does not exist.
+/// The name of a task set that a computation does not have.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("tasks: unknown set `{name}`; known: {}", TaskSet::names().join(", "))]
+#[error("tasks: {computation} has no set `{name}`: {}", known.join(", "))]
 pub struct UnknownTaskSet {
     /// What was asked for.
     pub name: String,
+    /// The computation.
+    pub computation: ComputationId,
+    /// The names of its sets.
+    pub known: Vec<&'static str>,
 }
 
 impl TaskSet {
-    /// Every set.
-    pub const ALL: [TaskSet; 2] = [TaskSet::IsaacTable4, TaskSet::Edges];
+    /// The sets of a computation, the usual one first.
+    pub fn of(computation: &ComputationId) -> &'static [Self] {
+        match computation.as_str() {
+            "gemm" => &[Self::IsaacTable4, Self::Edges, Self::Representative],
+            _ => &[Self::Representative],
+        }
+    }
+
+    /// The set of this name, or the usual one.
+    ///
+    /// # Errors
+    /// The computation has no set of this name.
+    pub fn named(computation: &ComputationId, name: Option<&str>) -> Result<Self, UnknownTaskSet> {
+        let sets = Self::of(computation);
+        let Some(name) = name else { return Ok(sets[0]) };
+        sets.iter().copied().find(|set| set.name() == name).ok_or_else(|| UnknownTaskSet {
+            name: name.to_owned(),
+            computation: computation.clone(),
+            known: sets.iter().map(|set| set.name()).collect(),
+        })
+    }
 
     /// The name on the command line.
     pub fn name(self) -> &'static str {
         match self {
-            TaskSet::IsaacTable4 => "isaac-table4",
-            TaskSet::Edges => "edges",
+            Self::IsaacTable4 => "isaac-table4",
+            Self::Edges => "edges",
+            Self::Representative => "representative",
         }
     }
 
-    /// The names of all sets.
-    pub fn names() -> Vec<&'static str> {
-        TaskSet::ALL.iter().map(|set| set.name()).collect()
-    }
-
-    /// The tasks in `dtype` (f32 or f64), in the order of their source.
-    pub fn tasks(self, dtype: DType) -> Vec<Task> {
+    /// The tasks in the order of their source, with these fields fixed. Those of GEMM are column-major with tight leading
+    /// dimensions, alpha = 1 and beta = 0.
+    ///
+    /// # Errors
+    /// A fixed field that is no field of the inputs.
+    pub fn tasks(self, kernel: &dyn AnyKernel, fixed: &Config) -> Result<Vec<Task>, InputError> {
         let shapes = match self {
-            TaskSet::IsaacTable4 => isaac_table4(),
-            TaskSet::Edges => edges(),
+            Self::IsaacTable4 => isaac_table4(),
+            Self::Edges => edges(),
+            Self::Representative => {
+                let named = |(at, input): (usize, Config)| Task { name: format!("representative-{}", at + 1), input };
+                return Ok(kernel.representative(fixed)?.into_iter().enumerate().map(named).collect());
+            }
         };
-        let task = |(name, [m, n, k], layout): Shape| Task { name, input: GemmInput::new(m, n, k, dtype, layout) };
-        shapes.into_iter().map(task).collect()
+        let task = |(name, [m, n, k], layout): Shape| {
+            let sizes = [("m", m), ("n", n), ("k", k)].map(|(name, size)| (name, Value::from(size)));
+            let fields = sizes.into_iter().chain([("layout", layout.name().into())]);
+            let fields = fields.map(|(name, value)| (name.to_owned(), value));
+            Task { name, input: Config(fields.chain(fixed.0.iter().cloned()).collect()) }
+        };
+        Ok(shapes.into_iter().map(task).collect())
     }
 }
-
-impl FromStr for TaskSet {
-    type Err = UnknownTaskSet;
-
-    fn from_str(name: &str) -> Result<Self, Self::Err> {
-        TaskSet::ALL.into_iter().find(|set| set.name() == name).ok_or_else(|| UnknownTaskSet { name: name.to_owned() })
-    }
-}
-
 /// A name, m n k, and a layout.
 type Shape = (String, [usize; 3], Layout);
 
@@ -135,47 +158,62 @@ fn edges() -> Vec<Shape> {
 mod tests {
     use super::*;
     use std::collections::HashSet;
+    use std::sync::Arc;
+    use tilewright_core::device::DeviceSpec;
+    use tilewright_core::problem::Erased;
+    use tilewright_cpu::{CpuDevice, CpuGemm};
 
-    #[test]
-    fn table4_is_the_papers() {
-        let tasks = TaskSet::IsaacTable4.tasks(DType::F32);
-        assert_eq!(tasks.len(), 17);
-        let has = |m, n, k, layout| tasks.iter().any(|t| t.input == GemmInput::new(m, n, k, DType::F32, layout));
-        for size in [512, 1024, 2048] {
-            assert!(has(size, size, size, Layout::Nt));
-        }
-        for n in [16, 32, 64, 128] {
-            assert!(has(2560, n, 2560, Layout::Nn) && has(2560, n, 2560, Layout::Tn));
-        }
-        for c in [32, 64, 256] {
-            assert!(has(c, c, 60_000, Layout::Nt));
-        }
-        for size in [4096, 3456, 896] {
-            assert!(has(size, size, 32, Layout::Nt));
-        }
-        let flops: f64 = tasks.iter().map(Task::flops).sum();
-        assert_eq!(flops, 19_595_788_288.0 + 6_291_456_000.0 + 8_478_720_000.0 + 1_889_533_952.0);
+    fn gemm() -> (Erased<CpuGemm>, Arc<DeviceSpec>, Config) {
+        let device = CpuDevice::new(1).unwrap();
+        (Erased::new(CpuGemm::new()), device.spec().clone(), Config::parse("dtype=f64").unwrap())
     }
 
     #[test]
-    fn names_are_unique_and_parse() {
-        for set in TaskSet::ALL {
-            let tasks = set.tasks(DType::F64);
+    fn table4_is_the_papers() {
+        let (kernel, device, fixed) = gemm();
+        let tasks = TaskSet::IsaacTable4.tasks(&kernel, &fixed).unwrap();
+        assert_eq!(tasks.len(), 17);
+        let shapes: HashSet<String> = tasks.iter().map(Task::shape).collect();
+        for size in [512, 1024, 2048] {
+            assert!(shapes.contains(&format!("{size}x{size}x{size} nt")));
+        }
+        for n in [16, 32, 64, 128] {
+            assert!(["nn", "tn"].iter().all(|layout| shapes.contains(&format!("2560x{n}x2560 {layout}"))));
+        }
+        assert!([32, 64, 256].iter().all(|c| shapes.contains(&format!("{c}x{c}x60000 nt"))));
+        assert!([4096, 3456, 896].iter().all(|size| shapes.contains(&format!("{size}x{size}x32 nt"))));
+        let flops = |task: &Task| kernel.problem(&device, &task.input).unwrap().work().flops;
+        let all = 19_595_788_288.0 + 6_291_456_000.0 + 8_478_720_000.0 + 1_889_533_952.0;
+        assert_eq!(tasks.iter().map(flops).sum::<f64>(), all);
+    }
+
+    #[test]
+    fn sets_have_names_and_unique_tasks_that_are_inputs() {
+        let (kernel, device, fixed) = gemm();
+        let of = kernel.computation();
+        for &set in TaskSet::of(&of) {
+            let tasks = set.tasks(&kernel, &fixed).unwrap();
             let names: HashSet<_> = tasks.iter().map(|t| t.name.as_str()).collect();
             assert_eq!(names.len(), tasks.len(), "{}", set.name());
-            assert_eq!(set.name().parse(), Ok(set));
+            assert_eq!(TaskSet::named(&of, Some(set.name())), Ok(set));
+            let dtype = |t: &Task| kernel.problem(&device, &t.input).unwrap().input().get("dtype").unwrap().to_string();
+            assert!(tasks.iter().all(|t| dtype(t) == "f64"));
         }
-        let error = "isaac".parse::<TaskSet>().unwrap_err();
-        assert!(error.to_string().contains("isaac-table4"), "{error}");
+        assert_eq!(TaskSet::named(&of, None), Ok(TaskSet::IsaacTable4));
+        let error = TaskSet::named(&ComputationId::new("sort"), Some("edges")).unwrap_err();
+        assert!(error.to_string().contains("representative"), "{error}");
     }
 
     #[test]
     fn edges_cover_all_layouts() {
-        let tasks = TaskSet::Edges.tasks(DType::F32);
+        let (kernel, _, fixed) = gemm();
+        let tasks = TaskSet::Edges.tasks(&kernel, &fixed).unwrap();
         assert_eq!(tasks.len(), 4 * EDGE_SHAPES.len());
         for layout in Layout::ALL {
-            assert!(tasks.iter().any(|t| t.input.layout == layout && t.input.n == 1));
+            assert!(tasks.iter().any(|t| t.shape().contains(&format!("x1x257 {layout}"))));
         }
         assert_eq!(tasks[0].shape(), "7x11x13 nn");
+        let named = Task { name: "m".into(), input: Config::parse("matrix=banded,rows=500,half=2").unwrap() };
+        assert_eq!(named.shape(), "500x2 banded");
     }
 }

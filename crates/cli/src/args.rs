@@ -18,7 +18,7 @@ use tilewright_bench_suite::campaign::STAGE_NAMES;
 
 /// Input-aware, architecture-adaptive kernel auto-tuning.
 ///
-/// INPUT is key=value words, for example: m=2560 n=16 k=2560 dtype=f32 layout=nn
+/// INPUT is key=value fields, for example: m=2560 n=16 k=2560 dtype=f32 layout=nn
 #[derive(Debug, Parser)]
 #[command(name = "tilewright", version, max_term_width = 120)]
 pub(crate) struct Cli {
@@ -28,6 +28,10 @@ pub(crate) struct Cli {
     /// Seed of everything random; the same seed gives the same choices.
     #[arg(long, global = true, default_value_t = 0, value_name = "N")]
     pub seed: u64,
+    /// Where devices record for each other, and learn from each other: a folder, or `redis://HOST[:PORT][/DATABASE]`. Unless given,
+    /// TILEWRIGHT_REPOSITORY, else a folder beside the stored profiles.
+    #[arg(long, global = true, value_name = "STORE")]
+    pub repository: Option<String>,
     /// Say more on standard error; twice for everything.
     #[arg(short, long, global = true, action = clap::ArgAction::Count)]
     pub verbose: u8,
@@ -84,6 +88,9 @@ pub(crate) enum Command {
 
 #[derive(Clone, Debug, Args)]
 pub(crate) struct CampaignArgs {
+    /// The computation whose kernels it is about, or one of them by its name.
+    #[arg(default_value = "gemm")]
+    pub kernel: String,
     /// The device: cuda:N, cpu, or emulator:sm_XX for a rehearsal. Several of one model, separated by commas, share the
     /// collecting.
     #[arg(long, value_name = "D")]
@@ -132,7 +139,7 @@ pub(crate) struct DeviceArgs {
 
 #[derive(Clone, Debug, Args)]
 pub(crate) struct TuneArgs {
-    /// The kernel to tune.
+    /// The computation whose kernels are tuned, or one of them by its name.
     pub kernel: String,
     #[command(flatten)]
     pub device: DeviceArgs,
@@ -148,9 +155,12 @@ pub(crate) struct TuneArgs {
     /// The kind of model that is fitted: mlp, or mlp-over-linear, which corrects the linear model of this device.
     #[arg(long, value_name = "KIND", default_value = "mlp")]
     pub model: String,
-    /// Where the profile goes; beside the other stored profiles unless given.
+    /// Where the profile goes, with the kernel's name in its own where there are several; beside the other stored profiles unless given.
     #[arg(long, value_name = "PROFILE")]
     pub out: Option<PathBuf>,
+    /// Also time the routines of libraries found on this machine, so that plans can choose among them and the generated kernels.
+    #[arg(long)]
+    pub with_libraries: bool,
     /// Forget an interrupted run instead of resuming it.
     #[arg(long)]
     pub fresh: bool,
@@ -163,7 +173,7 @@ pub(crate) struct TuneArgs {
 pub(crate) struct PlanArgs {
     /// The kernel.
     pub kernel: String,
-    /// key=value words.
+    /// key=value fields.
     #[arg(value_name = "INPUT")]
     pub input: Vec<String>,
     #[command(flatten)]
@@ -179,8 +189,8 @@ pub(crate) struct PlanArgs {
     #[arg(long, value_name = "N", default_value_t = CANDIDATES, value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
     pub candidates: u32,
     /// How many of the model's best are timed again; 20 unless given. An answer of the plan cache that timed fewer is looked for
-    /// again.
-    #[arg(long, value_name = "K", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    /// again. 0 times nothing: the selector's first kernel, the model's first choice.
+    #[arg(long, value_name = "K", value_parser = clap::value_parser!(u32).range(..=10_000))]
     pub top: Option<u32>,
     /// Time for measuring candidates: without a profile, for tuning this very input; with one, for refining its answer
     /// by local search. An answer of the plan cache that had less is looked for again.
@@ -195,6 +205,9 @@ pub(crate) struct PlanArgs {
     /// The probability that the promise is wrong, at most; 0.1 unless given.
     #[arg(long, value_name = "A")]
     pub alpha: Option<f64>,
+    /// Let routines of libraries that are found on this machine compete with generated kernels.
+    #[arg(long)]
+    pub with_libraries: bool,
     /// Ignore a cached answer, and replace it.
     #[arg(long)]
     pub fresh: bool,
@@ -206,10 +219,24 @@ const CANDIDATES: u32 = 10_000;
 impl PlanArgs {
     /// What nothing else was said about.
     pub(crate) fn of(kernel: String, input: Vec<String>, device: DeviceArgs) -> Self {
-        let (profile, model, top, budget, fresh) = (None, None, None, None, false);
+        let (profile, model, top, budget, fresh, with_libraries) = (None, None, None, None, false, false);
         let (strategy, epsilon, alpha) = (None, None, None);
         let candidates = CANDIDATES;
-        Self { kernel, input, device, profile, model, candidates, top, budget, strategy, epsilon, alpha, fresh }
+        Self {
+            kernel,
+            input,
+            device,
+            profile,
+            model,
+            candidates,
+            top,
+            budget,
+            strategy,
+            epsilon,
+            alpha,
+            with_libraries,
+            fresh,
+        }
     }
 }
 
@@ -217,7 +244,7 @@ impl PlanArgs {
 pub(crate) struct RunArgs {
     /// The kernel.
     pub kernel: String,
-    /// key=value words.
+    /// key=value fields.
     #[arg(value_name = "INPUT")]
     pub input: Vec<String>,
     #[command(flatten)]
@@ -236,12 +263,12 @@ pub(crate) struct BenchArgs {
     pub kernel: String,
     #[command(flatten)]
     pub device: DeviceArgs,
-    /// A task set.
-    #[arg(long, value_name = "SET", default_value = "isaac-table4")]
-    pub tasks: String,
-    /// Element type.
-    #[arg(long, value_name = "T", default_value = "f32")]
-    pub dtype: String,
+    /// A task set; unless given isaac-table4 for gemm, and representative for other computations. gemm has edges too.
+    #[arg(long, value_name = "SET")]
+    pub tasks: Option<String>,
+    /// Element type; the computation's usual one unless given.
+    #[arg(long, value_name = "T")]
+    pub dtype: Option<String>,
     /// all, none, or names separated by commas.
     #[arg(long, value_name = "NAMES", default_value = "all")]
     pub baselines: String,
@@ -264,7 +291,7 @@ pub(crate) struct SpaceArgs {
     /// The kernel; bacugen is the GEMM stencil of the paper.
     #[arg(required_unless_present = "t1")]
     pub kernel: Option<String>,
-    /// key=value words.
+    /// key=value fields.
     #[arg(value_name = "INPUT")]
     pub input: Vec<String>,
     #[command(flatten)]
@@ -293,7 +320,7 @@ pub(crate) struct SpaceArgs {
 pub(crate) struct EmitArgs {
     /// The kernel.
     pub kernel: String,
-    /// key=value words.
+    /// key=value fields.
     #[arg(value_name = "INPUT")]
     pub input: Vec<String>,
     /// What the code is for, for example sm_90.
@@ -416,7 +443,7 @@ pub(crate) struct SearchArgs {
     /// The kernel, on a live device; none for a recording, as `--device replay:FILE`: a CSV with its sidecar, a Kernel Tuner cache,
     /// or T4 results.
     pub kernel: Option<String>,
-    /// key=value words.
+    /// key=value fields.
     #[arg(value_name = "INPUT")]
     pub input: Vec<String>,
     #[command(flatten)]

@@ -94,7 +94,7 @@ impl From<RuntimeError> for Failure {
             | RuntimeError::TooFewSamples { .. } => Kind::Nothing,
             RuntimeError::Store(_) | RuntimeError::Home(_) => Kind::Store,
             RuntimeError::Bind(BindError::Uncounted { .. }) => Kind::Usage,
-            RuntimeError::Train(_) | RuntimeError::Bind(_) => Kind::Other,
+            RuntimeError::Train(_) | RuntimeError::Bind(_) | RuntimeError::Selection(_) => Kind::Other,
         };
         let field = error.field().unwrap_or_default();
         // The message of an input error begins with its field already.
@@ -128,6 +128,7 @@ impl From<tilewright::Error> for Failure {
             Error::Profile { source, .. } => Self { field, ..RuntimeError::from(source).into() },
             Error::NoProfile { .. } => Self { detail: Some("no-profile"), ..Self::new(Kind::Input, &field, message) },
             Error::Kernel(_) => Self::new(Kind::Input, &field, message),
+            Error::Repository(_) | Error::Transfer(_) => Self::new(Kind::Store, &field, message),
             Error::Device(_) | Error::NoCode { .. } | Error::UnknownKernel { .. } | Error::UnknownVariant { .. } => {
                 Self::new(Kind::Usage, &field, message)
             }

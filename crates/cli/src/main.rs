@@ -4,11 +4,11 @@ mod args;
 mod commands;
 mod device;
 mod failure;
+mod fields;
 mod open;
 mod output;
 mod progress;
 mod wiring;
-mod words;
 
 use args::{Cli, Command};
 use clap::Parser;
@@ -34,7 +34,7 @@ fn main() -> ExitCode {
 }
 
 fn run(cli: &Cli) -> Result<(), Failure> {
-    let wiring = Wiring::new();
+    let wiring = Wiring::new(cli.repository.clone());
     let output = Output { json: cli.json };
     match &cli.command {
         Command::Tune(args) => commands::tune::run(args, &wiring, cli.seed, output),
@@ -53,7 +53,7 @@ fn run(cli: &Cli) -> Result<(), Failure> {
         Command::Search(args) => commands::search::run(args, &wiring, cli.seed, output),
         Command::Explain(args) => commands::linear::explain(args, &wiring, cli.seed, output),
         Command::Doctor(args) => commands::doctor::run(args, &wiring, output),
-        Command::Campaign(args) => commands::campaign::run(args, cli.seed, output),
+        Command::Campaign(args) => commands::campaign::run(args, &wiring, cli.seed, output),
         Command::Worker(args) => commands::campaign::worker(args),
     }
 }

@@ -49,7 +49,7 @@ pub(crate) fn has_cuda() -> bool {
 #[cfg(feature = "cuda")]
 fn cuda(ordinal: u32) -> Result<Box<dyn Device>, DeviceError> {
     let mut device = tilewright_runtime::cuda::CudaDevice::open(ordinal as usize)?;
-    match tilewright_bench_suite::baseline::device_libraries() {
+    match tilewright_baselines::device_libraries() {
         Ok((path, libraries)) => {
             tracing::info!(path = %path.display(), compiler = device.compiler(), "cuBLAS");
             for library in libraries {

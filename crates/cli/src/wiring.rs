@@ -2,7 +2,7 @@
 
 use crate::args::{DeviceArgs, ModelKind};
 use crate::device::{DeviceName, Named as _, Opened};
-use crate::failure::{Failure, Kind};
+use crate::failure::Failure;
 use std::path::Path;
 use std::sync::Arc;
 use tilewright::kernels::Kernels;
@@ -14,18 +14,34 @@ use tilewright_runtime::store::Home;
 use tilewright_runtime::trainer::Trainers;
 use tilewright_runtime::{Live, RuntimeError};
 
-/// What ranks the configurations of a kernel.
-pub(crate) type Adviser<'w> = Known<'w>;
-
 /// The kernels, found by the name of their computation on the command line and by the device.
-#[derive(Default)]
 pub(crate) struct Wiring {
     kernels: Kernels,
+    /// Where devices record for each other, where it was said.
+    repository: Option<String>,
 }
 
 impl Wiring {
-    pub(crate) fn new() -> Self {
-        Self::default()
+    pub(crate) fn new(repository: Option<String>) -> Self {
+        Self { kernels: Kernels::default().with_libraries(tilewright_baselines::kernels), repository }
+    }
+
+    /// Where files are kept, with the repository that was named.
+    pub(crate) fn home(&self) -> Result<Home, Failure> {
+        let home = home()?;
+        Ok(match &self.repository {
+            Some(place) => home.with_repository(place),
+            None => home,
+        })
+    }
+
+    /// Records what a campaign measured of kernels, for other devices; says so where it cannot.
+    pub(crate) fn record(&self, recorded: impl FnOnce(&Home) -> Result<usize, tilewright::Error>) {
+        let recorded = self.home().and_then(|home| Ok(recorded(&home)?));
+        match recorded {
+            Ok(added) => tracing::info!(added, "configurations recorded for other devices"),
+            Err(error) => eprintln!("nothing was recorded for other devices: {error}"),
+        }
     }
 
     /// The kernel that a computation has on the device, or a kernel by its own name.
@@ -33,9 +49,14 @@ impl Wiring {
         self.variant(name, None, DeviceName::of(device)?.kind())
     }
 
-    /// All kernels that a computation has on a kind of device, or the one of this name.
-    pub(crate) fn variants(&self, name: &str, on: DeviceKind) -> Result<Vec<&dyn AnyKernel>, Failure> {
-        Ok(self.kernels.variants(name, on)?.into_iter().map(|kernel| &**kernel).collect())
+    /// The kernels that compete for the inputs of a computation, or the one of this name. See [`Kernels::competing`].
+    pub(crate) fn competing(
+        &self,
+        name: &str,
+        device: &DeviceSpec,
+        with_libraries: bool,
+    ) -> Result<Vec<Arc<dyn AnyKernel>>, Failure> {
+        Ok(self.kernels.competing(name, device, with_libraries)?)
     }
 
     /// One of the kernels of a computation on a kind of device: the named one, or the first.
@@ -64,18 +85,9 @@ impl Wiring {
         &self,
         kernel: &dyn AnyKernel,
         spec: &Arc<DeviceSpec>,
-        words: &Config,
+        fields: &Config,
     ) -> Result<Box<dyn Problem>, Failure> {
-        let problem = kernel.problem(spec, words)?;
-        let need = problem.work().bytes;
-        match spec.fact("memory_bytes") {
-            Some(have) if need > have as f64 => Err(Failure::new(
-                Kind::Input,
-                "m n k",
-                format!("the operands take {need:.0} bytes; this device has {have}"),
-            )),
-            _ => Ok(problem),
-        }
+        Ok(tilewright::planning::problem(kernel, spec, fields)?)
     }
 
     /// The kinds of models that profiles may hold. Only what is fitted over the linear model needs the weights of the device.
@@ -83,16 +95,15 @@ impl Wiring {
         Ok(trainers(&home()?, kind, spec)?)
     }
 
-    /// What ranks the configurations of a kernel: the model that is asked for; else a profile; else, where the kernel was never
-    /// measured on this device, the device's linear model.
-    pub(crate) fn adviser<'w>(
+    /// What ranks the configurations of a kernel: see [`Known::find`].
+    pub(crate) fn known<'w>(
         &self,
         (model, named): (Option<ModelKind>, Option<&Path>),
         kernel: &'w dyn AnyKernel,
         spec: &DeviceSpec,
-        words: &Config,
-    ) -> Result<Adviser<'w>, Failure> {
-        Ok(Known::find(&home()?, (model.map(ModelKind::name), named), kernel, spec, words)?)
+        fields: &Config,
+    ) -> Result<Known<'w>, Failure> {
+        Ok(Known::find(&self.home()?, (model.map(ModelKind::name), named), kernel, spec, fields)?)
     }
 }
 

@@ -29,7 +29,7 @@ fn json(path: &Path) -> Value {
 
 /// Kills a run as soon as the log has grown by some samples.
 fn killed_while_collecting(out: &Path) {
-    let log = out.join("samples.log");
+    let log = out.join("gemm.simt.1.log");
     let length = || std::fs::metadata(&log).map_or(0, |m| m.len());
     let before = length();
     let mut child = command("emulator:sm_80", "9", out).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
@@ -54,11 +54,13 @@ fn a_killed_campaign_goes_on_and_ends() {
     assert!(verified > 0, "{state:#}");
     killed_while_collecting(&out);
     // What a kill at another byte leaves: half a record, and a file that was not renamed.
-    let log = out.join("samples.log");
+    let log = out.join("gemm.simt.1.log");
     let mut bytes = std::fs::read(&log).unwrap();
     bytes.extend_from_slice(b"000001f0 0123");
     std::fs::write(&log, &bytes).unwrap();
     std::fs::write(out.join(".tilewright-1-2-3"), b"half").unwrap();
+    // As an older version named it.
+    std::fs::rename(&log, out.join("samples.log")).unwrap();
 
     let (code, answer) = run("emulator:sm_80", "9", &out);
     assert_eq!(code, 0, "{answer:#}");
@@ -127,6 +129,21 @@ fn a_few_seconds_on_the_processor() {
     assert!(answer["verified"].as_u64().unwrap() > 0 && answer["samples"].as_u64().unwrap() > 0, "{answer:#}");
     let found = files(folder.path());
     assert!(found.contains("samples.csv") && found.contains("samples.schema.json"), "{found:?}");
+}
+
+#[test]
+fn a_few_seconds_for_all_kernels_of_a_computation() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = command("cpu", "0.1", folder.path()).args(["transpose", "--rehearsal"]).output().unwrap();
+    let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((output.status.code(), &answer["wrong_results"]), (Some(0), &0.into()), "{answer:#}");
+    assert!(answer["samples"].as_u64().unwrap() > 0 && answer["verified"].as_u64().unwrap() > 0, "{answer:#}");
+    let logs = files(folder.path()).into_iter().filter(|f| f.starts_with("transpose.") && f.ends_with(".log"));
+    assert_eq!(logs.count(), 4, "a log for each kernel");
+    let table = std::fs::read_to_string(folder.path().join("samples.csv")).unwrap();
+    assert!(table.lines().next().unwrap().contains("variant"), "the dataset tells the kernels apart");
+    let rows = json(&folder.path().join("tables.json"))["rows"].as_array().unwrap().len();
+    assert!(rows > 0, "the usual inputs were planned and compared");
 }
 
 /// A run of one stage on the processor, as large as a real campaign's or as small as a rehearsal's.

@@ -257,7 +257,7 @@ impl<D: Description> Computation for Described<D> {
         Ok(source)
     }
 
-    fn words(&self, input: &Source) -> Config {
+    fn fields(&self, input: &Source) -> Config {
         fields(D::FIELD, input, &self.generators)
     }
 

@@ -1,9 +1,5 @@
 //! Local devices: an instruction set and a number of threads.
 
-mod features;
-
-pub use features::{DeviceFeature, Effort, FEATURES, measure, measure_in_turns};
-
 use crate::isa::Isa;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use std::collections::BTreeMap;

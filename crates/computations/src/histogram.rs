@@ -4,6 +4,7 @@ use crate::description::{DataFeature, Description, Failure, OperationMix, Routin
 use crate::device::Device;
 use crate::generate::images::{Scene, image};
 use crate::image::{Image, parse_pgm};
+use crate::isa::on_isa;
 use crate::source::{Dice, Fault, Field, Generator, Numbers};
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -180,17 +181,11 @@ impl<A: Counting> Routine for Run<A> {
                     let start = next.fetch_add(tile, Relaxed);
                     let Some(rest) = pixels.get(start..).filter(|r| !r.is_empty()) else { break };
                     let tile = &rest[..tile.min(rest.len())];
-                    isa.run(
-                        #[inline(always)]
-                        || A::count(tile, &mut own, shared),
-                    );
+                    on_isa!(isa, A::count(tile, &mut own, shared));
                 }
             } else {
                 let share = &pixels[ranges[thread].clone()];
-                isa.run(
-                    #[inline(always)]
-                    || A::count(share, &mut own, shared),
-                );
+                on_isa!(isa, A::count(share, &mut own, shared));
             }
             A::finish(own, shared);
         });

@@ -76,8 +76,7 @@ impl Isa {
         self.0 >= Level::Avx2
     }
 
-    /// Runs `op` compiled for this instruction set. Only what is inlined into it is: `op` is an `#[inline(always)]`
-    /// closure around `#[inline(always)]` functions.
+    /// Runs `op` compiled for this instruction set. Only what is inlined into it is: see [`on_isa`].
     #[inline(always)]
     pub fn run<R>(self, op: impl FnOnce() -> R) -> R {
         // SAFETY: a level other than the base exists only where `detected` found every feature that its function enables.
@@ -96,6 +95,17 @@ impl Isa {
         }
     }
 }
+
+/// Runs an expression of `#[inline(always)]` functions compiled for an instruction set.
+macro_rules! on_isa {
+    ($isa:expr, $body:expr) => {
+        $isa.run(
+            #[inline(always)]
+            || $body,
+        )
+    };
+}
+pub(crate) use on_isa;
 
 #[cfg(target_arch = "x86_64")]
 fn has(level: Level) -> bool {

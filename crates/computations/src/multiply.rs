@@ -4,6 +4,7 @@ mod tiles;
 
 use crate::description::{DataFeature, Description, Failure, OperationMix, Routine, Variant, size, spec};
 use crate::device::Device;
+use crate::isa::on_isa;
 use crate::matrix::{error_bound, exact_sum};
 use crate::source::{Field, Generator};
 use crate::spmv::fill_vector;
@@ -62,30 +63,12 @@ impl Routine for Run {
         let panels = &mut *self.panels.lock().unwrap_or_else(PoisonError::into_inner);
         c.fill(0.0);
         match (self.tiling, isa.fuses()) {
-            (Tiling::Registers, true) => isa.run(
-                #[inline(always)]
-                || tiles::registers::<true>(f, c),
-            ),
-            (Tiling::Registers, false) => isa.run(
-                #[inline(always)]
-                || tiles::registers::<false>(f, c),
-            ),
-            (Tiling::First, true) => isa.run(
-                #[inline(always)]
-                || tiles::first::<true>(f, c),
-            ),
-            (Tiling::First, false) => isa.run(
-                #[inline(always)]
-                || tiles::first::<false>(f, c),
-            ),
-            (Tiling::Second, true) => isa.run(
-                #[inline(always)]
-                || tiles::second::<true>(f, c, panels),
-            ),
-            (Tiling::Second, false) => isa.run(
-                #[inline(always)]
-                || tiles::second::<false>(f, c, panels),
-            ),
+            (Tiling::Registers, true) => on_isa!(isa, tiles::registers::<true>(f, c)),
+            (Tiling::Registers, false) => on_isa!(isa, tiles::registers::<false>(f, c)),
+            (Tiling::First, true) => on_isa!(isa, tiles::first::<true>(f, c)),
+            (Tiling::First, false) => on_isa!(isa, tiles::first::<false>(f, c)),
+            (Tiling::Second, true) => on_isa!(isa, tiles::second::<true>(f, c, panels)),
+            (Tiling::Second, false) => on_isa!(isa, tiles::second::<false>(f, c, panels)),
         }
         Ok(())
     }

@@ -10,6 +10,7 @@ use crate::description::{
 };
 use crate::device::{Device, cut};
 use crate::generate::keys::{Order, keys};
+use crate::isa::on_isa;
 use crate::source::{Fault, Field, Generator, Numbers};
 use bits::Key;
 use std::ops::Range;
@@ -105,13 +106,10 @@ impl<K: Key, A: Algorithm> Routine for Sorting<K, A> {
         let own = shares.iter().map(|share| &keys[share.clone()]);
         let parts: Vec<_> = own.zip(cut(bits, &shares)).zip(cut(scratch, &shares)).collect();
         device.each(parts, |((keys, bits), scratch)| {
-            isa.run(
-                #[inline(always)]
-                || {
-                    bits::encode(keys, bits);
-                    algorithm.sort(bits, scratch);
-                },
-            );
+            on_isa!(isa, {
+                bits::encode(keys, bits);
+                algorithm.sort(bits, scratch);
+            });
         });
         let (mut from, mut to) = (bits, scratch);
         let mut runs = shares.clone();
@@ -121,12 +119,7 @@ impl<K: Key, A: Algorithm> Routine for Sorting<K, A> {
         }
         let parts: Vec<_> = shares.iter().cloned().zip(cut(sorted, &shares)).collect();
         let from = &*from;
-        device.each(parts, |(range, keys)| {
-            isa.run(
-                #[inline(always)]
-                || bits::decode::<K>(&from[range], keys),
-            )
-        });
+        device.each(parts, |(range, keys)| on_isa!(isa, bits::decode::<K>(&from[range], keys)));
         Ok(())
     }
 }
@@ -143,10 +136,7 @@ fn merge_pairs<B: bits::Bits>(device: &Device, runs: &[Range<usize>], from: &[B]
         device.each(parts, |(range, out)| {
             let ends = [range.start, range.end].map(|at| merge::diagonal(left, right, at));
             let (left, right) = (&left[ends[0].0..ends[1].0], &right[ends[0].1..ends[1].1]);
-            isa.run(
-                #[inline(always)]
-                || merge::merge(left, right, out),
-            );
+            on_isa!(isa, merge::merge(left, right, out));
         });
     }
     merged

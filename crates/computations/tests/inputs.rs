@@ -4,7 +4,7 @@ use std::fs;
 use std::sync::Arc;
 use std::time::Instant;
 use tilewright_computations::described::Described;
-use tilewright_computations::device::{Device, Effort, FEATURES, measure as features_of};
+use tilewright_computations::device::Device;
 use tilewright_computations::generate::matrices;
 use tilewright_computations::isa::Isa;
 use tilewright_computations::kernel::VariantKernel;
@@ -49,7 +49,7 @@ fn names_read_back() {
         ("matrix=stencil,points=7,side=9", "matrix=stencil,points=7,side=9,shift=0.1"),
     ] {
         let source = of.parse(&config(given)).expect(given);
-        assert_eq!(of.words(&source).to_string(), complete);
+        assert_eq!(of.fields(&source).to_string(), complete);
         assert_eq!(of.parse(&config(complete)), Ok(source));
     }
 }
@@ -85,7 +85,7 @@ fn files_are_known_by_their_content() {
     let of = Arc::new(Described::<Spmv>::default());
     let named = Config(vec![("matrix".into(), path.display().to_string().as_str().into())]);
     let source = of.parse(&named).expect("a file");
-    let complete = of.words(&source);
+    let complete = of.fields(&source);
     assert_eq!(of.parse(&complete).as_ref(), Ok(&source), "{complete}");
     assert_eq!(of.data(&source).expect("it is there").nonzeros(), 1);
 
@@ -126,7 +126,7 @@ fn a_file_that_vanished_is_an_error_of_the_program() {
 fn held_data_are_there_until_they_are_released() {
     let of = Described::<Spmv>::default();
     let source = of.hold("mine", matrices::stencil(5, 6, 0.1));
-    assert_eq!(of.parse(&of.words(&source)), Ok(source.clone()));
+    assert_eq!(of.parse(&of.fields(&source)), Ok(source.clone()));
     let other = of.hold("mine", matrices::stencil(5, 7, 0.1));
     assert_ne!(source, other);
     assert_eq!(of.data(&source).expect_err("replaced").field, "content");
@@ -145,7 +145,7 @@ fn inputs_are_drawn_within_limits_with_what_is_fixed() {
     };
     for _ in 0..40 {
         let source = of.draw(&config("half=2"), &limits, &mut uniform).expect("banded matrices have it");
-        assert!(of.words(&source).to_string().starts_with("matrix=banded,"));
+        assert!(of.fields(&source).to_string().starts_with("matrix=banded,"));
         assert!(of.work(&source).bytes <= 1e5);
     }
     let error = of.draw(&config("half=2,points=5"), &limits, &mut uniform).expect_err("no generator has both");
@@ -262,13 +262,4 @@ fn devices_are_what_their_facts_say() {
         assert_eq!(again.name(), device.name());
     }
     assert_eq!(Some(Device::of(&wide()).expect("one thread").isa()), Isa::detected().into_iter().max());
-}
-
-#[test]
-fn features_of_devices_are_positive() {
-    for device in Device::local(&[1, 3]).expect("threads start") {
-        let features = features_of(&device, Effort::Trial);
-        assert!(features.iter().map(|f| f.name).eq(FEATURES));
-        assert!(features.iter().all(|f| f.value.is_finite() && f.value > 0.0), "{}: {features:?}", device.name());
-    }
 }

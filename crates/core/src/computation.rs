@@ -1,7 +1,7 @@
 //! What is computed, apart from how.
 
 use crate::buffer::{BufferSpec, Buffers, Expected, Filling, Workload};
-use crate::data::Data;
+use crate::data::{Data, SplitMix};
 use crate::expr::Value;
 use crate::feature::Feature;
 use crate::id::ComputationId;
@@ -21,7 +21,7 @@ pub struct Work {
     pub bytes: f64,
 }
 
-/// Input words that describe no input. Names the field and the limit.
+/// Input fields that describe no input. Names the field and the limit.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{field}: {message}")]
 pub struct InputError {
@@ -58,14 +58,14 @@ pub trait Computation: Send + Sync + 'static {
     /// The name, as on the command line.
     fn id(&self) -> ComputationId;
 
-    /// Reads an input from its words (`m=2560 n=16 ...`), defaults filled in.
+    /// Reads an input from its fields (`m=2560 n=16 ...`), defaults filled in.
     ///
     /// # Errors
     /// The field that is missing, unknown or out of range.
-    fn parse(&self, words: &Config) -> Result<Self::Input, InputError>;
+    fn parse(&self, fields: &Config) -> Result<Self::Input, InputError>;
 
-    /// The words of an input, complete and in a fixed order: what caches are keyed by and files record.
-    fn words(&self, input: &Self::Input) -> Config;
+    /// The fields of an input, complete and in a fixed order: what caches are keyed by and files record.
+    fn fields(&self, input: &Self::Input) -> Config;
 
     /// The floor.
     fn work(&self, input: &Self::Input) -> Work;
@@ -106,7 +106,7 @@ pub trait Computation: Send + Sync + 'static {
     /// awkward ones (odd, prime, one short of a power of two) among them. Words in `fixed` are kept as given.
     ///
     /// # Errors
-    /// A fixed word that is unknown or out of range.
+    /// A fixed field that is unknown or out of range.
     fn draw(
         &self,
         fixed: &Config,
@@ -119,7 +119,7 @@ pub trait Computation: Send + Sync + 'static {
     /// are kept as given. The default draws a training input.
     ///
     /// # Errors
-    /// A fixed word that is unknown or out of range.
+    /// A fixed field that is unknown or out of range.
     fn draw_awkward(
         &self,
         fixed: &Config,
@@ -129,20 +129,38 @@ pub trait Computation: Send + Sync + 'static {
         self.draw(fixed, limits, uniform)
     }
 
-    /// What an input is an example of, as short words for reports of coverage: `dtype:f32`, `odd m`. The default counts
-    /// words of the input that are no numbers.
+    /// Classes of inputs, each named by the fields that its inputs share, that are worth being verified and compared apart: element
+    /// types, for example. All inputs together by default.
+    fn classes(&self) -> Vec<Config> {
+        vec![Config::default()]
+    }
+
+    /// A few inputs that stand for what people have, fields in `fixed` kept: what a table shows that is not about one input. The
+    /// default draws some that take moments each, always the same.
+    ///
+    /// # Errors
+    /// A fixed field that is unknown or out of range.
+    fn representative(&self, fixed: &Config) -> Result<Vec<Config>, InputError> {
+        let limits = InputLimits { max_flops: 1e9, max_bytes: 64e6 };
+        let mut noise = SplitMix(0x5eed);
+        let mut uniform = || f64::midpoint(noise.real(), 1.0);
+        (0..5).map(|_| self.draw(fixed, &limits, &mut uniform).map(|input| self.fields(&input))).collect()
+    }
+
+    /// What an input is an example of, as short texts for reports of coverage: `dtype:f32`, `odd m`. The default counts
+    /// fields of the input that are no numbers.
     fn aspects(&self, input: &Self::Input) -> Vec<String> {
-        let words = self.words(input).0.into_iter();
-        words.filter(|(_, value)| value.as_str().is_some()).map(|(name, value)| format!("{name}:{value}")).collect()
+        let fields = self.fields(input).0.into_iter();
+        fields.filter(|(_, value)| value.as_str().is_some()).map(|(name, value)| format!("{name}:{value}")).collect()
     }
 }
 
-/// One required, or optional, integer word.
+/// One required, or optional, integer field.
 ///
 /// # Errors
 /// Missing, not an integer, or outside `min..=max`.
-pub fn size_word(words: &Config, name: &str, min: u64, max: u64, default: Option<u64>) -> Result<u64, InputError> {
-    let Some(value) = words.get(name) else {
+pub fn size_field(fields: &Config, name: &str, min: u64, max: u64, default: Option<u64>) -> Result<u64, InputError> {
+    let Some(value) = fields.get(name) else {
         return default.ok_or_else(|| InputError::new(name, format!("missing: write {name}=SIZE")));
     };
     match value {

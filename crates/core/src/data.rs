@@ -103,7 +103,7 @@ fn repeated(first: &Buffer, spec: &BufferSpec) -> Buffer {
 }
 
 /// `SplitMix64` (Steele, Lea, Flood 2014): enough for noise, which nobody draws conclusions from.
-struct SplitMix(u64);
+pub(crate) struct SplitMix(pub(crate) u64);
 
 impl SplitMix {
     fn next(&mut self) -> u64 {
@@ -114,7 +114,7 @@ impl SplitMix {
     }
 
     /// In [-1, 1), a multiple of 2^-23, so that it is the same number in binary32.
-    fn real(&mut self) -> f64 {
+    pub(crate) fn real(&mut self) -> f64 {
         (self.next() >> 40) as f64 / f64::from(1 << 23) - 1.0
     }
 }

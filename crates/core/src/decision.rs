@@ -1,11 +1,15 @@
 //! Why something was chosen.
 
+use crate::id::KernelId;
 use crate::space::Config;
 use serde::{Deserialize, Serialize};
 
 /// One alternative of a decision.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Alternative {
+    /// Its kernel; without a name where an older version, which knew one kernel only, wrote the decision.
+    #[serde(default = "unnamed")]
+    pub kernel: KernelId,
     /// Its configuration.
     pub config: Config,
     /// What the model expected, in seconds.
@@ -29,4 +33,62 @@ pub struct Decision {
     /// version wrote the decision.
     #[serde(default)]
     pub model: Option<String>,
+    /// What the model came from, or what stood in for one: `profile`, `transfer`, `linear`, `default`, or `own` for a predictor of
+    /// the caller's; empty where an older version wrote the decision.
+    #[serde(default)]
+    pub knowledge: String,
+    /// The kernels that competed, the chosen one first, and behind them those that were left out.
+    #[serde(default)]
+    pub variants: Vec<Variant>,
+    /// What ranked the kernels before any was tried; None where nothing did.
+    #[serde(default)]
+    pub selection: Option<Selection>,
+}
+
+impl Decision {
+    /// A choice of the only kernel, from so many configurations, of which no other is listed; without a model.
+    pub fn of(chosen: Alternative, considered_count: u64, reason: String) -> Self {
+        let Alternative { kernel, predicted_s, measured_s, .. } = chosen.clone();
+        let only = Variant { name: kernel, predicted_s, measured_s, reason: None };
+        Self {
+            considered: vec![chosen.clone()],
+            chosen,
+            considered_count,
+            reason,
+            model: None,
+            knowledge: String::new(),
+            variants: vec![only],
+            selection: None,
+        }
+    }
+}
+
+/// One kernel of a computation in a decision.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Variant {
+    /// The kernel.
+    pub name: KernelId,
+    /// What the model expected of its best configuration, in seconds.
+    pub predicted_s: Option<f64>,
+    /// What was measured of it, in seconds, beside the others'.
+    pub measured_s: Option<f64>,
+    /// Why it was left out; None where it was not.
+    pub reason: Option<String>,
+}
+
+/// What a selector said.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Selection {
+    /// How it was learned; `own` of a selector of the caller's.
+    pub method: String,
+    /// On how many inputs it was learned.
+    pub inputs: u64,
+    /// Best time over the chosen kernel's, mean over inputs that it was not fitted on, where that is known.
+    pub fraction_of_oracle: Option<f64>,
+    /// The kernels that it ranks, the best first.
+    pub ranked: Vec<KernelId>,
+}
+
+fn unnamed() -> KernelId {
+    KernelId::new("")
 }

@@ -10,6 +10,7 @@
 use crate::dtype::DType;
 use bytemuck::{Pod, Zeroable};
 use serde::{Deserialize, Serialize};
+use std::hash::{Hash, Hasher};
 
 /// A number of an element type: real and imaginary part, the latter zero for real types.
 pub type Complex = (f64, f64);
@@ -217,7 +218,7 @@ pub fn poison(dtype: DType) -> Complex {
 }
 
 /// The element types of a computation with operands, a sum, and a result.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct ElementTypes {
     /// What is read and multiplied.
     pub operand: DType,
@@ -225,6 +226,13 @@ pub struct ElementTypes {
     pub accumulator: DType,
     /// What is written.
     pub output: DType,
+}
+
+/// As one word: inputs are looked up by their hash before every call of a plan.
+impl Hash for ElementTypes {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        state.write_u32(u32::from_le_bytes([self.operand as u8, self.accumulator as u8, self.output as u8, 0]));
+    }
 }
 
 impl ElementTypes {

@@ -46,3 +46,12 @@ id! {
     /// parameters changed, so that recorded measurements are never read for another generation of the kernel.
     KernelId
 }
+
+impl KernelId {
+    /// The name without computation and version: `openblas` of `gemm.openblas.1`.
+    pub fn name(&self) -> &str {
+        let versioned = self.0.rsplit_once('.').filter(|(_, version)| version.parse::<u32>().is_ok());
+        let family = versioned.map_or(&*self.0, |(family, _)| family);
+        family.split_once('.').map_or(family, |(_, name)| name)
+    }
+}

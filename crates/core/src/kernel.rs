@@ -51,7 +51,7 @@ pub trait Kernel: Send + Sync + 'static {
     /// Generates code. Cannot fail: a plan is legal.
     fn generate(&self, plan: &Self::Plan) -> Program;
 
-    /// How often the program does what takes time, as expressions in the input's words. They hold for every input for which
+    /// How often the program does what takes time, as expressions in the input's fields. They hold for every input for which
     /// the plan's configuration gives the same code. `None` where nothing counts this kernel.
     fn counts(&self, plan: &Self::Plan) -> Option<Counts> {
         let _ = plan;
@@ -62,8 +62,8 @@ pub trait Kernel: Send + Sync + 'static {
     /// a kernel that is counted by other means, or that knows what overlaps what, says so here. `None` where nothing counts it.
     fn operations(&self, device: &DeviceSpec, input: &InputOf<Self>, plan: &Self::Plan) -> Option<Operations> {
         let _ = device;
-        let words = self.computation().words(input);
-        Operations::of(&self.counts(plan)?, |size| words.get(size)?.as_int())
+        let fields = self.computation().fields(input);
+        Operations::of(&self.counts(plan)?, |size| fields.get(size)?.as_int())
     }
 
     /// Names and kinds of the features of a configuration (those of the input come first in a row, from the

@@ -104,6 +104,10 @@ pub struct Timing {
     pub rough_beyond: Option<Duration>,
     /// Cache state at the start of a run.
     pub cache: CachePolicy,
+    /// Runs of a timed interval, as far as the device can time so many in one; as many as its clock needs unless given. A repeat
+    /// then is their mean, and without untimed runs or limits nothing runs before it.
+    #[serde(default)]
+    pub batch: Option<u32>,
 }
 
 impl Default for Timing {
@@ -117,6 +121,7 @@ impl Default for Timing {
             cut_off: None,
             rough_beyond: None,
             cache: CachePolicy::Warm,
+            batch: None,
         }
     }
 }

@@ -18,6 +18,12 @@ pub trait Predictor: Send + Sync {
         false
     }
 
+    /// Whether its word is the cost on the device at hand. Otherwise only the order of its words counts, as those of a model that was
+    /// fitted elsewhere.
+    fn is_calibrated(&self) -> bool {
+        true
+    }
+
     /// Fixes kernel, device and input: their share of the model is computed once.
     ///
     /// # Errors
@@ -32,6 +38,10 @@ impl<P: Predictor + ?Sized> Predictor for Box<P> {
 
     fn is_costly(&self) -> bool {
         (**self).is_costly()
+    }
+
+    fn is_calibrated(&self) -> bool {
+        (**self).is_calibrated()
     }
 
     fn bind<'a>(&'a self, problem: &'a dyn Problem) -> Result<Box<dyn Scorer + 'a>, BindError> {

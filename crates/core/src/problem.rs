@@ -22,7 +22,7 @@ pub trait Problem: Send + Sync {
     fn computation(&self) -> ComputationId;
     /// Which device.
     fn device(&self) -> &DeviceSpec;
-    /// The input's words, complete and in a fixed order.
+    /// The input's fields, complete and in a fixed order.
     fn input(&self) -> Config;
     /// The space with this device and input fixed.
     fn space(&self) -> &BoundSpace;
@@ -43,7 +43,7 @@ pub trait Problem: Send + Sync {
     /// # Panics
     /// If the point was checked in another space than [`Problem::space`] or a clone of it.
     fn program(&self, at: &Legal<'_>) -> Program;
-    /// The symbolic counts of a point, in sizes that are words of [`Problem::input`]. See [`Kernel::counts`].
+    /// The symbolic counts of a point, in sizes that are fields of [`Problem::input`]. See [`Kernel::counts`].
     ///
     /// # Panics
     /// As [`Problem::program`].
@@ -56,8 +56,8 @@ pub trait Problem: Send + Sync {
     /// # Panics
     /// As [`Problem::program`].
     fn operations(&self, at: &Legal<'_>) -> Option<Operations> {
-        let words = self.input();
-        Operations::of(&self.counts(at)?, |size| words.get(size)?.as_int())
+        let fields = self.input();
+        Operations::of(&self.counts(at)?, |size| fields.get(size)?.as_int())
     }
     /// Data to run on.
     fn workload(&self, filling: Filling, seed: u64) -> Workload;
@@ -88,22 +88,22 @@ pub trait AnyKernel: Send + Sync {
     /// Fixes device and input.
     ///
     /// # Errors
-    /// Words that describe no input.
+    /// Fields that describe no input.
     fn problem(&self, device: &Arc<DeviceSpec>, input: &Config) -> Result<Box<dyn Problem>, ProblemError>;
-    /// Draws a training input, words in `fixed` kept. See [`Computation::draw`].
+    /// Draws a training input, fields in `fixed` kept. See [`Computation::draw`].
     ///
     /// # Errors
-    /// A fixed word that is unknown or out of range.
+    /// A fixed field that is unknown or out of range.
     fn draw(
         &self,
         fixed: &Config,
         limits: &InputLimits,
         uniform: &mut dyn FnMut() -> f64,
     ) -> Result<Config, InputError>;
-    /// Draws an input for checking results, words in `fixed` kept. See [`Computation::draw_awkward`].
+    /// Draws an input for checking results, fields in `fixed` kept. See [`Computation::draw_awkward`].
     ///
     /// # Errors
-    /// A fixed word that is unknown or out of range.
+    /// A fixed field that is unknown or out of range.
     fn draw_awkward(
         &self,
         fixed: &Config,
@@ -112,12 +112,24 @@ pub trait AnyKernel: Send + Sync {
     ) -> Result<Config, InputError> {
         self.draw(fixed, limits, uniform)
     }
+    /// Classes of inputs that are worth being verified apart. See [`Computation::classes`].
+    fn classes(&self) -> Vec<Config> {
+        vec![Config::default()]
+    }
+    /// Inputs that stand for what people have, fields in `fixed` kept. See [`Computation::representative`].
+    ///
+    /// # Errors
+    /// A fixed field that is unknown or out of range.
+    fn representative(&self, fixed: &Config) -> Result<Vec<Config>, InputError> {
+        let _ = fixed;
+        Ok(Vec::new())
+    }
 }
 
 /// Why there is no problem to solve.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum ProblemError {
-    /// The words describe no input.
+    /// The fields describe no input.
     #[error(transparent)]
     Input(#[from] InputError),
     /// The kernel's rules name something that neither device nor input has.
@@ -189,7 +201,7 @@ impl<K: Kernel> Problem for Bound<K> {
     }
 
     fn input(&self) -> Config {
-        self.kernel.computation().words(&self.input)
+        self.kernel.computation().fields(&self.input)
     }
 
     fn space(&self) -> &BoundSpace {
@@ -292,7 +304,7 @@ impl<K: Kernel> AnyKernel for Erased<K> {
         uniform: &mut dyn FnMut() -> f64,
     ) -> Result<Config, InputError> {
         let computation = self.0.computation();
-        computation.draw(fixed, limits, uniform).map(|input| computation.words(&input))
+        computation.draw(fixed, limits, uniform).map(|input| computation.fields(&input))
     }
 
     fn draw_awkward(
@@ -302,7 +314,15 @@ impl<K: Kernel> AnyKernel for Erased<K> {
         uniform: &mut dyn FnMut() -> f64,
     ) -> Result<Config, InputError> {
         let computation = self.0.computation();
-        computation.draw_awkward(fixed, limits, uniform).map(|input| computation.words(&input))
+        computation.draw_awkward(fixed, limits, uniform).map(|input| computation.fields(&input))
+    }
+
+    fn classes(&self) -> Vec<Config> {
+        self.0.computation().classes()
+    }
+
+    fn representative(&self, fixed: &Config) -> Result<Vec<Config>, InputError> {
+        self.0.computation().representative(fixed)
     }
 }
 

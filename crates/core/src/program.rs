@@ -7,7 +7,8 @@ mod tensor_map;
 
 pub use arg::{Arg, ByValue, MAX_ALIGN, MAX_STRUCT};
 pub use step::{Attributes, Code, Launch, LibraryCall, Step};
-pub use takes::{ScalarClass, ScalarSpec, check_buffers, check_scalars};
+pub use takes::{ScalarClass, ScalarSpec, check_buffers};
+pub(crate) use takes::{Scalars, buffers_fit};
 pub use tensor_map::{Interleave, Swizzle, TensorMap};
 
 use crate::buffer::{Buffer, BufferSpec, View};
@@ -97,6 +98,11 @@ pub trait HostCode: Send + Sync {
     /// Buffers that are not what the code was generated for.
     fn run(&self, args: &mut HostArgs<'_, '_>) -> Result<(), DeviceError>;
 
+    /// Whether threads of its own may spin on after a run, in the hope of another, and so take time from whatever runs next.
+    fn leaves_threads_spinning(&self) -> bool {
+        false
+    }
+
     /// The generated code for people (assembly), where there is some.
     fn listing(&self) -> Option<String> {
         None
@@ -154,11 +160,11 @@ impl Program {
     /// Refuses data that it was not made for. Whatever takes a program and a caller's data must ask.
     ///
     /// # Errors
-    /// [`DeviceError::Argument`] that names the buffer or the scalar. See [`check_scalars`].
+    /// [`DeviceError::Argument`] that names the buffer or the scalar. See [`check_buffers`].
     pub fn expect(&self, buffers: &[BufferSpec], scalars: &[f64]) -> Result<(), DeviceError> {
         if let Some(specs) = &self.buffers {
             takes::check_specs(specs, buffers)?;
         }
-        self.scalars.as_ref().map_or(Ok(()), |specs| check_scalars(specs, scalars))
+        self.scalars.as_ref().map_or(Ok(()), |specs| takes::check_scalars(specs, scalars))
     }
 }

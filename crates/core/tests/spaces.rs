@@ -234,8 +234,8 @@ fn configurations_are_read_or_refused() {
     assert_eq!(point("a", None), Err(PointError::NotAPair("a".into())));
     assert_eq!(point("=1,w=x", None), Err(PointError::NotAPair("=1".into())));
     assert_eq!(point("a=1,a=2,w=x", None), Err(PointError::Twice("a".into())));
-    assert_eq!(Config::from_words(["a=1", ""]), Err(PointError::NotAPair(String::new())));
-    assert_eq!(Config::from_words(["a=1", " w = x,y "]).unwrap().get("w"), Some(&Value::from("x,y")));
+    assert_eq!(Config::from_fields(["a=1", ""]), Err(PointError::NotAPair(String::new())));
+    assert_eq!(Config::from_fields(["a=1", " w = x,y "]).unwrap().get("w"), Some(&Value::from("x,y")));
     assert!(matches!(point("b=1", None), Err(PointError::UnknownParameter { name, .. }) if name == "b"));
     let wrong = point("a=3,w=x", None).unwrap_err();
     assert_eq!(wrong.to_string(), "parameter \"a\" cannot be 3: its values are 1 2");
@@ -262,7 +262,7 @@ proptest! {
 
     #[test]
     fn any_words_are_read_without_a_panic(words in prop::collection::vec(".{0,12}", 0..5)) {
-        if let Ok(config) = Config::from_words(words.iter().map(String::as_str)) {
+        if let Ok(config) = Config::from_fields(words.iter().map(String::as_str)) {
             prop_assert_eq!(config.0.len(), words.len());
         }
     }

@@ -18,9 +18,9 @@ use tilewright_ops::gemm::Gemm;
 const RUNS: u32 = 20;
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let words: Vec<String> = std::env::args().skip(1).collect();
-    let words = if words.is_empty() { "m=500,n=300,k=400".to_owned() } else { words.join(",") };
-    let input = Gemm.parse(&Config::parse(&words)?)?;
+    let fields: Vec<String> = std::env::args().skip(1).collect();
+    let fields = if fields.is_empty() { "m=500,n=300,k=400".to_owned() } else { fields.join(",") };
+    let input = Gemm.parse(&Config::parse(&fields)?)?;
 
     let mut device = CpuDevice::new(1)?.with_peaks();
     let problem = Bound::new(Arc::new(CpuGemm::new()), device.spec().clone(), input)?;

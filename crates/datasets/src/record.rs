@@ -16,7 +16,7 @@ pub struct Record {
     pub device: String,
     /// The variant of the computation, where there are several.
     pub variant: Option<String>,
-    /// The words of the input.
+    /// The fields of the input.
     pub input: Config,
     /// The configuration.
     pub config: Config,

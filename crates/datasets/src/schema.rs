@@ -54,7 +54,7 @@ pub struct Columns {
     /// The device that a row was measured on.
     #[serde(default)]
     pub device: Option<String>,
-    /// The words of the input.
+    /// The fields of the input.
     pub input: Vec<String>,
     /// The tuning parameters.
     pub config: Vec<String>,

@@ -1,95 +1,9 @@
 //! Exact dynamic counts. What is counted is written down in the crate's documentation.
 
 use crate::text::Place;
-use crate::types::Space;
 use serde::Serialize;
 use std::collections::BTreeMap;
-use std::fmt;
-pub use tilewright_core::counts::{FloatOp, Precision, Stride};
-
-/// What kind of work an instruction is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Class {
-    /// Floating-point arithmetic of an operation in a precision.
-    Float(FloatOp, Precision),
-    /// Integer arithmetic, shifts, logic and bit fields.
-    Integer,
-    /// Comparisons and operations on predicates.
-    Compare,
-    /// `cvt`.
-    Convert,
-    /// Moves, selections, byte permutations, addresses between spaces, parameters.
-    Move,
-    /// Load from a space with that many bits per lane.
-    Load(Space, u32),
-    /// Store to a space with that many bits per lane.
-    Store(Space, u32),
-    /// `atom` and `red`, with the bits per lane.
-    Atomic(Space, u32),
-    /// `cp.async`, with the bits per lane.
-    AsyncCopy(u32),
-    /// `ldmatrix`, with the number of matrices.
-    MatrixLoad(u32),
-    /// `stmatrix`, with the number of matrices.
-    MatrixStore(u32),
-    /// `mma`, with multiplications per warp. tf32 counts as single.
-    Tensor(Precision, u32),
-    /// `bar`, `barrier`.
-    Barrier,
-    /// Shuffles, votes and other exchanges within a warp.
-    Exchange,
-    /// Branches.
-    Branch,
-    /// `ret`, `exit`, `trap`.
-    Exit,
-    /// Fences, waits and all that only orders.
-    Order,
-}
-
-impl Class {
-    /// Whether instructions of this class read or write memory.
-    pub fn moves_memory(self) -> bool {
-        matches!(
-            self,
-            Self::Load(..)
-                | Self::Store(..)
-                | Self::Atomic(..)
-                | Self::AsyncCopy(_)
-                | Self::MatrixLoad(_)
-                | Self::MatrixStore(_)
-        )
-    }
-}
-
-impl fmt::Display for Class {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Float(op, p) => write!(f, "{op}.{p}"),
-            Self::Integer => f.write_str("integer"),
-            Self::Compare => f.write_str("compare"),
-            Self::Convert => f.write_str("convert"),
-            Self::Move => f.write_str("move"),
-            Self::Load(space, bits) => write!(f, "load.{}.{bits}", space.name()),
-            Self::Store(space, bits) => write!(f, "store.{}.{bits}", space.name()),
-            Self::Atomic(space, bits) => write!(f, "atomic.{}.{bits}", space.name()),
-            Self::AsyncCopy(bits) => write!(f, "async_copy.{bits}"),
-            Self::MatrixLoad(matrices) => write!(f, "matrix_load.{matrices}"),
-            Self::MatrixStore(matrices) => write!(f, "matrix_store.{matrices}"),
-            Self::Tensor(p, products) => write!(f, "tensor.{p}.{products}"),
-            Self::Barrier => f.write_str("barrier"),
-            Self::Exchange => f.write_str("exchange"),
-            Self::Branch => f.write_str("branch"),
-            Self::Exit => f.write_str("exit"),
-            Self::Order => f.write_str("order"),
-        }
-    }
-}
-
-impl Serialize for Class {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
+pub use tilewright_core::counts::{FloatOp, Op as Class, Precision, Stride};
 
 /// How often something was executed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]

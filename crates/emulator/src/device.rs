@@ -63,13 +63,6 @@ impl EmulatorDevice {
         Ok(Self { settings, held: None })
     }
 
-    /// Replaces the limit of warp instructions that one block may take.
-    #[must_use]
-    pub fn with_block_instructions(mut self, limit: u64) -> Self {
-        self.settings.limits.block_instructions = limit;
-        self
-    }
-
     /// Reports have the footprints of buffers.
     #[must_use]
     pub fn with_footprints(mut self) -> Self {

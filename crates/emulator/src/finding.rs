@@ -108,12 +108,12 @@ impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::OutOfBounds { space, bytes, buffer } => {
-                write!(f, "{bytes} bytes out of bounds in {} memory", space.name())?;
+                write!(f, "{bytes} bytes out of bounds in {space} memory")?;
                 buffer.as_ref().map_or(Ok(()), |b| write!(f, ", nearest {b}"))
             }
-            Self::Misaligned { space, bytes } => write!(f, "misaligned access of {bytes} bytes to {}", space.name()),
+            Self::Misaligned { space, bytes } => write!(f, "misaligned access of {bytes} bytes to {space}"),
             Self::ReadOnly { buffer } => write!(f, "store to {buffer}, which is only read"),
-            Self::Unwritten { space } => write!(f, "load of {} memory that nobody has written", space.name()),
+            Self::Unwritten { space } => write!(f, "load of {space} memory that nobody has written"),
             Self::InFlight => f.write_str("access to shared memory that an asynchronous copy is still writing"),
             Self::Race { second, first_warp } => {
                 let what = match second {

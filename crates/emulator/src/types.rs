@@ -1,6 +1,6 @@
 //! Types and spaces of PTX.
 
-use serde::Serialize;
+pub use tilewright_core::counts::Space;
 
 /// A fundamental type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -81,46 +81,14 @@ impl Ty {
     }
 }
 
-/// A state space.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Space {
-    /// Memory of the device.
-    Global,
-    /// Memory of a block.
-    Shared,
-    /// Memory of a thread.
-    Local,
-    /// Read-only memory of the module.
-    Const,
-    /// Arguments of the launch.
-    Param,
-    /// An address that says itself which space it is in.
-    Generic,
-}
-
-impl Space {
-    /// Reads the first part of a word: `shared::cta` is shared.
-    pub(crate) fn parse(word: &str) -> Option<Self> {
-        match word.split("::").next().unwrap_or_default() {
-            "global" => Some(Self::Global),
-            "shared" => Some(Self::Shared),
-            "local" => Some(Self::Local),
-            "const" => Some(Self::Const),
-            "param" => Some(Self::Param),
-            _ => None,
-        }
-    }
-
-    /// As in PTX.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Global => "global",
-            Self::Shared => "shared",
-            Self::Local => "local",
-            Self::Const => "const",
-            Self::Param => "param",
-            Self::Generic => "generic",
-        }
+/// Reads the first part of a word as a space: `shared::cta` is shared.
+pub(crate) fn space(word: &str) -> Option<Space> {
+    match word.split("::").next().unwrap_or_default() {
+        "global" => Some(Space::Global),
+        "shared" => Some(Space::Shared),
+        "local" => Some(Space::Local),
+        "const" => Some(Space::Const),
+        "param" => Some(Space::Param),
+        _ => None,
     }
 }

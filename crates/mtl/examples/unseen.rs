@@ -49,7 +49,7 @@ fn main() -> Result<(), MtlError> {
         ("full set", Dfs::Full),
         ("P-DFS", Dfs::Profiled(profiles.clone())),
         ("CV-DFS", Dfs::CrossValidated(CvDfs::default(), Some(profiles))),
-        ("rehearsed", Dfs::Rehearsed),
+        ("leave_one_out", Dfs::LeaveOneOut),
     ] {
         let tuned = tune_from_source(&sources, ("unseen", &target.features), &dfs, &learner, 0)?;
         let fraction = ChoiceScores::of(&tuned, &target.cases).map_or(0.0, |scores| scores.fraction_of_oracle);

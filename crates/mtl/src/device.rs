@@ -114,11 +114,15 @@ fn quoted(text: &str) -> String {
     if plain { text.to_owned() } else { format!("\"{}\"", text.replace('"', "\"\"")) }
 }
 
-/// What a device says of itself and what was measured on it, as features: facts first.
+/// What a device says of itself and what was measured on it, as features: facts, rates, and the words for its model, its kind and
+/// its driver or instruction set. The same for a device that records and for one that learns from records.
 pub fn queried(spec: &DeviceSpec) -> Config {
     let facts = spec.facts.iter().map(|(name, &value)| (name.clone(), Value::Int(value)));
     let measured = spec.measured.iter().map(|(name, &value)| (name.clone(), Value::Float(value)));
-    Config(facts.chain(measured).collect())
+    let kind = format!("{:?}", spec.kind).to_lowercase();
+    let words = [("name", spec.name.clone()), ("kind", kind), ("driver", spec.driver.clone())];
+    let words = words.into_iter().map(|(name, word)| (name.to_owned(), Value::Str(word)));
+    Config(facts.chain(measured).chain(words).collect())
 }
 
 /// A feature as a number; none where it is missing or a word.

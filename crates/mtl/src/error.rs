@@ -89,6 +89,14 @@ pub enum MtlError {
         /// What is allowed.
         limit: &'static str,
     },
+    /// Rows that do not fit their schema.
+    #[error("{device}: {message}")]
+    Rows {
+        /// The device.
+        device: String,
+        /// What is wrong.
+        message: String,
+    },
     /// A case that cannot be learned from.
     #[error(transparent)]
     Case(#[from] ChoiceError),

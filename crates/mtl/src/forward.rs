@@ -1,4 +1,4 @@
-//! Algorithm 2 improved: features of devices are added one by one, while that foretells sources better by more than chance.
+//! Algorithm 2 improved: features of devices are added one by one, while that predicts sources better by more than chance.
 //!
 //! Algorithm 2 as written takes the best of very many subsets on each source and counts; where subsets do about as well, chance
 //! decides. It judges them on inputs that the other sources' models have seen, where no feature of a device is needed to know an

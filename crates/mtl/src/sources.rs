@@ -76,6 +76,11 @@ impl Sources {
         &self.0
     }
 
+    /// The features of each device.
+    pub(crate) fn devices(&self) -> Vec<&Config> {
+        self.0.iter().map(|s| &s.features).collect()
+    }
+
     /// The features that some source has; a view of one that another lacks is an error that names it.
     pub fn features(&self) -> Vec<String> {
         let mut seen = BTreeSet::new();
@@ -83,7 +88,7 @@ impl Sources {
         all.filter(|name| seen.insert(name.as_str())).cloned().collect()
     }
 
-    /// All but one, for a rehearsal with that one as the target.
+    /// All but one, to compare plans with that one as the target.
     ///
     /// # Errors
     /// There is only one.

@@ -4,9 +4,9 @@ use crate::baselines::Majority;
 use crate::cvdfs::{CvDfs, CvDfsOutcome, cvdfs};
 use crate::error::MtlError;
 use crate::forward::{Forward, ForwardOutcome, forward};
+use crate::leave_one_out::{LeaveOneOut, Plan, leave_one_out};
 use crate::pdfs::{PdfsOutcome, Proxy, pdfs};
 use crate::profile::{Profile, ProxyRun};
-use crate::rehearse::{Plan, Rehearsal, rehearse};
 use crate::sources::Sources;
 use crate::view::View;
 use rayon::prelude::*;
@@ -22,12 +22,12 @@ pub enum Dfs {
     Full,
     /// Those that the profiles of the variants point to (Algorithm 1).
     Profiled(Profiles),
-    /// Those that foretell one source from the others (Algorithm 2), of those that profiles point to where there are profiles.
+    /// Those that predict one source from the others (Algorithm 2), of those that profiles point to where there are profiles.
     CrossValidated(CvDfs, Option<Profiles>),
-    /// Features that foretell sources from the others, added one by one ([`forward`]: Algorithm 2 improved).
+    /// Features that predict sources from the others, added one by one ([`forward`]: Algorithm 2 improved).
     Forward(Forward),
-    /// A vote of the plans that do best when every source plays the target ([`rehearse`]): what the project recommends.
-    Rehearsed,
+    /// A vote of the plans that do best when every source plays the target ([`leave_one_out()`]): what the project recommends.
+    LeaveOneOut,
 }
 
 /// What profilers or counters saw.
@@ -125,9 +125,9 @@ fn plans(
         Dfs::Forward(settings) => {
             reason.forward.insert(forward(sources, &all, learner, *settings, seed)?).features.clone()
         }
-        Dfs::Rehearsed => {
-            let (plans, rehearsal) = rehearse(sources, target, learner, seed)?;
-            reason.rehearsed = Some(rehearsal);
+        Dfs::LeaveOneOut => {
+            let (plans, compared) = leave_one_out(sources, target, learner, seed)?;
+            reason.leave_one_out = Some(compared);
             return Ok(plans);
         }
     };
@@ -148,5 +148,5 @@ pub struct Reason {
     pub forward: Option<ForwardOutcome>,
     /// How every view did with sources as targets.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub rehearsed: Option<Rehearsal>,
+    pub leave_one_out: Option<LeaveOneOut>,
 }

@@ -9,9 +9,9 @@ use tilewright_mtl::baselines::{BestOnSources, Majority};
 use tilewright_mtl::cvdfs::{CvDfs, Judge, cvdfs};
 use tilewright_mtl::device::DeviceTable;
 use tilewright_mtl::forward::{Forward, forward};
+use tilewright_mtl::leave_one_out::leave_one_out;
 use tilewright_mtl::pdfs::{Proxy, pdfs};
 use tilewright_mtl::profile::{OperationCounts, Profile, parse_profiles};
-use tilewright_mtl::rehearse::rehearse;
 use tilewright_mtl::transfer::{Dfs, Profiles, tune_from_source};
 use tilewright_mtl::view::View;
 use tilewright_mtl::{MtlError, Source, Sources};
@@ -53,10 +53,10 @@ fn svm() -> Svm {
 fn physics_carries_over_to_a_device_between_the_others() {
     let target = device("t", 50.0, 2016);
     let fraction = |s: &dyn Selector| ChoiceScores::of(s, &target.cases).unwrap().fraction_of_oracle;
-    let (plans, rehearsal) = rehearse(&four(), ("t", &target.features), &forest(), 0).unwrap();
-    assert!(rehearsal.chosen.contains(&"ratios") && !rehearsal.chosen.contains(&"blind"), "{rehearsal:?}");
-    assert_eq!((plans.len(), rehearsal.plans.len()), (rehearsal.chosen.len(), 6));
-    let tuned = tune_from_source(&four(), ("t", &target.features), &Dfs::Rehearsed, &forest(), 0).unwrap();
+    let (plans, compared) = leave_one_out(&four(), ("t", &target.features), &forest(), 0).unwrap();
+    assert!(compared.chosen.contains(&"ratios") && !compared.chosen.contains(&"blind"), "{compared:?}");
+    assert_eq!((plans.len(), compared.plans.len()), (compared.chosen.len(), 6));
+    let tuned = tune_from_source(&four(), ("t", &target.features), &Dfs::LeaveOneOut, &forest(), 0).unwrap();
     let tuned = fraction(&tuned);
     let majority = fraction(&Majority::fit(&four(), &forest(), 0).unwrap());
     let fixed = fraction(&BestOnSources::fit(&four()));
@@ -186,9 +186,9 @@ fn a_target_without_its_features_is_named() {
     let bare = Config(vec![("year".into(), 2020.into())]);
     let full = tune_from_source(&four(), ("t", &bare), &Dfs::Full, &forest(), 0).map(|_| ());
     assert_eq!(full, Err(MtlError::MissingFeature { device: "t".into(), feature: "cores".into() }));
-    // A rehearsal makes do with what is there, but not with nothing.
-    assert!(rehearse(&four(), ("t", &bare), &forest(), 0).is_ok());
-    let nothing = rehearse(&four(), ("t", &Config::default()), &forest(), 0);
+    // A comparison makes do with what is there, but not with nothing.
+    assert!(leave_one_out(&four(), ("t", &bare), &forest(), 0).is_ok());
+    let nothing = leave_one_out(&four(), ("t", &Config::default()), &forest(), 0);
     assert!(matches!(nothing, Err(MtlError::MissingFeature { .. })), "{nothing:?}");
     let mut lacking = device("e", 8.0, 1);
     lacking.features = Config(vec![("cores".into(), f64::NAN.into())]);
@@ -205,8 +205,8 @@ fn plans_that_see_the_same_are_one() {
     };
     let sources: Vec<Source> = four().all().iter().map(|s| Source { features: renamed(s), ..s.clone() }).collect();
     let target = renamed(&device("t", 50.0, 2016));
-    let (_, rehearsal) = rehearse(&Sources::new(sources).unwrap(), ("t", &target), &forest(), 0).unwrap();
-    let names: Vec<&str> = rehearsal.plans.iter().map(|p| p.0).collect();
+    let (_, compared) = leave_one_out(&Sources::new(sources).unwrap(), ("t", &target), &forest(), 0).unwrap();
+    let names: Vec<&str> = compared.plans.iter().map(|p| p.0).collect();
     assert_eq!(names, ["blind", "features", "near"]);
 }
 
@@ -229,7 +229,7 @@ fn a_source_on_which_nothing_ran_is_left_out() {
     all.push(empty);
     let with = Sources::new(all[..5].to_vec()).unwrap();
     assert!(Majority::fit(&with, &forest(), 0).is_ok());
-    for dfs in [Dfs::Rehearsed, Dfs::CrossValidated(CvDfs { cases: 60, ..CvDfs::default() }, None)] {
+    for dfs in [Dfs::LeaveOneOut, Dfs::CrossValidated(CvDfs { cases: 60, ..CvDfs::default() }, None)] {
         assert!(tune_from_source(&with, ("t", &target.features), &dfs, &forest(), 0).is_ok(), "{dfs:?}");
     }
     let with = Sources::overlapping(all).unwrap();
@@ -250,7 +250,7 @@ fn a_feature_that_is_a_number_here_and_a_word_there_is_not_needed() {
     }
     target.features.0.push(("arch".into(), "gfx90a".into()));
     let sources = Sources::new(sources).unwrap();
-    let tuned = tune_from_source(&sources, ("t", &target.features), &Dfs::Rehearsed, &forest(), 0).unwrap();
+    let tuned = tune_from_source(&sources, ("t", &target.features), &Dfs::LeaveOneOut, &forest(), 0).unwrap();
     assert!(!tuned.features.contains(&"arch".into()), "{:?}", tuned.features);
 }
 
@@ -270,7 +270,7 @@ fn tables_of_devices_name_what_they_cannot_hold() {
 fn one_source_is_used_as_it_is() {
     let one = Sources::new(vec![device("a", 50.0, 1)]).unwrap();
     let target = device("t", 50.0, 2);
-    let tuned = tune_from_source(&one, ("t", &target.features), &Dfs::Rehearsed, &forest(), 0).unwrap();
+    let tuned = tune_from_source(&one, ("t", &target.features), &Dfs::LeaveOneOut, &forest(), 0).unwrap();
     assert!(tuned.features.is_empty());
     assert!(ChoiceScores::of(&tuned, &target.cases).unwrap().fraction_of_oracle > 0.97);
 }

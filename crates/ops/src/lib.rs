@@ -7,8 +7,8 @@
 //! use tilewright_core::space::Config;
 //! use tilewright_ops::gemm::Gemm;
 //!
-//! let words = Config::parse("m=2560,n=16,k=2560,dtype=f32,layout=tn")?;
-//! let input = Gemm.parse(&words)?;
+//! let fields = Config::parse("m=2560,n=16,k=2560,dtype=f32,layout=tn")?;
+//! let input = Gemm.parse(&fields)?;
 //! assert_eq!(input.lda, 2560);
 //! assert_eq!(Gemm.work(&input).flops, 2.0 * 2560.0 * 16.0 * 2560.0);
 //! let wrong = Gemm.parse(&Config::parse("m=4,n=4,k=4,lda=2")?).unwrap_err();

@@ -101,7 +101,7 @@ proptest! {
 
     #[test]
     fn words_round_trip(input in inputs()) {
-        prop_assert_eq!(Gemm.parse(&Gemm.words(&input)).unwrap(), input);
+        prop_assert_eq!(Gemm.parse(&Gemm.fields(&input)).unwrap(), input);
     }
 
     #[test]
@@ -215,10 +215,10 @@ fn the_words_of_a_batch() {
     let tight = parse("m=4,n=3,k=2,lda=5,batch=7").unwrap();
     assert_eq!(tight.batch, Batch { count: 7, strides: [10, 6, 12] });
     assert_eq!(tight.lens(), [6 * 10 + 5 + 4, 7 * 6, 7 * 12]);
-    assert_eq!(Gemm.parse(&Gemm.words(&tight)), Ok(tight.clone()));
+    assert_eq!(Gemm.parse(&Gemm.fields(&tight)), Ok(tight.clone()));
     assert_eq!(Gemm.work(&tight).flops, 7.0 * 2.0 * 24.0);
     assert_eq!(parse("m=4,n=3,k=2,batch=1"), parse("m=4,n=3,k=2"));
-    assert!(Gemm.words(&parse("m=4,n=3,k=2").unwrap()).get("batch").is_none());
+    assert!(Gemm.fields(&parse("m=4,n=3,k=2").unwrap()).get("batch").is_none());
     assert_eq!(parse("m=4,n=3,k=2,batch=2,stride_a=0").unwrap().batch.strides[0], 0);
     assert_eq!(field("m=4,n=3,k=2,batch=0"), "batch");
     assert_eq!(field("m=4,n=3,k=2,stride_c=100"), "stride_c");
@@ -238,7 +238,7 @@ fn awkward_inputs_have_every_edge() {
     let mut seen = std::collections::BTreeSet::new();
     for _ in 0..1500 {
         let input = Gemm.draw_awkward(&words("m=12"), &limits, &mut uniform).unwrap();
-        assert_eq!(Gemm.parse(&Gemm.words(&input)), Ok(input.clone()));
+        assert_eq!(Gemm.parse(&Gemm.fields(&input)), Ok(input.clone()));
         assert!(input.m == 12 && Gemm.work(&input).flops <= 1e6 && input.total_bytes() <= 1_000_000);
         seen.extend(Gemm.aspects(&input));
     }
@@ -287,14 +287,14 @@ fn types_are_said_where_they_differ() {
     let plain = parse("m=4,n=4,k=4,dtype=bf16");
     assert_eq!(plain.types, ElementTypes::all(DType::Bf16));
     let said = |input: &GemmInput| {
-        let words = Gemm.words(input);
+        let words = Gemm.fields(input);
         ["dtype", "acc", "out"].map(|name| words.get(name).map(ToString::to_string).unwrap_or_default())
     };
     assert_eq!(said(&plain), ["bf16", "", ""]);
     assert_eq!(said(&parse("m=4,n=4,k=4,acc=f32,out=f32")), ["f32", "", ""]);
     let mixed = parse("m=4,n=4,k=4,dtype=f16,acc=f32");
     assert_eq!(said(&mixed), ["f16", "f32", ""]);
-    assert_eq!(Gemm.parse(&Gemm.words(&mixed)), Ok(mixed.clone()));
+    assert_eq!(Gemm.parse(&Gemm.fields(&mixed)), Ok(mixed.clone()));
     assert_eq!(said(&parse("m=4,n=4,k=4,dtype=f16,acc=f32,out=f32")), ["f16", "f32", "f32"]);
     let buffers = Gemm.buffers(&parse("m=4,n=4,k=4,dtype=bf16,acc=f32,out=f32"));
     assert_eq!(buffers.iter().map(|b| b.dtype).collect::<Vec<_>>(), [DType::Bf16, DType::Bf16, DType::F32]);

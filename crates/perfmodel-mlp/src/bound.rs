@@ -1,12 +1,13 @@
 //! A network with some of its raw columns fixed, ready to score rows of the others.
 
+use ndarray::Axis;
 use rayon::prelude::*;
 use tilewright_core::problem::Problem;
 use tilewright_core::space::Points;
 
 use crate::encoding::{Column, Encoding};
-use crate::network::Network;
-use crate::packed::{LayerView, PackedNetwork, PanelSource};
+use crate::network::{Dense, Network};
+use crate::packed::{PackedNetwork, PanelSource};
 
 /// Rows a thread takes at a time: enough work to hide the hand-over, little enough to balance two threads.
 const TASK_ROWS: usize = 1536;
@@ -33,47 +34,52 @@ pub(crate) struct BoundNetwork {
     target: TargetScale,
 }
 
+/// A network with some of its raw columns fixed, and the encoding of the others: what the fixed ones contribute to the first layer
+/// is in its bias. `fixed` has one entry for each column of the encoding.
+pub(crate) fn fixing(network: &Network, encoding: &Encoding, fixed: &[Option<f32>]) -> (Network, Encoding) {
+    debug_assert_eq!(fixed.len(), encoding.columns.len());
+    let first = &network.layers[0];
+    let mut bias = first.bias.clone();
+    let (mut columns, mut kept, mut kept_indicators) = (Vec::new(), Vec::new(), Vec::new());
+    let mut indicator = encoding.columns.len();
+    for (index, (column, fixed)) in encoding.columns.iter().zip(fixed).enumerate() {
+        let mut add = |input: usize, value: f32| {
+            bias.iter_mut().zip(first.weights.row(input)).for_each(|(sum, &weight)| *sum += value * weight);
+        };
+        match fixed {
+            Some(value) => {
+                let mut encoded = [*value];
+                column.encode(&mut encoded);
+                add(index, encoded[0]);
+                if column.missing && !value.is_finite() {
+                    add(indicator, 1.0);
+                }
+            }
+            None => {
+                kept.push(index);
+                columns.push(column.clone());
+                kept_indicators.extend(column.missing.then_some(indicator));
+            }
+        }
+        indicator += usize::from(column.missing);
+    }
+    kept.extend(kept_indicators);
+    let first = Dense { weights: first.weights.select(Axis(0), &kept), bias };
+    let layers = std::iter::once(first).chain(network.layers[1..].iter().cloned()).collect();
+    (Network { layers }, Encoding { columns })
+}
+
 impl BoundNetwork {
     /// Fixes every column for which `fixed` holds a value; `fixed` has one entry for each column of the encoding.
     pub(crate) fn new(network: &Network, encoding: &Encoding, target: TargetScale, fixed: &[Option<f32>]) -> Self {
-        debug_assert_eq!(fixed.len(), encoding.columns.len());
-        let first = &network.layers[0];
-        let mut bias = first.bias.to_vec();
-        let mut free = Vec::new();
-        let mut kept = Vec::new();
-        let mut kept_indicators = Vec::new();
+        let (network, encoding) = fixing(network, encoding, fixed);
         let mut indicator = encoding.columns.len();
-        for (index, (column, fixed)) in encoding.columns.iter().zip(fixed).enumerate() {
-            let mut add = |input: usize, value: f32| {
-                bias.iter_mut().zip(first.weights.row(input)).for_each(|(sum, &weight)| *sum += value * weight);
-            };
-            match fixed {
-                Some(value) => {
-                    let mut encoded = [*value];
-                    column.encode(&mut encoded);
-                    add(index, encoded[0]);
-                    if column.missing && !value.is_finite() {
-                        add(indicator, 1.0);
-                    }
-                }
-                None => {
-                    kept.push(index);
-                    free.push(FreeColumn { column: column.clone(), indicator: None });
-                    if column.missing {
-                        kept_indicators.push((free.len() - 1, indicator));
-                    }
-                }
-            }
+        let free = encoding.columns.into_iter().map(|column| {
+            let own = column.missing.then_some(indicator);
             indicator += usize::from(column.missing);
-        }
-        for (at, (column, input)) in kept_indicators.into_iter().enumerate() {
-            free[column].indicator = Some(free.len() + at);
-            kept.push(input);
-        }
-        let weights: Vec<f32> = kept.iter().flat_map(|&input| first.weights.row(input).to_vec()).collect();
-        let bound = LayerView { inputs: kept.len(), weights: &weights, bias: &bias };
-        let network = PackedNetwork::new(std::iter::once(bound).chain(network.views().skip(1)));
-        Self { free, network, target }
+            FreeColumn { column, indicator: own }
+        });
+        Self { free: free.collect(), network: PackedNetwork::new(network.views()), target }
     }
 
     /// Free columns of a row.

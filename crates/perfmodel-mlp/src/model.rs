@@ -10,7 +10,7 @@ use tilewright_core::predictor::{BindError, Predictor, RowPredictor, Scorer, Scr
 use tilewright_core::problem::Problem;
 use tilewright_core::space::{BoundSpace, Points};
 
-use crate::bound::BoundNetwork;
+use crate::bound::{BoundNetwork, fixing};
 use crate::error::TrainError;
 use crate::layout::Layout;
 use crate::screen::{LEAST_SCREEN_POINTS, ScreenReport, ScreenSettings, distill};
@@ -60,6 +60,23 @@ impl Mlp {
         settings.iter().try_for_each(ScreenSettings::check)?;
         self.screen = settings;
         Ok(())
+    }
+
+    /// The model of the rows without its last input columns, which have these values from now on: of a device, where it was fitted
+    /// on several.
+    ///
+    /// # Errors
+    /// More columns than the input has.
+    pub fn fixing(&self, last: &[f32]) -> Result<Self, TrainError> {
+        let mut schema = self.schema.clone();
+        let (have, expected) = (last.len(), schema.input.len());
+        let kept = expected.checked_sub(have).ok_or(TrainError::Length { field: "fixed columns", have, expected })?;
+        schema.input.truncate(kept);
+        let mut fixed = vec![None; kept];
+        fixed.extend(last.iter().copied().map(Some));
+        fixed.resize(self.trained.encoding.columns.len(), None);
+        let (network, encoding) = fixing(&self.trained.network, &self.trained.encoding, &fixed);
+        Ok(Self::new(schema, Trained { network, encoding, ..self.trained.clone() }, self.screen.clone()))
     }
 
     /// Fixes the input by its features, for rows of config features: [`Predictor::bind`] without a problem at hand, and

@@ -283,3 +283,24 @@ fn screen_settings_out_of_range_are_named() {
     assert!(model.set_screen(Some(quick_screen())).is_ok());
     assert_eq!(model.screen_settings(), Some(&quick_screen()));
 }
+
+#[test]
+fn a_model_of_several_devices_is_fixed_to_one() {
+    let data = synthetic::training_set(100, 10, &mut rng(11));
+    let model = quick(5).fit(&data, 1).expect("the rows are sound");
+    let (input, width) = (data.schema.input.len(), data.schema.width());
+    let last = data.row(0)[input - 2..input].to_vec();
+    let fixed = model.fixing(&last).expect("the input has two columns");
+    assert_eq!(fixed.schema().width(), width - 2);
+    let (mut full, mut short) = (Vec::new(), Vec::new());
+    for i in 0..200 {
+        let (row, config) = data.row(i).split_at(input);
+        full.extend([&row[..input - 2], &last, config].concat());
+        short.extend([&row[..input - 2], config].concat());
+    }
+    let agree = |(a, b): (&f32, &f32)| (a - b).abs() < 1e-3;
+    assert!(predict(&model, &full).iter().zip(&predict(&fixed, &short)).all(agree));
+    let read = Mlp::from_value(fixed.to_value()).expect("it is a model like any other");
+    assert_eq!(predict(&read, &short), predict(&fixed, &short));
+    assert!(model.fixing(&vec![1.0; input + 1]).is_err());
+}

@@ -144,6 +144,16 @@ impl Repository for Embedded {
         Err(RepositoryError::io(&folder, io::Error::other("its files change faster than they can be read")))
     }
 
+    fn state(&mut self, key: &Key) -> Result<String, RepositoryError> {
+        let mut hasher = blake3::Hasher::new();
+        for path in segments(&self.place(key))? {
+            hasher.update(path.to_string_lossy().as_bytes());
+            let length = fs::metadata(&path).map_err(|e| RepositoryError::io(&path, e))?.len();
+            hasher.update(&length.to_le_bytes());
+        }
+        Ok(hasher.finalize().to_hex()[..16].to_owned())
+    }
+
     fn keys(&mut self) -> Result<Vec<Key>, RepositoryError> {
         let mut keys = Vec::new();
         for set in folders(&self.folder)? {

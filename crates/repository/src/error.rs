@@ -89,6 +89,16 @@ pub enum RepositoryError {
         /// Why.
         error: Arc<std::io::Error>,
     },
+    /// Records of a kernel whose features were others.
+    #[error("{key}: recorded with the feature schema {found}; the kernel has {expected}")]
+    Schema {
+        /// The kernel and the device.
+        key: String,
+        /// The schema of the records.
+        found: String,
+        /// The kernel's.
+        expected: String,
+    },
     /// Records of one set that do not belong together.
     #[error("{key}: {message}")]
     Inconsistent {

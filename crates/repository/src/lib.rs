@@ -7,6 +7,7 @@ mod line;
 mod record;
 #[cfg(feature = "redis")]
 mod resp;
+mod samples;
 #[cfg(feature = "redis")]
 mod server;
 mod training;
@@ -16,9 +17,13 @@ pub use error::RepositoryError;
 pub use key::Key;
 pub use line::RecordId;
 pub use record::{Record, RecordedCase, RecordedFeature, RecordedTime};
+pub use samples::{LeftOut, RecordedOutcome, RecordedSamples, RecordedTrial, Sampled, sampled};
 #[cfg(feature = "redis")]
 pub use server::{RedisRepository, RedisSettings};
 pub use training::{Training, training};
+
+use std::collections::HashSet;
+use std::path::Path;
 
 /// Where records of many devices are kept, by set of variants and device.
 ///
@@ -36,9 +41,64 @@ pub trait Repository: Send {
     /// A store that cannot be read or reached, a damaged or poisoned record, which is named.
     fn read(&mut self, key: &Key) -> Result<Vec<(RecordId, Record)>, RepositoryError>;
 
+    /// What changes with every record of a key, without reading them: for whoever keeps what was made of them.
+    ///
+    /// # Errors
+    /// A store that cannot be read or reached.
+    fn state(&mut self, key: &Key) -> Result<String, RepositoryError>;
+
     /// All keys, sorted.
     ///
     /// # Errors
     /// A store that cannot be read or reached.
     fn keys(&mut self) -> Result<Vec<Key>, RepositoryError>;
+}
+
+/// Opens `redis://host[:port][/database]`, or a folder, which is begun unless it is there.
+///
+/// # Errors
+/// As [`Embedded::open`] and `RedisRepository::open`; an address where this was built without the feature `redis`.
+pub fn open(place: &str) -> Result<Box<dyn Repository>, RepositoryError> {
+    if !is_address(place) {
+        return Ok(Box::new(Embedded::open(place)?));
+    }
+    #[cfg(feature = "redis")]
+    return Ok(Box::new(RedisRepository::open(place, RedisSettings::default())?));
+    #[cfg(not(feature = "redis"))]
+    Err(RepositoryError::Address { address: place.into(), message: "this was built without the feature redis" })
+}
+
+/// [`open`], but no folder is begun: none where there is no such folder.
+///
+/// # Errors
+/// As [`open`].
+pub fn open_existing(place: &str) -> Result<Option<Box<dyn Repository>>, RepositoryError> {
+    if is_address(place) || Path::new(place).is_dir() { open(place).map(Some) } else { Ok(None) }
+}
+
+fn is_address(place: &str) -> bool {
+    place.starts_with("redis://")
+}
+
+/// Appends what a key does not have yet, and says how much that was: trials one by one, all other records as wholes. Who
+/// records a longer version of a campaign again adds what is new.
+///
+/// # Errors
+/// As [`Repository::read`] and [`Repository::append`].
+pub fn append_new(
+    repository: &mut dyn Repository,
+    key: &Key,
+    records: impl IntoIterator<Item = Record>,
+) -> Result<usize, RepositoryError> {
+    let mut known = HashSet::new();
+    for (_, record) in repository.read(key)? {
+        record.retain_new(&mut known);
+    }
+    let mut added = 0;
+    for record in records {
+        let Some((record, count)) = record.retain_new(&mut known) else { continue };
+        repository.append(key, &record)?;
+        added += count;
+    }
+    Ok(added)
 }

@@ -1,8 +1,9 @@
-//! What is kept: features of a device, inputs with the times of all variants, profiles.
+//! What is kept: features of a device, inputs with the times of all variants, configurations with their costs, profiles.
 
 use crate::error::RepositoryError;
+use crate::samples::RecordedSamples;
 use serde::{Deserialize, Serialize};
-use tilewright_core::choice::Case;
+use tilewright_core::choice::{Case, ChoiceSet};
 use tilewright_core::feature::{Feature, FeatureKind, FeatureSchema};
 use tilewright_core::space::Config;
 use tilewright_mtl::profile::{Metrics, Profile, ProxyRun};
@@ -15,6 +16,8 @@ pub enum Record {
     Device(Config),
     /// One input with the times of its variants.
     Case(RecordedCase),
+    /// One input with configurations of a kernel and what they cost.
+    Samples(RecordedSamples),
     /// Profiling metrics of a variant.
     Profile(Profile),
     /// Profiling metrics of an application proxy.
@@ -41,10 +44,10 @@ pub struct RecordedFeature(pub String, pub FeatureKind, pub Option<f32>);
 pub struct RecordedTime(pub String, pub Option<f64>);
 
 impl RecordedCase {
-    /// A case of a set without features of the candidates.
+    /// A case of named variants; features of candidates that are named are not kept.
     ///
     /// # Errors
-    /// Candidates with features, or features of another number than the schema's.
+    /// Features of another number than the schema's; a schema with features of candidates.
     pub fn of(schema: &FeatureSchema, case: &Case) -> Result<Self, RepositoryError> {
         let fault = |message: &str| RepositoryError::Damaged { place: "a case".into(), message: message.into() };
         if !schema.config.is_empty() {
@@ -64,6 +67,15 @@ impl RecordedCase {
 }
 
 impl Record {
+    /// The cases of a set by the names of their variants alone: flags that a table makes of names say nothing more.
+    ///
+    /// # Errors
+    /// Features of another number than the schema's.
+    pub fn of_cases(cases: &ChoiceSet) -> Result<Vec<Self>, RepositoryError> {
+        let schema = FeatureSchema { input: cases.schema().input.clone(), config: Vec::new() };
+        cases.cases().iter().map(|case| RecordedCase::of(&schema, case).map(Self::Case)).collect()
+    }
+
     /// Refuses what no measurement gives: times that are not positive and finite, features and metrics that are not finite, a
     /// variant twice, an intensity beyond 5.
     pub(crate) fn check(&self, place: &str) -> Result<(), RepositoryError> {
@@ -80,6 +92,7 @@ impl Record {
                 bad.map_or(Ok(()), |(name, v)| fault(format!("feature {name:?}"), v.to_string(), "finite"))
             }
             Self::Case(case) => case.check(fault),
+            Self::Samples(samples) => samples.check(fault),
             Self::Profile(profile) => metrics(&profile.metrics),
             Self::Proxy(run) if run.intensity > tilewright_mtl::pdfs::MOST => {
                 fault("intensity".into(), run.intensity.to_string(), "0 to 5")

@@ -186,6 +186,14 @@ impl Repository for RedisRepository {
         Ok(records)
     }
 
+    fn state(&mut self, key: &Key) -> Result<String, RepositoryError> {
+        let stored = format!("{PREFIX}{}", name(key));
+        match self.with(|connection| connection.ask(&["HLEN", &stored]))? {
+            Reply::Number(count) => Ok(count.to_string()),
+            other => Err(self.refused(&ReplyError::Unexpected(format!("{other:?}")))),
+        }
+    }
+
     fn keys(&mut self) -> Result<Vec<Key>, RepositoryError> {
         let stored = format!("{PREFIX}keys");
         let names = self.with(|connection| connection.ask(&["SMEMBERS", &stored])?.texts())?;

@@ -7,6 +7,7 @@ use tilewright_core::choice::{Case, ChoiceSet, Trial};
 use tilewright_core::feature::{Feature, FeatureSchema};
 use tilewright_core::selector::Candidate;
 use tilewright_core::space::Config;
+use tilewright_mtl::device::DeviceTable;
 use tilewright_mtl::profile::{Profile, ProxyRun};
 use tilewright_mtl::{MtlError, Source};
 
@@ -21,6 +22,20 @@ pub struct Training {
     pub proxies: Vec<ProxyRun>,
     /// Features of devices that recorded no case.
     pub others: Vec<(String, Config)>,
+}
+
+impl Training {
+    /// The features of the devices with cases, as a table.
+    ///
+    /// # Errors
+    /// A device that stands twice.
+    pub fn devices(&self) -> Result<DeviceTable, RepositoryError> {
+        let mut table = DeviceTable::new();
+        for source in &self.sources {
+            table.insert(&source.device, source.features.clone())?;
+        }
+        Ok(table)
+    }
 }
 
 /// Reads what all devices recorded of a set of variants.
@@ -38,6 +53,8 @@ pub fn training(repository: &mut dyn Repository, set: &str) -> Result<Training, 
                 Record::Case(case) => push(&key, &mut cases, case)?,
                 Record::Profile(profile) => out.profiles.push(profile),
                 Record::Proxy(run) => out.proxies.push(run),
+                // Of configurations, which `sampled` reads.
+                Record::Samples(_) => {}
             }
         }
         let device = key.device().to_owned();
@@ -50,7 +67,7 @@ pub fn training(repository: &mut dyn Repository, set: &str) -> Result<Training, 
     Ok(out)
 }
 
-fn merge(features: &mut Config, more: Config) {
+pub(crate) fn merge(features: &mut Config, more: Config) {
     for (name, value) in more.0 {
         match features.0.iter_mut().find(|(n, _)| *n == name) {
             Some(known) => known.1 = value,

@@ -1,12 +1,15 @@
 //! What every repository must do.
 
 use tilewright_core::choice::{Case, ChoiceSet, Trial};
+use tilewright_core::expr::Value;
 use tilewright_core::feature::{Feature, FeatureKind, FeatureSchema};
+use tilewright_core::objective::Objective;
 use tilewright_core::selector::Candidate;
 use tilewright_core::space::Config;
 use tilewright_mtl::profile::{OperationCounts, Profile, ProxyRun};
 use tilewright_repository::{
-    Key, Record, RecordedCase, RecordedFeature, RecordedTime, Repository, RepositoryError, training,
+    Key, Record, RecordedCase, RecordedFeature, RecordedOutcome, RecordedSamples, RecordedTime, RecordedTrial,
+    Repository, RepositoryError, append_new, sampled, training,
 };
 
 pub(crate) fn case(n: f32, times: &[(&str, Option<f64>)]) -> Record {
@@ -95,4 +98,73 @@ pub(crate) fn gives_training_data(repository: &mut dyn Repository) {
     repository.append(&key("set", "two"), &case(1.0, &[("a", Some(1.0))])).unwrap();
     let mixed = training(repository, "set");
     assert!(matches!(mixed, Err(RepositoryError::Inconsistent { .. })), "{mixed:?}");
+}
+
+fn samples(n: i64, costs: &[RecordedOutcome]) -> RecordedSamples {
+    let trial = |(i, &outcome): (usize, &RecordedOutcome)| {
+        RecordedTrial(vec![Value::Int(i as i64), "up".into()], vec![Some(i as f32), None], outcome)
+    };
+    RecordedSamples {
+        schema: kernel_schema().hash(),
+        objective: Objective::default(),
+        input: Config(vec![("n".into(), Value::Int(n))]),
+        features: vec![Some(n as f32)],
+        params: vec!["tile".into(), "order".into()],
+        trials: costs.iter().enumerate().map(trial).collect(),
+    }
+}
+
+fn kernel_schema() -> FeatureSchema {
+    FeatureSchema { input: vec![Feature::size("n")], config: vec![Feature::size("tile"), Feature::flag("odd")] }
+}
+
+/// Configurations of a kernel: what is recorded again is there once, what cannot be used is left out by name.
+pub(crate) fn gives_configurations(open: &mut dyn FnMut() -> Box<dyn Repository>) {
+    use RecordedOutcome::{AtLeast, Cost, Failed};
+    let mut repository = open();
+    let here = key("kernel.1", "here");
+    let features = || Record::Device(Config::parse("cores=4").unwrap());
+    let first = samples(8, &[Cost(1.0), AtLeast(3.0)]);
+    let before = repository.state(&here).unwrap();
+    assert_eq!(append_new(&mut *repository, &here, [features(), Record::Samples(first)]).unwrap(), 3);
+    let state = repository.state(&here).unwrap();
+    assert_ne!(before, state);
+    // The campaign went on: two configurations of the first input and another input are new.
+    let longer = || {
+        let first = samples(8, &[Cost(1.0), AtLeast(3.0), Failed, Cost(2.0)]);
+        [features(), Record::Samples(first), Record::Samples(samples(9, &[Cost(4.0)]))]
+    };
+    let mut other = open();
+    assert_eq!(append_new(&mut *other, &here, longer()).unwrap(), 3);
+    assert_ne!(other.state(&here).unwrap(), state);
+    let state = other.state(&here).unwrap();
+    assert_eq!(append_new(&mut *other, &here, longer()).unwrap(), 0);
+    assert_eq!(repository.state(&here).unwrap(), state);
+
+    let emulated = Objective { metric: "emulated".into(), ..Objective::default() };
+    let foreign = RecordedSamples { objective: emulated, ..samples(8, &[Cost(5.0)]) };
+    other.append(&key("kernel.1", "emulator"), &Record::Samples(foreign)).unwrap();
+    let older = RecordedSamples { schema: "older".into(), ..samples(8, &[Cost(5.0)]) };
+    other.append(&key("kernel.1", "old"), &Record::Samples(older)).unwrap();
+    other.append(&key("kernel.2", "old"), &Record::Samples(samples(8, &[Cost(5.0)]))).unwrap();
+    let schema = kernel_schema();
+    let (devices, left_out) = sampled(&mut *repository, "kernel.1", (&schema.hash(), &Objective::default())).unwrap();
+    assert!(
+        matches!(&left_out[..], [RepositoryError::Schema { key, found, .. }] if key.contains("old") && found == "older")
+    );
+    assert_eq!((devices.len(), devices[0].device.as_str()), (1, "here"));
+    let rows = devices[0].rows(&schema).unwrap();
+    // Of several writers, who comes first is not said.
+    let mut found: Vec<(u32, f64)> = rows.groups.iter().copied().zip(rows.costs.iter().copied()).collect();
+    found.sort_by(|a, b| a.partial_cmp(b).unwrap());
+    assert_eq!(found, [(0, 1.0), (0, 2.0), (0, 3.0), (1, 4.0)]);
+    let first = rows.rows.chunks(schema.width()).zip(&rows.costs).find(|(_, cost)| **cost == 1.0).unwrap().0;
+    assert!(first[..2] == [8.0, 0.0] && first[2].is_nan());
+    let mut costs = devices[0].inputs[0].costs();
+    assert!(costs.any(|found| found == (Config::parse("tile=3,order=up").unwrap(), 2.0)));
+    let poisoned = [samples(1, &[Cost(0.0)]), samples(1, &[AtLeast(f64::NAN)]), samples(1, &[])];
+    for samples in poisoned {
+        let refused = repository.append(&here, &Record::Samples(samples));
+        assert!(matches!(refused, Err(RepositoryError::Poisoned { .. })), "{refused:?}");
+    }
 }

@@ -25,6 +25,8 @@ fn it_is_a_repository() {
     conformance::keeps_what_it_is_given(&mut || Box::new(open(folder.path())));
     conformance::refuses_poison(&mut open(folder.path()));
     conformance::gives_training_data(&mut open(folder.path()));
+    let other = tempfile::tempdir().unwrap();
+    conformance::gives_configurations(&mut || Box::new(open(other.path())));
 }
 
 #[test]

@@ -80,6 +80,7 @@ fn it_is_a_repository() {
     conformance::keeps_what_it_is_given(&mut || Box::new(server.open()));
     conformance::refuses_poison(&mut server.open());
     conformance::gives_training_data(&mut server.open());
+    conformance::gives_configurations(&mut || Box::new(server.open()));
 }
 
 #[test]

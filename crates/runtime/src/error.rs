@@ -78,6 +78,9 @@ pub enum RuntimeError {
     /// The model has no word for the problem.
     #[error(transparent)]
     Bind(#[from] BindError),
+    /// A selector could not be learned, or not be read back.
+    #[error(transparent)]
+    Selection(#[from] crate::selection::SelectionError),
     /// A search strategy that found nothing to measure.
     #[error("{message}")]
     Strategy {
@@ -134,6 +137,7 @@ impl RuntimeError {
             Self::Train(_) => "train",
             Self::Bind(BindError::Schema(_)) => "schema-mismatch",
             Self::Bind(BindError::Uncounted { .. }) => "not-counted",
+            Self::Selection(_) => "selector",
             Self::Strategy { .. } => "strategy",
             Self::Setting { .. } => "setting",
         }
@@ -146,6 +150,8 @@ impl RuntimeError {
             Self::Problem(ProblemError::Input(e)) => Some(e.field.clone()),
             Self::NothingLegal { rule, .. } => rule.as_ref().map(|(name, ..)| name.clone()),
             Self::Setting { field, .. } => Some((*field).to_owned()),
+            Self::Selection(crate::selection::SelectionError::Gone { .. }) => Some("kernel".to_owned()),
+            Self::Selection(_) => Some("selector".to_owned()),
             Self::Strategy { .. } => Some("strategy".to_owned()),
             Self::Device(DeviceError::Argument { name, .. }) => Some(name.clone()),
             Self::Device(

@@ -3,9 +3,10 @@
 //! The way of a kernel through this crate: [`tune`] draws inputs and configurations, times them on a
 //! [`tilewright_core::problem::Measure`] ([`Live`] is one, on any [`tilewright_core::device::Device`]), keeps a [`log`] that survives a kill, and writes a
 //! profile ([`store`]). [`plan`] answers for an input: from the [`plan_cache`], or by searching the model and timing its
-//! best against each other ([`paired`]), and only after [`verify`] has found the result right. [`table`] calls
-//! what was decided.
+//! best against each other ([`paired`]), and only after [`verify`] has found the result right. [`contest`] times kernels of one
+//! computation beside each other, generated ones and routines of libraries. [`table`] calls what was decided.
 
+pub mod contest;
 #[cfg(feature = "cuda")]
 pub mod cuda;
 mod error;
@@ -18,6 +19,7 @@ pub mod plan;
 pub mod plan_cache;
 mod programs;
 pub mod ptxas;
+pub mod selection;
 pub mod store;
 pub mod table;
 pub mod trainer;

@@ -1,16 +1,21 @@
 //! Measuring configurations on a device.
 
+use crate::contest::settle;
 use crate::programs::Programs;
 use std::sync::Arc;
-use tilewright_core::device::{Device, DeviceSpec};
-use tilewright_core::id::ComputationId;
+use std::time::Duration;
+use tilewright_core::device::{Device, DeviceKind, DeviceSpec};
+use tilewright_core::id::{ComputationId, KernelId};
 use tilewright_core::measurement::{Measurement, Timing};
 use tilewright_core::problem::{Measure, MeasureError, Problem};
-use tilewright_core::program::Program;
+use tilewright_core::program::{Program, Step};
 use tilewright_core::space::{Config, Point};
 
 /// Generated programs that are kept, so that interleaved rounds do not generate them again.
 const PROGRAMS_KEPT: usize = 256;
+
+/// How often, and how long, a kernel runs behind another one before it is timed.
+const AWAKE: (u32, Duration) = (100, Duration::from_millis(1));
 
 /// [`Measure`] on a [`Device`].
 ///
@@ -20,15 +25,20 @@ const PROGRAMS_KEPT: usize = 256;
 pub struct Live<D> {
     device: D,
     seed: u64,
-    /// The input that the device holds data of.
-    held: Option<(ComputationId, Config)>,
+    /// The input that was measured last.
+    latest: Option<(ComputationId, Config)>,
+    /// Whether the device holds its data.
+    is_held: bool,
+    /// The kernel that was measured last, and whether its threads may still spin.
+    before: Option<(KernelId, bool)>,
     programs: Programs,
 }
 
 impl<D: Device> Live<D> {
     /// Measures on a device; a reference to one will do.
     pub fn new(device: D) -> Self {
-        Self { device, seed: 0, held: None, programs: Programs::keeping(PROGRAMS_KEPT) }
+        let (latest, before, programs) = (None, None, Programs::keeping(PROGRAMS_KEPT));
+        Self { device, seed: 0, latest, is_held: false, before, programs }
     }
 
     /// The seed of the data that is timed on.
@@ -40,8 +50,29 @@ impl<D: Device> Live<D> {
 
     /// The device, for other uses. Its data are put down anew before the next time is taken.
     pub fn device(&mut self) -> &mut D {
-        self.held = None;
+        self.is_held = false;
         &mut self.device
+    }
+}
+
+impl<D: Device> Live<D> {
+    /// Right behind another kernel, whose threads may still spin, those of this one may be asleep: with several threads, spinning is
+    /// waited for, and the kernel runs for a moment that is not counted.
+    fn change_over(&mut self, kernel: KernelId, program: &Program, timing: &Timing) -> Result<(), MeasureError> {
+        let spins = program.steps.iter().any(|step| matches!(step, Step::Host(code) if code.leaves_threads_spinning()));
+        let before = self.before.replace((kernel.clone(), spins));
+        let spec = self.device.spec();
+        let is_shared = spec.kind == DeviceKind::Cpu && spec.fact("threads").is_some_and(|threads| threads > 1);
+        let Some((other, was_spinning)) = before.filter(|(other, _)| is_shared && *other != kernel) else {
+            return Ok(());
+        };
+        tracing::trace!(%other, %kernel, "another kernel");
+        if was_spinning {
+            settle();
+        }
+        let moment =
+            Timing { max_repeats: AWAKE.0, max_time: AWAKE.1, relative_error: 0.0, batch: None, ..timing.clone() };
+        self.device.time(program, &moment).map(drop)
     }
 }
 
@@ -53,12 +84,18 @@ impl<D: Device> Measure for Live<D> {
     fn measure(&mut self, problem: &dyn Problem, at: &Point, timing: &Timing) -> Result<Measurement, MeasureError> {
         let program = self.programs.get(problem, at)?;
         let wanted = (problem.computation(), problem.input());
-        if self.held.as_ref() != Some(&wanted) {
-            self.held = None;
-            self.programs.keep_only(&wanted.1);
-            self.device.upload(&problem.data(self.seed))?;
-            self.held = Some(wanted);
+        if self.latest.as_ref() != Some(&wanted) {
+            self.is_held = false;
+            // Those of the next input may have been announced already.
+            if let Some((_, before)) = self.latest.replace(wanted) {
+                self.programs.forget(&before);
+            }
         }
+        if !self.is_held {
+            self.device.upload(&problem.data(self.seed))?;
+            self.is_held = true;
+        }
+        self.change_over(problem.kernel(), &program, timing)?;
         self.device.time(&program, timing)
     }
 
@@ -67,8 +104,7 @@ impl<D: Device> Measure for Live<D> {
     }
 
     fn expect(&mut self, problem: &dyn Problem, points: &[Point]) {
-        let programs: Vec<Program> = points.iter().filter_map(|p| self.programs.get(problem, p).ok()).collect();
-        self.device.precompile(&programs);
+        self.device.precompile(&self.programs.get_all(problem, points));
     }
 
     fn device(&mut self) -> Option<&mut dyn Device> {

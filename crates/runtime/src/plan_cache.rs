@@ -5,6 +5,7 @@
 //! stands in its header: an entry that differs there is stale, and planned anew rather than trusted.
 
 use crate::plan::Look;
+use crate::selection::SelectionError;
 use crate::store::envelope::{self, Format};
 use crate::store::{DeviceRecord, StoreError, StoreErrorKind, files_with_extension, unix_seconds};
 use serde::{Deserialize, Serialize};
@@ -25,7 +26,7 @@ pub struct PlanHeader {
     pub kernel: KernelId,
     /// The device that it was decided on.
     pub device: DeviceRecord,
-    /// The input's words.
+    /// The input's fields.
     pub input: Config,
     /// What was optimised.
     pub objective: Objective,
@@ -85,11 +86,16 @@ impl PlanCache {
 
     /// Where the plan of an input is kept.
     pub fn path(&self, problem: &dyn Problem, objective: &Objective) -> PathBuf {
+        self.path_of(problem.kernel().as_str(), problem, objective)
+    }
+
+    /// Where the answer to a question is kept: the name of a kernel, or of whatever else answers for an input.
+    fn path_of(&self, question: &str, problem: &dyn Problem, objective: &Objective) -> PathBuf {
         let mut hasher = blake3::Hasher::new();
         let device = problem.device();
         let direction = format!("{:?}", objective.direction);
-        let (kernel, input) = (problem.kernel(), problem.input().to_string());
-        for text in [kernel.as_str(), &device.id, &device.name, &input, &objective.metric, &direction] {
+        let input = problem.input().to_string();
+        for text in [question, &device.id, &device.name, &input, &objective.metric, &direction] {
             hasher.update(&(text.len() as u64).to_le_bytes());
             hasher.update(text.as_bytes());
         }
@@ -102,25 +108,45 @@ impl PlanCache {
     /// # Errors
     /// The file exists and cannot be read, is damaged, or of another version.
     pub fn get(&self, problem: &dyn Problem, objective: &Objective) -> Result<Lookup, StoreError> {
-        let path = self.path(problem, objective);
+        Ok(self.get_among(problem.kernel().as_str(), &[problem], objective)?.0)
+    }
+
+    /// What is known of a question that several kernels compete to answer for one input, and which of them the answer is of.
+    /// An answer of a kernel that is not among them is stale.
+    ///
+    /// # Errors
+    /// As [`PlanCache::get`].
+    pub fn get_among(
+        &self,
+        question: &str,
+        problems: &[&dyn Problem],
+        objective: &Objective,
+    ) -> Result<(Lookup, usize), StoreError> {
+        let Some(first) = problems.first() else { return Ok((Lookup::Miss, 0)) };
+        let path = self.path_of(question, *first, objective);
         let (header, plan) = match read(&path) {
             Ok(read) => read,
-            Err(e) if e.is_missing() => return Ok(Lookup::Miss),
+            Err(e) if e.is_missing() => return Ok((Lookup::Miss, 0)),
             Err(e) => return Err(e),
         };
-        let now = PlanHeader::new(problem, objective.clone());
+        let of = problems.iter().position(|problem| problem.kernel() == header.kernel);
+        let Some(at) = of else {
+            let gone = SelectionError::Gone { kernel: header.kernel };
+            return Ok((Lookup::Stale(gone.to_string()), 0));
+        };
+        let now = PlanHeader::new(problems[at], objective.clone());
         if let Some(what) = header.differs(&now) {
-            return Ok(Lookup::Stale(format!("the cached plan is of {what}")));
+            return Ok((Lookup::Stale(format!("the cached plan is of {what}")), at));
         }
-        let space = problem.space();
+        let space = problems[at].space();
         let point = match plan.config.to_point(space.params(), None) {
             Ok(point) => point,
-            Err(e) => return Ok(Lookup::Stale(format!("the cached plan is none of this space: {e}"))),
+            Err(e) => return Ok((Lookup::Stale(format!("the cached plan is none of this space: {e}")), at)),
         };
         let checked = space.check(&point).map(drop);
         Ok(match checked {
-            Ok(()) => Lookup::Hit(Box::new(plan), point),
-            Err(illegal) => Lookup::Stale(format!("the cached plan is not legal any more: {illegal}")),
+            Ok(()) => (Lookup::Hit(Box::new(plan), point), at),
+            Err(illegal) => (Lookup::Stale(format!("the cached plan is not legal any more: {illegal}")), at),
         })
     }
 
@@ -129,7 +155,21 @@ impl PlanCache {
     /// # Errors
     /// See [`crate::store::write_atomically`].
     pub fn put(&self, problem: &dyn Problem, objective: &Objective, plan: &CachedPlan) -> Result<PathBuf, StoreError> {
-        let path = self.path(problem, objective);
+        self.put_among(problem.kernel().as_str(), problem, objective, plan)
+    }
+
+    /// Keeps the answer to a question that several kernels competed for: a plan of the problem's kernel.
+    ///
+    /// # Errors
+    /// As [`PlanCache::put`].
+    pub fn put_among(
+        &self,
+        question: &str,
+        problem: &dyn Problem,
+        objective: &Objective,
+        plan: &CachedPlan,
+    ) -> Result<PathBuf, StoreError> {
+        let path = self.path_of(question, problem, objective);
         envelope::write(&path, FORMAT, &PlanHeader::new(problem, objective.clone()), plan)?;
         Ok(path)
     }

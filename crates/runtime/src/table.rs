@@ -32,10 +32,10 @@ impl Hasher for WordHasher {
     }
 
     fn write(&mut self, bytes: &[u8]) {
-        for chunk in bytes.chunks(8) {
-            let mut word = [0; 8];
-            word[..chunk.len()].copy_from_slice(chunk);
-            self.word(u64::from_le_bytes(word));
+        let (words, rest) = bytes.as_chunks::<8>();
+        words.iter().for_each(|word| self.word(u64::from_le_bytes(*word)));
+        if !rest.is_empty() {
+            self.word(rest.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte)));
         }
     }
 

@@ -32,6 +32,16 @@ pub trait Trainer: Send + Sync {
     /// Rows that cannot be learned from.
     fn train(&self, data: &TrainingSet, seed: u64) -> Result<Trained, TrainError>;
 
+    /// What a model that was trained on rows with more input columns says of rows without the last ones, which have these values from
+    /// now on: of one device, where it was trained on several.
+    ///
+    /// # Errors
+    /// A kind that cannot; a model that is not of this kind, or has no such columns.
+    fn fixing(&self, model: &serde_json::Value, last: &[f32]) -> Result<Trained, TrainError> {
+        let _ = (model, last);
+        Err(TrainError::new(self.kind(), "it cannot be fixed to one device"))
+    }
+
     /// Reads back [`Trained::model`].
     ///
     /// # Errors

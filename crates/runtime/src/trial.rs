@@ -8,6 +8,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tilewright_core::measurement::{Failure, FailureKind, Outcome};
+use tilewright_core::objective::Objective;
 use tilewright_core::predictor::Predictor;
 use tilewright_core::problem::{Measure, Problem};
 use tilewright_core::space::Point;
@@ -16,6 +17,10 @@ use tilewright_sampler::{DrawError, Sampler};
 use tilewright_search::drive::{Budget, DriveError, Evaluate, Limits, Refused, Step, Trace};
 use tilewright_search::stop::Tail;
 use tilewright_search::{Choice, Evaluator, Setup, drive};
+
+/// The best points of a search that the closing comparison chooses its answer from: a single time names the luckiest. A plan does so
+/// with more.
+const FINALISTS: usize = 8;
 
 /// Time of the closing comparison.
 const COMPARISON: Duration = Duration::from_secs(60);
@@ -58,8 +63,8 @@ pub struct Report {
 }
 
 impl Trial<'_> {
-    /// Searches with each strategy, `repeats` times with different seeds, then times the best of each search at each of `at`
-    /// evaluations, and at its end, against each other.
+    /// Searches with each strategy, `repeats` times with different seeds, then times the best few of each search after each of `at`
+    /// evaluations, and at its end, against each other; a search answers with the best of its own.
     ///
     /// # Errors
     /// A model of another schema, nothing legal or nothing that runs, a strategy that needs a smaller space or proposes nothing
@@ -89,7 +94,7 @@ impl Trial<'_> {
                 let mut search = choice.make(&setup, seed).map_err(refused)?;
                 let timing = (&settings.timing, limits);
                 let live = Evaluator::new(problem, &mut **measure, &settings.objective, timing, &clock);
-                let mut noted = Noted { live, measured: Vec::new() };
+                let mut noted = Noted { live, objective: &settings.objective, measured: Vec::new() };
                 let trace = drive(&mut *search, choice.name(), &settings.objective, budget, &mut noted);
                 if let Some(error @ (DrawError::OtherSpace { .. } | DrawError::Uncounted(_))) = source.take_failure() {
                     return Err(not_drawn(problem, error));
@@ -126,10 +131,11 @@ fn failed(error: DriveError) -> RuntimeError {
     }
 }
 
-/// Measures, and keeps what came of it in order.
+/// Measures, and keeps what came of it in order, with infinite costs for failures.
 struct Noted<'a> {
     live: Evaluator<'a>,
-    measured: Vec<Point>,
+    objective: &'a Objective,
+    measured: Vec<(Point, f64)>,
 }
 
 impl Evaluate for Noted<'_> {
@@ -143,7 +149,8 @@ impl Evaluate for Noted<'_> {
 
     fn evaluate(&mut self, point: &Point) -> Result<Outcome, Refused> {
         let outcome = self.live.evaluate(point)?;
-        self.measured.push(point.clone());
+        let cost = outcome.as_ref().ok().and_then(|m| self.objective.cost(m));
+        self.measured.push((point.clone(), cost.unwrap_or(f64::INFINITY)));
         Ok(outcome)
     }
 
@@ -152,25 +159,35 @@ impl Evaluate for Noted<'_> {
     }
 }
 
-/// One search, with the points that it would have answered with.
+/// One search, with the points that its answers are chosen from.
 struct Found {
     trace: Trace,
-    answers: Vec<(Step, Point)>,
+    /// After so many evaluations, the best points by then.
+    answers: Vec<(Step, Vec<Point>)>,
 }
 
 impl Found {
-    fn new(trace: Trace, measured: &[Point], at: &[u64]) -> Self {
-        let answer = |evaluations: &u64| trace.steps.iter().rev().find(|step| step.evaluations <= *evaluations);
-        let mut steps: Vec<Step> = at.iter().chain([&u64::MAX]).filter_map(answer).copied().collect();
-        steps.sort_by_key(|step| step.evaluations);
-        steps.dedup();
-        let answers = steps.into_iter().map(|step| (step, measured[step.evaluations as usize - 1].clone()));
-        Self { answers: answers.collect(), trace }
+    fn new(trace: Trace, measured: &[(Point, f64)], at: &[u64]) -> Self {
+        let end = measured.len() as u64;
+        let mut evaluations: Vec<u64> = at.iter().map(|n| (*n).min(end)).chain([end]).collect();
+        evaluations.sort_unstable();
+        evaluations.dedup();
+        let answer = |n: u64| {
+            let step = *trace.steps.iter().rev().find(|step| step.evaluations <= n)?;
+            let mut best: Vec<&(Point, f64)> = measured[..n as usize].iter().filter(|(_, c)| c.is_finite()).collect();
+            best.sort_by(|a, b| a.1.total_cmp(&b.1).then_with(|| a.0.cmp(&b.0)));
+            let best = best.into_iter().take(FINALISTS).map(|(point, _)| point.clone());
+            Some((Step { evaluations: n, ..step }, best.collect()))
+        };
+        Self { answers: evaluations.into_iter().filter_map(answer).collect(), trace }
     }
 
     /// The trace with the costs of the closing comparison; answers that failed in it are left out.
     fn timed_again(self, costs: &HashMap<Point, f64>) -> Trace {
-        let again = |(step, point): (Step, Point)| costs.get(&point).map(|cost| Step { cost: *cost, ..step });
+        let again = |(step, points): (Step, Vec<Point>)| {
+            let cost = points.iter().filter_map(|point| costs.get(point)).copied().min_by(f64::total_cmp);
+            cost.map(|cost| Step { cost, ..step })
+        };
         Trace { steps: self.answers.into_iter().filter_map(again).collect(), ..self.trace }
     }
 }
@@ -183,7 +200,8 @@ fn contest<'f>(
     searches: impl Iterator<Item = &'f Found>,
     clock: &Instant,
 ) -> Result<HashMap<Point, f64>, RuntimeError> {
-    let mut points: Vec<Point> = searches.flat_map(|found| found.answers.iter().map(|(_, p)| p.clone())).collect();
+    let mut points: Vec<Point> =
+        searches.flat_map(|found| found.answers.iter().flat_map(|(_, points)| points.clone())).collect();
     points.sort();
     points.dedup();
     if measure.ahead() > 1 {

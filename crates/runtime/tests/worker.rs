@@ -15,9 +15,8 @@ use tilewright_core::dtype::DType;
 use tilewright_core::measurement::{Failure, FailureKind, Measurement, Timing};
 use tilewright_core::problem::MeasureError;
 use tilewright_core::program::{
-    Arg, Attributes, Code, DeviceError, Launch, LibraryCall, Program, ScalarClass, ScalarSpec, Step, TensorMap,
+    Arg, Attributes, Code, DeviceError, Launch, Program, ScalarClass, ScalarSpec, Step, TensorMap,
 };
-use tilewright_core::space::Config;
 use tilewright_runtime::worker::{Isolated, WorkerCommand, serve};
 
 /// Adds 1 to every element per launch of `add`; misbehaves as other entries say.
@@ -106,10 +105,6 @@ impl Device for Toy {
         }
         Ok(Measurement { relative_error: f64::INFINITY, ..Measurement::recorded(1.5e-3 + self.expected as f64) })
     }
-
-    fn options(&mut self, call: &LibraryCall) -> Result<u32, DeviceError> {
-        Ok(call.option + 3)
-    }
 }
 
 fn program(entries: &[&str]) -> Program {
@@ -164,7 +159,6 @@ fn results_come_back() {
     let cut = Timing { cut_off: Some(Duration::from_millis(1)), ..Timing::default() };
     let failure = device.time(&program(&["add"]), &cut).unwrap_err();
     assert!(matches!(failure, MeasureError::Failed(f) if f.kind == FailureKind::CutOff));
-    assert_eq!(device.options(&LibraryCall { library: "l".into(), option: 4, input: Config::default() }), Ok(7));
     assert_eq!(device.restarts(), 0);
 }
 

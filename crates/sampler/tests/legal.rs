@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use tilewright_core::expr::{EvalError, Expr, Value};
-use tilewright_core::space::{Param, Point};
+use tilewright_core::space::{Param, Point, SpaceError};
 use tilewright_sampler::{Conflict, Description, LegalError, LegalSet, Nearness};
 
 /// Every point of the parameters, in lexicographic order.
@@ -337,8 +337,8 @@ fn closures_and_expressions_say_the_same() {
 fn faults_are_typed() {
     let fault = |d: &Description| LegalSet::new(d).unwrap_err();
     let twice = described(&[("a", POWERS), ("a", POWERS)], &[]);
-    assert_eq!(fault(&twice), LegalError::Duplicate("a".into()));
-    assert_eq!(fault(&described(&[("a", &[])], &[])), LegalError::NoValues("a".into()));
+    assert_eq!(fault(&twice), LegalError::Space(SpaceError::Duplicate("a".into())));
+    assert_eq!(fault(&described(&[("a", &[])], &[])), LegalError::Space(SpaceError::NoValues("a".into())));
     let unknown = described(&[("a", POWERS)], &["a < 4", "a * z < 4"]);
     assert!(matches!(fault(&unknown), LegalError::UnknownName { name, .. } if name == "z"));
     let wrong = Description::new().constraint("a * (b").unwrap_err();

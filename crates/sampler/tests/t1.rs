@@ -1,6 +1,7 @@
 //! Descriptions in the T1 format: what is read, and how bad ones are refused.
 
 use tilewright_core::expr::{List, ListError, Value};
+use tilewright_core::space::SpaceError;
 use tilewright_sampler::{Conflict, Description, LegalError, LegalSet, T1Error};
 use tilewright_testkit::mutants;
 
@@ -82,9 +83,12 @@ fn bad_descriptions_say_what_and_where() {
         matches!(built(&t1(&[("x", "[1]")], &["y > 1"])), Err(LegalError::UnknownName { name, .. }) if name == "y")
     );
     assert!(matches!(built(&t1(&[("x", "[0, 1]")], &["4 % x == 0"])), Err(LegalError::Undefined { .. })));
-    assert!(matches!(built(&t1(&[("x", "[]")], &[])), Err(LegalError::NoValues(_))));
+    assert!(matches!(built(&t1(&[("x", "[]")], &[])), Err(LegalError::Space(SpaceError::NoValues(_)))));
     let many = r#""list(range(100000))""#;
-    assert!(matches!(built(&t1(&[("x", many)], &[])), Err(LegalError::TooManyValues { count: 100_000, .. })));
+    assert!(matches!(
+        built(&t1(&[("x", many)], &[])),
+        Err(LegalError::Space(SpaceError::TooManyValues { count: 100_000, .. }))
+    ));
     let wide = r#""list(range(60000))""#;
     let five: Vec<(&str, &str)> = ["a", "b", "c", "d", "e"].map(|n| (n, wide)).to_vec();
     assert_eq!(built(&t1(&five, &[])).unwrap_err(), LegalError::TooMany);

@@ -10,12 +10,12 @@ use tilewright_core::predictor::{Fit, Predictor};
 use tilewright_core::problem::Problem;
 use tilewright_core::search::Search;
 use tilewright_core::space::Point;
-use tilewright_search::strategy::{InOrder, Local, Random};
-use tilewright_search::{Options, exhaustive};
+use tilewright_search::strategy::{Local, Random};
+use tilewright_search::{Options, Setup, Strategy, exhaustive};
 use tilewright_testkit::toy;
 
 /// Measures at most `budget` points that a strategy asks for; the best time.
-fn measure(problem: &dyn Problem, mut search: impl Search, budget: usize) -> f64 {
+fn measure(problem: &dyn Problem, mut search: Box<dyn Search + '_>, budget: usize) -> f64 {
     let mut left = budget;
     while left > 0 {
         let points = search.ask(left.min(8));
@@ -46,9 +46,12 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let (space, objective) = (problem.space(), Objective::default());
     let starts: Vec<Point> = found.ranked.points.into_iter().map(|(p, _)| p).collect();
     for (name, best) in [
-        ("every point in order", measure(&problem, InOrder::new(space, objective.clone()), usize::MAX)),
-        ("40 at random", measure(&problem, Random::new(space, objective.clone(), 1), 40)),
-        ("40 around the model's best", measure(&problem, Local::new(space, objective.clone(), starts, 1), 40)),
+        ("every point in order", measure(&problem, Strategy::Exhaustive.make(&Setup::new(space), 0)?, usize::MAX)),
+        ("40 at random", measure(&problem, Box::new(Random::new(space, objective.clone(), 1)), 40)),
+        (
+            "40 around the model's best",
+            measure(&problem, Box::new(Local::new(space, objective.clone(), starts, 1)), 40),
+        ),
     ] {
         println!("{name}: {:.3} of the optimum", optimum / best);
     }

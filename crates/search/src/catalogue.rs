@@ -211,10 +211,7 @@ impl Strategy {
             Self::EarlyStopVuduc => setup.early(seed, Rule::Vuduc),
             Self::EarlyStopConservative => setup.early(seed, Rule::Conservative),
             Self::Local if setup.is_small() => setup.listed(seed, Climb::default()),
-            Self::Local => {
-                let starts = [setup.starts.to_vec(), setup.random(seed).ask(1)].concat();
-                Ok(Box::new(Local::new(setup.space, setup.objective.clone(), starts, seed)))
-            }
+            Self::Local => Ok(Box::new(Local::new(setup.space, setup.objective.clone(), setup.starts.to_vec(), seed))),
             Self::Annealing => setup.listed(seed, Annealing::default()),
             Self::Genetic => setup.listed(seed, Genetic::default()),
             Self::Guided => setup.guided(seed, false),

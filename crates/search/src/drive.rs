@@ -131,12 +131,6 @@ impl Trace {
         at.checked_sub(1).map(|i| self.steps[i].cost)
     }
 
-    /// The best cost at a time of the clock; none if nothing had a cost by then.
-    pub fn best_at(&self, seconds: f64) -> Option<f64> {
-        let at = self.steps.partition_point(|s| s.seconds <= seconds);
-        at.checked_sub(1).map(|i| self.steps[i].cost)
-    }
-
     /// The best cost of all; none if nothing had one.
     pub fn best(&self) -> Option<f64> {
         self.steps.last().map(|s| s.cost)
@@ -358,7 +352,6 @@ mod tests {
         let step = |evaluations, cost| Step { evaluations, seconds: evaluations as f64 * 2.0, cost };
         let trace = Trace { steps: vec![step(2, 5.0), step(7, 3.0)], evaluations: 9, seconds: 18.0, ..Trace::empty() };
         assert_eq!([1, 2, 6, 7, 100].map(|n| trace.best_after(n)), [None, Some(5.0), Some(5.0), Some(3.0), Some(3.0)]);
-        assert_eq!([3.9, 4.0, 14.0].map(|s| trace.best_at(s)), [None, Some(5.0), Some(3.0)]);
     }
 
     #[test]

@@ -29,6 +29,7 @@ pub mod drive;
 mod exhaustive;
 mod experience;
 mod guided;
+mod history;
 mod listing;
 mod model;
 mod neighbourhood;
@@ -37,7 +38,6 @@ mod spread;
 pub mod stop;
 pub mod strategy;
 mod suggest;
-mod told;
 
 pub use catalogue::{Choice, LazyListing, Setup, Strategy, UnknownStrategy};
 pub use convergence::{Convergence, convergence};

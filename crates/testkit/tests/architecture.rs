@@ -7,7 +7,7 @@ use toml::{Table, Value};
 /// For each crate, the crates of the workspace that it may depend on. `None` may wire everything.
 ///
 /// Dependencies for tests, examples and benches may go to any crate that stands below in this list, or to the testkit.
-const EDGES: [(&str, Option<&[&str]>); 24] = [
+const EDGES: [(&str, Option<&[&str]>); 25] = [
     ("core", Some(&[])),
     ("testkit", Some(&["core"])),
     ("ops", Some(&["core"])),
@@ -30,6 +30,8 @@ const EDGES: [(&str, Option<&[&str]>); 24] = [
     ("runtime", Some(&["core", "sampler", "search"])),
     // Kernels like those of `cpu`; their measuring example uses the runtime.
     ("computations", Some(&["core"])),
+    // Routines of libraries as kernels; those of GPUs behind the feature of the runtime's CUDA devices.
+    ("baselines", Some(&["core", "ops", "runtime"])),
     // The weights of the linear model, measured on any device.
     ("calibration", Some(&["core", "loops", "perfmodel-linear", "ptxgen", "runtime"])),
     // The front door: leads to all libraries, and composes what a program of one's own needs.
@@ -52,6 +54,7 @@ const EDGES: [(&str, Option<&[&str]>); 24] = [
             "ptxgen",
             "emulator",
             "runtime",
+            "baselines",
             "calibration",
         ]),
     ),
@@ -63,7 +66,7 @@ const EDGES: [(&str, Option<&[&str]>); 24] = [
 ];
 
 /// Concrete crates that `runtime` may name behind a feature.
-const BEHIND_FEATURES: [&str; 3] = ["cpu", "perfmodel-mlp", "perfmodel-linear"];
+const BEHIND_FEATURES: [&str; 4] = ["cpu", "perfmodel-mlp", "perfmodel-linear", "variant-select"];
 
 /// What the contract may use: serialisation, errors, hashing, byte views. No I/O, no threads, no backend.
 const FOREIGN_IN_CORE: [&str; 5] = ["blake3", "bytemuck", "serde", "serde_json", "thiserror"];
@@ -76,7 +79,7 @@ const UNSAFE: [&str; 5] = [
     "crates/cpu/",
     "crates/fake-cuda/src/exports.rs",
     "crates/runtime/src/cuda",
-    "crates/bench-suite/src/baseline/foreign",
+    "crates/baselines/src/foreign",
     "crates/computations/src/isa.rs",
 ];
 

@@ -71,6 +71,12 @@ pub enum Error {
         /// What is wrong with it.
         source: TrainError,
     },
+    /// What devices recorded for each other.
+    #[error(transparent)]
+    Repository(#[from] tilewright_repository::RepositoryError),
+    /// What could not be learned from other devices.
+    #[error(transparent)]
+    Transfer(#[from] tilewright_mtl::MtlError),
     /// An argument of a call does not fit the plan.
     #[error("{name}: {message}")]
     Argument {
@@ -97,6 +103,7 @@ impl Error {
             Self::UnknownVariant { .. } => Some("variant".into()),
             Self::NoProfile { .. } => Some("model".into()),
             Self::Profile { path, .. } => Some(path.display().to_string()),
+            Self::Repository(_) | Self::Transfer(_) => Some("repository".into()),
             Self::Argument { name, .. } => Some(name.clone()),
         }
     }

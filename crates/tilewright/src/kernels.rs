@@ -3,7 +3,7 @@
 use crate::error::Error;
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use tilewright_core::device::DeviceKind;
+use tilewright_core::device::{DeviceKind, DeviceSpec};
 use tilewright_core::problem::{AnyKernel, Erased};
 use tilewright_cpu::CpuGemm;
 use tilewright_ptxgen::gemm::SimtGemm;
@@ -17,7 +17,13 @@ struct Entry {
 
 /// Kernels by the names of their computations and their own, and by the devices that they run on.
 #[derive(Clone)]
-pub struct Kernels(Vec<Entry>);
+pub struct Kernels {
+    generated: Vec<Entry>,
+    libraries: Libraries,
+}
+
+/// The kernels that the libraries of a machine have of a computation on a device.
+pub type Libraries = fn(computation: &str, device: &DeviceSpec) -> Vec<Arc<dyn AnyKernel>>;
 
 impl Default for Kernels {
     fn default() -> Self {
@@ -31,7 +37,7 @@ impl Default for Kernels {
                 runs_on: &[DeviceKind::Cuda, DeviceKind::Emulator],
             },
         ];
-        Self(gemm.into_iter().chain(six).collect())
+        Self { generated: gemm.into_iter().chain(six).collect(), libraries: tilewright_baselines::kernels }
     }
 }
 
@@ -41,9 +47,9 @@ impl Kernels {
     /// # Errors
     /// No kernel and no computation has the name, or none of them has code for the device.
     pub fn variants(&self, name: &str, on: DeviceKind) -> Result<Vec<&Arc<dyn AnyKernel>>, Error> {
-        let mut found: Vec<&Entry> = self.0.iter().filter(|e| is_called(&*e.kernel, name)).collect();
+        let mut found: Vec<&Entry> = self.generated.iter().filter(|e| is_called(&*e.kernel, name)).collect();
         if found.is_empty() {
-            let known: BTreeSet<String> = self.0.iter().map(|e| e.kernel.computation().to_string()).collect();
+            let known: BTreeSet<String> = self.generated.iter().map(|e| e.kernel.computation().to_string()).collect();
             let known = known.into_iter().collect::<Vec<_>>().join(", ");
             return Err(Error::UnknownKernel { name: name.to_owned(), known });
         }
@@ -53,6 +59,43 @@ impl Kernels {
             return Err(Error::NoCode { kernels, on });
         }
         Ok(found.into_iter().map(|e| &e.kernel).collect())
+    }
+
+    /// Finds the routines of libraries by another way.
+    #[must_use]
+    pub fn with_libraries(mut self, libraries: Libraries) -> Self {
+        self.libraries = libraries;
+        self
+    }
+
+    /// The routines of libraries found on this machine for a computation, or the one of this name, as kernels.
+    pub fn libraries(&self, name: &str, device: &DeviceSpec) -> Vec<Arc<dyn AnyKernel>> {
+        let computation = name.split_once('.').map_or(name, |(computation, _)| computation);
+        let mut found = (self.libraries)(computation, device);
+        found.retain(|kernel| is_called(&**kernel, name));
+        found
+    }
+
+    /// The kernels that compete on a device for the inputs of a computation, or the one of this name. Routines of libraries come
+    /// last, where they are asked for or the name is one's own.
+    ///
+    /// # Errors
+    /// As [`Kernels::variants`].
+    pub fn competing(
+        &self,
+        name: &str,
+        device: &DeviceSpec,
+        with_libraries: bool,
+    ) -> Result<Vec<Arc<dyn AnyKernel>>, Error> {
+        let generated = self.variants(name, device.kind);
+        if generated.is_ok() && !with_libraries {
+            return Ok(generated?.into_iter().cloned().collect());
+        }
+        let libraries = self.libraries(name, device);
+        if libraries.is_empty() || (!with_libraries && !libraries.iter().all(|kernel| is_variant(&**kernel, name))) {
+            return Ok(generated?.into_iter().cloned().collect());
+        }
+        Ok(generated.unwrap_or_default().into_iter().cloned().chain(libraries).collect())
     }
 
     /// One of the kernels of a computation on a kind of device: the named one, or the first.

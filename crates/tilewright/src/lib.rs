@@ -6,6 +6,7 @@ mod error;
 pub mod kernels;
 pub mod known;
 pub mod own;
+pub mod planning;
 mod request;
 pub mod tuner;
 

@@ -3,7 +3,7 @@
 use crate::error::Error;
 use crate::kernels::Kernels;
 use std::sync::Arc;
-use tilewright_core::device::DeviceKind;
+use tilewright_core::device::DeviceSpec;
 use tilewright_core::expr::Value;
 use tilewright_core::problem::AnyKernel;
 use tilewright_core::space::Config;
@@ -53,11 +53,16 @@ impl Request {
         &self.fields
     }
 
-    /// The kernel on a kind of device.
-    pub(crate) fn kernel(&self, kernels: &Kernels, on: DeviceKind) -> Result<Arc<dyn AnyKernel>, Error> {
+    /// The kernels that compete on a device.
+    pub(crate) fn kernels(
+        &self,
+        kernels: &Kernels,
+        device: &DeviceSpec,
+        with_libraries: bool,
+    ) -> Result<Vec<Arc<dyn AnyKernel>>, Error> {
         match &self.wanted {
-            Wanted::Named(name) => kernels.variant(name, None, on).cloned(),
-            Wanted::Own(kernel) => Ok(kernel.clone()),
+            Wanted::Named(name) => kernels.competing(name, device, with_libraries),
+            Wanted::Own(kernel) => Ok(vec![kernel.clone()]),
         }
     }
 }

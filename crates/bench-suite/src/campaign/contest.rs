@@ -1,22 +1,26 @@
-//! Tasks planned with the profile and compared with the vendor's library: ISAAC's Table 4, and square sizes.
+//! Tasks planned with the profiles and compared with the vendor's library: ISAAC's Table 4, and square sizes.
 
 use super::rows::{BaselineRow, Tables};
 use super::stages::Progress;
 use super::state::State;
-use super::{Campaign, CampaignError, DTYPES, Deadline, FILES};
+use super::{Campaign, CampaignError, Deadline};
 use crate::tasks::{Task, TaskSet};
-use crate::vendor::{CUT_OFF, LIBRARIES, Vendors, median};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tilewright_core::computation::Computation;
+use tilewright_baselines::{LibraryGemm, kernels};
+use tilewright_core::computation::InputError;
+use tilewright_core::device::{DeviceKind, DeviceSpec};
+use tilewright_core::expr::Value;
+use tilewright_core::measurement::FailureKind;
 use tilewright_core::objective::Objective;
 use tilewright_core::predictor::Predictor;
-use tilewright_core::problem::Problem;
-use tilewright_core::program::DeviceError;
+use tilewright_core::problem::{AnyKernel, Problem};
 use tilewright_core::search::Search;
-use tilewright_core::space::Point;
-use tilewright_ops::gemm::{Gemm, GemmInput, Layout};
+use tilewright_core::space::{Config, Point};
+use tilewright_runtime::contest::{ContestSettings, Entrant, Standing, contest, libraries};
 use tilewright_runtime::knowledge::{Knowledge, Ranking, Shared as Source};
 use tilewright_runtime::store::Profile;
+use tilewright_runtime::tune::TunePaths;
 use tilewright_runtime::{Live, RuntimeError};
 use tilewright_sampler::Chained;
 use tilewright_search::drive::{Budget, DriveError, Limits};
@@ -25,53 +29,89 @@ use tilewright_search::{Evaluator, Sampling, drive};
 
 pub use super::rows::TaskRow;
 
+/// A configuration this many times slower than the best so far is cut off.
+const CUT_OFF: f64 = 2.5;
+
+/// Configurations of a kernel that are checked, and timed beside the others.
+const FINALISTS: usize = 3;
+
 /// The share of a task's time that the model may take.
 const RANKING_SHARE: f64 = 0.25;
+
+/// Tasks with the class of inputs that each is of.
+type Classed = (Task, String);
 
 pub(super) fn table4(
     campaign: &Campaign<'_>,
     state: &mut State,
     deadline: Deadline,
 ) -> Result<Progress, CampaignError> {
-    let tasks = DTYPES.iter().flat_map(|dtype| TaskSet::IsaacTable4.tasks(*dtype)).collect();
-    run("table4", tasks, campaign, state, deadline)
+    let (kernel, shrink) = (campaign.kernels[0], campaign.settings.scale.shrink);
+    let usual = TaskSet::of(&kernel.computation())[0];
+    let of = |class: &Config| Ok(usual.tasks(kernel, class)?.into_iter().map(|t| smaller(t, shrink)).collect());
+    run("table4", tasks(campaign, of)?, campaign, state, deadline)
 }
 
+/// Square sizes, of the computation that has them.
 pub(super) fn sweep(campaign: &Campaign<'_>, state: &mut State, deadline: Deadline) -> Result<Progress, CampaignError> {
-    let mut tasks = Vec::new();
-    for dtype in DTYPES {
-        for &size in &campaign.settings.scale.sweep {
-            let input = GemmInput::new(size, size, size, dtype, Layout::Nn);
-            tasks.push(Task { name: format!("square-{size}"), input });
-        }
+    let is_gemm = campaign.kernels[0].computation().as_str() == "gemm";
+    let sizes = campaign.settings.scale.sweep.iter().filter(|_| is_gemm);
+    let square = |size: usize, class: &Config| {
+        let sizes = ["m", "n", "k"].map(|name| (name.to_owned(), Value::from(size))).into_iter();
+        let layout = [("layout".to_owned(), "nn".into())];
+        Task { name: format!("square-{size}"), input: Config(sizes.chain(layout).chain(class.0.clone()).collect()) }
+    };
+    let of = |class: &Config| Ok(sizes.clone().map(|&size| square(size, class)).collect());
+    run("sweep", tasks(campaign, of)?, campaign, state, deadline)
+}
+
+/// The tasks of all classes.
+fn tasks(
+    campaign: &Campaign<'_>,
+    of: impl Fn(&Config) -> Result<Vec<Task>, InputError>,
+) -> Result<Vec<Classed>, CampaignError> {
+    let mut all = Vec::new();
+    for (name, class) in campaign.classes() {
+        all.extend(of(&class).map_err(RuntimeError::from)?.into_iter().map(|task| (task, name.clone())));
     }
-    run("sweep", tasks, campaign, state, deadline)
+    Ok(all)
+}
+
+/// The task with all its sizes divided.
+fn smaller(mut task: Task, by: usize) -> Task {
+    if by > 1 {
+        task.name = format!("{}/{by}", task.name);
+        let sizes = task.input.0.iter_mut().filter_map(|(_, value)| value.as_int().map(|size| (value, size)));
+        sizes.for_each(|(value, size)| *value = Value::Int((size / by as i64).max(1)));
+    }
+    task
 }
 
 fn run(
     stage: &'static str,
-    tasks: Vec<Task>,
+    tasks: Vec<Classed>,
     campaign: &Campaign<'_>,
     state: &State,
     deadline: Deadline,
 ) -> Result<Progress, CampaignError> {
+    if tasks.is_empty() {
+        return Ok(Progress { done: true, note: format!("{}: no tasks", campaign.kernels[0].computation()) });
+    }
     let out = &campaign.settings.out;
     let mut tables = Tables::read(out)?;
-    let predictor = predictor(campaign)?;
-    let shrink = if stage == "sweep" { 1 } else { campaign.settings.scale.shrink };
-    let tasks: Vec<Task> = tasks.into_iter().map(|t| smaller(t, shrink)).collect();
-    let known = |tables: &Tables, t: &Task| tables.has(stage, &t.name, t.input.dtype().name());
+    let predictors = predictors(campaign)?;
+    let known = |tables: &Tables, (t, class): &Classed| tables.has(stage, &t.name, class);
     let total = tasks.len();
-    let missing: Vec<&Task> = tasks.iter().filter(|t| !known(&tables, t)).collect();
-    for (at, task) in missing.iter().enumerate() {
+    let missing: Vec<&Classed> = tasks.iter().filter(|t| !known(&tables, t)).collect();
+    for (at, (task, class)) in missing.iter().enumerate() {
         let left = deadline.left_s();
         if left <= 0.0 {
             break;
         }
         // A first task that takes its time leaves some for the others.
         let end = Instant::now() + Duration::from_secs_f64(left / (missing.len() - at) as f64);
-        (campaign.note)(&format!("{stage}: {} {}", task.name, task.input.dtype()));
-        let contest = Contest { campaign, task, predictor: predictor.as_deref(), deadline: Deadline { end } };
+        (campaign.note)(&format!("{stage}: {} {class}", task.name));
+        let contest = Contest { campaign, task, class, predictors: &predictors, deadline: Deadline { end } };
         if let Some(row) = contest.row(stage, state)? {
             tables.rows.push(row);
             tables.write(out, state)?;
@@ -84,32 +124,29 @@ fn run(
     Ok(Progress { done: have == total, note: format!("{have} of {total} tasks{means}") })
 }
 
-/// The profile of the folder, if there is one.
-fn predictor(campaign: &Campaign<'_>) -> Result<Option<Box<dyn Predictor>>, CampaignError> {
-    let path = campaign.settings.out.join(FILES[6]);
-    if !path.exists() {
-        return Ok(None);
-    }
-    let (profile, schema) = (Profile::read(&path)?, campaign.kernel.schema());
-    profile.expect(&path, &campaign.kernel.id(), &campaign.spec(), &schema)?;
-    let loaded = campaign.trainer.load(&profile.model, &schema);
-    Ok(Some(loaded.map_err(RuntimeError::from)?))
+/// What the profiles of the folder predict with, kernel by kernel.
+fn predictors(campaign: &Campaign<'_>) -> Result<Vec<Option<Box<dyn Predictor>>>, CampaignError> {
+    let one = |(kernel, paths): (&&dyn AnyKernel, TunePaths)| {
+        if !paths.profile.exists() {
+            return Ok(None);
+        }
+        let (profile, schema) = (Profile::read(&paths.profile)?, kernel.schema());
+        profile.expect(&paths.profile, &kernel.id(), &campaign.spec(), &schema)?;
+        let loaded = campaign.trainer.load(&profile.model, &schema);
+        Ok(Some(loaded.map_err(RuntimeError::from)?))
+    };
+    campaign.kernels.iter().zip(campaign.paths()).map(one).collect()
 }
 
-fn smaller(task: Task, by: usize) -> Task {
-    if by <= 1 {
-        return task;
-    }
-    let GemmInput { m, n, k, types, layout, .. } = task.input;
-    let [m, n, k] = [m, n, k].map(|x| (x / by).max(1));
-    Task { name: format!("{}/{by}", task.name), input: GemmInput::new(m, n, k, types, layout) }
-}
+/// Entrants, what the model expected of each, and how many configurations were timed in all.
+type Finalists = (Vec<Entrant>, Vec<Option<f64>>, usize);
 
 /// One task.
 struct Contest<'a> {
     campaign: &'a Campaign<'a>,
     task: &'a Task,
-    predictor: Option<&'a dyn Predictor>,
+    class: &'a str,
+    predictors: &'a [Option<Box<dyn Predictor>>],
     deadline: Deadline,
 }
 
@@ -121,50 +158,94 @@ struct Timed {
 }
 
 impl Contest<'_> {
-    /// None if nothing is legal, or nothing ran.
+    /// The best configurations of each kernel beside the libraries; None if nothing is legal, or nothing ran.
     fn row(&self, stage: &str, state: &State) -> Result<Option<TaskRow>, CampaignError> {
-        let problem = self.campaign.kernel.problem(&self.campaign.spec(), &Gemm.words(&self.task.input))?;
-        let (timed, count) = self.plan(&*problem)?;
-        let Some((winner, wrong)) = self.verified(&*problem, &timed)? else { return Ok(None) };
-        let legal = problem.space().check(&winner.point).map_err(|e| DeviceError::Load(e.to_string()))?;
-        let program = problem.program(&legal);
-        let (vendors, device) = (self.vendors(), &mut *self.campaign.device());
-        let (libraries, missing) = vendors.libraries(device, &LIBRARIES, &*problem, &self.task.input)?;
-        let contenders: Vec<_> = std::iter::once(("ours".to_owned(), program)).chain(libraries).collect();
-        let costs = vendors.compare(device, &*problem, &contenders)?.into_iter().map(|mut costs| {
-            costs.sort_by(f64::total_cmp);
-            median(&costs)
-        });
-        let costs: Vec<Option<f64>> = costs.collect();
-        let Some(ours) = costs[0] else { return Ok(None) };
-        let baselines = contenders.iter().zip(&costs).skip(1);
-        let baselines = baselines.filter_map(|((name, _), cost)| Some(BaselineRow::new(name, (*cost)?))).collect();
-        let mut row = TaskRow::new(stage, self.task, &*problem, &winner.point, ours, baselines);
-        row.metric.clone_from(&self.campaign.objective.metric);
-        row.predicted = winner.predicted;
-        row.timed = count as usize;
-        row.wrong = wrong;
-        row.missing = missing;
+        let (campaign, spec) = (self.campaign, self.campaign.spec());
+        let (mut entrants, predicted, timed) = self.finalists(&spec)?;
+        if entrants.is_empty() {
+            return Ok(None);
+        }
+        let settings = self.settings(&spec);
+        let mut device = campaign.device();
+        let mut measure = Live::new(&mut *device).seed(campaign.settings.seed);
+        let (libraries, mut missing) = libraries(&mut measure, &self.libraries(&spec), &self.task.input, &settings)?;
+        let ours = entrants.len();
+        entrants.extend(libraries);
+        let standings = contest(&mut measure, &entrants, &settings)?;
+        let costs: Vec<Option<f64>> = standings.iter().map(|s| s.cost.as_ref().ok().copied()).collect();
+        let is_wrong = |s: &&Standing| s.cost.as_ref().is_err_and(|f| f.kind == FailureKind::Wrong);
+        let complaint = |(e, s): (&Entrant, &Standing)| {
+            let config = e.problem.space().config(&e.point);
+            Some(format!("{} {config}: {}", e.name, s.cost.as_ref().err().filter(|_| is_wrong(&s))?))
+        };
+        let mut wrong: Vec<String> = entrants.iter().zip(&standings).take(ours).filter_map(complaint).collect();
+        let best = (0..ours).filter_map(|at| Some((costs[at]?, at))).min_by(|a, b| a.0.total_cmp(&b.0));
+        let Some((cost, at)) = best else {
+            let Some(last) = wrong.pop() else { return Ok(None) };
+            return Err(CampaignError::NothingRight { task: self.task.name.clone(), tried: ours, last });
+        };
+        let mut baselines = Vec::new();
+        for (entrant, standing) in entrants.iter().zip(&standings).skip(ours) {
+            match &standing.cost {
+                Ok(cost) => baselines.push(BaselineRow::new(&entrant.name, *cost)),
+                Err(failure) => missing.push(format!("{}: {}", entrant.name, failure.message)),
+            }
+        }
+        let mut row =
+            TaskRow::new(stage, (self.task, self.class), &*entrants[at].problem, &entrants[at].point, cost, baselines);
+        row.metric.clone_from(&campaign.objective.metric);
+        (row.predicted, row.timed, row.wrong, row.missing) = (predicted[at], timed, wrong, missing);
         row.fitted = state.fitted;
-        if self.campaign.objective == Objective::default() {
+        if campaign.objective == Objective::default() {
             row.rates();
         }
         Ok(Some(row))
     }
 
-    fn vendors(&self) -> Vendors<'_> {
+    /// The best configurations of each kernel, what the model expected of them, and how many were timed in all.
+    fn finalists(&self, spec: &Arc<DeviceSpec>) -> Result<Finalists, CampaignError> {
+        let kernels = &self.campaign.kernels;
+        let (mut entrants, mut predicted, mut timed) = (Vec::new(), Vec::new(), 0);
+        for (at, kernel) in kernels.iter().enumerate() {
+            // What is left is shared by the kernels that are left.
+            let share = self.deadline.left_s() / (kernels.len() - at) as f64;
+            let Ok(problem) = kernel.problem(spec, &self.task.input) else { continue };
+            let problem: Arc<dyn Problem> = problem.into();
+            let (found, count) = self.plan(&*problem, at, share)?;
+            timed += count as usize;
+            for Timed { point, predicted: cost } in found.into_iter().take(FINALISTS) {
+                entrants.push(Entrant { name: kernel.id().to_string(), problem: problem.clone(), point });
+                predicted.push(cost);
+            }
+        }
+        Ok((entrants, predicted, timed))
+    }
+
+    fn settings(&self, device: &DeviceSpec) -> ContestSettings {
         let Campaign { objective, settings, .. } = self.campaign;
-        Vendors { objective, rounds: settings.scale.rounds, seed: settings.seed }
+        let usual = ContestSettings::on(device, settings.seed);
+        let rounds = settings.scale.rounds;
+        ContestSettings { objective: objective.clone(), rounds, min_rounds: rounds.min(usual.min_rounds), ..usual }
+    }
+
+    /// The routines of a GPU are asked for wherever they are, so that a table says why they are absent.
+    fn libraries(&self, spec: &DeviceSpec) -> Vec<Arc<dyn AnyKernel>> {
+        let computation = self.campaign.kernels[0].computation();
+        if spec.kind == DeviceKind::Cpu || computation.as_str() != "gemm" {
+            return kernels(computation.as_str(), spec);
+        }
+        LibraryGemm::of_cuda().into_iter().map(LibraryGemm::erased).collect()
     }
 
     /// Refines what the model expects most of by measuring; best first, and how many were timed.
-    fn plan(&self, problem: &dyn Problem) -> Result<(Vec<Timed>, u64), CampaignError> {
-        let Campaign { kernel, objective, settings, .. } = self.campaign;
-        let scale = &settings.scale;
-        let mut sampler = Chained::new(kernel.space(), tilewright_sampler::Settings::default());
-        let limit = Duration::from_secs_f64(self.deadline.left_s() * RANKING_SHARE);
+    fn plan(&self, problem: &dyn Problem, at: usize, seconds: f64) -> Result<(Vec<Timed>, u64), CampaignError> {
+        let Campaign { kernels, objective, settings, .. } = self.campaign;
+        let (scale, began) = (&settings.scale, Instant::now());
+        let mut sampler = Chained::new(kernels[at].space(), tilewright_sampler::Settings::default());
+        let limit = Duration::from_secs_f64(seconds * RANKING_SHARE);
         let ranking = Ranking::Sample(Sampling { points: scale.scored, climbs: scale.climbs, limit });
-        let knowledge = Knowledge::ask(problem, self.predictor, (&ranking, scale.timed), &mut sampler, settings.seed);
+        let predictor = self.predictors[at].as_deref();
+        let knowledge = Knowledge::ask(problem, predictor, (&ranking, scale.timed), &mut sampler, settings.seed);
         let knowledge = match knowledge {
             Ok(knowledge) => knowledge,
             Err(RuntimeError::NothingLegal { .. }) => return Ok((Vec::new(), 0)),
@@ -173,14 +254,14 @@ impl Contest<'_> {
         let source = Source::new(&mut sampler);
         let setup = knowledge.setup(objective, &source);
         let mut search = Refine::new(&setup, settings.seed);
-        let (timing, clock) = (self.vendors().policy(None), Instant::now());
+        let (timing, clock) = (self.settings(problem.device()).timing, Instant::now());
         let mut device = self.campaign.device();
         let mut measure = Live::new(&mut *device).seed(settings.seed);
         let limits = Limits { cut_off: CUT_OFF, rough: f64::INFINITY };
         let mut live = Evaluator::new(problem, &mut measure, objective, (&timing, limits), &clock);
         let budget = Budget {
             evaluations: Some((scale.timed * (1 + scale.refinements)) as u64),
-            seconds: Some(self.deadline.left_s().max(f64::MIN_POSITIVE)),
+            seconds: Some((seconds - began.elapsed().as_secs_f64()).max(f64::MIN_POSITIVE)),
             bound: None,
         };
         let mut ended = drive(&mut search, "refine", objective, &budget, &mut live);
@@ -198,22 +279,5 @@ impl Contest<'_> {
         let predicted = |point: &Point| knowledge.model().map(|model| model.cost(point));
         let timed = |(point, _): (Point, f64)| Timed { predicted: predicted(&point), point };
         Ok((search.best().points.into_iter().map(timed).collect(), trace.evaluations))
-    }
-
-    /// The first whose result is right, and what was wrong with those before it.
-    fn verified(&self, problem: &dyn Problem, timed: &[Timed]) -> Result<Option<(Timed, Vec<String>)>, CampaignError> {
-        let mut wrong = Vec::new();
-        for candidate in timed {
-            let legal = problem.space().check(&candidate.point).map_err(|e| DeviceError::Load(e.to_string()))?;
-            let program = problem.program(&legal);
-            match self.vendors().check(&mut *self.campaign.device(), problem, &self.task.input, &program)? {
-                Ok(()) => return Ok(Some((candidate.clone(), wrong))),
-                Err(message) => wrong.push(format!("{}: {message}", problem.space().config(&candidate.point))),
-            }
-        }
-        match wrong.pop() {
-            Some(last) => Err(CampaignError::NothingRight { task: self.task.name.clone(), tried: timed.len(), last }),
-            None => Ok(None),
-        }
     }
 }

@@ -6,13 +6,13 @@
 //! | `verify` | random legal plans of each element type against a reference in higher precision |
 //! | `collect` | a training set: random inputs and configurations, compiled ahead and timed |
 //! | `fit` | the profile |
-//! | `table4` | the tasks of ISAAC's Table 4, planned with the profile, beside the vendor's library |
+//! | `table4` | the usual tasks of the computation, ISAAC's Table 4 of GEMM, planned with the profile, beside the vendor's library |
 //! | `sweep` | square sizes, as BACUGen's Figure 6 |
 //! | `micro` | bandwidth by working set, launches by number |
 //! | `linear` | the linear model: measurement kernels, weights, the verdict of the test kernels |
 //!
 //! Stages get shares of the time that is left and stop in time. What is unfinished is taken up by the next run on the same
-//! folder. The folder is flat, of at most eight files: [`FILES`].
+//! folder. The folder is flat: [`FILES`], and a log and a profile for each kernel, by its name.
 
 mod collect;
 mod contest;
@@ -35,41 +35,29 @@ pub use stages::STAGE_NAMES;
 pub use state::{MicroResult, Stage, State, Verified};
 
 use serde::Serialize;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::Instant;
 use tilewright_core::device::Device;
-use tilewright_core::dtype::DType;
 use tilewright_core::objective::Objective;
 use tilewright_core::problem::AnyKernel;
 use tilewright_runtime::store::StoreError;
 use tilewright_runtime::trainer::Trainer;
 
-/// The files of a campaign's folder.
-pub const FILES: [&str; 8] = [
-    "campaign.json",
-    "tables.json",
-    "tables.md",
-    "samples.log",
-    "samples.csv",
-    "samples.schema.json",
-    "gemm.profile",
-    linear::FILE,
-];
+/// The files of a campaign's folder, without the kernels' own.
+pub const FILES: [&str; 6] =
+    ["campaign.json", "tables.json", "tables.md", "samples.csv", "samples.schema.json", linear::FILE];
 
 /// No file grows beyond this.
 pub const LARGEST_FILE: u64 = 16 << 20;
-
-/// The element types that are verified and compared.
-pub const DTYPES: [DType; 2] = [DType::F32, DType::F64];
 
 /// What a campaign works with.
 pub struct Campaign<'a> {
     /// The device, and more of the same model, which take part in collecting.
     pub devices: Vec<Mutex<Box<dyn Device>>>,
-    /// What is tuned.
-    pub kernel: &'a dyn AnyKernel,
-    /// Fits the profile.
+    /// What is tuned: kernels of one computation.
+    pub kernels: Vec<&'a dyn AnyKernel>,
+    /// Fits the profiles.
     pub trainer: &'a dyn Trainer,
     /// What is optimised: the time, or an emulator's cost.
     pub objective: Objective,
@@ -92,7 +80,7 @@ pub struct Summary {
     pub wrong_results: u64,
     /// Cases that were verified.
     pub verified: u64,
-    /// Measurements in the log.
+    /// Measurements in the logs.
     pub samples: u64,
     /// What is measured: `time_s`, or an emulator's cost, which is no time.
     pub metric: String,
@@ -127,6 +115,7 @@ impl Campaign<'_> {
         let began = Instant::now();
         let out = &self.settings.out;
         prepare(out)?;
+        self.rename_old()?;
         let mut state = State::open(&out.join(FILES[0]), self)?;
         state.runs += 1;
         // Before anything is measured: a run that is killed at once must leave word of its kind.
@@ -161,6 +150,18 @@ impl Campaign<'_> {
         self.summary(&state)
     }
 
+    /// Folders of an older version named the files of their one kernel otherwise.
+    fn rename_old(&self) -> Result<(), CampaignError> {
+        let [of] = &self.paths()[..] else { return Ok(()) };
+        for (old, new) in [("samples.log", &of.log), ("gemm.profile", &of.profile)] {
+            let old = self.settings.out.join(old);
+            if old.exists() && !new.exists() {
+                std::fs::rename(&old, new).map_err(|e| StoreError::io(&old, e))?;
+            }
+        }
+        Ok(())
+    }
+
     fn summary(&self, state: &State) -> Result<Summary, CampaignError> {
         let out = &self.settings.out;
         let tables = rows::Tables::read(out)?;
@@ -173,31 +174,28 @@ impl Campaign<'_> {
             samples: state.samples,
             metric: self.objective.metric.clone(),
             geomean_ratio: tables.geomeans(),
-            records: FILES
-                .iter()
-                .map(|name| out.join(name))
-                .filter(|path| path.exists())
-                .map(|path| shown(&path))
-                .collect(),
+            records: files(out)?.into_iter().map(|path| path.display().to_string()).collect(),
         })
     }
 }
 
 /// Makes the folder, and removes what a killed run left half-written.
 fn prepare(folder: &Path) -> Result<(), CampaignError> {
-    let failed = |e| StoreError::io(folder, e);
-    std::fs::create_dir_all(folder).map_err(failed)?;
-    for entry in std::fs::read_dir(folder).map_err(failed)? {
-        let entry = entry.map_err(failed)?;
-        let name = entry.file_name().to_string_lossy().into_owned();
+    std::fs::create_dir_all(folder).map_err(|e| StoreError::io(folder, e))?;
+    for path in files(folder)? {
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         // The folder is this campaign's alone, so nobody is about to rename it.
         if name.starts_with(".tilewright-") || name.starts_with(".samples") {
-            std::fs::remove_file(entry.path()).map_err(failed)?;
+            std::fs::remove_file(&path).map_err(|e| StoreError::io(folder, e))?;
         }
     }
     Ok(())
 }
 
-fn shown(path: &Path) -> String {
-    path.display().to_string()
+/// The files of a folder by their names.
+fn files(folder: &Path) -> Result<Vec<PathBuf>, CampaignError> {
+    let list = || std::fs::read_dir(folder)?.map(|entry| Ok(entry?.path())).collect::<std::io::Result<Vec<_>>>();
+    let mut found = list().map_err(|e| StoreError::io(folder, e))?;
+    found.sort();
+    Ok(found)
 }

@@ -8,10 +8,8 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
-use tilewright_core::computation::Computation;
 use tilewright_core::problem::Problem;
 use tilewright_core::space::Config;
-use tilewright_ops::gemm::Gemm;
 use tilewright_runtime::store::write_atomically;
 
 /// What of a configuration's features tells how it uses the device: section 8.1 of the paper.
@@ -47,11 +45,14 @@ pub struct TaskRow {
     pub stage: String,
     /// The task's name.
     pub name: String,
-    /// `f32` or `f64`.
+    /// The class of its input: `f32` or `f64`.
     pub dtype: String,
+    /// The kernel; empty where an older version wrote the row, which knew one.
+    #[serde(default)]
+    pub kernel: String,
     /// `2560x16x2560 nn`.
     pub shape: String,
-    /// The input's words.
+    /// The input's fields.
     pub input: Config,
     /// Operations of a run.
     pub flops: f64,
@@ -86,7 +87,7 @@ pub struct TaskRow {
 impl TaskRow {
     pub(super) fn new(
         stage: &str,
-        task: &Task,
+        (task, class): (&Task, &str),
         problem: &dyn Problem,
         point: &[u16],
         cost: f64,
@@ -101,10 +102,11 @@ impl TaskRow {
         Self {
             stage: stage.to_owned(),
             name: task.name.clone(),
-            dtype: task.input.dtype().name().into(),
+            dtype: class.to_owned(),
+            kernel: problem.kernel().to_string(),
             shape: task.shape(),
-            input: Gemm.words(&task.input),
-            flops: task.flops(),
+            input: problem.input(),
+            flops: problem.work().flops,
             metric: String::new(),
             cost,
             gflops: None,

@@ -46,14 +46,14 @@ impl fmt::Display for CampaignKind {
 pub struct Scale {
     /// Which kind of campaign looks at this much.
     pub kind: CampaignKind,
-    /// Cases that are verified, of each element type.
+    /// Cases that are verified, of each class of inputs.
     pub verify_cases: u64,
     /// Inputs of cases that are verified.
     pub verify_limits: InputLimits,
     /// Measurements that are enough.
     pub samples: u64,
     /// Configurations of one drawn input.
-    pub configs_per_input: usize,
+    pub configs_per_input: u32,
     /// Inputs of the training set.
     pub collect_limits: InputLimits,
     /// Sizes of tasks are divided by this.

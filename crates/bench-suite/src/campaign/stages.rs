@@ -4,6 +4,9 @@ use super::state::State;
 use super::{Campaign, CampaignError, Deadline, collect, contest, linear, micro, verify};
 use std::sync::{Arc, MutexGuard, PoisonError};
 use tilewright_core::device::{Device, DeviceSpec};
+use tilewright_core::problem::AnyKernel;
+use tilewright_core::space::Config;
+use tilewright_runtime::tune::TunePaths;
 
 /// How far a stage came.
 pub(super) struct Progress {
@@ -61,6 +64,19 @@ impl Campaign<'_> {
     pub(super) fn wants(&self, stage: &StageKind) -> bool {
         let wanted = &self.settings.stages;
         wanted.is_empty() || wanted.iter().any(|name| name == stage.name)
+    }
+
+    /// The log and the profile of each kernel.
+    pub fn paths(&self) -> Vec<TunePaths> {
+        let file = |kernel: &&dyn AnyKernel, ending| self.settings.out.join(format!("{}.{ending}", kernel.id()));
+        self.kernels.iter().map(|k| TunePaths { log: file(k, "log"), profile: file(k, "profile") }).collect()
+    }
+
+    /// The classes of inputs that are verified and compared apart, by name.
+    pub(super) fn classes(&self) -> Vec<(String, Config)> {
+        let name = |class: &Config| class.0.iter().map(|(_, value)| value.to_string()).collect::<Vec<_>>().join(" ");
+        let named = |class: Config| (if class.0.is_empty() { "all".into() } else { name(&class) }, class);
+        self.kernels[0].classes().into_iter().map(named).collect()
     }
 
     /// The facts of the device.

@@ -27,7 +27,7 @@ pub struct Stage {
     pub note: String,
 }
 
-/// Verified cases of an element type.
+/// Verified cases of a class of inputs.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Verified {
     /// Cases that ran or failed.
@@ -72,7 +72,7 @@ pub struct State {
     pub kind: Option<CampaignKind>,
     /// Version of the program that began it.
     pub tilewright: String,
-    /// The kernel.
+    /// The kernels.
     pub kernel: String,
     /// Seed of everything that is drawn.
     pub seed: u64,
@@ -88,11 +88,11 @@ pub struct State {
     pub runs: u32,
     /// In their order.
     pub stages: Vec<Stage>,
-    /// By element type.
+    /// By class of inputs.
     pub verify: BTreeMap<String, Verified>,
-    /// Measurements in the log, failures included.
+    /// Measurements in the logs, failures included.
     pub samples: u64,
-    /// Of those, how many the profile was fitted on.
+    /// Of those, how many the profiles were fitted on.
     pub fitted: u64,
     /// What micro kernels showed.
     pub micro: Vec<MicroResult>,
@@ -104,7 +104,8 @@ impl State {
     /// Reads the file, or begins anew.
     pub(super) fn open(path: &Path, campaign: &Campaign<'_>) -> Result<Self, CampaignError> {
         let device = campaign.spec();
-        let (kernel, metric) = (campaign.kernel.id().to_string(), campaign.objective.metric.clone());
+        let names: Vec<String> = campaign.kernels.iter().map(|k| k.id().to_string()).collect();
+        let (kernel, metric) = (names.join(" "), campaign.objective.metric.clone());
         let bytes = match std::fs::read(path) {
             Ok(bytes) => bytes,
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
@@ -137,7 +138,7 @@ impl State {
         state.expect_kind(path, campaign.settings.scale.kind)?;
         let pairs = [
             ("the device", state.fingerprint.clone(), device.fingerprint()),
-            ("the kernel", state.kernel.clone(), kernel),
+            ("what is tuned", state.kernel.clone(), kernel),
             ("the metric", state.metric.clone(), metric),
         ];
         for (what, found, expected) in pairs {

@@ -1,8 +1,8 @@
-//! Random legal plans on odd inputs, against a reference in higher precision.
+//! Random legal plans of all kernels on odd inputs, against a reference in higher precision.
 
 use super::stages::Progress;
 use super::state::{State, Verified};
-use super::{Campaign, CampaignError, DTYPES, Deadline};
+use super::{Campaign, CampaignError, Deadline};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use std::collections::VecDeque;
@@ -10,7 +10,6 @@ use std::sync::Arc;
 use tilewright_core::buffer::{Filling, Verdict};
 use tilewright_core::data::Data;
 use tilewright_core::device::Device;
-use tilewright_core::dtype::DType;
 use tilewright_core::problem::Problem;
 use tilewright_core::program::{DeviceError, Program};
 use tilewright_core::space::{Config, Point};
@@ -19,7 +18,7 @@ use tilewright_sampler::{Chained, Sampler, Settings};
 /// Cases of one input.
 const PER_INPUT: usize = 4;
 
-/// Inputs in a row without a legal point after which a type counts as having none.
+/// Inputs in a row without a legal point after which a class counts as having none.
 const MOST_IDLE: usize = 1000;
 
 struct Case {
@@ -33,25 +32,26 @@ struct Case {
 pub(super) fn run(campaign: &Campaign<'_>, state: &mut State, deadline: Deadline) -> Result<Progress, CampaignError> {
     let wanted = campaign.settings.scale.verify_cases;
     let mut done = true;
-    for (i, dtype) in DTYPES.into_iter().enumerate() {
-        let share = deadline.left_s() / (DTYPES.len() - i) as f64;
+    let classes = campaign.classes();
+    for (i, (name, class)) in classes.iter().enumerate() {
+        let share = deadline.left_s() / (classes.len() - i) as f64;
         let end = std::time::Instant::now() + std::time::Duration::from_secs_f64(share);
-        done &= of_type(campaign, state, dtype, wanted, Deadline { end })?;
+        done &= of_class(campaign, state, (name, Cases::new(campaign, i, class)), wanted, Deadline { end })?;
     }
     let total = |f: fn(&Verified) -> u64| state.verify.values().map(f).sum::<u64>();
     let note = format!("{} cases, {} wrong, {} failed", total(|v| v.cases), total(|v| v.wrong), total(|v| v.failed));
     Ok(Progress { done, note })
 }
 
-fn of_type(
+fn of_class(
     campaign: &Campaign<'_>,
     state: &mut State,
-    dtype: DType,
+    (name, mut cases): (&str, Cases<'_>),
     wanted: u64,
     deadline: Deadline,
 ) -> Result<bool, CampaignError> {
-    let mut verified = state.verify.remove(dtype.name()).unwrap_or_default();
-    let mut cases = Cases::new(campaign, dtype, verified.cases);
+    let mut verified = state.verify.remove(name).unwrap_or_default();
+    cases.skip(verified.cases);
     let ahead = campaign.device().ahead().max(1);
     let mut queue = VecDeque::new();
     let mut lost = None;
@@ -67,12 +67,12 @@ fn of_type(
             break;
         }
         if verified.cases.is_multiple_of(20) {
-            state.verify.insert(dtype.name().into(), verified.clone());
+            state.verify.insert(name.to_owned(), verified.clone());
             state.write()?;
         }
     }
     let done = verified.cases >= wanted;
-    state.verify.insert(dtype.name().into(), verified);
+    state.verify.insert(name.to_owned(), verified);
     state.write()?;
     lost.map_or(Ok(done), |error| Err(error.into()))
 }
@@ -89,7 +89,13 @@ fn check(campaign: &Campaign<'_>, case: &Case, verified: &mut Verified) -> Resul
     verified.cases += 1;
     let what = || {
         let config = case.problem.space().config(&case.point);
-        format!("{} with {config} on {:?} data, seed {}", case.problem.input(), case.filling, case.seed)
+        format!(
+            "{} of {} with {config} on {:?} data, seed {}",
+            case.problem.kernel(),
+            case.problem.input(),
+            case.filling,
+            case.seed
+        )
     };
     match ran {
         Ok(after) => {
@@ -112,24 +118,28 @@ fn check(campaign: &Campaign<'_>, case: &Case, verified: &mut Verified) -> Resul
     }
 }
 
-/// The cases of an element type in their order, the same for the same seed.
+/// The cases of a class of inputs in their order, the same for the same seed. Kernels take turns.
 struct Cases<'a> {
     campaign: &'a Campaign<'a>,
-    fixed: Config,
-    sampler: Chained,
+    class: usize,
+    fixed: &'a Config,
+    samplers: Vec<Chained>,
     rng: ChaCha8Rng,
     waiting: VecDeque<Case>,
+    inputs: usize,
     made: usize,
 }
 
 impl<'a> Cases<'a> {
-    fn new(campaign: &'a Campaign<'a>, dtype: DType, skip: u64) -> Self {
-        let mut rng = ChaCha8Rng::seed_from_u64(campaign.settings.seed);
-        // A stream of its own for each run: what was verified already is not drawn again.
-        rng.set_stream(skip * 16 + dtype.size() as u64);
-        let fixed = Config(vec![("dtype".into(), dtype.name().into())]);
-        let sampler = Chained::new(campaign.kernel.space(), Settings::default());
-        Self { campaign, fixed, sampler, rng, waiting: VecDeque::new(), made: 0 }
+    fn new(campaign: &'a Campaign<'a>, class: usize, fixed: &'a Config) -> Self {
+        let rng = ChaCha8Rng::seed_from_u64(campaign.settings.seed);
+        let samplers = campaign.kernels.iter().map(|k| Chained::new(k.space(), Settings::default())).collect();
+        Self { campaign, class, fixed, samplers, rng, waiting: VecDeque::new(), inputs: 0, made: 0 }
+    }
+
+    /// A stream of its own for each run: what was verified already is not drawn again.
+    fn skip(&mut self, cases: u64) {
+        self.rng.set_stream(cases * 16 + self.class as u64);
     }
 
     /// None if nothing is legal.
@@ -138,12 +148,14 @@ impl<'a> Cases<'a> {
             if let Some(case) = self.waiting.pop_front() {
                 return Ok(Some(case));
             }
-            let (campaign, rng) = (self.campaign, &mut self.rng);
-            let limits = &campaign.settings.scale.verify_limits;
-            let words = campaign.kernel.draw(&self.fixed, limits, &mut || rng.random())?;
-            let problem: Arc<dyn Problem> = Arc::from(campaign.kernel.problem(&campaign.spec(), &words)?);
+            let (campaign, rng, at) = (self.campaign, &mut self.rng, self.inputs % self.samplers.len());
+            self.inputs += 1;
+            let (kernel, limits) = (campaign.kernels[at], &campaign.settings.scale.verify_limits);
+            let fields = kernel.draw(self.fixed, limits, &mut || rng.random())?;
+            let Ok(problem) = kernel.problem(&campaign.spec(), &fields) else { continue };
+            let problem: Arc<dyn Problem> = Arc::from(problem);
             for _ in 0..PER_INPUT {
-                let Ok(draw) = self.sampler.draw(problem.space(), &mut self.rng) else { break };
+                let Ok(draw) = self.samplers[at].draw(problem.space(), &mut self.rng) else { break };
                 let point = draw.point;
                 let Ok(legal) = problem.space().check(&point) else { continue };
                 let program = problem.program(&legal);

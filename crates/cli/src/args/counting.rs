@@ -1,4 +1,4 @@
-//! The words of `count`.
+//! The fields of `count`.
 
 use clap::Args;
 
@@ -15,7 +15,7 @@ pub(crate) struct Statistic {
 pub(crate) struct CountArgs {
     /// The kernel; ragged is one whose trip counts stand in its data, the product of a ragged matrix with a vector.
     pub kernel: String,
-    /// key=value words.
+    /// key=value fields.
     #[arg(value_name = "INPUT")]
     pub input: Vec<String>,
     /// What the code is for.

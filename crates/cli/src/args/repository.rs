@@ -1,4 +1,4 @@
-//! The words of `repository`.
+//! The fields of `repository`.
 
 use clap::Subcommand;
 use std::path::PathBuf;

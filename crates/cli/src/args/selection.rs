@@ -87,9 +87,9 @@ pub(crate) enum TransferDfs {
     Full,
     /// Those that profiles of the variants point to.
     P,
-    /// Those that foretell one source from the others.
+    /// Those that predict one source from the others.
     Cv,
-    /// The same improved: one by one, while they foretell unseen inputs of the sources better by more than chance; it may be none.
+    /// The same improved: one by one, while they predict unseen inputs of the sources better by more than chance; it may be none.
     Forward,
     /// What does best when sources play the target: what the project recommends.
     Auto,

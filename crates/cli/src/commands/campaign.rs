@@ -6,38 +6,37 @@ use crate::device::{DeviceName, Named as _};
 use crate::failure::{Failure, Kind};
 use crate::open::{isolated, local};
 use crate::output::{Output, aligned};
+use crate::wiring::Wiring;
 use std::sync::Mutex;
 use std::time::Duration;
+use tilewright::known::record;
 use tilewright_bench_suite::campaign::{Campaign, CampaignError, EMULATED_COST, Scale, Settings, Summary};
 use tilewright_core::device::Device;
 use tilewright_core::objective::{Direction, Objective};
-use tilewright_core::problem::{AnyKernel, Erased};
-use tilewright_cpu::CpuGemm;
-use tilewright_ptxgen::gemm::SimtGemm;
+use tilewright_runtime::log::CampaignLog;
 use tilewright_runtime::trainer::MlpTrainer;
 use tilewright_runtime::worker::serve;
 
-pub(crate) fn run(args: &CampaignArgs, seed: u64, output: Output) -> Result<(), Failure> {
+pub(crate) fn run(args: &CampaignArgs, wiring: &Wiring, seed: u64, output: Output) -> Result<(), Failure> {
     let names = args.device.split(',').map(DeviceName::parse).collect::<Result<Vec<_>, _>>()?;
     if !(args.minutes > 0.0 && args.minutes <= 1e6) {
         return Err(Failure::new(Kind::Usage, "minutes", format!("{} is not within 0 to 1000000", args.minutes)));
     }
-    let (kernel, scale, objective): (Box<dyn AnyKernel>, _, _) = match names[0] {
-        DeviceName::Cpu => (Box::new(Erased::new(CpuGemm::new())), Scale::host(), Objective::default()),
-        DeviceName::Cuda(_) | DeviceName::Replay(_) => {
-            (Box::new(Erased::new(SimtGemm::new())), Scale::full(), Objective::default())
-        }
+    let (scale, objective) = match names[0] {
+        DeviceName::Cpu => (Scale::host(), Objective::default()),
+        DeviceName::Cuda(_) | DeviceName::Replay(_) => (Scale::full(), Objective::default()),
         DeviceName::Emulator(_) => {
-            let objective = Objective { metric: EMULATED_COST.into(), direction: Direction::Minimize };
-            (Box::new(Erased::new(SimtGemm::new())), Scale::rehearsal(), objective)
+            (Scale::rehearsal(), Objective { metric: EMULATED_COST.into(), direction: Direction::Minimize })
         }
     };
     let scale = if args.rehearsal { Scale::rehearsal() } else { scale };
     let devices = names.iter().map(isolated).collect::<Result<Vec<_>, _>>()?;
     one_model(&devices)?;
+    let spec = devices[0].spec().clone();
+    let kernels = wiring.competing(&args.kernel, &spec, false)?;
     let campaign = Campaign {
         devices: devices.into_iter().map(Mutex::new).collect(),
-        kernel: &*kernel,
+        kernels: kernels.iter().map(|kernel| &**kernel).collect(),
         trainer: &MlpTrainer,
         objective,
         settings: Settings {
@@ -50,6 +49,12 @@ pub(crate) fn run(args: &CampaignArgs, seed: u64, output: Output) -> Result<(), 
         note: &|text| eprintln!("{text}"),
     };
     let summary = campaign.run().map_err(failed)?;
+    if campaign.objective == Objective::default() {
+        for (kernel, paths) in campaign.kernels.iter().zip(campaign.paths()) {
+            let Ok((_, samples)) = CampaignLog::read(&paths.log) else { continue };
+            wiring.record(|home| record(home, &spec, &[(*kernel, &samples)], &campaign.objective));
+        }
+    }
     output.answer(&summary, || text(&summary))?;
     match summary.wrong_results {
         0 => Ok(()),

@@ -3,9 +3,9 @@
 use super::emit::{Choice, choose};
 use crate::args::{CountArgs, Statistic};
 use crate::failure::{Failure, Kind};
+use crate::fields;
 use crate::output::Output;
 use crate::wiring::Wiring;
-use crate::words;
 use serde::Serialize;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -40,7 +40,7 @@ struct Count {
 pub(crate) fn run(args: &CountArgs, wiring: &Wiring, output: Output) -> Result<(), Failure> {
     let target: Target = args.target.parse().map_err(|e: UnknownTarget| Failure::new(Kind::Usage, "target", e))?;
     let statistics = statistics(&args.statistic)?;
-    let input = words::parse(&args.input)?;
+    let input = fields::parse(&args.input)?;
     let answer = match args.kernel.as_str() {
         ragged::NAME => of_data(&ragged::module(target), ragged::launch(), input, statistics)?,
         _ => of_kernel(args, wiring, target, &input, &statistics)?,
@@ -102,10 +102,10 @@ fn of_data(module: &Module, mut launch: Launch, input: Config, statistics: Stati
         let detail = Some("missing-statistics");
         return Err(Failure { detail, ..Failure::new(Kind::Input, "statistic", message) });
     }
-    let mut words = input.clone();
-    words.0.extend(statistics.iter().map(|(name, value)| (name.clone(), (*value).into())));
+    let mut fields = input.clone();
+    fields.0.extend(statistics.iter().map(|(name, value)| (name.clone(), (*value).into())));
     let sizes = counts.sizes().to_vec();
-    Ok(Answer { counts: values(&counts, &words)?, kernel: name, input, config: Config::default(), sizes, statistics })
+    Ok(Answer { counts: values(&counts, &fields)?, kernel: name, input, config: Config::default(), sizes, statistics })
 }
 
 type Statistics = BTreeMap<String, i64>;

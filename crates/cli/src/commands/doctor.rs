@@ -7,7 +7,7 @@ use crate::output::Output;
 use crate::wiring::{Wiring, home};
 use serde::Serialize;
 use std::fmt::Write as _;
-use tilewright_bench_suite::baseline::{Identity, Missing, find_all};
+use tilewright_baselines::{Identity, Missing, inventory};
 use tilewright_core::device::DeviceSpec;
 use tilewright_runtime::store::{Profile, ProfileStore};
 
@@ -36,7 +36,7 @@ struct Answer {
 
 pub(crate) fn run(args: &DeviceArgs, wiring: &Wiring, output: Output) -> Result<(), Failure> {
     let device = DeviceName::of(args)?.with_peaks(args.threads, &wiring.spec(args)?)?;
-    let inventory = find_all();
+    let inventory = inventory();
     let home = home();
     let profiles = match &home {
         Ok(home) => profiles(&ProfileStore::new(home.profiles()), &device),
@@ -46,7 +46,7 @@ pub(crate) fn run(args: &DeviceArgs, wiring: &Wiring, output: Output) -> Result<
         version: env!("CARGO_PKG_VERSION"),
         fingerprint: device.fingerprint(),
         device: (*device).clone(),
-        baselines_found: inventory.found.iter().map(|b| b.identity().clone()).collect(),
+        baselines_found: inventory.found.clone(),
         baselines_missing: inventory.missing.clone(),
         home: home.ok().map(|h| h.path().display().to_string()),
         profiles,

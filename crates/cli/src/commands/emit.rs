@@ -2,9 +2,9 @@
 
 use crate::args::EmitArgs;
 use crate::failure::{Failure, Kind};
+use crate::fields;
 use crate::output::Output;
 use crate::wiring::{Wiring, home};
-use crate::words;
 use serde::Serialize;
 use std::cmp::Reverse;
 use std::fmt::Write as _;
@@ -89,7 +89,7 @@ struct Launch {
 pub(crate) fn run(args: &EmitArgs, wiring: &Wiring, output: Output) -> Result<(), Failure> {
     let target: Target = args.target.parse().map_err(|e: UnknownTarget| Failure::new(Kind::Usage, "target", e))?;
     let kernel = wiring.variant(&args.kernel, args.variant.as_deref(), DeviceKind::Cuda)?;
-    let input = words::parse(&args.input)?;
+    let input = fields::parse(&args.input)?;
     let Choice { problem, point, origin } = choose(args.config.as_deref(), wiring, kernel, target, &input)?;
     let legal = problem.space().check(&point).map_err(|e| Failure::new(Kind::Input, "config", e))?;
     let program = problem.program(&legal);

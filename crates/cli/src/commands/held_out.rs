@@ -1,33 +1,23 @@
 //! The closing table of `tune`: inputs that the model never saw.
 
-use super::contest::Arena;
-use super::plan::Desk;
+use super::contest::{Contest, fixed, has_none};
 use crate::args::{ModelKind, TuneArgs};
 use crate::device::Opened;
-use crate::failure::{Failure, Kind};
+use crate::failure::Failure;
 use crate::progress::Bar;
 use crate::wiring::Wiring;
 use serde::Serialize;
+use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
-use tilewright_bench_suite::tasks::Task;
-use tilewright_core::computation::Computation;
-use tilewright_core::expr::Value;
-use tilewright_core::problem::{AnyKernel, Measure};
+use tilewright::planning::Planning;
+use tilewright_bench_suite::report::TaskReport;
+use tilewright_bench_suite::tasks::{Task, TaskSet};
+use tilewright_core::problem::{AnyKernel, Measure, Problem};
 use tilewright_core::space::Config;
-use tilewright_ops::gemm::Gemm;
+use tilewright_runtime::RuntimeError;
+use tilewright_runtime::contest::{Entrant, contest, libraries};
 use tilewright_runtime::plan::PlanSettings;
-use tilewright_runtime::tune::TuneReport;
-
-/// Square, tall, skinny, deep, flat and awkward: one of each kind that people have.
-const INPUTS: [&str; 7] = [
-    "m=768,n=768,k=768,layout=nn",
-    "m=1200,n=1200,k=1200,layout=nt",
-    "m=2000,n=24,k=2000,layout=nn",
-    "m=2000,n=24,k=2000,layout=tn",
-    "m=48,n=48,k=40000,layout=nt",
-    "m=1800,n=1800,k=40,layout=nt",
-    "m=251,n=509,k=1021,layout=tt",
-];
 
 #[derive(Serialize)]
 pub(super) struct HeldOut {
@@ -46,56 +36,63 @@ pub(super) struct HeldOut {
     pub(super) ratio: Option<f64>,
 }
 
-/// Plans a few inputs with the fresh model and times the choices beside the baselines found.
+/// Rounds of a comparison: the table is a look, not a record.
+const ROUNDS: usize = 3;
+
+/// Plans a few inputs with the fresh model and times the choices beside the untuned ones and the libraries found.
 pub(super) fn held_out(
     wiring: &Wiring,
     device: &mut Opened,
-    kernel: &dyn AnyKernel,
+    kernel: &Arc<dyn AnyKernel>,
     args: &TuneArgs,
-    report: &TuneReport,
+    profile: &Path,
     seed: u64,
 ) -> Result<Vec<HeldOut>, Failure> {
     let spec = device.spec().clone();
-    // Read back from the file: what is shown is what later commands will use.
-    let mut desk = Desk {
-        adviser: wiring.adviser((Some(ModelKind::Mlp), Some(&report.profile)), kernel, &spec, &Config::default())?,
-        device,
-        cache: None,
-    };
-    let arena = Arena::of(desk.device, "all", seed)?.quick(3);
-    let bar = Bar::counting("held out", INPUTS.len() as u64);
+    let (home, kernels) = (wiring.home()?, std::slice::from_ref(kernel));
+    let mut how = Contest::of(&spec, &kernel.computation(), "all", seed)?;
+    (how.settings.rounds, how.settings.min_rounds) = (ROUNDS, ROUNDS);
+    let tasks = TaskSet::Representative.tasks(&**kernel, &fixed(args.dtype.as_ref())).map_err(RuntimeError::from)?;
+    let bar = Bar::counting("held out", tasks.len() as u64);
     let mut out = Vec::new();
-    for text in INPUTS {
-        let mut words = Config::parse(text).map_err(|e| Failure::new(Kind::Other, "input", e))?;
-        if let Some(dtype) = &args.dtype {
-            words.0.push(("dtype".into(), Value::parse(dtype)));
-        }
-        let problem = wiring.problem(kernel, &spec, &words)?;
-        let settings = PlanSettings { refine: Duration::ZERO, seed, ..PlanSettings::default() };
-        let planned = desk.plan(&*problem, settings)?;
-        let input = Gemm.parse(&words).map_err(|e| Failure::new(Kind::Input, &e.field, &e.message))?;
-        let task = Task { name: text.to_owned(), input };
-        let row = arena.contest(desk.device, &*problem, &planned.point, &task)?;
-        let untuned = match problem.default_point() {
-            Some(p) => arena.alone(desk.device, &*problem, &p, &task)?.ours_gflops,
-            None => None,
+    for task in &tasks {
+        let problem: Arc<dyn Problem> = wiring.problem(&**kernel, &spec, &task.input)?.into();
+        let settings = PlanSettings { refine: Duration::ZERO, seed, ignore_cached: true, ..PlanSettings::default() };
+        // Read back from the file: what is shown is what later commands will use.
+        let model = (Some(ModelKind::Mlp.name()), Some(profile));
+        let planning = Planning { model, ..Planning::new(&home, kernels, &spec, Some(&mut *device), settings) };
+        let planned = match planning.decide(&task.input) {
+            Ok((_, planned)) => planned,
+            // Other kernels compute this input.
+            Err(tilewright::Error::Runtime(error)) if has_none(&error) => continue,
+            Err(error) => return Err(error.into()),
         };
-        let best =
-            row.baselines.iter().map(|b| b.gflops).fold(None, |m: Option<f64>, g| Some(m.map_or(g, |m| m.max(g))));
-        out.push(HeldOut {
-            input: planned.input,
-            input_text: task.shape(),
-            config: planned.config,
-            predicted_s: planned.predicted_s,
-            measured_s: row.ours_s.unwrap_or(f64::NAN),
-            gflops: row.ours_gflops.unwrap_or(0.0),
-            untuned_gflops: untuned,
-            best_baseline: row.best_baseline,
-            best_baseline_gflops: best,
-            ratio: row.ratio,
-        });
+        let entrant = |name: &str, point| Entrant { name: name.to_owned(), problem: problem.clone(), point };
+        let mut entrants = vec![entrant("tuned", planned.point)];
+        entrants.extend(libraries(device, &how.libraries, &problem.input(), &how.settings)?.0);
+        entrants.extend(problem.default_point().map(|point| entrant("untuned", point)));
+        let mut standings = contest(device, &entrants, &how.settings)?;
+        let untuned = problem.default_point().and(standings.pop()).and_then(|standing| standing.cost.ok());
+        let row = TaskReport::new(task, &entrants[..standings.len()], &standings);
+        out.push(held(task, row, planned.predicted_s, untuned));
         bar.set(out.len() as u64);
     }
     bar.finish();
     Ok(out)
+}
+
+fn held(task: &Task, row: TaskReport, predicted_s: Option<f64>, untuned: Option<f64>) -> HeldOut {
+    let best = row.baselines.iter().find(|b| Some(&b.name) == row.best_baseline.as_ref()).map(|b| b.gflops);
+    HeldOut {
+        input_text: task.shape(),
+        predicted_s,
+        measured_s: row.ours_s.unwrap_or(f64::NAN),
+        gflops: row.ours_gflops.unwrap_or(0.0),
+        untuned_gflops: untuned.map(|s| row.flops / s / 1e9),
+        best_baseline_gflops: best,
+        input: row.input,
+        config: row.config,
+        best_baseline: row.best_baseline,
+        ratio: row.ratio,
+    }
 }

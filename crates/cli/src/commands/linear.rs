@@ -3,11 +3,11 @@
 use crate::args::{DeviceArgs, ExplainArgs, ModelArgs};
 use crate::device::{DeviceName, Named as _};
 use crate::failure::{Failure, Kind};
+use crate::fields;
 use crate::open::isolated;
 use crate::output::{Output, aligned, seconds};
 use crate::progress::Bar;
 use crate::wiring::{Wiring, home};
-use crate::words;
 use serde::Serialize;
 use std::path::Path;
 use std::sync::Arc;
@@ -426,7 +426,7 @@ pub(crate) fn explain(args: &ExplainArgs, wiring: &Wiring, seed: u64, output: Ou
 /// The kernel with the sizes of the command line; those that are not named stay.
 fn sized(instance: &Instance, given: &[String]) -> Result<Instance, Failure> {
     let mut sizes: Sizes = instance.sizes().clone();
-    for (name, value) in &words::parse(given)?.0 {
+    for (name, value) in &fields::parse(given)?.0 {
         let known = sizes.iter_mut().find(|(n, _)| **n == name.as_str());
         let (Some((_, size)), Some(value)) = (known, value.as_int()) else {
             let known: Vec<&str> = instance.sizes().keys().copied().collect();

@@ -20,5 +20,4 @@ pub(crate) mod select;
 pub(crate) mod space;
 pub(crate) mod transfer;
 pub(crate) mod tune;
-mod variants;
 pub(crate) mod verify;

@@ -1,21 +1,21 @@
 //! `tilewright plan` and `explain`: the best configuration for an input, and why.
 
-use crate::args::PlanArgs;
+use crate::args::{ModelKind, PlanArgs};
 use crate::device::Opened;
 use crate::failure::{Failure, Kind};
+use crate::fields;
 use crate::output::{Output, aligned, seconds};
-use crate::wiring::{Adviser, Wiring, home};
-use crate::words;
+use crate::wiring::Wiring;
 use serde::Serialize;
 use std::fmt::Write as _;
 use std::time::Duration;
-use tilewright_core::decision::Alternative;
-use tilewright_core::objective::Objective;
+use tilewright::known::{LINEAR, TRANSFER};
+use tilewright::planning::Planning;
+use tilewright_core::decision::{Alternative, Selection, Variant};
+use tilewright_core::predictor::Predictor;
 use tilewright_core::problem::{AnyKernel, Measure, Problem};
 use tilewright_core::space::Config;
-use tilewright_runtime::RuntimeError;
-use tilewright_runtime::plan::{Asked, PlanSettings, Planned, Planner, Ranking};
-use tilewright_runtime::plan_cache::{Lookup, PlanCache};
+use tilewright_runtime::plan::{Asked, PlanSettings, Planned};
 use tilewright_search::Strategy;
 use tilewright_search::drive::StoppedBy;
 use tilewright_search::stop::Tolerance;
@@ -25,32 +25,6 @@ const REFINE: Duration = Duration::from_secs(6);
 
 /// The most that a strategy has that ends by its own rule, unless `--budget` says how long.
 const STOPS: Duration = Duration::from_secs(600);
-
-/// Everything a decision needs, held together for one command.
-pub(crate) struct Desk<'a> {
-    pub(crate) adviser: Adviser<'a>,
-    pub(crate) device: &'a mut Opened,
-    pub(crate) cache: Option<PlanCache>,
-}
-
-impl Desk<'_> {
-    /// Decides one problem.
-    pub(crate) fn plan(&mut self, problem: &dyn Problem, settings: PlanSettings) -> Result<Planned, RuntimeError> {
-        let device = self.device.spec().clone();
-        let mut sampler = self.adviser.sampler();
-        let settings = PlanSettings { ranking: self.adviser.ranking.clone(), ..settings };
-        let mut planner = Planner {
-            kernel: self.adviser.kernel,
-            device: &device,
-            measure: Some(&mut *self.device),
-            predictor: self.adviser.predictor.as_deref(),
-            sampler: &mut *sampler,
-            cache: self.cache.as_ref(),
-            settings,
-        };
-        planner.plan_problem(problem)
-    }
-}
 
 #[derive(Serialize)]
 struct Answer {
@@ -78,6 +52,10 @@ struct Answer {
     stopped_by: Option<StoppedBy>,
     bound: Option<f64>,
     reason: String,
+    /// The kernels that competed, the chosen one first.
+    variants: Vec<Variant>,
+    /// What ranked them before any was tried.
+    selector: Option<Selection>,
     seconds: f64,
     search_s: f64,
     timed: u64,
@@ -93,46 +71,38 @@ struct Explained {
     default_config: Option<Config>,
 }
 
-/// Decides as `plan` does.
+/// Decides as `plan` does: the kernels of the computation compete, or the named one answers alone. Where only what is known counts and
+/// nothing is, nothing is decided.
 pub(super) fn decide(
     args: &PlanArgs,
     wiring: &Wiring,
     device: &mut Opened,
-    seed: u64,
-) -> Result<(Box<dyn Problem>, Planned), Failure> {
-    let spec = device.spec().clone();
-    let kernel = wiring.kernel(&args.kernel, &args.device)?;
-    let words = words::parse(&args.input)?;
-    let problem = wiring.problem(kernel, &spec, &words)?;
-    let mut adviser = wiring.adviser((args.model, args.profile.as_deref()), kernel, &spec, &problem.input())?;
-    if let Ranking::Sample(how) = &mut adviser.ranking {
-        how.points = args.candidates as usize;
-    }
-    let cache = PlanCache::new(home()?.plans());
-    let cached = (!args.fresh).then(|| cache.get(&*problem, &Objective::default()));
-    let settings = settings(args, seed, adviser.origin.clone())?;
-    let known = match &cached {
-        Some(Ok(Lookup::Hit(plan, _))) => settings.asked.exceeds(plan).is_none(),
-        // A damaged entry is planning's to tell.
-        Some(Err(_)) => true,
-        _ => false,
+    (seed, only_known): (u64, bool),
+) -> Result<Option<(Box<dyn Problem>, Planned)>, Failure> {
+    let (home, spec) = (wiring.home()?, device.spec().clone());
+    let kernels = wiring.competing(&args.kernel, &spec, args.with_libraries)?;
+    let planning = Planning {
+        with_libraries: args.with_libraries,
+        model: (args.model.map(ModelKind::name), args.profile.as_deref()),
+        candidates: Some(args.candidates as usize),
+        searching: Some(&mut |kernel, predictor, settings| tell(args, kernel, predictor, settings.budget)),
+        ..Planning::new(&home, &kernels, &spec, Some(device), settings(args, seed)?)
     };
-    if !known {
-        tell(args, kernel, &adviser, settings.budget);
+    let prepared = planning.prepare(&fields::parse(&args.input)?)?;
+    if only_known && !prepared.is_anything_known()? {
+        return Ok(None);
     }
-    let mut desk = Desk { adviser, device, cache: Some(cache) };
-    let planned = desk.plan(&*problem, settings)?;
-    Ok((problem, planned))
+    Ok(Some(prepared.decide()?))
 }
 
 /// The same on a device that is opened for it.
 fn opened(args: &PlanArgs, wiring: &Wiring, seed: u64) -> Result<(Box<dyn Problem>, Planned), Failure> {
-    wiring.kernel(&args.kernel, &args.device)?;
-    decide(args, wiring, &mut wiring.measure(&args.device)?, seed)
+    let decided = decide(args, wiring, &mut wiring.measure(&args.device)?, (seed, false))?;
+    decided.ok_or_else(|| Failure::new(Kind::Nothing, "input", "nothing is known of it"))
 }
 
-/// What the command line says of a decision by a model that was read from the file with this checksum.
-fn settings(args: &PlanArgs, seed: u64, profile: Option<String>) -> Result<PlanSettings, Failure> {
+/// What the command line says of a decision.
+fn settings(args: &PlanArgs, seed: u64) -> Result<PlanSettings, Failure> {
     let strategy = args.strategy.as_deref().unwrap_or(Strategy::Refine.name());
     let strategy = strategy.parse::<Strategy>().map_err(|e| Failure::new(Kind::Usage, "strategy", e))?;
     let asks = args.epsilon.is_some() || args.alpha.is_some();
@@ -143,7 +113,7 @@ fn settings(args: &PlanArgs, seed: u64, profile: Option<String>) -> Result<PlanS
         budget: args.budget,
         top: args.top.map(|top| top as usize),
         model: args.model.map(|model| model.name().to_owned()),
-        profile,
+        profile: None,
         strategy: args.strategy.as_ref().map(|_| strategy.name().to_owned()),
         tolerance: asks.then_some(tolerance),
     };
@@ -159,12 +129,13 @@ fn settings(args: &PlanArgs, seed: u64, profile: Option<String>) -> Result<PlanS
 }
 
 /// Says on standard error what stands in for a profile.
-fn tell(args: &PlanArgs, kernel: &dyn AnyKernel, adviser: &Adviser<'_>, budget: Duration) {
-    let instead = match &adviser.predictor {
-        Some(_) if args.model.is_none() && !adviser.is_profile() => {
+fn tell(args: &PlanArgs, kernel: &dyn AnyKernel, predictor: Option<&dyn Predictor>, budget: Duration) {
+    let instead = match predictor {
+        Some(linear) if args.model.is_none() && linear.kind() == LINEAR => {
             "its linear model ranks configurations instead".into()
         }
-        None if args.budget.is_none() => {
+        Some(other) if other.kind() == TRANSFER => "what other devices recorded ranks configurations instead".into(),
+        None if args.budget.is_none() && args.top != Some(0) && !kernel.space().params().is_empty() => {
             format!("tuning this very input for {}", seconds(budget.as_secs_f64()))
         }
         _ => return,
@@ -188,12 +159,14 @@ fn answer(problem: &dyn Problem, p: &Planned) -> Answer {
         cached: p.cached,
         looked_again: p.looked_again.clone(),
         model: p.decision.model.clone(),
-        knowledge: p.decision.model.clone().unwrap_or_else(|| "default".into()),
+        knowledge: p.decision.knowledge.clone(),
         strategy: p.searched.as_ref().map(|s| s.strategy.clone()),
         evaluations: p.searched.as_ref().map(|s| s.evaluations),
         stopped_by: p.searched.as_ref().map(|s| s.stopped_by),
         bound: p.searched.as_ref().and_then(|s| s.bound),
         reason: p.reason.clone(),
+        variants: p.decision.variants.clone(),
+        selector: p.decision.selection.clone(),
         seconds: p.stats.seconds,
         search_s: p.stats.search_s,
         timed: p.stats.timed,
@@ -272,11 +245,26 @@ fn explain_text(e: &Explained) -> String {
     if let Some(config) = &e.default_config {
         let _ = writeln!(out, "  {:<12} {config}", "untuned");
     }
-    let mut table = vec![["", "predicted", "measured", "config"].map(String::from).to_vec()];
+    let time = |s: Option<f64>| s.map_or("-".to_owned(), seconds);
+    let mut table = vec![["", "predicted", "measured", "kernel", "config"].map(String::from).to_vec()];
     for (i, a) in e.alternatives.iter().enumerate() {
-        let time = |s: Option<f64>| s.map_or("-".to_owned(), seconds);
-        table.push(vec![(i + 1).to_string(), time(a.predicted_s), time(a.measured_s), a.config.to_string()]);
+        let row = [time(a.predicted_s), time(a.measured_s), a.kernel.to_string(), a.config.to_string()];
+        table.push([vec![(i + 1).to_string()], row.to_vec()].concat());
     }
     let _ = write!(out, "\nthe best alternatives:\n{}", aligned(&table));
+    if let Some(Selection { method, inputs, fraction_of_oracle, ranked }) = &e.answer.selector {
+        let share =
+            fraction_of_oracle.map_or(String::new(), |f| format!(", {:.1}% of the best on unseen ones", 100.0 * f));
+        let _ = write!(out, "\n\nranked by the selector ({method}, learned on {inputs} inputs{share}):");
+        ranked.iter().enumerate().for_each(|(i, kernel)| out.push_str(&format!("\n{:>3} {kernel}", i + 1)));
+    }
+    if e.answer.variants.len() > 1 {
+        let mut table = vec![["", "predicted", "measured", "left out because"].map(String::from).to_vec()];
+        for v in &e.answer.variants {
+            let why = v.reason.clone().unwrap_or_default();
+            table.push(vec![v.name.to_string(), time(v.predicted_s), time(v.measured_s), why]);
+        }
+        let _ = write!(out, "\n\nthe kernels:\n{}", aligned(&table));
+    }
     out
 }

@@ -7,16 +7,10 @@ use crate::failure::{Failure, Kind};
 use crate::output::{Output, aligned};
 use serde::Serialize;
 use std::path::Path;
-use tilewright_core::choice::{Case, ChoiceSet, Trial};
-use tilewright_core::feature::FeatureSchema;
-use tilewright_core::selector::Candidate;
-use tilewright_core::space::Config;
+use tilewright_core::choice::ChoiceSet;
 use tilewright_datasets::{Dataset, DatasetError};
-use tilewright_mtl::MtlError;
 use tilewright_mtl::device::DeviceTable;
-use tilewright_repository::{
-    Embedded, Key, Record, RecordedCase, RedisRepository, RedisSettings, Repository, RepositoryError, training,
-};
+use tilewright_repository::{Key, Record, Repository, RepositoryError, open, open_existing, training};
 
 /// What was recorded of one set of variants on one device.
 #[derive(Default, Serialize)]
@@ -25,6 +19,8 @@ struct Recorded {
     device: String,
     /// Inputs with the times of variants.
     cases: usize,
+    /// Configurations of a kernel, failed ones included.
+    samples: usize,
     /// Features of the device.
     device_features: usize,
     /// Profiles of variants and of proxies.
@@ -75,18 +71,13 @@ fn failure(error: RepositoryError) -> Failure {
     }
 }
 
-fn open(store: &str, make: bool) -> Result<Box<dyn Repository>, Failure> {
-    if store.starts_with("redis://") {
-        return Ok(Box::new(RedisRepository::open(store, RedisSettings::default()).map_err(failure)?));
-    }
-    if !make && !Path::new(store).is_dir() {
-        return Err(Failure::new(Kind::Input, "store", format!("{store} is no folder")));
-    }
-    Ok(Box::new(Embedded::open(store).map_err(failure)?))
+fn opened(store: &str) -> Result<Box<dyn Repository>, Failure> {
+    let found = open_existing(store).map_err(failure)?;
+    found.ok_or_else(|| Failure::new(Kind::Input, "store", format!("{store} is no folder")))
 }
 
 fn list(store: &str, output: Output) -> Result<(), Failure> {
-    let mut repository = open(store, false)?;
+    let mut repository = opened(store)?;
     let mut recorded = Vec::new();
     for key in repository.keys().map_err(failure)? {
         let (set, device) = (key.set().to_owned(), key.device().to_owned());
@@ -96,6 +87,7 @@ fn list(store: &str, output: Output) -> Result<(), Failure> {
             match record {
                 Record::Device(more) => features.extend(more.0.into_iter().map(|(name, _)| name)),
                 Record::Case(_) => of_key.cases += 1,
+                Record::Samples(samples) => of_key.samples += samples.trials.len(),
                 Record::Profile(_) | Record::Proxy(_) => of_key.profiles += 1,
             }
         }
@@ -109,10 +101,10 @@ fn list(store: &str, output: Output) -> Result<(), Failure> {
 }
 
 fn table(listing: &Listing) -> String {
-    let head = ["set", "device", "inputs", "device features", "profiles"].map(str::to_owned).to_vec();
+    let head = ["set", "device", "inputs", "configurations", "device features", "profiles"].map(str::to_owned).to_vec();
     let row = |r: &Recorded| {
         let mut row = vec![r.set.clone(), r.device.clone()];
-        row.extend([r.cases, r.device_features, r.profiles].map(|n| n.to_string()));
+        row.extend([r.cases, r.samples, r.device_features, r.profiles].map(|n| n.to_string()));
         row
     };
     aligned(&std::iter::once(head).chain(listing.recorded.iter().map(row)).collect::<Vec<_>>())
@@ -134,15 +126,15 @@ fn import(store: &str, path: &Path, set: &str, known: &DeviceTable, output: Outp
     let mut records: Vec<(Key, Vec<Record>)> = Vec::new();
     for device in &devices {
         let rows: Vec<usize> = (0..dataset.len()).filter(|&r| dataset.device(r) == *device).collect();
-        let cases = plain(&dataset.choices_from(&features, &rows).map_err(fault)?).map_err(failure)?;
+        let cases = Record::of_cases(&dataset.choices_from(&features, &rows).map_err(fault)?).map_err(failure)?;
         let key = Key::new(set, device).map_err(failure)?;
         let own = known.of(device).ok().cloned();
         let (set, device) = (set.to_owned(), device.clone());
         let device_features = own.as_ref().map_or(0, |c| c.0.len());
-        recorded.push(Recorded { set, device, cases: cases.len(), device_features, profiles: 0 });
+        recorded.push(Recorded { set, device, cases: cases.len(), device_features, ..Recorded::default() });
         records.push((key, own.map(Record::Device).into_iter().chain(cases).collect()));
     }
-    let mut repository = open(store, true)?;
+    let mut repository = open(store).map_err(failure)?;
     for (key, records) in &records {
         for record in records {
             repository.append(key, record).map_err(failure)?;
@@ -152,25 +144,11 @@ fn import(store: &str, path: &Path, set: &str, known: &DeviceTable, output: Outp
     output.answer(&listing, || table(&listing))
 }
 
-/// The cases by the names of their variants alone: the flags that a table makes of names say nothing more.
-fn plain(cases: &ChoiceSet) -> Result<Vec<Record>, RepositoryError> {
-    let schema = FeatureSchema { input: cases.schema().input.clone(), config: Vec::new() };
-    let trial = |t: &Trial| Trial {
-        candidate: Candidate { variant: t.candidate.variant.clone(), features: Vec::new() },
-        cost: t.cost,
-    };
-    let case = |c: &Case| {
-        let own = Case { features: c.features.clone(), trials: c.trials.iter().map(trial).collect(), group: c.group };
-        RecordedCase::of(&schema, &own).map(Record::Case)
-    };
-    cases.cases().iter().map(case).collect()
-}
-
 fn export(store: &str, set: &str, out: &Path, features: Option<&Path>, output: Output) -> Result<(), Failure> {
     if out.extension().is_none_or(|e| e != "csv") {
         return Err(Failure::new(Kind::Usage, "out", format!("{} does not end in .csv", out.display())));
     }
-    let found = training(&mut *open(store, false)?, set).map_err(failure)?;
+    let found = training(&mut *opened(store)?, set).map_err(failure)?;
     if found.sources.is_empty() {
         return Err(Failure::new(Kind::Nothing, "set", format!("no device has recorded inputs of {set:?}")));
     }
@@ -178,9 +156,8 @@ fn export(store: &str, set: &str, out: &Path, features: Option<&Path>, output: O
     let dataset = Dataset::from_choices(&of).map_err(|e| Failure::new(Kind::Input, "set", e))?;
     dataset.write(out).map_err(|e| Failure::new(Kind::Store, &out.display().to_string(), e))?;
     if let Some(file) = features {
-        let all: Vec<(&str, &Config)> = found.sources.iter().map(|s| (s.device.as_str(), &s.features)).collect();
-        let table = device_csv(&all).map_err(|e| Failure::new(Kind::Input, "set", e))?;
-        std::fs::write(file, table).map_err(|e| Failure::new(Kind::Store, &file.display().to_string(), e))?;
+        let table = found.devices().map_err(failure)?;
+        std::fs::write(file, table.to_csv()).map_err(|e| Failure::new(Kind::Store, &file.display().to_string(), e))?;
     }
     let answer = Exported {
         set: set.to_owned(),
@@ -190,13 +167,4 @@ fn export(store: &str, set: &str, out: &Path, features: Option<&Path>, output: O
         rows: dataset.len(),
     };
     output.answer(&answer, || format!("{}: {} inputs of {}\n", answer.dataset, answer.cases, answer.devices.join(" ")))
-}
-
-/// The table that `--device-features` reads.
-fn device_csv(devices: &[(&str, &Config)]) -> Result<String, MtlError> {
-    let mut table = DeviceTable::new();
-    for (device, features) in devices {
-        table.insert(device, (*features).clone())?;
-    }
-    Ok(table.to_csv())
 }

@@ -1,22 +1,36 @@
-//! `tilewright run`: once against the reference, timed beside the baselines.
+//! `tilewright run`: every kernel of a computation once against the reference, then all beside each other and the libraries.
 
-use super::contest::Arena;
+use super::contest::Contest;
 use crate::args::{PlanArgs, RunArgs};
 use crate::device::Opened;
 use crate::failure::{Failure, Kind};
+use crate::fields;
 use crate::output::{Output, aligned, seconds};
-use crate::wiring::{Wiring, home};
-use crate::words;
+use crate::wiring::Wiring;
 use serde::Serialize;
-use tilewright_bench_suite::tasks::Task;
-use tilewright_core::computation::Computation;
-use tilewright_core::measurement::CachePolicy;
-use tilewright_core::problem::{Measure, Problem};
+use std::sync::Arc;
+use tilewright_core::id::KernelId;
+use tilewright_core::measurement::{CachePolicy, FailureKind};
+use tilewright_core::objective::Objective;
+use tilewright_core::problem::{AnyKernel, Measure, Problem};
 use tilewright_core::space::{Config, Point};
-use tilewright_ops::gemm::Gemm;
 use tilewright_runtime::RuntimeError;
+use tilewright_runtime::contest::{Entrant, Standing, contest, libraries};
+use tilewright_runtime::plan::Planned;
 use tilewright_runtime::plan_cache::{Lookup, PlanCache};
-use tilewright_runtime::verify::{Verifier, VerifySettings};
+use tilewright_runtime::verify::VerifySettings;
+
+/// One kernel of the computation.
+#[derive(Serialize)]
+struct Row {
+    name: String,
+    config: Option<Config>,
+    time_s: Option<f64>,
+    /// Its time / the chosen one's.
+    ratio: Option<f64>,
+    /// Why it has no time: a rule, or no result on these data.
+    reason: Option<String>,
+}
 
 #[derive(Serialize)]
 struct BaselineRow {
@@ -29,103 +43,174 @@ struct BaselineRow {
 #[derive(Serialize)]
 struct Answer {
     kernel: String,
+    /// The kernel that was planned; the fastest where nothing is known of the input.
+    variant: String,
     input: Config,
     config: Config,
     time_s: f64,
     gflops: f64,
+    bytes_per_s: f64,
     max_rel_error: f64,
+    /// What the features of the input cost, in seconds.
+    features_s: Option<f64>,
     cache_policy: &'static str,
+    variants: Vec<Row>,
     baselines: Vec<BaselineRow>,
 }
 
-pub(crate) fn run(args: &RunArgs, wiring: &Wiring, seed: u64, output: Output) -> Result<(), Failure> {
-    let kernel = wiring.kernel(&args.kernel, &args.device)?;
-    let mut device = wiring.measure(&args.device)?;
-    if kernel.computation() != Gemm.id() {
-        return super::variants::run(args, wiring, device, seed, output);
-    }
-    let arena = Arena::of(&device, &args.baselines, seed)?;
-    let words = words::parse(&args.input)?;
-    let problem = wiring.problem(kernel, device.spec(), &words)?;
-    let point = point(args, wiring, &mut device, &*problem, seed)?;
-    problem.space().check(&point).map_err(|e| Failure::new(Kind::Input, "config", e))?;
+/// Where there are several kernels: those this far behind the best are soon timed no more.
+const DROP_BEYOND: f64 = 0.5;
 
-    let mut verifier = Verifier::new(VerifySettings { seed, ..VerifySettings::default() });
-    let verification =
-        verifier.check(device.device(), &*problem, &point).map_err(|e| Failure::new(Kind::Device, "config", e))?;
-    if let Some(complaint) = verification.complaint() {
-        return Err(Failure::new(Kind::Wrong, "result", complaint));
+pub(crate) fn run(args: &RunArgs, wiring: &Wiring, seed: u64, output: Output) -> Result<(), Failure> {
+    let mut device = wiring.measure(&args.device)?;
+    let kernels = wiring.competing(&args.kernel, device.spec(), false)?;
+    let mut how = Contest::of(device.spec(), &kernels[0].computation(), &args.baselines, seed)?;
+    how.settings.verify = VerifySettings { seed, ..VerifySettings::default() };
+    let fields = fields::parse(&args.input)?;
+    let chosen = chosen(args, wiring, &mut device, seed)?;
+    let (mut rows, mut entrants) = (Vec::new(), Vec::new());
+    for kernel in &kernels {
+        let problem: Arc<dyn Problem> = wiring.problem(&**kernel, device.spec(), &fields)?.into();
+        let name = problem.kernel().to_string();
+        let (mut config, mut reason) = (None, None);
+        match point(args, wiring, &*problem, chosen.as_ref()) {
+            Ok(point) => {
+                config = Some(problem.space().config(&point));
+                entrants.push(Entrant { name: name.clone(), problem, point });
+            }
+            Err(failure) if kernels.len() > 1 && matches!(failure.kind, Kind::Nothing | Kind::Input) => {
+                reason = Some(failure.message);
+            }
+            Err(failure) => return Err(failure),
+        }
+        rows.push(Row { name, config, time_s: None, ratio: None, reason });
     }
-    let input = Gemm.parse(&words).map_err(|e| Failure::new(Kind::Input, &e.field, &e.message))?;
-    let task = Task { name: "run".to_owned(), input };
-    let row = arena.contest(&mut device, &*problem, &point, &task)?;
-    let time_s = row.ours_s.ok_or_else(|| {
-        let why = row.wrong.first().map_or("it was not timed", |w| w.reason.as_str());
-        Failure::new(Kind::Wrong, "result", why)
-    })?;
-    let answer = Answer {
-        kernel: problem.kernel().to_string(),
-        input: problem.input(),
-        config: problem.space().config(&point),
-        time_s,
-        gflops: problem.work().flops / time_s / 1e9,
-        max_rel_error: verification.max_rel_error(),
-        cache_policy: CachePolicy::Warm.name(),
-        baselines: row
-            .baselines
-            .iter()
-            .map(|b| BaselineRow { name: b.name.clone(), time_s: b.time_s, ratio: b.time_s / time_s })
-            .collect(),
-    };
+    if kernels.len() > 1 {
+        how.settings.drop_beyond = DROP_BEYOND;
+    }
+    let ours = entrants.len();
+    if let Some(entrant) = entrants.first() {
+        let input = entrant.problem.input();
+        let (found, missing) = libraries(&mut device, &how.libraries, &input, &how.settings)?;
+        missing.iter().for_each(|reason| tracing::warn!(reason, "no baseline"));
+        entrants.extend(found);
+    }
+    let standings = contest(&mut device, &entrants, &how.settings)?;
+    for (entrant, standing) in entrants.iter().zip(&standings).skip(ours) {
+        if let Err(failure) = &standing.cost {
+            tracing::warn!(name = entrant.name, %failure, "not timed");
+        }
+    }
+    let best = fill(&mut rows, &entrants[..ours], &standings, chosen.as_ref().map(|planned| &planned.kernel))?;
+    let answer = answer(&entrants, &standings, (ours, best), rows);
     output.answer(&answer, || text(&answer))
 }
 
-/// The configuration asked for, over the best known one.
-fn point(
-    args: &RunArgs,
-    wiring: &Wiring,
-    device: &mut Opened,
-    problem: &dyn Problem,
-    seed: u64,
-) -> Result<Point, Failure> {
-    let best = best_known(args, wiring, device, problem, seed)?;
+/// Writes the rows of our kernels, and gives the one that counts: what a plan chose; without one, or where that has no result, the
+/// fastest.
+fn fill(
+    rows: &mut [Row],
+    ours: &[Entrant],
+    standings: &[Standing],
+    chosen: Option<&KernelId>,
+) -> Result<usize, Failure> {
+    let mut timed: Vec<(usize, f64)> = Vec::new();
+    for (at, (entrant, standing)) in ours.iter().zip(standings).enumerate() {
+        let Some(row) = rows.iter_mut().find(|row| row.name == entrant.name) else { continue };
+        match &standing.cost {
+            Ok(time) => {
+                row.time_s = Some(*time);
+                timed.push((at, *time));
+            }
+            Err(failure) if failure.kind == FailureKind::Wrong => {
+                return Err(Failure::new(Kind::Wrong, "result", format!("{}: {}", entrant.name, failure.message)));
+            }
+            Err(failure) => row.reason = Some(failure.message.clone()),
+        }
+    }
+    let planned = timed.iter().find(|(at, _)| Some(&ours[*at].problem.kernel()) == chosen);
+    let Some(&(at, time)) = planned.or(timed.iter().min_by(|a, b| a.1.total_cmp(&b.1))) else {
+        let why = rows.iter().filter_map(|row| row.reason.as_deref()).next_back().unwrap_or_default();
+        let kind = if rows.len() == 1 { Kind::Device } else { Kind::Nothing };
+        return Err(Failure::new(kind, "variant", format!("no kernel has a result: {why}")));
+    };
+    rows.iter_mut().for_each(|row| row.ratio = row.time_s.map(|s| s / time));
+    Ok(at)
+}
+
+fn answer(entrants: &[Entrant], standings: &[Standing], (ours, best): (usize, usize), variants: Vec<Row>) -> Answer {
+    let Entrant { problem, point, .. } = &entrants[best];
+    // Features are found in data when they are asked for, and then have a cost.
+    problem.input_features(&mut Vec::new());
+    let time = |at: usize| standings[at].cost.as_ref().ok().copied();
+    let (work, time_s) = (problem.work(), time(best).unwrap_or(f64::NAN));
+    let baselines = (ours..entrants.len()).filter_map(|at| {
+        let (name, other_s) = (entrants[at].name.clone(), time(at)?);
+        Some(BaselineRow { name, time_s: other_s, ratio: other_s / time_s })
+    });
+    Answer {
+        kernel: problem.computation().to_string(),
+        variant: problem.kernel().to_string(),
+        input: problem.input(),
+        config: problem.space().config(point),
+        time_s,
+        gflops: work.flops / time_s / 1e9,
+        bytes_per_s: work.bytes / time_s,
+        max_rel_error: standings[best].max_rel_error,
+        features_s: problem.features_seconds(),
+        cache_policy: CachePolicy::Warm.name(),
+        variants,
+        baselines: baselines.collect(),
+    }
+}
+
+/// The plan of the input where anything is known of its kernels: a cached plan, a profile, the device's weights, a selector. None where
+/// nothing is, or where the configuration is given.
+fn chosen(args: &RunArgs, wiring: &Wiring, device: &mut Opened, seed: u64) -> Result<Option<Planned>, Failure> {
+    if args.config.is_some() {
+        return Ok(None);
+    }
+    let args = PlanArgs::of(args.kernel.clone(), args.input.clone(), args.device.clone());
+    Ok(super::plan::decide(&args, wiring, device, (seed, true))?.map(|(_, planned)| planned))
+}
+
+/// A kernel's configuration: the chosen one, else from the plan cache, else the kernel's own default; and over it what is asked for.
+fn point(args: &RunArgs, wiring: &Wiring, problem: &dyn Problem, chosen: Option<&Planned>) -> Result<Point, Failure> {
+    if let Some(planned) = chosen.filter(|planned| planned.kernel == problem.kernel()) {
+        return Ok(planned.point.clone());
+    }
+    let cache = PlanCache::new(wiring.home()?.plans());
+    let best = match cache.get(problem, &Objective::default()).map_err(RuntimeError::from)? {
+        Lookup::Hit(_, point) => point,
+        _ => problem.default_point().ok_or_else(|| Failure::nothing_legal(problem.space()))?,
+    };
     let Some(text) = &args.config else { return Ok(best) };
     let bad = |e: &dyn std::error::Error| Failure::new(Kind::Input, "config", e.to_string());
     let config = Config::parse(text).map_err(|e| bad(&e))?;
-    config.to_point(problem.space().params(), Some(&best)).map_err(|e| bad(&e))
-}
-
-/// From the plan cache; else by the model where there is a profile or the device's weights; else the kernel's own default.
-fn best_known(
-    args: &RunArgs,
-    wiring: &Wiring,
-    device: &mut Opened,
-    problem: &dyn Problem,
-    seed: u64,
-) -> Result<Point, Failure> {
-    let cache = PlanCache::new(home()?.plans());
-    if let Lookup::Hit(_, point) = cache.get(problem, &Default::default()).map_err(RuntimeError::from)? {
-        return Ok(point);
-    }
-    let kernel = wiring.kernel(&args.kernel, &args.device)?;
-    let known = || wiring.adviser((None, None), kernel, problem.device(), &problem.input());
-    if args.config.is_none() && known()?.predictor.is_some() {
-        let args = PlanArgs::of(args.kernel.clone(), args.input.clone(), args.device.clone());
-        return super::plan::decide(&args, wiring, device, seed).map(|(_, planned)| planned.point);
-    }
-    problem.default_point().ok_or_else(|| Failure::nothing_legal(problem.space()))
+    let point = config.to_point(problem.space().params(), Some(&best)).map_err(|e| bad(&e))?;
+    problem.space().check(&point).map_err(|e| bad(&e))?;
+    Ok(point)
 }
 
 fn text(a: &Answer) -> String {
-    let mut table = vec![["", "time", "ratio"].map(String::from).to_vec()];
-    table.push(vec!["tilewright".into(), seconds(a.time_s), String::new()]);
-    table.extend(a.baselines.iter().map(|b| vec![b.name.clone(), seconds(b.time_s), format!("{:.2}", b.ratio)]));
+    let mut table = vec![["", "time", "ratio", "config"].map(String::from).to_vec()];
+    for row in &a.variants {
+        let time = row.time_s.map_or("-".to_owned(), seconds);
+        let ratio = row.ratio.map_or(String::new(), |r| format!("{r:.2}"));
+        let what = row.reason.clone().or(row.config.as_ref().map(Config::to_string)).unwrap_or_default();
+        table.push(vec![row.name.clone(), time, ratio, what]);
+    }
+    for row in &a.baselines {
+        table.push(vec![row.name.clone(), seconds(row.time_s), format!("{:.2}", row.ratio), String::new()]);
+    }
     format!(
-        "{} for {}\n{}\n{:.1} GFLOP/s; right, largest relative error {:.1e}; caches {}\n\n{}",
+        "{} for {}\n{}: {}, {:.2} GFLOP/s, {:.2} GB/s; right, largest relative error {:.1e}; caches {}\n\n{}",
         a.kernel,
         a.input,
-        a.config,
+        a.variant,
+        seconds(a.time_s),
         a.gflops,
+        a.bytes_per_s / 1e9,
         a.max_rel_error,
         a.cache_policy,
         aligned(&table)

@@ -6,9 +6,9 @@ mod t1;
 
 use crate::args::SpaceArgs;
 use crate::failure::Failure;
+use crate::fields;
 use crate::output::Output;
 use crate::wiring::Wiring;
-use crate::words;
 use counted::{Answer, list, refused, rejected_in_order, samplers};
 use std::time::Instant;
 use tilewright_sampler::LegalSet;
@@ -26,7 +26,7 @@ pub(crate) fn run(args: &SpaceArgs, wiring: &Wiring, seed: u64, output: Output) 
     }
     let kernel = wiring.kernel(name, &args.device)?;
     let spec = wiring.spec(&args.device)?;
-    let problem = wiring.problem(kernel, &spec, &words::parse(&args.input)?)?;
+    let problem = wiring.problem(kernel, &spec, &fields::parse(&args.input)?)?;
     let space = problem.space();
     let start = Instant::now();
     let set = LegalSet::of(space).map_err(|e| refused(&e, name))?;

@@ -152,7 +152,7 @@ fn dfs(args: &TransferArgs) -> Result<Dfs, Failure> {
         }
         (TransferDfs::Cv, profiles) => Dfs::CrossValidated(CvDfs::default(), profiles),
         (TransferDfs::Forward, _) => Dfs::Forward(Forward::default()),
-        (TransferDfs::Auto, _) => Dfs::Rehearsed,
+        (TransferDfs::Auto, _) => Dfs::LeaveOneOut,
     })
 }
 

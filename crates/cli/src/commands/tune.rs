@@ -1,5 +1,6 @@
-//! `tilewright tune`: sample, measure, fit, save a profile; then a table of inputs that were never trained on.
+//! `tilewright tune`: sample, measure, fit, save profiles and a selector; then a table of inputs that were never trained on.
 
+use super::held_out::{HeldOut, held_out};
 use crate::args::TuneArgs;
 use crate::device::Opened;
 use crate::failure::{Failure, Kind};
@@ -7,23 +8,25 @@ use crate::output::{Output, aligned, seconds};
 use crate::progress::Bar;
 use crate::wiring::{Wiring, home};
 use serde::Serialize;
-use std::cell::RefCell;
 use std::fmt::Write as _;
+use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
-use tilewright::tuner::campaign as recommended;
+use tilewright::known::record_report;
 use tilewright_core::expr::Value;
-use tilewright_core::problem::Measure;
+use tilewright_core::objective::Objective;
+use tilewright_core::problem::{AnyKernel, Measure};
 use tilewright_core::space::Config;
 use tilewright_runtime::RuntimeError;
 use tilewright_runtime::log::CampaignLog;
-use tilewright_runtime::tune::{Observer, Progress, TunePaths, TuneReport, TuneSettings, Tuner};
-use tilewright_sampler::{Chained, Settings};
-
-use super::held_out::{HeldOut, held_out};
+use tilewright_runtime::tune::{
+    Fitted, KernelReport, Observer, Progress, TunePaths, TuneReport, TuneSettings, Tuner, chained,
+};
 
 #[derive(Serialize)]
 struct Answer {
     device: String,
+    /// The kernel, or the computation whose kernels these are.
     kernel: String,
     samples: u64,
     failed: u64,
@@ -31,21 +34,47 @@ struct Answer {
     inputs: u64,
     seconds: f64,
     fit_s: f64,
+    /// Of the kernel with the most samples that has a model.
     cv_mse: Option<f64>,
-    /// Accepted by drawn candidates: of the sampler's uniform warm-up, and of its model after it.
-    acceptance_uniform: f64,
-    acceptance: f64,
-    profile: String,
+    profile: Option<String>,
     log: String,
+    kernels: Vec<OfKernel>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    selector: Option<Selector>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     held_out: Vec<HeldOut>,
+}
+
+#[derive(Serialize)]
+struct OfKernel {
+    kernel: String,
+    samples: u64,
+    failed: u64,
+    inputs: u64,
+    /// Accepted by drawn candidates.
+    acceptance: f64,
+    cv_mse: Option<f64>,
+    profile: Option<String>,
+    log: String,
+    /// Why there is no model.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<String>,
+}
+
+/// What ranks the kernels.
+#[derive(Serialize)]
+struct Selector {
+    file: String,
+    method: String,
+    inputs: u64,
+    /// Best time over the chosen kernel's, mean over inputs that it was not fitted on.
+    fraction_of_oracle: Option<f64>,
 }
 
 /// Shows a campaign's progress.
 struct Watch {
     bar: Bar,
     budget: Duration,
-    fitting: RefCell<bool>,
 }
 
 impl Observer for Watch {
@@ -59,7 +88,6 @@ impl Observer for Watch {
     fn fitting(&mut self, rows: u64) {
         self.bar.note(format!("fitting on {rows} rows"));
         self.bar.set_time(self.budget);
-        *self.fitting.borrow_mut() = true;
     }
 }
 
@@ -69,105 +97,154 @@ fn shape(input: &Config) -> String {
     sizes.map(|(_, v)| v.to_string()).collect::<Vec<_>>().join("x")
 }
 
-/// Measures and fits within the budget, and stores the profile where later commands find it.
+/// Measures and fits within the budget, and stores the profiles where later commands find them.
 pub(super) fn campaign(
     args: &TuneArgs,
     wiring: &Wiring,
+    kernels: &[Arc<dyn AnyKernel>],
     device: &mut Opened,
     seed: u64,
-) -> Result<(TuneReport, Chained), Failure> {
-    let kernel = wiring.kernel(&args.kernel, &args.device)?;
-    let mut sampler = Chained::new(kernel.space(), Settings::default());
-    let mut watch = Watch { bar: Bar::timing("tune", args.budget), budget: args.budget, fitting: RefCell::new(false) };
-    let mut settings = settings(args, seed);
-    if let Some(dtype) = &args.dtype {
-        settings.fixed.0.push(("dtype".into(), Value::parse(dtype)));
-    }
-    let trainers = wiring.trainers(&args.model, device.spec())?;
+) -> Result<TuneReport, Failure> {
+    let mut watch = Watch { bar: Bar::timing("tune", args.budget), budget: args.budget };
+    let fixed = args.dtype.iter().map(|dtype| ("dtype".to_owned(), Value::parse(dtype))).collect();
+    let (spec, trainers) = (device.spec().clone(), wiring.trainers(&args.model, device.spec())?);
     let mut tuner = Tuner {
-        kernel,
-        measure: device,
-        sampler: &mut sampler,
+        kernels: kernels.iter().map(|kernel| &**kernel).collect(),
+        devices: vec![device],
+        sampler: chained,
         trainer: trainers.get(&args.model).map_err(|e| Failure::new(Kind::Usage, "model", e))?,
         observer: &mut watch,
-        settings,
+        settings: TuneSettings {
+            fixed: Config(fixed),
+            budget: args.budget,
+            samples: args.samples,
+            seed,
+            ..TuneSettings::default()
+        },
     };
-    let mut paths = tuner.paths(&home()?);
-    if let Some(out) = &args.out {
-        paths = TunePaths { log: out.with_extension("log"), profile: out.clone() };
-        check_out(&paths)?;
-    }
+    let paths = match &args.out {
+        Some(out) => {
+            kernels.iter().map(|k| beside(out, (kernels.len() > 1).then_some(&**k))).collect::<Result<_, _>>()?
+        }
+        None => tuner.paths(&home()?),
+    };
     if args.fresh {
-        CampaignLog::clear(&paths.log).map_err(RuntimeError::from)?;
+        paths.iter().try_for_each(|of| CampaignLog::clear(&of.log)).map_err(RuntimeError::from)?;
     }
     let report = tuner.run(&paths)?;
     watch.bar.finish();
-    Ok((report, sampler))
+    let kernels: Vec<&dyn AnyKernel> = kernels.iter().map(|kernel| &**kernel).collect();
+    wiring.record(|home| record_report(home, &spec, &kernels, &report, &Objective::default()));
+    Ok(report)
+}
+
+/// The files of a kernel where `--out` names the profile, with the kernel's name in theirs where there are several kernels. Refuses,
+/// before anything is measured, a place where no profile can be written.
+fn beside(out: &Path, kernel: Option<&dyn AnyKernel>) -> Result<TunePaths, Failure> {
+    let stem = out.file_stem().unwrap_or_default().to_string_lossy();
+    let name = kernel.map_or_else(|| stem.to_string(), |k| format!("{stem}-{}", k.id()));
+    let ending = out.extension().map_or(String::new(), |e| format!(".{}", e.to_string_lossy()));
+    let [profile, log] = [ending.as_str(), ".log"].map(|ending| out.with_file_name(format!("{name}{ending}")));
+    let bad = |why: &str| Err(Failure::new(Kind::Usage, "out", format!("{}: {why}", profile.display())));
+    if log == profile {
+        return bad("the campaign's log goes there; choose another name");
+    }
+    if out.is_dir() { bad("is a directory") } else { Ok(TunePaths { log, profile }) }
 }
 
 pub(crate) fn run(args: &TuneArgs, wiring: &Wiring, seed: u64, output: Output) -> Result<(), Failure> {
-    let kernel = wiring.kernel(&args.kernel, &args.device)?;
     let mut device = wiring.measure(&args.device)?;
-    let (report, sampler) = campaign(args, wiring, &mut device, seed)?;
-    let is_gemm = kernel.computation().as_str() == "gemm";
-    let held_out = if args.no_table || !is_gemm {
-        Vec::new()
-    } else {
-        held_out(wiring, &mut device, kernel, args, &report, seed)?
+    let kernels = wiring.competing(&args.kernel, device.spec(), args.with_libraries)?;
+    let report = campaign(args, wiring, &kernels, &mut device, seed)?;
+    let main = main(&report).map(|(kernel, model)| (kernel.kernel.clone(), model));
+    let table = main.as_ref().filter(|_| !args.no_table);
+    let held_out = match table.and_then(|(id, model)| Some((kernels.iter().find(|k| k.id() == *id)?, model))) {
+        Some((kernel, model)) => held_out(wiring, &mut device, kernel, args, &model.profile, seed)?,
+        None => Vec::new(),
     };
-    let answer = Answer {
+    let answer = answer(&kernels, &report, held_out);
+    output.answer(&answer, || text(&answer))
+}
+
+/// The kernel with the most samples that has a model.
+fn main(report: &TuneReport) -> Option<(&KernelReport, &Fitted)> {
+    let fitted = report.kernels.iter().filter_map(|k| Some((k, k.model.as_ref().ok()?)));
+    fitted.max_by_key(|(k, _)| k.samples)
+}
+
+fn answer(kernels: &[Arc<dyn AnyKernel>], report: &TuneReport, held_out: Vec<HeldOut>) -> Answer {
+    let model = main(report).map(|(_, model)| model);
+    let profile = |model: &Fitted| model.profile.display().to_string();
+    let of_kernel = |k: &KernelReport| OfKernel {
+        kernel: k.kernel.to_string(),
+        samples: k.samples,
+        failed: k.failed,
+        inputs: k.inputs,
+        acceptance: k.acceptance.rate(),
+        cv_mse: k.model.as_ref().ok().and_then(|m| m.cv_mse),
+        profile: k.model.as_ref().ok().map(profile),
+        log: k.log.display().to_string(),
+        reason: k.model.as_ref().err().cloned(),
+    };
+    let selector = report.selector.as_ref().ok().map(|(file, stored)| Selector {
+        file: file.display().to_string(),
+        method: stored.header.method.clone(),
+        inputs: stored.header.stats.inputs,
+        fraction_of_oracle: stored.header.stats.fraction_of_oracle,
+    });
+    let rows: Vec<OfKernel> = report.kernels.iter().map(of_kernel).collect();
+    Answer {
         device: report.device.clone(),
-        kernel: report.kernel.to_string(),
+        kernel: if rows.len() == 1 { rows[0].kernel.clone() } else { kernels[0].computation().to_string() },
         samples: report.samples,
         failed: report.failed,
         resumed: report.resumed,
-        inputs: report.inputs,
+        inputs: rows.iter().map(|k| k.inputs).max().unwrap_or(0),
         seconds: report.seconds,
-        fit_s: report.fit_s,
-        cv_mse: report.cv_mse,
-        acceptance_uniform: sampler.warmup_acceptance().rate(),
-        acceptance: sampler.model_acceptance().rate(),
-        profile: report.profile.display().to_string(),
-        log: report.log.display().to_string(),
+        fit_s: report.models().map(|m| m.fit_s).sum(),
+        cv_mse: model.and_then(|m| m.cv_mse),
+        profile: model.map(profile),
+        log: rows[0].log.clone(),
+        kernels: rows,
+        selector,
         held_out,
-    };
-    output.answer(&answer, || text(&answer, &report))
-}
-
-/// Refuses, before anything is measured, a place where no profile can be written.
-fn check_out(paths: &TunePaths) -> Result<(), Failure> {
-    let bad = |why: &str| Err(Failure::new(Kind::Usage, "out", format!("{}: {why}", paths.profile.display())));
-    if paths.log == paths.profile {
-        return bad("the campaign's log goes there; choose another name");
     }
-    if paths.profile.is_dir() { bad("is a directory") } else { Ok(()) }
 }
 
-fn settings(args: &TuneArgs, seed: u64) -> TuneSettings {
-    TuneSettings { samples: args.samples, seed, ..recommended(args.budget) }
-}
-
-fn text(a: &Answer, report: &TuneReport) -> String {
+fn text(a: &Answer) -> String {
     let resumed = if a.resumed > 0 { format!(" ({} of them from an earlier run)", a.resumed) } else { String::new() };
+    let (took, fit) = (seconds(a.seconds), seconds(a.fit_s));
     let mut out = format!(
-        "{} on {}: {} samples of {} inputs{resumed}, {} failed, in {} ({} of it fitting)\n",
-        a.kernel,
-        a.device,
-        a.samples,
-        a.inputs,
-        a.failed,
-        seconds(a.seconds),
-        seconds(a.fit_s)
+        "{} on {}: {} samples of {} inputs{resumed}, {} failed, in {took} ({fit} of it fitting)\n",
+        a.kernel, a.device, a.samples, a.inputs, a.failed
     );
-    if let Some(mse) = a.cv_mse {
+    for k in &a.kernels {
+        if a.kernels.len() > 1 {
+            let _ = writeln!(out, "\n{}: {} samples of {} inputs, {} failed", k.kernel, k.samples, k.inputs, k.failed);
+        }
+        if let Some(mse) = k.cv_mse {
+            let _ = writeln!(
+                out,
+                "error of the log time on unseen inputs: {mse:.4} (mean square), so times within a factor of {:.2}",
+                mse.sqrt().exp()
+            );
+        }
+        let _ = writeln!(out, "the sampler accepted {:.1}% of what it drew", 100.0 * k.acceptance);
+        match (&k.profile, &k.reason) {
+            (Some(profile), _) => out.extend(["profile ", profile, "\n"]),
+            (None, reason) => out.extend(["no profile: ", reason.as_deref().unwrap_or_default(), "\n"]),
+        }
+        let _ = writeln!(out, "log     {}", k.log);
+    }
+    if let Some(s) = &a.selector {
+        let score =
+            s.fraction_of_oracle.map_or(String::new(), |f| format!(", on unseen inputs {f:.3} of the best kernel"));
         let _ = writeln!(
             out,
-            "error of the log time on unseen inputs: {mse:.4} (mean square), so times within a factor of {:.2}",
-            mse.sqrt().exp()
+            "\nthe kernels are ranked by {}, learned on {} inputs{score}\nselector {}",
+            s.method, s.inputs, s.file
         );
     }
-    let _ = writeln!(out, "the sampler accepted {}", accepted(a));
-    let _ = writeln!(out, "profile {}\nlog     {}", report.profile.display(), report.log.display());
     if !a.held_out.is_empty() {
         let _ = write!(
             out,
@@ -177,18 +254,6 @@ fn text(a: &Answer, report: &TuneReport) -> String {
         let _ = writeln!(out, "\nnext: tilewright plan gemm m=2560 n=16 k=2560");
     }
     out
-}
-
-/// Rates of the sampler; a short or resumed run may not have come beyond drawing uniformly, or not drawn at all.
-fn accepted(a: &Answer) -> String {
-    match (a.acceptance, a.acceptance_uniform) {
-        (0.0, 0.0) => "nothing, it was not asked".to_owned(),
-        (0.0, uniform) => format!("{:.2}% of what it drew, all of it uniformly", 100.0 * uniform),
-        (model, 0.0) => format!("{:.1}% of what it drew", 100.0 * model),
-        (model, uniform) => {
-            format!("{:.1}% of what it drew, {:.2}% while it drew uniformly", 100.0 * model, 100.0 * uniform)
-        }
-    }
 }
 
 fn table(rows: &[HeldOut]) -> String {

@@ -143,9 +143,9 @@ fn keep(home: &Home, input: &str, config: &str, facts: &[(&str, i64)]) -> PathBu
     let problem = Bound::new(Arc::new(SimtGemm::new()), Arc::new(spec), input).unwrap();
     let point = Config::parse(config).unwrap().to_point(problem.space().params(), problem.default_point().as_deref());
     let config = problem.space().config(&point.unwrap());
-    let chosen = Alternative { config: config.clone(), predicted_s: None, measured_s: Some(1e-5) };
-    let (considered, reason) = (vec![chosen.clone()], "test".into());
-    let decision = Decision { considered, chosen, considered_count: 1, reason, model: None };
+    let kernel = problem.kernel();
+    let chosen = Alternative { kernel, config: config.clone(), predicted_s: None, measured_s: Some(1e-5) };
+    let decision = Decision::of(chosen, 1, "test".into());
     let (predicted_s, measured_s, max_rel_error, looks) = (None, Some(1e-5), Some(0.0), Vec::new());
     let plan = CachedPlan { config, predicted_s, measured_s, max_rel_error, decision, looks };
     PlanCache::new(home.path().join("plans")).put(&problem, &Objective::default(), &plan).unwrap()

@@ -14,3 +14,5 @@ mod search;
 mod select;
 mod spaces;
 mod transfer;
+mod transferred;
+mod tuned;

@@ -100,9 +100,67 @@ fn a_variant_is_planned_and_tuned() {
         (Some("spmv.ell.1"), Some(true)),
         "{planned}"
     );
-    assert_eq!(plan("spmv")["kernel"], "spmv.csr.1");
     let tuned = home.answer(&["tune", "spmv.dia", "--threads", "1", "--samples", "24", "--budget", "20s"]);
     assert!(tuned["samples"].as_u64().unwrap() >= 24, "{tuned}");
     let space = home.answer(&[&["space", "spmv.dia", "--device", "cpu"], &input[..]].concat());
     assert_eq!((&space["cartesian"], &space["legal"]), (&4.0.into(), &4.into()));
+}
+
+#[test]
+fn any_computation_has_a_table() {
+    let home = Home::new();
+    let args = ["bench", "spmv", "--threads", "1", "--budget", "1s"];
+    let table = home.answer(&args);
+    let tasks = table["tasks"].as_array().unwrap();
+    assert_eq!((tasks.len(), &table["baselines_found"]), (5, &serde_json::json!([])));
+    for task in tasks {
+        assert!(task["ours_s"].as_f64().unwrap() > 0.0 && task["ratio"].is_null(), "{task}");
+        assert!(
+            task["variant"].as_str().unwrap().starts_with("spmv.") && task["input"]["matrix"].is_string(),
+            "{task}"
+        );
+    }
+    home.error(&[&args[..], &["--tasks", "edges"]].concat(), 2, "tasks");
+    home.error(&[&args[..], &["--baselines", "openblas"]].concat(), 2, "baselines");
+}
+
+#[test]
+fn the_kernels_of_a_computation_compete_in_a_plan() {
+    let home = Home::new();
+    let input = ["matrix=banded", "rows=500", "half=2", "--threads", "1"];
+    let call = |command: &[&str]| home.answer(&[command, &input[..]].concat());
+    let planned = call(&["plan", "spmv", "--budget", "200ms"]);
+    let names = |answer: &Value| -> Vec<String> {
+        let rows = answer["variants"].as_array().unwrap().iter();
+        rows.map(|row| row["name"].as_str().unwrap().to_owned()).collect()
+    };
+    let mut all = names(&planned);
+    assert_eq!(all[0], planned["kernel"], "{planned}");
+    assert_eq!(planned["variants"][0]["measured_s"], planned["measured_s"], "{planned}");
+    all.sort();
+    let known = ["coo", "csr-vector", "csr", "dia", "ell", "sellp"].map(|name| format!("spmv.{name}.1"));
+    assert_eq!(all, known, "{planned}");
+    let state = |answer: &Value| ["verified", "cached", "knowledge", "selector"].map(|field| answer[field].clone());
+    assert_eq!(state(&planned), [true.into(), false.into(), "default".into(), Value::Null]);
+    let again = call(&["plan", "spmv"]);
+    assert_eq!(
+        (&again["cached"], &again["kernel"], &again["config"]),
+        (&true.into(), &planned["kernel"], &planned["config"])
+    );
+    assert_eq!(again["variants"], planned["variants"]);
+    // Libraries are another question; each kernel's own answer is known by now.
+    let beside = call(&["plan", "spmv", "--with-libraries"]);
+    assert_eq!((&beside["cached"], &beside["verified"]), (&false.into(), &true.into()), "{beside}");
+    assert_eq!(call(&["plan", "spmv", "--with-libraries"])["cached"], true);
+    let explained = call(&["explain", "spmv"]);
+    assert_eq!((&explained["cached"], &explained["alternatives"][0]["kernel"]), (&true.into(), &planned["kernel"]));
+    let text = String::from_utf8(home.run(&[&["explain", "spmv"], &input[..]].concat()).stdout).unwrap();
+    assert!(text.contains("the kernels:") && text.contains("spmv.coo.1"), "{text}");
+    // Nothing is timed, and the answer is right.
+    let untimed = call(&["plan", "spmv", "--top", "0", "--fresh"]);
+    assert_eq!(
+        (&untimed["timed"], &untimed["measured_s"], &untimed["verified"]),
+        (&0.into(), &Value::Null, &true.into())
+    );
+    home.error(&["plan", "spmv.none", "matrix=banded"], 2, "kernel");
 }

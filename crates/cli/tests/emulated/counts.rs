@@ -128,10 +128,10 @@ pub(crate) enum Shares {
 }
 
 fn check(input: &GemmInput, plan: &GemmPlan, shares: Shares) {
-    let what = format!("{} {:?}", serde_json::to_string(&Gemm.words(input)).unwrap(), plan.blueprint().config);
+    let what = format!("{} {:?}", serde_json::to_string(&Gemm.fields(input)).unwrap(), plan.blueprint().config);
     let counts = plan.count().unwrap_or_else(|e| panic!("{what}: {e}"));
     let ran = emulated(&plan.program([0; 3]), &Gemm.workload(input, Filling::Exact, 1), &what);
-    counted_and_run(&counts, &Gemm.words(input), &ran, shares, &what);
+    counted_and_run(&counts, &Gemm.fields(input), &ran, shares, &what);
 }
 
 /// Compares counts with what ran, for an input in words.

@@ -5,6 +5,7 @@ use super::{Graph, UNREACHED};
 use crate::description::{Failure, Routine};
 use crate::device::Device;
 use crate::isa::Isa;
+use crate::isa::on_isa;
 use std::hint::spin_loop;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
@@ -84,10 +85,7 @@ fn call_by_call<P: Phases>(state: &State, source: u32, device: &Device) {
         let mut parts = device.spmd(|thread| {
             let mut out = Vec::new();
             let (share, own) = (&frontier[shares[thread].clone()], vertices[thread].clone());
-            isa.run(
-                #[inline(always)]
-                || P::map(state, level, share, own, &mut out),
-            );
+            on_isa!(isa, P::map(state, level, share, own, &mut out));
             out
         });
         frontier = if parts.len() == 1 { parts.remove(0) } else { parts.concat() };
@@ -138,20 +136,14 @@ fn share_of<P: Phases>(
     out: &mut Vec<u32>,
 ) {
     if level.upwards {
-        return isa.run(
-            #[inline(always)]
-            || P::map(state, level, &[], own, out),
-        );
+        return on_isa!(isa, P::map(state, level, &[], own, out));
     }
     let share = level.frontier.div_ceil(queues.len());
     let (mut from, mut to) = (thread * share, (thread + 1) * share);
     for queue in queues {
         let range = from.min(queue.len())..to.min(queue.len());
         if !range.is_empty() {
-            isa.run(
-                #[inline(always)]
-                || P::map(state, level, &queue[range], own.clone(), out),
-            );
+            on_isa!(isa, P::map(state, level, &queue[range], own.clone(), out));
         }
         (from, to) = (from.saturating_sub(queue.len()), to.saturating_sub(queue.len()));
     }

@@ -5,6 +5,7 @@ use super::{MOST_ITERATIONS, SOLVED, TOLERANCE};
 use crate::description::{Failure, Routine};
 use crate::device::Device;
 use crate::isa::Isa;
+use crate::isa::on_isa;
 use crate::matrix::Csr;
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -51,26 +52,17 @@ fn dot_lanes(a: &[f64], b: &[f64]) -> f64 {
 }
 
 fn dot(isa: Isa, a: &[f64], b: &[f64]) -> f64 {
-    isa.run(
-        #[inline(always)]
-        || dot_lanes(a, b),
-    )
+    on_isa!(isa, dot_lanes(a, b))
 }
 
 /// `a = a + s b`.
 fn add(isa: Isa, a: &mut [f64], s: f64, b: &[f64]) {
-    isa.run(
-        #[inline(always)]
-        || a.iter_mut().zip(b).for_each(|(a, b)| *a += s * b),
-    );
+    on_isa!(isa, a.iter_mut().zip(b).for_each(|(a, b)| *a += s * b));
 }
 
 /// `a = b + s a`.
 fn scale_add(isa: Isa, a: &mut [f64], s: f64, b: &[f64]) {
-    isa.run(
-        #[inline(always)]
-        || a.iter_mut().zip(b).for_each(|(a, b)| *a = b + s * *a),
-    );
+    on_isa!(isa, a.iter_mut().zip(b).for_each(|(a, b)| *a = b + s * *a));
 }
 
 /// A divisor; zero and what is not finite end the method.

@@ -2,6 +2,7 @@
 
 use crate::description::Failure;
 use crate::device::{Device, cut};
+use crate::isa::on_isa;
 use crate::matrix::Csr;
 use std::ops::Range;
 
@@ -22,12 +23,7 @@ pub(super) fn product(device: &Device, matrix: &Csr, x: &[f64], y: &mut [f64]) {
     let ranges = device.balanced(&matrix.starts);
     let parts: Vec<_> = ranges.iter().cloned().zip(cut(y, &ranges)).collect();
     let isa = device.isa();
-    device.each(parts, |(rows, y)| {
-        isa.run(
-            #[inline(always)]
-            || sums(matrix, x, rows, y),
-        )
-    });
+    device.each(parts, |(rows, y)| on_isa!(isa, sums(matrix, x, rows, y)));
 }
 
 #[inline(always)]
@@ -56,14 +52,11 @@ impl Preconditioner for Jacobi {
     }
 
     fn apply(&mut self, device: &Device, r: &[f64], z: &mut [f64]) {
-        device.isa().run(
-            #[inline(always)]
-            || {
-                for ((z, r), d) in z.iter_mut().zip(r).zip(&self.0) {
-                    *z = r * d;
-                }
-            },
-        );
+        on_isa!(device.isa(), {
+            for ((z, r), d) in z.iter_mut().zip(r).zip(&self.0) {
+                *z = r * d;
+            }
+        });
     }
 }
 
@@ -92,20 +85,17 @@ impl Preconditioner for BlockJacobi {
 
     fn apply(&mut self, device: &Device, r: &[f64], z: &mut [f64]) {
         let blocks = &self.0;
-        device.isa().run(
-            #[inline(always)]
-            || {
-                for ((z, r), block) in z.chunks_mut(BLOCK).zip(r.chunks(BLOCK)).zip(blocks) {
-                    let mut own = [0.0; BLOCK];
-                    own[..r.len()].copy_from_slice(r);
-                    let mut sums = [0.0; BLOCK];
-                    for (row, sum) in block.iter().zip(&mut sums) {
-                        *sum = (row[0] * own[0] + row[1] * own[1]) + (row[2] * own[2] + row[3] * own[3]);
-                    }
-                    z.copy_from_slice(&sums[..z.len()]);
+        on_isa!(device.isa(), {
+            for ((z, r), block) in z.chunks_mut(BLOCK).zip(r.chunks(BLOCK)).zip(blocks) {
+                let mut own = [0.0; BLOCK];
+                own[..r.len()].copy_from_slice(r);
+                let mut sums = [0.0; BLOCK];
+                for (row, sum) in block.iter().zip(&mut sums) {
+                    *sum = (row[0] * own[0] + row[1] * own[1]) + (row[2] * own[2] + row[3] * own[3]);
                 }
-            },
-        );
+                z.copy_from_slice(&sums[..z.len()]);
+            }
+        });
     }
 }
 

@@ -2,6 +2,7 @@
 
 use crate::description::{Failure, Routine};
 use crate::device::{Device, cut};
+use crate::isa::on_isa;
 use crate::matrix::Csr;
 use std::ops::Range;
 use std::sync::Arc;
@@ -57,15 +58,9 @@ impl Routine for ByRows {
         let (isa, p, vectors) = (device.isa(), (m, inputs[3].as_slice::<f64>()), self.vector);
         device.each(parts, |(rows, y)| {
             if vectors {
-                isa.run(
-                    #[inline(always)]
-                    || vector(p, rows, y),
-                );
+                on_isa!(isa, vector(p, rows, y));
             } else {
-                isa.run(
-                    #[inline(always)]
-                    || scalar(p, rows, y),
-                );
+                on_isa!(isa, scalar(p, rows, y));
             }
         });
         Ok(())
@@ -112,10 +107,7 @@ impl Routine for Coo {
             if entries.is_empty() {
                 y.fill(0.0);
             } else {
-                isa.run(
-                    #[inline(always)]
-                    || segments(p, numbers, entries, rows.start, y),
-                );
+                on_isa!(isa, segments(p, numbers, entries, rows.start, y));
             }
         });
         Ok(())

@@ -2,6 +2,7 @@
 
 use crate::description::{Failure, Routine};
 use crate::device::{Device, cut};
+use crate::isa::on_isa;
 use crate::matrix::Csr;
 use std::ops::Range;
 use std::sync::Arc;
@@ -70,12 +71,7 @@ impl Routine for Dia {
         let ranges = device.ranges(y.len(), 8);
         let parts: Vec<_> = ranges.iter().cloned().zip(cut(y, &ranges)).collect();
         let isa = device.isa();
-        device.each(parts, |(rows, y)| {
-            isa.run(
-                #[inline(always)]
-                || along_diagonals(d, rows, y),
-            )
-        });
+        device.each(parts, |(rows, y)| on_isa!(isa, along_diagonals(d, rows, y)));
         Ok(())
     }
 }
@@ -140,12 +136,7 @@ impl Routine for Ell {
         let ranges = device.ranges(y.len(), 8);
         let parts: Vec<_> = ranges.iter().cloned().zip(cut(y, &ranges)).collect();
         let isa = device.isa();
-        device.each(parts, |(rows, y)| {
-            isa.run(
-                #[inline(always)]
-                || equal_rows(e, rows, y),
-            )
-        });
+        device.each(parts, |(rows, y)| on_isa!(isa, equal_rows(e, rows, y)));
         Ok(())
     }
 }
@@ -219,12 +210,7 @@ impl Routine for SellP {
         let parts: Vec<_> = of_slices.into_iter().zip(cut(y, &ranges)).collect();
         let s = (self.starts.as_slice(), self.columns.as_slice(), self.values.as_slice(), inputs[3].as_slice());
         let isa = device.isa();
-        device.each(parts, |(which, y)| {
-            isa.run(
-                #[inline(always)]
-                || slices(s, which, y),
-            )
-        });
+        device.each(parts, |(which, y)| on_isa!(isa, slices(s, which, y)));
         Ok(())
     }
 }

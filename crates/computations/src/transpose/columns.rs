@@ -2,6 +2,7 @@
 
 use super::Shape;
 use crate::device::Device;
+use crate::isa::on_isa;
 use std::ops::Range;
 
 /// Columns of a group: half a line of the cache, a line, two or four of them.
@@ -56,10 +57,7 @@ fn in_groups<const WIDTH: usize>(data: &mut [f64], s: Shape, device: &Device, st
     let bases = if matches!(step, Step::Gather | Step::Scatter) { s.bases() } else { Vec::new() };
     if device.threads() == 1 || s.n < 2 * WIDTH {
         let mut rows = Whole(data, s.n);
-        return isa.run(
-            #[inline(always)]
-            || groups::<WIDTH>(&mut rows, s, 0..s.n, step, &bases),
-        );
+        return on_isa!(isa, groups::<WIDTH>(&mut rows, s, 0..s.n, step, &bases));
     }
     let ranges = device.ranges(s.n, WIDTH);
     let mut bands: Vec<Vec<&mut [f64]>> = ranges.iter().map(|_| Vec::with_capacity(s.m)).collect();
@@ -67,10 +65,7 @@ fn in_groups<const WIDTH: usize>(data: &mut [f64], s: Shape, device: &Device, st
         bands.iter_mut().zip(crate::device::cut(row, &ranges)).for_each(|(band, part)| band.push(part));
     }
     device.each(bands.into_iter().zip(ranges).collect(), |(mut band, range)| {
-        isa.run(
-            #[inline(always)]
-            || groups::<WIDTH>(&mut band, s, range, step, &bases),
-        );
+        on_isa!(isa, groups::<WIDTH>(&mut band, s, range, step, &bases));
     });
 }
 

@@ -2,6 +2,7 @@
 
 use super::Shape;
 use crate::device::Device;
+use crate::isa::on_isa;
 
 /// Scatters every row by `((i + j / b) mod m + j m) mod n`, or gathers by it.
 pub(super) fn permute(data: &mut [f64], s: Shape, device: &Device, gather: bool) {
@@ -17,15 +18,9 @@ pub(super) fn permute(data: &mut [f64], s: Shape, device: &Device, gather: bool)
     device.each(parts, |(first, rows)| {
         let mut scratch = vec![0.0; s.n];
         if gather {
-            isa.run(
-                #[inline(always)]
-                || run::<true>(rows, s, first, &mut scratch),
-            );
+            on_isa!(isa, run::<true>(rows, s, first, &mut scratch));
         } else {
-            isa.run(
-                #[inline(always)]
-                || run::<false>(rows, s, first, &mut scratch),
-            );
+            on_isa!(isa, run::<false>(rows, s, first, &mut scratch));
         }
     });
 }

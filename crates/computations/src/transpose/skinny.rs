@@ -2,22 +2,17 @@
 
 use super::{Shape, rows};
 use crate::device::Device;
+use crate::isa::on_isa;
 
 /// [`super::c2r`] for short rows.
 pub(super) fn c2r(data: &mut [f64], s: Shape, device: &Device, _: usize) {
     let isa = device.isa();
     let mut head = Vec::new();
     if !s.coprime() {
-        isa.run(
-            #[inline(always)]
-            || forward(data, s, &mut head, |j| j / s.b),
-        );
+        on_isa!(isa, forward(data, s, &mut head, |j| j / s.b));
     }
     rows::permute(data, s, device, false);
-    isa.run(
-        #[inline(always)]
-        || forward(data, s, &mut head, |j| j),
-    );
+    on_isa!(isa, forward(data, s, &mut head, |j| j));
     gather_rows(data, s, &s.bases());
 }
 
@@ -26,16 +21,10 @@ pub(super) fn r2c(data: &mut [f64], s: Shape, device: &Device, _: usize) {
     let isa = device.isa();
     let mut tail = Vec::new();
     scatter_rows(data, s, &s.bases());
-    isa.run(
-        #[inline(always)]
-        || backward(data, s, &mut tail, |j| j),
-    );
+    on_isa!(isa, backward(data, s, &mut tail, |j| j));
     rows::permute(data, s, device, true);
     if !s.coprime() {
-        isa.run(
-            #[inline(always)]
-            || backward(data, s, &mut tail, |j| j / s.b),
-        );
+        on_isa!(isa, backward(data, s, &mut tail, |j| j / s.b));
     }
 }
 

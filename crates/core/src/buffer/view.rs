@@ -72,15 +72,6 @@ impl<'a> View<'a> {
         matches!(self.bytes, Bytes::Write(_))
     }
 
-    /// The same elements, lent on.
-    pub fn reborrow(&mut self) -> View<'_> {
-        let bytes = match &mut self.bytes {
-            Bytes::Read(bytes) => Bytes::Read(bytes),
-            Bytes::Write(bytes) => Bytes::Write(bytes),
-        };
-        View { dtype: self.dtype, len: self.len, bytes }
-    }
-
     /// The bytes of the elements.
     #[inline]
     pub fn bytes(&self) -> &[u8] {

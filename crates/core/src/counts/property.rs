@@ -42,18 +42,18 @@ pub enum Property {
     Constant,
 }
 
-/// An operation: what the emulator calls the class of an instruction, with the same names.
+/// An operation: the class of an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Op {
     /// Floating-point arithmetic.
     Float(FloatOp, Precision),
-    /// Integer arithmetic, shifts, logic.
+    /// Integer arithmetic, shifts, logic and bit fields.
     Integer,
-    /// Comparisons.
+    /// Comparisons and operations on predicates.
     Compare,
     /// Conversions.
     Convert,
-    /// Moves, selections, addresses between spaces.
+    /// Moves, selections, byte permutations, addresses between spaces, parameters.
     Move,
     /// Load with that many bits per thread.
     Load(Space, u32),
@@ -67,7 +67,7 @@ pub enum Op {
     MatrixLoad(u32),
     /// Store of that many 8 x 8 matrices by a warp.
     MatrixStore(u32),
-    /// Matrix multiply-accumulate, with multiplications per warp.
+    /// Matrix multiply-accumulate, with multiplications per warp. tf32 counts as single.
     Tensor(Precision, u32),
     /// Barrier of a block.
     Barrier,
@@ -113,15 +113,22 @@ pub enum Precision {
     Byte,
 }
 
-/// A state space.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+/// A state space, by its name in PTX.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Space {
     /// Device memory.
     Global,
     /// The block's memory, which the paper calls local.
     Shared,
+    /// Memory of a thread.
+    Local,
+    /// Read-only memory of the module.
+    Const,
     /// Arguments of the launch.
     Param,
+    /// An address that says itself which space it is in.
+    Generic,
 }
 
 /// The distance from thread to thread, which is from lane to lane, in units of the access.
@@ -182,7 +189,14 @@ pub struct Step {
 #[error("{0:?} names no property, such as `fma.f32`, `load.global.32@1` or `groups`")]
 pub struct UnknownProperty(pub String);
 
-const SPACES: [(Space, &str); 3] = [(Space::Global, "global"), (Space::Shared, "shared"), (Space::Param, "param")];
+const SPACES: [(Space, &str); 6] = [
+    (Space::Global, "global"),
+    (Space::Shared, "shared"),
+    (Space::Local, "local"),
+    (Space::Const, "const"),
+    (Space::Param, "param"),
+    (Space::Generic, "generic"),
+];
 const PRECISIONS: [(Precision, &str); 5] = [
     (Precision::Half, "f16"),
     (Precision::Half2, "f16x2"),
@@ -241,6 +255,14 @@ impl fmt::Display for FloatOp {
 impl fmt::Display for Precision {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(name(&PRECISIONS, self))
+    }
+}
+
+impl Op {
+    /// Whether it reads or writes memory.
+    pub fn moves_memory(self) -> bool {
+        use Op::{AsyncCopy, Atomic, Load, MatrixLoad, MatrixStore, Store};
+        matches!(self, Load(..) | Store(..) | Atomic(..) | AsyncCopy(_) | MatrixLoad(_) | MatrixStore(_))
     }
 }
 
@@ -341,6 +363,12 @@ impl FromStr for Property {
             },
         };
         found().ok_or_else(|| UnknownProperty(text.to_owned()))
+    }
+}
+
+impl Serialize for Op {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_str(self)
     }
 }
 

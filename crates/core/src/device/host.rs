@@ -6,7 +6,7 @@ use crate::data::Data;
 use crate::dtype::DType;
 use crate::measurement::{CachePolicy, Measurement, Timing};
 use crate::problem::MeasureError;
-use crate::program::{DeviceError, HostArgs, HostCode, Program, ScalarSpec, Step, check_buffers, check_scalars};
+use crate::program::{DeviceError, HostArgs, HostCode, Program, Scalars, Step, buffers_fit, check_buffers};
 use crate::timing::{Clock, Evictor, measure_runs};
 use std::ops::Range;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ pub struct HostProgram {
     /// The buffers that it runs on, where the program says so.
     buffers: Option<Box<[BufferSpec]>>,
     /// The scalars that it takes, where the program says so.
-    scalars: Option<Box<[ScalarSpec]>>,
+    scalars: Option<Scalars>,
 }
 
 enum HostStep {
@@ -35,7 +35,7 @@ impl HostProgram {
         let need = program.workspace;
         let workspace = usize::try_from(need).map_err(|_| DeviceError::OutOfMemory { need, have: None })?;
         let steps = program.steps.iter().map(|s| HostStep::new(s, workspace)).collect::<Result<_, _>>()?;
-        let scalars = program.scalars.clone().map(Vec::into_boxed_slice);
+        let scalars = program.scalars.as_deref().map(Scalars::new);
         let buffers = program.buffers.clone().map(Vec::into_boxed_slice);
         Ok(Self { steps, workspace, buffers, scalars })
     }
@@ -60,11 +60,9 @@ impl HostProgram {
     /// If the workspace is shorter than [`HostProgram::workspace`].
     #[inline]
     pub fn run(&self, buffers: &mut [View<'_>], scalars: &[f64], workspace: &mut Buffer) -> Result<(), DeviceError> {
-        if let Some(specs) = &self.buffers {
-            check_buffers(specs, buffers)?;
-        }
-        if let Some(specs) = &self.scalars {
-            check_scalars(specs, scalars)?;
+        let buffers_fit = self.buffers.as_ref().is_none_or(|specs| buffers_fit(specs, buffers));
+        if !buffers_fit || self.scalars.as_ref().is_some_and(|taken| !taken.fit(scalars)) {
+            return self.refuse(buffers, scalars);
         }
         for step in &self.steps {
             match step {
@@ -73,6 +71,13 @@ impl HostProgram {
             }
         }
         Ok(())
+    }
+
+    /// Apart from the check, which stands before every call.
+    #[cold]
+    fn refuse(&self, buffers: &[View<'_>], scalars: &[f64]) -> Result<(), DeviceError> {
+        self.buffers.as_ref().map_or(Ok(()), |specs| check_buffers(specs, buffers))?;
+        self.scalars.as_ref().map_or(Ok(()), |taken| taken.check(scalars))
     }
 }
 

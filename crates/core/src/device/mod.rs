@@ -13,7 +13,7 @@ use crate::buffer::Buffers;
 use crate::data::Data;
 use crate::measurement::{Failure, FailureKind, Measurement, Timing};
 use crate::problem::MeasureError;
-use crate::program::{DeviceError, LibraryCall, Program};
+use crate::program::{DeviceError, Program};
 use std::ops::DerefMut;
 use std::sync::Arc;
 
@@ -56,16 +56,6 @@ pub trait Device: Send {
     /// # Errors
     /// A failed program, or a failed device; [`DeviceError::Unsupported`] of a device without a clock.
     fn time(&mut self, program: &Program, timing: &Timing) -> Result<Measurement, MeasureError>;
-
-    /// How many implementations a library offers for an input, best first by its own word; the first is what it takes by
-    /// default.
-    ///
-    /// # Errors
-    /// There is no such library here.
-    fn options(&mut self, call: &LibraryCall) -> Result<u32, DeviceError> {
-        let device = self.spec().id.clone();
-        Err(DeviceError::Unsupported { device, feature: format!("the library {}", call.library) })
-    }
 }
 
 /// Boxes, references and guards of devices are devices.
@@ -96,10 +86,6 @@ impl<D: DerefMut<Target: Device> + Send> Device for D {
 
     fn time(&mut self, program: &Program, timing: &Timing) -> Result<Measurement, MeasureError> {
         (**self).time(program, timing)
-    }
-
-    fn options(&mut self, call: &LibraryCall) -> Result<u32, DeviceError> {
-        (**self).options(call)
     }
 }
 

@@ -51,7 +51,7 @@ pub struct LibraryCall {
     pub library: String,
     /// Which of its implementations for this input, from zero; see the device's own documentation.
     pub option: u32,
-    /// The words of the input.
+    /// The fields of the input.
     pub input: Config,
 }
 

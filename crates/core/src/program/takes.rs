@@ -18,12 +18,17 @@ pub enum ScalarClass {
 
 impl ScalarClass {
     /// Whether a value belongs to it.
-    #[inline]
     pub fn has(&self, value: f64) -> bool {
-        match self {
-            Self::Exactly(only) => value == *only,
-            Self::AllBut(other) => value != *other,
-            Self::Any => true,
+        let (other, equal) = self.test();
+        (value == other) == equal
+    }
+
+    /// What a value is compared with, and whether it must be equal. Nothing equals a NaN.
+    fn test(&self) -> (f64, bool) {
+        match *self {
+            Self::Exactly(only) => (only, true),
+            Self::AllBut(other) => (other, false),
+            Self::Any => (f64::NAN, false),
         }
     }
 }
@@ -47,18 +52,40 @@ pub struct ScalarSpec {
     pub class: ScalarClass,
 }
 
+/// The scalars that a program takes, prepared for a check before every call: without a branch for each.
+pub(crate) struct Scalars {
+    specs: Box<[ScalarSpec]>,
+    tests: Box<[(f64, bool)]>,
+}
+
+impl Scalars {
+    pub(crate) fn new(specs: &[ScalarSpec]) -> Self {
+        Self { specs: specs.into(), tests: specs.iter().map(|s| s.class.test()).collect() }
+    }
+
+    /// Whether the program was made for these.
+    #[inline]
+    pub(crate) fn fit(&self, scalars: &[f64]) -> bool {
+        let tests = self.tests.iter().zip(scalars);
+        let same = self.tests.len() == scalars.len();
+        tests.fold(same, |fit, (&(other, equal), value)| fit & ((*value == other) == equal))
+    }
+
+    /// See [`check_scalars`].
+    pub(crate) fn check(&self, scalars: &[f64]) -> Result<(), DeviceError> {
+        check_scalars(&self.specs, scalars)
+    }
+}
+
 /// Refuses scalars that a program was not made for.
 ///
 /// # Errors
 /// [`DeviceError::Argument`] with the scalar that is missing or has another value, or `scalars` where there are too many.
-#[inline]
-pub fn check_scalars(specs: &[ScalarSpec], scalars: &[f64]) -> Result<(), DeviceError> {
+pub(super) fn check_scalars(specs: &[ScalarSpec], scalars: &[f64]) -> Result<(), DeviceError> {
     let fit = specs.len() == scalars.len() && specs.iter().zip(scalars).all(|(spec, value)| spec.class.has(*value));
     if fit { Ok(()) } else { Err(unfit(specs, scalars)) }
 }
 
-/// Apart from the check, which stands before every call.
-#[cold]
 fn unfit(specs: &[ScalarSpec], scalars: &[f64]) -> DeviceError {
     let refuse = |name: &str, message| DeviceError::Argument { name: name.to_owned(), message };
     let (need, have) = (specs.len(), scalars.len());
@@ -105,6 +132,12 @@ pub fn check_buffers(specs: &[BufferSpec], buffers: &[View<'_>]) -> Result<(), D
     check(specs, buffers.iter().map(Given::of))
 }
 
+/// Whether [`check_buffers`] accepts them.
+#[inline]
+pub(crate) fn buffers_fit(specs: &[BufferSpec], buffers: &[View<'_>]) -> bool {
+    fit(specs, buffers.iter().map(Given::of))
+}
+
 /// [`check_buffers`] for data that a device holds, all of which it may write.
 ///
 /// # Errors
@@ -115,8 +148,12 @@ pub(super) fn check_specs(specs: &[BufferSpec], buffers: &[BufferSpec]) -> Resul
 
 #[inline]
 fn check(specs: &[BufferSpec], given: impl ExactSizeIterator<Item = Given> + Clone) -> Result<(), DeviceError> {
-    let fit = specs.len() == given.len() && specs.iter().zip(given.clone()).all(|(spec, given)| given.fits(spec));
-    if fit { Ok(()) } else { Err(unfit_buffers(specs, &given.collect::<Vec<_>>())) }
+    if fit(specs, given.clone()) { Ok(()) } else { Err(unfit_buffers(specs, &given.collect::<Vec<_>>())) }
+}
+
+#[inline]
+fn fit(specs: &[BufferSpec], given: impl ExactSizeIterator<Item = Given>) -> bool {
+    specs.len() == given.len() && specs.iter().zip(given).all(|(spec, given)| given.fits(spec))
 }
 
 /// Apart from the check, which stands before every call.

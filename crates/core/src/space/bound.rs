@@ -3,6 +3,7 @@
 use super::derived::Derived;
 use super::listed::Listed;
 use super::memory::{self, Memory};
+use super::values::Numbers;
 use super::walk::{self, Census, Walk};
 use super::{Config, Illegal, Legal, Name, Param, ParamSpace, Point, Rule, RuleGroup, SpaceError, Symbols, Values};
 use crate::expr::{Compiled, Expr, Val, Value};
@@ -48,6 +49,7 @@ pub struct BoundSpace {
     /// Shared by clones, and by nothing else.
     identity: u64,
     params: Vec<Param>,
+    numbers: Arc<Numbers>,
     rules: Vec<Rule>,
     symbols: Symbols,
     derived: Arc<Derived>,
@@ -89,17 +91,24 @@ impl BoundSpace {
             let combinations = earlier.iter().fold(1, |n: usize, &p| n.saturating_mul(params[p].values.len()));
             checks.push(Check { rule: i, depth, earlier, combinations, test: Test::Rule(compiled) });
         }
-        let derived = Arc::new(Derived::new(&params, space.names(), symbols)?);
-        Ok(Self { derived, ..Self::of_checks(params, space.rules().to_vec(), symbols.clone(), checks) })
+        let derived = Derived::new(&params, space.names(), symbols)?;
+        Ok(Self::of_checks(params, space.rules().to_vec(), symbols.clone(), derived, checks))
     }
 
-    fn of_checks(params: Vec<Param>, rules: Vec<Rule>, symbols: Symbols, mut checks: Vec<Check>) -> Self {
+    fn of_checks(
+        params: Vec<Param>,
+        rules: Vec<Rule>,
+        symbols: Symbols,
+        derived: Derived,
+        mut checks: Vec<Check>,
+    ) -> Self {
         // Rules that look at little are checked before rules that look at much.
         checks.sort_by_key(|c| (c.depth, c.combinations));
         let starts = (0..=params.len() + 1).map(|d| checks.partition_point(|c| c.depth < d)).collect();
-        let (derived, memory, domains) = (Arc::default(), OnceLock::new(), OnceLock::new());
         let identity = NEXT_IDENTITY.fetch_add(1, Ordering::Relaxed);
-        Self { identity, params, rules, symbols, derived, checks, starts, memory, domains }
+        let numbers = Arc::new(Numbers::new(&params, &derived));
+        let (derived, memory, domains) = (Arc::new(derived), OnceLock::new(), OnceLock::new());
+        Self { identity, params, numbers, rules, symbols, derived, checks, starts, memory, domains }
     }
 
     /// A space whose legal points are listed: what a recording holds, without the rules that made it. `why` says what
@@ -112,7 +121,7 @@ impl BoundSpace {
         let text = format!("one of {} listed points", points.len());
         let expr = Expr::Const(Value::Str(text));
         let rule = Rule { name: "listed".into(), group: RuleGroup::Implementation, expr, why: why.to_owned() };
-        let mut space = Self::of_checks(params, vec![rule], Symbols::new(), Vec::new());
+        let mut space = Self::of_checks(params, vec![rule], Symbols::new(), Derived::default(), Vec::new());
         if let Some(outside) = points.iter().find(|p| !space.contains(p)) {
             return Err(SpaceError::Outside(outside.clone()));
         }
@@ -123,7 +132,7 @@ impl BoundSpace {
             Check { rule: 0, depth, earlier, combinations, test: Test::Listed(listed.clone(), depth) }
         };
         let checks = (0..=space.params.len()).map(check).collect();
-        space = Self::of_checks(space.params, space.rules, space.symbols, checks);
+        space = Self::of_checks(space.params, space.rules, space.symbols, Derived::default(), checks);
         Ok(space)
     }
 
@@ -168,8 +177,9 @@ impl BoundSpace {
     }
 
     /// Whether the indices are of this space at all.
+    #[inline]
     pub fn contains(&self, point: &[u16]) -> bool {
-        point.len() == self.params.len() && self.params.iter().zip(point).all(|(p, &i)| usize::from(i) < p.values.len())
+        self.numbers.contain(point)
     }
 
     /// A parameter or a derived name. See [`ParamSpace::name`].
@@ -179,6 +189,7 @@ impl BoundSpace {
     }
 
     /// The values of a point by name, whether it is legal or not; `None` for indices that are not of this space.
+    #[inline]
     pub fn at<'s>(&'s self, point: &'s [u16]) -> Option<Values<'s>> {
         self.contains(point).then(|| Values::new(self, point))
     }
@@ -317,6 +328,11 @@ impl BoundSpace {
     /// Whether the other is a clone of this space, or it is one of the other: they have the same legal points.
     pub fn is_clone_of(&self, other: &Self) -> bool {
         self.identity == other.identity
+    }
+
+    #[inline]
+    pub(super) fn numbers(&self) -> &Numbers {
+        &self.numbers
     }
 
     #[inline]

@@ -1,9 +1,10 @@
-//! Derived names of a bound space: evaluated at a point, and remembered where they depend on few parameters.
+//! Derived names of a bound space: evaluated at a point, and remembered for points with the same values of the parameters that
+//! decide them.
 
 use super::{Param, SpaceError, Symbols};
 use crate::expr::{Compiled, Expr, Val, Value};
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The derived names of a space, in the order of their definition: one mentions only those before it.
 #[derive(Debug, Default)]
@@ -23,24 +24,25 @@ struct Definition {
     table: Option<Table>,
 }
 
-/// The integer values of a name that few parameters decide.
+/// The integer values of a name that were computed last. A walk changes the last parameters first, and most names depend on few of
+/// them, so that nearly every value is found here.
 #[derive(Debug)]
 struct Table {
-    /// These parameters, and the strides of their indices among the cells; strides of 0 where there are fewer.
-    reach: [(u16, u16); MAX_REACH],
-    /// Threads that compute the same value store the same, so relaxed order is enough.
-    cells: OnceLock<Box<[AtomicI64]>>,
-    combinations: usize,
+    /// The parameters that decide it, and the strides of their indices in the number of a combination.
+    reach: Box<[(u16, u32)]>,
+    /// A cell holds the number of a combination and its value, in one word, so that threads can share it.
+    cells: OnceLock<Box<[AtomicU64]>>,
+    combinations: u32,
 }
 
 /// Most derived names of a space.
 pub(super) const MAX_NAMES: usize = u128::BITS as usize;
-/// Values of a name over more parameters, or more combinations of their values, are computed anew each time.
-const MAX_REACH: usize = 4;
-/// 32 KiB a name at most.
-const MAX_CELLS: usize = 1 << 12;
-/// A cell whose value is not known yet. An integer of this value is never found there.
-const UNKNOWN: i64 = i64::MIN;
+/// 32 KiB a name at most. Where there are more combinations, they share cells.
+const MAX_CELLS: u32 = 1 << 12;
+/// What no cell holds of a combination.
+const EMPTY: u64 = u64::MAX;
+/// Stands for a value that is not at hand. An integer of this value is evaluated each time.
+pub(super) const UNKNOWN: i64 = i64::MIN;
 /// Reading a name of a space with more parameters and names allocates.
 const INLINE: usize = 64;
 
@@ -97,10 +99,27 @@ impl Derived {
         self.0.iter().position(|d| d.name == name)
     }
 
-    /// An integer value of a name that is remembered.
+    pub(super) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// The names that a parameter alone decides.
+    pub(super) fn of(&self, param: usize) -> impl Iterator<Item = usize> {
+        (0..self.0.len()).filter(move |&i| self.0[i].reach == [param])
+    }
+
+    /// The names that have one value.
+    pub(super) fn constants(&self) -> impl Iterator<Item = usize> {
+        (0..self.0.len()).filter(|&i| self.0[i].reach.is_empty())
+    }
+
+    /// An integer value of a name, or [`UNKNOWN`] where none is remembered.
     #[inline]
-    pub(super) fn remembered(&self, i: usize, point: &[u16]) -> Option<i64> {
-        self.0.get(i)?.table.as_ref()?.remembered(point)
+    pub(super) fn remembered(&self, i: usize, point: &[u16]) -> i64 {
+        match self.0.get(i) {
+            Some(Definition { table: Some(table), .. }) => table.remembered(point),
+            _ => UNKNOWN,
+        }
     }
 
     /// The value of a name, computed with those that it mentions; `None` if one has none, or there is no such name.
@@ -110,11 +129,10 @@ impl Derived {
         if slots.known >> i & 1 == 1 {
             return Some(slots.values()[at]);
         }
-        let remembered = definition.table.as_ref().and_then(|table| table.remembered(slots.point));
-        let value = match (&definition.constant, remembered) {
+        let value = match (&definition.constant, self.remembered(i, slots.point)) {
             (Some(value), _) => value.as_val(),
-            (None, Some(value)) => Val::Int(value),
-            (None, None) => {
+            (None, value) if value != UNKNOWN => Val::Int(value),
+            (None, _) => {
                 let mut mentions = definition.mentions;
                 while mentions != 0 {
                     self.compute(mentions.trailing_zeros() as usize, slots)?;
@@ -146,35 +164,46 @@ impl Definition {
 }
 
 impl Table {
+    /// None where the combinations have no numbers of 32 bits.
     fn new(of: &[usize], params: &[Param]) -> Option<Self> {
-        let (mut reach, mut combinations) = ([(0, 0); MAX_REACH], 1usize);
-        if of.len() > MAX_REACH {
-            return None;
+        let (mut reach, mut combinations) = (Vec::with_capacity(of.len()), 1u32);
+        for &param in of {
+            reach.push((u16::try_from(param).ok()?, combinations));
+            combinations = combinations.checked_mul(u32::try_from(params[param].values.len()).ok()?)?;
         }
-        for (entry, &param) in reach.iter_mut().zip(of) {
-            *entry = (u16::try_from(param).ok()?, u16::try_from(combinations).ok()?);
-            combinations = combinations.saturating_mul(params[param].values.len());
-        }
-        (combinations <= MAX_CELLS).then_some(Self { reach, cells: OnceLock::new(), combinations })
+        Some(Self { reach: reach.into(), cells: OnceLock::new(), combinations })
     }
 
     #[inline]
-    fn remembered(&self, point: &[u16]) -> Option<i64> {
-        let known = self.cells.get()?.get(self.cell(point))?.load(Ordering::Relaxed);
-        (known != UNKNOWN).then_some(known)
+    fn remembered(&self, point: &[u16]) -> i64 {
+        let combination = self.combination(point);
+        let Some(cells) = self.cells.get() else { return UNKNOWN };
+        // Nothing else is published with a cell, so relaxed order is enough.
+        let held = cells[self.cell(combination)].load(Ordering::Relaxed);
+        if held >> 32 == u64::from(combination) { i64::from(held as i32) } else { UNKNOWN }
     }
 
     fn remember(&self, point: &[u16], value: i64) {
-        let cells = self.cells.get_or_init(|| (0..self.combinations).map(|_| AtomicI64::new(UNKNOWN)).collect());
-        cells[self.cell(point)].store(value, Ordering::Relaxed);
+        let Ok(value) = i32::try_from(value) else { return };
+        let count = self.combinations.min(MAX_CELLS);
+        let cells = self.cells.get_or_init(|| (0..count).map(|_| AtomicU64::new(EMPTY)).collect());
+        let combination = self.combination(point);
+        let held = u64::from(combination) << 32 | u64::from(value as u32);
+        cells[self.cell(combination)].store(held, Ordering::Relaxed);
+    }
+
+    /// Less than the number of combinations, and so never what an empty cell holds.
+    #[inline]
+    fn combination(&self, point: &[u16]) -> u32 {
+        self.reach.iter().map(|&(param, stride)| u32::from(point[usize::from(param)]) * stride).sum()
     }
 
     #[inline]
-    fn cell(&self, point: &[u16]) -> usize {
-        let part = |&(param, stride): &(u16, u16)| match point.get(usize::from(param)) {
-            Some(&index) => usize::from(index) * usize::from(stride),
-            None => 0,
-        };
-        self.reach.iter().map(part).sum()
+    fn cell(&self, combination: u32) -> usize {
+        if self.combinations <= MAX_CELLS {
+            return combination as usize;
+        }
+        // The golden ratio times 2^32 spreads neighbours; the high bits are the best.
+        (combination.wrapping_mul(0x9e37_79b9) >> (u32::BITS - MAX_CELLS.trailing_zeros())) as usize
     }
 }

@@ -41,6 +41,25 @@ impl Param {
         Self { name: name.into(), values: values.into_iter().map(Value::from).collect() }
     }
 
+    /// Refuses parameters that no space can have.
+    ///
+    /// # Errors
+    /// One without values or with too many, two of one name.
+    pub fn check(params: &[Self]) -> Result<(), SpaceError> {
+        for (i, p) in params.iter().enumerate() {
+            if p.values.is_empty() {
+                return Err(SpaceError::NoValues(p.name.clone()));
+            }
+            if p.values.len() > usize::from(u16::MAX) {
+                return Err(SpaceError::TooManyValues { name: p.name.clone(), count: p.values.len() });
+            }
+            if params[..i].iter().any(|other| other.name == p.name) {
+                return Err(SpaceError::Duplicate(p.name.clone()));
+            }
+        }
+        Ok(())
+    }
+
     /// The index of a value, numbers compared as numbers.
     pub fn index_of(&self, value: &Value) -> Option<u16> {
         let same = |v: &Value| v == value || (v.as_f64().is_some() && v.as_f64() == value.as_f64());
@@ -278,18 +297,9 @@ impl SpaceBuilder {
         if let Some(fault) = self.fault {
             return Err(fault);
         }
-        let mut names: Vec<&str> = self.lets.iter().map(|(n, _)| n.as_str()).collect();
-        for p in &self.params {
-            if p.values.is_empty() {
-                return Err(SpaceError::NoValues(p.name.clone()));
-            }
-            if p.values.len() > usize::from(u16::MAX) {
-                return Err(SpaceError::TooManyValues { name: p.name.clone(), count: p.values.len() });
-            }
-            if names.contains(&p.name.as_str()) {
-                return Err(SpaceError::Duplicate(p.name.clone()));
-            }
-            names.push(&p.name);
+        Param::check(&self.params)?;
+        if let Some(p) = self.params.iter().find(|p| self.lets.iter().any(|(name, _)| *name == p.name)) {
+            return Err(SpaceError::Duplicate(p.name.clone()));
         }
         if self.names.len() > derived::MAX_NAMES {
             return Err(SpaceError::TooManyNames(self.names.len()));

@@ -129,16 +129,16 @@ impl Config {
     /// Reads `k=v,k=v` as the command line writes it; empty parts do not count.
     ///
     /// # Errors
-    /// As [`Config::from_words`].
+    /// As [`Config::from_fields`].
     pub fn parse(text: &str) -> Result<Self, PointError> {
-        Self::from_words(text.split(',').filter(|p| !p.trim().is_empty()))
+        Self::from_fields(text.split(',').filter(|p| !p.trim().is_empty()))
     }
 
     /// Reads one `k=v` a word.
     ///
     /// # Errors
     /// A word without a name or an equals sign, or a name that stands there twice.
-    pub fn from_words<'w>(words: impl IntoIterator<Item = &'w str>) -> Result<Self, PointError> {
+    pub fn from_fields<'w>(words: impl IntoIterator<Item = &'w str>) -> Result<Self, PointError> {
         let mut out: Vec<(String, Value)> = Vec::new();
         for word in words {
             let pair = word.split_once('=').map(|(name, value)| (name.trim(), value.trim()));

@@ -1,7 +1,7 @@
 //! What a point says by name, and the proof that the rules accept it.
 
-use super::derived::Slots;
-use super::{BoundSpace, Config};
+use super::derived::{Derived, Slots, UNKNOWN};
+use super::{BoundSpace, Config, Param};
 use crate::expr::{Val, Value};
 use std::fmt;
 use std::ops::Deref;
@@ -76,38 +76,86 @@ impl<'s> Values<'s> {
     #[inline]
     pub fn ints<T: TryFrom<i64> + Copy + Default, const N: usize>(&self, names: [Name; N]) -> Option<[T; N]> {
         let (mut out, mut slots) = ([T::default(); N], None);
-        for (out, name) in out.iter_mut().zip(names) {
-            *out = match self.at_hand(name) {
-                Some(value) => T::try_from(value).ok()?,
-                None => integer(self.value(name, &mut slots)?)?,
+        let (numbers, derived) = (self.space.numbers(), self.space.derived());
+        for (out, name) in out.iter_mut().zip(&names) {
+            let slot = usize::from(name.0);
+            let at_hand = match *numbers.columns.get(slot)? {
+                (_, ELSEWHERE) => derived.remembered(slot - numbers.last.len(), self.point),
+                (param, start) => numbers.values[start as usize + usize::from(self.point[usize::from(param)])],
+            };
+            *out = match T::try_from(at_hand) {
+                Ok(value) if at_hand != UNKNOWN => value,
+                _ => integer(self.value(*name, &mut slots)?)?,
             };
         }
         Some(out)
     }
 
-    /// An integer that needs no evaluation.
-    #[inline(always)]
-    fn at_hand(&self, name: Name) -> Option<i64> {
-        let (params, slot) = (self.space.params(), usize::from(name.0));
-        match params.get(slot) {
-            Some(param) => match param.values.get(usize::from(self.point[slot])) {
-                Some(Value::Int(value)) => Some(*value),
-                _ => None,
-            },
-            None => self.space.derived().remembered(slot - params.len(), self.point),
-        }
-    }
-
     /// The slots are made for the first name that is evaluated.
+    #[cold]
     fn value(&self, name: Name, slots: &mut Option<Slots<'s>>) -> Option<Val<'s>> {
         let (params, derived, slot) = (self.space.params(), self.space.derived(), usize::from(name.0));
         match slot.checked_sub(params.len()) {
             None => Some(params[slot].values[usize::from(self.point[slot])].as_val()),
             Some(i) => match derived.remembered(i, self.point) {
-                Some(value) => Some(Val::Int(value)),
-                None => derived.compute(i, slots.get_or_insert_with(|| Slots::new(params, derived, self.point))),
+                value if value != UNKNOWN => Some(Val::Int(value)),
+                _ => derived.compute(i, slots.get_or_insert_with(|| Slots::new(params, derived, self.point))),
             },
         }
+    }
+}
+
+/// The integers that one parameter decides, in one table: its values, and the names that are derived of it alone. A search reads
+/// them at millions of points.
+#[derive(Debug)]
+pub(super) struct Numbers {
+    /// The last index of each parameter.
+    last: Box<[u16]>,
+    /// Of each name, the parameter, and where its values begin; [`ELSEWHERE`] for names of several parameters.
+    columns: Box<[(u16, u32)]>,
+    /// [`UNKNOWN`] where it is no integer.
+    values: Box<[i64]>,
+}
+
+/// Stands for the place of values that no single parameter decides.
+const ELSEWHERE: u32 = u32::MAX;
+
+impl Numbers {
+    pub(super) fn new(params: &[Param], derived: &Derived) -> Self {
+        let (mut columns, mut values) = (Vec::new(), Vec::new());
+        for (p, param) in params.iter().enumerate() {
+            columns.push((p as u16, values.len() as u32));
+            values.extend(param.values.iter().map(|v| integer(v.as_val()).unwrap_or(UNKNOWN)));
+        }
+        columns.resize(params.len() + derived.len(), (0, ELSEWHERE));
+        let mut point = vec![0; params.len()];
+        for (p, param) in params.iter().enumerate() {
+            // A constant goes with the first parameter.
+            let names: Vec<usize> = derived.of(p).chain(derived.constants().filter(|_| p == 0)).collect();
+            let (start, count) = (values.len(), param.values.len());
+            for (n, i) in names.iter().enumerate() {
+                columns[params.len() + i] = (p as u16, (start + n * count) as u32);
+            }
+            values.resize(start + names.len() * count, UNKNOWN);
+            for index in (0..count).take_while(|_| !names.is_empty()) {
+                point[p] = index as u16;
+                let mut slots = Slots::new(params, derived, &point);
+                for (n, &i) in names.iter().enumerate() {
+                    let value = derived.compute(i, &mut slots).and_then(integer);
+                    values[start + n * count + index] = value.unwrap_or(UNKNOWN);
+                }
+            }
+            point[p] = 0;
+        }
+        let last = params.iter().map(|p| p.values.len().saturating_sub(1) as u16).collect();
+        Self { last, columns: columns.into(), values: values.into() }
+    }
+
+    /// Whether the indices are of these parameters. Looks at all of them, which is faster than to branch at each.
+    #[inline]
+    pub(super) fn contain(&self, point: &[u16]) -> bool {
+        let within = || self.last.iter().zip(point).fold(true, |all, (last, index)| all & (index <= last));
+        point.len() == self.last.len() && within()
     }
 }
 

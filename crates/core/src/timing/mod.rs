@@ -66,7 +66,10 @@ pub fn measure_runs(
     if policy.rough_beyond.is_some_and(|limit| single > limit) {
         return Ok(measurement(median_interval(&mut [single.as_secs_f64()]), 1));
     }
-    let batch = timer.batch_size(single)?;
+    let batch = match policy.batch {
+        Some(runs) if !timer.cold => runs.max(1),
+        _ => timer.batch_size(single)?,
+    };
     let mut samples = Vec::with_capacity(policy.max_repeats.min(64) as usize);
     let began = clock.now();
     loop {
@@ -119,6 +122,9 @@ impl Timer<'_> {
 
     /// Runs without counting; the shortest of these runs.
     fn warm_up(&mut self, policy: &Timing) -> Result<Duration, MeasureError> {
+        if matches!(policy, Timing { warmup: 0, batch: Some(_), cut_off: None, rough_beyond: None, .. }) {
+            return Ok(Duration::ZERO);
+        }
         let mut shortest = self.timed(1)?;
         let far = |time, limit: Option<Duration>| limit.is_some_and(|l| time > l);
         if far(shortest, policy.rough_beyond.or(policy.cut_off)) && shortest < SECOND_CHANCE {

@@ -140,3 +140,17 @@ fn short_calls_are_judged_by_a_batch() {
     let slow = Script::new(|_| Duration::from_nanos(1_000)).measure(&policy);
     assert!(matches!(slow, Err(MeasureError::Failed(f)) if f.kind == FailureKind::CutOff));
 }
+
+#[test]
+fn a_batch_of_given_length_is_one_interval() {
+    let one = Timing { min_repeats: 1, max_repeats: 1, batch: Some(5), ..Timing::default() };
+    for (warmup, calls) in [(0, 5), (1, 6)] {
+        let script = Script::new(move |i| if i < warmup { 30 * MS } else { (1 + i - warmup) * MS });
+        let m = script.measure(&Timing { warmup, ..one.clone() }).unwrap();
+        assert!((m.time_s - 3e-3).abs() < 1e-12, "{m:?}");
+        assert_eq!(script.calls.get(), calls);
+    }
+    let script = Script::new(|_| MS);
+    script.measure(&Timing { cache: CachePolicy::Cold, ..one }).unwrap();
+    assert_eq!((script.calls.get(), script.evictions.get()), (2, 2), "every cold run is timed by itself");
+}

@@ -6,19 +6,19 @@ use tilewright_core::space::{BoundSpace, Point};
 /// Preferred values per parameter, best first; the first combination that is legal is taken, parameters in the order of
 /// the space, so that a parameter gives way only to rules that earlier choices have not settled.
 pub(super) fn default_point(space: &BoundSpace) -> Option<Point> {
-    let hints = Hints::of(space);
-    space.preferred_point(|param| hints.wanted(&param.name))
+    let preferences = Preferences::of(space);
+    space.preferred_point(|param| preferences.wanted(&param.name))
 }
 
 /// What the preferences depend on.
-struct Hints {
+struct Preferences {
     /// Elements of the widest vector.
     lanes: i64,
     /// Whether rows of op(A) are contiguous along k: then they are broadcast as they lie, and vectors run along n.
     streams_a: bool,
 }
 
-impl Hints {
+impl Preferences {
     fn of(space: &BoundSpace) -> Self {
         let int = |name| space.symbols().get(name).and_then(Value::as_int);
         let lanes = int("vec_max").unwrap_or(16) / int("element").unwrap_or(4);
@@ -60,11 +60,11 @@ mod tests {
     fn every_preferred_value_is_a_value() {
         let space = super::super::space::space().unwrap();
         for (lanes, streams_a) in [(4, false), (16, true), (8, false), (2, true)] {
-            let hints = Hints { lanes, streams_a };
+            let preferences = Preferences { lanes, streams_a };
             for param in space.params() {
                 // The widest tiles of narrow vectors are the only ones that need not exist.
-                let known = hints.wanted(&param.name).iter().filter(|v| param.index_of(v).is_some()).count();
-                let all = hints.wanted(&param.name).len();
+                let known = preferences.wanted(&param.name).iter().filter(|v| param.index_of(v).is_some()).count();
+                let all = preferences.wanted(&param.name).len();
                 assert!(known + 1 >= all, "{} with {lanes} lanes", param.name);
             }
         }

@@ -92,7 +92,8 @@ fn append(input: &GemmInput, values: [u32; NAMES.len()], out: &mut Vec<f32>) {
     let share = |tiles: u32, threads: u32| tiles.div_ceil(threads) as f32 * threads as f32 / tiles as f32;
     let balance = share(tiles_m, t_m) * share(tiles_n, t_n);
     let f = |x: u32| x as f32;
-    let bytes = |a: u32, b: u32| a as f32 * b as f32 * input.dtype().size() as f32;
+    let element = input.dtype().size() as f32;
+    let bytes = |a: u32, b: u32| a as f32 * b as f32 * element;
     out.extend([
         f(m_s),
         f(n_s),

@@ -28,10 +28,8 @@ use tilewright_loops::host::Caches;
 use tilewright_ops::gemm::{Gemm, GemmInput, ScalarClass};
 
 /// The kernel `gemm.cpu`.
-#[derive(Debug)]
-pub struct CpuGemm {
-    description: &'static Description,
-}
+#[derive(Debug, Default)]
+pub struct CpuGemm(());
 
 /// A legal (device, input, configuration) with everything derived from it.
 #[derive(Clone, Debug)]
@@ -40,16 +38,10 @@ pub struct GemmPlan {
     pub(crate) input: GemmInput,
 }
 
-impl Default for CpuGemm {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
 impl CpuGemm {
     /// The kernel with its space.
     pub fn new() -> Self {
-        Self { description: Description::get() }
+        Self(())
     }
 }
 
@@ -66,7 +58,7 @@ impl Kernel for CpuGemm {
     }
 
     fn space(&self) -> &ParamSpace {
-        &self.description.space
+        &Description::get().space
     }
 
     fn accepts(&self, input: &GemmInput) -> Result<(), InputError> {

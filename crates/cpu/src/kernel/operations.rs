@@ -35,7 +35,7 @@ fn product(b: &Blueprint, shape: &Shape) -> Operations {
     let tile = vectors / v_tiles * (columns / s_tiles);
     let stalled = (IN_FLIGHT / (tile * f64::from(b.config.k_l))).max(1.0);
     add(if double { "f64 fma" } else { "f32 fma" }, vectors * columns * k * stalled);
-    // Each tile loads its vectors and its columns in every step; a broadcast from memory is no dearer than a load.
+    // Each tile loads its vectors and its columns in every step; a broadcast from memory is no costlier than a load.
     let crossed = |packed: bool, stride: usize| if packed { 1.0 } else { 1.0 + crossings(b, stride) };
     add("loads", vectors * s_tiles * k * crossed(b.pack_v, b.frame.v.step));
     add("loads", columns * v_tiles * k);

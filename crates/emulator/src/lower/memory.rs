@@ -49,7 +49,7 @@ impl<'a> Lowering<'a> {
             return self.error("this type is not supported in memory");
         }
         if is_store && matches!(space, Space::Const | Space::Param) {
-            return self.error(format!("stores to .{} are not possible", space.name()));
+            return self.error(format!("stores to .{space} are not possible"));
         }
         let elements = self.elements(data);
         if elements.len() != width as usize {

@@ -215,8 +215,7 @@ impl<'a> Lowering<'a> {
                         Space::Local => self.local(variable)?,
                         Space::Param => self.param_variable(variable)?,
                         _ => {
-                            return self
-                                .error(format!(".{} inside of a function is not supported", variable.space.name()));
+                            return self.error(format!(".{} inside of a function is not supported", variable.space));
                         }
                     }
                 }

@@ -1,7 +1,7 @@
 //! The modifiers of an instruction, taken one by one.
 
 use crate::rounding::Round;
-use crate::types::{Space, Ty};
+use crate::types::{self, Space, Ty};
 
 pub(super) struct Words<'a> {
     left: Vec<&'a str>,
@@ -36,8 +36,8 @@ impl<'a> Words<'a> {
     }
 
     pub(super) fn space(&mut self) -> Option<Space> {
-        let at = self.left.iter().position(|w| Space::parse(w).is_some())?;
-        Space::parse(self.left.remove(at))
+        let at = self.left.iter().position(|w| types::space(w).is_some())?;
+        types::space(self.left.remove(at))
     }
 
     /// The rounding of a result, if one is named.

@@ -4,7 +4,7 @@ use super::ast::{Instruction, Operand, Registers, Statement};
 use super::lex::Token;
 use super::parse::{MAX_DEPTH, Parser};
 use super::place::{ParseError, Place};
-use crate::types::Space;
+use crate::types;
 
 /// Registers that one declaration may name; a kernel needs a few thousand.
 const MAX_REGISTERS: u64 = 60_000;
@@ -78,7 +78,7 @@ impl<'a> Parser<'a> {
                 out.push(Statement::Targets(names));
                 Ok(())
             }
-            _ if Space::parse(word).is_some() => {
+            _ if types::space(word).is_some() => {
                 out.extend(self.variables()?.into_iter().map(Statement::Variable));
                 Ok(())
             }

@@ -3,7 +3,7 @@
 use super::ast::{Ast, Function, Variable};
 use super::lex::{Lexer, Token};
 use super::place::{ParseError, Place};
-use crate::types::{Space, Ty};
+use crate::types::{self, Space, Ty};
 
 /// How deep braces may nest; deeper text is refused so that it cannot overflow the stack.
 pub(super) const MAX_DEPTH: u32 = 64;
@@ -113,7 +113,7 @@ impl<'a> Parser<'a> {
             "pragma" => self.pragma()?,
             "file" => self.file()?,
             "section" => self.section()?,
-            _ if Space::parse(word).is_some() => {
+            _ if types::space(word).is_some() => {
                 let variables = self.variables()?;
                 ast.variables.extend(variables);
             }
@@ -194,7 +194,7 @@ impl<'a> Parser<'a> {
 
     /// Space, attributes, type and name of one variable or parameter.
     fn variable(&mut self) -> Result<Variable<'a>, ParseError> {
-        let space = if let Token::Dot(word) = self.token { Space::parse(word) } else { None };
+        let space = if let Token::Dot(word) = self.token { types::space(word) } else { None };
         let Some(space) = space else { return self.fail("a space such as `.param`") };
         self.bump()?;
         let (mut align, mut width, mut ty) = (None, 1, None);

@@ -1,7 +1,7 @@
 //! Several products of one shape in one call.
 
 use super::input::GemmInput;
-use tilewright_core::computation::{InputError, size_word};
+use tilewright_core::computation::{InputError, size_field};
 use tilewright_core::expr::Value;
 use tilewright_core::space::Config;
 
@@ -34,10 +34,10 @@ impl Batch {
     }
 
     /// Reads `batch` and `stride_a`, `stride_b`, `stride_c`; the shape is known.
-    pub(super) fn parse(words: &Config, input: &GemmInput) -> Result<Self, InputError> {
-        let count = size_word(words, "batch", 1, MAX_COUNT, Some(1))? as u32;
+    pub(super) fn parse(fields: &Config, input: &GemmInput) -> Result<Self, InputError> {
+        let count = size_field(fields, "batch", 1, MAX_COUNT, Some(1))? as u32;
         if count == 1 {
-            let named = STRIDES.into_iter().find(|name| words.get(name).is_some());
+            let named = STRIDES.into_iter().find(|name| fields.get(name).is_some());
             return named.map_or(Ok(Self::ONE), |name| {
                 Err(InputError::new(name, "a single product has no strides: write batch=COUNT too"))
             });
@@ -46,14 +46,14 @@ impl Batch {
         let least = [0, 0, GemmInput::stored_len(input.m, input.n, input.ldc) as u64];
         for ((name, stride), least) in STRIDES.into_iter().zip(&mut batch.strides).zip(least) {
             let why = if least > 0 { " (products of C must not overlap)" } else { "" };
-            *stride = size_word(words, name, least, MAX_STRIDE, Some((*stride).min(MAX_STRIDE)))
+            *stride = size_field(fields, name, least, MAX_STRIDE, Some((*stride).min(MAX_STRIDE)))
                 .map_err(|e| InputError::new(name, format!("{}{why}", e.message)))?;
         }
         Ok(batch)
     }
 
-    /// The words; none for a single product.
-    pub(super) fn words(&self) -> Vec<(String, Value)> {
+    /// The fields; none for a single product.
+    pub(super) fn fields(&self) -> Vec<(String, Value)> {
         if self.count == 1 {
             return Vec::new();
         }

@@ -40,7 +40,7 @@ pub(super) fn within(
             }
         }
         if largest <= 1.0 {
-            return Err(InputError::new("m", "no input with the fixed words is within the limits of flops and bytes"));
+            return Err(InputError::new("m", "no input with the fixed fields is within the limits of flops and bytes"));
         }
         largest = (largest / 2.0).max(1.0);
     }
@@ -68,18 +68,18 @@ fn candidate(fixed: &Config, largest: f64, uniform: &mut dyn FnMut() -> f64) -> 
     Ok(input)
 }
 
-/// The input with fixed words in place of its own. Words with one of the prefixes follow from the others unless they are fixed
+/// The input with fixed fields in place of its own. Words with one of the prefixes follow from the others unless they are fixed
 /// themselves.
 pub(super) fn with_fixed(input: GemmInput, fixed: &Config, derived: &[&str]) -> Result<GemmInput, InputError> {
-    let mut words = input.words();
+    let mut fields = input.fields();
     for (name, value) in &fixed.0 {
-        match words.0.iter_mut().find(|(n, _)| n == name) {
+        match fields.0.iter_mut().find(|(n, _)| n == name) {
             Some((_, v)) => *v = value.clone(),
-            None => words.0.push((name.clone(), value.clone())),
+            None => fields.0.push((name.clone(), value.clone())),
         }
     }
-    words.0.retain(|(n, _)| !derived.iter().any(|prefix| n.starts_with(prefix)) || fixed.get(n).is_some());
-    GemmInput::parse(&words)
+    fields.0.retain(|(n, _)| !derived.iter().any(|prefix| n.starts_with(prefix)) || fixed.get(n).is_some());
+    GemmInput::parse(&fields)
 }
 
 pub(super) fn pick(n: usize, uniform: &mut dyn FnMut() -> f64) -> usize {

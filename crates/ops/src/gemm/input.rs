@@ -2,7 +2,8 @@
 
 use super::batch::{Batch, STRIDES};
 use std::fmt;
-use tilewright_core::computation::{InputError, size_word};
+use std::hash::{Hash, Hasher};
+use tilewright_core::computation::{InputError, size_field};
 use tilewright_core::device::DeviceSpec;
 use tilewright_core::dtype::DType;
 use tilewright_core::element::ElementTypes;
@@ -97,7 +98,7 @@ impl ScalarClass {
 }
 
 /// Shapes, element type, layout and scalar classes of one GEMM. Leading dimensions count elements.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GemmInput {
     /// Rows of C.
     pub m: usize,
@@ -131,6 +132,16 @@ const MAX_SIZE: u64 = i32::MAX as u64;
 const MAX_BYTES: u128 = 1 << 46;
 const WORDS: [&str; 13] =
     ["m", "n", "k", "dtype", "acc", "out", "layout", "lda", "ldb", "ldc", "alpha", "beta", "align"];
+
+/// Of the fields that tell inputs of one program apart: an input is looked up before every call of its plan.
+impl Hash for GemmInput {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        [self.m, self.n, self.k, self.lda, self.ldb, self.ldc].into_iter().for_each(|size| state.write_usize(size));
+        self.types.hash(state);
+        state.write_u32(u32::from_le_bytes([self.layout as u8, self.alpha as u8, self.beta as u8, 0]));
+        state.write_u32(self.batch.count);
+    }
+}
 
 impl GemmInput {
     /// A tight input: smallest leading dimensions, alpha = 1, beta = 0, 64-byte aligned.
@@ -180,17 +191,17 @@ impl GemmInput {
         zeros.fold(self.align, |align, zeros| align.min(1 << zeros))
     }
 
-    pub(super) fn parse(words: &Config) -> Result<Self, InputError> {
+    pub(super) fn parse(fields: &Config) -> Result<Self, InputError> {
         let known = || WORDS.into_iter().chain(["batch"]).chain(STRIDES);
-        if let Some((name, _)) = words.0.iter().find(|(n, _)| known().all(|k| k != n)) {
+        if let Some((name, _)) = fields.0.iter().find(|(n, _)| known().all(|k| k != n)) {
             let known = known().collect::<Vec<_>>().join(" ");
             return Err(InputError::new(name, format!("unknown key: a GEMM input has {known}")));
         }
-        let size = |name| size_word(words, name, 0, MAX_SIZE, None).map(|x| x as usize);
-        let mut input = Self::new(size("m")?, size("n")?, size("k")?, types(words)?, layout(words)?);
+        let size = |name| size_field(fields, name, 0, MAX_SIZE, None).map(|x| x as usize);
+        let mut input = Self::new(size("m")?, size("n")?, size("k")?, types(fields)?, layout(fields)?);
         for (name, rows) in [("lda", input.a_stored().0), ("ldb", input.b_stored().0), ("ldc", input.m)] {
             let least = rows.max(1) as u64;
-            let ld = size_word(words, name, least, MAX_SIZE, Some(least))
+            let ld = size_field(fields, name, least, MAX_SIZE, Some(least))
                 .map_err(|e| InputError::new(name, format!("{} (at least the stored rows)", e.message)))?;
             *match name {
                 "lda" => &mut input.lda,
@@ -198,12 +209,12 @@ impl GemmInput {
                 _ => &mut input.ldc,
             } = ld as usize;
         }
-        input.alpha = scalar(words, "alpha", ScalarClass::One)?;
-        input.beta = scalar(words, "beta", ScalarClass::Zero)?;
-        input.align = align(words, input.dtype())?;
+        input.alpha = scalar(fields, "alpha", ScalarClass::One)?;
+        input.beta = scalar(fields, "beta", ScalarClass::Zero)?;
+        input.align = align(fields, input.dtype())?;
         // Before a batch multiplies what would already be too large.
         input.check_bytes()?;
-        input.batch = Batch::parse(words, &input)?;
+        input.batch = Batch::parse(fields, &input)?;
         input.check_bytes()?;
         Ok(input)
     }
@@ -228,7 +239,7 @@ impl GemmInput {
         Ok(())
     }
 
-    pub(super) fn words(&self) -> Config {
+    pub(super) fn fields(&self) -> Config {
         let size = |x: usize| Value::from(x);
         let sizes = [("m", size(self.m)), ("n", size(self.n)), ("k", size(self.k))];
         let pairs = [
@@ -241,7 +252,7 @@ impl GemmInput {
             ("align", size(self.align)),
         ];
         let pairs = sizes.into_iter().chain(self.type_words()).chain(pairs);
-        Config(pairs.map(|(n, v)| (n.to_owned(), v)).chain(self.batch.words()).collect())
+        Config(pairs.map(|(n, v)| (n.to_owned(), v)).chain(self.batch.fields()).collect())
     }
 
     /// The operands' type, and the others where they differ from it.
@@ -330,13 +341,13 @@ impl GemmInput {
     }
 }
 
-fn types(words: &Config) -> Result<ElementTypes, InputError> {
-    let operand = real(words, "dtype", DType::F32)?;
-    Ok(ElementTypes { operand, accumulator: real(words, "acc", operand)?, output: real(words, "out", operand)? })
+fn types(fields: &Config) -> Result<ElementTypes, InputError> {
+    let operand = real(fields, "dtype", DType::F32)?;
+    Ok(ElementTypes { operand, accumulator: real(fields, "acc", operand)?, output: real(fields, "out", operand)? })
 }
 
-fn real(words: &Config, name: &str, default: DType) -> Result<DType, InputError> {
-    let Some(value) = words.get(name) else {
+fn real(fields: &Config, name: &str, default: DType) -> Result<DType, InputError> {
+    let Some(value) = fields.get(name) else {
         return Ok(default);
     };
     match value.to_string().parse::<DType>() {
@@ -346,8 +357,8 @@ fn real(words: &Config, name: &str, default: DType) -> Result<DType, InputError>
     }
 }
 
-fn layout(words: &Config) -> Result<Layout, InputError> {
-    let Some(value) = words.get("layout") else {
+fn layout(fields: &Config) -> Result<Layout, InputError> {
+    let Some(value) = fields.get("layout") else {
         return Ok(Layout::Nn);
     };
     let text = value.to_string();
@@ -355,8 +366,8 @@ fn layout(words: &Config) -> Result<Layout, InputError> {
     known.ok_or_else(|| InputError::new("layout", format!("unknown layout {text:?}: nn, nt, tn or tt")))
 }
 
-fn scalar(words: &Config, name: &str, default: ScalarClass) -> Result<ScalarClass, InputError> {
-    match words.get(name) {
+fn scalar(fields: &Config, name: &str, default: ScalarClass) -> Result<ScalarClass, InputError> {
+    match fields.get(name) {
         None => Ok(default),
         Some(Value::Str(s)) if s == "other" => Ok(ScalarClass::Other),
         Some(value) => value
@@ -366,8 +377,8 @@ fn scalar(words: &Config, name: &str, default: ScalarClass) -> Result<ScalarClas
     }
 }
 
-fn align(words: &Config, dtype: DType) -> Result<usize, InputError> {
-    let align = size_word(words, "align", dtype.size() as u64, 64, Some(64))?;
+fn align(fields: &Config, dtype: DType) -> Result<usize, InputError> {
+    let align = size_field(fields, "align", dtype.size() as u64, 64, Some(64))?;
     if align.is_power_of_two() {
         Ok(align as usize)
     } else {

@@ -25,6 +25,17 @@ use tilewright_core::space::Config;
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Gemm;
 
+/// Square, tall, skinny, deep, flat and awkward: one of each kind that people have.
+const REPRESENTATIVE: [(usize, usize, usize, Layout); 7] = [
+    (768, 768, 768, Layout::Nn),
+    (1200, 1200, 1200, Layout::Nt),
+    (2000, 24, 2000, Layout::Nn),
+    (2000, 24, 2000, Layout::Tn),
+    (48, 48, 40_000, Layout::Nt),
+    (1800, 1800, 40, Layout::Nt),
+    (251, 509, 1021, Layout::Tt),
+];
+
 impl Computation for Gemm {
     type Input = GemmInput;
 
@@ -32,12 +43,12 @@ impl Computation for Gemm {
         ComputationId::new("gemm")
     }
 
-    fn parse(&self, words: &Config) -> Result<GemmInput, InputError> {
-        GemmInput::parse(words)
+    fn parse(&self, fields: &Config) -> Result<GemmInput, InputError> {
+        GemmInput::parse(fields)
     }
 
-    fn words(&self, input: &GemmInput) -> Config {
-        input.words()
+    fn fields(&self, input: &GemmInput) -> Config {
+        input.fields()
     }
 
     fn work(&self, input: &GemmInput) -> Work {
@@ -113,6 +124,20 @@ impl Computation for Gemm {
         uniform: &mut dyn FnMut() -> f64,
     ) -> Result<GemmInput, InputError> {
         awkward::draw(fixed, limits, uniform)
+    }
+
+    /// The element types that all kernels have.
+    fn classes(&self) -> Vec<Config> {
+        [DType::F32, DType::F64].map(|dtype| Config(vec![("dtype".into(), dtype.name().into())])).into()
+    }
+
+    fn representative(&self, fixed: &Config) -> Result<Vec<Config>, InputError> {
+        let shown = |name: &String| ["m", "n", "k", "layout"].contains(&name.as_str()) || fixed.get(name).is_some();
+        let one = |&(m, n, k, layout): &(usize, usize, usize, Layout)| {
+            let input = draw::with_fixed(GemmInput::new(m, n, k, DType::F32, layout), fixed, &["ld"])?;
+            Ok(Config(input.fields().0.into_iter().filter(|(name, _)| shown(name)).collect()))
+        };
+        REPRESENTATIVE.iter().map(one).collect()
     }
 
     fn aspects(&self, input: &GemmInput) -> Vec<String> {

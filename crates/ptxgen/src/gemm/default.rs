@@ -6,19 +6,19 @@ use tilewright_core::space::{BoundSpace, Point};
 /// Preferred values per parameter, best first; the first legal combination is taken, parameters in the order of the space, so
 /// that a parameter gives way only to rules that earlier choices have not settled.
 pub(super) fn default_point(space: &BoundSpace) -> Option<Point> {
-    let hints = Hints::of(space);
-    space.preferred_point(|param| hints.wanted(&param.name))
+    let preferences = Preferences::of(space);
+    space.preferred_point(|param| preferences.wanted(&param.name))
 }
 
 /// What the preferences depend on.
-struct Hints {
+struct Preferences {
     m: i64,
     n: i64,
     k: i64,
     multiprocessors: i64,
 }
 
-impl Hints {
+impl Preferences {
     fn of(space: &BoundSpace) -> Self {
         let int = |name| space.symbols().get(name).and_then(Value::as_int).unwrap_or(1);
         Self { m: int("m"), n: int("n"), k: int("k"), multiprocessors: int("multiprocessors") }

@@ -1,12 +1,10 @@
 //! What a model sees of a configuration: the parameters, and what they come to for the input and the device at hand.
 
 use super::config::{Bounds, GemmConfig, Load, Raster, Split};
-use super::kernel::target;
 use super::registers;
 use super::space::Description;
-use tilewright_core::device::DeviceSpec;
 use tilewright_core::feature::Feature;
-use tilewright_core::space::Values;
+use tilewright_core::space::{SpaceBuilder, Values};
 use tilewright_ops::gemm::GemmInput;
 
 const SIZES: [&str; 27] = [
@@ -44,31 +42,58 @@ pub(super) fn names() -> Vec<Feature> {
     SIZES.into_iter().map(Feature::size).chain(FLAGS.into_iter().map(Feature::flag)).collect()
 }
 
-/// What the space derives of a configuration, and a model sees.
-pub(super) const DERIVED: [&str; 9] =
-    ["threads", "accumulators", "shared_bytes", "registers_needed", "scarce", "tiles_m", "tiles_n", "slice", "body"];
+/// What the space derives of a configuration and a model sees, and what it knows of the device: reading that from the device
+/// for every row took longer than the row.
+pub(super) const DERIVED: [&str; 15] = [
+    "threads",
+    "accumulators",
+    "shared_bytes",
+    "registers_needed",
+    "scarce",
+    "tiles_m",
+    "tiles_n",
+    "slice",
+    "body",
+    "device_sm",
+    "device_multiprocessors",
+    "device_registers",
+    "device_shared",
+    "device_threads",
+    "device_blocks",
+];
+
+/// Names what a row needs of the device.
+pub(super) fn of_device(space: SpaceBuilder) -> SpaceBuilder {
+    space
+        .define("device_sm", "sm")
+        .define("device_multiprocessors", "multiprocessors")
+        .define("device_registers", "registers_per_sm")
+        .define("device_shared", "shared_per_sm")
+        .define("device_threads", "threads_per_sm")
+        .define("device_blocks", "blocks_per_sm")
+}
 
 /// NaN where a name has no value, which is nowhere at a legal point.
-pub(super) fn features(device: &DeviceSpec, input: &GemmInput, at: &Values<'_>, out: &mut Vec<f32>) {
+pub(super) fn features(input: &GemmInput, at: &Values<'_>, out: &mut Vec<f32>) {
     let names = Description::get();
     match (GemmConfig::of(at), at.ints(names.features)) {
-        (Some(config), Some(derived)) => append(device, input, &config, derived, out),
+        (Some(config), Some(derived)) => append(input, &config, derived, out),
         _ => out.resize(out.len() + SIZES.len() + FLAGS.len(), f32::NAN),
     }
 }
 
-fn append(device: &DeviceSpec, input: &GemmInput, c: &GemmConfig, derived: [u32; DERIVED.len()], out: &mut Vec<f32>) {
-    let fact = |name, default: u32| device.fact(name).and_then(|x| u32::try_from(x).ok()).unwrap_or(default);
-    let [threads, accumulators, shared, needed, scarce, tiles_m, tiles_n, slice, body] = derived;
-    let registers = registers::predicted(needed, scarce == 1, c.bounds == Bounds::Checked, target(device));
+fn append(input: &GemmInput, c: &GemmConfig, derived: [u32; DERIVED.len()], out: &mut Vec<f32>) {
+    let [threads, accumulators, shared, needed, scarce, tiles_m, tiles_n, slice, body, device @ ..] = derived;
+    let [sm, multiprocessors, registers_per_sm, shared_per_sm, threads_per_sm, blocks_per_sm] = device;
+    let registers = registers::predicted(needed, scarce == 1, c.bounds == Bounds::Checked, sm);
     // A size of 0 is seen as 1.
     let (m, n, tiles_m, tiles_n) = (input.m.max(1) as u32, input.n.max(1) as u32, tiles_m.max(1), tiles_n.max(1));
     let blocks = f64::from(tiles_m) * f64::from(tiles_n) * f64::from(c.k_g) * f64::from(input.batch.count);
-    let by_registers = fact("registers_per_sm", 65_536) / (registers.next_multiple_of(8) * threads).max(1);
-    let by_shared = fact("shared_per_sm", 65_536) / shared.max(1);
-    let by_threads = fact("threads_per_sm", 2048) / threads.max(1);
-    let per_sm = by_registers.min(by_shared).min(by_threads).min(fact("blocks_per_sm", 32)).max(1);
-    let slots = f64::from(per_sm) * f64::from(fact("multiprocessors", 1));
+    let by_registers = registers_per_sm / (registers.next_multiple_of(8) * threads).max(1);
+    let by_shared = shared_per_sm / shared.max(1);
+    let by_threads = threads_per_sm / threads.max(1);
+    let per_sm = by_registers.min(by_shared).min(by_threads).min(blocks_per_sm).max(1);
+    let slots = f64::from(per_sm) * f64::from(multiprocessors);
     let waves = blocks / slots;
     let trips = (slice / c.u).max(1);
     let share = |size: u32, tiles: u32, tile: u32| size as f32 / (tiles as f32 * tile as f32);

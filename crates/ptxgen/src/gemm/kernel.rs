@@ -15,21 +15,13 @@ use tilewright_core::space::{BoundSpace, Legal, ParamSpace, Point, Symbols, Valu
 use tilewright_ops::gemm::{Gemm, GemmInput};
 
 /// The kernel `gemm.simt`.
-#[derive(Debug)]
-pub struct SimtGemm {
-    description: &'static Description,
-}
-
-impl Default for SimtGemm {
-    fn default() -> Self {
-        Self::new()
-    }
-}
+#[derive(Debug, Default)]
+pub struct SimtGemm(());
 
 impl SimtGemm {
     /// The kernel with its space.
     pub fn new() -> Self {
-        Self { description: Description::get() }
+        Self(())
     }
 }
 
@@ -46,7 +38,7 @@ impl Kernel for SimtGemm {
     }
 
     fn space(&self) -> &ParamSpace {
-        &self.description.space
+        &Description::get().space
     }
 
     fn accepts(&self, input: &GemmInput) -> Result<(), InputError> {
@@ -75,8 +67,8 @@ impl Kernel for SimtGemm {
         features::names()
     }
 
-    fn features(&self, device: &DeviceSpec, input: &GemmInput, at: &Values<'_>, out: &mut Vec<f32>) {
-        features::features(device, input, at, out);
+    fn features(&self, _: &DeviceSpec, input: &GemmInput, at: &Values<'_>, out: &mut Vec<f32>) {
+        features::features(input, at, out);
     }
 
     fn default_point(&self, _: &DeviceSpec, _: &GemmInput, space: &BoundSpace) -> Option<Point> {

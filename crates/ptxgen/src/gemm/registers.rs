@@ -12,7 +12,6 @@
 //! by its constants, and not by a tighter limit or a rule.
 
 use super::blueprint::Blueprint;
-use crate::target::Target;
 use tilewright_core::space::{RuleGroup, SpaceBuilder};
 
 /// First compute capability for which ptxas does not overlap the fragments of f64: at two operations per cycle and
@@ -45,7 +44,7 @@ pub(super) fn rules(space: SpaceBuilder) -> SpaceBuilder {
 }
 
 /// Registers that the assembler is predicted to use for code that needs so many.
-pub(super) fn predicted(needed: u32, scarce: bool, checked: bool, target: Target) -> u32 {
+pub(super) fn predicted(needed: u32, scarce: bool, checked: bool, sm: u32) -> u32 {
     if scarce {
         // Where nothing overlaps there is less to be saved.
         return needed * 39 / 40;
@@ -55,8 +54,8 @@ pub(super) fn predicted(needed: u32, scarce: bool, checked: bool, target: Target
     match need {
         // 32 leave room for as many threads as a multiprocessor holds: from sm_70 on the assembler does not go lower, nor
         // just above.
-        ..34 if target.sm() >= 70 => 32,
-        34..42 if target.sm() >= 70 => 36,
+        ..34 if sm >= 70 => 32,
+        34..42 if sm >= 70 => 36,
         need => need * 19 / 20,
     }
 }
@@ -64,7 +63,7 @@ pub(super) fn predicted(needed: u32, scarce: bool, checked: bool, target: Target
 impl Blueprint {
     /// Registers that the assembler is predicted to use.
     pub fn registers(&self) -> u32 {
-        predicted(self.registers_needed, self.scarce, self.checked(), self.target)
+        predicted(self.registers_needed, self.scarce, self.checked(), self.target.sm())
     }
 
     /// Registers that the assembler may use.

@@ -71,7 +71,7 @@ fn space() -> Result<ParamSpace, SpaceError> {
     let space = loads(space);
     let space = memory(space);
     let space = reduction(space);
-    grid(registers::rules(space)).build()
+    features::of_device(grid(registers::rules(space))).build()
 }
 
 fn threads(space: SpaceBuilder) -> SpaceBuilder {

@@ -6,7 +6,7 @@ use super::facts;
 use super::function::Shape;
 use super::lane::StreamLane;
 use super::library::DeviceLibrary;
-use super::program::{Ground, Ready, Referents, argument, enqueue, library, parameters, stage};
+use super::program::{Ready, Referents, Session, argument, enqueue, library, parameters, stage};
 use super::signature;
 use super::tensor_map;
 use super::timing::measure;
@@ -18,7 +18,7 @@ use tilewright_core::data::{Data, noise};
 use tilewright_core::device::{Device, DeviceSpec, classify, no_data};
 use tilewright_core::measurement::{CachePolicy, Measurement, Timing};
 use tilewright_core::problem::MeasureError;
-use tilewright_core::program::{Code, DeviceError, Launch, LibraryCall, Program, Step};
+use tilewright_core::program::{Code, DeviceError, Launch, Program, Step};
 
 /// Loaded modules that are kept.
 const MODULES_KEPT: usize = 128;
@@ -183,14 +183,14 @@ impl CudaDevice {
         f: impl FnOnce(&Arc<Driver>, Option<&Memory>, &mut super::lane::Enqueue<'_>) -> Result<R, MeasureError>,
     ) -> Result<R, MeasureError> {
         let held = self.held.as_ref().ok_or_else(no_data)?;
-        let mut ground = Ground {
+        let mut session = Session {
             stream: self.driver.stream(),
             held,
             workspace: self.workspace.as_ref(),
             scratch: self.scratch.as_ref(),
             libraries: &mut self.libraries,
         };
-        let mut once = || enqueue(steps, &mut ground);
+        let mut once = || enqueue(steps, &mut session);
         f(&self.driver, self.flush.as_ref(), &mut once)
     }
 
@@ -296,15 +296,5 @@ impl Device for CudaDevice {
             MeasureError::Device(e) => classify(e),
             failed @ MeasureError::Failed(_) => failed,
         })
-    }
-
-    fn options(&mut self, call: &LibraryCall) -> Result<u32, DeviceError> {
-        self.driver.bind()?;
-        // Before the scratch memory is taken: there may be no such library.
-        library(&mut self.libraries, call)?;
-        self.ensure_scratch()?;
-        let nothing = Held::default();
-        let stage = stage(self.driver.stream(), self.held.as_ref().unwrap_or(&nothing), self.scratch.as_ref());
-        library(&mut self.libraries, call)?.options(call, &stage)
     }
 }

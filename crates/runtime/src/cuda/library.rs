@@ -28,7 +28,7 @@ pub trait DeviceLibrary: Send {
     /// Makes a call ready, so that [`DeviceLibrary::enqueue`] does nothing but put work on the stream.
     ///
     /// # Errors
-    /// Words that describe no input of it, or an option that it does not have.
+    /// Fields that describe no input of it, or an option that it does not have.
     fn prepare(&mut self, call: &LibraryCall, stage: &Stage<'_>) -> Result<(), DeviceError>;
 
     /// Puts a call that was made ready on the stream. May be recorded into a graph.
@@ -36,10 +36,4 @@ pub trait DeviceLibrary: Send {
     /// # Errors
     /// What the library reports, or buffers too short for the input.
     fn enqueue(&mut self, call: &LibraryCall, stage: &Stage<'_>) -> Result<(), DeviceError>;
-
-    /// How many options it has for an input, the default first.
-    ///
-    /// # Errors
-    /// Words that describe no input of it.
-    fn options(&mut self, call: &LibraryCall, stage: &Stage<'_>) -> Result<u32, DeviceError>;
 }

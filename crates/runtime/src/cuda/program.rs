@@ -17,7 +17,7 @@ pub(super) enum Ready {
 }
 
 /// What steps are put on the stream with.
-pub(super) struct Ground<'a> {
+pub(super) struct Session<'a> {
     pub(super) stream: *mut c_void,
     pub(super) held: &'a Held,
     pub(super) workspace: Option<&'a Memory>,
@@ -26,17 +26,17 @@ pub(super) struct Ground<'a> {
 }
 
 /// Puts all steps on the stream.
-pub(super) fn enqueue(steps: &[Ready], ground: &mut Ground<'_>) -> Result<(), DeviceError> {
+pub(super) fn enqueue(steps: &[Ready], session: &mut Session<'_>) -> Result<(), DeviceError> {
     for step in steps {
         match step {
             Ready::Fill { offset, bytes, value } => {
-                let memory = ground.workspace.ok_or_else(|| argument("workspace", "there is none".into()))?;
+                let memory = session.workspace.ok_or_else(|| argument("workspace", "there is none".into()))?;
                 memory.set(*offset..offset + bytes, *value)?;
             }
             Ready::Kernel { function, shape, params } => function.launch(shape, params)?,
             Ready::Library(call) => {
-                let stage = stage(ground.stream, ground.held, ground.scratch);
-                library(ground.libraries, call)?.enqueue(call, &stage)?;
+                let stage = stage(session.stream, session.held, session.scratch);
+                library(session.libraries, call)?.enqueue(call, &stage)?;
             }
         }
     }

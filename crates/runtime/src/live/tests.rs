@@ -6,7 +6,7 @@ use tilewright_core::buffer::Buffers;
 use tilewright_core::data::Data;
 use tilewright_core::device::{HostDevice, classify};
 use tilewright_core::measurement::{CachePolicy, FailureKind};
-use tilewright_core::program::DeviceError;
+use tilewright_core::program::{DeviceError, Program};
 use tilewright_core::timing::Evictor;
 use tilewright_testkit::toy;
 

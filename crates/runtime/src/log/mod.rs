@@ -165,6 +165,11 @@ impl CampaignLog {
         self.sink.sync().map_err(|e| StoreError::io(&self.path, e))
     }
 
+    /// Bytes of whole records.
+    pub fn length(&self) -> u64 {
+        self.length
+    }
+
     /// The file.
     pub fn path(&self) -> &Path {
         &self.path

@@ -14,7 +14,7 @@ pub struct LogHeader {
     pub fingerprint: String,
     /// Name of the device, for people.
     pub device: String,
-    /// Input words that every drawn input shares.
+    /// Input fields that every drawn input shares.
     pub fixed: Config,
 }
 
@@ -25,7 +25,7 @@ pub struct Sample {
     pub draw: u64,
     /// Seed of the campaign.
     pub seed: u64,
-    /// The input's words.
+    /// The input's fields.
     pub input: Config,
     /// The configuration.
     pub config: Config,

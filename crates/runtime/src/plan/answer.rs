@@ -11,7 +11,7 @@ use tilewright_search::drive::StoppedBy;
 pub struct Planned {
     /// The kernel.
     pub kernel: KernelId,
-    /// The input's words, complete.
+    /// The input's fields, complete.
     pub input: Config,
     /// The configuration by name.
     pub config: Config,
@@ -74,4 +74,18 @@ pub struct PlanStats {
     pub wrong: u64,
     /// Seconds of verifying, references included.
     pub verify_s: f64,
+}
+
+impl PlanStats {
+    /// Two decisions together.
+    pub(super) fn with(self, other: &Self) -> Self {
+        Self {
+            seconds: self.seconds + other.seconds,
+            search_s: self.search_s + other.search_s,
+            timed: self.timed + other.timed,
+            failed: self.failed + other.failed,
+            wrong: self.wrong + other.wrong,
+            verify_s: self.verify_s + other.verify_s,
+        }
+    }
 }

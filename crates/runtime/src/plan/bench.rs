@@ -34,6 +34,16 @@ impl<'a> Bench<'a> {
         self.model.map(|model| model.cost(point))
     }
 
+    /// Begins a search: its clock, and the record that it has to beat.
+    pub(super) fn begin(&mut self) {
+        let best = self.pool.by_cost(self.objective).first().map(|&at| self.pool.get(at));
+        let record = best.map(|c| (c.point.clone(), c.cost(self.objective))).filter(|(_, cost)| cost.is_finite());
+        if let Some(live) = &mut self.live {
+            live.restart();
+            live.set_record(record);
+        }
+    }
+
     /// Times one candidate once, cut off by the best so far.
     pub(super) fn time(&mut self, at: usize) -> Result<Outcome, DeviceError> {
         let Some(live) = &mut self.live else {
@@ -88,7 +98,11 @@ impl Evaluate for Bench<'_> {
         }
         let predicted = self.predicted(point);
         let at = self.pool.add(point.clone(), predicted);
-        self.time(at).map_err(Refused::Device)
+        let outcome = self.time(at).map_err(Refused::Device)?;
+        let Some(live) = &mut self.live else { return Ok(outcome) };
+        let outcome = live.confirmed(point, outcome).map_err(Refused::Device)?;
+        self.pool.get_mut(at).outcome = Some(outcome.clone());
+        Ok(outcome)
     }
 
     fn seconds(&self) -> f64 {

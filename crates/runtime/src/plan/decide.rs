@@ -20,7 +20,7 @@ use tilewright_search::drive::{Budget, DriveError, Limits, StoppedBy, Trace};
 use tilewright_search::{Evaluator, Setup, Strategy, drive};
 
 /// Alternatives that a decision lists.
-const LISTED: usize = 10;
+pub(super) const LISTED: usize = 10;
 
 /// Candidates that are compared with each other after searching.
 const FINALISTS: usize = 24;
@@ -36,7 +36,7 @@ const ROUNDS_AT_LEAST: u32 = 4;
 pub(super) fn decide(
     planner: &mut Planner<'_>,
     problem: &dyn Problem,
-    clock: &Instant,
+    (clock, verifier): (&Instant, &mut Verifier),
     (again, remembered): (Option<String>, Option<Point>),
 ) -> Result<Planned, RuntimeError> {
     let Planner { measure, predictor, sampler, settings, .. } = planner;
@@ -52,6 +52,7 @@ pub(super) fn decide(
     let mut deciding = Deciding {
         problem,
         clock,
+        verifier,
         settings,
         knowledge: &knowledge,
         sampler: Shared::new(&mut **sampler),
@@ -59,18 +60,26 @@ pub(super) fn decide(
         stats: PlanStats { search_s: knowledge.seconds, ..PlanStats::default() },
         searched: None,
         considered: knowledge.considered,
-        told: again.iter().cloned().collect(),
+        reasons: again.iter().cloned().collect(),
     };
     deciding.bench.model = knowledge.model().filter(|model| !model.is_costly);
     // First of all, so that ties go to it and little time is enough for it.
     deciding.bench.remembered = remembered.map(|point| deciding.bench.pool.add(point, None));
-    Ok(Planned { looked_again: again, ..deciding.decide()? })
+    let mut planned = Planned { looked_again: again, ..deciding.decide()? };
+    if predictor.is_some_and(|p| !p.is_calibrated()) {
+        // Its words rank, and are no times of this device.
+        let Decision { chosen, considered, .. } = &mut planned.decision;
+        considered.iter_mut().chain([chosen]).for_each(|alternative| alternative.predicted_s = None);
+        planned.predicted_s = None;
+    }
+    Ok(planned)
 }
 
 /// One decision.
 struct Deciding<'d> {
     problem: &'d dyn Problem,
     clock: &'d Instant,
+    verifier: &'d mut Verifier,
     settings: &'d PlanSettings,
     knowledge: &'d Knowledge<'d>,
     sampler: Shared<'d>,
@@ -80,20 +89,21 @@ struct Deciding<'d> {
     searched: Option<Searched>,
     considered: u64,
     /// Sentences of the reason.
-    told: Vec<String>,
+    reasons: Vec<String>,
 }
 
 impl Deciding<'_> {
     fn decide(mut self) -> Result<Planned, RuntimeError> {
         let is_modelled = self.knowledge.kind().is_some();
+        self.reasons.extend(Some(self.settings.known.clone()).filter(|known| !known.is_empty()));
         if is_modelled {
-            self.told.push(self.knowledge.reason.clone());
+            self.reasons.push(self.knowledge.reason.clone());
         }
         for (point, predicted_s) in &self.knowledge.starts {
             self.bench.pool.add(point.clone(), *predicted_s);
         }
         let default = self.knowledge.default.clone().map(|p| self.bench.pool.add(p, None));
-        let order = if self.bench.live.is_none() || (is_modelled && self.settings.top == 0) {
+        let order = if self.bench.live.is_none() || self.settings.top == 0 {
             self.unmeasured(is_modelled)?
         } else {
             self.measured(is_modelled, default)?
@@ -114,7 +124,7 @@ impl Deciding<'_> {
             (None, true) => "the model's first choice was taken",
             (None, false) => "the default was taken: there is no model",
         };
-        self.told.push(format!("{what}, nothing was timed"));
+        self.reasons.push(format!("{what}, nothing was timed"));
         Ok((0..self.bench.pool.len()).collect())
     }
 
@@ -124,14 +134,14 @@ impl Deciding<'_> {
             let count = self.bench.pool.len();
             let order = self.compare(&(0..count).collect::<Vec<_>>())?;
             let count = order.len();
-            self.told.push(format!("the best {count}, by model and by default, were timed against each other"));
+            self.reasons.push(format!("the best {count}, by model and by default, were timed against each other"));
             if self.settings.refine == Duration::ZERO || !self.bench.pool.any_measured() {
                 return self.nothing_ran_or(order);
             }
             let favourites = self.search(self.settings.refine)?;
             return self.finals(&order, favourites);
         }
-        self.told.push(format!(
+        self.reasons.push(format!(
             "there is no profile for this kernel on this device, so this input was tuned for up to {:.1} s",
             self.settings.budget.as_secs_f64()
         ));
@@ -160,7 +170,7 @@ impl Deciding<'_> {
             let known = self.bench.pool.iter().filter_map(|c| Some((c.point.clone(), c.outcome.clone()?)));
             search.tell(&known.collect::<Vec<(Point, Outcome)>>());
         }
-        self.bench.live.iter_mut().for_each(Evaluator::restart);
+        self.bench.begin();
         let bound = settings.tolerance.map(|tolerance| tolerance.alpha);
         let budget = Budget { seconds: Some(time.as_secs_f64()), bound, ..Budget::NONE };
         let trace = drive(&mut *search, strategy.name(), objective, &budget, &mut self.bench);
@@ -180,7 +190,7 @@ impl Deciding<'_> {
             Ok(trace) => trace,
             Err(DriveError::Device(error)) => return Err(error.into()),
             Err(error) if self.bench.pool.any_measured() => {
-                self.told.push(format!("{error}, so the best of what else was timed was taken"));
+                self.reasons.push(format!("{error}, so the best of what else was timed was taken"));
                 return Ok(());
             }
             Err(error) => return Err(RuntimeError::Strategy { name, message: error.to_string() }),
@@ -195,9 +205,9 @@ impl Deciding<'_> {
             }
             (by, _) => by.name().to_owned(),
         };
-        self.told.push(format!("strategy {name} timed {} more, ended by {ended}", trace.evaluations));
+        self.reasons.push(format!("strategy {name} timed {} more, ended by {ended}", trace.evaluations));
         if trace.illegal > 0 {
-            self.told.push(format!("{} of its proposals were not legal and were left out", trace.illegal));
+            self.reasons.push(format!("{} of its proposals were not legal and were left out", trace.illegal));
         }
         let Trace { stopped_by, bound, evaluations, illegal, .. } = trace;
         self.searched = Some(Searched { strategy: name, stopped_by, epsilon, bound, evaluations, illegal });
@@ -264,16 +274,15 @@ impl Deciding<'_> {
     fn verified(&mut self, order: &[usize]) -> Result<(usize, Option<f64>), RuntimeError> {
         let began = self.clock.now();
         let Some(device) = self.bench.live.as_mut().and_then(Evaluator::device) else {
-            self.told.push("there is nothing to run it on, so its result was not verified".into());
+            self.reasons.push("there is nothing to run it on, so its result was not verified".into());
             let first = order.first().copied();
             return first.map(|at| (at, None)).ok_or_else(|| nothing_legal(self.problem));
         };
-        let mut verifier = Verifier::new(self.settings.verify.clone());
         let mut last = String::new();
         let runs = |at: &&usize| !matches!(self.bench.pool.get(**at).outcome, Some(Err(_)));
         let tried: Vec<usize> = order.iter().filter(runs).copied().collect();
         for &at in &tried {
-            let found = match verifier.check(device, self.problem, &self.bench.pool.get(at).point) {
+            let found = match self.verifier.check(device, self.problem, &self.bench.pool.get(at).point) {
                 Ok(found) => found,
                 Err(VerifyError::Device(error @ (DeviceError::Missing { .. } | DeviceError::Run(_)))) => {
                     return Err(error.into());
@@ -290,7 +299,7 @@ impl Deciding<'_> {
             };
             tracing::error!(kernel = %self.problem.kernel(), point = ?self.bench.pool.get(at).point, %complaint, "wrong result");
             self.stats.wrong += 1;
-            self.told.push(format!("a faster one was wrong and is out: {complaint}"));
+            self.reasons.push(format!("a faster one was wrong and is out: {complaint}"));
             self.bench.pool.get_mut(at).mark_wrong(complaint.clone());
             last = complaint;
         }
@@ -307,21 +316,20 @@ impl Deciding<'_> {
                 chosen.predicted_s.or_else(|| Some(model.cost(&chosen.point)).filter(|s| s.is_finite()));
         }
         if let Some(error) = max_rel_error {
-            self.told.push(format!("its result was verified (largest error {error:.1e})"));
+            self.reasons.push(format!("its result was verified (largest error {error:.1e})"));
         }
         (self.stats.timed, self.stats.failed) = (self.bench.timed, self.bench.failed);
         self.stats.seconds = self.clock.now().as_secs_f64();
         let considered = std::iter::once(winner).chain(order.iter().copied().filter(|at| *at != winner));
         let considered = considered.take(LISTED).map(|at| self.alternative(at)).collect();
         let chosen = self.alternative(winner);
-        let reason = sentence(&self.told.join("; "));
-        let considered_count = self.considered;
+        let reason = sentence(&self.reasons.join("; "));
+        let model = self.knowledge.kind().map(str::to_owned);
         let decision = Decision {
-            chosen: chosen.clone(),
             considered,
-            considered_count,
-            reason: reason.clone(),
-            model: self.knowledge.kind().map(str::to_owned),
+            knowledge: self.settings.knowledge.unwrap_or(known_as(model.as_deref())).to_owned(),
+            model,
+            ..Decision::of(chosen.clone(), self.considered, reason.clone())
         };
         Planned {
             kernel: self.problem.kernel(),
@@ -347,30 +355,31 @@ impl Deciding<'_> {
         let objective = self.settings.objective.clone();
         if let Some(expected) = self.bench.pool.get(winner).predicted_s {
             let better = self.bench.pool.iter().filter(|c| c.predicted_s.is_some_and(|s| s < expected)).count();
-            self.told.push(format!("by model the choice was number {} of those timed", better + 1));
+            self.reasons.push(format!("by model the choice was number {} of those timed", better + 1));
         }
         if let Some(remembered) = self.bench.remembered {
             let (own, other) =
                 (self.bench.pool.get(winner).cost(&objective), self.bench.pool.get(remembered).cost(&objective));
             if winner == remembered {
-                self.told.push("the remembered configuration is still the best".into());
+                self.reasons.push("the remembered configuration is still the best".into());
             } else if own.is_finite() && other.is_finite() {
-                self.told.push(format!("it is {:.2} times as good as the remembered one", other / own));
+                self.reasons.push(format!("it is {:.2} times as good as the remembered one", other / own));
             }
         }
         let Some(default) = default else { return };
         let (own, other) =
             (self.bench.pool.get(winner).cost(&objective), self.bench.pool.get(default).cost(&objective));
         if winner == default {
-            self.told.push("the default won".into());
+            self.reasons.push("the default won".into());
         } else if own.is_finite() && other.is_finite() {
-            self.told.push(format!("it is {:.2} times as good as the default", other / own));
+            self.reasons.push(format!("it is {:.2} times as good as the default", other / own));
         }
     }
 
     fn alternative(&self, at: usize) -> Alternative {
         let candidate = self.bench.pool.get(at);
         Alternative {
+            kernel: self.problem.kernel(),
             config: self.problem.space().config(&candidate.point),
             predicted_s: candidate.predicted_s,
             measured_s: candidate.measurement().map(|m| m.time_s),
@@ -378,8 +387,17 @@ impl Deciding<'_> {
     }
 }
 
+/// What a model of this kind came from, as far as the kind says.
+fn known_as(model: Option<&str>) -> &'static str {
+    match model {
+        None => "default",
+        Some("linear") => "linear",
+        Some(_) => "profile",
+    }
+}
+
 /// A capital letter and a full stop.
-fn sentence(text: &str) -> String {
+pub(super) fn sentence(text: &str) -> String {
     let mut chars = text.chars();
     chars.next().map_or(String::new(), |first| format!("{}{}.", first.to_uppercase(), chars.as_str()))
 }

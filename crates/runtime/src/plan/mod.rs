@@ -1,4 +1,4 @@
-//! Deciding the configuration of an input: from the cache; else by what a model knows, a strategy that measures, a comparison of
+//! Deciding the kernel and the configuration for an input: from the cache; else by what a model knows, a strategy that measures, a comparison of
 //! the best with each other and a check of the result.
 
 mod answer;
@@ -7,15 +7,18 @@ mod bench;
 mod decide;
 mod pool;
 mod settings;
+mod variants;
 
 pub use crate::knowledge::Ranking;
 pub use answer::{PlanStats, Planned, Searched};
 pub use asked::{Asked, Look};
 pub use settings::PlanSettings;
 pub use tilewright_search::Sampling;
+pub use variants::{Entrant, SEARCHED, Searching, VariantPlanner};
 
 use crate::error::RuntimeError;
 use crate::plan_cache::{CachedPlan, Lookup, PlanCache};
+use crate::verify::Verifier;
 use std::sync::Arc;
 use std::time::Instant;
 use tilewright_core::device::DeviceSpec;
@@ -48,7 +51,7 @@ impl Planner<'_> {
     /// Decides the configuration of an input.
     ///
     /// # Errors
-    /// Words that describe no input, nothing legal, nothing that runs or gives the right result, a device that fails, a
+    /// Fields that describe no input, nothing legal, nothing that runs or gives the right result, a device that fails, a
     /// model of another schema, or a file (a damaged cache entry among them).
     pub fn plan(&mut self, input: &Config) -> Result<Planned, RuntimeError> {
         let problem = self.kernel.problem(self.device, input)?;
@@ -60,47 +63,80 @@ impl Planner<'_> {
     /// # Errors
     /// See [`Planner::plan`].
     pub fn plan_problem(&mut self, problem: &dyn Problem) -> Result<Planned, RuntimeError> {
+        let mut verifier = Verifier::new(self.settings.verify.clone());
+        self.plan_checked(problem, &mut verifier, &mut |_| {})
+    }
+
+    /// [`Planner::plan_problem`] with references that kernels of one computation share; says `anew` before it decides, where the
+    /// cache has no answer that is enough.
+    fn plan_checked(
+        &mut self,
+        problem: &dyn Problem,
+        verifier: &mut Verifier,
+        anew: &mut dyn FnMut(&PlanSettings),
+    ) -> Result<Planned, RuntimeError> {
         let clock = Instant::now();
-        let (mut again, mut remembered, mut looks) = (None, None, Vec::new());
-        if let Some(cache) = self.cache.filter(|_| !self.settings.ignore_cached) {
-            match cache.get(problem, &self.settings.objective)? {
-                Lookup::Hit(plan, point) => match self.settings.asked.exceeds(&plan) {
-                    None => return Ok(from_cache(problem, *plan, point, &clock)),
-                    Some(why) => {
-                        again = Some(format!("the cached plan was looked for again: {why}"));
-                        (remembered, looks) = (Some(point), plan.looks);
-                    }
-                },
-                Lookup::Stale(why) => again = Some(why),
-                Lookup::Miss => {}
-            }
-        }
-        let planned = decide::decide(self, problem, &clock, (again, remembered))?;
-        self.look(&planned).note(&mut looks);
-        if let (Some(cache), Some(max_rel_error)) = (self.cache, planned.max_rel_error) {
-            let plan = CachedPlan {
-                config: planned.config.clone(),
-                predicted_s: planned.predicted_s,
-                measured_s: planned.measured_s,
-                max_rel_error: Some(max_rel_error),
-                decision: planned.decision.clone(),
-                looks,
-            };
+        let found = match self.cache.filter(|_| !self.settings.ignore_cached) {
+            Some(cache) => cache.get(problem, &self.settings.objective)?,
+            None => Lookup::Miss,
+        };
+        let (again, remembered, mut looks) = match recall(found, &self.settings.asked) {
+            Recalled::Enough(plan, point) => return Ok(from_cache(problem, *plan, point, &clock)),
+            Recalled::Not { why, point, looks } => (why, point, looks),
+        };
+        anew(&self.settings);
+        let planned = decide::decide(self, problem, (&clock, verifier), (again, remembered))?;
+        look(&self.settings, (self.predictor.is_some(), planned.stats.timed > 0), &planned).note(&mut looks);
+        if let (Some(cache), Some(plan)) = (self.cache, to_cache(&planned, looks)) {
             cache.put(problem, &self.settings.objective, &plan)?;
         }
         Ok(planned)
     }
+}
 
-    /// How hard an answer was looked for just now.
-    fn look(&self, planned: &Planned) -> Look {
-        let settings = &self.settings;
-        let (timed, searched) = (planned.stats.timed, planned.searched.clone());
-        let budget = if self.predictor.is_some() { settings.refine } else { settings.budget };
-        // Where nothing was timed, what the settings allow says nothing.
-        let (budget_s, top) = if timed > 0 { (budget.as_secs_f64(), settings.top) } else { (0.0, 0) };
-        let (model, profile) = (planned.decision.model.clone(), settings.asked.profile.clone());
-        Look { budget_s, top, timed, model, profile, searched }
+/// How hard an answer was looked for just now.
+fn look(settings: &PlanSettings, (is_modelled, is_timed): (bool, bool), planned: &Planned) -> Look {
+    let budget = if is_modelled { settings.refine } else { settings.budget };
+    // Where nothing was timed, what the settings allow says nothing.
+    let (budget_s, top) = if is_timed { (budget.as_secs_f64(), settings.top) } else { (0.0, 0) };
+    // A kernel of one configuration may have no model, whichever was asked for.
+    let model = settings.asked.model.clone().or_else(|| planned.decision.model.clone());
+    let (timed, profile, searched) = (planned.stats.timed, settings.asked.profile.clone(), planned.searched.clone());
+    Look { budget_s, top, timed, model, profile, searched }
+}
+
+/// What the cache's word is worth.
+enum Recalled {
+    /// It lives up to what is asked for.
+    Enough(Box<CachedPlan>, Point),
+    /// It does not, and `why`; the remembered configuration where it is still legal, and how it was looked for.
+    Not { why: Option<String>, point: Option<Point>, looks: Vec<Look> },
+}
+
+fn recall(found: Lookup, asked: &Asked) -> Recalled {
+    match found {
+        Lookup::Hit(plan, point) => match asked.exceeds(&plan) {
+            None => Recalled::Enough(plan, point),
+            Some(why) => {
+                let why = Some(format!("the cached plan was looked for again: {why}"));
+                Recalled::Not { why, point: Some(point), looks: plan.looks }
+            }
+        },
+        Lookup::Stale(why) => Recalled::Not { why: Some(why), point: None, looks: Vec::new() },
+        Lookup::Miss => Recalled::Not { why: None, point: None, looks: Vec::new() },
     }
+}
+
+/// What is remembered of a decision; nothing of one that was not verified.
+fn to_cache(planned: &Planned, looks: Vec<Look>) -> Option<CachedPlan> {
+    Some(CachedPlan {
+        config: planned.config.clone(),
+        predicted_s: planned.predicted_s,
+        measured_s: planned.measured_s,
+        max_rel_error: Some(planned.max_rel_error?),
+        decision: planned.decision.clone(),
+        looks,
+    })
 }
 
 fn from_cache(problem: &dyn Problem, plan: CachedPlan, point: Point, clock: &Instant) -> Planned {

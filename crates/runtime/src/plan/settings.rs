@@ -17,7 +17,11 @@ use tilewright_search::{Choice, Experience, Strategy};
 pub struct PlanSettings {
     /// What the model is asked about.
     pub ranking: Ranking,
-    /// How many of the model's best are timed. Zero takes the model's word without timing anything.
+    /// What the model came from, for the answer; the kind of the model says it unless given.
+    pub knowledge: Option<&'static str>,
+    /// What is known, as part of a sentence of the reason; empty to say nothing of it.
+    pub known: String,
+    /// How many of the model's best are timed. Zero times nothing: the model's first choice is taken, or the default.
     pub top: usize,
     /// What searches by measuring, beginning from the model's best or, without a model, from the default.
     pub strategy: Choice,
@@ -54,6 +58,8 @@ impl Default for PlanSettings {
     fn default() -> Self {
         Self {
             ranking: Ranking::default(),
+            knowledge: None,
+            known: String::new(),
             top: 20,
             strategy: Strategy::Refine.into(),
             tolerance: None,

@@ -9,9 +9,9 @@ use tilewright_testkit::toy::{self, ScaleInput, ScaleKernel};
 fn plan(problem: &dyn Problem) -> CachedPlan {
     let point = problem.default_point().unwrap();
     let config = problem.space().config(&point);
-    let chosen = Alternative { config: config.clone(), predicted_s: None, measured_s: Some(1e-3) };
-    let (considered, reason) = (vec![chosen.clone()], "because".into());
-    let decision = Decision { considered, chosen, considered_count: 9, reason, model: None };
+    let kernel = problem.kernel();
+    let chosen = Alternative { kernel, config: config.clone(), predicted_s: None, measured_s: Some(1e-3) };
+    let decision = Decision::of(chosen, 9, "because".into());
     CachedPlan {
         config,
         predicted_s: None,

@@ -2,9 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
-/// The directory of everything that Tilewright keeps: `profiles/`, `plans/`, `logs/`.
+/// The directory of everything that Tilewright keeps: `profiles/`, `plans/`, `logs/`, and what devices record for each other, which
+/// may be kept elsewhere.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Home(PathBuf);
+pub struct Home {
+    path: PathBuf,
+    repository: Option<String>,
+}
 
 /// There is no place to keep files.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -14,11 +18,18 @@ pub struct HomeError;
 impl Home {
     /// A directory of the caller's choice; made when first written to.
     pub fn at(path: impl Into<PathBuf>) -> Self {
-        Self(path.into())
+        Self { path: path.into(), repository: None }
+    }
+
+    /// With a repository in another folder, or on the server of a `redis://` address.
+    #[must_use]
+    pub fn with_repository(mut self, place: &str) -> Self {
+        self.repository = Some(place.to_owned());
+        self
     }
 
     /// `TILEWRIGHT_HOME`, else `XDG_CACHE_HOME/tilewright`, else `HOME/.cache/tilewright` (on Windows
-    /// `LOCALAPPDATA/tilewright`).
+    /// `LOCALAPPDATA/tilewright`); `TILEWRIGHT_REPOSITORY` names another place for the repository.
     ///
     /// # Errors
     /// None of these is set.
@@ -34,28 +45,41 @@ impl Home {
             .or_else(|| absolute("XDG_CACHE_HOME").map(|p| p.join("tilewright")))
             .or_else(|| absolute("HOME").map(|p| p.join(".cache").join("tilewright")))
             .or_else(|| absolute("LOCALAPPDATA").map(|p| p.join("tilewright")))
-            .map(Self)
+            .map(|path| Self {
+                path,
+                repository: set("TILEWRIGHT_REPOSITORY").map(|p| p.to_string_lossy().into_owned()),
+            })
             .ok_or(HomeError)
     }
 
     /// The directory itself.
     pub fn path(&self) -> &Path {
-        &self.0
+        &self.path
     }
 
     /// Where profiles are kept.
     pub fn profiles(&self) -> PathBuf {
-        self.0.join("profiles")
+        self.path.join("profiles")
     }
 
     /// Where decided plans are kept.
     pub fn plans(&self) -> PathBuf {
-        self.0.join("plans")
+        self.path.join("plans")
+    }
+
+    /// Where models are kept that were fitted on what other devices recorded.
+    pub fn transferred(&self) -> PathBuf {
+        self.path.join("transferred")
+    }
+
+    /// Where devices record for each other: a folder, or a `redis://` address.
+    pub fn repository(&self) -> String {
+        self.repository.clone().unwrap_or_else(|| self.path.join("repository").to_string_lossy().into_owned())
     }
 
     /// Where campaign logs are kept.
     pub fn logs(&self) -> PathBuf {
-        self.0.join("logs")
+        self.path.join("logs")
     }
 }
 
@@ -86,6 +110,14 @@ mod tests {
             Home::at("/me/.cache/tilewright")
         );
         assert_eq!(home(&[("TILEWRIGHT_HOME", "")]), Err(HomeError));
+    }
+
+    #[test]
+    fn the_repository_is_at_home_unless_it_is_named() {
+        let here = home(&[("TILEWRIGHT_HOME", "here")]).unwrap();
+        assert_eq!(Path::new(&here.repository()), Path::new("here").join("repository"));
+        let named = home(&[("TILEWRIGHT_HOME", "here"), ("TILEWRIGHT_REPOSITORY", "redis://there")]).unwrap();
+        assert_eq!((named.repository(), named), ("redis://there".into(), here.with_repository("redis://there")));
     }
 
     #[test]

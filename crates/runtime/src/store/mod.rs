@@ -11,7 +11,7 @@ pub use error::{OtherDevice, StoreError, StoreErrorKind};
 pub use home::{Home, HomeError};
 pub use profile::{DeviceRecord, Profile, ProfileHeader, ProfileStore, TrainingStats};
 
-pub(crate) use profile::stem;
+pub(crate) use profile::{best_fit, stem};
 
 use std::path::{Path, PathBuf};
 

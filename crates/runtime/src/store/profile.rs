@@ -13,6 +13,7 @@ use tilewright_core::objective::Objective;
 use tilewright_core::space::Config;
 
 const FORMAT: Format = Format { name: "profile", version: 1 };
+const EXTENSION: &str = "profile";
 
 /// What a stored file remembers of the device it was made on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -217,7 +218,7 @@ impl ProfileStore {
 
     /// Where the profile of a kernel on a device belongs.
     pub fn path(&self, kernel: &KernelId, device: &DeviceSpec, fixed: &Config) -> PathBuf {
-        self.directory.join(format!("{}.profile", stem(kernel, device, fixed)))
+        self.directory.join(format!("{}.{EXTENSION}", stem(kernel.as_str(), device, fixed)))
     }
 
     /// The profile that fits an input best: of this kernel and device, with fixed words that the input agrees with, as
@@ -232,23 +233,10 @@ impl ProfileStore {
         device: &DeviceSpec,
         input: &Config,
     ) -> Result<Option<(PathBuf, Profile)>, StoreError> {
-        let fingerprint = device.fingerprint();
-        let fits = |p: &Profile| {
-            p.header.kernel == *kernel
-                && p.header.device.fingerprint == fingerprint
-                && p.header.fixed.0.iter().all(|(name, value)| input.get(name) == Some(value))
-        };
-        let mut found: Vec<_> = Vec::new();
-        let prefix = stem(kernel, device, &Config::default());
-        let ours = |path: &PathBuf| path.file_name().is_some_and(|n| n.to_string_lossy().starts_with(&prefix));
-        for path in self.list()?.into_iter().filter(ours) {
-            match Profile::read(&path) {
-                Ok(profile) if fits(&profile) => found.push((path, profile)),
-                Ok(_) => {}
-                Err(error) => tracing::warn!(%error, "skipping a profile"),
-            }
-        }
-        Ok(found.into_iter().max_by_key(|(path, p)| (p.header.fixed.0.len(), p.header.created, path.clone())))
+        best_fit(&self.directory, (kernel.as_str(), EXTENSION), (device, input), Profile::read, |p| {
+            let header = &p.header;
+            (header.kernel == *kernel).then_some((&header.device, &header.fixed, header.created))
+        })
     }
 
     /// Paths of all profiles, sorted.
@@ -256,13 +244,51 @@ impl ProfileStore {
     /// # Errors
     /// The directory exists and cannot be listed.
     pub fn list(&self) -> Result<Vec<PathBuf>, StoreError> {
-        super::files_with_extension(&self.directory, "profile")
+        super::files_with_extension(&self.directory, EXTENSION)
     }
 }
 
-/// A file name for what belongs to a kernel, a device and a set of fixed words.
-pub(crate) fn stem(kernel: &KernelId, device: &DeviceSpec, fixed: &Config) -> String {
-    let mut name = format!("{}-{}", file_name(kernel.as_str()), &device.fingerprint()[..12]);
+/// What a stored file is for beyond its name: device, fixed fields, and when it was made.
+pub(crate) type For<'f> = (&'f DeviceRecord, &'f Config, u64);
+
+/// The file of a directory that fits an input best: of this device, with fixed fields that the input agrees with, as many of them
+/// as possible, the newest among equals. `what` says what a file is for, None of what is for something else. Damaged and foreign
+/// files are skipped here; reading one by its path says what is wrong with it.
+///
+/// # Errors
+/// The directory exists and cannot be listed.
+pub(crate) fn best_fit<F>(
+    directory: &Path,
+    (name, extension): (&str, &str),
+    (device, input): (&DeviceSpec, &Config),
+    read: impl Fn(&Path) -> Result<F, StoreError>,
+    what: impl Fn(&F) -> Option<For<'_>>,
+) -> Result<Option<(PathBuf, F)>, StoreError> {
+    let fingerprint = device.fingerprint();
+    let agrees = |fixed: &Config| fixed.0.iter().all(|(name, value)| input.get(name) == Some(value));
+    let prefix = stem(name, device, &Config::default());
+    let ours = |path: &PathBuf| path.file_name().is_some_and(|n| n.to_string_lossy().starts_with(&prefix));
+    let mut best: Option<((usize, u64, PathBuf), F)> = None;
+    for path in super::files_with_extension(directory, extension)?.into_iter().filter(ours) {
+        let file = match read(&path) {
+            Ok(file) => file,
+            Err(error) => {
+                tracing::warn!(%error, "skipping a {extension}");
+                continue;
+            }
+        };
+        let Some((made_on, fixed, created)) = what(&file) else { continue };
+        let key = (fixed.0.len(), created, path);
+        if made_on.fingerprint == fingerprint && agrees(fixed) && best.as_ref().is_none_or(|(best, _)| *best < key) {
+            best = Some((key, file));
+        }
+    }
+    Ok(best.map(|((_, _, path), file)| (path, file)))
+}
+
+/// A file name for what belongs to a kernel or computation of this name, a device and a set of fixed fields.
+pub(crate) fn stem(name: &str, device: &DeviceSpec, fixed: &Config) -> String {
+    let mut name = format!("{}-{}", file_name(name), &device.fingerprint()[..12]);
     let mut words: Vec<_> = fixed.0.iter().collect();
     words.sort_by(|a, b| a.0.cmp(&b.0));
     for (word, value) in words {

@@ -20,10 +20,12 @@ impl Trainer for MlpTrainer {
 
     fn train(&self, data: &TrainingSet, seed: u64) -> Result<Trained, TrainError> {
         let fit = MlpFit { screen: Some(ScreenSettings::default()), ..MlpFit::default() };
-        let model = fit.fit(data, seed).map_err(|e| TrainError::new(KIND, e))?;
-        // The validation rows are of inputs that training did not see: one fold of a cross-validation.
-        let cv_mse = Some(model.report().best_mse());
-        Ok(Trained { model: model.to_value(), cv_mse, predictor: Box::new(model) })
+        Ok(trained(fit.fit(data, seed).map_err(|e| TrainError::new(KIND, e))?))
+    }
+
+    fn fixing(&self, model: &Value, last: &[f32]) -> Result<Trained, TrainError> {
+        let model = Mlp::from_value(model.clone()).map_err(|e| TrainError::new(KIND, e))?;
+        Ok(trained(model.fixing(last).map_err(|e| TrainError::new(KIND, e))?))
     }
 
     fn load(&self, model: &Value, schema: &FeatureSchema) -> Result<Box<dyn Predictor>, TrainError> {
@@ -31,4 +33,10 @@ impl Trainer for MlpTrainer {
         schema.expect(model.schema()).map_err(|e| TrainError::new(KIND, e))?;
         Ok(Box::new(model))
     }
+}
+
+fn trained(model: Mlp) -> Trained {
+    // The validation rows are of inputs that training did not see: one fold of a cross-validation.
+    let cv_mse = Some(model.report().best_mse());
+    Trained { model: model.to_value(), cv_mse, predictor: Box::new(model) }
 }

@@ -1,4 +1,4 @@
-//! Tuning a kernel for a device: draw inputs and configurations, measure, log, fit, write a profile.
+//! Tuning the kernels of a computation for a device: draw inputs and configurations, measure, log, fit, write profiles.
 
 mod campaign;
 mod recorder;
@@ -6,35 +6,42 @@ mod settings;
 mod summary;
 mod training;
 
+pub use recorder::Logged;
 pub use settings::{Observer, Progress, Silent, TuneSettings};
 pub use summary::InputSummary;
 pub use training::{Rows, rows};
 
 use crate::error::RuntimeError;
-use crate::log::{CampaignLog, LogHeader, Opened, Record};
+use crate::knowledge::Shared;
+use crate::log::{CampaignLog, LogHeader, Record, Sample};
+use crate::selection::{SelectorStore, StoredSelector, learn_from};
 use crate::store::{Home, Profile, ProfileHeader, ProfileStore, TrainingStats, stem, unix_seconds};
-use crate::trainer::Trainer;
+use crate::trainer::{Trained, Trainer};
 use campaign::Campaign;
+use recorder::Recorder;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Instant;
+use tilewright_core::device::DeviceSpec;
 use tilewright_core::id::KernelId;
 use tilewright_core::predictor::Predictor;
 use tilewright_core::problem::{AnyKernel, Measure};
-use tilewright_core::timing::Clock;
-use tilewright_sampler::Sampler;
+use tilewright_core::space::{Config, ParamSpace};
+use tilewright_sampler::{Acceptance, Chained, Sampler, Settings};
 
 /// Fewest measurements that a model is fitted on.
 pub const FEWEST_SAMPLES: u64 = 16;
 
 /// What a campaign works with.
 pub struct Tuner<'a> {
-    /// What is tuned.
-    pub kernel: &'a dyn AnyKernel,
-    /// Where it is timed.
-    pub measure: &'a mut dyn Measure,
-    /// Draws configurations.
-    pub sampler: &'a mut dyn Sampler,
-    /// Fits the model.
+    /// What is tuned: kernels of one computation. All are measured for the same inputs, one kernel after the other, so that the
+    /// data of an input are made once.
+    pub kernels: Vec<&'a dyn AnyKernel>,
+    /// Where they are timed: devices of one model, each with inputs of its own.
+    pub devices: Vec<&'a mut dyn Measure>,
+    /// Makes what draws configurations of a kernel's space; [`chained`] is recommended.
+    pub sampler: fn(&ParamSpace) -> Box<dyn Sampler>,
+    /// Fits the models.
     pub trainer: &'a dyn Trainer,
     /// Hears how it goes.
     pub observer: &'a mut dyn Observer,
@@ -42,148 +49,241 @@ pub struct Tuner<'a> {
     pub settings: TuneSettings,
 }
 
-/// The files of a campaign.
+/// The sampler that is recommended.
+pub fn chained(space: &ParamSpace) -> Box<dyn Sampler> {
+    Box::new(Chained::new(space, Settings::default()))
+}
+
+/// The files of a kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TunePaths {
-    /// The campaign's log; resumed if it is there.
+    /// Its log; resumed if it is there.
     pub log: PathBuf,
     /// The profile that is written.
     pub profile: PathBuf,
 }
 
+impl TunePaths {
+    /// Where the files of a kernel, tuned for inputs with these fields, belong.
+    pub fn at(home: &Home, kernel: &dyn AnyKernel, device: &DeviceSpec, fixed: &Config) -> Self {
+        let name = stem(kernel.id().as_str(), device, fixed);
+        let profile = ProfileStore::new(home.profiles()).path(&kernel.id(), device, fixed);
+        Self { log: home.logs().join(format!("{name}.log")), profile }
+    }
+}
+
 /// What came out of a campaign.
 pub struct TuneReport {
-    /// The device, as on the command line.
+    /// The device, as on the command line; the first of several.
     pub device: String,
-    /// The kernel.
-    pub kernel: KernelId,
-    /// Measurements in the log, those of earlier campaigns included.
+    /// What came out for each kernel, in their order.
+    pub kernels: Vec<KernelReport>,
+    /// What ranks the kernels, beside the first one's profile, and the file; or why there is none.
+    pub selector: Result<(PathBuf, StoredSelector), String>,
+    /// Measurements in the logs, those of earlier campaigns included.
     pub samples: u64,
-    /// Failed configurations in the log.
+    /// Failed configurations in the logs.
     pub failed: u64,
     /// Measurements and failures that an interrupted or earlier campaign left.
     pub resumed: u64,
-    /// Distinct inputs.
-    pub inputs: u64,
     /// Seconds of this call, fitting included.
     pub seconds: f64,
-    /// Seconds of this call that went into fitting.
-    pub fit_s: f64,
-    /// Cross-validated error of the model.
-    pub cv_mse: Option<f64>,
-    /// Accepted draws by all draws of the sampler, in this call.
-    pub accepted: u64,
-    /// All draws of the sampler, in this call.
-    pub drawn: u64,
-    /// The profile.
-    pub profile: PathBuf,
+}
+
+/// What came out for a kernel.
+pub struct KernelReport {
+    /// Which one.
+    pub kernel: KernelId,
+    /// Measurements in its log, those of earlier campaigns included.
+    pub samples: u64,
+    /// Failed configurations in its log.
+    pub failed: u64,
+    /// Distinct inputs.
+    pub inputs: u64,
+    /// Draws of its sampler, in this call.
+    pub acceptance: Acceptance,
     /// The log.
     pub log: PathBuf,
+    /// All that the log holds, in order.
+    pub measured: Vec<Sample>,
     /// Every input with what tuning gained on it, in the order of drawing.
     pub summaries: Vec<InputSummary>,
-    /// The model, ready to plan with.
+    /// The model, or why there is none: one configuration needs none, and few samples make none.
+    pub model: Result<Fitted, String>,
+}
+
+/// A model that was fitted and stored.
+pub struct Fitted {
+    /// The profile.
+    pub profile: PathBuf,
+    /// Cross-validated error.
+    pub cv_mse: Option<f64>,
+    /// Seconds of fitting.
+    pub fit_s: f64,
+    /// Ready to plan with.
     pub predictor: Box<dyn Predictor>,
 }
 
+impl TuneReport {
+    /// The models that were fitted.
+    pub fn models(&self) -> impl Iterator<Item = &Fitted> {
+        self.kernels.iter().filter_map(|k| k.model.as_ref().ok())
+    }
+}
+
 impl Tuner<'_> {
-    /// Where the files of this campaign belong.
-    pub fn paths(&self, home: &Home) -> TunePaths {
-        let (kernel, device) = (self.kernel.id(), self.measure.spec());
-        let name = stem(&kernel, device, &self.settings.fixed);
-        let profile = ProfileStore::new(home.profiles()).path(&kernel, device, &self.settings.fixed);
-        TunePaths { log: home.logs().join(format!("{name}.log")), profile }
+    /// Where the files of this campaign belong, kernel by kernel.
+    ///
+    /// # Panics
+    /// If there is no device.
+    pub fn paths(&self, home: &Home) -> Vec<TunePaths> {
+        let (device, fixed) = (self.devices[0].spec(), &self.settings.fixed);
+        self.kernels.iter().map(|kernel| TunePaths::at(home, *kernel, device, fixed)).collect()
     }
 
     /// Runs the campaign, or the rest of an interrupted one.
     ///
     /// # Errors
-    /// A setting out of range, a file (see [`CampaignLog::open`]), a device that fails, nothing legal, too few
-    /// measurements to learn from, or a model that cannot be fitted. Whatever was measured is in the log.
-    pub fn run(&mut self, paths: &TunePaths) -> Result<TuneReport, RuntimeError> {
-        self.run_with_clock(paths, &Instant::now())
+    /// Those of [`Tuner::collect`], and of a campaign of one kernel with several configurations: too few measurements to learn from,
+    /// or a model that cannot be fitted. Whatever was measured is in the logs.
+    pub fn run(&mut self, paths: &[TunePaths]) -> Result<TuneReport, RuntimeError> {
+        let began = Instant::now();
+        let collected = self.collect(paths)?;
+        let device = self.devices[0].spec().clone();
+        let resumed = collected.iter().map(|(logged, _)| logged.resumed as u64).sum();
+        let mut kernels = Vec::new();
+        for ((at, (mut logged, acceptance)), paths) in collected.into_iter().enumerate().zip(paths) {
+            let model = match self.fit(at, &device, &logged, &acceptance, paths) {
+                Err(error @ (RuntimeError::TooFewSamples { .. } | RuntimeError::Train(_)))
+                    if self.kernels.len() > 1 =>
+                {
+                    Err(error.to_string())
+                }
+                fitted => fitted?,
+            };
+            logged.log.append(&Record::Finished { at: unix_seconds() })?;
+            logged.log.sync()?;
+            let (samples, summaries) = (logged.ok(), summary::summaries(&logged.samples, &self.settings.objective));
+            kernels.push(KernelReport {
+                kernel: self.kernels[at].id(),
+                samples,
+                failed: logged.samples.len() as u64 - samples,
+                inputs: summaries.len() as u64,
+                acceptance,
+                log: paths.log.clone(),
+                measured: logged.samples,
+                summaries,
+                model,
+            });
+        }
+        Ok(TuneReport {
+            device: device.id.clone(),
+            samples: kernels.iter().map(|k| k.samples).sum(),
+            failed: kernels.iter().map(|k| k.failed).sum(),
+            selector: self.learn(&device, &kernels, paths)?,
+            kernels,
+            resumed,
+            seconds: began.elapsed().as_secs_f64(),
+        })
     }
 
-    /// [`Tuner::run`] with the budget counted by another clock.
+    /// Learns and stores what ranks the kernels for an input, or says why there is nothing.
+    fn learn(
+        &self,
+        device: &Arc<DeviceSpec>,
+        reports: &[KernelReport],
+        paths: &[TunePaths],
+    ) -> Result<Result<(PathBuf, StoredSelector), String>, RuntimeError> {
+        let TuneSettings { objective, fixed, seed, .. } = &self.settings;
+        let samples: Vec<&[Sample]> = reports.iter().map(|k| &k.measured[..]).collect();
+        let store = SelectorStore::new(paths[0].profile.parent().unwrap_or(Path::new("")));
+        match learn_from(&store, (&self.kernels, &samples), device, (objective, fixed), *seed) {
+            Ok(Some(learned)) => Ok(Ok(learned)),
+            Ok(None) => Ok(Err("too few inputs were measured of several kernels".into())),
+            Err(RuntimeError::Selection(error)) => Ok(Err(error.to_string())),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Measures until the budget ends, and fits nothing: the logs, open, and what the samplers accepted.
     ///
     /// # Errors
-    /// See [`Tuner::run`].
-    pub fn run_with_clock(&mut self, paths: &TunePaths, clock: &dyn Clock) -> Result<TuneReport, RuntimeError> {
-        self.settings.check()?;
-        // Wrong words are found before a log is begun for them.
-        self.kernel.draw(&self.settings.fixed, &self.settings.limits, &mut || 0.5)?;
-        let began = clock.now();
-        let device = self.measure.spec().clone();
-        let header = LogHeader {
-            kernel: self.kernel.id(),
+    /// A setting out of range, a file (see [`CampaignLog::open`]), a device that fails, or nothing legal. Whatever was measured
+    /// is in the logs.
+    pub fn collect(&mut self, paths: &[TunePaths]) -> Result<Vec<(Logged, Acceptance)>, RuntimeError> {
+        self.check()?;
+        let (device, settings) = (self.devices[0].spec().clone(), &self.settings);
+        let header = |kernel: &dyn AnyKernel| LogHeader {
+            kernel: kernel.id(),
             fingerprint: device.fingerprint(),
             device: device.name.clone(),
-            fixed: self.settings.fixed.clone(),
+            fixed: settings.fixed.clone(),
         };
-        let Opened { log, samples, finished, .. } = CampaignLog::open(&paths.log, &header)?;
-        let resumed = samples.len() as u64;
-        let before = self.sampler.acceptance().clone();
-        let mut campaign = Campaign::new(self, log, samples, finished, clock);
-        campaign.measure()?;
-        let (mut log, samples) = campaign.finish();
-        let measured = clock.now();
+        let opened = self.kernels.iter().zip(paths).map(|(kernel, to)| CampaignLog::open(&to.log, &header(*kernel)));
+        let recorder = Recorder::new(opened.collect::<Result<_, _>>()?, settings, &mut *self.observer);
+        let mut samplers: Vec<_> = self.kernels.iter().map(|kernel| (self.sampler)(kernel.space())).collect();
+        let sources = samplers.iter_mut().map(|sampler| Shared::new(&mut **sampler));
+        let subjects = self.kernels.iter().copied().zip(sources);
+        let devices = (device.clone(), self.devices.len());
+        let logs = Campaign::new(subjects, self.trainer, settings, devices, recorder).measure(&mut self.devices)?.logs;
+        Ok(logs.into_iter().zip(samplers).map(|(logged, sampler)| (logged, sampler.acceptance().clone())).collect())
+    }
 
-        let objective = &self.settings.objective;
-        let rows = rows(self.kernel, &device, &samples, objective, self.trainer.prior())?;
-        let ok = samples.iter().filter(|s| s.outcome.is_ok()).count() as u64;
-        let failed = samples.len() as u64 - ok;
+    /// Refuses, before a log is begun, what cannot be run.
+    fn check(&self) -> Result<(), RuntimeError> {
+        let refuse = |field, message: String| Err(RuntimeError::Setting { field, message });
+        self.settings.check()?;
+        let Some(first) = self.kernels.first() else { return refuse("kernels", "at least one".into()) };
+        if let Some(other) = self.kernels.iter().find(|k| k.computation() != first.computation()) {
+            return refuse("kernels", format!("{} and {} compute different things", first.id(), other.id()));
+        }
+        let Some(device) = self.devices.first() else { return refuse("devices", "at least one".into()) };
+        if let Some(other) = self.devices.iter().find(|d| d.spec().fingerprint() != device.spec().fingerprint()) {
+            return refuse("devices", format!("{} is another model than {}", other.spec().id, device.spec().id));
+        }
+        first.draw(&self.settings.fixed, &self.settings.limits, &mut || 0.5)?;
+        Ok(())
+    }
+
+    /// Fits and stores the model of a kernel, or says why it needs none.
+    fn fit(
+        &mut self,
+        at: usize,
+        device: &Arc<DeviceSpec>,
+        logged: &Logged,
+        acceptance: &Acceptance,
+        paths: &TunePaths,
+    ) -> Result<Result<Fitted, String>, RuntimeError> {
+        let (kernel, began, ok) = (self.kernels[at], Instant::now(), logged.ok());
+        let failed = logged.samples.len() as u64 - ok;
+        if ok > 0 && kernel.space().params().iter().all(|p| p.values.len() == 1) {
+            return Ok(Err("it has one configuration, which needs no model".into()));
+        }
+        let rows = rows(kernel, device, &logged.samples, &self.settings.objective, self.trainer.prior())?;
         if ok < FEWEST_SAMPLES {
             return Err(RuntimeError::TooFewSamples { samples: ok, failed, need: FEWEST_SAMPLES });
         }
         self.observer.fitting(rows.set.len() as u64);
-        let trained = self.trainer.train(&rows.set, self.settings.seed)?;
-        let acceptance = self.sampler.acceptance().since(&before);
+        let Trained { predictor, model, cv_mse } = self.trainer.train(&rows.set, self.settings.seed)?;
+        let fit_s = began.elapsed().as_secs_f64();
         let stats = TrainingStats {
             samples: ok,
             failed,
             inputs: rows.inputs,
-            cv_mse: trained.cv_mse,
-            measure_s: samples.iter().map(|s| s.spent_s).sum(),
-            fit_s: clock.now().saturating_sub(measured).as_secs_f64(),
+            cv_mse,
+            measure_s: logged.samples.iter().map(|s| s.spent_s).sum(),
+            fit_s,
             accepted: acceptance.accepted,
             drawn: acceptance.drawn,
         };
-        self.write_profile(&paths.profile, &device, &stats, trained.model)?;
-        log.append(&Record::Finished { at: unix_seconds() })?;
-        log.sync()?;
-        Ok(TuneReport {
-            device: device.id.clone(),
-            kernel: self.kernel.id(),
-            samples: ok,
-            failed,
-            resumed,
-            inputs: rows.inputs,
-            seconds: clock.now().saturating_sub(began).as_secs_f64(),
-            fit_s: stats.fit_s,
-            cv_mse: stats.cv_mse,
-            accepted: stats.accepted,
-            drawn: stats.drawn,
-            profile: paths.profile.clone(),
-            log: paths.log.clone(),
-            summaries: summary::summaries(&samples, &self.settings.objective),
-            predictor: trained.predictor,
-        })
-    }
-
-    fn write_profile(
-        &self,
-        path: &Path,
-        device: &tilewright_core::device::DeviceSpec,
-        stats: &TrainingStats,
-        model: serde_json::Value,
-    ) -> Result<(), RuntimeError> {
-        let header = ProfileHeader::new(self.kernel.id(), device, &self.kernel.schema(), self.settings.fixed.clone());
         let header = ProfileHeader {
             objective: self.settings.objective.clone(),
             model_kind: self.trainer.kind().to_owned(),
             seed: self.settings.seed,
-            stats: stats.clone(),
-            ..header
+            stats,
+            ..ProfileHeader::new(kernel.id(), device, &kernel.schema(), self.settings.fixed.clone())
         };
-        Ok(Profile { header, model }.write(path)?)
+        Profile { header, model }.write(&paths.profile)?;
+        Ok(Ok(Fitted { profile: paths.profile.clone(), cv_mse, fit_s, predictor }))
     }
 }

@@ -1,66 +1,74 @@
-//! The log of a campaign, and how much of the campaign is done.
+//! The logs of a campaign, and how much of the campaign is done.
 
 use super::settings::{Observer, Progress, TuneSettings};
 use crate::error::RuntimeError;
-use crate::log::{CampaignLog, Record, Sample};
-use std::time::Duration;
-use tilewright_core::timing::Clock;
+use crate::log::{CampaignLog, Opened, Record, Sample};
+use std::time::{Duration, Instant};
 
-/// The log is synced at least this often.
+/// The logs are synced at least this often.
 const SYNC_EVERY: Duration = Duration::from_secs(2);
 
-/// What was measured, and when.
+/// Room for what a last record may take.
+const SPARE: u64 = 1 << 20;
+
+/// The log of a kernel, and everything in it.
+pub struct Logged {
+    /// The log, ready to append.
+    pub log: CampaignLog,
+    /// What was measured, in order.
+    pub samples: Vec<Sample>,
+    /// How many of the samples were there before.
+    pub resumed: usize,
+}
+
+impl Logged {
+    /// Measurements that did not fail.
+    pub(super) fn ok(&self) -> u64 {
+        self.samples.iter().filter(|s| s.outcome.is_ok()).count() as u64
+    }
+}
+
+/// What was measured of all kernels, and when.
 pub(super) struct Recorder<'c> {
-    log: CampaignLog,
-    pub(super) samples: Vec<Sample>,
-    pub(super) settings: &'c TuneSettings,
-    observer: &'c mut (dyn Observer + 'c),
-    pub(super) clock: &'c dyn Clock,
+    pub(super) logs: Vec<Logged>,
+    settings: &'c TuneSettings,
+    observer: &'c mut dyn Observer,
     /// Seconds used up by earlier parts of this campaign.
     spent_before: f64,
-    began: Duration,
-    /// When the last sample was complete.
-    mark: Duration,
-    synced: Duration,
-    /// Measurements in the log.
-    pub(super) ok: u64,
+    began: Instant,
+    synced: Instant,
+    /// Measurements in the logs.
+    ok: u64,
     /// Measurements in this call, for the rate.
     new: u64,
 }
 
 impl<'c> Recorder<'c> {
-    /// Takes up a log; the samples after the first `finished` belong to an interrupted campaign.
-    pub(super) fn new(
-        log: CampaignLog,
-        samples: Vec<Sample>,
-        finished: usize,
-        (settings, observer): (&'c TuneSettings, &'c mut (dyn Observer + 'c)),
-        clock: &'c dyn Clock,
-    ) -> Self {
-        let (began, mark, synced) = (clock.now(), clock.now(), clock.now());
-        let ok = samples.iter().filter(|s| s.outcome.is_ok()).count() as u64;
-        let spent_before = samples[finished..].iter().map(|s| s.spent_s).sum();
-        Self { log, samples, settings, observer, clock, spent_before, began, mark, synced, ok, new: 0 }
-    }
-
-    /// The log and everything in it.
-    pub(super) fn finish(self) -> (CampaignLog, Vec<Sample>) {
-        (self.log, self.samples)
+    /// Takes up logs; what they hold of campaigns that did not end belongs to this one.
+    pub(super) fn new(opened: Vec<Opened>, settings: &'c TuneSettings, observer: &'c mut dyn Observer) -> Self {
+        let (began, synced) = (Instant::now(), Instant::now());
+        let spent_before = opened.iter().flat_map(|o| &o.samples[o.finished..]).map(|s| s.spent_s).sum();
+        let logged = |Opened { log, samples, .. }| Logged { log, resumed: samples.len(), samples };
+        let logs: Vec<Logged> = opened.into_iter().map(logged).collect();
+        let ok = logs.iter().map(Logged::ok).sum();
+        Self { logs, settings, observer, spent_before, began, synced, ok, new: 0 }
     }
 
     pub(super) fn sync(&mut self) -> Result<(), RuntimeError> {
-        Ok(self.log.sync()?)
+        self.synced = Instant::now();
+        self.logs.iter_mut().try_for_each(|kept| Ok(kept.log.sync()?))
     }
 
     /// Seconds of the budget that are used up.
     pub(super) fn spent_s(&self) -> f64 {
-        self.spent_before + self.clock.now().saturating_sub(self.began).as_secs_f64()
+        self.spent_before + self.began.elapsed().as_secs_f64()
     }
 
     /// Whether measuring is to end.
     pub(super) fn is_over(&self) -> bool {
         self.spent_s() >= self.settings.budget.as_secs_f64()
             || self.settings.samples.is_some_and(|n| self.ok >= n)
+            || self.logs.iter().any(|kept| kept.log.length() + SPARE > self.settings.log_bytes)
             || self.observer.stop()
     }
 
@@ -72,39 +80,36 @@ impl<'c> Recorder<'c> {
         by_time.max(by_count).min(1.0)
     }
 
-    /// The first draw of this campaign's seed that is not complete.
+    /// The last draw of this campaign's seed if some kernel has configurations of it left, else the one behind it. What other
+    /// devices left of earlier draws is left for good: those inputs have fewer configurations.
     pub(super) fn next_draw(&self) -> u64 {
-        let ours = || self.samples.iter().filter(|s| s.seed == self.settings.seed);
-        let Some(last) = ours().map(|s| s.draw).max() else { return 0 };
-        let count = ours().filter(|s| s.draw == last).count();
-        if count < self.settings.configs_per_input as usize { last } else { last.wrapping_add(1) }
+        let ours = |kept: &'_ Logged| {
+            let seed = self.settings.seed;
+            kept.samples.iter().filter(move |s| s.seed == seed).map(|s| s.draw).collect::<Vec<_>>()
+        };
+        let draws: Vec<Vec<u64>> = self.logs.iter().map(ours).collect();
+        let Some(last) = draws.iter().flatten().copied().max() else { return 0 };
+        let count = |draws: &Vec<u64>| draws.iter().filter(|draw| **draw == last).count();
+        let complete = draws.iter().all(|of| count(of) >= self.settings.configs_per_input as usize);
+        last.wrapping_add(u64::from(complete))
     }
 
-    /// Seconds since the last sample.
-    pub(super) fn lap(&mut self) -> f64 {
-        let now = self.clock.now();
-        let spent_s = now.saturating_sub(self.mark).as_secs_f64();
-        self.mark = now;
-        spent_s
-    }
-
-    /// Keeps a sample; `best` is the least cost so far for its input.
-    pub(super) fn record(&mut self, sample: Sample, best: Option<f64>) -> Result<(), RuntimeError> {
-        self.log.append(&Record::Sample(sample.clone()))?;
-        let now = self.clock.now();
-        if now.saturating_sub(self.synced) >= SYNC_EVERY {
-            self.log.sync()?;
-            self.synced = now;
-        }
+    /// Keeps a sample of a kernel; `best` is the least cost so far for its input.
+    pub(super) fn record(&mut self, kernel: usize, sample: Sample, best: Option<f64>) -> Result<(), RuntimeError> {
+        let kept = &mut self.logs[kernel];
+        kept.log.append(&Record::Sample(sample.clone()))?;
         self.ok += u64::from(sample.outcome.is_ok());
         self.new += 1;
-        self.samples.push(sample);
-        self.report(best);
+        kept.samples.push(sample);
+        if self.synced.elapsed() >= SYNC_EVERY {
+            self.sync()?;
+        }
+        self.report(kernel, best);
         Ok(())
     }
 
-    fn report(&mut self, best: Option<f64>) {
-        let Some(last) = self.samples.last() else { return };
+    fn report(&mut self, kernel: usize, best: Option<f64>) {
+        let Some(last) = self.logs[kernel].samples.last() else { return };
         let spent_s = self.spent_s();
         let budget_s = self.settings.budget.as_secs_f64();
         let wanted = self.settings.samples;
@@ -112,7 +117,7 @@ impl<'c> Recorder<'c> {
         let left = wanted.map(|n| n.saturating_sub(self.ok) as f64 * here_s / self.new.max(1) as f64);
         let progress = Progress {
             samples: self.ok,
-            failed: self.samples.len() as u64 - self.ok,
+            failed: self.logs.iter().map(|kept| kept.samples.len() as u64).sum::<u64>() - self.ok,
             spent_s,
             remaining_s: (budget_s - spent_s).max(0.0).min(left.unwrap_or(f64::INFINITY)),
             done: self.done(),

@@ -10,7 +10,7 @@ use tilewright_core::space::Config;
 /// How a campaign is run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TuneSettings {
-    /// Input words that every drawn input keeps: `dtype=f32`.
+    /// Input fields that every drawn input keeps: `dtype=f32`.
     pub fixed: Config,
     /// Largest drawn input.
     pub limits: InputLimits,
@@ -25,6 +25,8 @@ pub struct TuneSettings {
     pub neighbours: f64,
     /// Share of configurations that were the best for an earlier input.
     pub carried: f64,
+    /// Share of configurations that differ in a parameter or two from the best for an earlier input.
+    pub near_carried: f64,
     /// Share of configurations that a model, fitted on what was measured so far, expects to be the best. What it is
     /// wrong about is just what the final model must not be wrong about: a search over the whole space finds it.
     pub guided: f64,
@@ -41,45 +43,81 @@ pub struct TuneSettings {
     pub timing: Timing,
     /// What the model learns to predict.
     pub objective: Objective,
+    /// Configurations of an input that are proposed at once, at most, to a device that compiles ahead: each knows less of the
+    /// input than if it had waited for the others. So many are compiled while the input before is measured.
+    pub at_once: usize,
+    /// No log grows beyond so many bytes.
+    pub log_bytes: u64,
     /// Seed of drawing and fitting.
     pub seed: u64,
 }
 
 impl Default for TuneSettings {
+    /// What is recommended: many short measurements teach a model more than few exact ones, its own error is far above theirs.
     fn default() -> Self {
         Self {
             fixed: Config::default(),
-            limits: InputLimits { max_flops: 2e9, max_bytes: 256e6 },
+            limits: InputLimits { max_flops: 2e9, max_bytes: 128e6 },
             budget: Duration::from_secs(60),
             samples: None,
-            configs_per_input: 24,
+            configs_per_input: 32,
             neighbours: 0.45,
             carried: 0.1,
+            near_carried: 0.0,
             guided: 0.35,
             guide_at: vec![0.35, 0.65],
             input_share: 0.01,
-            cut_off: 4.0,
+            cut_off: 12.0,
             rough: 1.5,
-            timing: Timing { max_repeats: 12, max_time: Duration::from_millis(40), ..Timing::default() },
+            timing: Timing {
+                warmup: 1,
+                min_repeats: 2,
+                max_repeats: 8,
+                relative_error: 0.05,
+                max_time: Duration::from_millis(4),
+                ..Timing::default()
+            },
             objective: Objective::default(),
+            at_once: 4,
+            log_bytes: 4 << 30,
             seed: 0,
         }
     }
 }
 
 impl TuneSettings {
+    /// What is recommended where compiling takes longer than measuring: nothing that is measured of an input waits for what was
+    /// measured of it before, so that the code of whole inputs is made ahead.
+    #[must_use]
+    pub fn whole_inputs(self, configs_per_input: u32) -> Self {
+        Self {
+            configs_per_input,
+            at_once: configs_per_input as usize,
+            neighbours: 0.0,
+            carried: 0.2,
+            near_carried: 0.2,
+            guided: 0.0,
+            input_share: 1.0,
+            ..self
+        }
+    }
+
     /// Refuses settings out of range.
     pub(super) fn check(&self) -> Result<(), RuntimeError> {
         let refuse = |field, message: &str| Err(RuntimeError::Setting { field, message: message.into() });
         if self.configs_per_input == 0 {
             return refuse("configs_per_input", "at least 1");
         }
+        if self.at_once == 0 {
+            return refuse("at_once", "at least 1");
+        }
         let share = |x: f64| (0.0..=1.0).contains(&x);
         if !share(self.neighbours) {
             return refuse("neighbours", "a share within 0..=1");
         }
-        if !share(self.carried) || self.neighbours + self.carried > 1.0 {
-            return refuse("carried", "a share within 0..=1, together with neighbours at most 1");
+        if !share(self.carried) || !share(self.near_carried) || self.neighbours + self.carried + self.near_carried > 1.0
+        {
+            return refuse("carried", "shares within 0..=1, together with neighbours at most 1");
         }
         if !share(self.guided) {
             return refuse("guided", "a share within 0..=1");
@@ -122,13 +160,13 @@ pub struct Progress<'a> {
 }
 
 /// Hears about a campaign.
-pub trait Observer {
+pub trait Observer: Send {
     /// A configuration was measured, or failed.
     fn sample(&mut self, progress: &Progress<'_>) {
         let _ = progress;
     }
 
-    /// Measuring ended, fitting begins, on this many rows.
+    /// Measuring ended, fitting begins, for a kernel, on this many rows.
     fn fitting(&mut self, rows: u64) {
         let _ = rows;
     }

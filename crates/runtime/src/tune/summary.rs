@@ -8,7 +8,7 @@ use tilewright_core::space::Config;
 /// One drawn input.
 #[derive(Clone, Debug, PartialEq)]
 pub struct InputSummary {
-    /// Its words.
+    /// Its fields.
     pub input: Config,
     /// Measured configurations.
     pub measured: u64,

@@ -92,12 +92,12 @@ fn group(
     known: &mut HashMap<String, usize>,
     problems: &mut Vec<Box<dyn Problem>>,
 ) -> Result<usize, RuntimeError> {
-    let words = input.to_string();
-    if let Some(&group) = known.get(&words) {
+    let fields = input.to_string();
+    if let Some(&group) = known.get(&fields) {
         return Ok(group);
     }
     problems.push(kernel.problem(device, input)?);
-    known.insert(words, problems.len() - 1);
+    known.insert(fields, problems.len() - 1);
     Ok(problems.len() - 1)
 }
 

@@ -10,7 +10,7 @@ use tilewright_core::data::Data;
 use tilewright_core::device::{Device, DeviceSpec, classify};
 use tilewright_core::measurement::{Measurement, Timing};
 use tilewright_core::problem::MeasureError;
-use tilewright_core::program::{DeviceError, LibraryCall, Program};
+use tilewright_core::program::{DeviceError, Program};
 
 /// How children are started, and how long they are waited for.
 #[derive(Clone, Debug)]
@@ -37,7 +37,7 @@ impl WorkerCommand {
 }
 
 /// Children that end without having answered anything, one after the other, before the device counts as lost.
-const STILLBORN: u32 = 3;
+const FAILED_STARTS_ALLOWED: u32 = 3;
 
 /// A device in a process of its own, which is replaced when it is lost.
 pub struct Isolated {
@@ -50,7 +50,7 @@ pub struct Isolated {
     /// Whether the present process holds it.
     held: bool,
     /// Processes in a row that never answered.
-    stillborn: u32,
+    failed_starts: u32,
     restarts: u64,
 }
 
@@ -63,7 +63,16 @@ impl Isolated {
         let mut process = start(&command)?;
         let (spec, ahead) = hello(&mut process, &command)?;
         let spec = Arc::new(spec);
-        Ok(Self { command, spec, ahead, process: Some(process), data: None, held: false, stillborn: 0, restarts: 0 })
+        Ok(Self {
+            command,
+            spec,
+            ahead,
+            process: Some(process),
+            data: None,
+            held: false,
+            failed_starts: 0,
+            restarts: 0,
+        })
     }
 
     /// Processes that had to be replaced.
@@ -74,11 +83,11 @@ impl Isolated {
     /// A process that answers, with the data that the caller put down.
     fn ready(&mut self) -> Result<(), DeviceError> {
         if self.process.is_none() {
-            if self.stillborn >= STILLBORN {
-                return Err(DeviceError::Run(format!("{} processes in a row ended at once", self.stillborn)));
+            if self.failed_starts >= FAILED_STARTS_ALLOWED {
+                return Err(DeviceError::Run(format!("{} processes in a row ended at once", self.failed_starts)));
             }
             self.restarts += 1;
-            self.stillborn += 1;
+            self.failed_starts += 1;
             let mut process = start(&self.command)?;
             let (spec, _) = hello(&mut process, &self.command)?;
             if spec.fingerprint() != self.spec.fingerprint() {
@@ -91,7 +100,7 @@ impl Isolated {
     }
 
     /// Puts the data down where a new process lacks them.
-    fn furnished(&mut self) -> Result<(), DeviceError> {
+    fn ready_with_data(&mut self) -> Result<(), DeviceError> {
         self.ready()?;
         if let (false, Some(data)) = (self.held, self.data.clone()) {
             self.send_data(&data)?;
@@ -128,15 +137,15 @@ impl Isolated {
                 if lost {
                     self.process = None;
                 }
-                self.stillborn = 0;
+                self.failed_starts = 0;
                 Err(MeasureError::Device(if lost { of_candidate(error) } else { error }))
             }
             Ok((Reply::Failed(failure), _)) => {
-                self.stillborn = 0;
+                self.failed_starts = 0;
                 Err(MeasureError::Failed(failure))
             }
             Ok(answer) => {
-                self.stillborn = 0;
+                self.failed_starts = 0;
                 Ok(answer)
             }
             Err(broken) => {
@@ -240,13 +249,13 @@ impl Device for Isolated {
     fn run(&mut self, program: &Program) -> Result<(), DeviceError> {
         self.expect_data(program)?;
         let program = self.wire(program)?;
-        self.furnished()?;
+        self.ready_with_data()?;
         let reply = self.exchange(&Request::Run(program), Vec::new(), self.command.patience);
         reply.and_then(|(reply, _)| expect_done(reply)).map_err(plain)
     }
 
     fn read(&mut self) -> Result<Buffers, DeviceError> {
-        self.furnished()?;
+        self.ready_with_data()?;
         match self.exchange(&Request::Read, Vec::new(), self.command.patience).map_err(plain)? {
             (Reply::Buffers(described), parts) => buffers(&described, &parts).map_err(DeviceError::Run),
             (other, _) => Err(plain(unexpected(&other))),
@@ -256,21 +265,13 @@ impl Device for Isolated {
     fn time(&mut self, program: &Program, timing: &Timing) -> Result<Measurement, MeasureError> {
         self.expect_data(program).map_err(classify)?;
         let program = self.wire(program)?;
-        self.furnished()?;
+        self.ready_with_data()?;
         let patience = self.command.patience + timing.max_time;
         match self.exchange(&Request::Time(program, timing.clone()), Vec::new(), patience) {
             Ok((Reply::Time(measurement), _)) => Ok(measurement),
             Ok((other, _)) => Err(unexpected(&other)),
             Err(MeasureError::Device(error)) => Err(classify(error)),
             Err(failed) => Err(failed),
-        }
-    }
-
-    fn options(&mut self, call: &LibraryCall) -> Result<u32, DeviceError> {
-        self.ready()?;
-        match self.exchange(&Request::Options(call.clone()), Vec::new(), self.command.patience).map_err(plain)? {
-            (Reply::Options(count), _) => Ok(count),
-            (other, _) => Err(plain(unexpected(&other))),
         }
     }
 }

@@ -20,7 +20,6 @@ pub(super) enum Request {
     Run(WireProgram),
     Read,
     Time(WireProgram, Timing),
-    Options(LibraryCall),
 }
 
 /// What a child answers.
@@ -34,7 +33,6 @@ pub(super) enum Reply {
     /// Contents in the attachments.
     Buffers(Vec<WireBuffer>),
     Time(Measurement),
-    Options(u32),
     /// The configuration failed.
     Failed(Failure),
     /// The device reports a failure; `lost` if it, or this process, can do nothing more.

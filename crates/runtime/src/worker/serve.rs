@@ -130,7 +130,6 @@ impl Served {
                 Err(MeasureError::Failed(Failure { kind, message })) => done(Reply::Failed(Failure { kind, message })),
                 Err(error) => Err(error),
             },
-            Request::Options(call) => done(Reply::Options(device.options(&call)?)),
         }
     }
 }

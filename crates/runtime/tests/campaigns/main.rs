@@ -1,6 +1,8 @@
 //! Whole campaigns and whole decisions on the toy kernel.
 
 mod planning;
+mod several;
 mod strategies;
 mod support;
 mod tuning;
+mod variants;

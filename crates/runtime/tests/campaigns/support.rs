@@ -5,13 +5,13 @@ use std::sync::Arc;
 use tilewright_core::device::DeviceSpec;
 use tilewright_core::feature::FeatureSchema;
 use tilewright_core::predictor::{Fit, Predictor};
-use tilewright_core::problem::{AnyKernel, Erased};
-use tilewright_core::space::Config;
+use tilewright_core::problem::{AnyKernel, Erased, Measure};
+use tilewright_core::space::{Config, ParamSpace};
 use tilewright_core::training::TrainingSet;
 use tilewright_runtime::RuntimeError;
 use tilewright_runtime::trainer::{TrainError, Trained, Trainer};
 use tilewright_runtime::tune::{Observer, TunePaths, TuneReport, TuneSettings, Tuner};
-use tilewright_sampler::Uniform;
+use tilewright_sampler::{Sampler, Uniform};
 use tilewright_testkit::toy::{self, AnalyticMeasure, LogLinearFit, ScaleKernel};
 
 /// Fits the toy model; stores the rows and fits again when it is read back.
@@ -65,15 +65,17 @@ pub(crate) fn tune(
     measure: &mut AnalyticMeasure,
     observer: &mut dyn Observer,
 ) -> Result<TuneReport, RuntimeError> {
-    let kernel = kernel();
-    let mut sampler = Uniform::new(100_000);
-    Tuner {
-        kernel: &kernel as &dyn AnyKernel,
-        measure,
-        sampler: &mut sampler,
-        trainer: &RowTrainer,
-        observer,
-        settings,
-    }
-    .run(&paths(dir))
+    tune_all(&[&kernel()], &[paths(dir)], settings, vec![measure], observer)
+}
+
+/// Tunes kernels on devices.
+pub(crate) fn tune_all<'a>(
+    kernels: &[&'a dyn AnyKernel],
+    paths: &[TunePaths],
+    settings: TuneSettings,
+    devices: Vec<&'a mut dyn Measure>,
+    observer: &'a mut dyn Observer,
+) -> Result<TuneReport, RuntimeError> {
+    let sampler = |_: &ParamSpace| Box::new(Uniform::new(100_000)) as Box<dyn Sampler>;
+    Tuner { kernels: kernels.to_vec(), devices, sampler, trainer: &RowTrainer, observer, settings }.run(paths)
 }

@@ -50,18 +50,20 @@ fn a_campaign_leaves_a_log_and_a_profile() {
     assert_eq!(observer.done.last(), Some(&1.0));
     assert!(observer.done.is_sorted());
     assert!(observer.fitted >= 200, "configurations that were cut off teach too");
-    assert!(report.accepted > 0 && report.accepted <= report.drawn);
-    assert_eq!(report.inputs as usize, report.summaries.len());
-    assert!(report.summaries.iter().all(|s| s.best <= s.first));
+    let [of] = &report.kernels[..] else { panic!("one kernel") };
+    let model = of.model.as_ref().unwrap();
+    assert!(of.acceptance.accepted > 0 && of.acceptance.accepted <= of.acceptance.drawn);
+    assert_eq!(of.inputs as usize, of.summaries.len());
+    assert!(of.summaries.iter().all(|s| s.best <= s.first));
 
-    let profile = Profile::read(&report.profile).unwrap();
-    profile.expect(&report.profile, &kernel().id(), &device(), &kernel().schema()).unwrap();
+    let profile = Profile::read(&model.profile).unwrap();
+    profile.expect(&model.profile, &kernel().id(), &device(), &kernel().schema()).unwrap();
     assert_eq!(profile.header.stats.samples, 200);
     assert_eq!(profile.header.model_kind, "log-linear");
     let read = RowTrainer.load(&profile.model, &kernel().schema()).unwrap();
     // The stored model predicts what the fitted one does.
     let problem = kernel().problem(&device(), &words("n=5000")).unwrap();
-    let [a, b] = [&read, &report.predictor].map(|model| {
+    let [a, b] = [&read, &model.predictor].map(|model| {
         let scorer = model.bind(&*problem).unwrap();
         scorer.score_each(&problem.default_point())
     });
@@ -77,10 +79,10 @@ fn share_of_optimum(neighbours: f64) -> f64 {
         let fixed = words(&format!("n={n}"));
         let settings = TuneSettings { configs_per_input: 60, neighbours, fixed, ..settings(60) };
         let report = tune(dir.path(), settings, &mut AnalyticMeasure::new(device()), &mut Silent).unwrap();
-        let (_, samples) = CampaignLog::read(&report.log).unwrap();
+        let (_, samples) = CampaignLog::read(&report.kernels[0].log).unwrap();
         let distinct: BTreeSet<_> = samples.iter().map(|s| s.config.to_string()).collect();
         assert_eq!(distinct.len(), samples.len(), "no configuration is measured twice for one input");
-        toy::optimum(&toy::problem(*n)).unwrap().1 / report.summaries[0].best
+        toy::optimum(&toy::problem(*n)).unwrap().1 / report.kernels[0].summaries[0].best
     };
     lengths.iter().map(share).sum::<f64>() / lengths.len() as f64
 }
@@ -106,7 +108,11 @@ fn an_interrupted_campaign_goes_on_where_it_was() {
     let whole = tempfile::tempdir().unwrap();
     let whole = tune(whole.path(), settings(200), &mut AnalyticMeasure::new(device()), &mut Silent).unwrap();
     let inputs = |s: &[InputSummary]| s.iter().take(15).map(|s| s.input.to_string()).collect::<Vec<_>>();
-    assert_eq!(inputs(&report.summaries), inputs(&whole.summaries), "the same inputs as without the interruption");
+    assert_eq!(
+        inputs(&report.kernels[0].summaries),
+        inputs(&whole.kernels[0].summaries),
+        "the same inputs as without the interruption"
+    );
 
     // Enough samples are there: nothing more is measured.
     let mut third = AnalyticMeasure::new(device());
@@ -120,7 +126,7 @@ fn the_same_seed_gives_the_same_samples() {
         let dir = tempfile::tempdir().unwrap();
         let settings = TuneSettings { seed, ..settings(60) };
         let report = tune(dir.path(), settings, &mut AnalyticMeasure::new(device()), &mut Silent).unwrap();
-        let (_, samples) = CampaignLog::read(&report.log).unwrap();
+        let (_, samples) = CampaignLog::read(&report.kernels[0].log).unwrap();
         samples.into_iter().map(|s| (s.input, s.config, s.outcome)).collect::<Vec<_>>()
     };
     assert_eq!(run(5), run(5));
@@ -249,7 +255,8 @@ fn a_model_on_the_way_leads_to_better_configurations() {
         let settings = TuneSettings { guided, neighbours: 0.0, carried: 0.0, guide_at: vec![0.4], ..settings(600) };
         let report = tune(dir.path(), settings, &mut AnalyticMeasure::new(device()), &mut Silent).unwrap();
         // The later half, which the model guides; small inputs have few configurations and no room.
-        let later = &report.summaries[report.summaries.len() / 2..];
+        let all = &report.kernels[0].summaries;
+        let later = &all[all.len() / 2..];
         let share = |s: &InputSummary| {
             let problem = kernel().problem(&device(), &s.input).unwrap();
             toy::optimum(&*problem).unwrap().1 / s.best

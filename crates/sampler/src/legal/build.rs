@@ -32,7 +32,7 @@ pub(super) enum PartTest {
 
 pub(super) fn build(description: &Description) -> Result<LegalSet, LegalError> {
     let params = &description.params;
-    check_params(params)?;
+    Param::check(params)?;
     if let Some(points) = &description.listed {
         return walk::from_list(params, points);
     }
@@ -94,21 +94,6 @@ fn stack(
     levels.reverse();
     let fixed = kept.iter().enumerate().filter(|(_, k)| k.len() == 1).map(|(p, k)| (p, k[0])).collect();
     Ok(LegalSet::of_levels(params, levels, fixed, points))
-}
-
-fn check_params(params: &[Param]) -> Result<(), LegalError> {
-    for (i, p) in params.iter().enumerate() {
-        if p.values.is_empty() {
-            return Err(LegalError::NoValues(p.name.clone()));
-        }
-        if p.values.len() > usize::from(u16::MAX) {
-            return Err(LegalError::TooManyValues { name: p.name.clone(), count: p.values.len() });
-        }
-        if params[..i].iter().any(|other| other.name == p.name) {
-            return Err(LegalError::Duplicate(p.name.clone()));
-        }
-    }
-    Ok(())
 }
 
 fn parts(description: &Description) -> Result<Vec<Part>, LegalError> {

@@ -137,8 +137,8 @@ impl Description {
             let Test::Expr(e) = &c.test else { return Err(LegalError::Closure(c.name.clone())) };
             builder = builder.rule(&c.name, c.group, &e.to_string(), "");
         }
-        let space = builder.build().map_err(|e| LegalError::Core(e.to_string()))?;
-        let bound = space.bind(&Symbols::new()).map_err(|e| LegalError::Core(e.to_string()))?;
+        let space = builder.build()?;
+        let bound = space.bind(&Symbols::new())?;
         Ok((space, bound))
     }
 

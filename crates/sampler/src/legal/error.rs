@@ -1,25 +1,14 @@
 //! What is wrong with a space.
 
 use tilewright_core::expr::ParseError;
-use tilewright_core::space::Config;
+use tilewright_core::space::{Config, SpaceError};
 
 /// Why a space cannot be built.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum LegalError {
-    /// A parameter without values.
-    #[error("parameter {0:?} has no values")]
-    NoValues(String),
-    /// More values than an index counts.
-    #[error("parameter {name:?} has {count} values; at most 65535 are allowed")]
-    TooManyValues {
-        /// The parameter.
-        name: String,
-        /// Its number of values.
-        count: usize,
-    },
-    /// Two parameters of one name.
-    #[error("the parameter {0:?} is defined twice")]
-    Duplicate(String),
+    /// Parameters, rules or points that core refuses.
+    #[error(transparent)]
+    Space(#[from] SpaceError),
     /// A constraint that does not parse.
     #[error("constraint {constraint:?}: {error}")]
     Parse {
@@ -71,10 +60,4 @@ pub enum LegalError {
     /// A closure where an expression is needed.
     #[error("constraint {0:?} is a closure and no expression")]
     Closure(String),
-    /// A space that core refuses.
-    #[error("{0}")]
-    Core(String),
-    /// A listed point that is none of the parameters'.
-    #[error("the indices {0:?} are no point of the parameters")]
-    Outside(Vec<u16>),
 }

@@ -117,7 +117,7 @@ fn plan(component: &mut Component<'_>, var: usize, set: Vars, before: &[Id]) -> 
     let words = after.iter().map(word).collect::<Result<_, _>>()?;
     let size = component.domains[var].values.len();
     let faulting = component.strict && !opaque.is_empty();
-    // Opaque checks come last: they are dear, and where another check is false their faults need not be followed.
+    // Opaque checks come last: they are costly, and where another check is false their faults need not be followed.
     checks.append(&mut opaque);
     let mut masked = Vec::new();
     if size >= MANY_VALUES {

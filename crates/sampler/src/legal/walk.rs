@@ -6,7 +6,7 @@ use super::{LegalError, LegalSet};
 use rayon::prelude::*;
 use std::collections::HashMap;
 use std::ops::Range;
-use tilewright_core::space::{Param, Point};
+use tilewright_core::space::{Param, Point, SpaceError};
 
 /// The points of a range of numbers, in order.
 #[derive(Clone, Debug)]
@@ -161,7 +161,7 @@ pub(super) fn from_list(params: &[Param], points: &[Point]) -> Result<LegalSet, 
         p.len() != params.len() || p.iter().zip(params).any(|(&i, param)| usize::from(i) >= param.values.len())
     };
     if let Some(point) = points.iter().find(outside) {
-        return Err(LegalError::Outside(point.to_vec()));
+        return Err(SpaceError::Outside(point.clone()).into());
     }
     let mut layers: Vec<Layer> = Vec::with_capacity(params.len());
     // By point, its state: prefixes that are equal.

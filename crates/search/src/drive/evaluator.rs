@@ -3,7 +3,7 @@
 use super::{Evaluate, Refused};
 use std::time::Duration;
 use tilewright_core::device::Device;
-use tilewright_core::measurement::{Outcome, Timing};
+use tilewright_core::measurement::{Measurement, Outcome, Timing};
 use tilewright_core::objective::Objective;
 use tilewright_core::problem::{Measure, MeasureError, Problem};
 use tilewright_core::program::DeviceError;
@@ -32,7 +32,12 @@ pub struct Evaluator<'a> {
     clock: &'a dyn Clock,
     began: Duration,
     best_s: Option<f64>,
+    /// The best point evaluated, and its cost.
+    record: Option<(Point, f64)>,
 }
+
+/// How often a new record is timed again in turn with the one before.
+const CONFIRMED: usize = 3;
 
 impl<'a> Evaluator<'a> {
     /// Measures points of a problem; its clock begins now.
@@ -43,12 +48,18 @@ impl<'a> Evaluator<'a> {
         (timing, limits): (&'a Timing, Limits),
         clock: &'a dyn Clock,
     ) -> Self {
-        Self { problem, measure, objective, timing, limits, clock, began: clock.now(), best_s: None }
+        let (began, best_s, record) = (clock.now(), None, None);
+        Self { problem, measure, objective, timing, limits, clock, began, best_s, record }
     }
 
     /// What limits the next measurements.
     pub fn set_best(&mut self, cost: Option<f64>) {
         self.best_s = cost.filter(|cost| cost.is_finite() && *self.objective == Objective::default());
+    }
+
+    /// The best point that is known before anything is evaluated, and its cost.
+    pub fn set_record(&mut self, record: Option<(Point, f64)>) {
+        self.record = record;
     }
 
     /// Lets the clock begin now.
@@ -94,6 +105,47 @@ impl<'a> Evaluator<'a> {
     }
 }
 
+impl Evaluator<'_> {
+    /// The outcome of a point that was just measured, confirmed where it is a record: one that is lucky, or was timed while the machine
+    /// was quicker, would be believed from then on, and nothing would come near it. It is timed again in turn with the record
+    /// before, and has that one's cost times the median of their ratios.
+    ///
+    /// # Errors
+    /// The device fails.
+    pub fn confirmed(&mut self, point: &Point, outcome: Outcome) -> Result<Outcome, DeviceError> {
+        let Ok(measured) = &outcome else { return Ok(outcome) };
+        let Some(cost) = self.objective.cost(measured) else { return Ok(outcome) };
+        let Some((before, level)) = self.record.clone().filter(|(before, _)| before != point) else {
+            self.record = Some((point.clone(), cost));
+            return Ok(outcome);
+        };
+        if cost >= level || *self.objective != Objective::default() {
+            return Ok(outcome);
+        }
+        let (mut ratios, mut is_exact) = (Vec::with_capacity(CONFIRMED), true);
+        for _ in 0..CONFIRMED {
+            let (old, new) = (self.time(&before)?, self.time(point)?);
+            let cost_of = |o: &Outcome| o.as_ref().ok().and_then(|m| self.objective.cost(m));
+            if let (Some(old), Some(new)) = (cost_of(&old), cost_of(&new)) {
+                is_exact &= (old, new) == (level, cost);
+                ratios.push(new / old);
+            }
+        }
+        ratios.sort_by(f64::total_cmp);
+        let settled = match ratios.get(ratios.len() / 2) {
+            Some(ratio) if !is_exact => level * ratio,
+            _ => cost,
+        };
+        if settled < level {
+            self.record = Some((point.clone(), settled));
+        }
+        self.set_best(Some(settled.min(level)));
+        // As it is where nothing changes: not every product with a quotient of one gives back its factor.
+        let level = if settled == cost { 1.0 } else { settled / cost };
+        Ok(outcome.map(|m| Measurement { time_s: m.time_s * level, ..m }))
+    }
+}
+
 impl Evaluate for Evaluator<'_> {
     fn ahead(&self) -> usize {
         self.measure.ahead().clamp(1, MOST_AT_ONCE)
@@ -107,7 +159,8 @@ impl Evaluate for Evaluator<'_> {
 
     fn evaluate(&mut self, point: &Point) -> Result<Outcome, Refused> {
         self.check(point)?;
-        self.time(point).map_err(Refused::Device)
+        let outcome = self.time(point).map_err(Refused::Device)?;
+        self.confirmed(point, outcome).map_err(Refused::Device)
     }
 
     fn seconds(&self) -> f64 {

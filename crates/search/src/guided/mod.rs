@@ -11,7 +11,7 @@ mod progress;
 use crate::experience::Views;
 use crate::neighbourhood::{Neighbourhood, Reach};
 use crate::stop::Tolerance;
-use crate::strategy::listed::{Book, Chooser};
+use crate::strategy::listed::{Chooser, ListedHistory};
 use axes::Axis;
 use kernel::{Hyper, Kernel};
 use prior::Prior;
@@ -53,7 +53,7 @@ pub(crate) struct Guided {
     warm: Views,
     prior: Prior,
     /// Points in the order that the other devices say, the first one last; empty without any.
-    foretold: Vec<u32>,
+    predicted: Vec<u32>,
     progress: Progress,
     /// Whether the bound ends the search, and at what probability.
     ends_at: Option<f64>,
@@ -65,7 +65,7 @@ impl Guided {
         let axes = axes::axes(params);
         let hyper = Hyper::new(axes.len());
         let prior = Prior::fit(&warm, &[], &[]);
-        let foretold = foretold(&warm, &prior);
+        let predicted = predicted(&warm, &prior);
         Self {
             axes,
             hyper,
@@ -76,7 +76,7 @@ impl Guided {
             best: f64::INFINITY,
             warm,
             prior,
-            foretold,
+            predicted,
             progress: Progress::new(tolerance.epsilon),
             ends_at: stops.then_some(tolerance.alpha),
         }
@@ -94,7 +94,7 @@ impl Guided {
         values
     }
 
-    fn refit(&mut self, book: &mut Book, rng: &mut ChaCha8Rng) {
+    fn refit(&mut self, history: &mut ListedHistory, rng: &mut ChaCha8Rng) {
         let values = self.values();
         self.prior = Prior::fit(&self.warm, &self.told, &values);
         let rest = self.unexplained(&values);
@@ -109,7 +109,7 @@ impl Guided {
             let rest = LIKELY - fast.len();
             fast.iter().copied().chain((0..rest).map(|i| slow[i * slow.len() / rest])).collect()
         };
-        let points: Vec<&[u16]> = likely.iter().map(|&i| book.listing.indices(self.told[i].0)).collect();
+        let points: Vec<&[u16]> = likely.iter().map(|&i| history.listing.indices(self.told[i].0)).collect();
         let scaled: Vec<f64> = likely.iter().map(|&i| (rest[i] - mean) / spread).collect();
         hyper::improve(&mut self.hyper, &self.axes, &points, &scaled);
         let mut process = Process::new(Kernel::new(&self.axes, &self.hyper), MOST);
@@ -117,30 +117,30 @@ impl Guided {
         let keep = order.iter().take(MOST - MOST / 4).copied();
         let mut kept: Vec<usize> = keep.collect();
         kept.sort_unstable();
-        kept.iter().for_each(|&i| process.observe(&book.listing, self.told[i].0));
-        self.pending.iter().for_each(|&p| process.observe(&book.listing, p));
-        for candidate in self.candidates(book, &order, rng) {
-            process.admit(&book.listing, candidate);
+        kept.iter().for_each(|&i| process.observe(&history.listing, self.told[i].0));
+        self.pending.iter().for_each(|&p| process.observe(&history.listing, p));
+        for candidate in self.candidates(history, &order, rng) {
+            process.admit(&history.listing, candidate);
         }
         self.process = Some(process);
         self.next_fit = ((self.told.len() as f64 * GROWTH) as usize).max(self.told.len() + 4);
     }
 
-    fn candidates(&self, book: &mut Book, order: &[usize], rng: &mut ChaCha8Rng) -> BTreeSet<u32> {
-        let size = book.listing.len() as u32;
+    fn candidates(&self, history: &mut ListedHistory, order: &[usize], rng: &mut ChaCha8Rng) -> BTreeSet<u32> {
+        let size = history.listing.len() as u32;
         if size as usize <= POOL * 2 {
-            return (0..size).filter(|&n| !book.knows(n)).collect();
+            return (0..size).filter(|&n| !history.knows(n)).collect();
         }
         let mut out = BTreeSet::new();
-        let around = Neighbourhood::of(&*book.listing);
+        let around = Neighbourhood::of(&*history.listing);
         for &i in order.iter().take(CENTRES) {
-            let near = around.within(book.listing.indices(self.told[i].0), Reach::Single);
-            out.extend(near.into_iter().filter(|&n| !book.knows(n)));
+            let near = around.within(history.listing.indices(self.told[i].0), Reach::Single);
+            out.extend(near.into_iter().filter(|&n| !history.knows(n)));
         }
-        out.extend(self.foretold.iter().rev().copied().filter(|&n| !book.knows(n)).take(POOL / 4));
+        out.extend(self.predicted.iter().rev().copied().filter(|&n| !history.knows(n)).take(POOL / 4));
         for _ in 0..POOL {
             let number = rng.random_range(0..size);
-            if !book.knows(number) {
+            if !history.knows(number) {
                 out.insert(number);
             }
         }
@@ -177,18 +177,18 @@ impl Guided {
     }
 
     /// What is asked before there is a surrogate: what other devices found fastest, else anything.
-    fn opening(&mut self, book: &mut Book, rng: &mut ChaCha8Rng) -> Option<u32> {
-        while let Some(number) = self.foretold.pop() {
-            if !book.knows(number) {
+    fn opening(&mut self, history: &mut ListedHistory, rng: &mut ChaCha8Rng) -> Option<u32> {
+        while let Some(number) = self.predicted.pop() {
+            if !history.knows(number) {
                 return Some(number);
             }
         }
-        book.unknown(rng)
+        history.unknown(rng)
     }
 }
 
 /// The points in the order of the prior, the best last.
-fn foretold(warm: &Views, prior: &Prior) -> Vec<u32> {
+fn predicted(warm: &Views, prior: &Prior) -> Vec<u32> {
     let count = warm.views.first().map_or(0, Vec::len) as u32;
     let expected: Vec<f64> = (0..count).map(|n| prior.of(warm, n)).collect();
     let mut order: Vec<u32> = (0..count).collect();
@@ -224,27 +224,27 @@ fn normal(z: f32) -> f32 {
 }
 
 impl Chooser for Guided {
-    fn choose(&mut self, book: &mut Book, rng: &mut ChaCha8Rng) -> Option<u32> {
+    fn choose(&mut self, history: &mut ListedHistory, rng: &mut ChaCha8Rng) -> Option<u32> {
         let first = if self.warm.is_empty() { FIRST } else { FIRST_WARM };
         if self.told.len() + self.pending.len() < first || self.axes.is_empty() || !self.best.is_finite() {
-            let number = self.opening(book, rng)?;
+            let number = self.opening(history, rng)?;
             self.pending.insert(number);
             return Some(number);
         }
         let full = self.process.as_ref().is_none_or(|p| !p.has_room() || p.pool.is_empty());
         if full || self.told.len() >= self.next_fit {
-            self.refit(book, rng);
+            self.refit(history, rng);
         }
-        let chosen = self.improvement().or_else(|| book.unknown(rng))?;
+        let chosen = self.improvement().or_else(|| history.unknown(rng))?;
         if let Some(process) = &mut self.process {
             process.dismiss(|n| n == chosen);
-            process.observe(&book.listing, chosen);
+            process.observe(&history.listing, chosen);
         }
         self.pending.insert(chosen);
         Some(chosen)
     }
 
-    fn learn(&mut self, book: &Book, number: u32, cost: f64, _: &mut ChaCha8Rng) {
+    fn learn(&mut self, history: &ListedHistory, number: u32, cost: f64, _: &mut ChaCha8Rng) {
         let asked = self.pending.remove(&number);
         self.progress.see(cost);
         self.told.push((number, cost.ln()));
@@ -254,23 +254,23 @@ impl Chooser for Guided {
         };
         if !asked && process.has_room() {
             process.dismiss(|n| n == number);
-            process.observe(&book.listing, number);
+            process.observe(&history.listing, number);
         }
         if cost.ln() < self.best {
             self.best = cost.ln();
-            for n in Neighbourhood::of(&*book.listing).within(book.listing.indices(number), Reach::Single) {
-                if !book.knows(n) && !process.pool.contains(&n) {
-                    process.admit(&book.listing, n);
+            for n in Neighbourhood::of(&*history.listing).within(history.listing.indices(number), Reach::Single) {
+                if !history.knows(n) && !process.pool.contains(&n) {
+                    process.admit(&history.listing, n);
                 }
             }
         }
     }
 
-    fn bound(&self, book: &Book) -> Option<f64> {
-        Some(if self.told.len() >= book.listing.len() { 0.0 } else { self.progress.bound() })
+    fn bound(&self, history: &ListedHistory) -> Option<f64> {
+        Some(if self.told.len() >= history.listing.len() { 0.0 } else { self.progress.bound() })
     }
 
-    fn done(&mut self, _: &Book) -> bool {
+    fn done(&mut self, _: &ListedHistory) -> bool {
         self.ends_at.is_some_and(|alpha| self.progress.bound() < alpha)
     }
 }

@@ -1,5 +1,5 @@
 //! What is expected of a point before anything near it is measured: what other devices say, weighted by how well they
-//! have foretold this one.
+//! have predicted this one.
 
 use crate::experience::Views;
 
@@ -85,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_view_that_foretells_is_followed() {
+    fn the_view_that_predicts_is_followed() {
         let mut experience = Views::new(40);
         let right: Vec<Option<f64>> = (0..40).map(|i| Some(1.0 + f64::from(i))).collect();
         let wrong: Vec<Option<f64>> = (0..40).map(|i| Some(1.0 + f64::from(i * 17 % 40))).collect();

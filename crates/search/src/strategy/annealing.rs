@@ -1,6 +1,6 @@
 //! Simulated annealing.
 
-use super::listed::{Book, Chooser};
+use super::listed::{Chooser, ListedHistory};
 use crate::neighbourhood::{Neighbourhood, Reach};
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
@@ -47,7 +47,7 @@ impl Annealing {
 }
 
 impl Chooser for Annealing {
-    fn choose(&mut self, book: &mut Book, rng: &mut ChaCha8Rng) -> Option<u32> {
+    fn choose(&mut self, history: &mut ListedHistory, rng: &mut ChaCha8Rng) -> Option<u32> {
         if self.idle >= PATIENCE {
             *self = Self::default();
         }
@@ -57,23 +57,23 @@ impl Chooser for Annealing {
             let (of, near) = &mut self.near[which];
             if *of != Some(here) {
                 near.clear();
-                Neighbourhood::of(&*book.listing).add(book.listing.indices(here), reach, near);
+                Neighbourhood::of(&*history.listing).add(history.listing.indices(here), reach, near);
                 *of = Some(here);
             }
             if near.is_empty() {
                 break;
             }
             let next = near[rng.random_range(0..near.len())];
-            match book.cost(next) {
-                None if !book.knows(next) => return Some(next),
+            match history.cost(next) {
+                None if !history.knows(next) => return Some(next),
                 None => {}
                 Some(cost) => self.consider(next, cost, rng),
             }
         }
-        book.unknown(rng)
+        history.unknown(rng)
     }
 
-    fn learn(&mut self, _: &Book, number: u32, cost: f64, rng: &mut ChaCha8Rng) {
+    fn learn(&mut self, _: &ListedHistory, number: u32, cost: f64, rng: &mut ChaCha8Rng) {
         self.idle += 1;
         self.consider(number, cost, rng);
         self.temperature = COLD.max(self.temperature * COOLING);

@@ -1,6 +1,6 @@
 //! Local search with restarts.
 
-use super::listed::{Book, Chooser};
+use super::listed::{Chooser, ListedHistory};
 use crate::neighbourhood::{Neighbourhood, Reach};
 use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
@@ -16,21 +16,21 @@ pub(crate) struct Climb {
 }
 
 impl Climb {
-    fn move_to(&mut self, book: &Book, number: u32, cost: f64, rng: &mut ChaCha8Rng) {
+    fn move_to(&mut self, history: &ListedHistory, number: u32, cost: f64, rng: &mut ChaCha8Rng) {
         self.here = Some((number, cost));
-        let around = Neighbourhood::of(&*book.listing);
-        let point = book.listing.indices(number);
+        let around = Neighbourhood::of(&*history.listing);
+        let point = history.listing.indices(number);
         let (mut near, mut all) = (around.within(point, Reach::Adjacent), around.within(point, Reach::Single));
         all.retain(|n| !near.contains(n));
         near.shuffle(rng);
         all.shuffle(rng);
         all.append(&mut near);
         // Better neighbours that are known already are moved to at once.
-        let known = all.iter().filter_map(|&n| Some((book.cost(n)?, n))).min_by(|a, b| a.0.total_cmp(&b.0));
+        let known = all.iter().filter_map(|&n| Some((history.cost(n)?, n))).min_by(|a, b| a.0.total_cmp(&b.0));
         match known {
-            Some((better, there)) if better < cost => self.move_to(book, there, better, rng),
+            Some((better, there)) if better < cost => self.move_to(history, there, better, rng),
             _ => {
-                all.retain(|&n| !book.knows(n));
+                all.retain(|&n| !history.knows(n));
                 self.queue = all;
             }
         }
@@ -38,20 +38,20 @@ impl Climb {
 }
 
 impl Chooser for Climb {
-    fn choose(&mut self, book: &mut Book, rng: &mut ChaCha8Rng) -> Option<u32> {
+    fn choose(&mut self, history: &mut ListedHistory, rng: &mut ChaCha8Rng) -> Option<u32> {
         while let Some(next) = self.queue.pop() {
-            if !book.knows(next) {
+            if !history.knows(next) {
                 return Some(next);
             }
         }
         // A local optimum, or nowhere yet: the first outcome of something random is climbed from.
         self.here = None;
-        book.unknown(rng)
+        history.unknown(rng)
     }
 
-    fn learn(&mut self, book: &Book, number: u32, cost: f64, rng: &mut ChaCha8Rng) {
+    fn learn(&mut self, history: &ListedHistory, number: u32, cost: f64, rng: &mut ChaCha8Rng) {
         if cost.is_finite() && self.here.is_none_or(|(_, here)| cost < here) {
-            self.move_to(book, number, cost, rng);
+            self.move_to(history, number, cost, rng);
         }
     }
 }

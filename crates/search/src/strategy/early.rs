@@ -1,9 +1,9 @@
 //! Random search that ends when enough was seen.
 
 use super::Random;
-use super::listed::{Book, Chooser};
+use super::listed::{Chooser, ListedHistory};
+use crate::history::cost;
 use crate::stop::{Rule, Sample, Tolerance};
-use crate::told::cost;
 use rand_chacha::ChaCha8Rng;
 use std::collections::HashSet;
 use tilewright_core::measurement::Outcome;
@@ -50,19 +50,19 @@ impl Early {
 }
 
 impl Chooser for Early {
-    fn choose(&mut self, book: &mut Book, rng: &mut ChaCha8Rng) -> Option<u32> {
-        book.unknown(rng)
+    fn choose(&mut self, history: &mut ListedHistory, rng: &mut ChaCha8Rng) -> Option<u32> {
+        history.unknown(rng)
     }
 
-    fn learn(&mut self, _: &Book, _: u32, cost: f64, _: &mut ChaCha8Rng) {
+    fn learn(&mut self, _: &ListedHistory, _: u32, cost: f64, _: &mut ChaCha8Rng) {
         self.0.see(cost);
     }
 
-    fn bound(&self, _: &Book) -> Option<f64> {
+    fn bound(&self, _: &ListedHistory) -> Option<f64> {
         Some(self.0.bound)
     }
 
-    fn done(&mut self, _: &Book) -> bool {
+    fn done(&mut self, _: &ListedHistory) -> bool {
         self.0.is_satisfied()
     }
 }

@@ -1,6 +1,6 @@
 //! A genetic algorithm, one child at a time.
 
-use super::listed::{Book, Chooser};
+use super::listed::{Chooser, ListedHistory};
 use crate::neighbourhood::{Neighbourhood, Reach};
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
@@ -25,43 +25,43 @@ impl Genetic {
         picks.min_by(|a, b| a.0.total_cmp(&b.0)).map_or(0, |(_, number)| number)
     }
 
-    fn child(&self, book: &Book, rng: &mut ChaCha8Rng) -> Option<u32> {
+    fn child(&self, history: &ListedHistory, rng: &mut ChaCha8Rng) -> Option<u32> {
         let (one, other) = (self.parent(rng), self.parent(rng));
-        let mut child = book.listing.indices(one).to_vec();
-        for (gene, theirs) in child.iter_mut().zip(book.listing.indices(other)) {
+        let mut child = history.listing.indices(one).to_vec();
+        for (gene, theirs) in child.iter_mut().zip(history.listing.indices(other)) {
             if rng.random_bool(0.5) {
                 *gene = *theirs;
             }
         }
         let rate = 1.0 / child.len().max(1) as f64;
-        for (gene, param) in child.iter_mut().zip(book.listing.params()) {
+        for (gene, param) in child.iter_mut().zip(history.listing.params()) {
             if rng.random_bool(rate) {
                 *gene = rng.random_range(0..param.values.len()) as u16;
             }
         }
-        book.listing.find(&child)
+        history.listing.find(&child)
     }
 }
 
 impl Chooser for Genetic {
-    fn choose(&mut self, book: &mut Book, rng: &mut ChaCha8Rng) -> Option<u32> {
-        if self.population.len() >= POPULATION.min(book.listing.len()) && !self.population.is_empty() {
+    fn choose(&mut self, history: &mut ListedHistory, rng: &mut ChaCha8Rng) -> Option<u32> {
+        if self.population.len() >= POPULATION.min(history.listing.len()) && !self.population.is_empty() {
             for _ in 0..TRIES {
-                if let Some(child) = self.child(book, rng).filter(|&c| !book.knows(c)) {
+                if let Some(child) = self.child(history, rng).filter(|&c| !history.knows(c)) {
                     return Some(child);
                 }
             }
-            let parent = book.listing.indices(self.parent(rng));
-            let mut near = Neighbourhood::of(&*book.listing).within(parent, Reach::Single);
-            near.retain(|&n| !book.knows(n));
+            let parent = history.listing.indices(self.parent(rng));
+            let mut near = Neighbourhood::of(&*history.listing).within(parent, Reach::Single);
+            near.retain(|&n| !history.knows(n));
             if !near.is_empty() {
                 return Some(near[rng.random_range(0..near.len())]);
             }
         }
-        book.unknown(rng)
+        history.unknown(rng)
     }
 
-    fn learn(&mut self, _: &Book, number: u32, cost: f64, _: &mut ChaCha8Rng) {
+    fn learn(&mut self, _: &ListedHistory, number: u32, cost: f64, _: &mut ChaCha8Rng) {
         let at = self.population.partition_point(|(c, _)| *c <= cost);
         self.population.insert(at, (cost, number));
         self.population.truncate(POPULATION);

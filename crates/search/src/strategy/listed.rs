@@ -1,7 +1,7 @@
 //! What the strategies over a held list of points have in common.
 
+use crate::history::{BEST, History, Ranking, cost};
 use crate::listing::Listing;
-use crate::told::{BEST, Ranking, Told, cost};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use std::collections::VecDeque;
@@ -13,7 +13,7 @@ use tilewright_core::space::Point;
 
 /// What is known of the numbered points.
 #[derive(Clone, Debug)]
-pub(crate) struct Book {
+pub(crate) struct ListedHistory {
     pub(crate) listing: Arc<Listing>,
     objective: Objective,
     /// By point: NaN before it is told, infinite where it failed.
@@ -23,18 +23,18 @@ pub(crate) struct Book {
     told: u64,
     ranking: Ranking<u32>,
     /// Told points that are not on the list.
-    others: Told,
+    others: History,
     /// Numbers in an order that becomes random as it is used (Fisher and Yates).
     order: Vec<u32>,
     used: usize,
 }
 
-impl Book {
+impl ListedHistory {
     fn new(listing: Arc<Listing>, objective: Objective) -> Self {
         let count = listing.len();
         Self {
             listing,
-            others: Told::new(objective.clone()),
+            others: History::new(objective.clone()),
             objective,
             told: 0,
             ranking: Ranking::default(),
@@ -101,27 +101,27 @@ impl Book {
 pub(crate) trait Chooser: Send {
     /// The next point to ask for, none if outcomes are needed first. A point that is known already is not asked again,
     /// and something unknown is asked in its place.
-    fn choose(&mut self, book: &mut Book, rng: &mut ChaCha8Rng) -> Option<u32>;
+    fn choose(&mut self, history: &mut ListedHistory, rng: &mut ChaCha8Rng) -> Option<u32>;
 
     /// The outcome of a point, infinite for a failure.
-    fn learn(&mut self, book: &Book, number: u32, cost: f64, rng: &mut ChaCha8Rng);
+    fn learn(&mut self, history: &ListedHistory, number: u32, cost: f64, rng: &mut ChaCha8Rng);
 
     /// As [`Search::bound`].
-    fn bound(&self, book: &Book) -> Option<f64> {
-        let _ = book;
+    fn bound(&self, history: &ListedHistory) -> Option<f64> {
+        let _ = history;
         None
     }
 
     /// Whether nothing more should be asked.
-    fn done(&mut self, book: &Book) -> bool {
-        let _ = book;
+    fn done(&mut self, history: &ListedHistory) -> bool {
+        let _ = history;
         false
     }
 }
 
 /// A [`Search`] that asks what a chooser chooses, until every point of the list is known.
 pub(crate) struct Listed<C> {
-    book: Book,
+    history: ListedHistory,
     rng: ChaCha8Rng,
     chooser: C,
     outstanding: usize,
@@ -132,7 +132,7 @@ pub(crate) struct Listed<C> {
 impl<C: Chooser> Listed<C> {
     pub(crate) fn new(listing: Arc<Listing>, objective: Objective, seed: u64, chooser: C) -> Self {
         Self {
-            book: Book::new(listing, objective),
+            history: ListedHistory::new(listing, objective),
             rng: ChaCha8Rng::seed_from_u64(seed),
             chooser,
             outstanding: 0,
@@ -141,33 +141,33 @@ impl<C: Chooser> Listed<C> {
     }
 
     fn number_of(&mut self, point: &Point) -> Option<u32> {
-        let next = self.expected.front().copied().filter(|&n| self.book.listing.indices(n) == &**point);
+        let next = self.expected.front().copied().filter(|&n| self.history.listing.indices(n) == &**point);
         if next.is_some() {
             self.expected.pop_front();
         }
-        next.or_else(|| self.book.listing.find(point))
+        next.or_else(|| self.history.listing.find(point))
     }
 
     fn next(&mut self) -> Option<u32> {
-        match self.chooser.choose(&mut self.book, &mut self.rng) {
-            Some(number) if !self.book.knows(number) => Some(number),
-            Some(_) => self.book.unknown(&mut self.rng),
+        match self.chooser.choose(&mut self.history, &mut self.rng) {
+            Some(number) if !self.history.knows(number) => Some(number),
+            Some(_) => self.history.unknown(&mut self.rng),
             None if self.outstanding > 0 => None,
-            None => self.book.unknown(&mut self.rng),
+            None => self.history.unknown(&mut self.rng),
         }
     }
 }
 
 impl<C: Chooser> Search for Listed<C> {
     fn ask(&mut self, n: usize) -> Vec<Point> {
-        let mut out = Vec::with_capacity(n.min(self.book.listing.len()));
+        let mut out = Vec::with_capacity(n.min(self.history.listing.len()));
         self.expected.clear();
-        while out.len() < n && !self.chooser.done(&self.book) {
+        while out.len() < n && !self.chooser.done(&self.history) {
             let Some(number) = self.next() else { break };
-            self.book.asked[number as usize] = true;
+            self.history.asked[number as usize] = true;
             self.outstanding += 1;
             self.expected.push_back(number);
-            out.push(self.book.listing.point(number));
+            out.push(self.history.listing.point(number));
         }
         out
     }
@@ -175,26 +175,26 @@ impl<C: Chooser> Search for Listed<C> {
     fn tell(&mut self, seen: &[(Point, Outcome)]) {
         for (point, outcome) in seen {
             let Some(number) = self.number_of(point) else {
-                self.book.others.tell(&[(point.clone(), outcome.clone())]);
+                self.history.others.tell(&[(point.clone(), outcome.clone())]);
                 continue;
             };
-            let cost = cost(&self.book.objective, outcome).unwrap_or(f64::INFINITY);
-            let before = self.book.note(number, cost);
-            let asked = std::mem::replace(&mut self.book.asked[number as usize], true);
+            let cost = cost(&self.history.objective, outcome).unwrap_or(f64::INFINITY);
+            let before = self.history.note(number, cost);
+            let asked = std::mem::replace(&mut self.history.asked[number as usize], true);
             if asked && before.is_nan() {
                 self.outstanding -= 1;
             }
             if before.is_nan() {
-                self.chooser.learn(&self.book, number, cost, &mut self.rng);
+                self.chooser.learn(&self.history, number, cost, &mut self.rng);
             }
         }
     }
 
     fn best(&self) -> Ranked {
-        self.book.best()
+        self.history.best()
     }
 
     fn bound(&self) -> Option<f64> {
-        self.chooser.bound(&self.book)
+        self.chooser.bound(&self.history)
     }
 }

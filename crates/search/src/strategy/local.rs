@@ -1,7 +1,8 @@
-//! Refinement around given points: one parameter at a time.
+//! Hill climbing around given points, and then around drawn ones: one parameter at a time.
 
+use super::Random;
+use crate::history::History;
 use crate::neighbourhood::{Neighbourhood, Reach};
-use crate::told::Told;
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
@@ -11,34 +12,35 @@ use tilewright_core::objective::Objective;
 use tilewright_core::search::{Ranked, Search};
 use tilewright_core::space::{BoundSpace, Point};
 
-/// Hill climbing from several points: used to refine a model's best points by measurement.
+/// Hill climbing with restarts, without a list of the space.
 ///
-/// Asks for the given points first, then for the neighbours of the best points told so far, near ones of the best point
-/// first. Ends when all neighbours of the best points (see [`Local::with_width`]) have been asked.
+/// Asks for the given points first, then for the neighbours of the best points of this climb, near ones of the best point
+/// first. When all neighbours of these (see [`Local::with_width`]) have been asked, the next climb starts from a point drawn
+/// uniformly from those that are not known. Ends when every legal point is known.
 #[derive(Debug)]
 pub struct Local<'a> {
     space: &'a BoundSpace,
     seed: u64,
     width: usize,
     starts: VecDeque<Point>,
-    told: Told,
+    /// What this climb was told.
+    climb: History,
+    /// What is known of all points, and where the next climb starts.
+    drawn: Random<'a>,
     /// Neighbourhoods without unknown points.
     exhausted: BTreeSet<(Point, Reach)>,
 }
 
 impl<'a> Local<'a> {
-    /// Refines the given points, illegal ones left out; from the first legal point of the space where there is none.
-    /// The seed decides the order of neighbours at equal distance.
+    /// Climbs from the given points first, illegal ones left out. The seed decides the order of neighbours at equal distance,
+    /// and the points that are drawn.
     pub fn new(space: &'a BoundSpace, objective: Objective, starts: Vec<Point>, seed: u64) -> Self {
-        let mut starts: VecDeque<Point> =
-            starts.into_iter().filter(|p| space.contains(p) && space.is_legal(p)).collect();
-        if starts.is_empty() {
-            starts.extend(space.first_legal());
-        }
-        Self { space, seed, width: 4, starts, told: Told::new(objective), exhausted: BTreeSet::new() }
+        let starts = starts.into_iter().filter(|p| space.is_legal(p)).collect();
+        let (climb, drawn) = (History::new(objective.clone()), Random::new(space, objective, seed));
+        Self { space, seed, width: 4, starts, climb, drawn, exhausted: BTreeSet::new() }
     }
 
-    /// How many of the best points told so far have their neighbours asked, at least 1; 4 otherwise.
+    /// How many of the best points of a climb have their neighbours asked, at least 1; 4 otherwise.
     #[must_use]
     pub fn with_width(mut self, width: usize) -> Self {
         self.width = width.max(1);
@@ -48,7 +50,7 @@ impl<'a> Local<'a> {
     /// Neighbourhoods still to be looked at, in the order to do so.
     fn neighbourhoods(&self) -> Vec<(Point, Reach)> {
         let mut open: Vec<(usize, usize, Point, Reach)> = Vec::new();
-        for (rank, point) in self.told.ranked().take(self.width).enumerate() {
+        for (rank, point) in self.climb.ranked().take(self.width).enumerate() {
             for (distance, ring) in Reach::ALL.into_iter().enumerate() {
                 // The second best point's near neighbours are worth as much as the best one's next ring.
                 open.push((rank + distance, rank, point.clone(), ring));
@@ -75,32 +77,37 @@ impl Search for Local<'_> {
         let mut out = Vec::new();
         while out.len() < n {
             let Some(start) = self.starts.pop_front() else { break };
-            if self.told.ask(&start) {
+            if self.drawn.told.ask(&start) {
                 out.push(start);
             }
-        }
-        if out.len() == n {
-            return out;
         }
         for (point, ring) in self.neighbourhoods() {
             for neighbour in self.neighbours(&point, ring) {
                 if out.len() == n {
                     return out;
                 }
-                if self.told.ask(&neighbour) {
+                if self.drawn.told.ask(&neighbour) {
                     out.push(neighbour);
                 }
             }
             self.exhausted.insert((point, ring));
         }
+        if n > 0 && out.is_empty() {
+            // Nothing is left around this climb's best points, unless an outcome that is awaited is better.
+            if self.drawn.told.outstanding() == 0 {
+                self.climb = History::new(self.climb.objective().clone());
+            }
+            out = self.drawn.ask(1);
+        }
         out
     }
 
     fn tell(&mut self, seen: &[(Point, Outcome)]) {
-        self.told.tell(seen);
+        self.climb.tell(seen);
+        self.drawn.tell(seen);
     }
 
     fn best(&self) -> Ranked {
-        self.told.best()
+        self.drawn.best()
     }
 }

@@ -1,6 +1,6 @@
 //! Strategies over a list that learn nothing.
 
-use super::listed::{Book, Chooser};
+use super::listed::{Chooser, ListedHistory};
 use rand_chacha::ChaCha8Rng;
 
 /// Every point in order.
@@ -10,18 +10,18 @@ pub(crate) struct Sequence {
 }
 
 impl Chooser for Sequence {
-    fn choose(&mut self, book: &mut Book, _: &mut ChaCha8Rng) -> Option<u32> {
-        while (self.next as usize) < book.listing.len() {
+    fn choose(&mut self, history: &mut ListedHistory, _: &mut ChaCha8Rng) -> Option<u32> {
+        while (self.next as usize) < history.listing.len() {
             let number = self.next;
             self.next += 1;
-            if !book.knows(number) {
+            if !history.knows(number) {
                 return Some(number);
             }
         }
         None
     }
 
-    fn learn(&mut self, _: &Book, _: u32, _: f64, _: &mut ChaCha8Rng) {}
+    fn learn(&mut self, _: &ListedHistory, _: u32, _: f64, _: &mut ChaCha8Rng) {}
 }
 
 /// Every point uniformly at random, none twice.
@@ -29,9 +29,9 @@ impl Chooser for Sequence {
 pub(crate) struct Shuffle;
 
 impl Chooser for Shuffle {
-    fn choose(&mut self, book: &mut Book, rng: &mut ChaCha8Rng) -> Option<u32> {
-        book.unknown(rng)
+    fn choose(&mut self, history: &mut ListedHistory, rng: &mut ChaCha8Rng) -> Option<u32> {
+        history.unknown(rng)
     }
 
-    fn learn(&mut self, _: &Book, _: u32, _: f64, _: &mut ChaCha8Rng) {}
+    fn learn(&mut self, _: &ListedHistory, _: u32, _: f64, _: &mut ChaCha8Rng) {}
 }

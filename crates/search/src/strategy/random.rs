@@ -1,6 +1,6 @@
 //! Legal points at random, none twice.
 
-use crate::told::Told;
+use crate::history::History;
 use rand::seq::SliceRandom;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -23,7 +23,7 @@ const AHEAD: usize = 4_096;
 pub struct Random<'a> {
     space: &'a BoundSpace,
     rng: ChaCha8Rng,
-    told: Told,
+    pub(super) told: History,
     /// Drawn by a walk and not asked yet.
     ahead: Vec<Point>,
     /// Whether drawing candidates has become hopeless.
@@ -34,7 +34,7 @@ impl<'a> Random<'a> {
     /// A search of the space; the same seed gives the same points.
     pub fn new(space: &'a BoundSpace, objective: Objective, seed: u64) -> Self {
         let rng = ChaCha8Rng::seed_from_u64(seed);
-        Self { space, rng, told: Told::new(objective), ahead: Vec::new(), walks: false }
+        Self { space, rng, told: History::new(objective), ahead: Vec::new(), walks: false }
     }
 
     fn next(&mut self) -> Option<Point> {

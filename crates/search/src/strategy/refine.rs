@@ -1,16 +1,16 @@
 //! Refinement of what a model ranks by measuring around it.
 
-mod history;
 mod nearby;
 mod residual;
+mod sequence;
 
 use super::Local;
 use crate::catalogue::Setup;
 use crate::draws::Draws;
-use history::History;
 use nearby::Nearby;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
+use sequence::Sequence;
 use std::collections::VecDeque;
 use tilewright_core::measurement::Outcome;
 use tilewright_core::search::{Ranked, Search};
@@ -41,7 +41,7 @@ const WARM: usize = 8;
 /// Holds no list of the space.
 pub struct Refine<'a> {
     rng: ChaCha8Rng,
-    history: History,
+    history: Sequence,
     starts: VecDeque<Point>,
     local: Local<'a>,
     nearby: Nearby<'a>,
@@ -60,7 +60,7 @@ impl<'a> Refine<'a> {
         let starts = setup.starts.iter().cloned().chain(setup.warm.best(WARM));
         Self {
             rng: ChaCha8Rng::seed_from_u64(seed),
-            history: History::new(setup.objective.clone()),
+            history: Sequence::new(setup.objective.clone()),
             starts: starts.filter(|p| space.contains(p) && space.is_legal(p)).collect(),
             local: Local::new(space, setup.objective.clone(), Vec::new(), seed),
             nearby: Nearby::new(space, asked, ranked),

@@ -2,7 +2,7 @@
 
 use crate::draws::Draws;
 use crate::neighbourhood::Neighbourhood;
-use crate::{Setup, told::Told};
+use crate::{Setup, history::History};
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 use std::collections::VecDeque;
@@ -39,7 +39,7 @@ pub struct Survey<'a> {
     mixture: Mixture,
     carried: Vec<Point>,
     starts: VecDeque<Point>,
-    told: Told,
+    told: History,
     draws: Draws<'a>,
     rng: ChaCha8Rng,
     finished: bool,
@@ -58,7 +58,7 @@ impl<'a> Survey<'a> {
             mixture,
             carried: legal(carried),
             starts: legal(&setup.starts).into(),
-            told: Told::new(setup.objective.clone()),
+            told: History::new(setup.objective.clone()),
             draws: Draws::new(space, setup.source, rng.get_stream()),
             rng,
             finished: false,

@@ -3,7 +3,7 @@
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use tilewright_core::buffer::{Buffer, BufferSpec, Buffers, Expected, ExpectedBuffer, Filling, Role, Workload};
-use tilewright_core::computation::{Computation, InputError, InputLimits, Work, size_word};
+use tilewright_core::computation::{Computation, InputError, InputLimits, Work, size_field};
 use tilewright_core::dtype::DType;
 use tilewright_core::expr::Value;
 use tilewright_core::feature::Feature;
@@ -28,16 +28,16 @@ pub struct ScaleInput {
 }
 
 impl Scale {
-    fn dtype(words: &Config) -> Result<DType, InputError> {
-        let Some(value) = words.get("dtype") else { return Ok(DType::F32) };
+    fn dtype(fields: &Config) -> Result<DType, InputError> {
+        let Some(value) = fields.get("dtype") else { return Ok(DType::F32) };
         match value.as_str().map(str::parse::<DType>) {
             Some(Ok(dtype @ (DType::F32 | DType::F64))) => Ok(dtype),
             _ => Err(InputError::new("dtype", format!("{value} is not one of f32, f64"))),
         }
     }
 
-    fn known(words: &Config) -> Result<(), InputError> {
-        match words.0.iter().find(|(name, _)| !["n", "dtype"].contains(&name.as_str())) {
+    fn known(fields: &Config) -> Result<(), InputError> {
+        match fields.0.iter().find(|(name, _)| !["n", "dtype"].contains(&name.as_str())) {
             Some((name, _)) => Err(InputError::new(name, "unknown word: expected n, dtype")),
             None => Ok(()),
         }
@@ -51,13 +51,13 @@ impl Computation for Scale {
         ComputationId::new("scale")
     }
 
-    fn parse(&self, words: &Config) -> Result<ScaleInput, InputError> {
-        Self::known(words)?;
-        let n = size_word(words, "n", 0, MAX_N, None)?;
-        Ok(ScaleInput { n: n as usize, dtype: Self::dtype(words)? })
+    fn parse(&self, fields: &Config) -> Result<ScaleInput, InputError> {
+        Self::known(fields)?;
+        let n = size_field(fields, "n", 0, MAX_N, None)?;
+        Ok(ScaleInput { n: n as usize, dtype: Self::dtype(fields)? })
     }
 
-    fn words(&self, input: &ScaleInput) -> Config {
+    fn fields(&self, input: &ScaleInput) -> Config {
         Config(vec![("n".into(), Value::from(input.n)), ("dtype".into(), Value::from(input.dtype.name()))])
     }
 
@@ -123,7 +123,7 @@ impl Computation for Scale {
         // One in four is one short of what was drawn, so that lengths are not only the round ones.
         let awkward = if uniform() < 0.25 { 1.0 } else { 0.0 };
         let n =
-            if fixed.get("n").is_some() { size_word(fixed, "n", 0, MAX_N, None)? } else { (drawn - awkward) as u64 };
+            if fixed.get("n").is_some() { size_field(fixed, "n", 0, MAX_N, None)? } else { (drawn - awkward) as u64 };
         Ok(ScaleInput { n: n as usize, dtype })
     }
 }

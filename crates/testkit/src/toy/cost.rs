@@ -10,8 +10,8 @@ const CALL_S: f64 = 1e-6;
 /// Seconds of one byte.
 const BYTE_S: f64 = 1e-10;
 
-fn fact(words: &Config, name: &str) -> usize {
-    words.get(name).and_then(Value::as_int).map_or(0, |i| i.unsigned_abs() as usize)
+fn fact(fields: &Config, name: &str) -> usize {
+    fields.get(name).and_then(Value::as_int).map_or(0, |i| i.unsigned_abs() as usize)
 }
 
 /// The configuration with the least cost for `n` elements on a device with that many registers.
@@ -59,7 +59,7 @@ fn registers(problem: &dyn Problem) -> usize {
 /// (a restricted space). None if nothing is legal.
 pub fn optimum(problem: &dyn Problem) -> Option<(Point, f64)> {
     let best = target(fact(&problem.input(), "n"), registers(problem));
-    let words = Config(vec![
+    let fields = Config(vec![
         ("width".into(), Value::from(best.width)),
         ("unroll".into(), Value::from(best.unroll)),
         ("chunks".into(), Value::from(best.chunks)),
@@ -67,7 +67,7 @@ pub fn optimum(problem: &dyn Problem) -> Option<(Point, f64)> {
         ("order".into(), Value::from("forward")),
     ]);
     let space = problem.space();
-    match words.to_point(space.params(), None) {
+    match fields.to_point(space.params(), None) {
         Ok(point) if space.is_legal(&point) => Some((point.clone(), cost_s(problem, &point))),
         _ => walk(problem),
     }

@@ -51,6 +51,7 @@ pub struct ScalePlan {
 /// The toy kernel.
 #[derive(Clone, Debug)]
 pub struct ScaleKernel {
+    id: KernelId,
     space: ParamSpace,
 }
 
@@ -74,7 +75,13 @@ impl ScaleKernel {
             .rule("chunk", RuleGroup::Implementation, "chunks == 1 or n >= chunks * width", "no chunk is empty")
             .build()
             .expect("the toy space is well formed");
-        Self { space }
+        Self { id: KernelId::new("scale.toy"), space }
+    }
+
+    /// The kernel under another name: another variant of the computation.
+    #[must_use]
+    pub fn named(self, id: &'static str) -> Self {
+        Self { id: KernelId::new(id), ..self }
     }
 
     /// The kernel with one more rule.
@@ -84,7 +91,7 @@ impl ScaleKernel {
     #[must_use]
     pub fn restricted(self, rule: &str) -> Self {
         let space = self.space.with_rule("restricted", RuleGroup::User, rule, "asked for");
-        Self { space: space.expect("a rule that parses") }
+        Self { space: space.expect("a rule that parses"), ..self }
     }
 }
 
@@ -93,7 +100,7 @@ impl Kernel for ScaleKernel {
     type Plan = ScalePlan;
 
     fn id(&self) -> KernelId {
-        KernelId::new("scale.toy")
+        self.id.clone()
     }
 
     fn computation(&self) -> &Scale {

@@ -23,8 +23,8 @@ fn tick() -> u64 {
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Wrong {
-    Words,
-    WordTwice,
+    Fields,
+    FieldTwice,
     AcceptsUnknown,
     Clears,
     FewFeatures,
@@ -61,23 +61,23 @@ impl Computation for BrokenScale {
         Scale.id()
     }
 
-    fn parse(&self, words: &Config) -> Result<ScaleInput, InputError> {
+    fn parse(&self, fields: &Config) -> Result<ScaleInput, InputError> {
         let known = |(name, _): &&(String, _)| !self.is(Wrong::AcceptsUnknown) || name != "no_such_word";
-        let mut kept = Config(words.0.iter().filter(known).cloned().collect());
-        if self.is(Wrong::WordTwice) {
+        let mut kept = Config(fields.0.iter().filter(known).cloned().collect());
+        if self.is(Wrong::FieldTwice) {
             kept.0.dedup();
         }
         Scale.parse(&kept)
     }
 
-    fn words(&self, input: &ScaleInput) -> Config {
-        let mut words = Scale.words(input);
+    fn fields(&self, input: &ScaleInput) -> Config {
+        let mut fields = Scale.fields(input);
         match self.0 {
-            Wrong::Words => words.0.truncate(1),
-            Wrong::WordTwice => words.0.insert(0, words.0[0].clone()),
+            Wrong::Fields => fields.0.truncate(1),
+            Wrong::FieldTwice => fields.0.insert(0, fields.0[0].clone()),
             _ => {}
         }
-        words
+        fields
     }
 
     fn work(&self, input: &ScaleInput) -> Work {
@@ -167,8 +167,8 @@ impl Computation for BrokenScale {
 fn every_fault_of_a_computation_is_seen() {
     let inputs = [ScaleInput { n: 100, dtype: DType::F64 }];
     for (wrong, check) in [
-        (Wrong::Words, "words-read-back"),
-        (Wrong::WordTwice, "words-read-back"),
+        (Wrong::Fields, "fields-read-back"),
+        (Wrong::FieldTwice, "fields-read-back"),
         (Wrong::AcceptsUnknown, "unknown-word-refused"),
         (Wrong::Clears, "features-append"),
         (Wrong::FewFeatures, "features-match-names"),
@@ -187,7 +187,7 @@ fn every_fault_of_a_computation_is_seen() {
         (Wrong::DrawFails, "draw-succeeds"),
         (Wrong::DrawVaries, "draw-repeats"),
         (Wrong::DrawTooLarge, "draw-keeps-limits"),
-        (Wrong::DrawForgets, "draw-keeps-fixed-words"),
+        (Wrong::DrawForgets, "draw-keeps-fixed-fields"),
     ] {
         assert_breaks(try_computation(&BrokenScale(wrong), &inputs), check);
     }

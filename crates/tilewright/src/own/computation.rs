@@ -5,7 +5,7 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use std::ops::RangeInclusive;
 use tilewright_core::buffer::{Buffer, BufferSpec, Buffers, Expected, ExpectedBuffer, Filling, Role, Workload};
-use tilewright_core::computation::{Computation, InputError, InputLimits, Work, size_word};
+use tilewright_core::computation::{Computation, InputError, InputLimits, Work, size_field};
 use tilewright_core::dtype::DType;
 use tilewright_core::expr::{Compiled, Expr, Val, Value};
 use tilewright_core::feature::Feature;
@@ -158,7 +158,7 @@ impl OwnComputation {
     }
 
     fn read(&self, words: &Config, size: &Size) -> Result<u64, InputError> {
-        size_word(words, &size.name, *size.range.start(), *size.range.end(), None)
+        size_field(words, &size.name, *size.range.start(), *size.range.end(), None)
     }
 }
 
@@ -176,7 +176,7 @@ impl Computation for OwnComputation {
         Ok(input)
     }
 
-    fn words(&self, input: &Sizes) -> Config {
+    fn fields(&self, input: &Sizes) -> Config {
         Config(self.named(input).map(|(name, size)| (name.to_owned(), Value::Int(size as i64))).collect())
     }
 

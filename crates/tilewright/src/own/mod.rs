@@ -178,22 +178,10 @@ impl KernelBuilder {
     /// The first fault: a name twice, an expression that does not parse or names something unknown, a range without sizes, no
     /// code or no reference.
     pub fn build(self) -> Result<OwnKernel, BuildError> {
+        self.check_names()?;
         let kernel = self.name;
         let fault =
             |field: &str, message: String| BuildError { kernel: kernel.clone(), field: field.to_owned(), message };
-        if kernel.is_empty() || kernel.contains(|c: char| c.is_whitespace() || c == '=') {
-            return Err(fault("name", "a word without spaces and equals signs".into()));
-        }
-        let taken = self.sizes.iter().map(|s| s.name.as_str()).chain(self.params.iter().map(|p| p.name.as_str()));
-        let taken: Vec<&str> =
-            taken.chain(self.buffers.iter().map(|b| b.0)).chain(self.scalars.iter().map(|s| s.name)).collect();
-        if let Some((_, twice)) = taken.iter().enumerate().find(|(i, name)| taken[..*i].contains(name)) {
-            return Err(fault(twice, "the name stands there twice".into()));
-        }
-        if let Some(empty) = self.sizes.iter().find(|s| s.range.is_empty() || *s.range.end() > computation::MOST) {
-            let message = format!("{:?} is no range of sizes up to {}", empty.range, computation::MOST);
-            return Err(fault(&empty.name, message));
-        }
         let names: Vec<&str> = self.sizes.iter().map(|s| s.name.as_str()).collect();
         let length = |field: &str, text: &str| Length::new(text, &names).map_err(|message| fault(field, message));
         let flops = length("flops", &self.flops)?;
@@ -219,6 +207,26 @@ impl KernelBuilder {
         let computation =
             OwnComputation::new(kernel, self.sizes, (buffers, self.scalars), flops, self.tolerance, reference);
         Ok(OwnKernel(Arc::new(Inner { computation, space, start, code })))
+    }
+
+    /// Refuses names that mean two things, and sizes without a range.
+    fn check_names(&self) -> Result<(), BuildError> {
+        let fault =
+            |field: &str, message| Err(BuildError { kernel: self.name.clone(), field: field.to_owned(), message });
+        if self.name.is_empty() || self.name.contains(|c: char| c.is_whitespace() || c == '=') {
+            return fault("name", "a word without spaces and equals signs".into());
+        }
+        let taken = self.sizes.iter().map(|s| s.name.as_str()).chain(self.params.iter().map(|p| p.name.as_str()));
+        let taken: Vec<&str> =
+            taken.chain(self.buffers.iter().map(|b| b.0)).chain(self.scalars.iter().map(|s| s.name)).collect();
+        if let Some((_, twice)) = taken.iter().enumerate().find(|(i, name)| taken[..*i].contains(name)) {
+            return fault(twice, "the name stands there twice".into());
+        }
+        if let Some(empty) = self.sizes.iter().find(|s| s.range.is_empty() || *s.range.end() > computation::MOST) {
+            let message = format!("{:?} is no range of sizes up to {}", empty.range, computation::MOST);
+            return fault(&empty.name, message);
+        }
+        Ok(())
     }
 }
 

@@ -38,7 +38,7 @@ fn main() -> Result<(), Error> {
 
     let mut tuner = Tuner::on("cpu")?.threads(1)?.budget(Duration::from_secs(1));
     let tuned = tuner.tune(&saxpy.any_input())?;
-    println!("{} samples of {} inputs, profile {}", tuned.samples, tuned.inputs, tuned.profile.display());
+    println!("{} samples of {} inputs, log {}", tuned.samples, tuned.kernels[0].inputs, tuned.kernels[0].log.display());
 
     let (x, mut y) = (vec![2f32; 10_000], vec![1f32; 10_000]);
     let mut planned = tuner.plan(&saxpy.with("n", x.len()))?;

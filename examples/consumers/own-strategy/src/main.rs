@@ -1,4 +1,5 @@
-//! A predictor and a search strategy that Tilewright does not know, used by its planner on a GEMM of the host.
+//! A predictor, a search strategy and a selector that Tilewright does not know, used by its planner: on a GEMM of the host, and on a
+//! product of a sparse matrix, whose kernels the selector ranks.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -6,9 +7,10 @@ use tilewright::core::measurement::Outcome;
 use tilewright::core::predictor::{BindError, Predictor, Scorer};
 use tilewright::core::problem::Problem;
 use tilewright::core::search::{Ranked, Search};
+use tilewright::core::selector::{Candidate, Selector, VariantOrder};
 use tilewright::core::space::{BoundSpace, Point, Points};
 use tilewright::search::Choice;
-use tilewright::{Error, Tuner, gemm};
+use tilewright::{Error, Request, Tuner, gemm};
 
 /// Expects most of the largest tiles in registers.
 struct RuleOfThumb;
@@ -87,6 +89,28 @@ impl Search for Walk<'_> {
     }
 }
 
+/// Prefers kernels that store diagonals, as who has banded matrices would.
+struct DiagonalsFirst;
+
+impl Selector for DiagonalsFirst {
+    fn rank(&self, _: &[f32], candidates: &[Candidate], out: &mut VariantOrder) {
+        *out = (0..candidates.len()).collect();
+        out.sort_by_key(|&at| !candidates[at].variant.contains(".dia"));
+    }
+}
+
+fn by_own_selector() -> Result<(), Error> {
+    let mut tuner = Tuner::on("cpu")?.threads(1)?.selector(DiagonalsFirst).budget(Duration::from_secs(1));
+    let banded = Request::of("spmv").with("matrix", "banded").with("rows", 3000).with("half", 3);
+    let product = tuner.plan(&banded)?;
+    let planned = product.planned();
+    println!("{}: {}", planned.kernel, planned.reason);
+    let ranked = planned.decision.selection.as_ref().map(|selection| selection.ranked[0].to_string());
+    assert_eq!(ranked.as_deref(), Some("spmv.dia.1"));
+    assert!(planned.verified);
+    Ok(())
+}
+
 fn main() -> Result<(), Error> {
     let walk = Choice::own("walk", |setup, _| {
         let next = setup.starts.first().cloned().into_iter().collect();
@@ -100,5 +124,5 @@ fn main() -> Result<(), Error> {
     let searched = planned.searched.as_ref().map(|s| s.strategy.as_str());
     assert_eq!((planned.decision.model.as_deref(), searched), (Some("rule-of-thumb"), Some("walk")));
     assert!(planned.verified);
-    Ok(())
+    by_own_selector()
 }

@@ -4,9 +4,9 @@ use super::space::{About, prior, warm};
 use super::{Answer, Asked, rows, text};
 use crate::args::SearchArgs;
 use crate::failure::{Failure, Kind};
+use crate::fields;
 use crate::output::{Output, seconds};
 use crate::wiring::Wiring;
-use crate::words;
 use std::sync::Arc;
 use tilewright_core::problem::Measure;
 use tilewright_runtime::plan::PlanSettings;
@@ -30,19 +30,22 @@ pub(super) fn run(
     }
     let kernel = wiring.kernel(kernel, &args.device)?;
     let mut measure = wiring.measure(&args.device)?;
-    let words = words::parse(&args.input)?;
-    let problem = wiring.problem(kernel, measure.spec(), &words)?;
-    let adviser = wiring.adviser((None, args.profile.as_deref()), kernel, measure.spec(), &problem.input())?;
+    let fields = fields::parse(&args.input)?;
+    let problem = wiring.problem(kernel, measure.spec(), &fields)?;
+    let known = wiring.known((None, args.profile.as_deref()), kernel, measure.spec(), &problem.input())?;
     let mut settings = PlanSettings { seed, tolerance: Some(asked.tolerance), ..PlanSettings::default() };
-    settings.ranking = adviser.ranking.clone();
-    settings.warm = Arc::new(warm(&args.warm_start, problem.space())?);
+    settings.ranking = known.ranking.clone();
+    settings.warm = match args.warm_start.is_empty() {
+        true => known.warm(&wiring.home()?, &*problem, true),
+        false => Arc::new(warm(&args.warm_start, problem.space())?),
+    };
     let tail = if args.prior.is_empty() { Tail::default() } else { prior(&args.prior, args.epsilon, seed)? };
     let device = measure.spec().id.clone();
     let mut trial = Trial {
         problem: &*problem,
         measure: &mut measure,
-        predictor: adviser.predictor.as_deref(),
-        sampler: &mut *adviser.sampler(),
+        predictor: known.predictor.as_deref(),
+        sampler: &mut *known.sampler(),
         settings,
         tail: Arc::new(tail),
     };

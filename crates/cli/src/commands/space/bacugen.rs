@@ -3,8 +3,8 @@
 use super::counted::{Answer, list, refused, rejected_in_order, samplers};
 use crate::args::SpaceArgs;
 use crate::failure::{Failure, Kind};
+use crate::fields;
 use crate::output::Output;
-use crate::words;
 use std::path::Path;
 use std::time::Instant;
 use tilewright_core::space::{Config, RuleGroup};
@@ -23,7 +23,7 @@ struct Asked {
 }
 
 pub(super) fn run(args: &SpaceArgs, seed: u64, output: Output) -> Result<(), Failure> {
-    let input = words::parse(&args.input)?;
+    let input = fields::parse(&args.input)?;
     let asked = asked(&input)?;
     let device = device(args.device_spec.as_deref().unwrap_or(DEVICE))?;
     let text = args.guidelines.as_deref().unwrap_or_default();
@@ -73,7 +73,7 @@ fn asked(input: &Config) -> Result<Asked, Failure> {
                     _ => return Err(bad("scaled, printed")),
                 };
             }
-            _ => return Err(Failure::new(Kind::Input, name, "unknown word: type, layout, reading")),
+            _ => return Err(Failure::new(Kind::Input, name, "unknown field: type, layout, reading")),
         }
     }
     Ok(asked)

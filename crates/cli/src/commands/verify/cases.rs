@@ -35,7 +35,7 @@ pub(super) fn elsewhere() -> Result<ThreadPool, Failure> {
 }
 
 /// What cases are drawn from.
-pub(super) struct Deck<'a> {
+pub(super) struct Cases<'a> {
     pub(super) wiring: &'a Wiring,
     pub(super) kernel: &'a dyn AnyKernel,
     pub(super) spec: Arc<DeviceSpec>,
@@ -55,7 +55,7 @@ struct Case {
 }
 
 /// A device that checks one case at a time.
-pub(super) struct Place {
+pub(super) struct Bench {
     pub(super) device: Box<dyn Device>,
     /// What the emulator found; it then runs its blocks one after the other.
     pub(super) log: Option<Log>,
@@ -75,14 +75,14 @@ pub(super) struct Outcome {
     pub(super) findings: Vec<Finding>,
 }
 
-impl Deck<'_> {
+impl Cases<'_> {
     /// Draws and runs a case.
-    pub(super) fn play(&self, number: u32, place: &mut Place) -> Result<Outcome, Failure> {
+    pub(super) fn check(&self, number: u32, bench: &mut Bench) -> Result<Outcome, Failure> {
         let case = self.draw(number)?;
         let config = case.problem.space().config(&case.point);
         let repeated = is_ordered(&config);
-        let result = check(&case, &mut *place.device, repeated.then_some(&self.elsewhere));
-        let reports = place.log.as_ref().map(|log| log.take()).unwrap_or_default();
+        let result = check(&case, &mut *bench.device, repeated.then_some(&self.elsewhere));
+        let reports = bench.log.as_ref().map(|log| log.take()).unwrap_or_default();
         Ok(Outcome {
             input: case.problem.input(),
             config,
@@ -127,9 +127,9 @@ impl Deck<'_> {
     }
 
     fn input(&self, rng: &mut ChaCha8Rng) -> Result<Box<dyn Problem>, Failure> {
-        let words = self.kernel.draw_awkward(&self.fixed, &LIMITS, &mut || rng.random());
-        let words = words.map_err(|e| Failure::new(Kind::Input, &e.field, e.message))?;
-        self.wiring.problem(self.kernel, &self.spec, &words)
+        let fields = self.kernel.draw_awkward(&self.fixed, &LIMITS, &mut || rng.random());
+        let fields = fields.map_err(|e| Failure::new(Kind::Input, &e.field, e.message))?;
+        self.wiring.problem(self.kernel, &self.spec, &fields)
     }
 }
 

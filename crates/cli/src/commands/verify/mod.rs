@@ -8,7 +8,7 @@ use crate::failure::{Failure, Kind};
 use crate::output::Output;
 use crate::progress::Bar;
 use crate::wiring::Wiring;
-use cases::{Deck, Outcome, Place};
+use cases::{Bench, Cases, Outcome};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -59,14 +59,14 @@ pub(crate) fn run(args: &VerifyArgs, wiring: &Wiring, seed: u64, output: Output)
         fixed.0.push(("dtype".into(), Value::parse(dtype)));
     }
     let threads = args.device.threads.map_or_else(|| available_parallelism().map_or(1, usize::from), usize::from);
-    let places = places(&name, args.device.threads, threads.min(args.cases as usize))?;
-    let deck =
-        Deck { wiring, kernel, spec: places[0].device.spec().clone(), fixed, seed, elsewhere: cases::elsewhere()? };
-    let mut answer = Answer { device: deck.spec.id.clone(), ..Answer::default() };
-    if places.iter().any(|s| s.log.is_some()) {
+    let benches = benches(&name, args.device.threads, threads.min(args.cases as usize))?;
+    let drawn =
+        Cases { wiring, kernel, spec: benches[0].device.spec().clone(), fixed, seed, elsewhere: cases::elsewhere()? };
+    let mut answer = Answer { device: drawn.spec.id.clone(), ..Answer::default() };
+    if benches.iter().any(|s| s.log.is_some()) {
         (answer.races, answer.out_of_bounds, answer.other_findings) = (Some(0), Some(0), Some(BTreeMap::new()));
     }
-    for outcome in play(&deck, places, args.cases) {
+    for outcome in check_all(&drawn, benches, args.cases) {
         answer.add(outcome?, kernel);
     }
     let wrong = answer.failed;
@@ -76,29 +76,29 @@ pub(crate) fn run(args: &VerifyArgs, wiring: &Wiring, seed: u64, output: Output)
 
 /// Devices on which cases are checked beside each other, at most so many. Only the emulator has more than one: other devices
 /// are in use as a whole by one case.
-fn places(name: &DeviceName, threads: Option<u16>, most: usize) -> Result<Vec<Place>, Failure> {
+fn benches(name: &DeviceName, threads: Option<u16>, most: usize) -> Result<Vec<Bench>, Failure> {
     let DeviceName::Emulator(target) = name else {
-        return Ok(vec![Place { device: name.opened(threads)?, log: None }]);
+        return Ok(vec![Bench { device: name.opened(threads)?, log: None }]);
     };
     // With a log of its own each, so that findings go with their case.
-    let place = |_| {
+    let bench = |_| {
         let device = EmulatorDevice::new(Arc::new(target.spec()))?.tolerant();
-        Ok(Place { log: Some(device.log()), device: Box::new(device) })
+        Ok(Bench { log: Some(device.log()), device: Box::new(device) })
     };
-    (0..most.max(1)).map(place).collect()
+    (0..most.max(1)).map(bench).collect()
 }
 
-/// Plays the cases on all devices; the outcomes in the order of the cases. Ends early where a case cannot be drawn.
-fn play(deck: &Deck<'_>, places: Vec<Place>, cases: u32) -> Vec<Result<Outcome, Failure>> {
+/// Checks the cases on all devices; the outcomes in the order of the cases. Ends early where a case cannot be drawn.
+fn check_all(drawn: &Cases<'_>, benches: Vec<Bench>, cases: u32) -> Vec<Result<Outcome, Failure>> {
     let bar = Bar::counting("verify", cases.into());
     let (next, done) = (AtomicU32::new(0), Mutex::new(Vec::new()));
-    let work = |mut place: Place| {
+    let work = |mut bench: Bench| {
         loop {
             let number = next.fetch_add(1, Ordering::Relaxed);
             if number >= cases {
                 return;
             }
-            let outcome = deck.play(number, &mut place);
+            let outcome = drawn.check(number, &mut bench);
             if outcome.is_err() {
                 next.store(cases, Ordering::Relaxed);
             }
@@ -108,14 +108,14 @@ fn play(deck: &Deck<'_>, places: Vec<Place>, cases: u32) -> Vec<Result<Outcome, 
         }
     };
     std::thread::scope(|scope| {
-        for place in places {
+        for bench in benches {
             let work = &work;
             // Blocks of an emulated grid run one after the other on a device: the cases keep the cores busy, and atomic
             // additions come in the same order every time.
-            let alone = place.log.is_some().then(|| rayon::ThreadPoolBuilder::new().num_threads(1).build());
+            let alone = bench.log.is_some().then(|| rayon::ThreadPoolBuilder::new().num_threads(1).build());
             match alone {
-                Some(Ok(pool)) => drop(scope.spawn(move || pool.install(|| work(place)))),
-                _ => work(place),
+                Some(Ok(pool)) => drop(scope.spawn(move || pool.install(|| work(bench)))),
+                _ => work(bench),
             }
         }
     });

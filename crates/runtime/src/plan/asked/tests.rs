@@ -1,5 +1,6 @@
 use super::*;
 use tilewright_core::decision::{Alternative, Decision};
+use tilewright_core::id::KernelId;
 use tilewright_core::space::Config;
 use tilewright_search::drive::StoppedBy;
 
@@ -9,9 +10,13 @@ fn look(budget_s: f64, top: usize, model: Option<&str>, profile: Option<&str>) -
 }
 
 fn remembered(looks: Vec<Look>, model: Option<&str>) -> CachedPlan {
-    let chosen = Alternative { config: Config::default(), predicted_s: None, measured_s: None };
-    let (considered, reason, model) = (Vec::new(), String::new(), model.map(String::from));
-    let decision = Decision { chosen, considered, considered_count: 1, reason, model };
+    let chosen = Alternative {
+        kernel: KernelId::new("gemm.cpu.1"),
+        config: Config::default(),
+        predicted_s: None,
+        measured_s: None,
+    };
+    let decision = Decision { model: model.map(String::from), ..Decision::of(chosen, 1, String::new()) };
     let (config, predicted_s, measured_s, max_rel_error) = (Config::default(), None, None, Some(0.0));
     CachedPlan { config, predicted_s, measured_s, max_rel_error, decision, looks }
 }

@@ -79,7 +79,7 @@ fn the_most_specific_profile_is_found() {
 #[test]
 fn names_do_not_depend_on_the_order_of_words_and_stay_short() {
     let (toy, device) = (KernelId::new("toy"), device(8));
-    let name = |fixed: &str| stem(&toy, &device, &Config::parse(fixed).unwrap());
+    let name = |fixed: &str| stem(toy.as_str(), &device, &Config::parse(fixed).unwrap());
     assert_eq!(name("a=1,b=2"), name("b=2,a=1"));
     let long = format!("a={}", "x".repeat(500));
     assert!(name(&long).len() < 200);

@@ -4,8 +4,8 @@
 //! than which of two unlike ones is better. So neighbours of the best measured ones, and the best of its ranking, are scored
 //! by what it expects and by what [`Residual`] has learnt meanwhile.
 
-use super::history::History;
 use super::residual::{Residual, Weights};
+use super::sequence::Sequence;
 use crate::model::Model;
 use crate::neighbourhood::{Neighbourhood, Reach};
 use rand::Rng;
@@ -51,7 +51,7 @@ impl<'a> Nearby<'a> {
     }
 
     /// A legal point that nobody asked for yet, expected to be the best of those looked at; None if there is none.
-    pub(super) fn propose(&mut self, history: &History, rng: &mut ChaCha8Rng) -> Option<Point> {
+    pub(super) fn propose(&mut self, history: &Sequence, rng: &mut ChaCha8Rng) -> Option<Point> {
         let best_first = history.by_cost();
         let best = best_first.first()?.1;
         self.learn(history, best);
@@ -72,7 +72,7 @@ impl<'a> Nearby<'a> {
 
     /// The `count` points that are expected to be the best after all, measured or not: what single noisy times say of many
     /// configurations says more of each than its own.
-    pub(super) fn favourites(&mut self, history: &History, count: usize, rng: &mut ChaCha8Rng) -> Vec<Point> {
+    pub(super) fn favourites(&mut self, history: &Sequence, count: usize, rng: &mut ChaCha8Rng) -> Vec<Point> {
         let measured = history.by_cost();
         let Some(&(best, cost)) = measured.first() else { return Vec::new() };
         self.learn(history, cost);
@@ -88,7 +88,7 @@ impl<'a> Nearby<'a> {
     }
 
     /// Learns from what was measured since the last time.
-    fn learn(&mut self, history: &History, best: f64) {
+    fn learn(&mut self, history: &Sequence, best: f64) {
         if self.learnt == 0 {
             self.level = best.ln() as f32;
         }

@@ -1,0 +1,191 @@
+//! One checked GEMM call: what a routine is asked to do.
+
+use tilewright_ops::gemm::{GemmInput, Layout};
+
+/// `C = alpha · op(A) · op(B) + beta · C`, column-major, with BLAS's arguments. Its fields are private: a value of this
+/// type is a proof that every access of a correct GEMM lies within the slices and that all sizes fit BLAS's 32-bit integers.
+#[derive(Debug)]
+pub(crate) struct GemmCall<'a, T> {
+    pub(crate) layout: Layout,
+    pub(crate) m: usize,
+    pub(crate) n: usize,
+    pub(crate) k: usize,
+    pub(crate) alpha: T,
+    pub(crate) a: &'a [T],
+    pub(crate) lda: usize,
+    pub(crate) b: &'a [T],
+    pub(crate) ldb: usize,
+    pub(crate) beta: T,
+    pub(crate) c: &'a mut [T],
+    pub(crate) ldc: usize,
+}
+
+/// Why a call is not one that BLAS can be given.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum CallError {
+    /// A size or leading dimension beyond the 32-bit integers of the LP64 interface.
+    #[error("{field} = {value} is beyond the limit of {} of 32-bit BLAS", i32::MAX)]
+    TooLarge {
+        /// `m`, `n`, `k`, `lda`, `ldb` or `ldc`.
+        field: &'static str,
+        /// Its value.
+        value: usize,
+    },
+    /// A leading dimension smaller than the rows it must hold.
+    #[error("{field} = {value} is less than the {rows} rows stored")]
+    LeadingDimension {
+        /// `lda`, `ldb` or `ldc`.
+        field: &'static str,
+        /// Its value.
+        value: usize,
+        /// The least legal value.
+        rows: usize,
+    },
+    /// A slice too short for its matrix.
+    #[error("{field} holds {have} elements, {need} needed")]
+    TooShort {
+        /// `a`, `b` or `c`.
+        field: &'static str,
+        /// Its length in elements.
+        have: usize,
+        /// What the shape and the leading dimension need.
+        need: usize,
+    },
+}
+
+impl CallError {
+    /// The argument that is refused.
+    pub fn field(&self) -> &'static str {
+        match self {
+            Self::TooLarge { field, .. } | Self::LeadingDimension { field, .. } | Self::TooShort { field, .. } => field,
+        }
+    }
+
+    /// Refuses what 32-bit BLAS has no numbers for.
+    pub(crate) fn sizes(input: &GemmInput) -> Result<(), Self> {
+        let &GemmInput { m, n, k, lda, ldb, ldc, .. } = input;
+        let sizes = [("m", m), ("n", n), ("k", k), ("lda", lda), ("ldb", ldb), ("ldc", ldc)];
+        let large = sizes.into_iter().find(|(_, value)| i32::try_from(*value).is_err());
+        large.map_or(Ok(()), |(field, value)| Err(Self::TooLarge { field, value }))
+    }
+}
+
+impl<'a, T> GemmCall<'a, T> {
+    /// Checks the arguments. Only the sizes, the layout and the leading dimensions of `input` are read: the scalars are `alpha`
+    /// and `beta`, the element type is T.
+    ///
+    /// # Errors
+    /// [`CallError`] names the argument and the limit it breaks.
+    pub(crate) fn new(
+        input: &GemmInput,
+        (alpha, beta): (T, T),
+        a: &'a [T],
+        b: &'a [T],
+        c: &'a mut [T],
+    ) -> Result<Self, CallError> {
+        let &GemmInput { m, n, k, layout, lda, ldb, ldc, .. } = input;
+        CallError::sizes(input)?;
+        check_operand(("a", "lda"), a.len(), lda, input.a_stored())?;
+        check_operand(("b", "ldb"), b.len(), ldb, input.b_stored())?;
+        check_operand(("c", "ldc"), c.len(), ldc, (m, n))?;
+        Ok(GemmCall { layout, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc })
+    }
+
+    /// The same call in panels of `width` columns of C.
+    pub(crate) fn column_panels(&mut self, width: usize) -> Vec<GemmCall<'_, T>>
+    where
+        T: Copy,
+    {
+        let GemmCall { layout, m, k, alpha, a, lda, ldb, beta, ldc, .. } = *self;
+        let mut rest: &mut [T] = self.c;
+        let mut panels = Vec::new();
+        for first in (0..self.n).step_by(width.max(1)) {
+            let n = width.min(self.n - first);
+            // the last panel may end before a whole leading dimension
+            let (c, tail) = rest.split_at_mut((n * self.ldc).min(rest.len()));
+            rest = tail;
+            let skipped = if self.layout.b_transposed() { first } else { first * self.ldb };
+            let b = &self.b[skipped.min(self.b.len())..];
+            panels.push(GemmCall { layout, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc });
+        }
+        panels
+    }
+
+    /// (row stride, column stride) of op(A).
+    pub(crate) fn a_strides(&self) -> (usize, usize) {
+        if self.layout.a_transposed() { (self.lda, 1) } else { (1, self.lda) }
+    }
+
+    /// (row stride, column stride) of op(B).
+    pub(crate) fn b_strides(&self) -> (usize, usize) {
+        if self.layout.b_transposed() { (self.ldb, 1) } else { (1, self.ldb) }
+    }
+}
+
+fn check_operand(
+    (data, ld): (&'static str, &'static str),
+    have: usize,
+    value: usize,
+    (rows, columns): (usize, usize),
+) -> Result<(), CallError> {
+    // BLAS asks for at least 1 even where there are no rows
+    if value < rows.max(1) {
+        return Err(CallError::LeadingDimension { field: ld, value, rows: rows.max(1) });
+    }
+    let need = GemmInput::stored_len(rows, columns, value);
+    if have < need {
+        return Err(CallError::TooShort { field: data, have, need });
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tilewright_core::dtype::DType;
+
+    fn call(lda: usize, ldb: usize, ldc: usize, lengths: [usize; 3]) -> Result<(), CallError> {
+        let (a, b, mut c) = (vec![0f32; lengths[0]], vec![0f32; lengths[1]], vec![0f32; lengths[2]]);
+        // A is 2 x 5 stored 5 x 2, B is 5 x 3
+        let input = GemmInput { lda, ldb, ldc, ..GemmInput::new(2, 3, 5, DType::F32, Layout::Tn) };
+        GemmCall::new(&input, (1.0, 0.0), &a, &b, &mut c).map(|_| ())
+    }
+
+    #[test]
+    fn limits_are_exact() {
+        assert_eq!(call(6, 7, 4, [11, 19, 10]), Ok(()));
+        let short = |field, have, need| Err(CallError::TooShort { field, have, need });
+        assert_eq!(call(6, 7, 4, [10, 19, 10]), short("a", 10, 11));
+        assert_eq!(call(6, 7, 4, [11, 18, 10]), short("b", 18, 19));
+        assert_eq!(call(6, 7, 4, [11, 19, 9]), short("c", 9, 10));
+        let ld = |field, value, rows| Err(CallError::LeadingDimension { field, value, rows });
+        assert_eq!(call(4, 7, 4, [99; 3]), ld("lda", 4, 5));
+        assert_eq!(call(5, 4, 4, [99; 3]), ld("ldb", 4, 5));
+        assert_eq!(call(5, 5, 1, [99; 3]), ld("ldc", 1, 2));
+        let too_large = 1 << 31;
+        assert_eq!(call(too_large, 7, 4, [99; 3]), Err(CallError::TooLarge { field: "lda", value: too_large }));
+    }
+
+    #[test]
+    fn empty_matrices_need_no_elements() {
+        let input = GemmInput::new(2, 2, 0, DType::F64, Layout::Tn);
+        assert!(GemmCall::new(&input, (1.0, 0.0), &[], &[], &mut [0f64; 4]).is_ok());
+    }
+
+    #[test]
+    fn panels_cover_c_once() {
+        for layout in Layout::ALL {
+            let input = GemmInput { ldc: 5, ..GemmInput::new(3, 7, 2, DType::F32, layout) };
+            let [a, b, c] = input.lens();
+            let (a, b, mut c) = (vec![0f32; a], vec![0f32; b], vec![0f32; c]);
+            let mut call = GemmCall::new(&input, (1.0, 0.0), &a, &b, &mut c).unwrap();
+            let panels = call.column_panels(3);
+            assert_eq!(panels.iter().map(|panel| panel.n).collect::<Vec<_>>(), [3, 3, 1]);
+            for panel in panels {
+                let GemmCall { m, n, k, lda, ldb, ldc, a, b, c, .. } = panel;
+                let input = GemmInput { lda, ldb, ldc, ..GemmInput::new(m, n, k, DType::F32, layout) };
+                assert!(GemmCall::new(&input, (1.0, 0.0), a, b, c).is_ok(), "{layout}");
+            }
+        }
+    }
+}

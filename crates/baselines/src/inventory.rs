@@ -1,0 +1,71 @@
+//! Which libraries of the host can be called, and why the others cannot.
+
+use crate::kernel::Routine;
+use crate::{libraries, rust_crates};
+use serde::Serialize;
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::OnceLock;
+
+/// Who a library is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Identity {
+    /// Short name: `openblas`.
+    pub name: &'static str,
+    /// What the library says of itself.
+    pub version: String,
+    /// The file it was loaded from; none for what is built in.
+    pub path: Option<PathBuf>,
+    /// The most threads it can use, if limited.
+    pub max_threads: Option<usize>,
+}
+
+impl Identity {
+    pub(crate) fn built_in(name: &'static str, version: &str) -> Self {
+        Self { name, version: version.to_owned(), path: None, max_threads: None }
+    }
+}
+
+impl fmt::Display for Identity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.name, self.version)?;
+        self.path.iter().try_for_each(|path| write!(f, " ({})", path.display()))
+    }
+}
+
+/// A library that cannot be used here.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Missing {
+    /// Short name: `mkl`.
+    pub name: &'static str,
+    /// Why: not found, or found but not usable.
+    pub reason: String,
+}
+
+/// What this machine has for its host.
+#[derive(Debug)]
+pub struct Inventory {
+    pub(crate) routines: Vec<Box<dyn Routine>>,
+    /// Libraries that can be called.
+    pub found: Vec<Identity>,
+    /// Those that cannot, and why.
+    pub missing: Vec<Missing>,
+}
+
+/// All libraries of this machine's host. They are searched for and opened on the first call and stay open.
+pub fn inventory() -> &'static Inventory {
+    static INVENTORY: OnceLock<Inventory> = OnceLock::new();
+    INVENTORY.get_or_init(|| {
+        let mut routines: Vec<Box<dyn Routine>> =
+            vec![Box::new(rust_crates::GemmCrate::new()), Box::new(rust_crates::MatrixMultiply::new())];
+        let mut missing = Vec::new();
+        for result in libraries::load_all() {
+            match result {
+                Ok(library) => routines.push(Box::new(library)),
+                Err(reason) => missing.push(reason),
+            }
+        }
+        let found = routines.iter().map(|routine| routine.identity().clone()).collect();
+        Inventory { routines, found, missing }
+    })
+}

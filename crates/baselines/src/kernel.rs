@@ -1,0 +1,181 @@
+//! Routines of libraries as kernels of the computation `gemm`.
+
+use crate::call::{CallError, GemmCall};
+use crate::inventory::{Identity, inventory};
+use std::fmt;
+use std::sync::Arc;
+use tilewright_core::buffer::BufferSpec;
+use tilewright_core::computation::{Computation, InputError};
+use tilewright_core::device::DeviceSpec;
+use tilewright_core::dtype::DType;
+use tilewright_core::feature::Feature;
+use tilewright_core::id::KernelId;
+use tilewright_core::kernel::Kernel;
+use tilewright_core::problem::{AnyKernel, Erased};
+use tilewright_core::program::{DeviceError, HostArgs, HostCode, LibraryCall, Program, check_buffers};
+use tilewright_core::space::{BoundSpace, Legal, Param, ParamSpace, Point, Symbols, Values};
+use tilewright_ops::gemm::{ALPHA, BETA, Gemm, GemmInput};
+
+/// A GEMM of the host.
+pub(crate) trait Routine: Send + Sync + fmt::Debug {
+    /// Name, version and file.
+    fn identity(&self) -> &Identity;
+    /// `C = alpha · op(A) · op(B) + beta · C` in f32 on `threads` threads (at least one).
+    fn sgemm(&self, call: &mut GemmCall<'_, f32>, threads: usize);
+    /// The same in f64.
+    fn dgemm(&self, call: &mut GemmCall<'_, f64>, threads: usize);
+}
+
+/// Most candidates of cuBLASLt for an input: the values of the parameter `option`.
+pub const CANDIDATES: u32 = 64;
+
+/// A routine of a library. One of the host has one legal configuration, and so has cuBLAS; of cuBLASLt the parameter `option` is the
+/// place of a candidate in the library's own order. How many there are for an input only the device knows: the others do not run.
+#[derive(Debug)]
+pub struct LibraryGemm {
+    name: &'static str,
+    /// None for a routine of a device's maker.
+    routine: Option<&'static dyn Routine>,
+    space: ParamSpace,
+}
+
+impl LibraryGemm {
+    fn new(name: &'static str, routine: Option<&'static dyn Routine>, params: impl IntoIterator<Item = Param>) -> Self {
+        // No rule that could fail to parse, and no parameter without values.
+        let space = ParamSpace::builder().params(params).build().unwrap_or_else(|e| unreachable!("{e}"));
+        Self { name, routine, space }
+    }
+
+    /// Those of the host that are found on this machine.
+    pub fn of_host() -> Vec<Self> {
+        let routines = inventory().routines.iter().map(|routine| &**routine);
+        routines.map(|routine| Self::new(routine.identity().name, Some(routine), [])).collect()
+    }
+
+    /// cuBLAS and cuBLASLt, whether they are found or not.
+    pub fn of_cuda() -> Vec<Self> {
+        let options = Param::ints("option", 0..i64::from(CANDIDATES));
+        vec![Self::new("cublas", None, []), Self::new("cublaslt", None, [options])]
+    }
+
+    /// The kernel without its type.
+    pub fn erased(self) -> Arc<dyn AnyKernel> {
+        Arc::new(Erased::new(self))
+    }
+}
+
+/// One call of a routine.
+#[derive(Clone, Debug)]
+pub enum Call {
+    /// Of the host.
+    Host(HostCall),
+    /// Of a device's maker.
+    Device(LibraryCall),
+}
+
+/// A call on the host: the routine, the input, and how many threads it is given.
+#[derive(Clone, Debug)]
+pub struct HostCall {
+    routine: &'static dyn Routine,
+    input: GemmInput,
+    buffers: Vec<BufferSpec>,
+    threads: usize,
+}
+
+impl HostCall {
+    fn new(routine: &'static dyn Routine, device: &DeviceSpec, input: &GemmInput) -> Self {
+        let threads = device.fact("threads").and_then(|t| usize::try_from(t).ok()).unwrap_or(1).max(1);
+        let buffers = Gemm.buffers(input);
+        // The crates multiply by an alpha of zero, and a NaN survives that: no reduction is what is meant.
+        let input = if input.multiplies() { input.clone() } else { GemmInput { k: 0, ..input.clone() } };
+        Self { routine, input, buffers, threads }
+    }
+}
+
+impl Kernel for LibraryGemm {
+    type Of = Gemm;
+    type Plan = Call;
+
+    fn id(&self) -> KernelId {
+        KernelId::from(format!("gemm.{}.1", self.name))
+    }
+
+    fn computation(&self) -> &Gemm {
+        &Gemm
+    }
+
+    fn space(&self) -> &ParamSpace {
+        &self.space
+    }
+
+    /// Single products of plain element types, of sizes that fit 32-bit BLAS.
+    fn accepts(&self, input: &GemmInput) -> Result<(), InputError> {
+        input.only(&GemmInput::PLAIN)?;
+        if input.batch.count > 1 {
+            let message = format!("{} products at once: libraries are called for one", input.batch.count);
+            return Err(InputError::new("batch", message));
+        }
+        CallError::sizes(input).map_err(|e| InputError::new(e.field(), e.to_string()))
+    }
+
+    fn symbols(&self, device: &DeviceSpec, input: &GemmInput) -> Symbols {
+        input.symbols(device)
+    }
+
+    fn plan(&self, device: &DeviceSpec, input: &GemmInput, at: &Legal<'_>) -> Call {
+        let option = at.point().first().map_or(0, |&option| u32::from(option));
+        match self.routine {
+            Some(routine) => Call::Host(HostCall::new(routine, device, input)),
+            None => Call::Device(LibraryCall { library: self.name.to_owned(), option, input: Gemm.fields(input) }),
+        }
+    }
+
+    fn generate(&self, plan: &Call) -> Program {
+        match plan {
+            Call::Host(call) => Program::host(Arc::new(call.clone()), 0),
+            Call::Device(call) => Program::library(call.clone()),
+        }
+    }
+
+    fn feature_names(&self) -> Vec<Feature> {
+        self.space.params().iter().map(|param| Feature::flag(&param.name)).collect()
+    }
+
+    fn features(&self, _: &DeviceSpec, _: &GemmInput, at: &Values<'_>, out: &mut Vec<f32>) {
+        out.extend(at.point().iter().map(|&option| f32::from(option)));
+    }
+
+    fn default_point(&self, _: &DeviceSpec, _: &GemmInput, space: &BoundSpace) -> Option<Point> {
+        space.first_legal()
+    }
+}
+
+impl HostCode for HostCall {
+    fn leaves_threads_spinning(&self) -> bool {
+        self.threads > 1
+    }
+
+    fn run(&self, args: &mut HostArgs<'_, '_>) -> Result<(), DeviceError> {
+        check_buffers(&self.buffers, args.buffers)?;
+        let argument = |name: &str, message| DeviceError::Argument { name: name.to_owned(), message };
+        let Some(&[alpha, beta]) = args.scalars.get(ALPHA..=BETA) else {
+            return Err(argument("alpha, beta", format!("{} scalars are given", args.scalars.len())));
+        };
+        let [a, b, c] = args.buffers else {
+            return Err(argument("buffers", format!("a GEMM has a, b and c, {} are given", args.buffers.len())));
+        };
+        let refused = |e: CallError| argument(e.field(), e.to_string());
+        match self.input.dtype() {
+            DType::F32 => {
+                let scalars = (alpha as f32, beta as f32);
+                let call = GemmCall::new(&self.input, scalars, a.as_slice(), b.as_slice(), c.as_mut_slice());
+                self.routine.sgemm(&mut call.map_err(refused)?, self.threads);
+            }
+            _ => {
+                let call = GemmCall::new(&self.input, (alpha, beta), a.as_slice(), b.as_slice(), c.as_mut_slice());
+                self.routine.dgemm(&mut call.map_err(refused)?, self.threads);
+            }
+        }
+        Ok(())
+    }
+}

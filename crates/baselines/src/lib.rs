@@ -1,0 +1,101 @@
+#![doc = include_str!("../README.md")]
+#![deny(unsafe_code)]
+
+mod call;
+mod foreign;
+mod inventory;
+mod kernel;
+mod libraries;
+mod locate;
+mod rust_crates;
+
+pub use call::CallError;
+pub use inventory::{Identity, Inventory, Missing, inventory};
+pub use kernel::{CANDIDATES, LibraryGemm};
+pub use locate::PATH_VARIABLE;
+
+use std::sync::Arc;
+use tilewright_core::device::{DeviceKind, DeviceSpec};
+use tilewright_core::problem::AnyKernel;
+
+/// The routines of a file, and the file.
+#[cfg(feature = "cuda")]
+pub type DeviceLibraries = (std::path::PathBuf, Vec<Box<dyn tilewright_runtime::cuda::DeviceLibrary>>);
+
+/// cuBLAS and cuBLASLt as steps of programs on a CUDA device, with the file they were loaded from: what a device needs to run
+/// the kernels of these names.
+///
+/// # Errors
+/// Why they are not there.
+#[cfg(feature = "cuda")]
+pub fn device_libraries() -> Result<DeviceLibraries, String> {
+    foreign::cublas::libraries()
+}
+
+/// The routines found for a computation on a device, as its kernels. Libraries of the host are opened on the first call and stay
+/// open.
+pub fn kernels(computation: &str, device: &DeviceSpec) -> Vec<Arc<dyn AnyKernel>> {
+    let found = match device.kind {
+        _ if computation != "gemm" => Vec::new(),
+        DeviceKind::Cpu => LibraryGemm::of_host(),
+        DeviceKind::Cuda if foreign::has_cublas() => LibraryGemm::of_cuda(),
+        _ => Vec::new(),
+    };
+    found.into_iter().map(LibraryGemm::erased).collect()
+}
+
+/// The kernels among [`kernels`] that a text names: `all`, `none`, or names of libraries separated by commas.
+///
+/// # Errors
+/// A name that is unknown for the computation on such a device, or whose library is missing.
+pub fn select(
+    computation: &str,
+    device: &DeviceSpec,
+    selection: &str,
+) -> Result<Vec<Arc<dyn AnyKernel>>, SelectionError> {
+    let found = match selection {
+        "none" => return Ok(Vec::new()),
+        "all" => return Ok(kernels(computation, device)),
+        _ => kernels(computation, device),
+    };
+    let names = selection.split(',').map(str::trim).filter(|name| !name.is_empty());
+    let one = |wanted: &str| {
+        let kernel = found.iter().find(|kernel| kernel.id().name() == wanted);
+        kernel.cloned().ok_or_else(|| why_not(wanted, device, &found))
+    };
+    names.map(one).collect()
+}
+
+fn why_not(wanted: &str, device: &DeviceSpec, found: &[Arc<dyn AnyKernel>]) -> SelectionError {
+    let missing = match device.kind {
+        DeviceKind::Cpu => inventory().missing.iter().find(|missing| missing.name == wanted),
+        _ => None,
+    };
+    let owned = wanted.to_owned();
+    if let Some(missing) = missing {
+        return SelectionError::Missing { name: owned, reason: missing.reason.clone() };
+    }
+    let known: Vec<String> = found.iter().map(|kernel| kernel.id().name().to_owned()).collect();
+    SelectionError::Unknown { name: owned, known: ["all", "none"].map(String::from).into_iter().chain(known).collect() }
+}
+
+/// A library asked for by name that cannot be had.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SelectionError {
+    /// No library has this name.
+    #[error("baselines: unknown `{name}`; known on this device: {}", known.join(", "))]
+    Unknown {
+        /// What was asked for.
+        name: String,
+        /// What may be.
+        known: Vec<String>,
+    },
+    /// The library is not usable on this machine.
+    #[error("baselines: `{name}` is missing: {reason}")]
+    Missing {
+        /// What was asked for.
+        name: String,
+        /// Why it cannot be used.
+        reason: String,
+    },
+}

@@ -1,0 +1,65 @@
+//! Tuning all kernels of a computation, and what plans make of it.
+
+use crate::home::Home;
+use serde_json::Value;
+
+const TUNE: [&str; 7] = ["tune", "transpose", "--threads", "1", "--budget", "60s", "--no-table"];
+
+fn rows(answer: &Value) -> &Vec<Value> {
+    answer["kernels"].as_array().unwrap()
+}
+
+#[test]
+fn all_kernels_of_a_computation_are_tuned_and_planned() {
+    let home = Home::new();
+    let tuned = home.answer(&[&TUNE[..], &["--samples", "240"]].concat());
+    assert_eq!((tuned["kernel"].as_str(), rows(&tuned).len()), (Some("transpose"), 4), "{tuned:#}");
+    let sum = |field: &str| rows(&tuned).iter().map(|k| k[field].as_u64().unwrap()).sum::<u64>();
+    assert_eq!((tuned["samples"].as_u64(), tuned["failed"].as_u64()), (Some(sum("samples")), Some(sum("failed"))));
+    assert!(sum("samples") >= 240);
+    // One configuration needs no model; several get one, or a reason.
+    assert!(rows(&tuned).iter().all(|k| k["profile"].is_string() != k["reason"].is_string()), "{tuned:#}");
+    let selector = &tuned["selector"];
+    assert!(std::path::Path::new(selector["file"].as_str().unwrap()).exists(), "{selector}");
+    assert!(selector["inputs"].as_u64().unwrap() > 5 && selector["method"].is_string(), "{selector}");
+
+    let input = ["rows=200", "cols=300", "--threads", "1", "--budget", "100ms"];
+    let planned = home.answer(&[&["plan", "transpose"][..], &input].concat());
+    assert_eq!(planned["verified"], true, "{planned:#}");
+    for k in rows(&tuned).iter().filter(|k| k["profile"].is_string()) {
+        let planned = home.answer(&[&["plan", k["kernel"].as_str().unwrap()][..], &input].concat());
+        assert_eq!((&planned["kernel"], planned["model"].as_str()), (&k["kernel"], Some("mlp")), "{planned:#}");
+    }
+
+    // Another run goes on: there is enough, and nothing is measured.
+    let again = home.answer(&[&TUNE[..], &["--samples", "240"]].concat());
+    assert_eq!((&again["samples"], &again["resumed"]), (&tuned["samples"], &(sum("samples") + sum("failed")).into()));
+}
+
+#[test]
+fn files_that_are_asked_for_carry_the_names_of_several_kernels() {
+    let home = Home::new();
+    let out = home.path().join("own.profile");
+    let tune = ["--samples", "60", "--out", out.to_str().unwrap()];
+    let tuned = home.answer(&[&TUNE[..], &tune].concat());
+    for k in rows(&tuned) {
+        let log = home.path().join(format!("own-{}.log", k["kernel"].as_str().unwrap()));
+        assert_eq!(k["log"].as_str(), log.to_str());
+        assert!(log.exists());
+    }
+}
+
+#[test]
+fn routines_of_libraries_are_tuned_where_they_are_asked_for() {
+    let home = Home::new();
+    let tune = ["tune", "gemm", "--threads", "1", "--dtype", "f32", "--no-table", "--budget", "60s", "--samples", "60"];
+    let names = |answer: &Value| {
+        let all = rows(answer).iter().map(|k| k["kernel"].as_str().unwrap().to_owned());
+        all.collect::<Vec<_>>()
+    };
+    let generated = names(&home.answer(&tune));
+    let tuned = home.answer(&[&tune[..], &["--with-libraries", "--fresh"]].concat());
+    let all = names(&tuned);
+    assert!(all.len() > generated.len() && all.starts_with(&generated), "{all:?}");
+    assert!(rows(&tuned)[generated.len()..].iter().all(|k| k["samples"].as_u64() > Some(0)), "{tuned:#}");
+}

@@ -1,0 +1,142 @@
+//! What transfers, by leaving one device out: an improved Algorithm 2.
+//!
+//! Algorithm 2 counts which features are in the best subset of each source; with few sources most subsets tie, and their count says
+//! little. Here a few plans (what a model sees of devices, and which sources it learns from) compete as wholes by their mean performance over all sources, and those that are about the best vote.
+
+use crate::device::number;
+use crate::error::MtlError;
+use crate::near::shares;
+use crate::protocol::fraction_of_oracle;
+use crate::sources::Sources;
+use crate::view::{OnDevice, View};
+use rayon::prelude::*;
+use serde::Serialize;
+use tilewright_core::choice::FitSelector;
+use tilewright_core::space::Config;
+
+/// How far behind the best a plan may be to have a vote, in fraction of the oracle: comparisons over few sources tell no less.
+const MARGIN: f64 = 0.01;
+
+/// Most cases of a device that plans are compared on.
+const CASES: usize = 400;
+
+/// How the plans did.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct LeaveOneOut {
+    /// The plans that vote.
+    pub chosen: Vec<&'static str>,
+    /// Every plan with its mean fraction of the oracle's performance over the sources as targets; empty where there was
+    /// nothing to compare.
+    pub plans: Vec<(&'static str, f64)>,
+}
+
+/// A way to learn from sources.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Plan {
+    /// Its name in reports.
+    pub name: &'static str,
+    /// What the model sees of devices.
+    pub view: View,
+    /// Whether sources count by how near they are to the target.
+    pub near: bool,
+}
+
+impl Plan {
+    /// Fits a model for the target.
+    ///
+    /// # Errors
+    /// A feature of the view that a device lacks, a learner that fails.
+    pub fn fit(
+        &self,
+        sources: &Sources,
+        target: (&str, &Config),
+        learner: &dyn FitSelector,
+        seed: u64,
+    ) -> Result<OnDevice, MtlError> {
+        let values = self.view.values(target.0, target.1)?;
+        let pooled = if self.near {
+            self.view.pool(&sources.shared(&shares(&sources.devices(), target.1)))?
+        } else {
+            self.view.pool(sources)?
+        };
+        Ok(OnDevice { inner: learner.fit(&pooled, seed)?, values })
+    }
+}
+
+/// The plans, the simple ones first.
+fn plans(sources: &Sources, target: &Config, all: &[String]) -> Result<Vec<Plan>, MtlError> {
+    let ratios = View::blind().with_ratios(sources, target);
+    let named = View::concatenated(sources, all)?;
+    let both = named.clone().with_ratios(sources, target);
+    let plan = |name, view, near| Plan { name, view, near };
+    Ok(vec![
+        plan("blind", View::blind(), false),
+        plan("ratios", ratios.clone(), false),
+        plan("features", named, false),
+        plan("features and ratios", both, false),
+        plan("near", View::blind(), true),
+        plan("near, ratios", ratios, true),
+    ])
+}
+
+/// Features that the target and every source have, either all as numbers or all as words.
+pub(crate) fn shared(sources: &Sources, target: &Config) -> Vec<String> {
+    let devices = || sources.all().iter().map(|s| &s.features).chain([target]);
+    let everywhere = |name: &String| {
+        let numbers = devices().filter(|d| number(d, name).is_some()).count();
+        let words = devices().filter(|d| d.get(name).is_some_and(|v| v.as_str().is_some())).count();
+        numbers.max(words) == sources.all().len() + 1
+    };
+    sources.features().into_iter().filter(everywhere).collect()
+}
+
+/// Which of the plans are not another one again: those with ratios are where no feature's name is known, those by nearness where
+/// no source is nearer than another.
+fn distinct(plans: &[Plan], sources: &Sources, target: &Config) -> Vec<usize> {
+    let apart = shares(&sources.devices(), target).iter().any(|share| *share < 1.0);
+    let again = |i: usize| plans[..i].iter().any(|p| p.view == plans[i].view && p.near == plans[i].near);
+    (0..plans.len()).filter(|&i| (apart || !plans[i].near) && !again(i)).collect()
+}
+
+/// The plans for a target by leaving each source out in turn, and how all plans did. Only features that the target has
+/// and every source count. Plans that see the same are one.
+///
+/// # Errors
+/// A target without a single feature that all sources have, a learner that fails.
+pub fn leave_one_out(
+    sources: &Sources,
+    target: (&str, &Config),
+    learner: &dyn FitSelector,
+    seed: u64,
+) -> Result<(Vec<Plan>, LeaveOneOut), MtlError> {
+    let shared = shared(sources, target.1);
+    if let (true, Some(first)) = (shared.is_empty(), sources.features().first()) {
+        return Err(MtlError::MissingFeature { device: target.0.to_owned(), feature: first.clone() });
+    }
+    let mut full = plans(sources, target.1, &shared)?;
+    let count = sources.all().len();
+    if count < 2 {
+        // One source: nothing tells how devices differ.
+        full.truncate(1);
+        let chosen = full.iter().map(|p| p.name).collect();
+        return Ok((full, LeaveOneOut { chosen, plans: Vec::new() }));
+    }
+    let thinned = sources.thinned(CASES);
+    let places = distinct(&full, sources, target.1);
+    let jobs: Vec<(usize, usize)> = places.iter().flat_map(|&p| (0..count).map(move |s| (p, s))).collect();
+    let score = |&(plan, at): &(usize, usize)| -> Result<f64, MtlError> {
+        let (target, rest) = (&thinned.all()[at], thinned.without(at)?);
+        let plan = plans(&rest, &target.features, &shared)?.swap_remove(plan);
+        let selector = plan.fit(&rest, (&target.device, &target.features), learner, seed)?;
+        Ok(fraction_of_oracle(&selector, &target.cases))
+    };
+    let scores = jobs.par_iter().map(score).collect::<Result<Vec<f64>, MtlError>>()?;
+    let means: Vec<f64> = scores.chunks(count).map(|s| s.iter().sum::<f64>() / count as f64).collect();
+    let full: Vec<Plan> = places.into_iter().map(|p| full[p].clone()).collect();
+    let best = means.iter().copied().fold(0.0, f64::max);
+    let plans: Vec<(&'static str, f64)> = full.iter().map(|p| p.name).zip(means).collect();
+    let chosen: Vec<Plan> =
+        full.into_iter().zip(&plans).filter(|(_, (_, mean))| *mean >= best - MARGIN).map(|(plan, _)| plan).collect();
+    let names = chosen.iter().map(|p| p.name).collect();
+    Ok((chosen, LeaveOneOut { chosen: names, plans }))
+}

@@ -1,0 +1,111 @@
+//! Learning a selector: which method does best on inputs that it was not fitted on.
+
+use super::{SelectionError, SelectorHeader, SelectorStats, SelectorStore, StoredSelector, cases};
+use crate::error::RuntimeError;
+use crate::log::Sample;
+use std::path::PathBuf;
+use std::sync::Arc;
+use tilewright_core::choice::{ChoiceSet, FitSelector, SelectError};
+use tilewright_core::device::DeviceSpec;
+use tilewright_core::objective::Objective;
+use tilewright_core::problem::AnyKernel;
+use tilewright_core::selector::Selector;
+use tilewright_core::space::Config;
+
+/// Fewer inputs teach nothing of others.
+const LEAST_INPUTS: usize = 6;
+
+/// Learns a selector from what a campaign measured of several kernels, and keeps it; where it is and what it is. None where fewer
+/// than two kernels, or too few inputs, were measured. `fixed` are the fields that all inputs share by request.
+///
+/// # Errors
+/// As [`learn`], and a file that cannot be written.
+pub fn learn_from(
+    store: &SelectorStore,
+    (kernels, samples): (&[&dyn AnyKernel], &[&[Sample]]),
+    device: &Arc<DeviceSpec>,
+    (objective, fixed): (&Objective, &Config),
+    seed: u64,
+) -> Result<Option<(PathBuf, StoredSelector)>, RuntimeError> {
+    if kernels.len() < 2 {
+        return Ok(None);
+    }
+    let cases = cases(kernels, device, samples, objective)?;
+    if cases.len() < LEAST_INPUTS {
+        return Ok(None);
+    }
+    let header = SelectorHeader::new(kernels[0].computation(), device, objective.clone(), fixed.clone());
+    let stored = learn(SelectorHeader { seed, ..header }, cases)?;
+    let path = store.put(&stored)?;
+    Ok(Some((path, stored)))
+}
+
+/// Chooses a method by cross-validation on the cases; the header says for what and by which seed. What is stored is fitted again
+/// whenever it is read, so only methods compete that are fitted within milliseconds.
+///
+/// # Errors
+/// Cases that nothing can be learned from.
+pub fn learn(header: SelectorHeader, cases: ChoiceSet) -> Result<StoredSelector, SelectionError> {
+    let failed = |source| SelectionError::Learn { computation: header.computation.clone(), source };
+    let (method, fraction_of_oracle) = chosen(&cases, header.seed).map_err(failed)?;
+    let stats = SelectorStats { inputs: cases.len() as u64, fraction_of_oracle };
+    let mut variants: Vec<String> =
+        cases.cases().iter().flat_map(|c| c.trials.iter().map(|t| t.candidate.variant.clone())).collect();
+    variants.sort();
+    variants.dedup();
+    let variants = variants.into_iter().map(Into::into).collect();
+    let header = SelectorHeader { schema: cases.schema().hash(), variants, method, stats, ..header };
+    Ok(StoredSelector { header, cases })
+}
+
+impl StoredSelector {
+    /// The selector.
+    ///
+    /// # Errors
+    /// A method that this program does not have, or cases that it cannot be fitted on any more.
+    pub fn fit(&self) -> Result<Box<dyn Selector>, SelectionError> {
+        let SelectorHeader { method, computation, seed, .. } = &self.header;
+        let methods = methods();
+        let known = || methods.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>().join(", ");
+        let Some((_, fit)) = methods.iter().find(|(name, _)| name == method) else {
+            return Err(SelectionError::UnknownMethod { method: method.clone(), known: known() });
+        };
+        let failed = |source| SelectionError::Learn { computation: computation.clone(), source };
+        fit.fit(&self.cases, *seed).map_err(failed)
+    }
+}
+
+#[cfg(feature = "select")]
+fn methods() -> Vec<(String, Box<dyn FitSelector>)> {
+    use tilewright_variant_select::forest::CostForest;
+    use tilewright_variant_select::guard::Guarded;
+    use tilewright_variant_select::regression::Regression;
+    use tilewright_variant_select::trees::BoostedTrees;
+    let trees = BoostedTrees { trees: 60, leaves: 16, ..BoostedTrees::default() };
+    vec![
+        ("forest".to_owned(), Box::new(Guarded(CostForest::thorough()))),
+        ("trees".to_owned(), Box::new(Guarded(trees))),
+        ("regression".to_owned(), Box::new(Guarded(Regression::default()))),
+    ]
+}
+
+#[cfg(not(feature = "select"))]
+fn methods() -> Vec<(String, Box<dyn FitSelector>)> {
+    Vec::new()
+}
+
+/// The best method, and its mean fraction of the oracle on unseen inputs.
+#[cfg(feature = "select")]
+fn chosen(cases: &ChoiceSet, seed: u64) -> Result<(String, Option<f64>), SelectError> {
+    use tilewright_variant_select::evaluate::{Auto, cross_validate};
+    let auto = Auto { methods: methods(), folds: 3 };
+    let (name, _) = auto.choose(cases, seed)?;
+    let method = auto.methods.iter().find(|(known, _)| *known == name);
+    let scores = method.map(|(_, method)| cross_validate(&**method, cases, auto.folds, seed));
+    Ok((name, scores.and_then(Result::ok).map(|s| s.fraction_of_oracle)))
+}
+
+#[cfg(not(feature = "select"))]
+fn chosen(_: &ChoiceSet, _: u64) -> Result<(String, Option<f64>), SelectError> {
+    Err(SelectError::TooFew { what: "methods", found: 0, needed: 1 })
+}

@@ -1,0 +1,242 @@
+//! Decisions among several toy kernels.
+
+use crate::support::{device, words};
+use std::time::Duration;
+use tilewright_core::predictor::Predictor;
+use tilewright_core::problem::{AnyKernel, Erased, Measure, Problem};
+use tilewright_core::selector::{Candidate, Selector, VariantOrder};
+use tilewright_runtime::RuntimeError;
+use tilewright_runtime::plan::{Asked, Entrant, PlanSettings, Planned, Planner, Ranking, VariantPlanner};
+use tilewright_runtime::plan_cache::PlanCache;
+use tilewright_runtime::selection::Ranker;
+use tilewright_sampler::Uniform;
+use tilewright_testkit::toy::{self, AnalyticMeasure, Formula, ScaleKernel};
+
+const NEAR: &str = "scale.near";
+const FAR: &str = "scale.far";
+const BACK: &str = "scale.back";
+const NEVER: &str = "scale.never";
+
+/// Below 4096 elements the near kernel is best, above it the far one; the third is always slow, the last never legal.
+fn kernel(name: &'static str) -> Erased<ScaleKernel> {
+    let rule = match name {
+        NEAR => "prefetch == 1",
+        FAR => "prefetch == 16",
+        BACK => "order == 'backward'",
+        NEVER => "width > 16",
+        _ => "width <= 16",
+    };
+    Erased::new(ScaleKernel::new().restricted(rule).named(name))
+}
+
+/// Ranks by names; asks for what is not there, too.
+struct Says(&'static [&'static str]);
+
+impl Selector for Says {
+    fn rank(&self, _: &[f32], candidates: &[Candidate], out: &mut VariantOrder) {
+        let place = |name: &&str| candidates.iter().position(|c| c.variant == *name).unwrap_or(99);
+        *out = self.0.iter().map(place).collect();
+    }
+}
+
+type Seconds = fn(&dyn Problem, &[u16]) -> f64;
+
+struct Setup {
+    kernels: Vec<&'static str>,
+    measure: Option<AnalyticMeasure>,
+    selector: Option<Says>,
+    most: usize,
+    cache: Option<PlanCache>,
+    predictor: Option<Formula<Seconds>>,
+    question: &'static str,
+    settings: PlanSettings,
+    searched: Vec<String>,
+}
+
+impl Setup {
+    fn new(kernels: &[&'static str]) -> Self {
+        let budget = Duration::from_millis(400);
+        Self {
+            kernels: kernels.to_vec(),
+            measure: Some(AnalyticMeasure::new(device()).checked_on(toy::host_device())),
+            selector: None,
+            most: 3,
+            cache: None,
+            predictor: None,
+            question: "scale",
+            settings: PlanSettings { refine: budget, budget, ..PlanSettings::default() },
+            searched: Vec::new(),
+        }
+    }
+
+    fn plan(&mut self, input: &str) -> Result<Planned, RuntimeError> {
+        self.searched.clear();
+        let kernels: Vec<Erased<ScaleKernel>> = self.kernels.iter().map(|name| kernel(name)).collect();
+        let device = device();
+        let problems: Vec<Box<dyn Problem>> =
+            kernels.iter().map(|k| AnyKernel::problem(k, &device, &words(input)).unwrap()).collect();
+        let entrants = kernels.iter().zip(&problems).map(|(kernel, problem)| Entrant {
+            kernel,
+            problem: &**problem,
+            predictor: self.predictor.as_ref().map(|p| p as &dyn Predictor),
+            ranking: Ranking::Everything,
+            knowledge: self.predictor.as_ref().map(|_| "own"),
+            known: String::new(),
+            warm: Box::new(Default::default),
+            origin: None,
+            sampler: Box::new(Uniform::new(100_000)),
+        });
+        let searched = &mut self.searched;
+        let mut planner = VariantPlanner {
+            entrants: entrants.collect(),
+            left_out: Vec::new(),
+            notes: Vec::new(),
+            ranker: self.selector.as_ref().map(|own| Ranker::Own(own)),
+            most: self.most,
+            device: &device,
+            measure: self.measure.as_mut().map(|m| m as &mut dyn Measure),
+            cache: self.cache.as_ref(),
+            question: self.question.to_owned(),
+            settings: self.settings.clone(),
+            searching: &mut |kernel, _, _| searched.push(kernel.id().to_string()),
+        };
+        let (at, planned) = planner.plan()?;
+        assert_eq!(problems[at].kernel(), planned.kernel);
+        Ok(planned)
+    }
+
+    fn calls(&self) -> u64 {
+        self.measure.as_ref().map_or(0, |m| m.calls)
+    }
+}
+
+fn names(planned: &Planned) -> Vec<(&str, bool)> {
+    planned.decision.variants.iter().map(|v| (v.name.as_str(), v.measured_s.is_some())).collect()
+}
+
+#[test]
+fn the_best_kernel_wins_and_the_answer_lists_all() {
+    let mut setup = Setup::new(&[NEVER, BACK, FAR, NEAR]);
+    for (input, best) in [("n=1000", NEAR), ("n=100000", FAR)] {
+        let planned = setup.plan(input).unwrap();
+        assert_eq!(planned.kernel.as_str(), best, "{}", planned.reason);
+        let optimum = toy::optimum(&*AnyKernel::problem(&kernel(best), &device(), &words(input)).unwrap()).unwrap();
+        assert!(planned.measured_s.unwrap() <= optimum.1 * 1.03 && planned.verified, "{planned:?}");
+        assert_eq!((names(&planned)[0], names(&planned)[3]), ((best, true), (NEVER, false)));
+        let decision = &planned.decision;
+        assert_eq!((decision.chosen.kernel.as_str(), &decision.considered[0]), (best, &decision.chosen));
+        assert!(decision.variants[3].reason.as_deref().unwrap().contains("restricted"), "{:?}", decision.variants);
+        for part in ["No selector ranks the 3 kernels", "timed against each other", "left out: scale.never"] {
+            assert!(planned.reason.contains(part), "{part}: {}", planned.reason);
+        }
+        assert_eq!((&decision.reason, decision.knowledge.as_str()), (&planned.reason, "default"));
+        assert_eq!(setup.searched.len(), 3);
+    }
+}
+
+#[test]
+fn a_single_kernel_is_decided_as_ever() {
+    let of = |best: f64| (best * 1e9).round();
+    let single = Setup::new(&[FAR]).plan("n=5000").unwrap();
+    let (kernel, device) = (kernel(FAR), device());
+    let mut measure = AnalyticMeasure::new(device.clone()).checked_on(toy::host_device());
+    let mut planner = Planner {
+        kernel: &kernel,
+        device: &device,
+        measure: Some(&mut measure),
+        predictor: None,
+        sampler: &mut Uniform::new(100_000),
+        cache: None,
+        settings: Setup::new(&[]).settings,
+    };
+    let alone = planner.plan(&words("n=5000")).unwrap();
+    assert_eq!((&single.config, of(single.measured_s.unwrap())), (&alone.config, of(alone.measured_s.unwrap())));
+    assert_eq!(names(&single), [(FAR, true)]);
+    assert!(single.decision.selection.is_none() && !single.reason.contains("selector"), "{}", single.reason);
+}
+
+#[test]
+fn a_selector_says_which_are_searched() {
+    let all = [BACK, NEAR, FAR];
+    let mut setup = Setup { selector: Some(Says(&[FAR, "scale.gone", NEAR, BACK, FAR])), most: 1, ..Setup::new(&all) };
+    let planned = setup.plan("n=1000").unwrap();
+    assert_eq!((planned.kernel.as_str(), &setup.searched), (FAR, &vec![FAR.to_owned()]), "{}", planned.reason);
+    let said = planned.decision.selection.as_ref().unwrap();
+    assert_eq!((said.method.as_str(), said.ranked.len()), ("own", 3));
+    for part in ["it ranks number 99 of 3", "ranks scale.far twice", "ranks scale.far, scale.near, scale.back"] {
+        assert!(planned.reason.contains(part), "{part}: {}", planned.reason);
+    }
+    // Those behind are tried where the best has no plan.
+    let mut setup = Setup { selector: Some(Says(&[FAR, NEAR])), most: 1, ..Setup::new(&all) };
+    setup.measure = Some(AnalyticMeasure::new(device()).failing(|p| p[3] == 4).checked_on(toy::host_device()));
+    let planned = setup.plan("n=100000").unwrap();
+    assert_eq!(planned.kernel.as_str(), NEAR, "{}", planned.reason);
+    assert!(planned.reason.contains("none of"), "{}", planned.reason);
+    // It ranks nothing that there is: all are tried, and the answer says why.
+    let mut setup = Setup { selector: Some(Says(&["scale.gone"])), ..Setup::new(&all) };
+    let planned = setup.plan("n=1000").unwrap();
+    assert!(planned.kernel.as_str() == NEAR && planned.reason.contains("ranks none of 3 kernels"), "{planned:?}");
+}
+
+#[test]
+fn nothing_is_timed_where_nothing_may_be() {
+    let all = [NEVER, BACK, NEAR, FAR];
+    let untimed = PlanSettings { top: 0, ..Setup::new(&[]).settings };
+    let mut setup = Setup { settings: untimed, ..Setup::new(&all) };
+    let planned = setup.plan("n=1000").unwrap();
+    assert_eq!((planned.kernel.as_str(), setup.calls()), (BACK, 0), "without any knowledge the first");
+    assert!(planned.verified && planned.measured_s.is_none(), "{planned:?}");
+    setup.predictor = Some(Formula { kind: "exact", is_costly: false, seconds: toy::cost_s });
+    let planned = setup.plan("n=100000").unwrap();
+    assert_eq!((planned.kernel.as_str(), setup.calls()), (FAR, 0), "{}", planned.reason);
+    assert_eq!(planned.decision.knowledge, "own");
+    setup.selector = Some(Says(&[NEAR, FAR]));
+    let planned = setup.plan("n=100000").unwrap();
+    assert_eq!((planned.kernel.as_str(), setup.calls()), (NEAR, 0), "{}", planned.reason);
+}
+
+#[test]
+fn an_answer_is_remembered_until_its_kernel_is_gone_or_another_one_competes() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut setup = Setup { cache: Some(PlanCache::new(dir.path())), ..Setup::new(&[NEAR, BACK, FAR]) };
+    let first = setup.plan("n=100000").unwrap();
+    let calls = setup.calls();
+    let again = setup.plan("n=100000").unwrap();
+    assert!(again.cached && !first.cached && again.verified, "{}", again.reason);
+    assert_eq!((setup.calls(), &again.kernel, &again.config), (calls, &first.kernel, &first.config));
+    assert_eq!((&again.decision.variants, setup.searched.len()), (&first.decision.variants, 0));
+    // Another question, the same kernels: each is known by itself, and only the winners are timed again.
+    setup.question = "scale+libraries";
+    let other = setup.plan("n=100000").unwrap();
+    assert!(!other.cached && setup.searched.is_empty() && setup.calls() > calls, "{:?}", setup.searched);
+    // The winner vanishes.
+    setup.kernels = vec![NEAR, BACK];
+    let next = setup.plan("n=100000").unwrap();
+    assert!(!next.cached && next.verified && next.kernel.as_str() == NEAR, "{}", next.reason);
+    assert!(next.reason.contains("scale.far, which the cached plan is of, is not there any more"), "{}", next.reason);
+    assert!(setup.plan("n=100000").unwrap().cached);
+    // A newcomer.
+    setup.kernels = vec![NEAR, "scale.all", BACK];
+    let wider = setup.plan("n=100000").unwrap();
+    assert!(wider.kernel.as_str() == "scale.all" && wider.looked_again.unwrap().contains("decided without scale.all"));
+    // More time than any look had: what is remembered takes part, and wins ties.
+    setup.settings.asked = Asked { budget: Some(Duration::from_millis(900)), ..Asked::default() };
+    setup.settings.budget = Duration::from_millis(900);
+    let longer = setup.plan("n=100000").unwrap();
+    assert!(!longer.cached && longer.looked_again.is_some() && longer.kernel.as_str() == "scale.all");
+    assert!(setup.plan("n=100000").unwrap().cached);
+}
+
+#[test]
+fn what_no_kernel_computes_is_the_first_ones_error() {
+    let error = Setup::new(&[NEVER, NEVER]).plan("n=1000").unwrap_err();
+    assert_eq!(error.kind(), "nothing-legal", "{error}");
+    let mut setup = Setup::new(&[NEAR, FAR]);
+    setup.measure = Some(AnalyticMeasure::new(device()).failing(|_| true));
+    assert_eq!(setup.plan("n=1000").unwrap_err().kind(), "nothing-runs");
+    let dir = tempfile::tempdir().unwrap();
+    let cache = PlanCache::new(dir.path());
+    let mut unchecked = Setup { cache: Some(cache.clone()), measure: None, ..Setup::new(&[NEAR, FAR]) };
+    assert!(!unchecked.plan("n=1000").unwrap().verified);
+    assert_eq!(cache.entries().unwrap().len(), 0, "what was not verified is not remembered");
+}
