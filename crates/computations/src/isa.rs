@@ -76,7 +76,7 @@ impl Isa {
         self.0 >= Level::Avx2
     }
 
-    /// Runs `op` compiled for this instruction set. Only what is inlined into it is: see [`on_isa`].
+    /// Runs `op` compiled for this instruction set. Only what is inlined into it is: see `on_isa`.
     #[inline(always)]
     pub fn run<R>(self, op: impl FnOnce() -> R) -> R {
         // SAFETY: a level other than the base exists only where `detected` found every feature that its function enables.

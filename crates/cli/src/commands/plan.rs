@@ -71,6 +71,9 @@ struct Explained {
     default_config: Option<Config>,
 }
 
+/// An input bound to the kernel that was chosen for it, and why.
+type Decided = (Box<dyn Problem>, Planned);
+
 /// Decides as `plan` does: the kernels of the computation compete, or the named one answers alone. Where only what is known counts and
 /// nothing is, nothing is decided.
 pub(super) fn decide(
@@ -78,7 +81,7 @@ pub(super) fn decide(
     wiring: &Wiring,
     device: &mut Opened,
     (seed, only_known): (u64, bool),
-) -> Result<Option<(Box<dyn Problem>, Planned)>, Failure> {
+) -> Result<Option<Decided>, Failure> {
     let (home, spec) = (wiring.home()?, device.spec().clone());
     let kernels = wiring.competing(&args.kernel, &spec, args.with_libraries)?;
     let planning = Planning {
@@ -96,7 +99,7 @@ pub(super) fn decide(
 }
 
 /// The same on a device that is opened for it.
-fn opened(args: &PlanArgs, wiring: &Wiring, seed: u64) -> Result<(Box<dyn Problem>, Planned), Failure> {
+fn opened(args: &PlanArgs, wiring: &Wiring, seed: u64) -> Result<Decided, Failure> {
     let decided = decide(args, wiring, &mut wiring.measure(&args.device)?, (seed, false))?;
     decided.ok_or_else(|| Failure::new(Kind::Nothing, "input", "nothing is known of it"))
 }

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use tilewright_core::id::KernelId;
 use tilewright_core::measurement::{CachePolicy, FailureKind};
 use tilewright_core::objective::Objective;
-use tilewright_core::problem::{AnyKernel, Measure, Problem};
+use tilewright_core::problem::{Measure, Problem};
 use tilewright_core::space::{Config, Point};
 use tilewright_runtime::RuntimeError;
 use tilewright_runtime::contest::{Entrant, Standing, contest, libraries};
