@@ -9,7 +9,7 @@ mod polish;
 pub use polish::polish;
 
 use std::time::Duration;
-use tilewright_core::measurement::{Measurement, Outcome};
+use tilewright_core::measurement::{Failure, FailureKind, Measurement, Outcome};
 use tilewright_core::objective::Objective;
 use tilewright_core::program::DeviceError;
 use tilewright_core::timing::{Clock, median_interval};
@@ -106,8 +106,11 @@ pub fn compare(
             let outcome = measure(runs[i].index)?;
             let cost = outcome.as_ref().ok().and_then(|m| objective.cost(m));
             runs[i].active = cost.is_some();
+            // One that ran before is only slower now: what it showed by then stands, or a disturbance would leave no result at all.
+            if runs[i].costs.is_empty() || !matches!(&outcome, Err(failure) if failure.kind == FailureKind::CutOff) {
+                runs[i].last = outcome;
+            }
             runs[i].costs.extend(cost);
-            runs[i].last = outcome;
             runs[i].timed = true;
         }
         runs.retain(|r| r.timed);
@@ -117,9 +120,8 @@ pub fn compare(
     Ok(ranked(runs, settings.tie_band))
 }
 
-fn not_timed() -> tilewright_core::measurement::Failure {
-    let kind = tilewright_core::measurement::FailureKind::Launch;
-    tilewright_core::measurement::Failure { kind, message: "was not timed".into() }
+fn not_timed() -> Failure {
+    Failure { kind: FailureKind::Launch, message: "was not timed".into() }
 }
 
 fn drop_the_slow(runs: &mut [Runs], beyond: f64) {

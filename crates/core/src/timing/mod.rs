@@ -46,9 +46,12 @@ const LARGEST_BATCH: u32 = 1 << 16;
 /// it slow, and another run costs nothing.
 const SECOND_CHANCE: Duration = Duration::from_millis(2);
 
-/// A call this short is judged by a batch: reading the clock, cold code and the first touch of its workspace are a good part
-/// of a single one.
-const JUDGED_BY_BATCH: Duration = Duration::from_micros(100);
+/// A call this short is judged by a batch: reading the clock, cold code, the first touch of its workspace and threads that were asleep
+/// are a good part of a single one.
+const JUDGED_BY_BATCH: Duration = Duration::from_micros(500);
+
+/// How long this batch is: threads that were asleep are awake by then.
+const BATCH_JUDGED: Duration = Duration::from_micros(300);
 
 /// Times `run` under `policy`. `evict` empties the caches; it is called before every timed run of
 /// [`CachePolicy::Cold`], where calls are never batched.
@@ -130,7 +133,7 @@ impl Timer<'_> {
         if far(shortest, policy.rough_beyond.or(policy.cut_off)) && shortest < SECOND_CHANCE {
             shortest = shortest.min(self.timed(1)?);
             if !self.cold && far(shortest, policy.rough_beyond.or(policy.cut_off)) && shortest < JUDGED_BY_BATCH {
-                let calls = SHORTEST_TIMED.div_duration_f64(shortest.max(Duration::from_nanos(100))).ceil() as u32 + 1;
+                let calls = BATCH_JUDGED.div_duration_f64(shortest.max(Duration::from_nanos(100))).ceil() as u32;
                 shortest = shortest.min(self.timed(calls)? / calls);
             }
         }

@@ -5,10 +5,12 @@ use std::time::{Duration, Instant};
 use tilewright_core::buffer::Buffers;
 use tilewright_core::data::Data;
 use tilewright_core::device::{HostDevice, classify};
+use tilewright_core::dtype::DType;
 use tilewright_core::measurement::{CachePolicy, FailureKind};
+use tilewright_core::problem::Bound;
 use tilewright_core::program::{DeviceError, Program};
 use tilewright_core::timing::Evictor;
-use tilewright_testkit::toy;
+use tilewright_testkit::toy::{self, ScaleInput, ScaleKernel};
 
 /// Counts what is asked of it.
 #[derive(Default)]
@@ -127,4 +129,26 @@ fn cold_runs_work() {
     let problem = toy::problem(1000);
     let policy = Timing { cache: CachePolicy::Cold, max_repeats: 3, ..quick() };
     measure.measure(&problem, &points(&problem, 1)[0], &policy).unwrap();
+}
+
+#[test]
+fn behind_another_kernel_threads_are_woken_by_a_run_that_does_not_count() {
+    let times = |threads: i64| {
+        let mut spec = DeviceSpec::clone(&toy::device());
+        spec.facts.insert("threads".into(), threads);
+        let counts = Arc::new(Counts::default());
+        let inner = toy::host_device_with(Arc::new(spec)).with_evictor(Evictor::new(1 << 16));
+        let mut measure = Live::new(Counting { inner, counts: counts.clone() });
+        let kernels = ["scale.one", "scale.other"].map(|name| Arc::new(ScaleKernel::new().named(name)));
+        let input = ScaleInput { n: 100, dtype: DType::F32 };
+        let problems = kernels.map(|kernel| Bound::new(kernel, measure.spec().clone(), input.clone()).unwrap());
+        let mut counted = Vec::new();
+        for at in [0, 0, 1, 1, 0] {
+            measure.measure(&problems[at], &points(&problems[at], 1)[0], &quick()).unwrap();
+            counted.push(counts.times.swap(0, Ordering::Relaxed));
+        }
+        counted
+    };
+    assert_eq!(times(2), [1, 1, 2, 1, 2]);
+    assert_eq!(times(1), [1, 1, 1, 1, 1], "a single thread is awake");
 }

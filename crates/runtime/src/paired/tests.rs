@@ -97,3 +97,18 @@ fn whoever_the_time_does_not_suffice_for_is_left_out() {
     let found = compare(10, &Objective::default(), &settings, &Ticking::default(), &mut measure).unwrap();
     assert_eq!(found.iter().map(|c| c.index).collect::<Vec<_>>(), [3, 2, 1, 0]);
 }
+
+#[test]
+fn what_was_measured_before_a_cut_off_stands() {
+    // The machine is disturbed after the first round: all runs miss the limit from then on.
+    let mut calls = 0;
+    let mut measure = |i: usize| {
+        calls += 1;
+        let late = || Failure { kind: FailureKind::CutOff, message: "ran 9 s".into() };
+        Ok(if calls <= 3 { Ok(Measurement::recorded([1.02, 1.0, 1.04][i])) } else { Err(late()) })
+    };
+    let found = compare(3, &Objective::default(), &settings(), &Still, &mut measure).unwrap();
+    let costs: Vec<_> = found.iter().map(|c| (c.index, c.cost, c.outcome.is_ok())).collect();
+    assert_eq!(costs, [(1, 1.0, true), (0, 1.02, true), (2, 1.04, true)]);
+    assert_eq!(calls, 6, "whoever is cut off is not timed again");
+}

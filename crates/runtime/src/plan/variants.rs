@@ -79,6 +79,13 @@ pub struct VariantPlanner<'a> {
 /// The kernels that are recommended to be searched where a selector ranks them.
 pub const SEARCHED: usize = 3;
 
+/// The share of the time within which kernels of a single configuration are timed wherever the selector ranks them: there is nothing to
+/// search in them, so that finding out costs less than a wrong guess.
+const GLANCED: f64 = 0.25;
+
+/// The points of a space, legal or not, up to which it is looked through for a second configuration.
+const GLANCED_SPACE: u128 = 10_000;
+
 /// How long each winner is timed for, where its calls are short enough.
 const ENOUGH: Duration = Duration::from_millis(200);
 
@@ -193,6 +200,8 @@ struct Deciding<'d, 'a> {
     verifier: Verifier,
     /// The kernel of a cached answer that was not enough.
     remembered: Option<usize>,
+    /// Those that are timed although the selector ranks them low.
+    glanced: Vec<usize>,
     /// Kernels without a part in the answer, and why.
     left_out: Vec<(KernelId, String)>,
     /// What kept the first of them from a plan.
@@ -215,8 +224,8 @@ impl<'d, 'a> Deciding<'d, 'a> {
     ) -> Self {
         let reasons = again.iter().chain(&planner.notes).cloned().collect();
         let left_out = planner.left_out.clone();
-        let (error, found, selection, used) = (None, Vec::new(), None, 0.0);
-        Self { planner, clock, verifier, remembered, left_out, error, reasons, found, selection, used }
+        let (error, glanced, found, selection, used) = (None, Vec::new(), Vec::new(), None, 0.0);
+        Self { planner, clock, verifier, remembered, glanced, left_out, error, reasons, found, selection, used }
     }
 
     fn decide(mut self) -> Result<(usize, Planned), RuntimeError> {
@@ -311,15 +320,28 @@ impl<'d, 'a> Deciding<'d, 'a> {
         let (best, behind) = order.split_at(order.len().min(self.planner.most.max(1)));
         // A learned selector says nothing of kernels that it has never seen; one's own left them out.
         let (new, shunned) = if matches!(ranker, Ranker::Own(_)) { (vec![], rest) } else { (rest, vec![]) };
-        let kernels = |all: [&[usize]; 2]| all.concat().into_iter().map(|at| legal[at]).collect();
-        Some((kernels([best, &new]), kernels([behind, &shunned])))
+        let is_glanced = |at: &usize| self.planner.is_timed() && self.is_single(legal[*at]);
+        let (glanced, behind): (Vec<usize>, Vec<usize>) = behind.iter().partition(|at| is_glanced(at));
+        self.glanced = glanced.iter().map(|at| legal[*at]).collect();
+        let kernels = |all: [&[usize]; 3]| all.concat().into_iter().map(|at| legal[at]).collect();
+        Some((kernels([best, &new, &glanced]), kernels([&behind, &shunned, &[]])))
+    }
+
+    /// Whether a kernel has nothing to search: one legal configuration, in a space so small that looking for another costs nothing.
+    fn is_single(&self, at: usize) -> bool {
+        let space = self.planner.entrants[at].problem.space();
+        space.cartesian() <= GLANCED_SPACE && space.count_legal() == 1
     }
 
     /// Plans each kernel of a group; small spaces first, since what time they leave is the others'.
     fn search(&mut self, group: &[usize]) -> Result<(), RuntimeError> {
         let mut order = group.to_vec();
-        order.sort_by_key(|at| self.planner.entrants[*at].problem.space().cartesian());
+        order.sort_by_key(|at| (!self.glanced.contains(at), self.planner.entrants[*at].problem.space().cartesian()));
         for (i, &at) in order.iter().enumerate() {
+            if self.used > GLANCED && self.glanced.contains(&at) {
+                self.left_out.push((self.id(at), "the selector ranks it low, and the time was short".into()));
+                continue;
+            }
             let share = (1.0 - self.used).max(0.0) / (order.len() - i) as f64;
             let began = self.clock.elapsed();
             match self.planner.one(at, share, &mut self.verifier) {

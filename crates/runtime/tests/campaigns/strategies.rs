@@ -3,9 +3,10 @@
 use crate::support::{device, kernel, words};
 use std::sync::Arc;
 use std::time::Duration;
+use tilewright_core::device::DeviceSpec;
 use tilewright_core::measurement::{Measurement, Outcome, Timing};
 use tilewright_core::objective::Objective;
-use tilewright_core::problem::{AnyKernel, Measure, Problem};
+use tilewright_core::problem::{AnyKernel, Measure, MeasureError, Problem};
 use tilewright_core::search::{Ranked, Search};
 use tilewright_core::space::Point;
 use tilewright_core::timing::Clock;
@@ -14,7 +15,7 @@ use tilewright_runtime::plan::{Asked, PlanSettings, Planned, Planner};
 use tilewright_runtime::plan_cache::PlanCache;
 use tilewright_runtime::trial::Trial;
 use tilewright_sampler::Uniform;
-use tilewright_search::drive::{Budget, Limits, Recorded, StoppedBy};
+use tilewright_search::drive::{Budget, Evaluate, Limits, Recorded, StoppedBy};
 use tilewright_search::stop::{Tail, Tolerance};
 use tilewright_search::{Choice, Evaluator, Setup, Strategy, drive};
 use tilewright_testkit::toy::{self, AnalyticMeasure};
@@ -199,4 +200,44 @@ fn strategies_are_tried_against_each_other() {
             assert!(few >= many && many >= seconds, "{strategy}: {trace:?}");
         }
     }
+}
+
+/// One point's first time is a tenth of what it takes.
+struct Lucky {
+    inner: AnalyticMeasure,
+    point: Point,
+    is_fresh: bool,
+}
+
+impl Measure for Lucky {
+    fn spec(&self) -> &Arc<DeviceSpec> {
+        self.inner.spec()
+    }
+
+    fn measure(&mut self, problem: &dyn Problem, at: &Point, timing: &Timing) -> Result<Measurement, MeasureError> {
+        let measured = self.inner.measure(problem, at, timing)?;
+        let is_lucky = *at == self.point && std::mem::take(&mut self.is_fresh);
+        Ok(if is_lucky { Measurement { time_s: measured.time_s / 10.0, ..measured } } else { measured })
+    }
+}
+
+#[test]
+fn a_lucky_record_is_not_believed() {
+    let problem = problem();
+    let (best, seconds) = toy::optimum(&*problem).unwrap();
+    let mut others = Vec::new();
+    problem.space().for_each_legal(|point| {
+        others.push(Point::from(point));
+        others.len() < 3
+    });
+    let mut measure = Lucky { inner: AnalyticMeasure::new(device()), point: others[1].clone(), is_fresh: true };
+    let (objective, timing) = (Objective::default(), Timing::default());
+    let limits = Limits { cut_off: f64::INFINITY, rough: f64::INFINITY };
+    let mut live = Evaluator::new(&*problem, &mut measure, &objective, (&timing, limits), &Still);
+    let mut cost = |point: &Point| live.evaluate(point).unwrap().unwrap().time_s;
+    let truth = |point: &Point| toy::cost_s(&*problem, point);
+    let is = |cost: f64, seconds: f64| (cost / seconds - 1.0).abs() < 1e-9;
+    assert!(is(cost(&others[0]), truth(&others[0])));
+    assert!(is(cost(&others[1]), truth(&others[1])), "timed again in turn with the record before");
+    assert!(is(cost(&best), seconds), "and the best is one still");
 }

@@ -16,6 +16,10 @@ const NEAR: &str = "scale.near";
 const FAR: &str = "scale.far";
 const BACK: &str = "scale.back";
 const NEVER: &str = "scale.never";
+const ONLY: &str = "scale.only";
+
+/// One configuration, which is better than any that walks backward.
+const ONLY_RULE: &str = "width == 4 and unroll == 4 and chunks == 8 and prefetch == 16 and order == 'forward'";
 
 /// Below 4096 elements the near kernel is best, above it the far one; the third is always slow, the last never legal.
 fn kernel(name: &'static str) -> Erased<ScaleKernel> {
@@ -24,6 +28,7 @@ fn kernel(name: &'static str) -> Erased<ScaleKernel> {
         FAR => "prefetch == 16",
         BACK => "order == 'backward'",
         NEVER => "width > 16",
+        ONLY => ONLY_RULE,
         _ => "width <= 16",
     };
     Erased::new(ScaleKernel::new().restricted(rule).named(name))
@@ -176,6 +181,28 @@ fn a_selector_says_which_are_searched() {
     let mut setup = Setup { selector: Some(Says(&["scale.gone"])), ..Setup::new(&all) };
     let planned = setup.plan("n=1000").unwrap();
     assert!(planned.kernel.as_str() == NEAR && planned.reason.contains("ranks none of 3 kernels"), "{planned:?}");
+}
+
+#[test]
+fn a_kernel_of_one_configuration_is_timed_wherever_the_selector_ranks_it() {
+    let all = [BACK, NEAR, ONLY];
+    let with = |most| Setup { selector: Some(Says(&[BACK, NEAR, ONLY])), most, ..Setup::new(&all) };
+    let planned = with(1).plan("n=100000").unwrap();
+    assert_eq!(planned.kernel.as_str(), ONLY, "{}", planned.reason);
+    let searched: Vec<&str> =
+        planned.decision.variants.iter().filter(|v| v.measured_s.is_some()).map(|v| v.name.as_str()).collect();
+    assert_eq!(searched, [ONLY, BACK], "{}", planned.reason);
+    // Untimed, the selector's word counts.
+    let mut untimed = with(1);
+    untimed.settings.top = 0;
+    assert_eq!(untimed.plan("n=100000").unwrap().kernel.as_str(), BACK);
+    // The time is spent before its turn comes.
+    let mut short = with(1);
+    short.settings.refine = Duration::ZERO;
+    short.settings.budget = Duration::ZERO;
+    let planned = short.plan("n=100000").unwrap();
+    let only = planned.decision.variants.iter().find(|v| v.name.as_str() == ONLY).unwrap();
+    assert!(only.measured_s.is_some() || only.reason.as_deref().unwrap().contains("time was short"), "{planned:?}");
 }
 
 #[test]
