@@ -2,6 +2,11 @@
 //!
 //! Workers spin for a little after a job and then park, so that a call that follows soon starts within a microsecond and an
 //! idle process costs nothing. One job runs at a time; callers from several threads queue.
+//!
+//! A worker that wakes up on its caller's core leaves it: the two wait for each other in turns, are hardly ever ready both at once,
+//! and so a scheduler may leave them on one core for long, where each call takes many times as long.
+
+mod core;
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -12,6 +17,8 @@ use std::time::{Duration, Instant};
 const SPIN: Duration = Duration::from_micros(100);
 /// Checks between two looks at the clock.
 const CHECKS: u32 = 64;
+/// Checks of a caller that waits between two offers of its core: a worker, or another process, may need it to go on.
+const OFFERED: u32 = 256;
 /// Low bits of the published word hold the number of threads of the job.
 const THREAD_BITS: u32 = 16;
 
@@ -25,6 +32,8 @@ unsafe impl Send for Job {}
 struct Shared {
     /// Epoch and number of threads of the current job, changed together.
     word: AtomicU64,
+    /// Where the caller ran when it published the word.
+    caller: AtomicUsize,
     job: Mutex<Option<Job>>,
     remaining: AtomicUsize,
 }
@@ -52,7 +61,8 @@ pub(crate) fn run(threads: usize, job: &(dyn Fn(usize) + Sync)) {
 
 impl Pool {
     fn new() -> Self {
-        let shared = Shared { word: AtomicU64::new(0), job: Mutex::new(None), remaining: AtomicUsize::new(0) };
+        let (word, caller) = (AtomicU64::new(0), AtomicUsize::new(core::current()));
+        let shared = Shared { word, caller, job: Mutex::new(None), remaining: AtomicUsize::new(0) };
         Self { shared: Arc::new(shared), workers: Vec::new() }
     }
 
@@ -72,6 +82,7 @@ impl Pool {
             unsafe { std::mem::transmute::<*const (dyn Fn(usize) + Sync + '_), *const (dyn Fn(usize) + Sync)>(job) };
         *shared.job.lock().unwrap_or_else(PoisonError::into_inner) = Some(Job(erased));
         let epoch = (shared.word.load(Ordering::Relaxed) >> THREAD_BITS).wrapping_add(1);
+        shared.caller.store(core::current(), Ordering::Relaxed);
         shared.word.store(epoch << THREAD_BITS | threads as u64, Ordering::SeqCst);
         for worker in &self.workers[..threads - 1] {
             if worker.parked.swap(false, Ordering::SeqCst) {
@@ -107,8 +118,7 @@ impl Drop for Wait<'_> {
         let mut checks = 0u32;
         while self.0.remaining.load(Ordering::Acquire) != 0 {
             checks = checks.wrapping_add(1);
-            // A worker may have lost its core to another process: then spinning here keeps it from coming back.
-            if checks.is_multiple_of(1 << 14) { std::thread::yield_now() } else { std::hint::spin_loop() }
+            if checks.is_multiple_of(OFFERED) { std::thread::yield_now() } else { std::hint::spin_loop() }
         }
     }
 }
@@ -129,6 +139,7 @@ fn work(index: usize, mut seen: u64, shared: &Shared, parked: &AtomicBool) {
             continue;
         }
         let done = Done(shared);
+        core::leave(shared.caller.load(Ordering::Relaxed));
         let job = *shared.job.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(Job(job)) = job {
             // SAFETY: this worker is of the current epoch, so `run` is waiting for it and the job is alive.
