@@ -9,10 +9,11 @@ use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 use tilewright_core::predictor::Fit;
+use tilewright_core::setting::SettingError;
 use tilewright_core::training::TrainingSet;
 
 use crate::error::TrainError;
-use crate::fit::{MlpFit, check, mse};
+use crate::fit::{MlpFit, check, mse, variance};
 use crate::layout::Layout;
 use crate::settings::{FeatureScale, Settings};
 use crate::split::set_aside;
@@ -88,14 +89,9 @@ impl Ablation {
         progress: &mut dyn FnMut(&AblationFit),
     ) -> Result<AblationReport, TrainError> {
         check(data)?;
-        if !(self.test > 0.0 && self.test < 1.0) {
-            let value = self.test.to_string();
-            return Err(TrainError::Setting { field: "test", value, limit: "between 0 and 1" });
-        }
-        let Some(largest) = self.layouts.last() else {
-            let value = "no architecture".to_owned();
-            return Err(TrainError::Setting { field: "layouts", value, limit: "at least one" });
-        };
+        SettingError::check("test", self.test, self.test > 0.0 && self.test < 1.0, "between 0 and 1")?;
+        let none = || SettingError::new("layouts", "no architecture", "at least one");
+        let largest = self.layouts.last().ok_or_else(none)?;
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         let (mut train, test) = set_aside(&data.groups, self.settings.split_by, self.test, &mut rng);
         train.shuffle(&mut rng);
@@ -149,12 +145,6 @@ impl Ablation {
             seconds: start.elapsed().as_secs_f64(),
         })
     }
-}
-
-fn variance(data: &TrainingSet) -> f64 {
-    let rows = data.len().max(1) as f64;
-    let mean = data.costs.iter().map(|cost| cost.ln()).sum::<f64>() / rows;
-    data.costs.iter().map(|cost| (cost.ln() - mean).powi(2)).sum::<f64>() / rows
 }
 
 impl fmt::Display for AblationReport {
