@@ -1,10 +1,10 @@
 //! A dataset in memory.
 
-use crate::column::Column;
-use crate::error::DatasetError;
-use crate::schema::DatasetSchema;
+use crate::column::{Column, ColumnBuilder};
+use crate::error::{DatasetError, Place};
+use crate::schema::{Columns, DatasetSchema};
 use serde::Serialize;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use tilewright_core::expr::{Expr, Value};
 use tilewright_core::measurement::{Failure, FailureKind, Measurement, Outcome};
@@ -53,6 +53,40 @@ pub struct Summary {
 }
 
 impl Dataset {
+    /// A table made in memory, of rows with the cells of these columns in the order of their roles, the group last, and with the
+    /// measured seconds; NaN for a failure.
+    ///
+    /// # Errors
+    /// Two columns of one name.
+    pub(crate) fn made(columns: Columns, rows: Vec<(Vec<Option<Value>>, f64)>) -> Result<Self, DatasetError> {
+        let schema = DatasetSchema::new(columns);
+        let header: Vec<String> = schema
+            .roles()
+            .into_iter()
+            .map(|(name, _)| name)
+            .chain(schema.columns.group.as_deref())
+            .map(String::from)
+            .collect();
+        let mut seen = BTreeSet::new();
+        if let Some(field) = header.iter().find(|name| !seen.insert(name.as_str())) {
+            let message = "two columns of this name: fields, parameters, or what every table of its kind has";
+            return Err(DatasetError::Record { record: 0, field: field.clone(), message: message.into() });
+        }
+        let mut builders: Vec<ColumnBuilder> = header.iter().map(|n| ColumnBuilder::new(n)).collect();
+        for (cells, _) in &rows {
+            builders.iter_mut().zip(cells).for_each(|(builder, value)| builder.push_value(value.as_ref()));
+        }
+        Ok(Self {
+            path: PathBuf::new(),
+            roles: Self::roles_of(&schema, &header, Path::new(""))?,
+            columns: builders.into_iter().map(ColumnBuilder::finish).collect(),
+            seconds: rows.into_iter().map(|(_, seconds)| seconds).collect(),
+            derived: Vec::new(),
+            devices: Vec::new(),
+            schema,
+        })
+    }
+
     /// The table's file.
     pub fn path(&self) -> &Path {
         &self.path
@@ -188,11 +222,11 @@ impl Dataset {
     /// Finds the columns of the schema in the header.
     pub(crate) fn roles_of(schema: &DatasetSchema, header: &[String], sidecar: &Path) -> Result<Roles, DatasetError> {
         let find = |name: &str, field: &str| {
-            header.iter().position(|h| h == name).ok_or_else(|| DatasetError::Schema {
-                path: sidecar.into(),
-                field: field.into(),
-                message: format!("the table has no column {name:?}"),
-            })
+            let fault = || {
+                let message = format!("the table has no column {name:?}");
+                DatasetError::at(sidecar, Place::Field(field.into()), message)
+            };
+            header.iter().position(|h| h == name).ok_or_else(fault)
         };
         let c = &schema.columns;
         let optional = |name: Option<&str>, field: &str| name.map(|n| find(n, field)).transpose();

@@ -2,7 +2,7 @@
 
 use crate::column::Column;
 use crate::dataset::Dataset;
-use crate::error::{DatasetError, brief};
+use crate::error::{DatasetError, Place, brief};
 use std::collections::BTreeSet;
 use tilewright_core::expr::{Expr, Val, Value};
 use tilewright_core::feature::{Feature, FeatureKind, FeatureSchema};
@@ -148,8 +148,12 @@ impl Dataset {
         if words > MOST_WORDS {
             let example = of.levels().iter().find(|v| !is_number(v)).or(of.levels().first());
             let example = example.map_or_else(String::new, |v| brief(&v.to_string()));
-            let (column, path) = (of.name().to_owned(), self.path.clone());
-            return Err(DatasetError::Words { path, column, words, example, most: MOST_WORDS });
+            let message = format!(
+                "column {:?} has {words} distinct words, such as {example:?}; at most {MOST_WORDS} become features: leave the \
+                 column out, or correct what should be a number",
+                of.name()
+            );
+            return Err(DatasetError::at(&self.path, Place::File, message));
         }
         flags(of, out);
         Ok(())

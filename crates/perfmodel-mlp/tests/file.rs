@@ -58,7 +58,10 @@ fn foreign_documents_are_refused() {
     assert!(matches!(Mlp::from_json(""), Err(ModelFileError::Document(DocumentError::Syntax(_)))));
     let mut document = model().to_value();
     document["version"] = json!(2);
-    assert!(matches!(Mlp::from_value(document), Err(ModelFileError::Document(DocumentError::Version { found: 2, .. }))));
+    assert!(matches!(
+        Mlp::from_value(document),
+        Err(ModelFileError::Document(DocumentError::Version { found: 2, .. }))
+    ));
     let mut document = model().to_value();
     document["model"]["network"]["target_mean"] = json!(0.5);
     assert!(matches!(Mlp::from_value(document), Err(ModelFileError::Document(DocumentError::Checksum { .. }))));
@@ -98,7 +101,10 @@ fn contents_that_do_not_fit_together_are_refused() {
 #[test]
 fn every_truncated_document_is_refused() {
     for end in 0..text().len() {
-        assert!(matches!(Mlp::from_json(&text()[..end]), Err(ModelFileError::Document(DocumentError::Syntax(_)))), "{end} bytes");
+        assert!(
+            matches!(Mlp::from_json(&text()[..end]), Err(ModelFileError::Document(DocumentError::Syntax(_)))),
+            "{end} bytes"
+        );
     }
 }
 

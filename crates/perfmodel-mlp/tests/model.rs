@@ -278,7 +278,10 @@ fn screen_settings_out_of_range_are_named() {
     ];
     for (name, settings) in bad {
         let fit = MlpFit { screen: Some(settings.clone()), ..quick(1) }.fit(&data, 1).map(|_| ());
-        assert!(matches!(fit, Err(TrainError::Setting(SettingError { field, .. })) if field == name), "{name}: {fit:?}");
+        assert!(
+            matches!(fit, Err(TrainError::Setting(SettingError { field, .. })) if field == name),
+            "{name}: {fit:?}"
+        );
         assert!(model.set_screen(Some(settings)).is_err(), "{name}");
     }
     assert!(model.set_screen(Some(quick_screen())).is_ok());

@@ -109,7 +109,8 @@ impl CostProcess {
             weights.extend(x.iter().map(|x| (x * lengths.variance()) as f32));
         }
         let width = samples.width;
-        let columns: Vec<f32> = (0..width).flat_map(|f| places.iter().skip(f).step_by(width).map(|&x| x as f32)).collect();
+        let columns: Vec<f32> =
+            (0..width).flat_map(|f| places.iter().skip(f).step_by(width).map(|&x| x as f32)).collect();
         let rates: Vec<f32> = lengths.rates().map(|r| r as f32).collect();
         let means: Vec<f32> = samples.means.iter().map(|&m| m as f32).collect();
         Ok(ClassSelector::new(classes, move |input, row, scores| {

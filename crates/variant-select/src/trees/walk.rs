@@ -57,7 +57,9 @@ impl Walker {
             out.roots.push(root);
             out.nodes.extend(tree.nodes.iter().zip(&tree.values).map(|(node, value)| match key(node) {
                 (_, f32::INFINITY) => Step { threshold: value.to_bits(), left: 0 },
-                (feature, threshold) => Step { threshold: place(feature, threshold), left: root + u32::from(node.left) },
+                (feature, threshold) => {
+                    Step { threshold: place(feature, threshold), left: root + u32::from(node.left) }
+                }
             }));
         }
         out
