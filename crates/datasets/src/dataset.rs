@@ -221,27 +221,24 @@ impl Dataset {
 
     /// Finds the columns of the schema in the header.
     pub(crate) fn roles_of(schema: &DatasetSchema, header: &[String], sidecar: &Path) -> Result<Roles, DatasetError> {
-        let find = |name: &str, field: &str| {
-            let fault = || {
-                let message = format!("the table has no column {name:?}");
-                DatasetError::at(sidecar, Place::Field(field.into()), message)
-            };
-            header.iter().position(|h| h == name).ok_or_else(fault)
-        };
         let c = &schema.columns;
-        let optional = |name: Option<&str>, field: &str| name.map(|n| find(n, field)).transpose();
-        let list = |names: &[String], field: &str| {
-            names.iter().enumerate().map(|(i, n)| find(n, &format!("{field}[{i}]"))).collect::<Result<_, _>>()
-        };
+        let place = |name: &str| header.iter().position(|h| h == name);
+        let group = c.group.as_deref().map(|name| (name, "columns.group".to_owned()));
+        for (name, field) in schema.roles().into_iter().chain(group) {
+            if place(name).is_none() {
+                let message = format!("the table has no column {name:?}");
+                return Err(DatasetError::at(sidecar, Place::Field(field), message));
+            }
+        }
         Ok(Roles {
-            device: optional(c.device.as_deref(), "columns.device")?,
-            input: list(&c.input, "columns.input")?,
-            config: list(&c.config, "columns.config")?,
-            variant: optional(c.variant.as_deref(), "columns.variant")?,
-            time: find(&c.time.column, "columns.time.column")?,
-            status: optional(c.status.as_ref().map(|s| s.column.as_str()), "columns.status.column")?,
-            group: optional(c.group.as_deref(), "columns.group")?,
-            clock: optional(c.clock.as_ref().map(|t| t.column.as_str()), "columns.clock.column")?,
+            device: c.device.as_deref().and_then(place),
+            input: c.input.iter().filter_map(|n| place(n)).collect(),
+            config: c.config.iter().filter_map(|n| place(n)).collect(),
+            variant: c.variant.as_deref().and_then(place),
+            time: place(&c.time.column).unwrap_or_default(),
+            status: c.status.as_ref().and_then(|s| place(&s.column)),
+            group: c.group.as_deref().and_then(place),
+            clock: c.clock.as_ref().and_then(|t| place(&t.column)),
         })
     }
 }

@@ -4,7 +4,7 @@ use crate::column::Column;
 use crate::dataset::Dataset;
 use crate::error::{DatasetError, Place, brief};
 use std::collections::BTreeSet;
-use tilewright_core::expr::{Expr, Val, Value};
+use tilewright_core::expr::{EvalError, Expr, Val, Value};
 use tilewright_core::feature::{Feature, FeatureKind, FeatureSchema};
 use tilewright_core::space::Config;
 use tilewright_core::training::TrainingSet;
@@ -171,8 +171,7 @@ impl Dataset {
             self.schema.device_features.iter().map(String::as_str).filter(|n| names.contains(*n)).collect();
         let slots: Vec<&str> = used.iter().map(|&c| self.columns[c].name()).chain(of_devices.iter().copied()).collect();
         let fault = |row, error| DatasetError::Derived { name: name.to_owned(), row, error };
-        let compiled =
-            expr.compile(&slots).map_err(|e| fault(0, tilewright_core::expr::EvalError::UnknownName(e.0)))?;
+        let compiled = expr.compile(&slots).map_err(|e| fault(0, EvalError::UnknownName(e.0)))?;
         let mut values: Vec<Val<'_>> = Vec::with_capacity(slots.len());
         let mut out = Vec::with_capacity(self.len());
         for row in 0..self.len() {
@@ -184,15 +183,11 @@ impl Dataset {
                 continue;
             }
             let value = compiled.eval(&values).map_err(|e| fault(row, e))?;
-            let number = value.as_f64().ok_or_else(|| fault(row, not_a_number()))?;
+            let number = value.as_f64().ok_or_else(|| fault(row, EvalError::NotANumber("a feature")))?;
             out.push(finite(number));
         }
         Ok(out)
     }
-}
-
-fn not_a_number() -> tilewright_core::expr::EvalError {
-    tilewright_core::expr::EvalError::NotANumber("a feature")
 }
 
 /// Beyond single precision counts as missing.

@@ -38,11 +38,6 @@ impl Default for LinearFit {
 }
 
 impl LinearFit {
-    /// Everything beyond the paper.
-    pub fn extended() -> Self {
-        Self { form: Form::NonNegative, ridge: 1e-6, overlap: true, quantised: true }
-    }
-
     /// Fits the weights of a device, named by its fingerprint. Rows are divided by their times, so that relative errors count.
     ///
     /// # Errors

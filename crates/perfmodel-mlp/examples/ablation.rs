@@ -22,6 +22,6 @@ fn main() -> Result<(), Box<dyn Error>> {
     let epochs = arguments.next().map_or(Ok(20), |text| text.parse())?;
     let ablation = Ablation { settings: Settings { epochs, ..Settings::default() }, ..Ablation::default() };
     let report = ablation.run(&data, 1, &mut |fit| eprintln!("{} {:?}: {:?}", fit.layout, fit.features, fit.mse))?;
-    println!("{report}");
+    println!("{}", serde_json::to_string_pretty(&report)?);
     Ok(())
 }

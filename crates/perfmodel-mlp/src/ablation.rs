@@ -1,7 +1,6 @@
 //! The paper's ablation on any training set: log features against raw ones, the architectures of Table 2, and the error
 //! against the number of training rows (Figure 5).
 
-use std::fmt;
 use std::time::Instant;
 
 use rand::SeedableRng;
@@ -144,27 +143,5 @@ impl Ablation {
             mse,
             seconds: start.elapsed().as_secs_f64(),
         })
-    }
-}
-
-impl fmt::Display for AblationReport {
-    /// Two tables in Markdown, laid out as in the paper.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let error = |mse: Option<f64>| mse.map_or("-".to_owned(), |mse| format!("{mse:.4}"));
-        writeln!(
-            f,
-            "{} training rows, {} test rows, variance {:.3}\n",
-            self.training_rows, self.test_rows, self.variance
-        )?;
-        writeln!(f, "| hidden layers | weights | MSE, log features | MSE, raw features |\n|---|---|---|---|")?;
-        for pair in self.architectures.chunks(2) {
-            let raw = pair.get(1).and_then(|raw| raw.mse);
-            writeln!(f, "| {} | {} | {} | {} |", pair[0].layout, pair[0].weights, error(pair[0].mse), error(raw))?;
-        }
-        writeln!(f, "\n| training rows | MSE |\n|---|---|")?;
-        for size in &self.sizes {
-            writeln!(f, "| {} | {} |", size.rows, error(size.mse))?;
-        }
-        Ok(())
     }
 }

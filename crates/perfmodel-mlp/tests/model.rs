@@ -127,7 +127,6 @@ fn log_features_beat_raw_ones() {
     assert!(log < 0.5 * raw, "log {log}, raw {raw}");
     let [few, many] = [0, 1].map(|at| report.sizes[at].mse.expect("it converges"));
     assert!(many < few, "{few} with 200 rows, {many} with 1500");
-    assert!(report.to_string().contains("| 32-32 | "));
 }
 
 #[test]

@@ -121,13 +121,21 @@ impl Classes {
     }
 }
 
-/// Costs of classes, case after case: one that was not tried costs what it costs on average, for its absence says nothing.
-pub(crate) fn fill(costs: &mut [f64], classes: usize) {
-    for class in 0..classes {
-        let known: Vec<f64> = costs.iter().skip(class).step_by(classes).copied().filter(|c| !c.is_nan()).collect();
+/// The table of the share of the best performance that every class loses: what the fraction of the oracle sums. One that was not tried
+/// loses what it loses on average, for its absence says nothing.
+pub(crate) fn lost_performance(
+    classes: &Classes,
+    data: &ChoiceSet,
+    write: impl Fn(&[f32], &mut Vec<f32>),
+) -> (Vec<f32>, Vec<f64>) {
+    let (rows, mut costs) = classes.table(data, write, |log| 1.0 - (-log).exp());
+    let n = classes.len();
+    for class in 0..n {
+        let known: Vec<f64> = costs.iter().skip(class).step_by(n).copied().filter(|c| !c.is_nan()).collect();
         let mean = known.iter().sum::<f64>() / known.len().max(1) as f64;
-        costs.iter_mut().skip(class).step_by(classes).filter(|c| c.is_nan()).for_each(|c| *c = mean);
+        costs.iter_mut().skip(class).step_by(n).filter(|c| c.is_nan()).for_each(|c| *c = mean);
     }
+    (rows, costs)
 }
 
 /// Writes the score of every class for the features of an input; the second argument is a buffer for the row of the input.

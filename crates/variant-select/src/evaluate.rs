@@ -102,8 +102,8 @@ impl Auto {
         let mut scored: Vec<(f64, usize)> = Vec::new();
         let some = data.subset(&spread(data.len(), COMPARED));
         for (i, (_, method)) in self.methods.iter().enumerate() {
-            let single = self.methods.len() == 1;
-            match if single { Ok(0.0) } else { self.score(&**method, &some, seed) } {
+            let score = || Ok(cross_validate(&**method, &some, self.folds, seed)?.fraction_of_oracle);
+            match if self.methods.len() == 1 { Ok(0.0) } else { score() } {
                 Ok(score) => scored.push((score, i)),
                 Err(error) => last = error,
             }
@@ -121,10 +121,6 @@ impl Auto {
             }
         }
         Err(last)
-    }
-
-    fn score(&self, method: &dyn FitSelector, data: &ChoiceSet, seed: u64) -> Result<f64, SelectError> {
-        Ok(cross_validate(method, data, self.folds, seed)?.fraction_of_oracle)
     }
 }
 

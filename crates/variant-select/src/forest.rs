@@ -1,6 +1,6 @@
 //! A few trees over features of the input, with the mean cost of every class in each leaf: the cheapest good choice.
 
-use crate::classes::{ClassSelector, Classes, fill};
+use crate::classes::{ClassSelector, Classes, lost_performance};
 use crate::shapes::Shapes;
 use crate::trees::bins::Binned;
 use rand::SeedableRng;
@@ -29,40 +29,11 @@ pub struct CostForest {
     pub ratios: usize,
     /// Whether the products of these pairs are features too: storage and work often are products of sizes.
     pub products: bool,
-    /// What a leaf holds the mean of.
-    pub cost: LeafCost,
-}
-
-/// What a wrong choice costs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LeafCost {
-    /// The log of the time over the best: twice too slow and twice slower than that are the same loss again.
-    Log,
-    /// The share of the best performance that is lost: what the fraction of the oracle sums.
-    Performance,
-}
-
-impl LeafCost {
-    pub(crate) fn of(self, log: f64) -> f64 {
-        match self {
-            Self::Log => log,
-            Self::Performance => 1.0 - (-log).exp(),
-        }
-    }
 }
 
 impl Default for CostForest {
     fn default() -> Self {
-        Self {
-            trees: 12,
-            least: 3,
-            depth: 14,
-            columns: 0.5,
-            classes: 16,
-            ratios: 45,
-            products: false,
-            cost: LeafCost::Performance,
-        }
+        Self { trees: 12, least: 3, depth: 14, columns: 0.5, classes: 16, ratios: 45, products: false }
     }
 }
 
@@ -149,8 +120,7 @@ impl CostForest {
             row.clear();
             shapes.write(input, row);
         };
-        let (rows, mut costs) = classes.table(data, row, |log| self.cost.of(log));
-        fill(&mut costs, n);
+        let (rows, costs) = lost_performance(classes, data, row);
         let costs = costs.into_iter().map(|c| c as f32).collect();
         Samples { binned: Binned::new(&rows, shapes.width(), 64), costs, classes: n }
     }

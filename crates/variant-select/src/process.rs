@@ -5,10 +5,9 @@
 
 mod lengths;
 
-use crate::classes::{ClassSelector, Classes, fill};
+use crate::classes::{ClassSelector, Classes, lost_performance};
 use crate::encode::Encoding;
 use crate::evaluate::spread;
-use crate::forest::LeafCost;
 use crate::linear::{factor, products, solve};
 use lengths::Lengths;
 use tilewright_core::choice::{ChoiceSet, FitSelector, SelectError};
@@ -55,8 +54,7 @@ impl Samples {
             encoding.encode(input, row);
             row.remove(0);
         };
-        let (rows, mut costs) = classes.table(data, row, |log| LeafCost::Performance.of(log));
-        fill(&mut costs, n);
+        let (rows, mut costs) = lost_performance(classes, data, row);
         let count = (costs.len() / n.max(1)) as f64;
         let mean = |class: usize| costs.iter().skip(class).step_by(n).sum::<f64>() / count;
         let means: Vec<f64> = (0..n).map(mean).collect();

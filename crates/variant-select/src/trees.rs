@@ -108,33 +108,46 @@ impl BoostedTrees {
     }
 
     fn boost(&self, binned: &Binned, usable: &[usize], targets: &Targets, seed: u64) -> Vec<Tree> {
-        let rows = targets.relative.len();
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
-        let mut predicted = vec![0.0f32; rows];
-        let (mut gradient, mut curvature) = (vec![0.0f32; rows], vec![0.0f32; rows]);
         let mut cases: Vec<usize> = (0..targets.cases.len()).collect();
         let mut columns = usable.to_vec();
         let drawn = |n: usize, share: f64| ((n as f64 * share).ceil() as usize).clamp(1, n);
         let (leaves, depth, rate) = (self.leaves, self.depth, self.rate);
         let shape = Shape { leaves, depth, rate, least_curvature: self.least, l2: self.l2 };
-        let mut trees = Vec::with_capacity(self.trees);
-        for _ in 0..self.trees {
-            self.objective.derivatives(targets, &predicted, &mut gradient, &mut curvature);
+        boost(binned, self.trees, &shape, |predicted, gradient, curvature| {
+            self.objective.derivatives(targets, predicted, gradient, curvature);
             cases.shuffle(&mut rng);
             columns.shuffle(&mut rng);
             let some = &mut cases[..drawn(targets.cases.len(), self.cases)].to_vec();
             // In the order of memory.
             some.sort_unstable();
-            let mut order: Vec<u32> = some.iter().flat_map(|&c| targets.cases[c].clone()).map(|r| r as u32).collect();
+            let rows = some.iter().flat_map(|&c| targets.cases[c].clone()).map(|r| r as u32).collect();
             let mut features = columns[..drawn(usable.len(), self.columns)].to_vec();
             features.sort_unstable();
-            let seen = Rows { binned, gradient: &gradient, curvature: &curvature };
-            let tree = Grower::new(seen, &features, &shape).grow(&mut order);
-            tree.add_binned(binned, &mut predicted);
-            trees.push(tree);
-        }
-        trees
+            (rows, features)
+        })
     }
+}
+
+/// Trees that add up to a prediction of every row. For each, `draw` writes the gradients and the curvatures of what was predicted so
+/// far, and gives the rows and the features that the tree is grown on.
+fn boost(
+    binned: &Binned,
+    trees: usize,
+    shape: &Shape,
+    mut draw: impl FnMut(&[f32], &mut [f32], &mut [f32]) -> (Vec<u32>, Vec<usize>),
+) -> Vec<Tree> {
+    let rows = binned.cells.len() / binned.width;
+    let mut predicted = vec![0.0f32; rows];
+    let (mut gradient, mut curvature) = (vec![0.0f32; rows], vec![1.0f32; rows]);
+    let grow = |_| {
+        let (mut order, features) = draw(&predicted, &mut gradient, &mut curvature);
+        let seen = Rows { binned, gradient: &gradient, curvature: &curvature };
+        let tree = Grower::new(seen, &features, shape).grow(&mut order);
+        tree.add_binned(binned, &mut predicted);
+        tree
+    };
+    (0..trees).map(grow).collect()
 }
 
 /// The rows of all cases in which something ran, and their targets.

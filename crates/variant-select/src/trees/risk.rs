@@ -1,8 +1,9 @@
 //! The chance that a candidate fails, by boosted trees.
 
 use super::bins::Binned;
+use super::boost;
 use super::derive::Derived;
-use super::grow::{Grower, Rows, Shape};
+use super::grow::Shape;
 use super::model::Tree;
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
@@ -37,7 +38,7 @@ impl Risk {
         let halves: Vec<Vec<u32>> = (0..2).map(|h| (0..failed.len() as u32).filter(|r| r % 2 == h).collect()).collect();
         let mut unseen: Vec<f32> = Vec::new();
         for (taught, judged) in [(0, 1), (1, 0)] {
-            let trees = boost(&binned, &features, &failed, &halves[taught]);
+            let trees = taught_by(&halves[taught], &binned, &features, &failed);
             let failures = halves[judged].iter().filter(|&&r| failed[r as usize]);
             unseen.extend(failures.map(|&row| sum(&trees, |column| rows[row as usize * width + column])));
         }
@@ -45,7 +46,7 @@ impl Risk {
         // A failure costs everything, a refusal only what the next best is behind: nearly all failures are to be refused.
         let low = unseen.get(unseen.len() / 50).copied().unwrap_or(0.0);
         let all: Vec<u32> = (0..failed.len() as u32).collect();
-        let trees = boost(&binned, &features, &failed, &all);
+        let trees = taught_by(&all, &binned, &features, &failed);
         Some(Self { trees, limit: (0.5 * low).clamp(0.03, 0.3) })
     }
 
@@ -78,19 +79,12 @@ fn sum(trees: &[Tree], value: impl Fn(usize) -> f32) -> f32 {
     trees.iter().map(|tree| tree.value(&value)).sum()
 }
 
-fn boost(binned: &Binned, features: &[usize], failed: &[bool], of: &[u32]) -> Vec<Tree> {
-    let mut predicted = vec![0.0f32; failed.len()];
-    let curvature = vec![1.0f32; failed.len()];
-    let mut gradient = vec![0.0f32; failed.len()];
-    let mut trees = Vec::with_capacity(TREES);
-    for _ in 0..TREES {
-        for ((g, p), &f) in gradient.iter_mut().zip(&predicted).zip(failed) {
+/// Trees that are taught by some of the rows.
+fn taught_by(rows: &[u32], binned: &Binned, features: &[usize], failed: &[bool]) -> Vec<Tree> {
+    boost(binned, TREES, &SHAPE, |predicted, gradient, _| {
+        for ((g, p), &f) in gradient.iter_mut().zip(predicted).zip(failed) {
             *g = p - f32::from(u8::from(f));
         }
-        let seen = Rows { binned, gradient: &gradient, curvature: &curvature };
-        let tree = Grower::new(seen, features, &SHAPE).grow(&mut of.to_vec());
-        tree.add_binned(binned, &mut predicted);
-        trees.push(tree);
-    }
-    trees
+        (rows.to_vec(), features.to_vec())
+    })
 }
