@@ -2,7 +2,6 @@
 
 use crate::dataset::Dataset;
 use crate::error::{DatasetError, Place};
-use crate::kernel_tuner;
 use crate::schema::DatasetSchema;
 use flate2::read::MultiGzDecoder;
 use std::io::Read;
@@ -16,7 +15,7 @@ impl Dataset {
     /// also packed with gzip. The format is told from the contents.
     ///
     /// # Errors
-    /// As [`Dataset::read`] and [`Dataset::from_kernel_tuner`]; a packed file that is damaged or becomes too large.
+    /// As [`Dataset::parse`] and [`Dataset::from_kernel_tuner`]; a packed file that is damaged or becomes too large.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, DatasetError> {
         let path = path.as_ref();
         let bytes = std::fs::read(path).map_err(DatasetError::io(path))?;
@@ -27,17 +26,6 @@ impl Dataset {
         let sidecar = DatasetSchema::path_for(path);
         let schema = std::fs::read(&sidecar).map_err(DatasetError::io(&sidecar))?;
         Self::parse(&bytes, &schema, path)
-    }
-
-    /// A recording by Kernel Tuner, cache file or T4 results, from memory; `path` is its name in messages. The columns are
-    /// those of [`Dataset::from_records`].
-    ///
-    /// # Errors
-    /// Text that is no JSON (line and column) or neither format; an entry that lacks a parameter or has a value that is
-    /// none of the parameter's, text for a time that names no failure, a time that is not positive, a configuration that
-    /// stands there twice with different results.
-    pub fn from_kernel_tuner(text: &[u8], path: &Path) -> Result<Self, DatasetError> {
-        kernel_tuner::parse(text, path)
     }
 }
 

@@ -16,7 +16,7 @@ use tilewright_perfmodel_mlp::{Ablation, Settings};
 fn main() -> Result<(), Box<dyn Error>> {
     let mut arguments = std::env::args().skip(1);
     let data = match arguments.next() {
-        Some(path) => Dataset::read(path)?.training_set()?,
+        Some(path) => Dataset::open(path)?.training_set()?,
         None => synthetic::training_set(500, 10, &mut ChaCha8Rng::seed_from_u64(1)),
     };
     let epochs = arguments.next().map_or(Ok(20), |text| text.parse())?;
