@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 use tilewright_core::data::Data;
 use tilewright_core::device::{Device, classify};
-use tilewright_core::measurement::Timing;
+use tilewright_core::measurement::{Failure, FailureKind, Timing};
 use tilewright_core::problem::MeasureError;
 use tilewright_core::program::Program;
 use tilewright_loops::Instance;
@@ -121,12 +121,7 @@ impl LinearMeasure {
 /// # Errors
 /// A failed device.
 pub fn launch_overhead(device: &mut dyn Device, lower: &Lower<'_>, policy: &Timing) -> Result<f64, MeasureError> {
-    let failed = |message: String| {
-        MeasureError::Failed(tilewright_core::measurement::Failure {
-            kind: tilewright_core::measurement::FailureKind::Compile,
-            message,
-        })
-    };
+    let failed = |message| MeasureError::Failed(Failure { kind: FailureKind::Compile, message });
     let kernel = empty((16, 16)).map_err(|e| failed(e.to_string()))?;
     let instance = Instance::new(kernel, &[("n", 16)].into()).map_err(|e| failed(e.to_string()))?;
     let program = lower(&instance).map_err(failed)?;

@@ -5,6 +5,7 @@ use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 use tilewright_core::device::{DeviceKind, DeviceSpec};
+use tilewright_core::document::DocumentError;
 use tilewright_perfmodel_linear::{LinearModel, ModelFileError};
 use tilewright_runtime::store::{Home, StoreError, write_atomically};
 
@@ -139,7 +140,7 @@ impl WeightStore {
 }
 
 fn read(device: &DeviceSpec, text: &[u8]) -> Result<LinearModel, WeightsErrorKind> {
-    let value = serde_json::from_slice(text).map_err(|e| WeightsErrorKind::Corrupt(e.into()))?;
+    let value = serde_json::from_slice(text).map_err(|e| WeightsErrorKind::Corrupt(DocumentError::from(e).into()))?;
     let model = LinearModel::from_value(value).map_err(WeightsErrorKind::Corrupt)?;
     model.expect_device(&device.fingerprint()).map_err(WeightsErrorKind::OtherDevice)?;
     let properties = Columns::host(device, HostTerms::of(&model)).map(|columns| columns.properties());

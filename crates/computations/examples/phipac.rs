@@ -25,7 +25,7 @@ const PAPER: [(&str, &str); 4] = [
 
 fn main() -> Result<(), Box<dyn Error>> {
     let folder = PathBuf::from(env::args().nth(1).ok_or("the folder with multiply.csv")?);
-    let data = Dataset::read(folder.join("multiply.csv"))?;
+    let data = Dataset::open(folder.join("multiply.csv"))?;
     // Equation 6 in three dimensions: a product of sizes for everything that a multiplication moves or adds up.
     let terms = ["m*n*k", "m*n", "m*k", "n*k", "m", "n", "k", "1"].map(String::from).to_vec();
     let methods: [Box<dyn FitSelector>; 4] = [

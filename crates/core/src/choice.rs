@@ -2,6 +2,7 @@
 
 use crate::feature::FeatureSchema;
 use crate::selector::{Candidate, Selector};
+use crate::setting::SettingError;
 use std::collections::HashSet;
 
 /// One candidate of a case, and what came of running it.
@@ -165,15 +166,8 @@ pub enum SelectError {
     #[error("none of the {0} features varies: all are constant or missing")]
     NoUsableFeature(usize),
     /// A setting outside its range.
-    #[error("{field} is {value}, it must be {limit}")]
-    Setting {
-        /// Name of the setting.
-        field: &'static str,
-        /// What was given.
-        value: String,
-        /// What is allowed.
-        limit: &'static str,
-    },
+    #[error(transparent)]
+    Setting(#[from] SettingError),
     /// A name that the schema does not have.
     #[error("{field}: no feature {name:?}; there are {known}")]
     UnknownFeature {

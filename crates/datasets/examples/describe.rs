@@ -14,7 +14,7 @@ use tilewright_datasets::{Dataset, RecordedKernel};
 fn main() -> Result<(), Box<dyn Error>> {
     let made_up = || Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/blur.csv");
     let path = std::env::args_os().nth(1).map_or_else(made_up, PathBuf::from);
-    let dataset = Arc::new(Dataset::read(&path)?);
+    let dataset = Arc::new(Dataset::open(&path)?);
     println!("{}: {:?}", path.display(), dataset.describe());
     let features = dataset.features()?;
     let names =

@@ -4,9 +4,7 @@ use crate::dataset::Dataset;
 use crate::error::DatasetError;
 use crate::features::FeatureTable;
 use std::collections::HashMap;
-use std::fmt::Write;
 use tilewright_core::choice::{Case, ChoiceSet, Trial};
-use tilewright_core::expr::Value;
 use tilewright_core::selector::Candidate;
 
 impl Dataset {
@@ -73,16 +71,7 @@ impl Dataset {
     }
 
     fn candidate_name(&self, row: usize) -> String {
-        let mut name = self.variant(row).unwrap_or_default();
-        let config = self.config(row);
-        for (i, (parameter, value)) in config.0.iter().enumerate() {
-            let open = if i == 0 { '[' } else { ',' };
-            // Writing to a string cannot fail.
-            let _ = write!(name, "{open}{parameter}={}", Value::to_string(value));
-        }
-        if !config.0.is_empty() {
-            name.push(']');
-        }
-        name
+        let (variant, config) = (self.variant(row).unwrap_or_default(), self.config(row));
+        if config.0.is_empty() { variant } else { format!("{variant}[{config}]") }
     }
 }

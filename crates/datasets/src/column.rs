@@ -51,11 +51,6 @@ impl Column {
         Some(self.codes[row]).filter(|c| *c != MISSING)
     }
 
-    /// Whether every cell that is there is a number.
-    pub fn is_numeric(&self) -> bool {
-        self.levels.iter().all(|v| v.as_f64().is_some())
-    }
-
     /// The code of a value, numbers compared as numbers.
     pub fn code_of(&self, value: &Value) -> Option<u32> {
         let same = |v: &Value| v == value || (v.as_f64().is_some() && v.as_f64() == value.as_f64());

@@ -1,10 +1,10 @@
 //! A dataset in memory.
 
-use crate::column::Column;
-use crate::error::DatasetError;
-use crate::schema::DatasetSchema;
+use crate::column::{Column, ColumnBuilder};
+use crate::error::{DatasetError, Place};
+use crate::schema::{Columns, DatasetSchema};
 use serde::Serialize;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use tilewright_core::expr::{Expr, Value};
 use tilewright_core::measurement::{Failure, FailureKind, Measurement, Outcome};
@@ -53,6 +53,40 @@ pub struct Summary {
 }
 
 impl Dataset {
+    /// A table made in memory, of rows with the cells of these columns in the order of their roles, the group last, and with the
+    /// measured seconds; NaN for a failure.
+    ///
+    /// # Errors
+    /// Two columns of one name.
+    pub(crate) fn made(columns: Columns, rows: Vec<(Vec<Option<Value>>, f64)>) -> Result<Self, DatasetError> {
+        let schema = DatasetSchema::new(columns);
+        let header: Vec<String> = schema
+            .roles()
+            .into_iter()
+            .map(|(name, _)| name)
+            .chain(schema.columns.group.as_deref())
+            .map(String::from)
+            .collect();
+        let mut seen = BTreeSet::new();
+        if let Some(field) = header.iter().find(|name| !seen.insert(name.as_str())) {
+            let message = "two columns of this name: fields, parameters, or what every table of its kind has";
+            return Err(DatasetError::Record { record: 0, field: field.clone(), message: message.into() });
+        }
+        let mut builders: Vec<ColumnBuilder> = header.iter().map(|n| ColumnBuilder::new(n)).collect();
+        for (cells, _) in &rows {
+            builders.iter_mut().zip(cells).for_each(|(builder, value)| builder.push_value(value.as_ref()));
+        }
+        Ok(Self {
+            path: PathBuf::new(),
+            roles: Self::roles_of(&schema, &header, Path::new(""))?,
+            columns: builders.into_iter().map(ColumnBuilder::finish).collect(),
+            seconds: rows.into_iter().map(|(_, seconds)| seconds).collect(),
+            derived: Vec::new(),
+            devices: Vec::new(),
+            schema,
+        })
+    }
+
     /// The table's file.
     pub fn path(&self) -> &Path {
         &self.path
@@ -187,27 +221,24 @@ impl Dataset {
 
     /// Finds the columns of the schema in the header.
     pub(crate) fn roles_of(schema: &DatasetSchema, header: &[String], sidecar: &Path) -> Result<Roles, DatasetError> {
-        let find = |name: &str, field: &str| {
-            header.iter().position(|h| h == name).ok_or_else(|| DatasetError::Schema {
-                path: sidecar.into(),
-                field: field.into(),
-                message: format!("the table has no column {name:?}"),
-            })
-        };
         let c = &schema.columns;
-        let optional = |name: Option<&str>, field: &str| name.map(|n| find(n, field)).transpose();
-        let list = |names: &[String], field: &str| {
-            names.iter().enumerate().map(|(i, n)| find(n, &format!("{field}[{i}]"))).collect::<Result<_, _>>()
-        };
+        let place = |name: &str| header.iter().position(|h| h == name);
+        let group = c.group.as_deref().map(|name| (name, "columns.group".to_owned()));
+        for (name, field) in schema.roles().into_iter().chain(group) {
+            if place(name).is_none() {
+                let message = format!("the table has no column {name:?}");
+                return Err(DatasetError::at(sidecar, Place::Field(field), message));
+            }
+        }
         Ok(Roles {
-            device: optional(c.device.as_deref(), "columns.device")?,
-            input: list(&c.input, "columns.input")?,
-            config: list(&c.config, "columns.config")?,
-            variant: optional(c.variant.as_deref(), "columns.variant")?,
-            time: find(&c.time.column, "columns.time.column")?,
-            status: optional(c.status.as_ref().map(|s| s.column.as_str()), "columns.status.column")?,
-            group: optional(c.group.as_deref(), "columns.group")?,
-            clock: optional(c.clock.as_ref().map(|t| t.column.as_str()), "columns.clock.column")?,
+            device: c.device.as_deref().and_then(place),
+            input: c.input.iter().filter_map(|n| place(n)).collect(),
+            config: c.config.iter().filter_map(|n| place(n)).collect(),
+            variant: c.variant.as_deref().and_then(place),
+            time: place(&c.time.column).unwrap_or_default(),
+            status: c.status.as_ref().and_then(|s| place(&s.column)),
+            group: c.group.as_deref().and_then(place),
+            clock: c.clock.as_ref().and_then(|t| place(&t.column)),
         })
     }
 }

@@ -1,6 +1,7 @@
 //! What can be wrong with a dataset, and where.
 
-use std::path::PathBuf;
+use std::fmt;
+use std::path::{Path, PathBuf};
 use tilewright_core::choice::ChoiceError;
 use tilewright_core::expr::EvalError;
 use tilewright_core::space::SpaceError;
@@ -17,6 +18,66 @@ pub(crate) fn brief(text: &str) -> String {
     }
 }
 
+/// Where in a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// The whole of it.
+    File,
+    /// A line, from 1.
+    Line(u64),
+    /// A byte of a line of JSON, both from 1.
+    Json {
+        /// Line.
+        line: usize,
+        /// Byte within the line.
+        column: usize,
+    },
+    /// A cell of a table.
+    Cell {
+        /// Line, from 1.
+        line: u64,
+        /// Name of the column.
+        column: String,
+    },
+    /// A field of a sidecar, as a path of keys.
+    Field(String),
+    /// A field of a recording.
+    Entry {
+        /// Which entry: its key, or its place in the list.
+        entry: String,
+        /// The field.
+        field: String,
+    },
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::File => Ok(()),
+            Self::Line(line) => write!(f, ", line {line}"),
+            Self::Json { line, column } => write!(f, ", line {line}, column {column}"),
+            Self::Cell { line, column } => write!(f, ", line {line}, column {column:?}"),
+            Self::Field(field) => write!(f, ": field {field:?}"),
+            Self::Entry { entry, field } => write!(f, ": {entry}, field {field:?}"),
+        }
+    }
+}
+
+impl DatasetError {
+    pub(crate) fn at(path: &Path, place: Place, message: impl Into<String>) -> Self {
+        Self::Invalid { path: path.into(), place, message: message.into() }
+    }
+
+    pub(crate) fn json(path: &Path, error: &serde_json::Error) -> Self {
+        Self::at(path, Place::Json { line: error.line(), column: error.column() }, error.to_string())
+    }
+
+    /// What the system said of a file.
+    pub(crate) fn io(path: &Path) -> impl FnOnce(std::io::Error) -> Self {
+        |error| Self::Io { path: path.into(), error }
+    }
+}
+
 /// A dataset that cannot be read, written, split or learned from.
 #[derive(Debug, thiserror::Error)]
 pub enum DatasetError {
@@ -29,78 +90,15 @@ pub enum DatasetError {
         #[source]
         error: std::io::Error,
     },
-    /// The sidecar is no JSON of the right shape.
-    #[error("{}, line {line}, column {column}: {message}", path.display())]
-    Json {
-        /// The sidecar.
+    /// Contents that make no sense.
+    #[error("{}{place}: {message}", path.display())]
+    Invalid {
+        /// The file: a table, its sidecar or a recording.
         path: PathBuf,
-        /// Line, from 1.
-        line: usize,
-        /// Byte within the line, from 1.
-        column: usize,
+        /// Where in it.
+        place: Place,
         /// What is wrong.
         message: String,
-    },
-    /// The sidecar is of another format or a version that this program does not know.
-    #[error("{}: format {format:?} version {version}; this program reads \"tilewright-dataset\" version 1", path.display())]
-    Version {
-        /// The sidecar.
-        path: PathBuf,
-        /// Its format.
-        format: String,
-        /// Its version.
-        version: u64,
-    },
-    /// A field of the sidecar makes no sense.
-    #[error("{}: field {field:?}: {message}", path.display())]
-    Schema {
-        /// The sidecar.
-        path: PathBuf,
-        /// The field, as a path of keys.
-        field: String,
-        /// What is wrong.
-        message: String,
-    },
-    /// The table is no CSV, or a line has another number of cells than the header.
-    #[error("{}, line {line}: {message}", path.display())]
-    Csv {
-        /// The table.
-        path: PathBuf,
-        /// Line, from 1.
-        line: u64,
-        /// What is wrong.
-        message: String,
-    },
-    /// A cell that its column cannot hold.
-    #[error("{}, line {line}, column {column:?}: {value:?} {message}", path.display())]
-    Cell {
-        /// The table.
-        path: PathBuf,
-        /// Line, from 1.
-        line: u64,
-        /// Name of the column.
-        column: String,
-        /// The text that stands there.
-        value: String,
-        /// What is wrong.
-        message: String,
-    },
-    /// A column that would become more features than any model needs.
-    #[error(
-        "{}: column {column:?} has {words} distinct words, such as {example:?}; at most {most} become features: leave the column \
-         out, or correct what should be a number", path.display()
-    )]
-    Words {
-        /// The table.
-        path: PathBuf,
-        /// Name of the column.
-        column: String,
-        /// How many values.
-        words: usize,
-        /// One that is no number.
-        example: String,
-        /// The limit.
-        most: usize,
     },
     /// A derived feature that has no value in a row without missing cells.
     #[error("derived feature {name:?}, row {row}: {error}")]
@@ -133,26 +131,6 @@ pub enum DatasetError {
         record: usize,
         /// The name of the word or parameter.
         field: String,
-        /// What is wrong.
-        message: String,
-    },
-    /// A recording by Kernel Tuner that makes no sense.
-    #[error("{}: {entry}, field {field:?}: {message}", path.display())]
-    Recording {
-        /// The file.
-        path: PathBuf,
-        /// Which entry: its key, or its place in the list.
-        entry: String,
-        /// The field.
-        field: String,
-        /// What is wrong.
-        message: String,
-    },
-    /// A file that is none of the formats that are read.
-    #[error("{}: {message}", path.display())]
-    Format {
-        /// The file.
-        path: PathBuf,
         /// What is wrong.
         message: String,
     },

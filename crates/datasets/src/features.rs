@@ -2,9 +2,9 @@
 
 use crate::column::Column;
 use crate::dataset::Dataset;
-use crate::error::{DatasetError, brief};
+use crate::error::{DatasetError, Place, brief};
 use std::collections::BTreeSet;
-use tilewright_core::expr::{Expr, Val, Value};
+use tilewright_core::expr::{EvalError, Expr, Val, Value};
 use tilewright_core::feature::{Feature, FeatureKind, FeatureSchema};
 use tilewright_core::space::Config;
 use tilewright_core::training::TrainingSet;
@@ -148,8 +148,12 @@ impl Dataset {
         if words > MOST_WORDS {
             let example = of.levels().iter().find(|v| !is_number(v)).or(of.levels().first());
             let example = example.map_or_else(String::new, |v| brief(&v.to_string()));
-            let (column, path) = (of.name().to_owned(), self.path.clone());
-            return Err(DatasetError::Words { path, column, words, example, most: MOST_WORDS });
+            let message = format!(
+                "column {:?} has {words} distinct words, such as {example:?}; at most {MOST_WORDS} become features: leave the \
+                 column out, or correct what should be a number",
+                of.name()
+            );
+            return Err(DatasetError::at(&self.path, Place::File, message));
         }
         flags(of, out);
         Ok(())
@@ -167,8 +171,7 @@ impl Dataset {
             self.schema.device_features.iter().map(String::as_str).filter(|n| names.contains(*n)).collect();
         let slots: Vec<&str> = used.iter().map(|&c| self.columns[c].name()).chain(of_devices.iter().copied()).collect();
         let fault = |row, error| DatasetError::Derived { name: name.to_owned(), row, error };
-        let compiled =
-            expr.compile(&slots).map_err(|e| fault(0, tilewright_core::expr::EvalError::UnknownName(e.0)))?;
+        let compiled = expr.compile(&slots).map_err(|e| fault(0, EvalError::UnknownName(e.0)))?;
         let mut values: Vec<Val<'_>> = Vec::with_capacity(slots.len());
         let mut out = Vec::with_capacity(self.len());
         for row in 0..self.len() {
@@ -180,15 +183,11 @@ impl Dataset {
                 continue;
             }
             let value = compiled.eval(&values).map_err(|e| fault(row, e))?;
-            let number = value.as_f64().ok_or_else(|| fault(row, not_a_number()))?;
+            let number = value.as_f64().ok_or_else(|| fault(row, EvalError::NotANumber("a feature")))?;
             out.push(finite(number));
         }
         Ok(out)
     }
-}
-
-fn not_a_number() -> tilewright_core::expr::EvalError {
-    tilewright_core::expr::EvalError::NotANumber("a feature")
 }
 
 /// Beyond single precision counts as missing.

@@ -1,19 +1,10 @@
 //! Datasets from cases of choice in memory: what `choices` makes of a table, the other way round.
 
-use crate::column::ColumnBuilder;
 use crate::dataset::Dataset;
 use crate::error::DatasetError;
-use crate::schema::{Columns, DatasetSchema, Status, Time, TimeUnit};
-use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use crate::schema::{Columns, Status, Time, TimeUnit};
 use tilewright_core::choice::{ChoiceError, ChoiceSet};
 use tilewright_core::expr::Value;
-
-const DEVICE: &str = "device";
-const VARIANT: &str = "variant";
-const TIME: &str = "time_s";
-const STATUS: &str = "ok";
-const GROUP: &str = "group";
 
 impl Dataset {
     /// A table of the cases of some devices, whose candidates are named variants: columns `device`, the features of the input,
@@ -28,20 +19,16 @@ impl Dataset {
             .map_or_else(Vec::new, |(_, set)| set.schema().input.iter().map(|f| f.name.clone()).collect());
         check(devices, &input)?;
         let columns = Columns {
-            device: Some(DEVICE.into()),
-            input: input.clone(),
+            device: Some("device".into()),
+            input,
             config: Vec::new(),
-            variant: Some(VARIANT.into()),
-            time: Time { column: TIME.into(), unit: TimeUnit::Seconds },
-            status: Some(Status { column: STATUS.into(), ok: Value::Int(1) }),
-            group: Some(GROUP.into()),
+            variant: Some("variant".into()),
+            time: Time { column: "time_s".into(), unit: TimeUnit::Seconds },
+            status: Some(Status { column: "ok".into(), ok: Value::Int(1) }),
+            group: Some("group".into()),
             clock: None,
         };
-        let mut header = vec![DEVICE.to_owned()];
-        header.extend(input);
-        header.extend([VARIANT, TIME, STATUS, GROUP].map(String::from));
-        let mut builders: Vec<ColumnBuilder> = header.iter().map(|n| ColumnBuilder::new(n)).collect();
-        let mut seconds = Vec::new();
+        let mut rows = Vec::new();
         for (device, set) in devices {
             for case in set.cases() {
                 for trial in &case.trials {
@@ -51,21 +38,11 @@ impl Dataset {
                     row.push(trial.cost.map(Value::Float));
                     row.push(Some(Value::Int(i64::from(trial.cost.is_some()))));
                     row.push(Some(Value::Int(i64::from(case.group))));
-                    builders.iter_mut().zip(&row).for_each(|(b, v)| b.push_value(v.as_ref()));
-                    seconds.push(trial.cost.unwrap_or(f64::NAN));
+                    rows.push((row, trial.cost.unwrap_or(f64::NAN)));
                 }
             }
         }
-        let schema = DatasetSchema::new(columns);
-        Ok(Self {
-            path: PathBuf::new(),
-            roles: Self::roles_of(&schema, &header, Path::new(""))?,
-            columns: builders.into_iter().map(ColumnBuilder::finish).collect(),
-            seconds,
-            derived: Vec::new(),
-            devices: Vec::new(),
-            schema,
-        })
+        Self::made(columns, rows)
     }
 }
 
@@ -75,11 +52,6 @@ fn number(feature: f32) -> Option<Value> {
 }
 
 fn check(devices: &[(&str, &ChoiceSet)], input: &[String]) -> Result<(), DatasetError> {
-    let mut seen: BTreeSet<&str> = [DEVICE, VARIANT, TIME, STATUS, GROUP].into();
-    if let Some(twice) = input.iter().find(|n| !seen.insert(n)) {
-        let message = "two columns of this name: two features, or one and device, variant, time_s, ok, group".into();
-        return Err(DatasetError::Record { record: 0, field: twice.clone(), message });
-    }
     for (device, set) in devices {
         let width = |found: usize, expected: usize, what: &str| {
             let fault = ChoiceError::Width { case: 0, what: format!("{what} of {device}"), found, expected };

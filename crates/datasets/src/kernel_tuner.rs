@@ -7,8 +7,9 @@ mod cache;
 mod t4;
 
 use crate::dataset::Dataset;
-use crate::error::DatasetError;
+use crate::error::{DatasetError, Place};
 use crate::record::Record;
+use serde::de::IgnoredAny;
 use serde_json::{Map, Value as Json};
 use std::collections::HashMap;
 use std::path::Path;
@@ -19,34 +20,32 @@ use tilewright_core::space::Config;
 /// Times from here on mark failures in old cache files.
 const NEVER_MS: f64 = 1e19;
 
-/// Reads either format from memory; `path` is the file's name in messages.
-///
-/// # Errors
-/// Text that is no JSON (line and column), or neither format; an entry without a parameter or with a value that is none
-/// of the parameter's, with text for a time that names no failure, with a time that is not positive, or that stands there
-/// twice with other results.
-pub(crate) fn parse(text: &[u8], path: &Path) -> Result<Dataset, DatasetError> {
-    let json: Json = serde_json::from_slice(text).map_err(|e| DatasetError::Json {
-        path: path.into(),
-        line: e.line(),
-        column: e.column(),
-        message: e.to_string(),
-    })?;
-    let reader = Reader { path };
-    let records = match &json {
-        Json::Object(map) if map.contains_key("cache") => {
-            cache::twice(text, path)?;
-            reader.cache(map)?
-        }
-        Json::Object(map) if map.contains_key("results") => reader.t4(map)?,
-        _ => {
-            let message = "neither a Kernel Tuner cache (\"cache\") nor T4 results (\"results\")";
-            return Err(DatasetError::Format { path: path.into(), message: message.into() });
-        }
-    };
-    let mut dataset = Dataset::from_records(&reader.distinct(records)?)?;
-    dataset.path = path.into();
-    Ok(dataset)
+impl Dataset {
+    /// A recording by Kernel Tuner, cache file or T4 results, from memory; `path` is its name in messages. The columns are
+    /// those of [`Dataset::from_records`].
+    ///
+    /// # Errors
+    /// Text that is no JSON (line and column) or neither format; an entry that lacks a parameter or has a value that is
+    /// none of the parameter's, text for a time that names no failure, a time that is not positive, a configuration that
+    /// stands there twice with different results.
+    pub fn from_kernel_tuner(text: &[u8], path: &Path) -> Result<Self, DatasetError> {
+        let message = "neither a Kernel Tuner cache (\"cache\") nor T4 results (\"results\")";
+        let neither = || DatasetError::at(path, Place::File, message);
+        let wrong = |e: serde_json::Error| DatasetError::json(path, &e);
+        let keys: HashMap<String, IgnoredAny> =
+            serde_json::from_slice(text).map_err(|e| if e.is_data() { neither() } else { wrong(e) })?;
+        let reader = Reader { path };
+        let records = if keys.contains_key("cache") {
+            reader.cache(serde_json::from_slice(text).map_err(wrong)?)?
+        } else if keys.contains_key("results") {
+            reader.t4(&serde_json::from_slice(text).map_err(wrong)?)?
+        } else {
+            return Err(neither());
+        };
+        let mut dataset = Self::from_records(&reader.distinct(records)?)?;
+        dataset.path = path.into();
+        Ok(dataset)
+    }
 }
 
 struct Reader<'a> {
@@ -55,12 +54,7 @@ struct Reader<'a> {
 
 impl Reader<'_> {
     fn fault(&self, entry: &str, field: &str, message: impl Into<String>) -> DatasetError {
-        DatasetError::Recording {
-            path: self.path.into(),
-            entry: entry.into(),
-            field: field.into(),
-            message: message.into(),
-        }
+        DatasetError::at(self.path, Place::Entry { entry: entry.into(), field: field.into() }, message)
     }
 
     fn object<'j>(&self, json: &'j Json, entry: &str) -> Result<&'j Map<String, Json>, DatasetError> {

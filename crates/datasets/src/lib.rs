@@ -40,7 +40,7 @@ mod write;
 
 pub use column::Column;
 pub use dataset::{Dataset, Summary};
-pub use error::DatasetError;
+pub use error::{DatasetError, Place};
 pub use features::FeatureTable;
 pub use record::Record;
 pub use replay::{RecordedKernel, RecordedProblem, Replay};

@@ -1,8 +1,7 @@
 //! Any recording from a file: ours, or Kernel Tuner's, packed or not.
 
 use crate::dataset::Dataset;
-use crate::error::DatasetError;
-use crate::kernel_tuner;
+use crate::error::{DatasetError, Place};
 use crate::schema::DatasetSchema;
 use flate2::read::MultiGzDecoder;
 use std::io::Read;
@@ -16,38 +15,26 @@ impl Dataset {
     /// also packed with gzip. The format is told from the contents.
     ///
     /// # Errors
-    /// As [`Dataset::read`] and [`Dataset::from_kernel_tuner`]; a packed file that is damaged or becomes too large.
+    /// As [`Dataset::parse`] and [`Dataset::from_kernel_tuner`]; a packed file that is damaged or becomes too large.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, DatasetError> {
         let path = path.as_ref();
-        let bytes = std::fs::read(path).map_err(|error| DatasetError::Io { path: path.into(), error })?;
+        let bytes = std::fs::read(path).map_err(DatasetError::io(path))?;
         let bytes = if bytes.starts_with(&[0x1f, 0x8b]) { unpack(&bytes, path)? } else { bytes };
         if bytes.iter().find(|b| !b.is_ascii_whitespace()) == Some(&b'{') {
             return Self::from_kernel_tuner(&bytes, path);
         }
         let sidecar = DatasetSchema::path_for(path);
-        let schema = std::fs::read(&sidecar).map_err(|error| DatasetError::Io { path: sidecar, error })?;
+        let schema = std::fs::read(&sidecar).map_err(DatasetError::io(&sidecar))?;
         Self::parse(&bytes, &schema, path)
-    }
-
-    /// A recording by Kernel Tuner, cache file or T4 results, from memory; `path` is its name in messages. The columns are
-    /// those of [`Dataset::from_records`].
-    ///
-    /// # Errors
-    /// Text that is no JSON (line and column) or neither format; an entry that lacks a parameter or has a value that is
-    /// none of the parameter's, text for a time that names no failure, a time that is not positive, a configuration that
-    /// stands there twice with different results.
-    pub fn from_kernel_tuner(text: &[u8], path: &Path) -> Result<Self, DatasetError> {
-        kernel_tuner::parse(text, path)
     }
 }
 
 fn unpack(bytes: &[u8], path: &Path) -> Result<Vec<u8>, DatasetError> {
     let mut out = Vec::new();
     let read = MultiGzDecoder::new(bytes).take(MAX_BYTES + 1).read_to_end(&mut out);
-    read.map_err(|error| DatasetError::Io { path: path.into(), error })?;
+    read.map_err(DatasetError::io(path))?;
     if out.len() as u64 > MAX_BYTES {
-        let message = format!("unpacks to more than {MAX_BYTES} bytes");
-        return Err(DatasetError::Format { path: path.into(), message });
+        return Err(DatasetError::at(path, Place::File, format!("unpacks to more than {MAX_BYTES} bytes")));
     }
     Ok(out)
 }

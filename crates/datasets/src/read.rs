@@ -2,10 +2,10 @@
 
 use crate::column::{Column, ColumnBuilder, cell};
 use crate::dataset::{Dataset, Roles};
-use crate::error::{DatasetError, brief};
+use crate::error::{DatasetError, Place, brief};
 use crate::schema::DatasetSchema;
 use csv::{ByteRecord, ErrorKind, ReaderBuilder};
-use std::collections::BTreeSet;
+use std::fmt::Display;
 use std::path::Path;
 use tilewright_core::expr::Value;
 
@@ -16,7 +16,7 @@ impl Dataset {
     /// A file that cannot be read, or anything that [`Dataset::parse`] refuses.
     pub fn read(path: impl AsRef<Path>) -> Result<Self, DatasetError> {
         let path = path.as_ref();
-        let bytes = |p: &Path| std::fs::read(p).map_err(|error| DatasetError::Io { path: p.into(), error });
+        let bytes = |p: &Path| std::fs::read(p).map_err(DatasetError::io(p));
         let table = bytes(path)?;
         let sidecar = bytes(&DatasetSchema::path_for(path))?;
         Self::parse(&table, &sidecar, path)
@@ -54,7 +54,7 @@ impl Table<'_> {
             }
             _ => error.to_string(),
         };
-        DatasetError::Csv { path: self.path.into(), line, message }
+        DatasetError::at(self.path, Place::Line(line), message)
     }
 
     /// The columns, and the line of every row.
@@ -62,53 +62,45 @@ impl Table<'_> {
         let mut reader = ReaderBuilder::new().has_headers(false).from_reader(bytes);
         let mut record = ByteRecord::new();
         if !reader.read_byte_record(&mut record).map_err(|e| self.csv(&e))? {
-            return Err(DatasetError::Csv { path: self.path.into(), line: 1, message: "no header".into() });
+            return Err(DatasetError::at(self.path, Place::Line(1), "no header"));
         }
-        let mut builders = self.header(&record)?;
-        let names: Vec<String> = self.names(&record)?;
+        let names = self.names(&record)?;
+        let mut builders: Vec<ColumnBuilder> = names.iter().map(|n| ColumnBuilder::new(n)).collect();
         let mut lines = Vec::new();
         while reader.read_byte_record(&mut record).map_err(|e| self.csv(&e))? {
             let line = record.position().map_or(0, csv::Position::line);
             for ((builder, bytes), name) in builders.iter_mut().zip(&record).zip(&names) {
-                let text = std::str::from_utf8(bytes).map_err(|e| DatasetError::Cell {
-                    path: self.path.into(),
-                    line,
-                    column: name.clone(),
-                    value: brief(&String::from_utf8_lossy(bytes)),
-                    message: e.to_string(),
-                })?;
-                builder.push(text);
+                let text = std::str::from_utf8(bytes);
+                builder.push(text.map_err(|e| fault(self.path, (line, name), &String::from_utf8_lossy(bytes), e))?);
             }
             lines.push(line);
             if lines.len() >= u32::MAX as usize {
                 let message = format!("at most {} rows are read", u32::MAX - 1);
-                return Err(DatasetError::Csv { path: self.path.into(), line, message });
+                return Err(DatasetError::at(self.path, Place::Line(line), message));
             }
         }
         Ok((builders.into_iter().map(ColumnBuilder::finish).collect(), lines))
     }
 
+    /// The names of the columns, each once.
     fn names(&self, header: &ByteRecord) -> Result<Vec<String>, DatasetError> {
-        let name = |bytes: &[u8]| {
-            let text = std::str::from_utf8(bytes).map_err(|e| DatasetError::Csv {
-                path: self.path.into(),
-                line: 1,
-                message: format!("a column's name: {e}"),
-            })?;
-            Ok(text.trim().to_owned())
-        };
-        header.iter().map(name).collect()
-    }
-
-    fn header(&self, header: &ByteRecord) -> Result<Vec<ColumnBuilder>, DatasetError> {
-        let names = self.names(header)?;
-        let mut seen = BTreeSet::new();
-        if let Some(twice) = names.iter().find(|n| !seen.insert(n.as_str())) {
-            let message = format!("the column {twice:?} stands twice");
-            return Err(DatasetError::Csv { path: self.path.into(), line: 1, message });
+        let fault = |message| DatasetError::at(self.path, Place::Line(1), message);
+        let mut names: Vec<String> = Vec::with_capacity(header.len());
+        for bytes in header {
+            let name = std::str::from_utf8(bytes).map_err(|e| fault(format!("a column's name: {e}")))?.trim();
+            if names.iter().any(|known| known == name) {
+                return Err(fault(format!("the column {name:?} stands twice")));
+            }
+            names.push(name.to_owned());
         }
-        Ok(names.iter().map(|n| ColumnBuilder::new(n)).collect())
+        Ok(names)
     }
+}
+
+/// A cell that its column cannot hold.
+fn fault(path: &Path, (line, column): (u64, &str), value: &str, message: impl Display) -> DatasetError {
+    let place = Place::Cell { line, column: column.to_owned() };
+    DatasetError::at(path, place, format!("{:?} {message}", brief(value)))
 }
 
 /// Derived features name columns that exist, and not the time: a feature that knows the answer is none.
@@ -127,7 +119,7 @@ pub(crate) fn check_derived(
                 Some(c) if c == roles.time || Some(c) == roles.status => format!("{used:?} is what is to be predicted"),
                 Some(_) => continue,
             };
-            return Err(DatasetError::Schema { path: sidecar.into(), field: format!("derived.{name}"), message });
+            return Err(DatasetError::at(sidecar, Place::Field(format!("derived.{name}")), message));
         }
     }
     Ok(())
@@ -148,12 +140,8 @@ fn seconds(
     let ok = status.and_then(|(c, s)| cell(&s.ok.to_string()).and_then(|ok| columns[c].code_of(&ok)));
     let one = |(row, &line): (usize, &u64)| {
         let good = status.is_none_or(|(c, _)| ok.is_some() && columns[c].code(row) == ok);
-        let fault = |value: Option<&Value>, message: &str| DatasetError::Cell {
-            path: path.into(),
-            line,
-            column: time.name().to_owned(),
-            value: value.map_or_else(String::new, |v| brief(&v.to_string())),
-            message: message.to_owned(),
+        let fault = |value: Option<&Value>, message: &str| {
+            fault(path, (line, time.name()), &value.map_or_else(String::new, Value::to_string), message)
         };
         let value = time.get(row);
         if !good || (value.is_none() && status.is_none()) {

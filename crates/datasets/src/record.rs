@@ -1,9 +1,8 @@
 //! Datasets from measurements in memory.
 
-use crate::column::ColumnBuilder;
 use crate::dataset::{Dataset, FAILURES};
 use crate::error::DatasetError;
-use crate::schema::{Columns, DatasetSchema, Status, Time, TimeUnit};
+use crate::schema::{Columns, Status, Time, TimeUnit};
 use std::collections::BTreeSet;
 use tilewright_core::expr::Value;
 use tilewright_core::measurement::Outcome;
@@ -48,33 +47,21 @@ impl Dataset {
             group: None,
             clock: clocked.then(|| Time { column: CLOCK.into(), unit: TimeUnit::Seconds }),
         };
-        let schema = DatasetSchema::new(columns);
-        let header: Vec<String> = schema.roles().into_iter().map(|(name, _)| name.to_owned()).collect();
-        clashes(records, &header)?;
-        let mut builders: Vec<ColumnBuilder> = header.iter().map(|n| ColumnBuilder::new(n)).collect();
-        for record in records {
-            for (builder, value) in builders.iter_mut().zip(cells(record, &schema.columns)) {
-                builder.push_value(value.as_ref());
-            }
-        }
-        let time = |r: &Record| r.outcome.as_ref().map_or(f64::NAN, |m| m.time_s);
-        if let Some(record) = records.iter().position(|r| matches!(&r.outcome, Ok(m) if !positive(m.time_s))) {
+        let wrong = |r: &Record| r.outcome.as_ref().is_ok_and(|m| !(m.time_s.is_finite() && m.time_s > 0.0));
+        if let Some(record) = records.iter().position(wrong) {
             let message = format!("{} is not a positive time", time(&records[record]));
             return Err(DatasetError::Record { record, field: "time_s".into(), message });
         }
-        Ok(Self {
-            path: std::path::PathBuf::new(),
-            roles: Self::roles_of(&schema, &header, std::path::Path::new(""))?,
-            columns: builders.into_iter().map(ColumnBuilder::finish).collect(),
-            seconds: records.iter().map(time).collect(),
-            derived: Vec::new(),
-            devices: Vec::new(),
-            schema,
-        })
+        let rows = records.iter().map(|r| (cells(r, &columns), time(r))).collect();
+        Self::made(columns, rows)
     }
 }
 
-/// The cells of a record in the order of [`DatasetSchema::roles`].
+fn time(record: &Record) -> f64 {
+    record.outcome.as_ref().map_or(f64::NAN, |m| m.time_s)
+}
+
+/// The cells of a record in the order of the roles.
 fn cells(record: &Record, columns: &Columns) -> Vec<Option<Value>> {
     let mut out = vec![Some(Value::from(record.device.as_str()))];
     out.extend(columns.input.iter().map(|n| record.input.get(n).cloned()));
@@ -90,23 +77,9 @@ fn cells(record: &Record, columns: &Columns) -> Vec<Option<Value>> {
     out
 }
 
-fn positive(seconds: f64) -> bool {
-    seconds.is_finite() && seconds > 0.0
-}
-
 /// All names, in order of appearance.
 fn names(records: &[Record], of: impl Fn(&Record) -> &Config) -> Vec<String> {
     let mut seen = BTreeSet::new();
     let all = records.iter().flat_map(|r| &of(r).0);
     all.filter(|(n, _)| seen.insert(n.clone())).map(|(n, _)| n.clone()).collect()
-}
-
-fn clashes(records: &[Record], header: &[String]) -> Result<(), DatasetError> {
-    let mut seen = BTreeSet::new();
-    let Some(field) = header.iter().find(|n| !seen.insert(n.as_str())) else { return Ok(()) };
-    let named = |r: &Record| r.input.get(field).is_some() || r.config.get(field).is_some();
-    let record = records.iter().position(named).unwrap_or_default();
-    let message =
-        "two columns of this name: a word, a parameter, or one of device, variant, time_s, status, evaluation_s".into();
-    Err(DatasetError::Record { record, field: field.clone(), message })
 }

@@ -269,17 +269,8 @@ impl RecordedProblem {
         }
     }
 
-    /// The recorded outcome of a point.
-    pub fn outcome(&self, point: &[u16]) -> Option<&Outcome> {
-        self.outcomes.get(point).map(|r| &r.outcome)
-    }
-
-    /// What evaluating a point took in seconds, compilation and failure included; nothing where it was not recorded.
-    pub fn clock_s(&self, point: &[u16]) -> f64 {
-        self.outcomes.get(point).map_or(0.0, |r| r.clock_s)
-    }
-
-    /// Outcome and clock of a point at once: what a replayed search looks up, at more than a million points a second.
+    /// The recorded outcome of a point, and what evaluating it took in seconds, compilation and failure included: what a replayed
+    /// search looks up, at more than a million points a second.
     pub fn look_up(&self, point: &[u16]) -> Option<(&Outcome, f64)> {
         self.outcomes.get(point).map(|r| (&r.outcome, r.clock_s))
     }

@@ -1,6 +1,6 @@
 //! The sidecar: what the columns of a table mean.
 
-use crate::error::DatasetError;
+use crate::error::{DatasetError, Place};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -161,17 +161,14 @@ impl DatasetSchema {
     /// No JSON, an unknown format or version, an unknown or missing key, a column with two roles, a derived feature that
     /// does not parse.
     pub fn parse(text: &[u8], path: &Path) -> Result<Self, DatasetError> {
-        let json = |e: serde_json::Error| DatasetError::Json {
-            path: path.into(),
-            line: e.line(),
-            column: e.column(),
-            message: e.to_string(),
-        };
+        let json = |e| DatasetError::json(path, &e);
         // Editors on Windows begin a file with the mark of its byte order, which JSON does not know.
         let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
         let header: Header = serde_json::from_slice(text).map_err(json)?;
         if header.format != FORMAT || header.version != VERSION {
-            return Err(DatasetError::Version { path: path.into(), format: header.format, version: header.version });
+            let Header { format, version } = header;
+            let reads = format!("this program reads {FORMAT:?} version {VERSION}");
+            return Err(DatasetError::at(path, Place::File, format!("format {format:?} version {version}; {reads}")));
         }
         let schema: Self = serde_json::from_slice(text).map_err(json)?;
         schema.check(path)?;
@@ -196,7 +193,7 @@ impl DatasetSchema {
     pub(crate) fn derived_features(&self, path: &Path) -> Result<Vec<(String, Expr)>, DatasetError> {
         let known = |name: &str| self.constants.get(name).cloned();
         let parse = |(name, text): &(String, Value)| {
-            let fault = |message: String| self.fault(path, &format!("derived.{name}"), message);
+            let fault = |message: String| DatasetError::at(path, Place::Field(format!("derived.{name}")), message);
             let text = text.as_str().ok_or_else(|| fault("not a text".into()))?;
             let expr: Expr = text.parse().map_err(|e: tilewright_core::expr::ParseError| fault(e.to_string()))?;
             Ok((name.clone(), expr.fold(&known)))
@@ -204,15 +201,12 @@ impl DatasetSchema {
         self.derived.0.iter().map(parse).collect()
     }
 
-    fn fault(&self, path: &Path, field: &str, message: String) -> DatasetError {
-        DatasetError::Schema { path: path.into(), field: field.into(), message }
-    }
-
     fn check(&self, path: &Path) -> Result<(), DatasetError> {
         let mut seen = BTreeSet::new();
         for (column, field) in self.roles() {
             if !seen.insert(column) {
-                return Err(self.fault(path, &field, format!("column {column:?} has another role already")));
+                let message = format!("column {column:?} has another role already");
+                return Err(DatasetError::at(path, Place::Field(field), message));
             }
         }
         let names = |of: &'static str, names: &[String]| names.iter().map(|n| (of, n.clone())).collect::<Vec<_>>();
@@ -223,7 +217,7 @@ impl DatasetSchema {
         for (what, name) in &all {
             if !seen.insert(name) {
                 let message = "the name is that of a column, a constant or another feature";
-                return Err(self.fault(path, &format!("{what}.{name}"), message.into()));
+                return Err(DatasetError::at(path, Place::Field(format!("{what}.{name}")), message));
             }
         }
         self.derived_features(path).map(|_| ())

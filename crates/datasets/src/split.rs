@@ -8,7 +8,7 @@ use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
 use std::collections::BTreeSet;
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use tilewright_core::expr::Value;
 
@@ -138,7 +138,7 @@ impl Dataset {
                 keys.iter().map(|&key| chosen.contains(&(key as usize))).collect()
             }
             SplitSpec::Value(column, value) => self.with_value(column, value, spec)?,
-            SplitSpec::File(_) => self.listed(spec)?,
+            SplitSpec::File(path) => self.listed(path, spec)?,
         };
         let rows = |side: bool| (0..self.len()).filter(|&r| held_out[r] == side).collect();
         Ok(Split { train: rows(false), held_out: rows(true) })
@@ -216,17 +216,13 @@ impl Dataset {
         Ok((0..self.len()).map(|row| column.code(row) == code).collect())
     }
 
-    fn listed(&self, spec: &SplitSpec) -> Result<Vec<bool>, DatasetError> {
-        let SplitSpec::File(path) = spec else { return Ok(vec![false; self.len()]) };
-        let io = |error| DatasetError::Io { path: path.clone(), error };
-        let text = std::fs::read_to_string(path).map_err(io)?;
+    fn listed(&self, path: &Path, spec: &SplitSpec) -> Result<Vec<bool>, DatasetError> {
+        let text = std::fs::read_to_string(path).map_err(DatasetError::io(path))?;
         let mut held_out = vec![false; self.len()];
         for word in text.split(|c: char| c.is_whitespace() || c == ',').filter(|w| !w.is_empty()) {
             let row = word.parse::<usize>().ok().filter(|&r| r < self.len()).ok_or_else(|| {
-                Self::fault(
-                    spec,
-                    format!("{word:?} is no row; the table has rows 0 to {}", self.len().saturating_sub(1)),
-                )
+                let last = self.len().saturating_sub(1);
+                Self::fault(spec, format!("{word:?} is no row; the table has rows 0 to {last}"))
             })?;
             held_out[row] = true;
         }

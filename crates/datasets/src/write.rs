@@ -18,10 +18,8 @@ impl Dataset {
     pub fn write(&self, path: impl AsRef<Path>) -> Result<(), DatasetError> {
         let path = path.as_ref();
         let sidecar = DatasetSchema::path_for(path);
-        let io = |path: &Path, error: io::Error| DatasetError::Io { path: path.into(), error };
-        let (table, schema) = (self.to_csv(), self.to_sidecar());
-        replace(path, &table.map_err(|e| io(path, e))?).map_err(|e| io(path, e))?;
-        replace(&sidecar, &schema.map_err(|e| io(&sidecar, e))?).map_err(|e| io(&sidecar, e))
+        self.to_csv().and_then(|table| replace(path, &table)).map_err(DatasetError::io(path))?;
+        self.to_sidecar().and_then(|schema| replace(&sidecar, &schema)).map_err(DatasetError::io(&sidecar))
     }
 
     /// The table as text.

@@ -4,7 +4,7 @@ use std::path::Path;
 use tilewright_core::choice::{Case, ChoiceSet, Trial};
 use tilewright_core::feature::{Feature, FeatureSchema};
 use tilewright_core::selector::Candidate;
-use tilewright_datasets::{Dataset, DatasetError};
+use tilewright_datasets::{Dataset, DatasetError, Place};
 
 const SIDECAR: &[u8] = br#"{
     "format": "tilewright-dataset", "version": 1,
@@ -75,7 +75,8 @@ fn parts_have_the_schema_of_the_whole() {
 #[test]
 fn a_negative_time_is_refused() {
     let poisoned = parsed(&TABLE.replace("0.25", "-0.25")).and_then(|d| d.choices().map(|_| ()));
-    assert!(matches!(poisoned, Err(DatasetError::Cell { line: 4, .. } | DatasetError::Choice(_))), "{poisoned:?}");
+    let place = Place::Cell { line: 4, column: "ms".into() };
+    assert!(matches!(&poisoned, Err(DatasetError::Invalid { place: p, .. }) if *p == place), "{poisoned:?}");
 }
 
 /// Two inputs of named variants; a feature is unknown once, and a variant failed.

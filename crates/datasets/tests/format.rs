@@ -12,7 +12,7 @@ fn fixture() -> PathBuf {
 }
 
 fn blur() -> Dataset {
-    Dataset::read(fixture()).unwrap()
+    Dataset::open(fixture()).unwrap()
 }
 
 const SIDECAR: &str = r#"{"format":"tilewright-dataset","version":1,"columns":{"device":"d","input":["n"],
@@ -166,12 +166,12 @@ fn a_derived_feature_without_a_value_names_the_row() {
 
 #[test]
 fn missing_files_are_named() {
-    let error = Dataset::read("no/such.csv").unwrap_err();
+    let error = Dataset::open("no/such.csv").unwrap_err();
     assert!(matches!(&error, DatasetError::Io { path, .. } if path == Path::new("no/such.csv")), "{error}");
     let folder = tempfile::tempdir().unwrap();
     let table = folder.path().join("alone.csv");
     std::fs::write(&table, "a\n").unwrap();
-    let error = Dataset::read(&table).unwrap_err();
+    let error = Dataset::open(&table).unwrap_err();
     assert!(matches!(&error, DatasetError::Io { path, .. } if path.ends_with("alone.schema.json")), "{error}");
 }
 
@@ -181,7 +181,7 @@ fn a_written_dataset_reads_back_the_same() {
     let path = folder.path().join("copy.csv");
     let d = blur();
     d.write(&path).unwrap();
-    let back = Dataset::read(&path).unwrap();
+    let back = Dataset::open(&path).unwrap();
     assert_eq!(back.schema(), d.schema());
     assert_eq!(back.columns(), d.columns());
     assert_eq!(format!("{:?}", back.training_set()), format!("{:?}", d.training_set()));
@@ -202,7 +202,7 @@ fn writers_at_the_same_time_leave_one_whole_file() {
         }
         for _ in 0..50 {
             if path.with_extension("schema.json").exists() {
-                assert_eq!(Dataset::read(&path).unwrap().len(), d.len());
+                assert_eq!(Dataset::open(&path).unwrap().len(), d.len());
             }
         }
     });

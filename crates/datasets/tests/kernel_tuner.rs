@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use tilewright_core::measurement::FailureKind;
 use tilewright_core::problem::Problem;
-use tilewright_datasets::{Dataset, DatasetError, RecordedKernel};
+use tilewright_datasets::{Dataset, DatasetError, Place, RecordedKernel};
 use tilewright_testkit::mutants;
 
 fn cache(entries: &str) -> String {
@@ -81,7 +81,7 @@ fn t4_results_are_read() {
 /// The field that an error names.
 fn field(text: &str) -> String {
     match parse(text).unwrap_err() {
-        DatasetError::Recording { field, .. } => field,
+        DatasetError::Invalid { place: Place::Entry { field, .. }, .. } => field,
         other => format!("{other:?}"),
     }
 }
@@ -102,8 +102,8 @@ fn faults_are_named() {
     let other = entry("1", "1", "2.0");
     assert_eq!(field(&cache(&format!(r#""a": {same}, "b": {other}"#))), "configuration");
     assert_eq!(parse(&cache(&format!(r#""a": {same}, "b": {same}"#))).unwrap().len(), 1);
-    assert!(matches!(parse("[1]").unwrap_err(), DatasetError::Format { .. }));
-    assert!(matches!(parse(r#"{"a": 1}"#).unwrap_err(), DatasetError::Format { .. }));
+    assert!(matches!(parse("[1]").unwrap_err(), DatasetError::Invalid { place: Place::File, .. }));
+    assert!(matches!(parse(r#"{"a": 1}"#).unwrap_err(), DatasetError::Invalid { place: Place::File, .. }));
 }
 
 #[test]
@@ -111,7 +111,7 @@ fn a_file_cut_off_anywhere_is_an_error_with_its_place() {
     let text = four();
     for end in 0..text.len() - 1 {
         match parse(&text[..end]).unwrap_err() {
-            DatasetError::Json { line, .. } => assert!(line >= 1 || end == 0),
+            DatasetError::Invalid { place: Place::Json { line, .. }, .. } => assert!(line >= 1 || end == 0),
             other => panic!("{end}: {other:?}"),
         }
     }

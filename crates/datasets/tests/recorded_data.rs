@@ -11,7 +11,7 @@ fn every_dataset_is_read_and_learned_from() {
     assert!(sidecars.len() >= 7, "{sidecars:?}");
     for sidecar in sidecars {
         let table = sidecar.to_string_lossy().replace(".schema.json", ".csv");
-        let d = Dataset::read(&table).unwrap();
+        let d = Dataset::open(&table).unwrap();
         let found = d.describe();
         let set = d.training_set().unwrap();
         assert_eq!(set.len(), found.rows - found.failures, "{table}");
@@ -23,7 +23,7 @@ fn every_dataset_is_read_and_learned_from() {
 #[test]
 fn counts_are_those_of_the_description() {
     for (name, rows, devices) in [("spmv.csv", 8_748, 6), ("sort.csv", 3_780, 6), ("multiply.csv", 1_800, 1)] {
-        let found = Dataset::read(recorded(name)).unwrap().describe();
+        let found = Dataset::open(recorded(name)).unwrap().describe();
         assert_eq!(found, Summary { rows, devices, ..found }, "{name}");
     }
 }

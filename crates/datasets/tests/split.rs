@@ -4,7 +4,7 @@ use std::path::Path;
 use tilewright_datasets::{Dataset, Split, SplitSpec};
 
 fn blur() -> Dataset {
-    Dataset::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/blur.csv")).unwrap()
+    Dataset::open(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/blur.csv")).unwrap()
 }
 
 fn split(spec: &str, seed: u64) -> Result<Split, String> {

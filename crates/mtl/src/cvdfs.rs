@@ -8,6 +8,7 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use tilewright_core::choice::{ChoiceSet, FitSelector};
 use tilewright_core::metrics::ChoiceScores;
+use tilewright_core::setting::SettingError;
 
 /// What "accuracy" in Algorithm 2 is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -74,9 +75,7 @@ pub fn cvdfs(
     }
     let CvDfs { largest, k, cases, subsets: most, .. } = settings;
     for (field, value) in [("largest", largest), ("k", k), ("cases", cases), ("subsets", most)] {
-        if value == 0 {
-            return Err(MtlError::Setting { field, value: "0".into(), limit: "at least 1" });
-        }
+        SettingError::check(field, value, value > 0, "at least 1")?;
     }
     let thinned = sources.thinned(settings.cases);
     let judged = |subsets: &[Vec<String>], at: usize| settings.judged(&thinned, at, subsets, learner, seed);
@@ -94,14 +93,9 @@ pub fn cvdfs(
     for at in 0..count {
         let (target, scores) = (&thinned.all()[at], judged(&subsets, at)?);
         // The first of the best, as the algorithm's ">" has it: subsets come by size.
-        let mut best = (0, scores[0]);
-        for (i, &score) in scores.iter().enumerate() {
-            if score > best.1 {
-                best = (i, score);
-            }
-        }
-        subsets[best.0].iter().for_each(|f| *frequency.entry(at_home(features, f)).or_default() += 1);
-        of_targets.push((target.device.clone(), subsets[best.0].clone(), best.1));
+        let best = first_best(&scores);
+        subsets[best].iter().for_each(|f| *frequency.entry(f).or_default() += 1);
+        of_targets.push((target.device.clone(), subsets[best].clone(), scores[best]));
     }
     let mut order: Vec<(&String, usize)> = frequency.into_iter().collect();
     let place = |f: &String| features.iter().position(|g| g == f);
@@ -111,6 +105,11 @@ pub fn cvdfs(
         of_targets,
         fits: fits + count * subsets.len(),
     })
+}
+
+/// The place of the first of the highest scores.
+pub(crate) fn first_best(scores: &[f64]) -> usize {
+    (0..scores.len()).fold(0, |best, i| if scores[i] > scores[best] { i } else { best })
 }
 
 impl CvDfs {
@@ -126,16 +125,11 @@ impl CvDfs {
         let (target, rest) = (&sources.all()[at], sources.without(at)?);
         let accuracy = |subset: &Vec<String>| -> Result<f64, MtlError> {
             let view = View::concatenated(&rest, subset)?;
-            let values = view.values(&target.device, &target.features)?;
-            let selector = OnDevice { inner: learner.fit(&view.pool(&rest)?, seed)?, values };
+            let selector = view.fit(&rest, (&target.device, &target.features), learner, seed)?;
             Ok(self.judge.of(&selector, &target.cases))
         };
         subsets.par_iter().map(accuracy).collect()
     }
-}
-
-fn at_home<'a>(features: &'a [String], name: &String) -> &'a String {
-    features.iter().find(|f| *f == name).unwrap_or(&features[0])
 }
 
 impl Judge {

@@ -1,9 +1,26 @@
 //! Facts of devices: published, queried or measured, by name.
 
 use crate::error::MtlError;
+use csv::StringRecord;
 use tilewright_core::device::DeviceSpec;
 use tilewright_core::expr::Value;
 use tilewright_core::space::Config;
+
+/// What errors call the table.
+const TABLE: &str = "device features";
+
+/// The header and the records of comma-separated text, these with their lines.
+pub(crate) fn read(table: &'static str, text: &[u8]) -> Result<(StringRecord, Vec<(u64, StringRecord)>), MtlError> {
+    let line = |position: Option<&csv::Position>| position.map_or(0, csv::Position::line);
+    let fault = |line, e: &csv::Error| MtlError::Table { table, line, message: e.to_string() };
+    let mut reader = csv::ReaderBuilder::new().trim(csv::Trim::All).from_reader(text);
+    let header = reader.headers().map_err(|e| fault(1, &e))?.clone();
+    let record = |record: csv::Result<StringRecord>| {
+        let record = record.map_err(|e| fault(line(e.position()), &e))?;
+        Ok((line(record.position()), record))
+    };
+    Ok((header, reader.records().map(record).collect::<Result<_, MtlError>>()?))
+}
 
 /// Features of devices, one set a device: numbers, or words such as the vendor's name.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -31,9 +48,8 @@ impl DeviceTable {
     /// # Errors
     /// No header, a feature or a device that stands twice, a line of another length, a number that is not finite; the line is named.
     pub fn parse(text: &[u8]) -> Result<Self, MtlError> {
-        let fault = |line: u64, message: String| MtlError::Table { table: "device features", line, message };
-        let mut reader = csv::ReaderBuilder::new().trim(csv::Trim::All).from_reader(text);
-        let header = reader.headers().map_err(|e| fault(1, e.to_string()))?.clone();
+        let fault = |line, message| MtlError::Table { table: TABLE, line, message };
+        let (header, records) = read(TABLE, text)?;
         if header.len() < 2 {
             return Err(fault(1, "expected a column of devices and at least one feature".into()));
         }
@@ -41,12 +57,7 @@ impl DeviceTable {
             return Err(fault(1, format!("the feature {twice:?} stands twice")));
         }
         let mut table = Self::new();
-        for record in reader.records() {
-            let record = record.map_err(|e| {
-                let line = e.position().map_or(0, csv::Position::line);
-                fault(line, e.to_string())
-            })?;
-            let line = record.position().map_or(0, csv::Position::line);
+        for (line, record) in records {
             let missing = |text: &str| text.is_empty() || text.eq_ignore_ascii_case("nan");
             let cells = || header.iter().zip(&record).skip(1).filter(|(_, text)| !missing(text));
             if let Some((name, _)) = cells().find(|(_, text)| text.parse::<f64>().is_ok_and(|v| !v.is_finite())) {
@@ -67,15 +78,15 @@ impl DeviceTable {
                 names.push(name);
             }
         }
-        let header = std::iter::once("device").chain(names.iter().copied()).map(quoted);
-        let mut out = header.collect::<Vec<_>>().join(",") + "\n";
+        let mut writer = csv::Writer::from_writer(Vec::new());
+        let mut write = |cells: Vec<String>| writer.write_record(cells).expect("all lines have the header's length");
+        write(std::iter::once("device").chain(names.iter().copied()).map(str::to_owned).collect());
         for (device, features) in &self.devices {
-            let cell = |name: &&str| features.get(name).map_or_else(String::new, |v| quoted(&v.to_string()));
-            let cells: Vec<String> = std::iter::once(quoted(device)).chain(names.iter().map(cell)).collect();
-            out.push_str(&cells.join(","));
-            out.push('\n');
+            let cell = |name: &&str| features.get(name).map_or_else(String::new, Value::to_string);
+            write(std::iter::once(device.clone()).chain(names.iter().map(cell)).collect());
         }
-        out
+        let text = writer.into_inner().expect("memory takes everything");
+        String::from_utf8(text).expect("cells are text")
     }
 
     /// Adds a device.
@@ -106,12 +117,6 @@ impl DeviceTable {
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.devices.iter().map(|(name, _)| name.as_str())
     }
-}
-
-/// A cell, in quotes where it needs them.
-fn quoted(text: &str) -> String {
-    let plain = !text.contains(['"', ',', '\n', '\r']) && text.trim() == text;
-    if plain { text.to_owned() } else { format!("\"{}\"", text.replace('"', "\"\"")) }
 }
 
 /// What a device says of itself and what was measured on it, as features: facts, rates, and the words for its model, its kind and

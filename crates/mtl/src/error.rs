@@ -1,6 +1,7 @@
 //! What can be wrong with sources, devices and profiles.
 
 use tilewright_core::choice::{ChoiceError, SelectError};
+use tilewright_core::setting::SettingError;
 
 /// Why a model for another device could not be built.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -80,15 +81,8 @@ pub enum MtlError {
         value: f64,
     },
     /// A setting out of range.
-    #[error("{field} is {value}, it must be {limit}")]
-    Setting {
-        /// Its name.
-        field: &'static str,
-        /// What was given.
-        value: String,
-        /// What is allowed.
-        limit: &'static str,
-    },
+    #[error(transparent)]
+    Setting(#[from] SettingError),
     /// Rows that do not fit their schema.
     #[error("{device}: {message}")]
     Rows {

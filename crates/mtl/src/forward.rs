@@ -6,11 +6,12 @@
 //! targets and several splits of the inputs, targets and inputs both unseen; a feature comes in only if it gains more than the
 //! standard error of its gain; features that hardly differ are not looked at.
 
+use crate::cvdfs::first_best;
 use crate::device::number;
 use crate::error::MtlError;
 use crate::protocol::fraction_of_oracle;
 use crate::sources::{Source, Sources};
-use crate::view::{OnDevice, View};
+use crate::view::View;
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
@@ -18,6 +19,7 @@ use rayon::prelude::*;
 use serde::Serialize;
 use std::collections::BTreeSet;
 use tilewright_core::choice::FitSelector;
+use tilewright_core::setting::SettingError;
 
 /// How features are searched.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -76,9 +78,7 @@ pub fn forward(
         return Err(MtlError::TooFew { what: "source devices", found: count, needed: 3 });
     }
     for (field, value) in [("largest", settings.largest), ("splits", settings.splits), ("cases", settings.cases)] {
-        if value == 0 {
-            return Err(MtlError::Setting { field, value: "0".into(), limit: "at least 1" });
-        }
+        SettingError::check(field, value, value > 0, "at least 1")?;
     }
     let trials = trials(&sources.thinned(settings.cases), settings.splits, seed)?;
     let mut left: Vec<String> = features.iter().filter(|f| differs(sources, f, settings.same)).cloned().collect();
@@ -91,11 +91,7 @@ pub fn forward(
         let longer = |feature: &String| chosen.iter().chain([feature]).cloned().collect::<Vec<String>>();
         let all = left.iter().map(|feature| judge(&longer(feature))).collect::<Result<Vec<_>, _>>()?;
         fits += all.len() * trials.len();
-        // The first of the best.
-        let mut best = 0;
-        for (i, scores) in all.iter().enumerate() {
-            best = if mean(scores) > mean(&all[best]) { i } else { best };
-        }
+        let best = first_best(&all.iter().map(|scores| mean(scores)).collect::<Vec<f64>>());
         let (gain, error) = gain(&before, &all[best], count);
         if gain <= error {
             break;
@@ -161,8 +157,8 @@ fn trials(sources: &Sources, splits: usize, seed: u64) -> Result<Vec<Trial>, Mtl
 impl Trial {
     fn score(&self, subset: &[String], learner: &dyn FitSelector, seed: u64) -> Result<f64, MtlError> {
         let view = View::concatenated(&self.rest, subset)?;
-        let values = view.values(&self.target.device, &self.target.features)?;
-        let selector = OnDevice { inner: learner.fit(&view.pool(&self.rest)?, seed)?, values };
+        let target = (self.target.device.as_str(), &self.target.features);
+        let selector = view.fit(&self.rest, target, learner, seed)?;
         Ok(fraction_of_oracle(&selector, &self.target.cases))
     }
 }

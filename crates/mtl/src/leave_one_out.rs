@@ -53,13 +53,11 @@ impl Plan {
         learner: &dyn FitSelector,
         seed: u64,
     ) -> Result<OnDevice, MtlError> {
-        let values = self.view.values(target.0, target.1)?;
-        let pooled = if self.near {
-            self.view.pool(&sources.shared(&shares(&sources.devices(), target.1)))?
-        } else {
-            self.view.pool(sources)?
-        };
-        Ok(OnDevice { inner: learner.fit(&pooled, seed)?, values })
+        if self.near {
+            let near = sources.shared(&shares(&sources.devices(), target.1));
+            return self.view.fit(&near, target, learner, seed);
+        }
+        self.view.fit(sources, target, learner, seed)
     }
 }
 

@@ -1,5 +1,6 @@
 //! Profiling metrics: counted exactly, or read from a profiler's table.
 
+use crate::device::read;
 use crate::error::MtlError;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -124,8 +125,7 @@ fn is_rate(name: &str) -> bool {
 /// A column that is missing, a value that is no number, negative or not finite.
 pub fn parse_profiles(text: &[u8]) -> Result<Vec<Profile>, MtlError> {
     let fault = |line: u64, message: String| MtlError::Table { table: "profiles", line, message };
-    let mut reader = csv::ReaderBuilder::new().trim(csv::Trim::All).from_reader(text);
-    let header = reader.headers().map_err(|e| fault(1, e.to_string()))?.clone();
+    let (header, records) = read("profiles", text)?;
     let find = |names: &[&str]| header.iter().position(|h| names.iter().any(|n| h.eq_ignore_ascii_case(n)));
     let need = |names: &[&str]| find(names).ok_or_else(|| fault(1, format!("no column {:?}", names[0])));
     let kernel = need(&["kernel", "Kernel Name"])?;
@@ -133,9 +133,7 @@ pub fn parse_profiles(text: &[u8]) -> Result<Vec<Profile>, MtlError> {
     let value = need(&["value", "Metric Value"])?;
     let (variant, input) = (find(&["variant"]).unwrap_or(kernel), find(&["input", "ID"]));
     let mut found: BTreeMap<(String, String, String), Metrics> = BTreeMap::new();
-    for record in reader.records() {
-        let record = record.map_err(|e| fault(e.position().map_or(0, csv::Position::line), e.to_string()))?;
-        let line = record.position().map_or(0, csv::Position::line);
+    for (line, record) in records {
         let cell = |c: usize| record.get(c).unwrap_or_default();
         // Profilers write 1,234,567.
         let number: f64 =

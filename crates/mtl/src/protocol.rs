@@ -30,10 +30,11 @@ pub struct Protocol<'a> {
     pub learner: &'a dyn FitSelector,
 }
 
-/// What one split gave. Fractions are of the oracle's performance on the held-out cases.
-#[derive(Clone, Debug)]
-pub struct SplitScores {
-    /// The transferred model.
+/// What one split gave, or the mean over several. Fractions are of the oracle's performance on the held-out cases.
+#[derive(Clone, Debug, Serialize)]
+pub struct TransferScores {
+    /// Of the transferred model.
+    #[serde(flatten)]
     pub scores: ChoiceScores,
     /// The same learner on the target's own training cases; NaN where there are none.
     pub native: f64,
@@ -45,11 +46,13 @@ pub struct SplitScores {
     pub fixed_best: f64,
     /// The variant that was best on the target's own training cases, which no transfer can know; NaN where there are none.
     pub fixed_best_of_target: f64,
-    /// The features of devices that the model sees.
+    /// Features of devices that any split chose, most often first.
     pub features: Vec<String>,
-    /// Seconds of building the model, the choice of features included.
+    /// The same with how often.
+    pub chosen: Vec<(String, usize)>,
+    /// Seconds of building one model, the choice of features included.
     pub seconds: f64,
-    /// How the features were chosen.
+    /// How the features of the last split were chosen.
     pub reason: Reason,
 }
 
@@ -65,7 +68,7 @@ impl Protocol<'_> {
         own: ChoiceSet,
         held_out: &ChoiceSet,
         seed: u64,
-    ) -> Result<Option<SplitScores>, MtlError> {
+    ) -> Result<Option<TransferScores>, MtlError> {
         let sources = Sources::overlapping(sources)?;
         let start = Instant::now();
         let tuned = tune_from_source(&sources, (self.target, self.features), self.dfs, self.learner, seed)?;
@@ -76,13 +79,14 @@ impl Protocol<'_> {
         let own = Source { device: self.target.to_owned(), features: self.features.clone(), cases: own };
         let own = Sources::overlapping(vec![own]).ok().map(|own| own.that_ran()).filter(|own| !own.all().is_empty());
         let fixed_best_of_target = own.map_or(f64::NAN, |own| fraction_of_oracle(&BestOnSources::fit(&own), held_out));
-        Ok(Some(SplitScores {
+        Ok(Some(TransferScores {
             scores,
             native,
             random: ChoiceScores::at_random(held_out),
             majority: fraction_of_oracle(&majority, held_out),
             fixed_best: fraction_of_oracle(&BestOnSources::fit(&sources), held_out),
             fixed_best_of_target,
+            chosen: tuned.features.iter().map(|name| (name.clone(), 1)).collect(),
             features: tuned.features,
             seconds,
             reason: tuned.reason,
@@ -90,42 +94,16 @@ impl Protocol<'_> {
     }
 }
 
-/// The mean over splits, as [`SplitScores`] has it for one.
-#[derive(Clone, Debug, Serialize)]
-pub struct TransferScores {
-    /// Of the transferred model.
-    #[serde(flatten)]
-    pub scores: ChoiceScores,
-    /// The same learner, trained on the target.
-    pub native: f64,
-    /// Choosing at random.
-    pub random: f64,
-    /// The majority of the sources' own models.
-    pub majority: f64,
-    /// The variant that was best on the sources.
-    pub fixed_best: f64,
-    /// The variant that is best on the target: no transfer can know it.
-    pub fixed_best_of_target: f64,
-    /// Features of devices that any split chose, most often first.
-    pub features: Vec<String>,
-    /// The same with how often.
-    pub chosen: Vec<(String, usize)>,
-    /// Building one model, the choice of features included.
-    pub seconds: f64,
-    /// How the features of the last split were chosen.
-    pub reason: Reason,
-}
-
 impl TransferScores {
     /// The mean over splits; none of none.
-    pub fn mean(splits: &[SplitScores]) -> Option<Self> {
-        let mean = |of: fn(&SplitScores) -> f64| splits.iter().map(of).sum::<f64>() / splits.len() as f64;
+    pub fn mean(splits: &[Self]) -> Option<Self> {
+        let mean = |of: fn(&Self) -> f64| splits.iter().map(of).sum::<f64>() / splits.len() as f64;
         let scores: Vec<ChoiceScores> = splits.iter().map(|s| s.scores).collect();
         let mut chosen: Vec<(String, usize)> = Vec::new();
-        for feature in splits.iter().flat_map(|s| &s.features) {
+        for (feature, times) in splits.iter().flat_map(|s| &s.chosen) {
             match chosen.iter_mut().find(|(name, _)| name == feature) {
-                Some((_, times)) => *times += 1,
-                None => chosen.push((feature.clone(), 1)),
+                Some((_, sum)) => *sum += times,
+                None => chosen.push((feature.clone(), *times)),
             }
         }
         chosen.sort_by_key(|c| std::cmp::Reverse(c.1));

@@ -2,7 +2,7 @@
 
 use crate::error::MtlError;
 use std::collections::BTreeSet;
-use tilewright_core::choice::{Case, ChoiceSet};
+use tilewright_core::choice::ChoiceSet;
 use tilewright_core::feature::FeatureKind;
 use tilewright_core::space::Config;
 
@@ -18,11 +18,6 @@ pub struct Source {
 }
 
 impl Source {
-    /// Whether anything ran.
-    pub(crate) fn ran(&self) -> bool {
-        self.cases.cases().iter().any(|c| c.best().is_some())
-    }
-
     /// The cases of some groups.
     pub(crate) fn of_groups(&self, keep: impl Fn(u32) -> bool) -> Self {
         let cases = self.cases.cases();
@@ -103,7 +98,7 @@ impl Sources {
     /// The devices on which anything ran: others have nothing to tell.
     #[must_use]
     pub fn that_ran(&self) -> Self {
-        Self(self.0.iter().filter(|s| s.ran()).cloned().collect())
+        Self(self.0.iter().filter(|s| s.cases.cases().iter().any(|c| c.best().is_some())).cloned().collect())
     }
 
     /// At most so many cases of each device, evenly spread.
@@ -132,23 +127,6 @@ impl Sources {
             Source { device: s.device.clone(), features: s.features.clone(), cases: s.cases.subset(&spread) }
         };
         Self(self.0.iter().enumerate().map(thin).collect())
-    }
-
-    /// The cases of all devices under one schema; `extend` completes the features of a case of the numbered device.
-    pub(crate) fn pooled(
-        &self,
-        empty: ChoiceSet,
-        extend: impl Fn(usize, &mut Vec<f32>),
-    ) -> Result<ChoiceSet, MtlError> {
-        let mut out = empty;
-        for (device, source) in self.0.iter().enumerate() {
-            for case in source.cases.cases() {
-                let mut features = case.features.clone();
-                extend(device, &mut features);
-                out.push(Case { features, trials: case.trials.clone(), group: case.group })?;
-            }
-        }
-        Ok(out)
     }
 }
 

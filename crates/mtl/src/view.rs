@@ -6,7 +6,7 @@ use crate::role::Role;
 use crate::sources::Sources;
 use serde::Serialize;
 use std::collections::BTreeSet;
-use tilewright_core::choice::ChoiceSet;
+use tilewright_core::choice::{Case, ChoiceSet, FitSelector};
 use tilewright_core::expr::Value;
 use tilewright_core::feature::{Feature, FeatureKind, FeatureSchema};
 use tilewright_core::selector::{Candidate, Selector, VariantOrder};
@@ -120,8 +120,30 @@ impl View {
         let first = sources.all().first().ok_or(MtlError::TooFew { what: "source devices", found: 0, needed: 1 })?;
         let values: Vec<ViewValues> =
             sources.all().iter().map(|s| self.values(&s.device, &s.features)).collect::<Result<_, _>>()?;
-        let empty = ChoiceSet::new(self.schema(first.cases.schema()));
-        sources.pooled(empty, |device, features| values[device].append(features))
+        let mut out = ChoiceSet::new(self.schema(first.cases.schema()));
+        for (source, values) in sources.all().iter().zip(&values) {
+            for case in source.cases.cases() {
+                let mut features = case.features.clone();
+                values.append(&mut features);
+                out.push(Case { features, trials: case.trials.clone(), group: case.group })?;
+            }
+        }
+        Ok(out)
+    }
+
+    /// A model of all sources, for a target.
+    ///
+    /// # Errors
+    /// A feature that a source or the target lacks, a learner that fails.
+    pub fn fit(
+        &self,
+        sources: &Sources,
+        (device, features): (&str, &Config),
+        learner: &dyn FitSelector,
+        seed: u64,
+    ) -> Result<OnDevice, MtlError> {
+        let values = self.values(device, features)?;
+        Ok(OnDevice { inner: learner.fit(&self.pool(sources)?, seed)?, values })
     }
 }
 

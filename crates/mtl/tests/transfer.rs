@@ -4,6 +4,7 @@ use tilewright_core::choice::{Case, ChoiceSet, FitSelector, SelectError, Trial};
 use tilewright_core::feature::{Feature, FeatureSchema};
 use tilewright_core::metrics::ChoiceScores;
 use tilewright_core::selector::{Candidate, Selector, VariantOrder};
+use tilewright_core::setting::SettingError;
 use tilewright_core::space::Config;
 use tilewright_mtl::baselines::{BestOnSources, Majority};
 use tilewright_mtl::cvdfs::{CvDfs, Judge, cvdfs};
@@ -76,7 +77,7 @@ fn cross_validation_finds_the_feature_that_matters() {
     let both = CvDfs { k: 5, cases: 60, ..CvDfs::default() };
     assert!(cvdfs(&four(), &features, &svm(), both, 0).unwrap().features.len() <= 2);
     let zero = cvdfs(&four(), &features, &svm(), CvDfs { k: 0, ..CvDfs::default() }, 0);
-    assert!(matches!(zero, Err(MtlError::Setting { field: "k", .. })));
+    assert!(matches!(zero, Err(MtlError::Setting(SettingError { field: "k", .. }))));
     let none = cvdfs(&four(), &[], &svm(), CvDfs::default(), 0);
     assert!(matches!(none, Err(MtlError::TooFew { found: 0, .. })));
     let two = four().without(0).unwrap().without(0).unwrap();
@@ -101,7 +102,7 @@ fn features_come_in_one_by_one_while_they_help() {
     let tuned = tune_from_source(&four(), ("t", &target.features), &Dfs::Forward(settings), &svm(), 0).unwrap();
     assert_eq!(tuned.features, ["cores"]);
     let zero = forward(&four(), &features, &svm(), Forward { splits: 0, ..settings }, 0);
-    assert!(matches!(zero, Err(MtlError::Setting { field: "splits", .. })));
+    assert!(matches!(zero, Err(MtlError::Setting(SettingError { field: "splits", .. }))));
     let two = four().without(0).unwrap().without(0).unwrap();
     assert!(matches!(forward(&two, &features, &svm(), settings, 0), Err(MtlError::TooFew { found: 2, .. })));
 }

@@ -1,5 +1,8 @@
 //! What can go wrong.
 
+use tilewright_core::document::DocumentError;
+use tilewright_core::setting::SettingError;
+
 /// Why there are no weights.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum LinearError {
@@ -35,15 +38,8 @@ pub enum LinearError {
         value: String,
     },
     /// A setting outside of its range.
-    #[error("{field} is {value}, it must be {limit}")]
-    Setting {
-        /// The setting.
-        field: &'static str,
-        /// What was given.
-        value: String,
-        /// What is allowed.
-        limit: &'static str,
-    },
+    #[error(transparent)]
+    Setting(#[from] SettingError),
     /// The minimisation met no finite value.
     #[error("fitting the overlap: {0}")]
     Numeric(String),
@@ -56,23 +52,9 @@ fn show(groups: &[Vec<String>]) -> String {
 /// Why a stored model is not read.
 #[derive(Debug, thiserror::Error)]
 pub enum ModelFileError {
-    /// Another kind of document.
-    #[error("this is no linear model but {found:?}")]
-    Format {
-        /// What it says to be.
-        found: String,
-    },
-    /// Another version of the format.
-    #[error("version {found} of the format is not known; version {known} is")]
-    Version {
-        /// What it says.
-        found: u64,
-        /// What is read.
-        known: u64,
-    },
-    /// Contents that were changed.
-    #[error("the checksum does not match: the model is damaged")]
-    Checksum,
+    /// Another kind of document, another version, or contents that were changed.
+    #[error(transparent)]
+    Document(#[from] DocumentError),
     /// Weights of another device.
     #[error("the weights are of the device {found}, not of {expected}")]
     Device {
@@ -89,7 +71,4 @@ pub enum ModelFileError {
         /// What it is.
         value: String,
     },
-    /// Another shape.
-    #[error(transparent)]
-    Json(#[from] serde_json::Error),
 }

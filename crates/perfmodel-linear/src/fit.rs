@@ -7,6 +7,7 @@ use crate::overlap;
 use crate::singular::{ZERO, decompose, indistinct, normalised};
 use crate::table::Table;
 use ndarray::{Array1, Array2};
+use tilewright_core::setting::SettingError;
 
 /// What weights may be.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -37,20 +38,13 @@ impl Default for LinearFit {
 }
 
 impl LinearFit {
-    /// Everything beyond the paper.
-    pub fn extended() -> Self {
-        Self { form: Form::NonNegative, ridge: 1e-6, overlap: true, quantised: true }
-    }
-
     /// Fits the weights of a device, named by its fingerprint. Rows are divided by their times, so that relative errors count.
     ///
     /// # Errors
     /// Fewer rows than properties; a singular matrix where there is no ridge, with the properties that cannot be told apart.
     pub fn fit(&self, table: &Table, device: &str) -> Result<LinearModel, LinearError> {
-        if !(self.ridge.is_finite() && self.ridge >= 0.0) {
-            let value = self.ridge.to_string();
-            return Err(LinearError::Setting { field: "ridge", value, limit: "finite and not negative" });
-        }
+        let good = self.ridge.is_finite() && self.ridge >= 0.0;
+        SettingError::check("ridge", self.ridge, good, "finite and not negative")?;
         let rows = table.rows();
         let seen = |column: &usize| rows.iter().any(|r| r.counts[*column] > 0.0);
         let columns: Vec<usize> = (0..table.properties.len()).filter(seen).collect();

@@ -29,7 +29,7 @@ pub struct Report {
 }
 
 /// Run time from counts.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LinearModel {
     /// Fingerprint of the device that was measured.
     pub device: String,

@@ -21,23 +21,6 @@ pub struct LinearPredictor {
 }
 
 impl LinearPredictor {
-    /// A predictor of a fitted model whose weights are a constant and then the schema's columns.
-    ///
-    /// # Errors
-    /// Another number of weights.
-    pub fn new(schema: FeatureSchema, model: LinearModel, least_s: f64) -> Result<Self, LinearError> {
-        let (found, expected) = (model.weights.len(), schema.width() + 1);
-        if found != expected {
-            return Err(LinearError::Width { row: "weights".into(), found, expected });
-        }
-        Ok(Self { schema, model, least_s: least_s.max(f64::MIN_POSITIVE) })
-    }
-
-    /// The model.
-    pub fn model(&self) -> &LinearModel {
-        &self.model
-    }
-
     fn log_time(&self, row: &[f32]) -> f32 {
         let counts: Vec<f64> = [1.0].into_iter().chain(row.iter().map(|x| f64::from(*x))).collect();
         let seconds = self.model.predict(&counts, 1.0).seconds;
@@ -96,7 +79,7 @@ impl Fit for PredictorFit {
             })?;
         }
         let model = self.fit.fit(&table, "")?;
-        let least = data.costs.iter().copied().fold(f64::INFINITY, f64::min);
-        LinearPredictor::new(data.schema.clone(), model, FLOOR * least)
+        let least_s = FLOOR * data.costs.iter().copied().fold(f64::INFINITY, f64::min);
+        Ok(LinearPredictor { schema: data.schema.clone(), model, least_s: least_s.max(f64::MIN_POSITIVE) })
     }
 }

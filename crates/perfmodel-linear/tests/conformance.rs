@@ -1,5 +1,6 @@
 //! The suite that every predictor passes, and what is refused.
 
+use tilewright_core::document::DocumentError;
 use tilewright_perfmodel_linear::*;
 
 fn property(name: &str, part: Part) -> Property {
@@ -76,11 +77,13 @@ fn models_survive_files_and_nothing_else_does() {
     assert_eq!(LinearModel::from_value(value.clone()).unwrap(), model);
     let mut damaged = value.clone();
     damaged["model"]["sharpness"]["core"] = 1.5.into();
-    assert!(matches!(LinearModel::from_value(damaged), Err(ModelFileError::Checksum)));
+    assert!(matches!(LinearModel::from_value(damaged), Err(ModelFileError::Document(DocumentError::Checksum { .. }))));
     let mut newer = value.clone();
     newer["version"] = 2.into();
-    assert!(matches!(LinearModel::from_value(newer), Err(ModelFileError::Version { found: 2, .. })));
-    assert!(matches!(LinearModel::from_value(serde_json::json!({"x": 1})), Err(ModelFileError::Format { .. })));
+    let version = LinearModel::from_value(newer);
+    assert!(matches!(version, Err(ModelFileError::Document(DocumentError::Version { found: 2, .. }))));
+    let foreign = LinearModel::from_value(serde_json::json!({"x": 1}));
+    assert!(matches!(foreign, Err(ModelFileError::Document(DocumentError::Format { .. }))));
     assert!(model.expect_device("this device").is_ok());
     let error = model.expect_device("another").unwrap_err();
     assert!(error.to_string().contains("another"), "{error}");

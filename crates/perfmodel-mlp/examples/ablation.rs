@@ -16,12 +16,12 @@ use tilewright_perfmodel_mlp::{Ablation, Settings};
 fn main() -> Result<(), Box<dyn Error>> {
     let mut arguments = std::env::args().skip(1);
     let data = match arguments.next() {
-        Some(path) => Dataset::read(path)?.training_set()?,
+        Some(path) => Dataset::open(path)?.training_set()?,
         None => synthetic::training_set(500, 10, &mut ChaCha8Rng::seed_from_u64(1)),
     };
     let epochs = arguments.next().map_or(Ok(20), |text| text.parse())?;
     let ablation = Ablation { settings: Settings { epochs, ..Settings::default() }, ..Ablation::default() };
     let report = ablation.run(&data, 1, &mut |fit| eprintln!("{} {:?}: {:?}", fit.layout, fit.features, fit.mse))?;
-    println!("{report}");
+    println!("{}", serde_json::to_string_pretty(&report)?);
     Ok(())
 }

@@ -1,7 +1,6 @@
 //! The paper's ablation on any training set: log features against raw ones, the architectures of Table 2, and the error
 //! against the number of training rows (Figure 5).
 
-use std::fmt;
 use std::time::Instant;
 
 use rand::SeedableRng;
@@ -9,10 +8,11 @@ use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 use tilewright_core::predictor::Fit;
+use tilewright_core::setting::SettingError;
 use tilewright_core::training::TrainingSet;
 
 use crate::error::TrainError;
-use crate::fit::{MlpFit, check, mse};
+use crate::fit::{MlpFit, check, mse, variance};
 use crate::layout::Layout;
 use crate::settings::{FeatureScale, Settings};
 use crate::split::set_aside;
@@ -88,14 +88,9 @@ impl Ablation {
         progress: &mut dyn FnMut(&AblationFit),
     ) -> Result<AblationReport, TrainError> {
         check(data)?;
-        if !(self.test > 0.0 && self.test < 1.0) {
-            let value = self.test.to_string();
-            return Err(TrainError::Setting { field: "test", value, limit: "between 0 and 1" });
-        }
-        let Some(largest) = self.layouts.last() else {
-            let value = "no architecture".to_owned();
-            return Err(TrainError::Setting { field: "layouts", value, limit: "at least one" });
-        };
+        SettingError::check("test", self.test, self.test > 0.0 && self.test < 1.0, "between 0 and 1")?;
+        let none = || SettingError::new("layouts", "no architecture", "at least one");
+        let largest = self.layouts.last().ok_or_else(none)?;
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         let (mut train, test) = set_aside(&data.groups, self.settings.split_by, self.test, &mut rng);
         train.shuffle(&mut rng);
@@ -148,33 +143,5 @@ impl Ablation {
             mse,
             seconds: start.elapsed().as_secs_f64(),
         })
-    }
-}
-
-fn variance(data: &TrainingSet) -> f64 {
-    let rows = data.len().max(1) as f64;
-    let mean = data.costs.iter().map(|cost| cost.ln()).sum::<f64>() / rows;
-    data.costs.iter().map(|cost| (cost.ln() - mean).powi(2)).sum::<f64>() / rows
-}
-
-impl fmt::Display for AblationReport {
-    /// Two tables in Markdown, laid out as in the paper.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let error = |mse: Option<f64>| mse.map_or("-".to_owned(), |mse| format!("{mse:.4}"));
-        writeln!(
-            f,
-            "{} training rows, {} test rows, variance {:.3}\n",
-            self.training_rows, self.test_rows, self.variance
-        )?;
-        writeln!(f, "| hidden layers | weights | MSE, log features | MSE, raw features |\n|---|---|---|---|")?;
-        for pair in self.architectures.chunks(2) {
-            let raw = pair.get(1).and_then(|raw| raw.mse);
-            writeln!(f, "| {} | {} | {} | {} |", pair[0].layout, pair[0].weights, error(pair[0].mse), error(raw))?;
-        }
-        writeln!(f, "\n| training rows | MSE |\n|---|---|")?;
-        for size in &self.sizes {
-            writeln!(f, "| {} | {} |", size.rows, error(size.mse))?;
-        }
-        Ok(())
     }
 }

@@ -1,7 +1,6 @@
 //! A network with some of its raw columns fixed, ready to score rows of the others.
 
 use ndarray::Axis;
-use rayon::prelude::*;
 use tilewright_core::problem::Problem;
 use tilewright_core::space::Points;
 
@@ -26,12 +25,12 @@ struct FreeColumn {
     indicator: Option<usize>,
 }
 
-/// A network over the free columns: what the fixed ones contribute to the first layer is in its bias already.
+/// A network over the free columns: what the fixed ones contribute to the first layer is in its bias already, and the scale of the
+/// target in the last one.
 #[derive(Debug, Clone)]
 pub(crate) struct BoundNetwork {
     free: Vec<FreeColumn>,
     network: PackedNetwork,
-    target: TargetScale,
 }
 
 /// A network with some of its raw columns fixed, and the encoding of the others: what the fixed ones contribute to the first layer
@@ -72,14 +71,18 @@ pub(crate) fn fixing(network: &Network, encoding: &Encoding, fixed: &[Option<f32
 impl BoundNetwork {
     /// Fixes every column for which `fixed` holds a value; `fixed` has one entry for each column of the encoding.
     pub(crate) fn new(network: &Network, encoding: &Encoding, target: TargetScale, fixed: &[Option<f32>]) -> Self {
-        let (network, encoding) = fixing(network, encoding, fixed);
+        let (mut network, encoding) = fixing(network, encoding, fixed);
+        if let Some(last) = network.layers.last_mut() {
+            last.weights *= target.deviation;
+            last.bias.mapv_inplace(|bias| target.mean + target.deviation * bias);
+        }
         let mut indicator = encoding.columns.len();
         let free = encoding.columns.into_iter().map(|column| {
             let own = column.missing.then_some(indicator);
             indicator += usize::from(column.missing);
             FreeColumn { column, indicator: own }
         });
-        Self { free: free.collect(), network: PackedNetwork::new(network.views()), target }
+        Self { free: free.collect(), network: PackedNetwork::new(network.views()) }
     }
 
     /// Free columns of a row.
@@ -95,22 +98,14 @@ impl BoundNetwork {
     /// Predicted natural log of seconds of `out.len()` rows `[row][free column]`.
     pub(crate) fn score_rows(&self, rows: &[f32], out: &mut [f32]) {
         debug_assert_eq!(rows.len(), out.len() * self.width());
-        self.score(out, || RawRows { rows, free: &self.free });
+        self.network.forward_all(TASK_ROWS, || RawRows { rows, free: &self.free }, out);
     }
 
     /// The same of legal points of a problem, whose config features are the free columns.
     pub(crate) fn score_points(&self, problem: &dyn Problem, points: Points<'_>, out: &mut [f32]) {
         debug_assert_eq!(points.len(), out.len());
-        self.score(out, || PointRows { problem, points, free: &self.free, rows: Vec::new() });
-    }
-
-    fn score<P: PanelSource>(&self, out: &mut [f32], source: impl Fn() -> P + Sync) {
-        out.par_chunks_mut(TASK_ROWS).enumerate().for_each(|(task, out)| {
-            self.network.forward(&mut source(), task * TASK_ROWS, out);
-            for value in out {
-                *value = self.target.mean + self.target.deviation * *value;
-            }
-        });
+        let source = || PointRows { problem, points, free: &self.free, rows: Vec::new() };
+        self.network.forward_all(TASK_ROWS, source, out);
     }
 }
 

@@ -31,6 +31,19 @@ const CONSTANT: f64 = 1e-6;
 /// Values encoded together: a fixed count lets the compiler use SIMD.
 const LANES: usize = 8;
 
+/// Hands over all values, so many at a time; what is left over is filled up with ones.
+#[inline(always)]
+fn by_lanes(values: &mut [f32], each: impl Fn(&mut [f32; LANES])) {
+    let (whole, rest) = values.as_chunks_mut::<LANES>();
+    whole.iter_mut().for_each(&each);
+    if !rest.is_empty() {
+        let mut lanes = [1.0; LANES];
+        lanes[..rest.len()].copy_from_slice(rest);
+        each(&mut lanes);
+        rest.copy_from_slice(&lanes[..rest.len()]);
+    }
+}
+
 impl Column {
     /// Learns the transformation from the column's training values; values that are not finite count as missing.
     fn learn(values: impl Iterator<Item = f32> + Clone, log2: bool) -> Self {
@@ -41,12 +54,7 @@ impl Column {
         let mut present: Vec<f32> = finite.collect();
         column.missing = values.count() > present.len();
         if log2 {
-            for chunk in present.chunks_mut(LANES) {
-                let mut lanes = [1.0; LANES];
-                lanes[..chunk.len()].copy_from_slice(chunk);
-                column.take_log(&mut lanes);
-                chunk.copy_from_slice(&lanes[..chunk.len()]);
-            }
+            by_lanes(&mut present, |lanes| column.take_log(lanes));
         }
         let count = present.len().max(1) as f64;
         let mean = present.iter().map(|&value| f64::from(value)).sum::<f64>() / count;
@@ -89,16 +97,7 @@ impl Column {
     /// Encodes raw values of this column in place; missing ones become 0, the mean.
     #[inline(always)]
     pub(crate) fn encode(&self, values: &mut [f32]) {
-        let (whole, rest) = values.as_chunks_mut::<LANES>();
-        for lanes in whole {
-            self.encode_lanes(lanes);
-        }
-        if !rest.is_empty() {
-            let mut lanes = [1.0; LANES];
-            lanes[..rest.len()].copy_from_slice(rest);
-            self.encode_lanes(&mut lanes);
-            rest.copy_from_slice(&lanes[..rest.len()]);
-        }
+        by_lanes(values, |lanes| self.encode_lanes(lanes));
     }
 
     /// Writes 1 where the raw value is missing, 0 elsewhere.

@@ -1,6 +1,7 @@
 //! What can go wrong, each with the field and the limit it broke.
 
 use thiserror::Error;
+use tilewright_core::setting::SettingError;
 
 /// Why a model could not be fitted.
 #[derive(Debug, Clone, PartialEq, Error)]
@@ -34,15 +35,8 @@ pub enum TrainError {
         row: usize,
     },
     /// A setting outside its range.
-    #[error("{field} is {value}, it must be {limit}")]
-    Setting {
-        /// Name of the setting.
-        field: &'static str,
-        /// What was given.
-        value: String,
-        /// What is allowed.
-        limit: &'static str,
-    },
+    #[error(transparent)]
+    Setting(#[from] SettingError),
     /// The loss left the range of finite numbers.
     #[error("training diverged in epoch {epoch}: lower the learning rate ({learning_rate})")]
     Diverged {

@@ -4,48 +4,29 @@ use ndarray::{Array1, Array2};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use thiserror::Error;
+use tilewright_core::document::{DocumentError, Format};
 use tilewright_core::feature::{FeatureSchema, SchemaMismatch};
+use tilewright_core::setting::SettingError;
 
 use crate::bound::TargetScale;
 use crate::encoding::{Column, Encoding};
-use crate::error::TrainError;
 use crate::layout::{Layout, MAX_WIDTH};
 use crate::model::Mlp;
 use crate::network::{Dense, Network};
 use crate::screen::ScreenSettings;
 use crate::train::{TrainReport, Trained};
 
-const FORMAT: &str = "tilewright-mlp";
 /// Version of the document that this code writes, and the only one it reads.
 pub const FILE_VERSION: u64 = 1;
+const FORMAT: Format = Format { name: "tilewright-mlp", version: FILE_VERSION };
 
 /// Why a document is no model.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ModelFileError {
-    /// Not JSON, or a field that is missing or of the wrong type.
-    #[error("not a model document: {0}")]
-    Syntax(#[from] serde_json::Error),
-    /// Another format.
-    #[error("format is {found:?}, expected \"tilewright-mlp\"")]
-    Format {
-        /// What the document says it is.
-        found: String,
-    },
-    /// Another version.
-    #[error("version is {found}, this build reads version {FILE_VERSION}")]
-    Version {
-        /// The document's version.
-        found: u64,
-    },
-    /// The contents are not those that were written.
-    #[error("checksum is {found}, the contents have {computed}")]
-    Checksum {
-        /// The document's checksum.
-        found: String,
-        /// That of its contents.
-        computed: String,
-    },
+    /// Not JSON, a foreign or a damaged document.
+    #[error(transparent)]
+    Document(#[from] DocumentError),
     /// The schema is not the one that the model was fitted on.
     #[error(transparent)]
     Schema(#[from] SchemaMismatch),
@@ -71,22 +52,13 @@ pub enum ModelFileError {
     },
     /// Settings of the screen that are out of range.
     #[error(transparent)]
-    Screen(#[from] TrainError),
+    Screen(#[from] SettingError),
     /// Weights that are not hexadecimal.
     #[error("{field} holds a character that is not hexadecimal")]
     Hexadecimal {
         /// Which weights.
         field: &'static str,
     },
-}
-
-#[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Document {
-    format: String,
-    version: u64,
-    checksum: String,
-    model: Value,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -120,9 +92,7 @@ impl Mlp {
             network: write_network(&self.trained),
             screen: self.screen.clone(),
         };
-        let model = serde_json::to_value(model).expect("the model's text has string keys only");
-        let document = Document { format: FORMAT.to_owned(), version: FILE_VERSION, checksum: checksum(&model), model };
-        serde_json::to_value(document).expect("the document has string keys only")
+        FORMAT.seal(&model).expect("the model's text has string keys only")
     }
 
     /// Reads what [`Mlp::to_value`] wrote.
@@ -130,20 +100,7 @@ impl Mlp {
     /// # Errors
     /// A foreign or damaged document; see [`ModelFileError`]. Never panics, whatever the value.
     pub fn from_value(value: Value) -> Result<Self, ModelFileError> {
-        let found = value.get("format").and_then(Value::as_str).unwrap_or_default();
-        if found != FORMAT {
-            return Err(ModelFileError::Format { found: found.to_owned() });
-        }
-        match value.get("version").and_then(Value::as_u64) {
-            Some(FILE_VERSION) | None => {}
-            Some(found) => return Err(ModelFileError::Version { found }),
-        }
-        let document: Document = serde_json::from_value(value)?;
-        let computed = checksum(&document.model);
-        if computed != document.checksum {
-            return Err(ModelFileError::Checksum { found: document.checksum, computed });
-        }
-        read_model(serde_json::from_value(document.model)?)
+        read_model(FORMAT.open(value)?)
     }
 
     /// The model as JSON text.
@@ -156,13 +113,8 @@ impl Mlp {
     /// # Errors
     /// As [`Mlp::from_value`].
     pub fn from_json(text: &str) -> Result<Self, ModelFileError> {
-        Self::from_value(serde_json::from_str(text)?)
+        Self::from_value(serde_json::from_str(text).map_err(DocumentError::from)?)
     }
-}
-
-/// Of the canonical text, so that white space does not matter.
-fn checksum(model: &Value) -> String {
-    blake3::hash(model.to_string().as_bytes()).to_hex()[..32].to_owned()
 }
 
 fn write_network(trained: &Trained) -> NetworkText {

@@ -7,6 +7,7 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use tilewright_core::feature::FeatureKind;
 use tilewright_core::predictor::{Fit, RowPredictor};
+use tilewright_core::setting::SettingError;
 use tilewright_core::training::TrainingSet;
 
 use crate::error::TrainError;
@@ -42,29 +43,19 @@ impl MlpFit {
     /// # Errors
     /// As [`Fit::fit`], or fewer than two folds.
     pub fn cross_validate(&self, data: &TrainingSet, folds: usize, seed: u64) -> Result<CrossValidation, TrainError> {
-        if folds < 2 {
-            return Err(TrainError::Setting { field: "folds", value: folds.to_string(), limit: "at least 2" });
-        }
+        SettingError::check("folds", folds, folds >= 2, "at least 2")?;
         check(data)?;
         let fit = Self { screen: None, ..self.clone() };
         let parts = deal(&data.groups, self.settings.split_by, folds, &mut ChaCha8Rng::seed_from_u64(seed));
         let fold_mse = (0..folds).map(|fold| {
-            let rest: Vec<usize> = parts
-                .iter()
-                .enumerate()
-                .filter(|(part, _)| *part != fold)
-                .flat_map(|(_, rows)| rows)
-                .copied()
-                .collect();
+            let rest = [&parts[..fold], &parts[fold + 1..]].concat().concat();
             let model = fit.fit(&data.subset(&rest), seed)?;
             Ok(mse(&model, &data.subset(&parts[fold])))
         });
         let fold_mse = fold_mse.collect::<Result<Vec<f64>, TrainError>>()?;
-        let rows = data.len() as f64;
-        let mse = fold_mse.iter().zip(&parts).map(|(mse, part)| mse * part.len() as f64).sum::<f64>() / rows;
-        let mean = data.costs.iter().map(|cost| cost.ln()).sum::<f64>() / rows;
-        let variance = data.costs.iter().map(|cost| (cost.ln() - mean).powi(2)).sum::<f64>() / rows;
-        Ok(CrossValidation { fold_mse, mse, r2: 1.0 - mse / variance })
+        let mse = fold_mse.iter().zip(&parts).map(|(mse, part)| mse * part.len() as f64).sum::<f64>();
+        let mse = mse / data.len() as f64;
+        Ok(CrossValidation { fold_mse, mse, r2: 1.0 - mse / variance(data) })
     }
 }
 
@@ -76,6 +67,13 @@ pub fn mse(model: &Mlp, data: &TrainingSet) -> f64 {
     model.predict(&data.rows, &mut predicted);
     let errors = predicted.iter().zip(&data.costs).map(|(&ours, cost)| (f64::from(ours) - cost.ln()).powi(2));
     errors.sum::<f64>() / data.len().max(1) as f64
+}
+
+/// Variance of the natural log of the cost: the error of a model that knows nothing.
+pub(crate) fn variance(data: &TrainingSet) -> f64 {
+    let rows = data.len().max(1) as f64;
+    let mean = data.costs.iter().map(|cost| cost.ln()).sum::<f64>() / rows;
+    data.costs.iter().map(|cost| (cost.ln() - mean).powi(2)).sum::<f64>() / rows
 }
 
 impl Fit for MlpFit {

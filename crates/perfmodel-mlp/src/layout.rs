@@ -4,8 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
-
-use crate::error::TrainError;
+use tilewright_core::setting::SettingError;
 
 /// Widest hidden layer that is accepted.
 pub const MAX_WIDTH: usize = 4096;
@@ -30,21 +29,15 @@ impl Layout {
     ///
     /// # Errors
     /// No layer, more than [`MAX_DEPTH`], or a width of 0 or above [`MAX_WIDTH`].
-    pub fn new(widths: impl Into<Vec<usize>>) -> Result<Self, TrainError> {
+    pub fn new(widths: impl Into<Vec<usize>>) -> Result<Self, SettingError> {
         let widths = widths.into();
-        if widths.is_empty() || widths.len() > MAX_DEPTH {
-            return Err(TrainError::Setting {
-                field: "layout",
-                value: format!("{} hidden layers", widths.len()),
-                limit: "1 to 16 hidden layers",
-            });
+        let layers = format!("{} hidden layers", widths.len());
+        SettingError::check("layout", layers, (1..=MAX_DEPTH).contains(&widths.len()), "1 to 16 hidden layers")?;
+        for &width in &widths {
+            let good = (1..=MAX_WIDTH).contains(&width);
+            SettingError::check("layout", format_args!("{width} wide"), good, "1 to 4096 wide")?;
         }
-        match widths.iter().find(|&&width| width == 0 || width > MAX_WIDTH) {
-            Some(width) => {
-                Err(TrainError::Setting { field: "layout", value: format!("{width} wide"), limit: "1 to 4096 wide" })
-            }
-            None => Ok(Self(widths)),
-        }
+        Ok(Self(widths))
     }
 
     /// The seven architectures of ISAAC's Table 2, in its order.
@@ -89,33 +82,25 @@ impl Default for Layout {
 
 impl fmt::Display for Layout {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (index, width) in self.0.iter().enumerate() {
-            write!(f, "{}{width}", if index == 0 { "" } else { "-" })?;
-        }
-        Ok(())
+        let widths: Vec<String> = self.0.iter().map(usize::to_string).collect();
+        f.write_str(&widths.join("-"))
     }
 }
 
 impl FromStr for Layout {
-    type Err = TrainError;
+    type Err = SettingError;
 
-    fn from_str(text: &str) -> Result<Self, TrainError> {
-        let widths = text.split(['-', ',']).map(|width| width.trim().parse()).collect::<Result<Vec<_>, _>>();
-        match widths {
-            Ok(widths) => Self::new(widths),
-            Err(_) => Err(TrainError::Setting {
-                field: "layout",
-                value: text.to_owned(),
-                limit: "widths joined by '-', as in 64-128-64",
-            }),
-        }
+    fn from_str(text: &str) -> Result<Self, SettingError> {
+        let widths = text.split(['-', ',']).map(|width| width.trim().parse()).collect::<Result<Vec<usize>, _>>();
+        let limit = "widths joined by '-', as in 64-128-64";
+        Self::new(widths.map_err(|_| SettingError::new("layout", text, limit))?)
     }
 }
 
 impl TryFrom<Vec<usize>> for Layout {
-    type Error = TrainError;
+    type Error = SettingError;
 
-    fn try_from(widths: Vec<usize>) -> Result<Self, TrainError> {
+    fn try_from(widths: Vec<usize>) -> Result<Self, SettingError> {
         Self::new(widths)
     }
 }
@@ -152,7 +137,7 @@ mod tests {
     fn bad_layouts_name_the_field_and_the_limit() {
         for text in ["", "64-", "64-x", "0", "64-5000", "-3"] {
             let error = text.parse::<Layout>().expect_err(text);
-            assert!(matches!(error, TrainError::Setting { field: "layout", .. }), "{text}: {error}");
+            assert!(matches!(error, SettingError { field: "layout", .. }), "{text}: {error}");
         }
         assert!(Layout::new(vec![8; MAX_DEPTH + 1]).is_err());
     }

@@ -7,7 +7,6 @@
 
 mod ablation;
 mod adam;
-mod aligned;
 mod bound;
 mod encoding;
 mod error;

@@ -8,6 +8,7 @@ use rayon::prelude::*;
 use tilewright_core::feature::{FeatureSchema, SchemaMismatch};
 use tilewright_core::predictor::{BindError, Predictor, RowPredictor, Scorer, Screen};
 use tilewright_core::problem::Problem;
+use tilewright_core::setting::SettingError;
 use tilewright_core::space::{BoundSpace, Points};
 
 use crate::bound::{BoundNetwork, fixing};
@@ -56,7 +57,7 @@ impl Mlp {
     ///
     /// # Errors
     /// A setting out of its range.
-    pub fn set_screen(&mut self, settings: Option<ScreenSettings>) -> Result<(), TrainError> {
+    pub fn set_screen(&mut self, settings: Option<ScreenSettings>) -> Result<(), SettingError> {
         settings.iter().try_for_each(ScreenSettings::check)?;
         self.screen = settings;
         Ok(())

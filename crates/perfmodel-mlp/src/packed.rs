@@ -4,9 +4,9 @@
 //! feature, so that every vector lane is one row and no horizontal sums are needed. A block of panels passes through
 //! one layer after the other while its activations and the layer's weights stay in the second-level cache.
 
+use pulp::bytemuck::{cast_slice, cast_slice_mut};
 use pulp::{Arch, Simd, WithSimd};
-
-use crate::aligned::AlignedBuffer;
+use rayon::prelude::*;
 
 /// SIMD vectors of rows in a panel.
 const PANEL_VECTORS: usize = 2;
@@ -95,8 +95,14 @@ impl PackedNetwork {
         self.layers.iter().map(|layer| layer.inputs.max(layer.padded_outputs())).max().unwrap_or(0)
     }
 
+    /// Writes the network's output for `out.len()` rows of sources, `task` at a time on all threads.
+    pub(crate) fn forward_all<P: PanelSource>(&self, task: usize, source: impl Fn() -> P + Sync, out: &mut [f32]) {
+        let chunks = out.par_chunks_mut(task).enumerate();
+        chunks.for_each(|(at, out)| self.forward(&mut source(), at * task, out));
+    }
+
     /// Writes the network's output for `out.len()` rows from row `first` of the source.
-    pub(crate) fn forward(&self, source: &mut impl PanelSource, first: usize, out: &mut [f32]) {
+    fn forward(&self, source: &mut impl PanelSource, first: usize, out: &mut [f32]) {
         Arch::new().dispatch(Forward { network: self, source, first, out });
     }
 }
@@ -115,26 +121,26 @@ impl<P: PanelSource> WithSimd for Forward<'_, P> {
     fn with_simd<S: Simd>(self, simd: S) {
         let width = PANEL_VECTORS * S::F32_LANES;
         let panels = BLOCK_ROWS.div_ceil(width);
-        let stride = self.network.widest() * width;
-        let mut front = AlignedBuffer::zeroed(panels * stride);
-        let mut back = AlignedBuffer::zeroed(panels * stride);
+        // Vectors of a panel.
+        let stride = self.network.widest() * PANEL_VECTORS;
+        let mut front = vec![simd.splat_f32s(0.0); panels * stride];
+        let mut back = front.clone();
         let mut first = self.first;
         for block in self.out.chunks_mut(panels * width) {
             let inputs = self.network.layers[0].inputs;
-            for (index, rows) in block.chunks(width).enumerate() {
-                let panel = &mut front.as_mut_slice()[index * stride..][..inputs * width];
-                self.source.fill(first + index * width, rows.len(), width, panel);
+            for (rows, panel) in block.chunks(width).zip(front.chunks_exact_mut(stride)) {
+                self.source.fill(first, rows.len(), width, cast_slice_mut(&mut panel[..inputs * PANEL_VECTORS]));
+                first += rows.len();
             }
-            first += block.len();
             let used = block.len().div_ceil(width);
             let (last, hidden) = self.network.layers.split_last().expect("a network has an output layer");
             for layer in hidden {
-                run_layer::<S, true>(simd, layer, front.as_mut_slice(), back.as_mut_slice(), used, stride);
+                run_layer::<S, true>(simd, layer, &front, &mut back, used, stride);
                 std::mem::swap(&mut front, &mut back);
             }
-            run_layer::<S, false>(simd, last, front.as_mut_slice(), back.as_mut_slice(), used, stride);
-            for (index, rows) in block.chunks_mut(width).enumerate() {
-                rows.copy_from_slice(&back.as_mut_slice()[index * stride..][..rows.len()]);
+            run_layer::<S, false>(simd, last, &front, &mut back, used, stride);
+            for (rows, panel) in block.chunks_mut(width).zip(back.chunks_exact(stride)) {
+                rows.copy_from_slice(&cast_slice::<_, f32>(panel)[..rows.len()]);
             }
         }
     }
@@ -145,15 +151,14 @@ impl<P: PanelSource> WithSimd for Forward<'_, P> {
 fn run_layer<S: Simd, const RELU: bool>(
     simd: S,
     layer: &PackedLayer,
-    from: &[f32],
-    to: &mut [f32],
+    from: &[S::f32s],
+    to: &mut [S::f32s],
     panels: usize,
     stride: usize,
 ) {
-    let width = PANEL_VECTORS * S::F32_LANES;
     for (x, y) in from.chunks_exact(stride).zip(to.chunks_exact_mut(stride)).take(panels) {
-        let x = S::as_simd_f32s(&x[..layer.inputs * width]).0;
-        let y = S::as_mut_simd_f32s(&mut y[..layer.padded_outputs() * width]).0;
+        let x = &x[..layer.inputs * PANEL_VECTORS];
+        let y = &mut y[..layer.padded_outputs() * PANEL_VECTORS];
         panel_product::<S, RELU>(simd, layer, x, y);
     }
 }

@@ -7,6 +7,7 @@
 
 use ndarray::ArrayView2;
 use serde::{Deserialize, Serialize};
+use tilewright_core::setting::SettingError;
 
 use crate::bound::BoundNetwork;
 use crate::error::TrainError;
@@ -68,24 +69,16 @@ impl ScreenSettings {
     ///
     /// # Errors
     /// The first setting that is not, with its limit.
-    pub fn check(&self) -> Result<(), TrainError> {
-        let error = |field, value: String, limit| Err(TrainError::Setting { field, value, limit });
-        if self.points < LEAST_SCREEN_POINTS || self.points > 1 << 22 {
-            return error("points", self.points.to_string(), "256 to 4194304");
-        }
-        if self.epochs == 0 || self.epochs > 10_000 {
-            return error("epochs", self.epochs.to_string(), "1 to 10000");
-        }
-        if !(self.calibration >= 0.05 && self.calibration <= 0.9) {
-            return error("calibration", self.calibration.to_string(), "0.05 to 0.9");
-        }
-        if !(self.safety.is_finite() && self.safety >= 1.0) {
-            return error("safety", self.safety.to_string(), "finite and at least 1");
-        }
-        if !(0.0..1.0).contains(&self.least_kept) {
-            return error("least_kept", self.least_kept.to_string(), "0 to 1, not 1 itself");
-        }
-        Ok(())
+    pub fn check(&self) -> Result<(), SettingError> {
+        let (points, epochs) = (self.points, self.epochs);
+        SettingError::check("points", points, (LEAST_SCREEN_POINTS..=1 << 22).contains(&points), "256 to 4194304")?;
+        SettingError::check("epochs", epochs, (1..=10_000).contains(&epochs), "1 to 10000")?;
+        let share = self.calibration;
+        SettingError::check("calibration", share, (0.05..=0.9).contains(&share), "0.05 to 0.9")?;
+        let good = self.safety.is_finite() && self.safety >= 1.0;
+        SettingError::check("safety", self.safety, good, "finite and at least 1")?;
+        let good = (0.0..1.0).contains(&self.least_kept);
+        SettingError::check("least_kept", self.least_kept, good, "0 to 1, not 1 itself")
     }
 }
 

@@ -1,8 +1,8 @@
 //! How a network is fitted.
 
 use serde::{Deserialize, Serialize};
+use tilewright_core::setting::SettingError;
 
-use crate::error::TrainError;
 use crate::layout::Layout;
 
 /// What the network sees of a feature.
@@ -70,34 +70,25 @@ impl Settings {
     ///
     /// # Errors
     /// The first setting that is not, with its limit.
-    pub fn check(&self) -> Result<(), TrainError> {
+    pub fn check(&self) -> Result<(), SettingError> {
         let positive = |value: f32| value.is_finite() && value > 0.0;
-        check("epochs", self.epochs, (1..=100_000).contains(&self.epochs), "1 to 100000")?;
-        check("patience", self.patience, self.patience >= 1, "at least 1")?;
-        check("batch", self.batch, (1..=65_536).contains(&self.batch), "1 to 65536")?;
-        check("learning_rate", self.learning_rate, positive(self.learning_rate), "positive and finite")?;
-        let decay = self.weight_decay;
-        check("weight_decay", decay, decay == 0.0 || positive(decay), "finite and not negative")?;
-        check("validation", self.validation, self.validation > 0.0 && self.validation < 1.0, "between 0 and 1")
+        let (epochs, batch, decay) = (self.epochs, self.batch, self.weight_decay);
+        SettingError::check("epochs", epochs, (1..=100_000).contains(&epochs), "1 to 100000")?;
+        SettingError::check("patience", self.patience, self.patience >= 1, "at least 1")?;
+        SettingError::check("batch", batch, (1..=65_536).contains(&batch), "1 to 65536")?;
+        let rate = self.learning_rate;
+        SettingError::check("learning_rate", rate, positive(rate), "positive and finite")?;
+        SettingError::check("weight_decay", decay, decay == 0.0 || positive(decay), "finite and not negative")?;
+        let share = self.validation;
+        SettingError::check("validation", share, share > 0.0 && share < 1.0, "between 0 and 1")
     }
-}
 
-impl Settings {
     /// Rows of a mini-batch for a training set of `rows` rows.
     pub(crate) fn batch_for(&self, rows: usize) -> usize {
         const STEPS: usize = 32;
         const LEAST: usize = 16;
         self.batch.min((rows / STEPS).max(LEAST)).min(rows)
     }
-}
-
-fn check(
-    field: &'static str,
-    value: impl std::fmt::Display,
-    good: bool,
-    limit: &'static str,
-) -> Result<(), TrainError> {
-    if good { Ok(()) } else { Err(TrainError::Setting { field, value: value.to_string(), limit }) }
 }
 
 #[cfg(test)]
@@ -121,7 +112,7 @@ mod tests {
             ("validation", Settings { validation: 1.0, ..good() }),
         ];
         for (name, settings) in bad {
-            assert!(matches!(settings.check(), Err(TrainError::Setting { field, .. }) if field == name), "{name}");
+            assert!(matches!(settings.check(), Err(SettingError { field, .. }) if field == name), "{name}");
         }
     }
 }

@@ -4,7 +4,6 @@ use ndarray::{Array2, ArrayView2, Axis};
 use rand::seq::SliceRandom;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use crate::adam::Adam;
@@ -79,7 +78,9 @@ impl Part {
     }
 
     fn mse(&self, network: &Network) -> f64 {
-        let predicted = predict_encoded(&PackedNetwork::new(network.views()), self.x.view());
+        const TASK_ROWS: usize = 1024;
+        let mut predicted = vec![0.0; self.y.len()];
+        PackedNetwork::new(network.views()).forward_all(TASK_ROWS, || EncodedRows(self.x.view()), &mut predicted);
         let errors = predicted.iter().zip(&self.y).map(|(&ours, &y)| f64::from(ours - y).powi(2));
         errors.sum::<f64>() / self.y.len() as f64
     }
@@ -88,7 +89,6 @@ impl Part {
 /// Fits a network. The same samples, settings and seed give the same bytes on any number of threads.
 pub(crate) fn train(samples: Samples<'_>, settings: &Settings, seed: u64) -> Result<Trained, TrainError> {
     settings.check()?;
-    check(samples)?;
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let (kept, aside) = set_aside(samples.groups, settings.split_by, settings.validation, &mut rng);
     if kept.is_empty() || aside.is_empty() {
@@ -105,22 +105,6 @@ pub(crate) fn train(samples: Samples<'_>, settings: &Settings, seed: u64) -> Res
     report.training_mse.iter_mut().chain(&mut report.validation_mse).for_each(|mse| *mse *= variance);
     report.variance = variance;
     Ok(Trained { encoding, network, target, report })
-}
-
-fn check(samples: Samples<'_>) -> Result<(), TrainError> {
-    let rows = samples.y.len();
-    for (field, have) in [("x", samples.x.nrows()), ("groups", samples.groups.len())] {
-        if have != rows {
-            return Err(TrainError::Length { field, have, expected: rows });
-        }
-    }
-    if rows < LEAST_ROWS {
-        return Err(TrainError::TooFewRows { rows, needed: LEAST_ROWS });
-    }
-    match samples.y.iter().position(|y| !y.is_finite()) {
-        Some(row) => Err(TrainError::NonFiniteTarget { row }),
-        None => Ok(()),
-    }
 }
 
 /// Mean and deviation; a constant target keeps a deviation of about its rounding, so that it is predicted as its mean
@@ -199,16 +183,6 @@ impl Schedule {
         let progress = step as f32 / self.steps as f32;
         self.highest * warm * 0.5 * (1.0 + (std::f32::consts::PI * progress).cos())
     }
-}
-
-/// Standardised predictions of encoded rows.
-pub(crate) fn predict_encoded(network: &PackedNetwork, x: ArrayView2<'_, f32>) -> Vec<f32> {
-    const TASK_ROWS: usize = 1024;
-    let mut out = vec![0.0; x.nrows()];
-    out.par_chunks_mut(TASK_ROWS)
-        .enumerate()
-        .for_each(|(task, out)| network.forward(&mut EncodedRows(x), task * TASK_ROWS, out));
-    out
 }
 
 /// Rows that are encoded already.

@@ -9,6 +9,7 @@ use proptest::prelude::*;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use serde_json::{Value, json};
+use tilewright_core::document::DocumentError;
 use tilewright_core::predictor::{Fit, RowPredictor};
 use tilewright_perfmodel_mlp::{Layout, Mlp, MlpFit, ModelFileError, ScreenSettings, Settings};
 
@@ -53,17 +54,20 @@ fn what_is_written_is_read_back() {
 
 #[test]
 fn foreign_documents_are_refused() {
-    assert!(matches!(Mlp::from_json("{}"), Err(ModelFileError::Format { .. })));
-    assert!(matches!(Mlp::from_json(""), Err(ModelFileError::Syntax(_))));
+    assert!(matches!(Mlp::from_json("{}"), Err(ModelFileError::Document(DocumentError::Format { .. }))));
+    assert!(matches!(Mlp::from_json(""), Err(ModelFileError::Document(DocumentError::Syntax(_)))));
     let mut document = model().to_value();
     document["version"] = json!(2);
-    assert!(matches!(Mlp::from_value(document), Err(ModelFileError::Version { found: 2 })));
+    assert!(matches!(
+        Mlp::from_value(document),
+        Err(ModelFileError::Document(DocumentError::Version { found: 2, .. }))
+    ));
     let mut document = model().to_value();
     document["model"]["network"]["target_mean"] = json!(0.5);
-    assert!(matches!(Mlp::from_value(document), Err(ModelFileError::Checksum { .. })));
+    assert!(matches!(Mlp::from_value(document), Err(ModelFileError::Document(DocumentError::Checksum { .. }))));
     let mut document = model().to_value();
     document["extra"] = json!(1);
-    assert!(matches!(Mlp::from_value(document), Err(ModelFileError::Syntax(_))));
+    assert!(matches!(Mlp::from_value(document), Err(ModelFileError::Document(DocumentError::Syntax(_)))));
 }
 
 #[test]
@@ -79,7 +83,7 @@ fn contents_that_do_not_fit_together_are_refused() {
     let deeper = network(|network| network["layout"] = json!([5, 3, 3]));
     assert!(matches!(deeper, Err(ModelFileError::Shape { field: "number of weight matrices", .. })));
     let huge = network(|network| network["layout"] = json!([u64::MAX]));
-    assert!(matches!(huge, Err(ModelFileError::Syntax(_))));
+    assert!(matches!(huge, Err(ModelFileError::Document(DocumentError::Syntax(_)))));
     let letters = network(|network| network["biases"][0] = json!("z".repeat(40)));
     assert!(matches!(letters, Err(ModelFileError::Hexadecimal { field: "biases" })));
     let infinite = network(|network| network["biases"][0] = json!("0000807f".repeat(5)));
@@ -97,7 +101,10 @@ fn contents_that_do_not_fit_together_are_refused() {
 #[test]
 fn every_truncated_document_is_refused() {
     for end in 0..text().len() {
-        assert!(matches!(Mlp::from_json(&text()[..end]), Err(ModelFileError::Syntax(_))), "{end} bytes");
+        assert!(
+            matches!(Mlp::from_json(&text()[..end]), Err(ModelFileError::Document(DocumentError::Syntax(_)))),
+            "{end} bytes"
+        );
     }
 }
 

@@ -9,7 +9,7 @@ use tilewright_testkit::recorded;
 
 /// Scores on a third of the inputs, which were held out of a fit that is quick enough for a test.
 fn scores(name: &str) -> Scores {
-    let data = Dataset::read(recorded(name)).expect("the recorded data are sound");
+    let data = Dataset::open(recorded(name)).expect("the recorded data are sound");
     let split = data.split(&SplitSpec::Column("group".into(), 0.33), 1).expect("there are groups");
     let of = |rows: &[usize]| data.training_set_of(rows).expect("the features are sound");
     let (train, held_out): (TrainingSet, TrainingSet) = (of(&split.train), of(&split.held_out));

@@ -1,9 +1,10 @@
 //! Forest, boosted trees and a Gaussian process together: the first learns from all variants of an input at once, the second from
 //! each by itself, the third by likeness, and their mistakes differ.
 
-use crate::forest::{CostForest, ForestSelector};
+use crate::classes::ClassSelector;
+use crate::forest::CostForest;
 use crate::order::{RankScratch, by_score};
-use crate::process::{CostProcess, ProcessSelector};
+use crate::process::CostProcess;
 use crate::trees::{BoostedTrees, Objective, TreeSelector};
 use std::collections::HashSet;
 use tilewright_core::choice::{ChoiceSet, FitSelector, SelectError};
@@ -51,15 +52,15 @@ impl FitSelector for Blend {
 }
 
 struct BlendSelector {
-    forest: ForestSelector,
+    forest: ClassSelector,
     trees: TreeSelector,
-    process: Option<ProcessSelector>,
+    process: Option<ClassSelector>,
 }
 
 impl Selector for BlendSelector {
     fn rank(&self, input: &[f32], candidates: &[Candidate], out: &mut VariantOrder) {
-        let forest = self.forest.losses(input, candidates);
-        let process = self.process.as_ref().and_then(|p| p.losses(input, candidates));
+        let forest = self.forest.scores(input, candidates);
+        let process = self.process.as_ref().and_then(|p| p.scores(input, candidates));
         RankScratch::with(|scratch| {
             self.trees.score(input, candidates, scratch);
             if forest.is_some() || process.is_some() {

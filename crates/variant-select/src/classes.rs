@@ -4,7 +4,7 @@ use crate::order::{RankScratch, by_score};
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 use tilewright_core::choice::{Case, ChoiceSet, SelectError};
-use tilewright_core::selector::{Candidate, VariantOrder};
+use tilewright_core::selector::{Candidate, Selector, VariantOrder};
 
 /// A relative cost (natural log of the time over the best of the case) from here on is as bad as a failure.
 pub(crate) const WORST: f64 = 1.5;
@@ -76,8 +76,7 @@ impl Classes {
         Ok(Self { known: sums.into_iter().map(known).collect(), count: by_wins.len() })
     }
 
-    /// The class of a candidate, if it is one.
-    pub(crate) fn class(&self, candidate: &Candidate) -> Option<usize> {
+    fn class(&self, candidate: &Candidate) -> Option<usize> {
         self.known.get(candidate.variant.as_str())?.class.map(|c| c as usize)
     }
 
@@ -86,53 +85,100 @@ impl Classes {
         self.count
     }
 
-    /// Calls back with the class and the relative cost of every trial of a case that has a class; none where nothing ran.
-    pub(crate) fn relative_costs(&self, case: &Case, mut each: impl FnMut(usize, f64)) -> Option<()> {
-        let best = case.best()?;
-        for t in &case.trials {
-            if let Some(class) = self.known.get(t.candidate.variant.as_str()).and_then(|k| k.class) {
-                each(class as usize, relative(t.cost, best));
-            }
-        }
-        Some(())
-    }
-
-    /// As [`Classes::relative_costs`], of absolute costs; only of what ran.
+    /// Calls back with the class and the cost of every trial of a case that ran and has a class.
     pub(crate) fn costs(&self, case: &Case, mut each: impl FnMut(usize, f64)) {
         for t in &case.trials {
-            let class = self.known.get(t.candidate.variant.as_str()).and_then(|k| k.class);
-            if let (Some(class), Some(cost)) = (class, t.cost) {
-                each(class as usize, cost);
+            if let (Some(class), Some(cost)) = (self.class(&t.candidate), t.cost) {
+                each(class, cost);
             }
         }
     }
 
-    /// Orders candidates: classes by ascending score, then the variants that are no class by their average, then those
-    /// that were never seen.
-    pub(crate) fn order(&self, scores: &[f32], candidates: &[Candidate], by: &mut Vec<f32>, out: &mut VariantOrder) {
-        let last = scores.iter().copied().filter(|s| s.is_finite()).fold(0.0, f32::max) + 1.0;
-        by.clear();
-        by.extend(candidates.iter().map(|c| match self.known.get(c.variant.as_str()) {
-            Some(Known { class: Some(class), .. }) => scores[*class as usize],
-            Some(Known { typical, .. }) => last + typical,
-            None => f32::INFINITY,
-        }));
-        by_score(by, out);
+    /// A row that `write` makes of the input's features for every case in which a class was tried, and what `cost` makes of the
+    /// relative cost of every class there (NaN where it was not tried): both row after row.
+    pub(crate) fn table(
+        &self,
+        data: &ChoiceSet,
+        write: impl Fn(&[f32], &mut Vec<f32>),
+        cost: impl Fn(f64) -> f64,
+    ) -> (Vec<f32>, Vec<f64>) {
+        let (mut rows, mut costs, mut row) = (Vec::new(), Vec::new(), Vec::new());
+        for case in data.cases() {
+            let Some(best) = case.best() else { continue };
+            let mut of_case = vec![f64::NAN; self.count];
+            for t in &case.trials {
+                if let Some(class) = self.class(&t.candidate) {
+                    of_case[class] = cost(relative(t.cost, best));
+                }
+            }
+            if of_case.iter().any(|c| !c.is_nan()) {
+                write(&case.features, &mut row);
+                rows.extend_from_slice(&row);
+                costs.extend(of_case);
+            }
+        }
+        (rows, costs)
+    }
+}
+
+/// The table of the share of the best performance that every class loses: what the fraction of the oracle sums. One that was not tried
+/// loses what it loses on average, for its absence says nothing.
+pub(crate) fn lost_performance(
+    classes: &Classes,
+    data: &ChoiceSet,
+    write: impl Fn(&[f32], &mut Vec<f32>),
+) -> (Vec<f32>, Vec<f64>) {
+    let (rows, mut costs) = classes.table(data, write, |log| 1.0 - (-log).exp());
+    let n = classes.len();
+    for class in 0..n {
+        let known: Vec<f64> = costs.iter().skip(class).step_by(n).copied().filter(|c| !c.is_nan()).collect();
+        let mean = known.iter().sum::<f64>() / known.len().max(1) as f64;
+        costs.iter_mut().skip(class).step_by(n).filter(|c| c.is_nan()).for_each(|c| *c = mean);
+    }
+    (rows, costs)
+}
+
+/// Writes the score of every class for the features of an input; the second argument is a buffer for the row of the input.
+type Score = dyn Fn(&[f32], &mut Vec<f32>, &mut [f32]) + Send + Sync;
+
+/// A fitted method that scores classes: the lowest is best.
+pub(crate) struct ClassSelector {
+    classes: Classes,
+    score: Box<Score>,
+}
+
+impl ClassSelector {
+    pub(crate) fn new(
+        classes: Classes,
+        score: impl Fn(&[f32], &mut Vec<f32>, &mut [f32]) + Send + Sync + 'static,
+    ) -> Self {
+        Self { classes, score: Box::new(score) }
     }
 
-    /// Scores by `score`, which is given a buffer for the encoded row and one for the scores; then [`Classes::order`].
-    pub(crate) fn rank(
-        &self,
-        candidates: &[Candidate],
-        out: &mut VariantOrder,
-        score: impl FnOnce(&mut Vec<f32>, &mut [f32]),
-    ) {
-        RankScratch::with(|scratch| {
-            let RankScratch { rows, scores, by, .. } = scratch;
+    /// The score of every candidate; none where one is no class.
+    pub(crate) fn scores(&self, input: &[f32], candidates: &[Candidate]) -> Option<Vec<f32>> {
+        let classes: Vec<usize> = candidates.iter().map(|c| self.classes.class(c)).collect::<Option<_>>()?;
+        let mut scores = vec![0.0; self.classes.len()];
+        RankScratch::with(|scratch| (self.score)(input, &mut scratch.rows, &mut scores));
+        Some(classes.into_iter().map(|c| scores[c]).collect())
+    }
+}
+
+impl Selector for ClassSelector {
+    /// Classes by ascending score, then the variants that are no class by their average, then those that were never seen.
+    fn rank(&self, input_and_device: &[f32], candidates: &[Candidate], out: &mut VariantOrder) {
+        RankScratch::with(|RankScratch { rows, scores, by, .. }| {
             scores.clear();
-            scores.resize(self.count, 0.0);
-            score(rows, scores);
-            self.order(scores, candidates, by, out);
+            scores.resize(self.classes.len(), 0.0);
+            (self.score)(input_and_device, rows, scores);
+            let last = scores.iter().copied().filter(|s| s.is_finite()).fold(0.0, f32::max) + 1.0;
+            by.clear();
+            by.extend(candidates.iter().map(|c| match self.classes.known.get(c.variant.as_str()) {
+                Some(Known { class: Some(class), .. }) => scores[*class as usize],
+                Some(Known { typical, .. }) => last + typical,
+                None => f32::INFINITY,
+            }));
+            by_score(by, out);
         });
     }
 }

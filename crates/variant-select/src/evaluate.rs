@@ -11,6 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use tilewright_core::choice::{ChoiceSet, FitSelector, SelectError};
 use tilewright_core::metrics::ChoiceScores;
 use tilewright_core::selector::Selector;
+use tilewright_core::setting::SettingError;
 
 /// Deals the cases to folds of about equal size, whole groups at a time. Where there are fewer groups than folds, there are
 /// as many folds as groups.
@@ -18,22 +19,20 @@ use tilewright_core::selector::Selector;
 /// # Errors
 /// Fewer than two folds or groups.
 pub fn folds(data: &ChoiceSet, folds: usize, seed: u64) -> Result<Vec<Vec<usize>>, SelectError> {
-    let groups: BTreeSet<u32> = data.cases().iter().map(|c| c.group).collect();
-    if groups.len() < 2 {
-        return Err(SelectError::TooFew { what: "groups of cases", found: groups.len(), needed: 2 });
-    }
-    if folds < 2 {
-        return Err(SelectError::Setting { field: "folds", value: folds.to_string(), limit: "at least 2" });
-    }
     let mut of_group: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
     for (i, case) in data.cases().iter().enumerate() {
         of_group.entry(case.group).or_default().push(i);
     }
+    let groups = of_group.len();
+    if groups < 2 {
+        return Err(SelectError::TooFew { what: "groups of cases", found: groups, needed: 2 });
+    }
+    SettingError::check("folds", folds, folds >= 2, "at least 2")?;
     let mut units: Vec<Vec<usize>> = of_group.into_values().collect();
     units.shuffle(&mut ChaCha8Rng::seed_from_u64(seed));
     // The large ones first, so that the folds come out even.
     units.sort_by_key(|u| std::cmp::Reverse(u.len()));
-    let mut out = vec![Vec::new(); folds.min(groups.len())];
+    let mut out = vec![Vec::new(); folds.min(groups)];
     for unit in units {
         if let Some(smallest) = out.iter_mut().min_by_key(|f| f.len()) {
             smallest.extend(unit);
@@ -103,8 +102,8 @@ impl Auto {
         let mut scored: Vec<(f64, usize)> = Vec::new();
         let some = data.subset(&spread(data.len(), COMPARED));
         for (i, (_, method)) in self.methods.iter().enumerate() {
-            let single = self.methods.len() == 1;
-            match if single { Ok(0.0) } else { self.score(&**method, &some, seed) } {
+            let score = || Ok(cross_validate(&**method, &some, self.folds, seed)?.fraction_of_oracle);
+            match if self.methods.len() == 1 { Ok(0.0) } else { score() } {
                 Ok(score) => scored.push((score, i)),
                 Err(error) => last = error,
             }
@@ -122,10 +121,6 @@ impl Auto {
             }
         }
         Err(last)
-    }
-
-    fn score(&self, method: &dyn FitSelector, data: &ChoiceSet, seed: u64) -> Result<f64, SelectError> {
-        Ok(cross_validate(method, data, self.folds, seed)?.fraction_of_oracle)
     }
 }
 

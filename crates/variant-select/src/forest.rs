@@ -1,15 +1,15 @@
 //! A few trees over features of the input, with the mean cost of every class in each leaf: the cheapest good choice.
 
-use crate::classes::{Classes, WORST};
-use crate::trees::bins::Bins;
-use crate::trees::transposed;
+use crate::classes::{ClassSelector, Classes, lost_performance};
+use crate::shapes::Shapes;
+use crate::trees::bins::Binned;
 use rand::SeedableRng;
 use rand::seq::{IndexedRandom, SliceRandom};
 use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
 use tilewright_core::choice::{ChoiceSet, FitSelector, SelectError};
-use tilewright_core::feature::FeatureKind;
-use tilewright_core::selector::{Candidate, Selector, VariantOrder};
+use tilewright_core::selector::Selector;
+use tilewright_core::setting::SettingError;
 
 /// Fits bagged trees on the relative costs of the variants that win most often. A split is where the costs of all classes
 /// together differ most, so that near ties and rare disasters weigh what they cost.
@@ -29,40 +29,11 @@ pub struct CostForest {
     pub ratios: usize,
     /// Whether the products of these pairs are features too: storage and work often are products of sizes.
     pub products: bool,
-    /// What a leaf holds the mean of.
-    pub cost: LeafCost,
-}
-
-/// What a wrong choice costs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LeafCost {
-    /// The log of the time over the best: twice too slow and twice slower than that are the same loss again.
-    Log,
-    /// The share of the best performance that is lost: what the fraction of the oracle sums.
-    Performance,
-}
-
-impl LeafCost {
-    pub(crate) fn of(self, log: f64) -> f64 {
-        match self {
-            Self::Log => log.min(WORST),
-            Self::Performance => 1.0 - (-log).exp(),
-        }
-    }
 }
 
 impl Default for CostForest {
     fn default() -> Self {
-        Self {
-            trees: 12,
-            least: 3,
-            depth: 14,
-            columns: 0.5,
-            classes: 16,
-            ratios: 45,
-            products: false,
-            cost: LeafCost::Performance,
-        }
+        Self { trees: 12, least: 3, depth: 14, columns: 0.5, classes: 16, ratios: 45, products: false }
     }
 }
 
@@ -73,36 +44,8 @@ impl CostForest {
     }
 }
 
-/// Features of the input, and ratios and products of its sizes.
-#[derive(Clone, Debug)]
-struct Shapes {
-    inputs: usize,
-    pairs: Vec<(usize, usize)>,
-    products: bool,
-}
-
-impl Shapes {
-    fn width(&self) -> usize {
-        self.inputs + self.pairs.len() * if self.products { 2 } else { 1 }
-    }
-
-    fn write(&self, features: &[f32], out: &mut Vec<f32>) {
-        // What is not finite is missing: both share the first bin.
-        let finite = |v: f32| if v.is_finite() { v } else { f32::NAN };
-        let at = |i: usize| features.get(i).map_or(f32::NAN, |&v| finite(v));
-        out.clear();
-        out.extend((0..self.inputs).map(at));
-        out.extend(self.pairs.iter().map(|&(a, b)| finite(at(a) / at(b))));
-        if self.products {
-            out.extend(self.pairs.iter().map(|&(a, b)| finite(at(a) * at(b))));
-        }
-    }
-}
-
 struct Samples {
-    binned: Vec<u8>,
-    width: usize,
-    bins: Bins,
+    binned: Binned,
     /// One row a case, one number a class.
     costs: Vec<f32>,
     classes: usize,
@@ -173,20 +116,13 @@ impl Trees {
 impl CostForest {
     fn samples(&self, data: &ChoiceSet, classes: &Classes, shapes: &Shapes) -> Samples {
         let n = classes.len();
-        let (mut rows, mut costs, mut row) = (Vec::new(), Vec::new(), Vec::new());
-        for case in data.cases() {
-            let mut of_case = vec![f32::NAN; n];
-            if classes.relative_costs(case, |class, log| of_case[class] = self.cost.of(log) as f32).is_some() {
-                shapes.write(&case.features, &mut row);
-                rows.extend_from_slice(&row);
-                costs.extend(of_case);
-            }
-        }
-        fill(&mut costs, n);
-        let width = shapes.width();
-        let bins = Bins::fit(&transposed(&rows, width), 64);
-        let binned = rows.iter().enumerate().map(|(i, &v)| bins.bin(i % width, v)).collect();
-        Samples { binned, width, bins, costs, classes: n }
+        let row = |input: &[f32], row: &mut Vec<f32>| {
+            row.clear();
+            shapes.write(input, row);
+        };
+        let (rows, costs) = lost_performance(classes, data, row);
+        let costs = costs.into_iter().map(|c| c as f32).collect();
+        Samples { binned: Binned::new(&rows, shapes.width(), 64), costs, classes: n }
     }
 
     fn tree(&self, samples: &Samples, seed: u64) -> Trees {
@@ -196,20 +132,18 @@ impl CostForest {
         let mut tree = Trees { nodes: vec![Node::leaf(0)], roots: vec![0], leaves: Vec::new() };
         let mut open = vec![(0usize, rows, 0usize)];
         while let Some((node, rows, depth)) = open.pop() {
-            let mut features: Vec<usize> = (0..samples.width).collect();
+            let width = samples.binned.width;
+            let mut features: Vec<usize> = (0..width).collect();
             features.shuffle(&mut rng);
-            let kept = ((samples.width as f64 * self.columns).ceil() as usize).clamp(1, samples.width);
+            let kept = ((width as f64 * self.columns).ceil() as usize).clamp(1, width);
             let split = if depth < self.depth { samples.split(&rows, &features[..kept], self.least) } else { None };
             let Some((feature, bin)) = split else {
                 tree.nodes[node].leaf = (tree.leaves.len() / samples.classes) as u32;
                 tree.leaves.extend(samples.mean(&rows));
                 continue;
             };
-            let (left, right) =
-                rows.iter().partition(|&&r| samples.binned[r as usize * samples.width + feature] <= bin);
-            // Where only missing values go left, no number does.
-            let threshold =
-                bin.checked_sub(1).map_or(f32::NEG_INFINITY, |b| samples.bins.edges[feature][usize::from(b)]);
+            let (left, right) = rows.iter().partition(|&&r| samples.binned.cell(r, feature) <= bin);
+            let threshold = samples.binned.bins.threshold(feature, bin);
             let first = tree.nodes.len();
             tree.nodes[node] = Node { threshold, left: first as u32, feature: feature as u16, leaf: 0 };
             tree.nodes.extend([Node::leaf(first), Node::leaf(first + 1)]);
@@ -217,15 +151,6 @@ impl CostForest {
             open.push((first + 1, right, depth + 1));
         }
         tree
-    }
-}
-
-/// A class that was not tried costs what it costs on average: its absence says nothing.
-pub(crate) fn fill(costs: &mut [f32], classes: usize) {
-    for class in 0..classes {
-        let known: Vec<f32> = costs.iter().skip(class).step_by(classes).copied().filter(|c| !c.is_nan()).collect();
-        let mean = known.iter().sum::<f32>() / known.len().max(1) as f32;
-        costs.iter_mut().skip(class).step_by(classes).filter(|c| c.is_nan()).for_each(|c| *c = mean);
     }
 }
 
@@ -253,13 +178,13 @@ impl Samples {
         let mut best: Option<(f32, usize, u8)> = None;
         let (mut sums, mut counts, mut left) = (Vec::new(), Vec::new(), vec![0.0f32; n]);
         for &feature in features {
-            let bins = self.bins.count(feature);
+            let bins = self.binned.bins.count(feature);
             sums.clear();
             sums.resize(bins * n, 0.0f32);
             counts.clear();
             counts.resize(bins, 0usize);
             for &row in rows {
-                let bin = usize::from(self.binned[row as usize * self.width + feature]);
+                let bin = usize::from(self.binned.cell(row, feature));
                 counts[bin] += 1;
                 sums[bin * n..(bin + 1) * n].iter_mut().zip(self.costs(row)).for_each(|(s, c)| *s += c);
             }
@@ -300,56 +225,24 @@ impl CostForest {
     ///
     /// # Errors
     /// A setting out of range, no case with a variant that ran.
-    pub(crate) fn fit_forest(&self, data: &ChoiceSet, seed: u64) -> Result<ForestSelector, SelectError> {
-        let check = |field, value: usize| {
-            let fault = SelectError::Setting { field, value: value.to_string(), limit: "at least 1" };
-            if value >= 1 { Ok(()) } else { Err(fault) }
-        };
-        check("trees", self.trees)?;
-        check("least", self.least)?;
+    pub(crate) fn fit_forest(&self, data: &ChoiceSet, seed: u64) -> Result<ClassSelector, SelectError> {
+        SettingError::check("trees", self.trees, self.trees >= 1, "at least 1")?;
+        SettingError::check("least", self.least, self.least >= 1, "at least 1")?;
         let classes = Classes::all(data, self.classes)?;
-        let input = &data.schema().input;
-        let sizes: Vec<usize> = (0..input.len()).filter(|&i| input[i].kind == FeatureKind::Size).collect();
-        let pairs = sizes.iter().enumerate().flat_map(|(k, &a)| sizes[k + 1..].iter().map(move |&b| (a, b)));
-        let (pairs, products) = (pairs.take(self.ratios).collect(), self.products);
-        let shapes = Shapes { inputs: input.len(), pairs, products };
+        let shapes = Shapes::new(data.schema(), self.ratios, self.products);
         let mut trees = Trees::default();
-        if shapes.inputs > 0 {
+        if shapes.width() > 0 {
             let samples = self.samples(data, &classes, &shapes);
             let one = |i: u64| self.tree(&samples, seed.wrapping_mul(0x9e37_79b9).wrapping_add(i));
             let grown: Vec<Trees> = (0..self.trees as u64).into_par_iter().map(one).collect();
             grown.iter().for_each(|tree| trees.append(tree, classes.len()));
         }
-        Ok(ForestSelector { classes, shapes, trees })
-    }
-}
-
-/// A fitted forest.
-pub(crate) struct ForestSelector {
-    classes: Classes,
-    shapes: Shapes,
-    trees: Trees,
-}
-
-impl ForestSelector {
-    /// Adds the leaves that an input comes to.
-    fn add(&self, input: &[f32], row: &mut Vec<f32>, scores: &mut [f32]) {
-        self.shapes.write(input, row);
-        self.trees.add(row, scores);
-    }
-
-    /// Mean cost of every candidate; none where one is no class, or there are no trees.
-    pub(crate) fn losses(&self, input: &[f32], candidates: &[Candidate]) -> Option<Vec<f32>> {
-        let classes: Vec<usize> = candidates.iter().map(|c| self.classes.class(c)).collect::<Option<_>>()?;
-        let mut scores = vec![0.0; self.classes.len()];
-        self.add(input, &mut Vec::new(), &mut scores);
-        let trees = self.trees.roots.len() as f32;
-        (trees > 0.0).then(|| classes.into_iter().map(|c| scores[c] / trees).collect())
-    }
-}
-
-impl Selector for ForestSelector {
-    fn rank(&self, input_and_device: &[f32], candidates: &[Candidate], out: &mut VariantOrder) {
-        self.classes.rank(candidates, out, |row, scores| self.add(input_and_device, row, scores));
+        // What a choice sums are means over the trees.
+        trees.leaves.iter_mut().for_each(|cost| *cost /= self.trees as f32);
+        Ok(ClassSelector::new(classes, move |input, row, scores| {
+            row.clear();
+            shapes.write(input, row);
+            trees.add(row, scores);
+        }))
     }
 }

@@ -14,10 +14,7 @@ use tilewright_core::selector::{Candidate, Selector, VariantOrder};
 /// Where nothing failed in training, choices cost the same as without.
 pub struct Guarded<F>(pub F);
 
-/// Fits a guard for an already fitted selector.
-///
-/// # Errors
-/// None today: a guard that cannot be fitted is none.
+/// Fits a guard for an already fitted selector; none where it cannot be fitted.
 pub fn guarded(inner: Box<dyn Selector>, data: &ChoiceSet, seed: u64) -> Box<dyn Selector> {
     match Guard::fit(data, seed) {
         Some(guard) => Box::new(GuardedSelector { inner, guard }),

@@ -14,6 +14,7 @@ mod order;
 pub mod process;
 pub mod protocol;
 pub mod regression;
+mod shapes;
 pub mod softmax;
 pub mod svm;
 pub mod trees;

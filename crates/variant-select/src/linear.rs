@@ -93,6 +93,13 @@ pub(crate) fn inverse(factor: &[f64], n: usize) -> Vec<f64> {
     out
 }
 
+/// Writes the inner product of a row with each of the rows of a matrix.
+pub(crate) fn products(matrix: &[f32], row: &[f32], out: &mut [f32]) {
+    for (out, other) in out.iter_mut().zip(matrix.chunks_exact(row.len().max(1))) {
+        *out = dot(other, row);
+    }
+}
+
 /// Inner product, in lanes so that it needs no chain of additions.
 pub(crate) fn dot<T: Copy + Default + AddAssign + Mul<Output = T> + Sum>(a: &[T], b: &[T]) -> T {
     let mut lanes = [T::default(); 8];

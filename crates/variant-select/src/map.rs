@@ -1,8 +1,8 @@
 //! Which variant is fastest where, and which is chosen: the numbers behind maps as in Figures 5 and 6 of Vuduc et al.
 
+use crate::shapes::sizes;
 use std::collections::BTreeMap;
 use tilewright_core::choice::{Case, ChoiceSet, SelectError};
-use tilewright_core::feature::FeatureKind;
 use tilewright_core::metrics::ChoiceScores;
 use tilewright_core::selector::{Candidate, Selector, VariantOrder};
 
@@ -22,7 +22,7 @@ pub fn axes(data: &ChoiceSet, names: Option<(&str, &str)>) -> Result<(usize, usi
     if let Some((x, y)) = names {
         return Ok((find(x)?, find(y)?));
     }
-    let sizes: Vec<usize> = (0..input.len()).filter(|&i| input[i].kind == FeatureKind::Size).collect();
+    let sizes = sizes(data.schema());
     match sizes[..] {
         [x, y, ..] => Ok((x, y)),
         _ => Err(SelectError::TooFew { what: "sizes of the input", found: sizes.len(), needed: 2 }),

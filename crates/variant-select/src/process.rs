@@ -5,15 +5,14 @@
 
 mod lengths;
 
-use crate::classes::Classes;
+use crate::classes::{ClassSelector, Classes, lost_performance};
 use crate::encode::Encoding;
 use crate::evaluate::spread;
-use crate::forest::{LeafCost, fill};
-use crate::linear::{dot, factor, solve};
-use crate::order::RankScratch;
+use crate::linear::{factor, products, solve};
 use lengths::Lengths;
 use tilewright_core::choice::{ChoiceSet, FitSelector, SelectError};
-use tilewright_core::selector::{Candidate, Selector, VariantOrder};
+use tilewright_core::selector::Selector;
+use tilewright_core::setting::SettingError;
 
 /// Fits the process on the share of the best performance that every variant loses. One covariance serves all variants.
 ///
@@ -50,21 +49,16 @@ struct Samples {
 impl Samples {
     fn new(data: &ChoiceSet, encoding: &Encoding, classes: &Classes) -> Self {
         let n = classes.len();
-        let (mut rows, mut costs, mut row) = (Vec::new(), Vec::new(), Vec::new());
-        for case in data.cases() {
-            let mut of_case = vec![f32::NAN; n];
-            let known = classes.relative_costs(case, |c, log| of_case[c] = LeafCost::Performance.of(log) as f32);
-            if known.is_some() {
-                encoding.encode(&case.features, &mut row);
-                rows.extend_from_slice(&row[1..]);
-                costs.extend(of_case);
-            }
-        }
-        fill(&mut costs, n);
+        // The first number of an encoded row is 1 for all.
+        let row = |input: &[f32], row: &mut Vec<f32>| {
+            encoding.encode(input, row);
+            row.remove(0);
+        };
+        let (rows, mut costs) = lost_performance(classes, data, row);
         let count = (costs.len() / n.max(1)) as f64;
-        let of = |class: usize| costs.iter().skip(class).step_by(n).map(|&c| f64::from(c));
-        let means: Vec<f64> = (0..n).map(|class| of(class).sum::<f64>() / count).collect();
-        let costs = costs.iter().enumerate().map(|(i, &c)| f64::from(c) - means[i % n]).collect();
+        let mean = |class: usize| costs.iter().skip(class).step_by(n).sum::<f64>() / count;
+        let means: Vec<f64> = (0..n).map(mean).collect();
+        costs.iter_mut().enumerate().for_each(|(i, c)| *c -= means[i % n]);
         Self { rows, width: encoding.width() - 1, costs, means }
     }
 
@@ -93,10 +87,8 @@ impl CostProcess {
     ///
     /// # Errors
     /// A setting out of range, no case with a variant that ran, no feature that varies.
-    pub(crate) fn fit_process(&self, data: &ChoiceSet) -> Result<ProcessSelector, SelectError> {
-        let check = |field, value: usize, good: bool, limit| {
-            if good { Ok(()) } else { Err(SelectError::Setting { field, value: value.to_string(), limit }) }
-        };
+    pub(crate) fn fit_process(&self, data: &ChoiceSet) -> Result<ClassSelector, SelectError> {
+        let check = |field, value: usize, good, limit| SettingError::check(field, value, good, limit);
         check("cases", self.cases, (1..=10_000).contains(&self.cases), "1 to 10000")?;
         check("learned", self.learned, (1..=10_000).contains(&self.learned), "1 to 10000")?;
         let classes = Classes::all(data, self.classes)?;
@@ -115,53 +107,20 @@ impl CostProcess {
             weights.extend(x.iter().map(|x| (x * lengths.variance()) as f32));
         }
         let width = samples.width;
-        let columns = (0..width).flat_map(|f| places.iter().skip(f).step_by(width).map(|&x| x as f32)).collect();
-        let rates = lengths.rates().map(|r| r as f32).collect();
-        let means = samples.means.iter().map(|&m| m as f32).collect();
-        Ok(ProcessSelector { classes, encoding, rates, columns, weights, means })
-    }
-}
-
-/// A fitted process.
-pub(crate) struct ProcessSelector {
-    classes: Classes,
-    encoding: Encoding,
-    /// What each encoded feature is multiplied by.
-    rates: Vec<f32>,
-    /// The kept cases, feature by feature.
-    columns: Vec<f32>,
-    /// One number a kept case, class after class.
-    weights: Vec<f32>,
-    means: Vec<f32>,
-}
-
-impl ProcessSelector {
-    /// Writes the expected cost of every class.
-    fn expect(&self, input: &[f32], row: &mut Vec<f32>, scores: &mut [f32]) {
-        self.encoding.encode(input, row);
-        let n = self.columns.len() / self.rates.len();
-        let mut near = vec![0.0f32; n];
-        for ((x, rate), column) in row[1..].iter().zip(&self.rates).zip(self.columns.chunks_exact(n)) {
-            let x = x * rate;
-            near.iter_mut().zip(column).for_each(|(sum, y)| *sum += (x - y) * (x - y));
-        }
-        near.iter_mut().for_each(|d| *d = (-d.sqrt()).exp());
-        for ((score, mean), weights) in scores.iter_mut().zip(&self.means).zip(self.weights.chunks_exact(n)) {
-            *score = mean + dot(weights, &near);
-        }
-    }
-
-    /// Expected cost of every candidate; none where one is no class.
-    pub(crate) fn losses(&self, input: &[f32], candidates: &[Candidate]) -> Option<Vec<f32>> {
-        let classes: Vec<usize> = candidates.iter().map(|c| self.classes.class(c)).collect::<Option<_>>()?;
-        let mut scores = vec![0.0; self.classes.len()];
-        RankScratch::with(|scratch| self.expect(input, &mut scratch.rows, &mut scores));
-        Some(classes.into_iter().map(|c| scores[c]).collect())
-    }
-}
-
-impl Selector for ProcessSelector {
-    fn rank(&self, input_and_device: &[f32], candidates: &[Candidate], out: &mut VariantOrder) {
-        self.classes.rank(candidates, out, |row, scores| self.expect(input_and_device, row, scores));
+        let columns: Vec<f32> =
+            (0..width).flat_map(|f| places.iter().skip(f).step_by(width).map(|&x| x as f32)).collect();
+        let rates: Vec<f32> = lengths.rates().map(|r| r as f32).collect();
+        let means: Vec<f32> = samples.means.iter().map(|&m| m as f32).collect();
+        Ok(ClassSelector::new(classes, move |input, row, scores| {
+            encoding.encode(input, row);
+            let mut near = vec![0.0f32; n];
+            for ((x, rate), column) in row[1..].iter().zip(&rates).zip(columns.chunks_exact(n)) {
+                let x = x * rate;
+                near.iter_mut().zip(column).for_each(|(sum, y)| *sum += (x - y) * (x - y));
+            }
+            near.iter_mut().for_each(|d| *d = (-d.sqrt()).exp());
+            products(&weights, &near, scores);
+            scores.iter_mut().zip(&means).for_each(|(score, mean)| *score += mean);
+        }))
     }
 }

@@ -1,11 +1,12 @@
 //! A model of the time of each variant (Vuduc, section 4.2): the fastest by its word is chosen.
 
-use crate::classes::Classes;
+use crate::classes::{ClassSelector, Classes};
 use crate::encode::{Encoding, FeatureMap};
-use crate::linear::{Normal, dot};
+use crate::linear::{Normal, products};
 use tilewright_core::choice::{ChoiceSet, FitSelector, SelectError};
 use tilewright_core::expr::{Compiled, Expr, Val};
-use tilewright_core::selector::{Candidate, Selector, VariantOrder};
+use tilewright_core::selector::Selector;
+use tilewright_core::setting::SettingError;
 
 /// The terms of the model.
 #[derive(Clone, Debug, PartialEq)]
@@ -67,11 +68,8 @@ impl Regression {
         };
         let names: Vec<&str> = data.schema().input.iter().map(|f| f.name.as_str()).collect();
         let compile = |text: &String| {
-            let expr: Expr = text.parse().map_err(|_| SelectError::Setting {
-                field: "terms",
-                value: text.clone(),
-                limit: "an expression over the features of the input",
-            })?;
+            let limit = "an expression over the features of the input";
+            let expr: Expr = text.parse().map_err(|_| SettingError::new("terms", text, limit))?;
             expr.compile(&names).map_err(|e| SelectError::UnknownFeature {
                 field: "terms",
                 name: e.0,
@@ -84,10 +82,7 @@ impl Regression {
 
 impl FitSelector for Regression {
     fn fit(&self, data: &ChoiceSet, _seed: u64) -> Result<Box<dyn Selector>, SelectError> {
-        if !(self.ridge.is_finite() && self.ridge > 0.0) {
-            let value = self.ridge.to_string();
-            return Err(SelectError::Setting { field: "ridge", value, limit: "positive" });
-        }
+        SettingError::check("ridge", self.ridge, self.ridge.is_finite() && self.ridge > 0.0, "positive")?;
         let classes = Classes::winners(data, self.classes)?;
         let basis = self.basis(data)?;
         let log = matches!(basis, Basis::Map(_));
@@ -109,25 +104,11 @@ impl FitSelector for Regression {
                 message: "the normal equations have no finite solution".into(),
             })
         };
+        // One row a class.
         let coefficients = sums.iter().map(solve).collect::<Result<Vec<_>, _>>()?.concat();
-        Ok(Box::new(RegressionSelector { classes, basis, coefficients }))
-    }
-}
-
-struct RegressionSelector {
-    classes: Classes,
-    basis: Basis,
-    /// One row a class.
-    coefficients: Vec<f32>,
-}
-
-impl Selector for RegressionSelector {
-    fn rank(&self, input_and_device: &[f32], candidates: &[Candidate], out: &mut VariantOrder) {
-        self.classes.rank(candidates, out, |row, scores| {
-            self.basis.write(input_and_device, row);
-            for (score, c) in scores.iter_mut().zip(self.coefficients.chunks_exact(row.len().max(1))) {
-                *score = dot(c, row);
-            }
-        });
+        Ok(Box::new(ClassSelector::new(classes, move |input, row, scores| {
+            basis.write(input, row);
+            products(&coefficients, row, scores);
+        })))
     }
 }

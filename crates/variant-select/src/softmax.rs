@@ -1,13 +1,14 @@
 //! Cost minimisation (Vuduc, section 4.1): softmax weights that minimise the expected time, equation 5.
 
-use crate::classes::{Classes, WORST};
+use crate::classes::{ClassSelector, Classes};
 use crate::encode::{Encoding, FeatureMap};
-use crate::linear::dot;
+use crate::linear::products;
 use argmin::core::{CostFunction, Error, Executor, Gradient, Hessian, State};
 use argmin::solver::trustregion::{Steihaug, TrustRegion};
 use ndarray::{Array1, Array2, s};
 use tilewright_core::choice::{ChoiceSet, FitSelector, SelectError};
-use tilewright_core::selector::{Candidate, Selector, VariantOrder};
+use tilewright_core::selector::Selector;
+use tilewright_core::setting::SettingError;
 
 /// Fits softmax weights.
 ///
@@ -141,35 +142,18 @@ impl Hessian for ExpectedCost {
     }
 }
 
-impl Softmax {
-    fn problem(&self, data: &ChoiceSet, classes: &Classes, encoding: &Encoding) -> ExpectedCost {
-        let (mut rows, mut costs, mut row) = (Vec::new(), Vec::new(), Vec::new());
-        for case in data.cases() {
-            let mut of_case = vec![f64::NAN; classes.len()];
-            let ran = classes.relative_costs(case, |class, log| of_case[class] = log.min(WORST).exp_m1());
-            if ran.is_none() || of_case.iter().all(|c| c.is_nan()) {
-                continue;
-            }
-            encoding.encode(&case.features, &mut row);
-            rows.extend(row.iter().map(|&x| f64::from(x)));
-            costs.extend(of_case);
-        }
-        let (width, classes) = (encoding.width(), classes.len());
-        let shape = |v: Vec<f64>, w: usize| Array2::from_shape_fn((v.len() / w, w), |(i, j)| v[i * w + j]);
-        ExpectedCost { rows: shape(rows, width), costs: shape(costs, classes), ridge: self.ridge }
-    }
-}
-
 impl FitSelector for Softmax {
     fn fit(&self, data: &ChoiceSet, _seed: u64) -> Result<Box<dyn Selector>, SelectError> {
-        if !(self.ridge.is_finite() && self.ridge > 0.0) {
-            let value = self.ridge.to_string();
-            return Err(SelectError::Setting { field: "ridge", value, limit: "positive" });
-        }
+        SettingError::check("ridge", self.ridge, self.ridge.is_finite() && self.ridge > 0.0, "positive")?;
         let classes = Classes::winners(data, self.classes)?;
         let encoding = Encoding::fit(data, self.map)?;
-        let problem = self.problem(data, &classes, &encoding);
-        let start = Array1::zeros(classes.len() * encoding.width());
+        let (rows, costs) = classes.table(data, |input, row| encoding.encode(input, row), f64::exp_m1);
+        let (width, count) = (encoding.width(), classes.len());
+        let cases = rows.len() / width;
+        let rows = Array2::from_shape_fn((cases, width), |(i, j)| f64::from(rows[i * width + j]));
+        let costs = Array2::from_shape_fn((cases, count), |(i, j)| costs[i * count + j]);
+        let problem = ExpectedCost { rows, costs, ridge: self.ridge };
+        let start = Array1::zeros(count * width);
         let fault = |message: String| SelectError::Numeric { method: "softmax", message };
         let steps = Steihaug::new().with_max_iters(40);
         let result = Executor::new(problem, TrustRegion::new(steps))
@@ -177,26 +161,12 @@ impl FitSelector for Softmax {
             .run()
             .map_err(|e| fault(e.to_string()))?;
         let best = result.state.get_best_param().ok_or_else(|| fault("no finite cost was met".into()))?;
+        // Negated, one row a class: the lowest score has the highest weight.
         let theta: Vec<f32> = best.iter().map(|&t| -t as f32).collect();
-        Ok(Box::new(SoftmaxSelector { classes, encoding, theta }))
-    }
-}
-
-struct SoftmaxSelector {
-    classes: Classes,
-    encoding: Encoding,
-    /// Negated, one row a class: the lowest score has the highest weight.
-    theta: Vec<f32>,
-}
-
-impl Selector for SoftmaxSelector {
-    fn rank(&self, input_and_device: &[f32], candidates: &[Candidate], out: &mut VariantOrder) {
-        self.classes.rank(candidates, out, |row, scores| {
-            self.encoding.encode(input_and_device, row);
-            for (score, theta) in scores.iter_mut().zip(self.theta.chunks_exact(row.len())) {
-                *score = dot(theta, row);
-            }
-        });
+        Ok(Box::new(ClassSelector::new(classes, move |input, row, scores| {
+            encoding.encode(input, row);
+            products(&theta, row, scores);
+        })))
     }
 }
 

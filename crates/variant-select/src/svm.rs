@@ -1,6 +1,6 @@
 //! Support vectors (Vuduc, section 4.3): linfa's binary machine, one against one, with an RBF kernel.
 
-use crate::classes::Classes;
+use crate::classes::{ClassSelector, Classes};
 use crate::encode::{Encoding, FeatureMap};
 use crate::evaluate::{cross_validate, spread};
 use linfa::dataset::Dataset;
@@ -8,7 +8,8 @@ use linfa::traits::Fit;
 use linfa_svm::Svm as Binary;
 use ndarray::{Array1, Array2};
 use tilewright_core::choice::{ChoiceSet, FitSelector, SelectError};
-use tilewright_core::selector::{Candidate, Selector, VariantOrder};
+use tilewright_core::selector::Selector;
+use tilewright_core::setting::SettingError;
 
 /// Fits a machine for each pair of classes; the most votes win.
 ///
@@ -43,15 +44,10 @@ struct Fixed<'a> {
 
 impl FitSelector for Svm {
     fn fit(&self, data: &ChoiceSet, seed: u64) -> Result<Box<dyn Selector>, SelectError> {
-        let positive = |field, values: &[f64]| match values.iter().find(|v| !(v.is_finite() && **v > 0.0)) {
-            Some(v) => Err(SelectError::Setting { field, value: v.to_string(), limit: "positive and finite" }),
-            None if values.is_empty() => {
-                Err(SelectError::Setting { field, value: "empty".into(), limit: "at least one value" })
-            }
-            None => Ok(()),
-        };
-        positive("widths", &self.widths)?;
-        positive("penalties", &self.penalties)?;
+        for (field, values) in [("widths", &self.widths), ("penalties", &self.penalties)] {
+            let good = !values.is_empty() && values.iter().all(|v| v.is_finite() && *v > 0.0);
+            SettingError::check(field, format!("{values:?}"), good, "one value or more, positive and finite")?;
+        }
         let pairs = self.widths.iter().flat_map(|&w| self.penalties.iter().map(move |&c| (w, c)));
         let settings: Vec<Fixed<'_>> = pairs.map(|(width, penalty)| Fixed { svm: self, width, penalty }).collect();
         let some = data.subset(&spread(data.len(), self.cases));
@@ -96,14 +92,24 @@ impl FitSelector for Fixed<'_> {
                 }
             }
         }
-        let prior = members.iter().map(|m| m.len() as f32 / data.len() as f32).collect();
-        Ok(Box::new(SvmSelector { classes, encoding, pairs, prior }))
+        // Share of the training cases that a class won: breaks ties, and stands for pairs without a machine.
+        let prior: Vec<f32> = members.iter().map(|m| m.len() as f32 / data.len() as f32).collect();
+        Ok(Box::new(ClassSelector::new(classes, move |input, row, scores| {
+            encoding.encode(input, row);
+            let x: Array1<f64> = row[1..].iter().map(|&x| f64::from(x)).collect();
+            scores.iter_mut().zip(&prior).for_each(|(score, prior)| *score = -0.5 * prior);
+            for (a, b, machine) in &pairs {
+                // The machine says yes to the first class of its pair, no to the second.
+                let yes = machine.weighted_sum(&x) - machine.rho >= 0.0;
+                scores[if yes { *a } else { *b }] -= 1.0;
+            }
+        })))
     }
 }
 
 impl Fixed<'_> {
     /// The machine that tells two classes apart; none where one has no example.
-    fn pair(&self, yes: &[Vec<f64>], no: &[Vec<f64>]) -> Result<Option<Machine>, SelectError> {
+    fn pair(&self, yes: &[Vec<f64>], no: &[Vec<f64>]) -> Result<Option<Binary<f64, bool>>, SelectError> {
         if yes.is_empty() || no.is_empty() {
             return Ok(None);
         }
@@ -120,34 +126,7 @@ impl Fixed<'_> {
             .pos_neg_weights(self.penalty, self.penalty)
             .fit(&Dataset::new(rows, labels));
         let fault = |message: String| SelectError::Numeric { method: "svm", message };
-        Ok(Some(Machine(machine.map_err(|e| fault(e.to_string()))?)))
-    }
-}
-
-struct Machine(Binary<f64, bool>);
-
-struct SvmSelector {
-    classes: Classes,
-    encoding: Encoding,
-    /// The machine says yes to the first class of its pair, no to the second.
-    pairs: Vec<(usize, usize, Machine)>,
-    /// Share of the training cases that a class won: breaks ties, and stands for pairs without a machine.
-    prior: Vec<f32>,
-}
-
-impl Selector for SvmSelector {
-    fn rank(&self, input_and_device: &[f32], candidates: &[Candidate], out: &mut VariantOrder) {
-        self.classes.rank(candidates, out, |row, scores| {
-            self.encoding.encode(input_and_device, row);
-            let x: Array1<f64> = row[1..].iter().map(|&x| f64::from(x)).collect();
-            for (score, prior) in scores.iter_mut().zip(&self.prior) {
-                *score = -0.5 * prior;
-            }
-            for (a, b, machine) in &self.pairs {
-                let yes = machine.0.weighted_sum(&x) - machine.0.rho >= 0.0;
-                scores[if yes { *a } else { *b }] -= 1.0;
-            }
-        });
+        machine.map(Some).map_err(|e| fault(e.to_string()))
     }
 }
 

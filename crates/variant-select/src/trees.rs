@@ -18,9 +18,9 @@ pub(crate) use risk::Risk;
 pub(crate) use walk::Walk;
 
 use crate::order::{RankScratch, by_score};
-use bins::Bins;
+use bins::Binned;
 use grow::{Grower, Rows, Shape};
-use model::Sum;
+use model::Tree;
 use objective::Targets;
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
@@ -28,6 +28,7 @@ use rand_chacha::ChaCha8Rng;
 use serde::Serialize;
 use tilewright_core::choice::{ChoiceSet, FitSelector, SelectError};
 use tilewright_core::selector::{Candidate, Selector, VariantOrder};
+use tilewright_core::setting::SettingError;
 use walk::Walker;
 
 /// Fits boosted trees.
@@ -77,9 +78,7 @@ impl Default for BoostedTrees {
 
 impl BoostedTrees {
     fn check(&self) -> Result<(), SelectError> {
-        let check = |field, value: f64, good: bool, limit| {
-            if good { Ok(()) } else { Err(SelectError::Setting { field, value: value.to_string(), limit }) }
-        };
+        let check = |field, value: f64, good, limit| SettingError::check(field, value, good, limit);
         let share = |x: f64| x > 0.0 && x <= 1.0;
         check("trees", self.trees as f64, (1..=100_000).contains(&self.trees), "1 to 100000")?;
         check("leaves", self.leaves as f64, (2..=4096).contains(&self.leaves), "2 to 4096")?;
@@ -90,7 +89,8 @@ impl BoostedTrees {
         check("cases", self.cases, share(self.cases), "above 0, at most 1")?;
         check("least", self.least, self.least.is_finite() && self.least > 0.0, "positive")?;
         check("l2", self.l2, self.l2.is_finite() && self.l2 >= 0.0, "finite and not negative")?;
-        check("cap", f64::from(self.cap), self.cap.is_finite() && self.cap > 0.0, "positive")
+        check("cap", f64::from(self.cap), self.cap.is_finite() && self.cap > 0.0, "positive")?;
+        Ok(())
     }
 
     /// Fits, and keeps the concrete type.
@@ -101,55 +101,53 @@ impl BoostedTrees {
         self.check()?;
         let derived = Derived::fit(data);
         let (rows, targets) = table(data, &derived, self.cap)?;
-        let width = derived.width();
-        let bins = Bins::fit(&transposed(&rows, width), self.bins);
-        let binned: Vec<u8> = rows.iter().enumerate().map(|(i, &v)| bins.bin(i % width, v)).collect();
-        let usable: Vec<usize> = (0..width).filter(|&f| varies(&binned, width, f)).collect();
-        let mut sum = Sum::default();
-        if !usable.is_empty() {
-            self.boost(&binned, &bins, &usable, &targets, seed, &mut sum);
-        }
-        Ok(TreeSelector { derived, walker: Walker::new(&sum) })
+        let binned = Binned::new(&rows, derived.width(), self.bins);
+        let usable = binned.varying();
+        let trees = if usable.is_empty() { Vec::new() } else { self.boost(&binned, &usable, &targets, seed) };
+        Ok(TreeSelector { derived, walker: Walker::new(&trees) })
     }
 
-    fn boost(&self, binned: &[u8], bins: &Bins, usable: &[usize], targets: &Targets, seed: u64, sum: &mut Sum) {
-        let rows = targets.relative.len();
-        let width = binned.len() / rows;
+    fn boost(&self, binned: &Binned, usable: &[usize], targets: &Targets, seed: u64) -> Vec<Tree> {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
-        let mut predicted = vec![0.0f32; rows];
-        let (mut gradient, mut curvature) = (vec![0.0f32; rows], vec![0.0f32; rows]);
         let mut cases: Vec<usize> = (0..targets.cases.len()).collect();
         let mut columns = usable.to_vec();
         let drawn = |n: usize, share: f64| ((n as f64 * share).ceil() as usize).clamp(1, n);
-        for _ in 0..self.trees {
-            self.objective.derivatives(targets, &predicted, &mut gradient, &mut curvature);
+        let (leaves, depth, rate) = (self.leaves, self.depth, self.rate);
+        let shape = Shape { leaves, depth, rate, least_curvature: self.least, l2: self.l2 };
+        boost(binned, self.trees, &shape, |predicted, gradient, curvature| {
+            self.objective.derivatives(targets, predicted, gradient, curvature);
             cases.shuffle(&mut rng);
             columns.shuffle(&mut rng);
             let some = &mut cases[..drawn(targets.cases.len(), self.cases)].to_vec();
             // In the order of memory.
             some.sort_unstable();
-            let mut order: Vec<u32> = some.iter().flat_map(|&c| targets.cases[c].clone()).map(|r| r as u32).collect();
+            let rows = some.iter().flat_map(|&c| targets.cases[c].clone()).map(|r| r as u32).collect();
             let mut features = columns[..drawn(usable.len(), self.columns)].to_vec();
             features.sort_unstable();
-            let (leaves, depth, rate) = (self.leaves, self.depth, self.rate);
-            let shape = Shape { leaves, depth, rate, least_curvature: self.least, l2: self.l2 };
-            let seen = Rows { binned, width, gradient: &gradient, curvature: &curvature };
-            let tree = Grower::new(seen, bins, &features, shape).grow(&mut order);
-            tree.add_binned(binned, width, bins, &mut predicted);
-            sum.push(&tree);
-        }
+            (rows, features)
+        })
     }
 }
 
-/// The columns of row-major rows.
-pub(crate) fn transposed(rows: &[f32], width: usize) -> Vec<Vec<f32>> {
-    (0..width).map(|f| rows.iter().skip(f).step_by(width).copied().collect()).collect()
-}
-
-fn varies(binned: &[u8], width: usize, feature: usize) -> bool {
-    let mut column = binned.iter().skip(feature).step_by(width);
-    let first = column.next();
-    column.any(|b| Some(b) != first)
+/// Trees that add up to a prediction of every row. For each, `draw` writes the gradients and the curvatures of what was predicted so
+/// far, and gives the rows and the features that the tree is grown on.
+fn boost(
+    binned: &Binned,
+    trees: usize,
+    shape: &Shape,
+    mut draw: impl FnMut(&[f32], &mut [f32], &mut [f32]) -> (Vec<u32>, Vec<usize>),
+) -> Vec<Tree> {
+    let rows = binned.cells.len() / binned.width;
+    let mut predicted = vec![0.0f32; rows];
+    let (mut gradient, mut curvature) = (vec![0.0f32; rows], vec![1.0f32; rows]);
+    let grow = |_| {
+        let (mut order, features) = draw(&predicted, &mut gradient, &mut curvature);
+        let seen = Rows { binned, gradient: &gradient, curvature: &curvature };
+        let tree = Grower::new(seen, &features, shape).grow(&mut order);
+        tree.add_binned(binned, &mut predicted);
+        tree
+    };
+    (0..trees).map(grow).collect()
 }
 
 /// The rows of all cases in which something ran, and their targets.

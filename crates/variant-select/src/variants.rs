@@ -21,9 +21,22 @@ type Number<I> = Box<dyn Fn(&I) -> f64 + Send + Sync>;
 pub struct CodeVariants<I, O> {
     name: String,
     variants: Vec<(String, Call<I, O>)>,
-    features: Vec<(Feature, Number<I>)>,
+    features: Vec<Computed<I>>,
     constraints: Vec<(String, String, Test<I>)>,
     default: Fallback,
+}
+
+/// A feature, and what computing it has cost so far.
+struct Computed<I> {
+    feature: Feature,
+    of: Number<I>,
+    calls: AtomicU64,
+    nanoseconds: AtomicU64,
+}
+
+/// The place of a variant.
+fn find<T>(variants: &[(String, T)], name: &str) -> Result<usize, VariantError> {
+    variants.iter().position(|v| v.0 == name).ok_or_else(|| VariantError::Unknown { name: name.into() })
 }
 
 /// What runs before anything is tuned.
@@ -62,7 +75,8 @@ impl<I, O> CodeVariants<I, O> {
     }
 
     fn add_feature(mut self, feature: Feature, of: impl Fn(&I) -> f64 + Send + Sync + 'static) -> Self {
-        self.features.push((feature, Box::new(of)));
+        let (of, calls, nanoseconds) = (Box::new(of), AtomicU64::new(0), AtomicU64::new(0));
+        self.features.push(Computed { feature, of, calls, nanoseconds });
         self
     }
 
@@ -100,38 +114,33 @@ impl<I, O> CodeVariants<I, O> {
         let twice =
             |names: Vec<&str>| (1..names.len()).find(|&i| names[..i].contains(&names[i])).map(|i| names[i].to_owned());
         let variants = twice(self.variants.iter().map(|v| v.0.as_str()).collect());
-        let features = twice(self.features.iter().map(|f| f.0.name.as_str()).collect());
+        let features = twice(self.features.iter().map(|f| f.feature.name.as_str()).collect());
         if let Some(name) = variants.or(features) {
             return Err(VariantError::Twice { name });
         }
-        let find = |name: &str| {
-            self.variants.iter().position(|v| v.0 == name).ok_or_else(|| VariantError::Unknown { name: name.into() })
-        };
         let default = match &self.default {
-            Fallback::Named(name) => Some(find(name)?),
+            Fallback::Named(name) => Some(find(&self.variants, name)?),
             Fallback::Waived => None,
             Fallback::Unnamed => return Err(VariantError::NoDefault { set: self.name }),
         };
         let mut constraints = Vec::new();
         for (variant, why, holds) in self.constraints {
-            let at = self.variants.iter().position(|v| v.0 == variant);
-            let at = at.ok_or_else(|| VariantError::Unknown { name: variant.clone() })?;
+            let at = find(&self.variants, &variant)?;
             if Some(at) == default {
                 return Err(VariantError::ConstrainedDefault { name: variant });
             }
             constraints.push((at, why, holds));
         }
-        let schema = FeatureSchema { input: self.features.iter().map(|f| f.0.clone()).collect(), config: Vec::new() };
-        let costs = self.features.iter().map(|_| Cost::default()).collect();
+        let schema =
+            FeatureSchema { input: self.features.iter().map(|f| f.feature.clone()).collect(), config: Vec::new() };
         let candidates =
             self.variants.iter().map(|v| Candidate { variant: v.0.clone(), features: Vec::new() }).collect();
         Ok(VariantSet {
             name: self.name,
             variants: self.variants,
-            features: self.features.into_iter().map(|f| f.1).collect(),
+            features: self.features,
             constraints,
             default,
-            costs,
             candidates,
             recorded: ChoiceSet::new(schema),
             selector: None,
@@ -139,21 +148,13 @@ impl<I, O> CodeVariants<I, O> {
     }
 }
 
-/// What computing a feature has cost so far.
-#[derive(Default)]
-struct Cost {
-    calls: AtomicU64,
-    nanoseconds: AtomicU64,
-}
-
 /// Variants that can be recorded, tuned and called.
 pub struct VariantSet<I, O> {
     name: String,
     variants: Vec<(String, Call<I, O>)>,
-    features: Vec<Number<I>>,
+    features: Vec<Computed<I>>,
     constraints: Vec<(usize, String, Test<I>)>,
     default: Option<usize>,
-    costs: Vec<Cost>,
     candidates: Vec<Candidate>,
     recorded: ChoiceSet,
     selector: Option<Box<dyn Selector>>,
@@ -217,8 +218,7 @@ impl<I, O> VariantSet<I, O> {
         let legal = self.legal(input);
         let mut all = vec![None; self.variants.len()];
         for &(name, seconds) in times {
-            let v = self.variants.iter().position(|v| v.0 == name);
-            let v = v.ok_or_else(|| VariantError::Unknown { name: name.into() })?;
+            let v = find(&self.variants, name)?;
             all[v] = legal.contains(&v).then_some(seconds);
         }
         self.remember(input, all)
@@ -267,7 +267,7 @@ impl<I, O> VariantSet<I, O> {
     pub fn explain(&self, input: &I) -> Result<Explanation, VariantError> {
         let chosen = self.choose(input)?;
         let name = |v: usize| self.variants[v].0.clone();
-        let names = self.recorded.schema().input.iter().map(|f| f.name.clone());
+        let names = self.features.iter().map(|f| f.feature.name.clone());
         let failing = self.constraints.iter().filter(|(_, _, holds)| !holds(input));
         Ok(Explanation {
             chosen: name(chosen.order[0]),
@@ -282,12 +282,12 @@ impl<I, O> VariantSet<I, O> {
 
     /// What computing each feature has cost since the set was built.
     pub fn feature_costs(&self) -> Vec<FeatureCost> {
-        let cost = |(feature, cost): (&Feature, &Cost)| FeatureCost {
-            feature: feature.name.clone(),
-            calls: cost.calls.load(Relaxed),
-            seconds: cost.nanoseconds.load(Relaxed) as f64 * 1e-9,
+        let cost = |f: &Computed<I>| FeatureCost {
+            feature: f.feature.name.clone(),
+            calls: f.calls.load(Relaxed),
+            seconds: f.nanoseconds.load(Relaxed) as f64 * 1e-9,
         };
-        self.recorded.schema().input.iter().zip(&self.costs).map(cost).collect()
+        self.features.iter().map(cost).collect()
     }
 
     fn legal(&self, input: &I) -> Vec<usize> {
@@ -306,14 +306,14 @@ impl<I, O> VariantSet<I, O> {
     }
 
     fn compute(&self, input: &I) -> Vec<f32> {
-        let one = |(of, cost): (&Number<I>, &Cost)| {
+        let one = |f: &Computed<I>| {
             let start = Instant::now();
-            let value = of(input) as f32;
-            cost.calls.fetch_add(1, Relaxed);
-            cost.nanoseconds.fetch_add(u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX), Relaxed);
+            let value = (f.of)(input) as f32;
+            f.calls.fetch_add(1, Relaxed);
+            f.nanoseconds.fetch_add(u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX), Relaxed);
             value
         };
-        self.features.iter().zip(&self.costs).map(one).collect()
+        self.features.iter().map(one).collect()
     }
 
     /// Features are only computed where there is a model and something to choose between.

@@ -11,7 +11,7 @@ use tilewright_variant_select::regression::Regression;
 
 /// Two thirds of the inputs on one device, and the rest.
 fn split(name: &str) -> (ChoiceSet, ChoiceSet) {
-    let data = Dataset::read(recorded(name)).expect("the recorded data are sound");
+    let data = Dataset::open(recorded(name)).expect("the recorded data are sound");
     let split = data.split(&SplitSpec::Column("group".into(), 0.33), 1).expect("there are groups");
     let own = |rows: &[usize]| data.choices_of(&data.rows_of("avx2-t2", rows)).expect("the features are sound");
     (own(&split.train), own(&split.held_out))

@@ -4,6 +4,7 @@ use tilewright_core::choice::{Case, ChoiceError, ChoiceSet, FitSelector, SelectE
 use tilewright_core::feature::{Feature, FeatureSchema};
 use tilewright_core::metrics::ChoiceScores;
 use tilewright_core::selector::{Candidate, VariantOrder};
+use tilewright_core::setting::SettingError;
 use tilewright_variant_select::FeatureMap;
 use tilewright_variant_select::blend::Blend;
 use tilewright_variant_select::evaluate::{Auto, cross_validate, folds};
@@ -184,7 +185,7 @@ fn poisoned_cases_are_refused() {
 fn settings_out_of_range_are_named() {
     let data = three(30);
     let field = |method: &dyn FitSelector| match method.fit(&data, 0) {
-        Err(SelectError::Setting { field, .. } | SelectError::UnknownFeature { field, .. }) => field,
+        Err(SelectError::Setting(SettingError { field, .. }) | SelectError::UnknownFeature { field, .. }) => field,
         other => panic!("{:?}", other.err()),
     };
     assert_eq!(field(&BoostedTrees { trees: 0, ..BoostedTrees::default() }), "trees");

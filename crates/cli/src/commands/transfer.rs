@@ -14,7 +14,7 @@ use tilewright_mtl::cvdfs::CvDfs;
 use tilewright_mtl::device::DeviceTable;
 use tilewright_mtl::forward::Forward;
 use tilewright_mtl::profile::parse_profiles;
-use tilewright_mtl::protocol::{Protocol, SplitScores, TransferScores};
+use tilewright_mtl::protocol::{Protocol, TransferScores};
 use tilewright_mtl::transfer::{Dfs, Profiles};
 use tilewright_mtl::{MtlError, Source};
 use tilewright_variant_select::forest::CostForest;
@@ -162,7 +162,7 @@ impl Recorded<'_> {
         self.dataset.choices_from(&self.table, &own).map_err(|e| Failure::new(Kind::Input, "dataset", e))
     }
 
-    fn split(&self, protocol: &Protocol<'_>, spec: &SplitSpec, seed: u64) -> Result<SplitScores, Failure> {
+    fn split(&self, protocol: &Protocol<'_>, spec: &SplitSpec, seed: u64) -> Result<TransferScores, Failure> {
         let split = self.dataset.split(spec, seed).map_err(|e| Failure::new(Kind::Input, "holdout", e))?;
         let source = |device: &String| -> Result<Source, Failure> {
             let features = self.devices.of(device).map_err(failure)?.clone();

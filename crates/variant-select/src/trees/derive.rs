@@ -1,6 +1,7 @@
 //! Rows that trees see: the features of a case and a candidate, and what general rules derive from them.
 
 use super::tiles::Tiles;
+use crate::shapes::{Shapes, at, finite};
 use std::collections::BTreeSet;
 use tilewright_core::choice::ChoiceSet;
 use tilewright_core::feature::FeatureKind;
@@ -11,9 +12,8 @@ const MOST_PAIRS: usize = 45;
 
 /// What is derived, fixed when a model is fitted.
 ///
-/// - Ratios of all pairs of sizes of the input: trees split along one axis, and shapes differ by their ratios.
-/// - For a model of failures, and where candidates have no sizes, products of all pairs of sizes too: memory runs out by the
-///   product, and work and storage of which nothing else is said are products of sizes.
+/// - Ratios of pairs of sizes of the input; for a model of failures, and where candidates have no sizes, products too: memory
+///   runs out by the product, and nothing else is said of work and storage.
 /// - For every size of the input that tiles cut, the largest power of two that divides it: alignment.
 /// - What follows from [tiles](Tiles).
 /// - For every size of a candidate that is not a whole number, a count that is rounded up when it runs (waves of blocks on
@@ -22,10 +22,8 @@ const MOST_PAIRS: usize = 45;
 ///   one input is small for another, and a choice is among candidates.
 #[derive(Clone, Debug)]
 pub(crate) struct Derived {
-    inputs: usize,
+    shapes: Shapes,
     candidates: usize,
-    pairs: Vec<(usize, usize)>,
-    products: bool,
     aligned: Vec<usize>,
     tiles: Tiles,
     rounded: Vec<usize>,
@@ -49,10 +47,6 @@ fn names(data: &ChoiceSet) -> Vec<String> {
 impl Derived {
     pub(crate) fn fit(data: &ChoiceSet) -> Self {
         let schema = data.schema();
-        let sizes: Vec<usize> =
-            (0..schema.input.len()).filter(|&i| schema.input[i].kind == FeatureKind::Size).collect();
-        let all = sizes.iter().enumerate().flat_map(|(k, &a)| sizes[k + 1..].iter().map(move |&b| (a, b)));
-        let pairs = all.take(MOST_PAIRS).collect();
         let trials = || data.cases().iter().flat_map(|c| &c.trials);
         let size = |&i: &usize| schema.config[i].kind == FeatureKind::Size;
         let compared: Vec<usize> = (0..schema.config.len()).filter(size).collect();
@@ -64,10 +58,8 @@ impl Derived {
         // Sizes of candidates say what they cost; without them it is for the input's to say.
         let products = compared.is_empty();
         Self {
-            inputs: schema.input.len(),
+            shapes: Shapes::new(schema, MOST_PAIRS, products),
             candidates: schema.config.len(),
-            pairs,
-            products,
             aligned: tiles.inputs(),
             tiles,
             rounded,
@@ -79,15 +71,14 @@ impl Derived {
     /// For a model of failures, which come from products of sizes and not from what else is offered.
     pub(crate) fn of_failures(data: &ChoiceSet) -> Self {
         let mut derived = Self::fit(data);
-        derived.products = true;
+        derived.shapes.products = true;
         derived.compared.clear();
         derived
     }
 
     /// Numbers of the input's share of a row, which come first.
     pub(crate) fn share(&self) -> usize {
-        let pairs = if self.products { 2 * self.pairs.len() } else { self.pairs.len() };
-        self.inputs + pairs + self.aligned.len()
+        self.shapes.width() + self.aligned.len()
     }
 
     /// Numbers in a row.
@@ -97,22 +88,13 @@ impl Derived {
     }
 
     fn compared_tiles(&self) -> usize {
-        if self.products { 0 } else { self.tiles.compared() }
-    }
-
-    fn write_share(&self, input: &[f32], out: &mut Vec<f32>) {
-        out.extend((0..self.inputs).map(|i| at(input, i)));
-        out.extend(self.pairs.iter().map(|&(a, b)| ratio(at(input, a), at(input, b))));
-        if self.products {
-            out.extend(self.pairs.iter().map(|&(a, b)| at(input, a) * at(input, b)));
-        }
-        out.extend(self.aligned.iter().map(|&i| alignment(at(input, i))));
+        if self.shapes.products { 0 } else { self.tiles.compared() }
     }
 
     fn write_own(&self, candidate: &Candidate, out: &mut Vec<f32>) {
         let own = &candidate.features;
         out.extend((0..self.candidates).map(|i| at(own, i)));
-        out.extend(self.rounded.iter().map(|&i| ratio(at(own, i), at(own, i).ceil())));
+        out.extend(self.rounded.iter().map(|&i| finite(at(own, i) / at(own, i).ceil())));
         out.extend(self.names.iter().map(|n| f32::from(u8::from(*n == candidate.variant))));
     }
 
@@ -127,7 +109,8 @@ impl Derived {
         let (width, share) = (self.width(), self.share());
         for (k, candidate) in candidates.clone().enumerate() {
             if k == 0 {
-                self.write_share(input, out);
+                self.shapes.write(input, out);
+                out.extend(self.aligned.iter().map(|&i| alignment(at(input, i))));
             } else {
                 // The input's share is the same in every row of the case.
                 out.extend_from_within(first..first + share);
@@ -137,7 +120,7 @@ impl Derived {
             // What is compared is not known before the last candidate.
             out.resize(first + (k + 1) * width, f32::NAN);
         }
-        if self.products {
+        if self.shapes.products {
             return;
         }
         let rows = &mut out[first..];
@@ -148,35 +131,23 @@ impl Derived {
         for (place, column) in columns.enumerate() {
             let least = rows.iter().skip(column).step_by(width).copied().fold(f32::NAN, f32::min);
             for row in rows.chunks_exact_mut(width) {
-                row[target + place] = ratio(row[column], least);
+                row[target + place] = finite(row[column] / least);
             }
         }
     }
 
     /// One number of the row of a candidate, where nothing is compared.
     pub(crate) fn value(&self, column: usize, input: &[f32], candidate: &Candidate) -> f32 {
-        let mut i = column;
-        let mut within = |n: usize| {
-            let found = (i < n).then_some(i);
-            i = i.wrapping_sub(n);
-            found
-        };
-        if let Some(i) = within(self.inputs) {
-            return at(input, i);
+        let shapes = self.shapes.width();
+        if column < shapes {
+            return self.shapes.value(column, input);
         }
-        if let Some(p) = within(self.pairs.len()) {
-            let (a, b) = self.pairs[p];
-            return ratio(at(input, a), at(input, b));
+        if let Some(&i) = self.aligned.get(column - shapes) {
+            return alignment(at(input, i));
         }
-        if let Some(p) = within(if self.products { self.pairs.len() } else { 0 }) {
-            let (a, b) = self.pairs[p];
-            return at(input, a) * at(input, b);
-        }
-        if let Some(k) = within(self.aligned.len()) {
-            return alignment(at(input, self.aligned[k]));
-        }
-        if let Some(k) = within(self.candidates) {
-            return at(&candidate.features, k);
+        let own = column - self.share();
+        if own < self.candidates {
+            return at(&candidate.features, own);
         }
         // What is left is rare, and not worth a case each.
         let mut row = Vec::new();
@@ -188,16 +159,6 @@ impl Derived {
     pub(crate) fn row(&self, input: &[f32], candidate: &Candidate, out: &mut Vec<f32>) {
         self.rows(input, std::iter::once(candidate), out);
     }
-}
-
-fn at(features: &[f32], i: usize) -> f32 {
-    features.get(i).copied().filter(|v| v.is_finite()).unwrap_or(f32::NAN)
-}
-
-/// A ratio, missing where it is not finite.
-fn ratio(a: f32, b: f32) -> f32 {
-    let r = a / b;
-    if r.is_finite() { r } else { f32::NAN }
 }
 
 /// The largest power of two up to 256 that divides a whole number.

@@ -1,14 +1,13 @@
 //! One tree grown leaf by leaf from histograms of gradients.
 
-use super::bins::Bins;
+use super::bins::Binned;
 use super::model::Tree;
 use std::ops::Range;
 
-/// Rows by feature, in bins; gradients and curvatures by row.
+/// Rows in bins with their gradients and curvatures.
+#[derive(Clone, Copy)]
 pub(crate) struct Rows<'a> {
-    /// Row-major, one byte a feature.
-    pub(crate) binned: &'a [u8],
-    pub(crate) width: usize,
+    pub(crate) binned: &'a Binned,
     pub(crate) gradient: &'a [f32],
     pub(crate) curvature: &'a [f32],
 }
@@ -48,24 +47,23 @@ struct Leaf {
 }
 
 pub(crate) struct Grower<'a> {
-    pub(crate) rows: Rows<'a>,
-    pub(crate) bins: &'a Bins,
-    pub(crate) features: &'a [usize],
-    pub(crate) shape: Shape,
+    rows: Rows<'a>,
+    features: &'a [usize],
+    shape: &'a Shape,
     /// Where the histogram of each of `features` begins.
-    pub(crate) starts: Vec<usize>,
-    pub(crate) cells: usize,
+    starts: Vec<usize>,
+    cells: usize,
 }
 
 impl<'a> Grower<'a> {
-    pub(crate) fn new(rows: Rows<'a>, bins: &'a Bins, features: &'a [usize], shape: Shape) -> Self {
+    pub(crate) fn new(rows: Rows<'a>, features: &'a [usize], shape: &'a Shape) -> Self {
         let mut starts = Vec::with_capacity(features.len());
         let mut cells = 0;
         for &f in features {
             starts.push(cells);
-            cells += bins.count(f);
+            cells += rows.binned.bins.count(f);
         }
-        Self { rows, bins, features, shape, starts, cells }
+        Self { rows, features, shape, starts, cells }
     }
 
     /// Grows a tree on the given rows; `order` is permuted so that the rows of each leaf stand together.
@@ -88,14 +86,13 @@ impl<'a> Grower<'a> {
 
     fn divide(&self, leaf: Leaf, split: Split, tree: &mut Tree, order: &mut [u32]) -> [Leaf; 2] {
         let feature = self.features[split.feature];
-        let edge = split.bin.checked_sub(1).map(|b| self.bins.edges[feature][usize::from(b)]);
         let rows = &mut order[leaf.rows.clone()];
-        let goes_left = |row: u32| self.rows.binned[row as usize * self.rows.width + feature] <= split.bin;
-        let (left, right): (Vec<u32>, Vec<u32>) = rows.iter().partition(|&&r| goes_left(r));
+        let (left, right): (Vec<u32>, Vec<u32>) =
+            rows.iter().partition(|&&r| self.rows.binned.cell(r, feature) <= split.bin);
         rows[..left.len()].copy_from_slice(&left);
         rows[left.len()..].copy_from_slice(&right);
-        // Where only missing values go left, no number does.
-        let first = tree.split(leaf.node, leaf.depth, feature, edge.unwrap_or(f32::NEG_INFINITY));
+        let threshold = self.rows.binned.bins.threshold(feature, split.bin);
+        let first = tree.split(leaf.node, leaf.depth, feature, threshold);
         let middle = leaf.rows.start + left.len();
         let depth = leaf.depth + 1;
         let a = ((first, depth), leaf.rows.start..middle);
@@ -111,7 +108,7 @@ impl<'a> Grower<'a> {
         let own = &order[rows.clone()];
         let histogram = known.unwrap_or_else(|| self.histogram(own));
         // Every row is in one cell of the first feature.
-        let first = &histogram[..self.features.first().map_or(0, |&f| self.bins.count(f))];
+        let first = &histogram[..self.features.first().map_or(0, |&f| self.rows.binned.bins.count(f))];
         let gradient = first.iter().map(|c| f64::from(c.gradient)).sum();
         let curvature = first.iter().map(|c| f64::from(c.curvature)).sum();
         let split = if depth < self.shape.depth { self.best(&histogram, gradient, curvature) } else { None };
@@ -120,9 +117,10 @@ impl<'a> Grower<'a> {
 
     fn histogram(&self, rows: &[u32]) -> Vec<Cell> {
         let mut cells = vec![Cell::default(); self.cells];
+        let Rows { binned, .. } = self.rows;
         for &row in rows {
             let row = row as usize;
-            let bins = &self.rows.binned[row * self.rows.width..(row + 1) * self.rows.width];
+            let bins = &binned.cells[row * binned.width..(row + 1) * binned.width];
             let (gradient, curvature) = (self.rows.gradient[row], self.rows.curvature[row]);
             for (&feature, &start) in self.features.iter().zip(&self.starts) {
                 let cell = &mut cells[start + usize::from(bins[feature])];
@@ -138,7 +136,7 @@ impl<'a> Grower<'a> {
         let whole = score(gradient, curvature);
         let mut best: Option<Split> = None;
         for (i, (&feature, &start)) in self.features.iter().zip(&self.starts).enumerate() {
-            let cells = &histogram[start..start + self.bins.count(feature)];
+            let cells = &histogram[start..start + self.rows.binned.bins.count(feature)];
             let (mut g, mut h) = (0.0f64, 0.0f64);
             for (bin, cell) in cells[..cells.len() - 1].iter().enumerate() {
                 g += f64::from(cell.gradient);

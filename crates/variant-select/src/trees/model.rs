@@ -1,22 +1,22 @@
-//! Fitted trees and their sum.
+//! Fitted trees.
 
-use super::bins::Bins;
+use super::bins::Binned;
 
 /// A split, or a leaf, which is a split that leads to itself: rows can take the same number of steps in any tree.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Node {
-    threshold: f32,
-    feature: u16,
+    pub(super) threshold: f32,
+    pub(super) feature: u16,
     /// The left child; the right one follows it.
-    left: u16,
+    pub(super) left: u16,
 }
 
 /// A tree; its root is the first node.
 #[derive(Clone, Debug)]
 pub(crate) struct Tree {
-    nodes: Vec<Node>,
+    pub(super) nodes: Vec<Node>,
     /// Of leaves; 0 for splits.
-    values: Vec<f32>,
+    pub(super) values: Vec<f32>,
     depth: usize,
 }
 
@@ -49,15 +49,15 @@ impl Tree {
         self.values[leaf] = value;
     }
 
-    /// Adds the tree's value of every binned row.
-    pub(crate) fn add_binned(&self, binned: &[u8], width: usize, bins: &Bins, out: &mut [f32]) {
+    /// Adds the tree's value of every row.
+    pub(crate) fn add_binned(&self, rows: &Binned, out: &mut [f32]) {
         // Bins up to this one go left, as when the tree was grown.
         let last_left = |n: &Node| match n.threshold {
             f32::INFINITY => u8::MAX,
-            t => bins.bin(usize::from(n.feature), t),
+            t => rows.bins.bin(usize::from(n.feature), t),
         };
         let limits: Vec<u8> = self.nodes.iter().map(last_left).collect();
-        for (row, sum) in binned.chunks_exact(width).zip(out) {
+        for (row, sum) in rows.cells.chunks_exact(rows.width).zip(out) {
             let mut at = 0;
             for _ in 0..self.depth {
                 let node = self.nodes[at];
@@ -66,85 +66,16 @@ impl Tree {
             *sum += self.values[at];
         }
     }
-}
 
-/// Rows that descend a tree side by side: each step waits for memory, so several must be under way.
-const LANES: usize = 8;
-
-/// A sum of trees with all nodes in one list, so that they share cache lines.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Sum {
-    nodes: Vec<Node>,
-    values: Vec<f32>,
-    /// First node and depth of each tree.
-    trees: Vec<(u32, u32)>,
-}
-
-impl Sum {
-    pub(crate) fn push(&mut self, tree: &Tree) {
-        self.trees.push((self.nodes.len() as u32, tree.depth as u32));
-        self.nodes.extend_from_slice(&tree.nodes);
-        self.values.extend_from_slice(&tree.values);
-    }
-
-    /// Feature and threshold of every split.
-    pub(crate) fn splits(&self) -> impl Iterator<Item = (usize, f32)> {
-        let split = |n: &&Node| n.threshold < f32::INFINITY;
-        self.nodes.iter().filter(split).map(|n| (usize::from(n.feature), n.threshold))
-    }
-
-    /// The nodes of each tree: feature, threshold and left child of a split, the value of a leaf.
-    pub(crate) fn trees(&self) -> impl Iterator<Item = impl Iterator<Item = Result<(usize, f32, u32), f32>>> {
-        let node = |(n, &value): (&Node, &f32)| match n.threshold < f32::INFINITY {
-            true => Ok((usize::from(n.feature), n.threshold, u32::from(n.left))),
-            false => Err(value),
-        };
-        (0..self.trees.len()).map(move |t| {
-            let end = self.trees.get(t + 1).map_or(self.nodes.len(), |next| next.0 as usize);
-            let own = self.trees[t].0 as usize..end;
-            self.nodes[own.clone()].iter().zip(&self.values[own]).map(node)
-        })
-    }
-
-    /// The value of one row of which only what is asked for is computed.
+    /// The value of a row of which only what is asked for is computed. Missing values (NaN) go left.
     pub(crate) fn value(&self, of: impl Fn(usize) -> f32) -> f32 {
-        let tree = |&(root, depth): &(u32, u32)| {
-            let (root, mut at) = (root as usize, 0u16);
-            for _ in 0..depth {
-                let node = self.nodes[root + usize::from(at)];
-                if node.left == at {
-                    break;
-                }
-                at = node.left + u16::from(of(usize::from(node.feature)) > node.threshold);
+        let mut at = 0;
+        loop {
+            let node = self.nodes[at];
+            if usize::from(node.left) == at {
+                return self.values[at];
             }
-            self.values[root + usize::from(at)]
-        };
-        self.trees.iter().map(tree).sum()
-    }
-
-    /// Adds the value of every row to `out`. Missing values (NaN) go left.
-    pub(crate) fn add(&self, rows: &[f32], width: usize, out: &mut [f32]) {
-        for (t, &(root, depth)) in self.trees.iter().enumerate() {
-            let end = self.trees.get(t + 1).map_or(self.nodes.len(), |next| next.0 as usize);
-            let nodes = &self.nodes[root as usize..end];
-            let values = &self.values[root as usize..end];
-            let blocks = rows.chunks(LANES * width).zip(out.chunks_mut(LANES));
-            for (block, sums) in blocks {
-                let mut at = [0u16; LANES];
-                // The lanes beyond the last row follow it.
-                let starts: [usize; LANES] = std::array::from_fn(|lane| lane.min(sums.len() - 1) * width);
-                for _ in 0..depth {
-                    for (at, &start) in at.iter_mut().zip(&starts) {
-                        let node = nodes[usize::from(*at)];
-                        // Not "at most": NaN, which compares as false, must go left.
-                        let right = block[start + usize::from(node.feature)] > node.threshold;
-                        *at = node.left + u16::from(right);
-                    }
-                }
-                for (sum, &at) in sums.iter_mut().zip(&at) {
-                    *sum += values[usize::from(at)];
-                }
-            }
+            at = usize::from(node.left) + usize::from(of(usize::from(node.feature)) > node.threshold);
         }
     }
 }
@@ -156,49 +87,31 @@ mod tests {
 
     #[test]
     fn rows_reach_their_leaves_in_any_batch() {
-        let columns = vec![(0..40).map(|i| i as f32).collect::<Vec<_>>(), vec![0.0; 40]];
-        let bins = Bins::fit(&columns, 64);
         let mut tree = Tree::new();
         let left = tree.split(0, 0, 0, 9.5);
         let deeper = tree.split(left + 1, 1, 0, 19.5);
         for (leaf, value) in [(left, 1.0), (deeper, 2.0), (deeper + 1, 3.0)] {
             tree.set_value(leaf, value);
         }
-        let mut sum = Sum::default();
-        sum.push(&tree);
-        sum.push(&tree);
-        let value = |i: usize| {
-            if i < 10 {
-                2.0
-            } else if i < 20 {
-                4.0
-            } else {
-                6.0
-            }
-        };
-        for count in [1, 7, 8, 9, 40] {
-            let rows: Vec<f32> = (0..count).flat_map(|i| [i as f32, 0.0]).collect();
-            let mut out = vec![0.0; count];
-            sum.add(&rows, 2, &mut out);
-            assert_eq!(out, (0..count).map(value).collect::<Vec<f32>>());
+        let value = |i: usize| 1.0 + f32::from(u8::from(i >= 10)) + f32::from(u8::from(i >= 20));
+        for i in 0..40 {
+            assert_eq!(tree.value(|_| i as f32), value(i));
         }
-        let walker = Walker::new(&sum);
+        assert_eq!(tree.value(|_| f32::NAN), 1.0);
+        let walker = Walker::new(&[tree.clone(), tree.clone()]);
         for count in [1, 7, 40, 64, 65, 150] {
             let rows: Vec<f32> = (0..count).flat_map(|i| [(i % 40) as f32, 0.0]).collect();
             let mut out = vec![0.5; count];
             walker.add(&rows, 2, 0, &mut Walk::default(), &mut out);
-            assert_eq!(out, (0..count).map(|i| 0.5 + value(i % 40)).collect::<Vec<f32>>());
+            assert_eq!(out, (0..count).map(|i| 0.5 + 2.0 * value(i % 40)).collect::<Vec<f32>>());
             let same: Vec<f32> = (0..count).flat_map(|i| [f32::NAN, i as f32]).collect();
             let mut out = vec![0.0; count];
             walker.add(&same, 2, 1, &mut Walk::default(), &mut out);
             assert_eq!(out, vec![2.0; count]);
         }
-        let mut missing = [0.0];
-        sum.add(&[f32::NAN, 0.0], 2, &mut missing);
-        assert_eq!(missing, [2.0]);
-        let binned: Vec<u8> = (0..40).flat_map(|i| [bins.bin(0, i as f32), bins.bin(1, 0.0)]).collect();
+        let rows: Vec<f32> = (0..40).flat_map(|i| [i as f32, 0.0]).collect();
         let mut out = vec![0.0; 40];
-        tree.add_binned(&binned, 2, &bins, &mut out);
-        assert_eq!(out, (0..40).map(|i| value(i) / 2.0).collect::<Vec<f32>>());
+        tree.add_binned(&Binned::new(&rows, 2, 64), &mut out);
+        assert_eq!(out, (0..40).map(value).collect::<Vec<f32>>());
     }
 }

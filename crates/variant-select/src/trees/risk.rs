@@ -1,10 +1,10 @@
 //! The chance that a candidate fails, by boosted trees.
 
-use super::bins::Bins;
+use super::bins::Binned;
+use super::boost;
 use super::derive::Derived;
-use super::grow::{Grower, Rows, Shape};
-use super::model::Sum;
-use super::{transposed, varies};
+use super::grow::Shape;
+use super::model::Tree;
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
@@ -20,7 +20,7 @@ const RAN: usize = 4000;
 /// Squared errors on 0 (ran) and 1 (failed), so that a leaf is a share of failures.
 #[derive(Clone, Debug)]
 pub(crate) struct Risk {
-    sum: Sum,
+    trees: Vec<Tree>,
     limit: f32,
 }
 
@@ -29,10 +29,8 @@ impl Risk {
     pub(crate) fn fit(data: &ChoiceSet, derived: &Derived, seed: u64) -> Option<Self> {
         let (rows, failed) = sample(data, derived, seed);
         let width = derived.width();
-        let columns = transposed(&rows, width);
-        let bins = Bins::fit(&columns, 254);
-        let binned: Vec<u8> = rows.iter().enumerate().map(|(i, &v)| bins.bin(i % width, v)).collect();
-        let features: Vec<usize> = (0..width).filter(|&f| varies(&binned, width, f)).collect();
+        let binned = Binned::new(&rows, width, 254);
+        let features = binned.varying();
         if features.is_empty() || !failed.contains(&true) || !failed.contains(&false) {
             return None;
         }
@@ -40,24 +38,21 @@ impl Risk {
         let halves: Vec<Vec<u32>> = (0..2).map(|h| (0..failed.len() as u32).filter(|r| r % 2 == h).collect()).collect();
         let mut unseen: Vec<f32> = Vec::new();
         for (taught, judged) in [(0, 1), (1, 0)] {
-            let sum = boost(&binned, width, &bins, &features, &failed, &halves[taught]);
-            for &row in halves[judged].iter().filter(|&&r| failed[r as usize]) {
-                let mut value = [0.0];
-                sum.add(&rows[row as usize * width..(row as usize + 1) * width], width, &mut value);
-                unseen.push(value[0]);
-            }
+            let trees = taught_by(&halves[taught], &binned, &features, &failed);
+            let failures = halves[judged].iter().filter(|&&r| failed[r as usize]);
+            unseen.extend(failures.map(|&row| sum(&trees, |column| rows[row as usize * width + column])));
         }
         unseen.sort_unstable_by(f32::total_cmp);
         // A failure costs everything, a refusal only what the next best is behind: nearly all failures are to be refused.
         let low = unseen.get(unseen.len() / 50).copied().unwrap_or(0.0);
         let all: Vec<u32> = (0..failed.len() as u32).collect();
-        let sum = boost(&binned, width, &bins, &features, &failed, &all);
-        Some(Self { sum, limit: (0.5 * low).clamp(0.03, 0.3) })
+        let trees = taught_by(&all, &binned, &features, &failed);
+        Some(Self { trees, limit: (0.5 * low).clamp(0.03, 0.3) })
     }
 
     /// Whether the candidate may be chosen; `value` gives a number of its row.
     pub(crate) fn allows(&self, value: impl Fn(usize) -> f32) -> bool {
-        self.sum.value(value) < self.limit
+        sum(&self.trees, value) < self.limit
     }
 }
 
@@ -80,19 +75,16 @@ fn sample(data: &ChoiceSet, derived: &Derived, seed: u64) -> (Vec<f32>, Vec<bool
     (rows, failed)
 }
 
-fn boost(binned: &[u8], width: usize, bins: &Bins, features: &[usize], failed: &[bool], of: &[u32]) -> Sum {
-    let mut predicted = vec![0.0f32; failed.len()];
-    let curvature = vec![1.0f32; failed.len()];
-    let mut gradient = vec![0.0f32; failed.len()];
-    let mut sum = Sum::default();
-    for _ in 0..TREES {
-        for ((g, p), &f) in gradient.iter_mut().zip(&predicted).zip(failed) {
+fn sum(trees: &[Tree], value: impl Fn(usize) -> f32) -> f32 {
+    trees.iter().map(|tree| tree.value(&value)).sum()
+}
+
+/// Trees that are taught by some of the rows.
+fn taught_by(rows: &[u32], binned: &Binned, features: &[usize], failed: &[bool]) -> Vec<Tree> {
+    boost(binned, TREES, &SHAPE, |predicted, gradient, _| {
+        for ((g, p), &f) in gradient.iter_mut().zip(predicted).zip(failed) {
             *g = p - f32::from(u8::from(f));
         }
-        let seen = Rows { binned, width, gradient: &gradient, curvature: &curvature };
-        let tree = Grower::new(seen, bins, features, SHAPE).grow(&mut of.to_vec());
-        tree.add_binned(binned, width, bins, &mut predicted);
-        sum.push(&tree);
-    }
-    sum
+        (rows.to_vec(), features.to_vec())
+    })
 }

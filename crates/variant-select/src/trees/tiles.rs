@@ -1,5 +1,6 @@
 //! What follows from parameters that cut an input into tiles, found by name: `block_m` cuts `m`.
 
+use crate::shapes::sizes;
 use std::collections::HashMap;
 use tilewright_core::choice::ChoiceSet;
 use tilewright_core::feature::FeatureKind;
@@ -30,8 +31,7 @@ const MOST_CUTS: usize = 8;
 impl Tiles {
     pub(super) fn fit(data: &ChoiceSet) -> Self {
         let schema = data.schema();
-        let sizes: Vec<usize> =
-            (0..schema.input.len()).filter(|&i| schema.input[i].kind == FeatureKind::Size).collect();
+        let sizes = sizes(schema);
         let mut cuts = Vec::new();
         for parameter in parameters(data) {
             let name = schema.config[parameter].name.to_lowercase();

@@ -3,7 +3,7 @@
 //! Which candidates exceed a threshold is one word for each threshold, made once a case. A step in a tree is then a word and an
 //! AND for all candidates at once, and what is the same for all of them (the input) divides nobody.
 
-use super::model::Sum;
+use super::model::{Node, Tree};
 
 /// Trees as a choice walks them.
 #[derive(Clone, Debug, Default)]
@@ -36,8 +36,10 @@ pub(crate) struct Walk {
 const TOGETHER: usize = 64;
 
 impl Walker {
-    pub(crate) fn new(sum: &Sum) -> Self {
-        let mut asked: Vec<(usize, f32)> = sum.splits().collect();
+    pub(crate) fn new(trees: &[Tree]) -> Self {
+        let key = |n: &Node| (usize::from(n.feature), n.threshold);
+        let splits = |n: &&Node| n.threshold < f32::INFINITY;
+        let mut asked: Vec<(usize, f32)> = trees.iter().flat_map(|t| &t.nodes).filter(splits).map(key).collect();
         asked.sort_unstable_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)));
         asked.dedup();
         let mut out = Self::default();
@@ -50,12 +52,14 @@ impl Walker {
         let place = |feature: usize, threshold: f32| {
             asked.partition_point(|a| a.0 < feature || (a.0 == feature && a.1.total_cmp(&threshold).is_lt())) as u32
         };
-        for tree in sum.trees() {
+        for tree in trees {
             let root = out.nodes.len() as u32;
             out.roots.push(root);
-            out.nodes.extend(tree.map(|node| match node {
-                Ok((feature, threshold, left)) => Step { threshold: place(feature, threshold), left: root + left },
-                Err(value) => Step { threshold: value.to_bits(), left: 0 },
+            out.nodes.extend(tree.nodes.iter().zip(&tree.values).map(|(node, value)| match key(node) {
+                (_, f32::INFINITY) => Step { threshold: value.to_bits(), left: 0 },
+                (feature, threshold) => {
+                    Step { threshold: place(feature, threshold), left: root + u32::from(node.left) }
+                }
             }));
         }
         out
