@@ -6,7 +6,7 @@ mod error;
 mod home;
 mod profile;
 
-pub use atomic::{sweep, write_atomically};
+pub use atomic::{TEMPORARY, write_atomically};
 pub use error::{OtherDevice, StoreError, StoreErrorKind};
 pub use home::{Home, HomeError};
 pub use profile::{DeviceRecord, Profile, ProfileHeader, ProfileStore, TrainingStats};
