@@ -219,7 +219,7 @@ pub fn geomean(values: &[f64]) -> Option<f64> {
 }
 
 /// Columns padded to equal width; the first `left` are aligned left, the rest right.
-fn align(rows: &[Vec<String>], left: usize) -> String {
+pub fn align(rows: &[Vec<String>], left: usize) -> String {
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
     let width = |column: usize| rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max();
     let widths: Vec<usize> = (0..columns).map(|column| width(column).unwrap_or(0)).collect();

@@ -5,7 +5,6 @@ mod commands;
 mod device;
 mod failure;
 mod fields;
-mod open;
 mod output;
 mod progress;
 mod wiring;
@@ -52,7 +51,7 @@ fn run(cli: &Cli) -> Result<(), Failure> {
         Command::Data(command) => commands::data::run(command, output),
         Command::Search(args) => commands::search::run(args, &wiring, cli.seed, output),
         Command::Explain(args) => commands::linear::explain(args, &wiring, cli.seed, output),
-        Command::Doctor(args) => commands::doctor::run(args, &wiring, output),
+        Command::Doctor(args) => commands::doctor::run(args, output),
         Command::Campaign(args) => commands::campaign::run(args, &wiring, cli.seed, output),
         Command::Worker(args) => commands::campaign::worker(args),
     }

@@ -7,9 +7,9 @@
 use crate::plan::Look;
 use crate::selection::SelectionError;
 use crate::store::envelope::{self, Format};
-use crate::store::{DeviceRecord, StoreError, StoreErrorKind, files_with_extension, unix_seconds};
+use crate::store::{DeviceRecord, StoreError, StoreErrorKind, files_with_extension, paths, unix_seconds};
 use serde::{Deserialize, Serialize};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use tilewright_core::decision::Decision;
 use tilewright_core::id::KernelId;
 use tilewright_core::objective::Objective;
@@ -124,7 +124,7 @@ impl PlanCache {
     ) -> Result<(Lookup, usize), StoreError> {
         let Some(first) = problems.first() else { return Ok((Lookup::Miss, 0)) };
         let path = self.path_of(question, *first, objective);
-        let (header, plan) = match read(&path) {
+        let (header, plan): (PlanHeader, CachedPlan) = match envelope::read(&path, FORMAT) {
             Ok(read) => read,
             Err(e) if e.is_missing() => return Ok((Lookup::Miss, 0)),
             Err(e) => return Err(e),
@@ -143,11 +143,10 @@ impl PlanCache {
             Ok(point) => point,
             Err(e) => return Ok((Lookup::Stale(format!("the cached plan is none of this space: {e}")), at)),
         };
-        let checked = space.check(&point).map(drop);
-        Ok(match checked {
-            Ok(()) => (Lookup::Hit(Box::new(plan), point), at),
-            Err(illegal) => (Lookup::Stale(format!("the cached plan is not legal any more: {illegal}")), at),
-        })
+        if let Err(illegal) = space.check(&point) {
+            return Ok((Lookup::Stale(format!("the cached plan is not legal any more: {illegal}")), at));
+        }
+        Ok((Lookup::Hit(Box::new(plan), point), at))
     }
 
     /// Keeps a plan, in the place of an older one.
@@ -174,28 +173,15 @@ impl PlanCache {
         Ok(path)
     }
 
-    /// Forgets the plan of an input; whether there was one.
-    ///
-    /// # Errors
-    /// The file exists and cannot be removed.
-    pub fn remove(&self, problem: &dyn Problem, objective: &Objective) -> Result<bool, StoreError> {
-        let path = self.path(problem, objective);
-        match std::fs::remove_file(&path) {
-            Ok(()) => Ok(true),
-            Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(false),
-            Err(e) => Err(StoreError::io(&path, e)),
-        }
-    }
-
     /// Every entry's path with its contents, or what is wrong with it; for `doctor`.
     ///
     /// # Errors
     /// A directory cannot be listed.
     pub fn entries(&self) -> Result<Vec<Entry>, StoreError> {
         let mut out = Vec::new();
-        for shard in subdirectories(&self.directory)? {
+        for shard in paths(&self.directory)?.into_iter().filter(|path| path.is_dir()) {
             for path in files_with_extension(&shard, EXTENSION)? {
-                let contents = read(&path);
+                let contents = envelope::read(&path, FORMAT);
                 out.push((path, contents));
             }
         }
@@ -209,24 +195,6 @@ impl PlanCache {
 /// The bytes are no entry of this version, or are damaged.
 pub fn entry_from_bytes(bytes: &[u8]) -> Result<(PlanHeader, CachedPlan), StoreErrorKind> {
     envelope::decode(FORMAT, bytes)
-}
-
-fn read(path: &Path) -> Result<(PlanHeader, CachedPlan), StoreError> {
-    let bytes = std::fs::read(path).map_err(|e| StoreError::io(path, e))?;
-    entry_from_bytes(&bytes).map_err(|kind| StoreError::new(path, kind))
-}
-
-fn subdirectories(directory: &Path) -> Result<Vec<PathBuf>, StoreError> {
-    let entries = match std::fs::read_dir(directory) {
-        Ok(entries) => entries,
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(e) => return Err(StoreError::io(directory, e)),
-    };
-    let paths: Result<Vec<_>, _> = entries.map(|e| e.map(|e| e.path())).collect();
-    let mut paths = paths.map_err(|e| StoreError::io(directory, e))?;
-    paths.retain(|p| p.is_dir());
-    paths.sort();
-    Ok(paths)
 }
 
 impl PlanHeader {

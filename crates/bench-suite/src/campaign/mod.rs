@@ -19,6 +19,7 @@ mod contest;
 mod emulated;
 mod error;
 mod export;
+mod files;
 mod linear;
 mod micro;
 mod rows;

@@ -56,8 +56,8 @@ fn of_kernel(
     input: &Config,
     statistics: &Statistics,
 ) -> Result<Answer, Failure> {
-    let kernel = wiring.variant(&args.kernel, args.variant.as_deref(), DeviceKind::Cuda)?;
-    let Choice { problem, point, .. } = choose(args.config.as_deref(), wiring, kernel, target, input)?;
+    let kernel = &**wiring.kernels.variant(&args.kernel, args.variant.as_deref(), DeviceKind::Cuda)?;
+    let Choice { problem, point, .. } = choose(args.config.as_deref(), kernel, target, input)?;
     let legal = problem.space().check(&point).map_err(|e| Failure::new(Kind::Input, "config", e))?;
     let counts = problem.counts(&legal);
     let name = problem.kernel().to_string();

@@ -147,8 +147,6 @@ pub struct Progress<'a> {
     pub failed: u64,
     /// Seconds of the budget that are used up.
     pub spent_s: f64,
-    /// Seconds that are left, by the budget and, at the present rate, by the number of samples.
-    pub remaining_s: f64,
     /// Share of the campaign that is done, from 0 to 1.
     pub done: f64,
     /// The input at hand.

@@ -11,7 +11,7 @@ use tilewright_core::problem::{Measure, MeasureError, Problem};
 use tilewright_core::program::{DeviceError, Program, Step};
 use tilewright_core::space::Point;
 use tilewright_testkit::toy::{AnalyticMeasure, device, device_with, host_device, host_device_with, problem};
-use tilewright_testkit::{device, host_device, measure};
+use tilewright_testkit::{self as testkit, measure};
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Fault {
@@ -166,9 +166,9 @@ fn every_fault_of_a_device_is_seen() {
         (Fault::ChangesSpec, "spec-is-stable"),
         (Fault::Refuses, "runs"),
     ] {
-        assert_breaks(device(&mut BrokenDevice::new(fault), &problem(500)), check);
+        assert_breaks(testkit::device(&mut BrokenDevice::new(fault), &problem(500)), check);
     }
-    assert_breaks(device(&mut host_device_with(device_with(64)), &problem(500)), "same-device");
+    assert_breaks(testkit::device(&mut host_device_with(device_with(64)), &problem(500)), "same-device");
 }
 
 #[test]
@@ -184,7 +184,7 @@ fn every_fault_of_a_host_device_is_seen() {
         (Fault::AcceptsForeign, "foreign-code-refused"),
         (Fault::FillsAnywhere, "fills-stay-inside"),
     ] {
-        assert_breaks(host_device(&mut BrokenDevice::new(fault)), check);
+        assert_breaks(testkit::host_device(&mut BrokenDevice::new(fault)), check);
     }
 }
 
