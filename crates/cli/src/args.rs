@@ -4,7 +4,7 @@ mod counting;
 mod repository;
 mod selection;
 
-pub(crate) use counting::{CountArgs, Statistic};
+pub(crate) use counting::CountArgs;
 pub(crate) use repository::RepositoryCommand;
 pub(crate) use selection::{
     SelectArgs, SelectCommand, SelectMethod, TransferArgs, TransferCommand, TransferDfs, TransferLearner,

@@ -44,7 +44,7 @@ fn run(cli: &Cli) -> Result<(), Failure> {
         Command::Emit(args) => commands::emit::run(args, &wiring, output),
         Command::Count(args) => commands::count::run(args, &wiring, output),
         Command::Verify(args) => commands::verify::run(args, &wiring, cli.seed, output),
-        Command::Model(command) => commands::model::run(command, &wiring, cli.seed, output),
+        Command::Model(command) => commands::model::run(command, cli.seed, output),
         Command::Select(command) => commands::select::run(command, cli.seed, output),
         Command::Transfer(command) => commands::transfer::run(command, cli.seed, output),
         Command::Repository(command) => commands::repository::run(command, output),

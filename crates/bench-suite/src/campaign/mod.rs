@@ -124,8 +124,7 @@ impl Campaign<'_> {
         let end = began + self.settings.budget;
         for (at, stage) in stages::STAGES.iter().enumerate() {
             let left = end.saturating_duration_since(Instant::now()).as_secs_f64();
-            let unfinished =
-                |s: &&stages::StageKind| self.wants(s) && (!state.is_done(s.name) || s.is_open(self, &state));
+            let unfinished = |s: &&stages::StageKind| self.wants(s) && (!state.is_done(s.name) || s.is_open(&state));
             if !unfinished(&stage) {
                 continue;
             }

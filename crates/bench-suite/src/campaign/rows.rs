@@ -2,7 +2,7 @@
 
 use super::state::State;
 use super::{CampaignError, FILES, files};
-use crate::report::geomean;
+use crate::report::{geomean, number};
 use crate::tasks::Task;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -257,8 +257,4 @@ fn table(out: &mut String, rows: &[&TaskRow], timed: bool) {
         let _ = writeln!(out, "\nDefault over ours: geometric mean {mean:.3}, worst {worst:.3}.");
     }
     out.push('\n');
-}
-
-fn number(value: Option<f64>, digits: usize) -> String {
-    value.map_or_else(|| "-".to_owned(), |v| format!("{v:.digits$}"))
 }

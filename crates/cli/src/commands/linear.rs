@@ -187,7 +187,6 @@ pub(crate) fn fit(
     with: &ModelArgs,
     device: &DeviceArgs,
     out: Option<&Path>,
-    _: &Wiring,
     seed: u64,
     output: Output,
 ) -> Result<(), Failure> {
@@ -283,13 +282,7 @@ struct EvaluateAnswer {
 }
 
 /// Fits every form on the measurement kernels, and judges each by the test kernels that none was fitted on.
-pub(crate) fn evaluate(
-    with: &ModelArgs,
-    device: &DeviceArgs,
-    _: &Wiring,
-    seed: u64,
-    output: Output,
-) -> Result<(), Failure> {
+pub(crate) fn evaluate(with: &ModelArgs, device: &DeviceArgs, seed: u64, output: Output) -> Result<(), Failure> {
     let begun = Instant::now();
     let mut bench = Bench::open(device)?;
     // All in turn: what disturbs the machine for a while then disturbs one visit of a case, and not all of a test kernel's.

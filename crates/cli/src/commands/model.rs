@@ -5,7 +5,6 @@ use crate::args::{ModelArgs, ModelCommand, ModelKind};
 use crate::commands::data::read;
 use crate::failure::{Failure, Kind};
 use crate::output::{Output, aligned, seconds, write};
-use crate::wiring::Wiring;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -30,15 +29,15 @@ struct Answer {
     file: Option<String>,
 }
 
-pub(crate) fn run(command: &ModelCommand, wiring: &Wiring, seed: u64, output: Output) -> Result<(), Failure> {
+pub(crate) fn run(command: &ModelCommand, seed: u64, output: Output) -> Result<(), Failure> {
     match command {
         ModelCommand::Fit { dataset, with, device, out } if with.model == ModelKind::Linear => {
             measures(dataset, with)?;
-            linear::fit(with, device, out.as_deref(), wiring, seed, output)
+            linear::fit(with, device, out.as_deref(), seed, output)
         }
         ModelCommand::Evaluate { dataset, with, device, .. } if with.model == ModelKind::Linear => {
             measures(dataset, with)?;
-            linear::evaluate(with, device, wiring, seed, output)
+            linear::evaluate(with, device, seed, output)
         }
         ModelCommand::Fit { dataset, with, out, .. } => fit(named(dataset)?, with, out.as_deref(), seed, output),
         ModelCommand::Evaluate { dataset, with, holdout, .. } => evaluate(named(dataset)?, with, holdout, seed, output),

@@ -349,7 +349,7 @@ fn every_fault_of_a_kernel_is_seen() {
         (Fault::VaryingResult, "result-repeats"),
         (Fault::FailsToRun, "program-runs"),
     ] {
-        let kernel = Arc::new(BrokenKernel::new(fault));
-        assert_breaks(kernel(&kernel, &mut host_device(), &inputs, &effort), check);
+        let broken = Arc::new(BrokenKernel::new(fault));
+        assert_breaks(kernel(&broken, &mut host_device(), &inputs, &effort), check);
     }
 }
