@@ -91,15 +91,10 @@ impl PlanCache {
 
     /// Where the answer to a question is kept: the name of a kernel, or of whatever else answers for an input.
     fn path_of(&self, question: &str, problem: &dyn Problem, objective: &Objective) -> PathBuf {
-        let mut hasher = blake3::Hasher::new();
         let device = problem.device();
         let direction = format!("{:?}", objective.direction);
         let input = problem.input().to_string();
-        for text in [question, &device.id, &device.name, &input, &objective.metric, &direction] {
-            hasher.update(&(text.len() as u64).to_le_bytes());
-            hasher.update(text.as_bytes());
-        }
-        let key = hasher.finalize().to_hex();
+        let key = hash_of([question, &device.id, &device.name, &input, &objective.metric, &direction]);
         self.directory.join(&key[..2]).join(format!("{}.{EXTENSION}", &key[2..34]))
     }
 
@@ -228,20 +223,23 @@ impl PlanHeader {
 
 /// A hash of parameters, values and rules, so that a changed kernel does not inherit plans.
 fn space_hash(problem: &dyn Problem) -> String {
+    let mut texts = Vec::new();
+    for p in problem.space().params() {
+        texts.push(p.name.clone());
+        texts.extend(p.values.iter().map(ToString::to_string));
+    }
+    texts.extend(problem.space().rules().iter().flat_map(|r| [r.name.clone(), r.expr.to_string()]));
+    hash_of(texts.iter().map(String::as_str))[..32].to_owned()
+}
+
+/// A hash of texts and of where each of them ends.
+fn hash_of<'t>(texts: impl IntoIterator<Item = &'t str>) -> String {
     let mut hasher = blake3::Hasher::new();
-    let mut add = |text: &str| {
+    for text in texts {
         hasher.update(&(text.len() as u64).to_le_bytes());
         hasher.update(text.as_bytes());
-    };
-    for p in problem.space().params() {
-        add(&p.name);
-        p.values.iter().for_each(|v| add(&v.to_string()));
     }
-    for r in problem.space().rules() {
-        add(&r.name);
-        add(&r.expr.to_string());
-    }
-    hasher.finalize().to_hex()[..32].to_owned()
+    hasher.finalize().to_hex().to_string()
 }
 
 #[cfg(test)]

@@ -117,7 +117,7 @@ pub(super) fn choose(
 ) -> Result<Choice, Failure> {
     let problem = problem(kernel, &Arc::new(target.spec()), input)?;
     if let Some(text) = config {
-        let point = given(text, &*problem)?;
+        let point = given(text, &*problem, problem.default_point().as_deref())?;
         return Ok(Choice { problem, point, origin: Origin::Given });
     }
     if let Some(choice) = known(kernel, target, &problem.input())? {
@@ -127,12 +127,11 @@ pub(super) fn choose(
     Ok(Choice { problem, point, origin: Origin::Default })
 }
 
-/// A configuration's text, over the kernel's own default.
-fn given(text: &str, problem: &dyn Problem) -> Result<Point, Failure> {
+/// A configuration's text, over another configuration.
+pub(super) fn given(text: &str, problem: &dyn Problem, over: Option<&[u16]>) -> Result<Point, Failure> {
     let bad = |e: &dyn std::error::Error| Failure::new(Kind::Input, "config", e.to_string());
     let config = Config::parse(text).map_err(|e| bad(&e))?;
-    let default = problem.default_point();
-    config.to_point(problem.space().params(), default.as_deref()).map_err(|e| bad(&e))
+    config.to_point(problem.space().params(), over).map_err(|e| bad(&e))
 }
 
 /// The plan that was last made for this input on a GPU of the target, as it was legal there.

@@ -187,10 +187,8 @@ fn point(args: &RunArgs, wiring: &Wiring, problem: &dyn Problem, chosen: Option<
         _ => problem.default_point().ok_or_else(|| Failure::nothing_legal(problem.space()))?,
     };
     let Some(text) = &args.config else { return Ok(best) };
-    let bad = |e: &dyn std::error::Error| Failure::new(Kind::Input, "config", e.to_string());
-    let config = Config::parse(text).map_err(|e| bad(&e))?;
-    let point = config.to_point(problem.space().params(), Some(&best)).map_err(|e| bad(&e))?;
-    problem.space().check(&point).map_err(|e| bad(&e))?;
+    let point = super::emit::given(text, problem, Some(&best))?;
+    problem.space().check(&point).map_err(|e| Failure::new(Kind::Input, "config", e))?;
     Ok(point)
 }
 
