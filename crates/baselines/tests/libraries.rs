@@ -56,7 +56,7 @@ fn keeps_the_contract(library: &str) {
     let effort = Effort { probes: 4, runs: 1, repeatable: false, ..Effort::default() };
     for threads in [1, 2] {
         let mut device = toy::host_device_with(device(DeviceKind::Cpu, threads));
-        testkit::kernel(&kernel, &mut device, &inputs(), &effort);
+        testkit::kernel(&kernel, &mut device, &inputs(), &effort).unwrap();
     }
 }
 

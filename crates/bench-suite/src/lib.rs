@@ -2,10 +2,12 @@
 //!
 //! - [`tasks`]: named sets of inputs, among them Table 4 of the ISAAC paper (SC17).
 //! - [`campaign`]: everything worth measuring on a device, resumable.
+//! - [`cases`]: what kernels are checked on.
 //! - [`report`]: a comparison as JSON fields and as an aligned table. What times is
 //!   [`tilewright_runtime::contest`], what is compared with comes from [`tilewright_baselines`].
 #![deny(unsafe_code)]
 
 pub mod campaign;
+pub mod cases;
 pub mod report;
 pub mod tasks;

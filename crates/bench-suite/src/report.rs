@@ -192,9 +192,6 @@ impl Report {
     }
 
     fn row(&self, task: &TaskReport) -> Vec<String> {
-        let number = |value: Option<f64>, digits: usize| {
-            value.map_or_else(|| "-".to_owned(), |value| format!("{value:.digits$}"))
-        };
         let percent = task.ours_gflops.zip(self.peak_gflops).map(|(ours, peak)| 100.0 * ours / peak);
         let mut row = vec![task.name.clone(), task.shape.clone(), number(task.ours_gflops, 1), number(percent, 0)];
         for name in &self.baselines_found {
@@ -205,6 +202,11 @@ impl Report {
         row.push(number(task.ratio, 3));
         row
     }
+}
+
+/// A number with so many digits behind the point; a dash for none.
+pub(crate) fn number(value: Option<f64>, digits: usize) -> String {
+    value.map_or_else(|| "-".to_owned(), |value| format!("{value:.digits$}"))
 }
 
 /// 10^9 operations a second.
@@ -219,7 +221,7 @@ pub fn geomean(values: &[f64]) -> Option<f64> {
 }
 
 /// Columns padded to equal width; the first `left` are aligned left, the rest right.
-fn align(rows: &[Vec<String>], left: usize) -> String {
+pub fn align(rows: &[Vec<String>], left: usize) -> String {
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
     let width = |column: usize| rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max();
     let widths: Vec<usize> = (0..columns).map(|column| width(column).unwrap_or(0)).collect();

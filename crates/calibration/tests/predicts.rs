@@ -120,7 +120,7 @@ fn kernels_of_a_cpu_count_in_phases_and_what_is_not_counted_says_so() {
     let spec = tilewright_cpu::CpuDevice::new(1).unwrap().spec().clone();
     let input = Gemm.parse(&Config::parse("m=200,n=100,k=64").unwrap()).unwrap();
     let problem = Bound::new(Arc::new(tilewright_cpu::CpuGemm::new()), spec, input).unwrap();
-    tilewright_testkit::predictor(&model, &problem);
+    tilewright_testkit::predictor(&model, &problem).unwrap();
     let point = problem.default_point().unwrap();
     let counted = problem.operations(&problem.space().check(&point).unwrap()).unwrap();
     let phases: Vec<f64> = counted

@@ -4,7 +4,7 @@ mod counting;
 mod repository;
 mod selection;
 
-pub(crate) use counting::{CountArgs, Statistic};
+pub(crate) use counting::CountArgs;
 pub(crate) use repository::RepositoryCommand;
 pub(crate) use selection::{
     SelectArgs, SelectCommand, SelectMethod, TransferArgs, TransferCommand, TransferDfs, TransferLearner,
@@ -126,7 +126,7 @@ pub(crate) struct ExplainArgs {
 }
 
 /// Which device, with how many threads.
-#[derive(Clone, Debug, Args)]
+#[derive(Clone, Debug, Default, Args)]
 pub(crate) struct DeviceArgs {
     /// The device: cpu, cuda:N, or emulator:sm_XX, which checks results and never times. Unless named, cuda:0 if there is one
     /// and no --threads, else cpu.
@@ -137,7 +137,7 @@ pub(crate) struct DeviceArgs {
     pub threads: Option<u16>,
 }
 
-#[derive(Clone, Debug, Args)]
+#[derive(Clone, Debug, Default, Args)]
 pub(crate) struct TuneArgs {
     /// The computation whose kernels are tuned, or one of them by its name.
     pub kernel: String,
@@ -169,7 +169,7 @@ pub(crate) struct TuneArgs {
     pub no_table: bool,
 }
 
-#[derive(Clone, Debug, Args)]
+#[derive(Clone, Debug, Default, Args)]
 pub(crate) struct PlanArgs {
     /// The kernel.
     pub kernel: String,
@@ -185,9 +185,10 @@ pub(crate) struct PlanArgs {
     /// need no measurement of the kernel (linear). The profile unless given; where there is none, the weights.
     #[arg(long, value_enum)]
     pub model: Option<ModelKind>,
-    /// How many configurations the linear model is asked about, drawn at random, before the neighbours of the best.
-    #[arg(long, value_name = "N", default_value_t = CANDIDATES, value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
-    pub candidates: u32,
+    /// How many configurations the linear model is asked about, drawn at random, before the neighbours of the best; 10000 unless
+    /// given.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
+    pub candidates: Option<u32>,
     /// How many of the model's best are timed again; 20 unless given. An answer of the plan cache that timed fewer is looked for
     /// again. 0 times nothing: the selector's first kernel, the model's first choice.
     #[arg(long, value_name = "K", value_parser = clap::value_parser!(u32).range(..=10_000))]
@@ -211,33 +212,6 @@ pub(crate) struct PlanArgs {
     /// Ignore a cached answer, and replace it.
     #[arg(long)]
     pub fresh: bool,
-}
-
-/// What the linear model is asked about, unless `--candidates` says otherwise.
-const CANDIDATES: u32 = 10_000;
-
-impl PlanArgs {
-    /// What nothing else was said about.
-    pub(crate) fn of(kernel: String, input: Vec<String>, device: DeviceArgs) -> Self {
-        let (profile, model, top, budget, fresh, with_libraries) = (None, None, None, None, false, false);
-        let (strategy, epsilon, alpha) = (None, None, None);
-        let candidates = CANDIDATES;
-        Self {
-            kernel,
-            input,
-            device,
-            profile,
-            model,
-            candidates,
-            top,
-            budget,
-            strategy,
-            epsilon,
-            alpha,
-            with_libraries,
-            fresh,
-        }
-    }
 }
 
 #[derive(Clone, Debug, Args)]
@@ -488,6 +462,11 @@ pub(crate) struct SearchArgs {
     /// Also give the fraction of the optimum of every repeat.
     #[arg(long)]
     pub each: bool,
+}
+
+/// The word on the command line.
+pub(crate) fn word(value: impl ValueEnum) -> String {
+    value.to_possible_value().map_or_else(String::new, |word| word.get_name().to_owned())
 }
 
 /// Reads a number that is finite and not negative.

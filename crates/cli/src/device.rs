@@ -1,76 +1,105 @@
-//! Devices by their names on the command line.
+//! Devices as commands name and open them: in this process, or in one of their own where kernels may fault or hang.
 
 use crate::args::DeviceArgs;
 use crate::failure::{Failure, Kind};
-use crate::open::{has_cuda, isolated};
 use std::sync::Arc;
 pub(crate) use tilewright::DeviceName;
 use tilewright::device::host;
+use tilewright_bench_suite::campaign::Emulated;
 use tilewright_core::device::{Device, DeviceSpec};
+use tilewright_core::program::DeviceError;
+use tilewright_emulator::EmulatorDevice;
 use tilewright_runtime::Live;
-
-/// Devices as commands name and open them.
-pub(crate) trait Named: Sized {
-    /// The named device.
-    fn parse(name: &str) -> Result<Self, Failure>;
-
-    /// The device of a command: the named one; else the first CUDA device, unless there is none or the threads of the host are
-    /// asked for.
-    fn of(args: &DeviceArgs) -> Result<Self, Failure>;
-
-    /// Refuses a device that has no clock, before anything is begun that would need it.
-    fn expect_clock(&self) -> Result<(), Failure>;
-
-    /// Opens it, in a process of its own where kernels may fault or hang; `threads` are those of the cpu device.
-    fn opened(&self, threads: Option<u16>) -> Result<Box<dyn Device>, Failure>;
-
-    /// Its facts, with peak rates measured where it is the host.
-    fn with_peaks(&self, threads: Option<u16>, spec: &Arc<DeviceSpec>) -> Result<Arc<DeviceSpec>, Failure>;
-}
-
-impl Named for DeviceName {
-    fn parse(name: &str) -> Result<Self, Failure> {
-        Ok(name.parse().map_err(tilewright::Error::Device)?)
-    }
-
-    fn of(args: &DeviceArgs) -> Result<Self, Failure> {
-        match &args.device {
-            Some(name) => Self::parse(name),
-            None if args.threads.is_none() && has_cuda() => Ok(Self::Cuda(0)),
-            None => Ok(Self::Cpu),
-        }
-    }
-
-    fn expect_clock(&self) -> Result<(), Failure> {
-        match self {
-            Self::Emulator(target) => Err(Failure::new(
-                Kind::Usage,
-                "device",
-                format!("emulator:{target} checks results and counts, it never times: use verify, space or emit"),
-            )),
-            _ => Ok(()),
-        }
-    }
-
-    fn opened(&self, threads: Option<u16>) -> Result<Box<dyn Device>, Failure> {
-        match self {
-            Self::Cpu => Ok(Box::new(host(threads)?)),
-            Self::Cuda(_) => isolated(self),
-            Self::Emulator(_) => Ok(self.open(None)?),
-            Self::Replay(file) => {
-                let message = format!("{} holds recorded times and runs no kernel", file.display());
-                Err(Failure::new(Kind::Usage, "device", message))
-            }
-        }
-    }
-
-    fn with_peaks(&self, threads: Option<u16>, spec: &Arc<DeviceSpec>) -> Result<Arc<DeviceSpec>, Failure> {
-        Ok(match self {
-            Self::Cpu => host(threads)?.with_peaks().spec().clone(),
-            _ => spec.clone(),
-        })
-    }
-}
+use tilewright_runtime::worker::{Isolated, WorkerCommand};
 
 /// A device that is measured and checked on.
 pub(crate) type Opened = Live<Box<dyn Device>>;
+
+/// The device of this name.
+pub(crate) fn parse(name: &str) -> Result<DeviceName, Failure> {
+    Ok(name.parse().map_err(tilewright::Error::Device)?)
+}
+
+/// The device of a command: the named one; else the first CUDA device, unless there is none or the threads of the host are asked for.
+pub(crate) fn named(args: &DeviceArgs) -> Result<DeviceName, Failure> {
+    match &args.device {
+        Some(name) => parse(name),
+        None if args.threads.is_none() && has_cuda() => Ok(DeviceName::Cuda(0)),
+        None => Ok(DeviceName::Cpu),
+    }
+}
+
+/// Refuses a device that has no clock, before anything is begun that would need it.
+pub(crate) fn expect_clock(name: &DeviceName) -> Result<(), Failure> {
+    let DeviceName::Emulator(target) = name else { return Ok(()) };
+    let message = format!("emulator:{target} checks results and counts, it never times: use verify, space or emit");
+    Err(Failure::new(Kind::Usage, "device", message))
+}
+
+/// Opens a device, in a process of its own where kernels may fault or hang; `threads` are those of the cpu device.
+pub(crate) fn opened(name: &DeviceName, threads: Option<u16>) -> Result<Box<dyn Device>, Failure> {
+    match name {
+        DeviceName::Cpu => Ok(Box::new(host(threads)?)),
+        DeviceName::Cuda(_) => isolated(name),
+        DeviceName::Emulator(_) => Ok(name.open(None)?),
+        DeviceName::Replay(file) => {
+            let message = format!("{} holds recorded times and runs no kernel", file.display());
+            Err(Failure::new(Kind::Usage, "device", message))
+        }
+    }
+}
+
+/// The facts of a device, with peak rates measured where it is the host.
+pub(crate) fn with_peaks(args: &DeviceArgs, spec: &Arc<DeviceSpec>) -> Result<Arc<DeviceSpec>, Failure> {
+    Ok(match named(args)? {
+        DeviceName::Cpu => host(args.threads)?.with_peaks().spec().clone(),
+        _ => spec.clone(),
+    })
+}
+
+/// A device, in a process of its own unless it is the host.
+pub(crate) fn isolated(name: &DeviceName) -> Result<Box<dyn Device>, Failure> {
+    if let DeviceName::Cpu | DeviceName::Replay(_) = name {
+        return Ok(local(name)?);
+    }
+    let program = std::env::current_exe().map_err(|e| Failure::new(Kind::Other, "worker", e))?;
+    let args = ["worker".to_owned(), "--device".to_owned(), name.to_string()].into();
+    let opened = Isolated::open(WorkerCommand::new(program, args));
+    Ok(Box::new(opened.map_err(|e| Failure { field: "device".to_owned(), ..e.into() })?))
+}
+
+/// A device in this process; an emulated one measures what campaigns rehearse with.
+pub(crate) fn local(name: &DeviceName) -> Result<Box<dyn Device>, DeviceError> {
+    match name {
+        DeviceName::Emulator(target) => Ok(Box::new(Emulated::new(EmulatorDevice::new(Arc::new(target.spec()))?))),
+        #[cfg(feature = "cuda")]
+        DeviceName::Cuda(ordinal) => cuda(*ordinal),
+        _ => name.open(None),
+    }
+}
+
+/// Whether there is a CUDA device.
+#[cfg(feature = "cuda")]
+fn has_cuda() -> bool {
+    tilewright_runtime::cuda::count().is_ok_and(|count| count > 0)
+}
+
+#[cfg(not(feature = "cuda"))]
+fn has_cuda() -> bool {
+    false
+}
+
+#[cfg(feature = "cuda")]
+fn cuda(ordinal: u32) -> Result<Box<dyn Device>, DeviceError> {
+    let mut device = tilewright_runtime::cuda::CudaDevice::open(ordinal as usize)?;
+    match tilewright_baselines::device_libraries() {
+        Ok((path, libraries)) => {
+            tracing::info!(path = %path.display(), compiler = device.compiler(), "cuBLAS");
+            for library in libraries {
+                device = device.with_library(library);
+            }
+        }
+        Err(reason) => tracing::warn!(%reason, compiler = device.compiler(), "no cuBLAS"),
+    }
+    Ok(Box::new(device))
+}

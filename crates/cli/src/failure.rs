@@ -1,6 +1,7 @@
 //! Errors as the command line reports them: a kind, a field, a message, an exit code.
 
 use serde_json::json;
+use std::path::Path;
 use tilewright_calibration::{WeightsError, WeightsErrorKind};
 use tilewright_core::predictor::BindError;
 use tilewright_core::problem::ProblemError;
@@ -66,6 +67,11 @@ pub(crate) struct Failure {
 impl Failure {
     pub(crate) fn new(kind: Kind, field: &str, message: impl ToString) -> Self {
         Self { kind, detail: None, field: field.to_owned(), message: message.to_string() }
+    }
+
+    /// A file is at fault.
+    pub(crate) fn of_file(kind: Kind, path: &Path, message: impl ToString) -> Self {
+        Self::new(kind, &path.display().to_string(), message)
     }
 
     /// No configuration is legal; names the rule that rejects most.

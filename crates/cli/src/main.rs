@@ -5,7 +5,6 @@ mod commands;
 mod device;
 mod failure;
 mod fields;
-mod open;
 mod output;
 mod progress;
 mod wiring;
@@ -45,14 +44,14 @@ fn run(cli: &Cli) -> Result<(), Failure> {
         Command::Emit(args) => commands::emit::run(args, &wiring, output),
         Command::Count(args) => commands::count::run(args, &wiring, output),
         Command::Verify(args) => commands::verify::run(args, &wiring, cli.seed, output),
-        Command::Model(command) => commands::model::run(command, &wiring, cli.seed, output),
+        Command::Model(command) => commands::model::run(command, cli.seed, output),
         Command::Select(command) => commands::select::run(command, cli.seed, output),
         Command::Transfer(command) => commands::transfer::run(command, cli.seed, output),
         Command::Repository(command) => commands::repository::run(command, output),
         Command::Data(command) => commands::data::run(command, output),
         Command::Search(args) => commands::search::run(args, &wiring, cli.seed, output),
         Command::Explain(args) => commands::linear::explain(args, &wiring, cli.seed, output),
-        Command::Doctor(args) => commands::doctor::run(args, &wiring, output),
+        Command::Doctor(args) => commands::doctor::run(args, output),
         Command::Campaign(args) => commands::campaign::run(args, &wiring, cli.seed, output),
         Command::Worker(args) => commands::campaign::worker(args),
     }

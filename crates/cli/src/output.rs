@@ -3,6 +3,8 @@
 use crate::failure::{Failure, Kind};
 use serde::Serialize;
 use std::io::Write;
+use std::path::Path;
+use tilewright_runtime::store::write_atomically;
 
 /// How the caller wants answers.
 #[derive(Clone, Copy, Debug)]
@@ -30,25 +32,14 @@ fn to_json(value: &impl Serialize) -> Result<String, Failure> {
     serde_json::to_string_pretty(value).map_err(|e| Failure::new(Kind::Other, "json", e))
 }
 
+/// Writes a file of an answer.
+pub(crate) fn write(path: &Path, contents: &str) -> Result<(), Failure> {
+    write_atomically(path, contents.as_bytes()).map_err(|e| Failure::of_file(Kind::Store, path, e))
+}
+
 /// Columns aligned by padding: the first to the left, all others to the right.
 pub(crate) fn aligned(rows: &[Vec<String>]) -> String {
-    let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
-    let width = |c: usize| rows.iter().filter_map(|r| r.get(c)).map(|s| s.chars().count()).max().unwrap_or(0);
-    let widths: Vec<usize> = (0..columns).map(width).collect();
-    let mut out = String::new();
-    for row in rows {
-        let mut line = String::new();
-        for (c, cell) in row.iter().enumerate() {
-            let pad = " ".repeat(widths[c] - cell.chars().count());
-            match c {
-                0 => line.push_str(&format!("{cell}{pad}")),
-                _ => line.push_str(&format!("  {pad}{cell}")),
-            }
-        }
-        out.push_str(line.trim_end());
-        out.push('\n');
-    }
-    out
+    tilewright_bench_suite::report::align(rows, 1)
 }
 
 /// Seconds with a unit that suits them.

@@ -42,14 +42,14 @@ fn conform<D: Description>(cases: Vec<(String, D::Data)>) -> HashSet<&'static st
 }
 
 fn conform_sources<D: Description>(of: &Arc<Described<D>>, sources: &[Source]) -> HashSet<&'static str> {
-    testkit::computation(&**of, sources);
+    testkit::computation(&**of, sources).unwrap();
     let widest = Isa::detected().into_iter().max().expect("there is one");
     // Shares that are not halves.
     let mut threads = host(&Device::with_threads(widest, 3).expect("threads start"));
     let mut legal = HashSet::new();
     for kernel in VariantKernel::all(of).expect("the spaces are whole") {
         let kernel = Arc::new(kernel);
-        testkit::kernel(&kernel, &mut threads, sources, &Effort { probes: 20, runs: 2, ..Effort::default() });
+        testkit::kernel(&kernel, &mut threads, sources, &Effort { probes: 20, runs: 2, ..Effort::default() }).unwrap();
         for device in Device::local(&[1]).expect("one thread is there") {
             for source in sources {
                 legal.extend(runs_right(&kernel, &mut host(&device), source));

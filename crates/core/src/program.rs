@@ -109,16 +109,18 @@ pub trait HostCode: Send + Sync {
     }
 }
 
-/// Everything a device needs to run a plan.
-#[derive(Clone, Debug)]
+/// Everything a device needs to run a plan. As text it has no word of the data that it takes.
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Program {
     /// In order.
     pub steps: Vec<Step>,
     /// Scratch memory in bytes.
     pub workspace: u64,
     /// The buffers that it runs on, each at least so long; None where whoever made it did not say, so that nothing is checked.
+    #[serde(skip)]
     pub buffers: Option<Vec<BufferSpec>>,
     /// The scalars that it takes; None as for the buffers.
+    #[serde(skip)]
     pub scalars: Option<Vec<ScalarSpec>>,
 }
 

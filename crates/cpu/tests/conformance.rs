@@ -31,7 +31,7 @@ fn inputs(dtype: DType) -> Vec<GemmInput> {
 fn conform(dtype: DType, threads: usize) {
     let effort = Effort { probes: 300, runs: 10, ..Effort::default() };
     let mut device = CpuDevice::new(threads).unwrap();
-    tilewright_testkit::kernel(&Arc::new(CpuGemm::new()), &mut device, &inputs(dtype), &effort);
+    tilewright_testkit::kernel(&Arc::new(CpuGemm::new()), &mut device, &inputs(dtype), &effort).unwrap();
 }
 
 #[test]
@@ -54,6 +54,6 @@ fn the_device_is_an_executor() {
     let mut device = CpuDevice::new(2).unwrap();
     let input = GemmInput::new(40, 30, 50, DType::F32, Layout::Nt);
     let problem = Bound::new(Arc::new(CpuGemm::new()), device.spec().clone(), input).unwrap();
-    tilewright_testkit::device(&mut device, &problem);
-    tilewright_testkit::host_device(&mut device);
+    tilewright_testkit::device(&mut device, &problem).unwrap();
+    tilewright_testkit::host_device(&mut device).unwrap();
 }

@@ -73,7 +73,7 @@ fn another_input_is_not_answered_for() {
 #[test]
 fn the_replay_device_conforms() {
     let problem = problem();
-    tilewright_testkit::measure(&mut problem.replay(), &problem);
+    tilewright_testkit::measure(&mut problem.replay(), &problem).unwrap();
 }
 
 #[test]

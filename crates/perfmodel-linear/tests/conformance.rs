@@ -20,7 +20,7 @@ const COLUMNS: [(&str, Part); 4] =
 
 #[test]
 fn predictors_keep_their_contract() {
-    tilewright_testkit::fit(&PredictorFit::default());
+    tilewright_testkit::fit(&PredictorFit::default()).unwrap();
 }
 
 #[test]

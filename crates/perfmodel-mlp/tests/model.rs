@@ -39,9 +39,9 @@ fn predict(model: &Mlp, rows: &[f32]) -> Vec<f32> {
 
 #[test]
 fn conforms_to_the_contract_of_a_fit() {
-    tilewright_testkit::fit(&quick(40));
+    tilewright_testkit::fit(&quick(40)).unwrap();
     let screened = MlpFit { screen: Some(quick_screen()), ..quick(20) };
-    tilewright_testkit::fit(&screened);
+    tilewright_testkit::fit(&screened).unwrap();
 }
 
 #[test]
@@ -104,7 +104,7 @@ fn a_prior_of_another_kind_makes_up_for_rows() {
     assert!(with < 0.8 * without, "{with} over the prior, {without} without");
     let sum = WithPrior::new(toy::Formula { kind: "coarse", is_costly: false, seconds: coarse }, model);
     let problem = toy::problem(7000);
-    tilewright_testkit::predictor(&sum, &problem);
+    tilewright_testkit::predictor(&sum, &problem).unwrap();
     let points = tilewright_testkit::legal_points(problem.space(), 100, 7000);
     let logs = sum.bind(&problem).expect("the schema is the toy's").score_each(&points);
     let errors = points.iter().zip(logs).map(|(p, log)| (f64::from(log) - toy::cost_s(&problem, p).ln()).powi(2));

@@ -46,7 +46,7 @@ fn dispatch(c: &mut Criterion) {
         let program = Program::host(Arc::new(Nothing), 0).taking(kernel.computation().scalars(input));
         HostPlan::new(&program).expect("host code")
     };
-    let mut table: PlanTable<GemmInput, HostPlan> = PlanTable::new();
+    let mut table: PlanTable<GemmInput, HostPlan> = PlanTable::default();
     for input in &inputs {
         table.insert(input.clone(), nothing(input));
     }
@@ -78,7 +78,7 @@ fn gemm(group: &mut criterion::BenchmarkGroup<'_, criterion::measurement::WallTi
     group.bench_function("1000 calls of gemm 8x8x8, direct", |b| {
         b.iter(|| (0..CALLS).for_each(|_| direct.call(&mut buffers, &scalars).expect("a run")));
     });
-    let mut table: PlanTable<GemmInput, HostPlan> = PlanTable::new();
+    let mut table: PlanTable<GemmInput, HostPlan> = PlanTable::default();
     table.insert(input.clone(), HostPlan::new(&program).expect("host code"));
     group.bench_function("1000 calls of gemm 8x8x8, from the table", |b| {
         b.iter(|| {

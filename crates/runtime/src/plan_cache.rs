@@ -7,9 +7,9 @@
 use crate::plan::Look;
 use crate::selection::SelectionError;
 use crate::store::envelope::{self, Format};
-use crate::store::{DeviceRecord, StoreError, StoreErrorKind, files_with_extension, unix_seconds};
+use crate::store::{DeviceRecord, StoreError, StoreErrorKind, files_with_extension, paths, unix_seconds};
 use serde::{Deserialize, Serialize};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use tilewright_core::decision::Decision;
 use tilewright_core::id::KernelId;
 use tilewright_core::objective::Objective;
@@ -91,15 +91,10 @@ impl PlanCache {
 
     /// Where the answer to a question is kept: the name of a kernel, or of whatever else answers for an input.
     fn path_of(&self, question: &str, problem: &dyn Problem, objective: &Objective) -> PathBuf {
-        let mut hasher = blake3::Hasher::new();
         let device = problem.device();
         let direction = format!("{:?}", objective.direction);
         let input = problem.input().to_string();
-        for text in [question, &device.id, &device.name, &input, &objective.metric, &direction] {
-            hasher.update(&(text.len() as u64).to_le_bytes());
-            hasher.update(text.as_bytes());
-        }
-        let key = hasher.finalize().to_hex();
+        let key = hash_of([question, &device.id, &device.name, &input, &objective.metric, &direction]);
         self.directory.join(&key[..2]).join(format!("{}.{EXTENSION}", &key[2..34]))
     }
 
@@ -124,7 +119,7 @@ impl PlanCache {
     ) -> Result<(Lookup, usize), StoreError> {
         let Some(first) = problems.first() else { return Ok((Lookup::Miss, 0)) };
         let path = self.path_of(question, *first, objective);
-        let (header, plan) = match read(&path) {
+        let (header, plan): (PlanHeader, CachedPlan) = match envelope::read(&path, FORMAT) {
             Ok(read) => read,
             Err(e) if e.is_missing() => return Ok((Lookup::Miss, 0)),
             Err(e) => return Err(e),
@@ -143,11 +138,10 @@ impl PlanCache {
             Ok(point) => point,
             Err(e) => return Ok((Lookup::Stale(format!("the cached plan is none of this space: {e}")), at)),
         };
-        let checked = space.check(&point).map(drop);
-        Ok(match checked {
-            Ok(()) => (Lookup::Hit(Box::new(plan), point), at),
-            Err(illegal) => (Lookup::Stale(format!("the cached plan is not legal any more: {illegal}")), at),
-        })
+        if let Err(illegal) = space.check(&point) {
+            return Ok((Lookup::Stale(format!("the cached plan is not legal any more: {illegal}")), at));
+        }
+        Ok((Lookup::Hit(Box::new(plan), point), at))
     }
 
     /// Keeps a plan, in the place of an older one.
@@ -174,28 +168,15 @@ impl PlanCache {
         Ok(path)
     }
 
-    /// Forgets the plan of an input; whether there was one.
-    ///
-    /// # Errors
-    /// The file exists and cannot be removed.
-    pub fn remove(&self, problem: &dyn Problem, objective: &Objective) -> Result<bool, StoreError> {
-        let path = self.path(problem, objective);
-        match std::fs::remove_file(&path) {
-            Ok(()) => Ok(true),
-            Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(false),
-            Err(e) => Err(StoreError::io(&path, e)),
-        }
-    }
-
     /// Every entry's path with its contents, or what is wrong with it; for `doctor`.
     ///
     /// # Errors
     /// A directory cannot be listed.
     pub fn entries(&self) -> Result<Vec<Entry>, StoreError> {
         let mut out = Vec::new();
-        for shard in subdirectories(&self.directory)? {
+        for shard in paths(&self.directory)?.into_iter().filter(|path| path.is_dir()) {
             for path in files_with_extension(&shard, EXTENSION)? {
-                let contents = read(&path);
+                let contents = envelope::read(&path, FORMAT);
                 out.push((path, contents));
             }
         }
@@ -209,24 +190,6 @@ impl PlanCache {
 /// The bytes are no entry of this version, or are damaged.
 pub fn entry_from_bytes(bytes: &[u8]) -> Result<(PlanHeader, CachedPlan), StoreErrorKind> {
     envelope::decode(FORMAT, bytes)
-}
-
-fn read(path: &Path) -> Result<(PlanHeader, CachedPlan), StoreError> {
-    let bytes = std::fs::read(path).map_err(|e| StoreError::io(path, e))?;
-    entry_from_bytes(&bytes).map_err(|kind| StoreError::new(path, kind))
-}
-
-fn subdirectories(directory: &Path) -> Result<Vec<PathBuf>, StoreError> {
-    let entries = match std::fs::read_dir(directory) {
-        Ok(entries) => entries,
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(e) => return Err(StoreError::io(directory, e)),
-    };
-    let paths: Result<Vec<_>, _> = entries.map(|e| e.map(|e| e.path())).collect();
-    let mut paths = paths.map_err(|e| StoreError::io(directory, e))?;
-    paths.retain(|p| p.is_dir());
-    paths.sort();
-    Ok(paths)
 }
 
 impl PlanHeader {
@@ -260,20 +223,23 @@ impl PlanHeader {
 
 /// A hash of parameters, values and rules, so that a changed kernel does not inherit plans.
 fn space_hash(problem: &dyn Problem) -> String {
+    let mut texts = Vec::new();
+    for p in problem.space().params() {
+        texts.push(p.name.clone());
+        texts.extend(p.values.iter().map(ToString::to_string));
+    }
+    texts.extend(problem.space().rules().iter().flat_map(|r| [r.name.clone(), r.expr.to_string()]));
+    hash_of(texts.iter().map(String::as_str))[..32].to_owned()
+}
+
+/// A hash of texts and of where each of them ends.
+fn hash_of<'t>(texts: impl IntoIterator<Item = &'t str>) -> String {
     let mut hasher = blake3::Hasher::new();
-    let mut add = |text: &str| {
+    for text in texts {
         hasher.update(&(text.len() as u64).to_le_bytes());
         hasher.update(text.as_bytes());
-    };
-    for p in problem.space().params() {
-        add(&p.name);
-        p.values.iter().for_each(|v| add(&v.to_string()));
     }
-    for r in problem.space().rules() {
-        add(&r.name);
-        add(&r.expr.to_string());
-    }
-    hasher.finalize().to_hex()[..32].to_owned()
+    hasher.finalize().to_hex().to_string()
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Checking results against a reference in higher precision, before anything is trusted.
 
 use std::sync::Arc;
-use tilewright_core::buffer::{Buffer, Expected, Filling, Role, Verdict, Workload};
+use tilewright_core::buffer::{Buffer, Buffers, Expected, Filling, Role, Verdict, Workload};
 use tilewright_core::data::Data;
 use tilewright_core::device::Device;
 use tilewright_core::problem::Problem;
@@ -35,10 +35,12 @@ pub struct Checked {
 }
 
 /// The result of all checks of a configuration.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default)]
 pub struct Verification {
     /// One per filling, up to the first that was wrong.
     pub checks: Vec<Checked>,
+    /// What the last of them left in the buffers.
+    pub after: Buffers,
 }
 
 impl Verification {
@@ -50,6 +52,11 @@ impl Verification {
     /// Largest error relative to the largest reference, over all checks.
     pub fn max_rel_error(&self) -> f64 {
         self.checks.iter().map(|c| c.verdict.max_rel_error).fold(0.0, f64::max)
+    }
+
+    /// Largest error as a fraction of its bound, over all checks.
+    pub fn worst_of_bound(&self) -> f64 {
+        self.checks.iter().map(|c| c.verdict.worst_of_bound).fold(0.0, f64::max)
     }
 
     /// What is wrong, for people; None if nothing is.
@@ -122,6 +129,7 @@ impl Verifier {
                 overwritten: overwritten(&case.work, &after),
             };
             out.checks.push(checked);
+            out.after = after;
             if !out.is_right() {
                 break;
             }

@@ -55,7 +55,7 @@ fn profiles_are_read_by_the_kind_that_they_name() {
     assert_eq!(trainers.kinds().collect::<Vec<_>>(), ["mlp", "mlp-over-linear", "mine"]);
     let trained = trainers.get("mine").unwrap().train(&rows, 3).unwrap();
     let read = trainers.load(&profile("mine", trained.model.clone()), &schema).unwrap();
-    tilewright_testkit::predictor(&read, &toy::problem(1000));
+    tilewright_testkit::predictor(&read, &toy::problem(1000)).unwrap();
     let unknown = Trainers::standard().load(&profile("mine", trained.model), &schema).err().unwrap();
     assert_eq!(unknown.kind, "mine");
     assert!(unknown.to_string().contains("mlp, mlp-over-linear"), "{unknown}");

@@ -49,7 +49,8 @@ fn every_sampler_keeps_the_contract() {
                 let mut sampler = make(&description(space), settings);
                 let mut rng = rng(seed);
                 Box::new(move || sampler.draw(space, &mut rng).ok().map(|d| d.point))
-            });
+            })
+            .unwrap();
         }
     }
 }

@@ -32,7 +32,7 @@ fn timed(problem: &dyn Problem, point: &Point) -> (Outcome, f64) {
 #[test]
 fn every_strategy_keeps_the_contract() {
     for strategy in Strategy::ALL {
-        testkit::search(&|problem, seed| strategy.make(&setup(problem), seed).unwrap());
+        testkit::search(&|problem, seed| strategy.make(&setup(problem), seed).unwrap()).unwrap();
     }
 }
 

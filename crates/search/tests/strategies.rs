@@ -28,12 +28,13 @@ fn in_order<'p>(problem: &'p dyn Problem) -> Box<dyn Search + 'p> {
 
 #[test]
 fn every_strategy_keeps_the_contract() {
-    testkit::search(&|problem, _| in_order(problem));
-    testkit::search(&|problem, seed| Box::new(Random::new(problem.space(), Objective::default(), seed)));
-    testkit::search(&local);
+    testkit::search(&|problem, _| in_order(problem)).unwrap();
+    testkit::search(&|problem, seed| Box::new(Random::new(problem.space(), Objective::default(), seed))).unwrap();
+    testkit::search(&local).unwrap();
     testkit::search(&|problem, seed| {
         Box::new(EarlyStop::new(problem.space(), Objective::default(), Rule::Conservative, Tolerance::default(), seed))
-    });
+    })
+    .unwrap();
 }
 
 /// Prefers small indices.
@@ -54,7 +55,8 @@ fn what_a_model_advises_keeps_the_contract() {
             let ranked = Arc::new(drawn(problem));
             let setup = Setup { model, starts: ranked.clone(), ranked, ..Setup::new(problem.space()) };
             Box::new(Refine::new(&setup, seed))
-        });
+        })
+        .unwrap();
     }
 }
 
@@ -71,7 +73,8 @@ fn the_mixture_of_a_training_set_keeps_the_contract() {
             let setup =
                 Setup { starts: Arc::new(carried[carried.len() / 2..].to_vec()), ..Setup::new(problem.space()) };
             Box::new(Survey::new(&setup, mixture, &carried, ChaCha8Rng::seed_from_u64(seed)))
-        });
+        })
+        .unwrap();
     }
 }
 

@@ -1,7 +1,7 @@
 //! Conformance of a [`Computation`].
 
 use crate::results::same_bytes;
-use crate::violation::{Conformity, demand, ensure};
+use crate::violation::{Conformity, ensure};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use std::collections::BTreeSet;
@@ -15,18 +15,9 @@ const FILLINGS: [Filling; 3] = [Filling::Real, Filling::Exact, Filling::Special]
 
 /// Holds a computation to its contract on the given inputs (small ones: every reference is computed).
 ///
-/// # Panics
-/// With the first broken promise.
-#[track_caller]
-pub fn computation<C: Computation>(computation: &C, inputs: &[C::Input]) {
-    demand(try_computation(computation, inputs));
-}
-
-/// [`computation`], returning the first broken promise.
-///
 /// # Errors
-/// The broken promise.
-pub fn try_computation<C: Computation>(computation: &C, inputs: &[C::Input]) -> Conformity {
+/// The first broken promise.
+pub fn computation<C: Computation>(computation: &C, inputs: &[C::Input]) -> Conformity {
     for input in inputs {
         fields(computation, input)?;
         features(computation, input)?;

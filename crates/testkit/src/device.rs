@@ -2,7 +2,7 @@
 
 use crate::points::legal_points;
 use crate::results::{run, same_bytes};
-use crate::violation::{Conformity, Violation, demand, ensure};
+use crate::violation::{Conformity, Violation, ensure};
 use std::sync::{Arc, Mutex, PoisonError};
 use tilewright_core::buffer::{Buffer, BufferSpec, Filling, Role, Workload};
 use tilewright_core::data::Data;
@@ -24,18 +24,9 @@ fn violation(check: &'static str, message: impl ToString) -> Violation {
 /// is specified are refused, and so are buffers and scalars that the program was not made for. How it times is the suite [`crate::measure`]'s
 /// business.
 ///
-/// # Panics
-/// With the first broken promise.
-#[track_caller]
-pub fn device(device: &mut dyn Device, problem: &dyn Problem) {
-    demand(try_device(device, problem));
-}
-
-/// [`device`], returning the first broken promise.
-///
 /// # Errors
-/// The broken promise.
-pub fn try_device(device: &mut dyn Device, problem: &dyn Problem) -> Conformity {
+/// The first broken promise.
+pub fn device(device: &mut dyn Device, problem: &dyn Problem) -> Conformity {
     let spec = device.spec().clone();
     ensure!(
         spec.fingerprint() == problem.device().fingerprint(),
@@ -176,18 +167,9 @@ fn scalars(device: &mut dyn Device, program: &Program, work: &Arc<Workload>) -> 
 /// Holds a device of host code to the rest of its contract: workspace, fills, order of steps, errors of the code,
 /// and code of other devices.
 ///
-/// # Panics
-/// With the first broken promise.
-#[track_caller]
-pub fn host_device(device: &mut dyn Device) {
-    demand(try_host_device(device));
-}
-
-/// [`host_device`], returning the first broken promise.
-///
 /// # Errors
-/// The broken promise.
-pub fn try_host_device(device: &mut dyn Device) -> Conformity {
+/// The first broken promise.
+pub fn host_device(device: &mut dyn Device) -> Conformity {
     workspace(device)?;
     upload(device, &nothing())?;
     let failing = Program::host(Arc::new(Failing), 0);

@@ -2,7 +2,7 @@
 
 use crate::points::{any_points, legal_points};
 use crate::results::{run, same_bytes};
-use crate::violation::{Conformity, Violation, demand, ensure};
+use crate::violation::{Conformity, Violation, ensure};
 use std::collections::BTreeSet;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -40,18 +40,9 @@ impl Default for Effort {
 /// rows are as wide as their names and finite; generation gives the same program twice; the default point is legal;
 /// results are right on real, exact and special data with poisoned outputs; read-only buffers stay as they were.
 ///
-/// # Panics
-/// With the first broken promise.
-#[track_caller]
-pub fn kernel<K: Kernel>(kernel: &Arc<K>, device: &mut dyn Device, inputs: &[InputOf<K>], effort: &Effort) {
-    demand(try_kernel(kernel, device, inputs, effort));
-}
-
-/// [`kernel`], returning the first broken promise.
-///
 /// # Errors
-/// The broken promise.
-pub fn try_kernel<K: Kernel>(
+/// The first broken promise.
+pub fn kernel<K: Kernel>(
     kernel: &Arc<K>,
     device: &mut dyn Device,
     inputs: &[InputOf<K>],

@@ -1,7 +1,7 @@
 //! Conformance suites for implementations of Tilewright's traits, and a toy kernel with a known optimum to build tests on.
 //!
-//! For tests only: a `dev-dependency` of the crates that implement a trait. Each suite is a plain function that panics
-//! with the broken promise; its `try_` form returns the [`Violation`], so that the suites themselves can be tested.
+//! For tests only: a `dev-dependency` of the crates that implement a trait. Each suite is a plain function that
+//! returns the first broken promise as a [`Violation`]; tests unwrap it.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -10,7 +10,7 @@
 //!
 //! let inputs = [0, 1, 7, 100].map(|n| toy::ScaleInput { n, dtype: DType::F32 });
 //! let effort = Effort { probes: 200, runs: 4, ..Effort::default() };
-//! kernel(&Arc::new(toy::ScaleKernel::new()), &mut toy::host_device(), &inputs, &effort);
+//! kernel(&Arc::new(toy::ScaleKernel::new()), &mut toy::host_device(), &inputs, &effort).unwrap();
 //! ```
 
 mod computation;
@@ -27,14 +27,14 @@ mod search;
 pub mod toy;
 mod violation;
 
-pub use computation::{computation, try_computation};
-pub use device::{device, host_device, try_device, try_host_device};
-pub use kernel::{Effort, kernel, try_kernel};
-pub use measure::{measure, try_measure};
+pub use computation::computation;
+pub use device::{device, host_device};
+pub use kernel::{Effort, kernel};
+pub use measure::measure;
 pub use mutants::mutants;
 pub use points::legal_points;
-pub use predictor::{fit, predictor, row_predictor, try_fit, try_predictor, try_row_predictor};
+pub use predictor::{fit, predictor, row_predictor};
 pub use resources::{recorded, skip};
-pub use sampler::{Draw, Make as MakeSampler, sampler, try_sampler};
-pub use search::{Make as MakeSearch, fraction_of_optimum, search, try_search};
+pub use sampler::{Draw, Make as MakeSampler, sampler};
+pub use search::{Make as MakeSearch, fraction_of_optimum, search};
 pub use violation::{Conformity, Violation};

@@ -1,7 +1,7 @@
 //! Conformance of a [`Measure`].
 
 use crate::points::{any_points, legal_points};
-use crate::violation::{Conformity, Violation, demand, ensure};
+use crate::violation::{Conformity, Violation, ensure};
 use std::time::Duration;
 use tilewright_core::measurement::{FailureKind, Measurement, Timing};
 use tilewright_core::problem::{Measure, MeasureError, Problem};
@@ -14,18 +14,9 @@ const SUITE: &str = "measure";
 /// Checked: times are positive and finite, repeats within the policy; an illegal point and indices outside the space
 /// give a typed failure; a run beyond the cut-off is cut off; after every failure the device still measures.
 ///
-/// # Panics
-/// With the first broken promise.
-#[track_caller]
-pub fn measure(device: &mut dyn Measure, problem: &dyn Problem) {
-    demand(try_measure(device, problem));
-}
-
-/// [`measure`], returning the first broken promise.
-///
 /// # Errors
-/// The broken promise.
-pub fn try_measure(device: &mut dyn Measure, problem: &dyn Problem) -> Conformity {
+/// The first broken promise.
+pub fn measure(device: &mut dyn Measure, problem: &dyn Problem) -> Conformity {
     let spec = device.spec().clone();
     let policy = Timing { max_repeats: 5, max_time: Duration::from_millis(20), ..Timing::default() };
     let good = good_point(device, problem, &policy)?;

@@ -2,7 +2,7 @@
 
 use crate::points::legal_points;
 use crate::toy;
-use crate::violation::{Conformity, Violation, demand, ensure};
+use crate::violation::{Conformity, Violation, ensure};
 use tilewright_core::feature::Feature;
 use tilewright_core::predictor::{BindError, Fit, Predictor, RowPredictor, Scorer};
 use tilewright_core::problem::Problem;
@@ -24,18 +24,9 @@ fn close(a: f32, b: f32) -> bool {
 /// half the squared error of the mean; no rows give an error, one row or constant columns give an error or a model that
 /// predicts finite numbers; every model passes [`row_predictor`].
 ///
-/// # Panics
-/// With the first broken promise.
-#[track_caller]
-pub fn fit<F: Fit>(fit: &F) {
-    demand(try_fit(fit));
-}
-
-/// [`fit()`], returning the first broken promise.
-///
 /// # Errors
-/// The broken promise.
-pub fn try_fit<F: Fit>(fit: &F) -> Conformity {
+/// The first broken promise.
+pub fn fit<F: Fit>(fit: &F) -> Conformity {
     let data = toy::training_set(&[100, 700, 3000, 20_000, 100_000, 600_000], 150, 1);
     let fitted = |data: &TrainingSet, seed| {
         let model = fit.fit(data, seed);
@@ -49,7 +40,7 @@ pub fn try_fit<F: Fit>(fit: &F) -> Conformity {
         "fit-repeats",
         "two fits on the same rows with the same seed predict differently"
     );
-    try_row_predictor(&model, &toy::problem(9000))?;
+    row_predictor(&model, &toy::problem(9000))?;
     learns(&model, &rows)?;
     degenerate(fit, &data)
 }
@@ -103,18 +94,9 @@ fn degenerate<F: Fit>(fit: &F, data: &TrainingSet) -> Conformity {
 /// Checked: one finite number a point; results do not depend on how points are batched; a screen keeps to the same and has
 /// a margin.
 ///
-/// # Panics
-/// With the first broken promise.
-#[track_caller]
-pub fn predictor(model: &dyn Predictor, problem: &dyn Problem) {
-    demand(try_predictor(model, problem).map(drop));
-}
-
-/// [`predictor`], returning the scores of the points that were looked at, or the first broken promise.
-///
 /// # Errors
-/// The broken promise.
-pub fn try_predictor(model: &dyn Predictor, problem: &dyn Problem) -> Result<Vec<f32>, Violation> {
+/// The first broken promise.
+pub fn predictor(model: &dyn Predictor, problem: &dyn Problem) -> Result<Vec<f32>, Violation> {
     let refused = |e: BindError| Violation { suite: SUITE, check: "problem-is-bound", message: e.to_string() };
     let scorer = model.bind(problem).map_err(refused)?;
     let points = points(problem);
@@ -136,18 +118,9 @@ fn points(problem: &dyn Problem) -> Vec<Point> {
 /// Checked: one finite number a row, appended; the promises of a [`predictor`]; a bound score equals the prediction of the
 /// whole row; problems of another schema are refused with both hashes.
 ///
-/// # Panics
-/// With the first broken promise.
-#[track_caller]
-pub fn row_predictor(model: &dyn RowPredictor, problem: &dyn Problem) {
-    demand(try_row_predictor(model, problem));
-}
-
-/// [`row_predictor`], returning the first broken promise.
-///
 /// # Errors
-/// The broken promise.
-pub fn try_row_predictor(model: &dyn RowPredictor, problem: &dyn Problem) -> Conformity {
+/// The first broken promise.
+pub fn row_predictor(model: &dyn RowPredictor, problem: &dyn Problem) -> Conformity {
     ensure!(
         model.schema() == problem.schema(),
         "schema-is-kept",
@@ -162,7 +135,7 @@ pub fn try_row_predictor(model: &dyn RowPredictor, problem: &dyn Problem) -> Con
         problem.config_features(point, &mut rows);
     }
     let whole = rows_are_independent(model, &rows, points.len())?;
-    let scores = try_predictor(model, problem)?;
+    let scores = predictor(model, problem)?;
     let apart = whole.iter().zip(&scores).find(|(w, s)| !close(**s, **w));
     ensure!(apart.is_none(), "bind-equals-predict", "prediction and bound score of a point: {apart:?}");
     refuses(model)

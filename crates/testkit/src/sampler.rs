@@ -1,7 +1,7 @@
 //! Conformance of anything that draws legal points.
 
 use crate::toy;
-use crate::violation::{Conformity, demand, ensure};
+use crate::violation::{Conformity, ensure};
 use std::collections::BTreeSet;
 use tilewright_core::problem::Problem;
 use tilewright_core::space::{BoundSpace, Point};
@@ -19,18 +19,9 @@ pub type Make<'m> = &'m dyn for<'s> Fn(&'s BoundSpace, u64) -> Draw<'s>;
 /// Checked: legal points only; the same seed draws the same, another seed draws otherwise; every legal point of a small
 /// space turns up, every value of every parameter of a large one; an empty space ends.
 ///
-/// # Panics
-/// With the first broken promise.
-#[track_caller]
-pub fn sampler(make: Make<'_>) {
-    demand(try_sampler(make));
-}
-
-/// [`sampler`], returning the first broken promise.
-///
 /// # Errors
-/// The broken promise.
-pub fn try_sampler(make: Make<'_>) -> Conformity {
+/// The first broken promise.
+pub fn sampler(make: Make<'_>) -> Conformity {
     let empty = toy::tiny_problem(0);
     let drawn = make(empty.space(), 1)();
     ensure!(drawn.is_none(), "empty-space-ends", "{drawn:?} drawn from a space without legal points");

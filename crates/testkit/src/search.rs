@@ -1,7 +1,7 @@
 //! Conformance of a [`Search`].
 
 use crate::toy;
-use crate::violation::{Conformity, demand, ensure};
+use crate::violation::{Conformity, ensure};
 use std::collections::{BTreeMap, BTreeSet};
 use tilewright_core::measurement::{Failure, FailureKind, Measurement, Outcome};
 use tilewright_core::problem::Problem;
@@ -19,18 +19,9 @@ pub type Make<'m> = &'m dyn for<'p> Fn(&'p dyn Problem, u64) -> Box<dyn Search +
 /// questions; it finishes, also on spaces of 0 to 3 points and when every point fails; the best is the least told,
 /// warm starts included, failures excluded.
 ///
-/// # Panics
-/// With the first broken promise.
-#[track_caller]
-pub fn search(make: Make<'_>) {
-    demand(try_search(make));
-}
-
-/// [`search`], returning the first broken promise.
-///
 /// # Errors
-/// The broken promise.
-pub fn try_search(make: Make<'_>) -> Conformity {
+/// The first broken promise.
+pub fn search(make: Make<'_>) -> Conformity {
     for points in 0..=3 {
         let problem = toy::tiny_problem(points);
         for batch in [1, 5] {

@@ -24,14 +24,6 @@ impl std::error::Error for Violation {}
 /// What a suite returns.
 pub type Conformity = Result<(), Violation>;
 
-/// Panics with the violation: how the suites are used in a test.
-#[track_caller]
-pub(crate) fn demand(result: Conformity) {
-    if let Err(violation) = result {
-        panic!("{violation}");
-    }
-}
-
 /// Returns a [`Violation`] of the named check unless the condition holds.
 macro_rules! ensure {
     ($condition:expr, $check:literal, $($message:tt)+) => {

@@ -16,13 +16,13 @@ fn inputs() -> Vec<ScaleInput> {
 
 #[test]
 fn the_toy_computation_conforms() {
-    testkit::computation(&toy::Scale, &inputs());
+    testkit::computation(&toy::Scale, &inputs()).unwrap();
 }
 
 #[test]
 fn the_toy_kernel_conforms() {
     let mut executor = toy::host_device();
-    testkit::kernel(&Arc::new(toy::ScaleKernel::new()), &mut executor, &inputs(), &Effort::default());
+    testkit::kernel(&Arc::new(toy::ScaleKernel::new()), &mut executor, &inputs(), &Effort::default()).unwrap();
 }
 
 /// Expects wide steps to be fast.
@@ -40,10 +40,10 @@ fn twice(_: &dyn Problem, _: &[u16]) -> f64 {
 fn a_model_over_a_prior_conforms_and_adds_up() {
     let problem = toy::problem(1000);
     let prior = toy::Formula { kind: "wide", is_costly: true, seconds: wide };
-    testkit::predictor(&prior, &problem);
+    testkit::predictor(&prior, &problem).unwrap();
     let model = WithPrior::new(prior, toy::Formula { kind: "flat", is_costly: false, seconds: twice });
     assert!(model.kind() == "flat-over-wide" && model.is_costly());
-    testkit::predictor(&model, &problem);
+    testkit::predictor(&model, &problem).unwrap();
     let points = [[1, 2, 0, 0, 0], [0, 0, 0, 0, 0]].map(|p| Point::from(&p[..]));
     let logs = model.bind(&problem).unwrap().score_each(&points);
     let expected = [2e-6f32 / 8.0, 2e-6].map(f32::ln);
@@ -53,30 +53,30 @@ fn a_model_over_a_prior_conforms_and_adds_up() {
 #[test]
 fn a_kernel_without_legal_points_conforms() {
     let kernel = Arc::new(toy::ScaleKernel::new().restricted("width > 16"));
-    testkit::kernel(&kernel, &mut toy::host_device(), &inputs()[..2], &Effort::default());
+    testkit::kernel(&kernel, &mut toy::host_device(), &inputs()[..2], &Effort::default()).unwrap();
 }
 
 #[test]
 fn the_toy_executor_conforms() {
-    testkit::device(&mut toy::host_device(), &toy::problem(1000));
-    testkit::host_device(&mut toy::host_device());
+    testkit::device(&mut toy::host_device(), &toy::problem(1000)).unwrap();
+    testkit::host_device(&mut toy::host_device()).unwrap();
 }
 
 #[test]
 fn the_analytic_device_conforms() {
     let analytic = || toy::AnalyticMeasure::new(toy::device());
-    testkit::measure(&mut analytic(), &toy::problem(1000));
-    testkit::measure(&mut analytic().failing(|p| p[0] == 0), &toy::problem(1000));
+    testkit::measure(&mut analytic(), &toy::problem(1000)).unwrap();
+    testkit::measure(&mut analytic().failing(|p| p[0] == 0), &toy::problem(1000)).unwrap();
 }
 
 #[test]
 fn the_toy_model_conforms() {
-    testkit::fit(&toy::LogLinearFit);
+    testkit::fit(&toy::LogLinearFit).unwrap();
 }
 
 #[test]
 fn the_plain_search_conforms_and_finds_the_optimum() {
-    testkit::search(&|problem, _| Box::new(toy::Sequential::new(problem.space())));
+    testkit::search(&|problem, _| Box::new(toy::Sequential::new(problem.space()))).unwrap();
     let fraction =
         testkit::fraction_of_optimum(&|problem, _| Box::new(toy::Sequential::new(problem.space())), 500, 4000, 1);
     assert_eq!(fraction, 1.0);
@@ -89,7 +89,8 @@ fn a_shuffled_walk_conforms_as_a_sampler() {
         // Small spaces are drawn from again and again.
         let draws = if points.len() < 600 { 1000 } else { 1 };
         Box::new(std::iter::repeat_n(points, draws).flatten().by_next())
-    });
+    })
+    .unwrap();
 }
 
 /// Turns an iterator into the closure that the suite draws with.

@@ -121,9 +121,9 @@ fn a_device_without_a_clock_computes_by_the_default() {
 fn a_described_kernel_keeps_every_promise_of_a_kernel() {
     let own = Arc::new(built());
     let inputs: Vec<Vec<u64>> = [0, 1, 15, 16, 17, 1000].map(|n| vec![n]).into();
-    computation(tilewright::core::kernel::Kernel::computation(&*own), &inputs);
+    computation(tilewright::core::kernel::Kernel::computation(&*own), &inputs).unwrap();
     let effort = Effort { probes: 100, runs: 6, ..Effort::default() };
-    kernel(&own, &mut toy::host_device(), &inputs, &effort);
+    kernel(&own, &mut toy::host_device(), &inputs, &effort).unwrap();
 }
 
 #[test]

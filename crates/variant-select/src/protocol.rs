@@ -13,7 +13,7 @@ pub enum Method {
     /// The best of the recommended ones by cross-validation.
     Auto(Auto),
     /// One by its name.
-    Named(&'static str, Box<dyn FitSelector>),
+    Named(String, Box<dyn FitSelector>),
 }
 
 impl Method {
@@ -24,7 +24,7 @@ impl Method {
     pub fn fit(&self, data: &ChoiceSet, seed: u64) -> Result<(String, Box<dyn Selector>), SelectError> {
         let (name, selector) = match self {
             Self::Auto(auto) => auto.choose(data, seed)?,
-            Self::Named(name, fit) => ((*name).to_owned(), fit.fit(data, seed)?),
+            Self::Named(name, fit) => (name.clone(), fit.fit(data, seed)?),
         };
         Ok((name, guarded(selector, data, seed)))
     }

@@ -150,12 +150,8 @@ struct Contest<'a> {
     deadline: Deadline,
 }
 
-/// A configuration that was timed.
-#[derive(Clone)]
-struct Timed {
-    point: Point,
-    predicted: Option<f64>,
-}
+/// A configuration that was timed, and what the model expected of it.
+type Timed = (Point, Option<f64>);
 
 impl Contest<'_> {
     /// The best configurations of each kernel beside the libraries; None if nothing is legal, or nothing ran.
@@ -213,7 +209,7 @@ impl Contest<'_> {
             let problem: Arc<dyn Problem> = problem.into();
             let (found, count) = self.plan(&*problem, at, share)?;
             timed += count as usize;
-            for Timed { point, predicted: cost } in found.into_iter().take(FINALISTS) {
+            for (point, cost) in found.into_iter().take(FINALISTS) {
                 entrants.push(Entrant { name: kernel.id().to_string(), problem: problem.clone(), point });
                 predicted.push(cost);
             }
@@ -277,7 +273,10 @@ impl Contest<'_> {
             }
         };
         let predicted = |point: &Point| knowledge.model().map(|model| model.cost(point));
-        let timed = |(point, _): (Point, f64)| Timed { predicted: predicted(&point), point };
+        let timed = |(point, _): (Point, f64)| {
+            let predicted = predicted(&point);
+            (point, predicted)
+        };
         Ok((search.best().points.into_iter().map(timed).collect(), trace.evaluations))
     }
 }

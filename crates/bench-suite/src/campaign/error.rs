@@ -62,15 +62,3 @@ pub enum CampaignError {
     #[error(transparent)]
     Device(#[from] DeviceError),
 }
-
-impl From<tilewright_core::problem::ProblemError> for CampaignError {
-    fn from(error: tilewright_core::problem::ProblemError) -> Self {
-        Self::Runtime(error.into())
-    }
-}
-
-impl From<tilewright_core::computation::InputError> for CampaignError {
-    fn from(error: tilewright_core::computation::InputError) -> Self {
-        Self::Runtime(error.into())
-    }
-}

@@ -1,8 +1,9 @@
 //! The samples as a dataset that other programs read.
 
+use super::files::damaged;
 use super::{Campaign, CampaignError, FILES};
 use tilewright_core::objective::Objective;
-use tilewright_datasets::{Dataset, DatasetError, Record};
+use tilewright_datasets::{Dataset, Record};
 use tilewright_runtime::log::CampaignLog;
 
 /// Writes the measurements of the logs as a table with its description; how many rows. An emulator's costs are no times and
@@ -25,9 +26,7 @@ pub(super) fn export(campaign: &Campaign<'_>) -> Result<usize, CampaignError> {
         }));
     }
     let table = campaign.settings.out.join(FILES[3]);
-    let damaged =
-        |e: DatasetError| CampaignError::Damaged { file: table.display().to_string(), message: e.to_string() };
-    let dataset = Dataset::from_records(&records).map_err(damaged)?;
-    dataset.write(&table).map_err(damaged)?;
+    let dataset = Dataset::from_records(&records).map_err(|e| damaged(&table, e))?;
+    dataset.write(&table).map_err(|e| damaged(&table, e))?;
     Ok(dataset.len())
 }

@@ -2,7 +2,7 @@
 
 use super::stages::Progress;
 use super::state::State;
-use super::{Campaign, CampaignError, Deadline};
+use super::{Campaign, CampaignError, Deadline, files};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -17,7 +17,6 @@ use tilewright_loops::library::{Case, measurement_set, test_set};
 use tilewright_perfmodel_linear::{Form, LinearFit, Sharpness, Weight};
 use tilewright_ptxgen::loops::program;
 use tilewright_ptxgen::target::Target;
-use tilewright_runtime::store::{StoreError, write_atomically};
 
 /// The file of this stage.
 pub(super) const FILE: &str = "linear.json";
@@ -63,7 +62,7 @@ pub(super) fn run(campaign: &Campaign<'_>, _: &mut State, deadline: Deadline) ->
     let mut failures = Vec::new();
     for batch in left.chunks(BATCH).take_while(|_| !deadline.over()) {
         failures.extend(time(campaign, target, batch, deadline, &mut record)?);
-        write(&file, &record)?;
+        files::write(&file, &record)?;
     }
     let timed = |cases: &[Case]| -> Vec<Measured> {
         let found = cases.iter().filter_map(|c| record.times.get(&case_name(c)).map(|t| (c, *t)));
@@ -75,15 +74,10 @@ pub(super) fn run(campaign: &Campaign<'_>, _: &mut State, deadline: Deadline) ->
     if done {
         record.forms = forms(campaign, &measured, &tested, record.launch_s, &mut notes);
     }
-    write(&file, &record)?;
+    files::write(&file, &record)?;
     let found = record.forms.iter().map(|f| format!("{} {:.1}%", f.form, 100.0 * f.verdicts.geomean_error));
     notes.splice(0..0, found);
     Ok(Progress { done, note: notes.join("; ") })
-}
-
-fn write(file: &std::path::Path, record: &Record) -> Result<(), CampaignError> {
-    let damaged = |e: serde_json::Error| StoreError::io(file, std::io::Error::other(e));
-    Ok(write_atomically(file, &serde_json::to_vec_pretty(record).map_err(damaged)?)?)
 }
 
 fn time(

@@ -19,6 +19,7 @@ mod contest;
 mod emulated;
 mod error;
 mod export;
+mod files;
 mod linear;
 mod micro;
 mod rows;
@@ -41,7 +42,7 @@ use std::time::Instant;
 use tilewright_core::device::Device;
 use tilewright_core::objective::Objective;
 use tilewright_core::problem::AnyKernel;
-use tilewright_runtime::store::StoreError;
+use tilewright_runtime::store::{StoreError, TEMPORARY};
 use tilewright_runtime::trainer::Trainer;
 
 /// The files of a campaign's folder, without the kernels' own.
@@ -123,8 +124,7 @@ impl Campaign<'_> {
         let end = began + self.settings.budget;
         for (at, stage) in stages::STAGES.iter().enumerate() {
             let left = end.saturating_duration_since(Instant::now()).as_secs_f64();
-            let unfinished =
-                |s: &&stages::StageKind| self.wants(s) && (!state.is_done(s.name) || s.is_open(self, &state));
+            let unfinished = |s: &&stages::StageKind| self.wants(s) && (!state.is_done(s.name) || s.is_open(&state));
             if !unfinished(&stage) {
                 continue;
             }
@@ -185,7 +185,7 @@ fn prepare(folder: &Path) -> Result<(), CampaignError> {
     for path in files(folder)? {
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         // The folder is this campaign's alone, so nobody is about to rename it.
-        if name.starts_with(".tilewright-") || name.starts_with(".samples") {
+        if name.starts_with(TEMPORARY) || name.starts_with(".samples") {
             std::fs::remove_file(&path).map_err(|e| StoreError::io(folder, e))?;
         }
     }

@@ -1,8 +1,8 @@
 //! The rows of the tables, and the tables for people.
 
 use super::state::State;
-use super::{CampaignError, FILES};
-use crate::report::geomean;
+use super::{CampaignError, FILES, files};
+use crate::report::{geomean, number};
 use crate::tasks::Task;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -143,13 +143,7 @@ pub(super) struct Tables {
 
 impl Tables {
     pub(super) fn read(out: &Path) -> Result<Self, CampaignError> {
-        let path = out.join(FILES[1]);
-        let damaged = |message: String| CampaignError::Damaged { file: path.display().to_string(), message };
-        match std::fs::read(&path) {
-            Ok(bytes) => serde_json::from_slice(&bytes).map_err(|e| damaged(e.to_string())),
-            Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(Self::default()),
-            Err(e) => Err(damaged(e.to_string())),
-        }
+        Ok(files::read(&out.join(FILES[1]))?.unwrap_or_default())
     }
 
     pub(super) fn has(&self, stage: &str, name: &str, dtype: &str) -> bool {
@@ -171,10 +165,7 @@ impl Tables {
 
     /// Replaces both files.
     pub(super) fn write(&self, out: &Path, state: &State) -> Result<(), CampaignError> {
-        let path = out.join(FILES[1]);
-        let json = serde_json::to_vec_pretty(self)
-            .map_err(|e| CampaignError::Damaged { file: path.display().to_string(), message: e.to_string() })?;
-        write_atomically(&path, &json)?;
+        files::write(&out.join(FILES[1]), self)?;
         Ok(write_atomically(&out.join(FILES[2]), self.text(state).as_bytes())?)
     }
 
@@ -266,8 +257,4 @@ fn table(out: &mut String, rows: &[&TaskRow], timed: bool) {
         let _ = writeln!(out, "\nDefault over ours: geometric mean {mean:.3}, worst {worst:.3}.");
     }
     out.push('\n');
-}
-
-fn number(value: Option<f64>, digits: usize) -> String {
-    value.map_or_else(|| "-".to_owned(), |v| format!("{v:.digits$}"))
 }

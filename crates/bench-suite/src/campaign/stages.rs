@@ -24,7 +24,7 @@ pub(super) struct StageKind {
 }
 
 impl StageKind {
-    pub(super) fn is_open(&self, _: &Campaign<'_>, state: &State) -> bool {
+    pub(super) fn is_open(&self, state: &State) -> bool {
         self.reopens && state.samples as f64 > state.fitted as f64 * 1.1
     }
 }

@@ -1,12 +1,12 @@
 //! What a campaign has done, in a file that is replaced as a whole.
 
 use super::emulated::EMULATED_COST;
+use super::files::{self, damaged};
 use super::{Campaign, CampaignError, CampaignKind, Scale};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use tilewright_core::device::DeviceSpec;
-use tilewright_runtime::store::write_atomically;
 
 /// Version of the file.
 const VERSION: u32 = 1;
@@ -106,34 +106,28 @@ impl State {
         let device = campaign.spec();
         let names: Vec<String> = campaign.kernels.iter().map(|k| k.id().to_string()).collect();
         let (kernel, metric) = (names.join(" "), campaign.objective.metric.clone());
-        let bytes = match std::fs::read(path) {
-            Ok(bytes) => bytes,
-            Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
-                return Ok(Self {
-                    version: VERSION,
-                    kind: Some(campaign.settings.scale.kind),
-                    tilewright: env!("CARGO_PKG_VERSION").into(),
-                    kernel,
-                    seed: campaign.settings.seed,
-                    metric,
-                    cache_policy: "warm: runs follow each other on the same buffers".into(),
-                    fingerprint: device.fingerprint(),
-                    device: (*device).clone(),
-                    runs: 0,
-                    stages: Vec::new(),
-                    verify: BTreeMap::new(),
-                    samples: 0,
-                    fitted: 0,
-                    micro: Vec::new(),
-                    path: path.to_owned(),
-                });
-            }
-            Err(e) => return Err(CampaignError::Damaged { file: path.display().to_string(), message: e.to_string() }),
+        let Some(mut state) = files::read::<Self>(path)? else {
+            return Ok(Self {
+                version: VERSION,
+                kind: Some(campaign.settings.scale.kind),
+                tilewright: env!("CARGO_PKG_VERSION").into(),
+                kernel,
+                seed: campaign.settings.seed,
+                metric,
+                cache_policy: "warm: runs follow each other on the same buffers".into(),
+                fingerprint: device.fingerprint(),
+                device: (*device).clone(),
+                runs: 0,
+                stages: Vec::new(),
+                verify: BTreeMap::new(),
+                samples: 0,
+                fitted: 0,
+                micro: Vec::new(),
+                path: path.to_owned(),
+            });
         };
-        let damaged = |message| CampaignError::Damaged { file: path.display().to_string(), message };
-        let mut state: Self = serde_json::from_slice(&bytes).map_err(|e| damaged(e.to_string()))?;
         if state.version != VERSION {
-            return Err(damaged(format!("version {}, this program knows {VERSION}", state.version)));
+            return Err(damaged(path, format!("version {}, this program knows {VERSION}", state.version)));
         }
         state.expect_kind(path, campaign.settings.scale.kind)?;
         let pairs = [
@@ -191,11 +185,7 @@ impl State {
 
     /// Replaces the file.
     pub(super) fn write(&self) -> Result<(), CampaignError> {
-        let damaged = |e: serde_json::Error| CampaignError::Damaged {
-            file: self.path.display().to_string(),
-            message: e.to_string(),
-        };
-        Ok(write_atomically(&self.path, &serde_json::to_vec_pretty(self).map_err(damaged)?)?)
+        files::write(&self.path, self)
     }
 
     pub(super) fn is_done(&self, stage: &str) -> bool {

@@ -3,31 +3,11 @@
 use super::stages::Progress;
 use super::state::{State, Verified};
 use super::{Campaign, CampaignError, Deadline};
-use rand::{Rng, SeedableRng};
-use rand_chacha::ChaCha8Rng;
+use crate::cases::{Case, Cases};
 use std::collections::VecDeque;
-use std::sync::Arc;
-use tilewright_core::buffer::{Filling, Verdict};
-use tilewright_core::data::Data;
-use tilewright_core::device::Device;
-use tilewright_core::problem::Problem;
-use tilewright_core::program::{DeviceError, Program};
-use tilewright_core::space::{Config, Point};
-use tilewright_sampler::{Chained, Sampler, Settings};
-
-/// Cases of one input.
-const PER_INPUT: usize = 4;
-
-/// Inputs in a row without a legal point after which a class counts as having none.
-const MOST_IDLE: usize = 1000;
-
-struct Case {
-    problem: Arc<dyn Problem>,
-    point: Point,
-    program: Program,
-    filling: Filling,
-    seed: u64,
-}
+use tilewright_core::program::DeviceError;
+use tilewright_core::space::Config;
+use tilewright_runtime::verify::VerifyError;
 
 pub(super) fn run(campaign: &Campaign<'_>, state: &mut State, deadline: Deadline) -> Result<Progress, CampaignError> {
     let wanted = campaign.settings.scale.verify_cases;
@@ -36,7 +16,7 @@ pub(super) fn run(campaign: &Campaign<'_>, state: &mut State, deadline: Deadline
     for (i, (name, class)) in classes.iter().enumerate() {
         let share = deadline.left_s() / (classes.len() - i) as f64;
         let end = std::time::Instant::now() + std::time::Duration::from_secs_f64(share);
-        done &= of_class(campaign, state, (name, Cases::new(campaign, i, class)), wanted, Deadline { end })?;
+        done &= of_class(campaign, state, (name, class), wanted, Deadline { end })?;
     }
     let total = |f: fn(&Verified) -> u64| state.verify.values().map(f).sum::<u64>();
     let note = format!("{} cases, {} wrong, {} failed", total(|v| v.cases), total(|v| v.wrong), total(|v| v.failed));
@@ -46,19 +26,21 @@ pub(super) fn run(campaign: &Campaign<'_>, state: &mut State, deadline: Deadline
 fn of_class(
     campaign: &Campaign<'_>,
     state: &mut State,
-    (name, mut cases): (&str, Cases<'_>),
+    (name, class): (&str, &Config),
     wanted: u64,
     deadline: Deadline,
 ) -> Result<bool, CampaignError> {
     let mut verified = state.verify.remove(name).unwrap_or_default();
-    cases.skip(verified.cases);
+    let mut cases = Turns::new(campaign, class, verified.cases);
     let ahead = campaign.device().ahead().max(1);
     let mut queue = VecDeque::new();
     let mut lost = None;
     while verified.cases < wanted && !deadline.over() {
         while queue.len() < ahead && (queue.len() as u64) < wanted - verified.cases {
             let Some(case) = cases.next()? else { break };
-            campaign.device().precompile(std::slice::from_ref(&case.program));
+            if let Ok(legal) = case.problem.space().check(&case.point) {
+                campaign.device().precompile(&[case.problem.program(&legal)]);
+            }
             queue.push_back(case);
         }
         let Some(case) = queue.pop_front() else { break };
@@ -82,10 +64,7 @@ fn of_class(
 /// # Errors
 /// The device is lost.
 fn check(campaign: &Campaign<'_>, case: &Case, verified: &mut Verified) -> Result<(), DeviceError> {
-    let work = Arc::new(case.problem.workload(case.filling, case.seed));
-    let expected = case.problem.reference(&work.buffers, &work.scalars);
-    let mut device = campaign.device();
-    let ran = device.upload(&Data::Given(work)).and_then(|()| device.run(&case.program)).and_then(|()| device.read());
+    let checked = case.check(&mut **campaign.device());
     verified.cases += 1;
     let what = || {
         let config = case.problem.space().config(&case.point);
@@ -97,74 +76,54 @@ fn check(campaign: &Campaign<'_>, case: &Case, verified: &mut Verified) -> Resul
             case.seed
         )
     };
-    match ran {
-        Ok(after) => {
-            let Verdict { wrong, first, max_rel_error, worst_of_bound } = expected.compare(&after);
-            if wrong > 0 {
+    match checked {
+        Ok(found) => match found.complaint() {
+            Some(complaint) => {
                 verified.wrong += 1;
-                verified.fail(format!("{}: {wrong} wrong elements, the first {first:?}", what()));
-            } else {
-                verified.worst_rel_error = verified.worst_rel_error.max(max_rel_error);
-                verified.worst_of_bound = verified.worst_of_bound.max(worst_of_bound);
+                verified.fail(format!("{}: {complaint}", what()));
             }
-            Ok(())
-        }
-        Err(error @ (DeviceError::Missing { .. } | DeviceError::Run(_))) => Err(error),
+            None => {
+                verified.worst_rel_error = verified.worst_rel_error.max(found.max_rel_error());
+                verified.worst_of_bound = verified.worst_of_bound.max(found.worst_of_bound());
+            }
+        },
+        Err(VerifyError::Device(error @ (DeviceError::Missing { .. } | DeviceError::Run(_)))) => return Err(error),
         Err(error) => {
             verified.failed += 1;
             verified.fail(format!("{}: {error}", what()));
-            Ok(())
         }
     }
+    Ok(())
 }
 
-/// The cases of a class of inputs in their order, the same for the same seed. Kernels take turns.
-struct Cases<'a> {
-    campaign: &'a Campaign<'a>,
-    class: usize,
-    fixed: &'a Config,
-    samplers: Vec<Chained>,
-    rng: ChaCha8Rng,
-    waiting: VecDeque<Case>,
-    inputs: usize,
-    made: usize,
+/// The cases of a class of inputs in their order. Kernels take turns.
+struct Turns<'a> {
+    kernels: Vec<Cases<'a>>,
+    next: u64,
 }
 
-impl<'a> Cases<'a> {
-    fn new(campaign: &'a Campaign<'a>, class: usize, fixed: &'a Config) -> Self {
-        let rng = ChaCha8Rng::seed_from_u64(campaign.settings.seed);
-        let samplers = campaign.kernels.iter().map(|k| Chained::new(k.space(), Settings::default())).collect();
-        Self { campaign, class, fixed, samplers, rng, waiting: VecDeque::new(), inputs: 0, made: 0 }
+impl<'a> Turns<'a> {
+    /// Behind the cases that were verified before, whichever kernels they were of.
+    fn new(campaign: &Campaign<'a>, class: &Config, verified: u64) -> Self {
+        let (limits, seed) = (campaign.settings.scale.verify_limits, campaign.settings.seed);
+        let cases = |&kernel| Cases { kernel, spec: campaign.spec(), fixed: class.clone(), limits, seed };
+        let kernels: Vec<Cases<'a>> = campaign.kernels.iter().map(cases).collect();
+        Self { next: verified * kernels.len() as u64, kernels }
     }
 
-    /// A stream of its own for each run: what was verified already is not drawn again.
-    fn skip(&mut self, cases: u64) {
-        self.rng.set_stream(cases * 16 + self.class as u64);
-    }
-
-    /// None if nothing is legal.
+    /// None if nothing is legal for any kernel.
     fn next(&mut self) -> Result<Option<Case>, CampaignError> {
-        for _ in 0..MOST_IDLE {
-            if let Some(case) = self.waiting.pop_front() {
-                return Ok(Some(case));
-            }
-            let (campaign, rng, at) = (self.campaign, &mut self.rng, self.inputs % self.samplers.len());
-            self.inputs += 1;
-            let (kernel, limits) = (campaign.kernels[at], &campaign.settings.scale.verify_limits);
-            let fields = kernel.draw(self.fixed, limits, &mut || rng.random())?;
-            let Ok(problem) = kernel.problem(&campaign.spec(), &fields) else { continue };
-            let problem: Arc<dyn Problem> = Arc::from(problem);
-            for _ in 0..PER_INPUT {
-                let Ok(draw) = self.samplers[at].draw(problem.space(), &mut self.rng) else { break };
-                let point = draw.point;
-                let Ok(legal) = problem.space().check(&point) else { continue };
-                let program = problem.program(&legal);
-                let filling = [Filling::Real, Filling::Exact, Filling::Special][self.made % 3];
-                self.made += 1;
-                let seed = self.rng.random::<u64>() >> 12;
-                self.waiting.push_back(Case { problem: problem.clone(), point, program, filling, seed });
+        let (count, mut refused) = (self.kernels.len() as u64, None);
+        for _ in 0..count {
+            let number = self.next;
+            self.next += 1;
+            match self.kernels[(number % count) as usize].draw(number / count) {
+                Ok(Some(case)) => return Ok(Some(case)),
+                Ok(None) => {}
+                // Other kernels may take such inputs.
+                Err(error) => refused = Some(error),
             }
         }
-        Ok(None)
+        refused.map_or(Ok(None), |error| Err(error.into()))
     }
 }

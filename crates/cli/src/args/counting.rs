@@ -2,15 +2,6 @@
 
 use clap::Args;
 
-/// A number that the data of an input tell and its sizes do not.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Statistic {
-    /// As the counter asks for it.
-    pub name: String,
-    /// Not negative.
-    pub value: i64,
-}
-
 #[derive(Clone, Debug, Args)]
 pub(crate) struct CountArgs {
     /// The kernel; ragged is one whose trip counts stand in its data, the product of a ragged matrix with a vector.
@@ -30,14 +21,15 @@ pub(crate) struct CountArgs {
     /// What is known of the data that control depends on, for example --statistic NAME.trips=12; those that are needed are
     /// named where one is missing. Several may be given.
     #[arg(long, value_name = "NAME=VALUE", value_parser = statistic)]
-    pub statistic: Vec<Statistic>,
+    pub statistic: Vec<(String, i64)>,
 }
 
-fn statistic(text: &str) -> Result<Statistic, String> {
+/// A number, not negative, that the data of an input tell and its sizes do not, by the name that the counter asks for.
+fn statistic(text: &str) -> Result<(String, i64), String> {
     let (name, value) = text.rsplit_once('=').filter(|(name, _)| !name.is_empty()).ok_or("NAME=VALUE is expected")?;
     let known = value.parse().ok().filter(|value: &i64| *value >= 0);
     let value = known.ok_or_else(|| format!("{value:?} is no whole number of 0 or more"))?;
-    Ok(Statistic { name: name.to_owned(), value })
+    Ok((name.to_owned(), value))
 }
 
 #[cfg(test)]
@@ -46,8 +38,7 @@ mod tests {
 
     #[test]
     fn statistics_have_a_name_and_a_number() {
-        let parsed = Statistic { name: "k/when[4].threads".into(), value: 12 };
-        assert_eq!(statistic("k/when[4].threads=12"), Ok(parsed));
+        assert_eq!(statistic("k/when[4].threads=12"), Ok(("k/when[4].threads".into(), 12)));
         for wrong in ["", "k", "=3", "k=", "k=-1", "k=1.5", "k=99999999999999999999"] {
             assert!(statistic(wrong).is_err(), "{wrong}");
         }

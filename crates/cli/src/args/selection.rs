@@ -28,24 +28,6 @@ pub(crate) enum SelectMethod {
     Fixed,
 }
 
-impl SelectMethod {
-    /// The word on the command line.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::Auto => "auto",
-            Self::Softmax => "softmax",
-            Self::Regression => "regression",
-            Self::Svm => "svm",
-            Self::Trees => "trees",
-            Self::Forest => "forest",
-            Self::Process => "process",
-            Self::Blend => "blend",
-            Self::Mlp => "mlp",
-            Self::Fixed => "fixed",
-        }
-    }
-}
-
 #[derive(Clone, Debug, Args)]
 pub(crate) struct SelectArgs {
     /// How to choose.
@@ -95,19 +77,6 @@ pub(crate) enum TransferDfs {
     Auto,
 }
 
-impl TransferDfs {
-    /// The word on the command line.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::Full => "full",
-            Self::P => "p",
-            Self::Cv => "cv",
-            Self::Forward => "forward",
-            Self::Auto => "auto",
-        }
-    }
-}
-
 /// What is fitted on all sources together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum TransferLearner {
@@ -119,18 +88,6 @@ pub(crate) enum TransferLearner {
     Trees,
     /// Support vectors on the fastest variants, as in the paper.
     Svm,
-}
-
-impl TransferLearner {
-    /// The word on the command line.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::Auto => "auto",
-            Self::Forest => "forest",
-            Self::Trees => "trees",
-            Self::Svm => "svm",
-        }
-    }
 }
 
 #[derive(Clone, Debug, Args)]

@@ -3,14 +3,15 @@
 use super::contest::{Contest, fixed};
 use super::tune::campaign;
 use crate::args::{BenchArgs, ModelKind, TuneArgs};
-use crate::device::{DeviceName, Named as _, Opened};
+use crate::device::{Opened, with_peaks};
 use crate::failure::{Failure, Kind};
-use crate::output::{Output, seconds};
+use crate::output::{Output, seconds, write};
 use crate::progress::Bar;
-use crate::wiring::Wiring;
+use crate::wiring::{Wiring, measure};
 use std::sync::Arc;
 use std::time::Duration;
-use tilewright::planning::Planning;
+use tilewright::known::Known;
+use tilewright::planning::{Planning, problem};
 use tilewright_bench_suite::tasks::{Task, TaskSet};
 use tilewright_core::device::DeviceSpec;
 use tilewright_core::problem::{AnyKernel, Measure, Problem};
@@ -23,14 +24,14 @@ use tilewright_runtime::plan::PlanSettings;
 type Decided = (Box<dyn Problem>, Point);
 
 pub(crate) fn run(args: &BenchArgs, wiring: &Wiring, seed: u64, output: Output) -> Result<(), Failure> {
-    let mut device = wiring.measure(&args.device)?;
-    let kernels = wiring.competing(&args.kernel, device.spec(), false)?;
+    let mut device = measure(&args.device)?;
+    let kernels = wiring.kernels.competing(&args.kernel, device.spec(), false)?;
     let computation = kernels[0].computation();
     let set = TaskSet::named(&computation, args.tasks.as_deref()).map_err(|e| Failure::new(Kind::Usage, "tasks", e))?;
     let tasks = set.tasks(&*kernels[0], &fixed(args.dtype.as_ref())).map_err(RuntimeError::from)?;
-    let spec = DeviceName::of(&args.device)?.with_peaks(args.device.threads, device.spec())?;
+    let spec = with_peaks(&args.device, device.spec())?;
     let how = Contest::of(&spec, &computation, &args.baselines, seed)?;
-    let inputs = tasks.iter().map(|t| Ok(wiring.problem(&*kernels[0], &spec, &t.input)?.input()));
+    let inputs = tasks.iter().map(|t| Ok(problem(&*kernels[0], &spec, &t.input)?.input()));
     let inputs = inputs.collect::<Result<Vec<Config>, Failure>>()?;
     let mut bench = Bench { args, wiring, spec, device: &mut device, input: inputs.first().cloned(), seed };
     let budget = bench.prepare(&kernels)?;
@@ -47,9 +48,7 @@ pub(crate) fn run(args: &BenchArgs, wiring: &Wiring, seed: u64, output: Output) 
     bar.finish();
     let report = how.report(&bench.spec, reports);
     if let Some(path) = &args.out {
-        let text = format!("```\n{}```\n", report.table());
-        tilewright_runtime::store::write_atomically(path, text.as_bytes())
-            .map_err(|e| Failure::new(Kind::Store, &path.display().to_string(), e))?;
+        write(path, &format!("```\n{}```\n", report.table()))?;
     }
     output.answer(&report, || report.table())
 }
@@ -70,8 +69,9 @@ impl Bench<'_> {
     /// now knows the kernel, which the device's weights do not.
     fn prepare(&mut self, kernels: &[Arc<dyn AnyKernel>]) -> Result<Duration, Failure> {
         let (share, budget) = (self.args.budget.mul_f64(TUNING_SHARE), self.args.budget);
-        let (model, input) = ((self.args.model, self.args.profile.as_deref()), self.input.clone().unwrap_or_default());
-        let is_tuned = self.wiring.known(model, &*kernels[0], &self.spec, &input)?.is_profile();
+        let model = (self.args.model.map(ModelKind::name), self.args.profile.as_deref());
+        let input = self.input.clone().unwrap_or_default();
+        let is_tuned = Known::find(&self.wiring.home()?, model, &*kernels[0], &self.spec, &input)?.is_profile();
         if is_tuned || self.args.model.is_some() || kernels[0].space().params().is_empty() {
             return Ok(budget);
         }
@@ -89,13 +89,9 @@ impl Bench<'_> {
             kernel: self.args.kernel.clone(),
             device: self.args.device.clone(),
             budget,
-            samples: None,
             dtype,
             model: "mlp".to_owned(),
-            out: None,
-            with_libraries: false,
-            fresh: false,
-            no_table: true,
+            ..TuneArgs::default()
         };
         campaign(&tune, self.wiring, kernels, self.device, self.seed).map(drop)
     }

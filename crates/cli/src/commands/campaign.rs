@@ -2,9 +2,8 @@
 //! device of it lives.
 
 use crate::args::{CampaignArgs, WorkerArgs};
-use crate::device::{DeviceName, Named as _};
+use crate::device::{DeviceName, isolated, local, parse};
 use crate::failure::{Failure, Kind};
-use crate::open::{isolated, local};
 use crate::output::{Output, aligned};
 use crate::wiring::Wiring;
 use std::sync::Mutex;
@@ -18,7 +17,7 @@ use tilewright_runtime::trainer::MlpTrainer;
 use tilewright_runtime::worker::serve;
 
 pub(crate) fn run(args: &CampaignArgs, wiring: &Wiring, seed: u64, output: Output) -> Result<(), Failure> {
-    let names = args.device.split(',').map(DeviceName::parse).collect::<Result<Vec<_>, _>>()?;
+    let names = args.device.split(',').map(parse).collect::<Result<Vec<_>, _>>()?;
     if !(args.minutes > 0.0 && args.minutes <= 1e6) {
         return Err(Failure::new(Kind::Usage, "minutes", format!("{} is not within 0 to 1000000", args.minutes)));
     }
@@ -33,7 +32,7 @@ pub(crate) fn run(args: &CampaignArgs, wiring: &Wiring, seed: u64, output: Outpu
     let devices = names.iter().map(isolated).collect::<Result<Vec<_>, _>>()?;
     one_model(&devices)?;
     let spec = devices[0].spec().clone();
-    let kernels = wiring.competing(&args.kernel, &spec, false)?;
+    let kernels = wiring.kernels.competing(&args.kernel, &spec, false)?;
     let campaign = Campaign {
         devices: devices.into_iter().map(Mutex::new).collect(),
         kernels: kernels.iter().map(|kernel| &**kernel).collect(),
@@ -110,7 +109,7 @@ fn text(summary: &Summary) -> String {
 
 /// Serves a device to the process that started this one, and ends with it.
 pub(crate) fn worker(args: &WorkerArgs) -> Result<(), Failure> {
-    let name = DeviceName::parse(&args.device)?;
+    let name = parse(&args.device)?;
     let served = serve(std::io::stdin(), &mut std::io::stdout(), || local(&name));
     // Without giving the device back piece by piece: a kernel may still hang on it.
     std::process::exit(match served {

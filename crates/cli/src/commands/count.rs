@@ -1,7 +1,7 @@
 //! `tilewright count`: symbolic operation counts of a GPU kernel, and their values for an input.
 
 use super::emit::{Choice, choose};
-use crate::args::{CountArgs, Statistic};
+use crate::args::CountArgs;
 use crate::failure::{Failure, Kind};
 use crate::fields;
 use crate::output::Output;
@@ -56,8 +56,8 @@ fn of_kernel(
     input: &Config,
     statistics: &Statistics,
 ) -> Result<Answer, Failure> {
-    let kernel = wiring.variant(&args.kernel, args.variant.as_deref(), DeviceKind::Cuda)?;
-    let Choice { problem, point, .. } = choose(args.config.as_deref(), wiring, kernel, target, input)?;
+    let kernel = &**wiring.kernels.variant(&args.kernel, args.variant.as_deref(), DeviceKind::Cuda)?;
+    let Choice { problem, point, .. } = choose(args.config.as_deref(), kernel, target, input)?;
     let legal = problem.space().check(&point).map_err(|e| Failure::new(Kind::Input, "config", e))?;
     let counts = problem.counts(&legal);
     let name = problem.kernel().to_string();
@@ -110,9 +110,9 @@ fn of_data(module: &Module, mut launch: Launch, input: Config, statistics: Stati
 
 type Statistics = BTreeMap<String, i64>;
 
-fn statistics(given: &[Statistic]) -> Result<Statistics, Failure> {
+fn statistics(given: &[(String, i64)]) -> Result<Statistics, Failure> {
     let mut out = Statistics::new();
-    for Statistic { name, value } in given {
+    for (name, value) in given {
         if out.insert(name.clone(), *value).is_some() {
             return Err(Failure::new(Kind::Usage, "statistic", format!("{name} is given twice")));
         }

@@ -15,14 +15,14 @@ pub(crate) fn run(command: &DataCommand, output: Output) -> Result<(), Failure> 
 
 /// Reads a dataset; the error names the file.
 pub(crate) fn read(path: &Path) -> Result<Dataset, Failure> {
-    Dataset::open(path).map_err(|e| Failure::new(Kind::Input, &path.display().to_string(), e))
+    Dataset::open(path).map_err(|e| Failure::of_file(Kind::Input, path, e))
 }
 
 /// Reads a dataset that has rows.
 pub(crate) fn read_some(path: &Path) -> Result<Dataset, Failure> {
     let dataset = read(path)?;
     if dataset.is_empty() {
-        return Err(Failure::new(Kind::Input, &path.display().to_string(), "the table has no rows"));
+        return Err(Failure::of_file(Kind::Input, path, "the table has no rows"));
     }
     Ok(dataset)
 }

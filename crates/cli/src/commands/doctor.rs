@@ -1,14 +1,15 @@
 //! `tilewright doctor`: what this machine has.
 
 use crate::args::DeviceArgs;
-use crate::device::{DeviceName, Named as _};
+use crate::device::with_peaks;
 use crate::failure::Failure;
 use crate::output::Output;
-use crate::wiring::{Wiring, home};
+use crate::wiring::{home, open};
 use serde::Serialize;
 use std::fmt::Write as _;
 use tilewright_baselines::{Identity, Missing, inventory};
 use tilewright_core::device::DeviceSpec;
+use tilewright_core::problem::Measure as _;
 use tilewright_runtime::store::{Profile, ProfileStore};
 
 #[derive(Serialize)]
@@ -34,8 +35,8 @@ struct Answer {
     profiles: Vec<StoredProfile>,
 }
 
-pub(crate) fn run(args: &DeviceArgs, wiring: &Wiring, output: Output) -> Result<(), Failure> {
-    let device = DeviceName::of(args)?.with_peaks(args.threads, &wiring.spec(args)?)?;
+pub(crate) fn run(args: &DeviceArgs, output: Output) -> Result<(), Failure> {
+    let device = with_peaks(args, open(args)?.spec())?;
     let inventory = inventory();
     let home = home();
     let profiles = match &home {

@@ -9,6 +9,7 @@ use serde::Serialize;
 use std::cmp::Reverse;
 use std::fmt::Write as _;
 use std::sync::Arc;
+use tilewright::planning::problem;
 use tilewright_core::device::DeviceKind;
 use tilewright_core::objective::Objective;
 use tilewright_core::problem::{AnyKernel, Problem};
@@ -88,9 +89,9 @@ struct Launch {
 
 pub(crate) fn run(args: &EmitArgs, wiring: &Wiring, output: Output) -> Result<(), Failure> {
     let target: Target = args.target.parse().map_err(|e: UnknownTarget| Failure::new(Kind::Usage, "target", e))?;
-    let kernel = wiring.variant(&args.kernel, args.variant.as_deref(), DeviceKind::Cuda)?;
+    let kernel = &**wiring.kernels.variant(&args.kernel, args.variant.as_deref(), DeviceKind::Cuda)?;
     let input = fields::parse(&args.input)?;
-    let Choice { problem, point, origin } = choose(args.config.as_deref(), wiring, kernel, target, &input)?;
+    let Choice { problem, point, origin } = choose(args.config.as_deref(), kernel, target, &input)?;
     let legal = problem.space().check(&point).map_err(|e| Failure::new(Kind::Input, "config", e))?;
     let program = problem.program(&legal);
     let steps: Vec<Emitted> = program.steps.iter().filter_map(|step| emitted(step, target)).collect();
@@ -110,33 +111,31 @@ pub(crate) fn run(args: &EmitArgs, wiring: &Wiring, output: Output) -> Result<()
 /// What was asked for, over the kernel's own default; else the best that is known; else the default.
 pub(super) fn choose(
     config: Option<&str>,
-    wiring: &Wiring,
     kernel: &dyn AnyKernel,
     target: Target,
     input: &Config,
 ) -> Result<Choice, Failure> {
-    let problem = wiring.problem(kernel, &Arc::new(target.spec()), input)?;
+    let problem = problem(kernel, &Arc::new(target.spec()), input)?;
     if let Some(text) = config {
-        let point = given(text, &*problem)?;
+        let point = given(text, &*problem, problem.default_point().as_deref())?;
         return Ok(Choice { problem, point, origin: Origin::Given });
     }
-    if let Some(choice) = known(wiring, kernel, target, &problem.input())? {
+    if let Some(choice) = known(kernel, target, &problem.input())? {
         return Ok(choice);
     }
     let point = problem.default_point().ok_or_else(|| Failure::nothing_legal(problem.space()))?;
     Ok(Choice { problem, point, origin: Origin::Default })
 }
 
-/// A configuration's text, over the kernel's own default.
-fn given(text: &str, problem: &dyn Problem) -> Result<Point, Failure> {
+/// A configuration's text, over another configuration.
+pub(super) fn given(text: &str, problem: &dyn Problem, over: Option<&[u16]>) -> Result<Point, Failure> {
     let bad = |e: &dyn std::error::Error| Failure::new(Kind::Input, "config", e.to_string());
     let config = Config::parse(text).map_err(|e| bad(&e))?;
-    let default = problem.default_point();
-    config.to_point(problem.space().params(), default.as_deref()).map_err(|e| bad(&e))
+    config.to_point(problem.space().params(), over).map_err(|e| bad(&e))
 }
 
 /// The plan that was last made for this input on a GPU of the target, as it was legal there.
-fn known(wiring: &Wiring, kernel: &dyn AnyKernel, target: Target, input: &Config) -> Result<Option<Choice>, Failure> {
+fn known(kernel: &dyn AnyKernel, target: Target, input: &Config) -> Result<Option<Choice>, Failure> {
     let (cache, objective) = (PlanCache::new(home()?.plans()), Objective::default());
     let mut headers = headers(&cache)?;
     headers.retain(|h| {
@@ -147,7 +146,7 @@ fn known(wiring: &Wiring, kernel: &dyn AnyKernel, target: Target, input: &Config
     headers.sort_by_key(|h| Reverse(h.created));
     for header in headers {
         // What is legal depends on the device, and the typical one of the target may have less.
-        let problem = wiring.problem(kernel, &Arc::new(header.device.spec()), input)?;
+        let problem = problem(kernel, &Arc::new(header.device.spec()), input)?;
         match cache.get(&*problem, &objective).map_err(RuntimeError::from)? {
             Lookup::Hit(_, point) => {
                 let origin = Origin::Planned(header.device.name);

@@ -10,7 +10,7 @@ use serde::Serialize;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
-use tilewright::planning::Planning;
+use tilewright::planning::{Planning, problem};
 use tilewright_bench_suite::report::TaskReport;
 use tilewright_bench_suite::tasks::{Task, TaskSet};
 use tilewright_core::problem::{AnyKernel, Measure, Problem};
@@ -56,7 +56,7 @@ pub(super) fn held_out(
     let bar = Bar::counting("held out", tasks.len() as u64);
     let mut out = Vec::new();
     for task in &tasks {
-        let problem: Arc<dyn Problem> = wiring.problem(&**kernel, &spec, &task.input)?.into();
+        let problem: Arc<dyn Problem> = problem(&**kernel, &spec, &task.input)?.into();
         let settings = PlanSettings { refine: Duration::ZERO, seed, ignore_cached: true, ..PlanSettings::default() };
         // Read back from the file: what is shown is what later commands will use.
         let model = (Some(ModelKind::Mlp.name()), Some(profile));

@@ -21,13 +21,13 @@ pub(crate) fn run(file: &Path, out: Option<&Path>, output: Output) -> Result<(),
     }
     let dataset = read(file)?;
     if dataset.is_empty() {
-        return Err(Failure::new(Kind::Nothing, &file.display().to_string(), "no configuration was recorded"));
+        return Err(Failure::of_file(Kind::Nothing, file, "no configuration was recorded"));
     }
     let same = std::fs::canonicalize(file).ok().zip(std::fs::canonicalize(&out).ok());
     if same.is_some_and(|(a, b)| a == b) {
         return Err(Failure::new(Kind::Usage, "out", "would replace the recording itself"));
     }
-    dataset.write(&out).map_err(|e| Failure::new(Kind::Store, &out.display().to_string(), e))?;
+    dataset.write(&out).map_err(|e| Failure::of_file(Kind::Store, &out, e))?;
     let answer = Answer { summary: dataset.describe(), dataset: out.display().to_string() };
     output.answer(&answer, || format!("{}\n{}", answer.dataset, table(&answer.summary)))
 }

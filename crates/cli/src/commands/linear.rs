@@ -1,11 +1,10 @@
 //! The linear model of a device: `model fit|evaluate --model linear`, and what kernels of its library cost in `explain`.
 
 use crate::args::{DeviceArgs, ExplainArgs, ModelArgs};
-use crate::device::{DeviceName, Named as _};
+use crate::device::{expect_clock, isolated, named};
 use crate::failure::{Failure, Kind};
 use crate::fields;
-use crate::open::isolated;
-use crate::output::{Output, aligned, seconds};
+use crate::output::{Output, aligned, seconds, write};
 use crate::progress::Bar;
 use crate::wiring::{Wiring, home};
 use serde::Serialize;
@@ -51,8 +50,8 @@ struct Bench {
 
 impl Bench {
     fn open(args: &DeviceArgs) -> Result<Self, Failure> {
-        let name = DeviceName::of(args)?;
-        name.expect_clock()?;
+        let name = named(args)?;
+        expect_clock(&name)?;
         if name.kind() != DeviceKind::Cpu {
             return Self::gpu(isolated(&name)?);
         }
@@ -188,7 +187,6 @@ pub(crate) fn fit(
     with: &ModelArgs,
     device: &DeviceArgs,
     out: Option<&Path>,
-    _: &Wiring,
     seed: u64,
     output: Output,
 ) -> Result<(), Failure> {
@@ -284,13 +282,7 @@ struct EvaluateAnswer {
 }
 
 /// Fits every form on the measurement kernels, and judges each by the test kernels that none was fitted on.
-pub(crate) fn evaluate(
-    with: &ModelArgs,
-    device: &DeviceArgs,
-    _: &Wiring,
-    seed: u64,
-    output: Output,
-) -> Result<(), Failure> {
+pub(crate) fn evaluate(with: &ModelArgs, device: &DeviceArgs, seed: u64, output: Output) -> Result<(), Failure> {
     let begun = Instant::now();
     let mut bench = Bench::open(device)?;
     // All in turn: what disturbs the machine for a while then disturbs one visit of a case, and not all of a test kernel's.
@@ -394,7 +386,7 @@ pub(crate) fn explain(args: &ExplainArgs, wiring: &Wiring, seed: u64, output: Ou
     let Some(case) = library.into_iter().find(|c| c.instance.kernel().name == args.plan.kernel) else {
         if let Some(svg) = &args.svg {
             let message = format!("{} has no costs by operation: only kernels of the library do", args.plan.kernel);
-            return Err(Failure::new(Kind::Usage, &svg.display().to_string(), message));
+            return Err(Failure::of_file(Kind::Usage, svg, message));
         }
         return super::plan::explain(&args.plan, wiring, seed, output);
     };
@@ -414,8 +406,7 @@ pub(crate) fn explain(args: &ExplainArgs, wiring: &Wiring, seed: u64, output: Ou
         let whole: f64 = parts.iter().map(|(_, seconds)| seconds.max(0.0)).sum();
         let bar = CostBar { name: input.clone(), whole: format!("{whole:.3e} s"), parts };
         let svg = stacked_bars(&title, &[bar]).map_err(|e| Failure::new(Kind::Other, "svg", e))?;
-        tilewright_runtime::store::write_atomically(file, svg.as_bytes())
-            .map_err(|e| Failure::new(Kind::Store, &file.display().to_string(), e))?;
+        write(file, &svg)?;
     }
     let (predicted_s, unmeasured) = (prediction.seconds, prediction.unmeasured);
     let svg = args.svg.as_ref().map(|f| f.display().to_string());

@@ -4,8 +4,7 @@ use super::linear;
 use crate::args::{ModelArgs, ModelCommand, ModelKind};
 use crate::commands::data::read;
 use crate::failure::{Failure, Kind};
-use crate::output::{Output, aligned, seconds};
-use crate::wiring::Wiring;
+use crate::output::{Output, aligned, seconds, write};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -30,15 +29,15 @@ struct Answer {
     file: Option<String>,
 }
 
-pub(crate) fn run(command: &ModelCommand, wiring: &Wiring, seed: u64, output: Output) -> Result<(), Failure> {
+pub(crate) fn run(command: &ModelCommand, seed: u64, output: Output) -> Result<(), Failure> {
     match command {
         ModelCommand::Fit { dataset, with, device, out } if with.model == ModelKind::Linear => {
             measures(dataset, with)?;
-            linear::fit(with, device, out.as_deref(), wiring, seed, output)
+            linear::fit(with, device, out.as_deref(), seed, output)
         }
         ModelCommand::Evaluate { dataset, with, device, .. } if with.model == ModelKind::Linear => {
             measures(dataset, with)?;
-            linear::evaluate(with, device, wiring, seed, output)
+            linear::evaluate(with, device, seed, output)
         }
         ModelCommand::Fit { dataset, with, out, .. } => fit(named(dataset)?, with, out.as_deref(), seed, output),
         ModelCommand::Evaluate { dataset, with, holdout, .. } => evaluate(named(dataset)?, with, holdout, seed, output),
@@ -64,7 +63,7 @@ fn named(dataset: &Option<PathBuf>) -> Result<&Path, Failure> {
 
 /// Feature rows of a whole dataset.
 pub(crate) fn rows(path: &Path) -> Result<TrainingSet, Failure> {
-    read(path)?.training_set().map_err(|e| Failure::new(Kind::Input, &path.display().to_string(), e))
+    read(path)?.training_set().map_err(|e| Failure::of_file(Kind::Input, path, e))
 }
 
 fn fitter(with: &ModelArgs) -> Result<MlpFit, Failure> {
@@ -78,62 +77,52 @@ fn fitter(with: &ModelArgs) -> Result<MlpFit, Failure> {
     Ok(MlpFit { settings, screen: None })
 }
 
-fn timed_fit(fit: &MlpFit, data: &TrainingSet, seed: u64) -> Result<(Mlp, f64), Failure> {
-    let start = Instant::now();
-    let model = fit.fit(data, seed).map_err(|e| Failure::new(Kind::Input, "dataset", e))?;
-    Ok((model, start.elapsed().as_secs_f64()))
-}
-
-fn score(model: &Mlp, data: &TrainingSet) -> Result<(Scores, f64), Failure> {
-    let mut predicted = Vec::with_capacity(data.len());
-    let start = Instant::now();
-    model.predict(&data.rows, &mut predicted);
-    let rate = data.len() as f64 / start.elapsed().as_secs_f64();
-    let scores = Scores::new(data, &predicted);
-    Ok((scores.ok_or_else(|| Failure::new(Kind::Nothing, "holdout", "no rows to score on"))?, rate))
-}
-
-fn fit(path: &Path, with: &ModelArgs, out: Option<&Path>, seed: u64, output: Output) -> Result<(), Failure> {
-    let fitter = fitter(with)?;
-    let data = rows(path)?;
-    let (model, fit_s) = timed_fit(&fitter, &data, seed)?;
-    let (scores, rows_per_second) = score(&model, &data)?;
-    let file = out.map_or_else(|| path.with_extension("mlp.json"), Path::to_path_buf);
-    tilewright_runtime::store::write_atomically(&file, model.to_json().as_bytes())
-        .map_err(|e| Failure::new(Kind::Store, &file.display().to_string(), e))?;
-    let answer = Answer {
-        model: "mlp",
-        dataset: path.display().to_string(),
-        training_rows: data.len(),
-        held_out_rows: None,
-        scores,
-        rows_per_second,
-        fit_s,
-        file: Some(file.display().to_string()),
-    };
-    output.answer(&answer, || text(&answer))
-}
-
-fn evaluate(path: &Path, with: &ModelArgs, holdout: &str, seed: u64, output: Output) -> Result<(), Failure> {
-    let fitter = fitter(with)?;
-    let dataset = read(path)?;
-    let spec: SplitSpec = holdout.parse().map_err(|e| Failure::new(Kind::Usage, "holdout", e))?;
-    let bad = |e: &dyn std::error::Error| Failure::new(Kind::Input, &path.display().to_string(), e.to_string());
-    let split = dataset.split(&spec, seed).map_err(|e| Failure::new(Kind::Input, "holdout", e))?;
-    let of = |rows: &[usize]| dataset.training_set_of(rows).map_err(|e| bad(&e));
-    let (train, test) = (of(&split.train)?, of(&split.held_out)?);
-    let (model, fit_s) = timed_fit(&fitter, &train, seed)?;
-    let (scores, rows_per_second) = score(&model, &test)?;
+/// Fits on rows and scores on others.
+fn fitted(
+    path: &Path,
+    fit: &MlpFit,
+    train: &TrainingSet,
+    test: &TrainingSet,
+    seed: u64,
+) -> Result<(Mlp, Answer), Failure> {
+    let begun = Instant::now();
+    let model = fit.fit(train, seed).map_err(|e| Failure::new(Kind::Input, "dataset", e))?;
+    let fit_s = begun.elapsed().as_secs_f64();
+    let mut predicted = Vec::with_capacity(test.len());
+    let begun = Instant::now();
+    model.predict(&test.rows, &mut predicted);
+    let rows_per_second = test.len() as f64 / begun.elapsed().as_secs_f64();
+    let nothing = || Failure::new(Kind::Nothing, "holdout", "no rows to score on");
     let answer = Answer {
         model: "mlp",
         dataset: path.display().to_string(),
         training_rows: train.len(),
-        held_out_rows: Some(test.len()),
-        scores,
+        held_out_rows: None,
+        scores: Scores::new(test, &predicted).ok_or_else(nothing)?,
         rows_per_second,
         fit_s,
         file: None,
     };
+    Ok((model, answer))
+}
+
+fn fit(path: &Path, with: &ModelArgs, out: Option<&Path>, seed: u64, output: Output) -> Result<(), Failure> {
+    let (fitter, data) = (fitter(with)?, rows(path)?);
+    let (model, answer) = fitted(path, &fitter, &data, &data, seed)?;
+    let file = out.map_or_else(|| path.with_extension("mlp.json"), Path::to_path_buf);
+    write(&file, &model.to_json())?;
+    let answer = Answer { file: Some(file.display().to_string()), ..answer };
+    output.answer(&answer, || text(&answer))
+}
+
+fn evaluate(path: &Path, with: &ModelArgs, holdout: &str, seed: u64, output: Output) -> Result<(), Failure> {
+    let (fitter, dataset) = (fitter(with)?, read(path)?);
+    let spec: SplitSpec = holdout.parse().map_err(|e| Failure::new(Kind::Usage, "holdout", e))?;
+    let split = dataset.split(&spec, seed).map_err(|e| Failure::new(Kind::Input, "holdout", e))?;
+    let of = |rows: &[usize]| dataset.training_set_of(rows).map_err(|e| Failure::of_file(Kind::Input, path, e));
+    let (train, test) = (of(&split.train)?, of(&split.held_out)?);
+    let (_, answer) = fitted(path, &fitter, &train, &test, seed)?;
+    let answer = Answer { held_out_rows: Some(test.len()), ..answer };
     output.answer(&answer, || text(&answer))
 }
 

@@ -5,7 +5,7 @@ use crate::device::Opened;
 use crate::failure::{Failure, Kind};
 use crate::fields;
 use crate::output::{Output, aligned, seconds};
-use crate::wiring::Wiring;
+use crate::wiring::{Wiring, measure};
 use serde::Serialize;
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -83,11 +83,11 @@ pub(super) fn decide(
     (seed, only_known): (u64, bool),
 ) -> Result<Option<Decided>, Failure> {
     let (home, spec) = (wiring.home()?, device.spec().clone());
-    let kernels = wiring.competing(&args.kernel, &spec, args.with_libraries)?;
+    let kernels = wiring.kernels.competing(&args.kernel, &spec, args.with_libraries)?;
     let planning = Planning {
         with_libraries: args.with_libraries,
         model: (args.model.map(ModelKind::name), args.profile.as_deref()),
-        candidates: Some(args.candidates as usize),
+        candidates: args.candidates.map(|count| count as usize),
         searching: Some(&mut |kernel, predictor, settings| tell(args, kernel, predictor, settings.budget)),
         ..Planning::new(&home, &kernels, &spec, Some(device), settings(args, seed)?)
     };
@@ -100,7 +100,7 @@ pub(super) fn decide(
 
 /// The same on a device that is opened for it.
 fn opened(args: &PlanArgs, wiring: &Wiring, seed: u64) -> Result<Decided, Failure> {
-    let decided = decide(args, wiring, &mut wiring.measure(&args.device)?, (seed, false))?;
+    let decided = decide(args, wiring, &mut measure(&args.device)?, (seed, false))?;
     decided.ok_or_else(|| Failure::new(Kind::Nothing, "input", "nothing is known of it"))
 }
 

@@ -4,7 +4,7 @@ use crate::args::RepositoryCommand;
 use crate::commands::data::read_some;
 use crate::commands::transfer::device_table;
 use crate::failure::{Failure, Kind};
-use crate::output::{Output, aligned};
+use crate::output::{Output, aligned, write};
 use serde::Serialize;
 use std::path::Path;
 use tilewright_core::choice::ChoiceSet;
@@ -112,10 +112,10 @@ fn table(listing: &Listing) -> String {
 
 fn import(store: &str, path: &Path, set: &str, known: &DeviceTable, output: Output) -> Result<(), Failure> {
     let dataset = read_some(path)?;
-    let fault = |e: DatasetError| Failure::new(Kind::Input, &path.display().to_string(), e);
+    let fault = |e: DatasetError| Failure::of_file(Kind::Input, path, e);
     if !dataset.schema().columns.config.is_empty() {
         let message = "its candidates are configurations; the repository keeps named variants";
-        return Err(Failure::new(Kind::Input, &path.display().to_string(), message));
+        return Err(Failure::of_file(Kind::Input, path, message));
     }
     let features = dataset.features_on_any_device().map_err(fault)?;
     let mut devices: Vec<String> = (0..dataset.len()).map(|r| dataset.device(r)).collect();
@@ -154,10 +154,10 @@ fn export(store: &str, set: &str, out: &Path, features: Option<&Path>, output: O
     }
     let of: Vec<(&str, &ChoiceSet)> = found.sources.iter().map(|s| (s.device.as_str(), &s.cases)).collect();
     let dataset = Dataset::from_choices(&of).map_err(|e| Failure::new(Kind::Input, "set", e))?;
-    dataset.write(out).map_err(|e| Failure::new(Kind::Store, &out.display().to_string(), e))?;
+    dataset.write(out).map_err(|e| Failure::of_file(Kind::Store, out, e))?;
     if let Some(file) = features {
         let table = found.devices().map_err(failure)?;
-        std::fs::write(file, table.to_csv()).map_err(|e| Failure::new(Kind::Store, &file.display().to_string(), e))?;
+        write(file, &table.to_csv())?;
     }
     let answer = Exported {
         set: set.to_owned(),

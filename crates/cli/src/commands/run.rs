@@ -6,9 +6,10 @@ use crate::device::Opened;
 use crate::failure::{Failure, Kind};
 use crate::fields;
 use crate::output::{Output, aligned, seconds};
-use crate::wiring::Wiring;
+use crate::wiring::{Wiring, measure};
 use serde::Serialize;
 use std::sync::Arc;
+use tilewright::planning::problem;
 use tilewright_core::id::KernelId;
 use tilewright_core::measurement::{CachePolicy, FailureKind};
 use tilewright_core::objective::Objective;
@@ -62,15 +63,15 @@ struct Answer {
 const DROP_BEYOND: f64 = 0.5;
 
 pub(crate) fn run(args: &RunArgs, wiring: &Wiring, seed: u64, output: Output) -> Result<(), Failure> {
-    let mut device = wiring.measure(&args.device)?;
-    let kernels = wiring.competing(&args.kernel, device.spec(), false)?;
+    let mut device = measure(&args.device)?;
+    let kernels = wiring.kernels.competing(&args.kernel, device.spec(), false)?;
     let mut how = Contest::of(device.spec(), &kernels[0].computation(), &args.baselines, seed)?;
     how.settings.verify = VerifySettings { seed, ..VerifySettings::default() };
     let fields = fields::parse(&args.input)?;
     let chosen = chosen(args, wiring, &mut device, seed)?;
     let (mut rows, mut entrants) = (Vec::new(), Vec::new());
     for kernel in &kernels {
-        let problem: Arc<dyn Problem> = wiring.problem(&**kernel, device.spec(), &fields)?.into();
+        let problem: Arc<dyn Problem> = problem(&**kernel, device.spec(), &fields)?.into();
         let name = problem.kernel().to_string();
         let (mut config, mut reason) = (None, None);
         match point(args, wiring, &*problem, chosen.as_ref()) {
@@ -170,7 +171,8 @@ fn chosen(args: &RunArgs, wiring: &Wiring, device: &mut Opened, seed: u64) -> Re
     if args.config.is_some() {
         return Ok(None);
     }
-    let args = PlanArgs::of(args.kernel.clone(), args.input.clone(), args.device.clone());
+    let (kernel, input) = (args.kernel.clone(), args.input.clone());
+    let args = PlanArgs { kernel, input, device: args.device.clone(), ..PlanArgs::default() };
     Ok(super::plan::decide(&args, wiring, device, (seed, true))?.map(|(_, planned)| planned))
 }
 
@@ -185,10 +187,8 @@ fn point(args: &RunArgs, wiring: &Wiring, problem: &dyn Problem, chosen: Option<
         _ => problem.default_point().ok_or_else(|| Failure::nothing_legal(problem.space()))?,
     };
     let Some(text) = &args.config else { return Ok(best) };
-    let bad = |e: &dyn std::error::Error| Failure::new(Kind::Input, "config", e.to_string());
-    let config = Config::parse(text).map_err(|e| bad(&e))?;
-    let point = config.to_point(problem.space().params(), Some(&best)).map_err(|e| bad(&e))?;
-    problem.space().check(&point).map_err(|e| bad(&e))?;
+    let point = super::emit::given(text, problem, Some(&best))?;
+    problem.space().check(&point).map_err(|e| Failure::new(Kind::Input, "config", e))?;
     Ok(point)
 }
 

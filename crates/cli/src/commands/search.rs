@@ -6,7 +6,7 @@ mod space;
 
 use crate::args::SearchArgs;
 use crate::failure::{Failure, Kind};
-use crate::output::{Output, aligned, seconds};
+use crate::output::{Output, aligned, seconds, write};
 use crate::wiring::Wiring;
 use serde::Serialize;
 use space::{About, Recording, prior, warm};
@@ -162,7 +162,7 @@ fn rows(asked: &Asked, about: &About, tried: &[(Vec<Trace>, f64)], args: &Search
         let curves: Vec<charts::Curve> = named().map(curve).collect();
         let drawn = charts::curves(&title, ("evaluations", "fraction of the optimum"), &curves);
         let svg = drawn.map_err(|e| Failure::new(Kind::Other, "plot", e))?;
-        std::fs::write(path, svg).map_err(|e| Failure::new(Kind::Store, &path.display().to_string(), e))?;
+        write(path, &svg)?;
     }
     let row = |(name, (traces, took)): (&String, &(Vec<Trace>, f64))| row(name, about, asked, traces, *took, args.each);
     Ok(named().map(row).collect())

@@ -1,6 +1,6 @@
 //! `tilewright select`: choosing among variants and configurations, judged on recorded measurements.
 
-use crate::args::{SelectArgs, SelectCommand, SelectMethod};
+use crate::args::{SelectArgs, SelectCommand, SelectMethod, word};
 use crate::commands::data::read_some;
 use crate::failure::{Failure, Kind};
 use crate::output::{Output, aligned, seconds};
@@ -27,7 +27,7 @@ use tilewright_variant_select::trees::BoostedTrees;
 
 #[derive(Serialize)]
 struct Answer {
-    method: &'static str,
+    method: String,
     #[serde(flatten)]
     found: Evaluation,
     repeats: u32,
@@ -52,7 +52,7 @@ fn method(named: SelectMethod) -> Method {
         SelectMethod::Mlp => Box::new(ByPredictor { fit: MlpFit::default(), name: "mlp" }),
         SelectMethod::Fixed => Box::new(BestFixed),
     };
-    Method::Named(named.name(), fit)
+    Method::Named(word(named), fit)
 }
 
 fn evaluate(path: &Path, args: &SelectArgs, seed: u64, output: Output) -> Result<(), Failure> {
@@ -63,7 +63,7 @@ fn evaluate(path: &Path, args: &SelectArgs, seed: u64, output: Output) -> Result
     if let Some(file) = &args.map {
         drawable(file, args.axes.as_deref())?;
     }
-    let table = dataset.features().map_err(|e| Failure::new(Kind::Input, &path.display().to_string(), e))?;
+    let table = dataset.features().map_err(|e| Failure::of_file(Kind::Input, path, e))?;
     let splits = dataset.device_splits(&spec, args.repeats, seed);
     let splits = splits.map_err(|e| Failure::new(Kind::Input, "holdout", e))?;
     let method = method(args.method);
@@ -96,7 +96,7 @@ fn answer(judged: &[Judged], spec: &SplitSpec, args: &SelectArgs) -> Result<Answ
     if args.method != SelectMethod::Auto {
         found.chosen.clear();
     }
-    Ok(Answer { method: args.method.name(), found, repeats: args.repeats, holdout: spec.to_string() })
+    Ok(Answer { method: word(args.method), found, repeats: args.repeats, holdout: spec.to_string() })
 }
 
 /// A map that could not be drawn is refused before anything is fitted.
@@ -136,7 +136,7 @@ fn draw(file: &Path, args: &SelectArgs, last: &Judged) -> Result<(), Failure> {
         Axis::over(&data.schema().input[of].name, data.cases().iter().map(|case| f64::from(case.features[of])))
     };
     let panels: Vec<Panel> = maps.iter().map(panel).collect();
-    let fault = |e: &dyn std::fmt::Display| Failure::new(Kind::Other, &file.display().to_string(), e);
+    let fault = |e: &dyn std::fmt::Display| Failure::of_file(Kind::Other, file, e);
     let svg = scatter(&panels, (&axis(x), &axis(y)), &legend).map_err(|e| fault(&e))?;
     std::fs::write(file, svg).map_err(|e| fault(&e))
 }
@@ -153,7 +153,7 @@ fn text(a: &Answer) -> String {
     let head = ["", "miss", "error", "best 5%", "worst 20%", "worst 50%", "of oracle", "top 3", "a choice"];
     let mut rows = vec![head.map(str::to_owned).to_vec()];
     rows.extend(a.found.devices.iter().map(|d| row(&d.device, &d.scores, d.predict_ns)));
-    rows.push(row(a.method, &a.found.scores, a.found.predict_ns));
+    rows.push(row(&a.method, &a.found.scores, a.found.predict_ns));
     let chosen: Vec<String> = a.found.chosen.iter().map(|(name, times)| format!("{name} ({times})")).collect();
     let chosen = if chosen.is_empty() { String::new() } else { format!("auto took {}\n", chosen.join(", ")) };
     format!("{} splits by {}, {} a fit\n{}{chosen}", a.repeats, a.holdout, seconds(a.found.fit_s), aligned(&rows))

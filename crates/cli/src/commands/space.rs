@@ -8,9 +8,11 @@ use crate::args::SpaceArgs;
 use crate::failure::Failure;
 use crate::fields;
 use crate::output::Output;
-use crate::wiring::Wiring;
+use crate::wiring::{Wiring, open};
 use counted::{Answer, list, refused, rejected_in_order, samplers};
 use std::time::Instant;
+use tilewright::planning::problem;
+use tilewright_core::problem::Measure as _;
 use tilewright_sampler::LegalSet;
 
 /// Accepted samples that the generative models learn from before they are judged.
@@ -25,8 +27,8 @@ pub(crate) fn run(args: &SpaceArgs, wiring: &Wiring, seed: u64, output: Output) 
         return bacugen::run(args, seed, output);
     }
     let kernel = wiring.kernel(name, &args.device)?;
-    let spec = wiring.spec(&args.device)?;
-    let problem = wiring.problem(kernel, &spec, &fields::parse(&args.input)?)?;
+    let spec = open(&args.device)?.spec().clone();
+    let problem = problem(kernel, &spec, &fields::parse(&args.input)?)?;
     let space = problem.space();
     let start = Instant::now();
     let set = LegalSet::of(space).map_err(|e| refused(&e, name))?;

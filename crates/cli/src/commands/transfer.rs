@@ -1,6 +1,6 @@
 //! `tilewright transfer`: choosing on a device that ran nothing, judged on recorded measurements.
 
-use crate::args::{TransferArgs, TransferCommand, TransferDfs, TransferLearner};
+use crate::args::{TransferArgs, TransferCommand, TransferDfs, TransferLearner, word};
 use crate::commands::data::read_some;
 use crate::failure::{Failure, Kind};
 use crate::output::{Output, aligned, seconds};
@@ -26,8 +26,8 @@ use tilewright_variant_select::trees::BoostedTrees;
 struct Answer {
     target: String,
     sources: Vec<String>,
-    dfs: &'static str,
-    learner: &'static str,
+    dfs: String,
+    learner: String,
     #[serde(flatten)]
     found: TransferScores,
     repeats: u32,
@@ -75,8 +75,7 @@ fn evaluate(path: &Path, args: &TransferArgs, seed: u64) -> Result<Answer, Failu
     let mut dataset = read_some(path)?;
     dataset.know_devices(|device| devices.of(device).ok().cloned());
     let spec = holdout(args.holdout.as_deref(), &dataset, "0.33")?;
-    let table =
-        dataset.features_on_any_device().map_err(|e| Failure::new(Kind::Input, &path.display().to_string(), e))?;
+    let table = dataset.features_on_any_device().map_err(|e| Failure::of_file(Kind::Input, path, e))?;
     let sources = sources(&dataset, args)?;
     let dfs = dfs(args)?;
     let meant = meant(args.learner, &table);
@@ -88,8 +87,8 @@ fn evaluate(path: &Path, args: &TransferArgs, seed: u64) -> Result<Answer, Failu
     let nothing = || Failure::new(Kind::Nothing, "holdout", "nothing that ran was held out");
     Ok(Answer {
         target: args.target.clone(),
-        dfs: args.dfs.name(),
-        learner: meant.name(),
+        dfs: word(args.dfs),
+        learner: word(meant),
         found: TransferScores::mean(&splits).ok_or_else(nothing)?,
         repeats: args.repeats,
         holdout: spec.to_string(),
@@ -109,11 +108,11 @@ pub(super) fn holdout(named: Option<&str>, dataset: &Dataset, fraction: &str) ->
 /// The features of devices in a file, or published ones.
 pub(super) fn device_table(file: Option<&Path>) -> Result<DeviceTable, Failure> {
     let Some(file) = file else { return Ok(DeviceTable::published()) };
-    DeviceTable::parse(&bytes(file)?).map_err(|e| Failure::new(Kind::Input, &file.display().to_string(), e))
+    DeviceTable::parse(&bytes(file)?).map_err(|e| Failure::of_file(Kind::Input, file, e))
 }
 
 fn bytes(file: &Path) -> Result<Vec<u8>, Failure> {
-    std::fs::read(file).map_err(|e| Failure::new(Kind::Input, &file.display().to_string(), e))
+    std::fs::read(file).map_err(|e| Failure::of_file(Kind::Input, file, e))
 }
 
 /// The devices to learn from: those that were named, or all but the target.
@@ -136,7 +135,7 @@ fn dfs(args: &TransferArgs) -> Result<Dfs, Failure> {
     let profiles = match &args.profiles {
         None => None,
         Some(file) => {
-            let fault = |e: MtlError| Failure::new(Kind::Input, &file.display().to_string(), e);
+            let fault = |e: MtlError| Failure::of_file(Kind::Input, file, e);
             Some(Profiles { variants: parse_profiles(&bytes(file)?).map_err(fault)?, proxies: Vec::new() })
         }
     };

@@ -6,13 +6,13 @@ use crate::device::Opened;
 use crate::failure::{Failure, Kind};
 use crate::output::{Output, aligned, seconds};
 use crate::progress::Bar;
-use crate::wiring::{Wiring, home};
+use crate::wiring::{Wiring, home, measure};
 use serde::Serialize;
 use std::fmt::Write as _;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
-use tilewright::known::record_report;
+use tilewright::known::{record_report, trainers};
 use tilewright_core::expr::Value;
 use tilewright_core::objective::Objective;
 use tilewright_core::problem::{AnyKernel, Measure};
@@ -107,7 +107,7 @@ pub(super) fn campaign(
 ) -> Result<TuneReport, Failure> {
     let mut watch = Watch { bar: Bar::timing("tune", args.budget), budget: args.budget };
     let fixed = args.dtype.iter().map(|dtype| ("dtype".to_owned(), Value::parse(dtype))).collect();
-    let (spec, trainers) = (device.spec().clone(), wiring.trainers(&args.model, device.spec())?);
+    let (spec, trainers) = (device.spec().clone(), trainers(&home()?, &args.model, device.spec())?);
     let mut tuner = Tuner {
         kernels: kernels.iter().map(|kernel| &**kernel).collect(),
         devices: vec![device],
@@ -153,8 +153,8 @@ fn beside(out: &Path, kernel: Option<&dyn AnyKernel>) -> Result<TunePaths, Failu
 }
 
 pub(crate) fn run(args: &TuneArgs, wiring: &Wiring, seed: u64, output: Output) -> Result<(), Failure> {
-    let mut device = wiring.measure(&args.device)?;
-    let kernels = wiring.competing(&args.kernel, device.spec(), args.with_libraries)?;
+    let mut device = measure(&args.device)?;
+    let kernels = wiring.kernels.competing(&args.kernel, device.spec(), args.with_libraries)?;
     let report = campaign(args, wiring, &kernels, &mut device, seed)?;
     let main = main(&report).map(|(kernel, model)| (kernel.kernel.clone(), model));
     let table = main.as_ref().filter(|_| !args.no_table);

@@ -20,7 +20,7 @@ fn the_kernel_keeps_its_contract() {
     for target in ["sm_50", "sm_90"] {
         // Slices that are added by atomics come in any order.
         let effort = Effort { probes: 300, runs: 4, repeatable: false, seed: 3 };
-        kernel(&Arc::new(SimtGemm::new()), &mut device(target), &inputs.map(input), &effort);
+        kernel(&Arc::new(SimtGemm::new()), &mut device(target), &inputs.map(input), &effort).unwrap();
     }
 }
 
@@ -29,6 +29,6 @@ fn the_device_keeps_its_contract() {
     for words in ["m=33,n=17,k=29,beta=1", "m=20,n=40,k=64,dtype=f64,layout=nt"] {
         let mut device = device("sm_80");
         let problem = Bound::new(Arc::new(SimtGemm::new()), device.spec().clone(), input(words)).unwrap();
-        tilewright_testkit::device(&mut device, &problem);
+        tilewright_testkit::device(&mut device, &problem).unwrap();
     }
 }

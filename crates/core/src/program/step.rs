@@ -7,7 +7,7 @@ use std::fmt;
 use std::sync::Arc;
 
 /// One step of a program.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum Step {
     /// Sets bytes of the workspace.
     Fill {
@@ -20,7 +20,8 @@ pub enum Step {
     },
     /// Runs a kernel.
     Launch(Launch),
-    /// Runs code of the host on all buffers and scalars.
+    /// Runs code of the host on all buffers and scalars. It is a part of its process, and cannot be written.
+    #[serde(skip)]
     Host(Arc<dyn HostCode>),
     /// Runs a routine of a library on the buffers and scalars of the workload in their order.
     Library(LibraryCall),

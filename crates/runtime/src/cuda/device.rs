@@ -108,7 +108,7 @@ impl CudaDevice {
         }
         let image = self.compiler.image(text);
         let image = image.as_ref().as_ref().map_err(|log| DeviceError::Load(log.clone()))?;
-        let module = Arc::new(Module::new(&self.driver, image)?);
+        let module = Arc::new(Module::load(&self.driver, image)?);
         if self.modules.len() >= MODULES_KEPT {
             self.modules.pop_front();
         }
@@ -258,7 +258,7 @@ impl Device for CudaDevice {
 
     fn run(&mut self, program: &Program) -> Result<(), DeviceError> {
         let steps = self.ready(program)?;
-        let (end, limit) = (Event::new(&self.driver)?, self.limit);
+        let (end, limit) = (Event::create(&self.driver)?, self.limit);
         let ran = self.on_stream(&steps, |driver, _, once| {
             once()?;
             end.record()?;

@@ -232,10 +232,43 @@ impl Log {
     }
 }
 
+/// A handle of the driver that is given back when nobody has it any more, unless the device is lost.
+pub(super) struct Owned<H: Copy> {
+    driver: Arc<Driver>,
+    handle: H,
+    give_back: unsafe fn(H) -> Result<(), DriverError>,
+}
+
+// SAFETY: only handles of the driver are kept so, which may be used from any thread on which their context is current.
+unsafe impl<H: Copy> Send for Owned<H> {}
+
+impl<H: Copy> Owned<H> {
+    fn new(driver: &Arc<Driver>, handle: H, give_back: unsafe fn(H) -> Result<(), DriverError>) -> Self {
+        Self { driver: driver.clone(), handle, give_back }
+    }
+
+    pub(super) fn driver(&self) -> &Arc<Driver> {
+        &self.driver
+    }
+
+    pub(super) fn handle(&self) -> H {
+        self.handle
+    }
+}
+
+impl<H: Copy> Drop for Owned<H> {
+    fn drop(&mut self) {
+        if self.driver.releases() {
+            // SAFETY: whoever made it gave the function that destroys it, which is called nowhere else; the driver waits for work that
+            // uses memory, and whoever drops code has waited for its kernels.
+            let _ = unsafe { (self.give_back)(self.handle) };
+        }
+    }
+}
+
 /// A part of the device's memory, with a fence behind it.
 pub(super) struct Memory {
-    driver: Arc<Driver>,
-    at: sys::CUdeviceptr,
+    owned: Owned<sys::CUdeviceptr>,
     bytes: usize,
 }
 
@@ -250,13 +283,13 @@ impl Memory {
         // SAFETY: returns memory of at least that length, or an error.
         let at = unsafe { result::malloc_sync(with_fence) }
             .map_err(|e| driver.error(e, Asked::Memory(with_fence as u64)))?;
-        let memory = Self { driver: driver.clone(), at, bytes };
+        let memory = Self { owned: Owned::new(driver, at, result::free_sync), bytes };
         memory.set(bytes..with_fence, FENCE_BYTE)?;
         Ok(memory)
     }
 
     pub(super) fn address(&self) -> u64 {
-        self.at
+        self.owned.handle
     }
 
     pub(super) fn len(&self) -> usize {
@@ -268,20 +301,20 @@ impl Memory {
         if range.is_empty() {
             return Ok(());
         }
-        let (driver, with_fence) = (&self.driver, self.bytes + FENCE);
+        let (driver, with_fence) = (&self.owned.driver, self.bytes + FENCE);
         if range.end > with_fence {
             let message = format!("filling {range:?} of {}", self.bytes);
             return Err(DeviceError::Argument { name: "memory".into(), message });
         }
         driver.bind()?;
         // SAFETY: within this allocation, which lives until the stream has been waited for.
-        unsafe { result::memset_d8_async(self.at + range.start as u64, value, range.len(), driver.stream) }
+        unsafe { result::memset_d8_async(self.owned.handle + range.start as u64, value, range.len(), driver.stream) }
             .map_err(|e| driver.error(e, Asked::Launch))
     }
 
     /// Copies to its beginning, and waits.
     pub(super) fn upload(&self, bytes: &[u8]) -> Result<(), DeviceError> {
-        let driver = &self.driver;
+        let driver = &self.owned.driver;
         if bytes.len() > self.bytes {
             let message = format!("{} bytes for {}", bytes.len(), self.bytes);
             return Err(DeviceError::Argument { name: "memory".into(), message });
@@ -293,7 +326,7 @@ impl Memory {
         // SAFETY: within this allocation; the source is borrowed until the stream has been waited for. The copies that wait by
         // themselves do not order themselves with this stream.
         let copied = unsafe {
-            result::memcpy_htod_async(self.at, bytes, driver.stream)
+            result::memcpy_htod_async(self.owned.handle, bytes, driver.stream)
                 .and_then(|()| result::stream::synchronize(driver.stream))
         };
         copied.map_err(|e| driver.error(e, Asked::Run))
@@ -301,14 +334,16 @@ impl Memory {
 
     /// Repeats its first bytes over all of it, on the stream.
     pub(super) fn repeat_first(&self, period: usize) -> Result<(), DeviceError> {
-        let driver = &self.driver;
+        let driver = &self.owned.driver;
         driver.bind()?;
         let mut have = period;
         while have > 0 && have < self.bytes {
             let step = have.min(self.bytes - have);
             // SAFETY: both ranges lie within this allocation and do not overlap, since the step is at most `have`.
-            unsafe { result::memcpy_dtod_async(self.at + have as u64, self.at, step, driver.stream) }
-                .map_err(|e| driver.error(e, Asked::Run))?;
+            unsafe {
+                result::memcpy_dtod_async(self.owned.handle + have as u64, self.owned.handle, step, driver.stream)
+            }
+            .map_err(|e| driver.error(e, Asked::Run))?;
             have += step;
         }
         Ok(())
@@ -319,7 +354,7 @@ impl Memory {
     /// # Errors
     /// A kernel wrote behind the end.
     pub(super) fn download(&self, to: &mut [u8]) -> Result<(), DeviceError> {
-        let driver = &self.driver;
+        let driver = &self.owned.driver;
         let bytes = to.len().min(self.bytes);
         let mut fence = [0u8; FENCE];
         driver.bind()?;
@@ -328,9 +363,9 @@ impl Memory {
             let stream = driver.stream;
             let body = match bytes {
                 0 => Ok(()),
-                _ => result::memcpy_dtoh_async(&mut to[..bytes], self.at, stream),
+                _ => result::memcpy_dtoh_async(&mut to[..bytes], self.owned.handle, stream),
             };
-            body.and_then(|()| result::memcpy_dtoh_async(&mut fence, self.at + self.bytes as u64, stream))
+            body.and_then(|()| result::memcpy_dtoh_async(&mut fence, self.owned.handle + self.bytes as u64, stream))
                 .and_then(|()| result::stream::synchronize(stream))
         };
         copied.map_err(|e| driver.error(e, Asked::Run))?;
@@ -341,30 +376,15 @@ impl Memory {
     }
 }
 
-impl Drop for Memory {
-    fn drop(&mut self) {
-        if self.driver.releases() {
-            // SAFETY: allocated by `new`, not freed before. The driver waits for work that uses it.
-            let _ = unsafe { result::free_sync(self.at) };
-        }
-    }
-}
-
 /// A moment on the stream.
-pub(super) struct Event {
-    driver: Arc<Driver>,
-    handle: sys::CUevent,
-}
-
-// SAFETY: an event may be used from any thread on which its context is current.
-unsafe impl Send for Event {}
+pub(super) type Event = Owned<sys::CUevent>;
 
 impl Event {
-    pub(super) fn new(driver: &Arc<Driver>) -> Result<Self, DeviceError> {
+    pub(super) fn create(driver: &Arc<Driver>) -> Result<Self, DeviceError> {
         driver.bind()?;
         let handle = result::event::create(sys::CUevent_flags::CU_EVENT_DEFAULT);
         let handle = handle.map_err(|e| driver.error(e, Asked::Run))?;
-        Ok(Self { driver: driver.clone(), handle })
+        Ok(Self::new(driver, handle, result::event::destroy))
     }
 
     /// Happens when everything that is on the stream now is done.
@@ -381,29 +401,15 @@ impl Event {
     }
 }
 
-impl Drop for Event {
-    fn drop(&mut self) {
-        if self.driver.releases() {
-            // SAFETY: made by `new`, not destroyed before.
-            let _ = unsafe { result::event::destroy(self.handle) };
-        }
-    }
-}
-
 /// Loaded code.
-pub(super) struct Module {
-    driver: Arc<Driver>,
-    handle: sys::CUmodule,
-}
+pub(super) type Module = Owned<sys::CUmodule>;
 
-// SAFETY: a module may be used from any thread on which its context is current.
-unsafe impl Send for Module {}
-// SAFETY: as above; nothing here changes it.
+// SAFETY: a module may be used from any thread on which its context is current, and nothing here changes it.
 unsafe impl Sync for Module {}
 
 impl Module {
     /// Loads machine code.
-    pub(super) fn new(driver: &Arc<Driver>, image: &[u8]) -> Result<Self, DeviceError> {
+    pub(super) fn load(driver: &Arc<Driver>, image: &[u8]) -> Result<Self, DeviceError> {
         driver.bind()?;
         let mut log = Log::new();
         let (mut options, mut values) = log.options();
@@ -415,41 +421,21 @@ impl Module {
             sys::cuModuleLoadDataEx(place, image, 2, options.as_mut_ptr(), values.as_mut_ptr())
         };
         match loaded.result() {
-            Ok(()) => Ok(Self { driver: driver.clone(), handle }),
+            Ok(()) => Ok(Self::new(driver, handle, result::module::unload)),
             Err(e) => Err(match driver.error(e, Asked::Load) {
                 DeviceError::Load(_) => DeviceError::Load(log.with(&e)),
                 other => other,
             }),
         }
     }
-
-    pub(super) fn driver(&self) -> &Arc<Driver> {
-        &self.driver
-    }
-
-    pub(super) fn handle(&self) -> sys::CUmodule {
-        self.handle
-    }
-}
-
-impl Drop for Module {
-    fn drop(&mut self) {
-        if self.driver.releases() {
-            // SAFETY: loaded by `new`, not unloaded before; whoever drops it has waited for its kernels.
-            let _ = unsafe { result::module::unload(self.handle) };
-        }
-    }
 }
 
 /// Work that was recorded once and is put on the stream as a whole.
 pub(super) struct Graph {
-    driver: Arc<Driver>,
-    graph: sys::CUgraph,
-    exec: sys::CUgraphExec,
+    // Destroyed before what it was made from.
+    exec: Owned<sys::CUgraphExec>,
+    _graph: Owned<sys::CUgraph>,
 }
-
-// SAFETY: used by one thread at a time, on which the context is made current.
-unsafe impl Send for Graph {}
 
 impl Graph {
     /// Records what `enqueue` puts on the stream, instead of doing it.
@@ -470,32 +456,17 @@ impl Graph {
             let _ = graph.map(|g| if g.is_null() { Ok(()) } else { unsafe { result::graph::destroy(g) } });
             return Err(error);
         }
-        let graph = graph.map_err(run)?;
+        let graph = Owned::new(driver, graph.map_err(run)?, result::graph::destroy);
         // SAFETY: the graph is whole.
-        match unsafe { result::graph::instantiate(graph, sys::CUgraphInstantiate_flags(0)) } {
-            Ok(exec) => Ok(Self { driver: driver.clone(), graph, exec }),
-            Err(e) => {
-                // SAFETY: nobody else has it.
-                let _ = unsafe { result::graph::destroy(graph) };
-                Err(run(e))
-            }
-        }
+        let exec =
+            unsafe { result::graph::instantiate(graph.handle, sys::CUgraphInstantiate_flags(0)) }.map_err(run)?;
+        Ok(Self { exec: Owned::new(driver, exec, result::graph::exec_destroy), _graph: graph })
     }
 
     /// Puts all of it on the stream.
     pub(super) fn launch(&self) -> Result<(), DeviceError> {
+        let driver = self.exec.driver();
         // SAFETY: graph and stream are alive and of one context; what it uses is kept by whoever holds it.
-        unsafe { result::graph::launch(self.exec, self.driver.stream) }.map_err(|e| self.driver.error(e, Asked::Launch))
-    }
-}
-
-impl Drop for Graph {
-    fn drop(&mut self) {
-        if self.driver.releases() {
-            // SAFETY: made by `record`, not destroyed before.
-            let _ = unsafe { result::graph::exec_destroy(self.exec) };
-            // SAFETY: as above.
-            let _ = unsafe { result::graph::destroy(self.graph) };
-        }
+        unsafe { result::graph::launch(self.exec.handle, driver.stream) }.map_err(|e| driver.error(e, Asked::Launch))
     }
 }

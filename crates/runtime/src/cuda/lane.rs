@@ -28,7 +28,7 @@ impl<'a> StreamLane<'a> {
         flush: Option<&'a Memory>,
         limit: Duration,
     ) -> Result<Self, DeviceError> {
-        let events = [Event::new(driver)?, Event::new(driver)?];
+        let events = [Event::create(driver)?, Event::create(driver)?];
         Ok(Self { driver, enqueue, events, graph: None, flush, turn: 0, limit })
     }
 

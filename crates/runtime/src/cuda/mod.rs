@@ -39,5 +39,5 @@ pub mod timing;
 
 pub use device::CudaDevice;
 pub use driver::count;
-pub use facts::FACTS;
+pub use facts::fact_names;
 pub use library::{DeviceLibrary, Stage};

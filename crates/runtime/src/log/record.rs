@@ -86,32 +86,21 @@ mod outcome {
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
     use tilewright_core::measurement::{Failure, Measurement, Outcome};
 
-    #[derive(Serialize)]
+    #[derive(Serialize, Deserialize)]
     #[serde(rename_all = "lowercase")]
-    enum Borrowed<'a> {
-        Ok(&'a Measurement),
-        Failed(&'a Failure),
-    }
-
-    #[derive(Deserialize)]
-    #[serde(rename_all = "lowercase")]
-    enum Owned {
-        Ok(Measurement),
-        Failed(Failure),
+    enum Became<M, F> {
+        Ok(M),
+        Failed(F),
     }
 
     pub(super) fn serialize<S: Serializer>(outcome: &Outcome, to: S) -> Result<S::Ok, S::Error> {
-        match outcome {
-            Ok(m) => Borrowed::Ok(m),
-            Err(f) => Borrowed::Failed(f),
-        }
-        .serialize(to)
+        outcome.as_ref().map_or_else(Became::Failed, Became::Ok).serialize(to)
     }
 
     pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Outcome, D::Error> {
-        Ok(match Owned::deserialize(from)? {
-            Owned::Ok(m) => Ok(m),
-            Owned::Failed(f) => Err(f),
+        Ok(match Became::<Measurement, Failure>::deserialize(from)? {
+            Became::Ok(measurement) => Ok(measurement),
+            Became::Failed(failure) => Err(failure),
         })
     }
 }

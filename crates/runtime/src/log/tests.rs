@@ -244,16 +244,6 @@ fn more_than_a_log_can_hold_is_refused_and_not_cut() {
     assert_eq!(fs::metadata(&path).unwrap().len(), LARGEST + 1);
 }
 
-#[cfg(target_os = "linux")]
-#[test]
-fn a_really_full_device_is_reported_as_such() {
-    let full = File::options().write(true).open("/dev/full").unwrap();
-    let mut log = CampaignLog { path: "/dev/full".into(), sink: Box::new(full), length: 0 };
-    let error = log.append(&Record::Sample(sample(0))).unwrap_err();
-    assert!(matches!(error.kind, StoreErrorKind::DiskFull), "{error}");
-    assert_eq!(log.length, 0);
-}
-
 proptest! {
     #[test]
     fn no_bytes_panic(bytes in prop::collection::vec(any::<u8>(), 0..300)) {

@@ -6,8 +6,8 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Prefix of temporary files; a leftover of a killed process is removed by [`sweep`].
-const TEMPORARY: &str = ".tilewright-";
+/// Prefix of temporary files, which a killed process may leave behind.
+pub const TEMPORARY: &str = ".tilewright-";
 
 /// Writes a file: into a temporary file of the same directory, synced, renamed over `path`, and the directory synced.
 /// Whoever reads `path` sees the old contents or the new, never a part; so do concurrent writers.
@@ -60,25 +60,6 @@ fn temporary_name(directory: &Path) -> PathBuf {
 /// Makes a rename durable. Directories can only be synced on Unix; elsewhere the file system orders renames itself.
 fn sync_directory(directory: &Path) -> io::Result<()> {
     if cfg!(unix) { File::open(directory)?.sync_all() } else { Ok(()) }
-}
-
-/// Removes temporary files that killed processes left behind, older than an hour so that no writer at work loses its
-/// own. Returns how many.
-///
-/// # Errors
-/// The directory cannot be read.
-pub fn sweep(directory: &Path) -> Result<usize, StoreError> {
-    let mut removed = 0;
-    for entry in fs::read_dir(directory).map_err(|e| StoreError::io(directory, e))? {
-        let entry = entry.map_err(|e| StoreError::io(directory, e))?;
-        let ours = entry.file_name().to_string_lossy().starts_with(TEMPORARY);
-        let modified = entry.metadata().and_then(|m| m.modified()).ok();
-        let old = modified.and_then(|t| t.elapsed().ok()).is_some_and(|age| age.as_secs() > 3600);
-        if ours && old && fs::remove_file(entry.path()).is_ok() {
-            removed += 1;
-        }
-    }
-    Ok(removed)
 }
 
 #[cfg(test)]
@@ -141,18 +122,5 @@ mod tests {
             }
         });
         assert_eq!(names(dir.path()), ["file"]);
-    }
-
-    #[test]
-    fn sweeping_spares_fresh_and_foreign_files() {
-        let dir = tempfile::tempdir().unwrap();
-        fs::write(dir.path().join("mine"), b"x").unwrap();
-        fs::write(dir.path().join(".tilewright-1-0-0"), b"x").unwrap();
-        let old = File::create(dir.path().join(".tilewright-1-1-0")).unwrap();
-        old.set_modified(std::time::SystemTime::UNIX_EPOCH).unwrap();
-        assert_eq!(sweep(dir.path()).unwrap(), 1);
-        let mut left = names(dir.path());
-        left.sort();
-        assert_eq!(left, [".tilewright-1-0-0", "mine"]);
     }
 }

@@ -6,7 +6,7 @@ mod error;
 mod home;
 mod profile;
 
-pub use atomic::{sweep, write_atomically};
+pub use atomic::{TEMPORARY, write_atomically};
 pub use error::{OtherDevice, StoreError, StoreErrorKind};
 pub use home::{Home, HomeError};
 pub use profile::{DeviceRecord, Profile, ProfileHeader, ProfileStore, TrainingStats};
@@ -15,22 +15,24 @@ pub(crate) use profile::{best_fit, stem};
 
 use std::path::{Path, PathBuf};
 
-/// Paths of the files of a directory with this extension, sorted; none where there is no such directory.
-pub(crate) fn files_with_extension(directory: &Path, extension: &str) -> Result<Vec<PathBuf>, StoreError> {
-    let entries = match std::fs::read_dir(directory) {
-        Ok(entries) => entries,
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(e) => return Err(StoreError::io(directory, e)),
-    };
-    let mut out = Vec::new();
-    for entry in entries {
-        let path = entry.map_err(|e| StoreError::io(directory, e))?.path();
-        if path.extension().is_some_and(|e| e == extension) {
-            out.push(path);
+/// Paths of what a directory holds, sorted; none where there is no such directory.
+pub(crate) fn paths(directory: &Path) -> Result<Vec<PathBuf>, StoreError> {
+    let list = || std::fs::read_dir(directory)?.map(|entry| Ok(entry?.path())).collect::<std::io::Result<Vec<_>>>();
+    match list() {
+        Ok(mut paths) => {
+            paths.sort();
+            Ok(paths)
         }
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(Vec::new()),
+        Err(e) => Err(StoreError::io(directory, e)),
     }
-    out.sort();
-    Ok(out)
+}
+
+/// Those of them with this extension.
+pub(crate) fn files_with_extension(directory: &Path, extension: &str) -> Result<Vec<PathBuf>, StoreError> {
+    let mut paths = paths(directory)?;
+    paths.retain(|path| path.extension().is_some_and(|e| e == extension));
+    Ok(paths)
 }
 
 /// A checksum of a file's contents, to tell one profile from the next.

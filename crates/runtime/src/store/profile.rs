@@ -149,8 +149,8 @@ impl Profile {
     /// # Errors
     /// The file cannot be read, is no profile, or is damaged.
     pub fn read(path: &Path) -> Result<Self, StoreError> {
-        let bytes = std::fs::read(path).map_err(|e| StoreError::io(path, e))?;
-        Self::from_bytes(&bytes).map_err(|kind| StoreError::new(path, kind))
+        let (header, model) = envelope::read(path, FORMAT)?;
+        Ok(Self { header, model })
     }
 
     /// [`Profile::read`] of a file's bytes.

@@ -3,12 +3,10 @@
 mod campaign;
 mod recorder;
 mod settings;
-mod summary;
 mod training;
 
 pub use recorder::Logged;
 pub use settings::{Observer, Progress, Silent, TuneSettings};
-pub use summary::InputSummary;
 pub use training::{Rows, rows};
 
 use crate::error::RuntimeError;
@@ -19,6 +17,7 @@ use crate::store::{Home, Profile, ProfileHeader, ProfileStore, TrainingStats, st
 use crate::trainer::{Trained, Trainer};
 use campaign::Campaign;
 use recorder::Recorder;
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
@@ -106,8 +105,6 @@ pub struct KernelReport {
     pub log: PathBuf,
     /// All that the log holds, in order.
     pub measured: Vec<Sample>,
-    /// Every input with what tuning gained on it, in the order of drawing.
-    pub summaries: Vec<InputSummary>,
     /// The model, or why there is none: one configuration needs none, and few samples make none.
     pub model: Result<Fitted, String>,
 }
@@ -163,16 +160,17 @@ impl Tuner<'_> {
             };
             logged.log.append(&Record::Finished { at: unix_seconds() })?;
             logged.log.sync()?;
-            let (samples, summaries) = (logged.ok(), summary::summaries(&logged.samples, &self.settings.objective));
+            let samples = logged.ok();
+            let measured = logged.samples.iter().filter(|s| s.outcome.is_ok());
+            let inputs = measured.map(|s| s.input.to_string()).collect::<HashSet<_>>().len() as u64;
             kernels.push(KernelReport {
                 kernel: self.kernels[at].id(),
                 samples,
                 failed: logged.samples.len() as u64 - samples,
-                inputs: summaries.len() as u64,
+                inputs,
                 acceptance,
                 log: paths.log.clone(),
                 measured: logged.samples,
-                summaries,
                 model,
             });
         }

@@ -39,8 +39,6 @@ pub(super) struct Recorder<'c> {
     synced: Instant,
     /// Measurements in the logs.
     ok: u64,
-    /// Measurements in this call, for the rate.
-    new: u64,
 }
 
 impl<'c> Recorder<'c> {
@@ -51,7 +49,7 @@ impl<'c> Recorder<'c> {
         let logged = |Opened { log, samples, .. }| Logged { log, resumed: samples.len(), samples };
         let logs: Vec<Logged> = opened.into_iter().map(logged).collect();
         let ok = logs.iter().map(Logged::ok).sum();
-        Self { logs, settings, observer, spent_before, began, synced, ok, new: 0 }
+        Self { logs, settings, observer, spent_before, began, synced, ok }
     }
 
     pub(super) fn sync(&mut self) -> Result<(), RuntimeError> {
@@ -99,7 +97,6 @@ impl<'c> Recorder<'c> {
         let kept = &mut self.logs[kernel];
         kept.log.append(&Record::Sample(sample.clone()))?;
         self.ok += u64::from(sample.outcome.is_ok());
-        self.new += 1;
         kept.samples.push(sample);
         if self.synced.elapsed() >= SYNC_EVERY {
             self.sync()?;
@@ -110,16 +107,10 @@ impl<'c> Recorder<'c> {
 
     fn report(&mut self, kernel: usize, best: Option<f64>) {
         let Some(last) = self.logs[kernel].samples.last() else { return };
-        let spent_s = self.spent_s();
-        let budget_s = self.settings.budget.as_secs_f64();
-        let wanted = self.settings.samples;
-        let here_s = spent_s - self.spent_before;
-        let left = wanted.map(|n| n.saturating_sub(self.ok) as f64 * here_s / self.new.max(1) as f64);
         let progress = Progress {
             samples: self.ok,
             failed: self.logs.iter().map(|kept| kept.samples.len() as u64).sum::<u64>() - self.ok,
-            spent_s,
-            remaining_s: (budget_s - spent_s).max(0.0).min(left.unwrap_or(f64::INFINITY)),
+            spent_s: self.spent_s(),
             done: self.done(),
             input: &last.input,
             best,

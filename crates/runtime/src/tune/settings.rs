@@ -104,37 +104,29 @@ impl TuneSettings {
 
     /// Refuses settings out of range.
     pub(super) fn check(&self) -> Result<(), RuntimeError> {
-        let refuse = |field, message: &str| Err(RuntimeError::Setting { field, message: message.into() });
-        if self.configs_per_input == 0 {
-            return refuse("configs_per_input", "at least 1");
-        }
-        if self.at_once == 0 {
-            return refuse("at_once", "at least 1");
-        }
         let share = |x: f64| (0.0..=1.0).contains(&x);
-        if !share(self.neighbours) {
-            return refuse("neighbours", "a share within 0..=1");
+        let of_winners = [self.carried, self.near_carried];
+        let drawn_near = self.neighbours + of_winners.iter().sum::<f64>();
+        let is_positive = self.limits.max_flops > 0.0 && self.limits.max_bytes > 0.0;
+        let expected = [
+            ("configs_per_input", self.configs_per_input > 0, "at least 1"),
+            ("at_once", self.at_once > 0, "at least 1"),
+            ("neighbours", share(self.neighbours), "a share within 0..=1"),
+            (
+                "carried",
+                of_winners.into_iter().all(share) && drawn_near <= 1.0,
+                "shares within 0..=1, together with neighbours at most 1",
+            ),
+            ("guided", share(self.guided), "a share within 0..=1"),
+            ("input_share", share(self.input_share) && self.input_share > 0.0, "a share above 0 and at most 1"),
+            ("cut_off", self.cut_off > 1.0, "above 1 (times the best so far)"),
+            ("rough", self.rough > 1.0, "above 1 (times the best so far)"),
+            ("limits", is_positive, "positive"),
+        ];
+        match expected.into_iter().find(|(_, holds, _)| !holds) {
+            Some((field, _, message)) => Err(RuntimeError::Setting { field, message: message.into() }),
+            None => Ok(()),
         }
-        if !share(self.carried) || !share(self.near_carried) || self.neighbours + self.carried + self.near_carried > 1.0
-        {
-            return refuse("carried", "shares within 0..=1, together with neighbours at most 1");
-        }
-        if !share(self.guided) {
-            return refuse("guided", "a share within 0..=1");
-        }
-        if !(share(self.input_share) && self.input_share > 0.0) {
-            return refuse("input_share", "a share above 0 and at most 1");
-        }
-        if self.cut_off.is_nan() || self.cut_off <= 1.0 {
-            return refuse("cut_off", "above 1 (times the best so far)");
-        }
-        if self.rough.is_nan() || self.rough <= 1.0 {
-            return refuse("rough", "above 1 (times the best so far)");
-        }
-        if !(self.limits.max_flops > 0.0 && self.limits.max_bytes > 0.0) {
-            return refuse("limits", "positive");
-        }
-        Ok(())
     }
 }
 
@@ -147,8 +139,6 @@ pub struct Progress<'a> {
     pub failed: u64,
     /// Seconds of the budget that are used up.
     pub spent_s: f64,
-    /// Seconds that are left, by the budget and, at the present rate, by the number of samples.
-    pub remaining_s: f64,
     /// Share of the campaign that is done, from 0 to 1.
     pub done: f64,
     /// The input at hand.

@@ -3,13 +3,14 @@
 use crate::error::RuntimeError;
 use crate::log::Sample;
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::sync::Arc;
 use tilewright_core::device::DeviceSpec;
 use tilewright_core::measurement::FailureKind;
 use tilewright_core::objective::Objective;
 use tilewright_core::predictor::Predictor;
 use tilewright_core::problem::{AnyKernel, Problem};
-use tilewright_core::space::{Config, Point};
+use tilewright_core::space::Point;
 use tilewright_core::training::TrainingSet;
 
 /// Rows for a model, and what was left out.
@@ -65,7 +66,13 @@ fn collect(
             out.skipped += u64::from(sample.outcome.is_ok());
             continue;
         };
-        let group = group(kernel, device, &sample.input, &mut known, &mut problems)?;
+        let group = match known.entry(sample.input.to_string()) {
+            Entry::Occupied(group) => *group.get(),
+            Entry::Vacant(place) => {
+                problems.push(kernel.problem(device, &sample.input)?);
+                *place.insert(problems.len() - 1)
+            }
+        };
         let problem = &problems[group];
         let space = problem.space();
         let point = sample.config.to_point(space.params(), None).ok().filter(|p| space.is_legal(p));
@@ -83,22 +90,6 @@ fn collect(
     }
     out.inputs = problems.len() as u64;
     Ok((out, problems, points))
-}
-
-fn group(
-    kernel: &dyn AnyKernel,
-    device: &Arc<DeviceSpec>,
-    input: &Config,
-    known: &mut HashMap<String, usize>,
-    problems: &mut Vec<Box<dyn Problem>>,
-) -> Result<usize, RuntimeError> {
-    let fields = input.to_string();
-    if let Some(&group) = known.get(&fields) {
-        return Ok(group);
-    }
-    problems.push(kernel.problem(device, input)?);
-    known.insert(fields, problems.len() - 1);
-    Ok(problems.len() - 1)
 }
 
 /// The cost that a sample teaches, if any.

@@ -1,6 +1,6 @@
 //! The parent's side: a device in another process.
 
-use super::message::{Reply, Request, WireData, WireProgram, buffers, frame};
+use super::message::{Reply, Request, WireData, buffers, frame};
 use super::process::{Broken, Process};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use tilewright_core::data::Data;
 use tilewright_core::device::{Device, DeviceSpec, classify};
 use tilewright_core::measurement::{Measurement, Timing};
 use tilewright_core::problem::MeasureError;
-use tilewright_core::program::{DeviceError, Program};
+use tilewright_core::program::{DeviceError, Program, Step};
 
 /// How children are started, and how long they are waited for.
 #[derive(Clone, Debug)]
@@ -60,19 +60,9 @@ impl Isolated {
     /// # Errors
     /// It cannot be started, or what it reports of its device.
     pub fn open(command: WorkerCommand) -> Result<Self, DeviceError> {
-        let mut process = start(&command)?;
-        let (spec, ahead) = hello(&mut process, &command)?;
-        let spec = Arc::new(spec);
-        Ok(Self {
-            command,
-            spec,
-            ahead,
-            process: Some(process),
-            data: None,
-            held: false,
-            failed_starts: 0,
-            restarts: 0,
-        })
+        let (process, spec, ahead) = start(&command)?;
+        let (spec, process) = (Arc::new(spec), Some(process));
+        Ok(Self { command, spec, ahead, process, data: None, held: false, failed_starts: 0, restarts: 0 })
     }
 
     /// Processes that had to be replaced.
@@ -88,8 +78,7 @@ impl Isolated {
             }
             self.restarts += 1;
             self.failed_starts += 1;
-            let mut process = start(&self.command)?;
-            let (spec, _) = hello(&mut process, &self.command)?;
+            let (process, spec, _) = start(&self.command)?;
             if spec.fingerprint() != self.spec.fingerprint() {
                 let (old, new) = (&self.spec.name, &spec.name);
                 return Err(DeviceError::Run(format!("a new process found another device: {new}, was {old}")));
@@ -132,25 +121,20 @@ impl Isolated {
             let reply = serde_json::from_slice::<Reply>(&frame.json);
             reply.map(|r| (r, frame.parts)).map_err(|e| Broken::Died(format!("the process was ended: its answer: {e}")))
         });
+        if answer.is_ok() {
+            self.failed_starts = 0;
+        }
         match answer {
-            Ok((Reply::Error { error, lost }, _)) => {
-                if lost {
-                    self.process = None;
-                }
-                self.failed_starts = 0;
-                Err(MeasureError::Device(if lost { of_candidate(error) } else { error }))
+            Ok((Reply::Error { error, lost: false }, _)) => Err(error.into()),
+            Ok((Reply::Error { error, lost: true }, _)) => {
+                self.process = None;
+                Err(of_candidate(error).into())
             }
-            Ok((Reply::Failed(failure), _)) => {
-                self.failed_starts = 0;
-                Err(MeasureError::Failed(failure))
-            }
-            Ok(answer) => {
-                self.failed_starts = 0;
-                Ok(answer)
-            }
+            Ok((Reply::Failed(failure), _)) => Err(failure.into()),
+            Ok(answer) => Ok(answer),
             Err(broken) => {
                 self.process = None;
-                Err(MeasureError::Device(of_broken(broken)))
+                Err(of_broken(broken).into())
             }
         }
     }
@@ -160,24 +144,29 @@ impl Isolated {
         self.data.as_ref().map_or(Ok(()), |data| program.expect(data.specs(), data.scalars()))
     }
 
-    fn wire(&self, program: &Program) -> Result<WireProgram, DeviceError> {
-        WireProgram::new(program, &self.spec.id)
+    /// The program as it travels.
+    ///
+    /// # Errors
+    /// Host code, which is a part of its process.
+    fn wire(&self, program: &Program) -> Result<Program, DeviceError> {
+        if program.steps.iter().any(|step| matches!(step, Step::Host(_))) {
+            let feature = "code of another process".into();
+            return Err(DeviceError::Unsupported { device: self.spec.id.clone(), feature });
+        }
+        Ok(program.clone())
     }
 }
 
-fn start(command: &WorkerCommand) -> Result<Process, DeviceError> {
-    let device = command.args.last().cloned().unwrap_or_default();
-    Process::start(command).map_err(|e| {
+/// A process that has opened its device, with the device's facts and how much it compiles ahead.
+fn start(command: &WorkerCommand) -> Result<(Process, DeviceSpec, usize), DeviceError> {
+    let mut process = Process::start(command).map_err(|e| {
         let why = format!("{} cannot be started: {e}", command.program.display());
-        DeviceError::Missing { device, why }
-    })
-}
-
-fn hello(process: &mut Process, command: &WorkerCommand) -> Result<(DeviceSpec, usize), DeviceError> {
+        DeviceError::Missing { device: command.args.last().cloned().unwrap_or_default(), why }
+    })?;
     let request = frame(&Request::Hello, Vec::new()).map_err(DeviceError::Run)?;
     let answer = process.ask(&request, command.start).map_err(of_broken)?;
     match serde_json::from_slice(&answer.json) {
-        Ok(Reply::Hello { spec, ahead }) => Ok((spec, ahead)),
+        Ok(Reply::Hello { spec, ahead }) => Ok((process, spec, ahead)),
         Ok(Reply::Error { error, .. }) => Err(error),
         other => Err(DeviceError::Run(format!("the process answered {other:?} to the first question"))),
     }

@@ -9,17 +9,17 @@ use tilewright_core::data::Data;
 use tilewright_core::device::DeviceSpec;
 use tilewright_core::dtype::DType;
 use tilewright_core::measurement::{Failure, Measurement, Timing};
-use tilewright_core::program::{DeviceError, Launch, LibraryCall, Program, Step};
+use tilewright_core::program::{DeviceError, Program};
 
 /// What a parent asks.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum Request {
     Hello,
-    Precompile(Vec<WireProgram>),
+    Precompile(Vec<Program>),
     Upload(WireData),
-    Run(WireProgram),
+    Run(Program),
     Read,
-    Time(WireProgram, Timing),
+    Time(Program, Timing),
 }
 
 /// What a child answers.
@@ -40,48 +40,6 @@ pub(super) enum Reply {
         error: DeviceError,
         lost: bool,
     },
-}
-
-/// A program as far as it can travel.
-#[derive(Debug, Serialize, Deserialize)]
-pub(super) struct WireProgram {
-    steps: Vec<WireStep>,
-    workspace: u64,
-}
-
-#[derive(Debug, Serialize, Deserialize)]
-enum WireStep {
-    Fill { offset: u64, bytes: u64, value: u8 },
-    Launch(Launch),
-    Library(LibraryCall),
-}
-
-impl WireProgram {
-    /// # Errors
-    /// Host code, which is a part of its process.
-    pub(super) fn new(program: &Program, device: &str) -> Result<Self, DeviceError> {
-        let step = |step: &Step| {
-            Ok(match step {
-                Step::Fill { offset, bytes, value } => WireStep::Fill { offset: *offset, bytes: *bytes, value: *value },
-                Step::Launch(launch) => WireStep::Launch(launch.clone()),
-                Step::Library(call) => WireStep::Library(call.clone()),
-                Step::Host(_) => {
-                    let feature = "code of another process".into();
-                    return Err(DeviceError::Unsupported { device: device.to_owned(), feature });
-                }
-            })
-        };
-        Ok(Self { steps: program.steps.iter().map(step).collect::<Result<_, _>>()?, workspace: program.workspace })
-    }
-
-    pub(super) fn program(self) -> Program {
-        let step = |step| match step {
-            WireStep::Fill { offset, bytes, value } => Step::Fill { offset, bytes, value },
-            WireStep::Launch(launch) => Step::Launch(launch),
-            WireStep::Library(call) => Step::Library(call),
-        };
-        Program::new(self.steps.into_iter().map(step).collect(), self.workspace)
-    }
 }
 
 /// A buffer without its contents.

@@ -6,7 +6,6 @@ use std::io::{Read, Write};
 use std::sync::mpsc;
 use tilewright_core::buffer::BufferSpec;
 use tilewright_core::device::Device;
-use tilewright_core::measurement::Failure;
 use tilewright_core::problem::MeasureError;
 use tilewright_core::program::DeviceError;
 
@@ -105,7 +104,6 @@ impl Served {
         match request {
             Request::Hello => done(Reply::Hello { spec: (**device.spec()).clone(), ahead: device.ahead() }),
             Request::Precompile(programs) => {
-                let programs: Vec<_> = programs.into_iter().map(|p| p.program()).collect();
                 device.precompile(&programs);
                 done(Reply::Done)
             }
@@ -117,7 +115,7 @@ impl Served {
                 done(Reply::Done)
             }
             Request::Run(program) => {
-                device.run(&program.program())?;
+                device.run(&program)?;
                 done(Reply::Done)
             }
             Request::Read => {
@@ -125,17 +123,12 @@ impl Served {
                 let parts = buffers.iter().map(|b| b.bytes().to_vec()).collect();
                 Ok((Reply::Buffers(wire_buffers(&self.specs)), parts))
             }
-            Request::Time(program, policy) => match device.time(&program.program(), &policy) {
-                Ok(measurement) => done(Reply::Time(finite(measurement))),
-                Err(MeasureError::Failed(Failure { kind, message })) => done(Reply::Failed(Failure { kind, message })),
-                Err(error) => Err(error),
-            },
+            Request::Time(program, policy) => {
+                let mut measurement = device.time(&program, &policy)?;
+                // JSON has no infinity.
+                measurement.relative_error = measurement.relative_error.min(1.0);
+                done(Reply::Time(measurement))
+            }
         }
     }
-}
-
-/// JSON has no infinity.
-fn finite(mut m: tilewright_core::measurement::Measurement) -> tilewright_core::measurement::Measurement {
-    m.relative_error = m.relative_error.min(1.0);
-    m
 }

@@ -11,7 +11,7 @@ use tilewright_core::problem::{Measure, MeasureError, Problem};
 use tilewright_core::program::{DeviceError, Program, Step};
 use tilewright_core::space::Point;
 use tilewright_testkit::toy::{AnalyticMeasure, device, device_with, host_device, host_device_with, problem};
-use tilewright_testkit::{try_device, try_host_device, try_measure};
+use tilewright_testkit::{self as testkit, measure};
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Fault {
@@ -166,9 +166,9 @@ fn every_fault_of_a_device_is_seen() {
         (Fault::ChangesSpec, "spec-is-stable"),
         (Fault::Refuses, "runs"),
     ] {
-        assert_breaks(try_device(&mut BrokenDevice::new(fault), &problem(500)), check);
+        assert_breaks(testkit::device(&mut BrokenDevice::new(fault), &problem(500)), check);
     }
-    assert_breaks(try_device(&mut host_device_with(device_with(64)), &problem(500)), "same-device");
+    assert_breaks(testkit::device(&mut host_device_with(device_with(64)), &problem(500)), "same-device");
 }
 
 #[test]
@@ -184,7 +184,7 @@ fn every_fault_of_a_host_device_is_seen() {
         (Fault::AcceptsForeign, "foreign-code-refused"),
         (Fault::FillsAnywhere, "fills-stay-inside"),
     ] {
-        assert_breaks(try_host_device(&mut BrokenDevice::new(fault)), check);
+        assert_breaks(testkit::host_device(&mut BrokenDevice::new(fault)), check);
     }
 }
 
@@ -265,6 +265,6 @@ fn every_fault_of_a_measuring_device_is_seen() {
     ] {
         let inner = AnalyticMeasure::new(device());
         let mut broken = BrokenMeasure { inner, spec: device(), mistake, dead: false };
-        assert_breaks(try_measure(&mut broken, &problem(500)), check);
+        assert_breaks(measure(&mut broken, &problem(500)), check);
     }
 }

@@ -13,7 +13,7 @@ use tilewright_core::kernel::Kernel;
 use tilewright_core::program::{DeviceError, HostArgs, HostCode, Program, ScalarClass, ScalarSpec};
 use tilewright_core::space::{BoundSpace, Config, Legal, ParamSpace, Point, Symbols, Values};
 use tilewright_testkit::toy::{Scale, ScaleInput, ScaleKernel, ScalePlan, host_device};
-use tilewright_testkit::{Effort, try_computation, try_kernel};
+use tilewright_testkit::{Effort, computation, kernel};
 
 /// A number that differs from call to call.
 fn tick() -> u64 {
@@ -189,7 +189,7 @@ fn every_fault_of_a_computation_is_seen() {
         (Wrong::DrawTooLarge, "draw-keeps-limits"),
         (Wrong::DrawForgets, "draw-keeps-fixed-fields"),
     ] {
-        assert_breaks(try_computation(&BrokenScale(wrong), &inputs), check);
+        assert_breaks(computation(&BrokenScale(wrong), &inputs), check);
     }
 }
 
@@ -349,7 +349,7 @@ fn every_fault_of_a_kernel_is_seen() {
         (Fault::VaryingResult, "result-repeats"),
         (Fault::FailsToRun, "program-runs"),
     ] {
-        let kernel = Arc::new(BrokenKernel::new(fault));
-        assert_breaks(try_kernel(&kernel, &mut host_device(), &inputs, &effort), check);
+        let broken = Arc::new(BrokenKernel::new(fault));
+        assert_breaks(kernel(&broken, &mut host_device(), &inputs, &effort), check);
     }
 }

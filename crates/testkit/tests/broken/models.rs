@@ -7,8 +7,8 @@ use tilewright_core::predictor::{BindError, Fit, Predictor, RowPredictor, Scorer
 use tilewright_core::problem::Problem;
 use tilewright_core::space::Points;
 use tilewright_core::training::TrainingSet;
+use tilewright_testkit::fit;
 use tilewright_testkit::toy::{LogLinear, LogLinearFit, NoRows};
-use tilewright_testkit::try_fit;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Fault {
@@ -142,7 +142,7 @@ impl Scorer for BrokenScorer<'_> {
 
 #[test]
 fn the_wrapper_without_a_fault_conforms() {
-    assert_eq!(try_fit(&BrokenFit(Fault::None)), Ok(()));
+    assert_eq!(fit(&BrokenFit(Fault::None)), Ok(()));
 }
 
 #[test]
@@ -165,7 +165,7 @@ fn every_fault_of_a_model_is_seen() {
         (Fault::NegativeMargin, "screen-has-a-margin"),
         (Fault::ScreenIsNan, "predictions-are-finite"),
     ] {
-        assert_breaks(try_fit(&BrokenFit(fault)), check);
+        assert_breaks(fit(&BrokenFit(fault)), check);
     }
 }
 
@@ -210,5 +210,5 @@ impl Fit for ConstantFit {
 
 #[test]
 fn a_model_that_knows_nothing_is_seen() {
-    assert_breaks(try_fit(&ConstantFit), "toy-is-learned");
+    assert_breaks(fit(&ConstantFit), "toy-is-learned");
 }

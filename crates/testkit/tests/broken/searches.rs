@@ -6,7 +6,7 @@ use tilewright_core::measurement::Outcome;
 use tilewright_core::search::{Ranked, Search};
 use tilewright_core::space::{BoundSpace, Point};
 use tilewright_testkit::toy::Sequential;
-use tilewright_testkit::{Conformity, Draw, legal_points, try_sampler, try_search};
+use tilewright_testkit::{Conformity, Draw, legal_points, sampler, search};
 
 fn tick() -> usize {
     static TICKS: AtomicUsize = AtomicUsize::new(0);
@@ -101,7 +101,7 @@ impl Search for BrokenSearch {
 }
 
 fn search_with(fault: Fault) -> Conformity {
-    try_search(&|problem, _| {
+    search(&|problem, _| {
         let inner = Sequential::new(problem.space());
         Box::new(BrokenSearch { inner, last: Vec::new(), asked: false, ended: false, invented: None, fault })
     })
@@ -142,7 +142,7 @@ enum Slip {
 }
 
 fn sampler_with(slip: Slip) -> Conformity {
-    try_sampler(&move |space: &BoundSpace, seed: u64| -> Draw<'_> {
+    sampler(&move |space: &BoundSpace, seed: u64| -> Draw<'_> {
         let seed = match slip {
             Slip::Varies => tick() as u64,
             Slip::IgnoresSeed => 0,

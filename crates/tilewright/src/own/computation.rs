@@ -52,28 +52,17 @@ impl Length {
 
 /// What a described kernel computes.
 pub struct OwnComputation {
-    name: String,
-    sizes: Vec<Size>,
+    pub(super) name: String,
+    pub(super) sizes: Vec<Size>,
     /// The buffers, with their lengths apart.
-    buffers: Vec<(BufferSpec, Length)>,
-    scalars: Vec<ScalarSpec>,
-    flops: Length,
-    tolerance: Option<f64>,
-    reference: Box<Reference>,
+    pub(super) buffers: Vec<(BufferSpec, Length)>,
+    pub(super) scalars: Vec<ScalarSpec>,
+    pub(super) flops: Length,
+    pub(super) tolerance: Option<f64>,
+    pub(super) reference: Box<Reference>,
 }
 
 impl OwnComputation {
-    pub(super) fn new(
-        name: String,
-        sizes: Vec<Size>,
-        (buffers, scalars): (Vec<(BufferSpec, Length)>, Vec<ScalarSpec>),
-        flops: Length,
-        tolerance: Option<f64>,
-        reference: Box<Reference>,
-    ) -> Self {
-        Self { name, sizes, buffers, scalars, flops, tolerance, reference }
-    }
-
     /// The buffers of an input.
     pub(super) fn specs(&self, input: &[u64]) -> Vec<BufferSpec> {
         let spec = |(spec, len): &(BufferSpec, Length)| BufferSpec {
@@ -81,10 +70,6 @@ impl OwnComputation {
             ..spec.clone()
         };
         self.buffers.iter().map(spec).collect()
-    }
-
-    pub(super) fn scalar_specs(&self) -> &[ScalarSpec] {
-        &self.scalars
     }
 
     /// The inputs by name.

@@ -84,7 +84,7 @@ impl Kernel for OwnKernel {
 
     fn plan(&self, _: &DeviceSpec, input: &Sizes, at: &Legal<'_>) -> OwnPlan {
         let call = (self.0.code)(&At(at));
-        let (specs, scalars) = (self.0.computation.specs(input), self.0.computation.scalar_specs().to_vec());
+        let (specs, scalars) = (self.0.computation.specs(input), self.0.computation.scalars.clone());
         OwnPlan(Arc::new(Code { call, specs, scalars }))
     }
 

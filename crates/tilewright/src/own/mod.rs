@@ -204,8 +204,8 @@ impl KernelBuilder {
         let reference =
             self.reference.ok_or_else(|| fault("reference", "missing: nothing says what is right".into()))?;
         let code = self.code.ok_or_else(|| fault("code", "missing".into()))?;
-        let computation =
-            OwnComputation::new(kernel, self.sizes, (buffers, self.scalars), flops, self.tolerance, reference);
+        let (name, sizes, scalars, tolerance) = (kernel, self.sizes, self.scalars, self.tolerance);
+        let computation = OwnComputation { name, sizes, buffers, scalars, flops, tolerance, reference };
         Ok(OwnKernel(Arc::new(Inner { computation, space, start, code })))
     }
 

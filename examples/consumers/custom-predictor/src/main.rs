@@ -72,7 +72,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let measured = toy::training_set(&[300, 1000, 5000, 30_000, 200_000], 200, 1);
     let model = Nearest::new(&measured);
     // The suite that Tilewright's own models pass.
-    tilewright_testkit::row_predictor(&model, &toy::problem(9999));
+    tilewright_testkit::row_predictor(&model, &toy::problem(9999))?;
     let (kernel, device) = (Erased::new(ScaleKernel::new()), toy::device());
     println!("{} rows measured; the predictor is this program's own", measured.len());
 

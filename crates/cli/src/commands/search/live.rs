@@ -6,8 +6,10 @@ use crate::args::SearchArgs;
 use crate::failure::{Failure, Kind};
 use crate::fields;
 use crate::output::{Output, seconds};
-use crate::wiring::Wiring;
+use crate::wiring::{Wiring, measure};
 use std::sync::Arc;
+use tilewright::known::Known;
+use tilewright::planning::problem;
 use tilewright_core::problem::Measure;
 use tilewright_runtime::plan::PlanSettings;
 use tilewright_runtime::trial::Trial;
@@ -29,10 +31,10 @@ pub(super) fn run(
         ));
     }
     let kernel = wiring.kernel(kernel, &args.device)?;
-    let mut measure = wiring.measure(&args.device)?;
+    let mut device = measure(&args.device)?;
     let fields = fields::parse(&args.input)?;
-    let problem = wiring.problem(kernel, measure.spec(), &fields)?;
-    let known = wiring.known((None, args.profile.as_deref()), kernel, measure.spec(), &problem.input())?;
+    let problem = problem(kernel, device.spec(), &fields)?;
+    let known = Known::find(&wiring.home()?, (None, args.profile.as_deref()), kernel, device.spec(), &problem.input())?;
     let mut settings = PlanSettings { seed, tolerance: Some(asked.tolerance), ..PlanSettings::default() };
     settings.ranking = known.ranking.clone();
     settings.warm = match args.warm_start.is_empty() {
@@ -40,10 +42,10 @@ pub(super) fn run(
         false => Arc::new(warm(&args.warm_start, problem.space())?),
     };
     let tail = if args.prior.is_empty() { Tail::default() } else { prior(&args.prior, args.epsilon, seed)? };
-    let device = measure.spec().id.clone();
+    let id = device.spec().id.clone();
     let mut trial = Trial {
         problem: &*problem,
-        measure: &mut measure,
+        measure: &mut device,
         predictor: known.predictor.as_deref(),
         sampler: &mut *known.sampler(),
         settings,
@@ -56,7 +58,7 @@ pub(super) fn run(
         eprintln!("{name} {at}/{}: {best} after {count} evaluations in {took}", args.repeats);
     };
     let report = trial.run(&strategies, (args.repeats, asked.looked_at()), &mut progress)?;
-    let about = About { device, points: problem.space().count_legal() as usize, optimum_s: report.best.1 };
+    let about = About { device: id, points: problem.space().count_legal() as usize, optimum_s: report.best.1 };
     let tried: Vec<_> = report.tried.into_iter().map(|tried| (tried.traces, tried.seconds)).collect();
     let rows = rows(asked, &about, &tried, args)?;
     let answer = Answer {

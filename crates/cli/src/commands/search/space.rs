@@ -61,7 +61,7 @@ impl Recording {
 }
 
 fn problems(path: &Path) -> Result<Vec<RecordedProblem>, Failure> {
-    let fault = |e| Failure::new(Kind::Input, &path.display().to_string(), e);
+    let fault = |e| Failure::of_file(Kind::Input, path, e);
     RecordedKernel::new(Arc::new(read(path)?)).and_then(|k| k.problems()).map_err(fault)
 }
 
@@ -92,7 +92,7 @@ pub(super) fn warm(files: &[PathBuf], here: &BoundSpace) -> Result<Experience, F
             let costs: Vec<(Point, f64)> = problem.recorded().filter_map(here_too).collect();
             if costs.is_empty() {
                 let message = "none of its configurations is one of the searched space";
-                return Err(Failure::new(Kind::Input, &file.display().to_string(), message));
+                return Err(Failure::of_file(Kind::Input, file, message));
             }
             experience.add(costs);
         }

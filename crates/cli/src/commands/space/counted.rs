@@ -160,7 +160,7 @@ pub(super) fn list(set: &LegalSet, path: &Path) -> Result<(), Failure> {
         }
         file.flush()
     };
-    write().map_err(|e| Failure::new(Kind::Store, &path.display().to_string(), e))
+    write().map_err(|e| Failure::of_file(Kind::Store, path, e))
 }
 
 /// The failure of a space without points, with the constraints that conflict.

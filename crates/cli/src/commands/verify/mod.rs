@@ -3,23 +3,29 @@
 mod cases;
 
 use crate::args::VerifyArgs;
-use crate::device::{DeviceName, Named as _};
+use crate::device::{DeviceName, named, opened};
 use crate::failure::{Failure, Kind};
 use crate::output::Output;
 use crate::progress::Bar;
 use crate::wiring::Wiring;
-use cases::{Bench, Cases, Outcome};
+use cases::{Bench, Outcome};
+use rayon::ThreadPool;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::available_parallelism;
+use tilewright_bench_suite::cases::Cases;
 use tilewright_core::buffer::Filling;
+use tilewright_core::computation::InputLimits;
 use tilewright_core::device::Device;
 use tilewright_core::expr::Value;
 use tilewright_core::problem::AnyKernel;
 use tilewright_core::space::Config;
 use tilewright_emulator::{EmulatorDevice, Fault, Finding};
+
+/// Inputs stay small, so that many configurations and every kind of edge are seen.
+const LIMITS: InputLimits = InputLimits { max_flops: 4e6, max_bytes: 4e6 };
 
 /// Findings of one case that its failure spells out.
 const SPELT_OUT: usize = 3;
@@ -52,21 +58,21 @@ struct FailedCase {
 }
 
 pub(crate) fn run(args: &VerifyArgs, wiring: &Wiring, seed: u64, output: Output) -> Result<(), Failure> {
-    let name = DeviceName::of(&args.device)?;
-    let kernel = wiring.variant(&args.kernel, args.variant.as_deref(), name.kind())?;
+    let name = named(&args.device)?;
+    let kernel = &**wiring.kernels.variant(&args.kernel, args.variant.as_deref(), name.kind())?;
     let mut fixed = Config::default();
     if let Some(dtype) = &args.dtype {
         fixed.0.push(("dtype".into(), Value::parse(dtype)));
     }
     let threads = args.device.threads.map_or_else(|| available_parallelism().map_or(1, usize::from), usize::from);
     let benches = benches(&name, args.device.threads, threads.min(args.cases as usize))?;
-    let drawn =
-        Cases { wiring, kernel, spec: benches[0].device.spec().clone(), fixed, seed, elsewhere: cases::elsewhere()? };
+    let (spec, elsewhere) = (benches[0].device.spec().clone(), cases::elsewhere()?);
+    let drawn = Cases { kernel, spec, fixed, limits: LIMITS, seed };
     let mut answer = Answer { device: drawn.spec.id.clone(), ..Answer::default() };
     if benches.iter().any(|s| s.log.is_some()) {
         (answer.races, answer.out_of_bounds, answer.other_findings) = (Some(0), Some(0), Some(BTreeMap::new()));
     }
-    for outcome in check_all(&drawn, benches, args.cases) {
+    for outcome in check_all((&drawn, &elsewhere), benches, args.cases) {
         answer.add(outcome?, kernel);
     }
     let wrong = answer.failed;
@@ -78,7 +84,7 @@ pub(crate) fn run(args: &VerifyArgs, wiring: &Wiring, seed: u64, output: Output)
 /// are in use as a whole by one case.
 fn benches(name: &DeviceName, threads: Option<u16>, most: usize) -> Result<Vec<Bench>, Failure> {
     let DeviceName::Emulator(target) = name else {
-        return Ok(vec![Bench { device: name.opened(threads)?, log: None }]);
+        return Ok(vec![Bench { device: opened(name, threads)?, log: None }]);
     };
     // With a log of its own each, so that findings go with their case.
     let bench = |_| {
@@ -89,7 +95,11 @@ fn benches(name: &DeviceName, threads: Option<u16>, most: usize) -> Result<Vec<B
 }
 
 /// Checks the cases on all devices; the outcomes in the order of the cases. Ends early where a case cannot be drawn.
-fn check_all(drawn: &Cases<'_>, benches: Vec<Bench>, cases: u32) -> Vec<Result<Outcome, Failure>> {
+fn check_all(
+    (drawn, elsewhere): (&Cases<'_>, &ThreadPool),
+    benches: Vec<Bench>,
+    cases: u32,
+) -> Vec<Result<Outcome, Failure>> {
     let bar = Bar::counting("verify", cases.into());
     let (next, done) = (AtomicU32::new(0), Mutex::new(Vec::new()));
     let work = |mut bench: Bench| {
@@ -98,7 +108,7 @@ fn check_all(drawn: &Cases<'_>, benches: Vec<Bench>, cases: u32) -> Vec<Result<O
             if number >= cases {
                 return;
             }
-            let outcome = drawn.check(number, &mut bench);
+            let outcome = cases::check(drawn, number, &mut bench, elsewhere);
             if outcome.is_err() {
                 next.store(cases, Ordering::Relaxed);
             }
@@ -132,12 +142,10 @@ impl Answer {
         self.count(&outcome.findings);
         let mut complaints = Vec::new();
         match outcome.result {
-            Ok(verdict) => {
-                self.worst_rel_error = self.worst_rel_error.max(verdict.max_rel_error);
-                self.worst_of_bound = self.worst_of_bound.max(verdict.worst_of_bound);
-                if let Some(first) = verdict.first {
-                    complaints.push(format!("{} wrong elements, the first {first:?}", verdict.wrong));
-                }
+            Ok(found) => {
+                self.worst_rel_error = self.worst_rel_error.max(found.max_rel_error());
+                self.worst_of_bound = self.worst_of_bound.max(found.worst_of_bound());
+                complaints.extend(found.complaint());
             }
             Err(message) => complaints.push(message),
         }

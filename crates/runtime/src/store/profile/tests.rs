@@ -86,29 +86,6 @@ fn names_do_not_depend_on_the_order_of_words_and_stay_short() {
     assert_ne!(name(&long), name(&format!("{long}y")));
 }
 
-fn whole() -> Vec<u8> {
-    let p = profile("dtype=f32", 5);
-    envelope::encode(FORMAT, &p.header, &p.model).unwrap()
-}
-
-#[test]
-fn every_truncation_and_every_flipped_bit_is_refused() {
-    let whole = whole();
-    assert_eq!(Profile::from_bytes(&whole).unwrap(), profile("dtype=f32", 5));
-    for end in 0..whole.len() {
-        let error = Profile::from_bytes(&whole[..end]).unwrap_err();
-        assert!(matches!(error, StoreErrorKind::Truncated { .. }), "{end} bytes: {error}");
-    }
-    for bit in 0..whole.len() * 8 {
-        let mut flipped = whole.clone();
-        flipped[bit / 8] ^= 1 << (bit % 8);
-        assert!(Profile::from_bytes(&flipped).is_err(), "bit {bit}");
-    }
-    let newer = String::from_utf8(whole).unwrap().replacen("profile 1", "profile 7", 1);
-    let error = Profile::from_bytes(newer.as_bytes()).unwrap_err();
-    assert!(matches!(error, StoreErrorKind::ForeignVersion { found: 7, known: 1 }), "{error}");
-}
-
 proptest! {
     /// A sound envelope around a header with one part replaced: refused, or read as just what stands there.
     #[test]
