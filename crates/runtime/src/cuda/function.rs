@@ -1,6 +1,6 @@
 //! Entries of loaded code, and their launches.
 
-use super::driver::Module;
+use super::driver::{Driver, Module};
 use super::error::Asked;
 use cudarc::driver::result;
 use cudarc::driver::sys::{self, CUfunction_attribute as Attribute};
@@ -122,13 +122,40 @@ impl Function {
     pub(super) fn launch(&self, shape: &Shape, params: &Params) -> Result<(), DeviceError> {
         let driver = self.module.driver();
         let mut pointers = params.pointers();
-        let [x, y, z] = shape.cluster.unwrap_or([1; 3]);
+        let launched = match shape.cluster {
+            None => self.launch_alone(driver, shape, &mut pointers),
+            Some(cluster) => self.launch_clustered(driver, shape, cluster, &mut pointers),
+        };
+        launched.map_err(|e| driver.error(e, Asked::Launch))
+    }
+
+    fn launch_alone(
+        &self,
+        driver: &Driver,
+        shape: &Shape,
+        pointers: &mut [*mut c_void],
+    ) -> Result<(), result::DriverError> {
+        let ([gx, gy, gz], [bx, by, bz]) = (shape.grid, shape.block);
+        // SAFETY: the module is loaded; the driver copies the parameters before it returns; their number and lengths were
+        // compared with the entry's. What the kernel does to the device's memory is contained by the process.
+        unsafe {
+            let (grid, block) = ((gx, gy, gz), (bx, by, bz));
+            result::launch_kernel(self.handle, grid, block, shape.shared_bytes, driver.stream().cast(), pointers)
+        }
+    }
+
+    fn launch_clustered(
+        &self,
+        driver: &Driver,
+        shape: &Shape,
+        [x, y, z]: [u32; 3],
+        pointers: &mut [*mut c_void],
+    ) -> Result<(), result::DriverError> {
+        let size = sys::CUlaunchAttributeValue_union__bindgen_ty_1 { x, y, z };
         let mut attribute = sys::CUlaunchAttribute {
             id: sys::CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION,
             pad: [0; 4],
-            value: sys::CUlaunchAttributeValue {
-                clusterDim: sys::CUlaunchAttributeValue_union__bindgen_ty_1 { x, y, z },
-            },
+            value: sys::CUlaunchAttributeValue { clusterDim: size },
         };
         let config = sys::CUlaunchConfig {
             gridDimX: shape.grid[0],
@@ -140,14 +167,12 @@ impl Function {
             sharedMemBytes: shape.shared_bytes,
             hStream: driver.stream().cast(),
             attrs: &raw mut attribute,
-            numAttrs: shape.cluster.is_some().into(),
+            numAttrs: 1,
         };
-        // SAFETY: the module is loaded; the configuration and its attribute live until the driver returns, which copies the
-        // parameters before; their number and lengths were compared with the entry's. What the kernel does to the device's memory is
-        // contained by the process. Every driver that is not too old has this function.
-        let launched = unsafe {
-            sys::cuLaunchKernelEx(&raw const config, self.handle, pointers.as_mut_ptr(), std::ptr::null_mut())
-        };
-        launched.result().map_err(|e| driver.error(e, Asked::Launch))
+        // SAFETY: as for a launch without clusters; the configuration and its attribute live until the driver returns. Every
+        // driver that is not too old has this function.
+        unsafe {
+            sys::cuLaunchKernelEx(&raw const config, self.handle, pointers.as_mut_ptr(), std::ptr::null_mut()).result()
+        }
     }
 }
