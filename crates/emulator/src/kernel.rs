@@ -3,7 +3,7 @@
 use crate::counts::Class;
 use crate::lanes::{LaneFn, Slots};
 use crate::text::Place;
-use crate::types::Space;
+use crate::types::{Space, Ty};
 
 /// The predicate that always holds; the guard of instructions without one.
 pub(crate) const ALWAYS: u16 = 0;
@@ -201,30 +201,32 @@ pub(crate) enum AtomicOp {
     Decrement,
 }
 
-/// How the bits of an atomic operand are read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum AtomicType {
-    U32,
-    S32,
-    U64,
-    S64,
-    F32,
-    F64,
-    F16,
-    Bf16,
-    F16x2,
-    Bf16x2,
+impl AtomicOp {
+    pub(crate) fn parse(word: &str) -> Option<Self> {
+        Some(match word {
+            "add" => Self::Add,
+            "min" => Self::Min,
+            "max" => Self::Max,
+            "and" => Self::And,
+            "or" => Self::Or,
+            "xor" => Self::Xor,
+            "exch" => Self::Exchange,
+            "cas" => Self::CompareAndSwap,
+            "inc" => Self::Increment,
+            "dec" => Self::Decrement,
+            _ => return None,
+        })
+    }
 }
 
 /// `atom` and `red`.
 #[derive(Clone, Debug)]
 pub(crate) struct Atomic {
     pub(crate) op: AtomicOp,
-    pub(crate) ty: AtomicType,
+    /// Of memory and of the operands.
+    pub(crate) ty: Ty,
     pub(crate) space: Space,
     pub(crate) address: Address,
-    pub(crate) bytes: u8,
-    pub(crate) wide: Wide,
     /// Where the old value goes; `None` for `red`.
     pub(crate) to: Option<u16>,
     pub(crate) operand: u16,
@@ -308,14 +310,7 @@ pub(crate) enum ExchangeKind {
     ActiveMask,
     MatchAny,
     MatchAll,
-    ReduceAdd,
-    ReduceMin,
-    ReduceMax,
-    ReduceMinSigned,
-    ReduceMaxSigned,
-    ReduceAnd,
-    ReduceOr,
-    ReduceXor,
+    Reduce(AtomicOp, Ty),
     SyncWarp,
     Elect,
 }
@@ -359,10 +354,9 @@ pub(crate) struct Barrier {
     pub(crate) id: u16,
     /// Register with the number of threads; `None` for the whole block.
     pub(crate) threads: Option<u16>,
-    /// Destination of a reduction and its predicate.
+    /// Destination of a reduction and its predicate, which may be negated.
     pub(crate) to: u16,
-    pub(crate) from: u16,
-    pub(crate) negate: bool,
+    pub(crate) from: (u16, bool),
 }
 
 /// `cp.async`.
@@ -373,7 +367,6 @@ pub(crate) struct Copy {
     pub(crate) bytes: u8,
     /// Register with the number of bytes to read; the rest is zero.
     pub(crate) read: Option<u16>,
-    /// Predicate that makes the copy write zeros only.
-    pub(crate) ignore: Option<u16>,
-    pub(crate) ignore_negated: bool,
+    /// Predicate, perhaps negated, that makes the copy write zeros only.
+    pub(crate) ignore: Option<(u16, bool)>,
 }

@@ -1,6 +1,7 @@
 //! Memory of the device: buffers with exact lengths, far apart.
 
 use crate::module::Module;
+use crate::types::Space;
 use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
@@ -17,6 +18,17 @@ pub(crate) const SHARED_WINDOW: u64 = 0x7f0 << REGION_BITS;
 pub(crate) const LOCAL_WINDOW: u64 = 0x7f1 << REGION_BITS;
 /// Where generic addresses of parameters begin.
 pub(crate) const PARAM_WINDOW: u64 = 0x7f2 << REGION_BITS;
+
+/// What generic addresses of a space are above its own; `None` for a space that has none.
+pub(crate) fn window(space: Space) -> Option<u64> {
+    match space {
+        Space::Global | Space::Const => Some(0),
+        Space::Shared => Some(SHARED_WINDOW),
+        Space::Local => Some(LOCAL_WINDOW),
+        Space::Param => Some(PARAM_WINDOW),
+        Space::Generic => None,
+    }
+}
 
 /// A buffer of a [`Memory`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

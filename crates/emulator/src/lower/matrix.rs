@@ -88,11 +88,8 @@ impl<'a> Lowering<'a> {
         let is_store = i.name == "stmatrix";
         words.ignore(&["sync", "aligned"]);
         let transposed = words.take("trans");
-        let count = match words.one_of(&["x1", "x2", "x4"]) {
-            Some("x1") => 1,
-            Some("x2") => 2,
-            Some(_) => 4,
-            None => return self.error("a number of matrices is expected: .x1, .x2 or .x4"),
+        let Some(count) = words.pick(&[("x1", 1), ("x2", 2), ("x4", 4)]) else {
+            return self.error("a number of matrices is expected: .x1, .x2 or .x4");
         };
         if !(words.take("m8n8") && words.ty() == Some(Ty::B16)) {
             return self.error("only .m8n8 of .b16 is supported");

@@ -1,7 +1,7 @@
 //! Names of a kernel: registers, variables, labels, by block.
 
 use crate::text::ast::Registers;
-use crate::types::Ty;
+use crate::types::{Space, Ty};
 use std::collections::HashMap;
 
 /// A register. Its slot is one of three kinds, by its type.
@@ -14,11 +14,10 @@ pub(super) struct Register {
 /// A variable, by where it lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Variable {
-    /// Offset in shared memory.
-    Shared(u64),
+    /// Offset in shared or local memory, or among the parameters.
+    At(Space, u64),
+    /// Dynamic shared memory.
     Dynamic,
-    Local(u64),
-    Param(u64),
     /// Number among the module's variables.
     Module(usize),
 }
@@ -92,24 +91,8 @@ impl<'a> Names<'a> {
         self.scope().registers.insert(r.name, declared);
     }
 
-    pub(super) fn declare_shared(&mut self, name: &'a str, offset: u64) {
-        self.scope().variables.insert(name, Variable::Shared(offset));
-    }
-
-    pub(super) fn declare_dynamic(&mut self, name: &'a str) {
-        self.scope().variables.insert(name, Variable::Dynamic);
-    }
-
-    pub(super) fn declare_local(&mut self, name: &'a str, offset: u64) {
-        self.scope().variables.insert(name, Variable::Local(offset));
-    }
-
-    pub(super) fn declare_param(&mut self, name: &'a str, offset: u64) {
-        self.scope().variables.insert(name, Variable::Param(offset));
-    }
-
-    pub(super) fn declare_global(&mut self, name: &'a str, number: usize) {
-        self.scope().variables.insert(name, Variable::Module(number));
+    pub(super) fn declare(&mut self, name: &'a str, variable: Variable) {
+        self.scope().variables.insert(name, variable);
     }
 
     /// False if the block has a label of this name already.

@@ -3,7 +3,7 @@
 use super::Lowering;
 use super::names::{Found, Register, Variable};
 use crate::kernel::{Address, Constant, Special};
-use crate::memory::{LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW};
+use crate::memory::window;
 use crate::module::LoadError;
 use crate::text::ast::Operand;
 use crate::types::{Space, Ty};
@@ -72,18 +72,16 @@ impl<'a> Lowering<'a> {
         match operand {
             Operand::Name("_") if ty == Ty::Pred => Ok(1),
             Operand::Name("_") => self.fresh(ty),
-            Operand::Name(name) => match self.register(name)? {
-                Some(register) => self.sized(name, register, ty),
-                None => self.error(format!("there is no register {name}")),
-            },
-            Operand::Component(name, element) => {
-                let full = format!("{name}.{element}");
-                match self.register(&full)? {
-                    Some(register) => self.sized(&full, register, ty),
-                    None => self.error(format!("there is no register {full}")),
-                }
-            }
+            Operand::Name(name) => self.named_destination(name, ty),
+            Operand::Component(name, element) => self.named_destination(&format!("{name}.{element}"), ty),
             _ => self.error("a register is expected as the destination"),
+        }
+    }
+
+    fn named_destination(&mut self, name: &str, ty: Ty) -> Result<u16, LoadError> {
+        match self.register(name)? {
+            Some(register) => self.sized(name, register, ty),
+            None => self.error(format!("there is no register {name}")),
         }
     }
 
@@ -175,9 +173,7 @@ impl<'a> Lowering<'a> {
             return self.error(format!("there is no register or variable {name}"));
         };
         let constant = match (variable, space) {
-            (Variable::Shared(at), Space::Generic) => Constant::Bits(SHARED_WINDOW + at),
-            (Variable::Local(at), Space::Generic) => Constant::Bits(LOCAL_WINDOW + at),
-            (Variable::Param(at), Space::Generic) => Constant::Bits(PARAM_WINDOW + at),
+            (Variable::At(of, at), Space::Generic) => Constant::Bits(window(of).unwrap_or(0) + at),
             _ => address_of(variable, 0),
         };
         Ok(Address { slot: self.constant(constant, Ty::B64)?, wide: true, offset })
@@ -213,9 +209,7 @@ fn int_bits(value: u64, ty: Ty) -> u64 {
 
 fn address_of(variable: Variable, offset: i64) -> Constant {
     match variable {
-        Variable::Shared(at) | Variable::Local(at) | Variable::Param(at) => {
-            Constant::Bits(at.wrapping_add(offset as u64))
-        }
+        Variable::At(_, at) => Constant::Bits(at.wrapping_add(offset as u64)),
         Variable::Dynamic => Constant::DynamicShared(offset),
         Variable::Module(i) => Constant::Variable(i, offset),
     }

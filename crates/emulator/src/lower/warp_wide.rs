@@ -3,7 +3,7 @@
 use super::Lowering;
 use super::words::Words;
 use crate::counts::Class;
-use crate::kernel::{Constant, Exchange, ExchangeKind as Kind, Run};
+use crate::kernel::{AtomicOp, Constant, Exchange, ExchangeKind as Kind, Run};
 use crate::module::LoadError;
 use crate::text::ast::{Instruction, Operand};
 use crate::types::Ty;
@@ -54,12 +54,10 @@ impl<'a> Lowering<'a> {
         lane: &Operand<'a>,
         clamp: &Operand<'a>,
     ) -> Result<Exchange, LoadError> {
-        let kind = match words.one_of(&["up", "down", "bfly", "idx"]) {
-            Some("up") => Kind::ShuffleUp,
-            Some("down") => Kind::ShuffleDown,
-            Some("bfly") => Kind::ShuffleXor,
-            Some(_) => Kind::ShuffleIndex,
-            None => return self.error("a mode is expected: .up, .down, .bfly or .idx"),
+        use Kind::{ShuffleDown, ShuffleIndex, ShuffleUp, ShuffleXor};
+        let modes = [("up", ShuffleUp), ("down", ShuffleDown), ("bfly", ShuffleXor), ("idx", ShuffleIndex)];
+        let Some(kind) = words.pick(&modes) else {
+            return self.error("a mode is expected: .up, .down, .bfly or .idx");
         };
         let (to, flag) = self.pair(to)?;
         let from = self.source(from, Ty::B32)?;
@@ -85,12 +83,10 @@ impl<'a> Lowering<'a> {
         to: &Operand<'a>,
         from: &Operand<'a>,
     ) -> Result<Exchange, LoadError> {
-        let kind = match words.one_of(&["all", "any", "uni", "ballot"]) {
-            Some("all") => Kind::VoteAll,
-            Some("any") => Kind::VoteAny,
-            Some("uni") => Kind::VoteUniform,
-            Some(_) => Kind::VoteBallot,
-            None => return self.error("a mode is expected: .all, .any, .uni or .ballot"),
+        use Kind::{VoteAll, VoteAny, VoteBallot, VoteUniform};
+        let modes = [("all", VoteAll), ("any", VoteAny), ("uni", VoteUniform), ("ballot", VoteBallot)];
+        let Some(kind) = words.pick(&modes) else {
+            return self.error("a mode is expected: .all, .any, .uni or .ballot");
         };
         let wanted = if kind == Kind::VoteBallot { Ty::B32 } else { Ty::Pred };
         if ty != Some(wanted) {
@@ -108,10 +104,8 @@ impl<'a> Lowering<'a> {
         to: &Operand<'a>,
         from: &Operand<'a>,
     ) -> Result<Exchange, LoadError> {
-        let kind = match words.one_of(&["any", "all"]) {
-            Some("any") => Kind::MatchAny,
-            Some(_) => Kind::MatchAll,
-            None => return self.error("a mode is expected: .any or .all"),
+        let Some(kind) = words.pick(&[("any", Kind::MatchAny), ("all", Kind::MatchAll)]) else {
+            return self.error("a mode is expected: .any or .all");
         };
         let ty = ty.unwrap_or(Ty::B32);
         let from = self.source(from, ty)?;
@@ -143,18 +137,15 @@ impl<'a> Lowering<'a> {
     }
 }
 
+/// PTX has a few operations, for a few types.
 fn reduction(name: &str, ty: Option<Ty>) -> Option<Kind> {
-    Some(match (name, ty?) {
-        ("add", Ty::U32 | Ty::S32) => Kind::ReduceAdd,
-        ("min", Ty::U32) => Kind::ReduceMin,
-        ("max", Ty::U32) => Kind::ReduceMax,
-        ("min", Ty::S32) => Kind::ReduceMinSigned,
-        ("max", Ty::S32) => Kind::ReduceMaxSigned,
-        ("and", Ty::B32) => Kind::ReduceAnd,
-        ("or", Ty::B32) => Kind::ReduceOr,
-        ("xor", Ty::B32) => Kind::ReduceXor,
-        _ => return None,
-    })
+    let op = AtomicOp::parse(name)?;
+    let is_known = match op {
+        AtomicOp::Add | AtomicOp::Min | AtomicOp::Max => matches!(ty?, Ty::U32 | Ty::S32),
+        AtomicOp::And | AtomicOp::Or | AtomicOp::Xor => ty? == Ty::B32,
+        _ => false,
+    };
+    ty.filter(|_| is_known).map(|ty| Kind::Reduce(op, ty))
 }
 
 pub(super) fn blank(kind: Kind, to: u16) -> Exchange {

@@ -18,6 +18,11 @@ impl<'a> Words<'a> {
         at.map(|i| self.left.remove(i)).is_some()
     }
 
+    /// Takes the first of some words that is there; what it stands for.
+    pub(super) fn pick<T: Copy>(&mut self, words: &[(&str, T)]) -> Option<T> {
+        words.iter().find(|(word, _)| self.take(word)).map(|(_, meaning)| *meaning)
+    }
+
     /// Takes the first of some words.
     pub(super) fn one_of(&mut self, words: &[&'static str]) -> Option<&'static str> {
         words.iter().find(|w| self.take(w)).copied()
@@ -42,9 +47,8 @@ impl<'a> Words<'a> {
 
     /// The rounding of a result, if one is named.
     pub(super) fn round(&mut self) -> Option<Round> {
-        const NAMES: [(&str, Round); 5] =
-            [("rn", Round::Nearest), ("rz", Round::Zero), ("rm", Round::Down), ("rp", Round::Up), ("rna", Round::Away)];
-        NAMES.iter().find(|(n, _)| self.take(n)).map(|(_, r)| *r)
+        use Round::{Away, Down, Nearest, Up, Zero};
+        self.pick(&[("rn", Nearest), ("rz", Zero), ("rm", Down), ("rp", Up), ("rna", Away)])
     }
 
     /// Drops words that change nothing here.
@@ -57,6 +61,11 @@ impl<'a> Words<'a> {
     /// Drops words that begin like this.
     pub(super) fn ignore_starting(&mut self, start: &str) {
         self.left.retain(|w| !w.starts_with(start));
+    }
+
+    /// A name with all words that are left.
+    pub(super) fn joined(&mut self, name: &str) -> String {
+        [name].into_iter().chain(self.left.drain(..)).collect::<Vec<_>>().join(".")
     }
 
     pub(super) fn clear(&mut self) {

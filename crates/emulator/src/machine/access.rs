@@ -1,7 +1,7 @@
 //! Loads and stores: addresses, checks, and the way between memory and registers.
 
 use super::shadow::{Touch, warps};
-use super::survey::{Shape, shape};
+use super::survey::{Shape, first_of, shape};
 use super::warp::Warp;
 use super::words::{Global, Own, Words, read, write};
 use super::{Setting, Worker};
@@ -62,7 +62,7 @@ pub(super) fn addresses(registers: &Registers, address: Address, mask: u32) -> [
         }
     }
     if mask != FULL {
-        let first = out[mask.trailing_zeros() as usize & (WARP - 1)];
+        let first = first_of(&out, mask);
         for (lane, a) in out.iter_mut().enumerate() {
             *a = if mask >> lane & 1 != 0 { *a } else { first };
         }
@@ -170,7 +170,7 @@ impl<'a> Worker<'a> {
             let mine = mine.fold(0u32, |m, i| m | 1 << i);
             let lane_or_first = |i: usize| if mine >> i & 1 != 0 { at[i] } else { first };
             let at: [u64; WARP] = std::array::from_fn(lane_or_first);
-            let shape = super::survey::survey(checked.space, &at, mine, checked.bytes, first);
+            let (shape, _) = super::survey::survey(checked.space, &at, mine, checked.bytes);
             let group = Group { place, at: relative(&at, base), mask: mine, base, shape };
             let good = self.check(checked, &group);
             self.mark(checked, &group, good);
@@ -365,12 +365,8 @@ fn save(
     skip: u64,
     mask: u32,
 ) {
-    let slot = usize::from(data.slot);
+    let values = registers.values(data.slot, data.bytes == 8);
     for lane in warps(mask) {
-        let value = match data.bytes {
-            8 => registers.doubles[slot].0[lane],
-            _ => u64::from(registers.words[slot].0[lane]),
-        };
-        write(words, at[lane] + skip, access.bytes, value);
+        write(words, at[lane] + skip, access.bytes, values[lane]);
     }
 }

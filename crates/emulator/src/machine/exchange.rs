@@ -1,6 +1,7 @@
 //! Instructions that look at other lanes of the warp.
 
 use super::Worker;
+use super::atomic::apply;
 use super::shadow::warps;
 use super::warp::Warp;
 use crate::finding::Fault;
@@ -33,15 +34,19 @@ impl Worker<'_> {
                 store(&mut warp.registers, e.to, [first as u32; WARP], mask);
                 set_flag(warp, e.flag, 1 << first, mask);
             }
-            _ => reduce(warp, mask, e),
+            Kind::Reduce(op, ty) => {
+                let values = warp.registers.values(e.from, false);
+                let join = |a, b| apply(op, ty, a, b, 0);
+                let total = warps(mask).map(|lane| values[lane]).reduce(join).unwrap_or(0);
+                store(&mut warp.registers, e.to, [total as u32; WARP], mask);
+            }
         }
     }
 }
 
 fn set_flag(warp: &mut Warp, flag: Option<u16>, bits: u32, mask: u32) {
     if let Some(flag) = flag {
-        let flag = &mut warp.registers.predicates[usize::from(flag)];
-        *flag = *flag & !mask | bits & mask;
+        warp.registers.set_predicate(flag, bits, mask);
     }
 }
 
@@ -77,8 +82,7 @@ fn shuffle(warp: &mut Warp, mask: u32, e: &Exchange) -> Option<usize> {
 }
 
 fn vote(warp: &mut Warp, mask: u32, e: &Exchange) {
-    let flip = if e.negate { FULL } else { 0 };
-    let holds = (warp.registers.predicates[usize::from(e.from)] ^ flip) & mask;
+    let holds = warp.registers.predicate((e.from, e.negate)) & mask;
     let result = match e.kind {
         Kind::VoteBallot => return store(&mut warp.registers, e.to, [holds; WARP], mask),
         Kind::VoteAll => holds == mask,
@@ -89,10 +93,7 @@ fn vote(warp: &mut Warp, mask: u32, e: &Exchange) {
 }
 
 fn find_equal(warp: &mut Warp, mask: u32, e: &Exchange) {
-    let values: [u64; WARP] = match e.wide {
-        true => warp.registers.doubles[usize::from(e.from)].0,
-        false => warp.registers.words[usize::from(e.from)].0.map(u64::from),
-    };
+    let values = warp.registers.values(e.from, e.wide);
     let equal = |lane: usize| warps(mask).filter(|other| values[*other] == values[lane]).fold(0u32, |m, o| m | 1 << o);
     let groups: [u32; WARP] = std::array::from_fn(equal);
     if e.kind == Kind::MatchAny {
@@ -101,20 +102,4 @@ fn find_equal(warp: &mut Warp, mask: u32, e: &Exchange) {
     let all = groups[mask.trailing_zeros() as usize & 31] == mask;
     store(&mut warp.registers, e.to, [if all { mask } else { 0 }; WARP], mask);
     set_flag(warp, e.flag, if all { FULL } else { 0 }, mask);
-}
-
-fn reduce(warp: &mut Warp, mask: u32, e: &Exchange) {
-    let values = warp.registers.words[usize::from(e.from)].0;
-    let join = |a: u32, b: u32| match e.kind {
-        Kind::ReduceAdd => a.wrapping_add(b),
-        Kind::ReduceMin => a.min(b),
-        Kind::ReduceMax => a.max(b),
-        Kind::ReduceMinSigned => (a as i32).min(b as i32) as u32,
-        Kind::ReduceMaxSigned => (a as i32).max(b as i32) as u32,
-        Kind::ReduceAnd => a & b,
-        Kind::ReduceOr => a | b,
-        _ => a ^ b,
-    };
-    let total = warps(mask).map(|lane| values[lane]).reduce(join).unwrap_or(0);
-    store(&mut warp.registers, e.to, [total; WARP], mask);
 }

@@ -1,12 +1,12 @@
 //! `ldmatrix`, `stmatrix` and `mma.sync`.
 
 use super::Worker;
-use super::access::{Checked, Place, addresses};
+use super::access::{Checked, Place, addresses, put};
 use super::shadow::{Touch, warps};
 use super::warp::Warp;
 use super::words::{Own, read, write};
 use crate::finding::Fault;
-use crate::kernel::{Factor, Matrix, Multiply, Sum};
+use crate::kernel::{Data, Factor, Matrix, Multiply, Sum};
 use crate::lanes::{FULL, Registers, WARP, store};
 use crate::rounding::{HALF, Round, bfloat, half, narrow};
 use crate::types::Space;
@@ -100,24 +100,22 @@ pub(super) fn multiply(registers: &mut Registers, m: &Multiply) {
         Factor::Byte { a_signed, b_signed } => (a_signed, b_signed),
         _ => (true, true),
     };
-    let bits = |slot: u16, lane: usize| match m.factor {
-        Factor::Double => registers.doubles[usize::from(slot)].0[lane],
-        _ => u64::from(registers.words[usize::from(slot)].0[lane]),
-    };
+    let wide = m.factor == Factor::Double;
     let mut a = [[0f64; K]; M];
     let mut b = [[0f64; N]; K];
-    for lane in 0..WARP {
-        let (group, within) = (lane / 4, per * (lane % 4));
-        for (r, slot) in m.a.iter().enumerate() {
-            let (row, k) = (group + 8 * (r % blocks), within + 4 * per * (r / blocks));
+    for (r, slot) in m.a.iter().enumerate() {
+        for (lane, bits) in registers.values(*slot, wide).into_iter().enumerate() {
+            let (row, k) = (lane / 4 + 8 * (r % blocks), per * (lane % 4) + 4 * per * (r / blocks));
             for j in 0..per {
-                a[row][k + j] = element(m.factor, bits(*slot, lane), j, a_signed);
+                a[row][k + j] = element(m.factor, bits, j, a_signed);
             }
         }
-        for (r, slot) in m.b.iter().enumerate() {
-            let k = within + 4 * per * r;
+    }
+    for (r, slot) in m.b.iter().enumerate() {
+        for (lane, bits) in registers.values(*slot, wide).into_iter().enumerate() {
+            let k = per * (lane % 4) + 4 * per * r;
             for j in 0..per {
-                b[k + j][group] = element(m.factor, bits(*slot, lane), j, b_signed);
+                b[k + j][lane / 4] = element(m.factor, bits, j, b_signed);
             }
         }
     }
@@ -139,45 +137,41 @@ fn place_of_sum(m: &Multiply, lane: usize, r: usize) -> (usize, usize) {
 }
 
 fn write_sums(registers: &mut Registers, m: &Multiply, sums: &[[f64; N]; M]) {
+    let wide = m.sum == Sum::Double;
     for (r, to) in m.to.iter().enumerate() {
-        let at = |lane: usize| place_of_sum(m, lane, r);
-        let word = |lane: usize| {
-            let (row, column) = at(lane);
+        let bits = |lane: usize| {
+            let (row, column) = place_of_sum(m, lane, r);
             let x = sums[row][column];
-            match m.sum {
+            u64::from(match m.sum {
                 Sum::Half => {
                     let [low, high] = [x, sums[row][column + 1]].map(|x| narrow(x, HALF, Round::Nearest));
                     low | high << 16
                 }
                 Sum::Integer { saturate: true } => x as i32 as u32,
                 Sum::Integer { saturate: false } => x as i64 as u32,
-                Sum::Single | Sum::Double => (x as f32).to_bits(),
-            }
+                Sum::Single => (x as f32).to_bits(),
+                Sum::Double => return x.to_bits(),
+            })
         };
-        if m.sum == Sum::Double {
-            let double = |lane: usize| sums[at(lane).0][at(lane).1].to_bits();
-            store(registers, *to, std::array::from_fn::<u64, WARP, _>(double), FULL);
-        } else {
-            store(registers, *to, std::array::from_fn::<u32, WARP, _>(word), FULL);
-        }
+        let data = Data { slot: *to, bytes: if wide { 8 } else { 4 } };
+        put(registers, data, std::array::from_fn(bits), FULL);
     }
 }
 
 fn accumulators(registers: &Registers, m: &Multiply) -> [[f64; N]; M] {
     let mut out = [[0f64; N]; M];
-    for lane in 0..WARP {
-        for (r, slot) in m.c.iter().enumerate() {
+    for (r, slot) in m.c.iter().enumerate() {
+        for (lane, bits) in registers.values(*slot, m.sum == Sum::Double).into_iter().enumerate() {
             let (row, column) = place_of_sum(m, lane, r);
-            let bits = || registers.words[usize::from(*slot)].0[lane];
-            match m.sum {
-                Sum::Single => out[row][column] = f64::from(f32::from_bits(bits())),
-                Sum::Double => out[row][column] = f64::from_bits(registers.doubles[usize::from(*slot)].0[lane]),
-                Sum::Integer { .. } => out[row][column] = f64::from(bits() as i32),
+            out[row][column] = match m.sum {
+                Sum::Single => f64::from(f32::from_bits(bits as u32)),
+                Sum::Double => f64::from_bits(bits),
+                Sum::Integer { .. } => f64::from(bits as i32),
                 Sum::Half => {
-                    out[row][column] = half(bits() as u16);
-                    out[row][column + 1] = half((bits() >> 16) as u16);
+                    out[row][column + 1] = half((bits >> 16) as u16);
+                    half(bits as u16)
                 }
-            }
+            };
         }
     }
     out

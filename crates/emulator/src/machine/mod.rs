@@ -19,7 +19,7 @@ mod words;
 
 use crate::counts::Counter;
 use crate::finding::{Fault, Findings, Sighting};
-use crate::kernel::{Constant, Kernel, Run, Special};
+use crate::kernel::{Constant, Data, Kernel, Run, Special};
 use crate::lanes::{FULL, WARP};
 use crate::memory::Memory;
 use barrier::BarrierState;
@@ -180,7 +180,7 @@ impl<'a> Worker<'a> {
             self.steps += 1;
             if let Run::Lanes(run, slots) = &inst.run {
                 if mask != 0 {
-                    run(&mut warp.registers, slots, mask);
+                    run.0(&mut warp.registers, slots, mask);
                 }
                 warp.pc += 1;
             } else {
@@ -208,14 +208,10 @@ impl<'a> Worker<'a> {
                 warp.exit(mask);
             }
             _ if mask == 0 => {}
-            Run::Load(access) => {
-                if !self.again(w, warp, mask, access, false) {
-                    self.access(w, warp, mask, access, false);
-                }
-            }
-            Run::Store(access) => {
-                if !self.again(w, warp, mask, access, true) {
-                    self.access(w, warp, mask, access, true);
+            Run::Load(access) | Run::Store(access) => {
+                let is_store = matches!(run, Run::Store(_));
+                if !self.again(w, warp, mask, access, is_store) {
+                    self.access(w, warp, mask, access, is_store);
                 }
             }
             Run::Atomic(atomic) => self.atomic(w, warp, mask, atomic),
@@ -227,12 +223,8 @@ impl<'a> Worker<'a> {
             Run::Commit => warp.flights.commit(mask),
             Run::Wait(keep) => self.land(w, warp, mask, *keep),
             Run::Clock { to, wide } => {
-                let now = self.steps;
-                if *wide {
-                    crate::lanes::store(&mut warp.registers, *to, [now; WARP], mask);
-                } else {
-                    crate::lanes::store(&mut warp.registers, *to, [now as u32; WARP], mask);
-                }
+                let data = Data { slot: *to, bytes: if *wide { 8 } else { 4 } };
+                access::put(&mut warp.registers, data, [self.steps; WARP], mask);
             }
             Run::Trap => self.stop(w, warp, Fault::Trap),
             Run::Lanes(..) | Run::Skip | Run::Exit => {}
