@@ -226,9 +226,8 @@ impl Memory {
         if expected != contents.len() {
             return Err(MemoryError::Length { buffer, expected, found: contents.len() });
         }
-        let region = &mut self.regions[id.0];
-        fill(&region.words, contents);
-        region.written = None;
+        self.regions[id.0].written = None;
+        fill(&self.regions[id.0].words, contents);
         Ok(())
     }
 
@@ -260,9 +259,7 @@ impl Memory {
 
     /// The contents of a buffer; nothing for a buffer of another memory.
     pub fn read(&self, id: BufferId) -> Vec<u8> {
-        let Some(region) = self.regions.get(id.0) else { return Vec::new() };
-        let bytes = region.words.iter().flat_map(|w| w.load(Ordering::Relaxed).to_le_bytes());
-        bytes.take(region.bytes as usize).collect()
+        self.read_part(id, 0, self.len(id))
     }
 
     /// The buffers of a module's variables, made when they are first asked for.

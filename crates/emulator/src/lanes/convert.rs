@@ -108,7 +108,8 @@ fn general<A: Raw, D: Raw>(conversion: Conversion) -> LaneOp {
 
 /// `wide` says whether the source lies in a register of 64 bits. `None` for types that have no conversion.
 pub(crate) fn convert(c: Conversion, wide: bool) -> Option<LaneOp> {
-    let has_none = |ty| matches!(ty, Ty::Pred | Ty::F16x2 | Ty::Bf16x2 | Ty::B8 | Ty::B16 | Ty::B32 | Ty::B64 | Ty::B128);
+    let has_none =
+        |ty| matches!(ty, Ty::Pred | Ty::F16x2 | Ty::Bf16x2 | Ty::B8 | Ty::B16 | Ty::B32 | Ty::B64 | Ty::B128);
     if has_none(c.to) || has_none(c.from) {
         return None;
     }

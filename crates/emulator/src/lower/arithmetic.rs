@@ -81,13 +81,7 @@ impl<'a> Lowering<'a> {
         Ok(())
     }
 
-    fn with_carry(
-        &mut self,
-        name: &str,
-        ty: Ty,
-        is_read: bool,
-        is_written: bool,
-    ) -> Result<Option<LaneOp>, LoadError> {
+    fn with_carry(&mut self, name: &str, ty: Ty, is_read: bool, is_written: bool) -> Result<Option<LaneOp>, LoadError> {
         let slot = match self.carry_flag {
             Some(flag) => flag,
             None => self.fresh(Ty::Pred)?,

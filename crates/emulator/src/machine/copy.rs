@@ -58,11 +58,7 @@ impl<'a> Worker<'a> {
             let checked = Checked { pc, warp: w, space: Space::Global, bytes, align, touch: Touch::Read };
             let at = only(from, mine);
             let is_whole = mine == reading && bytes == align;
-            let shape = if is_whole {
-                whole
-            } else {
-                survey(Space::Global, &at, mine, bytes).0
-            };
+            let shape = if is_whole { whole } else { survey(Space::Global, &at, mine, bytes).0 };
             self.groups(checked, at, mine, shape, |_, group, good| {
                 let Place::Global(region) = group.place else { return };
                 let words = Global(&region.words);
