@@ -289,8 +289,7 @@ impl<'a> Walk<'a> {
     }
 
     fn access(&mut self, inst: &Inst, at: &Context, guard: &[Condition]) -> Result<(), CountError> {
-        let mut accesses = Vec::new();
-        inst.accesses(|access| accesses.push(access));
+        let mut accesses = inst.accesses();
         if accesses.is_empty() {
             return Ok(());
         }
@@ -326,7 +325,9 @@ impl<'a> Walk<'a> {
             Err(CountError::NotCountable { place, what, index: address.to_string() })
         };
         let is_shared = access.space == Space::Shared;
-        if is_shared && (!split.by_factor.is_empty() || split.shared.trailing_zeros(&|s| self.zeros(s)) < 2) {
+        if is_shared
+            && (!split.by_factor.is_empty() || split.shared.trailing_zeros(&|s| self.entry.trailing_zeros(s)) < 2)
+        {
             return not("the banks of an address that depends on sizes");
         }
         let of_sizes = |f: &Index| f.all(|s| matches!(s, Sym::Param(_)));
@@ -383,19 +384,6 @@ impl<'a> Walk<'a> {
         match sym {
             Sym::Ctaid(axis) => Some(&self.launch.grid[*axis as usize]),
             _ => self.out.nests[at.nest].iter().find(|(id, _)| Sym::Iteration(*id) == *sym).map(|(_, trips)| trips),
-        }
-    }
-
-    /// Low bits of a symbol that are always zero.
-    fn zeros(&self, sym: &Sym) -> u32 {
-        match sym {
-            Sym::Param(name) => {
-                let param = self.entry.params.iter().find(|p| *p.name == **name);
-                param.map_or(0, |p| p.multiple_of.trailing_zeros().min(31))
-            }
-            Sym::Shared => 4,
-            Sym::Turn { step, .. } => step.trailing_zeros().min(31),
-            _ => 0,
         }
     }
 

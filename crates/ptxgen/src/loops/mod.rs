@@ -287,7 +287,7 @@ impl<'a> Lower<'a> {
             }
             result = self.hoist(body).and_then(|()| self.body(body));
             if let Some(i) = i {
-                self.b.push(Inst::Arith { op: Arith::Add, ty: Type::U32, dst: i, a: i.into(), b: Operand::Int(1) });
+                self.b.advance(Type::U32, i, 1u32);
                 self.offsets.leave(index);
             }
             std::mem::swap(&mut self.b, b);
