@@ -6,50 +6,28 @@ use serde::Serialize;
 use std::fmt;
 
 /// A fault of a kernel. Numbers are bytes where nothing else is said.
+#[expect(missing_docs, reason = "the messages say what the fields are")]
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, thiserror::Error)]
 #[serde(tag = "fault", rename_all = "snake_case")]
 pub enum Fault {
     /// An access that is not within one buffer, or beyond shared, local or parameter memory.
     #[error("{bytes} bytes out of bounds in {space} memory{}", buffer.iter().map(|b| format!(", nearest {b}")).collect::<String>())]
-    OutOfBounds {
-        /// Where.
-        space: Space,
-        /// Length of the access.
-        bytes: u64,
-        /// The buffer that the address is closest to, with its length, if any.
-        buffer: Option<String>,
-    },
+    OutOfBounds { space: Space, bytes: u64, buffer: Option<String> },
     /// An address that is no multiple of the access.
     #[error("misaligned access of {bytes} bytes to {space}")]
-    Misaligned {
-        /// Where.
-        space: Space,
-        /// Length of the access.
-        bytes: u64,
-    },
+    Misaligned { space: Space, bytes: u64 },
     /// A store to memory that is only read.
     #[error("store to {buffer}, which is only read")]
-    ReadOnly {
-        /// The buffer.
-        buffer: String,
-    },
+    ReadOnly { buffer: String },
     /// A load of bytes that nobody has written.
     #[error("load of {space} memory that nobody has written")]
-    Unwritten {
-        /// Where.
-        space: Space,
-    },
+    Unwritten { space: Space },
     /// An access to shared memory that an asynchronous copy has not finished writing: a wait is missing.
     #[error("access to shared memory that an asynchronous copy is still writing")]
     InFlight,
     /// Two warps of a block access the same shared memory, one of them writes, and no barrier lies between.
     #[error("race in shared memory with warp {first_warp}: {}", second.what())]
-    Race {
-        /// Which access came second.
-        second: Hazard,
-        /// The warp that was first.
-        first_warp: u8,
-    },
+    Race { second: Hazard, first_warp: u8 },
     /// Not all threads of a warp, or fewer than all of the block, arrive at a barrier that wants them all.
     #[error("barrier that not all threads reach together")]
     DivergentBarrier,
@@ -58,24 +36,13 @@ pub enum Fault {
     BadBarrier,
     /// All warps that still run wait at barriers that cannot open.
     #[error("deadlock at a barrier: {arrived} of {expected} threads arrived")]
-    Deadlock {
-        /// Threads that arrived.
-        arrived: u32,
-        /// Threads that the barrier waits for.
-        expected: u32,
-    },
+    Deadlock { arrived: u32, expected: u32 },
     /// The block ran longer than its limit of warp instructions.
     #[error("stopped after {limit} warp instructions of one block")]
-    Hang {
-        /// The limit.
-        limit: u64,
-    },
+    Hang { limit: u64 },
     /// All blocks together ran longer than the launch's limit of warp instructions; blocks that had not begun did not run.
     #[error("the launch stopped after {limit} warp instructions")]
-    Budget {
-        /// The limit.
-        limit: u64,
-    },
+    Budget { limit: u64 },
     /// A lane reads a register of a lane that takes no part, or is not in the member mask it names.
     #[error("exchange with a lane that takes no part")]
     InactiveLane,
@@ -182,23 +149,29 @@ const KEPT: usize = 1024;
 
 impl Findings {
     pub(crate) fn add(&mut self, pc: u32, fault: Fault, sighting: Sighting) {
-        match self.seen.iter_mut().find(|(at, f, _)| *at == pc && same(f, &fault)) {
-            Some((_, old_fault, old)) => {
+        self.take(pc, fault, sighting, KEPT);
+    }
+
+    /// Takes in what another worker saw.
+    pub(crate) fn merge(&mut self, other: Self) {
+        self.dropped += other.dropped;
+        other.seen.into_iter().for_each(|(pc, fault, sighting)| self.take(pc, fault, sighting, usize::MAX));
+    }
+
+    /// Of two sightings of one fault, that in the earlier block stays.
+    fn take(&mut self, pc: u32, fault: Fault, sighting: Sighting, most: usize) {
+        match self.seen.iter().position(|(at, f, _)| *at == pc && same(f, &fault)) {
+            Some(known) => {
+                let (_, old_fault, old) = &mut self.seen[known];
                 let count = old.count + sighting.count;
                 if sighting.block < old.block {
                     (*old_fault, *old) = (fault, sighting);
                 }
                 old.count = count;
             }
-            None if self.seen.len() < KEPT => self.seen.push((pc, fault, sighting)),
+            None if self.seen.len() < most => self.seen.push((pc, fault, sighting)),
             None => self.dropped += sighting.count,
         }
-    }
-
-    /// Takes in what another worker saw; of two sightings of one fault, that in the earlier block stays.
-    pub(crate) fn merge(&mut self, other: Self) {
-        self.dropped += other.dropped;
-        other.seen.into_iter().for_each(|(pc, fault, sighting)| self.add(pc, fault, sighting));
     }
 }
 

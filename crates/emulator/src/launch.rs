@@ -101,67 +101,32 @@ impl<'a> Launch<'a> {
 }
 
 /// A launch that cannot begin.
+#[expect(missing_docs, reason = "the messages say what the fields are")]
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LaunchError {
     /// There is no such kernel.
     #[error("no kernel {name:?}: the module has {}", entries.join(", "))]
-    NoEntry {
-        /// What was asked for.
-        name: String,
-        /// What there is.
-        entries: Vec<String>,
-    },
+    NoEntry { name: String, entries: Vec<String> },
     /// The kernel has instructions that the emulator does not run.
     #[error(transparent)]
     Load(#[from] LoadError),
     /// The number of arguments differs from that of the parameters.
     #[error("{found} arguments for {expected} parameters of {kernel}")]
-    ArgumentCount {
-        /// The kernel.
-        kernel: String,
-        /// Its parameters.
-        expected: usize,
-        /// What was given.
-        found: usize,
-    },
+    ArgumentCount { kernel: String, expected: usize, found: usize },
     /// An argument has another length than its parameter.
     #[error("an argument of {found} bytes for parameter {name:?} of {expected}")]
-    ArgumentSize {
-        /// The parameter.
-        name: String,
-        /// Its bytes.
-        expected: usize,
-        /// Bytes given.
-        found: usize,
-    },
+    ArgumentSize { name: String, expected: usize, found: usize },
     /// A block has no threads, too many, or not those that the kernel was written for.
     #[error("a block of {block:?} threads: {rule}")]
-    Block {
-        /// Threads by axis.
-        block: [u32; 3],
-        /// What it may be.
-        rule: String,
-    },
+    Block { block: [u32; 3], rule: String },
     /// A grid without blocks, or longer than the hardware's.
     #[error("a grid of {grid:?} blocks: at least 1 and at most {limit:?} are possible")]
-    Grid {
-        /// Blocks by axis.
-        grid: [u32; 3],
-        /// The most.
-        limit: [u32; 3],
-    },
+    Grid { grid: [u32; 3], limit: [u32; 3] },
     /// Shared memory does not fit.
     #[error(
         "{need} bytes of shared memory ({statically} of them static): {have} are there, at most {STATIC_SHARED} static"
     )]
-    SharedMemory {
-        /// Bytes needed in all.
-        need: u64,
-        /// Bytes that the kernel declares.
-        statically: u64,
-        /// Bytes there are.
-        have: u64,
-    },
+    SharedMemory { need: u64, statically: u64, have: u64 },
     /// There is no memory for the module's variables.
     #[error(transparent)]
     Memory(#[from] MemoryError),

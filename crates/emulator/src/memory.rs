@@ -35,32 +35,18 @@ pub(crate) fn window(space: Space) -> Option<u64> {
 pub struct BufferId(pub(crate) usize);
 
 /// Memory cannot be had.
+#[expect(missing_docs, reason = "the messages say what the fields are")]
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MemoryError {
     /// A buffer is longer than a region.
     #[error("a buffer of {need} bytes: at most {have} are possible")]
-    TooLong {
-        /// Bytes wanted.
-        need: u64,
-        /// Bytes possible.
-        have: u64,
-    },
+    TooLong { need: u64, have: u64 },
     /// There are too many buffers.
     #[error("more than {limit} buffers")]
-    TooMany {
-        /// How many are possible.
-        limit: usize,
-    },
+    TooMany { limit: usize },
     /// Data of another length than its buffer.
     #[error("{found} bytes for buffer {buffer:?} of {expected}")]
-    Length {
-        /// The buffer.
-        buffer: String,
-        /// Its length.
-        expected: usize,
-        /// The length of the data.
-        found: usize,
-    },
+    Length { buffer: String, expected: usize, found: usize },
     /// The module has no such variable.
     #[error("the module has no variable {0:?}")]
     NoVariable(String),

@@ -21,14 +21,14 @@ impl<'a> Worker<'a> {
         let mut old = [0u64; WARP];
         self.groups(checked, at, mask, shape, |worker, group, good| {
             for lane in warps(good) {
-                let (offset, bytes) = (group.at[lane], bytes as u8);
+                let (offset, each) = (group.at[lane], bytes as u8);
                 let change = |old: u64| apply(atomic.op, atomic.ty, old, operands[lane], swaps[lane]);
                 old[lane] = match group.place {
-                    Place::Global(region) => global(worker, &region.words, offset, bytes, change),
-                    Place::Shared(_) => own(&mut Own(&mut worker.shared), offset, bytes, change),
+                    Place::Global(region) => global(worker, &region.words, offset, each, change),
+                    Place::Shared(_) => own(&mut Own(&mut worker.shared), offset, each, change),
                     Place::Local(bytes) => {
                         let offset = (w * WARP + lane) as u64 * bytes + offset;
-                        own(&mut Own(&mut worker.local), offset, bytes, change)
+                        own(&mut Own(&mut worker.local), offset, each, change)
                     }
                     Place::Param(_) | Place::Nowhere => 0,
                 };

@@ -93,19 +93,14 @@ impl Function {
 }
 
 /// A comparison.
+#[expect(missing_docs, reason = "the names are those of PTX")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Compare {
-    /// Equal.
     Eq,
-    /// Not equal.
     Ne,
-    /// Less.
     Lt,
-    /// Less or equal.
     Le,
-    /// Greater.
     Gt,
-    /// Greater or equal.
     Ge,
 }
 

@@ -49,33 +49,21 @@ impl Class {
 }
 
 /// The type an instruction gives an operand.
+#[expect(missing_docs, reason = "the names are those of PTX")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Type {
-    /// Predicate.
     Pred,
-    /// 16 untyped bits.
     B16,
-    /// 32 untyped bits.
     B32,
-    /// 64 untyped bits.
     B64,
-    /// Unsigned 32-bit integer.
     U32,
-    /// Unsigned 64-bit integer.
     U64,
-    /// Signed 32-bit integer.
     S32,
-    /// Signed 64-bit integer.
     S64,
-    /// binary16.
     F16,
-    /// A pair of binary16.
     F16x2,
-    /// A pair of bfloat16.
     Bf16x2,
-    /// binary32.
     F32,
-    /// binary64.
     F64,
 }
 
@@ -143,13 +131,11 @@ impl fmt::Display for Reg {
 }
 
 /// A dimension of blocks and grids.
+#[expect(missing_docs, reason = "the names are those of PTX")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Axis {
-    /// The first.
     X,
-    /// The second.
     Y,
-    /// The third.
     Z,
 }
 
