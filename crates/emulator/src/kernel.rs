@@ -2,6 +2,7 @@
 
 use crate::counts::Class;
 use crate::lanes::{LaneFn, Slots};
+use crate::machine::Special;
 use crate::text::Place;
 use crate::types::{Space, Ty};
 
@@ -56,29 +57,6 @@ pub(crate) enum Constant {
     Variable(usize, i64),
     /// Address of dynamic shared memory plus an offset.
     DynamicShared(i64),
-}
-
-/// A special register, read once at the start of a block: none of these changes while a block runs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Special {
-    /// `%tid`, by axis; axis 3 is the unused fourth element.
-    Tid(u8),
-    Ntid(u8),
-    Ctaid(u8),
-    Nctaid(u8),
-    Lane,
-    Warp,
-    Warps,
-    /// Lanes equal to, less than, less or equal, greater, greater or equal.
-    MaskEq,
-    MaskLt,
-    MaskLe,
-    MaskGt,
-    MaskGe,
-    DynamicShared,
-    TotalShared,
-    Zero,
-    One,
 }
 
 /// An instruction.

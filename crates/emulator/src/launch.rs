@@ -162,7 +162,8 @@ impl Module {
         let kernel = self.find(launch.entry)?;
         check(kernel, launch)?;
         let params = parameters(kernel, launch.args, memory)?;
-        let variables: Vec<u64> = self.variables_in(memory)?;
+        let variables = memory.variables(self)?;
+        let variables: Vec<u64> = variables.into_iter().map(|id| memory.address(id)).collect();
         let setting = Setting {
             kernel,
             memory,
@@ -181,18 +182,13 @@ impl Module {
     }
 
     fn find(&self, entry: &str) -> Result<&Kernel, LaunchError> {
-        match self.kernel(entry) {
+        match self.kernels.get(entry) {
             Some(Ok(kernel)) => Ok(kernel),
             Some(Err(error)) => Err(error.clone().into()),
             None => {
                 Err(LaunchError::NoEntry { name: entry.into(), entries: self.entries().map(str::to_owned).collect() })
             }
         }
-    }
-
-    fn variables_in(&self, memory: &mut Memory) -> Result<Vec<u64>, MemoryError> {
-        let ids = memory.variables(self)?;
-        Ok(ids.into_iter().map(|id| memory.address(id)).collect())
     }
 }
 

@@ -250,16 +250,16 @@ impl Memory {
 
     /// The buffers of a module's variables, made when they are first asked for.
     pub(crate) fn variables(&mut self, module: &Module) -> Result<Vec<BufferId>, MemoryError> {
-        if let Some(ids) = self.modules.get(&module.number()) {
+        if let Some(ids) = self.modules.get(&module.number) {
             return Ok(ids.clone());
         }
         let mut ids = Vec::new();
-        for variable in module.variables() {
+        for variable in &module.variables {
             let id = self.reserve(&variable.name, variable.contents.len(), variable.read_only)?;
             fill(&self.regions[id.0].words, &variable.contents);
             ids.push(id);
         }
-        for (variable, id) in module.variables().iter().zip(&ids) {
+        for (variable, id) in module.variables.iter().zip(&ids) {
             for (at, target, offset) in &variable.addresses {
                 let address = ids.get(*target).map_or(0, |id| self.address(*id)).wrapping_add(*offset as u64);
                 for (i, half) in [address as u32, (address >> 32) as u32].into_iter().enumerate() {
@@ -269,7 +269,7 @@ impl Memory {
                 }
             }
         }
-        self.modules.insert(module.number(), ids.clone());
+        self.modules.insert(module.number, ids.clone());
         Ok(ids)
     }
 
@@ -279,7 +279,7 @@ impl Memory {
     /// There is no such variable, or no memory for it.
     pub fn variable(&mut self, module: &Module, name: &str) -> Result<BufferId, MemoryError> {
         let ids = self.variables(module)?;
-        let at = module.variables().iter().position(|v| v.name == name);
+        let at = module.variables.iter().position(|v| v.name == name);
         at.map(|i| ids[i]).ok_or_else(|| MemoryError::NoVariable(name.into()))
     }
 

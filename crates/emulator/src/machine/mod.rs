@@ -13,18 +13,21 @@ mod flight;
 mod footprint;
 mod matrix;
 mod shadow;
+mod special;
 mod survey;
 mod warp;
 mod words;
 
 use crate::counts::Counter;
 use crate::finding::{Fault, Findings, Sighting};
-use crate::kernel::{Constant, Data, Kernel, Run, Special};
+use crate::kernel::{Constant, Data, Kernel, Run};
 use crate::lanes::{FULL, WARP};
 use crate::memory::Memory;
 use barrier::BarrierState;
 pub(crate) use footprint::{Footprints, Marks};
 use shadow::{MAX_WARPS, Shadow};
+pub(crate) use special::Special;
+use special::Thread;
 use survey::Pattern;
 use warp::{State, Warp};
 
@@ -159,7 +162,9 @@ impl<'a> Worker<'a> {
         for (w, warp) in self.warps.iter_mut().enumerate() {
             let left = threads - w * WARP;
             let lanes = if left >= WARP { FULL } else { (1 << left) - 1 };
-            warp.begin_block(setting.kernel, lanes, |which, lane| special(setting, index, which, w, lane));
+            warp.begin_block(setting.kernel, lanes, |which, lane| {
+                which.value(&Thread { setting, index, warp: w, lane })
+            });
         }
     }
 
@@ -283,30 +288,4 @@ fn table(warp: &mut Warp, mask: u32, index: u16, targets: &[u32], join: u32) {
         add(warp.pc + 1, 1 << lane);
     }
     warp.split(&groups, join);
-}
-
-fn special(setting: &Setting<'_>, index: [u32; 3], which: Special, w: usize, lane: usize) -> u64 {
-    let [bx, by, _] = setting.block;
-    let thread = (w * WARP + lane) as u32;
-    let axis = |values: [u32; 3], i: u8, fourth: u32| values.get(usize::from(i)).copied().unwrap_or(fourth);
-    let tid = [thread % bx, thread / bx % by, thread / bx / by];
-    let bit = 1u32 << lane;
-    u64::from(match which {
-        Special::Tid(i) => axis(tid, i, 0),
-        Special::Ntid(i) => axis(setting.block, i, 1),
-        Special::Ctaid(i) => axis(index, i, 0),
-        Special::Nctaid(i) => axis(setting.grid, i, 1),
-        Special::Lane => lane as u32,
-        Special::Warp => w as u32,
-        Special::Warps => setting.threads().div_ceil(WARP) as u32,
-        Special::MaskEq => bit,
-        Special::MaskLt => bit - 1,
-        Special::MaskLe => bit | (bit - 1),
-        Special::MaskGt => !(bit | (bit - 1)),
-        Special::MaskGe => !(bit - 1),
-        Special::DynamicShared => setting.dynamic_shared,
-        Special::TotalShared => setting.shared_bytes() as u32,
-        Special::Zero => 0,
-        Special::One => 1,
-    })
 }

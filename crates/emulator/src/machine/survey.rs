@@ -24,7 +24,7 @@ pub(super) struct Shape {
     /// All lanes execute, each right behind the one before.
     pub(super) is_contiguous: bool,
     /// From lane to lane, in bytes.
-    step: i64,
+    pub(super) step: i64,
     stride: Stride,
     is_regular: bool,
     transactions: u64,
@@ -39,10 +39,6 @@ impl Shape {
         traffic.irregular += u64::from(!self.is_regular);
         traffic.transactions += self.transactions;
         traffic.distinct_bytes += self.distinct_bytes;
-    }
-
-    pub(super) fn step(&self) -> i64 {
-        self.step
     }
 }
 

@@ -188,7 +188,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn number(&mut self, negative: bool) -> Result<Operand<'a>, ParseError> {
+    pub(super) fn number(&mut self, negative: bool) -> Result<Operand<'a>, ParseError> {
         let operand = match self.token {
             Token::Int(i) => Operand::Int(if negative { i.wrapping_neg() } else { i }),
             Token::F32(bits) => Operand::F32(if negative { bits ^ 1 << 31 } else { bits }),

@@ -335,29 +335,8 @@ impl<'a> Parser<'a> {
 
     fn value(&mut self, ty: Ty) -> Result<u64, ParseError> {
         let negative = self.eat('-')?;
-        let sign = |x: f64| if negative { -x } else { x };
-        let bits = match self.token {
-            Token::Int(i) => {
-                let i = if negative { i.wrapping_neg() } else { i };
-                let float = |i: u64| if negative { i as i64 as f64 } else { i as f64 };
-                match ty {
-                    Ty::F32 => u64::from((float(i) as f32).to_bits()),
-                    Ty::F64 => float(i).to_bits(),
-                    _ => i,
-                }
-            }
-            Token::F32(bits) if ty == Ty::F64 => sign(f64::from(f32::from_bits(bits))).to_bits(),
-            Token::F32(bits) => u64::from((sign(f64::from(f32::from_bits(bits))) as f32).to_bits()),
-            Token::F64(bits) if ty == Ty::F32 => u64::from((sign(f64::from_bits(bits)) as f32).to_bits()),
-            Token::F64(bits) => sign(f64::from_bits(bits)).to_bits(),
-            Token::Decimal(text) => {
-                let value = sign(text.parse().unwrap_or(f64::NAN));
-                if ty == Ty::F32 { u64::from((value as f32).to_bits()) } else { value.to_bits() }
-            }
-            _ => return self.fail("a number"),
-        };
-        self.bump()?;
-        Ok(bits)
+        let number = self.number(negative)?;
+        Ok(number.bits(ty).unwrap_or(0))
     }
 
     fn function(&mut self, is_entry: bool, place: Place) -> Result<Function<'a>, ParseError> {

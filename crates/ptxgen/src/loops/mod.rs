@@ -382,14 +382,13 @@ impl<'a> Lower<'a> {
         let lane = self.lanes.map(|(index, _)| (index, lane as i64));
         let sum = self.offsets.sum(array, &access.at, lane)?;
         let (ty, bytes) = (float(array.dtype), array.dtype.size() as i64);
-        if let Some(first) = self.shared.get(array.name).copied() {
-            let base = self.shared_base.unwrap_or(self.tid);
-            let reg = self.offsets.shared_address(&mut self.b, base, &sum.terms, bytes);
-            return Ok((Space::Shared, reg, first + sum.constant * bytes, ty));
-        }
-        let base = self.bases.get(array.name).copied().unwrap_or(self.tid);
-        let reg = self.offsets.global_address(&mut self.b, (array.name, base), &sum.terms, bytes);
-        Ok((Space::Global, reg, sum.constant * bytes, ty))
+        let (space, base, first) = match self.shared.get(array.name) {
+            Some(first) => (Space::Shared, self.shared_base, *first),
+            None => (Space::Global, self.bases.get(array.name).copied(), 0),
+        };
+        let base = (space, base.unwrap_or(self.tid));
+        let reg = self.offsets.address(&mut self.b, base, &sum.terms, bytes);
+        Ok((space, reg, first + sum.constant * bytes, ty))
     }
 
     /// The threads copy a tile together: each takes every so many-th element, in the order of memory.
