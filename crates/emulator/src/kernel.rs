@@ -223,55 +223,28 @@ pub(crate) struct Matrix {
     pub(crate) registers: Vec<u16>,
 }
 
-/// Element type of the factors of an `mma`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Factor {
-    Half,
-    Bfloat,
-    /// The upper 19 bits of a binary32.
-    Tf32,
-    Double,
-    /// Bytes of A and of B, with or without sign.
-    Byte {
-        a_signed: bool,
-        b_signed: bool,
-    },
-}
-
-impl Factor {
-    /// Elements in a register.
-    pub(crate) fn packed(self) -> usize {
-        match self {
-            Self::Half | Self::Bfloat => 2,
-            Self::Tf32 | Self::Double => 1,
-            Self::Byte { .. } => 4,
-        }
-    }
-}
-
-/// Element type of the sums of an `mma`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Sum {
-    Single,
-    /// In pairs.
-    Half,
-    Double,
-    Integer {
-        saturate: bool,
-    },
-}
-
 /// `mma.sync` of 8 or 16 rows and 8 columns.
 #[derive(Clone, Debug)]
 pub(crate) struct Multiply {
-    pub(crate) factor: Factor,
+    /// Elements of the factors: halves, the upper 19 bits of a binary32, binary64, or bytes.
+    pub(crate) factors: [Ty; 2],
     pub(crate) rows: usize,
     pub(crate) depth: usize,
-    pub(crate) sum: Sum,
+    /// Elements of the sums; halves are in pairs.
+    pub(crate) sum: Ty,
+    /// Integers that do not fit are clamped.
+    pub(crate) saturate: bool,
     pub(crate) to: Vec<u16>,
     pub(crate) a: Vec<u16>,
     pub(crate) b: Vec<u16>,
     pub(crate) c: Vec<u16>,
+}
+
+impl Multiply {
+    /// Elements of a factor in a register.
+    pub(crate) fn packed(factor: Ty) -> usize {
+        (4 / factor.bytes()).max(1) as usize
+    }
 }
 
 /// How lanes of a warp exchange values.

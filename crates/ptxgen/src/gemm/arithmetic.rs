@@ -19,7 +19,7 @@ impl Arithmetic {
     }
 
     /// Bytes of an element.
-    pub(crate) fn bytes(self) -> u32 {
+    pub fn bytes(self) -> u32 {
         self.ty.bytes()
     }
 

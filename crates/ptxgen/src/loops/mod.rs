@@ -10,7 +10,7 @@ mod value;
 
 pub use count::{LoopCountError, count};
 
-use crate::ir::{Arith, Axis, Builder, Compare, Form, Inst, Module, Operand, Reg, Space, Special, Sym, Type};
+use crate::ir::{Axis, Builder, Compare, Form, Inst, Module, Operand, Reg, Space, Special, Sym, Type};
 use crate::print::print;
 use crate::target::Target;
 use offset::{Offsets, Place};
