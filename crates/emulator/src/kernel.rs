@@ -149,13 +149,13 @@ pub(crate) struct Access {
 }
 
 impl Access {
-    /// Works out whether it is simple.
-    pub(crate) fn classified(mut self) -> Self {
-        let same_width = self.data.iter().flatten().all(|d| d.bytes == self.bytes);
-        let whole_words = matches!((self.bytes, self.total()), (4 | 8, 4 | 8 | 16));
-        let narrow = self.space == Space::Shared && !self.address.wide;
-        self.is_simple = narrow && same_width && whole_words && !self.strong;
-        self
+    pub(crate) fn new(space: Space, address: Address, ty: Ty, data: Vec<Option<Data>>, strong: bool) -> Self {
+        let (bytes, signed) = (ty.bytes() as u8, ty.is_signed());
+        let mut out = Self { space, address, bytes, signed, data, strong, is_simple: false };
+        let same_width = out.data.iter().flatten().all(|d| d.bytes == bytes);
+        let whole_words = matches!((bytes, out.total()), (4 | 8, 4 | 8 | 16));
+        out.is_simple = space == Space::Shared && !address.wide && same_width && whole_words && !strong;
+        out
     }
 
     /// Bytes of all elements, the alignment too.

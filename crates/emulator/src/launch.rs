@@ -3,7 +3,7 @@
 use crate::counts::{Class, Counter, Counts, Footprint, Site};
 use crate::finding::{Fault, Finding, Findings, Sighting};
 use crate::kernel::Kernel;
-use crate::machine::{Footprints, MAX_THREADS, Marks, Setting, Worker};
+use crate::machine::{Footprints, MAX_THREADS, Marks, Setting, Worker, coordinates};
 use crate::memory::{BufferId, Memory, MemoryError};
 use crate::module::{LoadError, Module};
 use serde::Serialize;
@@ -302,10 +302,6 @@ fn report(kernel: &Kernel, launch: &Launch<'_>, counters: &[Counter], findings: 
     seen.sort_by(|a, b| (a.2.block, a.0, &a.1).cmp(&(b.2.block, b.0, &b.1)));
     let kept = seen.len().min(launch.limits.findings);
     let dropped = findings.dropped + seen.drain(kept..).map(|(_, _, s)| s.count).sum::<u64>();
-    let coordinates = |linear: u64, of: [u32; 3]| {
-        let [x, y, _] = of.map(u64::from);
-        [(linear % x) as u32, (linear / x % y) as u32, (linear / x / y) as u32]
-    };
     let findings = seen.into_iter().map(|(pc, fault, sighting)| {
         let note = kernel.notes.get(pc as usize);
         Finding {

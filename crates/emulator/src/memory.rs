@@ -128,7 +128,7 @@ impl Memory {
     /// Too many or too long buffers.
     pub fn add(&mut self, name: &str, contents: &[u8]) -> Result<BufferId, MemoryError> {
         let id = self.reserve(name, contents.len(), false)?;
-        fill(&self.regions[id.0].words, contents);
+        self.write_part(id, 0, contents);
         Ok(id)
     }
 
@@ -213,7 +213,7 @@ impl Memory {
             return Err(MemoryError::Length { buffer, expected, found: contents.len() });
         }
         self.regions[id.0].written = None;
-        fill(&self.regions[id.0].words, contents);
+        self.write_part(id, 0, contents);
         Ok(())
     }
 
@@ -256,7 +256,7 @@ impl Memory {
         let mut ids = Vec::new();
         for variable in &module.variables {
             let id = self.reserve(&variable.name, variable.contents.len(), variable.read_only)?;
-            fill(&self.regions[id.0].words, &variable.contents);
+            self.write_part(id, 0, &variable.contents);
             ids.push(id);
         }
         for (variable, id) in module.variables.iter().zip(&ids) {
@@ -291,11 +291,3 @@ impl Memory {
 
 /// What unwritten memory reads as: a NaN in every format.
 pub(crate) const UNWRITTEN: u32 = 0x7fff_ffff;
-
-fn fill(words: &[AtomicU32], contents: &[u8]) {
-    for (word, bytes) in words.iter().zip(contents.chunks(4)) {
-        let mut four = [0; 4];
-        four[..bytes.len()].copy_from_slice(bytes);
-        word.store(u32::from_le_bytes(four), Ordering::Relaxed);
-    }
-}

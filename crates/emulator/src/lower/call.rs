@@ -109,15 +109,7 @@ impl<'a> Lowering<'a> {
         let offset = self.local_slot(formal)?;
         let address = Address { slot: self.constant(Constant::Bits(offset), Ty::B64)?, wide: true, offset: 0 };
         let data = vec![Some(Data { slot, bytes: bytes as u8 })];
-        let access = Access {
-            space: Space::Local,
-            address,
-            bytes: formal.ty.bytes() as u8,
-            signed: false,
-            data,
-            strong: false,
-            is_simple: false,
-        };
+        let access = Access::new(Space::Local, address, formal.ty, data, false);
         self.emit(Run::Store(Box::new(access)), None);
         Ok(offset)
     }

@@ -64,16 +64,7 @@ impl<'a> Lowering<'a> {
         }
         self.watch(space, ty.bytes());
         let bits = 8 * width * ty.bytes() as u32;
-        let access = Access {
-            space,
-            address,
-            bytes: ty.bytes() as u8,
-            signed: ty.is_signed(),
-            data: registers,
-            strong,
-            is_simple: false,
-        };
-        let access = Box::new(access.classified());
+        let access = Box::new(Access::new(space, address, ty, registers, strong));
         match is_store {
             true => self.emit(Run::Store(access), Some(Class::Store(class_space, bits))),
             false => self.emit(Run::Load(access), Some(Class::Load(class_space, bits))),

@@ -150,9 +150,8 @@ impl<'a> Worker<'a> {
     }
 
     fn begin(&mut self, block: u64) {
-        let [gx, gy, _] = self.setting.grid.map(u64::from);
         self.block = block;
-        self.index = [(block % gx) as u32, (block / gx % gy) as u32, (block / gx / gy) as u32];
+        self.index = coordinates(block, self.setting.grid);
         (self.steps, self.stopped) = (0, false);
         self.shadow.begin_block();
         self.barriers = Default::default();
@@ -253,6 +252,12 @@ impl<'a> Worker<'a> {
         let thread = (w * WARP + lane) as u32;
         self.findings.add(pc, fault, Sighting { block: self.block, thread, address, count });
     }
+}
+
+/// What a linear number stands for, the first axis first.
+pub(crate) fn coordinates(linear: u64, of: [u32; 3]) -> [u32; 3] {
+    let [x, y, _] = of.map(u64::from);
+    [(linear % x) as u32, (linear / x % y) as u32, (linear / x / y) as u32]
 }
 
 /// Lanes of a mask; nearly always all.

@@ -1,6 +1,6 @@
 //! Special registers, read once at the start of a block: none of these changes while a block runs.
 
-use super::Setting;
+use super::{Setting, coordinates};
 use crate::lanes::WARP;
 
 /// A thread of a block.
@@ -62,8 +62,6 @@ impl Special {
 
 impl Thread<'_> {
     fn tid(&self) -> [u32; 3] {
-        let [bx, by, _] = self.setting.block;
-        let thread = (self.warp * WARP + self.lane) as u32;
-        [thread % bx, thread / bx % by, thread / bx / by]
+        coordinates((self.warp * WARP + self.lane) as u64, self.setting.block)
     }
 }

@@ -39,34 +39,23 @@ pub struct Address {
     pub offset: i64,
 }
 
-/// An operation of two operands.
+/// An operation of two operands, in words of PTX. Products of integers keep the low half, unless they are `MulWide`, which gives
+/// 64 bits of 32; quotients of integers are rounded down. Floats are rounded to nearest.
+#[expect(missing_docs, reason = "the names are those of PTX")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Arith {
-    /// Sum.
     Add,
-    /// Difference.
     Sub,
-    /// Product: the low half for integers, rounded to nearest for floats.
     Mul,
-    /// Product of 32-bit integers with 64 bits.
     MulWide,
-    /// Quotient: rounded down for integers, to nearest for floats.
     Div,
-    /// Remainder of integers.
     Rem,
-    /// The smaller.
     Min,
-    /// The larger.
     Max,
-    /// Bitwise and.
     And,
-    /// Bitwise or.
     Or,
-    /// Bitwise exclusive or.
     Xor,
-    /// Shift to the left.
     Shl,
-    /// Shift to the right.
     Shr,
 }
 
