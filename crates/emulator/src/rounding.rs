@@ -180,6 +180,7 @@ pub(crate) trait Directed: Copy {
     /// Subnormal numbers become zeros of the same sign.
     fn flushed(self) -> Self;
 
+    #[inline(always)]
     fn negated(self) -> Self {
         self.map(|x| -x)
     }
@@ -204,6 +205,20 @@ fn signed_zero(sum: f64, a: f64, b: f64, round: Round) -> f64 {
     }
 }
 
+macro_rules! least {
+    () => {
+        fn least(self, b: Self, keeps_nan: bool) -> Self {
+            if keeps_nan && (self.is_nan() || b.is_nan()) {
+                Self::NAN
+            } else if self.is_nan() || b < self || (self == b && b.is_sign_negative()) {
+                b
+            } else {
+                self
+            }
+        }
+    };
+}
+
 impl Directed for f32 {
     fn add_in(self, b: Self, round: Round) -> Self {
         if round == Round::Nearest {
@@ -225,9 +240,7 @@ impl Directed for f32 {
         single(signed_zero(add_odd(product, c), product, c, round), round)
     }
 
-    fn least(self, b: Self, keeps_nan: bool) -> Self {
-        f64::from(self).least(b.into(), keeps_nan) as Self
-    }
+    least!();
 
     fn map(self, f: impl Fn(f64) -> f64) -> Self {
         f(self.into()) as Self
@@ -264,15 +277,7 @@ impl Directed for f64 {
         of_double(double(self).mul_add_r(double(b), double(c), direction(round)))
     }
 
-    fn least(self, b: Self, keeps_nan: bool) -> Self {
-        if keeps_nan && (self.is_nan() || b.is_nan()) {
-            Self::NAN
-        } else if self.is_nan() || b < self || (self == b && b.is_sign_negative()) {
-            b
-        } else {
-            self
-        }
-    }
+    least!();
 
     fn map(self, f: impl Fn(f64) -> f64) -> Self {
         f(self)

@@ -121,7 +121,7 @@ fn nth_set(a: u32, b: u32, n: i32) -> u32 {
 /// `prmt` in one of its modes.
 pub(crate) fn permute(mode: Option<&str>) -> Option<LaneOp> {
     let selector: fn(u32) -> u32 = match mode {
-        None => |c| c,
+        None => return Some(op3(pick_bytes)),
         Some("f4e") => |c| rotate_selectors(0x3210, c),
         Some("b4e") => |c| rotate_selectors(0x5670, c),
         Some("rc8") => |c| (c & 3) * 0x1111,

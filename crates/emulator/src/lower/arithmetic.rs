@@ -38,9 +38,7 @@ impl<'a> Lowering<'a> {
     /// An instruction whose operands are those of a lane function.
     pub(super) fn apply(&mut self, i: &Instruction<'a>, op: Option<LaneOp>, class: Class) -> Result<(), LoadError> {
         let op = self.known(op)?;
-        if i.operands.len() != op.from.len() + 1 {
-            return self.wrong_count(i, op.from.len() + 1);
-        }
+        self.expect_operands(i, op.from.len() + 1)?;
         let mut slots = Slots::default();
         for ((slot, operand), ty) in slots.from.iter_mut().zip(&i.operands[1..]).zip(&op.from) {
             *slot = self.source(operand, *ty)?;
@@ -50,15 +48,16 @@ impl<'a> Lowering<'a> {
         Ok(())
     }
 
-    pub(super) fn wrong_count<T>(&self, i: &Instruction<'a>, wanted: usize) -> Result<T, LoadError> {
-        self.error(format!("{} operands where {wanted} are expected", i.operands.len()))
+    pub(super) fn expect_operands(&self, i: &Instruction<'a>, wanted: usize) -> Result<(), LoadError> {
+        match i.operands.len() {
+            found if found == wanted => Ok(()),
+            found => self.error(format!("{found} operands where {wanted} are expected")),
+        }
     }
 
     fn logic(&mut self, i: &Instruction<'a>) -> Result<(), LoadError> {
         let wanted = if i.name == "not" { 2 } else { 3 };
-        if i.operands.len() != wanted {
-            return self.wrong_count(i, wanted);
-        }
+        self.expect_operands(i, wanted)?;
         let (a, a_negated) = self.predicate(&i.operands[1])?;
         let (b, b_negated) = self.predicate(&i.operands[wanted - 1])?;
         if a_negated {

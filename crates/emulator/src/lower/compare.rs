@@ -30,10 +30,7 @@ impl<'a> Lowering<'a> {
         let ftz = words.take("ftz");
         let op = self.known(lanes::compare(with, ty, ftz, false))?;
         let combine = words.one_of(&["and", "or", "xor"]);
-        let wanted = if combine.is_some() { 4 } else { 3 };
-        if i.operands.len() != wanted {
-            return self.wrong_count(i, wanted);
-        }
+        self.expect_operands(i, if combine.is_some() { 4 } else { 3 })?;
         let (a, b) = (self.source(&i.operands[1], ty)?, self.source(&i.operands[2], ty)?);
         if matches!(ty, Ty::F16x2 | Ty::Bf16x2) {
             let high = self.known(lanes::compare(with, ty, ftz, true))?;

@@ -12,31 +12,8 @@ use crate::text::ast::{Instruction, Operand};
 use crate::types::Ty;
 
 impl<'a> Lowering<'a> {
-    pub(super) fn conversion(&mut self, i: &Instruction<'a>, words: &mut Words<'a>) -> Result<(), LoadError> {
-        let wanted = match i.name {
-            "selp" | "slct" | "prmt" => 4,
-            _ => 2,
-        };
-        if i.name == "cvt" && words.take("pack") {
-            return self.pack_saturated(i, words);
-        }
-        let pair = i.name == "cvt" && i.operands.len() == 3;
-        if i.operands.len() != wanted && !pair {
-            return self.wrong_count(i, wanted);
-        }
-        match i.name {
-            "mov" => self.mov(i, words),
-            "cvta" => self.cvta(i, words),
-            "cvt" => self.cvt(i, words),
-            "prmt" => {
-                words.ignore(&["b32"]);
-                self.apply(i, lanes::permute(words.first()), Class::Move)
-            }
-            _ => self.select(i, words),
-        }
-    }
-
-    fn select(&mut self, i: &Instruction<'a>, words: &mut Words<'a>) -> Result<(), LoadError> {
+    pub(super) fn select(&mut self, i: &Instruction<'a>, words: &mut Words<'a>) -> Result<(), LoadError> {
+        self.expect_operands(i, 4)?;
         let Some(mut ty) = words.ty() else { return self.error("a type is expected") };
         let by = if i.name == "slct" { words.ty().map(|first| std::mem::replace(&mut ty, first)) } else { None };
         words.ignore(&["ftz"]);
@@ -52,7 +29,8 @@ impl<'a> Lowering<'a> {
         Ok(())
     }
 
-    fn mov(&mut self, i: &Instruction<'a>, words: &mut Words<'a>) -> Result<(), LoadError> {
+    pub(super) fn mov(&mut self, i: &Instruction<'a>, words: &mut Words<'a>) -> Result<(), LoadError> {
+        self.expect_operands(i, 2)?;
         let Some(ty) = words.ty() else { return self.error("a type is expected") };
         if ty == Ty::Pred {
             let (a, negated) = self.predicate(&i.operands[1])?;
@@ -98,7 +76,8 @@ impl<'a> Lowering<'a> {
     }
 
     /// Addresses between a space and the generic one: a window is added or taken off.
-    fn cvta(&mut self, i: &Instruction<'a>, words: &mut Words<'a>) -> Result<(), LoadError> {
+    pub(super) fn cvta(&mut self, i: &Instruction<'a>, words: &mut Words<'a>) -> Result<(), LoadError> {
+        self.expect_operands(i, 2)?;
         let to_space = words.take("to");
         let Some(ty) = words.ty() else { return self.error("a type is expected") };
         let Some(window) = words.space().and_then(window) else { return self.error("a space is expected") };
@@ -136,7 +115,13 @@ impl<'a> Lowering<'a> {
         Ok(())
     }
 
-    fn cvt(&mut self, i: &Instruction<'a>, words: &mut Words<'a>) -> Result<(), LoadError> {
+    pub(super) fn cvt(&mut self, i: &Instruction<'a>, words: &mut Words<'a>) -> Result<(), LoadError> {
+        if words.take("pack") {
+            return self.pack_saturated(i, words);
+        }
+        if i.operands.len() != 3 {
+            self.expect_operands(i, 2)?;
+        }
         let (from, to) = (words.ty(), words.ty());
         let (Some(from), Some(to)) = (from, to) else { return self.error("two types are expected") };
         use Round::{Down, Nearest, Up, Zero};

@@ -16,18 +16,7 @@ const HINTS: [&str; 14] =
 const STRONG: [&str; 6] = ["volatile", "relaxed", "acquire", "release", "acq_rel", "mmio"];
 
 impl<'a> Lowering<'a> {
-    pub(super) fn memory(&mut self, i: &Instruction<'a>, words: &mut Words<'a>) -> Result<(), LoadError> {
-        words.ignore_starting("L1::");
-        words.ignore_starting("L2::");
-        match i.name {
-            "cp" => self.copies(i, words),
-            "ldmatrix" | "stmatrix" => self.move_matrix(i, words),
-            "atom" | "red" => self.atomic(i, words),
-            _ => self.load_or_store(i, words),
-        }
-    }
-
-    fn load_or_store(&mut self, i: &Instruction<'a>, words: &mut Words<'a>) -> Result<(), LoadError> {
+    pub(super) fn load_or_store(&mut self, i: &Instruction<'a>, words: &mut Words<'a>) -> Result<(), LoadError> {
         let is_store = i.name == "st";
         let strong = STRONG.iter().fold(false, |s, w| s | words.take(w));
         words.ignore(&HINTS);
@@ -79,7 +68,7 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    fn atomic(&mut self, i: &Instruction<'a>, words: &mut Words<'a>) -> Result<(), LoadError> {
+    pub(super) fn atomic(&mut self, i: &Instruction<'a>, words: &mut Words<'a>) -> Result<(), LoadError> {
         words.ignore(&STRONG);
         words.ignore(&HINTS);
         words.ignore(&["noftz"]);
@@ -115,7 +104,7 @@ impl<'a> Lowering<'a> {
     }
 
     /// `cp.async` and its waits.
-    fn copies(&mut self, i: &Instruction<'a>, words: &mut Words<'a>) -> Result<(), LoadError> {
+    pub(super) fn copies(&mut self, i: &Instruction<'a>, words: &mut Words<'a>) -> Result<(), LoadError> {
         if !words.take("async") {
             return self.error("only cp.async is supported");
         }

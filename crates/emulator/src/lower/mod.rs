@@ -15,7 +15,7 @@ mod words;
 
 use crate::counts::Class;
 use crate::kernel::{ALWAYS, Constant, Inst, Kernel, Note, Param, Run, Wide};
-use crate::lanes::{LaneOp, Slots};
+use crate::lanes::{self, LaneOp, Slots};
 use crate::module::LoadError;
 use crate::text::Place;
 use crate::text::ast::{self, Ast, Function, Instruction, Statement};
@@ -235,12 +235,23 @@ impl<'a> Lowering<'a> {
         }
         let mut words = Words::new(&i.modifiers);
         match i.name {
-            "mov" | "cvta" | "cvt" | "selp" | "slct" | "prmt" => self.conversion(i, &mut words)?,
+            "mov" => self.mov(i, &mut words)?,
+            "cvta" => self.cvta(i, &mut words)?,
+            "cvt" => self.cvt(i, &mut words)?,
+            "selp" | "slct" => self.select(i, &mut words)?,
+            "prmt" => {
+                words.ignore(&["b32"]);
+                self.apply(i, lanes::permute(words.first()), Class::Move)?;
+            }
             "setp" | "set" | "testp" | "isspacep" => self.comparison(i, &mut words)?,
-            "ld" | "ldu" | "st" | "atom" | "red" | "cp" | "ldmatrix" | "stmatrix" => self.memory(i, &mut words)?,
+            "ld" | "ldu" | "st" => self.load_or_store(i, &mut words)?,
+            "atom" | "red" => self.atomic(i, &mut words)?,
+            "cp" => self.copies(i, &mut words)?,
+            "ldmatrix" | "stmatrix" => self.move_matrix(i, &mut words)?,
+            "mma" => self.multiply(i, &mut words)?,
             "call" => self.call(i, &mut words)?,
             "bra" | "brx" | "ret" | "exit" | "trap" | "bar" | "barrier" => self.control(i, &mut words)?,
-            "shfl" | "vote" | "activemask" | "match" | "redux" | "elect" | "mma" => self.warp_wide(i, &mut words)?,
+            "shfl" | "vote" | "activemask" | "match" | "redux" | "elect" => self.warp_wide(i, &mut words)?,
             "membar" | "fence" | "prefetch" | "prefetchu" | "nanosleep" | "griddepcontrol" | "applypriority"
             | "discard" | "pmevent" | "brkpt" | "setmaxnreg" => {
                 words.clear();

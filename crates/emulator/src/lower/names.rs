@@ -22,20 +22,11 @@ pub(super) enum Variable {
     Module(usize),
 }
 
-/// Declared registers that have no slots yet: a declaration may name thousands that nobody uses.
-#[derive(Clone, Copy, Debug)]
-struct Declared {
-    ty: Ty,
-    /// `%r<8>` declares `%r0` to `%r7`.
-    count: Option<u64>,
-    /// Of a vector register.
-    width: u8,
-}
-
 #[derive(Debug, Default)]
 struct Scope<'a> {
     parent: Option<usize>,
-    registers: HashMap<&'a str, Declared>,
+    /// Those that have no slots yet: a declaration may name thousands that nobody uses.
+    registers: HashMap<&'a str, Registers<'a>>,
     used: HashMap<String, Register>,
     variables: HashMap<&'a str, Variable>,
     labels: HashMap<&'a str, usize>,
@@ -87,8 +78,7 @@ impl<'a> Names<'a> {
     }
 
     pub(super) fn declare_registers(&mut self, r: &Registers<'a>) {
-        let declared = Declared { ty: r.ty, count: r.count, width: r.width };
-        self.scope().registers.insert(r.name, declared);
+        self.scope().registers.insert(r.name, *r);
     }
 
     pub(super) fn declare(&mut self, name: &'a str, variable: Variable) {
@@ -138,15 +128,15 @@ impl<'a> Names<'a> {
     }
 }
 
-impl Scope<'_> {
-    fn declared(&self, name: &str) -> Option<Declared> {
+impl<'a> Scope<'a> {
+    fn declared(&self, name: &str) -> Option<Registers<'a>> {
         if let Some(d) = self.registers.get(name).filter(|d| d.count.is_none()) {
             return Some(*d);
         }
         if let Some((vector, element)) = name.split_once('.') {
             let d = self.registers.get(vector).filter(|d| d.count.is_none())?;
             let within = "xyzw".find(element).is_some_and(|i| i < usize::from(d.width) && element.len() == 1);
-            return within.then_some(Declared { width: 1, ..*d });
+            return within.then_some(Registers { width: 1, ..*d });
         }
         let digits = name.len() - name.bytes().rev().take_while(u8::is_ascii_digit).count();
         // A prefix may end in digits itself, so every split is tried.

@@ -10,9 +10,6 @@ use crate::types::Ty;
 
 impl<'a> Lowering<'a> {
     pub(super) fn warp_wide(&mut self, i: &Instruction<'a>, words: &mut Words<'a>) -> Result<(), LoadError> {
-        if i.name == "mma" {
-            return self.multiply(i, words);
-        }
         // The forms with a member mask have it as their last operand.
         let sync = words.take("sync");
         let (operands, members) = match i.operands.split_last() {

@@ -9,7 +9,9 @@ pub(super) struct Words<'a> {
 
 impl<'a> Words<'a> {
     pub(super) fn new(modifiers: &[&'a str]) -> Self {
-        Self { left: modifiers.to_vec() }
+        // How an access is cached changes nothing here.
+        let hints = |word: &&&str| word.starts_with("L1::") || word.starts_with("L2::");
+        Self { left: modifiers.iter().filter(|word| !hints(word)).copied().collect() }
     }
 
     /// Takes a word if it is there.
@@ -56,11 +58,6 @@ impl<'a> Words<'a> {
         for word in words {
             while self.take(word) {}
         }
-    }
-
-    /// Drops words that begin like this.
-    pub(super) fn ignore_starting(&mut self, start: &str) {
-        self.left.retain(|w| !w.starts_with(start));
     }
 
     /// A name with all words that are left.

@@ -34,7 +34,7 @@ pub(crate) struct Variable<'a> {
 }
 
 /// Declared registers.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Registers<'a> {
     pub(crate) ty: Ty,
     /// Elements of a vector register, else one.
