@@ -2,7 +2,7 @@
 
 use crate::counts::Class;
 use crate::lanes::{LaneFn, Slots};
-use crate::machine::Special;
+use crate::machine::{ExchangeFn, Special};
 use crate::text::Place;
 use crate::types::{Space, Ty};
 
@@ -247,44 +247,12 @@ impl Multiply {
     }
 }
 
-/// How lanes of a warp exchange values.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum ExchangeKind {
-    ShuffleUp,
-    ShuffleDown,
-    ShuffleXor,
-    ShuffleIndex,
-    VoteAll,
-    VoteAny,
-    VoteUniform,
-    VoteBallot,
-    ActiveMask,
-    MatchAny,
-    MatchAll,
-    Reduce(AtomicOp, Ty),
-    SyncWarp,
-    Elect,
-}
-
 /// An instruction over a warp.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct Exchange {
-    pub(crate) kind: ExchangeKind,
-    /// A register, or a predicate for votes other than the ballot.
-    pub(crate) to: u16,
-    /// Second destination: a predicate.
-    pub(crate) flag: Option<u16>,
-    /// A register, or a predicate for votes.
-    pub(crate) from: u16,
-    /// Votes on the complement.
-    pub(crate) negate: bool,
-    /// Whether the source has 64 bits.
-    pub(crate) wide: Wide,
-    /// Lane or offset, and clamp with segment mask, of a shuffle.
-    pub(crate) lane: u16,
-    pub(crate) clamp: u16,
     /// Register with the member mask; `None` for the forms without one.
     pub(crate) members: Option<u16>,
+    pub(crate) run: ExchangeFn,
 }
 
 /// What happens at a barrier besides waiting.

@@ -1,10 +1,10 @@
 //! Branches, ends, barriers.
 
-use super::warp_wide::blank;
 use super::words::Words;
 use super::{Jump, Lowering};
 use crate::counts::Class;
-use crate::kernel::{Barrier, BarrierKind, Exchange, ExchangeKind, Run};
+use crate::kernel::{Barrier, BarrierKind, Run};
+use crate::machine::ExchangeFn;
 use crate::module::LoadError;
 use crate::text::ast::{Instruction, Operand};
 use crate::types::Ty;
@@ -89,10 +89,7 @@ impl<'a> Lowering<'a> {
                 [members] => Some(self.source(members, Ty::B32)?),
                 _ => None,
             };
-            self.emit(
-                Run::Exchange(Box::new(Exchange { members, ..blank(ExchangeKind::SyncWarp, 0) })),
-                Some(Class::Exchange),
-            );
+            self.exchange(members, ExchangeFn::new(|_, _| None));
             return Ok(());
         }
         use BarrierKind::{AllTrue, AnyTrue, Arrive, CountTrue, Sync};
