@@ -29,15 +29,15 @@ pub(crate) fn bits(name: &str, ty: Ty) -> Option<LaneOp> {
         "bfind" | "bfind.shiftamt" => {
             let top = name.ends_with("amt").then_some(8 * ty.bytes() as u32 - 1);
             match signed {
-                true => per_integer!(ty, T => op1(move |a: T| find((a ^ a >> (T::BITS - 1)) as u64, top))),
-                false => per_integer!(ty, T => op1(move |a: T| find(a as u64, top))),
+                true => per_integer!(ty, T => op1(move |a: T| find(wide(a ^ a >> (T::BITS - 1)), top))),
+                false => per_integer!(ty, T => op1(move |a: T| find(wide(a), top))),
             }
         }
         "bfe" if signed => per_integer!(ty, T => op3(|a: T, b: u32, c: u32| {
-            extract_signed(a as i64, b, c, T::BITS - 1) as T
+            extract_signed(wide(a) as i64, b, c, T::BITS - 1) as T
         })),
-        "bfe" => per_integer!(ty, T => op3(|a: T, b: u32, c: u32| extract(a as u64, b, c) as T)),
-        "bfi" => per_bits!(ty, T => op4(|a: T, b: T, c: u32, e: u32| insert(a as u64, b as u64, c, e) as T)),
+        "bfe" => per_integer!(ty, T => op3(|a: T, b: u32, c: u32| extract(wide(a), b, c) as T)),
+        "bfi" => per_bits!(ty, T => op4(|a: T, b: T, c: u32, e: u32| insert(wide(a), wide(b), c, e) as T)),
         _ if ty != Ty::B32 => None,
         "lop3" => Some(op4(lookup)),
         "fns" => Some(op3(nth_set)),
@@ -47,6 +47,12 @@ pub(crate) fn bits(name: &str, ty: Ty) -> Option<LaneOp> {
         "shf.r.clamp" => Some(op3(|a: u32, b: u32, c: u32| (pair(a, b) >> c.min(32)) as u32)),
         _ => None,
     }
+}
+
+/// Extended to 64 bits, with the sign where there is one.
+#[inline(always)]
+fn wide(x: impl Into<i128>) -> u64 {
+    x.into() as u64
 }
 
 /// The position of the highest bit, counted from `top` downwards where that is given, or all ones.

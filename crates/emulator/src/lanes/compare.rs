@@ -34,7 +34,7 @@ impl Compare {
 
     /// Whether integers have it too.
     fn is_ordered(self) -> bool {
-        !self.unordered && !(self.less && self.equal && self.greater)
+        !(self.unordered || self.less && self.equal && self.greater)
     }
 
     #[inline(always)]

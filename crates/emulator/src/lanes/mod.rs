@@ -92,8 +92,10 @@ impl Slots {
     }
 }
 
+type Run = dyn Fn(&mut Registers, &Slots, u32) + Send + Sync;
+
 /// One instruction over the lanes of a mask.
-pub(crate) struct LaneFn(pub(crate) Box<dyn Fn(&mut Registers, &Slots, u32) + Send + Sync>);
+pub(crate) struct LaneFn(pub(crate) Box<Run>);
 
 impl fmt::Debug for LaneFn {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

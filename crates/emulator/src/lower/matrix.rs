@@ -39,12 +39,14 @@ impl<'a> Lowering<'a> {
             return self.error("four types are expected");
         };
         let saturate = words.take("satfinite");
-        let is_known = match (a_type, b_type, c_type) {
-            (Ty::F16, Ty::F16, Ty::F32 | Ty::F16) | (Ty::Bf16, Ty::Bf16, Ty::F32) => true,
-            (Ty::Tf32, Ty::Tf32, Ty::F32) | (Ty::F64, Ty::F64, Ty::F64) => true,
-            (Ty::S8 | Ty::U8, Ty::S8 | Ty::U8, Ty::S32) => true,
-            _ => false,
-        };
+        let is_known = matches!(
+            (a_type, b_type, c_type),
+            (Ty::F16, Ty::F16, Ty::F32 | Ty::F16)
+                | (Ty::Bf16, Ty::Bf16, Ty::F32)
+                | (Ty::Tf32, Ty::Tf32, Ty::F32)
+                | (Ty::F64, Ty::F64, Ty::F64)
+                | (Ty::S8 | Ty::U8, Ty::S8 | Ty::U8, Ty::S32)
+        );
         if !is_known {
             return self.error("factors and sums of these types are not supported");
         }

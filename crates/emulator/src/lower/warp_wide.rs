@@ -4,7 +4,7 @@ use super::Lowering;
 use super::words::Words;
 use crate::counts::Class;
 use crate::kernel::{AtomicOp, Constant, Exchange, Run};
-use crate::machine::exchange::{self, ExchangeFn, Source};
+use crate::machine::exchange::{self, ExchangeFn, Question, Source};
 use crate::module::LoadError;
 use crate::text::ast::{Instruction, Operand};
 use crate::types::Ty;
@@ -81,7 +81,7 @@ impl<'a> Lowering<'a> {
         to: &Operand<'a>,
         from: &Operand<'a>,
     ) -> Result<ExchangeFn, LoadError> {
-        let modes: [(&str, Option<fn(u32, u32) -> bool>); 4] = [
+        let modes: [(&str, Option<Question>); 4] = [
             ("all", Some(|holds, mask| holds == mask)),
             ("any", Some(|holds, _| holds != 0)),
             ("uni", Some(|holds, mask| holds == 0 || holds == mask)),

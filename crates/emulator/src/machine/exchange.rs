@@ -10,8 +10,10 @@ use crate::lanes::{FULL, Registers, WARP, store};
 use crate::types::Ty;
 use std::fmt;
 
+type Run = dyn Fn(&mut Registers, u32) -> Option<usize> + Send + Sync;
+
 /// An instruction over the lanes of a mask; the first lane that reads from one that takes no part.
-pub(crate) struct ExchangeFn(Box<dyn Fn(&mut Registers, u32) -> Option<usize> + Send + Sync>);
+pub(crate) struct ExchangeFn(Box<Run>);
 
 impl fmt::Debug for ExchangeFn {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -78,9 +80,12 @@ pub(crate) fn shuffle(
     })
 }
 
+/// What is asked of the lanes in which a predicate holds and of all that take part.
+pub(crate) type Question = fn(u32, u32) -> bool;
+
 /// Writes something of the lanes in which a predicate holds and of all that take part: to a predicate, or `None` for the
 /// lanes themselves to a register.
-pub(crate) fn vote(to: u16, from: (u16, bool), of: Option<fn(u32, u32) -> bool>) -> ExchangeFn {
+pub(crate) fn vote(to: u16, from: (u16, bool), of: Option<Question>) -> ExchangeFn {
     ExchangeFn::new(move |r, mask| {
         let holds = r.predicate(from) & mask;
         match of {
