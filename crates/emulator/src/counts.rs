@@ -149,24 +149,6 @@ impl Counts {
         }
         out
     }
-
-    /// Adds the counts of another launch of the same kernel.
-    ///
-    /// Counts of another kernel are appended.
-    pub fn add(&mut self, other: &Self) {
-        let same = self.sites.len() == other.sites.len()
-            && self.sites.iter().zip(&other.sites).all(|(a, b)| a.place == b.place && a.opcode == b.opcode);
-        if !same {
-            self.sites.extend(other.sites.iter().cloned());
-            return;
-        }
-        for (to, from) in self.sites.iter_mut().zip(&other.sites) {
-            to.tally.add(from.tally);
-            if let (Some(to), Some(from)) = (&mut to.traffic, &from.traffic) {
-                to.add(from);
-            }
-        }
-    }
 }
 
 /// What a worker counts at one instruction.

@@ -6,68 +6,48 @@ use serde::Serialize;
 use std::fmt;
 
 /// A fault of a kernel. Numbers are bytes where nothing else is said.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[expect(missing_docs, reason = "the messages say what the fields are")]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, thiserror::Error)]
 #[serde(tag = "fault", rename_all = "snake_case")]
 pub enum Fault {
     /// An access that is not within one buffer, or beyond shared, local or parameter memory.
-    OutOfBounds {
-        /// Where.
-        space: Space,
-        /// Length of the access.
-        bytes: u64,
-        /// The buffer that the address is closest to, with its length, if any.
-        buffer: Option<String>,
-    },
+    #[error("{bytes} bytes out of bounds in {space} memory{}", buffer.iter().map(|b| format!(", nearest {b}")).collect::<String>())]
+    OutOfBounds { space: Space, bytes: u64, buffer: Option<String> },
     /// An address that is no multiple of the access.
-    Misaligned {
-        /// Where.
-        space: Space,
-        /// Length of the access.
-        bytes: u64,
-    },
+    #[error("misaligned access of {bytes} bytes to {space}")]
+    Misaligned { space: Space, bytes: u64 },
     /// A store to memory that is only read.
-    ReadOnly {
-        /// The buffer.
-        buffer: String,
-    },
+    #[error("store to {buffer}, which is only read")]
+    ReadOnly { buffer: String },
     /// A load of bytes that nobody has written.
-    Unwritten {
-        /// Where.
-        space: Space,
-    },
+    #[error("load of {space} memory that nobody has written")]
+    Unwritten { space: Space },
     /// An access to shared memory that an asynchronous copy has not finished writing: a wait is missing.
+    #[error("access to shared memory that an asynchronous copy is still writing")]
     InFlight,
     /// Two warps of a block access the same shared memory, one of them writes, and no barrier lies between.
-    Race {
-        /// Which access came second.
-        second: Hazard,
-        /// The warp that was first.
-        first_warp: u8,
-    },
+    #[error("race in shared memory with warp {first_warp}: {}", second.what())]
+    Race { second: Hazard, first_warp: u8 },
     /// Not all threads of a warp, or fewer than all of the block, arrive at a barrier that wants them all.
+    #[error("barrier that not all threads reach together")]
     DivergentBarrier,
     /// A barrier number above 15, or a thread count that is no multiple of 32.
+    #[error("barrier with a number above 15 or a partial warp")]
     BadBarrier,
     /// All warps that still run wait at barriers that cannot open.
-    Deadlock {
-        /// Threads that arrived.
-        arrived: u32,
-        /// Threads that the barrier waits for.
-        expected: u32,
-    },
+    #[error("deadlock at a barrier: {arrived} of {expected} threads arrived")]
+    Deadlock { arrived: u32, expected: u32 },
     /// The block ran longer than its limit of warp instructions.
-    Hang {
-        /// The limit.
-        limit: u64,
-    },
+    #[error("stopped after {limit} warp instructions of one block")]
+    Hang { limit: u64 },
     /// All blocks together ran longer than the launch's limit of warp instructions; blocks that had not begun did not run.
-    Budget {
-        /// The limit.
-        limit: u64,
-    },
+    #[error("the launch stopped after {limit} warp instructions")]
+    Budget { limit: u64 },
     /// A lane reads a register of a lane that takes no part, or is not in the member mask it names.
+    #[error("exchange with a lane that takes no part")]
     InactiveLane,
     /// `trap`, or code that ran past its end.
+    #[error("trap")]
     Trap,
 }
 
@@ -81,6 +61,16 @@ pub enum Hazard {
     WriteAfterRead,
     /// It overwrites what the first wrote.
     WriteAfterWrite,
+}
+
+impl Hazard {
+    fn what(self) -> &'static str {
+        match self {
+            Self::ReadAfterWrite => "reads what it wrote",
+            Self::WriteAfterRead => "overwrites what it read",
+            Self::WriteAfterWrite => "overwrites what it wrote",
+        }
+    }
 }
 
 impl Fault {
@@ -100,38 +90,6 @@ impl Fault {
             Self::Budget { .. } => "budget",
             Self::InactiveLane => "inactive_lane",
             Self::Trap => "trap",
-        }
-    }
-}
-
-impl fmt::Display for Fault {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::OutOfBounds { space, bytes, buffer } => {
-                write!(f, "{bytes} bytes out of bounds in {space} memory")?;
-                buffer.as_ref().map_or(Ok(()), |b| write!(f, ", nearest {b}"))
-            }
-            Self::Misaligned { space, bytes } => write!(f, "misaligned access of {bytes} bytes to {space}"),
-            Self::ReadOnly { buffer } => write!(f, "store to {buffer}, which is only read"),
-            Self::Unwritten { space } => write!(f, "load of {space} memory that nobody has written"),
-            Self::InFlight => f.write_str("access to shared memory that an asynchronous copy is still writing"),
-            Self::Race { second, first_warp } => {
-                let what = match second {
-                    Hazard::ReadAfterWrite => "reads what it wrote",
-                    Hazard::WriteAfterRead => "overwrites what it read",
-                    Hazard::WriteAfterWrite => "overwrites what it wrote",
-                };
-                write!(f, "race in shared memory with warp {first_warp}: {what}")
-            }
-            Self::DivergentBarrier => f.write_str("barrier that not all threads reach together"),
-            Self::BadBarrier => f.write_str("barrier with a number above 15 or a partial warp"),
-            Self::Deadlock { arrived, expected } => {
-                write!(f, "deadlock at a barrier: {arrived} of {expected} threads arrived")
-            }
-            Self::Hang { limit } => write!(f, "stopped after {limit} warp instructions of one block"),
-            Self::Budget { limit } => write!(f, "the launch stopped after {limit} warp instructions"),
-            Self::InactiveLane => f.write_str("exchange with a lane that takes no part"),
-            Self::Trap => f.write_str("trap"),
         }
     }
 }
@@ -191,29 +149,28 @@ const KEPT: usize = 1024;
 
 impl Findings {
     pub(crate) fn add(&mut self, pc: u32, fault: Fault, sighting: Sighting) {
-        if let Some((_, _, old)) = self.seen.iter_mut().find(|(at, f, _)| *at == pc && same(f, &fault)) {
-            old.count += sighting.count;
-        } else if self.seen.len() < KEPT {
-            self.seen.push((pc, fault, sighting));
-        } else {
-            self.dropped += sighting.count;
-        }
+        self.take(pc, fault, sighting, KEPT);
     }
 
-    /// Takes in what another worker saw; of two sightings of one fault, that in the earlier block stays.
+    /// Takes in what another worker saw.
     pub(crate) fn merge(&mut self, other: Self) {
         self.dropped += other.dropped;
-        for (pc, fault, sighting) in other.seen {
-            match self.seen.iter_mut().find(|(at, f, _)| *at == pc && same(f, &fault)) {
-                Some((_, old_fault, old)) => {
-                    let count = old.count + sighting.count;
-                    if sighting.block < old.block {
-                        (*old_fault, *old) = (fault, sighting);
-                    }
-                    old.count = count;
+        other.seen.into_iter().for_each(|(pc, fault, sighting)| self.take(pc, fault, sighting, usize::MAX));
+    }
+
+    /// Of two sightings of one fault, that in the earlier block stays.
+    fn take(&mut self, pc: u32, fault: Fault, sighting: Sighting, most: usize) {
+        match self.seen.iter().position(|(at, f, _)| *at == pc && same(f, &fault)) {
+            Some(known) => {
+                let (_, old_fault, old) = &mut self.seen[known];
+                let count = old.count + sighting.count;
+                if sighting.block < old.block {
+                    (*old_fault, *old) = (fault, sighting);
                 }
-                None => self.seen.push((pc, fault, sighting)),
+                old.count = count;
             }
+            None if self.seen.len() < most => self.seen.push((pc, fault, sighting)),
+            None => self.dropped += sighting.count,
         }
     }
 }

@@ -2,8 +2,9 @@
 
 use crate::counts::Class;
 use crate::lanes::{LaneFn, Slots};
+use crate::machine::{ExchangeFn, Special};
 use crate::text::Place;
-use crate::types::Space;
+use crate::types::{Space, Ty};
 
 /// The predicate that always holds; the guard of instructions without one.
 pub(crate) const ALWAYS: u16 = 0;
@@ -56,29 +57,6 @@ pub(crate) enum Constant {
     Variable(usize, i64),
     /// Address of dynamic shared memory plus an offset.
     DynamicShared(i64),
-}
-
-/// A special register, read once at the start of a block: none of these changes while a block runs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Special {
-    /// `%tid`, by axis; axis 3 is the unused fourth element.
-    Tid(u8),
-    Ntid(u8),
-    Ctaid(u8),
-    Nctaid(u8),
-    Lane,
-    Warp,
-    Warps,
-    /// Lanes equal to, less than, less or equal, greater, greater or equal.
-    MaskEq,
-    MaskLt,
-    MaskLe,
-    MaskGt,
-    MaskGe,
-    DynamicShared,
-    TotalShared,
-    Zero,
-    One,
 }
 
 /// An instruction.
@@ -171,13 +149,13 @@ pub(crate) struct Access {
 }
 
 impl Access {
-    /// Works out whether it is simple.
-    pub(crate) fn classified(mut self) -> Self {
-        let same_width = self.data.iter().flatten().all(|d| d.bytes == self.bytes);
-        let whole_words = matches!((self.bytes, self.total()), (4 | 8, 4 | 8 | 16));
-        let narrow = self.space == Space::Shared && !self.address.wide;
-        self.is_simple = narrow && same_width && whole_words && !self.strong;
-        self
+    pub(crate) fn new(space: Space, address: Address, ty: Ty, data: Vec<Option<Data>>, strong: bool) -> Self {
+        let (bytes, signed) = (ty.bytes() as u8, ty.is_signed());
+        let mut out = Self { space, address, bytes, signed, data, strong, is_simple: false };
+        let same_width = out.data.iter().flatten().all(|d| d.bytes == bytes);
+        let whole_words = matches!((bytes, out.total()), (4 | 8, 4 | 8 | 16));
+        out.is_simple = space == Space::Shared && !address.wide && same_width && whole_words && !strong;
+        out
     }
 
     /// Bytes of all elements, the alignment too.
@@ -201,30 +179,32 @@ pub(crate) enum AtomicOp {
     Decrement,
 }
 
-/// How the bits of an atomic operand are read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum AtomicType {
-    U32,
-    S32,
-    U64,
-    S64,
-    F32,
-    F64,
-    F16,
-    Bf16,
-    F16x2,
-    Bf16x2,
+impl AtomicOp {
+    pub(crate) fn parse(word: &str) -> Option<Self> {
+        Some(match word {
+            "add" => Self::Add,
+            "min" => Self::Min,
+            "max" => Self::Max,
+            "and" => Self::And,
+            "or" => Self::Or,
+            "xor" => Self::Xor,
+            "exch" => Self::Exchange,
+            "cas" => Self::CompareAndSwap,
+            "inc" => Self::Increment,
+            "dec" => Self::Decrement,
+            _ => return None,
+        })
+    }
 }
 
 /// `atom` and `red`.
 #[derive(Clone, Debug)]
 pub(crate) struct Atomic {
     pub(crate) op: AtomicOp,
-    pub(crate) ty: AtomicType,
+    /// Of memory and of the operands.
+    pub(crate) ty: Ty,
     pub(crate) space: Space,
     pub(crate) address: Address,
-    pub(crate) bytes: u8,
-    pub(crate) wide: Wide,
     /// Where the old value goes; `None` for `red`.
     pub(crate) to: Option<u16>,
     pub(crate) operand: u16,
@@ -243,102 +223,36 @@ pub(crate) struct Matrix {
     pub(crate) registers: Vec<u16>,
 }
 
-/// Element type of the factors of an `mma`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Factor {
-    Half,
-    Bfloat,
-    /// The upper 19 bits of a binary32.
-    Tf32,
-    Double,
-    /// Bytes of A and of B, with or without sign.
-    Byte {
-        a_signed: bool,
-        b_signed: bool,
-    },
-}
-
-impl Factor {
-    /// Elements in a register.
-    pub(crate) fn packed(self) -> usize {
-        match self {
-            Self::Half | Self::Bfloat => 2,
-            Self::Tf32 | Self::Double => 1,
-            Self::Byte { .. } => 4,
-        }
-    }
-}
-
-/// Element type of the sums of an `mma`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Sum {
-    Single,
-    /// In pairs.
-    Half,
-    Double,
-    Integer {
-        saturate: bool,
-    },
-}
-
 /// `mma.sync` of 8 or 16 rows and 8 columns.
 #[derive(Clone, Debug)]
 pub(crate) struct Multiply {
-    pub(crate) factor: Factor,
+    /// Elements of the factors: halves, the upper 19 bits of a binary32, binary64, or bytes.
+    pub(crate) factors: [Ty; 2],
     pub(crate) rows: usize,
     pub(crate) depth: usize,
-    pub(crate) sum: Sum,
+    /// Elements of the sums; halves are in pairs.
+    pub(crate) sum: Ty,
+    /// Integers that do not fit are clamped.
+    pub(crate) saturate: bool,
     pub(crate) to: Vec<u16>,
     pub(crate) a: Vec<u16>,
     pub(crate) b: Vec<u16>,
     pub(crate) c: Vec<u16>,
 }
 
-/// How lanes of a warp exchange values.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum ExchangeKind {
-    ShuffleUp,
-    ShuffleDown,
-    ShuffleXor,
-    ShuffleIndex,
-    VoteAll,
-    VoteAny,
-    VoteUniform,
-    VoteBallot,
-    ActiveMask,
-    MatchAny,
-    MatchAll,
-    ReduceAdd,
-    ReduceMin,
-    ReduceMax,
-    ReduceMinSigned,
-    ReduceMaxSigned,
-    ReduceAnd,
-    ReduceOr,
-    ReduceXor,
-    SyncWarp,
-    Elect,
+impl Multiply {
+    /// Elements of a factor in a register.
+    pub(crate) fn packed(factor: Ty) -> usize {
+        (4 / factor.bytes()).max(1) as usize
+    }
 }
 
 /// An instruction over a warp.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct Exchange {
-    pub(crate) kind: ExchangeKind,
-    /// A register, or a predicate for votes other than the ballot.
-    pub(crate) to: u16,
-    /// Second destination: a predicate.
-    pub(crate) flag: Option<u16>,
-    /// A register, or a predicate for votes.
-    pub(crate) from: u16,
-    /// Votes on the complement.
-    pub(crate) negate: bool,
-    /// Whether the source has 64 bits.
-    pub(crate) wide: Wide,
-    /// Lane or offset, and clamp with segment mask, of a shuffle.
-    pub(crate) lane: u16,
-    pub(crate) clamp: u16,
     /// Register with the member mask; `None` for the forms without one.
     pub(crate) members: Option<u16>,
+    pub(crate) run: ExchangeFn,
 }
 
 /// What happens at a barrier besides waiting.
@@ -359,10 +273,9 @@ pub(crate) struct Barrier {
     pub(crate) id: u16,
     /// Register with the number of threads; `None` for the whole block.
     pub(crate) threads: Option<u16>,
-    /// Destination of a reduction and its predicate.
+    /// Destination of a reduction and its predicate, which may be negated.
     pub(crate) to: u16,
-    pub(crate) from: u16,
-    pub(crate) negate: bool,
+    pub(crate) from: (u16, bool),
 }
 
 /// `cp.async`.
@@ -373,7 +286,6 @@ pub(crate) struct Copy {
     pub(crate) bytes: u8,
     /// Register with the number of bytes to read; the rest is zero.
     pub(crate) read: Option<u16>,
-    /// Predicate that makes the copy write zeros only.
-    pub(crate) ignore: Option<u16>,
-    pub(crate) ignore_negated: bool,
+    /// Predicate, perhaps negated, that makes the copy write zeros only.
+    pub(crate) ignore: Option<(u16, bool)>,
 }

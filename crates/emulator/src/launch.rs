@@ -3,7 +3,7 @@
 use crate::counts::{Class, Counter, Counts, Footprint, Site};
 use crate::finding::{Fault, Finding, Findings, Sighting};
 use crate::kernel::Kernel;
-use crate::machine::{Footprints, MAX_THREADS, Marks, Setting, Worker};
+use crate::machine::{Footprints, MAX_THREADS, Marks, Setting, Worker, coordinates};
 use crate::memory::{BufferId, Memory, MemoryError};
 use crate::module::{LoadError, Module};
 use serde::Serialize;
@@ -101,67 +101,32 @@ impl<'a> Launch<'a> {
 }
 
 /// A launch that cannot begin.
+#[expect(missing_docs, reason = "the messages say what the fields are")]
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LaunchError {
     /// There is no such kernel.
     #[error("no kernel {name:?}: the module has {}", entries.join(", "))]
-    NoEntry {
-        /// What was asked for.
-        name: String,
-        /// What there is.
-        entries: Vec<String>,
-    },
+    NoEntry { name: String, entries: Vec<String> },
     /// The kernel has instructions that the emulator does not run.
     #[error(transparent)]
     Load(#[from] LoadError),
     /// The number of arguments differs from that of the parameters.
     #[error("{found} arguments for {expected} parameters of {kernel}")]
-    ArgumentCount {
-        /// The kernel.
-        kernel: String,
-        /// Its parameters.
-        expected: usize,
-        /// What was given.
-        found: usize,
-    },
+    ArgumentCount { kernel: String, expected: usize, found: usize },
     /// An argument has another length than its parameter.
     #[error("an argument of {found} bytes for parameter {name:?} of {expected}")]
-    ArgumentSize {
-        /// The parameter.
-        name: String,
-        /// Its bytes.
-        expected: usize,
-        /// Bytes given.
-        found: usize,
-    },
+    ArgumentSize { name: String, expected: usize, found: usize },
     /// A block has no threads, too many, or not those that the kernel was written for.
     #[error("a block of {block:?} threads: {rule}")]
-    Block {
-        /// Threads by axis.
-        block: [u32; 3],
-        /// What it may be.
-        rule: String,
-    },
+    Block { block: [u32; 3], rule: String },
     /// A grid without blocks, or longer than the hardware's.
     #[error("a grid of {grid:?} blocks: at least 1 and at most {limit:?} are possible")]
-    Grid {
-        /// Blocks by axis.
-        grid: [u32; 3],
-        /// The most.
-        limit: [u32; 3],
-    },
+    Grid { grid: [u32; 3], limit: [u32; 3] },
     /// Shared memory does not fit.
     #[error(
         "{need} bytes of shared memory ({statically} of them static): {have} are there, at most {STATIC_SHARED} static"
     )]
-    SharedMemory {
-        /// Bytes needed in all.
-        need: u64,
-        /// Bytes that the kernel declares.
-        statically: u64,
-        /// Bytes there are.
-        have: u64,
-    },
+    SharedMemory { need: u64, statically: u64, have: u64 },
     /// There is no memory for the module's variables.
     #[error(transparent)]
     Memory(#[from] MemoryError),
@@ -197,7 +162,8 @@ impl Module {
         let kernel = self.find(launch.entry)?;
         check(kernel, launch)?;
         let params = parameters(kernel, launch.args, memory)?;
-        let variables: Vec<u64> = self.variables_in(memory)?;
+        let variables = memory.variables(self)?;
+        let variables: Vec<u64> = variables.into_iter().map(|id| memory.address(id)).collect();
         let setting = Setting {
             kernel,
             memory,
@@ -216,18 +182,13 @@ impl Module {
     }
 
     fn find(&self, entry: &str) -> Result<&Kernel, LaunchError> {
-        match self.kernel(entry) {
+        match self.kernels.get(entry) {
             Some(Ok(kernel)) => Ok(kernel),
             Some(Err(error)) => Err(error.clone().into()),
             None => {
                 Err(LaunchError::NoEntry { name: entry.into(), entries: self.entries().map(str::to_owned).collect() })
             }
         }
-    }
-
-    fn variables_in(&self, memory: &mut Memory) -> Result<Vec<u64>, MemoryError> {
-        let ids = memory.variables(self)?;
-        Ok(ids.into_iter().map(|id| memory.address(id)).collect())
     }
 }
 
@@ -341,10 +302,6 @@ fn report(kernel: &Kernel, launch: &Launch<'_>, counters: &[Counter], findings: 
     seen.sort_by(|a, b| (a.2.block, a.0, &a.1).cmp(&(b.2.block, b.0, &b.1)));
     let kept = seen.len().min(launch.limits.findings);
     let dropped = findings.dropped + seen.drain(kept..).map(|(_, _, s)| s.count).sum::<u64>();
-    let coordinates = |linear: u64, of: [u32; 3]| {
-        let [x, y, _] = of.map(u64::from);
-        [(linear % x) as u32, (linear / x % y) as u32, (linear / x / y) as u32]
-    };
     let findings = seen.into_iter().map(|(pc, fault, sighting)| {
         let note = kernel.notes.get(pc as usize);
         Finding {

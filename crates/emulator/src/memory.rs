@@ -1,6 +1,7 @@
 //! Memory of the device: buffers with exact lengths, far apart.
 
 use crate::module::Module;
+use crate::types::Space;
 use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
@@ -18,37 +19,34 @@ pub(crate) const LOCAL_WINDOW: u64 = 0x7f1 << REGION_BITS;
 /// Where generic addresses of parameters begin.
 pub(crate) const PARAM_WINDOW: u64 = 0x7f2 << REGION_BITS;
 
+/// What generic addresses of a space are above its own; `None` for a space that has none.
+pub(crate) fn window(space: Space) -> Option<u64> {
+    match space {
+        Space::Global | Space::Const => Some(0),
+        Space::Shared => Some(SHARED_WINDOW),
+        Space::Local => Some(LOCAL_WINDOW),
+        Space::Param => Some(PARAM_WINDOW),
+        Space::Generic => None,
+    }
+}
+
 /// A buffer of a [`Memory`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct BufferId(pub(crate) usize);
 
 /// Memory cannot be had.
+#[expect(missing_docs, reason = "the messages say what the fields are")]
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MemoryError {
     /// A buffer is longer than a region.
     #[error("a buffer of {need} bytes: at most {have} are possible")]
-    TooLong {
-        /// Bytes wanted.
-        need: u64,
-        /// Bytes possible.
-        have: u64,
-    },
+    TooLong { need: u64, have: u64 },
     /// There are too many buffers.
     #[error("more than {limit} buffers")]
-    TooMany {
-        /// How many are possible.
-        limit: usize,
-    },
+    TooMany { limit: usize },
     /// Data of another length than its buffer.
     #[error("{found} bytes for buffer {buffer:?} of {expected}")]
-    Length {
-        /// The buffer.
-        buffer: String,
-        /// Its length.
-        expected: usize,
-        /// The length of the data.
-        found: usize,
-    },
+    Length { buffer: String, expected: usize, found: usize },
     /// The module has no such variable.
     #[error("the module has no variable {0:?}")]
     NoVariable(String),
@@ -130,7 +128,7 @@ impl Memory {
     /// Too many or too long buffers.
     pub fn add(&mut self, name: &str, contents: &[u8]) -> Result<BufferId, MemoryError> {
         let id = self.reserve(name, contents.len(), false)?;
-        fill(&self.regions[id.0].words, contents);
+        self.write_part(id, 0, contents);
         Ok(id)
     }
 
@@ -214,9 +212,8 @@ impl Memory {
         if expected != contents.len() {
             return Err(MemoryError::Length { buffer, expected, found: contents.len() });
         }
-        let region = &mut self.regions[id.0];
-        fill(&region.words, contents);
-        region.written = None;
+        self.regions[id.0].written = None;
+        self.write_part(id, 0, contents);
         Ok(())
     }
 
@@ -248,23 +245,21 @@ impl Memory {
 
     /// The contents of a buffer; nothing for a buffer of another memory.
     pub fn read(&self, id: BufferId) -> Vec<u8> {
-        let Some(region) = self.regions.get(id.0) else { return Vec::new() };
-        let bytes = region.words.iter().flat_map(|w| w.load(Ordering::Relaxed).to_le_bytes());
-        bytes.take(region.bytes as usize).collect()
+        self.read_part(id, 0, self.len(id))
     }
 
     /// The buffers of a module's variables, made when they are first asked for.
     pub(crate) fn variables(&mut self, module: &Module) -> Result<Vec<BufferId>, MemoryError> {
-        if let Some(ids) = self.modules.get(&module.number()) {
+        if let Some(ids) = self.modules.get(&module.number) {
             return Ok(ids.clone());
         }
         let mut ids = Vec::new();
-        for variable in module.variables() {
+        for variable in &module.variables {
             let id = self.reserve(&variable.name, variable.contents.len(), variable.read_only)?;
-            fill(&self.regions[id.0].words, &variable.contents);
+            self.write_part(id, 0, &variable.contents);
             ids.push(id);
         }
-        for (variable, id) in module.variables().iter().zip(&ids) {
+        for (variable, id) in module.variables.iter().zip(&ids) {
             for (at, target, offset) in &variable.addresses {
                 let address = ids.get(*target).map_or(0, |id| self.address(*id)).wrapping_add(*offset as u64);
                 for (i, half) in [address as u32, (address >> 32) as u32].into_iter().enumerate() {
@@ -274,7 +269,7 @@ impl Memory {
                 }
             }
         }
-        self.modules.insert(module.number(), ids.clone());
+        self.modules.insert(module.number, ids.clone());
         Ok(ids)
     }
 
@@ -284,7 +279,7 @@ impl Memory {
     /// There is no such variable, or no memory for it.
     pub fn variable(&mut self, module: &Module, name: &str) -> Result<BufferId, MemoryError> {
         let ids = self.variables(module)?;
-        let at = module.variables().iter().position(|v| v.name == name);
+        let at = module.variables.iter().position(|v| v.name == name);
         at.map(|i| ids[i]).ok_or_else(|| MemoryError::NoVariable(name.into()))
     }
 
@@ -296,11 +291,3 @@ impl Memory {
 
 /// What unwritten memory reads as: a NaN in every format.
 pub(crate) const UNWRITTEN: u32 = 0x7fff_ffff;
-
-fn fill(words: &[AtomicU32], contents: &[u8]) {
-    for (word, bytes) in words.iter().zip(contents.chunks(4)) {
-        let mut four = [0; 4];
-        four[..bytes.len()].copy_from_slice(bytes);
-        word.store(u32::from_le_bytes(four), Ordering::Relaxed);
-    }
-}

@@ -33,11 +33,12 @@ pub(crate) struct ModuleVariable {
 /// A parsed module.
 #[derive(Debug)]
 pub struct Module {
-    number: u64,
+    /// Tells this module's variables in a memory from those of others.
+    pub(crate) number: u64,
     version: (u32, u32),
     target: String,
-    variables: Vec<ModuleVariable>,
-    kernels: BTreeMap<String, Result<Kernel, LoadError>>,
+    pub(crate) variables: Vec<ModuleVariable>,
+    pub(crate) kernels: BTreeMap<String, Result<Kernel, LoadError>>,
 }
 
 /// The longest variable at module scope.
@@ -95,20 +96,7 @@ impl Module {
 
     /// Bytes of shared memory that a kernel declares, where it can be run.
     pub fn shared_bytes(&self, entry: &str) -> Option<u32> {
-        self.kernel(entry)?.as_ref().ok().map(|k| k.shared_bytes)
-    }
-
-    pub(crate) fn kernel(&self, entry: &str) -> Option<&Result<Kernel, LoadError>> {
-        self.kernels.get(entry)
-    }
-
-    /// Tells this module's variables in a memory from those of others.
-    pub(crate) fn number(&self) -> u64 {
-        self.number
-    }
-
-    pub(crate) fn variables(&self) -> &[ModuleVariable] {
-        &self.variables
+        self.kernels.get(entry)?.as_ref().ok().map(|k| k.shared_bytes)
     }
 }
 

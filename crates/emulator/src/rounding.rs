@@ -168,17 +168,28 @@ fn direction(round: Round) -> Direction {
     }
 }
 
-/// A type with arithmetic in all directions.
+/// A type, or a pair of one, with arithmetic in all directions.
 pub(crate) trait Directed: Copy {
     fn add_in(self, b: Self, round: Round) -> Self;
     fn mul_in(self, b: Self, round: Round) -> Self;
     fn fma_in(self, b: Self, c: Self, round: Round) -> Self;
-    fn div_in(self, b: Self, round: Round) -> Self;
-    fn sqrt_in(self, round: Round) -> Self;
+    /// PTX's minimum: -0 is less than +0, and a number wins over NaN unless `keeps_nan`.
+    fn least(self, b: Self, keeps_nan: bool) -> Self;
+    /// By a function in binary64, rounded to nearest.
+    fn map(self, f: impl Fn(f64) -> f64) -> Self;
     /// Subnormal numbers become zeros of the same sign.
     fn flushed(self) -> Self;
-    /// Clamped to [0, 1]; NaN becomes zero.
-    fn saturated(self) -> Self;
+
+    #[inline(always)]
+    fn negated(self) -> Self {
+        self.map(|x| -x)
+    }
+}
+
+/// Quotients and roots in all directions.
+pub(crate) trait Divided: Directed {
+    fn div_in(self, b: Self, round: Round) -> Self;
+    fn sqrt_in(self, round: Round) -> Self;
 }
 
 /// An exact zero sum of non-zero terms is negative only when rounding down.
@@ -192,6 +203,20 @@ fn signed_zero(sum: f64, a: f64, b: f64, round: Round) -> f64 {
     } else {
         0.0
     }
+}
+
+macro_rules! least {
+    () => {
+        fn least(self, b: Self, keeps_nan: bool) -> Self {
+            if keeps_nan && (self.is_nan() || b.is_nan()) {
+                Self::NAN
+            } else if self.is_nan() || b < self || (self == b && b.is_sign_negative()) {
+                b
+            } else {
+                self
+            }
+        }
+    };
 }
 
 impl Directed for f32 {
@@ -215,20 +240,24 @@ impl Directed for f32 {
         single(signed_zero(add_odd(product, c), product, c, round), round)
     }
 
+    least!();
+
+    fn map(self, f: impl Fn(f64) -> f64) -> Self {
+        f(self.into()) as Self
+    }
+
+    fn flushed(self) -> Self {
+        if self.is_subnormal() { 0f32.copysign(self) } else { self }
+    }
+}
+
+impl Divided for f32 {
     fn div_in(self, b: Self, round: Round) -> Self {
         if round == Round::Nearest { self / b } else { single(div_odd(f64::from(self), f64::from(b)), round) }
     }
 
     fn sqrt_in(self, round: Round) -> Self {
         if round == Round::Nearest { self.sqrt() } else { single(sqrt_odd(f64::from(self)), round) }
-    }
-
-    fn flushed(self) -> Self {
-        if self.is_subnormal() { 0f32.copysign(self) } else { self }
-    }
-
-    fn saturated(self) -> Self {
-        if self > 0.0 { self.min(1.0) } else { 0.0 }
     }
 }
 
@@ -248,6 +277,18 @@ impl Directed for f64 {
         of_double(double(self).mul_add_r(double(b), double(c), direction(round)))
     }
 
+    least!();
+
+    fn map(self, f: impl Fn(f64) -> f64) -> Self {
+        f(self)
+    }
+
+    fn flushed(self) -> Self {
+        self
+    }
+}
+
+impl Divided for f64 {
     fn div_in(self, b: Self, round: Round) -> Self {
         if round == Round::Nearest { self / b } else { of_double(double(self).div_r(double(b), direction(round))) }
     }
@@ -260,14 +301,6 @@ impl Directed for f64 {
             Round::Up if rest > 0.0 => root.next_up(),
             _ => root,
         }
-    }
-
-    fn flushed(self) -> Self {
-        self
-    }
-
-    fn saturated(self) -> Self {
-        if self > 0.0 { self.min(1.0) } else { 0.0 }
     }
 }
 

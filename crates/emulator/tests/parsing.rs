@@ -37,7 +37,7 @@ fn errors_of_a_kernel_name_its_instruction() {
         ("  bra NOWHERE;", "bra", "no label NOWHERE"),
         ("  mov.u32 %r1, 0;", "mov.u32", "no register %r1"),
         ("  .reg .b64 %rd<2>; mov.u32 %rd1, 0;", "mov.u32", ".b64 register where .u32"),
-        ("  .reg .b32 %r<2>; add.s32 %r1, %r1;", "add.s32", "this instruction is not supported"),
+        ("  .reg .b32 %r<2>; add.s32 %r1, %r1;", "add.s32", "2 operands where 3 are expected"),
         ("  .reg .b32 %r<2>; add.s32.wrap %r1, %r1, %r1;", "add.s32.wrap", "not supported"),
         ("  .reg .b32 %r<2>; ld.shared.u32 %r1, [nothing];", "ld.shared.u32", "nothing"),
         ("  frobnicate.u32 1;", "frobnicate.u32", "not supported"),

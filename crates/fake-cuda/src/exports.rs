@@ -39,59 +39,122 @@ fn within(f: impl FnOnce(&mut State) -> Answer<()>) -> CUresult {
     code(bound().and_then(|()| f(&mut state())))
 }
 
-/// Writes a result to where the caller wants it.
-///
-/// # Safety
-/// `to` must be null or writable.
-unsafe fn put<T>(to: *mut T, value: T) -> Answer<()> {
-    if to.is_null() {
-        return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
+/// Where the caller wants a result: null or writable, which is for those who call a driver to see to. Nothing here makes one.
+#[repr(transparent)]
+#[derive(Clone, Copy)]
+struct Place<T>(*mut T);
+
+impl<T> Place<T> {
+    fn put(self, value: T) -> Answer<()> {
+        if self.0.is_null() {
+            return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
+        }
+        // SAFETY: by the contract of the type.
+        unsafe { self.0.write(value) };
+        Ok(())
     }
-    // SAFETY: by the caller.
-    unsafe { to.write(value) };
-    Ok(())
 }
 
 /// Makes something in a context and writes its handle.
-///
-/// # Safety
-/// `to` must be null or writable.
-unsafe fn made<T>(to: *mut *mut T, f: impl FnOnce(&mut State) -> Answer<u64>) -> CUresult {
-    within(|state| {
-        let handle = f(state)?;
-        // SAFETY: by the caller.
-        unsafe { put(to, without_provenance_mut(handle as usize)) }
-    })
+fn made<T>(to: Place<*mut T>, f: impl FnOnce(&mut State) -> Answer<u64>) -> CUresult {
+    within(|state| to.put(without_provenance_mut(f(state)? as usize)))
 }
 
 fn number<T>(handle: *mut T) -> u64 {
     handle.addr() as u64
 }
 
-#[unsafe(no_mangle)]
-extern "C" fn cuInit(_flags: c_uint) -> CUresult {
-    CUresult::CUDA_SUCCESS
+/// Entry points and what they answer.
+macro_rules! entry_points {
+    ($(fn $name:ident($($arg:ident: $ty:ty),*) => $answer:expr;)*) => {$(
+        #[unsafe(no_mangle)]
+        extern "C" fn $name($($arg: $ty),*) -> CUresult {
+            $answer
+        }
+    )*};
 }
 
-#[unsafe(no_mangle)]
-unsafe extern "C" fn cuDriverGetVersion(version: *mut c_int) -> CUresult {
-    // SAFETY: the caller's place.
-    code(unsafe { put(version, attributes::DRIVER) })
-}
+entry_points! {
+    fn cuInit(_flags: c_uint) => CUresult::CUDA_SUCCESS;
+    fn cuDriverGetVersion(version: Place<c_int>) => code(version.put(attributes::DRIVER));
+    fn cuGetErrorString(_error: CUresult, text: Place<*const c_char>) => code(text.put(c"said by the fake driver".as_ptr()));
 
-#[unsafe(no_mangle)]
-unsafe extern "C" fn cuDeviceGetCount(count: *mut c_int) -> CUresult {
-    // SAFETY: the caller's place.
-    code(unsafe { put(count, 1) })
-}
+    fn cuDeviceGetCount(count: Place<c_int>) => code(count.put(1));
+    fn cuDeviceGet(device: Place<CUdevice>, ordinal: c_int) => {
+        if ordinal == 0 { code(device.put(0)) } else { CUresult::CUDA_ERROR_INVALID_DEVICE }
+    };
+    fn cuDeviceGetAttribute(value: Place<c_int>, of: CUdevice_attribute, _device: CUdevice) => {
+        code(value.put(attributes::value(of)))
+    };
+    fn cuDeviceTotalMem_v2(bytes: Place<usize>, _device: CUdevice) => code(bytes.put(attributes::MEMORY_BYTES as usize));
+    fn cuDevicePrimaryCtxRetain(context: Place<CUcontext>, _device: CUdevice) => {
+        code(context.put(without_provenance_mut(CONTEXT)))
+    };
+    fn cuDevicePrimaryCtxRelease_v2(_device: CUdevice) => CUresult::CUDA_SUCCESS;
+    fn cuCtxGetCurrent(context: Place<CUcontext>) => code(context.put(without_provenance_mut(CURRENT.get())));
+    fn cuCtxSetCurrent(context: CUcontext) => {
+        CURRENT.set(context.addr());
+        CUresult::CUDA_SUCCESS
+    };
 
-#[unsafe(no_mangle)]
-unsafe extern "C" fn cuDeviceGet(device: *mut CUdevice, ordinal: c_int) -> CUresult {
-    if ordinal != 0 {
-        return CUresult::CUDA_ERROR_INVALID_DEVICE;
-    }
-    // SAFETY: the caller's place.
-    code(unsafe { put(device, 0) })
+    fn cuMemAlloc_v2(at: Place<CUdeviceptr>, bytes: usize) => within(|state| at.put(state.allocate(bytes)?));
+    fn cuMemFree_v2(at: CUdeviceptr) => within(|state| state.free(at));
+    fn cuMemsetD8Async(at: CUdeviceptr, value: c_uchar, bytes: usize, stream: CUstream) => {
+        within(|state| state.enqueue(number(stream), Work::Set { at, value, bytes: bytes as u64 }))
+    };
+    fn cuMemcpyDtoDAsync_v2(to: CUdeviceptr, from: CUdeviceptr, bytes: usize, stream: CUstream) => {
+        within(|state| state.enqueue(number(stream), Work::Copy { to, from, bytes: bytes as u64 }))
+    };
+
+    fn cuStreamCreate(stream: Place<CUstream>, _flags: c_uint) => made(stream, |state| Ok(state.stream()));
+    fn cuStreamDestroy_v2(stream: CUstream) => within(|state| state.destroy_stream(number(stream)));
+    fn cuStreamSynchronize(stream: CUstream) => within(|state| state.synchronize(number(stream)));
+    fn cuStreamBeginCapture_v2(stream: CUstream, _mode: CUstreamCaptureMode) => {
+        within(|state| state.begin_capture(number(stream)))
+    };
+    fn cuStreamEndCapture(stream: CUstream, graph: Place<CUgraph>) => {
+        made(graph, |state| state.end_capture(number(stream)))
+    };
+    fn cuGraphInstantiateWithFlags(exec: Place<CUgraphExec>, graph: CUgraph, _flags: c_ulonglong) => {
+        made(exec, |state| state.instantiate(number(graph)))
+    };
+    fn cuGraphLaunch(exec: CUgraphExec, stream: CUstream) => {
+        within(|state| state.launch_graph(number(exec), number(stream)))
+    };
+    fn cuGraphExecDestroy(exec: CUgraphExec) => within(|state| state.destroy_graph(number(exec)));
+    fn cuGraphDestroy(graph: CUgraph) => within(|state| state.destroy_graph(number(graph)));
+
+    fn cuEventCreate(event: Place<CUevent>, _flags: c_uint) => made(event, |state| Ok(state.event()));
+    fn cuEventDestroy_v2(event: CUevent) => within(|state| state.destroy_event(number(event)));
+    fn cuEventRecord(event: CUevent, stream: CUstream) => within(|state| state.record(number(event), number(stream)));
+    fn cuEventQuery(event: CUevent) => within(|state| state.query(number(event)));
+    fn cuEventElapsedTime(ms: Place<f32>, from: CUevent, to: CUevent) => {
+        within(|state| ms.put(state.elapsed_ms(number(from), number(to))?))
+    };
+
+    fn cuLinkComplete(link: CUlinkState, image: Place<*mut c_void>, size: Place<usize>) => within(|state| {
+        let text = state.complete(number(link))?;
+        image.put(text.as_ptr().cast_mut().cast())?;
+        size.put(text.len())
+    });
+    fn cuLinkDestroy(link: CUlinkState) => within(|state| state.destroy_link(number(link)));
+    fn cuModuleUnload(module: CUmodule) => within(|state| state.unload(number(module)));
+    fn cuFuncGetAttribute(value: Place<c_int>, of: CUfunction_attribute, function: CUfunction) => {
+        within(|state| value.put(match of {
+            CUfunction_attribute::CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES => state.static_shared(number(function))?,
+            _ => 0,
+        }))
+    };
+    fn cuFuncSetAttribute(function: CUfunction, of: CUfunction_attribute, value: c_int) => {
+        within(|state| match (of, u64::try_from(value)) {
+            (CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, Ok(bytes)) => {
+                state.allow_dynamic(number(function), bytes)
+            }
+            // A wish, which changes no result.
+            (CUfunction_attribute::CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT, Ok(0..=100)) => Ok(()),
+            _ => Err(CUresult::CUDA_ERROR_INVALID_VALUE),
+        })
+    };
 }
 
 #[unsafe(no_mangle)]
@@ -103,65 +166,6 @@ unsafe extern "C" fn cuDeviceGetName(name: *mut c_char, length: c_int, _device: 
     // SAFETY: the caller's array has `length` bytes, which are enough.
     unsafe { name.cast::<u8>().copy_from_nonoverlapping(said.as_ptr(), said.len()) };
     CUresult::CUDA_SUCCESS
-}
-
-#[unsafe(no_mangle)]
-unsafe extern "C" fn cuDeviceGetAttribute(value: *mut c_int, of: CUdevice_attribute, _device: CUdevice) -> CUresult {
-    // SAFETY: the caller's place.
-    code(unsafe { put(value, attributes::value(of)) })
-}
-
-#[unsafe(no_mangle)]
-unsafe extern "C" fn cuDeviceTotalMem_v2(bytes: *mut usize, _device: CUdevice) -> CUresult {
-    // SAFETY: the caller's place.
-    code(unsafe { put(bytes, attributes::MEMORY_BYTES as usize) })
-}
-
-#[unsafe(no_mangle)]
-unsafe extern "C" fn cuDevicePrimaryCtxRetain(context: *mut CUcontext, _device: CUdevice) -> CUresult {
-    // SAFETY: the caller's place.
-    code(unsafe { put(context, without_provenance_mut(CONTEXT)) })
-}
-
-#[unsafe(no_mangle)]
-extern "C" fn cuDevicePrimaryCtxRelease_v2(_device: CUdevice) -> CUresult {
-    CUresult::CUDA_SUCCESS
-}
-
-#[unsafe(no_mangle)]
-unsafe extern "C" fn cuCtxGetCurrent(context: *mut CUcontext) -> CUresult {
-    // SAFETY: the caller's place.
-    code(unsafe { put(context, without_provenance_mut(CURRENT.get())) })
-}
-
-#[unsafe(no_mangle)]
-extern "C" fn cuCtxSetCurrent(context: CUcontext) -> CUresult {
-    CURRENT.set(context.addr());
-    CUresult::CUDA_SUCCESS
-}
-
-#[unsafe(no_mangle)]
-unsafe extern "C" fn cuMemAlloc_v2(at: *mut CUdeviceptr, bytes: usize) -> CUresult {
-    within(|state| {
-        let address = state.allocate(bytes)?;
-        // SAFETY: the caller's place.
-        unsafe { put(at, address) }
-    })
-}
-
-#[unsafe(no_mangle)]
-extern "C" fn cuMemFree_v2(at: CUdeviceptr) -> CUresult {
-    within(|state| state.free(at))
-}
-
-#[unsafe(no_mangle)]
-extern "C" fn cuMemsetD8Async(at: CUdeviceptr, value: c_uchar, bytes: usize, stream: CUstream) -> CUresult {
-    within(|state| state.enqueue(number(stream), Work::Set { at, value, bytes: bytes as u64 }))
-}
-
-#[unsafe(no_mangle)]
-extern "C" fn cuMemcpyDtoDAsync_v2(to: CUdeviceptr, from: CUdeviceptr, bytes: usize, stream: CUstream) -> CUresult {
-    within(|state| state.enqueue(number(stream), Work::Copy { to, from, bytes: bytes as u64 }))
 }
 
 #[unsafe(no_mangle)]
@@ -193,96 +197,15 @@ unsafe extern "C" fn cuMemcpyDtoHAsync_v2(
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn cuStreamCreate(stream: *mut CUstream, _flags: c_uint) -> CUresult {
-    // SAFETY: the caller's place.
-    unsafe { made(stream, |state| Ok(state.stream())) }
-}
-
-#[unsafe(no_mangle)]
-extern "C" fn cuStreamDestroy_v2(stream: CUstream) -> CUresult {
-    within(|state| state.destroy_stream(number(stream)))
-}
-
-#[unsafe(no_mangle)]
-extern "C" fn cuStreamSynchronize(stream: CUstream) -> CUresult {
-    within(|state| state.synchronize(number(stream)))
-}
-
-#[unsafe(no_mangle)]
-extern "C" fn cuStreamBeginCapture_v2(stream: CUstream, _mode: CUstreamCaptureMode) -> CUresult {
-    within(|state| state.begin_capture(number(stream)))
-}
-
-#[unsafe(no_mangle)]
-unsafe extern "C" fn cuStreamEndCapture(stream: CUstream, graph: *mut CUgraph) -> CUresult {
-    // SAFETY: the caller's place.
-    unsafe { made(graph, |state| state.end_capture(number(stream))) }
-}
-
-#[unsafe(no_mangle)]
-unsafe extern "C" fn cuGraphInstantiateWithFlags(
-    exec: *mut CUgraphExec,
-    graph: CUgraph,
-    _flags: c_ulonglong,
-) -> CUresult {
-    // SAFETY: the caller's place.
-    unsafe { made(exec, |state| state.instantiate(number(graph))) }
-}
-
-#[unsafe(no_mangle)]
-extern "C" fn cuGraphLaunch(exec: CUgraphExec, stream: CUstream) -> CUresult {
-    within(|state| state.launch_graph(number(exec), number(stream)))
-}
-
-#[unsafe(no_mangle)]
-extern "C" fn cuGraphExecDestroy(exec: CUgraphExec) -> CUresult {
-    within(|state| state.destroy_graph(number(exec)))
-}
-
-#[unsafe(no_mangle)]
-extern "C" fn cuGraphDestroy(graph: CUgraph) -> CUresult {
-    within(|state| state.destroy_graph(number(graph)))
-}
-
-#[unsafe(no_mangle)]
-unsafe extern "C" fn cuEventCreate(event: *mut CUevent, _flags: c_uint) -> CUresult {
-    // SAFETY: the caller's place.
-    unsafe { made(event, |state| Ok(state.event())) }
-}
-
-#[unsafe(no_mangle)]
-extern "C" fn cuEventDestroy_v2(event: CUevent) -> CUresult {
-    within(|state| state.destroy_event(number(event)))
-}
-
-#[unsafe(no_mangle)]
-extern "C" fn cuEventRecord(event: CUevent, stream: CUstream) -> CUresult {
-    within(|state| state.record(number(event), number(stream)))
-}
-
-#[unsafe(no_mangle)]
-extern "C" fn cuEventQuery(event: CUevent) -> CUresult {
-    within(|state| state.query(number(event)))
-}
-
-#[unsafe(no_mangle)]
-unsafe extern "C" fn cuEventElapsedTime(ms: *mut f32, from: CUevent, to: CUevent) -> CUresult {
-    within(|state| {
-        let elapsed = state.elapsed_ms(number(from), number(to))?;
-        // SAFETY: the caller's place.
-        unsafe { put(ms, elapsed) }
-    })
-}
-
-#[unsafe(no_mangle)]
 unsafe extern "C" fn cuLinkCreate_v2(
     count: c_uint,
     options: *mut CUjit_option,
     values: *mut *mut c_void,
-    link: *mut CUlinkState,
+    link: Place<CUlinkState>,
 ) -> CUresult {
-    // SAFETY: the caller's place, and its options.
-    unsafe { made(link, |state| Ok(state.link(log_of(count, options, values)))) }
+    // SAFETY: the caller's options.
+    let log = unsafe { log_of(count, options, values) };
+    made(link, |state| Ok(state.link(log)))
 }
 
 /// Where the caller wants the log of errors, and how long it may be.
@@ -331,25 +254,8 @@ unsafe extern "C" fn cuLinkAddData_v2(
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn cuLinkComplete(link: CUlinkState, image: *mut *mut c_void, size: *mut usize) -> CUresult {
-    within(|state| {
-        let text = state.complete(number(link))?;
-        // SAFETY: the caller's places.
-        unsafe {
-            put(image, text.as_ptr().cast_mut().cast())?;
-            put(size, text.len())
-        }
-    })
-}
-
-#[unsafe(no_mangle)]
-extern "C" fn cuLinkDestroy(link: CUlinkState) -> CUresult {
-    within(|state| state.destroy_link(number(link)))
-}
-
-#[unsafe(no_mangle)]
 unsafe extern "C" fn cuModuleLoadDataEx(
-    module: *mut CUmodule,
+    module: Place<CUmodule>,
     image: *const c_void,
     _count: c_uint,
     _options: *mut CUjit_option,
@@ -357,46 +263,18 @@ unsafe extern "C" fn cuModuleLoadDataEx(
 ) -> CUresult {
     // SAFETY: an image of ours ends with a NUL; one of ptxas begins with that of an ELF file, and has one soon.
     let text = unsafe { CStr::from_ptr(image.cast()) };
-    let load = |state: &mut State| state.load(text.to_str().map_err(|_| CUresult::CUDA_ERROR_INVALID_IMAGE)?);
-    // SAFETY: the caller's place.
-    unsafe { made(module, load) }
+    made(module, |state| state.load(text.to_str().map_err(|_| CUresult::CUDA_ERROR_INVALID_IMAGE)?))
 }
 
 #[unsafe(no_mangle)]
-extern "C" fn cuModuleUnload(module: CUmodule) -> CUresult {
-    within(|state| state.unload(number(module)))
-}
-
-#[unsafe(no_mangle)]
-unsafe extern "C" fn cuModuleGetFunction(function: *mut CUfunction, module: CUmodule, name: *const c_char) -> CUresult {
+unsafe extern "C" fn cuModuleGetFunction(
+    function: Place<CUfunction>,
+    module: CUmodule,
+    name: *const c_char,
+) -> CUresult {
     // SAFETY: the caller's string.
     let name = unsafe { CStr::from_ptr(name) }.to_string_lossy();
-    // SAFETY: the caller's place.
-    unsafe { made(function, |state| state.function(number(module), &name)) }
-}
-
-#[unsafe(no_mangle)]
-unsafe extern "C" fn cuFuncGetAttribute(value: *mut c_int, of: CUfunction_attribute, function: CUfunction) -> CUresult {
-    within(|state| {
-        let found = match of {
-            CUfunction_attribute::CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES => state.static_shared(number(function))?,
-            _ => 0,
-        };
-        // SAFETY: the caller's place.
-        unsafe { put(value, found) }
-    })
-}
-
-#[unsafe(no_mangle)]
-extern "C" fn cuFuncSetAttribute(function: CUfunction, of: CUfunction_attribute, value: c_int) -> CUresult {
-    within(|state| match (of, u64::try_from(value)) {
-        (CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, Ok(bytes)) => {
-            state.allow_dynamic(number(function), bytes)
-        }
-        // A wish, which changes no result.
-        (CUfunction_attribute::CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT, Ok(0..=100)) => Ok(()),
-        _ => Err(CUresult::CUDA_ERROR_INVALID_VALUE),
-    })
+    made(function, |state| state.function(number(module), &name))
 }
 
 #[unsafe(no_mangle)]
@@ -451,7 +329,7 @@ unsafe extern "C" fn cuLaunchKernelEx(
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn cuGetErrorName(error: CUresult, name: *mut *const c_char) -> CUresult {
+extern "C" fn cuGetErrorName(error: CUresult, name: Place<*const c_char>) -> CUresult {
     let said = match error {
         CUresult::CUDA_ERROR_ILLEGAL_ADDRESS => c"CUDA_ERROR_ILLEGAL_ADDRESS",
         CUresult::CUDA_ERROR_OUT_OF_MEMORY => c"CUDA_ERROR_OUT_OF_MEMORY",
@@ -462,12 +340,5 @@ unsafe extern "C" fn cuGetErrorName(error: CUresult, name: *mut *const c_char) -
         CUresult::CUDA_ERROR_LAUNCH_FAILED => c"CUDA_ERROR_LAUNCH_FAILED",
         _ => c"another error of the fake driver",
     };
-    // SAFETY: the caller's place.
-    code(unsafe { put(name, said.as_ptr()) })
-}
-
-#[unsafe(no_mangle)]
-unsafe extern "C" fn cuGetErrorString(_error: CUresult, text: *mut *const c_char) -> CUresult {
-    // SAFETY: the caller's place.
-    code(unsafe { put(text, c"said by the fake driver".as_ptr()) })
+    code(name.put(said.as_ptr()))
 }

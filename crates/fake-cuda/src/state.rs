@@ -17,6 +17,11 @@ const BYTES_PER_NS: f64 = 100.0;
 /// The result of a call.
 pub(crate) type Answer<T> = Result<T, Code>;
 
+/// What a handle stands for.
+fn known<T>(found: Option<T>) -> Answer<T> {
+    found.ok_or(Code::CUDA_ERROR_INVALID_HANDLE)
+}
+
 /// Work that is put on the stream, or recorded.
 #[derive(Clone, Debug)]
 pub(crate) enum Work {
@@ -127,7 +132,7 @@ impl State {
     }
 
     pub(crate) fn destroy_stream(&mut self, stream: u64) -> Answer<()> {
-        self.streams.remove(&stream).map(|_| ()).ok_or(Code::CUDA_ERROR_INVALID_HANDLE)
+        known(self.streams.remove(&stream)).map(|_| ())
     }
 
     /// Everything on a stream is done, or never will be.
@@ -143,7 +148,7 @@ impl State {
     pub(crate) fn enqueue(&mut self, stream: u64, work: Work) -> Answer<()> {
         self.sound()?;
         self.possible(&work)?;
-        match self.streams.get_mut(&stream).ok_or(Code::CUDA_ERROR_INVALID_HANDLE)? {
+        match known(self.streams.get_mut(&stream))? {
             Some(recorded) => recorded.push(work),
             None => self.work(&work, LAUNCH_NS)?,
         }
@@ -154,7 +159,7 @@ impl State {
     fn possible(&self, work: &Work) -> Answer<()> {
         match work {
             Work::Kernel { function, grid, block, shared_bytes, .. } => {
-                let function = self.functions.get(function).ok_or(Code::CUDA_ERROR_INVALID_HANDLE)?;
+                let function = known(self.functions.get(function))?;
                 let threads: u64 = block.iter().map(|n| u64::from(*n)).product();
                 let fits = threads <= attributes::THREADS_PER_BLOCK && u64::from(*shared_bytes) <= function.dynamic;
                 if fits && threads > 0 && !grid.contains(&0) { Ok(()) } else { Err(Code::CUDA_ERROR_INVALID_VALUE) }
@@ -186,8 +191,8 @@ impl State {
 
     fn launch(&mut self, work: &Work, launch_ns: f64) -> Answer<()> {
         let Work::Kernel { function, grid, block, shared_bytes, params } = work else { return Ok(()) };
-        let function = self.functions.get(function).ok_or(Code::CUDA_ERROR_INVALID_HANDLE)?;
-        let module = self.modules.get(&function.module).ok_or(Code::CUDA_ERROR_INVALID_HANDLE)?;
+        let function = known(self.functions.get(function))?;
+        let module = known(self.modules.get(&function.module))?;
         let args: Vec<Argument> = params.iter().cloned().map(Argument::Bytes).collect();
         let limits = Limits { shared_bytes: attributes::SHARED_BYTES, ..attributes::limits() };
         let (entry, grid, block) = (function.entry.as_str(), *grid, *block);
@@ -203,7 +208,7 @@ impl State {
 
     pub(crate) fn begin_capture(&mut self, stream: u64) -> Answer<()> {
         self.sound()?;
-        match self.streams.get_mut(&stream).ok_or(Code::CUDA_ERROR_INVALID_HANDLE)? {
+        match known(self.streams.get_mut(&stream))? {
             Some(_) => Err(Code::CUDA_ERROR_ILLEGAL_STATE),
             idle => {
                 *idle = Some(Vec::new());
@@ -213,7 +218,7 @@ impl State {
     }
 
     pub(crate) fn end_capture(&mut self, stream: u64) -> Answer<u64> {
-        let recorded = self.streams.get_mut(&stream).ok_or(Code::CUDA_ERROR_INVALID_HANDLE)?.take();
+        let recorded = known(self.streams.get_mut(&stream))?.take();
         let recorded = recorded.ok_or(Code::CUDA_ERROR_ILLEGAL_STATE)?;
         Ok(self.graph(recorded))
     }
@@ -226,7 +231,7 @@ impl State {
 
     pub(crate) fn instantiate(&mut self, graph: u64) -> Answer<u64> {
         self.sound()?;
-        let work = self.graphs.get(&graph).cloned().ok_or(Code::CUDA_ERROR_INVALID_HANDLE)?;
+        let work = known(self.graphs.get(&graph).cloned())?;
         Ok(self.graph(work))
     }
 
@@ -235,12 +240,12 @@ impl State {
         if self.streams.get(&stream).is_none_or(Option::is_some) {
             return Err(Code::CUDA_ERROR_INVALID_HANDLE);
         }
-        let work = self.graphs.get(&graph).cloned().ok_or(Code::CUDA_ERROR_INVALID_HANDLE)?;
+        let work = known(self.graphs.get(&graph).cloned())?;
         work.iter().try_for_each(|w| self.work(w, LAUNCH_NS - GRAPH_NS))
     }
 
     pub(crate) fn destroy_graph(&mut self, graph: u64) -> Answer<()> {
-        self.graphs.remove(&graph).map(|_| ()).ok_or(Code::CUDA_ERROR_INVALID_HANDLE)
+        known(self.graphs.remove(&graph)).map(|_| ())
     }
 
     pub(crate) fn event(&mut self) -> u64 {
@@ -250,7 +255,7 @@ impl State {
     }
 
     pub(crate) fn destroy_event(&mut self, event: u64) -> Answer<()> {
-        self.events.remove(&event).map(|_| ()).ok_or(Code::CUDA_ERROR_INVALID_HANDLE)
+        known(self.events.remove(&event)).map(|_| ())
     }
 
     pub(crate) fn record(&mut self, event: u64, stream: u64) -> Answer<()> {
@@ -259,13 +264,13 @@ impl State {
             return Err(Code::CUDA_ERROR_INVALID_HANDLE);
         }
         let now = self.now_ns;
-        *self.events.get_mut(&event).ok_or(Code::CUDA_ERROR_INVALID_HANDLE)? = Some(now);
+        *known(self.events.get_mut(&event))? = Some(now);
         Ok(())
     }
 
     /// Whether an event has happened; one that was not recorded has.
     pub(crate) fn query(&self, event: u64) -> Answer<()> {
-        self.events.get(&event).ok_or(Code::CUDA_ERROR_INVALID_HANDLE)?;
+        known(self.events.get(&event))?;
         self.broken.map_or(Ok(()), Err)
     }
 
@@ -285,11 +290,11 @@ impl State {
 
     pub(crate) fn unload(&mut self, module: u64) -> Answer<()> {
         self.functions.retain(|_, f| f.module != module);
-        self.modules.remove(&module).map(|_| ()).ok_or(Code::CUDA_ERROR_INVALID_HANDLE)
+        known(self.modules.remove(&module)).map(|_| ())
     }
 
     pub(crate) fn function(&mut self, module: u64, entry: &str) -> Answer<u64> {
-        let known = self.modules.get(&module).ok_or(Code::CUDA_ERROR_INVALID_HANDLE)?;
+        let known = known(self.modules.get(&module))?;
         if known.parameters(entry).is_none() {
             return Err(Code::CUDA_ERROR_NOT_FOUND);
         }
@@ -301,13 +306,13 @@ impl State {
 
     /// Bytes of shared memory that a kernel declares.
     pub(crate) fn static_shared(&self, function: u64) -> Answer<i32> {
-        let function = self.functions.get(&function).ok_or(Code::CUDA_ERROR_INVALID_HANDLE)?;
+        let function = known(self.functions.get(&function))?;
         let declared = self.modules.get(&function.module).and_then(|m| m.shared_bytes(&function.entry));
         Ok(declared.and_then(|b| i32::try_from(b).ok()).unwrap_or(0))
     }
 
     pub(crate) fn allow_dynamic(&mut self, function: u64, bytes: u64) -> Answer<()> {
-        let function = self.functions.get_mut(&function).ok_or(Code::CUDA_ERROR_INVALID_HANDLE)?;
+        let function = known(self.functions.get_mut(&function))?;
         if bytes > attributes::SHARED_BYTES {
             return Err(Code::CUDA_ERROR_INVALID_VALUE);
         }
@@ -317,8 +322,8 @@ impl State {
 
     /// Bytes of each parameter.
     pub(crate) fn parameters(&self, function: u64) -> Answer<Vec<usize>> {
-        let function = self.functions.get(&function).ok_or(Code::CUDA_ERROR_INVALID_HANDLE)?;
-        let module = self.modules.get(&function.module).ok_or(Code::CUDA_ERROR_INVALID_HANDLE)?;
+        let function = known(self.functions.get(&function))?;
+        let module = known(self.modules.get(&function.module))?;
         let parameters = module.parameters(&function.entry).ok_or(Code::CUDA_ERROR_NOT_FOUND)?;
         Ok(parameters.into_iter().map(|(_, bytes)| bytes).collect())
     }
@@ -348,7 +353,7 @@ impl State {
     }
 
     pub(crate) fn destroy_link(&mut self, link: u64) -> Answer<()> {
-        self.links.remove(&link).map(|_| ()).ok_or(Code::CUDA_ERROR_INVALID_HANDLE)
+        known(self.links.remove(&link)).map(|_| ())
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! Each does one thing as often as it can, and little else. The amount of work is known, so a time gives a rate.
 
-use crate::ir::{Address, Arith, Axis, Builder, Index, Inst, Module, Operand, Reg, Space, Special, Type};
+use crate::ir::{Arith, Axis, Builder, Inst, Module, Operand, Reg, Space, Special, Type};
 use crate::print::print;
 use crate::target::Target;
 use tilewright_core::buffer::{BufferSpec, Role};
@@ -109,12 +109,6 @@ fn thread_address(b: &mut Builder, base: Reg, bytes: u32) -> Reg {
     b.mad_wide(at, bytes, base)
 }
 
-/// A pointer that every iteration moves on by `step` bytes.
-fn walking(b: &mut Builder, from: Reg, step: Reg) -> Reg {
-    let meaning = b.meaning(from).plus(&b.meaning(step).times(&Index::from(b.next_loop())));
-    b.carried(Type::U64, from, meaning)
-}
-
 /// Rate of the memory, or of the second-level cache where all of `bytes` fit into it and are passed several times. `bytes` of
 /// one buffer are rounded down to what the blocks share evenly.
 pub fn memory(target: Target, traffic: Traffic, blocks: u32, bytes: u64, passes: u32) -> Micro {
@@ -129,7 +123,7 @@ pub fn memory(target: Target, traffic: Traffic, blocks: u32, bytes: u64, passes:
     let (from, to) = (b.mad_wide(first, 16u32, from), b.mad_wide(first, 16u32, to));
     let sums: Vec<Reg> = (0..4).map(|_| b.mov(Type::F32, Operand::Float(0.0))).collect();
     b.repeat("passes", passes_reg, |b, _| {
-        let (source, target) = (walking(b, from, step), walking(b, to, step));
+        let (source, target) = (b.walking(Type::U64, from, step), b.walking(Type::U64, to, step));
         b.repeat("sweeps", sweeps_reg, |b, _| {
             let at = |v: u32| i64::from(v * THREADS * 16);
             let vectors: Vec<Vec<Reg>> = (0..VECTORS)
@@ -140,14 +134,12 @@ pub fn memory(target: Target, traffic: Traffic, blocks: u32, bytes: u64, passes:
                 .collect();
             for (v, vector) in (0..VECTORS).zip(&vectors) {
                 match traffic {
-                    Traffic::Read => vector.iter().zip(&sums).for_each(|(x, sum)| add_to(b, *sum, *x)),
+                    Traffic::Read => vector.iter().zip(&sums).for_each(|(x, sum)| b.advance(Type::F32, *sum, *x)),
                     Traffic::Write | Traffic::Copy => b.store(Space::Global, Type::F32, vector, target, at(v)),
                 }
             }
-            for pointer in [source, target] {
-                let (ty, op) = (Type::U64, Arith::Add);
-                b.push(Inst::Arith { op, ty, dst: pointer, a: pointer.into(), b: step.into() });
-            }
+            b.advance(Type::U64, source, step);
+            b.advance(Type::U64, target, step);
         });
     });
     if traffic == Traffic::Read {
@@ -166,10 +158,6 @@ pub fn memory(target: Target, traffic: Traffic, blocks: u32, bytes: u64, passes:
     micro((format!("memory_{word}"), amount, "byte"), module, blocks, buffers, args)
 }
 
-fn add_to(b: &mut Builder, sum: Reg, x: Reg) {
-    b.push(Inst::Arith { op: Arith::Add, ty: Type::F32, dst: sum, a: sum.into(), b: x.into() });
-}
-
 /// Rate of shared memory: vectors of 16 bytes, no two threads of a warp in conflict. A barrier every so often keeps the loads in
 /// the loop.
 pub fn shared(target: Target, blocks: u32, iterations: u32) -> Micro {
@@ -186,11 +174,8 @@ pub fn shared(target: Target, blocks: u32, iterations: u32) -> Micro {
     let sums: Vec<Reg> = (0..4).map(|_| b.mov(Type::F32, Operand::Float(0.0))).collect();
     b.repeat("loads", count, |b, _| {
         for v in 0..SHARED_LOADS {
-            let dst = b.regs(Type::F32, 4);
-            let addr = Address { base: at, offset: i64::from((v % 2) * THREADS * 16) };
-            let (space, caching) = (Space::Shared, crate::ir::Caching::Default);
-            b.push(Inst::Ld { space, caching, ty: Type::F32, dst: dst.clone(), addr });
-            dst.iter().zip(&sums).for_each(|(x, sum)| add_to(b, *sum, *x));
+            let vector = b.load(Space::Shared, Type::F32, 4, at, i64::from((v % 2) * THREADS * 16));
+            vector.iter().zip(&sums).for_each(|(x, sum)| b.advance(Type::F32, *sum, *x));
             if v % 2 == 1 {
                 b.barrier();
             }

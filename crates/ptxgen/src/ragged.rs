@@ -5,7 +5,7 @@
 //! many of their rows are asked for ([`crate::count::Launch::statistics`]).
 
 use crate::count::Launch;
-use crate::ir::{Arith, Axis, Builder, Compare, Form, Index, Inst, Module, Operand, Reg, Space, Special, Type};
+use crate::ir::{Axis, Builder, Compare, Form, Index, Inst, Module, Operand, Space, Special, Type};
 use crate::print::print;
 use crate::target::Target;
 use tilewright_core::program::{self, Arg, Code, Program};
@@ -33,26 +33,19 @@ pub fn module(target: Target) -> Module {
     let flag = b.load(Space::Global, Type::U32, 1, at, 0);
     let (from, to) = (b.mad_wide(row, 4u32, a), b.mad_wide(row, 4u32, y));
     let sum = b.mov(Type::F32, Operand::Float(0.0));
-    let (left, right) = (walking(&mut b, from, step), walking(&mut b, x, 4u32));
+    let (left, right) = (b.walking(Type::U64, from, step), b.walking(Type::U64, x, 4u32));
     b.repeat("columns", length[0], |b, _| {
         let element = b.load(Space::Global, Type::F32, 1, left, 0);
         let factor = b.load(Space::Global, Type::F32, 1, right, 0);
         b.push(Inst::Fma { ty: Type::F32, dst: sum, a: element[0].into(), b: factor[0].into(), c: sum.into() });
-        for (pointer, by) in [(left, Operand::from(step)), (right, 4u32.into())] {
-            b.push(Inst::Arith { op: Arith::Add, ty: Type::U64, dst: pointer, a: pointer.into(), b: by });
-        }
+        b.advance(Type::U64, left, step);
+        b.advance(Type::U64, right, 4u32);
     });
     b.block("wanted", |b| {
         let set = b.compare(Compare::Gt, flag[0], 0u32, None);
         b.when(set, Form::Branch, |b| b.store(Space::Global, Type::F32, &[sum], to, 0));
     });
     Module { target, entry: b.finish(NAME, ROWS) }
-}
-
-/// A pointer that every iteration of the next loop moves on.
-fn walking(b: &mut Builder, from: Reg, step: impl Into<Operand>) -> Reg {
-    let meaning = b.meaning(from).plus(&b.meaning(step).times(&Index::from(b.next_loop())));
-    b.carried(Type::U64, from, meaning)
 }
 
 /// How it is launched, in the number of slices.

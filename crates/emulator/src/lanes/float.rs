@@ -1,8 +1,8 @@
-//! Arithmetic of binary32 and binary64.
+//! Arithmetic of floating-point numbers.
 
-use super::lane::{Raw, lane, map1, map2, map3, store};
-use super::{LaneFn, Registers, Slots, WARP, half};
-use crate::rounding::{Directed, Round};
+use super::lane::{Bf16, F16, Lane, Raw, op1, op2, op3, per_type, store};
+use super::{LaneOp, Registers, Slots, WARP};
+use crate::rounding::{Directed, Divided, Round};
 use crate::types::Ty;
 use pulp::{Arch, Simd, WithSimd};
 
@@ -19,26 +19,6 @@ pub(crate) struct Float {
 }
 
 impl Float {
-    fn is_plain(self) -> bool {
-        self == Self::default()
-    }
-
-    /// As a slot number, so that general forms find it.
-    pub(crate) fn packed(self) -> u16 {
-        self.round as u16 | u16::from(self.ftz) << 3 | u16::from(self.sat) << 4 | u16::from(self.relu) << 5
-    }
-
-    pub(super) fn unpacked(bits: u16) -> Self {
-        let round = match bits & 7 {
-            0 => Round::Nearest,
-            1 => Round::Zero,
-            2 => Round::Down,
-            3 => Round::Up,
-            _ => Round::Away,
-        };
-        Self { round, ftz: bits & 8 != 0, sat: bits & 16 != 0, relu: bits & 32 != 0 }
-    }
-
     #[inline(always)]
     fn operand<T: Directed>(self, x: T) -> T {
         if self.ftz { x.flushed() } else { x }
@@ -46,131 +26,87 @@ impl Float {
 
     #[inline(always)]
     fn result<T: Directed>(self, x: T) -> T {
-        let x = if self.ftz { x.flushed() } else { x };
-        if self.sat { x.saturated() } else { x }
+        self.clamped(self.operand(x))
+    }
+
+    #[inline(always)]
+    pub(super) fn clamped<T: Directed>(self, x: T) -> T {
+        match (self.sat, self.relu) {
+            (true, _) => x.map(|x| if x > 0.0 { x.min(1.0) } else { 0.0 }),
+            (_, true) => x.map(|x| if x.is_nan() { x } else { x.max(0.0) }),
+            _ => x,
+        }
     }
 }
 
-/// The general form: options in slot `f`.
-macro_rules! general {
-    ($T:ty, 1, $op:expr) => {{
-        fn run(r: &mut Registers, s: &Slots, mask: u32) {
-            let o = Float::unpacked(s.f);
-            map1::<$T, $T>(r, s, mask, |a| o.result($op(o.operand(a), o.round)));
-        }
-        run as LaneFn
-    }};
-    ($T:ty, 2, $op:expr) => {{
-        fn run(r: &mut Registers, s: &Slots, mask: u32) {
-            let o = Float::unpacked(s.f);
-            map2::<$T, $T, $T>(r, s, mask, |a, b| o.result($op(o.operand(a), o.operand(b), o.round)));
-        }
-        run as LaneFn
-    }};
-    ($T:ty, 3, $op:expr) => {{
-        fn run(r: &mut Registers, s: &Slots, mask: u32) {
-            let o = Float::unpacked(s.f);
-            map3::<$T, $T, $T, $T>(r, s, mask, |a, b, c| {
-                o.result($op(o.operand(a), o.operand(b), o.operand(c), o.round))
-            });
-        }
-        run as LaneFn
-    }};
+/// One operand, by a function in binary64.
+fn of1<T: Directed + Lane>(o: Float, f: fn(f64) -> f64) -> LaneOp {
+    op1(move |a: T| o.result(o.operand(a).map(f)))
 }
 
-/// PTX's minimum and maximum: a number wins over NaN, and -0 is less than +0.
-macro_rules! extreme {
-    ($T:ty, $less:tt, $zero:expr) => {
-        |a: $T, b: $T, _: Round| -> $T {
-            if a.is_nan() {
-                b
-            } else if b.is_nan() || a $less b {
-                a
-            } else if a == b && a.is_sign_negative() == $zero {
-                a
-            } else {
-                b
-            }
-        }
-    };
+fn of2<T: Directed + Lane>(o: Float, f: impl Fn(T, T) -> T + Send + Sync + 'static) -> LaneOp {
+    op2(move |a: T, b: T| o.result(f(o.operand(a), o.operand(b))))
 }
 
 macro_rules! both {
     ($ty:expr, $T:ident => $e:expr) => {
-        match $ty {
-            Ty::F32 => Some({
-                type $T = f32;
-                $e
-            }),
-            Ty::F64 => Some({
-                type $T = f64;
-                $e
-            }),
-            _ => None,
-        }
+        per_type!($ty, $T => $e, F32 = f32; F64 = f64;)
     };
 }
 
-/// One operand: `neg`, `abs`, `sqrt`, `rcp`, `rsqrt`, `ex2`, `lg2`, `sin`, `cos`, `tanh`. The approximations are
-/// computed in the type's own precision and are closer to the exact value than the hardware's.
-pub(crate) fn float1(name: &str, ty: Ty, options: Float) -> Option<LaneFn> {
-    if let Some(f) = half::half1(name, ty, options) {
-        return Some(f);
-    }
-    match name {
-        "neg" if options.is_plain() => both!(ty, T => lane!(|a: T| -> T { -a })),
-        "abs" if options.is_plain() => both!(ty, T => lane!(|a: T| -> T { a.abs() })),
-        "neg" => both!(ty, T => general!(T, 1, |a: T, _| -a)),
-        "abs" => both!(ty, T => general!(T, 1, |a: T, _| a.abs())),
-        "sqrt" => both!(ty, T => general!(T, 1, |a: T, round| a.sqrt_in(round))),
-        "rcp" => both!(ty, T => general!(T, 1, |a: T, round| (1.0 as T).div_in(a, round))),
-        "rsqrt" => both!(ty, T => general!(T, 1, |a: T, _| 1.0 / a.sqrt())),
-        "ex2" => (ty == Ty::F32).then_some(general!(f32, 1, |a: f32, _| a.exp2())),
-        "lg2" => (ty == Ty::F32).then_some(general!(f32, 1, |a: f32, _| a.log2())),
-        "sin" => (ty == Ty::F32).then_some(general!(f32, 1, |a: f32, _| a.sin())),
-        "cos" => (ty == Ty::F32).then_some(general!(f32, 1, |a: f32, _| a.cos())),
-        "tanh" => (ty == Ty::F32).then_some(general!(f32, 1, |a: f32, _| a.tanh())),
-        _ => None,
-    }
+/// Without the types that have no approximation.
+macro_rules! short {
+    ($ty:expr, $T:ident => $e:expr) => {
+        per_type!($ty, $T => $e, F32 = f32; F16 = F16; Bf16 = Bf16; F16x2 = [F16; 2]; Bf16x2 = [Bf16; 2];)
+    };
 }
 
-/// Two operands.
-pub(crate) fn float2(name: &str, ty: Ty, options: Float) -> Option<LaneFn> {
-    if let Some(f) = half::half2(name, ty, options) {
-        return Some(f);
-    }
-    let plain = options.is_plain();
-    match name {
-        "add" if plain => both!(ty, T => lane!(|a: T, b: T| -> T { a + b })),
-        "sub" if plain => both!(ty, T => lane!(|a: T, b: T| -> T { a - b })),
-        "mul" if plain => both!(ty, T => lane!(|a: T, b: T| -> T { a * b })),
-        "div" if plain => both!(ty, T => lane!(|a: T, b: T| -> T { a / b })),
-        "add" => both!(ty, T => general!(T, 2, |a: T, b: T, round| a.add_in(b, round))),
-        "sub" => both!(ty, T => general!(T, 2, |a: T, b: T, round| a.add_in(-b, round))),
-        "mul" => both!(ty, T => general!(T, 2, |a: T, b: T, round| a.mul_in(b, round))),
-        "div" => both!(ty, T => general!(T, 2, |a: T, b: T, round| a.div_in(b, round))),
-        "min" => both!(ty, T => general!(T, 2, extreme!(T, <, true))),
-        "max" => both!(ty, T => general!(T, 2, extreme!(T, >, false))),
-        "min.nan" => both!(ty, T => general!(T, 2, |a: T, b: T, r: Round| {
-            if a.is_nan() || b.is_nan() { T::NAN } else { extreme!(T, <, true)(a, b, r) }
-        })),
-        "max.nan" => both!(ty, T => general!(T, 2, |a: T, b: T, r: Round| {
-            if a.is_nan() || b.is_nan() { T::NAN } else { extreme!(T, >, false)(a, b, r) }
-        })),
-        "copysign" => both!(ty, T => lane!(|a: T, b: T| -> T { b.copysign(a) })),
-        _ => None,
-    }
+macro_rules! any {
+    ($ty:expr, $T:ident => $e:expr) => {
+        per_type!($ty, $T => $e,
+            F32 = f32; F64 = f64; F16 = F16; Bf16 = Bf16; F16x2 = [F16; 2]; Bf16x2 = [Bf16; 2];)
+    };
 }
 
-/// Fused multiply-add.
-pub(crate) fn float3(name: &str, ty: Ty, options: Float) -> Option<LaneFn> {
-    if let Some(f) = half::half3(name, ty, options) {
-        return Some(f);
-    }
+/// An instruction by its name. The approximations are computed in binary64 and are closer to the exact value than the
+/// hardware's.
+pub(crate) fn float(name: &str, ty: Ty, o: Float) -> Option<LaneOp> {
+    let (plain, round) = (o == Float::default() && matches!(ty, Ty::F32 | Ty::F64), o.round);
     match name {
-        "fma" if options.is_plain() && ty == Ty::F32 => Some(fused_single),
-        "fma" if options.is_plain() && ty == Ty::F64 => Some(fused_double),
-        "fma" => both!(ty, T => general!(T, 3, |a: T, b: T, c: T, round| a.fma_in(b, c, round))),
+        "neg" if plain => both!(ty, T => op1(|a: T| -a)),
+        "abs" if plain => both!(ty, T => op1(|a: T| a.abs())),
+        "neg" => any!(ty, T => of1::<T>(o, |a| -a)),
+        "abs" => any!(ty, T => of1::<T>(o, f64::abs)),
+        "sqrt" => both!(ty, T => op1(move |a: T| o.result(o.operand(a).sqrt_in(round)))),
+        "rcp" => both!(ty, T => op1(move |a: T| o.result((1.0 as T).div_in(o.operand(a), round)))),
+        "rsqrt" => both!(ty, T => of1::<T>(o, |a| 1.0 / a.sqrt())),
+        "ex2" => short!(ty, T => of1::<T>(o, f64::exp2)),
+        "tanh" => short!(ty, T => of1::<T>(o, f64::tanh)),
+        "lg2" => (ty == Ty::F32).then(|| of1::<f32>(o, f64::log2)),
+        "sin" => (ty == Ty::F32).then(|| of1::<f32>(o, f64::sin)),
+        "cos" => (ty == Ty::F32).then(|| of1::<f32>(o, f64::cos)),
+        "add" if plain => both!(ty, T => op2(|a: T, b: T| a + b)),
+        "sub" if plain => both!(ty, T => op2(|a: T, b: T| a - b)),
+        "mul" if plain => both!(ty, T => op2(|a: T, b: T| a * b)),
+        "div" if plain => both!(ty, T => op2(|a: T, b: T| a / b)),
+        "add" => any!(ty, T => of2(o, move |a: T, b: T| a.add_in(b, round))),
+        "sub" => any!(ty, T => of2(o, move |a: T, b: T| a.add_in(b.negated(), round))),
+        "mul" => any!(ty, T => of2(o, move |a: T, b: T| a.mul_in(b, round))),
+        "div" => both!(ty, T => of2(o, move |a: T, b: T| a.div_in(b, round))),
+        "min" | "min.NaN" => {
+            let nan = name != "min";
+            any!(ty, T => of2(o, move |a: T, b: T| a.least(b, nan)))
+        }
+        "max" | "max.NaN" => {
+            let nan = name != "max";
+            any!(ty, T => of2(o, move |a: T, b: T| a.negated().least(b.negated(), nan).negated()))
+        }
+        "copysign" => both!(ty, T => op2(|a: T, b: T| b.copysign(a))),
+        "fma" if plain && ty == Ty::F32 => Some(LaneOp::new(ty, [ty; 3], fused_single)),
+        "fma" if plain => Some(LaneOp::new(ty, [ty; 3], fused_double)),
+        "fma" => any!(ty, T => op3(move |a: T, b: T, c: T| {
+            o.result(o.operand(a).fma_in(o.operand(b), o.operand(c), round))
+        })),
         _ => None,
     }
 }
@@ -191,7 +127,7 @@ macro_rules! fused {
                 let Fused(r, s, mask) = self.0;
                 let mut out = [0 as $R; WARP];
                 let sources =
-                    [s.a, s.b, s.c].map(|slot| bytemuck::cast_ref::<[$R; WARP], [$T; WARP]>(<$R>::lanes(r, slot)));
+                    [0, 1, 2].map(|i| bytemuck::cast_ref::<[$R; WARP], [$T; WARP]>(<$R>::lanes(r, s.from[i])));
                 let [(a, a_rest), (b, b_rest), (c, c_rest)] = sources.map(|x| S::$split(x));
                 let (to, to_rest) = S::$split_mut(bytemuck::cast_mut::<[$R; WARP], [$T; WARP]>(&mut out));
                 for (((o, a), b), c) in to.iter_mut().zip(a).zip(b).zip(c) {

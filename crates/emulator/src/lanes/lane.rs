@@ -1,52 +1,75 @@
 //! What a lane holds, and loops over the lanes.
 
-use super::{FULL, Lanes32, Lanes64, Registers, Slots, WARP};
+use super::{FULL, LaneFn, LaneOp, Lanes32, Lanes64, Registers, Slots, WARP};
+use crate::types::Ty;
 
 /// A kind of register with values of this type.
 pub(crate) trait Raw: Copy + Default {
     fn lanes(registers: &Registers, slot: u16) -> &[Self; WARP];
     fn lanes_mut(registers: &mut Registers, slot: u16) -> &mut [Self; WARP];
-}
+    /// Words of memory.
+    const WORDS: usize = size_of::<Self>() / 4;
+    fn bits(self) -> u64;
+    fn of_bits(bits: u64) -> Self;
 
-impl Raw for u32 {
     #[inline(always)]
-    fn lanes(registers: &Registers, slot: u16) -> &[u32; WARP] {
-        let Lanes32(lanes) = &registers.words[usize::from(slot)];
-        lanes
+    fn of_words(words: &[u32]) -> Self {
+        Self::of_bits(words.iter().rev().fold(0, |high, word| high << 32 | u64::from(*word)))
     }
 
     #[inline(always)]
-    fn lanes_mut(registers: &mut Registers, slot: u16) -> &mut [u32; WARP] {
-        let Lanes32(lanes) = &mut registers.words[usize::from(slot)];
-        lanes
-    }
-}
-
-impl Raw for u64 {
-    #[inline(always)]
-    fn lanes(registers: &Registers, slot: u16) -> &[u64; WARP] {
-        let Lanes64(lanes) = &registers.doubles[usize::from(slot)];
-        lanes
-    }
-
-    #[inline(always)]
-    fn lanes_mut(registers: &mut Registers, slot: u16) -> &mut [u64; WARP] {
-        let Lanes64(lanes) = &mut registers.doubles[usize::from(slot)];
-        lanes
+    fn to_words(self, words: &mut [u32]) {
+        for (i, word) in words.iter_mut().enumerate() {
+            *word = (self.bits() >> (32 * i)) as u32;
+        }
     }
 }
+
+macro_rules! raw_type {
+    ($raw:ty, $lanes:ident, $registers:ident) => {
+        impl Raw for $raw {
+            #[inline(always)]
+            fn lanes(registers: &Registers, slot: u16) -> &[Self; WARP] {
+                let $lanes(lanes) = &registers.$registers[usize::from(slot)];
+                lanes
+            }
+
+            #[inline(always)]
+            fn lanes_mut(registers: &mut Registers, slot: u16) -> &mut [Self; WARP] {
+                let $lanes(lanes) = &mut registers.$registers[usize::from(slot)];
+                lanes
+            }
+
+            #[inline(always)]
+            fn bits(self) -> u64 {
+                self.into()
+            }
+
+            #[inline(always)]
+            fn of_bits(bits: u64) -> Self {
+                bits as Self
+            }
+        }
+    };
+}
+
+raw_type!(u32, Lanes32, words);
+raw_type!(u64, Lanes64, doubles);
 
 /// A type as an instruction sees it, and the register that it lies in.
-pub(super) trait Lane: Copy {
+pub(crate) trait Lane: Copy + 'static {
     type Raw: Raw;
+    /// What operands of the type are.
+    const TY: Ty;
     fn of(raw: Self::Raw) -> Self;
     fn raw(self) -> Self::Raw;
 }
 
 macro_rules! lane_type {
-    ($($ty:ty: $raw:ty, |$r:ident| $of:expr, |$x:ident| $to:expr;)*) => {$(
+    ($($ty:ty = $name:ident: $raw:ty, |$r:ident| $of:expr, |$x:ident| $to:expr;)*) => {$(
         impl Lane for $ty {
             type Raw = $raw;
+            const TY: Ty = Ty::$name;
             #[inline(always)]
             fn of($r: $raw) -> Self {
                 $of
@@ -60,29 +83,27 @@ macro_rules! lane_type {
     )*};
 }
 
+/// Bits of a binary16, or of a bfloat16.
+#[derive(Clone, Copy)]
+pub(crate) struct Narrow<const BRAIN: bool>(pub(crate) u16);
 /// Bits of a binary16.
-#[derive(Clone, Copy)]
-pub(super) struct F16(pub(super) u16);
-
+pub(crate) type F16 = Narrow<false>;
 /// Bits of a bfloat16.
-#[derive(Clone, Copy)]
-pub(super) struct Bf16(pub(super) u16);
+pub(crate) type Bf16 = Narrow<true>;
 
 lane_type! {
-    u8: u32, |r| r as u8, |x| u32::from(x);
-    i8: u32, |r| r as i8, |x| u32::from(x as u8);
-    u16: u32, |r| r as u16, |x| u32::from(x);
-    i16: u32, |r| r as i16, |x| u32::from(x as u16);
-    u32: u32, |r| r, |x| x;
-    i32: u32, |r| r as i32, |x| x as u32;
-    u64: u64, |r| r, |x| x;
-    i64: u64, |r| r as i64, |x| x as u64;
-    f32: u32, |r| f32::from_bits(r), |x| x.to_bits();
-    f64: u64, |r| f64::from_bits(r), |x| x.to_bits();
-    F16: u32, |r| F16(r as u16), |x| u32::from(x.0);
-    Bf16: u32, |r| Bf16(r as u16), |x| u32::from(x.0);
-    [F16; 2]: u32, |r| [F16(r as u16), F16((r >> 16) as u16)], |x| u32::from(x[0].0) | u32::from(x[1].0) << 16;
-    [Bf16; 2]: u32, |r| [Bf16(r as u16), Bf16((r >> 16) as u16)], |x| u32::from(x[0].0) | u32::from(x[1].0) << 16;
+    u16 = U16: u32, |r| r as u16, |x| u32::from(x);
+    i16 = S16: u32, |r| r as i16, |x| u32::from(x as u16);
+    u32 = U32: u32, |r| r, |x| x;
+    i32 = S32: u32, |r| r as i32, |x| x as u32;
+    u64 = U64: u64, |r| r, |x| x;
+    i64 = S64: u64, |r| r as i64, |x| x as u64;
+    f32 = F32: u32, |r| f32::from_bits(r), |x| x.to_bits();
+    f64 = F64: u64, |r| f64::from_bits(r), |x| x.to_bits();
+    F16 = F16: u32, |r| Narrow(r as u16), |x| u32::from(x.0);
+    Bf16 = Bf16: u32, |r| Narrow(r as u16), |x| u32::from(x.0);
+    [F16; 2] = F16x2: u32, |r| [Narrow(r as u16), Narrow((r >> 16) as u16)], |x| x[0].raw() | x[1].raw() << 16;
+    [Bf16; 2] = Bf16x2: u32, |r| [Narrow(r as u16), Narrow((r >> 16) as u16)], |x| x[0].raw() | x[1].raw() << 16;
 }
 
 /// Writes the lanes of a mask.
@@ -98,60 +119,58 @@ pub(crate) fn store<D: Raw>(registers: &mut Registers, slot: u16, values: [D; WA
     }
 }
 
-#[inline(always)]
-pub(super) fn map1<A: Lane, D: Lane>(r: &mut Registers, s: &Slots, mask: u32, f: impl Fn(A) -> D) {
-    let a = A::Raw::lanes(r, s.a);
-    let mut out = [D::Raw::default(); WARP];
-    for i in 0..WARP {
-        out[i] = f(A::of(a[i])).raw();
+impl LaneOp {
+    pub(super) fn new(
+        to: Ty,
+        from: impl Into<Vec<Ty>>,
+        run: impl Fn(&mut Registers, &Slots, u32) + Send + Sync + 'static,
+    ) -> Self {
+        Self { to, from: from.into(), run: LaneFn(Box::new(run)) }
     }
-    store(r, s.d, out, mask);
 }
 
-#[inline(always)]
-pub(super) fn map2<A: Lane, B: Lane, D: Lane>(r: &mut Registers, s: &Slots, mask: u32, f: impl Fn(A, B) -> D) {
-    let (a, b) = (A::Raw::lanes(r, s.a), B::Raw::lanes(r, s.b));
-    let mut out = [D::Raw::default(); WARP];
-    for i in 0..WARP {
-        out[i] = f(A::of(a[i]), B::of(b[i])).raw();
-    }
-    store(r, s.d, out, mask);
+/// An instruction from a function of the values in a lane, whose types are those of the operands.
+macro_rules! lane_op {
+    ($name:ident: $($T:ident $x:ident $at:literal),*) => {
+        pub(super) fn $name<$($T: Lane,)* D: Lane>(f: impl Fn($($T),*) -> D + Send + Sync + 'static) -> LaneOp {
+            LaneOp::new(D::TY, [$($T::TY),*], move |r, s, mask| {
+                $(let $x = $T::Raw::lanes(r, s.from[$at]);)*
+                let mut out = [D::Raw::default(); WARP];
+                for i in 0..WARP {
+                    out[i] = f($($T::of($x[i])),*).raw();
+                }
+                store(r, s.d, out, mask);
+            })
+        }
+    };
 }
 
-#[inline(always)]
-pub(super) fn map3<A: Lane, B: Lane, C: Lane, D: Lane>(
-    r: &mut Registers,
-    s: &Slots,
-    mask: u32,
-    f: impl Fn(A, B, C) -> D,
-) {
-    let (a, b, c) = (A::Raw::lanes(r, s.a), B::Raw::lanes(r, s.b), C::Raw::lanes(r, s.c));
-    let mut out = [D::Raw::default(); WARP];
-    for i in 0..WARP {
-        out[i] = f(A::of(a[i]), B::of(b[i]), C::of(c[i])).raw();
-    }
-    store(r, s.d, out, mask);
+lane_op!(op1: A a 0);
+lane_op!(op2: A a 0, B b 1);
+lane_op!(op3: A a 0, B b 1, C c 2);
+lane_op!(op4: A a 0, B b 1, C c 2, E e 3);
+
+/// A predicate of two numbers in a lane.
+pub(super) fn test2<A: Lane>(holds: impl Fn(A, A) -> bool + Send + Sync + 'static) -> LaneOp {
+    LaneOp::new(Ty::Pred, [A::TY; 2], move |r, s, mask| {
+        let (a, b) = (A::Raw::lanes(r, s.from[0]), A::Raw::lanes(r, s.from[1]));
+        let bits = bits_where(|i| holds(A::of(a[i]), A::of(b[i])));
+        r.set_predicate(s.d, bits, mask);
+    })
 }
 
-#[inline(always)]
-pub(super) fn map4<A: Lane, B: Lane, C: Lane, E: Lane, D: Lane>(
-    r: &mut Registers,
-    s: &Slots,
-    mask: u32,
-    f: impl Fn(A, B, C, E) -> D,
-) {
-    let (a, b) = (A::Raw::lanes(r, s.a), B::Raw::lanes(r, s.b));
-    let (c, e) = (C::Raw::lanes(r, s.c), E::Raw::lanes(r, s.e));
-    let mut out = [D::Raw::default(); WARP];
-    for i in 0..WARP {
-        out[i] = f(A::of(a[i]), B::of(b[i]), C::of(c[i]), E::of(e[i])).raw();
-    }
-    store(r, s.d, out, mask);
+/// A predicate of one number in a lane.
+pub(super) fn test1<A: Lane>(holds: impl Fn(A) -> bool + Send + Sync + 'static) -> LaneOp {
+    LaneOp::new(Ty::Pred, [A::TY], move |r, s, mask| {
+        let a = A::Raw::lanes(r, s.from[0]);
+        let bits = bits_where(|i| holds(A::of(a[i])));
+        r.set_predicate(s.d, bits, mask);
+    })
 }
 
 /// One bit per lane.
 #[inline(always)]
-pub(super) fn bits_where(holds: impl Fn(usize) -> bool) -> u32 {
+fn bits_where(holds: impl Fn(usize) -> bool) -> u32 {
     let mut flags = [0u8; WARP];
     for (i, flag) in flags.iter_mut().enumerate() {
         *flag = u8::from(holds(i));
@@ -164,65 +183,24 @@ pub(super) fn bits_where(holds: impl Fn(usize) -> bool) -> u32 {
     pack(0) | pack(8) << 8 | pack(16) << 16 | pack(24) << 24
 }
 
-/// A lane function from a closure: `lane!(|a: u32, b: u32| -> u32 { a.wrapping_add(b) })`.
-macro_rules! lane {
-    (|$a:ident: $A:ty| -> $D:ty $body:block) => {{
-        fn run(r: &mut $crate::lanes::Registers, s: &$crate::lanes::Slots, mask: u32) {
-            $crate::lanes::lane::map1::<$A, $D>(r, s, mask, |$a| $body);
-        }
-        run as $crate::lanes::LaneFn
-    }};
-    (|$a:ident: $A:ty, $b:ident: $B:ty| -> $D:ty $body:block) => {{
-        fn run(r: &mut $crate::lanes::Registers, s: &$crate::lanes::Slots, mask: u32) {
-            $crate::lanes::lane::map2::<$A, $B, $D>(r, s, mask, |$a, $b| $body);
-        }
-        run as $crate::lanes::LaneFn
-    }};
-    (|$a:ident: $A:ty, $b:ident: $B:ty, $c:ident: $C:ty| -> $D:ty $body:block) => {{
-        fn run(r: &mut $crate::lanes::Registers, s: &$crate::lanes::Slots, mask: u32) {
-            $crate::lanes::lane::map3::<$A, $B, $C, $D>(r, s, mask, |$a, $b, $c| $body);
-        }
-        run as $crate::lanes::LaneFn
-    }};
-    (|$a:ident: $A:ty, $b:ident: $B:ty, $c:ident: $C:ty, $e:ident: $E:ty| -> $D:ty $body:block) => {{
-        fn run(r: &mut $crate::lanes::Registers, s: &$crate::lanes::Slots, mask: u32) {
-            $crate::lanes::lane::map4::<$A, $B, $C, $E, $D>(r, s, mask, |$a, $b, $c, $e| $body);
-        }
-        run as $crate::lanes::LaneFn
-    }};
-}
-
-/// An expression for each integer type, with the type's name bound.
-macro_rules! per_integer {
-    ($ty:expr, $T:ident => $e:expr) => {
+/// An expression for each of some types, with the type's name bound; `None` for other types.
+macro_rules! per_type {
+    ($ty:expr, $T:ident => $e:expr, $($($name:ident)|+ = $type:ty;)*) => {
         match $ty {
-            $crate::types::Ty::U16 | $crate::types::Ty::B16 => Some({
-                type $T = u16;
+            $($($crate::types::Ty::$name)|+ => Some({
+                type $T = $type;
                 $e
-            }),
-            $crate::types::Ty::S16 => Some({
-                type $T = i16;
-                $e
-            }),
-            $crate::types::Ty::U32 | $crate::types::Ty::B32 => Some({
-                type $T = u32;
-                $e
-            }),
-            $crate::types::Ty::S32 => Some({
-                type $T = i32;
-                $e
-            }),
-            $crate::types::Ty::U64 | $crate::types::Ty::B64 => Some({
-                type $T = u64;
-                $e
-            }),
-            $crate::types::Ty::S64 => Some({
-                type $T = i64;
-                $e
-            }),
+            }),)*
             _ => None,
         }
     };
 }
 
-pub(super) use {lane, per_integer};
+macro_rules! per_integer {
+    ($ty:expr, $T:ident => $e:expr) => {
+        $crate::lanes::lane::per_type!($ty, $T => $e,
+            U16 | B16 = u16; S16 = i16; U32 | B32 = u32; S32 = i32; U64 | B64 = u64; S64 = i64;)
+    };
+}
+
+pub(super) use {per_integer, per_type};

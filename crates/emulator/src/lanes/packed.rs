@@ -1,116 +1,64 @@
-//! Dot products of packed integers, packing with saturation, the n-th set bit.
+//! Dot products of packed integers, packing with saturation.
 
-use super::LaneFn;
-use super::lane::lane;
+use super::LaneOp;
+use super::lane::op3;
 use crate::types::Ty;
 
-/// The sum of the products of four bytes each.
+/// The sum of the products, and `c`.
 #[inline(always)]
-fn dot4(a: [i32; 4], b: [i32; 4], c: u32) -> u32 {
-    (0..4).fold(c, |sum, i| sum.wrapping_add(a[i].wrapping_mul(b[i]) as u32))
-}
-
-/// Two numbers of 16 bits with the bytes `at` and `at + 1`.
-#[inline(always)]
-fn dot2(a: [i32; 2], b: [i32; 4], at: usize, c: u32) -> u32 {
-    (0..2).fold(c, |sum, i| sum.wrapping_add(a[i].wrapping_mul(b[at + i]) as u32))
+fn sum_of<const N: usize>(a: [i32; N], b: [i32; N], c: u32) -> u32 {
+    (0..N).fold(c, |sum, i| sum.wrapping_add(a[i].wrapping_mul(b[i]) as u32))
 }
 
 #[inline(always)]
-fn bytes(x: u32) -> [i32; 4] {
-    x.to_le_bytes().map(i32::from)
+fn bytes(x: u32, signed: bool) -> [i32; 4] {
+    x.to_le_bytes().map(|b| if signed { i32::from(b as i8) } else { i32::from(b) })
 }
 
 #[inline(always)]
-fn signed_bytes(x: u32) -> [i32; 4] {
-    x.to_le_bytes().map(|b| i32::from(b as i8))
+fn halves(x: u32, signed: bool) -> [i32; 2] {
+    [x as u16, (x >> 16) as u16].map(|h| if signed { i32::from(h as i16) } else { i32::from(h) })
 }
 
-#[inline(always)]
-fn halves(x: u32) -> [i32; 2] {
-    [(x & 0xffff) as i32, (x >> 16) as i32]
-}
-
-#[inline(always)]
-fn signed_halves(x: u32) -> [i32; 2] {
-    [i32::from(x as i16), i32::from((x >> 16) as i16)]
-}
-
-/// `dp4a`, `dp2a.lo`, `dp2a.hi` with `a` and `b` of a sign each.
-pub(crate) fn dot(name: &str, a: Ty, b: Ty) -> Option<LaneFn> {
-    macro_rules! of {
-        ($A:expr, $B:expr) => {
-            lane!(|a: u32, b: u32, c: u32| -> u32 { dot4($A(a), $B(b), c) })
-        };
-        ($A:expr, $B:expr, $at:expr) => {
-            lane!(|a: u32, b: u32, c: u32| -> u32 { dot2($A(a), $B(b), $at, c) })
-        };
-    }
-    Some(match (name, a, b) {
-        ("dp4a", Ty::U32, Ty::U32) => of!(bytes, bytes),
-        ("dp4a", Ty::U32, Ty::S32) => of!(bytes, signed_bytes),
-        ("dp4a", Ty::S32, Ty::U32) => of!(signed_bytes, bytes),
-        ("dp4a", Ty::S32, Ty::S32) => of!(signed_bytes, signed_bytes),
-        ("dp2a.lo", Ty::U32, Ty::U32) => of!(halves, bytes, 0),
-        ("dp2a.lo", Ty::U32, Ty::S32) => of!(halves, signed_bytes, 0),
-        ("dp2a.lo", Ty::S32, Ty::U32) => of!(signed_halves, bytes, 0),
-        ("dp2a.lo", Ty::S32, Ty::S32) => of!(signed_halves, signed_bytes, 0),
-        ("dp2a.hi", Ty::U32, Ty::U32) => of!(halves, bytes, 2),
-        ("dp2a.hi", Ty::U32, Ty::S32) => of!(halves, signed_bytes, 2),
-        ("dp2a.hi", Ty::S32, Ty::U32) => of!(signed_halves, bytes, 2),
-        ("dp2a.hi", Ty::S32, Ty::S32) => of!(signed_halves, signed_bytes, 2),
-        _ => return None,
-    })
-}
-
-/// `cvt.pack.sat`: `a` above `b`, each clamped to the type; narrow types push `c` up.
-pub(crate) fn pack(to: Ty) -> Option<LaneFn> {
-    macro_rules! with {
-        ($T:ty) => {
-            lane!(|a: i32, b: i32, c: u32| -> u32 {
-                let clamp = |x: i32| u64::from(x.clamp(i32::from(<$T>::MIN), i32::from(<$T>::MAX)) as $T as u32);
-                let mask = (1u64 << <$T>::BITS) - 1;
-                let pair = (clamp(a) & mask) << <$T>::BITS | clamp(b) & mask;
-                (u64::from(c) << (2 * <$T>::BITS) | pair) as u32
+/// `dp4a`, `dp2a.lo`, `dp2a.hi` with `a` and `b` of a sign each; `vabsdiff4` of unsigned bytes: the absolute differences, or
+/// their sum and `c`.
+pub(crate) fn dot(name: &str, a: Ty, b: Ty) -> Option<LaneOp> {
+    let is_32 = |ty: Ty| matches!(ty, Ty::U32 | Ty::S32);
+    let (a_signed, b_signed) = (a.is_signed(), b.is_signed());
+    Some(match name {
+        _ if !(is_32(a) && is_32(b)) => return None,
+        "dp4a" => op3(move |a: u32, b: u32, c: u32| sum_of(bytes(a, a_signed), bytes(b, b_signed), c)),
+        "dp2a.lo" | "dp2a.hi" => {
+            let at = if name == "dp2a.lo" { 0 } else { 2 };
+            op3(move |a: u32, b: u32, c: u32| {
+                let b = bytes(b, b_signed);
+                sum_of(halves(a, a_signed), [b[at], b[at + 1]], c)
             })
-        };
-    }
-    Some(match to {
-        Ty::S16 => with!(i16),
-        Ty::U16 => with!(u16),
-        Ty::S8 => with!(i8),
-        Ty::U8 => with!(u8),
+        }
+        "vabsdiff4" if !a_signed => op3(|a: u32, b: u32, _: u32| u32::from_le_bytes(differences(a, b))),
+        "vabsdiff4.add" if !a_signed => {
+            op3(|a: u32, b: u32, c: u32| differences(a, b).iter().fold(c, |s, d| s.wrapping_add(u32::from(*d))))
+        }
         _ => return None,
     })
-}
-
-/// `fns`: the position of the n-th set bit of `a`, counted from bit `b` upwards or, for negative `n`, downwards.
-pub(crate) fn nth_set() -> LaneFn {
-    lane!(|a: u32, b: u32, n: i32| -> u32 {
-        let is_set = |at: i64| (0..32).contains(&at) && a >> at & 1 != 0;
-        let start = i64::from(b);
-        let step = if n < 0 { -1 } else { 1 };
-        // Nothing but the base itself counts for zero.
-        let reach = if n == 0 { 1 } else { 32 };
-        let mut found = (0..reach).map(|i| start + step * i).filter(|at| is_set(*at));
-        let wanted = n.unsigned_abs().saturating_sub(1) as usize;
-        found.nth(wanted).map_or(u32::MAX, |at| at as u32)
-    })
-}
-
-/// `vabsdiff4` of unsigned bytes: the absolute differences, or their sum and `c`.
-pub(crate) fn byte_differences(add: bool) -> LaneFn {
-    if add {
-        lane!(|a: u32, b: u32, c: u32| -> u32 {
-            differences(a, b).iter().fold(c, |s, d| s.wrapping_add(u32::from(*d)))
-        })
-    } else {
-        lane!(|a: u32, b: u32, _c: u32| -> u32 { u32::from_le_bytes(differences(a, b)) })
-    }
 }
 
 #[inline(always)]
 fn differences(a: u32, b: u32) -> [u8; 4] {
     let (a, b) = (a.to_le_bytes(), b.to_le_bytes());
     std::array::from_fn(|i| a[i].abs_diff(b[i]))
+}
+
+/// `cvt.pack.sat`: `a` above `b`, each clamped to the type; narrow types push `c` up.
+pub(crate) fn pack_saturated(to: Ty) -> Option<LaneOp> {
+    let bits = 8 * to.bytes() as u32;
+    if bits > 16 {
+        return None;
+    }
+    let mask = (1u64 << bits) - 1;
+    let (least, most) = if to.is_signed() { (-1 << (bits - 1), mask as i32 >> 1) } else { (0, mask as i32) };
+    Some(op3(move |a: i32, b: i32, c: u32| {
+        let clamp = |x: i32| x.clamp(least, most) as u64 & mask;
+        (u64::from(c) << (2 * bits) | clamp(a) << bits | clamp(b)) as u32
+    }))
 }

@@ -1,12 +1,9 @@
 //! Arithmetic and logic.
 
+use super::Lowering;
 use super::words::Words;
-use super::{Lowering, Typed};
 use crate::counts::{Class, FloatOp, Precision};
-use crate::lanes::{
-    self, Float, LaneFn, READS, Slots, WRITES, bits2, bits3, bits4, carry, float1, float2, float3, integer1, integer2,
-    integer3, wide,
-};
+use crate::lanes::{self, Flag, Float, LaneOp, Slots};
 use crate::module::LoadError;
 use crate::text::ast::Instruction;
 use crate::types::Ty;
@@ -16,159 +13,81 @@ impl<'a> Lowering<'a> {
         // The one modifier that stands behind the types.
         let accumulates = i.name == "vabsdiff4" && words.take("add");
         let Some(ty) = words.ty() else { return self.error("this instruction is not supported") };
-        match (i.name, ty) {
-            ("and" | "or" | "xor" | "not", Ty::Pred) => self.logic(i),
-            ("and" | "or" | "xor" | "not" | "cnot" | "shl" | "shr" | "popc" | "clz" | "brev" | "bfind", _) => {
-                let amount = words.take("shiftamt");
-                self.bits(i, if amount { "bfind.shiftamt" } else { i.name }, ty)
-            }
-            ("bfe" | "bfi" | "lop3" | "shf", _) => self.fields(i, words, ty),
-            ("dp4a" | "dp2a", _) => self.dot(i, words, ty),
-            ("vabsdiff4", Ty::U32) => {
+        let op = match (i.name, ty) {
+            ("and" | "or" | "xor" | "not", Ty::Pred) => return self.logic(i),
+            _ if ty.is_float() => return self.float(i, words, ty),
+            ("dp4a" | "dp2a" | "vabsdiff4", b) => {
+                let Some(a) = words.ty() else { return self.error("two types are expected") };
                 words.ignore(&["u32"]);
-                let run = lanes::byte_differences(accumulates);
-                let slots = self.slots(i, ty, &[ty, ty, ty])?;
-                self.lanes(run, slots, Class::Integer);
-                Ok(())
+                let name = words.joined(i.name);
+                lanes::dot(&if accumulates { name + ".add" } else { name }, a, b)
             }
-            ("fns", Ty::B32) => {
-                let slots = self.slots(i, ty, &[ty, Ty::B32, Ty::S32])?;
-                self.lanes(lanes::nth_set(), slots, Class::Integer);
-                Ok(())
+            _ => {
+                let name = words.joined(i.name);
+                let is_read = matches!(i.name, "addc" | "subc" | "madc");
+                let is_written = name.ends_with(".cc");
+                match is_read || is_written {
+                    true => self.with_carry(name.trim_end_matches(".cc"), ty, is_read, is_written)?,
+                    false => lanes::bits(&name, ty).or_else(|| lanes::integer(&name, ty)),
+                }
             }
-            _ if ty.is_float() => self.float(i, words, ty),
-            _ => self.integer(i, words, ty),
-        }
+        };
+        self.apply(i, op, Class::Integer)
     }
 
-    /// Slots of a destination and up to four sources.
-    pub(super) fn slots(&mut self, i: &Instruction<'a>, d: Ty, types: &[Ty]) -> Result<Slots, LoadError> {
-        if i.operands.len() != types.len() + 1 {
-            return self.error(format!("{} operands where {} are expected", i.operands.len(), types.len() + 1));
-        }
+    /// An instruction whose operands are those of a lane function.
+    pub(super) fn apply(&mut self, i: &Instruction<'a>, op: Option<LaneOp>, class: Class) -> Result<(), LoadError> {
+        let op = self.known(op)?;
+        self.expect_operands(i, op.from.len() + 1)?;
         let mut slots = Slots::default();
-        let typed: Vec<Typed<'_, 'a>> = i.operands[1..].iter().zip(types.iter().copied()).collect();
-        for (k, (operand, ty)) in typed.into_iter().enumerate() {
-            let slot = self.source(operand, ty)?;
-            *[&mut slots.a, &mut slots.b, &mut slots.c, &mut slots.e][k.min(3)] = slot;
+        for ((slot, operand), ty) in slots.from.iter_mut().zip(&i.operands[1..]).zip(&op.from) {
+            *slot = self.source(operand, *ty)?;
         }
-        slots.d = self.destination(&i.operands[0], d)?;
-        Ok(slots)
+        slots.d = self.destination(&i.operands[0], op.to)?;
+        self.lanes(op, slots, class);
+        Ok(())
+    }
+
+    pub(super) fn expect_operands(&self, i: &Instruction<'a>, wanted: usize) -> Result<(), LoadError> {
+        match i.operands.len() {
+            found if found == wanted => Ok(()),
+            found => self.error(format!("{found} operands where {wanted} are expected")),
+        }
     }
 
     fn logic(&mut self, i: &Instruction<'a>) -> Result<(), LoadError> {
-        let run = self.known(lanes::combine(i.name))?;
         let wanted = if i.name == "not" { 2 } else { 3 };
-        if i.operands.len() != wanted {
-            return self.error(format!("{} operands where {wanted} are expected", i.operands.len()));
-        }
+        self.expect_operands(i, wanted)?;
         let (a, a_negated) = self.predicate(&i.operands[1])?;
         let (b, b_negated) = self.predicate(&i.operands[wanted - 1])?;
         if a_negated {
             return self.error("a negated first operand is not supported");
         }
         let d = self.destination(&i.operands[0], Ty::Pred)?;
-        self.lanes(run, Slots { d, a, b, f: u16::from(b_negated), ..Slots::default() }, Class::Compare);
-        Ok(())
+        self.combine(i.name, d, (a, (b, b_negated)), Class::Compare)
     }
 
-    fn bits(&mut self, i: &Instruction<'a>, name: &str, ty: Ty) -> Result<(), LoadError> {
-        let run = self.known(bits2(name, ty))?;
-        let slots = match i.name {
-            "popc" | "clz" | "bfind" => self.slots(i, Ty::U32, &[ty])?,
-            "not" | "cnot" | "brev" => self.slots(i, ty, &[ty])?,
-            "shl" | "shr" => self.slots(i, ty, &[ty, Ty::U32])?,
-            _ => self.slots(i, ty, &[ty, ty])?,
-        };
-        self.lanes(run, slots, Class::Integer);
-        Ok(())
-    }
-
-    fn fields(&mut self, i: &Instruction<'a>, words: &mut Words<'a>, ty: Ty) -> Result<(), LoadError> {
-        let run = match i.name {
-            "bfi" | "lop3" => bits4(i.name, ty),
-            "shf" => {
-                let side = words.one_of(&["l", "r"]).unwrap_or_default();
-                let mode = words.one_of(&["wrap", "clamp"]).unwrap_or_default();
-                bits3(&format!("shf.{side}.{mode}"), ty)
-            }
-            _ => bits3(i.name, ty),
-        };
-        let run = self.known(run)?;
-        let slots = match i.name {
-            "bfe" => self.slots(i, ty, &[ty, Ty::U32, Ty::U32])?,
-            "bfi" => self.slots(i, ty, &[ty, ty, Ty::U32, Ty::U32])?,
-            "lop3" => self.slots(i, ty, &[ty, ty, ty, Ty::U32])?,
-            _ => self.slots(i, ty, &[ty, ty, ty])?,
-        };
-        self.lanes(run, slots, Class::Integer);
-        Ok(())
-    }
-
-    /// `dp4a.u32.s32`, `dp2a.lo.s32.s32`
-    fn dot(&mut self, i: &Instruction<'a>, words: &mut Words<'a>, b: Ty) -> Result<(), LoadError> {
-        let Some(a) = words.ty() else { return self.error("two types are expected") };
-        let half = words.one_of(&["lo", "hi"]).map(|h| format!(".{h}")).unwrap_or_default();
-        let run = self.known(lanes::dot(&format!("{}{half}", i.name), a, b))?;
-        let slots = self.slots(i, Ty::B32, &[Ty::B32, Ty::B32, Ty::B32])?;
-        self.lanes(run, slots, Class::Integer);
-        Ok(())
-    }
-
-    fn integer(&mut self, i: &Instruction<'a>, words: &mut Words<'a>, ty: Ty) -> Result<(), LoadError> {
-        if words.take("wide") {
-            let add = i.name == "mad";
-            let run = self.known(if add || i.name == "mul" { wide(ty, add) } else { None })?;
-            let double = match ty.bytes() {
-                2 => Ty::B32,
-                _ => Ty::B64,
-            };
-            let types = [ty, ty, double];
-            let slots = self.slots(i, double, &types[..if add { 3 } else { 2 }])?;
-            self.lanes(run, slots, Class::Integer);
-            return Ok(());
-        }
-        let half = words.one_of(&["lo", "hi"]).map(|h| format!(".{h}")).unwrap_or_default();
-        let writes = words.take("cc");
-        let reads = matches!(i.name, "addc" | "subc" | "madc");
-        if writes || reads {
-            let base = i.name.strip_suffix('c').filter(|_| reads).unwrap_or(i.name);
-            return self.with_carry(i, &format!("{base}{half}"), ty, reads, writes);
-        }
-        let saturated = if words.take("sat") { ".sat" } else { "" };
-        let name = format!("{}{half}{saturated}", i.name);
-        let arity = i.operands.len().saturating_sub(1);
-        let run = match arity {
-            1 => integer1(&name, ty),
-            2 => integer2(&name, ty),
-            3 => integer3(&name, ty),
-            _ => None,
-        };
-        let run = self.known(run)?;
-        let slots = self.slots(i, ty, &[ty, ty, ty][..arity])?;
-        self.lanes(run, slots, Class::Integer);
-        Ok(())
-    }
-
-    fn with_carry(
+    /// A boolean operation on predicates.
+    pub(super) fn combine(
         &mut self,
-        i: &Instruction<'a>,
         name: &str,
-        ty: Ty,
-        reads: bool,
-        writes: bool,
+        d: u16,
+        (a, (b, negated)): (u16, (u16, bool)),
+        class: Class,
     ) -> Result<(), LoadError> {
-        let run = self.known(carry(name, ty))?;
-        let flag = match self.carry_flag {
+        let op = self.known(lanes::combine(name, negated))?;
+        self.lanes(op, Slots::new(d, [a, b]), class);
+        Ok(())
+    }
+
+    fn with_carry(&mut self, name: &str, ty: Ty, is_read: bool, is_written: bool) -> Result<Option<LaneOp>, LoadError> {
+        let slot = match self.carry_flag {
             Some(flag) => flag,
             None => self.fresh(Ty::Pred)?,
         };
-        self.carry_flag = Some(flag);
-        let mut slots = self.slots(i, ty, &[ty, ty, ty][..if name.starts_with("mad") { 3 } else { 2 }])?;
-        slots.e = flag;
-        slots.f = if reads { READS } else { 0 } | if writes { WRITES } else { 0 };
-        self.lanes(run, slots, Class::Integer);
-        Ok(())
+        self.carry_flag = Some(slot);
+        let name = if is_read { name.replacen('c', "", 1) } else { name.to_owned() };
+        Ok(lanes::carry(&name, ty, Flag { slot, is_read, is_written }))
     }
 
     fn float(&mut self, i: &Instruction<'a>, words: &mut Words<'a>, ty: Ty) -> Result<(), LoadError> {
@@ -180,25 +99,9 @@ impl<'a> Lowering<'a> {
             relu: words.take("relu"),
         };
         words.ignore(&["approx", "full"]);
-        let name = match (i.name, words.take("NaN")) {
-            ("min", true) => "min.nan",
-            ("max", true) => "max.nan",
-            // Without a rounding of its own, mad is fma on every target that is left.
-            ("mad", _) => "fma",
-            (name, _) => name,
-        };
-        let arity = i.operands.len().saturating_sub(1);
-        let run: Option<LaneFn> = match arity {
-            1 => float1(name, ty, options),
-            2 => float2(name, ty, options),
-            3 => float3(name, ty, options),
-            _ => None,
-        };
-        let run = self.known(run)?;
-        let mut slots = self.slots(i, ty, &[ty, ty, ty][..arity])?;
-        slots.f = options.packed();
-        self.lanes(run, slots, Class::Float(float_op(name), precision(ty)));
-        Ok(())
+        // Without a rounding of its own, mad is fma on every target that is left.
+        let name = words.joined(if i.name == "mad" { "fma" } else { i.name });
+        self.apply(i, lanes::float(&name, ty, options), Class::Float(float_op(&name), precision(ty)))
     }
 }
 
@@ -208,7 +111,7 @@ fn float_op(name: &str) -> FloatOp {
         "mul" => FloatOp::Mul,
         "fma" => FloatOp::Fma,
         "div" | "rcp" => FloatOp::Div,
-        "min" | "max" | "min.nan" | "max.nan" | "neg" | "abs" | "copysign" => FloatOp::Minor,
+        "min" | "max" | "min.NaN" | "max.NaN" | "neg" | "abs" | "copysign" => FloatOp::Minor,
         _ => FloatOp::Special,
     }
 }

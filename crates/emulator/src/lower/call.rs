@@ -53,7 +53,7 @@ impl<'a> Lowering<'a> {
         });
         let caller = self.names.enter_function();
         for (name, offset) in bound {
-            self.names.declare_local(name, offset);
+            self.names.declare(name, Variable::At(Space::Local, offset));
         }
         self.calls.push(Frame { name, returns: Vec::new() });
         if let Some(body) = &function.body {
@@ -92,7 +92,7 @@ impl<'a> Lowering<'a> {
     /// Where an argument or result lies in local memory.
     fn argument(&mut self, formal: &ast::Variable<'a>, actual: &Operand<'a>, is_read: bool) -> Result<u64, LoadError> {
         if let Operand::Name(name) = actual
-            && let Some(Variable::Local(offset)) = self.names.variable(name)
+            && let Some(Variable::At(Space::Local, offset)) = self.names.variable(name)
             && let Some(bytes) = self.param_bytes.get(&offset)
         {
             if Some(*bytes) != formal.bytes {
@@ -109,15 +109,7 @@ impl<'a> Lowering<'a> {
         let offset = self.local_slot(formal)?;
         let address = Address { slot: self.constant(Constant::Bits(offset), Ty::B64)?, wide: true, offset: 0 };
         let data = vec![Some(Data { slot, bytes: bytes as u8 })];
-        let access = Access {
-            space: Space::Local,
-            address,
-            bytes: formal.ty.bytes() as u8,
-            signed: false,
-            data,
-            strong: false,
-            is_simple: false,
-        };
+        let access = Access::new(Space::Local, address, formal.ty, data, false);
         self.emit(Run::Store(Box::new(access)), None);
         Ok(offset)
     }
@@ -125,7 +117,7 @@ impl<'a> Lowering<'a> {
     /// A variable in `.param` within a body: the arguments and results of calls.
     pub(super) fn param_variable(&mut self, variable: &ast::Variable<'a>) -> Result<(), LoadError> {
         let offset = self.local_slot(variable)?;
-        self.names.declare_local(variable.name, offset);
+        self.names.declare(variable.name, Variable::At(Space::Local, offset));
         self.param_bytes.insert(offset, variable.bytes.unwrap_or(0));
         Ok(())
     }
@@ -142,6 +134,6 @@ impl<'a> Lowering<'a> {
             }
             return self.error("an address of a function's parameter in a register is not supported");
         }
-        Ok(if let Some(Variable::Local(_)) = self.names.variable(name) { Space::Local } else { space })
+        Ok(if let Some(Variable::At(Space::Local, _)) = self.names.variable(name) { Space::Local } else { space })
     }
 }

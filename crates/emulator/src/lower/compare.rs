@@ -4,11 +4,11 @@ use super::Lowering;
 use super::words::Words;
 use crate::counts::Class;
 use crate::kernel::Constant;
-use crate::lanes::{self, Compare, Float, LaneFn, Slots, bits2};
-use crate::memory::{LOCAL_WINDOW, PARAM_WINDOW, REGION_BITS, SHARED_WINDOW};
+use crate::lanes::{self, Compare, LaneOp, Slots};
+use crate::memory::{SHARED_WINDOW, window};
 use crate::module::LoadError;
 use crate::text::ast::{Instruction, Operand};
-use crate::types::{Space, Ty};
+use crate::types::Ty;
 
 /// One in binary16.
 const HALF_ONE: u64 = 0x3c00;
@@ -22,25 +22,20 @@ impl<'a> Lowering<'a> {
         }
         let Some(ty) = words.ty() else { return self.error("a type is expected") };
         if i.name == "testp" {
-            let run = lanes::test_property(words.first().unwrap_or_default(), ty);
-            let run = self.known(run)?;
-            let slots = self.slots(i, Ty::Pred, &[ty])?;
-            self.lanes(run, Slots { b: slots.a, ..slots }, Class::Compare);
-            return Ok(());
+            let op = lanes::test_property(words.first().unwrap_or_default(), ty);
+            return self.apply(i, op, Class::Compare);
         }
         let to = if i.name == "set" { words.ty() } else { None };
         let Some(with) = words.first().and_then(Compare::parse) else { return self.error("a comparison is expected") };
-        let options = Float { ftz: words.take("ftz"), ..Float::default() };
-        let run = self.known(lanes::compare(with, ty, options))?;
+        let ftz = words.take("ftz");
+        let op = self.known(lanes::compare(with, ty, ftz, false))?;
         let combine = words.one_of(&["and", "or", "xor"]);
-        let wanted = if combine.is_some() { 4 } else { 3 };
-        if i.operands.len() != wanted {
-            return self.error(format!("{} operands where {wanted} are expected", i.operands.len()));
-        }
+        self.expect_operands(i, if combine.is_some() { 4 } else { 3 })?;
         let (a, b) = (self.source(&i.operands[1], ty)?, self.source(&i.operands[2], ty)?);
-        if let Some(high) = lanes::compare_high(with, ty) {
+        if matches!(ty, Ty::F16x2 | Ty::Bf16x2) {
+            let high = self.known(lanes::compare(with, ty, ftz, true))?;
             return if combine.is_none() {
-                self.compare_pairs(i, to, [run, high], (a, b))
+                self.compare_pairs(i, to, [op, high], [a, b])
             } else {
                 self.error("two comparisons and a predicate are not supported")
             };
@@ -50,32 +45,28 @@ impl<'a> Lowering<'a> {
             None => None,
         };
         match to {
-            Some(to) => self.set(i, to, run, (a, b), with),
-            None => self.set_predicates(i, run, (a, b), with),
+            Some(to) => self.set(i, to, (op, [a, b]), with),
+            None => self.set_predicates(i, (op, [a, b]), with),
         }
     }
 
     /// `isspacep.shared %p, %rd`
     fn space_test(&mut self, i: &Instruction<'a>, words: &mut Words<'a>) -> Result<(), LoadError> {
-        let window = match words.space() {
-            Some(Space::Shared | Space::Global) => SHARED_WINDOW,
-            Some(Space::Local) => LOCAL_WINDOW,
-            Some(Space::Param) => PARAM_WINDOW,
-            _ => return self.error("this space is not supported"),
-        };
         let is_global = i.modifiers.first() == Some(&"global");
-        let mut slots = self.slots(i, Ty::Pred, &[Ty::B64])?;
-        slots.b = self.constant(Constant::Bits(window >> REGION_BITS), Ty::B64)?;
-        self.lanes(lanes::in_window(is_global), slots, Class::Compare);
-        Ok(())
+        match words.space().and_then(window) {
+            // All that is in no window is global, and the windows begin with that of shared memory.
+            Some(0) if !is_global => self.error("this space is not supported"),
+            Some(0) => self.apply(i, Some(lanes::in_window(SHARED_WINDOW, true)), Class::Compare),
+            Some(window) => self.apply(i, Some(lanes::in_window(window, false)), Class::Compare),
+            None => self.error("this space is not supported"),
+        }
     }
 
     /// `setp`: one or two predicates.
     fn set_predicates(
         &mut self,
         i: &Instruction<'a>,
-        run: LaneFn,
-        (a, b): (u16, u16),
+        (op, sources): (LaneOp, [u16; 2]),
         with: Option<(&str, (u16, bool))>,
     ) -> Result<(), LoadError> {
         let (first, second) = match &i.operands[0] {
@@ -84,35 +75,24 @@ impl<'a> Lowering<'a> {
         };
         let first = self.destination(&first, Ty::Pred)?;
         if with.is_none() && second.is_none() {
-            self.lanes(run, Slots { d: first, a, b, ..Slots::default() }, Class::Compare);
+            self.lanes(op, Slots::new(first, sources), Class::Compare);
             return Ok(());
         }
         let raw = self.fresh(Ty::Pred)?;
-        self.lanes(run, Slots { d: raw, a, b, ..Slots::default() }, Class::Compare);
-        let (op, (c, negated)) = with.unwrap_or(("mov", (raw, false)));
-        let slots = Slots { a: raw, b: c, f: u16::from(negated), ..Slots::default() };
-        let run = self.known(lanes::combine(op))?;
-        if second.is_none() {
-            self.lanes(run, Slots { d: first, ..slots }, Class::Compare);
-            return Ok(());
-        }
+        self.lanes(op, Slots::new(raw, sources), Class::Compare);
+        let (name, other) = with.unwrap_or(("mov", (raw, false)));
+        let Some(second) = second else { return self.combine(name, first, (raw, other), Class::Compare) };
         // Both results are made of the old predicates, and the guard must hold to the end.
-        let result = self.fresh(Ty::Pred)?;
-        self.lanes(run, Slots { d: result, ..slots }, Class::Compare);
-        let take = self.known(lanes::combine("mov"))?;
-        if let Some(second) = second {
-            let complement = if op == "mov" { "not".to_owned() } else { format!("not.{op}") };
-            let run = self.known(lanes::combine(&complement))?;
-            let other = self.fresh(Ty::Pred)?;
-            self.lanes(run, Slots { d: other, ..slots }, Class::Compare);
-            let second = self.destination(&second, Ty::Pred)?;
-            if second == self.at.guard {
-                return self.error("the guard as second destination is not supported");
-            }
-            self.lanes(take, Slots { d: second, a: other, b: other, ..Slots::default() }, Class::Compare);
+        let (result, rest) = (self.fresh(Ty::Pred)?, self.fresh(Ty::Pred)?);
+        self.combine(name, result, (raw, other), Class::Compare)?;
+        let complement = if name == "mov" { "not".to_owned() } else { format!("not.{name}") };
+        self.combine(&complement, rest, (raw, other), Class::Compare)?;
+        let second = self.destination(&second, Ty::Pred)?;
+        if second == self.at.guard {
+            return self.error("the guard as second destination is not supported");
         }
-        self.lanes(take, Slots { d: first, a: result, b: result, ..Slots::default() }, Class::Compare);
-        Ok(())
+        self.combine("mov", second, (rest, (rest, false)), Class::Compare)?;
+        self.combine("mov", first, (result, (result, false)), Class::Compare)
     }
 
     /// `set`: all ones or 1.0 where it holds.
@@ -120,8 +100,7 @@ impl<'a> Lowering<'a> {
         &mut self,
         i: &Instruction<'a>,
         to: Ty,
-        run: LaneFn,
-        (a, b): (u16, u16),
+        (op, sources): (LaneOp, [u16; 2]),
         with: Option<(&str, (u16, bool))>,
     ) -> Result<(), LoadError> {
         let yes = match to {
@@ -133,43 +112,42 @@ impl<'a> Lowering<'a> {
             _ => return self.error("this type of the result is not supported"),
         };
         let flag = self.fresh(Ty::Pred)?;
-        self.lanes(run, Slots { d: flag, a, b, ..Slots::default() }, Class::Compare);
-        if let Some((op, (c, negated))) = with {
-            let run = self.known(lanes::combine(op))?;
-            self.lanes(
-                run,
-                Slots { d: flag, a: flag, b: c, f: u16::from(negated), ..Slots::default() },
-                Class::Compare,
-            );
+        self.lanes(op, Slots::new(flag, sources), Class::Compare);
+        if let Some((name, other)) = with {
+            self.combine(name, flag, (flag, other), Class::Compare)?;
         }
-        let a = self.constant(Constant::Bits(yes), Ty::B32)?;
-        let b = self.constant(Constant::Bits(0), Ty::B32)?;
         let d = self.destination(&i.operands[0], to)?;
-        let run = self.known(lanes::select("selp", false))?;
-        self.lanes(run, Slots { d, a, b, c: flag, ..Slots::default() }, Class::Compare);
+        self.choose(d, yes, flag)
+    }
+
+    /// A constant where a predicate holds, and zero elsewhere.
+    fn choose(&mut self, d: u16, yes: u64, flag: u16) -> Result<(), LoadError> {
+        let (a, b) = (self.constant(Constant::Bits(yes), Ty::B32)?, self.constant(Constant::Bits(0), Ty::B32)?);
+        let op = self.known(lanes::select(None, false))?;
+        self.lanes(op, Slots::new(d, [a, b, flag]), Class::Compare);
         Ok(())
     }
+
     /// `set` and `setp` of pairs: the lower halves, and the upper ones.
     fn compare_pairs(
         &mut self,
         i: &Instruction<'a>,
         to: Option<Ty>,
-        runs: [LaneFn; 2],
-        (a, b): (u16, u16),
+        ops: [LaneOp; 2],
+        sources: [u16; 2],
     ) -> Result<(), LoadError> {
         let flags = [self.fresh(Ty::Pred)?, self.fresh(Ty::Pred)?];
-        for (run, d) in runs.into_iter().zip(flags) {
-            self.lanes(run, Slots { d, a, b, ..Slots::default() }, Class::Compare);
+        for (op, d) in ops.into_iter().zip(flags) {
+            self.lanes(op, Slots::new(d, sources), Class::Compare);
         }
         let Some(to) = to else {
             let Operand::Pair(low, high) = &i.operands[0] else { return self.error("two predicates are expected") };
-            let take = self.known(lanes::combine("mov"))?;
             for (name, a) in [low, high].into_iter().zip(flags) {
                 let d = self.destination(&Operand::Name(name), Ty::Pred)?;
                 if d == self.at.guard {
                     return self.error("the guard as destination is not supported");
                 }
-                self.lanes(take, Slots { d, a, b: a, ..Slots::default() }, Class::Compare);
+                self.combine("mov", d, (a, (a, false)), Class::Compare)?;
             }
             return Ok(());
         };
@@ -179,17 +157,13 @@ impl<'a> Lowering<'a> {
             Ty::Bf16x2 => BFLOAT_ONE,
             _ => return self.error("this type of the result is not supported"),
         };
-        let choose = self.known(lanes::select("selp", false))?;
-        let none = self.constant(Constant::Bits(0), Ty::B32)?;
-        let mut parts = [0; 2];
-        for (shift, (part, c)) in [0, 16].into_iter().zip(parts.iter_mut().zip(flags)) {
-            *part = self.fresh(Ty::B32)?;
-            let a = self.constant(Constant::Bits(yes << shift), Ty::B32)?;
-            self.lanes(choose, Slots { d: *part, a, b: none, c, ..Slots::default() }, Class::Compare);
+        let parts = [self.fresh(Ty::B32)?, self.fresh(Ty::B32)?];
+        for (shift, (part, flag)) in [0, 16].into_iter().zip(parts.into_iter().zip(flags)) {
+            self.choose(part, yes << shift, flag)?;
         }
         let d = self.destination(&i.operands[0], Ty::B32)?;
-        let join = self.known(bits2("or", Ty::B32))?;
-        self.lanes(join, Slots { d, a: parts[0], b: parts[1], ..Slots::default() }, Class::Compare);
+        let join = self.known(lanes::bits("or", Ty::B32))?;
+        self.lanes(join, Slots::new(d, parts), Class::Compare);
         Ok(())
     }
 }

@@ -1,10 +1,10 @@
 //! Branches, ends, barriers.
 
-use super::warp_wide::blank;
 use super::words::Words;
 use super::{Jump, Lowering};
 use crate::counts::Class;
-use crate::kernel::{Barrier, BarrierKind, Exchange, ExchangeKind, Run};
+use crate::kernel::{Barrier, BarrierKind, Run};
+use crate::machine::ExchangeFn;
 use crate::module::LoadError;
 use crate::text::ast::{Instruction, Operand};
 use crate::types::Ty;
@@ -89,33 +89,25 @@ impl<'a> Lowering<'a> {
                 [members] => Some(self.source(members, Ty::B32)?),
                 _ => None,
             };
-            self.emit(
-                Run::Exchange(Box::new(Exchange { members, ..blank(ExchangeKind::SyncWarp, 0) })),
-                Some(Class::Exchange),
-            );
+            self.exchange(members, ExchangeFn::new(|_, _| None));
             return Ok(());
         }
-        let kind = match words.one_of(&["sync", "arrive", "red"]) {
-            Some("sync") => BarrierKind::Sync,
-            Some("arrive") => BarrierKind::Arrive,
-            Some(_) => match words.one_of(&["popc", "and", "or"]) {
-                Some("popc") => BarrierKind::CountTrue,
-                Some("and") => BarrierKind::AllTrue,
-                Some(_) => BarrierKind::AnyTrue,
-                None => return self.error("an operation is expected: .popc, .and or .or"),
-            },
-            None => return self.error("this barrier is not supported"),
+        use BarrierKind::{AllTrue, AnyTrue, Arrive, CountTrue, Sync};
+        let kind = match words.take("red") {
+            true => words.pick(&[("popc", CountTrue), ("and", AllTrue), ("or", AnyTrue)]),
+            false => words.pick(&[("sync", Sync), ("arrive", Arrive)]),
         };
-        let (mut to, mut from, mut negate, mut rest) = (0, 0, false, operands);
-        if !matches!(kind, BarrierKind::Sync | BarrierKind::Arrive) {
+        let Some(kind) = kind else { return self.error("this barrier is not supported") };
+        let (mut to, mut from, mut rest) = (0, (0, false), operands);
+        if !matches!(kind, Sync | Arrive) {
             let ty = words.ty();
             let [first, middle @ .., last] = operands else { return self.error("more operands are expected") };
-            let register = if kind == BarrierKind::CountTrue { Ty::U32 } else { Ty::Pred };
+            let register = if kind == CountTrue { Ty::U32 } else { Ty::Pred };
             if ty != Some(register) {
                 return self.error("this type of the result is not supported");
             }
             to = self.destination(first, register)?;
-            (from, negate) = self.predicate(last)?;
+            from = self.predicate(last)?;
             rest = middle;
         }
         let (id, threads) = match rest {
@@ -123,7 +115,7 @@ impl<'a> Lowering<'a> {
             [id, threads] => (self.source(id, Ty::U32)?, Some(self.source(threads, Ty::U32)?)),
             _ => return self.error("a barrier number and perhaps a thread count are expected"),
         };
-        let barrier = Barrier { kind, id, threads, to, from, negate };
+        let barrier = Barrier { kind, id, threads, to, from };
         self.emit(Run::Barrier(Box::new(barrier)), Some(Class::Barrier));
         Ok(())
     }

@@ -3,7 +3,7 @@
 use super::Lowering;
 use super::words::Words;
 use crate::counts::{Class, Precision};
-use crate::kernel::{Factor, Matrix, Multiply, Run, Sum};
+use crate::kernel::{Matrix, Multiply, Run};
 use crate::module::LoadError;
 use crate::text::ast::Instruction;
 use crate::types::{Space, Ty};
@@ -21,12 +21,12 @@ const SHAPES: [(&str, usize, usize); 8] = [
 ];
 
 /// Whether PTX has the shape for factors of a type.
-fn has_shape(factor: Factor, rows: usize, depth: usize) -> bool {
+fn has_shape(factor: Ty, rows: usize, depth: usize) -> bool {
     match factor {
-        Factor::Half | Factor::Bfloat => rows == 16 && matches!(depth, 8 | 16),
-        Factor::Tf32 => rows == 16 && matches!(depth, 4 | 8),
-        Factor::Double => matches!((rows, depth), (8, 4) | (16, 4 | 8 | 16)),
-        Factor::Byte { .. } => matches!((rows, depth), (8, 16) | (16, 16 | 32)),
+        Ty::F16 | Ty::Bf16 => rows == 16 && matches!(depth, 8 | 16),
+        Ty::Tf32 => rows == 16 && matches!(depth, 4 | 8),
+        Ty::F64 => matches!((rows, depth), (8, 4) | (16, 4 | 8 | 16)),
+        _ => matches!((rows, depth), (8, 16) | (16, 16 | 32)),
     }
 }
 
@@ -39,48 +39,44 @@ impl<'a> Lowering<'a> {
             return self.error("four types are expected");
         };
         let saturate = words.take("satfinite");
-        let (factor, sum) = match (a_type, b_type, c_type) {
-            (Ty::F16, Ty::F16, Ty::F32) => (Factor::Half, Sum::Single),
-            (Ty::F16, Ty::F16, Ty::F16) => (Factor::Half, Sum::Half),
-            (Ty::Bf16, Ty::Bf16, Ty::F32) => (Factor::Bfloat, Sum::Single),
-            (Ty::Tf32, Ty::Tf32, Ty::F32) => (Factor::Tf32, Sum::Single),
-            (Ty::F64, Ty::F64, Ty::F64) => (Factor::Double, Sum::Double),
-            (Ty::S8 | Ty::U8, Ty::S8 | Ty::U8, Ty::S32) => {
-                (Factor::Byte { a_signed: a_type.is_signed(), b_signed: b_type.is_signed() }, Sum::Integer { saturate })
-            }
-            _ => return self.error("factors and sums of these types are not supported"),
-        };
-        if d_type != c_type || (saturate && !matches!(sum, Sum::Integer { .. })) {
+        let is_known = matches!(
+            (a_type, b_type, c_type),
+            (Ty::F16, Ty::F16, Ty::F32 | Ty::F16)
+                | (Ty::Bf16, Ty::Bf16, Ty::F32)
+                | (Ty::Tf32, Ty::Tf32, Ty::F32)
+                | (Ty::F64, Ty::F64, Ty::F64)
+                | (Ty::S8 | Ty::U8, Ty::S8 | Ty::U8, Ty::S32)
+        );
+        if !is_known {
+            return self.error("factors and sums of these types are not supported");
+        }
+        if d_type != c_type || (saturate && c_type != Ty::S32) {
             return self.error("a sum of this type is not supported");
         }
-        let shape = SHAPES.iter().find(|(word, ..)| words.take(word)).filter(|(_, m, k)| has_shape(factor, *m, *k));
+        let shape = SHAPES.iter().find(|(word, ..)| words.take(word)).filter(|(_, m, k)| has_shape(a_type, *m, *k));
         let Some(&(_, rows, depth)) = shape else { return self.error("this shape is not supported") };
         words.ignore(&["rn"]);
         if [words.first(), words.first()] != [Some("row"), Some("col")] {
             return self.error("this layout is not supported");
         }
         let [d, a, b, c] = i.operands.as_slice() else { return self.error("four operands are expected") };
-        let factor_type = if factor == Factor::Double { Ty::F64 } else { Ty::B32 };
+        let factor = if a_type == Ty::F64 { Ty::F64 } else { Ty::B32 };
         // A register of A holds a few elements of one row, and four lanes share a row.
-        let (blocks, per_b) = (rows / 8, depth / (4 * factor.packed()));
-        let sums = if sum == Sum::Half { blocks } else { 2 * blocks };
-        let element = match sum {
-            Sum::Single => Ty::F32,
-            Sum::Double => Ty::F64,
-            Sum::Half | Sum::Integer { .. } => Ty::B32,
-        };
-        let a = self.list(a, blocks * per_b, factor_type, false)?;
-        let b = self.list(b, per_b, factor_type, false)?;
+        let (blocks, per_b) = (rows / 8, depth / (4 * Multiply::packed(a_type)));
+        let (sums, element) = if c_type == Ty::F16 { (blocks, Ty::B32) } else { (2 * blocks, c_type) };
+        let a = self.list(a, blocks * per_b, factor, false)?;
+        let b = self.list(b, per_b, factor, false)?;
         let c = self.list(c, sums, element, false)?;
         let to = self.list(d, sums, element, true)?;
-        let precision = match factor {
-            Factor::Half | Factor::Bfloat => Precision::Half,
-            Factor::Tf32 => Precision::Single,
-            Factor::Double => Precision::Double,
-            Factor::Byte { .. } => Precision::Byte,
+        let precision = match a_type {
+            Ty::F16 | Ty::Bf16 => Precision::Half,
+            Ty::Tf32 => Precision::Single,
+            Ty::F64 => Precision::Double,
+            _ => Precision::Byte,
         };
         let class = Class::Tensor(precision, (rows * 8 * depth) as u32);
-        self.emit(Run::Multiply(Box::new(Multiply { factor, rows, depth, sum, to, a, b, c })), Some(class));
+        let multiply = Multiply { factors: [a_type, b_type], rows, depth, sum: c_type, saturate, to, a, b, c };
+        self.emit(Run::Multiply(Box::new(multiply)), Some(class));
         Ok(())
     }
 
@@ -88,11 +84,8 @@ impl<'a> Lowering<'a> {
         let is_store = i.name == "stmatrix";
         words.ignore(&["sync", "aligned"]);
         let transposed = words.take("trans");
-        let count = match words.one_of(&["x1", "x2", "x4"]) {
-            Some("x1") => 1,
-            Some("x2") => 2,
-            Some(_) => 4,
-            None => return self.error("a number of matrices is expected: .x1, .x2 or .x4"),
+        let Some(count) = words.pick(&[("x1", 1), ("x2", 2), ("x4", 4)]) else {
+            return self.error("a number of matrices is expected: .x1, .x2 or .x4");
         };
         if !(words.take("m8n8") && words.ty() == Some(Ty::B16)) {
             return self.error("only .m8n8 of .b16 is supported");

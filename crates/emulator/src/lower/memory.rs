@@ -3,7 +3,7 @@
 use super::Lowering;
 use super::words::Words;
 use crate::counts::Class;
-use crate::kernel::{Access, Atomic, AtomicOp, AtomicType, Copy, Data, Run};
+use crate::kernel::{Access, Atomic, AtomicOp, Copy, Data, Run};
 use crate::module::LoadError;
 use crate::text::ast::{Instruction, Operand};
 use crate::types::{Space, Ty};
@@ -16,29 +16,13 @@ const HINTS: [&str; 14] =
 const STRONG: [&str; 6] = ["volatile", "relaxed", "acquire", "release", "acq_rel", "mmio"];
 
 impl<'a> Lowering<'a> {
-    pub(super) fn memory(&mut self, i: &Instruction<'a>, words: &mut Words<'a>) -> Result<(), LoadError> {
-        words.ignore_starting("L1::");
-        words.ignore_starting("L2::");
-        match i.name {
-            "cp" => self.copies(i, words),
-            "ldmatrix" | "stmatrix" => self.move_matrix(i, words),
-            "atom" | "red" => self.atomic(i, words),
-            _ => self.load_or_store(i, words),
-        }
-    }
-
-    fn load_or_store(&mut self, i: &Instruction<'a>, words: &mut Words<'a>) -> Result<(), LoadError> {
+    pub(super) fn load_or_store(&mut self, i: &Instruction<'a>, words: &mut Words<'a>) -> Result<(), LoadError> {
         let is_store = i.name == "st";
         let strong = STRONG.iter().fold(false, |s, w| s | words.take(w));
         words.ignore(&HINTS);
         let space = words.space().unwrap_or(Space::Generic);
         let Some(ty) = words.ty() else { return self.error("a type is expected") };
-        let width = match words.one_of(&["v2", "v4", "v8"]) {
-            Some("v2") => 2,
-            Some("v4") => 4,
-            Some(_) => 8,
-            None => 1,
-        };
+        let width = words.pick(&[("v2", 2), ("v4", 4), ("v8", 8)]).unwrap_or(1);
         let [first, second] = &i.operands.iter().take(2).collect::<Vec<_>>()[..] else {
             return self.error("two operands are expected");
         };
@@ -69,19 +53,10 @@ impl<'a> Lowering<'a> {
         }
         self.watch(space, ty.bytes());
         let bits = 8 * width * ty.bytes() as u32;
-        let access = Access {
-            space,
-            address,
-            bytes: ty.bytes() as u8,
-            signed: ty.is_signed(),
-            data: registers,
-            strong,
-            is_simple: false,
-        };
-        let access = Box::new(access.classified());
-        match (is_store, space) {
-            (true, _) => self.emit(Run::Store(access), Some(Class::Store(class_space, bits))),
-            (false, _) => self.emit(Run::Load(access), Some(Class::Load(class_space, bits))),
+        let access = Box::new(Access::new(space, address, ty, registers, strong));
+        match is_store {
+            true => self.emit(Run::Store(access), Some(Class::Store(class_space, bits))),
+            false => self.emit(Run::Load(access), Some(Class::Load(class_space, bits))),
         }
         Ok(())
     }
@@ -93,40 +68,22 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    fn atomic(&mut self, i: &Instruction<'a>, words: &mut Words<'a>) -> Result<(), LoadError> {
+    pub(super) fn atomic(&mut self, i: &Instruction<'a>, words: &mut Words<'a>) -> Result<(), LoadError> {
         words.ignore(&STRONG);
         words.ignore(&HINTS);
         words.ignore(&["noftz"]);
         let space = words.space().unwrap_or(Space::Generic);
         let Some(ty) = words.ty() else { return self.error("a type is expected") };
-        let name = words.first().unwrap_or_default();
-        let op = match name {
-            "add" => AtomicOp::Add,
-            "min" => AtomicOp::Min,
-            "max" => AtomicOp::Max,
-            "and" => AtomicOp::And,
-            "or" => AtomicOp::Or,
-            "xor" => AtomicOp::Xor,
-            "exch" => AtomicOp::Exchange,
-            "cas" => AtomicOp::CompareAndSwap,
-            "inc" => AtomicOp::Increment,
-            "dec" => AtomicOp::Decrement,
-            _ => return self.error("this operation is not supported"),
+        let Some(op) = words.first().and_then(AtomicOp::parse) else {
+            return self.error("this operation is not supported");
         };
-        let interpreted = match ty {
-            Ty::U32 | Ty::B32 => AtomicType::U32,
-            Ty::S32 => AtomicType::S32,
-            Ty::U64 | Ty::B64 => AtomicType::U64,
-            Ty::S64 => AtomicType::S64,
-            Ty::F32 => AtomicType::F32,
-            Ty::F64 => AtomicType::F64,
-            Ty::F16 => AtomicType::F16,
-            Ty::Bf16 => AtomicType::Bf16,
-            Ty::F16x2 => AtomicType::F16x2,
-            Ty::Bf16x2 => AtomicType::Bf16x2,
-            Ty::B16 if op == AtomicOp::CompareAndSwap => AtomicType::U32,
-            _ => return self.error("this type is not supported"),
+        let is_known = match ty {
+            Ty::B16 => op == AtomicOp::CompareAndSwap,
+            _ => ty.bytes() > 1 && !matches!(ty, Ty::B128 | Ty::U16 | Ty::S16 | Ty::Tf32),
         };
+        if !is_known {
+            return self.error("this type is not supported");
+        }
         let (to, rest) = match i.operands.split_first() {
             Some((first, rest)) if i.name == "atom" => (Some(first), rest),
             _ => (None, i.operands.as_slice()),
@@ -141,14 +98,13 @@ impl<'a> Lowering<'a> {
         let swap = swap.map_or(Ok(operand), |swap| self.source(swap, ty))?;
         let to = to.map(|to| self.destination(to, ty)).transpose()?;
         self.watch(space, ty.bytes());
-        let bytes = ty.bytes() as u8;
-        let atomic = Atomic { op, ty: interpreted, space, address, bytes, wide: ty.bytes() == 8, to, operand, swap };
+        let atomic = Atomic { op, ty, space, address, to, operand, swap };
         self.emit(Run::Atomic(Box::new(atomic)), Some(Class::Atomic(space, 8 * ty.bytes() as u32)));
         Ok(())
     }
 
     /// `cp.async` and its waits.
-    fn copies(&mut self, i: &Instruction<'a>, words: &mut Words<'a>) -> Result<(), LoadError> {
+    pub(super) fn copies(&mut self, i: &Instruction<'a>, words: &mut Words<'a>) -> Result<(), LoadError> {
         if !words.take("async") {
             return self.error("only cp.async is supported");
         }
@@ -184,14 +140,7 @@ impl<'a> Lowering<'a> {
         }
         let (to, from) = (self.address(to, Space::Shared)?, self.address(from, Space::Global)?);
         self.watch(Space::Shared, *bytes);
-        let copy = Copy {
-            to,
-            from,
-            bytes: *bytes as u8,
-            read,
-            ignore: ignore.map(|(p, _)| p),
-            ignore_negated: ignore.is_some_and(|(_, negated)| negated),
-        };
+        let copy = Copy { to, from, bytes: *bytes as u8, read, ignore };
         self.emit(Run::Copy(Box::new(copy)), Some(Class::AsyncCopy(8 * *bytes as u32)));
         Ok(())
     }

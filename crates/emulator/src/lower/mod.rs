@@ -15,13 +15,13 @@ mod words;
 
 use crate::counts::Class;
 use crate::kernel::{ALWAYS, Constant, Inst, Kernel, Note, Param, Run, Wide};
-use crate::lanes::{LaneFn, Slots};
+use crate::lanes::{self, LaneOp, Slots};
 use crate::module::LoadError;
 use crate::text::Place;
-use crate::text::ast::{Ast, Function, Instruction, Operand, Statement};
-use crate::types::{Space, Ty};
+use crate::text::ast::{self, Ast, Function, Instruction, Statement};
+use crate::types::Space;
 use call::Frame;
-use names::Names;
+use names::{Names, Variable};
 use std::collections::HashMap;
 use words::Words;
 
@@ -82,9 +82,6 @@ struct Lowering<'a> {
     param_bytes: HashMap<u64, u64>,
 }
 
-/// An operand with the type that the instruction gives it.
-type Typed<'o, 'a> = (&'o Operand<'a>, Ty);
-
 impl<'a> Lowering<'a> {
     fn new(ast: &'a Ast<'a>, function: &'a Function<'a>) -> Result<Self, LoadError> {
         let mut kernel = Kernel { name: function.name.to_owned(), cell_bytes: 4, ..Kernel::default() };
@@ -100,7 +97,7 @@ impl<'a> Lowering<'a> {
         kernel.predicates = 2;
         let mut names = Names::new();
         for (i, variable) in crate::module::module_variables(ast).enumerate() {
-            names.declare_global(variable.name, i);
+            names.declare(variable.name, Variable::Module(i));
         }
         let mut out = Self {
             kernel,
@@ -128,7 +125,7 @@ impl<'a> Lowering<'a> {
         Err(LoadError { place: self.at.place, opcode, message: message.into() })
     }
 
-    fn param(&mut self, param: &crate::text::ast::Variable<'a>) -> Result<(), LoadError> {
+    fn param(&mut self, param: &ast::Variable<'a>) -> Result<(), LoadError> {
         let Some(bytes) = param.bytes.filter(|b| *b <= 32_764) else {
             return self.error(format!("parameter {:?} has no length or more than 32764 bytes", param.name));
         };
@@ -137,15 +134,15 @@ impl<'a> Lowering<'a> {
             return self.error("more than 32764 bytes of parameters");
         }
         self.kernel.param_bytes = (offset + bytes) as u32;
-        self.names.declare_param(param.name, offset);
+        self.names.declare(param.name, Variable::At(Space::Param, offset));
         self.kernel.params.push(Param { name: param.name.to_owned(), offset: offset as u32, bytes: bytes as u32 });
         Ok(())
     }
 
     /// Gives a shared variable its offset; one without a length is dynamic memory.
-    fn shared(&mut self, variable: &crate::text::ast::Variable<'a>) -> Result<(), LoadError> {
+    fn shared(&mut self, variable: &ast::Variable<'a>) -> Result<(), LoadError> {
         let Some(bytes) = variable.bytes else {
-            self.names.declare_dynamic(variable.name);
+            self.names.declare(variable.name, Variable::Dynamic);
             // Dynamic memory begins behind all static memory, aligned as the strictest asks.
             let align = variable.align.clamp(16, 1024) as u32;
             self.kernel.dynamic_align = self.kernel.dynamic_align.max(align);
@@ -153,7 +150,7 @@ impl<'a> Lowering<'a> {
         };
         let function = self.calls.last().map_or("", |frame| frame.name);
         if let Some(offset) = self.statics.get(&(function, variable.name)).copied().filter(|_| !function.is_empty()) {
-            self.names.declare_shared(variable.name, offset);
+            self.names.declare(variable.name, Variable::At(Space::Shared, offset));
             return Ok(());
         }
         let offset = u64::from(self.kernel.shared_bytes).next_multiple_of(variable.align.max(1));
@@ -161,21 +158,21 @@ impl<'a> Lowering<'a> {
             Ok(end) if end <= 1 << 20 => {
                 self.kernel.shared_bytes = end;
                 self.statics.insert((function, variable.name), offset);
-                self.names.declare_shared(variable.name, offset);
+                self.names.declare(variable.name, Variable::At(Space::Shared, offset));
                 Ok(())
             }
             _ => self.error(format!("{:?}: more than 1 MiB of shared memory", variable.name)),
         }
     }
 
-    fn local(&mut self, variable: &crate::text::ast::Variable<'a>) -> Result<(), LoadError> {
+    fn local(&mut self, variable: &ast::Variable<'a>) -> Result<(), LoadError> {
         let offset = self.local_slot(variable)?;
-        self.names.declare_local(variable.name, offset);
+        self.names.declare(variable.name, Variable::At(Space::Local, offset));
         Ok(())
     }
 
     /// Gives a variable its offset in local memory.
-    fn local_slot(&mut self, variable: &crate::text::ast::Variable<'a>) -> Result<u64, LoadError> {
+    fn local_slot(&mut self, variable: &ast::Variable<'a>) -> Result<u64, LoadError> {
         let offset = u64::from(self.kernel.local_bytes).next_multiple_of(variable.align.max(1));
         match variable.bytes.map(|b| offset + b) {
             Some(end) if end <= 512 << 10 => {
@@ -238,12 +235,23 @@ impl<'a> Lowering<'a> {
         }
         let mut words = Words::new(&i.modifiers);
         match i.name {
-            "mov" | "cvta" | "cvt" | "selp" | "slct" | "prmt" => self.conversion(i, &mut words)?,
+            "mov" => self.mov(i, &mut words)?,
+            "cvta" => self.cvta(i, &mut words)?,
+            "cvt" => self.cvt(i, &mut words)?,
+            "selp" | "slct" => self.select(i, &mut words)?,
+            "prmt" => {
+                words.ignore(&["b32"]);
+                self.apply(i, lanes::permute(words.first()), Class::Move)?;
+            }
             "setp" | "set" | "testp" | "isspacep" => self.comparison(i, &mut words)?,
-            "ld" | "ldu" | "st" | "atom" | "red" | "cp" | "ldmatrix" | "stmatrix" => self.memory(i, &mut words)?,
+            "ld" | "ldu" | "st" => self.load_or_store(i, &mut words)?,
+            "atom" | "red" => self.atomic(i, &mut words)?,
+            "cp" => self.copies(i, &mut words)?,
+            "ldmatrix" | "stmatrix" => self.move_matrix(i, &mut words)?,
+            "mma" => self.multiply(i, &mut words)?,
             "call" => self.call(i, &mut words)?,
             "bra" | "brx" | "ret" | "exit" | "trap" | "bar" | "barrier" => self.control(i, &mut words)?,
-            "shfl" | "vote" | "activemask" | "match" | "redux" | "elect" | "mma" => self.warp_wide(i, &mut words)?,
+            "shfl" | "vote" | "activemask" | "match" | "redux" | "elect" => self.warp_wide(i, &mut words)?,
             "membar" | "fence" | "prefetch" | "prefetchu" | "nanosleep" | "griddepcontrol" | "applypriority"
             | "discard" | "pmevent" | "brkpt" | "setmaxnreg" => {
                 words.clear();
@@ -265,16 +273,13 @@ impl<'a> Lowering<'a> {
         self.kernel.notes.push(Note { place: self.at.place, opcode: self.at.opcode.clone(), class });
     }
 
-    fn lanes(&mut self, run: LaneFn, slots: Slots, class: Class) {
-        self.emit(Run::Lanes(run, slots), Some(class));
+    fn lanes(&mut self, op: LaneOp, slots: Slots, class: Class) {
+        self.emit(Run::Lanes(op.run, slots), Some(class));
     }
 
     /// Lane functions that no instruction of this type has.
-    fn known(&self, run: Option<LaneFn>) -> Result<LaneFn, LoadError> {
-        match run {
-            Some(run) => Ok(run),
-            None => self.error("this instruction is not supported"),
-        }
+    fn known(&self, op: Option<LaneOp>) -> Result<LaneOp, LoadError> {
+        op.map_or_else(|| self.error("this instruction is not supported"), Ok)
     }
 
     fn finish(mut self) -> Result<Kernel, LoadError> {

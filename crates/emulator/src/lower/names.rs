@@ -1,7 +1,7 @@
 //! Names of a kernel: registers, variables, labels, by block.
 
 use crate::text::ast::Registers;
-use crate::types::Ty;
+use crate::types::{Space, Ty};
 use std::collections::HashMap;
 
 /// A register. Its slot is one of three kinds, by its type.
@@ -14,29 +14,19 @@ pub(super) struct Register {
 /// A variable, by where it lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Variable {
-    /// Offset in shared memory.
-    Shared(u64),
+    /// Offset in shared or local memory, or among the parameters.
+    At(Space, u64),
+    /// Dynamic shared memory.
     Dynamic,
-    Local(u64),
-    Param(u64),
     /// Number among the module's variables.
     Module(usize),
-}
-
-/// Declared registers that have no slots yet: a declaration may name thousands that nobody uses.
-#[derive(Clone, Copy, Debug)]
-struct Declared {
-    ty: Ty,
-    /// `%r<8>` declares `%r0` to `%r7`.
-    count: Option<u64>,
-    /// Of a vector register.
-    width: u8,
 }
 
 #[derive(Debug, Default)]
 struct Scope<'a> {
     parent: Option<usize>,
-    registers: HashMap<&'a str, Declared>,
+    /// Those that have no slots yet: a declaration may name thousands that nobody uses.
+    registers: HashMap<&'a str, Registers<'a>>,
     used: HashMap<String, Register>,
     variables: HashMap<&'a str, Variable>,
     labels: HashMap<&'a str, usize>,
@@ -88,28 +78,11 @@ impl<'a> Names<'a> {
     }
 
     pub(super) fn declare_registers(&mut self, r: &Registers<'a>) {
-        let declared = Declared { ty: r.ty, count: r.count, width: r.width };
-        self.scope().registers.insert(r.name, declared);
+        self.scope().registers.insert(r.name, *r);
     }
 
-    pub(super) fn declare_shared(&mut self, name: &'a str, offset: u64) {
-        self.scope().variables.insert(name, Variable::Shared(offset));
-    }
-
-    pub(super) fn declare_dynamic(&mut self, name: &'a str) {
-        self.scope().variables.insert(name, Variable::Dynamic);
-    }
-
-    pub(super) fn declare_local(&mut self, name: &'a str, offset: u64) {
-        self.scope().variables.insert(name, Variable::Local(offset));
-    }
-
-    pub(super) fn declare_param(&mut self, name: &'a str, offset: u64) {
-        self.scope().variables.insert(name, Variable::Param(offset));
-    }
-
-    pub(super) fn declare_global(&mut self, name: &'a str, number: usize) {
-        self.scope().variables.insert(name, Variable::Module(number));
+    pub(super) fn declare(&mut self, name: &'a str, variable: Variable) {
+        self.scope().variables.insert(name, variable);
     }
 
     /// False if the block has a label of this name already.
@@ -155,15 +128,15 @@ impl<'a> Names<'a> {
     }
 }
 
-impl Scope<'_> {
-    fn declared(&self, name: &str) -> Option<Declared> {
+impl<'a> Scope<'a> {
+    fn declared(&self, name: &str) -> Option<Registers<'a>> {
         if let Some(d) = self.registers.get(name).filter(|d| d.count.is_none()) {
             return Some(*d);
         }
         if let Some((vector, element)) = name.split_once('.') {
             let d = self.registers.get(vector).filter(|d| d.count.is_none())?;
             let within = "xyzw".find(element).is_some_and(|i| i < usize::from(d.width) && element.len() == 1);
-            return within.then_some(Declared { width: 1, ..*d });
+            return within.then_some(Registers { width: 1, ..*d });
         }
         let digits = name.len() - name.bytes().rev().take_while(u8::is_ascii_digit).count();
         // A prefix may end in digits itself, so every split is tried.

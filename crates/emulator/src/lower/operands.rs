@@ -2,8 +2,9 @@
 
 use super::Lowering;
 use super::names::{Found, Register, Variable};
-use crate::kernel::{Address, Constant, Special};
-use crate::memory::{LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW};
+use crate::kernel::{Address, Constant};
+use crate::machine::Special;
+use crate::memory::window;
 use crate::module::LoadError;
 use crate::text::ast::Operand;
 use crate::types::{Space, Ty};
@@ -72,18 +73,16 @@ impl<'a> Lowering<'a> {
         match operand {
             Operand::Name("_") if ty == Ty::Pred => Ok(1),
             Operand::Name("_") => self.fresh(ty),
-            Operand::Name(name) => match self.register(name)? {
-                Some(register) => self.sized(name, register, ty),
-                None => self.error(format!("there is no register {name}")),
-            },
-            Operand::Component(name, element) => {
-                let full = format!("{name}.{element}");
-                match self.register(&full)? {
-                    Some(register) => self.sized(&full, register, ty),
-                    None => self.error(format!("there is no register {full}")),
-                }
-            }
+            Operand::Name(name) => self.named_destination(name, ty),
+            Operand::Component(name, element) => self.named_destination(&format!("{name}.{element}"), ty),
             _ => self.error("a register is expected as the destination"),
+        }
+    }
+
+    fn named_destination(&mut self, name: &str, ty: Ty) -> Result<u16, LoadError> {
+        match self.register(name)? {
+            Some(register) => self.sized(name, register, ty),
+            None => self.error(format!("there is no register {name}")),
         }
     }
 
@@ -99,16 +98,10 @@ impl<'a> Lowering<'a> {
                 }
                 self.special(&full, ty)
             }
-            Operand::Int(value) => self.constant(Constant::Bits(int_bits(*value, ty)), ty),
-            Operand::F32(bits) => {
-                let bits = if ty == Ty::F64 { f64::from(f32::from_bits(*bits)).to_bits() } else { u64::from(*bits) };
-                self.constant(Constant::Bits(bits), ty)
-            }
-            Operand::F64(bits) => {
-                let single = || u64::from((f64::from_bits(*bits) as f32).to_bits());
-                self.constant(Constant::Bits(if ty.bytes() == 8 { *bits } else { single() }), ty)
-            }
-            _ => self.error("a register or constant is expected"),
+            _ => match operand.bits(ty) {
+                Some(bits) => self.constant(Constant::Bits(bits), ty),
+                None => self.error("a register or constant is expected"),
+            },
         }
     }
 
@@ -141,7 +134,7 @@ impl<'a> Lowering<'a> {
     }
 
     fn special(&mut self, name: &str, ty: Ty) -> Result<u16, LoadError> {
-        let Some(which) = special_named(name) else { return self.error(format!("there is no register {name}")) };
+        let Some(which) = Special::named(name) else { return self.error(format!("there is no register {name}")) };
         let wide = ty.bytes() == 8;
         if let Some((slot, ..)) = self.kernel.specials.iter().find(|(_, w, s)| *w == wide && *s == which) {
             return Ok(*slot);
@@ -175,9 +168,7 @@ impl<'a> Lowering<'a> {
             return self.error(format!("there is no register or variable {name}"));
         };
         let constant = match (variable, space) {
-            (Variable::Shared(at), Space::Generic) => Constant::Bits(SHARED_WINDOW + at),
-            (Variable::Local(at), Space::Generic) => Constant::Bits(LOCAL_WINDOW + at),
-            (Variable::Param(at), Space::Generic) => Constant::Bits(PARAM_WINDOW + at),
+            (Variable::At(of, at), Space::Generic) => Constant::Bits(window(of).unwrap_or(0) + at),
             _ => address_of(variable, 0),
         };
         Ok(Address { slot: self.constant(constant, Ty::B64)?, wide: true, offset })
@@ -201,53 +192,10 @@ impl<'a> Lowering<'a> {
     }
 }
 
-/// An integer where a float is expected is converted; otherwise its low bits are taken.
-fn int_bits(value: u64, ty: Ty) -> u64 {
-    match ty {
-        Ty::F32 => u64::from((value as i64 as f32).to_bits()),
-        Ty::F64 => (value as i64 as f64).to_bits(),
-        _ if ty.bytes() == 8 => value,
-        _ => value & ((1 << (8 * ty.bytes())) - 1),
-    }
-}
-
 fn address_of(variable: Variable, offset: i64) -> Constant {
     match variable {
-        Variable::Shared(at) | Variable::Local(at) | Variable::Param(at) => {
-            Constant::Bits(at.wrapping_add(offset as u64))
-        }
+        Variable::At(_, at) => Constant::Bits(at.wrapping_add(offset as u64)),
         Variable::Dynamic => Constant::DynamicShared(offset),
         Variable::Module(i) => Constant::Variable(i, offset),
     }
-}
-
-fn special_named(name: &str) -> Option<Special> {
-    let (base, axis) = match name.split_once('.') {
-        Some((base, "x")) => (base, 0),
-        Some((base, "y")) => (base, 1),
-        Some((base, "z")) => (base, 2),
-        Some((base, "w")) => (base, 3),
-        Some(_) => return None,
-        None => (name, 0),
-    };
-    Some(match base {
-        "%tid" => Special::Tid(axis),
-        "%ntid" => Special::Ntid(axis),
-        "%ctaid" | "%clusterid" => Special::Ctaid(axis),
-        "%nctaid" | "%nclusterid" => Special::Nctaid(axis),
-        "%laneid" => Special::Lane,
-        "%warpid" => Special::Warp,
-        "%nwarpid" => Special::Warps,
-        "%lanemask_eq" => Special::MaskEq,
-        "%lanemask_lt" => Special::MaskLt,
-        "%lanemask_le" => Special::MaskLe,
-        "%lanemask_gt" => Special::MaskGt,
-        "%lanemask_ge" => Special::MaskGe,
-        "%dynamic_smem_size" => Special::DynamicShared,
-        "%total_smem_size" => Special::TotalShared,
-        // Every block is a cluster of its own.
-        "%cluster_ctaid" | "%cluster_ctarank" | "%smid" | "%gridid" => Special::Zero,
-        "%cluster_nctaid" | "%cluster_nctarank" | "%nsmid" => Special::One,
-        _ => return None,
-    })
 }

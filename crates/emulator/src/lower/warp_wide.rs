@@ -3,16 +3,14 @@
 use super::Lowering;
 use super::words::Words;
 use crate::counts::Class;
-use crate::kernel::{Constant, Exchange, ExchangeKind as Kind, Run};
+use crate::kernel::{AtomicOp, Constant, Exchange, Run};
+use crate::machine::exchange::{self, ExchangeFn, Question, Source};
 use crate::module::LoadError;
 use crate::text::ast::{Instruction, Operand};
 use crate::types::Ty;
 
 impl<'a> Lowering<'a> {
     pub(super) fn warp_wide(&mut self, i: &Instruction<'a>, words: &mut Words<'a>) -> Result<(), LoadError> {
-        if i.name == "mma" {
-            return self.multiply(i, words);
-        }
         // The forms with a member mask have it as their last operand.
         let sync = words.take("sync");
         let (operands, members) = match i.operands.split_last() {
@@ -20,51 +18,49 @@ impl<'a> Lowering<'a> {
             _ => (i.operands.as_slice(), None),
         };
         let ty = words.ty();
-        let exchange = match (i.name, operands) {
-            ("shfl", [to, from, lane, clamp]) => self.shuffle(words, to, from, lane, clamp)?,
+        let run = match (i.name, operands) {
+            ("shfl", [to, from, lane, clamp]) => self.shuffle(words, to, [from, lane, clamp])?,
             ("vote", [to, from]) => self.vote(words, ty, to, from)?,
-            ("activemask", [to]) => {
-                let to = self.destination(to, Ty::B32)?;
-                blank(Kind::ActiveMask, to)
-            }
+            ("activemask", [to]) => exchange::active(self.destination(to, Ty::B32)?),
             ("match", [to, from]) => self.find_equal(words, ty, to, from)?,
             ("redux", [to, from]) => {
-                let kind = reduction(words.first().unwrap_or_default(), ty);
-                let Some(kind) = kind else { return self.error("this reduction is not supported") };
+                let (op, ty) = self.reduction(words.first().unwrap_or_default(), ty)?;
                 let from = self.source(from, Ty::B32)?;
-                let to = self.destination(to, Ty::B32)?;
-                Exchange { from, ..blank(kind, to) }
+                exchange::reduce(self.destination(to, Ty::B32)?, from, op, ty)
             }
-            ("elect", [Operand::Pair(to, flag)]) => {
-                let flag = Some(self.destination(&Operand::Name(flag), Ty::Pred)?);
-                let to = self.destination(&Operand::Name(to), Ty::B32)?;
-                Exchange { flag, ..blank(Kind::Elect, to) }
+            ("elect", [to @ Operand::Pair(..)]) => {
+                let (to, flag) = self.pair(to)?;
+                exchange::elect(to, flag.unwrap_or_default())
             }
             _ => return self.error("these operands are not supported"),
         };
-        self.emit(Run::Exchange(Box::new(Exchange { members, ..exchange })), Some(Class::Exchange));
+        self.exchange(members, run);
         Ok(())
+    }
+
+    pub(super) fn exchange(&mut self, members: Option<u16>, run: ExchangeFn) {
+        self.emit(Run::Exchange(Box::new(Exchange { members, run })), Some(Class::Exchange));
     }
 
     fn shuffle(
         &mut self,
         words: &mut Words<'a>,
         to: &Operand<'a>,
-        from: &Operand<'a>,
-        lane: &Operand<'a>,
-        clamp: &Operand<'a>,
-    ) -> Result<Exchange, LoadError> {
-        let kind = match words.one_of(&["up", "down", "bfly", "idx"]) {
-            Some("up") => Kind::ShuffleUp,
-            Some("down") => Kind::ShuffleDown,
-            Some("bfly") => Kind::ShuffleXor,
-            Some(_) => Kind::ShuffleIndex,
-            None => return self.error("a mode is expected: .up, .down, .bfly or .idx"),
+        from: [&Operand<'a>; 3],
+    ) -> Result<ExchangeFn, LoadError> {
+        let modes: [(&str, (bool, Source)); 4] = [
+            ("up", (true, |lane, by, _| lane.wrapping_sub(by))),
+            ("down", (false, |lane, by, _| lane + by)),
+            ("bfly", (false, |lane, by, _| lane ^ by)),
+            ("idx", (false, |lane, by, segment| lane & segment | by & !segment)),
+        ];
+        let Some(mode) = words.pick(&modes) else {
+            return self.error("a mode is expected: .up, .down, .bfly or .idx");
         };
-        let (to, flag) = self.pair(to)?;
-        let from = self.source(from, Ty::B32)?;
-        let (lane, clamp) = (self.source(lane, Ty::B32)?, self.source(clamp, Ty::B32)?);
-        Ok(Exchange { flag, from, lane, clamp, ..blank(kind, to) })
+        let to = self.pair(to)?;
+        let [from, lane, clamp] = from;
+        let from = [self.source(from, Ty::B32)?, self.source(lane, Ty::B32)?, self.source(clamp, Ty::B32)?];
+        Ok(exchange::shuffle(to, from, mode))
     }
 
     /// A register, and perhaps a predicate behind a bar.
@@ -84,21 +80,22 @@ impl<'a> Lowering<'a> {
         ty: Option<Ty>,
         to: &Operand<'a>,
         from: &Operand<'a>,
-    ) -> Result<Exchange, LoadError> {
-        let kind = match words.one_of(&["all", "any", "uni", "ballot"]) {
-            Some("all") => Kind::VoteAll,
-            Some("any") => Kind::VoteAny,
-            Some("uni") => Kind::VoteUniform,
-            Some(_) => Kind::VoteBallot,
-            None => return self.error("a mode is expected: .all, .any, .uni or .ballot"),
+    ) -> Result<ExchangeFn, LoadError> {
+        let modes: [(&str, Option<Question>); 4] = [
+            ("all", Some(|holds, mask| holds == mask)),
+            ("any", Some(|holds, _| holds != 0)),
+            ("uni", Some(|holds, mask| holds == 0 || holds == mask)),
+            ("ballot", None),
+        ];
+        let Some(of) = words.pick(&modes) else {
+            return self.error("a mode is expected: .all, .any, .uni or .ballot");
         };
-        let wanted = if kind == Kind::VoteBallot { Ty::B32 } else { Ty::Pred };
+        let wanted = if of.is_none() { Ty::B32 } else { Ty::Pred };
         if ty != Some(wanted) {
             return self.error(format!(".{} is expected as the type", wanted.name()));
         }
-        let (from, negate) = self.predicate(from)?;
-        let to = self.destination(to, wanted)?;
-        Ok(Exchange { from, negate, ..blank(kind, to) })
+        let from = self.predicate(from)?;
+        Ok(exchange::vote(self.destination(to, wanted)?, from, of))
     }
 
     fn find_equal(
@@ -107,16 +104,24 @@ impl<'a> Lowering<'a> {
         ty: Option<Ty>,
         to: &Operand<'a>,
         from: &Operand<'a>,
-    ) -> Result<Exchange, LoadError> {
-        let kind = match words.one_of(&["any", "all"]) {
-            Some("any") => Kind::MatchAny,
-            Some(_) => Kind::MatchAll,
-            None => return self.error("a mode is expected: .any or .all"),
+    ) -> Result<ExchangeFn, LoadError> {
+        let Some(all) = words.pick(&[("any", false), ("all", true)]) else {
+            return self.error("a mode is expected: .any or .all");
         };
         let ty = ty.unwrap_or(Ty::B32);
-        let from = self.source(from, ty)?;
-        let (to, flag) = self.pair(to)?;
-        Ok(Exchange { flag, from, wide: ty.bytes() == 8, ..blank(kind, to) })
+        let from = (self.source(from, ty)?, ty.bytes() == 8);
+        Ok(exchange::find_equal(self.pair(to)?, from, all))
+    }
+
+    /// PTX has a few reductions, for a few types.
+    fn reduction(&self, name: &str, ty: Option<Ty>) -> Result<(AtomicOp, Ty), LoadError> {
+        match (AtomicOp::parse(name), ty) {
+            (Some(op @ (AtomicOp::Add | AtomicOp::Min | AtomicOp::Max)), Some(ty @ (Ty::U32 | Ty::S32))) => {
+                Ok((op, ty))
+            }
+            (Some(op @ (AtomicOp::And | AtomicOp::Or | AtomicOp::Xor)), Some(Ty::B32)) => Ok((op, Ty::B32)),
+            _ => self.error("this reduction is not supported"),
+        }
     }
 
     /// The slots of a vector operand of a certain length.
@@ -141,22 +146,4 @@ impl<'a> Lowering<'a> {
         }
         Ok(slots)
     }
-}
-
-fn reduction(name: &str, ty: Option<Ty>) -> Option<Kind> {
-    Some(match (name, ty?) {
-        ("add", Ty::U32 | Ty::S32) => Kind::ReduceAdd,
-        ("min", Ty::U32) => Kind::ReduceMin,
-        ("max", Ty::U32) => Kind::ReduceMax,
-        ("min", Ty::S32) => Kind::ReduceMinSigned,
-        ("max", Ty::S32) => Kind::ReduceMaxSigned,
-        ("and", Ty::B32) => Kind::ReduceAnd,
-        ("or", Ty::B32) => Kind::ReduceOr,
-        ("xor", Ty::B32) => Kind::ReduceXor,
-        _ => return None,
-    })
-}
-
-pub(super) fn blank(kind: Kind, to: u16) -> Exchange {
-    Exchange { kind, to, flag: None, from: 0, negate: false, wide: false, lane: 0, clamp: 0, members: None }
 }

@@ -9,13 +9,20 @@ pub(super) struct Words<'a> {
 
 impl<'a> Words<'a> {
     pub(super) fn new(modifiers: &[&'a str]) -> Self {
-        Self { left: modifiers.to_vec() }
+        // How an access is cached changes nothing here.
+        let hints = |word: &&&str| word.starts_with("L1::") || word.starts_with("L2::");
+        Self { left: modifiers.iter().filter(|word| !hints(word)).copied().collect() }
     }
 
     /// Takes a word if it is there.
     pub(super) fn take(&mut self, word: &str) -> bool {
         let at = self.left.iter().position(|w| *w == word);
         at.map(|i| self.left.remove(i)).is_some()
+    }
+
+    /// Takes the first of some words that is there; what it stands for.
+    pub(super) fn pick<T: Copy>(&mut self, words: &[(&str, T)]) -> Option<T> {
+        words.iter().find(|(word, _)| self.take(word)).map(|(_, meaning)| *meaning)
     }
 
     /// Takes the first of some words.
@@ -42,9 +49,8 @@ impl<'a> Words<'a> {
 
     /// The rounding of a result, if one is named.
     pub(super) fn round(&mut self) -> Option<Round> {
-        const NAMES: [(&str, Round); 5] =
-            [("rn", Round::Nearest), ("rz", Round::Zero), ("rm", Round::Down), ("rp", Round::Up), ("rna", Round::Away)];
-        NAMES.iter().find(|(n, _)| self.take(n)).map(|(_, r)| *r)
+        use Round::{Away, Down, Nearest, Up, Zero};
+        self.pick(&[("rn", Nearest), ("rz", Zero), ("rm", Down), ("rp", Up), ("rna", Away)])
     }
 
     /// Drops words that change nothing here.
@@ -54,9 +60,9 @@ impl<'a> Words<'a> {
         }
     }
 
-    /// Drops words that begin like this.
-    pub(super) fn ignore_starting(&mut self, start: &str) {
-        self.left.retain(|w| !w.starts_with(start));
+    /// A name with all words that are left.
+    pub(super) fn joined(&mut self, name: &str) -> String {
+        [name].into_iter().chain(self.left.drain(..)).collect::<Vec<_>>().join(".")
     }
 
     pub(super) fn clear(&mut self) {

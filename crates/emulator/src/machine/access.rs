@@ -1,7 +1,7 @@
 //! Loads and stores: addresses, checks, and the way between memory and registers.
 
 use super::shadow::{Touch, warps};
-use super::survey::{Shape, shape};
+use super::survey::{Shape, first_of, shape};
 use super::warp::Warp;
 use super::words::{Global, Own, Words, read, write};
 use super::{Setting, Worker};
@@ -62,7 +62,7 @@ pub(super) fn addresses(registers: &Registers, address: Address, mask: u32) -> [
         }
     }
     if mask != FULL {
-        let first = out[mask.trailing_zeros() as usize & (WARP - 1)];
+        let first = first_of(&out, mask);
         for (lane, a) in out.iter_mut().enumerate() {
             *a = if mask >> lane & 1 != 0 { *a } else { first };
         }
@@ -106,19 +106,15 @@ impl<'a> Worker<'a> {
         let shape = self.shape(warp.pc, access.space, &at, mask, bytes);
         self.groups(checked, at, mask, shape, |worker, group, good| {
             let registers = &mut warp.registers;
+            let mut moved = Moved { access, at: group.at, mask: good, is_store };
             match group.place {
-                Place::Global(region) => {
-                    transfer(&mut Global(&region.words), registers, access, &group.at, good, is_store);
-                }
-                Place::Shared(_) => {
-                    transfer(&mut Own(&mut worker.shared), registers, access, &group.at, good, is_store)
-                }
+                Place::Global(region) => moved.transfer(&mut Global(&region.words), registers),
+                Place::Shared(_) => moved.transfer(&mut Own(&mut worker.shared), registers),
                 Place::Local(bytes) => {
-                    let lane = |i: usize| (w * WARP + i) as u64 * bytes + group.at[i];
-                    let at = std::array::from_fn(lane);
-                    transfer(&mut Own(&mut worker.local), registers, access, &at, good, is_store);
+                    moved.at = std::array::from_fn(|lane| (w * WARP + lane) as u64 * bytes + group.at[lane]);
+                    moved.transfer(&mut Own(&mut worker.local), registers);
                 }
-                Place::Param(_) => transfer(&mut Own(&mut worker.params), registers, access, &group.at, good, is_store),
+                Place::Param(_) => moved.transfer(&mut Own(&mut worker.params), registers),
                 Place::Nowhere => {}
             }
             let bad = group.mask & !good;
@@ -170,7 +166,7 @@ impl<'a> Worker<'a> {
             let mine = mine.fold(0u32, |m, i| m | 1 << i);
             let lane_or_first = |i: usize| if mine >> i & 1 != 0 { at[i] } else { first };
             let at: [u64; WARP] = std::array::from_fn(lane_or_first);
-            let shape = super::survey::survey(checked.space, &at, mine, checked.bytes, first);
+            let (shape, _) = super::survey::survey(checked.space, &at, mine, checked.bytes);
             let group = Group { place, at: relative(&at, base), mask: mine, base, shape };
             let good = self.check(checked, &group);
             self.mark(checked, &group, good);
@@ -292,55 +288,47 @@ fn relative(at: &[u64; WARP], base: u64) -> [u64; WARP] {
     out
 }
 
-/// Moves elements between memory and registers, for lanes whose offsets have been checked.
-fn transfer(
-    words: &mut impl Words,
-    registers: &mut Registers,
-    access: &Access,
-    at: &[u64; WARP],
+/// Lanes of an access whose offsets have been checked.
+struct Moved<'a> {
+    access: &'a Access,
+    at: [u64; WARP],
     mask: u32,
     is_store: bool,
-) {
-    if mask == 0 {
-        return;
-    }
-    for (k, data) in access.data.iter().enumerate() {
-        let Some(data) = *data else { continue };
-        let skip = k as u64 * u64::from(access.bytes);
-        if is_store {
-            save(words, registers, access, data, at, skip, mask);
-        } else {
-            fetch(words, registers, access, data, at, skip, mask);
-        }
-    }
 }
 
-fn fetch(
-    words: &impl Words,
-    registers: &mut Registers,
-    access: &Access,
-    data: Data,
-    at: &[u64; WARP],
-    skip: u64,
-    mask: u32,
-) {
-    if access.bytes == 4 && data.bytes <= 4 {
-        let mut out = [0; WARP];
-        for lane in 0..WARP {
-            out[lane] = words.word(((at[lane] + skip) >> 2) as usize);
+impl Moved<'_> {
+    /// Moves elements between memory and registers.
+    fn transfer(&self, words: &mut impl Words, registers: &mut Registers) {
+        for (k, data) in self.access.data.iter().enumerate().filter(|_| self.mask != 0) {
+            let Some(data) = *data else { continue };
+            let skip = k as u64 * u64::from(self.access.bytes);
+            if self.is_store {
+                let values = registers.values(data.slot, data.bytes == 8);
+                for lane in warps(self.mask) {
+                    write(words, self.at[lane] + skip, self.access.bytes, values[lane]);
+                }
+            } else {
+                self.fetch(words, registers, data, skip);
+            }
         }
-        return store(registers, data.slot, out, mask);
     }
-    let bits = 64 - 8 * u32::from(access.bytes);
-    let value = |lane: usize| {
-        let raw = read(words, at[lane] + skip, access.bytes);
-        if access.signed { ((raw << bits) as i64 >> bits) as u64 } else { raw }
-    };
-    let mut values = [0; WARP];
-    for lane in 0..WARP {
-        values[lane] = value(lane);
+
+    fn fetch(&self, words: &impl Words, registers: &mut Registers, data: Data, skip: u64) {
+        if self.access.bytes == 4 && data.bytes <= 4 {
+            let mut out = [0; WARP];
+            for lane in 0..WARP {
+                out[lane] = words.word(((self.at[lane] + skip) >> 2) as usize);
+            }
+            return store(registers, data.slot, out, self.mask);
+        }
+        let bits = 64 - 8 * u32::from(self.access.bytes);
+        let mut values = [0; WARP];
+        for lane in 0..WARP {
+            let raw = read(words, self.at[lane] + skip, self.access.bytes);
+            values[lane] = if self.access.signed { ((raw << bits) as i64 >> bits) as u64 } else { raw };
+        }
+        put(registers, data, values, self.mask);
     }
-    put(registers, data, values, mask);
 }
 
 /// Writes a value into a register, cut to its width.
@@ -354,23 +342,4 @@ pub(super) fn put(registers: &mut Registers, data: Data, values: [u64; WARP], ma
         words[lane] = values[lane] as u32 & kept;
     }
     store(registers, data.slot, words, mask);
-}
-
-fn save(
-    words: &mut impl Words,
-    registers: &Registers,
-    access: &Access,
-    data: Data,
-    at: &[u64; WARP],
-    skip: u64,
-    mask: u32,
-) {
-    let slot = usize::from(data.slot);
-    for lane in warps(mask) {
-        let value = match data.bytes {
-            8 => registers.doubles[slot].0[lane],
-            _ => u64::from(registers.words[slot].0[lane]),
-        };
-        write(words, at[lane] + skip, access.bytes, value);
-    }
 }

@@ -5,7 +5,7 @@ use super::shadow::Touch;
 use super::survey::Pattern;
 use super::warp::Warp;
 use crate::kernel::{Access, Data};
-use crate::lanes::{FULL, Lanes32, Lanes64, Registers, WARP};
+use crate::lanes::{FULL, Lanes32, Raw, Registers, WARP};
 use crate::types::Space;
 
 impl Worker<'_> {
@@ -33,28 +33,20 @@ impl Worker<'_> {
         }
         let touch = if is_store { Touch::Write } else { Touch::Read };
         for &(distance, length) in pattern.ranges() {
-            let from = at.wrapping_add_signed(i64::from(distance));
             // What another range has marked already is marked again by whoever looks closer.
-            if !self.shadow.touch_in_order(w, from, u64::from(length), touch) {
+            if !self.shadow.touch_in_order(w, at.wrapping_add_signed(distance), length, touch) {
                 return false;
             }
         }
         shape.count(&mut self.counters[warp.pc as usize].traffic, WARP as u32, bytes);
-        let words = &mut self.shared;
-        let distances = &pattern.distances;
-        match (is_store, bytes / 4) {
-            (false, 2) if access.bytes == 8 => {
-                fetch_doubles::<1>(words, first, distances, &mut warp.registers, &access.data)
-            }
-            (false, 4) if access.bytes == 8 => {
-                fetch_doubles::<2>(words, first, distances, &mut warp.registers, &access.data)
-            }
-            (false, 1) => fetch::<1>(words, first, distances, &mut warp.registers, &access.data),
-            (false, 2) => fetch::<2>(words, first, distances, &mut warp.registers, &access.data),
-            (false, _) => fetch::<4>(words, first, distances, &mut warp.registers, &access.data),
-            (true, 1) => save::<1>(words, first, distances, &warp.registers, &access.data),
-            (true, 2) => save::<2>(words, first, distances, &warp.registers, &access.data),
-            (true, _) => save::<4>(words, first, distances, &warp.registers, &access.data),
+        let lanes = Alike { words: &mut self.shared, first, distances: &pattern.distances, data: &access.data };
+        let registers = &mut warp.registers;
+        match (access.bytes, access.data.len()) {
+            (8, 1) => lanes.transfer::<u64, 1>(registers, is_store),
+            (8, _) => lanes.transfer::<u64, 2>(registers, is_store),
+            (_, 1) => lanes.transfer::<u32, 1>(registers, is_store),
+            (_, 2) => lanes.transfer::<u32, 2>(registers, is_store),
+            (..) => lanes.transfer::<u32, 4>(registers, is_store),
         }
         true
     }
@@ -69,81 +61,43 @@ fn lies_alike(base: &[u32; WARP], pattern: &Pattern) -> bool {
     differs == 0
 }
 
-/// Reads `N` words for each lane; offsets have been checked.
-fn fetch<const N: usize>(
-    words: &[u32],
+/// An access whose offsets have been checked.
+struct Alike<'a> {
+    words: &'a mut [u32],
     first: u32,
-    distances: &[u32; WARP],
-    registers: &mut Registers,
-    data: &[Option<Data>],
-) {
-    let mut out = [[0u32; WARP]; N];
-    for lane in 0..WARP {
-        let at = (first.wrapping_add(distances[lane]) >> 2) as usize;
-        if let Some(found) = words.get(at..at + N) {
-            for k in 0..N {
-                out[k][lane] = found[k];
-            }
-        }
-    }
-    for (values, data) in out.iter().zip(data) {
-        if let Some(data) = data {
-            registers.words[usize::from(data.slot)] = Lanes32(*values);
-        }
-    }
+    distances: &'a [u32; WARP],
+    data: &'a [Option<Data>],
 }
 
-/// Reads `N` pairs of words for each lane; offsets have been checked.
-fn fetch_doubles<const N: usize>(
-    words: &[u32],
-    first: u32,
-    distances: &[u32; WARP],
-    registers: &mut Registers,
-    data: &[Option<Data>],
-) {
-    let mut out = [[0u64; WARP]; N];
-    for lane in 0..WARP {
-        let at = (first.wrapping_add(distances[lane]) >> 2) as usize;
-        if let Some(found) = words.get(at..at + 2 * N) {
-            for k in 0..N {
-                out[k][lane] = u64::from(found[2 * k]) | u64::from(found[2 * k + 1]) << 32;
+impl Alike<'_> {
+    /// Moves `N` elements of each lane; where lanes store to one place, the last lane's stay.
+    #[inline(always)]
+    fn transfer<T: Raw, const N: usize>(self, registers: &mut Registers, is_store: bool) {
+        let mut values = [[T::default(); WARP]; N];
+        let at = |lane: usize| (self.first.wrapping_add(self.distances[lane]) >> 2) as usize;
+        if is_store {
+            for (values, data) in values.iter_mut().zip(self.data.iter().flatten()) {
+                *values = *T::lanes(registers, data.slot);
             }
-        }
-    }
-    for (values, data) in out.iter().zip(data) {
-        if let Some(data) = data {
-            registers.doubles[usize::from(data.slot)] = Lanes64(*values);
-        }
-    }
-}
-
-/// Writes `N` words of each lane, the last lane last; offsets have been checked.
-fn save<const N: usize>(
-    words: &mut [u32],
-    first: u32,
-    distances: &[u32; WARP],
-    registers: &Registers,
-    data: &[Option<Data>],
-) {
-    let mut values = [[0u32; WARP]; N];
-    if data.len() == N {
-        for (values, data) in values.iter_mut().zip(data.iter().flatten()) {
-            *values = registers.words[usize::from(data.slot)].0;
-        }
-    } else {
-        for (pair, data) in values.chunks_exact_mut(2).zip(data.iter().flatten()) {
-            let Lanes64(from) = &registers.doubles[usize::from(data.slot)];
             for lane in 0..WARP {
-                pair[0][lane] = from[lane] as u32;
-                pair[1][lane] = (from[lane] >> 32) as u32;
+                if let Some(to) = self.words.get_mut(at(lane)..at(lane) + N * T::WORDS) {
+                    for k in 0..N {
+                        values[k][lane].to_words(&mut to[k * T::WORDS..][..T::WORDS]);
+                    }
+                }
+            }
+            return;
+        }
+        for lane in 0..WARP {
+            if let Some(found) = self.words.get(at(lane)..at(lane) + N * T::WORDS) {
+                for k in 0..N {
+                    values[k][lane] = T::of_words(&found[k * T::WORDS..][..T::WORDS]);
+                }
             }
         }
-    }
-    for lane in 0..WARP {
-        let at = (first.wrapping_add(distances[lane]) >> 2) as usize;
-        if let Some(to) = words.get_mut(at..at + N) {
-            for k in 0..N {
-                to[k] = values[k][lane];
+        for (values, data) in values.iter().zip(self.data) {
+            if let Some(data) = data {
+                *T::lanes_mut(registers, data.slot) = *values;
             }
         }
     }

@@ -5,41 +5,37 @@ use super::access::{Checked, Place, addresses};
 use super::shadow::{Touch, warps};
 use super::warp::Warp;
 use super::words::{Global, Own, Words, read, write};
-use crate::kernel::{Atomic, AtomicOp, AtomicType};
-use crate::lanes::WARP;
-use crate::rounding::{BFLOAT, HALF, Round, add_odd, bfloat, half, narrow};
+use crate::kernel::{Atomic, AtomicOp};
+use crate::lanes::{Bf16, F16, Lane, Raw, WARP};
+use crate::rounding::{Directed, Round};
+use crate::types::Ty;
 use std::sync::atomic::Ordering;
 
 impl<'a> Worker<'a> {
     pub(super) fn atomic(&mut self, w: usize, warp: &mut Warp, mask: u32, atomic: &Atomic) {
-        let bytes = u64::from(atomic.bytes);
+        let (bytes, wide) = (atomic.ty.bytes(), atomic.ty.bytes() == 8);
         let checked = Checked { pc: warp.pc, warp: w, space: atomic.space, bytes, align: bytes, touch: Touch::Atomic };
         let at = addresses(&warp.registers, atomic.address, mask);
         let shape = self.shape(warp.pc, atomic.space, &at, mask, bytes);
-        let value = |slot: u16, lane: usize| match atomic.wide {
-            true => warp.registers.doubles[usize::from(slot)].0[lane],
-            false => u64::from(warp.registers.words[usize::from(slot)].0[lane]),
-        };
-        let operands: [(u64, u64); WARP] =
-            std::array::from_fn(|lane| (value(atomic.operand, lane), value(atomic.swap, lane)));
+        let [operands, swaps] = [atomic.operand, atomic.swap].map(|slot| warp.registers.values(slot, wide));
         let mut old = [0u64; WARP];
         self.groups(checked, at, mask, shape, |worker, group, good| {
             for lane in warps(good) {
-                let (offset, (operand, swap)) = (group.at[lane], operands[lane]);
-                let change = |old: u64| apply(atomic, old, operand, swap);
+                let (offset, each) = (group.at[lane], bytes as u8);
+                let change = |old: u64| apply(atomic.op, atomic.ty, old, operands[lane], swaps[lane]);
                 old[lane] = match group.place {
-                    Place::Global(region) => global(worker, &region.words, offset, atomic.bytes, change),
-                    Place::Shared(_) => own(&mut Own(&mut worker.shared), offset, atomic.bytes, change),
+                    Place::Global(region) => global(worker, &region.words, offset, each, change),
+                    Place::Shared(_) => own(&mut Own(&mut worker.shared), offset, each, change),
                     Place::Local(bytes) => {
                         let offset = (w * WARP + lane) as u64 * bytes + offset;
-                        own(&mut Own(&mut worker.local), offset, atomic.bytes, change)
+                        own(&mut Own(&mut worker.local), offset, each, change)
                     }
                     Place::Param(_) | Place::Nowhere => 0,
                 };
             }
         });
         if let Some(to) = atomic.to {
-            let bytes = if atomic.wide { 8 } else { 4 };
+            let bytes = if wide { 8 } else { 4 };
             super::access::put(&mut warp.registers, crate::kernel::Data { slot: to, bytes }, old, mask);
         }
     }
@@ -76,82 +72,47 @@ fn own(words: &mut impl Words, offset: u64, bytes: u8, change: impl Fn(u64) -> u
 }
 
 /// The new value.
-fn apply(atomic: &Atomic, old: u64, operand: u64, swap: u64) -> u64 {
-    match atomic.op {
+pub(super) fn apply(op: AtomicOp, ty: Ty, old: u64, operand: u64, swap: u64) -> u64 {
+    let choose = |holds: bool, then: u64| if holds { then } else { old };
+    match op {
         AtomicOp::Exchange => operand,
-        AtomicOp::CompareAndSwap => {
-            if old == operand {
-                swap
-            } else {
-                old
-            }
-        }
+        AtomicOp::CompareAndSwap => choose(old == operand, swap),
         AtomicOp::And => old & operand,
         AtomicOp::Or => old | operand,
         AtomicOp::Xor => old ^ operand,
-        AtomicOp::Increment => {
-            if old >= operand {
-                0
-            } else {
-                old + 1
-            }
-        }
-        AtomicOp::Decrement => {
-            if old == 0 || old > operand {
-                operand
-            } else {
-                old - 1
-            }
-        }
-        AtomicOp::Add => add(atomic.ty, old, operand),
-        AtomicOp::Min => {
-            if less(atomic.ty, operand, old) {
-                operand
-            } else {
-                old
-            }
-        }
-        AtomicOp::Max => {
-            if less(atomic.ty, old, operand) {
-                operand
-            } else {
-                old
-            }
-        }
+        AtomicOp::Increment if old >= operand => 0,
+        AtomicOp::Increment => old + 1,
+        AtomicOp::Decrement if old == 0 || old > operand => operand,
+        AtomicOp::Decrement => old - 1,
+        AtomicOp::Add => add(ty, old, operand),
+        AtomicOp::Min => choose(less(ty, operand, old), operand),
+        AtomicOp::Max => choose(less(ty, old, operand), operand),
     }
 }
 
-fn add(ty: AtomicType, a: u64, b: u64) -> u64 {
-    let pair = |f: fn(u16, u16) -> u16| {
-        let one = |shift: u32| u64::from(f((a >> shift) as u16, (b >> shift) as u16)) << shift;
-        one(0) | one(16)
-    };
+fn add(ty: Ty, a: u64, b: u64) -> u64 {
+    fn sum<T: Lane + Directed>(a: u64, b: u64) -> u64 {
+        let [a, b] = [a, b].map(|x| T::of(T::Raw::of_bits(x)));
+        a.add_in(b, Round::Nearest).raw().bits()
+    }
     match ty {
-        AtomicType::F32 => u64::from((f32::from_bits(a as u32) + f32::from_bits(b as u32)).to_bits()),
-        AtomicType::F64 => (f64::from_bits(a) + f64::from_bits(b)).to_bits(),
-        AtomicType::F16 => u64::from(add_half(a as u16, b as u16)),
-        AtomicType::Bf16 => u64::from(add_bfloat(a as u16, b as u16)),
-        AtomicType::F16x2 => pair(add_half),
-        AtomicType::Bf16x2 => pair(add_bfloat),
-        AtomicType::U32 | AtomicType::S32 => u64::from((a as u32).wrapping_add(b as u32)),
-        AtomicType::U64 | AtomicType::S64 => a.wrapping_add(b),
+        Ty::F32 => sum::<f32>(a, b),
+        Ty::F64 => sum::<f64>(a, b),
+        Ty::F16 => sum::<F16>(a, b),
+        Ty::Bf16 => sum::<Bf16>(a, b),
+        Ty::F16x2 => sum::<[F16; 2]>(a, b),
+        Ty::Bf16x2 => sum::<[Bf16; 2]>(a, b),
+        // What is beyond the type is cut off where it is written.
+        _ => a.wrapping_add(b),
     }
 }
 
-fn add_half(a: u16, b: u16) -> u16 {
-    narrow(add_odd(half(a), half(b)), HALF, Round::Nearest) as u16
-}
-
-fn add_bfloat(a: u16, b: u16) -> u16 {
-    narrow(add_odd(bfloat(a), bfloat(b)), BFLOAT, Round::Nearest) as u16
-}
-
-fn less(ty: AtomicType, a: u64, b: u64) -> bool {
+fn less(ty: Ty, a: u64, b: u64) -> bool {
     match ty {
-        AtomicType::S32 => (a as i32) < b as i32,
-        AtomicType::S64 => (a as i64) < b as i64,
-        AtomicType::F32 => f32::from_bits(a as u32) < f32::from_bits(b as u32),
-        AtomicType::F64 => f64::from_bits(a) < f64::from_bits(b),
+        Ty::S32 => (a as i32) < b as i32,
+        Ty::S64 => (a as i64) < b as i64,
+        Ty::F32 => f32::from_bits(a as u32) < f32::from_bits(b as u32),
+        Ty::F64 => f64::from_bits(a) < f64::from_bits(b),
         _ => a < b,
     }
 }

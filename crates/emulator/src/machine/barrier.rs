@@ -44,8 +44,7 @@ impl Worker<'_> {
             warp.state = State::Waiting(id as u8);
         }
         if !matches!(barrier.kind, BarrierKind::Sync | BarrierKind::Arrive) {
-            let flip = if barrier.negate { FULL } else { 0 };
-            let holds = (warp.registers.predicates[usize::from(barrier.from)] ^ flip) & mask;
+            let holds = warp.registers.predicate(barrier.from) & mask;
             state.true_threads += holds.count_ones();
             state.some_false |= holds != mask;
             warp.reduction = Some((barrier.kind, barrier.to, mask));
@@ -119,6 +118,5 @@ fn release(warp: &mut Warp, state: &BarrierState) {
         BarrierKind::AllTrue => !state.some_false,
         _ => state.true_threads > 0,
     };
-    let flag = &mut warp.registers.predicates[usize::from(to)];
-    *flag = if holds { *flag | mask } else { *flag & !mask };
+    warp.registers.set_predicate(to, if holds { FULL } else { 0 }, mask);
 }

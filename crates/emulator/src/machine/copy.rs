@@ -3,11 +3,11 @@
 use super::Worker;
 use super::access::{Checked, Place, addresses};
 use super::shadow::{Touch, warps};
-use super::survey::{Shape, shape, survey};
+use super::survey::{Shape, first_of, shape, survey};
 use super::warp::Warp;
 use super::words::{Global, Own, Words, write};
 use crate::kernel::Copy;
-use crate::lanes::{FULL, Registers, WARP};
+use crate::lanes::{Registers, WARP};
 use crate::types::Space;
 
 impl<'a> Worker<'a> {
@@ -58,11 +58,7 @@ impl<'a> Worker<'a> {
             let checked = Checked { pc, warp: w, space: Space::Global, bytes, align, touch: Touch::Read };
             let at = only(from, mine);
             let is_whole = mine == reading && bytes == align;
-            let shape = if is_whole {
-                whole
-            } else {
-                survey(Space::Global, &at, mine, bytes, at[mine.trailing_zeros() as usize & (WARP - 1)])
-            };
+            let shape = if is_whole { whole } else { survey(Space::Global, &at, mine, bytes).0 };
             self.groups(checked, at, mine, shape, |_, group, good| {
                 let Place::Global(region) = group.place else { return };
                 let words = Global(&region.words);
@@ -99,8 +95,7 @@ impl<'a> Worker<'a> {
 
 /// The bytes that each lane reads, and the lanes that read any.
 fn wanted(registers: &Registers, mask: u32, copy: &Copy) -> ([u64; WARP], u32) {
-    let ignored =
-        copy.ignore.map_or(0, |p| registers.predicates[usize::from(p)] ^ if copy.ignore_negated { FULL } else { 0 });
+    let ignored = copy.ignore.map_or(0, |p| registers.predicate(p));
     let all = u64::from(copy.bytes);
     let wanted: [u64; WARP] = match copy.read {
         Some(slot) => registers.words[usize::from(slot)].0.map(|n| u64::from(n).min(all)),
@@ -112,6 +107,6 @@ fn wanted(registers: &Registers, mask: u32, copy: &Copy) -> ([u64; WARP], u32) {
 
 /// The addresses of some lanes; the others get the first one's.
 fn only(at: &[u64; WARP], lanes: u32) -> [u64; WARP] {
-    let first = at[lanes.trailing_zeros() as usize & (WARP - 1)];
+    let first = first_of(at, lanes);
     std::array::from_fn(|i| if lanes >> i & 1 != 0 { at[i] } else { first })
 }

@@ -1,15 +1,34 @@
 //! Instructions that look at other lanes of the warp.
 
 use super::Worker;
+use super::atomic::apply;
 use super::shadow::warps;
 use super::warp::Warp;
 use crate::finding::Fault;
-use crate::kernel::{Exchange, ExchangeKind as Kind};
-use crate::lanes::{FULL, WARP, store};
+use crate::kernel::{AtomicOp, Exchange};
+use crate::lanes::{FULL, Registers, WARP, store};
+use crate::types::Ty;
+use std::fmt;
+
+type Run = dyn Fn(&mut Registers, u32) -> Option<usize> + Send + Sync;
+
+/// An instruction over the lanes of a mask; the first lane that reads from one that takes no part.
+pub(crate) struct ExchangeFn(Box<Run>);
+
+impl fmt::Debug for ExchangeFn {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ExchangeFn")
+    }
+}
+
+impl ExchangeFn {
+    pub(crate) fn new(run: impl Fn(&mut Registers, u32) -> Option<usize> + Send + Sync + 'static) -> Self {
+        Self(Box::new(run))
+    }
+}
 
 impl Worker<'_> {
     pub(super) fn exchange(&mut self, w: usize, warp: &mut Warp, mask: u32, e: &Exchange) {
-        let first = mask.trailing_zeros() as usize;
         if let Some(members) = e.members {
             let members = warp.registers.words[usize::from(members)].0;
             // Every lane must be in the mask that it names, and all lanes named must be here.
@@ -19,102 +38,102 @@ impl Worker<'_> {
                 self.fault(w, warp.pc, lane, None, Fault::InactiveLane);
             }
         }
-        match e.kind {
-            Kind::ShuffleUp | Kind::ShuffleDown | Kind::ShuffleXor | Kind::ShuffleIndex => {
-                if let Some(lane) = shuffle(warp, mask, e) {
-                    self.fault(w, warp.pc, lane, None, Fault::InactiveLane);
-                }
-            }
-            Kind::VoteAll | Kind::VoteAny | Kind::VoteUniform | Kind::VoteBallot => vote(warp, mask, e),
-            Kind::ActiveMask => store(&mut warp.registers, e.to, [mask; WARP], mask),
-            Kind::MatchAny | Kind::MatchAll => find_equal(warp, mask, e),
-            Kind::SyncWarp => {}
-            Kind::Elect => {
-                store(&mut warp.registers, e.to, [first as u32; WARP], mask);
-                set_flag(warp, e.flag, 1 << first, mask);
-            }
-            _ => reduce(warp, mask, e),
+        if let Some(lane) = (e.run.0)(&mut warp.registers, mask) {
+            self.fault(w, warp.pc, lane, None, Fault::InactiveLane);
         }
     }
 }
 
-fn set_flag(warp: &mut Warp, flag: Option<u16>, bits: u32, mask: u32) {
+fn set_flag(r: &mut Registers, flag: Option<u16>, bits: u32, mask: u32) {
     if let Some(flag) = flag {
-        let flag = &mut warp.registers.predicates[usize::from(flag)];
-        *flag = *flag & !mask | bits & mask;
+        r.set_predicate(flag, bits, mask);
     }
 }
 
-/// Moves values between lanes; the first lane that read from one that takes no part.
-fn shuffle(warp: &mut Warp, mask: u32, e: &Exchange) -> Option<usize> {
-    let lanes = |slot: u16| warp.registers.words[usize::from(slot)].0;
-    let (from, by, clamp) = (lanes(e.from), lanes(e.lane), lanes(e.clamp));
-    let (mut out, mut within, mut bad) = ([0; WARP], 0u32, None);
-    for lane in 0..WARP {
-        let (by, clamp) = (by[lane] & 31, clamp[lane]);
-        let (last, segment) = (clamp & 31, clamp >> 8 & 31);
-        let highest = lane as u32 & segment | last & !segment;
-        let lowest = lane as u32 & segment;
-        let (source, inside) = match e.kind {
-            Kind::ShuffleUp => {
-                let source = (lane as u32).wrapping_sub(by);
-                (source, source as i32 >= highest as i32)
+/// The lane that another one reads: of its number, its operand, and the bits that segments share.
+pub(crate) type Source = fn(u32, u32, u32) -> u32;
+
+/// Moves values between lanes. `from` holds the values, the sources' operands, and the clamps with their segment masks.
+pub(crate) fn shuffle(
+    (to, flag): (u16, Option<u16>),
+    from: [u16; 3],
+    (is_up, source_of): (bool, Source),
+) -> ExchangeFn {
+    ExchangeFn::new(move |r, mask| {
+        let [values, by, clamp] = from.map(|slot| r.words[usize::from(slot)].0);
+        let (mut out, mut within, mut bad) = ([0; WARP], 0u32, None);
+        for lane in 0..WARP {
+            let (last, segment) = (clamp[lane] & 31, clamp[lane] >> 8 & 31);
+            let end = lane as u32 & segment | last & !segment;
+            let source = source_of(lane as u32, by[lane] & 31, segment);
+            let inside = if is_up { source as i32 >= end as i32 } else { source <= end };
+            let source = if inside { source as usize & 31 } else { lane };
+            out[lane] = values[source];
+            within |= u32::from(inside) << lane;
+            if mask >> lane & 1 != 0 && mask >> source & 1 == 0 {
+                bad = bad.or(Some(lane));
             }
-            Kind::ShuffleDown => (lane as u32 + by, lane as u32 + by <= highest),
-            Kind::ShuffleXor => (lane as u32 ^ by, lane as u32 ^ by <= highest),
-            _ => (lowest | by & !segment, lowest | by & !segment <= highest),
-        };
-        let source = if inside { source as usize & 31 } else { lane };
-        out[lane] = from[source];
-        within |= u32::from(inside) << lane;
-        if mask >> lane & 1 != 0 && mask >> source & 1 == 0 {
-            bad = bad.or(Some(lane));
         }
-    }
-    store(&mut warp.registers, e.to, out, mask);
-    set_flag(warp, e.flag, within, mask);
-    bad
+        store(r, to, out, mask);
+        set_flag(r, flag, within, mask);
+        bad
+    })
 }
 
-fn vote(warp: &mut Warp, mask: u32, e: &Exchange) {
-    let flip = if e.negate { FULL } else { 0 };
-    let holds = (warp.registers.predicates[usize::from(e.from)] ^ flip) & mask;
-    let result = match e.kind {
-        Kind::VoteBallot => return store(&mut warp.registers, e.to, [holds; WARP], mask),
-        Kind::VoteAll => holds == mask,
-        Kind::VoteAny => holds != 0,
-        _ => holds == 0 || holds == mask,
-    };
-    set_flag(warp, Some(e.to), if result { FULL } else { 0 }, mask);
+/// What is asked of the lanes in which a predicate holds and of all that take part.
+pub(crate) type Question = fn(u32, u32) -> bool;
+
+/// Writes something of the lanes in which a predicate holds and of all that take part: to a predicate, or `None` for the
+/// lanes themselves to a register.
+pub(crate) fn vote(to: u16, from: (u16, bool), of: Option<Question>) -> ExchangeFn {
+    ExchangeFn::new(move |r, mask| {
+        let holds = r.predicate(from) & mask;
+        match of {
+            Some(of) => r.set_predicate(to, if of(holds, mask) { FULL } else { 0 }, mask),
+            None => store(r, to, [holds; WARP], mask),
+        }
+        None
+    })
 }
 
-fn find_equal(warp: &mut Warp, mask: u32, e: &Exchange) {
-    let values: [u64; WARP] = match e.wide {
-        true => warp.registers.doubles[usize::from(e.from)].0,
-        false => warp.registers.words[usize::from(e.from)].0.map(u64::from),
-    };
-    let equal = |lane: usize| warps(mask).filter(|other| values[*other] == values[lane]).fold(0u32, |m, o| m | 1 << o);
-    let groups: [u32; WARP] = std::array::from_fn(equal);
-    if e.kind == Kind::MatchAny {
-        return store(&mut warp.registers, e.to, groups, mask);
-    }
-    let all = groups[mask.trailing_zeros() as usize & 31] == mask;
-    store(&mut warp.registers, e.to, [if all { mask } else { 0 }; WARP], mask);
-    set_flag(warp, e.flag, if all { FULL } else { 0 }, mask);
+/// The lanes with the same value, or all if `all` have it.
+pub(crate) fn find_equal((to, flag): (u16, Option<u16>), (from, wide): (u16, bool), all: bool) -> ExchangeFn {
+    ExchangeFn::new(move |r, mask| {
+        let values = r.values(from, wide);
+        let equal =
+            |lane: usize| warps(mask).filter(|other| values[*other] == values[lane]).fold(0u32, |m, o| m | 1 << o);
+        let groups: [u32; WARP] = std::array::from_fn(equal);
+        let is_one = groups[mask.trailing_zeros() as usize & 31] == mask;
+        let found = if is_one { mask } else { 0 };
+        store(r, to, if all { [found; WARP] } else { groups }, mask);
+        set_flag(r, flag, if is_one { FULL } else { 0 }, mask);
+        None
+    })
 }
 
-fn reduce(warp: &mut Warp, mask: u32, e: &Exchange) {
-    let values = warp.registers.words[usize::from(e.from)].0;
-    let join = |a: u32, b: u32| match e.kind {
-        Kind::ReduceAdd => a.wrapping_add(b),
-        Kind::ReduceMin => a.min(b),
-        Kind::ReduceMax => a.max(b),
-        Kind::ReduceMinSigned => (a as i32).min(b as i32) as u32,
-        Kind::ReduceMaxSigned => (a as i32).max(b as i32) as u32,
-        Kind::ReduceAnd => a & b,
-        Kind::ReduceOr => a | b,
-        _ => a ^ b,
-    };
-    let total = warps(mask).map(|lane| values[lane]).reduce(join).unwrap_or(0);
-    store(&mut warp.registers, e.to, [total; WARP], mask);
+pub(crate) fn reduce(to: u16, from: u16, op: AtomicOp, ty: Ty) -> ExchangeFn {
+    ExchangeFn::new(move |r, mask| {
+        let values = r.values(from, false);
+        let total = warps(mask).map(|lane| values[lane]).reduce(|a, b| apply(op, ty, a, b, 0)).unwrap_or(0);
+        store(r, to, [total as u32; WARP], mask);
+        None
+    })
+}
+
+/// The lanes that take part.
+pub(crate) fn active(to: u16) -> ExchangeFn {
+    ExchangeFn::new(move |r, mask| {
+        store(r, to, [mask; WARP], mask);
+        None
+    })
+}
+
+/// The first lane that takes part, and whether a lane is it.
+pub(crate) fn elect(to: u16, flag: u16) -> ExchangeFn {
+    ExchangeFn::new(move |r, mask| {
+        let first = mask.trailing_zeros();
+        store(r, to, [first; WARP], mask);
+        r.set_predicate(flag, 1 << first, mask);
+        None
+    })
 }

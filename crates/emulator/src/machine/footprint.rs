@@ -66,7 +66,7 @@ pub(crate) type Footprints = BTreeMap<(u32, usize), Marks>;
 /// Adds one access: the lanes of `good`, each with what lies from it to where the next lane's step would end. `length` is
 /// that of the buffer.
 pub(super) fn mark(marks: &mut Marks, group: &Group<'_>, good: u32, bytes: u64, length: u64) {
-    let reach = group.shape.step().unsigned_abs().max(bytes);
+    let reach = group.shape.step.unsigned_abs().max(bytes);
     for lane in warps(good) {
         let at = group.at[lane];
         marks.used.add(at, at + bytes);

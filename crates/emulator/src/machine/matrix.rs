@@ -1,15 +1,15 @@
 //! `ldmatrix`, `stmatrix` and `mma.sync`.
 
 use super::Worker;
-use super::access::{Checked, Place, addresses};
+use super::access::{Checked, Place, addresses, put};
 use super::shadow::{Touch, warps};
 use super::warp::Warp;
 use super::words::{Own, read, write};
 use crate::finding::Fault;
-use crate::kernel::{Factor, Matrix, Multiply, Sum};
+use crate::kernel::{Data, Matrix, Multiply};
 use crate::lanes::{FULL, Registers, WARP, store};
 use crate::rounding::{HALF, Round, bfloat, half, narrow};
-use crate::types::Space;
+use crate::types::{Space, Ty};
 
 /// Bytes of a row of eight 16-bit elements.
 const ROW: u64 = 16;
@@ -80,14 +80,14 @@ const N: usize = 8;
 const K: usize = 32;
 
 /// Element `j` of a register of a factor.
-fn element(factor: Factor, bits: u64, j: usize, signed: bool) -> f64 {
-    match factor {
-        Factor::Half => half((bits >> (16 * j)) as u16),
-        Factor::Bfloat => bfloat((bits >> (16 * j)) as u16),
-        Factor::Tf32 => f64::from(f32::from_bits(bits as u32 & 0xffff_e000)),
-        Factor::Double => f64::from_bits(bits),
-        Factor::Byte { .. } if signed => f64::from((bits >> (8 * j)) as i8),
-        Factor::Byte { .. } => f64::from((bits >> (8 * j)) as u8),
+fn element(ty: Ty, bits: u64, j: usize) -> f64 {
+    match ty {
+        Ty::F16 => half((bits >> (16 * j)) as u16),
+        Ty::Bf16 => bfloat((bits >> (16 * j)) as u16),
+        Ty::Tf32 => f64::from(f32::from_bits(bits as u32 & 0xffff_e000)),
+        Ty::F64 => f64::from_bits(bits),
+        Ty::S8 => f64::from((bits >> (8 * j)) as i8),
+        _ => f64::from((bits >> (8 * j)) as u8),
     }
 }
 
@@ -95,29 +95,23 @@ fn element(factor: Factor, bits: u64, j: usize, signed: bool) -> f64 {
 /// upwards, exactly for integers, and rounded once; the hardware's order and intermediate precision are not specified.
 /// Products of binary64 are added by fused multiply-adds in the same order.
 pub(super) fn multiply(registers: &mut Registers, m: &Multiply) {
-    let (per, blocks) = (m.factor.packed(), m.rows / 8);
-    let (a_signed, b_signed) = match m.factor {
-        Factor::Byte { a_signed, b_signed } => (a_signed, b_signed),
-        _ => (true, true),
-    };
-    let bits = |slot: u16, lane: usize| match m.factor {
-        Factor::Double => registers.doubles[usize::from(slot)].0[lane],
-        _ => u64::from(registers.words[usize::from(slot)].0[lane]),
-    };
+    let [left, right] = m.factors;
+    let (per, blocks, wide) = (Multiply::packed(left), m.rows / 8, left == Ty::F64);
     let mut a = [[0f64; K]; M];
     let mut b = [[0f64; N]; K];
-    for lane in 0..WARP {
-        let (group, within) = (lane / 4, per * (lane % 4));
-        for (r, slot) in m.a.iter().enumerate() {
-            let (row, k) = (group + 8 * (r % blocks), within + 4 * per * (r / blocks));
+    for (r, slot) in m.a.iter().enumerate() {
+        for (lane, bits) in registers.values(*slot, wide).into_iter().enumerate() {
+            let (row, k) = (lane / 4 + 8 * (r % blocks), per * (lane % 4) + 4 * per * (r / blocks));
             for j in 0..per {
-                a[row][k + j] = element(m.factor, bits(*slot, lane), j, a_signed);
+                a[row][k + j] = element(left, bits, j);
             }
         }
-        for (r, slot) in m.b.iter().enumerate() {
-            let k = within + 4 * per * r;
+    }
+    for (r, slot) in m.b.iter().enumerate() {
+        for (lane, bits) in registers.values(*slot, wide).into_iter().enumerate() {
+            let k = per * (lane % 4) + 4 * per * r;
             for j in 0..per {
-                b[k + j][group] = element(m.factor, bits(*slot, lane), j, b_signed);
+                b[k + j][lane / 4] = element(right, bits, j);
             }
         }
     }
@@ -125,7 +119,7 @@ pub(super) fn multiply(registers: &mut Registers, m: &Multiply) {
     for (row, sums) in sums.iter_mut().enumerate().take(m.rows) {
         for k in 0..m.depth {
             for (sum, b) in sums.iter_mut().zip(&b[k]) {
-                *sum = if m.sum == Sum::Double { a[row][k].mul_add(*b, *sum) } else { *sum + a[row][k] * b };
+                *sum = if m.sum == Ty::F64 { a[row][k].mul_add(*b, *sum) } else { *sum + a[row][k] * b };
             }
         }
     }
@@ -135,49 +129,45 @@ pub(super) fn multiply(registers: &mut Registers, m: &Multiply) {
 /// Row and column of a lane's register `r` of a sum; of its first element where there are two.
 fn place_of_sum(m: &Multiply, lane: usize, r: usize) -> (usize, usize) {
     let (group, within) = (lane / 4, 2 * (lane % 4));
-    if m.sum == Sum::Half { (group + 8 * r, within) } else { (group + 8 * (r / 2), within + r % 2) }
+    if m.sum == Ty::F16 { (group + 8 * r, within) } else { (group + 8 * (r / 2), within + r % 2) }
 }
 
 fn write_sums(registers: &mut Registers, m: &Multiply, sums: &[[f64; N]; M]) {
+    let wide = m.sum == Ty::F64;
     for (r, to) in m.to.iter().enumerate() {
-        let at = |lane: usize| place_of_sum(m, lane, r);
-        let word = |lane: usize| {
-            let (row, column) = at(lane);
+        let bits = |lane: usize| {
+            let (row, column) = place_of_sum(m, lane, r);
             let x = sums[row][column];
-            match m.sum {
-                Sum::Half => {
+            u64::from(match m.sum {
+                Ty::F16 => {
                     let [low, high] = [x, sums[row][column + 1]].map(|x| narrow(x, HALF, Round::Nearest));
                     low | high << 16
                 }
-                Sum::Integer { saturate: true } => x as i32 as u32,
-                Sum::Integer { saturate: false } => x as i64 as u32,
-                Sum::Single | Sum::Double => (x as f32).to_bits(),
-            }
+                Ty::S32 if m.saturate => x as i32 as u32,
+                Ty::S32 => x as i64 as u32,
+                Ty::F64 => return x.to_bits(),
+                _ => (x as f32).to_bits(),
+            })
         };
-        if m.sum == Sum::Double {
-            let double = |lane: usize| sums[at(lane).0][at(lane).1].to_bits();
-            store(registers, *to, std::array::from_fn::<u64, WARP, _>(double), FULL);
-        } else {
-            store(registers, *to, std::array::from_fn::<u32, WARP, _>(word), FULL);
-        }
+        let data = Data { slot: *to, bytes: if wide { 8 } else { 4 } };
+        put(registers, data, std::array::from_fn(bits), FULL);
     }
 }
 
 fn accumulators(registers: &Registers, m: &Multiply) -> [[f64; N]; M] {
     let mut out = [[0f64; N]; M];
-    for lane in 0..WARP {
-        for (r, slot) in m.c.iter().enumerate() {
+    for (r, slot) in m.c.iter().enumerate() {
+        for (lane, bits) in registers.values(*slot, m.sum == Ty::F64).into_iter().enumerate() {
             let (row, column) = place_of_sum(m, lane, r);
-            let bits = || registers.words[usize::from(*slot)].0[lane];
-            match m.sum {
-                Sum::Single => out[row][column] = f64::from(f32::from_bits(bits())),
-                Sum::Double => out[row][column] = f64::from_bits(registers.doubles[usize::from(*slot)].0[lane]),
-                Sum::Integer { .. } => out[row][column] = f64::from(bits() as i32),
-                Sum::Half => {
-                    out[row][column] = half(bits() as u16);
-                    out[row][column + 1] = half((bits() >> 16) as u16);
+            out[row][column] = match m.sum {
+                Ty::F64 => f64::from_bits(bits),
+                Ty::S32 => f64::from(bits as i32),
+                Ty::F16 => {
+                    out[row][column + 1] = half((bits >> 16) as u16);
+                    half(bits as u16)
                 }
-            }
+                _ => f64::from(f32::from_bits(bits as u32)),
+            };
         }
     }
     out

@@ -8,23 +8,27 @@ mod again;
 mod atomic;
 mod barrier;
 mod copy;
-mod exchange;
+pub(crate) mod exchange;
 mod flight;
 mod footprint;
 mod matrix;
 mod shadow;
+mod special;
 mod survey;
 mod warp;
 mod words;
 
 use crate::counts::Counter;
 use crate::finding::{Fault, Findings, Sighting};
-use crate::kernel::{Constant, Kernel, Run, Special};
+use crate::kernel::{Constant, Data, Kernel, Run};
 use crate::lanes::{FULL, WARP};
 use crate::memory::Memory;
 use barrier::BarrierState;
+pub(crate) use exchange::ExchangeFn;
 pub(crate) use footprint::{Footprints, Marks};
 use shadow::{MAX_WARPS, Shadow};
+pub(crate) use special::Special;
+use special::Thread;
 use survey::Pattern;
 use warp::{State, Warp};
 
@@ -147,9 +151,8 @@ impl<'a> Worker<'a> {
     }
 
     fn begin(&mut self, block: u64) {
-        let [gx, gy, _] = self.setting.grid.map(u64::from);
         self.block = block;
-        self.index = [(block % gx) as u32, (block / gx % gy) as u32, (block / gx / gy) as u32];
+        self.index = coordinates(block, self.setting.grid);
         (self.steps, self.stopped) = (0, false);
         self.shadow.begin_block();
         self.barriers = Default::default();
@@ -159,7 +162,9 @@ impl<'a> Worker<'a> {
         for (w, warp) in self.warps.iter_mut().enumerate() {
             let left = threads - w * WARP;
             let lanes = if left >= WARP { FULL } else { (1 << left) - 1 };
-            warp.begin_block(setting.kernel, lanes, |which, lane| special(setting, index, which, w, lane));
+            warp.begin_block(setting.kernel, lanes, |which, lane| {
+                which.value(&Thread { setting, index, warp: w, lane })
+            });
         }
     }
 
@@ -180,7 +185,7 @@ impl<'a> Worker<'a> {
             self.steps += 1;
             if let Run::Lanes(run, slots) = &inst.run {
                 if mask != 0 {
-                    run(&mut warp.registers, slots, mask);
+                    run.0(&mut warp.registers, slots, mask);
                 }
                 warp.pc += 1;
             } else {
@@ -208,14 +213,10 @@ impl<'a> Worker<'a> {
                 warp.exit(mask);
             }
             _ if mask == 0 => {}
-            Run::Load(access) => {
-                if !self.again(w, warp, mask, access, false) {
-                    self.access(w, warp, mask, access, false);
-                }
-            }
-            Run::Store(access) => {
-                if !self.again(w, warp, mask, access, true) {
-                    self.access(w, warp, mask, access, true);
+            Run::Load(access) | Run::Store(access) => {
+                let is_store = matches!(run, Run::Store(_));
+                if !self.again(w, warp, mask, access, is_store) {
+                    self.access(w, warp, mask, access, is_store);
                 }
             }
             Run::Atomic(atomic) => self.atomic(w, warp, mask, atomic),
@@ -227,12 +228,8 @@ impl<'a> Worker<'a> {
             Run::Commit => warp.flights.commit(mask),
             Run::Wait(keep) => self.land(w, warp, mask, *keep),
             Run::Clock { to, wide } => {
-                let now = self.steps;
-                if *wide {
-                    crate::lanes::store(&mut warp.registers, *to, [now; WARP], mask);
-                } else {
-                    crate::lanes::store(&mut warp.registers, *to, [now as u32; WARP], mask);
-                }
+                let data = Data { slot: *to, bytes: if *wide { 8 } else { 4 } };
+                access::put(&mut warp.registers, data, [self.steps; WARP], mask);
             }
             Run::Trap => self.stop(w, warp, Fault::Trap),
             Run::Lanes(..) | Run::Skip | Run::Exit => {}
@@ -256,6 +253,12 @@ impl<'a> Worker<'a> {
         let thread = (w * WARP + lane) as u32;
         self.findings.add(pc, fault, Sighting { block: self.block, thread, address, count });
     }
+}
+
+/// What a linear number stands for, the first axis first.
+pub(crate) fn coordinates(linear: u64, of: [u32; 3]) -> [u32; 3] {
+    let [x, y, _] = of.map(u64::from);
+    [(linear % x) as u32, (linear / x % y) as u32, (linear / x / y) as u32]
 }
 
 /// Lanes of a mask; nearly always all.
@@ -291,30 +294,4 @@ fn table(warp: &mut Warp, mask: u32, index: u16, targets: &[u32], join: u32) {
         add(warp.pc + 1, 1 << lane);
     }
     warp.split(&groups, join);
-}
-
-fn special(setting: &Setting<'_>, index: [u32; 3], which: Special, w: usize, lane: usize) -> u64 {
-    let [bx, by, _] = setting.block;
-    let thread = (w * WARP + lane) as u32;
-    let axis = |values: [u32; 3], i: u8, fourth: u32| values.get(usize::from(i)).copied().unwrap_or(fourth);
-    let tid = [thread % bx, thread / bx % by, thread / bx / by];
-    let bit = 1u32 << lane;
-    u64::from(match which {
-        Special::Tid(i) => axis(tid, i, 0),
-        Special::Ntid(i) => axis(setting.block, i, 1),
-        Special::Ctaid(i) => axis(index, i, 0),
-        Special::Nctaid(i) => axis(setting.grid, i, 1),
-        Special::Lane => lane as u32,
-        Special::Warp => w as u32,
-        Special::Warps => setting.threads().div_ceil(WARP) as u32,
-        Special::MaskEq => bit,
-        Special::MaskLt => bit - 1,
-        Special::MaskLe => bit | (bit - 1),
-        Special::MaskGt => !(bit | (bit - 1)),
-        Special::MaskGe => !(bit - 1),
-        Special::DynamicShared => setting.dynamic_shared,
-        Special::TotalShared => setting.shared_bytes() as u32,
-        Special::Zero => 0,
-        Special::One => 1,
-    })
 }

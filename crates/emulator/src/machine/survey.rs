@@ -24,7 +24,7 @@ pub(super) struct Shape {
     /// All lanes execute, each right behind the one before.
     pub(super) is_contiguous: bool,
     /// From lane to lane, in bytes.
-    step: i64,
+    pub(super) step: i64,
     stride: Stride,
     is_regular: bool,
     transactions: u64,
@@ -40,10 +40,6 @@ impl Shape {
         traffic.transactions += self.transactions;
         traffic.distinct_bytes += self.distinct_bytes;
     }
-
-    pub(super) fn step(&self) -> i64 {
-        self.step
-    }
 }
 
 /// The last access of an instruction.
@@ -56,9 +52,7 @@ pub(super) struct Pattern {
     phase: u64,
     pub(super) space: Space,
     pub(super) shape: Shape,
-    /// What the lanes touch together, as distances from the first and bytes.
-    ranges: [(i32, u32); WARP],
-    range_count: usize,
+    ranges: Ranges,
 }
 
 impl Pattern {
@@ -67,8 +61,44 @@ impl Pattern {
         phase(self.space, first) == self.phase
     }
 
-    pub(super) fn ranges(&self) -> &[(i32, u32)] {
-        self.ranges.get(..self.range_count).unwrap_or(&[])
+    /// What the lanes touch together, as distances from the first and bytes.
+    pub(super) fn ranges(&self) -> &[(i64, u64)] {
+        self.ranges.all()
+    }
+}
+
+/// Ranges of bytes that do not touch, as distances from an address and lengths.
+#[derive(Clone, Debug)]
+pub(super) struct Ranges {
+    list: [(i64, u64); WARP],
+    count: usize,
+}
+
+impl Ranges {
+    /// Of accesses that begin at different distances, merged where they touch.
+    fn of(distances: impl Iterator<Item = i64>, bytes: u64) -> Self {
+        let (mut starts, mut lanes) = ([0i64; WARP], 0);
+        for (to, distance) in starts.iter_mut().zip(distances) {
+            *to = distance;
+            lanes += 1;
+        }
+        starts[..lanes].sort_unstable();
+        let mut out = Self { list: [(0, 0); WARP], count: 0 };
+        for &start in &starts[..lanes] {
+            let last = out.count.checked_sub(1).map(|i| &mut out.list[i]);
+            match last.filter(|(at, length)| at.saturating_add_unsigned(*length) >= start) {
+                Some((at, length)) => *length = start.abs_diff(*at) + bytes,
+                None => {
+                    out.list[out.count] = (start, bytes);
+                    out.count += 1;
+                }
+            }
+        }
+        out
+    }
+
+    fn all(&self) -> &[(i64, u64)] {
+        self.list.get(..self.count).unwrap_or(&[])
     }
 }
 
@@ -77,32 +107,14 @@ fn phase(space: Space, first: u64) -> u64 {
     if space == Space::Shared { first % 4 } else { first % SECTOR }
 }
 
-/// Distances of 32 bits from the first lane, merged where they touch.
-fn merged(distances: &[u32; WARP], distinct: u32, bytes: u64) -> ([(i32, u32); WARP], usize) {
-    let mut starts = [0i32; WARP];
-    let mut count = 0;
-    for lane in super::shadow::warps(distinct) {
-        starts[count] = distances[lane] as i32;
-        count += 1;
-    }
-    starts[..count].sort_unstable();
-    let (mut ranges, mut used) = ([(0i32, 0u32); WARP], 0usize);
-    for &start in &starts[..count] {
-        let last = used.checked_sub(1).map(|i| &mut ranges[i]);
-        match last.filter(|(at, length)| i64::from(*at) + i64::from(*length) >= i64::from(start)) {
-            Some((at, length)) => *length = (i64::from(start) - i64::from(*at)) as u32 + bytes as u32,
-            None => {
-                ranges[used] = (start, bytes as u32);
-                used += 1;
-            }
-        }
-    }
-    (ranges, used)
+/// The address of the first of some lanes.
+pub(super) fn first_of(at: &[u64; WARP], lanes: u32) -> u64 {
+    at[lanes.trailing_zeros() as usize & (WARP - 1)]
 }
 
 /// The shape of an access of at least one lane; lanes that do not execute hold the address of the first that does.
 pub(super) fn shape(last: &mut Option<Box<Pattern>>, space: Space, at: &[u64; WARP], mask: u32, bytes: u64) -> Shape {
-    let first = at[mask.trailing_zeros() as usize & (WARP - 1)];
+    let first = first_of(at, mask);
     let (mut distances, mut far) = ([0u32; WARP], 0);
     for lane in 0..WARP {
         let distance = at[lane].wrapping_sub(first);
@@ -117,15 +129,14 @@ pub(super) fn shape(last: &mut Option<Box<Pattern>>, space: Space, at: &[u64; WA
     {
         return Shape { first, ..known.shape };
     }
-    let shape = survey(space, at, mask, bytes, first);
-    *last = (far == 0).then(|| {
-        let (ranges, range_count) = merged(&distances, shape.distinct, bytes);
-        Box::new(Pattern { distances, mask, phase, space, shape, ranges, range_count })
-    });
+    let (shape, ranges) = survey(space, at, mask, bytes);
+    *last = (far == 0).then(|| Box::new(Pattern { distances, mask, phase, space, shape, ranges }));
     shape
 }
 
-pub(super) fn survey(space: Space, at: &[u64; WARP], mask: u32, bytes: u64, first: u64) -> Shape {
+/// The shape, and what the lanes touch together.
+pub(super) fn survey(space: Space, at: &[u64; WARP], mask: u32, bytes: u64) -> (Shape, Ranges) {
+    let first = first_of(at, mask);
     let regular = if mask == FULL { regular_step(at) } else { None };
     let (step, is_regular) = match regular {
         Some(step) => (step, true),
@@ -134,7 +145,8 @@ pub(super) fn survey(space: Space, at: &[u64; WARP], mask: u32, bytes: u64, firs
     let distance = |a: &u64| a.wrapping_sub(first) as i64;
     let is_new = |lane: &usize| mask >> lane & 1 != 0 && !(0..*lane).any(|l| mask >> l & 1 != 0 && at[l] == at[*lane]);
     let distinct = (0..WARP).filter(is_new).fold(0, |m, lane| m | 1 << lane);
-    Shape {
+    let ranges = Ranges::of(super::shadow::warps(distinct).map(|lane| distance(&at[lane])), bytes);
+    let shape = Shape {
         first,
         least: at.iter().map(distance).min().unwrap_or(0),
         greatest: at.iter().map(distance).max().unwrap_or(0),
@@ -149,21 +161,9 @@ pub(super) fn survey(space: Space, at: &[u64; WARP], mask: u32, bytes: u64, firs
             Space::Shared => passes(at, mask, bytes, regular),
             Space::Local | Space::Param => 1,
         },
-        distinct_bytes: distinct_bytes(at, distinct, bytes),
-    }
-}
-
-/// Bytes that lanes with different addresses touch, each counted once.
-fn distinct_bytes(at: &[u64; WARP], distinct: u32, bytes: u64) -> u64 {
-    let mut starts = [0u64; WARP];
-    let mut count = 0;
-    for lane in super::shadow::warps(distinct) {
-        starts[count] = at[lane];
-        count += 1;
-    }
-    starts[..count].sort_unstable();
-    let gap = |i: usize| starts[i].wrapping_sub(starts[i - 1]).min(bytes);
-    (1..count).map(gap).sum::<u64>() + if count > 0 { bytes } else { 0 }
+        distinct_bytes: ranges.all().iter().map(|(_, length)| length).sum(),
+    };
+    (shape, ranges)
 }
 
 /// The step from lane to lane where all lanes have the same.

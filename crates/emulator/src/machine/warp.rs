@@ -1,7 +1,8 @@
 //! A warp: registers, and the paths that its lanes are on.
 
 use super::flight::Flights;
-use crate::kernel::{BarrierKind, Constant, Kernel, Special};
+use super::special::Special;
+use crate::kernel::{BarrierKind, Constant, Kernel};
 use crate::lanes::{FULL, Lanes32, Lanes64, Registers, WARP};
 
 /// No place where paths meet.

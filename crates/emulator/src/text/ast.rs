@@ -34,7 +34,7 @@ pub(crate) struct Variable<'a> {
 }
 
 /// Declared registers.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Registers<'a> {
     pub(crate) ty: Ty,
     /// Elements of a vector register, else one.
@@ -118,4 +118,22 @@ pub(crate) enum Operand<'a> {
     Address(Vec<Operand<'a>>),
     /// `(a, b)`.
     Group(Vec<Operand<'a>>),
+}
+
+impl Operand<'_> {
+    /// A number in a type; `None` for what is none. An integer where a float is expected is converted; otherwise its low
+    /// bits are taken.
+    pub(crate) fn bits(&self, ty: Ty) -> Option<u64> {
+        Some(match (self, ty) {
+            (Self::Int(value), Ty::F32) => u64::from((*value as i64 as f32).to_bits()),
+            (Self::Int(value), Ty::F64) => (*value as i64 as f64).to_bits(),
+            (Self::Int(value), _) if ty.bytes() >= 8 => *value,
+            (Self::Int(value), _) => value & ((1 << (8 * ty.bytes())) - 1),
+            (Self::F32(bits), Ty::F64) => f64::from(f32::from_bits(*bits)).to_bits(),
+            (Self::F32(bits), _) => u64::from(*bits),
+            (Self::F64(bits), _) if ty.bytes() >= 8 => *bits,
+            (Self::F64(bits), _) => u64::from((f64::from_bits(*bits) as f32).to_bits()),
+            _ => return None,
+        })
+    }
 }

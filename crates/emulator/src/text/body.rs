@@ -59,21 +59,10 @@ impl<'a> Parser<'a> {
             "loc" => self.location(),
             "pragma" => self.pragma(),
             // Of calls through registers, which nothing runs.
-            "callprototype" | "calltargets" => {
-                while self.token != Token::Sign(';') {
-                    if self.token == Token::End {
-                        return self.fail("`;`");
-                    }
-                    self.bump()?;
-                }
-                self.expect(';')
-            }
+            "callprototype" | "calltargets" => self.skip_to(';'),
             "branchtargets" => {
                 self.bump()?;
-                let mut names = vec![self.word("a label")?];
-                while self.eat(',')? {
-                    names.push(self.word("a label")?);
-                }
+                let names = self.list(|p| p.word("a label"))?;
                 self.expect(';')?;
                 out.push(Statement::Targets(names));
                 Ok(())
@@ -98,24 +87,22 @@ impl<'a> Parser<'a> {
             self.bump()?;
         }
         let ty = self.ty()?;
-        loop {
-            let place = self.place;
-            let name = self.word("a register")?;
-            let mut count = None;
-            if self.eat('<')? {
-                let number = self.int("a number of registers")?;
-                if number > MAX_REGISTERS {
-                    let expected = format!("at most {MAX_REGISTERS} registers");
-                    return Err(ParseError { place, expected, found: number.to_string() });
-                }
-                count = Some(number);
-                self.expect('>')?;
+        let declared = self.list(|p| {
+            let place = p.place;
+            let name = p.word("a register")?;
+            if !p.eat('<')? {
+                return Ok(Registers { ty, width, name, count: None, place });
             }
-            out.push(Statement::Registers(Registers { ty, width, name, count, place }));
-            if !self.eat(',')? {
-                return self.expect(';');
+            let number = p.int("a number of registers")?;
+            if number > MAX_REGISTERS {
+                let expected = format!("at most {MAX_REGISTERS} registers");
+                return Err(ParseError { place, expected, found: number.to_string() });
             }
-        }
+            p.expect('>')?;
+            Ok(Registers { ty, width, name, count: Some(number), place })
+        })?;
+        out.extend(declared.into_iter().map(Statement::Registers));
+        self.expect(';')
     }
 
     /// `.loc 1 2 3, function_name $L+4, inlined_at 1 2 3`: skipped.
@@ -152,16 +139,9 @@ impl<'a> Parser<'a> {
             modifiers.push(word);
             self.bump()?;
         }
-        let mut operands = Vec::new();
-        if !self.eat(';')? {
-            loop {
-                operands.push(self.operand(0)?);
-                if !self.eat(',')? {
-                    break;
-                }
-            }
-            self.expect(';')?;
-        }
+        let has_none = self.token == Token::Sign(';');
+        let operands = if has_none { Vec::new() } else { self.list(|p| p.operand(0))? };
+        self.expect(';')?;
         Ok(Instruction { guard, name, modifiers, operands, place })
     }
 
@@ -178,29 +158,14 @@ impl<'a> Parser<'a> {
                 self.bump()?;
                 Ok(Operand::Not(self.word("a predicate")?))
             }
-            Token::Sign('{') => Ok(Operand::Vector(self.operands('{', '}', depth)?)),
-            Token::Sign('[') => Ok(Operand::Address(self.operands('[', ']', depth)?)),
-            Token::Sign('(') => Ok(Operand::Group(self.operands('(', ')', depth)?)),
+            Token::Sign('{') => Ok(Operand::Vector(self.enclosed(['{', '}'], |p| p.operand(depth + 1))?)),
+            Token::Sign('[') => Ok(Operand::Address(self.enclosed(['[', ']'], |p| p.operand(depth + 1))?)),
+            Token::Sign('(') => Ok(Operand::Group(self.enclosed(['(', ')'], |p| p.operand(depth + 1))?)),
             Token::Sign('-') => {
                 self.bump()?;
                 self.number(true)
             }
             _ => self.number(false),
-        }
-    }
-
-    fn operands(&mut self, open: char, close: char, depth: u32) -> Result<Vec<Operand<'a>>, ParseError> {
-        self.expect(open)?;
-        let mut out = Vec::new();
-        if self.eat(close)? {
-            return Ok(out);
-        }
-        loop {
-            out.push(self.operand(depth + 1)?);
-            if !self.eat(',')? {
-                self.expect(close)?;
-                return Ok(out);
-            }
         }
     }
 
@@ -223,7 +188,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn number(&mut self, negative: bool) -> Result<Operand<'a>, ParseError> {
+    pub(super) fn number(&mut self, negative: bool) -> Result<Operand<'a>, ParseError> {
         let operand = match self.token {
             Token::Int(i) => Operand::Int(if negative { i.wrapping_neg() } else { i }),
             Token::F32(bits) => Operand::F32(if negative { bits ^ 1 << 31 } else { bits }),

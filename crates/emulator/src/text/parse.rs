@@ -72,6 +72,47 @@ impl<'a> Parser<'a> {
         }
     }
 
+    /// One or more things with commas between.
+    pub(super) fn list<T>(
+        &mut self,
+        mut item: impl FnMut(&mut Self) -> Result<T, ParseError>,
+    ) -> Result<Vec<T>, ParseError> {
+        let mut out = vec![item(self)?];
+        while self.eat(',')? {
+            out.push(item(self)?);
+        }
+        Ok(out)
+    }
+
+    /// The same between signs, or nothing.
+    pub(super) fn enclosed<T>(
+        &mut self,
+        [open, close]: [char; 2],
+        item: impl FnMut(&mut Self) -> Result<T, ParseError>,
+    ) -> Result<Vec<T>, ParseError> {
+        self.expect(open)?;
+        if self.eat(close)? {
+            return Ok(Vec::new());
+        }
+        let out = self.list(item)?;
+        self.expect(close)?;
+        Ok(out)
+    }
+
+    pub(super) fn text(&mut self, what: &str) -> Result<(), ParseError> {
+        if matches!(self.token, Token::Text(_)) { self.bump().map(|_| ()) } else { self.fail(what) }
+    }
+
+    pub(super) fn skip_to(&mut self, sign: char) -> Result<(), ParseError> {
+        while !self.eat(sign)? {
+            if self.token == Token::End {
+                return self.fail(format!("`{sign}`"));
+            }
+            self.bump()?;
+        }
+        Ok(())
+    }
+
     pub(super) fn ty(&mut self) -> Result<Ty, ParseError> {
         let ty = if let Token::Dot(word) = self.token { Ty::parse(word) } else { None };
         match ty {
@@ -136,25 +177,15 @@ impl<'a> Parser<'a> {
     /// `.pragma "a", "b";`
     pub(super) fn pragma(&mut self) -> Result<(), ParseError> {
         self.bump()?;
-        loop {
-            if !matches!(self.token, Token::Text(_)) {
-                return self.fail("a string");
-            }
-            self.bump()?;
-            if !self.eat(',')? {
-                return self.expect(';');
-            }
-        }
+        self.list(|p| p.text("a string"))?;
+        self.expect(';')
     }
 
     /// `.file 1 "name", 123, 456`
     fn file(&mut self) -> Result<(), ParseError> {
         self.bump()?;
         self.int("the number of the file")?;
-        if !matches!(self.token, Token::Text(_)) {
-            return self.fail("the file's name");
-        }
-        self.bump()?;
+        self.text("the file's name")?;
         while self.eat(',')? {
             self.int("a number")?;
         }
@@ -164,19 +195,8 @@ impl<'a> Parser<'a> {
     /// Debugging data: skipped.
     fn section(&mut self) -> Result<(), ParseError> {
         self.bump()?;
-        while self.token != Token::Sign('{') {
-            if self.token == Token::End {
-                return self.fail("`{`");
-            }
-            self.bump()?;
-        }
-        while !self.eat('}')? {
-            if self.token == Token::End {
-                return self.fail("`}`");
-            }
-            self.bump()?;
-        }
-        Ok(())
+        self.skip_to('{')?;
+        self.skip_to('}')
     }
 
     /// A declaration that begins with its space: one or more variables, closed by a semicolon.
@@ -315,29 +335,8 @@ impl<'a> Parser<'a> {
 
     fn value(&mut self, ty: Ty) -> Result<u64, ParseError> {
         let negative = self.eat('-')?;
-        let sign = |x: f64| if negative { -x } else { x };
-        let bits = match self.token {
-            Token::Int(i) => {
-                let i = if negative { i.wrapping_neg() } else { i };
-                let float = |i: u64| if negative { i as i64 as f64 } else { i as f64 };
-                match ty {
-                    Ty::F32 => u64::from((float(i) as f32).to_bits()),
-                    Ty::F64 => float(i).to_bits(),
-                    _ => i,
-                }
-            }
-            Token::F32(bits) if ty == Ty::F64 => sign(f64::from(f32::from_bits(bits))).to_bits(),
-            Token::F32(bits) => u64::from((sign(f64::from(f32::from_bits(bits))) as f32).to_bits()),
-            Token::F64(bits) if ty == Ty::F32 => u64::from((sign(f64::from_bits(bits)) as f32).to_bits()),
-            Token::F64(bits) => sign(f64::from_bits(bits)).to_bits(),
-            Token::Decimal(text) => {
-                let value = sign(text.parse().unwrap_or(f64::NAN));
-                if ty == Ty::F32 { u64::from((value as f32).to_bits()) } else { value.to_bits() }
-            }
-            _ => return self.fail("a number"),
-        };
-        self.bump()?;
-        Ok(bits)
+        let number = self.number(negative)?;
+        Ok(number.bits(ty).unwrap_or(0))
     }
 
     fn function(&mut self, is_entry: bool, place: Place) -> Result<Function<'a>, ParseError> {
@@ -359,21 +358,10 @@ impl<'a> Parser<'a> {
     }
 
     fn params(&mut self) -> Result<Vec<Variable<'a>>, ParseError> {
-        self.expect('(')?;
-        let mut out = Vec::new();
-        if self.eat(')')? {
-            return Ok(out);
-        }
-        loop {
-            if let Token::Dot("reg") = self.token {
-                return self.fail("`.param`: parameters in registers are not supported");
-            }
-            out.push(self.variable()?);
-            if !self.eat(',')? {
-                self.expect(')')?;
-                return Ok(out);
-            }
-        }
+        self.enclosed(['(', ')'], |p| match p.token {
+            Token::Dot("reg") => p.fail("`.param`: parameters in registers are not supported"),
+            _ => p.variable(),
+        })
     }
 
     fn function_directives(&mut self) -> Result<Vec<(&'a str, Vec<u64>)>, ParseError> {
@@ -384,14 +372,8 @@ impl<'a> Parser<'a> {
                 continue;
             }
             self.bump()?;
-            let mut numbers = Vec::new();
-            if let Token::Int(first) = self.token {
-                numbers.push(first);
-                self.bump()?;
-                while self.eat(',')? {
-                    numbers.push(self.int("a number")?);
-                }
-            }
+            let has_numbers = matches!(self.token, Token::Int(_));
+            let numbers = if has_numbers { self.list(|p| p.int("a number"))? } else { Vec::new() };
             out.push((word, numbers));
         }
         Ok(out)

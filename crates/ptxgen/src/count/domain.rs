@@ -318,7 +318,7 @@ fn rows(place: usize, terms: &BTreeMap<Vec<Part>, i64>) -> Vec<(Row, Parts)> {
 }
 
 /// Variables and axes that hang together.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 struct Group {
     vars: Vec<Var>,
     axes: Vec<Index>,
@@ -334,18 +334,18 @@ fn components(vars: &[Var], axes: &[Index]) -> Vec<Group> {
     let mut groups: Vec<Group> = Vec::new();
     let ties = |index: &Index, group: &Group| group.vars.iter().any(|v| depends(index, &v.sym));
     for var in vars {
-        let own = Group { vars: vec![var.clone()], axes: Vec::new(), places: Vec::new() };
+        let own = Group { vars: vec![var.clone()], ..Group::default() };
         let (tied, mut rest): (Vec<_>, Vec<_>) = groups
             .into_iter()
             .partition(|g| ties(&var.extent, g) || g.vars.iter().any(|v| depends(&v.extent, &var.sym)));
-        rest.push(tied.into_iter().chain([own]).fold(Group::empty(), Group::join));
+        rest.push(tied.into_iter().chain([own]).fold(Group::default(), Group::join));
         groups = rest;
     }
     for (place, axis) in axes.iter().enumerate() {
-        let own = Group { vars: Vec::new(), axes: vec![axis.clone()], places: vec![place] };
+        let own = Group { axes: vec![axis.clone()], places: vec![place], ..Group::default() };
         let (tied, mut rest): (Vec<_>, Vec<_>) = groups.into_iter().partition(|g| ties(axis, g));
         // Conditions on sizes alone hang together where they are the same.
-        rest.push(tied.into_iter().chain([own]).fold(Group::empty(), Group::join));
+        rest.push(tied.into_iter().chain([own]).fold(Group::default(), Group::join));
         groups = rest;
     }
     groups
@@ -358,10 +358,6 @@ struct Way {
 }
 
 impl Group {
-    fn empty() -> Self {
-        Self { vars: Vec::new(), axes: Vec::new(), places: Vec::new() }
-    }
-
     fn join(mut self, other: Self) -> Self {
         self.vars.extend(other.vars);
         self.axes.extend(other.axes);

@@ -64,40 +64,18 @@ impl Launch {
 }
 
 /// Why a kernel cannot be counted.
+#[expect(missing_docs, reason = "the messages say what the fields are")]
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CountError {
     /// Control depends on data.
     #[error("{place} depends on data ({what}); to count it, these statistics are needed: {}", statistics.join(", "))]
-    DataDependent {
-        /// Where in the tree.
-        place: String,
-        /// What is not known.
-        what: String,
-        /// Names of the statistics.
-        statistics: Vec<String>,
-    },
+    DataDependent { place: String, what: String, statistics: Vec<String> },
     /// The counter has no form for it.
     #[error("{place}: {what} cannot be counted: {index}")]
-    NotCountable {
-        /// Where in the tree.
-        place: String,
-        /// What it is.
-        what: &'static str,
-        /// What it means.
-        index: String,
-    },
+    NotCountable { place: String, what: &'static str, index: String },
     /// More cases than the counter goes through.
     #[error("{place}: {cases} cases of {what}, where {limit} are gone through at most")]
-    TooMany {
-        /// Where in the tree.
-        place: String,
-        /// Of what.
-        what: &'static str,
-        /// How many.
-        cases: u64,
-        /// The limit.
-        limit: u64,
-    },
+    TooMany { place: String, what: &'static str, cases: u64, limit: u64 },
 }
 
 /// Counts launches of modules.

@@ -153,6 +153,10 @@ impl<'a> Walk<'a> {
         self.place.join("/")
     }
 
+    fn no_form<T>(&self, what: &'static str, index: &Index) -> Result<T, CountError> {
+        Err(CountError::NotCountable { place: self.here(), what, index: index.to_string() })
+    }
+
     /// In sizes of the input.
     fn sized(&self, index: &Index) -> Index {
         let launch = self.launch;
@@ -184,8 +188,7 @@ impl<'a> Walk<'a> {
         let trips = self.sized(&l.trips);
         let trips = self.statistic(&trips, "trips")?.unwrap_or(trips);
         if !trips.is_uniform() {
-            let (place, what) = (self.here(), "a loop whose trips differ between the threads of a block");
-            return Err(CountError::NotCountable { place, what, index: trips.to_string() });
+            return self.no_form("a loop whose trips differ between the threads of a block", &trips);
         }
         for inst in l.head() {
             self.inst(&inst, at)?;
@@ -257,8 +260,7 @@ impl<'a> Walk<'a> {
     /// `index != 0`, which the counter has no axis for.
     fn different(&mut self, index: &Index, out: &mut Vec<Condition>) -> Result<(), CountError> {
         if !index.all(|s| *s == Sym::Tid) {
-            let (place, what) = (self.here(), "a condition `!=`");
-            return Err(CountError::NotCountable { place, what, index: index.to_string() });
+            return self.no_form("a condition `!=`", index);
         }
         let holds = |t: usize| i64::from(index.eval(&|_| Some(t as i64)) != Some(0));
         let values = (0..self.lanes.threads).map(holds).collect();
@@ -289,8 +291,7 @@ impl<'a> Walk<'a> {
     }
 
     fn access(&mut self, inst: &Inst, at: &Context, guard: &[Condition]) -> Result<(), CountError> {
-        let mut accesses = Vec::new();
-        inst.accesses(|access| accesses.push(access));
+        let mut accesses = inst.accesses();
         if accesses.is_empty() {
             return Ok(());
         }
@@ -318,20 +319,17 @@ impl<'a> Walk<'a> {
 
     fn pattern(&mut self, access: &Access, inst: &Inst, op: Op, at: &Context) -> Result<(), CountError> {
         let (split, address, constant) = self.address(access)?;
-        let place = &self.place;
         let first = self.lanes.values(split.values)[0];
         let values = self.lanes.relative(split.values);
-        let not = |what: &'static str| {
-            let place = place.join("/");
-            Err(CountError::NotCountable { place, what, index: address.to_string() })
-        };
         let is_shared = access.space == Space::Shared;
-        if is_shared && (!split.by_factor.is_empty() || split.shared.trailing_zeros(&|s| self.zeros(s)) < 2) {
-            return not("the banks of an address that depends on sizes");
+        if is_shared
+            && (!split.by_factor.is_empty() || split.shared.trailing_zeros(&|s| self.entry.trailing_zeros(s)) < 2)
+        {
+            return self.no_form("the banks of an address that depends on sizes", &address);
         }
         let of_sizes = |f: &Index| f.all(|s| matches!(s, Sym::Param(_)));
         if !split.by_factor.keys().all(of_sizes) {
-            return not("a stride that differs from block to block");
+            return self.no_form("a stride that differs from block to block", &address);
         }
         let (factors, columns): (Vec<Index>, Vec<usize>) = split.by_factor.iter().map(|(f, v)| (f.clone(), *v)).unzip();
         let pattern = Pattern {
@@ -383,19 +381,6 @@ impl<'a> Walk<'a> {
         match sym {
             Sym::Ctaid(axis) => Some(&self.launch.grid[*axis as usize]),
             _ => self.out.nests[at.nest].iter().find(|(id, _)| Sym::Iteration(*id) == *sym).map(|(_, trips)| trips),
-        }
-    }
-
-    /// Low bits of a symbol that are always zero.
-    fn zeros(&self, sym: &Sym) -> u32 {
-        match sym {
-            Sym::Param(name) => {
-                let param = self.entry.params.iter().find(|p| *p.name == **name);
-                param.map_or(0, |p| p.multiple_of.trailing_zeros().min(31))
-            }
-            Sym::Shared => 4,
-            Sym::Turn { step, .. } => step.trailing_zeros().min(31),
-            _ => 0,
         }
     }
 

@@ -1,87 +1,57 @@
 //! What a template needs to know of numbers.
 
 use crate::ir::{Arith, Builder, Inst, Operand, Reg, Type};
-use std::fmt::Debug;
 use tilewright_core::dtype::DType;
 
-/// The arithmetic of a SIMT product: how elements lie in memory and in registers, and how they are multiplied and added.
-pub trait Arithmetic: Debug + Send + Sync {
+/// The arithmetic of a SIMT product: fused multiply-adds in the element type, which lies in memory and in registers alike.
+#[derive(Clone, Copy, Debug)]
+pub struct Arithmetic {
     /// The element type of A, B and C.
-    fn dtype(&self) -> DType;
+    pub dtype: DType,
+    /// An element in memory and in registers, and an accumulator.
+    pub ty: Type,
+}
 
-    /// An element in memory, and in the registers that it is loaded to.
-    fn element(&self) -> Type;
-
-    /// An accumulator.
-    fn accumulator(&self) -> Type;
-
-    /// `acc += x * y`.
-    fn multiply_add(&self, b: &mut Builder, acc: Reg, x: Reg, y: Reg);
+impl Arithmetic {
+    /// Of binary32 or binary64.
+    pub(super) fn of(dtype: DType) -> Self {
+        Self { dtype, ty: if dtype == DType::F64 { Type::F64 } else { Type::F32 } }
+    }
 
     /// Bytes of an element.
-    fn bytes(&self) -> u32 {
-        self.element().bytes()
+    pub fn bytes(self) -> u32 {
+        self.ty.bytes()
     }
 
     /// Elements of the widest access: 16 bytes.
-    fn widest(&self) -> u32 {
+    pub(crate) fn widest(self) -> u32 {
         16 / self.bytes()
     }
 
-    /// `x + y` of accumulators.
-    fn add(&self, b: &mut Builder, x: Reg, y: Reg) -> Reg {
-        b.arith(Arith::Add, self.accumulator(), x, y)
+    /// `acc += x * y`.
+    pub(crate) fn multiply_add(self, b: &mut Builder, acc: Reg, x: Reg, y: Reg) {
+        b.push(Inst::Fma { ty: self.ty, dst: acc, a: x.into(), b: y.into(), c: acc.into() });
     }
 
-    /// `acc += x` of accumulators.
-    fn add_to(&self, b: &mut Builder, acc: Reg, x: Reg) {
-        b.push(Inst::Arith { op: Arith::Add, ty: self.accumulator(), dst: acc, a: acc.into(), b: x.into() });
+    /// `x + y`.
+    pub(crate) fn add(self, b: &mut Builder, x: Reg, y: Reg) -> Reg {
+        b.arith(Arith::Add, self.ty, x, y)
     }
 
-    /// `x * y` of accumulators.
-    fn multiply(&self, b: &mut Builder, x: Reg, y: Reg) -> Reg {
-        b.arith(Arith::Mul, self.accumulator(), x, y)
+    /// `x * y`.
+    pub(crate) fn multiply(self, b: &mut Builder, x: Reg, y: Reg) -> Reg {
+        b.arith(Arith::Mul, self.ty, x, y)
     }
 
-    /// `x * y + z` of accumulators.
-    fn fused(&self, b: &mut Builder, x: Reg, y: Reg, z: Reg) -> Reg {
-        let (ty, dst) = (self.accumulator(), b.reg(self.accumulator()));
-        b.push(Inst::Fma { ty, dst, a: x.into(), b: y.into(), c: z.into() });
+    /// `x * y + z`.
+    pub(crate) fn fused(self, b: &mut Builder, x: Reg, y: Reg, z: Reg) -> Reg {
+        let dst = b.reg(self.ty);
+        b.push(Inst::Fma { ty: self.ty, dst, a: x.into(), b: y.into(), c: z.into() });
         dst
     }
 
     /// An accumulator of 0.
-    fn zero(&self, b: &mut Builder) -> Reg {
-        b.mov(self.accumulator(), Operand::Float(0.0))
-    }
-}
-
-/// Fused multiply-adds in the element type itself.
-#[derive(Clone, Copy, Debug)]
-pub struct Fused {
-    dtype: DType,
-    ty: Type,
-}
-
-/// binary32 throughout.
-pub static F32: Fused = Fused { dtype: DType::F32, ty: Type::F32 };
-/// binary64 throughout.
-pub static F64: Fused = Fused { dtype: DType::F64, ty: Type::F64 };
-
-impl Arithmetic for Fused {
-    fn dtype(&self) -> DType {
-        self.dtype
-    }
-
-    fn element(&self) -> Type {
-        self.ty
-    }
-
-    fn accumulator(&self) -> Type {
-        self.ty
-    }
-
-    fn multiply_add(&self, b: &mut Builder, acc: Reg, x: Reg, y: Reg) {
-        b.push(Inst::Fma { ty: self.ty, dst: acc, a: x.into(), b: y.into(), c: acc.into() });
+    pub(crate) fn zero(self, b: &mut Builder) -> Reg {
+        b.mov(self.ty, Operand::Float(0.0))
     }
 }

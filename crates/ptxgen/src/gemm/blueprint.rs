@@ -2,12 +2,11 @@
 //!
 //! Sizes are not among it: they are parameters of the code, so that one module serves every input of a class.
 
-use super::arithmetic::{self, Arithmetic};
+use super::arithmetic::Arithmetic;
 use super::config::{Bounds, GemmConfig, Load};
 use super::loader::Loader;
 use super::space::Description;
 use crate::target::Target;
-use tilewright_core::dtype::DType;
 use tilewright_core::space::Values;
 use tilewright_ops::gemm::{GemmInput, ScalarClass};
 
@@ -17,7 +16,7 @@ pub struct Blueprint {
     /// What it runs on.
     pub target: Target,
     /// Numbers.
-    pub arithmetic: &'static dyn Arithmetic,
+    pub arithmetic: Arithmetic,
     /// Tuning parameters.
     pub config: GemmConfig,
     /// Whether A is stored k x m.
@@ -101,7 +100,7 @@ impl Blueprint {
     /// What an input and a configuration need of the code; `None` for a point of another space.
     pub(super) fn new(target: Target, input: &GemmInput, at: &Values<'_>) -> Option<Self> {
         let (names, config) = (Description::get(), GemmConfig::of(at)?);
-        let arithmetic: &dyn Arithmetic = if input.dtype() == DType::F64 { &arithmetic::F64 } else { &arithmetic::F32 };
+        let arithmetic = Arithmetic::of(input.dtype());
         // Addresses beyond the edges are computed, though not used: up to a tile, and the stage after the last.
         let beyond = u128::from(config.m_l.max(config.n_l) + config.u);
         let extent =

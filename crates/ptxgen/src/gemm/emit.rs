@@ -53,7 +53,7 @@ pub(crate) struct Position {
 pub fn module(bp: &Blueprint) -> Module {
     let mut b = Builder::new();
     let (a_letter, b_letter) = (if bp.a_transposed { 't' } else { 'n' }, if bp.b_transposed { 't' } else { 'n' });
-    let name = format!("gemm_{}_{a_letter}{b_letter}", bp.arithmetic.dtype());
+    let name = format!("gemm_{}_{a_letter}{b_letter}", bp.arithmetic.dtype);
     let mut params = b.block("parameters", |b| params(b, bp));
     let at = b.block("position", |b| position(b, bp, &mut params));
     let acc = product(&mut b, bp, &params, &at);
@@ -68,7 +68,7 @@ pub fn module(bp: &Blueprint) -> Module {
 }
 
 fn params(b: &mut Builder, bp: &Blueprint) -> Params {
-    let (config, ty, bytes) = (&bp.config, bp.arithmetic.element(), bp.arithmetic.bytes());
+    let (config, ty, bytes) = (&bp.config, bp.arithmetic.ty, bp.arithmetic.bytes());
     let (vec_a, vec_b, vec_c) = (config.vec_a, config.vec_b, config.vec_c);
     // A size that vectors lie along is a multiple of them; both may lie along k.
     let along_k = |yes: bool, vec: u32| if yes { vec } else { 1 };
@@ -343,7 +343,7 @@ fn fragment(
     start: u32,
     (count, chunk, apart): (u32, u32, u32),
 ) -> Vec<Reg> {
-    let (ty, bytes) = (bp.arithmetic.element(), bp.arithmetic.bytes());
+    let (ty, bytes) = (bp.arithmetic.ty, bp.arithmetic.bytes());
     let load = |i: u32| b.load(Space::Shared, ty, chunk as usize, base, i64::from((start + i * chunk * apart) * bytes));
     (0..count / chunk).flat_map(load).collect()
 }

@@ -2,24 +2,13 @@
 
 use super::config::{Bounds, GemmConfig, Load, Raster, Split};
 use super::registers;
-use super::space::Description;
+use super::space::{Description, SIZES};
 use tilewright_core::feature::Feature;
 use tilewright_core::space::{SpaceBuilder, Values};
 use tilewright_ops::gemm::GemmInput;
 
-const SIZES: [&str; 27] = [
-    "m_s",
-    "n_s",
-    "m_l",
-    "n_l",
-    "u",
-    "k_s",
-    "k_l",
-    "k_g",
-    "vec_a",
-    "vec_b",
-    "vec_c",
-    "stages",
+/// Sizes besides the parameters.
+const MORE: [&str; 15] = [
     "threads",
     "tile",
     "reuse",
@@ -39,7 +28,7 @@ const SIZES: [&str; 27] = [
 const FLAGS: [&str; 5] = ["load_nc", "load_async", "atomic", "raster_n", "whole"];
 
 pub(super) fn names() -> Vec<Feature> {
-    SIZES.into_iter().map(Feature::size).chain(FLAGS.into_iter().map(Feature::flag)).collect()
+    SIZES.into_iter().chain(MORE).map(Feature::size).chain(FLAGS.into_iter().map(Feature::flag)).collect()
 }
 
 /// What the space derives of a configuration and a model sees, and what it knows of the device: reading that from the device
@@ -78,7 +67,7 @@ pub(super) fn features(input: &GemmInput, at: &Values<'_>, out: &mut Vec<f32>) {
     let names = Description::get();
     match (GemmConfig::of(at), at.ints(names.features)) {
         (Some(config), Some(derived)) => append(input, &config, derived, out),
-        _ => out.resize(out.len() + SIZES.len() + FLAGS.len(), f32::NAN),
+        _ => out.resize(out.len() + SIZES.len() + MORE.len() + FLAGS.len(), f32::NAN),
     }
 }
 

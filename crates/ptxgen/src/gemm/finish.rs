@@ -37,7 +37,7 @@ struct Params {
 /// The module of a finishing kernel.
 pub(crate) fn module(bp: &Blueprint, finish: Finish) -> Module {
     let mut b = Builder::new();
-    let (ty, bytes) = (bp.arithmetic.element(), bp.arithmetic.bytes());
+    let (ty, bytes) = (bp.arithmetic.ty, bp.arithmetic.bytes());
     let params = b.block("parameters", |b| Params {
         c: b.buffer("c", bytes),
         work: (finish == Finish::Sum).then(|| (b.buffer("work", bytes), b.param("slab", Type::U64, bytes))),
@@ -51,7 +51,7 @@ pub(crate) fn module(bp: &Blueprint, finish: Finish) -> Module {
     });
     body(&mut b, bp, finish, params);
     let what = if finish == Finish::Sum { "sum" } else { "scale" };
-    let name = format!("gemm_{}_{what}", bp.arithmetic.dtype());
+    let name = format!("gemm_{}_{what}", bp.arithmetic.dtype);
     Module { target: bp.target, entry: b.finish(&name, ROWS * COLUMNS) }
 }
 
@@ -80,57 +80,36 @@ fn body(b: &mut Builder, bp: &Blueprint, finish: Finish, mut params: Params) {
     }
     let inside = b.sub(Type::U32, params.m, row);
     let inside = b.exceeds(inside, 0, None);
-    let c = Walk::new(b, bp, params.c, (row, column), (params.ldc, step));
-    let work = params.work.map(|(work, slab)| (Walk::new(b, bp, work, (row, column), (params.m, step)), slab));
+    let (at, ld) = ((row, column), |of| (of, step));
+    let [c, by] = columns(b, bp, params.c, at, ld(params.ldc));
+    let work = params.work.map(|(work, slab)| (columns(b, bp, work, at, ld(params.m)), slab));
     let left = b.sub(Type::U32, params.n, column);
     let meaning = b.meaning(left).minus(&b.meaning(step).times(&Index::from(b.next_loop())));
     let left = b.carried(Type::U32, left, meaning);
-    let (c, work) = (c.carry(b), work.map(|(work, slab)| (work.carry(b), slab)));
+    let c = b.walking(Type::U64, c, by);
+    let work = work.map(|([work, by], slab)| (b.walking(Type::U64, work, by), by, slab));
     b.repeat("columns", params.passes, |b, _| {
         let inside = b.exceeds(left, 0, Some(inside));
         b.when(inside, Form::Branch, |b| {
-            one(b, bp, finish, &params, c.pointer, work.map(|(w, slab)| (w.pointer, slab)))
+            one(b, bp, finish, &params, c, work.map(|(work, _, slab)| (work, slab)));
         });
-        c.advance(b);
-        work.iter().for_each(|(w, _)| w.advance(b));
+        b.advance(Type::U64, c, by);
+        work.iter().for_each(|(work, by, _)| b.advance(Type::U64, *work, *by));
         let (a, op) = (left.into(), Arith::Sub);
         b.push(Inst::Arith { op, ty: Type::U32, dst: left, a, b: step.into() });
     });
 }
 
-/// A pointer that goes over columns.
-#[derive(Clone, Copy)]
-struct Walk {
-    pointer: Reg,
-    stride: Reg,
-}
-
-impl Walk {
-    fn new(b: &mut Builder, bp: &Blueprint, base: Reg, (row, column): (Reg, Reg), (ld, step): (Reg, Reg)) -> Self {
-        let pointer = element(b, bp, base, (Some(row), Some(column)), ld);
-        let columns = b.arith(Arith::MulWide, Type::U32, ld, step);
-        let shift = bp.arithmetic.bytes().trailing_zeros();
-        Self { pointer, stride: b.arith(Arith::Shl, Type::U64, columns, shift) }
-    }
-
-    fn carry(self, b: &mut Builder) -> Self {
-        let step = b.meaning(self.stride).times(&Index::from(b.next_loop()));
-        let meaning = b.meaning(self.pointer).plus(&step);
-        Self { pointer: b.carried(Type::U64, self.pointer, meaning), ..self }
-    }
-
-    fn advance(&self, b: &mut Builder) {
-        advance(b, self.pointer, self.stride);
-    }
-}
-
-fn advance(b: &mut Builder, pointer: Reg, by: Reg) {
-    b.push(Inst::Arith { op: Arith::Add, ty: Type::U64, dst: pointer, a: pointer.into(), b: by.into() });
+/// A pointer that goes over columns, and its step in bytes.
+fn columns(b: &mut Builder, bp: &Blueprint, base: Reg, (row, column): (Reg, Reg), (ld, step): (Reg, Reg)) -> [Reg; 2] {
+    let pointer = element(b, bp, base, (Some(row), Some(column)), ld);
+    let columns = b.arith(Arith::MulWide, Type::U32, ld, step);
+    [pointer, b.arith(Arith::Shl, Type::U64, columns, bp.arithmetic.bytes().trailing_zeros())]
 }
 
 /// One element.
 fn one(b: &mut Builder, bp: &Blueprint, finish: Finish, params: &Params, c: Reg, work: Option<(Reg, Reg)>) {
-    let ty = bp.arithmetic.element();
+    let ty = bp.arithmetic.ty;
     let product = match (finish, work) {
         (Finish::Sum, Some((work, slab))) => Some(sum(b, bp, params, work, slab)),
         _ => None,
@@ -147,7 +126,7 @@ fn one(b: &mut Builder, bp: &Blueprint, finish: Finish, params: &Params, c: Reg,
 
 /// The slices in order, several loads in flight; times alpha.
 fn sum(b: &mut Builder, bp: &Blueprint, params: &Params, work: Reg, slab: Reg) -> Reg {
-    let (ty, slices) = (bp.arithmetic.element(), bp.config.k_g);
+    let (ty, slices) = (bp.arithmetic.ty, bp.config.k_g);
     let at_once = [8, 6, 5, 4, 3, 2].into_iter().find(|n| slices.is_multiple_of(*n)).unwrap_or(1);
     let total = bp.arithmetic.zero(b);
     let meaning = b
@@ -165,7 +144,7 @@ fn sum(b: &mut Builder, bp: &Blueprint, params: &Params, work: Reg, slab: Reg) -
         }
         let (dst, ty) = (pointer, Type::U64);
         b.push(Inst::Arith { op: Arith::Add, ty, dst, a: from.into(), b: slab.into() });
-        loads.into_iter().for_each(|x| bp.arithmetic.add_to(b, total, x));
+        loads.into_iter().for_each(|x| b.advance(bp.arithmetic.ty, total, x));
     });
     match bp.alpha {
         ScalarClass::One => total,

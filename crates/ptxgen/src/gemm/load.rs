@@ -7,7 +7,7 @@ use super::blueprint::Blueprint;
 use super::config::Load;
 use super::emit::{Params, Position};
 use super::loader::{Loader, Slot};
-use crate::ir::{Address, Arith, Builder, Caching, Compare, CopyThrough, Index, Inst, Operand, Reg, Space, Type};
+use crate::ir::{Address, Arith, Builder, Caching, Compare, CopyThrough, Inst, Operand, Reg, Space, Type};
 
 /// How a thread brings in its part of one operand's tiles.
 pub(crate) struct Side {
@@ -93,7 +93,7 @@ impl Side {
 
     /// One load into registers.
     fn load(&self, b: &mut Builder, bp: &Blueprint, (slot, base): (Slot, Reg), pred: Option<Reg>) {
-        let (ty, count) = (bp.arithmetic.element(), self.loader.vec as usize);
+        let (ty, count) = (bp.arithmetic.ty, self.loader.vec as usize);
         let dst = self.held[slot.number * count..][..count].to_vec();
         let caching = if bp.config.load == Load::Nc { Caching::ReadOnly } else { Caching::Default };
         let addr = Address { base, offset: i64::from(slot.offset * bp.arithmetic.bytes()) };
@@ -148,15 +148,12 @@ impl Side {
 
     /// From here on the next loop advances the pointer in place.
     pub(crate) fn carry(&mut self, b: &mut Builder) {
-        let step = b.meaning(self.stride);
-        let meaning = b.meaning(self.pointer).plus(&step.times(&Index::from(b.next_loop())));
-        self.pointer = b.carried(Type::U64, self.pointer, meaning);
+        self.pointer = b.walking(Type::U64, self.pointer, self.stride);
     }
 
     /// Goes on to the next stage in the loop.
     pub(crate) fn advance(&self, b: &mut Builder) {
-        let (dst, by) = (self.pointer, self.stride);
-        b.push(Inst::Arith { op: Arith::Add, ty: Type::U64, dst, a: dst.into(), b: by });
+        b.advance(Type::U64, self.pointer, self.stride);
     }
 
     /// Loads a full stage into registers if more than `ahead` stages are left.
@@ -181,7 +178,7 @@ impl Side {
     /// Stores what was loaded, in the stage whose turn it is.
     pub(crate) fn put(&self, b: &mut Builder, bp: &Blueprint, turn: Option<Reg>) {
         let to = turn.map_or(self.target, |t| b.add(Type::U32, self.target, t));
-        let (ty, bytes, count) = (bp.arithmetic.element(), bp.arithmetic.bytes(), self.loader.vec as usize);
+        let (ty, bytes, count) = (bp.arithmetic.ty, bp.arithmetic.bytes(), self.loader.vec as usize);
         b.predicated(self.active, |b| {
             for slot in self.loader.slots() {
                 let held = &self.held[slot.number * count..][..count];
@@ -262,6 +259,6 @@ fn edges(
 
 /// Registers for the elements of a stage; zero at first where some loads do not happen.
 fn held(b: &mut Builder, bp: &Blueprint, loader: &Loader, zero: bool) -> Vec<Reg> {
-    let (ty, count) = (bp.arithmetic.element(), loader.loads * loader.vec);
+    let (ty, count) = (bp.arithmetic.ty, loader.loads * loader.vec);
     (0..count).map(|_| if zero { b.mov(ty, Operand::Float(0.0)) } else { b.reg(ty) }).collect()
 }

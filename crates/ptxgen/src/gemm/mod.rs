@@ -35,7 +35,7 @@ mod space;
 mod store;
 mod tree;
 
-pub use arithmetic::{Arithmetic, F32, F64, Fused};
+pub use arithmetic::Arithmetic;
 pub use blueprint::Blueprint;
 pub use config::{Bounds, GemmConfig, Load, Raster, Split};
 pub use emit::module;

@@ -9,7 +9,8 @@ use std::sync::OnceLock;
 use tilewright_core::space::{Name, Param, ParamSpace, RuleGroup, SpaceBuilder, SpaceError};
 
 /// Parameters whose values are sizes, in the order of [`Description::sizes`].
-const SIZES: [&str; 12] = ["m_s", "n_s", "m_l", "n_l", "u", "k_s", "k_l", "k_g", "vec_a", "vec_b", "vec_c", "stages"];
+pub(super) const SIZES: [&str; 12] =
+    ["m_s", "n_s", "m_l", "n_l", "u", "k_s", "k_l", "k_g", "vec_a", "vec_b", "vec_c", "stages"];
 /// Parameters whose values are words, in the order of [`Description::words`].
 const WORDS: [&str; 4] = ["load", "split", "raster", "bounds"];
 

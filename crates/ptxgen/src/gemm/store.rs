@@ -46,7 +46,7 @@ fn column_of(
     (pointer, inside): (Reg, Option<(Reg, Reg)>),
     acc: &[Reg],
 ) {
-    let (config, tiles, ty) = (&bp.config, bp.arrangement(), bp.arithmetic.element());
+    let (config, tiles, ty) = (&bp.config, bp.arrangement(), bp.arithmetic.ty);
     let vec = config.vec_c as usize;
     let piece = |b: &mut Builder, i: usize| {
         let i = (i * vec) as u32;

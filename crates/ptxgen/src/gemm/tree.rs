@@ -10,7 +10,7 @@ use crate::ir::{Builder, Compare, Form, Reg, Space, Type};
 /// pieces of 16 bytes, those of neighbouring threads side by side, so that no two threads meet in a bank.
 pub(crate) fn tree(b: &mut Builder, bp: &Blueprint, at: &Position, shared: Reg, acc: &[Reg]) -> Vec<Reg> {
     let (bytes, group) = (bp.arithmetic.bytes(), bp.arrangement().group());
-    let ty = bp.arithmetic.accumulator();
+    let ty = bp.arithmetic.ty;
     let piece = (1 << acc.len().trailing_zeros()).min(bp.arithmetic.widest() as usize);
     let piece_bytes = piece as u32 * bytes;
     let place = b.scale_add(Some(at.in_group), piece_bytes, shared);
@@ -37,7 +37,7 @@ pub(crate) fn tree(b: &mut Builder, bp: &Blueprint, at: &Position, shared: Reg, 
             let place = b.scale_add(Some(my_group), all, place);
             for (i, mine) in sums.chunks(piece).enumerate() {
                 let theirs = b.load(Space::Shared, ty, piece, place, offset(i));
-                mine.iter().zip(theirs).for_each(|(x, y)| bp.arithmetic.add_to(b, *x, y));
+                mine.iter().zip(theirs).for_each(|(x, y)| b.advance(bp.arithmetic.ty, *x, y));
             }
         });
         left = half;

@@ -136,6 +136,17 @@ impl Builder {
         dst
     }
 
+    /// A register that every iteration of the next loop moves on by `step`; see [`Builder::advance`].
+    pub fn walking(&mut self, ty: Type, from: Reg, step: impl Into<Operand>) -> Reg {
+        let meaning = self.meaning(from).plus(&self.meaning(step).times(&self.next_loop().into()));
+        self.carried(ty, from, meaning)
+    }
+
+    /// Adds to a register in place.
+    pub fn advance(&mut self, ty: Type, dst: Reg, by: impl Into<Operand>) {
+        self.push(Inst::Arith { op: Arith::Add, ty, dst, a: dst.into(), b: by.into() });
+    }
+
     /// The finished entry, without shared memory and without a limit of registers.
     pub fn finish(mut self, name: &str, threads: u32) -> Entry {
         Entry {

@@ -1,6 +1,7 @@
 //! Instructions: the leaves of the tree.
 
 use super::reg::{Operand, Reg, Type};
+use std::slice::from_ref;
 
 /// A state space of memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -38,34 +39,23 @@ pub struct Address {
     pub offset: i64,
 }
 
-/// An operation of two operands.
+/// An operation of two operands, in words of PTX. Products of integers keep the low half, unless they are `MulWide`, which gives
+/// 64 bits of 32; quotients of integers are rounded down. Floats are rounded to nearest.
+#[expect(missing_docs, reason = "the names are those of PTX")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Arith {
-    /// Sum.
     Add,
-    /// Difference.
     Sub,
-    /// Product: the low half for integers, rounded to nearest for floats.
     Mul,
-    /// Product of 32-bit integers with 64 bits.
     MulWide,
-    /// Quotient: rounded down for integers, to nearest for floats.
     Div,
-    /// Remainder of integers.
     Rem,
-    /// The smaller.
     Min,
-    /// The larger.
     Max,
-    /// Bitwise and.
     And,
-    /// Bitwise or.
     Or,
-    /// Bitwise exclusive or.
     Xor,
-    /// Shift to the left.
     Shl,
-    /// Shift to the right.
     Shr,
 }
 
@@ -92,19 +82,14 @@ impl Function {
 }
 
 /// A comparison.
+#[expect(missing_docs, reason = "the names are those of PTX")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Compare {
-    /// Equal.
     Eq,
-    /// Not equal.
     Ne,
-    /// Less.
     Lt,
-    /// Less or equal.
     Le,
-    /// Greater.
     Gt,
-    /// Greater or equal.
     Ge,
 }
 
@@ -244,91 +229,113 @@ pub struct Access {
     pub writes: bool,
 }
 
+/// What stands behind the opcode of an instruction.
+#[derive(Clone, Copy, Debug)]
+pub enum Part<'a> {
+    /// Registers that are written.
+    Write(&'a [Reg], Type),
+    /// Registers that are read.
+    Regs(&'a [Reg], Type),
+    /// What is read.
+    Read(&'a [Operand], Type),
+    /// Memory.
+    At(Access),
+    /// A parameter of the entry, by its position.
+    Param(usize),
+    /// A number that belongs to the instruction.
+    Number(u32),
+}
+
 impl Inst {
+    /// Calls `f` on every part behind the opcode, in the order of PTX.
+    pub fn parts<'a>(&'a self, mut f: impl FnMut(Part<'a>)) {
+        let mut all = |parts: &[Part<'a>]| parts.iter().for_each(|part| f(*part));
+        let write = |reg: &'a Reg, ty: Type| Part::Write(from_ref(reg), ty);
+        let reg = |reg: &'a Reg, ty: Type| Part::Regs(from_ref(reg), ty);
+        let read = |operand: &'a Operand, ty: Type| Part::Read(from_ref(operand), ty);
+        let at = |space, addr: &Address, bytes, writes| Part::At(Access { space, addr: *addr, bytes, writes });
+        let width = |ty: Type, count: usize| ty.bytes() * count as u32;
+        match self {
+            &Self::Mov { ty, ref dst, ref src } | &Self::Function { ty, ref dst, ref src, .. } => {
+                all(&[write(dst, ty), read(src, ty)]);
+            }
+            Self::LdParam { ty, dst, param } => all(&[write(dst, *ty), Part::Param(*param)]),
+            Self::ToGlobal { dst, src } => all(&[write(dst, Type::U64), reg(src, Type::U64)]),
+            &Self::Arith { op, ty, ref dst, ref a, ref b } => {
+                let second = if matches!(op, Arith::Shl | Arith::Shr) { Type::U32 } else { ty };
+                let result = if op == Arith::MulWide { doubled(ty) } else { ty };
+                all(&[write(dst, result), read(a, ty), read(b, second)]);
+            }
+            &Self::Mad { wide, ty, ref dst, ref a, ref b, ref c } => {
+                let sum = if wide { doubled(ty) } else { ty };
+                all(&[write(dst, sum), read(a, ty), read(b, ty), read(c, sum)]);
+            }
+            &Self::Fma { ty, ref dst, ref a, ref b, ref c } => {
+                all(&[write(dst, ty), read(a, ty), read(b, ty), read(c, ty)]);
+            }
+            Self::Cvt { to, from, dst, src } => all(&[write(dst, *to), reg(src, *from)]),
+            Self::Setp { ty, dst, a, b, and, .. } => {
+                all(&[write(dst, Type::Pred), read(a, *ty), read(b, *ty)]);
+                and.iter().for_each(|p| all(&[reg(p, Type::Pred)]));
+            }
+            &Self::Selp { ty, ref dst, ref a, ref b, ref pred } => {
+                all(&[write(dst, ty), read(a, ty), read(b, ty), reg(pred, Type::Pred)]);
+            }
+            Self::Ld { space, ty, dst, addr, .. } => {
+                all(&[Part::Write(dst, *ty), at(*space, addr, width(*ty, dst.len()), false)]);
+            }
+            Self::St { space, ty, addr, src } => {
+                all(&[at(*space, addr, width(*ty, src.len()), true), Part::Read(src, *ty)]);
+            }
+            Self::Red { ty, addr, src } => all(&[at(Space::Global, addr, ty.bytes(), true), read(src, *ty)]),
+            Self::Atom { ty, dst, addr, src } => {
+                all(&[write(dst, *ty), at(Space::Global, addr, ty.bytes(), true), read(src, *ty)]);
+            }
+            Self::CpAsync { bytes, to, from, read: of, .. } => {
+                let (to, from) = (at(Space::Shared, to, *bytes, true), at(Space::Global, from, *bytes, false));
+                all(&[to, from, Part::Number(*bytes)]);
+                of.iter().for_each(|of| all(&[read(of, Type::U32)]));
+            }
+            Self::CpAsyncCommit => {}
+            Self::CpAsyncWait { pending } => all(&[Part::Number(*pending)]),
+            Self::Barrier => all(&[Part::Number(0)]),
+            // A row of eight elements of 16 bits.
+            Self::Ldmatrix { dst, addr, .. } => all(&[Part::Write(dst, Type::B32), at(Space::Shared, addr, 16, false)]),
+            Self::Mma { kind, d, a, b, c } => {
+                let [sum, left, right] = kind.registers().map(|(ty, _)| ty);
+                all(&[Part::Write(d, sum), Part::Regs(a, left), Part::Regs(b, right), Part::Regs(c, sum)]);
+            }
+        }
+    }
+
     /// Calls `f` on every operand that is read, with the type the instruction gives it. Bases of addresses are among them.
     pub fn reads(&self, mut f: impl FnMut(Operand, Type)) {
-        match self {
-            Self::Mov { ty, src, .. } | Self::Function { ty, src, .. } => f(*src, *ty),
-            Self::ToGlobal { src, .. } => f((*src).into(), Type::U64),
-            Self::Arith { op, ty, a, b, .. } => {
-                f(*a, *ty);
-                f(*b, if matches!(op, Arith::Shl | Arith::Shr) { Type::U32 } else { *ty });
-            }
-            Self::Mad { wide, ty, a, b, c, .. } => {
-                f(*a, *ty);
-                f(*b, *ty);
-                f(*c, if *wide { doubled(*ty) } else { *ty });
-            }
-            Self::Fma { ty, a, b, c, .. } => [a, b, c].into_iter().for_each(|x| f(*x, *ty)),
-            Self::Cvt { from, src, .. } => f((*src).into(), *from),
-            Self::Setp { ty, a, b, and, .. } => {
-                f(*a, *ty);
-                f(*b, *ty);
-                and.iter().for_each(|p| f((*p).into(), Type::Pred));
-            }
-            Self::Selp { ty, a, b, pred, .. } => {
-                f(*a, *ty);
-                f(*b, *ty);
-                f((*pred).into(), Type::Pred);
-            }
-            Self::St { ty, src, .. } => src.iter().for_each(|x| f(*x, *ty)),
-            Self::Red { ty, src, .. } | Self::Atom { ty, src, .. } => f(*src, *ty),
-            Self::CpAsync { read, .. } => read.iter().for_each(|x| f(*x, Type::U32)),
-            Self::Mma { kind, a, b, c, .. } => {
-                let types = kind.registers().map(|(ty, _)| ty);
-                a.iter().for_each(|x| f((*x).into(), types[1]));
-                b.iter().for_each(|x| f((*x).into(), types[2]));
-                c.iter().for_each(|x| f((*x).into(), types[0]));
-            }
-            Self::LdParam { .. } | Self::Ld { .. } | Self::Ldmatrix { .. } => {}
-            Self::CpAsyncCommit | Self::CpAsyncWait { .. } | Self::Barrier => {}
-        }
-        self.accesses(|access| f(access.addr.base.into(), access.space.address()));
+        self.parts(|part| match part {
+            Part::Read(operands, ty) => operands.iter().for_each(|x| f(*x, ty)),
+            Part::Regs(regs, ty) => regs.iter().for_each(|x| f((*x).into(), ty)),
+            Part::At(access) => f(access.addr.base.into(), access.space.address()),
+            Part::Write(..) | Part::Param(_) | Part::Number(_) => {}
+        });
     }
 
     /// Calls `f` on every register that is written, with its type.
     pub fn writes(&self, mut f: impl FnMut(Reg, Type)) {
-        match self {
-            Self::Mov { ty, dst, .. }
-            | Self::LdParam { ty, dst, .. }
-            | Self::Fma { ty, dst, .. }
-            | Self::Function { ty, dst, .. }
-            | Self::Selp { ty, dst, .. }
-            | Self::Atom { ty, dst, .. } => f(*dst, *ty),
-            Self::ToGlobal { dst, .. } => f(*dst, Type::U64),
-            Self::Arith { op, ty, dst, .. } => f(*dst, if *op == Arith::MulWide { doubled(*ty) } else { *ty }),
-            Self::Mad { wide, ty, dst, .. } => f(*dst, if *wide { doubled(*ty) } else { *ty }),
-            Self::Cvt { to, dst, .. } => f(*dst, *to),
-            Self::Setp { dst, .. } => f(*dst, Type::Pred),
-            Self::Ld { ty, dst, .. } => dst.iter().for_each(|d| f(*d, *ty)),
-            Self::Ldmatrix { dst, .. } => dst.iter().for_each(|d| f(*d, Type::B32)),
-            Self::Mma { kind, d, .. } => d.iter().for_each(|x| f(*x, kind.registers()[0].0)),
-            Self::St { .. } | Self::Red { .. } | Self::CpAsync { .. } => {}
-            Self::CpAsyncCommit | Self::CpAsyncWait { .. } | Self::Barrier => {}
-        }
+        self.parts(|part| {
+            if let Part::Write(regs, ty) = part {
+                regs.iter().for_each(|reg| f(*reg, ty));
+            }
+        });
     }
 
-    /// Calls `f` on every access to memory; parameters are not memory.
-    pub fn accesses(&self, mut f: impl FnMut(Access)) {
-        let width = |ty: Type, count: usize| ty.bytes() * count as u32;
-        match self {
-            Self::Ld { space, ty, dst, addr, .. } => {
-                f(Access { space: *space, addr: *addr, bytes: width(*ty, dst.len()), writes: false });
+    /// Every access to memory; parameters are not memory.
+    pub fn accesses(&self) -> Vec<Access> {
+        let mut out = Vec::new();
+        self.parts(|part| {
+            if let Part::At(access) = part {
+                out.push(access);
             }
-            Self::St { space, ty, addr, src } => {
-                f(Access { space: *space, addr: *addr, bytes: width(*ty, src.len()), writes: true });
-            }
-            Self::Red { ty, addr, .. } | Self::Atom { ty, addr, .. } => {
-                f(Access { space: Space::Global, addr: *addr, bytes: ty.bytes(), writes: true });
-            }
-            Self::CpAsync { bytes, to, from, .. } => {
-                f(Access { space: Space::Shared, addr: *to, bytes: *bytes, writes: true });
-                f(Access { space: Space::Global, addr: *from, bytes: *bytes, writes: false });
-            }
-            // A row of eight elements of 16 bits.
-            Self::Ldmatrix { addr, .. } => f(Access { space: Space::Shared, addr: *addr, bytes: 16, writes: false }),
-            _ => {}
-        }
+        });
+        out
     }
 
     /// Whether all threads of the block, or of the warp, must reach it together.

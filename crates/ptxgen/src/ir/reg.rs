@@ -25,105 +25,82 @@ impl Class {
 
     /// The prefix of register names.
     pub const fn prefix(self) -> &'static str {
-        match self {
-            Self::Pred => "%p",
-            Self::B16 => "%h",
-            Self::B32 => "%r",
-            Self::B64 => "%rd",
-            Self::F32 => "%f",
-            Self::F64 => "%fd",
-        }
+        self.names().0
     }
 
     /// The type in declarations.
     pub const fn declared(self) -> &'static str {
+        self.names().1
+    }
+
+    const fn names(self) -> (&'static str, &'static str) {
         match self {
-            Self::Pred => ".pred",
-            Self::B16 => ".b16",
-            Self::B32 => ".b32",
-            Self::B64 => ".b64",
-            Self::F32 => ".f32",
-            Self::F64 => ".f64",
+            Self::Pred => ("%p", ".pred"),
+            Self::B16 => ("%h", ".b16"),
+            Self::B32 => ("%r", ".b32"),
+            Self::B64 => ("%rd", ".b64"),
+            Self::F32 => ("%f", ".f32"),
+            Self::F64 => ("%fd", ".f64"),
         }
     }
 }
 
 /// The type an instruction gives an operand.
+#[expect(missing_docs, reason = "the names are those of PTX")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Type {
-    /// Predicate.
     Pred,
-    /// 16 untyped bits.
     B16,
-    /// 32 untyped bits.
     B32,
-    /// 64 untyped bits.
     B64,
-    /// Unsigned 32-bit integer.
     U32,
-    /// Unsigned 64-bit integer.
     U64,
-    /// Signed 32-bit integer.
     S32,
-    /// Signed 64-bit integer.
     S64,
-    /// binary16.
     F16,
-    /// A pair of binary16.
     F16x2,
-    /// A pair of bfloat16.
     Bf16x2,
-    /// binary32.
     F32,
-    /// binary64.
     F64,
 }
 
 impl Type {
     /// The class of registers that hold it.
     pub const fn class(self) -> Class {
-        match self {
-            Self::Pred => Class::Pred,
-            Self::B16 | Self::F16 => Class::B16,
-            Self::B32 | Self::U32 | Self::S32 | Self::F16x2 | Self::Bf16x2 => Class::B32,
-            Self::B64 | Self::U64 | Self::S64 => Class::B64,
-            Self::F32 => Class::F32,
-            Self::F64 => Class::F64,
-        }
+        self.facts().0
     }
 
     /// Bytes in memory; a predicate has none.
     pub const fn bytes(self) -> u32 {
+        self.facts().1
+    }
+
+    /// The suffix in PTX, with its dot.
+    pub const fn suffix(self) -> &'static str {
+        self.facts().2
+    }
+
+    const fn facts(self) -> (Class, u32, &'static str) {
         match self {
-            Self::Pred => 0,
-            Self::B16 | Self::F16 => 2,
-            Self::B32 | Self::U32 | Self::S32 | Self::F16x2 | Self::Bf16x2 | Self::F32 => 4,
-            Self::B64 | Self::U64 | Self::S64 | Self::F64 => 8,
+            Self::Pred => (Class::Pred, 0, ".pred"),
+            Self::B16 => (Class::B16, 2, ".b16"),
+            Self::B32 => (Class::B32, 4, ".b32"),
+            Self::B64 => (Class::B64, 8, ".b64"),
+            Self::U32 => (Class::B32, 4, ".u32"),
+            Self::U64 => (Class::B64, 8, ".u64"),
+            Self::S32 => (Class::B32, 4, ".s32"),
+            Self::S64 => (Class::B64, 8, ".s64"),
+            Self::F16 => (Class::B16, 2, ".f16"),
+            Self::F16x2 => (Class::B32, 4, ".f16x2"),
+            Self::Bf16x2 => (Class::B32, 4, ".bf16x2"),
+            Self::F32 => (Class::F32, 4, ".f32"),
+            Self::F64 => (Class::F64, 8, ".f64"),
         }
     }
 
     /// Whether arithmetic on it rounds.
     pub const fn is_float(self) -> bool {
         matches!(self, Self::F16 | Self::F16x2 | Self::Bf16x2 | Self::F32 | Self::F64)
-    }
-
-    /// The suffix in PTX, with its dot.
-    pub const fn suffix(self) -> &'static str {
-        match self {
-            Self::Pred => ".pred",
-            Self::B16 => ".b16",
-            Self::B32 => ".b32",
-            Self::B64 => ".b64",
-            Self::U32 => ".u32",
-            Self::U64 => ".u64",
-            Self::S32 => ".s32",
-            Self::S64 => ".s64",
-            Self::F16 => ".f16",
-            Self::F16x2 => ".f16x2",
-            Self::Bf16x2 => ".bf16x2",
-            Self::F32 => ".f32",
-            Self::F64 => ".f64",
-        }
     }
 }
 
@@ -143,13 +120,11 @@ impl fmt::Display for Reg {
 }
 
 /// A dimension of blocks and grids.
+#[expect(missing_docs, reason = "the names are those of PTX")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Axis {
-    /// The first.
     X,
-    /// The second.
     Y,
-    /// The third.
     Z,
 }
 
@@ -200,26 +175,19 @@ pub enum Operand {
     Shared,
 }
 
-impl From<Reg> for Operand {
-    fn from(reg: Reg) -> Self {
-        Self::Reg(reg)
-    }
+macro_rules! operand_from {
+    ($($ty:ty: |$x:ident| $operand:expr;)*) => {$(
+        impl From<$ty> for Operand {
+            fn from($x: $ty) -> Self {
+                $operand
+            }
+        }
+    )*};
 }
 
-impl From<i64> for Operand {
-    fn from(value: i64) -> Self {
-        Self::Int(value)
-    }
-}
-
-impl From<u32> for Operand {
-    fn from(value: u32) -> Self {
-        Self::Int(value.into())
-    }
-}
-
-impl From<Special> for Operand {
-    fn from(special: Special) -> Self {
-        Self::Special(special)
-    }
+operand_from! {
+    Reg: |reg| Self::Reg(reg);
+    i64: |value| Self::Int(value);
+    u32: |value| Self::Int(value.into());
+    Special: |special| Self::Special(special);
 }

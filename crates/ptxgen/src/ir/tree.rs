@@ -1,8 +1,9 @@
 //! The tree: loops, guards and straight code.
 
-use super::index::Index;
+use super::index::{Index, Sym};
 use super::inst::{Arith, Compare, Inst};
 use super::reg::{Class, Operand, Reg, Type};
+use crate::print::SHARED_ALIGN;
 use crate::target::Target;
 use std::collections::BTreeMap;
 
@@ -144,6 +145,21 @@ pub struct Entry {
     pub carried: BTreeMap<Reg, Index>,
     /// Number of registers by class, in the order of [`Class::ALL`].
     pub registers: [u32; Class::ALL.len()],
+}
+
+impl Entry {
+    /// Low bits of a symbol that are always zero.
+    pub fn trailing_zeros(&self, sym: &Sym) -> u32 {
+        match sym {
+            Sym::Param(name) => {
+                let param = self.params.iter().find(|p| *p.name == **name);
+                param.map_or(0, |p| p.multiple_of.trailing_zeros().min(31))
+            }
+            Sym::Shared => SHARED_ALIGN.trailing_zeros(),
+            Sym::Turn { step, .. } => step.trailing_zeros().min(31),
+            Sym::Tid | Sym::Ctaid(_) | Sym::Nctaid(_) | Sym::Iteration(_) | Sym::Opaque(_) => 0,
+        }
+    }
 }
 
 /// A module of one entry for one target.

@@ -10,7 +10,7 @@ mod value;
 
 pub use count::{LoopCountError, count};
 
-use crate::ir::{Arith, Axis, Builder, Compare, Form, Inst, Module, Operand, Reg, Space, Special, Sym, Type};
+use crate::ir::{Axis, Builder, Compare, Form, Inst, Module, Operand, Reg, Space, Special, Sym, Type};
 use crate::print::print;
 use crate::target::Target;
 use offset::{Offsets, Place};
@@ -287,7 +287,7 @@ impl<'a> Lower<'a> {
             }
             result = self.hoist(body).and_then(|()| self.body(body));
             if let Some(i) = i {
-                self.b.push(Inst::Arith { op: Arith::Add, ty: Type::U32, dst: i, a: i.into(), b: Operand::Int(1) });
+                self.b.advance(Type::U32, i, 1u32);
                 self.offsets.leave(index);
             }
             std::mem::swap(&mut self.b, b);
@@ -382,14 +382,13 @@ impl<'a> Lower<'a> {
         let lane = self.lanes.map(|(index, _)| (index, lane as i64));
         let sum = self.offsets.sum(array, &access.at, lane)?;
         let (ty, bytes) = (float(array.dtype), array.dtype.size() as i64);
-        if let Some(first) = self.shared.get(array.name).copied() {
-            let base = self.shared_base.unwrap_or(self.tid);
-            let reg = self.offsets.shared_address(&mut self.b, base, &sum.terms, bytes);
-            return Ok((Space::Shared, reg, first + sum.constant * bytes, ty));
-        }
-        let base = self.bases.get(array.name).copied().unwrap_or(self.tid);
-        let reg = self.offsets.global_address(&mut self.b, (array.name, base), &sum.terms, bytes);
-        Ok((Space::Global, reg, sum.constant * bytes, ty))
+        let (space, base, first) = match self.shared.get(array.name) {
+            Some(first) => (Space::Shared, self.shared_base, *first),
+            None => (Space::Global, self.bases.get(array.name).copied(), 0),
+        };
+        let base = (space, base.unwrap_or(self.tid));
+        let reg = self.offsets.address(&mut self.b, base, &sum.terms, bytes);
+        Ok((space, reg, first + sum.constant * bytes, ty))
     }
 
     /// The threads copy a tile together: each takes every so many-th element, in the order of memory.

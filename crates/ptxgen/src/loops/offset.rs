@@ -1,6 +1,6 @@
 //! Offsets of elements: sums of one product for each index, partial sums kept.
 
-use crate::ir::{Arith, Builder, Inst, Operand, Reg, Type};
+use crate::ir::{Arith, Builder, Inst, Operand, Reg, Space, Type};
 use std::collections::HashMap;
 use tilewright_loops::kernel::Array;
 use tilewright_loops::{Affine, LoopError, Size};
@@ -31,8 +31,8 @@ pub(super) struct Offsets {
     sizes: HashMap<Size, Reg>,
     open: Vec<(&'static str, Place)>,
     sums: HashMap<Vec<Term>, Reg>,
-    globals: HashMap<(&'static str, Vec<Term>), Reg>,
-    shared: HashMap<(i64, Vec<Term>), Reg>,
+    /// Addresses that lie so many elements of so many bytes behind a base.
+    addresses: HashMap<(Reg, i64, Vec<Term>), Reg>,
 }
 
 impl Offsets {
@@ -49,8 +49,7 @@ impl Offsets {
         self.open.retain(|(i, _)| *i != index);
         let without = |terms: &Vec<Term>| terms.iter().all(|(i, _)| *i != Some(index));
         self.sums.retain(|terms, _| without(terms));
-        self.globals.retain(|(_, terms), _| without(terms));
-        self.shared.retain(|(_, terms), _| without(terms));
+        self.addresses.retain(|(.., terms), _| without(terms));
     }
 
     /// The offset of an element, as far as indices have values; `lane` is the value of one more.
@@ -161,32 +160,18 @@ impl Offsets {
         Some(reg)
     }
 
-    /// The address in device memory that lies so many elements behind a base.
-    pub(super) fn global_address(
-        &mut self,
-        b: &mut Builder,
-        (array, base): (&'static str, Reg),
-        terms: &[Term],
-        bytes: i64,
-    ) -> Reg {
-        let key = (array, terms.to_vec());
-        if let Some(reg) = self.globals.get(&key) {
+    /// The address that lies so many elements behind a base.
+    pub(super) fn address(&mut self, b: &mut Builder, (space, base): (Space, Reg), terms: &[Term], bytes: i64) -> Reg {
+        let key = (base, bytes, terms.to_vec());
+        if let Some(reg) = self.addresses.get(&key) {
             return *reg;
         }
-        let reg = self.emit(b, terms).map_or(base, |offset| b.mad_wide(offset, bytes, base));
-        self.globals.insert(key, reg);
-        reg
-    }
-
-    /// The address in shared memory that lies so many elements behind its beginning.
-    pub(super) fn shared_address(&mut self, b: &mut Builder, base: Reg, terms: &[Term], bytes: i64) -> Reg {
-        let key = (bytes, terms.to_vec());
-        if let Some(reg) = self.shared.get(&key) {
-            return *reg;
-        }
-        let by = u32::try_from(bytes).unwrap_or(4);
-        let reg = self.emit(b, terms).map_or(base, |offset| b.scale_add(Some(offset), by, base));
-        self.shared.insert(key, reg);
+        let reg = match (self.emit(b, terms), space) {
+            (None, _) => base,
+            (Some(offset), Space::Global) => b.mad_wide(offset, bytes, base),
+            (Some(offset), Space::Shared) => b.scale_add(Some(offset), u32::try_from(bytes).unwrap_or(4), base),
+        };
+        self.addresses.insert(key, reg);
         reg
     }
 

@@ -1,85 +1,63 @@
 //! The text of one instruction.
 
 use super::SHARED;
-use crate::ir::{Address, Arith, Caching, CopyThrough, Entry, Inst, Operand, Reg, Type};
-use std::fmt::Write;
+use crate::ir::{Address, Arith, Caching, CopyThrough, Entry, Inst, Operand, Part, Reg, Type};
 
-/// Writing to a string cannot fail, so results of `write!` are dropped.
 pub(super) fn write(out: &mut String, inst: &Inst, entry: &Entry) {
-    let _ = match inst {
-        Inst::Mov { ty, dst, src } => write!(out, "mov{} {dst}, {}", ty.suffix(), show(*src, *ty)),
-        Inst::LdParam { ty, dst, param } => {
-            let name = entry.params.get(*param).map_or("?", |p| p.name.as_str());
-            write!(out, "ld.param{} {dst}, [{name}]", ty.suffix())
-        }
-        Inst::ToGlobal { dst, src } => write!(out, "cvta.to.global.u64 {dst}, {src}"),
-        Inst::Arith { op, ty, dst, a, b } => {
-            let b_type = if matches!(op, Arith::Shl | Arith::Shr) { Type::U32 } else { *ty };
-            let (name, suffix) = arith(*op, *ty);
-            write!(out, "{name}{suffix} {dst}, {}, {}", show(*a, *ty), show(*b, b_type))
-        }
-        Inst::Function { function, ty, dst, src } => {
-            write!(out, "{}{} {dst}, {}", function.name(), ty.suffix(), show(*src, *ty))
-        }
-        Inst::Mad { wide, ty, dst, a, b, c } => {
-            let name = if *wide { "mad.wide" } else { "mad.lo" };
-            write!(out, "{name}{} {dst}, {}, {}, {}", ty.suffix(), show(*a, *ty), show(*b, *ty), show(*c, *ty))
-        }
-        Inst::Fma { ty, dst, a, b, c } => {
-            write!(out, "fma.rn{} {dst}, {}, {}, {}", ty.suffix(), show(*a, *ty), show(*b, *ty), show(*c, *ty))
-        }
-        Inst::Cvt { to, from, dst, src } => {
-            let narrows = from.is_float() && to.is_float() && to.bytes() < from.bytes();
-            let rounding = if narrows || from.is_float() != to.is_float() && to.is_float() { ".rn" } else { "" };
-            write!(out, "cvt{rounding}{}{} {dst}, {src}", to.suffix(), from.suffix())
-        }
-        Inst::Setp { cmp, ty, dst, a, b, and } => {
-            let (combine, last) = and.map_or((String::new(), String::new()), |p| (".and".into(), format!(", {p}")));
-            let operands = format!("{}, {}", show(*a, *ty), show(*b, *ty));
-            write!(out, "setp.{}{combine}{} {dst}, {operands}{last}", cmp.name(), ty.suffix())
-        }
-        Inst::Selp { ty, dst, a, b, pred } => {
-            write!(out, "selp{} {dst}, {}, {}, {pred}", ty.suffix(), show(*a, *ty), show(*b, *ty))
-        }
-        Inst::Mma { kind, d, a, b, c } => {
-            write!(out, "mma.sync.aligned{} {}, {}, {}, {}", kind.suffix(), list(d), list(a), list(b), list(c))
-        }
-        _ => memory(out, inst),
-    };
+    out.push_str(&opcode(inst));
+    let of_matrices = matches!(inst, Inst::Mma { .. } | Inst::Ldmatrix { .. });
+    let mut separator = " ";
+    inst.parts(|part| {
+        out.push_str(std::mem::replace(&mut separator, ", "));
+        out.push_str(&match part {
+            Part::Write(regs, _) | Part::Regs(regs, _) => list(regs.iter().map(Reg::to_string), of_matrices),
+            Part::Read(operands, ty) => list(operands.iter().map(|x| show(*x, ty)), false),
+            Part::At(access) => at(access.addr),
+            Part::Param(i) => format!("[{}]", entry.params.get(i).map_or("?", |p| p.name.as_str())),
+            Part::Number(n) => n.to_string(),
+        });
+    });
 }
 
-fn memory(out: &mut String, inst: &Inst) -> std::fmt::Result {
+fn opcode(inst: &Inst) -> String {
+    let typed = |name: &str, ty: &Type| [name, ty.suffix()].concat();
     match inst {
-        Inst::Ld { space, caching, ty, dst, addr } => {
+        Inst::Mov { ty, .. } => typed("mov", ty),
+        Inst::LdParam { ty, .. } => typed("ld.param", ty),
+        Inst::ToGlobal { .. } => "cvta.to.global.u64".into(),
+        Inst::Arith { op, ty, .. } => {
+            let (name, suffix) = arith(*op, *ty);
+            [name, suffix].concat()
+        }
+        Inst::Function { function, ty, .. } => typed(function.name(), ty),
+        Inst::Mad { wide, ty, .. } => typed(if *wide { "mad.wide" } else { "mad.lo" }, ty),
+        Inst::Fma { ty, .. } => typed("fma.rn", ty),
+        Inst::Cvt { to, from, .. } => {
+            let narrows = from.is_float() && to.is_float() && to.bytes() < from.bytes();
+            let rounds = narrows || from.is_float() != to.is_float() && to.is_float();
+            typed(&typed(if rounds { "cvt.rn" } else { "cvt" }, to), from)
+        }
+        Inst::Setp { cmp, ty, and, .. } => {
+            typed(&format!("setp.{}{}", cmp.name(), if and.is_some() { ".and" } else { "" }), ty)
+        }
+        Inst::Selp { ty, .. } => typed("selp", ty),
+        Inst::Mma { kind, .. } => format!("mma.sync.aligned{}", kind.suffix()),
+        Inst::Ld { space, caching, ty, dst, .. } => {
             let nc = if *caching == Caching::ReadOnly { ".nc" } else { "" };
-            let (vector, dst) = (vector(dst.len()), if dst.len() == 1 { dst[0].to_string() } else { list(dst) });
-            write!(out, "ld{}{nc}{vector}{} {dst}, {}", space.suffix(), ty.suffix(), at(*addr))
+            ["ld", space.suffix(), nc, vector(dst.len()), ty.suffix()].concat()
         }
-        Inst::St { space, ty, addr, src } => {
-            let shown = src.iter().map(|x| show(*x, *ty)).collect::<Vec<_>>().join(", ");
-            let shown = if src.len() == 1 { shown } else { format!("{{{shown}}}") };
-            write!(out, "st{}{}{} {}, {shown}", space.suffix(), vector(src.len()), ty.suffix(), at(*addr))
-        }
-        Inst::Red { ty, addr, src } => {
-            write!(out, "red.global.add{} {}, {}", ty.suffix(), at(*addr), show(*src, *ty))
-        }
-        Inst::Atom { ty, dst, addr, src } => {
-            write!(out, "atom.global.add{} {dst}, {}, {}", ty.suffix(), at(*addr), show(*src, *ty))
-        }
-        Inst::CpAsync { bytes, through, to, from, read } => {
-            let through = if *through == CopyThrough::Second { "cg" } else { "ca" };
-            let read = read.map_or(String::new(), |r| format!(", {}", show(r, Type::U32)));
-            write!(out, "cp.async.{through}.shared.global {}, {}, {bytes}{read}", at(*to), at(*from))
-        }
-        Inst::CpAsyncCommit => out.write_str("cp.async.commit_group"),
-        Inst::CpAsyncWait { pending } => write!(out, "cp.async.wait_group {pending}"),
-        Inst::Barrier => out.write_str("bar.sync 0"),
-        Inst::Ldmatrix { transposed, dst, addr } => {
+        Inst::St { space, ty, src, .. } => ["st", space.suffix(), vector(src.len()), ty.suffix()].concat(),
+        Inst::Red { ty, .. } => typed("red.global.add", ty),
+        Inst::Atom { ty, .. } => typed("atom.global.add", ty),
+        Inst::CpAsync { through: CopyThrough::Second, .. } => "cp.async.cg.shared.global".into(),
+        Inst::CpAsync { .. } => "cp.async.ca.shared.global".into(),
+        Inst::CpAsyncCommit => "cp.async.commit_group".into(),
+        Inst::CpAsyncWait { .. } => "cp.async.wait_group".into(),
+        Inst::Barrier => "bar.sync".into(),
+        Inst::Ldmatrix { transposed, dst, .. } => {
             let trans = if *transposed { ".trans" } else { "" };
-            let count = dst.len();
-            write!(out, "ldmatrix.sync.aligned.m8n8.x{count}{trans}.shared.b16 {}, {}", list(dst), at(*addr))
+            format!("ldmatrix.sync.aligned.m8n8.x{}{trans}.shared.b16", dst.len())
         }
-        _ => Ok(()),
     }
 }
 
@@ -124,8 +102,11 @@ fn at(addr: Address) -> String {
     }
 }
 
-fn list(regs: &[Reg]) -> String {
-    format!("{{{}}}", regs.iter().map(Reg::to_string).collect::<Vec<_>>().join(", "))
+/// Several, or one `always`, in braces.
+fn list(of: impl Iterator<Item = String>, always: bool) -> String {
+    let all: Vec<String> = of.collect();
+    let joined = all.join(", ");
+    if all.len() == 1 && !always { joined } else { format!("{{{joined}}}") }
 }
 
 fn vector(count: usize) -> &'static str {

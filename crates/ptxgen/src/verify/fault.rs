@@ -1,10 +1,10 @@
 //! What can be wrong with a kernel.
 
 use crate::ir::{Operand, Reg, Type};
-use std::fmt;
 
 /// A fault and its place.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[error("{place}: {kind}")]
 pub struct Fault {
     /// The way through the tree: names of blocks and loops, and the position in each body.
     pub place: String,
@@ -12,25 +12,13 @@ pub struct Fault {
     pub kind: FaultKind,
 }
 
-impl fmt::Display for Fault {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.place, self.kind)
-    }
-}
-
-impl std::error::Error for Fault {}
-
 /// What is wrong.
+#[expect(missing_docs, reason = "the messages say what the fields are")]
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum FaultKind {
     /// An operand that the instruction's type does not take.
     #[error("{operand:?} is not of type {expected:?}")]
-    Type {
-        /// What stands there.
-        operand: Operand,
-        /// What the instruction takes.
-        expected: Type,
-    },
+    Type { operand: Operand, expected: Type },
     /// A register beyond the declared ones of its class.
     #[error("register {0} is not declared")]
     Undeclared(Reg),
@@ -42,14 +30,7 @@ pub enum FaultKind {
     Rewritten(Reg),
     /// A carried register that is not what was claimed.
     #[error("register {reg} is claimed to be {claimed}, but becomes {found}")]
-    Claim {
-        /// Which.
-        reg: Reg,
-        /// By the template.
-        claimed: String,
-        /// By the instruction.
-        found: String,
-    },
+    Claim { reg: Reg, claimed: String, found: String },
     /// No such parameter, or one of another type.
     #[error("parameter {0} is not there, or of another type")]
     Param(usize),
@@ -58,72 +39,29 @@ pub enum FaultKind {
     DivergentBarrier(String),
     /// An access beyond the block's shared memory.
     #[error("shared memory from byte {from} to {to} of {declared}")]
-    SharedBounds {
-        /// Smallest address.
-        from: i64,
-        /// Largest address plus the access.
-        to: i64,
-        /// Bytes there are.
-        declared: u32,
-    },
+    SharedBounds { from: i64, to: i64, declared: u32 },
     /// A shared address of which nothing is known.
     #[error("shared address {0} has no bound")]
     SharedUnbounded(String),
     /// An access that is not aligned to its size.
     #[error("access of {bytes} bytes at an address known to be a multiple of {known}: {address}")]
-    Misaligned {
-        /// The size.
-        bytes: u32,
-        /// What is known.
-        known: u64,
-        /// The address.
-        address: String,
-    },
+    Misaligned { bytes: u32, known: u64, address: String },
     /// A vector or copy of a size that does not exist.
     #[error("there is no access of {count} x {bytes} bytes")]
-    Width {
-        /// Elements.
-        count: usize,
-        /// Bytes of an element.
-        bytes: u32,
-    },
+    Width { count: usize, bytes: u32 },
     /// An instruction with too many or too few registers.
     #[error("operand list of {found} registers, {expected} expected")]
-    Arity {
-        /// How many there are.
-        found: usize,
-        /// How many there must be.
-        expected: usize,
-    },
+    Arity { found: usize, expected: usize },
     /// A feature that the target has not.
     #[error("{feature} needs sm_{needs}, the target is sm_{target}")]
-    TooNew {
-        /// The instruction.
-        feature: &'static str,
-        /// First compute capability.
-        needs: u32,
-        /// The module's.
-        target: u32,
-    },
+    TooNew { feature: &'static str, needs: u32, target: u32 },
     /// Something in a predicated guard that carries no predicate.
     #[error("only instructions that are not collective can be predicated")]
     NotPredicable,
     /// A loop or guard whose written meaning is not that of its registers.
     #[error("written as {written}, but its register means {found}")]
-    Meaning {
-        /// In the tree.
-        written: String,
-        /// Followed from the instructions.
-        found: String,
-    },
+    Meaning { written: String, found: String },
     /// More threads or shared memory than the target has.
     #[error("{what}: {need} needed, {have} available")]
-    Limit {
-        /// Of what.
-        what: &'static str,
-        /// Asked for.
-        need: u32,
-        /// There is.
-        have: u32,
-    },
+    Limit { what: &'static str, need: u32, have: u32 },
 }

@@ -2,7 +2,6 @@
 
 use super::FaultKind;
 use crate::ir::{Access, Atom, Compare, Cond, Entry, Index, Space, Sym};
-use crate::print::SHARED_ALIGN;
 use std::collections::HashMap;
 
 /// What is known where an access stands.
@@ -15,7 +14,7 @@ pub(super) struct Facts<'a> {
 impl Facts<'_> {
     pub(super) fn check(&self, access: &Access, address: &Index) -> Vec<FaultKind> {
         let mut faults = Vec::new();
-        let zeros = address.trailing_zeros(&|sym| self.zeros(sym));
+        let zeros = address.trailing_zeros(&|sym| self.entry.trailing_zeros(sym));
         if zeros < access.bytes.trailing_zeros() {
             let (bytes, known) = (access.bytes, 1 << zeros);
             faults.push(FaultKind::Misaligned { bytes, known, address: address.to_string() });
@@ -33,18 +32,6 @@ impl Facts<'_> {
         };
         let to = last + i64::from(access.bytes);
         (from < 0 || to > declared.into()).then_some(FaultKind::SharedBounds { from, to, declared })
-    }
-
-    fn zeros(&self, sym: &Sym) -> u32 {
-        match sym {
-            Sym::Param(name) => {
-                let param = self.entry.params.iter().find(|p| *p.name == **name);
-                param.map_or(0, |p| p.multiple_of.trailing_zeros().min(31))
-            }
-            Sym::Shared => SHARED_ALIGN.trailing_zeros(),
-            Sym::Turn { step, .. } => step.trailing_zeros().min(31),
-            Sym::Tid | Sym::Ctaid(_) | Sym::Nctaid(_) | Sym::Iteration(_) | Sym::Opaque(_) => 0,
-        }
     }
 
     fn range(&self, atom: &Atom) -> Option<(i64, i64)> {

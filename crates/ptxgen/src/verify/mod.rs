@@ -254,9 +254,7 @@ impl<'a> Walk<'a> {
     }
 
     fn memory(&mut self, inst: &Inst) {
-        let mut accesses = Vec::new();
-        inst.accesses(|access| accesses.push(access));
-        for access in accesses {
+        for access in inst.accesses() {
             let facts = Facts { entry: &self.module.entry, guards: &self.guards, trips: &self.trips };
             let address = self.meanings.of(access.addr.base.into()).plus(&access.addr.offset.into());
             let faults = facts.check(&access, &address);
