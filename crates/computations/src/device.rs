@@ -155,12 +155,6 @@ impl Device {
     }
 }
 
-/// Keeps the calling thread on one of its cores, for a thread that measures: one that the scheduler moves finds cold caches. Threads
-/// that it starts afterwards stay there too.
-pub fn stay() {
-    pin(usize::MAX);
-}
-
 /// Keeps the calling thread on a core of its own, as far as there are enough. Threads that wait for each other in turns are never
 /// ready both at once: a scheduler may leave them on one core for ever, and two threads are slower than one.
 #[cfg(target_os = "linux")]

@@ -2,7 +2,7 @@
 
 use crate::affine::{Affine, idx};
 use crate::error::LoopError;
-use crate::kernel::{Access, Array, Axis, Loop, LoopKernel, Mapping, Place, Stmt, visit, visit_mut};
+use crate::kernel::{Array, Axis, Expr, Loop, LoopKernel, Mapping, Place, Stmt, visit, visit_mut};
 use crate::size::Size;
 
 impl LoopKernel {
@@ -251,18 +251,17 @@ impl Window {
 
     fn rewrite(&self, body: &mut [Stmt], array: &str, tile: &'static str) {
         let swept = |index: &str| self.over.iter().any(|i| i == index);
-        let relative = |access: &mut Access| {
-            if access.array == array {
+        let relative = |e: &mut Expr| match e {
+            Expr::Load(access) if access.array == array => {
                 access.array = tile;
                 for (at, origin) in access.at.iter_mut().zip(&self.origin) {
                     *at = at.filtered(swept) - origin.constant;
                 }
             }
+            _ => {}
         };
         visit_mut(body, &mut |stmt| {
-            if let Some(value) = stmt.value_mut() {
-                value.loads_mut(&mut |access| relative(access));
-            }
+            stmt.value_mut().into_iter().for_each(|value| value.visit_mut(&mut |e| relative(e)))
         });
     }
 }

@@ -25,14 +25,6 @@ pub(super) fn by_rows(matrix: &Arc<Csr>, vector: bool) -> Box<dyn Routine> {
 type Operands<'a> = (&'a Csr, &'a [f64]);
 
 #[inline(always)]
-fn scalar((m, x): Operands<'_>, rows: Range<usize>, y: &mut [f64]) {
-    for (row, out) in rows.zip(y) {
-        let (columns, values) = m.row(row);
-        *out = columns.iter().zip(values).map(|(&c, v)| v * x[c as usize]).sum();
-    }
-}
-
-#[inline(always)]
 fn vector((m, x): Operands<'_>, rows: Range<usize>, y: &mut [f64]) {
     for (row, out) in rows.zip(y) {
         let (columns, values) = m.row(row);
@@ -60,7 +52,7 @@ impl Routine for ByRows {
             if vectors {
                 on_isa!(isa, vector(p, rows, y));
             } else {
-                on_isa!(isa, scalar(p, rows, y));
+                on_isa!(isa, m.rows_times(p.1, rows, y));
             }
         });
         Ok(())

@@ -30,8 +30,8 @@ pub(crate) struct HostGemm {
 impl HostGemm {
     pub(crate) fn new(plan: &GemmPlan) -> Self {
         Self {
-            input: plan.input.clone(),
-            buffers: Gemm.buffers(&plan.input),
+            input: plan.blueprint.input.clone(),
+            buffers: Gemm.buffers(&plan.blueprint.input),
             scratch: plan.blueprint.workspace(),
             vec: plan.blueprint.config.vec,
             compiled: Compiled::new(plan.blueprint.clone()).map_err(|e| e.to_string()),

@@ -2,7 +2,8 @@
 
 use super::GemmPlan;
 use crate::blueprint::Blueprint;
-use crate::scalar::{Factor, Float};
+use crate::scalar::Float;
+use tilewright_ops::gemm::ScalarClass;
 use tilewright_core::operations::Operations as Phases;
 use tilewright_loops::host::{Caches, Operations, Reference, add_traffic};
 
@@ -30,7 +31,7 @@ fn operations(b: &Blueprint, caches: &Caches) -> [Operations; 2] {
 fn product(b: &Blueprint, shape: &Shape) -> Operations {
     let mut out = Operations::from([("constant", 1.0), ("groups", shape.threads)]);
     let mut add = |name: &'static str, amount: f64| *out.entry(name).or_insert(0.0) += amount;
-    let double = b.geometry.float == Float::F64;
+    let double = b.vector.float == Float::F64;
     let Shape { vectors, columns, k, v_tiles, s_tiles, k_blocks, .. } = *shape;
     let tile = vectors / v_tiles * (columns / s_tiles);
     let stalled = (IN_FLIGHT / (tile * f64::from(b.config.k_l))).max(1.0);
@@ -42,7 +43,7 @@ fn product(b: &Blueprint, shape: &Shape) -> Operations {
     add("iterations", v_tiles * s_tiles * k / f64::from(b.config.k_s));
     add("lane steps", v_tiles * s_tiles * k_blocks);
     add("regions", k_blocks * shape.v_blocks * shape.s_blocks);
-    let reads_c = if b.geometry.beta == Factor::Zero { k_blocks - 1.0 } else { k_blocks };
+    let reads_c = if b.input.beta == ScalarClass::Zero { k_blocks - 1.0 } else { k_blocks };
     let c_moves = vectors * columns * crossed(false, if b.frame.c_v == 1 { b.frame.c_s } else { b.frame.c_v });
     add("loads", c_moves * reads_c);
     add("stores", c_moves * k_blocks);
@@ -75,7 +76,7 @@ fn packing(b: &Blueprint, shape: &Shape) -> Operations {
 /// How many of the vectors at multiples of so many elements lie in two lines, each half of which is loaded.
 fn crossings(b: &Blueprint, stride: usize) -> f64 {
     const LINE: usize = 64;
-    let (es, width) = (b.geometry.float.bytes(), b.vector.lanes() * b.geometry.float.bytes());
+    let (es, width) = (b.es(), b.vector.lanes() * b.es());
     let places = LINE / es;
     let crossed = (0..places).filter(|i| i * stride % places * es + width > LINE).count();
     crossed as f64 / places as f64
@@ -111,7 +112,7 @@ impl Shape {
         let lanes = b.vector.lanes();
         let v = b.v.start(part.v.end) - b.v.start(part.v.start);
         let s = b.s.start(part.s.end) - b.s.start(part.s.start);
-        let k = b.k.start(part.k.end).min(b.geometry.k) - b.k.start(part.k.start).min(b.geometry.k);
+        let k = b.k.start(part.k.end).min(b.input.k) - b.k.start(part.k.start).min(b.input.k);
         Self {
             threads: f(b.threads()),
             vectors: f(v.div_ceil(lanes)),
@@ -188,7 +189,7 @@ impl<'a> Nest<'a> {
         Self {
             b,
             shape,
-            es: b.geometry.float.bytes() as f64,
+            es: b.es() as f64,
             depth: shape.k / shape.k_blocks,
             v_tile: shape.vectors / shape.v_tiles * b.vector.lanes() as f64,
             s_tile: shape.columns / shape.s_tiles,
