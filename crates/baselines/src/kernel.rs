@@ -70,18 +70,8 @@ impl LibraryGemm {
     }
 }
 
-/// One call of a routine.
-#[derive(Clone, Debug)]
-pub enum Call {
-    /// Of the host.
-    Host(HostCall),
-    /// Of a device's maker.
-    Device(LibraryCall),
-}
-
 /// A call on the host: the routine, the input, and how many threads it is given.
-#[derive(Clone, Debug)]
-pub struct HostCall {
+struct HostCall {
     routine: &'static Routine,
     input: GemmInput,
     buffers: Vec<BufferSpec>,
@@ -100,7 +90,7 @@ impl HostCall {
 
 impl Kernel for LibraryGemm {
     type Of = Gemm;
-    type Plan = Call;
+    type Plan = Program;
 
     fn id(&self) -> KernelId {
         KernelId::from(format!("gemm.{}.1", self.name))
@@ -128,19 +118,16 @@ impl Kernel for LibraryGemm {
         input.symbols(device)
     }
 
-    fn plan(&self, device: &DeviceSpec, input: &GemmInput, at: &Legal<'_>) -> Call {
+    fn plan(&self, device: &DeviceSpec, input: &GemmInput, at: &Legal<'_>) -> Program {
         let option = at.point().first().map_or(0, |&option| u32::from(option));
         match self.routine {
-            Some(routine) => Call::Host(HostCall::new(routine, device, input)),
-            None => Call::Device(LibraryCall { library: self.name.to_owned(), option, input: Gemm.fields(input) }),
+            Some(routine) => Program::host(Arc::new(HostCall::new(routine, device, input)), 0),
+            None => Program::library(LibraryCall { library: self.name.to_owned(), option, input: Gemm.fields(input) }),
         }
     }
 
-    fn generate(&self, plan: &Call) -> Program {
-        match plan {
-            Call::Host(call) => Program::host(Arc::new(call.clone()), 0),
-            Call::Device(call) => Program::library(call.clone()),
-        }
+    fn generate(&self, plan: &Program) -> Program {
+        plan.clone()
     }
 
     fn feature_names(&self) -> Vec<Feature> {

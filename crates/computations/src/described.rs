@@ -26,13 +26,16 @@ const MOST_FACTS: u64 = 1 << 16;
 /// Size, time of the last change and content of a file that was read.
 type Seen = (u64, Option<SystemTime>, Content);
 
+/// Data by name, with their content.
+type Held<T> = HashMap<String, (Content, Arc<T>)>;
+
 /// A computation on named data.
 pub struct Described<D: Description> {
     data: Mutex<Kept<Source, Arc<D::Data>>>,
     facts: Mutex<Kept<Source, Arc<Facts>>>,
     files: Mutex<HashMap<String, Seen>>,
     /// What the caller holds, by name.
-    held: Mutex<HashMap<String, (Content, Arc<D::Data>)>>,
+    held: Mutex<Held<D::Data>>,
 }
 
 impl<D: Description> Default for Described<D> {

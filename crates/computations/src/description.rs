@@ -55,20 +55,15 @@ pub enum Failure {
     },
 }
 
-/// A variant made ready for one input: formats are converted, memory is there.
+/// A variant made ready for one input: formats are converted, memory is there. Calling it is what is timed, with the buffers of
+/// [`Description::specs`], the last one apart, whose lengths were checked; it fails where the variant comes to no result on this input.
 ///
 /// What stands in the data of the input (a matrix, a graph) was converted from them and is not read from the buffers again; what
 /// changes from call to call (vectors, keys, pixels) is read from the buffers.
-pub trait Routine: Send + Sync {
-    /// What is timed. The buffers are those of [`Description::specs`], the last one apart, whose lengths were checked.
-    ///
-    /// # Errors
-    /// The variant does not come to a result on this input.
-    fn run(&self, device: &Device, inputs: &[View<'_>], output: &mut View<'_>) -> Result<(), Failure>;
-}
+pub type Routine = Box<dyn Fn(&Device, &[View<'_>], &mut View<'_>) -> Result<(), Failure> + Send + Sync>;
 
 /// Makes a variant ready, with the values of its parameters in their order.
-pub type Prepare<D> = fn(&Arc<D>, &[i64]) -> Box<dyn Routine>;
+pub type Prepare<D> = fn(&Arc<D>, &[i64]) -> Routine;
 
 /// One implementation, which becomes a kernel of the computation.
 pub struct Variant<D> {

@@ -1,15 +1,13 @@
 //! 256-bin histograms of greyscale images.
 
-use crate::description::{DataFeature, Description, Failure, Routine, Variant, exactly, size, spec};
-use crate::device::Device;
+use crate::description::{DataFeature, Description, Routine, Variant, exactly, size, spec};
 use crate::generate::images::{Scene, image};
 use crate::image::{Image, parse_pgm};
 use crate::isa::on_isa;
 use crate::source::{Dice, Fault, Field, Generator, Numbers};
-use std::marker::PhantomData;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering::Relaxed};
-use tilewright_core::buffer::{Buffer, BufferSpec, Buffers, ExpectedBuffer, Filling, Role, View};
+use tilewright_core::buffer::{Buffer, BufferSpec, Buffers, ExpectedBuffer, Filling, Role};
 use tilewright_core::computation::Work;
 use tilewright_core::dtype::DType;
 
@@ -153,30 +151,24 @@ impl Counting for Banked {
     }
 }
 
+fn fixed<A: Counting>(_: &Arc<Image>, _: &[i64]) -> Routine {
+    counting::<A>(None)
+}
+
+fn dynamic<A: Counting>(_: &Arc<Image>, params: &[i64]) -> Routine {
+    counting::<A>(Some(params.first().map_or(1, |t| t.unsigned_abs().max(1) as usize)))
+}
+
 /// Pixels are split among the threads in equal shares, or tile by tile to whoever is ready.
-struct Run<A> {
-    tile: Option<usize>,
-    counting: PhantomData<fn() -> A>,
-}
-
-fn fixed<A: Counting>(_: &Arc<Image>, _: &[i64]) -> Box<dyn Routine> {
-    Box::new(Run::<A> { tile: None, counting: PhantomData })
-}
-
-fn dynamic<A: Counting>(_: &Arc<Image>, params: &[i64]) -> Box<dyn Routine> {
-    let tile = params.first().map_or(1, |t| t.unsigned_abs().max(1) as usize);
-    Box::new(Run::<A> { tile: Some(tile), counting: PhantomData })
-}
-
-impl<A: Counting> Routine for Run<A> {
-    fn run(&self, device: &Device, inputs: &[View<'_>], output: &mut View<'_>) -> Result<(), Failure> {
+fn counting<A: Counting>(tile: Option<usize>) -> Routine {
+    Box::new(move |device, inputs, output| {
         let (isa, pixels) = (device.isa(), inputs[0].as_slice::<u8>());
         let shared: &[AtomicU32; BINS] = &std::array::from_fn(|_| AtomicU32::new(0));
         let ranges = device.ranges(pixels.len(), 64);
         let next = AtomicUsize::new(0);
         device.spmd(|thread| {
             let mut own = A::Own::default();
-            if let Some(tile) = self.tile {
+            if let Some(tile) = tile {
                 loop {
                     let start = next.fetch_add(tile, Relaxed);
                     let Some(rest) = pixels.get(start..).filter(|r| !r.is_empty()) else { break };
@@ -192,7 +184,7 @@ impl<A: Counting> Routine for Run<A> {
         let bins = output.as_mut_slice::<u32>().iter_mut();
         bins.zip(shared).for_each(|(bin, count)| *bin = count.load(Relaxed));
         Ok(())
-    }
+    })
 }
 
 /// A generator of images whose first fields are their sides; `others` draws the rest of the fields.

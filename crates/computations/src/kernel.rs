@@ -123,7 +123,7 @@ impl<D: Description> Kernel for VariantKernel<D> {
 }
 
 struct Ready {
-    routine: Box<dyn Routine>,
+    routine: Routine,
     device: Device,
     specs: Vec<BufferSpec>,
 }
@@ -140,6 +140,6 @@ impl HostCode for VariantCode {
             let message = format!("{:?} where {specs:?} are needed", args.buffers);
             return Err(DeviceError::Argument { name: "buffers".into(), message });
         };
-        device.enter(|| routine.run(device, inputs, output)).map_err(|e: Failure| DeviceError::NoResult(e.to_string()))
+        device.enter(|| routine(device, inputs, output)).map_err(|e: Failure| DeviceError::NoResult(e.to_string()))
     }
 }

@@ -5,7 +5,7 @@ mod locality;
 mod merge;
 mod radix;
 
-use crate::description::{DataFeature, Description, Failure, Routine, Variant, exactly, size, spec};
+use crate::description::{DataFeature, Description, Routine, Variant, exactly, size, spec};
 use crate::device::{Device, cut};
 use crate::generate::keys::{Order, keys};
 use crate::isa::on_isa;
@@ -13,7 +13,7 @@ use crate::source::{Fault, Field, Generator, Numbers};
 use bits::Key;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
-use tilewright_core::buffer::{Buffer, BufferSpec, Buffers, ExpectedBuffer, Filling, Role, View};
+use tilewright_core::buffer::{Buffer, BufferSpec, Buffers, ExpectedBuffer, Filling, Role};
 use tilewright_core::computation::Work;
 use tilewright_core::dtype::DType;
 
@@ -67,30 +67,21 @@ trait Algorithm: Copy + Send + Sync + 'static {
     fn sort<B: bits::Bits>(self, keys: &mut [B], scratch: &mut [B]);
 }
 
-struct Sorting<K: Key, A> {
-    /// Keys as integers, and as many more.
-    scratch: Mutex<[Vec<K::Bits>; 2]>,
-    algorithm: A,
-}
-
-fn sorting<K: Key, A: Algorithm>(count: usize, algorithm: A) -> Box<dyn Routine> {
-    let zeros = vec![K::Bits::default(); count];
-    Box::new(Sorting::<K, A> { scratch: Mutex::new([zeros.clone(), zeros]), algorithm })
-}
-
-fn prepare<A: Algorithm>(data: &Arc<Keys>, params: &[i64]) -> Box<dyn Routine> {
+fn prepare<A: Algorithm>(data: &Arc<Keys>, params: &[i64]) -> Routine {
     match data.dtype {
         DType::F32 => sorting::<f32, A>(data.count(), A::of(params)),
         _ => sorting::<f64, A>(data.count(), A::of(params)),
     }
 }
 
-impl<K: Key, A: Algorithm> Routine for Sorting<K, A> {
-    /// Each thread sorts its share; shares are merged in a tree, each pair of them by all the threads that have it.
-    fn run(&self, device: &Device, inputs: &[View<'_>], output: &mut View<'_>) -> Result<(), Failure> {
-        let (isa, algorithm) = (device.isa(), self.algorithm);
-        let (keys, sorted) = (inputs[0].as_slice::<K>(), output.as_mut_slice::<K>());
-        let mut scratch = self.scratch.lock().unwrap_or_else(PoisonError::into_inner);
+/// Each thread sorts its share; shares are merged in a tree, each pair of them by all the threads that have it.
+fn sorting<K: Key, A: Algorithm>(count: usize, algorithm: A) -> Routine {
+    let zeros = vec![K::Bits::default(); count];
+    // Keys as integers, and as many more.
+    let scratch = Mutex::new([zeros.clone(), zeros]);
+    Box::new(move |device, inputs, output| {
+        let (isa, keys, sorted) = (device.isa(), inputs[0].as_slice::<K>(), output.as_mut_slice::<K>());
+        let mut scratch = scratch.lock().unwrap_or_else(PoisonError::into_inner);
         let [bits, scratch] = &mut *scratch;
         let shares = device.ranges(keys.len(), 1);
         let own = shares.iter().map(|share| &keys[share.clone()]);
@@ -107,11 +98,10 @@ impl<K: Key, A: Algorithm> Routine for Sorting<K, A> {
             runs = merge_pairs(device, &runs, from, to);
             std::mem::swap(&mut from, &mut to);
         }
-        let parts: Vec<_> = shares.iter().cloned().zip(cut(sorted, &shares)).collect();
         let from = &*from;
-        device.each(parts, |(range, keys)| on_isa!(isa, bits::decode::<K>(&from[range], keys)));
+        device.each_range(shares, sorted, |range, keys| on_isa!(isa, bits::decode::<K>(&from[range], keys)));
         Ok(())
-    }
+    })
 }
 
 /// Merges runs two by two, every thread making the same share of all that comes out.
@@ -121,9 +111,7 @@ fn merge_pairs<B: bits::Bits>(device: &Device, runs: &[Range<usize>], from: &[B]
         runs.chunks(2).map(|pair| pair[0].start..pair.last().map_or(0, |last| last.end)).collect();
     for (pair, out) in runs.chunks(2).zip(&merged) {
         let (left, right) = (&from[pair[0].clone()], pair.get(1).map_or(&from[..0], |r| &from[r.clone()]));
-        let shares = device.ranges(out.len(), 1);
-        let parts: Vec<_> = shares.iter().cloned().zip(cut(&mut to[out.clone()], &shares)).collect();
-        device.each(parts, |(range, out)| {
+        device.each_range(device.ranges(out.len(), 1), &mut to[out.clone()], |range, out| {
             let ends = [range.start, range.end].map(|at| merge::diagonal(left, right, at));
             let (left, right) = (&left[ends[0].0..ends[1].0], &right[ends[0].1..ends[1].1]);
             on_isa!(isa, merge::merge(left, right, out));

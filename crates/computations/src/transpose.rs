@@ -5,11 +5,11 @@ mod columns;
 mod rows;
 mod skinny;
 
-use crate::description::{DataFeature, Description, Failure, Routine, Variant, exactly, flag, size, spec};
+use crate::description::{DataFeature, Description, Routine, Variant, exactly, flag, size, spec};
 use crate::device::Device;
 use crate::source::{Field, Generator};
 use crate::spmv::fill_vector;
-use tilewright_core::buffer::{Buffer, BufferSpec, Buffers, ExpectedBuffer, Filling, Role, View};
+use tilewright_core::buffer::{Buffer, BufferSpec, Buffers, ExpectedBuffer, Filling, Role};
 use tilewright_core::computation::Work;
 use tilewright_core::dtype::DType;
 
@@ -68,26 +68,17 @@ pub struct Transpose;
 /// What moves the elements of a view, with the columns that are moved together.
 type How = fn(&mut [f64], Shape, &Device, usize);
 
-struct Run {
-    shape: Shape,
-    how: How,
-    width: usize,
-}
-
 /// `turned`: the view has as many rows as the storage has columns.
-fn prepare(d: &Dense, turned: bool, how: How, params: &[i64]) -> Box<dyn Routine> {
+fn prepare(d: &Dense, turned: bool, how: How, params: &[i64]) -> Routine {
     let (m, n) = d.storage();
     let shape = if turned { Shape::of(n, m) } else { Shape::of(m, n) };
-    Box::new(Run { shape, how, width: params.first().map_or(1, |w| w.unsigned_abs() as usize) })
-}
-
-impl Routine for Run {
-    fn run(&self, device: &Device, _: &[View<'_>], data: &mut View<'_>) -> Result<(), Failure> {
-        if self.shape.m > 1 && self.shape.n > 1 {
-            (self.how)(data.as_mut_slice(), self.shape, device, self.width);
+    let width = params.first().map_or(1, |w| w.unsigned_abs() as usize);
+    Box::new(move |device, _, data| {
+        if shape.m > 1 && shape.n > 1 {
+            how(data.as_mut_slice(), shape, device, width);
         }
         Ok(())
-    }
+    })
 }
 
 /// Columns to rows: rotate, permute rows, permute columns.

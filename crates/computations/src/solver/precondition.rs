@@ -1,7 +1,7 @@
 //! Approximate inverses of a symmetric matrix.
 
 use crate::description::Failure;
-use crate::device::{Device, cut};
+use crate::device::Device;
 use crate::isa::on_isa;
 use crate::matrix::Csr;
 
@@ -19,10 +19,8 @@ fn none<T>(row: usize, what: &'static str) -> Result<T, Failure> {
 
 /// `y = A x`, rows dealt to the threads.
 pub(super) fn product(device: &Device, matrix: &Csr, x: &[f64], y: &mut [f64]) {
-    let ranges = device.balanced(&matrix.starts);
-    let parts: Vec<_> = ranges.iter().cloned().zip(cut(y, &ranges)).collect();
     let isa = device.isa();
-    device.each(parts, |(rows, y)| on_isa!(isa, matrix.rows_times(x, rows, y)));
+    device.each_range(device.balanced(&matrix.starts), y, |rows, y| on_isa!(isa, matrix.rows_times(x, rows, y)));
 }
 
 /// The inverse of the diagonal.

@@ -3,9 +3,11 @@
 use std::ops::Range;
 
 use iced_x86::IcedError;
+#[cfg(target_arch = "x86_64")]
+use memmap2::Mmap;
 
 #[cfg(target_arch = "x86_64")]
-use super::memory::ExecBuffer;
+use super::memory::executable;
 use super::pack::Block;
 use super::portable::Portable;
 use crate::blueprint::{ALIGN, Blueprint, PHASES, Part, Place};
@@ -28,11 +30,11 @@ pub(crate) trait Invoke {
 }
 
 #[cfg(target_arch = "x86_64")]
-impl Invoke for ExecBuffer {
+impl Invoke for Mmap {
     unsafe fn invoke(&self, entry: usize, args: *mut PanelArgs) {
         // SAFETY: the entry is the start of a routine that the generator wrote with this signature; the rest is the
         // caller's contract.
-        unsafe { std::mem::transmute::<*const u8, PanelFn>(self.at(entry))(args) };
+        unsafe { std::mem::transmute::<*const u8, PanelFn>(self[entry..].as_ptr())(args) };
     }
 }
 
@@ -40,7 +42,7 @@ impl Invoke for ExecBuffer {
 #[derive(Debug)]
 enum Code {
     #[cfg(target_arch = "x86_64")]
-    Native(ExecBuffer),
+    Native(Mmap),
     Portable(Portable),
 }
 
@@ -105,25 +107,20 @@ pub(crate) struct Call {
     pub(crate) beta: f64,
 }
 
-/// Why code could not be made executable.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum CompileError {
-    #[error("encoding: {0}")]
-    Encode(#[from] IcedError),
-    #[error("executable memory: {0}")]
-    Memory(#[from] std::io::Error),
-}
+// SAFETY: every thread works on its own part of C and of the workspace; A and B are only read.
+unsafe impl Sync for Call {}
 
 impl Compiled {
     /// Prepares the routines of all kinds of tiles that the plan has: generated where the host can run them.
     ///
     /// # Errors
     /// The operating system's refusal of executable memory.
-    pub(crate) fn new(blueprint: Blueprint) -> Result<Self, CompileError> {
+    pub(crate) fn new(blueprint: Blueprint) -> Result<Self, String> {
         #[cfg(target_arch = "x86_64")]
         if crate::device::generates() {
-            let (code, entries) = generate(&blueprint)?;
-            return Ok(Self { code: Code::Native(ExecBuffer::new(&code)?), blueprint, entries, simd: true });
+            let (code, entries) = generate(&blueprint).map_err(|e| format!("encoding: {e}"))?;
+            let code = executable(&code).map_err(|e| format!("executable memory: {e}"))?;
+            return Ok(Self { code: Code::Native(code), blueprint, entries, simd: true });
         }
         Ok(Self::portable(blueprint))
     }

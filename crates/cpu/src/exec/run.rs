@@ -3,22 +3,8 @@
 use super::driver::{Call, Compiled};
 use super::pool;
 use crate::scalar::Float;
-use tilewright_ops::gemm::ScalarClass;
 use crate::split::share;
-
-/// Addresses of a call, for threads that write to parts of C and of the workspace that do not overlap.
-#[derive(Clone, Copy)]
-struct Shared(Call);
-
-// SAFETY: every thread works on its own part of C and of the workspace; A and B are only read.
-unsafe impl Sync for Shared {}
-
-impl Shared {
-    // A method, so that closures capture the whole and not the raw pointers in it.
-    fn call(&self) -> &Call {
-        &self.0
-    }
-}
+use tilewright_ops::gemm::ScalarClass;
 
 impl Compiled {
     /// Computes the whole product.
@@ -29,13 +15,12 @@ impl Compiled {
     /// instruction set.
     pub(crate) unsafe fn run(&self, call: &Call) {
         let b = &self.blueprint;
-        let shared = Shared(*call);
         let threads = b.threads();
         // SAFETY: the caller's contract; parts of different threads do not overlap.
-        pool::run(threads, &|thread| unsafe { self.run_part(thread, shared.call()) });
+        pool::run(threads, &|thread| unsafe { self.run_part(thread, call) });
         if b.reduces() {
             // SAFETY: all slices are complete; threads take different columns.
-            pool::run(threads, &|thread| unsafe { self.reduce(thread, threads, shared.call()) });
+            pool::run(threads, &|thread| unsafe { self.reduce(thread, threads, call) });
         }
     }
 

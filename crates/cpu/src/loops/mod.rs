@@ -8,12 +8,13 @@ mod lower;
 mod region;
 mod value;
 
-use crate::exec::memory::ExecBuffer;
+use crate::exec::memory::executable;
 use crate::exec::{pool, scratch};
 use cranelift_codegen::control::ControlPlane;
 use cranelift_codegen::isa::{CallConv, OwnedTargetIsa};
 use cranelift_codegen::settings::{self, Configurable};
 use cranelift_codegen::{Context, ir};
+use memmap2::Mmap;
 use std::sync::Arc;
 use tilewright_core::buffer::{BufferSpec, View};
 use tilewright_core::program::{DeviceError, HostArgs, HostCode, Program, check_buffers};
@@ -38,7 +39,7 @@ type Entry = unsafe extern "sysv64" fn(*const *mut u8, *mut u8, i64, i64);
 
 /// Machine code of one instance.
 pub struct HostLoops {
-    code: ExecBuffer,
+    code: Mmap,
     buffers: Vec<BufferSpec>,
     groups: usize,
     threads: usize,
@@ -66,7 +67,7 @@ impl HostLoops {
             return Err(generator(format!("{}: this host lacks an instruction that it needs", instance.kernel().name)));
         }
         let text = compiled.code_buffer().to_vec();
-        let code = ExecBuffer::new(&text)?;
+        let code = executable(&text)?;
         Ok(Self {
             code,
             buffers: instance.buffers(),
@@ -107,7 +108,7 @@ impl HostCode for HostLoops {
         check_buffers(&self.buffers, args.buffers)?;
         let arrays: Vec<*mut u8> = args.buffers.iter_mut().map(address).collect();
         // SAFETY: the code was generated with this signature, and is never written again.
-        let entry = unsafe { std::mem::transmute::<*const u8, Entry>(self.code.at(0)) };
+        let entry = unsafe { std::mem::transmute::<*const u8, Entry>(self.code.as_ptr()) };
         let threads = self.threads.min(self.groups).max(1);
         let run = |memory: *mut u8| {
             let job = Job { code: self, entry, arrays: arrays.as_ptr(), memory, threads };
