@@ -1,5 +1,6 @@
 //! One checked GEMM call: what a routine is asked to do.
 
+use tilewright_core::computation::InputError;
 use tilewright_ops::gemm::{GemmInput, Layout};
 
 /// `C = alpha · op(A) · op(B) + beta · C`, column-major, with BLAS's arguments. Its fields are private: a value of this
@@ -20,54 +21,17 @@ pub(crate) struct GemmCall<'a, T> {
     pub(crate) ldc: usize,
 }
 
-/// Why a call is not one that BLAS can be given.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum CallError {
-    /// A size or leading dimension beyond the 32-bit integers of the LP64 interface.
-    #[error("{field} = {value} is beyond the limit of {} of 32-bit BLAS", i32::MAX)]
-    TooLarge {
-        /// `m`, `n`, `k`, `lda`, `ldb` or `ldc`.
-        field: &'static str,
-        /// Its value.
-        value: usize,
-    },
-    /// A leading dimension smaller than the rows it must hold.
-    #[error("{field} = {value} is less than the {rows} rows stored")]
-    LeadingDimension {
-        /// `lda`, `ldb` or `ldc`.
-        field: &'static str,
-        /// Its value.
-        value: usize,
-        /// The least legal value.
-        rows: usize,
-    },
-    /// A slice too short for its matrix.
-    #[error("{field} holds {have} elements, {need} needed")]
-    TooShort {
-        /// `a`, `b` or `c`.
-        field: &'static str,
-        /// Its length in elements.
-        have: usize,
-        /// What the shape and the leading dimension need.
-        need: usize,
-    },
-}
-
-impl CallError {
-    /// The argument that is refused.
-    pub fn field(&self) -> &'static str {
-        match self {
-            Self::TooLarge { field, .. } | Self::LeadingDimension { field, .. } | Self::TooShort { field, .. } => field,
-        }
-    }
-
-    /// Refuses what 32-bit BLAS has no numbers for.
-    pub(crate) fn sizes(input: &GemmInput) -> Result<(), Self> {
-        let &GemmInput { m, n, k, lda, ldb, ldc, .. } = input;
-        let sizes = [("m", m), ("n", n), ("k", k), ("lda", lda), ("ldb", ldb), ("ldc", ldc)];
-        let large = sizes.into_iter().find(|(_, value)| i32::try_from(*value).is_err());
-        large.map_or(Ok(()), |(field, value)| Err(Self::TooLarge { field, value }))
-    }
+/// Refuses what 32-bit BLAS has no numbers for.
+///
+/// # Errors
+/// The size or leading dimension that is too large.
+pub(crate) fn check_sizes(input: &GemmInput) -> Result<(), InputError> {
+    let &GemmInput { m, n, k, lda, ldb, ldc, .. } = input;
+    let sizes = [("m", m), ("n", n), ("k", k), ("lda", lda), ("ldb", ldb), ("ldc", ldc)];
+    let large = sizes.into_iter().find(|(_, value)| i32::try_from(*value).is_err());
+    large.map_or(Ok(()), |(field, value)| {
+        Err(InputError::new(field, format!("{value} is beyond the limit of {} of 32-bit BLAS", i32::MAX)))
+    })
 }
 
 impl<'a, T> GemmCall<'a, T> {
@@ -75,16 +39,16 @@ impl<'a, T> GemmCall<'a, T> {
     /// and `beta`, the element type is T.
     ///
     /// # Errors
-    /// [`CallError`] names the argument and the limit it breaks.
+    /// The argument and the limit it breaks.
     pub(crate) fn new(
         input: &GemmInput,
         (alpha, beta): (T, T),
         a: &'a [T],
         b: &'a [T],
         c: &'a mut [T],
-    ) -> Result<Self, CallError> {
+    ) -> Result<Self, InputError> {
         let &GemmInput { m, n, k, layout, lda, ldb, ldc, .. } = input;
-        CallError::sizes(input)?;
+        check_sizes(input)?;
         check_operand(("a", "lda"), a.len(), lda, input.a_stored())?;
         check_operand(("b", "ldb"), b.len(), ldb, input.b_stored())?;
         check_operand(("c", "ldc"), c.len(), ldc, (m, n))?;
@@ -127,14 +91,14 @@ fn check_operand(
     have: usize,
     value: usize,
     (rows, columns): (usize, usize),
-) -> Result<(), CallError> {
+) -> Result<(), InputError> {
     // BLAS asks for at least 1 even where there are no rows
     if value < rows.max(1) {
-        return Err(CallError::LeadingDimension { field: ld, value, rows: rows.max(1) });
+        return Err(InputError::new(ld, format!("{value} is less than the {} rows stored", rows.max(1))));
     }
     let need = GemmInput::stored_len(rows, columns, value);
     if have < need {
-        return Err(CallError::TooShort { field: data, have, need });
+        return Err(InputError::new(data, format!("{have} elements are there, {need} needed")));
     }
     Ok(())
 }
@@ -144,7 +108,7 @@ mod tests {
     use super::*;
     use tilewright_core::dtype::DType;
 
-    fn call(lda: usize, ldb: usize, ldc: usize, lengths: [usize; 3]) -> Result<(), CallError> {
+    fn call(lda: usize, ldb: usize, ldc: usize, lengths: [usize; 3]) -> Result<(), InputError> {
         let (a, b, mut c) = (vec![0f32; lengths[0]], vec![0f32; lengths[1]], vec![0f32; lengths[2]]);
         // A is 2 x 5 stored 5 x 2, B is 5 x 3
         let input = GemmInput { lda, ldb, ldc, ..GemmInput::new(2, 3, 5, DType::F32, Layout::Tn) };
@@ -154,16 +118,18 @@ mod tests {
     #[test]
     fn limits_are_exact() {
         assert_eq!(call(6, 7, 4, [11, 19, 10]), Ok(()));
-        let short = |field, have, need| Err(CallError::TooShort { field, have, need });
+        let short =
+            |field, have, need| Err(InputError::new(field, format!("{have} elements are there, {need} needed")));
         assert_eq!(call(6, 7, 4, [10, 19, 10]), short("a", 10, 11));
         assert_eq!(call(6, 7, 4, [11, 18, 10]), short("b", 18, 19));
         assert_eq!(call(6, 7, 4, [11, 19, 9]), short("c", 9, 10));
-        let ld = |field, value, rows| Err(CallError::LeadingDimension { field, value, rows });
+        let ld =
+            |field, value, rows| Err(InputError::new(field, format!("{value} is less than the {rows} rows stored")));
         assert_eq!(call(4, 7, 4, [99; 3]), ld("lda", 4, 5));
         assert_eq!(call(5, 4, 4, [99; 3]), ld("ldb", 4, 5));
         assert_eq!(call(5, 5, 1, [99; 3]), ld("ldc", 1, 2));
-        let too_large = 1 << 31;
-        assert_eq!(call(too_large, 7, 4, [99; 3]), Err(CallError::TooLarge { field: "lda", value: too_large }));
+        let too_large = call(1 << 31, 7, 4, [99; 3]).unwrap_err();
+        assert_eq!(too_large.to_string(), "lda: 2147483648 is beyond the limit of 2147483647 of 32-bit BLAS");
     }
 
     #[test]

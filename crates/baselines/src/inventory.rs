@@ -20,12 +20,6 @@ pub struct Identity {
     pub max_threads: Option<usize>,
 }
 
-impl Identity {
-    pub(crate) fn built_in(name: &'static str, version: &str) -> Self {
-        Self { name, version: version.to_owned(), path: None, max_threads: None }
-    }
-}
-
 impl fmt::Display for Identity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {}", self.name, self.version)?;
@@ -45,7 +39,7 @@ pub struct Missing {
 /// What this machine has for its host.
 #[derive(Debug)]
 pub struct Inventory {
-    pub(crate) routines: Vec<Box<dyn Routine>>,
+    pub(crate) routines: Vec<Routine>,
     /// Libraries that can be called.
     pub found: Vec<Identity>,
     /// Those that cannot, and why.
@@ -56,16 +50,15 @@ pub struct Inventory {
 pub fn inventory() -> &'static Inventory {
     static INVENTORY: OnceLock<Inventory> = OnceLock::new();
     INVENTORY.get_or_init(|| {
-        let mut routines: Vec<Box<dyn Routine>> =
-            vec![Box::new(rust_crates::GemmCrate::new()), Box::new(rust_crates::MatrixMultiply::new())];
+        let mut routines: Vec<Routine> = rust_crates::routines().into();
         let mut missing = Vec::new();
         for result in libraries::load_all() {
             match result {
-                Ok(library) => routines.push(Box::new(library)),
+                Ok(library) => routines.push(library.routine()),
                 Err(reason) => missing.push(reason),
             }
         }
-        let found = routines.iter().map(|routine| routine.identity().clone()).collect();
+        let found = routines.iter().map(|routine| routine.identity.clone()).collect();
         Inventory { routines, found, missing }
     })
 }

@@ -1,6 +1,6 @@
 //! Routines of libraries as kernels of the computation `gemm`.
 
-use crate::call::{CallError, GemmCall};
+use crate::call::{GemmCall, check_sizes};
 use crate::inventory::{Identity, inventory};
 use std::fmt;
 use std::sync::Arc;
@@ -16,14 +16,21 @@ use tilewright_core::program::{DeviceError, HostArgs, HostCode, LibraryCall, Pro
 use tilewright_core::space::{BoundSpace, Legal, Param, ParamSpace, Point, Symbols, Values};
 use tilewright_ops::gemm::{ALPHA, BETA, Gemm, GemmInput};
 
+/// `C = alpha · op(A) · op(B) + beta · C` on a number of threads (at least one).
+type Run<T> = Box<dyn Fn(&mut GemmCall<'_, T>, usize) + Send + Sync>;
+
 /// A GEMM of the host.
-pub(crate) trait Routine: Send + Sync + fmt::Debug {
+pub(crate) struct Routine {
     /// Name, version and file.
-    fn identity(&self) -> &Identity;
-    /// `C = alpha · op(A) · op(B) + beta · C` in f32 on `threads` threads (at least one).
-    fn sgemm(&self, call: &mut GemmCall<'_, f32>, threads: usize);
-    /// The same in f64.
-    fn dgemm(&self, call: &mut GemmCall<'_, f64>, threads: usize);
+    pub(crate) identity: Identity,
+    pub(crate) sgemm: Run<f32>,
+    pub(crate) dgemm: Run<f64>,
+}
+
+impl fmt::Debug for Routine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Routine({})", self.identity)
+    }
 }
 
 /// Most candidates of cuBLASLt for an input: the values of the parameter `option`.
@@ -35,12 +42,12 @@ pub const CANDIDATES: u32 = 64;
 pub struct LibraryGemm {
     name: &'static str,
     /// None for a routine of a device's maker.
-    routine: Option<&'static dyn Routine>,
+    routine: Option<&'static Routine>,
     space: ParamSpace,
 }
 
 impl LibraryGemm {
-    fn new(name: &'static str, routine: Option<&'static dyn Routine>, params: impl IntoIterator<Item = Param>) -> Self {
+    fn new(name: &'static str, routine: Option<&'static Routine>, params: impl IntoIterator<Item = Param>) -> Self {
         // No rule that could fail to parse, and no parameter without values.
         let space = ParamSpace::builder().params(params).build().unwrap_or_else(|e| unreachable!("{e}"));
         Self { name, routine, space }
@@ -48,8 +55,7 @@ impl LibraryGemm {
 
     /// Those of the host that are found on this machine.
     pub fn of_host() -> Vec<Self> {
-        let routines = inventory().routines.iter().map(|routine| &**routine);
-        routines.map(|routine| Self::new(routine.identity().name, Some(routine), [])).collect()
+        inventory().routines.iter().map(|routine| Self::new(routine.identity.name, Some(routine), [])).collect()
     }
 
     /// cuBLAS and cuBLASLt, whether they are found or not.
@@ -64,26 +70,16 @@ impl LibraryGemm {
     }
 }
 
-/// One call of a routine.
-#[derive(Clone, Debug)]
-pub enum Call {
-    /// Of the host.
-    Host(HostCall),
-    /// Of a device's maker.
-    Device(LibraryCall),
-}
-
 /// A call on the host: the routine, the input, and how many threads it is given.
-#[derive(Clone, Debug)]
-pub struct HostCall {
-    routine: &'static dyn Routine,
+struct HostCall {
+    routine: &'static Routine,
     input: GemmInput,
     buffers: Vec<BufferSpec>,
     threads: usize,
 }
 
 impl HostCall {
-    fn new(routine: &'static dyn Routine, device: &DeviceSpec, input: &GemmInput) -> Self {
+    fn new(routine: &'static Routine, device: &DeviceSpec, input: &GemmInput) -> Self {
         let threads = device.fact("threads").and_then(|t| usize::try_from(t).ok()).unwrap_or(1).max(1);
         let buffers = Gemm.buffers(input);
         // The crates multiply by an alpha of zero, and a NaN survives that: no reduction is what is meant.
@@ -94,7 +90,7 @@ impl HostCall {
 
 impl Kernel for LibraryGemm {
     type Of = Gemm;
-    type Plan = Call;
+    type Plan = Program;
 
     fn id(&self) -> KernelId {
         KernelId::from(format!("gemm.{}.1", self.name))
@@ -115,26 +111,23 @@ impl Kernel for LibraryGemm {
             let message = format!("{} products at once: libraries are called for one", input.batch.count);
             return Err(InputError::new("batch", message));
         }
-        CallError::sizes(input).map_err(|e| InputError::new(e.field(), e.to_string()))
+        check_sizes(input)
     }
 
     fn symbols(&self, device: &DeviceSpec, input: &GemmInput) -> Symbols {
         input.symbols(device)
     }
 
-    fn plan(&self, device: &DeviceSpec, input: &GemmInput, at: &Legal<'_>) -> Call {
+    fn plan(&self, device: &DeviceSpec, input: &GemmInput, at: &Legal<'_>) -> Program {
         let option = at.point().first().map_or(0, |&option| u32::from(option));
         match self.routine {
-            Some(routine) => Call::Host(HostCall::new(routine, device, input)),
-            None => Call::Device(LibraryCall { library: self.name.to_owned(), option, input: Gemm.fields(input) }),
+            Some(routine) => Program::host(Arc::new(HostCall::new(routine, device, input)), 0),
+            None => Program::library(LibraryCall { library: self.name.to_owned(), option, input: Gemm.fields(input) }),
         }
     }
 
-    fn generate(&self, plan: &Call) -> Program {
-        match plan {
-            Call::Host(call) => Program::host(Arc::new(call.clone()), 0),
-            Call::Device(call) => Program::library(call.clone()),
-        }
+    fn generate(&self, plan: &Program) -> Program {
+        plan.clone()
     }
 
     fn feature_names(&self) -> Vec<Feature> {
@@ -164,16 +157,16 @@ impl HostCode for HostCall {
         let [a, b, c] = args.buffers else {
             return Err(argument("buffers", format!("a GEMM has a, b and c, {} are given", args.buffers.len())));
         };
-        let refused = |e: CallError| argument(e.field(), e.to_string());
+        let refused = |e: InputError| argument(&e.field, e.message);
         match self.input.dtype() {
             DType::F32 => {
                 let scalars = (alpha as f32, beta as f32);
                 let call = GemmCall::new(&self.input, scalars, a.as_slice(), b.as_slice(), c.as_mut_slice());
-                self.routine.sgemm(&mut call.map_err(refused)?, self.threads);
+                (self.routine.sgemm)(&mut call.map_err(refused)?, self.threads);
             }
             _ => {
                 let call = GemmCall::new(&self.input, (alpha, beta), a.as_slice(), b.as_slice(), c.as_mut_slice());
-                self.routine.dgemm(&mut call.map_err(refused)?, self.threads);
+                (self.routine.dgemm)(&mut call.map_err(refused)?, self.threads);
             }
         }
         Ok(())

@@ -9,7 +9,6 @@ mod libraries;
 mod locate;
 mod rust_crates;
 
-pub use call::CallError;
 pub use inventory::{Identity, Inventory, Missing, inventory};
 pub use kernel::{CANDIDATES, LibraryGemm};
 pub use locate::PATH_VARIABLE;

@@ -4,7 +4,6 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::thread::{self, ThreadId};
 
-use crate::call::GemmCall;
 use crate::foreign::{Cblas, Library, LoadError, Visibility};
 use crate::inventory::{Identity, Missing};
 use crate::kernel::Routine;
@@ -36,21 +35,18 @@ pub(crate) struct SharedBlas {
     last_set: Mutex<LastSet>,
 }
 
-impl Routine for SharedBlas {
-    fn identity(&self) -> &Identity {
-        &self.identity
-    }
-
-    fn sgemm(&self, call: &mut GemmCall<'_, f32>, threads: usize) {
-        self.with_threads(threads, || self.cblas.sgemm(call));
-    }
-
-    fn dgemm(&self, call: &mut GemmCall<'_, f64>, threads: usize) {
-        self.with_threads(threads, || self.cblas.dgemm(call));
-    }
-}
-
 impl SharedBlas {
+    /// The library as a routine; it is never closed.
+    pub(crate) fn routine(self) -> Routine {
+        let identity = self.identity.clone();
+        let blas: &'static Self = Box::leak(Box::new(self));
+        Routine {
+            identity,
+            sgemm: Box::new(move |call, threads| blas.with_threads(threads, || blas.cblas.sgemm(call))),
+            dgemm: Box::new(move |call, threads| blas.with_threads(threads, || blas.cblas.dgemm(call))),
+        }
+    }
+
     fn with_threads(&self, threads: usize, gemm: impl FnOnce()) {
         let mut last = self.last_set.lock().unwrap_or_else(PoisonError::into_inner);
         let wanted = (thread::current().id(), threads);

@@ -45,13 +45,14 @@ pub(crate) fn folders() -> Vec<PathBuf> {
 /// it is asked only for what the other folders lack.
 pub(crate) fn python_folders() -> Vec<PathBuf> {
     const SCRIPT: &str = "import site, sys; print(sys.prefix, sys.base_prefix, site.getuserbase(), sep='\\n')";
-    let output = Command::new("python3").args(["-c", SCRIPT]).stdin(Stdio::null()).stderr(Stdio::null()).output();
-    match output {
-        Ok(output) if output.status.success() => {
-            String::from_utf8_lossy(&output.stdout).lines().map(|prefix| Path::new(prefix).join("lib")).collect()
-        }
-        _ => Vec::new(),
-    }
+    python_paths(SCRIPT).map(|prefix| prefix.join("lib")).collect()
+}
+
+/// The paths that a script of Python prints, one a line.
+pub(crate) fn python_paths(script: &str) -> impl Iterator<Item = PathBuf> {
+    let output = Command::new("python3").args(["-c", script]).stdin(Stdio::null()).stderr(Stdio::null()).output();
+    let printed = output.ok().filter(|output| output.status.success()).map_or(Vec::new(), |output| output.stdout);
+    String::from_utf8_lossy(&printed).lines().map(PathBuf::from).collect::<Vec<_>>().into_iter()
 }
 
 /// The files in `folders` whose names are `stem` (such as `libmkl_rt.so`) alone or followed by a version, the highest version

@@ -5,53 +5,23 @@ use crate::foreign;
 use crate::inventory::Identity;
 use crate::kernel::Routine;
 
-/// The crate `gemm`: packed, runtime-dispatched SIMD, threads by rayon.
-#[derive(Debug)]
-pub(crate) struct GemmCrate(Identity);
-
-impl GemmCrate {
-    pub(crate) fn new() -> Self {
-        GemmCrate(Identity::built_in("gemm", "0.19"))
-    }
-}
-
-impl Routine for GemmCrate {
-    fn identity(&self) -> &Identity {
-        &self.0
-    }
-
-    fn sgemm(&self, call: &mut GemmCall<'_, f32>, threads: usize) {
-        foreign::gemm_crate(call, threads);
-    }
-
-    fn dgemm(&self, call: &mut GemmCall<'_, f64>, threads: usize) {
-        foreign::gemm_crate(call, threads);
-    }
-}
-
-/// The crate `matrixmultiply`. Its own threading reads its thread count from an environment variable once per process, so
-/// it is built without and C is divided by columns over rayon instead, one single-threaded call per thread.
-#[derive(Debug)]
-pub(crate) struct MatrixMultiply(Identity);
-
-impl MatrixMultiply {
-    pub(crate) fn new() -> Self {
-        MatrixMultiply(Identity::built_in("matrixmultiply", "0.3"))
-    }
-}
-
-impl Routine for MatrixMultiply {
-    fn identity(&self) -> &Identity {
-        &self.0
-    }
-
-    fn sgemm(&self, call: &mut GemmCall<'_, f32>, threads: usize) {
-        by_columns(call, threads, foreign::matrixmultiply_f32);
-    }
-
-    fn dgemm(&self, call: &mut GemmCall<'_, f64>, threads: usize) {
-        by_columns(call, threads, foreign::matrixmultiply_f64);
-    }
+/// The crate `gemm`: packed, runtime-dispatched SIMD, threads by rayon. The crate `matrixmultiply`: its own threading reads its
+/// thread count from an environment variable once per process, so it is built without and C is divided by columns over rayon
+/// instead, one single-threaded call per thread.
+pub(crate) fn routines() -> [Routine; 2] {
+    let identity = |name, version: &str| Identity { name, version: version.to_owned(), path: None, max_threads: None };
+    [
+        Routine {
+            identity: identity("gemm", "0.19"),
+            sgemm: Box::new(foreign::gemm_crate),
+            dgemm: Box::new(foreign::gemm_crate),
+        },
+        Routine {
+            identity: identity("matrixmultiply", "0.3"),
+            sgemm: Box::new(|call, threads| by_columns(call, threads, foreign::matrixmultiply_f32)),
+            dgemm: Box::new(|call, threads| by_columns(call, threads, foreign::matrixmultiply_f64)),
+        },
+    ]
 }
 
 /// Multiplications below which handing work to another thread costs more than it saves (some 20 us of one core).
@@ -85,8 +55,7 @@ mod tests {
             eprintln!("skipped: outside the workspace");
             return;
         };
-        for routine in [&GemmCrate::new() as &dyn Routine, &MatrixMultiply::new()] {
-            let Identity { name, version, .. } = routine.identity();
+        for Routine { identity: Identity { name, version, .. }, .. } in &routines() {
             let entry = format!("name = \"{name}\"\nversion = \"{version}.");
             assert!(lock.contains(&entry), "{name} {version}");
         }

@@ -1,6 +1,6 @@
 //! Vuduc's Table 1 on this machine: three matrix multiplications, three ways to choose among them, ten random splits.
 //!
-//! `cargo run --release -p tilewright-computations --example phipac -- FOLDER` after `measure -- --out FOLDER --only multiply`.
+//! `cargo run --release -p tilewright-computations --example phipac -- FOLDER`, where the folder has the recorded `multiply.csv`.
 
 use std::env;
 use std::error::Error;

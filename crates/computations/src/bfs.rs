@@ -3,9 +3,9 @@
 mod drive;
 mod phases;
 
-use crate::description::{DataFeature, Description, OperationMix, Prepare, Variant, exactly, size, spec};
+use crate::description::{DataFeature, Description, Variant, exactly, size, spec};
 use crate::generate::{graphs, rng};
-use crate::matrix::{market, some, spread};
+use crate::matrix::{Seen, market, some, spread};
 use crate::source::{Fault, Field, Generator, at_least};
 use rand::Rng;
 use std::collections::VecDeque;
@@ -52,11 +52,6 @@ impl Graph {
     pub fn neighbours(&self, vertex: u32) -> &[u32] {
         &self.targets[self.starts[vertex as usize] as usize..self.starts[vertex as usize + 1] as usize]
     }
-
-    /// Numbers of neighbours.
-    pub fn degrees(&self) -> impl Iterator<Item = usize> + Clone {
-        self.starts.windows(2).map(|w| (w[1] - w[0]) as usize)
-    }
 }
 
 /// Searches of one run, each from a source of its own.
@@ -81,28 +76,6 @@ pub const UNREACHED: u32 = u32::MAX;
 /// (all bits set) where it was not reached.
 pub struct Bfs;
 
-fn operations(g: &Graph, edge_traffic: f64, atomics_per_vertex: f64, skipped: f64) -> OperationMix {
-    let edges = g.targets.len() as f64 * (1.0 - skipped);
-    let vertices = g.vertices() as f64;
-    OperationMix {
-        atomics: atomics_per_vertex * vertices,
-        streamed: (1.0 + edge_traffic) * edges + 3.0 * vertices,
-        cached: edges,
-        other: 2.0 * edges + 4.0 * vertices,
-        ..OperationMix::default()
-    }
-}
-
-/// A way to search, all levels in one call of all threads or in a call a phase.
-fn both(
-    names: [&'static str; 2],
-    how: [Prepare<Graph>; 2],
-    operations: fn(&Graph) -> OperationMix,
-) -> [Variant<Graph>; 2] {
-    let [fused, iterative] = names;
-    [Variant::new(fused, how[0], operations), Variant::new(iterative, how[1], operations)]
-}
-
 /// Beamer's thresholds: one over the share of all vertices that the frontier must exceed to turn round.
 const SHARES: [i64; 4] = [5, 10, 20, 40];
 
@@ -113,9 +86,26 @@ impl Description for Bfs {
     const ELEMENT_BYTES: f64 = 24.0;
     type Data = Graph;
 
-    fn generators() -> Vec<Generator<Graph>> {
-        vec![grid(), rmat(), erdos_renyi(), small_world(), cliques(), stars()]
-    }
+    const GENERATORS: &'static [Generator<Graph>] = GENERATORS;
+    const AWKWARD: &'static [&'static str] = &[
+        "graph=erdos-renyi,vertices=0,edges=0,seed=1",
+        "graph=erdos-renyi,vertices=1,edges=0,seed=1",
+        "graph=erdos-renyi,vertices=7,edges=0,seed=1",
+        "graph=erdos-renyi,vertices=499,edges=300,seed=1",
+        "graph=grid,width=61,height=1",
+        "graph=stars,count=3,leaves=50",
+        "graph=cliques,count=5,size=9",
+    ];
+    const FEATURES: &'static [DataFeature<Graph>] = &[
+        size("avg_out_deg", |g| g.targets.len() as f64 / g.vertices().max(1) as f64),
+        size("deg_sd", |g| degrees(g).1),
+        size("max_deviation", |g| degrees(g).2),
+        size("vertices", |g| g.vertices() as f64),
+        size("edges", |g| g.targets.len() as f64),
+        // Degrees do not tell a grid from a random graph: how fast a frontier grows decides.
+        size("look_levels", |g| look(g).0),
+        size("look_growth", |g| look(g).1),
+    ];
 
     /// The pattern of a square matrix, both ways.
     fn read(file: &[u8]) -> Option<Result<Graph, Fault>> {
@@ -125,38 +115,9 @@ impl Description for Bfs {
         }))
     }
 
-    fn awkward() -> &'static [&'static str] {
-        &[
-            "graph=erdos-renyi,vertices=0,edges=0,seed=1",
-            "graph=erdos-renyi,vertices=1,edges=0,seed=1",
-            "graph=erdos-renyi,vertices=7,edges=0,seed=1",
-            "graph=erdos-renyi,vertices=499,edges=300,seed=1",
-            "graph=grid,width=61,height=1",
-            "graph=stars,count=3,leaves=50",
-            "graph=cliques,count=5,size=9",
-        ]
-    }
-
     fn work(g: &Graph) -> Work {
         let (vertices, edges) = (g.vertices() as f64, g.targets.len() as f64);
         Work { flops: 0.0, bytes: SOURCES as f64 * (8.0 * vertices + 4.0 * edges) }
-    }
-
-    fn features() -> Vec<DataFeature<Graph>> {
-        // Of some vertices: all of them take as long as a search.
-        fn degrees(g: &Graph) -> (f64, f64, f64) {
-            spread(some(g.vertices(), 128).map(|v| g.neighbours(v as u32).len()))
-        }
-        vec![
-            size("avg_out_deg", |g| g.targets.len() as f64 / g.vertices().max(1) as f64),
-            size("deg_sd", |g| degrees(g).1),
-            size("max_deviation", |g| degrees(g).2),
-            size("vertices", |g| g.vertices() as f64),
-            size("edges", |g| g.targets.len() as f64),
-            // Degrees do not tell a grid from a random graph: how fast a frontier grows decides.
-            size("look_levels", |g| look(g).0),
-            size("look_growth", |g| look(g).1),
-        ]
     }
 
     fn specs(g: &Graph) -> Vec<BufferSpec> {
@@ -199,63 +160,53 @@ impl Description for Bfs {
     fn variants() -> Vec<Variant<Graph>> {
         use drive::{fused, iterative};
         use phases::{ContractExpand, Direction, ExpandContract, TwoPhase};
-        let expanding: [Prepare<Graph>; 2] = [fused::<ExpandContract>, iterative::<ExpandContract>];
-        let contracting: [Prepare<Graph>; 2] = [fused::<ContractExpand>, iterative::<ContractExpand>];
-        let two: [Prepare<Graph>; 2] = [fused::<TwoPhase>, iterative::<TwoPhase>];
-        let turning: [Prepare<Graph>; 2] = [fused::<Direction>, iterative::<Direction>];
-        let turning = both(["direction-fused", "direction-iterative"], turning, |g| operations(g, 0.0, 0.5, 0.5));
-        let all = [
-            both(["ec-fused", "ec-iterative"], expanding, |g| operations(g, 0.0, 1.0, 0.0)),
-            both(["ce-fused", "ce-iterative"], contracting, |g| operations(g, 2.0, 0.0, 0.0)),
-            both(["2-phase-fused", "2-phase-iterative"], two, |g| operations(g, 2.0, 1.0, 0.0)),
-            turning.map(|variant| variant.param("share", &SHARES, 20)),
-        ];
-        all.into_iter().flatten().collect()
+        let turning = |name, prepare| Variant::new(name, prepare).param("share", &SHARES, 20);
+        vec![
+            Variant::new("ec-fused", fused::<ExpandContract>),
+            Variant::new("ec-iterative", iterative::<ExpandContract>),
+            Variant::new("ce-fused", fused::<ContractExpand>),
+            Variant::new("ce-iterative", iterative::<ContractExpand>),
+            Variant::new("2-phase-fused", fused::<TwoPhase>),
+            Variant::new("2-phase-iterative", iterative::<TwoPhase>),
+            turning("direction-fused", fused::<Direction>),
+            turning("direction-iterative", iterative::<Direction>),
+        ]
     }
 }
 
 const VERTICES: u64 = 1 << 26;
 
-fn grid() -> Generator<Graph> {
+const GENERATORS: &[Generator<Graph>] = &[
     Generator {
         name: "grid",
-        fields: vec![Field::whole("width", 1, VERTICES), Field::whole("height", 1, VERTICES)],
+        fields: &[Field::whole("width", 1, VERTICES), Field::whole("height", 1, VERTICES)],
         elements: |n| 2.0 * n.real("width") * n.real("height"),
         make: |n| graphs::grid(n.whole("width"), n.whole("height")),
         draw: |dice, edges| {
             let width = at_least((edges / 2.0).powf(dice.between(0.3, 0.7)), 2.0);
             vec![width, at_least(edges / 2.0 / width, 2.0)]
         },
-    }
-}
-
-fn rmat() -> Generator<Graph> {
+    },
     Generator {
         name: "rmat",
-        fields: vec![Field::whole("scale", 1, 26), Field::whole("per_vertex", 0, 1 << 16), Field::seed()],
+        fields: &[Field::whole("scale", 1, 26), Field::whole("per_vertex", 0, 1 << 16), Field::seed()],
         elements: |n| n.real("scale").exp2() * n.real("per_vertex").max(1.0),
         make: |n| graphs::rmat(n.whole("scale") as u32, n.whole("per_vertex"), n.seed()),
         draw: |dice, edges| {
             let per = at_least(dice.log(2.0, 24.0), 2.0);
             vec![at_least((edges / per).log2(), 4.0), per, dice.seed()]
         },
-    }
-}
-
-fn erdos_renyi() -> Generator<Graph> {
+    },
     Generator {
         name: "erdos-renyi",
-        fields: vec![Field::whole("vertices", 0, VERTICES), Field::whole("edges", 0, 1 << 27), Field::seed()],
+        fields: &[Field::whole("vertices", 0, VERTICES), Field::whole("edges", 0, 1 << 27), Field::seed()],
         elements: |n| n.real("vertices") + n.real("edges"),
         make: |n| graphs::uniform(n.whole("vertices"), n.whole("edges"), n.seed()),
         draw: |dice, edges| vec![at_least(edges / dice.log(0.8, 30.0), 20.0), edges.round(), dice.seed()],
-    }
-}
-
-fn small_world() -> Generator<Graph> {
+    },
     Generator {
         name: "small-world",
-        fields: vec![
+        fields: &[
             Field::whole("vertices", 1, VERTICES),
             Field::whole("near", 1, 1 << 16),
             Field::real("far", 0.0, 1.0),
@@ -267,33 +218,32 @@ fn small_world() -> Generator<Graph> {
             let near = at_least(dice.log(2.0, 20.0), 2.0);
             vec![at_least(edges / near, 20.0), near, dice.decimal(0.003, 0.3), dice.seed()]
         },
-    }
-}
-
-fn cliques() -> Generator<Graph> {
+    },
     Generator {
         name: "cliques",
-        fields: vec![Field::whole("count", 1, VERTICES), Field::whole("size", 1, 1 << 14)],
+        fields: &[Field::whole("count", 1, VERTICES), Field::whole("size", 1, 1 << 14)],
         elements: |n| n.real("count") * n.real("size").powi(2) / 2.0,
         make: |n| graphs::cliques(n.whole("count"), n.whole("size")),
         draw: |dice, edges| {
             let size = at_least(dice.log(4.0, 200.0f64.min(edges.sqrt())), 2.0);
             vec![at_least(edges / (size * size / 2.0), 2.0), size]
         },
-    }
-}
-
-fn stars() -> Generator<Graph> {
+    },
     Generator {
         name: "stars",
-        fields: vec![Field::whole("count", 1, VERTICES), Field::whole("leaves", 0, VERTICES)],
+        fields: &[Field::whole("count", 1, VERTICES), Field::whole("leaves", 0, VERTICES)],
         elements: |n| n.real("count") * (n.real("leaves") + 1.0),
         make: |n| graphs::stars(n.whole("count"), n.whole("leaves")),
         draw: |dice, edges| {
             let count = at_least(dice.log(1.0, 300.0), 1.0);
             vec![count, at_least(edges / count, 3.0)]
         },
-    }
+    },
+];
+
+/// Mean, standard deviation and largest distance from the mean, of degrees of some vertices: all of them take as long as a search.
+fn degrees(g: &Graph) -> (f64, f64, f64) {
+    spread(some(g.vertices(), 128).map(|v| g.neighbours(v as u32).len()))
 }
 
 /// Vertices after which a look around a source ends.
@@ -302,21 +252,15 @@ const LOOK: usize = 160;
 /// Levels, and vertices a level, of the search from a source until [`LOOK`] vertices were seen, or all.
 fn look(g: &Graph) -> (f64, f64) {
     let Some(source) = sources(g, 0).first().copied() else { return (0.0, 0.0) };
-    let mut seen = vec![0u64; g.vertices().div_ceil(64)];
-    let mut mark = |v: u32| {
-        let (word, bit) = (&mut seen[v as usize / 64], 1 << (v % 64));
-        let new = *word & bit == 0;
-        *word |= bit;
-        new
-    };
-    mark(source);
+    let mut seen = Seen::new(g.vertices());
+    seen.mark(source as usize);
     let (mut queue, mut levels, mut from) = (vec![source], 0u32, 0);
     while from < queue.len() && queue.len() < LOOK {
         let to = queue.len();
         for at in from..to {
             // Of a vertex with many neighbours, the first ones are enough.
             for &v in g.neighbours(queue[at]).iter().take(LOOK) {
-                if mark(v) {
+                if seen.mark(v as usize) {
                     queue.push(v);
                 }
             }

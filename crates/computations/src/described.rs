@@ -1,12 +1,12 @@
 //! A description as core's computation: inputs that name data, data that are made when they are needed.
 
-use crate::description::{Description, expected, workload};
+use crate::description::{Description, workload};
 use crate::source::{Content, Dice, Fault, Generator, HELD, Numbers, Source, expect_only, fields, generator, numbers};
-use crate::store::{Facts, Store};
+use crate::store::{Facts, Kept, lock};
+use std::collections::HashMap;
 use std::fs;
-use std::path::Path;
-use std::sync::Arc;
-use std::time::Instant;
+use std::sync::{Arc, Mutex};
+use std::time::{Instant, SystemTime};
 use tilewright_core::buffer::{BufferSpec, Buffers, Expected, Filling, Role, Workload};
 use tilewright_core::computation::{Computation, InputError, InputLimits, Work};
 use tilewright_core::expr::Value;
@@ -18,26 +18,30 @@ use tilewright_core::space::Config;
 /// How often a drawn input is made smaller until it is within the limits.
 const HALVINGS: usize = 40;
 
-/// What an input cost besides running it, in seconds.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Costs {
-    /// Making the data, or reading them from a file.
-    pub data_s: f64,
-    /// Finding what the rules name.
-    pub symbols_s: f64,
-    /// Computing the features; none where no choice needed them.
-    pub features_s: Option<f64>,
-}
+/// Data are kept up to this many bytes together, the latest ones in any case.
+const MOST_BYTES: u64 = 1 << 30;
+/// Inputs whose facts are kept.
+const MOST_FACTS: u64 = 1 << 16;
+
+/// Size, time of the last change and content of a file that was read.
+type Seen = (u64, Option<SystemTime>, Content);
+
+/// Data by name, with their content.
+type Held<T> = HashMap<String, (Content, Arc<T>)>;
 
 /// A computation on named data.
 pub struct Described<D: Description> {
-    generators: Vec<Generator<D::Data>>,
-    store: Store<D::Data>,
+    data: Mutex<Kept<Source, Arc<D::Data>>>,
+    facts: Mutex<Kept<Source, Arc<Facts>>>,
+    files: Mutex<HashMap<String, Seen>>,
+    /// What the caller holds, by name.
+    held: Mutex<Held<D::Data>>,
 }
 
 impl<D: Description> Default for Described<D> {
     fn default() -> Self {
-        Self { generators: D::generators(), store: Store::new() }
+        let (data, facts) = (Mutex::new(Kept::up_to(MOST_BYTES)), Mutex::new(Kept::up_to(MOST_FACTS)));
+        Self { data, facts, files: Mutex::default(), held: Mutex::default() }
     }
 }
 
@@ -45,13 +49,13 @@ impl<D: Description> Described<D> {
     /// Gives data a name, `held:NAME` as an input field, until they are released or the name is given again.
     pub fn hold(&self, name: &str, data: D::Data) -> Source {
         let content = content::<D>(&data);
-        self.store.hold(name, content.clone(), Arc::new(data));
+        lock(&self.held).insert(name.to_owned(), (content.clone(), Arc::new(data)));
         Source::Held { name: name.to_owned(), content }
     }
 
     /// Forgets data that were held.
     pub fn release(&self, name: &str) {
-        self.store.release(name);
+        lock(&self.held).remove(name);
     }
 
     /// The data of an input: made or read at most once while they are in use.
@@ -59,13 +63,12 @@ impl<D: Description> Described<D> {
     /// # Errors
     /// A file that is gone or changed since it was named, data that are held no more.
     pub fn data(&self, source: &Source) -> Result<Arc<D::Data>, InputError> {
-        if let Some(data) = self.store.data(source) {
+        if let Some(data) = lock(&self.data).get(source) {
             return Ok(data);
         }
-        let began = Instant::now();
         let data = match source {
             Source::Made { generator: name, numbers } => {
-                let made = generator(&self.generators, name).map(|g| (g.make)(&Numbers::new(&g.fields, numbers)));
+                let made = generator(D::GENERATORS, name).map(|g| (g.make)(&Numbers::new(g.fields, numbers)));
                 Arc::new(made.unwrap_or_default())
             }
             Source::File { path, content } => {
@@ -74,50 +77,45 @@ impl<D: Description> Described<D> {
                 Arc::new(data)
             }
             Source::Held { name, content } => {
-                let (found, data) = self.store.held(name).ok_or_else(|| not_held::<D>(name))?;
+                let (found, data) = self.held(name)?;
                 expect_content(content, &found)?;
                 return Ok(data);
             }
         };
-        self.keep(source, &data, began);
+        self.keep(source, &data);
         Ok(data)
     }
 
+    fn held(&self, name: &str) -> Result<(Content, Arc<D::Data>), InputError> {
+        let missing = || InputError::new(D::FIELD, format!("{HELD}{name}: no data of this name are held"));
+        lock(&self.held).get(name).cloned().ok_or_else(missing)
+    }
+
     /// Remembers data and, the first time, what is known of them.
-    fn keep(&self, source: &Source, data: &Arc<D::Data>, began: Instant) -> Arc<Facts> {
-        let made_s = began.elapsed().as_secs_f64();
+    fn keep(&self, source: &Source, data: &Arc<D::Data>) -> Arc<Facts> {
         let bytes = D::specs(data).iter().map(|s| (s.len * s.dtype.size()) as u64).sum();
-        self.store.put_data(source, data.clone(), bytes);
-        self.store.facts(source).unwrap_or_else(|| {
-            let facts = facts_of::<D>(data, made_s);
-            self.store.put_facts(source, facts.clone());
+        lock(&self.data).put(source, data.clone(), bytes);
+        let known = lock(&self.facts).get(source);
+        known.unwrap_or_else(|| {
+            let facts = facts_of::<D>(data);
+            lock(&self.facts).put(source, facts.clone(), 1);
             facts
         })
     }
 
     /// What is known of an input.
     pub(crate) fn facts(&self, source: &Source) -> Arc<Facts> {
-        if let Some(facts) = self.store.facts(source) {
-            return facts;
-        }
-        let began = Instant::now();
-        match self.data(source) {
-            Ok(data) => self.store.facts(source).unwrap_or_else(|| self.keep(source, &data, began)),
+        let known = lock(&self.facts).get(source);
+        known.unwrap_or_else(|| match self.data(source) {
+            Ok(data) => self.keep(source, &data),
             // Not kept: the data may come back.
-            Err(_) => facts_of::<D>(&D::Data::default(), 0.0),
-        }
+            Err(_) => facts_of::<D>(&D::Data::default()),
+        })
     }
 
     /// Where a contract leaves no room for an error: a program of the same input tells it.
     fn data_or_nothing(&self, source: &Source) -> Arc<D::Data> {
         self.data(source).unwrap_or_default()
-    }
-
-    /// What an input cost so far, besides running it.
-    pub fn costs(&self, source: &Source) -> Costs {
-        let facts = self.facts(source);
-        let features_s = facts.features.get().map(|(_, seconds)| *seconds);
-        Costs { data_s: facts.made_s, symbols_s: facts.symbols_s, features_s }
     }
 
     /// Reads a file: its content and its data.
@@ -128,24 +126,23 @@ impl<D: Description> Described<D> {
         let read: Result<D::Data, Fault> = D::read(&bytes).ok_or_else(|| fault(&"this computation reads no files"))?;
         let data = read.map_err(|e| fault(&e))?;
         let content = Content::of([bytes.as_slice()]);
-        self.store.put_content(Path::new(path), size, changed, content.clone());
+        lock(&self.files).insert(path.to_owned(), (size, changed, content.clone()));
         Ok((content, data))
     }
 
     /// A file by its name. It is read unless it was read before and not written since.
     fn file(&self, path: &str) -> Result<Source, InputError> {
         let Ok((size, changed)) = stat(path) else {
-            let known = self.generators.iter().map(|g| g.name).collect::<Vec<_>>().join(" ");
-            let message = format!("{path:?} is neither a file nor one of the generators {known}");
+            let message = format!("{path:?} is neither a file nor one of the generators {}", names::<D>());
             return Err(InputError::new(D::FIELD, message));
         };
-        if let Some(content) = self.store.content(Path::new(path), size, changed) {
+        let seen = lock(&self.files).get(path).cloned();
+        if let Some((.., content)) = seen.filter(|(s, c, _)| *s == size && *c == changed && c.is_some()) {
             return Ok(Source::File { path: path.to_owned(), content });
         }
-        let began = Instant::now();
         let (content, data) = self.read(path)?;
         let source = Source::File { path: path.to_owned(), content };
-        self.keep(&source, &Arc::new(data), began);
+        self.keep(&source, &Arc::new(data));
         Ok(source)
     }
 
@@ -154,7 +151,7 @@ impl<D: Description> Described<D> {
         let named = fixed.get(D::FIELD).map(Value::to_string);
         let called = |g: &&Generator<D::Data>| named.as_ref().is_none_or(|n| n == g.name);
         let takes = |g: &Generator<D::Data>, name: &str| name == D::FIELD || g.fields.iter().any(|f| f.name == name);
-        let candidates: Vec<_> = self.generators.iter().filter(called).collect();
+        let candidates: Vec<_> = D::GENERATORS.iter().filter(called).collect();
         let fit: Vec<_> =
             candidates.iter().copied().filter(|g| fixed.0.iter().all(|(name, _)| takes(g, name))).collect();
         if !fit.is_empty() {
@@ -188,20 +185,18 @@ impl<D: Description> Described<D> {
     }
 }
 
-fn facts_of<D: Description>(data: &D::Data, made_s: f64) -> Arc<Facts> {
-    let began = Instant::now();
-    let symbols = D::symbols(data);
-    let symbols_s = began.elapsed().as_secs_f64();
-    Arc::new(Facts { symbols, work: D::work(data), made_s, symbols_s, features: Default::default() })
+fn facts_of<D: Description>(data: &D::Data) -> Arc<Facts> {
+    Arc::new(Facts { symbols: D::symbols(data), work: D::work(data), features: Default::default() })
+}
+
+/// The generators that there are.
+fn names<D: Description>() -> String {
+    D::GENERATORS.iter().map(|g| g.name).collect::<Vec<_>>().join(" ")
 }
 
 /// Size and last change.
-fn stat(path: &str) -> std::io::Result<(u64, Option<std::time::SystemTime>)> {
+fn stat(path: &str) -> std::io::Result<(u64, Option<SystemTime>)> {
     fs::metadata(path).map(|m| (m.len(), m.modified().ok()))
-}
-
-fn not_held<D: Description>(name: &str) -> InputError {
-    InputError::new(D::FIELD, format!("{HELD}{name}: no data of this name are held"))
 }
 
 fn expect_content(wanted: &Content, found: &Content) -> Result<(), InputError> {
@@ -225,16 +220,15 @@ impl<D: Description> Computation for Described<D> {
     }
 
     fn parse(&self, given: &Config) -> Result<Source, InputError> {
-        let name = match (given.get(D::FIELD), self.generators.as_slice()) {
+        let name = match (given.get(D::FIELD), D::GENERATORS) {
             (Some(value), _) => value.to_string(),
             (None, [only]) => only.name.to_owned(),
-            (None, all) => {
-                let known = all.iter().map(|g| g.name).collect::<Vec<_>>().join(" ");
-                let message = format!("missing: write {}=FILE, or a generator with its numbers: {known}", D::FIELD);
-                return Err(InputError::new(D::FIELD, message));
+            (None, _) => {
+                let known = format!("{}=FILE, or a generator with its numbers: {}", D::FIELD, names::<D>());
+                return Err(InputError::new(D::FIELD, format!("missing: write {known}")));
             }
         };
-        if let Some(of) = generator(&self.generators, &name) {
+        if let Some(of) = generator(D::GENERATORS, &name) {
             let known: Vec<&str> = std::iter::once(D::FIELD).chain(of.fields.iter().map(|f| f.name)).collect();
             expect_only(given, &known)?;
             return Ok(Source::Made { generator: of.name, numbers: numbers(of, given)? });
@@ -242,7 +236,7 @@ impl<D: Description> Computation for Described<D> {
         expect_only(given, &[D::FIELD, "content"])?;
         let source = match name.strip_prefix(HELD) {
             Some(name) => {
-                let (content, _) = self.store.held(name).ok_or_else(|| not_held::<D>(name))?;
+                let (content, _) = self.held(name)?;
                 Source::Held { name: name.to_owned(), content }
             }
             None => self.file(&name)?,
@@ -258,7 +252,7 @@ impl<D: Description> Computation for Described<D> {
     }
 
     fn fields(&self, input: &Source) -> Config {
-        fields(D::FIELD, input, &self.generators)
+        fields(D::FIELD, input, D::GENERATORS)
     }
 
     fn work(&self, input: &Source) -> Work {
@@ -278,12 +272,12 @@ impl<D: Description> Computation for Described<D> {
     }
 
     fn reference(&self, input: &Source, before: &Buffers, _: &[f64]) -> Expected {
-        expected::<D>(&self.data_or_nothing(input), before)
+        Expected { buffers: vec![D::reference(&self.data_or_nothing(input), before)] }
     }
 
     fn feature_names(&self) -> Vec<Feature> {
         let named = |name: &str, flag| if flag { Feature::flag(name) } else { Feature::size(name) };
-        D::features().iter().map(|f| named(f.name, f.flag)).collect()
+        D::FEATURES.iter().map(|f| named(f.name, f.flag)).collect()
     }
 
     fn features(&self, input: &Source, out: &mut Vec<f32>) {
@@ -291,14 +285,14 @@ impl<D: Description> Computation for Described<D> {
         let found = || {
             let data = self.data_or_nothing(input);
             let began = Instant::now();
-            let values = D::features().iter().map(|f| (f.of)(&data) as f32).collect();
+            let values = D::FEATURES.iter().map(|f| (f.of)(&data) as f32).collect();
             (values, began.elapsed().as_secs_f64())
         };
         out.extend(&facts.features.get_or_init(found).0);
     }
 
     fn features_seconds(&self, input: &Source) -> Option<f64> {
-        self.costs(input).features_s
+        self.facts(input).features.get().map(|(_, seconds)| *seconds)
     }
 
     fn draw(
@@ -307,7 +301,7 @@ impl<D: Description> Computation for Described<D> {
         limits: &InputLimits,
         uniform: &mut dyn FnMut() -> f64,
     ) -> Result<Source, InputError> {
-        let is_made = |name: &Value| generator(&self.generators, &name.to_string()).is_some();
+        let is_made = |name: &Value| generator(D::GENERATORS, &name.to_string()).is_some();
         if fixed.get(D::FIELD).is_some_and(|name| !is_made(name)) {
             return self.parse(fixed);
         }
@@ -335,7 +329,7 @@ impl<D: Description> Computation for Described<D> {
         uniform: &mut dyn FnMut() -> f64,
     ) -> Result<Source, InputError> {
         let agrees = |c: &Config| fixed.0.iter().all(|(name, value)| c.get(name) == Some(value));
-        let own: Vec<Config> = D::awkward().iter().filter_map(|t| Config::parse(t).ok()).filter(agrees).collect();
+        let own: Vec<Config> = D::AWKWARD.iter().filter_map(|t| Config::parse(t).ok()).filter(agrees).collect();
         if own.is_empty() || uniform() < 0.5 {
             return self.draw(fixed, limits, uniform);
         }

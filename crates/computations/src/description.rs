@@ -3,7 +3,7 @@
 use crate::device::Device;
 use crate::source::{Fault, Generator};
 use std::sync::Arc;
-use tilewright_core::buffer::{Buffer, BufferSpec, Buffers, Expected, ExpectedBuffer, Filling, Role, View, Workload};
+use tilewright_core::buffer::{Buffer, BufferSpec, Buffers, ExpectedBuffer, Filling, Role, View, Workload};
 use tilewright_core::computation::Work;
 use tilewright_core::dtype::DType;
 use tilewright_core::expr::Value;
@@ -55,20 +55,15 @@ pub enum Failure {
     },
 }
 
-/// A variant made ready for one input: formats are converted, memory is there.
+/// A variant made ready for one input: formats are converted, memory is there. Calling it is what is timed, with the buffers of
+/// [`Description::specs`], the last one apart, whose lengths were checked; it fails where the variant comes to no result on this input.
 ///
 /// What stands in the data of the input (a matrix, a graph) was converted from them and is not read from the buffers again; what
 /// changes from call to call (vectors, keys, pixels) is read from the buffers.
-pub trait Routine: Send + Sync {
-    /// What is timed. The buffers are those of [`Description::specs`], the last one apart, whose lengths were checked.
-    ///
-    /// # Errors
-    /// The variant does not come to a result on this input.
-    fn run(&self, device: &Device, inputs: &[View<'_>], output: &mut View<'_>) -> Result<(), Failure>;
-}
+pub type Routine = Box<dyn Fn(&Device, &[View<'_>], &mut View<'_>) -> Result<(), Failure> + Send + Sync>;
 
 /// Makes a variant ready, with the values of its parameters in their order.
-pub type Prepare<D> = fn(&Arc<D>, &[i64]) -> Box<dyn Routine>;
+pub type Prepare<D> = fn(&Arc<D>, &[i64]) -> Routine;
 
 /// One implementation, which becomes a kernel of the computation.
 pub struct Variant<D> {
@@ -82,14 +77,12 @@ pub struct Variant<D> {
     pub rules: Vec<(&'static str, &'static str, &'static str)>,
     /// Converts the data.
     pub prepare: Prepare<D>,
-    /// What a run executes, by kind.
-    pub operations: fn(&D) -> OperationMix,
 }
 
 impl<D> Variant<D> {
     /// A variant without parameters that applies to everything.
-    pub fn new(name: &'static str, prepare: Prepare<D>, operations: fn(&D) -> OperationMix) -> Self {
-        Self { name, params: Vec::new(), defaults: Vec::new(), rules: Vec::new(), prepare, operations }
+    pub fn new(name: &'static str, prepare: Prepare<D>) -> Self {
+        Self { name, params: Vec::new(), defaults: Vec::new(), rules: Vec::new(), prepare }
     }
 
     /// Adds a parameter.
@@ -108,24 +101,6 @@ impl<D> Variant<D> {
     }
 }
 
-/// OperationMix of a run by kind, counted from the algorithm and the input: what a profiler would report as fractions.
-/// Each scalar operation counts as one, whatever it is vectorised to.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct OperationMix {
-    /// Single-precision arithmetic.
-    pub sp_flops: f64,
-    /// Double-precision arithmetic.
-    pub dp_flops: f64,
-    /// Atomic read-modify-writes.
-    pub atomics: f64,
-    /// Loads and stores of data that stream through the caches.
-    pub streamed: f64,
-    /// Loads and stores that find their line in a near cache: tables, tiles, accumulators.
-    pub cached: f64,
-    /// Everything else: integer arithmetic, comparisons, branches.
-    pub other: f64,
-}
-
 /// One feature of the data.
 pub struct DataFeature<D> {
     /// The name, of letters, digits and underscores.
@@ -137,12 +112,12 @@ pub struct DataFeature<D> {
 }
 
 /// A feature on a multiplicative scale.
-pub(crate) fn size<D>(name: &'static str, of: fn(&D) -> f64) -> DataFeature<D> {
+pub(crate) const fn size<D>(name: &'static str, of: fn(&D) -> f64) -> DataFeature<D> {
     DataFeature { name, flag: false, of }
 }
 
 /// A feature that is best left as it is.
-pub(crate) fn flag<D>(name: &'static str, of: fn(&D) -> f64) -> DataFeature<D> {
+pub(crate) const fn flag<D>(name: &'static str, of: fn(&D) -> f64) -> DataFeature<D> {
     DataFeature { name, flag: true, of }
 }
 
@@ -159,9 +134,12 @@ pub trait Description: Send + Sync + 'static {
     const ELEMENT_BYTES: f64;
     /// What the name stands for; by default, data without elements, which stand in for a file that vanished since it was named.
     type Data: Default + Send + Sync + 'static;
-
     /// What makes data from numbers.
-    fn generators() -> Vec<Generator<Self::Data>>;
+    const GENERATORS: &'static [Generator<Self::Data>];
+    /// Inputs that nobody trains on and that must be right nevertheless, as `key=value,key=value`.
+    const AWKWARD: &'static [&'static str];
+    /// The features of Nitro's Figure 3.
+    const FEATURES: &'static [DataFeature<Self::Data>];
 
     /// Reads a file. The default reads none.
     ///
@@ -172,9 +150,6 @@ pub trait Description: Send + Sync + 'static {
         None
     }
 
-    /// Inputs that nobody trains on and that must be right nevertheless, as `key=value,key=value`.
-    fn awkward() -> &'static [&'static str];
-
     /// What rules may name besides parameters and facts of the device.
     fn symbols(data: &Self::Data) -> Vec<(&'static str, i64)> {
         let _ = data;
@@ -183,9 +158,6 @@ pub trait Description: Send + Sync + 'static {
 
     /// What any implementation must do.
     fn work(data: &Self::Data) -> Work;
-
-    /// The features of Nitro's Figure 3.
-    fn features() -> Vec<DataFeature<Self::Data>>;
 
     /// The buffers, the one that is written last.
     fn specs(data: &Self::Data) -> Vec<BufferSpec>;
@@ -211,11 +183,6 @@ pub(crate) fn workload<D: Description>(data: &D::Data, filling: Filling, seed: u
     }
     D::fill(data, filling, seed, &mut buffers);
     Workload { specs, buffers, scalars: Vec::new() }
-}
-
-/// [`Description::reference`] as the contract has it.
-pub(crate) fn expected<D: Description>(data: &D::Data, before: &Buffers) -> Expected {
-    Expected { buffers: vec![D::reference(data, before)] }
 }
 
 pub(crate) fn spec(name: &'static str, dtype: DType, len: usize, role: Role) -> BufferSpec {

@@ -130,6 +130,17 @@ impl Device {
         });
     }
 
+    /// Cuts a slice at the ends of consecutive ranges that begin at 0, and gives each thread one part with its range.
+    pub(crate) fn each_range<T: Send>(
+        &self,
+        ranges: Vec<Range<usize>>,
+        of: &mut [T],
+        work: impl Fn(Range<usize>, &mut [T]) + Sync,
+    ) {
+        let parts = cut(of, &ranges);
+        self.each(ranges.into_iter().zip(parts).collect(), |(range, part)| work(range, part));
+    }
+
     /// `0..length` in one range a thread, of equal length up to the multiple.
     pub fn ranges(&self, length: usize, multiple: usize) -> Vec<Range<usize>> {
         let share = length.div_ceil(self.threads).next_multiple_of(multiple.max(1));
@@ -153,12 +164,6 @@ impl Device {
         };
         (0..self.threads).map(|t| cut(t)..cut(t + 1)).collect()
     }
-}
-
-/// Keeps the calling thread on one of its cores, for a thread that measures: one that the scheduler moves finds cold caches. Threads
-/// that it starts afterwards stay there too.
-pub fn stay() {
-    pin(usize::MAX);
 }
 
 /// Keeps the calling thread on a core of its own, as far as there are enough. Threads that wait for each other in turns are never

@@ -1,15 +1,13 @@
 //! 256-bin histograms of greyscale images.
 
-use crate::description::{DataFeature, Description, Failure, OperationMix, Routine, Variant, exactly, size, spec};
-use crate::device::Device;
+use crate::description::{DataFeature, Description, Routine, Variant, exactly, size, spec};
 use crate::generate::images::{Scene, image};
 use crate::image::{Image, parse_pgm};
 use crate::isa::on_isa;
 use crate::source::{Dice, Fault, Field, Generator, Numbers};
-use std::marker::PhantomData;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering::Relaxed};
-use tilewright_core::buffer::{Buffer, BufferSpec, Buffers, ExpectedBuffer, Filling, Role, View};
+use tilewright_core::buffer::{Buffer, BufferSpec, Buffers, ExpectedBuffer, Filling, Role};
 use tilewright_core::computation::Work;
 use tilewright_core::dtype::DType;
 
@@ -153,30 +151,24 @@ impl Counting for Banked {
     }
 }
 
+fn fixed<A: Counting>(_: &Arc<Image>, _: &[i64]) -> Routine {
+    counting::<A>(None)
+}
+
+fn dynamic<A: Counting>(_: &Arc<Image>, params: &[i64]) -> Routine {
+    counting::<A>(Some(params.first().map_or(1, |t| t.unsigned_abs().max(1) as usize)))
+}
+
 /// Pixels are split among the threads in equal shares, or tile by tile to whoever is ready.
-struct Run<A> {
-    tile: Option<usize>,
-    counting: PhantomData<fn() -> A>,
-}
-
-fn fixed<A: Counting>(_: &Arc<Image>, _: &[i64]) -> Box<dyn Routine> {
-    Box::new(Run::<A> { tile: None, counting: PhantomData })
-}
-
-fn dynamic<A: Counting>(_: &Arc<Image>, params: &[i64]) -> Box<dyn Routine> {
-    let tile = params.first().map_or(1, |t| t.unsigned_abs().max(1) as usize);
-    Box::new(Run::<A> { tile: Some(tile), counting: PhantomData })
-}
-
-impl<A: Counting> Routine for Run<A> {
-    fn run(&self, device: &Device, inputs: &[View<'_>], output: &mut View<'_>) -> Result<(), Failure> {
+fn counting<A: Counting>(tile: Option<usize>) -> Routine {
+    Box::new(move |device, inputs, output| {
         let (isa, pixels) = (device.isa(), inputs[0].as_slice::<u8>());
         let shared: &[AtomicU32; BINS] = &std::array::from_fn(|_| AtomicU32::new(0));
         let ranges = device.ranges(pixels.len(), 64);
         let next = AtomicUsize::new(0);
         device.spmd(|thread| {
             let mut own = A::Own::default();
-            if let Some(tile) = self.tile {
+            if let Some(tile) = tile {
                 loop {
                     let start = next.fetch_add(tile, Relaxed);
                     let Some(rest) = pixels.get(start..).filter(|r| !r.is_empty()) else { break };
@@ -192,20 +184,7 @@ impl<A: Counting> Routine for Run<A> {
         let bins = output.as_mut_slice::<u32>().iter_mut();
         bins.zip(shared).for_each(|(bin, count)| *bin = count.load(Relaxed));
         Ok(())
-    }
-}
-
-fn operations(image: &Image, sorted: bool, atomics: f64, cached: f64, dynamic: bool) -> OperationMix {
-    let n = image.pixels.len() as f64;
-    let sorting = if sorted { 8.0 * n } else { 0.0 };
-    let tiles = if dynamic { (n / TILE as f64).ceil() } else { 0.0 };
-    OperationMix {
-        atomics: atomics + tiles + BINS as f64,
-        streamed: n,
-        cached: cached + 3.0 * sorting,
-        other: 2.0 * n + 3.0 * sorting,
-        ..OperationMix::default()
-    }
+    })
 }
 
 /// A generator of images whose first fields are their sides; `others` draws the rest of the fields.
@@ -232,63 +211,55 @@ impl Description for Histogram {
     const ELEMENT_BYTES: f64 = 1.0;
     type Data = Image;
 
-    fn generators() -> Vec<Generator<Image>> {
-        vec![
-            of_images!(
-                "noise",
-                vec![WIDTH, HEIGHT, Field::whole("values", 1, 256).or(256.0), Field::seed()],
-                |n| { made(Scene::Noise(n.whole("values") as u32), n) },
-                |dice| vec![dice.count(2.0, 256.0), dice.seed()]
-            ),
-            of_images!("flat", vec![WIDTH, HEIGHT, Field::seed()], |n| made(Scene::Flat, n), |dice| vec![dice.seed()]),
-            of_images!("ramp", vec![WIDTH, HEIGHT], |n| made(Scene::Ramp, n), |_| Vec::new()),
-            of_images!(
-                "patches",
-                vec![WIDTH, HEIGHT, Field::whole("patches", 0, 1 << 16), Field::seed()],
-                |n| { made(Scene::Patches(n.whole("patches")), n) },
-                |dice| vec![dice.count(5.0, 300.0), dice.seed()]
-            ),
-            of_images!(
-                "photo",
-                vec![WIDTH, HEIGHT, Field::whole("off", 0, 255), Field::seed()],
-                |n| { made(Scene::Photo(n.whole("off") as u32), n) },
-                |dice| vec![1.0 + dice.below(29) as f64, dice.seed()]
-            ),
-            of_images!(
-                "half-noise",
-                vec![WIDTH, HEIGHT, Field::real("share", 0.0, 1.0), Field::seed()],
-                |n| { made(Scene::Half(n.real("share")), n) },
-                |dice| vec![(5 + dice.below(65)) as f64 / 100.0, dice.seed()]
-            ),
-        ]
-    }
+    const GENERATORS: &'static [Generator<Image>] = &[
+        of_images!(
+            "noise",
+            &[WIDTH, HEIGHT, Field::whole("values", 1, 256).or(256.0), Field::seed()],
+            |n| { made(Scene::Noise(n.whole("values") as u32), n) },
+            |dice| vec![dice.count(2.0, 256.0), dice.seed()]
+        ),
+        of_images!("flat", &[WIDTH, HEIGHT, Field::seed()], |n| made(Scene::Flat, n), |dice| vec![dice.seed()]),
+        of_images!("ramp", &[WIDTH, HEIGHT], |n| made(Scene::Ramp, n), |_| Vec::new()),
+        of_images!(
+            "patches",
+            &[WIDTH, HEIGHT, Field::whole("patches", 0, 1 << 16), Field::seed()],
+            |n| { made(Scene::Patches(n.whole("patches")), n) },
+            |dice| vec![dice.count(5.0, 300.0), dice.seed()]
+        ),
+        of_images!(
+            "photo",
+            &[WIDTH, HEIGHT, Field::whole("off", 0, 255), Field::seed()],
+            |n| { made(Scene::Photo(n.whole("off") as u32), n) },
+            |dice| vec![1.0 + dice.below(29) as f64, dice.seed()]
+        ),
+        of_images!(
+            "half-noise",
+            &[WIDTH, HEIGHT, Field::real("share", 0.0, 1.0), Field::seed()],
+            |n| { made(Scene::Half(n.real("share")), n) },
+            |dice| vec![(5 + dice.below(65)) as f64 / 100.0, dice.seed()]
+        ),
+    ];
+    const AWKWARD: &'static [&'static str] = &[
+        "image=noise,width=0,height=0,values=256,seed=1",
+        "image=flat,width=1,height=1,seed=1",
+        "image=noise,width=31,height=33,values=3,seed=1",
+        "image=patches,width=67,height=69,patches=5,seed=1",
+        "image=ramp,width=131,height=133",
+    ];
+    const FEATURES: &'static [DataFeature<Image>] = &[
+        size("n", |i| i.pixels.len() as f64),
+        size("n_per_bin", |i| i.pixels.len() as f64 / BINS as f64),
+        size("sub_sample_sd", |i| sample(i).0),
+        // The paper's three do not tell a ramp from noise.
+        size("sub_sample_repeats", |i| sample(i).1),
+    ];
 
     fn read(file: &[u8]) -> Option<Result<Image, Fault>> {
         Some(parse_pgm(file))
     }
 
-    fn awkward() -> &'static [&'static str] {
-        &[
-            "image=noise,width=0,height=0,values=256,seed=1",
-            "image=flat,width=1,height=1,seed=1",
-            "image=noise,width=31,height=33,values=3,seed=1",
-            "image=patches,width=67,height=69,patches=5,seed=1",
-            "image=ramp,width=131,height=133",
-        ]
-    }
-
     fn work(image: &Image) -> Work {
         Work { flops: 0.0, bytes: (image.pixels.len() + 4 * BINS) as f64 }
-    }
-
-    fn features() -> Vec<DataFeature<Image>> {
-        vec![
-            size("n", |i| i.pixels.len() as f64),
-            size("n_per_bin", |i| i.pixels.len() as f64 / BINS as f64),
-            size("sub_sample_sd", |i| sample(i).0),
-            // The paper's three do not tell a ramp from noise.
-            size("sub_sample_repeats", |i| sample(i).1),
-        ]
     }
 
     fn specs(image: &Image) -> Vec<BufferSpec> {
@@ -308,28 +279,18 @@ impl Description for Histogram {
     }
 
     fn variants() -> Vec<Variant<Image>> {
-        let tiled = |variant: Variant<Image>| variant.param("tile", &TILES, TILE);
+        let tiled = |name, prepare| Variant::new(name, prepare).param("tile", &TILES, TILE);
         vec![
-            Variant::new("private-static", fixed::<Private>, |i| operations(i, false, 0.0, 2.0 * count(i), false)),
-            tiled(Variant::new("private-dynamic", dynamic::<Private>, |i| {
-                operations(i, false, 0.0, 2.0 * count(i), true)
-            })),
-            Variant::new("banked-static", fixed::<Banked>, |i| {
-                operations(i, false, 0.0, 2.0 * count(i) + 4096.0, false)
-            }),
-            tiled(Variant::new("banked-dynamic", dynamic::<Banked>, |i| {
-                operations(i, false, 0.0, 2.0 * count(i) + 4096.0, true)
-            })),
-            Variant::new("sort-static", fixed::<Sorting>, |i| operations(i, true, 0.0, count(i), false)),
-            tiled(Variant::new("sort-dynamic", dynamic::<Sorting>, |i| operations(i, true, 0.0, count(i), true))),
-            Variant::new("atomic-static", fixed::<Atomic>, |i| operations(i, false, count(i), 0.0, false)),
-            tiled(Variant::new("atomic-dynamic", dynamic::<Atomic>, |i| operations(i, false, count(i), 0.0, true))),
+            Variant::new("private-static", fixed::<Private>),
+            tiled("private-dynamic", dynamic::<Private>),
+            Variant::new("banked-static", fixed::<Banked>),
+            tiled("banked-dynamic", dynamic::<Banked>),
+            Variant::new("sort-static", fixed::<Sorting>),
+            tiled("sort-dynamic", dynamic::<Sorting>),
+            Variant::new("atomic-static", fixed::<Atomic>),
+            tiled("atomic-dynamic", dynamic::<Atomic>),
         ]
     }
-}
-
-fn count(image: &Image) -> f64 {
-    image.pixels.len() as f64
 }
 
 const WIDTH: Field = Field::whole("width", 0, 1 << 16);

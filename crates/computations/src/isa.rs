@@ -62,20 +62,6 @@ impl Isa {
         }
     }
 
-    /// Lanes of binary64 in one register.
-    pub fn lanes(self) -> usize {
-        match self.0 {
-            Level::Sse2 => 2,
-            Level::Avx | Level::Avx2 => 4,
-            Level::Avx512 => 8,
-        }
-    }
-
-    /// Whether multiply and add fuse.
-    pub fn fuses(self) -> bool {
-        self.0 >= Level::Avx2
-    }
-
     /// Runs `op` compiled for this instruction set. Only what is inlined into it is: see `on_isa`.
     #[inline(always)]
     pub fn run<R>(self, op: impl FnOnce() -> R) -> R {

@@ -1,7 +1,7 @@
 //! A variant as core's kernel: the one place between what this crate describes and what the contract asks for.
 
 use crate::described::Described;
-use crate::description::{Description, Failure, OperationMix, Routine, Variant};
+use crate::description::{Description, Failure, Routine, Variant};
 use crate::device::Device;
 use crate::source::Source;
 use std::sync::Arc;
@@ -52,14 +52,6 @@ impl<D: Description> VariantKernel<D> {
     /// The variant's own name.
     pub fn name(&self) -> &'static str {
         self.variant.name
-    }
-
-    /// What a run executes, by kind.
-    ///
-    /// # Errors
-    /// Data that are gone, see [`Described::data`].
-    pub fn operation_mix(&self, source: &Source) -> Result<OperationMix, tilewright_core::computation::InputError> {
-        Ok((self.variant.operations)(&*self.of.data(source)?))
     }
 
     /// The parameters of a point in their order.
@@ -131,7 +123,7 @@ impl<D: Description> Kernel for VariantKernel<D> {
 }
 
 struct Ready {
-    routine: Box<dyn Routine>,
+    routine: Routine,
     device: Device,
     specs: Vec<BufferSpec>,
 }
@@ -148,6 +140,6 @@ impl HostCode for VariantCode {
             let message = format!("{:?} where {specs:?} are needed", args.buffers);
             return Err(DeviceError::Argument { name: "buffers".into(), message });
         };
-        device.enter(|| routine.run(device, inputs, output)).map_err(|e: Failure| DeviceError::NoResult(e.to_string()))
+        device.enter(|| routine(device, inputs, output)).map_err(|e: Failure| DeviceError::NoResult(e.to_string()))
     }
 }

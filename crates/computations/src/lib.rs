@@ -10,7 +10,6 @@ pub mod image;
 pub mod isa;
 pub mod kernel;
 pub mod matrix;
-pub mod multiply;
 pub mod solver;
 pub mod sort;
 pub mod source;

@@ -2,6 +2,8 @@
 
 pub mod market;
 
+use std::ops::Range;
+
 /// A sparse matrix, row after row, columns ascending within a row.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Csr {
@@ -74,20 +76,20 @@ impl Csr {
         })
     }
 
-    /// The matrix with rows and columns exchanged.
-    #[must_use]
-    pub fn transposed(&self) -> Self {
-        let entries = self.entries().map(|(r, c, v)| (c as u32, r as u32, v)).collect();
-        Self::of_entries(self.cols, self.rows(), entries)
+    /// The product with a vector.
+    pub fn times(&self, x: &[f64]) -> Vec<f64> {
+        let mut y = vec![0.0; self.rows()];
+        self.rows_times(x, 0..self.rows(), &mut y);
+        y
     }
 
-    /// The product with a vector, by the plainest loop.
-    pub fn times(&self, x: &[f64]) -> Vec<f64> {
-        let dot = |row| {
+    /// Some rows times a vector, one sum a row.
+    #[inline(always)]
+    pub(crate) fn rows_times(&self, x: &[f64], rows: Range<usize>, y: &mut [f64]) {
+        for (row, out) in rows.zip(y) {
             let (columns, values) = self.row(row);
-            columns.iter().zip(values).map(|(&c, v)| v * x[c as usize]).sum()
-        };
-        (0..self.rows()).map(dot).collect()
+            *out = columns.iter().zip(values).map(|(&c, v)| v * x[c as usize]).sum();
+        }
     }
 
     /// Entries of the longest row.
@@ -114,25 +116,21 @@ impl Csr {
         seen.iter().enumerate().filter(|(_, s)| **s).map(offset).collect()
     }
 
-    /// A row times a vector, minus a number. See [`exact_sum`].
+    /// A row times a vector, minus a number, as if in twice the precision (Ogita, Rump and Oishi's `Dot2`); the sum of the sizes of
+    /// the terms; and their number.
     pub(crate) fn exact_product(&self, row: usize, x: &[f64], minus: f64) -> (f64, f64, usize) {
         let (columns, values) = self.row(row);
-        exact_sum(columns.iter().zip(values).map(|(&c, &v)| (v, x[c as usize])), minus)
+        let (mut sum, mut lost, mut size) = (-minus, 0.0, minus.abs());
+        for (&column, &a) in columns.iter().zip(values) {
+            let b = x[column as usize];
+            let product = a * b;
+            let next = sum + product;
+            let part = next - sum;
+            lost += a.mul_add(b, -product) + ((sum - (next - part)) + (product - part));
+            (sum, size) = (next, size + product.abs());
+        }
+        (sum + lost, size, columns.len())
     }
-}
-
-/// A sum of products, minus a number, as if in twice the precision (Ogita, Rump and Oishi's `Dot2`); the sum of the sizes of its
-/// terms; and their number.
-pub(crate) fn exact_sum(terms: impl Iterator<Item = (f64, f64)>, minus: f64) -> (f64, f64, usize) {
-    let (mut sum, mut lost, mut size, mut count) = (-minus, 0.0, minus.abs(), 0);
-    for (a, b) in terms {
-        let product = a * b;
-        let next = sum + product;
-        let part = next - sum;
-        lost += a.mul_add(b, -product) + ((sum - (next - part)) + (product - part));
-        (sum, size, count) = (next, size + product.abs(), count + 1);
-    }
-    (sum + lost, size, count)
 }
 
 /// A sum with how far one in binary64 may be off, in any order of its terms: Higham's bound with room for fused terms.
@@ -164,4 +162,21 @@ pub fn spread(numbers: impl Iterator<Item = usize>) -> (f64, f64, f64) {
     let mean = sum as f64 / n;
     let variance = (squares as f64 / n - mean * mean).max(0.0);
     (mean, variance.sqrt(), (most as f64 - mean).max(mean - least as f64))
+}
+
+/// Marks rows or vertices that were seen.
+pub(crate) struct Seen(Vec<u64>);
+
+impl Seen {
+    pub(crate) fn new(count: usize) -> Self {
+        Self(vec![0; count.div_ceil(64)])
+    }
+
+    /// Whether it is new.
+    pub(crate) fn mark(&mut self, at: usize) -> bool {
+        let (word, bit) = (&mut self.0[at / 64], 1 << (at % 64));
+        let new = *word & bit == 0;
+        *word |= bit;
+        new
+    }
 }

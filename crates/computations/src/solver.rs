@@ -5,7 +5,7 @@ mod krylov;
 mod precondition;
 mod reference;
 
-use crate::description::{DataFeature, Description, OperationMix, Variant, flag, size, spec};
+use crate::description::{DataFeature, Description, Variant, flag, size, spec};
 use crate::matrix::{Csr, market, some};
 use crate::source::{Fault, Generator};
 use crate::spmv::{fill_matrix, fill_vector, matrix_specs};
@@ -44,18 +44,6 @@ pub const SOLVED: f64 = 100.0 * TOLERANCE;
 /// Solving a symmetric system: `starts`, `columns` and `values` of the matrix by rows, `rhs`, and `x`.
 pub struct Solver;
 
-/// OperationMix of one iteration; their number is not known before.
-fn operations(m: &Csr, products: f64, vectors: f64, own: f64) -> OperationMix {
-    let (entries, rows) = (m.nonzeros() as f64, m.rows() as f64);
-    OperationMix {
-        dp_flops: 2.0 * products * entries + 2.0 * vectors * rows + own * entries,
-        streamed: 1.5 * products * entries + 1.5 * vectors * rows + own * entries,
-        cached: products * entries,
-        other: products * (entries + rows),
-        ..OperationMix::default()
-    }
-}
-
 impl Description for Solver {
     const NAME: &'static str = "solve";
     const FIELD: &'static str = "matrix";
@@ -63,9 +51,29 @@ impl Description for Solver {
     const ELEMENT_BYTES: f64 = 16.0;
     type Data = Csr;
 
-    fn generators() -> Vec<Generator<Csr>> {
-        generators::all()
-    }
+    const GENERATORS: &'static [Generator<Csr>] = generators::ALL;
+    const AWKWARD: &'static [&'static str] = &[
+        "matrix=dominant,rows=0,per_row=0,excess=1,seed=1",
+        "matrix=dominant,rows=1,per_row=0,excess=1,seed=1",
+        "matrix=dominant,rows=5,per_row=0,excess=0.5,seed=1",
+        "matrix=stencil,points=5,side=7,shift=0.1",
+        "matrix=stencil,points=27,side=4,shift=0.5",
+        "matrix=mesh,side=7,mixing=49,mass=0.5,seed=1",
+        "matrix=coupled-blocks,blocks=13,size=4,coupling=0.1,seed=1",
+        "matrix=dominant,rows=101,per_row=5,excess=0.2,seed=1",
+    ];
+    const FEATURES: &'static [DataFeature<Csr>] = &[
+        size("nnz", |m| m.nonzeros() as f64),
+        size("rows", |m| m.rows() as f64),
+        flag("trace", |m| mean_and_variance(&diagonal(m)).0 * m.rows() as f64),
+        flag("diag_avg", |m| mean_and_variance(&diagonal(m)).0),
+        size("diag_var", |m| mean_and_variance(&diagonal(m)).1),
+        size("diag_dominance", dominance),
+        // How far from dominant, and how much of it a block Jacobi preconditioner sees.
+        flag("beside_most", |m| beside(m).0.ln_1p()),
+        flag("beside_mean", |m| beside(m).1.ln_1p()),
+        flag("beside_in_block", |m| beside(m).2),
+    ];
 
     fn read(file: &[u8]) -> Option<Result<Csr, Fault>> {
         let square = |m: Csr| {
@@ -75,38 +83,10 @@ impl Description for Solver {
         Some(market::parse(file).and_then(square))
     }
 
-    fn awkward() -> &'static [&'static str] {
-        &[
-            "matrix=dominant,rows=0,per_row=0,excess=1,seed=1",
-            "matrix=dominant,rows=1,per_row=0,excess=1,seed=1",
-            "matrix=dominant,rows=5,per_row=0,excess=0.5,seed=1",
-            "matrix=stencil,points=5,side=7,shift=0.1",
-            "matrix=stencil,points=27,side=4,shift=0.5",
-            "matrix=mesh,side=7,mixing=49,mass=0.5,seed=1",
-            "matrix=coupled-blocks,blocks=13,size=4,coupling=0.1,seed=1",
-            "matrix=dominant,rows=101,per_row=5,excess=0.2,seed=1",
-        ]
-    }
-
     /// One product: no method gets by with less.
     fn work(m: &Csr) -> Work {
         let (entries, rows) = (m.nonzeros() as f64, m.rows() as f64);
         Work { flops: 2.0 * entries, bytes: 12.0 * entries + 20.0 * rows }
-    }
-
-    fn features() -> Vec<DataFeature<Csr>> {
-        vec![
-            size("nnz", |m| m.nonzeros() as f64),
-            size("rows", |m| m.rows() as f64),
-            flag("trace", |m| mean_and_variance(&diagonal(m)).0 * m.rows() as f64),
-            flag("diag_avg", |m| mean_and_variance(&diagonal(m)).0),
-            size("diag_var", |m| mean_and_variance(&diagonal(m)).1),
-            size("diag_dominance", dominance),
-            // How far from dominant, and how much of it a block Jacobi preconditioner sees.
-            flag("beside_most", |m| beside(m).0.ln_1p()),
-            flag("beside_mean", |m| beside(m).1.ln_1p()),
-            flag("beside_in_block", |m| beside(m).2),
-        ]
     }
 
     fn specs(m: &Csr) -> Vec<BufferSpec> {
@@ -131,12 +111,12 @@ impl Description for Solver {
 
     fn variants() -> Vec<Variant<Csr>> {
         vec![
-            Variant::new("bicgstab-jacobi", prepare::<BiCgStab, Jacobi>, |m| operations(m, 2.0, 12.0, 0.0)),
-            Variant::new("bicgstab-bjacobi", prepare::<BiCgStab, BlockJacobi>, |m| operations(m, 2.0, 18.0, 0.0)),
-            Variant::new("bicgstab-fainv", prepare::<BiCgStab, FactorisedInverse>, |m| operations(m, 4.0, 12.0, 2.0)),
-            Variant::new("cg-jacobi", prepare::<Cg, Jacobi>, |m| operations(m, 1.0, 6.0, 0.0)),
-            Variant::new("cg-bjacobi", prepare::<Cg, BlockJacobi>, |m| operations(m, 1.0, 9.0, 0.0)),
-            Variant::new("cg-fainv", prepare::<Cg, FactorisedInverse>, |m| operations(m, 2.0, 6.0, 2.0)),
+            Variant::new("bicgstab-jacobi", prepare::<BiCgStab, Jacobi>),
+            Variant::new("bicgstab-bjacobi", prepare::<BiCgStab, BlockJacobi>),
+            Variant::new("bicgstab-fainv", prepare::<BiCgStab, FactorisedInverse>),
+            Variant::new("cg-jacobi", prepare::<Cg, Jacobi>),
+            Variant::new("cg-bjacobi", prepare::<Cg, BlockJacobi>),
+            Variant::new("cg-fainv", prepare::<Cg, FactorisedInverse>),
         ]
     }
 }

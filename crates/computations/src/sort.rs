@@ -5,9 +5,7 @@ mod locality;
 mod merge;
 mod radix;
 
-use crate::description::{
-    DataFeature, Description, Failure, OperationMix, Prepare, Routine, Variant, exactly, size, spec,
-};
+use crate::description::{DataFeature, Description, Routine, Variant, exactly, size, spec};
 use crate::device::{Device, cut};
 use crate::generate::keys::{Order, keys};
 use crate::isa::on_isa;
@@ -15,56 +13,48 @@ use crate::source::{Fault, Field, Generator, Numbers};
 use bits::Key;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
-use tilewright_core::buffer::{Buffer, BufferSpec, Buffers, ExpectedBuffer, Filling, Role, View};
+use tilewright_core::buffer::{Buffer, BufferSpec, Buffers, ExpectedBuffer, Filling, Role};
 use tilewright_core::computation::Work;
 use tilewright_core::dtype::DType;
 
 /// What is sorted, ascending by the total order of IEEE 754.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Keys {
-    /// 32 bits.
-    Single(Vec<f32>),
-    /// 64 bits.
-    Double(Vec<f64>),
+pub struct Keys {
+    /// binary32 or binary64.
+    pub dtype: DType,
+    /// Numbers of that type.
+    pub values: Vec<f64>,
 }
 
 impl Default for Keys {
     fn default() -> Self {
-        Self::Double(Vec::new())
+        Self::of(DType::F64, Vec::new())
     }
 }
 
 impl Keys {
-    /// Number of keys.
-    pub fn len(&self) -> usize {
-        match self {
-            Self::Single(keys) => keys.len(),
-            Self::Double(keys) => keys.len(),
+    /// Numbers as keys of a type, binary32 or binary64.
+    pub fn of(dtype: DType, mut values: Vec<f64>) -> Self {
+        if dtype == DType::F32 {
+            values.iter_mut().for_each(|x| *x = f64::from(*x as f32));
         }
+        Self { dtype, values }
     }
 
-    /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
+    /// Number of keys.
+    fn count(&self) -> usize {
+        self.values.len()
     }
 
     /// Bits of a key.
-    pub fn bits(&self) -> usize {
-        match self {
-            Self::Single(_) => 32,
-            Self::Double(_) => 64,
-        }
+    fn bits(&self) -> usize {
+        8 * self.dtype.size()
     }
 
     /// Ascending sequences that the keys fall into.
-    pub fn ascending(&self) -> usize {
-        fn count<T: PartialOrd>(keys: &[T]) -> usize {
-            keys.windows(2).filter(|w| w[1] < w[0]).count() + usize::from(!keys.is_empty())
-        }
-        match self {
-            Self::Single(keys) => count(keys),
-            Self::Double(keys) => count(keys),
-        }
+    fn ascending(&self) -> usize {
+        let keys = &self.values;
+        keys.windows(2).filter(|w| w[1] < w[0]).count() + usize::from(!keys.is_empty())
     }
 }
 
@@ -77,30 +67,21 @@ trait Algorithm: Copy + Send + Sync + 'static {
     fn sort<B: bits::Bits>(self, keys: &mut [B], scratch: &mut [B]);
 }
 
-struct Sorting<K: Key, A> {
-    /// Keys as integers, and as many more.
-    scratch: Mutex<[Vec<K::Bits>; 2]>,
-    algorithm: A,
-}
-
-fn sorting<K: Key, A: Algorithm>(count: usize, algorithm: A) -> Box<dyn Routine> {
-    let zeros = vec![K::Bits::default(); count];
-    Box::new(Sorting::<K, A> { scratch: Mutex::new([zeros.clone(), zeros]), algorithm })
-}
-
-fn prepare<A: Algorithm>(data: &Arc<Keys>, params: &[i64]) -> Box<dyn Routine> {
-    match &**data {
-        Keys::Single(keys) => sorting::<f32, A>(keys.len(), A::of(params)),
-        Keys::Double(keys) => sorting::<f64, A>(keys.len(), A::of(params)),
+fn prepare<A: Algorithm>(data: &Arc<Keys>, params: &[i64]) -> Routine {
+    match data.dtype {
+        DType::F32 => sorting::<f32, A>(data.count(), A::of(params)),
+        _ => sorting::<f64, A>(data.count(), A::of(params)),
     }
 }
 
-impl<K: Key, A: Algorithm> Routine for Sorting<K, A> {
-    /// Each thread sorts its share; shares are merged in a tree, each pair of them by all the threads that have it.
-    fn run(&self, device: &Device, inputs: &[View<'_>], output: &mut View<'_>) -> Result<(), Failure> {
-        let (isa, algorithm) = (device.isa(), self.algorithm);
-        let (keys, sorted) = (inputs[0].as_slice::<K>(), output.as_mut_slice::<K>());
-        let mut scratch = self.scratch.lock().unwrap_or_else(PoisonError::into_inner);
+/// Each thread sorts its share; shares are merged in a tree, each pair of them by all the threads that have it.
+fn sorting<K: Key, A: Algorithm>(count: usize, algorithm: A) -> Routine {
+    let zeros = vec![K::Bits::default(); count];
+    // Keys as integers, and as many more.
+    let scratch = Mutex::new([zeros.clone(), zeros]);
+    Box::new(move |device, inputs, output| {
+        let (isa, keys, sorted) = (device.isa(), inputs[0].as_slice::<K>(), output.as_mut_slice::<K>());
+        let mut scratch = scratch.lock().unwrap_or_else(PoisonError::into_inner);
         let [bits, scratch] = &mut *scratch;
         let shares = device.ranges(keys.len(), 1);
         let own = shares.iter().map(|share| &keys[share.clone()]);
@@ -117,11 +98,10 @@ impl<K: Key, A: Algorithm> Routine for Sorting<K, A> {
             runs = merge_pairs(device, &runs, from, to);
             std::mem::swap(&mut from, &mut to);
         }
-        let parts: Vec<_> = shares.iter().cloned().zip(cut(sorted, &shares)).collect();
         let from = &*from;
-        device.each(parts, |(range, keys)| on_isa!(isa, bits::decode::<K>(&from[range], keys)));
+        device.each_range(shares, sorted, |range, keys| on_isa!(isa, bits::decode::<K>(&from[range], keys)));
         Ok(())
-    }
+    })
 }
 
 /// Merges runs two by two, every thread making the same share of all that comes out.
@@ -131,9 +111,7 @@ fn merge_pairs<B: bits::Bits>(device: &Device, runs: &[Range<usize>], from: &[B]
         runs.chunks(2).map(|pair| pair[0].start..pair.last().map_or(0, |last| last.end)).collect();
     for (pair, out) in runs.chunks(2).zip(&merged) {
         let (left, right) = (&from[pair[0].clone()], pair.get(1).map_or(&from[..0], |r| &from[r.clone()]));
-        let shares = device.ranges(out.len(), 1);
-        let parts: Vec<_> = shares.iter().cloned().zip(cut(&mut to[out.clone()], &shares)).collect();
-        device.each(parts, |(range, out)| {
+        device.each_range(device.ranges(out.len(), 1), &mut to[out.clone()], |range, out| {
             let ends = [range.start, range.end].map(|at| merge::diagonal(left, right, at));
             let (left, right) = (&left[ends[0].0..ends[1].0], &right[ends[0].1..ends[1].1]);
             on_isa!(isa, merge::merge(left, right, out));
@@ -165,85 +143,69 @@ impl Description for Sort {
     const ELEMENT_BYTES: f64 = 16.0;
     type Data = Keys;
 
-    fn generators() -> Vec<Generator<Keys>> {
-        vec![
-            of_keys!("random", vec![COUNT, BITS, Field::seed()], |n| made(Order::Random, n), |_, dice| {
-                vec![dice.pick([32.0, 64.0]), dice.seed()]
-            }),
-            of_keys!("reversed", vec![COUNT, BITS, Field::seed()], |n| made(Order::Reversed, n), |_, dice| {
-                vec![dice.pick([32.0, 64.0]), dice.seed()]
-            }),
-            of_keys!(
-                "almost-sorted",
-                vec![COUNT, Field::real("share", 0.0, 1.0), BITS, Field::seed()],
-                |n| made(Order::AlmostSorted(n.real("share")), n),
-                // The paper's almost sorted keys, and keys that are more sorted.
-                |_, dice| {
-                    let share = if dice.chance(0.5) { dice.between(200.0, 250.0) } else { dice.between(1.0, 200.0) };
-                    vec![share.floor() / 1000.0, dice.pick([32.0, 64.0]), dice.seed()]
-                },
-            ),
-            of_keys!(
-                "runs",
-                vec![COUNT, Field::whole("run", 1, 1 << 28), BITS, Field::seed()],
-                |n| made(Order::Runs(n.whole("run")), n),
-                |count, dice| vec![dice.count(20.0, count), dice.pick([32.0, 64.0]), dice.seed()],
-            ),
-        ]
-    }
+    const GENERATORS: &'static [Generator<Keys>] = &[
+        of_keys!("random", &[COUNT, BITS, Field::seed()], |n| made(Order::Random, n), |_, dice| {
+            vec![dice.pick([32.0, 64.0]), dice.seed()]
+        }),
+        of_keys!("reversed", &[COUNT, BITS, Field::seed()], |n| made(Order::Reversed, n), |_, dice| {
+            vec![dice.pick([32.0, 64.0]), dice.seed()]
+        }),
+        of_keys!(
+            "almost-sorted",
+            &[COUNT, Field::real("share", 0.0, 1.0), BITS, Field::seed()],
+            |n| made(Order::AlmostSorted(n.real("share")), n),
+            // The paper's almost sorted keys, and keys that are more sorted.
+            |_, dice| {
+                let share = if dice.chance(0.5) { dice.between(200.0, 250.0) } else { dice.between(1.0, 200.0) };
+                vec![share.floor() / 1000.0, dice.pick([32.0, 64.0]), dice.seed()]
+            },
+        ),
+        of_keys!(
+            "runs",
+            &[COUNT, Field::whole("run", 1, 1 << 28), BITS, Field::seed()],
+            |n| made(Order::Runs(n.whole("run")), n),
+            |count, dice| vec![dice.count(20.0, count), dice.pick([32.0, 64.0]), dice.seed()],
+        ),
+    ];
+    const AWKWARD: &'static [&'static str] = &[
+        "keys=random,count=0,bits=64,seed=1",
+        "keys=random,count=1,bits=32,seed=1",
+        "keys=random,count=2,bits=64,seed=1",
+        "keys=reversed,count=17,bits=32,seed=1",
+        "keys=runs,count=97,run=7,bits=64,seed=1",
+        "keys=almost-sorted,count=1009,share=0.2,bits=32,seed=1",
+    ];
+    const FEATURES: &'static [DataFeature<Keys>] = &[
+        size("n", |k| k.count() as f64),
+        size("n_bits", |k| k.bits() as f64),
+        size("asc_seq", |k| k.ascending() as f64),
+    ];
 
     /// Numbers between white space.
     fn read(file: &[u8]) -> Option<Result<Keys, Fault>> {
-        Some(parse(file).map(Keys::Double))
-    }
-
-    fn awkward() -> &'static [&'static str] {
-        &[
-            "keys=random,count=0,bits=64,seed=1",
-            "keys=random,count=1,bits=32,seed=1",
-            "keys=random,count=2,bits=64,seed=1",
-            "keys=reversed,count=17,bits=32,seed=1",
-            "keys=runs,count=97,run=7,bits=64,seed=1",
-            "keys=almost-sorted,count=1009,share=0.2,bits=32,seed=1",
-        ]
+        Some(parse(file).map(|keys| Keys::of(DType::F64, keys)))
     }
 
     fn work(keys: &Keys) -> Work {
-        Work { flops: 0.0, bytes: (keys.len() * keys.bits() / 4) as f64 }
-    }
-
-    fn features() -> Vec<DataFeature<Keys>> {
-        vec![
-            size("n", |k| k.len() as f64),
-            size("n_bits", |k| k.bits() as f64),
-            size("asc_seq", |k| k.ascending() as f64),
-        ]
+        Work { flops: 0.0, bytes: (keys.count() * keys.bits() / 4) as f64 }
     }
 
     fn specs(keys: &Keys) -> Vec<BufferSpec> {
-        let dtype = if keys.bits() == 32 { DType::F32 } else { DType::F64 };
-        vec![spec("keys", dtype, keys.len(), Role::In), spec("sorted", dtype, keys.len(), Role::Out)]
+        vec![spec("keys", keys.dtype, keys.count(), Role::In), spec("sorted", keys.dtype, keys.count(), Role::Out)]
     }
 
     /// Seeds turn the keys round. Special ones are both zeros, both infinities and numbers that are none.
     fn fill(data: &Keys, filling: Filling, seed: u64, buffers: &mut [Buffer]) {
-        let turn = (seed % data.len().max(1) as u64) as usize;
-        let keys = &mut buffers[0];
-        match data {
-            Keys::Single(from) => keys.as_mut_slice().copy_from_slice(from),
-            Keys::Double(from) => keys.as_mut_slice().copy_from_slice(from),
-        }
+        let count = data.count();
+        let turn = (seed % count.max(1) as u64) as usize;
         let special = [f64::NAN, 0.0, -0.0, f64::INFINITY, f64::NEG_INFINITY, -1.0];
-        match filling {
-            Filling::Real => {}
-            Filling::Exact => (0..data.len()).for_each(|i| keys.set_f64(i, keys.get_f64(i).round())),
-            Filling::Special => {
-                (0..data.len()).step_by(7).for_each(|i| keys.set_f64(i, special[i / 7 % special.len()]))
-            }
-        }
-        match data {
-            Keys::Single(_) => keys.as_mut_slice::<f32>().rotate_left(turn),
-            Keys::Double(_) => keys.as_mut_slice::<f64>().rotate_left(turn),
+        for (i, &key) in data.values.iter().enumerate() {
+            let key = match filling {
+                Filling::Exact => key.round(),
+                Filling::Special if i % 7 == 0 => special[i / 7 % special.len()],
+                Filling::Real | Filling::Special => key,
+            };
+            buffers[0].set_f64((i + count - turn) % count, key);
         }
     }
 
@@ -255,26 +217,10 @@ impl Description for Sort {
     }
 
     fn variants() -> Vec<Variant<Keys>> {
-        let radix: Prepare<Keys> = prepare::<radix::Radix>;
         vec![
-            Variant::new("radix", radix, |k| {
-                let (n, passes) = (k.len() as f64, k.bits() as f64 / 8.0);
-                let cached = (2.0 + passes) * n;
-                OperationMix { streamed: 2.0 * n * passes, cached, other: 3.0 * n * passes, ..OperationMix::default() }
-            }),
-            Variant::new("merge", prepare::<merge::Merge>, |k| {
-                let n = k.len() as f64;
-                let levels = (n / 16.0).max(2.0).log2().ceil();
-                let other = 4.0 * n * levels + 16.0 * n;
-                OperationMix { streamed: 2.0 * n * levels, cached: 16.0 * n, other, ..OperationMix::default() }
-            }),
-            Variant::new("locality", prepare::<locality::Locality>, |k| {
-                let n = k.len() as f64;
-                let levels = (k.ascending() as f64).min(n / 16.0).max(2.0).log2().ceil();
-                let other = 5.0 * n * levels + 2.0 * n;
-                OperationMix { streamed: 2.0 * n * levels, cached: n, other, ..OperationMix::default() }
-            })
-            .param("least_run", &[8, 16, 24, 32, 48], 24),
+            Variant::new("radix", prepare::<radix::Radix>),
+            Variant::new("merge", prepare::<merge::Merge>),
+            Variant::new("locality", prepare::<locality::Locality>).param("least_run", &[8, 16, 24, 32, 48], 24),
         ]
     }
 }
@@ -283,8 +229,8 @@ const COUNT: Field = Field::whole("count", 0, 1 << 28);
 const BITS: Field = Field::one_of("bits", &[32.0, 64.0]).or(64.0);
 
 fn made(order: Order, n: &Numbers<'_>) -> Keys {
-    let keys = keys(order, n.whole("count"), n.seed());
-    if n.whole("bits") == 64 { Keys::Double(keys) } else { Keys::Single(keys.iter().map(|&k| k as f32).collect()) }
+    let dtype = if n.whole("bits") == 64 { DType::F64 } else { DType::F32 };
+    Keys::of(dtype, keys(order, n.whole("count"), n.seed()))
 }
 
 fn parse(file: &[u8]) -> Result<Vec<f64>, Fault> {

@@ -141,7 +141,7 @@ pub struct Generator<D> {
     /// The name, which stands where a file's could.
     pub name: &'static str,
     /// What it takes.
-    pub fields: Vec<Field>,
+    pub fields: &'static [Field],
     /// About how many elements it makes: what no memory holds is refused before it is made.
     pub elements: fn(&Numbers<'_>) -> f64,
     /// Makes the data.
@@ -268,7 +268,7 @@ pub(crate) fn generator<'g, D>(all: &'g [Generator<D>], name: &str) -> Option<&'
 /// The numbers of a generator from input fields.
 pub(crate) fn numbers<D>(of: &Generator<D>, fields: &Config) -> Result<Vec<Number>, InputError> {
     let values: Vec<Number> = of.fields.iter().map(|f| f.read(fields.get(f.name))).collect::<Result<_, _>>()?;
-    let elements = (of.elements)(&Numbers::new(&of.fields, &values));
+    let elements = (of.elements)(&Numbers::new(of.fields, &values));
     if elements > MOST_ELEMENTS {
         let field = of.fields.first().map_or(of.name, |f| f.name);
         let message = format!("{} would make {elements:.0} elements, at most {MOST_ELEMENTS:.0} are made", of.name);
@@ -291,7 +291,7 @@ pub(crate) fn fields<D>(field: &str, source: &Source, all: &[Generator<D>]) -> C
     let text = |text: String| Value::Str(text);
     Config(match source {
         Source::Made { generator: name, numbers } => {
-            let own = generator(all, name).map_or(&[][..], |g| &g.fields);
+            let own = generator(all, name).map_or(&[][..], |g| g.fields);
             let numbers = own.iter().zip(numbers).map(|(f, n)| named(f.name, n.value()));
             std::iter::once(named(field, text((*name).to_owned()))).chain(numbers).collect()
         }

@@ -5,7 +5,7 @@ pub(crate) mod generators;
 mod look;
 mod padded;
 
-use crate::description::{DataFeature, Description, OperationMix, Variant, size, spec};
+use crate::description::{DataFeature, Description, Variant, size, spec};
 use crate::generate::rng;
 use crate::matrix::{Csr, error_bound, market};
 use crate::source::{Fault, Generator};
@@ -25,17 +25,6 @@ const SIZE: &str = "fewer than 64 million elements are stored";
 /// A variant that pads: `stored` names how many elements it stores.
 fn padded(variant: Variant<Csr>, fill: &'static str, most: &'static str) -> Variant<Csr> {
     variant.rule("fill", fill, FILL).rule("stored", most, SIZE)
-}
-
-fn operations(stored: f64, m: &Csr, loads_of_y: f64) -> OperationMix {
-    let rows = m.rows() as f64;
-    OperationMix {
-        dp_flops: 2.0 * stored,
-        streamed: 2.5 * stored + rows,
-        cached: loads_of_y,
-        other: stored + rows,
-        ..OperationMix::default()
-    }
 }
 
 /// The buffers of a matrix by rows.
@@ -73,26 +62,33 @@ impl Description for Spmv {
     const ELEMENT_BYTES: f64 = 14.0;
     type Data = Csr;
 
-    fn generators() -> Vec<Generator<Csr>> {
-        generators::all()
-    }
+    const GENERATORS: &'static [Generator<Csr>] = generators::ALL;
+    const AWKWARD: &'static [&'static str] = &[
+        "matrix=sparse,rows=0,cols=0,entries=0,seed=1",
+        "matrix=sparse,rows=1,cols=1,entries=1,seed=1",
+        "matrix=sparse,rows=1,cols=3,entries=0,seed=1",
+        "matrix=sparse,rows=5,cols=0,entries=0,seed=1",
+        "matrix=sparse,rows=7,cols=3,entries=3,seed=2",
+        "matrix=sparse,rows=2,cols=19,entries=40,seed=3",
+        "matrix=full-rows,rows=37,per_row=2,full=1,seed=3",
+        "matrix=diagonals,rows=67,count=5,seed=1",
+        "matrix=uniform,rows=31,per_row=5,seed=31",
+    ];
+    const FEATURES: &'static [DataFeature<Csr>] = &[
+        size("rows", |m| m.rows() as f64),
+        size("nonzeros", |m| m.nonzeros() as f64),
+        size("avg_nz_per_row", look::mean_length),
+        size("rl_sd", |m| look::lengths(m).1),
+        size("max_deviation", |m| look::lengths(m).2),
+        // Rare long rows: a sample misses them, the number of entries does not.
+        size("avg_over_sample", |m| look::mean_length(m) / look::lengths(m).0.max(1e-3)),
+        size("dia_fill_in", look::dia_fill),
+        size("ell_fill_in", look::ell_fill),
+        size("sellp_fill_in", look::sellp_fill),
+    ];
 
     fn read(file: &[u8]) -> Option<Result<Csr, Fault>> {
         Some(market::parse(file))
-    }
-
-    fn awkward() -> &'static [&'static str] {
-        &[
-            "matrix=sparse,rows=0,cols=0,entries=0,seed=1",
-            "matrix=sparse,rows=1,cols=1,entries=1,seed=1",
-            "matrix=sparse,rows=1,cols=3,entries=0,seed=1",
-            "matrix=sparse,rows=5,cols=0,entries=0,seed=1",
-            "matrix=sparse,rows=7,cols=3,entries=3,seed=2",
-            "matrix=sparse,rows=2,cols=19,entries=40,seed=3",
-            "matrix=full-rows,rows=37,per_row=2,full=1,seed=3",
-            "matrix=diagonals,rows=67,count=5,seed=1",
-            "matrix=uniform,rows=31,per_row=5,seed=31",
-        ]
     }
 
     fn symbols(m: &Csr) -> Vec<(&'static str, i64)> {
@@ -111,21 +107,6 @@ impl Description for Spmv {
     fn work(m: &Csr) -> Work {
         let (entries, rows) = (m.nonzeros() as f64, m.rows() as f64);
         Work { flops: 2.0 * entries, bytes: 12.0 * entries + 12.0 * rows + 8.0 * m.cols as f64 }
-    }
-
-    fn features() -> Vec<DataFeature<Csr>> {
-        vec![
-            size("rows", |m| m.rows() as f64),
-            size("nonzeros", |m| m.nonzeros() as f64),
-            size("avg_nz_per_row", look::mean_length),
-            size("rl_sd", |m| look::lengths(m).1),
-            size("max_deviation", |m| look::lengths(m).2),
-            // Rare long rows: a sample misses them, the number of entries does not.
-            size("avg_over_sample", |m| look::mean_length(m) / look::lengths(m).0.max(1e-3)),
-            size("dia_fill_in", look::dia_fill),
-            size("ell_fill_in", look::ell_fill),
-            size("sellp_fill_in", look::sellp_fill),
-        ]
     }
 
     fn specs(m: &Csr) -> Vec<BufferSpec> {
@@ -147,41 +128,17 @@ impl Description for Spmv {
     }
 
     fn variants() -> Vec<Variant<Csr>> {
+        let banded = |variant: Variant<Csr>| variant.param("band", &padded::BANDS, padded::BAND);
+        let dia = banded(Variant::new("dia", padded::dia));
+        let ell = banded(Variant::new("ell", padded::ell));
+        let sellp = Variant::new("sellp", |m, _| padded::sellp(m));
         vec![
-            Variant::new("csr", |m, _| compressed::by_rows(m, false), |m| operations(m.nonzeros() as f64, m, 0.0)),
-            Variant::new(
-                "csr-vector",
-                |m, _| compressed::by_rows(m, true),
-                |m| operations(m.nonzeros() as f64 + 8.0 * m.rows() as f64, m, 0.0),
-            ),
-            padded(
-                Variant::new("dia", padded::dia, |m| {
-                    let stored = (m.diagonals().len() * m.rows()) as f64;
-                    OperationMix { streamed: 2.0 * stored, ..operations(stored, m, 2.0 * stored) }
-                })
-                .param("band", &padded::BANDS, padded::BAND),
-                "dia_stored <= 20 * entries",
-                "dia_stored < 64000000",
-            ),
-            padded(
-                Variant::new("ell", padded::ell, |m| {
-                    let stored = (m.longest() * m.rows()) as f64;
-                    operations(stored, m, 2.0 * stored)
-                })
-                .param("band", &padded::BANDS, padded::BAND),
-                "ell_stored <= 20 * entries",
-                "ell_stored < 64000000",
-            ),
-            padded(
-                Variant::new("sellp", |m, _| padded::sellp(m), |m| operations(padded::sliced(m) as f64, m, 0.0)),
-                "sellp_stored <= 20 * entries",
-                "sellp_stored < 64000000",
-            ),
-            Variant::new(
-                "coo",
-                |m, _| compressed::coo(m),
-                |m| operations(m.nonzeros() as f64 * 1.2, m, 2.0 * m.nonzeros() as f64),
-            ),
+            Variant::new("csr", |m, _| compressed::by_rows(m, false)),
+            Variant::new("csr-vector", |m, _| compressed::by_rows(m, true)),
+            padded(dia, "dia_stored <= 20 * entries", "dia_stored < 64000000"),
+            padded(ell, "ell_stored <= 20 * entries", "ell_stored < 64000000"),
+            padded(sellp, "sellp_stored <= 20 * entries", "sellp_stored < 64000000"),
+            Variant::new("coo", |m, _| compressed::coo(m)),
         ]
     }
 }

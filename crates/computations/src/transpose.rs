@@ -5,13 +5,11 @@ mod columns;
 mod rows;
 mod skinny;
 
-use crate::description::{
-    DataFeature, Description, Failure, OperationMix, Routine, Variant, exactly, flag, size, spec,
-};
+use crate::description::{DataFeature, Description, Routine, Variant, exactly, flag, size, spec};
 use crate::device::Device;
 use crate::source::{Field, Generator};
 use crate::spmv::fill_vector;
-use tilewright_core::buffer::{Buffer, BufferSpec, Buffers, ExpectedBuffer, Filling, Role, View};
+use tilewright_core::buffer::{Buffer, BufferSpec, Buffers, ExpectedBuffer, Filling, Role};
 use tilewright_core::computation::Work;
 use tilewright_core::dtype::DType;
 
@@ -70,26 +68,17 @@ pub struct Transpose;
 /// What moves the elements of a view, with the columns that are moved together.
 type How = fn(&mut [f64], Shape, &Device, usize);
 
-struct Run {
-    shape: Shape,
-    how: How,
-    width: usize,
-}
-
 /// `turned`: the view has as many rows as the storage has columns.
-fn prepare(d: &Dense, turned: bool, how: How, params: &[i64]) -> Box<dyn Routine> {
+fn prepare(d: &Dense, turned: bool, how: How, params: &[i64]) -> Routine {
     let (m, n) = d.storage();
     let shape = if turned { Shape::of(n, m) } else { Shape::of(m, n) };
-    Box::new(Run { shape, how, width: params.first().map_or(1, |w| w.unsigned_abs() as usize) })
-}
-
-impl Routine for Run {
-    fn run(&self, device: &Device, _: &[View<'_>], data: &mut View<'_>) -> Result<(), Failure> {
-        if self.shape.m > 1 && self.shape.n > 1 {
-            (self.how)(data.as_mut_slice(), self.shape, device, self.width);
+    let width = params.first().map_or(1, |w| w.unsigned_abs() as usize);
+    Box::new(move |device, _, data| {
+        if shape.m > 1 && shape.n > 1 {
+            how(data.as_mut_slice(), shape, device, width);
         }
         Ok(())
-    }
+    })
 }
 
 /// Columns to rows: rotate, permute rows, permute columns.
@@ -110,20 +99,6 @@ fn r2c(data: &mut [f64], s: Shape, device: &Device, width: usize) {
     }
 }
 
-fn operations(d: &Dense, passes: f64) -> OperationMix {
-    let n = (d.rows * d.cols) as f64;
-    OperationMix {
-        streamed: 2.0 * passes * n,
-        cached: 2.0 * passes * n,
-        other: 3.0 * passes * n,
-        ..OperationMix::default()
-    }
-}
-
-fn passes(d: &Dense) -> f64 {
-    if gcd(d.rows, d.cols) == 1 { 2.0 } else { 3.0 }
-}
-
 /// Rows of a skinny view are at most this long: a window of as many rows stays in the first cache.
 const SKINNY: &str = "a window of as many rows stays in the first cache";
 
@@ -134,46 +109,51 @@ impl Description for Transpose {
     const ELEMENT_BYTES: f64 = 16.0;
     type Data = Dense;
 
-    fn generators() -> Vec<Generator<Dense>> {
-        vec![Generator {
-            name: "dense",
-            fields: vec![
-                Field::whole("rows", 1, 1 << 24),
-                Field::whole("cols", 1, 1 << 24),
-                Field::one_of("row_major", &[0.0, 1.0]).or(1.0),
-            ],
-            elements: |n| n.real("rows") * n.real("cols"),
-            make: |n| Dense { rows: n.whole("rows"), cols: n.whole("cols"), row_major: n.whole("row_major") == 1 },
-            draw: |dice, elements| {
-                let total = elements.max(4.0).log2();
-                let rows = match dice.below(6) {
-                    0 | 1 => total / 2.0 + dice.between(-1.5, 1.5),
-                    2 | 3 => dice.between(0.0, total),
-                    4 => dice.between(1.0, 5.0),
-                    _ => total - dice.between(1.0, 5.0),
-                };
-                let whole = |log: f64| log.exp2().round().max(1.0);
-                let (mut rows, mut cols) = (whole(rows), whole(total - rows));
-                if dice.chance(0.4) {
-                    let factor = dice.pick([2.0, 3.0, 4.0, 8.0]);
-                    (rows, cols) = ((rows / factor).ceil() * factor, (cols / factor).ceil() * factor);
-                }
-                vec![rows, cols, f64::from(u8::from(dice.chance(0.7)))]
-            },
-        }]
-    }
-
-    fn awkward() -> &'static [&'static str] {
-        &[
-            "matrix=dense,rows=1,cols=1,row_major=1",
-            "matrix=dense,rows=1,cols=9,row_major=0",
-            "matrix=dense,rows=2,cols=3,row_major=1",
-            "matrix=dense,rows=97,cols=5,row_major=0",
-            "matrix=dense,rows=12,cols=18,row_major=1",
-            "matrix=dense,rows=64,cols=65,row_major=1",
-            "matrix=dense,rows=71,cols=71,row_major=0",
-        ]
-    }
+    const GENERATORS: &'static [Generator<Dense>] = &[Generator {
+        name: "dense",
+        fields: &[
+            Field::whole("rows", 1, 1 << 24),
+            Field::whole("cols", 1, 1 << 24),
+            Field::one_of("row_major", &[0.0, 1.0]).or(1.0),
+        ],
+        elements: |n| n.real("rows") * n.real("cols"),
+        make: |n| Dense { rows: n.whole("rows"), cols: n.whole("cols"), row_major: n.whole("row_major") == 1 },
+        draw: |dice, elements| {
+            let total = elements.max(4.0).log2();
+            let rows = match dice.below(6) {
+                0 | 1 => total / 2.0 + dice.between(-1.5, 1.5),
+                2 | 3 => dice.between(0.0, total),
+                4 => dice.between(1.0, 5.0),
+                _ => total - dice.between(1.0, 5.0),
+            };
+            let whole = |log: f64| log.exp2().round().max(1.0);
+            let (mut rows, mut cols) = (whole(rows), whole(total - rows));
+            if dice.chance(0.4) {
+                let factor = dice.pick([2.0, 3.0, 4.0, 8.0]);
+                (rows, cols) = ((rows / factor).ceil() * factor, (cols / factor).ceil() * factor);
+            }
+            vec![rows, cols, f64::from(u8::from(dice.chance(0.7)))]
+        },
+    }];
+    const AWKWARD: &'static [&'static str] = &[
+        "matrix=dense,rows=1,cols=1,row_major=1",
+        "matrix=dense,rows=1,cols=9,row_major=0",
+        "matrix=dense,rows=2,cols=3,row_major=1",
+        "matrix=dense,rows=97,cols=5,row_major=0",
+        "matrix=dense,rows=12,cols=18,row_major=1",
+        "matrix=dense,rows=64,cols=65,row_major=1",
+        "matrix=dense,rows=71,cols=71,row_major=0",
+    ];
+    const FEATURES: &'static [DataFeature<Dense>] = &[
+        size("m", |d| d.rows as f64),
+        size("n", |d| d.cols as f64),
+        flag("row_major", |d| f64::from(u8::from(d.row_major))),
+        // What stands one after another: layout and sizes in one.
+        size("lines", |d| d.storage().0 as f64),
+        size("line_length", |d| d.storage().1 as f64),
+        size("common", |d| gcd(d.rows, d.cols) as f64),
+        flag("coprime", |d| f64::from(u8::from(gcd(d.rows, d.cols) == 1))),
+    ];
 
     fn symbols(d: &Dense) -> Vec<(&'static str, i64)> {
         vec![("lines", d.storage().0 as i64), ("line_length", d.storage().1 as i64)]
@@ -181,19 +161,6 @@ impl Description for Transpose {
 
     fn work(d: &Dense) -> Work {
         Work { flops: 0.0, bytes: 16.0 * (d.rows * d.cols) as f64 }
-    }
-
-    fn features() -> Vec<DataFeature<Dense>> {
-        vec![
-            size("m", |d| d.rows as f64),
-            size("n", |d| d.cols as f64),
-            flag("row_major", |d| f64::from(u8::from(d.row_major))),
-            // What stands one after another: layout and sizes in one.
-            size("lines", |d| d.storage().0 as f64),
-            size("line_length", |d| d.storage().1 as f64),
-            size("common", |d| gcd(d.rows, d.cols) as f64),
-            flag("coprime", |d| f64::from(u8::from(gcd(d.rows, d.cols) == 1))),
-        ]
     }
 
     fn specs(d: &Dense) -> Vec<BufferSpec> {
@@ -215,13 +182,13 @@ impl Description for Transpose {
 
     fn variants() -> Vec<Variant<Dense>> {
         let moved = |variant: Variant<Dense>| variant.param("width", &columns::WIDTHS, 8);
+        let skinny_c2r = Variant::new("skinny-c2r", |d, p| prepare(d, false, skinny::c2r, p));
+        let skinny_r2c = Variant::new("skinny-r2c", |d, p| prepare(d, true, skinny::r2c, p));
         vec![
-            moved(Variant::new("c2r", |d, p| prepare(d, false, c2r, p), |d| operations(d, passes(d)))),
-            moved(Variant::new("r2c", |d, p| prepare(d, true, r2c, p), |d| operations(d, passes(d)))),
-            Variant::new("skinny-c2r", |d, p| prepare(d, false, skinny::c2r, p), |d| operations(d, passes(d) + 1.0))
-                .rule("skinny", "line_length <= 64", SKINNY),
-            Variant::new("skinny-r2c", |d, p| prepare(d, true, skinny::r2c, p), |d| operations(d, passes(d) + 1.0))
-                .rule("skinny", "lines <= 64", SKINNY),
+            moved(Variant::new("c2r", |d, p| prepare(d, false, c2r, p))),
+            moved(Variant::new("r2c", |d, p| prepare(d, true, r2c, p))),
+            skinny_c2r.rule("skinny", "line_length <= 64", SKINNY),
+            skinny_r2c.rule("skinny", "lines <= 64", SKINNY),
         ]
     }
 }

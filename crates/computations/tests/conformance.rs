@@ -15,7 +15,6 @@ use tilewright_computations::image::Image;
 use tilewright_computations::isa::Isa;
 use tilewright_computations::kernel::VariantKernel;
 use tilewright_computations::matrix::Csr;
-use tilewright_computations::multiply::{Multiply, Sizes};
 use tilewright_computations::solver::Solver;
 use tilewright_computations::sort::{Keys, Sort};
 use tilewright_computations::source::Source;
@@ -25,6 +24,7 @@ use tilewright_core::buffer::Filling;
 use tilewright_core::computation::Computation;
 use tilewright_core::data::Data;
 use tilewright_core::device::{Device as _, HostDevice};
+use tilewright_core::dtype::DType;
 use tilewright_core::problem::{Bound, Problem};
 use tilewright_core::space::Config;
 use tilewright_testkit::toy;
@@ -87,7 +87,7 @@ fn named_inputs_conform() {
     fn one<D: Description>() {
         let of = Arc::new(Described::<D>::default());
         let parsed = |text: &&str| of.parse(&Config::parse(text).expect(text)).expect(text);
-        let sources: Vec<Source> = D::awkward().iter().map(parsed).collect();
+        let sources: Vec<Source> = D::AWKWARD.iter().map(parsed).collect();
         conform_sources(&of, &sources);
     }
     one::<Spmv>();
@@ -96,7 +96,6 @@ fn named_inputs_conform() {
     one::<Bfs>();
     one::<Solver>();
     one::<Transpose>();
-    one::<Multiply>();
 }
 
 #[test]
@@ -139,17 +138,16 @@ fn sorting() {
     let mut cases = Vec::new();
     for count in [0, 1, 2, 3, 7, 15, 16, 17, 31, 97, 1009, 4099] {
         for order in orders {
-            let double = keys(order, count, 1);
-            let single = double.iter().map(|&k| k as f32).collect();
-            cases.push((format!("{count} {order:?} in 64 bits"), Keys::Double(double)));
-            cases.push((format!("{count} {order:?} in 32 bits"), Keys::Single(single)));
+            for dtype in [DType::F32, DType::F64] {
+                cases.push((format!("{count} {order:?} of {dtype}"), Keys::of(dtype, keys(order, count, 1))));
+            }
         }
     }
     let special =
         vec![0.0, -0.0, f64::INFINITY, -1.0, f64::NEG_INFINITY, f64::MIN_POSITIVE, -1.0, 5e-324, f64::NAN, -f64::NAN];
-    cases.push(("special in 32 bits".into(), Keys::Single(special.iter().map(|&k| k as f32).collect())));
-    cases.push(("special".into(), Keys::Double(special)));
-    cases.push(("equal keys".into(), Keys::Double(vec![1.5; 63])));
+    cases.push(("special in 32 bits".into(), Keys::of(DType::F32, special.clone())));
+    cases.push(("special".into(), Keys::of(DType::F64, special)));
+    cases.push(("equal keys".into(), Keys::of(DType::F64, vec![1.5; 63])));
     assert_eq!(conform::<Sort>(cases).len(), variants::<Sort>());
 }
 
@@ -238,25 +236,6 @@ fn transpositions() {
         );
     }
     assert_eq!(conform::<Transpose>(cases).len(), variants::<Transpose>());
-}
-
-#[test]
-fn multiplications() {
-    let sizes = [
-        (0, 3, 2),
-        (3, 0, 2),
-        (3, 2, 0),
-        (1, 1, 1),
-        (4, 8, 1),
-        (5, 9, 3),
-        (3, 7, 64),
-        (17, 33, 65),
-        (65, 130, 70),
-        (8, 40, 200),
-        (197, 19, 195),
-    ];
-    let cases = sizes.map(|(m, n, k)| (format!("{m}x{n}x{k}"), Sizes { m, n, k }));
-    assert_eq!(conform::<Multiply>(cases.into()).len(), variants::<Multiply>());
 }
 
 #[test]

@@ -7,9 +7,10 @@ use crate::codegen::tile::{March, Next, Tile, TilePrefetch, TileStore};
 use crate::codegen::vector::{Vector, Width};
 use crate::config::{GemmConfig, Order, Store};
 use crate::exec::pack::SLACK;
-use crate::geometry::{Frame, Geometry, Operand};
-use crate::scalar::Factor;
+use crate::geometry::{Frame, Operand};
+use crate::scalar::Float;
 use crate::split::{KINDS, Split, pieces, share};
+use tilewright_ops::gemm::{GemmInput, ScalarClass};
 
 /// Alignment of every part of the workspace, in bytes.
 pub(crate) const ALIGN: usize = 64;
@@ -30,7 +31,7 @@ pub(crate) enum Place {
 /// Derived values of one plan.
 #[derive(Clone, Debug)]
 pub(crate) struct Blueprint {
-    pub(crate) geometry: Geometry,
+    pub(crate) input: GemmInput,
     pub(crate) config: GemmConfig,
     pub(crate) frame: Frame,
     pub(crate) vector: Vector,
@@ -57,11 +58,11 @@ pub(crate) struct Part {
 }
 
 impl Blueprint {
-    /// Derives the values; the configuration must be legal for the geometry, and have register tiles of so many vectors.
-    pub(crate) fn new(geometry: Geometry, config: GemmConfig, vectors: usize) -> Self {
-        let frame = geometry.frame(config.axis);
+    /// Derives the values; the configuration must be legal for the input, and have register tiles of so many vectors.
+    pub(crate) fn new(input: GemmInput, config: GemmConfig, vectors: usize) -> Self {
+        let frame = Frame::of(&input, config.axis);
         let width = Width::from_bytes(config.vec as usize).unwrap_or(Width::X);
-        let vector = Vector { width, float: geometry.float };
+        let vector = Vector { width, float: Float::of(input.dtype()) };
         let c = &config;
         let (m, n) = ((c.m_s, c.m_l, c.t_m, c.pack_a), (c.n_s, c.n_l, c.t_n, c.pack_b));
         let (v, s) = if frame.swapped { (n, m) } else { (m, n) };
@@ -69,19 +70,19 @@ impl Blueprint {
         let (k_s, k_g) = (c.k_s as usize, c.k_g as usize);
         let steps = (c.u as usize / k_s).max(1);
         Self {
-            geometry,
             frame,
             vector,
             pack_v: v.3,
             pack_s: s.3,
             v: Split::new(frame.v_len, lanes, vectors),
             s: Split::new(frame.s_len, 1, s.0 as usize),
-            k: Split::into_multiple(geometry.k, k_s, steps, k_g),
+            k: Split::into_multiple(input.k, k_s, steps, k_g),
             v_block: (v.1 / v.0).max(1) as usize,
             s_block: s.1.div_ceil(s.0).max(1) as usize,
             v_threads: v.2 as usize,
             s_threads: s.2 as usize,
             config,
+            input,
         }
     }
 
@@ -106,39 +107,39 @@ impl Blueprint {
         }
     }
 
-    fn block_elements(split: &Split, tiles: usize) -> usize {
-        let count = tiles.min(split.tiles());
-        count * split.big_units * split.unit
+    /// Bytes of an element.
+    pub(crate) fn es(&self) -> usize {
+        self.vector.float.bytes()
     }
 
     fn deepest(&self) -> usize {
         self.k.big_units * self.k.unit
     }
 
-    fn align(elements: usize, bytes: usize) -> usize {
-        (elements * bytes).next_multiple_of(ALIGN)
+    /// Bytes of one thread's packed block of so many tiles.
+    fn buffer(&self, split: &Split, tiles: usize) -> usize {
+        let elements = tiles.min(split.tiles()) * split.big_units * split.unit * self.deepest() + SLACK;
+        (elements * self.es()).next_multiple_of(ALIGN)
     }
 
     /// Bytes of one thread's packed block of `v`.
     pub(crate) fn v_buffer(&self) -> usize {
-        let elements = Self::block_elements(&self.v, self.v_block) * self.deepest() + SLACK;
-        if self.pack_v { Self::align(elements, self.geometry.float.bytes()) } else { 0 }
+        if self.pack_v { self.buffer(&self.v, self.v_block) } else { 0 }
     }
 
     /// Bytes of one thread's packed block of `s`.
     pub(crate) fn s_buffer(&self) -> usize {
-        let elements = Self::block_elements(&self.s, self.s_block) * self.deepest() + SLACK;
-        if self.pack_s { Self::align(elements, self.geometry.float.bytes()) } else { 0 }
+        if self.pack_s { self.buffer(&self.s, self.s_block) } else { 0 }
     }
 
     /// Elements between neighbours along `s` in a slice of partial sums.
     pub(crate) fn slice_stride(&self) -> usize {
-        self.v.start(self.v.tiles()).next_multiple_of(ALIGN / self.geometry.float.bytes())
+        self.v.start(self.v.tiles()).next_multiple_of(ALIGN / self.es())
     }
 
     /// Bytes of one slice of partial sums.
     pub(crate) fn slice_bytes(&self) -> usize {
-        if self.reduces() { self.slice_stride() * self.frame.s_len * self.geometry.float.bytes() } else { 0 }
+        if self.reduces() { self.slice_stride() * self.frame.s_len * self.es() } else { 0 }
     }
 
     /// Bytes of workspace over all threads and slices.
@@ -165,7 +166,7 @@ impl Blueprint {
         {
             return None;
         }
-        let es = self.geometry.float.bytes();
+        let es = self.es();
         let vecs = self.v.units(v_kind);
         let s = self.s.units(s_kind);
         let bytes = |elements: usize| (elements * es) as i32;
@@ -173,7 +174,7 @@ impl Blueprint {
             if self.pack_s { (bytes(s), bytes(1)) } else { (bytes(self.frame.s.step), bytes(self.frame.s.along)) };
         let copy_v = place == Place::Lead && self.copies_v();
         let v_k = if self.pack_v && !copy_v { bytes(vecs * self.vector.lanes()) } else { bytes(self.frame.v.step) };
-        let first = if self.reduces() { Factor::Zero } else { self.geometry.beta };
+        let first = if self.reduces() { ScalarClass::Zero } else { self.input.beta };
         Some(Tile {
             vector: self.vector,
             vecs,
@@ -193,8 +194,8 @@ impl Blueprint {
             } else {
                 TileStore::Across { v_stride: bytes(self.frame.c_v) }
             },
-            alpha: self.geometry.alpha,
-            beta: if phase == 0 { first } else { Factor::One },
+            alpha: self.input.alpha,
+            beta: if phase == 0 { first } else { ScalarClass::One },
             stream: self.config.store == Store::Stream && !self.reduces(),
             prefetch: self.prefetch(s_k as usize == es, place),
         })
@@ -208,7 +209,7 @@ impl Blueprint {
             v_steps: if self.pack_v && own { distance } else { 0 },
             next: if distance > 0 { self.next_panel(place) } else { Next::None },
             far: if distance > 0 { self.far() } else { None },
-            s_bytes: if !self.pack_s && s_contiguous { distance * self.geometry.float.bytes() as u32 } else { 0 },
+            s_bytes: if !self.pack_s && s_contiguous { distance * self.es() as u32 } else { 0 },
             c,
         }
     }
@@ -231,13 +232,13 @@ impl Blueprint {
     fn march(&self, operand: Operand, tiles: usize, lines: usize) -> March {
         March {
             columns: (self.config.k_s as usize).div_ceil(tiles) as u32,
-            stride: (operand.step * self.geometry.float.bytes()) as i32,
+            stride: (operand.step * self.es()) as i32,
             lines: lines as u32,
         }
     }
 
     fn lines(&self, elements: usize) -> usize {
-        (elements * self.geometry.float.bytes()).div_ceil(ALIGN)
+        (elements * self.es()).div_ceil(ALIGN)
     }
 
     /// The operand that streams past the panel that stays.

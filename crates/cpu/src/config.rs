@@ -1,14 +1,12 @@
 //! Tuning parameters of the CPU GEMM: the image of ISAAC's on a core with vector registers and caches.
 
 use crate::kernel::space::Description;
-use serde::{Deserialize, Serialize};
 use tilewright_core::expr::Val;
 use tilewright_core::space::Values;
 
 /// The dimension that vectors run along.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Axis {
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Axis {
     /// Rows of C, contiguous in column-major order.
     M,
     /// Columns of C: the transposed problem; tiles are transposed in registers when stored.
@@ -16,9 +14,8 @@ pub enum Axis {
 }
 
 /// Which operand's panel stays in the first-level cache in the innermost two loops.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Order {
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Order {
     /// The panel that is loaded as vectors stays, the broadcast one streams.
     Vector,
     /// The broadcast panel stays, the one that is loaded as vectors streams.
@@ -26,9 +23,8 @@ pub enum Order {
 }
 
 /// How C is written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Store {
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Store {
     /// Through the caches.
     Normal,
     /// Around them (non-temporal): no read for ownership. Only when C is written once and not read.
@@ -36,51 +32,51 @@ pub enum Store {
 }
 
 /// One value per tuning parameter. Sizes are in elements unless stated.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct GemmConfig {
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct GemmConfig {
     /// The dimension that vectors run along.
-    pub axis: Axis,
+    pub(crate) axis: Axis,
     /// Register tile, rows of C.
-    pub m_s: u32,
+    pub(crate) m_s: u32,
     /// Register tile, columns of C.
-    pub n_s: u32,
+    pub(crate) n_s: u32,
     /// Cache tile, rows of C; rounded to whole register tiles.
-    pub m_l: u32,
+    pub(crate) m_l: u32,
     /// Cache tile, columns of C; rounded to whole register tiles.
-    pub n_l: u32,
+    pub(crate) n_l: u32,
     /// Cache tile, steps of k.
-    pub u: u32,
+    pub(crate) u: u32,
     /// Unroll of the loop over k.
-    pub k_s: u32,
+    pub(crate) k_s: u32,
     /// Independent accumulator sets that k is dealt to within a tile.
-    pub k_l: u32,
+    pub(crate) k_l: u32,
     /// Slices of k that threads compute separately; their sum is formed in order.
-    pub k_g: u32,
+    pub(crate) k_g: u32,
     /// Threads in all: `t_m * t_n * k_g`.
-    pub t: u32,
+    pub(crate) t: u32,
     /// Threads along m.
-    pub t_m: u32,
+    pub(crate) t_m: u32,
     /// Threads along n.
-    pub t_n: u32,
+    pub(crate) t_n: u32,
     /// Whether panels of A are copied to be contiguous.
-    pub pack_a: bool,
+    pub(crate) pack_a: bool,
     /// Whether panels of B are copied to be contiguous.
-    pub pack_b: bool,
+    pub(crate) pack_b: bool,
     /// Vector width in bytes: 16, 32 or 64.
-    pub vec: u32,
+    pub(crate) vec: u32,
     /// Prefetch distance in steps of k; 0 is none.
-    pub prefetch: u32,
+    pub(crate) prefetch: u32,
     /// Which panel stays in the first-level cache.
-    pub order: Order,
+    pub(crate) order: Order,
     /// How C is written.
-    pub store: Store,
+    pub(crate) store: Store,
 }
 
 impl GemmConfig {
     /// The same configuration with the roles of rows and columns exchanged: what a configuration of the transposed
     /// problem is in terms of the problem itself, and back.
     #[must_use]
-    pub fn transposed(&self) -> Self {
+    fn transposed(&self) -> Self {
         let c = self.clone();
         Self {
             m_s: c.n_s,

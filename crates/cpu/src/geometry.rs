@@ -1,25 +1,7 @@
-//! A GEMM as the generator sees it: sizes, strides and classes of scalars, and the same seen along the vector
-//! axis.
+//! A GEMM as the generator sees it: sizes and strides along the vector axis and across it.
 
 use crate::config::Axis;
-use crate::scalar::{Factor, Float};
-
-/// `C[m x n] = alpha * op(A)[m x k] * op(B)[k x n] + beta * C`, column-major, sizes and leading dimensions in
-/// elements.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Geometry {
-    pub(crate) float: Float,
-    pub(crate) m: usize,
-    pub(crate) n: usize,
-    pub(crate) k: usize,
-    pub(crate) transpose_a: bool,
-    pub(crate) transpose_b: bool,
-    pub(crate) lda: usize,
-    pub(crate) ldb: usize,
-    pub(crate) ldc: usize,
-    pub(crate) alpha: Factor,
-    pub(crate) beta: Factor,
-}
+use tilewright_ops::gemm::GemmInput;
 
 /// One operand: distance in elements between neighbours along its own dimension, and between steps of k.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -42,22 +24,18 @@ pub(crate) struct Frame {
     pub(crate) swapped: bool,
 }
 
-impl Geometry {
-    /// A, with rows of op(A) as neighbours.
-    pub(crate) fn a(&self) -> Operand {
-        if self.transpose_a { Operand { along: self.lda, step: 1 } } else { Operand { along: 1, step: self.lda } }
-    }
-
-    /// B, with columns of op(B) as neighbours.
-    pub(crate) fn b(&self) -> Operand {
-        if self.transpose_b { Operand { along: 1, step: self.ldb } } else { Operand { along: self.ldb, step: 1 } }
-    }
-
-    pub(crate) fn frame(&self, axis: Axis) -> Frame {
-        let (a, b) = (self.a(), self.b());
+impl Frame {
+    pub(crate) fn of(input: &GemmInput, axis: Axis) -> Self {
+        let operand = |contiguous: bool, ld: usize| {
+            if contiguous { Operand { along: 1, step: ld } } else { Operand { along: ld, step: 1 } }
+        };
+        // Neighbours are rows of op(A) and columns of op(B).
+        let a = operand(!input.layout.a_transposed(), input.lda);
+        let b = operand(input.layout.b_transposed(), input.ldb);
+        let (m, n, ldc) = (input.m, input.n, input.ldc);
         match axis {
-            Axis::M => Frame { v_len: self.m, s_len: self.n, v: a, s: b, c_v: 1, c_s: self.ldc, swapped: false },
-            Axis::N => Frame { v_len: self.n, s_len: self.m, v: b, s: a, c_v: self.ldc, c_s: 1, swapped: true },
+            Axis::M => Self { v_len: m, s_len: n, v: a, s: b, c_v: 1, c_s: ldc, swapped: false },
+            Axis::N => Self { v_len: n, s_len: m, v: b, s: a, c_v: ldc, c_s: 1, swapped: true },
         }
     }
 }

@@ -109,23 +109,19 @@ impl<'a> Machine<'a> {
     }
 
     fn load(&self, i: &Instruction, at: u64, out: &mut [u8]) -> Result<(), Fault> {
-        let fault = || Fault::Read { address: at, bytes: out.len(), by: i.to_string_plain() };
-        if self.memory.may(at, out.len(), Rights::Read) {
-            self.memory.read(at, out);
-            Ok(())
-        } else {
-            Err(fault())
+        if !self.memory.may(at, out.len(), Rights::Read) {
+            return Err(Fault::Read { address: at, bytes: out.len(), by: plain(i) });
         }
+        self.memory.read(at, out);
+        Ok(())
     }
 
     fn store(&mut self, i: &Instruction, at: u64, from: &[u8]) -> Result<(), Fault> {
-        let fault = || Fault::Write { address: at, bytes: from.len(), by: i.to_string_plain() };
-        if self.memory.may(at, from.len(), Rights::Write) {
-            self.memory.write(at, from);
-            Ok(())
-        } else {
-            Err(fault())
+        if !self.memory.may(at, from.len(), Rights::Write) {
+            return Err(Fault::Write { address: at, bytes: from.len(), by: plain(i) });
         }
+        self.memory.write(at, from);
+        Ok(())
     }
 
     /// A 64-bit source operand.
@@ -196,12 +192,6 @@ impl<'a> Machine<'a> {
 }
 
 /// Text of an instruction for a fault.
-trait Plain {
-    fn to_string_plain(&self) -> String;
-}
-
-impl Plain for Instruction {
-    fn to_string_plain(&self) -> String {
-        format!("{:#x} {:?}", self.ip(), self.code())
-    }
+fn plain(i: &Instruction) -> String {
+    format!("{:#x} {:?}", i.ip(), i.code())
 }

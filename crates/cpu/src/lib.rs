@@ -17,7 +17,6 @@ mod interpreter;
 #[cfg(test)]
 mod proofs;
 
-pub use config::{Axis, GemmConfig, Order, Store};
 pub use device::CpuDevice;
 pub use kernel::{CpuGemm, GemmPlan};
 #[cfg(all(feature = "loops", target_arch = "x86_64"))]

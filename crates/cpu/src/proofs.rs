@@ -150,14 +150,20 @@ prop_compose! {
     }
 }
 
-fn check(input: &GemmInput, vec_max: i64, threads: i64, seed: u64) -> Result<(), TestCaseError> {
-    let Some(plan) = any_plan(&device(vec_max, threads), input, &mut StdRng::seed_from_u64(seed)) else {
+/// Runs the plan of a random point some way.
+fn check(
+    input: &GemmInput,
+    device: &DeviceSpec,
+    seed: u64,
+    run: fn(&Blueprint, &GemmInput, &mut Workload) -> Result<(), Fault>,
+) -> Result<(), TestCaseError> {
+    let Some(GemmPlan { blueprint }) = any_plan(device, input, &mut StdRng::seed_from_u64(seed)) else {
         return Err(TestCaseError::reject("no legal point was drawn"));
     };
-    let config = plan.blueprint.config.clone();
+    let config = &blueprint.config;
     let mut work = Gemm.workload(input, Filling::Real, seed);
     let expected = Gemm.reference(input, &work.buffers, &work.scalars);
-    let ran = interpret(&plan.blueprint, input, &mut work);
+    let ran = run(&blueprint, input, &mut work);
     prop_assert_eq!(ran, Ok(()), "{:?} {:?}", input, config);
     let verdict = expected.compare(&work.buffers);
     prop_assert!(verdict.is_right(), "{:?} {:?} {:?}", verdict, input, config);
@@ -169,17 +175,22 @@ proptest! {
 
     #[test]
     fn avx512_is_right_and_within_bounds(input in inputs(), threads in 1i64..4, seed in any::<u64>()) {
-        check(&input, 64, threads, seed)?;
+        check(&input, &device(64, threads), seed, interpret)?;
     }
 
     #[test]
     fn avx2_is_right_and_within_bounds(input in inputs(), threads in 1i64..4, seed in any::<u64>()) {
-        check(&input, 32, threads, seed)?;
+        check(&input, &device(32, threads), seed, interpret)?;
     }
 
     #[test]
     fn narrow_vectors_are_right_and_within_bounds(input in inputs(), seed in any::<u64>()) {
-        check(&input, 16, 1, seed)?;
+        check(&input, &device(16, 1), seed, interpret)?;
+    }
+
+    #[test]
+    fn portable_routines_are_right(input in inputs(), seed in any::<u64>()) {
+        check(&input, &device(16, 2), seed, run_portably)?;
     }
 }
 
@@ -200,29 +211,12 @@ fn a_read_beyond_the_operand_is_a_fault() {
 }
 
 /// The portable routines obey the same plans.
-fn check_portable(input: &GemmInput, seed: u64) -> Result<(), TestCaseError> {
-    let Some(plan) = any_plan(&device(16, 2), input, &mut StdRng::seed_from_u64(seed)) else {
-        return Err(TestCaseError::reject("no legal point was drawn"));
-    };
-    let config = plan.blueprint.config.clone();
-    let mut work = Gemm.workload(input, Filling::Real, seed);
-    let expected = Gemm.reference(input, &work.buffers, &work.scalars);
-    let mut workspace = Buffer::zeroed(DType::I8, plan.blueprint.workspace());
-    let call = call(&mut work, &mut workspace);
+fn run_portably(blueprint: &Blueprint, _: &GemmInput, work: &mut Workload) -> Result<(), Fault> {
+    let mut workspace = Buffer::zeroed(DType::I8, blueprint.workspace());
+    let call = call(work, &mut workspace);
     // SAFETY: buffers have the input's extents, the workspace the plan's size; the routines need no instruction set.
-    unsafe { Compiled::portable(plan.blueprint).run(&call) };
-    let verdict = expected.compare(&work.buffers);
-    prop_assert!(verdict.is_right(), "{:?} {:?} {:?}", verdict, input, config);
+    unsafe { Compiled::portable(blueprint.clone()).run(&call) };
     Ok(())
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(250))]
-
-    #[test]
-    fn portable_routines_are_right(input in inputs(), seed in any::<u64>()) {
-        check_portable(&input, seed)?;
-    }
 }
 
 #[test]

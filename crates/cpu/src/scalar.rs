@@ -1,4 +1,6 @@
-//! Element types and the classes of the scalars alpha and beta that code is specialised to.
+//! Element types.
+
+use tilewright_core::dtype::DType;
 
 /// Element type of a GEMM on the host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -10,6 +12,11 @@ pub(crate) enum Float {
 }
 
 impl Float {
+    /// The one of operands; the space has no point for others.
+    pub(crate) fn of(dtype: DType) -> Self {
+        if dtype == DType::F64 { Self::F64 } else { Self::F32 }
+    }
+
     /// Size of one element in bytes.
     pub(crate) const fn bytes(self) -> usize {
         match self {
@@ -17,15 +24,4 @@ impl Float {
             Self::F64 => 8,
         }
     }
-}
-
-/// Class of a scalar factor: generated code depends on the class, never on the value.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Factor {
-    /// Exactly 0.
-    Zero,
-    /// Exactly 1.
-    One,
-    /// Anything else, read at run time.
-    Other,
 }

@@ -1,7 +1,8 @@
 //! What holds for every kernel, whatever its sizes.
 
+use crate::affine::Affine;
 use crate::error::LoopError;
-use crate::kernel::{Access, Axis, Expr, LoopKernel, Mapping, Place, Stmt};
+use crate::kernel::{Access, Array, Axis, Expr, LoopKernel, Mapping, Place, Stmt};
 use std::collections::BTreeMap;
 use tilewright_core::dtype::DType;
 
@@ -30,7 +31,7 @@ impl LoopKernel {
                 _ => break,
             };
             if list.iter().any(|(taken, _)| *taken == axis) {
-                return Err(misplaced(index, format!("its axis {axis:?} is another loop's")));
+                return Err(LoopError::of_loop(index, format!("its axis {axis:?} is another loop's")));
             }
             list.push((axis, *index));
             nest.body = body;
@@ -39,7 +40,7 @@ impl LoopKernel {
             list.sort_unstable();
             if list.iter().zip([Axis::X, Axis::Y, Axis::Z]).any(|((axis, _), wanted)| *axis != wanted) {
                 let (axis, index) = list[list.len() - 1];
-                return Err(misplaced(index, format!("its axis {axis:?} is used and one before it is not")));
+                return Err(LoopError::of_loop(index, format!("its axis {axis:?} is used and one before it is not")));
             }
         }
         let mut inside = None;
@@ -53,7 +54,7 @@ impl LoopKernel {
         });
         match inside {
             None => Ok(nest),
-            Some(index) => Err(misplaced(index, "loops of groups and threads stand outside of all others".to_owned())),
+            Some(index) => Err(LoopError::of_loop(index, "loops of groups and threads stand outside of all others")),
         }
     }
 
@@ -70,13 +71,12 @@ impl LoopKernel {
                 return Err(LoopError::Unsupported { what, of: format!("array {}", array.name) });
             }
             if array.place == Place::Shared && array.shape.iter().any(|s| s.constant().is_none()) {
-                let message = "in shared memory: its extents must be constants".to_owned();
-                return Err(LoopError::Array { name: array.name.to_owned(), message });
+                return Err(LoopError::of_array(array.name, "in shared memory: its extents must be constants"));
             }
         }
         for l in &self.loops {
             if matches!(l.mapping, Mapping::Unrolled | Mapping::Vector) && l.extent.constant().is_none() {
-                return Err(misplaced(
+                return Err(LoopError::of_loop(
                     l.index,
                     format!("extent {} is no constant: it cannot be written out", l.extent),
                 ));
@@ -98,8 +98,8 @@ impl LoopKernel {
     }
 }
 
-fn misplaced(index: &str, message: String) -> LoopError {
-    LoopError::Loop { name: index.to_owned(), message }
+fn dimensions(array: &Array, given: usize) -> LoopError {
+    LoopError::of_array(array.name, format!("it has {} dimensions, an access gives {given}", array.shape.len()))
 }
 
 struct Checker<'a> {
@@ -124,7 +124,7 @@ impl Checker<'_> {
             Stmt::For { index, body } => {
                 self.kernel.find_loop(index)?;
                 if self.open.contains(index) {
-                    return Err(misplaced(index, "it stands inside of itself".to_owned()));
+                    return Err(LoopError::of_loop(index, "it stands inside of itself"));
                 }
                 self.open.push(index);
                 self.body(body)?;
@@ -145,8 +145,7 @@ impl Checker<'_> {
                 let array = self.access(to)?;
                 match array.place {
                     Place::Global(tilewright_core::buffer::Role::In) => {
-                        let message = "it is an input and is written".to_owned();
-                        return Err(LoopError::Array { name: array.name.to_owned(), message });
+                        return Err(LoopError::of_array(array.name, "it is an input and is written"));
                     }
                     Place::Shared if *atomic => {
                         let what = "adding at once in shared memory".to_owned();
@@ -162,45 +161,39 @@ impl Checker<'_> {
         Ok(())
     }
 
-    fn fetch(
-        &self,
-        tile: &str,
-        from: &str,
-        origin: &[crate::affine::Affine],
-        extents: &[i64],
-    ) -> Result<(), LoopError> {
+    fn fetch(&self, tile: &str, from: &str, origin: &[Affine], extents: &[i64]) -> Result<(), LoopError> {
         let (tile, from) = (self.kernel.find_array(tile)?, self.kernel.find_array(from)?);
         let dims = from.shape.len();
         for given in [origin.len(), extents.len(), tile.shape.len()] {
             if given != dims {
-                return Err(LoopError::Dimensions { array: from.name.to_owned(), dims, given });
+                return Err(dimensions(from, given));
             }
         }
         if tile.place != Place::Shared || from.place == Place::Shared || tile.dtype != from.dtype {
-            let message = format!("{} cannot be fetched into it", from.name);
-            return Err(LoopError::Array { name: tile.name.to_owned(), message });
+            return Err(LoopError::of_array(tile.name, format!("{} cannot be fetched into it", from.name)));
         }
         self.indices(origin)?;
         let threads: Vec<_> = self.kernel.nest()?.threads;
         let thread = origin.iter().flat_map(|o| o.terms()).find(|(i, _)| threads.iter().any(|(_, t)| t == i));
         match thread {
             None => Ok(()),
-            Some((index, _)) => Err(misplaced(index, format!("the tile of {} depends on the thread", from.name))),
+            Some((index, _)) => {
+                Err(LoopError::of_loop(index, format!("the tile of {} depends on the thread", from.name)))
+            }
         }
     }
 
-    fn indices(&self, at: &[crate::affine::Affine]) -> Result<(), LoopError> {
+    fn indices(&self, at: &[Affine]) -> Result<(), LoopError> {
         match at.iter().flat_map(|a| a.terms()).find(|(index, _)| !self.open.contains(index)) {
             None => Ok(()),
             Some((index, _)) => Err(self.kernel.unknown("loop around a statement", index)),
         }
     }
 
-    fn access(&self, access: &Access) -> Result<&crate::kernel::Array, LoopError> {
+    fn access(&self, access: &Access) -> Result<&Array, LoopError> {
         let array = self.kernel.find_array(access.array)?;
-        let (dims, given) = (array.shape.len(), access.at.len());
-        if dims != given {
-            return Err(LoopError::Dimensions { array: array.name.to_owned(), dims, given });
+        if array.shape.len() != access.at.len() {
+            return Err(dimensions(array, access.at.len()));
         }
         self.indices(&access.at)?;
         Ok(array)
@@ -225,8 +218,10 @@ impl Checker<'_> {
             if found == expected {
                 return Ok(());
             }
-            let (found, expected) = (found.to_string(), expected.to_string());
-            Err(LoopError::Type { name: name.to_owned(), found, expected })
+            Err(LoopError::Misused {
+                of: format!("{name:?}"),
+                message: format!("it is of {found} in a statement of {expected}"),
+            })
         };
         match e {
             Expr::Load(access) => same(access.array, self.access(access)?.dtype),

@@ -45,12 +45,6 @@ pub enum LoopError {
         /// The most.
         max: i64,
     },
-    /// Arithmetic on sizes that leaves 64 bits.
-    #[error("{of}: the sizes overflow 64 bits")]
-    Overflow {
-        /// The loop or array.
-        of: String,
-    },
     /// An index that leaves its array.
     #[error("array {array:?}: index {dim} runs over {low}..={high}, it has {extent} elements")]
     Bounds {
@@ -65,26 +59,6 @@ pub enum LoopError {
         /// The extent of the dimension.
         extent: i64,
     },
-    /// An access with the wrong number of indices.
-    #[error("array {array:?} has {dims} dimensions, an access gives {given}")]
-    Dimensions {
-        /// The array.
-        array: String,
-        /// What it has.
-        dims: usize,
-        /// What was given.
-        given: usize,
-    },
-    /// Operands of different element types in one statement.
-    #[error("{name:?} is of {found} in a statement of {expected}")]
-    Type {
-        /// The array or local.
-        name: String,
-        /// Its type.
-        found: String,
-        /// The statement's.
-        expected: String,
-    },
     /// An element type or operation that no lowering knows.
     #[error("{what} is not supported for {of}")]
     Unsupported {
@@ -93,20 +67,26 @@ pub enum LoopError {
         /// Of what.
         of: String,
     },
-    /// A loop whose place does not allow what is asked.
-    #[error("loop {name:?}: {message}")]
-    Loop {
-        /// The loop.
-        name: String,
+    /// A loop, array or local that cannot be handled as asked.
+    #[error("{of}: {message}")]
+    Misused {
+        /// Which: `loop "k"`.
+        of: String,
         /// Why not.
         message: String,
     },
-    /// An array that cannot be handled as asked.
-    #[error("array {name:?}: {message}")]
-    Array {
-        /// The array.
-        name: String,
-        /// Why not.
-        message: String,
-    },
+}
+
+impl LoopError {
+    pub(crate) fn of_loop(index: &str, message: impl Into<String>) -> Self {
+        Self::Misused { of: format!("loop {index:?}"), message: message.into() }
+    }
+
+    pub(crate) fn of_array(name: &str, message: impl Into<String>) -> Self {
+        Self::Misused { of: format!("array {name:?}"), message: message.into() }
+    }
+
+    pub(crate) fn overflow(of: impl Into<String>) -> Self {
+        Self::Misused { of: of.into(), message: "the sizes overflow 64 bits".to_owned() }
+    }
 }

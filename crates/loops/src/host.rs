@@ -6,12 +6,12 @@
 
 use crate::instance::Instance;
 use crate::kernel::{Access, Binary, Expr, Mapping, Stmt, Unary, visit};
-use crate::traffic::{footprint, references, traffic_among};
+use crate::traffic::{references, traffic};
 use std::collections::BTreeMap;
 use tilewright_core::device::DeviceSpec;
 use tilewright_core::dtype::DType;
 
-pub use crate::traffic::{Reference, Traffic, traffic};
+pub use crate::traffic::{Reference, bytes_touched};
 
 /// Bytes of the vectors that are generated.
 pub const VECTOR_BYTES: i64 = 16;
@@ -209,7 +209,7 @@ pub fn operations(instance: &Instance, caches: &Caches) -> Operations {
 
 /// Adds the lines that some references, of all that share a core's caches, move between their levels.
 pub fn add_traffic(out: &mut Operations, some: &[Reference], all: &[Reference], caches: &Caches) {
-    let [into_l1, into_l2, into_l3] = [caches.l1, caches.l2, caches.l3].map(|size| traffic_among(some, all, size));
+    let [into_l1, into_l2, into_l3] = [caches.l1, caches.l2, caches.l3].map(|size| traffic(some, all, size));
     // What one level has, those further out need not give.
     for (name, lines) in [
         ("L2 near", into_l1.near - into_l2.near),
@@ -224,11 +224,6 @@ pub fn add_traffic(out: &mut Operations, some: &[Reference], all: &[Reference], 
             *out.entry(name).or_insert(0.0) += lines;
         }
     }
-}
-
-/// Bytes of device memory that an instance touches.
-pub fn bytes_touched(instance: &Instance) -> f64 {
-    footprint(instance)
 }
 
 struct Count<'a> {
@@ -336,26 +331,32 @@ impl Count<'_> {
 
     fn node(&mut self, e: &Expr, dtype: DType, times: f64) {
         let parts = times * self.lanes.parts as f64;
-        let double = dtype == DType::F64;
-        let of = |single: &'static str, of_f64: &'static str| if double { of_f64 } else { single };
-        match e {
-            Expr::Number(_) | Expr::Local(_) | Expr::Index(_) => {}
-            Expr::Load(access) => match along(self.instance, access) {
+        if let Expr::Load(access) = e {
+            match along(self.instance, access) {
                 Along::Same => self.add("broadcasts", times),
                 Along::Neighbours => self.add("loads", parts),
                 Along::Apart(_) => self.add("single loads", parts * self.lanes.width as f64),
-            },
-            Expr::Unary(Unary::Sqrt, _) => self.add(of("f32 sqrt", "f64 sqrt"), parts),
-            Expr::Unary(Unary::Rsqrt, _) => {
-                self.add(of("f32 sqrt", "f64 sqrt"), parts);
-                self.add(of("f32 div", "f64 div"), parts);
             }
-            Expr::Unary(Unary::Exp, _) => self.add("f32 exp", parts),
-            Expr::Binary(Binary::Add | Binary::Sub, ..) => self.add(of("f32 add", "f64 add"), parts),
-            Expr::Binary(Binary::Mul, ..) => self.add(of("f32 mul", "f64 mul"), parts),
-            Expr::Binary(Binary::Div, ..) => self.add(of("f32 div", "f64 div"), parts),
-            Expr::Fma(..) => self.add(of("f32 fma", "f64 fma"), parts),
         }
+        for name in arithmetic(e).0 {
+            // Powers are of f32 alone.
+            let typed = format!("{} {name}", if *name == "exp" { DType::F32 } else { dtype });
+            OPERATIONS.into_iter().find(|counted| *counted == typed).into_iter().for_each(|name| self.add(name, parts));
+        }
+    }
+}
+
+/// What a node computes, and of what.
+fn arithmetic(e: &Expr) -> (&'static [&'static str], Vec<&Expr>) {
+    match e {
+        Expr::Number(_) | Expr::Local(_) | Expr::Index(_) | Expr::Load(_) => (&[], Vec::new()),
+        Expr::Unary(Unary::Sqrt, a) => (&["sqrt"], vec![a]),
+        Expr::Unary(Unary::Rsqrt, a) => (&["sqrt", "div"], vec![a]),
+        Expr::Unary(Unary::Exp, a) => (&["exp"], vec![a]),
+        Expr::Binary(Binary::Add | Binary::Sub, a, b) => (&["add"], vec![a, b]),
+        Expr::Binary(Binary::Mul, a, b) => (&["mul"], vec![a, b]),
+        Expr::Binary(Binary::Div, a, b) => (&["div"], vec![a, b]),
+        Expr::Fma(a, b, c) => (&["fma"], vec![a, b, c]),
     }
 }
 
@@ -414,24 +415,11 @@ impl Count<'_> {
 
 /// When a value is there; None where it depends on no earlier iteration.
 fn depth(e: &Expr, depths: &Depths, operations: &mut f64) -> Option<f64> {
-    let mut of = |parts: &[&Expr], name: &str| {
-        let before = parts.iter().filter_map(|p| depth(p, depths, operations)).reduce(f64::max);
-        *operations += 1.0;
-        before.map(|d| d + latency(name))
-    };
-    match e {
-        Expr::Number(_) | Expr::Index(_) => None,
-        Expr::Load(_) => {
-            *operations += 1.0;
-            None
-        }
-        Expr::Local(name) => depths.get(name).copied(),
-        Expr::Unary(Unary::Sqrt, a) => of(&[a], "sqrt"),
-        Expr::Unary(Unary::Rsqrt, a) => of(&[a], "sqrt").map(|d| d + latency("div")),
-        Expr::Unary(Unary::Exp, a) => of(&[a], "exp"),
-        Expr::Binary(Binary::Add | Binary::Sub, a, b) => of(&[a, b], "add"),
-        Expr::Binary(Binary::Mul, a, b) => of(&[a, b], "mul"),
-        Expr::Binary(Binary::Div, a, b) => of(&[a, b], "div"),
-        Expr::Fma(a, b, c) => of(&[a, b, c], "fma"),
+    if let Expr::Local(name) = e {
+        return depths.get(name).copied();
     }
+    let (names, operands) = arithmetic(e);
+    *operations += if names.is_empty() && !matches!(e, Expr::Load(_)) { 0.0 } else { 1.0 };
+    let before = operands.into_iter().filter_map(|operand| depth(operand, depths, operations)).reduce(f64::max);
+    before.map(|d| d + names.iter().map(|name| latency(name)).sum::<f64>())
 }

@@ -50,7 +50,7 @@ impl Instance {
             let of = format!("array {}", array.name);
             let shape: Vec<i64> = array.shape.iter().map(|s| s.eval(&of, sizes)).collect::<Result<_, _>>()?;
             let len = shape.iter().try_fold(1i64, |product, extent| product.checked_mul(*extent));
-            within(of.clone(), len.ok_or(LoopError::Overflow { of })?)?;
+            within(of.clone(), len.ok_or_else(|| LoopError::overflow(of))?)?;
             shapes.insert(array.name, shape);
         }
         let instance = Self { sizes: sizes.clone(), extents, shapes, kernel };

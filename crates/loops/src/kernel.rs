@@ -132,54 +132,21 @@ impl Expr {
         match self {
             Self::Number(_) | Self::Index(_) | Self::Load(_) | Self::Local(_) => {}
             Self::Unary(_, a) => a.visit(f),
-            Self::Binary(_, a, b) => {
-                a.visit(f);
-                b.visit(f);
-            }
-            Self::Fma(a, b, c) => {
-                a.visit(f);
-                b.visit(f);
-                c.visit(f);
-            }
+            Self::Binary(_, a, b) => [a, b].into_iter().for_each(|e| e.visit(f)),
+            Self::Fma(a, b, c) => [a, b, c].into_iter().for_each(|e| e.visit(f)),
         }
         f(self);
     }
 
-    /// Calls `f` on every index expression.
-    pub fn indices_mut(&mut self, f: &mut impl FnMut(&mut Affine)) {
+    /// [`Expr::visit`] to change what is visited.
+    pub fn visit_mut(&mut self, f: &mut impl FnMut(&mut Self)) {
         match self {
-            Self::Number(_) | Self::Local(_) => {}
-            Self::Index(a) => f(a),
-            Self::Load(access) => access.at.iter_mut().for_each(f),
-            Self::Unary(_, a) => a.indices_mut(f),
-            Self::Binary(_, a, b) => {
-                a.indices_mut(f);
-                b.indices_mut(f);
-            }
-            Self::Fma(a, b, c) => {
-                a.indices_mut(f);
-                b.indices_mut(f);
-                c.indices_mut(f);
-            }
+            Self::Number(_) | Self::Index(_) | Self::Load(_) | Self::Local(_) => {}
+            Self::Unary(_, a) => a.visit_mut(f),
+            Self::Binary(_, a, b) => [a, b].into_iter().for_each(|e| e.visit_mut(f)),
+            Self::Fma(a, b, c) => [a, b, c].into_iter().for_each(|e| e.visit_mut(f)),
         }
-    }
-
-    /// Calls `f` on every element that is read.
-    pub fn loads_mut(&mut self, f: &mut impl FnMut(&mut Access)) {
-        match self {
-            Self::Number(_) | Self::Local(_) | Self::Index(_) => {}
-            Self::Load(access) => f(access),
-            Self::Unary(_, a) => a.loads_mut(f),
-            Self::Binary(_, a, b) => {
-                a.loads_mut(f);
-                b.loads_mut(f);
-            }
-            Self::Fma(a, b, c) => {
-                a.loads_mut(f);
-                b.loads_mut(f);
-                c.loads_mut(f);
-            }
-        }
+        f(self);
     }
 }
 
@@ -326,7 +293,11 @@ impl Stmt {
     /// Calls `f` on every index expression of this statement alone.
     pub fn indices_mut(&mut self, f: &mut impl FnMut(&mut Affine)) {
         if let Some(value) = self.value_mut() {
-            value.indices_mut(f);
+            value.visit_mut(&mut |e| match e {
+                Expr::Index(at) => f(at),
+                Expr::Load(access) => access.at.iter_mut().for_each(&mut *f),
+                _ => {}
+            });
         }
         match self {
             Self::Store { to, .. } => to.at.iter_mut().for_each(f),

@@ -101,7 +101,7 @@ impl Size {
     /// # Errors
     /// A size that is not given, a quotient with a remainder, an overflow.
     pub fn eval(&self, of: &str, sizes: &Sizes) -> Result<i64, LoopError> {
-        let overflow = || LoopError::Overflow { of: of.to_owned() };
+        let overflow = || LoopError::overflow(of);
         match self {
             Self::Const(c) => Ok(*c),
             Self::Named(name) => sizes.get(name).copied().ok_or_else(|| LoopError::Unknown {

@@ -20,14 +20,14 @@ const NEAR: f64 = 4.0 * LINE;
 const PARTS: [f64; 4] = [0.5, 0.7, 0.9, 1.2];
 
 /// Lines that come into a cache.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Traffic {
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Traffic {
     /// Read in runs of neighbouring lines.
-    pub near: f64,
+    pub(crate) near: f64,
     /// Read in runs that are too short for anything to foresee what comes next.
-    pub far: f64,
+    pub(crate) far: f64,
     /// Written: they come in, and leave again.
-    pub written: f64,
+    pub(crate) written: f64,
 }
 
 /// Elements that one statement touches in all iterations of its loops.
@@ -76,13 +76,9 @@ impl Reference {
     }
 }
 
-/// Lines that come into a cache of so many bytes in one run, where runs follow each other on the same data.
-pub fn traffic(references: &[Reference], capacity: f64) -> Traffic {
-    traffic_among(references, references, capacity)
-}
-
-/// The same for some of the references that share a cache.
-pub(crate) fn traffic_among(some: &[Reference], all: &[Reference], capacity: f64) -> Traffic {
+/// Lines that some of the references that share a cache of so many bytes bring into it in one run, where runs follow each other on the
+/// same data.
+pub(crate) fn traffic(some: &[Reference], all: &[Reference], capacity: f64) -> Traffic {
     let mut out = Traffic::default();
     for part in PARTS {
         for reference in some {
@@ -127,8 +123,8 @@ fn run_of(bytes: f64, loops: &[(&'static str, f64, f64)], lane: Option<&'static 
     run
 }
 
-/// Bytes of all arrays in device memory that an instance touches.
-pub(crate) fn footprint(instance: &Instance) -> f64 {
+/// Bytes of device memory that an instance touches.
+pub fn bytes_touched(instance: &Instance) -> f64 {
     references(instance).iter().map(|r| r.lines(0) * LINE).sum()
 }
 

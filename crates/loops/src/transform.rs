@@ -2,7 +2,7 @@
 
 use crate::affine::{Affine, idx};
 use crate::error::LoopError;
-use crate::kernel::{Access, Array, Axis, Loop, LoopKernel, Mapping, Place, Stmt, visit, visit_mut};
+use crate::kernel::{Array, Axis, Expr, Loop, LoopKernel, Mapping, Place, Stmt, visit, visit_mut};
 use crate::size::Size;
 
 impl LoopKernel {
@@ -51,7 +51,7 @@ impl LoopKernel {
         let at = self.loops.iter().position(|l| l.index == index).ok_or_else(|| self.unknown("loop", index))?;
         if matches!(mapping, Mapping::Unrolled | Mapping::Vector) && self.loops[at].extent.constant().is_none() {
             let message = format!("extent {} is no constant: it cannot be written out", self.loops[at].extent);
-            return Err(LoopError::Loop { name: index.to_owned(), message });
+            return Err(LoopError::of_loop(index, message));
         }
         self.loops[at].mapping = mapping;
         Ok(self)
@@ -110,8 +110,7 @@ impl LoopKernel {
         if done {
             return Ok(self);
         }
-        let message = format!("{inner} is not the only thing in it");
-        Err(LoopError::Loop { name: outer.to_owned(), message })
+        Err(LoopError::of_loop(outer, format!("{inner} is not the only thing in it")))
     }
 
     /// Copies what the iterations of the loops `over` read of an array into shared memory first: at the beginning of the body
@@ -136,10 +135,8 @@ impl LoopKernel {
             .iter()
             .map(|index| {
                 let constant = self.find_loop(index)?.extent.constant();
-                let message = || "what is fetched over it has no constant size".to_owned();
-                constant
-                    .map(|c| (*index, c))
-                    .ok_or_else(|| LoopError::Loop { name: (*index).to_owned(), message: message() })
+                let fault = || LoopError::of_loop(index, "what is fetched over it has no constant size");
+                constant.map(|c| (*index, c)).ok_or_else(fault)
             })
             .collect::<Result<_, LoopError>>()?;
         let threads = self.nest()?.threads.len() + self.nest()?.groups.len();
@@ -215,7 +212,7 @@ struct Window {
 
 impl Window {
     fn of(source: &Array, body: &[Stmt], over: &[(&str, i64)]) -> Result<Self, LoopError> {
-        let fault = |message: &str| LoopError::Array { name: source.name.to_owned(), message: message.to_owned() };
+        let fault = |message: &str| LoopError::of_array(source.name, message);
         let mut found: Vec<Vec<Affine>> = Vec::new();
         let mut written = false;
         visit(body, &mut |stmt| {
@@ -251,18 +248,17 @@ impl Window {
 
     fn rewrite(&self, body: &mut [Stmt], array: &str, tile: &'static str) {
         let swept = |index: &str| self.over.iter().any(|i| i == index);
-        let relative = |access: &mut Access| {
-            if access.array == array {
+        let relative = |e: &mut Expr| match e {
+            Expr::Load(access) if access.array == array => {
                 access.array = tile;
                 for (at, origin) in access.at.iter_mut().zip(&self.origin) {
                     *at = at.filtered(swept) - origin.constant;
                 }
             }
+            _ => {}
         };
         visit_mut(body, &mut |stmt| {
-            if let Some(value) = stmt.value_mut() {
-                value.loads_mut(&mut |access| relative(access));
-            }
+            stmt.value_mut().into_iter().for_each(|value| value.visit_mut(&mut |e| relative(e)))
         });
     }
 }

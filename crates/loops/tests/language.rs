@@ -122,8 +122,8 @@ fn checks_find_what_is_wrong_in_statements() {
     };
     assert!(with(store("b", [idx("i") + 1], load("a", ["i"]))).contains("array \"b\": index 0 runs over 1..=8"));
     assert!(with(store("a", ["i"], 1.0)).contains("array \"a\": it is an input"));
-    assert!(with(store("d", ["i"], load("a", ["i"]))).contains("\"a\" is of f32 in a statement of f64"));
-    assert!(with(store("b", ["i", "i"], 1.0)).contains("array \"b\" has 1 dimensions, an access gives 2"));
+    assert!(with(store("d", ["i"], load("a", ["i"]))).contains("\"a\": it is of f32 in a statement of f64"));
+    assert!(with(store("b", ["i", "i"], 1.0)).contains("array \"b\": it has 1 dimensions, an access gives 2"));
     assert!(with(store("b", ["j"], 1.0)).contains("\"j\""));
     assert!(with(set("x", 1.0)).contains("local \"x\""));
     assert!(with(store("b", ["i"], local("x"))).contains("local \"x\""));

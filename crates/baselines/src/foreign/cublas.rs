@@ -10,7 +10,6 @@ use libloading::os::unix::{Library, RTLD_GLOBAL, RTLD_NOW};
 use std::collections::HashMap;
 use std::ffi::{c_int, c_void};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 use tilewright_core::computation::Computation;
 use tilewright_core::dtype::DType;
@@ -107,12 +106,10 @@ fn folders() -> Vec<PathBuf> {
 }
 
 /// Where Python's packages of CUDA keep theirs.
-fn packages() -> Vec<PathBuf> {
+fn packages() -> impl Iterator<Item = PathBuf> {
     const SCRIPT: &str = "import sysconfig; print(sysconfig.get_paths()['purelib'])";
-    let output = Command::new("python3").args(["-c", SCRIPT]).stdin(Stdio::null()).stderr(Stdio::null()).output();
-    let Ok(output) = output else { return Vec::new() };
-    let root = PathBuf::from(String::from_utf8_lossy(&output.stdout).trim()).join("nvidia");
-    ["cu13", "cublas", "cu12"].map(|name| root.join(name).join("lib")).into()
+    let folders = |root: PathBuf| ["cu13", "cublas", "cu12"].map(|name| root.join("nvidia").join(name).join("lib"));
+    locate::python_paths(SCRIPT).flat_map(folders)
 }
 
 /// Whether there is a file, usable or not.

@@ -11,7 +11,7 @@ use tilewright_core::dtype::DType;
 use tilewright_core::program::{self, Arg, Code, Program, Step};
 use tilewright_core::space::Config;
 use tilewright_loops::kernel::{Mapping, Stmt, visit};
-use tilewright_loops::library::{self, Beside, Cached, Copying, Operation, Transposing};
+use tilewright_loops::library::{self, Beside, COPIES, Cached, Operation, Transposing};
 use tilewright_loops::{Instance, LoopError, LoopKernel};
 use tilewright_ptxgen::count::{CountError, Counter, Launch};
 use tilewright_ptxgen::ir::{Axis, Builder, Compare, Form, Index, Module, Space, Special, Type};
@@ -60,12 +60,10 @@ fn moving(rng: &mut ChaCha8Rng) -> Result<(LoopKernel, Sizes), LoopError> {
     let square = [("n", x.max(y) * rng.random_range(1..4))].into();
     let one = [("n", n)].into();
     let two: Sizes = [("n", n), ("k", k)].into();
-    let ways = [Transposing::Tiled, Transposing::Reading, Transposing::Writing];
-    let copies = [Copying::One, Copying::Four, Copying::Index];
     Ok(match rng.random_range(0..11) {
         0 => (library::scale_and_add(rng.random_range(1..7), threads)?, one),
-        1 => (library::transpose(any(rng, &ways), (x, y))?, square),
-        2 => (library::stride_one(any(rng, &copies), threads)?, one),
+        1 => (library::transpose(any(rng, &Transposing::ALL), (x, y))?, square),
+        2 => (library::stride_one(any(rng, &COPIES), threads)?, one),
         3 => (library::strided_sums(rng.random_range(1..6), 32)?, [("n", 32 * rng.random_range(1..3))].into()),
         4 => (library::empty((x, y))?, square),
         5 => (library::bank_stride(rng.random_range(1..9), any(rng, &[32, 64, 128]))?, [("n", 256), ("k", k)].into()),

@@ -10,42 +10,31 @@ use std::hint::spin_loop;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError, RwLock, RwLockReadGuard};
-use tilewright_core::buffer::View;
-
-struct Run<P> {
-    state: Mutex<State>,
-    fused: bool,
-    phases: std::marker::PhantomData<fn() -> P>,
-}
 
 /// All levels within one call of all threads, which wait for each other after every phase.
-pub(super) fn fused<P: Phases>(graph: &Arc<Graph>, params: &[i64]) -> Box<dyn Routine> {
-    Box::new(run::<P>(graph, params, true))
+pub(super) fn fused<P: Phases>(graph: &Arc<Graph>, params: &[i64]) -> Routine {
+    searching::<P>(graph, params, in_one_call::<P>)
 }
 
 /// One call of all threads for every phase; their parts of the frontier are put together in between.
-pub(super) fn iterative<P: Phases>(graph: &Arc<Graph>, params: &[i64]) -> Box<dyn Routine> {
-    Box::new(run::<P>(graph, params, false))
+pub(super) fn iterative<P: Phases>(graph: &Arc<Graph>, params: &[i64]) -> Routine {
+    searching::<P>(graph, params, call_by_call::<P>)
 }
 
-fn run<P: Phases>(graph: &Arc<Graph>, params: &[i64], fused: bool) -> Run<P> {
+fn searching<P: Phases>(graph: &Arc<Graph>, params: &[i64], search: fn(&State, u32, &Device)) -> Routine {
     let vertices = graph.vertices();
     let words = if P::BITS { vertices.div_ceil(64) } else { 0 };
-    let state = State {
+    let state = Mutex::new(State {
         graph: graph.clone(),
         share: params.first().map_or(1, |s| s.unsigned_abs() as usize),
         labels: (0..vertices).map(|_| AtomicU32::new(UNREACHED)).collect(),
         visited: (0..words).map(|_| AtomicU64::new(0)).collect(),
-    };
-    Run { state: Mutex::new(state), fused, phases: std::marker::PhantomData }
-}
-
-impl<P: Phases> Routine for Run<P> {
-    fn run(&self, device: &Device, inputs: &[View<'_>], output: &mut View<'_>) -> Result<(), Failure> {
-        let state = &mut *self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let found = output.as_mut_slice::<u32>().chunks_exact_mut(state.labels.len().max(1));
+    });
+    Box::new(move |device, inputs, output| {
+        let state = &mut *state.lock().unwrap_or_else(PoisonError::into_inner);
+        let found = output.as_mut_slice::<u32>().chunks_exact_mut(vertices.max(1));
         for (&source, found) in inputs[2].as_slice::<u32>().iter().zip(found) {
-            if source as usize >= state.labels.len() {
+            if source as usize >= vertices {
                 return Err(Failure::NoVertex { vertex: source });
             }
             state.labels.iter_mut().for_each(|l| *l.get_mut() = UNREACHED);
@@ -56,15 +45,11 @@ impl<P: Phases> Routine for Run<P> {
                     *word.get_mut() = 1 << (source % 64);
                 }
             }
-            if self.fused {
-                in_one_call::<P>(&*state, source, device);
-            } else {
-                call_by_call::<P>(&*state, source, device);
-            }
+            search(state, source, device);
             found.iter_mut().zip(&mut state.labels).for_each(|(f, l)| *f = *l.get_mut());
         }
         Ok(())
-    }
+    })
 }
 
 /// The level and phase after this one.

@@ -77,14 +77,15 @@ pub fn diagonals(rows: usize, count: usize, seed: u64) -> Csr {
 
 /// The same number of entries in every row, anywhere.
 pub fn uniform(rows: usize, per_row: usize, seed: u64) -> Csr {
-    let mut rng = rng("uniform", seed);
-    let mut entries = Entries::new();
-    for row in 0..rows as u32 {
-        for _ in 0..per_row {
-            entries.push((row, rng.random_range(0..rows as u32), rng.random_range(-1.0..1.0)));
-        }
-    }
+    let entries = scattered(rows, per_row, &mut rng("uniform", seed));
     Csr::of_entries(rows, rows, entries)
+}
+
+/// So many entries in every row of a square, anywhere.
+fn scattered(rows: usize, per_row: usize, rng: &mut impl Rng) -> Entries {
+    let count = rows as u32;
+    let rows = (0..count).flat_map(|row| std::iter::repeat_n(row, per_row));
+    rows.map(|row| (row, rng.random_range(0..count), rng.random_range(-1.0..1.0))).collect()
 }
 
 /// So many entries anywhere in a rectangle; those at the same place are added up.
@@ -188,12 +189,7 @@ fn element(corners: [usize; 3], points: &[(f64, f64)], number: &[u32], entries: 
 /// Short rows and some that are full.
 pub fn with_full_rows(rows: usize, per_row: usize, full: usize, seed: u64) -> Csr {
     let mut rng = rng("full-rows", seed);
-    let mut entries = Entries::new();
-    for row in 0..rows as u32 {
-        for _ in 0..per_row {
-            entries.push((row, rng.random_range(0..rows as u32), rng.random_range(-1.0..1.0)));
-        }
-    }
+    let mut entries = scattered(rows, per_row, &mut rng);
     for _ in 0..full {
         let row = rng.random_range(0..rows as u32);
         entries.extend((0..rows as u32).map(|c| (row, c, rng.random_range(-1.0..1.0))));

@@ -9,14 +9,10 @@ const SIDE: Field = Field::whole("side", 1, 1 << 13);
 const MIXING: Field = Field::whole("mixing", 1, 1 << 26);
 const MASS: Field = Field::real("mass", 0.0, 1e6);
 
-pub(super) fn all() -> Vec<Generator<Csr>> {
-    vec![stencil(), mesh(), scaled_mesh(), coupled_blocks(), dominant()]
-}
-
-fn stencil() -> Generator<Csr> {
+pub(super) const ALL: &[Generator<Csr>] = &[
     Generator {
         name: "stencil",
-        fields: vec![Field::one_of("points", &[5.0, 7.0, 27.0]), SIDE, Field::real("shift", -1e6, 1e6)],
+        fields: &[Field::one_of("points", &[5.0, 7.0, 27.0]), SIDE, Field::real("shift", -1e6, 1e6)],
         elements: |n| n.real("points") * n.real("side").powi(if n.whole("points") == 5 { 2 } else { 3 }),
         make: |n| matrices::stencil(n.whole("points"), n.whole("side"), n.real("shift")),
         draw: |dice, entries| {
@@ -26,26 +22,20 @@ fn stencil() -> Generator<Csr> {
             let shift = if dice.chance(0.25) { -size / 3.0 } else { size };
             vec![points, side, (shift * 1000.0).round() / 1000.0]
         },
-    }
-}
-
-fn mesh() -> Generator<Csr> {
+    },
     Generator {
         name: "mesh",
-        fields: vec![SIDE, MIXING, MASS, Field::seed()],
+        fields: &[SIDE, MIXING, MASS, Field::seed()],
         elements: |n| 7.0 * n.real("side").powi(2),
         make: |n| matrices::mesh(n.whole("side"), n.whole("mixing"), n.real("mass"), n.seed()),
         draw: |dice, entries| {
             let side = at_least((entries / 7.0).sqrt(), 4.0);
             vec![side, dice.pick([1.0, side, 30.0, side * side]), dice.decimal(0.005, 5.0), dice.seed()]
         },
-    }
-}
-
-fn scaled_mesh() -> Generator<Csr> {
+    },
     Generator {
         name: "scaled-mesh",
-        fields: vec![SIDE, MIXING, MASS, Field::real("powers", 0.0, 12.0), Field::seed()],
+        fields: &[SIDE, MIXING, MASS, Field::real("powers", 0.0, 12.0), Field::seed()],
         elements: |n| 7.0 * n.real("side").powi(2),
         make: |n| {
             let mesh = matrices::mesh(n.whole("side"), n.whole("mixing"), n.real("mass"), n.seed());
@@ -56,13 +46,10 @@ fn scaled_mesh() -> Generator<Csr> {
             let (mass, powers) = (dice.decimal(0.02, 2.0), dice.decimal(1.0, 6.0));
             vec![side, dice.pick([1.0, side * side]), mass, powers, dice.seed()]
         },
-    }
-}
-
-fn coupled_blocks() -> Generator<Csr> {
+    },
     Generator {
         name: "coupled-blocks",
-        fields: vec![
+        fields: &[
             Field::whole("blocks", 1, 1 << 26),
             Field::whole("size", 1, 1 << 10),
             Field::real("coupling", 0.0, 1e3),
@@ -74,13 +61,10 @@ fn coupled_blocks() -> Generator<Csr> {
             let (coupling, size) = (dice.decimal(0.01, 0.6), dice.pick([2.0, 4.0, 4.0, 8.0, 16.0]));
             vec![at_least(entries / (size * size + 2.0 * size), 2.0), size, coupling, dice.seed()]
         },
-    }
-}
-
-fn dominant() -> Generator<Csr> {
+    },
     Generator {
         name: "dominant",
-        fields: vec![
+        fields: &[
             Field::whole("rows", 0, 1 << 26),
             Field::whole("per_row", 0, 1 << 16),
             Field::real("excess", -1.0, 1e3),
@@ -94,5 +78,5 @@ fn dominant() -> Generator<Csr> {
             let excess = if dice.chance(0.15) { (-excess * 250.0).round() / 1000.0 } else { excess };
             vec![at_least(entries / per_row, 20.0), per_row, excess, dice.seed()]
         },
-    }
-}
+    },
+];

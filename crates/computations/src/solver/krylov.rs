@@ -7,36 +7,25 @@ use crate::device::Device;
 use crate::isa::Isa;
 use crate::isa::on_isa;
 use crate::matrix::Csr;
-use std::marker::PhantomData;
 use std::sync::Arc;
-use tilewright_core::buffer::View;
 
 /// A method that solves with any preconditioner.
 pub(super) trait Method: Copy + Send + Sync + 'static {
     fn solve<P: Preconditioner>(m: &Csr, b: &[f64], device: &Device, x: &mut [f64]) -> Result<(), Failure>;
 }
 
-struct Run<M, P> {
-    matrix: Arc<Csr>,
-    how: PhantomData<fn() -> (M, P)>,
-}
-
-pub(super) fn prepare<M: Method, P: Preconditioner>(matrix: &Arc<Csr>, _: &[i64]) -> Box<dyn Routine> {
-    Box::new(Run::<M, P> { matrix: matrix.clone(), how: PhantomData })
-}
-
-impl<M: Method, P: Preconditioner> Routine for Run<M, P> {
-    /// The last thing is a look at the residual itself: what is no solution is never taken for one.
-    fn run(&self, device: &Device, inputs: &[View<'_>], output: &mut View<'_>) -> Result<(), Failure> {
-        let (m, b, x) = (&*self.matrix, inputs[3].as_slice::<f64>(), output.as_mut_slice::<f64>());
-        M::solve::<P>(m, b, device, x)?;
-        let isa = device.isa();
+/// A method with a preconditioner. The last thing is a look at the residual itself: what is no solution is never taken for one.
+pub(super) fn prepare<M: Method, P: Preconditioner>(matrix: &Arc<Csr>, _: &[i64]) -> Routine {
+    let m = matrix.clone();
+    Box::new(move |device, inputs, output| {
+        let (isa, b, x) = (device.isa(), inputs[3].as_slice::<f64>(), output.as_mut_slice::<f64>());
+        M::solve::<P>(&m, b, device, x)?;
         let mut off = vec![0.0; b.len()];
-        product(device, m, x, &mut off);
+        product(device, &m, x, &mut off);
         add(isa, &mut off, -1.0, b);
         let residual = (dot(isa, &off, &off) / dot(isa, b, b).max(f64::MIN_POSITIVE)).sqrt();
         if residual <= SOLVED { Ok(()) } else { Err(Failure::Drifted { residual, wanted: SOLVED }) }
-    }
+    })
 }
 
 #[inline(always)]

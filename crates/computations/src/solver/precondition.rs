@@ -1,10 +1,9 @@
 //! Approximate inverses of a symmetric matrix.
 
 use crate::description::Failure;
-use crate::device::{Device, cut};
+use crate::device::Device;
 use crate::isa::on_isa;
 use crate::matrix::Csr;
-use std::ops::Range;
 
 /// Something that is cheap to multiply with and near the inverse.
 pub(super) trait Preconditioner: Sized + Send + 'static {
@@ -20,18 +19,8 @@ fn none<T>(row: usize, what: &'static str) -> Result<T, Failure> {
 
 /// `y = A x`, rows dealt to the threads.
 pub(super) fn product(device: &Device, matrix: &Csr, x: &[f64], y: &mut [f64]) {
-    let ranges = device.balanced(&matrix.starts);
-    let parts: Vec<_> = ranges.iter().cloned().zip(cut(y, &ranges)).collect();
     let isa = device.isa();
-    device.each(parts, |(rows, y)| on_isa!(isa, sums(matrix, x, rows, y)));
-}
-
-#[inline(always)]
-fn sums(matrix: &Csr, x: &[f64], rows: Range<usize>, y: &mut [f64]) {
-    for (row, out) in rows.zip(y) {
-        let (columns, values) = matrix.row(row);
-        *out = columns.iter().zip(values).map(|(&c, v)| v * x[c as usize]).sum();
-    }
+    device.each_range(device.balanced(&matrix.starts), y, |rows, y| on_isa!(isa, matrix.rows_times(x, rows, y)));
 }
 
 /// The inverse of the diagonal.

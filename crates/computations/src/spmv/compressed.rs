@@ -1,36 +1,16 @@
 //! Rows one after another, and entries with both coordinates.
 
-use crate::description::{Failure, Routine};
-use crate::device::{Device, cut};
+use crate::description::Routine;
 use crate::isa::on_isa;
 use crate::matrix::Csr;
 use std::ops::Range;
 use std::sync::Arc;
-use tilewright_core::buffer::View;
 
 /// Lanes of the vectorised sums: two registers of AVX2.
 const LANES: usize = 8;
 
-struct ByRows {
-    matrix: Arc<Csr>,
-    vector: bool,
-}
-
-/// CSR: one sum a row, or eight partial sums a row.
-pub(super) fn by_rows(matrix: &Arc<Csr>, vector: bool) -> Box<dyn Routine> {
-    Box::new(ByRows { matrix: matrix.clone(), vector })
-}
-
 /// The matrix and the vector.
 type Operands<'a> = (&'a Csr, &'a [f64]);
-
-#[inline(always)]
-fn scalar((m, x): Operands<'_>, rows: Range<usize>, y: &mut [f64]) {
-    for (row, out) in rows.zip(y) {
-        let (columns, values) = m.row(row);
-        *out = columns.iter().zip(values).map(|(&c, v)| v * x[c as usize]).sum();
-    }
-}
 
 #[inline(always)]
 fn vector((m, x): Operands<'_>, rows: Range<usize>, y: &mut [f64]) {
@@ -50,32 +30,20 @@ fn vector((m, x): Operands<'_>, rows: Range<usize>, y: &mut [f64]) {
     }
 }
 
-impl Routine for ByRows {
-    fn run(&self, device: &Device, inputs: &[View<'_>], output: &mut View<'_>) -> Result<(), Failure> {
-        let m = &*self.matrix;
-        let ranges = device.balanced(&m.starts);
-        let parts: Vec<_> = ranges.iter().cloned().zip(cut(output.as_mut_slice(), &ranges)).collect();
-        let (isa, p, vectors) = (device.isa(), (m, inputs[3].as_slice::<f64>()), self.vector);
-        device.each(parts, |(rows, y)| {
+/// CSR: one sum a row, or eight partial sums a row.
+pub(super) fn by_rows(matrix: &Arc<Csr>, vectors: bool) -> Routine {
+    let m = matrix.clone();
+    Box::new(move |device, inputs, output| {
+        let (isa, m, x) = (device.isa(), &*m, inputs[3].as_slice::<f64>());
+        device.each_range(device.balanced(&m.starts), output.as_mut_slice(), |rows, y| {
             if vectors {
-                on_isa!(isa, vector(p, rows, y));
+                on_isa!(isa, vector((m, x), rows, y));
             } else {
-                on_isa!(isa, scalar(p, rows, y));
+                on_isa!(isa, m.rows_times(x, rows, y));
             }
         });
         Ok(())
-    }
-}
-
-struct Coo {
-    matrix: Arc<Csr>,
-    rows: Vec<u32>,
-}
-
-/// COO: a row number for every entry, sums ended where it changes.
-pub(super) fn coo(matrix: &Arc<Csr>) -> Box<dyn Routine> {
-    let rows = matrix.entries().map(|(row, _, _)| row as u32).collect();
-    Box::new(Coo { matrix: matrix.clone(), rows })
+    })
 }
 
 #[inline(always)]
@@ -95,21 +63,20 @@ fn segments((m, x): Operands<'_>, numbers: &[u32], entries: Range<usize>, first:
     }
 }
 
-impl Routine for Coo {
-    fn run(&self, device: &Device, inputs: &[View<'_>], output: &mut View<'_>) -> Result<(), Failure> {
-        // Entries are dealt in whole rows, so that no two threads write to one element.
-        let m = &*self.matrix;
-        let ranges = device.balanced(&m.starts);
-        let parts: Vec<_> = ranges.iter().cloned().zip(cut(output.as_mut_slice(), &ranges)).collect();
-        let (isa, p, numbers) = (device.isa(), (m, inputs[3].as_slice::<f64>()), &self.rows);
-        device.each(parts, |(rows, y)| {
+/// COO: a row number for every entry, sums ended where it changes. Entries are dealt in whole rows, so that no two threads write to
+/// one element.
+pub(super) fn coo(matrix: &Arc<Csr>) -> Routine {
+    let (m, numbers) = (matrix.clone(), matrix.entries().map(|(row, _, _)| row as u32).collect::<Vec<_>>());
+    Box::new(move |device, inputs, output| {
+        let (isa, m, numbers, x) = (device.isa(), &*m, numbers.as_slice(), inputs[3].as_slice::<f64>());
+        device.each_range(device.balanced(&m.starts), output.as_mut_slice(), |rows, y| {
             let entries = m.starts[rows.start] as usize..m.starts[rows.end] as usize;
             if entries.is_empty() {
                 y.fill(0.0);
             } else {
-                on_isa!(isa, segments(p, numbers, entries, rows.start, y));
+                on_isa!(isa, segments((m, x), numbers, entries, rows.start, y));
             }
         });
         Ok(())
-    }
+    })
 }

@@ -6,14 +6,10 @@ use crate::source::{Dice, Field, Generator, at_least};
 
 const ROWS: u64 = 1 << 26;
 
-pub(super) fn all() -> Vec<Generator<Csr>> {
-    vec![stencil(), banded(), diagonals(), uniform(), power_law(), rmat(), blocks(), mesh(), full_rows(), sparse()]
-}
-
-fn stencil() -> Generator<Csr> {
+pub(super) const ALL: &[Generator<Csr>] = &[
     Generator {
         name: "stencil",
-        fields: vec![
+        fields: &[
             Field::one_of("points", &[5.0, 7.0, 27.0]),
             Field::whole("side", 1, 1 << 13),
             Field::real("shift", -1e6, 1e6).or(0.1),
@@ -24,13 +20,10 @@ fn stencil() -> Generator<Csr> {
             let (points, side) = stencil_of(dice, entries);
             vec![points, side, 0.1]
         },
-    }
-}
-
-fn banded() -> Generator<Csr> {
+    },
     Generator {
         name: "banded",
-        fields: vec![
+        fields: &[
             Field::whole("rows", 1, ROWS),
             Field::whole("half", 0, 1 << 16),
             Field::real("density", 0.0, 1.0).or(1.0),
@@ -43,39 +36,30 @@ fn banded() -> Generator<Csr> {
             let density = if dice.chance(0.5) { 1.0 } else { (10 + dice.below(90)) as f64 / 100.0 };
             vec![at_least(entries / (1.0 + 2.0 * half * density), 40.0), half, density, dice.seed()]
         },
-    }
-}
-
-fn diagonals() -> Generator<Csr> {
+    },
     Generator {
         name: "diagonals",
-        fields: vec![Field::whole("rows", 1, ROWS), Field::whole("count", 0, 1 << 16), Field::seed()],
+        fields: &[Field::whole("rows", 1, ROWS), Field::whole("count", 0, 1 << 16), Field::seed()],
         elements: |n| n.real("rows") * (n.real("count") + 1.0),
         make: |n| matrices::diagonals(n.whole("rows"), n.whole("count"), n.seed()),
         draw: |dice, entries| {
             let count = at_least(dice.log(3.0, 40.0), 3.0);
             vec![at_least(entries / count, 60.0), count, dice.seed()]
         },
-    }
-}
-
-fn uniform() -> Generator<Csr> {
+    },
     Generator {
         name: "uniform",
-        fields: vec![Field::whole("rows", 1, ROWS), Field::whole("per_row", 0, 1 << 20), Field::seed()],
+        fields: &[Field::whole("rows", 1, ROWS), Field::whole("per_row", 0, 1 << 20), Field::seed()],
         elements: |n| n.real("rows") * n.real("per_row"),
         make: |n| matrices::uniform(n.whole("rows"), n.whole("per_row"), n.seed()),
         draw: |dice, entries| {
             let per_row = at_least(dice.log(2.0, 120.0), 2.0);
             vec![at_least(entries / per_row, 20.0), per_row, dice.seed()]
         },
-    }
-}
-
-fn power_law() -> Generator<Csr> {
+    },
     Generator {
         name: "power-law",
-        fields: vec![
+        fields: &[
             Field::whole("rows", 1, ROWS),
             Field::real("mean", 0.001, 1e4),
             Field::real("exponent", 1.5, 10.0),
@@ -92,26 +76,20 @@ fn power_law() -> Generator<Csr> {
             let longest = at_least(dice.log(60.0, 4000.0), 1.0);
             vec![at_least(entries / mean, 50.0), mean, exponent, longest, dice.seed()]
         },
-    }
-}
-
-fn rmat() -> Generator<Csr> {
+    },
     Generator {
         name: "rmat",
-        fields: vec![Field::whole("scale", 1, 26), Field::whole("per_row", 0, 1 << 16), Field::seed()],
+        fields: &[Field::whole("scale", 1, 26), Field::whole("per_row", 0, 1 << 16), Field::seed()],
         elements: |n| n.real("scale").exp2() * n.real("per_row").max(1.0),
         make: |n| matrices::rmat(n.whole("scale") as u32, n.whole("per_row"), n.seed()),
         draw: |dice, entries| {
             let per_row = at_least(dice.log(3.0, 24.0), 3.0);
             vec![at_least((entries / per_row).log2(), 4.0), per_row, dice.seed()]
         },
-    }
-}
-
-fn blocks() -> Generator<Csr> {
+    },
     Generator {
         name: "blocks",
-        fields: vec![
+        fields: &[
             Field::whole("blocks", 1, ROWS),
             Field::whole("size", 1, 1 << 10),
             Field::whole("per_row", 1, 1 << 16),
@@ -123,13 +101,10 @@ fn blocks() -> Generator<Csr> {
             let (size, per_row) = (dice.pick([2.0, 3.0, 4.0, 6.0, 8.0, 16.0, 32.0]), 2.0 + dice.below(4) as f64);
             vec![at_least(entries / (size * size * per_row), 2.0), size, per_row, dice.seed()]
         },
-    }
-}
-
-fn mesh() -> Generator<Csr> {
+    },
     Generator {
         name: "mesh",
-        fields: vec![
+        fields: &[
             Field::whole("side", 1, 1 << 13),
             Field::whole("mixing", 1, 1 << 26),
             Field::real("mass", 0.0, 1e6).or(0.1),
@@ -141,13 +116,10 @@ fn mesh() -> Generator<Csr> {
             let side = at_least((entries / 7.0).sqrt(), 8.0);
             vec![side, dice.pick([1.0, side, 30.0, side * side]), 0.1, dice.seed()]
         },
-    }
-}
-
-fn full_rows() -> Generator<Csr> {
+    },
     Generator {
         name: "full-rows",
-        fields: vec![
+        fields: &[
             Field::whole("rows", 1, ROWS),
             Field::whole("per_row", 0, 1 << 20),
             Field::whole("full", 0, 1 << 20),
@@ -159,13 +131,10 @@ fn full_rows() -> Generator<Csr> {
             let (per_row, full) = (2.0 + dice.below(7) as f64, at_least(dice.log(1.0, 20.0), 1.0));
             vec![at_least(entries / (per_row + full), 100.0), per_row, full, dice.seed()]
         },
-    }
-}
-
-fn sparse() -> Generator<Csr> {
+    },
     Generator {
         name: "sparse",
-        fields: vec![
+        fields: &[
             Field::whole("rows", 0, ROWS),
             Field::whole("cols", 0, ROWS),
             Field::whole("entries", 0, 1 << 28),
@@ -177,8 +146,8 @@ fn sparse() -> Generator<Csr> {
             let rows = at_least(entries / dice.log(0.5, 30.0), 4.0);
             vec![rows, at_least(rows * dice.log(0.2, 5.0), 4.0), at_least(entries, 0.0), dice.seed()]
         },
-    }
-}
+    },
+];
 
 /// Points of a stencil and the side of its grid.
 pub(crate) fn stencil_of(dice: &mut Dice<'_>, entries: f64) -> (f64, f64) {

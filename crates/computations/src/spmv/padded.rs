@@ -1,12 +1,11 @@
 //! Formats that pad: diagonals, equal rows, slices of equal rows.
 
-use crate::description::{Failure, Routine};
-use crate::device::{Device, cut};
+use crate::description::Routine;
+use crate::device::cut;
 use crate::isa::on_isa;
 use crate::matrix::Csr;
 use std::ops::Range;
 use std::sync::Arc;
-use tilewright_core::buffer::View;
 
 /// The most that padding may multiply the entries by.
 pub(super) const MOST_FILL: usize = 20;
@@ -25,7 +24,7 @@ struct Dia {
 }
 
 /// DIA: full diagonals, no column numbers.
-pub(super) fn dia(m: &Arc<Csr>, params: &[i64]) -> Box<dyn Routine> {
+pub(super) fn dia(m: &Arc<Csr>, params: &[i64]) -> Routine {
     let (rows, offsets) = (m.rows(), m.diagonals());
     let mut number = vec![0; rows + m.cols];
     for (k, &offset) in offsets.iter().enumerate() {
@@ -35,7 +34,13 @@ pub(super) fn dia(m: &Arc<Csr>, params: &[i64]) -> Box<dyn Routine> {
     for (row, column, value) in m.entries() {
         values[number[column + rows - 1 - row] * rows + row] = value;
     }
-    Box::new(Dia { band: band(params), offsets, values })
+    let dia = Dia { band: band(params), offsets, values };
+    Box::new(move |device, inputs, output| {
+        let (isa, y) = (device.isa(), output.as_mut_slice::<f64>());
+        let d = (&dia, inputs[3].as_slice::<f64>(), y.len().max(1));
+        device.each_range(device.ranges(y.len(), 8), y, |rows, y| on_isa!(isa, along_diagonals(d, rows, y)));
+        Ok(())
+    })
 }
 
 fn band(params: &[i64]) -> usize {
@@ -64,18 +69,6 @@ fn along_diagonals(d: (&Dia, &[f64], usize), rows: Range<usize>, y: &mut [f64]) 
     }
 }
 
-impl Routine for Dia {
-    fn run(&self, device: &Device, inputs: &[View<'_>], output: &mut View<'_>) -> Result<(), Failure> {
-        let y = output.as_mut_slice::<f64>();
-        let d = (self, inputs[3].as_slice::<f64>(), y.len().max(1));
-        let ranges = device.ranges(y.len(), 8);
-        let parts: Vec<_> = ranges.iter().cloned().zip(cut(y, &ranges)).collect();
-        let isa = device.isa();
-        device.each(parts, |(rows, y)| on_isa!(isa, along_diagonals(d, rows, y)));
-        Ok(())
-    }
-}
-
 struct Ell {
     band: usize,
     longest: usize,
@@ -85,7 +78,7 @@ struct Ell {
 }
 
 /// ELL: every row as long as the longest.
-pub(super) fn ell(m: &Arc<Csr>, params: &[i64]) -> Box<dyn Routine> {
+pub(super) fn ell(m: &Arc<Csr>, params: &[i64]) -> Routine {
     let (rows, longest) = (m.rows(), m.longest());
     let (mut columns, mut values) = (vec![0; rows * longest], vec![0.0; rows * longest]);
     for row in 0..rows {
@@ -95,7 +88,13 @@ pub(super) fn ell(m: &Arc<Csr>, params: &[i64]) -> Box<dyn Routine> {
             values[k * rows + row] = *v;
         }
     }
-    Box::new(Ell { band: band(params), longest, columns, values })
+    let ell = Ell { band: band(params), longest, columns, values };
+    Box::new(move |device, inputs, output| {
+        let (isa, y) = (device.isa(), output.as_mut_slice::<f64>());
+        let e = (&ell, inputs[3].as_slice::<f64>(), y.len());
+        device.each_range(device.ranges(y.len(), 8), y, |rows, y| on_isa!(isa, equal_rows(e, rows, y)));
+        Ok(())
+    })
 }
 
 /// Adds products of a run of rows.
@@ -129,25 +128,6 @@ fn equal_rows(e: (&Ell, &[f64], usize), rows: Range<usize>, y: &mut [f64]) {
     }
 }
 
-impl Routine for Ell {
-    fn run(&self, device: &Device, inputs: &[View<'_>], output: &mut View<'_>) -> Result<(), Failure> {
-        let y = output.as_mut_slice::<f64>();
-        let e = (self, inputs[3].as_slice::<f64>(), y.len());
-        let ranges = device.ranges(y.len(), 8);
-        let parts: Vec<_> = ranges.iter().cloned().zip(cut(y, &ranges)).collect();
-        let isa = device.isa();
-        device.each(parts, |(rows, y)| on_isa!(isa, equal_rows(e, rows, y)));
-        Ok(())
-    }
-}
-
-struct SellP {
-    /// Where each slice starts, in columns of slices.
-    starts: Vec<u32>,
-    columns: Vec<[u32; SLICE]>,
-    values: Vec<[f64; SLICE]>,
-}
-
 fn slice_lengths(m: &Csr) -> impl Iterator<Item = usize> {
     let slice =
         |s: usize| m.starts[s * SLICE..=(s * SLICE + SLICE).min(m.rows())].windows(2).map(|w| w[1] - w[0]).max();
@@ -160,7 +140,8 @@ pub(super) fn sliced(m: &Csr) -> usize {
 }
 
 /// SELL-P: rows in slices of eight, each as long as its longest.
-pub(super) fn sellp(m: &Csr) -> Box<dyn Routine> {
+pub(super) fn sellp(m: &Csr) -> Routine {
+    // Where each slice starts, in columns of slices.
     let mut starts = vec![0];
     let total = slice_lengths(m).fold(0, |sum, length| {
         starts.push((sum + length) as u32);
@@ -175,7 +156,15 @@ pub(super) fn sellp(m: &Csr) -> Box<dyn Routine> {
             values[start + k][row % SLICE] = *v;
         }
     }
-    Box::new(SellP { starts, columns, values })
+    Box::new(move |device, inputs, output| {
+        let (isa, y) = (device.isa(), output.as_mut_slice::<f64>());
+        let (rows, of_slices) = (y.len(), device.balanced(&starts));
+        let ranges: Vec<_> = of_slices.iter().map(|r| (r.start * SLICE).min(rows)..(r.end * SLICE).min(rows)).collect();
+        let parts = of_slices.into_iter().zip(cut(y, &ranges)).collect();
+        let s = (starts.as_slice(), columns.as_slice(), values.as_slice(), inputs[3].as_slice());
+        device.each(parts, |(which, y)| on_isa!(isa, slices(s, which, y)));
+        Ok(())
+    })
 }
 
 /// Where slices start, columns, values, the vector.
@@ -198,19 +187,5 @@ fn slices(s: Slices<'_>, which: Range<usize>, y: &mut [f64]) {
             Some(whole) => *whole = sums,
             None => out.iter_mut().zip(sums).for_each(|(y, sum)| *y = sum),
         }
-    }
-}
-
-impl Routine for SellP {
-    fn run(&self, device: &Device, inputs: &[View<'_>], output: &mut View<'_>) -> Result<(), Failure> {
-        let y = output.as_mut_slice::<f64>();
-        let rows = y.len();
-        let of_slices = device.balanced(&self.starts);
-        let ranges: Vec<_> = of_slices.iter().map(|r| (r.start * SLICE).min(rows)..(r.end * SLICE).min(rows)).collect();
-        let parts: Vec<_> = of_slices.into_iter().zip(cut(y, &ranges)).collect();
-        let s = (self.starts.as_slice(), self.columns.as_slice(), self.values.as_slice(), inputs[3].as_slice());
-        let isa = device.isa();
-        device.each(parts, |(which, y)| on_isa!(isa, slices(s, which, y)));
-        Ok(())
     }
 }

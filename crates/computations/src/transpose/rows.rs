@@ -1,20 +1,15 @@
 //! The permutation within each row.
 
 use super::Shape;
-use crate::device::Device;
+use crate::device::{Device, cut};
 use crate::isa::on_isa;
 
 /// Scatters every row by `((i + j / b) mod m + j m) mod n`, or gathers by it.
 pub(super) fn permute(data: &mut [f64], s: Shape, device: &Device, gather: bool) {
     let isa = device.isa();
     let ranges = device.ranges(s.m, 1);
-    let mut rest = data;
-    let mut parts = Vec::new();
-    for range in ranges {
-        let (part, tail) = rest.split_at_mut(range.len() * s.n);
-        parts.push((range.start, part));
-        rest = tail;
-    }
+    let elements: Vec<_> = ranges.iter().map(|rows| rows.start * s.n..rows.end * s.n).collect();
+    let parts = ranges.iter().map(|rows| rows.start).zip(cut(data, &elements)).collect();
     device.each(parts, |(first, rows)| {
         let mut scratch = vec![0.0; s.n];
         if gather {

@@ -3,6 +3,7 @@
 use super::{Shape, rows};
 use crate::device::Device;
 use crate::isa::on_isa;
+use crate::matrix::Seen;
 
 /// [`super::c2r`] for short rows.
 pub(super) fn c2r(data: &mut [f64], s: Shape, device: &Device, _: usize) {
@@ -54,23 +55,6 @@ fn backward(data: &mut [f64], s: Shape, tail: &mut Vec<f64>, by: impl Fn(usize) 
             let value = if up <= i { data[(i - up) * s.n + j] } else { tail[(i + kept - up) * s.n + j] };
             data[i * s.n + j] = value;
         }
-    }
-}
-
-/// Marks rows of cycles that were followed.
-struct Seen(Vec<u64>);
-
-impl Seen {
-    fn new(rows: usize) -> Self {
-        Self(vec![0; rows.div_ceil(64)])
-    }
-
-    /// Whether it is new.
-    fn mark(&mut self, row: usize) -> bool {
-        let (word, bit) = (&mut self.0[row / 64], 1 << (row % 64));
-        let new = *word & bit == 0;
-        *word |= bit;
-        new
     }
 }
 

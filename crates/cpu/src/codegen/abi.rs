@@ -5,7 +5,7 @@ use std::mem::offset_of;
 
 /// What a generated panel routine reads. It computes `tiles` register tiles in a row; after each it
 /// advances `v`, `s` and `c` by their steps (bytes).
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 #[repr(C)]
 pub(crate) struct PanelArgs {
     /// First element of the operand that is loaded as vectors.

@@ -10,7 +10,8 @@ use super::abi::at;
 use super::emitter::{Emitter, mem};
 use super::tile::{ARGS, C, Tile};
 use super::vector::{Vector, Width};
-use crate::scalar::{Factor, Float};
+use crate::scalar::Float;
+use tilewright_ops::gemm::ScalarClass;
 
 /// A run of C of 16, 8 or 4 bytes held in a 128-bit lane of a register.
 #[derive(Clone, Copy)]
@@ -50,41 +51,32 @@ fn group_size(float: Float, left: usize) -> usize {
     }
 }
 
-/// Number of the register that `reg` is part of.
-fn number(reg: Register) -> usize {
-    reg.number()
-}
-
 fn emit_group(tile: &Tile, e: &mut Emitter, i: usize, j: usize, group: usize, v_stride: i32) {
     let r: Vec<Register> = (j..j + group).map(|j| tile.acc(0, j, i)).collect();
     let t: Vec<Register> = (0..4).map(|n| tile.free(n)).collect();
     let vector = tile.vector;
     let (sources, parts, scratch): (Vec<Register>, usize, [Register; 3]) = match (vector.float, group) {
         (Float::F32, 4) => {
-            e.op3(vector.unpack_low_32(), t[0], r[0], r[1]);
-            e.op3(vector.unpack_high_32(), t[1], r[0], r[1]);
-            e.op3(vector.unpack_low_32(), t[2], r[2], r[3]);
-            e.op3(vector.unpack_high_32(), t[3], r[2], r[3]);
-            e.op3(vector.unpack_low_64(), r[0], t[0], t[2]);
-            e.op3(vector.unpack_high_64(), r[1], t[0], t[2]);
-            e.op3(vector.unpack_low_64(), r[2], t[1], t[3]);
-            e.op3(vector.unpack_high_64(), r[3], t[1], t[3]);
+            e.op3(vector.unpack(4, false), t[0], r[0], r[1]);
+            e.op3(vector.unpack(4, true), t[1], r[0], r[1]);
+            e.op3(vector.unpack(4, false), t[2], r[2], r[3]);
+            e.op3(vector.unpack(4, true), t[3], r[2], r[3]);
+            e.op3(vector.unpack(8, false), r[0], t[0], t[2]);
+            e.op3(vector.unpack(8, true), r[1], t[0], t[2]);
+            e.op3(vector.unpack(8, false), r[2], t[1], t[3]);
+            e.op3(vector.unpack(8, true), r[3], t[1], t[3]);
             (r, 1, [t[0], t[1], t[2]])
         }
-        (Float::F32, 2) => {
-            e.op3(vector.unpack_high_32(), t[1], r[0], r[1]);
-            e.op3(vector.unpack_low_32(), r[0], r[0], r[1]);
-            (vec![r[0], t[1]], 2, [t[0], t[2], t[3]])
-        }
-        (Float::F64, 2) => {
-            e.op3(vector.unpack_high_64(), t[1], r[0], r[1]);
-            e.op3(vector.unpack_low_64(), r[0], r[0], r[1]);
-            (vec![r[0], t[1]], 1, [t[0], t[2], t[3]])
+        (float, 2) => {
+            e.op3(vector.unpack(float.bytes(), true), t[1], r[0], r[1]);
+            e.op3(vector.unpack(float.bytes(), false), r[0], r[0], r[1]);
+            (vec![r[0], t[1]], 8 / float.bytes(), [t[0], t[2], t[3]])
         }
         _ => (r, 16 / vector.float.bytes(), [t[0], t[1], t[2]]),
     };
-    let scratch = Scratch { run: number(scratch[0]), old: number(scratch[1]), beta: number(scratch[2]) };
-    if tile.beta == Factor::Other {
+    let [run, old, beta] = scratch.map(Register::number);
+    let scratch = Scratch { run, old, beta };
+    if tile.beta == ScalarClass::Other {
         let low = Vector { width: Width::X, float: vector.float };
         e.op2_load(low.broadcast(), Register::XMM0 + scratch.beta as u32, mem(ARGS, at::BETA));
     }
@@ -109,11 +101,11 @@ fn emit_run(tile: &Tile, e: &mut Emitter, run: Run, disp: i64, scratch: Scratch)
     let xmm = |n: usize| Register::XMM0 + n as u32;
     let low = Vector { width: Width::X, float: tile.vector.float };
     let mut now = emit_extract(tile.vector.width, e, run, xmm(scratch.run));
-    if tile.beta != Factor::Zero {
+    if tile.beta != ScalarClass::Zero {
         let (load, _) = move_codes(run.bytes);
         let old = xmm(scratch.old);
         e.op2_load(load, old, mem(C, disp));
-        if tile.beta == Factor::Other {
+        if tile.beta == ScalarClass::Other {
             e.op3(low.mul(), old, old, xmm(scratch.beta));
         }
         e.op3(low.add(), xmm(scratch.run), now, old);

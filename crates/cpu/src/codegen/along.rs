@@ -3,12 +3,12 @@
 use super::abi::at;
 use super::emitter::{Emitter, mem};
 use super::tile::{ARGS, C, Tile};
-use crate::scalar::Factor;
+use tilewright_ops::gemm::ScalarClass;
 
 pub(super) fn emit_store(tile: &Tile, e: &mut Emitter, s_stride: i32) {
     let (factor, mask, loaded) = (tile.free(0), tile.free(1), tile.free(2));
     tile.emit_alpha(e, factor);
-    if tile.beta == Factor::Other {
+    if tile.beta == ScalarClass::Other {
         e.broadcast(factor, mem(ARGS, at::BETA));
     }
     for j in 0..tile.s {
@@ -17,12 +17,12 @@ pub(super) fn emit_store(tile: &Tile, e: &mut Emitter, s_stride: i32) {
             let disp = j as i64 * i64::from(s_stride) + (i * tile.vector.width.bytes()) as i64;
             let masked = tile.is_tail(i);
             match tile.beta {
-                Factor::Zero => {}
-                Factor::One if !masked => e.op3_load(tile.vector.add(), acc, acc, mem(C, disp)),
-                Factor::Other if !masked => e.op3_load(tile.vector.fma(), acc, factor, mem(C, disp)),
+                ScalarClass::Zero => {}
+                ScalarClass::One if !masked => e.op3_load(tile.vector.add(), acc, acc, mem(C, disp)),
+                ScalarClass::Other if !masked => e.op3_load(tile.vector.fma(), acc, factor, mem(C, disp)),
                 beta => {
                     e.load_masked(loaded, mem(C, disp), mask);
-                    if beta == Factor::One {
+                    if beta == ScalarClass::One {
                         e.op3(tile.vector.add(), acc, acc, loaded);
                     } else {
                         e.fma(acc, factor, loaded);

@@ -9,7 +9,7 @@ use super::abi::at;
 use super::emitter::{Emitter, LINE, mem, mem_index};
 use super::vector::{Vector, Width};
 use super::{across, along};
-use crate::scalar::Factor;
+use tilewright_ops::gemm::ScalarClass;
 
 pub(super) const ARGS: Register = Register::RDI;
 pub(super) const C: Register = Register::R10;
@@ -98,8 +98,8 @@ pub(crate) struct Tile {
     /// Bytes between neighbours along `s` in the broadcast operand.
     pub(crate) s_s: i32,
     pub(crate) store: TileStore,
-    pub(crate) alpha: Factor,
-    pub(crate) beta: Factor,
+    pub(crate) alpha: ScalarClass,
+    pub(crate) beta: ScalarClass,
     /// Non-temporal stores of full vectors.
     pub(crate) stream: bool,
     pub(crate) prefetch: TilePrefetch,
@@ -379,7 +379,7 @@ impl Tile {
 
     /// Multiplies every accumulator by alpha, when alpha is not 1.
     pub(super) fn emit_alpha(&self, e: &mut Emitter, scratch: Register) {
-        if self.alpha == Factor::One {
+        if self.alpha == ScalarClass::One {
             return;
         }
         e.broadcast(scratch, mem(ARGS, at::ALPHA));

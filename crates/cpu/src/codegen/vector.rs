@@ -147,35 +147,21 @@ impl Vector {
             EVEX_Vmovups_zmmm512_k1z_zmm EVEX_Vmovupd_zmmm512_k1z_zmm)
     }
 
-    pub(crate) fn unpack_low_32(self) -> Code {
-        match self.width {
-            Width::X => Code::VEX_Vunpcklps_xmm_xmm_xmmm128,
-            Width::Y => Code::VEX_Vunpcklps_ymm_ymm_ymmm256,
-            Width::Z => Code::EVEX_Vunpcklps_zmm_k1z_zmm_zmmm512b32,
-        }
-    }
-
-    pub(crate) fn unpack_high_32(self) -> Code {
-        match self.width {
-            Width::X => Code::VEX_Vunpckhps_xmm_xmm_xmmm128,
-            Width::Y => Code::VEX_Vunpckhps_ymm_ymm_ymmm256,
-            Width::Z => Code::EVEX_Vunpckhps_zmm_k1z_zmm_zmmm512b32,
-        }
-    }
-
-    pub(crate) fn unpack_low_64(self) -> Code {
-        match self.width {
-            Width::X => Code::VEX_Vunpcklpd_xmm_xmm_xmmm128,
-            Width::Y => Code::VEX_Vunpcklpd_ymm_ymm_ymmm256,
-            Width::Z => Code::EVEX_Vunpcklpd_zmm_k1z_zmm_zmmm512b64,
-        }
-    }
-
-    pub(crate) fn unpack_high_64(self) -> Code {
-        match self.width {
-            Width::X => Code::VEX_Vunpckhpd_xmm_xmm_xmmm128,
-            Width::Y => Code::VEX_Vunpckhpd_ymm_ymm_ymmm256,
-            Width::Z => Code::EVEX_Vunpckhpd_zmm_k1z_zmm_zmmm512b64,
+    /// Interleaves the low or the high halves of 128-bit lanes, in elements of 4 or 8 bytes.
+    pub(crate) fn unpack(self, bytes: usize, high: bool) -> Code {
+        match (self.width, bytes, high) {
+            (Width::X, 4, false) => Code::VEX_Vunpcklps_xmm_xmm_xmmm128,
+            (Width::X, 4, true) => Code::VEX_Vunpckhps_xmm_xmm_xmmm128,
+            (Width::X, _, false) => Code::VEX_Vunpcklpd_xmm_xmm_xmmm128,
+            (Width::X, _, true) => Code::VEX_Vunpckhpd_xmm_xmm_xmmm128,
+            (Width::Y, 4, false) => Code::VEX_Vunpcklps_ymm_ymm_ymmm256,
+            (Width::Y, 4, true) => Code::VEX_Vunpckhps_ymm_ymm_ymmm256,
+            (Width::Y, _, false) => Code::VEX_Vunpcklpd_ymm_ymm_ymmm256,
+            (Width::Y, _, true) => Code::VEX_Vunpckhpd_ymm_ymm_ymmm256,
+            (Width::Z, 4, false) => Code::EVEX_Vunpcklps_zmm_k1z_zmm_zmmm512b32,
+            (Width::Z, 4, true) => Code::EVEX_Vunpckhps_zmm_k1z_zmm_zmmm512b32,
+            (Width::Z, _, false) => Code::EVEX_Vunpcklpd_zmm_k1z_zmm_zmmm512b64,
+            (Width::Z, _, true) => Code::EVEX_Vunpckhpd_zmm_k1z_zmm_zmmm512b64,
         }
     }
 }

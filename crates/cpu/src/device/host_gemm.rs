@@ -30,11 +30,11 @@ pub(crate) struct HostGemm {
 impl HostGemm {
     pub(crate) fn new(plan: &GemmPlan) -> Self {
         Self {
-            input: plan.input.clone(),
-            buffers: Gemm.buffers(&plan.input),
+            input: plan.blueprint.input.clone(),
+            buffers: Gemm.buffers(&plan.blueprint.input),
             scratch: plan.blueprint.workspace(),
             vec: plan.blueprint.config.vec,
-            compiled: Compiled::new(plan.blueprint.clone()).map_err(|e| e.to_string()),
+            compiled: Compiled::new(plan.blueprint.clone()),
             plain: OnceLock::new(),
         }
     }
@@ -83,7 +83,7 @@ impl HostGemm {
 fn plain(blueprint: &Blueprint) -> Result<Compiled, String> {
     let mut blueprint = blueprint.clone();
     blueprint.config.store = Store::Normal;
-    Compiled::new(blueprint).map_err(|e| e.to_string())
+    Compiled::new(blueprint)
 }
 
 impl HostCode for HostGemm {

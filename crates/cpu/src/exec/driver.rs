@@ -3,10 +3,12 @@
 use std::ops::Range;
 
 use iced_x86::IcedError;
+#[cfg(target_arch = "x86_64")]
+use memmap2::Mmap;
 
 #[cfg(target_arch = "x86_64")]
-use super::memory::ExecBuffer;
-use super::pack::{Block, Packed};
+use super::memory::executable;
+use super::pack::Block;
 use super::portable::Portable;
 use crate::blueprint::{ALIGN, Blueprint, PHASES, Part, Place};
 use crate::codegen::abi::PanelArgs;
@@ -28,11 +30,11 @@ pub(crate) trait Invoke {
 }
 
 #[cfg(target_arch = "x86_64")]
-impl Invoke for ExecBuffer {
+impl Invoke for Mmap {
     unsafe fn invoke(&self, entry: usize, args: *mut PanelArgs) {
         // SAFETY: the entry is the start of a routine that the generator wrote with this signature; the rest is the
         // caller's contract.
-        unsafe { std::mem::transmute::<*const u8, PanelFn>(self.at(entry))(args) };
+        unsafe { std::mem::transmute::<*const u8, PanelFn>(self[entry..].as_ptr())(args) };
     }
 }
 
@@ -40,7 +42,7 @@ impl Invoke for ExecBuffer {
 #[derive(Debug)]
 enum Code {
     #[cfg(target_arch = "x86_64")]
-    Native(ExecBuffer),
+    Native(Mmap),
     Portable(Portable),
 }
 
@@ -105,25 +107,20 @@ pub(crate) struct Call {
     pub(crate) beta: f64,
 }
 
-/// Why code could not be made executable.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum CompileError {
-    #[error("encoding: {0}")]
-    Encode(#[from] IcedError),
-    #[error("executable memory: {0}")]
-    Memory(#[from] std::io::Error),
-}
+// SAFETY: every thread works on its own part of C and of the workspace; A and B are only read.
+unsafe impl Sync for Call {}
 
 impl Compiled {
     /// Prepares the routines of all kinds of tiles that the plan has: generated where the host can run them.
     ///
     /// # Errors
     /// The operating system's refusal of executable memory.
-    pub(crate) fn new(blueprint: Blueprint) -> Result<Self, CompileError> {
+    pub(crate) fn new(blueprint: Blueprint) -> Result<Self, String> {
         #[cfg(target_arch = "x86_64")]
         if crate::device::generates() {
-            let (code, entries) = generate(&blueprint)?;
-            return Ok(Self { code: Code::Native(ExecBuffer::new(&code)?), blueprint, entries, simd: true });
+            let (code, entries) = generate(&blueprint).map_err(|e| format!("encoding: {e}"))?;
+            let code = executable(&code).map_err(|e| format!("executable memory: {e}"))?;
+            return Ok(Self { code: Code::Native(code), blueprint, entries, simd: true });
         }
         Ok(Self::portable(blueprint))
     }
@@ -171,7 +168,7 @@ impl Compiled {
     /// Computes the part of one thread, its routines run by `runs`.
     ///
     /// # Safety
-    /// The operands must be readable and C writable over the extents of the plan's geometry, the workspace
+    /// The operands must be readable and C writable over the extents of the plan's input, the workspace
     /// over its size, aligned to 64 bytes, and no other thread may touch the part's C or the thread's share of
     /// the workspace.
     pub(crate) unsafe fn run_part_with(&self, thread: usize, call: &Call, runs: &impl Invoke) {
@@ -212,7 +209,7 @@ struct Worker<'a, I> {
 impl<'a, I: Invoke> Worker<'a, I> {
     fn new(compiled: &'a Compiled, thread: usize, part: &Part, call: &Call, runs: &'a I) -> Self {
         let b = &compiled.blueprint;
-        let es = b.geometry.float.bytes();
+        let es = b.es();
         let (v, s) = if b.frame.swapped { (call.b, call.a) } else { (call.a, call.b) };
         let own = b.v_buffer() + b.s_buffer();
         // Pointer arithmetic within the workspace (or a null workspace of size zero, never dereferenced).
@@ -228,24 +225,15 @@ impl<'a, I: Invoke> Worker<'a, I> {
         let words = b.v.tail() * es / 4;
         v_mask.iter_mut().take(words).for_each(|word| *word = u32::MAX);
         let args = PanelArgs {
-            v: std::ptr::null(),
-            s: std::ptr::null(),
-            c: std::ptr::null_mut(),
-            tiles: 0,
-            v_step: 0,
-            s_step: 0,
-            c_step: 0,
-            k_main: 0,
-            k_tail: 0,
-            ahead: 0,
             next: v,
             next_last: v,
             far: v,
             far_last: v,
             packed: v_packed,
-            alpha: scalar_bits(b.geometry.float, call.alpha),
-            beta: scalar_bits(b.geometry.float, call.beta),
+            alpha: scalar_bits(b.vector.float, call.alpha),
+            beta: scalar_bits(b.vector.float, call.beta),
             v_mask,
+            ..PanelArgs::default()
         };
         Self { compiled, runs, args, v, s, c, c_v, c_s, v_packed, s_packed, es }
     }
@@ -255,9 +243,8 @@ impl<'a, I: Invoke> Worker<'a, I> {
     unsafe fn pack_v(&self, block: &Range<usize>, k_block: usize) {
         let b = &self.compiled.blueprint;
         if b.pack_v && !b.copies_v() {
-            let source = Source { base: self.v, operand: b.frame.v, split: &b.v, simd: self.compiled.simd };
             // SAFETY: the caller's contract.
-            unsafe { self.pack(&source, block, k_block, self.v_packed) };
+            unsafe { self.pack((self.v, b.frame.v, &b.v), block, k_block, self.v_packed) };
         }
     }
 
@@ -266,21 +253,31 @@ impl<'a, I: Invoke> Worker<'a, I> {
     unsafe fn pack_s(&self, block: &Range<usize>, k_block: usize) {
         let b = &self.compiled.blueprint;
         if b.pack_s {
-            let source = Source { base: self.s, operand: b.frame.s, split: &b.s, simd: self.compiled.simd };
             // SAFETY: the caller's contract.
-            unsafe { self.pack(&source, block, k_block, self.s_packed) };
+            unsafe { self.pack((self.s, b.frame.s, &b.s), block, k_block, self.s_packed) };
         }
     }
 
+    /// Packs the tiles of a block of an operand in the caller's memory.
+    ///
     /// # Safety
     /// As for [`Compiled::run_part`].
-    unsafe fn pack(&self, source: &Source<'_>, block: &Range<usize>, k_block: usize, to: *mut u8) {
-        let k = &self.compiled.blueprint.k;
-        // SAFETY: the caller's contract; the workspace holds a whole block and its slack.
+    unsafe fn pack(
+        &self,
+        (base, operand, split): (*const u8, Operand, &Split),
+        tiles: &Range<usize>,
+        k_block: usize,
+        to: *mut u8,
+    ) {
+        let Blueprint { k, vector, .. } = &self.compiled.blueprint;
+        let source = base.wrapping_add(k.start(k_block) * operand.step * self.es);
+        let block = Block { source, operand, split, tiles: tiles.clone(), depth: k.size(k_block) };
+        // SAFETY: the caller's contract; the workspace holds a whole block and its slack, and vectors are used only where the
+        // host generates code for them.
         unsafe {
-            match self.compiled.blueprint.geometry.float {
-                Float::F32 => source.pack::<f32>(block, k.start(k_block), k.size(k_block), to.cast()),
-                Float::F64 => source.pack::<f64>(block, k.start(k_block), k.size(k_block), to.cast()),
+            match vector.float {
+                Float::F32 => block.pack::<f32>(to.cast(), self.compiled.simd),
+                Float::F64 => block.pack::<f64>(to.cast(), self.compiled.simd),
             }
         }
     }
@@ -393,34 +390,6 @@ impl<'a, I: Invoke> Worker<'a, I> {
         } else {
             (width(b.pack_v, b.frame.v.along), 0, (units * self.c_v) as isize)
         };
-    }
-}
-
-/// An operand in the caller's memory.
-struct Source<'a> {
-    base: *const u8,
-    operand: Operand,
-    split: &'a Split,
-    simd: bool,
-}
-
-impl Source<'_> {
-    /// Packs the tiles of a block, panel behind panel.
-    ///
-    /// # Safety
-    /// The operand must be readable over its extent, `to` writable over the block and its slack, and `simd` be set only
-    /// on a host with AVX2.
-    unsafe fn pack<T: Packed>(&self, tiles: &Range<usize>, k: usize, depth: usize, to: *mut T) {
-        let block = Block {
-            source: self.base.cast::<T>().wrapping_add(k * self.operand.step),
-            along: self.operand.along,
-            step: self.operand.step,
-            split: self.split,
-            tiles: tiles.clone(),
-            depth,
-        };
-        // SAFETY: the caller's contract.
-        unsafe { block.pack(to, self.simd) };
     }
 }
 

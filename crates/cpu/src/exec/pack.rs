@@ -6,6 +6,7 @@
 
 use std::ops::Range;
 
+use crate::geometry::Operand;
 use crate::split::Split;
 
 /// A panel to copy: `valid` neighbours `along` elements apart, `depth` steps of k `step` elements apart.
@@ -22,11 +23,10 @@ pub(crate) struct Panel<T> {
 
 /// A row of panels to copy: those of the tiles `tiles` of `split`, over `depth` steps of k.
 #[derive(Clone, Debug)]
-pub(crate) struct Block<'a, T> {
+pub(crate) struct Block<'a> {
     /// The operand's element at the block's first step of k and the dimension's start.
-    pub(crate) source: *const T,
-    pub(crate) along: usize,
-    pub(crate) step: usize,
+    pub(crate) source: *const u8,
+    pub(crate) operand: Operand,
     pub(crate) split: &'a Split,
     pub(crate) tiles: Range<usize>,
     pub(crate) depth: usize,
@@ -41,13 +41,6 @@ const CHUNK: usize = 8;
 
 /// An element that can be packed.
 pub(crate) trait Packed: Copy + Default + 'static {
-    /// Copies contiguous neighbours with the host's vector instructions, writing at most `room` elements.
-    ///
-    /// # Safety
-    /// As for [`pack`], for this panel; `along` must be 1, and the host must have AVX2.
-    #[cfg(target_arch = "x86_64")]
-    unsafe fn copy_avx2(panel: &Panel<Self>, to: *mut Self, room: usize);
-
     /// Transposes k-contiguous neighbours with the host's vector instructions.
     ///
     /// # Safety
@@ -56,14 +49,14 @@ pub(crate) trait Packed: Copy + Default + 'static {
     unsafe fn transpose_avx2(panel: &Panel<Self>, to: *mut Self);
 }
 
-impl<T: Packed> Block<'_, T> {
+impl Block<'_> {
     /// Steps `from..to` of the panel of a tile.
-    fn panel(&self, tile: usize, from: usize, to: usize) -> Panel<T> {
-        let at = self.split.start(tile);
+    fn panel<T>(&self, tile: usize, from: usize, to: usize) -> Panel<T> {
+        let (at, Operand { along, step }) = (self.split.start(tile), self.operand);
         Panel {
-            source: self.source.wrapping_add(at * self.along + from * self.step),
-            along: self.along,
-            step: self.step,
+            source: self.source.cast::<T>().wrapping_add(at * along + from * step),
+            along,
+            step,
             valid: self.split.size(tile),
             width: self.split.start(tile + 1) - at,
             depth: to - from,
@@ -83,11 +76,11 @@ impl<T: Packed> Block<'_, T> {
     /// The operand must be readable over the tiles' valid elements and the steps, the whole panels and
     /// [`SLACK`] elements more writable at `to`, and the two must not overlap. `simd` may be set only on a host
     /// with AVX2.
-    pub(crate) unsafe fn pack(&self, to: *mut T, simd: bool) {
+    pub(crate) unsafe fn pack<T: Packed>(&self, to: *mut T, simd: bool) {
         #[cfg(target_arch = "x86_64")]
-        if simd && (self.along == 1 || self.step == 1) {
+        if simd && (self.operand.along == 1 || self.operand.step == 1) {
             // SAFETY: the caller's contract.
-            unsafe { if self.along == 1 { self.copy(to) } else { self.transpose(to) } }
+            unsafe { if self.operand.along == 1 { self.copy(to) } else { self.transpose(to) } }
             return;
         }
         let _ = simd;
@@ -101,14 +94,14 @@ impl<T: Packed> Block<'_, T> {
     /// # Safety
     /// As for [`Block::pack`], with `along` = 1, on a host with AVX2.
     #[cfg(target_arch = "x86_64")]
-    unsafe fn copy(&self, to: *mut T) {
+    unsafe fn copy<T: Packed>(&self, to: *mut T) {
         for from in (0..self.depth).step_by(CHUNK) {
             let end = (from + CHUNK).min(self.depth);
             for tile in self.tiles.clone() {
-                let panel = self.panel(tile, from, end);
+                let panel = self.panel::<T>(tile, from, end);
                 let room = (self.depth - from) * panel.width;
                 // SAFETY: the caller's contract. Steps may run over into later ones, not into the next panel.
-                unsafe { T::copy_avx2(&panel, to.add(self.target(tile, from)), room) };
+                unsafe { avx2::Rows::of(&panel, room).copy(to.add(self.target(tile, from)).cast()) };
             }
         }
     }
@@ -116,7 +109,7 @@ impl<T: Packed> Block<'_, T> {
     /// # Safety
     /// As for [`Block::pack`], with `step` = 1, on a host with AVX2.
     #[cfg(target_arch = "x86_64")]
-    unsafe fn transpose(&self, to: *mut T) {
+    unsafe fn transpose<T: Packed>(&self, to: *mut T) {
         for tile in self.tiles.clone() {
             let panel = self.panel(tile, 0, self.depth);
             // SAFETY: the caller's contract; a panel's overrun is overwritten by the next one.
@@ -161,7 +154,7 @@ mod avx2 {
 
     /// Copies contiguous neighbours, all sizes in 32-bit words, so that it serves both element types.
     #[derive(Clone, Copy)]
-    struct Rows {
+    pub(super) struct Rows {
         source: *const f32,
         step: usize,
         valid: usize,
@@ -171,7 +164,8 @@ mod avx2 {
     }
 
     impl Rows {
-        fn of<T>(panel: &Panel<T>, room: usize) -> Self {
+        /// Those of a panel whose neighbours are contiguous, with room for so many elements.
+        pub(super) fn of<T>(panel: &Panel<T>, room: usize) -> Self {
             let words = size_of::<T>() / 4;
             Self {
                 source: panel.source.cast(),
@@ -183,10 +177,12 @@ mod avx2 {
             }
         }
 
+        /// Copies with the host's vector instructions, writing within the room.
+        ///
         /// # Safety
-        /// As for `Packed::copy_avx2`.
+        /// As for `Block::pack`, for this panel, on a host with AVX2.
         #[target_feature(enable = "avx2")]
-        unsafe fn copy(&self, to: *mut f32) {
+        pub(super) unsafe fn copy(&self, to: *mut f32) {
             // SAFETY: the caller's contract.
             unsafe {
                 match self.width.div_ceil(8) {
@@ -202,7 +198,7 @@ mod avx2 {
         /// Rows of `N` vectors, the last of which may be partial.
         ///
         /// # Safety
-        /// As for `Packed::copy_avx2`.
+        /// As for [`Rows::copy`].
         #[target_feature(enable = "avx2")]
         unsafe fn copy_vectors<const N: usize>(&self, to: *mut f32) {
             if self.valid.div_ceil(8) < N {
@@ -234,7 +230,7 @@ mod avx2 {
         /// Rows of any width.
         ///
         /// # Safety
-        /// As for `Packed::copy_avx2`.
+        /// As for [`Rows::copy`].
         #[target_feature(enable = "avx2")]
         unsafe fn copy_wide(&self, to: *mut f32) {
             for p in 0..self.depth {
@@ -340,11 +336,6 @@ mod avx2 {
     transposing!(transposing_f64, f64, 4, __m256d, _mm256_loadu_pd, _mm256_setzero_pd, _mm256_storeu_pd, transpose_f64);
 
     impl Packed for f32 {
-        unsafe fn copy_avx2(panel: &Panel<f32>, to: *mut f32, room: usize) {
-            // SAFETY: the caller has AVX2 and hands over its contract.
-            unsafe { Rows::of(panel, room).copy(to) };
-        }
-
         unsafe fn transpose_avx2(panel: &Panel<f32>, to: *mut f32) {
             // SAFETY: the caller has AVX2 and hands over its contract.
             unsafe { transposing_f32(panel, to) };
@@ -352,11 +343,6 @@ mod avx2 {
     }
 
     impl Packed for f64 {
-        unsafe fn copy_avx2(panel: &Panel<f64>, to: *mut f64, room: usize) {
-            // SAFETY: the caller has AVX2 and hands over its contract.
-            unsafe { Rows::of(panel, room).copy(to.cast()) };
-        }
-
         unsafe fn transpose_avx2(panel: &Panel<f64>, to: *mut f64) {
             // SAFETY: the caller has AVX2 and hands over its contract.
             unsafe { transposing_f64(panel, to) };

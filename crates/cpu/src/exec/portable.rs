@@ -6,7 +6,8 @@ use std::ops::{Add, Mul};
 use super::driver::Invoke;
 use crate::codegen::abi::PanelArgs;
 use crate::codegen::tile::{Tile, TileStore};
-use crate::scalar::{Factor, Float};
+use crate::scalar::Float;
+use tilewright_ops::gemm::ScalarClass;
 
 /// Most elements of a register tile: 32 vectors of 16.
 const MOST: usize = 512;
@@ -109,13 +110,13 @@ unsafe fn store<T: Element>(tile: &Tile, args: &PanelArgs, acc: &[T; MOST]) {
     for (j, sums) in acc.chunks_exact(width).take(tile.s).enumerate() {
         for (i, &sum) in sums[..valid].iter().enumerate() {
             let at = args.c.wrapping_offset(i as isize * v_stride + j as isize * s_stride).cast::<T>();
-            let product = if tile.alpha == Factor::One { sum } else { alpha * sum };
+            let product = if tile.alpha == ScalarClass::One { sum } else { alpha * sum };
             // SAFETY: the caller's contract; C is read only if beta is not zero.
             unsafe {
                 at.write(match tile.beta {
-                    Factor::Zero => product,
-                    Factor::One => at.read() + product,
-                    Factor::Other => beta * at.read() + product,
+                    ScalarClass::Zero => product,
+                    ScalarClass::One => at.read() + product,
+                    ScalarClass::Other => beta * at.read() + product,
                 });
             }
         }

@@ -2,39 +2,25 @@
 
 use super::driver::{Call, Compiled};
 use super::pool;
-use crate::scalar::{Factor, Float};
+use crate::scalar::Float;
 use crate::split::share;
-
-/// Addresses of a call, for threads that write to parts of C and of the workspace that do not overlap.
-#[derive(Clone, Copy)]
-struct Shared(Call);
-
-// SAFETY: every thread works on its own part of C and of the workspace; A and B are only read.
-unsafe impl Sync for Shared {}
-
-impl Shared {
-    // A method, so that closures capture the whole and not the raw pointers in it.
-    fn call(&self) -> &Call {
-        &self.0
-    }
-}
+use tilewright_ops::gemm::ScalarClass;
 
 impl Compiled {
     /// Computes the whole product.
     ///
     /// # Safety
-    /// The operands must be readable and C writable over the extents of the plan's geometry, the workspace over its
+    /// The operands must be readable and C writable over the extents of the plan's input, the workspace over its
     /// size and aligned to 64 bytes, nobody else may touch C or the workspace, and the host must have the plan's
     /// instruction set.
     pub(crate) unsafe fn run(&self, call: &Call) {
         let b = &self.blueprint;
-        let shared = Shared(*call);
         let threads = b.threads();
         // SAFETY: the caller's contract; parts of different threads do not overlap.
-        pool::run(threads, &|thread| unsafe { self.run_part(thread, shared.call()) });
+        pool::run(threads, &|thread| unsafe { self.run_part(thread, call) });
         if b.reduces() {
             // SAFETY: all slices are complete; threads take different columns.
-            pool::run(threads, &|thread| unsafe { self.reduce(thread, threads, shared.call()) });
+            pool::run(threads, &|thread| unsafe { self.reduce(thread, threads, call) });
         }
     }
 
@@ -55,7 +41,7 @@ impl Compiled {
     unsafe fn reduce(&self, thread: usize, threads: usize, call: &Call) {
         // SAFETY: the caller's contract.
         unsafe {
-            match self.blueprint.geometry.float {
+            match self.blueprint.vector.float {
                 Float::F32 => self.reduce_as::<f32>(thread, threads, call, call.beta as f32),
                 Float::F64 => self.reduce_as::<f64>(thread, threads, call, call.beta),
             }
@@ -83,10 +69,10 @@ impl Compiled {
                         sum = sum + slices.add(g * slice + at).read();
                     }
                     let to = c.add(v * b.frame.c_v + s * b.frame.c_s);
-                    let kept = match b.geometry.beta {
-                        Factor::Zero => sum,
-                        Factor::One => to.read() + sum,
-                        Factor::Other => beta * to.read() + sum,
+                    let kept = match b.input.beta {
+                        ScalarClass::Zero => sum,
+                        ScalarClass::One => to.read() + sum,
+                        ScalarClass::Other => beta * to.read() + sum,
                     };
                     to.write(kept);
                 }

@@ -2,7 +2,7 @@
 
 use iced_x86::{Instruction, Mnemonic, OpKind, Register};
 
-use super::{Fault, Machine, Plain};
+use super::{Fault, Machine, plain};
 
 /// A register's bytes.
 type Bytes = [u8; 64];
@@ -96,7 +96,7 @@ impl Machine<'_> {
             M::Vunpckhpd => self.unpack(i, 8, 1),
             M::Vfmadd231ps | M::Vmulps | M::Vaddps => self.arithmetic(i, 4),
             M::Vfmadd231pd | M::Vmulpd | M::Vaddpd => self.arithmetic(i, 8),
-            _ => Err(Fault::Unknown(i.to_string_plain())),
+            _ => Err(Fault::Unknown(plain(i))),
         }
     }
 
@@ -189,23 +189,18 @@ impl Machine<'_> {
         let mut out = [0; 64];
         for n in 0..bytes / element {
             let range = n * element..(n + 1) * element;
-            if element == 4 {
-                let value = |v: &Bytes| f32::from_le_bytes(lane(v, n));
-                let result = match i.mnemonic() {
-                    Mnemonic::Vmulps => value(&a) * value(&b),
-                    Mnemonic::Vaddps => value(&a) + value(&b),
-                    _ => value(&a).mul_add(value(&b), value(&old)),
-                };
-                out[range].copy_from_slice(&result.to_le_bytes());
-            } else {
-                let value = |v: &Bytes| f64::from_le_bytes(lane(v, n));
-                let result = match i.mnemonic() {
-                    Mnemonic::Vmulpd => value(&a) * value(&b),
-                    Mnemonic::Vaddpd => value(&a) + value(&b),
-                    _ => value(&a).mul_add(value(&b), value(&old)),
-                };
-                out[range].copy_from_slice(&result.to_le_bytes());
+            macro_rules! compute {
+                ($float:ty) => {{
+                    let value = |v: &Bytes| <$float>::from_le_bytes(lane(v, n));
+                    let result = match i.mnemonic() {
+                        Mnemonic::Vmulps | Mnemonic::Vmulpd => value(&a) * value(&b),
+                        Mnemonic::Vaddps | Mnemonic::Vaddpd => value(&a) + value(&b),
+                        _ => value(&a).mul_add(value(&b), value(&old)),
+                    };
+                    out[range].copy_from_slice(&result.to_le_bytes());
+                }};
             }
+            if element == 4 { compute!(f32) } else { compute!(f64) }
         }
         self.set_vector(to, out);
         Ok(())

@@ -7,20 +7,8 @@ use tilewright_core::feature::Feature;
 use tilewright_core::space::Values;
 use tilewright_ops::gemm::GemmInput;
 
-const SIZES: [&str; 28] = [
-    "m_s",
-    "n_s",
-    "m_l",
-    "n_l",
-    "u",
-    "k_s",
-    "k_l",
-    "k_g",
-    "t_m",
-    "t_n",
-    "lanes",
-    "vectors",
-    "accumulators",
+/// Sizes beside the first ones of [`NAMES`].
+const DERIVED: [&str; 15] = [
     "reuse",
     "tiles_m",
     "tiles_n",
@@ -40,7 +28,8 @@ const SIZES: [&str; 28] = [
 const FLAGS: [&str; 7] = ["axis_n", "pack_a", "pack_b", "order_broadcast", "stream", "prefetch_near", "prefetch_far"];
 
 pub(super) fn names() -> Vec<Feature> {
-    SIZES.into_iter().map(Feature::size).chain(FLAGS.into_iter().map(Feature::flag)).collect()
+    let sizes = NAMES.into_iter().take(13).chain(DERIVED);
+    sizes.map(Feature::size).chain(FLAGS.into_iter().map(Feature::flag)).collect()
 }
 
 /// What features are made of, parameters and what the space derives.
@@ -72,7 +61,7 @@ pub(super) const NAMES: [&str; 21] = [
 pub(super) fn features(input: &GemmInput, at: &Values<'_>, out: &mut Vec<f32>) {
     match at.ints(Description::get().features) {
         Some(values) => append(input, values, out),
-        None => out.resize(out.len() + SIZES.len() + FLAGS.len(), f32::NAN),
+        None => out.resize(out.len() + names().len(), f32::NAN),
     }
 }
 
@@ -94,20 +83,8 @@ fn append(input: &GemmInput, values: [u32; NAMES.len()], out: &mut Vec<f32>) {
     let f = |x: u32| x as f32;
     let element = input.dtype().size() as f32;
     let bytes = |a: u32, b: u32| a as f32 * b as f32 * element;
+    out.extend([m_s, n_s, m_l, n_l, u, k_s, k_l, k_g, t_m, t_n, lanes, vectors, accumulators].map(f));
     out.extend([
-        f(m_s),
-        f(n_s),
-        f(m_l),
-        f(n_l),
-        f(u),
-        f(k_s),
-        f(k_l),
-        f(k_g),
-        f(t_m),
-        f(t_n),
-        f(lanes),
-        f(vectors),
-        f(accumulators),
         f(vectors * n_s) / f(vectors + n_s),
         f(tiles_m),
         f(tiles_n),

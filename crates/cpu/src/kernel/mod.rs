@@ -9,13 +9,10 @@ pub(crate) mod space;
 use crate::blueprint::Blueprint;
 use crate::config::GemmConfig;
 use crate::device::HostGemm;
-use crate::geometry::Geometry;
-use crate::scalar::{Factor, Float};
 use space::Description;
 use std::sync::Arc;
 use tilewright_core::computation::InputError;
 use tilewright_core::device::DeviceSpec;
-use tilewright_core::dtype::DType;
 use tilewright_core::feature::Feature;
 use tilewright_core::id::KernelId;
 use tilewright_core::kernel::Kernel;
@@ -25,7 +22,7 @@ use tilewright_core::program::Program;
 use tilewright_core::space::{BoundSpace, Legal, ParamSpace, Point, Symbols, Values};
 #[cfg(feature = "loops")]
 use tilewright_loops::host::Caches;
-use tilewright_ops::gemm::{Gemm, GemmInput, ScalarClass};
+use tilewright_ops::gemm::{Gemm, GemmInput};
 
 /// The kernel `gemm.cpu`.
 #[derive(Debug, Default)]
@@ -35,7 +32,6 @@ pub struct CpuGemm(());
 #[derive(Clone, Debug)]
 pub struct GemmPlan {
     pub(crate) blueprint: Blueprint,
-    pub(crate) input: GemmInput,
 }
 
 impl CpuGemm {
@@ -72,7 +68,7 @@ impl Kernel for CpuGemm {
     fn plan(&self, _: &DeviceSpec, input: &GemmInput, at: &Legal<'_>) -> GemmPlan {
         // The names are the kernel's own, and the conformance suite reads them all at legal points.
         let blueprint = blueprint(input, at).unwrap_or_else(|| unreachable!("{at:?} is no legal point of gemm.cpu"));
-        GemmPlan { blueprint, input: input.clone() }
+        GemmPlan { blueprint }
     }
 
     #[cfg(feature = "loops")]
@@ -100,26 +96,5 @@ impl Kernel for CpuGemm {
 /// What follows from a point; `None` for one of another space.
 fn blueprint(input: &GemmInput, at: &Values<'_>) -> Option<Blueprint> {
     let [vectors] = at.ints([Description::get().vectors])?;
-    Some(Blueprint::new(geometry(input), GemmConfig::of(at)?, vectors))
-}
-
-fn geometry(input: &GemmInput) -> Geometry {
-    let factor = |class| match class {
-        ScalarClass::Zero => Factor::Zero,
-        ScalarClass::One => Factor::One,
-        ScalarClass::Other => Factor::Other,
-    };
-    Geometry {
-        float: if input.dtype() == DType::F64 { Float::F64 } else { Float::F32 },
-        m: input.m,
-        n: input.n,
-        k: input.k,
-        transpose_a: input.layout.a_transposed(),
-        transpose_b: input.layout.b_transposed(),
-        lda: input.lda,
-        ldb: input.ldb,
-        ldc: input.ldc,
-        alpha: factor(input.alpha),
-        beta: factor(input.beta),
-    }
+    Some(Blueprint::new(input.clone(), GemmConfig::of(at)?, vectors))
 }

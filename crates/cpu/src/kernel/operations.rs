@@ -2,9 +2,10 @@
 
 use super::GemmPlan;
 use crate::blueprint::Blueprint;
-use crate::scalar::{Factor, Float};
+use crate::scalar::Float;
 use tilewright_core::operations::Operations as Phases;
 use tilewright_loops::host::{Caches, Operations, Reference, add_traffic};
+use tilewright_ops::gemm::ScalarClass;
 
 /// Multiply-adds that must be under way to keep the units of a core busy: latency times throughput.
 const IN_FLIGHT: f64 = 8.0;
@@ -18,20 +19,20 @@ pub(super) fn of(plan: &GemmPlan, caches: &Caches) -> Phases {
 }
 
 fn operations(b: &Blueprint, caches: &Caches) -> [Operations; 2] {
-    let shape = Shape::of(b);
-    let (mut packing, mut product) = (packing(b, &shape), product(b, &shape));
-    let (apart, together) = references(b, &shape);
+    let nest = Nest::of(b);
+    let (mut packing, mut product) = (packing(&nest), product(&nest));
+    let (apart, together) = references(&nest);
     let all = [apart.as_slice(), &together].concat();
     add_traffic(&mut packing, &apart, &all, caches);
     add_traffic(&mut product, &together, &all, caches);
     [packing, product]
 }
 
-fn product(b: &Blueprint, shape: &Shape) -> Operations {
-    let mut out = Operations::from([("constant", 1.0), ("groups", shape.threads)]);
+fn product(nest: &Nest<'_>) -> Operations {
+    let &Nest { b, threads, vectors, columns, k, v_tiles, s_tiles, v_blocks, s_blocks, k_blocks, .. } = nest;
+    let mut out = Operations::from([("constant", 1.0), ("groups", threads)]);
     let mut add = |name: &'static str, amount: f64| *out.entry(name).or_insert(0.0) += amount;
-    let double = b.geometry.float == Float::F64;
-    let Shape { vectors, columns, k, v_tiles, s_tiles, k_blocks, .. } = *shape;
+    let double = b.vector.float == Float::F64;
     let tile = vectors / v_tiles * (columns / s_tiles);
     let stalled = (IN_FLIGHT / (tile * f64::from(b.config.k_l))).max(1.0);
     add(if double { "f64 fma" } else { "f32 fma" }, vectors * columns * k * stalled);
@@ -41,33 +42,33 @@ fn product(b: &Blueprint, shape: &Shape) -> Operations {
     add("loads", columns * v_tiles * k);
     add("iterations", v_tiles * s_tiles * k / f64::from(b.config.k_s));
     add("lane steps", v_tiles * s_tiles * k_blocks);
-    add("regions", k_blocks * shape.v_blocks * shape.s_blocks);
-    let reads_c = if b.geometry.beta == Factor::Zero { k_blocks - 1.0 } else { k_blocks };
+    add("regions", k_blocks * v_blocks * s_blocks);
+    let reads_c = if b.input.beta == ScalarClass::Zero { k_blocks - 1.0 } else { k_blocks };
     let c_moves = vectors * columns * crossed(false, if b.frame.c_v == 1 { b.frame.c_s } else { b.frame.c_v });
     add("loads", c_moves * reads_c);
     add("stores", c_moves * k_blocks);
     if b.reduces() {
         let slices = f64::from(b.config.k_g);
-        add("loads", c_moves * slices / shape.threads);
-        add("stores", c_moves / shape.threads);
+        add("loads", c_moves * slices / threads);
+        add("stores", c_moves / threads);
     }
     if b.pack_v && b.copies_v() {
         // The vectors are loaded anyway.
-        let elements = vectors * b.vector.lanes() as f64 * k * shape.s_blocks;
-        add("stores", elements / b.vector.lanes() as f64);
+        add("stores", vectors * k * s_blocks);
     }
     out
 }
 
-fn packing(b: &Blueprint, shape: &Shape) -> Operations {
+fn packing(nest: &Nest<'_>) -> Operations {
+    let b = nest.b;
     let lanes = b.vector.lanes() as f64;
     let mut out = Operations::new();
     let mut add = |name: &'static str, amount: f64| *out.entry(name).or_insert(0.0) += amount;
     if b.pack_v && !b.copies_v() {
-        pack(&mut add, shape.vectors * lanes * shape.k * shape.s_blocks, lanes, b.frame.v.along == 1);
+        pack(&mut add, nest.vectors * lanes * nest.k * nest.s_blocks, lanes, b.frame.v.along == 1);
     }
     if b.pack_s {
-        pack(&mut add, shape.columns * shape.k, lanes, b.frame.s.along == 1);
+        pack(&mut add, nest.columns * nest.k, lanes, b.frame.s.along == 1);
     }
     out
 }
@@ -75,7 +76,7 @@ fn packing(b: &Blueprint, shape: &Shape) -> Operations {
 /// How many of the vectors at multiples of so many elements lie in two lines, each half of which is loaded.
 fn crossings(b: &Blueprint, stride: usize) -> f64 {
     const LINE: usize = 64;
-    let (es, width) = (b.geometry.float.bytes(), b.vector.lanes() * b.geometry.float.bytes());
+    let (es, width) = (b.es(), b.vector.lanes() * b.es());
     let places = LINE / es;
     let crossed = (0..places).filter(|i| i * stride % places * es + width > LINE).count();
     crossed as f64 / places as f64
@@ -90,45 +91,9 @@ fn pack(add: &mut impl FnMut(&'static str, f64), elements: f64, lanes: f64, cont
     }
 }
 
-/// The part of the thread with most work.
-struct Shape {
-    threads: f64,
-    /// Vectors along the first side, edges in full.
-    vectors: f64,
-    columns: f64,
-    k: f64,
-    v_tiles: f64,
-    s_tiles: f64,
-    v_blocks: f64,
-    s_blocks: f64,
-    k_blocks: f64,
-}
-
-impl Shape {
-    fn of(b: &Blueprint) -> Self {
-        let part = b.part(0);
-        let f = |x: usize| x.max(1) as f64;
-        let lanes = b.vector.lanes();
-        let v = b.v.start(part.v.end) - b.v.start(part.v.start);
-        let s = b.s.start(part.s.end) - b.s.start(part.s.start);
-        let k = b.k.start(part.k.end).min(b.geometry.k) - b.k.start(part.k.start).min(b.geometry.k);
-        Self {
-            threads: f(b.threads()),
-            vectors: f(v.div_ceil(lanes)),
-            columns: f(s),
-            k: f(k),
-            v_tiles: f(part.v.len()),
-            s_tiles: f(part.s.len()),
-            v_blocks: f(part.v.len().div_ceil(b.v_block)),
-            s_blocks: f(part.s.len().div_ceil(b.s_block)),
-            k_blocks: f(part.k.len()),
-        }
-    }
-}
-
 /// What packing touches, and what the product does.
-fn references(b: &Blueprint, shape: &Shape) -> (Vec<Reference>, Vec<Reference>) {
-    let nest = Nest::of(b, shape);
+fn references(nest: &Nest<'_>) -> (Vec<Reference>, Vec<Reference>) {
+    let b = nest.b;
     let (mut apart, mut product) = (Vec::new(), Vec::new());
     let v = Side { packed: b.pack_v, strides: (b.frame.v.along, b.frame.v.step), tile: nest.v_tile, tiles: nest.v_in };
     let s = Side { packed: b.pack_s, strides: (b.frame.s.along, b.frame.s.step), tile: nest.s_tile, tiles: nest.s_in };
@@ -169,14 +134,25 @@ struct Side {
     tiles: f64,
 }
 
-/// The loops of the driver: blocks of columns, of k, of vectors; the panel that stays, the one that streams.
+/// The loops of the driver (blocks of columns, of k, of vectors; the panel that stays, the one that streams) over the part of the
+/// thread with most work.
 struct Nest<'a> {
     b: &'a Blueprint,
-    shape: &'a Shape,
+    threads: f64,
+    /// Vectors along the first side, edges in full.
+    vectors: f64,
+    columns: f64,
+    k: f64,
+    v_tiles: f64,
+    s_tiles: f64,
+    v_blocks: f64,
+    s_blocks: f64,
+    k_blocks: f64,
     /// Bytes of an element.
     es: f64,
     /// Steps of a block of k.
     depth: f64,
+    /// Elements of a tile along each side, and tiles of a block.
     v_tile: f64,
     s_tile: f64,
     v_in: f64,
@@ -184,27 +160,43 @@ struct Nest<'a> {
 }
 
 impl<'a> Nest<'a> {
-    fn of(b: &'a Blueprint, shape: &'a Shape) -> Self {
+    fn of(b: &'a Blueprint) -> Self {
+        let part = b.part(0);
+        let f = |x: usize| x.max(1) as f64;
+        let lanes = b.vector.lanes();
+        let v = b.v.start(part.v.end) - b.v.start(part.v.start);
+        let s = b.s.start(part.s.end) - b.s.start(part.s.start);
+        let k = b.k.start(part.k.end).min(b.input.k) - b.k.start(part.k.start).min(b.input.k);
+        let (vectors, columns, k) = (f(v.div_ceil(lanes)), f(s), f(k));
+        let (v_tiles, s_tiles, k_blocks) = (f(part.v.len()), f(part.s.len()), f(part.k.len()));
+        let (v_blocks, s_blocks) = (f(part.v.len().div_ceil(b.v_block)), f(part.s.len().div_ceil(b.s_block)));
         Self {
             b,
-            shape,
-            es: b.geometry.float.bytes() as f64,
-            depth: shape.k / shape.k_blocks,
-            v_tile: shape.vectors / shape.v_tiles * b.vector.lanes() as f64,
-            s_tile: shape.columns / shape.s_tiles,
-            v_in: shape.v_tiles / shape.v_blocks,
-            s_in: shape.s_tiles / shape.s_blocks,
+            threads: f(b.threads()),
+            vectors,
+            columns,
+            k,
+            v_tiles,
+            s_tiles,
+            v_blocks,
+            s_blocks,
+            k_blocks,
+            es: b.es() as f64,
+            depth: k / k_blocks,
+            v_tile: vectors / v_tiles * lanes as f64,
+            s_tile: columns / s_tiles,
+            v_in: v_tiles / v_blocks,
+            s_in: s_tiles / s_blocks,
         }
     }
 
     fn loops(&self, [s_block, k_block, v_block, v, s]: [f64; 5], inner: [(&'static str, f64, f64); 2]) -> Loops {
         let (v, s) = (("v tile", self.v_in, v), ("s tile", self.s_in, s));
         let (stays, streams) = if self.b.keeps_v() { (v, s) } else { (s, v) };
-        let shape = self.shape;
         let outer = [
-            ("s block", shape.s_blocks, s_block),
-            ("k block", shape.k_blocks, k_block),
-            ("v block", shape.v_blocks, v_block),
+            ("s block", self.s_blocks, s_block),
+            ("k block", self.k_blocks, k_block),
+            ("v block", self.v_blocks, v_block),
         ];
         [&outer[..], &[stays, streams], &inner].concat()
     }

@@ -8,12 +8,13 @@ mod lower;
 mod region;
 mod value;
 
-use crate::exec::memory::ExecBuffer;
+use crate::exec::memory::executable;
 use crate::exec::{pool, scratch};
 use cranelift_codegen::control::ControlPlane;
 use cranelift_codegen::isa::{CallConv, OwnedTargetIsa};
 use cranelift_codegen::settings::{self, Configurable};
 use cranelift_codegen::{Context, ir};
+use memmap2::Mmap;
 use std::sync::Arc;
 use tilewright_core::buffer::{BufferSpec, View};
 use tilewright_core::program::{DeviceError, HostArgs, HostCode, Program, check_buffers};
@@ -38,7 +39,7 @@ type Entry = unsafe extern "sysv64" fn(*const *mut u8, *mut u8, i64, i64);
 
 /// Machine code of one instance.
 pub struct HostLoops {
-    code: ExecBuffer,
+    code: Mmap,
     buffers: Vec<BufferSpec>,
     groups: usize,
     threads: usize,
@@ -66,7 +67,7 @@ impl HostLoops {
             return Err(generator(format!("{}: this host lacks an instruction that it needs", instance.kernel().name)));
         }
         let text = compiled.code_buffer().to_vec();
-        let code = ExecBuffer::new(&text)?;
+        let code = executable(&text)?;
         Ok(Self {
             code,
             buffers: instance.buffers(),
@@ -102,29 +103,16 @@ fn signature(isa: &OwnedTargetIsa) -> ir::Signature {
     signature
 }
 
-/// Addresses of the arrays, for threads.
-struct Arrays(Vec<*mut u8>);
-
-// SAFETY: threads run groups that are independent of each other; what two of them write they write at once.
-unsafe impl Sync for Arrays {}
-
-impl Arrays {
-    // A method, so that closures capture the whole and not the raw pointers in it.
-    fn first(&self) -> *const *mut u8 {
-        self.0.as_ptr()
-    }
-}
-
 impl HostCode for HostLoops {
     fn run(&self, args: &mut HostArgs<'_, '_>) -> Result<(), DeviceError> {
         check_buffers(&self.buffers, args.buffers)?;
-        let arrays = Arrays(args.buffers.iter_mut().map(address).collect());
+        let arrays: Vec<*mut u8> = args.buffers.iter_mut().map(address).collect();
         // SAFETY: the code was generated with this signature, and is never written again.
-        let entry = unsafe { std::mem::transmute::<*const u8, Entry>(self.code.at(0)) };
+        let entry = unsafe { std::mem::transmute::<*const u8, Entry>(self.code.as_ptr()) };
         let threads = self.threads.min(self.groups).max(1);
-        let share = |thread: usize| (self.groups * thread / threads) as i64;
         let run = |memory: *mut u8| {
-            pool::run(threads, &Job { entry, arrays: &arrays, memory, each: self.memory, share: &share }.closure());
+            let job = Job { code: self, entry, arrays: arrays.as_ptr(), memory, threads };
+            pool::run(threads, &|thread| job.run(thread));
         };
         scratch::with(threads * self.memory, run)
             .map_err(|e| DeviceError::Run(format!("{} bytes for groups: {e}", threads * self.memory)))
@@ -144,26 +132,23 @@ fn address(view: &mut View<'_>) -> *mut u8 {
 }
 
 struct Job<'a> {
+    code: &'a HostLoops,
     entry: Entry,
-    arrays: &'a Arrays,
+    arrays: *const *mut u8,
     memory: *mut u8,
-    each: usize,
-    share: &'a dyn Fn(usize) -> i64,
+    threads: usize,
 }
 
-// SAFETY: every thread uses its own part of the memory, and `share` reads integers only.
+// SAFETY: every thread uses its own part of the memory, and runs groups that are independent of each other; what two of them write
+// they write at once.
 unsafe impl Sync for Job<'_> {}
 
 impl Job<'_> {
-    fn closure(&self) -> impl Fn(usize) + Sync + '_ {
-        move |thread| self.run(thread)
-    }
-
     fn run(&self, thread: usize) {
-        let memory = self.memory.wrapping_add(thread * self.each);
-        let (first, end) = ((self.share)(thread), (self.share)(thread + 1));
-        // SAFETY: `check_buffers` has established the lengths of the buffers and which may be written, the instance that every access is inside of
-        // them; the memory is this thread's, long enough and aligned to 64 bytes.
-        unsafe { (self.entry)(self.arrays.first(), memory, first, end) };
+        let memory = self.memory.wrapping_add(thread * self.code.memory);
+        let [first, end] = [thread, thread + 1].map(|t| (self.code.groups * t / self.threads) as i64);
+        // SAFETY: `check_buffers` has established the lengths of the buffers and which may be written, the instance that every
+        // access is inside of them; the memory is this thread's, long enough and aligned to 64 bytes.
+        unsafe { (self.entry)(self.arrays, memory, first, end) };
     }
 }

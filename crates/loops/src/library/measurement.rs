@@ -12,11 +12,10 @@ use tilewright_core::dtype::DType::F32;
 ///
 /// # Errors
 /// A group that does not fit the generator.
-pub fn matmul((x, y): (i64, i64)) -> Result<LoopKernel, LoopError> {
+pub fn matmul(group: (i64, i64)) -> Result<LoopKernel, LoopError> {
     product("matmul")
-        .spread("j", x, Axis::X, "jg", "jt")?
-        .spread("i", y, Axis::Y, "ig", "it")?
-        .split("k", x, "ko", "ki")?
+        .spread_2d(group)?
+        .split("k", group.0, "ko", "ki")?
         .prefetch("a", "ta", Some("ko"), &["it", "ki"], 0)?
         .prefetch("b", "tb", Some("ko"), &["ki", "jt"], 0)?
         .unroll("ki")
@@ -26,8 +25,8 @@ pub fn matmul((x, y): (i64, i64)) -> Result<LoopKernel, LoopError> {
 ///
 /// # Errors
 /// A group that does not fit the generator.
-pub fn naive_matmul((x, y): (i64, i64)) -> Result<LoopKernel, LoopError> {
-    product("naive_matmul").spread("j", x, Axis::X, "jg", "jt")?.spread("i", y, Axis::Y, "ig", "it")
+pub fn naive_matmul(group: (i64, i64)) -> Result<LoopKernel, LoopError> {
+    product("naive_matmul").spread_2d(group)
 }
 
 fn product(name: &str) -> LoopKernel {
@@ -79,62 +78,45 @@ pub enum Transposing {
     Writing,
 }
 
-/// The transpose of an `n x n` matrix.
+impl Transposing {
+    /// Every way, with its name in reports.
+    pub const ALL: [(&'static str, Self); 3] =
+        [("tiled", Self::Tiled), ("reading", Self::Reading), ("writing", Self::Writing)];
+}
+
+/// The transpose of an `n x n` matrix. A group that goes through shared memory fetches a tile of `y` columns and `x` rows, and stores
+/// it with rows and columns exchanged.
 ///
 /// # Errors
 /// A group that does not fit the generator.
-pub fn transpose(how: Transposing, (x, y): (i64, i64)) -> Result<LoopKernel, LoopError> {
+pub fn transpose((name, how): (&str, Transposing), group: (i64, i64)) -> Result<LoopKernel, LoopError> {
     let matrix = || [size("n"), pitched("n")];
-    let named = |name: &str| LoopKernel::new(format!("transpose_{name}")).domain("i", "n").domain("j", "n");
-    let arrays = |k: LoopKernel| k.array(Array::input("a", F32, matrix())).array(Array::output("b", F32, matrix()));
-    let over =
-        |from: [&'static str; 2], to: [&'static str; 2]| each("i", [each("j", [store("b", to, load("a", from))])]);
-    let kernel = match how {
-        Transposing::Writing => arrays(named("writing")).stmt(over(["i", "j"], ["j", "i"])),
-        Transposing::Reading => arrays(named("reading")).stmt(over(["j", "i"], ["i", "j"])),
-        Transposing::Tiled => return tiled_transpose(arrays(named("tiled")), (x, y)),
-    };
-    kernel.spread("j", x, Axis::X, "jg", "jt")?.spread("i", y, Axis::Y, "ig", "it")
+    let (to, from) = if how == Transposing::Writing { (["j", "i"], ["i", "j"]) } else { (["i", "j"], ["j", "i"]) };
+    let kernel = LoopKernel::new(format!("transpose_{name}"))
+        .domain("i", "n")
+        .domain("j", "n")
+        .array(Array::input("a", F32, matrix()))
+        .array(Array::output("b", F32, matrix()))
+        .stmt(each("i", [each("j", [store("b", to, load("a", from))])]))
+        .spread_2d(group)?;
+    if how == Transposing::Tiled { kernel.prefetch("a", "tile", None, &["jt", "it"], 1) } else { Ok(kernel) }
 }
 
-/// A group fetches a tile of `y` columns and `x` rows, and stores it with rows and columns exchanged.
-fn tiled_transpose(kernel: LoopKernel, (x, y): (i64, i64)) -> Result<LoopKernel, LoopError> {
-    kernel
-        .stmt(each("i", [each("j", [store("b", ["i", "j"], load("a", ["j", "i"]))])]))
-        .spread("j", x, Axis::X, "jg", "jt")?
-        .spread("i", y, Axis::Y, "ig", "it")?
-        .prefetch("a", "tile", None, &["jt", "it"], 1)
-}
+/// Names in reports of kernels that copy, and the arrays whose sums they store; where there is none, the index of each element.
+pub const COPIES: [(&str, &[&str]); 3] = [("copy", &["a"]), ("sum of four", &["a", "b", "c", "d"]), ("index", &[])];
 
-/// What a copying kernel reads.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Copying {
-    /// One array.
-    One,
-    /// The sum of four arrays.
-    Four,
-    /// Nothing: it stores the index of each element.
-    Index,
-}
-
-/// Copies arrays or sums of arrays, element by element.
+/// Copies arrays or sums of arrays, element by element: one of [`COPIES`].
 ///
 /// # Errors
 /// A group that does not fit the generator.
-pub fn stride_one(what: Copying, group: i64) -> Result<LoopKernel, LoopError> {
-    let shape = || [size("n")];
-    let (name, inputs): (_, &[&'static str]) = match what {
-        Copying::One => ("copy", &["a"]),
-        Copying::Four => ("sum_of_four", &["a", "b", "c", "d"]),
-        Copying::Index => ("index", &[]),
-    };
-    let mut kernel = LoopKernel::new(name).domain("i", "n");
+pub fn stride_one((name, inputs): (&str, &'static [&'static str]), group: i64) -> Result<LoopKernel, LoopError> {
+    let mut kernel = LoopKernel::new(name.replace(' ', "_")).domain("i", "n");
     for input in inputs {
-        kernel = kernel.array(Array::input(input, F32, shape()));
+        kernel = kernel.array(Array::input(input, F32, ["n"]));
     }
     let value = inputs.iter().map(|array| load(array, ["i"])).reduce(|a, b| a + b);
     kernel
-        .array(Array::output("to", F32, shape()))
+        .array(Array::output("to", F32, ["n"]))
         .stmt(each("i", [store("to", ["i"], value.unwrap_or(Expr::Index(idx("i"))))]))
         .spread("i", group, Axis::X, "ig", "it")
 }
@@ -166,13 +148,8 @@ pub fn strided_sums(width: i64, group: i64) -> Result<LoopKernel, LoopError> {
 ///
 /// # Errors
 /// A group that does not fit the generator.
-pub fn empty((x, y): (i64, i64)) -> Result<LoopKernel, LoopError> {
-    LoopKernel::new("empty")
-        .domain("i", "n")
-        .domain("j", "n")
-        .stmt(each("i", [each("j", [])]))
-        .spread("j", x, Axis::X, "jg", "jt")?
-        .spread("i", y, Axis::Y, "ig", "it")
+pub fn empty(group: (i64, i64)) -> Result<LoopKernel, LoopError> {
+    LoopKernel::new("empty").domain("i", "n").domain("j", "n").stmt(each("i", [each("j", [])])).spread_2d(group)
 }
 
 pub(super) fn add(set: &mut Set, scale: Scale) -> Result<(), LoopError> {
@@ -186,10 +163,8 @@ pub(super) fn add(set: &mut Set, scale: Scale) -> Result<(), LoopError> {
             }
             set.add("naive_matmul", "", naive_matmul(group), &[("n", n), ("m", n), ("l", n)])?;
             let n = scale.of(7, 10) << t;
-            let ways =
-                [("tiled", Transposing::Tiled), ("reading", Transposing::Reading), ("writing", Transposing::Writing)];
-            for (name, how) in ways {
-                set.add("transpose", name, transpose(how, group), &[("n", n)])?;
+            for way in Transposing::ALL {
+                set.add("transpose", way.0, transpose(way, group), &[("n", n)])?;
             }
         }
         for t in 0..scale.cases(6) {
@@ -208,8 +183,8 @@ pub(super) fn add(set: &mut Set, scale: Scale) -> Result<(), LoopError> {
         }
         for t in 0..scale.cases(9) {
             let n = (scale.of(12, 18) << t).max(group);
-            for (name, what) in [("copy", Copying::One), ("sum of four", Copying::Four), ("index", Copying::Index)] {
-                set.add("stride_1", name, stride_one(what, group), &[("n", n)])?;
+            for what in COPIES {
+                set.add("stride_1", what.0, stride_one(what, group), &[("n", n)])?;
             }
         }
     }

@@ -12,13 +12,13 @@ mod test;
 
 use crate::error::LoopError;
 use crate::instance::Instance;
-use crate::kernel::LoopKernel;
+use crate::kernel::{Axis, LoopKernel};
 use crate::size::{Size, Sizes, size};
 
 pub use arithmetic::{Operation, arithmetic};
 pub use beyond::{atomics, bank_stride, reread, uncoalesced};
 pub use measurement::{
-    Copying, Transposing, empty, matmul, naive_matmul, scale_and_add, stride_one, strided_sums, transpose,
+    COPIES, Transposing, empty, matmul, naive_matmul, scale_and_add, stride_one, strided_sums, transpose,
 };
 pub use mixed::{Beside, Cached, cached, mixed};
 pub use test::{convolution, finite_difference, n_body, skinny_matmul};
@@ -35,6 +35,13 @@ pub const GROUPS_1D: [i64; 3] = [128, 256, 512];
 /// A row of a matrix with so many used columns.
 pub(crate) fn pitched(columns: &'static str) -> Size {
     size(columns) + PITCH
+}
+
+impl LoopKernel {
+    /// Runs the loops `j` and `i` on groups of so many threads along both axes.
+    fn spread_2d(self, (x, y): (i64, i64)) -> Result<Self, LoopError> {
+        self.spread("j", x, Axis::X, "jg", "jt")?.spread("i", y, Axis::Y, "ig", "it")
+    }
 }
 
 /// A kernel with sizes, as part of a set.

@@ -12,7 +12,7 @@ use tilewright_core::dtype::DType::F32;
 ///
 /// # Errors
 /// A group that does not fit the generator.
-pub fn finite_difference((x, y): (i64, i64)) -> Result<LoopKernel, LoopError> {
+pub fn finite_difference(group: (i64, i64)) -> Result<LoopKernel, LoopError> {
     let u = |di: i64, dj: i64| load("u", [idx("i") + di, idx("j") + dj]);
     let around = u(0, 1) + u(2, 1) + u(1, 0) + u(1, 2);
     let source = local("here") * local("here") * 0.5;
@@ -23,8 +23,7 @@ pub fn finite_difference((x, y): (i64, i64)) -> Result<LoopKernel, LoopError> {
         .array(Array::input("u", F32, [size("n") + 2, size("n") + 2 + PITCH]))
         .array(Array::output("to", F32, [size("n"), pitched("n")]))
         .stmt(each("i", [each("j", body)]))
-        .spread("j", x, Axis::X, "jg", "jt")?
-        .spread("i", y, Axis::Y, "ig", "it")?
+        .spread_2d(group)?
         .prefetch("u", "tile", None, &["it", "jt"], 0)
 }
 
@@ -45,7 +44,7 @@ const RADIUS: i64 = 3;
 ///
 /// # Errors
 /// A group that does not fit the generator.
-pub fn convolution((x, y): (i64, i64)) -> Result<LoopKernel, LoopError> {
+pub fn convolution(group: (i64, i64)) -> Result<LoopKernel, LoopError> {
     let width = 2 * RADIUS + 1;
     let image = load("image", [idx("p"), idx("i") + idx("di"), idx("j") + idx("dj"), idx("c")]);
     let filter = load("filter", [idx("f"), idx("di"), idx("dj"), idx("c")]);
@@ -67,8 +66,7 @@ pub fn convolution((x, y): (i64, i64)) -> Result<LoopKernel, LoopError> {
         .array(Array::input("filter", F32, [3, width, width, 3]))
         .array(Array::output("out", F32, [Size::from(3), 3.into(), size("n"), pitched("n")]))
         .stmt(each("i", [each("j", [each("p", [each("f", body)])])]))
-        .spread("j", x, Axis::X, "jg", "jt")?
-        .spread("i", y, Axis::Y, "ig", "it")?
+        .spread_2d(group)?
         .unroll("c")
 }
 
