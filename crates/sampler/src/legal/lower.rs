@@ -61,36 +61,28 @@ impl Lowering<'_> {
         self.arena.nary(op, &parts?)
     }
 
-    /// The only parameter that an expression mentions.
-    fn single(&self, e: &Expr) -> Option<Mentions> {
-        let mut found = Mentions::None;
-        let mut unknown = false;
+    /// The parameters that an expression mentions; none where one is not of the component.
+    fn mentioned(&self, e: &Expr) -> Option<Vars> {
+        let mut found = Some(0);
         e.visit(&mut |e| {
             if let Expr::Name(n) = e {
                 let at = self.domains.iter().position(|d| d.name == n);
-                found = match (found, at) {
-                    (_, None) => {
-                        unknown = true;
-                        Mentions::Many
-                    }
-                    (Mentions::None, Some(at)) => Mentions::One(at),
-                    (Mentions::One(before), Some(at)) if before == at => Mentions::One(at),
-                    _ => Mentions::Many,
-                };
+                found = found.zip(at).map(|(vars, at): (Vars, usize)| vars | 1 << at);
             }
         });
-        (!unknown).then_some(found)
+        found
     }
 
     fn value(&mut self, e: &Expr) -> Option<Id> {
-        match self.single(e)? {
-            Mentions::None => {
+        let vars = self.mentioned(e)?;
+        match vars.count_ones() {
+            0 => {
                 let value = e.eval_with(&|_| None).ok()?;
                 let (kind, word) = word(value.as_val())?;
                 Some(self.arena.constant(kind, word))
             }
-            Mentions::One(var) => self.tabulate(e, var),
-            Mentions::Many => self.compound(e),
+            1 => self.tabulate(e, vars.trailing_zeros() as usize),
+            _ => self.compound(e),
         }
     }
 
@@ -265,13 +257,6 @@ impl Lowering<'_> {
             _ => None,
         }
     }
-}
-
-#[derive(Clone, Copy)]
-enum Mentions {
-    None,
-    One(usize),
-    Many,
 }
 
 /// A value as a word.
