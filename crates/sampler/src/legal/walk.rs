@@ -5,7 +5,7 @@ use super::layers::Layer;
 use super::{LegalError, LegalSet};
 use rayon::prelude::*;
 use std::ops::Range;
-use tilewright_core::space::{Param, Point};
+use tilewright_core::space::{Param, Point, Points};
 
 /// The points of a range of numbers, in order.
 #[derive(Clone, Debug)]
@@ -69,7 +69,7 @@ impl LegalSet {
             let parts = indices.par_chunks_mut(SHORT * width.max(1));
             parts.enumerate().for_each(|(part, rows)| fill(((part * SHORT) as u64, rows)));
         }
-        PointList { width, rows, indices }
+        PointList { rows, indices }
     }
 }
 
@@ -124,33 +124,14 @@ impl Iterator for PointWalk<'_> {
 /// Points as rows of indices.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PointList {
-    width: usize,
     rows: usize,
     indices: Vec<u16>,
 }
 
 impl PointList {
-    /// Number of points.
-    pub fn len(&self) -> usize {
-        self.rows
-    }
-
-    /// Whether there is none.
-    pub fn is_empty(&self) -> bool {
-        self.rows == 0
-    }
-
-    /// The point of a number.
-    ///
-    /// # Panics
-    /// If there is no such point.
-    pub fn get(&self, number: usize) -> &[u16] {
-        &self.indices[number * self.width..(number + 1) * self.width]
-    }
-
     /// The points, in the order of their numbers.
-    pub fn iter(&self) -> impl Iterator<Item = &[u16]> {
-        (0..self.rows).map(|number| self.get(number))
+    pub fn points(&self) -> Points<'_> {
+        Points::new(&self.indices, self.rows)
     }
 }
 
