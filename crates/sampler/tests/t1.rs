@@ -1,6 +1,6 @@
 //! Descriptions in the T1 format: what is read, and how bad ones are refused.
 
-use tilewright_core::expr::{List, ListError, Value};
+use tilewright_core::expr::{List, Value};
 use tilewright_core::space::SpaceError;
 use tilewright_sampler::{Conflict, Description, LegalError, LegalSet, T1Error};
 use tilewright_testkit::mutants;

@@ -66,6 +66,8 @@ pub struct Evaluator {
     sizes: Vec<String>,
     properties: Vec<Property>,
     steps: Vec<Step>,
+    /// By property, the steps before and including its own: those that no property before it needs.
+    ends: Vec<usize>,
     terms: Vec<(u32, i64)>,
     outputs: Vec<u32>,
     registers: Vec<i64>,
@@ -79,6 +81,7 @@ impl Evaluator {
             sizes: counts.sizes.clone(),
             properties: counts.properties().collect(),
             steps: Vec::new(),
+            ends: Vec::new(),
             terms: Vec::new(),
             outputs: Vec::new(),
             registers: Vec::new(),
@@ -87,6 +90,7 @@ impl Evaluator {
         let mut places: Vec<Option<u32>> = vec![None; counts.nodes.len()];
         for (_, expr) in &counts.totals {
             out.visit(counts, expr.0 as usize, &mut places);
+            out.ends.push(out.steps.len());
         }
         let place = |expr: &super::Expr| places[expr.0 as usize].unwrap_or(0);
         out.outputs = counts.totals.iter().map(|(_, e)| place(e)).collect();
@@ -173,7 +177,7 @@ impl Evaluator {
             return Err(EvalError::Negative { name: name.clone(), value: *value });
         }
         self.registers[..expected].copy_from_slice(sizes);
-        if self.run(None) {
+        if self.run() {
             return Err(self.failure(sizes));
         }
         for (value, from) in self.values.iter_mut().zip(&self.outputs) {
@@ -192,8 +196,8 @@ impl Evaluator {
         self.eval(&sizes)
     }
 
-    /// Runs the code; whether anything went wrong, and where if that is asked.
-    fn run(&mut self, mut wrong: Option<&mut Vec<(usize, bool)>>) -> bool {
+    /// Runs the code; whether anything went wrong.
+    fn run(&mut self) -> bool {
         let first = self.sizes.len();
         let (steps, terms, r) = (&self.steps, &self.terms, &mut self.registers[..]);
         let mut bad = false;
@@ -201,47 +205,19 @@ impl Evaluator {
             let (value, over) = one(*step, terms, r);
             r[first + i] = value;
             bad |= over;
-            if let (true, Some(wrong)) = (over, wrong.as_deref_mut()) {
-                wrong.push((first + i, matches!(step, Step::Quotient(_, b) if r[*b as usize] == 0)));
-            }
         }
         bad
     }
 
-    /// Which property it is that has no value: the first that is made of a step that went wrong.
-    fn failure(&mut self, sizes: &[i64]) -> EvalError {
-        let mut wrong = Vec::new();
-        self.run(Some(&mut wrong));
-        let shown = self.sizes.iter().zip(sizes).map(|(n, s)| format!("{n}={s}")).collect::<Vec<_>>().join(" ");
-        let uses = |output: u32| {
-            let mut tainted: Vec<bool> = vec![false; self.registers.len()];
-            wrong.iter().for_each(|(at, _)| tainted[*at] = true);
-            for (i, step) in self.steps.iter().enumerate() {
-                let mut any = false;
-                step.reads(&self.terms, |a| any |= tainted[a as usize]);
-                tainted[self.sizes.len() + i] |= any;
-            }
-            tainted[output as usize]
-        };
-        let found = self.properties.iter().zip(&self.outputs).find(|(_, o)| uses(**o));
-        let property = found.map_or(Property::Constant, |(p, _)| *p);
-        match wrong.first() {
-            Some((_, true)) => EvalError::Division { property, sizes: shown },
-            _ => EvalError::Overflow { property, sizes: shown },
-        }
-    }
-}
-
-impl Step {
-    fn reads(self, terms: &[(u32, i64)], mut f: impl FnMut(u32)) {
-        match self {
-            Self::Linear(from, to, _) => terms[from as usize..to as usize].iter().for_each(|(a, _)| f(*a)),
-            Self::Mul(a, b) | Self::Quotient(a, b) | Self::Min(a, b) | Self::Max(a, b) => {
-                f(a);
-                f(b);
-            }
-            Self::Floor(a, _) | Self::Shift(a, _) | Self::Mod(a, _) | Self::Mask(a, _) => f(a),
-            Self::Positive(a) | Self::Zero(a) => f(a),
+    /// What went wrong in the last run: its first step that did is of the first property without a value.
+    fn failure(&self, sizes: &[i64]) -> EvalError {
+        let r = &self.registers;
+        let step = self.steps.iter().position(|step| one(*step, &self.terms, r).1).unwrap_or_default();
+        let property = self.properties[self.ends.partition_point(|end| *end <= step)];
+        let sizes = self.sizes.iter().zip(sizes).map(|(n, s)| format!("{n}={s}")).collect::<Vec<_>>().join(" ");
+        match self.steps[step] {
+            Step::Quotient(_, b) if r[b as usize] == 0 => EvalError::Division { property, sizes },
+            _ => EvalError::Overflow { property, sizes },
         }
     }
 }
