@@ -73,16 +73,14 @@ pub(super) fn binary<'a>(op: BinaryOp, a: Val<'a>, b: Val<'a>) -> Result<Val<'a>
             Pair::Float(a, b) => finite(a / b, "/"),
         },
         BinaryOp::FloorDiv => match pair(a, b, "//")? {
-            Pair::Int(_, 0) => Err(EvalError::DivisionByZero),
+            Pair::Int(_, 0) | Pair::Float(_, 0.0) => Err(EvalError::DivisionByZero),
             Pair::Int(a, b) => int(floor_div(a, b), "//"),
-            Pair::Float(_, 0.0) => Err(EvalError::DivisionByZero),
             Pair::Float(a, b) => finite(float_divmod(a, b).0, "//"),
         },
         BinaryOp::Rem => match pair(a, b, "%")? {
-            Pair::Int(_, 0) => Err(EvalError::DivisionByZero),
+            Pair::Int(_, 0) | Pair::Float(_, 0.0) => Err(EvalError::DivisionByZero),
             // No remainder is too large, though the quotient of the least integer by -1 is: it wraps, and the remainder is 0.
             Pair::Int(a, b) => Ok(Val::Int(a.wrapping_sub(floor_div(a, b).unwrap_or(a).wrapping_mul(b)))),
-            Pair::Float(_, 0.0) => Err(EvalError::DivisionByZero),
             Pair::Float(a, b) => finite(float_divmod(a, b).1, "%"),
         },
         BinaryOp::Pow => match pair(a, b, "**")? {

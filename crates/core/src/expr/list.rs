@@ -172,11 +172,7 @@ impl Parser {
     /// One list, or a sum of several.
     pub(super) fn list(&mut self) -> Result<List, ParseError> {
         self.nested_by(super::parse::MAX_DEPTH / MAX_LISTS, |p| {
-            let mut lists = vec![p.one_list()?];
-            while p.take("+") {
-                lists.push(p.one_list()?);
-            }
-            Ok(if lists.len() == 1 { lists.remove(0) } else { List::Sum(lists) })
+            p.joined("+", Self::one_list, List::Sum)
         })
     }
 

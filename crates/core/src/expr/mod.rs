@@ -24,23 +24,25 @@ pub use value::{Val, Value};
 
 use std::collections::BTreeSet;
 
-/// A two-operand arithmetic operator.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum BinaryOp {
-    /// `+`
-    Add,
-    /// `-`
-    Sub,
-    /// `*`
-    Mul,
-    /// `/`, true division: always a float.
-    Div,
-    /// `//`, floor division.
-    FloorDiv,
-    /// `%`, with the sign of the divisor as in Python.
-    Rem,
-    /// `**`
-    Pow,
+named! {
+    /// A two-operand arithmetic operator.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum BinaryOp {
+        /// Addition.
+        Add = "+",
+        /// Subtraction.
+        Sub = "-",
+        /// Multiplication.
+        Mul = "*",
+        /// True division: always a float.
+        Div = "/",
+        /// Floor division.
+        FloorDiv = "//",
+        /// Remainder, with the sign of the divisor as in Python.
+        Rem = "%",
+        /// Power.
+        Pow = "**",
+    }
 }
 
 impl BinaryOp {
@@ -53,66 +55,53 @@ impl BinaryOp {
     }
 }
 
-/// A comparison.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CompareOp {
-    /// `==`
-    Eq,
-    /// `!=`
-    Ne,
-    /// `<`
-    Lt,
-    /// `<=`
-    Le,
-    /// `>`
-    Gt,
-    /// `>=`
-    Ge,
+named! {
+    /// A comparison.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum CompareOp {
+        /// Equal.
+        Eq = "==",
+        /// Not equal.
+        Ne = "!=",
+        /// Less.
+        Lt = "<",
+        /// Less or equal.
+        Le = "<=",
+        /// Greater.
+        Gt = ">",
+        /// Greater or equal.
+        Ge = ">=",
+    }
 }
 
-/// A built-in function.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Function {
-    /// Smallest of one or more.
-    Min,
-    /// Largest of one or more.
-    Max,
-    /// Absolute value.
-    Abs,
-    /// Smallest integer not below.
-    Ceil,
-    /// Largest integer not above.
-    Floor,
-    /// Nearest integer, halves to even.
-    Round,
-    /// Base-2 logarithm, a float.
-    Log2,
-    /// Square root, a float.
-    Sqrt,
-    /// Truncation to an integer.
-    Int,
-    /// Conversion to a float.
-    Float,
+named! {
+    /// A built-in function.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Function {
+        /// Smallest of one or more.
+        Min = "min",
+        /// Largest of one or more.
+        Max = "max",
+        /// Absolute value.
+        Abs = "abs",
+        /// Smallest integer not below.
+        Ceil = "ceil",
+        /// Largest integer not above.
+        Floor = "floor",
+        /// Nearest integer, halves to even.
+        Round = "round",
+        /// Base-2 logarithm, a float.
+        Log2 = "log2",
+        /// Square root, a float.
+        Sqrt = "sqrt",
+        /// Truncation to an integer.
+        Int = "int",
+        /// Conversion to a float.
+        Float = "float",
+    }
 }
 
 impl Function {
-    const TABLE: [(&'static str, Self); 10] = [
-        ("min", Self::Min),
-        ("max", Self::Max),
-        ("abs", Self::Abs),
-        ("ceil", Self::Ceil),
-        ("floor", Self::Floor),
-        ("round", Self::Round),
-        ("log2", Self::Log2),
-        ("sqrt", Self::Sqrt),
-        ("int", Self::Int),
-        ("float", Self::Float),
-    ];
-
-    fn by_name(name: &str) -> Option<Self> {
-        Self::TABLE.iter().find(|(n, _)| *n == name).map(|(_, f)| *f)
-    }
-
     /// The value at these arguments, at least one.
     ///
     /// # Errors
@@ -123,10 +112,6 @@ impl Function {
         } else {
             Err(EvalError::NotANumber(self.name()))
         }
-    }
-
-    fn name(self) -> &'static str {
-        Self::TABLE.iter().find(|(_, f)| *f == self).map_or("", |(n, _)| n)
     }
 
     fn arity_ok(self, n: usize) -> bool {

@@ -1,6 +1,6 @@
 //! Trees to text that parses back to the same tree.
 
-use super::{BinaryOp, CompareOp, Expr};
+use super::{BinaryOp, Expr};
 use std::fmt;
 
 /// How tightly a node binds; a child that binds less tightly than its place needs parentheses.
@@ -49,30 +49,18 @@ impl fmt::Display for Expr {
                 child(f, a, 3)
             }
             Self::Binary(op, a, b) => {
-                let (text, left, right) = match op {
-                    BinaryOp::Add => (" + ", 5, 6),
-                    BinaryOp::Sub => (" - ", 5, 6),
-                    BinaryOp::Mul => (" * ", 6, 7),
-                    BinaryOp::Div => (" / ", 6, 7),
-                    BinaryOp::FloorDiv => (" // ", 6, 7),
-                    BinaryOp::Rem => (" % ", 6, 7),
-                    BinaryOp::Pow => (" ** ", 9, 7),
+                let (left, right) = match level(self) {
+                    8 => (9, 7),
+                    own => (own, own + 1),
                 };
                 child(f, a, left)?;
-                f.write_str(text)?;
+                write!(f, " {op} ")?;
                 child(f, b, right)
             }
             Self::Compare(a, rest) => {
                 child(f, a, 5)?;
                 for (op, b) in rest {
-                    f.write_str(match op {
-                        CompareOp::Eq => " == ",
-                        CompareOp::Ne => " != ",
-                        CompareOp::Lt => " < ",
-                        CompareOp::Le => " <= ",
-                        CompareOp::Gt => " > ",
-                        CompareOp::Ge => " >= ",
-                    })?;
+                    write!(f, " {op} ")?;
                     child(f, b, 5)?;
                 }
                 Ok(())
