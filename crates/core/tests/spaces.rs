@@ -28,8 +28,7 @@ const RULES: [&str; 14] = [
 /// Few values in any order, or rarely more than the bits of two words.
 fn param(name: &'static str) -> impl Strategy<Value = Param> {
     let many = (60i64..130).prop_map(|count| (1..=count).collect());
-    prop_oneof![60 => prop::collection::vec(1i64..6, 1..5), 1 => many]
-        .prop_map(move |values| Param::ints(name, values))
+    prop_oneof![60 => prop::collection::vec(1i64..6, 1..5), 1 => many].prop_map(move |values| Param::ints(name, values))
 }
 
 fn space() -> impl Strategy<Value = (ParamSpace, BoundSpace)> {

@@ -1,12 +1,11 @@
 //! The numbers of "Autotuning GEMMs for Fermi".
 
-use tilewright_core::expr::Value;
 use tilewright_core::dtype::DType;
+use tilewright_core::expr::Value;
 use tilewright_core::space::Config;
 use tilewright_sampler::LegalSet;
 use tilewright_sampler::bacugen::{
-    DeviceConstants, GuidelineError, Guidelines, Layout, Reading, Source, known_devices, param_space, source,
-    space,
+    DeviceConstants, GuidelineError, Guidelines, Layout, Reading, Source, known_devices, param_space, source, space,
 };
 
 /// Guidelines of Table 1.
@@ -103,7 +102,7 @@ fn winners_of_table_2_are_in_their_sets() {
 /// Algorithms 2 and 3 as loops, on their own: every combination of five with its number of ways to load.
 fn algorithms(element: DType, g: &Guidelines, mut each: impl FnMut([i64; 5], u64)) {
     let (warp, threads_max, regs, shmem, warps_max, blocks_max) = (32, 1024, 32_768, 49_152, 48, 8);
-    let size = element.bytes();
+    let size = element.size() as i64;
     for n_dim in 1..=256 {
         for m_dim in (1..=256).filter(|m| m * n_dim <= threads_max && m * n_dim % warp == 0) {
             let threads: i64 = m_dim * n_dim;

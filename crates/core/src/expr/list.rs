@@ -171,9 +171,7 @@ impl Parser {
 
     /// One list, or a sum of several.
     pub(super) fn list(&mut self) -> Result<List, ParseError> {
-        self.nested_by(super::parse::MAX_DEPTH / MAX_LISTS, |p| {
-            p.joined("+", Self::one_list, List::Sum)
-        })
+        self.nested_by(super::parse::MAX_DEPTH / MAX_LISTS, |p| p.joined("+", Self::one_list, List::Sum))
     }
 
     fn one_list(&mut self) -> Result<List, ParseError> {

@@ -1,8 +1,8 @@
 //! Parameters that hang together by constraints, and the order in which they are best decided.
 
 use super::arena::{Arena, Id, Kind, Vars};
-use super::lanes::{Known, LANES, Lanes, NO_VALUE, Program, Registers};
 use super::description::Test;
+use super::lanes::{Known, LANES, Lanes, NO_VALUE, Program, Registers};
 use super::lower::{Domain, Lowering};
 use std::collections::BTreeMap;
 use tilewright_core::expr::{Compiled, EvalError, Expr};
