@@ -22,7 +22,8 @@ impl Key {
         for (field, name) in [("set", set), ("device", device)] {
             let fits = !name.is_empty() && name.chars().count() <= LONGEST && !name.chars().any(char::is_control);
             if !fits {
-                let message = format!("expected a {field} of 1 to {LONGEST} characters, none of them a control character");
+                let message =
+                    format!("expected a {field} of 1 to {LONGEST} characters, none of them a control character");
                 let shown: String = name.chars().take(120).collect();
                 return Err(RepositoryError::new(Fault::Name(field), format!("{shown:?}"), message));
             }

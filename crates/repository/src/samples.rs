@@ -154,7 +154,9 @@ pub fn sampled(
         match of_device(repository, &key, (schema, objective), &mut left_out) {
             Ok(device) if device.inputs.is_empty() => {}
             Ok(device) => devices.push(device),
-            Err(error) if matches!(error.fault, Fault::Damaged | Fault::Poisoned | Fault::Version) => left_out.push(error),
+            Err(error) if matches!(error.fault, Fault::Damaged | Fault::Poisoned | Fault::Version) => {
+                left_out.push(error)
+            }
             Err(error) => return Err(error),
         }
     }

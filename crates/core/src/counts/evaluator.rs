@@ -25,19 +25,13 @@ pub enum EvalError {
         /// Sizes that were given.
         found: usize,
     },
-    /// A count, or a number on the way to it, is beyond 63 bits.
-    #[error("the number of {property} overflows 63 bits at {sizes}")]
-    Overflow {
-        /// The first property that does.
+    /// A count, or a number on the way to it, is beyond 63 bits or a quotient by zero.
+    #[error("the number of {property} {fault} at {sizes}")]
+    NoValue {
+        /// The first property of which that is so.
         property: Property,
-        /// The sizes as `name=value`.
-        sizes: String,
-    },
-    /// A quotient by zero.
-    #[error("the number of {property} divides by zero at {sizes}")]
-    Division {
-        /// The first property that does.
-        property: Property,
+        /// `overflows 63 bits` or `divides by zero`.
+        fault: &'static str,
         /// The sizes as `name=value`.
         sizes: String,
     },
@@ -215,10 +209,8 @@ impl Evaluator {
         let step = self.steps.iter().position(|step| one(*step, &self.terms, r).1).unwrap_or_default();
         let property = self.properties[self.ends.partition_point(|end| *end <= step)];
         let sizes = self.sizes.iter().zip(sizes).map(|(n, s)| format!("{n}={s}")).collect::<Vec<_>>().join(" ");
-        match self.steps[step] {
-            Step::Quotient(_, b) if r[b as usize] == 0 => EvalError::Division { property, sizes },
-            _ => EvalError::Overflow { property, sizes },
-        }
+        let by_zero = matches!(self.steps[step], Step::Quotient(_, b) if r[b as usize] == 0);
+        EvalError::NoValue { property, fault: if by_zero { "divides by zero" } else { "overflows 63 bits" }, sizes }
     }
 }
 

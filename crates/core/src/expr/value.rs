@@ -80,35 +80,22 @@ impl fmt::Display for Value {
     }
 }
 
-impl From<i64> for Value {
-    fn from(i: i64) -> Self {
-        Self::Int(i)
-    }
+macro_rules! from {
+    ($($from:ty => $variant:ident),*) => {
+        $(impl From<$from> for Value {
+            fn from(value: $from) -> Self {
+                Self::$variant(value.into())
+            }
+        })*
+    };
 }
-impl From<i32> for Value {
-    fn from(i: i32) -> Self {
-        Self::Int(i.into())
-    }
-}
+
+from!(i64 => Int, i32 => Int, f64 => Float, bool => Bool, &str => Str);
+
 impl From<usize> for Value {
     /// Sizes beyond `i64` do not occur in memory; they become floats rather than wrap.
     fn from(i: usize) -> Self {
         i64::try_from(i).map_or(Self::Float(i as f64), Self::Int)
-    }
-}
-impl From<f64> for Value {
-    fn from(f: f64) -> Self {
-        Self::Float(f)
-    }
-}
-impl From<bool> for Value {
-    fn from(b: bool) -> Self {
-        Self::Bool(b)
-    }
-}
-impl From<&str> for Value {
-    fn from(s: &str) -> Self {
-        Self::Str(s.to_owned())
     }
 }
 impl From<Val<'_>> for Value {

@@ -409,17 +409,8 @@ impl BoundSpace {
 
     /// Number of legal points.
     pub fn count_legal(&self) -> u64 {
-        self.count_legal_in(&Shard(Vec::new()))
-    }
-
-    /// Number of legal points of a part of the space.
-    pub fn count_legal_in(&self, shard: &Shard) -> u64 {
-        if !self.prefix_holds(&shard.0) {
-            return 0;
-        }
-        let mut indices = shard.0.clone();
-        indices.resize(self.params.len(), 0);
-        walk::judge(self, &mut indices, shard.0.len(), &mut |_, _| {}) as u64
+        let mut indices = vec![0; self.params.len()];
+        if self.prefix_holds(&[]) { walk::judge(self, &mut indices, 0, &mut |_, _| {}) as u64 } else { 0 }
     }
 
     /// The first legal point in walking order.
