@@ -2,6 +2,7 @@
 
 use super::property::Property;
 use super::{Counts, Node};
+use crate::expr::floor_div;
 
 /// Why counts have no values at some sizes.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -233,18 +234,10 @@ fn one(step: Step, terms: &[(u32, i64)], r: &[i64]) -> (i64, bool) {
         Step::Shift(a, bits) => (at(a) >> bits, false),
         Step::Mod(a, by) => (at(a).rem_euclid(by), false),
         Step::Mask(a, mask) => (at(a) & mask, false),
-        Step::Quotient(a, b) => match floor(at(a), at(b)) {
-            Some(q) => (q, false),
-            None => (0, true),
-        },
+        Step::Quotient(a, b) => floor_div(at(a), at(b)).map_or((0, true), |q| (q, false)),
         Step::Min(a, b) => (at(a).min(at(b)), false),
         Step::Max(a, b) => (at(a).max(at(b)), false),
         Step::Positive(a) => (i64::from(at(a) > 0), false),
         Step::Zero(a) => (i64::from(at(a) == 0), false),
     }
-}
-
-fn floor(a: i64, b: i64) -> Option<i64> {
-    let q = a.checked_div(b)?;
-    Some(if a % b != 0 && (a < 0) != (b < 0) { q - 1 } else { q })
 }

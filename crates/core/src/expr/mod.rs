@@ -18,6 +18,7 @@ mod value;
 
 pub use compile::{Compiled, UnknownName};
 pub use eval::EvalError;
+pub(crate) use eval::floor_div;
 pub use list::{Clause, List, ListError};
 pub use parse::ParseError;
 pub use value::{Val, Value};
@@ -26,7 +27,7 @@ use std::collections::BTreeSet;
 
 named! {
     /// A two-operand arithmetic operator.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
     pub enum BinaryOp {
         /// Addition.
         Add = "+",
@@ -122,31 +123,64 @@ impl Function {
     }
 }
 
-/// An expression tree.
+/// An expression tree over names of type `N`: words in an [`Expr`], positions of slots in a [`Compiled`].
 #[derive(Clone, Debug, PartialEq)]
-pub enum Expr {
+pub enum Tree<N> {
     /// A literal.
     Const(Value),
-    /// A parameter, an input size or a device fact, by name.
-    Name(String),
+    /// A parameter, an input size or a device fact.
+    Name(N),
     /// Arithmetic negation.
-    Neg(Box<Expr>),
+    Neg(Box<Self>),
     /// Boolean negation.
-    Not(Box<Expr>),
+    Not(Box<Self>),
     /// Arithmetic.
-    Binary(BinaryOp, Box<Expr>, Box<Expr>),
+    Binary(BinaryOp, Box<[Self; 2]>),
     /// `a < b <= c`: every neighbouring pair must hold.
-    Compare(Box<Expr>, Vec<(CompareOp, Expr)>),
+    Compare(Box<Self>, Vec<(CompareOp, Self)>),
     /// `x in (a, b, c)`; the flag is true for `not in`.
-    In(Box<Expr>, Vec<Expr>, bool),
+    In(Box<Self>, Vec<Self>, bool),
     /// All must be true; evaluation stops at the first that is not.
-    And(Vec<Expr>),
+    And(Vec<Self>),
     /// One must be true; evaluation stops at the first that is.
-    Or(Vec<Expr>),
+    Or(Vec<Self>),
     /// A built-in function.
-    Call(Function, Vec<Expr>),
+    Call(Function, Vec<Self>),
     /// `then if condition else otherwise`, fields in that order.
-    If(Box<Expr>, Box<Expr>, Box<Expr>),
+    If(Box<[Self; 3]>),
+}
+
+/// An expression as written.
+pub type Expr = Tree<String>;
+
+impl<N> Tree<N> {
+    /// The same node over other parts: a name is replaced by what `name` gives, every node below by what `part` gives.
+    fn map<M, E>(
+        &self,
+        name: impl FnOnce(&N) -> Result<Tree<M>, E>,
+        mut part: impl FnMut(&Self) -> Result<Tree<M>, E>,
+    ) -> Result<Tree<M>, E> {
+        Ok(match self {
+            Self::Const(v) => Tree::Const(v.clone()),
+            Self::Name(n) => name(n)?,
+            Self::Neg(a) => Tree::Neg(part(a)?.into()),
+            Self::Not(a) => Tree::Not(part(a)?.into()),
+            Self::Binary(op, ab) => Tree::Binary(*op, [part(&ab[0])?, part(&ab[1])?].into()),
+            Self::Compare(a, rest) => {
+                let a = part(a)?;
+                let rest = rest.iter().map(|(op, b)| Ok((*op, part(b)?)));
+                Tree::Compare(a.into(), rest.collect::<Result<_, E>>()?)
+            }
+            Self::In(a, es, negated) => {
+                let a = part(a)?;
+                Tree::In(a.into(), es.iter().map(part).collect::<Result<_, E>>()?, *negated)
+            }
+            Self::And(es) => Tree::And(es.iter().map(part).collect::<Result<_, E>>()?),
+            Self::Or(es) => Tree::Or(es.iter().map(part).collect::<Result<_, E>>()?),
+            Self::Call(f, es) => Tree::Call(*f, es.iter().map(part).collect::<Result<_, E>>()?),
+            Self::If(acb) => Tree::If([part(&acb[0])?, part(&acb[1])?, part(&acb[2])?].into()),
+        })
+    }
 }
 
 impl Expr {
@@ -167,10 +201,7 @@ impl Expr {
         match self {
             Self::Const(_) | Self::Name(_) => {}
             Self::Neg(a) | Self::Not(a) => a.visit(f),
-            Self::Binary(_, a, b) => {
-                a.visit(f);
-                b.visit(f);
-            }
+            Self::Binary(_, ab) => ab.iter().for_each(|e| e.visit(f)),
             Self::Compare(a, rest) => {
                 a.visit(f);
                 rest.iter().for_each(|(_, e)| e.visit(f));
@@ -180,11 +211,7 @@ impl Expr {
                 list.iter().for_each(|e| e.visit(f));
             }
             Self::And(list) | Self::Or(list) | Self::Call(_, list) => list.iter().for_each(|e| e.visit(f)),
-            Self::If(a, b, c) => {
-                a.visit(f);
-                b.visit(f);
-                c.visit(f);
-            }
+            Self::If(acb) => acb.iter().for_each(|e| e.visit(f)),
         }
     }
 

@@ -139,7 +139,7 @@ impl Parser {
             let condition = p.or()?;
             p.expect("else")?;
             let otherwise = p.expression()?;
-            Ok(Expr::If(then.into(), condition.into(), otherwise.into()))
+            Ok(Expr::If([then, condition, otherwise].into()))
         })
     }
 
@@ -220,7 +220,7 @@ impl Parser {
             if self.operators > MAX_OPERATORS {
                 return Err(self.error("at most 512 arithmetic operators"));
             }
-            left = Expr::Binary(*op, left.into(), operand(self)?.into());
+            left = Expr::Binary(*op, [left, operand(self)?].into());
         }
         Ok(left)
     }
@@ -231,13 +231,13 @@ impl Parser {
         }
         if self.take("+") {
             // A word has no sign: a sum says so, and changes no number.
-            return self.nested(|p| Ok(Expr::Binary(BinaryOp::Add, Expr::Const(0.into()).into(), p.unary()?.into())));
+            return self.nested(|p| Ok(Expr::Binary(BinaryOp::Add, [Expr::Const(0.into()), p.unary()?].into())));
         }
         let base = self.atom()?;
         if self.take("**") {
             // Right-associative, and tighter than a minus on its left but not on its right.
             let exponent = self.nested(Self::unary)?;
-            return Ok(Expr::Binary(BinaryOp::Pow, base.into(), exponent.into()));
+            return Ok(Expr::Binary(BinaryOp::Pow, [base, exponent].into()));
         }
         Ok(base)
     }

@@ -48,14 +48,14 @@ impl fmt::Display for Expr {
                 f.write_str("not ")?;
                 child(f, a, 3)
             }
-            Self::Binary(op, a, b) => {
+            Self::Binary(op, ab) => {
                 let (left, right) = match level(self) {
                     8 => (9, 7),
                     own => (own, own + 1),
                 };
-                child(f, a, left)?;
+                child(f, &ab[0], left)?;
                 write!(f, " {op} ")?;
-                child(f, b, right)
+                child(f, &ab[1], right)
             }
             Self::Compare(a, rest) => {
                 child(f, a, 5)?;
@@ -78,7 +78,8 @@ impl fmt::Display for Expr {
                 joined(f, list, ", ", 0)?;
                 f.write_str(")")
             }
-            Self::If(then, condition, otherwise) => {
+            Self::If(parts) => {
+                let [then, condition, otherwise] = &**parts;
                 child(f, then, 1)?;
                 f.write_str(" if ")?;
                 child(f, condition, 1)?;

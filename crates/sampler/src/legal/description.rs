@@ -60,11 +60,7 @@ pub trait FromVal: Sized {
 
 impl FromVal for i64 {
     fn from_val(value: Val<'_>) -> Option<Self> {
-        match value {
-            Val::Int(i) => Some(i),
-            Val::Bool(b) => Some(b.into()),
-            _ => None,
-        }
+        value.as_integer()
     }
 }
 

@@ -27,12 +27,12 @@ pub(super) fn two(op: Two, a: u64, b: u64) -> u64 {
     match op {
         Two::FloorDiv => floor_div(a as i64, b as i64) as u64,
         Two::Rem => rem(a as i64, b as i64) as u64,
-        Two::AddF => (x + y).to_bits(),
-        Two::SubF => (x - y).to_bits(),
-        Two::MulF => (x * y).to_bits(),
-        Two::DivF => (x / y).to_bits(),
-        Two::FloorDivF => exactly(BinaryOp::FloorDiv, x, y).to_bits(),
-        Two::RemF => rem_float(x, y).to_bits(),
+        Two::Float(BinaryOp::Add) => (x + y).to_bits(),
+        Two::Float(BinaryOp::Sub) => (x - y).to_bits(),
+        Two::Float(BinaryOp::Mul) => (x * y).to_bits(),
+        Two::Float(BinaryOp::Div) => (x / y).to_bits(),
+        Two::Float(BinaryOp::Rem) => rem_float(x, y).to_bits(),
+        Two::Float(op) => exactly(op, x, y).to_bits(),
         Two::MinF => x.min(y).to_bits(),
         Two::MaxF => x.max(y).to_bits(),
     }
@@ -296,8 +296,8 @@ fn run_step(step: &Step, regs: &[[u64; LANES]], out: &mut [u64], lanes: &Lanes<'
         },
         Step::Two(op, a, b) => match op {
             Two::Rem => pairwise(out, reg(*a), reg(*b), |a, b| two(Two::Rem, a, b)),
-            Two::RemF => pairwise(out, reg(*a), reg(*b), |a, b| two(Two::RemF, a, b)),
-            Two::DivF => pairwise(out, reg(*a), reg(*b), |a, b| two(Two::DivF, a, b)),
+            Two::Float(BinaryOp::Rem) => pairwise(out, reg(*a), reg(*b), |a, b| two(Two::Float(BinaryOp::Rem), a, b)),
+            Two::Float(BinaryOp::Div) => pairwise(out, reg(*a), reg(*b), |a, b| two(Two::Float(BinaryOp::Div), a, b)),
             _ => pairwise(out, reg(*a), reg(*b), |a, b| two(*op, a, b)),
         },
         Step::One(op, a) => {

@@ -126,14 +126,15 @@ impl Lowering<'_> {
                 }
                 self.truth(e)
             }
-            Expr::Binary(op, a, b) => {
-                let (a, b) = (self.value(a)?, self.value(b)?);
+            Expr::Binary(op, ab) => {
+                let (a, b) = (self.value(&ab[0])?, self.value(&ab[1])?);
                 self.binary(*op, a, b)
             }
             Expr::Compare(first, rest) => self.chain(first, rest),
             Expr::In(a, list, negated) => self.member(a, list, *negated),
             Expr::Call(f, list) => self.call(*f, list),
-            Expr::If(a, c, b) => {
+            Expr::If(parts) => {
+                let [a, c, b] = &**parts;
                 let c = self.truth(c)?;
                 let (a, b) = (self.value(a)?, self.value(b)?);
                 match self.arena.constant_of(c) {
@@ -176,15 +177,7 @@ impl Lowering<'_> {
         }
         if op == BinaryOp::Div || floats {
             let (a, b) = (self.float(a)?, self.float(b)?);
-            let op = match op {
-                BinaryOp::Add => Two::AddF,
-                BinaryOp::Sub => Two::SubF,
-                BinaryOp::Mul => Two::MulF,
-                BinaryOp::Div => Two::DivF,
-                BinaryOp::FloorDiv => Two::FloorDivF,
-                BinaryOp::Rem | BinaryOp::Pow => Two::RemF,
-            };
-            return self.arena.two(op, a, b);
+            return self.arena.two(Two::Float(op), a, b);
         }
         match op {
             BinaryOp::Add => self.arena.nary(Nary::Sum, &[a, b]),
