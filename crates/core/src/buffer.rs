@@ -6,7 +6,7 @@ pub use crate::element::Element;
 pub use view::{View, views};
 
 use crate::dtype::DType;
-use crate::element::{self, Complex, ElementError, poison};
+use crate::element::{self, Complex, ElementError};
 use bytemuck::{Pod, Zeroable};
 use serde::{Deserialize, Serialize};
 
@@ -128,19 +128,6 @@ impl Buffer {
         }
         let (re, im) = self.get(i / 2).unwrap_or_else(|| no_element(i / 2, self.len));
         if i.is_multiple_of(2) { re } else { im }
-    }
-
-    /// A buffer that shows which elements nobody wrote: see [`poison`].
-    ///
-    /// # Panics
-    /// As [`Buffer::zeroed`].
-    pub fn poisoned(dtype: DType, len: usize) -> Self {
-        let mut out = Self::zeroed(dtype, 1);
-        let _ = out.set(0, poison(dtype));
-        let element = out.bytes().to_vec();
-        let mut out = Self::zeroed(dtype, len);
-        out.bytes_mut().chunks_exact_mut(element.len()).for_each(|place| place.copy_from_slice(&element));
-        out
     }
 }
 

@@ -40,44 +40,24 @@ pub struct ChoiceSet {
 }
 
 /// A case that cannot be learned from.
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
-pub enum ChoiceError {
-    /// Features of another number than the schema.
-    #[error("case {case}: {what} has {found} features, the schema has {expected}")]
-    Width {
-        /// Which case, from 0.
-        case: usize,
-        /// The input, or the name of a variant.
-        what: String,
-        /// Its number of features.
-        found: usize,
-        /// The schema's.
-        expected: usize,
-    },
-    /// A cost that is not positive and finite.
-    #[error("case {case}, variant {variant:?}: cost {cost}; costs are positive and finite")]
-    Cost {
-        /// Which case, from 0.
-        case: usize,
-        /// Which variant.
-        variant: String,
-        /// The cost.
-        cost: f64,
-    },
-    /// A variant that was recorded twice for one input.
-    #[error("case {case}: variant {variant:?} stands twice")]
-    Twice {
-        /// Which case, from 0.
-        case: usize,
-        /// Which variant.
-        variant: String,
-    },
-    /// A case without any variant.
-    #[error("case {case} has no variants")]
-    NoVariants {
-        /// Which case, from 0.
-        case: usize,
-    },
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("case {case}: {message}")]
+pub struct ChoiceError {
+    /// Which case, from 0.
+    pub case: usize,
+    /// What is wrong with the input, or with which variant.
+    pub message: String,
+}
+
+impl ChoiceError {
+    /// Refuses features of another number than the schema's.
+    ///
+    /// # Errors
+    /// What has them, and both numbers.
+    pub fn expect_width(case: usize, what: &str, found: usize, expected: usize) -> Result<(), Self> {
+        let message = || format!("{what} has {found} features, the schema has {expected}");
+        if found == expected { Ok(()) } else { Err(Self { case, message: message() }) }
+    }
 }
 
 impl ChoiceSet {
@@ -102,23 +82,20 @@ impl ChoiceSet {
     /// The wrong number of features, a cost that is not positive and finite, a variant twice, no variants.
     pub fn push(&mut self, case: Case) -> Result<(), ChoiceError> {
         let at = self.cases.len();
-        let width = |what: &str, found: usize, expected: usize| {
-            let fault = || ChoiceError::Width { case: at, what: what.to_owned(), found, expected };
-            if found == expected { Ok(()) } else { Err(fault()) }
-        };
-        width("the input", case.features.len(), self.schema.input.len())?;
+        let refuse = |message| Err(ChoiceError { case: at, message });
+        ChoiceError::expect_width(at, "the input", case.features.len(), self.schema.input.len())?;
         if case.trials.is_empty() {
-            return Err(ChoiceError::NoVariants { case: at });
+            return refuse("it has no variants".to_owned());
         }
         let mut seen = HashSet::new();
         for Trial { candidate, cost } in &case.trials {
             let variant = &candidate.variant;
-            width(variant, candidate.features.len(), self.schema.config.len())?;
+            ChoiceError::expect_width(at, variant, candidate.features.len(), self.schema.config.len())?;
             if let Some(cost) = cost.filter(|c| !(c.is_finite() && *c > 0.0)) {
-                return Err(ChoiceError::Cost { case: at, variant: variant.clone(), cost });
+                return refuse(format!("variant {variant:?}: cost {cost}; costs are positive and finite"));
             }
             if !seen.insert(variant.as_str()) {
-                return Err(ChoiceError::Twice { case: at, variant: variant.clone() });
+                return refuse(format!("variant {variant:?} stands twice"));
             }
         }
         self.cases.push(case);

@@ -1,38 +1,35 @@
 //! Element types.
 
 use serde::{Deserialize, Serialize};
-use std::fmt;
 use std::str::FromStr;
 
-/// An element type of a buffer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum DType {
-    /// IEEE 754 binary16.
-    F16,
-    /// bfloat16.
-    Bf16,
-    /// What tensor cores read of a binary32: eight bits of exponent, ten of fraction; kept in 32 bits.
-    Tf32,
-    /// IEEE 754 binary32.
-    F32,
-    /// IEEE 754 binary64.
-    F64,
-    /// Complex of two binary32.
-    C32,
-    /// Complex of two binary64.
-    C64,
-    /// Signed 8-bit integer.
-    I8,
-    /// Signed 32-bit integer.
-    I32,
+named! {
+    /// An element type of a buffer.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+    #[serde(rename_all = "lowercase")]
+    pub enum DType {
+        /// IEEE 754 binary16.
+        F16 = "f16",
+        /// bfloat16.
+        Bf16 = "bf16",
+        /// What tensor cores read of a binary32: eight bits of exponent, ten of fraction; kept in 32 bits.
+        Tf32 = "tf32",
+        /// IEEE 754 binary32.
+        F32 = "f32",
+        /// IEEE 754 binary64.
+        F64 = "f64",
+        /// Complex of two binary32.
+        C32 = "c32",
+        /// Complex of two binary64.
+        C64 = "c64",
+        /// Signed 8-bit integer.
+        I8 = "i8",
+        /// Signed 32-bit integer.
+        I32 = "i32",
+    }
 }
 
 impl DType {
-    /// Every element type, in declaration order.
-    pub const ALL: [Self; 9] =
-        [Self::F16, Self::Bf16, Self::Tf32, Self::F32, Self::F64, Self::C32, Self::C64, Self::I8, Self::I32];
-
     /// Bytes per element.
     pub const fn size(self) -> usize {
         match self {
@@ -49,21 +46,6 @@ impl DType {
         match self {
             Self::C32 | Self::C64 => self.size() / 2,
             real => real.size(),
-        }
-    }
-
-    /// The name used in inputs and files.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::F16 => "f16",
-            Self::Bf16 => "bf16",
-            Self::Tf32 => "tf32",
-            Self::F32 => "f32",
-            Self::F64 => "f64",
-            Self::C32 => "c32",
-            Self::C64 => "c64",
-            Self::I8 => "i8",
-            Self::I32 => "i32",
         }
     }
 
@@ -89,12 +71,6 @@ impl DType {
     }
 }
 
-impl fmt::Display for DType {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
 /// A name that is no element type.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("unknown dtype {0:?}: expected one of f16, bf16, tf32, f32, f64, c32, c64, i8 (s8), i32 (s32)")]
@@ -110,6 +86,6 @@ impl FromStr for DType {
             "s32" => "i32",
             other => other,
         };
-        Self::ALL.into_iter().find(|d| d.name() == text).ok_or_else(|| UnknownDType(text.into()))
+        Self::by_name(text).ok_or_else(|| UnknownDType(text.into()))
     }
 }

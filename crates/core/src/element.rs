@@ -8,7 +8,7 @@
 //! ```
 
 use crate::dtype::DType;
-use bytemuck::{Pod, Zeroable};
+use bytemuck::{Pod, Zeroable, bytes_of};
 use serde::{Deserialize, Serialize};
 use std::hash::{Hash, Hasher};
 
@@ -98,11 +98,6 @@ macro_rules! narrow {
                 Self(($format.narrow(x) << $low) as $bits)
             }
 
-            /// The nearest number, ties to even; infinity beyond the largest.
-            pub fn from_f32(x: f32) -> Self {
-                Self::from_f64(f64::from(x))
-            }
-
             /// Its value, which is exact. Bits that the type does not have are not looked at.
             pub fn to_f64(self) -> f64 {
                 $format.widen(u32::from(self.0) >> $low)
@@ -154,67 +149,44 @@ pub enum ElementError {
     ReadOnly,
 }
 
-/// The bytes of element `i`.
-fn part<const N: usize>(bytes: &[u8], i: usize) -> Option<[u8; N]> {
-    bytes.get(i.checked_mul(N)?..)?.first_chunk().copied()
-}
-
 /// Element `i`; None where there is none.
 pub(crate) fn get(dtype: DType, bytes: &[u8], i: usize) -> Option<Complex> {
-    let halves = |i: usize| i.checked_mul(2);
+    fn at<T: Pod>(bytes: &[u8], i: usize) -> Option<T> {
+        let bytes = bytes.get(i.checked_mul(size_of::<T>())?..)?.get(..size_of::<T>())?;
+        Some(bytemuck::pod_read_unaligned(bytes))
+    }
     Some(match dtype {
-        DType::F16 => (F16(u16::from_ne_bytes(part(bytes, i)?)).to_f64(), 0.0),
-        DType::Bf16 => (Bf16(u16::from_ne_bytes(part(bytes, i)?)).to_f64(), 0.0),
-        DType::Tf32 => (Tf32(u32::from_ne_bytes(part(bytes, i)?)).to_f64(), 0.0),
-        DType::F32 => (f32::from_ne_bytes(part(bytes, i)?).into(), 0.0),
-        DType::F64 => (f64::from_ne_bytes(part(bytes, i)?), 0.0),
-        DType::I8 => (i8::from_ne_bytes(part(bytes, i)?).into(), 0.0),
-        DType::I32 => (i32::from_ne_bytes(part(bytes, i)?).into(), 0.0),
-        DType::C32 => {
-            let at = halves(i)?;
-            (f32::from_ne_bytes(part(bytes, at)?).into(), f32::from_ne_bytes(part(bytes, at + 1)?).into())
-        }
-        DType::C64 => {
-            let at = halves(i)?;
-            (f64::from_ne_bytes(part(bytes, at)?), f64::from_ne_bytes(part(bytes, at + 1)?))
-        }
+        DType::F16 => (at::<F16>(bytes, i)?.to_f64(), 0.0),
+        DType::Bf16 => (at::<Bf16>(bytes, i)?.to_f64(), 0.0),
+        DType::Tf32 => (at::<Tf32>(bytes, i)?.to_f64(), 0.0),
+        DType::F32 => (at::<f32>(bytes, i)?.into(), 0.0),
+        DType::F64 => (at::<f64>(bytes, i)?, 0.0),
+        DType::I8 => (at::<i8>(bytes, i)?.into(), 0.0),
+        DType::I32 => (at::<i32>(bytes, i)?.into(), 0.0),
+        DType::C32 => at::<[f32; 2]>(bytes, i)?.map(f64::from).into(),
+        DType::C64 => at::<[f64; 2]>(bytes, i)?.into(),
     })
 }
 
 /// Stores a number in element `i`, rounded to the nearest that the type has. Integers saturate, and NaN is their zero; the
 /// imaginary part of a real type is dropped.
 pub(crate) fn set(dtype: DType, bytes: &mut [u8], i: usize, (re, im): Complex) -> Result<(), ElementError> {
-    let beyond = ElementError::Beyond { index: i, len: bytes.len() / dtype.size() };
     let size = dtype.size();
+    let beyond = ElementError::Beyond { index: i, len: bytes.len() / size };
     let place = i.checked_mul(size).and_then(|at| bytes.get_mut(at..)?.get_mut(..size)).ok_or(beyond)?;
+    let mut put = |element: &[u8]| place.copy_from_slice(element);
     match dtype {
-        DType::F16 => place.copy_from_slice(&F16::from_f64(re).0.to_ne_bytes()),
-        DType::Bf16 => place.copy_from_slice(&Bf16::from_f64(re).0.to_ne_bytes()),
-        DType::Tf32 => place.copy_from_slice(&Tf32::from_f64(re).0.to_ne_bytes()),
-        DType::F32 => place.copy_from_slice(&(re as f32).to_ne_bytes()),
-        DType::F64 => place.copy_from_slice(&re.to_ne_bytes()),
-        DType::I8 => place.copy_from_slice(&(re.round_ties_even() as i8).to_ne_bytes()),
-        DType::I32 => place.copy_from_slice(&(re.round_ties_even() as i32).to_ne_bytes()),
-        DType::C32 => {
-            place[..4].copy_from_slice(&(re as f32).to_ne_bytes());
-            place[4..].copy_from_slice(&(im as f32).to_ne_bytes());
-        }
-        DType::C64 => {
-            place[..8].copy_from_slice(&re.to_ne_bytes());
-            place[8..].copy_from_slice(&im.to_ne_bytes());
-        }
+        DType::F16 => put(bytes_of(&F16::from_f64(re))),
+        DType::Bf16 => put(bytes_of(&Bf16::from_f64(re))),
+        DType::Tf32 => put(bytes_of(&Tf32::from_f64(re))),
+        DType::F32 => put(bytes_of(&(re as f32))),
+        DType::F64 => put(bytes_of(&re)),
+        DType::I8 => put(bytes_of(&(re.round_ties_even() as i8))),
+        DType::I32 => put(bytes_of(&(re.round_ties_even() as i32))),
+        DType::C32 => put(bytes_of(&[re as f32, im as f32])),
+        DType::C64 => put(bytes_of(&[re, im])),
     }
     Ok(())
-}
-
-/// What an element that nobody wrote holds: NaN, and the smallest number of integers.
-pub fn poison(dtype: DType) -> Complex {
-    match dtype {
-        DType::I8 => (i8::MIN.into(), 0.0),
-        DType::I32 => (i32::MIN.into(), 0.0),
-        DType::C32 | DType::C64 => (f64::NAN, f64::NAN),
-        _ => (f64::NAN, 0.0),
-    }
 }
 
 /// The element types of a computation with operands, a sum, and a result.

@@ -23,6 +23,9 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+#[macro_use]
+mod named;
+
 pub mod buffer;
 pub mod choice;
 pub mod computation;

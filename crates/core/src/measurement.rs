@@ -64,24 +64,16 @@ pub struct Failure {
 /// What became of one configuration.
 pub type Outcome = Result<Measurement, Failure>;
 
-/// What the caches hold when a timed run starts.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum CachePolicy {
-    /// Runs follow each other on the same buffers.
-    #[default]
-    Warm,
-    /// The last-level cache is overwritten before every run.
-    Cold,
-}
-
-impl CachePolicy {
-    /// The name in records.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Warm => "warm",
-            Self::Cold => "cold",
-        }
+named! {
+    /// What the caches hold when a timed run starts.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(rename_all = "kebab-case")]
+    pub enum CachePolicy {
+        /// Runs follow each other on the same buffers.
+        #[default]
+        Warm = "warm",
+        /// The last-level cache is overwritten before every run.
+        Cold = "cold",
     }
 }
 

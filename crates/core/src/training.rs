@@ -15,27 +15,14 @@ pub struct TrainingSet {
     pub groups: Vec<u32>,
 }
 
-/// Rows, costs and groups that do not belong together.
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
-pub enum TrainingError {
-    /// A row of another length than the schema.
-    #[error("row {row} has {found} features, the schema has {expected}")]
-    Width {
-        /// Which row.
-        row: usize,
-        /// Its length.
-        found: usize,
-        /// The schema's.
-        expected: usize,
-    },
-    /// A cost that is not a positive finite number.
-    #[error("row {row} has cost {cost}; costs are positive and finite")]
-    Cost {
-        /// Which row.
-        row: usize,
-        /// The cost.
-        cost: f64,
-    },
+/// A row that cannot be fitted on.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("row {row} has {message}")]
+pub struct TrainingError {
+    /// Which row.
+    pub row: usize,
+    /// What it has, and what is expected.
+    pub message: String,
 }
 
 impl TrainingSet {
@@ -49,12 +36,13 @@ impl TrainingSet {
     /// # Errors
     /// A row of the wrong width, or a cost that is not positive and finite.
     pub fn push(&mut self, row: &[f32], cost: f64, group: u32) -> Result<(), TrainingError> {
-        let (at, expected) = (self.len(), self.schema.width());
-        if row.len() != expected {
-            return Err(TrainingError::Width { row: at, found: row.len(), expected });
+        let (found, expected) = (row.len(), self.schema.width());
+        let refuse = |message| Err(TrainingError { row: self.len(), message });
+        if found != expected {
+            return refuse(format!("{found} features, the schema has {expected}"));
         }
         if !(cost.is_finite() && cost > 0.0) {
-            return Err(TrainingError::Cost { row: at, cost });
+            return refuse(format!("cost {cost}; costs are positive and finite"));
         }
         self.rows.extend_from_slice(row);
         self.costs.push(cost);

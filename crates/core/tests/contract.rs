@@ -165,9 +165,11 @@ fn fingerprints_follow_facts_and_not_rates() {
 #[test]
 fn training_rows_are_checked() {
     let mut set = TrainingSet::new(schema(&["m"], &["u"]));
-    assert_eq!(set.push(&[1.0], 1.0, 0), Err(TrainingError::Width { row: 0, found: 1, expected: 2 }));
+    let refused = set.push(&[1.0], 1.0, 0).unwrap_err();
+    assert_eq!(refused.to_string(), "row 0 has 1 features, the schema has 2");
     for cost in [0.0, -1.0, f64::INFINITY] {
-        assert_eq!(set.push(&[1.0, 2.0], cost, 0), Err(TrainingError::Cost { row: 0, cost }));
+        let message = format!("cost {cost}; costs are positive and finite");
+        assert_eq!(set.push(&[1.0, 2.0], cost, 0), Err(TrainingError { row: 0, message }));
     }
     assert!(set.push(&[1.0, 2.0], f64::NAN, 0).is_err());
     assert!(set.is_empty());

@@ -6,7 +6,7 @@ use rustc_apfloat::{Float, FloatConvert};
 use tilewright_core::buffer::{Buffer, Expected, ExpectedBuffer, View};
 use tilewright_core::data::noise;
 use tilewright_core::dtype::DType;
-use tilewright_core::element::{Bf16, ElementError, F16, Tf32, poison};
+use tilewright_core::element::{Bf16, ElementError, F16, Tf32};
 
 /// Rounded by another library.
 fn oracle<F: Float>(x: f64) -> u32
@@ -84,7 +84,6 @@ proptest! {
         check(f64::from_bits(bits));
         check(f64::from(single));
         check(small.exp2());
-        prop_assert_eq!(F16::from_f32(single), F16::from_f64(f64::from(single)));
     }
 
     #[test]
@@ -130,15 +129,8 @@ fn integers_are_rounded_and_saturate() {
 }
 
 #[test]
-fn poison_and_noise_are_of_their_type() {
+fn noise_is_of_its_type() {
     for dtype in DType::ALL {
-        let buffer = Buffer::poisoned(dtype, 9);
-        let same = |i| {
-            let ((a, b), (x, y)) = (buffer.get(i).unwrap(), poison(dtype));
-            (a == x || a.is_nan() && x.is_nan()) && (b == y || b.is_nan() && y.is_nan())
-        };
-        assert!((0..9).all(same), "{dtype}");
-        assert_eq!((0..buffer.components()).all(|i| buffer.component(i).is_nan()), !dtype.is_integer(), "{dtype}");
         let noise = noise(dtype, 1000, 7);
         let parts: Vec<f64> = (0..noise.components()).map(|i| noise.component(i)).collect();
         assert_eq!(parts.len(), if dtype.is_complex() { 2000 } else { 1000 });

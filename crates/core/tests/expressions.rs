@@ -41,7 +41,7 @@ fn tree() -> impl Strategy<Value = Expr> {
         prop_oneof![
             boxed().prop_map(Expr::Neg),
             boxed().prop_map(Expr::Not),
-            (binary_op(), boxed(), boxed()).prop_map(|(op, a, b)| Expr::Binary(op, a, b)),
+            (binary_op(), inner.clone(), inner.clone()).prop_map(|(op, a, b)| Expr::Binary(op, [a, b].into())),
             (boxed(), chain).prop_map(|(a, rest)| Expr::Compare(a, rest)),
             (boxed(), list(0), any::<bool>()).prop_map(|(a, list, not)| Expr::In(a, list, not)),
             list(2).prop_map(Expr::And),
@@ -49,7 +49,7 @@ fn tree() -> impl Strategy<Value = Expr> {
             (one_argument(), inner.clone()).prop_map(|(f, a)| Expr::Call(f, vec![a])),
             (any::<bool>(), list(1))
                 .prop_map(|(min, list)| Expr::Call(if min { Function::Min } else { Function::Max }, list)),
-            (boxed(), boxed(), boxed()).prop_map(|(a, c, b)| Expr::If(a, c, b)),
+            (inner.clone(), inner.clone(), inner.clone()).prop_map(|(a, c, b)| Expr::If([a, c, b].into())),
         ]
     })
 }

@@ -1,9 +1,10 @@
 //! Properties of bound spaces: the walk against brute force over the Cartesian product.
 
 use proptest::prelude::*;
+use std::collections::BTreeMap;
 use tilewright_core::expr::Value;
 use tilewright_core::space::{
-    BoundSpace, Config, Param, ParamSpace, Point, PointError, RuleGroup, SpaceError, Symbols,
+    BoundSpace, Census, Config, Param, ParamSpace, Point, PointError, RuleGroup, SpaceError, Symbols,
 };
 
 /// Rule texts over the parameters `a b c w` and the symbols `s t`; some cannot be evaluated everywhere.
@@ -24,8 +25,10 @@ const RULES: [&str; 14] = [
     "a in [1, 3] and c not in (2, 4)",
 ];
 
+/// Few values in any order, or rarely more than the bits of two words.
 fn param(name: &'static str) -> impl Strategy<Value = Param> {
-    prop::collection::vec(1i64..6, 1..5).prop_map(move |values| Param::ints(name, values))
+    let many = (60i64..130).prop_map(|count| (1..=count).collect());
+    prop_oneof![60 => prop::collection::vec(1i64..6, 1..5), 1 => many].prop_map(move |values| Param::ints(name, values))
 }
 
 fn space() -> impl Strategy<Value = (ParamSpace, BoundSpace)> {
@@ -77,11 +80,17 @@ proptest! {
     fn the_walk_is_brute_force((space, bound) in space()) {
         let all = all_points(&bound);
         prop_assert_eq!(all.len() as u128, bound.cartesian());
-        let legal: Vec<Point> =
-            all.into_iter().filter(|p| legal_by_definition(&space, &bound, p)).collect();
+        let (legal, illegal): (Vec<_>, Vec<_>) = all.into_iter().partition(|p| legal_by_definition(&space, &bound, p));
         prop_assert_eq!(bound.count_legal(), legal.len() as u64);
         prop_assert_eq!(bound.first_legal(), legal.first().cloned());
-        prop_assert_eq!(walk(&bound), legal);
+        // Twice: the second walk reads what the first one remembered.
+        prop_assert_eq!(&walk(&bound), &legal);
+        prop_assert_eq!(&walk(&bound.clone()), &legal);
+        let mut rejected_by = BTreeMap::new();
+        for rule in illegal.iter().filter_map(|p| bound.first_broken(p)) {
+            *rejected_by.entry(rule.name.clone()).or_default() += 1;
+        }
+        prop_assert_eq!(bound.census(), Census { legal: legal.len() as u128, rejected_by });
     }
 
     #[test]

@@ -53,12 +53,8 @@ fn number(feature: f32) -> Option<Value> {
 
 fn check(devices: &[(&str, &ChoiceSet)], input: &[String]) -> Result<(), DatasetError> {
     for (device, set) in devices {
-        let width = |found: usize, expected: usize, what: &str| {
-            let fault = ChoiceError::Width { case: 0, what: format!("{what} of {device}"), found, expected };
-            if found == expected { Ok(()) } else { Err(DatasetError::Choice(fault)) }
-        };
-        width(set.schema().config.len(), 0, "a candidate")?;
-        width(set.schema().input.len(), input.len(), "the input")?;
+        ChoiceError::expect_width(0, &format!("a candidate of {device}"), set.schema().config.len(), 0)?;
+        ChoiceError::expect_width(0, &format!("the input of {device}"), set.schema().input.len(), input.len())?;
         if let Some((own, _)) = set.schema().input.iter().zip(input).find(|(own, name)| own.name != **name) {
             let message = format!("{device} has this feature where others have another");
             return Err(DatasetError::Record { record: 0, field: own.name.clone(), message });

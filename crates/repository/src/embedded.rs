@@ -9,7 +9,7 @@
 //! acknowledged when its line is with the operating system, where the death of a process cannot touch it. A writer that is killed
 //! within a line leaves a line without its end, which nobody acknowledged and readers leave out.
 
-use crate::error::RepositoryError;
+use crate::error::{Fault, RepositoryError};
 use crate::key::{decoded, encoded};
 use crate::line::{RecordId, decode, encode, writer_name};
 use crate::record::Record;
@@ -46,22 +46,22 @@ impl Embedded {
     /// A folder that cannot be written, or that another version wrote.
     pub fn open(folder: impl Into<PathBuf>) -> Result<Self, RepositoryError> {
         let folder = folder.into();
-        fs::create_dir_all(&folder).map_err(|e| RepositoryError::io(&folder, e))?;
+        fs::create_dir_all(&folder).map_err(RepositoryError::io(&folder))?;
         let format = folder.join("format");
         let expected = format!("tilewright repository {VERSION}\n");
         match fs::read_to_string(&format) {
             Ok(text) if text == expected => {}
             Ok(text) => {
-                let found = text.trim().strip_prefix("tilewright repository ").unwrap_or("unknown").to_owned();
-                return Err(RepositoryError::Version { place: folder.display().to_string(), found, known: VERSION });
+                let found = text.trim().strip_prefix("tilewright repository ").unwrap_or("unknown");
+                return Err(RepositoryError::version(folder.display(), found, VERSION));
             }
             Err(e) if e.kind() == io::ErrorKind::NotFound => {
                 // Of writers that begin together, each puts the same file there.
                 let fresh = folder.join(format!("format-{}.tmp", writer_name()));
-                fs::write(&fresh, expected).map_err(|e| RepositoryError::io(&fresh, e))?;
-                fs::rename(&fresh, &format).map_err(|e| RepositoryError::io(&format, e))?;
+                fs::write(&fresh, expected).map_err(RepositoryError::io(&fresh))?;
+                fs::rename(&fresh, &format).map_err(RepositoryError::io(&format))?;
             }
-            Err(e) => return Err(RepositoryError::io(&format, e)),
+            Err(e) => return Err(RepositoryError::io(&format)(e)),
         }
         Ok(Self { folder, writer: writer_name(), written: 0, open: HashMap::new(), durable: false })
     }
@@ -90,7 +90,7 @@ impl Embedded {
             match file.try_lock() {
                 Ok(()) => {}
                 Err(TryLockError::WouldBlock) => continue,
-                Err(TryLockError::Error(e)) => return Err(RepositoryError::io(&path, e)),
+                Err(TryLockError::Error(e)) => return Err(RepositoryError::io(&path)(e)),
             }
             read_segment(&path, &mut records)?;
             gone.push((path, file));
@@ -102,9 +102,9 @@ impl Embedded {
         for (id, record) in &records {
             merged.append(&encode(id, record)?, false)?;
         }
-        merged.file.sync_all().map_err(|e| RepositoryError::io(&merged.path, e))?;
+        merged.file.sync_all().map_err(RepositoryError::io(&merged.path))?;
         for (path, _) in &gone {
-            fs::remove_file(path).map_err(|e| RepositoryError::io(path, e))?;
+            fs::remove_file(path).map_err(RepositoryError::io(path))?;
         }
         Ok(gone.len())
     }
@@ -133,22 +133,20 @@ impl Repository for Embedded {
             let mut records = BTreeMap::new();
             for path in segments(&folder)? {
                 match read_segment(&path, &mut records) {
-                    Err(RepositoryError::Io { error, .. }) if error.kind() == io::ErrorKind::NotFound => {
-                        continue 'again;
-                    }
+                    Err(e) if e.fault == Fault::Io(io::ErrorKind::NotFound) => continue 'again,
                     other => other?,
                 }
             }
             return Ok(records.into_iter().collect());
         }
-        Err(RepositoryError::io(&folder, io::Error::other("its files change faster than they can be read")))
+        Err(RepositoryError::io(&folder)(io::Error::other("its files change faster than they can be read")))
     }
 
     fn state(&mut self, key: &Key) -> Result<String, RepositoryError> {
         let mut hasher = blake3::Hasher::new();
         for path in segments(&self.place(key))? {
             hasher.update(path.to_string_lossy().as_bytes());
-            let length = fs::metadata(&path).map_err(|e| RepositoryError::io(&path, e))?.len();
+            let length = fs::metadata(&path).map_err(RepositoryError::io(&path))?.len();
             hasher.update(&length.to_le_bytes());
         }
         Ok(hasher.finalize().to_hex()[..16].to_owned())
@@ -168,15 +166,15 @@ impl Repository for Embedded {
 
 impl Segment {
     fn begin(folder: &Path) -> Result<Self, RepositoryError> {
-        fs::create_dir_all(folder).map_err(|e| RepositoryError::io(folder, e))?;
+        fs::create_dir_all(folder).map_err(RepositoryError::io(folder))?;
         let name = writer_name();
         // Locked before it has the name that merging looks for.
         let fresh = folder.join(format!("{name}.tmp"));
         let path = folder.join(format!("{name}.seg"));
-        let fail = |e| RepositoryError::io(&fresh, e);
-        let mut file = File::create_new(&fresh).map_err(fail)?;
-        file.lock().map_err(fail)?;
-        file.write_all(MAGIC.as_bytes()).map_err(fail)?;
+        let fail = RepositoryError::io(&fresh);
+        let mut file = File::create_new(&fresh).map_err(&fail)?;
+        file.lock().map_err(&fail)?;
+        file.write_all(MAGIC.as_bytes()).map_err(&fail)?;
         fs::rename(&fresh, &path).map_err(fail)?;
         Ok(Self { path, file, length: MAGIC.len() as u64 })
     }
@@ -189,7 +187,7 @@ impl Segment {
             // Not acknowledged, so it may not stay; what cannot be removed now is an unfinished line.
             let _ = self.file.set_len(self.length);
             let _ = io::Seek::seek(&mut self.file, io::SeekFrom::Start(self.length));
-            return Err(RepositoryError::io(&self.path, error));
+            return Err(RepositoryError::io(&self.path)(error));
         }
         self.length += bytes.len() as u64;
         Ok(())
@@ -197,14 +195,14 @@ impl Segment {
 }
 
 fn read_segment(path: &Path, records: &mut BTreeMap<RecordId, Record>) -> Result<(), RepositoryError> {
-    let bytes = fs::read(path).map_err(|e| RepositoryError::io(path, e))?;
+    let bytes = fs::read(path).map_err(RepositoryError::io(path))?;
     let place = path.display().to_string();
-    let damaged = |message: &str| RepositoryError::Damaged { place: place.clone(), message: message.to_owned() };
+    let damaged = |message: &str| RepositoryError::new(Fault::Damaged, &place, message);
     // A line without its end was never acknowledged.
     let whole = bytes.iter().rposition(|b| *b == b'\n').map_or(0, |at| at + 1);
     let text = std::str::from_utf8(&bytes[..whole]).map_err(|_| damaged("it is no text"))?;
     let Some(lines) = text.strip_prefix(MAGIC) else {
-        return if text.is_empty() { Ok(()) } else { Err(foreign(text, place)) };
+        return if text.is_empty() { Ok(()) } else { Err(foreign(text, &place)) };
     };
     for (number, line) in lines.lines().enumerate() {
         let (id, record) = decode(line, &format!("{place}, line {}", number + 2))?;
@@ -213,11 +211,11 @@ fn read_segment(path: &Path, records: &mut BTreeMap<RecordId, Record>) -> Result
     Ok(())
 }
 
-fn foreign(text: &str, place: String) -> RepositoryError {
+fn foreign(text: &str, place: &str) -> RepositoryError {
     let first = text.lines().next().unwrap_or_default();
     match first.strip_prefix("tilewright segment ") {
-        Some(found) => RepositoryError::Version { place, found: found.to_owned(), known: VERSION },
-        None => RepositoryError::Damaged { place, message: "it is no segment of a repository".into() },
+        Some(found) => RepositoryError::version(place, found, VERSION),
+        None => RepositoryError::new(Fault::Damaged, place, "it is no segment of a repository"),
     }
 }
 
@@ -236,9 +234,9 @@ fn folders(folder: &Path) -> Result<Vec<String>, RepositoryError> {
 }
 
 fn entries(folder: &Path) -> Result<Vec<PathBuf>, RepositoryError> {
-    let fail = |e| RepositoryError::io(folder, e);
+    let fail = RepositoryError::io(folder);
     match fs::read_dir(folder) {
-        Ok(all) => all.map(|e| e.map(|e| e.path()).map_err(fail)).collect(),
+        Ok(all) => all.map(|e| e.map(|e| e.path()).map_err(&fail)).collect(),
         Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
         Err(e) => Err(fail(e)),
     }

@@ -1,119 +1,77 @@
 //! What can be wrong with a repository.
 
-use std::path::PathBuf;
-use std::sync::Arc;
+use std::fmt::Display;
+use std::io;
+use std::path::Path;
 
 /// A store that cannot be used, or a record that may not be.
-#[derive(Clone, Debug, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{place}: {message}")]
+pub struct RepositoryError {
+    /// Of what kind.
+    pub fault: Fault,
+    /// The record, file, folder, server or name at fault. Of addresses, users and passwords are not repeated.
+    pub place: String,
+    /// What is wrong, with what is expected.
+    pub message: String,
+}
+
+/// Kinds of faults.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum RepositoryError {
-    /// A name that is no key.
-    #[error("{field} {name:?}: expected 1 to 100 characters, none of them a control character")]
-    Name {
-        /// The set or the device.
-        field: &'static str,
-        /// The name.
-        name: String,
-    },
+pub enum Fault {
+    /// A name that is no key: of the `set` or the `device`.
+    Name(&'static str),
     /// A record with numbers that no measurement gives.
-    #[error("{place}: {field} is {value}, it must be {limit}")]
-    Poisoned {
-        /// The record.
-        place: String,
-        /// The number at fault.
-        field: String,
-        /// Its value.
-        value: String,
-        /// What is allowed.
-        limit: &'static str,
-    },
+    Poisoned,
     /// A record that was changed after it was written, or is none.
-    #[error("{place}: {message}")]
-    Damaged {
-        /// Where it stands.
-        place: String,
-        /// What is wrong.
-        message: String,
-    },
+    Damaged,
     /// A store of another version of this format.
-    #[error("{place} has version {found} of the repository's format; this program knows version {known}")]
-    Version {
-        /// The folder or the server.
-        place: String,
-        /// Its version.
-        found: String,
-        /// The known one.
-        known: u32,
-    },
+    Version,
     /// A server that is too old.
-    #[error("{place} runs Redis {found}; at least {needed} is needed")]
-    Server {
-        /// The server.
-        place: String,
-        /// Its version.
-        found: String,
-        /// The oldest that works.
-        needed: &'static str,
-    },
+    Server,
     /// A server that does not answer, also not after trying again.
-    #[error("{place} cannot be reached after {attempts} attempts: {message}")]
-    Unreachable {
-        /// The server.
-        place: String,
-        /// How often it was tried.
-        attempts: u32,
-        /// The last failure.
-        message: String,
-    },
-    /// A text that is no address of a server. A user and a password are not repeated.
-    #[error("{address:?} is no address of a Redis server: {message}")]
-    Address {
-        /// The text, from the host on.
-        address: String,
-        /// What is wrong.
-        message: &'static str,
-    },
+    Unreachable,
+    /// A text that is no address of a server.
+    Address,
     /// A server that refuses a command.
-    #[error("{place} refuses: {message}")]
-    Refused {
-        /// The server.
-        place: String,
-        /// Its words.
-        message: String,
-    },
+    Refused,
     /// A file that cannot be read or written.
-    #[error("{path}: {error}", path = path.display())]
-    Io {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        error: Arc<std::io::Error>,
-    },
+    Io(io::ErrorKind),
     /// Records of a kernel whose features were others.
-    #[error("{key}: recorded with the feature schema {found}; the kernel has {expected}")]
-    Schema {
-        /// The kernel and the device.
-        key: String,
-        /// The schema of the records.
-        found: String,
-        /// The kernel's.
-        expected: String,
-    },
+    Schema,
     /// Records of one set that do not belong together.
-    #[error("{key}: {message}")]
-    Inconsistent {
-        /// The key.
-        key: String,
-        /// What differs.
-        message: String,
-    },
+    Inconsistent,
     /// Records that no model can be built from.
-    #[error(transparent)]
-    Mtl(#[from] tilewright_mtl::MtlError),
+    Mtl,
 }
 
 impl RepositoryError {
-    pub(crate) fn io(path: &std::path::Path, error: std::io::Error) -> Self {
-        Self::Io { path: path.to_owned(), error: Arc::new(error) }
+    /// A fault of something.
+    pub fn new(fault: Fault, place: impl Display, message: impl Display) -> Self {
+        Self { fault, place: place.to_string(), message: message.to_string() }
+    }
+
+    /// A store of another version than this program's.
+    pub(crate) fn version(place: impl Display, found: &str, known: u32) -> Self {
+        let message = format!("has version {found} of the repository's format; this program knows version {known}");
+        Self::new(Fault::Version, place, message)
+    }
+
+    /// Records whose features are of another schema than the kernel's.
+    pub fn schema(key: impl Display, found: &str, expected: &str) -> Self {
+        let message = format!("recorded with the feature schema {found}; the kernel has {expected}");
+        Self::new(Fault::Schema, key, message)
+    }
+
+    /// For results that name their file.
+    pub(crate) fn io(path: &Path) -> impl Fn(io::Error) -> Self {
+        move |error| Self::new(Fault::Io(error.kind()), path.display(), error)
+    }
+}
+
+impl From<tilewright_mtl::MtlError> for RepositoryError {
+    fn from(error: tilewright_mtl::MtlError) -> Self {
+        Self::new(Fault::Mtl, "the records", error)
     }
 }

@@ -1,6 +1,6 @@
 //! What a record belongs to.
 
-use crate::error::RepositoryError;
+use crate::error::{Fault, RepositoryError};
 use serde::Serialize;
 
 /// The longest name.
@@ -22,7 +22,10 @@ impl Key {
         for (field, name) in [("set", set), ("device", device)] {
             let fits = !name.is_empty() && name.chars().count() <= LONGEST && !name.chars().any(char::is_control);
             if !fits {
-                return Err(RepositoryError::Name { field, name: name.chars().take(120).collect() });
+                let message =
+                    format!("expected a {field} of 1 to {LONGEST} characters, none of them a control character");
+                let shown: String = name.chars().take(120).collect();
+                return Err(RepositoryError::new(Fault::Name(field), format!("{shown:?}"), message));
             }
         }
         Ok(Self { set: set.into(), device: device.into() })
@@ -87,7 +90,7 @@ mod tests {
             assert_eq!(decoded(&text).as_deref(), Some(name));
         }
         assert_eq!(decoded("%4"), None);
-        assert!(matches!(Key::new("", "x"), Err(RepositoryError::Name { field: "set", .. })));
-        assert!(matches!(Key::new("x", "a\nb"), Err(RepositoryError::Name { field: "device", .. })));
+        assert_eq!(Key::new("", "x").unwrap_err().fault, Fault::Name("set"));
+        assert_eq!(Key::new("x", "a\nb").unwrap_err().fault, Fault::Name("device"));
     }
 }

@@ -13,7 +13,7 @@ mod server;
 mod training;
 
 pub use embedded::Embedded;
-pub use error::RepositoryError;
+pub use error::{Fault, RepositoryError};
 pub use key::Key;
 pub use line::RecordId;
 pub use record::{Record, RecordedCase, RecordedFeature, RecordedTime};
@@ -65,7 +65,7 @@ pub fn open(place: &str) -> Result<Box<dyn Repository>, RepositoryError> {
     #[cfg(feature = "redis")]
     return Ok(Box::new(RedisRepository::open(place, RedisSettings::default())?));
     #[cfg(not(feature = "redis"))]
-    Err(RepositoryError::Address { address: place.into(), message: "this was built without the feature redis" })
+    Err(RepositoryError::new(Fault::Address, place, "this was built without the feature redis"))
 }
 
 /// [`open`], but no folder is begun: none where there is no such folder.

@@ -1,6 +1,6 @@
 //! A record as one line: its checksum and its JSON.
 
-use crate::error::RepositoryError;
+use crate::error::{Fault, RepositoryError};
 use crate::record::Record;
 use serde::{Deserialize, Serialize};
 use std::hash::{BuildHasher, Hasher, RandomState};
@@ -46,13 +46,13 @@ fn checksum(json: &str) -> String {
 pub(crate) fn encode(id: &RecordId, record: &Record) -> Result<String, RepositoryError> {
     record.check(&id.to_string())?;
     let json = serde_json::to_string(&Line { id: id.clone(), record })
-        .map_err(|e| RepositoryError::Damaged { place: id.to_string(), message: e.to_string() })?;
+        .map_err(|e| RepositoryError::new(Fault::Damaged, id, e))?;
     Ok(format!("{} {json}", checksum(&json)))
 }
 
 /// The record of a line; `place` is for messages.
 pub(crate) fn decode(line: &str, place: &str) -> Result<(RecordId, Record), RepositoryError> {
-    let damaged = |message: String| RepositoryError::Damaged { place: place.to_owned(), message };
+    let damaged = |message: String| RepositoryError::new(Fault::Damaged, place, message);
     let (sum, json) = line.split_once(' ').ok_or_else(|| damaged("no checksum".into()))?;
     if sum != checksum(json) {
         return Err(damaged("the checksum does not match".into()));

@@ -1,6 +1,6 @@
 //! What is kept: features of a device, inputs with the times of all variants, configurations with their costs, profiles.
 
-use crate::error::RepositoryError;
+use crate::error::{Fault, RepositoryError};
 use crate::samples::RecordedSamples;
 use serde::{Deserialize, Serialize};
 use tilewright_core::choice::{Case, ChoiceSet};
@@ -49,7 +49,7 @@ impl RecordedCase {
     /// # Errors
     /// Features of another number than the schema's; a schema with features of candidates.
     pub fn of(schema: &FeatureSchema, case: &Case) -> Result<Self, RepositoryError> {
-        let fault = |message: &str| RepositoryError::Damaged { place: "a case".into(), message: message.into() };
+        let fault = |message: &str| RepositoryError::new(Fault::Damaged, "a case", message);
         if !schema.config.is_empty() {
             return Err(fault("its candidates have features; the repository keeps named variants"));
         }
@@ -80,7 +80,7 @@ impl Record {
     /// variant twice, an intensity beyond 5.
     pub(crate) fn check(&self, place: &str) -> Result<(), RepositoryError> {
         let fault = |field: String, value: String, limit| {
-            Err(RepositoryError::Poisoned { place: place.to_owned(), field, value, limit })
+            Err(RepositoryError::new(Fault::Poisoned, place, format!("{field} is {value}, it must be {limit}")))
         };
         let metrics = |of: &Metrics| match of.iter().find(|(_, v)| !(v.is_finite() && **v >= 0.0)) {
             Some((name, value)) => fault(format!("metric {name:?}"), value.to_string(), "finite and not negative"),

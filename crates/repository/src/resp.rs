@@ -1,6 +1,7 @@
 //! Redis's protocol (RESP2): commands are arrays of texts, replies are one of five kinds. No more than this crate needs; the
 //! client libraries bring dozens of crates for addresses, clusters and scripts.
 
+use crate::error::RepositoryError;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{TcpStream, ToSocketAddrs};
 use std::time::Duration;
@@ -20,6 +21,9 @@ pub(crate) enum ReplyError {
     /// What came is no reply, or another one than the command has.
     #[error("unexpected reply {0:?}")]
     Unexpected(String),
+    /// What the server is.
+    #[error(transparent)]
+    Fault(#[from] RepositoryError),
 }
 
 impl ReplyError {
@@ -30,7 +34,7 @@ impl ReplyError {
             Self::Server(message) => {
                 ["LOADING", "BUSY", "TRYAGAIN", "MASTERDOWN"].iter().any(|code| message.starts_with(code))
             }
-            Self::Unexpected(_) => false,
+            Self::Unexpected(_) | Self::Fault(_) => false,
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Configurations of a kernel with what they cost.
 
-use crate::error::RepositoryError;
+use crate::error::{Fault, RepositoryError};
 use crate::record::Record;
 use crate::training::merge;
 use crate::{Key, Repository};
@@ -127,10 +127,9 @@ impl Sampled {
                 let (RecordedOutcome::Cost(cost) | RecordedOutcome::AtLeast(cost)) = outcome else { continue };
                 row.clear();
                 row.extend(input.features.iter().chain(features).map(|f| f.unwrap_or(f32::NAN)));
-                out.push(&row, *cost, group as u32).map_err(|e| RepositoryError::Inconsistent {
-                    key: format!("{} on {}", input.input, self.device),
-                    message: e.to_string(),
-                })?;
+                let place = || format!("{} on {}", input.input, self.device);
+                let pushed = out.push(&row, *cost, group as u32);
+                pushed.map_err(|e| RepositoryError::new(Fault::Inconsistent, place(), e))?;
             }
         }
         Ok(out)
@@ -155,8 +154,9 @@ pub fn sampled(
         match of_device(repository, &key, (schema, objective), &mut left_out) {
             Ok(device) if device.inputs.is_empty() => {}
             Ok(device) => devices.push(device),
-            Err(error @ (RepositoryError::Damaged { .. } | RepositoryError::Poisoned { .. })) => left_out.push(error),
-            Err(error @ RepositoryError::Version { .. }) => left_out.push(error),
+            Err(error) if matches!(error.fault, Fault::Damaged | Fault::Poisoned | Fault::Version) => {
+                left_out.push(error)
+            }
             Err(error) => return Err(error),
         }
     }
@@ -185,7 +185,6 @@ fn of_device(
             _ => {}
         }
     }
-    let expected = schema.to_owned();
-    left_out.extend(other.map(|found| RepositoryError::Schema { key: key.to_string(), found, expected }));
+    left_out.extend(other.map(|found| RepositoryError::schema(key, &found, schema)));
     Ok(Sampled { device: key.device().to_owned(), features, inputs: inputs.into_values().collect() })
 }

@@ -9,7 +9,7 @@
 //! A record is written under its own id, and only if that is not there: a writer that lost its connection can send again
 //! what it has no answer for, and no record comes twice.
 
-use crate::error::RepositoryError;
+use crate::error::{Fault, RepositoryError};
 use crate::key::{decoded, encoded};
 use crate::line::{RecordId, decode, encode, writer_name};
 use crate::record::Record;
@@ -69,60 +69,48 @@ impl RedisRepository {
     fn with<T>(&mut self, act: impl Fn(&mut Connection) -> Result<T, ReplyError>) -> Result<T, RepositoryError> {
         let mut pause = self.settings.pause;
         let mut last = String::new();
-        for attempt in 0..self.settings.attempts.max(1) {
+        let attempts = self.settings.attempts.max(1);
+        for attempt in 0..attempts {
             if attempt > 0 {
                 std::thread::sleep(pause);
                 pause *= 2;
             }
-            let mut connection = match self.connection.take() {
-                Some(connection) => connection,
-                None => match self.connect() {
-                    Ok(connection) => connection,
-                    Err(Trouble::Final(error)) => return Err(error),
-                    Err(Trouble::Transient(error)) => {
-                        last = error.to_string();
-                        continue;
-                    }
-                },
-            };
-            match act(&mut connection) {
-                Ok(value) => {
+            let connection = self.connection.take().map_or_else(|| self.connect(), Ok);
+            match connection.and_then(|mut connection| Ok((act(&mut connection)?, connection))) {
+                Ok((value, connection)) => {
                     self.connection = Some(connection);
                     return Ok(value);
                 }
                 Err(error) if error.is_transient() => last = error.to_string(),
+                Err(ReplyError::Fault(fault)) => return Err(fault),
                 Err(error) => return Err(self.refused(&error)),
             }
         }
-        let attempts = self.settings.attempts.max(1);
-        Err(RepositoryError::Unreachable { place: self.place.clone(), attempts, message: last })
+        let message = format!("cannot be reached after {attempts} attempts: {last}");
+        Err(RepositoryError::new(Fault::Unreachable, &self.place, message))
     }
 
     fn refused(&self, error: &ReplyError) -> RepositoryError {
-        RepositoryError::Refused { place: self.place.clone(), message: error.to_string() }
+        RepositoryError::new(Fault::Refused, &self.place, format!("refuses: {error}"))
     }
 
-    fn connect(&self) -> Result<Connection, Trouble> {
-        let trouble = |error: ReplyError| {
-            if error.is_transient() { Trouble::Transient(error) } else { Trouble::Final(self.refused(&error)) }
-        };
-        let mut connection = Connection::open(&self.address, self.settings.timeout).map_err(trouble)?;
+    fn connect(&self) -> Result<Connection, ReplyError> {
+        let mut connection = Connection::open(&self.address, self.settings.timeout)?;
         if self.database > 0 {
-            connection.ask(&["SELECT", &self.database.to_string()]).map_err(trouble)?;
+            connection.ask(&["SELECT", &self.database.to_string()])?;
         }
-        let about = connection.ask(&["INFO", "server"]).and_then(Reply::text).map_err(trouble)?;
+        let about = connection.ask(&["INFO", "server"])?.text()?;
         let found = about.lines().find_map(|l| l.strip_prefix("redis_version:")).unwrap_or("unknown").trim();
         let major: u32 = found.split('.').next().and_then(|v| v.parse().ok()).unwrap_or(0);
         if major < NEEDED.0 {
-            let (place, found) = (self.place.clone(), found.to_owned());
-            return Err(Trouble::Final(RepositoryError::Server { place, found, needed: NEEDED.1 }));
+            let message = format!("runs Redis {found}; at least {} is needed", NEEDED.1);
+            return Err(RepositoryError::new(Fault::Server, &self.place, message).into());
         }
         let key = format!("{PREFIX}version");
-        connection.ask(&["SETNX", &key, &VERSION.to_string()]).map_err(trouble)?;
-        let found = connection.ask(&["GET", &key]).and_then(Reply::text).map_err(trouble)?;
+        connection.ask(&["SETNX", &key, &VERSION.to_string()])?;
+        let found = connection.ask(&["GET", &key])?.text()?;
         if found != VERSION.to_string() {
-            let place = self.place.clone();
-            return Err(Trouble::Final(RepositoryError::Version { place, found, known: VERSION }));
+            return Err(RepositoryError::version(&self.place, &found, VERSION).into());
         }
         Ok(connection)
     }
@@ -131,7 +119,10 @@ impl RedisRepository {
 /// Host with port, and the database, of `redis://host[:port][/database]`.
 fn parse(address: &str) -> Result<(String, u32), RepositoryError> {
     let public = address.rsplit_once('@').map_or(address, |(_, rest)| rest);
-    let fault = |message| RepositoryError::Address { address: public.into(), message };
+    let fault = |message: &str| {
+        let message = format!("no address of a Redis server: {message}");
+        RepositoryError::new(Fault::Address, format!("{public:?}"), message)
+    };
     let rest = address.strip_prefix("redis://").ok_or_else(|| fault("expected redis://host[:port][/database]"))?;
     let (host, database) = rest.split_once('/').unwrap_or((rest, ""));
     if host.contains('@') {
@@ -150,13 +141,6 @@ fn parse(address: &str) -> Result<(String, u32), RepositoryError> {
     let port = port.map_or(Ok(6379), str::parse::<u16>).ok().filter(|p| *p > 0);
     let port = port.ok_or_else(|| fault("the port is no number of 1 to 65535"))?;
     Ok((format!("{name}:{port}"), database))
-}
-
-enum Trouble {
-    /// It may pass: a server that starts, a connection that was cut.
-    Transient(ReplyError),
-    /// It will not.
-    Final(RepositoryError),
 }
 
 fn name(key: &Key) -> String {
@@ -200,10 +184,8 @@ impl Repository for RedisRepository {
         let mut keys = Vec::with_capacity(names.len());
         for name in names {
             let parts = name.split_once('/').and_then(|(s, d)| Some((decoded(s)?, decoded(d)?)));
-            let (set, device) = parts.ok_or_else(|| RepositoryError::Damaged {
-                place: self.place.clone(),
-                message: format!("{name:?} is no key"),
-            })?;
+            let damaged = || RepositoryError::new(Fault::Damaged, &self.place, format!("{name:?} is no key"));
+            let (set, device) = parts.ok_or_else(damaged)?;
             keys.push(Key::new(&set, &device)?);
         }
         keys.sort();

@@ -1,6 +1,6 @@
 //! From records to what models are fitted on.
 
-use crate::error::RepositoryError;
+use crate::error::{Fault, RepositoryError};
 use crate::record::{Record, RecordedCase};
 use crate::{Key, Repository};
 use tilewright_core::choice::{Case, ChoiceSet, Trial};
@@ -83,7 +83,7 @@ fn push(key: &Key, cases: &mut Option<ChoiceSet>, case: RecordedCase) -> Result<
     if *set.schema() != schema {
         let names = |s: &FeatureSchema| s.input.iter().map(|f| f.name.as_str()).collect::<Vec<_>>().join(" ");
         let message = format!("cases with the features {} and {}", names(set.schema()), names(&schema));
-        return Err(RepositoryError::Inconsistent { key: key.to_string(), message });
+        return Err(RepositoryError::new(Fault::Inconsistent, key, message));
     }
     let trial =
         |t: crate::RecordedTime| Trial { candidate: Candidate { variant: t.0, features: Vec::new() }, cost: t.1 };

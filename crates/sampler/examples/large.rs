@@ -12,8 +12,9 @@
 use serde_json::{Value, json};
 use std::error::Error;
 use std::time::Instant;
+use tilewright_core::dtype::DType;
 use tilewright_core::space::{BoundSpace, Param, ParamSpace, RuleGroup, Symbols};
-use tilewright_sampler::bacugen::{DeviceConstants, Element, Guidelines, Layout, Reading, param_space, symbols};
+use tilewright_sampler::bacugen::{DeviceConstants, Guidelines, Layout, Reading, param_space, symbols};
 use tilewright_sampler::{Judged, LegalSet, Settings, judge};
 
 #[path = "../tests/spaces/mod.rs"]
@@ -53,7 +54,7 @@ fn bacugen() -> Result<(ParamSpace, BoundSpace), Box<dyn Error>> {
     let layout = Layout::parse("nn").ok_or("no layout")?;
     let fermi = DeviceConstants::known("fermi-s2050").ok_or("no such device")?;
     let space = param_space(layout)?;
-    let bound = space.bind(&symbols(Element::S, &fermi, &Guidelines::default(), Reading::Printed))?;
+    let bound = space.bind(&symbols(DType::F32, &fermi, &Guidelines::default(), Reading::Printed))?;
     Ok((space, bound))
 }
 

@@ -44,7 +44,7 @@ fn line(name: &str, text: &str, set: &LegalSet) -> Result<serde_json::Value, Box
     let build = || -> Result<LegalSet, Box<dyn Error>> { Ok(LegalSet::new(&Description::from_t1(text)?)?) };
     build()?;
     let built = times(|| build().map(|set| set.count()).ok());
-    let listed = times(|| build().map(|set| set.list().len()).ok());
+    let listed = times(|| build().map(|set| set.list().points().len()).ok());
     let mut rng = ChaCha8Rng::seed_from_u64(1);
     let width = set.params().len();
     let points: Vec<Point> = (0..QUERIES).filter_map(|_| set.sample(&mut rng)).collect();

@@ -76,22 +76,20 @@ fn record(
     seed: u64,
 ) -> Result<Judged, DrawError> {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
-    let mut points = Vec::with_capacity(count as usize);
-    for _ in 0..learn {
-        match sampler.draw(bound, &mut rng) {
-            Ok(_) => {}
-            Err(DrawError::Exhausted { .. }) => break,
-            Err(e) => return Err(e),
+    let mut draw = |sampler: &mut dyn Sampler, count: u64| {
+        let mut points = Vec::with_capacity(count as usize);
+        for _ in 0..count {
+            match sampler.draw(bound, &mut rng) {
+                Ok(draw) => points.push(draw.point),
+                Err(DrawError::Exhausted { .. }) => break,
+                Err(e) => return Err(e),
+            }
         }
-    }
+        Ok(points)
+    };
+    draw(sampler, learn)?;
     let (before, start) = (sampler.acceptance().clone(), Instant::now());
-    for _ in 0..count {
-        match sampler.draw(bound, &mut rng) {
-            Ok(draw) => points.push(draw.point),
-            Err(DrawError::Exhausted { .. }) => break,
-            Err(e) => return Err(e),
-        }
-    }
+    let points = draw(sampler, count)?;
     let per_second = points.len() as f64 / start.elapsed().as_secs_f64().max(1e-9);
     let mut tally = Tally::new(set);
     points.iter().for_each(|p| tally.add(set, p));

@@ -33,9 +33,6 @@
 
 mod acceptance;
 pub mod bacugen;
-mod categorical;
-mod chained;
-mod compare;
 mod counts;
 mod exact;
 mod judge;
@@ -45,14 +42,11 @@ mod t1;
 mod uniform;
 
 pub use acceptance::Acceptance;
-pub use categorical::Categorical;
-pub use chained::Chained;
-pub use compare::{Comparison, compare};
 pub use counts::Counts;
 pub use exact::Exact;
 pub use judge::{Distance, Judged, judge};
 pub use legal::{Conflict, Constraint, Description, FromVal, LegalError, LegalSet, Nearness, PointList, PointWalk};
-pub use model::Settings;
+pub use model::{Categorical, Chained, Generative, Settings};
 pub use t1::T1Error;
 pub use uniform::Uniform;
 

@@ -1,4 +1,4 @@
-//! What the generative models share: a uniform warm-up, counts learnt from what is accepted, and the bookkeeping.
+//! The generative models: a uniform warm-up, counts learnt from what is accepted, and two ways to draw by them.
 
 use crate::uniform::{exhausted, fill_uniform, is_empty};
 use crate::{Acceptance, Counts, Draw, DrawError, Exact, MAX_ATTEMPTS, Sampler};
@@ -28,21 +28,37 @@ impl Default for Settings {
     }
 }
 
-/// A model's state.
+/// Independent categorical distributions, learnt from accepted samples over a Dirichlet prior: the generative model of ISAAC
+/// (SC17, section 4.1).
+pub type Categorical = Generative<false>;
+
+/// [`Categorical`] drawn in the order of the parameters, each only among the values for which every rule holds
+/// that is decided so far (the pruning of BACUGen's enumeration, applied to a draw). A candidate is rejected only where
+/// its values leave none to a later parameter.
+///
+/// Not in the paper. Parameters are no longer independent, and points below sparse branches of the space come more
+/// often than they would uniformly; every legal point has a positive probability.
+pub type Chained = Generative<true>;
+
+/// A generative model, whose parameters are `CONDITIONED` on those before them or not: [`Chained`] or [`Categorical`].
+///
+/// The first samples are uniform ones, so that the model starts from what is legal; they are handed out as any other.
 #[derive(Clone, Debug)]
-pub(crate) struct Model {
+pub struct Generative<const CONDITIONED: bool> {
     settings: Settings,
-    pub(crate) counts: Counts,
+    counts: Counts,
     /// All candidates.
-    pub(crate) seen: Acceptance,
+    seen: Acceptance,
     /// Candidates of the warm-up.
-    pub(crate) uniform: Acceptance,
+    uniform: Acceptance,
     /// Candidates after it.
-    pub(crate) own: Acceptance,
+    own: Acceptance,
     /// For the warm-up where uniform candidates are too rarely legal; none once a space could not be counted.
     exact: Option<Exact>,
     /// Samples that it gave.
     counted: u64,
+    /// The values that the next parameter may take; kept for its memory.
+    among: Vec<u16>,
 }
 
 /// Where the next candidate comes from.
@@ -56,8 +72,9 @@ enum Source {
 /// A space is counted for a warm-up if it has no more legal points than this by estimate: a few seconds' walk.
 const COUNTABLE: f64 = 1e8;
 
-impl Model {
-    pub(crate) fn new(space: &ParamSpace, settings: Settings) -> Self {
+impl<const CONDITIONED: bool> Generative<CONDITIONED> {
+    /// A model of a kernel's parameters, without samples.
+    pub fn new(space: &ParamSpace, settings: Settings) -> Self {
         Self {
             settings,
             counts: Counts::new(space, settings.alpha),
@@ -66,7 +83,28 @@ impl Model {
             own: Acceptance::default(),
             exact: Some(Exact::new()),
             counted: 0,
+            among: Vec::new(),
         }
+    }
+
+    /// The candidates of the uniform warm-up: the right column of ISAAC's Table 1.
+    pub fn warmup_acceptance(&self) -> &Acceptance {
+        &self.uniform
+    }
+
+    /// The candidates that the model drew after the warm-up: the left column of ISAAC's Table 1.
+    pub fn model_acceptance(&self) -> &Acceptance {
+        &self.own
+    }
+
+    /// What has been learnt.
+    pub fn counts(&self) -> &Counts {
+        &self.counts
+    }
+
+    /// Counts a legal point that came from elsewhere: the log of an interrupted run.
+    pub fn learn(&mut self, point: &[u16]) {
+        self.counts.accept(point);
     }
 
     fn source(&self, space: &BoundSpace) -> Source {
@@ -82,13 +120,25 @@ impl Model {
         if legal <= COUNTABLE && self.exact.is_some() { Source::Counted } else { Source::Model }
     }
 
-    /// Draws until a candidate is legal. `propose` fills in a candidate and gives the rule that it breaks.
-    pub(crate) fn draw<'s>(
-        &mut self,
-        space: &'s BoundSpace,
-        rng: &mut dyn RngCore,
-        mut propose: impl FnMut(&Counts, &mut dyn RngCore, &mut Vec<u16>) -> Option<&'s Rule>,
-    ) -> Result<Draw, DrawError> {
+    /// Fills in a candidate by what has been learnt, as far as the rules let it, and gives the rule that it breaks.
+    fn propose<'s>(&mut self, space: &'s BoundSpace, rng: &mut dyn RngCore, point: &mut Vec<u16>) -> Option<&'s Rule> {
+        if !CONDITIONED {
+            point.extend(space.domains().iter().enumerate().map(|(p, d)| self.counts.draw_among(p, d, rng)));
+            return space.first_broken(point);
+        }
+        for param in 0..space.params().len() {
+            let blocked = space.next_values(point, &mut self.among);
+            if blocked.is_some() {
+                return blocked;
+            }
+            point.push(self.counts.draw_among(param, &self.among, rng));
+        }
+        None
+    }
+}
+
+impl<const CONDITIONED: bool> Sampler for Generative<CONDITIONED> {
+    fn draw(&mut self, space: &BoundSpace, rng: &mut dyn RngCore) -> Result<Draw, DrawError> {
         self.counts.expect(space)?;
         let mut rejected = Acceptance::default();
         let mut point = Vec::with_capacity(space.params().len());
@@ -108,11 +158,12 @@ impl Model {
                     Err(e) => return Err(e),
                 }
             }
+            point.clear();
             let broken = if source == Source::Uniform {
                 fill_uniform(space, rng, &mut point);
                 space.first_broken(&point)
             } else {
-                propose(&self.counts, rng, &mut point)
+                self.propose(space, rng, &mut point)
             };
             self.seen.count(broken);
             rejected.count(broken);
@@ -125,5 +176,9 @@ impl Model {
             }
         }
         Err(exhausted(space, &rejected))
+    }
+
+    fn acceptance(&self) -> &Acceptance {
+        &self.seen
     }
 }

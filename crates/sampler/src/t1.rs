@@ -6,7 +6,7 @@
 use crate::legal::{Description, LegalError};
 use serde::Deserialize;
 use serde_json::Value as Json;
-use tilewright_core::expr::{List, ListError, ParseError, Value};
+use tilewright_core::expr::{List, ParseError, Value};
 use tilewright_core::space::{Param, RuleGroup};
 
 /// Why a text is no description.
@@ -15,29 +15,13 @@ pub enum T1Error {
     /// No JSON, or a field that is missing or of another type.
     #[error("no T1 description: {0}")]
     Json(String),
-    /// Values that are neither a list nor the text of one.
-    #[error("values of parameter {parameter:?}: {error}")]
-    Text {
-        /// The parameter.
-        parameter: String,
-        /// Position and expectation.
-        error: ParseError,
-    },
-    /// A list without values.
-    #[error("values of parameter {parameter:?}: {error}")]
+    /// Values that are neither a list nor the text of one, that cannot be computed, or that are no numbers, truths or words.
+    #[error("values of parameter {parameter:?}: {message}")]
     Values {
         /// The parameter.
         parameter: String,
-        /// What could not be computed.
-        error: ListError,
-    },
-    /// A value that is no number, truth or word.
-    #[error("values of parameter {parameter:?}: {value} is no number, truth or word")]
-    Kind {
-        /// The parameter.
-        parameter: String,
-        /// The value.
-        value: String,
+        /// Which, and why.
+        message: String,
     },
     /// A constraint that does not parse, or a space that cannot be built.
     #[error(transparent)]
@@ -97,26 +81,25 @@ impl Description {
 }
 
 fn values(parameter: &Parameter) -> Result<Vec<Value>, T1Error> {
-    let name = || parameter.name.clone();
+    let fault = |message| T1Error::Values { parameter: parameter.name.clone(), message };
+    let kind = |value: &Json| Err(fault(format!("{value} is no number, truth or word")));
+    let value = |value: &Json| match value {
+        Json::Bool(b) => Ok(Value::Bool(*b)),
+        Json::String(s) => Ok(Value::Str(s.clone())),
+        Json::Number(n) => match (n.as_i64(), n.as_f64()) {
+            (Some(i), _) => Ok(Value::Int(i)),
+            // Beyond 64 bits it would silently lose digits.
+            (None, Some(x)) if !n.is_u64() => Ok(Value::Float(x)),
+            _ => kind(value),
+        },
+        other => kind(other),
+    };
     match &parameter.values {
         Json::String(text) => {
-            let list: List = text.parse().map_err(|error| T1Error::Text { parameter: name(), error })?;
-            list.values(MAX_VALUES).map_err(|error| T1Error::Values { parameter: name(), error })
+            let list: List = text.parse().map_err(|error: ParseError| fault(error.to_string()))?;
+            list.values(MAX_VALUES).map_err(|error| fault(error.to_string()))
         }
-        Json::Array(list) => list
-            .iter()
-            .map(|value| match value {
-                Json::Bool(b) => Ok(Value::Bool(*b)),
-                Json::String(s) => Ok(Value::Str(s.clone())),
-                Json::Number(n) => match (n.as_i64(), n.as_f64()) {
-                    (Some(i), _) => Ok(Value::Int(i)),
-                    // Beyond 64 bits it would silently lose digits.
-                    (None, Some(x)) if !n.is_u64() => Ok(Value::Float(x)),
-                    _ => Err(T1Error::Kind { parameter: name(), value: n.to_string() }),
-                },
-                other => Err(T1Error::Kind { parameter: name(), value: other.to_string() }),
-            })
-            .collect(),
-        other => Err(T1Error::Kind { parameter: name(), value: other.to_string() }),
+        Json::Array(list) => list.iter().map(value).collect(),
+        other => kind(other).map(|value| vec![value]),
     }
 }

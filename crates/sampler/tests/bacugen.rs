@@ -1,66 +1,66 @@
 //! The numbers of "Autotuning GEMMs for Fermi".
 
+use tilewright_core::dtype::DType;
 use tilewright_core::expr::Value;
 use tilewright_core::space::Config;
 use tilewright_sampler::LegalSet;
 use tilewright_sampler::bacugen::{
-    DeviceConstants, Element, GuidelineError, Guidelines, Layout, Reading, Source, known_devices, param_space, source,
-    space,
+    DeviceConstants, GuidelineError, Guidelines, Layout, Reading, Source, known_devices, param_space, source, space,
 };
 
 /// Guidelines of Table 1.
-fn table1(element: Element) -> Guidelines {
+fn table1(element: DType) -> Guidelines {
     let min_regs_reuse = match element {
-        Element::S => 3.0,
-        Element::C => 5.0,
-        Element::D | Element::Z => 2.0,
+        DType::F32 => 3.0,
+        DType::C32 => 5.0,
+        _ => 2.0,
     };
     Guidelines { min_threads: 512, min_blocks: 2, min_regs_reuse }
 }
 
-fn set(element: Element, layout: &str, guidelines: &Guidelines, reading: Reading) -> LegalSet {
+fn set(element: DType, layout: &str, guidelines: &Guidelines, reading: Reading) -> LegalSet {
     let fermi = DeviceConstants::known("fermi-s2050").unwrap();
     LegalSet::of(&space(element, Layout::parse(layout).unwrap(), &fermi, guidelines, reading).unwrap()).unwrap()
 }
 
 #[test]
 fn sgemm_without_guidelines_has_slightly_more_than_a_million() {
-    assert_eq!(set(Element::S, "nn", &Guidelines::default(), Reading::Printed).count(), 1_136_490);
+    assert_eq!(set(DType::F32, "nn", &Guidelines::default(), Reading::Printed).count(), 1_136_490);
 }
 
 #[test]
 fn figure_5() {
     let count = |element, layout, reading| set(element, layout, &table1(element), reading).count();
     // Elements of one word are read alike; layouts differ by the names of what loads.
-    let printed = [(Element::S, "nn", 86), (Element::D, "nt", 66), (Element::Z, "nn", 60)];
-    let scaled = [(Element::D, "tt", 192), (Element::Z, "tt", 118)];
+    let printed = [(DType::F32, "nn", 86), (DType::F64, "nt", 66), (DType::C64, "nn", 60)];
+    let scaled = [(DType::F64, "tt", 192), (DType::C64, "tt", 118)];
     for (reading, counts) in [(Reading::Printed, &printed[..]), (Reading::Scaled, &scaled)] {
         for &(element, layout, expected) in counts {
             assert_eq!(count(element, layout, reading), expected, "{element:?} {layout} {reading:?}");
         }
     }
     // Does not follow from the formula: see the crate's words on it.
-    assert_eq!(count(Element::C, "nn", Reading::Scaled), 0);
+    assert_eq!(count(DType::C32, "nn", Reading::Scaled), 0);
 }
 
 /// Type, layout, tile, grid, load of A, load of B: the fastest kernels.
-const TABLE2: [(Element, &str, [i64; 9]); 16] = [
-    (Element::S, "nn", [96, 96, 16, 16, 16, 32, 8, 8, 32]),
-    (Element::S, "nt", [96, 96, 16, 16, 16, 32, 8, 32, 8]),
-    (Element::S, "tt", [96, 96, 16, 16, 16, 16, 16, 32, 8]),
-    (Element::S, "tn", [96, 96, 16, 16, 16, 16, 16, 16, 16]),
-    (Element::C, "nn", [64, 64, 16, 16, 16, 32, 8, 16, 16]),
-    (Element::C, "nt", [64, 64, 16, 16, 16, 16, 16, 16, 16]),
-    (Element::C, "tt", [64, 64, 16, 16, 16, 16, 16, 32, 8]),
-    (Element::C, "tn", [64, 64, 16, 16, 16, 16, 16, 16, 16]),
-    (Element::D, "nn", [64, 64, 16, 16, 16, 16, 16, 16, 16]),
-    (Element::D, "nt", [64, 64, 16, 16, 16, 16, 16, 16, 16]),
-    (Element::D, "tt", [64, 64, 16, 16, 16, 16, 16, 16, 16]),
-    (Element::D, "tn", [64, 64, 16, 16, 16, 16, 16, 16, 16]),
-    (Element::Z, "nn", [24, 16, 8, 8, 8, 8, 8, 8, 8]),
-    (Element::Z, "nt", [16, 24, 8, 8, 8, 8, 8, 8, 8]),
-    (Element::Z, "tt", [16, 24, 8, 8, 8, 4, 16, 8, 8]),
-    (Element::Z, "tn", [24, 16, 8, 8, 8, 8, 8, 8, 8]),
+const TABLE2: [(DType, &str, [i64; 9]); 16] = [
+    (DType::F32, "nn", [96, 96, 16, 16, 16, 32, 8, 8, 32]),
+    (DType::F32, "nt", [96, 96, 16, 16, 16, 32, 8, 32, 8]),
+    (DType::F32, "tt", [96, 96, 16, 16, 16, 16, 16, 32, 8]),
+    (DType::F32, "tn", [96, 96, 16, 16, 16, 16, 16, 16, 16]),
+    (DType::C32, "nn", [64, 64, 16, 16, 16, 32, 8, 16, 16]),
+    (DType::C32, "nt", [64, 64, 16, 16, 16, 16, 16, 16, 16]),
+    (DType::C32, "tt", [64, 64, 16, 16, 16, 16, 16, 32, 8]),
+    (DType::C32, "tn", [64, 64, 16, 16, 16, 16, 16, 16, 16]),
+    (DType::F64, "nn", [64, 64, 16, 16, 16, 16, 16, 16, 16]),
+    (DType::F64, "nt", [64, 64, 16, 16, 16, 16, 16, 16, 16]),
+    (DType::F64, "tt", [64, 64, 16, 16, 16, 16, 16, 16, 16]),
+    (DType::F64, "tn", [64, 64, 16, 16, 16, 16, 16, 16, 16]),
+    (DType::C64, "nn", [24, 16, 8, 8, 8, 8, 8, 8, 8]),
+    (DType::C64, "nt", [16, 24, 8, 8, 8, 8, 8, 8, 8]),
+    (DType::C64, "tt", [16, 24, 8, 8, 8, 4, 16, 8, 8]),
+    (DType::C64, "tn", [24, 16, 8, 8, 8, 8, 8, 8, 8]),
 ];
 
 #[test]
@@ -85,7 +85,7 @@ fn winners_of_table_2_are_in_their_sets() {
         let fermi = DeviceConstants::known("fermi-s2050").unwrap();
         let bound =
             |g: &Guidelines, reading| space(element, Layout::parse(layout).unwrap(), &fermi, g, reading).unwrap();
-        if element == Element::C {
+        if element == DType::C32 {
             let asked = bound(&guidelines, Reading::Scaled);
             let broken = asked.check(&config.to_point(asked.params(), None).unwrap()).unwrap_err();
             assert_eq!(broken.rule, "min_regs_reuse", "{layout}: a reuse of 5.0");
@@ -100,9 +100,9 @@ fn winners_of_table_2_are_in_their_sets() {
 }
 
 /// Algorithms 2 and 3 as loops, on their own: every combination of five with its number of ways to load.
-fn algorithms(element: Element, g: &Guidelines, mut each: impl FnMut([i64; 5], u64)) {
+fn algorithms(element: DType, g: &Guidelines, mut each: impl FnMut([i64; 5], u64)) {
     let (warp, threads_max, regs, shmem, warps_max, blocks_max) = (32, 1024, 32_768, 49_152, 48, 8);
-    let size = element.bytes();
+    let size = element.size() as i64;
     for n_dim in 1..=256 {
         for m_dim in (1..=256).filter(|m| m * n_dim <= threads_max && m * n_dim % warp == 0) {
             let threads: i64 = m_dim * n_dim;
@@ -111,7 +111,7 @@ fn algorithms(element: Element, g: &Guidelines, mut each: impl FnMut([i64; 5], u
                     for m in (m_dim..=256).step_by(m_dim as usize).filter(|m| m * k % threads == 0) {
                         let (mt, nt) = (m / m_dim, n / n_dim);
                         let reuse = (mt * nt) as f64 / (mt + nt) as f64;
-                        let reuse = if matches!(element, Element::C | Element::Z) { 2.0 * reuse } else { reuse };
+                        let reuse = if matches!(element, DType::C32 | DType::C64) { 2.0 * reuse } else { reuse };
                         if reuse < g.min_regs_reuse {
                             continue;
                         }
@@ -139,7 +139,7 @@ fn algorithms(element: Element, g: &Guidelines, mut each: impl FnMut([i64; 5], u
 
 #[test]
 fn the_rules_are_the_algorithms() {
-    for (element, min_regs_reuse) in [(Element::D, 1.0), (Element::Z, 1.0)] {
+    for (element, min_regs_reuse) in [(DType::F64, 1.0), (DType::C64, 1.0)] {
         let guidelines = Guidelines { min_regs_reuse, ..table1(element) };
         let set = set(element, "nn", &guidelines, Reading::Printed);
         let five = set.project(&[0, 1, 2, 3, 4]).unwrap();
@@ -171,7 +171,7 @@ fn every_capability_has_a_space() {
     for name in ["1.3", "9.0"] {
         let device = DeviceConstants::known(name).unwrap();
         let layout = Layout::parse("tn").unwrap();
-        let space = space(Element::S, layout, &device, &guidelines, Reading::Scaled).unwrap();
+        let space = space(DType::F32, layout, &device, &guidelines, Reading::Scaled).unwrap();
         assert!(space.first_legal().is_some(), "{name}");
     }
     assert!(DeviceConstants::from_json("{}").is_err());
@@ -188,7 +188,7 @@ fn rules_have_a_source_and_guidelines_are_read() {
         assert!(sources.contains(&kind), "{kind:?}");
     }
     let read = |text: &str| Guidelines::from_config(&Config::parse(text).unwrap());
-    assert_eq!(read("min_threads=512,min_blocks=2,min_regs_reuse=3").unwrap(), table1(Element::S));
+    assert_eq!(read("min_threads=512,min_blocks=2,min_regs_reuse=3").unwrap(), table1(DType::F32));
     assert_eq!(read("").unwrap(), Guidelines::default());
     assert_eq!(read("min_reuse=3").unwrap_err(), GuidelineError { name: "min_reuse".into(), value: "3".into() });
     assert!(read("min_blocks=-1").is_err() && read("min_threads=many").is_err() && read("min_regs_reuse=-2").is_err());

@@ -171,13 +171,14 @@ fn poisoned_cases_are_refused() {
     let case = |features: &[f32], trials: Vec<Trial>| Case { features: features.to_vec(), trials, group: 0 };
     for cost in [-1.0, 0.0, f64::NAN, f64::INFINITY] {
         let refused = data.push(case(&[1.0], vec![trial("a", Some(cost))]));
-        assert!(matches!(refused, Err(ChoiceError::Cost { case: 0, .. })), "{cost}: {refused:?}");
+        let message = format!("variant \"a\": cost {cost}; costs are positive and finite");
+        assert_eq!(refused, Err(ChoiceError { case: 0, message }));
     }
     let twice = data.push(case(&[1.0], vec![trial("a", None), trial("a", Some(1.0))]));
-    assert_eq!(twice, Err(ChoiceError::Twice { case: 0, variant: "a".into() }));
-    assert_eq!(data.push(case(&[1.0], Vec::new())), Err(ChoiceError::NoVariants { case: 0 }));
-    let width = data.push(case(&[1.0, 2.0], vec![trial("a", None)]));
-    assert!(matches!(width, Err(ChoiceError::Width { found: 2, expected: 1, .. })), "{width:?}");
+    assert_eq!(twice.unwrap_err().to_string(), "case 0: variant \"a\" stands twice");
+    assert_eq!(data.push(case(&[1.0], Vec::new())).unwrap_err().message, "it has no variants");
+    let width = data.push(case(&[1.0, 2.0], vec![trial("a", None)])).unwrap_err();
+    assert_eq!(width.message, "the input has 2 features, the schema has 1");
     assert!(data.is_empty());
 }
 

@@ -10,7 +10,7 @@ use std::path::Path;
 use tilewright_core::choice::ChoiceSet;
 use tilewright_datasets::{Dataset, DatasetError};
 use tilewright_mtl::device::DeviceTable;
-use tilewright_repository::{Key, Record, Repository, RepositoryError, open, open_existing, training};
+use tilewright_repository::{Fault, Key, Record, Repository, RepositoryError, open, open_existing, training};
 
 /// What was recorded of one set of variants on one device.
 #[derive(Default, Serialize)]
@@ -63,10 +63,10 @@ fn named_after(dataset: &Path) -> String {
 
 /// Names are the caller's; everything else is the store's.
 fn failure(error: RepositoryError) -> Failure {
-    match &error {
-        RepositoryError::Address { .. } => Failure::new(Kind::Usage, "store", &error),
-        RepositoryError::Name { field, .. } => Failure::new(Kind::Input, field, &error),
-        RepositoryError::Inconsistent { .. } | RepositoryError::Mtl(_) => Failure::new(Kind::Input, "set", &error),
+    match error.fault {
+        Fault::Address => Failure::new(Kind::Usage, "store", &error),
+        Fault::Name(field) => Failure::new(Kind::Input, field, &error),
+        Fault::Inconsistent | Fault::Mtl => Failure::new(Kind::Input, "set", &error),
         _ => Failure::new(Kind::Store, "store", &error),
     }
 }

@@ -2,6 +2,7 @@
 
 use super::property::Property;
 use super::{Counts, Node};
+use crate::expr::floor_div;
 
 /// Why counts have no values at some sizes.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -25,19 +26,13 @@ pub enum EvalError {
         /// Sizes that were given.
         found: usize,
     },
-    /// A count, or a number on the way to it, is beyond 63 bits.
-    #[error("the number of {property} overflows 63 bits at {sizes}")]
-    Overflow {
-        /// The first property that does.
+    /// A count, or a number on the way to it, is beyond 63 bits or a quotient by zero.
+    #[error("the number of {property} {fault} at {sizes}")]
+    NoValue {
+        /// The first property of which that is so.
         property: Property,
-        /// The sizes as `name=value`.
-        sizes: String,
-    },
-    /// A quotient by zero.
-    #[error("the number of {property} divides by zero at {sizes}")]
-    Division {
-        /// The first property that does.
-        property: Property,
+        /// `overflows 63 bits` or `divides by zero`.
+        fault: &'static str,
         /// The sizes as `name=value`.
         sizes: String,
     },
@@ -66,6 +61,8 @@ pub struct Evaluator {
     sizes: Vec<String>,
     properties: Vec<Property>,
     steps: Vec<Step>,
+    /// By property, the steps before and including its own: those that no property before it needs.
+    ends: Vec<usize>,
     terms: Vec<(u32, i64)>,
     outputs: Vec<u32>,
     registers: Vec<i64>,
@@ -79,6 +76,7 @@ impl Evaluator {
             sizes: counts.sizes.clone(),
             properties: counts.properties().collect(),
             steps: Vec::new(),
+            ends: Vec::new(),
             terms: Vec::new(),
             outputs: Vec::new(),
             registers: Vec::new(),
@@ -87,6 +85,7 @@ impl Evaluator {
         let mut places: Vec<Option<u32>> = vec![None; counts.nodes.len()];
         for (_, expr) in &counts.totals {
             out.visit(counts, expr.0 as usize, &mut places);
+            out.ends.push(out.steps.len());
         }
         let place = |expr: &super::Expr| places[expr.0 as usize].unwrap_or(0);
         out.outputs = counts.totals.iter().map(|(_, e)| place(e)).collect();
@@ -173,7 +172,7 @@ impl Evaluator {
             return Err(EvalError::Negative { name: name.clone(), value: *value });
         }
         self.registers[..expected].copy_from_slice(sizes);
-        if self.run(None) {
+        if self.run() {
             return Err(self.failure(sizes));
         }
         for (value, from) in self.values.iter_mut().zip(&self.outputs) {
@@ -192,8 +191,8 @@ impl Evaluator {
         self.eval(&sizes)
     }
 
-    /// Runs the code; whether anything went wrong, and where if that is asked.
-    fn run(&mut self, mut wrong: Option<&mut Vec<(usize, bool)>>) -> bool {
+    /// Runs the code; whether anything went wrong.
+    fn run(&mut self) -> bool {
         let first = self.sizes.len();
         let (steps, terms, r) = (&self.steps, &self.terms, &mut self.registers[..]);
         let mut bad = false;
@@ -201,48 +200,18 @@ impl Evaluator {
             let (value, over) = one(*step, terms, r);
             r[first + i] = value;
             bad |= over;
-            if let (true, Some(wrong)) = (over, wrong.as_deref_mut()) {
-                wrong.push((first + i, matches!(step, Step::Quotient(_, b) if r[*b as usize] == 0)));
-            }
         }
         bad
     }
 
-    /// Which property it is that has no value: the first that is made of a step that went wrong.
-    fn failure(&mut self, sizes: &[i64]) -> EvalError {
-        let mut wrong = Vec::new();
-        self.run(Some(&mut wrong));
-        let shown = self.sizes.iter().zip(sizes).map(|(n, s)| format!("{n}={s}")).collect::<Vec<_>>().join(" ");
-        let uses = |output: u32| {
-            let mut tainted: Vec<bool> = vec![false; self.registers.len()];
-            wrong.iter().for_each(|(at, _)| tainted[*at] = true);
-            for (i, step) in self.steps.iter().enumerate() {
-                let mut any = false;
-                step.reads(&self.terms, |a| any |= tainted[a as usize]);
-                tainted[self.sizes.len() + i] |= any;
-            }
-            tainted[output as usize]
-        };
-        let found = self.properties.iter().zip(&self.outputs).find(|(_, o)| uses(**o));
-        let property = found.map_or(Property::Constant, |(p, _)| *p);
-        match wrong.first() {
-            Some((_, true)) => EvalError::Division { property, sizes: shown },
-            _ => EvalError::Overflow { property, sizes: shown },
-        }
-    }
-}
-
-impl Step {
-    fn reads(self, terms: &[(u32, i64)], mut f: impl FnMut(u32)) {
-        match self {
-            Self::Linear(from, to, _) => terms[from as usize..to as usize].iter().for_each(|(a, _)| f(*a)),
-            Self::Mul(a, b) | Self::Quotient(a, b) | Self::Min(a, b) | Self::Max(a, b) => {
-                f(a);
-                f(b);
-            }
-            Self::Floor(a, _) | Self::Shift(a, _) | Self::Mod(a, _) | Self::Mask(a, _) => f(a),
-            Self::Positive(a) | Self::Zero(a) => f(a),
-        }
+    /// What went wrong in the last run: its first step that did is of the first property without a value.
+    fn failure(&self, sizes: &[i64]) -> EvalError {
+        let r = &self.registers;
+        let step = self.steps.iter().position(|step| one(*step, &self.terms, r).1).unwrap_or_default();
+        let property = self.properties[self.ends.partition_point(|end| *end <= step)];
+        let sizes = self.sizes.iter().zip(sizes).map(|(n, s)| format!("{n}={s}")).collect::<Vec<_>>().join(" ");
+        let by_zero = matches!(self.steps[step], Step::Quotient(_, b) if r[b as usize] == 0);
+        EvalError::NoValue { property, fault: if by_zero { "divides by zero" } else { "overflows 63 bits" }, sizes }
     }
 }
 
@@ -265,18 +234,10 @@ fn one(step: Step, terms: &[(u32, i64)], r: &[i64]) -> (i64, bool) {
         Step::Shift(a, bits) => (at(a) >> bits, false),
         Step::Mod(a, by) => (at(a).rem_euclid(by), false),
         Step::Mask(a, mask) => (at(a) & mask, false),
-        Step::Quotient(a, b) => match floor(at(a), at(b)) {
-            Some(q) => (q, false),
-            None => (0, true),
-        },
+        Step::Quotient(a, b) => floor_div(at(a), at(b)).map_or((0, true), |q| (q, false)),
         Step::Min(a, b) => (at(a).min(at(b)), false),
         Step::Max(a, b) => (at(a).max(at(b)), false),
         Step::Positive(a) => (i64::from(at(a) > 0), false),
         Step::Zero(a) => (i64::from(at(a) == 0), false),
     }
-}
-
-fn floor(a: i64, b: i64) -> Option<i64> {
-    let q = a.checked_div(b)?;
-    Some(if a % b != 0 && (a < 0) != (b < 0) { q - 1 } else { q })
 }

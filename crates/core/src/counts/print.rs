@@ -60,22 +60,12 @@ impl Counts {
             let _ = write!(out, "{constant}");
         }
         for (expr, c) in plus.iter().chain(&minus) {
-            let sign = match (out.is_empty(), *c < 0) {
-                (true, false) => "",
-                (true, true) => "-",
-                (false, false) => " + ",
-                (false, true) => " - ",
-            };
+            let sign = sign(&out, *c);
             let number = if c.unsigned_abs() == 1 { String::new() } else { format!("{}*", c.unsigned_abs()) };
             let _ = write!(out, "{sign}{number}{}", self.within(*expr, Level::Product));
         }
         if constant != 0 && !lead || terms.is_empty() {
-            let sign = match (out.is_empty(), constant < 0) {
-                (true, false) => "",
-                (true, true) => "-",
-                (false, false) => " + ",
-                (false, true) => " - ",
-            };
+            let sign = sign(&out, constant);
             let _ = write!(out, "{sign}{}", constant.unsigned_abs());
         }
         let single = terms.is_empty() && constant >= 0;
@@ -85,5 +75,15 @@ impl Counts {
             _ => Level::Sum,
         };
         (out, level)
+    }
+}
+
+/// The sign of a number behind what stands there already.
+fn sign(before: &str, number: i64) -> &'static str {
+    match (before.is_empty(), number < 0) {
+        (true, false) => "",
+        (true, true) => "-",
+        (false, false) => " + ",
+        (false, true) => " - ",
     }
 }

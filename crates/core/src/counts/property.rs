@@ -81,77 +81,82 @@ pub enum Op {
     Order,
 }
 
-/// A floating-point operation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum FloatOp {
-    /// Addition, subtraction.
-    Add,
-    /// Multiplication.
-    Mul,
-    /// Fused multiply-add.
-    Fma,
-    /// Division, reciprocal.
-    Div,
-    /// Roots, powers of two (exponentiation), logarithms, sines.
-    Special,
-    /// Minimum, maximum, sign.
-    Minor,
+named! {
+    /// A floating-point operation.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+    pub enum FloatOp {
+        /// Addition, subtraction.
+        Add = "add",
+        /// Multiplication.
+        Mul = "mul",
+        /// Fused multiply-add.
+        Fma = "fma",
+        /// Division, reciprocal.
+        Div = "div",
+        /// Roots, powers of two (exponentiation), logarithms, sines.
+        Special = "special",
+        /// Minimum, maximum, sign.
+        Minor = "minor",
+    }
 }
 
-/// A precision.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Precision {
-    /// One number of 16 bits.
-    Half,
-    /// Two numbers of 16 bits.
-    Half2,
-    /// binary32.
-    Single,
-    /// binary64.
-    Double,
-    /// Integers of 8 bits.
-    Byte,
+named! {
+    /// A precision.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+    pub enum Precision {
+        /// One number of 16 bits.
+        Half = "f16",
+        /// Two numbers of 16 bits.
+        Half2 = "f16x2",
+        /// binary32.
+        Single = "f32",
+        /// binary64.
+        Double = "f64",
+        /// Integers of 8 bits.
+        Byte = "i8",
+    }
 }
 
-/// A state space, by its name in PTX.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Space {
-    /// Device memory.
-    Global,
-    /// The block's memory, which the paper calls local.
-    Shared,
-    /// Memory of a thread.
-    Local,
-    /// Read-only memory of the module.
-    Const,
-    /// Arguments of the launch.
-    Param,
-    /// An address that says itself which space it is in.
-    Generic,
+named! {
+    /// A state space, by its name in PTX.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+    #[serde(rename_all = "lowercase")]
+    pub enum Space {
+        /// Device memory.
+        Global = "global",
+        /// The block's memory, which the paper calls local.
+        Shared = "shared",
+        /// Memory of a thread.
+        Local = "local",
+        /// Read-only memory of the module.
+        Const = "const",
+        /// Arguments of the launch.
+        Param = "param",
+        /// An address that says itself which space it is in.
+        Generic = "generic",
+    }
 }
 
-/// The distance from thread to thread, which is from lane to lane, in units of the access.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Stride {
-    /// All threads at one address, or a single one.
-    Uniform,
-    /// One.
-    Unit,
-    /// Two.
-    Two,
-    /// Three.
-    Three,
-    /// Four.
-    Four,
-    /// More, or no whole number.
-    More,
+named! {
+    /// The distance from thread to thread, which is from lane to lane, in units of the access.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+    pub enum Stride {
+        /// All threads at one address, or a single one.
+        Uniform = "0",
+        /// One.
+        Unit = "1",
+        /// Two.
+        Two = "2",
+        /// Three.
+        Three = "3",
+        /// Four.
+        Four = "4",
+        /// More, or no whole number.
+        More = ">4",
+    }
 }
 
 impl Stride {
-    /// All, in order.
-    pub const ALL: [Self; 6] = [Self::Uniform, Self::Unit, Self::Two, Self::Three, Self::Four, Self::More];
-
     /// The class of a step in bytes for accesses of `bytes`.
     pub fn of(step: i64, bytes: u64) -> Self {
         let step = step.unsigned_abs();
@@ -189,29 +194,6 @@ pub struct Step {
 #[error("{0:?} names no property, such as `fma.f32`, `load.global.32@1` or `groups`")]
 pub struct UnknownProperty(pub String);
 
-const SPACES: [(Space, &str); 6] = [
-    (Space::Global, "global"),
-    (Space::Shared, "shared"),
-    (Space::Local, "local"),
-    (Space::Const, "const"),
-    (Space::Param, "param"),
-    (Space::Generic, "generic"),
-];
-const PRECISIONS: [(Precision, &str); 5] = [
-    (Precision::Half, "f16"),
-    (Precision::Half2, "f16x2"),
-    (Precision::Single, "f32"),
-    (Precision::Double, "f64"),
-    (Precision::Byte, "i8"),
-];
-const FLOATS: [(FloatOp, &str); 6] = [
-    (FloatOp::Add, "add"),
-    (FloatOp::Mul, "mul"),
-    (FloatOp::Fma, "fma"),
-    (FloatOp::Div, "div"),
-    (FloatOp::Special, "special"),
-    (FloatOp::Minor, "minor"),
-];
 const PLAIN: [(Op, &str); 9] = [
     (Op::Integer, "integer"),
     (Op::Compare, "compare"),
@@ -223,41 +205,6 @@ const PLAIN: [(Op, &str); 9] = [
     (Op::Exit, "exit"),
     (Op::Order, "order"),
 ];
-const STRIDES: [(Stride, &str); 6] = [
-    (Stride::Uniform, "0"),
-    (Stride::Unit, "1"),
-    (Stride::Two, "2"),
-    (Stride::Three, "3"),
-    (Stride::Four, "4"),
-    (Stride::More, ">4"),
-];
-
-fn name<T: PartialEq>(table: &[(T, &'static str)], of: &T) -> &'static str {
-    table.iter().find(|(t, _)| t == of).map_or("", |(_, n)| n)
-}
-
-fn find<T: Copy>(table: &[(T, &'static str)], word: &str) -> Option<T> {
-    table.iter().find(|(_, n)| *n == word).map(|(t, _)| *t)
-}
-
-impl fmt::Display for Space {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(name(&SPACES, self))
-    }
-}
-
-impl fmt::Display for FloatOp {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(name(&FLOATS, self))
-    }
-}
-
-impl fmt::Display for Precision {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(name(&PRECISIONS, self))
-    }
-}
-
 impl Op {
     /// Whether it reads or writes memory.
     pub fn moves_memory(self) -> bool {
@@ -277,14 +224,14 @@ impl fmt::Display for Op {
             Self::MatrixLoad(count) => write!(f, "matrix_load.{count}"),
             Self::MatrixStore(count) => write!(f, "matrix_store.{count}"),
             Self::Tensor(p, products) => write!(f, "tensor.{p}.{products}"),
-            plain => f.write_str(name(&PLAIN, plain)),
+            plain => f.write_str(PLAIN.iter().find(|(op, _)| op == plain).map_or("", |(_, name)| name)),
         }
     }
 }
 
 fn op(text: &str) -> Option<Op> {
-    if let Some(plain) = find(&PLAIN, text) {
-        return Some(plain);
+    if let Some((plain, _)) = PLAIN.iter().find(|(_, name)| *name == text) {
+        return Some(*plain);
     }
     let parts: Vec<&str> = text.split('.').collect();
     let number = |word: &str| word.parse::<u32>().ok().filter(|n| n.to_string() == word);
@@ -292,10 +239,10 @@ fn op(text: &str) -> Option<Op> {
         ["async_copy", bits] => number(bits).map(Op::AsyncCopy),
         ["matrix_load", count] => number(count).map(Op::MatrixLoad),
         ["matrix_store", count] => number(count).map(Op::MatrixStore),
-        [word, precision] => Some(Op::Float(find(&FLOATS, word)?, find(&PRECISIONS, precision)?)),
-        ["tensor", precision, products] => Some(Op::Tensor(find(&PRECISIONS, precision)?, number(products)?)),
+        [word, precision] => Some(Op::Float(FloatOp::by_name(word)?, Precision::by_name(precision)?)),
+        ["tensor", precision, products] => Some(Op::Tensor(Precision::by_name(precision)?, number(products)?)),
         [word, space, bits] => {
-            let (space, bits) = (find(&SPACES, space)?, number(bits)?);
+            let (space, bits) = (Space::by_name(space)?, number(bits)?);
             match *word {
                 "load" => Some(Op::Load(space, bits)),
                 "store" => Some(Op::Store(space, bits)),
@@ -312,15 +259,15 @@ impl fmt::Display for Step {
         if self.used > 0 {
             write!(f, "{}/", self.used)?;
         }
-        f.write_str(name(&STRIDES, &self.stride))
+        self.stride.fmt(f)
     }
 }
 
 fn step(text: &str) -> Option<Step> {
     match text.split_once('/') {
-        None => find(&STRIDES, text).map(|stride| Step { stride, used: 0 }),
+        None => Stride::by_name(text).map(|stride| Step { stride, used: 0 }),
         Some((used, stride)) => {
-            let stride = find(&STRIDES, stride)?;
+            let stride = Stride::by_name(stride)?;
             let used = (1..=stride.steps()).find(|n| n.to_string() == used)?;
             Some(Step { stride, used })
         }

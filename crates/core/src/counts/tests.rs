@@ -91,9 +91,15 @@ fn what_overflows_is_named_with_its_sizes() {
     let mut evaluator = b.finish().evaluator();
     assert!(evaluator.eval(&[1 << 20, 1]).is_ok());
     let sizes = "x=4294967296 y=1".to_owned();
-    assert_eq!(evaluator.eval(&[1 << 32, 1]), Err(EvalError::Overflow { property: B, sizes }));
+    assert_eq!(
+        evaluator.eval(&[1 << 32, 1]),
+        Err(EvalError::NoValue { property: B, fault: "overflows 63 bits", sizes })
+    );
     let sizes = "x=3 y=0".to_owned();
-    assert_eq!(evaluator.eval(&[3, 0]), Err(EvalError::Division { property: Property::Constant, sizes }));
+    assert_eq!(
+        evaluator.eval(&[3, 0]),
+        Err(EvalError::NoValue { property: Property::Constant, fault: "divides by zero", sizes })
+    );
     assert_eq!(evaluator.eval(&[3, -1]), Err(EvalError::Negative { name: "y".into(), value: -1 }));
     assert_eq!(evaluator.eval(&[3]), Err(EvalError::Length { expected: 2, found: 1 }));
     assert_eq!(evaluator.eval_by(|n| (n == "x").then_some(3)), Err(EvalError::Missing("y".into())));

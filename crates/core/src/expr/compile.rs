@@ -1,8 +1,8 @@
 //! Expressions over numbered slots: names are resolved once, evaluation allocates nothing.
 
 use super::eval::{EvalError, binary, call, compare, negate};
-use super::value::{Val, Value};
-use super::{BinaryOp, CompareOp, Expr, Function};
+use super::value::Val;
+use super::{CompareOp, Expr, Tree};
 
 /// A name that is none of the slots.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -12,29 +12,12 @@ pub struct UnknownName(pub String);
 /// An expression whose names are positions in a list of values.
 #[derive(Clone, Debug)]
 pub struct Compiled {
-    root: Node,
-}
-
-#[derive(Clone, Debug)]
-enum Node {
-    Const(Value),
-    Slot(usize),
-    Neg(Box<Node>),
-    Not(Box<Node>),
-    Binary(BinaryOp, Box<(Node, Node)>),
-    /// The ordinary comparison of two; chains take the general form.
-    Compare(CompareOp, Box<(Node, Node)>),
-    Chain(Box<Node>, Vec<(CompareOp, Node)>),
-    In(Box<Node>, Vec<Node>, bool),
-    And(Vec<Node>),
-    Or(Vec<Node>),
-    Call(Function, Vec<Node>),
-    If(Box<(Node, Node, Node)>),
+    root: Tree<usize>,
 }
 
 impl Compiled {
     pub(super) fn new(expr: &Expr, slots: &[&str]) -> Result<Self, UnknownName> {
-        Ok(Self { root: node(expr, slots)? })
+        Ok(Self { root: over_slots(expr, slots)? })
     }
 
     /// The value at the given slots.
@@ -56,43 +39,25 @@ impl Compiled {
     }
 }
 
-fn nodes(list: &[Expr], slots: &[&str]) -> Result<Vec<Node>, UnknownName> {
-    list.iter().map(|e| node(e, slots)).collect()
+fn over_slots(e: &Expr, slots: &[&str]) -> Result<Tree<usize>, UnknownName> {
+    let slot = |n: &String| slots.iter().position(|s| s == n).map(Tree::Name).ok_or_else(|| UnknownName(n.clone()));
+    e.map(slot, |part| over_slots(part, slots))
 }
 
-fn node(e: &Expr, slots: &[&str]) -> Result<Node, UnknownName> {
-    Ok(match e {
-        Expr::Const(v) => Node::Const(v.clone()),
-        Expr::Name(n) => Node::Slot(slots.iter().position(|s| s == n).ok_or_else(|| UnknownName(n.clone()))?),
-        Expr::Neg(a) => Node::Neg(node(a, slots)?.into()),
-        Expr::Not(a) => Node::Not(node(a, slots)?.into()),
-        Expr::Binary(op, a, b) => Node::Binary(*op, (node(a, slots)?, node(b, slots)?).into()),
-        Expr::Compare(a, rest) => match rest.as_slice() {
-            [(op, b)] => Node::Compare(*op, (node(a, slots)?, node(b, slots)?).into()),
-            _ => {
-                let rest: Result<_, _> = rest.iter().map(|(op, b)| Ok((*op, node(b, slots)?))).collect();
-                Node::Chain(node(a, slots)?.into(), rest?)
-            }
-        },
-        Expr::In(a, list, negated) => Node::In(node(a, slots)?.into(), nodes(list, slots)?, *negated),
-        Expr::And(list) => Node::And(nodes(list, slots)?),
-        Expr::Or(list) => Node::Or(nodes(list, slots)?),
-        Expr::Call(f, list) => Node::Call(*f, nodes(list, slots)?),
-        Expr::If(a, c, b) => Node::If((node(a, slots)?, node(c, slots)?, node(b, slots)?).into()),
-    })
-}
-
-impl Node {
+impl Tree<usize> {
     fn eval<'a>(&'a self, slots: &[Val<'a>]) -> Result<Val<'a>, EvalError> {
         Ok(match self {
             Self::Const(v) => v.as_val(),
-            Self::Slot(i) => slots[*i],
+            Self::Name(slot) => slots[*slot],
             Self::Neg(a) => negate(a.eval(slots)?)?,
             Self::Not(a) => Val::Bool(!a.eval(slots)?.truthy()),
-            Self::Binary(op, ab) => binary(*op, ab.0.eval(slots)?, ab.1.eval(slots)?)?,
-            Self::Compare(op, ab) => Val::Bool(compare(*op, ab.0.eval(slots)?, ab.1.eval(slots)?)?),
-            Self::Chain(a, rest) => {
+            Self::Binary(op, ab) => binary(*op, ab[0].eval(slots)?, ab[1].eval(slots)?)?,
+            Self::Compare(a, rest) => {
                 let mut left = a.eval(slots)?;
+                // Mostly there is one: no loop.
+                if let [(op, b)] = rest.as_slice() {
+                    return compare(*op, left, b.eval(slots)?).map(Val::Bool);
+                }
                 for (op, b) in rest {
                     let right = b.eval(slots)?;
                     if !compare(*op, left, right)? {
@@ -122,14 +87,14 @@ impl Node {
                 }
             },
             Self::If(parts) => {
-                let (then, condition, otherwise) = &**parts;
+                let [then, condition, otherwise] = &**parts;
                 if condition.eval(slots)?.truthy() { then.eval(slots)? } else { otherwise.eval(slots)? }
             }
         })
     }
 }
 
-fn decide<'a>(list: &'a [Node], slots: &[Val<'a>], stop_at: bool) -> Result<Val<'a>, EvalError> {
+fn decide<'a>(list: &'a [Tree<usize>], slots: &[Val<'a>], stop_at: bool) -> Result<Val<'a>, EvalError> {
     let mut last = Val::Bool(!stop_at);
     for e in list {
         last = e.eval(slots)?;

@@ -1,6 +1,6 @@
 //! The arithmetic of expressions.
 
-use super::value::Val;
+use super::value::{LIMIT, Val};
 use super::{BinaryOp, CompareOp, Function};
 use std::cmp::Ordering;
 
@@ -27,16 +27,8 @@ enum Pair {
     Float(f64, f64),
 }
 
-fn integer(v: Val<'_>) -> Option<i64> {
-    match v {
-        Val::Int(i) => Some(i),
-        Val::Bool(b) => Some(i64::from(b)),
-        _ => None,
-    }
-}
-
 fn pair(a: Val<'_>, b: Val<'_>, what: &'static str) -> Result<Pair, EvalError> {
-    if let (Some(a), Some(b)) = (integer(a), integer(b)) {
+    if let (Some(a), Some(b)) = (a.as_integer(), b.as_integer()) {
         return Ok(Pair::Int(a, b));
     }
     match (a.as_f64(), b.as_f64()) {
@@ -73,16 +65,14 @@ pub(super) fn binary<'a>(op: BinaryOp, a: Val<'a>, b: Val<'a>) -> Result<Val<'a>
             Pair::Float(a, b) => finite(a / b, "/"),
         },
         BinaryOp::FloorDiv => match pair(a, b, "//")? {
-            Pair::Int(_, 0) => Err(EvalError::DivisionByZero),
+            Pair::Int(_, 0) | Pair::Float(_, 0.0) => Err(EvalError::DivisionByZero),
             Pair::Int(a, b) => int(floor_div(a, b), "//"),
-            Pair::Float(_, 0.0) => Err(EvalError::DivisionByZero),
             Pair::Float(a, b) => finite(float_divmod(a, b).0, "//"),
         },
         BinaryOp::Rem => match pair(a, b, "%")? {
-            Pair::Int(_, 0) => Err(EvalError::DivisionByZero),
+            Pair::Int(_, 0) | Pair::Float(_, 0.0) => Err(EvalError::DivisionByZero),
             // No remainder is too large, though the quotient of the least integer by -1 is: it wraps, and the remainder is 0.
             Pair::Int(a, b) => Ok(Val::Int(a.wrapping_sub(floor_div(a, b).unwrap_or(a).wrapping_mul(b)))),
-            Pair::Float(_, 0.0) => Err(EvalError::DivisionByZero),
             Pair::Float(a, b) => finite(float_divmod(a, b).1, "%"),
         },
         BinaryOp::Pow => match pair(a, b, "**")? {
@@ -113,7 +103,8 @@ fn quotient(a: i64, b: i64) -> f64 {
     if (a < 0) == (b < 0) { magnitude } else { -magnitude }
 }
 
-fn floor_div(a: i64, b: i64) -> Option<i64> {
+/// The quotient rounded down; none by zero, or beyond 64 bits.
+pub(crate) fn floor_div(a: i64, b: i64) -> Option<i64> {
     let q = a.checked_div(b)?;
     Some(if a % b != 0 && ((a < 0) != (b < 0)) { q - 1 } else { q })
 }
@@ -142,7 +133,7 @@ fn float_divmod(a: f64, b: f64) -> (f64, f64) {
 }
 
 pub(super) fn negate(a: Val<'_>) -> Result<Val<'_>, EvalError> {
-    match (integer(a), a.as_f64()) {
+    match (a.as_integer(), a.as_f64()) {
         (Some(i), _) => int(i.checked_neg(), "-"),
         (None, Some(x)) => Ok(Val::Float(-x)),
         _ => Err(EvalError::NotANumber("-")),
@@ -166,9 +157,6 @@ pub(super) fn compare(op: CompareOp, a: Val<'_>, b: Val<'_>) -> Result<bool, Eva
     }
 }
 
-/// 2^63: floats from its negative to below it fit into 64 bits.
-const LIMIT: f64 = 9_223_372_036_854_775_808.0;
-
 pub(super) fn call<'a>(f: Function, args: &[Val<'a>]) -> Result<Val<'a>, EvalError> {
     let first = args[0];
     let number = || first.as_f64().ok_or(EvalError::NotANumber(f.name()));
@@ -187,12 +175,12 @@ pub(super) fn call<'a>(f: Function, args: &[Val<'a>]) -> Result<Val<'a>, EvalErr
             }
             Ok(best)
         }
-        Function::Abs => match integer(first) {
+        Function::Abs => match first.as_integer() {
             Some(i) => int(i.checked_abs(), "abs"),
             None => Ok(Val::Float(number()?.abs())),
         },
-        Function::Ceil | Function::Floor | Function::Round | Function::Int if integer(first).is_some() => {
-            Ok(Val::Int(integer(first).unwrap_or_default()))
+        Function::Ceil | Function::Floor | Function::Round | Function::Int if first.as_integer().is_some() => {
+            Ok(Val::Int(first.as_integer().unwrap_or_default()))
         }
         Function::Ceil => to_int(number()?.ceil()),
         Function::Floor => to_int(number()?.floor()),

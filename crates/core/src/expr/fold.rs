@@ -3,51 +3,35 @@
 use super::Expr;
 use super::eval::EvalError;
 use super::value::Value;
+use std::convert::Infallible;
 
 impl Expr {
     /// Replaces the names that `known` gives a value and computes every part that has become constant. A part whose
     /// value cannot be computed (a division by zero in a branch that may not be taken) stays as it is.
     pub fn fold(&self, known: &dyn Fn(&str) -> Option<Value>) -> Expr {
-        let fold = |e: &Expr| e.fold(known);
-        let boxed = |e: &Expr| Box::new(e.fold(known));
-        let list = |es: &[Expr]| es.iter().map(fold).collect::<Vec<_>>();
+        let list = |es: &[Expr]| es.iter().map(|e| e.fold(known)).collect::<Vec<_>>();
         let folded = match self {
             Self::Const(_) => return self.clone(),
             Self::Name(n) => return known(n).map_or_else(|| self.clone(), Self::Const),
-            Self::Neg(a) => Self::Neg(boxed(a)),
-            Self::Not(a) => Self::Not(boxed(a)),
-            Self::Binary(op, a, b) => Self::Binary(*op, boxed(a), boxed(b)),
-            Self::Compare(a, rest) => Self::Compare(boxed(a), rest.iter().map(|(op, e)| (*op, fold(e))).collect()),
-            Self::In(a, es, negated) => Self::In(boxed(a), list(es), *negated),
             Self::And(es) => return decided(list(es), false),
             Self::Or(es) => return decided(list(es), true),
-            Self::Call(f, es) => Self::Call(*f, list(es)),
-            Self::If(a, c, b) => match fold(c) {
-                Self::Const(c) => return if c.as_val().truthy() { fold(a) } else { fold(b) },
-                c => Self::If(boxed(a), c.into(), boxed(b)),
+            Self::If(parts) => match parts[1].fold(known) {
+                Self::Const(c) => return parts[if c.as_val().truthy() { 0 } else { 2 }].fold(known),
+                condition => Self::If([parts[0].fold(known), condition, parts[2].fold(known)].into()),
             },
+            _ => self.replaced(&|_| None, |e| e.fold(known)),
         };
         folded.constant().map_or(folded, Self::Const)
     }
 
     /// Replaces the names that `with` gives an expression.
     pub fn substitute(&self, with: &dyn Fn(&str) -> Option<Expr>) -> Expr {
-        let sub = |e: &Expr| e.substitute(with);
-        let boxed = |e: &Expr| Box::new(e.substitute(with));
-        let list = |es: &[Expr]| es.iter().map(sub).collect::<Vec<_>>();
-        match self {
-            Self::Const(_) => self.clone(),
-            Self::Name(n) => with(n).unwrap_or_else(|| self.clone()),
-            Self::Neg(a) => Self::Neg(boxed(a)),
-            Self::Not(a) => Self::Not(boxed(a)),
-            Self::Binary(op, a, b) => Self::Binary(*op, boxed(a), boxed(b)),
-            Self::Compare(a, rest) => Self::Compare(boxed(a), rest.iter().map(|(op, e)| (*op, sub(e))).collect()),
-            Self::In(a, es, negated) => Self::In(boxed(a), list(es), *negated),
-            Self::And(es) => Self::And(list(es)),
-            Self::Or(es) => Self::Or(list(es)),
-            Self::Call(f, es) => Self::Call(*f, list(es)),
-            Self::If(a, c, b) => Self::If(boxed(a), boxed(c), boxed(b)),
-        }
+        self.replaced(with, |e| e.substitute(with))
+    }
+
+    fn replaced(&self, with: &dyn Fn(&str) -> Option<Expr>, part: impl Fn(&Expr) -> Expr) -> Expr {
+        let Ok(out) = self.map(|n| Ok::<_, Infallible>(with(n).unwrap_or_else(|| self.clone())), |e| Ok(part(e)));
+        out
     }
 
     /// The value of an expression without names.

@@ -114,11 +114,10 @@ fn evaluate(e: &Expr, names: &Names, at: usize) -> Result<Value, ListError> {
 fn range(bounds: &[Expr], names: &Names, steps: &mut Steps, out: &mut Vec<Value>) -> Result<(), ListError> {
     let mut given = [0, 0, 1];
     for (i, bound) in bounds.iter().enumerate() {
-        let value = evaluate(bound, names, out.len())?;
         // As in Python, a float is no bound even where it is whole.
-        let (Value::Int(_) | Value::Bool(_)) = value else { return Err(ListError::Range) };
+        let value = evaluate(bound, names, out.len())?.as_val().as_integer().ok_or(ListError::Range)?;
         // A single bound is the end.
-        given[if bounds.len() == 1 { 1 } else { i }] = value.as_int().unwrap_or_default();
+        given[if bounds.len() == 1 { 1 } else { i }] = value;
     }
     let [start, stop, step] = given;
     if step == 0 {
@@ -171,13 +170,7 @@ impl Parser {
 
     /// One list, or a sum of several.
     pub(super) fn list(&mut self) -> Result<List, ParseError> {
-        self.nested_by(super::parse::MAX_DEPTH / MAX_LISTS, |p| {
-            let mut lists = vec![p.one_list()?];
-            while p.take("+") {
-                lists.push(p.one_list()?);
-            }
-            Ok(if lists.len() == 1 { lists.remove(0) } else { List::Sum(lists) })
-        })
+        self.nested_by(super::parse::MAX_DEPTH / MAX_LISTS, |p| p.joined("+", Self::one_list, List::Sum))
     }
 
     fn one_list(&mut self) -> Result<List, ParseError> {

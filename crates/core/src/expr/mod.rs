@@ -18,29 +18,32 @@ mod value;
 
 pub use compile::{Compiled, UnknownName};
 pub use eval::EvalError;
+pub(crate) use eval::floor_div;
 pub use list::{Clause, List, ListError};
 pub use parse::ParseError;
 pub use value::{Val, Value};
 
 use std::collections::BTreeSet;
 
-/// A two-operand arithmetic operator.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum BinaryOp {
-    /// `+`
-    Add,
-    /// `-`
-    Sub,
-    /// `*`
-    Mul,
-    /// `/`, true division: always a float.
-    Div,
-    /// `//`, floor division.
-    FloorDiv,
-    /// `%`, with the sign of the divisor as in Python.
-    Rem,
-    /// `**`
-    Pow,
+named! {
+    /// A two-operand arithmetic operator.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    pub enum BinaryOp {
+        /// Addition.
+        Add = "+",
+        /// Subtraction.
+        Sub = "-",
+        /// Multiplication.
+        Mul = "*",
+        /// True division: always a float.
+        Div = "/",
+        /// Floor division.
+        FloorDiv = "//",
+        /// Remainder, with the sign of the divisor as in Python.
+        Rem = "%",
+        /// Power.
+        Pow = "**",
+    }
 }
 
 impl BinaryOp {
@@ -53,66 +56,53 @@ impl BinaryOp {
     }
 }
 
-/// A comparison.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CompareOp {
-    /// `==`
-    Eq,
-    /// `!=`
-    Ne,
-    /// `<`
-    Lt,
-    /// `<=`
-    Le,
-    /// `>`
-    Gt,
-    /// `>=`
-    Ge,
+named! {
+    /// A comparison.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum CompareOp {
+        /// Equal.
+        Eq = "==",
+        /// Not equal.
+        Ne = "!=",
+        /// Less.
+        Lt = "<",
+        /// Less or equal.
+        Le = "<=",
+        /// Greater.
+        Gt = ">",
+        /// Greater or equal.
+        Ge = ">=",
+    }
 }
 
-/// A built-in function.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Function {
-    /// Smallest of one or more.
-    Min,
-    /// Largest of one or more.
-    Max,
-    /// Absolute value.
-    Abs,
-    /// Smallest integer not below.
-    Ceil,
-    /// Largest integer not above.
-    Floor,
-    /// Nearest integer, halves to even.
-    Round,
-    /// Base-2 logarithm, a float.
-    Log2,
-    /// Square root, a float.
-    Sqrt,
-    /// Truncation to an integer.
-    Int,
-    /// Conversion to a float.
-    Float,
+named! {
+    /// A built-in function.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Function {
+        /// Smallest of one or more.
+        Min = "min",
+        /// Largest of one or more.
+        Max = "max",
+        /// Absolute value.
+        Abs = "abs",
+        /// Smallest integer not below.
+        Ceil = "ceil",
+        /// Largest integer not above.
+        Floor = "floor",
+        /// Nearest integer, halves to even.
+        Round = "round",
+        /// Base-2 logarithm, a float.
+        Log2 = "log2",
+        /// Square root, a float.
+        Sqrt = "sqrt",
+        /// Truncation to an integer.
+        Int = "int",
+        /// Conversion to a float.
+        Float = "float",
+    }
 }
 
 impl Function {
-    const TABLE: [(&'static str, Self); 10] = [
-        ("min", Self::Min),
-        ("max", Self::Max),
-        ("abs", Self::Abs),
-        ("ceil", Self::Ceil),
-        ("floor", Self::Floor),
-        ("round", Self::Round),
-        ("log2", Self::Log2),
-        ("sqrt", Self::Sqrt),
-        ("int", Self::Int),
-        ("float", Self::Float),
-    ];
-
-    fn by_name(name: &str) -> Option<Self> {
-        Self::TABLE.iter().find(|(n, _)| *n == name).map(|(_, f)| *f)
-    }
-
     /// The value at these arguments, at least one.
     ///
     /// # Errors
@@ -125,10 +115,6 @@ impl Function {
         }
     }
 
-    fn name(self) -> &'static str {
-        Self::TABLE.iter().find(|(_, f)| *f == self).map_or("", |(n, _)| n)
-    }
-
     fn arity_ok(self, n: usize) -> bool {
         match self {
             Self::Min | Self::Max => n >= 1,
@@ -137,31 +123,64 @@ impl Function {
     }
 }
 
-/// An expression tree.
+/// An expression tree over names of type `N`: words in an [`Expr`], positions of slots in a [`Compiled`].
 #[derive(Clone, Debug, PartialEq)]
-pub enum Expr {
+pub enum Tree<N> {
     /// A literal.
     Const(Value),
-    /// A parameter, an input size or a device fact, by name.
-    Name(String),
+    /// A parameter, an input size or a device fact.
+    Name(N),
     /// Arithmetic negation.
-    Neg(Box<Expr>),
+    Neg(Box<Self>),
     /// Boolean negation.
-    Not(Box<Expr>),
+    Not(Box<Self>),
     /// Arithmetic.
-    Binary(BinaryOp, Box<Expr>, Box<Expr>),
+    Binary(BinaryOp, Box<[Self; 2]>),
     /// `a < b <= c`: every neighbouring pair must hold.
-    Compare(Box<Expr>, Vec<(CompareOp, Expr)>),
+    Compare(Box<Self>, Vec<(CompareOp, Self)>),
     /// `x in (a, b, c)`; the flag is true for `not in`.
-    In(Box<Expr>, Vec<Expr>, bool),
+    In(Box<Self>, Vec<Self>, bool),
     /// All must be true; evaluation stops at the first that is not.
-    And(Vec<Expr>),
+    And(Vec<Self>),
     /// One must be true; evaluation stops at the first that is.
-    Or(Vec<Expr>),
+    Or(Vec<Self>),
     /// A built-in function.
-    Call(Function, Vec<Expr>),
+    Call(Function, Vec<Self>),
     /// `then if condition else otherwise`, fields in that order.
-    If(Box<Expr>, Box<Expr>, Box<Expr>),
+    If(Box<[Self; 3]>),
+}
+
+/// An expression as written.
+pub type Expr = Tree<String>;
+
+impl<N> Tree<N> {
+    /// The same node over other parts: a name is replaced by what `name` gives, every node below by what `part` gives.
+    fn map<M, E>(
+        &self,
+        name: impl FnOnce(&N) -> Result<Tree<M>, E>,
+        mut part: impl FnMut(&Self) -> Result<Tree<M>, E>,
+    ) -> Result<Tree<M>, E> {
+        Ok(match self {
+            Self::Const(v) => Tree::Const(v.clone()),
+            Self::Name(n) => name(n)?,
+            Self::Neg(a) => Tree::Neg(part(a)?.into()),
+            Self::Not(a) => Tree::Not(part(a)?.into()),
+            Self::Binary(op, ab) => Tree::Binary(*op, [part(&ab[0])?, part(&ab[1])?].into()),
+            Self::Compare(a, rest) => {
+                let a = part(a)?;
+                let rest = rest.iter().map(|(op, b)| Ok((*op, part(b)?)));
+                Tree::Compare(a.into(), rest.collect::<Result<_, E>>()?)
+            }
+            Self::In(a, es, negated) => {
+                let a = part(a)?;
+                Tree::In(a.into(), es.iter().map(part).collect::<Result<_, E>>()?, *negated)
+            }
+            Self::And(es) => Tree::And(es.iter().map(part).collect::<Result<_, E>>()?),
+            Self::Or(es) => Tree::Or(es.iter().map(part).collect::<Result<_, E>>()?),
+            Self::Call(f, es) => Tree::Call(*f, es.iter().map(part).collect::<Result<_, E>>()?),
+            Self::If(acb) => Tree::If([part(&acb[0])?, part(&acb[1])?, part(&acb[2])?].into()),
+        })
+    }
 }
 
 impl Expr {
@@ -182,10 +201,7 @@ impl Expr {
         match self {
             Self::Const(_) | Self::Name(_) => {}
             Self::Neg(a) | Self::Not(a) => a.visit(f),
-            Self::Binary(_, a, b) => {
-                a.visit(f);
-                b.visit(f);
-            }
+            Self::Binary(_, ab) => ab.iter().for_each(|e| e.visit(f)),
             Self::Compare(a, rest) => {
                 a.visit(f);
                 rest.iter().for_each(|(_, e)| e.visit(f));
@@ -195,11 +211,7 @@ impl Expr {
                 list.iter().for_each(|e| e.visit(f));
             }
             Self::And(list) | Self::Or(list) | Self::Call(_, list) => list.iter().for_each(|e| e.visit(f)),
-            Self::If(a, b, c) => {
-                a.visit(f);
-                b.visit(f);
-                c.visit(f);
-            }
+            Self::If(acb) => acb.iter().for_each(|e| e.visit(f)),
         }
     }
 

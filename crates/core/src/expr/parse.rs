@@ -139,24 +139,30 @@ impl Parser {
             let condition = p.or()?;
             p.expect("else")?;
             let otherwise = p.expression()?;
-            Ok(Expr::If(then.into(), condition.into(), otherwise.into()))
+            Ok(Expr::If([then, condition, otherwise].into()))
         })
     }
 
     pub(super) fn or(&mut self) -> Result<Expr, ParseError> {
-        let mut list = vec![self.and()?];
-        while self.take("or") {
-            list.push(self.and()?);
-        }
-        Ok(if list.len() == 1 { list.remove(0) } else { Expr::Or(list) })
+        self.joined("or", Self::and, Expr::Or)
     }
 
     fn and(&mut self) -> Result<Expr, ParseError> {
-        let mut list = vec![self.not()?];
-        while self.take("and") {
-            list.push(self.not()?);
+        self.joined("and", Self::not, Expr::And)
+    }
+
+    /// One, or several with a word between them.
+    pub(super) fn joined<T>(
+        &mut self,
+        by: &str,
+        one: fn(&mut Self) -> Result<T, ParseError>,
+        several: fn(Vec<T>) -> T,
+    ) -> Result<T, ParseError> {
+        let mut list = vec![one(self)?];
+        while self.take(by) {
+            list.push(one(self)?);
         }
-        Ok(if list.len() == 1 { list.remove(0) } else { Expr::And(list) })
+        Ok(if list.len() == 1 { list.remove(0) } else { several(list) })
     }
 
     fn not(&mut self) -> Result<Expr, ParseError> {
@@ -167,14 +173,6 @@ impl Parser {
     }
 
     fn comparison(&mut self) -> Result<Expr, ParseError> {
-        const OPS: [(&str, CompareOp); 6] = [
-            ("==", CompareOp::Eq),
-            ("!=", CompareOp::Ne),
-            ("<=", CompareOp::Le),
-            (">=", CompareOp::Ge),
-            ("<", CompareOp::Lt),
-            (">", CompareOp::Gt),
-        ];
         let first = self.sum()?;
         if self.take("in") {
             return Ok(Expr::In(first.into(), self.list_items()?, false));
@@ -185,8 +183,8 @@ impl Parser {
             return Ok(Expr::In(first.into(), self.list_items()?, true));
         }
         let mut rest = Vec::new();
-        while let Some((_, op)) = OPS.iter().find(|(s, _)| self.take(s)) {
-            rest.push((*op, self.sum()?));
+        while let Some(op) = CompareOp::ALL.into_iter().find(|op| self.take(op.name())) {
+            rest.push((op, self.sum()?));
         }
         Ok(if rest.is_empty() { first } else { Expr::Compare(first.into(), rest) })
     }
@@ -204,28 +202,25 @@ impl Parser {
     }
 
     fn sum(&mut self) -> Result<Expr, ParseError> {
-        const OPS: [(&str, BinaryOp); 2] = [("+", BinaryOp::Add), ("-", BinaryOp::Sub)];
-        self.left_associative(&OPS, Self::product)
+        self.left_associative(&[BinaryOp::Add, BinaryOp::Sub], Self::product)
     }
 
     fn product(&mut self) -> Result<Expr, ParseError> {
-        const OPS: [(&str, BinaryOp); 4] =
-            [("*", BinaryOp::Mul), ("//", BinaryOp::FloorDiv), ("/", BinaryOp::Div), ("%", BinaryOp::Rem)];
-        self.left_associative(&OPS, Self::unary)
+        self.left_associative(&[BinaryOp::Mul, BinaryOp::FloorDiv, BinaryOp::Div, BinaryOp::Rem], Self::unary)
     }
 
     fn left_associative(
         &mut self,
-        ops: &[(&str, BinaryOp)],
+        ops: &[BinaryOp],
         operand: fn(&mut Self) -> Result<Expr, ParseError>,
     ) -> Result<Expr, ParseError> {
         let mut left = operand(self)?;
-        while let Some((_, op)) = ops.iter().find(|(s, _)| self.take(s)) {
+        while let Some(op) = ops.iter().find(|op| self.take(op.name())) {
             self.operators += 1;
             if self.operators > MAX_OPERATORS {
                 return Err(self.error("at most 512 arithmetic operators"));
             }
-            left = Expr::Binary(*op, left.into(), operand(self)?.into());
+            left = Expr::Binary(*op, [left, operand(self)?].into());
         }
         Ok(left)
     }
@@ -236,13 +231,13 @@ impl Parser {
         }
         if self.take("+") {
             // A word has no sign: a sum says so, and changes no number.
-            return self.nested(|p| Ok(Expr::Binary(BinaryOp::Add, Expr::Const(0.into()).into(), p.unary()?.into())));
+            return self.nested(|p| Ok(Expr::Binary(BinaryOp::Add, [Expr::Const(0.into()), p.unary()?].into())));
         }
         let base = self.atom()?;
         if self.take("**") {
             // Right-associative, and tighter than a minus on its left but not on its right.
             let exponent = self.nested(Self::unary)?;
-            return Ok(Expr::Binary(BinaryOp::Pow, base.into(), exponent.into()));
+            return Ok(Expr::Binary(BinaryOp::Pow, [base, exponent].into()));
         }
         Ok(base)
     }

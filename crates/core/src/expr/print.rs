@@ -1,6 +1,6 @@
 //! Trees to text that parses back to the same tree.
 
-use super::{BinaryOp, CompareOp, Expr};
+use super::{BinaryOp, Expr};
 use std::fmt;
 
 /// How tightly a node binds; a child that binds less tightly than its place needs parentheses.
@@ -48,31 +48,19 @@ impl fmt::Display for Expr {
                 f.write_str("not ")?;
                 child(f, a, 3)
             }
-            Self::Binary(op, a, b) => {
-                let (text, left, right) = match op {
-                    BinaryOp::Add => (" + ", 5, 6),
-                    BinaryOp::Sub => (" - ", 5, 6),
-                    BinaryOp::Mul => (" * ", 6, 7),
-                    BinaryOp::Div => (" / ", 6, 7),
-                    BinaryOp::FloorDiv => (" // ", 6, 7),
-                    BinaryOp::Rem => (" % ", 6, 7),
-                    BinaryOp::Pow => (" ** ", 9, 7),
+            Self::Binary(op, ab) => {
+                let (left, right) = match level(self) {
+                    8 => (9, 7),
+                    own => (own, own + 1),
                 };
-                child(f, a, left)?;
-                f.write_str(text)?;
-                child(f, b, right)
+                child(f, &ab[0], left)?;
+                write!(f, " {op} ")?;
+                child(f, &ab[1], right)
             }
             Self::Compare(a, rest) => {
                 child(f, a, 5)?;
                 for (op, b) in rest {
-                    f.write_str(match op {
-                        CompareOp::Eq => " == ",
-                        CompareOp::Ne => " != ",
-                        CompareOp::Lt => " < ",
-                        CompareOp::Le => " <= ",
-                        CompareOp::Gt => " > ",
-                        CompareOp::Ge => " >= ",
-                    })?;
+                    write!(f, " {op} ")?;
                     child(f, b, 5)?;
                 }
                 Ok(())
@@ -90,7 +78,8 @@ impl fmt::Display for Expr {
                 joined(f, list, ", ", 0)?;
                 f.write_str(")")
             }
-            Self::If(then, condition, otherwise) => {
+            Self::If(parts) => {
+                let [then, condition, otherwise] = &**parts;
                 child(f, then, 1)?;
                 f.write_str(" if ")?;
                 child(f, condition, 1)?;

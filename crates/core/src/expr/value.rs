@@ -38,10 +38,8 @@ impl Value {
     /// The value as an integer, if it is one exactly.
     pub fn as_int(&self) -> Option<i64> {
         match self {
-            Self::Int(i) => Some(*i),
-            Self::Bool(b) => Some(i64::from(*b)),
             Self::Float(f) if f.fract() == 0.0 && f.abs() < 9e15 => Some(*f as i64),
-            _ => None,
+            other => other.as_val().as_integer(),
         }
     }
 
@@ -80,35 +78,22 @@ impl fmt::Display for Value {
     }
 }
 
-impl From<i64> for Value {
-    fn from(i: i64) -> Self {
-        Self::Int(i)
-    }
+macro_rules! from {
+    ($($from:ty => $variant:ident),*) => {
+        $(impl From<$from> for Value {
+            fn from(value: $from) -> Self {
+                Self::$variant(value.into())
+            }
+        })*
+    };
 }
-impl From<i32> for Value {
-    fn from(i: i32) -> Self {
-        Self::Int(i.into())
-    }
-}
+
+from!(i64 => Int, i32 => Int, f64 => Float, bool => Bool, &str => Str);
+
 impl From<usize> for Value {
     /// Sizes beyond `i64` do not occur in memory; they become floats rather than wrap.
     fn from(i: usize) -> Self {
         i64::try_from(i).map_or(Self::Float(i as f64), Self::Int)
-    }
-}
-impl From<f64> for Value {
-    fn from(f: f64) -> Self {
-        Self::Float(f)
-    }
-}
-impl From<bool> for Value {
-    fn from(b: bool) -> Self {
-        Self::Bool(b)
-    }
-}
-impl From<&str> for Value {
-    fn from(s: &str) -> Self {
-        Self::Str(s.to_owned())
     }
 }
 impl From<Val<'_>> for Value {
@@ -147,6 +132,16 @@ impl Val<'_> {
         }
     }
 
+    /// An integer, or a truth as 1 or 0; no float is one, however whole.
+    #[inline]
+    pub fn as_integer(self) -> Option<i64> {
+        match self {
+            Self::Int(i) => Some(i),
+            Self::Bool(b) => Some(i64::from(b)),
+            Self::Float(_) | Self::Str(_) => None,
+        }
+    }
+
     /// Python's truth: non-zero, non-empty.
     #[inline]
     pub fn truthy(self) -> bool {
@@ -171,14 +166,15 @@ impl Val<'_> {
     }
 }
 
+/// 2^63, the first float above every integer. Floats from its negative to below it fit into 64 bits.
+pub(super) const LIMIT: f64 = 9_223_372_036_854_775_808.0;
+
 /// Exact order of an integer and a float: an integer beyond 2^53 has no float of its own.
 fn int_to_float(a: i64, b: f64) -> Option<Ordering> {
-    // 2^63, the first float above every integer.
-    const TOP: f64 = 9_223_372_036_854_775_808.0;
     match b {
         _ if b.is_nan() => None,
-        _ if b >= TOP => Some(Ordering::Less),
-        _ if b < -TOP => Some(Ordering::Greater),
+        _ if b >= LIMIT => Some(Ordering::Less),
+        _ if b < -LIMIT => Some(Ordering::Greater),
         _ => Some(a.cmp(&(b.trunc() as i64)).then(0.0.partial_cmp(&b.fract())?)),
     }
 }

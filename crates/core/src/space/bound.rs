@@ -31,6 +31,11 @@ enum Test {
 }
 
 impl Check {
+    fn new(rule: usize, depth: usize, earlier: Vec<usize>, params: &[Param], test: Test) -> Self {
+        let combinations = earlier.iter().fold(1, |n: usize, &p| n.saturating_mul(params[p].values.len()));
+        Self { rule, depth, earlier, combinations, test }
+    }
+
     /// Whether it is true; a rule that cannot be evaluated does not hold.
     pub(super) fn holds(&self, values: &[Val<'_>]) -> bool {
         match &self.test {
@@ -62,6 +67,22 @@ pub struct BoundSpace {
     pub(super) domains: OnceLock<Vec<Vec<u16>>>,
 }
 
+/// An expression with the names that are known folded in, and the same over slots.
+pub(super) fn resolve(
+    of: &str,
+    expr: &Expr,
+    slots: &[&str],
+    known: &dyn Fn(&str) -> Option<Value>,
+) -> Result<(Expr, Compiled), SpaceError> {
+    let unknown = |name: String| SpaceError::UnknownName { rule: of.to_owned(), name };
+    if let Some(name) = expr.names().into_iter().find(|n| !slots.contains(&&**n) && known(n).is_none()) {
+        return Err(unknown(name));
+    }
+    let folded = expr.fold(known);
+    let compiled = folded.compile(slots).map_err(|e| unknown(e.0))?;
+    Ok((folded, compiled))
+}
+
 static NEXT_IDENTITY: AtomicU64 = AtomicU64::new(0);
 
 /// A part of the space: all points that begin with these indices.
@@ -75,21 +96,15 @@ impl BoundSpace {
         let known = |n: &str| if slots.contains(&n) { None } else { symbols.get(n).cloned() };
         let mut checks = Vec::with_capacity(space.rules().len());
         for (i, rule) in space.rules().iter().enumerate() {
-            let unknown = |name: String| SpaceError::UnknownName { rule: rule.name.clone(), name };
-            if let Some(name) = rule.expr.names().into_iter().find(|n| !slots.contains(&&**n) && known(n).is_none()) {
-                return Err(unknown(name));
-            }
-            let expr = rule.expr.fold(&known);
+            let (expr, compiled) = resolve(&rule.name, &rule.expr, &slots, &known)?;
             if matches!(&expr, Expr::Const(v) if v.as_val().truthy()) {
                 continue;
             }
-            let compiled = expr.compile(&slots).map_err(|e| unknown(e.0))?;
             let names = expr.names();
             let mut earlier: Vec<usize> = (0..slots.len()).filter(|&p| names.contains(slots[p])).collect();
             // A rule without parameters decides before the first one: depth 0.
             let depth = earlier.pop().map_or(0, |p| p + 1);
-            let combinations = earlier.iter().fold(1, |n: usize, &p| n.saturating_mul(params[p].values.len()));
-            checks.push(Check { rule: i, depth, earlier, combinations, test: Test::Rule(compiled) });
+            checks.push(Check::new(i, depth, earlier, &params, Test::Rule(compiled)));
         }
         let derived = Derived::new(&params, space.names(), symbols)?;
         Ok(Self::of_checks(params, space.rules().to_vec(), symbols.clone(), derived, checks))
@@ -127,9 +142,8 @@ impl BoundSpace {
         }
         let listed = Arc::new(Listed::new(&space.params, points));
         let check = |depth: usize| {
-            let earlier: Vec<usize> = (0..depth.saturating_sub(1)).collect();
-            let combinations = earlier.iter().fold(1, |n: usize, &p| n.saturating_mul(space.params[p].values.len()));
-            Check { rule: 0, depth, earlier, combinations, test: Test::Listed(listed.clone(), depth) }
+            let earlier = (0..depth.saturating_sub(1)).collect();
+            Check::new(0, depth, earlier, &space.params, Test::Listed(listed.clone(), depth))
         };
         let checks = (0..=space.params.len()).map(check).collect();
         space = Self::of_checks(space.params, space.rules, space.symbols, Derived::default(), checks);
@@ -395,17 +409,8 @@ impl BoundSpace {
 
     /// Number of legal points.
     pub fn count_legal(&self) -> u64 {
-        self.count_legal_in(&Shard(Vec::new()))
-    }
-
-    /// Number of legal points of a part of the space.
-    pub fn count_legal_in(&self, shard: &Shard) -> u64 {
-        if !self.prefix_holds(&shard.0) {
-            return 0;
-        }
-        let mut indices = shard.0.clone();
-        indices.resize(self.params.len(), 0);
-        walk::count(self, &mut indices, shard.0.len())
+        let mut indices = vec![0; self.params.len()];
+        if self.prefix_holds(&[]) { walk::judge(self, &mut indices, 0, &mut |_, _| {}) as u64 } else { 0 }
     }
 
     /// The first legal point in walking order.

@@ -1,6 +1,7 @@
 //! Derived names of a bound space: evaluated at a point, and remembered for points with the same values of the parameters that
 //! decide them.
 
+use super::bound::resolve;
 use super::{Param, SpaceError, Symbols};
 use crate::expr::{Compiled, Expr, Val, Value};
 use std::sync::OnceLock;
@@ -82,13 +83,7 @@ impl Derived {
                 None if slots.contains(&n) => None,
                 None => symbols.get(n).cloned(),
             };
-            let unknown = |mentioned: String| SpaceError::UnknownName { rule: name.clone(), name: mentioned };
-            let mut mentioned = expr.names().into_iter();
-            if let Some(n) = mentioned.find(|n| !slots.contains(&n.as_str()) && known(n).is_none()) {
-                return Err(unknown(n));
-            }
-            let folded = expr.fold(&known);
-            let value = folded.compile(&slots).map_err(|e| unknown(e.0))?;
+            let (folded, value) = resolve(name, expr, &slots, &known)?;
             derived.0.push(Definition::new(name, folded, value, params, &derived.0));
             slots.push(name);
         }

@@ -27,6 +27,8 @@ pub(super) struct Memory {
 #[derive(Debug)]
 pub(super) struct Level {
     pub(super) values: usize,
+    /// Points below each of them, legal or not.
+    pub(super) below: u128,
     rules: Vec<Remembered>,
 }
 
@@ -45,7 +47,9 @@ impl Memory {
         let level = |depth: usize| {
             let values = space.params()[depth].values.len();
             let remember = |check: &Check| Remembered::new(check, space, values.div_ceil(LANES));
-            Level { values, rules: space.checks_at(depth + 1).iter().map(remember).collect() }
+            let after = space.params()[depth + 1..].iter();
+            let below = after.fold(1, |points: u128, p| points.saturating_mul(p.values.len() as u128));
+            Level { values, below, rules: space.checks_at(depth + 1).iter().map(remember).collect() }
         };
         Self { levels: (0..space.params().len()).map(level).collect() }
     }
@@ -57,19 +61,12 @@ impl Memory {
     /// The values of a chunk for which every rule holds that is decided at this depth.
     #[inline]
     pub(super) fn allowed(&self, space: &BoundSpace, depth: usize, chunk: usize, indices: &[u16]) -> u64 {
-        let level = &self.levels[depth];
-        let mut left = level.all(chunk);
-        for (remembered, check) in level.rules.iter().zip(space.checks_at(depth + 1)) {
-            left &= remembered.left(space, check, (depth, chunk), indices, left, level.all(chunk));
-            if left == 0 {
-                break;
-            }
-        }
-        left
+        self.take_away(space, (depth, chunk), indices, |_, _| {})
     }
 
-    /// Calls `each` with every rule decided at this depth and the values of a chunk that it takes from what the rules
-    /// before it left. Returns what is left.
+    /// Calls `each` with the rules decided at this depth and the values of a chunk that each takes from what the rules
+    /// before it left, until nothing is. Returns what is left.
+    #[inline]
     pub(super) fn take_away<'a>(
         &self,
         space: &'a BoundSpace,
@@ -83,6 +80,9 @@ impl Memory {
             let kept = left & remembered.left(space, check, (depth, chunk), indices, left, level.all(chunk));
             each(check, left ^ kept);
             left = kept;
+            if left == 0 {
+                break;
+            }
         }
         left
     }

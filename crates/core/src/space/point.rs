@@ -87,16 +87,11 @@ pub struct Config(#[serde(with = "pairs")] pub Vec<(String, Value)>);
 mod pairs {
     use crate::expr::Value;
     use serde::de::{MapAccess, Visitor};
-    use serde::ser::SerializeMap;
     use serde::{Deserializer, Serializer};
     use std::fmt;
 
     pub(super) fn serialize<S: Serializer>(pairs: &[(String, Value)], to: S) -> Result<S::Ok, S::Error> {
-        let mut map = to.serialize_map(Some(pairs.len()))?;
-        for (k, v) in pairs {
-            map.serialize_entry(k, v)?;
-        }
-        map.end()
+        to.collect_map(pairs.iter().map(|(name, value)| (name, value)))
     }
 
     pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<(String, Value)>, D::Error> {

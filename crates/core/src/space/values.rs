@@ -160,11 +160,7 @@ impl Numbers {
 }
 
 fn integer<T: TryFrom<i64>>(value: Val<'_>) -> Option<T> {
-    match value {
-        Val::Int(i) => T::try_from(i).ok(),
-        Val::Bool(b) => T::try_from(i64::from(b)).ok(),
-        Val::Float(_) | Val::Str(_) => None,
-    }
+    T::try_from(value.as_integer()?).ok()
 }
 
 impl fmt::Debug for Values<'_> {

@@ -22,44 +22,17 @@ mod device;
 
 pub use device::{DeviceConstants, DeviceError, known_devices};
 
+use tilewright_core::dtype::DType;
 use tilewright_core::space::{BoundSpace, Config, Param, ParamSpace, RuleGroup, SpaceError, Symbols};
 
-/// Element type of a GEMM.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Element {
-    /// SGEMM: binary32.
-    S,
-    /// DGEMM: binary64.
-    D,
-    /// CGEMM: complex of binary32.
-    C,
-    /// ZGEMM: complex of binary64.
-    Z,
-}
-
-impl Element {
-    /// Reads `sgemm` and the like, or the letter.
-    pub fn parse(text: &str) -> Option<Self> {
-        match text {
-            "s" | "sgemm" => Some(Self::S),
-            "d" | "dgemm" => Some(Self::D),
-            "c" | "cgemm" => Some(Self::C),
-            "z" | "zgemm" => Some(Self::Z),
-            _ => None,
-        }
-    }
-
-    /// Bytes of an element.
-    pub fn bytes(self) -> i64 {
-        match self {
-            Self::S => 4,
-            Self::D | Self::C => 8,
-            Self::Z => 16,
-        }
-    }
-
-    fn is_complex(self) -> bool {
-        matches!(self, Self::C | Self::Z)
+/// The element type of `sgemm` and the like, or of the letter.
+pub fn element(text: &str) -> Option<DType> {
+    match text {
+        "s" | "sgemm" => Some(DType::F32),
+        "d" | "dgemm" => Some(DType::F64),
+        "c" | "cgemm" => Some(DType::C32),
+        "z" | "zgemm" => Some(DType::C64),
+        _ => None,
     }
 }
 
@@ -251,14 +224,14 @@ pub fn param_space(layout: Layout) -> Result<ParamSpace, SpaceError> {
 }
 
 /// The names that the rules mention.
-pub fn symbols(element: Element, device: &DeviceConstants, guidelines: &Guidelines, reading: Reading) -> Symbols {
-    let words = element.bytes() / 4;
+pub fn symbols(element: DType, device: &DeviceConstants, guidelines: &Guidelines, reading: Reading) -> Symbols {
+    let bytes = element.size() as i64;
     let (fma, loads) = if element.is_complex() { (4, 2) } else { (1, 1) };
     device
         .symbols()
-        .with("bytes", element.bytes())
-        .with("words", words)
-        .with("prefetched_words", if reading == Reading::Printed { words } else { 1 })
+        .with("bytes", bytes)
+        .with("words", bytes / 4)
+        .with("prefetched_words", if reading == Reading::Printed { bytes / 4 } else { 1 })
         .with("fma_per_product", fma)
         .with("words_per_load", loads)
         .with("min_threads", guidelines.min_threads)
@@ -271,7 +244,7 @@ pub fn symbols(element: Element, device: &DeviceConstants, guidelines: &Guidelin
 /// # Errors
 /// None that a caller can cause.
 pub fn space(
-    element: Element,
+    element: DType,
     layout: Layout,
     device: &DeviceConstants,
     guidelines: &Guidelines,

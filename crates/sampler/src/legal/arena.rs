@@ -5,6 +5,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use tilewright_core::expr::BinaryOp::{self, Add, Div, FloorDiv, Rem, Sub};
 use tilewright_core::expr::CompareOp;
 
 /// Position of a node.
@@ -36,17 +37,13 @@ pub(super) enum Nary {
     Or,
 }
 
-/// Operations of two operands; those with `F` on floats, the others on integers.
+/// Operations of two operands, of integers or of floats (`Float`, `MinF`, `MaxF`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Two {
     FloorDiv,
     Rem,
-    AddF,
-    SubF,
-    MulF,
-    DivF,
-    FloorDivF,
-    RemF,
+    /// No power.
+    Float(BinaryOp),
     MinF,
     MaxF,
 }
@@ -244,7 +241,7 @@ impl Arena {
     pub(super) fn two(&mut self, op: Two, a: Id, b: Id) -> Option<Id> {
         let (left, right) = (self.node(a), self.node(b));
         let vars = left.vars | right.vars;
-        let divides = matches!(op, Two::FloorDiv | Two::Rem | Two::DivF | Two::FloorDivF | Two::RemF);
+        let divides = matches!(op, Two::FloorDiv | Two::Rem | Two::Float(Div | FloorDiv | Rem));
         if divides && !right.is_never_zero() {
             return None;
         }
@@ -465,20 +462,20 @@ fn two_floats(op: Two, (a_lo, a_hi): (f64, f64), (b_lo, b_hi): (f64, f64)) -> Op
     let magnitude = a_lo.abs().max(a_hi.abs());
     let widest = |most: f64| Some(Range::Float(-most, most));
     let range = match op {
-        Two::AddF => Range::Float(a_lo + b_lo, a_hi + b_hi),
-        Two::SubF => Range::Float(a_lo - b_hi, a_hi - b_lo),
+        Two::Float(Add) => Range::Float(a_lo + b_lo, a_hi + b_hi),
+        Two::Float(Sub) => Range::Float(a_lo - b_hi, a_hi - b_lo),
         Two::MinF => Range::Float(a_lo.min(b_lo), a_hi.min(b_hi)),
         Two::MaxF => Range::Float(a_lo.max(b_lo), a_hi.max(b_hi)),
-        Two::DivF if b_lo > 0.0 && a_lo >= 0.0 => Range::Float(a_lo / b_hi, a_hi / b_lo),
-        Two::RemF if b_lo > 0.0 => Range::Float(0.0, b_hi),
-        Two::RemF => widest(b_lo.abs().max(b_hi.abs()))?,
+        Two::Float(Div) if b_lo > 0.0 && a_lo >= 0.0 => Range::Float(a_lo / b_hi, a_hi / b_lo),
+        Two::Float(Rem) if b_lo > 0.0 => Range::Float(0.0, b_hi),
+        Two::Float(Rem) => widest(b_lo.abs().max(b_hi.abs()))?,
         // Values apart from zero by less are not proven.
-        Two::DivF | Two::FloorDivF => widest((magnitude / 1e-9).max(1.0))?,
+        Two::Float(Div | FloorDiv) => widest((magnitude / 1e-9).max(1.0))?,
         _ => widest(magnitude * b_lo.abs().max(b_hi.abs()))?,
     };
     let divisor = b_lo.abs().min(b_hi.abs());
-    let near_zero = matches!(op, Two::DivF | Two::FloorDivF) && (b_lo < 0.0) != (b_hi < 0.0) || divisor < 1e-9;
-    let divides = matches!(op, Two::DivF | Two::FloorDivF);
+    let near_zero = (b_lo < 0.0) != (b_hi < 0.0) || divisor < 1e-9;
+    let divides = matches!(op, Two::Float(Div | FloorDiv));
     let (lo, hi) = range.floats();
     (!(divides && near_zero) && lo >= -MAX_FLOAT && hi <= MAX_FLOAT).then_some(range)
 }

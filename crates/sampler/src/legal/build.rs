@@ -1,8 +1,8 @@
 //! From a description to a diagram: values that no constraint of one parameter excludes, components, layers, levels.
 
 use super::arena::MAX_LINKED;
-use super::component::{Component, Source};
-use super::description::{Closure, Description, Test};
+use super::component::Component;
+use super::description::{Description, Test};
 use super::diagram::{Below, Level};
 use super::layers::{Layer, Layers, layers};
 use super::lower::{Domain, conjuncts};
@@ -17,17 +17,11 @@ use tilewright_core::space::Param;
 pub(super) struct Part {
     /// The constraint, by its position in the description.
     pub(super) origin: usize,
-    pub(super) test: PartTest,
+    pub(super) test: Test<Expr, usize>,
     /// The parameters that it mentions.
     pub(super) params: Vec<usize>,
     /// Those of them that values have not been put in for.
     pub(super) scope: Vec<usize>,
-}
-
-pub(super) enum PartTest {
-    Expr(Expr),
-    /// With the parameters in the order of its arguments.
-    Closure(Closure, Vec<usize>),
 }
 
 pub(super) fn build(description: &Description) -> Result<LegalSet, LegalError> {
@@ -113,15 +107,15 @@ fn parts(description: &Description) -> Result<Vec<Part>, LegalError> {
                 conjuncts(e, &mut list);
                 for e in list {
                     let scope = scope(&e, find)?;
-                    out.push(Part { origin, test: PartTest::Expr(e), params: scope.clone(), scope });
+                    out.push(Part { origin, test: Test::Expr(e), params: scope.clone(), scope });
                 }
             }
-            Test::Closure(names, holds) => {
+            Test::Closure(holds, names) => {
                 let arguments: Vec<usize> = names.iter().map(|n| find(n)).collect::<Result<_, _>>()?;
                 let mut scope = arguments.clone();
                 scope.sort_unstable();
                 scope.dedup();
-                let test = PartTest::Closure(holds.clone(), arguments);
+                let test = Test::Closure(holds.clone(), arguments);
                 out.push(Part { origin, test, params: scope.clone(), scope });
             }
         }
@@ -131,19 +125,9 @@ fn parts(description: &Description) -> Result<Vec<Part>, LegalError> {
 
 /// The parameters of an expression, sorted.
 fn scope(e: &Expr, find: impl Fn(&str) -> Result<usize, LegalError>) -> Result<Vec<usize>, LegalError> {
-    let mut out = Vec::new();
-    let mut fault = None;
-    e.visit(&mut |e| {
-        if let Expr::Name(name) = e {
-            match find(name) {
-                Ok(at) if !out.contains(&at) => out.push(at),
-                Ok(_) => {}
-                Err(e) => fault = fault.take().or(Some(e)),
-            }
-        }
-    });
+    let mut out = e.names().iter().map(|name| find(name)).collect::<Result<Vec<_>, _>>()?;
     out.sort_unstable();
-    fault.map_or(Ok(out), Err)
+    Ok(out)
 }
 
 /// Parameters that constraints link, those with one value left out of it unless a closure asks for them.
@@ -187,8 +171,8 @@ fn one_group(
     let place = |p: &usize| group.iter().position(|g| g == p);
     let own: Vec<&Part> = parts.iter().filter(|p| p.scope.first().is_some_and(|p| group.contains(p))).collect();
     let sources = own.iter().map(|part| match &part.test {
-        PartTest::Expr(e) => Source::Expr(e.clone()),
-        PartTest::Closure(holds, arguments) => Source::Closure(&**holds, arguments.iter().filter_map(place).collect()),
+        Test::Expr(e) => Test::Expr(e.clone()),
+        Test::Closure(holds, arguments) => Test::Closure(holds.clone(), arguments.iter().filter_map(place).collect()),
     });
     let component = Component::new(domains, sources.collect(), !description.lenient);
     let Some(mut component) = component else { return Ok(None) };

@@ -1,26 +1,11 @@
 //! Parameters that hang together by constraints, and the order in which they are best decided.
 
 use super::arena::{Arena, Id, Kind, Vars};
+use super::description::Test;
 use super::lanes::{Known, LANES, Lanes, NO_VALUE, Program, Registers};
 use super::lower::{Domain, Lowering};
 use std::collections::BTreeMap;
-use tilewright_core::expr::{Compiled, EvalError, Expr, Val};
-
-/// A constraint that is evaluated as a whole.
-#[derive(Clone)]
-pub(super) enum Whole<'a> {
-    /// Over the values of its parameters, in order.
-    Expr(Compiled),
-    /// A closure over values, with the position of each argument among the constraint's parameters.
-    Closure(&'a (dyn Fn(&[Val<'_>]) -> bool + Send + Sync), Vec<usize>),
-}
-
-/// A constraint before translation.
-pub(super) enum Source<'a> {
-    Expr(Expr),
-    /// With the parameters by their position in the component.
-    Closure(&'a (dyn Fn(&[Val<'_>]) -> bool + Send + Sync), Vec<usize>),
-}
+use tilewright_core::expr::{Compiled, EvalError, Expr};
 
 /// A source without a value.
 pub(super) struct Fault {
@@ -36,8 +21,8 @@ pub(super) struct Component<'a> {
     pub(super) domains: Vec<Domain<'a>>,
     pub(super) arena: Arena,
     pub(super) constraints: Vec<Id>,
-    /// Constraints that could not be proven.
-    wholes: Vec<(Whole<'a>, Vec<usize>)>,
+    /// Constraints that could not be proven, over the values of their parameters, in order.
+    wholes: Vec<(Test<Compiled, usize>, Vec<usize>)>,
     /// By such a constraint, the source that it comes from.
     origins: Vec<usize>,
     /// Whether a constraint without a value is an error, and not one that does not hold.
@@ -45,19 +30,19 @@ pub(super) struct Component<'a> {
 }
 
 impl<'a> Component<'a> {
-    /// None if a constraint never holds.
-    pub(super) fn new(domains: Vec<Domain<'a>>, sources: Vec<Source<'a>>, strict: bool) -> Option<Self> {
+    /// Of constraints over parameters by their position in the component. None if one never holds.
+    pub(super) fn new(domains: Vec<Domain<'a>>, sources: Vec<Test<Expr, usize>>, strict: bool) -> Option<Self> {
         let (arena, constraints) = (Arena::default(), Vec::new());
         let mut component = Self { domains, arena, constraints, wholes: Vec::new(), origins: Vec::new(), strict };
         for (origin, source) in sources.into_iter().enumerate() {
             let id = match source {
-                Source::Expr(e) => component.expr(&e),
-                Source::Closure(holds, params) => {
+                Test::Expr(e) => component.expr(&e),
+                Test::Closure(holds, params) => {
                     let mut vars = params.clone();
                     vars.sort_unstable();
                     vars.dedup();
                     let places = params.iter().filter_map(|p| vars.iter().position(|v| v == p)).collect();
-                    component.whole(Whole::Closure(holds, places), vars)
+                    component.whole(Test::Closure(holds, places), vars)
                 }
             };
             component.origins.resize(component.wholes.len(), origin);
@@ -80,13 +65,13 @@ impl<'a> Component<'a> {
         let vars: Vec<usize> = (0..self.domains.len()).filter(|&v| names.contains(self.domains[v].name)).collect();
         let slots: Vec<&str> = vars.iter().map(|&v| self.domains[v].name).collect();
         match e.compile(&slots) {
-            Ok(compiled) => self.whole(Whole::Expr(compiled), vars),
+            Ok(compiled) => self.whole(Test::Expr(compiled), vars),
             // Names were checked before.
             Err(_) => self.arena.constant(Kind::Bool, 0),
         }
     }
 
-    fn whole(&mut self, whole: Whole<'a>, vars: Vec<usize>) -> Id {
+    fn whole(&mut self, whole: Test<Compiled, usize>, vars: Vec<usize>) -> Id {
         let mut set = 0;
         for &var in &vars {
             self.arena.position(var as u8, self.domains[var].values.len());
@@ -96,33 +81,22 @@ impl<'a> Component<'a> {
         self.arena.opaque(self.wholes.len() - 1, set)
     }
 
-    /// What an opaque constraint says at these positions, as [`Lanes::opaque`].
+    /// 1 where an opaque constraint holds at these positions, in the order of its parameters, 0 where it does not, or
+    /// [`NO_VALUE`].
     pub(super) fn holds(&self, number: usize, positions: &[u16]) -> u64 {
         let (whole, vars) = &self.wholes[number];
-        let value = |i: usize| self.domains[vars[i]].values[usize::from(positions[i])];
-        match whole {
-            Whole::Expr(compiled) => {
-                let values: Vec<Val<'_>> = (0..vars.len()).map(value).collect();
-                match compiled.holds(&values) {
-                    Ok(holds) => holds.into(),
-                    Err(_) if self.strict => NO_VALUE,
-                    Err(_) => 0,
-                }
-            }
-            Whole::Closure(holds, places) => {
-                let values: Vec<Val<'_>> = places.iter().map(|&p| value(p)).collect();
-                holds(&values).into()
-            }
+        match whole.holds(vars.len(), |i| self.domains[vars[i]].values[usize::from(positions[i])]) {
+            Ok(holds) => holds.into(),
+            Err(_) if self.strict => NO_VALUE,
+            Err(_) => 0,
         }
     }
 
     /// The first source without a value where parameters have these positions.
     pub(super) fn fault_at(&self, positions: &[u16]) -> Option<Fault> {
         self.wholes.iter().zip(&self.origins).find_map(|((whole, vars), &source)| {
-            let Whole::Expr(compiled) = whole else { return None };
-            let values: Vec<Val<'_>> =
-                vars.iter().map(|&v| self.domains[v].values[usize::from(positions[v])]).collect();
-            let error = compiled.holds(&values).err()?;
+            let value = |i: usize| self.domains[vars[i]].values[usize::from(positions[vars[i]])];
+            let error = whole.holds(vars.len(), value).err()?;
             Some(Fault { source, at: vars.iter().map(|&v| (v, positions[v])).collect(), error })
         })
     }
@@ -222,7 +196,9 @@ impl<'a> Component<'a> {
                 positions[v].push(at as u16);
             }
         }
-        let lanes = Sampled { component: self, positions };
+        // A program over all parameters has no slots.
+        let at = |var: u8| positions[usize::from(var)].as_slice();
+        let lanes = Lanes { component: self, slot: &|_, out| out.fill(0), positions: &at };
         let held = registers.run(&program, count, &lanes).iter().filter(|&&word| word != 0).count();
         (held as f64 + 0.5) / (count as f64 + 1.0)
     }
@@ -242,24 +218,4 @@ struct Path {
     /// States after it.
     width: f64,
     order: Vec<usize>,
-}
-
-struct Sampled<'c, 'a> {
-    component: &'c Component<'a>,
-    positions: Vec<Vec<u16>>,
-}
-
-impl Lanes for Sampled<'_, '_> {
-    fn slot(&self, _: usize, out: &mut [u64]) {
-        // Programs over all parameters have no slots.
-        out.fill(0);
-    }
-
-    fn positions(&self, var: u8) -> &[u16] {
-        &self.positions[usize::from(var)]
-    }
-
-    fn opaque(&self, number: usize, positions: &[u16]) -> u64 {
-        self.component.holds(number, positions)
-    }
 }

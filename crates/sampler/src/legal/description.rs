@@ -3,16 +3,27 @@
 use super::LegalError;
 use std::fmt;
 use std::sync::Arc;
-use tilewright_core::expr::{Expr, Val};
+use tilewright_core::expr::{Compiled, EvalError, Expr, Val};
 use tilewright_core::space::{BoundSpace, Param, ParamSpace, Point, RuleGroup, Symbols};
 
 /// What a constraint asks.
 pub(super) type Closure = Arc<dyn Fn(&[Val<'_>]) -> bool + Send + Sync>;
 
+/// A test as an expression (`E`), or as a closure over parameters (`A`), in the order of its arguments.
 #[derive(Clone)]
-pub(super) enum Test {
-    Expr(Expr),
-    Closure(Vec<String>, Closure),
+pub(super) enum Test<E, A> {
+    Expr(E),
+    Closure(Closure, Vec<A>),
+}
+
+impl Test<Compiled, usize> {
+    /// The truth at the values of so many parameters, which an expression takes in their order.
+    pub(super) fn holds<'v>(&'v self, params: usize, value: impl Fn(usize) -> Val<'v>) -> Result<bool, EvalError> {
+        match self {
+            Self::Expr(compiled) => compiled.holds(&(0..params).map(value).collect::<Vec<_>>()),
+            Self::Closure(holds, places) => Ok(holds(&places.iter().map(|&p| value(p)).collect::<Vec<_>>())),
+        }
+    }
 }
 
 /// Something that a legal point obeys.
@@ -22,7 +33,7 @@ pub struct Constraint {
     pub name: String,
     /// Where it comes from, as BACUGen groups constraints.
     pub group: RuleGroup,
-    pub(super) test: Test,
+    pub(super) test: Test<Expr, String>,
 }
 
 impl Constraint {
@@ -36,7 +47,7 @@ impl fmt::Debug for Constraint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.test {
             Test::Expr(e) => write!(f, "{}: {e}", self.name),
-            Test::Closure(names, _) => write!(f, "{}: a closure over {}", self.name, names.join(", ")),
+            Test::Closure(_, names) => write!(f, "{}: a closure over {}", self.name, names.join(", ")),
         }
     }
 }
@@ -49,11 +60,7 @@ pub trait FromVal: Sized {
 
 impl FromVal for i64 {
     fn from_val(value: Val<'_>) -> Option<Self> {
-        match value {
-            Val::Int(i) => Some(i),
-            Val::Bool(b) => Some(b.into()),
-            _ => None,
-        }
+        value.as_integer()
     }
 }
 
@@ -165,7 +172,7 @@ impl Description {
             typed.and_then(|v| <[T; N]>::try_from(v).ok()).is_some_and(&holds)
         };
         let names = params.iter().map(|p| (*p).to_owned()).collect();
-        let test = Test::Closure(names, Arc::new(typed));
+        let test = Test::Closure(Arc::new(typed), names);
         self.constraints.push(Constraint { name: name.to_owned(), group: RuleGroup::User, test });
         self
     }

@@ -2,7 +2,7 @@
 //! come before it.
 
 use super::LegalError;
-use super::intern::hash;
+use super::intern::{Numbers, hash};
 use super::layers::Layer;
 
 /// Sixty-four values of a node's parameter: which it may take, and where their arcs begin.
@@ -70,7 +70,7 @@ impl Level {
         let words = kept.last().map_or(1, |&v| usize::from(v) / 64 + 1);
         let (arcs, width) = (Vec::with_capacity(layer.arcs.len()), kept.last().map_or(0, |&v| usize::from(v) + 1));
         let mut level = Self { param, words, nodes: Vec::new(), arcs, dense: Vec::new(), width };
-        let mut seen = Seen { table: vec![0; 64], starts: vec![0] };
+        let mut seen = Seen { numbers: Numbers::new(), starts: vec![0] };
         let mut out = Below { nodes: Vec::with_capacity(layer.starts.len()), counts: Vec::new() };
         for state in layer.starts.windows(2) {
             let start = level.arcs.len();
@@ -183,43 +183,23 @@ impl Level {
 
 /// Nodes by their arcs.
 struct Seen {
-    /// Number of a node plus one.
-    table: Vec<u32>,
+    numbers: Numbers,
     /// Where the arcs of each node begin, and where those of the last end.
     starts: Vec<usize>,
 }
 
 impl Seen {
-    fn hash(arcs: &[Arc]) -> usize {
-        hash(arcs.iter().map(|arc| u64::from(arc.child) << 16 | u64::from(arc.value))) as usize
-    }
-
     /// The node whose arcs these last ones are; a new one if there was none.
     fn find(&mut self, arcs: &[Arc]) -> u32 {
-        let new = &arcs[self.starts[self.starts.len() - 1]..];
-        let mask = self.table.len() - 1;
-        let mut place = Self::hash(new) & mask;
-        while let Some(node) = self.table[place].checked_sub(1) {
-            let old = self.starts[node as usize]..self.starts[node as usize + 1];
-            if arcs[old] == *new {
-                return node;
-            }
-            place = (place + 1) & mask;
-        }
-        self.starts.push(arcs.len());
-        let count = self.starts.len() - 1;
-        self.table[place] = count as u32;
-        if count * 2 > self.table.len() {
-            let size = self.table.len() * 4;
-            self.table = vec![0; size];
-            for node in 0..count {
-                let mut place = Self::hash(&arcs[self.starts[node]..self.starts[node + 1]]) & (size - 1);
-                while self.table[place] != 0 {
-                    place = (place + 1) & (size - 1);
-                }
-                self.table[place] = node as u32 + 1;
+        let starts = &self.starts;
+        let new = &arcs[starts[starts.len() - 1]..];
+        let hash = hash(new.iter().map(|arc| u64::from(arc.child) << 16 | u64::from(arc.value))) as u32;
+        match self.numbers.find(hash, |node| arcs[starts[node]..starts[node + 1]] == *new) {
+            Ok(node) => node,
+            Err(place) => {
+                self.starts.push(arcs.len());
+                self.numbers.insert(place, hash)
             }
         }
-        count as u32 - 1
     }
 }

@@ -5,72 +5,84 @@ use super::LegalError;
 /// States of one parameter beyond this are given up: some hundred megabytes of them.
 const MAX_STATES: usize = 1 << 22;
 
+/// Things by their hashes, numbered from 0; the things themselves are elsewhere.
+pub(super) struct Numbers {
+    /// Number of a thing plus one, and its hash.
+    table: Vec<(u32, u32)>,
+    pub(super) count: usize,
+}
+
+impl Numbers {
+    pub(super) fn new() -> Self {
+        Self { table: vec![(0, 0); 64], count: 0 }
+    }
+
+    /// The number of the thing that `is` tells among those of its hash, or the place of a new one.
+    #[inline]
+    pub(super) fn find(&self, hash: u32, is: impl Fn(usize) -> bool) -> Result<u32, usize> {
+        let mask = self.table.len() - 1;
+        let mut place = hash as usize & mask;
+        loop {
+            match self.table[place] {
+                (0, _) => return Err(place),
+                (number, known) if known == hash && is(number as usize - 1) => return Ok(number - 1),
+                _ => place = (place + 1) & mask,
+            }
+        }
+    }
+
+    /// Numbers a new thing, with its hash at its place.
+    pub(super) fn insert(&mut self, place: usize, hash: u32) -> u32 {
+        let number = self.count as u32;
+        self.count += 1;
+        self.table[place] = (number + 1, hash);
+        if self.count * 2 > self.table.len() {
+            let larger = vec![(0, 0); self.table.len() * 4];
+            for entry in std::mem::replace(&mut self.table, larger).into_iter().filter(|entry| entry.0 != 0) {
+                if let Err(place) = self.find(entry.1, |_| false) {
+                    self.table[place] = entry;
+                }
+            }
+        }
+        number
+    }
+}
+
 /// Numbers rows of words, equal ones alike, those behind a fault apart from the others.
 pub(super) struct Interner {
     pub(super) columns: Vec<Vec<u64>>,
-    pub(super) count: usize,
+    pub(super) numbers: Numbers,
     /// By row, whether it is behind a fault; shorter where the others are not, so that spaces without faults pay nothing.
     pub(super) faulty: Vec<bool>,
-    /// Number of a row plus one, and its tag.
-    table: Vec<(u32, u32)>,
-}
-
-/// Some bits of a row's hash, and whether it is behind a fault.
-fn tag(hash: u64, faulty: bool) -> u32 {
-    (hash >> 32) as u32 & !1 | u32::from(faulty)
 }
 
 impl Interner {
     pub(super) fn new(columns: usize) -> Self {
-        Self { columns: vec![Vec::new(); columns], count: 0, faulty: Vec::new(), table: vec![(0, 0); 64] }
+        Self { columns: vec![Vec::new(); columns], numbers: Numbers::new(), faulty: Vec::new() }
     }
 
     pub(super) fn intern(&mut self, rows: &[Vec<u64>], at: usize, faulty: bool) -> Result<u32, LegalError> {
-        let hash = hash(rows.iter().map(|column| column[at]));
-        let tag = tag(hash, faulty);
-        let mask = self.table.len() - 1;
-        let mut place = hash as usize & mask;
-        loop {
-            let (number, known) = self.table[place];
-            if number == 0 {
-                break;
-            }
-            let row = number as usize - 1;
-            if known == tag && rows.iter().zip(&self.columns).all(|(new, old)| new[at] == old[row]) {
-                return Ok(number - 1);
-            }
-            place = (place + 1) & mask;
-        }
-        if self.count == MAX_STATES {
+        let hash = hash(rows.iter().map(|column| column[at])) as u32 ^ u32::from(faulty);
+        let is_it = |row: usize| {
+            rows.iter().zip(&self.columns).all(|(new, old)| new[at] == old[row])
+                && self.faulty.get(row).is_some_and(|f| *f) == faulty
+        };
+        let place = match self.numbers.find(hash, is_it) {
+            Ok(number) => return Ok(number),
+            Err(place) => place,
+        };
+        let count = self.numbers.count;
+        if count == MAX_STATES {
             return Err(LegalError::TooWide { limit: MAX_STATES });
         }
         for (column, row) in self.columns.iter_mut().zip(rows) {
             column.push(row[at]);
         }
         if faulty {
-            self.faulty.resize(self.count, false);
+            self.faulty.resize(count, false);
             self.faulty.push(true);
         }
-        self.count += 1;
-        self.table[place] = (self.count as u32, tag);
-        if self.count * 2 > self.table.len() {
-            self.grow();
-        }
-        Ok(self.count as u32 - 1)
-    }
-
-    fn grow(&mut self) {
-        let size = self.table.len() * 4;
-        self.table = vec![(0, 0); size];
-        for row in 0..self.count {
-            let hash = hash(self.columns.iter().map(|column| column[row]));
-            let mut place = hash as usize & (size - 1);
-            while self.table[place].0 != 0 {
-                place = (place + 1) & (size - 1);
-            }
-            let faulty = self.faulty.get(row).copied().unwrap_or(false);
-            self.table[place] = (row as u32 + 1, tag(hash, faulty));
-        }
+        Ok(self.numbers.insert(place, hash))
     }
 }
 

@@ -1,6 +1,7 @@
 //! Programs over columns: one operation at a time on some hundred combinations of values.
 
 use super::arena::{Arena, CompareOrder, Id, Nary, One, Op, Two, Vars};
+use super::component::Component;
 use std::cmp::Ordering;
 use std::sync::Arc;
 use tilewright_core::expr::{BinaryOp, Val};
@@ -26,12 +27,12 @@ pub(super) fn two(op: Two, a: u64, b: u64) -> u64 {
     match op {
         Two::FloorDiv => floor_div(a as i64, b as i64) as u64,
         Two::Rem => rem(a as i64, b as i64) as u64,
-        Two::AddF => (x + y).to_bits(),
-        Two::SubF => (x - y).to_bits(),
-        Two::MulF => (x * y).to_bits(),
-        Two::DivF => (x / y).to_bits(),
-        Two::FloorDivF => exactly(BinaryOp::FloorDiv, x, y).to_bits(),
-        Two::RemF => rem_float(x, y).to_bits(),
+        Two::Float(BinaryOp::Add) => (x + y).to_bits(),
+        Two::Float(BinaryOp::Sub) => (x - y).to_bits(),
+        Two::Float(BinaryOp::Mul) => (x * y).to_bits(),
+        Two::Float(BinaryOp::Div) => (x / y).to_bits(),
+        Two::Float(BinaryOp::Rem) => rem_float(x, y).to_bits(),
+        Two::Float(op) => exactly(op, x, y).to_bits(),
         Two::MinF => x.min(y).to_bits(),
         Two::MaxF => x.max(y).to_bits(),
     }
@@ -238,14 +239,13 @@ impl Program {
 }
 
 /// Where the words of lanes come from.
-pub(super) trait Lanes: Sync {
+pub(super) struct Lanes<'s> {
+    /// Evaluates opaque constraints.
+    pub(super) component: &'s Component<'s>,
     /// Fills in the words of a slot.
-    fn slot(&self, slot: usize, out: &mut [u64]);
+    pub(super) slot: &'s dyn Fn(usize, &mut [u64]),
     /// The position of a parameter's value in each lane.
-    fn positions(&self, var: u8) -> &[u16];
-    /// 1 where an opaque constraint holds at these positions, in the order of its parameters, 0 where it does not, or
-    /// [`NO_VALUE`].
-    fn opaque(&self, number: usize, positions: &[u16]) -> u64;
+    pub(super) positions: &'s dyn Fn(u8) -> &'s [u16],
 }
 
 /// The word of an opaque constraint without a value, where that is not the same as one that does not hold.
@@ -257,7 +257,7 @@ pub(super) struct Registers(Vec<[u64; LANES]>);
 
 impl Registers {
     /// Runs a program on the first `count` lanes, at most [`LANES`].
-    pub(super) fn run(&mut self, program: &Program, count: usize, lanes: &impl Lanes) -> &[u64] {
+    pub(super) fn run(&mut self, program: &Program, count: usize, lanes: &Lanes<'_>) -> &[u64] {
         if self.0.len() < program.steps.len() {
             self.0.resize(program.steps.len(), [0; LANES]);
         }
@@ -269,18 +269,18 @@ impl Registers {
     }
 }
 
-fn run_step(step: &Step, regs: &[[u64; LANES]], out: &mut [u64], lanes: &impl Lanes) {
+fn run_step(step: &Step, regs: &[[u64; LANES]], out: &mut [u64], lanes: &Lanes<'_>) {
     let count = out.len();
     let reg = |r: Reg| &regs[r][..count];
     match step {
-        Step::Slot(slot) => lanes.slot(*slot, out),
+        Step::Slot(slot) => (lanes.slot)(*slot, out),
         Step::Table(var, words) => {
-            for (o, &p) in out.iter_mut().zip(lanes.positions(*var)) {
+            for (o, &p) in out.iter_mut().zip((lanes.positions)(*var)) {
                 *o = words[usize::from(p)];
             }
         }
         Step::Position(var) => {
-            for (o, &p) in out.iter_mut().zip(lanes.positions(*var)) {
+            for (o, &p) in out.iter_mut().zip((lanes.positions)(*var)) {
                 *o = p.into();
             }
         }
@@ -296,8 +296,8 @@ fn run_step(step: &Step, regs: &[[u64; LANES]], out: &mut [u64], lanes: &impl La
         },
         Step::Two(op, a, b) => match op {
             Two::Rem => pairwise(out, reg(*a), reg(*b), |a, b| two(Two::Rem, a, b)),
-            Two::RemF => pairwise(out, reg(*a), reg(*b), |a, b| two(Two::RemF, a, b)),
-            Two::DivF => pairwise(out, reg(*a), reg(*b), |a, b| two(Two::DivF, a, b)),
+            Two::Float(BinaryOp::Rem) => pairwise(out, reg(*a), reg(*b), |a, b| two(Two::Float(BinaryOp::Rem), a, b)),
+            Two::Float(BinaryOp::Div) => pairwise(out, reg(*a), reg(*b), |a, b| two(Two::Float(BinaryOp::Div), a, b)),
             _ => pairwise(out, reg(*a), reg(*b), |a, b| two(*op, a, b)),
         },
         Step::One(op, a) => {
@@ -327,7 +327,7 @@ fn run_step(step: &Step, regs: &[[u64; LANES]], out: &mut [u64], lanes: &impl La
                 for (p, &r) in at.iter_mut().zip(positions) {
                     *p = regs[r][i] as u16;
                 }
-                *o = lanes.opaque(*number, &at);
+                *o = lanes.component.holds(*number, &at);
             }
         }
     }

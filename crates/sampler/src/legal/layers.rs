@@ -198,7 +198,7 @@ fn expand(
     for i in 1..layer.starts.len() {
         layer.starts[i] += layer.starts[i - 1];
     }
-    Ok((layer, States { count: next.count, columns: next.columns, faulty: next.faulty }))
+    Ok((layer, States { count: next.numbers.count, columns: next.columns, faulty: next.faulty }))
 }
 
 impl Found {
@@ -236,48 +236,10 @@ struct Mask {
 /// Remembered bits are dropped beyond as many.
 const MAX_MASKS: usize = 1 << 14;
 
-/// One word of a state, with some values.
-struct OneWord<'s> {
-    component: &'s Component<'s>,
-    word: u64,
-    values: &'s [u16],
-}
-
-impl Lanes for OneWord<'_> {
-    fn slot(&self, _: usize, out: &mut [u64]) {
-        out.fill(self.word);
-    }
-
-    fn positions(&self, _: u8) -> &[u16] {
-        self.values
-    }
-
-    fn opaque(&self, number: usize, positions: &[u16]) -> u64 {
-        self.component.holds(number, positions)
-    }
-}
-
-struct Pairs<'s> {
-    component: &'s Component<'s>,
-    columns: &'s [Vec<u64>],
-    states: &'s [u32],
-    values: &'s [u16],
-}
-
-impl Lanes for Pairs<'_> {
-    fn slot(&self, slot: usize, out: &mut [u64]) {
-        let column = &self.columns[slot];
-        for (o, &s) in out.iter_mut().zip(self.states) {
-            *o = column[s as usize];
-        }
-    }
-
-    fn positions(&self, _: u8) -> &[u16] {
-        self.values
-    }
-
-    fn opaque(&self, number: usize, positions: &[u16]) -> u64 {
-        self.component.holds(number, positions)
+/// The words of some states in a column.
+fn gather(column: &[u64], states: &[u32], out: &mut [u64]) {
+    for (o, &s) in out.iter_mut().zip(states) {
+        *o = column[s as usize];
     }
 }
 
@@ -364,7 +326,8 @@ impl Scratch {
             let registers = &mut self.registers;
             let mask = self.masks.entry((number, word)).or_insert_with(|| {
                 Mask::new(plan.size, |values, out| {
-                    out.copy_from_slice(registers.run(check, values.len(), &OneWord { component, word, values }));
+                    let lanes = Lanes { component, slot: &|_, out| out.fill(word), positions: &|_| values };
+                    out.copy_from_slice(registers.run(check, values.len(), &lanes));
                 })
             });
             self.left.iter_mut().zip(&mask.left).for_each(|(left, bits)| *left &= bits);
@@ -374,8 +337,9 @@ impl Scratch {
 
     fn filter(&mut self, component: &Component<'_>, plan: &Plan, states: &States) {
         for check in &plan.checks {
-            let pairs = Pairs { component, columns: &states.columns, states: &self.states, values: &self.values };
-            let words = self.registers.run(check, self.states.len(), &pairs);
+            let slot = |slot: usize, out: &mut [u64]| gather(&states.columns[slot], &self.states, out);
+            let lanes = Lanes { component, slot: &slot, positions: &|_| &self.values };
+            let words = self.registers.run(check, self.states.len(), &lanes);
             let mut kept = 0;
             // Two loops, since the first is most of the time of spaces that have no faults.
             if !plan.faulting {
@@ -405,9 +369,10 @@ impl Scratch {
         if self.states.is_empty() {
             return;
         }
+        let slot = |slot: usize, out: &mut [u64]| gather(&states.columns[slot], &self.states, out);
+        let lanes = Lanes { component, slot: &slot, positions: &|_| &self.values };
         for (program, column) in plan.words.iter().zip(&mut found.columns) {
-            let pairs = Pairs { component, columns: &states.columns, states: &self.states, values: &self.values };
-            column.extend_from_slice(self.registers.run(program, self.states.len(), &pairs));
+            column.extend_from_slice(self.registers.run(program, self.states.len(), &lanes));
         }
         found.faulty.extend_from_slice(&self.faulty);
         found.states.extend_from_slice(&self.states);

@@ -61,36 +61,28 @@ impl Lowering<'_> {
         self.arena.nary(op, &parts?)
     }
 
-    /// The only parameter that an expression mentions.
-    fn single(&self, e: &Expr) -> Option<Mentions> {
-        let mut found = Mentions::None;
-        let mut unknown = false;
+    /// The parameters that an expression mentions; none where one is not of the component.
+    fn mentioned(&self, e: &Expr) -> Option<Vars> {
+        let mut found = Some(0);
         e.visit(&mut |e| {
             if let Expr::Name(n) = e {
                 let at = self.domains.iter().position(|d| d.name == n);
-                found = match (found, at) {
-                    (_, None) => {
-                        unknown = true;
-                        Mentions::Many
-                    }
-                    (Mentions::None, Some(at)) => Mentions::One(at),
-                    (Mentions::One(before), Some(at)) if before == at => Mentions::One(at),
-                    _ => Mentions::Many,
-                };
+                found = found.zip(at).map(|(vars, at): (Vars, usize)| vars | 1 << at);
             }
         });
-        (!unknown).then_some(found)
+        found
     }
 
     fn value(&mut self, e: &Expr) -> Option<Id> {
-        match self.single(e)? {
-            Mentions::None => {
+        let vars = self.mentioned(e)?;
+        match vars.count_ones() {
+            0 => {
                 let value = e.eval_with(&|_| None).ok()?;
                 let (kind, word) = word(value.as_val())?;
                 Some(self.arena.constant(kind, word))
             }
-            Mentions::One(var) => self.tabulate(e, var),
-            Mentions::Many => self.compound(e),
+            1 => self.tabulate(e, vars.trailing_zeros() as usize),
+            _ => self.compound(e),
         }
     }
 
@@ -134,14 +126,15 @@ impl Lowering<'_> {
                 }
                 self.truth(e)
             }
-            Expr::Binary(op, a, b) => {
-                let (a, b) = (self.value(a)?, self.value(b)?);
+            Expr::Binary(op, ab) => {
+                let (a, b) = (self.value(&ab[0])?, self.value(&ab[1])?);
                 self.binary(*op, a, b)
             }
             Expr::Compare(first, rest) => self.chain(first, rest),
             Expr::In(a, list, negated) => self.member(a, list, *negated),
             Expr::Call(f, list) => self.call(*f, list),
-            Expr::If(a, c, b) => {
+            Expr::If(parts) => {
+                let [a, c, b] = &**parts;
                 let c = self.truth(c)?;
                 let (a, b) = (self.value(a)?, self.value(b)?);
                 match self.arena.constant_of(c) {
@@ -184,15 +177,7 @@ impl Lowering<'_> {
         }
         if op == BinaryOp::Div || floats {
             let (a, b) = (self.float(a)?, self.float(b)?);
-            let op = match op {
-                BinaryOp::Add => Two::AddF,
-                BinaryOp::Sub => Two::SubF,
-                BinaryOp::Mul => Two::MulF,
-                BinaryOp::Div => Two::DivF,
-                BinaryOp::FloorDiv => Two::FloorDivF,
-                BinaryOp::Rem | BinaryOp::Pow => Two::RemF,
-            };
-            return self.arena.two(op, a, b);
+            return self.arena.two(Two::Float(op), a, b);
         }
         match op {
             BinaryOp::Add => self.arena.nary(Nary::Sum, &[a, b]),
@@ -265,13 +250,6 @@ impl Lowering<'_> {
             _ => None,
         }
     }
-}
-
-#[derive(Clone, Copy)]
-enum Mentions {
-    None,
-    One(usize),
-    Many,
 }
 
 /// A value as a word.

@@ -1,8 +1,8 @@
 //! What constraints of one parameter leave of its values.
 
 use super::LegalError;
-use super::build::{Part, PartTest};
-use super::description::{Closure, Description};
+use super::build::Part;
+use super::description::{Description, Test};
 use super::lower::constant;
 use tilewright_core::expr::{Compiled, EvalError, Val};
 use tilewright_core::space::{Config, Param};
@@ -29,7 +29,7 @@ pub(super) fn narrow(
             changed |= kept[param].len() < before && kept[param].len() <= 1;
         }
         for part in parts.iter().filter(|p| p.scope.is_empty()) {
-            match Single::new(part, params).holds(Val::Int(0)) {
+            match single(part, params).holds(0, |_| Val::Int(0)) {
                 Ok(true) => {}
                 Err(error) if strict => faults.push(Undefined::new(part, kept, |_| None, error)),
                 _ => return None,
@@ -48,14 +48,14 @@ pub(super) fn narrow(
 /// Applies the parts that mention one parameter only.
 fn narrow_one(params: &[Param], parts: &mut Vec<Part>, kept: &mut [Vec<u16>], (param, strict): (usize, bool)) {
     let is_own = |part: &Part| part.scope == [param];
-    let tests: Vec<Single<'_>> = parts.iter().filter(|p| is_own(p)).map(|part| Single::new(part, params)).collect();
+    let tests: Vec<_> = parts.iter().filter(|p| is_own(p)).map(|part| single(part, params)).collect();
     if tests.is_empty() {
         return;
     }
     let mut faulty = vec![false; tests.len()];
     kept[param].retain(|&i| {
         let value = params[param].values[usize::from(i)].as_val();
-        let outcomes: Vec<Result<bool, EvalError>> = tests.iter().map(|t| t.holds(value)).collect();
+        let outcomes: Vec<Result<bool, EvalError>> = tests.iter().map(|t| t.holds(1, |_| value)).collect();
         let excluded = outcomes.iter().any(|o| *o == Ok(false) || o.is_err() && !strict);
         if !excluded {
             faulty.iter_mut().zip(&outcomes).for_each(|(faulty, o)| *faulty |= o.is_err());
@@ -66,28 +66,14 @@ fn narrow_one(params: &[Param], parts: &mut Vec<Part>, kept: &mut [Vec<u16>], (p
     parts.retain(|part| !is_own(part) || faulty.next().unwrap_or(false));
 }
 
-/// A part of at most one parameter.
-enum Single<'a> {
-    Expr(Option<Compiled>),
-    Closure(&'a Closure, usize),
-}
-
-impl<'a> Single<'a> {
-    fn new(part: &'a Part, params: &[Param]) -> Self {
-        match &part.test {
-            PartTest::Expr(e) => {
-                let names: Vec<&str> = part.scope.iter().map(|&p| params[p].name.as_str()).collect();
-                Self::Expr(e.compile(&names).ok())
-            }
-            PartTest::Closure(holds, arguments) => Self::Closure(holds, arguments.len()),
+/// The test of a part of at most one parameter, whose names were checked.
+fn single(part: &Part, params: &[Param]) -> Test<Compiled, usize> {
+    match &part.test {
+        Test::Expr(e) => {
+            let names: Vec<&str> = part.scope.iter().map(|&p| params[p].name.as_str()).collect();
+            Test::Expr(e.compile(&names).expect("names are those of parameters"))
         }
-    }
-
-    fn holds(&self, value: Val<'_>) -> Result<bool, EvalError> {
-        match self {
-            Self::Expr(compiled) => compiled.as_ref().map_or(Ok(false), |c| c.holds(&[value])),
-            Self::Closure(holds, arguments) => Ok(holds(&vec![value; *arguments])),
-        }
+        Test::Closure(holds, arguments) => Test::Closure(holds.clone(), arguments.clone()),
     }
 }
 
@@ -118,7 +104,7 @@ impl Undefined {
 
 /// Replaces parameters of a single value by it. Closures keep theirs.
 fn fix(params: &[Param], kept: &[Vec<u16>], part: &mut Part) {
-    let PartTest::Expr(e) = &mut part.test else { return };
+    let Test::Expr(e) = &mut part.test else { return };
     let single = |p: &usize| matches!(kept[*p].as_slice(), [_]);
     if !part.scope.iter().any(single) {
         return;

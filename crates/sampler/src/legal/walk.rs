@@ -4,9 +4,8 @@ use super::diagram::{Below, Level};
 use super::layers::Layer;
 use super::{LegalError, LegalSet};
 use rayon::prelude::*;
-use std::collections::HashMap;
 use std::ops::Range;
-use tilewright_core::space::{Param, Point, SpaceError};
+use tilewright_core::space::{Param, Point, Points};
 
 /// The points of a range of numbers, in order.
 #[derive(Clone, Debug)]
@@ -70,7 +69,7 @@ impl LegalSet {
             let parts = indices.par_chunks_mut(SHORT * width.max(1));
             parts.enumerate().for_each(|(part, rows)| fill(((part * SHORT) as u64, rows)));
         }
-        PointList { width, rows, indices }
+        PointList { rows, indices }
     }
 }
 
@@ -125,63 +124,40 @@ impl Iterator for PointWalk<'_> {
 /// Points as rows of indices.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PointList {
-    width: usize,
     rows: usize,
     indices: Vec<u16>,
 }
 
 impl PointList {
-    /// Number of points.
-    pub fn len(&self) -> usize {
-        self.rows
-    }
-
-    /// Whether there is none.
-    pub fn is_empty(&self) -> bool {
-        self.rows == 0
-    }
-
-    /// The point of a number.
-    ///
-    /// # Panics
-    /// If there is no such point.
-    pub fn get(&self, number: usize) -> &[u16] {
-        &self.indices[number * self.width..(number + 1) * self.width]
-    }
-
     /// The points, in the order of their numbers.
-    pub fn iter(&self) -> impl Iterator<Item = &[u16]> {
-        (0..self.rows).map(|number| self.get(number))
+    pub fn points(&self) -> Points<'_> {
+        Points::new(&self.indices, self.rows)
     }
 }
 
-/// The set of listed points, in the order of the parameters.
+/// The set of points of the parameters, sorted and each once, in the order of the parameters.
 pub(super) fn from_list(params: &[Param], points: &[Point]) -> Result<LegalSet, LegalError> {
-    let outside = |p: &&Point| {
-        p.len() != params.len() || p.iter().zip(params).any(|(&i, param)| usize::from(i) >= param.values.len())
-    };
-    if let Some(point) = points.iter().find(outside) {
-        return Err(SpaceError::Outside(point.clone()).into());
+    if points.is_empty() {
+        return Ok(LegalSet::empty(params));
     }
     let mut layers: Vec<Layer> = Vec::with_capacity(params.len());
-    // By point, its state: prefixes that are equal.
+    // By point, its state: prefixes that are equal, which stand together.
     let mut states = vec![0u32; points.len()];
-    let mut count = usize::from(!points.is_empty());
     for var in 0..params.len() {
-        let mut arcs: Vec<(u32, u16)> = states.iter().zip(points).map(|(&s, p)| (s, p[var])).collect();
-        arcs.sort_unstable();
-        arcs.dedup();
-        let numbers: HashMap<(u32, u16), u32> = arcs.iter().enumerate().map(|(i, &arc)| (arc, i as u32)).collect();
+        let mut layer = Layer { var, starts: Vec::new(), arcs: Vec::new() };
+        let mut before = None;
         for (state, point) in states.iter_mut().zip(points) {
-            *state = numbers[&(*state, point[var])];
+            let (arc, next) = ((*state, point[var]), layer.arcs.len() as u32);
+            if before.replace(arc) != Some(arc) {
+                layer.starts.resize(arc.0 as usize + 1, next);
+                layer.arcs.push((arc.1, if var + 1 == params.len() { 0 } else { next }));
+            }
+            *state = layer.arcs.len() as u32 - 1;
         }
-        let last = var + 1 == params.len();
-        let starts = (0..=count).map(|s| arcs.partition_point(|&(state, _)| (state as usize) < s) as u32).collect();
-        let arc = |(i, &(_, value)): (usize, &(u32, u16))| (value, if last { 0 } else { i as u32 });
-        layers.push(Layer { var, starts, arcs: arcs.iter().enumerate().map(arc).collect() });
-        count = arcs.len();
+        layer.starts.push(layer.arcs.len() as u32);
+        layers.push(layer);
     }
-    let mut below = Below::terminal(u64::from(!points.is_empty()));
+    let mut below = Below::terminal(1);
     let mut levels = Vec::with_capacity(params.len());
     for layer in layers.iter().rev() {
         let all: Vec<u16> = (0..params[layer.var].values.len() as u16).collect();
@@ -190,8 +166,5 @@ pub(super) fn from_list(params: &[Param], points: &[Point]) -> Result<LegalSet, 
         below = next;
     }
     levels.reverse();
-    if points.is_empty() {
-        return Ok(LegalSet::empty(params));
-    }
     Ok(LegalSet::of_levels(params, levels, Vec::new(), below.points()))
 }

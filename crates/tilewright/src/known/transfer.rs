@@ -179,7 +179,7 @@ pub fn selector(
     if let (Some(one), true) = (sources.iter().find(|s| other(s)), sources.iter().all(other)) {
         let key = format!("{computation} on {}", one.device);
         let (found, expected) = (one.cases.schema().hash(), schema.hash());
-        return Err(RepositoryError::Schema { key, found, expected }.into());
+        return Err(RepositoryError::schema(key, &found, &expected).into());
     }
     sources.retain(|s| !other(s));
     if sources.is_empty() {

@@ -7,9 +7,10 @@ use crate::fields;
 use crate::output::Output;
 use std::path::Path;
 use std::time::Instant;
+use tilewright_core::dtype::DType;
 use tilewright_core::space::{Config, RuleGroup};
 use tilewright_sampler::bacugen::{
-    DeviceConstants, Element, Guidelines, Layout, Reading, known_devices, param_space, space,
+    DeviceConstants, Guidelines, Layout, Reading, element, known_devices, param_space, space,
 };
 use tilewright_sampler::{Conflict, Constraint, Description, LegalSet};
 
@@ -17,7 +18,7 @@ use tilewright_sampler::{Conflict, Constraint, Description, LegalSet};
 const DEVICE: &str = "fermi-s2050";
 
 struct Asked {
-    element: Element,
+    element: DType,
     layout: Layout,
     reading: Reading,
 }
@@ -56,7 +57,7 @@ pub(super) fn run(args: &SpaceArgs, seed: u64, output: Output) -> Result<(), Fai
 
 fn asked(input: &Config) -> Result<Asked, Failure> {
     let mut asked = Asked {
-        element: Element::S,
+        element: DType::F32,
         layout: Layout { a_transposed: false, b_transposed: false },
         reading: Reading::default(),
     };
@@ -64,7 +65,7 @@ fn asked(input: &Config) -> Result<Asked, Failure> {
         let text = value.to_string();
         let bad = |expected: &str| Failure::new(Kind::Input, name, format!("{text:?} is none of {expected}"));
         match name.as_str() {
-            "type" => asked.element = Element::parse(&text).ok_or_else(|| bad("sgemm, dgemm, cgemm, zgemm"))?,
+            "type" => asked.element = element(&text).ok_or_else(|| bad("sgemm, dgemm, cgemm, zgemm"))?,
             "layout" => asked.layout = Layout::parse(&text).ok_or_else(|| bad("nn, nt, tn, tt (c for conjugate)"))?,
             "reading" => {
                 asked.reading = match text.as_str() {
