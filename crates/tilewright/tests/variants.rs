@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
+use tilewright::core::decision::Variant;
 use tilewright::core::device::DeviceSpec;
 use tilewright::core::measurement::Timing;
 use tilewright::core::problem::{AnyKernel, Erased, Measure, MeasureError};
@@ -138,7 +139,7 @@ fn learned(home: &Path, spec: &Arc<DeviceSpec>) -> StoredSelector {
 }
 
 #[test]
-fn a_learned_selector_says_which_three_are_searched() {
+fn a_learned_selector_ranks_and_kernels_of_few_configurations_are_all_timed() {
     let home = tempfile::tempdir().unwrap();
     let mut tuner = tuner(home.path());
     let selector = learned(home.path(), &tuner.spec());
@@ -147,8 +148,10 @@ fn a_learned_selector_says_which_three_are_searched() {
     let decision = &planned.planned().decision;
     let said = decision.selection.as_ref().unwrap();
     assert_eq!((said.inputs, said.ranked.len(), &said.method), (14, 6, &selector.header.method));
-    assert_eq!(variants(&planned).len(), 3, "{:?}", decision.variants);
-    assert!(said.ranked[..3].contains(&planned.planned().kernel), "{}", planned.planned().reason);
+    // Unless a busy machine spends the time on those before.
+    let short = |v: &&Variant| v.reason.as_deref().is_some_and(|why| why.contains("the time was short"));
+    let (timed, short) = (variants(&planned).len(), decision.variants.iter().filter(short).count());
+    assert!(timed >= 3 && timed + short == 6, "{:?}", decision.variants);
     assert!(decision.reason.contains("learned on 14 inputs"), "{}", decision.reason);
     assert!(tuner.plan(&spmv()).unwrap().planned().cached);
     // A selector of features that are others now is refused with a reason, and all are searched.

@@ -79,12 +79,15 @@ pub struct VariantPlanner<'a> {
 /// The kernels that are recommended to be searched where a selector ranks them.
 pub const SEARCHED: usize = 3;
 
-/// The share of the time within which kernels of a single configuration are timed wherever the selector ranks them: there is nothing to
-/// search in them, so that finding out costs less than a wrong guess.
+/// The share of the time within which kernels of few configurations are timed wherever the selector ranks them: there is little to search
+/// in them, so that finding out costs less than a wrong guess.
 const GLANCED: f64 = 0.25;
 
-/// The points of a space, legal or not, up to which it is looked through for a second configuration.
-const GLANCED_SPACE: u128 = 10_000;
+/// What counts as few.
+const FEW: u64 = 8;
+
+/// The points of a space, legal or not, up to which its legal ones are counted.
+const COUNTED: u128 = 10_000;
 
 /// How long each winner is timed for, where its calls are short enough.
 const ENOUGH: Duration = Duration::from_millis(200);
@@ -320,17 +323,17 @@ impl<'d, 'a> Deciding<'d, 'a> {
         let (best, behind) = order.split_at(order.len().min(self.planner.most.max(1)));
         // A learned selector says nothing of kernels that it has never seen; one's own left them out.
         let (new, shunned) = if matches!(ranker, Ranker::Own(_)) { (vec![], rest) } else { (rest, vec![]) };
-        let is_glanced = |at: &usize| self.planner.is_timed() && self.is_single(legal[*at]);
+        let is_glanced = |at: &usize| self.planner.is_timed() && self.has_few(legal[*at]);
         let (glanced, behind): (Vec<usize>, Vec<usize>) = behind.iter().partition(|at| is_glanced(at));
         self.glanced = glanced.iter().map(|at| legal[*at]).collect();
         let kernels = |all: [&[usize]; 3]| all.concat().into_iter().map(|at| legal[at]).collect();
         Some((kernels([best, &new, &glanced]), kernels([&behind, &shunned, &[]])))
     }
 
-    /// Whether a kernel has nothing to search: one legal configuration, in a space so small that looking for another costs nothing.
-    fn is_single(&self, at: usize) -> bool {
+    /// Whether a kernel has few configurations.
+    fn has_few(&self, at: usize) -> bool {
         let space = self.planner.entrants[at].problem.space();
-        space.cartesian() <= GLANCED_SPACE && space.count_legal() == 1
+        space.cartesian() <= COUNTED && space.count_legal() <= FEW
     }
 
     /// Plans each kernel of a group; small spaces first, since what time they leave is the others'.

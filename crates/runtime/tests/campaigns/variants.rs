@@ -184,7 +184,7 @@ fn a_selector_says_which_are_searched() {
 }
 
 #[test]
-fn a_kernel_of_one_configuration_is_timed_wherever_the_selector_ranks_it() {
+fn a_kernel_of_few_configurations_is_timed_wherever_the_selector_ranks_it() {
     let all = [BACK, NEAR, ONLY];
     let with = |most| Setup { selector: Some(Says(&[BACK, NEAR, ONLY])), most, ..Setup::new(&all) };
     let planned = with(1).plan("n=100000").unwrap();
