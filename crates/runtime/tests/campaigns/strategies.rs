@@ -1,6 +1,7 @@
 //! Strategies of the catalogue and of one's own, live on the toy kernel.
 
 use crate::support::{device, kernel, words};
+use std::cell::Cell;
 use std::sync::Arc;
 use std::time::Duration;
 use tilewright_core::device::DeviceSpec;
@@ -240,4 +241,55 @@ fn a_lucky_record_is_not_believed() {
     assert!(is(cost(&others[0]), truth(&others[0])));
     assert!(is(cost(&others[1]), truth(&others[1])), "timed again in turn with the record before");
     assert!(is(cost(&best), seconds), "and the best is one still");
+}
+
+/// A machine that takes a fifth longer from the second time on.
+struct Slowing {
+    inner: AnalyticMeasure,
+    calls: u32,
+}
+
+impl Measure for Slowing {
+    fn spec(&self) -> &Arc<DeviceSpec> {
+        self.inner.spec()
+    }
+
+    fn measure(&mut self, problem: &dyn Problem, at: &Point, timing: &Timing) -> Result<Measurement, MeasureError> {
+        let measured = self.inner.measure(problem, at, timing)?;
+        self.calls += 1;
+        let pace = if self.calls > 1 { 1.2 } else { 1.0 };
+        Ok(Measurement { time_s: measured.time_s * pace, ..measured })
+    }
+}
+
+/// A second passes at every look.
+#[derive(Default)]
+struct Ticking(Cell<u64>);
+
+impl Clock for Ticking {
+    fn now(&self) -> Duration {
+        Duration::from_secs(self.0.replace(self.0.get() + 1))
+    }
+}
+
+#[test]
+fn a_machine_that_slows_down_makes_no_point_worse() {
+    let problem = problem();
+    let (best, seconds) = toy::optimum(&*problem).unwrap();
+    let mut others = Vec::new();
+    problem.space().for_each_legal(|point| {
+        others.push(Point::from(point));
+        others.len() < 4
+    });
+    let mut measure = Slowing { inner: AnalyticMeasure::new(device()), calls: 0 };
+    let (objective, timing, clock) = (Objective::default(), Timing::default(), Ticking::default());
+    let limits = Limits { cut_off: f64::INFINITY, rough: f64::INFINITY };
+    let mut live = Evaluator::new(&*problem, &mut measure, &objective, (&timing, limits), &clock);
+    let mut cost = |point: &Point| live.evaluate(point).unwrap().unwrap().time_s;
+    let truth = |point: &Point| toy::cost_s(&*problem, point);
+    assert_eq!(cost(&best), seconds);
+    for point in &others {
+        let cost = cost(point);
+        assert!((cost / truth(point) - 1.0).abs() < 1e-9, "{cost} for {}", truth(point));
+    }
 }

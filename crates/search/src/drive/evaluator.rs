@@ -34,10 +34,15 @@ pub struct Evaluator<'a> {
     best_s: Option<f64>,
     /// The best point evaluated, and its cost.
     record: Option<(Point, f64)>,
+    /// How many times slower the machine is than when the record was timed, and when that was found.
+    pace: (f64, Duration),
 }
 
-/// How often a new record is timed again in turn with the one before.
+/// How often a new record is timed again in turn with the one before, and the record by itself to see the machine's pace.
 const CONFIRMED: usize = 3;
+
+/// How long the machine is taken to keep its pace.
+const STEADY: Duration = Duration::from_secs(1);
 
 impl<'a> Evaluator<'a> {
     /// Measures points of a problem; its clock begins now.
@@ -49,7 +54,7 @@ impl<'a> Evaluator<'a> {
         clock: &'a dyn Clock,
     ) -> Self {
         let (began, best_s, record) = (clock.now(), None, None);
-        Self { problem, measure, objective, timing, limits, clock, began, best_s, record }
+        Self { problem, measure, objective, timing, limits, clock, began, best_s, record, pace: (1.0, began) }
     }
 
     /// What limits the next measurements.
@@ -59,7 +64,7 @@ impl<'a> Evaluator<'a> {
 
     /// The best point that is known before anything is evaluated, and its cost.
     pub fn set_record(&mut self, record: Option<(Point, f64)>) {
-        self.record = record;
+        (self.record, self.pace) = (record, (1.0, self.clock.now()));
     }
 
     /// Lets the clock begin now.
@@ -106,13 +111,34 @@ impl<'a> Evaluator<'a> {
 }
 
 impl Evaluator<'_> {
-    /// The outcome of a point that was just measured, confirmed where it is a record: one that is lucky, or was timed while the machine
+    /// How many times slower the machine is than when the record was timed. Clocks rise and fall and neighbours come and go: a search of
+    /// minutes compares its points with a record that it would not reach again.
+    fn pace(&mut self) -> Result<f64, DeviceError> {
+        let (pace, found) = self.pace;
+        let record = self.record.clone().filter(|_| *self.objective == Objective::default());
+        let Some((point, level)) = record.filter(|_| self.clock.now().saturating_sub(found) >= STEADY) else {
+            return Ok(pace);
+        };
+        let mut costs = Vec::with_capacity(CONFIRMED);
+        for _ in 0..CONFIRMED {
+            costs.extend(self.time(&point)?.ok().map(|m| m.time_s));
+        }
+        costs.sort_by(f64::total_cmp);
+        let pace = costs.get(costs.len() / 2).map_or(pace, |now| now / level);
+        self.pace = (pace, self.clock.now());
+        Ok(pace)
+    }
+
+    /// The outcome of a point that was just measured, at the pace that the machine had when the record was timed, and confirmed where it
+    /// is a record: one that is lucky, or was timed while the machine
     /// was quicker, would be believed from then on, and nothing would come near it. It is timed again in turn with the record
     /// before, and has that one's cost times the median of their ratios.
     ///
     /// # Errors
     /// The device fails.
     pub fn confirmed(&mut self, point: &Point, outcome: Outcome) -> Result<Outcome, DeviceError> {
+        let pace = self.pace()?;
+        let outcome = if pace == 1.0 { outcome } else { outcome.map(|m| Measurement { time_s: m.time_s / pace, ..m }) };
         let Ok(measured) = &outcome else { return Ok(outcome) };
         let Some(cost) = self.objective.cost(measured) else { return Ok(outcome) };
         let Some((before, level)) = self.record.clone().filter(|(before, _)| before != point) else {
