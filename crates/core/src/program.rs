@@ -109,7 +109,7 @@ pub trait HostCode: Send + Sync {
     }
 }
 
-/// Everything a device needs to run a plan. As text it has no word of the data that it takes.
+/// Everything a device needs to run a plan. As text it does not hold the data that it takes.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Program {
     /// In order.
