@@ -1,17 +1,15 @@
 //! Local devices: an instruction set and a number of threads.
 
 use crate::isa::Isa;
-use rayon::{ThreadPool, ThreadPoolBuilder};
-use std::collections::BTreeMap;
 use std::ops::Range;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 use tilewright_core::device::DeviceSpec;
+use tilewright_threads as threads;
 
 /// One way to use this host. Work given to it runs with its instruction set and on its threads.
-#[derive(Clone)]
+#[derive(Clone, Copy)]
 pub struct Device {
     isa: Isa,
-    pool: Option<Arc<ThreadPool>>,
     threads: usize,
 }
 
@@ -28,37 +26,26 @@ pub struct NoThreads {
 impl Device {
     /// One thread.
     pub fn single(isa: Isa) -> Self {
-        Self { isa, pool: None, threads: 1 }
+        Self { isa, threads: 1 }
     }
 
-    /// Several threads, each on a core of its own where the system lets us.
+    /// Several threads.
     ///
     /// # Errors
     /// The system starts no more threads.
     pub fn with_threads(isa: Isa, threads: usize) -> Result<Self, NoThreads> {
-        if threads <= 1 {
-            return Ok(Self::single(isa));
-        }
-        let pool = ThreadPoolBuilder::new().num_threads(threads).start_handler(pin).build();
-        let pool = pool.map_err(|e| NoThreads { threads, message: e.to_string() })?;
-        Ok(Self { isa, pool: Some(Arc::new(pool)), threads })
+        threads::ensure(threads).map_err(|e| NoThreads { threads, message: e.to_string() })?;
+        Ok(Self { isa, threads: threads.max(1) })
     }
 
     /// As the facts of a device say: its `threads`, and its `isa` or else the widest instruction set for its `vec_max`, as far as
-    /// this host has it. Devices with as many threads share them.
+    /// this host has it.
     ///
     /// # Errors
     /// As [`Device::with_threads`].
     pub fn of(spec: &DeviceSpec) -> Result<Self, NoThreads> {
-        static POOLS: Mutex<BTreeMap<usize, Device>> = Mutex::new(BTreeMap::new());
-        let threads = spec.fact("threads").and_then(|t| usize::try_from(t).ok()).unwrap_or(1).max(1);
-        let mut pools = POOLS.lock().unwrap_or_else(PoisonError::into_inner);
-        let device = match pools.get(&threads) {
-            Some(known) => known.clone(),
-            None => Self::with_threads(Isa::BASE, threads)?,
-        };
-        pools.insert(threads, device.clone());
-        Ok(Self { isa: Isa::of(spec), ..device })
+        let threads = spec.fact("threads").and_then(|t| usize::try_from(t).ok()).unwrap_or(1);
+        Self::with_threads(Isa::of(spec), threads)
     }
 
     /// The facts of this host as this device uses it.
@@ -70,17 +57,13 @@ impl Device {
         spec
     }
 
-    /// Every instruction set of this host with each of these numbers of threads. Devices with as many threads share them.
+    /// Every instruction set of this host with each of these numbers of threads.
     ///
     /// # Errors
     /// As [`Device::with_threads`].
     pub fn local(threads: &[usize]) -> Result<Vec<Self>, NoThreads> {
-        let mut out = Vec::new();
-        for &count in threads {
-            let first = Self::with_threads(Isa::BASE, count)?;
-            out.extend(Isa::detected().into_iter().map(|isa| Self { isa, ..first.clone() }));
-        }
-        Ok(out)
+        let of = |&count| Isa::detected().into_iter().map(move |isa| Self::with_threads(isa, count));
+        threads.iter().flat_map(of).collect()
     }
 
     /// `avx2-t1`: the instruction set and the number of threads.
@@ -98,32 +81,19 @@ impl Device {
         self.threads
     }
 
-    /// Runs `work` on one of the device's threads. What it calls then finds the others awake, as in a program that computes on them
-    /// all the time: from outside, every call begins and ends with waking somebody.
-    pub fn enter<R: Send>(&self, work: impl FnOnce() -> R + Send) -> R {
-        match &self.pool {
-            None => work(),
-            Some(pool) => pool.install(work),
-        }
-    }
-
     /// Calls `work` once on every thread, with the number of the thread.
     pub fn spmd<R: Send>(&self, work: impl Fn(usize) -> R + Sync) -> Vec<R> {
-        match &self.pool {
-            None => vec![work(0)],
-            Some(pool) => pool.broadcast(|context| work(context.index())),
-        }
+        threads::collect(self.threads, work)
     }
 
     /// Gives each thread one part. Parts beyond the number of threads are dealt round.
     pub fn each<P: Send>(&self, parts: Vec<P>, work: impl Fn(P) + Sync) {
-        if self.pool.is_none() || parts.len() < 2 {
+        if self.threads < 2 || parts.len() < 2 {
             return parts.into_iter().for_each(work);
         }
-        let count = self.threads;
         let slots: Vec<Mutex<Option<P>>> = parts.into_iter().map(|p| Mutex::new(Some(p))).collect();
-        self.spmd(|thread| {
-            for slot in slots.iter().skip(thread).step_by(count) {
+        threads::run(self.threads, &|thread| {
+            for slot in slots.iter().skip(thread).step_by(self.threads) {
                 let part = slot.lock().unwrap_or_else(PoisonError::into_inner).take();
                 part.into_iter().for_each(&work);
             }
@@ -165,24 +135,6 @@ impl Device {
         (0..self.threads).map(|t| cut(t)..cut(t + 1)).collect()
     }
 }
-
-/// Keeps the calling thread on a core of its own, as far as there are enough. Threads that wait for each other in turns are never
-/// ready both at once: a scheduler may leave them on one core for ever, and two threads are slower than one.
-#[cfg(target_os = "linux")]
-fn pin(number: usize) {
-    use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
-    let Ok(allowed) = sched_getaffinity(None) else { return };
-    let cores: Vec<usize> = (0..CpuSet::MAX_CPU).filter(|&core| allowed.is_set(core)).collect();
-    if let Some(&core) = cores.get(number % cores.len().max(1)) {
-        let mut own = CpuSet::new();
-        own.set(core);
-        // Where that is not allowed, threads run where the system puts them.
-        let _ = sched_setaffinity(None, &own);
-    }
-}
-
-#[cfg(not(target_os = "linux"))]
-fn pin(_: usize) {}
 
 /// Cuts a slice at the ends of consecutive ranges that begin at 0.
 pub(crate) fn cut<'a, T>(mut rest: &'a mut [T], ranges: &[Range<usize>]) -> Vec<&'a mut [T]> {

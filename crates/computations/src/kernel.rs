@@ -140,6 +140,6 @@ impl HostCode for VariantCode {
             let message = format!("{:?} where {specs:?} are needed", args.buffers);
             return Err(DeviceError::Argument { name: "buffers".into(), message });
         };
-        device.enter(|| routine(device, inputs, output)).map_err(|e: Failure| DeviceError::NoResult(e.to_string()))
+        routine(device, inputs, output).map_err(|e: Failure| DeviceError::NoResult(e.to_string()))
     }
 }

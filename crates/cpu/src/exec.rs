@@ -4,7 +4,6 @@ pub(crate) mod driver;
 #[cfg(target_arch = "x86_64")]
 pub(crate) mod memory;
 pub(crate) mod pack;
-pub(crate) mod pool;
 mod portable;
 pub(crate) mod run;
 pub(crate) mod scratch;

@@ -7,12 +7,14 @@ use toml::{Table, Value};
 /// For each crate, the crates of the workspace that it may depend on. `None` may wire everything.
 ///
 /// Dependencies for tests, examples and benches may go to any crate that stands below in this list, or to the testkit.
-const EDGES: [(&str, Option<&[&str]>); 25] = [
+const EDGES: [(&str, Option<&[&str]>); 26] = [
     ("core", Some(&[])),
     ("testkit", Some(&["core"])),
     ("ops", Some(&["core"])),
     // Kernels as loops, without a backend: both generators lower them.
     ("loops", Some(&["core"])),
+    // Workers for jobs of microseconds.
+    ("threads", Some(&[])),
     // Pictures of plain numbers.
     ("charts", Some(&[])),
     ("datasets", Some(&["core"])),
@@ -23,13 +25,13 @@ const EDGES: [(&str, Option<&[&str]>); 25] = [
     ("variant-select", Some(&["core"])),
     ("mtl", Some(&["core"])),
     ("repository", Some(&["core", "mtl"])),
-    ("cpu", Some(&["core", "ops", "loops"])),
+    ("cpu", Some(&["core", "ops", "loops", "threads"])),
     ("ptxgen", Some(&["core", "ops", "loops"])),
     // Meets `ptxgen` only in PTX text.
     ("emulator", Some(&["core"])),
     ("runtime", Some(&["core", "sampler", "search"])),
     // Kernels like those of `cpu`; their measuring example uses the runtime.
-    ("computations", Some(&["core"])),
+    ("computations", Some(&["core", "threads"])),
     // Routines of libraries as kernels; those of GPUs behind the feature of the runtime's CUDA devices.
     ("baselines", Some(&["core", "ops", "runtime"])),
     // The weights of the linear model, measured on any device.
@@ -75,8 +77,9 @@ const FOREIGN_IN_CORE: [&str; 5] = ["blake3", "bytemuck", "serde", "serde_json",
 const MAX_LINES: usize = 600;
 
 /// Where `unsafe` may stand.
-const UNSAFE: [&str; 5] = [
+const UNSAFE: [&str; 6] = [
     "crates/cpu/",
+    "crates/threads/src/lib.rs",
     "crates/fake-cuda/src/exports.rs",
     "crates/runtime/src/cuda",
     "crates/baselines/src/foreign",

@@ -1,7 +1,6 @@
 //! Runs all parts of a plan, and sums the slices of a reduction that threads split.
 
 use super::driver::{Call, Compiled};
-use super::pool;
 use crate::scalar::Float;
 use crate::split::share;
 use tilewright_ops::gemm::ScalarClass;
@@ -17,10 +16,10 @@ impl Compiled {
         let b = &self.blueprint;
         let threads = b.threads();
         // SAFETY: the caller's contract; parts of different threads do not overlap.
-        pool::run(threads, &|thread| unsafe { self.run_part(thread, call) });
+        tilewright_threads::run(threads, &|thread| unsafe { self.run_part(thread, call) });
         if b.reduces() {
             // SAFETY: all slices are complete; threads take different columns.
-            pool::run(threads, &|thread| unsafe { self.reduce(thread, threads, call) });
+            tilewright_threads::run(threads, &|thread| unsafe { self.reduce(thread, threads, call) });
         }
     }
 

@@ -9,7 +9,7 @@ mod region;
 mod value;
 
 use crate::exec::memory::executable;
-use crate::exec::{pool, scratch};
+use crate::exec::scratch;
 use cranelift_codegen::control::ControlPlane;
 use cranelift_codegen::isa::{CallConv, OwnedTargetIsa};
 use cranelift_codegen::settings::{self, Configurable};
@@ -112,7 +112,7 @@ impl HostCode for HostLoops {
         let threads = self.threads.min(self.groups).max(1);
         let run = |memory: *mut u8| {
             let job = Job { code: self, entry, arrays: arrays.as_ptr(), memory, threads };
-            pool::run(threads, &|thread| job.run(thread));
+            tilewright_threads::run(threads, &|thread| job.run(thread));
         };
         scratch::with(threads * self.memory, run)
             .map_err(|e| DeviceError::Run(format!("{} bytes for groups: {e}", threads * self.memory)))

@@ -1,15 +1,24 @@
-//! Threads that wait for plans.
+//! The threads of this process that wait for short jobs.
 //!
 //! Workers spin for a little after a job and then park, so that a call that follows soon starts within a microsecond and an
 //! idle process costs nothing. One job runs at a time; callers from several threads queue.
+//!
+//! ```
+//! let squares = tilewright_threads::collect(3, |share| share * share);
+//! assert_eq!(squares, [0, 1, 4]);
+//! ```
 //!
 //! A worker that wakes up on its caller's core leaves it: the two wait for each other in turns, are hardly ever ready both at once,
 //! and so a scheduler may leave them on one core for long, where each call takes many times as long.
 
 mod core;
 
+use std::any::Any;
+use std::cell::Cell;
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::Thread;
 use std::time::{Duration, Instant};
 
@@ -36,6 +45,8 @@ struct Shared {
     caller: AtomicUsize,
     job: Mutex<Option<Job>>,
     remaining: AtomicUsize,
+    /// What the first share said that panicked.
+    panic: Mutex<Option<Box<dyn Any + Send>>>,
 }
 
 struct Worker {
@@ -43,44 +54,90 @@ struct Worker {
     parked: Arc<AtomicBool>,
 }
 
-/// The process's threads.
-pub(crate) struct Pool {
+/// The workers of the process.
+struct Pool {
     shared: Arc<Shared>,
     workers: Vec<Worker>,
 }
 
-/// Runs `job(0)` ... `job(threads - 1)` at once, `job(0)` on this thread, and returns when all have finished.
-pub(crate) fn run(threads: usize, job: &(dyn Fn(usize) + Sync)) {
-    if threads <= 1 {
-        return job(0);
+thread_local! {
+    /// Whether this thread is inside a job: the workers are taken then.
+    static BUSY: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Runs `job(0)` ... `job(threads - 1)`, `job(0)` on this thread, and returns when all have finished.
+///
+/// All run at once where [`ensure`] has started as many threads. Inside a job, or where no more threads are to be had, they run here
+/// one after another.
+///
+/// # Panics
+/// When a share panics, after all have ended.
+pub fn run(threads: usize, job: &(dyn Fn(usize) + Sync)) {
+    if threads <= 1 || BUSY.get() {
+        return (0..threads.max(1)).for_each(job);
     }
+    let panic = {
+        let mut pool = pool();
+        match pool.grow(threads) {
+            Ok(()) => pool.run(threads, job),
+            Err(_) => return (0..threads).for_each(job),
+        }
+    };
+    if let Some(panic) = panic {
+        resume_unwind(panic);
+    }
+}
+
+/// As [`run`], and gives what the shares return, in their order.
+///
+/// # Panics
+/// When a share panics, after all have ended.
+pub fn collect<R: Send>(threads: usize, job: impl Fn(usize) -> R + Sync) -> Vec<R> {
+    let results: Vec<Mutex<Option<R>>> = (0..threads.max(1)).map(|_| Mutex::new(None)).collect();
+    run(threads, &|share| *lock(&results[share]) = Some(job(share)));
+    results.into_iter().filter_map(|r| r.into_inner().unwrap_or_else(PoisonError::into_inner)).collect()
+}
+
+/// Starts what is missing for jobs on so many threads: shares that wait for each other need it.
+///
+/// # Errors
+/// The system starts no more threads.
+pub fn ensure(threads: usize) -> io::Result<()> {
+    pool().grow(threads)
+}
+
+fn pool() -> MutexGuard<'static, Pool> {
     static POOL: OnceLock<Mutex<Pool>> = OnceLock::new();
-    let pool = POOL.get_or_init(|| Mutex::new(Pool::new()));
-    pool.lock().unwrap_or_else(PoisonError::into_inner).run(threads, job);
+    lock(POOL.get_or_init(|| Mutex::new(Pool::new())))
+}
+
+fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
+    of.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Pool {
     fn new() -> Self {
         let (word, caller) = (AtomicU64::new(0), AtomicUsize::new(core::current()));
-        let shared = Shared { word, caller, job: Mutex::new(None), remaining: AtomicUsize::new(0) };
+        let (job, panic) = (Mutex::new(None), Mutex::new(None));
+        let shared = Shared { word, caller, job, remaining: AtomicUsize::new(0), panic };
         Self { shared: Arc::new(shared), workers: Vec::new() }
     }
 
-    fn run(&mut self, threads: usize, job: &(dyn Fn(usize) + Sync)) {
+    fn grow(&mut self, threads: usize) -> io::Result<()> {
         while self.workers.len() + 1 < threads {
-            let started = self.start();
-            if !started {
-                // No more threads to be had: what they would have done is done here.
-                (0..threads).for_each(job);
-                return;
-            }
+            self.start()?;
         }
+        Ok(())
+    }
+
+    /// Gives what the first share said that panicked.
+    fn run(&mut self, threads: usize, job: &(dyn Fn(usize) + Sync)) -> Option<Box<dyn Any + Send>> {
         let shared = &self.shared;
         shared.remaining.store(threads - 1, Ordering::Relaxed);
         // SAFETY: only the lifetime is forgotten; this call does not return while a worker of this epoch is running.
         let erased =
             unsafe { std::mem::transmute::<*const (dyn Fn(usize) + Sync + '_), *const (dyn Fn(usize) + Sync)>(job) };
-        *shared.job.lock().unwrap_or_else(PoisonError::into_inner) = Some(Job(erased));
+        *lock(&shared.job) = Some(Job(erased));
         let epoch = (shared.word.load(Ordering::Relaxed) >> THREAD_BITS).wrapping_add(1);
         shared.caller.store(core::current(), Ordering::Relaxed);
         shared.word.store(epoch << THREAD_BITS | threads as u64, Ordering::SeqCst);
@@ -89,46 +146,40 @@ impl Pool {
                 worker.thread.unpark();
             }
         }
-        let waiting = Wait(shared);
-        job(0);
-        drop(waiting);
+        shared.share(job, 0);
+        shared.wait();
+        lock(&shared.panic).take()
     }
 
-    fn start(&mut self) -> bool {
+    fn start(&mut self) -> io::Result<()> {
         let index = self.workers.len() + 1;
         let parked = Arc::new(AtomicBool::new(false));
         let (shared, flag) = (self.shared.clone(), parked.clone());
         let seen = shared.word.load(Ordering::Relaxed);
         let builder = std::thread::Builder::new().name(format!("tilewright-{index}"));
-        match builder.spawn(move || work(index, seen, &shared, &flag)) {
-            Ok(handle) => {
-                self.workers.push(Worker { thread: handle.thread().clone(), parked });
-                true
-            }
-            Err(_) => false,
-        }
+        let handle = builder.spawn(move || work(index, seen, &shared, &flag))?;
+        self.workers.push(Worker { thread: handle.thread().clone(), parked });
+        Ok(())
     }
 }
 
-/// Waits for the workers of the current job, also when the caller's own share panics.
-struct Wait<'a>(&'a Shared);
+impl Shared {
+    /// One share of the current job. A panic is kept until all shares have ended.
+    fn share(&self, job: &(dyn Fn(usize) + Sync), index: usize) {
+        BUSY.set(true);
+        if let Err(panic) = catch_unwind(AssertUnwindSafe(|| job(index))) {
+            lock(&self.panic).get_or_insert(panic);
+        }
+        BUSY.set(false);
+    }
 
-impl Drop for Wait<'_> {
-    fn drop(&mut self) {
+    /// Waits for the workers of the current job.
+    fn wait(&self) {
         let mut checks = 0u32;
-        while self.0.remaining.load(Ordering::Acquire) != 0 {
+        while self.remaining.load(Ordering::Acquire) != 0 {
             checks = checks.wrapping_add(1);
             if checks.is_multiple_of(OFFERED) { std::thread::yield_now() } else { std::hint::spin_loop() }
         }
-    }
-}
-
-/// One share of a job is done, also when it panics.
-struct Done<'a>(&'a Shared);
-
-impl Drop for Done<'_> {
-    fn drop(&mut self) {
-        self.0.remaining.fetch_sub(1, Ordering::Release);
     }
 }
 
@@ -138,16 +189,13 @@ fn work(index: usize, mut seen: u64, shared: &Shared, parked: &AtomicBool) {
         if index as u64 >= seen & ((1 << THREAD_BITS) - 1) {
             continue;
         }
-        let done = Done(shared);
         core::leave(shared.caller.load(Ordering::Relaxed));
-        let job = *shared.job.lock().unwrap_or_else(PoisonError::into_inner);
+        let job = *lock(&shared.job);
         if let Some(Job(job)) = job {
             // SAFETY: this worker is of the current epoch, so `run` is waiting for it and the job is alive.
-            let job = unsafe { &*job };
-            // A panicking share must not take the worker with it; the results are the caller's to judge.
-            let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| job(index)));
+            shared.share(unsafe { &*job }, index);
         }
-        drop(done);
+        shared.remaining.fetch_sub(1, Ordering::Release);
     }
 }
 
@@ -212,5 +260,32 @@ mod tests {
             }
         });
         assert_eq!(total.into_inner(), 1200);
+    }
+
+    #[test]
+    fn a_panic_reaches_the_caller_after_all_shares() {
+        let ended = AtomicUsize::new(0);
+        for thrower in [0, 2] {
+            let job = |share| {
+                assert_ne!(share, thrower, "a share panics");
+                ended.fetch_add(1, Ordering::Relaxed);
+            };
+            let panic = catch_unwind(AssertUnwindSafe(|| run(3, &job))).unwrap_err();
+            assert!(panic.downcast_ref::<String>().is_some_and(|text| text.contains("a share panics")));
+        }
+        assert_eq!(ended.load(Ordering::Relaxed), 4);
+        assert_eq!(collect(3, |share| share), [0, 1, 2], "the workers are still there");
+    }
+
+    #[test]
+    fn a_job_inside_a_job_runs_in_turn() {
+        assert_eq!(collect(2, |outer| collect(3, |inner| 10 * outer + inner)), [[0, 1, 2], [10, 11, 12]]);
+    }
+
+    #[test]
+    fn shares_may_wait_for_each_other() {
+        ensure(3).unwrap();
+        let barrier = std::sync::Barrier::new(3);
+        assert_eq!(collect(3, |_| barrier.wait().is_leader()).into_iter().filter(|l| *l).count(), 1);
     }
 }
