@@ -388,6 +388,9 @@ impl BoundSpace {
     /// Calls `visit` on every legal point, in lexicographic order, without holding them in memory. Stops early when
     /// `visit` returns false; returns whether the walk was complete.
     pub fn for_each_legal(&self, mut visit: impl FnMut(&[u16]) -> bool) -> bool {
+        if let Some(points) = self.listed_points() {
+            return points.iter().all(|point| visit(point));
+        }
         self.for_each_legal_in(&Shard(Vec::new()), &mut visit)
     }
 
@@ -409,6 +412,9 @@ impl BoundSpace {
 
     /// Number of legal points.
     pub fn count_legal(&self) -> u64 {
+        if let Some(points) = self.listed_points() {
+            return points.len() as u64;
+        }
         let mut indices = vec![0; self.params.len()];
         if self.prefix_holds(&[]) { walk::judge(self, &mut indices, 0, &mut |_, _| {}) as u64 } else { 0 }
     }

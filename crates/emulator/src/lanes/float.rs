@@ -126,9 +126,10 @@ macro_rules! fused {
             fn with_simd<S: Simd>(self, simd: S) {
                 let Fused(r, s, mask) = self.0;
                 let mut out = [0 as $R; WARP];
-                let sources =
-                    [0, 1, 2].map(|i| bytemuck::cast_ref::<[$R; WARP], [$T; WARP]>(<$R>::lanes(r, s.from[i])));
-                let [(a, a_rest), (b, b_rest), (c, c_rest)] = sources.map(|x| S::$split(x));
+                // Not a map of an array, which stays a call.
+                let lanes = |slot| S::$split(bytemuck::cast_ref::<[$R; WARP], [$T; WARP]>(<$R>::lanes(r, slot)));
+                let [x, y, z, _] = s.from;
+                let ((a, a_rest), (b, b_rest), (c, c_rest)) = (lanes(x), lanes(y), lanes(z));
                 let (to, to_rest) = S::$split_mut(bytemuck::cast_mut::<[$R; WARP], [$T; WARP]>(&mut out));
                 for (((o, a), b), c) in to.iter_mut().zip(a).zip(b).zip(c) {
                     *o = simd.$mul_add(*a, *b, *c);

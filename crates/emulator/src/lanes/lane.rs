@@ -14,13 +14,15 @@ pub(crate) trait Raw: Copy + Default {
 
     #[inline(always)]
     fn of_words(words: &[u32]) -> Self {
-        Self::of_bits(words.iter().rev().fold(0, |high, word| high << 32 | u64::from(*word)))
+        let low = u64::from(words[0]);
+        Self::of_bits(if Self::WORDS == 1 { low } else { low | u64::from(words[1]) << 32 })
     }
 
     #[inline(always)]
     fn to_words(self, words: &mut [u32]) {
-        for (i, word) in words.iter_mut().enumerate() {
-            *word = (self.bits() >> (32 * i)) as u32;
+        words[0] = self.bits() as u32;
+        if Self::WORDS > 1 {
+            words[1] = (self.bits() >> 32) as u32;
         }
     }
 }

@@ -36,7 +36,19 @@ pub struct Evaluator<'a> {
     record: Option<(Point, f64)>,
     /// How many times slower the machine is than when the record was timed, and when that was found.
     pace: (f64, Duration),
+    /// Time spent on timing again what was timed before.
+    again: Duration,
 }
+
+/// Timing again takes at most this share of the time so far: where a run takes long it says little that is new, and what it costs is
+/// missing for points that nobody has seen.
+const AGAIN: f64 = 0.1;
+
+/// As long as all of it is shorter than this, it is not counted.
+const FREE: Duration = Duration::from_millis(100);
+
+/// Runs of one timing at least: one that does not count, and one that does.
+const RUNS: f64 = 2.0;
 
 /// How often a new record is timed again in turn with the one before, and the record by itself to see the machine's pace.
 const CONFIRMED: usize = 3;
@@ -53,8 +65,8 @@ impl<'a> Evaluator<'a> {
         (timing, limits): (&'a Timing, Limits),
         clock: &'a dyn Clock,
     ) -> Self {
-        let (began, best_s, record) = (clock.now(), None, None);
-        Self { problem, measure, objective, timing, limits, clock, began, best_s, record, pace: (1.0, began) }
+        let (began, best_s, record, again) = (clock.now(), None, None, Duration::ZERO);
+        Self { problem, measure, objective, timing, limits, clock, began, best_s, record, pace: (1.0, began), again }
     }
 
     /// What limits the next measurements.
@@ -69,7 +81,7 @@ impl<'a> Evaluator<'a> {
 
     /// Lets the clock begin now.
     pub fn restart(&mut self) {
-        self.began = self.clock.now();
+        (self.began, self.again) = (self.clock.now(), Duration::ZERO);
     }
 
     /// How a point is measured now.
@@ -111,6 +123,12 @@ impl<'a> Evaluator<'a> {
 }
 
 impl Evaluator<'_> {
+    /// Whether there is time to time something of this cost again, so often.
+    fn affords(&self, times: usize, cost: f64) -> bool {
+        let most = FREE.max(self.clock.now().saturating_sub(self.began).mul_f64(AGAIN));
+        Duration::try_from_secs_f64(RUNS * times as f64 * cost).is_ok_and(|price| self.again + price <= most)
+    }
+
     /// How many times slower the machine is than when the record was timed. Clocks rise and fall and neighbours come and go: a search of
     /// minutes compares its points with a record that it would not reach again.
     fn pace(&mut self) -> Result<f64, DeviceError> {
@@ -119,13 +137,18 @@ impl Evaluator<'_> {
         let Some((point, level)) = record.filter(|_| self.clock.now().saturating_sub(found) >= STEADY) else {
             return Ok(pace);
         };
-        let mut costs = Vec::with_capacity(CONFIRMED);
+        if !self.affords(CONFIRMED, level) {
+            return Ok(pace);
+        }
+        let (mut costs, began) = (Vec::with_capacity(CONFIRMED), self.clock.now());
         for _ in 0..CONFIRMED {
             costs.extend(self.time(&point)?.ok().map(|m| m.time_s));
         }
         costs.sort_by(f64::total_cmp);
         let pace = costs.get(costs.len() / 2).map_or(pace, |now| now / level);
-        self.pace = (pace, self.clock.now());
+        let now = self.clock.now();
+        self.again += now.saturating_sub(began);
+        self.pace = (pace, now);
         Ok(pace)
     }
 
@@ -148,7 +171,11 @@ impl Evaluator<'_> {
         if cost >= level || *self.objective != Objective::default() {
             return Ok(outcome);
         }
-        let (mut ratios, mut is_exact) = (Vec::with_capacity(CONFIRMED), true);
+        if !self.affords(2 * CONFIRMED, level) {
+            self.record = Some((point.clone(), cost));
+            return Ok(outcome);
+        }
+        let (mut ratios, mut is_exact, began) = (Vec::with_capacity(CONFIRMED), true, self.clock.now());
         for _ in 0..CONFIRMED {
             let (old, new) = (self.time(&before)?, self.time(point)?);
             let cost_of = |o: &Outcome| o.as_ref().ok().and_then(|m| self.objective.cost(m));
@@ -157,6 +184,7 @@ impl Evaluator<'_> {
                 ratios.push(new / old);
             }
         }
+        self.again += self.clock.now().saturating_sub(began);
         ratios.sort_by(f64::total_cmp);
         let settled = match ratios.get(ratios.len() / 2) {
             Some(ratio) if !is_exact => level * ratio,
