@@ -47,6 +47,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         let problem = kernel.problem(bench.measure.spec(), &words)?;
         let (path, profile) = store
             .find(&kernel.id(), bench.measure.spec(), &words)?
+            .best
             .ok_or("no profile for this many threads: run `tilewright tune gemm --threads N` first")?;
         profile.expect(&path, &kernel.id(), bench.measure.spec(), &kernel.schema())?;
         let model = Mlp::from_value(profile.model)?;

@@ -28,7 +28,7 @@ pub(crate) struct Cli {
     #[arg(long, global = true)]
     pub json: bool,
     /// Seed of everything random; the same seed gives the same choices.
-    #[arg(long, global = true, default_value_t = 0, value_name = "N")]
+    #[arg(long, global = true, default_value_t = 0, allow_hyphen_values = true, value_name = "N")]
     pub seed: u64,
     /// Where devices record for each other, and learn from each other: a folder, or `redis://HOST[:PORT][/DATABASE]`. Unless given,
     /// TILEWRIGHT_REPOSITORY, else a folder beside the stored profiles.
@@ -146,7 +146,7 @@ pub(crate) struct TuneArgs {
     #[command(flatten)]
     pub device: DeviceArgs,
     /// Time for sampling and measuring, for example 60s, 2m, 500ms.
-    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "90s")]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = duration, default_value = "90s")]
     pub budget: Duration,
     /// Stop after this many measurements, if that comes before the end of the budget.
     #[arg(long, value_name = "N")]
@@ -197,7 +197,7 @@ pub(crate) struct PlanArgs {
     pub top: Option<u32>,
     /// Time for measuring candidates: without a profile, for tuning this very input; with one, for refining its answer
     /// by local search. An answer of the plan cache that had less is looked for again.
-    #[arg(long, value_name = "TIME", value_parser = duration)]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = duration)]
     pub budget: Option<Duration>,
     /// What searches by measuring; refine unless given.
     #[arg(long, value_name = "S")]
@@ -249,7 +249,7 @@ pub(crate) struct BenchArgs {
     #[arg(long, value_name = "NAMES", default_value = "all")]
     pub baselines: String,
     /// Time that finding plans may take, all tasks together.
-    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "300s")]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = duration, default_value = "300s")]
     pub budget: Duration,
     /// The profile to predict with. With `--model linear` a file of weights.
     #[arg(long, value_name = "PROFILE")]
@@ -324,7 +324,7 @@ pub(crate) struct VerifyArgs {
     #[arg(long, value_name = "T")]
     pub dtype: Option<String>,
     /// How many random (input, configuration) pairs.
-    #[arg(long, value_name = "N", default_value_t = 200)]
+    #[arg(long, value_name = "N", default_value_t = 200, value_parser = clap::value_parser!(u32).range(1..))]
     pub cases: u32,
 }
 
@@ -366,7 +366,7 @@ pub(crate) struct SearchArgs {
     #[arg(long, value_name = "N,...", value_delimiter = ',')]
     pub budget: Vec<u64>,
     /// End at this much time, on a recording at this much recorded time, of compiling and running.
-    #[arg(long, value_name = "TIME", value_parser = duration)]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = duration)]
     pub time: Option<Duration>,
     /// Searches with different seeds.
     #[arg(long, value_name = "R", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]

@@ -66,7 +66,10 @@ pub(crate) struct Failure {
 
 impl Failure {
     pub(crate) fn new(kind: Kind, field: &str, message: impl ToString) -> Self {
-        Self { kind, detail: None, field: field.to_owned(), message: message.to_string() }
+        let text = message.to_string();
+        // Messages of libraries often begin with their field already.
+        let message = text.strip_prefix(&format!("{field}: ")).unwrap_or(&text).to_owned();
+        Self { kind, detail: None, field: field.to_owned(), message }
     }
 
     /// A file is at fault.
@@ -102,11 +105,7 @@ impl From<RuntimeError> for Failure {
             RuntimeError::Bind(BindError::Uncounted { .. }) => Kind::Usage,
             RuntimeError::Train(_) | RuntimeError::Bind(_) | RuntimeError::Selection(_) => Kind::Other,
         };
-        let field = error.field().unwrap_or_default();
-        // The message of an input error begins with its field already.
-        let text = error.to_string();
-        let message = text.strip_prefix(&format!("{field}: ")).unwrap_or(&text).to_owned();
-        Self { kind, detail: Some(error.kind()), field, message }
+        Self { detail: Some(error.kind()), ..Self::new(kind, &error.field().unwrap_or_default(), &error) }
     }
 }
 
@@ -133,6 +132,8 @@ impl From<tilewright::Error> for Failure {
             Error::Argument { name, message } => DeviceError::Argument { name, message }.into(),
             Error::Profile { source, .. } => Self { field, ..RuntimeError::from(source).into() },
             Error::NoProfile { .. } => Self { detail: Some("no-profile"), ..Self::new(Kind::Input, &field, message) },
+            // Who names a file is told of it as of any other argument.
+            Error::Named { error, .. } => Self { kind: Kind::Input, ..Self::from(*error) },
             Error::Kernel(_) => Self::new(Kind::Input, &field, message),
             Error::Repository(_) | Error::Transfer(_) => Self::new(Kind::Store, &field, message),
             Error::Device(_) | Error::NoCode { .. } | Error::UnknownKernel { .. } | Error::UnknownVariant { .. } => {

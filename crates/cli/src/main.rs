@@ -5,6 +5,7 @@ mod commands;
 mod device;
 mod failure;
 mod fields;
+mod interrupt;
 mod output;
 mod progress;
 mod wiring;
@@ -14,6 +15,7 @@ use clap::Parser;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use failure::{Failure, Kind};
 use output::Output;
+use std::io::Write;
 use std::process::ExitCode;
 use tracing_subscriber::EnvFilter;
 use wiring::Wiring;
@@ -25,7 +27,7 @@ fn main() -> ExitCode {
     };
     let level = ["warn", "info", "debug"][usize::from(cli.verbose).min(2)];
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(level));
-    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
+    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).log_internal_errors(false).init();
     match run(&cli) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => report(&failure, cli.json),
@@ -59,7 +61,7 @@ fn run(cli: &Cli) -> Result<(), Failure> {
 
 /// What clap found wrong, in the form that was asked for; help and version are no errors.
 fn usage(error: &clap::Error) -> ExitCode {
-    let json = std::env::args().any(|a| a == "--json");
+    let json = std::env::args_os().any(|a| a == "--json");
     if !json || matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
         // Nothing is left to do if the terminal is gone.
         let _ = error.print();
@@ -77,8 +79,9 @@ fn usage(error: &clap::Error) -> ExitCode {
 
 fn report(failure: &Failure, json: bool) -> ExitCode {
     if json {
-        println!("{:#}", failure.to_json());
+        // The exit code says the rest where nobody reads.
+        let _ = writeln!(std::io::stdout(), "{:#}", failure.to_json());
     }
-    eprintln!("error: {failure}");
+    output::note(format_args!("error: {failure}"));
     ExitCode::from(failure.kind.exit_code())
 }

@@ -2,8 +2,10 @@
 
 use crate::failure::{Failure, Kind};
 use serde::Serialize;
-use std::io::Write;
+use std::fmt::Display;
+use std::io::{ErrorKind, Write};
 use std::path::Path;
+use tilewright_datasets::read_file;
 use tilewright_runtime::store::write_atomically;
 
 /// How the caller wants answers.
@@ -20,16 +22,30 @@ impl Output {
         if !body.ends_with('\n') {
             body.push('\n');
         }
-        match std::io::stdout().lock().write_all(body.as_bytes()) {
-            // A reader that has seen enough (`| head`) is no failure.
-            Err(e) if e.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
-            other => other.map_err(|e| Failure::new(Kind::Other, "stdout", e)),
-        }
+        let written = unless_closed(std::io::stdout().lock().write_all(body.as_bytes()));
+        written.map_err(|e| Failure::new(Kind::Other, "stdout", e))
     }
+}
+
+/// A reader that has seen enough (`| head`) is no failure.
+pub(crate) fn unless_closed(written: std::io::Result<()>) -> std::io::Result<()> {
+    written.or_else(|e| if e.kind() == ErrorKind::BrokenPipe { Ok(()) } else { Err(e) })
+}
+
+/// Says something beside the answer. Where standard error is closed or full, nobody hears it.
+pub(crate) fn note(text: impl Display) {
+    let _ = writeln!(std::io::stderr(), "{text}");
 }
 
 fn to_json(value: &impl Serialize) -> Result<String, Failure> {
     serde_json::to_string_pretty(value).map_err(|e| Failure::new(Kind::Other, "json", e))
+}
+
+/// Reads a text that the command line names. Descriptions are short; a device without an end is not read to its end.
+pub(crate) fn read_text(path: &Path) -> Result<String, Failure> {
+    const MOST: u64 = 64 << 20;
+    let bytes = read_file(path, MOST).map_err(|e| Failure::of_file(Kind::Input, path, e))?;
+    String::from_utf8(bytes).map_err(|e| Failure::of_file(Kind::Input, path, e))
 }
 
 /// Writes a file of an answer.

@@ -1,5 +1,6 @@
 //! Progress on standard error: a bar on a terminal, a line now and then elsewhere.
 
+use crate::output::note;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::IsTerminal;
 use std::sync::Mutex;
@@ -7,6 +8,9 @@ use std::time::{Duration, Instant};
 
 /// Where no terminal shows a bar, a line this often.
 const PLAIN_EVERY: Duration = Duration::from_secs(10);
+
+/// How often a bar of work without a known end moves.
+const TICK: Duration = Duration::from_millis(120);
 
 /// Progress of one long piece of work.
 pub(crate) struct Bar {
@@ -25,6 +29,17 @@ impl Bar {
     pub(crate) fn timing(what: &'static str, budget: Duration) -> Self {
         let total = u64::try_from(budget.as_millis()).unwrap_or(u64::MAX);
         Self::new(what, total, "{prefix:>9} [{bar:32}] {percent:>3}%  {eta} left  {msg}")
+    }
+
+    /// Work without a known end: what is being done, in words.
+    pub(crate) fn working(what: &'static str, doing: String) -> Self {
+        let bar = Self::new(what, 0, "{prefix:>9} {spinner} {msg}, {elapsed}");
+        if bar.plain.is_some() {
+            note(format_args!("{what}: {doing}"));
+        }
+        bar.bar.set_message(doing);
+        bar.bar.enable_steady_tick(TICK);
+        bar
     }
 
     fn new(what: &'static str, total: u64, template: &str) -> Self {
@@ -46,7 +61,7 @@ impl Bar {
             *last = Instant::now();
             let total = self.bar.length().unwrap_or(position).max(1);
             let left = self.bar.eta().as_secs();
-            eprintln!("{}: {}%, {left} s left  {}", self.what, 100 * position / total, self.bar.message());
+            note(format_args!("{}: {}%, {left} s left  {}", self.what, 100 * position / total, self.bar.message()));
         }
     }
 

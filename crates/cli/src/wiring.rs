@@ -3,6 +3,7 @@
 use crate::args::DeviceArgs;
 use crate::device::{Opened, expect_clock, named, opened};
 use crate::failure::Failure;
+use crate::output::note;
 use tilewright::kernels::Kernels;
 use tilewright_core::problem::AnyKernel;
 use tilewright_runtime::store::Home;
@@ -34,7 +35,7 @@ impl Wiring {
         let recorded = self.home().and_then(|home| Ok(recorded(&home)?));
         match recorded {
             Ok(added) => tracing::info!(added, "configurations recorded for other devices"),
-            Err(error) => eprintln!("nothing was recorded for other devices: {error}"),
+            Err(error) => note(format_args!("nothing was recorded for other devices: {error}")),
         }
     }
 

@@ -1,8 +1,10 @@
 //! Memory of a workload: element buffers, how they are filled, and what they must hold afterwards.
 
+mod compare;
 mod view;
 
 pub use crate::element::Element;
+pub use compare::{Comparison, Part};
 pub use view::{View, views};
 
 use crate::dtype::DType;
@@ -246,40 +248,11 @@ impl Expected {
     /// # Panics
     /// If a buffer is missing or has another length than its reference: both come from one workload.
     pub fn compare(&self, after: &[Buffer]) -> Verdict {
-        let mut verdict = Verdict::default();
-        for expected in &self.buffers {
-            let buffer = &after[expected.index];
-            assert_eq!(buffer.components(), expected.values.len(), "length of buffer {}", expected.index);
-            assert_eq!(expected.bounds.len(), expected.values.len(), "bounds of buffer {}", expected.index);
-            let finite = expected.values.iter().filter(|v| v.is_finite());
-            let scale = finite.fold(0f64, |m, v| m.max(v.abs())).max(f64::MIN_POSITIVE);
-            for (i, (&want, &bound)) in expected.values.iter().zip(&expected.bounds).enumerate() {
-                let found = buffer.component(i);
-                verdict.add(expected.index, i, want, found, f64::from(bound), scale);
-            }
+        let mut comparison = Comparison::default();
+        for ExpectedBuffer { index, values, bounds } in &self.buffers {
+            assert_eq!(after[*index].components(), values.len(), "length of buffer {index}");
+            comparison.add(&after[*index], &Part { buffer: *index, first: 0, values, bounds });
         }
-        verdict
-    }
-}
-
-impl Verdict {
-    fn add(&mut self, buffer: usize, index: usize, expected: f64, found: f64, bound: f64, scale: f64) {
-        let same = expected == found || (expected.is_nan() && found.is_nan());
-        let error = (expected - found).abs();
-        if !same && error.is_finite() {
-            self.max_rel_error = self.max_rel_error.max(error / scale);
-            if bound > 0.0 {
-                self.worst_of_bound = self.worst_of_bound.max(error / bound);
-            }
-        }
-        // Written so that a NaN error counts as wrong.
-        let right = same || error <= bound;
-        if !right {
-            self.wrong += 1;
-            if !error.is_finite() {
-                self.max_rel_error = f64::INFINITY;
-            }
-            self.first.get_or_insert(Mismatch { buffer, index, expected, found, bound });
-        }
+        comparison.verdict()
     }
 }

@@ -1,6 +1,6 @@
 //! What is computed, apart from how.
 
-use crate::buffer::{BufferSpec, Buffers, Expected, Filling, Workload};
+use crate::buffer::{Buffer, BufferSpec, Buffers, Expected, Filling, Verdict, Workload};
 use crate::data::{Data, SplitMix};
 use crate::expr::Value;
 use crate::feature::Feature;
@@ -89,6 +89,12 @@ pub trait Computation: Send + Sync + 'static {
 
     /// What the buffers must hold afterwards, in higher precision, with error bounds.
     fn reference(&self, input: &Self::Input, before: &Buffers, scalars: &[f64]) -> Expected;
+
+    /// How the buffers after a run compare with the reference. By default all of the reference is made first; a computation whose
+    /// reference is several times as large as its buffers compares part by part instead.
+    fn compare(&self, input: &Self::Input, before: &Buffers, scalars: &[f64], after: &[Buffer]) -> Verdict {
+        self.reference(input, before, scalars).compare(after)
+    }
 
     /// Names and kinds of the features of an input.
     fn feature_names(&self) -> Vec<Feature>;

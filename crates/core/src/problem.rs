@@ -1,6 +1,6 @@
 //! The object-safe view of (kernel, device, input) that everything outside a kernel crate sees.
 
-use crate::buffer::{Buffers, Expected, Filling, Workload};
+use crate::buffer::{Buffer, Buffers, Expected, Filling, Verdict, Workload};
 use crate::computation::{Computation, InputError, InputLimits, Work};
 use crate::counts::Counts;
 use crate::data::Data;
@@ -67,6 +67,10 @@ pub trait Problem: Send + Sync {
     }
     /// What the data must become.
     fn reference(&self, before: &Buffers, scalars: &[f64]) -> Expected;
+    /// How the data after a run compare with that. See [`Computation::compare`].
+    fn compare(&self, before: &Buffers, scalars: &[f64], after: &[Buffer]) -> Verdict {
+        self.reference(before, scalars).compare(after)
+    }
     /// The point that runs before anything is tuned.
     fn default_point(&self) -> Option<Point>;
     /// What the input is an example of. See [`Computation::aspects`].
@@ -254,6 +258,10 @@ impl<K: Kernel> Problem for Bound<K> {
 
     fn reference(&self, before: &Buffers, scalars: &[f64]) -> Expected {
         self.kernel.computation().reference(&self.input, before, scalars)
+    }
+
+    fn compare(&self, before: &Buffers, scalars: &[f64], after: &[Buffer]) -> Verdict {
+        self.kernel.computation().compare(&self.input, before, scalars, after)
     }
 
     fn default_point(&self) -> Option<Point> {

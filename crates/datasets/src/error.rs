@@ -7,17 +7,6 @@ use tilewright_core::expr::EvalError;
 use tilewright_core::space::SpaceError;
 use tilewright_core::training::TrainingError;
 
-/// The longest text of a cell that a message repeats, in characters.
-const BRIEF: usize = 60;
-
-/// A text as messages repeat it: whole where it is short.
-pub(crate) fn brief(text: &str) -> String {
-    match text.char_indices().nth(BRIEF) {
-        Some((end, _)) => format!("{}... ({} bytes)", &text[..end], text.len()),
-        None => text.to_owned(),
-    }
-}
-
 /// Where in a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Place {

@@ -2,9 +2,9 @@
 
 use crate::column::Column;
 use crate::dataset::Dataset;
-use crate::error::{DatasetError, Place, brief};
+use crate::error::{DatasetError, Place};
 use std::collections::BTreeSet;
-use tilewright_core::expr::{EvalError, Expr, Val, Value};
+use tilewright_core::expr::{EvalError, Expr, Val, Value, brief};
 use tilewright_core::feature::{Feature, FeatureKind, FeatureSchema};
 use tilewright_core::space::Config;
 use tilewright_core::training::TrainingSet;

@@ -26,6 +26,7 @@
 mod choices;
 mod column;
 mod dataset;
+mod describe;
 mod error;
 mod features;
 mod from_choices;
@@ -40,8 +41,10 @@ mod write;
 
 pub use column::Column;
 pub use dataset::{Dataset, Summary};
+pub use describe::{ColumnSummary, Fastest};
 pub use error::{DatasetError, Place};
 pub use features::FeatureTable;
+pub use open::read_file;
 pub use record::Record;
 pub use replay::{RecordedKernel, RecordedProblem, Replay};
 pub use schema::{Columns, DatasetSchema, Status, Time, TimeUnit};

@@ -2,12 +2,14 @@
 
 use crate::column::{Column, ColumnBuilder, cell};
 use crate::dataset::{Dataset, Roles};
-use crate::error::{DatasetError, Place, brief};
+use crate::error::{DatasetError, Place};
+use crate::open::{MAX_BYTES, read_file};
 use crate::schema::DatasetSchema;
 use csv::{ByteRecord, ErrorKind, ReaderBuilder};
+use std::collections::HashSet;
 use std::fmt::Display;
 use std::path::Path;
-use tilewright_core::expr::Value;
+use tilewright_core::expr::{Value, brief};
 
 impl Dataset {
     /// Reads `NAME.csv` with its sidecar `NAME.schema.json`.
@@ -16,7 +18,7 @@ impl Dataset {
     /// A file that cannot be read, or anything that [`Dataset::parse`] refuses.
     pub fn read(path: impl AsRef<Path>) -> Result<Self, DatasetError> {
         let path = path.as_ref();
-        let bytes = |p: &Path| std::fs::read(p).map_err(DatasetError::io(p));
+        let bytes = |p: &Path| read_file(p, MAX_BYTES).map_err(DatasetError::io(p));
         let table = bytes(path)?;
         let sidecar = bytes(&DatasetSchema::path_for(path))?;
         Self::parse(&table, &sidecar, path)
@@ -40,6 +42,9 @@ impl Dataset {
         Ok(Self { path: path.into(), schema, columns, roles, seconds, derived, devices: Vec::new() })
     }
 }
+
+/// Most columns of a table: each holds its distinct values.
+const MAX_COLUMNS: usize = 10_000;
 
 struct Table<'a> {
     path: &'a Path,
@@ -85,10 +90,14 @@ impl Table<'_> {
     /// The names of the columns, each once.
     fn names(&self, header: &ByteRecord) -> Result<Vec<String>, DatasetError> {
         let fault = |message| DatasetError::at(self.path, Place::Line(1), message);
+        if header.len() > MAX_COLUMNS {
+            return Err(fault(format!("{} columns; at most {MAX_COLUMNS} are read", header.len())));
+        }
         let mut names: Vec<String> = Vec::with_capacity(header.len());
+        let mut known = HashSet::with_capacity(header.len());
         for bytes in header {
             let name = std::str::from_utf8(bytes).map_err(|e| fault(format!("a column's name: {e}")))?.trim();
-            if names.iter().any(|known| known == name) {
+            if !known.insert(name) {
                 return Err(fault(format!("the column {name:?} stands twice")));
             }
             names.push(name.to_owned());

@@ -35,6 +35,37 @@ fn a_dataset_is_described() {
 }
 
 #[test]
+fn columns_times_and_failures_are_described() {
+    let d = blur();
+    let columns = d.column_summaries();
+    let named = |name: &str| columns.iter().find(|c| c.name == name).unwrap();
+    assert_eq!(columns.len(), d.columns().len());
+    let tile = named("tile");
+    assert_eq!((tile.role, tile.distinct, tile.least, tile.greatest), ("config", 2, Some(8.0), Some(16.0)));
+    assert!(tile.missing > 0 && tile.values == [Value::Int(8), Value::Int(16)], "{tile:?}");
+    assert_eq!(named("border").least, None);
+    let (fastest, slowest) = (d.fastest().unwrap(), d.slowest_s().unwrap());
+    let times: Vec<f64> = (0..d.len()).filter_map(|row| d.time_s(row)).collect();
+    assert!(times.iter().all(|t| (fastest.time_s..=slowest).contains(t)), "{fastest:?} {slowest}");
+    assert_eq!(d.failures().values().sum::<usize>(), d.describe().failures);
+}
+
+#[test]
+fn too_many_columns_are_refused() {
+    let header: String = (0..20_000).map(|i| format!("c{i},")).collect();
+    assert!(message(&format!("{header}t\n"), SIDECAR).contains("at most 10000"));
+}
+
+#[cfg(unix)]
+#[test]
+fn what_is_no_file_is_not_read() {
+    let refused = tilewright_datasets::read_file(Path::new("/dev/zero"), 10).unwrap_err();
+    assert!(refused.to_string().contains("no regular file"), "{refused}");
+    let long = tilewright_datasets::read_file(&fixture(), 10).unwrap_err();
+    assert!(long.to_string().contains("longer than 10 bytes"), "{long}");
+}
+
+#[test]
 fn cells_are_typed_and_missing_ones_stay_missing() {
     let d = blur();
     assert_eq!(d.time_s(0), Some(0.0005));

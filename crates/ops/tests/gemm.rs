@@ -1,7 +1,7 @@
 //! GEMM as a computation: its words, its data, and a reference that sees what is wrong.
 
 use proptest::prelude::*;
-use tilewright_core::buffer::{Buffer, Filling};
+use tilewright_core::buffer::{Buffer, Filling, Verdict};
 use tilewright_core::computation::{Computation, InputLimits};
 use tilewright_core::dtype::DType;
 use tilewright_core::element::ElementTypes;
@@ -83,6 +83,19 @@ proptest! {
         naive(&input, &mut after, &work.scalars);
         let verdict = expected.compare(&after);
         prop_assert!(verdict.is_right(), "{input:?}: {verdict:?}");
+        // Part by part it is the same, also where something is wrong: in an element, or between columns.
+        let facts = |v: &Verdict| {
+            (v.wrong, v.first.as_ref().map(|m| (m.buffer, m.index)), v.max_rel_error, v.worst_of_bound)
+        };
+        let in_parts = |after: &[Buffer]| facts(&Gemm.compare(&input, &work.buffers, &work.scalars, after));
+        prop_assert_eq!(in_parts(&after), facts(&verdict));
+        for at in [0, after[C].len() / 2, after[C].len().saturating_sub(1)] {
+            let mut wrong = after.clone();
+            if at < wrong[C].len() {
+                wrong[C].set_f64(at, 12345.0);
+            }
+            prop_assert_eq!(in_parts(&wrong), facts(&expected.compare(&wrong)));
+        }
     }
 
     #[test]

@@ -40,30 +40,34 @@ struct Segment {
 }
 
 impl Embedded {
-    /// Opens a repository, or begins one.
+    /// Opens a repository, or begins one in a folder that is empty or not there.
     ///
     /// # Errors
-    /// A folder that cannot be written, or that another version wrote.
+    /// A folder that cannot be written, that another version wrote, or that holds something else.
     pub fn open(folder: impl Into<PathBuf>) -> Result<Self, RepositoryError> {
         let folder = folder.into();
-        fs::create_dir_all(&folder).map_err(RepositoryError::io(&folder))?;
-        let format = folder.join("format");
-        let expected = format!("tilewright repository {VERSION}\n");
-        match fs::read_to_string(&format) {
-            Ok(text) if text == expected => {}
-            Ok(text) => {
-                let found = text.trim().strip_prefix("tilewright repository ").unwrap_or("unknown");
-                return Err(RepositoryError::version(folder.display(), found, VERSION));
-            }
-            Err(e) if e.kind() == io::ErrorKind::NotFound => {
-                // Of writers that begin together, each puts the same file there.
-                let fresh = folder.join(format!("format-{}.tmp", writer_name()));
-                fs::write(&fresh, expected).map_err(RepositoryError::io(&fresh))?;
-                fs::rename(&fresh, &format).map_err(RepositoryError::io(&format))?;
-            }
-            Err(e) => return Err(RepositoryError::io(&format)(e)),
+        if !is_begun(&folder)? {
+            fs::create_dir_all(&folder).map_err(RepositoryError::io(&folder))?;
+            let format = folder.join("format");
+            // Of writers that begin together, each puts the same file there.
+            let fresh = folder.join(format!("{BEGINNING}{}.tmp", writer_name()));
+            fs::write(&fresh, this_format()).map_err(RepositoryError::io(&fresh))?;
+            fs::rename(&fresh, &format).map_err(RepositoryError::io(&format))?;
         }
-        Ok(Self { folder, writer: writer_name(), written: 0, open: HashMap::new(), durable: false })
+        Ok(Self::at(folder))
+    }
+
+    /// [`Embedded::open`], but writes nothing: none where nothing was begun.
+    ///
+    /// # Errors
+    /// A folder that cannot be read, that another version wrote, or that holds something else.
+    pub fn open_existing(folder: impl Into<PathBuf>) -> Result<Option<Self>, RepositoryError> {
+        let folder = folder.into();
+        Ok(is_begun(&folder)?.then(|| Self::at(folder)))
+    }
+
+    fn at(folder: PathBuf) -> Self {
+        Self { folder, writer: writer_name(), written: 0, open: HashMap::new(), durable: false }
     }
 
     /// Whether an acknowledged record also survives a loss of power: each costs a write to the disk.
@@ -108,6 +112,46 @@ impl Embedded {
         }
         Ok(gone.len())
     }
+}
+
+/// Begins the name of the file with which a repository is begun.
+const BEGINNING: &str = "format-";
+
+fn this_format() -> String {
+    format!("tilewright repository {VERSION}\n")
+}
+
+/// Whether a folder is a repository of this version; not where it is empty or not there.
+fn is_begun(folder: &Path) -> Result<bool, RepositoryError> {
+    let is_written = || match fs::read_to_string(folder.join("format")) {
+        Ok(text) if text == this_format() => Ok(true),
+        Ok(text) => {
+            let found = text.trim().strip_prefix("tilewright repository ").unwrap_or("unknown");
+            Err(RepositoryError::version(folder.display(), found, VERSION))
+        }
+        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(e) => Err(RepositoryError::io(&folder.join("format"))(e)),
+    };
+    if is_written()? {
+        return Ok(true);
+    }
+    let entries = match fs::read_dir(folder) {
+        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(false),
+        entries => entries.and_then(Iterator::collect::<io::Result<Vec<_>>>).map_err(RepositoryError::io(folder))?,
+    };
+    let is_other = |name: &str| !name.starts_with(BEGINNING);
+    if !entries.iter().any(|e| is_other(&e.file_name().to_string_lossy())) {
+        return Ok(false);
+    }
+    // Another writer may have begun it, and written, since the first look.
+    if is_written()? {
+        return Ok(true);
+    }
+    Err(RepositoryError::new(
+        Fault::Version,
+        folder.display(),
+        "is no repository: it holds other files and no file `format`",
+    ))
 }
 
 impl Repository for Embedded {

@@ -23,7 +23,6 @@ pub use server::{RedisRepository, RedisSettings};
 pub use training::{Training, training};
 
 use std::collections::HashSet;
-use std::path::Path;
 
 /// Where records of many devices are kept, by set of variants and device.
 ///
@@ -68,12 +67,15 @@ pub fn open(place: &str) -> Result<Box<dyn Repository>, RepositoryError> {
     Err(RepositoryError::new(Fault::Address, place, "this was built without the feature redis"))
 }
 
-/// [`open`], but no folder is begun: none where there is no such folder.
+/// [`open`], but no folder is begun: none where nothing was begun.
 ///
 /// # Errors
 /// As [`open`].
 pub fn open_existing(place: &str) -> Result<Option<Box<dyn Repository>>, RepositoryError> {
-    if is_address(place) || Path::new(place).is_dir() { open(place).map(Some) } else { Ok(None) }
+    if is_address(place) {
+        return open(place).map(Some);
+    }
+    Ok(Embedded::open_existing(place)?.map(|found| Box::new(found) as Box<dyn Repository>))
 }
 
 fn is_address(place: &str) -> bool {

@@ -15,7 +15,7 @@ use crate::line::{RecordId, decode, encode, writer_name};
 use crate::record::Record;
 use crate::resp::{Connection, Reply, ReplyError};
 use crate::{Key, Repository};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 const VERSION: u32 = 1;
 const PREFIX: &str = "tilewright:repository:";
@@ -70,7 +70,14 @@ impl RedisRepository {
         let mut pause = self.settings.pause;
         let mut last = String::new();
         let attempts = self.settings.attempts.max(1);
+        // A server that is silent is not waited for as often as one that is busy for a moment.
+        let deadline = Instant::now() + self.settings.timeout;
+        let mut tried = 0;
         for attempt in 0..attempts {
+            if attempt > 0 && Instant::now() >= deadline {
+                break;
+            }
+            tried += 1;
             if attempt > 0 {
                 std::thread::sleep(pause);
                 pause *= 2;
@@ -86,7 +93,7 @@ impl RedisRepository {
                 Err(error) => return Err(self.refused(&error)),
             }
         }
-        let message = format!("cannot be reached after {attempts} attempts: {last}");
+        let message = format!("cannot be reached after {tried} attempts: {last}");
         Err(RepositoryError::new(Fault::Unreachable, &self.place, message))
     }
 

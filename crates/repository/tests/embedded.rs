@@ -68,6 +68,21 @@ fn damage_is_named() {
     assert!(newer.fault == Fault::Version && newer.message.contains("version 2"), "{newer}");
 }
 
+#[test]
+fn looking_writes_nothing_and_other_folders_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let missing = folder.path().join("missing");
+    assert!(Embedded::open_existing(&missing).unwrap().is_none() && !missing.exists());
+    assert!(Embedded::open_existing(folder.path()).unwrap().is_none());
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+    fs::write(folder.path().join("letter.txt"), "not ours").unwrap();
+    for refused in [Embedded::open_existing(folder.path()).err(), Embedded::open(folder.path()).err()] {
+        let refused = refused.expect("it is refused");
+        assert!(refused.fault == Fault::Version && refused.message.contains("no repository"), "{refused}");
+    }
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+}
+
 /// A negative time with a right checksum: somebody else's program wrote it.
 #[test]
 fn poison_of_others_is_named() {

@@ -11,7 +11,7 @@ use crate::verify::{Verification, Verifier, VerifyError, VerifySettings};
 pub(crate) use settle::settle;
 use std::sync::Arc;
 use std::time::Duration;
-use tilewright_core::buffer::Filling;
+use tilewright_core::buffer::{Buffers, Filling};
 use tilewright_core::device::{DeviceKind, DeviceSpec, classify};
 use tilewright_core::measurement::{Failure, FailureKind, Measurement, Timing};
 use tilewright_core::objective::Objective;
@@ -185,7 +185,8 @@ fn check(
         };
         Ok(match verification.complaint() {
             Some(message) => Err(Failure { kind: FailureKind::Wrong, message }),
-            None => Ok(verification),
+            // The results of all entrants together would be many times the data.
+            None => Ok(Verification { after: Buffers::new(), ..verification }),
         })
     };
     entrants.iter().map(&mut one).collect()

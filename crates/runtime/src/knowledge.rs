@@ -3,13 +3,16 @@
 use crate::error::RuntimeError;
 use crate::nothing_legal::nothing_legal;
 use rand::RngCore;
+use std::iter::from_fn;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::available_parallelism;
+use std::time::{Duration, Instant};
 use tilewright_core::objective::Objective;
 use tilewright_core::predictor::{Predictor, Scorer};
 use tilewright_core::problem::Problem;
 use tilewright_core::search::Ranked;
 use tilewright_core::space::{BoundSpace, Point};
-use tilewright_sampler::{DrawError, Sampler};
+use tilewright_sampler::{DrawError, Exact, Sampler};
 use tilewright_search::{Model, Options, RANKED_PER_TIMED, Sampling, Setup, Source, exhaustive, sampled, spread};
 
 /// Seconds a configuration from which on a model is asked once, for its ranking, and not for hundreds of neighbours before each
@@ -17,13 +20,21 @@ use tilewright_search::{Model, Options, RANKED_PER_TIMED, Sampling, Setup, Sourc
 const COSTLY: f64 = 3e-4;
 
 /// What a model is asked about.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ranking {
-    /// Every legal configuration.
-    #[default]
-    Everything,
+    /// Every legal configuration, or a sample of them where that would take longer than this.
+    Everything {
+        /// About the longest that it may take.
+        within: Duration,
+    },
     /// A sample of them, and the neighbours of its best: for a model whose word costs too much for everything.
     Sample(Sampling),
+}
+
+impl Default for Ranking {
+    fn default() -> Self {
+        Self::Everything { within: Duration::from_secs(30) }
+    }
 }
 
 /// The word of a predictor on one problem, and its default: what any strategy starts from.
@@ -81,16 +92,25 @@ impl<'a> Knowledge<'a> {
         seed: u64,
     ) -> Result<(), RuntimeError> {
         let (problem, k) = (self.problem, top.saturating_mul(RANKED_PER_TIMED));
-        let (Ranked { points, considered }, seconds, looked) = match ranking {
-            Ranking::Everything => {
-                let found = exhaustive(problem, scorer, &Options::top(k));
-                (found.ranked, found.statistics.seconds, "searched over {} legal configurations")
-            }
-            Ranking::Sample(how) => {
-                let found = sampled(problem, scorer, sampler, k, how, seed);
-                let found = found.map_err(|e| not_drawn(problem, e))?;
-                (found.ranked, found.seconds, "asked about {} legal configurations, drawn and climbed to,")
-            }
+        let sample = |sampler: &mut dyn Sampler, how: &Sampling| {
+            let found = sampled(problem, scorer, sampler, k, how, seed).map_err(|e| not_drawn(problem, e))?;
+            Ok::<_, RuntimeError>((found.ranked, found.seconds))
+        };
+        let drawn = "asked about {} legal configurations, drawn and climbed to,";
+        let ((Ranked { points, considered }, seconds), looked) = match ranking {
+            Ranking::Everything { within } => match too_long(problem, scorer, *within) {
+                None => {
+                    let found = exhaustive(problem, scorer, &Options::top(k));
+                    ((found.ranked, found.statistics.seconds), "searched over {} legal configurations".to_owned())
+                }
+                Some(all) => {
+                    let how = Sampling { limit: Sampling::default().limit.min(*within), ..Sampling::default() };
+                    tracing::warn!("the {kind} model would take more than {all:.0} s for all configurations");
+                    let why = format!("{drawn} since all would have taken more than {all:.0} s,");
+                    (sample(&mut Exact::new(), &how)?, why)
+                }
+            },
+            Ranking::Sample(how) => (sample(sampler, how)?, drawn.to_owned()),
         };
         if points.is_empty() {
             return Err(nothing_legal(problem));
@@ -134,6 +154,34 @@ impl<'a> Knowledge<'a> {
             ..Setup::new(self.problem.space())
         }
     }
+}
+
+/// Seconds that asking about every legal configuration takes at least, as far as the first of them tell, where that is longer than
+/// the limit.
+fn too_long(problem: &dyn Problem, scorer: &dyn Scorer, limit: Duration) -> Option<f64> {
+    /// Configurations of the last look, whose seconds are those of a long search.
+    const MOST: usize = 4096;
+    let screen = scorer.screen();
+    let scorer = screen.as_ref().map_or(scorer, |screen| screen.scorer);
+    let threads = available_parallelism().map_or(1, usize::from) as f64;
+    let (mut walk, mut count, limit) = (problem.space().walk(), 1, limit.as_secs_f64());
+    let each = loop {
+        let points: Vec<Point> = from_fn(|| walk.next_point().map(Point::from)).take(count).collect();
+        let begun = Instant::now();
+        scorer.score_each(&points);
+        let each = begun.elapsed().as_secs_f64() / points.len().max(1) as f64;
+        count *= 16;
+        // Few at a time cost more each, so that the look that decides is as long as it can be.
+        if points.is_empty() || count > MOST || each * count as f64 > limit / 10.0 {
+            break each / threads;
+        }
+    };
+    let (mut all, most) = (0u64, limit / each.max(f64::MIN_POSITIVE));
+    let ended = !problem.space().for_each_legal(|_| {
+        all += 1;
+        all as f64 <= most
+    });
+    ended.then_some(limit.max(each * all as f64))
 }
 
 /// Why nothing was drawn.

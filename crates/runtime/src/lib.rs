@@ -6,6 +6,7 @@
 //! best against each other ([`paired`]), and only after [`verify`] has found the result right. [`contest`] times kernels of one
 //! computation beside each other, generated ones and routines of libraries. [`table`] calls what was decided.
 
+pub mod bystanders;
 pub mod contest;
 #[cfg(feature = "cuda")]
 pub mod cuda;

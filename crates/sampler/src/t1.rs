@@ -65,6 +65,8 @@ impl Description {
     /// # Errors
     /// A text that is no such description; values or constraints that do not parse.
     pub fn from_t1(text: &str) -> Result<Self, T1Error> {
+        // Editors on Windows begin a file with the mark of its byte order, which JSON does not know.
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         let document: Document = serde_json::from_str(text).map_err(|e| T1Error::Json(e.to_string()))?;
         let mut out = Self::new();
         for parameter in document.space.parameters {

@@ -63,6 +63,9 @@ fn constraints_mean_what_python_means() {
 fn bad_descriptions_say_what_and_where() {
     let error = |text: &str| Description::from_t1(text).unwrap_err();
     let good = t1(&[("x", "[1]")], &["x > 0"]);
+    assert!(Description::from_t1(&format!("\u{feff}{good}")).is_ok(), "the mark of the byte order");
+    let long = t1(&[("x", "[1]")], &[&format!("x > {} )", "1 + ".repeat(100_000))]);
+    assert!(error(&long).to_string().len() < 400, "a message repeats no megabytes");
     for end in 0..good.len() {
         assert!(matches!(error(&good[..end]), T1Error::Json(_)), "{end}");
     }

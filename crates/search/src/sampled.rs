@@ -107,10 +107,12 @@ impl Look<'_> {
     /// Scores what is new, while there is time.
     fn at(&mut self, points: Vec<Point>) {
         let new: Vec<Point> = points.into_iter().filter(|point| self.known.insert(point.clone())).collect();
-        for batch in new.chunks(BATCH) {
-            if !self.scored.is_empty() && !self.has_time() {
-                break;
-            }
+        let mut rest = new.as_slice();
+        while !rest.is_empty() && (self.scored.is_empty() || self.has_time()) {
+            // A costly word leaves no room for many at a time.
+            let known = self.scored.len().max(1).next_power_of_two().clamp(CHUNK, BATCH);
+            let (batch, after) = rest.split_at(known.min(rest.len()));
+            rest = after;
             let scorer = self.scorer;
             let scores: Vec<f32> = batch.par_chunks(CHUNK).flat_map_iter(|points| scorer.score_each(points)).collect();
             self.scored.extend(scores.into_iter().zip(batch.iter().cloned()));

@@ -71,6 +71,14 @@ pub enum Error {
         /// What is wrong with it.
         source: TrainError,
     },
+    /// A file that the caller named cannot be used.
+    #[error("{error}")]
+    Named {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        error: Box<Error>,
+    },
     /// What devices recorded for each other.
     #[error(transparent)]
     Repository(#[from] tilewright_repository::RepositoryError),
@@ -102,7 +110,7 @@ impl Error {
             Self::UnknownKernel { .. } => Some("kernel".into()),
             Self::UnknownVariant { .. } => Some("variant".into()),
             Self::NoProfile { .. } => Some("model".into()),
-            Self::Profile { path, .. } => Some(path.display().to_string()),
+            Self::Profile { path, .. } | Self::Named { path, .. } => Some(path.display().to_string()),
             Self::Repository(_) | Self::Transfer(_) => Some("repository".into()),
             Self::Argument { name, .. } => Some(name.clone()),
         }

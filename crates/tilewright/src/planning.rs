@@ -18,7 +18,7 @@ use tilewright_runtime::plan::{
 };
 use tilewright_runtime::plan_cache::{Lookup, PlanCache};
 use tilewright_runtime::selection::{Ranker, SelectorStore, StoredSelector};
-use tilewright_runtime::store::{Home, StoreErrorKind, checksum};
+use tilewright_runtime::store::{Fitting, Home, StoreErrorKind, checksum};
 
 /// What a decision is made with. The command line and [`crate::Tuner`] decide by it.
 pub struct Planning<'a> {
@@ -150,7 +150,9 @@ impl<'a> Planning<'a> {
     fn stored(&self, problem: &dyn Problem, notes: &mut Vec<String>) -> Result<Option<Stored>, Error> {
         let store = SelectorStore::new(self.home.profiles());
         let computation = problem.computation();
-        let Some((path, stored)) = store.find(&computation, self.device, &problem.input())? else { return Ok(None) };
+        let Fitting { best, damaged } = store.find(&computation, self.device, &problem.input())?;
+        notes.extend(damaged.iter().map(|error| format!("a stored selector is of no use: {error}")));
+        let Some((path, stored)) = best else { return Ok(None) };
         match stored.expect(&path, &computation, self.device, problem.schema()) {
             Ok(()) => Ok(Some((stored, checksum(&path)?))),
             Err(error) => {
@@ -261,8 +263,9 @@ impl Prepared<'_> {
                 None => &mut silent,
             },
         };
-        let (at, planned) = planner.plan()?;
+        let (at, mut planned) = planner.plan()?;
         drop(planner);
+        planned.damaged = found.iter().flat_map(|(known, _)| known.damaged.iter().cloned()).collect();
         Ok((found.swap_remove(at).1, planned))
     }
 }
@@ -271,6 +274,7 @@ impl Prepared<'_> {
 fn is_of_kernel(error: &Error) -> bool {
     match error {
         Error::Runtime(RuntimeError::Problem(_)) | Error::NoProfile { .. } => true,
+        Error::Named { error, .. } => is_of_kernel(error),
         Error::Runtime(RuntimeError::Store(e)) => matches!(e.kind, StoreErrorKind::OtherKernel { .. }),
         _ => false,
     }

@@ -68,7 +68,7 @@ pub(super) fn run(campaign: &Campaign<'_>, state: &mut State, deadline: Deadline
     let began = Instant::now();
     let mut tell = Tell { note: campaign.note, last: began, deadline };
     // The deadline is this run's, whatever earlier runs took.
-    let logs = with_tuner(campaign, Duration::MAX, &mut tell, |tuner, paths| tuner.collect(paths))?;
+    let logs = with_tuner(campaign, Duration::MAX, &mut tell, |tuner, paths| tuner.collect(paths))?.of_kernels;
     let count = |of: fn(usize, usize) -> usize| {
         logs.iter().map(|(logged, _)| of(logged.samples.len(), logged.resumed)).sum::<usize>() as u64
     };

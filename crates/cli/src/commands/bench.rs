@@ -5,7 +5,7 @@ use super::tune::campaign;
 use crate::args::{BenchArgs, ModelKind, TuneArgs};
 use crate::device::{Opened, with_peaks};
 use crate::failure::{Failure, Kind};
-use crate::output::{Output, seconds, write};
+use crate::output::{Output, note, seconds, write};
 use crate::progress::Bar;
 use crate::wiring::{Wiring, measure};
 use std::sync::Arc;
@@ -83,7 +83,10 @@ impl Bench<'_> {
 
     /// A profile made on the spot, stored for later commands.
     fn tune(&mut self, kernels: &[Arc<dyn AnyKernel>], budget: Duration) -> Result<(), Failure> {
-        eprintln!("no profile for this device and these threads: tuning for {} first", seconds(budget.as_secs_f64()));
+        note(format_args!(
+            "no profile for this device and these threads: tuning for {} first",
+            seconds(budget.as_secs_f64())
+        ));
         let dtype = self.input.as_ref().and_then(|input| input.get("dtype")).map(ToString::to_string);
         let tune = TuneArgs {
             kernel: self.args.kernel.clone(),

@@ -4,7 +4,7 @@
 use crate::args::{CampaignArgs, WorkerArgs};
 use crate::device::{DeviceName, isolated, local, parse};
 use crate::failure::{Failure, Kind};
-use crate::output::{Output, aligned};
+use crate::output::{Output, aligned, note};
 use crate::wiring::Wiring;
 use std::sync::Mutex;
 use std::time::Duration;
@@ -18,6 +18,10 @@ use tilewright_runtime::worker::serve;
 
 pub(crate) fn run(args: &CampaignArgs, wiring: &Wiring, seed: u64, output: Output) -> Result<(), Failure> {
     let names = args.device.split(',').map(parse).collect::<Result<Vec<_>, _>>()?;
+    let real = |name: &DeviceName| !matches!(name, DeviceName::Emulator(_));
+    if let Some(twice) = names.iter().enumerate().find(|(at, name)| real(name) && names[..*at].contains(name)) {
+        return Err(Failure::new(Kind::Usage, "device", format!("{} stands there twice", twice.1)));
+    }
     if !(args.minutes > 0.0 && args.minutes <= 1e6) {
         return Err(Failure::new(Kind::Usage, "minutes", format!("{} is not within 0 to 1000000", args.minutes)));
     }
@@ -45,7 +49,7 @@ pub(crate) fn run(args: &CampaignArgs, wiring: &Wiring, seed: u64, output: Outpu
             scale,
             stages: args.stages.clone(),
         },
-        note: &|text| eprintln!("{text}"),
+        note: &|text| note(text),
     };
     let summary = campaign.run().map_err(failed)?;
     if campaign.objective == Objective::default() {
@@ -115,7 +119,7 @@ pub(crate) fn worker(args: &WorkerArgs) -> Result<(), Failure> {
     std::process::exit(match served {
         Ok(()) => 0,
         Err(error) => {
-            eprintln!("{error}");
+            note(error);
             i32::from(Kind::Device.exit_code())
         }
     })

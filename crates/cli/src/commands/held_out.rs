@@ -24,6 +24,9 @@ pub(super) struct HeldOut {
     pub(super) input: Config,
     #[serde(skip)]
     pub(super) input_text: String,
+    /// What of the configuration is not the untuned one's.
+    #[serde(skip)]
+    pub(super) changed: Config,
     pub(super) config: Config,
     pub(super) predicted_s: Option<f64>,
     pub(super) measured_s: f64,
@@ -74,7 +77,9 @@ pub(super) fn held_out(
         let mut standings = contest(device, &entrants, &how.settings)?;
         let untuned = problem.default_point().and(standings.pop()).and_then(|standing| standing.cost.ok());
         let row = TaskReport::new(task, &entrants[..standings.len()], &standings);
-        out.push(held(task, row, planned.predicted_s, untuned));
+        let default = problem.default_point().map(|point| problem.space().config(&point)).unwrap_or_default();
+        let changed = planned.config.differing(&default);
+        out.push(HeldOut { changed, ..held(task, row, planned.predicted_s, untuned) });
         bar.set(out.len() as u64);
     }
     bar.finish();
@@ -85,6 +90,7 @@ fn held(task: &Task, row: TaskReport, predicted_s: Option<f64>, untuned: Option<
     let best = row.baselines.iter().find(|b| Some(&b.name) == row.best_baseline.as_ref()).map(|b| b.gflops);
     HeldOut {
         input_text: task.shape(),
+        changed: Config::default(),
         predicted_s,
         measured_s: row.ours_s.unwrap_or(f64::NAN),
         gflops: row.ours_gflops.unwrap_or(0.0),

@@ -8,6 +8,7 @@ use crate::output::{Output, aligned, seconds, write};
 use crate::progress::Bar;
 use crate::wiring::{Wiring, home};
 use serde::Serialize;
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 use std::thread::available_parallelism;
@@ -383,12 +384,13 @@ struct Explained {
 /// What a kernel of the library costs; for all other kernels why a configuration is chosen.
 pub(crate) fn explain(args: &ExplainArgs, wiring: &Wiring, seed: u64, output: Output) -> Result<(), Failure> {
     let library = [set(test_set(Scale::Host))?, set(measurement_set(Scale::Host))?].concat();
+    let names: BTreeSet<String> = library.iter().map(|c| c.instance.kernel().name.clone()).collect();
     let Some(case) = library.into_iter().find(|c| c.instance.kernel().name == args.plan.kernel) else {
         if let Some(svg) = &args.svg {
             let message = format!("{} has no costs by operation: only kernels of the library do", args.plan.kernel);
             return Err(Failure::of_file(Kind::Usage, svg, message));
         }
-        return super::plan::explain(&args.plan, wiring, seed, output);
+        return super::plan::explain(&args.plan, wiring, seed, output).map_err(|e| also_of_library(e, &names));
     };
     let bench = Bench::open(&args.plan.device)?;
     let instance = sized(&case.instance, &args.plan.input)?;
@@ -412,6 +414,15 @@ pub(crate) fn explain(args: &ExplainArgs, wiring: &Wiring, seed: u64, output: Ou
     let svg = args.svg.as_ref().map(|f| f.display().to_string());
     let explained = Explained { kernel, input, predicted_s, costs, unmeasured, svg };
     output.answer(&explained, || explain_text(&explained))
+}
+
+/// Names the kernels of the library too where a name is that of none.
+fn also_of_library(mut failure: Failure, names: &BTreeSet<String>) -> Failure {
+    if failure.field == "kernel" {
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        failure.message += &format!("; of the linear model's library {}", names.join(", "));
+    }
+    failure
 }
 
 /// The kernel with the sizes of the command line; those that are not named stay.

@@ -5,6 +5,7 @@ use crate::args::{ModelArgs, ModelCommand, ModelKind};
 use crate::commands::data::read;
 use crate::failure::{Failure, Kind};
 use crate::output::{Output, aligned, seconds, write};
+use crate::progress::Bar;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -86,7 +87,9 @@ fn fitted(
     seed: u64,
 ) -> Result<(Mlp, Answer), Failure> {
     let begun = Instant::now();
+    let bar = Bar::working("fit", format!("learning from {} rows", train.len()));
     let model = fit.fit(train, seed).map_err(|e| Failure::new(Kind::Input, "dataset", e))?;
+    bar.finish();
     let fit_s = begun.elapsed().as_secs_f64();
     let mut predicted = Vec::with_capacity(test.len());
     let begun = Instant::now();

@@ -1,20 +1,23 @@
 //! `tilewright plan` and `explain`: the best configuration for an input, and why.
 
 use crate::args::{ModelKind, PlanArgs};
-use crate::device::Opened;
+use crate::device::{Opened, with_peaks};
 use crate::failure::{Failure, Kind};
 use crate::fields;
-use crate::output::{Output, aligned, seconds};
+use crate::output::{Output, aligned, note, seconds};
 use crate::wiring::{Wiring, measure};
 use serde::Serialize;
 use std::fmt::Write as _;
+use std::sync::Arc;
 use std::time::Duration;
 use tilewright::known::{LINEAR, TRANSFER};
 use tilewright::planning::Planning;
 use tilewright_core::decision::{Alternative, Selection, Variant};
+use tilewright_core::device::DeviceSpec;
 use tilewright_core::predictor::Predictor;
 use tilewright_core::problem::{AnyKernel, Measure, Problem};
 use tilewright_core::space::Config;
+use tilewright_runtime::bystanders::Bystanders;
 use tilewright_runtime::plan::{Asked, PlanSettings, Planned};
 use tilewright_search::Strategy;
 use tilewright_search::drive::StoppedBy;
@@ -52,6 +55,12 @@ struct Answer {
     stopped_by: Option<StoppedBy>,
     bound: Option<f64>,
     reason: String,
+    /// Why the answer is not remembered, where it could not be stored.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    unstored: Option<String>,
+    /// What is wrong with stored files that would have had a say.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    damaged: Vec<String>,
     /// The kernels that competed, the chosen one first.
     variants: Vec<Variant>,
     /// What ranked them before any was tried.
@@ -100,7 +109,14 @@ pub(super) fn decide(
 
 /// The same on a device that is opened for it.
 fn opened(args: &PlanArgs, wiring: &Wiring, seed: u64) -> Result<Decided, Failure> {
-    let decided = decide(args, wiring, &mut measure(&args.device)?, (seed, false))?;
+    let mut device = measure(&args.device)?;
+    let mut bystanders = Bystanders::of(device.spec());
+    bystanders.look();
+    let decided = decide(args, wiring, &mut device, (seed, false))?;
+    bystanders.look();
+    if bystanders.seen().is_serious() {
+        note(format_args!("warning: {}", bystanders.seen().sentence()));
+    }
     decided.ok_or_else(|| Failure::new(Kind::Nothing, "input", "nothing is known of it"))
 }
 
@@ -144,7 +160,7 @@ fn tell(args: &PlanArgs, kernel: &dyn AnyKernel, predictor: Option<&dyn Predicto
         _ => return,
     };
     let (id, name) = (kernel.id(), &args.kernel);
-    eprintln!("no profile of {id} for this device: {instead} (`tilewright tune {name}` makes one)");
+    note(format_args!("no profile of {id} for this device: {instead} (`tilewright tune {name}` makes one)"));
 }
 
 fn answer(problem: &dyn Problem, p: &Planned) -> Answer {
@@ -168,6 +184,8 @@ fn answer(problem: &dyn Problem, p: &Planned) -> Answer {
         stopped_by: p.searched.as_ref().map(|s| s.stopped_by),
         bound: p.searched.as_ref().and_then(|s| s.bound),
         reason: p.reason.clone(),
+        unstored: p.unstored.clone(),
+        damaged: p.damaged.clone(),
         variants: p.decision.variants.clone(),
         selector: p.decision.selection.clone(),
         seconds: p.stats.seconds,
@@ -186,19 +204,24 @@ pub(crate) fn explain(args: &PlanArgs, wiring: &Wiring, seed: u64, output: Outpu
     let (problem, planned) = opened(args, wiring, seed)?;
     let explained = Explained {
         answer: answer(&*problem, &planned),
-        floor_s: floor(&*problem),
+        floor_s: floor(&*problem, &*with_peaks(&args.device, &Arc::new(problem.device().clone()))?),
         alternatives: planned.decision.considered.clone(),
         default_config: problem.default_point().map(|p| problem.space().config(&p)),
     };
     output.answer(&explained, || explain_text(&explained))
 }
 
-fn floor(problem: &dyn Problem) -> Option<f64> {
-    let (work, device) = (problem.work(), problem.device());
-    let dtype = problem.input().get("dtype").map(ToString::to_string)?;
-    let flops = device.measured.get(&format!("peak_flops_{dtype}"))?;
-    let bytes = device.measured.get("memory_bytes_per_s")?;
-    Some((work.flops / flops).max(work.bytes / bytes))
+/// The time that the operations take at the measured peak, or the bytes at the rate of the nearest memory that holds them all: data of
+/// an earlier call may still lie there.
+fn floor(problem: &dyn Problem, device: &DeviceSpec) -> Option<f64> {
+    let work = problem.work();
+    let rate = |name: &str| device.measured.get(name).copied();
+    let dtype = problem.input().get("dtype").map_or_else(|| "f64".to_owned(), ToString::to_string);
+    let holds = |bytes: &str| device.fact(bytes).is_some_and(|most| work.bytes <= most as f64);
+    let nearest = ["l1d", "l2", "l3"].into_iter().find(|level| holds(&format!("{level}_bytes")));
+    let name = nearest.map_or("memory", |level| level.trim_end_matches('d'));
+    let bytes = rate(&format!("{name}_bytes_per_s")).or_else(|| rate("memory_bytes_per_s"))?;
+    Some((work.flops / rate(&format!("peak_flops_{dtype}"))?).max(work.bytes / bytes))
 }
 
 fn text(a: &Answer) -> String {
@@ -240,7 +263,7 @@ fn explain_text(e: &Explained) -> String {
         let share = 100.0 * floor / measured;
         let _ = writeln!(
             out,
-            "  {:<12} {} by operations and memory traffic: this is {share:.0}% of it",
+            "  {:<12} {} by operations and memory traffic: {share:.0}% of the measured time",
             "floor",
             seconds(floor)
         );
@@ -249,9 +272,11 @@ fn explain_text(e: &Explained) -> String {
         let _ = writeln!(out, "  {:<12} {config}", "untuned");
     }
     let time = |s: Option<f64>| s.map_or("-".to_owned(), seconds);
-    let mut table = vec![["", "predicted", "measured", "kernel", "config"].map(String::from).to_vec()];
+    let default = e.default_config.clone().unwrap_or_default();
+    let mut table = vec![["", "predicted", "measured", "kernel", "where not untuned"].map(String::from).to_vec()];
     for (i, a) in e.alternatives.iter().enumerate() {
-        let row = [time(a.predicted_s), time(a.measured_s), a.kernel.to_string(), a.config.to_string()];
+        let row =
+            [time(a.predicted_s), time(a.measured_s), a.kernel.to_string(), a.config.differing(&default).to_string()];
         table.push([vec![(i + 1).to_string()], row.to_vec()].concat());
     }
     let _ = write!(out, "\nthe best alternatives:\n{}", aligned(&table));

@@ -73,7 +73,9 @@ fn failure(error: RepositoryError) -> Failure {
 
 fn opened(store: &str) -> Result<Box<dyn Repository>, Failure> {
     let found = open_existing(store).map_err(failure)?;
-    found.ok_or_else(|| Failure::new(Kind::Input, "store", format!("{store} is no folder")))
+    found.ok_or_else(|| {
+        Failure::new(Kind::Input, "store", format!("{store} is no repository: nothing was recorded there"))
+    })
 }
 
 fn list(store: &str, output: Output) -> Result<(), Failure> {

@@ -6,6 +6,7 @@ use crate::device::Opened;
 use crate::failure::{Failure, Kind};
 use crate::fields;
 use crate::output::{Output, aligned, seconds};
+use crate::progress::Bar;
 use crate::wiring::{Wiring, measure};
 use serde::Serialize;
 use std::sync::Arc;
@@ -31,6 +32,9 @@ struct Row {
     ratio: Option<f64>,
     /// Why it has no time: a rule, or no result on these data.
     reason: Option<String>,
+    /// What of the configuration is not the default.
+    #[serde(skip)]
+    changed: Config,
 }
 
 #[derive(Serialize)]
@@ -73,10 +77,13 @@ pub(crate) fn run(args: &RunArgs, wiring: &Wiring, seed: u64, output: Output) ->
     for kernel in &kernels {
         let problem: Arc<dyn Problem> = problem(&**kernel, device.spec(), &fields)?.into();
         let name = problem.kernel().to_string();
-        let (mut config, mut reason) = (None, None);
+        let (mut config, mut reason, mut changed) = (None, None, Config::default());
         match point(args, wiring, &*problem, chosen.as_ref()) {
             Ok(point) => {
-                config = Some(problem.space().config(&point));
+                let space = problem.space();
+                let default = problem.default_point().map(|point| space.config(&point)).unwrap_or_default();
+                changed = space.config(&point).differing(&default);
+                config = Some(space.config(&point));
                 entrants.push(Entrant { name: name.clone(), problem, point });
             }
             Err(failure) if kernels.len() > 1 && matches!(failure.kind, Kind::Nothing | Kind::Input) => {
@@ -84,7 +91,7 @@ pub(crate) fn run(args: &RunArgs, wiring: &Wiring, seed: u64, output: Output) ->
             }
             Err(failure) => return Err(failure),
         }
-        rows.push(Row { name, config, time_s: None, ratio: None, reason });
+        rows.push(Row { name, config, time_s: None, ratio: None, reason, changed });
     }
     if kernels.len() > 1 {
         how.settings.drop_beyond = DROP_BEYOND;
@@ -96,7 +103,10 @@ pub(crate) fn run(args: &RunArgs, wiring: &Wiring, seed: u64, output: Output) ->
         missing.iter().for_each(|reason| tracing::warn!(reason, "no baseline"));
         entrants.extend(found);
     }
+    let doing = format!("checking and timing {ours} kernels and {} library routines", entrants.len() - ours);
+    let bar = Bar::working("run", doing);
     let standings = contest(&mut device, &entrants, &how.settings)?;
+    bar.finish();
     for (entrant, standing) in entrants.iter().zip(&standings).skip(ours) {
         if let Err(failure) = &standing.cost {
             tracing::warn!(name = entrant.name, %failure, "not timed");
@@ -193,11 +203,11 @@ fn point(args: &RunArgs, wiring: &Wiring, problem: &dyn Problem, chosen: Option<
 }
 
 fn text(a: &Answer) -> String {
-    let mut table = vec![["", "time", "ratio", "config"].map(String::from).to_vec()];
+    let mut table = vec![["", "time", "ratio", "where not the default"].map(String::from).to_vec()];
     for row in &a.variants {
         let time = row.time_s.map_or("-".to_owned(), seconds);
         let ratio = row.ratio.map_or(String::new(), |r| format!("{r:.2}"));
-        let what = row.reason.clone().or(row.config.as_ref().map(Config::to_string)).unwrap_or_default();
+        let what = row.reason.clone().unwrap_or_else(|| row.changed.to_string());
         table.push(vec![row.name.clone(), time, ratio, what]);
     }
     for row in &a.baselines {

@@ -4,7 +4,8 @@ use super::held_out::{HeldOut, held_out};
 use crate::args::TuneArgs;
 use crate::device::Opened;
 use crate::failure::{Failure, Kind};
-use crate::output::{Output, aligned, seconds};
+use crate::interrupt::Interrupt;
+use crate::output::{Output, aligned, note, seconds};
 use crate::progress::Bar;
 use crate::wiring::{Wiring, home, measure};
 use serde::Serialize;
@@ -18,6 +19,7 @@ use tilewright_core::objective::Objective;
 use tilewright_core::problem::{AnyKernel, Measure};
 use tilewright_core::space::Config;
 use tilewright_runtime::RuntimeError;
+use tilewright_runtime::bystanders::Disturbance;
 use tilewright_runtime::log::CampaignLog;
 use tilewright_runtime::tune::{
     Fitted, KernelReport, Observer, Progress, TunePaths, TuneReport, TuneSettings, Tuner, chained,
@@ -33,6 +35,10 @@ struct Answer {
     resumed: u64,
     inputs: u64,
     seconds: f64,
+    /// Whether a signal ended the measuring; the same command goes on.
+    interrupted: bool,
+    /// What others did on this machine while it was measured.
+    disturbance: Disturbance,
     fit_s: f64,
     /// Of the kernel with the most samples that has a model.
     cv_mse: Option<f64>,
@@ -75,14 +81,19 @@ struct Selector {
 struct Watch {
     bar: Bar,
     budget: Duration,
+    interrupt: Interrupt,
 }
 
 impl Observer for Watch {
     fn sample(&mut self, p: &Progress<'_>) {
         let best = p.best.map_or(String::new(), |b| format!(", best {} for {}", seconds(b), shape(p.input)));
         let rate = p.samples as f64 / p.spent_s.max(1e-3);
-        self.bar.note(format!("{} samples, {rate:.0}/s, {} failed{best}", p.samples, p.failed));
+        self.bar.note(format!("{} samples, {rate:.0}/s, {} failed or cut off{best}", p.samples, p.failed));
         self.bar.set_time(self.budget.mul_f64(p.done.clamp(0.0, 1.0)));
+    }
+
+    fn stop(&self) -> bool {
+        self.interrupt.is_asked()
     }
 
     fn fitting(&mut self, rows: u64) {
@@ -105,7 +116,8 @@ pub(super) fn campaign(
     device: &mut Opened,
     seed: u64,
 ) -> Result<TuneReport, Failure> {
-    let mut watch = Watch { bar: Bar::timing("tune", args.budget), budget: args.budget };
+    let interrupt = Interrupt::listen();
+    let mut watch = Watch { bar: Bar::timing("tune", args.budget), budget: args.budget, interrupt: interrupt.clone() };
     let fixed = args.dtype.iter().map(|dtype| ("dtype".to_owned(), Value::parse(dtype))).collect();
     let (spec, trainers) = (device.spec().clone(), trainers(&home()?, &args.model, device.spec())?);
     let mut tuner = Tuner {
@@ -131,8 +143,15 @@ pub(super) fn campaign(
     if args.fresh {
         paths.iter().try_for_each(|of| CampaignLog::clear(&of.log)).map_err(RuntimeError::from)?;
     }
-    let report = tuner.run(&paths)?;
+    let report = tuner.run(&paths);
     watch.bar.finish();
+    if interrupt.is_asked() {
+        note("interrupted: what was measured is kept, and the same command goes on where this one stopped");
+    }
+    let report = report?;
+    if report.disturbance.is_serious() {
+        note(format_args!("warning: {}", report.disturbance.sentence()));
+    }
     let kernels: Vec<&dyn AnyKernel> = kernels.iter().map(|kernel| &**kernel).collect();
     wiring.record(|home| record_report(home, &spec, &kernels, &report, &Objective::default()));
     Ok(report)
@@ -157,7 +176,7 @@ pub(crate) fn run(args: &TuneArgs, wiring: &Wiring, seed: u64, output: Output) -
     let kernels = wiring.kernels.competing(&args.kernel, device.spec(), args.with_libraries)?;
     let report = campaign(args, wiring, &kernels, &mut device, seed)?;
     let main = main(&report).map(|(kernel, model)| (kernel.kernel.clone(), model));
-    let table = main.as_ref().filter(|_| !args.no_table);
+    let table = main.as_ref().filter(|_| !args.no_table && !report.interrupted);
     let held_out = match table.and_then(|(id, model)| Some((kernels.iter().find(|k| k.id() == *id)?, model))) {
         Some((kernel, model)) => held_out(wiring, &mut device, kernel, args, &model.profile, seed)?,
         None => Vec::new(),
@@ -201,6 +220,8 @@ fn answer(kernels: &[Arc<dyn AnyKernel>], report: &TuneReport, held_out: Vec<Hel
         resumed: report.resumed,
         inputs: rows.iter().map(|k| k.inputs).max().unwrap_or(0),
         seconds: report.seconds,
+        interrupted: report.interrupted,
+        disturbance: report.disturbance,
         fit_s: report.models().map(|m| m.fit_s).sum(),
         cv_mse: model.and_then(|m| m.cv_mse),
         profile: model.map(profile),
@@ -212,15 +233,22 @@ fn answer(kernels: &[Arc<dyn AnyKernel>], report: &TuneReport, held_out: Vec<Hel
 }
 
 fn text(a: &Answer) -> String {
-    let resumed = if a.resumed > 0 { format!(" ({} of them from an earlier run)", a.resumed) } else { String::new() };
+    let resumed = match a.resumed {
+        0 => String::new(),
+        count => format!("; {count} measurements, those that failed included, are of an earlier run"),
+    };
     let (took, fit) = (seconds(a.seconds), seconds(a.fit_s));
     let mut out = format!(
-        "{} on {}: {} samples of {} inputs{resumed}, {} failed, in {took} ({fit} of it fitting)\n",
+        "{} on {}: {} samples of {} inputs in {took} ({fit} of it fitting), {} more failed or were cut off{resumed}\n",
         a.kernel, a.device, a.samples, a.inputs, a.failed
     );
     for k in &a.kernels {
         if a.kernels.len() > 1 {
-            let _ = writeln!(out, "\n{}: {} samples of {} inputs, {} failed", k.kernel, k.samples, k.inputs, k.failed);
+            let _ = writeln!(
+                out,
+                "\n{}: {} samples of {} inputs, {} more failed or were cut off",
+                k.kernel, k.samples, k.inputs, k.failed
+            );
         }
         if let Some(mse) = k.cv_mse {
             let _ = writeln!(
@@ -259,7 +287,7 @@ fn text(a: &Answer) -> String {
 fn table(rows: &[HeldOut]) -> String {
     let number = |x: Option<f64>| x.map_or("-".to_owned(), |x| format!("{x:.1}"));
     let mut table =
-        vec![["input", "GFLOP/s", "untuned", "best baseline", "ratio", "config"].map(String::from).to_vec()];
+        vec![["input", "GFLOP/s", "untuned", "best baseline", "ratio", "where not untuned"].map(String::from).to_vec()];
     for r in rows {
         table.push(vec![
             r.input_text.clone(),
@@ -267,7 +295,7 @@ fn table(rows: &[HeldOut]) -> String {
             number(r.untuned_gflops),
             r.best_baseline.clone().map_or("-".to_owned(), |n| format!("{n} {}", number(r.best_baseline_gflops))),
             r.ratio.map_or("-".to_owned(), |x| format!("{x:.2}")),
-            r.config.to_string(),
+            r.changed.to_string(),
         ]);
     }
     aligned(&table)

@@ -120,16 +120,29 @@ fn a_damaged_profile_is_named_and_left_alone() {
     let path = home.path().join("x.profile");
     let name = path.to_str().unwrap();
     let plan = [&PLAN[..], &["--profile", name]].concat();
-    assert_eq!(fault(&home.json(&plan), 1, name).kind, "io", "there is none");
+    assert_eq!(fault(&home.json(&plan), 2, name).kind, "io", "there is none");
     for (bytes, kind) in damaged(&campaign().0) {
         std::fs::write(&path, &bytes).unwrap();
-        assert_eq!(home.error(&plan, 1, name).kind, kind);
+        assert_eq!(home.error(&plan, 2, name).kind, kind);
         assert_eq!(std::fs::read(&path).unwrap(), bytes);
     }
     std::fs::write(&path, b"a diary").unwrap();
-    assert_eq!(home.error(&plan, 1, name).kind, "not-ours");
+    assert_eq!(home.error(&plan, 2, name).kind, "not-ours");
     std::fs::write(&path, &campaign().0).unwrap();
     assert_eq!(home.answer(&plan)["verified"], true);
+}
+
+/// A stored profile is nobody's argument: the plan is made without it, and says so.
+#[test]
+fn a_damaged_stored_profile_is_told_of() {
+    let home = Home::new();
+    home.answer(&[&TUNE[..], &["--samples", "60"]].concat());
+    let stored = home.only_file("profiles");
+    std::fs::write(&stored, b"a diary").unwrap();
+    let planned = home.answer(&PLAN);
+    let damaged = planned["damaged"].as_array().unwrap();
+    assert!(damaged[0].as_str().unwrap().contains(stored.to_str().unwrap()), "{planned}");
+    assert_ne!(planned["knowledge"], "profile", "{planned}");
 }
 
 #[test]
@@ -197,7 +210,7 @@ fn a_profile_for_something_else_is_refused_with_what_differs() {
     let path = home.path().join("x.profile");
     let name = path.to_str().unwrap();
     let plan = [&PLAN[..], &["--profile", name]].concat();
-    let refused = || home.error(&plan, 1, name);
+    let refused = || home.error(&plan, 2, name);
 
     forged(&path, |p| p.header.schema = "0".repeat(32));
     assert_eq!(refused().kind, "schema-mismatch");
@@ -249,7 +262,9 @@ fn a_full_disk_is_named_and_nothing_is_lost() {
     let planned = home.answer(&PLAN);
     let entry = home.only_file("plans");
     let fresh = [&PLAN[..], &["--fresh"]].concat();
-    assert_eq!(fault(&home.json_within(1, &fresh), 1, entry.to_str().unwrap()).kind, "disk-full");
+    let (code, unstored) = home.json_within(1, &fresh);
+    assert!(code == 0 && unstored["verified"] == true, "{unstored}");
+    assert!(unstored["unstored"].as_str().unwrap().contains(entry.to_str().unwrap()), "{unstored}");
     let again = home.answer(&PLAN);
     assert_eq!((&again["cached"], &again["config"]), (&true.into(), &planned["config"]));
     assert_eq!(home.files("plans").len(), 1, "no temporary file is left");

@@ -13,6 +13,8 @@ mod repository;
 mod search;
 mod select;
 mod spaces;
+#[cfg(target_os = "linux")]
+mod streams;
 mod transfer;
 mod transferred;
 mod tuned;

@@ -62,6 +62,10 @@ fn what_cannot_be_kept_names_its_field() {
     let data = write(&home.path().join("made.csv"), SIDECAR);
     let store = at("store");
     home.error(&["repository", "list", &store], 2, "store");
+    std::fs::create_dir(at("empty")).unwrap();
+    home.error(&["repository", "list", &at("empty")], 2, "store");
+    assert_eq!(std::fs::read_dir(at("empty")).unwrap().count(), 0, "looking writes nothing");
+    home.error(&["repository", "list", &home.path().display().to_string()], 1, "store");
     home.error(&["repository", "import", &store, &data, "--set", "a\nb"], 2, "set");
     home.error(&["repository", "list", "redis://user@host"], 2, "store");
     let tiled = SIDECAR.replace(r#""config": []"#, r#""config": ["family"]"#).replace(r#", "group": "family""#, "");

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use std::path::PathBuf;
 
 /// A Kernel Tuner cache of 16 x 8 points, one in ten failed; the optimum takes 1 ms.
-fn cache(home: &Home, name: &str, slower: f64) -> PathBuf {
+pub(crate) fn cache(home: &Home, name: &str, slower: f64) -> PathBuf {
     let mut entries = serde_json::Map::new();
     for x in 0..16 {
         for y in 0..8 {

@@ -23,6 +23,16 @@ pub use list::{Clause, List, ListError};
 pub use parse::ParseError;
 pub use value::{Val, Value};
 
+/// A text as messages repeat it: whole where it is short.
+pub fn brief(text: &str) -> String {
+    /// Characters that are repeated.
+    const BRIEF: usize = 60;
+    match text.char_indices().nth(BRIEF) {
+        Some((end, _)) => format!("{}... ({} bytes)", &text[..end], text.len()),
+        None => text.to_owned(),
+    }
+}
+
 use std::collections::BTreeSet;
 
 named! {

@@ -1,7 +1,7 @@
 //! Tokens to trees: precedence climbing, with a bound on nesting so that no text can overflow the stack.
 
 use super::lex::{Token, lex};
-use super::{BinaryOp, CompareOp, Expr, Function};
+use super::{BinaryOp, CompareOp, Expr, Function, brief};
 use std::str::FromStr;
 
 /// Where and why a text is no expression.
@@ -103,8 +103,8 @@ impl Parser {
     pub(super) fn error(&self, expected: &str) -> ParseError {
         let (position, token) = &self.tokens[self.at];
         let found = match token {
-            Token::Literal(v) => format!("{}", v.as_val()),
-            Token::Name(n) => format!("{n:?}"),
+            Token::Literal(v) => brief(&v.as_val().to_string()),
+            Token::Name(n) => format!("{:?}", brief(n)),
             Token::Symbol(s) => format!("{s:?}"),
             Token::End => "the end".to_owned(),
         };

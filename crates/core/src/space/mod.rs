@@ -17,7 +17,7 @@ pub use point::{Config, Point, PointError, Points};
 pub use values::{Legal, Name, Values};
 pub use walk::{Census, Walk};
 
-use crate::expr::{Expr, ParseError, Value};
+use crate::expr::{Expr, ParseError, Value, brief};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -151,7 +151,7 @@ pub enum SpaceError {
     #[error("the indices {0:?} are no point of the parameters")]
     Outside(Point),
     /// A rule that does not parse.
-    #[error("rule {rule:?}: {error}")]
+    #[error("rule {:?}: {error}", brief(rule))]
     Parse {
         /// The rule.
         rule: String,
@@ -159,7 +159,7 @@ pub enum SpaceError {
         error: ParseError,
     },
     /// A rule that mentions an unknown name.
-    #[error("rule {rule:?} mentions {name:?}, which is neither a parameter nor a known symbol")]
+    #[error("rule {:?} mentions {:?}, which is neither a parameter nor a known symbol", brief(rule), brief(name))]
     UnknownName {
         /// The rule.
         rule: String,

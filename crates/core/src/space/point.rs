@@ -121,6 +121,11 @@ impl Config {
         self.0.iter().find(|(n, _)| n == name).map(|(_, v)| v)
     }
 
+    /// The values that are others than in another configuration, or not in it: what a table shows beside a default.
+    pub fn differing(&self, from: &Self) -> Self {
+        Self(self.0.iter().filter(|(name, value)| from.get(name) != Some(value)).cloned().collect())
+    }
+
     /// Reads `k=v,k=v` as the command line writes it; empty parts do not count.
     ///
     /// # Errors

@@ -12,7 +12,7 @@ pub use batch::Batch;
 pub use input::{GemmInput, Layout, ScalarClass};
 pub use workload::{A, ALPHA, B, BETA, C};
 
-use tilewright_core::buffer::{BufferSpec, Buffers, Expected, Filling, Workload};
+use tilewright_core::buffer::{Buffer, BufferSpec, Buffers, Expected, Filling, Verdict, Workload};
 use tilewright_core::computation::{Computation, InputError, InputLimits, Work};
 use tilewright_core::data::Data;
 use tilewright_core::dtype::DType;
@@ -84,6 +84,10 @@ impl Computation for Gemm {
 
     fn reference(&self, input: &GemmInput, before: &Buffers, scalars: &[f64]) -> Expected {
         reference::compute(input, before, scalars)
+    }
+
+    fn compare(&self, input: &GemmInput, before: &Buffers, scalars: &[f64], after: &[Buffer]) -> Verdict {
+        reference::compare(input, before, scalars, after)
     }
 
     fn feature_names(&self) -> Vec<Feature> {

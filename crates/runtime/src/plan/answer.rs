@@ -38,6 +38,10 @@ pub struct Planned {
     pub reason: String,
     /// The choice with its best alternatives.
     pub decision: Decision,
+    /// Why the answer is not remembered, where the plan cache could not be written.
+    pub unstored: Option<String>,
+    /// What is wrong with stored files that would have had a say.
+    pub damaged: Vec<String>,
     /// What the decision took.
     pub stats: PlanStats,
 }

@@ -11,6 +11,7 @@ use crate::verify::{Verifier, VerifyError};
 use std::time::{Duration, Instant};
 use tilewright_core::decision::{Alternative, Decision};
 use tilewright_core::measurement::{Failure, FailureKind, Outcome};
+use tilewright_core::objective::Objective;
 use tilewright_core::problem::Problem;
 use tilewright_core::program::DeviceError;
 use tilewright_core::space::Point;
@@ -27,6 +28,10 @@ const FINALISTS: usize = 24;
 
 /// Candidates that join them because the strategy expects most of them.
 const FAVOURITES: usize = 12;
+
+/// Nobody is to wait longer for a plan, unless a budget is asked for, than this many calls take: an empty product would be tuned
+/// for seconds.
+const WORTH_CALLS: f64 = 1e7;
 
 /// Rounds that a comparison should have at least.
 const ROUNDS_AT_LEAST: u32 = 4;
@@ -139,7 +144,7 @@ impl Deciding<'_> {
                 return self.nothing_ran_or(order);
             }
             let favourites = self.search(self.settings.refine)?;
-            return self.finals(&order, favourites);
+            return self.finals(&order, favourites, default);
         }
         self.reasons.push(format!(
             "there is no profile for this kernel on this device, so this input was tuned for up to {:.1} s",
@@ -154,7 +159,7 @@ impl Deciding<'_> {
         if self.bench.pool.len() == 0 {
             return Err(nothing_legal(self.problem));
         }
-        self.finals(&[], favourites)
+        self.finals(&[], favourites, default)
     }
 
     /// Lets the strategy measure for a time; the points that it expects to be the best after all.
@@ -172,7 +177,12 @@ impl Deciding<'_> {
         }
         self.bench.begin();
         let bound = settings.tolerance.map(|tolerance| tolerance.alpha);
-        let budget = Budget { seconds: Some(time.as_secs_f64()), bound, ..Budget::NONE };
+        let mut seconds = time.as_secs_f64();
+        let best = self.bench.pool.best_cost(objective);
+        if settings.asked.budget.is_none() && *objective == Objective::default() && best.is_finite() {
+            seconds = seconds.min(best * WORTH_CALLS);
+        }
+        let budget = Budget { seconds: Some(seconds), bound, ..Budget::NONE };
         let trace = drive(&mut *search, strategy.name(), objective, &budget, &mut self.bench);
         let favourites = search.promising(FAVOURITES);
         drop((search, setup));
@@ -215,7 +225,12 @@ impl Deciding<'_> {
     }
 
     /// Times the best few of everything against each other; `preferred` breaks ties.
-    fn finals(&mut self, preferred: &[usize], favourites: Vec<Point>) -> Result<Vec<usize>, RuntimeError> {
+    fn finals(
+        &mut self,
+        preferred: &[usize],
+        favourites: Vec<Point>,
+        default: Option<usize>,
+    ) -> Result<Vec<usize>, RuntimeError> {
         let mut finalists: Vec<usize> = self.bench.pool.by_cost(&self.settings.objective);
         finalists.retain(|&at| self.bench.pool.get(at).measurement().is_some());
         let (most, favoured) = self.room(&finalists);
@@ -227,9 +242,14 @@ impl Deciding<'_> {
                 finalists.push(at);
             }
         }
-        // Noise must not keep what is remembered from its chance: an answer that was looked for again is never worse.
+        // Noise must keep neither what is remembered nor the default from its chance: an answer that was looked for again is never
+        // worse, and none is worse than no tuning at all.
         let remembered = self.bench.remembered;
-        finalists.extend(remembered.filter(|at| rest.contains(at) && !finalists.contains(at)));
+        for kept in [remembered, default].into_iter().flatten() {
+            if rest.contains(&kept) && !finalists.contains(&kept) {
+                finalists.push(kept);
+            }
+        }
         rest.retain(|at| !finalists.contains(at));
         // Ties go to what is remembered, then to what the model ranked, then to what was found first.
         finalists.sort_by_key(|at| {
@@ -346,6 +366,8 @@ impl Deciding<'_> {
             searched: self.searched,
             reason,
             decision,
+            unstored: None,
+            damaged: Vec::new(),
             stats: self.stats,
         }
     }

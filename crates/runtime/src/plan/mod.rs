@@ -18,7 +18,9 @@ pub use variants::{Entrant, SEARCHED, Searching, VariantPlanner};
 
 use crate::error::RuntimeError;
 use crate::plan_cache::{CachedPlan, Lookup, PlanCache};
+use crate::store::StoreError;
 use crate::verify::Verifier;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 use tilewright_core::device::DeviceSpec;
@@ -85,10 +87,10 @@ impl Planner<'_> {
             Recalled::Not { why, point, looks } => (why, point, looks),
         };
         anew(&self.settings);
-        let planned = decide::decide(self, problem, (&clock, verifier), (again, remembered))?;
+        let mut planned = decide::decide(self, problem, (&clock, verifier), (again, remembered))?;
         look(&self.settings, (self.predictor.is_some(), planned.stats.timed > 0), &planned).note(&mut looks);
         if let (Some(cache), Some(plan)) = (self.cache, to_cache(&planned, looks)) {
-            cache.put(problem, &self.settings.objective, &plan)?;
+            planned.unstored = unstored(cache.put(problem, &self.settings.objective, &plan));
         }
         Ok(planned)
     }
@@ -139,6 +141,13 @@ fn to_cache(planned: &Planned, looks: Vec<Look>) -> Option<CachedPlan> {
     })
 }
 
+/// Why a plan was not kept. It is an answer all the same.
+fn unstored(put: Result<PathBuf, StoreError>) -> Option<String> {
+    let error = put.err()?;
+    tracing::warn!(%error, "the plan is not remembered");
+    Some(error.to_string())
+}
+
 fn from_cache(problem: &dyn Problem, plan: CachedPlan, point: Point, clock: &Instant) -> Planned {
     Planned {
         kernel: problem.kernel(),
@@ -155,6 +164,8 @@ fn from_cache(problem: &dyn Problem, plan: CachedPlan, point: Point, clock: &Ins
         searched: plan.looks.into_iter().rev().find_map(|look| look.searched),
         reason: format!("from the plan cache; when it was decided: {}", plan.decision.reason),
         decision: plan.decision,
+        unstored: None,
+        damaged: Vec::new(),
         stats: PlanStats { seconds: clock.now().as_secs_f64(), ..PlanStats::default() },
     }
 }

@@ -85,8 +85,14 @@ impl Default for PlanSettings {
 }
 
 impl PlanSettings {
-    /// Refuses a tolerance that the strategy does not promise to keep.
+    /// Refuses limits that are none, and a tolerance that the strategy does not promise to keep.
     pub(super) fn check(&self) -> Result<(), RuntimeError> {
+        for (field, limit) in [("cut_off", self.cut_off), ("rough", self.rough)] {
+            if limit.is_nan() || limit <= 0.0 {
+                let message = format!("{limit} is no multiple of the best time; it is above 0, infinite for no limit");
+                return Err(RuntimeError::Setting { field, message });
+            }
+        }
         if self.tolerance.is_none() || self.strategy.known().is_none_or(Strategy::promises) {
             return Ok(());
         }

@@ -5,7 +5,7 @@ use super::answer::{PlanStats, Planned};
 use super::asked::Asked;
 use super::decide::{LISTED, sentence};
 use super::settings::PlanSettings;
-use super::{Planner, Ranking, Recalled, from_cache, look, recall, to_cache};
+use super::{Planner, Ranking, Recalled, from_cache, look, recall, to_cache, unstored};
 use crate::contest::{ContestSettings, JUDGED_AFTER, rounds};
 use crate::error::RuntimeError;
 use crate::nothing_legal::nothing_legal;
@@ -119,12 +119,13 @@ impl VariantPlanner<'_> {
         };
         let remembered = is_legal.then_some(at);
         let (at, planned) = Deciding::new(self, &clock, verifier, (&again, remembered)).decide()?;
-        let planned = Planned { looked_again: again, ..planned };
+        let mut planned = Planned { looked_again: again, ..planned };
         let settings = PlanSettings { asked, ..self.settings.clone() };
         let is_modelled = self.entrants[at].predictor.is_some();
         look(&settings, (is_modelled, self.is_timed()), &planned).note(&mut looks);
         if let (Some(cache), Some(plan)) = (self.cache, to_cache(&planned, looks)) {
-            cache.put_among(&self.question, self.entrants[at].problem, &settings.objective, &plan)?;
+            let put = cache.put_among(&self.question, self.entrants[at].problem, &settings.objective, &plan);
+            planned.unstored = unstored(put).or(planned.unstored);
         }
         Ok((at, planned))
     }

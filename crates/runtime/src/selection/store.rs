@@ -1,7 +1,7 @@
 //! Selectors on disk, beside the profiles.
 
 use crate::store::envelope::{self, Format};
-use crate::store::{DeviceRecord, StoreError, StoreErrorKind, best_fit, stem, unix_seconds};
+use crate::store::{DeviceRecord, Fitting, StoreError, StoreErrorKind, best_fit, stem, unix_seconds};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 use tilewright_core::choice::{Case, ChoiceSet, Trial};
@@ -187,7 +187,7 @@ impl SelectorStore {
         computation: &ComputationId,
         device: &DeviceSpec,
         input: &Config,
-    ) -> Result<Option<(PathBuf, StoredSelector)>, StoreError> {
+    ) -> Result<Fitting<StoredSelector>, StoreError> {
         let of = |s: &StoredSelector| (s.header.computation == *computation).then_some(());
         best_fit(&self.directory, (computation.as_str(), EXTENSION), (device, input), StoredSelector::read, |s| {
             of(s).map(|()| (&s.header.device, &s.header.fixed, s.header.created))

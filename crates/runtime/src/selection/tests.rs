@@ -58,7 +58,7 @@ fn a_selector_is_learned_kept_and_fitted_again() {
     let learned = learn(header(""), learned(200)).unwrap();
     assert!(learned.header.stats.fraction_of_oracle.unwrap() > 0.95, "{:?}", learned.header);
     let path = store.put(&learned).unwrap();
-    let (found, read) = store.find(&Scale.id(), &toy::device(), &words("n=5")).unwrap().unwrap();
+    let (found, read) = store.find(&Scale.id(), &toy::device(), &words("n=5")).unwrap().best.unwrap();
     assert_eq!((&found, &read.header), (&path, &learned.header));
     assert_eq!(format!("{:?}", read.cases), format!("{:?}", learned.cases));
     let began = Instant::now();
@@ -78,7 +78,7 @@ fn a_selector_is_learned_kept_and_fitted_again() {
 fn the_selector_that_fits_best_is_found_and_a_stale_one_is_refused() {
     let dir = tempfile::tempdir().unwrap();
     let (store, device) = (SelectorStore::new(dir.path()), toy::device());
-    let find = |device: &Arc<DeviceSpec>, input: &str| store.find(&Scale.id(), device, &words(input)).unwrap();
+    let find = |device: &Arc<DeviceSpec>, input: &str| store.find(&Scale.id(), device, &words(input)).unwrap().best;
     for fixed in ["", "dtype=f64"] {
         store.put(&learn(header(fixed), learned(12)).unwrap()).unwrap();
     }

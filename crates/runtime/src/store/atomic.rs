@@ -12,6 +12,8 @@ pub const TEMPORARY: &str = ".tilewright-";
 /// Writes a file: into a temporary file of the same directory, synced, renamed over `path`, and the directory synced.
 /// Whoever reads `path` sees the old contents or the new, never a part; so do concurrent writers.
 ///
+/// A symbolic link stays one: the file that it leads to is written. What is no regular file, a device or a pipe, is written through.
+///
 /// # Errors
 /// The directory cannot be made, or writing fails; then the old file stands untouched.
 pub fn write_atomically(path: &Path, contents: &[u8]) -> Result<(), StoreError> {
@@ -23,6 +25,11 @@ pub(crate) fn write_with(
     path: &Path,
     fill: &mut dyn FnMut(&mut dyn Write) -> io::Result<()>,
 ) -> Result<(), StoreError> {
+    let fail = |e| StoreError::io(path, e);
+    let path = &destination(path).map_err(fail)?;
+    if fs::metadata(path).is_ok_and(|m| !m.is_file() && !m.is_dir()) {
+        return File::options().write(true).open(path).and_then(|mut file| fill(&mut file)).map_err(fail);
+    }
     let directory = match path.parent() {
         Some(d) if !d.as_os_str().is_empty() => d,
         _ => Path::new("."),
@@ -34,8 +41,20 @@ pub(crate) fn write_with(
         // The error that matters is the first one; the leftover is harmless.
         let _ = fs::remove_file(&temporary);
     }
-    written.map_err(|e| StoreError::io(path, e))?;
+    written.map_err(fail)?;
     sync_directory(directory).map_err(|e| StoreError::io(directory, e))
+}
+
+/// Where symbolic links lead, also to a file that is not there yet.
+fn destination(path: &Path) -> io::Result<PathBuf> {
+    /// As many as Linux follows.
+    const LINKS: usize = 40;
+    let mut at = path.to_path_buf();
+    for _ in 0..LINKS {
+        let Ok(to) = fs::read_link(&at) else { return Ok(at) };
+        at = at.parent().unwrap_or(Path::new("")).join(to);
+    }
+    Err(io::Error::other("too many symbolic links"))
 }
 
 fn write_and_rename(
@@ -104,6 +123,26 @@ mod tests {
         let mut device = File::options().write(true).open("/dev/full").unwrap();
         let error = StoreErrorKind::from(device.write_all(b"x").unwrap_err());
         assert!(matches!(error, StoreErrorKind::DiskFull), "{error}");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn links_stay_links_and_devices_are_written_through() {
+        use std::os::unix::fs::symlink;
+        let dir = tempfile::tempdir().unwrap();
+        let at = |name: &str| dir.path().join(name);
+        symlink("second", at("first")).unwrap();
+        symlink(at("deeper/file"), at("second")).unwrap();
+        for text in ["one", "two"] {
+            write_atomically(&at("first"), text.as_bytes()).unwrap();
+            assert_eq!(fs::read_to_string(at("deeper/file")).unwrap(), text);
+        }
+        assert!(["first", "second"].iter().all(|name| at(name).is_symlink()));
+        symlink("/dev/null", at("device")).unwrap();
+        write_atomically(&at("device"), b"gone").unwrap();
+        assert!(at("device").is_symlink() && !fs::metadata("/dev/null").unwrap().is_file());
+        symlink("turn", at("turn")).unwrap();
+        assert!(write_atomically(&at("turn"), b"nowhere").unwrap_err().to_string().contains("symbolic links"));
     }
 
     #[test]

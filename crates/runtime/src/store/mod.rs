@@ -9,7 +9,7 @@ mod profile;
 pub use atomic::{TEMPORARY, write_atomically};
 pub use error::{OtherDevice, StoreError, StoreErrorKind};
 pub use home::{Home, HomeError};
-pub use profile::{DeviceRecord, Profile, ProfileHeader, ProfileStore, TrainingStats};
+pub use profile::{DeviceRecord, Fitting, Profile, ProfileHeader, ProfileStore, TrainingStats};
 
 pub(crate) use profile::{best_fit, stem};
 

@@ -227,12 +227,7 @@ impl ProfileStore {
     ///
     /// # Errors
     /// The directory exists and cannot be listed.
-    pub fn find(
-        &self,
-        kernel: &KernelId,
-        device: &DeviceSpec,
-        input: &Config,
-    ) -> Result<Option<(PathBuf, Profile)>, StoreError> {
+    pub fn find(&self, kernel: &KernelId, device: &DeviceSpec, input: &Config) -> Result<Fitting<Profile>, StoreError> {
         best_fit(&self.directory, (kernel.as_str(), EXTENSION), (device, input), Profile::read, |p| {
             let header = &p.header;
             (header.kernel == *kernel).then_some((&header.device, &header.fixed, header.created))
@@ -248,12 +243,20 @@ impl ProfileStore {
     }
 }
 
+/// What a directory has for an input.
+#[derive(Debug)]
+pub struct Fitting<F> {
+    /// The file that fits best, with its contents.
+    pub best: Option<(PathBuf, F)>,
+    /// What is wrong with files that may have been meant for it.
+    pub damaged: Vec<StoreError>,
+}
+
 /// What a stored file is for beyond its name: device, fixed fields, and when it was made.
 pub(crate) type For<'f> = (&'f DeviceRecord, &'f Config, u64);
 
 /// The file of a directory that fits an input best: of this device, with fixed fields that the input agrees with, as many of them
-/// as possible, the newest among equals. `what` says what a file is for, None of what is for something else. Damaged and foreign
-/// files are skipped here; reading one by its path says what is wrong with it.
+/// as possible, the newest among equals. `what` says what a file is for, None of what is for something else.
 ///
 /// # Errors
 /// The directory exists and cannot be listed.
@@ -263,17 +266,19 @@ pub(crate) fn best_fit<F>(
     (device, input): (&DeviceSpec, &Config),
     read: impl Fn(&Path) -> Result<F, StoreError>,
     what: impl Fn(&F) -> Option<For<'_>>,
-) -> Result<Option<(PathBuf, F)>, StoreError> {
+) -> Result<Fitting<F>, StoreError> {
     let fingerprint = device.fingerprint();
     let agrees = |fixed: &Config| fixed.0.iter().all(|(name, value)| input.get(name) == Some(value));
     let prefix = stem(name, device, &Config::default());
     let ours = |path: &PathBuf| path.file_name().is_some_and(|n| n.to_string_lossy().starts_with(&prefix));
     let mut best: Option<((usize, u64, PathBuf), F)> = None;
+    let mut damaged = Vec::new();
     for path in super::files_with_extension(directory, extension)?.into_iter().filter(ours) {
         let file = match read(&path) {
             Ok(file) => file,
             Err(error) => {
-                tracing::warn!(%error, "skipping a {extension}");
+                tracing::warn!(%error, "a stored {extension} is of no use");
+                damaged.push(error);
                 continue;
             }
         };
@@ -283,7 +288,7 @@ pub(crate) fn best_fit<F>(
             best = Some((key, file));
         }
     }
-    Ok(best.map(|((_, _, path), file)| (path, file)))
+    Ok(Fitting { best: best.map(|((_, _, path), file)| (path, file)), damaged })
 }
 
 /// A file name for what belongs to a kernel or computation of this name, a device and a set of fixed fields.

@@ -299,7 +299,8 @@ impl<'c> Campaign<'c> {
         let mut live = Evaluator::new(problem, device, &settings.objective, (&settings.timing, limits), &clock);
         live.set_best(best);
         let seen = search.best().considered;
-        let mut input = Input { live, campaign: self, draw, part, until_s, mark, best, seen, new: 0, failed: None };
+        let (new, recent, failed) = (0, Vec::new(), None);
+        let mut input = Input { live, campaign: self, draw, part, until_s, mark, best, seen, new, recent, failed };
         let driven = drive(&mut search, "survey", &settings.objective, &Budget::evaluations(left), &mut input);
         let (new, failed) = (input.new, input.failed);
         if let Some(error) = failed {
@@ -365,6 +366,8 @@ struct Input<'x, 'c> {
     /// Configurations that were measured of it, and how many of them now.
     seen: u64,
     new: u64,
+    /// What was measured since others on this machine were last looked at, with its cost.
+    recent: Vec<(Point, f64)>,
     /// What ended the campaign, if not the device.
     failed: Option<RuntimeError>,
 }
@@ -385,21 +388,17 @@ impl Evaluate for Input<'_, '_> {
         let cut_off_s = self.live.timing().cut_off.map(|limit| limit.as_secs_f64());
         let outcome = self.live.time(point).map_err(Refused::Device)?;
         let cost = outcome.as_ref().ok().and_then(|m| settings.objective.cost(m));
-        self.best = cost.into_iter().chain(self.best).min_by(f64::total_cmp);
         self.seen += 1;
         self.new += 1;
-        let sample = Sample {
-            draw: self.draw,
-            seed: settings.seed,
-            input: self.part.input.clone(),
-            config: self.part.problem.space().config(point),
-            outcome: outcome.clone(),
-            cut_off_s,
-            // Devices that measure at once share the time.
-            spent_s: self.mark.elapsed().as_secs_f64() / self.campaign.devices as f64,
-        };
-        *self.mark = Instant::now();
-        self.failed = locked(&self.campaign.recorder).record(self.part.of, sample, self.best).err();
+        self.record(point, outcome.clone(), cut_off_s);
+        self.recent.extend(cost.map(|cost| (point.clone(), cost)));
+        let looked = locked(&self.campaign.recorder).bystanders.look();
+        if looked.is_some() {
+            let recent = std::mem::take(&mut self.recent);
+            if looked == Some(true) {
+                self.again(&recent).map_err(Refused::Device)?;
+            }
+        }
         Ok(outcome)
     }
 
@@ -411,5 +410,44 @@ impl Evaluate for Input<'_, '_> {
         let fewest = u64::from(self.campaign.settings.configs_per_input.div_ceil(3));
         let is_late = || self.seen >= fewest && locked(&self.campaign.recorder).spent_s() >= self.until_s;
         self.failed.is_some() || is_late() || self.campaign.is_over()
+    }
+}
+
+impl Input<'_, '_> {
+    /// Measures once more what was measured while others disturbed, and records what is clearly better now: models are fitted on the
+    /// least time of a configuration.
+    fn again(&mut self, disturbed: &[(Point, f64)]) -> Result<(), DeviceError> {
+        /// Of the first cost; closer ones are the same.
+        const BETTER: f64 = 0.95;
+        for (point, before) in disturbed {
+            if self.is_over() {
+                break;
+            }
+            let outcome = self.live.time(point)?;
+            let cost = outcome.as_ref().ok().and_then(|m| self.campaign.settings.objective.cost(m));
+            if cost.is_some_and(|now| now < BETTER * before) {
+                self.record(point, outcome, None);
+            }
+        }
+        Ok(())
+    }
+
+    fn record(&mut self, point: &Point, outcome: Outcome, cut_off_s: Option<f64>) {
+        let settings = self.campaign.settings;
+        let cost = outcome.as_ref().ok().and_then(|m| settings.objective.cost(m));
+        self.best = cost.into_iter().chain(self.best).min_by(f64::total_cmp);
+        let sample = Sample {
+            draw: self.draw,
+            seed: settings.seed,
+            input: self.part.input.clone(),
+            config: self.part.problem.space().config(point),
+            outcome,
+            cut_off_s,
+            // Devices that measure at once share the time.
+            spent_s: self.mark.elapsed().as_secs_f64() / self.campaign.devices as f64,
+        };
+        *self.mark = Instant::now();
+        let recorded = locked(&self.campaign.recorder).record(self.part.of, sample, self.best);
+        self.failed = self.failed.take().or(recorded.err());
     }
 }

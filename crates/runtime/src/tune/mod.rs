@@ -9,6 +9,7 @@ pub use recorder::Logged;
 pub use settings::{Observer, Progress, Silent, TuneSettings};
 pub use training::{Rows, rows};
 
+use crate::bystanders::Disturbance;
 use crate::error::RuntimeError;
 use crate::knowledge::Shared;
 use crate::log::{CampaignLog, LogHeader, Record, Sample};
@@ -71,6 +72,14 @@ impl TunePaths {
     }
 }
 
+/// What was measured.
+pub struct Collected {
+    /// The log of each kernel, and what its sampler accepted.
+    pub of_kernels: Vec<(Logged, Acceptance)>,
+    /// How much others disturbed on this machine.
+    pub disturbance: Disturbance,
+}
+
 /// What came out of a campaign.
 pub struct TuneReport {
     /// The device, as on the command line; the first of several.
@@ -85,6 +94,10 @@ pub struct TuneReport {
     pub failed: u64,
     /// Measurements and failures that an interrupted or earlier campaign left.
     pub resumed: u64,
+    /// Whether the observer ended the measuring: another run goes on.
+    pub interrupted: bool,
+    /// How much others disturbed on this machine.
+    pub disturbance: Disturbance,
     /// Seconds of this call, fitting included.
     pub seconds: f64,
 }
@@ -145,7 +158,8 @@ impl Tuner<'_> {
     /// or a model that cannot be fitted. Whatever was measured is in the logs.
     pub fn run(&mut self, paths: &[TunePaths]) -> Result<TuneReport, RuntimeError> {
         let began = Instant::now();
-        let collected = self.collect(paths)?;
+        let Collected { of_kernels: collected, disturbance } = self.collect(paths)?;
+        let interrupted = self.observer.stop();
         let device = self.devices[0].spec().clone();
         let resumed = collected.iter().map(|(logged, _)| logged.resumed as u64).sum();
         let mut kernels = Vec::new();
@@ -158,7 +172,9 @@ impl Tuner<'_> {
                 }
                 fitted => fitted?,
             };
-            logged.log.append(&Record::Finished { at: unix_seconds() })?;
+            if !interrupted {
+                logged.log.append(&Record::Finished { at: unix_seconds() })?;
+            }
             logged.log.sync()?;
             let samples = logged.ok();
             let measured = logged.samples.iter().filter(|s| s.outcome.is_ok());
@@ -181,6 +197,8 @@ impl Tuner<'_> {
             selector: self.learn(&device, &kernels, paths)?,
             kernels,
             resumed,
+            interrupted,
+            disturbance,
             seconds: began.elapsed().as_secs_f64(),
         })
     }
@@ -208,7 +226,7 @@ impl Tuner<'_> {
     /// # Errors
     /// A setting out of range, a file (see [`CampaignLog::open`]), a device that fails, or nothing legal. Whatever was measured
     /// is in the logs.
-    pub fn collect(&mut self, paths: &[TunePaths]) -> Result<Vec<(Logged, Acceptance)>, RuntimeError> {
+    pub fn collect(&mut self, paths: &[TunePaths]) -> Result<Collected, RuntimeError> {
         self.check()?;
         let (device, settings) = (self.devices[0].spec().clone(), &self.settings);
         let header = |kernel: &dyn AnyKernel| LogHeader {
@@ -218,13 +236,15 @@ impl Tuner<'_> {
             fixed: settings.fixed.clone(),
         };
         let opened = self.kernels.iter().zip(paths).map(|(kernel, to)| CampaignLog::open(&to.log, &header(*kernel)));
-        let recorder = Recorder::new(opened.collect::<Result<_, _>>()?, settings, &mut *self.observer);
+        let recorder = Recorder::new(opened.collect::<Result<_, _>>()?, &device, settings, &mut *self.observer);
         let mut samplers: Vec<_> = self.kernels.iter().map(|kernel| (self.sampler)(kernel.space())).collect();
         let sources = samplers.iter_mut().map(|sampler| Shared::new(&mut **sampler));
         let subjects = self.kernels.iter().copied().zip(sources);
         let devices = (device.clone(), self.devices.len());
-        let logs = Campaign::new(subjects, self.trainer, settings, devices, recorder).measure(&mut self.devices)?.logs;
-        Ok(logs.into_iter().zip(samplers).map(|(logged, sampler)| (logged, sampler.acceptance().clone())).collect())
+        let recorder = Campaign::new(subjects, self.trainer, settings, devices, recorder).measure(&mut self.devices)?;
+        let (disturbance, logs) = (recorder.bystanders.seen(), recorder.logs.into_iter());
+        let of_kernels = logs.zip(samplers).map(|(logged, sampler)| (logged, sampler.acceptance().clone())).collect();
+        Ok(Collected { of_kernels, disturbance })
     }
 
     /// Refuses, before a log is begun, what cannot be run.

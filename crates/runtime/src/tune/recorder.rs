@@ -1,9 +1,11 @@
 //! The logs of a campaign, and how much of the campaign is done.
 
 use super::settings::{Observer, Progress, TuneSettings};
+use crate::bystanders::Bystanders;
 use crate::error::RuntimeError;
 use crate::log::{CampaignLog, Opened, Record, Sample};
 use std::time::{Duration, Instant};
+use tilewright_core::device::DeviceSpec;
 
 /// The logs are synced at least this often.
 const SYNC_EVERY: Duration = Duration::from_secs(2);
@@ -39,17 +41,24 @@ pub(super) struct Recorder<'c> {
     synced: Instant,
     /// Measurements in the logs.
     ok: u64,
+    /// What others do on this machine meanwhile.
+    pub(super) bystanders: Bystanders,
 }
 
 impl<'c> Recorder<'c> {
     /// Takes up logs; what they hold of campaigns that did not end belongs to this one.
-    pub(super) fn new(opened: Vec<Opened>, settings: &'c TuneSettings, observer: &'c mut dyn Observer) -> Self {
+    pub(super) fn new(
+        opened: Vec<Opened>,
+        device: &DeviceSpec,
+        settings: &'c TuneSettings,
+        observer: &'c mut dyn Observer,
+    ) -> Self {
         let (began, synced) = (Instant::now(), Instant::now());
         let spent_before = opened.iter().flat_map(|o| &o.samples[o.finished..]).map(|s| s.spent_s).sum();
         let logged = |Opened { log, samples, .. }| Logged { log, resumed: samples.len(), samples };
         let logs: Vec<Logged> = opened.into_iter().map(logged).collect();
         let ok = logs.iter().map(Logged::ok).sum();
-        Self { logs, settings, observer, spent_before, began, synced, ok }
+        Self { logs, settings, observer, spent_before, began, synced, ok, bystanders: Bystanders::of(device) }
     }
 
     pub(super) fn sync(&mut self) -> Result<(), RuntimeError> {

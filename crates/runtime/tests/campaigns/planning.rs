@@ -8,10 +8,10 @@ use tilewright_core::data::Data;
 use tilewright_core::device::{Device, DeviceSpec, HostDevice};
 use tilewright_core::feature::FeatureSchema;
 use tilewright_core::measurement::{Measurement, Timing};
-use tilewright_core::predictor::Predictor;
+use tilewright_core::predictor::{BindError, Predictor, Scorer};
 use tilewright_core::problem::{AnyKernel, Erased, Measure, MeasureError, Problem};
 use tilewright_core::program::{DeviceError, Program};
-use tilewright_core::space::Point;
+use tilewright_core::space::{Point, Points};
 use tilewright_runtime::RuntimeError;
 use tilewright_runtime::plan::{Asked, PlanSettings, Planned, Planner, Ranking, Sampling};
 use tilewright_runtime::plan_cache::PlanCache;
@@ -65,6 +65,51 @@ impl Setup {
 
     fn optimum(&self, input: &str) -> (Point, f64) {
         toy::optimum(&*self.kernel.problem(&self.device, &words(input)).unwrap()).unwrap()
+    }
+}
+
+/// A model that takes its time.
+struct Slow(Box<dyn Predictor>);
+
+struct Tired<'a>(Box<dyn Scorer + 'a>);
+
+impl Predictor for Slow {
+    fn kind(&self) -> &str {
+        "slow"
+    }
+
+    fn bind<'a>(&'a self, problem: &'a dyn Problem) -> Result<Box<dyn Scorer + 'a>, BindError> {
+        Ok(Box::new(Tired(self.0.bind(problem)?)))
+    }
+}
+
+impl Scorer for Tired<'_> {
+    fn score(&self, points: Points<'_>, out: &mut [f32]) {
+        std::thread::sleep(Duration::from_millis(2 * out.len() as u64));
+        self.0.score(points, out);
+    }
+}
+
+#[test]
+fn a_slow_model_is_asked_about_a_sample() {
+    let mut setup = Setup { model: Some(Box::new(Slow(model()))), ..Setup::new() };
+    setup.settings.ranking = Ranking::Everything { within: Duration::from_millis(100) };
+    let begun = Instant::now();
+    let planned = setup.plan("n=10000").unwrap();
+    let all = setup.kernel.problem(&setup.device, &words("n=10000")).unwrap().space().count_legal();
+    assert!(planned.considered < all, "{} of {all}", planned.considered);
+    assert!(planned.reason.contains("since all would have taken more than"), "{}", planned.reason);
+    assert!(begun.elapsed() < Duration::from_secs(20), "{:?}", begun.elapsed());
+}
+
+#[test]
+fn limits_that_are_none_are_refused() {
+    for (field, wrong) in [("cut_off", f64::NAN), ("cut_off", -1.0), ("rough", f64::NAN), ("rough", 0.0)] {
+        let mut setup = Setup::new();
+        let limit = if field == "rough" { &mut setup.settings.rough } else { &mut setup.settings.cut_off };
+        *limit = wrong;
+        let refused = setup.plan("n=100").unwrap_err();
+        assert_eq!(refused.field().as_deref(), Some(field), "{refused}");
     }
 }
 

@@ -84,7 +84,7 @@ impl Setup {
             kernel,
             problem: &**problem,
             predictor: self.predictor.as_ref().map(|p| p as &dyn Predictor),
-            ranking: Ranking::Everything,
+            ranking: Ranking::default(),
             knowledge: self.predictor.as_ref().map(|_| "own"),
             known: String::new(),
             warm: Box::new(Default::default),

@@ -1,6 +1,6 @@
 //! What is wrong with a space.
 
-use tilewright_core::expr::ParseError;
+use tilewright_core::expr::{ParseError, brief};
 use tilewright_core::space::{Config, SpaceError};
 
 /// Why a space cannot be built.
@@ -10,7 +10,7 @@ pub enum LegalError {
     #[error(transparent)]
     Space(#[from] SpaceError),
     /// A constraint that does not parse.
-    #[error("constraint {constraint:?}: {error}")]
+    #[error("constraint {:?}: {error}", brief(constraint))]
     Parse {
         /// The constraint.
         constraint: String,
@@ -18,7 +18,7 @@ pub enum LegalError {
         error: ParseError,
     },
     /// A constraint on something that is no parameter.
-    #[error("constraint {constraint:?} mentions {name:?}, which is no parameter: {known}")]
+    #[error("constraint {:?} mentions {:?}, which is no parameter: {known}", brief(constraint), brief(name))]
     UnknownName {
         /// The constraint.
         constraint: String,
@@ -28,7 +28,7 @@ pub enum LegalError {
         known: String,
     },
     /// A constraint without a value at a point where nothing is false, as [`LegalSet`](super::LegalSet) says.
-    #[error("constraint {constraint:?} has no value at {at}: {error}")]
+    #[error("constraint {:?} has no value at {at}: {error}", brief(constraint))]
     Undefined {
         /// The constraint.
         constraint: String,
@@ -58,6 +58,6 @@ pub enum LegalError {
     #[error("a constraint could not be ordered")]
     Order,
     /// A closure where an expression is needed.
-    #[error("constraint {0:?} is a closure and no expression")]
+    #[error("constraint {:?} is a closure and no expression", brief(.0))]
     Closure(String),
 }

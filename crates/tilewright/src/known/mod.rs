@@ -16,13 +16,16 @@ use tilewright_core::predictor::{BindError, Predictor};
 use tilewright_core::problem::{AnyKernel, Problem};
 use tilewright_core::space::Config;
 use tilewright_runtime::plan::{Ranking, Sampling};
-use tilewright_runtime::store::{Home, Profile, ProfileStore, checksum};
+use tilewright_runtime::store::{Fitting, Home, Profile, ProfileStore, checksum};
 use tilewright_runtime::trainer::{MlpTrainer, OverLinear, Trainer, Trainers};
 use tilewright_sampler::{Chained, Exact, Sampler, Settings};
 use tilewright_search::Experience;
 
 /// The kind of the model that needs no measurement of a kernel.
 pub const LINEAR: &str = "linear";
+
+/// The reason of the linear model.
+const LINEAR_RANKS: &str = "the linear model of this device ranks";
 
 /// Where the ranking of configurations comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,6 +52,8 @@ pub struct Known<'k> {
     pub ranking: Ranking,
     /// Checksum of the file that the predictor was read from.
     pub origin: Option<String>,
+    /// What is wrong with stored profiles that may have been meant for it.
+    pub damaged: Vec<String>,
     pub(crate) source: Source,
     pub(crate) reason: String,
 }
@@ -57,7 +62,8 @@ impl<'k> Known<'k> {
     /// Nothing is known.
     pub fn nothing(kernel: &'k dyn AnyKernel) -> Self {
         let (source, reason) = (Source::Default, "there is neither a profile nor what another device recorded".into());
-        Self { kernel, predictor: None, ranking: Ranking::Everything, origin: None, source, reason }
+        let (ranking, damaged) = (Ranking::default(), Vec::new());
+        Self { kernel, predictor: None, ranking, origin: None, damaged, source, reason }
     }
 
     /// A predictor ranks; `origin` is the checksum of its file, where it has one.
@@ -67,8 +73,8 @@ impl<'k> Known<'k> {
         predictor: Box<dyn Predictor>,
         origin: Option<String>,
     ) -> Self {
-        let ranking = if predictor.is_costly() { Ranking::Sample(Sampling::default()) } else { Ranking::Everything };
-        Self { kernel, predictor: Some(predictor), ranking, origin, source, reason }
+        let ranking = if predictor.is_costly() { Ranking::Sample(Sampling::default()) } else { Ranking::default() };
+        Self { kernel, predictor: Some(predictor), ranking, origin, damaged: Vec::new(), source, reason }
     }
 
     /// The model of the kind that is asked for, from the named file where there is one. Else what is known, in this order: the
@@ -85,25 +91,38 @@ impl<'k> Known<'k> {
         input: &Config,
     ) -> Result<Self, Error> {
         let weights = WeightStore::new(home);
-        let linear = (Source::Linear, "the linear model of this device ranks".to_owned());
         if model == Some(LINEAR) {
             let stored = weights.path(device);
             let predictor = weights.load(device, file)?;
+            let linear = (Source::Linear, LINEAR_RANKS.to_owned());
             return Ok(Self::by(kernel, linear, Box::new(predictor), Some(checksum(file.unwrap_or(&stored))?)));
         }
-        if let Some((predictor, origin)) = profile(home, file, kernel, device, input)? {
+        let (stored, damaged) = profile(home, file, kernel, device, input)?;
+        if let Some((predictor, origin)) = stored {
             let of = (Source::Profile, "a profile of this kernel on this device ranks".to_owned());
-            return Ok(Self::by(kernel, of, predictor, Some(origin)));
+            return Ok(Self { damaged, ..Self::by(kernel, of, predictor, Some(origin)) });
         }
         if model.is_some() {
             let (kernel, computation) = (kernel.id(), kernel.computation().to_string());
             return Err(Error::NoProfile { kernel, computation });
         }
-        let mut known = Self::nothing(kernel);
         // One configuration needs no ranking.
         if kernel.space().params().is_empty() {
-            return Ok(known);
+            return Ok(Self::nothing(kernel));
         }
+        let known = Self::without_profile(home, kernel, device, input)?;
+        Ok(Self { damaged, ..known })
+    }
+
+    /// What other devices recorded; the device's linear model, where it counts the kernel; nothing.
+    fn without_profile(
+        home: &Home,
+        kernel: &'k dyn AnyKernel,
+        device: &DeviceSpec,
+        input: &Config,
+    ) -> Result<Self, Error> {
+        let mut known = Self::nothing(kernel);
+        let weights = WeightStore::new(home);
         let (transferred, left_out) = match transfer::find(home, kernel, device) {
             Ok(found) => found,
             Err(error) => (None, vec![error.to_string()]),
@@ -118,6 +137,7 @@ impl<'k> Known<'k> {
             && counts(&predictor, kernel, device, input)
         {
             let origin = checksum(&weights.path(device))?;
+            let linear = (Source::Linear, LINEAR_RANKS.to_owned());
             known = Self::by(kernel, linear, Box::new(predictor), Some(origin));
         }
         for error in left_out {
@@ -164,7 +184,7 @@ impl<'k> Known<'k> {
     /// Draws configurations of it.
     pub fn sampler(&self) -> Box<dyn Sampler> {
         match self.ranking {
-            Ranking::Everything => Box::new(Chained::new(self.kernel.space(), Settings::default())),
+            Ranking::Everything { .. } => Box::new(Chained::new(self.kernel.space(), Settings::default())),
             Ranking::Sample(_) => Box::new(Exact::new()),
         }
     }
@@ -181,27 +201,35 @@ fn counts(predictor: &dyn Predictor, kernel: &dyn AnyKernel, device: &DeviceSpec
 type Stored = (Box<dyn Predictor>, String);
 
 /// The named profile, or the stored one that fits kernel, device and input best, with the checksum of its file; none if none is
-/// stored.
+/// stored. Beside it, what is wrong with stored ones.
 ///
 /// # Errors
-/// A file that is damaged or for something else, or a directory that cannot be listed.
+/// A file that is for something else, a named one that is damaged, or a directory that cannot be listed.
 pub fn profile(
     home: &Home,
     named: Option<&Path>,
     kernel: &dyn AnyKernel,
     device: &DeviceSpec,
     input: &Config,
-) -> Result<Option<Stored>, Error> {
+) -> Result<(Option<Stored>, Vec<String>), Error> {
+    if let Some(path) = named {
+        let read = || loaded(path, Profile::read(path)?, kernel, device);
+        let found = read().map_err(|error| Error::Named { path: path.to_path_buf(), error: Box::new(error) })?;
+        return Ok((Some(found), Vec::new()));
+    }
+    let Fitting { best, damaged } = ProfileStore::new(home.profiles()).find(&kernel.id(), device, input)?;
+    let damaged = damaged.iter().map(ToString::to_string).collect();
+    let found = best.map(|(path, profile)| loaded(&path, profile, kernel, device)).transpose()?;
+    Ok((found, damaged))
+}
+
+/// The model of a profile that is for this kernel and device.
+fn loaded(path: &Path, profile: Profile, kernel: &dyn AnyKernel, device: &DeviceSpec) -> Result<Stored, Error> {
     let schema = kernel.schema();
-    let found = match named {
-        Some(path) => Some((path.to_path_buf(), Profile::read(path)?)),
-        None => ProfileStore::new(home.profiles()).find(&kernel.id(), device, input)?,
-    };
-    let Some((path, profile)) = found else { return Ok(None) };
-    profile.expect(&path, &kernel.id(), device, &schema)?;
-    let unreadable = |source| Error::Profile { path: path.clone(), source };
+    profile.expect(path, &kernel.id(), device, &schema)?;
+    let unreadable = |source| Error::Profile { path: path.to_path_buf(), source };
     let predictor = Trainers::standard().load(&profile, &schema).map_err(unreadable)?;
-    Ok(Some((predictor, checksum(&path)?)))
+    Ok((predictor, checksum(path)?))
 }
 
 /// The kinds of models that profiles may hold. Only what is fitted over the linear model needs the weights of the device.

@@ -5,7 +5,7 @@ use super::{Answer, Asked, rows, text};
 use crate::args::SearchArgs;
 use crate::failure::{Failure, Kind};
 use crate::fields;
-use crate::output::{Output, seconds};
+use crate::output::{Output, note, seconds};
 use crate::wiring::{Wiring, measure};
 use std::sync::Arc;
 use tilewright::known::Known;
@@ -55,7 +55,7 @@ pub(super) fn run(
     let mut progress = |name: &str, repeat: u32, trace: &Trace| {
         let best = trace.best().map_or("nothing".to_owned(), seconds);
         let (at, count, took) = (repeat + 1, trace.evaluations, seconds(trace.seconds));
-        eprintln!("{name} {at}/{}: {best} after {count} evaluations in {took}", args.repeats);
+        note(format_args!("{name} {at}/{}: {best} after {count} evaluations in {took}", args.repeats));
     };
     let report = trial.run(&strategies, (args.repeats, asked.looked_at()), &mut progress)?;
     let about = About { device: id, points: problem.space().count_legal() as usize, optimum_s: report.best.1 };

@@ -4,7 +4,7 @@ use super::counted::{Answer, list, refused, rejected_in_order, samplers};
 use crate::args::SpaceArgs;
 use crate::failure::{Failure, Kind};
 use crate::fields;
-use crate::output::Output;
+use crate::output::{Output, read_text};
 use std::path::Path;
 use std::time::Instant;
 use tilewright_core::dtype::DType;
@@ -91,6 +91,6 @@ fn device(name: &str) -> Result<DeviceConstants, Failure> {
         let text = format!("{name:?} is neither a file nor one of {}", known.join(" "));
         return Err(Failure::new(Kind::Usage, "device-spec", text));
     }
-    let text = std::fs::read_to_string(path).map_err(|e| Failure::new(Kind::Input, name, e))?;
+    let text = read_text(path)?;
     DeviceConstants::from_json(&text).map_err(|e| Failure::new(Kind::Input, name, e))
 }

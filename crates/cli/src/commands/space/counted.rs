@@ -1,7 +1,7 @@
 //! The answer about a counted space.
 
 use crate::failure::{Failure, Kind};
-use crate::output::{Output, aligned, seconds};
+use crate::output::{Output, aligned, seconds, unless_closed};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -160,7 +160,7 @@ pub(super) fn list(set: &LegalSet, path: &Path) -> Result<(), Failure> {
         }
         file.flush()
     };
-    write().map_err(|e| Failure::of_file(Kind::Store, path, e))
+    unless_closed(write()).map_err(|e| Failure::of_file(Kind::Store, path, e))
 }
 
 /// The failure of a space without points, with the constraints that conflict.

@@ -3,7 +3,7 @@
 use super::counted::{Answer, empty, list, refused, rejected_by, samplers};
 use crate::args::SpaceArgs;
 use crate::failure::{Failure, Kind};
-use crate::output::Output;
+use crate::output::{Output, read_text};
 use std::path::Path;
 use std::time::Instant;
 use tilewright_core::space::Config;
@@ -18,7 +18,7 @@ pub(super) fn run(args: &SpaceArgs, path: &Path, seed: u64, output: Output) -> R
         ));
     }
     let field = path.display().to_string();
-    let text = std::fs::read_to_string(path).map_err(|e| Failure::new(Kind::Input, &field, e))?;
+    let text = read_text(path)?;
     let start = Instant::now();
     let description = Description::from_t1(&text).map_err(|e| Failure::new(Kind::Input, &field, e))?;
     let set = LegalSet::new(&description).map_err(|e| refused(&e, &field))?;

@@ -56,7 +56,7 @@ fn the_most_specific_profile_is_found() {
     let store = ProfileStore::new(dir.path().join("profiles"));
     let toy = KernelId::new("toy");
     let find = |input: &str| {
-        let found = store.find(&toy, &device(8), &Config::parse(input).unwrap()).unwrap();
+        let found = store.find(&toy, &device(8), &Config::parse(input).unwrap()).unwrap().best;
         found.map(|(_, p)| p.header.created)
     };
     assert_eq!(find("dtype=f32"), None, "no directory is no profile");
@@ -69,7 +69,7 @@ fn the_most_specific_profile_is_found() {
     assert_eq!(find("n=4,dtype=f32,threads=2"), Some(2));
     assert_eq!(find("n=4,dtype=f64,threads=2"), Some(3));
     assert_eq!(find("n=4"), Some(9));
-    let elsewhere = store.find(&toy, &device(4), &Config::parse("n=4").unwrap()).unwrap();
+    let elsewhere = store.find(&toy, &device(4), &Config::parse("n=4").unwrap()).unwrap().best;
     assert!(elsewhere.is_none(), "a profile of another device is not for this one");
     // A damaged neighbour does not hide the others.
     std::fs::write(store.path(&toy, &device(8), &Config::parse("dtype=f64").unwrap()), b"junk").unwrap();
