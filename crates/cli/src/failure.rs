@@ -132,7 +132,7 @@ impl From<tilewright::Error> for Failure {
             Error::Argument { name, message } => DeviceError::Argument { name, message }.into(),
             Error::Profile { source, .. } => Self { field, ..RuntimeError::from(source).into() },
             Error::NoProfile { .. } => Self { detail: Some("no-profile"), ..Self::new(Kind::Input, &field, message) },
-            // Who names a file is told of it as of any other argument.
+            // A named file is an argument: what is wrong with it is wrong with the command line.
             Error::Named { error, .. } => Self { kind: Kind::Input, ..Self::from(*error) },
             Error::Kernel(_) => Self::new(Kind::Input, &field, message),
             Error::Repository(_) | Error::Transfer(_) => Self::new(Kind::Store, &field, message),

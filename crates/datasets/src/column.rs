@@ -25,6 +25,17 @@ impl Column {
         &self.levels
     }
 
+    /// The distinct values, numbers first in order of size, then words in order of text.
+    pub(crate) fn sorted_levels(&self) -> Vec<Value> {
+        let mut values = self.levels.clone();
+        values.sort_by(|a, b| match (a.as_f64(), b.as_f64()) {
+            (Some(a), Some(b)) => a.total_cmp(&b),
+            (None, None) => a.to_string().cmp(&b.to_string()),
+            (a, b) => a.is_none().cmp(&b.is_none()),
+        });
+        values
+    }
+
     /// Number of rows.
     pub fn len(&self) -> usize {
         self.codes.len()

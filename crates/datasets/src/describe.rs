@@ -90,12 +90,7 @@ impl Dataset {
 }
 
 fn summary(column: &Column, role: &'static str) -> ColumnSummary {
-    let mut values = column.levels().to_vec();
-    values.sort_by(|a, b| match (a.as_f64(), b.as_f64()) {
-        (Some(a), Some(b)) => a.total_cmp(&b),
-        (None, None) => a.to_string().cmp(&b.to_string()),
-        (a, b) => a.is_none().cmp(&b.is_none()),
-    });
+    let values = column.sorted_levels();
     let numbers = || values.iter().filter_map(Value::as_f64);
     ColumnSummary {
         name: column.name().to_owned(),

@@ -74,12 +74,7 @@ pub struct Replay {
 /// The distinct values of a column, numbers first in order of size, then words in order of text, then the empty word if
 /// cells are missing.
 fn values(column: &Column) -> Vec<Value> {
-    let mut values = column.levels().to_vec();
-    values.sort_by(|a, b| match (a.as_f64(), b.as_f64()) {
-        (Some(a), Some(b)) => a.total_cmp(&b),
-        (None, None) => a.to_string().cmp(&b.to_string()),
-        (a, b) => a.is_none().cmp(&b.is_none()),
-    });
+    let mut values = column.sorted_levels();
     if (0..column.len()).any(|row| column.code(row).is_none()) {
         values.push(Value::from(""));
     }

@@ -49,7 +49,7 @@ impl Disturbance {
         self.disturbed_s > 0.1 * self.seconds
     }
 
-    /// What people are told.
+    /// The same as a sentence for people.
     pub fn sentence(&self) -> String {
         format!(
             "other work kept up to {:.1} cores busy during {:.0}% of the measuring: times are too long, and choices may be wrong",

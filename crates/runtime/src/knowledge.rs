@@ -177,6 +177,10 @@ fn too_long(problem: &dyn Problem, scorer: &dyn Scorer, limit: Duration) -> Opti
         }
     };
     let (mut all, most) = (0u64, limit / each.max(f64::MIN_POSITIVE));
+    // Mostly all points, legal or not, would not take too long: nobody needs to count the legal ones.
+    if problem.space().cartesian() as f64 <= most {
+        return None;
+    }
     let ended = !problem.space().for_each_legal(|_| {
         all += 1;
         all as f64 <= most
