@@ -24,7 +24,7 @@ if [ ! -x "$venv/bin/python" ]; then
     python3 -m venv "$venv"
     "$venv/bin/pip" install --quiet 'kernel_tuner==1.5.*'
 fi
-cargo build --release --quiet -p tilewright
+cargo build --release --quiet -p tilewright-cli
 runs=build/peers/kernel-tuner-runs
 theirs=adaptive_tabu_greywolf
 # Seeds that were run before are kept; delete the folder to run them again.

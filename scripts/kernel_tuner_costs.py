@@ -49,6 +49,14 @@ def from_dataset(path):
             "cache": entries}
 
 
+def family_of(path):
+    """What recordings of one kernel have in common whatever their files are called: the names of its parameters."""
+    if path.endswith(".csv"):
+        with open(path.removesuffix(".csv") + ".schema.json") as f:
+            return frozenset(json.load(f)["columns"]["config"])
+    return frozenset(load(path)["tune_params_keys"])
+
+
 def seconds(entry):
     """The time of an entry, infinite where it failed."""
     t = entry.get("time")

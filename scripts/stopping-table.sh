@@ -5,7 +5,7 @@
 # usage: stopping-table.sh [-f] [-s STRATEGIES] [-n REPEATS] [-p PRIOR]... RECORDING...
 #
 # The learned rule is fitted for every recording on all the others (leave one space out); with -f on those of other kernels only
-# (leave one family out: names are KERNEL-DEVICE); with -p on the given recordings, without the one that is searched.
+# (leave one family out: kernels are one family whose parameters have the same names, whatever the files are called); with -p on the given recordings, without the one that is searched.
 # Needed: so many random evaluations that one within epsilon (5%) of the optimum is among them with probability 1 - alpha (90%).
 set -eu
 cd "$(dirname "$0")/.."
@@ -22,20 +22,16 @@ done
 shift $((OPTIND - 1))
 [ $# -gt 0 ] || { sed -n 2,9p "$0"; exit 2; }
 program=${TILEWRIGHT:-target/release/tilewright}
-[ -n "${TILEWRIGHT:-}" ] || cargo build --release --quiet -p tilewright
+[ -n "${TILEWRIGHT:-}" ] || cargo build --release --quiet -p tilewright-cli
 python3 - "$program" "$strategies" "$repeats" "$family" "$prior" "$@" <<'PYTHON'
 import json, math, subprocess, sys
 
 sys.path.insert(0, "scripts")
-from kernel_tuner_costs import costs, name_of
+from kernel_tuner_costs import costs, family_of, name_of
 
 program, strategies, repeats, by_family, prior = sys.argv[1:6]
 files = sys.argv[6:]
 prior = prior.split() or files
-
-
-def kernel(file):
-    return name_of(file).rsplit("-", 1)[0]
 
 
 def needed(file):
@@ -56,7 +52,7 @@ def geomean(xs):
 
 rows = {}
 for file in files:
-    others = [f for f in prior if f != file and not (by_family == "yes" and kernel(f) == kernel(file))]
+    others = [f for f in prior if f != file and not (by_family == "yes" and family_of(f) == family_of(file))]
     run = [program, "search", "--device", f"replay:{file}", "--strategy", strategies + ",random",
            "--repeats", repeats, "--json", *(["--prior", *others] if others else [])]
     answer = json.loads(subprocess.run(run, check=True, capture_output=True, text=True).stdout)

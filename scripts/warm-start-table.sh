@@ -17,7 +17,7 @@ while getopts s:n: flag; do
 done
 shift $((OPTIND - 1))
 [ $# -gt 1 ] || { sed -n 2,7p "$0"; exit 2; }
-cargo build --release --quiet -p tilewright
+cargo build --release --quiet -p tilewright-cli
 python3 - "${TILEWRIGHT:-target/release/tilewright}" "$strategy" "$repeats" "$@" <<'PYTHON'
 import json, subprocess, sys
 

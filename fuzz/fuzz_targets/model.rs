@@ -4,7 +4,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use serde_json::Value;
-use tilewright_core::predictor::Predictor;
+use tilewright_core::predictor::RowPredictor;
 use tilewright_perfmodel_mlp::Mlp;
 
 fuzz_target!(|text: &str| {

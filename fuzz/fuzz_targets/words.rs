@@ -33,7 +33,9 @@ fuzz_target!(|text: &str| {
         // Legal or not, the rules have an answer; what is legal has code. Generating it is slow: only where words say so.
         Ok(point) if Some(&point) == BASE.as_ref() => {}
         Ok(point) => {
-            space.check(&point).map_or_else(|illegal| assert!(!illegal.rule.is_empty()), |at| drop(PROBLEM.program(&at)));
+            space
+                .check(&point)
+                .map_or_else(|illegal| assert!(!illegal.rule.is_empty()), |at| drop(PROBLEM.program(&at)));
         }
         Err(error) => assert!(!error.name().is_empty()),
     }

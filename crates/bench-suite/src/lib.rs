@@ -5,9 +5,11 @@
 //! - [`cases`]: what kernels are checked on.
 //! - [`report`]: a comparison as JSON fields and as an aligned table. What times is
 //!   [`tilewright_runtime::contest`], what is compared with comes from [`tilewright_baselines`].
+//! - [`statistics`]: differences in pairs, with confidence intervals.
 #![deny(unsafe_code)]
 
 pub mod campaign;
 pub mod cases;
 pub mod report;
+pub mod statistics;
 pub mod tasks;

@@ -229,11 +229,11 @@ pub fn align(rows: &[Vec<String>], left: usize) -> String {
     for row in rows {
         let cells = row.iter().zip(&widths).enumerate();
         let line: Vec<String> = cells
-            .map(
-                |(column, (cell, &width))| {
-                    if column < left { format!("{cell:<width$}") } else { format!("{cell:>width$}") }
-                },
-            )
+            .map(|(column, (cell, &width))| {
+                // Padded by hand: formatting knows no width beyond 65,535.
+                let space = " ".repeat(width - cell.chars().count());
+                if column < left { format!("{cell}{space}") } else { format!("{space}{cell}") }
+            })
             .collect();
         text.push_str(line.join("  ").trim_end());
         text.push('\n');
@@ -275,6 +275,13 @@ mod tests {
         let first = [("ours", Ok(2.0)), ("blis", Ok(6.0)), ("openblas", Ok(4.0)), ("mkl", Err("row 3"))];
         let second = [("ours", Ok(2.0)), ("blis", Ok(1.0)), ("openblas", Ok(4.0))];
         report(&["blis", "openblas"], vec![task(0, &first), task(1, &second)])
+    }
+
+    #[test]
+    fn a_cell_may_be_longer_than_any_width_that_formatting_knows() {
+        let rows = [["a".repeat(70_000), "b".into()], ["c".into(), "dd".into()]].map(Vec::from);
+        let table = align(&rows, 1);
+        assert!(table.ends_with("  dd\n") && table.lines().all(|line| line.len() == 70_004), "columns line up");
     }
 
     #[test]

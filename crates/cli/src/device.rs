@@ -2,6 +2,7 @@
 
 use crate::args::DeviceArgs;
 use crate::failure::{Failure, Kind};
+use crate::output::note;
 use std::sync::Arc;
 pub(crate) use tilewright::DeviceName;
 use tilewright::device::host;
@@ -10,6 +11,7 @@ use tilewright_core::device::{Device, DeviceSpec};
 use tilewright_core::program::DeviceError;
 use tilewright_emulator::EmulatorDevice;
 use tilewright_runtime::Live;
+use tilewright_runtime::bystanders::Bystanders;
 use tilewright_runtime::worker::{Isolated, WorkerCommand};
 
 /// A device that is measured and checked on.
@@ -55,6 +57,18 @@ pub(crate) fn with_peaks(args: &DeviceArgs, spec: &Arc<DeviceSpec>) -> Result<Ar
         DeviceName::Cpu => host(args.threads)?.with_peaks().spec().clone(),
         _ => spec.clone(),
     })
+}
+
+/// Does what is timed on a device, and warns where others on this machine, or a throttled clock, disturbed it.
+pub(crate) fn watched<R>(device: &DeviceSpec, timed: impl FnOnce() -> R) -> R {
+    let mut bystanders = Bystanders::of(device);
+    bystanders.look();
+    let done = timed();
+    bystanders.look();
+    if bystanders.seen().is_serious() {
+        note(format_args!("warning: {}", bystanders.seen().sentence()));
+    }
+    done
 }
 
 /// A device, in a process of its own unless it is the host.

@@ -65,11 +65,21 @@ pub(crate) struct Failure {
 }
 
 impl Failure {
+    /// A message repeats what was given, and that may be a whole file: so much of it is shown.
+    const LONGEST: usize = 2_000;
+
     pub(crate) fn new(kind: Kind, field: &str, message: impl ToString) -> Self {
         let text = message.to_string();
         // Messages of libraries often begin with their field already.
-        let message = text.strip_prefix(&format!("{field}: ")).unwrap_or(&text).to_owned();
-        Self { kind, detail: None, field: field.to_owned(), message }
+        let message = text.strip_prefix(&format!("{field}: ")).unwrap_or(&text);
+        Self { kind, detail: None, field: Self::shortened(field), message: Self::shortened(message) }
+    }
+
+    fn shortened(text: &str) -> String {
+        match text.char_indices().nth(Self::LONGEST) {
+            Some((end, _)) => format!("{} ... ({} bytes in all)", &text[..end], text.len()),
+            None => text.to_owned(),
+        }
     }
 
     /// A file is at fault.

@@ -20,6 +20,18 @@ use std::process::ExitCode;
 use tracing_subscriber::EnvFilter;
 use wiring::Wiring;
 
+/// A pool of many thousand threads takes minutes to begin, and nothing here gains by it.
+fn limit_threads() {
+    const MOST: usize = 1024;
+    let asked = std::env::var("RAYON_NUM_THREADS").ok().and_then(|n| n.parse::<usize>().ok());
+    if let Some(asked) = asked.filter(|n| *n > MOST) {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        output::note(format_args!("RAYON_NUM_THREADS={asked} is beyond {MOST}: {cores} threads are used"));
+        // Nothing has begun a pool yet.
+        let _ = rayon::ThreadPoolBuilder::new().num_threads(cores).build_global();
+    }
+}
+
 fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
@@ -28,6 +40,7 @@ fn main() -> ExitCode {
     let level = ["warn", "info", "debug"][usize::from(cli.verbose).min(2)];
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(level));
     tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).log_internal_errors(false).init();
+    limit_threads();
     match run(&cli) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => report(&failure, cli.json),

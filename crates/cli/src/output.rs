@@ -5,7 +5,7 @@ use serde::Serialize;
 use std::fmt::Display;
 use std::io::{ErrorKind, Write};
 use std::path::Path;
-use tilewright_datasets::read_file;
+use tilewright_core::files::read_file;
 use tilewright_runtime::store::write_atomically;
 
 /// How the caller wants answers.

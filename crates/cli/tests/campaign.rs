@@ -27,32 +27,37 @@ fn json(path: &Path) -> Value {
     serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap()
 }
 
-/// Kills a run as soon as the log has grown by some samples.
-fn killed_while_collecting(out: &Path) {
+/// Sends a run a signal as soon as the log has grown by some samples, and gives what it says.
+fn ended_while_collecting(signal: &str, out: &Path) -> std::process::Output {
     let log = out.join("gemm.simt.1.log");
     let length = || std::fs::metadata(&log).map_or(0, |m| m.len());
     let before = length();
-    let mut child = command("emulator:sm_80", "9", out).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let mut child = command("emulator:sm_80", "9", out).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let began = Instant::now();
     while length() < before + 4000 {
         assert!(began.elapsed() < Duration::from_secs(120), "nothing was collected");
         assert_eq!(child.try_wait().unwrap(), None, "it ended by itself");
         std::thread::sleep(Duration::from_millis(5));
     }
-    child.kill().unwrap();
-    child.wait().unwrap();
+    assert!(Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap().success());
+    child.wait_with_output().unwrap()
 }
 
 #[test]
 fn a_killed_campaign_goes_on_and_ends() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("records");
-    killed_while_collecting(&out);
+    ended_while_collecting("-KILL", &out);
     let state = json(&out.join("campaign.json"));
     assert_eq!(state["stages"][0]["name"], "doctor");
     let verified = state["verify"]["f32"]["cases"].as_u64().unwrap();
     assert!(verified > 0, "{state:#}");
-    killed_while_collecting(&out);
+    // Who is asked ends in order, and says what is left.
+    let asked = ended_while_collecting("-TERM", &out);
+    let (said, answer) =
+        (String::from_utf8_lossy(&asked.stderr), serde_json::from_slice::<Value>(&asked.stdout).unwrap());
+    assert!(asked.status.success() && said.contains("goes on where this one stopped"), "{said}");
+    assert_eq!(answer["stages"].as_array().unwrap().last().unwrap()["done"], false, "{answer:#}");
     // What a kill at another byte leaves: half a record, and a file that was not renamed.
     let log = out.join("gemm.simt.1.log");
     let mut bytes = std::fs::read(&log).unwrap();

@@ -11,6 +11,7 @@ use tilewright_core::buffer::{BufferSpec, Buffers, Expected, Filling, Role, Work
 use tilewright_core::computation::{Computation, InputError, InputLimits, Work};
 use tilewright_core::expr::Value;
 use tilewright_core::feature::Feature;
+use tilewright_core::files::{MOST, read_file};
 use tilewright_core::id::ComputationId;
 use tilewright_core::program::ScalarSpec;
 use tilewright_core::space::Config;
@@ -122,7 +123,7 @@ impl<D: Description> Described<D> {
     fn read(&self, path: &str) -> Result<(Content, D::Data), InputError> {
         let fault = |e: &dyn std::fmt::Display| InputError::new(D::FIELD, format!("{path}: {e}"));
         let (size, changed) = stat(path).map_err(|e| fault(&e))?;
-        let bytes = fs::read(path).map_err(|e| fault(&e))?;
+        let bytes = read_file(path.as_ref(), MOST).map_err(|e| fault(&e))?;
         let read: Result<D::Data, Fault> = D::read(&bytes).ok_or_else(|| fault(&"this computation reads no files"))?;
         let data = read.map_err(|e| fault(&e))?;
         let content = Content::of([bytes.as_slice()]);

@@ -9,6 +9,7 @@ pub use view::{View, views};
 
 use crate::dtype::DType;
 use crate::element::{self, Complex, ElementError};
+use crate::program::DeviceError;
 use bytemuck::{Pod, Zeroable};
 use serde::{Deserialize, Serialize};
 
@@ -39,6 +40,29 @@ impl Buffer {
     pub fn zeroed(dtype: DType, len: usize) -> Self {
         let bytes = len.checked_mul(dtype.size()).expect("buffer size overflows");
         Self { dtype, len, lines: vec![Line([0; 64]); bytes.div_ceil(64)] }
+    }
+
+    /// A buffer of zeros, or an error where there is no memory for it.
+    ///
+    /// # Errors
+    /// The size overflows, or the system refuses it.
+    pub fn try_zeroed(dtype: DType, len: usize) -> Result<Self, DeviceError> {
+        let bytes = len.saturating_mul(dtype.size());
+        let refused = |_| DeviceError::OutOfMemory { need: bytes as u64, have: None };
+        let mut lines = Vec::new();
+        lines.try_reserve_exact(bytes.div_ceil(64)).map_err(refused)?;
+        lines.resize(bytes.div_ceil(64), Line([0; 64]));
+        Ok(Self { dtype, len, lines })
+    }
+
+    /// A copy, or an error where there is no memory for it.
+    ///
+    /// # Errors
+    /// As [`Buffer::try_zeroed`].
+    pub fn try_clone(&self) -> Result<Self, DeviceError> {
+        let mut copy = Self::try_zeroed(self.dtype, self.len)?;
+        copy.lines.copy_from_slice(&self.lines);
+        Ok(copy)
     }
 
     /// The element type.

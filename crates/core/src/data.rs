@@ -62,13 +62,14 @@ impl Data {
     /// The contents in host memory.
     ///
     /// # Errors
-    /// As [`Data::check`].
+    /// As [`Data::check`] and [`Buffer::try_zeroed`].
     pub fn buffers(&self) -> Result<Buffers, DeviceError> {
         self.check()?;
         Ok(match self {
-            Self::Given(work) => work.buffers.clone(),
+            Self::Given(work) => work.buffers.iter().map(Buffer::try_clone).collect::<Result<_, _>>()?,
             Self::Noise { specs, seed, .. } => {
-                specs.iter().map(|spec| repeated(&noise(spec.dtype, spec.len, *seed), spec)).collect()
+                let long = |spec: &BufferSpec| repeated(&noise(spec.dtype, spec.len, *seed), spec);
+                specs.iter().map(long).collect::<Result<_, _>>()?
             }
         })
     }
@@ -94,12 +95,12 @@ pub fn noise(dtype: DType, len: usize, seed: u64) -> Buffer {
     out
 }
 
-fn repeated(first: &Buffer, spec: &BufferSpec) -> Buffer {
-    let mut out = Buffer::zeroed(spec.dtype, spec.len);
+fn repeated(first: &Buffer, spec: &BufferSpec) -> Result<Buffer, DeviceError> {
+    let mut out = Buffer::try_zeroed(spec.dtype, spec.len)?;
     if !first.is_empty() {
         out.bytes_mut().chunks_mut(first.bytes().len()).for_each(|c| c.copy_from_slice(&first.bytes()[..c.len()]));
     }
-    out
+    Ok(out)
 }
 
 /// `SplitMix64` (Steele, Lea, Flood 2014): enough for noise, which nobody draws conclusions from.

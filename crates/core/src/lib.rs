@@ -38,6 +38,7 @@ pub mod dtype;
 pub mod element;
 pub mod expr;
 pub mod feature;
+pub mod files;
 pub mod id;
 pub mod kernel;
 pub mod measurement;

@@ -1,6 +1,6 @@
 //! The object-safe view of (kernel, device, input) that everything outside a kernel crate sees.
 
-use crate::buffer::{Buffer, Buffers, Expected, Filling, Verdict, Workload};
+use crate::buffer::{Buffer, BufferSpec, Buffers, Expected, Filling, Verdict, Workload};
 use crate::computation::{Computation, InputError, InputLimits, Work};
 use crate::counts::Counts;
 use crate::data::Data;
@@ -28,6 +28,10 @@ pub trait Problem: Send + Sync {
     fn space(&self) -> &BoundSpace;
     /// The floor.
     fn work(&self) -> Work;
+    /// Bytes of the buffers that it runs on. As much as it must move where a problem does not say.
+    fn footprint(&self) -> u64 {
+        self.work().bytes as u64
+    }
     /// The columns of feature rows.
     fn schema(&self) -> &FeatureSchema;
     /// The input's features.
@@ -214,6 +218,11 @@ impl<K: Kernel> Problem for Bound<K> {
 
     fn work(&self) -> Work {
         self.kernel.computation().work(&self.input)
+    }
+
+    fn footprint(&self) -> u64 {
+        let bytes = |spec: &BufferSpec| (spec.len as u64).saturating_mul(spec.dtype.size() as u64);
+        self.kernel.computation().buffers(&self.input).iter().map(bytes).fold(0, u64::saturating_add)
     }
 
     fn schema(&self) -> &FeatureSchema {

@@ -3,10 +3,11 @@
 use proptest::prelude::*;
 use rustc_apfloat::ieee::{BFloat, Double, Half};
 use rustc_apfloat::{Float, FloatConvert};
-use tilewright_core::buffer::{Buffer, Expected, ExpectedBuffer, View};
-use tilewright_core::data::noise;
+use tilewright_core::buffer::{Buffer, BufferSpec, Expected, ExpectedBuffer, Role, View};
+use tilewright_core::data::{Data, noise};
 use tilewright_core::dtype::DType;
 use tilewright_core::element::{Bf16, ElementError, F16, Tf32};
+use tilewright_core::program::DeviceError;
 
 /// Rounded by another library.
 fn oracle<F: Float>(x: f64) -> u32
@@ -167,4 +168,20 @@ fn typed_slices_are_views_of_their_type() {
     assert!(View::reading(DType::C32, &[0f32; 3]).is_err() && View::reading(DType::F32, &words).is_err());
     assert_eq!("s8".parse(), Ok(DType::I8));
     assert_eq!("tf32".parse(), Ok(DType::Tf32));
+}
+
+/// Memory that is not there is an error before anything is touched.
+#[test]
+fn buffers_beyond_memory_are_refused() {
+    for len in [usize::MAX, usize::MAX / 16] {
+        let refused = Buffer::try_zeroed(DType::F64, len).unwrap_err();
+        assert!(matches!(refused, DeviceError::OutOfMemory { need, have: None } if need >= 1 << 60), "{refused}");
+    }
+    let some = noise(DType::F32, 1000, 1);
+    assert_eq!(some.try_clone().unwrap().bytes(), some.bytes());
+    let specs = vec![BufferSpec { name: "x", dtype: DType::F64, len: usize::MAX / 16, role: Role::In }];
+    assert!(matches!(
+        Data::Noise { specs, scalars: Vec::new(), seed: 1 }.buffers(),
+        Err(DeviceError::OutOfMemory { .. })
+    ));
 }

@@ -146,6 +146,17 @@ proptest! {
     }
 }
 
+/// A module's name stands before functions only. Anything else of it is an unknown name, not the word behind the dot.
+#[test]
+fn a_module_has_functions_only() {
+    assert_eq!("math.ceil(2.5)".parse::<Expr>().unwrap().eval_with(&|_| None), Ok(Value::Int(3)));
+    for text in ["math.", "math.0", "math.x", "math.not", "-math.7 + x"] {
+        let expr: Expr = text.parse().unwrap();
+        assert!(expr.eval_with(&|name| (name == "x").then_some(Value::Int(1))).is_err(), "{text}");
+        assert_eq!(expr.to_string().parse::<Expr>().unwrap(), expr, "{text}");
+    }
+}
+
 #[test]
 fn nesting_and_length_are_bounded() {
     let deep = [

@@ -44,7 +44,6 @@ pub use dataset::{Dataset, Summary};
 pub use describe::{ColumnSummary, Fastest};
 pub use error::{DatasetError, Place};
 pub use features::FeatureTable;
-pub use open::read_file;
 pub use record::Record;
 pub use replay::{RecordedKernel, RecordedProblem, Replay};
 pub use schema::{Columns, DatasetSchema, Status, Time, TimeUnit};

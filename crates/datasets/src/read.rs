@@ -3,13 +3,14 @@
 use crate::column::{Column, ColumnBuilder, cell};
 use crate::dataset::{Dataset, Roles};
 use crate::error::{DatasetError, Place};
-use crate::open::{MAX_BYTES, read_file};
+use crate::open::MAX_BYTES;
 use crate::schema::DatasetSchema;
 use csv::{ByteRecord, ErrorKind, ReaderBuilder};
 use std::collections::HashSet;
 use std::fmt::Display;
 use std::path::Path;
 use tilewright_core::expr::{Value, brief};
+use tilewright_core::files::read_file;
 
 impl Dataset {
     /// Reads `NAME.csv` with its sidecar `NAME.schema.json`.

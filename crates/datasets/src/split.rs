@@ -3,6 +3,7 @@
 use crate::column::cell;
 use crate::dataset::Dataset;
 use crate::error::DatasetError;
+use crate::open::MAX_BYTES;
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
@@ -11,6 +12,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use tilewright_core::expr::Value;
+use tilewright_core::files::read_file;
 
 /// How to split, as the command line writes it.
 ///
@@ -20,7 +22,8 @@ use tilewright_core::expr::Value;
 pub enum SplitSpec {
     /// `row:FRACTION`: single rows are held out.
     Rows(f64),
-    /// `column:FRACTION`: all rows of a fraction of the distinct values of a column.
+    /// `column:FRACTION`: all rows of a fraction of the distinct values of a column; `m+n+k:FRACTION`: of the distinct values of
+    /// several columns together.
     Column(String, f64),
     /// `column=VALUE`: all rows with this value.
     Value(String, String),
@@ -50,6 +53,16 @@ impl FromStr for SplitSpec {
             Some((column, f)) => Ok(Self::Column(column.to_owned(), f)),
             None if text.trim().is_empty() => Err(fault()),
             None => Ok(Self::File(text.into())),
+        }
+    }
+}
+
+impl SplitSpec {
+    /// The share that is held out, where it is drawn; none where every seed holds out the same rows.
+    pub fn drawn_share(&self) -> Option<f64> {
+        match self {
+            Self::Rows(share) | Self::Column(_, share) => Some(*share),
+            Self::Value(..) | Self::File(_) => None,
         }
     }
 }
@@ -178,6 +191,16 @@ impl Dataset {
             "input" => Some(self.roles.input.clone()),
             _ => None,
         };
+        let several = || -> Option<Result<Vec<usize>, DatasetError>> {
+            name.contains('+').then(|| {
+                let of_each =
+                    name.split('+').map(|part| self.meant(part.trim(), spec)).collect::<Result<Vec<_>, _>>()?;
+                Ok(of_each.concat())
+            })
+        };
+        if let Some(columns) = by_role.is_none().then(several).flatten() {
+            return columns;
+        }
         by_role.ok_or_else(|| {
             let names: Vec<&str> = self.columns.iter().map(|c| c.name()).collect();
             Self::fault(spec, format!("no column {name:?}; there are {}", names.join(" ")))
@@ -217,7 +240,8 @@ impl Dataset {
     }
 
     fn listed(&self, path: &Path, spec: &SplitSpec) -> Result<Vec<bool>, DatasetError> {
-        let text = std::fs::read_to_string(path).map_err(DatasetError::io(path))?;
+        let bytes = read_file(path, MAX_BYTES).map_err(DatasetError::io(path))?;
+        let text = String::from_utf8_lossy(&bytes);
         let mut held_out = vec![false; self.len()];
         for word in text.split(|c: char| c.is_whitespace() || c == ',').filter(|w| !w.is_empty()) {
             let row = word.parse::<usize>().ok().filter(|&r| r < self.len()).ok_or_else(|| {

@@ -3,11 +3,10 @@
 use crate::dataset::Dataset;
 use crate::error::DatasetError;
 use crate::schema::DatasetSchema;
-use std::fs::{File, OpenOptions};
-use std::io::{self, Write};
-use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::io;
+use std::path::Path;
 use tilewright_core::expr::Value;
+use tilewright_core::files;
 
 impl Dataset {
     /// Writes the table to `path` (ending in `.csv`) and the sidecar beside it. Each of the two is written to a temporary
@@ -18,6 +17,7 @@ impl Dataset {
     pub fn write(&self, path: impl AsRef<Path>) -> Result<(), DatasetError> {
         let path = path.as_ref();
         let sidecar = DatasetSchema::path_for(path);
+        let replace = |path: &Path, text: &[u8]| files::replace(path, &mut |file| file.write_all(text));
         self.to_csv().and_then(|table| replace(path, &table)).map_err(DatasetError::io(path))?;
         self.to_sidecar().and_then(|schema| replace(&sidecar, &schema)).map_err(DatasetError::io(&sidecar))
     }
@@ -45,36 +45,4 @@ impl Dataset {
         text.push(b'\n');
         Ok(text)
     }
-}
-
-/// Replaces the contents of a file: temporary file in the same folder, fsync, rename, fsync of the folder.
-fn replace(path: &Path, contents: &[u8]) -> io::Result<()> {
-    let temporary = temporary(path)?;
-    let written = write_synced(&temporary, contents).and_then(|()| std::fs::rename(&temporary, path));
-    if let Err(error) = written {
-        // The first error says more than a failure to clean up.
-        let _ = std::fs::remove_file(&temporary);
-        return Err(error);
-    }
-    match path.parent().filter(|p| !p.as_os_str().is_empty()) {
-        Some(folder) => File::open(folder)?.sync_all(),
-        None => File::open(".")?.sync_all(),
-    }
-}
-
-fn write_synced(path: &Path, contents: &[u8]) -> io::Result<()> {
-    let mut file = OpenOptions::new().write(true).create_new(true).open(path)?;
-    file.write_all(contents)?;
-    file.sync_all()
-}
-
-/// A name beside the file that no other process or thread uses.
-fn temporary(path: &Path) -> io::Result<PathBuf> {
-    static COUNT: AtomicU64 = AtomicU64::new(0);
-    let name = path.file_name().ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "not the name of a file"))?;
-    let unique = format!(".tmp-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
-    let mut hidden = std::ffi::OsString::from(".");
-    hidden.push(name);
-    hidden.push(unique);
-    Ok(path.with_file_name(hidden))
 }

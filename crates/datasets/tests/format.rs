@@ -59,9 +59,9 @@ fn too_many_columns_are_refused() {
 #[cfg(unix)]
 #[test]
 fn what_is_no_file_is_not_read() {
-    let refused = tilewright_datasets::read_file(Path::new("/dev/zero"), 10).unwrap_err();
+    let refused = tilewright_core::files::read_file(Path::new("/dev/zero"), 10).unwrap_err();
     assert!(refused.to_string().contains("no regular file"), "{refused}");
-    let long = tilewright_datasets::read_file(&fixture(), 10).unwrap_err();
+    let long = tilewright_core::files::read_file(&fixture(), 10).unwrap_err();
     assert!(long.to_string().contains("longer than 10 bytes"), "{long}");
 }
 
@@ -218,7 +218,9 @@ fn a_written_dataset_reads_back_the_same() {
     assert_eq!(format!("{:?}", back.training_set()), format!("{:?}", d.training_set()));
     let files: Vec<_> = std::fs::read_dir(folder.path()).unwrap().map(|f| f.unwrap().file_name()).collect();
     assert_eq!(files.len(), 2, "temporary files are left: {files:?}");
-    let nowhere = d.write(folder.path().join("no/copy.csv")).unwrap_err();
+    d.write(folder.path().join("new/copy.csv")).unwrap();
+    // A file is no folder.
+    let nowhere = d.write(path.join("copy.csv")).unwrap_err();
     assert!(matches!(nowhere, DatasetError::Io { .. }), "{nowhere}");
 }
 

@@ -50,6 +50,25 @@ fn values_pick_their_rows() {
     assert!(split("input=256", 0).unwrap_err().contains("stands for 2 columns"));
 }
 
+/// Two inputs that differ in another column only must not be on two sides.
+#[test]
+fn several_columns_are_one_value_together() {
+    let (both, data) = (split("image+tile:0.4", 2).unwrap(), blur());
+    let of = |rows: &[usize]| -> std::collections::BTreeSet<String> {
+        let table = String::from_utf8(data.to_csv().unwrap()).unwrap();
+        let lines: Vec<&str> = table.lines().skip(1).collect();
+        rows.iter()
+            .map(|&row| {
+                let cells: Vec<&str> = lines[row].split(',').collect();
+                format!("{} {}", cells[1], cells[4])
+            })
+            .collect()
+    };
+    let (train, held_out) = (of(&both.train), of(&both.held_out));
+    assert!(train.is_disjoint(&held_out) && held_out.len() > 1 && train.len() > 1, "{train:?} {held_out:?}");
+    assert!(split("image+colour:0.5", 0).unwrap_err().contains("no column \"colour\""));
+}
+
 #[test]
 fn a_single_value_cannot_be_divided() {
     let error = split("note:0.5", 0);

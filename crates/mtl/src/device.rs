@@ -46,7 +46,8 @@ impl DeviceTable {
     /// missing.
     ///
     /// # Errors
-    /// No header, a feature or a device that stands twice, a line of another length, a number that is not finite; the line is named.
+    /// No header, no feature of any device, a feature or a device that stands twice, a line of another length, a number that is
+    /// not finite; the line is named.
     pub fn parse(text: &[u8]) -> Result<Self, MtlError> {
         let fault = |line, message| MtlError::Table { table: TABLE, line, message };
         let (header, records) = read(TABLE, text)?;
@@ -67,6 +68,9 @@ impl DeviceTable {
             let device = record.get(0).unwrap_or_default();
             table.insert(device, Config(features)).map_err(|e| fault(line, e.to_string()))?;
         }
+        if !table.devices.is_empty() && table.devices.iter().all(|(_, features)| features.0.is_empty()) {
+            return Err(fault(1, "no device has a feature".into()));
+        }
         Ok(table)
     }
 
@@ -80,7 +84,12 @@ impl DeviceTable {
         }
         let mut writer = csv::Writer::from_writer(Vec::new());
         let mut write = |cells: Vec<String>| writer.write_record(cells).expect("all lines have the header's length");
-        write(std::iter::once("device").chain(names.iter().copied()).map(str::to_owned).collect());
+        // Of a name that no feature has.
+        let mut first = "device".to_owned();
+        while names.contains(&first.as_str()) {
+            first.push('_');
+        }
+        write(std::iter::once(&*first).chain(names.iter().copied()).map(str::to_owned).collect());
         for (device, features) in &self.devices {
             let cell = |name: &&str| features.get(name).map_or_else(String::new, Value::to_string);
             write(std::iter::once(device.clone()).chain(names.iter().map(cell)).collect());
@@ -177,10 +186,11 @@ mod tests {
 
     #[test]
     fn a_table_comes_back_from_its_text() {
-        let text = "device,cores,name\na,4,\"x, \"\"y\"\"\"\nb,,z\n";
-        let table = DeviceTable::parse(text.as_bytes()).unwrap();
-        assert_eq!(table.to_csv(), text);
-        assert_eq!(DeviceTable::parse(table.to_csv().as_bytes()).unwrap(), table);
+        for text in ["device,cores,name\na,4,\"x, \"\"y\"\"\"\nb,,z\n", "device_,device\na,4\n"] {
+            let table = DeviceTable::parse(text.as_bytes()).unwrap();
+            assert_eq!(table.to_csv(), text);
+            assert_eq!(DeviceTable::parse(table.to_csv().as_bytes()).unwrap(), table);
+        }
     }
 
     #[test]
@@ -189,7 +199,7 @@ mod tests {
         assert_eq!(number(table.of("a").unwrap(), "cores"), Some(4.0));
         assert_eq!((number(table.of("b").unwrap(), "cores"), number(table.of("a").unwrap(), "name")), (None, None));
         assert!(matches!(table.of("c"), Err(MtlError::UnknownDevice { known, .. }) if known == "a b"));
-        for (text, line) in [("", 1), ("device", 1), ("d,c\na,1,2\n", 2), ("d,c\na,1\na,2\n", 3)] {
+        for (text, line) in [("", 1), ("device", 1), ("d,c\na,1,2\n", 2), ("d,c\na,1\na,2\n", 3), ("d,c\na,\n", 1)] {
             let fault = DeviceTable::parse(text.as_bytes()).unwrap_err();
             assert!(matches!(&fault, MtlError::Table { line: l, .. } if *l == line), "{text:?}: {fault}");
         }

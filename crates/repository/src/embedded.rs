@@ -18,6 +18,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use tilewright_core::files::{MOST, read_file};
 
 const VERSION: u32 = 1;
 const MAGIC: &str = "tilewright segment 1\n";
@@ -239,7 +240,7 @@ impl Segment {
 }
 
 fn read_segment(path: &Path, records: &mut BTreeMap<RecordId, Record>) -> Result<(), RepositoryError> {
-    let bytes = fs::read(path).map_err(RepositoryError::io(path))?;
+    let bytes = read_file(path, MOST).map_err(RepositoryError::io(path))?;
     let place = path.display().to_string();
     let damaged = |message: &str| RepositoryError::new(Fault::Damaged, &place, message);
     // A line without its end was never acknowledged.

@@ -15,7 +15,7 @@ mod training;
 pub use embedded::Embedded;
 pub use error::{Fault, RepositoryError};
 pub use key::Key;
-pub use line::RecordId;
+pub use line::{RecordId, decode as decode_line};
 pub use record::{Record, RecordedCase, RecordedFeature, RecordedTime};
 pub use samples::{LeftOut, RecordedOutcome, RecordedSamples, RecordedTrial, Sampled, sampled};
 #[cfg(feature = "redis")]

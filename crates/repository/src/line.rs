@@ -51,7 +51,10 @@ pub(crate) fn encode(id: &RecordId, record: &Record) -> Result<String, Repositor
 }
 
 /// The record of a line; `place` is for messages.
-pub(crate) fn decode(line: &str, place: &str) -> Result<(RecordId, Record), RepositoryError> {
+///
+/// # Errors
+/// A line without its checksum or with another, another record than this version's, values that no measurement gives.
+pub fn decode(line: &str, place: &str) -> Result<(RecordId, Record), RepositoryError> {
     let damaged = |message: String| RepositoryError::new(Fault::Damaged, place, message);
     let (sum, json) = line.split_once(' ').ok_or_else(|| damaged("no checksum".into()))?;
     if sum != checksum(json) {

@@ -1,7 +1,10 @@
 //! What other processes do on this machine while something is timed.
 //!
 //! A time that is taken while somebody else needs the same cores is too long, and nothing in it says so. The system counts what all
-//! cores did, what a hypervisor took away, and what this process did: the difference is the others'.
+//! cores did, what a hypervisor took away, and what this process did: the difference is the others'. A core that is throttled makes
+//! times too long without any other process; how fast it runs is measured at every look.
+
+mod clock;
 
 use std::time::{Duration, Instant};
 use tilewright_core::device::{DeviceKind, DeviceSpec};
@@ -12,6 +15,9 @@ const SHORTEST: Duration = Duration::from_millis(500);
 /// Cores' worth of others' work that does not disturb: what any system does beside.
 const USUAL: f64 = 0.15;
 
+/// A core this far below the fastest that was seen is throttled: turbo steps are smaller.
+const THROTTLED: f64 = 0.85;
+
 /// Looks at the machine now and then.
 #[derive(Debug)]
 pub struct Bystanders {
@@ -20,6 +26,8 @@ pub struct Bystanders {
     /// Cores that are timed on.
     used: f64,
     last: Option<(Counted, Instant)>,
+    /// The fastest core that was seen, in steps a second.
+    fastest: f64,
     seen: Disturbance,
 }
 
@@ -33,7 +41,7 @@ struct Counted {
 }
 
 /// How much of the time others disturbed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, serde::Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
 pub struct Disturbance {
     /// Seconds that were looked at.
     pub seconds: f64,
@@ -41,21 +49,44 @@ pub struct Disturbance {
     pub disturbed_s: f64,
     /// Cores that others kept busy, the most of any window.
     pub most_cores: f64,
+    /// Seconds in which the core was throttled.
+    pub throttled_s: f64,
+    /// The slowest that the core was found, as a share of its fastest.
+    pub slowest_clock: f64,
+}
+
+impl Default for Disturbance {
+    fn default() -> Self {
+        Self { seconds: 0.0, disturbed_s: 0.0, most_cores: 0.0, throttled_s: 0.0, slowest_clock: 1.0 }
+    }
 }
 
 impl Disturbance {
     /// Whether times are to be doubted: a tenth of them may be wrong.
     pub fn is_serious(&self) -> bool {
-        self.disturbed_s > 0.1 * self.seconds
+        self.is_much(self.disturbed_s) || self.is_much(self.throttled_s)
+    }
+
+    fn is_much(&self, seconds: f64) -> bool {
+        seconds > 0.1 * self.seconds
     }
 
     /// The same as a sentence for people.
     pub fn sentence(&self) -> String {
-        format!(
-            "other work kept up to {:.1} cores busy during {:.0}% of the measuring: times are too long, and choices may be wrong",
-            self.most_cores,
-            100.0 * self.disturbed_s / self.seconds.max(f64::MIN_POSITIVE)
-        )
+        let percent = |seconds: f64| 100.0 * seconds / self.seconds.max(f64::MIN_POSITIVE);
+        let mut what = Vec::new();
+        if self.is_much(self.disturbed_s) {
+            let share = percent(self.disturbed_s);
+            what.push(format!(
+                "other work kept up to {:.1} cores busy during {share:.0}% of the measuring",
+                self.most_cores
+            ));
+        }
+        if self.is_much(self.throttled_s) {
+            let (share, clock) = (percent(self.throttled_s), 100.0 * self.slowest_clock);
+            what.push(format!("the clock was down to {clock:.0}% of its highest during {share:.0}% of the measuring"));
+        }
+        format!("{}: times are too long, and choices may be wrong", what.join(", and "))
     }
 }
 
@@ -63,7 +94,13 @@ impl Bystanders {
     /// Looks on while `used` cores are timed on.
     pub fn new(used: usize) -> Self {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        Self { cores: cores as f64, used: used.min(cores) as f64, last: None, seen: Disturbance::default() }
+        Self {
+            cores: cores as f64,
+            used: used.min(cores) as f64,
+            last: None,
+            fastest: 0.0,
+            seen: Disturbance::default(),
+        }
     }
 
     /// Looks on while a device of this host is timed; on another device nobody of this host's disturbs.
@@ -80,8 +117,21 @@ impl Bystanders {
             return None;
         }
         let counted = count()?;
+        // Only where this host is what is timed.
+        let speed = if self.used > 0.0 { clock::speed() } else { 0.0 };
+        self.fastest = self.fastest.max(speed);
         let (before, at) = self.last.replace((counted, now))?;
-        Some(self.add(before, counted, (now - at).as_secs_f64()))
+        let seconds = (now - at).as_secs_f64();
+        self.throttle(speed, seconds);
+        Some(self.add(before, counted, seconds))
+    }
+
+    fn throttle(&mut self, speed: f64, seconds: f64) {
+        if self.fastest > 0.0 {
+            let share = speed / self.fastest;
+            self.seen.slowest_clock = self.seen.slowest_clock.min(share);
+            self.seen.throttled_s += if share < THROTTLED { seconds } else { 0.0 };
+        }
     }
 
     fn add(&mut self, before: Counted, after: Counted, seconds: f64) -> bool {
@@ -144,13 +194,20 @@ mod tests {
     #[test]
     fn others_disturb_where_no_core_is_left_for_them() {
         let counted = |busy, own| Counted { busy, own };
-        let watch = |used| Bystanders { cores: 2.0, used, last: None, seen: Disturbance::default() };
+        let watch = |used| Bystanders { cores: 2.0, used, last: None, fastest: 4e8, seen: Disturbance::default() };
         // Two seconds in which others kept one core busy.
         let mut both = watch(2.0);
         assert!(both.add(counted(0, 0), counted(400, 200), 2.0));
         assert!(both.seen().is_serious() && both.seen().sentence().contains("1.0 cores"), "{:?}", both.seen());
         assert!(!watch(1.0).add(counted(0, 0), counted(400, 200), 2.0), "the other core was free");
         assert!(!watch(2.0).add(counted(0, 0), counted(410, 390), 2.0), "what any system does");
+        let mut slow = watch(2.0);
+        assert!(!slow.add(counted(0, 0), counted(400, 400), 2.0) && !slow.seen().is_serious());
+        slow.throttle(3.9e8, 2.0);
+        assert!(!slow.seen().is_serious(), "turbo goes up and down");
+        slow.throttle(2.4e8, 1.0);
+        let sentence = slow.seen().sentence();
+        assert!(slow.seen().is_serious() && sentence.contains("60% of its highest during 50%"), "{sentence}");
     }
 
     #[cfg(target_os = "linux")]

@@ -47,9 +47,10 @@ impl Sampler for Uniform {
     }
 }
 
-/// Whether a parameter has no value that the rules allow: then nothing is legal, and nothing need be drawn.
+/// Whether a parameter has no value that the rules allow: then nothing is legal, and nothing need be drawn. Without parameters the
+/// only point says it.
 pub(crate) fn is_empty(space: &BoundSpace) -> bool {
-    space.domains().iter().any(Vec::is_empty)
+    space.domains().iter().any(Vec::is_empty) || space.params().is_empty() && !space.is_legal(&[])
 }
 
 /// A candidate of the possible configurations: the product of what each parameter may take on its own.

@@ -55,6 +55,23 @@ fn every_sampler_keeps_the_contract() {
     }
 }
 
+/// A kernel without parameters has one point, or none for an input that its rules refuse: also once a model has learned from others.
+#[test]
+fn a_space_without_parameters_may_be_empty() {
+    let space = ParamSpace::builder().rule("skinny", RuleGroup::User, "length <= 64", "").build().unwrap();
+    let bound = |length: i64| space.bind(&Symbols::new().with("length", length)).unwrap();
+    for (name, make) in SAMPLERS {
+        for warmup in [0, 5] {
+            let mut sampler = make(&space, Settings { warmup, ..Settings::default() });
+            let mut rng = rng(1);
+            for _ in 0..10 {
+                assert_eq!(sampler.draw(&bound(10), &mut rng).unwrap().point, Point(Vec::new()), "{name}");
+            }
+            assert!(matches!(sampler.draw(&bound(100), &mut rng), Err(DrawError::Exhausted { .. })), "{name} {warmup}");
+        }
+    }
+}
+
 #[test]
 fn an_empty_space_is_named_as_one() {
     let (space, bound) = pairs(0);

@@ -5,7 +5,7 @@ use crate::known::{Known, KnownSelector, selector};
 use std::path::Path;
 use std::sync::Arc;
 use tilewright_core::computation::InputError;
-use tilewright_core::device::DeviceSpec;
+use tilewright_core::device::{DeviceKind, DeviceSpec};
 use tilewright_core::feature::FeatureKind;
 use tilewright_core::id::KernelId;
 use tilewright_core::predictor::Predictor;
@@ -97,16 +97,16 @@ impl<'a> Planning<'a> {
     /// Fields that describe no input, a predictor that does not speak of any of the kernels, or a file.
     pub fn prepare(self, fields: &Config) -> Result<Prepared<'a>, Error> {
         let (found, left_out) = self.known(fields)?;
-        let mut notes = Vec::new();
+        let (mut notes, mut broken) = (Vec::new(), Vec::new());
         let stored = match (self.selector, &*found) {
-            (None, [(_, any), _, ..]) => self.stored(&**any, &mut notes)?,
+            (None, [(_, any), _, ..]) => self.stored(&**any, &mut notes, &mut broken)?,
             _ => None,
         };
         let transferred = match (self.selector, &stored, &*found) {
             (None, None, [(_, any), _, ..]) => self.transferred(&**any, &mut notes),
             _ => None,
         };
-        Ok(Prepared { planning: self, found, left_out, stored, transferred, notes })
+        Ok(Prepared { planning: self, found, left_out, stored, transferred, notes, broken })
     }
 
     /// What an answer answers: which kernels were asked for.
@@ -147,11 +147,17 @@ impl<'a> Planning<'a> {
     }
 
     /// The stored selector; one that is of no use is noted.
-    fn stored(&self, problem: &dyn Problem, notes: &mut Vec<String>) -> Result<Option<Stored>, Error> {
+    fn stored(
+        &self,
+        problem: &dyn Problem,
+        notes: &mut Vec<String>,
+        broken: &mut Vec<String>,
+    ) -> Result<Option<Stored>, Error> {
         let store = SelectorStore::new(self.home.profiles());
         let computation = problem.computation();
         let Fitting { best, damaged } = store.find(&computation, self.device, &problem.input())?;
         notes.extend(damaged.iter().map(|error| format!("a stored selector is of no use: {error}")));
+        broken.extend(damaged.iter().map(ToString::to_string));
         let Some((path, stored)) = best else { return Ok(None) };
         match stored.expect(&path, &computation, self.device, problem.schema()) {
             Ok(()) => Ok(Some((stored, checksum(&path)?))),
@@ -208,6 +214,8 @@ pub struct Prepared<'a> {
     stored: Option<Stored>,
     transferred: Option<KnownSelector>,
     notes: Vec<String>,
+    /// Stored selectors that cannot be read.
+    broken: Vec<String>,
 }
 
 impl Prepared<'_> {
@@ -234,7 +242,7 @@ impl Prepared<'_> {
     /// # Errors
     /// As there.
     pub fn decide(self) -> Result<(Box<dyn Problem>, Planned), Error> {
-        let Self { mut planning, mut found, left_out, stored, transferred, notes } = self;
+        let Self { mut planning, mut found, left_out, stored, transferred, notes, broken } = self;
         let ranker = match (planning.selector, &stored) {
             (Some(own), _) => Some(Ranker::Own(own)),
             (None, Some((stored, origin))) => Some(Ranker::Stored(stored, origin.clone())),
@@ -265,7 +273,8 @@ impl Prepared<'_> {
         };
         let (at, mut planned) = planner.plan()?;
         drop(planner);
-        planned.damaged = found.iter().flat_map(|(known, _)| known.damaged.iter().cloned()).collect();
+        planned.damaged.extend(broken);
+        planned.damaged.extend(found.iter().flat_map(|(known, _)| known.damaged.iter().cloned()));
         Ok((found.swap_remove(at).1, planned))
     }
 }
@@ -286,14 +295,27 @@ fn is_of_kernel(error: &Error) -> bool {
 /// Fields that describe no input, or one that does not fit into the device's memory.
 pub fn problem(kernel: &dyn AnyKernel, device: &Arc<DeviceSpec>, fields: &Config) -> Result<Box<dyn Problem>, Error> {
     let problem = kernel.problem(device, fields)?;
-    let need = problem.work().bytes;
-    match device.fact("memory_bytes") {
-        Some(have) if need > have as f64 => {
-            let message = format!("its buffers take {need:.0} bytes; this device has {have}");
+    let buffers = problem.footprint();
+    let on_host = device.kind == DeviceKind::Cpu;
+    let need = if on_host { buffers.saturating_mul(COPIES) } else { buffers };
+    let allowed = memory_limit().filter(|_| on_host);
+    let have = device.fact("memory_bytes").and_then(|have| u64::try_from(have).ok()).into_iter().chain(allowed).min();
+    match have {
+        Some(have) if need > have => {
+            let checked = if on_host { format!(", and timed and checked {need}") } else { String::new() };
+            let message = format!("its buffers take {buffers} bytes{checked}; there are {have}");
             Err(Error::Runtime(InputError::new(&sizes(&*problem), message).into()))
         }
         _ => Ok(problem),
     }
+}
+
+/// On a device that shares the host's memory, a result that is checked stands beside the data from before it and a copy of it.
+const COPIES: u64 = 3;
+
+/// What a container may use, where it is limited.
+fn memory_limit() -> Option<u64> {
+    std::fs::read_to_string("/sys/fs/cgroup/memory.max").ok()?.trim().parse().ok()
 }
 
 /// The fields that say how large an input is, or where that is not known all that are numbers: `m n k`.

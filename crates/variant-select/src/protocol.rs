@@ -1,8 +1,9 @@
 //! How selectors are judged: fitted on one side of a split, scored and timed on the other, device by device.
 
-use crate::evaluate::Auto;
+use crate::evaluate::{Auto, spread};
 use crate::guard::guarded;
 use serde::Serialize;
+use std::hint::black_box;
 use std::time::Instant;
 use tilewright_core::choice::{Case, ChoiceSet, FitSelector, SelectError};
 use tilewright_core::metrics::ChoiceScores;
@@ -63,27 +64,53 @@ pub fn judge(
     Ok(scores.map(|scores| Judged { device: device.to_owned(), scores, chosen, fit_s, selector, held_out }))
 }
 
+/// Passes over the held-out inputs: the fastest counts, whatever else the machine does meanwhile.
+const PASSES: usize = 7;
+
+/// Inputs that are chosen for with cold caches.
+const COLD: usize = 100;
+
+/// More than the caches of a core hold.
+const EVICTED: usize = 16 << 20;
+
 impl Judged {
-    /// Nanoseconds of one choice, features at hand: for each held-out case the best of seven, each a few choices long so that the
-    /// clock is fine enough; the mean over cases. Whole passes would also time whatever else the machine does.
+    /// Nanoseconds of one choice, features at hand, where another input was chosen for just before: all held-out inputs in turn.
     pub fn choice_ns(&self) -> f64 {
-        const CHOICES: u32 = 8;
-        let candidates = |c: &Case| c.trials.iter().map(|t| t.candidate.clone()).collect::<Vec<Candidate>>();
+        let inputs: Vec<(&Case, Vec<Candidate>)> = self.held_out.cases().iter().map(with_candidates).collect();
         let mut order = VariantOrder::new();
-        let mut once = |features: &[f32], candidates: &[Candidate]| {
+        let mut pass = |_| {
             let start = Instant::now();
-            for _ in 0..CHOICES {
-                self.selector.rank(std::hint::black_box(features), candidates, &mut order);
-                std::hint::black_box(&order);
+            for (case, candidates) in &inputs {
+                self.selector.rank(black_box(&case.features), candidates, &mut order);
+                black_box(&order);
             }
-            start.elapsed().as_secs_f64() * 1e9 / f64::from(CHOICES)
+            start.elapsed().as_secs_f64()
         };
-        let mut best = |case: &Case| {
-            let candidates = candidates(case);
-            (0..7).map(|_| once(&case.features, &candidates)).fold(f64::INFINITY, f64::min)
-        };
-        self.held_out.cases().iter().map(&mut best).sum::<f64>() / self.held_out.len() as f64
+        1e9 * (0..PASSES).map(&mut pass).fold(f64::INFINITY, f64::min) / inputs.len().max(1) as f64
     }
+
+    /// The same where the program did other work since: other memory was written before each choice. The median of some inputs.
+    pub fn cold_choice_ns(&self) -> f64 {
+        let cases = self.held_out.cases();
+        let some = spread(cases.len(), COLD).into_iter().map(|i| with_candidates(&cases[i]));
+        let (mut order, mut other) = (VariantOrder::new(), vec![0u8; EVICTED]);
+        let mut times: Vec<f64> = some
+            .map(|(case, candidates)| {
+                other.iter_mut().step_by(64).for_each(|byte| *byte = byte.wrapping_add(1));
+                black_box(&other);
+                let start = Instant::now();
+                self.selector.rank(black_box(&case.features), &candidates, &mut order);
+                black_box(&order);
+                start.elapsed().as_secs_f64() * 1e9
+            })
+            .collect();
+        times.sort_by(f64::total_cmp);
+        times.get(times.len() / 2).copied().unwrap_or(f64::NAN)
+    }
+}
+
+fn with_candidates(case: &Case) -> (&Case, Vec<Candidate>) {
+    (case, case.trials.iter().map(|trial| trial.candidate.clone()).collect())
 }
 
 /// Scores of one device.
@@ -96,6 +123,8 @@ pub struct OfDevice {
     pub scores: ChoiceScores,
     /// Nanoseconds of one choice, by the last split.
     pub predict_ns: f64,
+    /// The same with cold caches.
+    pub predict_cold_ns: f64,
 }
 
 /// The mean over devices, each weighing the same.
@@ -104,8 +133,10 @@ pub struct Evaluation {
     /// The mean over devices.
     #[serde(flatten)]
     pub scores: ChoiceScores,
-    /// One choice: ranking all candidates of an input whose features are at hand, mean over the held-out inputs.
+    /// One choice: ranking all candidates of an input whose features are at hand, the held-out inputs in turn.
     pub predict_ns: f64,
+    /// The same where other memory was written before each choice.
+    pub predict_cold_ns: f64,
     /// Seconds of one fit.
     pub fit_s: f64,
     /// What was fitted, with how often.
@@ -125,8 +156,9 @@ impl Evaluation {
         let of_device = |name: &&str| {
             let own: Vec<&Judged> = judged.iter().filter(|j| j.device == **name).collect();
             let scores: Vec<ChoiceScores> = own.iter().map(|j| j.scores).collect();
-            let predict_ns = own.last()?.choice_ns();
-            Some(OfDevice { device: (*name).to_owned(), scores: ChoiceScores::mean(&scores)?, predict_ns })
+            let (predict_ns, predict_cold_ns) = (own.last()?.choice_ns(), own.last()?.cold_choice_ns());
+            let scores = ChoiceScores::mean(&scores)?;
+            Some(OfDevice { device: (*name).to_owned(), scores, predict_ns, predict_cold_ns })
         };
         let devices: Vec<OfDevice> = names.iter().filter_map(of_device).collect();
         let mut chosen: Vec<(String, usize)> = Vec::new();
@@ -137,9 +169,11 @@ impl Evaluation {
             }
         }
         let scores: Vec<ChoiceScores> = devices.iter().map(|d| d.scores).collect();
+        let mean = |of: &dyn Fn(&OfDevice) -> f64| devices.iter().map(of).sum::<f64>() / devices.len() as f64;
         Some(Self {
             scores: ChoiceScores::mean(&scores)?,
-            predict_ns: devices.iter().map(|d| d.predict_ns).sum::<f64>() / devices.len() as f64,
+            predict_ns: mean(&|d| d.predict_ns),
+            predict_cold_ns: mean(&|d| d.predict_cold_ns),
             fit_s: judged.iter().map(|j| j.fit_s).sum::<f64>() / judged.len() as f64,
             chosen,
             devices: if devices.len() > 1 { devices } else { Vec::new() },

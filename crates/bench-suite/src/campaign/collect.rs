@@ -17,7 +17,7 @@ const TELL_EVERY: Duration = Duration::from_secs(2);
 struct Tell<'a> {
     note: &'a (dyn Fn(&str) + Sync),
     last: Instant,
-    deadline: Deadline,
+    deadline: Deadline<'a>,
 }
 
 impl Observer for Tell<'_> {
@@ -64,7 +64,11 @@ fn with_tuner<R>(
     work(&mut tuner, &campaign.paths())
 }
 
-pub(super) fn run(campaign: &Campaign<'_>, state: &mut State, deadline: Deadline) -> Result<Progress, CampaignError> {
+pub(super) fn run(
+    campaign: &Campaign<'_>,
+    state: &mut State,
+    deadline: Deadline<'_>,
+) -> Result<Progress, CampaignError> {
     let began = Instant::now();
     let mut tell = Tell { note: campaign.note, last: began, deadline };
     // The deadline is this run's, whatever earlier runs took.
@@ -85,7 +89,7 @@ pub(super) fn run(campaign: &Campaign<'_>, state: &mut State, deadline: Deadline
 }
 
 /// Fits a profile for each kernel on everything in its log.
-pub(super) fn fit(campaign: &Campaign<'_>, state: &mut State, _: Deadline) -> Result<Progress, CampaignError> {
+pub(super) fn fit(campaign: &Campaign<'_>, state: &mut State, _: Deadline<'_>) -> Result<Progress, CampaignError> {
     // No time to measure: what is in the logs is all.
     let report = match with_tuner(campaign, Duration::ZERO, &mut Silent, |tuner, paths| tuner.run(paths)) {
         Ok(report) => report,

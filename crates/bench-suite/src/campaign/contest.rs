@@ -44,7 +44,7 @@ type Classed = (Task, String);
 pub(super) fn table4(
     campaign: &Campaign<'_>,
     state: &mut State,
-    deadline: Deadline,
+    deadline: Deadline<'_>,
 ) -> Result<Progress, CampaignError> {
     let (kernel, shrink) = (campaign.kernels[0], campaign.settings.scale.shrink);
     let usual = TaskSet::of(&kernel.computation())[0];
@@ -53,7 +53,11 @@ pub(super) fn table4(
 }
 
 /// Square sizes, of the computation that has them.
-pub(super) fn sweep(campaign: &Campaign<'_>, state: &mut State, deadline: Deadline) -> Result<Progress, CampaignError> {
+pub(super) fn sweep(
+    campaign: &Campaign<'_>,
+    state: &mut State,
+    deadline: Deadline<'_>,
+) -> Result<Progress, CampaignError> {
     let is_gemm = campaign.kernels[0].computation().as_str() == "gemm";
     let sizes = campaign.settings.scale.sweep.iter().filter(|_| is_gemm);
     let square = |size: usize, class: &Config| {
@@ -92,7 +96,7 @@ fn run(
     tasks: Vec<Classed>,
     campaign: &Campaign<'_>,
     state: &State,
-    deadline: Deadline,
+    deadline: Deadline<'_>,
 ) -> Result<Progress, CampaignError> {
     if tasks.is_empty() {
         return Ok(Progress { done: true, note: format!("{}: no tasks", campaign.kernels[0].computation()) });
@@ -111,7 +115,7 @@ fn run(
         // A first task that takes its time leaves some for the others.
         let end = Instant::now() + Duration::from_secs_f64(left / (missing.len() - at) as f64);
         (campaign.note)(&format!("{stage}: {} {class}", task.name));
-        let contest = Contest { campaign, task, class, predictors: &predictors, deadline: Deadline { end } };
+        let contest = Contest { campaign, task, class, predictors: &predictors, deadline: deadline.until(end) };
         if let Some(row) = contest.row(stage, state)? {
             tables.rows.push(row);
             tables.write(out, state)?;
@@ -147,7 +151,7 @@ struct Contest<'a> {
     task: &'a Task,
     class: &'a str,
     predictors: &'a [Option<Box<dyn Predictor>>],
-    deadline: Deadline,
+    deadline: Deadline<'a>,
 }
 
 /// A configuration that was timed, and what the model expected of it.

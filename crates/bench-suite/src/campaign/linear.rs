@@ -44,7 +44,7 @@ struct JudgedForm {
 }
 
 /// Times what is not timed yet, fits, judges.
-pub(super) fn run(campaign: &Campaign<'_>, _: &mut State, deadline: Deadline) -> Result<Progress, CampaignError> {
+pub(super) fn run(campaign: &Campaign<'_>, _: &mut State, deadline: Deadline<'_>) -> Result<Progress, CampaignError> {
     let Some(target) = campaign.spec().fact("sm").and_then(Target::of_sm) else {
         return Ok(Progress { done: true, note: "no GPU: no kernels of loops".into() });
     };
@@ -84,7 +84,7 @@ fn time(
     campaign: &Campaign<'_>,
     target: Target,
     cases: &[Case],
-    deadline: Deadline,
+    deadline: Deadline<'_>,
     record: &mut Record,
 ) -> Result<Vec<String>, CampaignError> {
     let lower = |instance: &Instance| program(instance, target).map(|(_, p)| p).map_err(|e| e.to_string());

@@ -22,7 +22,7 @@ const PASSES: u64 = 16;
 pub(super) fn doctor(
     campaign: &Campaign<'_>,
     state: &mut State,
-    deadline: Deadline,
+    deadline: Deadline<'_>,
 ) -> Result<Progress, CampaignError> {
     let Some((target, blocks)) = gpu(campaign) else {
         return Ok(Progress { done: true, note: "no GPU: no micro kernels".into() });
@@ -58,7 +58,11 @@ pub(super) fn doctor(
 }
 
 /// Bandwidth by the size of what is read.
-pub(super) fn run(campaign: &Campaign<'_>, state: &mut State, deadline: Deadline) -> Result<Progress, CampaignError> {
+pub(super) fn run(
+    campaign: &Campaign<'_>,
+    state: &mut State,
+    deadline: Deadline<'_>,
+) -> Result<Progress, CampaignError> {
     let Some((target, blocks)) = gpu(campaign) else {
         return Ok(Progress { done: true, note: "no GPU: no micro kernels".into() });
     };
@@ -92,7 +96,7 @@ fn measure(
     campaign: &Campaign<'_>,
     state: &mut State,
     micros: &[Micro],
-    deadline: Deadline,
+    deadline: Deadline<'_>,
 ) -> Result<(bool, Vec<String>), CampaignError> {
     let mut failures = Vec::new();
     let policy = Timing { min_repeats: 5, max_repeats: 20, ..Timing::default() };

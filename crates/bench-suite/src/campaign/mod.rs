@@ -66,6 +66,8 @@ pub struct Campaign<'a> {
     pub settings: Settings,
     /// Hears what is going on.
     pub note: &'a (dyn Fn(&str) + Sync),
+    /// Whether somebody asked for the end: the stage that runs ends as if its time were up, and no other begins.
+    pub stop: &'a (dyn Fn() -> bool + Sync),
 }
 
 /// What a run answers.
@@ -91,19 +93,25 @@ pub struct Summary {
     pub records: Vec<String>,
 }
 
-/// How long is left of a run.
-#[derive(Clone, Copy, Debug)]
-struct Deadline {
+/// How long is left of a run: nothing once somebody asked for the end.
+#[derive(Clone, Copy)]
+struct Deadline<'a> {
     end: Instant,
+    stop: &'a (dyn Fn() -> bool + Sync),
 }
 
-impl Deadline {
+impl Deadline<'_> {
     fn over(self) -> bool {
-        Instant::now() >= self.end
+        Instant::now() >= self.end || (self.stop)()
     }
 
     fn left_s(self) -> f64 {
-        self.end.saturating_duration_since(Instant::now()).as_secs_f64()
+        if self.over() { 0.0 } else { self.end.saturating_duration_since(Instant::now()).as_secs_f64() }
+    }
+
+    /// A part of it.
+    fn until(self, end: Instant) -> Self {
+        Self { end, ..self }
     }
 }
 
@@ -125,13 +133,13 @@ impl Campaign<'_> {
         for (at, stage) in stages::STAGES.iter().enumerate() {
             let left = end.saturating_duration_since(Instant::now()).as_secs_f64();
             let unfinished = |s: &&stages::StageKind| self.wants(s) && (!state.is_done(s.name) || s.is_open(&state));
-            if !unfinished(&stage) {
+            if !unfinished(&stage) || (self.stop)() {
                 continue;
             }
             let shares: f64 = stages::STAGES[at..].iter().filter(unfinished).map(|s| s.share).sum();
             let time = std::time::Duration::from_secs_f64(left * stage.share / shares.max(stage.share));
             (self.note)(stage.name);
-            let deadline = Deadline { end: (Instant::now() + time).min(end) };
+            let deadline = Deadline { end: (Instant::now() + time).min(end), stop: self.stop };
             let start = Instant::now();
             let outcome = (stage.run)(self, &mut state, deadline);
             let seconds = start.elapsed().as_secs_f64();

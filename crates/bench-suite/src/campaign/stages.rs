@@ -18,7 +18,7 @@ pub(super) struct StageKind {
     pub(super) name: &'static str,
     /// Share of the time, among the stages that are left.
     pub(super) share: f64,
-    pub(super) run: fn(&Campaign<'_>, &mut State, Deadline) -> Result<Progress, CampaignError>,
+    pub(super) run: fn(&Campaign<'_>, &mut State, Deadline<'_>) -> Result<Progress, CampaignError>,
     /// Whether a finished stage has more to do: new samples to fit on.
     reopens: bool,
 }
@@ -32,7 +32,7 @@ impl StageKind {
 const fn stage(
     name: &'static str,
     share: f64,
-    run: fn(&Campaign<'_>, &mut State, Deadline) -> Result<Progress, CampaignError>,
+    run: fn(&Campaign<'_>, &mut State, Deadline<'_>) -> Result<Progress, CampaignError>,
 ) -> StageKind {
     StageKind { name, share, run, reopens: false }
 }

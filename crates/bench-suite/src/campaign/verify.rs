@@ -9,14 +9,18 @@ use tilewright_core::program::DeviceError;
 use tilewright_core::space::Config;
 use tilewright_runtime::verify::VerifyError;
 
-pub(super) fn run(campaign: &Campaign<'_>, state: &mut State, deadline: Deadline) -> Result<Progress, CampaignError> {
+pub(super) fn run(
+    campaign: &Campaign<'_>,
+    state: &mut State,
+    deadline: Deadline<'_>,
+) -> Result<Progress, CampaignError> {
     let wanted = campaign.settings.scale.verify_cases;
     let mut done = true;
     let classes = campaign.classes();
     for (i, (name, class)) in classes.iter().enumerate() {
         let share = deadline.left_s() / (classes.len() - i) as f64;
         let end = std::time::Instant::now() + std::time::Duration::from_secs_f64(share);
-        done &= of_class(campaign, state, (name, class), wanted, Deadline { end })?;
+        done &= of_class(campaign, state, (name, class), wanted, deadline.until(end))?;
     }
     let total = |f: fn(&Verified) -> u64| state.verify.values().map(f).sum::<u64>();
     let note = format!("{} cases, {} wrong, {} failed", total(|v| v.cases), total(|v| v.wrong), total(|v| v.failed));
@@ -28,7 +32,7 @@ fn of_class(
     state: &mut State,
     (name, class): (&str, &Config),
     wanted: u64,
-    deadline: Deadline,
+    deadline: Deadline<'_>,
 ) -> Result<bool, CampaignError> {
     let mut verified = state.verify.remove(name).unwrap_or_default();
     let mut cases = Turns::new(campaign, class, verified.cases);

@@ -33,7 +33,7 @@ pub(crate) struct SelectArgs {
     /// How to choose.
     #[arg(long, value_enum, default_value_t = SelectMethod::Auto)]
     pub method: SelectMethod,
-    /// column:FRACTION, row:FRACTION, column=VALUE, or a file of row numbers; a quarter of the groups unless given.
+    /// column:FRACTION or m+n+k:FRACTION for several together, row:FRACTION, column=VALUE, or a file of row numbers; a quarter of the groups unless given.
     #[arg(long, value_name = "SPEC")]
     pub holdout: Option<String>,
     /// Mean over this many splits.
@@ -110,7 +110,7 @@ pub(crate) struct TransferArgs {
     /// Profiles of the variants, one metric a line: variant, kernel, input, metric, value, or what ncu --csv writes.
     #[arg(long, value_name = "FILE")]
     pub profiles: Option<PathBuf>,
-    /// column:FRACTION, row:FRACTION, column=VALUE, or a file of row numbers; a third of the groups unless given.
+    /// column:FRACTION or m+n+k:FRACTION for several together, row:FRACTION, column=VALUE, or a file of row numbers; a third of the groups unless given.
     #[arg(long, value_name = "SPEC")]
     pub holdout: Option<String>,
     /// Mean over this many splits.

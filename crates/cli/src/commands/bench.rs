@@ -3,15 +3,17 @@
 use super::contest::{Contest, fixed};
 use super::tune::campaign;
 use crate::args::{BenchArgs, ModelKind, TuneArgs};
-use crate::device::{Opened, with_peaks};
+use crate::device::{Opened, watched, with_peaks};
 use crate::failure::{Failure, Kind};
 use crate::output::{Output, note, seconds, write};
 use crate::progress::Bar;
 use crate::wiring::{Wiring, measure};
+use serde::Serialize;
 use std::sync::Arc;
 use std::time::Duration;
 use tilewright::known::Known;
 use tilewright::planning::{Planning, problem};
+use tilewright_bench_suite::report::Report;
 use tilewright_bench_suite::tasks::{Task, TaskSet};
 use tilewright_core::device::DeviceSpec;
 use tilewright_core::problem::{AnyKernel, Measure, Problem};
@@ -31,12 +33,41 @@ pub(crate) fn run(args: &BenchArgs, wiring: &Wiring, seed: u64, output: Output) 
     let tasks = set.tasks(&*kernels[0], &fixed(args.dtype.as_ref())).map_err(RuntimeError::from)?;
     let spec = with_peaks(&args.device, device.spec())?;
     let how = Contest::of(&spec, &computation, &args.baselines, seed)?;
-    let inputs = tasks.iter().map(|t| Ok(problem(&*kernels[0], &spec, &t.input)?.input()));
-    let inputs = inputs.collect::<Result<Vec<Config>, Failure>>()?;
-    let mut bench = Bench { args, wiring, spec, device: &mut device, input: inputs.first().cloned(), seed };
-    let budget = bench.prepare(&kernels)?;
+    let timed = || compare(args, wiring, (&mut device, &spec), (&kernels, &tasks), &how, seed);
+    let report = watched(&spec, timed)?;
+    // An answer that cannot be stored is an answer all the same.
+    let stored = args.out.as_ref().map(|path| write(path, &format!("```\n{}```\n", report.table())));
+    let unstored = stored.and_then(Result::err).map(|failure| failure.to_string());
+    if let Some(why) = &unstored {
+        note(format_args!("warning: the table is not stored: {why}"));
+    }
+    output.answer(&Answer { report: &report, unstored }, || report.table())
+}
 
-    let decided = bench.plan(&kernels, &tasks, budget)?;
+/// The report, and why it is not in the file that was asked for.
+#[derive(Serialize)]
+struct Answer<'a> {
+    #[serde(flatten)]
+    report: &'a Report,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    unstored: Option<String>,
+}
+
+/// Plans all tasks, then compares their plans with the libraries.
+fn compare(
+    args: &BenchArgs,
+    wiring: &Wiring,
+    (device, spec): (&mut Opened, &Arc<DeviceSpec>),
+    (kernels, tasks): (&[Arc<dyn AnyKernel>], &[Task]),
+    how: &Contest,
+    seed: u64,
+) -> Result<Report, Failure> {
+    let inputs = tasks.iter().map(|t| Ok(problem(&*kernels[0], spec, &t.input)?.input()));
+    let inputs = inputs.collect::<Result<Vec<Config>, Failure>>()?;
+    let mut bench = Bench { args, wiring, spec: spec.clone(), device, input: inputs.first().cloned(), seed };
+    let budget = bench.prepare(kernels)?;
+
+    let decided = bench.plan(kernels, tasks, budget)?;
     // Timed in one go after all planning, so that every task is compared under the same conditions.
     let bar = Bar::counting("compare", tasks.len() as u64);
     let mut reports = Vec::new();
@@ -46,11 +77,7 @@ pub(crate) fn run(args: &BenchArgs, wiring: &Wiring, seed: u64, output: Output) 
         reports.push(how.task(bench.device, problem, &point, task)?);
     }
     bar.finish();
-    let report = how.report(&bench.spec, reports);
-    if let Some(path) = &args.out {
-        write(path, &format!("```\n{}```\n", report.table()))?;
-    }
-    output.answer(&report, || report.table())
+    Ok(how.report(spec, reports))
 }
 
 /// One command.

@@ -4,6 +4,7 @@
 use crate::args::{CampaignArgs, WorkerArgs};
 use crate::device::{DeviceName, isolated, local, parse};
 use crate::failure::{Failure, Kind};
+use crate::interrupt::Interrupt;
 use crate::output::{Output, aligned, note};
 use crate::wiring::Wiring;
 use std::sync::Mutex;
@@ -23,7 +24,11 @@ pub(crate) fn run(args: &CampaignArgs, wiring: &Wiring, seed: u64, output: Outpu
         return Err(Failure::new(Kind::Usage, "device", format!("{} stands there twice", twice.1)));
     }
     if !(args.minutes > 0.0 && args.minutes <= 1e6) {
-        return Err(Failure::new(Kind::Usage, "minutes", format!("{} is not within 0 to 1000000", args.minutes)));
+        return Err(Failure::new(
+            Kind::Usage,
+            "minutes",
+            format!("{} minutes; it must be above 0, and at most 1000000", args.minutes),
+        ));
     }
     let (scale, objective) = match names[0] {
         DeviceName::Cpu => (Scale::host(), Objective::default()),
@@ -37,6 +42,7 @@ pub(crate) fn run(args: &CampaignArgs, wiring: &Wiring, seed: u64, output: Outpu
     one_model(&devices)?;
     let spec = devices[0].spec().clone();
     let kernels = wiring.kernels.competing(&args.kernel, &spec, false)?;
+    let interrupt = Interrupt::listen();
     let campaign = Campaign {
         devices: devices.into_iter().map(Mutex::new).collect(),
         kernels: kernels.iter().map(|kernel| &**kernel).collect(),
@@ -50,8 +56,12 @@ pub(crate) fn run(args: &CampaignArgs, wiring: &Wiring, seed: u64, output: Outpu
             stages: args.stages.clone(),
         },
         note: &|text| note(text),
+        stop: &|| interrupt.is_asked(),
     };
     let summary = campaign.run().map_err(failed)?;
+    if interrupt.is_asked() {
+        note("interrupted: what was measured is kept, and the same command goes on where this one stopped");
+    }
     if campaign.objective == Objective::default() {
         for (kernel, paths) in campaign.kernels.iter().zip(campaign.paths()) {
             let Ok((_, samples)) = CampaignLog::read(&paths.log) else { continue };
@@ -111,9 +121,24 @@ fn text(summary: &Summary) -> String {
     )
 }
 
+/// A process whose parent died has another. A kernel may hang, so nothing is waited for.
+#[cfg(unix)]
+fn end_with_parent() {
+    use std::os::unix::process::parent_id;
+    let parent = parent_id();
+    while parent_id() == parent {
+        std::thread::sleep(Duration::from_millis(500));
+    }
+    std::process::abort();
+}
+
 /// Serves a device to the process that started this one, and ends with it.
 pub(crate) fn worker(args: &WorkerArgs) -> Result<(), Failure> {
     let name = parse(&args.device)?;
+    // Ctrl-C reaches all processes of a terminal: the one that started this decides when it ends, and this one ends with it.
+    let _ = Interrupt::listen();
+    #[cfg(unix)]
+    std::thread::spawn(end_with_parent);
     let served = serve(std::io::stdin(), &mut std::io::stdout(), || local(&name));
     // Without giving the device back piece by piece: a kernel may still hang on it.
     std::process::exit(match served {

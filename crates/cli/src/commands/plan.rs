@@ -1,7 +1,7 @@
 //! `tilewright plan` and `explain`: the best configuration for an input, and why.
 
 use crate::args::{ModelKind, PlanArgs};
-use crate::device::{Opened, with_peaks};
+use crate::device::{Opened, watched, with_peaks};
 use crate::failure::{Failure, Kind};
 use crate::fields;
 use crate::output::{Output, aligned, note, seconds};
@@ -17,7 +17,6 @@ use tilewright_core::device::DeviceSpec;
 use tilewright_core::predictor::Predictor;
 use tilewright_core::problem::{AnyKernel, Measure, Problem};
 use tilewright_core::space::Config;
-use tilewright_runtime::bystanders::Bystanders;
 use tilewright_runtime::plan::{Asked, PlanSettings, Planned};
 use tilewright_search::Strategy;
 use tilewright_search::drive::StoppedBy;
@@ -110,13 +109,8 @@ pub(super) fn decide(
 /// The same on a device that is opened for it.
 fn opened(args: &PlanArgs, wiring: &Wiring, seed: u64) -> Result<Decided, Failure> {
     let mut device = measure(&args.device)?;
-    let mut bystanders = Bystanders::of(device.spec());
-    bystanders.look();
-    let decided = decide(args, wiring, &mut device, (seed, false))?;
-    bystanders.look();
-    if bystanders.seen().is_serious() {
-        note(format_args!("warning: {}", bystanders.seen().sentence()));
-    }
+    let spec = device.spec().clone();
+    let decided = watched(&spec, || decide(args, wiring, &mut device, (seed, false)))?;
     decided.ok_or_else(|| Failure::new(Kind::Nothing, "input", "nothing is known of it"))
 }
 

@@ -2,7 +2,7 @@
 
 use super::contest::Contest;
 use crate::args::{PlanArgs, RunArgs};
-use crate::device::Opened;
+use crate::device::{Opened, watched};
 use crate::failure::{Failure, Kind};
 use crate::fields;
 use crate::output::{Output, aligned, seconds};
@@ -105,7 +105,8 @@ pub(crate) fn run(args: &RunArgs, wiring: &Wiring, seed: u64, output: Output) ->
     }
     let doing = format!("checking and timing {ours} kernels and {} library routines", entrants.len() - ours);
     let bar = Bar::working("run", doing);
-    let standings = contest(&mut device, &entrants, &how.settings)?;
+    let spec = device.spec().clone();
+    let standings = watched(&spec, || contest(&mut device, &entrants, &how.settings))?;
     bar.finish();
     for (entrant, standing) in entrants.iter().zip(&standings).skip(ours) {
         if let Err(failure) = &standing.cost {

@@ -7,6 +7,7 @@ use crate::output::{Output, aligned, seconds};
 use rayon::prelude::*;
 use serde::Serialize;
 use std::path::Path;
+use tilewright_bench_suite::statistics::Interval;
 use tilewright_charts::{Axis, Mark, Panel, scatter};
 use tilewright_core::choice::{FitSelector, SelectError};
 use tilewright_core::metrics::ChoiceScores;
@@ -30,6 +31,8 @@ struct Answer {
     method: String,
     #[serde(flatten)]
     found: Evaluation,
+    /// The fraction of the oracle's performance: devices are the units where there are several, else splits.
+    interval: Option<Interval>,
     repeats: u32,
     holdout: String,
 }
@@ -96,7 +99,13 @@ fn answer(judged: &[Judged], spec: &SplitSpec, args: &SelectArgs) -> Result<Answ
     if args.method != SelectMethod::Auto {
         found.chosen.clear();
     }
-    Ok(Answer { method: word(args.method), found, repeats: args.repeats, holdout: spec.to_string() })
+    let fractions = || judged.iter().map(|j| (j.device.as_str(), j.scores.fraction_of_oracle));
+    let interval = if found.devices.is_empty() {
+        Interval::of_splits(&fractions().map(|f| f.1).collect::<Vec<f64>>(), spec.drawn_share())
+    } else {
+        Interval::of_units(fractions())
+    };
+    Ok(Answer { method: word(args.method), found, interval, repeats: args.repeats, holdout: spec.to_string() })
 }
 
 /// A map that could not be drawn is refused before anything is fitted.
@@ -142,19 +151,23 @@ fn draw(file: &Path, args: &SelectArgs, last: &Judged) -> Result<(), Failure> {
 }
 
 fn text(a: &Answer) -> String {
-    let row = |name: &str, s: &ChoiceScores, ns: f64| {
+    let row = |name: &str, s: &ChoiceScores, (ns, cold): (f64, f64)| {
         let percent = |x: f64| format!("{:.1}%", 100.0 * x);
         let mut row = vec![name.to_owned(), percent(s.delta_miss), percent(s.delta_err), percent(s.best5)];
         row.extend([percent(s.worst20), percent(s.worst50)]);
         row.extend([format!("{:.4}", s.fraction_of_oracle), format!("{:.4}", s.fraction_of_oracle_top3)]);
-        row.push(seconds(ns * 1e-9));
+        row.extend([seconds(ns * 1e-9), seconds(cold * 1e-9)]);
         row
     };
-    let head = ["", "miss", "error", "best 5%", "worst 20%", "worst 50%", "of oracle", "top 3", "a choice"];
+    let head = ["", "miss", "error", "best 5%", "worst 20%", "worst 50%", "of oracle", "top 3", "a choice", "cold"];
     let mut rows = vec![head.map(str::to_owned).to_vec()];
-    rows.extend(a.found.devices.iter().map(|d| row(&d.device, &d.scores, d.predict_ns)));
-    rows.push(row(&a.method, &a.found.scores, a.found.predict_ns));
+    rows.extend(a.found.devices.iter().map(|d| row(&d.device, &d.scores, (d.predict_ns, d.predict_cold_ns))));
+    rows.push(row(&a.method, &a.found.scores, (a.found.predict_ns, a.found.predict_cold_ns)));
     let chosen: Vec<String> = a.found.chosen.iter().map(|(name, times)| format!("{name} ({times})")).collect();
     let chosen = if chosen.is_empty() { String::new() } else { format!("auto took {}\n", chosen.join(", ")) };
-    format!("{} splits by {}, {} a fit\n{}{chosen}", a.repeats, a.holdout, seconds(a.found.fit_s), aligned(&rows))
+    let units = if a.found.devices.is_empty() { "splits" } else { "devices" };
+    let sure = a.interval.filter(|i| i.low.is_finite());
+    let sure = sure.map_or(String::new(), |i| format!("of oracle, 95% over {units}: {:.4} to {:.4}\n", i.low, i.high));
+    let (fit, table) = (seconds(a.found.fit_s), aligned(&rows));
+    format!("{} splits by {}, {fit} a fit\n{table}{sure}{chosen}", a.repeats, a.holdout)
 }

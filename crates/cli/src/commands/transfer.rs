@@ -7,8 +7,10 @@ use crate::output::{Output, aligned, seconds};
 use rayon::prelude::*;
 use serde::Serialize;
 use std::path::Path;
+use tilewright_bench_suite::statistics::Interval;
 use tilewright_core::choice::{ChoiceSet, FitSelector};
 use tilewright_core::feature::FeatureKind;
+use tilewright_core::files::{MOST, read_file};
 use tilewright_datasets::{Dataset, FeatureTable, SplitSpec};
 use tilewright_mtl::cvdfs::CvDfs;
 use tilewright_mtl::device::DeviceTable;
@@ -30,8 +32,39 @@ struct Answer {
     learner: String,
     #[serde(flatten)]
     found: TransferScores,
+    /// By how much transfer is above each of what it is compared with, in fraction of the oracle, over the splits.
+    above: Vec<Above>,
     repeats: u32,
     holdout: String,
+}
+
+/// A paired difference.
+#[derive(Serialize)]
+struct Above {
+    what: &'static str,
+    #[serde(flatten)]
+    by: Interval,
+}
+
+/// What a row of the table is compared by.
+type Figure = fn(&TransferScores) -> f64;
+
+/// What transfer is compared with, as the table names it.
+const OTHERS: [(&str, Figure); 5] = [
+    ("native", |s| s.native),
+    ("majority", |s| s.majority),
+    ("best fixed on the sources", |s| s.fixed_best),
+    ("best fixed on the target", |s| s.fixed_best_of_target),
+    ("random", |s| s.random),
+];
+
+/// Paired by split; what no split knows has no difference.
+fn above(splits: &[TransferScores], held_out: Option<f64>) -> Vec<Above> {
+    let by = |of: Figure| {
+        let differences: Vec<f64> = splits.iter().map(|s| s.scores.fraction_of_oracle - of(s)).collect();
+        Interval::of_splits(&differences, held_out)
+    };
+    OTHERS.iter().filter_map(|&(what, of)| Some(Above { what, by: by(of)? })).collect()
 }
 
 pub(crate) fn run(command: &TransferCommand, seed: u64, output: Output) -> Result<(), Failure> {
@@ -90,6 +123,7 @@ fn evaluate(path: &Path, args: &TransferArgs, seed: u64) -> Result<Answer, Failu
         dfs: word(args.dfs),
         learner: word(meant),
         found: TransferScores::mean(&splits).ok_or_else(nothing)?,
+        above: above(&splits, spec.drawn_share()),
         repeats: args.repeats,
         holdout: spec.to_string(),
         sources: recorded.sources,
@@ -112,7 +146,7 @@ pub(super) fn device_table(file: Option<&Path>) -> Result<DeviceTable, Failure> 
 }
 
 fn bytes(file: &Path) -> Result<Vec<u8>, Failure> {
-    std::fs::read(file).map_err(|e| Failure::of_file(Kind::Input, file, e))
+    read_file(file, MOST).map_err(|e| Failure::of_file(Kind::Input, file, e))
 }
 
 /// The devices to learn from: those that were named, or all but the target.
@@ -187,15 +221,11 @@ fn failure(error: MtlError) -> Failure {
 fn text(a: &Answer) -> String {
     // Where the target keeps nothing to learn from, nothing of its own can be compared with.
     let shown = |fraction: f64| if fraction.is_nan() { "unknown".to_owned() } else { format!("{fraction:.4}") };
-    let row = |name: &str, fraction: f64| vec![name.to_owned(), shown(fraction)];
-    let rows = [
-        row("transfer", a.found.scores.fraction_of_oracle),
-        row("native", a.found.native),
-        row("majority", a.found.majority),
-        row("best fixed on the sources", a.found.fixed_best),
-        row("best fixed on the target", a.found.fixed_best_of_target),
-        row("random", a.found.random),
-    ];
+    let above = |name: &str| a.above.iter().find(|above| above.what == name).map(|above| above.by.to_string());
+    let row = |name: &str, fraction: f64| vec![name.to_owned(), shown(fraction), above(name).unwrap_or_default()];
+    let mut rows = vec![["", "of oracle", "transfer is above it by (95%)"].map(str::to_owned).to_vec()];
+    rows.push(row("transfer", a.found.scores.fraction_of_oracle));
+    rows.extend(OTHERS.iter().map(|(name, of)| row(name, of(&a.found))));
     let features = if a.found.features.is_empty() { "none".to_owned() } else { a.found.features.join(" ") };
     format!(
         "{} from {}, {} splits by {}, {} a model\n{}features of devices: {features}\n",

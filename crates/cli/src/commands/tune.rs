@@ -146,7 +146,10 @@ pub(super) fn campaign(
     let report = tuner.run(&paths);
     watch.bar.finish();
     if interrupt.is_asked() {
-        note("interrupted: what was measured is kept, and the same command goes on where this one stopped");
+        let without = if args.fresh { " without --fresh" } else { "" };
+        note(format_args!(
+            "interrupted: what was measured is kept, and the same command{without} goes on where this one stopped"
+        ));
     }
     let report = report?;
     if report.disturbance.is_serious() {
@@ -279,9 +282,19 @@ fn text(a: &Answer) -> String {
             "\ninputs that the model never saw, its choice timed beside the alternatives:\n{}",
             table(&a.held_out)
         );
-        let _ = writeln!(out, "\nnext: tilewright plan gemm m=2560 n=16 k=2560");
+        let _ = writeln!(
+            out,
+            "\nnext: tilewright plan {} {}",
+            a.kernel.split('.').next().unwrap_or_default(),
+            words(&a.held_out[0].input)
+        );
     }
     out
+}
+
+/// An input as it is written behind a command.
+fn words(input: &Config) -> String {
+    input.0.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(" ")
 }
 
 fn table(rows: &[HeldOut]) -> String {

@@ -3,6 +3,24 @@
 use crate::home::{Home, has};
 use std::path::Path;
 
+/// Nothing is multiplied, so nothing is worth a search.
+#[test]
+fn an_empty_product_is_planned_at_once() {
+    let home = Home::new();
+    let begun = std::time::Instant::now();
+    let plan = home.answer(&["plan", "gemm", "m=0", "n=400", "k=400", "--threads", "1"]);
+    assert!(begun.elapsed().as_secs() < 5, "{plan}");
+    assert_eq!(plan["verified"], true, "{plan}");
+}
+
+#[test]
+fn run_says_what_it_does() {
+    let home = Home::new();
+    let out = home.run(&["run", "gemm", "m=16", "n=16", "k=16", "--threads", "1", "--baselines", "none"]);
+    let said = String::from_utf8_lossy(&out.stderr);
+    assert!(out.status.success() && said.contains("checking and timing 1 kernels"), "{said}");
+}
+
 #[test]
 fn a_small_input_is_planned_without_a_profile_and_then_cached() {
     let home = Home::new();

@@ -26,6 +26,14 @@ fn bad_words_are_named_and_exit_2() {
     home.error(&["run", "gemm", "m=8", "n=8", "k=8", "--config", "m_s=7"], 2, "config");
     home.error(&["run", "gemm", "m=8", "n=8", "k=8", "--config", "tile=7"], 2, "config");
     home.error(&["bench", "gemm", "--tasks", "nothing"], 2, "tasks");
+    let folder = home.path().join("none").display().to_string();
+    home.error(&["campaign", "--device", "cpu,cpu", "--minutes", "1", "--out", &folder], 2, "device");
+    home.error(&["verify", "gemm", "--device", "emulator:sm_80", "--cases", "0"], 2, "--cases <N>");
+    let long = "x".repeat(100_000);
+    let message = home.json(&["plan", &long]).1["error"]["message"].as_str().unwrap().len();
+    assert!(message < 5_000, "an error repeats {message} bytes of what was given");
+    let unknown = home.error(&["explain", "nothing"], 2, "kernel").message;
+    assert!(unknown.contains("gemm") && unknown.contains("matmul"), "explain names what it accepts: {unknown}");
     home.error(&["bench", "gemm", "--dtype", "f16"], 2, "dtype");
     home.error(&["run", "gemm", "m=8", "n=8", "k=8", "--baselines", "atlas"], 2, "baselines");
 }
@@ -84,7 +92,14 @@ fn sizes_name_the_limit() {
     assert!(message(&["m=9", "n=4", "k=4", "ldc=8"], "ldc").contains("9..=2147483647"));
     assert!(message(&["m=2147483647", "n=4", "k=2147483647"], "k").contains("the limit is"));
     let beyond = ["m=1000000", "n=1000000", "k=4"];
-    assert!(message(&beyond, "m n k").contains("this device has"));
+    assert!(message(&beyond, "m n k").contains("there are"));
+    // Nor is a matrix made that would not fit: its rows are counted by their distribution.
+    let heavy =
+        ["matrix=power-law", "rows=67108864", "mean=0.001", "exponent=1.5", "longest=16777216", "--threads", "1"];
+    assert_eq!(home.json(&[&["run", "spmv"], &heavy[..]].concat()).0, 2);
+    // What is allocated counts, not what is computed with.
+    let padded = ["m=64", "n=64", "k=64", "lda=2000000000"];
+    assert!(message(&padded, "m n k").contains("its buffers take 504000033024 bytes"));
     for command in [&["run", "gemm"][..], &["space", "gemm"], &["explain", "gemm"]] {
         home.error(&[command, &beyond].concat(), 2, "m n k");
     }

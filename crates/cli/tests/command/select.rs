@@ -48,7 +48,13 @@ fn methods_are_scored_by_their_choices() {
         for field in ["delta_miss", "delta_err", "best5", "worst20", "worst50", "fraction_of_oracle_top3"] {
             assert!((0.0..=1.0).contains(&of(&answer, field)), "{method} {field}: {answer}");
         }
-        assert!(of(&answer, "predict_ns") > 0.0);
+        assert!(of(&answer, "predict_ns") > 0.0 && of(&answer, "predict_cold_ns") > 0.0);
+        let interval = &answer["interval"];
+        assert!(
+            interval["low"].as_f64() <= Some(fraction) && interval["high"].as_f64() >= Some(fraction),
+            "{interval}"
+        );
+        assert_eq!(interval["count"], 2, "devices are the units");
         assert_eq!(answer["failed"], 0, "what always fails is never chosen");
         assert_eq!(answer["devices"].as_array().map(Vec::len), Some(2));
     }

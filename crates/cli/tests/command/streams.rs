@@ -56,6 +56,13 @@ fn files_that_are_none() {
     assert!(fs::symlink_metadata(at("nowhere")).unwrap().is_symlink());
     home.error(&["space", "bacugen", "type=s", "layout=nn", "--device-spec", "/dev/zero"], 2, "/dev/zero");
     home.error(&["space", "--t1", "/dev/zero"], 2, "/dev/zero");
+    home.error(&["plan", "gemm", "m=4", "n=4", "k=4", "--threads", "1", "--profile", "/dev/zero"], 2, "/dev/zero");
+    home.error(&["run", "spmv", "matrix=/dev/zero", "--threads", "1"], 2, "matrix");
+    // A recording that is written leaves links and devices as they are, too.
+    let (link, json) = (at("table.csv"), cache(&home, "two", 1.0).display().to_string());
+    symlink(at("real.csv"), &link).unwrap();
+    home.answer(&["data", "import", &json, "--out", &link]);
+    assert!(fs::symlink_metadata(&link).unwrap().is_symlink() && fs::metadata(at("real.csv")).unwrap().len() > 0);
     let pipe = at("pipe.csv");
     assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
     home.error(&["data", "describe", &pipe], 2, &pipe);

@@ -60,6 +60,9 @@ fn an_unseen_device_is_chosen_for() {
     let auto = evaluate(&["--dfs", "auto"]);
     assert!(auto["features"].as_array().unwrap().contains(&"cores".into()), "{auto}");
     assert!(auto["fraction_of_oracle"].as_f64() > auto["majority"].as_f64(), "{auto}");
+    let above = auto["above"].as_array().unwrap().iter().find(|a| a["what"] == "majority").unwrap();
+    let difference = auto["fraction_of_oracle"].as_f64().unwrap() - auto["majority"].as_f64().unwrap();
+    assert!((above["mean"].as_f64().unwrap() - difference).abs() < 1e-9, "paired: {above}");
     // Features come in one by one, while they gain more than chance would.
     let forward = evaluate(&["--dfs", "forward"]);
     let found = &forward["reason"]["forward"];

@@ -33,6 +33,8 @@ struct Header {
 /// Another object, complex or Hermitian values, a size beyond 32 bits, places outside of the matrix, missing or excess
 /// entries, what is no number: with the number of the line.
 pub fn parse(text: &[u8]) -> Result<Csr, Fault> {
+    // What some editors put in front of a text says nothing.
+    let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
     let mut lines = text.split(|&b| b == b'\n').enumerate().map(|(i, l)| (i + 1, String::from_utf8_lossy(l)));
     let (line, first) = lines.next().unwrap_or((1, "".into()));
     let header = header(&first).map_err(|message| fault(line, message))?;

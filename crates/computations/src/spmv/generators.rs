@@ -66,7 +66,18 @@ pub(super) const ALL: &[Generator<Csr>] = &[
             Field::whole("longest", 1, 1 << 24),
             Field::seed(),
         ],
-        elements: |n| n.real("rows") * n.real("mean").min(n.real("longest")) * 4.0,
+        elements: |n| {
+            let (alpha, longest) = (n.real("exponent") - 1.0, n.real("longest").min(n.real("rows")));
+            let scale = n.real("mean") * (n.real("exponent") - 2.0).max(0.1) / alpha;
+            // The mean of Pareto's distribution, cut off at the longest; one more where lengths are rounded.
+            let most = scale.max(longest);
+            let tail = if (alpha - 1.0).abs() < 1e-6 {
+                (most / scale).ln()
+            } else {
+                ((most / scale).powf(1.0 - alpha) - 1.0) / (1.0 - alpha)
+            };
+            n.real("rows") * (1.0 + (scale * (1.0 + alpha * tail)).min(longest) * 1.5)
+        },
         make: |n| {
             matrices::power_law(n.whole("rows"), n.real("mean"), n.real("exponent"), n.whole("longest"), n.seed())
         },

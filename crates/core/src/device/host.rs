@@ -135,7 +135,7 @@ impl Held {
     fn load(&mut self, program: &Program) -> Result<HostProgram, DeviceError> {
         let program = HostProgram::new(program)?;
         if program.workspace() > self.workspace.len() {
-            self.workspace = Buffer::zeroed(DType::I8, program.workspace());
+            self.workspace = Buffer::try_zeroed(DType::I8, program.workspace())?;
         }
         Ok(program)
     }
@@ -168,7 +168,7 @@ impl<C: Clock + Send> Device for HostDevice<C> {
     }
 
     fn read(&mut self) -> Result<Buffers, DeviceError> {
-        Ok(self.held.as_ref().ok_or_else(no_data)?.buffers.clone())
+        self.held.as_ref().ok_or_else(no_data)?.buffers.iter().map(Buffer::try_clone).collect()
     }
 
     fn time(&mut self, program: &Program, timing: &Timing) -> Result<Measurement, MeasureError> {

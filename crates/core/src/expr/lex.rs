@@ -1,5 +1,6 @@
 //! Text to tokens.
 
+use super::Function;
 use super::parse::ParseError;
 use super::value::Value;
 
@@ -62,8 +63,10 @@ fn word(text: &str) -> Token {
     match text {
         "True" | "true" => Token::Literal(Value::Bool(true)),
         "False" | "false" => Token::Literal(Value::Bool(false)),
-        // `math.ceil` and the like: the module's name says nothing here.
-        _ => Token::Name(text.strip_prefix("math.").unwrap_or(text).to_owned()),
+        // `math.ceil` and the like: before a function the module's name says nothing. Anything else of a module is an unknown name.
+        _ => Token::Name(
+            text.strip_prefix("math.").filter(|f| Function::by_name(f).is_some()).unwrap_or(text).to_owned(),
+        ),
     }
 }
 

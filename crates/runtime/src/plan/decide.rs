@@ -299,7 +299,9 @@ impl Deciding<'_> {
             return first.map(|at| (at, None)).ok_or_else(|| nothing_legal(self.problem));
         };
         let mut last = String::new();
-        let runs = |at: &&usize| !matches!(self.bench.pool.get(**at).outcome, Some(Err(_)));
+        // One that was cut off is slow, or there was no time for it; it may be right.
+        let failed = |f: &Failure| f.kind != FailureKind::CutOff;
+        let runs = |at: &&usize| !matches!(&self.bench.pool.get(**at).outcome, Some(Err(f)) if failed(f));
         let tried: Vec<usize> = order.iter().filter(runs).copied().collect();
         for &at in &tried {
             let found = match self.verifier.check(device, self.problem, &self.bench.pool.get(at).point) {

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use tilewright_core::choice::{Case, ChoiceSet, Trial};
 use tilewright_core::device::DeviceSpec;
 use tilewright_core::feature::FeatureSchema;
+use tilewright_core::files::{MOST, read_file};
 use tilewright_core::id::{ComputationId, KernelId};
 use tilewright_core::objective::Objective;
 use tilewright_core::selector::Candidate;
@@ -88,7 +89,7 @@ impl StoredSelector {
     /// # Errors
     /// The file cannot be read, is no selector, or is damaged.
     pub fn read(path: &Path) -> Result<Self, StoreError> {
-        let bytes = std::fs::read(path).map_err(|e| StoreError::io(path, e))?;
+        let bytes = read_file(path, MOST).map_err(|e| StoreError::io(path, e))?;
         Self::from_bytes(&bytes).map_err(|kind| StoreError::new(path, kind))
     }
 

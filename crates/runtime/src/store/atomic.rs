@@ -1,18 +1,12 @@
 //! Writing a file so that it is either there whole or not at all.
 
 use super::StoreError;
-use std::fs::{self, File};
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::path::Path;
+pub use tilewright_core::files::TEMPORARY;
+use tilewright_core::files::replace;
 
-/// Prefix of temporary files, which a killed process may leave behind.
-pub const TEMPORARY: &str = ".tilewright-";
-
-/// Writes a file: into a temporary file of the same directory, synced, renamed over `path`, and the directory synced.
-/// Whoever reads `path` sees the old contents or the new, never a part; so do concurrent writers.
-///
-/// A symbolic link stays one: the file that it leads to is written. What is no regular file, a device or a pipe, is written through.
+/// Writes a file as [`replace`] does.
 ///
 /// # Errors
 /// The directory cannot be made, or writing fails; then the old file stands untouched.
@@ -25,66 +19,14 @@ pub(crate) fn write_with(
     path: &Path,
     fill: &mut dyn FnMut(&mut dyn Write) -> io::Result<()>,
 ) -> Result<(), StoreError> {
-    let fail = |e| StoreError::io(path, e);
-    let path = &destination(path).map_err(fail)?;
-    if fs::metadata(path).is_ok_and(|m| !m.is_file() && !m.is_dir()) {
-        return File::options().write(true).open(path).and_then(|mut file| fill(&mut file)).map_err(fail);
-    }
-    let directory = match path.parent() {
-        Some(d) if !d.as_os_str().is_empty() => d,
-        _ => Path::new("."),
-    };
-    fs::create_dir_all(directory).map_err(|e| StoreError::io(directory, e))?;
-    let temporary = temporary_name(directory);
-    let written = write_and_rename(&temporary, path, fill);
-    if written.is_err() {
-        // The error that matters is the first one; the leftover is harmless.
-        let _ = fs::remove_file(&temporary);
-    }
-    written.map_err(fail)?;
-    sync_directory(directory).map_err(|e| StoreError::io(directory, e))
-}
-
-/// Where symbolic links lead, also to a file that is not there yet.
-fn destination(path: &Path) -> io::Result<PathBuf> {
-    /// As many as Linux follows.
-    const LINKS: usize = 40;
-    let mut at = path.to_path_buf();
-    for _ in 0..LINKS {
-        let Ok(to) = fs::read_link(&at) else { return Ok(at) };
-        at = at.parent().unwrap_or(Path::new("")).join(to);
-    }
-    Err(io::Error::other("too many symbolic links"))
-}
-
-fn write_and_rename(
-    temporary: &Path,
-    path: &Path,
-    fill: &mut dyn FnMut(&mut dyn Write) -> io::Result<()>,
-) -> io::Result<()> {
-    let mut file = File::options().write(true).create_new(true).open(temporary)?;
-    fill(&mut file)?;
-    file.sync_all()?;
-    fs::rename(temporary, path)
-}
-
-/// A name that no other thread or process uses.
-fn temporary_name(directory: &Path) -> PathBuf {
-    static COUNT: AtomicU64 = AtomicU64::new(0);
-    let count = COUNT.fetch_add(1, Ordering::Relaxed);
-    let nanos = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |d| d.subsec_nanos());
-    directory.join(format!("{TEMPORARY}{}-{count}-{nanos:08x}", std::process::id()))
-}
-
-/// Makes a rename durable. Directories can only be synced on Unix; elsewhere the file system orders renames itself.
-fn sync_directory(directory: &Path) -> io::Result<()> {
-    if cfg!(unix) { File::open(directory)?.sync_all() } else { Ok(()) }
+    replace(path, fill).map_err(|e| StoreError::io(path, e))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::store::StoreErrorKind;
+    use std::fs::{self, File};
 
     fn names(directory: &Path) -> Vec<String> {
         let entries = fs::read_dir(directory).unwrap();

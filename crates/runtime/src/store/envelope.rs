@@ -11,6 +11,7 @@ use super::{StoreError, StoreErrorKind, write_atomically};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::path::Path;
+use tilewright_core::files::{MOST, read_file};
 
 /// A kind of stored file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -122,7 +123,7 @@ pub fn write(path: &Path, format: Format, header: &impl Serialize, body: &impl S
 /// # Errors
 /// The file cannot be read, or see [`decode`].
 pub fn read<H: DeserializeOwned, B: DeserializeOwned>(path: &Path, format: Format) -> Result<(H, B), StoreError> {
-    let bytes = std::fs::read(path).map_err(|e| StoreError::io(path, e))?;
+    let bytes = read_file(path, MOST).map_err(|e| StoreError::io(path, e))?;
     decode(format, &bytes).map_err(|kind| StoreError::new(path, kind))
 }
 

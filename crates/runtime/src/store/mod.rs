@@ -14,6 +14,7 @@ pub use profile::{DeviceRecord, Fitting, Profile, ProfileHeader, ProfileStore, T
 pub(crate) use profile::{best_fit, stem};
 
 use std::path::{Path, PathBuf};
+use tilewright_core::files::{MOST, read_file};
 
 /// Paths of what a directory holds, sorted; none where there is no such directory.
 pub(crate) fn paths(directory: &Path) -> Result<Vec<PathBuf>, StoreError> {
@@ -40,7 +41,7 @@ pub(crate) fn files_with_extension(directory: &Path, extension: &str) -> Result<
 /// # Errors
 /// The file cannot be read.
 pub fn checksum(path: &Path) -> Result<String, StoreError> {
-    let bytes = std::fs::read(path).map_err(|e| StoreError::io(path, e))?;
+    let bytes = read_file(path, MOST).map_err(|e| StoreError::io(path, e))?;
     Ok(blake3::hash(&bytes).to_hex()[..32].to_owned())
 }
 

@@ -29,8 +29,8 @@ use tilewright_core::problem::{AnyKernel, Measure};
 use tilewright_core::space::{Config, ParamSpace};
 use tilewright_sampler::{Acceptance, Chained, Sampler, Settings};
 
-/// Fewest measurements that a model is fitted on.
-pub const FEWEST_SAMPLES: u64 = 16;
+/// Fewest measurements that a model is fitted on: what the perceptron needs to fit and to validate.
+pub const FEWEST_SAMPLES: u64 = 20;
 
 /// What a campaign works with.
 pub struct Tuner<'a> {

@@ -149,7 +149,7 @@ fn failures_are_counted_and_too_few_samples_are_an_error() {
     let dir = tempfile::tempdir().unwrap();
     let mut stop = StopAfter { limit: Some(5), ..StopAfter::default() };
     let error = tune(dir.path(), settings(60), &mut AnalyticMeasure::new(device()), &mut stop).err().unwrap();
-    assert!(matches!(error, RuntimeError::TooFewSamples { need: 16, .. }), "{error}");
+    assert!(matches!(error, RuntimeError::TooFewSamples { need: 20, .. }), "{error}");
 }
 
 #[test]

@@ -58,6 +58,10 @@ impl Problem for Guise {
     fn work(&self) -> Work {
         self.inner.work()
     }
+    fn footprint(&self) -> u64 {
+        self.inner.footprint()
+    }
+
     fn schema(&self) -> &FeatureSchema {
         &self.schema
     }
