@@ -8,6 +8,7 @@ use std::sync::Arc;
 use tilewright_core::problem::{AnyKernel, Measure};
 use tilewright_core::program::DeviceError;
 use tilewright_core::space::Config;
+use tilewright_core::text::counted;
 use tilewright_runtime::contest::{CACHE_POLICY, ContestSettings, Entrant, Standing, contest, libraries};
 
 /// A baseline on one task.
@@ -173,7 +174,7 @@ impl Report {
         let mut rows = vec![header];
         rows.extend(self.tasks.iter().map(|task| self.row(task)));
         let mut text = align(&rows, 2);
-        let threads = if self.threads == 1 { "1 thread".to_owned() } else { format!("{} threads", self.threads) };
+        let threads = counted(self.threads, "thread");
         let dtype = if self.dtype.is_empty() { String::new() } else { format!("{} ", self.dtype) };
         let _ = write!(text, "\n{dtype}GFLOP/s, {threads}");
         if let Some(peak) = self.peak_gflops {

@@ -102,7 +102,10 @@ mod tests {
         assert!(found.is_clear() && !Interval::of(&[-1.0, 1.1]).unwrap().is_clear());
         let splits = Interval::of_splits(&[1.0, 2.0, 3.0, 4.0, 5.0], Some(1.0 / 3.0)).unwrap();
         assert!(close(splits.high - 3.0, 2.7764 * (2.5f64 * (0.2 + 0.5)).sqrt()), "{splits:?}");
-        assert!(!Interval::of_splits(&[1.0, 2.0], None).unwrap().is_clear(), "one split, told twice");
+        assert!(
+            !Interval::of_splits(&[1.0, 2.0], None).unwrap().is_clear(),
+            "two runs of one split are one observation"
+        );
     }
 
     #[test]

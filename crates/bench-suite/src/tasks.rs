@@ -39,7 +39,7 @@ pub enum TaskSet {
 
 /// The name of a task set that a computation does not have.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("tasks: {computation} has no set `{name}`: {}", known.join(", "))]
+#[error("tasks: {computation} has no set `{name}`: it has {}", known.join(", "))]
 pub struct UnknownTaskSet {
     /// What was asked for.
     pub name: String,

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use tilewright_core::device::{DeviceKind, DeviceSpec};
 use tilewright_core::document::DocumentError;
 use tilewright_perfmodel_linear::{LinearModel, ModelFileError};
-use tilewright_runtime::store::{Home, StoreError, write_atomically};
+use tilewright_runtime::store::{Home, StoreError, is_absent, write_atomically};
 
 /// A folder with one file of weights for each device.
 #[derive(Clone, Debug)]
@@ -111,7 +111,7 @@ impl WeightStore {
         match self.load(device, None) {
             Ok(model) => Ok(Some(model)),
             Err(WeightsError { kind, path, remedy }) => match *kind {
-                WeightsErrorKind::Missing(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
+                WeightsErrorKind::Missing(e) if is_absent(&e) => Ok(None),
                 WeightsErrorKind::Missing(e) => {
                     Err(WeightsError { path, kind: Box::new(WeightsErrorKind::Io(e)), remedy: Remedy(None) })
                 }

@@ -2,6 +2,7 @@
 
 mod counting;
 mod model;
+mod numbers;
 mod repository;
 mod selection;
 
@@ -12,6 +13,8 @@ pub(crate) use selection::{
     SelectArgs, SelectCommand, SelectMethod, TransferArgs, TransferCommand, TransferDfs, TransferLearner,
 };
 
+use numbers::{duration, real, whole};
+
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
@@ -20,7 +23,8 @@ use tilewright_bench_suite::campaign::STAGE_NAMES;
 
 /// Input-aware, architecture-adaptive kernel auto-tuning.
 ///
-/// INPUT is key=value fields, for example: m=2560 n=16 k=2560 dtype=f32 layout=nn
+/// KERNEL is a computation, such as gemm or spmv, or one of its kernels by name, such as gemm.cpu; a name that is not known is
+/// answered with those that are. INPUT is key=value fields, for example: m=2560 n=16 k=2560 dtype=f32 layout=nn
 #[derive(Debug, Parser)]
 #[command(name = "tilewright", version, max_term_width = 120)]
 pub(crate) struct Cli {
@@ -28,7 +32,8 @@ pub(crate) struct Cli {
     #[arg(long, global = true)]
     pub json: bool,
     /// Seed of everything random; the same seed gives the same choices.
-    #[arg(long, global = true, default_value_t = 0, allow_hyphen_values = true, value_name = "N")]
+    #[arg(long, global = true, default_value_t = 0, allow_negative_numbers = true, value_name = "N",
+        value_parser = whole::<u64>(0, u64::MAX))]
     pub seed: u64,
     /// Where devices record for each other, and learn from each other: a folder, or `redis://HOST[:PORT][/DATABASE]`. Unless given,
     /// TILEWRIGHT_REPOSITORY, else a folder beside the stored profiles.
@@ -90,15 +95,15 @@ pub(crate) enum Command {
 
 #[derive(Clone, Debug, Args)]
 pub(crate) struct CampaignArgs {
-    /// The computation whose kernels it is about, or one of them by its name.
+    /// The computation whose kernels are measured, or one of them by its name.
     #[arg(default_value = "gemm")]
     pub kernel: String,
     /// The device: cuda:N, cpu, or emulator:sm_XX for a rehearsal. Several of one model, separated by commas, share the
-    /// collecting.
+    /// collecting; an emulator that is named twice is two devices.
     #[arg(long, value_name = "D")]
     pub device: String,
-    /// Time of this run.
-    #[arg(long, value_name = "N", default_value_t = 9.0)]
+    /// How many minutes this run may take.
+    #[arg(long, value_name = "N", default_value_t = 9.0, allow_negative_numbers = true, value_parser = real)]
     pub minutes: f64,
     /// The folder of the results.
     #[arg(long, value_name = "DIR")]
@@ -113,7 +118,7 @@ pub(crate) struct CampaignArgs {
 
 #[derive(Clone, Debug, Args)]
 pub(crate) struct WorkerArgs {
-    /// The device.
+    /// The device: cpu, cuda:N, or emulator:sm_XX.
     #[arg(long, value_name = "D")]
     pub device: String,
 }
@@ -135,7 +140,7 @@ pub(crate) struct DeviceArgs {
     #[arg(long, value_name = "D")]
     pub device: Option<String>,
     /// Threads of the cpu device, or of the host that emulates; all cores unless given.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = whole::<u16>(1, 1024))]
     pub threads: Option<u16>,
 }
 
@@ -149,9 +154,9 @@ pub(crate) struct TuneArgs {
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = duration, default_value = "90s")]
     pub budget: Duration,
     /// Stop after this many measurements, if that comes before the end of the budget.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = whole::<u64>(0, u64::MAX))]
     pub samples: Option<u64>,
-    /// Tune for one element type only.
+    /// Tune for one element type only, such as f32.
     #[arg(long, value_name = "T")]
     pub dtype: Option<String>,
     /// The kind of model that is fitted: mlp, or mlp-over-linear, which corrects the linear model of this device.
@@ -173,9 +178,9 @@ pub(crate) struct TuneArgs {
 
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct PlanArgs {
-    /// The kernel.
+    /// A computation such as gemm or spmv, whose kernels compete; or one kernel by its name, such as gemm.cpu.
     pub kernel: String,
-    /// key=value fields.
+    /// What it is computed on, as key=value fields: for gemm m=64 n=64 k=64, for spmv matrix=FILE.
     #[arg(value_name = "INPUT")]
     pub input: Vec<String>,
     #[command(flatten)]
@@ -189,24 +194,24 @@ pub(crate) struct PlanArgs {
     pub model: Option<ModelKind>,
     /// How many configurations the linear model is asked about, drawn at random, before the neighbours of the best; 10000 unless
     /// given.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = whole::<u32>(1, 10_000_000))]
     pub candidates: Option<u32>,
     /// How many of the model's best are timed again; 20 unless given. An answer of the plan cache that timed fewer is looked for
     /// again. 0 times nothing: the selector's first kernel, the model's first choice.
-    #[arg(long, value_name = "K", value_parser = clap::value_parser!(u32).range(..=10_000))]
+    #[arg(long, value_name = "K", allow_negative_numbers = true, value_parser = whole::<u32>(0, 10_000))]
     pub top: Option<u32>,
     /// Time for measuring candidates: without a profile, for tuning this very input; with one, for refining its answer
     /// by local search. An answer of the plan cache that had less is looked for again.
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = duration)]
     pub budget: Option<Duration>,
-    /// What searches by measuring; refine unless given.
+    /// What searches by measuring; refine unless given. A name that is not known is answered with those that are.
     #[arg(long, value_name = "S")]
     pub strategy: Option<String>,
     /// End when the strategy's bound promises that the best is within this share of the optimum's performance; 0.05 unless given.
-    #[arg(long, value_name = "E")]
+    #[arg(long, value_name = "E", allow_negative_numbers = true, value_parser = real)]
     pub epsilon: Option<f64>,
     /// The probability that the promise is wrong, at most; 0.1 unless given.
-    #[arg(long, value_name = "A")]
+    #[arg(long, value_name = "A", allow_negative_numbers = true, value_parser = real)]
     pub alpha: Option<f64>,
     /// Let routines of libraries that are found on this machine compete with generated kernels.
     #[arg(long)]
@@ -218,9 +223,9 @@ pub(crate) struct PlanArgs {
 
 #[derive(Clone, Debug, Args)]
 pub(crate) struct RunArgs {
-    /// The kernel.
+    /// A computation such as gemm or spmv, whose kernels are timed beside each other; or one kernel by its name, such as gemm.cpu.
     pub kernel: String,
-    /// key=value fields.
+    /// What it is computed on, as key=value fields: for gemm m=64 n=64 k=64, for spmv matrix=FILE.
     #[arg(value_name = "INPUT")]
     pub input: Vec<String>,
     #[command(flatten)]
@@ -228,24 +233,24 @@ pub(crate) struct RunArgs {
     /// Parameters as k=v,k=v; the best known plan fills in what is not named.
     #[arg(long, value_name = "K=V,...")]
     pub config: Option<String>,
-    /// all, none, or names separated by commas.
+    /// What to compare with: all baselines that are found, none, or names separated by commas.
     #[arg(long, value_name = "NAMES", default_value = "all")]
     pub baselines: String,
 }
 
 #[derive(Clone, Debug, Args)]
 pub(crate) struct BenchArgs {
-    /// The kernel.
+    /// A computation such as gemm or spmv, whose kernels compete; or one kernel by its name, such as gemm.cpu.
     pub kernel: String,
     #[command(flatten)]
     pub device: DeviceArgs,
     /// A task set; unless given isaac-table4 for gemm, and representative for other computations. gemm has edges too.
     #[arg(long, value_name = "SET")]
     pub tasks: Option<String>,
-    /// Element type; the computation's usual one unless given.
+    /// Element type, such as f32; the computation's usual one unless given.
     #[arg(long, value_name = "T")]
     pub dtype: Option<String>,
-    /// all, none, or names separated by commas.
+    /// What to compare with: all baselines that are found, none, or names separated by commas.
     #[arg(long, value_name = "NAMES", default_value = "all")]
     pub baselines: String,
     /// Time that finding plans may take, all tasks together.
@@ -264,10 +269,10 @@ pub(crate) struct BenchArgs {
 
 #[derive(Clone, Debug, Args)]
 pub(crate) struct SpaceArgs {
-    /// The kernel; bacugen is the GEMM stencil of the paper.
+    /// The computation, or one of its kernels by name; bacugen is the GEMM stencil of BACUGen's paper.
     #[arg(required_unless_present = "t1")]
     pub kernel: Option<String>,
-    /// key=value fields.
+    /// What it is computed on, as key=value fields: for gemm m=64 n=64 k=64, for spmv matrix=FILE.
     #[arg(value_name = "INPUT")]
     pub input: Vec<String>,
     #[command(flatten)]
@@ -282,7 +287,7 @@ pub(crate) struct SpaceArgs {
     #[arg(long, value_name = "K=V,...")]
     pub guidelines: Option<String>,
     /// Draw this many legal points by every sampler: acceptance, points a second, distance from uniform.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = whole::<u32>(0, u32::MAX.into()))]
     pub sample: Option<u32>,
     /// Write every legal configuration to a CSV file.
     #[arg(long, value_name = "FILE")]
@@ -294,9 +299,9 @@ pub(crate) struct SpaceArgs {
 
 #[derive(Clone, Debug, Args)]
 pub(crate) struct EmitArgs {
-    /// The kernel.
+    /// The computation, such as gemm, or one of its kernels by name.
     pub kernel: String,
-    /// key=value fields.
+    /// What it is computed on, as key=value fields: for gemm m=64 n=64 k=64, for spmv matrix=FILE.
     #[arg(value_name = "INPUT")]
     pub input: Vec<String>,
     /// What the code is for, for example sm_90.
@@ -313,18 +318,18 @@ pub(crate) struct EmitArgs {
 
 #[derive(Clone, Debug, Args)]
 pub(crate) struct VerifyArgs {
-    /// The kernel.
+    /// The computation, such as gemm, or one of its kernels by name.
     pub kernel: String,
     #[command(flatten)]
     pub device: DeviceArgs,
     /// Which of the computation's kernels, by its own name; the device's first unless given.
     #[arg(long, value_name = "V")]
     pub variant: Option<String>,
-    /// Element type; every one unless given.
+    /// Element type, such as f32; every one unless given.
     #[arg(long, value_name = "T")]
     pub dtype: Option<String>,
     /// How many random (input, configuration) pairs.
-    #[arg(long, value_name = "N", default_value_t = 200, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", default_value_t = 200, allow_negative_numbers = true, value_parser = whole::<u32>(1, u32::MAX.into()))]
     pub cases: u32,
 }
 
@@ -332,10 +337,10 @@ pub(crate) struct VerifyArgs {
 pub(crate) enum DataCommand {
     /// Summarise a dataset.
     Describe {
-        /// A CSV with its NAME.schema.json beside it, a Kernel Tuner cache, or T4 results.
+        /// A CSV with its NAME.schema.json beside it, a Kernel Tuner cache, or results in the T4 format.
         dataset: PathBuf,
     },
-    /// Turn a Kernel Tuner cache or T4 results, packed with gzip or not, into a CSV with its NAME.schema.json.
+    /// Turn a Kernel Tuner cache or results in the T4 format, packed with gzip or not, into a CSV with its NAME.schema.json.
     Import {
         /// The recording.
         file: PathBuf,
@@ -347,10 +352,10 @@ pub(crate) enum DataCommand {
 
 #[derive(Clone, Debug, Args)]
 pub(crate) struct SearchArgs {
-    /// The kernel, on a live device; none for a recording, as `--device replay:FILE`: a CSV with its sidecar, a Kernel Tuner cache,
-    /// or T4 results.
+    /// The computation or kernel, on a live device; none for a recording, as `--device replay:FILE`: a CSV with its sidecar, a
+    /// Kernel Tuner cache, or results in the T4 format.
     pub kernel: Option<String>,
-    /// key=value fields.
+    /// What it is computed on, as key=value fields: for gemm m=64 n=64 k=64, for spmv matrix=FILE.
     #[arg(value_name = "INPUT")]
     pub input: Vec<String>,
     #[command(flatten)]
@@ -363,25 +368,25 @@ pub(crate) struct SearchArgs {
     pub strategy: Vec<String>,
     /// Numbers of evaluations after which the best is looked at; the last ends the search. Without it, strategies that
     /// stop by themselves do, and the others end at 400.
-    #[arg(long, value_name = "N,...", value_delimiter = ',')]
+    #[arg(long, value_name = "N,...", value_delimiter = ',', allow_negative_numbers = true, value_parser = whole::<u64>(0, u64::MAX))]
     pub budget: Vec<u64>,
     /// End at this much time, on a recording at this much recorded time, of compiling and running.
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = duration)]
     pub time: Option<Duration>,
     /// Searches with different seeds.
-    #[arg(long, value_name = "R", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    #[arg(long, value_name = "R", default_value_t = 1, allow_negative_numbers = true, value_parser = whole::<u32>(1, 1_000_000))]
     pub repeats: u32,
     /// Points of a recording that are looked up at a time; a live device decides itself.
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=65_536))]
+    #[arg(long, value_name = "N", default_value_t = 1, allow_negative_numbers = true, value_parser = whole::<u32>(1, 65_536))]
     pub batch: u32,
     /// Recordings of the same kernel on other devices to begin from.
     #[arg(long, value_name = "FILE", num_args = 1..)]
     pub warm_start: Vec<PathBuf>,
     /// How far below the optimum's performance the best found may be.
-    #[arg(long, value_name = "E", default_value_t = 0.05)]
+    #[arg(long, value_name = "E", default_value_t = 0.05, allow_negative_numbers = true, value_parser = real)]
     pub epsilon: f64,
     /// With what probability it may be further: strategies that stop by themselves do below it.
-    #[arg(long, value_name = "A", default_value_t = 0.1)]
+    #[arg(long, value_name = "A", default_value_t = 0.1, allow_negative_numbers = true, value_parser = real)]
     pub alpha: f64,
     /// Recordings of other kernels or devices that the learned stopping rule is fitted on, instead of its built-in summary.
     #[arg(long, value_name = "FILE", num_args = 1..)]
@@ -402,27 +407,6 @@ pub(crate) fn word(value: impl ValueEnum) -> String {
     value.to_possible_value().map_or_else(String::new, |word| word.get_name().to_owned())
 }
 
-/// Reads a number that is finite and not negative.
-fn ridge(text: &str) -> Result<f64, String> {
-    let number = text.parse::<f64>().ok().filter(|r| r.is_finite() && *r >= 0.0);
-    number.ok_or_else(|| format!("{text:?} is not a finite number of 0 or more"))
-}
-
-/// Reads `90s`, `2m`, `1h`, `500ms` or plain seconds.
-fn duration(text: &str) -> Result<Duration, String> {
-    let split = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());
-    let (number, unit) = text.split_at(split);
-    let scale = match unit {
-        "ms" => 1e-3,
-        "" | "s" => 1.0,
-        "m" => 60.0,
-        "h" => 3600.0,
-        _ => return Err(format!("unknown unit {unit:?}: ms, s, m or h")),
-    };
-    let number: f64 = number.parse().map_err(|_| format!("{number:?} is not a number"))?;
-    Duration::try_from_secs_f64(number * scale).map_err(|_| format!("{text:?} is not a duration of 0 or more"))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -431,21 +415,5 @@ mod tests {
     fn the_command_line_is_consistent() {
         use clap::CommandFactory;
         Cli::command().debug_assert();
-    }
-
-    #[test]
-    fn durations() {
-        assert_eq!(duration("90s"), Ok(Duration::from_secs(90)));
-        assert_eq!(duration("2m"), Ok(Duration::from_secs(120)));
-        assert_eq!(duration("500ms"), Ok(Duration::from_millis(500)));
-        assert_eq!(duration("1.5"), Ok(Duration::from_millis(1500)));
-        assert!(duration("-1s").is_err() && duration("5y").is_err() && duration("").is_err());
-        assert!(duration("1e300h").is_err());
-    }
-
-    #[test]
-    fn ridges() {
-        assert_eq!((ridge("0"), ridge("1e-6")), (Ok(0.0), Ok(1e-6)));
-        assert!(["nan", "inf", "-1", "x", ""].iter().all(|text| ridge(text).is_err()));
     }
 }

@@ -3,6 +3,7 @@
 use serde_json::json;
 use std::path::Path;
 use tilewright_calibration::{WeightsError, WeightsErrorKind};
+use tilewright_core::expr::within;
 use tilewright_core::predictor::BindError;
 use tilewright_core::problem::ProblemError;
 use tilewright_core::program::DeviceError;
@@ -24,6 +25,8 @@ pub(crate) enum Kind {
     Store,
     /// A result was wrong. Exit code 1.
     Wrong,
+    /// A signal of this number ended it. Exit code 128 and the number, as shells have it.
+    Interrupted(i32),
     /// Anything else. Exit code 1.
     Other,
 }
@@ -37,6 +40,7 @@ impl Kind {
             Self::Device => "device",
             Self::Store => "store",
             Self::Wrong => "wrong_result",
+            Self::Interrupted(_) => "interrupted",
             Self::Other => "other",
         }
     }
@@ -47,6 +51,7 @@ impl Kind {
             Self::Usage | Self::Input => 2,
             Self::Nothing => 3,
             Self::Device => 4,
+            Self::Interrupted(signal) => u8::try_from(128 + signal).unwrap_or(u8::MAX),
             Self::Store | Self::Wrong | Self::Other => 1,
         }
     }
@@ -54,7 +59,7 @@ impl Kind {
 
 /// A failed command.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
-#[error("{}{message}", if field.is_empty() { String::new() } else { format!("{field}: ") })]
+#[error("{}{message}{}", self.named(), if hint.is_empty() { String::new() } else { format!("\n\n{hint}") })]
 pub(crate) struct Failure {
     pub kind: Kind,
     /// A finer word for programs, where there is one.
@@ -62,6 +67,8 @@ pub(crate) struct Failure {
     /// The word, flag or file that is at fault; may be empty.
     pub field: String,
     pub message: String,
+    /// What may help: tips, the usage. Mostly empty.
+    pub hint: String,
 }
 
 impl Failure {
@@ -71,15 +78,25 @@ impl Failure {
     pub(crate) fn new(kind: Kind, field: &str, message: impl ToString) -> Self {
         let text = message.to_string();
         // Messages of libraries often begin with their field already.
-        let message = text.strip_prefix(&format!("{field}: ")).unwrap_or(&text);
-        Self { kind, detail: None, field: Self::shortened(field), message: Self::shortened(message) }
+        let rest =
+            text.strip_prefix(field).and_then(|rest| rest.strip_prefix(": ").or_else(|| rest.strip_prefix(", ")));
+        let message = rest.filter(|_| !field.is_empty()).unwrap_or(&text);
+        let (field, message) = (within(field, Self::LONGEST), within(message, Self::LONGEST));
+        Self { kind, detail: None, field, message, hint: String::new() }
     }
 
-    fn shortened(text: &str) -> String {
-        match text.char_indices().nth(Self::LONGEST) {
-            Some((end, _)) => format!("{} ... ({} bytes in all)", &text[..end], text.len()),
-            None => text.to_owned(),
-        }
+    pub(crate) fn with_hint(self, hint: &str) -> Self {
+        Self { hint: hint.to_owned(), ..self }
+    }
+
+    /// The field as the beginning of a line, unless the message names it itself: as what something is said of, or in quotes.
+    fn named(&self) -> String {
+        let (field, message) = (&self.field, &self.message);
+        let said =
+            [format!("{field} is "), format!("{field} has "), format!("{field} \""), format!("unknown {field} ")];
+        let quoted = ['"', '\'', '`'].map(|q| format!("{q}{field}{q}"));
+        let is_named = said.iter().any(|said| message.starts_with(said)) || quoted.iter().any(|q| message.contains(q));
+        if field.is_empty() || is_named { String::new() } else { format!("{field}: ") }
     }
 
     /// A file is at fault.
@@ -97,7 +114,11 @@ impl Failure {
     /// The JSON document of an error.
     pub(crate) fn to_json(&self) -> serde_json::Value {
         let kind = self.detail.unwrap_or(self.kind.name());
-        json!({ "error": { "kind": kind, "field": self.field, "message": self.message } })
+        let mut error = json!({ "kind": kind, "field": self.field, "message": self.message });
+        if !self.hint.is_empty() {
+            error["hint"] = self.hint.as_str().into();
+        }
+        json!({ "error": error })
     }
 }
 
@@ -156,5 +177,30 @@ impl From<tilewright::Error> for Failure {
 impl From<DeviceError> for Failure {
     fn from(error: DeviceError) -> Self {
         RuntimeError::from(error).into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_field_is_named_once() {
+        for (field, message, line) in [
+            ("m", "-4 is not within 0..=9", "m: -4 is not within 0..=9"),
+            ("m", "more than 9", "m: more than 9"),
+            ("epsilon", "epsilon is NaN: it must be less than 1", "epsilon is NaN: it must be less than 1"),
+            ("a", "a number is expected", "a: a number is expected"),
+            ("x.csv", "x.csv: no header", "x.csv: no header"),
+            ("x.csv", "x.csv, line 22: no time", "x.csv: line 22: no time"),
+            ("x.csv", "x.csv.gz is not there", "x.csv: x.csv.gz is not there"),
+            ("device", "device \"cuda:0\" is not there", "device \"cuda:0\" is not there"),
+            ("kernel", "unknown kernel \"fft\": gemm", "unknown kernel \"fft\": gemm"),
+            ("--top <K>", "invalid value '-1' for '--top <K>'", "invalid value '-1' for '--top <K>'"),
+            ("k", "\"k\" is not of the form name=value", "\"k\" is not of the form name=value"),
+            ("", "a command is missing", "a command is missing"),
+        ] {
+            assert_eq!(Failure::new(Kind::Usage, field, message).to_string(), line);
+        }
     }
 }

@@ -8,14 +8,15 @@ mod fields;
 mod interrupt;
 mod output;
 mod progress;
+mod usage;
 mod wiring;
 
 use args::{Cli, Command};
 use clap::Parser;
-use clap::error::{ContextKind, ContextValue, ErrorKind};
-use failure::{Failure, Kind};
+use clap::error::ErrorKind;
+use failure::Failure;
 use output::Output;
-use std::io::Write;
+use std::ffi::OsString;
 use std::process::ExitCode;
 use tracing_subscriber::EnvFilter;
 use wiring::Wiring;
@@ -33,13 +34,17 @@ fn limit_threads() {
 }
 
 fn main() -> ExitCode {
-    let cli = match Cli::try_parse() {
+    let cli = match Cli::try_parse_from(arguments()) {
         Ok(cli) => cli,
-        Err(error) => return usage(&error),
+        Err(said) => return begun_by_clap(&said),
     };
     let level = ["warn", "info", "debug"][usize::from(cli.verbose).min(2)];
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(level));
     tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).log_internal_errors(false).init();
+    let json = cli.json;
+    interrupt::watch(&cli.command, move |failure| {
+        report(failure, json);
+    });
     limit_threads();
     match run(&cli) {
         Ok(()) => ExitCode::SUCCESS,
@@ -72,29 +77,38 @@ fn run(cli: &Cli) -> Result<(), Failure> {
     }
 }
 
-/// What clap found wrong, in the form that was asked for; help and version are no errors.
-fn usage(error: &clap::Error) -> ExitCode {
-    let json = std::env::args_os().any(|a| a == "--json");
-    if !json || matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
-        // Nothing is left to do if the terminal is gone.
-        let _ = error.print();
-        return ExitCode::from(if error.use_stderr() { Kind::Usage.exit_code() } else { 0 });
+/// The arguments of the command line. `help` takes names of commands alone: that JSON is asked for is seen without it.
+fn arguments() -> Vec<OsString> {
+    let mut words: Vec<OsString> = std::env::args_os().collect();
+    if words.get(1).is_some_and(|word| word == "help") {
+        words.retain(|word| word != "--json");
     }
-    let field = match error.get(ContextKind::InvalidArg).or_else(|| error.get(ContextKind::InvalidSubcommand)) {
-        Some(ContextValue::String(s)) => s.clone(),
-        Some(ContextValue::Strings(s)) => s.join(" "),
-        _ => String::new(),
-    };
-    let text = error.render().to_string();
-    let message = text.lines().next().unwrap_or_default().trim_start_matches("error: ");
-    report(&Failure::new(Kind::Usage, &field, message), true)
+    words
+}
+
+/// Where clap answers, or refuses the words, nothing else is done.
+fn begun_by_clap(said: &clap::Error) -> ExitCode {
+    let json = std::env::args_os().any(|a| a == "--json");
+    let Err(failure) = usage::answer(said, Output { json }) else { return ExitCode::SUCCESS };
+    if !said.use_stderr() || said.kind() == ErrorKind::MissingSubcommand {
+        return report(&failure, json);
+    }
+    write_document(&failure, json);
+    // As clap colours it on a terminal; nothing is left to do if that is gone.
+    let _ = said.print();
+    ExitCode::from(failure.kind.exit_code())
+}
+
+/// The document of an error, where one is wanted.
+fn write_document(failure: &Failure, json: bool) {
+    if json {
+        // The exit code says the rest where nobody reads.
+        let _ = output::document(&format!("{:#}\n", failure.to_json()), true);
+    }
 }
 
 fn report(failure: &Failure, json: bool) -> ExitCode {
-    if json {
-        // The exit code says the rest where nobody reads.
-        let _ = writeln!(std::io::stdout(), "{:#}", failure.to_json());
-    }
+    write_document(failure, json);
     output::note(format_args!("error: {failure}"));
     ExitCode::from(failure.kind.exit_code())
 }

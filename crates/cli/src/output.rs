@@ -4,8 +4,9 @@ use crate::failure::{Failure, Kind};
 use serde::Serialize;
 use std::fmt::Display;
 use std::io::{ErrorKind, Write};
-use std::path::Path;
-use tilewright_core::files::read_file;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use tilewright_files::{Writable, read_file};
 use tilewright_runtime::store::write_atomically;
 
 /// How the caller wants answers.
@@ -22,9 +23,23 @@ impl Output {
         if !body.ends_with('\n') {
             body.push('\n');
         }
-        let written = unless_closed(std::io::stdout().lock().write_all(body.as_bytes()));
-        written.map_err(|e| Failure::new(Kind::Other, "stdout", e))
+        document(&body, false).map_err(|e| Failure::new(Kind::Other, "stdout", e))
     }
+}
+
+/// Writes the one document of a command to standard output. After an answer, or while one is written, no error follows it: a signal may
+/// come at any time, and from another thread.
+pub(crate) fn document(body: &str, is_error: bool) -> std::io::Result<()> {
+    static ANSWERED: Mutex<bool> = Mutex::new(false);
+    let answered = if is_error { ANSWERED.try_lock().ok() } else { ANSWERED.lock().ok() };
+    let Some(mut answered) = answered.filter(|answered| !**answered) else { return Ok(()) };
+    *answered = true;
+    let written = unless_closed(std::io::stdout().lock().write_all(body.as_bytes()));
+    if is_error {
+        // The process ends: whoever has an answer now waits for that.
+        std::mem::forget(answered);
+    }
+    written
 }
 
 /// A reader that has seen enough (`| head`) is no failure.
@@ -46,6 +61,17 @@ pub(crate) fn read_text(path: &Path) -> Result<String, Failure> {
     const MOST: u64 = 64 << 20;
     let bytes = read_file(path, MOST).map_err(|e| Failure::of_file(Kind::Input, path, e))?;
     String::from_utf8(bytes).map_err(|e| Failure::of_file(Kind::Input, path, e))
+}
+
+/// Refuses, before any work whose result goes there, a place that the flag names where no file can be written; folders that are missing
+/// are made. What it gives is kept until the file is written.
+pub(crate) fn expect_writable<'p>(
+    flag: &str,
+    path: impl Into<Option<&'p PathBuf>>,
+) -> Result<Option<Writable>, Failure> {
+    let Some(path) = path.into() else { return Ok(None) };
+    let writable = tilewright_files::expect_writable(path);
+    writable.map(Some).map_err(|e| Failure::new(Kind::Input, flag, format!("{}: {e}", path.display())))
 }
 
 /// Writes a file of an answer.

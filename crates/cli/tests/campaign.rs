@@ -107,6 +107,19 @@ fn a_killed_campaign_goes_on_and_ends() {
     assert!(other["error"]["message"].as_str().unwrap().contains("device"), "{other}");
 }
 
+/// A device is there once, but every emulated one is made anew: two of a name rehearse a campaign that devices share.
+#[test]
+fn an_emulated_device_may_be_named_twice() {
+    let folder = tempfile::tempdir().unwrap();
+    let twice = |device: &str| {
+        let output = command(device, "0.05", folder.path()).args(["--stages", "doctor"]).output().unwrap();
+        (output.status.code().unwrap(), serde_json::from_slice::<Value>(&output.stdout).unwrap())
+    };
+    assert_eq!(twice("emulator:sm_80,emulator:sm_80").0, 0);
+    let (code, refused) = twice("cpu,cpu");
+    assert!(code == 2 && refused["error"]["message"].as_str().unwrap().contains("twice"), "{refused}");
+}
+
 #[test]
 fn what_cannot_be_run_is_told() {
     let folder = tempfile::tempdir().unwrap();

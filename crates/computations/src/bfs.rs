@@ -84,6 +84,8 @@ impl Description for Bfs {
     const FIELD: &'static str = "graph";
     const DRAWN: (f64, f64) = (1500.0, 4e5);
     const ELEMENT_BYTES: f64 = 24.0;
+    /// Where a vertex begins and its distances; an edge stands at both ends.
+    const BUFFERS: (f64, f64) = (4.0 + 4.0 * SOURCES as f64, 8.0);
     type Data = Graph;
 
     const GENERATORS: &'static [Generator<Graph>] = GENERATORS;
@@ -180,6 +182,7 @@ const GENERATORS: &[Generator<Graph>] = &[
     Generator {
         name: "grid",
         fields: &[Field::whole("width", 1, VERTICES), Field::whole("height", 1, VERTICES)],
+        rows: |n| n.real("width") * n.real("height"),
         elements: |n| 2.0 * n.real("width") * n.real("height"),
         make: |n| graphs::grid(n.whole("width"), n.whole("height")),
         draw: |dice, edges| {
@@ -190,7 +193,8 @@ const GENERATORS: &[Generator<Graph>] = &[
     Generator {
         name: "rmat",
         fields: &[Field::whole("scale", 1, 26), Field::whole("per_vertex", 0, 1 << 16), Field::seed()],
-        elements: |n| n.real("scale").exp2() * n.real("per_vertex").max(1.0),
+        rows: |n| n.real("scale").exp2(),
+        elements: |n| n.real("scale").exp2() * n.real("per_vertex"),
         make: |n| graphs::rmat(n.whole("scale") as u32, n.whole("per_vertex"), n.seed()),
         draw: |dice, edges| {
             let per = at_least(dice.log(2.0, 24.0), 2.0);
@@ -200,7 +204,8 @@ const GENERATORS: &[Generator<Graph>] = &[
     Generator {
         name: "erdos-renyi",
         fields: &[Field::whole("vertices", 0, VERTICES), Field::whole("edges", 0, 1 << 27), Field::seed()],
-        elements: |n| n.real("vertices") + n.real("edges"),
+        rows: |n| n.real("vertices"),
+        elements: |n| n.real("edges"),
         make: |n| graphs::uniform(n.whole("vertices"), n.whole("edges"), n.seed()),
         draw: |dice, edges| vec![at_least(edges / dice.log(0.8, 30.0), 20.0), edges.round(), dice.seed()],
     },
@@ -212,6 +217,7 @@ const GENERATORS: &[Generator<Graph>] = &[
             Field::real("far", 0.0, 1.0),
             Field::seed(),
         ],
+        rows: |n| n.real("vertices"),
         elements: |n| n.real("vertices") * n.real("near"),
         make: |n| graphs::small_world(n.whole("vertices"), n.whole("near"), n.real("far"), n.seed()),
         draw: |dice, edges| {
@@ -222,6 +228,7 @@ const GENERATORS: &[Generator<Graph>] = &[
     Generator {
         name: "cliques",
         fields: &[Field::whole("count", 1, VERTICES), Field::whole("size", 1, 1 << 14)],
+        rows: |n| n.real("count") * n.real("size"),
         elements: |n| n.real("count") * n.real("size").powi(2) / 2.0,
         make: |n| graphs::cliques(n.whole("count"), n.whole("size")),
         draw: |dice, edges| {
@@ -232,6 +239,7 @@ const GENERATORS: &[Generator<Graph>] = &[
     Generator {
         name: "stars",
         fields: &[Field::whole("count", 1, VERTICES), Field::whole("leaves", 0, VERTICES)],
+        rows: |n| n.real("count") * (n.real("leaves") + 1.0),
         elements: |n| n.real("count") * (n.real("leaves") + 1.0),
         make: |n| graphs::stars(n.whole("count"), n.whole("leaves")),
         draw: |dice, edges| {

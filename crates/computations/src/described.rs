@@ -11,10 +11,10 @@ use tilewright_core::buffer::{BufferSpec, Buffers, Expected, Filling, Role, Work
 use tilewright_core::computation::{Computation, InputError, InputLimits, Work};
 use tilewright_core::expr::Value;
 use tilewright_core::feature::Feature;
-use tilewright_core::files::{MOST, read_file};
 use tilewright_core::id::ComputationId;
 use tilewright_core::program::ScalarSpec;
 use tilewright_core::space::Config;
+use tilewright_files::{MOST, read_file};
 
 /// How often a drawn input is made smaller until it is within the limits.
 const HALVINGS: usize = 40;
@@ -229,12 +229,15 @@ impl<D: Description> Computation for Described<D> {
                 return Err(InputError::new(D::FIELD, format!("missing: write {known}")));
             }
         };
+        if name.is_empty() {
+            let expected = format!("a file or one of the generators {}", names::<D>());
+            return Err(InputError::not(D::FIELD, &Value::from(""), &expected));
+        }
         if let Some(of) = generator(D::GENERATORS, &name) {
             let known: Vec<&str> = std::iter::once(D::FIELD).chain(of.fields.iter().map(|f| f.name)).collect();
             expect_only(given, &known)?;
             return Ok(Source::Made { generator: of.name, numbers: numbers(of, given)? });
         }
-        expect_only(given, &[D::FIELD, "content"])?;
         let source = match name.strip_prefix(HELD) {
             Some(name) => {
                 let (content, _) = self.held(name)?;
@@ -242,6 +245,8 @@ impl<D: Description> Computation for Described<D> {
             }
             None => self.file(&name)?,
         };
+        // After the name: the numbers of a generator whose name is mistyped are not at fault.
+        expect_only(given, &[D::FIELD, "content"])?;
         if let (Some(wanted), Source::File { content, .. } | Source::Held { content, .. }) =
             (given.get("content"), &source)
             && wanted.to_string() != content.to_string()
@@ -266,6 +271,19 @@ impl<D: Description> Computation for Described<D> {
 
     fn buffers(&self, input: &Source) -> Vec<BufferSpec> {
         D::specs(&self.data_or_nothing(input))
+    }
+
+    /// What a generator will make is counted by its numbers.
+    fn footprint(&self, input: &Source) -> u64 {
+        let of = match input {
+            Source::Made { generator: name, numbers } => generator(D::GENERATORS, name).zip(Some(numbers)),
+            Source::File { .. } | Source::Held { .. } => None,
+        };
+        let Some((of, numbers)) = of else {
+            return self.buffers(input).iter().map(BufferSpec::bytes).fold(0, u64::saturating_add);
+        };
+        let (numbers, (row, element)) = (Numbers::new(of.fields, numbers), D::BUFFERS);
+        ((of.rows)(&numbers) * row + (of.elements)(&numbers) * element) as u64
     }
 
     fn scalars(&self, _: &Source) -> Vec<ScalarSpec> {

@@ -132,6 +132,8 @@ pub trait Description: Send + Sync + 'static {
     const DRAWN: (f64, f64);
     /// About how many bytes of an element cross memory in a run, [`Description::work`] divided by the elements.
     const ELEMENT_BYTES: f64;
+    /// About how many bytes of the buffers a row (a vertex) and an element take: what they will be is told before data are made.
+    const BUFFERS: (f64, f64);
     /// What the name stands for; by default, data without elements, which stand in for a file that vanished since it was named.
     type Data: Default + Send + Sync + 'static;
     /// What makes data from numbers.

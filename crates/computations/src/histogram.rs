@@ -193,6 +193,7 @@ macro_rules! of_images {
         Generator {
             name: $name,
             fields: $fields,
+            rows: |_| 0.0,
             elements: |n| n.real("width") * n.real("height"),
             make: $make,
             draw: |dice, pixels| {
@@ -209,6 +210,7 @@ impl Description for Histogram {
     const FIELD: &'static str = "image";
     const DRAWN: (f64, f64) = (150.0, 4e6);
     const ELEMENT_BYTES: f64 = 1.0;
+    const BUFFERS: (f64, f64) = (0.0, 1.0);
     type Data = Image;
 
     const GENERATORS: &'static [Generator<Image>] = &[

@@ -126,6 +126,7 @@ macro_rules! of_keys {
         Generator {
             name: $name,
             fields: $fields,
+            rows: |_| 0.0,
             elements: |n| n.real("count"),
             make: $make,
             draw: |dice, count| {
@@ -141,6 +142,7 @@ impl Description for Sort {
     const FIELD: &'static str = "keys";
     const DRAWN: (f64, f64) = (200.0, 5e5);
     const ELEMENT_BYTES: f64 = 16.0;
+    const BUFFERS: (f64, f64) = (0.0, 16.0);
     type Data = Keys;
 
     const GENERATORS: &'static [Generator<Keys>] = &[

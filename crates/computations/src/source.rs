@@ -104,7 +104,7 @@ impl Field {
                 refused(format!("{value} has more than six decimals"))
             }
             Some(x) => Ok(Number::of(x)),
-            None => refused(format!("{value} is not {kind} {range}")),
+            None => Err(InputError::not(self.name, value, &format!("{kind} {range}"))),
         }
     }
 }
@@ -142,6 +142,8 @@ pub struct Generator<D> {
     pub name: &'static str,
     /// What it takes.
     pub fields: &'static [Field],
+    /// About how many rows, or vertices, it makes: they take memory also where they have no element; 0 where elements are all there is.
+    pub rows: fn(&Numbers<'_>) -> f64,
     /// About how many elements it makes: what no memory holds is refused before it is made.
     pub elements: fn(&Numbers<'_>) -> f64,
     /// Makes the data.
@@ -269,12 +271,35 @@ pub(crate) fn generator<'g, D>(all: &'g [Generator<D>], name: &str) -> Option<&'
 pub(crate) fn numbers<D>(of: &Generator<D>, fields: &Config) -> Result<Vec<Number>, InputError> {
     let values: Vec<Number> = of.fields.iter().map(|f| f.read(fields.get(f.name))).collect::<Result<_, _>>()?;
     let elements = (of.elements)(&Numbers::new(of.fields, &values));
-    if elements > MOST_ELEMENTS {
-        let field = of.fields.first().map_or(of.name, |f| f.name);
-        let message = format!("{} would make {elements:.0} elements, at most {MOST_ELEMENTS:.0} are made", of.name);
-        return Err(InputError::new(field, message));
+    if elements > MOST_ELEMENTS { Err(too_many(of, &values, elements)) } else { Ok(values) }
+}
+
+/// Names the fields of which one alone, made smaller, would keep a generator within the limit, and how small each has to be.
+fn too_many<D>(of: &Generator<D>, values: &[Number], elements: f64) -> InputError {
+    let is_within = |at: usize, x: f64| {
+        let mut other = values.to_vec();
+        other[at] = Number::of(x);
+        (of.elements)(&Numbers::new(of.fields, &other)) <= MOST_ELEMENTS
+    };
+    let sizes = of.fields.iter().enumerate().filter(|(_, f)| f.whole && f.among.is_empty());
+    let mut most: Vec<(&str, u64)> = Vec::new();
+    for (at, field) in sizes.filter(|(at, f)| is_within(*at, f.least)) {
+        let (mut within, mut beyond) = (field.least as u64, values[at].get() as u64);
+        while beyond - within > 1 {
+            let middle = u64::midpoint(within, beyond);
+            *if is_within(at, middle as f64) { &mut within } else { &mut beyond } = middle;
+        }
+        most.push((field.name, within));
     }
-    Ok(values)
+    let names: Vec<&str> = if most.is_empty() {
+        of.fields.iter().filter(|f| f.name != "seed").map(|f| f.name).collect()
+    } else {
+        most.iter().map(|(name, _)| *name).collect()
+    };
+    let bounds: Vec<String> = most.iter().map(|(name, most)| format!("{name} to at most {most}")).collect();
+    let way = if bounds.is_empty() { String::new() } else { format!("; keep {}", bounds.join(", or ")) };
+    let message = format!("{} would make {elements:.0} elements, at most {MOST_ELEMENTS:.0} are made{way}", of.name);
+    InputError::new(&names.join(" "), message)
 }
 
 /// Refuses the first field that is none of these.

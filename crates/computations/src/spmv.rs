@@ -60,6 +60,8 @@ impl Description for Spmv {
     const FIELD: &'static str = "matrix";
     const DRAWN: (f64, f64) = (800.0, 1e6);
     const ELEMENT_BYTES: f64 = 14.0;
+    /// Where a row begins and two vectors; a column and a value.
+    const BUFFERS: (f64, f64) = (20.0, 12.0);
     type Data = Csr;
 
     const GENERATORS: &'static [Generator<Csr>] = generators::ALL;

@@ -107,6 +107,7 @@ impl Description for Transpose {
     const FIELD: &'static str = "matrix";
     const DRAWN: (f64, f64) = (256.0, 2e6);
     const ELEMENT_BYTES: f64 = 16.0;
+    const BUFFERS: (f64, f64) = (0.0, 8.0);
     type Data = Dense;
 
     const GENERATORS: &'static [Generator<Dense>] = &[Generator {
@@ -116,6 +117,7 @@ impl Description for Transpose {
             Field::whole("cols", 1, 1 << 24),
             Field::one_of("row_major", &[0.0, 1.0]).or(1.0),
         ],
+        rows: |_| 0.0,
         elements: |n| n.real("rows") * n.real("cols"),
         make: |n| Dense { rows: n.whole("rows"), cols: n.whole("cols"), row_major: n.whole("row_major") == 1 },
         draw: |dice, elements| {

@@ -202,6 +202,13 @@ pub struct BufferSpec {
     pub role: Role,
 }
 
+impl BufferSpec {
+    /// Its size.
+    pub fn bytes(&self) -> u64 {
+        (self.len as u64).saturating_mul(self.dtype.size() as u64)
+    }
+}
+
 /// Data to run on: buffers with their contents, and scalars.
 #[derive(Clone, Debug)]
 pub struct Workload {

@@ -14,6 +14,16 @@ pub struct Trial {
     pub cost: Option<f64>,
 }
 
+/// A relative log cost from here on is as bad as a failure.
+pub const WORST: f64 = 1.5;
+
+impl Trial {
+    /// The natural log of the cost over the best of the case, at most [`WORST`]; a failure is as bad.
+    pub fn relative_cost(&self, best: f64) -> f64 {
+        self.cost.map_or(WORST, |cost| (cost / best).ln().min(WORST))
+    }
+}
+
 /// One input on one device with everything that was tried on it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Case {
@@ -177,5 +187,16 @@ pub trait FitSelector: Send + Sync {
 impl<F: FitSelector + ?Sized> FitSelector for Box<F> {
     fn fit(&self, data: &ChoiceSet, seed: u64) -> Result<Box<dyn Selector>, SelectError> {
         (**self).fit(data, seed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failure_is_as_bad_as_the_worst() {
+        let of = |cost| Trial { candidate: Candidate { variant: "v".into(), features: Vec::new() }, cost };
+        assert_eq!(of(None).relative_cost(1.0), of(Some(1e9)).relative_cost(1.0));
     }
 }

@@ -36,6 +36,15 @@ impl InputError {
     pub fn new(field: &str, message: impl Into<String>) -> Self {
         Self { field: field.to_owned(), message: message.into() }
     }
+
+    /// A value that is not what the field takes: `an integer within 0..=9`, say. Of `m=` it says that no value is there.
+    pub fn not(field: &str, value: &Value, expected: &str) -> Self {
+        let message = match value {
+            Value::Str(text) if text.is_empty() => format!("no value is given: {expected} is expected"),
+            other => format!("{other} is not {expected}"),
+        };
+        Self::new(field, message)
+    }
 }
 
 /// Limits on drawn inputs, so that one measurement stays short.
@@ -82,6 +91,12 @@ pub trait Computation: Send + Sync + 'static {
     /// The buffers that a plan of this input runs on: those of its workloads. Programs carry them, and whatever runs a program
     /// refuses others.
     fn buffers(&self, input: &Self::Input) -> Vec<BufferSpec>;
+
+    /// Bytes of the buffers of an input, at least about: asked before anything is allocated, so that what fits into no memory is refused.
+    /// A computation that must make data to know its buffers says from the input alone how large they become.
+    fn footprint(&self, input: &Self::Input) -> u64 {
+        self.buffers(input).iter().map(BufferSpec::bytes).fold(0, u64::saturating_add)
+    }
 
     /// The scalars that a plan of this input takes, by position, with the values that it was made for. Programs carry them,
     /// and whatever runs a program refuses others.
@@ -166,12 +181,13 @@ pub trait Computation: Send + Sync + 'static {
 /// # Errors
 /// Missing, not an integer, or outside `min..=max`.
 pub fn size_field(fields: &Config, name: &str, min: u64, max: u64, default: Option<u64>) -> Result<u64, InputError> {
+    let wanted = format!("an integer within {min}..={max}");
     let Some(value) = fields.get(name) else {
-        return default.ok_or_else(|| InputError::new(name, format!("missing: write {name}=SIZE")));
+        return default.ok_or_else(|| InputError::new(name, format!("missing: write {name}=SIZE, {wanted}")));
     };
     match value {
         Value::Int(i) if u64::try_from(*i).is_ok_and(|i| (min..=max).contains(&i)) => Ok(i.unsigned_abs()),
         Value::Int(i) => Err(InputError::new(name, format!("{i} is not within {min}..={max}"))),
-        other => Err(InputError::new(name, format!("{other} is not an integer within {min}..={max}"))),
+        other => Err(InputError::not(name, other, &wanted)),
     }
 }

@@ -73,7 +73,7 @@ impl DType {
 
 /// A name that is no element type.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("unknown dtype {0:?}: expected one of f16, bf16, tf32, f32, f64, c32, c64, i8 (s8), i32 (s32)")]
+#[error("unknown dtype {0:?}: it is one of f16, bf16, tf32, f32, f64, c32, c64, i8 (s8), i32 (s32)")]
 pub struct UnknownDType(pub String);
 
 impl FromStr for DType {

@@ -1,6 +1,6 @@
 //! The object-safe view of (kernel, device, input) that everything outside a kernel crate sees.
 
-use crate::buffer::{Buffer, BufferSpec, Buffers, Expected, Filling, Verdict, Workload};
+use crate::buffer::{Buffer, Buffers, Expected, Filling, Verdict, Workload};
 use crate::computation::{Computation, InputError, InputLimits, Work};
 use crate::counts::Counts;
 use crate::data::Data;
@@ -98,6 +98,15 @@ pub trait AnyKernel: Send + Sync {
     /// # Errors
     /// Fields that describe no input.
     fn problem(&self, device: &Arc<DeviceSpec>, input: &Config) -> Result<Box<dyn Problem>, ProblemError>;
+    /// Bytes of the buffers of an input, told before anything is made for it; none where a kernel does not say. See
+    /// [`Computation::footprint`].
+    ///
+    /// # Errors
+    /// Fields that describe no input.
+    fn footprint(&self, input: &Config) -> Result<Option<u64>, InputError> {
+        let _ = input;
+        Ok(None)
+    }
     /// Draws a training input, fields in `fixed` kept. See [`Computation::draw`].
     ///
     /// # Errors
@@ -221,8 +230,7 @@ impl<K: Kernel> Problem for Bound<K> {
     }
 
     fn footprint(&self) -> u64 {
-        let bytes = |spec: &BufferSpec| (spec.len as u64).saturating_mul(spec.dtype.size() as u64);
-        self.kernel.computation().buffers(&self.input).iter().map(bytes).fold(0, u64::saturating_add)
+        self.kernel.computation().footprint(&self.input)
     }
 
     fn schema(&self) -> &FeatureSchema {
@@ -312,6 +320,11 @@ impl<K: Kernel> AnyKernel for Erased<K> {
     fn problem(&self, device: &Arc<DeviceSpec>, input: &Config) -> Result<Box<dyn Problem>, ProblemError> {
         let input = self.0.computation().parse(input)?;
         Ok(Box::new(Bound::new(self.0.clone(), device.clone(), input)?))
+    }
+
+    fn footprint(&self, input: &Config) -> Result<Option<u64>, InputError> {
+        let computation = self.0.computation();
+        Ok(Some(computation.footprint(&computation.parse(input)?)))
     }
 
     fn draw(

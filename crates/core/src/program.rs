@@ -12,6 +12,7 @@ pub(crate) use takes::{Scalars, buffers_fit};
 pub use tensor_map::{Interleave, Swizzle, TensorMap};
 
 use crate::buffer::{Buffer, BufferSpec, View};
+use crate::size::Bytes;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
@@ -45,7 +46,7 @@ pub enum DeviceError {
         feature: String,
     },
     /// Memory ran out.
-    #[error("out of memory: {need} bytes needed{}", have.map_or(String::new(), |h| format!(", {h} available")))]
+    #[error("out of memory: {} needed{}", Bytes(*need), have.map_or(String::new(), |h| format!(", {} available", Bytes(h))))]
     OutOfMemory {
         /// Bytes asked for.
         need: u64,

@@ -16,4 +16,10 @@ pub type VariantOrder = Vec<usize>;
 pub trait Selector: Send + Sync {
     /// Writes the order of `candidates` to `out`, the best first, from features of the input and of the device.
     fn rank(&self, input_and_device: &[f32], candidates: &[Candidate], out: &mut VariantOrder);
+
+    /// Writes the natural log of what each candidate is expected to cost, relative to the others of the same call, to `out`; NaN of a
+    /// candidate of which nothing is known. False, and nothing is written, where a method only ranks.
+    fn relative_costs(&self, _input_and_device: &[f32], _candidates: &[Candidate], _out: &mut Vec<f32>) -> bool {
+        false
+    }
 }

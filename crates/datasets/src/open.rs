@@ -6,7 +6,7 @@ use crate::schema::DatasetSchema;
 use flate2::read::MultiGzDecoder;
 use std::io::Read;
 use std::path::Path;
-use tilewright_core::files::read_file;
+use tilewright_files::read_file;
 
 /// Most bytes that a packed file may become: a small file must not fill the memory.
 pub(crate) const MAX_BYTES: u64 = 4 << 30;

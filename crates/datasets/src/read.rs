@@ -10,7 +10,8 @@ use std::collections::HashSet;
 use std::fmt::Display;
 use std::path::Path;
 use tilewright_core::expr::{Value, brief};
-use tilewright_core::files::read_file;
+use tilewright_core::text::counted;
+use tilewright_files::read_file;
 
 impl Dataset {
     /// Reads `NAME.csv` with its sidecar `NAME.schema.json`.
@@ -39,7 +40,10 @@ impl Dataset {
         let roles = Self::roles_of(&schema, &header, &sidecar_path)?;
         let derived = schema.derived_features(&sidecar_path)?;
         check_derived(&derived, &header, &schema.device_features, &roles, &sidecar_path)?;
-        let seconds = seconds(&schema, &columns, &roles, &lines, path)?;
+        let seconds = seconds(&schema, &columns, &roles, &lines).map_err(|(row, message)| {
+            let (line, column) = (lines[row], &header[roles.time]);
+            fault(path, (line, column), &text_of(table, line, roles.time), message)
+        })?;
         Ok(Self { path: path.into(), schema, columns, roles, seconds, derived, devices: Vec::new() })
     }
 }
@@ -56,7 +60,7 @@ impl Table<'_> {
         let line = error.position().map_or(0, csv::Position::line);
         let message = match error.kind() {
             ErrorKind::UnequalLengths { expected_len, len, .. } => {
-                format!("{len} cells, the header has {expected_len}")
+                format!("{}, the header has {expected_len}", counted(len, "cell"))
             }
             _ => error.to_string(),
         };
@@ -135,24 +139,36 @@ pub(crate) fn check_derived(
     Ok(())
 }
 
-/// The time of every row; NaN for a failure.
+/// What stands in a cell, as it stands there: a column keeps values, and of a missing one nothing.
+fn text_of(table: &[u8], line: u64, column: usize) -> String {
+    let mut reader = ReaderBuilder::new().has_headers(false).from_reader(table);
+    let at_line = |r: &ByteRecord| r.position().is_some_and(|p| p.line() == line);
+    let record = reader.byte_records().filter_map(Result::ok).find(at_line);
+    let cell = record.and_then(|r| r.get(column).map(<[u8]>::to_vec)).unwrap_or_default();
+    String::from_utf8_lossy(&cell).trim().to_owned()
+}
+
+/// The time of every row; NaN for a failure. Of a time that is none, the row and what is wrong.
 fn seconds(
     schema: &DatasetSchema,
     columns: &[Column],
     roles: &Roles,
     lines: &[u64],
-    path: &Path,
-) -> Result<Vec<f64>, DatasetError> {
+) -> Result<Vec<f64>, (usize, String)> {
     let time = &columns[roles.time];
     let per_second = schema.columns.time.unit.per_second();
     let status = roles.status.zip(schema.columns.status.as_ref());
     // The value in the sidecar is compared as a cell would be read.
     let ok = status.and_then(|(c, s)| cell(&s.ok.to_string()).and_then(|ok| columns[c].code_of(&ok)));
-    let one = |(row, &line): (usize, &u64)| {
+    let failed = match status {
+        Some((c, s)) => {
+            format!("a configuration that failed has another value than {} in column {:?}", s.ok, columns[c].name())
+        }
+        None => "a configuration that failed has an empty cell".to_owned(),
+    };
+    let one = |row: usize| {
         let good = status.is_none_or(|(c, _)| ok.is_some() && columns[c].code(row) == ok);
-        let fault = |value: Option<&Value>, message: &str| {
-            fault(path, (line, time.name()), &value.map_or_else(String::new, Value::to_string), message)
-        };
+        let fault = |what: &str| (row, format!("{what}: a time is a number above 0, and {failed}"));
         let value = time.get(row);
         if !good || (value.is_none() && status.is_none()) {
             return Ok(f64::NAN);
@@ -160,10 +176,10 @@ fn seconds(
         let seconds = value.and_then(Value::as_f64).map(|t| t / per_second);
         match seconds {
             Some(s) if s.is_finite() && s > 0.0 => Ok(s),
-            Some(_) => Err(fault(value, "is not a positive time")),
-            None if value.is_none() => Err(fault(value, "is no time, and the row is marked as good")),
-            None => Err(fault(value, "is not a number")),
+            Some(_) => Err(fault("is not a positive time")),
+            None if value.is_none() => Err(fault("is no time, and the row is marked as good")),
+            None => Err(fault("is not a number")),
         }
     };
-    lines.iter().enumerate().map(one).collect()
+    (0..lines.len()).map(one).collect()
 }

@@ -12,7 +12,8 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use tilewright_core::expr::Value;
-use tilewright_core::files::read_file;
+use tilewright_core::text::counted;
+use tilewright_files::read_file;
 
 /// How to split, as the command line writes it.
 ///
@@ -170,7 +171,7 @@ impl Dataset {
         spec: &SplitSpec,
     ) -> Result<BTreeSet<usize>, DatasetError> {
         if values.len() < 2 {
-            let message = format!("{} distinct value, at least 2 are needed", values.len());
+            let message = format!("{}, at least 2 are needed", counted(values.len(), "distinct value"));
             return Err(Self::fault(spec, message));
         }
         let count = (values.len() as f64 * fraction).round() as usize;

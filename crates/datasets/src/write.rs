@@ -6,7 +6,6 @@ use crate::schema::DatasetSchema;
 use std::io;
 use std::path::Path;
 use tilewright_core::expr::Value;
-use tilewright_core::files;
 
 impl Dataset {
     /// Writes the table to `path` (ending in `.csv`) and the sidecar beside it. Each of the two is written to a temporary
@@ -17,7 +16,7 @@ impl Dataset {
     pub fn write(&self, path: impl AsRef<Path>) -> Result<(), DatasetError> {
         let path = path.as_ref();
         let sidecar = DatasetSchema::path_for(path);
-        let replace = |path: &Path, text: &[u8]| files::replace(path, &mut |file| file.write_all(text));
+        let replace = |path: &Path, text: &[u8]| tilewright_files::replace(path, &mut |file| file.write_all(text));
         self.to_csv().and_then(|table| replace(path, &table)).map_err(DatasetError::io(path))?;
         self.to_sidecar().and_then(|schema| replace(&sidecar, &schema)).map_err(DatasetError::io(&sidecar))
     }

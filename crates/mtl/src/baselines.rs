@@ -1,6 +1,7 @@
 //! What a model for an unseen device must beat.
 
 use crate::error::MtlError;
+use crate::experts::Experts;
 use crate::sources::Sources;
 use std::collections::HashMap;
 use tilewright_core::choice::FitSelector;
@@ -8,13 +9,13 @@ use tilewright_core::selector::{Candidate, Selector, VariantOrder};
 
 /// Every source's own model votes (the paper's majority); the sum of their ranks breaks ties.
 pub struct Majority {
-    voters: Vec<Box<dyn Selector>>,
+    pub(crate) voters: Experts,
 }
 
 impl Majority {
     /// A vote of given selectors.
     pub fn of(voters: Vec<Box<dyn Selector>>) -> Self {
-        Self { voters }
+        Self { voters: Experts::new(voters.into_iter().map(|voter| (voter, 1.0)).collect()) }
     }
 
     /// Fits one model a source; one on which nothing ran has no vote.
@@ -24,7 +25,7 @@ impl Majority {
     pub fn fit(sources: &Sources, learner: &dyn FitSelector, seed: u64) -> Result<Self, MtlError> {
         let sources = sources.that_ran();
         let voters = sources.all().iter().map(|s| learner.fit(&s.cases, seed)).collect::<Result<_, _>>()?;
-        Ok(Self { voters })
+        Ok(Self::of(voters))
     }
 }
 
@@ -32,7 +33,7 @@ impl Selector for Majority {
     fn rank(&self, input: &[f32], candidates: &[Candidate], out: &mut VariantOrder) {
         let mut votes = vec![(0usize, 0usize); candidates.len()];
         let mut order = VariantOrder::new();
-        for voter in &self.voters {
+        for voter in self.voters.models() {
             voter.rank(input, candidates, &mut order);
             for (rank, &i) in order.iter().enumerate() {
                 votes[i].0 += usize::from(rank == 0);
@@ -42,6 +43,11 @@ impl Selector for Majority {
         out.clear();
         out.extend(0..candidates.len());
         out.sort_by_key(|&i| (std::cmp::Reverse(votes[i].0), votes[i].1));
+    }
+
+    /// What the voters expect on average.
+    fn relative_costs(&self, input: &[f32], candidates: &[Candidate], out: &mut Vec<f32>) -> bool {
+        self.voters.relative_costs(input, candidates, out)
     }
 }
 

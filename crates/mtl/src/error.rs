@@ -91,6 +91,9 @@ pub enum MtlError {
         /// What is wrong.
         message: String,
     },
+    /// Numbers that cannot be computed with.
+    #[error("{0}")]
+    Numeric(String),
     /// A case that cannot be learned from.
     #[error(transparent)]
     Case(#[from] ChoiceError),

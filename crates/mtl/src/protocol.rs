@@ -3,6 +3,8 @@
 
 use crate::baselines::{BestOnSources, Majority};
 use crate::error::MtlError;
+use crate::experts::Experts;
+use crate::shots::{ShotScores, curve};
 use crate::sources::{Source, Sources};
 use crate::transfer::{Dfs, Reason, tune_from_source};
 use serde::Serialize;
@@ -28,12 +30,14 @@ pub struct Protocol<'a> {
     pub dfs: &'a Dfs,
     /// What is fitted on all sources together, and on the target for comparison.
     pub learner: &'a dyn FitSelector,
+    /// Numbers of inputs of the target that are timed, ascending; none to choose without.
+    pub shots: &'a [usize],
 }
 
 /// What one split gave, or the mean over several. Fractions are of the oracle's performance on the held-out cases.
 #[derive(Clone, Debug, Serialize)]
 pub struct TransferScores {
-    /// Of the transferred model.
+    /// Of the transferred model, after the most shots where there are any.
     #[serde(flatten)]
     pub scores: ChoiceScores,
     /// The same learner on the target's own training cases; NaN where there are none.
@@ -54,11 +58,14 @@ pub struct TransferScores {
     pub seconds: f64,
     /// How the features of the last split were chosen.
     pub reason: Reason,
+    /// By how many inputs of the target were timed.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub shots: Vec<ShotScores>,
 }
 
 impl Protocol<'_> {
-    /// Judges one split: `own` are the target's training cases, of which the transferred model sees nothing. None where nothing of
-    /// what is held out ran.
+    /// Judges one split: `own` are the target's training cases, of which the transferred model sees nothing but the shots. None where
+    /// nothing of what is held out ran.
     ///
     /// # Errors
     /// As [`tune_from_source`]'s.
@@ -75,7 +82,14 @@ impl Protocol<'_> {
         let seconds = start.elapsed().as_secs_f64();
         let Some(scores) = ChoiceScores::of(&tuned, held_out) else { return Ok(None) };
         let native = self.learner.fit(&own, seed).map_or(f64::NAN, |s| fraction_of_oracle(&*s, held_out));
-        let majority = Majority::fit(&sources, self.learner, seed)?;
+        let voters = Majority::fit(&sources, self.learner, seed)?;
+        let majority = fraction_of_oracle(&voters, held_out);
+        let like = sources.all().first().map_or(&own, |first| &first.cases);
+        let shots = match self.shots {
+            [] => Vec::new(),
+            counts => curve(Experts::led_by(tuned.selector, voters.voters), like, &own, held_out, counts)?,
+        };
+        let scores = shots.last().map_or(scores, |last| last.scores);
         let own = Source { device: self.target.to_owned(), features: self.features.clone(), cases: own };
         let own = Sources::overlapping(vec![own]).ok().map(|own| own.that_ran()).filter(|own| !own.all().is_empty());
         let fixed_best_of_target = own.map_or(f64::NAN, |own| fraction_of_oracle(&BestOnSources::fit(&own), held_out));
@@ -83,13 +97,14 @@ impl Protocol<'_> {
             scores,
             native,
             random: ChoiceScores::at_random(held_out),
-            majority: fraction_of_oracle(&majority, held_out),
+            majority,
             fixed_best: fraction_of_oracle(&BestOnSources::fit(&sources), held_out),
             fixed_best_of_target,
             chosen: tuned.features.iter().map(|name| (name.clone(), 1)).collect(),
             features: tuned.features,
             seconds,
             reason: tuned.reason,
+            shots,
         }))
     }
 }
@@ -118,6 +133,11 @@ impl TransferScores {
             chosen,
             seconds: mean(|s| s.seconds),
             reason: splits.last()?.reason.clone(),
+            shots: (0..splits.last()?.shots.len())
+                .filter_map(|i| {
+                    ShotScores::mean(&splits.iter().filter_map(|s| s.shots.get(i).copied()).collect::<Vec<_>>())
+                })
+                .collect(),
         })
     }
 }

@@ -66,6 +66,10 @@ impl Selector for Tuned {
     fn rank(&self, input: &[f32], candidates: &[Candidate], out: &mut VariantOrder) {
         self.selector.rank(input, candidates, out);
     }
+
+    fn relative_costs(&self, input: &[f32], candidates: &[Candidate], out: &mut Vec<f32>) -> bool {
+        self.selector.relative_costs(input, candidates, out)
+    }
 }
 
 /// Builds a model for a target of which only the features are known (the paper's `tune_from_source`): features of devices are

@@ -178,11 +178,21 @@ pub struct OnDevice {
     pub values: ViewValues,
 }
 
-impl Selector for OnDevice {
-    fn rank(&self, input: &[f32], candidates: &[Candidate], out: &mut VariantOrder) {
+impl OnDevice {
+    fn row(&self, input: &[f32]) -> Vec<f32> {
         let mut features = Vec::with_capacity(input.len() + self.values.plain.len() + self.values.ratios.len());
         features.extend_from_slice(input);
         self.values.append(&mut features);
-        self.inner.rank(&features, candidates, out);
+        features
+    }
+}
+
+impl Selector for OnDevice {
+    fn rank(&self, input: &[f32], candidates: &[Candidate], out: &mut VariantOrder) {
+        self.inner.rank(&self.row(input), candidates, out);
+    }
+
+    fn relative_costs(&self, input: &[f32], candidates: &[Candidate], out: &mut Vec<f32>) -> bool {
+        self.inner.relative_costs(&self.row(input), candidates, out)
     }
 }

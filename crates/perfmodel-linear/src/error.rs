@@ -2,12 +2,13 @@
 
 use tilewright_core::document::DocumentError;
 use tilewright_core::setting::SettingError;
+use tilewright_core::text::counted;
 
 /// Why there are no weights.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum LinearError {
     /// Fewer rows than properties that they have.
-    #[error("{rows} rows for {properties} properties: at least as many rows are needed")]
+    #[error("{} for {}: at least as many rows are needed", counted(.rows, "row"), counted(.properties, "property"))]
     TooFewRows {
         /// Rows given.
         rows: usize,

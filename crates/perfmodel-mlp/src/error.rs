@@ -2,13 +2,14 @@
 
 use thiserror::Error;
 use tilewright_core::setting::SettingError;
+use tilewright_core::text::counted;
 
 /// Why a model could not be fitted.
 #[derive(Debug, Clone, PartialEq, Error)]
 #[non_exhaustive]
 pub enum TrainError {
     /// Fewer usable rows than a split into training and validation needs.
-    #[error("{rows} usable rows, at least {needed} are needed to fit and to validate")]
+    #[error("{}, at least {needed} are needed to fit and to validate", counted(.rows, "usable row"))]
     TooFewRows {
         /// Rows with a finite time.
         rows: usize,

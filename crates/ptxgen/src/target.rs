@@ -122,7 +122,7 @@ impl PartialOrd for Target {
 
 /// A target that is not known.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("unknown target {name:?}: {}", Target::names())]
+#[error("unknown target {name:?}: it is one of {}", Target::names())]
 pub struct UnknownTarget {
     /// What was asked for.
     pub name: String,

@@ -18,7 +18,9 @@ use std::collections::{BTreeMap, HashMap};
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use tilewright_core::files::{MOST, read_file};
+use std::time::UNIX_EPOCH;
+use tilewright_core::expr::brief;
+use tilewright_files::{MOST, is_absent, read_file};
 
 const VERSION: u32 = 1;
 const MAGIC: &str = "tilewright segment 1\n";
@@ -118,26 +120,33 @@ impl Embedded {
 /// Begins the name of the file with which a repository is begun.
 const BEGINNING: &str = "format-";
 
+/// What the file `format` says before the version.
+const FORMAT: &str = "tilewright repository ";
+
 fn this_format() -> String {
-    format!("tilewright repository {VERSION}\n")
+    format!("{FORMAT}{VERSION}\n")
 }
 
 /// Whether a folder is a repository of this version; not where it is empty or not there.
 fn is_begun(folder: &Path) -> Result<bool, RepositoryError> {
     let is_written = || match fs::read_to_string(folder.join("format")) {
-        Ok(text) if text == this_format() => Ok(true),
-        Ok(text) => {
-            let found = text.trim().strip_prefix("tilewright repository ").unwrap_or("unknown");
-            Err(RepositoryError::version(folder.display(), found, VERSION))
-        }
-        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(false),
+        // A copy by way of other systems may end the line otherwise.
+        Ok(text) if text.trim_end() == this_format().trim_end() => Ok(true),
+        Ok(text) => match text.trim_end().strip_prefix(FORMAT) {
+            Some(found) => Err(RepositoryError::version(folder.display(), found, VERSION)),
+            None => {
+                let message = format!("is no repository: its file `format` holds {:?}", brief(text.trim_end()));
+                Err(RepositoryError::new(Fault::Version, folder.display(), message))
+            }
+        },
+        Err(e) if is_absent(&e) => Ok(false),
         Err(e) => Err(RepositoryError::io(&folder.join("format"))(e)),
     };
     if is_written()? {
         return Ok(true);
     }
     let entries = match fs::read_dir(folder) {
-        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(false),
+        Err(e) if is_absent(&e) => return Ok(false),
         entries => entries.and_then(Iterator::collect::<io::Result<Vec<_>>>).map_err(RepositoryError::io(folder))?,
     };
     let is_other = |name: &str| !name.starts_with(BEGINNING);
@@ -191,10 +200,25 @@ impl Repository for Embedded {
         let mut hasher = blake3::Hasher::new();
         for path in segments(&self.place(key))? {
             hasher.update(path.to_string_lossy().as_bytes());
-            let length = fs::metadata(&path).map_err(RepositoryError::io(&path))?.len();
-            hasher.update(&length.to_le_bytes());
+            let metadata = fs::metadata(&path).map_err(RepositoryError::io(&path))?;
+            hasher.update(&metadata.len().to_le_bytes());
+            // What is damaged later may be as long as before.
+            let changed = metadata.modified().ok().and_then(|at| at.duration_since(UNIX_EPOCH).ok());
+            hasher.update(&changed.unwrap_or_default().as_nanos().to_le_bytes());
         }
         Ok(hasher.finalize().to_hex()[..16].to_owned())
+    }
+
+    fn unfinished(&mut self, key: &Key) -> Result<Vec<RepositoryError>, RepositoryError> {
+        let is_cut = |path: &PathBuf| {
+            let bytes = read_file(path, MOST).unwrap_or_default();
+            bytes.last().is_some_and(|last| *last != b'\n')
+                // Whoever still writes it has it locked.
+                && File::open(path).is_ok_and(|file| file.try_lock_shared().is_ok())
+        };
+        let message = "ends within a record: its writer was killed, or it was cut short; what stands before counts";
+        let cut = segments(&self.place(key))?.into_iter().filter(is_cut);
+        Ok(cut.map(|path| RepositoryError::new(Fault::Damaged, path.display(), message)).collect())
     }
 
     fn keys(&mut self) -> Result<Vec<Key>, RepositoryError> {
@@ -247,7 +271,12 @@ fn read_segment(path: &Path, records: &mut BTreeMap<RecordId, Record>) -> Result
     let whole = bytes.iter().rposition(|b| *b == b'\n').map_or(0, |at| at + 1);
     let text = std::str::from_utf8(&bytes[..whole]).map_err(|_| damaged("it is no text"))?;
     let Some(lines) = text.strip_prefix(MAGIC) else {
-        return if text.is_empty() { Ok(()) } else { Err(foreign(text, &place)) };
+        // The first line is written before the file has its name.
+        return Err(if text.is_empty() {
+            damaged("it ends before its first line does")
+        } else {
+            foreign(text, &place)
+        });
     };
     for (number, line) in lines.lines().enumerate() {
         let (id, record) = decode(line, &format!("{place}, line {}", number + 2))?;
@@ -259,6 +288,10 @@ fn read_segment(path: &Path, records: &mut BTreeMap<RecordId, Record>) -> Result
 fn foreign(text: &str, place: &str) -> RepositoryError {
     let first = text.lines().next().unwrap_or_default();
     match first.strip_prefix("tilewright segment ") {
+        Some(found) if found.trim() == VERSION.to_string() => {
+            let message = format!("its first line is not {:?} and the end of a line: it was changed", MAGIC.trim_end());
+            RepositoryError::new(Fault::Damaged, place, message)
+        }
         Some(found) => RepositoryError::version(place, found, VERSION),
         None => RepositoryError::new(Fault::Damaged, place, "it is no segment of a repository"),
     }
@@ -282,7 +315,7 @@ fn entries(folder: &Path) -> Result<Vec<PathBuf>, RepositoryError> {
     let fail = RepositoryError::io(folder);
     match fs::read_dir(folder) {
         Ok(all) => all.map(|e| e.map(|e| e.path()).map_err(&fail)).collect(),
-        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+        Err(e) if is_absent(&e) => Ok(Vec::new()),
         Err(e) => Err(fail(e)),
     }
 }

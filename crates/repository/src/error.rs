@@ -3,6 +3,7 @@
 use std::fmt::Display;
 use std::io;
 use std::path::Path;
+use tilewright_core::expr::brief;
 
 /// A store that cannot be used, or a record that may not be.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -54,6 +55,7 @@ impl RepositoryError {
 
     /// A store of another version than this program's.
     pub(crate) fn version(place: impl Display, found: &str, known: u32) -> Self {
+        let found = brief(found);
         let message = format!("has version {found} of the repository's format; this program knows version {known}");
         Self::new(Fault::Version, place, message)
     }
@@ -62,6 +64,12 @@ impl RepositoryError {
     pub fn schema(key: impl Display, found: &str, expected: &str) -> Self {
         let message = format!("recorded with the feature schema {found}; the kernel has {expected}");
         Self::new(Fault::Schema, key, message)
+    }
+
+    /// Whether stored records are at fault: they were changed, are of another version, or cannot be read. Without them others still
+    /// speak.
+    pub fn is_damage(&self) -> bool {
+        matches!(self.fault, Fault::Damaged | Fault::Poisoned | Fault::Version | Fault::Io(_))
     }
 
     /// For results that name their file.

@@ -46,6 +46,16 @@ pub trait Repository: Send {
     /// A store that cannot be read or reached.
     fn state(&mut self, key: &Key) -> Result<String, RepositoryError>;
 
+    /// Files of a key that end within a record, and whom nobody writes to any more: what stood behind was lost, what stands before is
+    /// read. None where records are no lines of files.
+    ///
+    /// # Errors
+    /// A store that cannot be read.
+    fn unfinished(&mut self, key: &Key) -> Result<Vec<RepositoryError>, RepositoryError> {
+        let _ = key;
+        Ok(Vec::new())
+    }
+
     /// All keys, sorted.
     ///
     /// # Errors

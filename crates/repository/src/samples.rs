@@ -136,7 +136,7 @@ impl Sampled {
     }
 }
 
-/// Devices whose records cannot be used, and why.
+/// Devices and records that cannot be used, and why.
 pub type LeftOut = Vec<RepositoryError>;
 
 /// What all devices recorded of the configurations of a kernel, by this schema and objective; what is recorded under another
@@ -154,9 +154,7 @@ pub fn sampled(
         match of_device(repository, &key, (schema, objective), &mut left_out) {
             Ok(device) if device.inputs.is_empty() => {}
             Ok(device) => devices.push(device),
-            Err(error) if matches!(error.fault, Fault::Damaged | Fault::Poisoned | Fault::Version) => {
-                left_out.push(error)
-            }
+            Err(error) if error.is_damage() => left_out.push(error),
             Err(error) => return Err(error),
         }
     }
@@ -185,6 +183,7 @@ fn of_device(
             _ => {}
         }
     }
+    left_out.extend(repository.unfinished(key)?);
     left_out.extend(other.map(|found| RepositoryError::schema(key, &found, schema)));
     Ok(Sampled { device: key.device().to_owned(), features, inputs: inputs.into_values().collect() })
 }

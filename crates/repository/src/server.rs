@@ -116,7 +116,7 @@ impl RedisRepository {
         let key = format!("{PREFIX}version");
         connection.ask(&["SETNX", &key, &VERSION.to_string()])?;
         let found = connection.ask(&["GET", &key])?.text()?;
-        if found != VERSION.to_string() {
+        if found.trim() != VERSION.to_string() {
             return Err(RepositoryError::version(&self.place, &found, VERSION).into());
         }
         Ok(connection)

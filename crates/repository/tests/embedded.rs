@@ -39,13 +39,28 @@ fn an_unfinished_line_is_left_out_at_every_length() {
     drop(writer);
     let path = segments(folder.path()).remove(0);
     let whole = fs::read(&path).unwrap();
+    let begun = whole.iter().position(|b| *b == b'\n').unwrap() + 1;
     let mut counts = Vec::new();
     for length in 0..=whole.len() {
         fs::write(&path, &whole[..length]).unwrap();
-        counts.push(open(folder.path()).read(&here()).unwrap().len());
+        let mut found = open(folder.path());
+        if length < begun {
+            // No kill leaves that: the first line is there before the name is.
+            let damaged = found.read(&here()).unwrap_err();
+            assert!(damaged.is_damage() && damaged.place == path.display().to_string(), "{damaged}");
+            continue;
+        }
+        counts.push(found.read(&here()).unwrap().len());
+        let cut = found.unfinished(&here()).unwrap();
+        assert_eq!(cut.len(), usize::from(whole[length - 1] != b'\n'), "{length}: {cut:?}");
     }
     assert!(counts.is_sorted());
-    assert_eq!((counts[0], counts[whole.len() - 1], counts[whole.len()]), (0, 2, 3));
+    assert_eq!((counts[0], counts[counts.len() - 2], counts[counts.len() - 1]), (0, 2, 3));
+    // What is still written to may end anywhere.
+    let file = fs::File::open(&path).unwrap();
+    fs::write(&path, &whole[..whole.len() - 1]).unwrap();
+    file.lock().unwrap();
+    assert!(open(folder.path()).unfinished(&here()).unwrap().is_empty());
 }
 
 #[test]
@@ -60,12 +75,23 @@ fn damage_is_named() {
     fs::write(&path, whole.replace("segment 1", "segment 7")).unwrap();
     let foreign = open(folder.path()).read(&here()).unwrap_err();
     assert!(foreign.fault == Fault::Version && foreign.message.contains("version 7"), "{foreign}");
+    // Of this very version, as an editor on another system leaves it: the version is not what is wrong.
+    fs::write(&path, whole.replace('\n', "\r\n")).unwrap();
+    let changed = open(folder.path()).read(&here()).unwrap_err();
+    assert!(changed.fault == Fault::Damaged && !changed.message.contains("version"), "{changed}");
     fs::write(&path, "something else\n").unwrap();
     assert!(open(folder.path()).read(&here()).is_err_and(|e| e.fault == Fault::Damaged));
     fs::write(folder.path().join("format"), "tilewright repository 2\n").unwrap();
     let newer = Embedded::open(folder.path()).err();
     let newer = newer.unwrap();
     assert!(newer.fault == Fault::Version && newer.message.contains("version 2"), "{newer}");
+    for same in ["tilewright repository 1", "tilewright repository 1\r\n"] {
+        fs::write(folder.path().join("format"), same).unwrap();
+        assert!(Embedded::open(folder.path()).is_ok(), "{same:?} is version 1");
+    }
+    fs::write(folder.path().join("format"), "jpeg\n").unwrap();
+    let other = Embedded::open(folder.path()).err().unwrap();
+    assert!(other.message.contains("no repository") && other.message.contains("jpeg"), "{other}");
 }
 
 #[test]

@@ -8,6 +8,7 @@ use tilewright_core::predictor::BindError;
 use tilewright_core::problem::ProblemError;
 use tilewright_core::program::DeviceError;
 use tilewright_core::space::Config;
+use tilewright_core::text::counted;
 
 /// Any failure of tuning or planning.
 #[derive(Debug, thiserror::Error)]
@@ -37,7 +38,7 @@ pub enum RuntimeError {
         rule: Option<(String, u64, u64)>,
     },
     /// Configurations are legal, and none could be measured.
-    #[error("none of {tried} configurations of {kernel} could be measured for {input}; the last failed: {last}")]
+    #[error("none of {} of {kernel} could be measured for {input}; the last failed: {last}", counted(.tried, "configuration"))]
     NothingRuns {
         /// The kernel.
         kernel: KernelId,
@@ -49,7 +50,7 @@ pub enum RuntimeError {
         last: Failure,
     },
     /// Configurations run, and none of those tried gave the right result.
-    #[error("none of {tried} configurations of {kernel} gave the right result for {input}; the last: {last}")]
+    #[error("none of {} of {kernel} gave the right result for {input}; the last: {last}", counted(.tried, "configuration"))]
     NothingRight {
         /// The kernel.
         kernel: KernelId,
@@ -61,9 +62,7 @@ pub enum RuntimeError {
         last: String,
     },
     /// The campaign has nothing to fit on.
-    #[error(
-        "{samples} samples were measured ({failed} configurations failed); a model needs at least {need}: raise the budget"
-    )]
+    #[error("{}", too_few(*.samples, *.failed, *.need, *.interrupted))]
     TooFewSamples {
         /// Measured.
         samples: u64,
@@ -71,6 +70,8 @@ pub enum RuntimeError {
         failed: u64,
         /// The least.
         need: u64,
+        /// Whether the observer ended the measuring, and not the budget.
+        interrupted: bool,
     },
     /// The model could not be fitted, or read back.
     #[error(transparent)]
@@ -97,6 +98,18 @@ pub enum RuntimeError {
         /// The limit.
         message: String,
     },
+}
+
+fn too_few(samples: u64, failed: u64, need: u64, interrupted: bool) -> String {
+    if interrupted && samples + failed == 0 {
+        return "interrupted before anything was measured".to_owned();
+    }
+    let (samples, failed) = (counted(samples, "sample"), counted(failed, "configuration"));
+    if interrupted {
+        return format!("interrupted after {samples} ({failed} failed); a model needs at least {need}");
+    }
+    let way = "raise the budget, or the number of samples where it is limited";
+    format!("measured {samples} ({failed} failed); a model needs at least {need}: {way}")
 }
 
 fn strictest(rule: Option<&(String, u64, u64)>) -> String {

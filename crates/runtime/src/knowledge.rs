@@ -12,6 +12,7 @@ use tilewright_core::predictor::{Predictor, Scorer};
 use tilewright_core::problem::Problem;
 use tilewright_core::search::Ranked;
 use tilewright_core::space::{BoundSpace, Point};
+use tilewright_core::text::counted;
 use tilewright_sampler::{DrawError, Exact, Sampler};
 use tilewright_search::{Model, Options, RANKED_PER_TIMED, Sampling, Setup, Source, exhaustive, sampled, spread};
 
@@ -96,12 +97,12 @@ impl<'a> Knowledge<'a> {
             let found = sampled(problem, scorer, sampler, k, how, seed).map_err(|e| not_drawn(problem, e))?;
             Ok::<_, RuntimeError>((found.ranked, found.seconds))
         };
-        let drawn = "asked about {} legal configurations, drawn and climbed to,";
+        let drawn = "asked about {}, drawn and climbed to,";
         let ((Ranked { points, considered }, seconds), looked) = match ranking {
             Ranking::Everything { within } => match too_long(problem, scorer, *within) {
                 None => {
                     let found = exhaustive(problem, scorer, &Options::top(k));
-                    ((found.ranked, found.statistics.seconds), "searched over {} legal configurations".to_owned())
+                    ((found.ranked, found.statistics.seconds), "searched over {}".to_owned())
                 }
                 Some(all) => {
                     let how = Sampling { limit: Sampling::default().limit.min(*within), ..Sampling::default() };
@@ -115,7 +116,7 @@ impl<'a> Knowledge<'a> {
         if points.is_empty() {
             return Err(nothing_legal(problem));
         }
-        let looked = looked.replace("{}", &considered.to_string());
+        let looked = looked.replace("{}", &counted(considered, "legal configuration"));
         self.reason = format!("the {kind} model was {looked} in {seconds:.2} s");
         (self.considered, self.seconds) = (considered, seconds);
         self.is_costly = seconds > COSTLY * considered as f64;

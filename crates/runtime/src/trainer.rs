@@ -99,7 +99,7 @@ impl Trainers {
 
 /// No trainer has this name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("unknown kind of model {kind:?}: {known}")]
+#[error("unknown kind of model {kind:?}: it is one of {known}")]
 pub struct UnknownKind {
     /// What was asked for.
     pub kind: String,

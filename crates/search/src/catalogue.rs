@@ -138,7 +138,7 @@ impl<'a> Setup<'a> {
 
 /// A name that no strategy has.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("unknown strategy {name:?}: expected one of auto {known}")]
+#[error("unknown strategy {name:?}: it is one of auto {known}")]
 pub struct UnknownStrategy {
     /// What was written.
     pub name: String,

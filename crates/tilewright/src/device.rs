@@ -6,6 +6,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 use std::thread::available_parallelism;
 use tilewright_core::device::{Device, DeviceKind};
+use tilewright_core::expr::brief;
 use tilewright_core::program::DeviceError;
 use tilewright_cpu::CpuDevice;
 use tilewright_emulator::EmulatorDevice;
@@ -28,7 +29,7 @@ pub enum DeviceName {
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum UnknownDevice {
     /// No kind of device begins so.
-    #[error("unknown device {0:?}: cpu, cuda:N, emulator:sm_XX or replay:FILE")]
+    #[error("unknown device {:?}: a device is cpu, cuda:N, emulator:sm_XX or replay:FILE{}", .0, meant(.0))]
     Name(String),
     /// What follows `cuda:` is no number.
     #[error("{0:?} is no number of a CUDA device: cuda:0 is the first")]
@@ -39,6 +40,22 @@ pub enum UnknownDevice {
     /// Nothing follows `replay:`.
     #[error("replay needs a file: replay:FILE")]
     NoFile,
+}
+
+/// The name that a text may have been meant as.
+fn meant(text: &str) -> String {
+    let word = text.to_lowercase();
+    let begins = |with: &[&str]| with.iter().any(|with| word.starts_with(with));
+    let digits = || text.chars().filter(char::is_ascii_digit).collect::<String>();
+    let name = match () {
+        () if begins(&["cpu", "host"]) => "cpu, which is all cores of this machine unless threads are given".to_owned(),
+        () if begins(&["cuda", "gpu", "nvidia"]) => format!("cuda:{}", digits().parse().unwrap_or(0_u32)),
+        () if begins(&["sm_", "emulator"]) && !digits().is_empty() => format!("emulator:sm_{}", digits()),
+        () if begins(&["emulator"]) => "emulator:sm_80".to_owned(),
+        () if text.contains(['.', '/']) => format!("replay:{}", brief(text)),
+        () => return String::new(),
+    };
+    format!("; did you mean {name}?")
 }
 
 impl FromStr for DeviceName {
@@ -137,6 +154,19 @@ mod tests {
         assert_eq!(name("replay:a:b.csv"), Ok(DeviceName::Replay("a:b.csv".into())));
         for bad in ["", "gpu", "cpu:0", "cuda", "emulator", "CPU"] {
             assert_eq!(name(bad), Err(UnknownDevice::Name(bad.to_owned())));
+        }
+        for (bad, said) in [
+            ("cpu:0", "mean cpu, which is all cores"),
+            ("CPU", "mean cpu,"),
+            ("GPU", "mean cuda:0?"),
+            ("cuda1", "mean cuda:1?"),
+            ("sm_90", "mean emulator:sm_90?"),
+            ("emulator", "mean emulator:sm_80?"),
+            ("a/b.csv", "mean replay:a/b.csv?"),
+            ("abacus", "a device is cpu, cuda:N, emulator:sm_XX or replay:FILE"),
+        ] {
+            let message = name(bad).unwrap_err().to_string();
+            assert!(message.contains(said), "{message}");
         }
         assert_eq!(name("cuda:-1"), Err(UnknownDevice::Ordinal("-1".to_owned())));
         assert_eq!(name("replay:"), Err(UnknownDevice::NoFile));

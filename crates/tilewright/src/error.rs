@@ -28,7 +28,7 @@ pub enum Error {
     #[error(transparent)]
     Kernel(#[from] BuildError),
     /// No kernel or computation has this name.
-    #[error("unknown kernel {name:?}: {known}")]
+    #[error("unknown kernel {name:?}: it is one of {known}")]
     UnknownKernel {
         /// What was asked for.
         name: String,
@@ -36,7 +36,7 @@ pub enum Error {
         known: String,
     },
     /// The computation has no such kernel on this kind of device.
-    #[error("unknown variant {variant:?} of {name} for {}: {known}", kind_name(*.on))]
+    #[error("unknown variant {variant:?} of {name} for {}, which has {known}", kind_name(*.on))]
     UnknownVariant {
         /// The computation.
         name: String,
@@ -48,7 +48,7 @@ pub enum Error {
         known: String,
     },
     /// Kernels of this name have no code for a device.
-    #[error("{kernels} has no code for a device of the kind {}", kind_name(*.on))]
+    #[error("there is no code for a device of the kind {} of {kernels}", kind_name(*.on))]
     NoCode {
         /// The kernels.
         kernels: String,

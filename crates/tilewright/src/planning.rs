@@ -1,12 +1,15 @@
 //! One decision for an input: which kernel of a computation, with which configuration, by whatever is known of them.
 
+mod room;
+
+pub use room::problem;
+
 use crate::error::Error;
 use crate::known::{Known, KnownSelector, selector};
+use std::collections::HashSet;
 use std::path::Path;
 use std::sync::Arc;
-use tilewright_core::computation::InputError;
-use tilewright_core::device::{DeviceKind, DeviceSpec};
-use tilewright_core::feature::FeatureKind;
+use tilewright_core::device::DeviceSpec;
 use tilewright_core::id::KernelId;
 use tilewright_core::predictor::Predictor;
 use tilewright_core::problem::{AnyKernel, Measure, Problem};
@@ -103,7 +106,7 @@ impl<'a> Planning<'a> {
             _ => None,
         };
         let transferred = match (self.selector, &stored, &*found) {
-            (None, None, [(_, any), _, ..]) => self.transferred(&**any, &mut notes),
+            (None, None, [(_, any), _, ..]) => self.transferred(&**any, &mut notes, &mut broken),
             _ => None,
         };
         Ok(Prepared { planning: self, found, left_out, stored, transferred, notes, broken })
@@ -169,7 +172,12 @@ impl<'a> Planning<'a> {
     }
 
     /// What other devices' choices say, and where that comes from or why it is of no use.
-    fn transferred(&self, problem: &dyn Problem, notes: &mut Vec<String>) -> Option<KnownSelector> {
+    fn transferred(
+        &self,
+        problem: &dyn Problem,
+        notes: &mut Vec<String>,
+        broken: &mut Vec<String>,
+    ) -> Option<KnownSelector> {
         let found = selector(self.home, problem.computation().as_str(), self.device, problem.schema());
         match found {
             Ok(found) => {
@@ -177,6 +185,7 @@ impl<'a> Planning<'a> {
                 found
             }
             Err(error) => {
+                broken.extend(matches!(&error, Error::Repository(e) if e.is_damage()).then(|| error.to_string()));
                 notes.push(format!("no selector was learned from other devices: {error}"));
                 None
             }
@@ -214,7 +223,7 @@ pub struct Prepared<'a> {
     stored: Option<Stored>,
     transferred: Option<KnownSelector>,
     notes: Vec<String>,
-    /// Stored selectors that cannot be read.
+    /// Stored selectors, and records of other devices, that cannot be read.
     broken: Vec<String>,
 }
 
@@ -275,6 +284,9 @@ impl Prepared<'_> {
         drop(planner);
         planned.damaged.extend(broken);
         planned.damaged.extend(found.iter().flat_map(|(known, _)| known.damaged.iter().cloned()));
+        // What is wrong with the whole repository, every kernel has found.
+        let mut seen = HashSet::new();
+        planned.damaged.retain(|one| seen.insert(one.clone()));
         Ok((found.swap_remove(at).1, planned))
     }
 }
@@ -287,42 +299,4 @@ fn is_of_kernel(error: &Error) -> bool {
         Error::Runtime(RuntimeError::Store(e)) => matches!(e.kind, StoreErrorKind::OtherKernel { .. }),
         _ => false,
     }
-}
-
-/// The object that samplers, models and searches see of a kernel, a device and an input.
-///
-/// # Errors
-/// Fields that describe no input, or one that does not fit into the device's memory.
-pub fn problem(kernel: &dyn AnyKernel, device: &Arc<DeviceSpec>, fields: &Config) -> Result<Box<dyn Problem>, Error> {
-    let problem = kernel.problem(device, fields)?;
-    let buffers = problem.footprint();
-    let on_host = device.kind == DeviceKind::Cpu;
-    let need = if on_host { buffers.saturating_mul(COPIES) } else { buffers };
-    let allowed = memory_limit().filter(|_| on_host);
-    let have = device.fact("memory_bytes").and_then(|have| u64::try_from(have).ok()).into_iter().chain(allowed).min();
-    match have {
-        Some(have) if need > have => {
-            let checked = if on_host { format!(", and timed and checked {need}") } else { String::new() };
-            let message = format!("its buffers take {buffers} bytes{checked}; there are {have}");
-            Err(Error::Runtime(InputError::new(&sizes(&*problem), message).into()))
-        }
-        _ => Ok(problem),
-    }
-}
-
-/// On a device that shares the host's memory, a result that is checked stands beside the data from before it and a copy of it.
-const COPIES: u64 = 3;
-
-/// What a container may use, where it is limited.
-fn memory_limit() -> Option<u64> {
-    std::fs::read_to_string("/sys/fs/cgroup/memory.max").ok()?.trim().parse().ok()
-}
-
-/// The fields that say how large an input is, or where that is not known all that are numbers: `m n k`.
-fn sizes(problem: &dyn Problem) -> String {
-    let input = problem.input();
-    let is_size = |name: &str| problem.schema().input.iter().any(|f| f.name == name && f.kind == FeatureKind::Size);
-    let numbers: Vec<&str> = input.0.iter().filter(|(_, v)| v.as_int().is_some()).map(|(n, _)| n.as_str()).collect();
-    let sizes: Vec<&str> = numbers.iter().copied().filter(|name| is_size(name)).collect();
-    if sizes.is_empty() { numbers.join(" ") } else { sizes.join(" ") }
 }

@@ -1,7 +1,7 @@
 //! Forest, boosted trees and a Gaussian process together: the first learns from all variants of an input at once, the second from
 //! each by itself, the third by likeness, and their mistakes differ.
 
-use crate::classes::ClassSelector;
+use crate::classes::{ClassSelector, cost_of_loss};
 use crate::forest::CostForest;
 use crate::order::{RankScratch, by_score};
 use crate::process::CostProcess;
@@ -57,8 +57,10 @@ struct BlendSelector {
     process: Option<ClassSelector>,
 }
 
-impl Selector for BlendSelector {
-    fn rank(&self, input: &[f32], candidates: &[Candidate], out: &mut VariantOrder) {
+impl BlendSelector {
+    /// Calls back with the sum of the losses that the methods expect; where only the trees know the candidates, with relative costs and
+    /// 0, else with how many methods were added up.
+    fn summed<R>(&self, input: &[f32], candidates: &[Candidate], seen: impl FnOnce(&[f32], u8) -> R) -> R {
         let forest = self.forest.scores(input, candidates);
         let process = self.process.as_ref().and_then(|p| p.scores(input, candidates));
         RankScratch::with(|scratch| {
@@ -70,7 +72,23 @@ impl Selector for BlendSelector {
             for losses in [&forest, &process].into_iter().flatten() {
                 scratch.scores.iter_mut().zip(losses).for_each(|(score, loss)| *score += loss);
             }
-            by_score(&scratch.scores, out);
+            let known = u8::from(forest.is_some()) + u8::from(process.is_some());
+            seen(&scratch.scores, if known > 0 { known + 1 } else { 0 })
+        })
+    }
+}
+
+impl Selector for BlendSelector {
+    fn rank(&self, input: &[f32], candidates: &[Candidate], out: &mut VariantOrder) {
+        self.summed(input, candidates, |scores, _| by_score(scores, out));
+    }
+
+    fn relative_costs(&self, input: &[f32], candidates: &[Candidate], out: &mut Vec<f32>) -> bool {
+        out.clear();
+        self.summed(input, candidates, |scores, methods| match methods {
+            0 => out.extend_from_slice(scores),
+            n => out.extend(scores.iter().map(|sum| cost_of_loss(sum / f32::from(n)))),
         });
+        true
     }
 }

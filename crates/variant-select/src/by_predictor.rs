@@ -1,6 +1,5 @@
 //! Any predictor of costs as a selector: regression by whatever model the caller has.
 
-use crate::classes::relative;
 use crate::order::{RankScratch, by_score};
 use tilewright_core::choice::{ChoiceSet, FitSelector, SelectError};
 use tilewright_core::predictor::{Fit, RowPredictor};
@@ -30,7 +29,7 @@ where
                 row.clear();
                 row.extend_from_slice(&case.features);
                 row.extend_from_slice(&t.candidate.features);
-                set.push(&row, relative(t.cost, best).exp(), group as u32).map_err(|e| fault(e.to_string()))?;
+                set.push(&row, t.relative_cost(best).exp(), group as u32).map_err(|e| fault(e.to_string()))?;
             }
         }
         if set.is_empty() {

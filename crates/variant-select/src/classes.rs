@@ -3,11 +3,8 @@
 use crate::order::{RankScratch, by_score};
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
-use tilewright_core::choice::{Case, ChoiceSet, SelectError};
+use tilewright_core::choice::{Case, ChoiceSet, SelectError, WORST};
 use tilewright_core::selector::{Candidate, Selector, VariantOrder};
-
-/// A relative cost (natural log of the time over the best of the case) from here on is as bad as a failure.
-pub(crate) const WORST: f64 = 1.5;
 
 /// The variants that a method tells apart, and how all variants do on average.
 #[derive(Clone, Debug)]
@@ -55,7 +52,7 @@ impl Classes {
             let Some(best) = case.best() else { continue };
             for t in &case.trials {
                 let entry = sums.entry(&t.candidate.variant).or_default();
-                entry.0 += relative(t.cost, best);
+                entry.0 += t.relative_cost(best);
                 entry.1 += 1.0;
                 entry.2 += usize::from(t.cost == Some(best));
             }
@@ -108,7 +105,7 @@ impl Classes {
             let mut of_case = vec![f64::NAN; self.count];
             for t in &case.trials {
                 if let Some(class) = self.class(&t.candidate) {
-                    of_case[class] = cost(relative(t.cost, best));
+                    of_case[class] = cost(t.relative_cost(best));
                 }
             }
             if of_case.iter().any(|c| !c.is_nan()) {
@@ -145,6 +142,8 @@ type Score = dyn Fn(&[f32], &mut Vec<f32>, &mut [f32]) + Send + Sync;
 pub(crate) struct ClassSelector {
     classes: Classes,
     score: Box<Score>,
+    /// Whether scores are shares of the best performance that are lost.
+    losses: bool,
 }
 
 impl ClassSelector {
@@ -152,7 +151,15 @@ impl ClassSelector {
         classes: Classes,
         score: impl Fn(&[f32], &mut Vec<f32>, &mut [f32]) + Send + Sync + 'static,
     ) -> Self {
-        Self { classes, score: Box::new(score) }
+        Self { classes, score: Box::new(score), losses: false }
+    }
+
+    /// As [`ClassSelector::new`], of a method whose scores are the shares of the best performance that classes lose.
+    pub(crate) fn of_losses(
+        classes: Classes,
+        score: impl Fn(&[f32], &mut Vec<f32>, &mut [f32]) + Send + Sync + 'static,
+    ) -> Self {
+        Self { losses: true, ..Self::new(classes, score) }
     }
 
     /// The score of every candidate; none where one is no class.
@@ -181,11 +188,26 @@ impl Selector for ClassSelector {
             by_score(by, out);
         });
     }
+
+    fn relative_costs(&self, input_and_device: &[f32], candidates: &[Candidate], out: &mut Vec<f32>) -> bool {
+        if !self.losses {
+            return false;
+        }
+        let mut scores = vec![0.0; self.classes.len()];
+        RankScratch::with(|scratch| (self.score)(input_and_device, &mut scratch.rows, &mut scores));
+        out.clear();
+        out.extend(candidates.iter().map(|c| match self.classes.known.get(c.variant.as_str()) {
+            Some(Known { class: Some(class), .. }) => cost_of_loss(scores[*class as usize]),
+            Some(Known { typical, .. }) => *typical,
+            None => f32::NAN,
+        }));
+        true
+    }
 }
 
-/// Natural log of the cost over the best, at most [`WORST`]; a failure is as bad.
-pub(crate) fn relative(cost: Option<f64>, best: f64) -> f64 {
-    cost.map_or(WORST, |c| (c / best).ln().min(WORST))
+/// The log of the relative cost at which this share of the best performance is lost.
+pub(crate) fn cost_of_loss(loss: f32) -> f32 {
+    -(1.0 - loss.clamp(0.0, 1.0 - (-WORST as f32).exp())).ln()
 }
 
 /// Names are short and trusted: eight bytes at a time, without the protection that strangers' keys would need.

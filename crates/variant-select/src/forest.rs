@@ -239,7 +239,7 @@ impl CostForest {
         }
         // What a choice sums are means over the trees.
         trees.leaves.iter_mut().for_each(|cost| *cost /= self.trees as f32);
-        Ok(ClassSelector::new(classes, move |input, row, scores| {
+        Ok(ClassSelector::of_losses(classes, move |input, row, scores| {
             row.clear();
             shapes.write(input, row);
             trees.add(row, scores);

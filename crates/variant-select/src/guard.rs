@@ -4,7 +4,7 @@ use crate::classes::NameHasher;
 use crate::trees::{Derived, Risk};
 use std::collections::HashMap;
 use std::hash::BuildHasherDefault;
-use tilewright_core::choice::{ChoiceSet, FitSelector, SelectError};
+use tilewright_core::choice::{ChoiceSet, FitSelector, SelectError, WORST};
 use tilewright_core::feature::FeatureKind;
 use tilewright_core::selector::{Candidate, Selector, VariantOrder};
 
@@ -102,6 +102,16 @@ impl Selector for GuardedSelector {
             }
             out.rotate_left(1);
         }
+    }
+
+    fn relative_costs(&self, input: &[f32], candidates: &[Candidate], out: &mut Vec<f32>) -> bool {
+        let known = self.inner.relative_costs(input, candidates, out);
+        for (cost, candidate) in out.iter_mut().zip(candidates).filter(|_| known) {
+            if !self.guard.allows(input, candidate) {
+                *cost += WORST as f32;
+            }
+        }
+        known
     }
 }
 

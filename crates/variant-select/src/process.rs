@@ -111,7 +111,7 @@ impl CostProcess {
             (0..width).flat_map(|f| places.iter().skip(f).step_by(width).map(|&x| x as f32)).collect();
         let rates: Vec<f32> = lengths.rates().map(|r| r as f32).collect();
         let means: Vec<f32> = samples.means.iter().map(|&m| m as f32).collect();
-        Ok(ClassSelector::new(classes, move |input, row, scores| {
+        Ok(ClassSelector::of_losses(classes, move |input, row, scores| {
             encoding.encode(input, row);
             let mut near = vec![0.0f32; n];
             for ((x, rate), column) in row[1..].iter().zip(&rates).zip(columns.chunks_exact(n)) {

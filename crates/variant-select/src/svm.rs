@@ -133,17 +133,11 @@ impl Fixed<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::classes::relative;
 
     #[test]
     fn a_spread_takes_each_index_once() {
         assert_eq!(spread(3, 10), [0, 1, 2]);
         assert_eq!(spread(10, 5), [0, 2, 4, 6, 8]);
         assert!(spread(0, 5).is_empty());
-    }
-
-    #[test]
-    fn a_failure_is_as_bad_as_the_worst() {
-        assert_eq!(relative(None, 1.0), relative(Some(1e9), 1.0));
     }
 }

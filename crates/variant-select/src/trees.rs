@@ -191,6 +191,15 @@ impl Selector for TreeSelector {
             by_score(&scratch.scores, out);
         });
     }
+
+    fn relative_costs(&self, input_and_device: &[f32], candidates: &[Candidate], out: &mut Vec<f32>) -> bool {
+        RankScratch::with(|scratch| {
+            self.score(input_and_device, candidates, scratch);
+            out.clear();
+            out.extend_from_slice(&scratch.scores);
+        });
+        true
+    }
 }
 
 impl FitSelector for BoostedTrees {

@@ -7,6 +7,7 @@ use super::{Campaign, CampaignError, Deadline, LARGEST_FILE};
 use std::sync::PoisonError;
 use std::time::{Duration, Instant};
 use tilewright_core::problem::Measure;
+use tilewright_core::text::counted;
 use tilewright_runtime::Live;
 use tilewright_runtime::tune::{Observer, Progress as Standing, Silent, TunePaths, TuneSettings, Tuner, chained};
 
@@ -24,7 +25,7 @@ impl Observer for Tell<'_> {
     fn sample(&mut self, standing: &Standing<'_>) {
         if self.last.elapsed() >= TELL_EVERY {
             self.last = Instant::now();
-            (self.note)(&format!("collect: {} samples, {} failed", standing.samples, standing.failed));
+            (self.note)(&format!("collect: {}, {} failed", counted(standing.samples, "sample"), standing.failed));
         }
     }
 
@@ -81,8 +82,10 @@ pub(super) fn run(
     state.samples = all;
     let (seconds, rows) = (began.elapsed().as_secs_f64(), export(campaign)?);
     let note = format!(
-        "{all} samples, {new} of them in {seconds:.0} s ({:.1}/s); {rows} rows",
-        new as f64 / seconds.max(1e-3)
+        "{}, {new} of them in {seconds:.0} s ({:.1}/s); {}",
+        counted(all, "sample"),
+        new as f64 / seconds.max(1e-3),
+        counted(rows, "row")
     );
     // It ended by itself: there is enough, or no room for more.
     Ok(Progress { done: !deadline.over(), note })
@@ -107,7 +110,10 @@ pub(super) fn fit(campaign: &Campaign<'_>, state: &mut State, _: Deadline<'_>) -
             }
             Err(why) => format!("no model: {why}"),
         };
-        format!("{}: {} measurements of {} inputs, {fitted}", of.kernel, of.samples, of.inputs)
+        {
+            let (samples, inputs) = (counted(of.samples, "measurement"), counted(of.inputs, "input"));
+            format!("{}: {samples} of {inputs}, {fitted}", of.kernel)
+        }
     });
     Ok(Progress { done: true, note: notes.collect::<Vec<_>>().join("; ") })
 }

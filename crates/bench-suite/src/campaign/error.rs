@@ -2,6 +2,7 @@
 
 use super::CampaignKind;
 use tilewright_core::program::DeviceError;
+use tilewright_core::text::counted;
 use tilewright_runtime::RuntimeError;
 use tilewright_runtime::store::StoreError;
 
@@ -46,7 +47,7 @@ pub enum CampaignError {
         message: String,
     },
     /// Configurations of a task ran, and none gave the right result.
-    #[error("{task}: none of {tried} configurations gave the right result; the last: {last}")]
+    #[error("{task}: none of {} gave the right result; the last: {last}", counted(.tried, "configuration"))]
     NothingRight {
         /// The task.
         task: String,

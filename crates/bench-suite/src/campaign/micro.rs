@@ -8,6 +8,7 @@ use tilewright_core::device::{Device, DeviceKind};
 use tilewright_core::measurement::Timing;
 use tilewright_core::objective::Objective;
 use tilewright_core::problem::MeasureError;
+use tilewright_core::text::counted;
 use tilewright_ptxgen::ir::Type;
 use tilewright_ptxgen::micro::{self, Micro, Traffic};
 use tilewright_ptxgen::target::Target;
@@ -77,7 +78,7 @@ pub(super) fn run(
         micro
     });
     let (done, failures) = measure(campaign, state, &micros.collect::<Vec<_>>(), deadline)?;
-    let note = format!("{} sizes {}", sizes.len(), failures.join("; "));
+    let note = format!("{} {}", counted(sizes.len(), "size"), failures.join("; "));
     Ok(Progress { done, note: note.trim().to_owned() })
 }
 

@@ -7,6 +7,7 @@ use crate::cases::{Case, Cases};
 use std::collections::VecDeque;
 use tilewright_core::program::DeviceError;
 use tilewright_core::space::Config;
+use tilewright_core::text::counted;
 use tilewright_runtime::verify::VerifyError;
 
 pub(super) fn run(
@@ -23,7 +24,10 @@ pub(super) fn run(
         done &= of_class(campaign, state, (name, class), wanted, deadline.until(end))?;
     }
     let total = |f: fn(&Verified) -> u64| state.verify.values().map(f).sum::<u64>();
-    let note = format!("{} cases, {} wrong, {} failed", total(|v| v.cases), total(|v| v.wrong), total(|v| v.failed));
+    let note = {
+        let cases = counted(total(|v| v.cases), "case");
+        format!("{cases}, {} wrong, {} failed", total(|v| v.wrong), total(|v| v.failed))
+    };
     Ok(Progress { done, note })
 }
 

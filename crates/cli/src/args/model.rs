@@ -1,6 +1,7 @@
 //! Fitting and judging models.
 
-use super::{DeviceArgs, ridge};
+use super::DeviceArgs;
+use super::numbers::{ridge, whole};
 use clap::{Args, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
@@ -54,7 +55,7 @@ pub(crate) enum ModelCommand {
         /// A CSV with its NAME.schema.json beside it.
         dataset: PathBuf,
         /// Most rows to train on.
-        #[arg(long, value_name = "N", default_value_t = 20_000)]
+        #[arg(long, value_name = "N", default_value_t = 20_000, allow_negative_numbers = true, value_parser = whole::<usize>(0, u32::MAX.into()))]
         rows: usize,
     },
 }
@@ -66,7 +67,7 @@ pub(crate) struct ModelArgs {
     #[arg(long, value_enum, default_value_t = ModelKind::Mlp)]
     pub model: ModelKind,
     /// Hidden layers, for example 64,128,64.
-    #[arg(long, value_name = "SIZES", value_delimiter = ',')]
+    #[arg(long, value_name = "SIZES", value_delimiter = ',', allow_negative_numbers = true, value_parser = whole::<usize>(0, u32::MAX.into()))]
     pub layers: Option<Vec<usize>>,
     /// Pull of the linear model's weights to zero; 0 refuses a singular property matrix and names its properties.
     #[arg(long, value_name = "R", value_parser = ridge, allow_hyphen_values = true)]

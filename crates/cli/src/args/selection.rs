@@ -1,7 +1,9 @@
 //! The words of `select` and `transfer`.
 
+use super::numbers::whole;
 use clap::{Args, Subcommand, ValueEnum};
 use std::path::PathBuf;
+use tilewright_mtl::shots::MOST;
 
 /// How to choose.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -37,7 +39,7 @@ pub(crate) struct SelectArgs {
     #[arg(long, value_name = "SPEC")]
     pub holdout: Option<String>,
     /// Mean over this many splits.
-    #[arg(long, value_name = "R", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    #[arg(long, value_name = "R", default_value_t = 1, allow_negative_numbers = true, value_parser = whole::<u32>(1, 10_000))]
     pub repeats: u32,
     /// A CSV of device features, the device in its first column, for derived features that name them; published specifications
     /// of known GPUs unless given.
@@ -113,8 +115,11 @@ pub(crate) struct TransferArgs {
     /// column:FRACTION or m+n+k:FRACTION for several together, row:FRACTION, column=VALUE, or a file of row numbers; a third of the groups unless given.
     #[arg(long, value_name = "SPEC")]
     pub holdout: Option<String>,
+    /// Time all variants of so many training inputs of the target, at most 250, the most informative first: a number, or several separated by commas.
+    #[arg(long, value_name = "K", value_delimiter = ',', allow_negative_numbers = true, value_parser = whole::<usize>(0, MOST as u64))]
+    pub shots: Vec<usize>,
     /// Mean over this many splits.
-    #[arg(long, value_name = "R", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    #[arg(long, value_name = "R", default_value_t = 1, allow_negative_numbers = true, value_parser = whole::<u32>(1, 10_000))]
     pub repeats: u32,
 }
 

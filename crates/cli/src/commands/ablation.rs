@@ -4,6 +4,7 @@ use crate::failure::{Failure, Kind};
 use crate::output::{Output, aligned, seconds};
 use crate::progress::Bar;
 use std::path::Path;
+use tilewright_core::text::counted;
 use tilewright_core::training::TrainingSet;
 use tilewright_perfmodel_mlp::{Ablation, AblationFit, AblationReport, FeatureScale};
 
@@ -16,7 +17,7 @@ pub(crate) fn run(path: &Path, most: usize, seed: u64, output: Output) -> Result
     let mut done = 0;
     let mut progress = |fit: &AblationFit| {
         done += 1;
-        bar.note(format!("{} on {} rows", fit.layout, fit.rows));
+        bar.note(format!("{} on {}", fit.layout, counted(fit.rows, "row")));
         bar.set(done);
     };
     let report = ablation.run(&data, seed, &mut progress).map_err(|e| Failure::new(Kind::Input, "dataset", e))?;
@@ -52,9 +53,9 @@ fn text(report: &AblationReport) -> String {
     let mut figure = vec![vec!["training rows".to_owned(), "mse".to_owned()]];
     figure.extend(report.sizes.iter().map(|f| vec![f.rows.to_string(), error(Some(f))]));
     format!(
-        "{} training rows, {} test rows; errors of the log time on the test rows, whose variance is {:.4}\n\n{}\n{}",
-        report.training_rows,
-        report.test_rows,
+        "{}, {}; errors of the log time on the test rows, whose variance is {:.4}\n\n{}\n{}",
+        counted(report.training_rows, "training row"),
+        counted(report.test_rows, "test row"),
         report.variance,
         aligned(&table),
         aligned(&figure)

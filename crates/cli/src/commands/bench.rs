@@ -5,7 +5,8 @@ use super::tune::campaign;
 use crate::args::{BenchArgs, ModelKind, TuneArgs};
 use crate::device::{Opened, watched, with_peaks};
 use crate::failure::{Failure, Kind};
-use crate::output::{Output, note, seconds, write};
+use crate::interrupt;
+use crate::output::{Output, expect_writable, note, seconds, write};
 use crate::progress::Bar;
 use crate::wiring::{Wiring, measure};
 use serde::Serialize;
@@ -26,6 +27,7 @@ use tilewright_runtime::plan::PlanSettings;
 type Decided = (Box<dyn Problem>, Point);
 
 pub(crate) fn run(args: &BenchArgs, wiring: &Wiring, seed: u64, output: Output) -> Result<(), Failure> {
+    let _table = expect_writable("out", &args.out)?;
     let mut device = measure(&args.device)?;
     let kernels = wiring.kernels.competing(&args.kernel, device.spec(), false)?;
     let computation = kernels[0].computation();
@@ -123,7 +125,12 @@ impl Bench<'_> {
             model: "mlp".to_owned(),
             ..TuneArgs::default()
         };
-        campaign(&tune, self.wiring, kernels, self.device, self.seed).map(drop)
+        let report = campaign(&tune, self.wiring, kernels, self.device, self.seed)?;
+        if report.interrupted {
+            Err(interrupt::ended("its profiles go on where they stopped; the table begins anew"))
+        } else {
+            Ok(())
+        }
     }
 
     /// Plans each task: the kernels compete.

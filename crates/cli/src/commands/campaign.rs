@@ -4,7 +4,7 @@
 use crate::args::{CampaignArgs, WorkerArgs};
 use crate::device::{DeviceName, isolated, local, parse};
 use crate::failure::{Failure, Kind};
-use crate::interrupt::Interrupt;
+use crate::interrupt::{Interrupt, goes_on};
 use crate::output::{Output, aligned, note};
 use crate::wiring::Wiring;
 use std::sync::Mutex;
@@ -13,6 +13,7 @@ use tilewright::known::record;
 use tilewright_bench_suite::campaign::{Campaign, CampaignError, EMULATED_COST, Scale, Settings, Summary};
 use tilewright_core::device::Device;
 use tilewright_core::objective::{Direction, Objective};
+use tilewright_core::text::counted;
 use tilewright_runtime::log::CampaignLog;
 use tilewright_runtime::trainer::MlpTrainer;
 use tilewright_runtime::worker::serve;
@@ -27,7 +28,7 @@ pub(crate) fn run(args: &CampaignArgs, wiring: &Wiring, seed: u64, output: Outpu
         return Err(Failure::new(
             Kind::Usage,
             "minutes",
-            format!("{} minutes; it must be above 0, and at most 1000000", args.minutes),
+            format!("minutes is {}: it must be above 0, and at most 1000000", args.minutes),
         ));
     }
     let (scale, objective) = match names[0] {
@@ -60,7 +61,7 @@ pub(crate) fn run(args: &CampaignArgs, wiring: &Wiring, seed: u64, output: Outpu
     };
     let summary = campaign.run().map_err(failed)?;
     if interrupt.is_asked() {
-        note("interrupted: what was measured is kept, and the same command goes on where this one stopped");
+        note(format_args!("interrupted: {}", goes_on(false)));
     }
     if campaign.objective == Objective::default() {
         for (kernel, paths) in campaign.kernels.iter().zip(campaign.paths()) {
@@ -71,7 +72,9 @@ pub(crate) fn run(args: &CampaignArgs, wiring: &Wiring, seed: u64, output: Outpu
     output.answer(&summary, || text(&summary))?;
     match summary.wrong_results {
         0 => Ok(()),
-        wrong => Err(Failure::new(Kind::Wrong, "device", format!("{wrong} wrong results; see campaign.json"))),
+        wrong => {
+            Err(Failure::new(Kind::Wrong, "device", format!("{}; see campaign.json", counted(wrong, "wrong result"))))
+        }
     }
 }
 
@@ -111,11 +114,11 @@ fn text(summary: &Summary) -> String {
     let unfinished = summary.stages.iter().filter(|s| !s.done).count();
     let more = if unfinished > 0 { "unfinished stages go on with the next run on this folder\n" } else { "" };
     format!(
-        "{}\n{} cases verified, {} wrong results, {} samples; measured: {}\n{more}{}\n",
+        "{}\n{} verified, {}, {}; measured: {}\n{more}{}\n",
         aligned(&table),
-        summary.verified,
-        summary.wrong_results,
-        summary.samples,
+        counted(summary.verified, "case"),
+        counted(summary.wrong_results, "wrong result"),
+        counted(summary.samples, "sample"),
         summary.metric,
         summary.records.join("\n")
     )
@@ -136,7 +139,7 @@ fn end_with_parent() {
 pub(crate) fn worker(args: &WorkerArgs) -> Result<(), Failure> {
     let name = parse(&args.device)?;
     // Ctrl-C reaches all processes of a terminal: the one that started this decides when it ends, and this one ends with it.
-    let _ = Interrupt::listen();
+    let _listening = Interrupt::listen();
     #[cfg(unix)]
     std::thread::spawn(end_with_parent);
     let served = serve(std::io::stdin(), &mut std::io::stdout(), || local(&name));

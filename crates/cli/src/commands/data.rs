@@ -7,6 +7,7 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
+use tilewright_core::text::counted;
 use tilewright_datasets::{ColumnSummary, Dataset, Fastest, Summary};
 
 pub(crate) fn run(command: &DataCommand, output: Output) -> Result<(), Failure> {
@@ -67,10 +68,11 @@ fn text(d: &Described) -> String {
     if let (Some(f), Some(slowest)) = (&d.fastest, d.slowest_s) {
         let _ = writeln!(out, "\ntimes    {} to {}", seconds(f.time_s), seconds(slowest));
         let of = f.variant.iter().chain([&f.device]).filter(|name| !name.is_empty()).cloned().collect::<Vec<_>>();
-        let _ = writeln!(out, "fastest  {} {} {}", f.input, f.config, of.join(" on "));
+        let fastest = format!("fastest  {} {} {}", f.input, f.config, of.join(" on "));
+        let _ = writeln!(out, "{}", fastest.trim_end());
     }
     for (what, count) in &d.failed {
-        let _ = writeln!(out, "{count} {what}");
+        let _ = writeln!(out, "{} failed, {what}", counted(count, "row"));
     }
     out
 }

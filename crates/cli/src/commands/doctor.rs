@@ -10,6 +10,7 @@ use std::fmt::Write as _;
 use tilewright_baselines::{Identity, Missing, inventory};
 use tilewright_core::device::DeviceSpec;
 use tilewright_core::problem::Measure as _;
+use tilewright_core::text::counted;
 use tilewright_runtime::store::{Profile, ProfileStore};
 
 #[derive(Serialize)]
@@ -21,6 +22,8 @@ struct StoredProfile {
     cv_mse: Option<f64>,
     /// Whether it was made on a device like this one.
     fits: bool,
+    /// The number of threads that it was made with, where that is all that keeps it from fitting.
+    other_threads: Option<i64>,
     error: Option<String>,
 }
 
@@ -66,6 +69,7 @@ fn profiles(store: &ProfileStore, device: &DeviceSpec) -> Vec<StoredProfile> {
             samples: header.map(|h| h.stats.samples),
             cv_mse: header.and_then(|h| h.stats.cv_mse),
             fits: header.is_some_and(|h| h.device.expect(device).is_ok()),
+            other_threads: header.and_then(|h| h.device.other_threads(device)),
             error: profile.err().map(|e| e.to_string()),
         }
     };
@@ -96,8 +100,13 @@ fn text(a: &Answer) -> String {
     for p in &a.profiles {
         let state = match (&p.error, p.fits) {
             (Some(e), _) => e.clone(),
-            (None, true) => format!("{} samples, usable here", p.samples.unwrap_or(0)),
-            (None, false) => format!("of another device: {}", p.device.clone().unwrap_or_default()),
+            (None, true) => format!("{}, usable here", counted(p.samples.unwrap_or(0), "sample")),
+            (None, false) => match (p.other_threads, a.device.fact("threads")) {
+                (Some(own), Some(here)) => {
+                    format!("of this device with another number of threads: {own}, and here {here} are asked for")
+                }
+                _ => format!("of another device: {}", p.device.clone().unwrap_or_default()),
+            },
         };
         let _ = writeln!(out, "  {}: {state}", p.file);
     }

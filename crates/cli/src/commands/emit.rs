@@ -15,6 +15,7 @@ use tilewright_core::objective::Objective;
 use tilewright_core::problem::{AnyKernel, Problem};
 use tilewright_core::program::{Arg, Code, Step};
 use tilewright_core::space::{Config, Point};
+use tilewright_core::text::counted;
 use tilewright_ptxgen::target::{Target, UnknownTarget};
 use tilewright_runtime::RuntimeError;
 use tilewright_runtime::plan_cache::{Lookup, PlanCache, PlanHeader};
@@ -218,22 +219,24 @@ fn text(answer: &Answer) -> String {
         Origin::Default => writeln!(out, "// by default: no plan is known for this input and target"),
     };
     if answer.workspace_bytes > 0 {
-        let _ = writeln!(out, "// workspace: {} bytes", answer.workspace_bytes);
+        let _ = writeln!(out, "// workspace: {}", counted(answer.workspace_bytes, "byte"));
     }
     for step in &answer.steps {
         let l = &step.launch;
-        let shared = l.dynamic_shared_bytes;
+        let shared = counted(l.dynamic_shared_bytes, "byte");
         let _ = writeln!(
             out,
-            "// {}: grid {:?}, block {:?}, {shared} bytes of dynamic shared memory",
+            "// {}: grid {:?}, block {:?}, {shared} of dynamic shared memory",
             step.entry, l.grid, l.block
         );
         let _ = writeln!(out, "// arguments: {}", l.args.join(", "));
         if let Some(a) = step.assembled {
             let _ = writeln!(
                 out,
-                "// ptxas: {} registers, {} bytes of shared memory, {} bytes spilled",
-                a.registers, a.shared_bytes, a.spills
+                "// ptxas: {}, {} of shared memory, {} spilled",
+                counted(a.registers, "register"),
+                counted(a.shared_bytes, "byte"),
+                counted(a.spills, "byte")
             );
         }
         let _ = writeln!(out, "{}", step.text);

@@ -7,7 +7,6 @@ use crate::failure::Failure;
 use crate::progress::Bar;
 use crate::wiring::Wiring;
 use serde::Serialize;
-use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 use tilewright::planning::{Planning, problem};
@@ -18,6 +17,7 @@ use tilewright_core::space::Config;
 use tilewright_runtime::RuntimeError;
 use tilewright_runtime::contest::{Entrant, contest, libraries};
 use tilewright_runtime::plan::PlanSettings;
+use tilewright_runtime::tune::Fitted;
 
 #[derive(Serialize)]
 pub(super) struct HeldOut {
@@ -48,7 +48,7 @@ pub(super) fn held_out(
     device: &mut Opened,
     kernel: &Arc<dyn AnyKernel>,
     args: &TuneArgs,
-    profile: &Path,
+    model: &Fitted,
     seed: u64,
 ) -> Result<Vec<HeldOut>, Failure> {
     let spec = device.spec().clone();
@@ -56,14 +56,19 @@ pub(super) fn held_out(
     let mut how = Contest::of(&spec, &kernel.computation(), "all", seed)?;
     (how.settings.rounds, how.settings.min_rounds) = (ROUNDS, ROUNDS);
     let tasks = TaskSet::Representative.tasks(&**kernel, &fixed(args.dtype.as_ref())).map_err(RuntimeError::from)?;
+    // A pipe or a device is not read back.
+    let is_file = model.profile.is_file();
     let bar = Bar::counting("held out", tasks.len() as u64);
     let mut out = Vec::new();
     for task in &tasks {
         let problem: Arc<dyn Problem> = problem(&**kernel, &spec, &task.input)?.into();
         let settings = PlanSettings { refine: Duration::ZERO, seed, ignore_cached: true, ..PlanSettings::default() };
-        // Read back from the file: what is shown is what later commands will use.
-        let model = (Some(ModelKind::Mlp.name()), Some(profile));
-        let planning = Planning { model, ..Planning::new(&home, kernels, &spec, Some(&mut *device), settings) };
+        let planning = Planning::new(&home, kernels, &spec, Some(&mut *device), settings);
+        let planning = match model.is_stored && is_file {
+            // Read back from the file: what is shown is what later commands will use.
+            true => Planning { model: (Some(ModelKind::Mlp.name()), Some(&model.profile)), ..planning },
+            false => Planning { predictor: Some(&*model.predictor), ..planning },
+        };
         let planned = match planning.decide(&task.input) {
             Ok((_, planned)) => planned,
             // Other kernels compute this input.

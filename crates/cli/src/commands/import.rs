@@ -2,7 +2,7 @@
 
 use crate::commands::data::{read, table};
 use crate::failure::{Failure, Kind};
-use crate::output::Output;
+use crate::output::{Output, expect_writable};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 use tilewright_datasets::Summary;
@@ -19,6 +19,7 @@ pub(crate) fn run(file: &Path, out: Option<&Path>, output: Output) -> Result<(),
     if out.extension().is_none_or(|e| e != "csv") {
         return Err(Failure::new(Kind::Usage, "out", format!("{} does not end in .csv", out.display())));
     }
+    let _table = expect_writable("out", &out)?;
     let dataset = read(file)?;
     if dataset.is_empty() {
         return Err(Failure::of_file(Kind::Nothing, file, "no configuration was recorded"));

@@ -4,12 +4,12 @@ use crate::args::{DeviceArgs, ExplainArgs, ModelArgs};
 use crate::device::{expect_clock, isolated, named};
 use crate::failure::{Failure, Kind};
 use crate::fields;
-use crate::output::{Output, aligned, seconds, write};
+use crate::output::{Output, aligned, expect_writable, seconds, write};
 use crate::progress::Bar;
 use crate::wiring::{Wiring, home};
 use serde::Serialize;
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread::available_parallelism;
 use std::time::Instant;
@@ -23,6 +23,7 @@ use tilewright_core::feature::FeatureSchema;
 use tilewright_core::metrics::Scores;
 use tilewright_core::problem::MeasureError;
 use tilewright_core::program::Program;
+use tilewright_core::text::counted;
 use tilewright_core::training::TrainingSet;
 use tilewright_cpu::CpuDevice;
 use tilewright_loops::library::{Case, Scale, measurement_set, test_set};
@@ -187,22 +188,20 @@ fn nothing() -> Failure {
 pub(crate) fn fit(
     with: &ModelArgs,
     device: &DeviceArgs,
-    out: Option<&Path>,
+    out: Option<&PathBuf>,
     seed: u64,
     output: Output,
 ) -> Result<(), Failure> {
     let begun = Instant::now();
     // Minutes of measuring end in this file.
-    if let Some(folder) = out.filter(|f| f.is_dir()) {
-        return Err(Failure::new(Kind::Input, "out", format!("{} is a folder", folder.display())));
-    }
+    let _weights = expect_writable("out", out)?;
     let mut bench = Bench::open(device)?;
     let (launch_s, measured) = bench.measure(&set(measurement_set(bench.scale))?, seed, "measured")?;
     let measure_s = begun.elapsed().as_secs_f64();
     let forms = bench.forms(with, (&measured, launch_s), &[])?;
     let chosen = forms.first().ok_or_else(nothing)?;
     let Fitted { model, rejected } = bench.fitted(chosen, &measured, launch_s)?;
-    let file = WeightStore::new(&home()?).save(&model, &bench.spec, out)?;
+    let file = WeightStore::new(&home()?).save(&model, &bench.spec, out.map(PathBuf::as_path))?;
     let (scores, rows_per_second) = scores(&model, &chosen.columns, &measured)?;
     let answer = FitAnswer {
         model: "linear",
@@ -233,10 +232,10 @@ fn fit_text(a: &FitAnswer) -> String {
     let mut forms = vec![["form", "error on kernels left out"].map(String::from).to_vec()];
     forms.extend(a.forms.iter().map(|f| vec![f.form.to_owned(), percent(f.held_out_error)]));
     format!(
-        "{} on {} kernels of {} in {} ({} of it measuring): launch overhead {}, {} rejected\n{}chosen: {}\n\
+        "{} on {} of {} in {} ({} of it measuring): launch overhead {}, {} rejected\n{}chosen: {}\n\
          condition number {:.1e}, overlap exponents {:.2} and {:.2}, geometric mean of relative errors {}\n{}saved in {}",
         a.model,
-        a.cases,
+        counted(a.cases, "kernel"),
         a.device,
         seconds(a.seconds),
         seconds(a.measure_s),
@@ -358,11 +357,11 @@ fn evaluate_text(a: &EvaluateAnswer) -> String {
         }
     }
     format!(
-        "linear model of {}, fitted on {} measurement kernels, in {}\n\
+        "linear model of {}, fitted on {}, in {}\n\
          geometric means of relative errors, on measurement kernels that were left out in turn, and on the test kernels:\n{}\n\
          {}, which the kernels left out speak for:\n{}",
         a.device,
-        a.cases,
+        counted(a.cases, "measurement kernel"),
         seconds(a.seconds),
         aligned(&rows),
         a.form,
@@ -392,6 +391,7 @@ pub(crate) fn explain(args: &ExplainArgs, wiring: &Wiring, seed: u64, output: Ou
         }
         return super::plan::explain(&args.plan, wiring, seed, output).map_err(|e| also_of_library(e, &names));
     };
+    let _bars = expect_writable("svg", &args.svg)?;
     let bench = Bench::open(&args.plan.device)?;
     let instance = sized(&case.instance, &args.plan.input)?;
     let model = WeightStore::new(&home()?).load(&bench.spec, args.plan.profile.as_deref())?;

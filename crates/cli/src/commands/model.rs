@@ -4,13 +4,14 @@ use super::linear;
 use crate::args::{ModelArgs, ModelCommand, ModelKind};
 use crate::commands::data::read;
 use crate::failure::{Failure, Kind};
-use crate::output::{Output, aligned, seconds, write};
+use crate::output::{Output, aligned, expect_writable, seconds, write};
 use crate::progress::Bar;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 use tilewright_core::metrics::Scores;
 use tilewright_core::predictor::{Fit, RowPredictor};
+use tilewright_core::text::counted;
 use tilewright_core::training::TrainingSet;
 use tilewright_datasets::SplitSpec;
 use tilewright_perfmodel_mlp::{Layout, Mlp, MlpFit, Settings};
@@ -34,13 +35,13 @@ pub(crate) fn run(command: &ModelCommand, seed: u64, output: Output) -> Result<(
     match command {
         ModelCommand::Fit { dataset, with, device, out } if with.model == ModelKind::Linear => {
             measures(dataset, with)?;
-            linear::fit(with, device, out.as_deref(), seed, output)
+            linear::fit(with, device, out.as_ref(), seed, output)
         }
         ModelCommand::Evaluate { dataset, with, device, .. } if with.model == ModelKind::Linear => {
             measures(dataset, with)?;
             linear::evaluate(with, device, seed, output)
         }
-        ModelCommand::Fit { dataset, with, out, .. } => fit(named(dataset)?, with, out.as_deref(), seed, output),
+        ModelCommand::Fit { dataset, with, out, .. } => fit(named(dataset)?, with, out.as_ref(), seed, output),
         ModelCommand::Evaluate { dataset, with, holdout, .. } => evaluate(named(dataset)?, with, holdout, seed, output),
         ModelCommand::Ablation { dataset, rows } => super::ablation::run(dataset, *rows, seed, output),
     }
@@ -87,7 +88,7 @@ fn fitted(
     seed: u64,
 ) -> Result<(Mlp, Answer), Failure> {
     let begun = Instant::now();
-    let bar = Bar::working("fit", format!("learning from {} rows", train.len()));
+    let bar = Bar::working("fit", format!("learning from {}", counted(train.len(), "row")));
     let model = fit.fit(train, seed).map_err(|e| Failure::new(Kind::Input, "dataset", e))?;
     bar.finish();
     let fit_s = begun.elapsed().as_secs_f64();
@@ -109,10 +110,11 @@ fn fitted(
     Ok((model, answer))
 }
 
-fn fit(path: &Path, with: &ModelArgs, out: Option<&Path>, seed: u64, output: Output) -> Result<(), Failure> {
+fn fit(path: &Path, with: &ModelArgs, out: Option<&PathBuf>, seed: u64, output: Output) -> Result<(), Failure> {
     let (fitter, data) = (fitter(with)?, rows(path)?);
+    let _model = expect_writable("out", out)?;
     let (model, answer) = fitted(path, &fitter, &data, &data, seed)?;
-    let file = out.map_or_else(|| path.with_extension("mlp.json"), Path::to_path_buf);
+    let file = out.map_or_else(|| path.with_extension("mlp.json"), PathBuf::clone);
     write(&file, &model.to_json())?;
     let answer = Answer { file: Some(file.display().to_string()), ..answer };
     output.answer(&answer, || text(&answer))
@@ -130,7 +132,7 @@ fn evaluate(path: &Path, with: &ModelArgs, holdout: &str, seed: u64, output: Out
 }
 
 fn text(a: &Answer) -> String {
-    let scored_on = a.held_out_rows.map_or("the training rows".to_owned(), |n| format!("{n} held-out rows"));
+    let scored_on = a.held_out_rows.map_or("the training rows".to_owned(), |n| counted(n, "held-out row"));
     let mut rows = vec![
         ("mean squared error of log time", format!("{:.4}", a.scores.mse_log)),
         ("r2", format!("{:.4}", a.scores.r2)),
@@ -144,9 +146,9 @@ fn text(a: &Answer) -> String {
     }
     let rows: Vec<Vec<String>> = rows.into_iter().map(|(n, v)| vec![n.to_owned(), v]).collect();
     format!(
-        "{} fitted on {} rows of {}, scored on {scored_on}\n{}",
+        "{} fitted on {} of {}, scored on {scored_on}\n{}",
         a.model,
-        a.training_rows,
+        counted(a.training_rows, "row"),
         a.dataset,
         aligned(&rows)
     )

@@ -17,6 +17,7 @@ use tilewright_core::device::DeviceSpec;
 use tilewright_core::predictor::Predictor;
 use tilewright_core::problem::{AnyKernel, Measure, Problem};
 use tilewright_core::space::Config;
+use tilewright_core::text::counted;
 use tilewright_runtime::plan::{Asked, PlanSettings, Planned};
 use tilewright_search::Strategy;
 use tilewright_search::drive::StoppedBy;
@@ -66,7 +67,12 @@ struct Answer {
     selector: Option<Selection>,
     seconds: f64,
     search_s: f64,
+    /// Timings that gave a time; configurations that are compared with each other are timed again and again.
     timed: u64,
+    /// Timings that failed or were cut off.
+    failed: u64,
+    /// Configurations that were timed, however often.
+    timed_configs: u64,
 }
 
 #[derive(Serialize)]
@@ -82,35 +88,52 @@ struct Explained {
 /// An input bound to the kernel that was chosen for it, and why.
 type Decided = (Box<dyn Problem>, Planned);
 
+/// What a decision is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Purpose {
+    /// An answer, which is remembered.
+    Answer,
+    /// The same where anything is known of the input.
+    Known,
+    /// An explanation, of which nothing is stored.
+    Explanation,
+}
+
 /// Decides as `plan` does: the kernels of the computation compete, or the named one answers alone. Where only what is known counts and
 /// nothing is, nothing is decided.
 pub(super) fn decide(
     args: &PlanArgs,
     wiring: &Wiring,
     device: &mut Opened,
-    (seed, only_known): (u64, bool),
+    seed: u64,
+    purpose: Purpose,
 ) -> Result<Option<Decided>, Failure> {
     let (home, spec) = (wiring.home()?, device.spec().clone());
     let kernels = wiring.kernels.competing(&args.kernel, &spec, args.with_libraries)?;
-    let planning = Planning {
+    let mut planning = Planning {
         with_libraries: args.with_libraries,
         model: (args.model.map(ModelKind::name), args.profile.as_deref()),
         candidates: args.candidates.map(|count| count as usize),
         searching: Some(&mut |kernel, predictor, settings| tell(args, kernel, predictor, settings.budget)),
         ..Planning::new(&home, &kernels, &spec, Some(device), settings(args, seed)?)
     };
+    if purpose == Purpose::Explanation {
+        planning.settings.remember = false;
+        // Nothing is run to explain what is predicted.
+        planning.measure = planning.measure.filter(|_| args.top != Some(0));
+    }
     let prepared = planning.prepare(&fields::parse(&args.input)?)?;
-    if only_known && !prepared.is_anything_known()? {
+    if purpose == Purpose::Known && !prepared.is_anything_known()? {
         return Ok(None);
     }
     Ok(Some(prepared.decide()?))
 }
 
 /// The same on a device that is opened for it.
-fn opened(args: &PlanArgs, wiring: &Wiring, seed: u64) -> Result<Decided, Failure> {
+fn opened(args: &PlanArgs, wiring: &Wiring, seed: u64, purpose: Purpose) -> Result<Decided, Failure> {
     let mut device = measure(&args.device)?;
     let spec = device.spec().clone();
-    let decided = watched(&spec, || decide(args, wiring, &mut device, (seed, false)))?;
+    let decided = watched(&spec, || decide(args, wiring, &mut device, seed, purpose))?;
     decided.ok_or_else(|| Failure::new(Kind::Nothing, "input", "nothing is known of it"))
 }
 
@@ -185,17 +208,19 @@ fn answer(problem: &dyn Problem, p: &Planned) -> Answer {
         seconds: p.stats.seconds,
         search_s: p.stats.search_s,
         timed: p.stats.timed,
+        failed: p.stats.failed,
+        timed_configs: p.stats.configs,
     }
 }
 
 pub(crate) fn run(args: &PlanArgs, wiring: &Wiring, seed: u64, output: Output) -> Result<(), Failure> {
-    let (problem, planned) = opened(args, wiring, seed)?;
+    let (problem, planned) = opened(args, wiring, seed, Purpose::Answer)?;
     let answer = answer(&*problem, &planned);
     output.answer(&answer, || text(&answer))
 }
 
 pub(crate) fn explain(args: &PlanArgs, wiring: &Wiring, seed: u64, output: Output) -> Result<(), Failure> {
-    let (problem, planned) = opened(args, wiring, seed)?;
+    let (problem, planned) = opened(args, wiring, seed, Purpose::Explanation)?;
     let explained = Explained {
         answer: answer(&*problem, &planned),
         floor_s: floor(&*problem, &*with_peaks(&args.device, &Arc::new(problem.device().clone()))?),
@@ -241,7 +266,7 @@ fn text(a: &Answer) -> String {
                 _ => "no".to_owned(),
             },
         ),
-        ("chosen from", format!("{} configurations, {} timed, in {}", a.considered, a.timed, seconds(a.seconds))),
+        ("chosen from", format!("{}{}", counted(a.considered, "configuration"), timings(a))),
         ("why", a.reason.clone()),
     ];
     let mut out = format!("{} for {} on {}\n", a.kernel, a.input, a.device);
@@ -249,6 +274,20 @@ fn text(a: &Answer) -> String {
         let _ = writeln!(out, "  {name:<12} {value}");
     }
     out
+}
+
+/// How many of the configurations were timed, and how often: the best of them are timed several times.
+fn timings(a: &Answer) -> String {
+    let took = seconds(a.seconds);
+    match a.timed_configs {
+        _ if a.cached => format!(" when it was decided; nothing was timed for this answer, which took {took}"),
+        0 => format!(", none of them timed, in {took}"),
+        some => {
+            let some = if some == a.considered { "all".to_owned() } else { some.to_string() };
+            let failed = if a.failed == 0 { String::new() } else { format!(" ({} failed or cut off)", a.failed) };
+            format!(", {some} of them timed: {}{failed}, in {took}", counted(a.timed + a.failed, "timing"))
+        }
+    }
 }
 
 fn explain_text(e: &Explained) -> String {
@@ -277,7 +316,7 @@ fn explain_text(e: &Explained) -> String {
     if let Some(Selection { method, inputs, fraction_of_oracle, ranked }) = &e.answer.selector {
         let share =
             fraction_of_oracle.map_or(String::new(), |f| format!(", {:.1}% of the best on unseen ones", 100.0 * f));
-        let _ = write!(out, "\n\nranked by the selector ({method}, learned on {inputs} inputs{share}):");
+        let _ = write!(out, "\n\nranked by the selector ({method}, learned on {}{share}):", counted(inputs, "input"));
         ranked.iter().enumerate().for_each(|(i, kernel)| out.push_str(&format!("\n{:>3} {kernel}", i + 1)));
     }
     if e.answer.variants.len() > 1 {

@@ -4,10 +4,11 @@ use crate::args::RepositoryCommand;
 use crate::commands::data::read_some;
 use crate::commands::transfer::device_table;
 use crate::failure::{Failure, Kind};
-use crate::output::{Output, aligned, write};
+use crate::output::{Output, aligned, expect_writable, write};
 use serde::Serialize;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use tilewright_core::choice::ChoiceSet;
+use tilewright_core::text::counted;
 use tilewright_datasets::{Dataset, DatasetError};
 use tilewright_mtl::device::DeviceTable;
 use tilewright_repository::{Fault, Key, Record, Repository, RepositoryError, open, open_existing, training};
@@ -31,6 +32,9 @@ struct Recorded {
 struct Listing {
     store: String,
     recorded: Vec<Recorded>,
+    /// What is wrong with files of the store; what they hold is not counted.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    damaged: Vec<String>,
 }
 
 #[derive(Serialize)]
@@ -52,7 +56,7 @@ pub(crate) fn run(command: &RepositoryCommand, output: Output) -> Result<(), Fai
             import(store, dataset, &set, &devices, output)
         }
         RepositoryCommand::Export { store, set, out, device_features } => {
-            export(store, set, out, device_features.as_deref(), output)
+            export(store, set, out, device_features.as_ref(), output)
         }
     }
 }
@@ -80,12 +84,22 @@ fn opened(store: &str) -> Result<Box<dyn Repository>, Failure> {
 
 fn list(store: &str, output: Output) -> Result<(), Failure> {
     let mut repository = opened(store)?;
-    let mut recorded = Vec::new();
+    let (mut recorded, mut damaged) = (Vec::new(), Vec::new());
     for key in repository.keys().map_err(failure)? {
         let (set, device) = (key.set().to_owned(), key.device().to_owned());
         let mut of_key = Recorded { set, device, ..Recorded::default() };
         let mut features = Vec::new();
-        for (_, record) in repository.read(&key).map_err(failure)? {
+        let records = match repository.read(&key) {
+            Err(error) if error.is_damage() => {
+                damaged.push(error.to_string());
+                Vec::new()
+            }
+            records => {
+                damaged.extend(repository.unfinished(&key).map_err(failure)?.iter().map(ToString::to_string));
+                records.map_err(failure)?
+            }
+        };
+        for (_, record) in records {
             match record {
                 Record::Device(more) => features.extend(more.0.into_iter().map(|(name, _)| name)),
                 Record::Case(_) => of_key.cases += 1,
@@ -98,7 +112,7 @@ fn list(store: &str, output: Output) -> Result<(), Failure> {
         of_key.device_features = features.len();
         recorded.push(of_key);
     }
-    let listing = Listing { store: store.to_owned(), recorded };
+    let listing = Listing { store: store.to_owned(), recorded, damaged };
     output.answer(&listing, || table(&listing))
 }
 
@@ -109,7 +123,8 @@ fn table(listing: &Listing) -> String {
         row.extend([r.cases, r.samples, r.device_features, r.profiles].map(|n| n.to_string()));
         row
     };
-    aligned(&std::iter::once(head).chain(listing.recorded.iter().map(row)).collect::<Vec<_>>())
+    let damaged: String = listing.damaged.iter().map(|error| format!("damaged: {error}\n")).collect();
+    aligned(&std::iter::once(head).chain(listing.recorded.iter().map(row)).collect::<Vec<_>>()) + &damaged
 }
 
 fn import(store: &str, path: &Path, set: &str, known: &DeviceTable, output: Output) -> Result<(), Failure> {
@@ -142,14 +157,15 @@ fn import(store: &str, path: &Path, set: &str, known: &DeviceTable, output: Outp
             repository.append(key, record).map_err(failure)?;
         }
     }
-    let listing = Listing { store: store.to_owned(), recorded };
+    let listing = Listing { store: store.to_owned(), recorded, damaged: Vec::new() };
     output.answer(&listing, || table(&listing))
 }
 
-fn export(store: &str, set: &str, out: &Path, features: Option<&Path>, output: Output) -> Result<(), Failure> {
+fn export(store: &str, set: &str, out: &PathBuf, features: Option<&PathBuf>, output: Output) -> Result<(), Failure> {
     if out.extension().is_none_or(|e| e != "csv") {
         return Err(Failure::new(Kind::Usage, "out", format!("{} does not end in .csv", out.display())));
     }
+    let _files = (expect_writable("out", out)?, expect_writable("device-features", features)?);
     let found = training(&mut *opened(store)?, set).map_err(failure)?;
     if found.sources.is_empty() {
         return Err(Failure::new(Kind::Nothing, "set", format!("no device has recorded inputs of {set:?}")));
@@ -168,5 +184,7 @@ fn export(store: &str, set: &str, out: &Path, features: Option<&Path>, output: O
         cases: found.sources.iter().map(|s| s.cases.len()).sum(),
         rows: dataset.len(),
     };
-    output.answer(&answer, || format!("{}: {} inputs of {}\n", answer.dataset, answer.cases, answer.devices.join(" ")))
+    output.answer(&answer, || {
+        format!("{}: {} of {}\n", answer.dataset, counted(answer.cases, "input"), answer.devices.join(" "))
+    })
 }

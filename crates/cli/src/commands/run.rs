@@ -1,6 +1,7 @@
 //! `tilewright run`: every kernel of a computation once against the reference, then all beside each other and the libraries.
 
 use super::contest::Contest;
+use super::plan::Purpose;
 use crate::args::{PlanArgs, RunArgs};
 use crate::device::{Opened, watched};
 use crate::failure::{Failure, Kind};
@@ -16,6 +17,7 @@ use tilewright_core::measurement::{CachePolicy, FailureKind};
 use tilewright_core::objective::Objective;
 use tilewright_core::problem::{Measure, Problem};
 use tilewright_core::space::{Config, Point};
+use tilewright_core::text::counted;
 use tilewright_runtime::RuntimeError;
 use tilewright_runtime::contest::{Entrant, Standing, contest, libraries};
 use tilewright_runtime::plan::Planned;
@@ -59,6 +61,9 @@ struct Answer {
     /// What the features of the input cost, in seconds.
     features_s: Option<f64>,
     cache_policy: &'static str,
+    /// Why the plan is not remembered, where one was made and could not be stored.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    unstored: Option<String>,
     variants: Vec<Row>,
     baselines: Vec<BaselineRow>,
 }
@@ -103,19 +108,27 @@ pub(crate) fn run(args: &RunArgs, wiring: &Wiring, seed: u64, output: Output) ->
         missing.iter().for_each(|reason| tracing::warn!(reason, "no baseline"));
         entrants.extend(found);
     }
-    let doing = format!("checking and timing {ours} kernels and {} library routines", entrants.len() - ours);
-    let bar = Bar::working("run", doing);
-    let spec = device.spec().clone();
+    let doing = {
+        let (ours, others) = (counted(ours, "kernel"), counted(entrants.len() - ours, "library routine"));
+        format!("checking and timing {ours} and {others}")
+    };
+    let (bar, spec) = (Bar::working("run", doing), device.spec().clone());
     let standings = watched(&spec, || contest(&mut device, &entrants, &how.settings))?;
     bar.finish();
-    for (entrant, standing) in entrants.iter().zip(&standings).skip(ours) {
+    warn(&entrants[ours..], &standings[ours..]);
+    let best = fill(&mut rows, &entrants[..ours], &standings, chosen.as_ref().map(|planned| &planned.kernel))?;
+    let unstored = chosen.and_then(|planned| planned.unstored);
+    let answer = Answer { unstored, ..answer(&entrants, &standings, (ours, best), rows) };
+    output.answer(&answer, || text(&answer))
+}
+
+/// Says which routines of libraries have no time.
+fn warn(libraries: &[Entrant], standings: &[Standing]) {
+    for (entrant, standing) in libraries.iter().zip(standings) {
         if let Err(failure) = &standing.cost {
             tracing::warn!(name = entrant.name, %failure, "not timed");
         }
     }
-    let best = fill(&mut rows, &entrants[..ours], &standings, chosen.as_ref().map(|planned| &planned.kernel))?;
-    let answer = answer(&entrants, &standings, (ours, best), rows);
-    output.answer(&answer, || text(&answer))
 }
 
 /// Writes the rows of our kernels, and gives the one that counts: what a plan chose; without one, or where that has no result, the
@@ -171,6 +184,7 @@ fn answer(entrants: &[Entrant], standings: &[Standing], (ours, best): (usize, us
         max_rel_error: standings[best].max_rel_error,
         features_s: problem.features_seconds(),
         cache_policy: CachePolicy::Warm.name(),
+        unstored: None,
         variants,
         baselines: baselines.collect(),
     }
@@ -184,7 +198,7 @@ fn chosen(args: &RunArgs, wiring: &Wiring, device: &mut Opened, seed: u64) -> Re
     }
     let (kernel, input) = (args.kernel.clone(), args.input.clone());
     let args = PlanArgs { kernel, input, device: args.device.clone(), ..PlanArgs::default() };
-    Ok(super::plan::decide(&args, wiring, device, (seed, true))?.map(|(_, planned)| planned))
+    Ok(super::plan::decide(&args, wiring, device, seed, Purpose::Known)?.map(|(_, planned)| planned))
 }
 
 /// A kernel's configuration: the chosen one, else from the plan cache, else the kernel's own default; and over it what is asked for.

@@ -6,7 +6,7 @@ mod space;
 
 use crate::args::SearchArgs;
 use crate::failure::{Failure, Kind};
-use crate::output::{Output, aligned, seconds, write};
+use crate::output::{Output, aligned, expect_writable, seconds, write};
 use crate::wiring::Wiring;
 use serde::Serialize;
 use space::{About, Recording, prior, warm};
@@ -15,6 +15,7 @@ use std::sync::Arc;
 use std::time::Instant;
 use tilewright_charts as charts;
 use tilewright_core::space::{Config, Point};
+use tilewright_core::text::counted;
 use tilewright_search::drive::{Budget, Recorded, StoppedBy, Trace, repeat};
 use tilewright_search::stop::{Tail, Tolerance};
 use tilewright_search::{Convergence, Setup, Strategy, convergence, drive};
@@ -108,6 +109,7 @@ impl Asked {
 
 pub(crate) fn run(args: &SearchArgs, wiring: &Wiring, seed: u64, output: Output) -> Result<(), Failure> {
     let asked = Asked::new(args)?;
+    let _picture = expect_writable("plot", &args.plot)?;
     if let Some(kernel) = &args.kernel {
         return live::run(args, &asked, (kernel, wiring), seed, output);
     }
@@ -158,7 +160,7 @@ fn rows(asked: &Asked, about: &About, tried: &[(Vec<Trace>, f64)], args: &Search
             name: name.clone(),
             samples: convergence(traces, about.optimum_s).into_iter().map(sample).collect(),
         };
-        let title = format!("{}: {} points", about.device, about.points);
+        let title = format!("{}: {}", about.device, counted(about.points, "point"));
         let curves: Vec<charts::Curve> = named().map(curve).collect();
         let drawn = charts::curves(&title, ("evaluations", "fraction of the optimum"), &curves);
         let svg = drawn.map_err(|e| Failure::new(Kind::Other, "plot", e))?;
@@ -219,9 +221,9 @@ fn row(name: &str, about: &About, asked: &Asked, traces: &[Trace], took: f64, ea
 fn text(rows: &[Row], grid: Option<&[grid::Cell]>) -> String {
     let first = &rows[0];
     let mut out = format!(
-        "{}: {} points, optimum {}\n\nfraction of the optimum after evaluations\n",
-        first.device,
-        first.points,
+        "{}: {}, optimum {}\n\nfraction of the optimum after evaluations\n",
+        if first.device.is_empty() { "the recording" } else { &first.device },
+        counted(first.points, "point"),
         seconds(first.optimum_s)
     );
     let mut table = vec![vec![String::new()]];

@@ -3,15 +3,17 @@
 use crate::args::{SelectArgs, SelectCommand, SelectMethod, word};
 use crate::commands::data::read_some;
 use crate::failure::{Failure, Kind};
-use crate::output::{Output, aligned, seconds};
+use crate::output::{Output, aligned, expect_writable, seconds, write};
 use rayon::prelude::*;
 use serde::Serialize;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use tilewright_bench_suite::statistics::Interval;
 use tilewright_charts::{Axis, Mark, Panel, scatter};
 use tilewright_core::choice::{FitSelector, SelectError};
 use tilewright_core::metrics::ChoiceScores;
+use tilewright_core::text::counted;
 use tilewright_datasets::{Dataset, DeviceSplit, FeatureTable, SplitSpec};
+use tilewright_files::Writable;
 use tilewright_perfmodel_mlp::MlpFit;
 use tilewright_variant_select::blend::Blend;
 use tilewright_variant_select::by_predictor::ByPredictor;
@@ -63,9 +65,7 @@ fn evaluate(path: &Path, args: &SelectArgs, seed: u64, output: Output) -> Result
     let known = super::transfer::device_table(args.device_features.as_deref())?;
     dataset.know_devices(|device| known.of(device).ok().cloned());
     let spec = super::transfer::holdout(args.holdout.as_deref(), &dataset, "0.25")?;
-    if let Some(file) = &args.map {
-        drawable(file, args.axes.as_deref())?;
-    }
+    let _map = args.map.as_ref().map(|file| drawable(file, args.axes.as_deref())).transpose()?;
     let table = dataset.features().map_err(|e| Failure::of_file(Kind::Input, path, e))?;
     let splits = dataset.device_splits(&spec, args.repeats, seed);
     let splits = splits.map_err(|e| Failure::new(Kind::Input, "holdout", e))?;
@@ -109,18 +109,13 @@ fn answer(judged: &[Judged], spec: &SplitSpec, args: &SelectArgs) -> Result<Answ
 }
 
 /// A map that could not be drawn is refused before anything is fitted.
-fn drawable(file: &Path, axes: Option<&[String]>) -> Result<(), Failure> {
+fn drawable(file: &PathBuf, axes: Option<&[String]>) -> Result<Option<Writable>, Failure> {
     match axes {
         None => {}
         Some([x, y]) if x != y => {}
         Some(_) => return Err(Failure::new(Kind::Usage, "axes", "expected two features of the input, as in m,n")),
     }
-    let folder = file.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    if file.is_dir() || !folder.is_dir() {
-        let what = if file.is_dir() { "is a folder" } else { "is in no folder that is there" };
-        return Err(Failure::new(Kind::Input, "map", format!("{} {what}", file.display())));
-    }
-    Ok(())
+    expect_writable("map", file)
 }
 
 /// What was fastest and what was chosen for the held-out inputs of the last split.
@@ -147,7 +142,7 @@ fn draw(file: &Path, args: &SelectArgs, last: &Judged) -> Result<(), Failure> {
     let panels: Vec<Panel> = maps.iter().map(panel).collect();
     let fault = |e: &dyn std::fmt::Display| Failure::of_file(Kind::Other, file, e);
     let svg = scatter(&panels, (&axis(x), &axis(y)), &legend).map_err(|e| fault(&e))?;
-    std::fs::write(file, svg).map_err(|e| fault(&e))
+    write(file, &svg)
 }
 
 fn text(a: &Answer) -> String {
@@ -169,5 +164,5 @@ fn text(a: &Answer) -> String {
     let sure = a.interval.filter(|i| i.low.is_finite());
     let sure = sure.map_or(String::new(), |i| format!("of oracle, 95% over {units}: {:.4} to {:.4}\n", i.low, i.high));
     let (fit, table) = (seconds(a.found.fit_s), aligned(&rows));
-    format!("{} splits by {}, {fit} a fit\n{table}{sure}{chosen}", a.repeats, a.holdout)
+    format!("{} by {}, {fit} a fit\n{table}{sure}{chosen}", counted(a.repeats, "split"), a.holdout)
 }

@@ -7,7 +7,7 @@ mod t1;
 use crate::args::SpaceArgs;
 use crate::failure::Failure;
 use crate::fields;
-use crate::output::Output;
+use crate::output::{Output, expect_writable};
 use crate::wiring::{Wiring, open};
 use counted::{Answer, list, refused, rejected_in_order, samplers};
 use std::time::Instant;
@@ -19,6 +19,7 @@ use tilewright_sampler::LegalSet;
 const LEARN: u64 = 60_000;
 
 pub(crate) fn run(args: &SpaceArgs, wiring: &Wiring, seed: u64, output: Output) -> Result<(), Failure> {
+    let _list = expect_writable("list", &args.list)?;
     if let Some(path) = &args.t1 {
         return t1::run(args, path, seed, output);
     }

@@ -6,17 +6,20 @@ use crate::failure::{Failure, Kind};
 use crate::output::{Output, aligned, seconds};
 use rayon::prelude::*;
 use serde::Serialize;
+use std::collections::BTreeSet;
 use std::path::Path;
 use tilewright_bench_suite::statistics::Interval;
 use tilewright_core::choice::{ChoiceSet, FitSelector};
 use tilewright_core::feature::FeatureKind;
-use tilewright_core::files::{MOST, read_file};
+use tilewright_core::text::counted;
 use tilewright_datasets::{Dataset, FeatureTable, SplitSpec};
+use tilewright_files::{MOST, read_file};
 use tilewright_mtl::cvdfs::CvDfs;
 use tilewright_mtl::device::DeviceTable;
 use tilewright_mtl::forward::Forward;
 use tilewright_mtl::profile::parse_profiles;
 use tilewright_mtl::protocol::{Protocol, TransferScores};
+use tilewright_mtl::shots::ShotScores;
 use tilewright_mtl::transfer::{Dfs, Profiles};
 use tilewright_mtl::{MtlError, Source};
 use tilewright_variant_select::forest::CostForest;
@@ -32,10 +35,32 @@ struct Answer {
     learner: String,
     #[serde(flatten)]
     found: TransferScores,
+    /// By how much more shots are above none, in fraction of the oracle, over the splits.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    shots_above_none: Vec<ShotsAbove>,
     /// By how much transfer is above each of what it is compared with, in fraction of the oracle, over the splits.
     above: Vec<Above>,
     repeats: u32,
     holdout: String,
+}
+
+/// What shots are worth.
+#[derive(Serialize)]
+struct ShotsAbove {
+    shots: usize,
+    #[serde(flatten)]
+    by: Interval,
+}
+
+/// Paired by split, for each number of shots; what choosing without any gives stands first in every split.
+fn shots_above(splits: &[TransferScores], held_out: Option<f64>) -> Vec<ShotsAbove> {
+    let counts = splits.first().map_or(&[][..], |split| &split.shots);
+    let above = |(i, count): (usize, &ShotScores)| {
+        let gain = |s: &TransferScores| s.shots[i].scores.fraction_of_oracle - s.shots[0].scores.fraction_of_oracle;
+        let gains: Vec<f64> = splits.iter().map(gain).collect();
+        Some(ShotsAbove { shots: count.shots, by: Interval::of_splits(&gains, held_out)? })
+    };
+    counts.iter().enumerate().skip(1).filter_map(above).collect()
 }
 
 /// A paired difference.
@@ -71,6 +96,12 @@ pub(crate) fn run(command: &TransferCommand, seed: u64, output: Output) -> Resul
     let TransferCommand::Evaluate { dataset, with } = command;
     let answer = evaluate(dataset, with, seed)?;
     output.answer(&answer, || text(&answer))
+}
+
+/// The numbers of shots, ascending, with none at all before them to compare with.
+fn shots(asked: &[usize]) -> Vec<usize> {
+    let all: BTreeSet<usize> = asked.iter().copied().chain([0]).collect();
+    if asked.is_empty() { Vec::new() } else { all.into_iter().collect() }
 }
 
 /// The learner that `auto` stands for: a forest tells candidates apart by name, and configurations have no name that another input
@@ -114,7 +145,8 @@ fn evaluate(path: &Path, args: &TransferArgs, seed: u64) -> Result<Answer, Failu
     let meant = meant(args.learner, &table);
     let recorded = Recorded { dataset, table, devices, target: &args.target, sources };
     let features = recorded.devices.of(&args.target).map_err(failure)?;
-    let protocol = Protocol { target: &args.target, features, dfs: &dfs, learner: &*learner(meant) };
+    let counts = shots(&args.shots);
+    let protocol = Protocol { target: &args.target, features, dfs: &dfs, learner: &*learner(meant), shots: &counts };
     let seeds: Vec<u64> = (0..u64::from(args.repeats)).map(|r| seed.wrapping_add(r)).collect();
     let splits = seeds.par_iter().map(|&seed| recorded.split(&protocol, &spec, seed)).collect::<Result<Vec<_>, _>>()?;
     let nothing = || Failure::new(Kind::Nothing, "holdout", "nothing that ran was held out");
@@ -123,6 +155,7 @@ fn evaluate(path: &Path, args: &TransferArgs, seed: u64) -> Result<Answer, Failu
         dfs: word(args.dfs),
         learner: word(meant),
         found: TransferScores::mean(&splits).ok_or_else(nothing)?,
+        shots_above_none: shots_above(&splits, spec.drawn_share()),
         above: above(&splits, spec.drawn_share()),
         repeats: args.repeats,
         holdout: spec.to_string(),
@@ -154,7 +187,14 @@ fn sources(dataset: &Dataset, args: &TransferArgs) -> Result<Vec<String>, Failur
     let known = dataset.devices();
     let check = |field: &str, name: &String| match known.contains(name) {
         true => Ok(()),
-        false => Err(Failure::new(Kind::Input, field, format!("no device {name:?}; there are {}", known.join(" ")))),
+        false => {
+            let all = if known.iter().all(String::is_empty) {
+                "none: it has no column of devices".to_owned()
+            } else {
+                known.join(" ")
+            };
+            Err(Failure::new(Kind::Input, field, format!("the dataset has no device {name:?}; there are {all}")))
+        }
     };
     check("target", &args.target)?;
     let named = args.sources.clone().unwrap_or_else(|| known.iter().filter(|n| **n != args.target).cloned().collect());
@@ -225,13 +265,15 @@ fn text(a: &Answer) -> String {
     let row = |name: &str, fraction: f64| vec![name.to_owned(), shown(fraction), above(name).unwrap_or_default()];
     let mut rows = vec![["", "of oracle", "transfer is above it by (95%)"].map(str::to_owned).to_vec()];
     rows.push(row("transfer", a.found.scores.fraction_of_oracle));
+    let after = |s: &ShotScores| row(&format!("after {}", counted(s.timed, "shot")), s.scores.fraction_of_oracle);
+    rows.extend(a.found.shots.iter().map(after));
     rows.extend(OTHERS.iter().map(|(name, of)| row(name, of(&a.found))));
     let features = if a.found.features.is_empty() { "none".to_owned() } else { a.found.features.join(" ") };
     format!(
-        "{} from {}, {} splits by {}, {} a model\n{}features of devices: {features}\n",
+        "{} from {}, {} by {}, {} a model\n{}features of devices: {features}\n",
         a.target,
         a.sources.join(" "),
-        a.repeats,
+        counted(a.repeats, "split"),
         a.holdout,
         seconds(a.found.seconds),
         aligned(&rows)

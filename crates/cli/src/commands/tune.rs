@@ -4,8 +4,8 @@ use super::held_out::{HeldOut, held_out};
 use crate::args::TuneArgs;
 use crate::device::Opened;
 use crate::failure::{Failure, Kind};
-use crate::interrupt::Interrupt;
-use crate::output::{Output, aligned, note, seconds};
+use crate::interrupt::{Interrupt, goes_on, was_asked};
+use crate::output::{Output, aligned, expect_writable, note, seconds};
 use crate::progress::Bar;
 use crate::wiring::{Wiring, home, measure};
 use serde::Serialize;
@@ -18,6 +18,8 @@ use tilewright_core::expr::Value;
 use tilewright_core::objective::Objective;
 use tilewright_core::problem::{AnyKernel, Measure};
 use tilewright_core::space::Config;
+use tilewright_core::text::counted;
+use tilewright_files::Writable;
 use tilewright_runtime::RuntimeError;
 use tilewright_runtime::bystanders::Disturbance;
 use tilewright_runtime::log::CampaignLog;
@@ -47,6 +49,9 @@ struct Answer {
     kernels: Vec<OfKernel>,
     #[serde(skip_serializing_if = "Option::is_none")]
     selector: Option<Selector>,
+    /// Why files are not stored: the answer stands without them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    unstored: Option<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     held_out: Vec<HeldOut>,
 }
@@ -88,7 +93,7 @@ impl Observer for Watch {
     fn sample(&mut self, p: &Progress<'_>) {
         let best = p.best.map_or(String::new(), |b| format!(", best {} for {}", seconds(b), shape(p.input)));
         let rate = p.samples as f64 / p.spent_s.max(1e-3);
-        self.bar.note(format!("{} samples, {rate:.0}/s, {} failed or cut off{best}", p.samples, p.failed));
+        self.bar.note(format!("{}, {rate:.0}/s, {} failed or cut off{best}", counted(p.samples, "sample"), p.failed));
         self.bar.set_time(self.budget.mul_f64(p.done.clamp(0.0, 1.0)));
     }
 
@@ -97,7 +102,7 @@ impl Observer for Watch {
     }
 
     fn fitting(&mut self, rows: u64) {
-        self.bar.note(format!("fitting on {rows} rows"));
+        self.bar.note(format!("fitting on {}", counted(rows, "row")));
         self.bar.set_time(self.budget);
     }
 }
@@ -116,8 +121,8 @@ pub(super) fn campaign(
     device: &mut Opened,
     seed: u64,
 ) -> Result<TuneReport, Failure> {
-    let interrupt = Interrupt::listen();
-    let mut watch = Watch { bar: Bar::timing("tune", args.budget), budget: args.budget, interrupt: interrupt.clone() };
+    let mut watch =
+        Watch { bar: Bar::timing("tune", args.budget), budget: args.budget, interrupt: Interrupt::listen() };
     let fixed = args.dtype.iter().map(|dtype| ("dtype".to_owned(), Value::parse(dtype))).collect();
     let (spec, trainers) = (device.spec().clone(), trainers(&home()?, &args.model, device.spec())?);
     let mut tuner = Tuner {
@@ -131,47 +136,79 @@ pub(super) fn campaign(
             budget: args.budget,
             samples: args.samples,
             seed,
+            without_files: true,
             ..TuneSettings::default()
         },
     };
-    let paths = match &args.out {
-        Some(out) => {
-            kernels.iter().map(|k| beside(out, (kernels.len() > 1).then_some(&**k))).collect::<Result<_, _>>()?
-        }
-        None => tuner.paths(&home()?),
+    let (paths, _profiles) = match &args.out {
+        Some(out) => named(out, kernels)?,
+        None => (tuner.paths(&home()?), Vec::new()),
     };
     if args.fresh {
-        paths.iter().try_for_each(|of| CampaignLog::clear(&of.log)).map_err(RuntimeError::from)?;
+        paths.iter().try_for_each(|of| forget(&of.log))?;
     }
     let report = tuner.run(&paths);
     watch.bar.finish();
-    if interrupt.is_asked() {
-        let without = if args.fresh { " without --fresh" } else { "" };
-        note(format_args!(
-            "interrupted: what was measured is kept, and the same command{without} goes on where this one stopped"
-        ));
+    let is_kept = report.as_ref().map_or(true, |report| report.unstored.is_empty());
+    if watch.interrupt.is_asked() && is_kept && !is_nothing(report.as_ref().err()) {
+        note(format_args!("interrupted: {}", goes_on(args.fresh)));
     }
+    drop(watch);
     let report = report?;
-    if report.disturbance.is_serious() {
-        note(format_args!("warning: {}", report.disturbance.sentence()));
-    }
+    warn(&report);
     let kernels: Vec<&dyn AnyKernel> = kernels.iter().map(|kernel| &**kernel).collect();
     wiring.record(|home| record_report(home, &spec, &kernels, &report, &Objective::default()));
     Ok(report)
 }
 
-/// The files of a kernel where `--out` names the profile, with the kernel's name in theirs where there are several kernels. Refuses,
-/// before anything is measured, a place where no profile can be written.
-fn beside(out: &Path, kernel: Option<&dyn AnyKernel>) -> Result<TunePaths, Failure> {
-    let stem = out.file_stem().unwrap_or_default().to_string_lossy();
-    let name = kernel.map_or_else(|| stem.to_string(), |k| format!("{stem}-{}", k.id()));
-    let ending = out.extension().map_or(String::new(), |e| format!(".{}", e.to_string_lossy()));
-    let [profile, log] = [ending.as_str(), ".log"].map(|ending| out.with_file_name(format!("{name}{ending}")));
-    let bad = |why: &str| Err(Failure::new(Kind::Usage, "out", format!("{}: {why}", profile.display())));
-    if log == profile {
-        return bad("the campaign's log goes there; choose another name");
+/// Whether a signal came before anything was measured: the error says so.
+fn is_nothing(error: Option<&RuntimeError>) -> bool {
+    matches!(error, Some(RuntimeError::TooFewSamples { samples: 0, failed: 0, .. }))
+}
+
+/// What else is to be known of an answer.
+fn warn(report: &TuneReport) {
+    if let Some(why) = unstored(report) {
+        note(format_args!("warning: not everything is stored: {why}"));
     }
-    if out.is_dir() { bad("is a directory") } else { Ok(TunePaths { log, profile }) }
+    if report.disturbance.is_serious() {
+        note(format_args!("warning: {}", report.disturbance.sentence()));
+    }
+}
+
+/// Why files are not stored, in one line.
+fn unstored(report: &TuneReport) -> Option<String> {
+    Some(report.unstored.join("; ")).filter(|why| !why.is_empty())
+}
+
+/// Empties a log. One that cannot be written will not be read either.
+fn forget(log: &Path) -> Result<(), Failure> {
+    match CampaignLog::clear(log) {
+        Err(error) if !error.is_of_place() => Err(RuntimeError::from(error).into()),
+        _ => Ok(()),
+    }
+}
+
+/// The files of the kernels where `--out` names the profile, with the kernel's name in theirs where there are several kernels. Refuses,
+/// before anything is measured, a place where no profile can be written.
+fn named(out: &Path, kernels: &[Arc<dyn AnyKernel>]) -> Result<(Vec<TunePaths>, Vec<Writable>), Failure> {
+    let stem = out.file_stem().unwrap_or_default().to_string_lossy();
+    let ending = out.extension().map_or(String::new(), |e| format!(".{}", e.to_string_lossy()));
+    let special = std::fs::metadata(out).is_ok_and(|m| !m.is_file() && !m.is_dir());
+    if kernels.len() > 1 && special {
+        let message = format!("{}: is no file, and {} kernels have a profile each", out.display(), kernels.len());
+        return Err(Failure::new(Kind::Usage, "out", message));
+    }
+    let (home, mut places) = (home()?, (Vec::new(), Vec::new()));
+    for kernel in kernels {
+        let profile = match kernels {
+            [_] => out.to_path_buf(),
+            _ => out.with_file_name(format!("{stem}-{}{ending}", kernel.id())),
+        };
+        places.1.extend(expect_writable("out", &profile)?);
+        places.0.push(TunePaths::to(&home, &**kernel, &profile));
+    }
+    Ok(places)
 }
 
 pub(crate) fn run(args: &TuneArgs, wiring: &Wiring, seed: u64, output: Output) -> Result<(), Failure> {
@@ -179,9 +216,9 @@ pub(crate) fn run(args: &TuneArgs, wiring: &Wiring, seed: u64, output: Output) -
     let kernels = wiring.kernels.competing(&args.kernel, device.spec(), args.with_libraries)?;
     let report = campaign(args, wiring, &kernels, &mut device, seed)?;
     let main = main(&report).map(|(kernel, model)| (kernel.kernel.clone(), model));
-    let table = main.as_ref().filter(|_| !args.no_table && !report.interrupted);
+    let table = main.as_ref().filter(|_| !args.no_table && !was_asked());
     let held_out = match table.and_then(|(id, model)| Some((kernels.iter().find(|k| k.id() == *id)?, model))) {
-        Some((kernel, model)) => held_out(wiring, &mut device, kernel, args, &model.profile, seed)?,
+        Some((kernel, model)) => held_out(wiring, &mut device, kernel, args, model, seed)?,
         None => Vec::new(),
     };
     let answer = answer(&kernels, &report, held_out);
@@ -196,7 +233,7 @@ fn main(report: &TuneReport) -> Option<(&KernelReport, &Fitted)> {
 
 fn answer(kernels: &[Arc<dyn AnyKernel>], report: &TuneReport, held_out: Vec<HeldOut>) -> Answer {
     let model = main(report).map(|(_, model)| model);
-    let profile = |model: &Fitted| model.profile.display().to_string();
+    let profile = |model: &Fitted| model.is_stored.then(|| model.profile.display().to_string());
     let of_kernel = |k: &KernelReport| OfKernel {
         kernel: k.kernel.to_string(),
         samples: k.samples,
@@ -204,9 +241,12 @@ fn answer(kernels: &[Arc<dyn AnyKernel>], report: &TuneReport, held_out: Vec<Hel
         inputs: k.inputs,
         acceptance: k.acceptance.rate(),
         cv_mse: k.model.as_ref().ok().and_then(|m| m.cv_mse),
-        profile: k.model.as_ref().ok().map(profile),
+        profile: k.model.as_ref().ok().and_then(profile),
         log: k.log.display().to_string(),
-        reason: k.model.as_ref().err().cloned(),
+        reason: match &k.model {
+            Ok(model) => (!model.is_stored).then(|| "it is not stored".to_owned()),
+            Err(why) => Some(why.clone()),
+        },
     };
     let selector = report.selector.as_ref().ok().map(|(file, stored)| Selector {
         file: file.display().to_string(),
@@ -225,12 +265,13 @@ fn answer(kernels: &[Arc<dyn AnyKernel>], report: &TuneReport, held_out: Vec<Hel
         seconds: report.seconds,
         interrupted: report.interrupted,
         disturbance: report.disturbance,
-        fit_s: report.models().map(|m| m.fit_s).sum(),
+        fit_s: report.models().map(|m| m.fit_s).fold(0.0, std::ops::Add::add),
         cv_mse: model.and_then(|m| m.cv_mse),
-        profile: model.map(profile),
+        profile: model.and_then(profile),
         log: rows[0].log.clone(),
         kernels: rows,
         selector,
+        unstored: unstored(report),
         held_out,
     }
 }
@@ -238,20 +279,20 @@ fn answer(kernels: &[Arc<dyn AnyKernel>], report: &TuneReport, held_out: Vec<Hel
 fn text(a: &Answer) -> String {
     let resumed = match a.resumed {
         0 => String::new(),
-        count => format!("; {count} measurements, those that failed included, are of an earlier run"),
+        count => format!("; of an earlier run: {}, those that failed included", counted(count, "measurement")),
     };
     let (took, fit) = (seconds(a.seconds), seconds(a.fit_s));
     let mut out = format!(
-        "{} on {}: {} samples of {} inputs in {took} ({fit} of it fitting), {} more failed or were cut off{resumed}\n",
-        a.kernel, a.device, a.samples, a.inputs, a.failed
+        "{} on {}: {} in {took} ({fit} of it fitting), {} more failed or cut off{resumed}\n",
+        a.kernel,
+        a.device,
+        samples(a.samples, a.inputs),
+        a.failed
     );
     for k in &a.kernels {
         if a.kernels.len() > 1 {
-            let _ = writeln!(
-                out,
-                "\n{}: {} samples of {} inputs, {} more failed or were cut off",
-                k.kernel, k.samples, k.inputs, k.failed
-            );
+            let _ =
+                writeln!(out, "\n{}: {}, {} more failed or cut off", k.kernel, samples(k.samples, k.inputs), k.failed);
         }
         if let Some(mse) = k.cv_mse {
             let _ = writeln!(
@@ -272,8 +313,10 @@ fn text(a: &Answer) -> String {
             s.fraction_of_oracle.map_or(String::new(), |f| format!(", on unseen inputs {f:.3} of the best kernel"));
         let _ = writeln!(
             out,
-            "\nthe kernels are ranked by {}, learned on {} inputs{score}\nselector {}",
-            s.method, s.inputs, s.file
+            "\nthe kernels are ranked by {}, learned on {}{score}\nselector {}",
+            s.method,
+            counted(s.inputs, "input"),
+            s.file
         );
     }
     if !a.held_out.is_empty() {
@@ -290,6 +333,10 @@ fn text(a: &Answer) -> String {
         );
     }
     out
+}
+
+fn samples(samples: u64, inputs: u64) -> String {
+    format!("{} of {}", counted(samples, "sample"), counted(inputs, "input"))
 }
 
 /// An input as it is written behind a command.

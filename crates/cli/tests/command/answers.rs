@@ -18,7 +18,7 @@ fn run_says_what_it_does() {
     let home = Home::new();
     let out = home.run(&["run", "gemm", "m=16", "n=16", "k=16", "--threads", "1", "--baselines", "none"]);
     let said = String::from_utf8_lossy(&out.stderr);
-    assert!(out.status.success() && said.contains("checking and timing 1 kernels"), "{said}");
+    assert!(out.status.success() && said.contains("checking and timing 1 kernel and "), "{said}");
 }
 
 #[test]
@@ -137,6 +137,41 @@ fn verification_reports_its_coverage() {
     assert_eq!(code, 0, "{v}");
     has(&v, &["cases", "failed", "worst_rel_error", "races", "out_of_bounds", "coverage"]);
     assert_eq!((&v["cases"], &v["failed"]), (&24.into(), &0.into()));
+}
+
+/// Whoever asks why has not asked for a plan.
+#[test]
+fn explaining_stores_no_plan() {
+    let home = Home::new();
+    let explain = |more: &[&str]| {
+        home.answer(&[&["explain", "gemm", "m=65", "n=33", "k=47", "--threads", "1", "--budget=100ms"], more].concat())
+    };
+    let measured = explain(&[]);
+    assert_eq!((&measured["verified"], &measured["cached"]), (&true.into(), &false.into()), "{measured}");
+    let predicted = explain(&["--top", "0"]);
+    assert_eq!((&predicted["timed"], &predicted["verified"]), (&0.into(), &false.into()), "{predicted}");
+    let (spmv, input) =
+        (["explain", "spmv", "--threads", "1", "--budget=100ms"], ["matrix=banded", "rows=50", "half=2"]);
+    home.answer(&[&spmv[..], &input].concat());
+    home.answer(&[&spmv[..], &input, &["--top", "0"]].concat());
+    assert!(home.files("plans").is_empty(), "{:?}", home.files("plans"));
+}
+
+/// A profile of the same machine with other threads is not one of another machine.
+#[test]
+fn doctor_tells_other_threads_from_another_device() {
+    let home = Home::new();
+    home.answer(&["tune", "gemm", "--threads", "1", "--dtype", "f32", "--no-table", "--samples", "40"]);
+    let said = |threads: &str| {
+        let one = &home.answer(&["doctor", "--threads", threads])["profiles"][0];
+        let text = String::from_utf8(home.run(&["doctor", "--threads", threads]).stdout).unwrap();
+        (one["fits"] == true, one["other_threads"].as_i64(), text)
+    };
+    let (fits, other, text) = said("1");
+    assert!(fits && other.is_none() && text.contains("usable here"), "{text}");
+    let (fits, other, text) = said("2");
+    assert!(!fits && other == Some(1), "{text}");
+    assert!(text.contains("another number of threads: 1, and here 2") && !text.contains("another device"), "{text}");
 }
 
 #[test]

@@ -55,6 +55,11 @@ impl Home {
         document(args, &command.env("TILEWRIGHT_HOME", self.path()).output().unwrap())
     }
 
+    /// Runs with `--json` with its files in another place.
+    pub(crate) fn json_in(&self, home: &Path, args: &[&str]) -> (i32, Value) {
+        document(args, &self.command(args).arg("--json").env("TILEWRIGHT_HOME", home).output().unwrap())
+    }
+
     /// Runs with `--json`: the exit code, and the one document on standard output.
     pub(crate) fn json(&self, args: &[&str]) -> (i32, Value) {
         document(args, &self.run(&[args, &["--json"]].concat()))

@@ -8,13 +8,20 @@ mod gpu;
 mod home;
 mod linear;
 mod named_data;
+#[cfg(target_os = "linux")]
+mod places;
 mod processes;
 mod repository;
 mod search;
 mod select;
+#[cfg(target_os = "linux")]
+mod signals;
 mod spaces;
 #[cfg(target_os = "linux")]
 mod streams;
 mod transfer;
 mod transferred;
 mod tuned;
+#[cfg(target_os = "linux")]
+mod unstored;
+mod wording;

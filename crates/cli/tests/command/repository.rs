@@ -55,6 +55,41 @@ fn what_was_recorded_comes_back() {
     assert!(home.answer(&transfer)["fraction_of_oracle"].as_f64().unwrap() > 0.5);
 }
 
+/// Whatever is wrong with the files of a repository: `list` tells the rest, `plan` answers, and both name the file.
+#[test]
+fn damaged_segments_are_listed() {
+    let home = Home::new();
+    home.answer(&["tune", "gemm.cpu", "--threads", "1", "--dtype", "f32", "--no-table", "--samples", "40"]);
+    // Of another device by its number of threads, so that what it recorded is what is known.
+    std::fs::remove_dir_all(home.path().join("profiles")).unwrap();
+    let mut files = home.files("repository");
+    files.retain(|file| file.extension().is_some_and(|e| e == "seg"));
+    let segment = files.remove(0);
+    assert!(files.is_empty(), "{files:?}");
+    let (format, store) = (home.path().join("repository/format"), home.path().join("repository"));
+    let whole = std::fs::read(&segment).unwrap();
+    let plan = ["plan", "gemm", "m=33", "n=21", "k=17", "--threads", "2", "--budget=100ms", "--fresh"];
+    let list = ["repository", "list", store.to_str().unwrap()];
+    let named = |args: &[&str], file: &Path| {
+        let answer = home.answer(args);
+        let damaged = answer["damaged"].as_array().unwrap_or_else(|| panic!("{args:?}: {answer}")).clone();
+        let count = damaged.iter().filter(|one| one.as_str().unwrap().contains(file.to_str().unwrap())).count();
+        assert_eq!(count, 1, "{args:?}: {damaged:?}");
+    };
+    assert!(home.answer(&plan)["damaged"].is_null() && home.answer(&list)["damaged"].is_null());
+    let mut flipped = whole.clone();
+    flipped[whole.len() / 2] ^= 1;
+    for bytes in [&[][..], &whole[..7], &whole[..whole.len() / 2], &flipped, b"a diary\n"] {
+        std::fs::write(&segment, bytes).unwrap();
+        named(&plan, &segment);
+        named(&list, &segment);
+    }
+    std::fs::write(&segment, &whole).unwrap();
+    std::fs::write(&format, "tilewright rep").unwrap();
+    named(&plan, &store);
+    home.error(&list, 1, "store");
+}
+
 #[test]
 fn what_cannot_be_kept_names_its_field() {
     let home = Home::new();

@@ -104,7 +104,7 @@ fn what_could_not_be_written_is_refused_before_anything_is_fitted() {
     let with = |map: &str, axes: &[&str]| [&["select", "evaluate", &data, "--map", map][..], axes].concat().join("\n");
     let error = |args: String, field: &str| home.error(&args.split('\n').collect::<Vec<_>>(), 2, field).message;
     assert!(error(with(&folder, &[]), "map").contains("is a folder"));
-    assert!(error(with(&format!("{folder}/none/x.svg"), &[]), "map").contains("in no folder"));
+    error(with("/proc/none/x.svg", &[]), "map");
     error(with(&format!("{folder}/x.svg"), &["--axes", "n,n"]), "axes");
     assert!(!home.path().join("x.svg").exists());
     home.error(&["model", "evaluate", &data, "--holdout", "none:0.5"], 2, "holdout");

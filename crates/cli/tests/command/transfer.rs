@@ -78,6 +78,26 @@ fn an_unseen_device_is_chosen_for() {
 }
 
 #[test]
+fn shots_are_worth_something_and_end_with_the_inputs() {
+    let home = Home::new();
+    let (data, devices) = (dataset(&home), features(&home, DEVICES));
+    let common = ["transfer", "evaluate", &data, "--device-features", &devices, "--repeats", "2", "--target", "c"];
+    let answer = home.answer(&[&common[..], &["--shots", "3,250"]].concat());
+    let shots = answer["shots"].as_array().unwrap();
+    let counts: Vec<u64> = shots.iter().map(|s| s["shots"].as_u64().unwrap()).collect();
+    assert_eq!(counts, [0, 3, 250]);
+    let of = |i: usize, field: &str| shots[i][field].as_f64().unwrap();
+    assert!(of(2, "timed") < 250.0 && of(2, "next_saves") == 0.0 && of(1, "timed") == 3.0, "{answer}");
+    assert!(of(1, "expected_loss") < of(0, "expected_loss") && of(2, "fraction_of_oracle") > 0.97, "{answer}");
+    assert_eq!(answer["fraction_of_oracle"], shots[2]["fraction_of_oracle"]);
+    assert_eq!(answer["shots_above_none"][1]["shots"], 250);
+    // None is the choice without shots.
+    let none = home.answer(&common);
+    assert_eq!(none["fraction_of_oracle"], shots[0]["fraction_of_oracle"]);
+    home.error(&[&common[..], &["--shots", "251"]].concat(), 2, "--shots <K>");
+}
+
+#[test]
 fn what_cannot_be_transferred_names_its_field() {
     let home = Home::new();
     let (data, devices) = (dataset(&home), features(&home, DEVICES));

@@ -2,6 +2,7 @@
 
 use crate::home::Home;
 use serde_json::Value;
+use std::path::Path;
 
 const TUNE: [&str; 7] = ["tune", "transpose", "--threads", "1", "--budget", "60s", "--no-table"];
 
@@ -43,9 +44,10 @@ fn files_that_are_asked_for_carry_the_names_of_several_kernels() {
     let tune = ["--samples", "60", "--out", out.to_str().unwrap()];
     let tuned = home.answer(&[&TUNE[..], &tune].concat());
     for k in rows(&tuned) {
-        let log = home.path().join(format!("own-{}.log", k["kernel"].as_str().unwrap()));
-        assert_eq!(k["log"].as_str(), log.to_str());
-        assert!(log.exists());
+        let (log, kernel) = (k["log"].as_str().unwrap(), k["kernel"].as_str().unwrap());
+        assert!(Path::new(log).exists() && log.contains("/logs/") && log.contains(kernel), "{log}");
+        let own = home.path().join(format!("own-{kernel}.profile"));
+        assert_eq!(k["profile"].as_str(), own.to_str().filter(|_| own.exists()));
     }
 }
 

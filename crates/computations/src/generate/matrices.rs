@@ -96,11 +96,30 @@ pub fn sparse(rows: usize, cols: usize, entries: usize, seed: u64) -> Csr {
     Csr::of_entries(rows, cols, (0..count).map(|_| draw()).collect())
 }
 
+/// The shortest row of [`power_law`], before lengths are rounded.
+fn power_law_scale(mean: f64, exponent: f64) -> f64 {
+    mean * (exponent - 2.0).max(0.1) / (exponent - 1.0)
+}
+
+/// The mean length of a row of [`power_law`]: that of Pareto's distribution, cut off at the longest.
+pub fn power_law_length(mean: f64, exponent: f64, longest: f64) -> f64 {
+    let (scale, alpha) = (power_law_scale(mean, exponent), exponent - 1.0);
+    if longest <= scale {
+        return longest;
+    }
+    let tail = if (alpha - 1.0).abs() < 1e-6 {
+        (longest / scale).ln()
+    } else {
+        ((longest / scale).powf(1.0 - alpha) - 1.0) / (1.0 - alpha)
+    };
+    scale * (1.0 + tail)
+}
+
 /// Rows whose lengths follow a power law with this exponent, at most `longest`.
 pub fn power_law(rows: usize, mean: f64, exponent: f64, longest: usize, seed: u64) -> Csr {
     let mut rng = rng("power-law", seed);
     let mut entries = Entries::new();
-    let scale = mean * (exponent - 2.0).max(0.1) / (exponent - 1.0);
+    let scale = power_law_scale(mean, exponent);
     for row in 0..rows as u32 {
         let u: f64 = rng.random_range(1e-9..1.0);
         let length = (scale * u.powf(-1.0 / (exponent - 1.0))).round() as usize;
@@ -253,4 +272,21 @@ pub fn dominant(rows: usize, per_row: usize, excess: f64, seed: u64) -> Csr {
     }
     entries.extend(sums.iter().enumerate().map(|(i, s)| (i as u32, i as u32, s * (1.0 + excess) + 1e-3)));
     Csr::of_entries(rows, rows, entries)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a matrix will hold is told before it is made, also where its exponent has no mean.
+    #[test]
+    fn lengths_of_a_power_law_are_foretold() {
+        for (mean, exponent, longest) in [(8.0, 1.5, 500), (8.0, 2.0, 500), (10.0, 2.5, 1000), (6.0, 4.0, 1000)] {
+            let rows = 20_000;
+            let made = power_law(rows, mean, exponent, longest, 3).nonzeros() as f64 / rows as f64;
+            let told = power_law_length(mean, exponent, longest as f64);
+            assert!((made / told - 1.0).abs() < 0.1, "{exponent}: {made} {told}");
+        }
+        assert!(power_law_length(1e4, 3.0, 5.0) <= 5.0);
+    }
 }

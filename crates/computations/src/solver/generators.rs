@@ -13,6 +13,7 @@ pub(super) const ALL: &[Generator<Csr>] = &[
     Generator {
         name: "stencil",
         fields: &[Field::one_of("points", &[5.0, 7.0, 27.0]), SIDE, Field::real("shift", -1e6, 1e6)],
+        rows: |n| n.real("side").powi(if n.whole("points") == 5 { 2 } else { 3 }),
         elements: |n| n.real("points") * n.real("side").powi(if n.whole("points") == 5 { 2 } else { 3 }),
         make: |n| matrices::stencil(n.whole("points"), n.whole("side"), n.real("shift")),
         draw: |dice, entries| {
@@ -26,6 +27,7 @@ pub(super) const ALL: &[Generator<Csr>] = &[
     Generator {
         name: "mesh",
         fields: &[SIDE, MIXING, MASS, Field::seed()],
+        rows: |n| n.real("side").powi(2),
         elements: |n| 7.0 * n.real("side").powi(2),
         make: |n| matrices::mesh(n.whole("side"), n.whole("mixing"), n.real("mass"), n.seed()),
         draw: |dice, entries| {
@@ -36,6 +38,7 @@ pub(super) const ALL: &[Generator<Csr>] = &[
     Generator {
         name: "scaled-mesh",
         fields: &[SIDE, MIXING, MASS, Field::real("powers", 0.0, 12.0), Field::seed()],
+        rows: |n| n.real("side").powi(2),
         elements: |n| 7.0 * n.real("side").powi(2),
         make: |n| {
             let mesh = matrices::mesh(n.whole("side"), n.whole("mixing"), n.real("mass"), n.seed());
@@ -55,6 +58,7 @@ pub(super) const ALL: &[Generator<Csr>] = &[
             Field::real("coupling", 0.0, 1e3),
             Field::seed(),
         ],
+        rows: |n| n.real("blocks") * n.real("size"),
         elements: |n| n.real("blocks") * n.real("size") * (n.real("size") + 2.0),
         make: |n| matrices::coupled_blocks(n.whole("blocks"), n.whole("size"), n.real("coupling"), n.seed()),
         draw: |dice, entries| {
@@ -70,6 +74,7 @@ pub(super) const ALL: &[Generator<Csr>] = &[
             Field::real("excess", -1.0, 1e3),
             Field::seed(),
         ],
+        rows: |n| n.real("rows"),
         elements: |n| n.real("rows") * (n.real("per_row") + 1.0),
         make: |n| matrices::dominant(n.whole("rows"), n.whole("per_row"), n.real("excess"), n.seed()),
         draw: |dice, entries| {

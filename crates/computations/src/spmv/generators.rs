@@ -14,6 +14,7 @@ pub(super) const ALL: &[Generator<Csr>] = &[
             Field::whole("side", 1, 1 << 13),
             Field::real("shift", -1e6, 1e6).or(0.1),
         ],
+        rows: |n| n.real("side").powi(if n.whole("points") == 5 { 2 } else { 3 }),
         elements: |n| n.real("points") * n.real("side").powi(if n.whole("points") == 5 { 2 } else { 3 }),
         make: |n| matrices::stencil(n.whole("points"), n.whole("side"), n.real("shift")),
         draw: |dice, entries| {
@@ -29,6 +30,7 @@ pub(super) const ALL: &[Generator<Csr>] = &[
             Field::real("density", 0.0, 1.0).or(1.0),
             Field::seed(),
         ],
+        rows: |n| n.real("rows"),
         elements: |n| n.real("rows") * (2.0 * n.real("half") + 1.0),
         make: |n| matrices::banded(n.whole("rows"), n.whole("half"), n.real("density"), n.seed()),
         draw: |dice, entries| {
@@ -40,6 +42,7 @@ pub(super) const ALL: &[Generator<Csr>] = &[
     Generator {
         name: "diagonals",
         fields: &[Field::whole("rows", 1, ROWS), Field::whole("count", 0, 1 << 16), Field::seed()],
+        rows: |n| n.real("rows"),
         elements: |n| n.real("rows") * (n.real("count") + 1.0),
         make: |n| matrices::diagonals(n.whole("rows"), n.whole("count"), n.seed()),
         draw: |dice, entries| {
@@ -50,6 +53,7 @@ pub(super) const ALL: &[Generator<Csr>] = &[
     Generator {
         name: "uniform",
         fields: &[Field::whole("rows", 1, ROWS), Field::whole("per_row", 0, 1 << 20), Field::seed()],
+        rows: |n| n.real("rows"),
         elements: |n| n.real("rows") * n.real("per_row"),
         make: |n| matrices::uniform(n.whole("rows"), n.whole("per_row"), n.seed()),
         draw: |dice, entries| {
@@ -66,17 +70,12 @@ pub(super) const ALL: &[Generator<Csr>] = &[
             Field::whole("longest", 1, 1 << 24),
             Field::seed(),
         ],
+        rows: |n| n.real("rows"),
         elements: |n| {
-            let (alpha, longest) = (n.real("exponent") - 1.0, n.real("longest").min(n.real("rows")));
-            let scale = n.real("mean") * (n.real("exponent") - 2.0).max(0.1) / alpha;
-            // The mean of Pareto's distribution, cut off at the longest; one more where lengths are rounded.
-            let most = scale.max(longest);
-            let tail = if (alpha - 1.0).abs() < 1e-6 {
-                (most / scale).ln()
-            } else {
-                ((most / scale).powf(1.0 - alpha) - 1.0) / (1.0 - alpha)
-            };
-            n.real("rows") * (1.0 + (scale * (1.0 + alpha * tail)).min(longest) * 1.5)
+            let longest = n.real("longest").min(n.real("rows"));
+            let length = matrices::power_law_length(n.real("mean"), n.real("exponent"), longest);
+            // A row more for rounding; sums of heavy tails stray above their mean.
+            n.real("rows") * (1.0 + 1.5 * length)
         },
         make: |n| {
             matrices::power_law(n.whole("rows"), n.real("mean"), n.real("exponent"), n.whole("longest"), n.seed())
@@ -91,7 +90,8 @@ pub(super) const ALL: &[Generator<Csr>] = &[
     Generator {
         name: "rmat",
         fields: &[Field::whole("scale", 1, 26), Field::whole("per_row", 0, 1 << 16), Field::seed()],
-        elements: |n| n.real("scale").exp2() * n.real("per_row").max(1.0),
+        rows: |n| n.real("scale").exp2(),
+        elements: |n| n.real("scale").exp2() * n.real("per_row"),
         make: |n| matrices::rmat(n.whole("scale") as u32, n.whole("per_row"), n.seed()),
         draw: |dice, entries| {
             let per_row = at_least(dice.log(3.0, 24.0), 3.0);
@@ -106,6 +106,7 @@ pub(super) const ALL: &[Generator<Csr>] = &[
             Field::whole("per_row", 1, 1 << 16),
             Field::seed(),
         ],
+        rows: |n| n.real("blocks") * n.real("size"),
         elements: |n| n.real("blocks") * n.real("size").powi(2) * n.real("per_row"),
         make: |n| matrices::blocks(n.whole("blocks"), n.whole("size"), n.whole("per_row"), n.seed()),
         draw: |dice, entries| {
@@ -121,6 +122,7 @@ pub(super) const ALL: &[Generator<Csr>] = &[
             Field::real("mass", 0.0, 1e6).or(0.1),
             Field::seed(),
         ],
+        rows: |n| n.real("side").powi(2),
         elements: |n| 7.0 * n.real("side").powi(2),
         make: |n| matrices::mesh(n.whole("side"), n.whole("mixing"), n.real("mass"), n.seed()),
         draw: |dice, entries| {
@@ -136,6 +138,7 @@ pub(super) const ALL: &[Generator<Csr>] = &[
             Field::whole("full", 0, 1 << 20),
             Field::seed(),
         ],
+        rows: |n| n.real("rows"),
         elements: |n| n.real("rows") * (n.real("per_row") + n.real("full")),
         make: |n| matrices::with_full_rows(n.whole("rows"), n.whole("per_row"), n.whole("full"), n.seed()),
         draw: |dice, entries| {
@@ -151,7 +154,8 @@ pub(super) const ALL: &[Generator<Csr>] = &[
             Field::whole("entries", 0, 1 << 28),
             Field::seed(),
         ],
-        elements: |n| n.real("entries") + n.real("rows"),
+        rows: |n| n.real("rows").max(n.real("cols")),
+        elements: |n| n.real("entries"),
         make: |n| matrices::sparse(n.whole("rows"), n.whole("cols"), n.whole("entries"), n.seed()),
         draw: |dice, entries| {
             let rows = at_least(entries / dice.log(0.5, 30.0), 4.0);

@@ -23,17 +23,20 @@ pub use list::{Clause, List, ListError};
 pub use parse::ParseError;
 pub use value::{Val, Value};
 
+use std::collections::BTreeSet;
+
 /// A text as messages repeat it: whole where it is short.
 pub fn brief(text: &str) -> String {
-    /// Characters that are repeated.
-    const BRIEF: usize = 60;
-    match text.char_indices().nth(BRIEF) {
+    within(text, 60)
+}
+
+/// The first so many characters of a text, and how long it is where it has more.
+pub fn within(text: &str, characters: usize) -> String {
+    match text.char_indices().nth(characters) {
         Some((end, _)) => format!("{}... ({} bytes)", &text[..end], text.len()),
         None => text.to_owned(),
     }
 }
-
-use std::collections::BTreeSet;
 
 named! {
     /// A two-operand arithmetic operator.

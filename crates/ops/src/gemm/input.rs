@@ -350,11 +350,8 @@ fn real(fields: &Config, name: &str, default: DType) -> Result<DType, InputError
     let Some(value) = fields.get(name) else {
         return Ok(default);
     };
-    match value.to_string().parse::<DType>() {
-        Ok(dtype) if !dtype.is_complex() && !dtype.is_integer() => Ok(dtype),
-        Ok(other) => Err(InputError::new(name, format!("gemm has no {other} yet: f16, bf16, tf32, f32 or f64"))),
-        Err(e) => Err(InputError::new(name, e.to_string())),
-    }
+    let known = value.to_string().parse::<DType>().ok().filter(|d| !d.is_complex() && !d.is_integer());
+    known.ok_or_else(|| InputError::not(name, value, "one of f16, bf16, tf32, f32 and f64"))
 }
 
 fn layout(fields: &Config) -> Result<Layout, InputError> {
@@ -363,7 +360,7 @@ fn layout(fields: &Config) -> Result<Layout, InputError> {
     };
     let text = value.to_string();
     let known = Layout::ALL.into_iter().find(|l| l.name() == text);
-    known.ok_or_else(|| InputError::new("layout", format!("unknown layout {text:?}: nn, nt, tn or tt")))
+    known.ok_or_else(|| InputError::not("layout", value, "one of nn, nt, tn and tt"))
 }
 
 fn scalar(fields: &Config, name: &str, default: ScalarClass) -> Result<ScalarClass, InputError> {
@@ -373,7 +370,7 @@ fn scalar(fields: &Config, name: &str, default: ScalarClass) -> Result<ScalarCla
         Some(value) => value
             .as_f64()
             .map(ScalarClass::of)
-            .ok_or_else(|| InputError::new(name, format!("{value} is neither a number nor \"other\""))),
+            .ok_or_else(|| InputError::not(name, value, "a number or the word other")),
     }
 }
 

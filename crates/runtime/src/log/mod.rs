@@ -44,6 +44,23 @@ impl Sink for File {
     }
 }
 
+/// Where records go that are not kept.
+struct Nowhere;
+
+impl Sink for Nowhere {
+    fn append(&mut self, _: &[u8]) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn cut_to(&mut self, _: u64) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn sync(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
 /// An open campaign log.
 pub struct CampaignLog {
     path: PathBuf,
@@ -86,6 +103,17 @@ impl CampaignLog {
         log.sink.cut_to(end).map_err(|e| StoreError::io(path, e))?;
         let contents = log.begin(records, header)?;
         Ok(Opened { log, samples: contents.samples, finished: contents.finished, torn })
+    }
+
+    /// An empty log of which nothing is kept, in the place of one that cannot be written.
+    pub fn unkept(path: &Path) -> Opened {
+        let log = Self { path: path.to_owned(), sink: Box::new(Nowhere), length: 0 };
+        Opened { log, samples: Vec::new(), finished: 0, torn: 0 }
+    }
+
+    /// Keeps nothing that is appended from now on; what was appended stays. The file is free for others.
+    pub fn close(&mut self) {
+        self.sink = Box::new(Nowhere);
     }
 
     /// Empties a log, whatever it holds. The file stays, so that a process that waits for its lock gets the same file.

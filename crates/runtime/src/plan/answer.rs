@@ -70,9 +70,11 @@ pub struct PlanStats {
     pub seconds: f64,
     /// Seconds of the search over the model.
     pub search_s: f64,
-    /// Configurations that were timed.
+    /// Configurations that were timed, however often.
+    pub configs: u64,
+    /// Timings that gave a time; configurations that are compared with each other are timed again and again.
     pub timed: u64,
-    /// Configurations that failed to run or were cut off.
+    /// Timings that failed or were cut off.
     pub failed: u64,
     /// Configurations whose result was wrong.
     pub wrong: u64,
@@ -86,6 +88,7 @@ impl PlanStats {
         Self {
             seconds: self.seconds + other.seconds,
             search_s: self.search_s + other.search_s,
+            configs: self.configs + other.configs,
             timed: self.timed + other.timed,
             failed: self.failed + other.failed,
             wrong: self.wrong + other.wrong,

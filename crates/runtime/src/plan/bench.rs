@@ -20,6 +20,7 @@ pub(super) struct Bench<'a> {
     pub(super) objective: &'a Objective,
     /// Predicts what is timed, where that costs next to nothing.
     pub(super) model: Option<Model<'a>>,
+    /// Timings, not configurations.
     pub(super) timed: u64,
     pub(super) failed: u64,
 }

@@ -15,6 +15,7 @@ use tilewright_core::objective::Objective;
 use tilewright_core::problem::Problem;
 use tilewright_core::program::DeviceError;
 use tilewright_core::space::Point;
+use tilewright_core::text::counted;
 use tilewright_core::timing::Clock;
 use tilewright_sampler::DrawError;
 use tilewright_search::drive::{Budget, DriveError, Limits, StoppedBy, Trace};
@@ -139,7 +140,8 @@ impl Deciding<'_> {
             let count = self.bench.pool.len();
             let order = self.compare(&(0..count).collect::<Vec<_>>())?;
             let count = order.len();
-            self.reasons.push(format!("the best {count}, by model and by default, were timed against each other"));
+            let best = counted(count, "candidate");
+            self.reasons.push(format!("the best by model and by default, {best}, were timed against each other"));
             if self.settings.refine == Duration::ZERO || !self.bench.pool.any_measured() {
                 return self.nothing_ran_or(order);
             }
@@ -213,11 +215,14 @@ impl Deciding<'_> {
                     100.0 * epsilon
                 )
             }
-            (by, _) => by.name().to_owned(),
+            (StoppedBy::Bound, None) => "its own rule".to_owned(),
+            (StoppedBy::Time, _) => "the end of its time".to_owned(),
+            (StoppedBy::Evaluations, _) => "the limit of evaluations".to_owned(),
+            (StoppedBy::Exhausted, _) => "there being no other".to_owned(),
         };
         self.reasons.push(format!("strategy {name} timed {} more, ended by {ended}", trace.evaluations));
         if trace.illegal > 0 {
-            self.reasons.push(format!("{} of its proposals were not legal and were left out", trace.illegal));
+            self.reasons.push(format!("it left out {} that were not legal", counted(trace.illegal, "proposal")));
         }
         let Trace { stopped_by, bound, evaluations, illegal, .. } = trace;
         self.searched = Some(Searched { strategy: name, stopped_by, epsilon, bound, evaluations, illegal });
@@ -341,6 +346,9 @@ impl Deciding<'_> {
             self.reasons.push(format!("its result was verified (largest error {error:.1e})"));
         }
         (self.stats.timed, self.stats.failed) = (self.bench.timed, self.bench.failed);
+        self.stats.configs = self.bench.pool.tried();
+        // A search goes on to neighbours of what the model was asked about.
+        self.considered = self.considered.max(self.bench.pool.len() as u64);
         self.stats.seconds = self.clock.now().as_secs_f64();
         let considered = std::iter::once(winner).chain(order.iter().copied().filter(|at| *at != winner));
         let considered = considered.take(LISTED).map(|at| self.alternative(at)).collect();

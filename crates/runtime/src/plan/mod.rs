@@ -66,7 +66,9 @@ impl Planner<'_> {
     /// See [`Planner::plan`].
     pub fn plan_problem(&mut self, problem: &dyn Problem) -> Result<Planned, RuntimeError> {
         let mut verifier = Verifier::new(self.settings.verify.clone());
-        self.plan_checked(problem, &mut verifier, &mut |_| {})
+        let planned = self.plan_checked(problem, &mut verifier, &mut |_| {})?;
+        warn_unstored(&planned);
+        Ok(planned)
     }
 
     /// [`Planner::plan_problem`] with references that kernels of one computation share; says `anew` before it decides, where the
@@ -89,10 +91,15 @@ impl Planner<'_> {
         anew(&self.settings);
         let mut planned = decide::decide(self, problem, (&clock, verifier), (again, remembered))?;
         look(&self.settings, (self.predictor.is_some(), planned.stats.timed > 0), &planned).note(&mut looks);
-        if let (Some(cache), Some(plan)) = (self.cache, to_cache(&planned, looks)) {
+        if let (Some(cache), Some(plan)) = (self.remembering(), to_cache(&planned, looks)) {
             planned.unstored = unstored(cache.put(problem, &self.settings.objective, &plan));
         }
         Ok(planned)
+    }
+
+    /// The cache, where answers are kept in it.
+    fn remembering(&self) -> Option<&PlanCache> {
+        self.cache.filter(|_| self.settings.remember)
     }
 }
 
@@ -143,9 +150,14 @@ fn to_cache(planned: &Planned, looks: Vec<Look>) -> Option<CachedPlan> {
 
 /// Why a plan was not kept. It is an answer all the same.
 fn unstored(put: Result<PathBuf, StoreError>) -> Option<String> {
-    let error = put.err()?;
-    tracing::warn!(%error, "the plan is not remembered");
-    Some(error.to_string())
+    put.err().map(|error| error.to_string())
+}
+
+/// Says so, once for an answer: what keeps one kernel's plan from being stored keeps those of all.
+fn warn_unstored(planned: &Planned) {
+    if let Some(error) = &planned.unstored {
+        tracing::warn!(%error, "the plan is not remembered");
+    }
 }
 
 fn from_cache(problem: &dyn Problem, plan: CachedPlan, point: Point, clock: &Instant) -> Planned {

@@ -79,6 +79,11 @@ impl Pool {
         self.iter().map(|c| c.cost(objective)).fold(f64::INFINITY, f64::min)
     }
 
+    /// How many were timed, whatever came of it: no more than timings.
+    pub(super) fn tried(&self) -> u64 {
+        self.candidates.iter().filter(|c| c.outcome.is_some()).count() as u64
+    }
+
     /// Whether anything was measured.
     pub(super) fn any_measured(&self) -> bool {
         self.candidates.iter().any(|c| c.measurement().is_some())

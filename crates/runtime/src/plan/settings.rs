@@ -52,6 +52,8 @@ pub struct PlanSettings {
     pub asked: Asked,
     /// Plan anew even if the cache has an answer, and replace it.
     pub ignore_cached: bool,
+    /// Whether an answer is remembered.
+    pub remember: bool,
 }
 
 impl Default for PlanSettings {
@@ -80,6 +82,7 @@ impl Default for PlanSettings {
             seed: 0,
             asked: Asked::default(),
             ignore_cached: false,
+            remember: true,
         }
     }
 }

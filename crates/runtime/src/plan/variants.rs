@@ -5,7 +5,7 @@ use super::answer::{PlanStats, Planned};
 use super::asked::Asked;
 use super::decide::{LISTED, sentence};
 use super::settings::PlanSettings;
-use super::{Planner, Ranking, Recalled, from_cache, look, recall, to_cache, unstored};
+use super::{Planner, Ranking, Recalled, from_cache, look, recall, to_cache, unstored, warn_unstored};
 use crate::contest::{ContestSettings, JUDGED_AFTER, rounds};
 use crate::error::RuntimeError;
 use crate::nothing_legal::nothing_legal;
@@ -21,6 +21,7 @@ use tilewright_core::objective::Objective;
 use tilewright_core::predictor::Predictor;
 use tilewright_core::problem::{AnyKernel, Measure, Problem};
 use tilewright_core::program::DeviceError;
+use tilewright_core::text::counted;
 use tilewright_sampler::Sampler;
 use tilewright_search::Experience;
 
@@ -98,6 +99,12 @@ impl VariantPlanner<'_> {
     /// # Errors
     /// What keeps the first kernel from a plan where none has one; and what ends any plan: a device that fails, a setting, a file.
     pub fn plan(&mut self) -> Result<(usize, Planned), RuntimeError> {
+        let answer = self.planned()?;
+        warn_unstored(&answer.1);
+        Ok(answer)
+    }
+
+    fn planned(&mut self) -> Result<(usize, Planned), RuntimeError> {
         let clock = Instant::now();
         let mut verifier = Verifier::new(self.settings.verify.clone());
         if self.entrants.len() == 1 && self.left_out.is_empty() {
@@ -123,7 +130,8 @@ impl VariantPlanner<'_> {
         let settings = PlanSettings { asked, ..self.settings.clone() };
         let is_modelled = self.entrants[at].predictor.is_some();
         look(&settings, (is_modelled, self.is_timed()), &planned).note(&mut looks);
-        if let (Some(cache), Some(plan)) = (self.cache, to_cache(&planned, looks)) {
+        let cache = self.cache.filter(|_| settings.remember);
+        if let (Some(cache), Some(plan)) = (cache, to_cache(&planned, looks)) {
             let put = cache.put_among(&self.question, self.entrants[at].problem, &settings.objective, &plan);
             planned.unstored = unstored(put).or(planned.unstored);
         }
@@ -304,7 +312,7 @@ impl<'d, 'a> Deciding<'d, 'a> {
             return None;
         }
         let Some(ranker) = &self.planner.ranker else {
-            self.reasons.push(format!("no selector ranks the {} kernels", legal.len()));
+            self.reasons.push(format!("no selector ranks the {}", counted(legal.len(), "kernel")));
             return None;
         };
         let mut features = Vec::new();
@@ -445,7 +453,7 @@ fn sentence_of(said: &Selection) -> String {
     let share = fraction_of_oracle.map_or(String::new(), |f| format!(", {:.0}% of the best on unseen ones", 100.0 * f));
     match method.as_str() {
         "own" => format!("the caller's selector ranks {names}"),
-        _ => format!("the selector ({method}, learned on {inputs} inputs{share}) ranks {names}"),
+        _ => format!("the selector ({method}, learned on {}{share}) ranks {names}", counted(inputs, "input")),
     }
 }
 

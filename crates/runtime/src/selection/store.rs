@@ -7,11 +7,11 @@ use std::path::{Path, PathBuf};
 use tilewright_core::choice::{Case, ChoiceSet, Trial};
 use tilewright_core::device::DeviceSpec;
 use tilewright_core::feature::FeatureSchema;
-use tilewright_core::files::{MOST, read_file};
 use tilewright_core::id::{ComputationId, KernelId};
 use tilewright_core::objective::Objective;
 use tilewright_core::selector::Candidate;
 use tilewright_core::space::Config;
+use tilewright_files::{MOST, read_file};
 
 const FORMAT: Format = Format { name: "selector", version: 1 };
 const EXTENSION: &str = "selector";

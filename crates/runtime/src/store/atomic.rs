@@ -3,8 +3,8 @@
 use super::StoreError;
 use std::io::{self, Write};
 use std::path::Path;
-pub use tilewright_core::files::TEMPORARY;
-use tilewright_core::files::replace;
+pub use tilewright_files::TEMPORARY;
+use tilewright_files::replace;
 
 /// Writes a file as [`replace`] does.
 ///
@@ -65,26 +65,6 @@ mod tests {
         let mut device = File::options().write(true).open("/dev/full").unwrap();
         let error = StoreErrorKind::from(device.write_all(b"x").unwrap_err());
         assert!(matches!(error, StoreErrorKind::DiskFull), "{error}");
-    }
-
-    #[cfg(unix)]
-    #[test]
-    fn links_stay_links_and_devices_are_written_through() {
-        use std::os::unix::fs::symlink;
-        let dir = tempfile::tempdir().unwrap();
-        let at = |name: &str| dir.path().join(name);
-        symlink("second", at("first")).unwrap();
-        symlink(at("deeper/file"), at("second")).unwrap();
-        for text in ["one", "two"] {
-            write_atomically(&at("first"), text.as_bytes()).unwrap();
-            assert_eq!(fs::read_to_string(at("deeper/file")).unwrap(), text);
-        }
-        assert!(["first", "second"].iter().all(|name| at(name).is_symlink()));
-        symlink("/dev/null", at("device")).unwrap();
-        write_atomically(&at("device"), b"gone").unwrap();
-        assert!(at("device").is_symlink() && !fs::metadata("/dev/null").unwrap().is_file());
-        symlink("turn", at("turn")).unwrap();
-        assert!(write_atomically(&at("turn"), b"nowhere").unwrap_err().to_string().contains("symbolic links"));
     }
 
     #[test]

@@ -11,7 +11,7 @@ use super::{StoreError, StoreErrorKind, write_atomically};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::path::Path;
-use tilewright_core::files::{MOST, read_file};
+use tilewright_files::{MOST, read_file};
 
 /// A kind of stored file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

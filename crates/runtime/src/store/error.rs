@@ -3,6 +3,7 @@
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
+use tilewright_files::is_absent;
 
 /// Why a file could not be read or written.
 #[derive(Debug, thiserror::Error)]
@@ -123,7 +124,12 @@ impl StoreError {
 
     /// Whether the file does not exist.
     pub fn is_missing(&self) -> bool {
-        matches!(&self.kind, StoreErrorKind::Io(e) if e.kind() == io::ErrorKind::NotFound)
+        matches!(&self.kind, StoreErrorKind::Io(e) if is_absent(e))
+    }
+
+    /// Whether the place is at fault, where another would do: a full disk, a folder that nobody may write to.
+    pub fn is_of_place(&self) -> bool {
+        matches!(self.kind, StoreErrorKind::Io(_) | StoreErrorKind::DiskFull)
     }
 }
 

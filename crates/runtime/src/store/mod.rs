@@ -11,10 +11,12 @@ pub use error::{OtherDevice, StoreError, StoreErrorKind};
 pub use home::{Home, HomeError};
 pub use profile::{DeviceRecord, Fitting, Profile, ProfileHeader, ProfileStore, TrainingStats};
 
+pub(crate) use home::file_name;
 pub(crate) use profile::{best_fit, stem};
 
 use std::path::{Path, PathBuf};
-use tilewright_core::files::{MOST, read_file};
+pub use tilewright_files::is_absent;
+use tilewright_files::{MOST, read_file};
 
 /// Paths of what a directory holds, sorted; none where there is no such directory.
 pub(crate) fn paths(directory: &Path) -> Result<Vec<PathBuf>, StoreError> {
@@ -24,7 +26,7 @@ pub(crate) fn paths(directory: &Path) -> Result<Vec<PathBuf>, StoreError> {
             paths.sort();
             Ok(paths)
         }
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(Vec::new()),
+        Err(e) if is_absent(&e) => Ok(Vec::new()),
         Err(e) => Err(StoreError::io(directory, e)),
     }
 }

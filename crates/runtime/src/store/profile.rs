@@ -58,6 +58,15 @@ impl DeviceRecord {
         }
     }
 
+    /// The number of threads that it was made with, where that is all that tells it from a device.
+    pub fn other_threads(&self, device: &DeviceSpec) -> Option<i64> {
+        const THREADS: &str = "threads";
+        let mut here = device.clone();
+        let own = *self.facts.get(THREADS)?;
+        let other = here.facts.insert(THREADS.to_owned(), own)? != own;
+        (other && here.fingerprint() == self.fingerprint).then_some(own)
+    }
+
     /// Refuses another device.
     ///
     /// # Errors

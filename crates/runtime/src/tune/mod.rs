@@ -4,6 +4,7 @@ mod campaign;
 mod recorder;
 mod settings;
 mod training;
+mod unstored;
 
 pub use recorder::Logged;
 pub use settings::{Observer, Progress, Silent, TuneSettings};
@@ -14,7 +15,7 @@ use crate::error::RuntimeError;
 use crate::knowledge::Shared;
 use crate::log::{CampaignLog, LogHeader, Record, Sample};
 use crate::selection::{SelectorStore, StoredSelector, learn_from};
-use crate::store::{Home, Profile, ProfileHeader, ProfileStore, TrainingStats, stem, unix_seconds};
+use crate::store::{Home, Profile, ProfileHeader, ProfileStore, TrainingStats, file_name, stem, unix_seconds};
 use crate::trainer::{Trained, Trainer};
 use campaign::Campaign;
 use recorder::Recorder;
@@ -28,6 +29,7 @@ use tilewright_core::predictor::Predictor;
 use tilewright_core::problem::{AnyKernel, Measure};
 use tilewright_core::space::{Config, ParamSpace};
 use tilewright_sampler::{Acceptance, Chained, Sampler, Settings};
+use unstored::Unstored;
 
 /// Fewest measurements that a model is fitted on: what the perceptron needs to fit and to validate.
 pub const FEWEST_SAMPLES: u64 = 20;
@@ -70,6 +72,15 @@ impl TunePaths {
         let profile = ProfileStore::new(home.profiles()).path(&kernel.id(), device, fixed);
         Self { log: home.logs().join(format!("{name}.log")), profile }
     }
+
+    /// The files of a kernel whose profile goes to a place of the caller's choice. The log is kept with the others, under a name of that
+    /// place: the caller asked for one file, which may be a device.
+    pub fn to(home: &Home, kernel: &dyn AnyKernel, profile: &Path) -> Self {
+        let place = std::path::absolute(profile).unwrap_or_else(|_| profile.to_owned());
+        let place = blake3::hash(place.as_os_str().as_encoded_bytes()).to_hex();
+        let log = format!("{}-to-{}.log", file_name(kernel.id().as_str()), &place[..16]);
+        Self { log: home.logs().join(log), profile: profile.to_owned() }
+    }
 }
 
 /// What was measured.
@@ -78,6 +89,8 @@ pub struct Collected {
     pub of_kernels: Vec<(Logged, Acceptance)>,
     /// How much others disturbed on this machine.
     pub disturbance: Disturbance,
+    /// Why logs are not kept, or not to their ends; see [`TuneSettings::without_files`].
+    pub unstored: Vec<String>,
 }
 
 /// What came out of a campaign.
@@ -98,6 +111,8 @@ pub struct TuneReport {
     pub interrupted: bool,
     /// How much others disturbed on this machine.
     pub disturbance: Disturbance,
+    /// Why files are not stored; see [`TuneSettings::without_files`].
+    pub unstored: Vec<String>,
     /// Seconds of this call, fitting included.
     pub seconds: f64,
 }
@@ -126,6 +141,8 @@ pub struct KernelReport {
 pub struct Fitted {
     /// The profile.
     pub profile: PathBuf,
+    /// Whether it is there: see [`TuneSettings::without_files`].
+    pub is_stored: bool,
     /// Cross-validated error.
     pub cv_mse: Option<f64>,
     /// Seconds of fitting.
@@ -158,13 +175,14 @@ impl Tuner<'_> {
     /// or a model that cannot be fitted. Whatever was measured is in the logs.
     pub fn run(&mut self, paths: &[TunePaths]) -> Result<TuneReport, RuntimeError> {
         let began = Instant::now();
-        let Collected { of_kernels: collected, disturbance } = self.collect(paths)?;
+        let Collected { of_kernels: collected, disturbance, unstored } = self.collect(paths)?;
+        let mut not = Unstored::new(&self.settings);
         let interrupted = self.observer.stop();
         let device = self.devices[0].spec().clone();
         let resumed = collected.iter().map(|(logged, _)| logged.resumed as u64).sum();
         let mut kernels = Vec::new();
         for ((at, (mut logged, acceptance)), paths) in collected.into_iter().enumerate().zip(paths) {
-            let model = match self.fit(at, &device, &logged, &acceptance, paths) {
+            let model = match self.fit(at, &device, &logged, &acceptance, (paths, &mut not)) {
                 Err(error @ (RuntimeError::TooFewSamples { .. } | RuntimeError::Train(_)))
                     if self.kernels.len() > 1 =>
                 {
@@ -173,9 +191,9 @@ impl Tuner<'_> {
                 fitted => fitted?,
             };
             if !interrupted {
-                logged.log.append(&Record::Finished { at: unix_seconds() })?;
+                logged.write(&mut not, |log| log.append(&Record::Finished { at: unix_seconds() }))?;
             }
-            logged.log.sync()?;
+            logged.write(&mut not, CampaignLog::sync)?;
             let samples = logged.ok();
             let measured = logged.samples.iter().filter(|s| s.outcome.is_ok());
             let inputs = measured.map(|s| s.input.to_string()).collect::<HashSet<_>>().len() as u64;
@@ -194,7 +212,8 @@ impl Tuner<'_> {
             device: device.id.clone(),
             samples: kernels.iter().map(|k| k.samples).sum(),
             failed: kernels.iter().map(|k| k.failed).sum(),
-            selector: self.learn(&device, &kernels, paths)?,
+            selector: self.learn(&device, &kernels, paths, &mut not)?,
+            unstored: [unstored, not.reasons()].concat(),
             kernels,
             resumed,
             interrupted,
@@ -209,6 +228,7 @@ impl Tuner<'_> {
         device: &Arc<DeviceSpec>,
         reports: &[KernelReport],
         paths: &[TunePaths],
+        unstored: &mut Unstored,
     ) -> Result<Result<(PathBuf, StoredSelector), String>, RuntimeError> {
         let TuneSettings { objective, fixed, seed, .. } = &self.settings;
         let samples: Vec<&[Sample]> = reports.iter().map(|k| &k.measured[..]).collect();
@@ -217,6 +237,10 @@ impl Tuner<'_> {
             Ok(Some(learned)) => Ok(Ok(learned)),
             Ok(None) => Ok(Err("too few inputs were measured of several kernels".into())),
             Err(RuntimeError::Selection(error)) => Ok(Err(error.to_string())),
+            Err(RuntimeError::Store(error)) => {
+                let why = error.to_string();
+                Ok(unstored.judge(Err(error))?.ok_or(why))
+            }
             Err(error) => Err(error),
         }
     }
@@ -235,16 +259,22 @@ impl Tuner<'_> {
             device: device.name.clone(),
             fixed: settings.fixed.clone(),
         };
-        let opened = self.kernels.iter().zip(paths).map(|(kernel, to)| CampaignLog::open(&to.log, &header(*kernel)));
-        let recorder = Recorder::new(opened.collect::<Result<_, _>>()?, &device, settings, &mut *self.observer);
+        let mut unstored = Unstored::new(settings);
+        let mut opened = Vec::new();
+        for (kernel, to) in self.kernels.iter().zip(paths) {
+            let log = unstored.judge(CampaignLog::open(&to.log, &header(*kernel)))?;
+            opened.push(log.unwrap_or_else(|| CampaignLog::unkept(&to.log)));
+        }
+        let recorder = Recorder::new(opened, &device, (settings, unstored), &mut *self.observer);
         let mut samplers: Vec<_> = self.kernels.iter().map(|kernel| (self.sampler)(kernel.space())).collect();
         let sources = samplers.iter_mut().map(|sampler| Shared::new(&mut **sampler));
         let subjects = self.kernels.iter().copied().zip(sources);
         let devices = (device.clone(), self.devices.len());
         let recorder = Campaign::new(subjects, self.trainer, settings, devices, recorder).measure(&mut self.devices)?;
-        let (disturbance, logs) = (recorder.bystanders.seen(), recorder.logs.into_iter());
+        let (disturbance, unstored) = (recorder.bystanders.seen(), recorder.unstored.reasons());
+        let logs = recorder.logs.into_iter();
         let of_kernels = logs.zip(samplers).map(|(logged, sampler)| (logged, sampler.acceptance().clone())).collect();
-        Ok(Collected { of_kernels, disturbance })
+        Ok(Collected { of_kernels, disturbance, unstored })
     }
 
     /// Refuses, before a log is begun, what cannot be run.
@@ -270,7 +300,7 @@ impl Tuner<'_> {
         device: &Arc<DeviceSpec>,
         logged: &Logged,
         acceptance: &Acceptance,
-        paths: &TunePaths,
+        (paths, unstored): (&TunePaths, &mut Unstored),
     ) -> Result<Result<Fitted, String>, RuntimeError> {
         let (kernel, began, ok) = (self.kernels[at], Instant::now(), logged.ok());
         let failed = logged.samples.len() as u64 - ok;
@@ -279,7 +309,8 @@ impl Tuner<'_> {
         }
         let rows = rows(kernel, device, &logged.samples, &self.settings.objective, self.trainer.prior())?;
         if ok < FEWEST_SAMPLES {
-            return Err(RuntimeError::TooFewSamples { samples: ok, failed, need: FEWEST_SAMPLES });
+            let interrupted = self.observer.stop();
+            return Err(RuntimeError::TooFewSamples { samples: ok, failed, need: FEWEST_SAMPLES, interrupted });
         }
         self.observer.fitting(rows.set.len() as u64);
         let Trained { predictor, model, cv_mse } = self.trainer.train(&rows.set, self.settings.seed)?;
@@ -301,7 +332,7 @@ impl Tuner<'_> {
             stats,
             ..ProfileHeader::new(kernel.id(), device, &kernel.schema(), self.settings.fixed.clone())
         };
-        Profile { header, model }.write(&paths.profile)?;
-        Ok(Ok(Fitted { profile: paths.profile.clone(), cv_mse, fit_s, predictor }))
+        let is_stored = unstored.judge(Profile { header, model }.write(&paths.profile))?.is_some();
+        Ok(Ok(Fitted { profile: paths.profile.clone(), is_stored, cv_mse, fit_s, predictor }))
     }
 }

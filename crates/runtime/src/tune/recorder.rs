@@ -1,9 +1,11 @@
 //! The logs of a campaign, and how much of the campaign is done.
 
 use super::settings::{Observer, Progress, TuneSettings};
+use super::unstored::Unstored;
 use crate::bystanders::Bystanders;
 use crate::error::RuntimeError;
 use crate::log::{CampaignLog, Opened, Record, Sample};
+use crate::store::StoreError;
 use std::time::{Duration, Instant};
 use tilewright_core::device::DeviceSpec;
 
@@ -24,6 +26,19 @@ pub struct Logged {
 }
 
 impl Logged {
+    /// Writes to the log. Where its place is at fault and the campaign goes on, nothing more is written to it.
+    pub(super) fn write(
+        &mut self,
+        unstored: &mut Unstored,
+        write: impl FnOnce(&mut CampaignLog) -> Result<(), StoreError>,
+    ) -> Result<(), RuntimeError> {
+        let written = write(&mut self.log);
+        if unstored.judge(written)?.is_none() {
+            self.log.close();
+        }
+        Ok(())
+    }
+
     /// Measurements that did not fail.
     pub(super) fn ok(&self) -> u64 {
         self.samples.iter().filter(|s| s.outcome.is_ok()).count() as u64
@@ -43,6 +58,7 @@ pub(super) struct Recorder<'c> {
     ok: u64,
     /// What others do on this machine meanwhile.
     pub(super) bystanders: Bystanders,
+    pub(super) unstored: Unstored,
 }
 
 impl<'c> Recorder<'c> {
@@ -50,7 +66,7 @@ impl<'c> Recorder<'c> {
     pub(super) fn new(
         opened: Vec<Opened>,
         device: &DeviceSpec,
-        settings: &'c TuneSettings,
+        (settings, unstored): (&'c TuneSettings, Unstored),
         observer: &'c mut dyn Observer,
     ) -> Self {
         let (began, synced) = (Instant::now(), Instant::now());
@@ -58,12 +74,13 @@ impl<'c> Recorder<'c> {
         let logged = |Opened { log, samples, .. }| Logged { log, resumed: samples.len(), samples };
         let logs: Vec<Logged> = opened.into_iter().map(logged).collect();
         let ok = logs.iter().map(Logged::ok).sum();
-        Self { logs, settings, observer, spent_before, began, synced, ok, bystanders: Bystanders::of(device) }
+        let bystanders = Bystanders::of(device);
+        Self { logs, settings, observer, spent_before, began, synced, ok, bystanders, unstored }
     }
 
     pub(super) fn sync(&mut self) -> Result<(), RuntimeError> {
         self.synced = Instant::now();
-        self.logs.iter_mut().try_for_each(|kept| Ok(kept.log.sync()?))
+        self.logs.iter_mut().try_for_each(|kept| kept.write(&mut self.unstored, CampaignLog::sync))
     }
 
     /// Seconds of the budget that are used up.
@@ -104,7 +121,8 @@ impl<'c> Recorder<'c> {
     /// Keeps a sample of a kernel; `best` is the least cost so far for its input.
     pub(super) fn record(&mut self, kernel: usize, sample: Sample, best: Option<f64>) -> Result<(), RuntimeError> {
         let kept = &mut self.logs[kernel];
-        kept.log.append(&Record::Sample(sample.clone()))?;
+        let record = Record::Sample(sample.clone());
+        kept.write(&mut self.unstored, |log| log.append(&record))?;
         self.ok += u64::from(sample.outcome.is_ok());
         kept.samples.push(sample);
         if self.synced.elapsed() >= SYNC_EVERY {

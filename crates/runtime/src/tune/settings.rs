@@ -48,6 +48,9 @@ pub struct TuneSettings {
     pub at_once: usize,
     /// No log grows beyond so many bytes.
     pub log_bytes: u64,
+    /// Goes on where files cannot be written, a full disk or a folder of others: the report says what is not stored. Otherwise that ends
+    /// a campaign.
+    pub without_files: bool,
     /// Seed of drawing and fitting.
     pub seed: u64,
 }
@@ -80,6 +83,7 @@ impl Default for TuneSettings {
             objective: Objective::default(),
             at_once: 4,
             log_bytes: 4 << 30,
+            without_files: false,
             seed: 0,
         }
     }

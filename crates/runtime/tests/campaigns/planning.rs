@@ -90,6 +90,12 @@ impl Scorer for Tired<'_> {
     }
 }
 
+/// How many configurations a model was asked about: the first number of the reason. What is timed beyond that depends on the machine.
+fn asked(planned: &Planned) -> u64 {
+    let digits = planned.reason.chars().skip_while(|c| !c.is_ascii_digit()).take_while(char::is_ascii_digit);
+    digits.collect::<String>().parse().unwrap()
+}
+
 #[test]
 fn a_slow_model_is_asked_about_a_sample() {
     let mut setup = Setup { model: Some(Box::new(Slow(model()))), ..Setup::new() };
@@ -97,7 +103,7 @@ fn a_slow_model_is_asked_about_a_sample() {
     let begun = Instant::now();
     let planned = setup.plan("n=10000").unwrap();
     let all = setup.kernel.problem(&setup.device, &words("n=10000")).unwrap().space().count_legal();
-    assert!(planned.considered < all, "{} of {all}", planned.considered);
+    assert!(asked(&planned) < all, "{} of {all}", planned.reason);
     assert!(planned.reason.contains("since all would have taken more than"), "{}", planned.reason);
     assert!(begun.elapsed() < Duration::from_secs(20), "{:?}", begun.elapsed());
 }
@@ -176,7 +182,10 @@ fn a_dear_model_ranks_and_is_not_asked_again() {
     let mut setup = Setup { model, settings, ..Setup::new() };
     let planned = setup.plan("n=10000").unwrap();
     // A single proposal with the model's word on all neighbours would take longer than the whole refinement.
-    assert!(planned.stats.timed > 40 && planned.considered <= 40, "{planned:?}");
+    assert!(planned.stats.timed > 40, "{planned:?}");
+    // The choice is made from all that was timed, whatever the model was asked about.
+    let stats = &planned.stats;
+    assert!(planned.considered >= stats.configs && stats.timed + stats.failed >= stats.configs, "{planned:?}");
     let asked = planned.decision.considered.iter().filter(|a| a.predicted_s.is_some()).count();
     assert!(asked <= 5, "{planned:?}");
 }
@@ -195,7 +204,7 @@ fn a_costly_model_ranks_a_sample_and_its_plan_answers_for_others() {
     let planned = setup.plan("n=10000").unwrap();
     assert!(planned.measured_s.unwrap() <= setup.optimum("n=10000").1 * 1.011, "{planned:?}");
     assert!(planned.reason.contains("The word model was asked about"), "{}", planned.reason);
-    assert!(planned.verified && (200..1600).contains(&planned.considered), "{planned:?}");
+    assert!(planned.verified && (200..1600).contains(&asked(&planned)), "{planned:?}");
     assert_eq!(planned.decision.model.as_deref(), Some("word"));
     let mut plain = Setup { cache: setup.cache.clone(), ..Setup::new() };
     let again = plain.plan("n=10000").unwrap();

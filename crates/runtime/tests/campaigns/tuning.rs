@@ -149,7 +149,21 @@ fn failures_are_counted_and_too_few_samples_are_an_error() {
     let dir = tempfile::tempdir().unwrap();
     let mut stop = StopAfter { limit: Some(5), ..StopAfter::default() };
     let error = tune(dir.path(), settings(60), &mut AnalyticMeasure::new(device()), &mut stop).err().unwrap();
-    assert!(matches!(error, RuntimeError::TooFewSamples { need: 20, .. }), "{error}");
+    assert!(matches!(error, RuntimeError::TooFewSamples { need: 20, interrupted: true, .. }), "{error}");
+    let said = error.to_string();
+    assert!(said.contains("interrupted after 5 samples (0 configurations failed)"), "{said}");
+    // One that was let run to its end has too little time, or too few samples.
+    let dir = tempfile::tempdir().unwrap();
+    let error = tune(dir.path(), settings(5), &mut AnalyticMeasure::new(device()), &mut Silent).err().unwrap();
+    assert!(error.to_string().contains("raise the budget"), "{error}");
+}
+
+#[test]
+fn what_is_interrupted_before_anything_is_measured_says_so() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut stop = StopAfter { limit: Some(0), ..StopAfter::default() };
+    let error = tune(dir.path(), settings(60), &mut AnalyticMeasure::new(device()), &mut stop).err().unwrap();
+    assert_eq!(error.to_string(), "interrupted before anything was measured");
 }
 
 #[test]

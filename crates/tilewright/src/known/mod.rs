@@ -20,6 +20,7 @@ use tilewright_runtime::store::{Fitting, Home, Profile, ProfileStore, checksum};
 use tilewright_runtime::trainer::{MlpTrainer, OverLinear, Trainer, Trainers};
 use tilewright_sampler::{Chained, Exact, Sampler, Settings};
 use tilewright_search::Experience;
+use transfer::LeftOut;
 
 /// The kind of the model that needs no measurement of a kernel.
 pub const LINEAR: &str = "linear";
@@ -52,7 +53,7 @@ pub struct Known<'k> {
     pub ranking: Ranking,
     /// Checksum of the file that the predictor was read from.
     pub origin: Option<String>,
-    /// What is wrong with stored profiles that may have been meant for it.
+    /// What is wrong with stored profiles and records that may have been meant for it.
     pub damaged: Vec<String>,
     pub(crate) source: Source,
     pub(crate) reason: String,
@@ -111,7 +112,7 @@ impl<'k> Known<'k> {
             return Ok(Self::nothing(kernel));
         }
         let known = Self::without_profile(home, kernel, device, input)?;
-        Ok(Self { damaged, ..known })
+        Ok(Self { damaged: [damaged, known.damaged].concat(), ..known })
     }
 
     /// What other devices recorded; the device's linear model, where it counts the kernel; nothing.
@@ -125,7 +126,8 @@ impl<'k> Known<'k> {
         let weights = WeightStore::new(home);
         let (transferred, left_out) = match transfer::find(home, kernel, device) {
             Ok(found) => found,
-            Err(error) => (None, vec![error.to_string()]),
+            Err(Error::Repository(error)) => (None, LeftOut::of([&error])),
+            Err(error) => (None, LeftOut { all: vec![error.to_string()], damaged: Vec::new() }),
         };
         if let Some(found) = transferred {
             // Without a file that a remembered plan would have to have seen: what others record later does not outdate what was
@@ -140,7 +142,8 @@ impl<'k> Known<'k> {
             let linear = (Source::Linear, LINEAR_RANKS.to_owned());
             known = Self::by(kernel, linear, Box::new(predictor), Some(origin));
         }
-        for error in left_out {
+        known.damaged.extend(left_out.damaged);
+        for error in left_out.all {
             tracing::warn!(error, "records are left out");
             known.reason += &format!("; left out: {error}");
         }

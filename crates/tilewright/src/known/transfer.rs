@@ -11,6 +11,7 @@ use tilewright_core::objective::Objective;
 use tilewright_core::predictor::{BindError, Predictor, Scorer};
 use tilewright_core::problem::{AnyKernel, Problem};
 use tilewright_core::space::Config;
+use tilewright_core::text::counted;
 use tilewright_mtl::device::queried;
 use tilewright_mtl::samples::{SampledDevice, pool};
 use tilewright_mtl::transfer::{Dfs, Tuned, tune_from_source};
@@ -29,7 +30,7 @@ pub const TRANSFER: &str = "transfer";
 const MOST_ROWS: usize = 6000;
 
 /// Changes with what is made of records: models of an older version are fitted anew.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 /// A model of the rows of other devices, fixed to this one: its word says which configuration is faster, not how fast.
 struct Transferred(Box<dyn Predictor>);
@@ -57,7 +58,7 @@ struct From {
     devices: Vec<String>,
     inputs: usize,
     /// What could not be used, and why.
-    left_out: Vec<String>,
+    left_out: LeftOut,
 }
 
 /// A predictor that learned from other devices.
@@ -67,7 +68,22 @@ pub(super) struct Found {
 }
 
 /// What records give: a predictor, or none where they are too few, and what of them could not be used.
-pub(super) type FoundOr = (Option<Found>, Vec<String>);
+pub(super) type FoundOr = (Option<Found>, LeftOut);
+
+/// What of the records could not be used, in words.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(super) struct LeftOut {
+    pub(super) all: Vec<String>,
+    /// Those of them that are damaged: others are of another version of the kernel.
+    pub(super) damaged: Vec<String>,
+}
+
+impl LeftOut {
+    pub(super) fn of<'e>(errors: impl IntoIterator<Item = &'e RepositoryError> + Clone) -> Self {
+        let damaged = errors.clone().into_iter().filter(|e| e.is_damage()).map(ToString::to_string).collect();
+        Self { all: errors.into_iter().map(ToString::to_string).collect(), damaged }
+    }
+}
 
 /// A predictor from what devices recorded of the kernel, kept for the next time.
 pub(super) fn find(home: &Home, kernel: &dyn AnyKernel, device: &DeviceSpec) -> Result<FoundOr, Error> {
@@ -83,7 +99,7 @@ pub(super) fn find(home: &Home, kernel: &dyn AnyKernel, device: &DeviceSpec) -> 
         return Ok(found(predictor, from));
     }
     let (devices, others) = sampled(&mut *repository, kernel.id().as_str(), (&schema.hash(), &Objective::default()))?;
-    let left_out = others.iter().map(ToString::to_string).collect();
+    let left_out = LeftOut::of(&others);
     let Some((trained, devices, inputs)) = fit(&devices, kernel, device)? else { return Ok((None, left_out)) };
     let from = From { state, devices, inputs, left_out };
     let header = ProfileHeader {
@@ -200,6 +216,6 @@ pub fn selector(
 }
 
 fn sentence(devices: &[String], inputs: usize) -> String {
-    let s = if devices.len() == 1 { "" } else { "s" };
-    format!("transferred from {} device{s} ({}), {inputs} inputs", devices.len(), devices.join("; "))
+    let (from, inputs) = (counted(devices.len(), "device"), counted(inputs, "input"));
+    format!("transferred from {from} ({}), {inputs}", devices.join("; "))
 }

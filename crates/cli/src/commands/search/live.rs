@@ -11,6 +11,7 @@ use std::sync::Arc;
 use tilewright::known::Known;
 use tilewright::planning::problem;
 use tilewright_core::problem::Measure;
+use tilewright_core::text::counted;
 use tilewright_runtime::plan::PlanSettings;
 use tilewright_runtime::trial::Trial;
 use tilewright_search::drive::Trace;
@@ -55,7 +56,7 @@ pub(super) fn run(
     let mut progress = |name: &str, repeat: u32, trace: &Trace| {
         let best = trace.best().map_or("nothing".to_owned(), seconds);
         let (at, count, took) = (repeat + 1, trace.evaluations, seconds(trace.seconds));
-        note(format_args!("{name} {at}/{}: {best} after {count} evaluations in {took}", args.repeats));
+        note(format_args!("{name} {at}/{}: {best} after {} in {took}", args.repeats, counted(count, "evaluation")));
     };
     let report = trial.run(&strategies, (args.repeats, asked.looked_at()), &mut progress)?;
     let about = About { device: id, points: problem.space().count_legal() as usize, optimum_s: report.best.1 };

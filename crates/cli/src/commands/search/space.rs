@@ -40,7 +40,7 @@ impl Recording {
             0 => return Err(Failure::new(Kind::Nothing, path, "no configuration was recorded")),
             1 => problems.remove(0),
             n => {
-                let message = format!("{n} devices and inputs were recorded; a search is about one");
+                let message = format!("{n} pairs of a device and an input were recorded; a search is about one");
                 return Err(Failure::new(Kind::Input, path, message));
             }
         };

@@ -5,9 +5,10 @@ use crate::output::{Output, aligned, seconds, unless_closed};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::io::{BufWriter, Write as _};
+use std::io::{self, BufWriter, Write as _};
 use std::path::Path;
 use tilewright_core::space::{BoundSpace, Config, ParamSpace};
+use tilewright_core::text::counted;
 use tilewright_sampler::{Conflict, Description, Judged, LegalError, LegalSet, Settings, judge};
 
 #[derive(Serialize)]
@@ -79,15 +80,21 @@ impl Answer {
     }
 
     fn text(&self) -> String {
+        // What can be read is written out; of more, the size says enough.
+        let of_all = if self.cartesian < 1e6 {
+            counted(self.cartesian, "configuration")
+        } else {
+            format!("{:.3e} configurations", self.cartesian)
+        };
         let mut out = format!(
-            "{}{}{}\n{} legal of {:.3e} configurations, built in {} ({} nodes, {} KiB)\n",
+            "{}{}{}\n{} legal of {}, built in {} ({}, {} KiB)\n",
             self.kernel,
             if self.input.0.is_empty() { "" } else { " for " },
             self.input,
             self.legal,
-            self.cartesian,
+            of_all,
             seconds(self.seconds),
-            self.nodes,
+            counted(self.nodes, "node"),
             self.bytes.div_ceil(1024),
         );
         if let Some(records) = &self.samplers {
@@ -147,8 +154,8 @@ pub(super) fn rejected_by(description: &Description, bound: &BoundSpace) -> Resu
 
 /// Writes every legal configuration, a header first.
 pub(super) fn list(set: &LegalSet, path: &Path) -> Result<(), Failure> {
-    let write = || -> std::io::Result<()> {
-        let mut file = BufWriter::new(std::fs::File::create(path)?);
+    let mut write = |file: &mut dyn io::Write| -> io::Result<()> {
+        let mut file = BufWriter::new(file);
         let names: Vec<&str> = set.params().iter().map(|p| p.name.as_str()).collect();
         writeln!(file, "{}", names.join(","))?;
         let texts: Vec<Vec<String>> =
@@ -160,7 +167,7 @@ pub(super) fn list(set: &LegalSet, path: &Path) -> Result<(), Failure> {
         }
         file.flush()
     };
-    unless_closed(write()).map_err(|e| Failure::of_file(Kind::Store, path, e))
+    unless_closed(tilewright_files::replace(path, &mut write)).map_err(|e| Failure::of_file(Kind::Store, path, e))
 }
 
 /// The failure of a space without points, with the constraints that conflict.

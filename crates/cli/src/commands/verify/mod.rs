@@ -22,6 +22,7 @@ use tilewright_core::device::Device;
 use tilewright_core::expr::Value;
 use tilewright_core::problem::AnyKernel;
 use tilewright_core::space::Config;
+use tilewright_core::text::counted;
 use tilewright_emulator::{EmulatorDevice, Fault, Finding};
 
 /// Inputs stay small, so that many configurations and every kind of edge are seen.
@@ -77,7 +78,11 @@ pub(crate) fn run(args: &VerifyArgs, wiring: &Wiring, seed: u64, output: Output)
     }
     let wrong = answer.failed;
     output.answer(&answer, || text(&answer, kernel))?;
-    if wrong == 0 { Ok(()) } else { Err(Failure::new(Kind::Wrong, "cases", format!("{wrong} cases failed"))) }
+    if wrong == 0 {
+        Ok(())
+    } else {
+        Err(Failure::new(Kind::Wrong, "cases", format!("{} failed", counted(wrong, "case"))))
+    }
 }
 
 /// Devices on which cases are checked beside each other, at most so many. Only the emulator has more than one: other devices
@@ -192,10 +197,10 @@ impl Answer {
 fn text(answer: &Answer, kernel: &dyn AnyKernel) -> String {
     let coverage: Vec<String> = answer.coverage.iter().map(|(k, n)| format!("{k} {n}")).collect();
     let mut out = format!(
-        "{} on {}: {} cases, {} failed; worst relative error {:.2e}, worst {:.1}% of its bound\n",
+        "{} on {}: {}, {} failed; worst relative error {:.2e}, worst {:.1}% of its bound\n",
         kernel.id(),
         answer.device,
-        answer.cases,
+        counted(answer.cases, "case"),
         answer.failed,
         answer.worst_rel_error,
         100.0 * answer.worst_of_bound,
@@ -204,8 +209,10 @@ fn text(answer: &Answer, kernel: &dyn AnyKernel) -> String {
         (answer.races, answer.out_of_bounds, &answer.other_findings)
     {
         out.push_str(&format!(
-            "{races} races, {out_of_bounds} accesses out of bounds, {} other findings\n",
-            others.len()
+            "{}, {} out of bounds, {}\n",
+            counted(races, "race"),
+            counted(out_of_bounds, "access"),
+            counted(others.len(), "other finding")
         ));
     }
     out.push_str(&format!("covered: {}\n", coverage.join(", ")));
