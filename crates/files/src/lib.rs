@@ -1,8 +1,9 @@
 #![doc = include_str!("../README.md")]
 
-use std::fs::{self, File};
+use std::fs::{self, File, TryLockError};
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::{self, Read, Write};
+use std::ops::{Deref, DerefMut};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -78,6 +79,47 @@ pub fn expect_writable(path: &Path) -> io::Result<Writable> {
     File::options().write(true).create_new(true).open(&temporary)?;
     fs::remove_file(&temporary)?;
     Ok(Writable { _pipe: None })
+}
+
+/// An open file that is locked against other processes and other openings until this is dropped.
+///
+/// Closing alone would not free it in time: a child of another thread holds a copy of every open file between its fork and its exec.
+#[derive(Debug)]
+pub struct Locked(File);
+
+impl Locked {
+    /// Locks a file; none where it is locked already.
+    ///
+    /// # Errors
+    /// What the system reports, such as a file system without locks.
+    pub fn attempt(file: File) -> io::Result<Option<Self>> {
+        match file.try_lock() {
+            Ok(()) => Ok(Some(Self(file))),
+            Err(TryLockError::WouldBlock) => Ok(None),
+            Err(TryLockError::Error(e)) => Err(e),
+        }
+    }
+}
+
+impl Deref for Locked {
+    type Target = File;
+
+    fn deref(&self) -> &File {
+        &self.0
+    }
+}
+
+impl DerefMut for Locked {
+    fn deref_mut(&mut self) -> &mut File {
+        &mut self.0
+    }
+}
+
+impl Drop for Locked {
+    fn drop(&mut self) {
+        // Where this fails, closing is what is left.
+        let _ = self.0.unlock();
+    }
 }
 
 /// Whether there is nothing under a name: also where a part of it is no folder, or a link that leads to itself.
@@ -225,6 +267,19 @@ mod tests {
         }
         assert_eq!(fs::read_to_string(at("file")).unwrap(), "old");
         assert!(expect_writable(Path::new("/dev/null")).is_ok());
+    }
+
+    /// As where another thread starts a process: its copy of the file lives on for a moment.
+    #[test]
+    fn a_lock_ends_with_its_holder_and_not_with_the_last_copy() {
+        let folder = tempfile::tempdir().unwrap();
+        let open =
+            || File::options().write(true).create(true).truncate(false).open(folder.path().join("file")).unwrap();
+        let held = Locked::attempt(open()).unwrap().unwrap();
+        assert!(Locked::attempt(open()).unwrap().is_none());
+        let _copy = held.try_clone().unwrap();
+        drop(held);
+        assert!(Locked::attempt(open()).unwrap().is_some());
     }
 
     /// With somebody who reads it, a pipe is a place, and stays open until the end.

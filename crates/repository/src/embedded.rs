@@ -15,12 +15,12 @@ use crate::line::{RecordId, decode, encode, writer_name};
 use crate::record::Record;
 use crate::{Key, Repository};
 use std::collections::{BTreeMap, HashMap};
-use std::fs::{self, File, TryLockError};
+use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 use tilewright_core::expr::brief;
-use tilewright_files::{MOST, is_absent, read_file};
+use tilewright_files::{Locked, MOST, is_absent, read_file};
 
 const VERSION: u32 = 1;
 const MAGIC: &str = "tilewright segment 1\n";
@@ -37,7 +37,7 @@ pub struct Embedded {
 /// A file of this writer, locked while it lives: what is not locked may be merged.
 struct Segment {
     path: PathBuf,
-    file: File,
+    file: Locked,
     /// Bytes of whole lines.
     length: u64,
 }
@@ -91,14 +91,10 @@ impl Embedded {
     pub fn compact(&mut self, key: &Key) -> Result<usize, RepositoryError> {
         let folder = self.place(key);
         let mut records = BTreeMap::new();
-        let mut gone: Vec<(PathBuf, File)> = Vec::new();
+        let mut gone: Vec<(PathBuf, Locked)> = Vec::new();
         for path in segments(&folder)? {
             let Ok(file) = File::open(&path) else { continue };
-            match file.try_lock() {
-                Ok(()) => {}
-                Err(TryLockError::WouldBlock) => continue,
-                Err(TryLockError::Error(e)) => return Err(RepositoryError::io(&path)(e)),
-            }
+            let Some(file) = Locked::attempt(file).map_err(RepositoryError::io(&path))? else { continue };
             read_segment(&path, &mut records)?;
             gone.push((path, file));
         }
@@ -241,8 +237,8 @@ impl Segment {
         let fresh = folder.join(format!("{name}.tmp"));
         let path = folder.join(format!("{name}.seg"));
         let fail = RepositoryError::io(&fresh);
-        let mut file = File::create_new(&fresh).map_err(&fail)?;
-        file.lock().map_err(&fail)?;
+        let created = File::create_new(&fresh).and_then(Locked::attempt).map_err(&fail)?;
+        let mut file = created.ok_or_else(|| fail(io::ErrorKind::WouldBlock.into()))?;
         file.write_all(MAGIC.as_bytes()).map_err(&fail)?;
         fs::rename(&fresh, &path).map_err(fail)?;
         Ok(Self { path, file, length: MAGIC.len() as u64 })
@@ -255,7 +251,7 @@ impl Segment {
         if let Err(error) = synced {
             // Not acknowledged, so it may not stay; what cannot be removed now is an unfinished line.
             let _ = self.file.set_len(self.length);
-            let _ = io::Seek::seek(&mut self.file, io::SeekFrom::Start(self.length));
+            let _ = io::Seek::seek(&mut *self.file, io::SeekFrom::Start(self.length));
             return Err(RepositoryError::io(&self.path)(error));
         }
         self.length += bytes.len() as u64;

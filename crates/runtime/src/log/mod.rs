@@ -10,9 +10,10 @@ mod record;
 pub use record::{LogHeader, Record, Sample};
 
 use crate::store::{OtherDevice, StoreError, StoreErrorKind};
-use std::fs::{self, File, TryLockError};
+use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
+use tilewright_files::Locked;
 
 /// First line of every log.
 const MAGIC: &str = "tilewright log 1\n";
@@ -29,7 +30,7 @@ trait Sink: Send {
     fn sync(&mut self) -> io::Result<()>;
 }
 
-impl Sink for File {
+impl Sink for Locked {
     fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.write_all(bytes)
     }
@@ -228,14 +229,10 @@ impl Contents {
 }
 
 /// The file, locked against other processes until it is closed.
-fn open_locked(path: &Path, create: bool) -> Result<File, StoreError> {
-    let options = File::options().read(true).write(true).create(create).truncate(false).open(path);
-    let file = options.map_err(|e| StoreError::io(path, e))?;
-    match file.try_lock() {
-        Ok(()) => Ok(file),
-        Err(TryLockError::WouldBlock) => Err(StoreError::new(path, StoreErrorKind::Locked)),
-        Err(TryLockError::Error(e)) => Err(StoreError::io(path, e)),
-    }
+fn open_locked(path: &Path, create: bool) -> Result<Locked, StoreError> {
+    let opened = File::options().read(true).write(true).create(create).truncate(false).open(path);
+    let locked = opened.and_then(Locked::attempt).map_err(|e| StoreError::io(path, e))?;
+    locked.ok_or_else(|| StoreError::new(path, StoreErrorKind::Locked))
 }
 
 fn read_whole(file: &mut File) -> Result<Vec<u8>, StoreErrorKind> {

@@ -130,7 +130,7 @@ fn a_second_writer_is_turned_away() {
 
 /// A disk that holds this many more bytes.
 struct FullDisk {
-    file: File,
+    file: Locked,
     left: usize,
 }
 
@@ -156,7 +156,8 @@ fn a_full_disk_loses_nothing_that_was_written() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("log");
     let Opened { mut log, .. } = CampaignLog::open(&path, &header()).unwrap();
-    let mut file = File::options().write(true).open(&path).unwrap();
+    log.close();
+    let mut file = File::options().write(true).open(&path).and_then(Locked::attempt).unwrap().unwrap();
     file.seek(SeekFrom::End(0)).unwrap();
     log.sink = Box::new(FullDisk { file, left: 1000 });
     let mut written = 0;
