@@ -7,7 +7,7 @@ use crate::device::number;
 use crate::error::MtlError;
 use crate::near::shares;
 use crate::protocol::fraction_of_oracle;
-use crate::sources::Sources;
+use crate::sources::{Source, Sources};
 use crate::view::{OnDevice, View};
 use rayon::prelude::*;
 use serde::Serialize;
@@ -17,8 +17,11 @@ use tilewright_core::space::Config;
 /// How far behind the best a plan may be to have a vote, in fraction of the oracle: comparisons over few sources tell no less.
 const MARGIN: f64 = 0.01;
 
-/// Most cases of a device that plans are compared on.
-const CASES: usize = 400;
+/// Most cases of a device that plans are compared with.
+const CASES: usize = 600;
+
+/// A source is judged on one in so many of its groups of inputs.
+const PARTS: u32 = 3;
 
 /// How the plans did.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -64,7 +67,7 @@ impl Plan {
 /// The plans, the simple ones first.
 fn plans(sources: &Sources, target: &Config, all: &[String]) -> Result<Vec<Plan>, MtlError> {
     let ratios = View::blind().with_ratios(sources, target);
-    let named = View::concatenated(sources, all)?;
+    let named = View::concatenated(sources, all)?.with_words_shared(sources, target);
     let both = named.clone().with_ratios(sources, target);
     let plan = |name, view, near| Plan { name, view, near };
     Ok(vec![
@@ -96,6 +99,18 @@ fn distinct(plans: &[Plan], sources: &Sources, target: &Config) -> Vec<usize> {
     (0..plans.len()).filter(|&i| (apart || !plans[i].near) && !again(i)).collect()
 }
 
+/// A source as the target, and what the others learn from: inputs that the target is not judged on, so that both are unseen. Where
+/// that leaves nothing, inputs are shared.
+fn rehearsal(sources: &Sources, at: usize) -> Result<(Source, Sources), MtlError> {
+    let rest = sources.without(at)?;
+    let is_judged = |group: u32| group % PARTS == at as u32 % PARTS;
+    let target = sources.all()[at].of_groups(is_judged);
+    let learned = rest.of_groups(|group| !is_judged(group));
+    let ran = |source: &Source| source.cases.cases().iter().any(|case| case.best().is_some());
+    let is_whole = ran(&target) && learned.all().iter().all(ran);
+    Ok(if is_whole { (target, learned) } else { (sources.all()[at].clone(), rest) })
+}
+
 /// The plans for a target by leaving each source out in turn, and how all plans did. Only features that the target has
 /// and every source count. Plans that see the same are one.
 ///
@@ -123,7 +138,7 @@ pub fn leave_one_out(
     let places = distinct(&full, sources, target.1);
     let jobs: Vec<(usize, usize)> = places.iter().flat_map(|&p| (0..count).map(move |s| (p, s))).collect();
     let score = |&(plan, at): &(usize, usize)| -> Result<f64, MtlError> {
-        let (target, rest) = (&thinned.all()[at], thinned.without(at)?);
+        let (target, rest) = rehearsal(&thinned, at)?;
         let plan = plans(&rest, &target.features, &shared)?.swap_remove(plan);
         let selector = plan.fit(&rest, (&target.device, &target.features), learner, seed)?;
         Ok(fraction_of_oracle(&selector, &target.cases))
@@ -137,4 +152,45 @@ pub fn leave_one_out(
         full.into_iter().zip(&plans).filter(|(_, (_, mean))| *mean >= best - MARGIN).map(|(plan, _)| plan).collect();
     let names = chosen.iter().map(|p| p.name).collect();
     Ok((chosen, LeaveOneOut { chosen: names, plans }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+    use tilewright_core::choice::{Case, ChoiceSet, Trial};
+    use tilewright_core::feature::{Feature, FeatureSchema};
+    use tilewright_core::selector::Candidate;
+
+    fn three(groups: u32) -> Sources {
+        let source = |device: &str| {
+            let mut cases = ChoiceSet::new(FeatureSchema { input: vec![Feature::size("n")], config: vec![] });
+            for i in 0..30 {
+                let trials = ["a", "b"]
+                    .map(|v| Trial { candidate: Candidate { variant: v.into(), features: vec![] }, cost: Some(1.0) });
+                cases.push(Case { features: vec![i as f32], trials: trials.to_vec(), group: i % groups }).unwrap();
+            }
+            Source { device: device.into(), features: Config::parse("cores=4").unwrap(), cases }
+        };
+        Sources::new(["x", "y", "z"].map(source).to_vec()).unwrap()
+    }
+
+    fn groups(of: &Source) -> BTreeSet<u32> {
+        of.cases.cases().iter().map(|case| case.group).collect()
+    }
+
+    /// What a plan is judged on has a device and inputs that its models have not seen.
+    #[test]
+    fn rehearsals_hold_back_a_device_and_inputs() {
+        for at in 0..3 {
+            let (target, rest) = rehearsal(&three(10), at).unwrap();
+            assert_eq!(rest.all().len(), 2);
+            for source in rest.all() {
+                assert!(source.device != target.device && groups(source).is_disjoint(&groups(&target)), "{at}");
+                assert_eq!(groups(source).len() + groups(&target).len(), 10, "all others are learned from");
+            }
+        }
+        let (target, rest) = rehearsal(&three(1), 0).unwrap();
+        assert_eq!((target.cases.len(), rest.all()[0].cases.len()), (30, 30), "one group cannot be parted");
+    }
 }

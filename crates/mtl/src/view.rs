@@ -53,6 +53,18 @@ impl View {
         Ok(view)
     }
 
+    /// Without the words that a single device has, the target counted: they only name it, and what is learned of a name carries over to
+    /// nobody.
+    #[must_use]
+    pub fn with_words_shared(mut self, sources: &Sources, target: &Config) -> Self {
+        let has = |features: &Config, (name, word): &(String, String)| {
+            features.get(name).is_some_and(|value| value.to_string() == *word)
+        };
+        let devices = || sources.all().iter().map(|s| &s.features).chain([target]);
+        self.words.retain(|word| devices().filter(|features| has(features, word)).count() >= 2);
+        self
+    }
+
     /// Adds the sizes of the input over what of a device measures them: bytes over bandwidth are a time, rows over
     /// multiprocessors are rounds, a working set over a cache is how much of it fits. Only features that all sources and the
     /// target have.

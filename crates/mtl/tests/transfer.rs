@@ -197,6 +197,27 @@ fn a_target_without_its_features_is_named() {
     assert!(matches!(view.values("e", &lacking.features), Err(MtlError::MissingFeature { .. })));
 }
 
+/// A word of a single device only names it.
+#[test]
+fn words_that_no_other_device_has_are_left_out() {
+    let named = |of: &Source, word: &str| {
+        let features = of.features.0.iter().filter(|(n, _)| n != "vendor").cloned();
+        let own = Config::parse(&format!("vendor={word}")).unwrap().0;
+        Source { features: Config(features.chain(own).collect()), ..of.clone() }
+    };
+    let words = ["x", "x", "y", "z"];
+    let sources = four().all().iter().zip(words).map(|(source, word)| named(source, word)).collect();
+    let sources = Sources::new(sources).unwrap();
+    let columns = |target: &str| {
+        let target = named(&device("t", 50.0, 2016), target).features;
+        let view = View::concatenated(&sources, &["vendor".into()]).unwrap().with_words_shared(&sources, &target);
+        let schema = view.schema(sources.all()[0].cases.schema());
+        schema.input[sources.all()[0].cases.schema().input.len()..].iter().map(|f| f.name.clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(columns("new"), ["device vendor=x"]);
+    assert_eq!(columns("z"), ["device vendor=x", "device vendor=z"], "the target has it too");
+}
+
 /// With its features under names that mean nothing, every plan is there once.
 #[test]
 fn plans_that_see_the_same_are_one() {

@@ -1,6 +1,7 @@
 //! Grouped cross-validation, and the choice among methods by it.
 
 use crate::blend::Blend;
+use crate::extra::ExtraTrees;
 use crate::regression::Regression;
 use crate::trees::BoostedTrees;
 use rand::SeedableRng;
@@ -81,12 +82,13 @@ pub struct Auto {
 }
 
 impl Auto {
-    /// What the project recommends: boosted trees, a blend of them with the cost forest and the Gaussian process, and regression, by three
-    /// folds.
+    /// What the project recommends: boosted trees, a blend of them with the cost forest and the Gaussian process, extremely randomised
+    /// trees and regression, by three folds.
     pub fn recommended() -> Self {
         let methods: Vec<(String, Box<dyn FitSelector>)> = vec![
             ("trees".into(), Box::new(BoostedTrees::default())),
             ("blend".into(), Box::new(Blend::default())),
+            ("extra-trees".into(), Box::new(ExtraTrees::default())),
             ("regression".into(), Box::new(Regression::default())),
         ];
         Self { methods, folds: 3 }

@@ -5,6 +5,7 @@ pub mod by_predictor;
 mod classes;
 mod encode;
 pub mod evaluate;
+pub mod extra;
 pub mod fixed;
 pub mod forest;
 pub mod guard;

@@ -8,6 +8,7 @@ use tilewright_core::setting::SettingError;
 use tilewright_variant_select::FeatureMap;
 use tilewright_variant_select::blend::Blend;
 use tilewright_variant_select::evaluate::{Auto, cross_validate, folds};
+use tilewright_variant_select::extra::ExtraTrees;
 use tilewright_variant_select::fixed::BestFixed;
 use tilewright_variant_select::forest::CostForest;
 use tilewright_variant_select::guard::Guarded;
@@ -54,6 +55,7 @@ fn methods() -> Vec<(&'static str, Box<dyn FitSelector>)> {
         ("trees", Box::new(quick)),
         ("blend", Box::new(Blend { forest: CostForest::default(), trees: listwise.clone(), process: process.clone() })),
         ("process", Box::new(process)),
+        ("extra", Box::new(ExtraTrees::default())),
         ("listwise", Box::new(listwise)),
         ("guarded", Box::new(Guarded(CostForest::default()))),
     ]
@@ -116,7 +118,7 @@ fn relative_costs_are_those_of_the_order_and_of_the_times() {
             assert!(mean < limit, "{name}: {mean}");
         }
     }
-    assert_eq!(told, ["forest", "trees", "blend", "process", "listwise", "guarded"]);
+    assert_eq!(told, ["forest", "trees", "blend", "process", "extra", "listwise", "guarded"]);
 }
 
 #[test]
@@ -160,10 +162,27 @@ fn features_that_say_nothing_are_named_or_ignored() {
             // Methods that see candidates too can do without.
             Ok(selector) => {
                 let chosen = ChoiceScores::of(&*selector, &data).unwrap().fraction_of_oracle;
-                assert!(["forest", "trees", "listwise", "blend", "guarded"].contains(&name) && chosen > 0.4, "{name}");
+                assert!(
+                    ["forest", "trees", "listwise", "blend", "guarded", "extra"].contains(&name) && chosen > 0.4,
+                    "{name}"
+                );
             }
         }
     }
+}
+
+/// Every input has one of two sets of candidates, of which one is common to both: what a variant costs is learned where it was tried.
+#[test]
+fn variants_that_are_missing_at_times_are_told_apart() {
+    let mut data = ChoiceSet::new(schema(&["n"]));
+    for i in 0..200u32 {
+        let n = f64::from(i * 37 % 200) + 1.0;
+        let mut trials = vec![trial("flat", Some(100.0))];
+        trials.push(if i % 2 == 0 { trial("steep", Some(n)) } else { trial("falling", Some(10_000.0 / n)) });
+        data.push(Case { features: vec![n as f32], trials, group: i }).unwrap();
+    }
+    let scores = cross_validate(&ExtraTrees::default(), &data, 4, 1).unwrap();
+    assert!(scores.fraction_of_oracle > 0.99, "{scores:?}");
 }
 
 /// One feature is constant, one missing everywhere, one only here and there, one infinite at times; the last decides.
@@ -228,6 +247,8 @@ fn settings_out_of_range_are_named() {
     assert_eq!(field(&Svm { penalties: vec![f64::NAN], ..Svm::default() }), "penalties");
     assert_eq!(field(&Svm { widths: vec![], ..Svm::default() }), "widths");
     assert_eq!(field(&CostForest { trees: 0, ..CostForest::default() }), "trees");
+    assert_eq!(field(&ExtraTrees { least: 0, ..ExtraTrees::default() }), "least");
+    assert_eq!(field(&ExtraTrees { columns: 0.0, ..ExtraTrees::default() }), "columns");
     assert_eq!(field(&CostProcess { cases: 0, ..CostProcess::default() }), "cases");
     assert_eq!(field(&CostProcess { learned: 0, ..CostProcess::default() }), "learned");
     let terms = |text: &str| Regression { terms: Terms::Expressions(vec![text.into()]), ..Regression::default() };

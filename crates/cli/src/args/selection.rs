@@ -20,6 +20,8 @@ pub(crate) enum SelectMethod {
     Trees,
     /// A few trees over features of the input: the fastest choice.
     Forest,
+    /// Extremely randomised trees of what every variant costs.
+    ExtraTrees,
     /// A Gaussian process of what every variant costs.
     Process,
     /// Boosted trees, a thorough forest and a Gaussian process together.
@@ -82,8 +84,10 @@ pub(crate) enum TransferDfs {
 /// What is fitted on all sources together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum TransferLearner {
-    /// The forest where candidates are named variants, boosted trees where they are configurations.
+    /// Extremely randomised trees where candidates are named variants, boosted trees where they are configurations.
     Auto,
+    /// Extremely randomised trees of what every variant costs.
+    ExtraTrees,
     /// A forest on the relative times of all variants.
     Forest,
     /// Boosted trees on the relative time of every candidate.

@@ -18,6 +18,7 @@ use tilewright_perfmodel_mlp::MlpFit;
 use tilewright_variant_select::blend::Blend;
 use tilewright_variant_select::by_predictor::ByPredictor;
 use tilewright_variant_select::evaluate::Auto;
+use tilewright_variant_select::extra::ExtraTrees;
 use tilewright_variant_select::fixed::BestFixed;
 use tilewright_variant_select::forest::CostForest;
 use tilewright_variant_select::map::{VariantMap, axes};
@@ -52,6 +53,7 @@ fn method(named: SelectMethod) -> Method {
         SelectMethod::Svm => Box::new(Svm::default()),
         SelectMethod::Trees => Box::new(BoostedTrees::default()),
         SelectMethod::Forest => Box::new(CostForest::default()),
+        SelectMethod::ExtraTrees => Box::new(ExtraTrees::default()),
         SelectMethod::Process => Box::new(CostProcess::default()),
         SelectMethod::Blend => Box::new(Blend::default()),
         SelectMethod::Mlp => Box::new(ByPredictor { fit: MlpFit::default(), name: "mlp" }),

@@ -22,6 +22,7 @@ use tilewright_mtl::protocol::{Protocol, TransferScores};
 use tilewright_mtl::shots::ShotScores;
 use tilewright_mtl::transfer::{Dfs, Profiles};
 use tilewright_mtl::{MtlError, Source};
+use tilewright_variant_select::extra::ExtraTrees;
 use tilewright_variant_select::forest::CostForest;
 use tilewright_variant_select::guard::Guarded;
 use tilewright_variant_select::svm::Svm;
@@ -104,22 +105,21 @@ fn shots(asked: &[usize]) -> Vec<usize> {
     if asked.is_empty() { Vec::new() } else { all.into_iter().collect() }
 }
 
-/// The learner that `auto` stands for: a forest tells candidates apart by name, and configurations have no name that another input
+/// The learner that `auto` stands for: extremely randomised trees tell candidates apart by name, and configurations have no name that another input
 /// or device knows.
 fn meant(named: TransferLearner, table: &FeatureTable) -> TransferLearner {
     let configurations = table.schema().config.iter().any(|f| f.kind == FeatureKind::Size);
     match named {
         TransferLearner::Auto if configurations => TransferLearner::Trees,
-        TransferLearner::Auto => TransferLearner::Forest,
+        TransferLearner::Auto => TransferLearner::ExtraTrees,
         named => named,
     }
 }
 
 fn learner(of: TransferLearner) -> Box<dyn FitSelector> {
     match of {
-        TransferLearner::Auto | TransferLearner::Forest => {
-            Box::new(Guarded(CostForest { trees: 40, ..CostForest::default() }))
-        }
+        TransferLearner::Auto | TransferLearner::ExtraTrees => Box::new(Guarded(ExtraTrees::default())),
+        TransferLearner::Forest => Box::new(Guarded(CostForest { trees: 40, ..CostForest::default() })),
         TransferLearner::Trees => Box::new(Guarded(BoostedTrees::default())),
         TransferLearner::Svm => Box::new(Guarded(Svm::default())),
     }

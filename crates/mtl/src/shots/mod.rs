@@ -9,7 +9,7 @@ mod curve;
 mod pick;
 
 use crate::error::MtlError;
-use crate::experts::{Experts, order};
+use crate::experts::{Expected, Experts, order};
 use covariance::{Covariance, Point};
 pub use curve::ShotScores;
 pub(crate) use curve::curve;
@@ -112,13 +112,17 @@ impl Adapted {
 
     /// Relative log costs on the target.
     fn expect(&self, input: &[f32], candidates: &[Candidate]) -> Vec<f64> {
-        let expected = self.experts.expect(input, candidates);
+        self.adapted(input, candidates, &self.experts.expect(input, candidates))
+    }
+
+    /// The same, where what the experts expect is known.
+    fn adapted(&self, input: &[f32], candidates: &[Candidate], expected: &Expected) -> Vec<f64> {
         let mut costs = expected.mean.clone();
         if self.seen.is_empty() {
             return costs;
         }
         for (i, (cost, candidate)) in costs.iter_mut().zip(candidates).enumerate() {
-            let point = self.covariance.point(input, candidate, (&expected, i), None);
+            let point = self.covariance.point(input, candidate, (expected, i), None);
             *cost +=
                 self.seen.iter().zip(&self.weights).map(|(s, w)| w * self.covariance.between(&point, s)).sum::<f64>();
         }

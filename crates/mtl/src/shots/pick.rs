@@ -1,6 +1,7 @@
 //! Which input to time next: the one that tells most about choices that are uncertain.
 
 use super::Adapted;
+use crate::experts::Expected;
 use serde::Serialize;
 use statrs::distribution::{Continuous, ContinuousCDF, Normal};
 use std::collections::BTreeSet;
@@ -24,6 +25,8 @@ pub struct Worth {
 /// The inputs that could be timed, and what is still uncertain of each.
 pub struct Pool<'a> {
     cases: &'a ChoiceSet,
+    /// Of those that are compared, the candidates and what the experts expect of them.
+    expected: Vec<(Vec<Candidate>, Expected)>,
     /// Which cases are compared.
     compared: Vec<usize>,
     /// Covariances of the differences of one variant between them, given what was timed.
@@ -48,7 +51,12 @@ impl<'a> Pool<'a> {
                 left[i * kept + j] = share * adapted.covariance.of_variant(near);
             }
         }
-        Self { cases, compared, left }
+        let expected = compared.iter().map(|&i| {
+            let candidates: Vec<Candidate> = all[i].trials.iter().map(|t| t.candidate.clone()).collect();
+            let expected = adapted.experts.expect(&all[i].features, &candidates);
+            (candidates, expected)
+        });
+        Self { cases, expected: expected.collect(), compared, left }
     }
 
     /// The case that is worth most to time, by what `adapted` expects now; none where all were taken.
@@ -81,8 +89,8 @@ impl<'a> Pool<'a> {
     /// What the choice for an input is expected to lose: the sum over the other candidates of the mean by which each may be better.
     fn expected_loss(&self, adapted: &Adapted, at: usize) -> f64 {
         let case = &self.cases.cases()[self.compared[at]];
-        let candidates: Vec<Candidate> = case.trials.iter().map(|t| t.candidate.clone()).collect();
-        let costs = adapted.expect(&case.features, &candidates);
+        let (candidates, expected) = &self.expected[at];
+        let costs = adapted.adapted(&case.features, candidates, expected);
         let spread = (2.0 * self.left[at * self.compared.len() + at].max(1e-9)).sqrt();
         let best = costs.iter().copied().fold(f64::INFINITY, f64::min);
         let normal = Normal::standard();

@@ -20,7 +20,7 @@ use tilewright_repository::{Key, Repository, RepositoryError, Sampled, open_exis
 use tilewright_runtime::store::{Home, Profile, ProfileHeader, ProfileStore, TrainingStats};
 use tilewright_runtime::trainer::{MlpTrainer, Trained, Trainer};
 use tilewright_runtime::tune::FEWEST_SAMPLES;
-use tilewright_variant_select::forest::CostForest;
+use tilewright_variant_select::extra::ExtraTrees;
 use tilewright_variant_select::guard::Guarded;
 
 /// The kind of a predictor that learned from other devices.
@@ -206,7 +206,7 @@ pub fn selector(
         return Ok(None);
     }
     let target = queried(device);
-    let learner = Guarded(CostForest { trees: 40, ..CostForest::default() });
+    let learner = Guarded(ExtraTrees::default());
     let selector = tune_from_source(&sources, (&name_of(device), &target), &Dfs::LeaveOneOut, &learner, 0)?;
     let names: Vec<String> = sources.all().iter().map(|s| about(&s.device, &s.features, &target)).collect();
     let cases = || sources.all().iter().flat_map(|s| s.cases.cases());
