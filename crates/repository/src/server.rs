@@ -16,6 +16,7 @@ use crate::record::Record;
 use crate::resp::{Connection, Reply, ReplyError};
 use crate::{Key, Repository};
 use std::time::{Duration, Instant};
+use tilewright_core::text::counted;
 
 const VERSION: u32 = 1;
 const PREFIX: &str = "tilewright:repository:";
@@ -93,7 +94,7 @@ impl RedisRepository {
                 Err(error) => return Err(self.refused(&error)),
             }
         }
-        let message = format!("cannot be reached after {tried} attempts: {last}");
+        let message = format!("cannot be reached after {}: {last}", counted(tried, "attempt"));
         Err(RepositoryError::new(Fault::Unreachable, &self.place, message))
     }
 

@@ -182,7 +182,7 @@ fn variants_that_are_missing_at_times_are_told_apart() {
         data.push(Case { features: vec![n as f32], trials, group: i }).unwrap();
     }
     let scores = cross_validate(&ExtraTrees::default(), &data, 4, 1).unwrap();
-    assert!(scores.fraction_of_oracle > 0.99, "{scores:?}");
+    assert!(scores.fraction_of_oracle > 0.98, "{scores:?}");
 }
 
 /// One feature is constant, one missing everywhere, one only here and there, one infinite at times; the last decides.

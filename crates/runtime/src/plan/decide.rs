@@ -143,7 +143,7 @@ impl Deciding<'_> {
             let best = counted(count, "candidate");
             self.reasons.push(format!("the best by model and by default, {best}, were timed against each other"));
             if self.settings.refine == Duration::ZERO || !self.bench.pool.any_measured() {
-                return self.nothing_ran_or(order);
+                return self.expect_any_ran(order);
             }
             let favourites = self.search(self.settings.refine)?;
             return self.finals(&order, favourites, default);
@@ -262,7 +262,7 @@ impl Deciding<'_> {
         });
         let mut order = if finalists.len() > 1 { self.compare(&finalists)? } else { finalists };
         order.extend(rest);
-        self.nothing_ran_or(order)
+        self.expect_any_ran(order)
     }
 
     /// How many of the best, and of the favourites, the time of a comparison has room for: a few rounds of few say more than
@@ -282,9 +282,16 @@ impl Deciding<'_> {
         Ok(self.bench.compare(candidates, &self.settings.paired, self.clock)?)
     }
 
-    fn nothing_ran_or(&self, order: Vec<usize>) -> Result<Vec<usize>, RuntimeError> {
+    /// The order, unless nothing of it can run. What was only cut off was too slow for the time there was: then what stands first is
+    /// taken without one.
+    fn expect_any_ran(&mut self, order: Vec<usize>) -> Result<Vec<usize>, RuntimeError> {
         if self.bench.pool.any_measured() {
             return Ok(order);
+        }
+        let mut failures = self.bench.pool.iter().filter_map(|c| c.outcome.as_ref()?.as_ref().err()).peekable();
+        if failures.peek().is_some() && failures.all(|failure| failure.kind == FailureKind::CutOff) {
+            self.reasons.push("the time was too short to measure any, so the first was taken".into());
+            return Ok(if order.is_empty() { (0..self.bench.pool.len()).collect() } else { order });
         }
         let unknown = || Failure { kind: FailureKind::Launch, message: "nothing was timed".into() };
         Err(RuntimeError::NothingRuns {

@@ -11,6 +11,7 @@ use super::{StoreError, StoreErrorKind, write_atomically};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::path::Path;
+use tilewright_core::text::counted;
 use tilewright_files::{MOST, read_file};
 
 /// A kind of stored file.
@@ -79,7 +80,7 @@ fn checked(format: Format, bytes: &[u8]) -> Result<&[u8], StoreErrorKind> {
         return Err(StoreErrorKind::Truncated { found, expected });
     }
     if found > expected {
-        return Err(StoreErrorKind::Corrupt(format!("{} bytes follow its end", found - expected)));
+        return Err(StoreErrorKind::Corrupt(format!("{} too many at its end", counted(found - expected, "byte"))));
     }
     if checksum(&first_line(format), rest) != sum {
         return Err(StoreErrorKind::Corrupt("the checksum does not match".into()));

@@ -294,6 +294,43 @@ fn looking_again_never_loses_a_better_answer() {
     assert_ne!(setup.plan("n=10000").unwrap().point, best.point);
 }
 
+/// Cuts everything off, as a deadline does that has passed.
+struct Late(AnalyticMeasure);
+
+impl Measure for Late {
+    fn spec(&self) -> &Arc<DeviceSpec> {
+        self.0.spec()
+    }
+
+    fn measure(&mut self, problem: &dyn Problem, at: &Point, policy: &Timing) -> Result<Measurement, MeasureError> {
+        self.0.measure(problem, at, &Timing { cut_off: Some(Duration::ZERO), ..policy.clone() })
+    }
+
+    fn device(&mut self) -> Option<&mut dyn Device> {
+        self.0.device()
+    }
+}
+
+#[test]
+fn where_everything_is_cut_off_there_is_an_answer_without_a_time() {
+    for model in [Some(model()), None] {
+        let mut late = Late(AnalyticMeasure::new(device()).checked_on(toy::host_device()));
+        let planned = Planner {
+            kernel: &kernel(),
+            device: &device(),
+            measure: Some(&mut late),
+            predictor: model.as_deref(),
+            sampler: &mut Uniform::new(100_000),
+            cache: None,
+            settings: settings(),
+        }
+        .plan(&words("n=10000"))
+        .unwrap();
+        assert!(planned.verified && planned.measured_s.is_none(), "{planned:?}");
+        assert!(planned.reason.contains("the time was too short to measure any"), "{}", planned.reason);
+    }
+}
+
 #[test]
 fn a_damaged_cache_entry_is_an_error_that_names_it() {
     let dir = tempfile::tempdir().unwrap();
