@@ -16,7 +16,7 @@ use tilewright_core::problem::{AnyKernel, Measure, Problem};
 use tilewright_core::space::Config;
 use tilewright_runtime::RuntimeError;
 use tilewright_runtime::contest::{Entrant, contest, libraries};
-use tilewright_runtime::plan::PlanSettings;
+use tilewright_runtime::plan::{PlanSettings, Planned};
 use tilewright_runtime::tune::Fitted;
 
 #[derive(Serialize)]
@@ -75,20 +75,36 @@ pub(super) fn held_out(
             Err(tilewright::Error::Runtime(error)) if has_none(&error) => continue,
             Err(error) => return Err(error.into()),
         };
-        let entrant = |name: &str, point| Entrant { name: name.to_owned(), problem: problem.clone(), point };
-        let mut entrants = vec![entrant("tuned", planned.point)];
-        entrants.extend(libraries(device, &how.libraries, &problem.input(), &how.settings)?.0);
-        entrants.extend(problem.default_point().map(|point| entrant("untuned", point)));
-        let mut standings = contest(device, &entrants, &how.settings)?;
-        let untuned = problem.default_point().and(standings.pop()).and_then(|standing| standing.cost.ok());
-        let row = TaskReport::new(task, &entrants[..standings.len()], &standings);
-        let default = problem.default_point().map(|point| problem.space().config(&point)).unwrap_or_default();
-        let changed = planned.config.differing(&default);
-        out.push(HeldOut { changed, ..held(task, row, planned.predicted_s, untuned) });
+        out.push(timed(device, task, &problem, planned, &how)?);
         bar.set(out.len() as u64);
     }
     bar.finish();
     Ok(out)
+}
+
+/// The choice for a task beside what would run if nothing were tuned, and the libraries.
+fn timed(
+    device: &mut Opened,
+    task: &Task,
+    problem: &Arc<dyn Problem>,
+    planned: Planned,
+    how: &Contest,
+) -> Result<HeldOut, Failure> {
+    let entrant = |name: &str, point| Entrant { name: name.to_owned(), problem: problem.clone(), point };
+    let default = problem.default_point();
+    // Where nothing was changed, two times of the same would only tell the noise.
+    let apart = default.clone().filter(|point| *point != planned.point);
+    let mut entrants = vec![entrant("tuned", planned.point)];
+    entrants.extend(libraries(device, &how.libraries, &problem.input(), &how.settings)?.0);
+    entrants.extend(apart.clone().map(|point| entrant("untuned", point)));
+    let mut standings = contest(device, &entrants, &how.settings)?;
+    let beside = apart.and_then(|_| standings.pop());
+    let of_default = beside.as_ref().or(standings.first()).filter(|_| default.is_some());
+    let untuned = of_default.and_then(|standing| standing.cost.as_ref().ok().copied());
+    let row = TaskReport::new(task, &entrants[..standings.len()], &standings);
+    let default = default.map(|point| problem.space().config(&point)).unwrap_or_default();
+    let changed = planned.config.differing(&default);
+    Ok(HeldOut { changed, ..held(task, row, planned.predicted_s, untuned) })
 }
 
 fn held(task: &Task, row: TaskReport, predicted_s: Option<f64>, untuned: Option<f64>) -> HeldOut {
