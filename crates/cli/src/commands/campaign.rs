@@ -19,18 +19,7 @@ use tilewright_runtime::trainer::MlpTrainer;
 use tilewright_runtime::worker::serve;
 
 pub(crate) fn run(args: &CampaignArgs, wiring: &Wiring, seed: u64, output: Output) -> Result<(), Failure> {
-    let names = args.device.split(',').map(parse).collect::<Result<Vec<_>, _>>()?;
-    let real = |name: &DeviceName| !matches!(name, DeviceName::Emulator(_));
-    if let Some(twice) = names.iter().enumerate().find(|(at, name)| real(name) && names[..*at].contains(name)) {
-        return Err(Failure::new(Kind::Usage, "device", format!("{} stands there twice", twice.1)));
-    }
-    if !(args.minutes > 0.0 && args.minutes <= 1e6) {
-        return Err(Failure::new(
-            Kind::Usage,
-            "minutes",
-            format!("minutes is {}: it must be above 0, and at most 1000000", args.minutes),
-        ));
-    }
+    let names = names(args)?;
     let (scale, objective) = match names[0] {
         DeviceName::Cpu => (Scale::host(), Objective::default()),
         DeviceName::Cuda(_) | DeviceName::Replay(_) => (Scale::full(), Objective::default()),
@@ -76,6 +65,23 @@ pub(crate) fn run(args: &CampaignArgs, wiring: &Wiring, seed: u64, output: Outpu
             Err(Failure::new(Kind::Wrong, "device", format!("{}; see campaign.json", counted(wrong, "wrong result"))))
         }
     }
+}
+
+/// The devices that were named, and whether the time is one.
+fn names(args: &CampaignArgs) -> Result<Vec<DeviceName>, Failure> {
+    let names = args.device.split(',').map(parse).collect::<Result<Vec<_>, _>>()?;
+    let real = |name: &DeviceName| !matches!(name, DeviceName::Emulator(_));
+    if let Some(twice) = names.iter().enumerate().find(|(at, name)| real(name) && names[..*at].contains(name)) {
+        return Err(Failure::new(Kind::Usage, "device", format!("{} stands there twice", twice.1)));
+    }
+    if !(args.minutes > 0.0 && args.minutes <= 1e6) {
+        return Err(Failure::new(
+            Kind::Usage,
+            "minutes",
+            format!("minutes is {}: it must be above 0, and at most 1000000", args.minutes),
+        ));
+    }
+    Ok(names)
 }
 
 /// Samples of different models must not be mixed.

@@ -290,23 +290,7 @@ fn text(a: &Answer) -> String {
         a.failed
     );
     for k in &a.kernels {
-        if a.kernels.len() > 1 {
-            let _ =
-                writeln!(out, "\n{}: {}, {} more failed or cut off", k.kernel, samples(k.samples, k.inputs), k.failed);
-        }
-        if let Some(mse) = k.cv_mse {
-            let _ = writeln!(
-                out,
-                "error of the log time on unseen inputs: {mse:.4} (mean square), so times within a factor of {:.2}",
-                mse.sqrt().exp()
-            );
-        }
-        let _ = writeln!(out, "the sampler accepted {:.1}% of what it drew", 100.0 * k.acceptance);
-        match (&k.profile, &k.reason) {
-            (Some(profile), _) => out.extend(["profile ", profile, "\n"]),
-            (None, reason) => out.extend(["no profile: ", reason.as_deref().unwrap_or_default(), "\n"]),
-        }
-        let _ = writeln!(out, "log     {}", k.log);
+        of_kernel(k, a.kernels.len() > 1, &mut out);
     }
     if let Some(s) = &a.selector {
         let score =
@@ -333,6 +317,26 @@ fn text(a: &Answer) -> String {
         );
     }
     out
+}
+
+/// What became of one kernel.
+fn of_kernel(k: &OfKernel, is_one_of_several: bool, out: &mut String) {
+    if is_one_of_several {
+        let _ = writeln!(out, "\n{}: {}, {} more failed or cut off", k.kernel, samples(k.samples, k.inputs), k.failed);
+    }
+    if let Some(mse) = k.cv_mse {
+        let _ = writeln!(
+            out,
+            "error of the log time on unseen inputs: {mse:.4} (mean square), so times within a factor of {:.2}",
+            mse.sqrt().exp()
+        );
+    }
+    let _ = writeln!(out, "the sampler accepted {:.1}% of what it drew", 100.0 * k.acceptance);
+    match (&k.profile, &k.reason) {
+        (Some(profile), _) => out.extend(["profile ", profile, "\n"]),
+        (None, reason) => out.extend(["no profile: ", reason.as_deref().unwrap_or_default(), "\n"]),
+    }
+    let _ = writeln!(out, "log     {}", k.log);
 }
 
 fn samples(samples: u64, inputs: u64) -> String {
