@@ -6,7 +6,7 @@ mod space;
 
 use crate::args::SearchArgs;
 use crate::failure::{Failure, Kind};
-use crate::output::{Output, aligned, expect_writable, seconds, write};
+use crate::output::{Output, aligned, expect_writable, note, seconds, write};
 use crate::wiring::Wiring;
 use serde::Serialize;
 use space::{About, Recording, prior, warm};
@@ -94,6 +94,15 @@ impl Asked {
         Ok(Self { strategies, budgets, seconds, tolerance })
     }
 
+    /// Says where a learned bound is asked for that was learned for something else.
+    fn warn_of(&self, tail: &Tail) {
+        if self.strategies.iter().any(|(_, strategy)| *strategy == Strategy::EarlyStop) {
+            tail.caution(self.tolerance.epsilon)
+                .into_iter()
+                .for_each(|caution| note(format_args!("warning: {caution}")));
+        }
+    }
+
     /// When a strategy ends at the latest.
     fn limit(&self, strategy: Strategy) -> Budget {
         let stops = strategy.stops() || self.seconds.is_some() || strategy == Strategy::Exhaustive;
@@ -118,6 +127,7 @@ pub(crate) fn run(args: &SearchArgs, wiring: &Wiring, seed: u64, output: Output)
     if !args.prior.is_empty() {
         setup.tail = Arc::new(prior(&args.prior, args.epsilon, seed)?);
     }
+    asked.warn_of(&setup.tail);
     if !args.warm_start.is_empty() {
         setup.warm = Arc::new(warm(&args.warm_start, recording.space())?);
     }

@@ -59,6 +59,18 @@ fn every_field_of_the_contract_is_there() {
 }
 
 #[test]
+fn a_bound_that_was_learned_for_another_epsilon_says_so() {
+    let home = Home::new();
+    let file = device(&cache(&home, "one", 1.0));
+    let told = |strategy: &str, epsilon: &str| {
+        let run = home.run(&["search", "--device", &file, "--strategy", strategy, "--epsilon", epsilon]);
+        assert!(run.status.success());
+        String::from_utf8(run.stderr).unwrap().contains("learned at an epsilon of 5%")
+    };
+    assert!(told("early-stop", "0.1") && !told("early-stop", "0.05") && !told("early-stop-conservative", "0.1"));
+}
+
+#[test]
 fn strategies_stop_by_themselves_and_are_compared() {
     let home = Home::new();
     let (file, plot) = (device(&cache(&home, "one", 1.0)), home.path().join("plot.svg"));

@@ -19,6 +19,7 @@ use tilewright_core::text::counted;
 use tilewright_core::timing::Clock;
 use tilewright_sampler::DrawError;
 use tilewright_search::drive::{Budget, DriveError, Limits, StoppedBy, Trace};
+use tilewright_search::stop::Tail;
 use tilewright_search::{Evaluator, Setup, Strategy, drive};
 
 /// Alternatives that a decision lists.
@@ -221,6 +222,9 @@ impl Deciding<'_> {
             (StoppedBy::Exhausted, _) => "there being no other".to_owned(),
         };
         self.reasons.push(format!("strategy {name} timed {} more, ended by {ended}", trace.evaluations));
+        if self.settings.strategy.known() == Some(Strategy::EarlyStop) {
+            self.reasons.extend(Tail::default().caution(epsilon));
+        }
         if trace.illegal > 0 {
             self.reasons.push(format!("it left out {} that were not legal", counted(trace.illegal, "proposal")));
         }

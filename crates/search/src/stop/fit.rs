@@ -60,7 +60,7 @@ pub fn fit_tail(spaces: &[Vec<f64>], epsilon: f64, seed: u64) -> Result<Tail, Fi
             None => {}
         }
     }
-    Ok(Tail { chances })
+    Ok(Tail { epsilon, chances })
 }
 
 /// The least suspicion that one random search had before it came within epsilon of the optimum; infinite if it did so at

@@ -13,6 +13,8 @@ use serde::{Deserialize, Serialize};
 /// means in fact is learned from random searches of other spaces.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Tail {
+    /// The epsilon at which it was learned: at another, its chances are a guess.
+    pub epsilon: f64,
     /// Chances of a miss, ascending, and the suspicion (a logarithm, see [`Tail`]) at or below which it is no more than
     /// that; ascending too.
     pub chances: Vec<(f64, f64)>,
@@ -22,6 +24,7 @@ impl Default for Tail {
     /// Fitted by [`super::fit_tail`] on the exhaustively measured spaces that the crate's README names, at an epsilon of 5%.
     fn default() -> Self {
         Self {
+            epsilon: 0.05,
             chances: vec![
                 (0.01, -5.78),
                 (0.02, -4.96),
@@ -48,6 +51,15 @@ impl Tail {
         self.chance(suspicion(sample)).min(1.0 - sample.share())
     }
 
+    /// What is to be said of its bound at an epsilon other than the one at which it was learned.
+    pub fn caution(&self, asked: f64) -> Option<String> {
+        let (learned, asked) = (100.0 * self.epsilon, 100.0 * asked);
+        let is_other = (learned - asked).abs() > 1e-6;
+        is_other.then(|| {
+            format!("the rule that ends a random search was learned at an epsilon of {learned}%: at {asked}% its bound is a guess")
+        })
+    }
+
     /// Between the learned chances on a straight line in log odds, with the slope of the formula beyond them.
     fn chance(&self, suspicion: f64) -> f64 {
         let odds = |p: f64| (p / (1.0 - p)).ln();
@@ -67,13 +79,20 @@ mod tests {
 
     #[test]
     fn chances_are_met_where_they_were_learned_and_lie_between_elsewhere() {
-        let tail = Tail { chances: vec![(0.05, -3.0), (0.1, -2.0), (0.3, 0.0)] };
+        let tail = Tail { epsilon: 0.05, chances: vec![(0.05, -3.0), (0.1, -2.0), (0.3, 0.0)] };
         for (p, s) in &tail.chances {
             assert!((tail.chance(*s) - p).abs() < 1e-12);
         }
         let grid: Vec<f64> = (-80..40).map(|i| tail.chance(f64::from(i) / 10.0)).collect();
         assert!(grid.is_sorted() && grid[0] > 0.0 && grid[119] < 1.0);
-        assert_eq!(Tail { chances: Vec::new() }.chance(-9.0), 1.0);
+        assert_eq!(Tail { epsilon: 0.05, chances: Vec::new() }.chance(-9.0), 1.0);
+    }
+
+    #[test]
+    fn another_epsilon_than_the_learned_one_is_told() {
+        assert_eq!(Tail::default().caution(0.05), None);
+        let told = Tail::default().caution(0.1).unwrap();
+        assert!(told.contains("5%") && told.contains("10%"), "{told}");
     }
 
     #[test]
@@ -85,6 +104,6 @@ mod tests {
         assert!((suspicion(&sample) + 11f64.ln()).abs() < 1e-12);
         (0..880).for_each(|_| sample.see(9.0));
         assert!((suspicion(&sample) - ((0.1f64 / 0.9).ln() - 11f64.ln())).abs() < 1e-9);
-        assert!(Tail { chances: Vec::new() }.miss(&sample) <= 0.1 + 1e-12);
+        assert!(Tail { epsilon: 0.05, chances: Vec::new() }.miss(&sample) <= 0.1 + 1e-12);
     }
 }

@@ -43,6 +43,7 @@ pub(super) fn run(
         false => Arc::new(warm(&args.warm_start, problem.space())?),
     };
     let tail = if args.prior.is_empty() { Tail::default() } else { prior(&args.prior, args.epsilon, seed)? };
+    asked.warn_of(&tail);
     let id = device.spec().id.clone();
     let mut trial = Trial {
         problem: &*problem,
