@@ -75,6 +75,12 @@ impl Encoding {
         }
     }
 
+    /// Writes the encoded row to `out`, but for the 1 that it begins with, which only linear methods need.
+    pub(crate) fn encode_features(&self, features: &[f32], out: &mut Vec<f32>) {
+        self.encode(features, out);
+        out.remove(0);
+    }
+
     /// Writes the encoded row to `out`. Features that the row lacks count as the mean.
     pub(crate) fn encode(&self, features: &[f32], out: &mut Vec<f32>) {
         out.clear();

@@ -127,11 +127,9 @@ impl ExtraTrees {
 
 /// The features of an input as the trees see them.
 fn encode(encoding: Option<&Encoding>, input: &[f32], row: &mut Vec<f32>) {
-    row.clear();
-    if let Some(encoding) = encoding {
-        encoding.encode(input, row);
-        // It is 1 for all.
-        row.remove(0);
+    match encoding {
+        Some(encoding) => encoding.encode_features(input, row),
+        None => row.clear(),
     }
 }
 

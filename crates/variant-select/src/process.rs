@@ -49,11 +49,7 @@ struct Samples {
 impl Samples {
     fn new(data: &ChoiceSet, encoding: &Encoding, classes: &Classes) -> Self {
         let n = classes.len();
-        // The first number of an encoded row is 1 for all.
-        let row = |input: &[f32], row: &mut Vec<f32>| {
-            encoding.encode(input, row);
-            row.remove(0);
-        };
+        let row = |input: &[f32], row: &mut Vec<f32>| encoding.encode_features(input, row);
         let (rows, mut costs) = lost_performance(classes, data, row);
         let count = (costs.len() / n.max(1)) as f64;
         let mean = |class: usize| costs.iter().skip(class).step_by(n).sum::<f64>() / count;

@@ -62,12 +62,12 @@ fn every_field_of_the_contract_is_there() {
 fn a_bound_that_was_learned_for_another_epsilon_says_so() {
     let home = Home::new();
     let file = device(&cache(&home, "one", 1.0));
-    let told = |strategy: &str, epsilon: &str| {
+    let warns = |strategy: &str, epsilon: &str| {
         let run = home.run(&["search", "--device", &file, "--strategy", strategy, "--epsilon", epsilon]);
         assert!(run.status.success());
         String::from_utf8(run.stderr).unwrap().contains("learned at an epsilon of 5%")
     };
-    assert!(told("early-stop", "0.1") && !told("early-stop", "0.05") && !told("early-stop-conservative", "0.1"));
+    assert!(warns("early-stop", "0.1") && !warns("early-stop", "0.05") && !warns("early-stop-conservative", "0.1"));
 }
 
 #[test]

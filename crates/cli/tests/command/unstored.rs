@@ -22,14 +22,14 @@ fn a_home_that_is_none_keeps_no_answer_from_its_caller() {
     fs::write(at("file"), "mine").unwrap();
     symlink("turn", at("turn")).unwrap();
     for place in [at("file"), at("file/below"), at("turn"), "/dev/null".into(), "/proc/none".into()] {
-        let told = |answer: &Value| why(answer).contains(place.to_str().unwrap());
+        let names_place = |answer: &Value| why(answer).contains(place.to_str().unwrap());
         let (code, planned) = home.json_in(&place, &PLAN);
-        assert!(code == 0 && planned["verified"] == true && told(&planned), "{planned}");
+        assert!(code == 0 && planned["verified"] == true && names_place(&planned), "{planned}");
         assert!(planned["damaged"].is_null(), "{planned}");
         let (code, run) = home.json_in(&place, &["run", "gemm", "m=33", "n=21", "k=17", "--threads", "1"]);
         assert!(code == 0 && run["time_s"].is_number(), "{run}");
         let (code, tuned) = home.json_in(&place, &[&TUNE[..], &["--samples", "60"]].concat());
-        assert!(code == 0 && tuned["samples"].as_u64() >= Some(60) && told(&tuned), "{tuned}");
+        assert!(code == 0 && tuned["samples"].as_u64() >= Some(60) && names_place(&tuned), "{tuned}");
         assert!(tuned["profile"].is_null() && tuned["cv_mse"].is_number(), "{tuned}");
     }
     assert_eq!(fs::read_to_string(at("file")).unwrap(), "mine");
