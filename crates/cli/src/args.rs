@@ -216,6 +216,10 @@ pub(crate) struct PlanArgs {
     /// Let routines of libraries that are found on this machine compete with generated kernels.
     #[arg(long)]
     pub with_libraries: bool,
+    /// Where this device has no selector and others have recorded: first time all kernels on so many drawn inputs, the most informative
+    /// first, up to two seconds a kernel. Later plans know them too.
+    #[arg(long, value_name = "K", allow_negative_numbers = true, value_parser = whole::<u32>(1, 40))]
+    pub shots: Option<u32>,
     /// Ignore a cached answer, and replace it.
     #[arg(long)]
     pub fresh: bool,

@@ -87,6 +87,9 @@ pub struct Selection {
     pub fraction_of_oracle: Option<f64>,
     /// The kernels that it ranks, the best first.
     pub ranked: Vec<KernelId>,
+    /// The share of the best performance that its first choice is expected to lose on this input, where that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expected_loss: Option<f64>,
 }
 
 fn unnamed() -> KernelId {

@@ -22,4 +22,9 @@ pub trait Selector: Send + Sync {
     fn relative_costs(&self, _input_and_device: &[f32], _candidates: &[Candidate], _out: &mut Vec<f32>) -> bool {
         false
     }
+
+    /// The share of the best performance that the first choice is expected to lose; none where nothing is known of that.
+    fn expected_loss(&self, _input_and_device: &[f32], _candidates: &[Candidate]) -> Option<f64> {
+        None
+    }
 }

@@ -9,13 +9,18 @@ use tilewright_core::selector::{Candidate, Selector, VariantOrder};
 
 /// Every source's own model votes (the paper's majority); the sum of their ranks breaks ties.
 pub struct Majority {
-    pub(crate) voters: Experts,
+    voters: Experts,
 }
 
 impl Majority {
     /// A vote of given selectors.
     pub fn of(voters: Vec<Box<dyn Selector>>) -> Self {
         Self { voters: Experts::new(voters.into_iter().map(|voter| (voter, 1.0)).collect()) }
+    }
+
+    /// The voters, each of which counts the same.
+    pub fn into_experts(self) -> Experts {
+        self.voters
     }
 
     /// Fits one model a source; one on which nothing ran has no vote.

@@ -3,6 +3,7 @@
 //! Algorithm 2 counts which features are in the best subset of each source; with few sources most subsets tie, and their count says
 //! little. Here a few plans (what a model sees of devices, and which sources it learns from) compete as wholes by their mean performance over all sources, and those that are about the best vote.
 
+use crate::confidence::{Confidence, Rehearsed, rehearse};
 use crate::device::number;
 use crate::error::MtlError;
 use crate::near::shares;
@@ -31,7 +32,12 @@ pub struct LeaveOneOut {
     /// Every plan with its mean fraction of the oracle's performance over the sources as targets; empty where there was
     /// nothing to compare.
     pub plans: Vec<(&'static str, f64)>,
+    /// Every source with the mean fraction of the oracle's performance that the chosen plans had where it was the target.
+    pub sources: Vec<(String, f64)>,
 }
+
+/// Plans for a target, how all did, and what a choice by them may lose.
+pub type Compared = (Vec<Plan>, LeaveOneOut, Option<Confidence>);
 
 /// A way to learn from sources.
 #[derive(Clone, Debug, PartialEq)]
@@ -121,7 +127,7 @@ pub fn leave_one_out(
     target: (&str, &Config),
     learner: &dyn FitSelector,
     seed: u64,
-) -> Result<(Vec<Plan>, LeaveOneOut), MtlError> {
+) -> Result<Compared, MtlError> {
     let shared = shared(sources, target.1);
     if let (true, Some(first)) = (shared.is_empty(), sources.features().first()) {
         return Err(MtlError::MissingFeature { device: target.0.to_owned(), feature: first.clone() });
@@ -132,26 +138,44 @@ pub fn leave_one_out(
         // One source: nothing tells how devices differ.
         full.truncate(1);
         let chosen = full.iter().map(|p| p.name).collect();
-        return Ok((full, LeaveOneOut { chosen, plans: Vec::new() }));
+        return Ok((full, LeaveOneOut { chosen, plans: Vec::new(), sources: Vec::new() }, None));
     }
     let thinned = sources.thinned(CASES);
     let places = distinct(&full, sources, target.1);
     let jobs: Vec<(usize, usize)> = places.iter().flat_map(|&p| (0..count).map(move |s| (p, s))).collect();
-    let score = |&(plan, at): &(usize, usize)| -> Result<f64, MtlError> {
+    let score = |&(plan, at): &(usize, usize)| -> Result<(f64, Vec<Rehearsed>), MtlError> {
         let (target, rest) = rehearsal(&thinned, at)?;
         let plan = plans(&rest, &target.features, &shared)?.swap_remove(plan);
         let selector = plan.fit(&rest, (&target.device, &target.features), learner, seed)?;
-        Ok(fraction_of_oracle(&selector, &target.cases))
+        Ok((fraction_of_oracle(&selector, &target.cases), rehearse(&selector, &target.cases)))
     };
-    let scores = jobs.par_iter().map(score).collect::<Result<Vec<f64>, MtlError>>()?;
-    let means: Vec<f64> = scores.chunks(count).map(|s| s.iter().sum::<f64>() / count as f64).collect();
+    let scores = jobs.par_iter().map(score).collect::<Result<Vec<_>, MtlError>>()?;
     let full: Vec<Plan> = places.into_iter().map(|p| full[p].clone()).collect();
+    Ok(compared(full, sources, &scores))
+}
+
+/// What follows from the scores of every plan with every source as the target.
+fn compared(full: Vec<Plan>, sources: &Sources, scores: &[(f64, Vec<Rehearsed>)]) -> Compared {
+    let count = sources.all().len();
+    let mean = |of: &mut dyn Iterator<Item = f64>| {
+        let all: Vec<f64> = of.collect();
+        all.iter().sum::<f64>() / all.len() as f64
+    };
+    let means: Vec<f64> = scores.chunks(count).map(|s| mean(&mut s.iter().map(|s| s.0))).collect();
     let best = means.iter().copied().fold(0.0, f64::max);
+    let is_chosen: Vec<bool> = means.iter().map(|mean| *mean >= best - MARGIN).collect();
+    let of_chosen: Vec<&[(f64, Vec<Rehearsed>)]> =
+        scores.chunks(count).zip(&is_chosen).filter(|(_, chosen)| **chosen).map(|(s, _)| s).collect();
+    let of_source = |(at, source): (usize, &Source)| {
+        (source.device.clone(), mean(&mut of_chosen.iter().map(|scores| scores[at].0)))
+    };
+    let sources = sources.all().iter().enumerate().map(of_source).collect();
+    let rehearsed = of_chosen.iter().flat_map(|scores| scores.iter()).flat_map(|s| s.1.iter().copied());
+    let confidence = Confidence::fit(rehearsed.collect());
     let plans: Vec<(&'static str, f64)> = full.iter().map(|p| p.name).zip(means).collect();
-    let chosen: Vec<Plan> =
-        full.into_iter().zip(&plans).filter(|(_, (_, mean))| *mean >= best - MARGIN).map(|(plan, _)| plan).collect();
+    let chosen: Vec<Plan> = full.into_iter().zip(is_chosen).filter(|(_, chosen)| *chosen).map(|(p, _)| p).collect();
     let names = chosen.iter().map(|p| p.name).collect();
-    Ok((chosen, LeaveOneOut { chosen: names, plans }))
+    (chosen, LeaveOneOut { chosen: names, plans, sources }, confidence)
 }
 
 #[cfg(test)]

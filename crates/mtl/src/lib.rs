@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 pub mod baselines;
+pub mod confidence;
 pub mod cvdfs;
 pub mod device;
 mod error;

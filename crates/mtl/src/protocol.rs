@@ -2,9 +2,10 @@
 //! taught, and what simple rules give.
 
 use crate::baselines::{BestOnSources, Majority};
+use crate::confidence::ConfidenceScores;
 use crate::error::MtlError;
 use crate::experts::Experts;
-use crate::shots::{ShotScores, curve};
+use crate::shots::{ShotScores, curve, likeness};
 use crate::sources::{Source, Sources};
 use crate::transfer::{Dfs, Reason, tune_from_source};
 use serde::Serialize;
@@ -54,6 +55,9 @@ pub struct TransferScores {
     pub features: Vec<String>,
     /// The same with how often.
     pub chosen: Vec<(String, usize)>,
+    /// How well the transferred model knows what its choices lose, before any shot; none where nothing was rehearsed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub confidence: Option<ConfidenceScores>,
     /// Seconds of building one model, the choice of features included.
     pub seconds: f64,
     /// How the features of the last split were chosen.
@@ -81,13 +85,18 @@ impl Protocol<'_> {
         let tuned = tune_from_source(&sources, (self.target, self.features), self.dfs, self.learner, seed)?;
         let seconds = start.elapsed().as_secs_f64();
         let Some(scores) = ChoiceScores::of(&tuned, held_out) else { return Ok(None) };
+        let confidence = ConfidenceScores::of(&tuned, held_out);
         let native = self.learner.fit(&own, seed).map_or(f64::NAN, |s| fraction_of_oracle(&*s, held_out));
         let voters = Majority::fit(&sources, self.learner, seed)?;
         let majority = fraction_of_oracle(&voters, held_out);
         let like = sources.all().first().map_or(&own, |first| &first.cases);
         let shots = match self.shots {
             [] => Vec::new(),
-            counts => curve(Experts::led_by(tuned.selector, voters.voters), like, &own, held_out, counts)?,
+            counts => {
+                let experts = Experts::led_by(tuned.selector, voters.into_experts());
+                let weights = likeness(&sources);
+                curve((experts, tuned.confidence), (like, &weights), &own, held_out, counts)?
+            }
         };
         let scores = shots.last().map_or(scores, |last| last.scores);
         let own = Source { device: self.target.to_owned(), features: self.features.clone(), cases: own };
@@ -102,6 +111,7 @@ impl Protocol<'_> {
             fixed_best_of_target,
             chosen: tuned.features.iter().map(|name| (name.clone(), 1)).collect(),
             features: tuned.features,
+            confidence,
             seconds,
             reason: tuned.reason,
             shots,
@@ -131,6 +141,7 @@ impl TransferScores {
             fixed_best_of_target: mean(|s| s.fixed_best_of_target),
             features: chosen.iter().map(|(name, _)| name.clone()).collect(),
             chosen,
+            confidence: ConfidenceScores::mean(&splits.iter().filter_map(|s| s.confidence).collect::<Vec<_>>()),
             seconds: mean(|s| s.seconds),
             reason: splits.last()?.reason.clone(),
             shots: (0..splits.last()?.shots.len())

@@ -1,6 +1,7 @@
 //! A model for a device that ran nothing, from what others recorded.
 
 use crate::baselines::Majority;
+use crate::confidence::Confidence;
 use crate::cvdfs::{CvDfs, CvDfsOutcome, cvdfs};
 use crate::error::MtlError;
 use crate::forward::{Forward, ForwardOutcome, forward};
@@ -60,6 +61,8 @@ pub struct Tuned {
     pub features: Vec<String>,
     /// How they were chosen.
     pub reason: Reason,
+    /// What a choice may lose, where sources played the target.
+    pub confidence: Option<Confidence>,
 }
 
 impl Selector for Tuned {
@@ -69,6 +72,10 @@ impl Selector for Tuned {
 
     fn relative_costs(&self, input: &[f32], candidates: &[Candidate], out: &mut Vec<f32>) -> bool {
         self.selector.relative_costs(input, candidates, out)
+    }
+
+    fn expected_loss(&self, input: &[f32], candidates: &[Candidate]) -> Option<f64> {
+        Some(self.confidence.as_ref()?.of(&*self.selector, input, candidates))
     }
 }
 
@@ -91,7 +98,7 @@ pub fn tune_from_source(
     if sources.all().is_empty() {
         return Err(MtlError::TooFew { what: "source devices on which anything ran", found: 0, needed: 1 });
     }
-    let plans = plans(sources, target, dfs, learner, seed, &mut reason)?;
+    let (plans, confidence) = plans(sources, target, dfs, learner, seed, &mut reason)?;
     let fit = |plan: &Plan| -> Result<Box<dyn Selector>, MtlError> {
         Ok(Box::new(plan.fit(sources, target, learner, seed)?))
     };
@@ -104,7 +111,7 @@ pub fn tune_from_source(
             features.push(name);
         }
     }
-    Ok(Tuned { selector, features, reason })
+    Ok(Tuned { selector, features, reason, confidence })
 }
 
 fn plans(
@@ -114,7 +121,7 @@ fn plans(
     learner: &dyn FitSelector,
     seed: u64,
     reason: &mut Reason,
-) -> Result<Vec<Plan>, MtlError> {
+) -> Result<(Vec<Plan>, Option<Confidence>), MtlError> {
     let all = sources.features();
     let chosen = match dfs {
         Dfs::Full => all,
@@ -130,12 +137,13 @@ fn plans(
             reason.forward.insert(forward(sources, &all, learner, *settings, seed)?).features.clone()
         }
         Dfs::LeaveOneOut => {
-            let (plans, compared) = leave_one_out(sources, target, learner, seed)?;
+            let (plans, compared, confidence) = leave_one_out(sources, target, learner, seed)?;
             reason.leave_one_out = Some(compared);
-            return Ok(plans);
+            return Ok((plans, confidence));
         }
     };
-    Ok(vec![Plan { name: "features", view: View::concatenated(sources, &chosen)?, near: false }])
+    let view = View::concatenated(sources, &chosen)?;
+    Ok((vec![Plan { name: "features", view, near: false }], None))
 }
 
 /// What chose the view, for a report.

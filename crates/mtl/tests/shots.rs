@@ -97,7 +97,7 @@ fn who_only_ranks_is_an_expert_too_and_constant_features_are_no_fault() {
         let trials = vec![trial("slow", Some(2.0)), trial("fast", Some(1.0)), trial("never", None)];
         all.push(Case { features: vec![7.0], trials, group }).unwrap();
     }
-    let mut adapted = Adapted::new(Experts::new(vec![(Box::new(First), 1.0)]), Differences::default(), &all);
+    let mut adapted = Adapted::new(Experts::new(vec![(Box::new(First), 1.0)]), Differences::default(), (&all, &[]));
     let candidates: Vec<Candidate> = all.cases()[0].trials.iter().map(|t| t.candidate.clone()).collect();
     let mut order = VariantOrder::new();
     adapted.rank(&[7.0], &candidates, &mut order);

@@ -54,7 +54,7 @@ fn svm() -> Svm {
 fn physics_carries_over_to_a_device_between_the_others() {
     let target = device("t", 50.0, 2016);
     let fraction = |s: &dyn Selector| ChoiceScores::of(s, &target.cases).unwrap().fraction_of_oracle;
-    let (plans, compared) = leave_one_out(&four(), ("t", &target.features), &forest(), 0).unwrap();
+    let (plans, compared, _) = leave_one_out(&four(), ("t", &target.features), &forest(), 0).unwrap();
     assert!(compared.chosen.contains(&"ratios") && !compared.chosen.contains(&"blind"), "{compared:?}");
     assert_eq!((plans.len(), compared.plans.len()), (compared.chosen.len(), 6));
     let tuned = tune_from_source(&four(), ("t", &target.features), &Dfs::LeaveOneOut, &forest(), 0).unwrap();
@@ -227,7 +227,7 @@ fn plans_that_see_the_same_are_one() {
     };
     let sources: Vec<Source> = four().all().iter().map(|s| Source { features: renamed(s), ..s.clone() }).collect();
     let target = renamed(&device("t", 50.0, 2016));
-    let (_, compared) = leave_one_out(&Sources::new(sources).unwrap(), ("t", &target), &forest(), 0).unwrap();
+    let (_, compared, _) = leave_one_out(&Sources::new(sources).unwrap(), ("t", &target), &forest(), 0).unwrap();
     let names: Vec<&str> = compared.plans.iter().map(|p| p.0).collect();
     assert_eq!(names, ["blind", "features", "near"]);
 }

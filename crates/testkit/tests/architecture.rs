@@ -25,7 +25,7 @@ const EDGES: [(&str, Option<&[&str]>); 27] = [
     ("perfmodel-mlp", Some(&["core"])),
     ("perfmodel-linear", Some(&["core"])),
     ("variant-select", Some(&["core"])),
-    ("mtl", Some(&["core"])),
+    ("mtl", Some(&["core", "variant-select"])),
     ("repository", Some(&["core", "files", "mtl"])),
     ("cpu", Some(&["core", "ops", "loops", "threads"])),
     ("ptxgen", Some(&["core", "ops", "loops"])),

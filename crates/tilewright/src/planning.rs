@@ -1,8 +1,10 @@
 //! One decision for an input: which kernel of a computation, with which configuration, by whatever is known of them.
 
 mod room;
+mod shots;
 
 pub use room::problem;
+pub use shots::{Shooting, Shots};
 
 use crate::error::Error;
 use crate::known::{Known, KnownSelector, selector};
@@ -43,6 +45,8 @@ pub struct Planning<'a> {
     pub model: (Option<&'a str>, Option<&'a Path>),
     /// How many configurations a costly model is asked about, where that is said.
     pub candidates: Option<usize>,
+    /// See [`VariantPlanner::most`].
+    pub searched: usize,
     /// How to decide.
     pub settings: PlanSettings,
     /// See [`VariantPlanner::searching`].
@@ -68,7 +72,7 @@ impl<'a> Planning<'a> {
         settings: PlanSettings,
     ) -> Self {
         let (with_libraries, predictor, selector, model) = (false, None, None, (None, None));
-        let (candidates, searching) = (None, None);
+        let (candidates, searched, searching) = (None, SEARCHED, None);
         Self {
             home,
             kernels,
@@ -79,6 +83,7 @@ impl<'a> Planning<'a> {
             selector,
             model,
             candidates,
+            searched,
             settings,
             searching,
         }
@@ -259,6 +264,7 @@ impl Prepared<'_> {
                 Ranker::Transferred { selector, variants, inputs: *inputs }
             }),
         };
+        let remembers = planning.settings.remember;
         let mut silent = |_: &dyn AnyKernel, _: Option<&dyn Predictor>, _: &PlanSettings| {};
         let (cache, question) = (PlanCache::new(planning.home.plans()), planning.question());
         let mut planner = VariantPlanner {
@@ -266,7 +272,7 @@ impl Prepared<'_> {
             left_out,
             notes,
             ranker,
-            most: SEARCHED,
+            most: planning.searched,
             device: planning.device,
             measure: match &mut planning.measure {
                 Some(measure) => Some(&mut **measure),
@@ -282,6 +288,9 @@ impl Prepared<'_> {
         };
         let (at, mut planned) = planner.plan()?;
         drop(planner);
+        if let (Some(_), true) = (&transferred, remembers) {
+            shots::remember(planning.home, planning.device, &*found[at].1, &planned);
+        }
         planned.damaged.extend(broken);
         planned.damaged.extend(found.iter().flat_map(|(known, _)| known.damaged.iter().cloned()));
         // What is wrong with the whole repository, every kernel has found.

@@ -65,6 +65,11 @@ impl Encoding {
         if columns.is_empty() { Err(SelectError::NoUsableFeature(input.len())) } else { Ok(Self { columns, map }) }
     }
 
+    /// The features that are used, in the order of the row.
+    pub(crate) fn features(&self) -> impl Iterator<Item = usize> {
+        self.columns.iter().map(|column| column.feature)
+    }
+
     /// Numbers in an encoded row.
     pub(crate) fn width(&self) -> usize {
         let n = self.columns.len();

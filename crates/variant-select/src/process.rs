@@ -79,6 +79,20 @@ impl FitSelector for CostProcess {
 }
 
 impl CostProcess {
+    /// By how much more or less than the average feature each counts in the distance of two inputs; 0 of one that does not vary.
+    ///
+    /// # Errors
+    /// As [`FitSelector::fit`]'s.
+    pub fn weights(&self, data: &ChoiceSet) -> Result<Vec<f64>, SelectError> {
+        let classes = Classes::all(data, self.classes)?;
+        let encoding = Encoding::logarithms(data)?;
+        let samples = Samples::new(data, &encoding, &classes).some(self.learned);
+        let lengths = Lengths::learn(&samples, self.steps);
+        let mut out = vec![0.0; data.schema().input.len()];
+        encoding.features().zip(lengths.weights()).for_each(|(feature, weight)| out[feature] = weight);
+        Ok(out)
+    }
+
     /// Fits, and keeps the concrete type.
     ///
     /// # Errors

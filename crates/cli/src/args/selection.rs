@@ -98,9 +98,9 @@ pub(crate) enum TransferLearner {
 
 #[derive(Clone, Debug, Args)]
 pub(crate) struct TransferArgs {
-    /// The device to choose for; nothing that it ran is learned from.
+    /// The device to choose for; nothing that it ran is learned from. Each device in turn unless given.
     #[arg(long, value_name = "DEVICE")]
-    pub target: String,
+    pub target: Option<String>,
     /// The devices to learn from, separated by commas; all others unless given.
     #[arg(long, value_name = "D1,D2", value_delimiter = ',')]
     pub sources: Option<Vec<String>>,

@@ -11,7 +11,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::Duration;
 use tilewright::known::{LINEAR, TRANSFER};
-use tilewright::planning::Planning;
+use tilewright::planning::{Planning, Shooting, Shots};
 use tilewright_core::decision::{Alternative, Selection, Variant};
 use tilewright_core::device::DeviceSpec;
 use tilewright_core::predictor::Predictor;
@@ -122,11 +122,43 @@ pub(super) fn decide(
         // Nothing is run to explain what is predicted.
         planning.measure = planning.measure.filter(|_| args.top != Some(0));
     }
-    let prepared = planning.prepare(&fields::parse(&args.input)?)?;
+    let input = fields::parse(&args.input)?;
+    if let (Some(count), Some(measure)) = (args.shots, planning.measure.as_deref_mut()) {
+        let shooting = Shooting {
+            home: &home,
+            kernels: &kernels,
+            with_libraries: args.with_libraries,
+            device: &spec,
+            fixed: &shared(&input),
+            seed,
+        };
+        let mut told = |input: &Config, at: usize| note(format_args!("shot {} of {count}: {input}", at + 1));
+        note(format_args!("{}", said(&shooting.time(measure, count as usize, &mut told)?)));
+    }
+    let prepared = planning.prepare(&input)?;
     if purpose == Purpose::Known && !prepared.is_anything_known()? {
         return Ok(None);
     }
     Ok(Some(prepared.decide()?))
+}
+
+/// The fields that all shots share: the element type.
+fn shared(input: &Config) -> Config {
+    Config(input.0.iter().filter(|(name, _)| name == "dtype").cloned().collect())
+}
+
+/// What shots came to, for people.
+fn said(shots: &Shots) -> String {
+    let percent = |log: f64| 100.0 * (1.0 - (-log).exp());
+    match shots.expected_loss {
+        None => "no shots: this device has a selector of its own".to_owned(),
+        Some(loss) => format!(
+            "{} timed: choices are expected to lose {:.1}%, and one more shot to save {:.2}%",
+            counted(shots.inputs.len(), "input"),
+            percent(loss),
+            percent(shots.next_saves)
+        ),
+    }
 }
 
 /// The same on a device that is opened for it.
@@ -313,7 +345,7 @@ fn explain_text(e: &Explained) -> String {
         table.push([vec![(i + 1).to_string()], row.to_vec()].concat());
     }
     let _ = write!(out, "\nthe best alternatives:\n{}", aligned(&table));
-    if let Some(Selection { method, inputs, fraction_of_oracle, ranked }) = &e.answer.selector {
+    if let Some(Selection { method, inputs, fraction_of_oracle, ranked, .. }) = &e.answer.selector {
         let share =
             fraction_of_oracle.map_or(String::new(), |f| format!(", {:.1}% of the best on unseen ones", 100.0 * f));
         let _ = write!(out, "\n\nranked by the selector ({method}, learned on {}{share}):", counted(inputs, "input"));

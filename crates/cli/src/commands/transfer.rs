@@ -1,5 +1,7 @@
 //! `tilewright transfer`: choosing on a device that ran nothing, judged on recorded measurements.
 
+mod every;
+
 use crate::args::{TransferArgs, TransferCommand, TransferDfs, TransferLearner, word};
 use crate::commands::data::read_some;
 use crate::failure::{Failure, Kind};
@@ -14,6 +16,7 @@ use tilewright_core::feature::FeatureKind;
 use tilewright_core::text::counted;
 use tilewright_datasets::{Dataset, FeatureTable, SplitSpec};
 use tilewright_files::{MOST, read_file};
+use tilewright_mtl::confidence::{ConfidenceScores, TIMED};
 use tilewright_mtl::cvdfs::CvDfs;
 use tilewright_mtl::device::DeviceTable;
 use tilewright_mtl::forward::Forward;
@@ -95,8 +98,12 @@ fn above(splits: &[TransferScores], held_out: Option<f64>) -> Vec<Above> {
 
 pub(crate) fn run(command: &TransferCommand, seed: u64, output: Output) -> Result<(), Failure> {
     let TransferCommand::Evaluate { dataset, with } = command;
-    let answer = evaluate(dataset, with, seed)?;
-    output.answer(&answer, || text(&answer))
+    if let Some(target) = &with.target {
+        let answer = evaluate(dataset, (target, with), seed)?;
+        return output.answer(&answer, || text(&answer));
+    }
+    let every = every::evaluate(dataset, with, seed)?;
+    output.answer(&every, || every.text())
 }
 
 /// The numbers of shots, ascending, with none at all before them to compare with.
@@ -134,24 +141,24 @@ struct Recorded<'a> {
     sources: Vec<String>,
 }
 
-fn evaluate(path: &Path, args: &TransferArgs, seed: u64) -> Result<Answer, Failure> {
+fn evaluate(path: &Path, (target, args): (&str, &TransferArgs), seed: u64) -> Result<Answer, Failure> {
     let devices = device_table(args.device_features.as_deref())?;
     let mut dataset = read_some(path)?;
     dataset.know_devices(|device| devices.of(device).ok().cloned());
     let spec = holdout(args.holdout.as_deref(), &dataset, "0.33")?;
     let table = dataset.features_on_any_device().map_err(|e| Failure::of_file(Kind::Input, path, e))?;
-    let sources = sources(&dataset, args)?;
+    let sources = sources(&dataset, (target, args))?;
     let dfs = dfs(args)?;
     let meant = meant(args.learner, &table);
-    let recorded = Recorded { dataset, table, devices, target: &args.target, sources };
-    let features = recorded.devices.of(&args.target).map_err(failure)?;
+    let recorded = Recorded { dataset, table, devices, target, sources };
+    let features = recorded.devices.of(target).map_err(failure)?;
     let counts = shots(&args.shots);
-    let protocol = Protocol { target: &args.target, features, dfs: &dfs, learner: &*learner(meant), shots: &counts };
+    let protocol = Protocol { target, features, dfs: &dfs, learner: &*learner(meant), shots: &counts };
     let seeds: Vec<u64> = (0..u64::from(args.repeats)).map(|r| seed.wrapping_add(r)).collect();
     let splits = seeds.par_iter().map(|&seed| recorded.split(&protocol, &spec, seed)).collect::<Result<Vec<_>, _>>()?;
     let nothing = || Failure::new(Kind::Nothing, "holdout", "nothing that ran was held out");
     Ok(Answer {
-        target: args.target.clone(),
+        target: target.to_owned(),
         dfs: word(args.dfs),
         learner: word(meant),
         found: TransferScores::mean(&splits).ok_or_else(nothing)?,
@@ -183,9 +190,9 @@ fn bytes(file: &Path) -> Result<Vec<u8>, Failure> {
 }
 
 /// The devices to learn from: those that were named, or all but the target.
-fn sources(dataset: &Dataset, args: &TransferArgs) -> Result<Vec<String>, Failure> {
+fn sources(dataset: &Dataset, (target, args): (&str, &TransferArgs)) -> Result<Vec<String>, Failure> {
     let known = dataset.devices();
-    let check = |field: &str, name: &String| match known.contains(name) {
+    let check = |field: &str, name: &str| match known.iter().any(|k| k == name) {
         true => Ok(()),
         false => {
             let all = if known.iter().all(String::is_empty) {
@@ -196,11 +203,11 @@ fn sources(dataset: &Dataset, args: &TransferArgs) -> Result<Vec<String>, Failur
             Err(Failure::new(Kind::Input, field, format!("the dataset has no device {name:?}; there are {all}")))
         }
     };
-    check("target", &args.target)?;
-    let named = args.sources.clone().unwrap_or_else(|| known.iter().filter(|n| **n != args.target).cloned().collect());
+    check("target", target)?;
+    let named = args.sources.clone().unwrap_or_else(|| known.iter().filter(|n| *n != target).cloned().collect());
     named.iter().try_for_each(|name| check("sources", name))?;
-    if named.contains(&args.target) {
-        return Err(Failure::new(Kind::Input, "sources", format!("{:?} is the target", args.target)));
+    if named.iter().any(|name| name == target) {
+        return Err(Failure::new(Kind::Input, "sources", format!("{target:?} is the target")));
     }
     Ok(named)
 }
@@ -269,13 +276,30 @@ fn text(a: &Answer) -> String {
     rows.extend(a.found.shots.iter().map(after));
     rows.extend(OTHERS.iter().map(|(name, of)| row(name, of(&a.found))));
     let features = if a.found.features.is_empty() { "none".to_owned() } else { a.found.features.join(" ") };
+    let confidence = a.found.confidence.as_ref().map_or_else(String::new, known);
     format!(
-        "{} from {}, {} by {}, {} a model\n{}features of devices: {features}\n",
+        "{} from {}, {} by {}, {} a model\n{}features of devices: {features}\n{confidence}",
         a.target,
         a.sources.join(" "),
         counted(a.repeats, "split"),
         a.holdout,
         seconds(a.found.seconds),
         aligned(&rows)
+    )
+}
+
+/// What the model knows of its choices before any shot.
+fn known(c: &ConfidenceScores) -> String {
+    let percent = |share: f64| format!("{:.1}%", 100.0 * share);
+    let of = |fraction: f64| if fraction.is_nan() { "-".to_owned() } else { format!("{fraction:.4}") };
+    format!(
+        "choices are expected to lose {} and lose {}; sure of {} of the inputs ({} of oracle), unsure of the others ({}); {} where the \
+         first {TIMED} are timed of these\n",
+        percent(c.expected_loss),
+        percent(c.loss),
+        percent(c.sure),
+        of(c.sure_of_oracle),
+        of(c.unsure_of_oracle),
+        of(c.timed_of_oracle)
     )
 }

@@ -2,9 +2,12 @@
 
 use super::Differences;
 use crate::experts::Expected;
+use crate::sources::{Source, Sources};
+use rayon::prelude::*;
 use tilewright_core::choice::ChoiceSet;
 use tilewright_core::feature::FeatureKind;
 use tilewright_core::selector::Candidate;
+use tilewright_variant_select::process::CostProcess;
 
 /// The share of the reach over which what the experts expect must be alike.
 const LIKENESS: f64 = 0.5;
@@ -40,13 +43,26 @@ pub(super) struct Covariance {
     experts: usize,
 }
 
+/// How much each feature of the input counts in how alike two inputs are: the square root of its weight in a Gaussian process of what
+/// every variant costs on a source, as a geometric mean over the sources. The root stands for that a weight which one device teaches
+/// is right of another in part only.
+pub fn likeness(sources: &Sources) -> Vec<f64> {
+    const LEAST: f64 = 1e-3;
+    let process = CostProcess::default();
+    let of_source = |source: &Source| process.weights(&source.cases).ok();
+    let all: Vec<Vec<f64>> = sources.all().par_iter().filter_map(of_source).collect();
+    let width = all.first().map_or(0, Vec::len);
+    let mean = |f: usize| all.iter().map(|weights| weights[f].max(LEAST).ln()).sum::<f64>() / all.len() as f64;
+    (0..width).map(|f| (0.5 * mean(f)).exp()).collect()
+}
+
 fn number(value: f32, size: bool) -> f64 {
     let value = f64::from(value);
     if size { value.abs().ln_1p().copysign(value) } else { value }
 }
 
 impl Covariance {
-    pub(super) fn new(differences: Differences, like: &ChoiceSet, experts: usize) -> Self {
+    pub(super) fn new(differences: Differences, (like, weights): (&ChoiceSet, &[f64]), experts: usize) -> Self {
         let feature = |(f, kind): (usize, FeatureKind)| {
             let size = kind == FeatureKind::Size;
             let all: Vec<f64> =
@@ -56,8 +72,11 @@ impl Covariance {
             let spread = (all.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / n).sqrt();
             (mean, if spread > 1e-9 { spread.recip() } else { 0.0 }, size)
         };
-        let features: Vec<_> = like.schema().input.iter().map(|f| f.kind).enumerate().map(feature).collect();
+        let mut features: Vec<_> = like.schema().input.iter().map(|f| f.kind).enumerate().map(feature).collect();
         let varying = features.iter().filter(|f| f.1 > 0.0).count().max(1) as f64;
+        for (feature, weight) in features.iter_mut().zip(weights) {
+            feature.1 *= weight;
+        }
         Self { differences, features, varying, experts: experts.max(1) }
     }
 

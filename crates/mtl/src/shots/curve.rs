@@ -1,6 +1,7 @@
 //! How much better choices become by each input that is timed on the target.
 
 use super::{Adapted, Differences, Pool};
+use crate::confidence::{Confidence, ConfidenceScores};
 use crate::error::MtlError;
 use crate::experts::Experts;
 use serde::Serialize;
@@ -17,6 +18,9 @@ pub struct ShotScores {
     /// Choices on held-out inputs.
     #[serde(flatten)]
     pub scores: ChoiceScores,
+    /// How well the selector knows what its choices lose; none where nothing was rehearsed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub confidence: Option<ConfidenceScores>,
     /// What choices are expected to lose: the mean over the inputs that could be timed of how much better the others may be.
     pub expected_loss: f64,
     /// By how much timing one more is expected to lessen that; 0 where there is none left.
@@ -32,6 +36,7 @@ impl ShotScores {
             shots: splits.first()?.shots,
             timed: splits.iter().map(|s| s.timed).min()?,
             scores: ChoiceScores::mean(&scores)?,
+            confidence: ConfidenceScores::mean(&splits.iter().filter_map(|s| s.confidence).collect::<Vec<_>>()),
             expected_loss: mean(|s| s.expected_loss),
             next_saves: mean(|s| s.next_saves),
         })
@@ -44,13 +49,13 @@ impl ShotScores {
 /// # Errors
 /// As [`Adapted::learn`]'s.
 pub(crate) fn curve(
-    experts: Experts,
-    like: &ChoiceSet,
+    (experts, confidence): (Experts, Option<Confidence>),
+    like: (&ChoiceSet, &[f64]),
     own: &ChoiceSet,
     held_out: &ChoiceSet,
     counts: &[usize],
 ) -> Result<Vec<ShotScores>, MtlError> {
-    let mut adapted = Adapted::new(experts, Differences::default(), like);
+    let mut adapted = Adapted::new(experts, Differences::default(), like).with_confidence(confidence);
     // An input on which nothing runs tells nothing, and nobody who times it learns more.
     let ran: Vec<usize> = (0..own.len()).filter(|&i| own.cases()[i].best().is_some()).collect();
     let own = own.subset(&ran);
@@ -66,8 +71,9 @@ pub(crate) fn curve(
             next = pool.next(&adapted, &taken);
         }
         let Some(scores) = ChoiceScores::of(&adapted, held_out) else { return Ok(Vec::new()) };
+        let confidence = ConfidenceScores::of(&adapted, held_out);
         let (expected_loss, next_saves) = next.map_or((0.0, 0.0), |worth| (worth.expected_loss, worth.saved));
-        out.push(ShotScores { shots, timed: taken.len(), scores, expected_loss, next_saves });
+        out.push(ShotScores { shots, timed: taken.len(), scores, confidence, expected_loss, next_saves });
     }
     Ok(out)
 }

@@ -8,8 +8,10 @@ mod covariance;
 mod curve;
 mod pick;
 
+use crate::confidence::Confidence;
 use crate::error::MtlError;
 use crate::experts::{Expected, Experts, order};
+pub use covariance::likeness;
 use covariance::{Covariance, Point};
 pub use curve::ShotScores;
 pub(crate) use curve::curve;
@@ -54,13 +56,21 @@ pub struct Adapted {
     /// The residuals, solved by the covariance.
     weights: Vec<f64>,
     shots: usize,
+    confidence: Option<Confidence>,
 }
 
 impl Adapted {
-    /// Nothing is timed yet: what the experts say holds. Features are scaled as they vary over `like`.
-    pub fn new(experts: Experts, differences: Differences, like: &ChoiceSet) -> Self {
-        let covariance = Covariance::new(differences, like, experts.len());
-        Self { experts, covariance, seen: Vec::new(), weights: Vec::new(), shots: 0 }
+    /// Nothing is timed yet: what the experts say holds. Features are scaled as they vary over `like`, and count by their weights, one a
+    /// feature, in how alike two inputs are; by 1 where there are fewer.
+    pub fn new(experts: Experts, differences: Differences, (like, weights): (&ChoiceSet, &[f64])) -> Self {
+        let covariance = Covariance::new(differences, (like, weights), experts.len());
+        Self { experts, covariance, seen: Vec::new(), weights: Vec::new(), shots: 0, confidence: None }
+    }
+
+    /// Says what a choice may lose by what rehearsals without shots lost, which is more than it will be.
+    #[must_use]
+    pub fn with_confidence(self, confidence: Option<Confidence>) -> Self {
+        Self { confidence, ..self }
     }
 
     /// Learns from inputs of the target with the times of their variants; all that were seen before are forgotten. Fewer than three
@@ -142,5 +152,9 @@ impl Selector for Adapted {
         out.clear();
         out.extend(self.expect(input, candidates).into_iter().map(|c| c as f32));
         true
+    }
+
+    fn expected_loss(&self, input: &[f32], candidates: &[Candidate]) -> Option<f64> {
+        Some(self.confidence.as_ref()?.of(self, input, candidates))
     }
 }

@@ -80,6 +80,9 @@ pub struct VariantPlanner<'a> {
 /// The kernels that are recommended to be searched where a selector ranks them.
 pub const SEARCHED: usize = 3;
 
+/// A choice that is expected to lose more than this share of the best performance is a guess that is worth timing.
+const UNSURE: f64 = 0.02;
+
 /// The share of the time within which kernels of few configurations are timed wherever the selector ranks them: there is little to search
 /// in them, so that finding out costs less than a wrong guess.
 const GLANCED: f64 = 0.25;
@@ -317,16 +320,17 @@ impl<'d, 'a> Deciding<'d, 'a> {
         };
         let mut features = Vec::new();
         self.planner.entrants[legal[0]].problem.input_features(&mut features);
-        let RankedVariants { order, faults } = match ranker.rank(&features, &ids) {
+        let RankedVariants { order, faults, expected_loss } = match ranker.rank(&features, &ids) {
             Ok(ranked) => ranked,
-            Err(fault) => RankedVariants { order: Vec::new(), faults: vec![fault] },
+            Err(fault) => RankedVariants { faults: vec![fault], ..RankedVariants::default() },
         };
         self.reasons.extend(faults.iter().map(ToString::to_string));
         if order.is_empty() {
             return None;
         }
-        let said = ranker.said(order.iter().map(|at| ids[*at].clone()).collect());
+        let said = ranker.said(order.iter().map(|at| ids[*at].clone()).collect(), expected_loss);
         self.reasons.push(sentence_of(&said));
+        self.reasons.extend(advice(&said, self.planner.is_timed()));
         self.selection = Some(said);
         let rest: Vec<usize> = (0..legal.len()).filter(|at| !order.contains(at)).collect();
         let (best, behind) = order.split_at(order.len().min(self.planner.most.max(1)));
@@ -447,7 +451,7 @@ impl<'d, 'a> Deciding<'d, 'a> {
 
 /// What a selector is, and how it ranks.
 fn sentence_of(said: &Selection) -> String {
-    let Selection { method, inputs, fraction_of_oracle, ranked } = said;
+    let Selection { method, inputs, fraction_of_oracle, ranked, .. } = said;
     let names: Vec<&str> = ranked.iter().map(KernelId::as_str).collect();
     let names = names.join(", ");
     let share = fraction_of_oracle.map_or(String::new(), |f| format!(", {:.0}% of the best on unseen ones", 100.0 * f));
@@ -455,6 +459,17 @@ fn sentence_of(said: &Selection) -> String {
         "own" => format!("the caller's selector ranks {names}"),
         _ => format!("the selector ({method}, learned on {}{share}) ranks {names}", counted(inputs, "input")),
     }
+}
+
+/// What the first choice may lose; where nothing is timed, which kernels are worth timing.
+fn advice(said: &Selection, is_timed: bool) -> Option<String> {
+    let loss = said.expected_loss?;
+    let percent = 100.0 * loss;
+    let first: Vec<&str> = said.ranked.iter().take(SEARCHED).map(KernelId::as_str).collect();
+    Some(match loss > UNSURE && !is_timed {
+        true => format!("its first choice is expected to lose {percent:.1}%: time these: {}", first.join(", ")),
+        false => format!("its first choice is expected to lose {percent:.1}%"),
+    })
 }
 
 /// Whether an error says something of one kernel only, so that others may still have a plan.

@@ -82,6 +82,8 @@ pub enum Ranker<'a> {
 pub struct RankedVariants {
     /// Indices of the kernels that it ranks, the best first.
     pub order: Vec<usize>,
+    /// The share of the best performance that the first is expected to lose, where that is known.
+    pub expected_loss: Option<f64>,
     /// What was wrong with its order.
     pub faults: Vec<SelectionError>,
 }
@@ -110,6 +112,7 @@ impl Ranker<'_> {
         let (mut ranks, mut out) = (VariantOrder::new(), RankedVariants::default());
         if !candidates.is_empty() {
             selector.rank(features, &candidates, &mut ranks);
+            out.expected_loss = selector.expected_loss(features, &candidates);
         }
         for index in ranks {
             match known.get(index) {
@@ -126,19 +129,17 @@ impl Ranker<'_> {
         Ok(out)
     }
 
-    /// What it is, with an order that it gave.
-    pub fn said(&self, ranked: Vec<KernelId>) -> Selection {
-        match self {
-            Self::Own(_) => Selection { method: "own".into(), inputs: 0, fraction_of_oracle: None, ranked },
-            Self::Transferred { inputs, .. } => {
-                Selection { method: "transfer".into(), inputs: *inputs, fraction_of_oracle: None, ranked }
-            }
+    /// What it is, with the kernels in an order that it gave, and what their first is expected to lose.
+    pub fn said(&self, ranked: Vec<KernelId>, expected_loss: Option<f64>) -> Selection {
+        let (method, inputs, fraction_of_oracle) = match self {
+            Self::Own(_) => ("own".into(), 0, None),
+            Self::Transferred { inputs, .. } => ("transfer".into(), *inputs, None),
             Self::Stored(stored, _) => {
                 let SelectorHeader { method, stats, .. } = &stored.header;
-                let SelectorStats { inputs, fraction_of_oracle } = *stats;
-                Selection { method: method.clone(), inputs, fraction_of_oracle, ranked }
+                (method.clone(), stats.inputs, stats.fraction_of_oracle)
             }
-        }
+        };
+        Selection { method, inputs, fraction_of_oracle, ranked, expected_loss }
     }
 }
 

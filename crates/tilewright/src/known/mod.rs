@@ -2,10 +2,12 @@
 //! the device; nothing.
 
 mod records;
+mod selector;
 mod transfer;
 
 pub use records::{experience, name_of, record, record_cases, record_report};
-pub use transfer::{KnownSelector, TRANSFER, selector};
+pub use selector::{KnownSelector, selector};
+pub use transfer::TRANSFER;
 
 use crate::error::Error;
 use std::path::Path;

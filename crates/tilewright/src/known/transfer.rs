@@ -4,9 +4,7 @@ use super::records::name_of;
 use crate::error::Error;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
-use std::collections::BTreeSet;
 use tilewright_core::device::DeviceSpec;
-use tilewright_core::feature::FeatureSchema;
 use tilewright_core::objective::Objective;
 use tilewright_core::predictor::{BindError, Predictor, Scorer};
 use tilewright_core::problem::{AnyKernel, Problem};
@@ -14,14 +12,10 @@ use tilewright_core::space::Config;
 use tilewright_core::text::counted;
 use tilewright_mtl::device::queried;
 use tilewright_mtl::samples::{SampledDevice, pool};
-use tilewright_mtl::transfer::{Dfs, Tuned, tune_from_source};
-use tilewright_mtl::{Source, Sources};
-use tilewright_repository::{Key, Repository, RepositoryError, Sampled, open_existing, sampled, training};
+use tilewright_repository::{Key, Repository, RepositoryError, Sampled, open_existing, sampled};
 use tilewright_runtime::store::{Home, Profile, ProfileHeader, ProfileStore, TrainingStats};
 use tilewright_runtime::trainer::{MlpTrainer, Trained, Trainer};
 use tilewright_runtime::tune::FEWEST_SAMPLES;
-use tilewright_variant_select::extra::ExtraTrees;
-use tilewright_variant_select::guard::Guarded;
 
 /// The kind of a predictor that learned from other devices.
 pub const TRANSFER: &str = "transfer";
@@ -155,7 +149,7 @@ fn fit(devices: &[Sampled], kernel: &dyn AnyKernel, device: &DeviceSpec) -> Resu
 }
 
 /// The name of a device, and how it differs from the target.
-fn about(name: &str, features: &Config, target: &Config) -> String {
+pub(super) fn about(name: &str, features: &Config, target: &Config) -> String {
     const MOST: usize = 3;
     let name = features.get("name").map_or_else(|| name.to_owned(), ToString::to_string);
     let differs = |(feature, value): &&(String, tilewright_core::expr::Value)| {
@@ -165,57 +159,8 @@ fn about(name: &str, features: &Config, target: &Config) -> String {
     if apart.is_empty() { name } else { format!("{name} with {}", apart.join(" ")) }
 }
 
-/// A selector among a computation's kernels that was learned from other devices.
-pub struct KnownSelector {
-    /// Ranks kernels by the input's features.
-    pub selector: Tuned,
-    /// The kernels that it was learned on.
-    pub variants: Vec<String>,
-    /// The inputs that it was learned on.
-    pub inputs: u64,
-    /// What it was learned from, as part of a sentence.
-    pub reason: String,
-}
-
-/// A selector for a device that has none of its own, from the cases that other devices recorded of the computation; none where
-/// nothing ran on them.
-///
-/// # Errors
-/// A repository that cannot be read or reached, records that are damaged or do not belong together, a target that shares no feature
-/// with them.
-pub fn selector(
-    home: &Home,
-    computation: &str,
-    device: &DeviceSpec,
-    schema: &FeatureSchema,
-) -> Result<Option<KnownSelector>, Error> {
-    let Some(mut repository) = open_existing(&home.repository())? else { return Ok(None) };
-    let mut sources = training(&mut *repository, computation)?.sources;
-    let other = |s: &Source| s.cases.schema().input != schema.input;
-    if let (Some(one), true) = (sources.iter().find(|s| other(s)), sources.iter().all(other)) {
-        let key = format!("{computation} on {}", one.device);
-        let (found, expected) = (one.cases.schema().hash(), schema.hash());
-        return Err(RepositoryError::schema(key, &found, &expected).into());
-    }
-    sources.retain(|s| !other(s));
-    if sources.is_empty() {
-        return Ok(None);
-    }
-    let sources = Sources::overlapping(sources)?.that_ran();
-    if sources.all().is_empty() {
-        return Ok(None);
-    }
-    let target = queried(device);
-    let learner = Guarded(ExtraTrees::default());
-    let selector = tune_from_source(&sources, (&name_of(device), &target), &Dfs::LeaveOneOut, &learner, 0)?;
-    let names: Vec<String> = sources.all().iter().map(|s| about(&s.device, &s.features, &target)).collect();
-    let cases = || sources.all().iter().flat_map(|s| s.cases.cases());
-    let variants: BTreeSet<&str> = cases().flat_map(|c| &c.trials).map(|t| t.candidate.variant.as_str()).collect();
-    let (variants, inputs) = (variants.into_iter().map(str::to_owned).collect(), cases().count());
-    Ok(Some(KnownSelector { selector, variants, inputs: inputs as u64, reason: sentence(&names, inputs) }))
-}
-
-fn sentence(devices: &[String], inputs: usize) -> String {
+/// Where something was learned, as part of a sentence.
+pub(super) fn sentence(devices: &[String], inputs: usize) -> String {
     let (from, inputs) = (counted(devices.len(), "device"), counted(inputs, "input"));
     format!("transferred from {from} ({}), {inputs}", devices.join("; "))
 }

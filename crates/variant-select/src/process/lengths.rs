@@ -71,6 +71,12 @@ impl Lengths {
         self.logs[..self.width].iter().map(|l| (-l).exp())
     }
 
+    /// The same relative to what it is before anything is learned.
+    pub(super) fn weights(&self) -> impl Iterator<Item = f64> {
+        let first = Self::first(self.width).exp();
+        self.rates().map(move |rate| rate * first)
+    }
+
     /// Rows in units of the lengths.
     pub(super) fn scaled(&self, rows: &[f32]) -> Vec<f64> {
         let rates: Vec<f64> = self.rates().collect();
