@@ -151,3 +151,42 @@ fn a_selector_is_learned_from_other_devices() {
     let other = FeatureSchema { input: vec![Feature::size("rows")], config: Vec::new() };
     assert!(find(&other).err().unwrap().to_string().contains("schema"));
 }
+
+/// Others say that "flat" wins beyond n = 30; a few inputs timed here say that it never does.
+#[test]
+fn inputs_timed_on_this_device_correct_what_others_say() {
+    let folder = tempfile::tempdir().unwrap();
+    let home = Home::at(folder.path());
+    let candidate = |name: &str| Candidate { variant: name.into(), features: Vec::new() };
+    let schema = FeatureSchema { input: vec![Feature::size("n")], config: Vec::new() };
+    let record = |registers: i64, flat: f64, sizes: &[u32]| {
+        let mut cases = ChoiceSet::new(schema.clone());
+        for &n in sizes {
+            let trial = |name: &str, cost: f64| Trial { candidate: candidate(name), cost: Some(cost) };
+            let trials = vec![trial("flat", flat), trial("steep", f64::from(n))];
+            cases.push(Case { features: vec![n as f32], trials, group: n }).unwrap();
+        }
+        record_cases(&home, &toy::device_with(registers), "scale", &cases).unwrap();
+    };
+    let all: Vec<u32> = (1..60).collect();
+    record(8, 30.0, &all);
+    record(32, 30.0, &all);
+    let here = toy::device_with(16);
+    let first = |n: f32| {
+        let known = selector(&home, "scale", &here, &schema).unwrap().unwrap();
+        let mut order = Vec::new();
+        known.selector.rank(&[n], &[candidate("flat"), candidate("steep")], &mut order);
+        (order[0], known)
+    };
+    let (at, known) = first(55.0);
+    let loss = known.selector.expected_loss(&[55.0], &["flat", "steep"].map(candidate)).unwrap();
+    assert!(at == 0 && (0.0..0.2).contains(&loss), "{at} {loss}");
+    record(16, 300.0, &[20, 35, 45, 58]);
+    let (at, known) = first(55.0);
+    assert_eq!((at, known.shots.len(), known.inputs), (1, 4, 118));
+    assert!(
+        known.reason.contains("2 devices") && known.reason.ends_with("and 4 inputs timed here"),
+        "{}",
+        known.reason
+    );
+}

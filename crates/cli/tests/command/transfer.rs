@@ -191,3 +191,29 @@ fn maps_are_drawn() {
     home.error(&[&common[..], &["--axes", "n,none"]].concat(), 2, "axes");
     home.error(&[&common[..], &["--axes", "n"]].concat(), 2, "axes");
 }
+
+#[test]
+fn without_a_target_every_device_is_one_in_turn() {
+    let home = Home::new();
+    let (data, devices) = (dataset(&home), features(&home, DEVICES));
+    let common = ["transfer", "evaluate", &data, "--device-features", &devices, "--shots", "3"];
+    let every = home.answer(&common);
+    let of =
+        |i: usize, field: &str| every["means"][i][field].as_f64().unwrap_or_else(|| panic!("{i} {field}: {every}"));
+    let targets: Vec<&str> =
+        every["devices"].as_array().unwrap().iter().map(|d| d["target"].as_str().unwrap()).collect();
+    assert_eq!(targets, ["a", "b", "c", "d"]);
+    let alone = home.answer(&[&common[..], &["--target", "c"]].concat());
+    assert_eq!(every["devices"][2]["fraction_of_oracle"], alone["fraction_of_oracle"]);
+    let blind: Vec<f64> =
+        (0..4).map(|d| every["devices"][d]["shots"][0]["fraction_of_oracle"].as_f64().unwrap()).collect();
+    assert!((of(0, "mean") - blind.iter().sum::<f64>() / 4.0).abs() < 1e-12, "{every}");
+    assert!(of(0, "mean_top3") >= of(0, "mean") && of(0, "worst") <= of(0, "mean"));
+    assert_eq!(
+        (&every["means"][1]["what"], &every["means"][0]["above"]),
+        (&"after 3 shots".into(), &serde_json::Value::Null)
+    );
+    let confidence = &every["confidence"];
+    let [expected, sure] = ["expected_loss", "sure"].map(|field| confidence[field].as_f64().unwrap());
+    assert!((0.0..0.5).contains(&expected) && (0.0..=1.0).contains(&sure), "{confidence}");
+}

@@ -52,3 +52,30 @@ fn a_device_without_a_profile_learns_from_another() {
     let said = String::from_utf8_lossy(&without.stderr);
     assert!(without.status.success() && said.contains("checksum") && said.contains(".seg"), "{said}");
 }
+
+#[test]
+fn shots_are_timed_recorded_and_known_later() {
+    if available_parallelism().map_or(1, usize::from) < 2 {
+        return tilewright_testkit::skip("cores", "two numbers of threads are two devices, and there is one core");
+    }
+    let home = Home::new();
+    let plan = ["plan", "transpose", "rows=301", "cols=203", "--threads", "1", "--budget", "200ms"];
+    let shots = [&plan[..], &["--shots", "2"]].concat();
+    assert!(home.error(&shots, 2, "shots").message.contains("no other device"));
+    let one = ["plan", "gemm", "m=64", "n=64", "k=64", "--threads", "1", "--shots", "1"];
+    assert!(home.error(&one, 2, "shots").message.contains("one kernel"));
+
+    home.answer(&["tune", "transpose", "--threads", "2", "--samples", "120", "--no-table"]);
+    let timed = home.run(&shots);
+    let said = String::from_utf8_lossy(&timed.stderr);
+    assert!(timed.status.success() && said.contains("shot 2 of 2") && said.contains("2 inputs timed"), "{said}");
+    // The plan itself timed a third input, which the next one knows too.
+    let later = home.answer(&["plan", "transpose", "rows=100", "cols=900", "--threads", "1", "--budget", "200ms"]);
+    let reason = later["reason"].as_str().unwrap();
+    assert!(reason.contains("3 inputs timed here"), "{reason}");
+    // A selector of the device's own knows better.
+    home.answer(&["tune", "transpose", "--threads", "1", "--samples", "120", "--no-table"]);
+    let tuned = home.run(&[&shots[..], &["--fresh"]].concat());
+    let said = String::from_utf8_lossy(&tuned.stderr);
+    assert!(tuned.status.success() && said.contains("no shots"), "{said}");
+}
