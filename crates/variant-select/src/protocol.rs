@@ -137,7 +137,7 @@ pub struct Evaluation {
     pub predict_ns: f64,
     /// The same where other memory was written before each choice.
     pub predict_cold_ns: f64,
-    /// Seconds of one fit.
+    /// Seconds of the first fit, which is to be alone: fits that share the machine take longer.
     pub fit_s: f64,
     /// What was fitted, with how often.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -174,7 +174,7 @@ impl Evaluation {
             scores: ChoiceScores::mean(&scores)?,
             predict_ns: mean(&|d| d.predict_ns),
             predict_cold_ns: mean(&|d| d.predict_cold_ns),
-            fit_s: judged.iter().map(|j| j.fit_s).sum::<f64>() / judged.len() as f64,
+            fit_s: judged.first()?.fit_s,
             chosen,
             devices: if devices.len() > 1 { devices } else { Vec::new() },
         })
