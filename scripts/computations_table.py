@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """What choosing comes to on each recorded device of the six computations when it is left out, in percent of exhaustive search.
 
-usage: computations_table.py FOLDER [--holdout SPEC] [--program P] [--only NAMES] [--json FILE]
+usage: computations_table.py FOLDER [--holdout SPEC] [--program P] [--only NAMES] [--targets DEVICES] [--json FILE]
 
-FOLDER holds NAME.csv, NAME.schema.json, NAME-profiles.csv and devices.csv. Every device is the target of `transfer evaluate` in turn:
+FOLDER holds NAME.csv, NAME.schema.json, NAME-profiles.csv and devices.csv. Every device (or those named) is the target of
+`transfer evaluate` in turn, and learned from for the other targets:
 
   native        a model of the target's own training inputs (extremely randomised trees, as in all columns but CV-DFS)
   recommended   `transfer evaluate` without options
@@ -98,10 +99,12 @@ def main():
     parser.add_argument("--holdout", default="group:0.4")
     parser.add_argument("--program", default="target/release/tilewright")
     parser.add_argument("--only", default=",".join(NAMES))
+    parser.add_argument("--targets")
     parser.add_argument("--json")
     options = parser.parse_args()
     with open(os.path.join(options.folder, "devices.csv")) as file:
         devices = {row["device"]: row for row in csv.DictReader(file)}
+    targets = options.targets.split(",") if options.targets else list(devices)
     rows = []
     print("| | " + " | ".join(COLUMNS) + " |")
     print("|" + "---|" * (len(COLUMNS) + 1))
@@ -110,7 +113,7 @@ def main():
         found, features = times_of(file)
         timed = ask(options, "select", "evaluate", file, "--method", "extra-trees")["devices"]
         choices = {device["device"]: device["predict_ns"] * 1e-9 for device in timed}
-        own = [row(options, name, target, devices, found, features, choices[target]) for target in devices]
+        own = [row(options, name, target, devices, found, features, choices[target]) for target in targets]
         rows += own
         print(line(name, own), flush=True)
         if options.json:

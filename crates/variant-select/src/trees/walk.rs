@@ -89,8 +89,13 @@ impl Walker {
                 above[..exceeded(rows[feature as usize])].fill(u64::MAX);
                 continue;
             }
+            // Candidates that follow each other often share a parameter.
+            let (mut before, mut count) = (f32::NAN, 0);
             for (i, &value) in rows.iter().skip(feature as usize).step_by(width).enumerate() {
-                if let Some(last) = exceeded(value).checked_sub(1) {
+                if value != before {
+                    (before, count) = (value, exceeded(value));
+                }
+                if let Some(last) = count.checked_sub(1) {
                     above[last] |= 1 << i;
                 }
             }
