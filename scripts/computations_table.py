@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """What choosing comes to on each recorded device of the six computations when it is left out, in percent of exhaustive search.
 
-usage: computations_table.py FOLDER [--holdout SPEC] [--program P] [--only NAMES] [--targets DEVICES] [--json FILE]
+usage: computations_table.py FOLDER [--holdout SPEC] [--program P] [--only NAMES] [--targets DEVICES]
+                             [--without-cv-dfs] [--json FILE]
 
 FOLDER holds NAME.csv, NAME.schema.json, NAME-profiles.csv and devices.csv. Every device (or those named) is the target of
 `transfer evaluate` in turn, and learned from for the other targets:
@@ -79,8 +80,9 @@ def row(options, name, target, devices, found, features, choice_s):
     profiles = os.path.join(options.folder, f"{name}-profiles.csv")
     fraction = lambda *more: transfer(*more)["fraction_of_oracle"]
     out["P-DFS"] = fraction("--dfs", "p", "--profiles", profiles)
-    out["CV-DFS"] = fraction("--dfs", "cv-accuracy", "--learner", "svm")
-    out["CV-DFS ours"] = fraction("--dfs", "cv", "--learner", "forest")
+    if not options.without_cv_dfs:
+        out["CV-DFS"] = fraction("--dfs", "cv-accuracy", "--learner", "svm")
+        out["CV-DFS ours"] = fraction("--dfs", "cv", "--learner", "forest")
     other = nearest(devices, target)
     out["nearest"] = share_of_winner(found, target, other)
     out["with features and choice"] = with_costs(found, features, target, out["recommended"], choice_s)
@@ -89,8 +91,11 @@ def row(options, name, target, devices, found, features, choice_s):
 
 
 def line(name, rows):
-    mean = lambda column: 100 * statistics.mean(r["shares"][column] for r in rows)
-    return "| " + " | ".join([name, *(f"{mean(column):.1f}" for column in COLUMNS)]) + " |"
+    def mean(column):
+        shares = [r["shares"][column] for r in rows if column in r["shares"]]
+        return f"{100 * statistics.mean(shares):.1f}" if shares else ""
+
+    return "| " + " | ".join([name, *map(mean, COLUMNS)]) + " |"
 
 
 def main():
@@ -100,6 +105,7 @@ def main():
     parser.add_argument("--program", default="target/release/tilewright")
     parser.add_argument("--only", default=",".join(NAMES))
     parser.add_argument("--targets")
+    parser.add_argument("--without-cv-dfs", action="store_true", help="leave out what fits hundreds of models a target")
     parser.add_argument("--json")
     options = parser.parse_args()
     with open(os.path.join(options.folder, "devices.csv")) as file:
