@@ -1,4 +1,13 @@
-//! Profiling metrics: counted exactly, or read from a profiler's table.
+//! Profiling metrics: formulas of counted operations, or read from a profiler's table.
+//!
+//! - By formula ([`OperationCounts::metrics`]), from operations that somebody counted: `inst_fp_32`, `inst_fp_64` and
+//!   `atomic_transactions` are the counts over the operations issued, exactly. `flop_count_sp` and `flop_count_dp` are the same counts:
+//!   a fused multiply-add is one. `gld_transactions`, `gst_transactions`, `shared_load_transactions` and `shared_store_transactions`
+//!   are loads and stores: how the hardware joins them is not known.
+//! - By a profiler only ([`parse_profiles`]): traffic of caches and memory (`l2_...`, `dram_...`), efficiencies, rates, stalls, and real
+//!   transactions.
+//!
+//! Kernels on the host have formulas alone. Algorithm 1 takes either.
 
 use crate::device::read;
 use crate::error::MtlError;

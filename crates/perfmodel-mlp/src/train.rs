@@ -5,6 +5,7 @@ use rand::seq::SliceRandom;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 
 use crate::adam::Adam;
 use crate::bound::TargetScale;
@@ -44,12 +45,17 @@ pub struct TrainReport {
     pub validation_mse: Vec<f64>,
     /// The epoch, from 0, whose weights were kept.
     pub best_epoch: usize,
+    /// Validation error that chose no epoch: of each half of the validation inputs at the epoch that the other half would have chosen.
+    /// None of a model that was stored without it.
+    #[serde(default)]
+    pub unseen_mse: Option<f64>,
     /// Variance of the log cost of the training rows: the error of a model that knows nothing.
     pub variance: f64,
 }
 
 impl TrainReport {
-    /// Validation error of the weights that were kept.
+    /// Validation error of the weights that were kept. It chose the epoch, and is lower than that of other inputs:
+    /// [`TrainReport::unseen_mse`] is not.
     pub fn best_mse(&self) -> f64 {
         self.validation_mse.get(self.best_epoch).copied().unwrap_or(f64::NAN)
     }
@@ -68,21 +74,42 @@ pub(crate) struct Trained {
 struct Part {
     x: Array2<f32>,
     y: Vec<f32>,
+    /// Which of two halves each row is in: inputs stay whole where there are several.
+    halves: Vec<usize>,
 }
 
 impl Part {
     fn new(samples: Samples<'_>, rows: &[usize], encoding: &Encoding, target: TargetScale) -> Self {
         let x = encoding.encode(samples.x.select(Axis(0), rows).view());
         let y = rows.iter().map(|&row| (samples.y[row] - target.mean) / target.deviation).collect();
-        Self { x, y }
+        let groups: BTreeSet<u32> = rows.iter().map(|&row| samples.groups[row]).collect();
+        let groups: Vec<u32> = groups.into_iter().collect();
+        let place = |at: usize, row: usize| {
+            groups.binary_search(&samples.groups[row]).ok().filter(|_| groups.len() > 1).unwrap_or(at)
+        };
+        let halves = rows.iter().enumerate().map(|(at, &row)| place(at, row) % 2).collect();
+        Self { x, y, halves }
     }
 
-    fn mse(&self, network: &Network) -> f64 {
+    /// Squared errors of all rows.
+    fn errors(&self, network: &Network) -> Vec<f64> {
         const TASK_ROWS: usize = 1024;
         let mut predicted = vec![0.0; self.y.len()];
         PackedNetwork::new(network.views()).forward_all(TASK_ROWS, || EncodedRows(self.x.view()), &mut predicted);
-        let errors = predicted.iter().zip(&self.y).map(|(&ours, &y)| f64::from(ours - y).powi(2));
-        errors.sum::<f64>() / self.y.len() as f64
+        predicted.iter().zip(&self.y).map(|(&ours, &y)| f64::from(ours - y).powi(2)).collect()
+    }
+
+    /// Sums of squared errors by half.
+    fn by_half(&self, errors: &[f64]) -> [f64; 2] {
+        let mut sums = [0.0; 2];
+        self.halves.iter().zip(errors).for_each(|(&half, error)| sums[half] += error);
+        sums
+    }
+
+    /// The mean squared error where each half is taken at the epoch that was best for the other.
+    fn unseen(&self, epochs: &[[f64; 2]]) -> Option<f64> {
+        let best = |half: usize| epochs.iter().min_by(|a, b| a[half].total_cmp(&b[half]));
+        Some((best(0)?[1] + best(1)?[0]) / self.y.len() as f64)
     }
 }
 
@@ -102,7 +129,8 @@ pub(crate) fn train(samples: Samples<'_>, settings: &Settings, seed: u64) -> Res
     let network = Network::random(&settings.layout, encoding.width(), &mut rng);
     let (network, mut report) = descend(network, &training, &validation, settings, &mut rng)?;
     let variance = f64::from(target.deviation).powi(2);
-    report.training_mse.iter_mut().chain(&mut report.validation_mse).for_each(|mse| *mse *= variance);
+    let errors = report.training_mse.iter_mut().chain(&mut report.validation_mse).chain(&mut report.unseen_mse);
+    errors.for_each(|mse| *mse *= variance);
     report.variance = variance;
     Ok(Trained { encoding, network, target, report })
 }
@@ -137,9 +165,10 @@ fn descend(
         training_mse: Vec::new(),
         validation_mse: Vec::new(),
         best_epoch: 0,
+        unseen_mse: None,
         variance: 0.0,
     };
-    let mut step = 0;
+    let (mut step, mut halves) = (0, Vec::new());
     for epoch in 0..settings.epochs {
         order.shuffle(rng);
         let mut squared_error = 0.0;
@@ -149,12 +178,14 @@ fn descend(
             adam.step(&mut network, gradient, schedule.rate(step));
             step += 1;
         }
-        let mse = validation.mse(&network);
+        let errors = validation.errors(&network);
+        let mse = errors.iter().sum::<f64>() / errors.len() as f64;
         if !(mse.is_finite() && squared_error.is_finite()) {
             return Err(TrainError::Diverged { epoch, learning_rate: settings.learning_rate });
         }
         report.training_mse.push(squared_error / rows as f64);
         report.validation_mse.push(mse);
+        halves.push(validation.by_half(&errors));
         if mse < best.0 {
             best = (mse, network.clone());
             report.best_epoch = epoch;
@@ -162,6 +193,7 @@ fn descend(
             break;
         }
     }
+    report.unseen_mse = validation.unseen(&halves);
     Ok((best.1, report))
 }
 

@@ -207,6 +207,21 @@ fn early_stopping_restores_the_best_weights() {
 }
 
 #[test]
+fn the_error_of_inputs_that_chose_no_epoch_is_not_the_lower_one() {
+    let settings = Settings { epochs: 60, patience: 60, split_by: SplitBy::Group, ..quick(1).settings };
+    let fit = MlpFit { settings, screen: None };
+    let mut above = 0;
+    for seed in 0..4 {
+        let data = synthetic::training_set(30, 4, &mut rng(20 + seed));
+        let report = fit.fit(&data, seed).expect("the rows are sound").report().clone();
+        let unseen = report.unseen_mse.expect("inputs were set aside");
+        assert!(unseen.is_finite() && unseen >= report.best_mse(), "{unseen} {}", report.best_mse());
+        above += usize::from(unseen > report.best_mse());
+    }
+    assert!(above > 0, "halves of few inputs never choose the same epoch each time");
+}
+
+#[test]
 fn the_screen_keeps_the_best_point_of_the_full_model() {
     let data = synthetic::training_set(200, 10, &mut rng(10));
     let model = MlpFit { screen: Some(quick_screen()), ..quick(10) }.fit(&data, 1).expect("the rows are sound");

@@ -113,8 +113,8 @@ pub struct Trained {
     pub predictor: Box<dyn Predictor>,
     /// To store.
     pub model: serde_json::Value,
-    /// Cross-validated mean squared error of the log-time, in the model's own (standardised) unit; None where the kind
-    /// has none.
+    /// Mean squared error of the log-time of inputs that chose nothing of the model; None where the kind has none. Of the perceptron:
+    /// inputs set aside in two halves, each at the epoch that is best for the other.
     pub cv_mse: Option<f64>,
 }
 

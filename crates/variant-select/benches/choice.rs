@@ -1,6 +1,7 @@
-//! What one choice costs, for each method: five variants of a sparse product, and thirty configurations of a dense one.
+//! What one choice costs, for each method: five variants of a sparse product, and thirty configurations of a dense one. Inputs take
+//! turns; `cold` writes other memory before each choice.
 
-use criterion::{Criterion, criterion_group, criterion_main};
+use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
 use std::hint::black_box;
 use tilewright_core::choice::{Case, ChoiceSet, FitSelector, Trial};
 use tilewright_core::feature::{Feature, FeatureSchema};
@@ -54,7 +55,11 @@ fn tiles() -> ChoiceSet {
     data
 }
 
+/// More than the caches of a core hold.
+const EVICTED: usize = 16 << 20;
+
 fn bench(c: &mut Criterion) {
+    let mut other = vec![0u8; EVICTED];
     let svm = Svm { widths: vec![2.0], penalties: vec![10.0], ..Svm::default() };
     let methods: [(&str, &dyn FitSelector); 8] = [
         ("fixed", &BestFixed),
@@ -73,13 +78,19 @@ fn bench(c: &mut Criterion) {
             let of = |c: &Case| c.trials.iter().map(|t| t.candidate.clone()).collect::<Vec<_>>();
             let cases: Vec<_> = data.cases().iter().map(|c| (c.features.clone(), of(c))).collect();
             let (mut order, mut at) = (VariantOrder::new(), 0);
-            group.bench_function(name, |b| {
-                b.iter(|| {
-                    at = (at + 1) % cases.len();
-                    let (features, candidates) = &cases[at];
-                    selector.rank(black_box(features), candidates, &mut order);
-                    black_box(order[0])
-                });
+            let mut choose = || {
+                at = (at + 1) % cases.len();
+                let (features, candidates) = &cases[at];
+                selector.rank(black_box(features), candidates, &mut order);
+                black_box(order[0])
+            };
+            group.bench_function(name, |b| b.iter(&mut choose));
+            let mut evict = || {
+                other.iter_mut().step_by(64).for_each(|byte| *byte = byte.wrapping_add(1));
+                black_box(&other);
+            };
+            group.bench_function(format!("{name} cold"), |b| {
+                b.iter_batched(&mut evict, |()| choose(), BatchSize::PerIteration);
             });
         }
         group.finish();

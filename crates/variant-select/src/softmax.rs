@@ -1,4 +1,4 @@
-//! Cost minimisation (Vuduc, section 4.1): softmax weights that minimise the expected time, equation 5.
+//! Cost minimisation (Vuduc, section 4.1): softmax weights that minimise equation 5, with relative costs in the place of times.
 
 use crate::classes::{ClassSelector, Classes};
 use crate::encode::{Encoding, FeatureMap};
@@ -12,8 +12,9 @@ use tilewright_core::setting::SettingError;
 
 /// Fits softmax weights.
 ///
-/// Costs are times relative to the best of the case less 1, so that short inputs count as much as long ones, and at most
-/// `e^1.5 - 1`; a variant that failed costs that much, one that was not tried has no weight.
+/// The loss is the mean over cases of the expected cost, plus a ridge. Vuduc's equation 5 sums the expected times themselves; here a
+/// cost is the time over the best of the case less 1, so that short inputs count as much as long ones, and at most `e^1.5 - 1`. A
+/// variant that failed costs that much, one that was not tried has no weight.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Softmax {
     /// What the weights see.

@@ -8,6 +8,7 @@ mod derive;
 mod grow;
 mod model;
 mod objective;
+mod pairs;
 mod risk;
 mod tiles;
 mod walk;

@@ -10,7 +10,7 @@ use tilewright_mtl::shots::MOST;
 pub(crate) enum SelectMethod {
     /// The best of the others by cross-validation.
     Auto,
-    /// Softmax weights that minimise the expected time.
+    /// Softmax weights that minimise the expected relative time.
     Softmax,
     /// A regression of the time of each variant.
     Regression,
@@ -73,8 +73,11 @@ pub(crate) enum TransferDfs {
     Full,
     /// Those that profiles of the variants point to.
     P,
-    /// Those that predict one source from the others.
+    /// Those that predict one source from the others, by the performance of their choices.
     Cv,
+    /// The same by how many choices are fastest, which is the accuracy of Nitro's Algorithm 2; with `--learner svm` it is as the paper
+    /// wrote it.
+    CvAccuracy,
     /// The same improved: one by one, while they predict unseen inputs of the sources better by more than chance; it may be none.
     Forward,
     /// What does best when sources play the target: what the project recommends.
@@ -92,7 +95,8 @@ pub(crate) enum TransferLearner {
     Forest,
     /// Boosted trees on the relative time of every candidate.
     Trees,
-    /// Support vectors on the fastest variants, as in the paper.
+    /// Support vectors on the fastest variants, as in the paper. Their width and penalty are searched for, but where `--dfs` fits a
+    /// model for every subset of features: there they are fixed.
     Svm,
 }
 

@@ -72,8 +72,12 @@ fn evaluate(path: &Path, args: &SelectArgs, seed: u64, output: Output) -> Result
     let splits = dataset.device_splits(&spec, args.repeats, seed);
     let splits = splits.map_err(|e| Failure::new(Kind::Input, "holdout", e))?;
     let method = method(args.method);
-    let judged = splits.par_iter().map(|split| judged(&dataset, &table, split, &method));
-    let judged: Vec<Judged> = judged.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect();
+    let of = |split: &DeviceSplit| judged(&dataset, &table, split, &method);
+    // The first alone: what it takes is what a fit takes.
+    let (first, others) = splits.split_at(splits.len().min(1));
+    let first = first.iter().map(of).collect::<Result<Vec<_>, _>>()?;
+    let others = others.par_iter().map(of).collect::<Result<Vec<_>, _>>()?;
+    let judged: Vec<Judged> = first.into_iter().chain(others).flatten().collect();
     let answer = answer(&judged, &spec, args)?;
     if let (Some(file), Some(last)) = (&args.map, judged.last()) {
         draw(file, args, last)?;

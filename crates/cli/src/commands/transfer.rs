@@ -17,7 +17,7 @@ use tilewright_core::text::counted;
 use tilewright_datasets::{Dataset, FeatureTable, SplitSpec};
 use tilewright_files::{MOST, read_file};
 use tilewright_mtl::confidence::{ConfidenceScores, TIMED};
-use tilewright_mtl::cvdfs::CvDfs;
+use tilewright_mtl::cvdfs::{CvDfs, Judge};
 use tilewright_mtl::device::DeviceTable;
 use tilewright_mtl::forward::Forward;
 use tilewright_mtl::profile::parse_profiles;
@@ -123,8 +123,13 @@ fn meant(named: TransferLearner, table: &FeatureTable) -> TransferLearner {
     }
 }
 
-fn learner(of: TransferLearner) -> Box<dyn FitSelector> {
+fn learner(of: TransferLearner, dfs: TransferDfs) -> Box<dyn FitSelector> {
+    // Algorithm 2 fits a model for every subset of features: a search for its settings in each would take minutes.
+    let many = matches!(dfs, TransferDfs::Cv | TransferDfs::CvAccuracy | TransferDfs::Forward);
     match of {
+        TransferLearner::Svm if many => {
+            Box::new(Guarded(Svm { widths: vec![2.0], penalties: vec![10.0], ..Svm::default() }))
+        }
         TransferLearner::Auto | TransferLearner::ExtraTrees => Box::new(Guarded(ExtraTrees::default())),
         TransferLearner::Forest => Box::new(Guarded(CostForest { trees: 40, ..CostForest::default() })),
         TransferLearner::Trees => Box::new(Guarded(BoostedTrees::default())),
@@ -153,7 +158,7 @@ fn evaluate(path: &Path, (target, args): (&str, &TransferArgs), seed: u64) -> Re
     let recorded = Recorded { dataset, table, devices, target, sources };
     let features = recorded.devices.of(target).map_err(failure)?;
     let counts = shots(&args.shots);
-    let protocol = Protocol { target, features, dfs: &dfs, learner: &*learner(meant), shots: &counts };
+    let protocol = Protocol { target, features, dfs: &dfs, learner: &*learner(meant, args.dfs), shots: &counts };
     let seeds: Vec<u64> = (0..u64::from(args.repeats)).map(|r| seed.wrapping_add(r)).collect();
     let splits = seeds.par_iter().map(|&seed| recorded.split(&protocol, &spec, seed)).collect::<Result<Vec<_>, _>>()?;
     let nothing = || Failure::new(Kind::Nothing, "holdout", "nothing that ran was held out");
@@ -231,6 +236,9 @@ fn dfs(args: &TransferArgs) -> Result<Dfs, Failure> {
             ));
         }
         (TransferDfs::Cv, profiles) => Dfs::CrossValidated(CvDfs::default(), profiles),
+        (TransferDfs::CvAccuracy, profiles) => {
+            Dfs::CrossValidated(CvDfs { judge: Judge::Labels, ..CvDfs::default() }, profiles)
+        }
         (TransferDfs::Forward, _) => Dfs::Forward(Forward::default()),
         (TransferDfs::Auto, _) => Dfs::LeaveOneOut,
     })

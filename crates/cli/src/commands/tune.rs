@@ -327,7 +327,7 @@ fn of_kernel(k: &OfKernel, is_one_of_several: bool, out: &mut String) {
     if let Some(mse) = k.cv_mse {
         let _ = writeln!(
             out,
-            "error of the log time on unseen inputs: {mse:.4} (mean square), so times within a factor of {:.2}",
+            "error of the log time on inputs that chose nothing: {mse:.4} (mean square), so times within a factor of {:.2}",
             mse.sqrt().exp()
         );
     }

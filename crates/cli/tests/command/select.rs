@@ -60,6 +60,39 @@ fn methods_are_scored_by_their_choices() {
     }
 }
 
+/// The best variant depends on a word; one device never ran "steep", and "violet" stands in held-out rows only.
+#[test]
+fn words_of_inputs_decide_and_new_ones_do_no_harm() {
+    let home = Home::new();
+    let mut table = "device,family,n,k,variant,s,ok\n".to_owned();
+    for device in ["here", "there", "third"] {
+        for n in 1..60 {
+            let word = if n == 59 { "violet" } else { ["red", "green", "blue"][n % 3] };
+            let times = [("flat", 300), ("steep", 10 * n), ("special", if word == "blue" { 20 } else { 900 })];
+            for (variant, time) in times.into_iter().filter(|t| device != "there" || t.0 != "steep") {
+                writeln!(table, "{device},{},{n},{word},{variant},{time},1", if n == 59 { 99 } else { n % 20 })
+                    .unwrap();
+            }
+        }
+    }
+    let (path, devices) = (home.path().join("words.csv"), home.path().join("devices.csv"));
+    std::fs::write(&path, table).unwrap();
+    std::fs::write(path.with_extension("schema.json"), SIDECAR).unwrap();
+    std::fs::write(&devices, "device,cores\nhere,1\nthere,2\nthird,3\n").unwrap();
+    let path = path.display().to_string();
+    let fraction = |answer: &serde_json::Value| answer["fraction_of_oracle"].as_f64().unwrap();
+    for method in ["softmax", "forest", "extra-trees", "trees", "process", "blend"] {
+        let known = home.answer(&["select", "evaluate", &path, "--method", method, "--holdout", "family:0.25"]);
+        assert!(fraction(&known) > 0.9, "{method}: {known}");
+        let new = home.answer(&["select", "evaluate", &path, "--method", method, "--holdout", "k=violet"]);
+        assert!(new["cases"].as_u64() > Some(0) && fraction(&new) > 0.3, "{method}: {new}");
+    }
+    let devices = devices.display().to_string();
+    let known = ["transfer", "evaluate", &path, "--target", "there", "--device-features", &devices, "--holdout"];
+    assert!(fraction(&home.answer(&[&known[..], &["family:0.33"]].concat())) > 0.9);
+    assert!(fraction(&home.answer(&[&known[..], &["k=violet"]].concat())) > 0.3);
+}
+
 #[test]
 fn a_device_that_is_held_out_is_chosen_for_by_the_others() {
     let home = Home::new();

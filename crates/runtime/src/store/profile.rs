@@ -100,7 +100,8 @@ pub struct TrainingStats {
     pub failed: u64,
     /// Distinct inputs.
     pub inputs: u64,
-    /// Cross-validated mean squared error of the model, in its own (standardised or logarithmic) unit.
+    /// Mean squared error of the log-time on inputs that chose nothing of the model. Profiles of earlier versions hold that of the inputs
+    /// that chose the perceptron's epoch.
     pub cv_mse: Option<f64>,
     /// Seconds spent measuring.
     pub measure_s: f64,

@@ -36,7 +36,8 @@ impl Trainer for MlpTrainer {
 }
 
 fn trained(model: Mlp) -> Trained {
-    // The validation rows are of inputs that training did not see: one fold of a cross-validation.
-    let cv_mse = Some(model.report().best_mse());
+    // Of inputs that neither training nor the choice of the epoch saw; what a model was stored with, where it lacks that.
+    let report = model.report();
+    let cv_mse = Some(report.unseen_mse.unwrap_or_else(|| report.best_mse()));
     Trained { model: model.to_value(), cv_mse, predictor: Box::new(model) }
 }

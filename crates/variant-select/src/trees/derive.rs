@@ -46,6 +46,11 @@ fn names(data: &ChoiceSet) -> Vec<String> {
 
 impl Derived {
     pub(crate) fn fit(data: &ChoiceSet) -> Self {
+        Self::with_tiles(data, Tiles::fit(data))
+    }
+
+    /// As [`Derived::fit`], of given tiles.
+    pub(super) fn with_tiles(data: &ChoiceSet, tiles: Tiles) -> Self {
         let schema = data.schema();
         let trials = || data.cases().iter().flat_map(|c| &c.trials);
         let size = |&i: &usize| schema.config[i].kind == FeatureKind::Size;
@@ -54,7 +59,6 @@ impl Derived {
             trials().map(|t| t.candidate.features[i]).any(|v| v.is_finite() && v > 1.0 && v.fract() != 0.0)
         };
         let rounded = compared.iter().filter(fractional).copied().collect();
-        let tiles = Tiles::fit(data);
         // Sizes of candidates say what they cost; without them it is for the input's to say.
         let products = compared.is_empty();
         Self {
@@ -70,7 +74,8 @@ impl Derived {
 
     /// For a model of failures, which come from products of sizes and not from what else is offered.
     pub(crate) fn of_failures(data: &ChoiceSet) -> Self {
-        let mut derived = Self::fit(data);
+        // Cuts that only times tell say nothing of failures.
+        let mut derived = Self::with_tiles(data, Tiles::by_name(data).0);
         derived.shapes.products = true;
         derived.compared.clear();
         derived

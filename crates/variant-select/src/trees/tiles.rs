@@ -1,5 +1,6 @@
-//! What follows from parameters that cut an input into tiles, found by name: `block_m` cuts `m`.
+//! What follows from parameters that cut an input into tiles: found by name (`block_m` cuts `m`), else from times.
 
+use super::pairs;
 use crate::shapes::sizes;
 use std::collections::HashMap;
 use tilewright_core::choice::ChoiceSet;
@@ -7,9 +8,9 @@ use tilewright_core::feature::FeatureKind;
 
 /// A parameter that cuts a size of the input into pieces.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Cut {
-    input: usize,
-    parameter: usize,
+pub(super) struct Cut {
+    pub(super) input: usize,
+    pub(super) parameter: usize,
 }
 
 /// Derived from all cuts:
@@ -29,17 +30,34 @@ pub(super) struct Tiles {
 const MOST_CUTS: usize = 8;
 
 impl Tiles {
+    /// By name, and where no name pairs a parameter with a size, by [search](pairs).
     pub(super) fn fit(data: &ChoiceSet) -> Self {
+        let (named, parameters) = Self::by_name(data);
+        if named.cuts.is_empty() {
+            Self::of(data, pairs::search(data, &sizes(data.schema()), &parameters))
+        } else {
+            named
+        }
+    }
+
+    /// Of the parameters that have a size of the input in their names, and the other parameters.
+    pub(super) fn by_name(data: &ChoiceSet) -> (Self, Vec<usize>) {
         let schema = data.schema();
         let sizes = sizes(schema);
-        let mut cuts = Vec::new();
+        let (mut cuts, mut others) = (Vec::new(), Vec::new());
         for parameter in parameters(data) {
             let name = schema.config[parameter].name.to_lowercase();
             let named = |&&i: &&usize| words(&name).any(|w| w == schema.input[i].name.to_lowercase());
-            if let Some(&input) = sizes.iter().find(named) {
-                cuts.push(Cut { input, parameter });
+            match sizes.iter().find(named) {
+                Some(&input) => cuts.push(Cut { input, parameter }),
+                None => others.push(parameter),
             }
         }
+        (Self::of(data, cuts), others)
+    }
+
+    /// What follows from given cuts.
+    pub(super) fn of(data: &ChoiceSet, mut cuts: Vec<Cut>) -> Self {
         cuts.truncate(MOST_CUTS);
         let largest = |c: &Cut| {
             let values = data.cases().iter().flat_map(|c| &c.trials).map(|t| t.candidate.features[c.parameter]);
@@ -75,7 +93,7 @@ impl Tiles {
     pub(super) fn write(&self, input: &[f32], own: &[f32], out: &mut Vec<f32>) {
         let at = |features: &[f32], i: usize| features.get(i).copied().unwrap_or(f32::NAN);
         let pieces = |c: &Cut| (at(input, c.input) / at(own, c.parameter)).ceil();
-        let full = |c: &Cut| at(input, c.input) / (pieces(c) * at(own, c.parameter));
+        let full = |c: &Cut| fullness(at(input, c.input), at(own, c.parameter));
         if self.outer.len() > 1 {
             for (k, a) in self.outer.iter().enumerate() {
                 let first = pieces(a);
@@ -89,6 +107,11 @@ impl Tiles {
             out.extend([pieces(cut), full(cut)]);
         }
     }
+}
+
+/// How full the pieces of a length are that a size is cut into.
+pub(super) fn fullness(size: f32, length: f32) -> f32 {
+    size / ((size / length).ceil() * length)
 }
 
 /// Features of candidates that are parameters: positive, and the same wherever the candidate is offered.

@@ -4,6 +4,7 @@
 //! AND for all candidates at once, and what is the same for all of them (the input) divides nobody.
 
 use super::model::{Node, Tree};
+use pulp::{Arch, Simd, WithSimd};
 
 /// Trees as a choice walks them.
 #[derive(Clone, Debug, Default)]
@@ -68,9 +69,10 @@ impl Walker {
     /// Adds the value of every row to `out`; the first `shared` numbers are the same in all rows. Missing values (NaN) go
     /// left.
     pub(crate) fn add(&self, rows: &[f32], width: usize, shared: usize, walk: &mut Walk, out: &mut [f32]) {
+        let arch = Arch::new();
         for (rows, sums) in rows.chunks(TOGETHER * width.max(1)).zip(out.chunks_mut(TOGETHER)) {
             self.compare(rows, width, shared, &mut walk.above);
-            self.descend(walk, sums);
+            arch.dispatch(Descent { walker: self, walk, sums });
         }
     }
 
@@ -87,8 +89,13 @@ impl Walker {
                 above[..exceeded(rows[feature as usize])].fill(u64::MAX);
                 continue;
             }
+            // Candidates that follow each other often share a parameter.
+            let (mut before, mut count) = (f32::NAN, 0);
             for (i, &value) in rows.iter().skip(feature as usize).step_by(width).enumerate() {
-                if let Some(last) = exceeded(value).checked_sub(1) {
+                if value != before {
+                    (before, count) = (value, exceeded(value));
+                }
+                if let Some(last) = count.checked_sub(1) {
                     above[last] |= 1 << i;
                 }
             }
@@ -101,9 +108,11 @@ impl Walker {
         }
     }
 
+    #[inline(always)]
     fn descend(&self, walk: &mut Walk, sums: &mut [f32]) {
         let everyone = u64::MAX >> (TOGETHER - sums.len());
         let mut common = 0.0;
+        let (mut low, mut high) = ([0.0f32; TOGETHER / 2], [0.0f32; TOGETHER / 2]);
         for &root in &self.roots {
             let (mut at, mut rows) = (root, everyone);
             loop {
@@ -125,9 +134,9 @@ impl Walker {
                 if rows == everyone {
                     common += value;
                 } else {
-                    while rows != 0 {
-                        sums[rows.trailing_zeros() as usize] += value;
-                        rows &= rows - 1;
+                    add_to(&mut low, rows as u32, value);
+                    if rows >> (TOGETHER / 2) != 0 {
+                        add_to(&mut high, (rows >> (TOGETHER / 2)) as u32, value);
                     }
                 }
                 match walk.open.pop() {
@@ -136,6 +145,30 @@ impl Walker {
                 }
             }
         }
-        sums.iter_mut().for_each(|s| *s += common);
+        sums.iter_mut().zip(low.iter().chain(&high)).for_each(|(s, own)| *s += own + common);
+    }
+}
+
+/// A walk as code for the vectors of the host.
+struct Descent<'a> {
+    walker: &'a Walker,
+    walk: &'a mut Walk,
+    sums: &'a mut [f32],
+}
+
+impl WithSimd for Descent<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _: S) {
+        self.walker.descend(self.walk, self.sums);
+    }
+}
+
+/// Adds a value to the sums of some candidates. All are added to, so that it takes vectors and no branches.
+#[inline(always)]
+fn add_to(sums: &mut [f32; TOGETHER / 2], candidates: u32, value: f32) {
+    for (i, sum) in sums.iter_mut().enumerate() {
+        *sum += if candidates & (1 << i) != 0 { value } else { 0.0 };
     }
 }
