@@ -7,7 +7,7 @@ use crate::error::MtlError;
 use crate::experts::Experts;
 use crate::shots::{ShotScores, curve, likeness};
 use crate::sources::{Source, Sources};
-use crate::transfer::{Dfs, Reason, tune_from_source};
+use crate::transfer::{Dfs, Reason, tune_by_best};
 use serde::Serialize;
 use std::time::Instant;
 use tilewright_core::choice::{ChoiceSet, FitSelector};
@@ -29,8 +29,8 @@ pub struct Protocol<'a> {
     pub features: &'a Config,
     /// Which features of devices a model sees.
     pub dfs: &'a Dfs,
-    /// What is fitted on all sources together, and on the target for comparison.
-    pub learner: &'a dyn FitSelector,
+    /// What is fitted on all sources together, and on the target for comparison, by name: of several the best by [`tune_by_best`].
+    pub learners: &'a [(&'a str, &'a dyn FitSelector)],
     /// Numbers of inputs of the target that are timed, ascending; none to choose without.
     pub shots: &'a [usize],
 }
@@ -55,6 +55,8 @@ pub struct TransferScores {
     pub features: Vec<String>,
     /// The same with how often.
     pub chosen: Vec<(String, usize)>,
+    /// The learners that did best where sources played the target, with how often.
+    pub learned_by: Vec<(String, usize)>,
     /// How well the transferred model knows what its choices lose, before any shot; none where nothing was rehearsed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub confidence: Option<ConfidenceScores>,
@@ -72,7 +74,7 @@ impl Protocol<'_> {
     /// nothing of what is held out ran.
     ///
     /// # Errors
-    /// As [`tune_from_source`]'s.
+    /// As [`tune_by_best`]'s.
     pub fn split(
         &self,
         sources: Vec<Source>,
@@ -82,12 +84,14 @@ impl Protocol<'_> {
     ) -> Result<Option<TransferScores>, MtlError> {
         let sources = Sources::overlapping(sources)?;
         let start = Instant::now();
-        let tuned = tune_from_source(&sources, (self.target, self.features), self.dfs, self.learner, seed)?;
+        let learners: Vec<&dyn FitSelector> = self.learners.iter().map(|(_, learner)| *learner).collect();
+        let (tuned, at) = tune_by_best(&sources, (self.target, self.features), self.dfs, &learners, seed)?;
+        let (name, learner) = self.learners[at];
         let seconds = start.elapsed().as_secs_f64();
         let Some(scores) = ChoiceScores::of(&tuned, held_out) else { return Ok(None) };
         let confidence = ConfidenceScores::of(&tuned, held_out);
-        let native = self.learner.fit(&own, seed).map_or(f64::NAN, |s| fraction_of_oracle(&*s, held_out));
-        let voters = Majority::fit(&sources, self.learner, seed)?;
+        let native = learner.fit(&own, seed).map_or(f64::NAN, |s| fraction_of_oracle(&*s, held_out));
+        let voters = Majority::fit(&sources, learner, seed)?;
         let majority = fraction_of_oracle(&voters, held_out);
         let like = sources.all().first().map_or(&own, |first| &first.cases);
         let shots = match self.shots {
@@ -111,6 +115,7 @@ impl Protocol<'_> {
             fixed_best_of_target,
             chosen: tuned.features.iter().map(|name| (name.clone(), 1)).collect(),
             features: tuned.features,
+            learned_by: vec![(name.to_owned(), 1)],
             confidence,
             seconds,
             reason: tuned.reason,
@@ -119,19 +124,25 @@ impl Protocol<'_> {
     }
 }
 
+/// Names with how often they were chosen, most often first.
+fn counted<'n>(names: impl Iterator<Item = &'n (String, usize)>) -> Vec<(String, usize)> {
+    let mut out: Vec<(String, usize)> = Vec::new();
+    for (name, times) in names {
+        match out.iter_mut().find(|(known, _)| known == name) {
+            Some((_, sum)) => *sum += times,
+            None => out.push((name.clone(), *times)),
+        }
+    }
+    out.sort_by_key(|c| std::cmp::Reverse(c.1));
+    out
+}
+
 impl TransferScores {
     /// The mean over splits; none of none.
     pub fn mean(splits: &[Self]) -> Option<Self> {
         let mean = |of: fn(&Self) -> f64| splits.iter().map(of).sum::<f64>() / splits.len() as f64;
         let scores: Vec<ChoiceScores> = splits.iter().map(|s| s.scores).collect();
-        let mut chosen: Vec<(String, usize)> = Vec::new();
-        for (feature, times) in splits.iter().flat_map(|s| &s.chosen) {
-            match chosen.iter_mut().find(|(name, _)| name == feature) {
-                Some((_, sum)) => *sum += times,
-                None => chosen.push((feature.clone(), *times)),
-            }
-        }
-        chosen.sort_by_key(|c| std::cmp::Reverse(c.1));
+        let chosen = counted(splits.iter().flat_map(|s| &s.chosen));
         Some(Self {
             scores: ChoiceScores::mean(&scores)?,
             native: mean(|s| s.native),
@@ -141,6 +152,7 @@ impl TransferScores {
             fixed_best_of_target: mean(|s| s.fixed_best_of_target),
             features: chosen.iter().map(|(name, _)| name.clone()).collect(),
             chosen,
+            learned_by: counted(splits.iter().flat_map(|s| &s.learned_by)),
             confidence: ConfidenceScores::mean(&splits.iter().filter_map(|s| s.confidence).collect::<Vec<_>>()),
             seconds: mean(|s| s.seconds),
             reason: splits.last()?.reason.clone(),

@@ -114,6 +114,32 @@ pub fn tune_from_source(
     Ok(Tuned { selector, features, reason, confidence })
 }
 
+/// The best of several learners, by what their plans come to where sources play the target: [`tune_from_source`] with each, and which it
+/// was. Without such a comparison it is the first.
+///
+/// # Errors
+/// As there, and no learner.
+pub fn tune_by_best(
+    sources: &Sources,
+    target: (&str, &Config),
+    dfs: &Dfs,
+    learners: &[&dyn FitSelector],
+    seed: u64,
+) -> Result<(Tuned, usize), MtlError> {
+    let is_compared = *dfs == Dfs::LeaveOneOut && sources.that_ran().all().len() > 1;
+    let asked = if is_compared { learners } else { &learners[..learners.len().min(1)] };
+    let tuned = asked.iter().map(|learner| tune_from_source(sources, target, dfs, *learner, seed));
+    let all = tuned.collect::<Result<Vec<_>, _>>()?;
+    let rehearsed = |tuned: &Tuned| {
+        let plans = tuned.reason.leave_one_out.iter().flat_map(|compared| &compared.plans);
+        plans.map(|(_, mean)| *mean).fold(0.0, f64::max)
+    };
+    // Ties go to the first.
+    let best = all.into_iter().enumerate().rev().max_by(|a, b| rehearsed(&a.1).total_cmp(&rehearsed(&b.1)));
+    let (at, tuned) = best.ok_or(MtlError::TooFew { what: "learners", found: 0, needed: 1 })?;
+    Ok((tuned, at))
+}
+
 fn plans(
     sources: &Sources,
     target: (&str, &Config),

@@ -37,7 +37,8 @@ fn source(device: &str, from: f64) -> Source {
 
 fn judged(sources: Vec<Source>, own: ChoiceSet, held_out: &ChoiceSet, shots: &[usize]) -> Option<TransferScores> {
     let (features, learner) = (Config::parse("cores=60,vendor=x").unwrap(), CostForest::default());
-    let protocol = Protocol { target: "t", features: &features, dfs: &Dfs::LeaveOneOut, learner: &learner, shots };
+    let protocol =
+        Protocol { target: "t", features: &features, dfs: &Dfs::LeaveOneOut, learners: &[("forest", &learner)], shots };
     protocol.split(sources, own, held_out, 0).unwrap()
 }
 

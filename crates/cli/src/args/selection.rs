@@ -87,7 +87,8 @@ pub(crate) enum TransferDfs {
 /// What is fitted on all sources together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum TransferLearner {
-    /// Extremely randomised trees where candidates are named variants, boosted trees where they are configurations.
+    /// The better of extremely randomised trees and a forest where candidates are named variants, by how they do where sources play the target;
+    /// boosted trees where they are configurations.
     Auto,
     /// Extremely randomised trees of what every variant costs.
     ExtraTrees,

@@ -112,14 +112,17 @@ fn shots(asked: &[usize]) -> Vec<usize> {
     if asked.is_empty() { Vec::new() } else { all.into_iter().collect() }
 }
 
-/// The learner that `auto` stands for: extremely randomised trees tell candidates apart by name, and configurations have no name that another input
-/// or device knows.
-fn meant(named: TransferLearner, table: &FeatureTable) -> TransferLearner {
+/// The learners that compete: `auto` stands for two where sources can play the target. Extremely randomised trees and forests tell candidates apart
+/// by name, and configurations have no name that another input or device knows.
+fn competing(args: &TransferArgs, table: &FeatureTable) -> Vec<TransferLearner> {
     let configurations = table.schema().config.iter().any(|f| f.kind == FeatureKind::Size);
-    match named {
-        TransferLearner::Auto if configurations => TransferLearner::Trees,
-        TransferLearner::Auto => TransferLearner::ExtraTrees,
-        named => named,
+    match args.learner {
+        TransferLearner::Auto if configurations => vec![TransferLearner::Trees],
+        TransferLearner::Auto if args.dfs == TransferDfs::Auto => {
+            vec![TransferLearner::ExtraTrees, TransferLearner::Forest]
+        }
+        TransferLearner::Auto => vec![TransferLearner::ExtraTrees],
+        named => vec![named],
     }
 }
 
@@ -154,19 +157,22 @@ fn evaluate(path: &Path, (target, args): (&str, &TransferArgs), seed: u64) -> Re
     let table = dataset.features_on_any_device().map_err(|e| Failure::of_file(Kind::Input, path, e))?;
     let sources = sources(&dataset, (target, args))?;
     let dfs = dfs(args)?;
-    let meant = meant(args.learner, &table);
+    let learners: Vec<(String, Box<dyn FitSelector>)> =
+        competing(args, &table).into_iter().map(|of| (word(of), learner(of, args.dfs))).collect();
+    let learners: Vec<(&str, &dyn FitSelector)> = learners.iter().map(|(name, of)| (name.as_str(), &**of)).collect();
     let recorded = Recorded { dataset, table, devices, target, sources };
     let features = recorded.devices.of(target).map_err(failure)?;
     let counts = shots(&args.shots);
-    let protocol = Protocol { target, features, dfs: &dfs, learner: &*learner(meant, args.dfs), shots: &counts };
+    let protocol = Protocol { target, features, dfs: &dfs, learners: &learners, shots: &counts };
     let seeds: Vec<u64> = (0..u64::from(args.repeats)).map(|r| seed.wrapping_add(r)).collect();
     let splits = seeds.par_iter().map(|&seed| recorded.split(&protocol, &spec, seed)).collect::<Result<Vec<_>, _>>()?;
     let nothing = || Failure::new(Kind::Nothing, "holdout", "nothing that ran was held out");
+    let found = TransferScores::mean(&splits).ok_or_else(nothing)?;
     Ok(Answer {
         target: target.to_owned(),
         dfs: word(args.dfs),
-        learner: word(meant),
-        found: TransferScores::mean(&splits).ok_or_else(nothing)?,
+        learner: found.learned_by.first().map_or_else(String::new, |(name, _)| name.clone()),
+        found,
         shots_above_none: shots_above(&splits, spec.drawn_share()),
         above: above(&splits, spec.drawn_share()),
         repeats: args.repeats,

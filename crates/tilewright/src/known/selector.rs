@@ -5,7 +5,7 @@ use super::records::name_of;
 use super::transfer::{about, sentence};
 use crate::error::Error;
 use std::collections::BTreeSet;
-use tilewright_core::choice::Case;
+use tilewright_core::choice::{Case, FitSelector};
 use tilewright_core::device::DeviceSpec;
 use tilewright_core::feature::FeatureSchema;
 use tilewright_core::text::counted;
@@ -13,11 +13,12 @@ use tilewright_mtl::baselines::Majority;
 use tilewright_mtl::device::queried;
 use tilewright_mtl::experts::Experts;
 use tilewright_mtl::shots::{Adapted, Differences, likeness};
-use tilewright_mtl::transfer::{Dfs, tune_from_source};
+use tilewright_mtl::transfer::{Dfs, tune_by_best};
 use tilewright_mtl::{Source, Sources};
 use tilewright_repository::{RepositoryError, open_existing, training};
 use tilewright_runtime::store::Home;
 use tilewright_variant_select::extra::ExtraTrees;
+use tilewright_variant_select::forest::CostForest;
 use tilewright_variant_select::guard::Guarded;
 
 /// A selector among a computation's kernels that was learned from other devices.
@@ -48,9 +49,10 @@ pub fn selector(
 ) -> Result<Option<KnownSelector>, Error> {
     let Some((own, sources)) = recorded(home, computation, device, schema)? else { return Ok(None) };
     let target = queried(device);
-    let learner = Guarded(ExtraTrees::default());
-    let tuned = tune_from_source(&sources, (&name_of(device), &target), &Dfs::LeaveOneOut, &learner, 0)?;
-    let experts = Experts::led_by(tuned.selector, Majority::fit(&sources, &learner, 0)?.into_experts());
+    let (extra, forest) = (Guarded(ExtraTrees::default()), Guarded(CostForest::thorough()));
+    let learners: [&dyn FitSelector; 2] = [&extra, &forest];
+    let (tuned, at) = tune_by_best(&sources, (&name_of(device), &target), &Dfs::LeaveOneOut, &learners, 0)?;
+    let experts = Experts::led_by(tuned.selector, Majority::fit(&sources, learners[at], 0)?.into_experts());
     let like = &sources.all()[0].cases;
     let mut selector =
         Adapted::new(experts, Differences::default(), (like, &likeness(&sources))).with_confidence(tuned.confidence);
