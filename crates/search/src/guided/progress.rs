@@ -2,8 +2,8 @@
 
 /// Evaluations without an improvement, in square roots of the number of points, after which the chance of one falls to a part in e.
 ///
-/// Learned by `scripts/guided-stop-table.sh` from guided searches of the recorded spaces that the crate's README names: at each level from 1% to
-/// 50% the mean share of searches that end too early lies below the level with 95% confidence over families of kernels.
+/// Chosen between what `scripts/guided-stop-table.sh` learns with convolution, the kernel that improves latest, and without it: the crate's
+/// README has the figures.
 const PATIENCE: f64 = 2.2;
 
 /// The epsilon at which it was learned.
