@@ -4,6 +4,7 @@ import csv
 import gzip
 import json
 import os
+import sys
 
 
 def name_of(path):
@@ -49,12 +50,9 @@ def from_dataset(path):
             "cache": entries}
 
 
-def family_of(path):
-    """What recordings of one kernel have in common whatever their files are called: the names of its parameters."""
-    if path.endswith(".csv"):
-        with open(path.removesuffix(".csv") + ".schema.json") as f:
-            return frozenset(json.load(f)["columns"]["config"])
-    return frozenset(load(path)["tune_params_keys"])
+def varied_of(path):
+    """The names of the parameters that take more than one value."""
+    return {k for k, values in load(path)["tune_params"].items() if len(set(map(str, values))) > 1}
 
 
 def seconds(entry):
@@ -66,3 +64,18 @@ def seconds(entry):
 def costs(path):
     """The times of all configurations, infinite where one failed."""
     return [seconds(e) for e in load(path)["cache"].values()]
+
+
+def twins(paths):
+    """Pairs of files that hold one recording."""
+    seen, out = {}, []
+    for path in paths:
+        key = tuple(sorted(costs(path)))
+        out += [(seen[key], path)] if key in seen else []
+        seen.setdefault(key, path)
+    return out
+
+
+if __name__ == "__main__":
+    for one, other in twins(sys.argv[1:]):
+        sys.exit(f"{one} and {other} are the same recording")

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use crate::statistics::Interval;
 use crate::tasks::Task;
 use serde::Serialize;
 use std::sync::Arc;
@@ -57,6 +58,9 @@ pub struct TaskReport {
     /// Best baseline's time / our time: above 1, we are faster; 0 if our result was wrong.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ratio: Option<f64>,
+    /// The same ratio within each round, in which both were timed one after the other: geometric mean and 95%.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ratio_of_rounds: Option<Interval>,
     /// Our kernel.
     pub variant: String,
     /// Its configuration.
@@ -110,6 +114,10 @@ impl TaskReport {
             ours_s,
             ours_gflops: ours_s.map(|seconds| rate(flops, seconds)),
             ratio: best.as_ref().map(|best| ours_s.map_or(0.0, |ours_s| best.time_s / ours_s)),
+            ratio_of_rounds: best.as_ref().and_then(|best| {
+                let at = entrants.iter().skip(1).position(|e| e.name == best.name)?;
+                of_rounds(&standings[0], &standings[at + 1])
+            }),
             best_baseline_s: best.as_ref().map(|best| best.time_s),
             best_baseline: best.map(|best| best.name),
             variant: ours.problem.kernel().to_string(),
@@ -139,6 +147,9 @@ pub struct Report {
     /// Geometric mean of the ratios of all tasks that have one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub geomean_ratio: Option<f64>,
+    /// That mean with 95%, tasks being what is drawn anew; absent where a ratio is 0.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub geomean_interval: Option<Interval>,
     /// Least ratio.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub worst_ratio: Option<f64>,
@@ -161,6 +172,7 @@ impl Report {
             peak_gflops,
             baselines_found,
             geomean_ratio: geomean(&ratios),
+            geomean_interval: Interval::of_ratios(&ratios),
             worst_ratio: ratios.into_iter().min_by(f64::total_cmp),
             tasks,
         }
@@ -170,7 +182,7 @@ impl Report {
     pub fn table(&self) -> String {
         let mut header: Vec<String> = ["task", "input", "ours", "% peak"].map(String::from).into();
         header.extend(self.baselines_found.iter().cloned());
-        header.extend(["best", "ratio"].map(String::from));
+        header.extend(["best", "ratio", "95%"].map(String::from));
         let mut rows = vec![header];
         rows.extend(self.tasks.iter().map(|task| self.row(task)));
         let mut text = align(&rows, 2);
@@ -182,7 +194,11 @@ impl Report {
         }
         let _ = writeln!(text, "; cache policy: {}", self.cache_policy);
         if let (Some(geomean), Some(worst)) = (self.geomean_ratio, self.worst_ratio) {
-            let _ = writeln!(text, "ratio to the best baseline: geometric mean {geomean:.3}, worst {worst:.3}");
+            let _ = writeln!(
+                text,
+                "ratio to the best baseline: geometric mean {geomean:.3}{}, worst {worst:.3}",
+                over_tasks(self)
+            );
         }
         for task in &self.tasks {
             for wrong in &task.wrong {
@@ -201,8 +217,28 @@ impl Report {
         }
         row.push(task.best_baseline.clone().unwrap_or_else(|| "-".to_owned()));
         row.push(number(task.ratio, 3));
+        row.push(task.ratio_of_rounds.as_ref().and_then(ends).unwrap_or_else(|| "-".to_owned()));
         row
     }
+}
+
+/// Their time by ours, round by round; none where one of them was not timed. A contender that was dropped has fewer rounds.
+fn of_rounds(ours: &Standing, theirs: &Standing) -> Option<Interval> {
+    if ours.cost.is_err() || theirs.cost.is_err() {
+        return None;
+    }
+    let ratios: Vec<f64> = theirs.rounds.iter().zip(&ours.rounds).map(|(theirs, ours)| theirs / ours).collect();
+    Interval::of_ratios(&ratios)
+}
+
+/// The ends of an interval; none where there was one observation.
+fn ends(of: &Interval) -> Option<String> {
+    (of.count > 1).then(|| format!("{:.3} to {:.3}", of.low, of.high))
+}
+
+fn over_tasks(report: &Report) -> String {
+    let ends = report.geomean_interval.as_ref().and_then(ends);
+    ends.map_or_else(String::new, |ends| format!(" (95% over tasks: {ends})"))
 }
 
 /// A number with so many digits behind the point; a dash for none.
@@ -261,7 +297,8 @@ mod tests {
         let (entrants, standings): (Vec<_>, Vec<_>) = times
             .iter()
             .map(|(name, time)| {
-                let standing = Standing { cost: time.map_err(failure), rounds: Vec::new(), max_rel_error: 0.0 };
+                let rounds = time.map_or(Vec::new(), |t| [0.9, 1.0, 1.1].map(|pace| t * pace).to_vec());
+                let standing = Standing { cost: time.map_err(failure), rounds, max_rel_error: 0.0 };
                 (Entrant { name: (*name).to_owned(), ..ours.clone() }, standing)
             })
             .unzip();
@@ -293,7 +330,22 @@ mod tests {
         assert_eq!(report.tasks[1].ratio, Some(0.5));
         assert!((report.geomean_ratio.unwrap() - 1.0).abs() < 1e-12);
         assert_eq!(report.worst_ratio, Some(0.5));
+        let over = report.geomean_interval.unwrap();
+        assert!(over.count == 2 && over.low < 0.5 && over.high > 2.0, "two tasks that differ say little: {over:?}");
         assert_eq!(report.tasks[0].wrong[0].name, "mkl");
+    }
+
+    #[test]
+    fn what_slows_a_round_slows_both_and_goes_out_of_their_ratio() {
+        let found = sample().tasks[0].ratio_of_rounds.unwrap();
+        assert!(
+            (found.mean - 2.0).abs() < 1e-12 && (found.high - found.low).abs() < 1e-9 && found.count == 3,
+            "{found:?}"
+        );
+        assert!(sample().table().contains("2.000 to 2.000"), "{}", sample().table());
+        let standing = |rounds: &[f64]| Standing { cost: Ok(1.0), rounds: rounds.to_vec(), max_rel_error: 0.0 };
+        let uneven = of_rounds(&standing(&[1.0, 1.0, 1.0, 1.0]), &standing(&[2.0, 3.0, 2.5])).unwrap();
+        assert!(uneven.count == 3 && uneven.low > 1.0 && uneven.high > uneven.mean, "{uneven:?}");
     }
 
     #[test]
@@ -318,7 +370,7 @@ mod tests {
         let column = lines[0].find("best").unwrap() + "best".len();
         assert!(lines[1][..column].ends_with("openblas") && lines[2][..column].ends_with("blis"), "{table}");
         assert!(table.contains("not timed: mkl on linpack-512: row 3"), "{table}");
-        assert!(table.contains("geometric mean 1.000, worst 0.500"), "{table}");
+        assert!(table.contains("geometric mean 1.000 (95% over tasks: "), "{table}");
     }
 
     #[test]

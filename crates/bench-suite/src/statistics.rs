@@ -52,6 +52,17 @@ impl Interval {
         Self::of(&units.values().map(|(sum, count)| sum / *count as f64).collect::<Vec<f64>>())
     }
 
+    /// Of ratios that are independent of each other: the mean is the geometric one. None of none, and none where one is not above 0.
+    pub fn of_ratios(ratios: &[f64]) -> Option<Self> {
+        let of = Self::of(&ratios.iter().map(|ratio| ratio.ln()).collect::<Vec<f64>>())?;
+        Some(Self { mean: of.mean.exp(), low: of.low.exp(), high: of.high.exp(), count: of.count })
+    }
+
+    /// Whether chance alone does not explain that a mean of ratios is not one.
+    pub fn is_clear_ratio(&self) -> bool {
+        self.count > 1 && (self.low > 1.0 || self.high < 1.0)
+    }
+
     /// The variance of the mean is that of an observation by `1 / count + shared`.
     fn with(observations: &[f64], shared: f64) -> Option<Self> {
         let count = observations.len();
@@ -106,6 +117,16 @@ mod tests {
             !Interval::of_splits(&[1.0, 2.0], None).unwrap().is_clear(),
             "two runs of one split are one observation"
         );
+    }
+
+    #[test]
+    fn ratios_are_averaged_as_logarithms() {
+        let found = Interval::of_ratios(&[0.5, 2.0]).unwrap();
+        assert!(close(found.mean, 1.0) && close(found.low * found.high, 1.0) && !found.is_clear_ratio(), "{found:?}");
+        assert!(Interval::of_ratios(&[1.1, 1.11, 1.12]).unwrap().is_clear_ratio());
+        let one = Interval::of_ratios(&[3.0]).unwrap();
+        assert!((one.low, one.high) == (0.0, f64::INFINITY) && !one.is_clear_ratio(), "{one:?}");
+        assert_eq!(Interval::of_ratios(&[1.0, 0.0]), None);
     }
 
     #[test]

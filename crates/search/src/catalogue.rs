@@ -119,8 +119,9 @@ impl<'a> Setup<'a> {
     }
 
     fn guided(&self, seed: u64, stops: bool) -> Result<Box<dyn Search + 'a>, TooLarge> {
-        let warm = self.warm.on(&*self.listing.get()?);
-        self.listed(seed, Guided::new(self.space.params(), warm, self.tolerance, stops))
+        let listing = self.listing.get()?;
+        let warm = self.warm.on(&listing);
+        self.listed(seed, Guided::new((self.space.params(), listing.len()), warm, self.tolerance, stops))
     }
 
     fn early(&self, seed: u64, rule: Rule) -> Result<Box<dyn Search + 'a>, TooLarge> {
@@ -195,6 +196,15 @@ impl Strategy {
     /// Whether its promise holds for a uniform sample only, so that nothing may be told that it did not ask for.
     pub fn is_uniform(self) -> bool {
         self.promises() && !matches!(self, Self::Guided | Self::GuidedStop)
+    }
+
+    /// What is to be said of its bound where a rule ends it that was learned at another epsilon.
+    pub fn caution(self, tail: &Tail, epsilon: f64) -> Option<String> {
+        match self {
+            Self::EarlyStop => tail.caution(epsilon),
+            Self::GuidedStop => crate::guided::caution(epsilon),
+            _ => None,
+        }
     }
 
     /// A search; the same seed and outcomes ask the same questions.

@@ -62,6 +62,11 @@ impl Experience {
     }
 }
 
+/// Differences of log cost up to about a third count in full, beyond that less and less.
+pub(crate) fn squash(slower: f64) -> f64 {
+    (1.0 + 3.0 * slower).ln()
+}
+
 /// [`Experience`] by the number of the point.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Views {
@@ -82,7 +87,7 @@ impl Views {
         if costs.len() != self.size || !least.is_finite() {
             return;
         }
-        let view = |cost: &Option<f64>| cost.map_or(f32::NAN, |c| (1.0 + (c / least).ln()).ln() as f32);
+        let view = |cost: &Option<f64>| cost.map_or(f32::NAN, |c| squash((c / least).ln()) as f32);
         self.views.push(costs.iter().map(view).collect());
     }
 

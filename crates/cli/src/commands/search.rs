@@ -1,5 +1,6 @@
 //! `tilewright search`: strategies on recorded measurements, or live on a device.
 
+mod above;
 mod grid;
 mod live;
 mod space;
@@ -8,6 +9,7 @@ use crate::args::SearchArgs;
 use crate::failure::{Failure, Kind};
 use crate::output::{Output, aligned, expect_writable, note, seconds, write};
 use crate::wiring::Wiring;
+use above::Above;
 use serde::Serialize;
 use space::{About, Recording, prior, warm};
 use std::collections::BTreeMap;
@@ -30,6 +32,9 @@ struct Answer {
     /// All strategies, where there are several.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     compared: Vec<Row>,
+    /// By how much the first of them is above the others, where there are several.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    above: Vec<Above>,
     #[serde(skip_serializing_if = "Option::is_none")]
     grid: Option<Vec<grid::Cell>>,
     /// What the learned stopping rule was fitted to, where recordings were given for it.
@@ -96,11 +101,8 @@ impl Asked {
 
     /// Says where a learned bound is asked for that was learned for something else.
     fn warn_of(&self, tail: &Tail) {
-        if self.strategies.iter().any(|(_, strategy)| *strategy == Strategy::EarlyStop) {
-            tail.caution(self.tolerance.epsilon)
-                .into_iter()
-                .for_each(|caution| note(format_args!("warning: {caution}")));
-        }
+        let cautions = self.strategies.iter().filter_map(|(_, s)| s.caution(tail, self.tolerance.epsilon));
+        cautions.for_each(|caution| note(format_args!("warning: {caution}")));
     }
 
     /// When a strategy ends at the latest.
@@ -140,10 +142,11 @@ pub(crate) fn run(args: &SearchArgs, wiring: &Wiring, seed: u64, output: Output)
         tried.push((traces, start.elapsed().as_secs_f64()));
     }
     let rows = rows(&asked, &recording.about, &tried, args)?;
+    let above = above::above(&asked, recording.about.optimum_s, &tried);
     let grid = args.grid.then(|| grid::grid(&recording, asked.strategies[0].1, &setup, args.repeats, seed));
     let tail = (!args.prior.is_empty()).then(|| (*setup.tail).clone());
-    let answer = Answer { grid: grid.transpose()?, tail, ..Answer::new(&rows) };
-    output.answer(&answer, || text(&rows, answer.grid.as_deref()))
+    let answer = Answer { grid: grid.transpose()?, tail, ..Answer::new(&rows, above) };
+    output.answer(&answer, || text(&rows, &answer))
 }
 
 /// One search of a recording.
@@ -181,9 +184,9 @@ fn rows(asked: &Asked, about: &About, tried: &[(Vec<Trace>, f64)], args: &Search
 }
 
 impl Answer {
-    fn new(rows: &[Row]) -> Self {
+    fn new(rows: &[Row], above: Vec<Above>) -> Self {
         let compared = if rows.len() > 1 { rows.to_vec() } else { Vec::new() };
-        Self { first: rows[0].clone(), compared, grid: None, tail: None, knowledge: None, config: None }
+        Self { first: rows[0].clone(), compared, above, grid: None, tail: None, knowledge: None, config: None }
     }
 }
 
@@ -196,9 +199,14 @@ fn strategy(name: &str, args: &SearchArgs) -> Result<(String, Strategy), Failure
     Ok((name.to_owned(), strategy))
 }
 
+/// How near a cost comes to the optimum; 0 before anything worked.
+fn fraction(optimum_s: f64, cost: Option<f64>) -> f64 {
+    cost.map_or(0.0, |c| optimum_s / c)
+}
+
 fn row(name: &str, about: &About, asked: &Asked, traces: &[Trace], took: f64, each: bool) -> Row {
     let (budgets, tolerance) = (asked.looked_at(), asked.tolerance);
-    let fraction = |cost: Option<f64>| cost.map_or(0.0, |c| about.optimum_s / c);
+    let fraction = |cost: Option<f64>| fraction(about.optimum_s, cost);
     let mean = |of: &dyn Fn(&Trace) -> f64| traces.iter().map(of).sum::<f64>() / traces.len() as f64;
     let missed = |t: &Trace| f64::from(u8::from(fraction(t.best()) < 1.0 - tolerance.epsilon));
     let mut ends: BTreeMap<StoppedBy, usize> = BTreeMap::new();
@@ -228,7 +236,7 @@ fn row(name: &str, about: &About, asked: &Asked, traces: &[Trace], took: f64, ea
     }
 }
 
-fn text(rows: &[Row], grid: Option<&[grid::Cell]>) -> String {
+fn text(rows: &[Row], answer: &Answer) -> String {
     let first = &rows[0];
     let mut out = format!(
         "{}: {}, optimum {}\n\nfraction of the optimum after evaluations\n",
@@ -250,7 +258,8 @@ fn text(rows: &[Row], grid: Option<&[grid::Cell]>) -> String {
         table.push(line);
     }
     out.push_str(&aligned(&table));
-    if let Some(cells) = grid {
+    out.push_str(&above::text(&first.strategy, &answer.above));
+    if let Some(cells) = &answer.grid {
         out.push('\n');
         out.push_str(&grid::text(cells));
     }

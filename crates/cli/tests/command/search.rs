@@ -68,6 +68,7 @@ fn a_bound_that_was_learned_for_another_epsilon_says_so() {
         String::from_utf8(run.stderr).unwrap().contains("learned at an epsilon of 5%")
     };
     assert!(warns("early-stop", "0.1") && !warns("early-stop", "0.05") && !warns("early-stop-conservative", "0.1"));
+    assert!(warns("guided-stop", "0.1") && !warns("guided-stop", "0.05") && !warns("random,guided", "0.1"));
 }
 
 #[test]
@@ -88,6 +89,34 @@ fn strategies_stop_by_themselves_and_are_compared() {
     let grid =
         home.answer(&["search", "--device", &file, "--strategy", "early-stop-vuduc", "--repeats", "3", "--grid"]);
     assert_eq!(grid["grid"].as_array().unwrap().len(), 36);
+}
+
+/// The mean of the pairs is the difference of the means, and chance does not explain it where the budget is most of the space.
+#[test]
+fn the_first_strategy_is_compared_with_the_others_seed_by_seed() {
+    let home = Home::new();
+    let file = device(&cache(&home, "one", 1.0));
+    let asked =
+        ["search", "--device", &file, "--strategy", "guided,random,local", "--budget", "10,40", "--repeats", "12"];
+    let found = home.answer(&asked);
+    let (rows, above) = (found["compared"].as_array().unwrap(), found["above"].as_array().unwrap());
+    assert_eq!(above.len(), 4, "two others at two budgets");
+    let number = |of: &Value, field: &str| of[field].as_f64().unwrap();
+    for (at, pair) in above.iter().enumerate() {
+        let (other, budget) = (&rows[1 + at / 2], at % 2);
+        assert_eq!(
+            (&pair["what"], &pair["budget"], &pair["count"]),
+            (&other["strategy"], &found["budgets"][budget], &json!(12))
+        );
+        let fraction = |row: &Value| row["fraction_of_optimum"][budget].as_f64().unwrap();
+        assert!((number(pair, "mean") - (fraction(&rows[0]) - fraction(other))).abs() < 1e-12, "{pair}");
+        assert!(number(pair, "low") <= number(pair, "mean") && number(pair, "mean") <= number(pair, "high"));
+    }
+    assert!(number(&above[1], "low") > 0.0, "guided is ahead of random: {}", above[1]);
+    let text = String::from_utf8(home.run(&asked).stdout).unwrap();
+    assert!(text.contains("guided above the others, paired by seed, with 95%"), "{text}");
+    let alone = home.answer(&["search", "--device", &file, "--strategy", "random", "--repeats", "3"]);
+    assert!(alone.get("above").is_none());
 }
 
 #[test]

@@ -222,9 +222,8 @@ impl Deciding<'_> {
             (StoppedBy::Exhausted, _) => "there being no other".to_owned(),
         };
         self.reasons.push(format!("strategy {name} timed {} more, ended by {ended}", trace.evaluations));
-        if self.settings.strategy.known() == Some(Strategy::EarlyStop) {
-            self.reasons.extend(Tail::default().caution(epsilon));
-        }
+        let known = self.settings.strategy.known();
+        self.reasons.extend(known.and_then(|strategy| strategy.caution(&Tail::default(), epsilon)));
         if trace.illegal > 0 {
             self.reasons.push(format!("it left out {} that were not legal", counted(trace.illegal, "proposal")));
         }

@@ -17,7 +17,7 @@ pub(crate) struct Hyper {
 /// Where the hyperparameters begin, and what the prior holds likely.
 pub(crate) const RATE: f32 = 0.0;
 pub(crate) const SHARE: f32 = 0.0;
-pub(crate) const NOISE: f32 = -4.0;
+pub(crate) const NOISE: f32 = -6.0;
 
 impl Hyper {
     pub(crate) fn new(axes: usize) -> Self {

@@ -8,7 +8,7 @@ mod prior;
 mod process;
 mod progress;
 
-use crate::experience::Views;
+use crate::experience::{Views, squash};
 use crate::neighbourhood::{Neighbourhood, Reach};
 use crate::stop::Tolerance;
 use crate::strategy::listed::{Chooser, ListedHistory};
@@ -17,21 +17,24 @@ use kernel::{Hyper, Kernel};
 use prior::Prior;
 use process::Process;
 use progress::Progress;
+pub(crate) use progress::caution;
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 use std::collections::{BTreeSet, HashMap};
 use tilewright_core::space::Param;
 
 /// Random points before the surrogate is asked.
-const FIRST: usize = 8;
+const FIRST: usize = 4;
 /// Points that other devices found fastest, before the surrogate is asked.
 const FIRST_WARM: usize = 4;
 /// Most points that the surrogate is fitted to.
 const MOST: usize = 512;
 /// Most points whose likelihood decides the hyperparameters.
 const LIKELY: usize = 128;
-/// Candidates of a pool that holds not all unknown points.
-const POOL: usize = 2_000;
+/// Candidates of a pool that holds not all unknown points; a space of up to twice as many is held whole.
+const POOL: usize = 3_000;
+/// Deviations of the surrogate that count as one: fitted to few points, it is too sure of itself.
+const WIDER: f32 = 1.4;
 /// Best points whose neighbours are candidates.
 const CENTRES: usize = 8;
 /// Growth of the observations from one choice of hyperparameters to the next.
@@ -60,8 +63,8 @@ pub(crate) struct Guided {
 }
 
 impl Guided {
-    /// A search of a space with these parameters; with `stops`, it ends when its bound falls below alpha.
-    pub(crate) fn new(params: &[Param], warm: Views, tolerance: Tolerance, stops: bool) -> Self {
+    /// A search of a space of `size` points with these parameters; with `stops`, it ends when its bound falls below alpha.
+    pub(crate) fn new((params, size): (&[Param], usize), warm: Views, tolerance: Tolerance, stops: bool) -> Self {
         let axes = axes::axes(params);
         let hyper = Hyper::new(axes.len());
         let prior = Prior::fit(&warm, &[], &[]);
@@ -77,7 +80,7 @@ impl Guided {
             warm,
             prior,
             predicted,
-            progress: Progress::new(tolerance.epsilon),
+            progress: Progress::new(size, tolerance.epsilon),
             ends_at: stops.then_some(tolerance.alpha),
         }
     }
@@ -168,7 +171,7 @@ impl Guided {
         for (at, &number) in process.pool.iter().enumerate() {
             let gap = (best - mean - self.prior.of(&self.warm, number)) / spread;
             let gap = gap as f32 - process.mean(at, &weights);
-            let gain = expected_improvement(gap, scale * process.variance[at].sqrt());
+            let gain = expected_improvement(gap, WIDER * scale * process.variance[at].sqrt());
             if found.is_none_or(|(g, n)| gain > g || (gain == g && number < n)) {
                 found = Some((gain, number));
             }
@@ -194,11 +197,6 @@ fn predicted(warm: &Views, prior: &Prior) -> Vec<u32> {
     let mut order: Vec<u32> = (0..count).collect();
     order.sort_by(|&a, &b| expected[b as usize].total_cmp(&expected[a as usize]).then(b.cmp(&a)));
     order
-}
-
-/// Differences of log cost up to about a factor of two count in full, beyond that less and less.
-fn squash(slower: f64) -> f64 {
-    (1.0 + slower).ln()
 }
 
 fn moments(values: &[f64]) -> (f64, f64) {

@@ -1,7 +1,7 @@
 //! What is expected of a point before anything near it is measured: what other devices say, weighted by how well they
 //! have predicted this one.
 
-use crate::experience::Views;
+use crate::experience::{Views, squash};
 
 /// Variance of what no view explains, relative to that of a view's weight: a view is trusted until a dozen outcomes speak
 /// against it.
@@ -58,7 +58,7 @@ fn row(experience: &Views, number: u32) -> Vec<f64> {
     let raw = || experience.views.iter().map(|v| f64::from(v[number as usize]));
     let (sum, known) = raw().filter(|x| !x.is_nan()).fold((0.0, 0), |(s, n), x| (s + x, n + 1));
     // Unknown everywhere: twice as slow as the best.
-    let other = if known > 0 { sum / f64::from(known) } else { std::f64::consts::LN_2.ln_1p() };
+    let other = if known > 0 { sum / f64::from(known) } else { squash(std::f64::consts::LN_2) };
     raw().map(|x| if x.is_nan() { other } else { x }).collect()
 }
 

@@ -1,5 +1,6 @@
 //! Strategies on a live device.
 
+use super::above::above;
 use super::space::{About, prior, warm};
 use super::{Answer, Asked, rows, text};
 use crate::args::SearchArgs;
@@ -66,7 +67,7 @@ pub(super) fn run(
     let answer = Answer {
         knowledge: Some(report.knowledge.map_or("default".to_owned(), |(kind, _)| kind)),
         config: Some(problem.space().config(&report.best.0)),
-        ..Answer::new(&rows)
+        ..Answer::new(&rows, above(asked, about.optimum_s, &tried))
     };
-    output.answer(&answer, || text(&rows, None))
+    output.answer(&answer, || text(&rows, &answer))
 }
