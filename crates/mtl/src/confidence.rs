@@ -1,8 +1,12 @@
 //! How much a choice may lose, learned from choices for devices that played the target.
 
 use serde::Serialize;
-use tilewright_core::choice::ChoiceSet;
+use std::fmt;
+use std::sync::Arc;
+use tilewright_core::choice::{Case, ChoiceSet, FitSelector, Trial};
+use tilewright_core::feature::{Feature, FeatureSchema};
 use tilewright_core::selector::{Candidate, Selector, VariantOrder};
+use tilewright_variant_select::extra::ExtraTrees;
 
 /// A choice that is expected to lose more than this share of the best performance is no answer: the first few are worth timing.
 pub const UNSURE: f64 = 0.02;
@@ -10,72 +14,73 @@ pub const UNSURE: f64 = 0.02;
 /// How many are worth timing then.
 pub const TIMED: usize = 3;
 
-/// Most groups that rehearsed choices are put into by their margin.
-const BINS: usize = 24;
+/// Fewest rehearsed choices that teach anything.
+const FEWEST: usize = 20;
 
-/// Fewest choices in a group.
-const FEWEST: usize = 10;
-
-/// What a choice loses by its margin: how much less the chosen variant is expected to cost than the next one, as a difference of
-/// logarithms. The larger the margin, the smaller the loss, which is what the fit enforces (pool adjacent violators).
-#[derive(Clone, Debug, PartialEq, Serialize)]
+/// What a choice loses, by the input, by how far the chosen variant is expected to be ahead of the next one, and by how far apart all
+/// are expected to be: extremely randomised trees of what choices lost.
+#[derive(Clone)]
 pub struct Confidence {
-    /// Mean margin of each group, ascending, with the mean loss in it, descending.
-    groups: Vec<(f64, f64)>,
+    model: Arc<dyn Selector>,
+    /// What choices lost that were not the best, on average.
+    wrong: f64,
 }
 
-/// One rehearsed choice: its margin, and the share of the best performance that it lost.
-pub(crate) type Rehearsed = (f64, f64);
+impl fmt::Debug for Confidence {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Confidence").field("wrong", &self.wrong).finish_non_exhaustive()
+    }
+}
+
+/// One rehearsed choice: its input, and its margin and spread; the share of the best performance that it lost.
+pub(crate) type Rehearsed = (Vec<f32>, f64);
+
+/// The names of the candidates of the model.
+const NAMES: [&str; 2] = ["chosen", "best"];
+
+fn candidate(name: &str) -> Candidate {
+    Candidate { variant: name.to_owned(), features: Vec::new() }
+}
 
 impl Confidence {
-    /// Learns from rehearsed choices; none where there are too few.
-    pub(crate) fn fit(mut choices: Vec<Rehearsed>) -> Option<Self> {
-        choices.retain(|(margin, loss)| margin.is_finite() && loss.is_finite());
+    /// Learns from rehearsed choices for inputs of a schema; none where there are too few, or they say nothing.
+    pub(crate) fn fit(schema: &FeatureSchema, choices: &[Rehearsed], seed: u64) -> Option<Self> {
         if choices.len() < FEWEST {
             return None;
         }
-        choices.sort_by(|a, b| a.0.total_cmp(&b.0));
-        let size = choices.len().div_ceil(BINS).max(FEWEST);
-        let mut pooled: Vec<(f64, f64, f64)> = Vec::new();
-        for group in choices.chunks(size) {
-            let n = group.len() as f64;
-            let mean = |of: fn(&Rehearsed) -> f64| group.iter().map(of).sum::<f64>() / n;
-            let mut own = (mean(|c| c.0), mean(|c| c.1), n);
-            while let Some(last) = pooled.pop_if(|last| last.1 <= own.1) {
-                let sum = last.2 + own.2;
-                let both = |a: f64, b: f64| (a * last.2 + b * own.2) / sum;
-                own = (both(last.0, own.0), both(last.1, own.1), sum);
-            }
-            pooled.push(own);
+        let more = ["margin of the choice", "spread of the candidates"].map(Feature::size);
+        let input = schema.input.iter().cloned().chain(more).collect();
+        let mut cases = ChoiceSet::new(FeatureSchema { input, config: Vec::new() });
+        for (at, (features, loss)) in choices.iter().enumerate() {
+            let trial = |name: &str, cost| Trial { candidate: candidate(name), cost: Some(cost) };
+            // The trees learn logarithms.
+            let trials = vec![trial(NAMES[0], loss.exp()), trial(NAMES[1], 1.0)];
+            cases.push(Case { features: features.clone(), trials, group: at as u32 }).ok()?;
         }
-        Some(Self { groups: pooled.into_iter().map(|(margin, loss, _)| (margin, loss)).collect() })
-    }
-
-    /// The share of the best performance that a choice of this margin is expected to lose.
-    pub fn expected_loss(&self, margin: f64) -> f64 {
-        let after = self.groups.partition_point(|group| group.0 < margin);
-        match (after.checked_sub(1).map(|i| self.groups[i]), self.groups.get(after)) {
-            (Some(low), Some(high)) => {
-                let share = (margin - low.0) / (high.0 - low.0);
-                low.1 + share * (high.1 - low.1)
-            }
-            (Some((_, loss)), None) | (None, Some(&(_, loss))) => loss,
-            (None, None) => 1.0,
-        }
+        let trees = ExtraTrees { least: 8, ..ExtraTrees::default() };
+        let model = trees.fit(&cases, seed).ok()?.into();
+        let wrong: Vec<f64> = choices.iter().map(|c| c.1).filter(|loss| *loss > 0.0).collect();
+        Some(Self { model, wrong: wrong.iter().sum::<f64>() / wrong.len().max(1) as f64 })
     }
 
     /// What the first choice of a selector is expected to lose on an input. A candidate that the selector knows nothing of may be
-    /// the best, so that the choice is as uncertain as any; a single candidate loses nothing.
+    /// the best, so that the choice counts as wrong; a single candidate loses nothing.
     pub fn of(&self, selector: &dyn Selector, input: &[f32], candidates: &[Candidate]) -> f64 {
         if candidates.len() < 2 {
             return 0.0;
         }
-        self.expected_loss(margin(selector, input, candidates).unwrap_or(f64::NEG_INFINITY))
+        let mut costs = Vec::new();
+        match choice(selector, input, candidates) {
+            Some((_, features)) if self.model.relative_costs(&features, &NAMES.map(candidate), &mut costs) => {
+                f64::from(costs[0]).max(0.0)
+            }
+            _ => self.wrong,
+        }
     }
 }
 
-/// By how much the first choice is ahead of the next; none where a candidate is not known, or the selector only ranks.
-fn margin(selector: &dyn Selector, input: &[f32], candidates: &[Candidate]) -> Option<f64> {
+/// The first choice, and what its loss is learned from; none where a candidate is not known, or the selector only ranks.
+fn choice(selector: &dyn Selector, input: &[f32], candidates: &[Candidate]) -> Option<(usize, Vec<f32>)> {
     let (mut order, mut costs) = (VariantOrder::new(), Vec::new());
     selector.rank(input, candidates, &mut order);
     if !selector.relative_costs(input, candidates, &mut costs) || costs.iter().any(|c| !c.is_finite()) {
@@ -83,21 +88,22 @@ fn margin(selector: &dyn Selector, input: &[f32], candidates: &[Candidate]) -> O
     }
     let first = *order.first()?;
     let others = costs.iter().enumerate().filter(|(i, _)| *i != first);
-    let next = others.map(|(_, c)| f64::from(*c)).fold(f64::INFINITY, f64::min);
-    Some(next - f64::from(costs[first]))
+    let next = others.map(|(_, c)| *c).fold(f32::INFINITY, f32::min);
+    let mean = costs.iter().sum::<f32>() / costs.len() as f32;
+    let spread = (costs.iter().map(|c| (c - mean).powi(2)).sum::<f32>() / costs.len() as f32).sqrt();
+    let features = input.iter().copied().chain([next - costs[first], spread]).collect();
+    Some((first, features))
 }
 
-/// What a selector's choices for these cases lose, with their margins. A case with one candidate, or of which nothing ran, is no choice.
+/// What a selector's choices for these cases lose. A case with one candidate, or of which nothing ran, is no choice.
 pub(crate) fn rehearse(selector: &dyn Selector, cases: &ChoiceSet) -> Vec<Rehearsed> {
-    let mut order = VariantOrder::new();
-    let choice = |case: &tilewright_core::choice::Case| {
+    let rehearsed = |case: &Case| {
         let best = case.best()?;
         let candidates: Vec<Candidate> = case.trials.iter().map(|t| t.candidate.clone()).collect();
-        let margin = margin(selector, &case.features, &candidates).filter(|_| candidates.len() > 1)?;
-        selector.rank(&case.features, &candidates, &mut order);
-        Some((margin, 1.0 - case.trials[*order.first()?].cost.map_or(0.0, |cost| best / cost)))
+        let (first, features) = choice(selector, &case.features, &candidates).filter(|_| candidates.len() > 1)?;
+        Some((features, 1.0 - case.trials[first].cost.map_or(0.0, |cost| best / cost)))
     };
-    cases.cases().iter().filter_map(choice).collect()
+    cases.cases().iter().filter_map(rehearsed).collect()
 }
 
 /// What is expected of choices, and what they were. Shares of the best performance; NaN of no input.
@@ -166,8 +172,6 @@ impl ConfidenceScores {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tilewright_core::choice::{Case, Trial};
-    use tilewright_core::feature::{Feature, FeatureSchema};
 
     /// Expects `b` to cost as much more than `a` as the input says.
     struct ByInput;
@@ -193,30 +197,31 @@ mod tests {
         }
     }
 
-    fn candidate(variant: &str) -> Candidate {
-        Candidate { variant: variant.into(), features: Vec::new() }
+    fn schema() -> FeatureSchema {
+        FeatureSchema { input: vec![Feature::size("n")], config: Vec::new() }
+    }
+
+    /// Choices that lose the less the wider their margin is.
+    fn learned() -> Confidence {
+        let choice = |i: usize| {
+            let margin = i as f32 / 400.0;
+            let noise = if i % 7 == 0 { 0.05 } else { 0.0 };
+            (vec![margin, margin, margin / 2.0], 0.2 * (1.0 - f64::from(margin)) + noise)
+        };
+        Confidence::fit(&schema(), &(0..400).map(choice).collect::<Vec<_>>(), 0).unwrap()
     }
 
     #[test]
     fn losses_fall_as_margins_grow() {
-        // Noisy losses that fall from .2 to 0.
-        let choice = |i: usize| {
-            let margin = i as f64 / 400.0;
-            (margin, (0.2 * (1.0 - margin)).max(0.0) + if i % 7 == 0 { 0.05 } else { 0.0 })
-        };
-        let learned = Confidence::fit((0..400).map(choice).collect()).unwrap();
-        let at: Vec<f64> = (0..=20).map(|i| learned.expected_loss(f64::from(i) / 20.0)).collect();
-        assert!(at.windows(2).all(|w| w[0] >= w[1]), "{at:?}");
-        assert!((at[10] - 0.107).abs() < 0.02 && at[20] < 0.03, "{at:?}");
-        assert_eq!(Confidence::fit(vec![(1.0, 0.1); 5]), None);
+        let at = |margin: f32| learned().of(&ByInput, &[margin], &["a", "b"].map(candidate));
+        assert!((at(0.5) - 0.107).abs() < 0.02 && at(0.05) > 0.17 && at(0.98) < 0.04, "{}", at(0.5));
+        assert!(Confidence::fit(&schema(), &[(vec![1.0, 0.5, 0.1], 0.1)], 0).is_none());
     }
 
     #[test]
-    fn unknown_candidates_are_as_uncertain_as_anything_and_single_ones_lose_nothing() {
-        let learned = Confidence::fit((0..100).map(|i| (f64::from(i), 0.5 - f64::from(i) / 200.0)).collect()).unwrap();
-        let [sure, unsure] = [90.0f32, 0.1].map(|margin| learned.of(&ByInput, &[margin], &["a", "b"].map(candidate)));
-        assert!(sure < 0.1 && unsure > 0.4, "{sure} {unsure}");
-        assert_eq!(learned.of(&ByInput, &[90.0], &["a", "c"].map(candidate)), learned.expected_loss(f64::NEG_INFINITY));
+    fn unknown_candidates_make_a_choice_wrong_and_single_ones_lose_nothing() {
+        let learned = learned();
+        assert_eq!(learned.of(&ByInput, &[0.9], &["a", "c"].map(candidate)), learned.wrong);
         assert_eq!(learned.of(&ByInput, &[0.0], &[candidate("a")]), 0.0);
     }
 
@@ -235,15 +240,15 @@ mod tests {
 
     #[test]
     fn timing_three_where_a_choice_is_unsure_finds_the_best() {
-        let mut cases = ChoiceSet::new(FeatureSchema { input: vec![Feature::size("n")], config: Vec::new() });
-        for i in 0..100u32 {
+        let mut cases = ChoiceSet::new(schema());
+        for i in 0..1000u32 {
             // The wider the margin, the more often the first is right.
-            let right = i >= 50 || i % 2 == 0;
+            let right = i >= 500 || i % 2 == 0;
             let trial = |v: &str, cost| Trial { candidate: candidate(v), cost: Some(cost) };
             let trials = vec![trial("a", if right { 1.0 } else { 2.0 }), trial("b", if right { 2.0 } else { 1.0 })];
             cases.push(Case { features: vec![i as f32], trials, group: i }).unwrap();
         }
-        let learned = Confidence::fit(rehearse(&ByInput, &cases)).unwrap();
+        let learned = Confidence::fit(&schema(), &rehearse(&ByInput, &cases), 0).unwrap();
         let scores = ConfidenceScores::of(&Knows(learned), &cases).unwrap();
         assert!((scores.loss - 0.125).abs() < 1e-9 && (scores.expected_loss - scores.loss).abs() < 0.02, "{scores:?}");
         assert!(scores.sure > 0.25 && scores.sure_of_oracle > 0.99 && scores.unsure_of_oracle < 0.85, "{scores:?}");

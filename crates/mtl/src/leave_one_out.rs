@@ -151,11 +151,11 @@ pub fn leave_one_out(
     };
     let scores = jobs.par_iter().map(score).collect::<Result<Vec<_>, MtlError>>()?;
     let full: Vec<Plan> = places.into_iter().map(|p| full[p].clone()).collect();
-    Ok(compared(full, sources, &scores))
+    Ok(compared(full, sources, &scores, seed))
 }
 
 /// What follows from the scores of every plan with every source as the target.
-fn compared(full: Vec<Plan>, sources: &Sources, scores: &[(f64, Vec<Rehearsed>)]) -> Compared {
+fn compared(full: Vec<Plan>, sources: &Sources, scores: &[(f64, Vec<Rehearsed>)], seed: u64) -> Compared {
     let count = sources.all().len();
     let mean = |of: &mut dyn Iterator<Item = f64>| {
         let all: Vec<f64> = of.collect();
@@ -169,9 +169,11 @@ fn compared(full: Vec<Plan>, sources: &Sources, scores: &[(f64, Vec<Rehearsed>)]
     let of_source = |(at, source): (usize, &Source)| {
         (source.device.clone(), mean(&mut of_chosen.iter().map(|scores| scores[at].0)))
     };
-    let sources = sources.all().iter().enumerate().map(of_source).collect();
-    let rehearsed = of_chosen.iter().flat_map(|scores| scores.iter()).flat_map(|s| s.1.iter().copied());
-    let confidence = Confidence::fit(rehearsed.collect());
+    let of = sources.all();
+    let sources = of.iter().enumerate().map(of_source).collect();
+    let rehearsed: Vec<Rehearsed> =
+        of_chosen.iter().flat_map(|scores| scores.iter()).flat_map(|s| s.1.iter().cloned()).collect();
+    let confidence = of.first().and_then(|source| Confidence::fit(source.cases.schema(), &rehearsed, seed));
     let plans: Vec<(&'static str, f64)> = full.iter().map(|p| p.name).zip(means).collect();
     let chosen: Vec<Plan> = full.into_iter().zip(is_chosen).filter(|(_, chosen)| *chosen).map(|(p, _)| p).collect();
     let names = chosen.iter().map(|p| p.name).collect();

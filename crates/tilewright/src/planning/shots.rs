@@ -117,15 +117,14 @@ impl Shooting<'_> {
                 continue;
             }
             let bound = self.kernels.iter().filter_map(|kernel| problem(&**kernel, self.device, &input).ok());
-            let runs = |p: &Box<dyn Problem>| {
-                known.variants.contains(&p.kernel().to_string()) && p.space().first_legal().is_some()
-            };
-            let problems: Vec<Box<dyn Problem>> = bound.filter(runs).collect();
+            let runs =
+                |p: &dyn Problem| known.variants.contains(&p.kernel().to_string()) && p.space().first_legal().is_some();
+            let problems: Vec<Box<dyn Problem>> = bound.filter(|p| runs(&**p)).collect();
             let [any, _, ..] = &problems[..] else { continue };
             let mut features = Vec::new();
             any.input_features(&mut features);
-            let candidate = |p: &Box<dyn Problem>| Candidate { variant: p.kernel().to_string(), features: Vec::new() };
-            let trials = problems.iter().map(|p| Trial { candidate: candidate(p), cost: None }).collect();
+            let candidate = |p: &dyn Problem| Candidate { variant: p.kernel().to_string(), features: Vec::new() };
+            let trials = problems.iter().map(|p| Trial { candidate: candidate(&**p), cost: None }).collect();
             out.push(Drawn { input, case: Case { features, trials, group: 0 } });
         }
         Ok(out)
