@@ -54,11 +54,30 @@ def families(varied):
     return family
 
 
+def by_family(rows):
+    """Of the rows of each strategy and family: how many, and for missed and looked_at the mean, the worst and the geometric mean."""
+    groups = {}
+    for row in rows:
+        groups.setdefault((row.get("strategy"), row["family"]), []).append(row)
+    out = []
+    for (strategy, _), own in groups.items():
+        group = {"strategy": strategy, "first": own[0]["space"], "spaces": len(own)}
+        for key in ("missed", "looked_at"):
+            values = [row[key] for row in own]
+            group[key] = {"mean": mean(values), "worst": max(values)}
+            if min(values) > 0:
+                group[key]["geomean"] = math.exp(mean([math.log(v) for v in values]))
+        out.append(group)
+    return out
+
+
 def write_record(path, command, rows, **more):
     """Writes rows with the commit, the date and the command that made them."""
     def git(*of):
         return subprocess.run(["git", *of], check=True, capture_output=True, text=True).stdout.strip()
 
+    if rows and "family" in rows[0]:
+        more["families"] = by_family(rows)
     commit = git("rev-parse", "--short", "HEAD") + (", changed" if git("status", "--porcelain", "-uno") else "")
     record = {"commit": commit, "date": datetime.date.today().isoformat(), "command": command, **more, "rows": rows}
     with open(path, "w") as f:

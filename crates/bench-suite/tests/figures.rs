@@ -1,8 +1,8 @@
 //! Every figure of every README has a record.
 //!
 //! Figures stand between `<!-- figures: FILE#POINTER -->` and `<!-- end of figures -->`: FILE lies below `records`, POINTER is a JSON pointer
-//! to the part of it that holds them. A later directive within holds for the lines that follow it. What stands in backticks or in a block
-//! of code is a setting and no figure. Anywhere else a README has no decimal fractions, percentages and times.
+//! to the part of it that holds them; there may be several, with spaces between them. A later directive within holds for the lines that
+//! follow it. What stands in backticks or in a block of code is a setting and no figure. Anywhere else a README has no decimal fractions, percentages and times.
 
 use serde_json::Value;
 use std::fs;
@@ -81,7 +81,7 @@ impl Figure {
     /// Whether a number of a record is what is printed here, rounded.
     fn is(&self, recorded: f64) -> bool {
         let half = 0.5 * 10f64.powi(-self.decimals) * (1.0 + 1e-6);
-        self.units.iter().any(|unit| (recorded / unit - self.value).abs() <= half)
+        self.units.iter().any(|unit| (recorded.abs() / unit - self.value).abs() <= half)
     }
 }
 
@@ -102,7 +102,13 @@ fn in_text(line: &str) -> Vec<f64> {
 }
 
 /// The numbers that a directive names.
-fn recorded(place: &str) -> Result<Vec<f64>, String> {
+fn recorded(places: &str) -> Result<Vec<f64>, String> {
+    let all = places.split_whitespace().map(part).collect::<Result<Vec<_>, _>>()?;
+    Ok(all.concat())
+}
+
+/// Those of a part of one record.
+fn part(place: &str) -> Result<Vec<f64>, String> {
     let (file, pointer) = place.split_once('#').unwrap_or((place, ""));
     let path = root().join("crates/bench-suite/records").join(file);
     let text = fs::read_to_string(&path).map_err(|e| format!("{file}: {e}"))?;

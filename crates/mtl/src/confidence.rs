@@ -205,7 +205,7 @@ mod tests {
     fn learned() -> Confidence {
         let choice = |i: usize| {
             let margin = i as f32 / 400.0;
-            let noise = if i % 7 == 0 { 0.05 } else { 0.0 };
+            let noise = if i.is_multiple_of(7) { 0.05 } else { 0.0 };
             (vec![margin, margin, margin / 2.0], 0.2 * (1.0 - f64::from(margin)) + noise)
         };
         Confidence::fit(&schema(), &(0..400).map(choice).collect::<Vec<_>>(), 0).unwrap()
@@ -243,7 +243,7 @@ mod tests {
         let mut cases = ChoiceSet::new(schema());
         for i in 0..1000u32 {
             // The wider the margin, the more often the first is right.
-            let right = i >= 500 || i % 2 == 0;
+            let right = i >= 500 || i.is_multiple_of(2);
             let trial = |v: &str, cost| Trial { candidate: candidate(v), cost: Some(cost) };
             let trials = vec![trial("a", if right { 1.0 } else { 2.0 }), trial("b", if right { 2.0 } else { 1.0 })];
             cases.push(Case { features: vec![i as f32], trials, group: i }).unwrap();

@@ -119,7 +119,7 @@ impl Selector for Says {
 fn a_wrong_order_is_mended_and_said_so() {
     let kernels = ids(&["a", "b", "c"]);
     let rank = |order: Vec<usize>| Ranker::Own(&Says(order)).rank(&[], &kernels).unwrap();
-    let RankedVariants { order, faults } = rank(vec![2, 7, 0, 2]);
+    let RankedVariants { order, faults, .. } = rank(vec![2, 7, 0, 2]);
     assert_eq!(order, [2, 0]);
     let twice = SelectionError::Twice { kernel: KernelId::new("c") };
     assert_eq!(faults, [SelectionError::UnknownVariant { index: 7, of: 3 }, twice]);
