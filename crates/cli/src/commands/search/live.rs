@@ -26,11 +26,8 @@ pub(super) fn run(
     output: Output,
 ) -> Result<(), Failure> {
     if args.grid {
-        return Err(Failure::new(
-            Kind::Usage,
-            "grid",
-            "a grid of tolerances takes a recording, as --device replay:FILE",
-        ));
+        let message = "a grid of tolerances takes a recording, as --device replay:FILE";
+        return Err(Failure::new(Kind::Usage, "grid", message));
     }
     let kernel = wiring.kernel(kernel, &args.device)?;
     let mut device = measure(&args.device)?;
