@@ -8,6 +8,7 @@
 //! direction, and the direction says which tensor is written.
 
 mod awkward;
+mod correlation;
 mod draw;
 mod epilogue;
 mod input;
@@ -16,6 +17,7 @@ mod reference;
 mod tensor;
 mod workload;
 
+pub use correlation::{Correlation, Dim, Group, Strides, Tap};
 pub use epilogue::{Activation, Epilogue};
 pub use input::{ConvInput, Direction, Layout};
 pub use tensor::Tensors;

@@ -180,6 +180,7 @@ mod tests {
     use crate::gemm::{Gemm, Layout};
     use tilewright_core::buffer::Filling;
     use tilewright_core::computation::Computation;
+    use tilewright_core::element::ElementTypes;
 
     /// Blocks of 64 rows and columns give the values and bounds of one block, and each element once.
     #[test]
