@@ -64,6 +64,27 @@ pub(crate) fn innermost(of: &Correlation, to: Strides) -> usize {
     (0..3).rev().find(fits).unwrap_or(2)
 }
 
+/// Whether results are staged: neither neighbouring outputs nor neighbouring positions are neighbours in memory.
+pub(crate) fn is_staged(of: &Correlation) -> bool {
+    let r = of.result;
+    let sides = [(of.images.count, r.image), (of.grid[0], r.row), (of.grid[1], r.column)];
+    let (count, stride) = sides[innermost(of, r)];
+    r.out != 1 && !(count > 1 && stride == 1) && of.images.count * of.positions() > 1
+}
+
+/// How many neighbours tiles run along, and whether all of them lie together in what is gathered, be it copied or not.
+pub(crate) fn along(of: &Correlation) -> (usize, bool) {
+    let counts = [of.images.count, of.grid[0], of.grid[1]];
+    let at = if is_staged(of) {
+        (0..3).rev().find(|&at| counts[at] > 1).unwrap_or(2)
+    } else {
+        innermost(of, of.result)
+    };
+    // Rows of a copy lie further apart than those of the image.
+    let together = [of.images.stride == 1 && of.columns.stride != 1, false, of.step[1] * of.columns.stride == 1];
+    (counts[at], together[at])
+}
+
 impl Runs {
     /// Of a block, where neighbours in the result lie so far apart.
     pub(crate) fn new(of: &Correlation, block: &Block, from: From, to: Strides) -> Self {
@@ -142,6 +163,6 @@ mod tests {
         assert_eq!(runs("n=2,c=3,h=4,w=5,k=6,r=1,layout=nhwc").inner, Side { count: 40, from: 3, to: 6 });
         assert_eq!(runs("n=2,c=3,h=4,w=5,k=6,r=3").inner, Side { count: 3, from: 1, to: 1 });
         assert_eq!(runs("n=2,c=3,h=4,w=5,k=6,r=1,direction=filter").inner, Side { count: 3, from: 20, to: 1 });
-        assert_eq!(runs("n=2,c=3,h=9,w=9,k=6,r=3,direction=filter,layout=nhwc").inner.count, 3);
+        assert_eq!(runs("n=2,c=3,h=9,w=9,k=6,r=3,direction=filter,layout=nhwc").inner.count, 9);
     }
 }

@@ -1,6 +1,6 @@
 //! Everything derived from a correlation and a configuration: the generator and the driver read the same values.
 
-use super::blocks::{Block, From, Runs, blocks, innermost};
+use super::blocks::{Block, From, Runs, blocks, is_staged};
 use super::config::{Axis, ConvConfig};
 use tilewright_ops::conv::{Correlation, Strides, Tap};
 use super::panels::Panels;
@@ -214,11 +214,8 @@ impl Blueprint {
 
 /// Where tiles store: in place, or output after output in elements of so many.
 fn target(of: &Correlation, blocks: &[Block]) -> (Strides, Option<usize>) {
-    let r = of.result;
-    let sides = [(of.images.count, r.image), (of.grid[0], r.row), (of.grid[1], r.column)];
-    let (count, stride) = sides[innermost(of, r)];
-    if r.out == 1 || stride == 1 || count == 1 {
-        return (r, None);
+    if !is_staged(of) {
+        return (of.result, None);
     }
     let most = |count: &dyn Fn(&Block) -> usize| blocks.iter().map(count).max().unwrap_or(0);
     let (rows, images) = (most(&|b| b.rows.len()), most(&|b| b.images.len()));

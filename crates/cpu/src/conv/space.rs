@@ -4,7 +4,7 @@
 //! other way round. `m_s` is the side along vectors, `n_s` the other, `u` a block of the reduction, `n_l` positions of a block. Of
 //! `t` threads, `t_m` divide the outputs, and what is left the positions.
 
-use super::blocks::innermost;
+use super::blocks::along;
 use tilewright_ops::conv::Correlation;
 use super::features;
 use crate::codegen::vector::Width;
@@ -52,18 +52,12 @@ pub(super) fn symbols(device: &DeviceSpec, input: &ConvInput) -> Symbols {
     let mut symbols = input.symbols(device);
     let all = Correlation::all(input);
     let most = |of: &dyn Fn(&Correlation) -> usize| all.iter().map(of).max().unwrap_or(0);
-    let sides = |of: &Correlation| {
-        let counts = [of.images.count, of.grid[0], of.grid[1]];
-        let steps = [of.images.stride, of.step[0] * of.rows.stride, of.step[1] * of.columns.stride];
-        let at = innermost(of, of.result);
-        (counts[at], steps[at])
-    };
     symbols.set("outs", most(&|of| of.outs.count));
     symbols.set("sums", most(&Correlation::depth));
     symbols.set("taps", most(&|of| of.taps.len()));
     symbols.set("positions", most(&|of| of.images.count * of.positions()));
-    symbols.set("along", most(&|of| sides(of).0));
-    symbols.set("contiguous", all.iter().all(|of| sides(of).1 == 1));
+    symbols.set("along", most(&|of| along(of).0));
+    symbols.set("contiguous", all.iter().all(|of| along(of).1));
     symbols.set("inside", all.iter().all(Correlation::is_inside));
     let strides = |of: &Correlation| of.result.out.max(of.result.column).max(of.result.row).max(of.result.image);
     symbols.set("distance", most(&strides).max(most(&|of| of.images.stride)));

@@ -96,17 +96,19 @@ impl Block<'_> {
         for at in 0..rows * columns {
             let (i, j) = if by_rows { (at / columns, at % columns) } else { (at % rows, at / rows) };
             let (place, channel) = self.product.result(self.rows.start + i, self.columns.start + j);
-            let value = self.finished(sums[j * rows + i], place, channel);
-            run.add(place, value, self.bound.of(norms.0[i] * norms.1[j], value), visit);
+            let (value, magnitude) = self.finished(sums[j * rows + i], place, channel);
+            run.add(place, value, self.bound.of(norms.0[i] * norms.1[j], magnitude), visit);
         }
         run.flush(visit);
     }
 
-    fn finished(&self, sum: f64, place: usize, channel: usize) -> f64 {
+    /// An output, and how large the numbers are that it is made of: additions round at the size of what they add.
+    fn finished(&self, sum: f64, place: usize, channel: usize) -> (f64, f64) {
         let epilogue = &self.input.epilogue;
         let bias = if epilogue.bias { self.before[BIAS].get_f64(channel) } else { 0.0 };
         let residual = self.input.residual().map_or(0.0, |buffer| self.before[buffer].get_f64(place));
-        epilogue.activation.of(sum + bias + residual)
+        let value = sum + bias + residual;
+        (epilogue.activation.of(value), value.abs() + bias.abs() + residual.abs())
     }
 }
 
