@@ -72,27 +72,28 @@ pub(crate) fn is_staged(of: &Correlation) -> bool {
     r.out != 1 && !(count > 1 && stride == 1) && of.images.count * of.positions() > 1
 }
 
-/// How many neighbours tiles run along, and whether all of them lie together in what is gathered, be it copied or not.
-pub(crate) fn along(of: &Correlation) -> (usize, bool) {
+/// How many neighbours tiles run along, and whether all of them lie together in what is gathered, as it is and copied.
+pub(crate) fn along(of: &Correlation) -> (usize, [bool; 2]) {
     let counts = [of.images.count, of.grid[0], of.grid[1]];
     let at = if is_staged(of) {
         (0..3).rev().find(|&at| counts[at] > 1).unwrap_or(2)
     } else {
         innermost(of, of.result)
     };
-    // Rows of a copy lie further apart than those of the image.
-    let together = [of.images.stride == 1 && of.columns.stride != 1, false, of.step[1] * of.columns.stride == 1];
-    (counts[at], together[at])
+    // Rows of a copy lie further apart than those of the image; of one tap, it has the places that are met.
+    let copied = if of.reach()[1] == 0 { 1 } else { of.step[1] };
+    let together = |step: usize| [of.images.stride == 1 && of.columns.stride != 1, false, step * of.columns.stride == 1];
+    (counts[at], [together(of.step[1])[at], together(copied)[at]])
 }
 
 impl Runs {
-    /// Of a block, where neighbours in the result lie so far apart.
-    pub(crate) fn new(of: &Correlation, block: &Block, from: From, to: Strides) -> Self {
+    /// Of a block: positions are so many places of what is gathered apart, and neighbours in the result lie so far apart.
+    pub(crate) fn new(of: &Correlation, block: &Block, (from, step): (From, [usize; 2]), to: Strides) -> Self {
         let side = |count: usize, from: usize, to: usize| Side { count, from, to };
         let sides = [
             side(block.images.len(), from.image, to.image),
-            side(block.rows.len(), of.step[0] * from.row, to.row),
-            side(of.grid[1], of.step[1] * from.column, to.column),
+            side(block.rows.len(), step[0] * from.row, to.row),
+            side(of.grid[1], step[1] * from.column, to.column),
         ];
         let inner = innermost(of, to);
         let mut left: Vec<Side> = (0..3).filter(|&at| at != inner).map(|at| sides[at]).collect();
@@ -157,7 +158,7 @@ mod tests {
                 column: of.columns.stride,
             };
             let block = Block { images: 0..of.images.count, rows: 0..of.grid[0] };
-            Runs::new(&of, &block, from, of.result)
+            Runs::new(&of, &block, (from, of.step), of.result)
         };
         assert_eq!(runs("n=2,c=3,h=4,w=5,k=6,r=1").inner, Side { count: 20, from: 1, to: 1 });
         assert_eq!(runs("n=2,c=3,h=4,w=5,k=6,r=1,layout=nhwc").inner, Side { count: 40, from: 3, to: 6 });

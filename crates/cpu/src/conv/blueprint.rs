@@ -34,9 +34,9 @@ pub(crate) struct Blueprint {
     pub(crate) splits: Vec<Split>,
     pub(crate) panels: Panels,
     pub(crate) slab: Option<Slab>,
-    /// Elements of the outputs of a block, where they are not stored in place: neither neighbouring outputs nor neighbouring
-    /// positions are neighbours in memory there.
-    pub(crate) staged: Option<usize>,
+    /// Where sums of a block are kept until they are complete: because neither neighbouring outputs nor neighbouring positions are
+    /// neighbours in memory, or because whole vectors are added to sooner than their parts.
+    pub(crate) staged: Option<Staged>,
     /// Where tiles read what is gathered.
     pub(crate) from: From,
     /// Bytes from the first step of the reduction to every other.
@@ -70,12 +70,13 @@ impl Blueprint {
             row: of.rows.stride,
             column: of.columns.stride,
         };
-        let from = slab.as_ref().map_or(own, |slab| slab.strides);
-        let (to, staged) = target(&of, &blocks);
+        let (from, step) = slab.as_ref().map_or((own, of.step), |slab| (slab.strides, slab.step));
+        let staged = (c.stage || is_staged(&of)).then(|| Staged::new(&of, &blocks, outs.start(outs.tiles())));
+        let to = staged.map_or(of.result, |staged| staged.strides);
         let mut splits: Vec<Split> = Vec::new();
         let mut runs = Vec::with_capacity(blocks.len());
         for block in &blocks {
-            let these = Runs::new(&of, block, from, to);
+            let these = Runs::new(&of, block, (from, step), to);
             let count = these.inner.count;
             let split = if along_outs { Split::new(count, 1, c.s_s) } else { Split::new(count, lanes, vectors) };
             let known = splits.iter().position(|s| *s == split).unwrap_or_else(|| {
@@ -135,7 +136,7 @@ impl Blueprint {
 
     /// Bytes of one thread's staged outputs.
     pub(crate) fn staged_bytes(&self) -> usize {
-        self.staged.map_or(0, |len| self.bytes(len))
+        self.staged.map_or(0, |staged| self.bytes(staged.len))
     }
 
     fn bytes(&self, elements: usize) -> usize {
@@ -208,19 +209,26 @@ impl Blueprint {
 
     /// Elements between neighbours where tiles store.
     pub(crate) fn target(&self) -> Strides {
-        target(&self.of, &self.blocks).0
+        self.staged.map_or(self.of.result, |staged| staged.strides)
     }
 }
 
-/// Where tiles store: in place, or output after output in elements of so many.
-fn target(of: &Correlation, blocks: &[Block]) -> (Strides, Option<usize>) {
-    if !is_staged(of) {
-        return (of.result, None);
+/// Sums of a block, position after position, outputs side by side.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Staged {
+    pub(crate) strides: Strides,
+    /// Elements.
+    len: usize,
+}
+
+impl Staged {
+    /// For any of these blocks, with so many outputs.
+    fn new(of: &Correlation, blocks: &[Block], outs: usize) -> Self {
+        let most = |count: &dyn Fn(&Block) -> usize| blocks.iter().map(count).max().unwrap_or(0);
+        let (rows, images) = (most(&|b| b.rows.len()), most(&|b| b.images.len()));
+        let (row, image) = (of.grid[1] * outs, of.grid[1] * outs * rows);
+        Self { strides: Strides { image, row, column: outs, out: 1 }, len: image * images }
     }
-    let most = |count: &dyn Fn(&Block) -> usize| blocks.iter().map(count).max().unwrap_or(0);
-    let (rows, images) = (most(&|b| b.rows.len()), most(&|b| b.images.len()));
-    let (row, image) = (of.grid[1], of.grid[1] * rows);
-    (Strides { image, row, column: 1, out: image * images }, Some(image * images * of.outs.count))
 }
 
 /// Bytes from the first step of the reduction to every step.

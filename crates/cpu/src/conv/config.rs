@@ -39,13 +39,15 @@ pub(crate) struct ConvConfig {
     pub(crate) keeps_v: bool,
     /// Whether images are copied to slabs.
     pub(crate) slab: bool,
+    /// Whether sums are kept with neighbouring outputs side by side until they are complete.
+    pub(crate) stage: bool,
 }
 
 impl ConvConfig {
     /// The parameters of a point; `None` for one of another space.
     pub(crate) fn of(at: &Values<'_>) -> Option<Self> {
         let names = Description::get();
-        let [v_s, s_s, positions, u, k_s, k_l, t, t_outs, vec, prefetch, slab] = at.ints::<u32, _>(names.sizes)?;
+        let [v_s, s_s, positions, u, k_s, k_l, t, t_outs, vec, prefetch, slab, stage] = at.ints::<u32, _>(names.sizes)?;
         let [axis, order] = at.read(names.words)?;
         Some(Self {
             axis: if axis == Val::Str("q") { Axis::Positions } else { Axis::Outs },
@@ -61,6 +63,7 @@ impl ConvConfig {
             prefetch,
             keeps_v: order == Val::Str("vector"),
             slab: slab == 1,
+            stage: stage == 1,
         })
     }
 }

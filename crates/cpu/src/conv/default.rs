@@ -26,7 +26,7 @@ impl Preferences {
         let int = |name| symbols.get(name).and_then(Value::as_int);
         let is = |name| symbols.get(name) == Some(&Value::Bool(true));
         let lanes = int("vec_max").unwrap_or(16) / int("element").unwrap_or(4);
-        Self { lanes, outs: int("outs").unwrap_or(1), contiguous: is("contiguous"), inside: is("inside") }
+        Self { lanes, outs: int("outs").unwrap_or(1), contiguous: is("contiguous") && is("contiguous_copied"), inside: is("inside") }
     }
 
     fn wanted(&self, name: &str) -> Vec<Value> {
@@ -37,6 +37,7 @@ impl Preferences {
             "vec" => ints(&[64, 32, 16]),
             "m_s" => [2, 1, 3, 4].map(|vectors| Value::Int(vectors * self.lanes)).into(),
             "n_s" => ints(&[14, 12, 6, 10, 5, 9, 8, 7, 4, 3, 2, 1]),
+            "stage" => ints(&[0]),
             "k_l" | "t_m" => ints(&[1, 2, 4]),
             "t" => ints(&[192, 128, 96, 64, 48, 32, 24, 16, 12, 8, 6, 4, 3, 2, 1]),
             "slab" => ints(&[i64::from(!self.inside)]),

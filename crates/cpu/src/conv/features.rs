@@ -8,10 +8,10 @@ use tilewright_core::space::Values;
 const SIZES: usize = 19;
 /// Sizes beside them.
 const DERIVED: [&str; 6] = ["reuse", "use_v", "use_s", "blocks_k", "blocks_positions", "tiles"];
-const FLAGS: [&str; 5] = ["axis_q", "broadcasts", "slab", "prefetch_near", "prefetch_far"];
+const FLAGS: [&str; 6] = ["axis_q", "broadcasts", "slab", "stage", "prefetch_near", "prefetch_far"];
 
 /// What features are made of, parameters and what the space derives.
-pub(super) const NAMES: [&str; 23] = [
+pub(super) const NAMES: [&str; 24] = [
     "m_s",
     "n_s",
     "n_l",
@@ -34,6 +34,7 @@ pub(super) const NAMES: [&str; 23] = [
     "axis_q",
     "broadcasts",
     "slab",
+    "stage",
     "prefetch",
 ];
 
@@ -51,7 +52,7 @@ pub(super) fn features(at: &Values<'_>, out: &mut Vec<f32>) {
 }
 
 fn append(values: [u64; NAMES.len()], out: &mut Vec<f32>) {
-    let [m_s, n_s, n_l, u, .., lanes, vectors, _, _, _, _, v_len, s_len, _, sums, positions, axis_q, broadcasts, slab, prefetch] =
+    let [m_s, n_s, n_l, u, .., lanes, vectors, _, _, _, _, v_len, s_len, _, sums, positions, axis_q, broadcasts, slab, stage, prefetch] =
         values;
     // A size of 0 is seen as 1.
     out.extend(values[..SIZES].iter().map(|&x| x.max(1) as f32));
@@ -65,6 +66,6 @@ fn append(values: [u64; NAMES.len()], out: &mut Vec<f32>) {
         positions.max(1).div_ceil(n_l) as f32,
         (v_len.div_ceil(m_s) * s_len.div_ceil(n_s)) as f32,
     ]);
-    let flags = [axis_q == 1, broadcasts == 1, slab == 1, (1..16).contains(&prefetch), prefetch >= 16];
+    let flags = [axis_q == 1, broadcasts == 1, slab == 1, stage == 1, (1..16).contains(&prefetch), prefetch >= 16];
     out.extend(flags.map(|b| f32::from(u8::from(b))));
 }

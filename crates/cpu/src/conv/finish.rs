@@ -1,8 +1,21 @@
 //! What becomes of complete sums: staged ones go to their places, and the epilogue is applied.
 
-use super::blocks::Side;
 use super::blueprint::Blueprint;
 use std::ops::{Add, Range};
+use tilewright_ops::conv::Strides;
+
+/// Outputs and positions that are finished together.
+const SQUARE: usize = 16;
+
+/// A row of positions: where its sums begin and where they go, of the first output.
+struct Row {
+    from: usize,
+    to: usize,
+    count: usize,
+    /// Elements between neighbours of the sums, and of the result.
+    own: Strides,
+    strides: Strides,
+}
 
 /// The epilogue of a call.
 #[derive(Clone, Copy, Debug)]
@@ -43,31 +56,49 @@ impl Finish {
         }
         let (at, to, own) = (&b.blocks[block], b.of.result, b.target());
         let first = b.of.groups[group].result + at.images.start * to.image + at.rows.start * to.row;
-        let sides = |image: usize, row: usize, column: usize| {
-            let counts = [at.images.len(), at.rows.len(), b.of.grid[1]];
-            [(image, counts[0]), (row, counts[1]), (column, counts[2])]
-        };
-        let (to_sides, own_sides) = (sides(to.image, to.row, to.column), sides(own.image, own.row, own.column));
-        let side = |d: usize| Side { count: to_sides[d].1, from: own_sides[d].0, to: to_sides[d].0 };
-        let [images, rows, columns] = [side(0), side(1), side(2)];
-        for out in outs {
-            let channel = group * b.of.outs.count + out;
+        let channel = group * b.of.outs.count;
+        for (i, r) in (0..at.images.len()).flat_map(|i| (0..at.rows.len()).map(move |r| (i, r))) {
+            let row = Row {
+                from: i * own.image + r * own.row,
+                to: first + i * to.image + r * to.row,
+                count: b.of.grid[1],
+                own,
+                strides: to,
+            };
             // SAFETY: the caller's contract.
-            let bias = if self.bias.is_null() { T::default() } else { unsafe { *self.bias.cast::<T>().add(channel) } };
-            for i in 0..images.count {
-                for r in 0..rows.count {
-                    let place = first + out * to.out + i * images.to + r * rows.to;
-                    let from = out * own.out + i * images.from + r * rows.from;
-                    for c in 0..columns.count {
-                        let place = place + c * columns.to;
-                        // SAFETY: the caller's contract.
-                        unsafe {
-                            let sum = match staged {
-                                Some(staged) => *staged.cast::<T>().add(from + c * columns.from),
-                                None => *result.add(place),
-                            };
-                            result.add(place).write(self.of(sum + bias, place));
-                        }
+            unsafe { self.row(&row, (&outs, channel), result, staged.map(<*const u8>::cast)) };
+        }
+    }
+
+    /// Finishes outputs of a row of positions, a square at a time: what is read across memory stays in the cache for what follows.
+    ///
+    /// # Safety
+    /// As for [`Finish::run`].
+    unsafe fn row<T: Real>(
+        &self,
+        row: &Row,
+        (outs, channel): (&Range<usize>, usize),
+        result: *mut T,
+        staged: Option<*const T>,
+    ) {
+        for (out, column) in outs.clone().step_by(SQUARE).flat_map(|o| (0..row.count).step_by(SQUARE).map(move |c| (o, c))) {
+            for o in out..(out + SQUARE).min(outs.end) {
+                let bias = if self.bias.is_null() {
+                    T::default()
+                } else {
+                    // SAFETY: the caller's contract.
+                    unsafe { *self.bias.cast::<T>().add(channel + o) }
+                };
+                let (from, to) = (row.from + o * row.own.out, row.to + o * row.strides.out);
+                for c in column..(column + SQUARE).min(row.count) {
+                    let place = to + c * row.strides.column;
+                    // SAFETY: the caller's contract.
+                    unsafe {
+                        let sum = match staged {
+                            Some(staged) => *staged.add(from + c * row.own.column),
+                            None => *result.add(place),
+                        };
+                        result.add(place).write(self.of(sum + bias, place));
                     }
                 }
             }

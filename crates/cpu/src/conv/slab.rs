@@ -11,6 +11,10 @@ pub(crate) struct Slab {
     /// Places of an image's part.
     rows: usize,
     columns: usize,
+    /// Places of the image from one place of the slab to the next: where there is one tap, no others are copied than it meets.
+    apart: [usize; 2],
+    /// Places of the slab from one position to the next.
+    pub(crate) step: [usize; 2],
     /// Elements.
     pub(crate) len: usize,
 }
@@ -21,7 +25,9 @@ impl Slab {
         let reach = of.reach();
         let most = |count: &dyn Fn(&Block) -> usize| blocks.iter().map(count).max().unwrap_or(1);
         let (images, grid_rows) = (most(&|b| b.images.len()), most(&|b| b.rows.len()));
-        let extent = |positions: usize, d: usize| (positions.max(1) - 1) * of.step[d] + reach[d] + 1;
+        let step = [0, 1].map(|d| if reach[d] == 0 { 1 } else { of.step[d] });
+        let apart = [0, 1].map(|d| if reach[d] == 0 { of.step[d] } else { 1 });
+        let extent = |positions: usize, d: usize| (positions.max(1) - 1) * step[d] + reach[d] + 1;
         let (rows, columns) = (extent(grid_rows, 0), extent(of.grid[1], 1));
         // From the innermost dimension outwards.
         let mut sides = [
@@ -38,7 +44,7 @@ impl Slab {
             len *= count;
         }
         let [image, channel, row, column] = strides;
-        Self { strides: From { image, channel, row, column }, rows, columns, len }
+        Self { strides: From { image, channel, row, column }, rows, columns, apart, step, len }
     }
 
     /// Fills it for a block and a range of channels.
@@ -53,23 +59,26 @@ impl Slab {
         to: *mut T,
     ) {
         let first = [of.origin[0] + (block.rows.start * of.step[0]) as isize, of.origin[1]];
-        let rows = (block.rows.len().max(1) - 1) * of.step[0] + of.reach()[0] + 1;
+        let rows = ((block.rows.len().max(1) - 1) * self.step[0] + of.reach()[0] + 1).min(self.rows);
         let s = &self.strides;
-        let inside = |at: isize, extent: usize| usize::try_from(at).ok().filter(|at| *at < extent);
+        let place = |d: usize, at: usize, extent: usize| {
+            usize::try_from(first[d] + (at * self.apart[d]) as isize).ok().filter(|at| *at < extent)
+        };
         // The dimension whose elements are neighbours is copied at once.
         if of.columns.stride == 1 {
-            let left = (-first[1]).clamp(0, self.columns as isize) as usize;
-            let end = (of.columns.count as isize - first[1]).clamp(left as isize, self.columns as isize) as usize;
+            let inside = |at: &usize| place(1, *at, of.columns.count).is_some();
+            let left = (0..self.columns).find(inside).unwrap_or(self.columns);
+            let end = (0..self.columns).rev().find(inside).map_or(left, |last| last + 1);
             for (i, image) in block.images.clone().enumerate() {
                 for (c, channel) in channels.clone().enumerate() {
                     for row in 0..rows {
                         let target = to.wrapping_add(i * s.image + c * s.channel + row * s.row);
-                        let source = inside(first[0] + row as isize, of.rows.count).map(|row| {
+                        let source = place(0, row, of.rows.count).map(|row| {
                             let at = image * of.images.stride + channel * of.channels.stride + row * of.rows.stride;
                             from.wrapping_add(at).wrapping_offset(first[1])
                         });
                         // SAFETY: the caller's contract; columns `left..end` are inside of the image.
-                        unsafe { copy_row(source, target, (left, end, self.columns)) };
+                        unsafe { copy_row(source, target, (left, end, self.columns), self.apart[1]) };
                     }
                 }
             }
@@ -85,33 +94,41 @@ impl Slab {
             for row in 0..rows {
                 for column in 0..self.columns {
                     let target = to.wrapping_add(o * outer_to + row * s.row + column * s.column);
-                    let place = inside(first[0] + row as isize, of.rows.count)
-                        .zip(inside(first[1] + column as isize, of.columns.count));
-                    let source = place.map(|(row, column)| {
+                    let found = place(0, row, of.rows.count).zip(place(1, column, of.columns.count));
+                    let source = found.map(|(row, column)| {
                         let places = row * of.rows.stride + column * of.columns.stride;
                         from.wrapping_add(at * outer_from + inner.start * inner_from + places)
                     });
                     // SAFETY: the caller's contract; neighbours are contiguous in both.
-                    unsafe { copy_row(source, target, (0, inner.len(), inner.len())) };
+                    unsafe { copy_row(source, target, (0, inner.len(), inner.len()), 1) };
                 }
             }
         }
     }
 }
 
-/// Elements `left..end` of a row, and zeros on both sides; zeros where there is no row.
+/// Elements `left..end` of a row that has them so far apart, and zeros on both sides; zeros where there is no row.
 ///
 /// # Safety
 /// As for [`Slab::fill`].
-unsafe fn copy_row<T: Copy + Default>(from: Option<*const T>, to: *mut T, (left, end, len): (usize, usize, usize)) {
+unsafe fn copy_row<T: Copy + Default>(
+    from: Option<*const T>,
+    to: *mut T,
+    (left, end, len): (usize, usize, usize),
+    apart: usize,
+) {
     let (left, end) = if from.is_some() { (left, end) } else { (len, len) };
     // SAFETY: the caller's contract.
     unsafe {
         for i in (0..left).chain(end..len) {
             to.add(i).write(T::default());
         }
-        if let Some(from) = from {
-            std::ptr::copy_nonoverlapping(from.wrapping_add(left), to.add(left), end - left);
+        match from {
+            Some(from) if apart == 1 => {
+                std::ptr::copy_nonoverlapping(from.wrapping_add(left), to.add(left), end - left);
+            }
+            Some(from) => (left..end).for_each(|i| to.add(i).write(*from.wrapping_add(i * apart))),
+            None => {}
         }
     }
 }

@@ -14,7 +14,7 @@ use tilewright_core::space::{Name, Param, ParamSpace, RuleGroup, SpaceBuilder, S
 use tilewright_ops::conv::ConvInput;
 
 /// What a configuration has of sizes, in the order of [`Description::sizes`].
-const SIZES: [&str; 11] = ["m_s", "n_s", "n_l", "u", "k_s", "k_l", "t", "t_m", "vec", "prefetch", "slab"];
+const SIZES: [&str; 12] = ["m_s", "n_s", "n_l", "u", "k_s", "k_l", "t", "t_m", "vec", "prefetch", "slab", "stage"];
 /// Parameters whose values are words, in the order of [`Description::words`].
 const WORDS: [&str; 2] = ["axis", "order"];
 
@@ -57,7 +57,9 @@ pub(super) fn symbols(device: &DeviceSpec, input: &ConvInput) -> Symbols {
     symbols.set("taps", most(&|of| of.taps.len()));
     symbols.set("positions", most(&|of| of.images.count * of.positions()));
     symbols.set("along", most(&|of| along(of).0));
-    symbols.set("contiguous", all.iter().all(|of| along(of).1));
+    symbols.set("contiguous", all.iter().all(|of| along(of).1[0]));
+    symbols.set("contiguous_copied", all.iter().all(|of| along(of).1[1]));
+    symbols.set("neighbours", all.iter().all(|of| of.result.out == 1));
     symbols.set("inside", all.iter().all(Correlation::is_inside));
     let strides = |of: &Correlation| of.result.out.max(of.result.column).max(of.result.row).max(of.result.image);
     symbols.set("distance", most(&strides).max(most(&|of| of.images.stride)));
@@ -75,6 +77,7 @@ pub(super) fn space() -> Result<ParamSpace, SpaceError> {
         .param(Param::ints("t_m", THREADS))
         .param(Param::ints("slab", [0, 1]))
         .param(Param::ints("u", DEPTH))
+        .param(Param::ints("stage", [0, 1]))
         .param(Param::ints("n_l", BLOCK))
         .param(Param::ints("k_s", [2, 4, 8]))
         .param(Param::words("order", ["vector", "broadcast"]))
@@ -109,7 +112,7 @@ fn tiles(space: SpaceBuilder) -> SpaceBuilder {
         .rule(
             "contiguous",
             Implementation,
-            "axis == 'k' or contiguous",
+            "axis == 'k' or (contiguous_copied if slab == 1 else contiguous)",
             "vectors are loaded from neighbouring positions that are neighbours in memory",
         )
         .rule(
@@ -175,6 +178,18 @@ fn blocks(space: SpaceBuilder) -> SpaceBuilder {
             "slab == 1 or inside",
             "only a slab has the zeros of the padding",
         )
+        .rule(
+            "stage",
+            Implementation,
+            "stage == 0 or axis == 'k'",
+            "sums are kept with outputs side by side, as vectors have them",
+        )
+        .rule(
+            "worth_staging",
+            Guideline,
+            "stage == 0 or (u < sums and not neighbours)",
+            "sums that are stored once, or lie so already, go to their places at once",
+        )
         .rule("depth", Guideline, "u == 16 or u < 2 * sums", "deeper blocks than the reduction are the same block")
         .rule("block", Guideline, "n_l == 16 or n_l < 2 * positions", "larger blocks are the same block")
         .define("panel_bytes", "(m_s if axis == 'k' else n_s) * min(u, max(sums, 1)) * element")
@@ -182,10 +197,10 @@ fn blocks(space: SpaceBuilder) -> SpaceBuilder {
         // Channels of a block of the reduction, times the places of a block of positions.
         .define("block_bytes", "((u + taps - 1) // max(taps, 1) + 1) * n_l * stride_h * stride_w * element")
         .rule(
-            "panel_fits_l1",
+            "panel_fits",
             Guideline,
-            "panel_bytes <= 2 * l1d_bytes or u <= 64",
-            "the panel of a register tile stays in the first-level cache",
+            "2 * panel_bytes <= l2_bytes or u <= 64",
+            "the panel of a register tile stays in a near cache",
         )
         .rule(
             "block_fits",

@@ -141,6 +141,9 @@ mod avx2 {
 
     use super::{Packed, Panel, pack_plain};
 
+    /// Bytes that a transposition prefetches ahead in each of its rows: more rows than a processor follows by itself.
+    const AHEAD: usize = 256;
+
     /// Sign-bit masks of 32-bit lanes: 8 set, then 8 clear.
     static LANES: [i32; 16] = [-1, -1, -1, -1, -1, -1, -1, -1, 0, 0, 0, 0, 0, 0, 0, 0];
 
@@ -316,8 +319,12 @@ mod avx2 {
                         let mut rows: [$vector; $block] = [$zero(); $block];
                         for (r, row) in rows.iter_mut().enumerate() {
                             if first + r < panel.valid {
-                                // SAFETY: row first + r < valid, steps p .. p + block <= depth.
-                                *row = unsafe { $load(panel.source.add((first + r) * panel.along + p)) };
+                                // SAFETY: row first + r < valid, steps p .. p + block <= depth. A prefetch may be anywhere.
+                                *row = unsafe {
+                                    let from = panel.source.add((first + r) * panel.along + p);
+                                    _mm_prefetch::<_MM_HINT_T0>(from.wrapping_add(AHEAD / size_of::<$t>()).cast());
+                                    $load(from)
+                                };
                             }
                         }
                         for (q, column) in $transpose(rows).into_iter().enumerate() {
