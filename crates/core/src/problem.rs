@@ -266,7 +266,8 @@ impl<K: Kernel> Problem for Bound<K> {
     }
 
     fn workload(&self, filling: Filling, seed: u64) -> Workload {
-        self.kernel.computation().workload(&self.input, filling, seed)
+        let is_foretold = self.kernel.fillings().contains(&filling);
+        self.kernel.computation().workload(&self.input, if is_foretold { filling } else { Filling::Real }, seed)
     }
 
     fn data(&self, seed: u64) -> Data {

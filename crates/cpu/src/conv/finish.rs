@@ -8,13 +8,13 @@ use tilewright_ops::conv::Strides;
 const SQUARE: usize = 16;
 
 /// A row of positions: where its sums begin and where they go, of the first output.
-struct Row {
-    from: usize,
-    to: usize,
-    count: usize,
+pub(super) struct Row {
+    pub(super) from: usize,
+    pub(super) to: usize,
+    pub(super) count: usize,
     /// Elements between neighbours of the sums, and of the result.
-    own: Strides,
-    strides: Strides,
+    pub(super) own: Strides,
+    pub(super) strides: Strides,
 }
 
 /// The epilogue of a call.
@@ -74,7 +74,7 @@ impl Finish {
     ///
     /// # Safety
     /// As for [`Finish::run`].
-    unsafe fn row<T: Real>(
+    pub(super) unsafe fn row<T: Real>(
         &self,
         row: &Row,
         (outs, channel): (&Range<usize>, usize),

@@ -62,20 +62,21 @@ impl HostConv {
             }
         }
     }
+}
 
-    fn call(&self, views: &mut [View<'_>], workspace: *mut u8) -> Call {
-        let (input, written) = (&self.input, self.input.written());
-        let at = |views: &[View<'_>], buffer: usize| views[buffer].bytes().as_ptr();
-        let null = std::ptr::null();
-        let finish = Finish {
-            bias: if input.epilogue.bias { at(views, BIAS) } else { null },
-            residual: input.residual().map_or(null, |buffer| at(views, buffer)),
-            relu: input.epilogue.activation == Activation::Relu,
-        };
-        let (gathered, filter) = (at(views, input.gathered()), at(views, 3 - written - input.gathered()));
-        let result = views[written].bytes_mut().map_or(std::ptr::null_mut(), <[u8]>::as_mut_ptr);
-        Call { gathered, filter, result, workspace, finish }
-    }
+/// The addresses of what is gathered, of the filters, of the result, and what the epilogue needs.
+pub(super) fn operands(input: &ConvInput, views: &mut [View<'_>]) -> (*const u8, *const u8, *mut u8, Finish) {
+    let written = input.written();
+    let at = |views: &[View<'_>], buffer: usize| views[buffer].bytes().as_ptr();
+    let null = std::ptr::null();
+    let finish = Finish {
+        bias: if input.epilogue.bias { at(views, BIAS) } else { null },
+        residual: input.residual().map_or(null, |buffer| at(views, buffer)),
+        relu: input.epilogue.activation == Activation::Relu,
+    };
+    let (gathered, filter) = (at(views, input.gathered()), at(views, 3 - written - input.gathered()));
+    let result = views[written].bytes_mut().map_or(std::ptr::null_mut(), <[u8]>::as_mut_ptr);
+    (gathered, filter, result, finish)
 }
 
 impl HostCode for HostConv {
@@ -87,7 +88,8 @@ impl HostCode for HostConv {
             return Ok(());
         }
         scratch::with(self.scratch, |workspace| {
-            let call = self.call(args.buffers, workspace);
+            let (gathered, filter, result, finish) = operands(&self.input, args.buffers);
+            let call = Call { gathered, filter, result, workspace, finish };
             for one in compiled {
                 // SAFETY: `check` has established the lengths of the tensors, that the result may be written, and that the
                 // host has the vectors; tensors are aligned as their elements are; the result is borrowed mutably for the

@@ -11,6 +11,7 @@
 //! | `panels`, `slab` | packed filters, images with their padding |
 //! | `driver`, `finish` | the loops, and what is done to outputs |
 //! | `host` | plans as code that the host runs |
+//! | `winograd` | a kernel of its own for filters of 3 x 3 |
 
 mod blocks;
 mod blueprint;
@@ -26,5 +27,7 @@ mod panels;
 mod proofs;
 mod slab;
 mod space;
+mod winograd;
 
 pub use kernel::{ConvPlan, CpuConv};
+pub use winograd::{CpuWinograd, WinogradPlan};

@@ -69,16 +69,19 @@ impl Slab {
             let inside = |at: &usize| place(1, *at, of.columns.count).is_some();
             let left = (0..self.columns).find(inside).unwrap_or(self.columns);
             let end = (0..self.columns).rev().find(inside).map_or(left, |last| last + 1);
+            // Where each row of any channel comes from.
+            let sources: Vec<Option<isize>> = (0..rows)
+                .map(|row| Some((place(0, row, of.rows.count)? * of.rows.stride) as isize + first[1]))
+                .collect();
+            let cut = Cut { left, end, len: self.columns, apart: self.apart[1] };
             for (i, image) in block.images.clone().enumerate() {
                 for (c, channel) in channels.clone().enumerate() {
-                    for row in 0..rows {
-                        let target = to.wrapping_add(i * s.image + c * s.channel + row * s.row);
-                        let source = place(0, row, of.rows.count).map(|row| {
-                            let at = image * of.images.stride + channel * of.channels.stride + row * of.rows.stride;
-                            from.wrapping_add(at).wrapping_offset(first[1])
-                        });
+                    let from = from.wrapping_add(image * of.images.stride + channel * of.channels.stride);
+                    let mut target = to.wrapping_add(i * s.image + c * s.channel);
+                    for source in &sources {
                         // SAFETY: the caller's contract; columns `left..end` are inside of the image.
-                        unsafe { copy_row(source, target, (left, end, self.columns), self.apart[1]) };
+                        unsafe { cut.copy(source.map(|at| from.wrapping_offset(at)), target) };
+                        target = target.wrapping_add(s.row);
                     }
                 }
             }
@@ -90,6 +93,7 @@ impl Slab {
         let (inner_from, outer_from) =
             if is_channel { (of.channels.stride, of.images.stride) } else { (of.images.stride, of.channels.stride) };
         let outer_to = if is_channel { s.image } else { s.channel };
+        let cut = Cut { left: 0, end: inner.len(), len: inner.len(), apart: 1 };
         for (o, at) in outer.clone().enumerate() {
             for row in 0..rows {
                 for column in 0..self.columns {
@@ -100,35 +104,61 @@ impl Slab {
                         from.wrapping_add(at * outer_from + inner.start * inner_from + places)
                     });
                     // SAFETY: the caller's contract; neighbours are contiguous in both.
-                    unsafe { copy_row(source, target, (0, inner.len(), inner.len()), 1) };
+                    unsafe { cut.copy(source, target) };
                 }
             }
         }
     }
 }
 
-/// Elements `left..end` of a row that has them so far apart, and zeros on both sides; zeros where there is no row.
+/// A row: elements `left..end` come from a tensor that has them so far apart, on both sides are zeros.
+struct Cut {
+    left: usize,
+    end: usize,
+    len: usize,
+    apart: usize,
+}
+
+impl Cut {
+    /// Copies one; zeros where there is no row.
+    ///
+    /// # Safety
+    /// As for [`Slab::fill`].
+    #[inline]
+    unsafe fn copy<T: Copy + Default>(&self, from: Option<*const T>, to: *mut T) {
+        let (left, end) = if from.is_some() { (self.left, self.end) } else { (self.len, self.len) };
+        // SAFETY: the caller's contract.
+        unsafe {
+            for i in (0..left).chain(end..self.len) {
+                to.add(i).write(T::default());
+            }
+            match from {
+                Some(from) if self.apart == 1 => copy(from.wrapping_add(left), to.add(left), end - left),
+                Some(from) => (left..end).for_each(|i| to.add(i).write(*from.wrapping_add(i * self.apart))),
+                None => {}
+            }
+        }
+    }
+}
+
+/// Copies neighbours. Rows are short, and a call of the library's copy, which the compiler would make of plain writes, takes longer
+/// than most of them.
 ///
 /// # Safety
-/// As for [`Slab::fill`].
-unsafe fn copy_row<T: Copy + Default>(
-    from: Option<*const T>,
-    to: *mut T,
-    (left, end, len): (usize, usize, usize),
-    apart: usize,
-) {
-    let (left, end) = if from.is_some() { (left, end) } else { (len, len) };
-    // SAFETY: the caller's contract.
+/// As for [`std::ptr::copy_nonoverlapping`].
+#[inline]
+unsafe fn copy<T: Copy>(from: *const T, to: *mut T, count: usize) {
+    const PIECE: usize = 8;
+    let mut at = 0;
+    // SAFETY: the caller's contract; pieces lie within the count.
     unsafe {
-        for i in (0..left).chain(end..len) {
-            to.add(i).write(T::default());
+        while at + PIECE <= count {
+            std::ptr::copy_nonoverlapping(from.add(at).cast::<[T; PIECE]>(), to.add(at).cast(), 1);
+            at += PIECE;
         }
-        match from {
-            Some(from) if apart == 1 => {
-                std::ptr::copy_nonoverlapping(from.wrapping_add(left), to.add(left), end - left);
-            }
-            Some(from) => (left..end).for_each(|i| to.add(i).write(*from.wrapping_add(i * apart))),
-            None => {}
+        while at < count {
+            to.add(at).write_volatile(*from.add(at));
+            at += 1;
         }
     }
 }

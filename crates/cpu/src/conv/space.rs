@@ -41,11 +41,13 @@ impl Description {
     }
 }
 
-const VECTOR_TILE: [i64; 10] = [2, 4, 6, 8, 12, 16, 24, 32, 48, 64];
-const BROADCAST_TILE: [i64; 14] = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 14, 20, 28];
+/// Vectors of a register tile.
+pub(super) const VECTORS: [i64; 4] = [1, 2, 3, 4];
+pub(super) const VECTOR_TILE: [i64; 10] = [2, 4, 6, 8, 12, 16, 24, 32, 48, 64];
+pub(super) const BROADCAST_TILE: [i64; 14] = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 14, 20, 28];
 const BLOCK: [i64; 11] = [16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16_384];
 const DEPTH: [i64; 13] = [16, 32, 64, 96, 128, 192, 256, 384, 512, 768, 1024, 2048, 4096];
-const THREADS: [i64; 15] = [1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192];
+pub(super) const THREADS: [i64; 15] = [1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192];
 
 /// The facts of a device and an input by the names that rules use.
 pub(super) fn symbols(device: &DeviceSpec, input: &ConvInput) -> Symbols {
