@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
+use tilewright_core::computation::Computation;
 use tilewright_core::dtype::DType;
 use tilewright_core::problem::Bound;
-use tilewright_core::computation::Computation;
 use tilewright_core::space::Config;
 use tilewright_cpu::{CpuConv, CpuDevice, CpuGemm, CpuWinograd};
 use tilewright_ops::conv::{Conv, ConvInput};

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use tilewright_core::device::{DeviceKind, DeviceSpec};
 use tilewright_core::problem::{AnyKernel, Erased};
-use tilewright_cpu::{CpuConv, CpuGemm};
+use tilewright_cpu::{CpuConv, CpuGemm, CpuWinograd};
 use tilewright_ptxgen::gemm::SimtGemm;
 
 /// A kernel, and the kinds of devices that it has code for.
@@ -37,6 +37,7 @@ impl Default for Kernels {
                 runs_on: &[DeviceKind::Cuda, DeviceKind::Emulator],
             },
             Entry { kernel: Arc::new(Erased::new(CpuConv::new())), runs_on: &[DeviceKind::Cpu] },
+            Entry { kernel: Arc::new(Erased::new(CpuWinograd::new())), runs_on: &[DeviceKind::Cpu] },
         ];
         Self { generated: own.into_iter().chain(six).collect(), libraries: tilewright_baselines::kernels }
     }

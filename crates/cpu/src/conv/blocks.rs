@@ -1,8 +1,8 @@
 //! Positions in blocks, and a block's positions as runs of neighbours.
 
-use tilewright_ops::conv::{Correlation, Strides};
 use crate::split::pieces;
 use std::ops::Range;
+use tilewright_ops::conv::{Correlation, Strides};
 
 /// Images, and rows of their grids.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,9 +50,8 @@ pub(crate) fn blocks(of: &Correlation, positions: usize, least: usize) -> Vec<Bl
     }
     let most = (positions / columns).clamp(1, rows);
     let parts = rows.div_ceil(most).max(least.div_ceil(images)).min(rows);
-    let block = |image: usize| {
-        pieces(0..rows, rows.div_ceil(parts)).map(move |rows| Block { images: image..image + 1, rows })
-    };
+    let block =
+        |image: usize| pieces(0..rows, rows.div_ceil(parts)).map(move |rows| Block { images: image..image + 1, rows });
     (0..images).flat_map(block).collect()
 }
 
@@ -75,14 +74,12 @@ pub(crate) fn is_staged(of: &Correlation) -> bool {
 /// How many neighbours tiles run along, and whether all of them lie together in what is gathered, as it is and copied.
 pub(crate) fn along(of: &Correlation) -> (usize, [bool; 2]) {
     let counts = [of.images.count, of.grid[0], of.grid[1]];
-    let at = if is_staged(of) {
-        (0..3).rev().find(|&at| counts[at] > 1).unwrap_or(2)
-    } else {
-        innermost(of, of.result)
-    };
+    let at =
+        if is_staged(of) { (0..3).rev().find(|&at| counts[at] > 1).unwrap_or(2) } else { innermost(of, of.result) };
     // Rows of a copy lie further apart than those of the image; of one tap, it has the places that are met.
     let copied = if of.reach()[1] == 0 { 1 } else { of.step[1] };
-    let together = |step: usize| [of.images.stride == 1 && of.columns.stride != 1, false, step * of.columns.stride == 1];
+    let together =
+        |step: usize| [of.images.stride == 1 && of.columns.stride != 1, false, step * of.columns.stride == 1];
     (counts[at], [together(of.step[1])[at], together(copied)[at]])
 }
 

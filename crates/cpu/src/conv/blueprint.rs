@@ -2,7 +2,6 @@
 
 use super::blocks::{Block, From, Runs, blocks, is_staged};
 use super::config::{Axis, ConvConfig};
-use tilewright_ops::conv::{Correlation, Strides, Tap};
 use super::panels::Panels;
 use super::slab::Slab;
 use crate::codegen::tile::{Gathered, Tile, TilePrefetch, TileStore};
@@ -11,6 +10,7 @@ use crate::exec::pack::SLACK;
 use crate::scalar::Float;
 use crate::split::{KINDS, Split, share};
 use std::ops::Range;
+use tilewright_ops::conv::{Correlation, Strides, Tap};
 use tilewright_ops::gemm::ScalarClass;
 
 /// Alignment of every part of the workspace, in bytes.
@@ -57,7 +57,8 @@ impl Blueprint {
         let lanes = vector.lanes();
         let vectors = (config.v_s / lanes).max(1);
         let (along_outs, c) = (config.axis == Axis::Outs, &config);
-        let outs = if along_outs { Split::new(of.outs.count, lanes, vectors) } else { Split::new(of.outs.count, 1, c.s_s) };
+        let outs =
+            if along_outs { Split::new(of.outs.count, lanes, vectors) } else { Split::new(of.outs.count, 1, c.s_s) };
         let depth = Split::into_multiple(of.depth(), c.k_s, (c.u / c.k_s).max(1), 1);
         let blocks = blocks(&of, c.positions, (c.t / c.t_outs).div_ceil(of.groups.len()));
         let taps = of.taps.len().max(1);
@@ -234,9 +235,7 @@ impl Staged {
 /// Bytes from the first step of the reduction to every step.
 fn table(of: &Correlation, from: From, es: usize) -> Vec<i64> {
     let tap = |channel: usize| {
-        move |tap: &Tap| {
-            ((channel * from.channel + tap.at[0] * from.row + tap.at[1] * from.column) * es) as i64
-        }
+        move |tap: &Tap| ((channel * from.channel + tap.at[0] * from.row + tap.at[1] * from.column) * es) as i64
     };
     (0..of.channels.count).flat_map(|channel| of.taps.iter().map(tap(channel))).collect()
 }

@@ -47,7 +47,8 @@ impl ConvConfig {
     /// The parameters of a point; `None` for one of another space.
     pub(crate) fn of(at: &Values<'_>) -> Option<Self> {
         let names = Description::get();
-        let [v_s, s_s, positions, u, k_s, k_l, t, t_outs, vec, prefetch, slab, stage] = at.ints::<u32, _>(names.sizes)?;
+        let [v_s, s_s, positions, u, k_s, k_l, t, t_outs, vec, prefetch, slab, stage] =
+            at.ints::<u32, _>(names.sizes)?;
         let [axis, order] = at.read(names.words)?;
         Some(Self {
             axis: if axis == Val::Str("q") { Axis::Positions } else { Axis::Outs },

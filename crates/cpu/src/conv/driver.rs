@@ -2,13 +2,13 @@
 
 use super::blocks::Runs;
 use super::blueprint::{Blueprint, NONE, PHASES, Part};
-use tilewright_ops::conv::Group;
 use super::finish::Finish;
 use crate::codegen::abi::PanelArgs;
 use crate::exec::code::{Code, Invoke};
 use crate::exec::pack::Packed;
 use crate::scalar::Float;
 use crate::split::{KINDS, Split, share};
+use tilewright_ops::conv::Group;
 
 /// Routines of one correlation.
 #[derive(Debug)]

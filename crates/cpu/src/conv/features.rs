@@ -52,8 +52,29 @@ pub(super) fn features(at: &Values<'_>, out: &mut Vec<f32>) {
 }
 
 fn append(values: [u64; NAMES.len()], out: &mut Vec<f32>) {
-    let [m_s, n_s, n_l, u, .., lanes, vectors, _, _, _, _, v_len, s_len, _, sums, positions, axis_q, broadcasts, slab, stage, prefetch] =
-        values;
+    let [
+        m_s,
+        n_s,
+        n_l,
+        u,
+        ..,
+        lanes,
+        vectors,
+        _,
+        _,
+        _,
+        _,
+        v_len,
+        s_len,
+        _,
+        sums,
+        positions,
+        axis_q,
+        broadcasts,
+        slab,
+        stage,
+        prefetch,
+    ] = values;
     // A size of 0 is seen as 1.
     out.extend(values[..SIZES].iter().map(|&x| x.max(1) as f32));
     let (v_len, s_len) = (v_len.max(1), s_len.max(1));

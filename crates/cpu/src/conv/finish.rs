@@ -1,6 +1,7 @@
 //! What becomes of complete sums: staged ones go to their places, and the epilogue is applied.
 
 use super::blueprint::Blueprint;
+use crate::exec::pack::Packed;
 use std::ops::{Add, Range};
 use tilewright_ops::conv::Strides;
 
@@ -8,6 +9,7 @@ use tilewright_ops::conv::Strides;
 const SQUARE: usize = 16;
 
 /// A row of positions: where its sums begin and where they go, of the first output.
+#[derive(Clone, Copy)]
 pub(super) struct Row {
     pub(super) from: usize,
     pub(super) to: usize,
@@ -26,10 +28,12 @@ pub(crate) struct Finish {
     pub(crate) residual: *const u8,
     /// Whether what is negative becomes 0.
     pub(crate) relu: bool,
+    /// Whether the host's vectors may be used.
+    pub(crate) simd: bool,
 }
 
 /// An element type.
-pub(crate) trait Real: Copy + Default + PartialOrd + Add<Output = Self> {}
+pub(crate) trait Real: Packed + PartialOrd + Add<Output = Self> {}
 impl Real for f32 {}
 impl Real for f64 {}
 
@@ -81,7 +85,41 @@ impl Finish {
         result: *mut T,
         staged: Option<*const T>,
     ) {
-        for (out, column) in outs.clone().step_by(SQUARE).flat_map(|o| (0..row.count).step_by(SQUARE).map(move |c| (o, c))) {
+        let mut outs = outs.clone();
+        #[cfg(target_arch = "x86_64")]
+        if let Some(staged) = staged.filter(|_| self.simd && self.is_none() && row.strides.column == 1) {
+            let squares = (outs.len() / T::SQUARE, row.count / T::SQUARE);
+            for (o, c) in (0..squares.0).flat_map(|o| (0..squares.1).map(move |c| (o * T::SQUARE, c * T::SQUARE))) {
+                let from = staged.wrapping_add(row.from + (outs.start + o) * row.own.out + c * row.own.column);
+                let to = result.wrapping_add(row.to + (outs.start + o) * row.strides.out + c);
+                // SAFETY: the caller's contract; staged outputs are neighbours.
+                unsafe { T::transpose_square_avx2((from, row.own.column), (to, row.strides.out)) };
+            }
+            // The rest of the columns of these outputs, and the other outputs.
+            let whole = squares.1 * T::SQUARE;
+            let first =
+                Row { from: row.from + whole * row.own.column, to: row.to + whole, count: row.count - whole, ..*row };
+            let done = outs.start + squares.0 * T::SQUARE;
+            // SAFETY: the caller's contract.
+            unsafe { self.plainly(&first, (&(outs.start..done), channel), result, Some(staged)) };
+            outs.start = done;
+        }
+        // SAFETY: the caller's contract.
+        unsafe { self.plainly(row, (&outs, channel), result, staged) };
+    }
+
+    /// # Safety
+    /// As for [`Finish::row`].
+    unsafe fn plainly<T: Real>(
+        &self,
+        row: &Row,
+        (outs, channel): (&Range<usize>, usize),
+        result: *mut T,
+        staged: Option<*const T>,
+    ) {
+        for (out, column) in
+            outs.clone().step_by(SQUARE).flat_map(|o| (0..row.count).step_by(SQUARE).map(move |c| (o, c)))
+        {
             for o in out..(out + SQUARE).min(outs.end) {
                 let bias = if self.bias.is_null() {
                     T::default()

@@ -1,6 +1,5 @@
 //! A plan as code that the host runs.
 
-use tilewright_ops::conv::Correlation;
 use super::driver::{Call, Compiled};
 use super::finish::Finish;
 use super::kernel::ConvPlan;
@@ -9,6 +8,7 @@ use crate::exec::scratch;
 use tilewright_core::buffer::{BufferSpec, View};
 use tilewright_core::computation::Computation;
 use tilewright_core::program::{DeviceError, HostArgs, HostCode, check_buffers};
+use tilewright_ops::conv::Correlation;
 use tilewright_ops::conv::{Activation, BIAS, Conv, ConvInput};
 
 /// Generated code of one plan, ready to be called.
@@ -73,6 +73,7 @@ pub(super) fn operands(input: &ConvInput, views: &mut [View<'_>]) -> (*const u8,
         bias: if input.epilogue.bias { at(views, BIAS) } else { null },
         residual: input.residual().map_or(null, |buffer| at(views, buffer)),
         relu: input.epilogue.activation == Activation::Relu,
+        simd: crate::device::generates(),
     };
     let (gathered, filter) = (at(views, input.gathered()), at(views, 3 - written - input.gathered()));
     let result = views[written].bytes_mut().map_or(std::ptr::null_mut(), <[u8]>::as_mut_ptr);

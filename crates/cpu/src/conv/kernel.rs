@@ -2,7 +2,6 @@
 
 use super::blueprint::Blueprint;
 use super::config::ConvConfig;
-use tilewright_ops::conv::Correlation;
 use super::host::HostConv;
 use super::space::{self, Description};
 use super::{default, features};
@@ -17,6 +16,7 @@ use tilewright_core::id::KernelId;
 use tilewright_core::kernel::Kernel;
 use tilewright_core::program::Program;
 use tilewright_core::space::{BoundSpace, Legal, ParamSpace, Point, Symbols, Values};
+use tilewright_ops::conv::Correlation;
 use tilewright_ops::conv::{Conv, ConvInput};
 
 /// The kernel `conv.cpu`.

@@ -2,10 +2,10 @@
 //!
 //! For every block of the reduction and every tile of outputs a panel: step after step, the tile's outputs side by side.
 
-use tilewright_ops::conv::Correlation;
 use crate::exec::pack::{Block, Packed, SLACK};
 use crate::geometry::Operand;
 use crate::split::Split;
+use tilewright_ops::conv::Correlation;
 
 /// Where panels lie.
 #[derive(Clone, Debug)]
@@ -45,11 +45,7 @@ impl Panels {
 
     /// Where the panel of a tile begins.
     pub(crate) fn at(&self, k_block: usize, tile: usize) -> usize {
-        let before = if k_block < self.depth.tiles() {
-            self.depth.start(k_block)
-        } else {
-            self.depth.extent
-        };
+        let before = if k_block < self.depth.tiles() { self.depth.start(k_block) } else { self.depth.extent };
         let depth = if k_block < self.depth.tiles() { self.depth.size(k_block) } else { 0 };
         let panels = k_block * self.outs.tiles() + tile;
         before * self.outs.start(self.outs.tiles()) + self.outs.start(tile) * depth + panels * SLACK

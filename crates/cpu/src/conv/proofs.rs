@@ -4,7 +4,9 @@
 use super::blueprint::Blueprint;
 use super::driver::{Call, Compiled};
 use super::finish::Finish;
-use super::kernel::{ConvPlan, CpuConv};
+use super::kernel::CpuConv;
+use super::winograd::CpuWinograd;
+use crate::device::CpuDevice;
 use crate::exec::code::assemble;
 use crate::interpreter::{Memory, Rights};
 use crate::proofs::{Interpreted, device};
@@ -13,15 +15,22 @@ use rand::{Rng, SeedableRng, rngs::StdRng};
 use std::sync::Arc;
 use tilewright_core::buffer::{Buffer, Filling, Workload};
 use tilewright_core::computation::{Computation, InputLimits};
-use tilewright_core::device::DeviceSpec;
+use tilewright_core::data::Data;
+use tilewright_core::device::{Device, DeviceSpec};
 use tilewright_core::dtype::DType;
+use tilewright_core::kernel::Kernel;
 use tilewright_core::problem::{Bound, Problem};
 use tilewright_core::space::Config;
 use tilewright_ops::conv::{Activation, BIAS, Conv, ConvInput};
 
 /// The plan of a random legal point: parameters in order, each among the values that earlier ones allow.
-fn any_plan(device: &DeviceSpec, input: &ConvInput, rng: &mut StdRng) -> Option<ConvPlan> {
-    let problem = Bound::new(Arc::new(CpuConv::new()), Arc::new(device.clone()), input.clone()).unwrap();
+fn any_plan<K: Kernel<Of = Conv>>(
+    kernel: K,
+    device: &DeviceSpec,
+    input: &ConvInput,
+    rng: &mut StdRng,
+) -> Option<K::Plan> {
+    let problem = Bound::new(Arc::new(kernel), Arc::new(device.clone()), input.clone()).unwrap();
     let space = problem.space();
     for _ in 0..200 {
         let (mut point, mut allowed) = (Vec::new(), Vec::new());
@@ -49,6 +58,7 @@ fn call(input: &ConvInput, work: &mut Workload, workspace: &mut Buffer) -> Call 
             bias: if input.epilogue.bias { at(work, BIAS) } else { null },
             residual: input.residual().map_or(null, |buffer| at(work, buffer)),
             relu: input.epilogue.activation == Activation::Relu,
+            simd: crate::device::generates(),
         },
         result: work.buffers[written].bytes_mut().as_mut_ptr(),
         workspace: workspace.bytes_mut().as_mut_ptr(),
@@ -100,7 +110,7 @@ fn check(
     let mut rng = StdRng::seed_from_u64(seed);
     let limits = InputLimits { max_flops: 4e5, max_bytes: 4e6 };
     let input = Conv.draw_awkward(&Config::parse(fixed).unwrap(), &limits, &mut || rng.random_range(0.0..1.0)).unwrap();
-    let Some(plan) = any_plan(device, &input, &mut rng) else {
+    let Some(plan) = any_plan(CpuConv::new(), device, &input, &mut rng) else {
         return Err(TestCaseError::reject("no legal point was drawn"));
     };
     prop_assume!(plan.empty.is_empty() && !plan.blueprints.is_empty());
@@ -112,6 +122,28 @@ fn check(
     }
     let verdict = expected.compare(&work.buffers);
     prop_assert!(verdict.is_right(), "{:?} {:?} {:?}", verdict, input, config);
+    Ok(())
+}
+
+/// Winograd's convolution of an awkward input, with vectors of a width that the host has, or without any.
+fn check_winograd(vec: i64, seed: u64) -> Result<(), TestCaseError> {
+    let mut rng = StdRng::seed_from_u64(seed);
+    let limits = InputLimits { max_flops: 2e6, max_bytes: 4e6 };
+    let direction = ["forward", "data"][rng.random_range(0..2)];
+    let fixed = Config::parse(&format!("r=3,s=3,stride=1,dilation=1,direction={direction}")).unwrap();
+    let input = Conv.draw_awkward(&fixed, &limits, &mut || rng.random_range(0.0..1.0)).unwrap();
+    let kernel = CpuWinograd::new();
+    prop_assume!(kernel.accepts(&input).is_ok());
+    let Some(plan) = any_plan(kernel, &device(vec, rng.random_range(1..4)), &input, &mut rng) else {
+        return Err(TestCaseError::reject("no legal point was drawn"));
+    };
+    let work = Arc::new(Conv.workload(&input, Filling::Real, seed));
+    let named = format!("{input:?} {plan:?}");
+    let mut host = CpuDevice::new(1).unwrap();
+    host.upload(&Data::Given(work.clone())).unwrap();
+    host.run(&CpuWinograd::new().generate(&plan).on(Conv.buffers(&input))).unwrap();
+    let verdict = Conv.reference(&input, &work.buffers, &[]).compare(&host.read().unwrap());
+    prop_assert!(verdict.is_right(), "{:?} {}", verdict, named);
     Ok(())
 }
 
@@ -136,5 +168,12 @@ proptest! {
     #[test]
     fn portable_routines_are_right(seed in any::<u64>()) {
         check(&device(16, 2), "", seed, run_portably)?;
+    }
+
+    #[test]
+    fn winograds_are_right(wide in 0usize..3, seed in any::<u64>()) {
+        let vec = [16, 32, 64][wide];
+        prop_assume!(vec <= crate::device::vec_max());
+        check_winograd(vec, seed)?;
     }
 }

@@ -1,8 +1,8 @@
 //! A few channels of a few rows of images, with their padding: small, contiguous, and free of edges.
 
 use super::blocks::{Block, From};
-use tilewright_ops::conv::Correlation;
 use std::ops::Range;
+use tilewright_ops::conv::Correlation;
 
 /// Where elements lie in a slab, in the order of the tensor that it is copied from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

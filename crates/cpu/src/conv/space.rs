@@ -5,13 +5,13 @@
 //! `t` threads, `t_m` divide the outputs, and what is left the positions.
 
 use super::blocks::along;
-use tilewright_ops::conv::Correlation;
 use super::features;
 use crate::codegen::vector::Width;
 use std::sync::OnceLock;
 use tilewright_core::device::DeviceSpec;
 use tilewright_core::space::{Name, Param, ParamSpace, RuleGroup, SpaceBuilder, SpaceError, Symbols};
 use tilewright_ops::conv::ConvInput;
+use tilewright_ops::conv::Correlation;
 
 /// What a configuration has of sizes, in the order of [`Description::sizes`].
 const SIZES: [&str; 12] = ["m_s", "n_s", "n_l", "u", "k_s", "k_l", "t", "t_m", "vec", "prefetch", "slab", "stage"];
@@ -138,12 +138,7 @@ fn tiles(space: SpaceBuilder) -> SpaceBuilder {
         .rule("tile_covers_others", Guideline, "n_s <= max(s_len, 1)", "a tile beyond what there is is a smaller tile")
         .rule("unroll", Implementation, "k_s % k_l == 0 and u % k_s == 0", "blocks are whole unrolled steps")
         .rule("short_unroll", Guideline, "k_s == 2 or k_s <= sums", "unrolling beyond the reduction does nothing")
-        .rule(
-            "sets",
-            Guideline,
-            "k_l == 1 or vectors * n_s <= 12",
-            "larger tiles have independent operations enough",
-        )
+        .rule("sets", Guideline, "k_l == 1 or vectors * n_s <= 12", "larger tiles have independent operations enough")
         .rule(
             "addresses",
             Implementation,
@@ -174,12 +169,7 @@ fn threads(space: SpaceBuilder) -> SpaceBuilder {
 fn blocks(space: SpaceBuilder) -> SpaceBuilder {
     use RuleGroup::{Guideline, Hardware, Implementation};
     space
-        .rule(
-            "slab",
-            Implementation,
-            "slab == 1 or inside",
-            "only a slab has the zeros of the padding",
-        )
+        .rule("slab", Implementation, "slab == 1 or inside", "only a slab has the zeros of the padding")
         .rule(
             "stage",
             Implementation,

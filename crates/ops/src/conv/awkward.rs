@@ -63,8 +63,7 @@ fn candidate(largest: f64, uniform: Uniform<'_>) -> Vec<(&'static str, Value)> {
     let mut flag = |share: f64| usize::from(forward && uniform() < share);
     let flags = [("bias", flag(0.4)), ("residual", flag(0.25))];
     let activation = if flag(0.4) == 1 { "relu" } else { "none" };
-    let words =
-        [("layout", Layout::ALL[pick(2, uniform)].name()), ("direction", direction.name()), ("dtype", dtype)];
+    let words = [("layout", Layout::ALL[pick(2, uniform)].name()), ("direction", direction.name()), ("dtype", dtype)];
     let numbers = sizes.into_iter().chain(pairs).chain(flags).chain([("align", align)]);
     let words = words.into_iter().chain([("activation", activation)]);
     let numbers = numbers.map(|(name, size)| (name, Value::from(size)));

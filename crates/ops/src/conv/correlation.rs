@@ -261,10 +261,10 @@ impl Correlation {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::conv::Conv;
     use tilewright_core::buffer::Filling;
     use tilewright_core::computation::Computation;
     use tilewright_core::space::Config;
-    use crate::conv::Conv;
 
     /// The correlations by their definition.
     fn computed(input: &ConvInput, gathered: &[f64], filter: &[f64], result: &mut [f64]) {

@@ -46,7 +46,8 @@ pub(super) fn within(
             }
         }
         if largest <= 1.0 {
-            let nothing = || InputError::new("n", "no input with the fixed fields is within the limits of flops and bytes");
+            let nothing =
+                || InputError::new("n", "no input with the fixed fields is within the limits of flops and bytes");
             return Err(refused.unwrap_or_else(nothing));
         }
         largest = (largest / 2.0).max(1.0);

@@ -98,11 +98,8 @@ const MAX_SIZE: u64 = 1 << 30;
 /// Most elements of a tensor: offsets within one are 31-bit numbers.
 const MAX_ELEMENTS: u128 = 1 << 31;
 const SIZES: [&str; 7] = ["n", "c", "h", "w", "k", "r", "s"];
-const PAIRS: [(&str, [&str; 2]); 3] = [
-    ("pad", ["pad_h", "pad_w"]),
-    ("stride", ["stride_h", "stride_w"]),
-    ("dilation", ["dilation_h", "dilation_w"]),
-];
+const PAIRS: [(&str, [&str; 2]); 3] =
+    [("pad", ["pad_h", "pad_w"]), ("stride", ["stride_h", "stride_w"]), ("dilation", ["dilation_h", "dilation_w"])];
 const OTHERS: [&str; 10] =
     ["groups", "dtype", "acc", "out", "layout", "direction", "bias", "residual", "activation", "align"];
 
@@ -306,7 +303,10 @@ fn pairs(fields: &Config) -> Result<[[usize; 2]; 3], InputError> {
         let default = size_field(fields, both, least, MAX_SIZE, Some(least))?;
         for (name, value) in names.into_iter().zip(values) {
             if fields.get(both).is_some() && fields.get(name).is_some() {
-                return Err(InputError::new(name, format!("given twice: {both} stands for {} and {}", names[0], names[1])));
+                return Err(InputError::new(
+                    name,
+                    format!("given twice: {both} stands for {} and {}", names[0], names[1]),
+                ));
             }
             *value = size_field(fields, name, least, MAX_SIZE, Some(default))? as usize;
         }

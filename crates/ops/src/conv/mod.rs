@@ -105,7 +105,9 @@ impl Computation for Conv {
         let [p, q] = input.output();
         let crs = input.c / input.groups * input.r * input.s;
         let sizes = [input.n, input.c, input.h, input.w, input.k, input.r, input.s, p, q, input.groups];
-        out.extend(sizes.into_iter().chain([input.stride[0] * input.stride[1], input.n * p * q, crs]).map(|x| x as f32));
+        out.extend(
+            sizes.into_iter().chain([input.stride[0] * input.stride[1], input.n * p * q, crs]).map(|x| x as f32),
+        );
         let flags = [
             input.dtype() == DType::F64,
             input.dtype().size() == 2,

@@ -188,8 +188,7 @@ mod tests {
                             X => [F, Y],
                             _ => [X, Y],
                         };
-                        out[places[input.written()]] +=
-                            before[a].get_f64(places[a]) * before[b].get_f64(places[b]);
+                        out[places[input.written()]] += before[a].get_f64(places[a]) * before[b].get_f64(places[b]);
                     }
                 }
             }

@@ -36,7 +36,13 @@ impl Tensors {
         }
     }
 
-    fn at(&self, [channels, rows, columns]: [usize; 3], image: usize, channel: usize, [row, column]: [usize; 2]) -> usize {
+    fn at(
+        &self,
+        [channels, rows, columns]: [usize; 3],
+        image: usize,
+        channel: usize,
+        [row, column]: [usize; 2],
+    ) -> usize {
         match self.layout {
             Layout::Nchw => ((image * channels + channel) * rows + row) * columns + column,
             Layout::Nhwc => ((image * rows + row) * columns + column) * channels + channel,

@@ -1,9 +1,9 @@
 //! Data for convolutions.
 
 use super::input::{ConvInput, Direction};
+use crate::filling;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
-use crate::filling;
 use tilewright_core::buffer::{Buffer, BufferSpec, Filling, Role, Workload};
 
 /// Position of the images, or their gradient.

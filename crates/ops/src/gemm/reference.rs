@@ -5,9 +5,9 @@
 //! Integer data small enough to be exact in the element type must match exactly.
 
 use super::input::GemmInput;
-use crate::product::{Matrix, compensated, plain};
 use super::workload::{A, ALPHA, B, BETA, C};
 use crate::bound::Bound;
+use crate::product::{Matrix, compensated, plain};
 use std::ops::Range;
 use tilewright_core::buffer::{Buffer, Buffers, Comparison, Expected, ExpectedBuffer, Part, Verdict};
 use tilewright_core::dtype::DType;

@@ -2,7 +2,7 @@
 
 use super::super::finish::{Finish, Real, Row};
 use super::blueprint::{Blueprint, NONE};
-use super::transform::{Element, Lanes, MOST, square_of_filters, square_of_inputs, square_of_outputs};
+use super::transform::{Element, Lanes, square_of_filters, square_of_inputs, square_of_outputs};
 use crate::codegen::abi::PanelArgs;
 use crate::codegen::vector::Width;
 use crate::exec::code::{Code, Invoke};
@@ -135,8 +135,18 @@ struct Filters<'a> {
 impl Work for Filters<'_> {
     #[inline(always)]
     unsafe fn run<T: Number, const L: usize>(&self) {
+        // SAFETY: the caller's contract.
+        unsafe { if self.compiled.blueprint.config.m == 2 { self.all::<T, L, 2>() } else { self.all::<T, L, 4>() } }
+    }
+}
+
+impl Filters<'_> {
+    /// # Safety
+    /// As for [`Compiled::run`].
+    #[inline(always)]
+    unsafe fn all<T: Number, const L: usize, const M: usize>(&self) {
         let b = &self.compiled.blueprint;
-        let (of, t) = (&b.of, b.t());
+        let (of, t) = (&b.of, M + 2);
         let each = b.outs.tiles();
         for unit in share(&(0..each * of.groups.len()), self.thread, b.config.t) {
             let (group, tile) = (unit / each, unit % each);
@@ -153,12 +163,11 @@ impl Work for Filters<'_> {
                         filter[tap.at[0]][tap.at[1]].set(o, unsafe { *from.add(at) });
                     }
                 }
-                let square = square_of_filters(b.config.m, &filter);
-                for (number, line) in (0..t * t).map(|n| (n, square[n / t][n % t])) {
-                    let at = number * b.panels() + channel * width + lane;
+                square_of_filters::<T, L, M>(&filter, |i, j, number| {
+                    let at = (i * t + j) * b.panels() + channel * width + lane;
                     // SAFETY: the caller's contract: within the panel of this tile.
-                    unsafe { line.write(panel.wrapping_add(at)) };
-                }
+                    unsafe { number.write(panel.wrapping_add(at)) };
+                });
             }
         }
     }
@@ -169,6 +178,12 @@ struct Parts<'a> {
     compiled: &'a Compiled,
     thread: usize,
     call: &'a Call,
+}
+
+/// Tiles, and vectors of each by their first elements.
+#[inline(always)]
+fn pairs(tiles: usize, vectors: usize, lanes: usize) -> impl Iterator<Item = (usize, usize)> {
+    (0..tiles).flat_map(move |tile| (0..vectors).map(move |vector| (tile, vector * lanes)))
 }
 
 /// A thread's memory.
@@ -187,6 +202,16 @@ struct Memory<T> {
 impl Work for Parts<'_> {
     #[inline(always)]
     unsafe fn run<T: Number, const L: usize>(&self) {
+        // SAFETY: the caller's contract.
+        unsafe { if self.compiled.blueprint.config.m == 2 { self.all::<T, L, 2>() } else { self.all::<T, L, 4>() } }
+    }
+}
+
+impl Parts<'_> {
+    /// # Safety
+    /// As for [`Compiled::run`].
+    #[inline(always)]
+    unsafe fn all<T: Number, const L: usize, const M: usize>(&self) {
         let b = &self.compiled.blueprint;
         let memory = self.memory::<T>();
         let units = share(&(0..b.of.groups.len() * b.blocks.len()), self.thread, b.config.t);
@@ -196,19 +221,17 @@ impl Work for Parts<'_> {
             unsafe {
                 for (at, row) in block.clone().enumerate() {
                     self.gather(group, row, memory.inputs);
-                    self.transform::<T, L>(at, &memory);
+                    self.transform::<T, L, M>(at, &memory);
                 }
                 self.multiply(group, block, &memory);
                 for (at, row) in block.clone().enumerate() {
-                    self.restore::<T, L>(at, &memory);
+                    self.restore::<T, L, M>(at, &memory);
                     self.store(group, row, memory.outputs);
                 }
             }
         }
     }
-}
 
-impl Parts<'_> {
     fn memory<T>(&self) -> Memory<T> {
         let b = &self.compiled.blueprint;
         let own = b.packed_bytes() + self.thread * b.thread_bytes();
@@ -261,22 +284,20 @@ impl Parts<'_> {
     /// # Safety
     /// As for [`Compiled::run`].
     #[inline(always)]
-    unsafe fn transform<T: Number, const L: usize>(&self, at: usize, memory: &Memory<T>) {
+    unsafe fn transform<T: Number, const L: usize, const M: usize>(&self, at: usize, memory: &Memory<T>) {
         let b = &self.compiled.blueprint;
-        let (t, width) = (b.t(), b.channels);
-        for (tile, channel) in (0..b.grid[1]).flat_map(|tile| (0..width).step_by(L).map(move |c| (tile, c))) {
-            let mut square = [[Lanes::<T, L>::zero(); MOST]; MOST];
-            for (i, j) in (0..t).flat_map(|i| (0..t).map(move |j| (i, j))) {
-                let place = i * b.columns() + tile * b.config.m + j;
+        let (t, width) = (M + 2, b.channels);
+        for (tile, channel) in pairs(b.grid[1], width / L, L) {
+            let read = |i: usize, j: usize| {
+                let place = i * b.columns() + tile * M + j;
                 // SAFETY: the caller's contract: within the row's inputs.
-                square[i][j] = unsafe { Lanes::read(memory.inputs.wrapping_add(place * width + channel)) };
-            }
-            square_of_inputs(b.config.m, &mut square);
-            for (i, j) in (0..t).flat_map(|i| (0..t).map(move |j| (i, j))) {
+                unsafe { Lanes::read(memory.inputs.wrapping_add(place * width + channel)) }
+            };
+            square_of_inputs::<T, L, M>(read, |i, j, number| {
                 let to = ((i * t + j) * b.most + at * b.grid[1] + tile) * width + channel;
                 // SAFETY: the caller's contract: within the block's transformed inputs.
-                unsafe { square[i][j].write(memory.transformed.wrapping_add(to)) };
-            }
+                unsafe { number.write(memory.transformed.wrapping_add(to)) };
+            });
         }
     }
 
@@ -350,22 +371,20 @@ impl Parts<'_> {
     /// # Safety
     /// As for [`Compiled::run`].
     #[inline(always)]
-    unsafe fn restore<T: Number, const L: usize>(&self, at: usize, memory: &Memory<T>) {
+    unsafe fn restore<T: Number, const L: usize, const M: usize>(&self, at: usize, memory: &Memory<T>) {
         let b = &self.compiled.blueprint;
-        let (t, m, width) = (b.t(), b.config.m, b.out_width);
-        for (tile, out) in (0..b.grid[1]).flat_map(|tile| (0..width).step_by(L).map(move |o| (tile, o))) {
-            let mut square = [[Lanes::<T, L>::zero(); MOST]; MOST];
-            for (i, j) in (0..t).flat_map(|i| (0..t).map(move |j| (i, j))) {
+        let (t, m, width) = (M + 2, M, b.out_width);
+        for (tile, out) in pairs(b.grid[1], width / L, L) {
+            let read = |i: usize, j: usize| {
                 let from = ((i * t + j) * b.most + at * b.grid[1] + tile) * width + out;
                 // SAFETY: the caller's contract: within the block's products.
-                square[i][j] = unsafe { Lanes::read(memory.products.wrapping_add(from)) };
-            }
-            let outputs = square_of_outputs(m, &square);
-            for (i, j) in (0..m).flat_map(|i| (0..m).map(move |j| (i, j))) {
+                unsafe { Lanes::read(memory.products.wrapping_add(from)) }
+            };
+            square_of_outputs::<T, L, M>(read, |i, j, number| {
                 let place = i * b.grid[1] * m + tile * m + j;
                 // SAFETY: the caller's contract: within the row's outputs.
-                unsafe { outputs[i][j].write(memory.outputs.wrapping_add(place * width + out)) };
-            }
+                unsafe { number.write(memory.outputs.wrapping_add(place * width + out)) };
+            });
         }
     }
 

@@ -116,7 +116,12 @@ pub(super) fn space() -> Result<ParamSpace, SpaceError> {
         .rule("vector_width", Hardware, "vec <= vec_max", "the host has no wider vectors")
         .rule("widest_vectors", Guideline, "vec == vec_max", "transformations are made of whole vectors")
         .rule("whole_vectors", Implementation, "m_s % lanes == 0", "the side along vectors takes whole vectors")
-        .rule("vectors", Implementation, "vectors >= 1 and vectors <= 4", "the generator has code for up to four vectors")
+        .rule(
+            "vectors",
+            Implementation,
+            "vectors >= 1 and vectors <= 4",
+            "the generator has code for up to four vectors",
+        )
         .rule(
             "registers",
             Hardware,
@@ -130,8 +135,18 @@ pub(super) fn space() -> Result<ParamSpace, SpaceError> {
             "the larger tile's errors are within the bound of sums that are not short",
         )
         .rule("latency", Guideline, "accumulators >= 8 or n_s >= tile_count", "few chains cannot hide their latency")
-        .rule("tile_covers_outs", Guideline, "m_s < max(outs, 1) + lanes", "a tile beyond the outputs is a smaller tile")
-        .rule("tile_covers_tiles", Guideline, "n_s <= max(tile_count, 1)", "a tile beyond what there is is a smaller tile")
+        .rule(
+            "tile_covers_outs",
+            Guideline,
+            "m_s < max(outs, 1) + lanes",
+            "a tile beyond the outputs is a smaller tile",
+        )
+        .rule(
+            "tile_covers_tiles",
+            Guideline,
+            "n_s <= max(tile_count, 1)",
+            "a tile beyond what there is is a smaller tile",
+        )
         .rule("block", Guideline, "n_l == 8 or n_l < 2 * tile_count", "larger blocks are the same block")
         .rule(
             "block_fits",
