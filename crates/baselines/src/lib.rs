@@ -2,6 +2,7 @@
 #![deny(unsafe_code)]
 
 mod call;
+mod conv;
 mod foreign;
 mod inventory;
 mod kernel;
@@ -15,6 +16,7 @@ pub use locate::PATH_VARIABLE;
 
 use std::sync::Arc;
 use tilewright_core::device::{DeviceKind, DeviceSpec};
+use tilewright_core::id::KernelId;
 use tilewright_core::problem::AnyKernel;
 
 /// The routines of a file, and the file.
@@ -34,16 +36,31 @@ pub fn device_libraries() -> Result<DeviceLibraries, String> {
 /// The routines found for a computation on a device, as its kernels. Libraries of the host are opened on the first call and stay
 /// open.
 pub fn kernels(computation: &str, device: &DeviceSpec) -> Vec<Arc<dyn AnyKernel>> {
-    let found = match device.kind {
-        _ if computation != "gemm" => Vec::new(),
-        DeviceKind::Cpu => LibraryGemm::of_host(),
-        DeviceKind::Cuda if foreign::has_cublas() => LibraryGemm::of_cuda(),
+    let erased = |found: Vec<LibraryGemm>| found.into_iter().map(LibraryGemm::erased).collect();
+    match (computation, device.kind) {
+        ("gemm", DeviceKind::Cpu) => erased(LibraryGemm::of_host()),
+        ("gemm", DeviceKind::Cuda) if foreign::has_cublas() => erased(LibraryGemm::of_cuda()),
+        ("conv", DeviceKind::Cpu) => conv::of_host(),
         _ => Vec::new(),
-    };
-    found.into_iter().map(LibraryGemm::erased).collect()
+    }
 }
 
-/// The kernels among [`kernels`] that a text names: `all`, `none`, or names of libraries separated by commas.
+/// What a library could do for a caller whose data lay in a layout of its own: kernels to be timed beside [`kernels`], and for
+/// nothing else. The first run of a program of theirs reads the data that it is given and leaves the result; later runs compute
+/// the same again, from and to the library's layout.
+pub fn in_own_layout(computation: &str, device: &DeviceSpec) -> Vec<Arc<dyn AnyKernel>> {
+    match (computation, device.kind) {
+        ("conv", DeviceKind::Cpu) => conv::in_own_layout(),
+        _ => Vec::new(),
+    }
+}
+
+/// Whether a kernel is one of [`in_own_layout`].
+pub fn is_in_own_layout(kernel: &KernelId) -> bool {
+    conv::is_in_own_layout(kernel)
+}
+
+/// The kernels among [`kernels`] and [`in_own_layout`] that a text names: `all`, `none`, or names separated by commas.
 ///
 /// # Errors
 /// A name that is unknown for the computation on such a device, or whose library is missing.
@@ -52,24 +69,29 @@ pub fn select(
     device: &DeviceSpec,
     selection: &str,
 ) -> Result<Vec<Arc<dyn AnyKernel>>, SelectionError> {
-    let found = match selection {
-        "none" => return Ok(Vec::new()),
-        "all" => return Ok(kernels(computation, device)),
-        _ => kernels(computation, device),
-    };
+    if selection == "none" {
+        return Ok(Vec::new());
+    }
+    let mut found = kernels(computation, device);
+    found.extend(in_own_layout(computation, device));
+    if selection == "all" {
+        return Ok(found);
+    }
     let names = selection.split(',').map(str::trim).filter(|name| !name.is_empty());
     let one = |wanted: &str| {
         let kernel = found.iter().find(|kernel| kernel.id().name() == wanted);
-        kernel.cloned().ok_or_else(|| why_not(wanted, device, &found))
+        kernel.cloned().ok_or_else(|| why_not(computation, wanted, device, &found))
     };
     names.map(one).collect()
 }
 
-fn why_not(wanted: &str, device: &DeviceSpec, found: &[Arc<dyn AnyKernel>]) -> SelectionError {
-    let missing = match device.kind {
-        DeviceKind::Cpu => inventory().missing.iter().find(|missing| missing.name == wanted),
+fn why_not(computation: &str, wanted: &str, device: &DeviceSpec, found: &[Arc<dyn AnyKernel>]) -> SelectionError {
+    let library = match (computation, device.kind) {
+        ("gemm", DeviceKind::Cpu) if wanted != "onednn" => Some(wanted),
+        ("conv", DeviceKind::Cpu) => Some(conv::library_of(wanted)),
         _ => None,
     };
+    let missing = library.and_then(|library| inventory().missing.iter().find(|missing| missing.name == library));
     let owned = wanted.to_owned();
     if let Some(missing) = missing {
         return SelectionError::Missing { name: owned, reason: missing.reason.clone() };
