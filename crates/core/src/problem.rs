@@ -14,6 +14,12 @@ use crate::program::{DeviceError, Program};
 use crate::space::{BoundSpace, Config, Illegal, Legal, ParamSpace, Point, SpaceError};
 use std::sync::Arc;
 
+    /// The kind of data that results are checked on where this kind is wanted: real data where the reference foretells no others
+    /// for this kernel ([`Kernel::fillings`](crate::kernel::Kernel::fillings)).
+    fn checked_on(&self, wanted: Filling) -> Filling {
+        wanted
+    }
+
 /// One kernel, on one device, for one input.
 pub trait Problem: Send + Sync {
     /// Which kernel.
@@ -265,9 +271,12 @@ impl<K: Kernel> Problem for Bound<K> {
         self.kernel.operations(&self.device, &self.input, &self.plan(at))
     }
 
+    fn checked_on(&self, wanted: Filling) -> Filling {
+        if self.kernel.fillings().contains(&wanted) { wanted } else { Filling::Real }
+    }
+
     fn workload(&self, filling: Filling, seed: u64) -> Workload {
-        let is_foretold = self.kernel.fillings().contains(&filling);
-        self.kernel.computation().workload(&self.input, if is_foretold { filling } else { Filling::Real }, seed)
+        self.kernel.computation().workload(&self.input, self.checked_on(filling), seed)
     }
 
     fn data(&self, seed: u64) -> Data {

@@ -17,6 +17,8 @@ use tilewright_ops::gemm::ScalarClass;
 const ALIGN: usize = 64;
 /// A block of the reduction is the first for its outputs, or a later one.
 pub(crate) const PHASES: usize = 2;
+/// By split of runs: kind of positions, kind of outputs, phase.
+pub(crate) type Positions = Vec<[[[usize; PHASES]; KINDS]; KINDS]>;
 /// A tile that nothing needs.
 pub(crate) const NONE: usize = usize::MAX;
 
@@ -150,7 +152,7 @@ impl Blueprint {
     }
 
     /// Every tile that is needed, and its position by split, kind of positions, kind of outputs and phase.
-    pub(crate) fn tiles(&self) -> (Vec<Tile>, Vec<[[[usize; PHASES]; KINDS]; KINDS]>) {
+    pub(crate) fn tiles(&self) -> (Vec<Tile>, Positions) {
         let mut tiles = Vec::new();
         let mut positions = vec![[[[NONE; PHASES]; KINDS]; KINDS]; self.splits.len()];
         for (split, at) in self.splits.iter().zip(&mut positions) {

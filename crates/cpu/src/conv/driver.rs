@@ -1,13 +1,13 @@
 //! Runs a convolution: packing, the loops over blocks, and calls of the register tiles.
 
 use super::blocks::Runs;
-use super::blueprint::{Blueprint, NONE, PHASES, Part};
+use super::blueprint::{Blueprint, NONE, Part, Positions};
 use super::finish::Finish;
 use crate::codegen::abi::PanelArgs;
 use crate::exec::code::{Code, Invoke};
 use crate::exec::pack::Packed;
 use crate::scalar::Float;
-use crate::split::{KINDS, Split, share};
+use crate::split::{Split, share};
 use tilewright_ops::conv::Group;
 
 /// Routines of one correlation.
@@ -15,8 +15,7 @@ use tilewright_ops::conv::Group;
 pub(crate) struct Compiled {
     pub(crate) blueprint: Blueprint,
     code: Code,
-    /// By split of runs, kind of positions, kind of outputs and phase.
-    entries: Vec<[[[usize; PHASES]; KINDS]; KINDS]>,
+    entries: Positions,
 }
 
 /// Addresses of one call, in memory of the elements' type.
@@ -52,11 +51,7 @@ impl Compiled {
         Self::with(blueprint, code, (positions, &starts))
     }
 
-    fn with(
-        blueprint: Blueprint,
-        code: Code,
-        (mut entries, starts): (Vec<[[[usize; PHASES]; KINDS]; KINDS]>, &[usize]),
-    ) -> Self {
+    fn with(blueprint: Blueprint, code: Code, (mut entries, starts): (Positions, &[usize])) -> Self {
         let all = entries.as_flattened_mut().as_flattened_mut().as_flattened_mut();
         all.iter_mut().filter(|at| **at != NONE).for_each(|at| *at = starts[*at]);
         Self { blueprint, code, entries }

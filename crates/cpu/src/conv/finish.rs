@@ -149,6 +149,6 @@ impl Finish {
         // SAFETY: the caller's contract.
         let sum = if self.residual.is_null() { sum } else { sum + unsafe { *self.residual.cast::<T>().add(place) } };
         // Of NaN it is 0.
-        if self.relu && !(sum > T::default()) { T::default() } else { sum }
+        if !self.relu || sum > T::default() { sum } else { T::default() }
     }
 }

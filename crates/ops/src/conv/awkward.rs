@@ -1,6 +1,6 @@
 //! Inputs for checking results: every edge of the input type, and names for what an input is an example of.
 
-use super::draw::{Uniform, pick, within};
+use super::draw::{Fields, Uniform, pick, within};
 use super::epilogue::Activation;
 use super::input::{ConvInput, Direction, Layout};
 use tilewright_core::computation::{InputError, InputLimits};
@@ -11,7 +11,7 @@ pub(super) fn draw(fixed: &Config, limits: &InputLimits, uniform: Uniform<'_>) -
     within(fixed, limits, uniform, &candidate)
 }
 
-fn candidate(largest: f64, uniform: Uniform<'_>) -> Vec<(&'static str, Value)> {
+fn candidate(largest: f64, uniform: Uniform<'_>) -> Fields {
     let mut filters = [0; 2].map(|_| [1, 1, 2, 3, 3, 4, 5, 7][pick(8, uniform)]);
     let dilation = [0; 2].map(|_| if uniform() < 0.15 { 2 + pick(2, uniform) } else { 1 });
     let mut stride = [1; 2];

@@ -15,6 +15,9 @@ const FILTERS: [[usize; 2]; 14] =
 
 pub(super) type Uniform<'a> = &'a mut dyn FnMut() -> f64;
 
+/// Fields by name.
+pub(super) type Fields = Vec<(&'static str, Value)>;
+
 pub(super) fn draw(fixed: &Config, limits: &InputLimits, uniform: Uniform<'_>) -> Result<ConvInput, InputError> {
     within(fixed, limits, uniform, &candidate)
 }
@@ -25,17 +28,19 @@ pub(super) fn within(
     fixed: &Config,
     limits: &InputLimits,
     uniform: Uniform<'_>,
-    candidate: &dyn Fn(f64, Uniform<'_>) -> Vec<(&'static str, Value)>,
+    candidate: &dyn Fn(f64, Uniform<'_>) -> Fields,
 ) -> Result<ConvInput, InputError> {
     // Sizes of work on a logarithmic scale too: otherwise nearly all inputs would lie just below the limit.
     let max_flops = limits.max_flops * (-DOUBLINGS * uniform()).exp2();
     let mut largest = max_flops.powf(0.35).clamp(4.0, 512.0);
-    let mut refused = None;
+    // The last refusal, unless something was an input.
+    let (mut refused, mut is_input) = (None, false);
     loop {
         let most = if largest > 1.0 { max_flops.max(1.0) } else { limits.max_flops };
         for _ in 0..ATTEMPTS {
             match with_fixed(candidate(largest, uniform), fixed) {
                 Ok(input) => {
+                    is_input = true;
                     let work = super::Conv.work(&input);
                     if work.flops <= most && work.bytes <= limits.max_bytes {
                         return Ok(input);
@@ -48,14 +53,14 @@ pub(super) fn within(
         if largest <= 1.0 {
             let nothing =
                 || InputError::new("n", "no input with the fixed fields is within the limits of flops and bytes");
-            return Err(refused.unwrap_or_else(nothing));
+            return Err(refused.filter(|_| !is_input).unwrap_or_else(nothing));
         }
         largest = (largest / 2.0).max(1.0);
     }
 }
 
 /// The fields of a candidate with the fixed ones in their place; what stands for both directions goes before either.
-fn with_fixed(candidate: Vec<(&'static str, Value)>, fixed: &Config) -> Result<ConvInput, InputError> {
+fn with_fixed(candidate: Fields, fixed: &Config) -> Result<ConvInput, InputError> {
     let is_fixed = |name: &str| {
         let both = name.split_once('_').map_or(name, |(both, _)| both);
         fixed.get(name).is_some() || fixed.get(both).is_some()
@@ -64,7 +69,7 @@ fn with_fixed(candidate: Vec<(&'static str, Value)>, fixed: &Config) -> Result<C
     ConvInput::parse(&Config(own.chain(fixed.0.iter().cloned()).collect()))
 }
 
-fn candidate(largest: f64, uniform: Uniform<'_>) -> Vec<(&'static str, Value)> {
+fn candidate(largest: f64, uniform: Uniform<'_>) -> Fields {
     let [r, s] = FILTERS[pick(FILTERS.len(), uniform)];
     let stride = if uniform() < 0.25 { 2 } else { 1 };
     let pad = |extent: usize, on: bool| if on { extent / 2 } else { 0 };

@@ -153,6 +153,12 @@ fn each<T: Element, const L: usize, const M: usize>(line: Line<T, L>, mut put: i
     }
 }
 
+/// A column of rows.
+#[inline(always)]
+fn column<T: Element, const L: usize, const N: usize>(rows: &[[Lanes<T, L>; N]], i: usize, j: usize) -> Lanes<T, L> {
+    rows[i][j]
+}
+
 /// Transforms a square of inputs in both directions, given by row and column.
 #[inline(always)]
 pub(super) fn square_of_inputs<T: Element, const L: usize, const M: usize>(
@@ -164,7 +170,7 @@ pub(super) fn square_of_inputs<T: Element, const L: usize, const M: usize>(
         *row = inputs::<T, L, M>(line::<T, L, M>(|j| at(i, j)));
     }
     for j in 0..M + 2 {
-        each::<T, L, M>(inputs::<T, L, M>(line::<T, L, M>(|i| rows[i][j])), |i, number| put(i, j, number));
+        each::<T, L, M>(inputs::<T, L, M>(line::<T, L, M>(|i| column(&rows, i, j))), |i, number| put(i, j, number));
     }
 }
 
@@ -179,7 +185,7 @@ pub(super) fn square_of_outputs<T: Element, const L: usize, const M: usize>(
         *row = outputs::<T, L, M>(line::<T, L, M>(|j| at(i, j)));
     }
     for j in 0..M {
-        let [a, b, c, d] = outputs::<T, L, M>(line::<T, L, M>(|i| rows[i][j]));
+        let [a, b, c, d] = outputs::<T, L, M>(line::<T, L, M>(|i| column(&rows, i, j)));
         put(0, j, a);
         put(1, j, b);
         if M == 4 {
@@ -197,8 +203,8 @@ pub(super) fn square_of_filters<T: Element, const L: usize, const M: usize>(
 ) {
     let rows = filter.map(|row| filters::<T, L, M>(row));
     for j in 0..M + 2 {
-        let column = filters::<T, L, M>([rows[0][j], rows[1][j], rows[2][j]]);
-        each::<T, L, M>(column, |i, number| put(i, j, number));
+        let numbers = filters::<T, L, M>([0, 1, 2].map(|i| column(&rows, i, j)));
+        each::<T, L, M>(numbers, |i, number| put(i, j, number));
     }
 }
 
