@@ -14,12 +14,6 @@ use crate::program::{DeviceError, Program};
 use crate::space::{BoundSpace, Config, Illegal, Legal, ParamSpace, Point, SpaceError};
 use std::sync::Arc;
 
-    /// The kind of data that results are checked on where this kind is wanted: real data where the reference foretells no others
-    /// for this kernel ([`Kernel::fillings`](crate::kernel::Kernel::fillings)).
-    fn checked_on(&self, wanted: Filling) -> Filling {
-        wanted
-    }
-
 /// One kernel, on one device, for one input.
 pub trait Problem: Send + Sync {
     /// Which kernel.
@@ -68,6 +62,11 @@ pub trait Problem: Send + Sync {
     fn operations(&self, at: &Legal<'_>) -> Option<Operations> {
         let fields = self.input();
         Operations::of(&self.counts(at)?, |size| fields.get(size)?.as_int())
+    }
+    /// The kind of data that results are checked on where this kind is wanted: real data where the reference foretells no others
+    /// for this kernel ([`Kernel::fillings`](crate::kernel::Kernel::fillings)).
+    fn checked_on(&self, wanted: Filling) -> Filling {
+        wanted
     }
     /// Data to run on.
     fn workload(&self, filling: Filling, seed: u64) -> Workload;
