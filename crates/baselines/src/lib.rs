@@ -45,14 +45,11 @@ pub fn kernels(computation: &str, device: &DeviceSpec) -> Vec<Arc<dyn AnyKernel>
     }
 }
 
-/// What a library could do for a caller whose data lay in a layout of its own: kernels to be timed beside [`kernels`], and for
-/// nothing else. The first run of a program of theirs reads the data that it is given and leaves the result; later runs compute
-/// the same again, from and to the library's layout.
-pub fn in_own_layout(computation: &str, device: &DeviceSpec) -> Vec<Arc<dyn AnyKernel>> {
-    match (computation, device.kind) {
-        ("conv", DeviceKind::Cpu) => conv::in_own_layout(),
-        _ => Vec::new(),
-    }
+/// What the libraries of these kernels could do for a caller whose data lay in a layout of their own: kernels to be timed beside them,
+/// and for nothing else. The first run of a program of theirs reads the data that it is given and leaves the result; later runs
+/// compute the same again, from and to the library's layout.
+pub fn in_own_layout(kernels: &[Arc<dyn AnyKernel>]) -> Vec<Arc<dyn AnyKernel>> {
+    if kernels.iter().any(|kernel| conv::is_onednn(&kernel.id())) { conv::in_own_layout() } else { Vec::new() }
 }
 
 /// Whether a kernel is one of [`in_own_layout`].
@@ -60,7 +57,7 @@ pub fn is_in_own_layout(kernel: &KernelId) -> bool {
     conv::is_in_own_layout(kernel)
 }
 
-/// The kernels among [`kernels`] and [`in_own_layout`] that a text names: `all`, `none`, or names separated by commas.
+/// The kernels among [`kernels`] that a text names: `all`, `none`, or names of libraries separated by commas.
 ///
 /// # Errors
 /// A name that is unknown for the computation on such a device, or whose library is missing.
@@ -69,14 +66,11 @@ pub fn select(
     device: &DeviceSpec,
     selection: &str,
 ) -> Result<Vec<Arc<dyn AnyKernel>>, SelectionError> {
-    if selection == "none" {
-        return Ok(Vec::new());
-    }
-    let mut found = kernels(computation, device);
-    found.extend(in_own_layout(computation, device));
-    if selection == "all" {
-        return Ok(found);
-    }
+    let found = match selection {
+        "none" => return Ok(Vec::new()),
+        "all" => return Ok(kernels(computation, device)),
+        _ => kernels(computation, device),
+    };
     let names = selection.split(',').map(str::trim).filter(|name| !name.is_empty());
     let one = |wanted: &str| {
         let kernel = found.iter().find(|kernel| kernel.id().name() == wanted);

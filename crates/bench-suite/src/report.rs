@@ -6,7 +6,7 @@ use crate::statistics::Interval;
 use crate::tasks::Task;
 use serde::Serialize;
 use std::sync::Arc;
-use tilewright_baselines::is_in_own_layout;
+use tilewright_baselines::{in_own_layout, is_in_own_layout};
 use tilewright_core::problem::{AnyKernel, Measure};
 use tilewright_core::program::DeviceError;
 use tilewright_core::space::Config;
@@ -89,7 +89,8 @@ impl TaskReport {
         kernels: &[Arc<dyn AnyKernel>],
         settings: &ContestSettings,
     ) -> Result<Self, DeviceError> {
-        let (found, missing) = libraries(measure, kernels, &ours.problem.input(), settings)?;
+        let kernels = [kernels, &in_own_layout(kernels)].concat();
+        let (found, missing) = libraries(measure, &kernels, &ours.problem.input(), settings)?;
         missing.iter().for_each(|reason| tracing::warn!(task = task.name, reason, "no baseline"));
         let entrants: Vec<Entrant> = std::iter::once(ours).chain(found).collect();
         let standings = contest(measure, &entrants, settings)?;
@@ -299,7 +300,7 @@ pub fn align(rows: &[Vec<String>], left: usize) -> String {
 mod tests {
     use super::*;
     use crate::tasks::TaskSet;
-    use tilewright_baselines::{in_own_layout, kernels};
+    use tilewright_baselines::kernels;
     use tilewright_core::measurement::{Failure, FailureKind};
     use tilewright_core::problem::Erased;
     use tilewright_cpu::{CpuDevice, CpuGemm};
@@ -394,7 +395,7 @@ mod tests {
     #[test]
     fn a_layout_of_its_own_is_told_beside_the_baselines() {
         let spec = CpuDevice::new(1).unwrap().spec().clone();
-        let Some(own) = in_own_layout("conv", &spec).pop() else {
+        let Some(own) = in_own_layout(&kernels("conv", &spec)).pop() else {
             eprintln!("skipped: no library has a layout of its own");
             return;
         };

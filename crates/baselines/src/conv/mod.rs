@@ -27,6 +27,13 @@ pub(crate) fn in_own_layout() -> Vec<Arc<dyn AnyKernel>> {
     onednn(Formats::Kept).into_iter().collect()
 }
 
+/// Whether a kernel calls oneDNN.
+pub(crate) fn is_onednn(kernel: &KernelId) -> bool {
+    [Formats::Own, Formats::OwnFilters, Formats::Plain, Formats::Kept]
+        .iter()
+        .any(|formats| formats.id() == kernel.as_str())
+}
+
 /// Whether a kernel is one of [`in_own_layout`].
 pub(crate) fn is_in_own_layout(kernel: &KernelId) -> bool {
     kernel.as_str() == Formats::Kept.id()
