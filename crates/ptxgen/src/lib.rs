@@ -8,5 +8,6 @@ pub mod loops;
 pub mod micro;
 pub mod print;
 pub mod ragged;
+mod simt;
 pub mod target;
 pub mod verify;
