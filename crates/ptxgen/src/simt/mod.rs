@@ -11,13 +11,14 @@
 //! | `mover` | from device memory to shared memory |
 //! | `stages` | the loop over the reduction in three forms: one stage, two stages, several by `cp.async` |
 //! | `fragments` | from shared memory to registers, and the multiply-adds |
-//! | `tree` | the sum over the groups of a block |
+//! | `tree`, `slices` | the sum over the groups of a block, and over the slices of the grid |
 
 mod arithmetic;
 mod arrangement;
 mod fragments;
 pub(crate) mod loader;
 mod mover;
+mod slices;
 mod stages;
 mod tree;
 
@@ -26,6 +27,7 @@ pub(crate) use arrangement::{Arrangement, chunk};
 pub(crate) use fragments::{Fragments, Operands};
 pub(crate) use loader::{Loader, Slot};
 pub(crate) use mover::Mover;
+pub(crate) use slices::ordered_sum;
 pub use stages::Load;
 pub(crate) use stages::{Reduction, Side};
 pub(crate) use tree::tree;
