@@ -14,7 +14,7 @@ pub(crate) struct Facts {
     pub(crate) grid: [usize; 2],
     /// Length of the longest sums.
     pub(crate) sums: usize,
-    /// How many correlations.
+    /// How many correlations sum anything.
     pub(crate) count: usize,
     /// Most elements of a load that are neighbours along the reduction, of what is gathered.
     pub(crate) steps: usize,
@@ -54,7 +54,7 @@ impl Facts {
             images: most(&|of| of.images.count),
             grid: [0, 1].map(|d| most(&|of| of.grid[d])),
             sums: most(&Correlation::depth),
-            count: all.len(),
+            count: all.iter().filter(|of| of.depth() > 0).count(),
             steps: least(&along_steps),
             places: least(&along_places),
             filter: least(&of_filter),

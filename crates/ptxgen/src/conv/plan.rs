@@ -7,6 +7,8 @@ use super::{emit, finish, table};
 use crate::ir::Module;
 use crate::print::print;
 use crate::target::Target;
+use std::collections::HashMap;
+use std::mem::{Discriminant, discriminant};
 use tilewright_core::program::{Arg, Code, Launch, Program, Step};
 use tilewright_core::space::Values;
 use tilewright_ops::conv::{BIAS, ConvInput, Correlation, Layout};
@@ -32,7 +34,7 @@ enum Part<'a> {
     /// The table of a correlation.
     Table(&'a Job),
     Product(&'a Job),
-    /// The sum of so many slices.
+    /// The sum of so many slices; zeros where there are none.
     Finish(u32),
 }
 
@@ -78,12 +80,21 @@ impl ConvPlan {
         if self.elements() == 0 {
             return Vec::new();
         }
-        if self.jobs.iter().all(|job| job.depth == 0) {
-            return vec![Part::Finish(0)];
-        }
-        let jobs = self.jobs.iter().flat_map(|job| [Part::Table(job), Part::Product(job)]);
         let slices = self.blueprint.config.c_g;
-        jobs.chain((slices > 1).then_some(Part::Finish(slices))).collect()
+        let products = self.met().flat_map(|job| [Part::Table(job), Part::Product(job)]);
+        let zeros = (self.has_unmet() && slices == 1 || self.met().next().is_none()).then_some(Part::Finish(0));
+        let sum = (slices > 1 && self.met().next().is_some()).then_some(Part::Finish(slices));
+        zeros.into_iter().chain(products).chain(sum).collect()
+    }
+
+    /// The correlations that sum anything.
+    fn met(&self) -> impl Iterator<Item = &Job> {
+        self.jobs.iter().filter(|job| job.depth > 0)
+    }
+
+    /// Whether some positions meet no tap: zeros are written before the others.
+    fn has_unmet(&self) -> bool {
+        self.jobs.iter().any(|job| job.depth == 0)
     }
 
     /// Steps of a slice of a correlation: whole stages, one at least.
@@ -94,32 +105,29 @@ impl ConvPlan {
 
     /// The program.
     pub fn program(&self) -> Program {
-        // Modules of one kind are the same for all correlations.
-        let mut made: Vec<(bool, Code, u32)> = Vec::new();
-        let mut steps = Vec::new();
-        for part in self.parts() {
-            let is_table = matches!(part, Part::Table(_));
-            let known = made.iter().find(|(table, ..)| *table == is_table && !matches!(part, Part::Finish(_)));
-            let (code, threads) = known.map(|(_, code, threads)| (code.clone(), *threads)).unwrap_or_else(|| {
-                let module = self.module_of(part);
-                let (text, entry) = (print(&module), module.entry.name.clone());
-                (Code::Ptx { text, entry }, module.entry.threads)
-            });
-            let (grid, args, shared) = self.launch(part);
-            steps.push(Step::Launch(Launch::new(code.clone(), grid, [threads, 1, 1], args).sharing(shared)));
-            made.push((is_table, code, threads));
-        }
-        let none = steps.is_empty() || self.jobs.iter().all(|job| job.depth == 0);
-        Program::new(steps, if none { 0 } else { self.workspace })
+        let (parts, slices) = (self.parts(), self.blueprint.config.c_g);
+        let works = self.met().next().is_some() && !parts.is_empty();
+        let bytes = self.slab * u64::from(slices);
+        let clear = works && slices > 1 && self.has_unmet();
+        let clear = clear.then_some(Step::Fill { offset: self.table, bytes, value: 0 });
+        let mut made = HashMap::new();
+        let launches = parts.into_iter().map(|part| self.launch(&mut made, part));
+        let steps = clear.into_iter().chain(launches).collect();
+        Program::new(steps, if works { self.workspace } else { 0 })
     }
 
-    /// Blocks, arguments and bytes of dynamic shared memory.
-    fn launch(&self, part: Part<'_>) -> ([u32; 3], Vec<Arg>, u32) {
-        match part {
+    /// A launch. Tables of all correlations are filled by one module, and their products are made by one.
+    fn launch<'a>(&self, made: &mut HashMap<Discriminant<Part<'a>>, (Code, u32)>, part: Part<'a>) -> Step {
+        let (grid, args, shared) = match part {
             Part::Table(job) => self.table(job),
             Part::Product(job) => self.product(job),
             Part::Finish(slices) => self.finish(slices),
-        }
+        };
+        let (code, threads) = made.entry(discriminant(&part)).or_insert_with(|| {
+            let module = self.module_of(part);
+            (Code::Ptx { text: print(&module), entry: module.entry.name.clone() }, module.entry.threads)
+        });
+        Step::Launch(Launch::new(code.clone(), grid, [*threads, 1, 1], args).sharing(shared))
     }
 
     fn table(&self, job: &Job) -> ([u32; 3], Vec<Arg>, u32) {
