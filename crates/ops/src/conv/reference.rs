@@ -96,17 +96,19 @@ impl Block<'_> {
         for at in 0..rows * columns {
             let (i, j) = if by_rows { (at / columns, at % columns) } else { (at % rows, at / rows) };
             let (place, channel) = self.product.result(self.rows.start + i, self.columns.start + j);
-            let value = self.finished(sums[j * rows + i], place, channel);
-            run.add(place, value, self.bound.of(norms.0[i] * norms.1[j], value), visit);
+            let added = self.added(place, channel);
+            let value = self.input.epilogue.activation.of(sums[j * rows + i] + added[0] + added[1]);
+            // What is added is rounded with the sum, and may be far larger than what is left of both.
+            let size = norms.0[i] * norms.1[j] + added[0].abs() + added[1].abs();
+            run.add(place, value, self.bound.of(size, value), visit);
         }
         run.flush(visit);
     }
 
-    fn finished(&self, sum: f64, place: usize, channel: usize) -> f64 {
-        let epilogue = &self.input.epilogue;
-        let bias = if epilogue.bias { self.before[BIAS].get_f64(channel) } else { 0.0 };
-        let residual = self.input.residual().map_or(0.0, |buffer| self.before[buffer].get_f64(place));
-        epilogue.activation.of(sum + bias + residual)
+    /// Bias and residual.
+    fn added(&self, place: usize, channel: usize) -> [f64; 2] {
+        let bias = if self.input.epilogue.bias { self.before[BIAS].get_f64(channel) } else { 0.0 };
+        [bias, self.input.residual().map_or(0.0, |buffer| self.before[buffer].get_f64(place))]
     }
 }
 
