@@ -99,19 +99,26 @@ fn extent(space: SpaceBuilder) -> SpaceBuilder {
     use RuleGroup::Guideline;
     let wasted = "tiles far larger or smaller than the result waste threads or bandwidth";
     space
-        .rule("tile_beyond_outputs", Guideline, "k_l < 2 * max(outs, 8) and (k_l >= 8 or outs <= 8)", wasted)
+        .rule("tile_beyond_outputs", Guideline, "k_l < 2 * max(outs, 8) and (k_l >= 16 or outs <= 16)", wasted)
         .rule("tile_beyond_columns", Guideline, "q_l < 2 * max(grid_columns, 1 if images_first else 8)", wasted)
         .rule("tile_beyond_rows", Guideline, "p_l < 2 * max(grid_rows, 1)", wasted)
         .rule("tile_beyond_images", Guideline, "n_l < 2 * max(images, 8 if images_first else 1)", wasted)
         .rule("tile_of_positions", Guideline, "places <= 256", wasted)
-        .rule("few_positions", Guideline, "places >= 8", wasted)
+        .rule("few_positions", Guideline, "places >= 16 or images * grid_rows * grid_columns <= 16", wasted)
+        .rule(
+            "neighbours_first",
+            Guideline,
+            "(2 * n_l > images or (q_l == 1 and p_l == 1)) if images_first else (n_l == 1 or 2 * p_l > grid_rows)",
+            "other blocks take what is far away as well",
+        )
+        .rule("thread_places", Guideline, "places_s <= 16", "more accumulators than a thread has registers for")
+        .rule("thread_shape", Guideline, "p_s == 1 or n_s == 1", "a thread's positions lie along two dimensions")
         .rule(
             "thread_tile",
             Guideline,
-            "max(k_s, places_s) <= 4 * min(k_s, places_s) or k_s * places_s <= 4 or outs < 16 or places_s <= 16",
+            "max(k_s, places_s) <= 4 * min(k_s, places_s) or k_s * places_s <= 4 or outs < 16",
             "flat tiles reuse little of what they load",
         )
-        .rule("thread_places", Guideline, "places_s <= 16", "more accumulators than a thread has registers for")
 }
 
 fn loads(space: SpaceBuilder) -> SpaceBuilder {
@@ -161,7 +168,8 @@ fn reduction(space: SpaceBuilder) -> SpaceBuilder {
         .define("tiles_p", "(grid_rows + p_l - 1) // p_l")
         .define("tiles_q", "(grid_columns + q_l - 1) // q_l")
         .define("tiles_at", "tiles_n * tiles_p * tiles_q")
-        .define("tiles", "tiles_k * tiles_at * groups")
+        // Blocks, were every tile full: what rules compare depends on the size of tiles and not on their shape.
+        .define("blocks", "max(outs * images * grid_rows * grid_columns * groups // (k_l * places), 1)")
         // Steps of the reduction of a slice of the longest sums: whole stages.
         .define("slice", "((max(sums, 1) + c_g - 1) // c_g + u - 1) // u * u")
         .define("accumulators", "k_s * places_s * c_s")
@@ -186,14 +194,14 @@ fn reduction(space: SpaceBuilder) -> SpaceBuilder {
         .rule(
             "groups",
             Guideline,
-            "c_l == 1 or (sums >= 2 * u and tiles * (threads // c_l) <= multiprocessors * threads_per_sm)",
+            "c_l == 1 or (sums >= 2 * u and blocks * (threads // c_l) <= multiprocessors * threads_per_sm)",
             "where the device is full without, groups only cost shared memory",
         )
         .rule("slices", Implementation, "c_g == 1 or (c_g - 1) * slice < sums", "every slice has a part of the reduction")
         .rule(
             "worth_slicing",
             Guideline,
-            "c_g == 1 or (tiles * c_g <= 16 * multiprocessors and slice >= 2 * u)",
+            "c_g == 1 or (blocks * c_g <= 16 * multiprocessors and slice >= 2 * u)",
             "where the device is full without, slices only cost memory traffic",
         )
         .rule(
@@ -207,7 +215,12 @@ fn reduction(space: SpaceBuilder) -> SpaceBuilder {
 fn grid(space: SpaceBuilder) -> SpaceBuilder {
     use RuleGroup::Hardware;
     space
-        .rule("grid_first", Hardware, "tiles_at <= grid_x", "tiles of positions lie along the first dimension of a grid")
+        .rule(
+            "grid_first",
+            Hardware,
+            "images * grid_rows * grid_columns <= grid_x",
+            "tiles of positions lie along the first dimension of a grid",
+        )
         .rule("grid_second", Hardware, "tiles_k <= grid_y", "tiles of outputs lie along the second dimension of a grid")
         .rule("grid_groups", Hardware, "groups <= grid_z", "groups lie along the third dimension of a grid")
         .rule("grid_third", Hardware, "c_g * groups <= grid_z", "the third dimension of a grid is short")
