@@ -45,11 +45,8 @@ fn point(problem: &Bound<SimtConv>, fixed: &Config, rng: &mut ChaCha8Rng) -> Opt
 
 fn run(target: &str, program: &Program, input: &ConvInput, before: &Buffers, what: &str) -> Buffers {
     let mut device = device(target);
-    let work = tilewright_core::buffer::Workload {
-        specs: Conv.buffers(input),
-        buffers: before.clone(),
-        scalars: Vec::new(),
-    };
+    let work =
+        tilewright_core::buffer::Workload { specs: Conv.buffers(input), buffers: before.clone(), scalars: Vec::new() };
     device.upload(&Data::Given(Arc::new(work))).unwrap_or_else(|e| panic!("{what}: {e}"));
     device.run(program).unwrap_or_else(|e| panic!("{what}: {e}"));
     device.read().unwrap()

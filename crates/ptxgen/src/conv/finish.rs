@@ -15,9 +15,10 @@ pub(crate) fn module(bp: &Blueprint, slices: u32) -> Module {
     let result = b.buffer("result", bytes);
     let work = (slices > 0).then(|| (b.buffer("work", bytes), b.param("slab", Type::U64, bytes)));
     // Elements from output to output, and how many outputs there are.
-    let bias = bp.epilogue.bias.then(|| {
-        (b.buffer("bias", bytes), b.param("apart", Type::U32, 1), b.param("outputs", Type::U32, 1))
-    });
+    let bias = bp
+        .epilogue
+        .bias
+        .then(|| (b.buffer("bias", bytes), b.param("apart", Type::U32, 1), b.param("outputs", Type::U32, 1)));
     let residual = bp.epilogue.residual.then(|| b.buffer("residual", bytes));
     let elements = b.param("elements", Type::U32, 1);
     let (tid, block) = (b.special(Special::Tid), b.special(Special::Ctaid(Axis::X)));

@@ -94,11 +94,7 @@ fn look(of: &Correlation) -> (Look, [Digit; 3]) {
     };
     let columns = of.taps.iter().take_while(|tap| tap.at[0] == of.taps[0].at[0]).count().max(1);
     let rows = of.taps.len() / columns;
-    let channel = Look {
-        gathered: of.channels.stride as i64,
-        filter: of.filter_channel as i64,
-        ..Look::default()
-    };
+    let channel = Look { gathered: of.channels.stride as i64, filter: of.filter_channel as i64, ..Look::default() };
     let channels = Digit { count: of.channels.count, step: channel };
     let rows = Digit { count: rows.max(1), step: from_first(columns) };
     let columns = Digit { count: columns, step: from_first(1) };
@@ -121,7 +117,9 @@ mod tests {
             "n=1,c=2,h=3,k=2,r=1,stride=5",
             "n=3,c=5,h=2,k=3,r=2,pad=1,dilation_w=2",
         ] {
-            for (direction, layout) in ["forward", "data", "filter"].iter().flat_map(|d| ["nchw", "nhwc"].map(|l| (d, l))) {
+            for (direction, layout) in
+                ["forward", "data", "filter"].iter().flat_map(|d| ["nchw", "nhwc"].map(|l| (d, l)))
+            {
                 let fields = format!("{text},direction={direction},layout={layout}");
                 let input = Conv.parse(&Config::parse(&fields).unwrap()).unwrap();
                 Correlation::all(&input).iter().for_each(check);

@@ -9,9 +9,8 @@ use std::sync::OnceLock;
 use tilewright_core::space::{Name, Param, ParamSpace, RuleGroup, SpaceBuilder, SpaceError};
 
 /// Parameters whose values are sizes, in the order of [`Description::sizes`].
-pub(super) const SIZES: [&str; 15] = [
-    "k_s", "n_s", "p_s", "q_s", "k_l", "n_l", "p_l", "q_l", "u", "c_s", "c_l", "c_g", "vec_f", "vec_g", "stages",
-];
+pub(super) const SIZES: [&str; 15] =
+    ["k_s", "n_s", "p_s", "q_s", "k_l", "n_l", "p_l", "q_l", "u", "c_s", "c_l", "c_g", "vec_f", "vec_g", "stages"];
 /// Parameters whose values are words, in the order of [`Description::words`].
 const WORDS: [&str; 2] = ["load", "scan"];
 
@@ -197,7 +196,12 @@ fn reduction(space: SpaceBuilder) -> SpaceBuilder {
             "c_l == 1 or (sums >= 2 * u and blocks * (threads // c_l) <= multiprocessors * threads_per_sm)",
             "where the device is full without, groups only cost shared memory",
         )
-        .rule("slices", Implementation, "c_g == 1 or (c_g - 1) * slice < sums", "every slice has a part of the reduction")
+        .rule(
+            "slices",
+            Implementation,
+            "c_g == 1 or (c_g - 1) * slice < sums",
+            "every slice has a part of the reduction",
+        )
         .rule(
             "worth_slicing",
             Guideline,

@@ -27,9 +27,8 @@ fn tile(b: &mut Builder, bp: &Blueprint, params: &Params, at: &Position, sums: &
     let outs = outs(b, bp, params, at);
     let [_, chunk] = bp.chunks();
     let inner = bp.order()[0];
-    let mine: Vec<Reg> = (0..3)
-        .map(|d| b.scale_add(at.t_at[d], if d == inner { chunk } else { 1 }, at.first[d]))
-        .collect();
+    let mine: Vec<Reg> =
+        (0..3).map(|d| b.scale_add(at.t_at[d], if d == inner { chunk } else { 1 }, at.first[d])).collect();
     let mut along = Along { params, mine: &mine, found: BTreeMap::new() };
     for (row, (beyond, _)) in sums.chunks(bp.config.k_s as usize).zip(places(bp)) {
         let (mut inside, mut offset) = (None, at.starts.map(|[_, _, start]| start));
@@ -73,7 +72,8 @@ fn outs(b: &mut Builder, bp: &Blueprint, params: &Params, at: &Position) -> Vec<
         let out = b.add(Type::U32, first, beyond);
         let inside = b.compare(Compare::Lt, out, params.outs, None);
         let offset = b.arith(Arith::Mul, Type::U32, out, params.result_strides[3]);
-        let bias = bias.map(|base| read(b, bp, Address { base, offset: (beyond * bp.arithmetic.bytes()).into() }, inside));
+        let bias =
+            bias.map(|base| read(b, bp, Address { base, offset: (beyond * bp.arithmetic.bytes()).into() }, inside));
         Out { number: out, offset, bias }
     };
     (0..bp.config.k_s).map(one).collect()

@@ -28,9 +28,8 @@ impl Operands {
     /// One step's elements.
     fn fetch(&self, b: &mut Builder, of: Arithmetic, base: Reg, step: u32) -> Vec<Reg> {
         let start = step * self.pitch;
-        let load = |at: &u32| {
-            b.load(Space::Shared, of.ty, self.chunk as usize, base, i64::from((start + at) * of.bytes()))
-        };
+        let load =
+            |at: &u32| b.load(Space::Shared, of.ty, self.chunk as usize, base, i64::from((start + at) * of.bytes()));
         self.pieces.iter().flat_map(load).collect()
     }
 }
