@@ -27,7 +27,7 @@ const CASES: [(&str, &str, &str, &str); 8] = [
     ("nn_f32_wide", "sm_80", "m=31,n=20,k=50,lda=100000000", ""),
 ];
 
-const SMALL_CONV: &str = "k_s=2,k_l=8,q_s=1,q_l=8,p_s=1,p_l=1,n_s=1,n_l=1,c_l=1,u=4,scan=places,vec_f=1,vec_g=1,stages=1,\
+const SMALL_CONV: &str = "k_s=2,k_l=8,q_s=1,q_l=8,p_s=1,p_l=2,n_s=1,n_l=1,c_l=1,u=4,scan=places,vec_f=1,vec_g=1,stages=1,\
                           load=global,c_s=1,c_g=1";
 
 /// The same of convolutions, by what differs from [`SMALL_CONV`].
@@ -43,7 +43,7 @@ const CONVOLUTIONS: [(&str, &str, &str, &str); 3] = [
         "conv_f32_filter",
         "sm_70",
         "n=4,c=8,h=8,k=8,r=3,layout=nhwc,direction=filter",
-        "n_s=2,n_l=8,q_l=4,c_l=2,u=8,c_g=3,vec_g=2,load=nc,stages=2,c_s=2",
+        "n_s=2,n_l=8,q_l=4,p_l=1,c_l=2,u=8,c_g=3,vec_g=2,load=nc,stages=2,c_s=2",
     ),
 ];
 
