@@ -6,6 +6,7 @@ use std::sync::Arc;
 use tilewright_core::device::{DeviceKind, DeviceSpec};
 use tilewright_core::problem::{AnyKernel, Erased};
 use tilewright_cpu::{CpuConv, CpuGemm, CpuWinograd};
+use tilewright_ptxgen::conv::SimtConv;
 use tilewright_ptxgen::gemm::SimtGemm;
 
 /// A kernel, and the kinds of devices that it has code for.
@@ -38,6 +39,10 @@ impl Default for Kernels {
             },
             Entry { kernel: Arc::new(Erased::new(CpuConv::new())), runs_on: &[DeviceKind::Cpu] },
             Entry { kernel: Arc::new(Erased::new(CpuWinograd::new())), runs_on: &[DeviceKind::Cpu] },
+            Entry {
+                kernel: Arc::new(Erased::new(SimtConv::new())),
+                runs_on: &[DeviceKind::Cuda, DeviceKind::Emulator],
+            },
         ];
         Self { generated: own.into_iter().chain(six).collect(), libraries: tilewright_baselines::kernels }
     }
