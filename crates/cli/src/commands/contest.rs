@@ -49,9 +49,7 @@ impl Contest {
 
     /// The whole table.
     pub(crate) fn report(&self, device: &DeviceSpec, tasks: Vec<TaskReport>) -> Report {
-        let ids = self.libraries.iter().map(|kernel| kernel.id());
-        let ids = ids.filter(|id| !tilewright_baselines::is_in_own_layout(id));
-        let mut names: Vec<String> = ids.map(|id| id.name().to_owned()).collect();
+        let mut names: Vec<String> = self.libraries.iter().map(|kernel| kernel.id().name().to_owned()).collect();
         let timed = tasks.iter().flat_map(|task| &task.baselines).map(|row| row.name.clone());
         for name in timed {
             if !names.contains(&name) {
