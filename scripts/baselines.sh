@@ -1,7 +1,8 @@
 #!/bin/sh
 # Installs the libraries that `tilewright bench` compares with:
-#   OpenBLAS and BLIS from the distribution (Debian and what derives from it), Intel MKL and its OpenMP runtime from PyPI.
-# MKL goes to build/baselines/lib under the repository (not committed; about 800 MB), once.
+#   OpenBLAS and BLIS from the distribution (Debian and what derives from it), Intel MKL and its OpenMP runtime from PyPI,
+#   oneDNN from PyPI.
+# MKL and oneDNN go to build/baselines/lib under the repository (not committed; about 900 MB), once.
 # What cannot be had is said and left out; the exit code is then 1.
 # Usage: scripts/baselines.sh [--no-apt]
 set -u
@@ -20,33 +21,47 @@ from_apt() {
             apt-get install -y -qq --no-install-recommends libopenblas0 libblis4 python3 python3-pip
 }
 
+# from_pypi PATTERN WHEEL...: puts the libraries of these wheels that match the pattern beside those that are there.
 # Wheels are fetched and unpacked by hand: `pip install --target` drops a wheel's data/lib folder,
-# which is all that these two contain, and `--prefix` is refused on a managed system Python.
-mkl_from_pypi() {
-    mkdir -p "$wheels" &&
-        python3 -m pip download --quiet --no-deps --only-binary=:all: --dest "$wheels" mkl intel-openmp &&
-        unpack
+# which is all that those of MKL contain, and `--prefix` is refused on a managed system Python.
+from_pypi() {
+    pattern=$1
+    shift
+    rm -rf "$wheels"
+    mkdir -p "$wheels" "$dest/lib" &&
+        python3 -m pip download --quiet --no-deps --only-binary=:all: --dest "$wheels" "$@" &&
+        unpack "$pattern"
 }
 
 unpack() {
-    python3 - "$wheels" "$dest/lib" <<'PY'
-import pathlib, shutil, sys, zipfile
+    python3 - "$wheels" "$dest/lib" "$1" <<'PY'
+import fnmatch, pathlib, shutil, sys, zipfile
 
-wheels, lib = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2])
+wheels, lib, pattern = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2]), sys.argv[3]
 part = lib.with_name("lib.part")
 shutil.rmtree(part, ignore_errors=True)
 part.mkdir(parents=True)
+# NAME.data/data/lib/libX.so.N, or NAME/libs/libX.so.N; nothing deeper and nothing else
+places = [("data", "lib"), ("libs",)]
 for wheel in sorted(wheels.glob("*.whl")):
     with zipfile.ZipFile(wheel) as archive:
         for entry in archive.infolist():
             parts = pathlib.PurePosixPath(entry.filename).parts
-            # NAME.data/data/lib/libX.so.N, nothing deeper and nothing else
-            if len(parts) == 4 and parts[1:3] == ("data", "lib") and ".so" in parts[3]:
-                with archive.open(entry) as source, open(part / parts[3], "wb") as target:
+            if parts[1:-1] in places and fnmatch.fnmatch(parts[-1], pattern):
+                with archive.open(entry) as source, open(part / parts[-1], "wb") as target:
                     shutil.copyfileobj(source, target)
-shutil.rmtree(lib, ignore_errors=True)
-part.rename(lib)
+found = sorted(part.iterdir())
+for file in found:
+    file.rename(lib / file.name)
+part.rmdir()
+sys.exit(0 if found else f"no {pattern} in what was fetched")
 PY
+}
+
+# Built for OpenMP, as all that can be told how many threads to use. The newest of these comes with PaddlePaddle, which
+# has no wheel for every Python; oneDNN's own package of this kind ends with 3.2, and its later ones are built for SYCL.
+onednn_from_pypi() {
+    from_pypi 'libdnnl.so*' paddlepaddle || from_pypi 'libdnnl.so*' onednn-cpu-gomp
 }
 
 if [ "${1:-}" != "--no-apt" ]; then
@@ -55,11 +70,16 @@ fi
 if ls "$dest"/lib/libmkl_rt.so* >/dev/null 2>&1; then
     echo "MKL is there already: delete $dest to fetch it anew"
 else
-    mkl_from_pypi || missing="$missing MKL"
-    rm -rf "$wheels"
+    from_pypi '*.so*' mkl intel-openmp || missing="$missing MKL"
 fi
+if ls "$dest"/lib/libdnnl.so* >/dev/null 2>&1; then
+    echo "oneDNN is there already: delete $dest to fetch it anew"
+else
+    onednn_from_pypi || missing="$missing oneDNN"
+fi
+rm -rf "$wheels"
 if [ -n "$missing" ]; then
     echo "not installed:$missing" >&2
     exit 1
 fi
-echo "installed: OpenBLAS, BLIS, MKL in $dest/lib"
+echo "installed: OpenBLAS, BLIS, MKL and oneDNN in $dest/lib"

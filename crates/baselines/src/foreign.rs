@@ -1,4 +1,4 @@
-//! Every `unsafe` of this crate: opening foreign libraries and calling foreign GEMMs.
+//! Every `unsafe` of this crate: opening foreign libraries and calling foreign GEMMs and convolutions.
 //!
 //! The outside sees only safe functions. Their soundness rests on two facts: a [`GemmCall`] proves that its slices hold
 //! what its shape needs, and the symbols looked up here have the C prototypes of their libraries' public headers.
@@ -6,6 +6,7 @@
 
 #[cfg(feature = "cuda")]
 pub(crate) mod cublas;
+pub(crate) mod onednn;
 
 /// Whether cuBLAS lies where it is looked for.
 pub(crate) fn has_cublas() -> bool {
@@ -57,6 +58,8 @@ pub(crate) enum LoadError {
     Interface { path: PathBuf },
     #[error("{symbol} of {} resolves to {}", path.display(), file.display())]
     Foreign { path: PathBuf, symbol: String, file: PathBuf },
+    #[error("{} cannot be used: {why}", path.display())]
+    Unusable { path: PathBuf, why: String },
 }
 
 /// Whether the symbols of a library serve later ones.
@@ -79,8 +82,8 @@ impl Library {
     /// Opens the library at `path`, or by bare name through the loader's own search.
     pub(crate) fn open(path: &Path, visibility: Visibility) -> Result<&'static Library, LoadError> {
         let error = |reason: libloading::Error| LoadError::Open { path: path.to_owned(), reason: reason.to_string() };
-        // SAFETY: opening runs the library's constructors. Only the BLAS and OpenMP libraries named in `locate` are
-        // opened; their constructors set up their own state and read environment variables.
+        // SAFETY: opening runs the library's constructors. Only the BLAS, OpenMP and oneDNN libraries named in `libraries`
+        // are opened; their constructors set up their own state and read environment variables.
         let handle = unsafe { open(path, visibility) }.map_err(error)?;
         Ok(Box::leak(Box::new(Library { handle, path: path.to_owned() })))
     }

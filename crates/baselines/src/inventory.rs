@@ -1,5 +1,6 @@
 //! Which libraries of the host can be called, and why the others cannot.
 
+use crate::foreign::onednn::OneDnn;
 use crate::kernel::Routine;
 use crate::{libraries, rust_crates};
 use serde::Serialize;
@@ -40,6 +41,7 @@ pub struct Missing {
 #[derive(Debug)]
 pub struct Inventory {
     pub(crate) routines: Vec<Routine>,
+    pub(crate) onednn: Option<&'static OneDnn>,
     /// Libraries that can be called.
     pub found: Vec<Identity>,
     /// Those that cannot, and why.
@@ -52,13 +54,24 @@ pub fn inventory() -> &'static Inventory {
     INVENTORY.get_or_init(|| {
         let mut routines: Vec<Routine> = rust_crates::routines().into();
         let mut missing = Vec::new();
-        for result in libraries::load_all() {
+        let loaded = libraries::load_all();
+        for result in loaded.blas {
             match result {
                 Ok(library) => routines.push(library.routine()),
                 Err(reason) => missing.push(reason),
             }
         }
-        let found = routines.iter().map(|routine| routine.identity.clone()).collect();
-        Inventory { routines, found, missing }
+        let mut found: Vec<Identity> = routines.iter().map(|routine| routine.identity.clone()).collect();
+        let onednn = match loaded.onednn {
+            Ok((identity, library)) => {
+                found.push(identity);
+                Some(library)
+            }
+            Err(reason) => {
+                missing.push(reason);
+                None
+            }
+        };
+        Inventory { routines, onednn, found, missing }
     })
 }

@@ -17,7 +17,7 @@ use tilewright_core::space::{BoundSpace, Legal, Param, ParamSpace, Point, Symbol
 use tilewright_ops::gemm::{ALPHA, BETA, Gemm, GemmInput};
 
 /// `C = alpha · op(A) · op(B) + beta · C` on a number of threads (at least one).
-type Run<T> = Box<dyn Fn(&mut GemmCall<'_, T>, usize) + Send + Sync>;
+pub(crate) type Run<T> = Box<dyn Fn(&mut GemmCall<'_, T>, usize) + Send + Sync>;
 
 /// A GEMM of the host.
 pub(crate) struct Routine {
@@ -70,6 +70,11 @@ impl LibraryGemm {
     }
 }
 
+/// The threads of a device of the host.
+pub(crate) fn threads_of(device: &DeviceSpec) -> usize {
+    device.fact("threads").and_then(|t| usize::try_from(t).ok()).unwrap_or(1).max(1)
+}
+
 /// A call on the host: the routine, the input, and how many threads it is given.
 struct HostCall {
     routine: &'static Routine,
@@ -80,7 +85,7 @@ struct HostCall {
 
 impl HostCall {
     fn new(routine: &'static Routine, device: &DeviceSpec, input: &GemmInput) -> Self {
-        let threads = device.fact("threads").and_then(|t| usize::try_from(t).ok()).unwrap_or(1).max(1);
+        let threads = threads_of(device);
         let buffers = Gemm.buffers(input);
         // The crates multiply by an alpha of zero, and a NaN survives that: no reduction is what is meant.
         let input = if input.multiplies() { input.clone() } else { GemmInput { k: 0, ..input.clone() } };

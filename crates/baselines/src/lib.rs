@@ -2,6 +2,7 @@
 #![deny(unsafe_code)]
 
 mod call;
+mod conv;
 mod foreign;
 mod inventory;
 mod kernel;
@@ -15,6 +16,7 @@ pub use locate::PATH_VARIABLE;
 
 use std::sync::Arc;
 use tilewright_core::device::{DeviceKind, DeviceSpec};
+use tilewright_core::id::KernelId;
 use tilewright_core::problem::AnyKernel;
 
 /// The routines of a file, and the file.
@@ -34,13 +36,25 @@ pub fn device_libraries() -> Result<DeviceLibraries, String> {
 /// The routines found for a computation on a device, as its kernels. Libraries of the host are opened on the first call and stay
 /// open.
 pub fn kernels(computation: &str, device: &DeviceSpec) -> Vec<Arc<dyn AnyKernel>> {
-    let found = match device.kind {
-        _ if computation != "gemm" => Vec::new(),
-        DeviceKind::Cpu => LibraryGemm::of_host(),
-        DeviceKind::Cuda if foreign::has_cublas() => LibraryGemm::of_cuda(),
+    let erased = |found: Vec<LibraryGemm>| found.into_iter().map(LibraryGemm::erased).collect();
+    match (computation, device.kind) {
+        ("gemm", DeviceKind::Cpu) => erased(LibraryGemm::of_host()),
+        ("gemm", DeviceKind::Cuda) if foreign::has_cublas() => erased(LibraryGemm::of_cuda()),
+        ("conv", DeviceKind::Cpu) => conv::of_host(),
         _ => Vec::new(),
-    };
-    found.into_iter().map(LibraryGemm::erased).collect()
+    }
+}
+
+/// What the libraries of these kernels could do for a caller whose data lay in a layout of their own: kernels to be timed beside them,
+/// and for nothing else. The first run of a program of theirs reads the data that it is given and leaves the result; later runs
+/// compute the same again, from and to the library's layout.
+pub fn in_own_layout(kernels: &[Arc<dyn AnyKernel>]) -> Vec<Arc<dyn AnyKernel>> {
+    if kernels.iter().any(|kernel| conv::is_onednn(&kernel.id())) { conv::in_own_layout() } else { Vec::new() }
+}
+
+/// Whether a kernel is one of [`in_own_layout`].
+pub fn is_in_own_layout(kernel: &KernelId) -> bool {
+    conv::is_in_own_layout(kernel)
 }
 
 /// The kernels among [`kernels`] that a text names: `all`, `none`, or names of libraries separated by commas.
@@ -60,16 +74,18 @@ pub fn select(
     let names = selection.split(',').map(str::trim).filter(|name| !name.is_empty());
     let one = |wanted: &str| {
         let kernel = found.iter().find(|kernel| kernel.id().name() == wanted);
-        kernel.cloned().ok_or_else(|| why_not(wanted, device, &found))
+        kernel.cloned().ok_or_else(|| why_not(computation, wanted, device, &found))
     };
     names.map(one).collect()
 }
 
-fn why_not(wanted: &str, device: &DeviceSpec, found: &[Arc<dyn AnyKernel>]) -> SelectionError {
-    let missing = match device.kind {
-        DeviceKind::Cpu => inventory().missing.iter().find(|missing| missing.name == wanted),
+fn why_not(computation: &str, wanted: &str, device: &DeviceSpec, found: &[Arc<dyn AnyKernel>]) -> SelectionError {
+    let library = match (computation, device.kind) {
+        ("gemm", DeviceKind::Cpu) if wanted != "onednn" => Some(wanted),
+        ("conv", DeviceKind::Cpu) => Some(conv::library_of(wanted)),
         _ => None,
     };
+    let missing = library.and_then(|library| inventory().missing.iter().find(|missing| missing.name == library));
     let owned = wanted.to_owned();
     if let Some(missing) = missing {
         return SelectionError::Missing { name: owned, reason: missing.reason.clone() };

@@ -1,9 +1,10 @@
-//! OpenBLAS, BLIS and Intel MKL, opened at run time.
+//! OpenBLAS, BLIS, Intel MKL and oneDNN, opened at run time.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::thread::{self, ThreadId};
 
+use crate::foreign::onednn::OneDnn;
 use crate::foreign::{Cblas, Library, LoadError, Visibility};
 use crate::inventory::{Identity, Missing};
 use crate::kernel::Routine;
@@ -66,31 +67,42 @@ impl SharedBlas {
     }
 }
 
-/// Opens what is there. MKL comes last: its layers become visible to all libraries opened after them.
-pub(crate) fn load_all() -> Vec<Result<SharedBlas, Missing>> {
-    let folders = locate::folders();
-    let mut python = None;
-    let mut first = |name: &'static str, stem: &str, load: fn(&Path) -> Result<SharedBlas, LoadError>| {
-        let mut candidates = locate::candidates(&folders, stem);
-        if candidates.is_empty() {
-            let python: &Vec<PathBuf> = python.get_or_insert_with(locate::python_folders);
-            candidates = locate::candidates(python, stem);
-        }
-        first_usable(name, stem, &candidates, load)
-    };
-    vec![
-        first("openblas", "libopenblas.so", open_openblas),
-        first("blis", "libblis.so", open_blis),
-        first("mkl", "libmkl_rt.so", open_mkl),
-    ]
+/// What could be opened, and why the rest could not.
+pub(crate) struct Loaded {
+    pub(crate) blas: Vec<Result<SharedBlas, Missing>>,
+    pub(crate) onednn: Result<(Identity, &'static OneDnn), Missing>,
 }
 
-fn first_usable(
-    name: &'static str,
-    stem: &str,
-    candidates: &[PathBuf],
-    load: fn(&Path) -> Result<SharedBlas, LoadError>,
-) -> Result<SharedBlas, Missing> {
+/// Opens what is there. MKL comes last: its layers become visible to all libraries opened after them.
+pub(crate) fn load_all() -> Loaded {
+    let mut search = Search { folders: locate::folders(), python: None };
+    let openblas = search.first("openblas", "libopenblas.so", open_openblas);
+    let blis = search.first("blis", "libblis.so", open_blis);
+    let onednn = search.first("onednn", "libdnnl.so", open_onednn);
+    let mkl = search.first("mkl", "libmkl_rt.so", open_mkl);
+    Loaded { blas: vec![openblas, blis, mkl], onednn }
+}
+
+/// Where libraries are looked for.
+struct Search {
+    folders: Vec<PathBuf>,
+    /// Asked for once, by the first library that the other folders lack.
+    python: Option<Vec<PathBuf>>,
+}
+
+impl Search {
+    fn first<T>(&mut self, name: &'static str, stem: &str, load: Load<T>) -> Result<T, Missing> {
+        let mut candidates = locate::candidates(&self.folders, stem);
+        if candidates.is_empty() {
+            candidates = locate::candidates(self.python.get_or_insert_with(locate::python_folders), stem);
+        }
+        first_usable(name, stem, &candidates, load)
+    }
+}
+
+type Load<T> = fn(&Path) -> Result<T, LoadError>;
+
+fn first_usable<T>(name: &'static str, stem: &str, candidates: &[PathBuf], load: Load<T>) -> Result<T, Missing> {
     let mut reasons = Vec::new();
     for path in candidates {
         match load(path) {
@@ -102,6 +114,12 @@ fn first_usable(
         reasons.push(format!("no {stem}* found; see scripts/baselines.sh and {}", locate::PATH_VARIABLE));
     }
     Err(Missing { name, reason: reasons.join("; ") })
+}
+
+fn open_onednn(path: &Path) -> Result<(Identity, &'static OneDnn), LoadError> {
+    let library = OneDnn::open(path)?;
+    let (version, max_threads) = (library.version().to_owned(), library.max_threads());
+    Ok((Identity { name: "onednn", version, path: Some(path.to_owned()), max_threads }, library))
 }
 
 fn open_openblas(path: &Path) -> Result<SharedBlas, LoadError> {

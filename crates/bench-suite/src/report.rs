@@ -6,6 +6,7 @@ use crate::statistics::Interval;
 use crate::tasks::Task;
 use serde::Serialize;
 use std::sync::Arc;
+use tilewright_baselines::{in_own_layout, is_in_own_layout};
 use tilewright_core::problem::{AnyKernel, Measure};
 use tilewright_core::program::DeviceError;
 use tilewright_core::space::Config;
@@ -67,6 +68,10 @@ pub struct TaskReport {
     pub config: Config,
     /// Every baseline that ran.
     pub baselines: Vec<BaselineTime>,
+    /// The best time of a library whose data lay in a layout of its own beforehand: what it could do, not what a caller gets, and so
+    /// no baseline. See [`tilewright_baselines::in_own_layout`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub own_layout_s: Option<f64>,
     /// Contenders without a right result.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub wrong: Vec<Wrong>,
@@ -84,7 +89,8 @@ impl TaskReport {
         kernels: &[Arc<dyn AnyKernel>],
         settings: &ContestSettings,
     ) -> Result<Self, DeviceError> {
-        let (found, missing) = libraries(measure, kernels, &ours.problem.input(), settings)?;
+        let kernels = [kernels, &in_own_layout(kernels)].concat();
+        let (found, missing) = libraries(measure, &kernels, &ours.problem.input(), settings)?;
         missing.iter().for_each(|reason| tracing::warn!(task = task.name, reason, "no baseline"));
         let entrants: Vec<Entrant> = std::iter::once(ours).chain(found).collect();
         let standings = contest(measure, &entrants, settings)?;
@@ -100,7 +106,10 @@ impl TaskReport {
         let flops = ours.problem.work().flops;
         let ours_s = standings[0].cost.as_ref().ok().copied();
         let named = || entrants.iter().map(|e| e.name.clone()).zip(standings);
-        let timed = named().skip(1).filter_map(|(name, standing)| Some((name, *standing.cost.as_ref().ok()?)));
+        let costs = || entrants.iter().zip(standings).skip(1).filter_map(|(e, s)| Some((e, *s.cost.as_ref().ok()?)));
+        let is_own = |entrant: &Entrant| is_in_own_layout(&entrant.problem.kernel());
+        let own_layout = costs().filter(|(e, _)| is_own(e)).map(|(_, cost)| cost).min_by(f64::total_cmp);
+        let timed = costs().filter(|(e, _)| !is_own(e)).map(|(e, cost)| (e.name.clone(), cost));
         let baselines: Vec<BaselineTime> =
             timed.map(|(name, time_s)| BaselineTime { name, time_s, gflops: rate(flops, time_s) }).collect();
         let best = baselines.iter().min_by(|x, y| x.time_s.total_cmp(&y.time_s)).cloned();
@@ -123,6 +132,7 @@ impl TaskReport {
             variant: ours.problem.kernel().to_string(),
             config: ours.problem.space().config(&ours.point),
             wrong: wrong.collect(),
+            own_layout_s: own_layout,
             baselines,
         }
     }
@@ -182,6 +192,7 @@ impl Report {
     pub fn table(&self) -> String {
         let mut header: Vec<String> = ["task", "input", "ours", "% peak"].map(String::from).into();
         header.extend(self.baselines_found.iter().cloned());
+        header.extend(self.has_own_layout().then(|| "own layout".to_owned()));
         header.extend(["best", "ratio", "95%"].map(String::from));
         let mut rows = vec![header];
         rows.extend(self.tasks.iter().map(|task| self.row(task)));
@@ -208,12 +219,19 @@ impl Report {
         text
     }
 
+    fn has_own_layout(&self) -> bool {
+        self.tasks.iter().any(|task| task.own_layout_s.is_some())
+    }
+
     fn row(&self, task: &TaskReport) -> Vec<String> {
         let percent = task.ours_gflops.zip(self.peak_gflops).map(|(ours, peak)| 100.0 * ours / peak);
         let mut row = vec![task.name.clone(), task.shape.clone(), number(task.ours_gflops, 1), number(percent, 0)];
         for name in &self.baselines_found {
             let baseline = task.baselines.iter().find(|baseline| baseline.name == *name);
             row.push(number(baseline.map(|baseline| baseline.gflops), 1));
+        }
+        if self.has_own_layout() {
+            row.push(number(task.own_layout_s.map(|seconds| rate(task.flops, seconds)), 1));
         }
         row.push(task.best_baseline.clone().unwrap_or_else(|| "-".to_owned()));
         row.push(number(task.ratio, 3));
@@ -282,6 +300,7 @@ pub fn align(rows: &[Vec<String>], left: usize) -> String {
 mod tests {
     use super::*;
     use crate::tasks::TaskSet;
+    use tilewright_baselines::kernels;
     use tilewright_core::measurement::{Failure, FailureKind};
     use tilewright_core::problem::Erased;
     use tilewright_cpu::{CpuDevice, CpuGemm};
@@ -371,6 +390,29 @@ mod tests {
         assert!(lines[1][..column].ends_with("openblas") && lines[2][..column].ends_with("blis"), "{table}");
         assert!(table.contains("not timed: mkl on linpack-512: row 3"), "{table}");
         assert!(table.contains("geometric mean 1.000 (95% over tasks: "), "{table}");
+    }
+
+    #[test]
+    fn a_layout_of_its_own_is_told_beside_the_baselines() {
+        let spec = CpuDevice::new(1).unwrap().spec().clone();
+        let Some(own) = in_own_layout(&kernels("conv", &spec)).pop() else {
+            eprintln!("skipped: no library has a layout of its own");
+            return;
+        };
+        let plain = kernels("conv", &spec).remove(0);
+        let task = &TaskSet::IsaacTable5.tasks(&*plain, &Config::default()).unwrap()[12];
+        let entrant = |name: &str, kernel: &dyn AnyKernel| {
+            let problem = kernel.problem(&spec, &task.input).unwrap();
+            let point = problem.default_point().unwrap();
+            Entrant { name: name.to_owned(), problem: problem.into(), point }
+        };
+        let entrants = [("ours", &plain), ("im2col", &plain), ("own", &own)].map(|(name, k)| entrant(name, &**k));
+        let standings = [2.0, 4.0, 1.0].map(|t| Standing { cost: Ok(t), rounds: vec![t], max_rel_error: 0.0 });
+        let found = TaskReport::new(task, &entrants, &standings);
+        assert_eq!((found.own_layout_s, found.ratio, found.baselines.len()), (Some(1.0), Some(2.0), 1));
+        let table = report(&["im2col"], vec![found]).table();
+        assert!(table.lines().next().unwrap().contains("im2col  own layout"), "{table}");
+        assert!(!sample().table().contains("own layout"));
     }
 
     #[test]

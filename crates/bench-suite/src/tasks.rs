@@ -1,5 +1,7 @@
 //! Named task sets: the inputs that a comparison runs.
 
+mod conv;
+
 use tilewright_core::computation::InputError;
 use tilewright_core::expr::Value;
 use tilewright_core::id::ComputationId;
@@ -33,6 +35,10 @@ pub enum TaskSet {
     IsaacTable4,
     /// GEMM shapes that tiling gets wrong: primes, 2^k ± 1, 1-wide, tall, flat and deep, each in all four layouts.
     Edges,
+    /// The 14 convolutions of Table 5 of the same paper.
+    IsaacTable5,
+    /// The convolutions of DeepBench, named by what they come from.
+    DeepBench,
     /// What any computation says that people have. See [`Computation::representative`](tilewright_core::computation::Computation::representative).
     Representative,
 }
@@ -54,6 +60,7 @@ impl TaskSet {
     pub fn of(computation: &ComputationId) -> &'static [Self] {
         match computation.as_str() {
             "gemm" => &[Self::IsaacTable4, Self::Edges, Self::Representative],
+            "conv" => &[Self::IsaacTable5, Self::DeepBench, Self::Representative],
             _ => &[Self::Representative],
         }
     }
@@ -77,12 +84,14 @@ impl TaskSet {
         match self {
             Self::IsaacTable4 => "isaac-table4",
             Self::Edges => "edges",
+            Self::IsaacTable5 => "isaac-table5",
+            Self::DeepBench => "deepbench",
             Self::Representative => "representative",
         }
     }
 
     /// The tasks in the order of their source, with these fields fixed. Those of GEMM are column-major with tight leading
-    /// dimensions, alpha = 1 and beta = 0.
+    /// dimensions, alpha = 1 and beta = 0; of convolutions layout and direction are the usual ones where they are not fixed.
     ///
     /// # Errors
     /// A fixed field that is no field of the inputs.
@@ -90,6 +99,8 @@ impl TaskSet {
         let shapes = match self {
             Self::IsaacTable4 => isaac_table4(),
             Self::Edges => edges(),
+            Self::IsaacTable5 => return Ok(convolutions(conv::isaac_table5(), fixed)),
+            Self::DeepBench => return Ok(convolutions(conv::deepbench(), fixed)),
             Self::Representative => {
                 let named = |(at, input): (usize, Config)| Task { name: format!("representative-{}", at + 1), input };
                 return Ok(kernel.representative(fixed)?.into_iter().enumerate().map(named).collect());
@@ -104,6 +115,17 @@ impl TaskSet {
         Ok(shapes.into_iter().map(task).collect())
     }
 }
+
+/// Tasks of convolutions, in which what is fixed takes the place of what the set says.
+fn convolutions(sets: Vec<(String, conv::Sizes)>, fixed: &Config) -> Vec<Task> {
+    let task = |(name, sizes): (String, conv::Sizes)| {
+        let fields = conv::NAMES.into_iter().zip(sizes).filter(|(name, _)| fixed.get(name).is_none());
+        let fields = fields.map(|(name, size)| (name.to_owned(), Value::from(size)));
+        Task { name, input: Config(fields.chain(fixed.0.iter().cloned()).collect()) }
+    };
+    sets.into_iter().map(task).collect()
+}
+
 /// A name, m n k, and a layout.
 type Shape = (String, [usize; 3], Layout);
 

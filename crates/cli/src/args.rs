@@ -248,7 +248,8 @@ pub(crate) struct BenchArgs {
     pub kernel: String,
     #[command(flatten)]
     pub device: DeviceArgs,
-    /// A task set; unless given isaac-table4 for gemm, and representative for other computations. gemm has edges too.
+    /// A task set; unless given isaac-table4 for gemm, isaac-table5 for conv, and representative for other computations. gemm has
+    /// edges too, and conv deepbench.
     #[arg(long, value_name = "SET")]
     pub tasks: Option<String>,
     /// Element type, such as f32; the computation's usual one unless given.

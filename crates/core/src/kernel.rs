@@ -1,5 +1,6 @@
 //! One tunable implementation of a computation.
 
+use crate::buffer::Filling;
 use crate::computation::{Computation, InputError};
 use crate::counts::Counts;
 use crate::device::DeviceSpec;
@@ -39,6 +40,12 @@ pub trait Kernel: Send + Sync + 'static {
     fn accepts(&self, input: &InputOf<Self>) -> Result<(), InputError> {
         let _ = input;
         Ok(())
+    }
+
+    /// The kinds of data for which the reference foretells results: all by default. A kernel that sums in another way than by terms
+    /// (Winograd's, Strassen's) keeps the bounds of real data only; it is never given others.
+    fn fillings(&self) -> &'static [Filling] {
+        &[Filling::Real, Filling::Exact, Filling::Special]
     }
 
     /// The names that rules use beside the parameters: facts of the device, sizes of the input.

@@ -63,6 +63,11 @@ pub trait Problem: Send + Sync {
         let fields = self.input();
         Operations::of(&self.counts(at)?, |size| fields.get(size)?.as_int())
     }
+    /// The kind of data that results are checked on where this kind is wanted: real data where the reference foretells no others
+    /// for this kernel ([`Kernel::fillings`](crate::kernel::Kernel::fillings)).
+    fn checked_on(&self, wanted: Filling) -> Filling {
+        wanted
+    }
     /// Data to run on.
     fn workload(&self, filling: Filling, seed: u64) -> Workload;
     /// Data to time on. See [`Computation::data`].
@@ -265,8 +270,12 @@ impl<K: Kernel> Problem for Bound<K> {
         self.kernel.operations(&self.device, &self.input, &self.plan(at))
     }
 
+    fn checked_on(&self, wanted: Filling) -> Filling {
+        if self.kernel.fillings().contains(&wanted) { wanted } else { Filling::Real }
+    }
+
     fn workload(&self, filling: Filling, seed: u64) -> Workload {
-        self.kernel.computation().workload(&self.input, filling, seed)
+        self.kernel.computation().workload(&self.input, self.checked_on(filling), seed)
     }
 
     fn data(&self, seed: u64) -> Data {

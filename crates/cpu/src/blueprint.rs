@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use crate::codegen::tile::{March, Next, Tile, TilePrefetch, TileStore};
+use crate::codegen::tile::{Gathered, March, Next, Tile, TilePrefetch, TileStore};
 use crate::codegen::vector::{Vector, Width};
 use crate::config::{GemmConfig, Order, Store};
 use crate::exec::pack::SLACK;
@@ -184,6 +184,7 @@ impl Blueprint {
             k_l: self.config.k_l as usize,
             v_masked: copy_v || !self.pack_v,
             copy_v,
+            gathered: Gathered::None,
             v_k,
             s_k,
             s_s,

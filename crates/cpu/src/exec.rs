@@ -1,5 +1,6 @@
 //! Running generated code on the host.
 
+pub(crate) mod code;
 pub(crate) mod driver;
 #[cfg(target_arch = "x86_64")]
 pub(crate) mod memory;

@@ -3,6 +3,7 @@
 mod blueprint;
 mod codegen;
 mod config;
+mod conv;
 mod device;
 mod exec;
 mod geometry;
@@ -17,6 +18,7 @@ mod interpreter;
 #[cfg(test)]
 mod proofs;
 
+pub use conv::{ConvPlan, CpuConv, CpuWinograd, WinogradPlan};
 pub use device::CpuDevice;
 pub use kernel::{CpuGemm, GemmPlan};
 #[cfg(all(feature = "loops", target_arch = "x86_64"))]

@@ -18,15 +18,26 @@ use tilewright_ops::gemm::{A, ALPHA, B, BETA, C, Gemm, GemmInput, Layout, Scalar
 
 use crate::blueprint::Blueprint;
 use crate::codegen::abi::PanelArgs;
-use crate::exec::driver::{Call, Compiled, Invoke};
+use crate::exec::code::Invoke;
+use crate::exec::driver::{Call, Compiled};
 use crate::interpreter::{Fault, Machine, Memory, Rights};
 use crate::kernel::{CpuGemm, GemmPlan};
 
 /// Runs routines in the interpreter and keeps the first fault.
-struct Interpreted {
+pub(crate) struct Interpreted {
     code: Vec<u8>,
     memory: RefCell<Memory>,
     fault: RefCell<Option<Fault>>,
+}
+
+impl Interpreted {
+    pub(crate) fn new(code: Vec<u8>, memory: Memory) -> Self {
+        Self { code, memory: RefCell::new(memory), fault: RefCell::new(None) }
+    }
+
+    pub(crate) fn fault(self) -> Option<Fault> {
+        self.fault.into_inner()
+    }
 }
 
 impl Invoke for Interpreted {
@@ -42,7 +53,7 @@ impl Invoke for Interpreted {
     }
 }
 
-fn device(vec_max: i64, threads: i64) -> DeviceSpec {
+pub(crate) fn device(vec_max: i64, threads: i64) -> DeviceSpec {
     let facts = [
         ("threads", threads),
         ("cores", threads),
@@ -117,7 +128,7 @@ fn interpret(blueprint: &Blueprint, input: &GemmInput, work: &mut Workload) -> R
     allow_columns(&mut memory, &work.buffers[C], input.m, input.n, input.ldc, rights);
     memory.allow(workspace.bytes().as_ptr() as u64, workspace.len(), Rights::ReadWrite);
     let call = call(work, &mut workspace);
-    let runs = Interpreted { code, memory: RefCell::new(memory), fault: RefCell::new(None) };
+    let runs = Interpreted::new(code, memory);
     for thread in 0..blueprint.threads() {
         // SAFETY: buffers have the input's extents, the workspace the plan's size; one thread runs after the other.
         unsafe { compiled.run_part_with(thread, &call, &runs) };
@@ -126,7 +137,7 @@ fn interpret(blueprint: &Blueprint, input: &GemmInput, work: &mut Workload) -> R
         // SAFETY: as above; reducing runs no generated code.
         unsafe { compiled.reduce_all(&call) };
     }
-    runs.fault.into_inner().map_or(Ok(()), Err)
+    runs.fault().map_or(Ok(()), Err)
 }
 
 prop_compose! {

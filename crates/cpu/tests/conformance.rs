@@ -2,9 +2,12 @@
 
 use std::sync::Arc;
 
+use tilewright_core::computation::Computation;
 use tilewright_core::dtype::DType;
 use tilewright_core::problem::Bound;
-use tilewright_cpu::{CpuDevice, CpuGemm};
+use tilewright_core::space::Config;
+use tilewright_cpu::{CpuConv, CpuDevice, CpuGemm, CpuWinograd};
+use tilewright_ops::conv::{Conv, ConvInput};
 use tilewright_ops::gemm::{GemmInput, Layout, ScalarClass};
 use tilewright_testkit::Effort;
 
@@ -47,6 +50,60 @@ fn double_precision_conforms() {
 #[test]
 fn threads_conform() {
     conform(DType::F32, 3);
+}
+
+const CONVOLUTIONS: [&str; 11] = [
+    "n=0,c=3,h=4,k=5,r=3",
+    "n=2,c=0,h=4,k=5,r=3,bias=1,residual=1,activation=relu",
+    "n=2,c=3,h=4,k=0,r=3",
+    "n=1,c=1,h=1,k=1,r=1",
+    "n=2,c=5,h=9,w=13,k=37,r=3,pad=1,bias=1,activation=relu",
+    "n=3,c=16,h=8,k=20,r=1,layout=nhwc",
+    "n=2,c=6,h=11,k=4,r=3,stride=2,pad=1,groups=2,direction=data",
+    "n=2,c=6,h=11,k=4,r=3,stride=2,pad=1,direction=data,layout=nhwc",
+    "n=4,c=7,h=10,k=18,r=3,s=5,pad=2,direction=filter",
+    "n=4,c=24,h=10,k=24,r=3,pad=1,groups=24",
+    "n=1,c=3,h=9,k=4,r=1,stride=4,direction=data",
+];
+
+/// Filters of 3 x 3 without strides.
+const SQUARES: [&str; 7] = [
+    "n=0,c=3,h=4,k=5,r=3",
+    "n=1,c=1,h=3,k=1,r=3",
+    "n=2,c=5,h=9,w=13,k=37,r=3,pad=1,bias=1,activation=relu",
+    "n=3,c=16,h=8,k=20,r=3,layout=nhwc,residual=1",
+    "n=2,c=6,h=11,w=5,k=14,r=3,pad=2,groups=2,direction=data",
+    "n=1,c=40,h=7,k=24,r=3,pad=1,direction=data,layout=nhwc",
+    "n=1,c=300,h=6,k=9,r=3,pad=1",
+];
+
+fn convolutions(texts: &[&str], dtype: DType) -> Vec<ConvInput> {
+    let parsed = texts.iter().map(|text| {
+        let mut fields = Config::parse(text).unwrap();
+        fields.0.push(("dtype".into(), dtype.name().into()));
+        Conv.parse(&fields).unwrap()
+    });
+    parsed.collect()
+}
+
+#[test]
+fn convolutions_conform() {
+    let effort = Effort { probes: 200, runs: 8, ..Effort::default() };
+    for (dtype, threads) in [(DType::F32, 1), (DType::F64, 2), (DType::F32, 3)] {
+        let mut device = CpuDevice::new(threads).unwrap();
+        let inputs = convolutions(&CONVOLUTIONS, dtype);
+        tilewright_testkit::kernel(&Arc::new(CpuConv::new()), &mut device, &inputs, &effort).unwrap();
+    }
+}
+
+#[test]
+fn winograds_convolutions_conform() {
+    let effort = Effort { probes: 200, runs: 12, ..Effort::default() };
+    for (dtype, threads) in [(DType::F32, 1), (DType::F64, 2), (DType::F32, 3)] {
+        let mut device = CpuDevice::new(threads).unwrap();
+        let inputs = convolutions(&SQUARES, dtype);
+        tilewright_testkit::kernel(&Arc::new(CpuWinograd::new()), &mut device, &inputs, &effort).unwrap();
+    }
 }
 
 #[test]

@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+pub mod conv;
 pub mod count;
 pub mod features;
 pub mod gemm;
@@ -8,5 +9,6 @@ pub mod loops;
 pub mod micro;
 pub mod print;
 pub mod ragged;
+mod simt;
 pub mod target;
 pub mod verify;

@@ -8,7 +8,7 @@ use tilewright_core::kernel::Kernel;
 use tilewright_core::problem::{Bound, Problem};
 use tilewright_core::program::{Code, Launch, Program, Step};
 use tilewright_core::space::Config;
-use tilewright_ops::gemm::Gemm;
+use tilewright_ptxgen::conv::SimtConv;
 use tilewright_ptxgen::gemm::SimtGemm;
 use tilewright_ptxgen::target::Target;
 
@@ -27,15 +27,34 @@ const CASES: [(&str, &str, &str, &str); 8] = [
     ("nn_f32_wide", "sm_80", "m=31,n=20,k=50,lda=100000000", ""),
 ];
 
-fn program(target: &str, input: &str, config: &str) -> Program {
-    let kernel = SimtGemm::new();
+const SMALL_CONV: &str = "k_s=2,k_l=8,q_s=1,q_l=8,p_s=1,p_l=2,n_s=1,n_l=1,c_l=1,u=4,scan=places,vec_f=1,vec_g=1,stages=1,\
+                          load=global,c_s=1,c_g=1";
+
+/// The same of convolutions, by what differs from [`SMALL_CONV`].
+const CONVOLUTIONS: [(&str, &str, &str, &str); 3] = [
+    ("conv_f32", "sm_50", "n=1,c=3,h=8,k=8,r=3,pad=1,bias=1,residual=1,activation=relu", ""),
+    (
+        "conv_f64_data",
+        "sm_80",
+        "n=1,c=16,h=8,k=16,r=1,s=3,stride_w=2,groups=2,layout=nhwc,direction=data,dtype=f64",
+        "scan=steps,vec_f=2,load=async,stages=2",
+    ),
+    (
+        "conv_f32_filter",
+        "sm_70",
+        "n=4,c=8,h=8,k=8,r=3,layout=nhwc,direction=filter",
+        "n_s=2,n_l=8,q_l=4,p_l=1,c_l=2,u=8,c_g=3,vec_g=2,load=nc,stages=2,c_s=2",
+    ),
+];
+
+fn program<K: Kernel>(kernel: K, base: &str, target: &str, input: &str, config: &str) -> Program {
     let spec = target.parse::<Target>().unwrap().spec();
-    let input = Gemm.parse(&Config::parse(input).unwrap()).unwrap();
-    let base = Config::parse(SMALL).unwrap().to_point(kernel.space().params(), None).unwrap();
+    let input = kernel.computation().parse(&Config::parse(input).unwrap()).unwrap();
+    let base = Config::parse(base).unwrap().to_point(kernel.space().params(), None).unwrap();
     let point = Config::parse(config).unwrap().to_point(kernel.space().params(), Some(&base)).unwrap();
     let problem = Bound::new(Arc::new(kernel), Arc::new(spec), input).unwrap();
     let legal = problem.space().check(&point).unwrap_or_else(|e| panic!("{:?} {config}: {e}", problem.input_ref()));
-    problem.plan(&legal).program([0; 3])
+    problem.program(&legal)
 }
 
 fn show(program: &Program) -> String {
@@ -58,9 +77,14 @@ fn show(program: &Program) -> String {
 fn programs_are_as_blessed() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
     let bless = std::env::var_os("BLESS").is_some();
-    for (name, target, input, config) in CASES {
-        let text = show(&program(target, input, config));
-        assert_eq!(text, show(&program(target, input, config)), "{name} differs from itself");
+    let gemm = |(name, target, input, config)| {
+        (name, [0; 2].map(|_| show(&program(SimtGemm::new(), SMALL, target, input, config))))
+    };
+    let conv = |(name, target, input, config)| {
+        (name, [0; 2].map(|_| show(&program(SimtConv::new(), SMALL_CONV, target, input, config))))
+    };
+    for (name, [text, again]) in CASES.map(gemm).into_iter().chain(CONVOLUTIONS.map(conv)) {
+        assert_eq!(text, again, "{name} differs from itself");
         let file = folder.join(format!("{name}.ptx"));
         if bless {
             std::fs::write(&file, &text).unwrap();

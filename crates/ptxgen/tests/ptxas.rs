@@ -82,6 +82,27 @@ fn legal_plans_assemble_within_their_registers() {
     assert!(unforeseen.is_empty(), "{}", unforeseen.join("\n"));
 }
 
+#[test]
+fn legal_convolutions_assemble() {
+    let Some(assembler) = Assembler::find() else { return };
+    for target in targets() {
+        let plans = plans::conv::plans(target, count(), 23);
+        let spilled: Vec<u32> = plans
+            .par_iter()
+            .flat_map_iter(|plan| plan.modules().into_iter().map(move |module| (plan, module)))
+            .map(|(plan, module)| {
+                let done = assembler.assemble(module.target, &print(&module));
+                let done = done.unwrap_or_else(|e| panic!("{:?}: {e}", plan.blueprint()));
+                let declared = if module.entry.dynamic_shared { 0 } else { module.entry.shared_bytes };
+                assert_eq!(done.shared, declared, "static shared memory of {:?}", plan.blueprint());
+                done.spilled
+            })
+            .collect();
+        let spill = spilled.iter().filter(|bytes| **bytes > 0).count();
+        println!("{target}: {} plans, {} modules, {spill} spill", plans.len(), spilled.len());
+    }
+}
+
 /// The large tile that a tuner picks for large square matrices.
 fn large_tile(target: &str) -> GemmPlan {
     let config = "m_s=8,n_s=8,m_l=128,n_l=128,u=16,k_s=1,k_l=1,k_g=1,vec_a=4,vec_b=4,vec_c=4,stages=2,load=nc,\

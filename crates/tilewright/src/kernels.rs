@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use tilewright_core::device::{DeviceKind, DeviceSpec};
 use tilewright_core::problem::{AnyKernel, Erased};
-use tilewright_cpu::CpuGemm;
+use tilewright_cpu::{CpuConv, CpuGemm, CpuWinograd};
+use tilewright_ptxgen::conv::SimtConv;
 use tilewright_ptxgen::gemm::SimtGemm;
 
 /// A kernel, and the kinds of devices that it has code for.
@@ -30,14 +31,20 @@ impl Default for Kernels {
         // The descriptions are constants of their crate; a test builds them.
         let six = tilewright_computations::kernels().unwrap_or_else(|e| unreachable!("the six computations: {e}"));
         let six = six.into_iter().map(|kernel| Entry { kernel: kernel.into(), runs_on: &[DeviceKind::Cpu] });
-        let gemm = [
+        let own = [
             Entry { kernel: Arc::new(Erased::new(CpuGemm::new())), runs_on: &[DeviceKind::Cpu] },
             Entry {
                 kernel: Arc::new(Erased::new(SimtGemm::new())),
                 runs_on: &[DeviceKind::Cuda, DeviceKind::Emulator],
             },
+            Entry { kernel: Arc::new(Erased::new(CpuConv::new())), runs_on: &[DeviceKind::Cpu] },
+            Entry { kernel: Arc::new(Erased::new(CpuWinograd::new())), runs_on: &[DeviceKind::Cpu] },
+            Entry {
+                kernel: Arc::new(Erased::new(SimtConv::new())),
+                runs_on: &[DeviceKind::Cuda, DeviceKind::Emulator],
+            },
         ];
-        Self { generated: gemm.into_iter().chain(six).collect(), libraries: tilewright_baselines::kernels }
+        Self { generated: own.into_iter().chain(six).collect(), libraries: tilewright_baselines::kernels }
     }
 }
 

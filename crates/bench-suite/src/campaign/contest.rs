@@ -81,11 +81,15 @@ fn tasks(
     Ok(all)
 }
 
-/// The task with all its sizes divided.
+/// Sizes of convolutions that say something together: a filter must fit its padded image.
+const TOGETHER: [&str; 6] = ["h", "w", "r", "s", "pad", "stride"];
+
+/// The task with its sizes divided.
 fn smaller(mut task: Task, by: usize) -> Task {
     if by > 1 {
         task.name = format!("{}/{by}", task.name);
-        let sizes = task.input.0.iter_mut().filter_map(|(_, value)| value.as_int().map(|size| (value, size)));
+        let divided = task.input.0.iter_mut().filter(|(name, _)| !TOGETHER.contains(&name.as_str()));
+        let sizes = divided.filter_map(|(_, value)| value.as_int().map(|size| (value, size)));
         sizes.for_each(|(value, size)| *value = Value::Int((size / by as i64).max(1)));
     }
     task

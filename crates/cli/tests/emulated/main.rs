@@ -2,6 +2,7 @@
 
 mod bounds;
 mod conformance;
+mod convolutions;
 mod count_loops;
 mod counts;
 mod products;

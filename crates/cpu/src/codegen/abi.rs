@@ -33,6 +33,8 @@ pub(crate) struct PanelArgs {
     pub(crate) far_last: *const u8,
     /// Where a leading tile copies its panel of `v` to.
     pub(crate) packed: *mut u8,
+    /// Bytes from the start of the gathered operand to its element at each step of k, for tiles that have one.
+    pub(crate) table: *const i64,
     /// alpha and beta in the element type, in the low bytes.
     pub(crate) alpha: u64,
     pub(crate) beta: u64,
@@ -69,6 +71,7 @@ pub(crate) mod at {
         FAR = far,
         FAR_LAST = far_last,
         PACKED = packed,
+        TABLE = table,
         ALPHA = alpha,
         BETA = beta,
         V_MASK = v_mask

@@ -21,6 +21,8 @@ const S_BASE: Register = Register::R9;
 const TILES: Register = Register::R11;
 const AHEAD: Register = Register::RSI;
 const NEXT: Register = Register::RSI;
+/// A tile with a gathered operand prefetches no panel that comes next.
+const TABLE: Register = Register::RSI;
 const PACKED: Register = Register::RBX;
 const SCRATCH: Register = Register::R12;
 const FAR: Register = Register::R13;
@@ -59,6 +61,15 @@ pub(crate) struct March {
     pub(crate) lines: u32,
 }
 
+/// The operand whose steps of k lie where a table says, and not at equal distances.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub(crate) enum Gathered {
+    #[default]
+    None,
+    V,
+    S,
+}
+
 /// What is prefetched while a tile is computed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct TilePrefetch {
@@ -92,7 +103,9 @@ pub(crate) struct Tile {
     pub(crate) v_masked: bool,
     /// Whether the panel of `v` is copied on the way, for the tiles that follow.
     pub(crate) copy_v: bool,
-    /// Bytes between steps of k, in `v` and in `s`.
+    /// Which operand is gathered.
+    pub(crate) gathered: Gathered,
+    /// Bytes between steps of k, in `v` and in `s`; 0 in one that is gathered.
     pub(crate) v_k: i32,
     pub(crate) s_k: i32,
     /// Bytes between neighbours along `s` in the broadcast operand.
@@ -206,6 +219,9 @@ impl Tile {
     fn emit_start(&self, e: &mut Emitter) {
         e.mov(V, V_BASE);
         e.mov(S, S_BASE);
+        if self.gathered != Gathered::None {
+            e.mov_load(TABLE, mem(ARGS, at::TABLE));
+        }
         e.mov_load(COUNT, mem(ARGS, at::K_MAIN));
         for i in 0..self.accumulators() {
             e.zero(self.vector.reg(self.first() + i));
@@ -262,6 +278,9 @@ impl Tile {
     fn emit_advance(&self, e: &mut Emitter, steps: i32) {
         e.add_imm(V, steps * self.v_k);
         e.add_imm(S, steps * self.s_k);
+        if self.gathered != Gathered::None {
+            e.add_imm(TABLE, steps * size_of::<i64>() as i32);
+        }
         if self.copy_v {
             e.add_imm(PACKED, steps * self.copied_step());
         }
@@ -277,6 +296,7 @@ impl Tile {
         if main {
             self.emit_prefetch_step(e, kk);
         }
+        self.emit_place(e, kk);
         let set = kk % self.k_l;
         if self.vecs <= self.s {
             for i in 0..self.vecs {
@@ -303,6 +323,17 @@ impl Tile {
                 }
             }
         }
+    }
+
+    /// Goes to where the gathered operand has this step.
+    fn emit_place(&self, e: &mut Emitter, kk: usize) {
+        let (pointer, base) = match self.gathered {
+            Gathered::None => return,
+            Gathered::V => (V, V_BASE),
+            Gathered::S => (S, S_BASE),
+        };
+        e.mov(pointer, base);
+        e.add_load(pointer, mem(TABLE, (kk * size_of::<i64>()) as i64));
     }
 
     fn emit_load_v(&self, e: &mut Emitter, to: Register, kk: usize, i: usize) {

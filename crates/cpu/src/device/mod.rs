@@ -6,7 +6,7 @@ mod peak;
 mod spec;
 
 pub(crate) use host_gemm::HostGemm;
-pub(crate) use spec::generates;
+pub(crate) use spec::{generates, vec_max};
 
 use std::sync::Arc;
 use std::time::Instant;

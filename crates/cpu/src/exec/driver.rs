@@ -3,48 +3,15 @@
 use std::ops::Range;
 
 use iced_x86::IcedError;
-#[cfg(target_arch = "x86_64")]
-use memmap2::Mmap;
 
-#[cfg(target_arch = "x86_64")]
-use super::memory::executable;
+use super::code::{Code, Invoke, assemble};
 use super::pack::Block;
-use super::portable::Portable;
 use crate::blueprint::{ALIGN, Blueprint, PHASES, Part, Place};
 use crate::codegen::abi::PanelArgs;
-#[cfg(target_arch = "x86_64")]
-use crate::codegen::abi::PanelFn;
 use crate::codegen::tile::Tile;
 use crate::geometry::Operand;
 use crate::scalar::Float;
 use crate::split::{KINDS, Split};
-
-/// Runs a generated routine: the processor does, and in tests an interpreter.
-pub(crate) trait Invoke {
-    /// Runs the routine at an offset of the code.
-    ///
-    /// # Safety
-    /// The routine must be one that the generator wrote, its arguments must describe tiles within memory that it may
-    /// use, and the host must have its instruction set.
-    unsafe fn invoke(&self, entry: usize, args: *mut PanelArgs);
-}
-
-#[cfg(target_arch = "x86_64")]
-impl Invoke for Mmap {
-    unsafe fn invoke(&self, entry: usize, args: *mut PanelArgs) {
-        // SAFETY: the entry is the start of a routine that the generator wrote with this signature; the rest is the
-        // caller's contract.
-        unsafe { std::mem::transmute::<*const u8, PanelFn>(self[entry..].as_ptr())(args) };
-    }
-}
-
-/// What runs the routines of a plan.
-#[derive(Debug)]
-enum Code {
-    #[cfg(target_arch = "x86_64")]
-    Native(Mmap),
-    Portable(Portable),
-}
 
 /// Routines of one plan.
 #[derive(Debug)]
@@ -61,24 +28,29 @@ const PLACES: usize = 2;
 /// Entry of a routine that no tile needs.
 const NONE: usize = usize::MAX;
 
-/// Routines start at this alignment, in bytes.
-const ROUTINE_ALIGN: usize = 64;
-
 /// Where each routine starts: kind of `v`, kind of `s`, phase, place.
 type Entries = [[[[usize; PLACES]; PHASES]; KINDS]; KINDS];
 
-/// Enters every routine that the plan needs.
-fn enter<E>(blueprint: &Blueprint, mut add: impl FnMut(Tile) -> Result<usize, E>) -> Result<Entries, E> {
-    let mut entries = [[[[NONE; PLACES]; PHASES]; KINDS]; KINDS];
+/// Every routine that the plan needs, and its position among them.
+fn tiles(blueprint: &Blueprint) -> (Vec<Tile>, Entries) {
+    let (mut tiles, mut positions) = (Vec::new(), [[[[NONE; PLACES]; PHASES]; KINDS]; KINDS]);
     for index in 0..KINDS * KINDS * PHASES * PLACES {
         let (rest, place) = (index / PLACES, [Place::Follow, Place::Lead][index % PLACES]);
         let (rest, phase) = (rest / PHASES, rest % PHASES);
         let (v, s) = (rest / KINDS, rest % KINDS);
         if let Some(tile) = blueprint.tile(v, s, phase, place) {
-            entries[v][s][phase][place as usize] = add(tile)?;
+            positions[v][s][phase][place as usize] = tiles.len();
+            tiles.push(tile);
         }
     }
-    Ok(entries)
+    (tiles, positions)
+}
+
+/// Positions replaced by where the routines start.
+fn entered(mut positions: Entries, starts: &[usize]) -> Entries {
+    let all = positions.as_flattened_mut().as_flattened_mut().as_flattened_mut();
+    all.iter_mut().filter(|at| **at != NONE).for_each(|at| *at = starts[*at]);
+    positions
 }
 
 /// Machine code of all routines that the plan needs.
@@ -86,14 +58,9 @@ fn enter<E>(blueprint: &Blueprint, mut add: impl FnMut(Tile) -> Result<usize, E>
 /// # Errors
 /// The encoder's; a legal plan gives none.
 pub(crate) fn generate(blueprint: &Blueprint) -> Result<(Vec<u8>, Entries), IcedError> {
-    let mut code = Vec::new();
-    let entries = enter(blueprint, |tile| {
-        code.resize(code.len().next_multiple_of(ROUTINE_ALIGN), 0xcc);
-        let entry = code.len();
-        code.extend(tile.assemble()?);
-        Ok::<_, IcedError>(entry)
-    })?;
-    Ok((code, entries))
+    let (tiles, positions) = tiles(blueprint);
+    let (code, starts) = assemble(&tiles)?;
+    Ok((code, entered(positions, &starts)))
 }
 
 /// Addresses and scalars of one call.
@@ -116,23 +83,17 @@ impl Compiled {
     /// # Errors
     /// The operating system's refusal of executable memory.
     pub(crate) fn new(blueprint: Blueprint) -> Result<Self, String> {
-        #[cfg(target_arch = "x86_64")]
-        if crate::device::generates() {
-            let (code, entries) = generate(&blueprint).map_err(|e| format!("encoding: {e}"))?;
-            let code = executable(&code).map_err(|e| format!("executable memory: {e}"))?;
-            return Ok(Self { code: Code::Native(code), blueprint, entries, simd: true });
-        }
-        Ok(Self::portable(blueprint))
+        let (tiles, positions) = tiles(&blueprint);
+        let (code, starts) = Code::new(tiles)?;
+        Ok(Self { entries: entered(positions, &starts), blueprint, simd: code.is_native(), code })
     }
 
     /// The same without generated code.
+    #[cfg(test)]
     pub(crate) fn portable(blueprint: Blueprint) -> Self {
-        let mut tiles = Vec::new();
-        let Ok(entries) = enter(&blueprint, |tile| {
-            tiles.push(tile);
-            Ok::<_, std::convert::Infallible>(tiles.len() - 1)
-        });
-        Self { code: Code::Portable(Portable { tiles }), blueprint, entries, simd: false }
+        let (tiles, positions) = tiles(&blueprint);
+        let (code, starts) = Code::portable(tiles);
+        Self { entries: entered(positions, &starts), blueprint, code, simd: false }
     }
 
     /// The generated code as assembly text, if there is any.

@@ -47,6 +47,16 @@ pub(crate) trait Packed: Copy + Default + 'static {
     /// As for [`pack`], for this panel; `step` must be 1, and the host must have AVX2.
     #[cfg(target_arch = "x86_64")]
     unsafe fn transpose_avx2(panel: &Panel<Self>, to: *mut Self);
+
+    /// Rows and columns of a square that is transposed in registers.
+    const SQUARE: usize;
+
+    /// Transposes a square, rows so many elements apart in either place.
+    ///
+    /// # Safety
+    /// The square must be readable and writable, and the host must have AVX2.
+    #[cfg(target_arch = "x86_64")]
+    unsafe fn transpose_square_avx2(from: (*const Self, usize), to: (*mut Self, usize));
 }
 
 impl Block<'_> {
@@ -140,6 +150,9 @@ mod avx2 {
     use std::arch::x86_64::*;
 
     use super::{Packed, Panel, pack_plain};
+
+    /// Bytes that a transposition prefetches ahead in each of its rows: more rows than a processor follows by itself.
+    const AHEAD: usize = 256;
 
     /// Sign-bit masks of 32-bit lanes: 8 set, then 8 clear.
     static LANES: [i32; 16] = [-1, -1, -1, -1, -1, -1, -1, -1, 0, 0, 0, 0, 0, 0, 0, 0];
@@ -302,7 +315,22 @@ mod avx2 {
     /// Transposing copy of a k-contiguous panel. Blocks of a step are written from the last to the first: what
     /// a partial last block writes too much lies in the next step, and is overwritten by it.
     macro_rules! transposing {
-        ($name:ident, $t:ty, $block:literal, $vector:ty, $load:ident, $zero:ident, $store:ident, $transpose:ident) => {
+        ($name:ident, $square:ident, $t:ty, $block:literal, $vector:ty, $load:ident, $zero:ident, $store:ident, $transpose:ident) => {
+            /// # Safety
+            /// As for `Packed::transpose_square_avx2`.
+            #[target_feature(enable = "avx2")]
+            unsafe fn $square(from: (*const $t, usize), to: (*mut $t, usize)) {
+                let mut rows: [$vector; $block] = [$zero(); $block];
+                for (r, row) in rows.iter_mut().enumerate() {
+                    // SAFETY: the caller's contract.
+                    *row = unsafe { $load(from.0.add(r * from.1)) };
+                }
+                for (r, row) in $transpose(rows).into_iter().enumerate() {
+                    // SAFETY: the caller's contract.
+                    unsafe { $store(to.0.add(r * to.1), row) };
+                }
+            }
+
             /// # Safety
             /// As for `pack`; `step` must be 1.
             #[target_feature(enable = "avx2")]
@@ -316,8 +344,12 @@ mod avx2 {
                         let mut rows: [$vector; $block] = [$zero(); $block];
                         for (r, row) in rows.iter_mut().enumerate() {
                             if first + r < panel.valid {
-                                // SAFETY: row first + r < valid, steps p .. p + block <= depth.
-                                *row = unsafe { $load(panel.source.add((first + r) * panel.along + p)) };
+                                // SAFETY: row first + r < valid, steps p .. p + block <= depth. A prefetch may be anywhere.
+                                *row = unsafe {
+                                    let from = panel.source.add((first + r) * panel.along + p);
+                                    _mm_prefetch::<_MM_HINT_T0>(from.wrapping_add(AHEAD / size_of::<$t>()).cast());
+                                    $load(from)
+                                };
                             }
                         }
                         for (q, column) in $transpose(rows).into_iter().enumerate() {
@@ -332,13 +364,40 @@ mod avx2 {
             }
         };
     }
-    transposing!(transposing_f32, f32, 8, __m256, _mm256_loadu_ps, _mm256_setzero_ps, _mm256_storeu_ps, transpose_f32);
-    transposing!(transposing_f64, f64, 4, __m256d, _mm256_loadu_pd, _mm256_setzero_pd, _mm256_storeu_pd, transpose_f64);
+    transposing!(
+        transposing_f32,
+        square_f32,
+        f32,
+        8,
+        __m256,
+        _mm256_loadu_ps,
+        _mm256_setzero_ps,
+        _mm256_storeu_ps,
+        transpose_f32
+    );
+    transposing!(
+        transposing_f64,
+        square_f64,
+        f64,
+        4,
+        __m256d,
+        _mm256_loadu_pd,
+        _mm256_setzero_pd,
+        _mm256_storeu_pd,
+        transpose_f64
+    );
 
     impl Packed for f32 {
         unsafe fn transpose_avx2(panel: &Panel<f32>, to: *mut f32) {
             // SAFETY: the caller has AVX2 and hands over its contract.
             unsafe { transposing_f32(panel, to) };
+        }
+
+        const SQUARE: usize = 8;
+
+        unsafe fn transpose_square_avx2(from: (*const f32, usize), to: (*mut f32, usize)) {
+            // SAFETY: the caller has AVX2 and hands over its contract.
+            unsafe { square_f32(from, to) };
         }
     }
 
@@ -346,6 +405,13 @@ mod avx2 {
         unsafe fn transpose_avx2(panel: &Panel<f64>, to: *mut f64) {
             // SAFETY: the caller has AVX2 and hands over its contract.
             unsafe { transposing_f64(panel, to) };
+        }
+
+        const SQUARE: usize = 4;
+
+        unsafe fn transpose_square_avx2(from: (*const f64, usize), to: (*mut f64, usize)) {
+            // SAFETY: the caller has AVX2 and hands over its contract.
+            unsafe { square_f64(from, to) };
         }
     }
 }

@@ -3,9 +3,9 @@
 
 use std::ops::{Add, Mul};
 
-use super::driver::Invoke;
+use super::code::Invoke;
 use crate::codegen::abi::PanelArgs;
-use crate::codegen::tile::{Tile, TileStore};
+use crate::codegen::tile::{Gathered, Tile, TileStore};
 use crate::scalar::Float;
 use tilewright_ops::gemm::ScalarClass;
 
@@ -79,8 +79,11 @@ unsafe fn multiply<T: Element>(tile: &Tile, args: &PanelArgs, acc: &mut [T; MOST
     let read = if tile.v_masked { valid } else { width };
     let mut row = [T::default(); MOST];
     for p in 0..args.k_main * tile.k_s + args.k_tail {
-        let v = args.v.wrapping_offset(p as isize * tile.v_k as isize).cast::<T>();
-        let s = args.s.wrapping_offset(p as isize * tile.s_k as isize);
+        // SAFETY: the caller's contract: a table has an entry for every step.
+        let place = if tile.gathered == Gathered::None { 0 } else { unsafe { *args.table.add(p) as isize } };
+        let at = |of: Gathered, step: i32| if tile.gathered == of { place } else { p as isize * step as isize };
+        let v = args.v.wrapping_offset(at(Gathered::V, tile.v_k)).cast::<T>();
+        let s = args.s.wrapping_offset(at(Gathered::S, tile.s_k));
         // SAFETY: the caller's contract: `read` elements at every step of `v`.
         unsafe { std::ptr::copy_nonoverlapping(v, row.as_mut_ptr(), read) };
         if tile.copy_v {

@@ -4,7 +4,7 @@ mod awkward;
 mod batch;
 mod draw;
 mod input;
-mod product;
+
 mod reference;
 mod workload;
 

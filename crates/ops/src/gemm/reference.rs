@@ -1,19 +1,16 @@
 //! The reference: every element of C in higher precision, with a bound on the error of any summation order.
 //!
-//! Sums in f32 and narrower are accumulated in f64, f64 as if in twice the precision ([`super::product`]). The bound of an element is
-//! `u * |alpha| * min(k + 4, 6 * sqrt(k) + 16) * |a_i| * |b_j| + 4 * u * |result|`, with `u` the unit round-off of the accumulator and `|.|`
-//! the 2-norms of the row of A and the column of B (Cauchy-Schwarz over the sum of absolute products): the first
-//! argument is the worst case, the second holds with overwhelming probability for rounding errors of random sign
-//! (Higham and Mary, *A new approach to probabilistic rounding error analysis*, 2019, with lambda = 6).
+//! Sums in f32 and narrower are accumulated in f64, f64 as if in twice the precision ([`crate::product`]). The bound of an element
+//! is [`Bound::of`] the 2-norms of its row of A and its column of B.
 //! Integer data small enough to be exact in the element type must match exactly.
 
 use super::input::GemmInput;
-use super::product::{Matrix, compensated, plain};
 use super::workload::{A, ALPHA, B, BETA, C};
+use crate::bound::Bound;
+use crate::product::{Matrix, compensated, plain};
 use std::ops::Range;
 use tilewright_core::buffer::{Buffer, Buffers, Comparison, Expected, ExpectedBuffer, Part, Verdict};
 use tilewright_core::dtype::DType;
-use tilewright_core::element::ElementTypes;
 
 /// Bytes of each operand that are held in f64 at a time: the rows of A, and the columns of B, of one block.
 const BLOCK_BYTES: usize = 32 << 20;
@@ -143,29 +140,10 @@ impl<'a> Reference<'a> {
     }
 
     fn bound(&self, i: usize, j: usize, value: f64) -> f32 {
-        if self.exact {
-            return 0.0;
-        }
-        let ElementTypes { accumulator, output, .. } = self.input.types;
-        let u = accumulator.unit_roundoff();
-        let k = self.input.k as f64;
-        let growth = (k + 4.0).min(6.0 * k.sqrt() + 16.0);
         let product = if self.input.multiplies() { self.norm_a[i] * self.norm_b[j] } else { 0.0 };
-        // Three roundings of the update act on both of its terms; |beta c| is at most |result| + |alpha sum|.
-        let bound = u * (growth + 4.0) * self.alpha.abs() * product + 4.0 * u * value.abs();
-        let bound = bound + (k + 4.0) * least(accumulator);
-        // The result is rounded once more where C is of another type.
-        let once = if output == accumulator { 0.0 } else { output.unit_roundoff() };
-        let bound = bound * (1.0 + once) + once * value.abs() + least(output);
-        // A bound must not round down to nothing.
-        if bound.is_finite() { (bound as f32).next_up() } else { 0.0 }
+        let bound = Bound { types: self.input.types, length: self.input.k, exact: self.exact };
+        bound.of(self.alpha.abs() * product, value)
     }
-}
-
-/// The error of rounding where numbers are too small for relative errors. Of types with eight bits of exponent and more it is
-/// less than what bounds are rounded by.
-fn least(dtype: DType) -> f64 {
-    if dtype == DType::F16 { 2f64.powi(-25) } else { 0.0 }
 }
 
 /// op(X) in f64, from an element on.
@@ -202,6 +180,7 @@ mod tests {
     use crate::gemm::{Gemm, Layout};
     use tilewright_core::buffer::Filling;
     use tilewright_core::computation::Computation;
+    use tilewright_core::element::ElementTypes;
 
     /// Blocks of 64 rows and columns give the values and bounds of one block, and each element once.
     #[test]

@@ -1,10 +1,10 @@
 //! Data for GEMM.
 
 use super::input::{GemmInput, ScalarClass};
-use rand::{Rng, SeedableRng};
+use crate::filling;
+use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use tilewright_core::buffer::{Buffer, BufferSpec, Filling, Role, Workload};
-use tilewright_core::dtype::DType;
 
 /// Position of A among the buffers.
 pub const A: usize = 0;
@@ -17,9 +17,6 @@ pub const ALPHA: usize = 0;
 /// Position of beta among the scalars.
 pub const BETA: usize = 1;
 
-/// Largest absolute value of [`Filling::Exact`] data.
-const EXACT_MAX: i32 = 4;
-
 /// Buffers of exactly the length that BLAS requires, so that a read beyond it is a read beyond the buffer. The padding
 /// between columns and between products of A and B is NaN: using it shows. C is NaN where beta = 0: reading it shows.
 pub(super) fn make(input: &GemmInput, filling: Filling, seed: u64) -> Workload {
@@ -30,17 +27,10 @@ pub(super) fn make(input: &GemmInput, filling: Filling, seed: u64) -> Workload {
         let len = spec.len;
         let elements = Elements::new(input, operand, len);
         let mut buffer = Buffer::zeroed(spec.dtype, len);
-        let mut value = |i: usize| {
-            if spec.role == Role::Out || !elements.contains(i) { f64::NAN } else { draw(&mut rng, filling, spec.dtype) }
-        };
-        // Typed once and not per element: large inputs have tens of millions of them.
-        match spec.dtype {
-            DType::F32 => {
-                buffer.as_mut_slice::<f32>().iter_mut().enumerate().for_each(|(i, x)| *x = value(i) as f32);
-            }
-            DType::F64 => buffer.as_mut_slice::<f64>().iter_mut().enumerate().for_each(|(i, x)| *x = value(i)),
-            _ => (0..len).for_each(|i| buffer.set_f64(i, value(i))),
-        }
+        filling::fill(&mut buffer, |i| {
+            let is_drawn = spec.role != Role::Out && elements.contains(i);
+            if is_drawn { filling::draw(&mut rng, filling, spec.dtype) } else { f64::NAN }
+        });
         buffers.push(buffer);
     }
     Workload { specs, buffers, scalars: scalars(input) }
@@ -92,27 +82,5 @@ fn representative(class: ScalarClass, other: f64) -> f64 {
         ScalarClass::Zero => 0.0,
         ScalarClass::One => 1.0,
         ScalarClass::Other => other,
-    }
-}
-
-fn draw(rng: &mut ChaCha8Rng, filling: Filling, dtype: DType) -> f64 {
-    match filling {
-        Filling::Real => real(rng, dtype),
-        Filling::Exact => f64::from(rng.random_range(-EXACT_MAX..=EXACT_MAX)),
-        Filling::Special => match rng.random_range(0..200u32) {
-            0 => f64::NAN,
-            1 => f64::INFINITY,
-            2 => f64::NEG_INFINITY,
-            _ => real(rng, dtype),
-        },
-    }
-}
-
-/// Uniform with all bits of the type's significand: binary32 would hide a kernel that narrows binary64, and sums of its products
-/// would be exact there.
-fn real(rng: &mut ChaCha8Rng, dtype: DType) -> f64 {
-    match dtype {
-        DType::F64 => rng.random_range(-1.0..1.0),
-        _ => f64::from(rng.random_range(-1f32..1.0)),
     }
 }

@@ -2,10 +2,9 @@
 //!
 //! Sizes are not among it: they are parameters of the code, so that one module serves every input of a class.
 
-use super::arithmetic::Arithmetic;
-use super::config::{Bounds, GemmConfig, Load};
-use super::loader::Loader;
+use super::config::{Bounds, GemmConfig};
 use super::space::Description;
+use crate::simt::{Arithmetic, Arrangement, Load, Loader, chunk};
 use crate::target::Target;
 use tilewright_core::space::Values;
 use tilewright_ops::gemm::{GemmInput, ScalarClass};
@@ -64,35 +63,6 @@ pub(super) const LAYOUT: [&str; 9] = [
     "scarce",
 ];
 
-/// Which thread computes what.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Arrangement {
-    /// Threads along m and n of one group.
-    pub(crate) t_m: u32,
-    pub(crate) t_n: u32,
-    /// Threads of a warp along m, where warps are rectangles of threads; else threads follow each other along m.
-    pub(crate) warp_m: Option<u32>,
-    /// Neighbouring rows and columns of a thread: what one shared load fetches.
-    pub(crate) chunk_m: u32,
-    pub(crate) chunk_n: u32,
-}
-
-impl Arrangement {
-    fn new(config: &GemmConfig, [t_m, t_n]: [u32; 2], widest: u32) -> Self {
-        let chunk = |of: u32| (1 << of.trailing_zeros()).min(widest);
-        let (chunk_m, chunk_n) = (chunk(config.m_s), chunk(config.n_s));
-        let fits = |w: &u32| t_m.is_multiple_of(*w) && t_n.is_multiple_of(32 / *w);
-        // The rectangle whose rows and columns of the tile are fewest; wide ones first, for the stores of C.
-        let warp_m = [32, 16, 8, 4, 2, 1].into_iter().filter(fits).min_by_key(|w| w * chunk_m + 32 / w * chunk_n);
-        Self { t_m, t_n, warp_m, chunk_m, chunk_n }
-    }
-
-    /// Threads of a group.
-    pub(crate) fn group(&self) -> u32 {
-        self.t_m * self.t_n
-    }
-}
-
 /// Bytes that addresses within one operand stay below where 32 bits do.
 const NARROW: u128 = 1 << 31;
 
@@ -135,7 +105,8 @@ impl Blueprint {
     }
 
     pub(crate) fn arrangement(&self) -> Arrangement {
-        Arrangement::new(&self.config, self.group, self.arithmetic.widest())
+        let widest = self.arithmetic.widest();
+        Arrangement::new(self.group, [chunk(self.config.m_s, widest), chunk(self.config.n_s, widest)])
     }
 
     /// Whether shared memory is more than can be declared in the code.

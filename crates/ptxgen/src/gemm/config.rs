@@ -1,21 +1,10 @@
 //! Tuning parameters of the SIMT GEMM, in ISAAC's names.
 
 use super::space::Description;
+use crate::simt::Load;
 use serde::{Deserialize, Serialize};
 use tilewright_core::expr::Val;
 use tilewright_core::space::Values;
-
-/// How tiles of A and B come into shared memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Load {
-    /// Through registers, by ordinary loads.
-    Global,
-    /// Through registers, by loads of data that nobody writes (`ld.global.nc`).
-    Nc,
-    /// By asynchronous copies (`cp.async`, from sm_80), several stages ahead.
-    Async,
-}
 
 /// How the slices of a reduction that is split over the grid are summed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]

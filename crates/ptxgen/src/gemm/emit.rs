@@ -1,10 +1,11 @@
 //! The code of one block: tile coordinates, the loop over the reduction, and what is handed to the store of C.
 
-use super::blueprint::{Arrangement, Blueprint};
-use super::config::{Load, Raster, Split};
+use super::blueprint::Blueprint;
+use super::config::{Raster, Split};
 use super::load::Side;
-use super::{store, tree};
-use crate::ir::{Arith, Axis, Builder, Compare, Entry, Index, Inst, Module, Operand, Reg, Space, Special, Sym, Type};
+use super::store;
+use crate::ir::{Arith, Axis, Builder, Entry, Module, Operand, Reg, Special, Type};
+use crate::simt::{Fragments, Operands, Reduction};
 use tilewright_ops::gemm::ScalarClass;
 
 /// Registers that hold the parameters.
@@ -105,30 +106,10 @@ fn position(b: &mut Builder, bp: &Blueprint, params: &mut Params) -> Position {
         1 => (None, tid),
         _ => (Some(b.div(tid, tiles.group())), b.rem(tid, tiles.group()).unwrap_or(tid)),
     };
-    let (t_m, t_n) = thread_tile(b, &tiles, in_group);
+    let (t_m, t_n) = tiles.place(b, in_group);
     let k0 = slices(b, bp, params);
     let (trips, first) = stages(b, bp, params, k0);
     Position { tid, in_group, group, t_m, t_n, m0, n0, k0, trips, first }
-}
-
-/// Row and column of threads of a thread.
-fn thread_tile(b: &mut Builder, tiles: &Arrangement, t: Reg) -> (Option<Reg>, Option<Reg>) {
-    let Some(warp_m) = tiles.warp_m else {
-        return (b.rem(t, tiles.t_m), (tiles.t_n > 1).then(|| b.div(t, tiles.t_m)));
-    };
-    let warps_m = tiles.t_m / warp_m;
-    let lane = if tiles.group() == 32 { t } else { b.rem(t, 32).unwrap_or(t) };
-    let warp = (tiles.group() > 32).then(|| b.div(t, 32));
-    let lane_m = b.rem(lane, warp_m);
-    let lane_n = (warp_m < 32).then(|| b.div(lane, warp_m));
-    let across = warp.and_then(|w| b.rem(w, warps_m));
-    let down = warp.filter(|_| tiles.t_n > 32 / warp_m).map(|w| b.div(w, warps_m));
-    let join = |b: &mut Builder, warp: Option<Reg>, by: u32, lane: Option<Reg>| match (warp, lane) {
-        (None, lane) => lane,
-        (warp, Some(lane)) => Some(b.scale_add(warp, by, lane)),
-        (warp, None) => Some(b.scale_add(warp, by, 0u32)),
-    };
-    (join(b, across, warp_m, lane_m), join(b, down, 32 / warp_m, lane_n))
 }
 
 /// Moves operands to the block's product of the batch and its slice of the reduction; returns the slice's first step.
@@ -183,169 +164,43 @@ fn stages(b: &mut Builder, bp: &Blueprint, params: &Params, k0: Option<Reg>) -> 
 
 /// The sums of a thread's tile over the block's slice, in column-major order.
 fn product(b: &mut Builder, bp: &Blueprint, params: &Params, at: &Position) -> Vec<Reg> {
-    let config = &bp.config;
+    let (config, tiles) = (&bp.config, bp.arrangement());
     let shared = b.mov(Type::U32, Operand::Shared);
     let sides = b.block("addresses", |b| [true, false].map(|is_a| Side::new(b, bp, at, params, is_a, shared)));
-    let read = b.block("fragments", |b| Fragments::new(b, bp, at, shared));
-    let tile = (config.m_s * config.n_s) as usize;
-    let acc: Vec<Reg> = (0..tile * config.k_s as usize).map(|_| bp.arithmetic.zero(b)).collect();
-    match (config.load, config.stages) {
-        (Load::Async, _) => asynchronous(b, bp, at, sides, &read, &acc),
-        (_, 1) => single(b, bp, at, sides, &read, &acc),
-        _ => double(b, bp, at, sides, &read, &acc),
-    }
-    let mut sums = acc[..tile].to_vec();
-    for set in acc[tile..].chunks(tile) {
-        sums = sums.iter().zip(set).map(|(x, y)| bp.arithmetic.add(b, *x, *y)).collect();
-    }
-    if config.k_l > 1 {
-        sums = b.block("tree", |b| tree::tree(b, bp, at, shared, &sums));
-    }
-    sums
-}
-
-/// One stage in shared memory; the next waits in registers.
-fn single(b: &mut Builder, bp: &Blueprint, at: &Position, mut sides: [Side; 2], read: &Fragments, acc: &[Reg]) {
-    b.block("first stage", |b| sides.iter_mut().for_each(|side| side.load_first(b, bp)));
-    sides.iter_mut().for_each(|side| side.carry(b));
-    b.repeat("k", at.trips, |b, it| {
-        sides.iter().for_each(|side| side.put(b, bp, None));
-        b.barrier();
-        sides.iter().for_each(|side| side.load_next(b, bp, it.left, 1));
-        read.compute(b, bp, None, acc);
-        b.barrier();
-    });
-}
-
-/// Two stages in shared memory, filled through registers: one barrier a stage.
-fn double(b: &mut Builder, bp: &Blueprint, at: &Position, mut sides: [Side; 2], read: &Fragments, acc: &[Reg]) {
-    let step = bp.stage_bytes;
-    b.block("first stage", |b| {
-        sides.iter_mut().for_each(|side| side.load_first(b, bp));
-        sides.iter().for_each(|side| side.put(b, bp, None));
-        b.barrier();
-    });
-    sides.iter_mut().for_each(|side| side.carry(b));
-    let current = b.carried(Type::U32, 0u32, Sym::Turn { count: 2, step }.into());
-    b.repeat("k", at.trips, |b, it| {
-        sides.iter().for_each(|side| side.load_next(b, bp, it.left, 1));
-        read.compute(b, bp, Some(current), acc);
-        let (a, op) = (step.into(), Arith::Sub);
-        b.push(Inst::Arith { op, ty: Type::U32, dst: current, a, b: current.into() });
-        sides.iter().for_each(|side| side.put(b, bp, Some(current)));
-        b.barrier();
-    });
-}
-
-/// Several stages in shared memory, copied asynchronously: one barrier a stage.
-fn asynchronous(b: &mut Builder, bp: &Blueprint, at: &Position, mut sides: [Side; 2], read: &Fragments, acc: &[Reg]) {
-    let (stages, step) = (bp.config.stages, bp.stage_bytes);
-    b.block("first stages", |b| {
-        sides.iter_mut().for_each(|side| side.copy_first(b, bp));
-        b.push(Inst::CpAsyncCommit);
-        for stage in 1..stages - 1 {
-            for side in &mut sides {
-                side.copy_next(b, bp, (at.trips, stage), (stage * step).into());
-                side.leave(b);
-            }
-            b.push(Inst::CpAsyncCommit);
-        }
-    });
-    sides.iter_mut().for_each(|side| side.carry(b));
-    let turn: Index = Sym::Turn { count: stages, step }.into();
-    let current = b.carried(Type::U32, 0u32, turn.clone());
-    let free = b.carried(Type::U32, (stages - 1) * step, turn);
-    b.repeat("k", at.trips, |b, it| {
-        b.push(Inst::CpAsyncWait { pending: stages - 2 });
-        // Everybody's copies have arrived, and everybody has left the stage that is filled next.
-        b.barrier();
-        for side in &sides {
-            side.copy_next(b, bp, (it.left, stages - 1), free.into());
-            side.advance(b);
-        }
-        b.push(Inst::CpAsyncCommit);
-        read.compute(b, bp, Some(current), acc);
-        b.push(Inst::Mov { ty: Type::U32, dst: free, src: current.into() });
-        rotate(b, current, stages, step);
-    });
-    if bp.config.k_l > 1 {
-        b.barrier();
-    }
-}
-
-/// Goes on to the next of several stages.
-fn rotate(b: &mut Builder, current: Reg, stages: u32, step: u32) {
-    if stages == 2 {
-        let (a, op) = (step.into(), Arith::Sub);
-        b.push(Inst::Arith { op, ty: Type::U32, dst: current, a, b: current.into() });
-        return;
-    }
-    let next = b.arith(Arith::Add, Type::U32, current, step);
-    let wraps = b.compare(Compare::Eq, next, stages * step, None);
-    b.push(Inst::Selp { ty: Type::U32, dst: current, a: 0u32.into(), b: next.into(), pred: wraps });
+    let read = b.block("fragments", |b| fragments(b, bp, at, shared));
+    let reduction = Reduction {
+        arithmetic: bp.arithmetic,
+        load: config.load,
+        stages: config.stages,
+        step: bp.stage_bytes,
+        trips: at.trips,
+        tile: (config.m_s * config.n_s) as usize,
+        sets: config.k_s,
+        group: tiles.group(),
+        groups: config.k_l,
+        in_group: at.in_group,
+        my_group: at.group,
+        shared,
+    };
+    reduction.sums(b, sides, &read)
 }
 
 /// Where a thread reads its rows of A and columns of B in shared memory.
-struct Fragments {
-    a: Reg,
-    b: Reg,
-}
-
-impl Fragments {
-    fn new(b: &mut Builder, bp: &Blueprint, at: &Position, shared: Reg) -> Self {
-        let (tiles, bytes) = (bp.arrangement(), bp.arithmetic.bytes());
-        let share = bp.config.u / bp.config.k_l;
-        let mut side = |t: Option<Reg>, chunk: u32, pitch: u32, offset: u32| {
-            let base = b.scale_add(t, chunk * bytes, shared);
-            let base = match at.group {
-                Some(group) => b.scale_add(Some(group), share * pitch * bytes, base),
-                None => base,
-            };
-            b.add(Type::U32, base, offset)
+fn fragments(b: &mut Builder, bp: &Blueprint, at: &Position, shared: Reg) -> Fragments {
+    let (config, tiles, bytes) = (&bp.config, bp.arrangement(), bp.arithmetic.bytes());
+    let share = config.u / config.k_l;
+    let mut side = |t: Option<Reg>, (count, chunk, apart): (u32, u32, u32), pitch: u32, offset: u32| {
+        let base = b.scale_add(t, chunk * bytes, shared);
+        let base = match at.group {
+            Some(group) => b.scale_add(Some(group), share * pitch * bytes, base),
+            None => base,
         };
-        let a = side(at.t_m, tiles.chunk_m, bp.loader_a.pitch, 0);
-        let bb = side(at.t_n, tiles.chunk_n, bp.loader_b.pitch, bp.tile_a_bytes);
-        Self { a, b: bb }
-    }
-
-    /// Multiplies and adds a stage, the operands of a step loaded one step ahead.
-    fn compute(&self, b: &mut Builder, bp: &Blueprint, turn: Option<Reg>, acc: &[Reg]) {
-        let (config, tiles) = (&bp.config, bp.arrangement());
-        let shift = |b: &mut Builder, base: Reg| turn.map_or(base, |t| b.add(Type::U32, base, t));
-        let (a, bb) = (shift(b, self.a), shift(b, self.b));
-        let (pitch_a, pitch_b) = (bp.loader_a.pitch, bp.loader_b.pitch);
-        let fetch = |b: &mut Builder, step: u32| {
-            let x = fragment(b, bp, a, step * pitch_a, (config.m_s, tiles.chunk_m, tiles.t_m));
-            let y = fragment(b, bp, bb, step * pitch_b, (config.n_s, tiles.chunk_n, tiles.t_n));
-            (x, y)
-        };
-        let tile = (config.m_s * config.n_s) as usize;
-        let steps = config.u / config.k_l;
-        let mut next = fetch(b, 0);
-        for step in 0..steps {
-            let (x, y) = next;
-            next = if step + 1 < steps { fetch(b, step + 1) } else { Default::default() };
-            let set = &acc[(step % config.k_s) as usize * tile..][..tile];
-            for (column, y) in set.chunks(config.m_s as usize).zip(&y) {
-                for (acc, x) in column.iter().zip(&x) {
-                    bp.arithmetic.multiply_add(b, *acc, *x, *y);
-                }
-            }
-        }
-    }
-}
-
-/// One step's elements of a thread.
-fn fragment(
-    b: &mut Builder,
-    bp: &Blueprint,
-    base: Reg,
-    start: u32,
-    (count, chunk, apart): (u32, u32, u32),
-) -> Vec<Reg> {
-    let (ty, bytes) = (bp.arithmetic.ty, bp.arithmetic.bytes());
-    let load = |i: u32| b.load(Space::Shared, ty, chunk as usize, base, i64::from((start + i * chunk * apart) * bytes));
-    (0..count / chunk).flat_map(load).collect()
+        let base = b.add(Type::U32, base, offset);
+        Operands::new(base, pitch, chunk, (0..count / chunk).map(|i| i * chunk * apart).collect())
+    };
+    let a = side(at.t_m, (config.m_s, tiles.chunk_m, tiles.t_m), bp.loader_a.pitch, 0);
+    let bb = side(at.t_n, (config.n_s, tiles.chunk_n, tiles.t_n), bp.loader_b.pitch, bp.tile_a_bytes);
+    Fragments { arithmetic: bp.arithmetic, sides: [a, bb], steps: share }
 }
 
 /// Whether the store of C reads it.

@@ -1,8 +1,9 @@
 //! What a model sees of a configuration: the parameters, and what they come to for the input and the device at hand.
 
-use super::config::{Bounds, GemmConfig, Load, Raster, Split};
+use super::config::{Bounds, GemmConfig, Raster, Split};
 use super::registers;
 use super::space::{Description, SIZES};
+use crate::simt::Load;
 use tilewright_core::feature::Feature;
 use tilewright_core::space::{SpaceBuilder, Values};
 use tilewright_ops::gemm::GemmInput;

@@ -3,6 +3,7 @@
 use super::blueprint::Blueprint;
 use super::load::element;
 use crate::ir::{Arith, Axis, Builder, Form, Index, Inst, Module, Reg, Space, Special, Type};
+use crate::simt::ordered_sum;
 use tilewright_ops::gemm::ScalarClass;
 
 /// Threads of a block along rows.
@@ -124,28 +125,9 @@ fn one(b: &mut Builder, bp: &Blueprint, finish: Finish, params: &Params, c: Reg,
     b.store(Space::Global, ty, &[value], c, 0);
 }
 
-/// The slices in order, several loads in flight; times alpha.
+/// The slices in order, times alpha.
 fn sum(b: &mut Builder, bp: &Blueprint, params: &Params, work: Reg, slab: Reg) -> Reg {
-    let (ty, slices) = (bp.arithmetic.ty, bp.config.k_g);
-    let at_once = [8, 6, 5, 4, 3, 2].into_iter().find(|n| slices.is_multiple_of(*n)).unwrap_or(1);
-    let total = bp.arithmetic.zero(b);
-    let meaning = b
-        .meaning(work)
-        .plus(&b.meaning(slab).times(&Index::from(i64::from(at_once))).times(&Index::from(b.next_loop())));
-    let pointer = b.carried(Type::U64, work, meaning);
-    b.repeat("slices", slices / at_once, |b, _| {
-        let mut from = pointer;
-        let mut loads = Vec::new();
-        for slice in 0..at_once {
-            if slice > 0 {
-                from = b.add(Type::U64, from, slab);
-            }
-            loads.extend(b.load(Space::Global, ty, 1, from, 0));
-        }
-        let (dst, ty) = (pointer, Type::U64);
-        b.push(Inst::Arith { op: Arith::Add, ty, dst, a: from.into(), b: slab.into() });
-        loads.into_iter().for_each(|x| b.advance(bp.arithmetic.ty, total, x));
-    });
+    let total = ordered_sum(b, bp.arithmetic, bp.config.k_g, (work, slab));
     match bp.alpha {
         ScalarClass::One => total,
         _ => bp.arithmetic.multiply(b, total, params.alpha),

@@ -4,14 +4,13 @@
 //! In the direction of rows (columns for B) a predicate per pass is computed once. What is not loaded is zero.
 
 use super::blueprint::Blueprint;
-use super::config::Load;
 use super::emit::{Params, Position};
-use super::loader::{Loader, Slot};
-use crate::ir::{Address, Arith, Builder, Caching, Compare, CopyThrough, Inst, Operand, Reg, Space, Type};
+use crate::ir::{Address, Arith, Builder, Compare, Operand, Reg, Type};
+use crate::simt::{self, Loader, Mover, Slot};
 
 /// How a thread brings in its part of one operand's tiles.
 pub(crate) struct Side {
-    loader: Loader,
+    mover: Mover,
     /// Address of the next stage's first element of this thread.
     pointer: Reg,
     /// Bytes between two passes across, where there are several.
@@ -25,12 +24,6 @@ pub(crate) struct Side {
     edges: Vec<Option<Reg>>,
     /// Steps of the first stage that are left from this thread's first one on.
     left_k: Option<Reg>,
-    /// Whether this thread loads at all; `None` is always.
-    active: Option<Reg>,
-    /// Where it puts what it loads, in the first stage.
-    target: Reg,
-    /// What has been loaded and not been put yet, slot after slot.
-    held: Vec<Reg>,
 }
 
 impl Side {
@@ -67,16 +60,16 @@ impl Side {
             true => b.arith(Arith::MulWide, Type::U32, first, bytes),
             false => steps(b, bp, first, ld),
         });
-        let held =
-            if bp.is_async() { Vec::new() } else { held(b, bp, &loader, edges[0].is_some() || left_k.is_some()) };
-        Self { loader, pointer, pass, stride, first, edges, left_k, active, target, held }
+        let zero = edges[0].is_some() || left_k.is_some();
+        let mover = Mover::new(b, (bp.arithmetic, bp.config.load), loader, (active, target), zero);
+        Self { mover, pointer, pass, stride, first, edges, left_k }
     }
 
     /// Calls `each` on every load of a stage with the address of its pass across, which is found just before it is used.
     fn walk(&self, b: &mut Builder, mut each: impl FnMut(&mut Builder, Slot, Reg)) {
         let mut pointer = self.pointer;
         let mut down = 0;
-        for slot in self.loader.slots() {
+        for slot in self.mover.loader.slots() {
             if let Some(pass) = self.pass.filter(|_| slot.down > down) {
                 pointer = b.add(Type::U64, pointer, pass);
                 down = slot.down;
@@ -91,105 +84,65 @@ impl Side {
         self.left_k.map_or(edge, |left| Some(b.exceeds(left, slot.step, edge)))
     }
 
-    /// One load into registers.
-    fn load(&self, b: &mut Builder, bp: &Blueprint, (slot, base): (Slot, Reg), pred: Option<Reg>) {
-        let (ty, count) = (bp.arithmetic.ty, self.loader.vec as usize);
-        let dst = self.held[slot.number * count..][..count].to_vec();
-        let caching = if bp.config.load == Load::Nc { Caching::ReadOnly } else { Caching::Default };
-        let addr = Address { base, offset: i64::from(slot.offset * bp.arithmetic.bytes()) };
-        b.predicated(pred, |b| b.push(Inst::Ld { space: Space::Global, caching, ty, dst, addr }));
-    }
-
-    /// One copy to the stage at `to`; where `inside` is false, zeros.
-    fn copy(
-        &self,
-        b: &mut Builder,
-        bp: &Blueprint,
-        (slot, base): (Slot, Reg),
-        (happens, inside): (Option<Reg>, Option<Reg>),
-        to: Reg,
-    ) {
-        let each = bp.arithmetic.bytes();
-        let bytes = self.loader.vec * each;
-        let read = inside.map(|p| b.select(Type::U32, p, bytes, 0u32).into());
-        let through = if bytes == 16 { CopyThrough::Second } else { CopyThrough::All };
-        let from = Address { base, offset: i64::from(slot.offset * each) };
-        let to = Address { base: to, offset: i64::from(slot.to * each) };
-        b.predicated(happens, |b| b.push(Inst::CpAsync { bytes, through, to, from, read }));
-    }
-
-    /// Loads the first stage into registers.
-    pub(crate) fn load_first(&mut self, b: &mut Builder, bp: &Blueprint) {
-        self.walk(b, |b, slot, pointer| {
-            let pred = self.in_first(b, slot);
-            self.load(b, bp, (slot, pointer), pred);
-        });
-        self.leave_first(b);
-    }
-
-    /// Copies the first stage.
-    pub(crate) fn copy_first(&mut self, b: &mut Builder, bp: &Blueprint) {
-        self.walk(b, |b, slot, pointer| {
-            let inside = self.in_first(b, slot);
-            self.copy(b, bp, (slot, pointer), (self.active, inside), self.target);
-        });
-        self.leave_first(b);
+    fn at(&self, slot: Slot, base: Reg) -> Address {
+        Address { base, offset: i64::from(slot.offset * self.mover.arithmetic.bytes()) }
     }
 
     fn leave_first(&mut self, b: &mut Builder) {
         let by = self.first.map_or(self.stride, Operand::from);
         self.pointer = b.add(Type::U64, self.pointer, by);
     }
+}
 
-    /// Goes on to the next stage before the loop.
-    pub(crate) fn leave(&mut self, b: &mut Builder) {
+impl simt::Side for Side {
+    fn load_first(&mut self, b: &mut Builder) {
+        self.walk(b, |b, slot, pointer| {
+            let pred = self.in_first(b, slot);
+            self.mover.load(b, slot, self.at(slot, pointer), pred);
+        });
+        self.leave_first(b);
+    }
+
+    fn copy_first(&mut self, b: &mut Builder) {
+        self.walk(b, |b, slot, pointer| {
+            let happens = (self.mover.active, self.in_first(b, slot));
+            self.mover.copy(b, slot, self.at(slot, pointer), happens, self.mover.target);
+        });
+        self.leave_first(b);
+    }
+
+    fn leave(&mut self, b: &mut Builder) {
         self.pointer = b.add(Type::U64, self.pointer, self.stride);
     }
 
-    /// From here on the next loop advances the pointer in place.
-    pub(crate) fn carry(&mut self, b: &mut Builder) {
+    fn carry(&mut self, b: &mut Builder) {
         self.pointer = b.walking(Type::U64, self.pointer, self.stride);
     }
 
-    /// Goes on to the next stage in the loop.
-    pub(crate) fn advance(&self, b: &mut Builder) {
+    fn advance(&self, b: &mut Builder) {
         b.advance(Type::U64, self.pointer, self.stride);
     }
 
-    /// Loads a full stage into registers if more than `ahead` stages are left.
-    pub(crate) fn load_next(&self, b: &mut Builder, bp: &Blueprint, left: Reg, ahead: u32) {
+    fn load_next(&self, b: &mut Builder, left: Reg, ahead: u32) {
         let mut preds = vec![None; self.edges.len()];
         self.walk(b, |b, slot, pointer| {
             let pred = *preds[slot.edge].get_or_insert_with(|| b.exceeds(left, ahead, self.edges[slot.edge]));
-            self.load(b, bp, (slot, pointer), Some(pred));
+            self.mover.load(b, slot, self.at(slot, pointer), Some(pred));
         });
         self.advance(b);
     }
 
-    /// Copies a full stage to the one at `to` bytes if more than `ahead` stages are left.
-    pub(crate) fn copy_next(&self, b: &mut Builder, bp: &Blueprint, (left, ahead): (Reg, u32), to: Operand) {
-        let more = b.exceeds(left, ahead, self.active);
-        let to = b.add(Type::U32, self.target, to);
+    fn copy_next(&self, b: &mut Builder, (left, ahead): (Reg, u32), to: Operand) {
+        let more = b.exceeds(left, ahead, self.mover.active);
+        let to = b.add(Type::U32, self.mover.target, to);
         self.walk(b, |b, slot, pointer| {
-            self.copy(b, bp, (slot, pointer), (Some(more), self.edges[slot.edge]), to);
+            let happens = (Some(more), self.edges[slot.edge]);
+            self.mover.copy(b, slot, self.at(slot, pointer), happens, to);
         });
     }
 
-    /// Stores what was loaded, in the stage whose turn it is.
-    pub(crate) fn put(&self, b: &mut Builder, bp: &Blueprint, turn: Option<Reg>) {
-        let to = turn.map_or(self.target, |t| b.add(Type::U32, self.target, t));
-        let (ty, bytes, count) = (bp.arithmetic.ty, bp.arithmetic.bytes(), self.loader.vec as usize);
-        b.predicated(self.active, |b| {
-            for slot in self.loader.slots() {
-                let held = &self.held[slot.number * count..][..count];
-                // Neighbours along k go to neighbouring rows of the tile.
-                let (width, down) = if self.loader.along_k { (1, self.loader.pitch) } else { (count, 0) };
-                for (i, src) in held.chunks(width).enumerate() {
-                    let at = (slot.to + i as u32 * down) * bytes;
-                    b.store(Space::Shared, ty, src, to, at.into());
-                }
-            }
-        });
+    fn put(&self, b: &mut Builder, turn: Option<Reg>) {
+        self.mover.put(b, turn);
     }
 }
 
@@ -255,10 +208,4 @@ fn edges(
     }
     let left = b.sub(Type::U32, rows, row);
     (0..passes).map(|pass| Some(b.exceeds(left, pass * apart, and))).collect()
-}
-
-/// Registers for the elements of a stage; zero at first where some loads do not happen.
-fn held(b: &mut Builder, bp: &Blueprint, loader: &Loader, zero: bool) -> Vec<Reg> {
-    let (ty, count) = (bp.arithmetic.ty, loader.loads * loader.vec);
-    (0..count).map(|_| if zero { b.mov(ty, Operand::Float(0.0)) } else { b.reg(ty) }).collect()
 }

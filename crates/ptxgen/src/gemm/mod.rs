@@ -9,17 +9,17 @@
 //! |---|---|
 //! | `config`, `space`, `registers`, `kernel` | parameters, rules, predicted registers, the tunable kernel |
 //! | `plan` | launches and their arguments |
-//! | `blueprint`, `loader` | what code is specialised to, and the shapes that follow |
-//! | `emit` | coordinates and the loop over stages, in three forms: one stage, two stages, several by `cp.async` |
-//! | `load`, `tree`, `store` | device memory to shared memory; the sum over groups; the tile to C or to the workspace |
+//! | `blueprint` | what code is specialised to |
+//! | `emit` | coordinates, and what the loop over stages is given |
+//! | `load`, `store` | device memory to shared memory; the tile to C or to the workspace |
 //! | `finish` | `C = beta C`, and the ordered sum of slices |
-//! | `arithmetic` | what a template knows of numbers |
+//!
+//! The loop over stages, the multiply-adds and the sum over groups are those of all such templates (`simt`).
 //!
 //! Bounds: a thread's rows (columns for B) are compared with the size once, the predicate is used in every stage. The
 //! remainder of the reduction is the first stage, so that only loads before the loop are predicated along it. What is not
 //! loaded is zero.
 
-mod arithmetic;
 mod blueprint;
 mod config;
 mod default;
@@ -28,16 +28,14 @@ mod features;
 mod finish;
 mod kernel;
 mod load;
-mod loader;
 mod plan;
 mod registers;
 mod space;
 mod store;
-mod tree;
 
-pub use arithmetic::Arithmetic;
+pub use crate::simt::{Arithmetic, Load};
 pub use blueprint::Blueprint;
-pub use config::{Bounds, GemmConfig, Load, Raster, Split};
+pub use config::{Bounds, GemmConfig, Raster, Split};
 pub use emit::module;
 pub use kernel::SimtGemm;
 pub use plan::GemmPlan;

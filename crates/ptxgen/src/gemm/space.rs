@@ -4,7 +4,8 @@
 //! *Implementation*: what the template has code for. *Guideline*: legal to run, not worth measuring. Parameters that
 //! prune most come first.
 
-use super::{blueprint, features, loader, plan, registers};
+use super::{blueprint, features, plan, registers};
+use crate::simt::loader;
 use std::sync::OnceLock;
 use tilewright_core::space::{Name, Param, ParamSpace, RuleGroup, SpaceBuilder, SpaceError};
 
@@ -122,59 +123,11 @@ fn loads(space: SpaceBuilder) -> SpaceBuilder {
     let sides = [("a", "transpose_a", "m_l", "m"), ("b", "not transpose_b", "n_l", "n")];
     for (side, along_k, tile, size) in sides {
         let vec = format!("vec_{side}");
-        let (contiguous, other) = (format!("contiguous_{side}"), format!("other_{side}"));
-        let (along, down) = (format!("along_{side}"), format!("down_{side}"));
-        space = space
-            .define(&contiguous, &format!("(u if {along_k} else {tile})"))
-            .define(&other, &format!("({tile} if {along_k} else u)"))
-            .define(&along, &format!("min({contiguous} // {vec}, threads)"))
-            .define(&down, &format!("min(threads // {along}, {other})"))
-            .rule(
-                &format!("width_{side}"),
-                Hardware,
-                &format!("{vec} * element <= 16"),
-                "no load is wider than 16 bytes",
-            )
-            .rule(
-                &format!("aligned_{side}"),
-                Hardware,
-                &format!(
-                    "{vec} == 1 or (align % ({vec} * element) == 0 and ld{side} % {vec} == 0 \
-                     and (k if {along_k} else {size}) % {vec} == 0)"
-                ),
-                "vectors lie at multiples of their size, and none lies across the end",
-            )
-            .rule(
-                &format!("shared_out_{side}"),
-                Implementation,
-                &format!(
-                    "{contiguous} % {vec} == 0 and threads % {along} == 0 and ({contiguous} // {vec}) % {along} == 0 \
-                     and {other} % {down} == 0"
-                ),
-                "every thread makes as many loads",
-            )
-            .define(&format!("passes_along_{side}"), &format!("{contiguous} // {vec} // {along}"))
-            .define(&format!("passes_down_{side}"), &format!("{other} // {down}"))
-            .define(&format!("loads_{side}"), &format!("passes_along_{side} * passes_down_{side}"))
-            .define(&format!("edges_{side}"), &format!("(passes_down_{side} if {along_k} else passes_along_{side})"))
-            .rule(
-                &format!("many_loads_{side}"),
-                Guideline,
-                &format!("loads_{side} <= 16"),
-                "a thread that loads so much computes on too little",
-            )
-            .rule(
-                &format!("transposed_copy_{side}"),
-                Hardware,
-                &format!("load != 'async' or {vec} == 1 or not ({along_k})"),
-                "an asynchronous copy does not transpose",
-            )
-            .rule(
-                &format!("idle_loaders_{side}"),
-                Guideline,
-                &format!("4 * {contiguous} * {other} >= {vec} * threads or {vec} == 1"),
-                "narrower loads keep more threads busy",
-            );
+        let aligned = format!(
+            "{vec} == 1 or (align % ({vec} * element) == 0 and ld{side} % {vec} == 0 \
+             and (k if {along_k} else {size}) % {vec} == 0)"
+        );
+        space = loader::rules(space, side, along_k, tile, &aligned);
     }
     space
 }

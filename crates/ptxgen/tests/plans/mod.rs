@@ -3,6 +3,8 @@
 // Each test uses its part.
 #![allow(dead_code)]
 
+pub(crate) mod conv;
+
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use std::sync::Arc;

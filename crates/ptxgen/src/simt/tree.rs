@@ -1,25 +1,23 @@
 //! The sum over the groups of a block, by a tree in shared memory.
 
-use super::blueprint::Blueprint;
-use super::emit::Position;
+use super::Reduction;
 use crate::ir::{Builder, Compare, Form, Reg, Space, Type};
 
 /// Adds the accumulators of all groups to those of group 0.
 ///
 /// In every round the upper half of the groups that are left writes, and the lower half adds. A thread's accumulators lie in
 /// pieces of 16 bytes, those of neighbouring threads side by side, so that no two threads meet in a bank.
-pub(crate) fn tree(b: &mut Builder, bp: &Blueprint, at: &Position, shared: Reg, acc: &[Reg]) -> Vec<Reg> {
-    let (bytes, group) = (bp.arithmetic.bytes(), bp.arrangement().group());
-    let ty = bp.arithmetic.ty;
-    let piece = (1 << acc.len().trailing_zeros()).min(bp.arithmetic.widest() as usize);
+pub(crate) fn tree(b: &mut Builder, of: &Reduction, acc: &[Reg]) -> Vec<Reg> {
+    let (bytes, group, ty) = (of.arithmetic.bytes(), of.group, of.arithmetic.ty);
+    let piece = (1 << acc.len().trailing_zeros()).min(of.arithmetic.widest() as usize);
     let piece_bytes = piece as u32 * bytes;
-    let place = b.scale_add(Some(at.in_group), piece_bytes, shared);
+    let place = b.scale_add(Some(of.in_group), piece_bytes, of.shared);
     let offset = |i: usize| i64::from(i as u32 * group * piece_bytes);
     let all = acc.len() as u32 * group * bytes;
-    let Some(my_group) = at.group else { return acc.to_vec() };
+    let Some(my_group) = of.my_group else { return acc.to_vec() };
     // Carried in place: which threads add differs from round to round.
     let sums: Vec<Reg> = acc.iter().map(|x| b.mov(ty, *x)).collect();
-    let mut left = bp.config.k_l;
+    let mut left = of.groups;
     while left > 1 {
         let half = left / 2;
         let upper = b.compare(Compare::Ge, my_group, half, None);
@@ -37,7 +35,7 @@ pub(crate) fn tree(b: &mut Builder, bp: &Blueprint, at: &Position, shared: Reg, 
             let place = b.scale_add(Some(my_group), all, place);
             for (i, mine) in sums.chunks(piece).enumerate() {
                 let theirs = b.load(Space::Shared, ty, piece, place, offset(i));
-                mine.iter().zip(theirs).for_each(|(x, y)| b.advance(bp.arithmetic.ty, *x, y));
+                mine.iter().zip(theirs).for_each(|(x, y)| b.advance(ty, *x, y));
             }
         });
         left = half;

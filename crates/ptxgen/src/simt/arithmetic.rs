@@ -6,7 +6,7 @@ use tilewright_core::dtype::DType;
 /// The arithmetic of a SIMT product: fused multiply-adds in the element type, which lies in memory and in registers alike.
 #[derive(Clone, Copy, Debug)]
 pub struct Arithmetic {
-    /// The element type of A, B and C.
+    /// The element type of operands and results.
     pub dtype: DType,
     /// An element in memory and in registers, and an accumulator.
     pub ty: Type,
@@ -14,7 +14,7 @@ pub struct Arithmetic {
 
 impl Arithmetic {
     /// Of binary32 or binary64.
-    pub(super) fn of(dtype: DType) -> Self {
+    pub(crate) fn of(dtype: DType) -> Self {
         Self { dtype, ty: if dtype == DType::F64 { Type::F64 } else { Type::F32 } }
     }
 

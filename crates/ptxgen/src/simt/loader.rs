@@ -1,7 +1,42 @@
 //! How the threads of a block share the loads of one operand's tile.
 
+use tilewright_core::space::{RuleGroup, SpaceBuilder};
+
 /// What the space derives of a loader, each for both operands.
-pub(super) const NAMES: [&str; 6] = ["along", "down", "passes_along", "passes_down", "loads", "pitch"];
+pub(crate) const NAMES: [&str; 6] = ["along", "down", "passes_along", "passes_down", "loads", "pitch"];
+
+/// Adds what a loader is, all but its pitch, with the rules that make it one. `along_k` says whether memory is contiguous along
+/// the reduction, `tile` is the length of the tile's rows, and `aligned` says where vectors may be loaded.
+pub(crate) fn rules(space: SpaceBuilder, side: &str, along_k: &str, tile: &str, aligned: &str) -> SpaceBuilder {
+    use RuleGroup::{Guideline, Hardware, Implementation};
+    let vec = format!("vec_{side}");
+    let (contiguous, other) = (format!("contiguous_{side}"), format!("other_{side}"));
+    let (along, down) = (format!("along_{side}"), format!("down_{side}"));
+    let shared_out = format!(
+        "{contiguous} % {vec} == 0 and threads % {along} == 0 and ({contiguous} // {vec}) % {along} == 0 \
+         and {other} % {down} == 0"
+    );
+    let idle = format!("4 * {contiguous} * {other} >= {vec} * threads or {vec} == 1");
+    let transposed = format!("load != 'async' or {vec} == 1 or not ({along_k})");
+    let unaligned = "vectors lie at multiples of their size, and none lies across the end";
+    let many = "a thread that loads so much computes on too little";
+    let (loads, name) = (format!("loads_{side}"), |rule: &str| format!("{rule}_{side}"));
+    space
+        .define(&contiguous, &format!("(u if {along_k} else {tile})"))
+        .define(&other, &format!("({tile} if {along_k} else u)"))
+        .define(&along, &format!("min({contiguous} // {vec}, threads)"))
+        .define(&down, &format!("min(threads // {along}, {other})"))
+        .rule(&name("width"), Hardware, &format!("{vec} * element <= 16"), "no load is wider than 16 bytes")
+        .rule(&name("aligned"), Hardware, aligned, unaligned)
+        .rule(&name("shared_out"), Implementation, &shared_out, "every thread makes as many loads")
+        .define(&format!("passes_along_{side}"), &format!("{contiguous} // {vec} // {along}"))
+        .define(&format!("passes_down_{side}"), &format!("{other} // {down}"))
+        .define(&loads, &format!("passes_along_{side} * passes_down_{side}"))
+        .define(&format!("edges_{side}"), &format!("(passes_down_{side} if {along_k} else passes_along_{side})"))
+        .rule(&name("many_loads"), Guideline, &format!("{loads} <= 16"), many)
+        .rule(&name("transposed_copy"), Hardware, &transposed, "an asynchronous copy does not transpose")
+        .rule(&name("idle_loaders"), Guideline, &idle, "narrower loads keep more threads busy")
+}
 
 /// `along` threads stand side by side in the contiguous direction of memory, `down` across it; they take several passes in
 /// both directions.

@@ -21,10 +21,10 @@ const SLICES: usize = 3;
 const COLUMNS: usize = 64;
 
 /// A matrix in f64 without padding, column-major.
-pub(super) struct Matrix {
-    pub(super) rows: usize,
-    pub(super) columns: usize,
-    pub(super) values: Vec<f64>,
+pub(crate) struct Matrix {
+    pub(crate) rows: usize,
+    pub(crate) columns: usize,
+    pub(crate) values: Vec<f64>,
 }
 
 impl Matrix {
@@ -38,7 +38,7 @@ impl Matrix {
     }
 
     /// The Euclidean norm of each row.
-    pub(super) fn row_norms(&self) -> Vec<f64> {
+    pub(crate) fn row_norms(&self) -> Vec<f64> {
         let mut squares = vec![0f64; self.rows];
         for column in self.values.chunks_exact(self.rows.max(1)) {
             squares.iter_mut().zip(column).for_each(|(s, x)| *s += x * x);
@@ -47,7 +47,7 @@ impl Matrix {
     }
 
     /// The Euclidean norm of each column.
-    pub(super) fn column_norms(&self) -> Vec<f64> {
+    pub(crate) fn column_norms(&self) -> Vec<f64> {
         let norm = |column: &[f64]| column.iter().map(|x| x * x).sum::<f64>().sqrt();
         if self.rows == 0 { vec![0.0; self.columns] } else { self.values.chunks_exact(self.rows).map(norm).collect() }
     }
@@ -76,7 +76,7 @@ fn view(values: &[f64], rows: usize, columns: usize) -> ArrayView2<'_, f64> {
 }
 
 /// `a b` in f64.
-pub(super) fn plain(a: &Matrix, b: &Matrix) -> Matrix {
+pub(crate) fn plain(a: &Matrix, b: &Matrix) -> Matrix {
     let mut c = Matrix::zeros(a.rows, b.columns);
     if a.rows == 0 || a.columns == 0 {
         return c;
@@ -93,7 +93,7 @@ pub(super) fn plain(a: &Matrix, b: &Matrix) -> Matrix {
 
 /// `a b` as if in twice the precision of f64, then rounded. Where a row of `a` or a column of `b` holds an infinity or NaN,
 /// so does the result, as a product in f64 has it.
-pub(super) fn compensated(a: &Matrix, b: &Matrix) -> Matrix {
+pub(crate) fn compensated(a: &Matrix, b: &Matrix) -> Matrix {
     let mut sum = Matrix::zeros(a.rows, b.columns);
     let mut errors = vec![0f64; sum.values.len()];
     for from in (0..a.columns).step_by(STEPS) {

@@ -1,0 +1,46 @@
+//! How far a sum of products may be from its value, whatever the order of summation.
+
+use tilewright_core::dtype::DType;
+use tilewright_core::element::ElementTypes;
+
+/// The largest error of `scale * sum(a_i b_i) + update`, rounded to the output's type.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Bound {
+    /// Types of operands, sums and results.
+    pub(crate) types: ElementTypes,
+    /// Products of a sum.
+    pub(crate) length: usize,
+    /// Whether any order of summation is exact.
+    pub(crate) exact: bool,
+}
+
+impl Bound {
+    /// Of an element with this value, where `norms` is the factor's magnitude times the 2-norms of what is multiplied
+    /// (Cauchy-Schwarz over the sum of absolute products).
+    ///
+    /// The first growth is the worst case, the second holds with overwhelming probability for rounding errors of random sign
+    /// (Higham and Mary, *A new approach to probabilistic rounding error analysis*, 2019, with lambda = 6).
+    pub(crate) fn of(&self, norms: f64, value: f64) -> f32 {
+        if self.exact {
+            return 0.0;
+        }
+        let ElementTypes { accumulator, output, .. } = self.types;
+        let u = accumulator.unit_roundoff();
+        let k = self.length as f64;
+        let growth = (k + 4.0).min(6.0 * k.sqrt() + 16.0);
+        // Three roundings of the update act on both of its terms; what it adds is at most |result| + |scaled sum|.
+        let bound = u * (growth + 4.0) * norms + 4.0 * u * value.abs();
+        let bound = bound + (k + 4.0) * least(accumulator);
+        // The result is rounded once more where it is of another type.
+        let once = if output == accumulator { 0.0 } else { output.unit_roundoff() };
+        let bound = bound * (1.0 + once) + once * value.abs() + least(output);
+        // A bound must not round down to nothing.
+        if bound.is_finite() { (bound as f32).next_up() } else { 0.0 }
+    }
+}
+
+/// The error of rounding where numbers are too small for relative errors. Of types with eight bits of exponent and more it is
+/// less than what bounds are rounded by.
+fn least(dtype: DType) -> f64 {
+    if dtype == DType::F16 { 2f64.powi(-25) } else { 0.0 }
+}

@@ -1,0 +1,37 @@
+//! Registers of a thread: what the code needs, and what it is allowed.
+//!
+//! The need follows the structure of the code as that of the GEMM does, and adds what is gathered by: for each of a thread's
+//! positions an offset, a row and a column, and the entries of the table that loads wait for.
+
+use super::blueprint::Blueprint;
+use tilewright_core::space::{RuleGroup, SpaceBuilder};
+
+/// Adds the need of registers, what the hardware gives, and the rule.
+pub(super) fn rules(space: SpaceBuilder) -> SpaceBuilder {
+    space
+        .define("words", "element // 4")
+        .define("held", "0 if load == 'async' else (loads_f * vec_f + loads_g * vec_g) * words")
+        .define("overlap", "min(max(2, c_s - 1), u // c_l)")
+        .define("gathering", "(3 if columns_checked else 2) * edges_g + min(4 * (loads_g // edges_g), 16)")
+        .define("addresses", "2 * edges_f + gathering + (loads_f + loads_g) // 4")
+        .define("sets", "(c_s + 4 if element == 4 else 2 * c_s) if c_s > 1 else 0")
+        .define(
+            "registers_needed",
+            "accumulators * words + held + (k_s + places_s) * words * overlap + addresses + sets + 26",
+        )
+        // The hardware gives registers to warps in units of 8 per thread.
+        .define("register_limit", "min(registers_per_thread, registers_per_block // threads // 8 * 8)")
+        .rule(
+            "registers",
+            RuleGroup::Hardware,
+            "registers_needed <= register_limit",
+            "what does not fit is spilled to memory",
+        )
+}
+
+impl Blueprint {
+    /// Registers that the assembler may use: a quarter above the need, which is an estimate.
+    pub fn registers_allowed(&self) -> u32 {
+        (self.registers_needed * 5 / 4).next_multiple_of(8).min(self.register_limit)
+    }
+}

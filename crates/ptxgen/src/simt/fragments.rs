@@ -1,0 +1,70 @@
+//! From shared memory to registers, and the multiply-adds.
+
+use super::Arithmetic;
+use crate::ir::{Builder, Reg, Space, Type};
+
+/// One operand's tile as a thread reads it.
+pub(crate) struct Operands {
+    /// Address of the thread's first element.
+    base: Reg,
+    /// Elements from one step of the reduction to the next.
+    pitch: u32,
+    /// Elements of one load.
+    chunk: u32,
+    /// Where loads begin, in elements beyond the first.
+    pieces: Vec<u32>,
+}
+
+impl Operands {
+    /// From the address of the thread's first element in the tile of the block's first group.
+    pub(crate) fn new(base: Reg, pitch: u32, chunk: u32, pieces: Vec<u32>) -> Self {
+        Self { base, pitch, chunk, pieces }
+    }
+
+    fn elements(&self) -> usize {
+        self.pieces.len() * self.chunk as usize
+    }
+
+    /// One step's elements.
+    fn fetch(&self, b: &mut Builder, of: Arithmetic, base: Reg, step: u32) -> Vec<Reg> {
+        let start = step * self.pitch;
+        let load =
+            |at: &u32| b.load(Space::Shared, of.ty, self.chunk as usize, base, i64::from((start + at) * of.bytes()));
+        self.pieces.iter().flat_map(load).collect()
+    }
+}
+
+/// Where a thread reads both operands in shared memory. Of the products those of one element of the second operand lie together.
+pub(crate) struct Fragments {
+    pub(crate) arithmetic: Arithmetic,
+    pub(crate) sides: [Operands; 2],
+    /// Steps of a stage that the thread's group takes.
+    pub(crate) steps: u32,
+}
+
+impl Fragments {
+    /// Multiplies and adds a stage, the operands of a step loaded one step ahead. Steps are dealt to sets of accumulators.
+    pub(crate) fn compute(&self, b: &mut Builder, turn: Option<Reg>, acc: &[Reg]) {
+        let [left, right] = &self.sides;
+        let shift = |b: &mut Builder, base: Reg| turn.map_or(base, |t| b.add(Type::U32, base, t));
+        let (x_base, y_base) = (shift(b, left.base), shift(b, right.base));
+        let fetch = |b: &mut Builder, step: u32| {
+            let x = left.fetch(b, self.arithmetic, x_base, step);
+            (x, right.fetch(b, self.arithmetic, y_base, step))
+        };
+        let rows = left.elements();
+        let tile = rows * right.elements();
+        let sets = (acc.len() / tile) as u32;
+        let mut next = fetch(b, 0);
+        for step in 0..self.steps {
+            let (x, y) = next;
+            next = if step + 1 < self.steps { fetch(b, step + 1) } else { Default::default() };
+            let set = &acc[(step % sets) as usize * tile..][..tile];
+            for (column, y) in set.chunks(rows).zip(&y) {
+                for (acc, x) in column.iter().zip(&x) {
+                    self.arithmetic.multiply_add(b, *acc, *x, *y);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,160 @@
+//! The loop over the reduction, stage by stage.
+
+use super::{Arithmetic, Fragments, tree};
+use crate::ir::{Arith, Builder, Compare, Index, Inst, Operand, Reg, Sym, Type};
+use serde::{Deserialize, Serialize};
+
+/// How tiles of the operands come into shared memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Load {
+    /// Through registers, by ordinary loads.
+    Global,
+    /// Through registers, by loads of data that nobody writes (`ld.global.nc`).
+    Nc,
+    /// By asynchronous copies (`cp.async`, from sm_80), several stages ahead.
+    Async,
+}
+
+/// How a thread brings in its part of one operand's tiles.
+pub(crate) trait Side {
+    /// Loads the first stage into registers.
+    fn load_first(&mut self, b: &mut Builder);
+    /// Copies the first stage.
+    fn copy_first(&mut self, b: &mut Builder);
+    /// Goes on to the next stage before the loop.
+    fn leave(&mut self, b: &mut Builder);
+    /// From here on the next loop goes on in place.
+    fn carry(&mut self, b: &mut Builder);
+    /// Goes on to the next stage in the loop.
+    fn advance(&self, b: &mut Builder);
+    /// Loads a stage into registers if more than `ahead` stages are left, and goes on.
+    fn load_next(&self, b: &mut Builder, left: Reg, ahead: u32);
+    /// Copies a stage to the one at `to` bytes if more than `ahead` stages are left.
+    fn copy_next(&self, b: &mut Builder, left: (Reg, u32), to: Operand);
+    /// Stores what was loaded, in the stage whose turn it is.
+    fn put(&self, b: &mut Builder, turn: Option<Reg>);
+}
+
+/// The sums of a block over its slice of the reduction.
+pub(crate) struct Reduction {
+    pub(crate) arithmetic: Arithmetic,
+    pub(crate) load: Load,
+    /// Stages in shared memory, and bytes from one to the next.
+    pub(crate) stages: u32,
+    pub(crate) step: u32,
+    /// Stages of the slice, at least one.
+    pub(crate) trips: Reg,
+    /// Sums of a thread, and sets of accumulators that steps are dealt to.
+    pub(crate) tile: usize,
+    pub(crate) sets: u32,
+    /// Threads of a group, and groups of the block.
+    pub(crate) group: u32,
+    pub(crate) groups: u32,
+    /// The thread's index in its group, and the group; `None` where there is one.
+    pub(crate) in_group: Reg,
+    pub(crate) my_group: Option<Reg>,
+    /// Address of shared memory.
+    pub(crate) shared: Reg,
+}
+
+impl Reduction {
+    /// Adds up; the sums are those of the first group.
+    pub(crate) fn sums<S: Side>(&self, b: &mut Builder, sides: [S; 2], read: &Fragments) -> Vec<Reg> {
+        let acc: Vec<Reg> = (0..self.tile * self.sets as usize).map(|_| self.arithmetic.zero(b)).collect();
+        match (self.load, self.stages) {
+            (Load::Async, _) => self.asynchronous(b, sides, read, &acc),
+            (_, 1) => self.single(b, sides, read, &acc),
+            _ => self.double(b, sides, read, &acc),
+        }
+        let mut sums = acc[..self.tile].to_vec();
+        for set in acc[self.tile..].chunks(self.tile) {
+            sums = sums.iter().zip(set).map(|(x, y)| self.arithmetic.add(b, *x, *y)).collect();
+        }
+        if self.groups > 1 {
+            sums = b.block("tree", |b| tree(b, self, &sums));
+        }
+        sums
+    }
+
+    /// One stage in shared memory; the next waits in registers.
+    fn single<S: Side>(&self, b: &mut Builder, mut sides: [S; 2], read: &Fragments, acc: &[Reg]) {
+        b.block("first stage", |b| sides.iter_mut().for_each(|side| side.load_first(b)));
+        sides.iter_mut().for_each(|side| side.carry(b));
+        b.repeat("k", self.trips, |b, it| {
+            sides.iter().for_each(|side| side.put(b, None));
+            b.barrier();
+            sides.iter().for_each(|side| side.load_next(b, it.left, 1));
+            read.compute(b, None, acc);
+            b.barrier();
+        });
+    }
+
+    /// Two stages in shared memory, filled through registers: one barrier a stage.
+    fn double<S: Side>(&self, b: &mut Builder, mut sides: [S; 2], read: &Fragments, acc: &[Reg]) {
+        let step = self.step;
+        b.block("first stage", |b| {
+            sides.iter_mut().for_each(|side| side.load_first(b));
+            sides.iter().for_each(|side| side.put(b, None));
+            b.barrier();
+        });
+        sides.iter_mut().for_each(|side| side.carry(b));
+        let current = b.carried(Type::U32, 0u32, Sym::Turn { count: 2, step }.into());
+        b.repeat("k", self.trips, |b, it| {
+            sides.iter().for_each(|side| side.load_next(b, it.left, 1));
+            read.compute(b, Some(current), acc);
+            let (a, op) = (step.into(), Arith::Sub);
+            b.push(Inst::Arith { op, ty: Type::U32, dst: current, a, b: current.into() });
+            sides.iter().for_each(|side| side.put(b, Some(current)));
+            b.barrier();
+        });
+    }
+
+    /// Several stages in shared memory, copied asynchronously: one barrier a stage.
+    fn asynchronous<S: Side>(&self, b: &mut Builder, mut sides: [S; 2], read: &Fragments, acc: &[Reg]) {
+        let (stages, step) = (self.stages, self.step);
+        b.block("first stages", |b| {
+            sides.iter_mut().for_each(|side| side.copy_first(b));
+            b.push(Inst::CpAsyncCommit);
+            for stage in 1..stages - 1 {
+                for side in &mut sides {
+                    side.copy_next(b, (self.trips, stage), (stage * step).into());
+                    side.leave(b);
+                }
+                b.push(Inst::CpAsyncCommit);
+            }
+        });
+        sides.iter_mut().for_each(|side| side.carry(b));
+        let turn: Index = Sym::Turn { count: stages, step }.into();
+        let current = b.carried(Type::U32, 0u32, turn.clone());
+        let free = b.carried(Type::U32, (stages - 1) * step, turn);
+        b.repeat("k", self.trips, |b, it| {
+            b.push(Inst::CpAsyncWait { pending: stages - 2 });
+            // Everybody's copies have arrived, and everybody has left the stage that is filled next.
+            b.barrier();
+            for side in &sides {
+                side.copy_next(b, (it.left, stages - 1), free.into());
+                side.advance(b);
+            }
+            b.push(Inst::CpAsyncCommit);
+            read.compute(b, Some(current), acc);
+            b.push(Inst::Mov { ty: Type::U32, dst: free, src: current.into() });
+            rotate(b, current, stages, step);
+        });
+        if self.groups > 1 {
+            b.barrier();
+        }
+    }
+}
+
+/// Goes on to the next of several stages.
+fn rotate(b: &mut Builder, current: Reg, stages: u32, step: u32) {
+    if stages == 2 {
+        let (a, op) = (step.into(), Arith::Sub);
+        b.push(Inst::Arith { op, ty: Type::U32, dst: current, a, b: current.into() });
+        return;
+    }
+    let next = b.arith(Arith::Add, Type::U32, current, step);
+    let wraps = b.compare(Compare::Eq, next, stages * step, None);
+    b.push(Inst::Selp { ty: Type::U32, dst: current, a: 0u32.into(), b: next.into(), pred: wraps });
+}
