@@ -64,7 +64,7 @@ pub trait Problem: Send + Sync {
         Operations::of(&self.counts(at)?, |size| fields.get(size)?.as_int())
     }
     /// The kind of data that results are checked on where this kind is wanted: real data where the reference foretells no others
-    /// for this kernel ([`Kernel::fillings`](crate::kernel::Kernel::fillings)).
+    /// for this kernel ([`Kernel::fillings`]).
     fn checked_on(&self, wanted: Filling) -> Filling {
         wanted
     }
