@@ -78,11 +78,28 @@ pub(crate) fn run(args: &RunArgs, wiring: &Wiring, seed: u64, output: Output) ->
     how.settings.verify = VerifySettings { seed, ..VerifySettings::default() };
     let fields = fields::parse(&args.input)?;
     let chosen = chosen(args, wiring, &mut device, seed)?;
-    let (mut rows, mut entrants) = (Vec::new(), Vec::new());
+    let (mut rows, mut entrants, mut refused) = (Vec::new(), Vec::new(), None);
     for kernel in &kernels {
-        let problem: Arc<dyn Problem> = problem(&**kernel, device.spec(), &fields)?.into();
-        let name = problem.kernel().to_string();
         let (mut config, mut reason, mut changed) = (None, None, Config::default());
+        let name = kernel.id().to_string();
+        let problem: Arc<dyn Problem> = match problem(&**kernel, device.spec(), &fields) {
+            Ok(problem) => problem.into(),
+            // Some kernels have code for some inputs only.
+            Err(error) if kernels.len() > 1 => {
+                let error = Failure::from(error);
+                rows.push(Row {
+                    name,
+                    config,
+                    time_s: None,
+                    ratio: None,
+                    reason: Some(error.message.clone()),
+                    changed,
+                });
+                refused.get_or_insert(error);
+                continue;
+            }
+            Err(error) => return Err(error.into()),
+        };
         match point(args, wiring, &*problem, chosen.as_ref()) {
             Ok(point) => {
                 let space = problem.space();
@@ -97,6 +114,9 @@ pub(crate) fn run(args: &RunArgs, wiring: &Wiring, seed: u64, output: Output) ->
             Err(failure) => return Err(failure),
         }
         rows.push(Row { name, config, time_s: None, ratio: None, reason, changed });
+    }
+    if let Some(refused) = refused.filter(|_| entrants.is_empty()) {
+        return Err(refused);
     }
     if kernels.len() > 1 {
         how.settings.drop_beyond = DROP_BEYOND;
