@@ -25,3 +25,4 @@ pub mod conv;
 mod filling;
 pub mod gemm;
 mod product;
+mod types;

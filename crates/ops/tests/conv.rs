@@ -1,4 +1,4 @@
-//! Inputs of convolutions: what draws give, and what is told of them.
+//! Inputs of convolutions: drawn ones, their aspects, and their correlations.
 
 use std::collections::BTreeSet;
 use tilewright_core::computation::{Computation, InputLimits};

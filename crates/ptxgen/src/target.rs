@@ -170,6 +170,11 @@ impl Target {
         TABLE.into_iter().rfind(|f| i64::from(f.sm) <= sm).map(Self::common)
     }
 
+    /// What code for a device is made for. The rule `target` of every kernel lets no older device pass.
+    pub(crate) fn of(device: &DeviceSpec) -> Self {
+        device.fact("sm").and_then(Self::of_sm).unwrap_or(Self::OLDEST)
+    }
+
     /// The compute capability as in `sm_80`.
     pub const fn sm(self) -> u32 {
         self.facts.sm

@@ -57,7 +57,7 @@ impl Kernel for PatchesByGemm {
 
     /// The forward direction in f32 or f64, without an epilogue.
     fn accepts(&self, input: &ConvInput) -> Result<(), InputError> {
-        only_sums(input, &[DType::F32, DType::F64])?;
+        only_sums(input, &ConvInput::PLAIN)?;
         match input.direction {
             Direction::Forward => Ok(()),
             other => Err(InputError::new("direction", format!("{}: patches are for the forward one", other.name()))),

@@ -9,7 +9,6 @@ use im2col::PatchesByGemm;
 use onednn::{Formats, OneDnnConv};
 use std::sync::Arc;
 use tilewright_core::computation::InputError;
-use tilewright_core::dtype::DType;
 use tilewright_core::element::ElementTypes;
 use tilewright_core::id::KernelId;
 use tilewright_core::problem::{AnyKernel, Erased};
@@ -53,17 +52,8 @@ fn onednn(formats: Formats) -> Option<Arc<dyn AnyKernel>> {
 }
 
 /// Refuses all but sums of products in one of these types.
-fn only_sums(input: &ConvInput, known: &[DType]) -> Result<(), InputError> {
-    let ElementTypes { operand, accumulator, output } = input.types;
-    let has = known.iter().map(ToString::to_string).collect::<Vec<_>>().join(" or ");
-    if !known.contains(&operand) {
-        return Err(InputError::new("dtype", format!("there is no code for {operand}: {has} throughout")));
-    }
-    for (name, dtype) in [("acc", accumulator), ("out", output)] {
-        if dtype != operand {
-            return Err(InputError::new(name, format!("there is no code for {dtype}: {operand} throughout")));
-        }
-    }
+fn only_sums(input: &ConvInput, known: &[ElementTypes]) -> Result<(), InputError> {
+    input.only(known)?;
     let epilogue = &input.epilogue;
     let more = [
         ("bias", epilogue.bias),

@@ -8,6 +8,7 @@ use tilewright_core::buffer::BufferSpec;
 use tilewright_core::computation::{Computation, InputError};
 use tilewright_core::device::DeviceSpec;
 use tilewright_core::dtype::DType;
+use tilewright_core::element::ElementTypes;
 use tilewright_core::feature::Feature;
 use tilewright_core::id::KernelId;
 use tilewright_core::kernel::Kernel;
@@ -83,7 +84,7 @@ impl Kernel for OneDnnConv {
 
     /// Convolutions of f32 that are not empty, without an epilogue.
     fn accepts(&self, input: &ConvInput) -> Result<(), InputError> {
-        only_sums(input, &[DType::F32])?;
+        only_sums(input, &[ElementTypes::all(DType::F32)])?;
         let empty = [("n", input.n), ("c", input.c), ("k", input.k)].into_iter().find(|(_, size)| *size == 0);
         empty.map_or(Ok(()), |(name, _)| Err(InputError::new(name, "0: the library is not called for empty tensors")))
     }

@@ -168,7 +168,7 @@ impl fmt::Debug for OneDnn {
 }
 
 impl OneDnn {
-    /// Opens the library of a file, if it is of version 3 and can be told how many threads to use.
+    /// Opens the library of a file, if it is of version 3 and lets its number of threads be set.
     pub(crate) fn open(path: &Path) -> Result<&'static Self, LoadError> {
         let library = Library::open(path, Visibility::Local)?;
         // SAFETY: every version since the first has this function.

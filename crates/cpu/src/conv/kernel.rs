@@ -9,8 +9,6 @@ use crate::scalar::Float;
 use std::sync::Arc;
 use tilewright_core::computation::InputError;
 use tilewright_core::device::DeviceSpec;
-use tilewright_core::dtype::DType;
-use tilewright_core::element::ElementTypes;
 use tilewright_core::feature::Feature;
 use tilewright_core::id::KernelId;
 use tilewright_core::kernel::Kernel;
@@ -57,7 +55,7 @@ impl Kernel for CpuConv {
     }
 
     fn accepts(&self, input: &ConvInput) -> Result<(), InputError> {
-        plain_types(input)
+        input.only(&ConvInput::PLAIN)
     }
 
     fn symbols(&self, device: &DeviceSpec, input: &ConvInput) -> Symbols {
@@ -85,20 +83,6 @@ impl Kernel for CpuConv {
     fn default_point(&self, _: &DeviceSpec, _: &ConvInput, space: &BoundSpace) -> Option<Point> {
         default::default_point(space)
     }
-}
-
-/// Refuses other types than f32 or f64 throughout.
-pub(super) fn plain_types(input: &ConvInput) -> Result<(), InputError> {
-    let known = [DType::F32, DType::F64].map(ElementTypes::all);
-    if known.contains(&input.types) {
-        return Ok(());
-    }
-    let (name, has) = match input.types {
-        ElementTypes { operand, .. } if known.iter().all(|k| k.operand != operand) => ("dtype", operand),
-        ElementTypes { operand, accumulator, .. } if accumulator != operand => ("acc", accumulator),
-        ElementTypes { output, .. } => ("out", output),
-    };
-    Err(InputError::new(name, format!("there is no code for {has}: f32 or f64 throughout")))
 }
 
 impl ConvPlan {

@@ -2,6 +2,7 @@
 
 use super::epilogue::Epilogue;
 use super::tensor::Tensors;
+use crate::types;
 use tilewright_core::computation::{InputError, size_field};
 use tilewright_core::device::DeviceSpec;
 use tilewright_core::dtype::DType;
@@ -116,7 +117,7 @@ impl ConvInput {
             size_field(fields, name, least, MAX_SIZE, default.map(|x| x as u64)).map(|x| x as usize)
         };
         let (h, r) = (size("h", 1, None)?, size("r", 1, None)?);
-        let types = types(fields)?;
+        let types = element_types(fields)?;
         let [pad, stride, dilation] = pairs(fields)?;
         let input = Self {
             direction: word(fields, "direction", Direction::ALL.map(|d| (d.name(), d)))?,
@@ -134,7 +135,7 @@ impl ConvInput {
             layout: word(fields, "layout", Layout::ALL.map(|l| (l.name(), l)))?,
             types,
             epilogue: Epilogue::parse(fields)?,
-            align: align(fields, types.operand)?,
+            align: types::align(fields, types.operand)?,
         };
         input.check()?;
         Ok(input)
@@ -223,6 +224,17 @@ impl ConvInput {
         self.types.operand
     }
 
+    /// f32 and f64 throughout.
+    pub const PLAIN: [ElementTypes; 2] = types::PLAIN;
+
+    /// Refuses other element types than these, for kernels and libraries that have no code for them.
+    ///
+    /// # Errors
+    /// The field, `dtype`, `acc` or `out`, and what may stand there.
+    pub fn only(&self, known: &[ElementTypes]) -> Result<(), InputError> {
+        types::only(self.types, known)
+    }
+
     /// Whether outputs are products of matrices as they lie in memory: one tap, no padding, no stride, one group.
     pub fn is_pointwise(&self) -> bool {
         (self.r, self.s, self.groups) == (1, 1, 1) && self.stride == [1, 1]
@@ -285,14 +297,10 @@ const fn default_accumulator(operand: DType) -> DType {
     }
 }
 
-fn types(fields: &Config) -> Result<ElementTypes, InputError> {
-    let real = |name: &str, default: DType| {
-        let Some(value) = fields.get(name) else { return Ok(default) };
-        let known = value.to_string().parse::<DType>().ok().filter(|d| !d.is_complex() && !d.is_integer());
-        known.ok_or_else(|| InputError::not(name, value, "one of f16, bf16, tf32, f32 and f64"))
-    };
-    let operand = real("dtype", DType::F32)?;
-    Ok(ElementTypes { operand, accumulator: real("acc", default_accumulator(operand))?, output: real("out", operand)? })
+fn element_types(fields: &Config) -> Result<ElementTypes, InputError> {
+    let operand = types::real(fields, "dtype", DType::F32)?;
+    let accumulator = types::real(fields, "acc", default_accumulator(operand))?;
+    Ok(ElementTypes { operand, accumulator, output: types::real(fields, "out", operand)? })
 }
 
 /// Padding, stride and dilation.
@@ -321,15 +329,6 @@ fn word<T: Copy, const N: usize>(fields: &Config, name: &str, known: [(&'static 
     let found = known.iter().find(|(word, _)| *word == text).map(|(_, value)| *value);
     let names = known.map(|(word, _)| word).join(" or ");
     found.ok_or_else(|| InputError::not(name, value, &names))
-}
-
-fn align(fields: &Config, dtype: DType) -> Result<usize, InputError> {
-    let align = size_field(fields, "align", dtype.size() as u64, 64, Some(64))?;
-    if align.is_power_of_two() {
-        Ok(align as usize)
-    } else {
-        Err(InputError::new("align", format!("{align} is not a power of two within {}..=64", dtype.size())))
-    }
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! What a caller of GEMM has.
 
 use super::batch::{Batch, STRIDES};
+use crate::types;
 use std::fmt;
 use std::hash::{Hash, Hasher};
 use tilewright_core::computation::{InputError, size_field};
@@ -198,7 +199,7 @@ impl GemmInput {
             return Err(InputError::new(name, format!("unknown key: a GEMM input has {known}")));
         }
         let size = |name| size_field(fields, name, 0, MAX_SIZE, None).map(|x| x as usize);
-        let mut input = Self::new(size("m")?, size("n")?, size("k")?, types(fields)?, layout(fields)?);
+        let mut input = Self::new(size("m")?, size("n")?, size("k")?, element_types(fields)?, layout(fields)?);
         for (name, rows) in [("lda", input.a_stored().0), ("ldb", input.b_stored().0), ("ldc", input.m)] {
             let least = rows.max(1) as u64;
             let ld = size_field(fields, name, least, MAX_SIZE, Some(least))
@@ -211,7 +212,7 @@ impl GemmInput {
         }
         input.alpha = scalar(fields, "alpha", ScalarClass::One)?;
         input.beta = scalar(fields, "beta", ScalarClass::Zero)?;
-        input.align = align(fields, input.dtype())?;
+        input.align = types::align(fields, input.dtype())?;
         // Before a batch multiplies what would already be too large.
         input.check_bytes()?;
         input.batch = Batch::parse(fields, &input)?;
@@ -277,28 +278,11 @@ impl GemmInput {
     /// # Errors
     /// The field, `dtype`, `acc` or `out`, and what may stand there.
     pub fn only(&self, known: &[ElementTypes]) -> Result<(), InputError> {
-        let own = self.types;
-        let refuse = |name: &str, has: DType, of: fn(&ElementTypes) -> DType, among: &[ElementTypes]| {
-            let mut names: Vec<&str> = among.iter().map(|t| of(t).name()).collect();
-            names.dedup();
-            Err(InputError::new(name, format!("there is no code for {has}: {}", names.join(" or "))))
-        };
-        let read: Vec<ElementTypes> = known.iter().copied().filter(|t| t.operand == own.operand).collect();
-        if read.is_empty() {
-            return refuse("dtype", own.operand, |t| t.operand, known);
-        }
-        let summed: Vec<ElementTypes> = read.iter().copied().filter(|t| t.accumulator == own.accumulator).collect();
-        if summed.is_empty() {
-            return refuse("acc", own.accumulator, |t| t.accumulator, &read);
-        }
-        if summed.iter().all(|t| t.output != own.output) {
-            return refuse("out", own.output, |t| t.output, &summed);
-        }
-        Ok(())
+        types::only(self.types, known)
     }
 
     /// f32 and f64 throughout: what most code is for.
-    pub const PLAIN: [ElementTypes; 2] = [ElementTypes::all(DType::F32), ElementTypes::all(DType::F64)];
+    pub const PLAIN: [ElementTypes; 2] = types::PLAIN;
 
     /// Rows and columns of A as stored.
     pub fn a_stored(&self) -> (usize, usize) {
@@ -341,17 +325,10 @@ impl GemmInput {
     }
 }
 
-fn types(fields: &Config) -> Result<ElementTypes, InputError> {
-    let operand = real(fields, "dtype", DType::F32)?;
-    Ok(ElementTypes { operand, accumulator: real(fields, "acc", operand)?, output: real(fields, "out", operand)? })
-}
-
-fn real(fields: &Config, name: &str, default: DType) -> Result<DType, InputError> {
-    let Some(value) = fields.get(name) else {
-        return Ok(default);
-    };
-    let known = value.to_string().parse::<DType>().ok().filter(|d| !d.is_complex() && !d.is_integer());
-    known.ok_or_else(|| InputError::not(name, value, "one of f16, bf16, tf32, f32 and f64"))
+fn element_types(fields: &Config) -> Result<ElementTypes, InputError> {
+    let operand = types::real(fields, "dtype", DType::F32)?;
+    let (accumulator, output) = (types::real(fields, "acc", operand)?, types::real(fields, "out", operand)?);
+    Ok(ElementTypes { operand, accumulator, output })
 }
 
 fn layout(fields: &Config) -> Result<Layout, InputError> {
@@ -371,14 +348,5 @@ fn scalar(fields: &Config, name: &str, default: ScalarClass) -> Result<ScalarCla
             .as_f64()
             .map(ScalarClass::of)
             .ok_or_else(|| InputError::not(name, value, "a number or the word other")),
-    }
-}
-
-fn align(fields: &Config, dtype: DType) -> Result<usize, InputError> {
-    let align = size_field(fields, "align", dtype.size() as u64, 64, Some(64))?;
-    if align.is_power_of_two() {
-        Ok(align as usize)
-    } else {
-        Err(InputError::new("align", format!("{align} is not a power of two within {}..=64", dtype.size())))
     }
 }

@@ -6,7 +6,6 @@ use super::{default, facts, features};
 use crate::target::Target;
 use tilewright_core::computation::InputError;
 use tilewright_core::device::DeviceSpec;
-use tilewright_core::dtype::DType;
 use tilewright_core::feature::Feature;
 use tilewright_core::id::KernelId;
 use tilewright_core::kernel::Kernel;
@@ -42,17 +41,7 @@ impl Kernel for SimtConv {
     }
 
     fn accepts(&self, input: &ConvInput) -> Result<(), InputError> {
-        let types = input.types;
-        let plain = |dtype| types.operand == dtype && types.accumulator == dtype && types.output == dtype;
-        if plain(DType::F32) || plain(DType::F64) {
-            return Ok(());
-        }
-        let field = match (types.operand, types.accumulator == types.operand) {
-            (DType::F32 | DType::F64, true) => "out",
-            (DType::F32 | DType::F64, false) => "acc",
-            _ => "dtype",
-        };
-        Err(InputError::new(field, "conv.simt has one element type throughout: f32 or f64"))
+        input.only(&ConvInput::PLAIN)
     }
 
     fn symbols(&self, device: &DeviceSpec, input: &ConvInput) -> Symbols {
@@ -60,9 +49,7 @@ impl Kernel for SimtConv {
     }
 
     fn plan(&self, device: &DeviceSpec, input: &ConvInput, at: &Legal<'_>) -> ConvPlan {
-        // The rule `target` lets no older device pass.
-        let target = device.fact("sm").and_then(Target::of_sm).unwrap_or(Target::OLDEST);
-        let plan = ConvPlan::new(target, input, at);
+        let plan = ConvPlan::new(Target::of(device), input, at);
         // The names are the kernel's own, and the conformance suite reads them all at legal points.
         plan.unwrap_or_else(|| unreachable!("{at:?} is no point of conv.simt, or not legal there"))
     }

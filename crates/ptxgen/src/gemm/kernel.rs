@@ -50,7 +50,7 @@ impl Kernel for SimtGemm {
     }
 
     fn plan(&self, device: &DeviceSpec, input: &GemmInput, at: &Legal<'_>) -> GemmPlan {
-        let plan = GemmPlan::new(target(device), input, at);
+        let plan = GemmPlan::new(Target::of(device), input, at);
         // The names are the kernel's own, and the conformance suite reads them all at legal points.
         plan.unwrap_or_else(|| unreachable!("{at:?} is no point of gemm.simt, or not legal there"))
     }
@@ -74,9 +74,4 @@ impl Kernel for SimtGemm {
     fn default_point(&self, _: &DeviceSpec, _: &GemmInput, space: &BoundSpace) -> Option<Point> {
         default::default_point(space)
     }
-}
-
-/// What code for a device is made for. The rule `target` lets no older device pass.
-pub(super) fn target(device: &DeviceSpec) -> Target {
-    device.fact("sm").and_then(Target::of_sm).unwrap_or(Target::OLDEST)
 }

@@ -51,7 +51,7 @@ impl Kernel for CpuWinograd {
     }
 
     fn accepts(&self, input: &ConvInput) -> Result<(), InputError> {
-        crate::conv::kernel::plain_types(input)?;
+        input.only(&ConvInput::PLAIN)?;
         let only = |field: &str, what: &str| Err(InputError::new(field, format!("there is code for {what} only")));
         match input {
             ConvInput { direction: Direction::Filter, .. } => only("direction", "forward and data"),
