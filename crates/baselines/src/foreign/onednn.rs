@@ -4,8 +4,11 @@
 //! version 3, which is asked for before any other call; [`Convolution::run`] checks that its slices reach as far as the
 //! descriptors that the library was given; and every call that reads or changes an object is made under one lock.
 
+mod description;
+
 use super::{Library, LoadError, Visibility};
-use std::ffi::{c_char, c_int, c_uint, c_void};
+pub(crate) use description::{Description, Pass, Tensor};
+use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use std::fmt;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -22,6 +25,7 @@ const VERSION: c_int = 3;
 const RUNTIME_SEQUENTIAL: c_uint = 1;
 const RUNTIME_OPENMP: c_uint = 2;
 const CPU: c_int = 1;
+const UNIMPLEMENTED: Status = 3;
 const IN_ORDER: c_uint = 1;
 const FORWARD_TRAINING: c_int = 64;
 const FORWARD_INFERENCE: c_int = 96;
@@ -29,6 +33,7 @@ const FORWARD_INFERENCE: c_int = 96;
 const DIRECT: c_int = 1;
 const F32: c_int = 3;
 const TAG_ANY: c_int = 1;
+const QUERY_IMPLEMENTATION: c_int = 8;
 const QUERY_ARGUMENT: c_int = 255;
 const FROM: c_int = 1;
 const TO: c_int = 17;
@@ -87,6 +92,7 @@ api! {
     convolution_backward_weights_primitive_desc_create(
         *mut Object, Object, c_int, Object, Object, Object, Object, *const Dims, *const Dims, *const Dims, *const Dims, Object, Object
     ) -> Status;
+    primitive_desc_query(Object, c_int, c_int, *mut *const c_char) -> Status;
     primitive_desc_query_md(Object, c_int, c_int) -> Object;
     primitive_desc_destroy(Object) -> Status;
     primitive_create(*mut Object, Object) -> Status;
@@ -106,7 +112,7 @@ fn reason(status: Status) -> String {
     match status {
         1 => "out of memory".to_owned(),
         2 => "it takes the arguments for wrong".to_owned(),
-        3 => "it has no code for this".to_owned(),
+        UNIMPLEMENTED => "it has no code for this".to_owned(),
         other => format!("status {other}"),
     }
 }
@@ -266,66 +272,6 @@ fn padded(values: &[i64]) -> Dims {
     out
 }
 
-/// Sizes and strides of a tensor, in elements.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Tensor {
-    pub(crate) dims: Vec<i64>,
-    pub(crate) strides: Vec<i64>,
-}
-
-impl Tensor {
-    /// Elements from the first to behind the last; none where that is not what strides and sizes can say.
-    fn reach(&self) -> Option<usize> {
-        let is_fit = self.dims.len() == self.strides.len() && (1..=12).contains(&self.dims.len());
-        let mut last = 0i64;
-        for (&size, &stride) in self.dims.iter().zip(&self.strides) {
-            last = (size > 0 && stride > 0).then(|| last.checked_add((size - 1).checked_mul(stride)?)).flatten()?;
-        }
-        usize::try_from(last.checked_add(1)?).ok().filter(|_| is_fit)
-    }
-}
-
-/// Which tensor is computed; the tensors in the order images, filters, outputs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Pass {
-    Forward,
-    Data,
-    Filter,
-}
-
-impl Pass {
-    fn written(self) -> usize {
-        match self {
-            Self::Forward => 2,
-            Self::Data => 0,
-            Self::Filter => 1,
-        }
-    }
-
-    /// The library's numbers for the three tensors.
-    fn roles(self) -> [c_int; 3] {
-        match self {
-            Self::Forward => [1, 33, 17],
-            Self::Data => [129, 33, 145],
-            Self::Filter => [1, 161, 145],
-        }
-    }
-}
-
-/// A convolution: pairs are rows and columns, and a dilation of 0 is none.
-#[derive(Clone, Debug)]
-pub(crate) struct Description {
-    pub(crate) pass: Pass,
-    /// Images, filters, outputs.
-    pub(crate) tensors: [Tensor; 3],
-    /// Which of them lie as the library likes it best.
-    pub(crate) own: [bool; 3],
-    pub(crate) stride: [i64; 2],
-    pub(crate) dilation: [i64; 2],
-    pub(crate) pad: [i64; 2],
-    pub(crate) threads: usize,
-}
-
 /// What a run does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Part {
@@ -366,6 +312,9 @@ impl OneDnn {
         }
         let _held = self.hold(of.threads);
         let chosen = self.chosen(of)?;
+        if self.is_reference(&chosen) {
+            return Err(CallError { what: "other than its reference code", status: UNIMPLEMENTED });
+        }
         let primitive = self.primitive(&chosen)?;
         let side = |at: usize| self.side(of, &chosen, at, reaches[at]);
         Ok(Convolution {
@@ -412,6 +361,15 @@ impl OneDnn {
                 }
             }
         })
+    }
+
+    /// Whether all it has is the plain loops that it tests its code against, a hundred times slower: nobody calls those for speed.
+    fn is_reference(&self, chosen: &Owned) -> bool {
+        let mut name = std::ptr::null();
+        // SAFETY: the descriptor is alive, and this query writes one pointer.
+        let status = unsafe { (self.api.primitive_desc_query)(chosen.object, QUERY_IMPLEMENTATION, 0, &raw mut name) };
+        // SAFETY: a string of the library that lives as long as the descriptor.
+        status == 0 && unsafe { CStr::from_ptr(name) }.to_bytes().starts_with(b"ref")
     }
 
     fn side(&self, of: &Description, chosen: &Owned, at: usize, reach: usize) -> Result<Side, CallError> {

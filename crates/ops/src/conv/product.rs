@@ -61,13 +61,22 @@ impl<'a> Product<'a> {
         self.group * self.of_group(outputs) + i
     }
 
-    /// The element of the gathered tensor, if it is inside.
-    fn left(&self, row: Position, step: Position) -> Option<usize> {
+    /// The row (`d` = 0) or the column (1) of the gathered tensor where these of a row and of a step meet, if it is inside.
+    fn meets(&self, d: usize, row: usize, step: usize) -> Option<usize> {
+        match self.input.direction {
+            Direction::Forward => self.tensors.seen_along(d, row, step),
+            Direction::Data => self.tensors.seeing_along(d, row, step),
+            Direction::Filter => self.tensors.seen_along(d, step, row),
+        }
+    }
+
+    /// The element of the gathered tensor at a place, for what a row and a step are of.
+    fn left(&self, row: usize, step: usize, place: [usize; 2]) -> usize {
         let t = &self.tensors;
         match self.input.direction {
-            Direction::Forward => t.seen(row.1, step.1).map(|at| t.x(row.0, self.channel(step.0, false), at)),
-            Direction::Data => t.seeing(row.1, step.1).map(|at| t.y(row.0, self.channel(step.0, true), at)),
-            Direction::Filter => t.seen(step.1, row.1).map(|at| t.x(step.0, self.channel(row.0, false), at)),
+            Direction::Forward => t.x(row, self.channel(step, false), place),
+            Direction::Data => t.y(row, self.channel(step, true), place),
+            Direction::Filter => t.x(step, self.channel(row, false), place),
         }
     }
 
@@ -97,13 +106,25 @@ impl<'a> Product<'a> {
         }
     }
 
-    /// Rows of the gathered operand, zero where nothing is seen.
+    /// Rows of the gathered operand, zero where nothing is seen. Columns of a step are looked up once, and rows once in each line:
+    /// dividing for every element took longer than multiplying.
     pub(super) fn gather_rows(&self, rows: &Range<usize>, from: &[f64]) -> Matrix {
         let mut values = vec![0.0; rows.len() * self.depth()];
         let mine = &self.rows[rows.clone()];
-        values.par_chunks_mut(rows.len().max(1)).zip(&self.steps).for_each(|(column, &step)| {
-            for (value, &row) in column.iter_mut().zip(mine) {
-                *value = self.left(row, step).map_or(0.0, |at| from[at]);
+        let lines: Vec<&[Position]> = mine.chunk_by(|a, b| a.0 == b.0 && a.1[0] == b.1[0]).collect();
+        let widest = mine.iter().map(|row| row.1[1] + 1).max().unwrap_or(0);
+        let between = self.left(0, 0, [0, 1]) - self.left(0, 0, [0, 0]);
+        values.par_chunks_mut(rows.len().max(1)).zip(&self.steps).for_each(|(mut column, &(of, at))| {
+            let meets = |j| self.meets(1, j, at[1]).map(|place| place * between);
+            let columns: Vec<Option<usize>> = (0..widest).map(meets).collect();
+            for line in &lines {
+                let (values, rest) = column.split_at_mut(line.len());
+                column = rest;
+                let Some(row) = self.meets(0, line[0].1[0], at[0]) else { continue };
+                let first = self.left(line[0].0, of, [row, 0]);
+                for (value, position) in values.iter_mut().zip(*line) {
+                    *value = columns[position.1[1]].map_or(0.0, |along| from[first + along]);
+                }
             }
         });
         Matrix { rows: rows.len(), columns: self.depth(), values }

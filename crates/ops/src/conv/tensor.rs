@@ -75,20 +75,24 @@ impl Tensors {
 
     /// Where in the image a tap of an output falls; none outside of it.
     pub fn seen(&self, output: [usize; 2], tap: [usize; 2]) -> Option<[usize; 2]> {
-        let one = |d: usize, extent: usize| {
-            let at = (output[d] * self.stride[d] + tap[d] * self.dilation[d]).checked_sub(self.pad[d])?;
-            (at < extent).then_some(at)
-        };
-        Some([one(0, self.x[1])?, one(1, self.x[2])?])
+        Some([self.seen_along(0, output[0], tap[0])?, self.seen_along(1, output[1], tap[1])?])
+    }
+
+    /// The row (`d` = 0) or the column (1) of it.
+    pub(super) fn seen_along(&self, d: usize, output: usize, tap: usize) -> Option<usize> {
+        let at = (output * self.stride[d] + tap * self.dilation[d]).checked_sub(self.pad[d])?;
+        (at < self.x[1 + d]).then_some(at)
     }
 
     /// Which output sees this place of the image by this tap, the other way round.
     pub fn seeing(&self, place: [usize; 2], tap: [usize; 2]) -> Option<[usize; 2]> {
-        let one = |d: usize, extent: usize| {
-            let at = (place[d] + self.pad[d]).checked_sub(tap[d] * self.dilation[d])?;
-            (at.is_multiple_of(self.stride[d]) && at / self.stride[d] < extent).then(|| at / self.stride[d])
-        };
-        Some([one(0, self.y[1])?, one(1, self.y[2])?])
+        Some([self.seeing_along(0, place[0], tap[0])?, self.seeing_along(1, place[1], tap[1])?])
+    }
+
+    /// The row (`d` = 0) or the column (1) of it.
+    pub(super) fn seeing_along(&self, d: usize, place: usize, tap: usize) -> Option<usize> {
+        let at = (place + self.pad[d]).checked_sub(tap * self.dilation[d])?;
+        (at.is_multiple_of(self.stride[d]) && at / self.stride[d] < self.y[1 + d]).then(|| at / self.stride[d])
     }
 
     /// Elements of images, filters and outputs.
