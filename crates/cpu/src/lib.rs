@@ -18,7 +18,7 @@ mod interpreter;
 #[cfg(test)]
 mod proofs;
 
-pub use conv::{ConvPlan, CpuConv, CpuWinograd, WinogradPlan};
+pub use conv::{ConvPlan, CpuConv, CpuDepthwise, CpuWinograd, DepthwisePlan, WinogradPlan};
 pub use device::CpuDevice;
 pub use kernel::{CpuGemm, GemmPlan};
 #[cfg(all(feature = "loops", target_arch = "x86_64"))]

@@ -6,7 +6,7 @@ use tilewright_core::computation::Computation;
 use tilewright_core::dtype::DType;
 use tilewright_core::problem::Bound;
 use tilewright_core::space::Config;
-use tilewright_cpu::{CpuConv, CpuDevice, CpuGemm, CpuWinograd};
+use tilewright_cpu::{CpuConv, CpuDepthwise, CpuDevice, CpuGemm, CpuWinograd};
 use tilewright_ops::conv::{Conv, ConvInput};
 use tilewright_ops::gemm::{GemmInput, Layout, ScalarClass};
 use tilewright_testkit::Effort;
@@ -77,6 +77,22 @@ const SQUARES: [&str; 7] = [
     "n=1,c=300,h=6,k=9,r=3,pad=1",
 ];
 
+/// Groups of one channel and one output.
+const PLANES: [&str; 12] = [
+    "n=0,c=3,h=4,k=3,r=3,groups=3",
+    "n=1,c=1,h=1,k=1,r=1",
+    "n=2,c=5,h=9,w=13,k=5,r=3,pad=1,groups=5,bias=1,activation=relu",
+    "n=2,c=37,h=9,w=6,k=37,r=3,pad=1,groups=37,bias=1,residual=1,layout=nhwc",
+    "n=1,c=150,h=4,k=150,r=2,groups=150,activation=relu,layout=nhwc",
+    "n=2,c=3,h=21,w=80,k=3,r=5,s=3,stride=2,pad=2,groups=3,residual=1",
+    "n=1,c=2,h=11,w=70,k=2,r=3,stride_h=1,stride_w=3,dilation=2,pad_w=4,groups=2",
+    "n=1,c=40,h=11,w=7,k=40,r=3,stride=2,dilation=2,pad=3,groups=40,layout=nhwc",
+    "n=2,c=4,h=12,w=33,k=4,r=3,pad=1,groups=4,direction=data",
+    "n=1,c=3,h=13,w=41,k=3,r=3,stride=2,pad=1,groups=3,direction=data",
+    "n=2,c=33,h=7,k=33,r=3,stride=2,pad=1,groups=33,direction=data,layout=nhwc",
+    "n=1,c=2,h=9,k=2,r=1,stride=4,groups=2,direction=data",
+];
+
 fn convolutions(texts: &[&str], dtype: DType) -> Vec<ConvInput> {
     let parsed = texts.iter().map(|text| {
         let mut fields = Config::parse(text).unwrap();
@@ -103,6 +119,16 @@ fn winograds_convolutions_conform() {
         let mut device = CpuDevice::new(threads).unwrap();
         let inputs = convolutions(&SQUARES, dtype);
         tilewright_testkit::kernel(&Arc::new(CpuWinograd::new()), &mut device, &inputs, &effort).unwrap();
+    }
+}
+
+#[test]
+fn depthwise_convolutions_conform() {
+    let effort = Effort { probes: 200, runs: 12, ..Effort::default() };
+    for (dtype, threads) in [(DType::F32, 1), (DType::F64, 2), (DType::F32, 3)] {
+        let mut device = CpuDevice::new(threads).unwrap();
+        let inputs = convolutions(&PLANES, dtype);
+        tilewright_testkit::kernel(&Arc::new(CpuDepthwise::new()), &mut device, &inputs, &effort).unwrap();
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use tilewright_core::device::{DeviceKind, DeviceSpec};
 use tilewright_core::problem::{AnyKernel, Erased};
-use tilewright_cpu::{CpuConv, CpuGemm, CpuWinograd};
+use tilewright_cpu::{CpuConv, CpuDepthwise, CpuGemm, CpuWinograd};
 use tilewright_ptxgen::conv::SimtConv;
 use tilewright_ptxgen::gemm::SimtGemm;
 
@@ -39,6 +39,7 @@ impl Default for Kernels {
             },
             Entry { kernel: Arc::new(Erased::new(CpuConv::new())), runs_on: &[DeviceKind::Cpu] },
             Entry { kernel: Arc::new(Erased::new(CpuWinograd::new())), runs_on: &[DeviceKind::Cpu] },
+            Entry { kernel: Arc::new(Erased::new(CpuDepthwise::new())), runs_on: &[DeviceKind::Cpu] },
             Entry {
                 kernel: Arc::new(Erased::new(SimtConv::new())),
                 runs_on: &[DeviceKind::Cuda, DeviceKind::Emulator],

@@ -145,7 +145,7 @@ impl Finish {
 
     /// # Safety
     /// As for [`Finish::run`].
-    unsafe fn of<T: Real>(&self, sum: T, place: usize) -> T {
+    pub(super) unsafe fn of<T: Real>(&self, sum: T, place: usize) -> T {
         // SAFETY: the caller's contract.
         let sum = if self.residual.is_null() { sum } else { sum + unsafe { *self.residual.cast::<T>().add(place) } };
         // Of NaN it is 0.

@@ -45,20 +45,20 @@ impl HostConv {
         }
         Ok(())
     }
+}
 
-    /// The epilogue of outputs without sums.
-    fn finish_empty(&self, of: &Correlation, views: &mut [View<'_>]) {
-        let written = self.input.written();
-        let (r, epilogue) = (of.result, self.input.epilogue);
-        for (number, group) in of.groups.iter().enumerate() {
-            for (image, row) in (0..of.images.count).flat_map(|i| (0..of.grid[0]).map(move |r| (i, r))) {
-                for (column, out) in (0..of.grid[1]).flat_map(|c| (0..of.outs.count).map(move |o| (c, o))) {
-                    let at = group.result + image * r.image + row * r.row + column * r.column + out * r.out;
-                    let channel = number * of.outs.count + out;
-                    let bias = if epilogue.bias { views[BIAS].get_f64(channel) } else { 0.0 };
-                    let residual = self.input.residual().map_or(0.0, |buffer| views[buffer].get_f64(at));
-                    views[written].set_f64(at, epilogue.activation.of(bias + residual));
-                }
+/// The epilogue of outputs without sums.
+pub(super) fn finish_empty(input: &ConvInput, of: &Correlation, views: &mut [View<'_>]) {
+    let written = input.written();
+    let (r, epilogue) = (of.result, input.epilogue);
+    for (number, group) in of.groups.iter().enumerate() {
+        for (image, row) in (0..of.images.count).flat_map(|i| (0..of.grid[0]).map(move |r| (i, r))) {
+            for (column, out) in (0..of.grid[1]).flat_map(|c| (0..of.outs.count).map(move |o| (c, o))) {
+                let at = group.result + image * r.image + row * r.row + column * r.column + out * r.out;
+                let channel = number * of.outs.count + out;
+                let bias = if epilogue.bias { views[BIAS].get_f64(channel) } else { 0.0 };
+                let residual = input.residual().map_or(0.0, |buffer| views[buffer].get_f64(at));
+                views[written].set_f64(at, epilogue.activation.of(bias + residual));
             }
         }
     }
@@ -83,7 +83,7 @@ pub(super) fn operands(input: &ConvInput, views: &mut [View<'_>]) -> (*const u8,
 impl HostCode for HostConv {
     fn run(&self, args: &mut HostArgs<'_, '_>) -> Result<(), DeviceError> {
         self.check(args)?;
-        self.empty.iter().for_each(|of| self.finish_empty(of, args.buffers));
+        self.empty.iter().for_each(|of| finish_empty(&self.input, of, args.buffers));
         let compiled = self.compiled.as_ref().map_err(|e| DeviceError::Load(e.clone()))?;
         if compiled.is_empty() {
             return Ok(());

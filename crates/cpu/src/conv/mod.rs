@@ -11,17 +11,21 @@
 //! | `panels`, `slab` | packed filters, images with their padding |
 //! | `driver`, `finish` | the loops, and what is done to outputs |
 //! | `host` | plans as code that the host runs |
+//! | `lanes` | arrays that the compiler makes vectors of |
+//! | `depthwise` | a kernel of its own for groups of one channel |
 //! | `winograd` | a kernel of its own for filters of 3 x 3 |
 
 mod blocks;
 mod blueprint;
 mod config;
 mod default;
+mod depthwise;
 mod driver;
 mod features;
 mod finish;
 mod host;
 mod kernel;
+mod lanes;
 mod panels;
 #[cfg(test)]
 mod proofs;
@@ -29,5 +33,6 @@ mod slab;
 mod space;
 mod winograd;
 
+pub use depthwise::{CpuDepthwise, DepthwisePlan};
 pub use kernel::{ConvPlan, CpuConv};
 pub use winograd::{CpuWinograd, WinogradPlan};

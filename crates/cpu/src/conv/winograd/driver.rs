@@ -1,14 +1,15 @@
 //! Runs Winograd's convolution: filters are transformed once a call, inputs and products block by block.
 
-use super::super::finish::{Finish, Real, Row};
+use super::super::driver::Call;
+use super::super::finish::Row;
+use super::super::lanes::{Lanes, Number, Work, with_vectors};
 use super::blueprint::{Blueprint, NONE};
-use super::transform::{Element, Lanes, square_of_filters, square_of_inputs, square_of_outputs};
+use super::transform::{square_of_filters, square_of_inputs, square_of_outputs};
 use crate::codegen::abi::PanelArgs;
-use crate::codegen::vector::Width;
+use crate::codegen::vector::Vector;
 use crate::exec::code::{Code, Invoke};
-use crate::exec::pack::{Block, Packed};
+use crate::exec::pack::Block;
 use crate::geometry::Operand;
-use crate::scalar::Float;
 use crate::split::{KINDS, Split, share};
 use std::ops::Range;
 use tilewright_ops::conv::Strides;
@@ -20,79 +21,6 @@ pub(super) struct Compiled {
     code: Code,
     /// By split, kind of tiles and kind of outputs.
     entries: Vec<[[usize; KINDS]; KINDS]>,
-}
-
-/// Addresses of one call, in memory of the elements' type.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Call {
-    pub(super) gathered: *const u8,
-    pub(super) filter: *const u8,
-    pub(super) result: *mut u8,
-    pub(super) workspace: *mut u8,
-    pub(super) finish: Finish,
-}
-
-// SAFETY: every thread works on its own part of the result and of the workspace, except where transformed filters are written, each
-// part by one thread; the rest is only read.
-unsafe impl Sync for Call {}
-
-/// An element type of tiles and transformations.
-pub(super) trait Number: Packed + Element + Real {}
-impl Number for f32 {}
-impl Number for f64 {}
-
-/// What is done with arrays that the compiler makes vectors of.
-trait Work {
-    /// Does it.
-    ///
-    /// # Safety
-    /// As for [`Compiled::run`].
-    unsafe fn run<T: Number, const L: usize>(&self);
-}
-
-/// Does it with arrays as long as a plan's vectors, compiled for them where they are the host's.
-///
-/// # Safety
-/// As for [`Compiled::run`].
-unsafe fn with_vectors(compiled: &Compiled, work: &impl Work) {
-    let (vector, is_native) = (compiled.blueprint.vector, compiled.code.is_native());
-    // SAFETY: the caller's contract; code is native only where the host has the plan's vectors.
-    unsafe {
-        match (vector.width, vector.float) {
-            #[cfg(target_arch = "x86_64")]
-            (Width::Z, Float::F32) if is_native => wide::<f32, 16>(work),
-            #[cfg(target_arch = "x86_64")]
-            (Width::Z, Float::F64) if is_native => wide::<f64, 8>(work),
-            #[cfg(target_arch = "x86_64")]
-            (Width::Y, Float::F32) if is_native => narrow::<f32, 8>(work),
-            #[cfg(target_arch = "x86_64")]
-            (Width::Y, Float::F64) if is_native => narrow::<f64, 4>(work),
-            (Width::Z, Float::F32) => work.run::<f32, 16>(),
-            (Width::Z, Float::F64) => work.run::<f64, 8>(),
-            (Width::Y, Float::F32) => work.run::<f32, 8>(),
-            (Width::Y, Float::F64) => work.run::<f64, 4>(),
-            (Width::X, Float::F32) => work.run::<f32, 4>(),
-            (Width::X, Float::F64) => work.run::<f64, 2>(),
-        }
-    }
-}
-
-/// # Safety
-/// As for [`with_vectors`], on a host with AVX-512.
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx512f")]
-unsafe fn wide<T: Number, const L: usize>(work: &impl Work) {
-    // SAFETY: the caller's contract.
-    unsafe { work.run::<T, L>() };
-}
-
-/// # Safety
-/// As for [`with_vectors`], on a host with AVX2.
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2")]
-unsafe fn narrow<T: Number, const L: usize>(work: &impl Work) {
-    // SAFETY: the caller's contract.
-    unsafe { work.run::<T, L>() };
 }
 
 impl Compiled {
@@ -108,6 +36,11 @@ impl Compiled {
         Ok(Self { blueprint, code, entries })
     }
 
+    /// The vectors, and whether they are the host's: code is native only where it has the plan's.
+    fn native(&self) -> (Vector, bool) {
+        (self.blueprint.vector, self.code.is_native())
+    }
+
     /// Computes everything.
     ///
     /// # Safety
@@ -119,8 +52,12 @@ impl Compiled {
         // SAFETY: the caller's contract; parts of different threads do not overlap, and filters are complete before any part reads
         // them.
         unsafe {
-            tilewright_threads::run(threads, &|thread| with_vectors(self, &Filters { compiled: self, thread, call }));
-            tilewright_threads::run(threads, &|thread| with_vectors(self, &Parts { compiled: self, thread, call }));
+            tilewright_threads::run(threads, &|thread| {
+                with_vectors(self.native(), &Filters { compiled: self, thread, call })
+            });
+            tilewright_threads::run(threads, &|thread| {
+                with_vectors(self.native(), &Parts { compiled: self, thread, call })
+            });
         }
     }
 }

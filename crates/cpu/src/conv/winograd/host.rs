@@ -1,7 +1,8 @@
 //! A plan as code that the host runs.
 
+use super::super::driver::Call;
 use super::super::host::operands;
-use super::driver::{Call, Compiled};
+use super::driver::Compiled;
 use super::kernel::WinogradPlan;
 use crate::device::vec_max;
 use crate::exec::scratch;

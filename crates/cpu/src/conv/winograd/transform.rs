@@ -1,89 +1,9 @@
 //! The transformations, of vectors of channels or outputs.
 
-use std::ops::{Add, Mul, Sub};
+use super::super::lanes::{Element, Lanes};
 
 /// Most numbers along a tile.
 const MOST: usize = 6;
-
-/// A vector.
-#[derive(Clone, Copy)]
-pub(super) struct Lanes<T, const L: usize>([T; L]);
-
-/// An element type.
-pub(super) trait Element:
-    Copy + Default + Add<Output = Self> + Sub<Output = Self> + Mul<Output = Self> + 'static
-{
-    fn of(x: f64) -> Self;
-}
-
-impl Element for f32 {
-    #[inline(always)]
-    fn of(x: f64) -> Self {
-        x as f32
-    }
-}
-
-impl Element for f64 {
-    #[inline(always)]
-    fn of(x: f64) -> Self {
-        x
-    }
-}
-
-impl<T: Element, const L: usize> Lanes<T, L> {
-    #[inline(always)]
-    pub(super) fn zero() -> Self {
-        Self([T::default(); L])
-    }
-
-    /// # Safety
-    /// As many elements must be readable.
-    #[inline(always)]
-    pub(super) unsafe fn read(from: *const T) -> Self {
-        // SAFETY: the caller's contract; arrays of elements are aligned as elements are.
-        Self(unsafe { from.cast::<[T; L]>().read() })
-    }
-
-    /// # Safety
-    /// As many elements must be writable.
-    #[inline(always)]
-    pub(super) unsafe fn write(self, to: *mut T) {
-        // SAFETY: the caller's contract.
-        unsafe { to.cast::<[T; L]>().write(self.0) }
-    }
-
-    #[inline(always)]
-    pub(super) fn set(&mut self, lane: usize, value: T) {
-        self.0[lane] = value;
-    }
-
-    #[inline(always)]
-    fn zip(self, other: Self, f: impl Fn(T, T) -> T) -> Self {
-        let mut out = self;
-        for (x, y) in out.0.iter_mut().zip(other.0) {
-            *x = f(*x, y);
-        }
-        out
-    }
-
-    #[inline(always)]
-    fn plus(self, other: Self) -> Self {
-        self.zip(other, |x, y| x + y)
-    }
-
-    #[inline(always)]
-    fn minus(self, other: Self) -> Self {
-        self.zip(other, |x, y| x - y)
-    }
-
-    #[inline(always)]
-    fn times(self, by: f64) -> Self {
-        let by = T::of(by);
-        let mut out = self;
-        out.0.iter_mut().for_each(|x| *x = *x * by);
-        out
-    }
-}
 
 /// What a transformation does along one direction.
 pub(super) type Line<T, const L: usize> = [Lanes<T, L>; MOST];

@@ -1,0 +1,158 @@
+//! The parameter space of the kernel, and the rules that make a configuration legal.
+//!
+//! `m_s` is the side along vectors, `p_l` rows of outputs that are computed from one bringing together of their images' rows, and `t`
+//! threads divide images, planes and rows.
+
+use std::sync::OnceLock;
+use tilewright_core::device::DeviceSpec;
+use tilewright_core::expr::Value;
+use tilewright_core::feature::Feature;
+use tilewright_core::space::{BoundSpace, Name, Param, ParamSpace, Point, RuleGroup, SpaceError, Symbols, Values};
+use tilewright_ops::conv::{ConvInput, Correlation, Layout};
+
+/// One value per parameter.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Config {
+    /// Vectors that are computed together.
+    pub(super) vectors: usize,
+    pub(super) p_l: usize,
+    pub(super) t: usize,
+    /// Bytes of a vector.
+    pub(super) vec: usize,
+}
+
+const SIZES: [&str; 4] = ["vectors", "p_l", "t", "vec"];
+/// What a model sees: sizes, and a flag.
+const FEATURES: [&str; 11] = [
+    "m_s",
+    "p_l",
+    "t",
+    "lanes",
+    "vectors",
+    "v_len",
+    "chunks",
+    "tap_count",
+    "staged_bytes",
+    "plane_count",
+    "along_channels",
+];
+
+/// The space with the names that code reads, found once.
+#[derive(Debug)]
+pub(super) struct Description {
+    pub(super) space: ParamSpace,
+    sizes: [Name; SIZES.len()],
+    features: [Name; FEATURES.len()],
+}
+
+impl Description {
+    /// The one there is: the space is a constant of this crate, and a test builds it.
+    pub(super) fn get() -> &'static Self {
+        static DESCRIPTION: OnceLock<Description> = OnceLock::new();
+        DESCRIPTION.get_or_init(|| {
+            let space = space().unwrap_or_else(|e| unreachable!("the space of conv.cpu-depthwise: {e}"));
+            let name = |n: &str| space.name(n).unwrap_or_else(|| unreachable!("conv.cpu-depthwise defines no {n}"));
+            let (sizes, features) = (SIZES.map(name), FEATURES.map(name));
+            Self { space, sizes, features }
+        })
+    }
+}
+
+impl Config {
+    /// The parameters of a point; `None` for one of another space.
+    pub(super) fn of(at: &Values<'_>) -> Option<Self> {
+        let [vectors, p_l, t, vec] = at.ints::<u32, _>(Description::get().sizes)?.map(|x| x as usize);
+        Some(Self { vectors, p_l, t, vec })
+    }
+}
+
+/// The facts of a device and an input by the names that rules use.
+pub(super) fn symbols(device: &DeviceSpec, input: &ConvInput) -> Symbols {
+    let mut symbols = input.symbols(device);
+    let all = Correlation::all(input);
+    let most = |of: &dyn Fn(&Correlation) -> usize| all.iter().map(of).max().unwrap_or(0);
+    let channels_first = input.layout == Layout::Nhwc;
+    symbols.set("channels_first", channels_first);
+    symbols.set("extent", if channels_first { input.groups } else { most(&|of| of.grid[1]) });
+    symbols.set("grid_h", most(&|of| of.grid[0]));
+    symbols.set("images", most(&|of| of.images.count));
+    symbols.set("taps", most(&|of| of.taps.len()));
+    // Columns of an image that a row of outputs sees, and rows that so many rows of outputs see: `reach + (p_l - 1) * apart`.
+    symbols.set("seen", most(&|of| of.grid[1].saturating_sub(1) * of.step[1] + of.reach()[1] + 1));
+    symbols.set("reach", most(&|of| of.reach()[0] + 1));
+    symbols.set("apart", most(&|of| of.step[0]));
+    symbols
+}
+
+fn space() -> Result<ParamSpace, SpaceError> {
+    use RuleGroup::{Guideline, Hardware, Implementation};
+    ParamSpace::builder()
+        .param(Param::ints("vec", [16, 32, 64]))
+        .param(Param::ints("m_s", [2, 4, 8, 16, 32, 64, 128]))
+        .param(Param::ints("p_l", [1, 2, 4, 8, 16, 32, 64, 128, 256]))
+        .param(Param::ints("t", super::super::space::THREADS))
+        .define("lanes", "vec // element")
+        .define("vectors", "m_s // lanes")
+        .define("v_len", "extent")
+        .define("along_channels", "1 if channels_first else 0")
+        .define("tap_count", "taps")
+        .define("chunks", "(extent + m_s - 1) // m_s")
+        .define("plane_count", "images * (1 if channels_first else groups)")
+        .define("staged_bytes", "0 if channels_first else (reach + (p_l - 1) * apart) * (seen + 2 * m_s) * element")
+        .rule("vector_width", Hardware, "vec <= vec_max", "the host has no wider vectors")
+        .rule("whole_vectors", Implementation, "m_s % lanes == 0", "the side along vectors takes whole vectors")
+        .rule("vectors", Implementation, "vectors >= 1 and vectors <= 8", "there is code for up to eight vectors")
+        .rule("extent", Guideline, "m_s < max(extent, 1) + lanes", "vectors beyond what there is are fewer vectors")
+        .rule("rows", Guideline, "p_l == 1 or p_l < 2 * grid_h", "more rows than there are are the same block")
+        .rule(
+            "rows_in_place",
+            Guideline,
+            "p_l == 1 or not channels_first",
+            "where channels are neighbours nothing is brought together",
+        )
+        .rule(
+            "rows_fit",
+            Guideline,
+            "p_l == 1 or staged_bytes <= l2_bytes",
+            "rows are read again for every tap, from a cache",
+        )
+        .rule("threads", Hardware, "t <= threads", "one thread a core")
+        .rule("idle_threads", Guideline, "2 * t > threads", "there is work for all")
+        .rule(
+            "workspace",
+            Hardware,
+            "2 * t * (staged_bytes + taps * (groups if channels_first else 1) * element) <= memory_bytes",
+            "rows and filters are held in memory",
+        )
+        .build()
+}
+
+pub(super) fn feature_names() -> Vec<Feature> {
+    let (flag, sizes) = FEATURES.split_last().unwrap_or((&"", &[]));
+    sizes.iter().map(|name| Feature::size(name)).chain([Feature::flag(flag)]).collect()
+}
+
+/// NaN where a name has no value, which is nowhere at a legal point.
+pub(super) fn features(at: &Values<'_>, out: &mut Vec<f32>) {
+    match at.ints::<u64, _>(Description::get().features) {
+        Some(values) => {
+            let (flag, sizes) = values.split_last().unwrap_or((&0, &[]));
+            out.extend(sizes.iter().map(|&x| x.max(1) as f32).chain([*flag as f32]));
+        }
+        None => out.resize(out.len() + FEATURES.len(), f32::NAN),
+    }
+}
+
+/// What runs before anything is tuned.
+pub(super) fn default_point(space: &BoundSpace) -> Option<Point> {
+    let int = |name| space.symbols().get(name).and_then(Value::as_int);
+    let lanes = int("vec_max").unwrap_or(16) / int("element").unwrap_or(4);
+    let ints = |list: &[i64]| list.iter().map(|&i| Value::Int(i)).collect::<Vec<_>>();
+    space.preferred_point(|param| match &*param.name {
+        "vec" => ints(&[64, 32, 16]),
+        "m_s" => [4, 2, 1].map(|vectors| Value::Int(vectors * lanes)).into(),
+        "p_l" => ints(&[16, 8, 4, 2, 1]),
+        "t" => ints(&[int("threads").unwrap_or(1), 64, 32, 16, 8, 4, 2, 1]),
+        _ => Vec::new(),
+    })
+}
