@@ -78,8 +78,8 @@ struct Bench {
 impl Bench {
     /// The speed of the choice for an input by that of the best that random search finds.
     fn fraction(&mut self, kernels: &[Box<dyn AnyKernel>], words: &Config) -> Result<f64, Box<dyn Error>> {
-        let problem = |kernel: &Box<dyn AnyKernel>| kernel.problem(self.measure.spec(), words).ok();
-        let problems: Vec<_> = kernels.iter().filter_map(|kernel| Some((&**kernel, problem(kernel)?))).collect();
+        let problem = |kernel: &dyn AnyKernel| kernel.problem(self.measure.spec(), words).ok();
+        let problems: Vec<_> = kernels.iter().filter_map(|kernel| Some((&**kernel, problem(&**kernel)?))).collect();
         let (mut planned, mut found) = (Vec::new(), Vec::new());
         for (kernel, problem) in &problems {
             planned.push((&**problem, self.plan(*kernel, &**problem, words)?));
