@@ -7,7 +7,7 @@ use super::{Campaign, CampaignError, Deadline};
 use crate::tasks::{Task, TaskSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tilewright_baselines::{LibraryGemm, kernels};
+use tilewright_baselines::{device_kernels, kernels};
 use tilewright_core::computation::InputError;
 use tilewright_core::device::{DeviceKind, DeviceSpec};
 use tilewright_core::expr::Value;
@@ -235,10 +235,10 @@ impl Contest<'_> {
     /// The routines of a GPU are asked for wherever they are, so that a table says why they are absent.
     fn libraries(&self, spec: &DeviceSpec) -> Vec<Arc<dyn AnyKernel>> {
         let computation = self.campaign.kernels[0].computation();
-        if spec.kind == DeviceKind::Cpu || computation.as_str() != "gemm" {
-            return kernels(computation.as_str(), spec);
+        match spec.kind {
+            DeviceKind::Cpu => kernels(computation.as_str(), spec),
+            _ => device_kernels(computation.as_str()),
         }
-        LibraryGemm::of_cuda().into_iter().map(LibraryGemm::erased).collect()
     }
 
     /// Refines what the model expects most of by measuring; best first, and how many were timed.
