@@ -147,11 +147,11 @@ extern "C" fn compute(
     written: Handle,
     out: *mut c_void,
 ) -> Status {
+    let is_double = TOLD.with_borrow(|told| told.sums) == DOUBLE;
     // SAFETY: scalars are of the type that sums are kept in.
-    let scalars = match TOLD.with_borrow(|told| told.sums) {
-        DOUBLE => unsafe { (*one.cast::<f64>(), *zero.cast::<f64>()) },
-        _ => unsafe { (f64::from(*one.cast::<f32>()), f64::from(*zero.cast::<f32>())) },
-    };
+    let scalar =
+        |at: *const c_void| unsafe { if is_double { *at.cast::<f64>() } else { f64::from(*at.cast::<f32>()) } };
+    let scalars = (scalar(one), scalar(zero));
     let (operands, at) = (sizes([first, second, written]), [a.addr(), b.addr(), out.addr(), scratch.addr()]);
     note(format!("run {algorithm} {scalars:?} on {operands} at {at:?}, {bytes} bytes"));
     0
