@@ -5,13 +5,25 @@
 #![allow(unsafe_code)]
 
 #[cfg(feature = "cuda")]
-pub(crate) mod cublas;
+mod cublas;
+#[cfg(feature = "cuda")]
+pub(crate) mod cuda;
+#[cfg(feature = "cuda")]
+mod cudnn;
 pub(crate) mod onednn;
 
 /// Whether cuBLAS lies where it is looked for.
 pub(crate) fn has_cublas() -> bool {
     #[cfg(feature = "cuda")]
-    return cublas::is_there();
+    return cuda::has_cublas();
+    #[cfg(not(feature = "cuda"))]
+    false
+}
+
+/// Whether cuDNN lies where it is looked for.
+pub(crate) fn has_cudnn() -> bool {
+    #[cfg(feature = "cuda")]
+    return cuda::has_cudnn();
     #[cfg(not(feature = "cuda"))]
     false
 }

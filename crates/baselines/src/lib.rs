@@ -19,28 +19,41 @@ use tilewright_core::device::{DeviceKind, DeviceSpec};
 use tilewright_core::id::KernelId;
 use tilewright_core::problem::AnyKernel;
 
-/// The routines of a file, and the file.
+/// Libraries of CUDA devices: cuBLAS with cuBLASLt, and cuDNN.
 #[cfg(feature = "cuda")]
-pub type DeviceLibraries = (std::path::PathBuf, Vec<Box<dyn tilewright_runtime::cuda::DeviceLibrary>>);
+pub struct DeviceLibraries {
+    /// Steps of programs: what a device needs to run the kernels of these names.
+    pub routines: Vec<Box<dyn tilewright_runtime::cuda::DeviceLibrary>>,
+    /// What was opened.
+    pub found: Vec<Identity>,
+    /// What cannot be used, and why.
+    pub missing: Vec<Missing>,
+}
 
-/// cuBLAS and cuBLASLt as steps of programs on a CUDA device, with the file they were loaded from: what a device needs to run
-/// the kernels of these names.
-///
-/// # Errors
-/// Why they are not there.
+/// The libraries of CUDA devices that are found on this machine. Nothing is asked of a device yet.
 #[cfg(feature = "cuda")]
-pub fn device_libraries() -> Result<DeviceLibraries, String> {
-    foreign::cublas::libraries()
+pub fn device_libraries() -> DeviceLibraries {
+    foreign::cuda::libraries()
+}
+
+/// The routines of CUDA devices for a computation as its kernels, whether their libraries are found or not: those that are not found do
+/// not run.
+pub fn device_kernels(computation: &str) -> Vec<Arc<dyn AnyKernel>> {
+    match computation {
+        "gemm" => LibraryGemm::of_cuda().into_iter().map(LibraryGemm::erased).collect(),
+        "conv" => conv::of_cuda(),
+        _ => Vec::new(),
+    }
 }
 
 /// The routines found for a computation on a device, as its kernels. Libraries of the host are opened on the first call and stay
 /// open.
 pub fn kernels(computation: &str, device: &DeviceSpec) -> Vec<Arc<dyn AnyKernel>> {
-    let erased = |found: Vec<LibraryGemm>| found.into_iter().map(LibraryGemm::erased).collect();
     match (computation, device.kind) {
-        ("gemm", DeviceKind::Cpu) => erased(LibraryGemm::of_host()),
-        ("gemm", DeviceKind::Cuda) if foreign::has_cublas() => erased(LibraryGemm::of_cuda()),
+        ("gemm", DeviceKind::Cpu) => LibraryGemm::of_host().into_iter().map(LibraryGemm::erased).collect(),
+        ("gemm", DeviceKind::Cuda) if foreign::has_cublas() => device_kernels(computation),
         ("conv", DeviceKind::Cpu) => conv::of_host(),
+        ("conv", DeviceKind::Cuda) if foreign::has_cudnn() => device_kernels(computation),
         _ => Vec::new(),
     }
 }
@@ -86,12 +99,24 @@ fn why_not(computation: &str, wanted: &str, device: &DeviceSpec, found: &[Arc<dy
         _ => None,
     };
     let missing = library.and_then(|library| inventory().missing.iter().find(|missing| missing.name == library));
+    let of_host = missing.map(|missing| missing.reason.clone());
     let owned = wanted.to_owned();
-    if let Some(missing) = missing {
-        return SelectionError::Missing { name: owned, reason: missing.reason.clone() };
+    if let Some(reason) = of_host.or_else(|| absent(computation, wanted, device)) {
+        return SelectionError::Missing { name: owned, reason };
     }
     let known: Vec<String> = found.iter().map(|kernel| kernel.id().name().to_owned()).collect();
     SelectionError::Unknown { name: owned, known: ["all", "none"].map(String::from).into_iter().chain(known).collect() }
+}
+
+/// Why a routine of CUDA devices, which has this name, is not there.
+fn absent(computation: &str, wanted: &str, device: &DeviceSpec) -> Option<String> {
+    let is_one = device_kernels(computation).iter().any(|kernel| kernel.id().name() == wanted);
+    let library = if computation == "gemm" { "cublas" } else { conv::library_of(wanted) };
+    #[cfg(feature = "cuda")]
+    let reason = || device_libraries().missing.into_iter().find(|m| m.name == library).map(|m| m.reason);
+    #[cfg(not(feature = "cuda"))]
+    let reason = || Some(format!("this was built without CUDA, and {library} is of CUDA devices"));
+    if is_one && device.kind == DeviceKind::Cuda { reason() } else { None }
 }
 
 /// A library asked for by name that cannot be had.

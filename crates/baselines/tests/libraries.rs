@@ -1,12 +1,13 @@
 //! Every routine found on this machine keeps the contract of a kernel: right results on awkward inputs, by one thread and by two.
 
 use std::sync::Arc;
-use tilewright_baselines::{LibraryGemm, inventory, kernels, select};
+use tilewright_baselines::{LibraryGemm, device_kernels, inventory, kernels, select};
+use tilewright_core::buffer::Filling;
 use tilewright_core::computation::Computation;
 use tilewright_core::device::{DeviceKind, DeviceSpec};
 use tilewright_core::dtype::DType;
 use tilewright_core::kernel::Kernel;
-use tilewright_core::problem::ProblemError;
+use tilewright_core::problem::{AnyKernel, ProblemError};
 use tilewright_core::program::Step;
 use tilewright_core::space::{Config, Point};
 use tilewright_ops::gemm::{Gemm, GemmInput, Layout, ScalarClass};
@@ -137,4 +138,46 @@ fn routines_of_a_gpu_are_steps_of_programs() {
     });
     let expected = [("cublas".to_owned(), 0, true), ("cublaslt".to_owned(), 63, true)];
     assert_eq!(calls.collect::<Vec<_>>(), expected);
+}
+
+#[test]
+fn convolutions_of_a_gpu_are_steps_of_programs() {
+    let device = device(DeviceKind::Cuda, 1);
+    let kernels = device_kernels("conv");
+    let names: Vec<String> = kernels.iter().map(|kernel| kernel.id().name().to_owned()).collect();
+    assert_eq!(names, ["cudnn", "cudnn-precomp"]);
+    let program = |kernel: &dyn AnyKernel, fields: &str| {
+        let problem = kernel.problem(&device, &Config::parse(fields).unwrap())?;
+        let params = problem.space().params().iter();
+        let last = Point(params.map(|param| param.values.len() as u16 - 1).collect());
+        let program = problem.program(&problem.space().check(&last).unwrap());
+        let filling = problem.checked_on(Filling::Exact);
+        match &program.steps[..] {
+            [Step::Library(call)] if call.input == problem.input() => Ok((call.library.clone(), call.option, filling)),
+            other => panic!("{other:?}"),
+        }
+    };
+    let whole = |kernel: usize| program(&*kernels[kernel], "n=2,c=4,h=9,k=6,r=3").unwrap();
+    // Winograd's and Fourier's algorithms are exact on no integers; the one that is asked for by its number is.
+    assert_eq!(whole(0), ("cudnn".to_owned(), 7, Filling::Real));
+    assert_eq!(whole(1), ("cudnn".to_owned(), (1 << 16) + 1, Filling::Exact));
+    let refused = |kernel: usize, more: &str| match program(&*kernels[kernel], &format!("n=2,c=4,h=9,k=6,r=3,{more}")) {
+        Err(ProblemError::Input(e)) => e.field,
+        other => format!("{other:?}"),
+    };
+    for kernel in [0, 1] {
+        assert_eq!(refused(kernel, "residual=true"), "residual");
+        assert_eq!(refused(kernel, "activation=relu"), "activation");
+        assert_eq!(refused(kernel, "dtype=bf16"), "dtype");
+        assert_eq!(refused(kernel, "dtype=f16,acc=f16"), "acc");
+        assert!(refused(kernel, "dtype=f16").starts_with("Ok"));
+        assert!(refused(kernel, "dtype=f64,groups=2,dilation=2,layout=nhwc").starts_with("Ok"));
+    }
+    assert!(refused(0, "direction=data").starts_with("Ok"));
+    assert_eq!(refused(1, "direction=filter"), "direction");
+    // Asked for by name it is there, or there is a reason.
+    if let Err(error) = select("conv", &device, "cudnn-precomp") {
+        assert!(error.to_string().contains("missing") && error.to_string().contains("cudnn"), "{error}");
+    }
+    assert!(device_kernels("sort").is_empty());
 }

@@ -90,6 +90,15 @@ impl TaskSet {
         }
     }
 
+    /// The stage of a campaign that compares on the usual set of a computation.
+    pub const fn stage(self) -> &'static str {
+        match self {
+            Self::IsaacTable4 => "table4",
+            Self::IsaacTable5 => "table5",
+            Self::Edges | Self::DeepBench | Self::Representative => "tasks",
+        }
+    }
+
     /// The tasks in the order of their source, with these fields fixed. Those of GEMM are column-major with tight leading
     /// dimensions, alpha = 1 and beta = 0; of convolutions layout and direction are the usual ones where they are not fixed.
     ///

@@ -108,7 +108,8 @@ pub(crate) struct CampaignArgs {
     /// The folder of the results.
     #[arg(long, value_name = "DIR")]
     pub out: PathBuf,
-    /// Only these stages, separated by commas; all that are unfinished unless given.
+    /// Only these stages, separated by commas; all that are unfinished unless given. The table is table4 for gemm, table5 for conv,
+    /// and tasks for other computations.
     #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = PossibleValuesParser::new(STAGE_NAMES))]
     pub stages: Vec<String>,
     /// Small inputs and few of them, to try the machinery; an emulated device is never asked for more.

@@ -106,14 +106,15 @@ fn has_cuda() -> bool {
 #[cfg(feature = "cuda")]
 fn cuda(ordinal: u32) -> Result<Box<dyn Device>, DeviceError> {
     let mut device = tilewright_runtime::cuda::CudaDevice::open(ordinal as usize)?;
-    match tilewright_baselines::device_libraries() {
-        Ok((path, libraries)) => {
-            tracing::info!(path = %path.display(), compiler = device.compiler(), "cuBLAS");
-            for library in libraries {
-                device = device.with_library(library);
-            }
-        }
-        Err(reason) => tracing::warn!(%reason, compiler = device.compiler(), "no cuBLAS"),
+    let libraries = tilewright_baselines::device_libraries();
+    for identity in &libraries.found {
+        tracing::info!(%identity, compiler = device.compiler(), "library");
+    }
+    for missing in &libraries.missing {
+        tracing::warn!(name = missing.name, reason = missing.reason, "no library");
+    }
+    for library in libraries.routines {
+        device = device.with_library(library);
     }
     Ok(Box::new(device))
 }

@@ -1,6 +1,6 @@
 //! oneDNN's convolutions as kernels.
 
-use super::only_sums;
+use super::{not_empty, only_sums};
 use crate::foreign::onednn::{Convolution, Description, OneDnn, Part, Pass, Tensor};
 use crate::kernel::threads_of;
 use std::sync::Arc;
@@ -85,8 +85,7 @@ impl Kernel for OneDnnConv {
     /// Convolutions of f32 that are not empty, without an epilogue.
     fn accepts(&self, input: &ConvInput) -> Result<(), InputError> {
         only_sums(input, &[ElementTypes::all(DType::F32)])?;
-        let empty = [("n", input.n), ("c", input.c), ("k", input.k)].into_iter().find(|(_, size)| *size == 0);
-        empty.map_or(Ok(()), |(name, _)| Err(InputError::new(name, "0: the library is not called for empty tensors")))
+        not_empty(input)
     }
 
     fn symbols(&self, device: &DeviceSpec, input: &ConvInput) -> Symbols {

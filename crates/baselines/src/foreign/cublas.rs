@@ -4,18 +4,21 @@
 //! process must not mix files of two releases. The prototypes are those of `cublas_v2.h` and `cublasLt.h`, unchanged from
 //! release 11 to 13; statuses are plain numbers, since newer libraries have more of them.
 
+use super::cuda::{Opened, first, symbol};
+use crate::inventory::Identity;
 use crate::kernel::CANDIDATES;
-use crate::{DeviceLibraries, locate};
 use libloading::os::unix::{Library, RTLD_GLOBAL, RTLD_NOW};
 use std::collections::HashMap;
 use std::ffi::{c_int, c_void};
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
 use tilewright_core::computation::Computation;
 use tilewright_core::dtype::DType;
 use tilewright_core::program::{DeviceError, LibraryCall};
 use tilewright_ops::gemm::{A, ALPHA, B, BETA, C, Gemm, GemmInput};
 use tilewright_runtime::cuda::{DeviceLibrary, Stage};
+
+/// The file that is looked for.
+pub(super) const STEM: &str = "libcublas.so";
 
 type Handle = *mut c_void;
 type Status = u32;
@@ -95,40 +98,6 @@ struct Files {
     path: PathBuf,
 }
 
-/// Folders in which CUDA's libraries are kept.
-fn folders() -> Vec<PathBuf> {
-    let mut folders = locate::folders();
-    folders.extend(
-        ["/usr/local/cuda/lib64", "/usr/local/cuda/targets/x86_64-linux/lib", "/opt/cuda/lib64"].map(PathBuf::from),
-    );
-    folders.extend(packages());
-    folders
-}
-
-/// Where Python's packages of CUDA keep theirs.
-fn packages() -> impl Iterator<Item = PathBuf> {
-    const SCRIPT: &str = "import sysconfig; print(sysconfig.get_paths()['purelib'])";
-    let folders = |root: PathBuf| ["cu13", "cublas", "cu12"].map(|name| root.join("nvidia").join(name).join("lib"));
-    locate::python_paths(SCRIPT).flat_map(folders)
-}
-
-/// Whether there is a file, usable or not.
-pub(crate) fn is_there() -> bool {
-    static FOUND: OnceLock<bool> = OnceLock::new();
-    *FOUND.get_or_init(|| !locate::candidates(&folders(), "libcublas.so").is_empty())
-}
-
-fn open() -> Result<Files, String> {
-    let mut reasons = Vec::new();
-    for path in locate::candidates(&folders(), "libcublas.so") {
-        match open_at(&path) {
-            Ok(files) => return Ok(files),
-            Err(reason) => reasons.push(reason),
-        }
-    }
-    if reasons.is_empty() { Err("libcublas.so was not found".into()) } else { Err(reasons.join("; ")) }
-}
-
 fn open_at(path: &Path) -> Result<Files, String> {
     let folder = path.parent().ok_or("a file without a folder")?;
     let name = path.file_name().unwrap_or_default().to_string_lossy();
@@ -143,14 +112,10 @@ fn open_at(path: &Path) -> Result<Files, String> {
     }
 }
 
-fn symbol<T: Copy>(library: &Library, name: &str) -> Result<T, String> {
-    // SAFETY: callers give the prototype of the library's header.
-    unsafe { library.get::<T>(name.as_bytes()) }.map(|s| *s).map_err(|e| e.to_string())
-}
-
 /// Both libraries, or why there is none. Nothing is asked of a device yet.
-pub(crate) fn libraries() -> Result<DeviceLibraries, String> {
-    let files = open()?;
+pub(super) fn open() -> Result<Opened, String> {
+    let files = first(STEM, open_at)?;
+    let version: unsafe extern "C" fn() -> usize = symbol(&files.light, "cublasLtGetVersion")?;
     let plain = Plain {
         create: symbol(&files.blas, "cublasCreate_v2")?,
         set_stream: symbol(&files.blas, "cublasSetStream_v2")?,
@@ -172,10 +137,13 @@ pub(crate) fn libraries() -> Result<DeviceLibraries, String> {
         handle: None,
         known: HashMap::new(),
     };
-    let path = files.path.clone();
+    // SAFETY: the function takes nothing and may be called at any time.
+    let number = unsafe { version() };
+    let version = format!("{}.{}.{}", number / 10_000, number / 100 % 100, number % 100);
+    let identity = Identity { name: "cublas", version, path: Some(files.path.clone()), max_threads: None };
     // Never closed: code of theirs is loaded on the device.
     std::mem::forget(files);
-    Ok((path, vec![Box::new(plain), Box::new(light)]))
+    Ok((identity, vec![Box::new(plain), Box::new(light)]))
 }
 
 fn ok(status: Status, what: &str) -> Result<(), DeviceError> {
@@ -240,14 +208,16 @@ impl DeviceLibrary for Plain {
             let mut handle = std::ptr::null_mut();
             // SAFETY: a context is current; the place is ours.
             ok(unsafe { (self.create)(&raw mut handle) }, "cublasCreate")?;
-            // SAFETY: the handle is alive; stream and workspace belong to its context and outlive it. The workspace is
-            // set after the stream, which would replace it.
+            self.handle = Some(handle);
+        }
+        if let Some(handle) = self.handle {
+            // SAFETY: the handle is alive; stream and workspace belong to its context. The workspace is set after the stream, which
+            // would replace it, and for each call, since it may have been replaced by a larger one.
             unsafe {
                 ok((self.set_stream)(handle, stage.stream), "cublasSetStream")?;
                 let scratch = std::ptr::without_provenance_mut(stage.scratch as usize);
                 ok((self.set_workspace)(handle, scratch, stage.scratch_bytes), "cublasSetWorkspace")?;
             }
-            self.handle = Some(handle);
         }
         self.inputs.insert(call.input.to_string(), parsed(call)?);
         Ok(())
@@ -458,9 +428,9 @@ mod tests {
 
     #[test]
     fn without_the_libraries_there_is_a_reason() {
-        match libraries() {
-            Ok((path, found)) => {
-                assert!(path.is_file());
+        match open() {
+            Ok((identity, found)) => {
+                assert!(identity.path.is_some_and(|path| path.is_file()));
                 assert_eq!(found.iter().map(|l| l.name().to_owned()).collect::<Vec<_>>(), ["cublas", "cublaslt"]);
             }
             Err(reason) => assert!(reason.contains("libcublas"), "{reason}"),

@@ -1,13 +1,13 @@
-//! Tasks planned with the profiles and compared with the vendor's library: ISAAC's Table 4, and square sizes.
+//! Tasks planned with the profiles and compared with the vendor's library: the usual ones of the computation, and square sizes.
 
-use super::rows::{BaselineRow, Tables};
-use super::stages::Progress;
+use super::rows::{BaselineRow, SWEEP, Tables};
+use super::stages::{self, Progress};
 use super::state::State;
 use super::{Campaign, CampaignError, Deadline};
-use crate::tasks::{Task, TaskSet};
+use crate::tasks::Task;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tilewright_baselines::{LibraryGemm, kernels};
+use tilewright_baselines::{device_kernels, kernels};
 use tilewright_core::computation::InputError;
 use tilewright_core::device::{DeviceKind, DeviceSpec};
 use tilewright_core::expr::Value;
@@ -41,15 +41,16 @@ const RANKING_SHARE: f64 = 0.25;
 /// Tasks with the class of inputs that each is of.
 type Classed = (Task, String);
 
-pub(super) fn table4(
+/// The usual tasks.
+pub(super) fn table(
     campaign: &Campaign<'_>,
     state: &mut State,
     deadline: Deadline<'_>,
 ) -> Result<Progress, CampaignError> {
     let (kernel, shrink) = (campaign.kernels[0], campaign.settings.scale.shrink);
-    let usual = TaskSet::of(&kernel.computation())[0];
+    let usual = stages::table(&kernel.computation());
     let of = |class: &Config| Ok(usual.tasks(kernel, class)?.into_iter().map(|t| smaller(t, shrink)).collect());
-    run("table4", tasks(campaign, of)?, campaign, state, deadline)
+    run(usual.stage(), tasks(campaign, of)?, campaign, state, deadline)
 }
 
 /// Square sizes, of the computation that has them.
@@ -66,7 +67,7 @@ pub(super) fn sweep(
         Task { name: format!("square-{size}"), input: Config(sizes.chain(layout).chain(class.0.clone()).collect()) }
     };
     let of = |class: &Config| Ok(sizes.clone().map(|&size| square(size, class)).collect());
-    run("sweep", tasks(campaign, of)?, campaign, state, deadline)
+    run(SWEEP, tasks(campaign, of)?, campaign, state, deadline)
 }
 
 /// The tasks of all classes.
@@ -81,16 +82,23 @@ fn tasks(
     Ok(all)
 }
 
-/// Sizes of convolutions that say something together: a filter must fit its padded image.
-const TOGETHER: [&str; 6] = ["h", "w", "r", "s", "pad", "stride"];
+/// What stands for a filter of a convolution: it stays as it is.
+const FILTER: [&str; 4] = ["r", "s", "pad", "stride"];
 
-/// The task with its sizes divided.
+/// The task with its sizes divided. Images of convolutions keep what a filter spans.
 fn smaller(mut task: Task, by: usize) -> Task {
     if by > 1 {
         task.name = format!("{}/{by}", task.name);
-        let divided = task.input.0.iter_mut().filter(|(name, _)| !TOGETHER.contains(&name.as_str()));
-        let sizes = divided.filter_map(|(_, value)| value.as_int().map(|size| (value, size)));
-        sizes.for_each(|(value, size)| *value = Value::Int((size / by as i64).max(1)));
+        let number = |name: &str| task.input.get(name).and_then(Value::as_int);
+        let pad = number("pad").unwrap_or(0);
+        let spans =
+            [("h", number("r")), ("w", number("s"))].map(|(name, taps)| (name, taps.map_or(1, |t| t - 2 * pad)));
+        for (name, value) in task.input.0.iter_mut().filter(|(name, _)| !FILTER.contains(&name.as_str())) {
+            let least = spans.iter().find(|(of, _)| of == name).map_or(1, |(_, least)| *least);
+            if let Some(size) = value.as_int() {
+                *value = Value::Int((size / by as i64).max(least).max(1));
+            }
+        }
     }
     task
 }
@@ -234,11 +242,11 @@ impl Contest<'_> {
 
     /// The routines of a GPU are asked for wherever they are, so that a table says why they are absent.
     fn libraries(&self, spec: &DeviceSpec) -> Vec<Arc<dyn AnyKernel>> {
-        let computation = self.campaign.kernels[0].computation();
-        if spec.kind == DeviceKind::Cpu || computation.as_str() != "gemm" {
-            return kernels(computation.as_str(), spec);
+        let computation = self.campaign.computation();
+        match spec.kind {
+            DeviceKind::Cpu => kernels(computation.as_str(), spec),
+            _ => device_kernels(computation.as_str()),
         }
-        LibraryGemm::of_cuda().into_iter().map(LibraryGemm::erased).collect()
     }
 
     /// Refines what the model expects most of by measuring; best first, and how many were timed.
@@ -286,5 +294,28 @@ impl Contest<'_> {
             (point, predicted)
         };
         Ok((search.best().points.into_iter().map(timed).collect(), trace.evaluations))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tasks::TaskSet;
+    use tilewright_core::computation::Computation;
+    use tilewright_cpu::CpuDevice;
+    use tilewright_ops::conv::Conv;
+
+    #[test]
+    fn smaller_convolutions_are_convolutions() {
+        let spec = CpuDevice::new(1).unwrap().spec().clone();
+        let kernel = kernels("conv", &spec).remove(0);
+        let tasks = TaskSet::IsaacTable5.tasks(&*kernel, &Config::default()).unwrap();
+        for task in tasks {
+            let whole = Conv.parse(&task.input).unwrap();
+            let part = smaller(task, 32);
+            let found = Conv.parse(&part.input).unwrap_or_else(|e| panic!("{}: {e}", part.name));
+            assert_eq!((found.r, found.s, found.pad, found.stride), (whole.r, whole.s, whole.pad, whole.stride));
+            assert!(Conv.work(&found).flops < Conv.work(&whole).flops / 1e4, "{}", part.name);
+        }
     }
 }

@@ -6,7 +6,7 @@
 //! | `verify` | random legal plans of each element type against a reference in higher precision |
 //! | `collect` | a training set: random inputs and configurations, compiled ahead and timed |
 //! | `fit` | the profile |
-//! | `table4` | the usual tasks of the computation, ISAAC's Table 4 of GEMM, planned with the profile, beside the vendor's library |
+//! | `table4`, `table5`, `tasks` | the usual tasks of the computation (ISAAC's Table 4 of GEMM, its Table 5 of convolutions), planned with the profile, beside the vendor's library |
 //! | `sweep` | square sizes, as BACUGen's Figure 6 |
 //! | `micro` | bandwidth by working set, launches by number |
 //! | `linear` | the linear model: measurement kernels, weights, the verdict of the test kernels |
@@ -32,7 +32,7 @@ pub use contest::TaskRow;
 pub use emulated::{EMULATED_COST, Emulated, NO_TIME};
 pub use error::CampaignError;
 pub use settings::{CampaignKind, Scale, Settings};
-pub use stages::STAGE_NAMES;
+pub use stages::{STAGE_NAMES, stage_names};
 pub use state::{MicroResult, Stage, State, Verified};
 
 use serde::Serialize;
@@ -129,16 +129,18 @@ impl Campaign<'_> {
         state.runs += 1;
         // Before anything is measured: a run that is killed at once must leave word of its kind.
         state.write()?;
-        let end = began + self.settings.budget;
+        let (end, computation) = (began + self.settings.budget, self.computation());
         for (at, stage) in stages::STAGES.iter().enumerate() {
             let left = end.saturating_duration_since(Instant::now()).as_secs_f64();
-            let unfinished = |s: &&stages::StageKind| self.wants(s) && (!state.is_done(s.name) || s.is_open(&state));
+            let name = stage.name(&computation);
+            let unfinished =
+                |s: &&stages::StageKind| self.wants(s) && (!state.is_done(s.name(&computation)) || s.is_open(&state));
             if !unfinished(&stage) || (self.stop)() {
                 continue;
             }
             let shares: f64 = stages::STAGES[at..].iter().filter(unfinished).map(|s| s.share).sum();
             let time = std::time::Duration::from_secs_f64(left * stage.share / shares.max(stage.share));
-            (self.note)(stage.name);
+            (self.note)(name);
             let deadline = Deadline { end: (Instant::now() + time).min(end), stop: self.stop };
             let start = Instant::now();
             let outcome = (stage.run)(self, &mut state, deadline);
@@ -147,12 +149,12 @@ impl Campaign<'_> {
                 Ok(progress) => (progress.done, progress.note),
                 Err(error) => {
                     // What was measured so far stays; the next run tries the rest.
-                    state.end_stage(stage.name, false, seconds, error.to_string());
+                    state.end_stage(name, false, seconds, error.to_string());
                     state.write()?;
                     return Err(error);
                 }
             };
-            state.end_stage(stage.name, done, seconds, note);
+            state.end_stage(name, done, seconds, note);
             state.write()?;
         }
         self.summary(&state)

@@ -15,8 +15,46 @@ use tilewright_runtime::store::write_atomically;
 /// What of a configuration's features tells how it uses the device: section 8.1 of the paper.
 const RESOURCES: [&str; 7] = ["threads", "blocks", "registers", "shared_bytes", "blocks_per_sm", "resident", "waves"];
 
-/// The parameters of the paper's Table 6.
-const PARAMETERS: [&str; 8] = ["m_s", "n_s", "m_l", "n_l", "u", "k_s", "k_l", "k_g"];
+/// The stages that write rows, with the titles of their tables.
+const TITLES: [(&str, &str); 4] =
+    [("table4", "Table 4"), ("table5", "Table 5"), ("tasks", "Tasks"), (SWEEP, "Square sizes")];
+
+/// The stage of square sizes, which are no usual tasks.
+pub(super) const SWEEP: &str = "sweep";
+
+/// What a vendor's library does for who asks for nothing else; the first of these that took part.
+const DEFAULTS: [&str; 3] = ["cublas", "cublaslt", "cudnn"];
+
+/// What tables of a computation show.
+struct Columns {
+    /// The sizes of an input.
+    sizes: &'static str,
+    /// Baselines with columns of their own.
+    libraries: &'static [&'static str],
+    /// Of configurations.
+    parameters: &'static [&'static str],
+}
+
+impl Columns {
+    /// Of the computation of these rows. Where an older version wrote them they are of GEMM.
+    fn of(rows: &[&TaskRow]) -> Self {
+        let kernel = rows.first().map_or("", |row| row.kernel.as_str());
+        match kernel.split('.').next() {
+            Some("" | "gemm") => Self {
+                sizes: "m x n x k",
+                libraries: &["cublas", "cublaslt"],
+                // The paper's Table 6.
+                parameters: &["m_s", "n_s", "m_l", "n_l", "u", "k_s", "k_l", "k_g"],
+            },
+            Some("conv") => Self {
+                sizes: "n x c x h x w x k x r x s x pad x stride",
+                libraries: &["cudnn", "cudnn-precomp"],
+                parameters: &["k_s", "k_l", "p_s", "p_l", "q_s", "q_l", "n_s", "n_l", "u", "c_s", "c_l", "c_g"],
+            },
+            _ => Self { sizes: "input", libraries: &[], parameters: &[] },
+        }
+    }
+}
 
 /// The task that section 8.1 looks at.
 const LOOKED_AT: &str = "deepbench-fwd-32";
@@ -24,7 +62,8 @@ const LOOKED_AT: &str = "deepbench-fwd-32";
 /// A baseline on a task.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct BaselineRow {
-    /// `cublas` and `cublaslt`: the default; `cublaslt-best`: the fastest of all that the library proposes.
+    /// `cublas`, `cublaslt` and `cudnn`: the default; `cublaslt-best` and `cudnn-best`: the fastest of all that the library has;
+    /// `cudnn-precomp`: the algorithm that the paper compares with.
     pub name: String,
     /// Its cost in the row's metric.
     pub cost: f64,
@@ -41,7 +80,7 @@ impl BaselineRow {
 /// A task.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TaskRow {
-    /// `table4` or `sweep`.
+    /// `table4`, `table5`, `tasks` or `sweep`.
     pub stage: String,
     /// The task's name.
     pub name: String,
@@ -114,7 +153,7 @@ impl TaskRow {
             config: problem.space().config(point),
             timed: 0,
             fitted: 0,
-            ratio_default: of("cublas").or_else(|| of("cublaslt")),
+            ratio_default: DEFAULTS.into_iter().find_map(of),
             ratio_best: best.map(|b| b / cost),
             baselines,
             wrong: Vec::new(),
@@ -154,10 +193,10 @@ impl Tables {
         self.rows.iter().map(|r| r.wrong.len() as u64).sum()
     }
 
-    /// Of Table 4, by element type.
+    /// Of the usual tasks, by element type.
     pub(super) fn geomeans(&self) -> BTreeMap<String, f64> {
         let mut ratios: BTreeMap<String, Vec<f64>> = BTreeMap::new();
-        for row in self.rows.iter().filter(|r| r.stage == "table4") {
+        for row in self.rows.iter().filter(|r| r.stage != SWEEP) {
             ratios.entry(row.dtype.clone()).or_default().extend(row.ratio_default);
         }
         ratios.into_iter().filter_map(|(dtype, r)| Some((dtype, geomean(&r)?))).collect()
@@ -176,7 +215,7 @@ impl Tables {
             let _ = writeln!(out, "Costs are `{}`, counted by an emulator: no times of any device.\n", state.metric);
         }
         let _ = writeln!(out, "Kernel {}, caches {}.\n", state.kernel, state.cache_policy);
-        for (stage, title) in [("table4", "Table 4"), ("sweep", "Square sizes")] {
+        for (stage, title) in TITLES {
             let mut dtypes: Vec<&str> =
                 self.rows.iter().filter(|r| r.stage == stage).map(|r| r.dtype.as_str()).collect();
             dtypes.sort_unstable();
@@ -228,29 +267,23 @@ impl Tables {
 
 fn table(out: &mut String, rows: &[&TaskRow], timed: bool) {
     let what = if timed { "GFLOP/s" } else { "cost" };
+    let columns = Columns::of(rows);
+    let names = |of: &[&str]| of.iter().map(|name| format!(" {name} |")).collect::<String>();
+    let (libraries, parameters) = (names(columns.libraries), names(columns.parameters));
     let _ = writeln!(
         out,
-        "| task | m x n x k | ours, {what} | cublas | cublaslt | best | default / ours | best / ours | {} |",
-        PARAMETERS.join(" | ")
+        "| task | {} | ours, {what} |{libraries} best | default / ours | best / ours |{parameters}",
+        columns.sizes
     );
-    let _ = writeln!(out, "|---|---|{}", "---:|".repeat(6 + PARAMETERS.len()));
+    let _ = writeln!(out, "|---|---|{}", "---:|".repeat(4 + columns.libraries.len() + columns.parameters.len()));
     for row in rows {
         let best = row.baselines.iter().filter_map(|b| b.gflops).max_by(f64::total_cmp);
         let ours = if timed { number(row.gflops, 1) } else { format!("{:.3e}", row.cost) };
-        let parameters: Vec<String> =
-            PARAMETERS.iter().map(|p| row.config.get(p).map_or_else(|| "-".to_owned(), ToString::to_string)).collect();
-        let _ = writeln!(
-            out,
-            "| {} | {} | {ours} | {} | {} | {} | {} | {} | {} |",
-            row.name,
-            row.shape,
-            number(row.baseline("cublas"), 1),
-            number(row.baseline("cublaslt"), 1),
-            number(best, 1),
-            number(row.ratio_default, 3),
-            number(row.ratio_best, 3),
-            parameters.join(" | ")
-        );
+        let libraries = columns.libraries.iter().map(|name| number(row.baseline(name), 1));
+        let more = [number(best, 1), number(row.ratio_default, 3), number(row.ratio_best, 3)];
+        let parameter = |name: &&str| row.config.get(name).map_or_else(|| "-".to_owned(), ToString::to_string);
+        let cells: Vec<String> = libraries.chain(more).chain(columns.parameters.iter().map(parameter)).collect();
+        let _ = writeln!(out, "| {} | {} | {ours} | {} |", row.name, row.shape, cells.join(" | "));
     }
     let ratios: Vec<f64> = rows.iter().filter_map(|r| r.ratio_default).collect();
     if let (Some(mean), Some(worst)) = (geomean(&ratios), ratios.iter().copied().min_by(f64::total_cmp)) {

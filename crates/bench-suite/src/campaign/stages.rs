@@ -1,9 +1,12 @@
 //! The stages in their order, with their shares of the time.
 
 use super::state::State;
-use super::{Campaign, CampaignError, Deadline, collect, contest, linear, micro, verify};
+use super::{Campaign, CampaignError, Deadline, collect, contest, linear, micro, rows, verify};
+use crate::tasks::TaskSet;
 use std::sync::{Arc, MutexGuard, PoisonError};
 use tilewright_core::device::{Device, DeviceSpec};
+use tilewright_core::dtype::DType;
+use tilewright_core::id::ComputationId;
 use tilewright_core::problem::AnyKernel;
 use tilewright_core::space::Config;
 use tilewright_runtime::tune::TunePaths;
@@ -15,7 +18,8 @@ pub(super) struct Progress {
 }
 
 pub(super) struct StageKind {
-    pub(super) name: &'static str,
+    /// None for the table, which has the name of the computation's usual tasks.
+    own_name: Option<&'static str>,
     /// Share of the time, among the stages that are left.
     pub(super) share: f64,
     pub(super) run: fn(&Campaign<'_>, &mut State, Deadline<'_>) -> Result<Progress, CampaignError>,
@@ -24,17 +28,22 @@ pub(super) struct StageKind {
 }
 
 impl StageKind {
+    /// The name in a campaign of this computation.
+    pub(super) fn name(&self, computation: &ComputationId) -> &'static str {
+        self.own_name.unwrap_or_else(|| table(computation).stage())
+    }
+
     pub(super) fn is_open(&self, state: &State) -> bool {
         self.reopens && state.samples as f64 > state.fitted as f64 * 1.1
     }
 }
 
 const fn stage(
-    name: &'static str,
+    own_name: &'static str,
     share: f64,
     run: fn(&Campaign<'_>, &mut State, Deadline<'_>) -> Result<Progress, CampaignError>,
 ) -> StageKind {
-    StageKind { name, share, run, reopens: false }
+    StageKind { own_name: Some(own_name), share, run, reopens: false }
 }
 
 pub(super) const STAGES: [StageKind; 8] = [
@@ -42,28 +51,36 @@ pub(super) const STAGES: [StageKind; 8] = [
     stage("verify", 0.12, verify::run),
     stage("collect", 0.45, collect::run),
     StageKind { reopens: true, ..stage("fit", 0.12, collect::fit) },
-    stage("table4", 0.18, contest::table4),
-    stage("sweep", 0.07, contest::sweep),
+    StageKind { own_name: None, ..stage("", 0.18, contest::table) },
+    stage(rows::SWEEP, 0.07, contest::sweep),
     stage("micro", 0.03, micro::run),
     stage("linear", 0.10, linear::run),
 ];
 
-/// Names of the stages in their order.
-pub const STAGE_NAMES: [&str; STAGES.len()] = {
-    let mut names = [""; STAGES.len()];
-    let mut i = 0;
-    while i < names.len() {
-        names[i] = STAGES[i].name;
-        i += 1;
-    }
-    names
-};
+/// The usual tasks of a computation.
+pub(super) fn table(computation: &ComputationId) -> TaskSet {
+    TaskSet::of(computation)[0]
+}
+
+/// Names of the stages in their order. The table is `table4` of GEMM, `table5` of convolutions, and `tasks` of other computations.
+pub const STAGE_NAMES: [&str; 10] =
+    ["doctor", "verify", "collect", "fit", "table4", "table5", "tasks", "sweep", "micro", "linear"];
+
+/// Names of the stages of a campaign of this computation, in their order.
+pub fn stage_names(computation: &ComputationId) -> Vec<&'static str> {
+    STAGES.iter().map(|stage| stage.name(computation)).collect()
+}
 
 impl Campaign<'_> {
     /// Whether a stage was asked for.
     pub(super) fn wants(&self, stage: &StageKind) -> bool {
         let wanted = &self.settings.stages;
-        wanted.is_empty() || wanted.iter().any(|name| name == stage.name)
+        wanted.is_empty() || wanted.iter().any(|name| name == stage.name(&self.computation()))
+    }
+
+    /// What the kernels compute.
+    pub(super) fn computation(&self) -> ComputationId {
+        self.kernels[0].computation()
     }
 
     /// The log and the profile of each kernel.
@@ -72,11 +89,22 @@ impl Campaign<'_> {
         self.kernels.iter().map(|k| TunePaths { log: file(k, "log"), profile: file(k, "profile") }).collect()
     }
 
-    /// The classes of inputs that are verified and compared apart, by name.
+    /// The classes of inputs that are verified and compared apart, by name. Of convolutions f16 is one more where a kernel takes it.
     pub(super) fn classes(&self) -> Vec<(String, Config)> {
         let name = |class: &Config| class.0.iter().map(|(_, value)| value.to_string()).collect::<Vec<_>>().join(" ");
         let named = |class: Config| (if class.0.is_empty() { "all".into() } else { name(&class) }, class);
-        self.kernels[0].classes().into_iter().map(named).collect()
+        let half = Config(vec![("dtype".to_owned(), DType::F16.name().into())]);
+        let known = self.kernels[0].classes();
+        let more =
+            (self.computation().as_str() == "conv" && !known.contains(&half) && self.takes(&half)).then_some(half);
+        known.into_iter().chain(more).map(named).collect()
+    }
+
+    /// Whether a kernel takes the usual tasks with these fields.
+    fn takes(&self, fixed: &Config) -> bool {
+        let (tasks, spec) = (table(&self.computation()).tasks(self.kernels[0], fixed), self.spec());
+        let Some(task) = tasks.ok().and_then(|tasks| tasks.into_iter().next()) else { return false };
+        self.kernels.iter().any(|kernel| kernel.problem(&spec, &task.input).is_ok())
     }
 
     /// The facts of the device.
@@ -90,5 +118,20 @@ impl Campaign<'_> {
     /// If the campaign was given none.
     pub(super) fn device(&self) -> MutexGuard<'_, Box<dyn Device>> {
         self.devices[0].lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn the_names_are_those_of_all_computations() {
+        let of = |computation: &'static str| stage_names(&ComputationId::new(computation));
+        assert_eq!(of("gemm"), ["doctor", "verify", "collect", "fit", "table4", "sweep", "micro", "linear"]);
+        assert_eq!((of("conv")[4], of("spmv")[4]), ("table5", "tasks"));
+        let all: BTreeSet<&str> = ["gemm", "conv", "spmv"].into_iter().flat_map(of).collect();
+        assert_eq!(all, STAGE_NAMES.into_iter().collect());
     }
 }

@@ -10,8 +10,9 @@ use crate::wiring::Wiring;
 use std::sync::Mutex;
 use std::time::Duration;
 use tilewright::known::record;
-use tilewright_bench_suite::campaign::{Campaign, CampaignError, EMULATED_COST, Scale, Settings, Summary};
+use tilewright_bench_suite::campaign::{Campaign, CampaignError, EMULATED_COST, Scale, Settings, Summary, stage_names};
 use tilewright_core::device::Device;
+use tilewright_core::id::ComputationId;
 use tilewright_core::objective::{Direction, Objective};
 use tilewright_core::text::counted;
 use tilewright_runtime::log::CampaignLog;
@@ -32,6 +33,7 @@ pub(crate) fn run(args: &CampaignArgs, wiring: &Wiring, seed: u64, output: Outpu
     one_model(&devices)?;
     let spec = devices[0].spec().clone();
     let kernels = wiring.kernels.competing(&args.kernel, &spec, false)?;
+    expect_stages(&args.stages, &kernels[0].computation())?;
     let interrupt = Interrupt::listen();
     let campaign = Campaign {
         devices: devices.into_iter().map(Mutex::new).collect(),
@@ -91,6 +93,18 @@ fn one_model(devices: &[Box<dyn Device>]) -> Result<(), Failure> {
         Some(other) => {
             let message = format!("{} is a {}, {} is another model", other.id, other.name, first.id);
             Err(Failure::new(Kind::Usage, "device", message))
+        }
+        None => Ok(()),
+    }
+}
+
+/// Refuses stages that campaigns of other computations have.
+fn expect_stages(wanted: &[String], computation: &ComputationId) -> Result<(), Failure> {
+    let known = stage_names(computation);
+    match wanted.iter().find(|name| !known.contains(&name.as_str())) {
+        Some(name) => {
+            let message = format!("a campaign of {computation} has no stage {name}: it has {}", known.join(", "));
+            Err(Failure::new(Kind::Usage, "stages", message))
         }
         None => Ok(()),
     }

@@ -8,6 +8,8 @@ use crate::wiring::{home, open};
 use serde::Serialize;
 use std::fmt::Write as _;
 use tilewright_baselines::{Identity, Missing, inventory};
+#[cfg(feature = "cuda")]
+use tilewright_core::device::DeviceKind;
 use tilewright_core::device::DeviceSpec;
 use tilewright_core::problem::Measure as _;
 use tilewright_core::text::counted;
@@ -40,7 +42,7 @@ struct Answer {
 
 pub(crate) fn run(args: &DeviceArgs, output: Output) -> Result<(), Failure> {
     let device = with_peaks(args, open(args)?.spec())?;
-    let inventory = inventory();
+    let (found, missing) = baselines(&device);
     let home = home();
     let profiles = match &home {
         Ok(home) => profiles(&ProfileStore::new(home.profiles()), &device),
@@ -50,12 +52,25 @@ pub(crate) fn run(args: &DeviceArgs, output: Output) -> Result<(), Failure> {
         version: env!("CARGO_PKG_VERSION"),
         fingerprint: device.fingerprint(),
         device: (*device).clone(),
-        baselines_found: inventory.found.clone(),
-        baselines_missing: inventory.missing.clone(),
+        baselines_found: found,
+        baselines_missing: missing,
         home: home.ok().map(|h| h.path().display().to_string()),
         profiles,
     };
     output.answer(&answer, || text(&answer))
+}
+
+/// The libraries of this machine's host and, where the device is of CUDA, those of its maker: what is there, and why the rest is not.
+fn baselines(device: &DeviceSpec) -> (Vec<Identity>, Vec<Missing>) {
+    let host = inventory();
+    let (found, missing) = (host.found.clone(), host.missing.clone());
+    #[cfg(feature = "cuda")]
+    if device.kind == DeviceKind::Cuda {
+        let own = tilewright_baselines::device_libraries();
+        return ([found, own.found].concat(), [missing, own.missing].concat());
+    }
+    let _ = device;
+    (found, missing)
 }
 
 fn profiles(store: &ProfileStore, device: &DeviceSpec) -> Vec<StoredProfile> {

@@ -17,6 +17,16 @@ fn a_device_is_found_and_told() {
     let told = answer(&home, &["doctor"]);
     assert_eq!((&told["device"]["id"], &told["device"]["kind"]), (&"cuda:0".into(), &"cuda".into()));
     assert_eq!(told["device"]["facts"]["sm"], 80);
+    // Its maker's libraries are there, or there is a reason.
+    let lists = ["baselines_found", "baselines_missing"].map(|list| told[list].as_array().unwrap());
+    for name in ["cublas", "cudnn"] {
+        assert_eq!(
+            lists.iter().flat_map(|list| list.iter()).filter(|b| b["name"] == name).count(),
+            1,
+            "{name}: {told}"
+        );
+    }
+    assert!(lists[1].iter().all(|missing| !missing["reason"].as_str().unwrap().is_empty()), "{told}");
     let (code, error) = document(&["doctor"], &home.cuda(&["doctor", "--device", "cuda:1"]));
     assert_eq!(code, 4, "{error}");
 }
@@ -54,6 +64,36 @@ fn a_campaign_takes_the_stages_that_it_is_asked_for() {
     assert_eq!((&summary["verified"], &summary["wrong_results"]), (&12.into(), &0.into()));
     let unknown = ["campaign", "--device", "cuda:0", "--out", folder, "--stages", "verify,tabel4"];
     assert_eq!(document(&unknown, &home.cuda(&unknown)).0, 2);
+}
+
+/// In a few seconds every stage is begun, and none is over for lack of work.
+#[test]
+fn a_campaign_of_convolutions_has_the_stages_of_convolutions() {
+    let home = Home::new();
+    let out = home.path().join("out");
+    let campaign = ["campaign", "conv", "--device", "cuda:0", "--out", out.to_str().unwrap(), "--rehearsal"];
+    let summary = answer(&home, &[&campaign[..], &["--minutes", "0.15"]].concat());
+    let stages: Vec<&Value> = summary["stages"].as_array().unwrap().iter().map(|s| &s["name"]).collect();
+    assert_eq!(stages, ["doctor", "verify", "collect", "fit", "table5", "sweep", "micro", "linear"]);
+    assert_eq!(summary["wrong_results"], 0, "{summary}");
+    assert!(summary["verified"].as_u64() > Some(0) && summary["samples"].as_u64() > Some(0), "{summary}");
+    let state: Value = serde_json::from_slice(&std::fs::read(out.join("campaign.json")).unwrap()).unwrap();
+    let classes: Vec<&str> = state["verify"].as_object().unwrap().keys().map(String::as_str).collect();
+    assert!(classes.starts_with(&["f16", "f32", "f64"]) || classes == ["f32", "f64"], "{classes:?}");
+    let tables: Value = serde_json::from_slice(&std::fs::read(out.join("tables.json")).unwrap()).unwrap();
+    let rows = tables["rows"].as_array().unwrap();
+    assert!(!rows.is_empty() && rows.iter().all(|row| row["stage"] == "table5"), "{tables}");
+    let names = rows[0]["missing"].as_array().unwrap().iter().map(|why| why.as_str().unwrap());
+    assert!(names.clone().any(|why| why.starts_with("cudnn: ")), "{tables}");
+    assert!(names.clone().any(|why| why.starts_with("cudnn-precomp: ")), "{tables}");
+    let text = std::fs::read_to_string(out.join("tables.md")).unwrap();
+    for part in ["## Table 5, f32", "| cudnn | cudnn-precomp | best |", "Baseline absent: cudnn: "] {
+        assert!(text.contains(part), "no {part:?} in {text}");
+    }
+    // The table of another computation is no stage of this one.
+    let wrong = [&campaign[..], &["--stages", "table4"]].concat();
+    let (code, refused) = document(&wrong, &home.cuda(&wrong));
+    assert_eq!((code, refused["error"]["field"].as_str()), (2, Some("stages")), "{refused}");
 }
 
 fn cold<'a>(more: &[&'a str]) -> Vec<&'a str> {

@@ -26,9 +26,6 @@ const MODULES_KEPT: usize = 128;
 /// How many times the second-level cache is overwritten to empty it.
 const FLUSH_TIMES: usize = 2;
 
-/// Bytes that libraries may use: twice what cuBLAS recommends for the newest devices.
-const SCRATCH: usize = 64 << 20;
-
 /// Until a run must have ended, unless [`CudaDevice::with_limit`] says otherwise.
 const LIMIT: Duration = Duration::from_secs(5);
 
@@ -127,6 +124,7 @@ impl CudaDevice {
             self.workspace = None;
             self.workspace = Some(Memory::new(&self.driver, room)?);
         }
+        self.ensure_scratch(&program.steps)?;
         program.steps.iter().map(|step| self.ready_step(step, program.workspace)).collect()
     }
 
@@ -139,7 +137,6 @@ impl CudaDevice {
                 Ok(Ready::Fill { offset: bytes(*offset)?, bytes: bytes(*count)?, value: *value })
             }
             Step::Library(call) => {
-                self.ensure_scratch()?;
                 let held = self.held.as_ref().ok_or_else(no_data)?;
                 let stage = stage(self.driver.stream(), held, self.scratch.as_ref());
                 library(&mut self.libraries, call)?.prepare(call, &stage)?;
@@ -194,9 +191,18 @@ impl CudaDevice {
         f(&self.driver, self.flush.as_ref(), &mut once)
     }
 
-    fn ensure_scratch(&mut self) -> Result<(), DeviceError> {
-        if self.scratch.is_none() {
-            self.scratch = Some(Memory::new(&self.driver, SCRATCH)?);
+    /// Makes room for what libraries need before any of them is told where it is.
+    fn ensure_scratch(&mut self, steps: &[Step]) -> Result<(), DeviceError> {
+        let mut most = 0;
+        for step in steps {
+            if let Step::Library(call) = step {
+                most = most.max(library(&mut self.libraries, call)?.scratch_bytes(call)?);
+            }
+        }
+        if most > self.scratch.as_ref().map_or(0, Memory::len) {
+            // The old one goes first: both may not fit.
+            self.scratch = None;
+            self.scratch = Some(Memory::new(&self.driver, most)?);
         }
         Ok(())
     }

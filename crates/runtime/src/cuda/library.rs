@@ -25,6 +25,16 @@ pub trait DeviceLibrary: Send {
     /// The name in [`LibraryCall::library`].
     fn name(&self) -> &str;
 
+    /// Bytes of memory that a call may use; what is there when it is made ready is at least as long. Twice what cuBLAS recommends for
+    /// the newest devices, unless a library knows better.
+    ///
+    /// # Errors
+    /// Fields that describe no input of it, or an option that it does not have.
+    fn scratch_bytes(&mut self, call: &LibraryCall) -> Result<usize, DeviceError> {
+        let _ = call;
+        Ok(64 << 20)
+    }
+
     /// Makes a call ready, so that [`DeviceLibrary::enqueue`] does nothing but put work on the stream.
     ///
     /// # Errors
