@@ -135,7 +135,7 @@ impl ConvInput {
             layout: word(fields, "layout", Layout::ALL.map(|l| (l.name(), l)))?,
             types,
             epilogue: Epilogue::parse(fields)?,
-            align: types::align(fields, types.operand)?,
+            align: types::align(fields, types)?,
         };
         input.check()?;
         Ok(input)
