@@ -87,7 +87,7 @@ fn legal_convolutions_assemble() {
     let Some(assembler) = Assembler::find() else { return };
     for target in targets() {
         let plans = plans::conv::plans(target, count(), 23);
-        let spilled: Vec<u32> = plans
+        let assembled: Vec<(DType, u32)> = plans
             .par_iter()
             .flat_map_iter(|plan| plan.modules().into_iter().map(move |module| (plan, module)))
             .map(|(plan, module)| {
@@ -95,11 +95,20 @@ fn legal_convolutions_assemble() {
                 let done = done.unwrap_or_else(|e| panic!("{:?}: {e}", plan.blueprint()));
                 let declared = if module.entry.dynamic_shared { 0 } else { module.entry.shared_bytes };
                 assert_eq!(done.shared, declared, "static shared memory of {:?}", plan.blueprint());
-                done.spilled
+                assert!(
+                    done.spilled == 0 || plan.blueprint().may_spill(),
+                    "{target} spills {} bytes: {:?}",
+                    done.spilled,
+                    plan.blueprint()
+                );
+                (plan.input().dtype(), done.spilled)
             })
             .collect();
-        let spill = spilled.iter().filter(|bytes| **bytes > 0).count();
-        println!("{target}: {} plans, {} modules, {spill} spill", plans.len(), spilled.len());
+        for dtype in [DType::F32, DType::F64, DType::F16, DType::Bf16] {
+            let of_type: Vec<u32> = assembled.iter().filter(|(of, _)| *of == dtype).map(|(_, bytes)| *bytes).collect();
+            let spill = of_type.iter().filter(|bytes| **bytes > 0).count();
+            println!("{target} {dtype}: {} modules, {spill} spill", of_type.len());
+        }
     }
 }
 

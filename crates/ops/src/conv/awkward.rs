@@ -60,21 +60,26 @@ fn candidate(largest: f64, dtype: Option<&str>, uniform: Uniform<'_>) -> Fields 
         ("dilation_w", dilation[1]),
         ("groups", groups.max(1)),
     ];
+    let types = types(dtype, uniform);
+    let forward = direction == Direction::Forward;
+    let mut flag = |share: f64| usize::from(forward && uniform() < share);
+    let flags = [("bias", flag(0.4)), ("residual", flag(0.25))];
+    let activation = if flag(0.4) == 1 { "relu" } else { "none" };
+    let words = [("layout", Layout::ALL[pick(2, uniform)].name()), ("direction", direction.name())];
+    let numbers = sizes.into_iter().chain(pairs).chain(flags);
+    let words = words.into_iter().chain([("activation", activation)]);
+    let numbers = numbers.map(|(name, size)| (name, Value::from(size)));
+    numbers.chain(words.map(|(name, word)| (name, Value::from(word)))).chain(types).collect()
+}
+
+/// Element types, of operands the given one, if there is one, and sometimes a weak alignment.
+fn types(dtype: Option<&str>, uniform: Uniform<'_>) -> [(&'static str, Value); 3] {
     let drawn = ["f32", "f32", "f64", "f16", "bf16"][pick(5, uniform)];
     let dtype = dtype.unwrap_or(drawn);
     let out = if matches!(dtype, "f16" | "bf16") && uniform() < 0.5 { "f32" } else { dtype };
     let least = out.parse::<DType>().map_or(1, DType::size);
     let align = if uniform() < 0.2 { least << pick(4, uniform) } else { 64 };
-    let forward = direction == Direction::Forward;
-    let mut flag = |share: f64| usize::from(forward && uniform() < share);
-    let flags = [("bias", flag(0.4)), ("residual", flag(0.25))];
-    let activation = if flag(0.4) == 1 { "relu" } else { "none" };
-    let types = [("dtype", dtype), ("out", out)];
-    let words = [("layout", Layout::ALL[pick(2, uniform)].name()), ("direction", direction.name())];
-    let numbers = sizes.into_iter().chain(pairs).chain(flags).chain([("align", align)]);
-    let words = words.into_iter().chain(types).chain([("activation", activation)]);
-    let numbers = numbers.map(|(name, size)| (name, Value::from(size)));
-    numbers.chain(words.map(|(name, word)| (name, Value::from(word)))).collect()
+    [("dtype", dtype.into()), ("out", out.into()), ("align", align.into())]
 }
 
 /// One, prime, whole tiles, and as it falls, on a logarithmic scale.

@@ -35,6 +35,15 @@ pub(super) fn rules(space: SpaceBuilder) -> SpaceBuilder {
 impl Blueprint {
     /// Registers that the assembler may use: a quarter above the need, which is an estimate.
     pub fn registers_allowed(&self) -> u32 {
-        (self.registers_needed * 5 / 4).next_multiple_of(8).min(self.register_limit)
+        self.comfortable().min(self.register_limit)
+    }
+
+    /// Whether the limit of the hardware leaves less than is comfortable: only then a few registers may be spilled.
+    pub fn may_spill(&self) -> bool {
+        self.comfortable() > self.register_limit
+    }
+
+    fn comfortable(&self) -> u32 {
+        (self.registers_needed * 5 / 4).next_multiple_of(8)
     }
 }

@@ -70,7 +70,7 @@ impl Arithmetic {
     /// Operands as they are multiplied.
     pub(crate) fn widen(self, b: &mut Builder, packed: &[Reg]) -> Vec<Reg> {
         let (_, elements) = self.split(b, packed);
-        elements.into_iter().map(|x| self.converted(b, self.operand, x)).collect()
+        self.converted(b, self.operand, elements)
     }
 
     /// Loads a result, or what is added to one. Where the predicate is false it is zero.
@@ -82,7 +82,7 @@ impl Arithmetic {
         }
         let load = Inst::Ld { space: Space::Global, caching: Caching::Default, ty, dst: vec![dst], addr };
         b.predicated(inside, |b| b.push(load));
-        self.converted(b, self.result, dst)
+        self.converted(b, self.result, vec![dst])[0]
     }
 
     /// A result as it is stored: its register and type.
@@ -95,20 +95,22 @@ impl Arithmetic {
         (dst, raw(self.result))
     }
 
-    /// A number of a type in memory, in the type of sums.
-    fn converted(self, b: &mut Builder, from: Type, src: Reg) -> Reg {
+    /// Numbers of a type in memory, in the type of sums.
+    fn converted(self, b: &mut Builder, from: Type, src: Vec<Reg>) -> Vec<Reg> {
         if from == self.ty {
             return src;
         }
-        let dst = b.reg(self.ty);
-        if from == Type::Bf16 {
-            // The upper half of a binary32: older devices than sm_90 have no instruction for it, and need none.
-            let low = b.mov(Type::B16, zero_of(Type::B16));
-            b.push(Inst::Join { ty: self.ty, dst, src: [low, src] });
-        } else {
-            b.push(Inst::Cvt { to: self.ty, from, dst, src });
-        }
-        dst
+        // A bfloat16 is the upper half of a binary32: devices before sm_90 have no instruction for it, and need none.
+        let low = (from == Type::Bf16).then(|| b.mov(Type::B16, zero_of(Type::B16)));
+        let one = |src: Reg| {
+            let dst = b.reg(self.ty);
+            b.push(match low {
+                Some(low) => Inst::Join { ty: self.ty, dst, src: [low, src] },
+                None => Inst::Cvt { to: self.ty, from, dst, src },
+            });
+            dst
+        };
+        src.into_iter().map(one).collect()
     }
 
     /// `acc += x * y`.
