@@ -44,11 +44,11 @@ pub struct Case {
 }
 
 impl Cases<'_> {
-    /// A case by its number; None where no drawn input has a legal configuration. Cases take turns in showing every value of every
+    /// A case by its number; None where no drawn input has a legal configuration. Inputs that the kernel refuses are drawn again. Cases take turns in showing every value of every
     /// parameter: drawn at random alone, values that few rules leave (the largest tiles, many slices) would hardly be seen.
     ///
     /// # Errors
-    /// Fields that the kernel does not take, or a device that lacks what its rules name.
+    /// Every drawn input was refused, or fields are fixed that are none of an input's.
     pub fn draw(&self, number: u64) -> Result<Option<Case>, RuntimeError> {
         let mut rng = ChaCha8Rng::seed_from_u64(self.seed);
         rng.set_stream(number);
@@ -61,10 +61,17 @@ impl Cases<'_> {
             here
         });
         let wanted = param.map(|param| (param, wanted as u16));
-        let mut any = None;
+        let (mut any, mut refused) = (None, None);
         for _ in 0..INPUTS {
             let fields = self.kernel.draw_awkward(&self.fixed, &self.limits, &mut || rng.random())?;
-            let problem = self.kernel.problem(&self.spec, &fields)?;
+            let problem = match self.kernel.problem(&self.spec, &fields) {
+                Ok(problem) => problem,
+                // A kernel need not take all inputs of its computation.
+                Err(error) => {
+                    refused = Some(error);
+                    continue;
+                }
+            };
             let mut drawn = |wanted| (0..POINTS).find_map(|_| point(problem.space(), wanted, &mut rng));
             match (drawn(wanted), any.is_none()) {
                 (Some(point), _) => {
@@ -76,7 +83,7 @@ impl Cases<'_> {
                 (None, false) => {}
             }
         }
-        let Some((problem, point)) = any else { return Ok(None) };
+        let Some((problem, point)) = any else { return refused.map_or(Ok(None), |error| Err(error.into())) };
         let filling = [Filling::Real, Filling::Exact, Filling::Special][rng.random_range(0..3)];
         Ok(Some(Case { problem, point, filling, seed: rng.random() }))
     }

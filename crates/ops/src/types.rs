@@ -18,13 +18,14 @@ pub(crate) fn real(fields: &Config, name: &str, default: DType) -> Result<DType,
     known.ok_or_else(|| InputError::not(name, value, "one of f16, bf16, tf32, f32 and f64"))
 }
 
-/// The field `align`: a power of two.
-pub(crate) fn align(fields: &Config, dtype: DType) -> Result<usize, InputError> {
-    let align = size_field(fields, "align", dtype.size() as u64, 64, Some(64))?;
+/// The field `align`: a power of two, and a multiple of the largest element in memory.
+pub(crate) fn align(fields: &Config, types: ElementTypes) -> Result<usize, InputError> {
+    let least = types.operand.size().max(types.output.size());
+    let align = size_field(fields, "align", least as u64, 64, Some(64))?;
     if align.is_power_of_two() {
         Ok(align as usize)
     } else {
-        Err(InputError::new("align", format!("{align} is not a power of two within {}..=64", dtype.size())))
+        Err(InputError::new("align", format!("{align} is not a power of two within {least}..=64")))
     }
 }
 

@@ -50,6 +50,10 @@ fn awkward_inputs_have_every_edge() {
     let words = [
         "dtype:f32",
         "dtype:f64",
+        "dtype:f16",
+        "dtype:bf16",
+        "out:f32",
+        "align:2",
         "layout:nchw",
         "layout:nhwc",
         "align:8",

@@ -74,7 +74,7 @@ fn every_input_has_a_legal_default() {
     ];
     for target in plans::TARGETS {
         for (shape, direction) in shapes.iter().flat_map(|s| ["forward", "data", "filter"].map(|d| (s, d))) {
-            for more in ["layout=nchw", "layout=nhwc,dtype=f64,align=8"] {
+            for more in ["layout=nchw", "layout=nhwc,dtype=f64,align=8", "layout=nhwc,dtype=f16"] {
                 let input = input(&format!("{shape},direction={direction},{more}"));
                 let problem = Bound::new(kernel.clone(), plans::spec(target), input.clone()).unwrap();
                 let point = problem.default_point().unwrap_or_else(|| panic!("none for {input:?} on {target}"));
@@ -111,15 +111,26 @@ fn vectors_are_legal_where_elements_are_neighbours() {
     assert_eq!(widest(&format!("{of},layout=nhwc,direction=filter"), "vec_g", "places"), Some(4));
     assert_eq!(widest("n=2,c=16,h=16,k=16,r=1", "vec_g", "places"), Some(4));
     assert_eq!(widest("n=2,c=16,h=15,k=16,r=1", "vec_g", "places"), Some(1));
+    assert_eq!(widest(&format!("{of},layout=nhwc,dtype=f16"), "vec_g", "steps"), Some(8));
+    assert_eq!(widest(&format!("{of},layout=nhwc,dtype=f16,align=2"), "vec_g", "steps"), Some(1));
+    assert_eq!(widest("n=2,c=20,h=16,k=16,r=3,layout=nhwc,dtype=bf16", "vec_g", "steps"), Some(4));
+    assert_eq!(widest(&format!("{of},layout=nhwc,dtype=f64"), "vec_g", "steps"), Some(2));
 }
 
 #[test]
 fn element_types_without_code_are_refused_by_field() {
     let refused = |words: &str| SimtConv::new().accepts(&input(&format!("n=1,c=1,h=4,k=1,r=3,{words}"))).err();
-    for dtype in ["f32", "f64"] {
-        assert!(refused(&format!("dtype={dtype}")).is_none());
+    for words in ["dtype=f32", "dtype=f64", "dtype=f16", "dtype=f16,out=f32", "dtype=bf16", "dtype=bf16,out=f32"] {
+        assert!(refused(words).is_none(), "{words}");
     }
-    for (words, field) in [("dtype=f16", "dtype"), ("dtype=f32,acc=f64", "acc"), ("dtype=f32,out=f64", "out")] {
+    for (words, field) in [
+        ("dtype=tf32", "dtype"),
+        ("dtype=f32,acc=f64", "acc"),
+        ("dtype=f16,acc=f16", "acc"),
+        ("dtype=f32,out=f64", "out"),
+        ("dtype=f32,out=f16", "out"),
+        ("dtype=f16,out=bf16", "out"),
+    ] {
         assert_eq!(refused(words).unwrap().field, field, "{words}");
     }
 }

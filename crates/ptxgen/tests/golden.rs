@@ -31,7 +31,7 @@ const SMALL_CONV: &str = "k_s=2,k_l=8,q_s=1,q_l=8,p_s=1,p_l=2,n_s=1,n_l=1,c_l=1,
                           load=global,c_s=1,c_g=1";
 
 /// The same of convolutions, by what differs from [`SMALL_CONV`].
-const CONVOLUTIONS: [(&str, &str, &str, &str); 3] = [
+const CONVOLUTIONS: [(&str, &str, &str, &str); 5] = [
     ("conv_f32", "sm_50", "n=1,c=3,h=8,k=8,r=3,pad=1,bias=1,residual=1,activation=relu", ""),
     (
         "conv_f64_data",
@@ -44,6 +44,18 @@ const CONVOLUTIONS: [(&str, &str, &str, &str); 3] = [
         "sm_70",
         "n=4,c=8,h=8,k=8,r=3,layout=nhwc,direction=filter",
         "n_s=2,n_l=8,q_l=4,p_l=1,c_l=2,u=8,c_g=3,vec_g=2,load=nc,stages=2,c_s=2",
+    ),
+    (
+        "conv_f16",
+        "sm_50",
+        "n=2,c=16,h=8,k=16,r=3,pad=1,bias=1,residual=1,activation=relu,layout=nhwc,dtype=f16",
+        "scan=steps,u=8,vec_f=2,vec_g=8,load=nc,stages=2",
+    ),
+    (
+        "conv_bf16_data",
+        "sm_80",
+        "n=2,c=16,h=8,k=32,r=1,direction=data,dtype=bf16",
+        "u=8,c_g=2,vec_f=4,vec_g=8,load=async,stages=2",
     ),
 ];
 

@@ -12,10 +12,13 @@ use assembler::{Assembled, Assembler};
 use plans::TARGETS;
 use rayon::prelude::*;
 use std::sync::Arc;
+use tilewright_core::computation::Computation;
 use tilewright_core::dtype::DType;
 use tilewright_core::problem::{Bound, Problem};
 use tilewright_core::space::Config;
+use tilewright_ops::conv::Conv;
 use tilewright_ops::gemm::{GemmInput, Layout};
+use tilewright_ptxgen::conv::SimtConv;
 use tilewright_ptxgen::gemm::{GemmPlan, SimtGemm};
 use tilewright_ptxgen::print::print;
 
@@ -87,7 +90,7 @@ fn legal_convolutions_assemble() {
     let Some(assembler) = Assembler::find() else { return };
     for target in targets() {
         let plans = plans::conv::plans(target, count(), 23);
-        let spilled: Vec<u32> = plans
+        let assembled: Vec<(DType, u32)> = plans
             .par_iter()
             .flat_map_iter(|plan| plan.modules().into_iter().map(move |module| (plan, module)))
             .map(|(plan, module)| {
@@ -95,11 +98,20 @@ fn legal_convolutions_assemble() {
                 let done = done.unwrap_or_else(|e| panic!("{:?}: {e}", plan.blueprint()));
                 let declared = if module.entry.dynamic_shared { 0 } else { module.entry.shared_bytes };
                 assert_eq!(done.shared, declared, "static shared memory of {:?}", plan.blueprint());
-                done.spilled
+                assert!(
+                    done.spilled == 0 || plan.blueprint().may_spill(),
+                    "{target} spills {} bytes: {:?}",
+                    done.spilled,
+                    plan.blueprint()
+                );
+                (plan.input().dtype(), done.spilled)
             })
             .collect();
-        let spill = spilled.iter().filter(|bytes| **bytes > 0).count();
-        println!("{target}: {} plans, {} modules, {spill} spill", plans.len(), spilled.len());
+        for dtype in [DType::F32, DType::F64, DType::F16, DType::Bf16] {
+            let of_type: Vec<u32> = assembled.iter().filter(|(of, _)| *of == dtype).map(|(_, bytes)| *bytes).collect();
+            let spill = of_type.iter().filter(|bytes| **bytes > 0).count();
+            println!("{target} {dtype}: {} modules, {spill} spill", of_type.len());
+        }
     }
 }
 
@@ -133,5 +145,29 @@ fn the_main_loop_of_a_large_tile_is_multiply_adds() {
         let all: Vec<&str> = code.iter().map(|(_, op)| op.as_str()).collect();
         assert!(all.iter().all(|op| !op.starts_with("STL") && !op.starts_with("LDL")), "{target} spills");
         assert_eq!(done.spilled, 0);
+    }
+}
+
+#[test]
+fn operands_of_sixteen_bits_are_widened_by_one_instruction_each() {
+    let Some(assembler) = Assembler::find() else { return };
+    let config = "k_s=8,k_l=128,q_s=4,q_l=16,p_s=2,p_l=8,n_s=1,n_l=1,c_l=1,u=16,scan=steps,vec_f=8,vec_g=8,stages=2,\
+                  load=nc,c_s=1,c_g=1";
+    for (target, dtype, widens) in [("sm_80", "f16", "HADD2"), ("sm_90", "f16", "HADD2"), ("sm_80", "bf16", "PRMT")] {
+        let fields = Config::parse(&format!("n=8,c=128,h=32,k=128,r=3,pad=1,layout=nhwc,dtype={dtype}")).unwrap();
+        let input = Conv.parse(&fields).unwrap();
+        let problem = Bound::new(Arc::new(SimtConv::new()), plans::spec(target), input).unwrap();
+        let point = Config::parse(config).unwrap().to_point(problem.space().params(), None).unwrap();
+        // The first module fills the table.
+        let module = problem.plan(&problem.space().check(&point).unwrap()).modules().remove(1);
+        let done = assembler.assemble(module.target, &print(&module)).unwrap();
+        let code = assembler.disassemble(&done.cubin).unwrap();
+        let body = assembler::main_loop(&code, "FFMA");
+        let count = |name: &str| body.iter().filter(|op| op.starts_with(name)).count();
+        println!("{target} {dtype}: {} instructions, {} {widens}", body.len(), count(widens));
+        // 16 steps of 8 outputs and 8 positions; the 8 registers of two loads are taken apart on their way to shared memory.
+        assert_eq!(count("FFMA"), 16 * 64, "{target} {dtype}");
+        assert!(count(widens) <= 16 * 16 + 16, "{target} {dtype}: {} {widens}", count(widens));
+        assert_eq!(done.spilled, 0, "{target} {dtype}");
     }
 }

@@ -61,6 +61,16 @@ fn types_are_compared() {
         b.mov(Type::U32, Operand::Float(1.0));
     });
     assert!(matches!(kind, FaultKind::Type { .. }), "{kind}");
+    let kind = fault("sm_50", 0, |b| {
+        let (src, dst) = (zero(b), [b.reg(Type::B16), b.reg(Type::F32)]);
+        b.push(Inst::Split { ty: Type::F32, dst, src });
+    });
+    assert!(matches!(kind, FaultKind::Type { expected: Type::B16, .. }), "{kind}");
+    let kind = fault("sm_50", 0, |b| {
+        let (half, dst) = (b.mov(Type::B16, Operand::Int(0)), b.reg(Type::F32));
+        b.push(Inst::Join { ty: Type::B32, dst, src: [half; 2] });
+    });
+    assert!(matches!(kind, FaultKind::Type { expected: Type::B32, .. }), "{kind}");
 }
 
 #[test]

@@ -4,14 +4,17 @@ use super::draw::{Fields, Uniform, pick, within};
 use super::epilogue::Activation;
 use super::input::{ConvInput, Direction, Layout};
 use tilewright_core::computation::{InputError, InputLimits};
+use tilewright_core::dtype::DType;
 use tilewright_core::expr::Value;
 use tilewright_core::space::Config;
 
 pub(super) fn draw(fixed: &Config, limits: &InputLimits, uniform: Uniform<'_>) -> Result<ConvInput, InputError> {
-    within(fixed, limits, uniform, &candidate)
+    let dtype = fixed.get("dtype").map(Value::to_string);
+    within(fixed, limits, uniform, &|largest, uniform| candidate(largest, dtype.as_deref(), uniform))
 }
 
-fn candidate(largest: f64, uniform: Uniform<'_>) -> Fields {
+/// Of the given element type, if there is one.
+fn candidate(largest: f64, dtype: Option<&str>, uniform: Uniform<'_>) -> Fields {
     let mut filters = [0; 2].map(|_| [1, 1, 2, 3, 3, 4, 5, 7][pick(8, uniform)]);
     let dilation = [0; 2].map(|_| if uniform() < 0.15 { 2 + pick(2, uniform) } else { 1 });
     let mut stride = [1; 2];
@@ -57,17 +60,26 @@ fn candidate(largest: f64, uniform: Uniform<'_>) -> Fields {
         ("dilation_w", dilation[1]),
         ("groups", groups.max(1)),
     ];
-    let dtype = if uniform() < 0.5 { "f32" } else { "f64" };
-    let align = if uniform() < 0.2 { 8usize << pick(3, uniform) } else { 64 };
+    let types = types(dtype, uniform);
     let forward = direction == Direction::Forward;
     let mut flag = |share: f64| usize::from(forward && uniform() < share);
     let flags = [("bias", flag(0.4)), ("residual", flag(0.25))];
     let activation = if flag(0.4) == 1 { "relu" } else { "none" };
-    let words = [("layout", Layout::ALL[pick(2, uniform)].name()), ("direction", direction.name()), ("dtype", dtype)];
-    let numbers = sizes.into_iter().chain(pairs).chain(flags).chain([("align", align)]);
+    let words = [("layout", Layout::ALL[pick(2, uniform)].name()), ("direction", direction.name())];
+    let numbers = sizes.into_iter().chain(pairs).chain(flags);
     let words = words.into_iter().chain([("activation", activation)]);
     let numbers = numbers.map(|(name, size)| (name, Value::from(size)));
-    numbers.chain(words.map(|(name, word)| (name, Value::from(word)))).collect()
+    numbers.chain(words.map(|(name, word)| (name, Value::from(word)))).chain(types).collect()
+}
+
+/// Element types, of operands the given one, if there is one, and sometimes a weak alignment.
+fn types(dtype: Option<&str>, uniform: Uniform<'_>) -> [(&'static str, Value); 3] {
+    let drawn = ["f32", "f32", "f64", "f16", "bf16"][pick(5, uniform)];
+    let dtype = dtype.unwrap_or(drawn);
+    let out = if matches!(dtype, "f16" | "bf16") && uniform() < 0.5 { "f32" } else { dtype };
+    let least = out.parse::<DType>().map_or(1, DType::size);
+    let align = if uniform() < 0.2 { least << pick(4, uniform) } else { 64 };
+    [("dtype", dtype.into()), ("out", out.into()), ("align", align.into())]
 }
 
 /// One, prime, whole tiles, and as it falls, on a logarithmic scale.

@@ -135,7 +135,7 @@ impl ConvInput {
             layout: word(fields, "layout", Layout::ALL.map(|l| (l.name(), l)))?,
             types,
             epilogue: Epilogue::parse(fields)?,
-            align: types::align(fields, types.operand)?,
+            align: types::align(fields, types)?,
         };
         input.check()?;
         Ok(input)
@@ -366,6 +366,7 @@ mod tests {
             ("direction=data,bias=1", "bias", "forward"),
             ("activation=gelu", "activation", "relu"),
             ("dtype=c32", "dtype", "bf16"),
+            ("dtype=f16,out=f32,align=2", "align", "4.."),
             ("q=4", "q", "unknown"),
         ] {
             let error = parse(&format!("{of},{more}")).unwrap_err();

@@ -212,7 +212,7 @@ impl GemmInput {
         }
         input.alpha = scalar(fields, "alpha", ScalarClass::One)?;
         input.beta = scalar(fields, "beta", ScalarClass::Zero)?;
-        input.align = types::align(fields, input.dtype())?;
+        input.align = types::align(fields, input.types)?;
         // Before a batch multiplies what would already be too large.
         input.check_bytes()?;
         input.batch = Batch::parse(fields, &input)?;

@@ -75,7 +75,7 @@ impl Blueprint {
         let along_steps = config.scan == super::Scan::Steps;
         Some(Self {
             target,
-            arithmetic: Arithmetic::of(input.dtype()),
+            arithmetic: Arithmetic::of(input.types),
             direction: input.direction,
             epilogue: input.epilogue,
             grouped: input.groups > 1,

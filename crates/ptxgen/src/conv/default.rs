@@ -90,7 +90,7 @@ impl Preferences {
             "p_l" => near(rows),
             "q_l" => near(columns),
             "u" => list(&[16, 8, 32, 4]),
-            "vec_f" | "vec_g" => list(&[4, 2, 1]),
+            "vec_f" | "vec_g" => list(&[8, 4, 2, 1]),
             "stages" => list(&[2, 1, 3]),
             "load" => ["nc", "global"].map(Value::from).into(),
             "c_g" => {

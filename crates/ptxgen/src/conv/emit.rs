@@ -80,14 +80,15 @@ pub fn module(bp: &Blueprint) -> Module {
 
 fn params(b: &mut Builder, bp: &Blueprint) -> Params {
     let (bytes, config) = (bp.arithmetic.bytes(), &bp.config);
+    let (sum, result) = (bp.arithmetic.ty.bytes(), bp.arithmetic.result.bytes());
     let epilogue = !bp.partial();
-    let pointer = |b: &mut Builder, name: &str, is_there: bool| (epilogue && is_there).then(|| b.buffer(name, bytes));
+    let pointer = |b: &mut Builder, name: &str, is_there: bool| (epilogue && is_there).then(|| b.buffer(name, result));
     let size = |b: &mut Builder, name: &str| b.param(name, Type::U32, 1);
     Params {
         gathered: b.buffer("gathered", config.vec_g * bytes),
         filter: b.buffer("filter", config.vec_f * bytes),
         table: b.buffer("table", super::table::ENTRY),
-        result: b.buffer("result", bytes),
+        result: b.buffer("result", if bp.partial() { sum } else { result }),
         bias: pointer(b, "bias", bp.epilogue.bias),
         residual: pointer(b, "residual", bp.epilogue.residual),
         outs: size(b, "outs"),
@@ -101,7 +102,7 @@ fn params(b: &mut Builder, bp: &Blueprint) -> Params {
         tiles: ["tiles_first", "tiles_second"].map(|name| size(b, name)),
         stages: size(b, "stages"),
         groups: bp.grouped.then(|| ["group_gathered", "group_filter", "group_result"].map(|name| size(b, name))),
-        slice: bp.partial().then(|| (size(b, "slice"), b.param("slab", Type::U64, bytes))),
+        slice: bp.partial().then(|| (size(b, "slice"), b.param("slab", Type::U64, sum))),
     }
 }
 

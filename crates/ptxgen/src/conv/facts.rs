@@ -1,6 +1,7 @@
 //! What rules and code need to know of an input: the correlations it comes to, and which of their elements are neighbours.
 
 use tilewright_core::device::DeviceSpec;
+use tilewright_core::dtype::DType;
 use tilewright_core::space::Symbols;
 use tilewright_ops::conv::{ConvInput, Correlation};
 
@@ -34,8 +35,8 @@ pub(crate) struct Facts {
     pub(crate) result: usize,
 }
 
-/// Most elements of a load.
-const WIDEST: usize = 4;
+/// Most elements of a load, of any type.
+const WIDEST: usize = 8;
 
 /// The widest load that begins at multiples of all of these only.
 fn width(of: impl IntoIterator<Item = usize>) -> usize {
@@ -135,12 +136,15 @@ pub(super) fn symbols(device: &DeviceSpec, input: &ConvInput) -> Symbols {
         ("near_places", facts.places),
         ("near_filter", facts.filter),
         ("result_elements", facts.result),
+        // Bytes of a sum, where `element` is those of an operand.
+        ("sum_bytes", input.types.accumulator.size()),
     ];
     sizes.into_iter().for_each(|(name, size)| symbols.set(name, size));
     let flags = [
         ("images_first", facts.images_first),
         ("filter_along", facts.filter_along),
         ("columns_checked", facts.columns_checked),
+        ("rounds_to_bf16", input.types.output == DType::Bf16),
     ];
     flags.into_iter().for_each(|(name, flag)| symbols.set(name, flag));
     symbols

@@ -2,7 +2,7 @@
 
 use super::blueprint::Blueprint;
 use super::store::epilogue;
-use crate::ir::{Arith, Axis, Builder, Compare, Form, Module, Space, Special, Type};
+use crate::ir::{Address, Arith, Axis, Builder, Compare, Form, Module, Space, Special, Type};
 use crate::simt::ordered_sum;
 
 /// Threads of a block.
@@ -11,9 +11,9 @@ pub(crate) const THREADS: u32 = 256;
 /// The module of the finishing kernel, of so many slices; the result is taken as it lies in memory.
 pub(crate) fn module(bp: &Blueprint, slices: u32) -> Module {
     let mut b = Builder::new();
-    let (ty, bytes) = (bp.arithmetic.ty, bp.arithmetic.bytes());
+    let (sum, bytes) = (bp.arithmetic.ty.bytes(), bp.arithmetic.result.bytes());
     let result = b.buffer("result", bytes);
-    let work = (slices > 0).then(|| (b.buffer("work", bytes), b.param("slab", Type::U64, bytes)));
+    let work = (slices > 0).then(|| (b.buffer("work", sum), b.param("slab", Type::U64, sum)));
     // Elements from output to output, and how many outputs there are.
     let bias = bp
         .epilogue
@@ -26,8 +26,8 @@ pub(crate) fn module(bp: &Blueprint, slices: u32) -> Module {
     let inside = b.compare(Compare::Lt, at, elements, None);
     b.when(inside, Form::Branch, |b| {
         let read = |b: &mut Builder, base, at| {
-            let from = b.mad_wide(at, bytes, base);
-            b.load(Space::Global, ty, 1, from, 0)[0]
+            let base = b.mad_wide(at, bytes, base);
+            bp.arithmetic.load_result(b, Address { base, offset: 0 }, None)
         };
         let bias = bias.map(|(base, apart, outputs)| {
             let plane = b.arith(Arith::Div, Type::U32, at, apart);
@@ -37,13 +37,14 @@ pub(crate) fn module(bp: &Blueprint, slices: u32) -> Module {
         let residual = residual.map(|base| read(b, base, at));
         let sum = match work {
             Some((work, slab)) => {
-                let from = b.mad_wide(at, bytes, work);
+                let from = b.mad_wide(at, sum, work);
                 ordered_sum(b, bp.arithmetic, slices, (from, slab))
             }
             None => bp.arithmetic.zero(b),
         };
         let value = epilogue(b, bp, sum, bias, residual);
         let to = b.mad_wide(at, bytes, result);
+        let (value, ty) = bp.arithmetic.rounded(b, value);
         b.store(Space::Global, ty, &[value], to, 0);
     });
     let name = format!("conv_{}_{}", bp.arithmetic.dtype, if slices > 0 { "sum" } else { "fill" });

@@ -6,12 +6,28 @@ use super::{default, facts, features};
 use crate::target::Target;
 use tilewright_core::computation::InputError;
 use tilewright_core::device::DeviceSpec;
+use tilewright_core::dtype::DType;
+use tilewright_core::element::ElementTypes;
 use tilewright_core::feature::Feature;
 use tilewright_core::id::KernelId;
 use tilewright_core::kernel::Kernel;
 use tilewright_core::program::Program;
 use tilewright_core::space::{BoundSpace, Legal, ParamSpace, Point, Symbols, Values};
 use tilewright_ops::conv::{Conv, ConvInput};
+
+/// What there is code for: operands of 16 bits are summed in binary32.
+const TYPES: [ElementTypes; 6] = [
+    ElementTypes::all(DType::F32),
+    ElementTypes::all(DType::F64),
+    half(DType::F16, DType::F16),
+    half(DType::F16, DType::F32),
+    half(DType::Bf16, DType::Bf16),
+    half(DType::Bf16, DType::F32),
+];
+
+const fn half(operand: DType, output: DType) -> ElementTypes {
+    ElementTypes { operand, accumulator: DType::F32, output }
+}
 
 /// The kernel `conv.simt`.
 #[derive(Debug, Default)]
@@ -41,7 +57,7 @@ impl Kernel for SimtConv {
     }
 
     fn accepts(&self, input: &ConvInput) -> Result<(), InputError> {
-        input.only(&ConvInput::PLAIN)
+        input.only(&TYPES)
     }
 
     fn symbols(&self, device: &DeviceSpec, input: &ConvInput) -> Symbols {

@@ -9,6 +9,9 @@
 //! Where a step gathers stands in a table in the workspace, which a kernel fills before the product: no step is divided into a
 //! channel and a tap where it is used. Groups lie along the third dimension of the grid, and slices of the reduction (`c_g`) besides.
 //!
+//! Operands of 16 bits lie as such in device and shared memory and are summed in binary32: two share a register until they are
+//! multiplied. Partial sums of slices are binary32 too, so that a result is rounded once; bias and residual are of its type.
+//!
 //! | file | what |
 //! |---|---|
 //! | `config`, `facts`, `space`, `registers`, `default`, `features`, `kernel` | parameters, what rules know of an input, rules, registers, the tunable kernel |

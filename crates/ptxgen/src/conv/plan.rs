@@ -9,6 +9,7 @@ use crate::print::print;
 use crate::target::Target;
 use std::collections::HashMap;
 use std::mem::{Discriminant, discriminant};
+use tilewright_core::dtype::DType;
 use tilewright_core::program::{Arg, Code, Launch, Program, Step};
 use tilewright_core::space::Values;
 use tilewright_ops::conv::{BIAS, ConvInput, Correlation, Layout};
@@ -143,16 +144,17 @@ impl ConvPlan {
 
     fn product(&self, job: &Job) -> ([u32; 3], Vec<Arg>, u32) {
         let (bp, input) = (&self.blueprint, &self.input);
-        let size = input.dtype().size();
+        let types = input.types;
         let (gathered, written) = (input.gathered(), input.written());
         // What is neither gathered nor written.
         let filter = 3 - gathered - written;
-        let at = |buffer: usize, start: usize| Arg::Buffer(buffer, (start * size) as u64);
+        let at = |start: usize, dtype: DType| (start * dtype.size()) as u64;
         let result = match bp.partial() {
-            true => Arg::Workspace(self.table + (job.first[2] * size) as u64),
-            false => at(written, job.first[2]),
+            true => Arg::Workspace(self.table + at(job.first[2], types.accumulator)),
+            false => Arg::Buffer(written, at(job.first[2], types.output)),
         };
-        let mut args = vec![at(gathered, job.first[0]), at(filter, job.first[1]), Arg::Workspace(0), result];
+        let read = |buffer: usize, start: usize| Arg::Buffer(buffer, at(start, types.operand));
+        let mut args = vec![read(gathered, job.first[0]), read(filter, job.first[1]), Arg::Workspace(0), result];
         if !bp.partial() {
             args.extend(input.epilogue.bias.then_some(Arg::Buffer(BIAS, 0)));
             args.extend(input.residual().map(|buffer| Arg::Buffer(buffer, 0)));

@@ -61,8 +61,8 @@ fn space() -> Result<ParamSpace, SpaceError> {
         .param(Param::ints("c_l", [1, 2, 4, 8]))
         .param(Param::ints("u", [4, 8, 16, 32]))
         .param(Param::words("scan", ["places", "steps"]))
-        .param(Param::ints("vec_f", [1, 2, 4]))
-        .param(Param::ints("vec_g", [1, 2, 4]))
+        .param(Param::ints("vec_f", [1, 2, 4, 8]))
+        .param(Param::ints("vec_g", [1, 2, 4, 8]))
         .param(Param::ints("stages", [1, 2, 3, 4]))
         .param(Param::words("load", ["global", "nc", "async"]))
         .param(Param::ints("c_s", [1, 2, 4]))
@@ -75,7 +75,12 @@ fn space() -> Result<ParamSpace, SpaceError> {
 
 fn threads(space: SpaceBuilder) -> SpaceBuilder {
     use RuleGroup::{Hardware, Implementation};
-    let mut space = space.rule("target", Hardware, "sm >= 50", "there is no code for older devices");
+    let mut space = space.rule("target", Hardware, "sm >= 50", "there is no code for older devices").rule(
+        "bf16_results",
+        Hardware,
+        "sm >= 80 or not rounds_to_bf16",
+        "rounding to bfloat16 came with sm_80",
+    );
     for (side, what) in [("k", "outputs"), ("q", "columns"), ("p", "rows"), ("n", "images")] {
         space = space.define(&format!("t_{side}"), &format!("{side}_l // {side}_s")).rule(
             &format!("whole_{what}"),
@@ -148,7 +153,7 @@ fn memory(space: SpaceBuilder) -> SpaceBuilder {
         .define("tile_f_bytes", "(pitch_f * u * element + 15) // 16 * 16")
         .define("stage_bytes", "tile_f_bytes + (pitch_g * u * element + 15) // 16 * 16")
         // Half of the groups write their accumulators.
-        .define("tree_bytes", "c_l // 2 * k_l * places * element")
+        .define("tree_bytes", "c_l // 2 * k_l * places * sum_bytes")
         .define("shared_bytes", "max(stages * stage_bytes, tree_bytes)")
         .rule("shared_memory", Hardware, "shared_bytes <= shared_optin", "a block gets no more shared memory")
         .rule(
@@ -175,7 +180,7 @@ fn reduction(space: SpaceBuilder) -> SpaceBuilder {
         .define("body", "u // c_l * k_s * places_s")
         // The table has an entry for every step, and for those that are looked up though there are none.
         .define("table_bytes", "16 * (c_g * slice + stages * u)")
-        .define("slab_bytes", "(result_elements * element + 15) // 16 * 16")
+        .define("slab_bytes", "(result_elements * sum_bytes + 15) // 16 * 16")
         .define("workspace_bytes", "table_bytes + (c_g * slab_bytes if c_g > 1 else 0)")
         .rule(
             "unroll",
@@ -187,7 +192,7 @@ fn reduction(space: SpaceBuilder) -> SpaceBuilder {
         .rule(
             "accumulator_sets",
             Guideline,
-            "c_s == 1 or accumulators * element <= 128",
+            "c_s == 1 or accumulators * sum_bytes <= 128",
             "larger tiles have independent operations enough",
         )
         .rule(

@@ -2,7 +2,7 @@
 
 use super::blueprint::Blueprint;
 use super::emit::{Params, Position, places};
-use crate::ir::{Address, Arith, Builder, Caching, Compare, Form, Inst, Operand, Reg, Space, Type};
+use crate::ir::{Address, Arith, Builder, Compare, Form, Operand, Reg, Space, Type};
 use std::collections::BTreeMap;
 
 /// Stores what of a thread's tile lies inside of the result.
@@ -65,15 +65,17 @@ fn outs(b: &mut Builder, bp: &Blueprint, params: &Params, at: &Position) -> Vec<
     let bias = params.bias.map(|bias| {
         let start = at.group.map(|group| b.arith(Arith::Mul, Type::U32, group, params.outs));
         let first = start.map_or(first, |start| b.add(Type::U32, start, first));
-        b.mad_wide(first, bp.arithmetic.bytes(), bias)
+        b.mad_wide(first, bp.arithmetic.result.bytes(), bias)
     });
     let one = |i: u32| {
         let beyond = i / chunk * chunk * bp.along_k + i % chunk;
         let out = b.add(Type::U32, first, beyond);
         let inside = b.compare(Compare::Lt, out, params.outs, None);
         let offset = b.arith(Arith::Mul, Type::U32, out, params.result_strides[3]);
-        let bias =
-            bias.map(|base| read(b, bp, Address { base, offset: (beyond * bp.arithmetic.bytes()).into() }, inside));
+        let bias = bias.map(|base| {
+            let addr = Address { base, offset: (beyond * bp.arithmetic.result.bytes()).into() };
+            bp.arithmetic.load_result(b, addr, Some(inside))
+        });
         Out { number: out, offset, bias }
     };
     (0..bp.config.k_s).map(one).collect()
@@ -87,16 +89,18 @@ fn elements(
     (inside, offset): (Reg, Reg),
     (sums, outs): (&[Reg], &[Out]),
 ) {
-    let (ty, bytes) = (bp.arithmetic.ty, bp.arithmetic.bytes());
+    let numbers = bp.arithmetic;
+    let bytes = if bp.partial() { numbers.ty.bytes() } else { numbers.result.bytes() };
     for (sum, out) in sums.iter().zip(outs) {
         let inside = b.compare(Compare::Lt, out.number, params.outs, Some(inside));
         let offset = b.add(Type::U32, offset, out.offset);
         let residual = params.residual.map(|base| {
             let base = b.mad_wide(offset, bytes, base);
-            read(b, bp, Address { base, offset: 0 }, inside)
+            numbers.load_result(b, Address { base, offset: 0 }, Some(inside))
         });
-        let value = if bp.partial() { *sum } else { epilogue(b, bp, *sum, out.bias, residual) };
+        let finished = (!bp.partial()).then(|| epilogue(b, bp, *sum, out.bias, residual));
         let to = b.mad_wide(offset, bytes, params.result);
+        let (value, ty) = finished.map_or((*sum, numbers.ty), |value| numbers.rounded(b, value));
         b.when(inside, Form::Predicate, |b| b.store(Space::Global, ty, &[value], to, 0));
     }
 }
@@ -108,12 +112,4 @@ pub(crate) fn epilogue(b: &mut Builder, bp: &Blueprint, sum: Reg, bias: Option<R
         value = bp.arithmetic.add(b, value, more);
     }
     if bp.relu() { b.arith(Arith::Max, bp.arithmetic.ty, value, Operand::Float(0.0)) } else { value }
-}
-
-/// What memory holds, or zero where it has no such element.
-fn read(b: &mut Builder, bp: &Blueprint, addr: Address, inside: Reg) -> Reg {
-    let (ty, dst) = (bp.arithmetic.ty, bp.arithmetic.zero(b));
-    let inst = Inst::Ld { space: Space::Global, caching: Caching::Default, ty, dst: vec![dst], addr };
-    b.when(inside, Form::Predicate, |b| b.push(inst));
-    dst
 }

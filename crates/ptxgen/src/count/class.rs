@@ -8,6 +8,7 @@ pub(super) fn op(inst: &Inst) -> Op {
     let bits = |ty: Type, count: usize| 8 * ty.bytes() * count as u32;
     match inst {
         Inst::Mov { .. } | Inst::ToGlobal { .. } | Inst::Selp { .. } => Op::Move,
+        Inst::Split { .. } | Inst::Join { .. } => Op::Move,
         Inst::LdParam { ty, .. } => Op::Load(Where::Param, bits(*ty, 1)),
         Inst::Arith { op, ty, .. } if ty.is_float() => Op::Float(float(*op), precision(*ty)),
         Inst::Arith { .. } | Inst::Mad { .. } => Op::Integer,
@@ -48,7 +49,7 @@ fn float(op: Arith) -> FloatOp {
 
 fn precision(ty: Type) -> Precision {
     match ty {
-        Type::F16 => Precision::Half,
+        Type::F16 | Type::Bf16 => Precision::Half,
         Type::F16x2 | Type::Bf16x2 => Precision::Half2,
         Type::F64 => Precision::Double,
         _ => Precision::Single,

@@ -70,7 +70,7 @@ impl Blueprint {
     /// What an input and a configuration need of the code; `None` for a point of another space.
     pub(super) fn new(target: Target, input: &GemmInput, at: &Values<'_>) -> Option<Self> {
         let (names, config) = (Description::get(), GemmConfig::of(at)?);
-        let arithmetic = Arithmetic::of(input.dtype());
+        let arithmetic = Arithmetic::of(input.types);
         // Addresses beyond the edges are computed, though not used: up to a tile, and the stage after the last.
         let beyond = u128::from(config.m_l.max(config.n_l) + config.u);
         let extent =

@@ -190,6 +190,10 @@ pub enum Inst {
     Fma { ty: Type, dst: Reg, a: Operand, b: Operand, c: Operand },
     /// `cvt`, rounded to nearest between floats.
     Cvt { to: Type, from: Type, dst: Reg, src: Reg },
+    /// `mov` of 32 bits to two registers of 16, the lower half first.
+    Split { ty: Type, dst: [Reg; 2], src: Reg },
+    /// `mov` of two registers of 16 bits, the lower half first, to one of 32.
+    Join { ty: Type, dst: Reg, src: [Reg; 2] },
     /// `setp`, true only where `and` is too.
     Setp { cmp: Compare, ty: Type, dst: Reg, a: Operand, b: Operand, and: Option<Reg> },
     /// `selp`: `a` where the predicate is true.
@@ -274,6 +278,8 @@ impl Inst {
                 all(&[write(dst, ty), read(a, ty), read(b, ty), read(c, ty)]);
             }
             Self::Cvt { to, from, dst, src } => all(&[write(dst, *to), reg(src, *from)]),
+            Self::Split { ty, dst, src } => all(&[Part::Write(dst, Type::B16), reg(src, *ty)]),
+            Self::Join { ty, dst, src } => all(&[write(dst, *ty), Part::Regs(src, Type::B16)]),
             Self::Setp { ty, dst, a, b, and, .. } => {
                 all(&[write(dst, Type::Pred), read(a, *ty), read(b, *ty)]);
                 and.iter().for_each(|p| all(&[reg(p, Type::Pred)]));

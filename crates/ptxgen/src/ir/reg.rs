@@ -58,6 +58,7 @@ pub enum Type {
     S32,
     S64,
     F16,
+    Bf16,
     F16x2,
     Bf16x2,
     F32,
@@ -91,6 +92,7 @@ impl Type {
             Self::S32 => (Class::B32, 4, ".s32"),
             Self::S64 => (Class::B64, 8, ".s64"),
             Self::F16 => (Class::B16, 2, ".f16"),
+            Self::Bf16 => (Class::B16, 2, ".bf16"),
             Self::F16x2 => (Class::B32, 4, ".f16x2"),
             Self::Bf16x2 => (Class::B32, 4, ".bf16x2"),
             Self::F32 => (Class::F32, 4, ".f32"),
@@ -100,7 +102,7 @@ impl Type {
 
     /// Whether arithmetic on it rounds.
     pub const fn is_float(self) -> bool {
-        matches!(self, Self::F16 | Self::F16x2 | Self::Bf16x2 | Self::F32 | Self::F64)
+        matches!(self, Self::F16 | Self::Bf16 | Self::F16x2 | Self::Bf16x2 | Self::F32 | Self::F64)
     }
 }
 

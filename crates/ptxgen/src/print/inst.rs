@@ -37,6 +37,7 @@ fn opcode(inst: &Inst) -> String {
             let rounds = narrows || from.is_float() != to.is_float() && to.is_float();
             typed(&typed(if rounds { "cvt.rn" } else { "cvt" }, to), from)
         }
+        Inst::Split { .. } | Inst::Join { .. } => "mov.b32".into(),
         Inst::Setp { cmp, ty, and, .. } => {
             typed(&format!("setp.{}{}", cmp.name(), if and.is_some() { ".and" } else { "" }), ty)
         }

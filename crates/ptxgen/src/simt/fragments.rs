@@ -25,11 +25,11 @@ impl Operands {
         self.pieces.len() * self.chunk as usize
     }
 
-    /// One step's elements.
+    /// One step's elements, as they lie in memory.
     fn fetch(&self, b: &mut Builder, of: Arithmetic, base: Reg, step: u32) -> Vec<Reg> {
         let start = step * self.pitch;
-        let load =
-            |at: &u32| b.load(Space::Shared, of.ty, self.chunk as usize, base, i64::from((start + at) * of.bytes()));
+        let (ty, count) = of.packed(self.chunk);
+        let load = |at: &u32| b.load(Space::Shared, ty, count, base, i64::from((start + at) * of.bytes()));
         self.pieces.iter().flat_map(load).collect()
     }
 }
@@ -58,6 +58,7 @@ impl Fragments {
         let mut next = fetch(b, 0);
         for step in 0..self.steps {
             let (x, y) = next;
+            let [x, y] = [x, y].map(|packed| self.arithmetic.widen(b, &packed));
             next = if step + 1 < self.steps { fetch(b, step + 1) } else { Default::default() };
             let set = &acc[(step % sets) as usize * tile..][..tile];
             for (column, y) in set.chunks(rows).zip(&y) {

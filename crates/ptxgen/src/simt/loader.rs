@@ -18,6 +18,7 @@ pub(crate) fn rules(space: SpaceBuilder, side: &str, along_k: &str, tile: &str, 
     );
     let idle = format!("4 * {contiguous} * {other} >= {vec} * threads or {vec} == 1");
     let transposed = format!("load != 'async' or {vec} == 1 or not ({along_k})");
+    let narrow = format!("load != 'async' or {vec} * element >= 4");
     let unaligned = "vectors lie at multiples of their size, and none lies across the end";
     let many = "a thread that loads so much computes on too little";
     let (loads, name) = (format!("loads_{side}"), |rule: &str| format!("{rule}_{side}"));
@@ -27,6 +28,7 @@ pub(crate) fn rules(space: SpaceBuilder, side: &str, along_k: &str, tile: &str, 
         .define(&along, &format!("min({contiguous} // {vec}, threads)"))
         .define(&down, &format!("min(threads // {along}, {other})"))
         .rule(&name("width"), Hardware, &format!("{vec} * element <= 16"), "no load is wider than 16 bytes")
+        .rule(&name("narrow_copy"), Hardware, &narrow, "an asynchronous copy has 4 bytes at least")
         .rule(&name("aligned"), Hardware, aligned, unaligned)
         .rule(&name("shared_out"), Implementation, &shared_out, "every thread makes as many loads")
         .define(&format!("passes_along_{side}"), &format!("{contiguous} // {vec} // {along}"))

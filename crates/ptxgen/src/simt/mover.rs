@@ -1,7 +1,7 @@
 //! A thread's loads of one operand, from device memory to their place in shared memory.
 
 use super::{Arithmetic, Load, Loader, Slot};
-use crate::ir::{Address, Builder, Caching, CopyThrough, Inst, Operand, Reg, Space, Type};
+use crate::ir::{Address, Builder, Caching, CopyThrough, Inst, Reg, Space, Type};
 
 /// Where a thread puts what it loads, and what it holds until then.
 pub(crate) struct Mover {
@@ -17,7 +17,7 @@ pub(crate) struct Mover {
 }
 
 impl Mover {
-    /// With registers for the elements of a stage where loads go through them; zero at first where some loads never happen.
+    /// With registers for what a stage loads where loads go through them; zero at first where some loads never happen.
     pub(crate) fn new(
         b: &mut Builder,
         (arithmetic, load): (Arithmetic, Load),
@@ -25,9 +25,11 @@ impl Mover {
         (active, target): (Option<Reg>, Reg),
         zero: bool,
     ) -> Self {
-        let count = if load == Load::Async { 0 } else { loader.loads * loader.vec };
-        let ty = arithmetic.ty;
-        let held = (0..count).map(|_| if zero { b.mov(ty, Operand::Float(0.0)) } else { b.reg(ty) }).collect();
+        let (ty, each) = arithmetic.packed(loader.vec);
+        let held = b.regs(ty, if load == Load::Async { 0 } else { loader.loads as usize * each });
+        if zero {
+            arithmetic.clear(b, loader.vec, &held);
+        }
         Self { arithmetic, load, loader, active, target, held }
     }
 
@@ -37,19 +39,19 @@ impl Mover {
     }
 
     fn held(&self, slot: Slot) -> &[Reg] {
-        let count = self.loader.vec as usize;
+        let (_, count) = self.arithmetic.packed(self.loader.vec);
         &self.held[slot.number * count..][..count]
     }
 
     /// Zeros in the registers of a load.
     pub(crate) fn clear(&self, b: &mut Builder, slot: Slot) {
-        let (ty, src) = (self.arithmetic.ty, Operand::Float(0.0));
-        self.held(slot).iter().for_each(|dst| b.push(Inst::Mov { ty, dst: *dst, src }));
+        self.arithmetic.clear(b, self.loader.vec, self.held(slot));
     }
 
     /// One load into registers.
     pub(crate) fn load(&self, b: &mut Builder, slot: Slot, addr: Address, pred: Option<Reg>) {
-        let (ty, caching, dst) = (self.arithmetic.ty, self.caching(), self.held(slot).to_vec());
+        let ((ty, _), caching) = (self.arithmetic.packed(self.loader.vec), self.caching());
+        let dst = self.held(slot).to_vec();
         b.predicated(pred, |b| b.push(Inst::Ld { space: Space::Global, caching, ty, dst, addr }));
     }
 
@@ -73,14 +75,18 @@ impl Mover {
     /// Stores what was loaded, in the stage whose turn it is.
     pub(crate) fn put(&self, b: &mut Builder, turn: Option<Reg>) {
         let to = turn.map_or(self.target, |t| b.add(Type::U32, self.target, t));
-        let (ty, bytes, count) = (self.arithmetic.ty, self.arithmetic.bytes(), self.loader.vec as usize);
+        let (ty, _) = self.arithmetic.packed(self.loader.vec);
         b.predicated(self.active, |b| {
             for slot in self.loader.slots() {
+                let at = |element: u32| i64::from((slot.to + element) * self.arithmetic.bytes());
+                if !self.loader.along_k {
+                    b.store(Space::Shared, ty, self.held(slot), to, at(0));
+                    continue;
+                }
                 // Neighbours along k go to neighbouring rows of the tile.
-                let (width, down) = if self.loader.along_k { (1, self.loader.pitch) } else { (count, 0) };
-                for (i, src) in self.held(slot).chunks(width).enumerate() {
-                    let at = (slot.to + i as u32 * down) * bytes;
-                    b.store(Space::Shared, ty, src, to, at.into());
+                let (ty, elements) = self.arithmetic.split(b, self.held(slot));
+                for (i, src) in (0..).zip(elements) {
+                    b.store(Space::Shared, ty, &[src], to, at(i * self.loader.pitch));
                 }
             }
         });

@@ -8,8 +8,8 @@ use crate::ir::{Builder, Compare, Form, Reg, Space, Type};
 /// In every round the upper half of the groups that are left writes, and the lower half adds. A thread's accumulators lie in
 /// pieces of 16 bytes, those of neighbouring threads side by side, so that no two threads meet in a bank.
 pub(crate) fn tree(b: &mut Builder, of: &Reduction, acc: &[Reg]) -> Vec<Reg> {
-    let (bytes, group, ty) = (of.arithmetic.bytes(), of.group, of.arithmetic.ty);
-    let piece = (1 << acc.len().trailing_zeros()).min(of.arithmetic.widest() as usize);
+    let (bytes, group, ty) = (of.arithmetic.ty.bytes(), of.group, of.arithmetic.ty);
+    let piece = (1 << acc.len().trailing_zeros()).min(16 / bytes as usize);
     let piece_bytes = piece as u32 * bytes;
     let place = b.scale_add(Some(of.in_group), piece_bytes, of.shared);
     let offset = |i: usize| i64::from(i as u32 * group * piece_bytes);

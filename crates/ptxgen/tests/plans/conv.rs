@@ -16,7 +16,10 @@ pub(crate) fn input(rng: &mut ChaCha8Rng) -> ConvInput {
     let mut uniform = || rng.random();
     let drawn = match awkward {
         true => Conv.draw_awkward(&Config(Vec::new()), &limits, &mut uniform),
-        false => Conv.draw(&Config::parse("dtype=f32").unwrap(), &limits, &mut uniform),
+        false => {
+            let dtype = ["f32", "f16"][usize::from(uniform() < 0.5)];
+            Conv.draw(&Config(vec![("dtype".into(), dtype.into())]), &limits, &mut uniform)
+        }
     };
     drawn.unwrap()
 }
