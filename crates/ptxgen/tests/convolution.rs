@@ -13,7 +13,7 @@ use tilewright_core::problem::{Bound, Problem};
 use tilewright_core::program::{Arg, Code, Launch, Program, Step};
 use tilewright_core::space::Config;
 use tilewright_ops::conv::{Conv, ConvInput};
-use tilewright_ptxgen::conv::{SimtConv, WinogradConv};
+use tilewright_ptxgen::conv::{DirectConv, SimtConv, WinogradConv};
 use tilewright_ptxgen::ir::Module;
 use tilewright_ptxgen::verify::verify;
 
@@ -57,8 +57,11 @@ fn legal_plans_have_no_faults_and_their_arguments_fit() {
         for plan in conv::plans(target, 30, 5) {
             check(&plan.program(), &plan.modules(), plan.blueprint());
         }
-        for plan in conv::winograds(target, 30, 6) {
+        for plan in conv::winograds(target, 10, 6) {
             check(&plan.program(), &plan.modules(), plan.product().blueprint());
+        }
+        for plan in conv::direct(target, 20, 7) {
+            check(&plan.program(), &plan.modules(), plan.input());
         }
     }
 }
@@ -170,7 +173,7 @@ fn winograds_have_a_legal_default_for_all_that_fits() {
     let shapes = [
         "n=1,c=1,h=3,k=1,r=3",
         "n=0,c=3,h=5,k=2,r=3",
-        "n=64,c=64,h=56,k=128,r=3,pad=1",
+        "n=16,c=64,h=56,k=128,r=3,pad=1",
         "n=4,c=96,h=14,k=96,r=3,pad=1,groups=96",
         "n=1,c=3,h=3,w=5000,k=7,r=3",
         "n=3000,c=3,h=3,k=5,r=3,pad=2",
@@ -185,5 +188,48 @@ fn winograds_have_a_legal_default_for_all_that_fits() {
             assert_eq!(row.len(), problem.schema().config.len());
             assert!(row.iter().all(|x| x.is_finite()), "{row:?}");
         }
+    }
+}
+
+#[test]
+fn few_channels_are_taken_and_many_are_refused() {
+    let kernel = Arc::new(DirectConv::new());
+    let refused = |words: &str| kernel.accepts(&input(words)).err();
+    for words in [
+        "n=1,c=1,h=1,k=1,r=1",
+        "n=0,c=3,h=5,k=2,r=3",
+        "n=1,c=0,h=5,k=2,r=3",
+        "n=1,c=3,h=5,k=0,r=3",
+        "n=16,c=1,h=161,w=700,k=32,r=5,s=20,stride=2",
+        "n=4,c=960,h=14,k=960,r=3,pad=1,groups=960",
+        "n=1,c=3,h=1,w=5000,k=7,r=1,s=9,stride_w=3",
+        "n=1,c=1,h=1000,w=300,k=1,r=700,s=7,stride=100",
+        "n=3000,c=3,h=2,k=5,r=2,dilation=1",
+    ] {
+        for (target, direction) in plans::TARGETS.iter().flat_map(|t| ["forward", "data"].map(|d| (t, d))) {
+            for more in ["layout=nchw", "layout=nhwc,dtype=f64"] {
+                let input = input(&format!("{words},direction={direction},{more}"));
+                if direction == "data" && kernel.accepts(&input).is_err() {
+                    continue;
+                }
+                let problem = Bound::new(kernel.clone(), plans::spec(target), input.clone()).unwrap();
+                let point = problem.default_point().unwrap_or_else(|| panic!("none for {input:?} on {target}"));
+                let mut row = Vec::new();
+                problem.config_features(&point, &mut row);
+                assert_eq!(row.len(), problem.schema().config.len());
+                assert!(row.iter().all(|x| x.is_finite()), "{row:?}");
+            }
+        }
+    }
+    for (words, field, says) in [
+        ("n=1,c=18,h=9,k=4,r=3,groups=2", "c", "at most 8"),
+        ("n=1,c=4,h=9,k=9,r=3,direction=data", "k", "at most 8"),
+        ("n=1,c=4,h=9,k=4,r=3,direction=filter", "direction", "forward and data"),
+        ("n=1,c=4,h=9,w=40,k=4,r=3,s=33", "s", "at most 32"),
+        ("n=1,c=4,h=9,k=4,r=3,dtype=bf16", "dtype", "f32"),
+    ] {
+        let error = refused(words).unwrap();
+        assert_eq!(error.field, field, "{words}");
+        assert!(error.message.contains(says), "{words}: {}", error.message);
     }
 }

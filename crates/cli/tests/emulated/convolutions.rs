@@ -14,7 +14,7 @@ use tilewright_core::problem::{Bound, Problem};
 use tilewright_core::program::Program;
 use tilewright_core::space::{Config, Point};
 use tilewright_ops::conv::{Conv, ConvInput, Y};
-use tilewright_ptxgen::conv::{SimtConv, WinogradConv};
+use tilewright_ptxgen::conv::{DirectConv, SimtConv, WinogradConv};
 use tilewright_testkit::{Effort, kernel};
 
 const TARGETS: [&str; 7] = ["sm_50", "sm_60", "sm_70", "sm_80", "sm_90", "sm_100", "sm_120"];
@@ -33,6 +33,8 @@ trait Tried: Kernel<Of = Conv> + Default {
 impl Tried for SimtConv {}
 
 impl Tried for WinogradConv {}
+
+impl Tried for DirectConv {}
 
 fn problem<K: Tried>(target: &str, input: &ConvInput) -> Bound<K> {
     Bound::new(Arc::new(K::default()), spec(target), input.clone()).unwrap()
@@ -147,6 +149,45 @@ fn ordered_sums_leave_the_same_bytes_however_blocks_are_scheduled() {
     let first = bytes(1);
     for threads in [2, 5] {
         assert!(first == bytes(threads), "{threads} threads leave other bytes");
+    }
+}
+
+#[test]
+fn few_channels_are_right_in_every_direction_layout_and_precision() {
+    let mut cases = Vec::new();
+    for direction in ["forward", "data"] {
+        for layout in ["nchw", "nhwc"] {
+            for dtype in ["f32", "f64"] {
+                cases.push(format!("direction={direction},layout={layout},dtype={dtype}"));
+            }
+        }
+    }
+    // Of inputs that are drawn most have more channels, and few have groups.
+    cases.push("c=3,direction=forward,groups=1".to_owned());
+    cases.push("c=12,k=12,groups=12,direction=data,layout=nhwc".to_owned());
+    cases.push("c=6,k=12,groups=6,direction=forward,layout=nhwc".to_owned());
+    let configs = ["", "filters=shared", "filters=global", "k_s=4,q_s=4", "q_s=8"];
+    let cases: Vec<(u64, &String)> = (30_000..).zip(cases.iter().cycle().take(165)).collect();
+    cases.into_par_iter().for_each(|(seed, words)| {
+        check_any::<DirectConv>(words, configs[seed as usize / 11 % configs.len()], seed);
+    });
+    let groups = "c=12,k=24,groups=12,direction=forward,layout=nhwc";
+    (31_000..31_020).into_par_iter().for_each(|seed| check_any::<DirectConv>(groups, "scan=groups", seed));
+}
+
+#[test]
+fn the_direct_convolution_keeps_its_contract() {
+    let inputs = [
+        "n=2,c=5,h=9,w=7,k=6,r=3,s=2,pad=1,bias=1,residual=1,activation=relu",
+        "n=1,c=8,h=8,k=8,r=3,stride=2,direction=data,layout=nhwc,dtype=f64",
+        "n=1,c=6,h=5,k=6,r=3,groups=6,layout=nhwc,align=4",
+        "n=1,c=3,h=11,w=9,k=4,r=2,stride=3,direction=data",
+        "n=1,c=0,h=4,k=3,r=1,bias=1",
+        "n=0,c=2,h=4,k=3,r=3,dtype=f64",
+    ];
+    for target in ["sm_50", "sm_90"] {
+        let effort = Effort { probes: 300, runs: 4, repeatable: true, seed: 3 };
+        kernel(&Arc::new(DirectConv::new()), &mut device(target), &inputs.map(input), &effort).unwrap();
     }
 }
 

@@ -7,7 +7,7 @@ use tilewright_core::computation::{Computation, InputLimits};
 use tilewright_core::kernel::Kernel;
 use tilewright_core::space::Config;
 use tilewright_ops::conv::{Conv, ConvInput};
-use tilewright_ptxgen::conv::{ConvPlan, SimtConv, WinogradConv, WinogradPlan};
+use tilewright_ptxgen::conv::{ConvPlan, DirectConv, DirectPlan, SimtConv, WinogradConv, WinogradPlan};
 
 /// Usual shapes, and every edge of the input type.
 pub(crate) fn input(rng: &mut ChaCha8Rng) -> ConvInput {
@@ -37,6 +37,11 @@ pub(crate) fn plans(target: &str, count: usize, seed: u64) -> Vec<ConvPlan> {
 /// The same of Winograd's convolution.
 pub(crate) fn winograds(target: &str, count: usize, seed: u64) -> Vec<WinogradPlan> {
     plans_of(&WinogradConv::new(), "r=3,s=3,stride=1,dilation=1", target, count, seed)
+}
+
+/// The same of the direct convolution.
+pub(crate) fn direct(target: &str, count: usize, seed: u64) -> Vec<DirectPlan> {
+    plans_of(&DirectConv::new(), "", target, count, seed)
 }
 
 fn plans_of<K: Kernel<Of = Conv>>(kernel: &K, fixed: &str, target: &str, count: usize, seed: u64) -> Vec<K::Plan> {
