@@ -7,7 +7,7 @@ use std::sync::Arc;
 use tilewright_core::buffer::Filling;
 use tilewright_core::computation::InputLimits;
 use tilewright_core::device::{Device, DeviceSpec};
-use tilewright_core::problem::{AnyKernel, Problem};
+use tilewright_core::problem::{AnyKernel, Problem, ProblemError};
 use tilewright_core::space::{BoundSpace, Config, Point};
 use tilewright_runtime::RuntimeError;
 use tilewright_runtime::verify::{Verification, Verifier, VerifyError, VerifySettings};
@@ -16,6 +16,8 @@ use tilewright_runtime::verify::{Verification, Verifier, VerifyError, VerifySett
 pub const INPUTS: u32 = 60;
 /// Points drawn on each of them.
 const POINTS: u32 = 24;
+/// Inputs drawn for one that the kernel takes: some take one size of filters and one stride only.
+const REFUSED: u32 = 4_000;
 
 /// What cases are drawn from.
 pub struct Cases<'a> {
@@ -63,8 +65,7 @@ impl Cases<'_> {
         let wanted = param.map(|param| (param, wanted as u16));
         let mut any = None;
         for _ in 0..INPUTS {
-            let fields = self.kernel.draw_awkward(&self.fixed, &self.limits, &mut || rng.random())?;
-            let problem = self.kernel.problem(&self.spec, &fields)?;
+            let problem = self.accepted(&mut rng)?;
             let mut drawn = |wanted| (0..POINTS).find_map(|_| point(problem.space(), wanted, &mut rng));
             match (drawn(wanted), any.is_none()) {
                 (Some(point), _) => {
@@ -77,8 +78,27 @@ impl Cases<'_> {
             }
         }
         let Some((problem, point)) = any else { return Ok(None) };
-        let filling = [Filling::Real, Filling::Exact, Filling::Special][rng.random_range(0..3)];
+        let filling = problem.checked_on([Filling::Real, Filling::Exact, Filling::Special][rng.random_range(0..3)]);
         Ok(Some(Case { problem, point, filling, seed: rng.random() }))
+    }
+
+    /// An input that the kernel takes; where it takes none that is drawn, why it refused the first one.
+    fn accepted(&self, rng: &mut ChaCha8Rng) -> Result<Box<dyn Problem>, RuntimeError> {
+        let mut one = || {
+            let fields = self.kernel.draw_awkward(&self.fixed, &self.limits, &mut || rng.random())?;
+            Ok::<_, RuntimeError>(self.kernel.problem(&self.spec, &fields))
+        };
+        let first = match one()? {
+            Err(refused @ ProblemError::Input(_)) => refused,
+            other => return Ok(other?),
+        };
+        for _ in 1..REFUSED {
+            match one()? {
+                Err(ProblemError::Input(_)) => {}
+                other => return Ok(other?),
+            }
+        }
+        Err(first.into())
     }
 }
 
