@@ -17,6 +17,9 @@
 //! | `table` | the kernel that fills the table |
 //! | `emit`, `gather` | coordinates and the product; device memory to shared memory by the table |
 //! | `store`, `finish` | the tile to the result or the workspace; the ordered sum of slices |
+//! | `winograd` | a kernel of its own for filters of 3 x 3 |
+//! | `direct` | a kernel of its own for few channels |
+//! | `elements`, `operands`, `taps` | what these two share: single elements, tensors as arguments, taps as a grid |
 //!
 //! The loop over stages, the multiply-adds and the sum over groups of threads are those of all such templates (`simt`).
 

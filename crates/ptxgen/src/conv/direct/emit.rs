@@ -3,11 +3,11 @@
 //! Offsets in tensors are elements in 32 bits and wrap round; rows and columns are compared as unsigned numbers, so that those in the
 //! padding are beyond every image.
 
-use super::super::elements::{finished, read, write};
+use super::super::elements::{finished, offset, read, split, write};
 use super::super::taps::Taps;
 use super::space::Config;
 use crate::ir::{
-    Address, Arith, Axis, Builder, Caching, Compare, Entry, Form, Inst, Module, Operand, Reg, Space, Special, Type,
+    Address, Axis, Builder, Caching, Compare, Entry, Form, Inst, Module, Operand, Reg, Space, Special, Type,
 };
 use crate::simt::{Arithmetic, chunk};
 use crate::target::Target;
@@ -125,16 +125,6 @@ fn walk<const N: usize>(
     });
 }
 
-/// A sum of products of indices and strides; terms without an index are 0.
-fn offset<const N: usize>(b: &mut Builder, first: Option<Reg>, terms: [(Option<Reg>, Reg); N]) -> Reg {
-    let sum = terms.into_iter().fold(first, |sum, (index, stride)| {
-        let Some(index) = index else { return sum };
-        let product = b.arith(Arith::Mul, Type::U32, index, stride);
-        Some(sum.map_or(product, |sum| b.add(Type::U32, sum, product)))
-    });
-    sum.unwrap_or_else(|| b.mov(Type::U32, 0u32))
-}
-
 impl Code {
     /// The module.
     pub(super) fn module(&self) -> Module {
@@ -199,9 +189,6 @@ impl Code {
         let works = b.compare(Compare::Lt, unit, params.units, None);
         let k0 = b.special(Special::Ctaid(Axis::Y));
         let k0 = b.scale(k0, config.k_s);
-        let split = |b: &mut Builder, number: Reg, by: Reg| {
-            [Arith::Rem, Arith::Div].map(|op| b.arith(op, Type::U32, number, by))
-        };
         let (group, unit) = match (self.grouped, config.along_groups) {
             (true, true) => {
                 let [group, unit] = split(b, unit, params.groups);

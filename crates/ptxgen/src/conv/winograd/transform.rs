@@ -4,7 +4,7 @@
 //! neighbours; the next place of the tile lies a constant number of bytes further. Offsets in tensors are elements in 32 bits and wrap
 //! round; rows and columns are compared as unsigned numbers, so that those in the padding are beyond every image.
 
-use super::super::elements::{finished, read, write};
+use super::super::elements::{finished, offset, read, split, write};
 use crate::ir::{Arith, Axis, Builder, Compare, Form, Inst, Module, Operand, Reg, Space, Special, Type};
 use crate::simt::Arithmetic;
 use crate::target::Target;
@@ -137,24 +137,11 @@ fn thread(b: &mut Builder, count: Reg) -> (Reg, Reg) {
     (at, b.compare(Compare::Lt, at, count, None))
 }
 
-/// A number modulo another, and the quotient.
-fn split(b: &mut Builder, number: Reg, by: Reg) -> [Reg; 2] {
-    [Arith::Rem, Arith::Div].map(|op| b.arith(op, Type::U32, number, by))
-}
-
 /// Image, row and column of tiles of a tile.
 fn tile(b: &mut Builder, tile: Reg, [rows, columns]: [Reg; 2]) -> [Reg; 3] {
     let [column, rest] = split(b, tile, columns);
     let [row, image] = split(b, rest, rows);
     [image, row, column]
-}
-
-/// The sum of products of indices and strides.
-fn offset(b: &mut Builder, terms: &[(Reg, Reg)]) -> Option<Reg> {
-    terms.iter().fold(None, |sum, (index, stride)| {
-        let product = b.arith(Arith::Mul, Type::U32, *index, *stride);
-        Some(sum.map_or(product, |sum| b.add(Type::U32, sum, product)))
-    })
 }
 
 /// So many offsets, a stride apart.
@@ -221,8 +208,8 @@ impl Transform {
             let [out, rest] = split(b, at, out_pitch);
             let [channel, group] = split(b, rest, channels);
             let exists = b.compare(Compare::Lt, out, outs, None);
-            let terms = [(out, out_stride), (channel, channel_stride), (group, group_stride)];
-            let start = offset(b, &terms).map_or(first, |start| b.add(Type::U32, start, first));
+            let terms = [(Some(out), out_stride), (Some(channel), channel_stride), (Some(group), group_stride)];
+            let start = offset(b, Some(first), terms);
             let rows = walk(b, start, row, 3);
             let rows: Vec<Vec<Reg>> = rows.into_iter().map(|start| walk(b, start, column, 3)).collect();
             let to = b.mad_wide(at, bytes, to);
@@ -249,9 +236,8 @@ impl Transform {
         let tiles = ["tile_rows", "tile_columns"].map(|name| b.param(name, Type::U32, 1));
         let extent = ["rows", "columns"].map(|name| b.param(name, Type::U32, 1));
         let origin = ["origin_row", "origin_column"].map(|name| b.param(name, Type::U32, 1));
-        let strides =
-            ["image", "row", "column", "channel"].map(|name| b.param(&format!("gathered_{name}"), Type::U32, 1));
-        let group_stride = b.param("group_gathered", Type::U32, 1);
+        let strides = ["image", "row", "column", "channel", "group"];
+        let strides = strides.map(|name| b.param(&format!("gathered_{name}"), Type::U32, 1));
         let (at, works) = thread(b, count);
         b.when(works, Form::Branch, |b| {
             let [channel, number, group] = self.digits(b, at, [channels, tile_pitch]);
@@ -260,10 +246,9 @@ impl Transform {
             let side = self.side as u32;
             let row = b.scale_add(Some(row), side, origin[0]);
             let column = b.scale_add(Some(column), side, origin[1]);
-            let terms = [(image, strides[0]), (row, strides[1]), (column, strides[2]), (channel, strides[3])];
-            let start = offset(b, &terms);
-            let in_group = b.arith(Arith::Mul, Type::U32, group, group_stride);
-            let start = start.map_or(in_group, |start| b.add(Type::U32, start, in_group));
+            let place = [image, row, column, channel, group];
+            let terms: [_; 5] = from_fn(|i| (Some(place[i]), strides[i]));
+            let start = offset(b, None, terms);
             let offsets = walk(b, start, strides[1], t);
             let offsets: Vec<Vec<Reg>> = offsets.into_iter().map(|start| walk(b, start, strides[2], t)).collect();
             let inside = |b: &mut Builder, d: usize, at: Reg, beyond: usize, and: Option<Reg>| {
@@ -299,8 +284,8 @@ impl Transform {
             ["count", "outs", "out_pitch", "tile_pitch", "tile_count"].map(|name| b.param(name, Type::U32, 1));
         let tiles = ["tile_rows", "tile_columns"].map(|name| b.param(name, Type::U32, 1));
         let grid = ["grid_rows", "grid_columns"].map(|name| b.param(name, Type::U32, 1));
-        let strides = ["image", "row", "column", "out"].map(|name| b.param(&format!("result_{name}"), Type::U32, 1));
-        let group_stride = b.param("group_result", Type::U32, 1);
+        let strides = ["image", "row", "column", "out", "group"];
+        let strides = strides.map(|name| b.param(&format!("result_{name}"), Type::U32, 1));
         let (at, works) = thread(b, count);
         b.when(works, Form::Branch, |b| {
             let [out, number, group] = self.digits(b, at, [out_pitch, tile_pitch]);
@@ -308,15 +293,13 @@ impl Transform {
             let exists = b.compare(Compare::Lt, out, outs, Some(exists));
             let [image, row, column] = tile(b, number, tiles);
             let (row, column) = (b.scale(row, side as u32), b.scale(column, side as u32));
-            let terms = [(image, strides[0]), (row, strides[1]), (column, strides[2]), (out, strides[3])];
-            let start = offset(b, &terms);
-            let in_group = b.arith(Arith::Mul, Type::U32, group, group_stride);
-            let start = start.map_or(in_group, |start| b.add(Type::U32, start, in_group));
+            let place = [image, row, column, out, group];
+            let terms: [_; 5] = from_fn(|i| (Some(place[i]), strides[i]));
+            let start = offset(b, None, terms);
             let offsets = walk(b, start, strides[1], side);
             let offsets: Vec<Vec<Reg>> = offsets.into_iter().map(|start| walk(b, start, strides[2], side)).collect();
             let bias = bias.map(|bias| {
-                let first = b.arith(Arith::Mul, Type::U32, group, outs);
-                let out = b.add(Type::U32, first, out);
+                let out = offset(b, Some(out), [(Some(group), outs)]);
                 read(b, of, (bias, out), exists)
             });
             let from = b.mad_wide(at, bytes, from);
