@@ -52,7 +52,7 @@ const SMALL_WINOGRAD: &str = "side=2,m_s=2,n_s=2,m_l=16,n_l=8,k_l=1,u=4,vec_a=1,
 const WINOGRADS: [(&str, &str, &str, &str); 1] =
     [("conv_winograd_f32", "sm_70", "n=1,c=3,h=8,k=6,r=3,pad=1,bias=1,residual=1,activation=relu", "")];
 
-const SMALL_DIRECT: &str = "k_s=2,q_s=2,threads=64,scan=strips,filters=shared";
+const SMALL_DIRECT: &str = "k_s=2,q_s=2,threads=64,scan=strips,filters=shared,taps=loop";
 const DIRECT: [(&str, &str, &str, &str); 2] = [
     ("conv_direct_f32", "sm_50", "n=1,c=3,h=8,k=6,r=3,pad=1,bias=1,residual=1,activation=relu", ""),
     (

@@ -11,6 +11,7 @@ use crate::ir::{
 };
 use crate::simt::{Arithmetic, chunk};
 use crate::target::Target;
+use std::array::from_fn;
 use std::collections::BTreeMap;
 use tilewright_ops::conv::{Activation, Direction, Epilogue};
 
@@ -30,6 +31,8 @@ pub(super) struct Code {
     pub(super) step: [u32; 2],
     /// Whether columns are neighbours in what is gathered.
     pub(super) near_columns: bool,
+    /// Registers that a thread needs.
+    pub(super) registers_needed: u32,
 }
 
 /// The numbers among the parameters, in order: sizes, the place of the first tap of the first position, and strides in elements.
@@ -110,13 +113,20 @@ struct Filters {
 /// Repeats code that walks over memory: registers, and what is added to each after every time. Once is no loop.
 fn walk<const N: usize>(
     b: &mut Builder,
-    name: &'static str,
-    count: usize,
+    (name, count, unrolled): (&'static str, usize, bool),
     walks: [(Reg, Operand); N],
-    f: impl FnOnce(&mut Builder, [Reg; N]),
+    mut f: impl FnMut(&mut Builder, [Reg; N]),
 ) {
-    if count == 1 {
-        return f(b, walks.map(|(from, _)| from));
+    let mut regs = walks.map(|(from, _)| from);
+    if unrolled || count == 1 {
+        for i in 0..count {
+            if i > 0 {
+                let step = |b: &mut Builder, i: usize| b.add(Type::U32, regs[i], walks[i].1);
+                regs = from_fn(|i| step(b, i));
+            }
+            f(b, regs);
+        }
+        return;
     }
     let regs = walks.map(|(from, step)| b.walking(Type::U32, from, step));
     b.repeat(name, count as u32, |b, _| {
@@ -137,7 +147,14 @@ impl Code {
             self.store(b, &params, &at, &sums);
         });
         let name = format!("conv_direct_{}_{}", self.arithmetic.dtype, self.direction.name());
-        let entry = Entry { shared_bytes: self.shared_bytes(), ..b.finish(&name, self.config.threads) };
+        // A quarter above the need, which is an estimate: without a limit the assembler was seen to spill for a block more. Where rows of
+        // taps are unrolled it moves loads up as far as it likes, and was seen to spill only where it had a limit.
+        let allowed = (self.registers_needed * 5 / 4).next_multiple_of(8);
+        let entry = Entry {
+            max_registers: (!self.config.unrolled).then_some(allowed),
+            shared_bytes: self.shared_bytes(),
+            ..b.finish(&name, self.config.threads)
+        };
         Module { target: self.target, entry }
     }
 
@@ -281,9 +298,9 @@ impl Code {
         let down = self.taps.apart[0] as u32;
         let next_row = b.scale(row_stride, down);
         let by_channel = [(start, channel_stride.into()), (filters.start, filters.channel)];
-        walk(b, "channels", self.channels as usize, by_channel, |b, [from, by]| {
+        walk(b, ("channels", self.channels as usize, false), by_channel, |b, [from, by]| {
             let by_row = [(from, next_row.into()), (by, filters.row), (row, down.into())];
-            walk(b, "rows", rows, by_row, |b, [from, by, row]| {
+            walk(b, ("rows", rows, self.config.unrolled), by_row, |b, [from, by, row]| {
                 let seen = look.load(b, self, params, (from, row));
                 for s in 0..columns {
                     let filter = look.filter(b, self, params, (by, s));

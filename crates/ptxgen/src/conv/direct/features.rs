@@ -20,12 +20,14 @@ const MORE: [&str; 13] = [
     "launches",
     "tail",
 ];
-const FLAGS: [&str; 2] = ["filters_shared", "scan_groups"];
+const FLAGS: [&str; 3] = ["filters_shared", "scan_groups", "taps_unrolled"];
 
 /// What the space derives of a configuration and a model sees, and what it knows of the device.
-pub(super) const DERIVED: [&str; 18] = [
+pub(super) const DERIVED: [&str; 20] = [
     "accumulators",
     "seen",
+    "row",
+    "row_loads",
     "body",
     "trips",
     "shared_bytes",
@@ -72,7 +74,8 @@ pub(super) fn features(at: &Values<'_>, out: &mut Vec<f32>) {
 }
 
 fn append(c: &Config, derived: [u32; DERIVED.len()], out: &mut Vec<f32>) {
-    let [accumulators, seen, body, trips, shared, registers, blocks, tiles_k, in_grid, rest @ ..] = derived;
+    let [accumulators, seen, row, row_loads, body, trips, shared, registers, blocks, tiles_k, in_grid, rest @ ..] =
+        derived;
     let [outs, columns, strips_row, launches, device @ ..] = rest;
     let [multiprocessors, registers_per_sm, shared_per_sm, threads_per_sm, blocks_per_sm] = device;
     // A size of 0 is seen as 1.
@@ -85,8 +88,8 @@ fn append(c: &Config, derived: [u32; DERIVED.len()], out: &mut Vec<f32>) {
     out.extend([c.k_s, c.q_s, c.threads].map(f));
     out.extend([
         f(accumulators),
-        // Multiply-adds per number that is loaded.
-        f(body) / f(seen + c.k_s),
+        // Multiply-adds of a row of taps per number that is loaded.
+        f(row) / f(row_loads),
         f(seen),
         f(body),
         f(trips),
@@ -100,5 +103,5 @@ fn append(c: &Config, derived: [u32; DERIVED.len()], out: &mut Vec<f32>) {
         // What the last wave leaves idle.
         (waves.ceil() / waves) as f32,
     ]);
-    out.extend([c.shared, c.along_groups].map(|b| f32::from(u8::from(b))));
+    out.extend([c.shared, c.along_groups, c.unrolled].map(|b| f32::from(u8::from(b))));
 }

@@ -3,7 +3,7 @@
 use super::super::operands::Tensor;
 use super::super::taps::Taps;
 use super::emit::{Code, NUMBERS};
-use super::space::Config;
+use super::space::{Config, Description};
 use crate::gemm::launch;
 use crate::ir::Module;
 use crate::simt::Arithmetic;
@@ -18,6 +18,7 @@ pub struct DirectPlan {
     target: Target,
     input: ConvInput,
     config: Config,
+    registers_needed: u32,
     /// The correlations that have positions, and their taps.
     parts: Vec<(Correlation, Taps)>,
 }
@@ -26,10 +27,11 @@ impl DirectPlan {
     /// Of a legal point; `None` for one of another space.
     pub(super) fn new(target: Target, input: &ConvInput, at: &Values<'_>) -> Option<Self> {
         let config = Config::of(at)?;
+        let [registers_needed] = at.ints(Description::get().registers)?;
         let there = |of: &Correlation| of.images.count * of.positions() * of.outs.count > 0;
         let parts = Correlation::all(input).into_iter().filter(there);
         let parts = parts.map(|of| (Taps::of(&of), of)).map(|(taps, of)| (of, taps)).collect();
-        Some(Self { target, input: input.clone(), config, parts })
+        Some(Self { target, input: input.clone(), config, registers_needed, parts })
     }
 
     /// The input.
@@ -59,6 +61,7 @@ impl DirectPlan {
             channels: of.channels.count as u32,
             step: of.step.map(|step| step as u32),
             near_columns: of.columns.stride == 1,
+            registers_needed: self.registers_needed,
         }
     }
 

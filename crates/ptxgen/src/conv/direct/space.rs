@@ -27,12 +27,14 @@ pub(super) struct Config {
     pub(super) shared: bool,
     /// Whether neighbouring threads take neighbouring groups; else they take neighbouring strips.
     pub(super) along_groups: bool,
+    /// Whether the loop over rows of taps is unrolled, so that loads of several rows are under way.
+    pub(super) unrolled: bool,
 }
 
 /// Parameters whose values are sizes, in the order of [`Description::sizes`].
 pub(super) const SIZES: [&str; 3] = ["k_s", "q_s", "threads"];
 /// Parameters whose values are words, in the order of [`Description::words`].
-const WORDS: [&str; 2] = ["filters", "scan"];
+const WORDS: [&str; 3] = ["filters", "scan", "taps"];
 
 /// The space with the names that code reads, found once.
 #[derive(Debug)]
@@ -40,6 +42,8 @@ pub(super) struct Description {
     pub(super) space: ParamSpace,
     sizes: [Name; SIZES.len()],
     words: [Name; WORDS.len()],
+    /// The need of registers, which a limit is made of.
+    pub(super) registers: [Name; 1],
     /// What a model sees besides; see `features`.
     pub(super) features: [Name; features::DERIVED.len()],
 }
@@ -52,7 +56,8 @@ impl Description {
             let space = space().unwrap_or_else(|e| unreachable!("the space of conv.direct: {e}"));
             let name = |n: &str| space.name(n).unwrap_or_else(|| unreachable!("conv.direct defines no {n}"));
             let (sizes, words, features) = (SIZES.map(name), WORDS.map(name), features::DERIVED.map(name));
-            Self { space, sizes, words, features }
+            let registers = [name("registers_needed")];
+            Self { space, sizes, words, registers, features }
         })
     }
 }
@@ -62,9 +67,10 @@ impl Config {
     pub(super) fn of(at: &Values<'_>) -> Option<Self> {
         let names = Description::get();
         let [k_s, q_s, threads] = at.ints(names.sizes)?;
-        let [filters, scan] = at.read(names.words)?;
+        let [filters, scan, taps] = at.read(names.words)?;
         let (shared, along_groups) = (filters == Val::Str("shared"), scan == Val::Str("groups"));
-        Some(Self { k_s, q_s, threads, shared, along_groups })
+        let unrolled = taps == Val::Str("unrolled");
+        Some(Self { k_s, q_s, threads, shared, along_groups, unrolled })
     }
 }
 
@@ -94,11 +100,12 @@ pub(super) fn symbols(device: &DeviceSpec, input: &ConvInput) -> Symbols {
 
 fn space() -> Result<ParamSpace, SpaceError> {
     let space = ParamSpace::builder()
-        .param(Param::ints("k_s", [1, 2, 4, 8, 16]))
+        .param(Param::ints("k_s", [1, 2, 4, 8]))
         .param(Param::ints("q_s", [1, 2, 4, 8]))
         .param(Param::ints("threads", [32, 64, 128, 256]))
         .param(Param::words("scan", ["strips", "groups"]))
-        .param(Param::words("filters", ["shared", "global"]));
+        .param(Param::words("filters", ["shared", "global"]))
+        .param(Param::words("taps", ["loop", "unrolled"]));
     features::of_device(grid(strips(space))).build()
 }
 
@@ -109,7 +116,10 @@ fn strips(space: SpaceBuilder) -> SpaceBuilder {
         .define("accumulators", "k_s * q_s")
         // Columns of a row that a strip sees.
         .define("seen", "min(q_s * tap_columns, (q_s - 1) * step_columns + reach + 1)")
-        .define("body", "tap_columns * accumulators")
+        // Multiply-adds of a row of taps, and the numbers that it loads.
+        .define("row", "tap_columns * accumulators")
+        .define("row_loads", "seen + tap_columns * k_s")
+        .define("body", "row * (tap_rows if taps == 'unrolled' else 1)")
         // Sums, columns with their places, the filters of a column of taps and of the next one, and coordinates.
         .define("registers_needed", "words * (accumulators + seen + 2 * k_s) + seen + 2 * k_s + 32")
         .define("filter_elements", "k_s * channels * tap_rows * tap_columns")
@@ -127,10 +137,11 @@ fn strips(space: SpaceBuilder) -> SpaceBuilder {
         .rule(
             "registers",
             Hardware,
-            "registers_needed <= min(registers_per_thread, 168)",
+            "registers_needed <= min(registers_per_thread, 128)",
             "what does not fit is spilled to memory, and few threads hide no latency",
         )
         .rule("body", Guideline, "body <= 1024", "longer loop bodies do not stay in the instruction cache")
+        .rule("taps", Guideline, "taps == 'loop' or tap_rows > 1", "there is nothing to unroll")
         .rule(
             "scan",
             Implementation,
@@ -166,12 +177,13 @@ pub(super) fn default_point(space: &BoundSpace) -> Option<Point> {
     let ints = |list: &[i64]| list.iter().map(|&i| Value::Int(i)).collect::<Vec<_>>();
     let words = |list: &[&str]| list.iter().map(|&word| Value::from(word)).collect::<Vec<_>>();
     space.preferred_point(|param| match &*param.name {
-        "k_s" => ints(&[4, 2, 1, 8, 16]),
+        "k_s" => ints(&[4, 2, 1, 8]),
         "q_s" => ints(&[4, 2, 1, 8]),
         "threads" => ints(&[128, 64, 256, 32]),
         // Neighbouring groups where rules say that strips are far apart.
         "scan" => words(&["strips", "groups"]),
         "filters" => words(&["shared", "global"]),
+        "taps" => words(&["unrolled", "loop"]),
         _ => Vec::new(),
     })
 }
