@@ -7,7 +7,7 @@ use std::sync::Arc;
 use tilewright_core::buffer::Filling;
 use tilewright_core::computation::InputLimits;
 use tilewright_core::device::{Device, DeviceSpec};
-use tilewright_core::problem::{AnyKernel, Problem};
+use tilewright_core::problem::{AnyKernel, Problem, ProblemError};
 use tilewright_core::space::{BoundSpace, Config, Point};
 use tilewright_runtime::RuntimeError;
 use tilewright_runtime::verify::{Verification, Verifier, VerifyError, VerifySettings};
@@ -16,6 +16,8 @@ use tilewright_runtime::verify::{Verification, Verifier, VerifyError, VerifySett
 pub const INPUTS: u32 = 60;
 /// Points drawn on each of them.
 const POINTS: u32 = 24;
+/// Inputs drawn for one that the kernel takes: some take one size of filters and one stride only.
+const REFUSED: u32 = 4_000;
 
 /// What cases are drawn from.
 pub struct Cases<'a> {
@@ -44,8 +46,10 @@ pub struct Case {
 }
 
 impl Cases<'_> {
-    /// A case by its number; None where no drawn input has a legal configuration. Inputs that the kernel refuses are drawn again. Cases take turns in showing every value of every
-    /// parameter: drawn at random alone, values that few rules leave (the largest tiles, many slices) would hardly be seen.
+    /// A case by its number; None where no drawn input has a legal configuration. Inputs that the kernel refuses are drawn again.
+    ///
+    /// Cases take turns in showing every value of every parameter: drawn at random alone, values that few rules leave (the largest
+    /// tiles, many slices) would hardly be seen.
     ///
     /// # Errors
     /// Every drawn input was refused, or fields are fixed that are none of an input's.
@@ -61,17 +65,9 @@ impl Cases<'_> {
             here
         });
         let wanted = param.map(|param| (param, wanted as u16));
-        let (mut any, mut refused) = (None, None);
+        let mut any = None;
         for _ in 0..INPUTS {
-            let fields = self.kernel.draw_awkward(&self.fixed, &self.limits, &mut || rng.random())?;
-            let problem = match self.kernel.problem(&self.spec, &fields) {
-                Ok(problem) => problem,
-                // A kernel need not take all inputs of its computation.
-                Err(error) => {
-                    refused = Some(error);
-                    continue;
-                }
-            };
+            let problem = self.accepted(&mut rng)?;
             let mut drawn = |wanted| (0..POINTS).find_map(|_| point(problem.space(), wanted, &mut rng));
             match (drawn(wanted), any.is_none()) {
                 (Some(point), _) => {
@@ -83,9 +79,28 @@ impl Cases<'_> {
                 (None, false) => {}
             }
         }
-        let Some((problem, point)) = any else { return refused.map_or(Ok(None), |error| Err(error.into())) };
-        let filling = [Filling::Real, Filling::Exact, Filling::Special][rng.random_range(0..3)];
+        let Some((problem, point)) = any else { return Ok(None) };
+        let filling = problem.checked_on([Filling::Real, Filling::Exact, Filling::Special][rng.random_range(0..3)]);
         Ok(Some(Case { problem, point, filling, seed: rng.random() }))
+    }
+
+    /// An input that the kernel takes; where it takes none that is drawn, why it refused the first one.
+    fn accepted(&self, rng: &mut ChaCha8Rng) -> Result<Box<dyn Problem>, RuntimeError> {
+        let mut one = || {
+            let fields = self.kernel.draw_awkward(&self.fixed, &self.limits, &mut || rng.random())?;
+            Ok::<_, RuntimeError>(self.kernel.problem(&self.spec, &fields))
+        };
+        let first = match one()? {
+            Err(refused @ ProblemError::Input(_)) => refused,
+            other => return Ok(other?),
+        };
+        for _ in 1..REFUSED {
+            match one()? {
+                Err(ProblemError::Input(_)) => {}
+                other => return Ok(other?),
+            }
+        }
+        Err(first.into())
     }
 }
 

@@ -8,7 +8,7 @@ use tilewright_core::kernel::Kernel;
 use tilewright_core::problem::{Bound, Problem};
 use tilewright_core::program::{Code, Launch, Program, Step};
 use tilewright_core::space::Config;
-use tilewright_ptxgen::conv::SimtConv;
+use tilewright_ptxgen::conv::{DirectConv, SimtConv, WinogradConv};
 use tilewright_ptxgen::gemm::SimtGemm;
 use tilewright_ptxgen::target::Target;
 
@@ -59,6 +59,22 @@ const CONVOLUTIONS: [(&str, &str, &str, &str); 5] = [
     ),
 ];
 
+const SMALL_WINOGRAD: &str = "side=2,m_s=2,n_s=2,m_l=16,n_l=8,k_l=1,u=4,vec_a=1,vec_b=1,stages=1,load=global,k_s=1,vec_c=2,raster=m,\
+                              bounds=checked";
+const WINOGRADS: [(&str, &str, &str, &str); 1] =
+    [("conv_winograd_f32", "sm_70", "n=1,c=3,h=8,k=6,r=3,pad=1,bias=1,residual=1,activation=relu", "")];
+
+const SMALL_DIRECT: &str = "k_s=2,q_s=2,threads=64,scan=strips,filters=shared,taps=loop";
+const DIRECT: [(&str, &str, &str, &str); 2] = [
+    ("conv_direct_f32", "sm_50", "n=1,c=3,h=8,k=6,r=3,pad=1,bias=1,residual=1,activation=relu", ""),
+    (
+        "conv_direct_f64_data",
+        "sm_80",
+        "n=1,c=6,h=8,k=6,r=1,s=3,stride_w=2,groups=6,layout=nhwc,direction=data,dtype=f64",
+        "k_s=1,scan=groups,filters=global",
+    ),
+];
+
 fn program<K: Kernel>(kernel: K, base: &str, target: &str, input: &str, config: &str) -> Program {
     let spec = target.parse::<Target>().unwrap().spec();
     let input = kernel.computation().parse(&Config::parse(input).unwrap()).unwrap();
@@ -95,7 +111,15 @@ fn programs_are_as_blessed() {
     let conv = |(name, target, input, config)| {
         (name, [0; 2].map(|_| show(&program(SimtConv::new(), SMALL_CONV, target, input, config))))
     };
-    for (name, [text, again]) in CASES.map(gemm).into_iter().chain(CONVOLUTIONS.map(conv)) {
+    let winograd = |(name, target, input, config)| {
+        (name, [0; 2].map(|_| show(&program(WinogradConv::new(), SMALL_WINOGRAD, target, input, config))))
+    };
+    let direct = |(name, target, input, config)| {
+        (name, [0; 2].map(|_| show(&program(DirectConv::new(), SMALL_DIRECT, target, input, config))))
+    };
+    let products = CASES.map(gemm).into_iter().chain(CONVOLUTIONS.map(conv));
+    let more = WINOGRADS.map(winograd).into_iter().chain(DIRECT.map(direct));
+    for (name, [text, again]) in products.chain(more) {
         assert_eq!(text, again, "{name} differs from itself");
         let file = folder.join(format!("{name}.ptx"));
         if bless {

@@ -115,6 +115,49 @@ fn legal_convolutions_assemble() {
     }
 }
 
+#[test]
+fn legal_winograds_assemble_and_spill_nothing_unforeseen() {
+    let Some(assembler) = Assembler::find() else { return };
+    for target in targets() {
+        let plans = plans::conv::winograds(target, count(), 29);
+        let modules =
+            plans.par_iter().flat_map_iter(|plan| plan.modules().into_iter().map(move |module| (plan, module)));
+        let spilled: Vec<u32> = modules
+            .map(|(plan, module)| {
+                let done = assembler.assemble(module.target, &print(&module));
+                let product = plan.product().blueprint();
+                let done = done.unwrap_or_else(|e| panic!("{}, {product:?}: {e}", module.entry.name));
+                let may = module.entry.max_registers.is_some() && product.may_spill();
+                assert!(done.spilled == 0 || may, "{} spills {}: {product:?}", module.entry.name, done.spilled);
+                done.spilled
+            })
+            .collect();
+        let spill = spilled.iter().filter(|bytes| **bytes > 0).count();
+        println!("{target}: {} plans, {} modules, {spill} spill", plans.len(), spilled.len());
+    }
+}
+
+#[test]
+fn legal_direct_convolutions_assemble_and_spill_nothing() {
+    let Some(assembler) = Assembler::find() else { return };
+    for target in targets() {
+        let plans = plans::conv::direct(target, count(), 31);
+        let modules =
+            plans.par_iter().flat_map_iter(|plan| plan.modules().into_iter().map(move |module| (plan, module)));
+        let registers: Vec<u32> = modules
+            .map(|(plan, module)| {
+                let done = assembler.assemble(module.target, &print(&module));
+                let done = done.unwrap_or_else(|e| panic!("{plan:?}: {e}"));
+                assert_eq!(done.shared, module.entry.shared_bytes, "{plan:?}");
+                assert_eq!(done.spilled, 0, "{target} spills: {plan:?}");
+                done.registers
+            })
+            .collect();
+        let most = registers.iter().max();
+        println!("{target}: {} plans, {} modules, {most:?} registers at most", plans.len(), registers.len());
+    }
+}
+
 /// The large tile that a tuner picks for large square matrices.
 fn large_tile(target: &str) -> GemmPlan {
     let config = "m_s=8,n_s=8,m_l=128,n_l=128,u=16,k_s=1,k_l=1,k_g=1,vec_a=4,vec_b=4,vec_c=4,stages=2,load=nc,\

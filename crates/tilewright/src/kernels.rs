@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tilewright_core::device::{DeviceKind, DeviceSpec};
 use tilewright_core::problem::{AnyKernel, Erased};
 use tilewright_cpu::{CpuConv, CpuDepthwise, CpuGemm, CpuWinograd};
-use tilewright_ptxgen::conv::SimtConv;
+use tilewright_ptxgen::conv::{DirectConv, SimtConv, WinogradConv};
 use tilewright_ptxgen::gemm::SimtGemm;
 
 /// A kernel, and the kinds of devices that it has code for.
@@ -42,6 +42,14 @@ impl Default for Kernels {
             Entry { kernel: Arc::new(Erased::new(CpuDepthwise::new())), runs_on: &[DeviceKind::Cpu] },
             Entry {
                 kernel: Arc::new(Erased::new(SimtConv::new())),
+                runs_on: &[DeviceKind::Cuda, DeviceKind::Emulator],
+            },
+            Entry {
+                kernel: Arc::new(Erased::new(WinogradConv::new())),
+                runs_on: &[DeviceKind::Cuda, DeviceKind::Emulator],
+            },
+            Entry {
+                kernel: Arc::new(Erased::new(DirectConv::new())),
                 runs_on: &[DeviceKind::Cuda, DeviceKind::Emulator],
             },
         ];

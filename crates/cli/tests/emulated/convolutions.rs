@@ -9,11 +9,12 @@ use tilewright_core::buffer::{Buffers, Filling};
 use tilewright_core::computation::{Computation, InputLimits};
 use tilewright_core::data::Data;
 use tilewright_core::device::Device;
+use tilewright_core::kernel::Kernel;
 use tilewright_core::problem::{Bound, Problem};
 use tilewright_core::program::Program;
 use tilewright_core::space::{Config, Point};
 use tilewright_ops::conv::{Conv, ConvInput, Y};
-use tilewright_ptxgen::conv::SimtConv;
+use tilewright_ptxgen::conv::{DirectConv, SimtConv, WinogradConv};
 use tilewright_testkit::{Effort, kernel};
 
 const TARGETS: [&str; 7] = ["sm_50", "sm_60", "sm_70", "sm_80", "sm_90", "sm_100", "sm_120"];
@@ -23,12 +24,24 @@ fn input(words: &str) -> ConvInput {
     Conv.parse(&Config::parse(words).unwrap()).unwrap()
 }
 
-fn problem(target: &str, input: &ConvInput) -> Bound<SimtConv> {
-    Bound::new(Arc::new(SimtConv::new()), spec(target), input.clone()).unwrap()
+/// A kernel of convolutions.
+trait Tried: Kernel<Of = Conv> + Default {
+    /// Floating-point operations of an input at most: transformations, say, cost besides.
+    const MAX_FLOPS: f64 = 3e5;
+}
+
+impl Tried for SimtConv {}
+
+impl Tried for WinogradConv {}
+
+impl Tried for DirectConv {}
+
+fn problem<K: Tried>(target: &str, input: &ConvInput) -> Bound<K> {
+    Bound::new(Arc::new(K::default()), spec(target), input.clone()).unwrap()
 }
 
 /// A legal point, each parameter uniform among the values that the rules leave it; parameters in `fixed` as they are there.
-fn point(problem: &Bound<SimtConv>, fixed: &Config, rng: &mut ChaCha8Rng) -> Option<Point> {
+fn point<K: Tried>(problem: &Bound<K>, fixed: &Config, rng: &mut ChaCha8Rng) -> Option<Point> {
     let space = problem.space();
     let mut attempt = || {
         let (mut point, mut allowed) = (Vec::new(), Vec::new());
@@ -53,21 +66,22 @@ fn run(target: &str, program: &Program, input: &ConvInput, before: &Buffers, wha
 }
 
 /// Runs a random plan for a random awkward input, with words and parameters that are given.
-fn check_any(words: &str, config: &str, seed: u64) {
+fn check_any<K: Tried>(words: &str, config: &str, seed: u64) {
     let mut rng = rng(seed);
     // Asynchronous copies came with sm_80.
     let targets = if config.is_empty() { &TARGETS[..] } else { &TARGETS[3..] };
     let target = targets[seed as usize % targets.len()];
     let (fixed, parameters) = (Config::parse(words).unwrap(), Config::parse(config).unwrap());
-    let limits = InputLimits { max_flops: 3e5, max_bytes: 1e6 };
+    let limits = InputLimits { max_flops: K::MAX_FLOPS, max_bytes: 1e6 };
     let drawn = (0..200).find_map(|_| {
         let input = Conv.draw_awkward(&fixed, &limits, &mut || rng.random()).ok()?;
-        let problem = problem(target, &input);
+        K::default().accepts(&input).ok()?;
+        let problem = problem::<K>(target, &input);
         let point = point(&problem, &parameters, &mut rng)?;
         Some((input, problem, point))
     });
     let (input, problem, point) = drawn.unwrap_or_else(|| panic!("nothing legal with {words} and {config}"));
-    let filling = FILLINGS[seed as usize % 3];
+    let filling = problem.checked_on(FILLINGS[seed as usize % 3]);
     let what = format!("{target}, {}, {}, {filling:?}", Conv.fields(&input), problem.space().config(&point));
     let work = Conv.workload(&input, filling, seed);
     let program = problem.program(&problem.space().check(&point).unwrap());
@@ -87,7 +101,7 @@ fn random_plans_are_right_in_every_direction_layout_and_precision() {
         }
     }
     let cases: Vec<(u64, &String)> = (0..).zip(cases.iter().cycle().take(24 * 15)).collect();
-    cases.into_par_iter().for_each(|(seed, words)| check_any(words, "", seed));
+    cases.into_par_iter().for_each(|(seed, words)| check_any::<SimtConv>(words, "", seed));
 }
 
 #[test]
@@ -111,7 +125,7 @@ fn every_way_of_loading_and_of_splitting_the_reduction() {
         ("dtype=f16", "c_g=2,c_l=2"),
     ];
     let cases: Vec<(u64, (&str, &str))> = (5000..).zip(configs.into_iter().cycle().take(140)).collect();
-    cases.into_par_iter().for_each(|(seed, (words, config))| check_any(words, config, seed));
+    cases.into_par_iter().for_each(|(seed, (words, config))| check_any::<SimtConv>(words, config, seed));
 }
 
 #[test]
@@ -122,7 +136,7 @@ fn positions_that_no_tap_meets_are_zeros() {
         ("n=1,c=4,h=17,k=300,r=1,stride=4,direction=data,layout=nhwc", "c_g=3"),
     ] {
         for seed in 0..6 {
-            check_any(words, config, 9000 + seed);
+            check_any::<SimtConv>(words, config, 9000 + seed);
         }
     }
 }
@@ -130,7 +144,7 @@ fn positions_that_no_tap_meets_are_zeros() {
 #[test]
 fn ordered_sums_leave_the_same_bytes_however_blocks_are_scheduled() {
     let input = input("n=2,c=40,h=9,k=12,r=3,pad=1,bias=1");
-    let problem = problem("sm_80", &input);
+    let problem = problem::<SimtConv>("sm_80", &input);
     let point = point(&problem, &Config::parse("c_g=4").unwrap(), &mut rng(3)).unwrap();
     let program = problem.program(&problem.space().check(&point).unwrap());
     let work = Conv.workload(&input, Filling::Real, 5);
@@ -141,6 +155,82 @@ fn ordered_sums_leave_the_same_bytes_however_blocks_are_scheduled() {
     let first = bytes(1);
     for threads in [2, 5] {
         assert!(first == bytes(threads), "{threads} threads leave other bytes");
+    }
+}
+
+#[test]
+fn few_channels_are_right_in_every_direction_layout_and_precision() {
+    let mut cases = Vec::new();
+    for direction in ["forward", "data"] {
+        for layout in ["nchw", "nhwc"] {
+            for dtype in ["f32", "f64"] {
+                cases.push(format!("direction={direction},layout={layout},dtype={dtype}"));
+            }
+        }
+    }
+    // Of inputs that are drawn most have more channels, and few have groups.
+    cases.push("c=3,direction=forward,groups=1".to_owned());
+    cases.push("c=12,k=12,groups=12,direction=data,layout=nhwc".to_owned());
+    cases.push("c=6,k=12,groups=6,direction=forward,layout=nhwc".to_owned());
+    let configs = ["", "filters=shared", "filters=global", "q_s=4", "q_s=8"];
+    let cases: Vec<(u64, &String)> = (30_000..).zip(cases.iter().cycle().take(165)).collect();
+    cases.into_par_iter().for_each(|(seed, words)| {
+        check_any::<DirectConv>(words, configs[seed as usize / 11 % configs.len()], seed);
+    });
+    let groups = "c=12,k=24,groups=12,direction=forward,layout=nhwc";
+    (31_000..31_020).into_par_iter().for_each(|seed| check_any::<DirectConv>(groups, "scan=groups", seed));
+}
+
+#[test]
+fn the_direct_convolution_keeps_its_contract() {
+    let inputs = [
+        "n=2,c=5,h=9,w=7,k=6,r=3,s=2,pad=1,bias=1,residual=1,activation=relu",
+        "n=1,c=8,h=8,k=8,r=3,stride=2,direction=data,layout=nhwc,dtype=f64",
+        "n=1,c=6,h=5,k=6,r=3,groups=6,layout=nhwc,align=4",
+        "n=1,c=3,h=11,w=9,k=4,r=2,stride=3,direction=data",
+        "n=1,c=0,h=4,k=3,r=1,bias=1",
+        "n=0,c=2,h=4,k=3,r=3,dtype=f64",
+    ];
+    for target in ["sm_50", "sm_90"] {
+        let effort = Effort { probes: 300, runs: 4, repeatable: true, seed: 3 };
+        kernel(&Arc::new(DirectConv::new()), &mut device(target), &inputs.map(input), &effort).unwrap();
+    }
+}
+
+/// What Winograd's filtering takes.
+const SQUARES: &str = "r=3,s=3,stride=1,dilation=1";
+
+#[test]
+fn winograds_are_right_in_every_direction_layout_and_precision() {
+    let mut cases = Vec::new();
+    for direction in ["forward", "data"] {
+        for layout in ["nchw", "nhwc"] {
+            for dtype in ["f32", "f64"] {
+                cases.push(format!("{SQUARES},direction={direction},layout={layout},dtype={dtype}"));
+            }
+        }
+    }
+    // Groups are few among the inputs that are drawn.
+    cases.push(format!("{SQUARES},groups=3,direction=forward"));
+    cases.push(format!("{SQUARES},groups=2,direction=data,layout=nhwc"));
+    let configs = ["side=2", "side=4", "", "load=async", "side=4,bounds=whole"];
+    let cases: Vec<(u64, &String)> = (20_000..).zip(cases.iter().cycle().take(100)).collect();
+    cases.into_par_iter().for_each(|(seed, words)| {
+        check_any::<WinogradConv>(words, configs[seed as usize / 10 % configs.len()], seed);
+    });
+}
+
+#[test]
+fn winograds_convolution_keeps_its_contract() {
+    let inputs = [
+        "n=2,c=9,h=9,w=7,k=6,r=3,pad=1,bias=1,residual=1,activation=relu",
+        "n=1,c=8,h=8,k=8,r=3,pad=2,direction=data,layout=nhwc,dtype=f64",
+        "n=1,c=6,h=5,k=6,r=3,groups=6,layout=nhwc,align=4",
+        "n=0,c=2,h=4,k=3,r=3,dtype=f64",
+    ];
+    for target in ["sm_50", "sm_90"] {
+        let effort = Effort { probes: 300, runs: 4, repeatable: true, seed: 3 };
+        kernel(&Arc::new(WinogradConv::new()), &mut device(target), &inputs.map(input), &effort).unwrap();
     }
 }
 

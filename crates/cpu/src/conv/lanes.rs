@@ -5,6 +5,7 @@ use crate::codegen::vector::{Vector, Width};
 use crate::exec::pack::Packed;
 use crate::scalar::Float;
 use std::ops::{Add, Mul, Sub};
+use tilewright_ops::conv::winograd::Linear;
 
 /// A vector.
 #[derive(Clone, Copy)]
@@ -78,19 +79,21 @@ impl<T: Element, const L: usize> Lanes<T, L> {
         }
         out
     }
+}
 
+impl<T: Element, const L: usize> Linear for Lanes<T, L> {
     #[inline(always)]
-    pub(crate) fn plus(self, other: Self) -> Self {
+    fn plus(self, other: Self) -> Self {
         self.zip(other, |x, y| x + y)
     }
 
     #[inline(always)]
-    pub(crate) fn minus(self, other: Self) -> Self {
+    fn minus(self, other: Self) -> Self {
         self.zip(other, |x, y| x - y)
     }
 
     #[inline(always)]
-    pub(crate) fn times(self, by: f64) -> Self {
+    fn times(self, by: f64) -> Self {
         let by = T::of(by);
         self.map(|x| x * by)
     }

@@ -15,6 +15,7 @@ mod input;
 mod product;
 mod reference;
 mod tensor;
+pub mod winograd;
 mod workload;
 
 pub use correlation::{Correlation, Dim, Group, Strides, Tap};

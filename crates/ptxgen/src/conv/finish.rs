@@ -1,7 +1,7 @@
 //! What runs after the products: the ordered sum of the slices, with what is done to results. Where there is nothing to sum, zeros.
 
 use super::blueprint::Blueprint;
-use super::store::epilogue;
+use super::elements::finished;
 use crate::ir::{Address, Arith, Axis, Builder, Compare, Form, Module, Space, Special, Type};
 use crate::simt::ordered_sum;
 
@@ -42,7 +42,7 @@ pub(crate) fn module(bp: &Blueprint, slices: u32) -> Module {
             }
             None => bp.arithmetic.zero(b),
         };
-        let value = epilogue(b, bp, sum, bias, residual);
+        let value = finished(b, bp.arithmetic, sum, [bias, residual], bp.relu());
         let to = b.mad_wide(at, bytes, result);
         let (value, ty) = bp.arithmetic.rounded(b, value);
         b.store(Space::Global, ty, &[value], to, 0);

@@ -20,12 +20,17 @@
 //! | `table` | the kernel that fills the table |
 //! | `emit`, `gather` | coordinates and the product; device memory to shared memory by the table |
 //! | `store`, `finish` | the tile to the result or the workspace; the ordered sum of slices |
+//! | `winograd` | a kernel of its own for filters of 3 x 3 |
+//! | `direct` | a kernel of its own for few channels |
+//! | `elements`, `operands`, `taps` | what these two share: single elements, tensors as arguments, taps as a grid |
 //!
 //! The loop over stages, the multiply-adds and the sum over groups of threads are those of all such templates (`simt`).
 
 mod blueprint;
 mod config;
 mod default;
+mod direct;
+mod elements;
 mod emit;
 mod facts;
 mod features;
@@ -33,15 +38,20 @@ mod finish;
 mod gather;
 mod job;
 mod kernel;
+mod operands;
 mod plan;
 mod registers;
 mod space;
 mod store;
 mod table;
+mod taps;
+mod winograd;
 
 pub use crate::simt::{Arithmetic, Load};
 pub use blueprint::Blueprint;
 pub use config::{ConvConfig, Scan};
+pub use direct::{DirectConv, DirectPlan};
 pub use emit::module;
 pub use kernel::SimtConv;
 pub use plan::ConvPlan;
+pub use winograd::{WinogradConv, WinogradPlan};

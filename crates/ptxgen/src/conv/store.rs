@@ -1,8 +1,9 @@
 //! From registers to the result, or to the workspace.
 
 use super::blueprint::Blueprint;
+use super::elements::finished;
 use super::emit::{Params, Position, places};
-use crate::ir::{Address, Arith, Builder, Compare, Form, Operand, Reg, Space, Type};
+use crate::ir::{Address, Arith, Builder, Compare, Form, Reg, Space, Type};
 use std::collections::BTreeMap;
 
 /// Stores what of a thread's tile lies inside of the result.
@@ -98,18 +99,9 @@ fn elements(
             let base = b.mad_wide(offset, bytes, base);
             numbers.load_result(b, Address { base, offset: 0 }, Some(inside))
         });
-        let finished = (!bp.partial()).then(|| epilogue(b, bp, *sum, out.bias, residual));
+        let whole = (!bp.partial()).then(|| finished(b, numbers, *sum, [out.bias, residual], bp.relu()));
         let to = b.mad_wide(offset, bytes, params.result);
-        let (value, ty) = finished.map_or((*sum, numbers.ty), |value| numbers.rounded(b, value));
+        let (value, ty) = whole.map_or((*sum, numbers.ty), |value| numbers.rounded(b, value));
         b.when(inside, Form::Predicate, |b| b.store(Space::Global, ty, &[value], to, 0));
     }
-}
-
-/// What is done to a sum.
-pub(crate) fn epilogue(b: &mut Builder, bp: &Blueprint, sum: Reg, bias: Option<Reg>, residual: Option<Reg>) -> Reg {
-    let mut value = sum;
-    for more in [bias, residual].into_iter().flatten() {
-        value = bp.arithmetic.add(b, value, more);
-    }
-    if bp.relu() { b.arith(Arith::Max, bp.arithmetic.ty, value, Operand::Float(0.0)) } else { value }
 }

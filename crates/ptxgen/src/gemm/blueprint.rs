@@ -3,7 +3,7 @@
 //! Sizes are not among it: they are parameters of the code, so that one module serves every input of a class.
 
 use super::config::{Bounds, GemmConfig};
-use super::space::Description;
+use super::space::Names;
 use crate::simt::{Arithmetic, Arrangement, Load, Loader, chunk};
 use crate::target::Target;
 use tilewright_core::space::Values;
@@ -68,8 +68,8 @@ const NARROW: u128 = 1 << 31;
 
 impl Blueprint {
     /// What an input and a configuration need of the code; `None` for a point of another space.
-    pub(super) fn new(target: Target, input: &GemmInput, at: &Values<'_>) -> Option<Self> {
-        let (names, config) = (Description::get(), GemmConfig::of(at)?);
+    pub(super) fn new(target: Target, input: &GemmInput, names: &Names, at: &Values<'_>) -> Option<Self> {
+        let config = GemmConfig::of(names, at)?;
         let arithmetic = Arithmetic::of(input.types);
         // Addresses beyond the edges are computed, though not used: up to a tile, and the stage after the last.
         let beyond = u128::from(config.m_l.max(config.n_l) + config.u);

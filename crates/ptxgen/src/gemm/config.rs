@@ -1,6 +1,6 @@
 //! Tuning parameters of the SIMT GEMM, in ISAAC's names.
 
-use super::space::Description;
+use super::space::Names;
 use crate::simt::Load;
 use serde::{Deserialize, Serialize};
 use tilewright_core::expr::Val;
@@ -74,9 +74,8 @@ pub struct GemmConfig {
 }
 
 impl GemmConfig {
-    /// The parameters of a point of the kernel's space; `None` for one of another space.
-    pub(super) fn of(at: &Values<'_>) -> Option<Self> {
-        let names = Description::get();
+    /// The parameters of a point of the space that the names are of; `None` for one of another space.
+    pub(super) fn of(names: &Names, at: &Values<'_>) -> Option<Self> {
         let [m_s, n_s, m_l, n_l, u, k_s, k_l, k_g, vec_a, vec_b, vec_c, stages] = at.ints(names.sizes)?;
         let [load, split, raster, bounds] = at.read(names.words)?;
         let load = match load {

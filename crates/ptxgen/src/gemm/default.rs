@@ -10,12 +10,12 @@ pub(super) fn default_point(space: &BoundSpace) -> Option<Point> {
     space.preferred_point(|param| preferences.wanted(&param.name))
 }
 
-/// What the preferences depend on.
-struct Preferences {
-    m: i64,
-    n: i64,
-    k: i64,
-    multiprocessors: i64,
+/// What the preferences depend on: the sizes of a product, and how many multiprocessors share its tiles.
+pub(crate) struct Preferences {
+    pub(crate) m: i64,
+    pub(crate) n: i64,
+    pub(crate) k: i64,
+    pub(crate) multiprocessors: i64,
 }
 
 impl Preferences {
@@ -31,7 +31,8 @@ impl Preferences {
         edge.unwrap_or(16)
     }
 
-    fn wanted(&self, name: &str) -> Vec<Value> {
+    /// Values of a parameter, best first; none where any will do.
+    pub(crate) fn wanted(&self, name: &str) -> Vec<Value> {
         let tile = self.tile();
         let list = |of: &[i64]| of.iter().map(|&i| Value::Int(i)).collect();
         let block = |size: i64| {

@@ -2,11 +2,10 @@
 
 use super::config::{Bounds, GemmConfig, Raster, Split};
 use super::registers;
-use super::space::{Description, SIZES};
+use super::space::{Names, SIZES};
 use crate::simt::Load;
 use tilewright_core::feature::Feature;
 use tilewright_core::space::{SpaceBuilder, Values};
-use tilewright_ops::gemm::GemmInput;
 
 /// Sizes besides the parameters.
 const MORE: [&str; 15] = [
@@ -28,7 +27,8 @@ const MORE: [&str; 15] = [
 ];
 const FLAGS: [&str; 5] = ["load_nc", "load_async", "atomic", "raster_n", "whole"];
 
-pub(super) fn names() -> Vec<Feature> {
+/// What a model sees of a product.
+pub(crate) fn names() -> Vec<Feature> {
     SIZES.into_iter().chain(MORE).map(Feature::size).chain(FLAGS.into_iter().map(Feature::flag)).collect()
 }
 
@@ -63,22 +63,21 @@ pub(super) fn of_device(space: SpaceBuilder) -> SpaceBuilder {
         .define("device_blocks", "blocks_per_sm")
 }
 
-/// NaN where a name has no value, which is nowhere at a legal point.
-pub(super) fn features(input: &GemmInput, at: &Values<'_>, out: &mut Vec<f32>) {
-    let names = Description::get();
-    match (GemmConfig::of(at), at.ints(names.features)) {
-        (Some(config), Some(derived)) => append(input, &config, derived, out),
+/// Of so many products of so many rows and columns. NaN where a name has no value, which is nowhere at a legal point.
+pub(crate) fn features(sizes: [u32; 2], batch: u32, names: &Names, at: &Values<'_>, out: &mut Vec<f32>) {
+    match (GemmConfig::of(names, at), at.ints(names.features)) {
+        (Some(config), Some(derived)) => append(sizes, batch, &config, derived, out),
         _ => out.resize(out.len() + SIZES.len() + MORE.len() + FLAGS.len(), f32::NAN),
     }
 }
 
-fn append(input: &GemmInput, c: &GemmConfig, derived: [u32; DERIVED.len()], out: &mut Vec<f32>) {
+fn append([m, n]: [u32; 2], batch: u32, c: &GemmConfig, derived: [u32; DERIVED.len()], out: &mut Vec<f32>) {
     let [threads, accumulators, shared, needed, scarce, tiles_m, tiles_n, slice, body, device @ ..] = derived;
     let [sm, multiprocessors, registers_per_sm, shared_per_sm, threads_per_sm, blocks_per_sm] = device;
     let registers = registers::predicted(needed, scarce == 1, c.bounds == Bounds::Checked, sm);
     // A size of 0 is seen as 1.
-    let (m, n, tiles_m, tiles_n) = (input.m.max(1) as u32, input.n.max(1) as u32, tiles_m.max(1), tiles_n.max(1));
-    let blocks = f64::from(tiles_m) * f64::from(tiles_n) * f64::from(c.k_g) * f64::from(input.batch.count);
+    let (m, n, tiles_m, tiles_n) = (m.max(1), n.max(1), tiles_m.max(1), tiles_n.max(1));
+    let blocks = f64::from(tiles_m) * f64::from(tiles_n) * f64::from(c.k_g) * f64::from(batch);
     let by_registers = registers_per_sm / (registers.next_multiple_of(8) * threads).max(1);
     let by_shared = shared_per_sm / shared.max(1);
     let by_threads = threads_per_sm / threads.max(1);

@@ -50,7 +50,7 @@ impl Kernel for SimtGemm {
     }
 
     fn plan(&self, device: &DeviceSpec, input: &GemmInput, at: &Legal<'_>) -> GemmPlan {
-        let plan = GemmPlan::new(Target::of(device), input, at);
+        let plan = GemmPlan::new(Target::of(device), input, &Description::get().names, at);
         // The names are the kernel's own, and the conformance suite reads them all at legal points.
         plan.unwrap_or_else(|| unreachable!("{at:?} is no point of gemm.simt, or not legal there"))
     }
@@ -68,7 +68,8 @@ impl Kernel for SimtGemm {
     }
 
     fn features(&self, _: &DeviceSpec, input: &GemmInput, at: &Values<'_>, out: &mut Vec<f32>) {
-        features::features(input, at, out);
+        let sizes = [input.m as u32, input.n as u32];
+        features::features(sizes, input.batch.count, &Description::get().names, at, out);
     }
 
     fn default_point(&self, _: &DeviceSpec, _: &GemmInput, space: &BoundSpace) -> Option<Point> {

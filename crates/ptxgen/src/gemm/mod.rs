@@ -22,9 +22,9 @@
 
 mod blueprint;
 mod config;
-mod default;
+pub(crate) mod default;
 mod emit;
-mod features;
+pub(crate) mod features;
 mod finish;
 mod kernel;
 mod load;
@@ -39,3 +39,6 @@ pub use config::{Bounds, GemmConfig, Raster, Split};
 pub use emit::module;
 pub use kernel::SimtGemm;
 pub use plan::GemmPlan;
+pub(crate) use plan::launch;
+pub(crate) use space::{BLOCK_TILE, THREAD_TILE};
+pub(crate) use space::{Names, product};

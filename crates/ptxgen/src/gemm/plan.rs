@@ -4,7 +4,7 @@ use super::blueprint::Blueprint;
 use super::config::{Raster, Split};
 use super::emit;
 use super::finish::{self, Finish};
-use super::space::Description;
+use super::space::Names;
 use crate::count::{Array, CountError, Counter, Launch};
 use crate::ir::{Index, Module};
 use crate::print::print;
@@ -39,10 +39,10 @@ enum Part {
 }
 
 impl GemmPlan {
-    /// Of a legal point; `None` for one of another space.
-    pub(super) fn new(target: Target, input: &GemmInput, at: &Values<'_>) -> Option<Self> {
-        let blueprint = Blueprint::new(target, input, at)?;
-        let [tiles_m, tiles_n, slice, slab, workspace] = at.ints::<u64, _>(Description::get().grid)?;
+    /// Of a legal point of the space that the names are of; `None` for one of another space.
+    pub(crate) fn new(target: Target, input: &GemmInput, names: &Names, at: &Values<'_>) -> Option<Self> {
+        let blueprint = Blueprint::new(target, input, names, at)?;
+        let [tiles_m, tiles_n, slice, slab, workspace] = at.ints::<u64, _>(names.grid)?;
         let tiles = [tiles_m as u32, tiles_n as u32];
         Some(Self { blueprint, input: input.clone(), tiles, slice: slice as u32, slab, workspace })
     }
@@ -177,15 +177,19 @@ impl GemmPlan {
     }
 
     fn product(&self, offsets: [u64; 3]) -> Step {
+        let c = if self.ordered() { Arg::Workspace(0) } else { Arg::Buffer(C, offsets[C]) };
+        let operands = [Arg::Buffer(A, offsets[A]), Arg::Buffer(B, offsets[B]), c];
+        self.product_of(operands, [Arg::Scalar(ALPHA), Arg::Scalar(BETA)])
+    }
+
+    /// The launch of the product on operands that lie anywhere; C is where partial sums go where there are some.
+    pub(crate) fn product_of(&self, operands: [Arg; 3], scalars: [Arg; 2]) -> Step {
         let (bp, input) = (&self.blueprint, &self.input);
         let module = self.module_of(Part::Product);
-        let (c, ldc) = match self.ordered() {
-            true => (Arg::Workspace(0), input.m),
-            false => (Arg::Buffer(C, offsets[C]), input.ldc),
-        };
-        let mut args = vec![Arg::Buffer(A, offsets[A]), Arg::Buffer(B, offsets[B]), c];
+        let ldc = if self.ordered() { input.m } else { input.ldc };
+        let mut args = operands.to_vec();
         args.extend([input.m, input.n, input.k, input.lda, input.ldb, ldc].map(|x| Arg::U32(x as u32)));
-        args.extend([Arg::Scalar(ALPHA), Arg::Scalar(BETA)]);
+        args.extend(scalars);
         if bp.config.k_g > 1 {
             args.push(Arg::U32(self.slice()));
         }
@@ -218,7 +222,8 @@ impl GemmPlan {
     }
 }
 
-fn launch(module: &Module, grid: [u32; 3], shared_bytes: u32, args: Vec<Arg>) -> Step {
+/// The launch of a module's entry.
+pub(crate) fn launch(module: &Module, grid: [u32; 3], shared_bytes: u32, args: Vec<Arg>) -> Step {
     let code = Code::Ptx { text: print(module), entry: module.entry.name.clone() };
     Step::Launch(program::Launch::new(code, grid, [module.entry.threads, 1, 1], args).sharing(shared_bytes))
 }

@@ -15,10 +15,10 @@ pub(super) const SIZES: [&str; 12] =
 /// Parameters whose values are words, in the order of [`Description::words`].
 const WORDS: [&str; 4] = ["load", "split", "raster", "bounds"];
 
-/// The space with the names that code reads, found once.
+/// The names that code reads at points of a space with a product: the kernel's own, or another's that has products made by this
+/// template.
 #[derive(Debug)]
-pub(super) struct Description {
-    pub(super) space: ParamSpace,
+pub(crate) struct Names {
     pub(super) sizes: [Name; SIZES.len()],
     pub(super) words: [Name; WORDS.len()],
     /// What code is laid out by; see `blueprint`.
@@ -31,24 +31,41 @@ pub(super) struct Description {
     pub(super) features: [Name; features::DERIVED.len()],
 }
 
+impl Names {
+    /// Of a space that [`product`] made.
+    pub(crate) fn of(space: &ParamSpace) -> Self {
+        let name = |n: &str| space.name(n).unwrap_or_else(|| unreachable!("a space of products defines no {n}"));
+        let of_side = |side: &str| loader::NAMES.map(|n| name(&format!("{n}_{side}")));
+        let (sizes, words) = (SIZES.map(name), WORDS.map(name));
+        let (layout, grid) = (blueprint::LAYOUT.map(name), plan::GRID.map(name));
+        let (loaders, features) = (["a", "b"].map(of_side), features::DERIVED.map(name));
+        Self { sizes, words, layout, loaders, grid, features }
+    }
+}
+
+/// The space with the names that code reads, found once.
+#[derive(Debug)]
+pub(super) struct Description {
+    pub(super) space: ParamSpace,
+    pub(super) names: Names,
+}
+
 impl Description {
     /// The one there is: the space is a constant of this crate, and a test builds it.
     pub(super) fn get() -> &'static Self {
         static DESCRIPTION: OnceLock<Description> = OnceLock::new();
         DESCRIPTION.get_or_init(|| {
             let space = space().unwrap_or_else(|e| unreachable!("the space of gemm.simt: {e}"));
-            let name = |n: &str| space.name(n).unwrap_or_else(|| unreachable!("gemm.simt defines no {n}"));
-            let of_side = |side: &str| loader::NAMES.map(|n| name(&format!("{n}_{side}")));
-            let (sizes, words) = (SIZES.map(name), WORDS.map(name));
-            let (layout, grid) = (blueprint::LAYOUT.map(name), plan::GRID.map(name));
-            let (loaders, features) = (["a", "b"].map(of_side), features::DERIVED.map(name));
-            Self { space, sizes, words, layout, loaders, grid, features }
+            let names = Names::of(&space);
+            Self { space, names }
         })
     }
 }
 
-const THREAD_TILE: [i64; 8] = [1, 2, 4, 6, 8, 10, 12, 16];
-const BLOCK_TILE: [i64; 16] = [1, 2, 4, 8, 16, 24, 32, 48, 64, 80, 96, 128, 160, 192, 256, 320];
+/// Rows or columns of a thread.
+pub(crate) const THREAD_TILE: [i64; 8] = [1, 2, 4, 6, 8, 10, 12, 16];
+/// Rows or columns of a block.
+pub(crate) const BLOCK_TILE: [i64; 16] = [1, 2, 4, 8, 16, 24, 32, 48, 64, 80, 96, 128, 160, 192, 256, 320];
 const SLICES: [i64; 17] = [1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32, 48, 64, 96, 128];
 
 fn space() -> Result<ParamSpace, SpaceError> {
@@ -69,11 +86,14 @@ fn space() -> Result<ParamSpace, SpaceError> {
         .param(Param::ints("vec_c", [1, 2, 4]))
         .param(Param::words("raster", ["m", "n"]))
         .param(Param::words("bounds", ["checked", "whole"]));
-    let space = threads(space);
-    let space = loads(space);
-    let space = memory(space);
-    let space = reduction(space);
-    features::of_device(grid(registers::rules(space))).build()
+    product(space).build()
+}
+
+/// Adds what a product is, and the rules that make it one, to a space that has the parameters of the GEMM, or definitions of their
+/// names, and the names of [`tilewright_ops::gemm::GemmInput::symbols`].
+pub(crate) fn product(space: SpaceBuilder) -> SpaceBuilder {
+    let space = memory(loads(threads(space)));
+    features::of_device(grid(registers::rules(reduction(space))))
 }
 
 fn threads(space: SpaceBuilder) -> SpaceBuilder {

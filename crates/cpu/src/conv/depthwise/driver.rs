@@ -8,6 +8,7 @@ use super::super::lanes::{Lanes, Number, Work, with_vectors};
 use super::blueprint::Blueprint;
 use crate::split::share;
 use std::ops::Range;
+use tilewright_ops::conv::winograd::Linear;
 
 /// Computes everything.
 ///

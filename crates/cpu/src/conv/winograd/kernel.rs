@@ -13,7 +13,7 @@ use tilewright_core::id::KernelId;
 use tilewright_core::kernel::Kernel;
 use tilewright_core::program::Program;
 use tilewright_core::space::{BoundSpace, Legal, ParamSpace, Point, Symbols, Values};
-use tilewright_ops::conv::{Conv, ConvInput, Correlation, Direction};
+use tilewright_ops::conv::{Conv, ConvInput, Correlation, winograd};
 
 /// The kernel `conv.cpu-winograd`.
 #[derive(Debug, Default)]
@@ -52,15 +52,7 @@ impl Kernel for CpuWinograd {
 
     fn accepts(&self, input: &ConvInput) -> Result<(), InputError> {
         input.only(&ConvInput::PLAIN)?;
-        let only = |field: &str, what: &str| Err(InputError::new(field, format!("there is code for {what} only")));
-        match input {
-            ConvInput { direction: Direction::Filter, .. } => only("direction", "forward and data"),
-            ConvInput { r, s, .. } if (*r, *s) != (3, 3) => only("r", "filters of 3 x 3"),
-            ConvInput { stride, .. } if *stride != [1, 1] => only("stride_h", "a stride of 1"),
-            ConvInput { dilation, .. } if *dilation != [1, 1] => only("dilation_h", "a dilation of 1"),
-            ConvInput { c, k, .. } if c * k == 0 => only("c", "at least one channel and one output channel"),
-            _ => Ok(()),
-        }
+        winograd::accepts(input)
     }
 
     /// Tiles mix neighbours: what is not finite spreads over its tile, and integers are divided by 6.

@@ -10,7 +10,7 @@ use tilewright_core::device::DeviceSpec;
 use tilewright_core::expr::{Val, Value};
 use tilewright_core::feature::Feature;
 use tilewright_core::space::{BoundSpace, Name, Param, ParamSpace, Point, RuleGroup, SpaceError, Symbols, Values};
-use tilewright_ops::conv::{ConvInput, Correlation};
+use tilewright_ops::conv::{ConvInput, Correlation, winograd};
 
 /// One value per parameter.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -131,7 +131,7 @@ pub(super) fn space() -> Result<ParamSpace, SpaceError> {
         .rule(
             "errors",
             Implementation,
-            "m == 2 or channels >= 8",
+            &format!("m == 2 or channels >= {}", winograd::FEWEST_CHANNELS),
             "the larger tile's errors are within the bound of sums that are not short",
         )
         .rule("latency", Guideline, "accumulators >= 8 or n_s >= tile_count", "few chains cannot hide their latency")

@@ -1,6 +1,7 @@
 //! The transformations, of vectors of channels or outputs.
 
-use super::super::lanes::{Element, Lanes};
+use crate::conv::lanes::{Element, Lanes};
+use tilewright_ops::conv::winograd::{filters_2, filters_4, inputs_2, inputs_4, outputs_2, outputs_4};
 
 /// Most numbers along a tile.
 const MOST: usize = 6;
@@ -11,46 +12,29 @@ pub(super) type Line<T, const L: usize> = [Lanes<T, L>; MOST];
 /// Of a tile's inputs: `B^T d`, for `M` outputs, 2 or 4.
 #[inline(always)]
 pub(super) fn inputs<T: Element, const L: usize, const M: usize>(d: Line<T, L>) -> Line<T, L> {
-    let zero = Lanes::zero();
-    if M == 2 {
-        return [d[0].minus(d[2]), d[1].plus(d[2]), d[2].minus(d[1]), d[1].minus(d[3]), zero, zero];
-    }
-    let (a, b) = (d[4].minus(d[2].times(4.0)), d[3].minus(d[1].times(4.0)));
-    let (c, e) = (d[4].minus(d[2]), d[3].minus(d[1]).times(2.0));
-    [
-        d[0].times(4.0).minus(d[2].times(5.0)).plus(d[4]),
-        a.plus(b),
-        a.minus(b),
-        c.plus(e),
-        c.minus(e),
-        d[1].times(4.0).minus(d[3].times(5.0)).plus(d[5]),
-    ]
+    if M == 4 { inputs_4(d) } else { padded(inputs_2([d[0], d[1], d[2], d[3]])) }
 }
 
 /// Of a filter: `G g`.
 #[inline(always)]
 pub(super) fn filters<T: Element, const L: usize, const M: usize>(g: [Lanes<T, L>; 3]) -> Line<T, L> {
-    let zero = Lanes::zero();
-    let [a, b, c] = g;
-    if M == 2 {
-        let (even, odd) = (a.plus(c).times(0.5), b.times(0.5));
-        return [a, even.plus(odd), even.minus(odd), c, zero, zero];
-    }
-    let (even, odd) = (a.plus(c).times(-1.0 / 6.0), b.times(1.0 / 6.0));
-    let (wide, half) = (a.times(1.0 / 24.0).plus(c.times(1.0 / 6.0)), b.times(1.0 / 12.0));
-    [a.times(0.25), even.minus(odd), even.plus(odd), wide.plus(half), wide.minus(half), c]
+    if M == 4 { filters_4(g) } else { padded(filters_2(g)) }
 }
 
 /// Of products: `A^T p`, the first 2 or 4 of which are outputs.
 #[inline(always)]
 pub(super) fn outputs<T: Element, const L: usize, const M: usize>(p: Line<T, L>) -> [Lanes<T, L>; 4] {
-    let zero = Lanes::zero();
-    let (a, b) = (p[1].plus(p[2]), p[1].minus(p[2]));
-    if M == 2 {
-        return [p[0].plus(a), b.minus(p[3]), zero, zero];
+    if M == 4 {
+        return outputs_4(p);
     }
-    let (c, d) = (p[3].plus(p[4]), p[3].minus(p[4]));
-    [p[0].plus(a).plus(c), b.plus(d.times(2.0)), a.plus(c.times(4.0)), b.plus(d.times(8.0)).plus(p[5])]
+    let [a, b] = outputs_2([p[0], p[1], p[2], p[3]]);
+    [a, b, Lanes::zero(), Lanes::zero()]
+}
+
+/// The numbers of the smaller tile as a line.
+#[inline(always)]
+fn padded<T: Element, const L: usize>([a, b, c, d]: [Lanes<T, L>; 4]) -> Line<T, L> {
+    [a, b, c, d, Lanes::zero(), Lanes::zero()]
 }
 
 /// The numbers of a line, one by one: loops over registers must not be left to the compiler's taste.
@@ -125,34 +109,5 @@ pub(super) fn square_of_filters<T: Element, const L: usize, const M: usize>(
     for j in 0..M + 2 {
         let numbers = filters::<T, L, M>([0, 1, 2].map(|i| column(&rows, i, j)));
         each::<T, L, M>(numbers, |i, number| put(i, j, number));
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// A correlation of four or six numbers with three, by the transformations.
-    fn correlates<const M: usize>() {
-        let number = |i: usize| ((i * 7 + 3) % 11) as f64 - 5.0;
-        let d: Vec<f64> = (0..M + 2).map(number).collect();
-        let g = [1.5, -2.0, 0.5];
-        let lanes = |x: f64| Lanes([x; 2]);
-        let mut line = [Lanes::zero(); MOST];
-        (0..M + 2).for_each(|i| line[i] = lanes(d[i]));
-        let (v, u) = (inputs::<f64, 2, M>(line), filters::<f64, 2, M>(g.map(lanes)));
-        let mut p = [Lanes::zero(); MOST];
-        (0..M + 2).for_each(|i| p[i] = v[i].zip(u[i], |x, y| x * y));
-        let found = outputs::<f64, 2, M>(p);
-        for i in 0..M {
-            let expected: f64 = (0..3).map(|j| d[i + j] * g[j]).sum();
-            assert!((found[i].0[0] - expected).abs() < 1e-12, "{M} {i}");
-        }
-    }
-
-    #[test]
-    fn transformations_are_a_correlation() {
-        correlates::<2>();
-        correlates::<4>();
     }
 }
