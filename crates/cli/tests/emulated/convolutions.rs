@@ -19,16 +19,16 @@ use tilewright_testkit::{Effort, kernel};
 const TARGETS: [&str; 7] = ["sm_50", "sm_60", "sm_70", "sm_80", "sm_90", "sm_100", "sm_120"];
 const FILLINGS: [Filling; 3] = [Filling::Real, Filling::Exact, Filling::Special];
 
-fn input(words: &str) -> ConvInput {
+pub(crate) fn input(words: &str) -> ConvInput {
     Conv.parse(&Config::parse(words).unwrap()).unwrap()
 }
 
-fn problem(target: &str, input: &ConvInput) -> Bound<SimtConv> {
+pub(crate) fn problem(target: &str, input: &ConvInput) -> Bound<SimtConv> {
     Bound::new(Arc::new(SimtConv::new()), spec(target), input.clone()).unwrap()
 }
 
 /// A legal point, each parameter uniform among the values that the rules leave it; parameters in `fixed` as they are there.
-fn point(problem: &Bound<SimtConv>, fixed: &Config, rng: &mut ChaCha8Rng) -> Option<Point> {
+pub(crate) fn point(problem: &Bound<SimtConv>, fixed: &Config, rng: &mut ChaCha8Rng) -> Option<Point> {
     let space = problem.space();
     let mut attempt = || {
         let (mut point, mut allowed) = (Vec::new(), Vec::new());
@@ -52,21 +52,31 @@ fn run(target: &str, program: &Program, input: &ConvInput, before: &Buffers, wha
     device.read().unwrap()
 }
 
-/// Runs a random plan for a random awkward input, with words and parameters that are given.
-fn check_any(words: &str, config: &str, seed: u64) {
-    let mut rng = rng(seed);
-    // Asynchronous copies came with sm_80.
-    let targets = if config.is_empty() { &TARGETS[..] } else { &TARGETS[3..] };
-    let target = targets[seed as usize % targets.len()];
+/// A random plan for a random awkward input, with words and parameters that are given.
+pub(crate) fn drawn(
+    target: &str,
+    words: &str,
+    config: &str,
+    rng: &mut ChaCha8Rng,
+) -> (ConvInput, Bound<SimtConv>, Point) {
     let (fixed, parameters) = (Config::parse(words).unwrap(), Config::parse(config).unwrap());
     let limits = InputLimits { max_flops: 3e5, max_bytes: 1e6 };
     let drawn = (0..200).find_map(|_| {
         let input = Conv.draw_awkward(&fixed, &limits, &mut || rng.random()).ok()?;
         let problem = problem(target, &input);
-        let point = point(&problem, &parameters, &mut rng)?;
+        let point = point(&problem, &parameters, rng)?;
         Some((input, problem, point))
     });
-    let (input, problem, point) = drawn.unwrap_or_else(|| panic!("nothing legal with {words} and {config}"));
+    drawn.unwrap_or_else(|| panic!("nothing legal with {words} and {config}"))
+}
+
+/// Runs a random plan.
+fn check_any(words: &str, config: &str, seed: u64) {
+    let mut rng = rng(seed);
+    // Asynchronous copies came with sm_80.
+    let targets = if config.is_empty() { &TARGETS[..] } else { &TARGETS[3..] };
+    let target = targets[seed as usize % targets.len()];
+    let (input, problem, point) = drawn(target, words, config, &mut rng);
     let filling = FILLINGS[seed as usize % 3];
     let what = format!("{target}, {}, {}, {filling:?}", Conv.fields(&input), problem.space().config(&point));
     let work = Conv.workload(&input, filling, seed);

@@ -1,13 +1,13 @@
 //! Goes through the tree: which operations run under which conditions, in which loops.
 
+use super::cases::{Cases, Of};
 use super::density::{Arrays, Side, Touch};
 use super::facts::Facts;
+use super::known::Known;
 use super::lanes::{Condition, Lanes, Split};
 use super::warps::{Pattern, Terms, Trait, Warps};
-use super::{CountError, Launch, class};
-use crate::ir::{
-    Access, Compare, Comparison, Cond, Entry, Form, Guard, Index, Inst, Loop, Meanings, Operand, Reg, Space,
-};
+use super::{Array, CountError, Launch, class, linear};
+use crate::ir::{Access, Cond, Entry, Form, Guard, Index, Inst, Loop, Meanings, Operand, Reg, Space};
 use crate::ir::{Stmt, Sym};
 use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
@@ -18,6 +18,12 @@ pub(super) type Levels = Vec<(usize, i64)>;
 
 /// A number of the launch: for all that run in a nest of loops, how often for each combination of levels.
 pub(super) type Number = BTreeMap<(usize, Levels), i64>;
+
+/// How often something is reached: at levels, or in all.
+enum Reached {
+    Levels(Vec<(Levels, i64)>),
+    Times(i64),
+}
 
 /// What a number is of.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -54,6 +60,8 @@ struct Alike {
 #[derive(Debug, Default)]
 pub(super) struct Totals {
     pub(super) numbers: BTreeMap<Key, Number>,
+    /// What is a number already, of all blocks and iterations together.
+    pub(super) fixed: BTreeMap<Key, i64>,
     /// What levels are levels of.
     pub(super) axes: Vec<Index>,
     /// The loops around, with their trips; the first nest has none.
@@ -78,15 +86,15 @@ impl Context {
     }
 }
 
-struct Walk<'a> {
+pub(super) struct Walk<'a> {
     entry: &'a Entry,
-    launch: &'a Launch,
-    meanings: Meanings,
+    pub(super) launch: &'a Launch,
+    pub(super) meanings: Meanings,
     /// Registers that hold a number where a condition holds, and zero elsewhere.
     selected: HashMap<Reg, Cond>,
-    lanes: Lanes,
+    pub(super) lanes: Lanes,
     warps: Warps,
-    place: Vec<String>,
+    pub(super) place: Vec<String>,
     /// Operations by where they are reached and where they run.
     ops: BTreeMap<(Context, Context), BTreeMap<Op, i64>>,
     accesses: BTreeMap<Alike, i64>,
@@ -95,6 +103,8 @@ struct Walk<'a> {
     addresses: HashMap<Index, (Rc<Split>, Index, i64)>,
     /// Parameters that are addresses.
     buffers: Vec<Index>,
+    /// What is known though the program does not tell it.
+    pub(super) known: Known,
     out: Totals,
 }
 
@@ -113,6 +123,7 @@ pub(super) fn totals(entry: &Entry, launch: &Launch) -> Result<Totals, CountErro
         arrays: Arrays::default(),
         addresses: HashMap::new(),
         buffers: Vec::new(),
+        known: Known::default(),
         out: Totals { nests: vec![Vec::new()], ..Totals::default() },
     };
     let top = Context { nest: 0, conditions: Vec::new() };
@@ -149,39 +160,23 @@ impl<'a> Walk<'a> {
         f(self)
     }
 
-    fn here(&self) -> String {
+    pub(super) fn here(&self) -> String {
         self.place.join("/")
     }
 
-    fn no_form<T>(&self, what: &'static str, index: &Index) -> Result<T, CountError> {
+    pub(super) fn no_form<T>(&self, what: &'static str, index: &Index) -> Result<T, CountError> {
         Err(CountError::NotCountable { place: self.here(), what, index: index.to_string() })
     }
 
-    /// In sizes of the input.
-    fn sized(&self, index: &Index) -> Index {
+    /// In sizes of the input, and in digits of blocks where they have any.
+    pub(super) fn sized(&self, index: &Index) -> Index {
         let launch = self.launch;
-        index.map(&|sym| match sym {
+        let sized = index.map(&|sym| match sym {
             Sym::Param(name) => launch.params.get(&**name).cloned(),
             Sym::Nctaid(axis) => Some(launch.grid[*axis as usize].clone()),
             _ => None,
-        })
-    }
-
-    /// What stands for a number that the program does not tell: a statistic, if it is given. `None` where the program tells it.
-    fn statistic(&self, index: &Index, name: &str) -> Result<Option<Index>, CountError> {
-        if index.all(|s| !matches!(s, Sym::Opaque(_) | Sym::Turn { .. })) {
-            return Ok(None);
-        }
-        let (place, what) = (self.here(), index.to_string());
-        let statistic = format!("{place}.{name}");
-        let given = self.launch.statistics.contains(&statistic).then(|| Some(Index::param(&statistic)));
-        given.ok_or_else(|| CountError::DataDependent { place, what, statistics: vec![statistic] })
-    }
-
-    /// The condition that so many threads of a block meet: the first ones.
-    fn first(&mut self, threads: &Index) -> Result<Option<Condition>, CountError> {
-        let place = &self.place;
-        self.lanes.positive(&|| place.join("/"), &threads.minus(&Sym::Tid.into()))
+        });
+        launch.by_digits(sized, self.lanes.threads as i64)
     }
 
     fn repeat(&mut self, l: &'a Loop, at: &Context) -> Result<(), CountError> {
@@ -205,10 +200,10 @@ impl<'a> Walk<'a> {
             self.inst(&inst, &inside)?;
         }
         // All iterations but the last of each run go round again.
-        self.tally(Property::Warps(Op::Branch), &inside, 1, true);
-        self.tally(Property::Threads(Op::Branch), &inside, 1, false);
-        self.tally(Property::Threads(Op::Branch), at, -1, false);
-        self.tally(Property::Off(Op::Branch), at, 1, false);
+        self.tally(Property::Warps(Op::Branch), &inside, 1, true)?;
+        self.tally(Property::Threads(Op::Branch), &inside, 1, false)?;
+        self.tally(Property::Threads(Op::Branch), at, -1, false)?;
+        self.tally(Property::Off(Op::Branch), at, 1, false)?;
         Ok(())
     }
 
@@ -219,53 +214,11 @@ impl<'a> Walk<'a> {
         }
         // The branch goes around the body.
         let inside = at.under(&conditions);
-        self.tally(Property::Warps(Op::Branch), at, 1, true);
-        self.tally(Property::Threads(Op::Branch), at, 1, false);
-        self.tally(Property::Threads(Op::Branch), &inside, -1, false);
-        self.tally(Property::Off(Op::Branch), &inside, 1, false);
+        self.tally(Property::Warps(Op::Branch), at, 1, true)?;
+        self.tally(Property::Threads(Op::Branch), at, 1, false)?;
+        self.tally(Property::Threads(Op::Branch), &inside, -1, false)?;
+        self.tally(Property::Off(Op::Branch), &inside, 1, false)?;
         self.body(&guard.body, &inside, &[])
-    }
-
-    fn conditions(&mut self, cond: &Cond) -> Result<Vec<Condition>, CountError> {
-        let mut out = Vec::new();
-        for comparison in &cond.0 {
-            self.comparison(comparison, &mut out)?;
-        }
-        Ok(out)
-    }
-
-    fn comparison(&mut self, c: &Comparison, out: &mut Vec<Condition>) -> Result<(), CountError> {
-        let difference = self.sized(&c.left).minus(&self.sized(&c.right));
-        if let Some(threads) = self.statistic(&difference, "threads")? {
-            out.extend(self.first(&threads)?);
-            return Ok(());
-        }
-        let negative = || difference.times(&Index::from(-1));
-        let or_equal = |index: Index| index.plus(&1.into());
-        let all = match c.cmp {
-            Compare::Gt => vec![difference],
-            Compare::Ge => vec![or_equal(difference)],
-            Compare::Lt => vec![negative()],
-            Compare::Le => vec![or_equal(negative())],
-            Compare::Eq => vec![or_equal(negative()), or_equal(difference)],
-            Compare::Ne => return self.different(&difference, out),
-        };
-        for index in all {
-            let place = &self.place;
-            out.extend(self.lanes.positive(&|| place.join("/"), &index)?);
-        }
-        Ok(())
-    }
-
-    /// `index != 0`, which the counter has no axis for.
-    fn different(&mut self, index: &Index, out: &mut Vec<Condition>) -> Result<(), CountError> {
-        if !index.all(|s| *s == Sym::Tid) {
-            return self.no_form("a condition `!=`", index);
-        }
-        let holds = |t: usize| i64::from(index.eval(&|_| Some(t as i64)) != Some(0));
-        let values = (0..self.lanes.threads).map(holds).collect();
-        out.push(Condition { axis: None, values: self.lanes.intern(values), more: 0 });
-        Ok(())
     }
 
     fn inst(&mut self, inst: &Inst, at: &Context) -> Result<(), CountError> {
@@ -275,7 +228,8 @@ impl<'a> Walk<'a> {
 
     /// Accesses of an instruction, and what registers mean after it.
     fn follow(&mut self, inst: &Inst, at: &Context, guard: &[Condition]) -> Result<(), CountError> {
-        self.access(inst, at, guard)?;
+        let accesses = inst.accesses();
+        self.access(inst, accesses.clone(), at, guard)?;
         if let Inst::Selp { dst, a: Operand::Int(1..), b: Operand::Int(0), pred, .. } = inst {
             self.selected.insert(*dst, self.meanings.cond(*pred));
         }
@@ -283,15 +237,20 @@ impl<'a> Walk<'a> {
             self.buffers.push(self.meanings.of((*src).into()));
         }
         self.meanings.step(inst, &self.entry.params);
-        Ok(())
+        self.learn(inst, &accesses)
     }
 
     fn op(&mut self, at: &Context, guard: &[Condition], op: Op, times: i64) {
         *self.ops.entry((at.clone(), at.under(guard))).or_default().entry(op).or_insert(0) += times;
     }
 
-    fn access(&mut self, inst: &Inst, at: &Context, guard: &[Condition]) -> Result<(), CountError> {
-        let mut accesses = inst.accesses();
+    fn access(
+        &mut self,
+        inst: &Inst,
+        mut accesses: Vec<Access>,
+        at: &Context,
+        guard: &[Condition],
+    ) -> Result<(), CountError> {
         if accesses.is_empty() {
             return Ok(());
         }
@@ -318,6 +277,13 @@ impl<'a> Walk<'a> {
     }
 
     fn pattern(&mut self, access: &Access, inst: &Inst, op: Op, at: &Context) -> Result<(), CountError> {
+        let meaning = self.meanings.of(access.addr.base.into());
+        if access.space == Space::Global && !self.addresses.contains_key(&without_constant(&meaning)) {
+            let address = self.sized(&meaning);
+            if self.is_mixed(&address) {
+                return self.known_pattern(access, op, at, &address);
+            }
+        }
         let (split, address, constant) = self.address(access)?;
         let first = self.lanes.values(split.values)[0];
         let values = self.lanes.relative(split.values);
@@ -338,22 +304,34 @@ impl<'a> Walk<'a> {
             bytes: access.bytes,
             lanes: if let Inst::Ldmatrix { dst, .. } = inst { 8 * dst.len() } else { 32 },
             banks: is_shared.then_some((first + constant).rem_euclid(4)),
+            known: Vec::new(),
         };
         let array = (!is_shared).then(|| (self.buffer_of(&split.shared), access.writes));
         if let Some(side) = &array {
             let (origin, bytes) = (first + constant, access.bytes);
-            let shifts = Touch::shifts(&split.shared, &|sym| self.extent(at, sym)?.constant());
+            let shifts = Touch::shifts(&split.shared, &|sym| self.extent(at, sym));
             self.arrays.add(side.clone(), Touch { values, origin, bytes, shifts });
         }
         *self.accesses.entry(Alike { at: at.clone(), op, pattern, factors, array }).or_insert(0) += 1;
         Ok(())
     }
 
+    /// An access whose addresses differ by known numbers.
+    fn known_pattern(&mut self, access: &Access, op: Op, at: &Context, address: &Index) -> Result<(), CountError> {
+        let linear = self.linear(address)?;
+        let values = self.lanes.relative(linear.values);
+        let known = linear.terms.into_iter().collect();
+        let pattern = Pattern { values, factors: Vec::new(), bytes: access.bytes, lanes: 32, banks: None, known };
+        let array = Some((self.buffer_of(&linear.shared), access.writes));
+        *self.accesses.entry(Alike { at: at.clone(), op, pattern, factors: Vec::new(), array }).or_insert(0) += 1;
+        Ok(())
+    }
+
     /// The address of an access: split into threads and what they share, as a whole without its constant, and the constant.
-    fn address(&mut self, access: &Access) -> Result<(Rc<Split>, Index, i64), CountError> {
+    pub(super) fn address(&mut self, access: &Access) -> Result<(Rc<Split>, Index, i64), CountError> {
         let meaning = self.meanings.of(access.addr.base.into());
         let offset = meaning.constant_term();
-        let meaning = meaning.minus(&offset.into());
+        let meaning = without_constant(&meaning);
         let known = match self.addresses.get(&meaning) {
             Some(known) => known.clone(),
             None => {
@@ -376,42 +354,62 @@ impl<'a> Walk<'a> {
         self.buffers.iter().find(is_in).map(Index::to_string).unwrap_or_default()
     }
 
-    /// How far a block's or an iteration's number goes.
-    fn extent(&self, at: &Context, sym: &Sym) -> Option<&Index> {
+    /// How far a block's or an iteration's number goes, where that is a number.
+    fn extent(&self, at: &Context, sym: &Sym) -> Option<i64> {
         match sym {
-            Sym::Ctaid(axis) => Some(&self.launch.grid[*axis as usize]),
-            _ => self.out.nests[at.nest].iter().find(|(id, _)| Sym::Iteration(*id) == *sym).map(|(_, trips)| trips),
+            Sym::Ctaid(axis) => self.launch.grid[*axis as usize].constant(),
+            Sym::Digit(axis, i) => self.launch.digit(*axis, *i),
+            _ => self.out.nests[at.nest].iter().find(|(id, _)| Sym::Iteration(*id) == *sym)?.1.constant(),
         }
     }
 
     /// Adds the threads, or the warps, that get there.
-    fn tally(&mut self, property: Property, at: &Context, times: i64, warps: bool) {
-        let reached = self.reached(at, warps);
+    fn tally(&mut self, property: Property, at: &Context, times: i64, warps: bool) -> Result<(), CountError> {
+        let reached = self.reached(at, warps)?;
         self.add(Key::Property(property), at.nest, &reached, times);
+        Ok(())
     }
 
     /// The levels at which threads, or warps, get there.
-    fn reached(&mut self, at: &Context, warps: bool) -> Vec<(Levels, i64)> {
-        match warps {
+    fn reached(&mut self, at: &Context, warps: bool) -> Result<Reached, CountError> {
+        if at.conditions.iter().any(|c| c.ask.is_some()) {
+            let of = if warps { Of::Warps } else { Of::Threads };
+            let all = self.cases(at.nest).count(&at.conditions, of)?;
+            return Ok(Reached::Times(all.get(&Trait::Any).copied().unwrap_or(0)));
+        }
+        Ok(Reached::Levels(match warps {
             false => levels(at, &self.warps.threads(&self.lanes, &at.conditions)),
             true => {
                 let mut all = self.warps.warps(&self.lanes, &at.conditions, None);
                 all.remove(&Trait::Any).map(|terms| levels(at, &terms)).unwrap_or_default()
             }
-        }
+        }))
     }
 
-    fn add(&mut self, key: Key, nest: usize, reached: &[(Levels, i64)], times: i64) {
-        let number = self.out.numbers.entry(key).or_default();
-        for (levels, count) in reached {
-            *number.entry((nest, levels.clone())).or_insert(0) += count * times;
+    /// What goes through known data, in all blocks and iterations of a nest.
+    fn cases(&self, nest: usize) -> Cases<'_> {
+        let blocks = self.launch.blocks().into_iter();
+        let loops = self.out.nests[nest].iter().map(|(id, trips)| (Sym::Iteration(*id), trips.clone()));
+        let vars = blocks.chain(loops).collect();
+        Cases { entry: &self.entry.name, lanes: &self.lanes, known: &self.known, vars }
+    }
+
+    fn add(&mut self, key: Key, nest: usize, reached: &Reached, times: i64) {
+        match reached {
+            Reached::Levels(levels) => {
+                let number = self.out.numbers.entry(key).or_default();
+                for (levels, count) in levels {
+                    *number.entry((nest, levels.clone())).or_insert(0) += count * times;
+                }
+            }
+            Reached::Times(count) => *self.out.fixed.entry(key).or_insert(0) += count * times,
         }
     }
 
     fn finish(mut self) -> Result<Totals, CountError> {
         for ((at, runs), ops) in std::mem::take(&mut self.ops) {
-            let (warps, threads) = (self.reached(&at, true), self.reached(&runs, false));
-            let off = (at != runs).then(|| self.reached(&at, false));
+            let (warps, threads) = (self.reached(&at, true)?, self.reached(&runs, false)?);
+            let off = if at == runs { None } else { Some(self.reached(&at, false)?) };
             for (op, times) in ops {
                 self.add(Key::Property(Property::Warps(op)), at.nest, &warps, times);
                 self.add(Key::Property(Property::Threads(op)), at.nest, &threads, times);
@@ -422,15 +420,29 @@ impl<'a> Walk<'a> {
             }
         }
         for (alike, times) in std::mem::take(&mut self.accesses) {
-            for (what, terms) in self.warps.warps(&self.lanes, &alike.at.conditions, Some(&alike.pattern)) {
+            for (what, reached) in self.accessed(&alike)? {
                 if what != Trait::Any {
                     let key = self.key(&alike, what)?;
-                    self.add(key, alike.at.nest, &levels(&alike.at, &terms), times);
+                    self.add(key, alike.at.nest, &reached, times);
                 }
             }
         }
         self.out.axes = std::mem::take(&mut self.lanes.axes);
         Ok(self.out)
+    }
+
+    /// Warp accesses by what they are like.
+    fn accessed(&mut self, alike: &Alike) -> Result<Vec<(Trait, Reached)>, CountError> {
+        let (at, pattern) = (&alike.at, &alike.pattern);
+        if pattern.known.is_empty() && at.conditions.iter().all(|c| c.ask.is_none()) {
+            let all = self.warps.warps(&self.lanes, &at.conditions, Some(pattern));
+            return Ok(all.into_iter().map(|(what, terms)| (what, Reached::Levels(levels(at, &terms)))).collect());
+        }
+        if !pattern.factors.is_empty() || pattern.banks.is_some() {
+            return self.no_form("banks, or strides of sizes, under a condition on known data", &Index::default());
+        }
+        let all = self.cases(at.nest).count(&at.conditions, Of::Accesses(pattern.values, &pattern.known))?;
+        Ok(all.into_iter().map(|(what, count)| (what, Reached::Times(count))).collect())
     }
 
     fn key(&self, alike: &Alike, what: Trait) -> Result<Key, CountError> {
@@ -445,12 +457,22 @@ impl<'a> Walk<'a> {
         let more = step[1..].iter().zip(&alike.factors);
         let index = more.fold(Index::from(step[0]), |sum, (c, f)| sum.plus(&f.times(&(*c).into())));
         let used = match (&alike.array, index.constant()) {
+            // Which elements data lead to, the launch says, or all are.
+            (Some((name, _)), Some(step)) if !alike.pattern.known.is_empty() => {
+                let share = |array: &Array| Some((array.used.constant()?, array.pitch.constant()?.max(1)));
+                let (used, pitch) = self.launch.arrays.get(name).and_then(share).unwrap_or((1, 1));
+                linear::ceil(step.abs() * used, pitch)
+            }
             (Some(side), Some(step)) if step != 0 => self.arrays.used(&self.lanes, side, step),
             _ => 0,
         };
         let array = alike.array.as_ref().map(|(name, _)| name.clone());
         Ok(Key::Access(Stepped { op: alike.op, bytes: alike.pattern.bytes, step: index, array, used }))
     }
+}
+
+fn without_constant(index: &Index) -> Index {
+    index.minus(&index.constant_term().into())
 }
 
 /// The levels of conditions at these values: `axis + value + more > 0` is `axis > -(value + more)`, and of several on one axis
