@@ -129,7 +129,7 @@ impl Launch {
 
     /// The same with blocks told by their digits: quotients and remainders by what digits are worth are decided.
     pub(super) fn by_digits(&self, index: Index, threads: i64) -> Index {
-        if self.digits.iter().all(Vec::is_empty) {
+        if index.all(|sym| !matches!(sym, Sym::Ctaid(axis) if !self.digits[*axis as usize].is_empty())) {
             return index;
         }
         let bounds = |atom: &Atom| match atom {
@@ -165,6 +165,7 @@ fn decided(index: &Index, by: &dyn Fn(&Sym) -> Option<Index>, bounds: &dyn Fn(&A
     let mut sum = Index::default();
     for (factors, c) in index.terms() {
         let atom = |atom: &Atom| match atom {
+            _ if Index::from(atom.clone()).all(|sym| by(sym).is_none()) => atom.clone().into(),
             Atom::Sym(sym) => by(sym).unwrap_or_else(|| atom.clone().into()),
             Atom::Floor(a, d) => settle(inner(a).floor(*d)),
             Atom::Mod(a, d) => settle(inner(a).rem(*d)),

@@ -9,10 +9,11 @@
 //! | `walk`, `conditions` | goes through the tree: which operations run under which conditions, in which loops |
 //! | `class` | what an instruction counts as |
 //! | `lanes` | a condition or an address as a number for each thread and a part that all threads of a block share |
+//! | `reach` | how often a place in the tree is reached |
 //! | `warps` | how many warps have a thread left, and with which stride they access memory, for every level of the conditions |
 //! | `density` | which share of an array accesses with a stride use, all instructions together |
 //! | `domain` | how many blocks and iterations reach a level |
-//! | `known`, `cases` | data that are given, and what depends on them: gone through in numbers, what is alike once |
+//! | `known`, `cases`, `classes` | data that are given, and what depends on them: gone through in numbers, what is alike once |
 //! | `linear` | sums of such numbers over many thresholds, in closed form |
 //! | `facts` | what is known to be positive: loops run at least once |
 //!
@@ -22,6 +23,7 @@
 
 mod cases;
 mod class;
+mod classes;
 mod conditions;
 mod density;
 mod domain;
@@ -29,6 +31,7 @@ mod facts;
 mod known;
 mod lanes;
 mod linear;
+mod reach;
 mod walk;
 mod warps;
 

@@ -1,14 +1,16 @@
 //! Goes through the tree: which operations run under which conditions, in which loops.
 
-use super::cases::{Cases, Of};
+use super::classes::Memory;
 use super::density::{Arrays, Side, Touch};
 use super::facts::Facts;
 use super::known::Known;
 use super::lanes::{Condition, Lanes, Split};
-use super::warps::{Pattern, Terms, Trait, Warps};
+use super::reach::Reached;
+use super::warps::{Pattern, Trait, Warps};
 use super::{Array, CountError, Launch, class, linear};
 use crate::ir::{Access, Cond, Entry, Form, Guard, Index, Inst, Loop, Meanings, Operand, Reg, Space};
 use crate::ir::{Stmt, Sym};
+use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
 use tilewright_core::counts::{Op, Property};
@@ -18,12 +20,6 @@ pub(super) type Levels = Vec<(usize, i64)>;
 
 /// A number of the launch: for all that run in a nest of loops, how often for each combination of levels.
 pub(super) type Number = BTreeMap<(usize, Levels), i64>;
-
-/// How often something is reached: at levels, or in all.
-enum Reached {
-    Levels(Vec<(Levels, i64)>),
-    Times(i64),
-}
 
 /// What a number is of.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -48,10 +44,10 @@ pub(super) struct Stepped {
 
 /// All warp accesses that are alike.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Alike {
-    at: Context,
+pub(super) struct Alike {
+    pub(super) at: Context,
     op: Op,
-    pattern: Pattern,
+    pub(super) pattern: Pattern,
     factors: Vec<Index>,
     array: Option<Side>,
 }
@@ -72,9 +68,9 @@ pub(super) struct Totals {
 
 /// Where code stands: in a nest of loops, under conditions.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-struct Context {
-    nest: usize,
-    conditions: Vec<Condition>,
+pub(super) struct Context {
+    pub(super) nest: usize,
+    pub(super) conditions: Vec<Condition>,
 }
 
 impl Context {
@@ -87,13 +83,13 @@ impl Context {
 }
 
 pub(super) struct Walk<'a> {
-    entry: &'a Entry,
+    pub(super) entry: &'a Entry,
     pub(super) launch: &'a Launch,
     pub(super) meanings: Meanings,
     /// Registers that hold a number where a condition holds, and zero elsewhere.
     selected: HashMap<Reg, Cond>,
     pub(super) lanes: Lanes,
-    warps: Warps,
+    pub(super) warps: Warps,
     pub(super) place: Vec<String>,
     /// Operations by where they are reached and where they run.
     ops: BTreeMap<(Context, Context), BTreeMap<Op, i64>>,
@@ -105,7 +101,10 @@ pub(super) struct Walk<'a> {
     buffers: Vec<Index>,
     /// What is known though the program does not tell it.
     pub(super) known: Known,
-    out: Totals,
+    pub(super) memory: Memory,
+    /// Indices that have been met, in sizes of the input.
+    sizes: RefCell<HashMap<Index, Index>>,
+    pub(super) out: Totals,
 }
 
 /// The numbers of a launch of an entry.
@@ -124,6 +123,8 @@ pub(super) fn totals(entry: &Entry, launch: &Launch) -> Result<Totals, CountErro
         addresses: HashMap::new(),
         buffers: Vec::new(),
         known: Known::default(),
+        memory: Memory::default(),
+        sizes: RefCell::default(),
         out: Totals { nests: vec![Vec::new()], ..Totals::default() },
     };
     let top = Context { nest: 0, conditions: Vec::new() };
@@ -170,13 +171,18 @@ impl<'a> Walk<'a> {
 
     /// In sizes of the input, and in digits of blocks where they have any.
     pub(super) fn sized(&self, index: &Index) -> Index {
+        if let Some(known) = self.sizes.borrow().get(index) {
+            return known.clone();
+        }
         let launch = self.launch;
         let sized = index.map(&|sym| match sym {
             Sym::Param(name) => launch.params.get(&**name).cloned(),
             Sym::Nctaid(axis) => Some(launch.grid[*axis as usize].clone()),
             _ => None,
         });
-        launch.by_digits(sized, self.lanes.threads as i64)
+        let sized = launch.by_digits(sized, self.lanes.threads as i64);
+        self.sizes.borrow_mut().insert(index.clone(), sized.clone());
+        sized
     }
 
     fn repeat(&mut self, l: &'a Loop, at: &Context) -> Result<(), CountError> {
@@ -370,30 +376,6 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    /// The levels at which threads, or warps, get there.
-    fn reached(&mut self, at: &Context, warps: bool) -> Result<Reached, CountError> {
-        if at.conditions.iter().any(|c| c.ask.is_some()) {
-            let of = if warps { Of::Warps } else { Of::Threads };
-            let all = self.cases(at.nest).count(&at.conditions, of)?;
-            return Ok(Reached::Times(all.get(&Trait::Any).copied().unwrap_or(0)));
-        }
-        Ok(Reached::Levels(match warps {
-            false => levels(at, &self.warps.threads(&self.lanes, &at.conditions)),
-            true => {
-                let mut all = self.warps.warps(&self.lanes, &at.conditions, None);
-                all.remove(&Trait::Any).map(|terms| levels(at, &terms)).unwrap_or_default()
-            }
-        }))
-    }
-
-    /// What goes through known data, in all blocks and iterations of a nest.
-    fn cases(&self, nest: usize) -> Cases<'_> {
-        let blocks = self.launch.blocks().into_iter();
-        let loops = self.out.nests[nest].iter().map(|(id, trips)| (Sym::Iteration(*id), trips.clone()));
-        let vars = blocks.chain(loops).collect();
-        Cases { entry: &self.entry.name, lanes: &self.lanes, known: &self.known, vars }
-    }
-
     fn add(&mut self, key: Key, nest: usize, reached: &Reached, times: i64) {
         match reached {
             Reached::Levels(levels) => {
@@ -431,20 +413,6 @@ impl<'a> Walk<'a> {
         Ok(self.out)
     }
 
-    /// Warp accesses by what they are like.
-    fn accessed(&mut self, alike: &Alike) -> Result<Vec<(Trait, Reached)>, CountError> {
-        let (at, pattern) = (&alike.at, &alike.pattern);
-        if pattern.known.is_empty() && at.conditions.iter().all(|c| c.ask.is_none()) {
-            let all = self.warps.warps(&self.lanes, &at.conditions, Some(pattern));
-            return Ok(all.into_iter().map(|(what, terms)| (what, Reached::Levels(levels(at, &terms)))).collect());
-        }
-        if !pattern.factors.is_empty() || pattern.banks.is_some() {
-            return self.no_form("banks, or strides of sizes, under a condition on known data", &Index::default());
-        }
-        let all = self.cases(at.nest).count(&at.conditions, Of::Accesses(pattern.values, &pattern.known))?;
-        Ok(all.into_iter().map(|(what, count)| (what, Reached::Times(count))).collect())
-    }
-
     fn key(&self, alike: &Alike, what: Trait) -> Result<Key, CountError> {
         let Trait::Step(step) = what else {
             if what == Trait::Undecided {
@@ -473,25 +441,6 @@ impl<'a> Walk<'a> {
 
 fn without_constant(index: &Index) -> Index {
     index.minus(&index.constant_term().into())
-}
-
-/// The levels of conditions at these values: `axis + value + more > 0` is `axis > -(value + more)`, and of several on one axis
-/// the highest counts.
-fn levels(at: &Context, terms: &Terms) -> Vec<(Levels, i64)> {
-    let conditions: Vec<(usize, i64)> = at.conditions.iter().filter_map(|c| Some((c.axis?, c.more))).collect();
-    let of = |values: &[i64]| {
-        let mut levels = Levels::new();
-        // Conditions stand in the order of their axes.
-        for ((axis, more), value) in conditions.iter().zip(values) {
-            let least = -(value + more);
-            match levels.last_mut().filter(|(last, _)| last == axis) {
-                Some((_, level)) => *level = least.max(*level),
-                None => levels.push((*axis, least)),
-            }
-        }
-        levels
-    };
-    terms.iter().map(|(values, count)| (of(values), *count)).collect()
 }
 
 impl Totals {
