@@ -5,7 +5,7 @@
 
 use super::job::Job;
 use super::plan::{ConvPlan, Part};
-use super::table::{BEYOND, ENTRY, NO_FILTER};
+use super::table::{BEYOND, NO_FILTER};
 use crate::count::{Array, CountError, Counter, Launch};
 use crate::ir::{Index, Module};
 use std::sync::Arc;
@@ -71,21 +71,7 @@ fn columns(job: &Job) -> Array {
 
 /// What the kernel of the table writes: so many entries.
 fn table(job: &Job, entries: u32) -> Arc<[u32]> {
-    let mut words = Vec::with_capacity(entries as usize * (ENTRY / 4) as usize);
-    for step in 0..entries as usize {
-        if step >= job.depth {
-            words.extend([0, BEYOND, 0, NO_FILTER]);
-            continue;
-        }
-        let mut entry = job.look.words();
-        let mut rest = step;
-        for digit in job.digits {
-            let value = (rest % digit.count) as u32;
-            rest /= digit.count;
-            let add = |(word, by): (&mut u32, u32)| *word = word.wrapping_add(value.wrapping_mul(by));
-            entry.iter_mut().zip(digit.step.words()).for_each(add);
-        }
-        words.extend(entry);
-    }
-    words.into()
+    let beyond = [0, BEYOND, 0, NO_FILTER];
+    let words = (0..entries as usize).flat_map(|step| if step < job.depth { job.entry(step) } else { beyond });
+    words.collect()
 }

@@ -270,6 +270,9 @@ impl Walk<'_> {
         let mut terms = BTreeMap::new();
         let plain = self.plain(index, &mut terms)?;
         terms.retain(|_, times| *times != 0);
+        if !plain.all(|sym| !matches!(sym, Sym::Opaque(_))) {
+            return self.no_form("known data in a form that is not followed", index);
+        }
         let constant = plain.constant_term();
         let place = &self.place;
         let split = self.lanes.split(&|| place.join("/"), &plain.minus(&constant.into()))?;
@@ -297,6 +300,13 @@ impl Walk<'_> {
                     continue;
                 }
                 [Atom::Floor(inner, by)] if self.is_mixed(&factors[0].clone().into()) => self.quotient(inner, *by)?,
+                // What the quotient leaves.
+                [Atom::Mod(inner, by)] if self.is_mixed(&factors[0].clone().into()) => {
+                    plain = plain.plus(&self.plain(&inner.times(&c.into()), terms)?);
+                    let source = self.quotient(inner, *by)?;
+                    *terms.entry(source).or_insert(0) -= c * by;
+                    continue;
+                }
                 _ => {
                     let product = factors.iter().fold(Index::from(c), |all, a| all.times(&a.clone().into()));
                     plain = plain.plus(&product);
