@@ -86,7 +86,6 @@ fn convolutions_have_a_prediction_too() {
         let input = Conv.parse(&Config::parse(words).unwrap()).unwrap();
         let spec = Arc::new(Target::of_sm(90).unwrap().spec());
         let problem = Bound::new(Arc::new(SimtConv::new()), spec, input).unwrap();
-        tilewright_testkit::predictor(&model, &problem).unwrap();
         let counts = counted(&problem);
         let expected: f64 = weights.iter().map(|(name, seconds)| counts.get(*name).unwrap_or(&0.0) * seconds).sum();
         let found = expectation(&problem, &model);
