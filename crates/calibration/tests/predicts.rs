@@ -8,8 +8,10 @@ use tilewright_core::predictor::{BindError, Predictor};
 use tilewright_core::problem::{Bound, Problem};
 use tilewright_core::space::Config;
 use tilewright_loops::library::{Scale, test_set};
+use tilewright_ops::conv::Conv;
 use tilewright_ops::gemm::Gemm;
 use tilewright_perfmodel_linear::{IN_CACHE, LinearModel, Part, Property, Report, Sharpness, Weight};
+use tilewright_ptxgen::conv::SimtConv;
 use tilewright_ptxgen::gemm::SimtGemm;
 use tilewright_ptxgen::target::Target;
 use tilewright_sampler::Exact;
@@ -70,6 +72,26 @@ fn symbolic_counts_times_weights_are_the_word_on_a_gpu() {
     let found = expectation(&problem, &model);
     assert!((found / expected - 1.0).abs() < 1e-5, "{found} {expected}");
     assert!(counts["fma.f32"] >= 300.0 * 200.0 * 100.0, "{counts:?}");
+}
+
+#[test]
+fn convolutions_have_a_prediction_too() {
+    let weights = [("launches", 1e-6), ("groups", 1e-9), ("fma.f32", 1e-12), ("load.global.32@1", 1e-10)];
+    let model = model(&weights.map(|(name, seconds)| (name, Part::Overhead, seconds)));
+    for words in [
+        "n=4,c=8,h=14,k=16,r=3,pad=1",
+        "n=2,c=6,h=9,k=5,r=3,stride=2,direction=data",
+        "n=3,c=4,h=8,k=6,r=3,pad=1,direction=filter",
+    ] {
+        let input = Conv.parse(&Config::parse(words).unwrap()).unwrap();
+        let spec = Arc::new(Target::of_sm(90).unwrap().spec());
+        let problem = Bound::new(Arc::new(SimtConv::new()), spec, input).unwrap();
+        let counts = counted(&problem);
+        let expected: f64 = weights.iter().map(|(name, seconds)| counts.get(*name).unwrap_or(&0.0) * seconds).sum();
+        let found = expectation(&problem, &model);
+        assert!((found / expected - 1.0).abs() < 1e-5, "{words}: {found} {expected}");
+        assert!(2.0 * counts["fma.f32"] >= problem.work().flops && counts["launches"] >= 2.0, "{words}: {counts:?}");
+    }
 }
 
 #[test]

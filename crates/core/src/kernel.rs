@@ -59,7 +59,8 @@ pub trait Kernel: Send + Sync + 'static {
     fn generate(&self, plan: &Self::Plan) -> Program;
 
     /// How often the program does what takes time, as expressions in the input's fields. They hold for every input for which
-    /// the plan's configuration gives the same code. `None` where nothing counts this kernel.
+    /// the plan's configuration gives the same code; where they have no sizes ([`Counts::sizes`]), for the plan's input alone.
+    /// `None` where nothing counts this kernel.
     fn counts(&self, plan: &Self::Plan) -> Option<Counts> {
         let _ = plan;
         None

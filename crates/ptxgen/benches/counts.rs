@@ -3,10 +3,13 @@
 use criterion::{Criterion, criterion_group, criterion_main};
 use std::hint::black_box;
 use std::sync::Arc;
+use tilewright_core::computation::Computation;
 use tilewright_core::dtype::DType;
 use tilewright_core::problem::{Bound, Problem};
 use tilewright_core::space::Config;
+use tilewright_ops::conv::Conv;
 use tilewright_ops::gemm::{GemmInput, Layout};
+use tilewright_ptxgen::conv::SimtConv;
 use tilewright_ptxgen::gemm::SimtGemm;
 use tilewright_ptxgen::target::Target;
 
@@ -52,5 +55,23 @@ fn counts(c: &mut Criterion) {
     }
 }
 
-criterion_group!(benches, counts);
+/// Layers of Table 5 of ISAAC, whose counts are numbers.
+fn convolutions(c: &mut Criterion) {
+    let kernel = Arc::new(SimtConv::new());
+    let device = Arc::new("sm_90".parse::<Target>().expect("a target").spec());
+    for words in [
+        "n=16,c=512,h=7,k=512,r=3,pad=1",
+        "n=8,c=64,h=54,k=64,r=3,pad=1",
+        "n=16,c=1,h=161,w=700,k=32,r=5,s=20,stride=2",
+        "n=8,c=64,h=54,k=64,r=3,pad=1,direction=filter",
+    ] {
+        let input = Conv.parse(&Config::parse(words).expect("words")).expect("an input");
+        let problem = Bound::new(kernel.clone(), device.clone(), input).expect("a device of the kernel's");
+        let point = problem.default_point().expect("a default");
+        let plan = problem.plan(&problem.space().check(&point).expect("a legal default"));
+        c.bench_function(&format!("count a plan ({words})"), |b| b.iter(|| black_box(&plan).count()));
+    }
+}
+
+criterion_group!(benches, counts, convolutions);
 criterion_main!(benches);

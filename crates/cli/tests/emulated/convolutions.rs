@@ -20,12 +20,12 @@ use tilewright_testkit::{Effort, kernel};
 const TARGETS: [&str; 7] = ["sm_50", "sm_60", "sm_70", "sm_80", "sm_90", "sm_100", "sm_120"];
 const FILLINGS: [Filling; 3] = [Filling::Real, Filling::Exact, Filling::Special];
 
-fn input(words: &str) -> ConvInput {
+pub(crate) fn input(words: &str) -> ConvInput {
     Conv.parse(&Config::parse(words).unwrap()).unwrap()
 }
 
 /// A kernel of convolutions.
-trait Tried: Kernel<Of = Conv> + Default {
+pub(crate) trait Tried: Kernel<Of = Conv> + Default {
     /// Floating-point operations of an input at most: transformations, say, cost besides.
     const MAX_FLOPS: f64 = 3e5;
 }
@@ -36,12 +36,12 @@ impl Tried for WinogradConv {}
 
 impl Tried for DirectConv {}
 
-fn problem<K: Tried>(target: &str, input: &ConvInput) -> Bound<K> {
+pub(crate) fn problem<K: Tried>(target: &str, input: &ConvInput) -> Bound<K> {
     Bound::new(Arc::new(K::default()), spec(target), input.clone()).unwrap()
 }
 
 /// A legal point, each parameter uniform among the values that the rules leave it; parameters in `fixed` as they are there.
-fn point<K: Tried>(problem: &Bound<K>, fixed: &Config, rng: &mut ChaCha8Rng) -> Option<Point> {
+pub(crate) fn point<K: Tried>(problem: &Bound<K>, fixed: &Config, rng: &mut ChaCha8Rng) -> Option<Point> {
     let space = problem.space();
     let mut attempt = || {
         let (mut point, mut allowed) = (Vec::new(), Vec::new());
@@ -65,22 +65,32 @@ fn run(target: &str, program: &Program, input: &ConvInput, before: &Buffers, wha
     device.read().unwrap()
 }
 
-/// Runs a random plan for a random awkward input, with words and parameters that are given.
-fn check_any<K: Tried>(words: &str, config: &str, seed: u64) {
-    let mut rng = rng(seed);
-    // Asynchronous copies came with sm_80.
-    let targets = if config.is_empty() { &TARGETS[..] } else { &TARGETS[3..] };
-    let target = targets[seed as usize % targets.len()];
+/// A random plan for a random awkward input, with words and parameters that are given.
+pub(crate) fn drawn<K: Tried>(
+    target: &str,
+    words: &str,
+    config: &str,
+    rng: &mut ChaCha8Rng,
+) -> (ConvInput, Bound<K>, Point) {
     let (fixed, parameters) = (Config::parse(words).unwrap(), Config::parse(config).unwrap());
     let limits = InputLimits { max_flops: K::MAX_FLOPS, max_bytes: 1e6 };
     let drawn = (0..200).find_map(|_| {
         let input = Conv.draw_awkward(&fixed, &limits, &mut || rng.random()).ok()?;
         K::default().accepts(&input).ok()?;
         let problem = problem::<K>(target, &input);
-        let point = point(&problem, &parameters, &mut rng)?;
+        let point = point(&problem, &parameters, rng)?;
         Some((input, problem, point))
     });
-    let (input, problem, point) = drawn.unwrap_or_else(|| panic!("nothing legal with {words} and {config}"));
+    drawn.unwrap_or_else(|| panic!("nothing legal with {words} and {config}"))
+}
+
+/// Runs a random plan.
+fn check_any<K: Tried>(words: &str, config: &str, seed: u64) {
+    let mut rng = rng(seed);
+    // Asynchronous copies came with sm_80.
+    let targets = if config.is_empty() { &TARGETS[..] } else { &TARGETS[3..] };
+    let target = targets[seed as usize % targets.len()];
+    let (input, problem, point) = drawn::<K>(target, words, config, &mut rng);
     let filling = problem.checked_on(FILLINGS[seed as usize % 3]);
     let what = format!("{target}, {}, {}, {filling:?}", Conv.fields(&input), problem.space().config(&point));
     let work = Conv.workload(&input, filling, seed);

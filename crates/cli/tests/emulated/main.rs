@@ -3,6 +3,7 @@
 mod bounds;
 mod conformance;
 mod convolutions;
+mod count_conv;
 mod count_loops;
 mod counts;
 mod products;

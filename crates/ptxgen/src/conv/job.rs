@@ -72,6 +72,17 @@ impl Job {
             digits,
         }
     }
+
+    /// What the table holds of a step that there is.
+    pub(crate) fn entry(&self, step: usize) -> [u32; 4] {
+        let (mut words, mut rest) = (self.look.words(), step);
+        for digit in self.digits {
+            let value = (rest % digit.count) as u32;
+            rest /= digit.count;
+            words.iter_mut().zip(digit.step.words()).for_each(|(w, d)| *w = w.wrapping_add(value.wrapping_mul(d)));
+        }
+        words
+    }
 }
 
 /// The first step and the digits of the others. Taps are a grid of rows and columns, equally far apart.
@@ -129,17 +140,7 @@ mod tests {
 
     fn check(of: &Correlation) {
         let job = Job::of(of);
-        let mut found: Vec<[u32; 4]> = Vec::new();
-        for step in 0..job.depth {
-            let mut rest = step;
-            let mut words = job.look.words();
-            for digit in job.digits {
-                let value = (rest % digit.count) as u32;
-                rest /= digit.count;
-                words.iter_mut().zip(digit.step.words()).for_each(|(w, d)| *w = w.wrapping_add(value.wrapping_mul(d)));
-            }
-            found.push(words);
-        }
+        let mut found: Vec<[u32; 4]> = (0..job.depth).map(|step| job.entry(step)).collect();
         let mut expected: Vec<[u32; 4]> = Vec::new();
         for (channel, tap) in (0..of.channels.count).flat_map(|c| of.taps.iter().map(move |t| (c, t))) {
             let gathered = channel * of.channels.stride + tap.at[0] * of.rows.stride + tap.at[1] * of.columns.stride;

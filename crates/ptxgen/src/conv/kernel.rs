@@ -5,6 +5,7 @@ use super::space::Description;
 use super::{default, facts, features};
 use crate::target::Target;
 use tilewright_core::computation::InputError;
+use tilewright_core::counts::Counts;
 use tilewright_core::device::DeviceSpec;
 use tilewright_core::dtype::DType;
 use tilewright_core::element::ElementTypes;
@@ -72,6 +73,10 @@ impl Kernel for SimtConv {
 
     fn generate(&self, plan: &ConvPlan) -> Program {
         plan.program()
+    }
+
+    fn counts(&self, plan: &ConvPlan) -> Option<Counts> {
+        plan.count().ok()
     }
 
     fn feature_names(&self) -> Vec<Feature> {

@@ -16,6 +16,7 @@
 //! |---|---|
 //! | `config`, `facts`, `space`, `registers`, `default`, `features`, `kernel` | parameters, what rules know of an input, rules, registers, the tunable kernel |
 //! | `plan`, `job` | launches and their arguments; correlations as numbers |
+//! | `count` | how often the program does what |
 //! | `blueprint` | what code is specialised to |
 //! | `table` | the kernel that fills the table |
 //! | `emit`, `gather` | coordinates and the product; device memory to shared memory by the table |
@@ -28,6 +29,7 @@
 
 mod blueprint;
 mod config;
+mod count;
 mod default;
 mod direct;
 mod elements;

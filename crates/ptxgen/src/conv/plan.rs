@@ -31,7 +31,7 @@ pub(super) const MEMORY: [&str; 3] = ["table_bytes", "slab_bytes", "workspace_by
 
 /// A launch of the program.
 #[derive(Clone, Copy, Debug)]
-enum Part<'a> {
+pub(super) enum Part<'a> {
     /// The table of a correlation.
     Table(&'a Job),
     Product(&'a Job),
@@ -63,7 +63,7 @@ impl ConvPlan {
         self.parts().into_iter().map(|part| self.module_of(part)).collect()
     }
 
-    fn module_of(&self, part: Part<'_>) -> Module {
+    pub(super) fn module_of(&self, part: Part<'_>) -> Module {
         match part {
             Part::Table(_) => table::module(self.blueprint.target),
             Part::Product(_) => emit::module(&self.blueprint),
@@ -77,7 +77,7 @@ impl ConvPlan {
     }
 
     /// The launches of the program, in order. Tables lie in one place: each is made when the one before it has been used.
-    fn parts(&self) -> Vec<Part<'_>> {
+    pub(super) fn parts(&self) -> Vec<Part<'_>> {
         if self.elements() == 0 {
             return Vec::new();
         }
@@ -119,11 +119,7 @@ impl ConvPlan {
 
     /// A launch. Tables of all correlations are filled by one module, and their products are made by one.
     fn launch<'a>(&self, made: &mut HashMap<Discriminant<Part<'a>>, (Code, u32)>, part: Part<'a>) -> Step {
-        let (grid, args, shared) = match part {
-            Part::Table(job) => self.table(job),
-            Part::Product(job) => self.product(job),
-            Part::Finish(slices) => self.finish(slices),
-        };
+        let (grid, args, shared) = self.given(part);
         let (code, threads) = made.entry(discriminant(&part)).or_insert_with(|| {
             let module = self.module_of(part);
             (Code::Ptx { text: print(&module), entry: module.entry.name.clone() }, module.entry.threads)
@@ -131,9 +127,23 @@ impl ConvPlan {
         Step::Launch(Launch::new(code.clone(), grid, [*threads, 1, 1], args).sharing(shared))
     }
 
-    fn table(&self, job: &Job) -> ([u32; 3], Vec<Arg>, u32) {
+    /// Blocks, arguments and bytes of shared memory of a launch.
+    pub(super) fn given(&self, part: Part<'_>) -> ([u32; 3], Vec<Arg>, u32) {
+        match part {
+            Part::Table(job) => self.table(job),
+            Part::Product(job) => self.product(job),
+            Part::Finish(slices) => self.finish(slices),
+        }
+    }
+
+    /// Entries of a table.
+    pub(super) fn entries(&self, job: &Job) -> u32 {
         let config = &self.blueprint.config;
-        let entries = config.c_g * self.slice(job) + config.stages * config.u;
+        config.c_g * self.slice(job) + config.stages * config.u
+    }
+
+    fn table(&self, job: &Job) -> ([u32; 3], Vec<Arg>, u32) {
+        let entries = self.entries(job);
         let mut args = vec![Arg::Workspace(0)];
         let counts = [job.digits[0].count.max(1), job.digits[1].count.max(1)];
         args.extend([entries, job.depth as u32, counts[0] as u32, counts[1] as u32].map(Arg::U32));

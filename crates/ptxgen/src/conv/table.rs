@@ -12,7 +12,7 @@ pub(crate) const ENTRY: u32 = 16;
 pub(crate) const FILTER: u32 = 12;
 /// The row of a step that there is not. Rows are compared as unsigned numbers: with it, and with [`NOWHERE`] besides, any row
 /// of a position lies beyond every image, of which none has more than 2^30 rows.
-const BEYOND: u32 = 1 << 31;
+pub(crate) const BEYOND: u32 = 1 << 31;
 /// The row of a position that there is not.
 pub(crate) const NOWHERE: u32 = 1 << 30;
 /// Elements of the filters are below this number; the element of a step that there is not is this.

@@ -30,7 +30,7 @@ impl Touch {
     /// The shifts of the shared part of an address.
     pub(super) fn shifts(shared: &Index, count: &dyn Fn(&Sym) -> Option<i64>) -> Vec<Shift> {
         let single = |factors: &[Atom]| match factors {
-            [Atom::Sym(sym @ (Sym::Iteration(_) | Sym::Ctaid(_)))] => Some(count(sym)),
+            [Atom::Sym(sym @ (Sym::Iteration(_) | Sym::Ctaid(_) | Sym::Digit(..)))] => Some(count(sym)),
             _ => None,
         };
         shared.terms().filter_map(|(factors, c)| Some((c, single(factors)?))).collect()

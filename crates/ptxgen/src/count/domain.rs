@@ -4,7 +4,7 @@ use super::facts::Facts;
 use super::linear::{self, Thresholds, Var, affine, between, no_form};
 use super::walk::{Key, Levels, Number, Stepped, Totals};
 use super::{Array, CountError, Launch};
-use crate::ir::{Atom, Axis, Index, Sym};
+use crate::ir::{Atom, Index, Sym};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use tilewright_core::counts::{CountsBuilder, Expr, Property, Step, Stride};
 
@@ -19,22 +19,18 @@ type Row = Vec<(Vec<Part>, i64)>;
 
 /// Adds the numbers of a launch as expressions.
 pub(super) fn express(b: &mut CountsBuilder, launch: &Launch, totals: Totals) -> Result<(), CountError> {
-    let axes = [Axis::X, Axis::Y, Axis::Z];
-    let blocks: Vec<Var> =
-        axes.iter().zip(&launch.grid).map(|(a, n)| Var { sym: Sym::Ctaid(*a), extent: n.clone() }).collect();
+    let blocks: Vec<Var> = launch.blocks().into_iter().map(|(sym, extent)| Var { sym, extent }).collect();
     let facts = totals.facts(|trips| cases(&blocks, trips));
     let mut domain = Domain { b, facts, known: HashMap::new() };
     let groups = domain.number(&blocks, &totals, &BTreeMap::from([((0, Vec::new()), 1)]))?;
     domain.b.count(Property::Groups, groups);
     for (key, number) in &totals.numbers {
         let count = domain.number(&blocks, &totals, number)?;
-        match key {
-            Key::Property(property) => domain.b.count(*property, count),
-            Key::Access(stepped) => {
-                let array = stepped.array.as_ref().and_then(|name| launch.arrays.get(name));
-                domain.strides(stepped, array, count)?;
-            }
-        }
+        domain.key(launch, key, count)?;
+    }
+    for (key, number) in &totals.fixed {
+        let count = domain.b.constant(*number);
+        domain.key(launch, key, count)?;
     }
     Ok(())
 }
@@ -56,6 +52,17 @@ struct Domain<'b> {
 }
 
 impl Domain<'_> {
+    fn key(&mut self, launch: &Launch, key: &Key, count: Expr) -> Result<(), CountError> {
+        match key {
+            Key::Property(property) => self.b.count(*property, count),
+            Key::Access(stepped) => {
+                let array = stepped.array.as_ref().and_then(|name| launch.arrays.get(name));
+                self.strides(stepped, array, count)?;
+            }
+        }
+        Ok(())
+    }
+
     fn number(&mut self, blocks: &[Var], totals: &Totals, number: &Number) -> Result<Expr, CountError> {
         let mut nests: BTreeMap<usize, Vec<(&Levels, i64)>> = BTreeMap::new();
         for ((nest, levels), count) in number.iter().filter(|(_, c)| **c != 0) {

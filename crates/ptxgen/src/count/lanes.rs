@@ -19,12 +19,20 @@ pub(super) struct Split {
     pub(super) by_factor: BTreeMap<Index, usize>,
 }
 
-/// `axis + values[t] + more > 0`, without an axis where only the thread matters.
+/// `axis + values[t] + more > 0`, without an axis where only the thread matters; or what is asked of known data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct Condition {
     pub(super) axis: Option<usize>,
     pub(super) values: usize,
     pub(super) more: i64,
+    /// The number of an [`Ask`](super::known::Ask), which is then all that there is to it.
+    pub(super) ask: Option<usize>,
+}
+
+impl Condition {
+    pub(super) fn asks(ask: usize) -> Self {
+        Self { axis: None, values: 0, more: 0, ask: Some(ask) }
+    }
 }
 
 /// All numbers of the threads of a block, each kept once.
@@ -122,7 +130,7 @@ impl Lanes {
         }
         if split.shared.constant() == Some(0) {
             let always = self.values(split.values).iter().all(|v| v + more > 0);
-            return Ok((!always).then_some(Condition { axis: None, values: split.values, more }));
+            return Ok((!always).then_some(Condition { axis: None, values: split.values, more, ask: None }));
         }
         let axis = self.axes.iter().position(|a| *a == split.shared).unwrap_or_else(|| {
             self.axes.push(split.shared.clone());
@@ -130,6 +138,6 @@ impl Lanes {
         });
         let least = self.values(split.values).iter().min().copied().unwrap_or(0);
         let always = is_never_negative(&split.shared) && least + more > 0;
-        Ok((!always).then_some(Condition { axis: Some(axis), values: split.values, more }))
+        Ok((!always).then_some(Condition { axis: Some(axis), values: split.values, more, ask: None }))
     }
 }

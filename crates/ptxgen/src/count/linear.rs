@@ -90,6 +90,10 @@ pub(super) fn sum(
         return Ok(staircase(b, axis, thresholds));
     };
     let (rest, coefficient) = affine(axis, &var.sym);
+    if let (Some(rest), Some(c), Some(extent)) = (rest.constant(), coefficient.constant(), var.extent.constant()) {
+        let above = |(h, times): (&i64, &i64)| times * values_above(h - rest, c, extent);
+        return Ok(b.constant(thresholds.iter().map(above).sum()));
+    }
     match coefficient.constant() {
         Some(c) if c < 0 && covers(&var.extent, &rest, -c) => tiles(b, (&rest, -c), var, thresholds, facts),
         _ => {
@@ -99,6 +103,17 @@ pub(super) fn sum(
             }
             Ok(b.sum(terms, 0))
         }
+    }
+}
+
+/// The numbers `v` from 0 to below the extent with `c v > h`.
+fn values_above(h: i64, c: i64, extent: i64) -> i64 {
+    let extent = extent.max(0);
+    match c {
+        0 => extent * i64::from(h < 0),
+        1.. => extent - (h.div_euclid(c) + 1).clamp(0, extent),
+        // v < -h / -c.
+        _ => ceil(-h, -c).clamp(0, extent),
     }
 }
 

@@ -6,29 +6,38 @@
 //!
 //! | file | what |
 //! |---|---|
-//! | `walk` | goes through the tree: which operations run under which conditions, in which loops |
+//! | `walk`, `conditions` | goes through the tree: which operations run under which conditions, in which loops |
 //! | `class` | what an instruction counts as |
 //! | `lanes` | a condition or an address as a number for each thread and a part that all threads of a block share |
+//! | `reach` | how often a place in the tree is reached |
 //! | `warps` | how many warps have a thread left, and with which stride they access memory, for every level of the conditions |
 //! | `density` | which share of an array accesses with a stride use, all instructions together |
 //! | `domain` | how many blocks and iterations reach a level |
+//! | `known`, `cases`, `classes` | data that are given, and what depends on them: gone through in numbers, what is alike once |
 //! | `linear` | sums of such numbers over many thresholds, in closed form |
 //! | `facts` | what is known to be positive: loops run at least once |
 //!
 //! Data-dependent control is refused by a [`CountError`] that names the statistics it would take. Who knows them gives their
-//! names ([`Launch::statistics`]), and their values with the sizes.
+//! names ([`Launch::statistics`]), and their values with the sizes. Who knows the data themselves, as a kernel does that looks up
+//! where it reads in a table of its own making, gives them ([`Launch::tables`]); then parameters must be numbers.
 
+mod cases;
 mod class;
+mod classes;
+mod conditions;
 mod density;
 mod domain;
 mod facts;
+mod known;
 mod lanes;
 mod linear;
+mod reach;
 mod walk;
 mod warps;
 
 use crate::ir::{Index, Module};
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 use tilewright_core::counts::{Counts, CountsBuilder, Expr, Property};
 
 /// How a module is launched, in sizes of the input: parameters named as sizes in the expressions.
@@ -45,6 +54,12 @@ pub struct Launch {
     /// threads of a block meet a condition, and `.reading` how many copy. Where it matters which threads, they are the first
     /// of the block.
     pub statistics: BTreeSet<String>,
+    /// What code divides the index of a block by, along each axis, one number after the other: how many values each digit has, from
+    /// the fastest on. Their product is the number of blocks. Empty where the index is not taken apart.
+    pub digits: [Vec<i64>; 3],
+    /// Buffers whose data are known, by the names of their parameters: words of 4 bytes. Loads and conditions that depend on them
+    /// are counted where all sizes around them are numbers.
+    pub tables: BTreeMap<String, Arc<[u32]>>,
 }
 
 /// A buffer of rows (columns, where those are contiguous) that lie further apart than they are long.
@@ -59,7 +74,8 @@ pub struct Array {
 impl Launch {
     /// So many blocks; parameters are sizes of their own names, and buffers are dense.
     pub fn new(grid: [Index; 3]) -> Self {
-        Self { grid, params: BTreeMap::new(), arrays: BTreeMap::new(), statistics: BTreeSet::new() }
+        let (params, arrays, tables) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
+        Self { grid, params, arrays, statistics: BTreeSet::new(), digits: [const { Vec::new() }; 3], tables }
     }
 }
 

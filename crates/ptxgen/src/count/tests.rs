@@ -1,5 +1,5 @@
 use super::*;
-use crate::ir::{Axis, Builder, Compare, Form, Module, Reg, Space, Special, Type};
+use crate::ir::{Arith, Axis, Builder, Compare, Form, Module, Reg, Space, Special, Type};
 use tilewright_core::space::Config;
 
 fn module(threads: u32, build: impl FnOnce(&mut Builder)) -> Module {
@@ -84,7 +84,7 @@ fn strides_that_depend_on_sizes_are_conditions() {
     let rows = module(32, |b| {
         let (x, ld) = (b.buffer("x", 16), b.param("ld", Type::U32, 1));
         let tid = b.special(Special::Tid);
-        let row = b.arith(crate::ir::Arith::Mul, Type::U32, tid, ld);
+        let row = b.arith(Arith::Mul, Type::U32, tid, ld);
         let at = b.mad_wide(row, 4u32, x);
         b.load(Space::Global, Type::F32, 1, at, 0);
     });
@@ -176,4 +176,84 @@ fn what_depends_on_data_is_asked_for_by_name() {
         });
     });
     assert!(matches!(count(&uneven, &one), Err(CountError::NotCountable { .. })));
+}
+
+/// Looks up in a table of pairs where to load, if the second number and one of the block's lie below 5.
+fn looked_up() -> Module {
+    module(64, |b| {
+        let (x, table, trips) = (b.buffer("x", 16), b.buffer("table", 8), b.param("trips", Type::U32, 1));
+        let (tid, block) = (b.special(Special::Tid), b.special(Special::Ctaid(Axis::X)));
+        let columns = b.param("columns", Type::U32, 1);
+        let row = b.arith(Arith::Div, Type::U32, block, columns);
+        let part = b.div(tid, 16);
+        let exists = b.compare(Compare::Lt, row, 3u32, None);
+        let row = b.select(Type::U32, exists, row, 1u32 << 30);
+        let at = b.mad_wide(part, 8u32, table);
+        let at = b.walking(Type::U64, at, 32u32);
+        b.repeat("steps", trips, |b, _| {
+            let pair = b.load(Space::Global, Type::U32, 2, at, 0);
+            let sum = b.add(Type::U32, row, pair[1]);
+            let inside = b.compare(Compare::Lt, sum, 5u32, None);
+            let place = b.add(Type::U32, tid, pair[0]);
+            let from = b.mad_wide(place, 4u32, x);
+            b.when(inside, Form::Predicate, |b| {
+                b.load(Space::Global, Type::F32, 1, from, 0);
+            });
+            b.advance(Type::U64, at, 32u32);
+        });
+    })
+}
+
+#[test]
+fn known_data_are_gone_through() {
+    // The last 4 rows are no rows: there are 7 steps of 4 pairs, and 7 rows of 2 columns.
+    let pairs: Vec<[u32; 2]> =
+        (0..28).map(|i| [i * i % 11 * 32, [0, 1, 4, u32::MAX, 1 << 31][i as usize % 5]]).collect();
+    let mut launch = Launch::new([14.into(), 2.into(), 1.into()]);
+    launch.params.extend([("trips".to_owned(), 7.into()), ("columns".to_owned(), 2.into())]);
+    launch.digits[0] = vec![2, 7];
+    launch.tables.insert("table".to_owned(), pairs.as_flattened().into());
+    let counts = count(&looked_up(), &launch).unwrap();
+    let (mut threads, mut uneven) = (0, 0);
+    for (row, step) in (0..7u32).flat_map(|row| (0..7).map(move |step| (row, step))) {
+        let inside = |pair: &[u32; 2]| row < 3 && row.wrapping_add(pair[1]) < 5;
+        let of_step = &pairs[step * 4..][..4];
+        threads += 4 * 16 * of_step.iter().filter(|pair| inside(pair)).count() as i64;
+        uneven += 4 * of_step.chunks(2).filter(|halves| halves.iter().any(inside)).count() as i64;
+    }
+    assert_eq!(value(&counts, "load.global.32", ""), threads);
+    assert_eq!(value(&counts, "load.global.32/off", ""), 14 * 2 * 7 * 64 - threads);
+    // Within halves of warps neighbours lie side by side.
+    assert_eq!(value(&counts, "load.global.32@1", ""), uneven);
+    assert_eq!(value(&counts, "load.global.64", ""), 14 * 2 * 7 * 64);
+    // Without the data, or with fewer of them than are looked up, there are no counts.
+    let mut short = launch.clone();
+    short.tables.insert("table".to_owned(), pairs.as_flattened()[..50].into());
+    assert!(matches!(count(&looked_up(), &short), Err(CountError::NotCountable { .. })));
+    launch.tables.clear();
+    assert!(matches!(count(&looked_up(), &launch), Err(CountError::DataDependent { .. })));
+}
+
+#[test]
+fn quotients_may_mix_threads_and_blocks() {
+    // Planes of 20 elements, 3 of them in turn.
+    let planes = module(64, |b| {
+        let (x, n) = (b.buffer("x", 16), b.param("n", Type::U32, 1));
+        let (i, left) = global(b, 64, n);
+        let plane = b.div(i, 20);
+        let turn = b.rem(plane, 3).unwrap();
+        let at = b.mad_wide(turn, 4u32, x);
+        let inside = b.exceeds(left, 0, None);
+        b.when(inside, Form::Predicate, |b| {
+            b.load(Space::Global, Type::F32, 1, at, 0);
+        });
+    });
+    let mut launch = Launch::new([5.into(), 1.into(), 1.into()]);
+    launch.params.insert("n".to_owned(), 290.into());
+    let counts = count(&planes, &launch).unwrap();
+    assert_eq!(value(&counts, "load.global.32", ""), 290);
+    assert_eq!(value(&counts, "load.global.32@0", ""), 10);
+    // With sizes there is no number of blocks to go through.
+    launch.grid[0] = tiles("n", 64);
+    assert!(matches!(count(&planes, &launch), Err(CountError::NotCountable { .. })));
 }

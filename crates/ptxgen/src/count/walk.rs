@@ -1,14 +1,16 @@
 //! Goes through the tree: which operations run under which conditions, in which loops.
 
+use super::classes::Memory;
 use super::density::{Arrays, Side, Touch};
 use super::facts::Facts;
+use super::known::Known;
 use super::lanes::{Condition, Lanes, Split};
-use super::warps::{Pattern, Terms, Trait, Warps};
-use super::{CountError, Launch, class};
-use crate::ir::{
-    Access, Compare, Comparison, Cond, Entry, Form, Guard, Index, Inst, Loop, Meanings, Operand, Reg, Space,
-};
+use super::reach::Reached;
+use super::warps::{Pattern, Trait, Warps};
+use super::{Array, CountError, Launch, class, linear};
+use crate::ir::{Access, Cond, Entry, Form, Guard, Index, Inst, Loop, Meanings, Operand, Reg, Space};
 use crate::ir::{Stmt, Sym};
+use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
 use tilewright_core::counts::{Op, Property};
@@ -42,10 +44,10 @@ pub(super) struct Stepped {
 
 /// All warp accesses that are alike.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Alike {
-    at: Context,
+pub(super) struct Alike {
+    pub(super) at: Context,
     op: Op,
-    pattern: Pattern,
+    pub(super) pattern: Pattern,
     factors: Vec<Index>,
     array: Option<Side>,
 }
@@ -54,6 +56,8 @@ struct Alike {
 #[derive(Debug, Default)]
 pub(super) struct Totals {
     pub(super) numbers: BTreeMap<Key, Number>,
+    /// What is a number already, of all blocks and iterations together.
+    pub(super) fixed: BTreeMap<Key, i64>,
     /// What levels are levels of.
     pub(super) axes: Vec<Index>,
     /// The loops around, with their trips; the first nest has none.
@@ -64,9 +68,9 @@ pub(super) struct Totals {
 
 /// Where code stands: in a nest of loops, under conditions.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-struct Context {
-    nest: usize,
-    conditions: Vec<Condition>,
+pub(super) struct Context {
+    pub(super) nest: usize,
+    pub(super) conditions: Vec<Condition>,
 }
 
 impl Context {
@@ -78,15 +82,15 @@ impl Context {
     }
 }
 
-struct Walk<'a> {
-    entry: &'a Entry,
-    launch: &'a Launch,
-    meanings: Meanings,
+pub(super) struct Walk<'a> {
+    pub(super) entry: &'a Entry,
+    pub(super) launch: &'a Launch,
+    pub(super) meanings: Meanings,
     /// Registers that hold a number where a condition holds, and zero elsewhere.
     selected: HashMap<Reg, Cond>,
-    lanes: Lanes,
-    warps: Warps,
-    place: Vec<String>,
+    pub(super) lanes: Lanes,
+    pub(super) warps: Warps,
+    pub(super) place: Vec<String>,
     /// Operations by where they are reached and where they run.
     ops: BTreeMap<(Context, Context), BTreeMap<Op, i64>>,
     accesses: BTreeMap<Alike, i64>,
@@ -95,7 +99,12 @@ struct Walk<'a> {
     addresses: HashMap<Index, (Rc<Split>, Index, i64)>,
     /// Parameters that are addresses.
     buffers: Vec<Index>,
-    out: Totals,
+    /// What is known though the program does not tell it.
+    pub(super) known: Known,
+    pub(super) memory: Memory,
+    /// Indices that have been met, in sizes of the input.
+    sizes: RefCell<HashMap<Index, Index>>,
+    pub(super) out: Totals,
 }
 
 /// The numbers of a launch of an entry.
@@ -113,6 +122,9 @@ pub(super) fn totals(entry: &Entry, launch: &Launch) -> Result<Totals, CountErro
         arrays: Arrays::default(),
         addresses: HashMap::new(),
         buffers: Vec::new(),
+        known: Known::default(),
+        memory: Memory::default(),
+        sizes: RefCell::default(),
         out: Totals { nests: vec![Vec::new()], ..Totals::default() },
     };
     let top = Context { nest: 0, conditions: Vec::new() };
@@ -149,39 +161,28 @@ impl<'a> Walk<'a> {
         f(self)
     }
 
-    fn here(&self) -> String {
+    pub(super) fn here(&self) -> String {
         self.place.join("/")
     }
 
-    fn no_form<T>(&self, what: &'static str, index: &Index) -> Result<T, CountError> {
+    pub(super) fn no_form<T>(&self, what: &'static str, index: &Index) -> Result<T, CountError> {
         Err(CountError::NotCountable { place: self.here(), what, index: index.to_string() })
     }
 
-    /// In sizes of the input.
-    fn sized(&self, index: &Index) -> Index {
+    /// In sizes of the input, and in digits of blocks where they have any.
+    pub(super) fn sized(&self, index: &Index) -> Index {
+        if let Some(known) = self.sizes.borrow().get(index) {
+            return known.clone();
+        }
         let launch = self.launch;
-        index.map(&|sym| match sym {
+        let sized = index.map(&|sym| match sym {
             Sym::Param(name) => launch.params.get(&**name).cloned(),
             Sym::Nctaid(axis) => Some(launch.grid[*axis as usize].clone()),
             _ => None,
-        })
-    }
-
-    /// What stands for a number that the program does not tell: a statistic, if it is given. `None` where the program tells it.
-    fn statistic(&self, index: &Index, name: &str) -> Result<Option<Index>, CountError> {
-        if index.all(|s| !matches!(s, Sym::Opaque(_) | Sym::Turn { .. })) {
-            return Ok(None);
-        }
-        let (place, what) = (self.here(), index.to_string());
-        let statistic = format!("{place}.{name}");
-        let given = self.launch.statistics.contains(&statistic).then(|| Some(Index::param(&statistic)));
-        given.ok_or_else(|| CountError::DataDependent { place, what, statistics: vec![statistic] })
-    }
-
-    /// The condition that so many threads of a block meet: the first ones.
-    fn first(&mut self, threads: &Index) -> Result<Option<Condition>, CountError> {
-        let place = &self.place;
-        self.lanes.positive(&|| place.join("/"), &threads.minus(&Sym::Tid.into()))
+        });
+        let sized = launch.by_digits(sized, self.lanes.threads as i64);
+        self.sizes.borrow_mut().insert(index.clone(), sized.clone());
+        sized
     }
 
     fn repeat(&mut self, l: &'a Loop, at: &Context) -> Result<(), CountError> {
@@ -205,10 +206,10 @@ impl<'a> Walk<'a> {
             self.inst(&inst, &inside)?;
         }
         // All iterations but the last of each run go round again.
-        self.tally(Property::Warps(Op::Branch), &inside, 1, true);
-        self.tally(Property::Threads(Op::Branch), &inside, 1, false);
-        self.tally(Property::Threads(Op::Branch), at, -1, false);
-        self.tally(Property::Off(Op::Branch), at, 1, false);
+        self.tally(Property::Warps(Op::Branch), &inside, 1, true)?;
+        self.tally(Property::Threads(Op::Branch), &inside, 1, false)?;
+        self.tally(Property::Threads(Op::Branch), at, -1, false)?;
+        self.tally(Property::Off(Op::Branch), at, 1, false)?;
         Ok(())
     }
 
@@ -219,53 +220,11 @@ impl<'a> Walk<'a> {
         }
         // The branch goes around the body.
         let inside = at.under(&conditions);
-        self.tally(Property::Warps(Op::Branch), at, 1, true);
-        self.tally(Property::Threads(Op::Branch), at, 1, false);
-        self.tally(Property::Threads(Op::Branch), &inside, -1, false);
-        self.tally(Property::Off(Op::Branch), &inside, 1, false);
+        self.tally(Property::Warps(Op::Branch), at, 1, true)?;
+        self.tally(Property::Threads(Op::Branch), at, 1, false)?;
+        self.tally(Property::Threads(Op::Branch), &inside, -1, false)?;
+        self.tally(Property::Off(Op::Branch), &inside, 1, false)?;
         self.body(&guard.body, &inside, &[])
-    }
-
-    fn conditions(&mut self, cond: &Cond) -> Result<Vec<Condition>, CountError> {
-        let mut out = Vec::new();
-        for comparison in &cond.0 {
-            self.comparison(comparison, &mut out)?;
-        }
-        Ok(out)
-    }
-
-    fn comparison(&mut self, c: &Comparison, out: &mut Vec<Condition>) -> Result<(), CountError> {
-        let difference = self.sized(&c.left).minus(&self.sized(&c.right));
-        if let Some(threads) = self.statistic(&difference, "threads")? {
-            out.extend(self.first(&threads)?);
-            return Ok(());
-        }
-        let negative = || difference.times(&Index::from(-1));
-        let or_equal = |index: Index| index.plus(&1.into());
-        let all = match c.cmp {
-            Compare::Gt => vec![difference],
-            Compare::Ge => vec![or_equal(difference)],
-            Compare::Lt => vec![negative()],
-            Compare::Le => vec![or_equal(negative())],
-            Compare::Eq => vec![or_equal(negative()), or_equal(difference)],
-            Compare::Ne => return self.different(&difference, out),
-        };
-        for index in all {
-            let place = &self.place;
-            out.extend(self.lanes.positive(&|| place.join("/"), &index)?);
-        }
-        Ok(())
-    }
-
-    /// `index != 0`, which the counter has no axis for.
-    fn different(&mut self, index: &Index, out: &mut Vec<Condition>) -> Result<(), CountError> {
-        if !index.all(|s| *s == Sym::Tid) {
-            return self.no_form("a condition `!=`", index);
-        }
-        let holds = |t: usize| i64::from(index.eval(&|_| Some(t as i64)) != Some(0));
-        let values = (0..self.lanes.threads).map(holds).collect();
-        out.push(Condition { axis: None, values: self.lanes.intern(values), more: 0 });
-        Ok(())
     }
 
     fn inst(&mut self, inst: &Inst, at: &Context) -> Result<(), CountError> {
@@ -275,7 +234,8 @@ impl<'a> Walk<'a> {
 
     /// Accesses of an instruction, and what registers mean after it.
     fn follow(&mut self, inst: &Inst, at: &Context, guard: &[Condition]) -> Result<(), CountError> {
-        self.access(inst, at, guard)?;
+        let accesses = inst.accesses();
+        self.access(inst, accesses.clone(), at, guard)?;
         if let Inst::Selp { dst, a: Operand::Int(1..), b: Operand::Int(0), pred, .. } = inst {
             self.selected.insert(*dst, self.meanings.cond(*pred));
         }
@@ -283,15 +243,20 @@ impl<'a> Walk<'a> {
             self.buffers.push(self.meanings.of((*src).into()));
         }
         self.meanings.step(inst, &self.entry.params);
-        Ok(())
+        self.learn(inst, &accesses)
     }
 
     fn op(&mut self, at: &Context, guard: &[Condition], op: Op, times: i64) {
         *self.ops.entry((at.clone(), at.under(guard))).or_default().entry(op).or_insert(0) += times;
     }
 
-    fn access(&mut self, inst: &Inst, at: &Context, guard: &[Condition]) -> Result<(), CountError> {
-        let mut accesses = inst.accesses();
+    fn access(
+        &mut self,
+        inst: &Inst,
+        mut accesses: Vec<Access>,
+        at: &Context,
+        guard: &[Condition],
+    ) -> Result<(), CountError> {
         if accesses.is_empty() {
             return Ok(());
         }
@@ -318,6 +283,13 @@ impl<'a> Walk<'a> {
     }
 
     fn pattern(&mut self, access: &Access, inst: &Inst, op: Op, at: &Context) -> Result<(), CountError> {
+        let meaning = self.meanings.of(access.addr.base.into());
+        if access.space == Space::Global && !self.addresses.contains_key(&without_constant(&meaning)) {
+            let address = self.sized(&meaning);
+            if self.is_mixed(&address) {
+                return self.known_pattern(access, op, at, &address);
+            }
+        }
         let (split, address, constant) = self.address(access)?;
         let first = self.lanes.values(split.values)[0];
         let values = self.lanes.relative(split.values);
@@ -338,22 +310,34 @@ impl<'a> Walk<'a> {
             bytes: access.bytes,
             lanes: if let Inst::Ldmatrix { dst, .. } = inst { 8 * dst.len() } else { 32 },
             banks: is_shared.then_some((first + constant).rem_euclid(4)),
+            known: Vec::new(),
         };
         let array = (!is_shared).then(|| (self.buffer_of(&split.shared), access.writes));
         if let Some(side) = &array {
             let (origin, bytes) = (first + constant, access.bytes);
-            let shifts = Touch::shifts(&split.shared, &|sym| self.extent(at, sym)?.constant());
+            let shifts = Touch::shifts(&split.shared, &|sym| self.extent(at, sym));
             self.arrays.add(side.clone(), Touch { values, origin, bytes, shifts });
         }
         *self.accesses.entry(Alike { at: at.clone(), op, pattern, factors, array }).or_insert(0) += 1;
         Ok(())
     }
 
+    /// An access whose addresses differ by known numbers.
+    fn known_pattern(&mut self, access: &Access, op: Op, at: &Context, address: &Index) -> Result<(), CountError> {
+        let linear = self.linear(address)?;
+        let values = self.lanes.relative(linear.values);
+        let known = linear.terms.into_iter().collect();
+        let pattern = Pattern { values, factors: Vec::new(), bytes: access.bytes, lanes: 32, banks: None, known };
+        let array = Some((self.buffer_of(&linear.shared), access.writes));
+        *self.accesses.entry(Alike { at: at.clone(), op, pattern, factors: Vec::new(), array }).or_insert(0) += 1;
+        Ok(())
+    }
+
     /// The address of an access: split into threads and what they share, as a whole without its constant, and the constant.
-    fn address(&mut self, access: &Access) -> Result<(Rc<Split>, Index, i64), CountError> {
+    pub(super) fn address(&mut self, access: &Access) -> Result<(Rc<Split>, Index, i64), CountError> {
         let meaning = self.meanings.of(access.addr.base.into());
         let offset = meaning.constant_term();
-        let meaning = meaning.minus(&offset.into());
+        let meaning = without_constant(&meaning);
         let known = match self.addresses.get(&meaning) {
             Some(known) => known.clone(),
             None => {
@@ -376,42 +360,38 @@ impl<'a> Walk<'a> {
         self.buffers.iter().find(is_in).map(Index::to_string).unwrap_or_default()
     }
 
-    /// How far a block's or an iteration's number goes.
-    fn extent(&self, at: &Context, sym: &Sym) -> Option<&Index> {
+    /// How far a block's or an iteration's number goes, where that is a number.
+    fn extent(&self, at: &Context, sym: &Sym) -> Option<i64> {
         match sym {
-            Sym::Ctaid(axis) => Some(&self.launch.grid[*axis as usize]),
-            _ => self.out.nests[at.nest].iter().find(|(id, _)| Sym::Iteration(*id) == *sym).map(|(_, trips)| trips),
+            Sym::Ctaid(axis) => self.launch.grid[*axis as usize].constant(),
+            Sym::Digit(axis, i) => self.launch.digit(*axis, *i),
+            _ => self.out.nests[at.nest].iter().find(|(id, _)| Sym::Iteration(*id) == *sym)?.1.constant(),
         }
     }
 
     /// Adds the threads, or the warps, that get there.
-    fn tally(&mut self, property: Property, at: &Context, times: i64, warps: bool) {
-        let reached = self.reached(at, warps);
+    fn tally(&mut self, property: Property, at: &Context, times: i64, warps: bool) -> Result<(), CountError> {
+        let reached = self.reached(at, warps)?;
         self.add(Key::Property(property), at.nest, &reached, times);
+        Ok(())
     }
 
-    /// The levels at which threads, or warps, get there.
-    fn reached(&mut self, at: &Context, warps: bool) -> Vec<(Levels, i64)> {
-        match warps {
-            false => levels(at, &self.warps.threads(&self.lanes, &at.conditions)),
-            true => {
-                let mut all = self.warps.warps(&self.lanes, &at.conditions, None);
-                all.remove(&Trait::Any).map(|terms| levels(at, &terms)).unwrap_or_default()
+    fn add(&mut self, key: Key, nest: usize, reached: &Reached, times: i64) {
+        match reached {
+            Reached::Levels(levels) => {
+                let number = self.out.numbers.entry(key).or_default();
+                for (levels, count) in levels {
+                    *number.entry((nest, levels.clone())).or_insert(0) += count * times;
+                }
             }
-        }
-    }
-
-    fn add(&mut self, key: Key, nest: usize, reached: &[(Levels, i64)], times: i64) {
-        let number = self.out.numbers.entry(key).or_default();
-        for (levels, count) in reached {
-            *number.entry((nest, levels.clone())).or_insert(0) += count * times;
+            Reached::Times(count) => *self.out.fixed.entry(key).or_insert(0) += count * times,
         }
     }
 
     fn finish(mut self) -> Result<Totals, CountError> {
         for ((at, runs), ops) in std::mem::take(&mut self.ops) {
-            let (warps, threads) = (self.reached(&at, true), self.reached(&runs, false));
-            let off = (at != runs).then(|| self.reached(&at, false));
+            let (warps, threads) = (self.reached(&at, true)?, self.reached(&runs, false)?);
+            let off = if at == runs { None } else { Some(self.reached(&at, false)?) };
             for (op, times) in ops {
                 self.add(Key::Property(Property::Warps(op)), at.nest, &warps, times);
                 self.add(Key::Property(Property::Threads(op)), at.nest, &threads, times);
@@ -422,10 +402,10 @@ impl<'a> Walk<'a> {
             }
         }
         for (alike, times) in std::mem::take(&mut self.accesses) {
-            for (what, terms) in self.warps.warps(&self.lanes, &alike.at.conditions, Some(&alike.pattern)) {
+            for (what, reached) in self.accessed(&alike)? {
                 if what != Trait::Any {
                     let key = self.key(&alike, what)?;
-                    self.add(key, alike.at.nest, &levels(&alike.at, &terms), times);
+                    self.add(key, alike.at.nest, &reached, times);
                 }
             }
         }
@@ -445,6 +425,12 @@ impl<'a> Walk<'a> {
         let more = step[1..].iter().zip(&alike.factors);
         let index = more.fold(Index::from(step[0]), |sum, (c, f)| sum.plus(&f.times(&(*c).into())));
         let used = match (&alike.array, index.constant()) {
+            // Which elements data lead to, the launch says, or all are.
+            (Some((name, _)), Some(step)) if !alike.pattern.known.is_empty() => {
+                let share = |array: &Array| Some((array.used.constant()?, array.pitch.constant()?.max(1)));
+                let (used, pitch) = self.launch.arrays.get(name).and_then(share).unwrap_or((1, 1));
+                linear::ceil(step.abs() * used, pitch)
+            }
             (Some(side), Some(step)) if step != 0 => self.arrays.used(&self.lanes, side, step),
             _ => 0,
         };
@@ -453,23 +439,8 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// The levels of conditions at these values: `axis + value + more > 0` is `axis > -(value + more)`, and of several on one axis
-/// the highest counts.
-fn levels(at: &Context, terms: &Terms) -> Vec<(Levels, i64)> {
-    let conditions: Vec<(usize, i64)> = at.conditions.iter().filter_map(|c| Some((c.axis?, c.more))).collect();
-    let of = |values: &[i64]| {
-        let mut levels = Levels::new();
-        // Conditions stand in the order of their axes.
-        for ((axis, more), value) in conditions.iter().zip(values) {
-            let least = -(value + more);
-            match levels.last_mut().filter(|(last, _)| last == axis) {
-                Some((_, level)) => *level = least.max(*level),
-                None => levels.push((*axis, least)),
-            }
-        }
-        levels
-    };
-    terms.iter().map(|(values, count)| (of(values), *count)).collect()
+fn without_constant(index: &Index) -> Index {
+    index.minus(&index.constant_term().into())
 }
 
 impl Totals {

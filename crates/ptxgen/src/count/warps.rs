@@ -8,7 +8,7 @@ use super::lanes::{Condition, Lanes};
 use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
 
-const WARP: usize = 32;
+pub(super) const WARP: usize = 32;
 
 /// What a warp has, at some levels of its conditions.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -38,6 +38,8 @@ pub(super) struct Pattern {
     pub(super) lanes: usize,
     /// Whether passes over banks are asked, and where in a word the first thread begins.
     pub(super) banks: Option<i64>,
+    /// Multiples of known numbers; see `known`.
+    pub(super) known: Vec<(usize, i64)>,
 }
 
 /// What warps have in common that are alike: lanes, thresholds and addresses relative to the first lane's.
@@ -187,20 +189,33 @@ fn traits(lanes: u32, shape: Option<&Shape>) -> Vec<(Trait, i64)> {
     out
 }
 
-/// The most frequent step between neighbouring lanes, the smaller magnitude of two; zero where there are no neighbours.
-fn step(lanes: u32, columns: &[Vec<i64>]) -> Trait {
-    let mut steps: Vec<(Vec<i64>, u32)> = Vec::new();
-    for lane in (1..WARP).filter(|l| lanes >> (l - 1) & 3 == 3) {
-        let step: Vec<i64> = columns.iter().map(|c| c[lane] - c[lane - 1]).collect();
+/// The steps between neighbouring lanes with how often they come: the most frequent one first, the smaller magnitude of two.
+pub(super) fn most_frequent<S: PartialEq>(
+    lanes: u32,
+    step: impl Fn(usize) -> S,
+    bytes: impl Fn(&S) -> i64,
+) -> Vec<(S, u32)> {
+    let mut steps: Vec<(S, u32)> = Vec::new();
+    for step in (1..WARP).filter(|l| lanes >> (l - 1) & 3 == 3).map(step) {
         match steps.iter_mut().find(|(s, _)| *s == step) {
             Some((_, count)) => *count += 1,
             None => steps.push((step, 1)),
         }
     }
-    let best = steps.iter().min_by_key(|(step, count)| (u32::MAX - count, step[0].unsigned_abs(), step[0]));
-    let Some((best, count)) = best else { return Trait::Step(vec![0; columns.len()]) };
+    let best = |i: &usize| (u32::MAX - steps[*i].1, bytes(&steps[*i].0).unsigned_abs(), bytes(&steps[*i].0));
+    if let Some(best) = (0..steps.len()).min_by_key(best) {
+        steps.swap(0, best);
+    }
+    steps
+}
+
+/// The most frequent step between neighbouring lanes; zero where there are no neighbours.
+fn step(lanes: u32, columns: &[Vec<i64>]) -> Trait {
+    let between = |lane: usize| columns.iter().map(|c| c[lane] - c[lane - 1]).collect::<Vec<i64>>();
+    let steps = most_frequent(lanes, between, |step| step[0]);
+    let Some((best, count)) = steps.first() else { return Trait::Step(vec![0; columns.len()]) };
     let numbers = steps.iter().all(|(step, _)| step[1..].iter().all(|c| *c == 0));
-    let others: u32 = steps.iter().map(|(_, c)| c).sum::<u32>() - count;
+    let others: u32 = steps[1..].iter().map(|(_, c)| c).sum();
     // Steps that depend on sizes may be equal for some of them.
     if numbers || *count > others { Trait::Step(best.clone()) } else { Trait::Undecided }
 }

@@ -21,6 +21,8 @@ pub enum Sym {
     Ctaid(Axis),
     /// Number of blocks.
     Nctaid(Axis),
+    /// A digit of the index of the block, from the fastest on: where counts take it apart, see [`crate::count::Launch::digits`].
+    Digit(Axis, u32),
     /// Iterations of a loop that are complete, by the loop's number.
     Iteration(u32),
     /// Address of the block's shared memory.
@@ -370,6 +372,7 @@ impl fmt::Display for Sym {
             Self::Tid => f.write_str("tid"),
             Self::Ctaid(axis) => write!(f, "ctaid.{}", axis.name()),
             Self::Nctaid(axis) => write!(f, "nctaid.{}", axis.name()),
+            Self::Digit(axis, i) => write!(f, "ctaid.{}.{i}", axis.name()),
             Self::Iteration(id) => write!(f, "i{id}"),
             Self::Shared => f.write_str("shared"),
             Self::Turn { count, step } => write!(f, "turn({count} x {step})"),

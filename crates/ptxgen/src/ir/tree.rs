@@ -157,7 +157,7 @@ impl Entry {
             }
             Sym::Shared => SHARED_ALIGN.trailing_zeros(),
             Sym::Turn { step, .. } => step.trailing_zeros().min(31),
-            Sym::Tid | Sym::Ctaid(_) | Sym::Nctaid(_) | Sym::Iteration(_) | Sym::Opaque(_) => 0,
+            Sym::Tid | Sym::Ctaid(_) | Sym::Nctaid(_) | Sym::Digit(..) | Sym::Iteration(_) | Sym::Opaque(_) => 0,
         }
     }
 }

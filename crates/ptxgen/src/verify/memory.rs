@@ -66,7 +66,7 @@ impl Facts<'_> {
                 let trips = self.trips.get(id)?.range(&|atom| self.range(atom))?;
                 Some((0, (trips.1 - 1).max(0)))
             }
-            Sym::Param(_) | Sym::Ctaid(_) | Sym::Nctaid(_) | Sym::Opaque(_) => None,
+            Sym::Param(_) | Sym::Ctaid(_) | Sym::Nctaid(_) | Sym::Digit(..) | Sym::Opaque(_) => None,
         }
     }
 }
