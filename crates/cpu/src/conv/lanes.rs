@@ -60,11 +60,6 @@ impl<T: Element, const L: usize> Lanes<T, L> {
     }
 
     #[inline(always)]
-    pub(crate) fn get(self, lane: usize) -> T {
-        self.0[lane]
-    }
-
-    #[inline(always)]
     pub(crate) fn map(self, f: impl Fn(T) -> T) -> Self {
         let mut out = self;
         out.0.iter_mut().for_each(|x| *x = f(*x));

@@ -2,6 +2,7 @@
 //! plain routines.
 
 use super::blueprint::Blueprint;
+use super::depthwise::CpuDepthwise;
 use super::driver::{Call, Compiled};
 use super::finish::Finish;
 use super::kernel::CpuConv;
@@ -126,14 +127,17 @@ fn check(
     Ok(())
 }
 
-/// Winograd's convolution of an awkward input, with vectors of a width that the host has, or without any.
-fn check_winograd(vec: i64, seed: u64) -> Result<(), TestCaseError> {
+/// A convolution of an awkward input whose kernel is no generated code, with vectors of a width that the host has, or without any.
+fn check_on_host<K: Kernel<Of = Conv>>(new: fn() -> K, fixed: &str, vec: i64, seed: u64) -> Result<(), TestCaseError>
+where
+    K::Plan: std::fmt::Debug,
+{
     let mut rng = StdRng::seed_from_u64(seed);
     let limits = InputLimits { max_flops: 2e6, max_bytes: 4e6 };
     let direction = ["forward", "data"][rng.random_range(0..2)];
-    let fixed = Config::parse(&format!("r=3,s=3,stride=1,dilation=1,direction={direction}")).unwrap();
+    let fixed = Config::parse(&format!("{fixed},direction={direction}")).unwrap();
     let input = Conv.draw_awkward(&fixed, &limits, &mut || rng.random_range(0.0..1.0)).unwrap();
-    let kernel = CpuWinograd::new();
+    let kernel = new();
     prop_assume!(kernel.accepts(&input).is_ok());
     let Some(plan) = any_plan(kernel, &device(vec, rng.random_range(1..4)), &input, &mut rng) else {
         return Err(TestCaseError::reject("no legal point was drawn"));
@@ -142,7 +146,7 @@ fn check_winograd(vec: i64, seed: u64) -> Result<(), TestCaseError> {
     let named = format!("{input:?} {plan:?}");
     let mut host = CpuDevice::new(1).unwrap();
     host.upload(&Data::Given(work.clone())).unwrap();
-    host.run(&CpuWinograd::new().generate(&plan).on(Conv.buffers(&input))).unwrap();
+    host.run(&new().generate(&plan).on(Conv.buffers(&input))).unwrap();
     let verdict = Conv.reference(&input, &work.buffers, &[]).compare(&host.read().unwrap());
     prop_assert!(verdict.is_right(), "{:?} {}", verdict, named);
     Ok(())
@@ -175,6 +179,13 @@ proptest! {
     fn winograds_are_right(wide in 0usize..3, seed in any::<u64>()) {
         let vec = [16, 32, 64][wide];
         prop_assume!(vec <= crate::device::vec_max());
-        check_winograd(vec, seed)?;
+        check_on_host(CpuWinograd::new, "r=3,s=3,stride=1,dilation=1", vec, seed)?;
+    }
+
+    #[test]
+    fn depthwise_ones_are_right(wide in 0usize..3, channels in 1usize..70, seed in any::<u64>()) {
+        let vec = [16, 32, 64][wide];
+        prop_assume!(vec <= crate::device::vec_max());
+        check_on_host(CpuDepthwise::new, &format!("c={channels},k={channels},groups={channels}"), vec, seed)?;
     }
 }

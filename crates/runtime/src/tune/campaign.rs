@@ -28,6 +28,9 @@ use tilewright_search::{Evaluator, Model, Setup, Source, drive, suggest};
 /// Drawn inputs in a row without a legal configuration, or with all of theirs measured, before the campaign ends.
 const IDLE_INPUTS: u32 = 50;
 
+/// Drawn inputs in a row that no kernel takes, before the campaign says why.
+const REFUSED_INPUTS: u32 = 1000;
+
 /// Measurements of a kernel before a model is fitted to guide the rest.
 const FEWEST_TO_GUIDE: u64 = 200;
 
@@ -161,8 +164,21 @@ impl<'c> Campaign<'c> {
         Ok(())
     }
 
-    /// Draws an input, from a stream of its own, so that a resumed campaign draws what an uninterrupted one does.
+    /// Draws inputs until some kernel takes one.
     fn round(&self) -> Result<Round, RuntimeError> {
+        let mut refused = None;
+        for _ in 0..REFUSED_INPUTS {
+            let round = self.drawn(&mut refused)?;
+            if !round.parts.is_empty() {
+                return Ok(round);
+            }
+        }
+        Err(refused.unwrap_or_else(|| RuntimeError::Setting { field: "kernels", message: "at least one".into() }))
+    }
+
+    /// Draws an input, from a stream of its own, so that a resumed campaign draws what an uninterrupted one does. The first refusal of
+    /// all is kept.
+    fn drawn(&self, refused: &mut Option<RuntimeError>) -> Result<Round, RuntimeError> {
         let settings = self.settings;
         let draw = self.next_draw.fetch_add(1, Ordering::Relaxed);
         let mut rng = ChaCha8Rng::seed_from_u64(settings.seed);
@@ -175,10 +191,9 @@ impl<'c> Campaign<'c> {
                     let (input, rng) = (problem.input(), rng.clone());
                     parts.push(Part { of, problem, input, rng, starts: None });
                 }
-                Err(error) if self.subjects.len() == 1 => return Err(error.into()),
-                // Other kernels may take it.
                 Err(error) => {
-                    tracing::debug!(kernel = %subject.kernel.id(), input = %drawn, %error, "not for this kernel")
+                    tracing::debug!(kernel = %subject.kernel.id(), input = %drawn, %error, "not for this kernel");
+                    refused.get_or_insert(error.into());
                 }
             }
         }

@@ -3,6 +3,7 @@
 use super::space::Config;
 use crate::codegen::vector::{Vector, Width};
 use crate::scalar::Float;
+use std::ops::Range;
 use tilewright_ops::conv::Correlation;
 
 /// Alignment of every part of the workspace, in bytes.
@@ -23,6 +24,8 @@ pub(crate) struct Blueprint {
     pub(super) taps: Vec<usize>,
     /// Blocks of rows of a plane.
     pub(super) blocks: usize,
+    /// Columns of outputs whose taps are all within the image.
+    pub(super) inner: Range<usize>,
 }
 
 impl Blueprint {
@@ -36,7 +39,13 @@ impl Blueprint {
         let pitch = phase * step;
         let taps = of.taps.iter().map(|tap| tap.at[0] * pitch + tap.at[1] % step * phase + tap.at[1] / step).collect();
         let blocks = of.grid[0].div_ceil(config.p_l);
-        Self { of, config, vector, channels_first, phase, pitch, taps, blocks }
+        let inner = inner(&of);
+        Self { of, config, vector, channels_first, phase, pitch, taps, blocks, inner }
+    }
+
+    /// Channels whose filters lie side by side: whole vectors.
+    pub(super) fn channels(&self) -> usize {
+        self.of.groups.len().next_multiple_of(self.vector.lanes())
     }
 
     /// Pieces of work: blocks of rows of all planes, or rows of all channels of an image.
@@ -49,10 +58,10 @@ impl Blueprint {
         outputs.saturating_sub(1) * self.of.step[0] + self.of.reach()[0] + 1
     }
 
-    /// Elements of a thread's filters, and of its rows.
-    fn parts(&self) -> [usize; 2] {
+    /// Elements of a thread's filters, and of its rows or the zeros of all channels.
+    pub(super) fn parts(&self) -> [usize; 2] {
         match self.channels_first {
-            true => [self.taps.len() * self.of.groups.len(), 0],
+            true => [self.taps.len() * self.channels(), self.channels()],
             false => [self.taps.len(), self.rows(self.config.p_l) * self.pitch],
         }
     }
@@ -71,4 +80,14 @@ impl Blueprint {
     pub(super) fn workspace(&self) -> usize {
         self.own(self.config.t)[0]
     }
+}
+
+/// Columns of outputs whose taps are all within the image.
+fn inner(of: &Correlation) -> Range<usize> {
+    let (step, origin) = (of.step[1].max(1), of.origin[1]);
+    let first = of.taps.iter().map(|tap| tap.at[1]).min().unwrap_or(0) as isize + origin;
+    let last = of.taps.iter().map(|tap| tap.at[1]).max().unwrap_or(0) as isize + origin;
+    let end = (of.columns.count as isize - last).max(0) as usize;
+    let end = end.div_ceil(step).min(of.grid[1]);
+    (((-first).max(0) as usize).div_ceil(step).min(end))..end
 }

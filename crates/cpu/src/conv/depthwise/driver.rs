@@ -3,12 +3,10 @@
 //! What lies in the padding is multiplied like everything else, as zeros: the reference does, and a filter may hold an infinity.
 
 use super::super::driver::Call;
-use super::super::finish::Finish;
-use super::super::lanes::{Lanes, Number, Work, with_vectors};
 use super::blueprint::Blueprint;
+use super::registers::{Register, Work, with_registers};
+use super::tile::{Filters, Tap, sums};
 use crate::split::share;
-use std::ops::Range;
-use tilewright_ops::conv::winograd::Linear;
 
 /// Computes everything.
 ///
@@ -19,29 +17,38 @@ pub(super) unsafe fn run(blueprint: &Blueprint, call: &Call) {
     let native = (blueprint.vector, call.finish.simd);
     // SAFETY: the caller's contract; parts of different threads do not overlap.
     tilewright_threads::run(blueprint.config.t, &|thread| unsafe {
-        with_vectors(native, &Parts { b: blueprint, thread, call });
+        with_registers(native, &Parts { b: blueprint, thread, call });
     });
 }
 
 /// The work of one thread.
-struct Parts<'a> {
-    b: &'a Blueprint,
+pub(super) struct Parts<'a> {
+    pub(super) b: &'a Blueprint,
     thread: usize,
-    call: &'a Call,
+    pub(super) call: &'a Call,
 }
 
 impl Work for Parts<'_> {
     /// # Safety
     /// As for [`run`].
     #[inline(always)]
-    unsafe fn run<T: Number, const L: usize>(&self) {
+    unsafe fn run<X: Register>(&self) {
         // SAFETY: the caller's contract.
         unsafe {
-            match self.b.config.vectors {
-                8 => self.all::<T, L, 8>(),
-                4 => self.all::<T, L, 4>(),
-                2 => self.all::<T, L, 2>(),
-                _ => self.all::<T, L, 1>(),
+            match (self.b.config.lines, self.b.config.vectors) {
+                // Tiles are for registers, of which single elements have none to spare.
+                _ if X::COUNT == 1 => self.all::<X, 1, 1>(),
+                (8, 2) => self.all::<X, 8, 2>(),
+                (8, _) => self.all::<X, 8, 1>(),
+                (4, 4) => self.all::<X, 4, 4>(),
+                (4, 2) => self.all::<X, 4, 2>(),
+                (4, _) => self.all::<X, 4, 1>(),
+                (2, 4) => self.all::<X, 2, 4>(),
+                (2, 2) => self.all::<X, 2, 2>(),
+                (2, _) => self.all::<X, 2, 1>(),
+                (_, 4) => self.all::<X, 1, 4>(),
+                (_, 2) => self.all::<X, 1, 2>(),
+                _ => self.all::<X, 1, 1>(),
             }
         }
     }
@@ -51,16 +58,25 @@ impl Parts<'_> {
     /// # Safety
     /// As for [`run`].
     #[inline(always)]
-    unsafe fn all<T: Number, const L: usize, const V: usize>(&self) {
+    unsafe fn all<X: Register, const Q: usize, const V: usize>(&self) {
         let units = share(&(0..self.b.units()), self.thread, self.b.config.t);
-        let [filters, rows] = self.b.own(self.thread).map(|at| self.call.workspace.wrapping_add(at).cast::<T>());
-        // SAFETY: the caller's contract; filters and rows are this thread's parts of the workspace.
+        let [filters, rows] =
+            self.b.own(self.thread).map(|at| self.call.workspace.wrapping_add(at).cast::<X::Element>());
+        let mut taps = Vec::with_capacity(self.b.taps.len());
+        // No closures from here on: they are functions of their own, without the instructions that this one is compiled for.
+        // SAFETY: the caller's contract; filters and rows are this thread's parts of the workspace. All bits of zero are 0.
         unsafe {
+            rows.write_bytes(0, self.b.parts()[1]);
             if self.b.channels_first {
                 self.pack(filters);
-                units.for_each(|unit| self.row::<T, L, V>(unit, filters));
+                for unit in units {
+                    self.row::<X, Q, V>(unit, filters, rows, &mut taps);
+                }
             } else {
-                units.for_each(|unit| self.block::<T, L, V>(unit, filters, rows));
+                self.b.staged_taps(rows, &mut taps);
+                for unit in units {
+                    self.block::<X, Q, V>(unit, filters, rows, &taps);
+                }
             }
         }
     }
@@ -69,239 +85,213 @@ impl Parts<'_> {
     ///
     /// # Safety
     /// As for [`run`], and the filters must be writable.
-    unsafe fn pack<T: Number>(&self, filters: *mut T) {
+    unsafe fn pack<T: Copy>(&self, filters: *mut T) {
         let of = &self.b.of;
         let from = self.call.filter.cast::<T>();
         for (number, tap) in of.taps.iter().enumerate() {
             for (g, group) in of.groups.iter().enumerate() {
                 // SAFETY: the caller's contract: an element of the filters, and one of as many as there are.
-                unsafe { *filters.add(number * of.groups.len() + g) = *from.add(group.filter + tap.filter) };
+                unsafe { *filters.add(number * self.b.channels() + g) = *from.add(group.filter + tap.filter) };
             }
         }
     }
 
-    /// A row of outputs of all channels.
+    /// A row of outputs of all channels; `zeros` stand for what lies in the padding.
     ///
     /// # Safety
     /// As for [`run`].
     #[inline(always)]
-    unsafe fn row<T: Number, const L: usize, const V: usize>(&self, unit: usize, filters: *const T) {
+    unsafe fn row<X: Register, const Q: usize, const V: usize>(
+        &self,
+        unit: usize,
+        filters: *const X::Element,
+        zeros: *const X::Element,
+        taps: &mut Vec<Tap<X::Element>>,
+    ) {
+        let (of, inner) = (&self.b.of, &self.b.inner);
+        let (image, p) = (unit / of.grid[0], unit % of.grid[0]);
+        let image_at = of.groups[0].gathered + image * of.images.stride;
+        let from = self.call.gathered.cast::<X::Element>().wrapping_add(image_at);
+        let to = of.groups[0].result + image * of.result.image + p * of.result.row;
+        // SAFETY: the caller's contract.
+        unsafe {
+            for q in (0..inner.start).chain(inner.end..of.grid[1]) {
+                self.b.taps_of(p, Some(q), (from, zeros), taps);
+                self.channels::<X, 1, V>(taps, filters, 0, to + q * of.result.column);
+            }
+            self.b.taps_of(p, None, (from, zeros), taps);
+            let mut q = inner.start;
+            while q < inner.end {
+                let place = |q| to + q * of.result.column;
+                if inner.len() >= Q {
+                    // Some are computed twice at the end, which is quicker than one by one.
+                    q = q.min(inner.end - Q);
+                    self.channels::<X, Q, V>(taps, filters, q, place(q));
+                    q += Q;
+                } else {
+                    self.channels::<X, 1, V>(taps, filters, q, place(q));
+                    q += 1;
+                }
+            }
+        }
+    }
+
+    /// `Q` columns of outputs of all channels.
+    ///
+    /// # Safety
+    /// As for [`run`]; taps must be those of the columns, of which the first is `q` columns from where they are.
+    #[inline(always)]
+    unsafe fn channels<X: Register, const Q: usize, const V: usize>(
+        &self,
+        taps: &[Tap<X::Element>],
+        filters: *const X::Element,
+        q: usize,
+        to: usize,
+    ) {
         let count = self.b.of.groups.len();
         let mut channel = 0;
         // SAFETY: the caller's contract: channels from `channel` on that there are.
         unsafe {
-            while channel + V * L <= count {
-                self.channels::<T, L, V>(unit, channel, filters);
-                channel += V * L;
+            while channel + V * X::COUNT <= count {
+                self.channels_at::<X, Q, V, true>(taps, filters, (q, channel), to);
+                channel += V * X::COUNT;
             }
-            while channel + L <= count {
-                self.channels::<T, L, 1>(unit, channel, filters);
-                channel += L;
+            while channel + X::COUNT <= count {
+                self.channels_at::<X, Q, 1, true>(taps, filters, (q, channel), to);
+                channel += X::COUNT;
             }
-            if channel < count && count >= L {
-                // Some are computed twice, which is quicker than one by one.
-                self.channels::<T, L, 1>(unit, count - L, filters);
-            } else {
-                (channel..count).for_each(|channel| self.channels::<T, 1, 1>(unit, channel, filters));
+            if channel < count {
+                self.channels_at::<X, Q, 1, false>(taps, filters, (q, channel), to);
             }
         }
     }
 
-    /// A row of outputs of `V * L` channels.
+    /// `Q` columns of outputs of `V` vectors of channels, or where they are not `WHOLE` of those that are left.
     ///
     /// # Safety
-    /// As for [`run`]; there must be as many channels.
+    /// As for [`Parts::channels`].
     #[inline(always)]
-    unsafe fn channels<T: Number, const L: usize, const V: usize>(
+    unsafe fn channels_at<X: Register, const Q: usize, const V: usize, const WHOLE: bool>(
         &self,
-        unit: usize,
-        channel: usize,
-        filters: *const T,
+        taps: &[Tap<X::Element>],
+        filters: *const X::Element,
+        (q, channel): (usize, usize),
+        to: usize,
     ) {
-        let of = &self.b.of;
-        let (image, p) = (unit / of.grid[0], unit % of.grid[0]);
-        let base = of.groups[0].gathered + image * of.images.stride + channel;
-        let from = self.call.gathered.cast::<T>().wrapping_add(base);
-        let to = of.groups[0].result + image * of.result.image + p * of.result.row + channel;
-        let bias = self.bias::<T>(channel);
-        for q in 0..of.grid[1] {
-            let mut sums = [Lanes::<T, L>::zero(); V];
-            for (number, tap) in of.taps.iter().enumerate() {
-                let row = inside(p * of.step[0] + tap.at[0], of.origin[0], of.rows.count);
-                let column = inside(q * of.step[1] + tap.at[1], of.origin[1], of.columns.count);
-                let place = row.zip(column).map(|(row, column)| row * of.rows.stride + column * of.columns.stride);
-                let filter = filters.wrapping_add(number * of.groups.len() + channel);
-                for (v, sum) in sums.iter_mut().enumerate() {
-                    let zero = Lanes::zero();
-                    // SAFETY: the caller's contract: channels of a place within the image, and of a filter.
-                    let (x, f) = unsafe {
-                        let x = place.map_or(zero, |place| Lanes::read(from.wrapping_add(place + v * L)));
-                        (x, Lanes::<T, L>::read(filter.wrapping_add(v * L)))
-                    };
-                    *sum = sum.plus(x.zip(f, |x, f| x * f));
+        let left = self.b.of.groups.len() - channel;
+        let filters = Filters { from: filters.wrapping_add(channel), step: self.b.channels() };
+        let bias = self.call.finish.bias.cast::<X::Element>();
+        // SAFETY: the caller's contract: channels of places within the image or of zeros, of filters, of outputs and of the bias.
+        unsafe {
+            let mut sums = sums::<X, Q, V, WHOLE, false>(taps, &filters, (q, channel), left);
+            if !bias.is_null() {
+                for v in 0..V {
+                    let at = bias.wrapping_add(channel + v * X::COUNT);
+                    let bias = if WHOLE { X::read(at) } else { X::read_some(at, left) };
+                    for line in &mut sums {
+                        line[v] = line[v].plus(bias);
+                    }
                 }
             }
-            for (v, sum) in sums.into_iter().enumerate() {
-                let place = to + q * of.result.column + v * L;
-                // SAFETY: the caller's contract: outputs of these channels, and as many numbers of the bias.
-                unsafe {
-                    let added = bias.map_or(Lanes::zero(), |bias| Lanes::read(bias.wrapping_add(v * L)));
-                    let sum = self.call.finish.vector(sum.plus(added), place);
-                    sum.write(self.call.result.cast::<T>().wrapping_add(place));
+            // Arrays that are moved to be taken apart go through memory.
+            for (j, line) in sums.iter().enumerate() {
+                for (v, &sum) in line.iter().enumerate() {
+                    let place = to + j * self.b.of.result.column + channel + v * X::COUNT;
+                    self.put(sum, place, (1, if WHOLE { X::COUNT } else { left }));
                 }
             }
         }
-    }
-
-    /// The numbers of the bias from a channel on.
-    fn bias<T>(&self, channel: usize) -> Option<*const T> {
-        let bias = self.call.finish.bias.cast::<T>();
-        (!bias.is_null()).then(|| bias.wrapping_add(channel))
     }
 
     /// A block of rows of outputs of a plane.
     ///
     /// # Safety
-    /// As for [`run`], and filters and rows must be writable.
+    /// As for [`run`]; filters and rows must be writable, and taps those of the rows.
     #[inline(always)]
-    unsafe fn block<T: Number, const L: usize, const V: usize>(&self, unit: usize, filters: *mut T, rows: *mut T) {
+    unsafe fn block<X: Register, const Q: usize, const V: usize>(
+        &self,
+        unit: usize,
+        filters: *mut X::Element,
+        rows: *mut X::Element,
+        taps: &[Tap<X::Element>],
+    ) {
         let (b, of) = (self.b, &self.b.of);
         let (plane, block) = (unit / b.blocks, unit % b.blocks);
         let (image, group) = (plane / of.groups.len(), plane % of.groups.len());
         let outputs = share(&(0..of.grid[0]), block, b.blocks);
+        let to = of.groups[group].result + image * of.result.image + outputs.start * of.result.row;
         // SAFETY: the caller's contract.
         unsafe {
             for (number, tap) in of.taps.iter().enumerate() {
-                let from = self.call.filter.cast::<T>().wrapping_add(of.groups[group].filter + tap.filter);
+                let from = self.call.filter.cast::<X::Element>().wrapping_add(of.groups[group].filter + tap.filter);
                 *filters.add(number) = *from;
             }
-            self.bring(image, group, &outputs, rows);
-            for (at, p) in outputs.enumerate() {
-                let to = of.groups[group].result + image * of.result.image + p * of.result.row;
-                let rows = rows.wrapping_add(at * of.step[0] * b.pitch);
-                for q in (0..of.grid[1]).step_by(V * L) {
-                    self.columns::<T, L, V>((group, q, to), filters, rows);
-                }
+            self.bring::<X>(image, group, &outputs, rows);
+            let mut row = 0;
+            while row + Q <= outputs.len() {
+                self.columns::<X, Q, V>((group, row, to), filters, taps);
+                row += Q;
+            }
+            while row < outputs.len() {
+                self.columns::<X, 1, V>((group, row, to), filters, taps);
+                row += 1;
             }
         }
     }
 
-    /// Outputs of `V * L` columns of a row, those that there are.
+    /// `Q` rows of outputs.
     ///
     /// # Safety
-    /// As for [`run`]; the row must have been brought.
+    /// As for [`Parts::block`]; the rows must have been brought.
     #[inline(always)]
-    unsafe fn columns<T: Number, const L: usize, const V: usize>(
+    unsafe fn columns<X: Register, const Q: usize, const V: usize>(
         &self,
-        (group, q, to): (usize, usize, usize),
-        filters: *const T,
-        row: *const T,
+        (group, row, to): (usize, usize, usize),
+        filters: *const X::Element,
+        taps: &[Tap<X::Element>],
     ) {
-        let (b, of) = (self.b, &self.b.of);
-        let mut sums = [Lanes::<T, L>::zero(); V];
-        for (number, tap) in b.taps.iter().enumerate() {
-            // SAFETY: the caller's contract: a filter, and columns of a row, which end with as many as vectors overrun.
-            unsafe {
-                let filter = *filters.wrapping_add(number);
-                for (v, sum) in sums.iter_mut().enumerate() {
-                    let x = Lanes::<T, L>::read(row.wrapping_add(tap + q + v * L));
-                    *sum = sum.plus(x.map(|x| x * filter));
-                }
-            }
-        }
+        let count = self.b.of.grid[1];
+        let mut q = 0;
         // SAFETY: the caller's contract.
-        let bias = self.bias::<T>(group).map_or(T::default(), |bias| unsafe { *bias });
-        let finish = &self.call.finish;
-        let result = self.call.result.cast::<T>();
-        for (v, sum) in sums.into_iter().enumerate() {
-            let (q, sum) = (q + v * L, sum.map(|x| x + bias));
-            // SAFETY: the caller's contract: columns of the result that there are.
-            unsafe {
-                if of.result.column == 1 && q + L <= of.grid[1] {
-                    finish.vector(sum, to + q).write(result.wrapping_add(to + q));
-                } else {
-                    for (lane, q) in (q..of.grid[1]).take(L).enumerate() {
-                        let place = to + q * of.result.column;
-                        result.wrapping_add(place).write(finish.of(sum.get(lane), place));
-                    }
-                }
-            }
-        }
-    }
-
-    /// Brings the rows that a block of outputs sees together, with zeros around the image; columns of the same remainder by the stride
-    /// lie side by side.
-    ///
-    /// # Safety
-    /// As for [`Parts::block`].
-    #[inline(always)]
-    unsafe fn bring<T: Number>(&self, image: usize, group: usize, outputs: &Range<usize>, rows: *mut T) {
-        let (b, of) = (self.b, &self.b.of);
-        let base = of.groups[group].gathered + image * of.images.stride;
-        let from = self.call.gathered.cast::<T>().wrapping_add(base);
-        for r in 0..b.rows(outputs.len()) {
-            let to = rows.wrapping_add(r * b.pitch);
-            let Some(row) = inside(outputs.start * of.step[0] + r, of.origin[0], of.rows.count) else {
-                // SAFETY: the caller's contract: a row. All bits of zero are 0.
-                unsafe { to.write_bytes(0, b.pitch) };
-                continue;
-            };
-            let from = from.wrapping_add(row * of.rows.stride);
-            for phase in 0..of.step[1] {
-                // SAFETY: the caller's contract: a row's columns of one remainder.
-                unsafe { self.phase(from, phase, to.wrapping_add(phase * b.phase)) };
-            }
-        }
-    }
-
-    /// Columns of a row of an image from the `phase`-th that the first output sees, a stride apart.
-    ///
-    /// # Safety
-    /// As for [`Parts::block`].
-    #[inline(always)]
-    unsafe fn phase<T: Number>(&self, from: *const T, phase: usize, to: *mut T) {
-        let (b, of) = (self.b, &self.b.of);
-        let (step, first) = (of.step[1], of.origin[1] + phase as isize);
-        // Those from `left` to `end` are within the image.
-        let up_to = |column: isize| (column.max(0) as usize).div_ceil(step).min(b.phase);
-        let left = up_to(-first);
-        let end = up_to(of.columns.count as isize - first).max(left);
-        // SAFETY: the caller's contract: elements of a row of the image, and `b.phase` of a row that is brought.
         unsafe {
-            to.write_bytes(0, left);
-            if end > left {
-                let from = from.wrapping_add((first + (left * step) as isize) as usize * of.columns.stride);
-                let apart = step * of.columns.stride;
-                if apart == 1 {
-                    to.wrapping_add(left).copy_from_nonoverlapping(from, end - left);
-                } else {
-                    (0..end - left).for_each(|i| to.wrapping_add(left + i).write(*from.wrapping_add(i * apart)));
-                }
+            while q + (V - 1) * X::COUNT < count {
+                self.columns_at::<X, Q, V>((group, row, q), to, filters, taps);
+                q += V * X::COUNT;
             }
-            to.wrapping_add(end).write_bytes(0, b.phase - end);
+            while q < count {
+                self.columns_at::<X, Q, 1>((group, row, q), to, filters, taps);
+                q += X::COUNT;
+            }
         }
     }
-}
 
-/// A row or a column of the image, `at` from where the padding begins.
-fn inside(at: usize, origin: isize, count: usize) -> Option<usize> {
-    usize::try_from(at as isize + origin).ok().filter(|at| *at < count)
-}
-
-impl Finish {
-    /// The epilogue of neighbours, the bias apart, the first of them at an element of the result.
+    /// `Q` rows of outputs of `V` vectors of columns, the last of which need not be there.
     ///
     /// # Safety
-    /// The residual must be readable over as many where it is not null.
+    /// As for [`Parts::columns`].
     #[inline(always)]
-    unsafe fn vector<T: Number, const L: usize>(&self, sums: Lanes<T, L>, place: usize) -> Lanes<T, L> {
-        let residual = self.residual.cast::<T>();
-        let sums = match residual.is_null() {
-            true => sums,
-            // SAFETY: the caller's contract.
-            false => sums.plus(unsafe { Lanes::read(residual.wrapping_add(place)) }),
-        };
-        // Of NaN it is 0.
-        if self.relu { sums.map(|x| if x > T::default() { x } else { T::default() }) } else { sums }
+    unsafe fn columns_at<X: Register, const Q: usize, const V: usize>(
+        &self,
+        (group, row, q): (usize, usize, usize),
+        to: usize,
+        filters: *const X::Element,
+        taps: &[Tap<X::Element>],
+    ) {
+        let of = &self.b.of;
+        let filters = Filters { from: filters, step: 1 };
+        let bias = self.call.finish.bias.cast::<X::Element>();
+        // SAFETY: the caller's contract: rows that were brought, which end with as many columns as vectors overrun; a number of the
+        // bias; columns of the result that there are.
+        unsafe {
+            let sums = sums::<X, Q, V, true, true>(taps, &filters, (row, q), 0);
+            let bias = X::all(if bias.is_null() { X::Element::default() } else { *bias.add(group) });
+            for (j, line) in sums.iter().enumerate() {
+                for (v, &sum) in line.iter().enumerate() {
+                    let q = q + v * X::COUNT;
+                    let place = to + (row + j) * of.result.row + q * of.result.column;
+                    self.put(sum.plus(bias), place, (of.result.column, of.grid[1] - q));
+                }
+            }
+        }
     }
 }

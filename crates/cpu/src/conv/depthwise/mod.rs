@@ -9,11 +9,15 @@
 //! | `space` | parameters, rules, what models see |
 //! | `blueprint` | what follows from an input and a configuration |
 //! | `driver` | the loops |
+//! | `tile` | sums in registers |
+//! | `registers` | the host's vectors as types |
 //! | `kernel` | the tunable kernel, and plans as code that the host runs |
 
 mod blueprint;
 mod driver;
 mod kernel;
+mod registers;
 mod space;
+mod tile;
 
 pub use kernel::{CpuDepthwise, DepthwisePlan};
