@@ -163,6 +163,9 @@ pub struct Report {
     /// Least ratio.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub worst_ratio: Option<f64>,
+    /// Geometric mean of the times in a library's own layout by ours, of the tasks that have one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub geomean_own_layout: Option<f64>,
 }
 
 impl Report {
@@ -175,6 +178,9 @@ impl Report {
         tasks: Vec<TaskReport>,
     ) -> Self {
         let ratios: Vec<f64> = tasks.iter().filter_map(|task| task.ratio).collect();
+        // As with the baselines, a wrong result of ours is a ratio of 0.
+        let by_ours = |task: &TaskReport| task.own_layout_s.map(|own| task.ours_s.map_or(0.0, |ours| own / ours));
+        let own: Vec<f64> = tasks.iter().filter_map(by_ours).collect();
         Report {
             cache_policy: CACHE_POLICY.to_owned(),
             dtype: dtype.to_owned(),
@@ -184,6 +190,7 @@ impl Report {
             geomean_ratio: geomean(&ratios),
             geomean_interval: Interval::of_ratios(&ratios),
             worst_ratio: ratios.into_iter().min_by(f64::total_cmp),
+            geomean_own_layout: geomean(&own),
             tasks,
         }
     }
@@ -210,6 +217,9 @@ impl Report {
                 "ratio to the best baseline: geometric mean {geomean:.3}{}, worst {worst:.3}",
                 over_tasks(self)
             );
+        }
+        if let Some(geomean) = self.geomean_own_layout {
+            let _ = writeln!(text, "ratio to a library's own layout: geometric mean {geomean:.3}");
         }
         for task in &self.tasks {
             for wrong in &task.wrong {
@@ -411,6 +421,7 @@ mod tests {
         let found = TaskReport::new(task, &entrants, &standings);
         assert_eq!((found.own_layout_s, found.ratio, found.baselines.len()), (Some(1.0), Some(2.0), 1));
         let table = report(&["im2col"], vec![found]).table();
+        assert!(table.contains("own layout: geometric mean 0.500"), "{table}");
         assert!(table.lines().next().unwrap().contains("im2col  own layout"), "{table}");
         assert!(!sample().table().contains("own layout"));
     }
