@@ -328,7 +328,7 @@ pub(crate) struct VerifyArgs {
     pub kernel: String,
     #[command(flatten)]
     pub device: DeviceArgs,
-    /// Which of the computation's kernels, by its own name; the device's first unless given.
+    /// Which of the computation's kernels, by its own name; all that the device has, in turns, unless given.
     #[arg(long, value_name = "V")]
     pub variant: Option<String>,
     /// Element type, such as f32; every one unless given.

@@ -87,6 +87,21 @@ fn one_dtype_one_variant_and_an_old_target() {
     assert!(!coverage.contains_key("split:atomic"), "sm_50 adds no f64 atomically: {coverage:?}");
 }
 
+#[test]
+fn kernels_of_a_computation_take_turns() {
+    let home = Home::new();
+    let variants = |more: &[&str]| {
+        let v = home.answer(&[&["verify", "conv", "--device", "emulator:sm_80", "--cases", "12"], more].concat());
+        assert_eq!((&v["cases"], &v["failed"]), (&12.into(), &0.into()));
+        let count = |kernel: &str| v["coverage"][format!("variant:{kernel}")].as_u64();
+        ["conv.simt.1", "conv.winograd.1", "conv.direct.1"].map(count)
+    };
+    assert_eq!(variants(&[]), [Some(4), Some(4), Some(4)]);
+    assert_eq!(variants(&["--variant", "conv.direct"]), [None, None, Some(12)]);
+    // The others have no code for it.
+    assert_eq!(variants(&["--dtype", "f16"]), [Some(12), None, None]);
+}
+
 fn emit(home: &Home, words: &[&str]) -> Value {
     home.answer(&[&["emit", "gemm"], words].concat())
 }

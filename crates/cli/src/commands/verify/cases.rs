@@ -6,6 +6,7 @@ use tilewright_bench_suite::cases::{Case, Cases, INPUTS};
 use tilewright_core::buffer::Filling;
 use tilewright_core::device::Device;
 use tilewright_core::expr::Value;
+use tilewright_core::id::KernelId;
 use tilewright_core::space::Config;
 use tilewright_emulator::{Finding, Log};
 use tilewright_runtime::verify::Verification;
@@ -31,6 +32,7 @@ pub(super) struct Bench {
 
 /// What came of a case.
 pub(super) struct Outcome {
+    pub(super) kernel: KernelId,
     pub(super) input: Config,
     pub(super) config: Config,
     pub(super) filling: Filling,
@@ -59,6 +61,7 @@ pub(super) fn check(
     let result = run(&case, &mut *bench.device, repeated.then_some(elsewhere));
     let reports = bench.log.as_ref().map(|log| log.take()).unwrap_or_default();
     Ok(Outcome {
+        kernel: case.problem.kernel(),
         input: case.problem.input(),
         config,
         repeated,

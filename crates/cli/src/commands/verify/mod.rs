@@ -20,7 +20,7 @@ use tilewright_core::buffer::Filling;
 use tilewright_core::computation::InputLimits;
 use tilewright_core::device::Device;
 use tilewright_core::expr::Value;
-use tilewright_core::problem::AnyKernel;
+use tilewright_core::id::KernelId;
 use tilewright_core::space::Config;
 use tilewright_core::text::counted;
 use tilewright_emulator::{EmulatorDevice, Fault, Finding};
@@ -52,6 +52,7 @@ struct Answer {
 
 #[derive(Serialize)]
 struct FailedCase {
+    kernel: KernelId,
     input: Config,
     config: Config,
     filling: Filling,
@@ -60,7 +61,10 @@ struct FailedCase {
 
 pub(crate) fn run(args: &VerifyArgs, wiring: &Wiring, seed: u64, output: Output) -> Result<(), Failure> {
     let name = named(&args.device)?;
-    let kernel = &**wiring.kernels.variant(&args.kernel, args.variant.as_deref(), name.kind())?;
+    let kernels = match &args.variant {
+        Some(variant) => vec![wiring.kernels.variant(&args.kernel, Some(variant), name.kind())?],
+        None => wiring.kernels.variants(&args.kernel, name.kind())?,
+    };
     let mut fixed = Config::default();
     if let Some(dtype) = &args.dtype {
         fixed.0.push(("dtype".into(), Value::parse(dtype)));
@@ -68,21 +72,38 @@ pub(crate) fn run(args: &VerifyArgs, wiring: &Wiring, seed: u64, output: Output)
     let threads = args.device.threads.map_or_else(|| available_parallelism().map_or(1, usize::from), usize::from);
     let benches = benches(&name, args.device.threads, threads.min(args.cases as usize))?;
     let (spec, elsewhere) = (benches[0].device.spec().clone(), cases::elsewhere()?);
-    let drawn = Cases { kernel, spec, fixed, limits: LIMITS, seed };
-    let mut answer = Answer { device: drawn.spec.id.clone(), ..Answer::default() };
+    let mut answer = Answer { device: spec.id.clone(), ..Answer::default() };
+    let cases = |kernel| Cases { kernel, spec: spec.clone(), fixed: fixed.clone(), limits: LIMITS, seed };
+    let drawn = taking(kernels.iter().map(|kernel| cases(&***kernel)).collect())?;
+    let names: Vec<String> = drawn.iter().map(|cases| cases.kernel.id().to_string()).collect();
     if benches.iter().any(|s| s.log.is_some()) {
         (answer.races, answer.out_of_bounds, answer.other_findings) = (Some(0), Some(0), Some(BTreeMap::new()));
     }
     for outcome in check_all((&drawn, &elsewhere), benches, args.cases) {
-        answer.add(outcome?, kernel);
+        answer.add(outcome?);
     }
     let wrong = answer.failed;
-    output.answer(&answer, || text(&answer, kernel))?;
+    output.answer(&answer, || text(&answer, &names.join(", ")))?;
     if wrong == 0 {
         Ok(())
     } else {
         Err(Failure::new(Kind::Wrong, "cases", format!("{} failed", counted(wrong, "case"))))
     }
+}
+
+/// The cases of the kernels that take such inputs; of a kernel that is alone whatever it takes.
+fn taking(all: Vec<Cases<'_>>) -> Result<Vec<Cases<'_>>, Failure> {
+    if all.len() == 1 {
+        return Ok(all);
+    }
+    let (mut taking, mut refused) = (Vec::new(), None);
+    for cases in all {
+        match cases.draw(0) {
+            Ok(_) => taking.push(cases),
+            Err(error) => drop(refused.get_or_insert(error)),
+        }
+    }
+    refused.filter(|_| taking.is_empty()).map_or(Ok(taking), |error| Err(error.into()))
 }
 
 /// Devices on which cases are checked beside each other, at most so many. Only the emulator has more than one: other devices
@@ -99,9 +120,9 @@ fn benches(name: &DeviceName, threads: Option<u16>, most: usize) -> Result<Vec<B
     (0..most.max(1)).map(bench).collect()
 }
 
-/// Checks the cases on all devices; the outcomes in the order of the cases. Ends early where a case cannot be drawn.
+/// Checks the cases on all devices, of one kernel after the other in turns; the outcomes in the order of the cases. Ends early where a case cannot be drawn.
 fn check_all(
-    (drawn, elsewhere): (&Cases<'_>, &ThreadPool),
+    (drawn, elsewhere): (&[Cases<'_>], &ThreadPool),
     benches: Vec<Bench>,
     cases: u32,
 ) -> Vec<Result<Outcome, Failure>> {
@@ -113,7 +134,9 @@ fn check_all(
             if number >= cases {
                 return;
             }
-            let outcome = cases::check(drawn, number, &mut bench, elsewhere);
+            let kernels = drawn.len() as u32;
+            let (of, turn) = (&drawn[(number % kernels) as usize], number / kernels);
+            let outcome = cases::check(of, turn, &mut bench, elsewhere);
             if outcome.is_err() {
                 next.store(cases, Ordering::Relaxed);
             }
@@ -141,9 +164,9 @@ fn check_all(
 }
 
 impl Answer {
-    fn add(&mut self, outcome: Outcome, kernel: &dyn AnyKernel) {
+    fn add(&mut self, outcome: Outcome) {
         self.cases += 1;
-        self.cover(&outcome, kernel);
+        self.cover(&outcome);
         self.count(&outcome.findings);
         let mut complaints = Vec::new();
         match outcome.result {
@@ -159,8 +182,8 @@ impl Answer {
             return;
         }
         self.failed += 1;
-        let Outcome { input, config, filling, .. } = outcome;
-        self.failures.push(FailedCase { input, config, filling, message: complaints.join("; ") });
+        let Outcome { kernel, input, config, filling, .. } = outcome;
+        self.failures.push(FailedCase { kernel, input, config, filling, message: complaints.join("; ") });
     }
 
     fn count(&mut self, findings: &[Finding]) {
@@ -175,9 +198,9 @@ impl Answer {
     }
 
     /// Counts what the input is an example of, every value of every parameter, and what split reductions meet with.
-    fn cover(&mut self, outcome: &Outcome, kernel: &dyn AnyKernel) {
+    fn cover(&mut self, outcome: &Outcome) {
         let mut count = |key: String| *self.coverage.entry(key).or_default() += 1;
-        count(format!("variant:{}", kernel.id()));
+        count(format!("variant:{}", outcome.kernel));
         count(format!("data:{:?}", outcome.filling).to_lowercase());
         if outcome.repeated {
             count("repeated bit by bit".to_owned());
@@ -194,11 +217,11 @@ impl Answer {
     }
 }
 
-fn text(answer: &Answer, kernel: &dyn AnyKernel) -> String {
+fn text(answer: &Answer, kernels: &str) -> String {
     let coverage: Vec<String> = answer.coverage.iter().map(|(k, n)| format!("{k} {n}")).collect();
     let mut out = format!(
         "{} on {}: {}, {} failed; worst relative error {:.2e}, worst {:.1}% of its bound\n",
-        kernel.id(),
+        kernels,
         answer.device,
         counted(answer.cases, "case"),
         answer.failed,
@@ -217,7 +240,10 @@ fn text(answer: &Answer, kernel: &dyn AnyKernel) -> String {
     }
     out.push_str(&format!("covered: {}\n", coverage.join(", ")));
     for f in &answer.failures {
-        out.push_str(&format!("FAILED {} with {} on {:?} data: {}\n", f.input, f.config, f.filling, f.message));
+        out.push_str(&format!(
+            "FAILED {} of {} with {} on {:?} data: {}\n",
+            f.kernel, f.input, f.config, f.filling, f.message
+        ));
     }
     out
 }
