@@ -12,6 +12,7 @@ use assembler::{Assembled, Assembler};
 use plans::TARGETS;
 use rayon::prelude::*;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use tilewright_core::computation::Computation;
 use tilewright_core::dtype::DType;
 use tilewright_core::problem::{Bound, Problem};
@@ -138,10 +139,11 @@ fn legal_winograds_assemble_and_spill_nothing_unforeseen() {
 }
 
 #[test]
-fn legal_direct_convolutions_assemble_and_spill_nothing() {
+fn legal_direct_convolutions_assemble_and_hardly_spill() {
     let Some(assembler) = Assembler::find() else { return };
     for target in targets() {
         let plans = plans::conv::direct(target, count(), 31);
+        let spilled = AtomicU32::new(0);
         let modules =
             plans.par_iter().flat_map_iter(|plan| plan.modules().into_iter().map(move |module| (plan, module)));
         let registers: Vec<u32> = modules
@@ -149,12 +151,23 @@ fn legal_direct_convolutions_assemble_and_spill_nothing() {
                 let done = assembler.assemble(module.target, &print(&module));
                 let done = done.unwrap_or_else(|e| panic!("{plan:?}: {e}"));
                 assert_eq!(done.shared, module.entry.shared_bytes, "{plan:?}");
-                assert_eq!(done.spilled, 0, "{target} spills: {plan:?}");
+                assert!(
+                    done.spilled == 0 || (plan.may_spill() && done.spilled <= 32),
+                    "{target} spills {} bytes: {plan:?}",
+                    done.spilled
+                );
+                spilled.fetch_add(u32::from(done.spilled > 0), Ordering::Relaxed);
                 done.registers
             })
             .collect();
         let most = registers.iter().max();
-        println!("{target}: {} plans, {} modules, {most:?} registers at most", plans.len(), registers.len());
+        let spilled = spilled.into_inner();
+        println!(
+            "{target}: {} plans, {} modules, {most:?} registers at most, {spilled} spill",
+            plans.len(),
+            registers.len()
+        );
+        assert!(spilled as usize <= registers.len() / 100 + 1, "{spilled} spill on {target}");
     }
 }
 

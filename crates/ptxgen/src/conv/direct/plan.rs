@@ -39,6 +39,11 @@ impl DirectPlan {
         &self.input
     }
 
+    /// Whether the assembler may spill: it moves the loads of unrolled rows of taps up as far as it likes.
+    pub fn may_spill(&self) -> bool {
+        self.config.unrolled
+    }
+
     /// Every module of the program, in order, as trees.
     pub fn modules(&self) -> Vec<Module> {
         self.parts.iter().map(|(of, taps)| self.code(of, taps).module()).collect()
