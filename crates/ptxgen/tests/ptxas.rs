@@ -128,7 +128,7 @@ fn legal_winograds_assemble_and_spill_nothing_unforeseen() {
                 let done = assembler.assemble(module.target, &print(&module));
                 let product = plan.product().blueprint();
                 let done = done.unwrap_or_else(|e| panic!("{}, {product:?}: {e}", module.entry.name));
-                let may = module.entry.max_registers.is_some() && product.may_spill();
+                let may = module.entry.max_registers.is_some_and(|limit| limit < 255) && product.may_spill();
                 assert!(done.spilled == 0 || may, "{} spills {}: {product:?}", module.entry.name, done.spilled);
                 done.spilled
             })

@@ -5,7 +5,7 @@
 //! round; rows and columns are compared as unsigned numbers, so that those in the padding are beyond every image.
 
 use super::super::elements::{finished, offset, read, split, write};
-use crate::ir::{Arith, Axis, Builder, Compare, Form, Inst, Module, Operand, Reg, Space, Special, Type};
+use crate::ir::{Arith, Axis, Builder, Compare, Entry, Form, Inst, Module, Operand, Reg, Space, Special, Type};
 use crate::simt::Arithmetic;
 use crate::target::Target;
 use std::array::from_fn;
@@ -178,7 +178,9 @@ impl Transform {
             What::Products => self.products(&mut b),
         };
         let name = format!("conv_winograd_{}_{name}", self.arithmetic.dtype);
-        Module { target: self.target, entry: b.finish(&name, THREADS) }
+        // All that a thread may have: left to itself the assembler was seen to spill for a block more.
+        let entry = Entry { max_registers: Some(255), ..b.finish(&name, THREADS) };
+        Module { target: self.target, entry }
     }
 
     fn numbers(&self) -> (Arithmetic, usize) {
