@@ -12,7 +12,7 @@ use tilewright_core::computation::{Computation, InputError, InputLimits, Work};
 use tilewright_core::expr::Value;
 use tilewright_core::feature::Feature;
 use tilewright_core::id::ComputationId;
-use tilewright_core::program::ScalarSpec;
+use tilewright_core::program::{DeviceError, ScalarSpec};
 use tilewright_core::space::Config;
 use tilewright_files::{MOST, read_file};
 
@@ -290,8 +290,8 @@ impl<D: Description> Computation for Described<D> {
         Vec::new()
     }
 
-    fn reference(&self, input: &Source, before: &Buffers, _: &[f64]) -> Expected {
-        Expected { buffers: vec![D::reference(&self.data_or_nothing(input), before)] }
+    fn reference(&self, input: &Source, before: &Buffers, _: &[f64]) -> Result<Expected, DeviceError> {
+        Ok(Expected { buffers: vec![D::reference(&self.data_or_nothing(input), before)] })
     }
 
     fn feature_names(&self) -> Vec<Feature> {

@@ -69,7 +69,7 @@ fn runs_right<D: Description>(
     let point = problem.default_point()?;
     let work = problem.workload(Filling::Real, 3);
     let program = problem.program(&problem.space().check(&point).expect("it is legal"));
-    let expected = problem.reference(&work.buffers, &work.scalars);
+    let expected = problem.reference(&work.buffers, &work.scalars).unwrap();
     device.upload(&Data::Given(Arc::new(work))).expect("memory");
     device.run(&program).expect("these inputs have results");
     let verdict = expected.compare(&device.read().expect("memory"));

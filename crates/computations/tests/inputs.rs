@@ -237,7 +237,7 @@ fn solve(matrix: Csr) -> (Vec<&'static str>, Vec<(&'static str, String)>) {
         let work = problem.workload(Filling::Real, 0);
         let program =
             problem.program(&problem.space().check(&problem.default_point().expect("a point")).expect("it is legal"));
-        let expected = problem.reference(&work.buffers, &work.scalars);
+        let expected = problem.reference(&work.buffers, &work.scalars).unwrap();
         host.upload(&Data::Given(Arc::new(work))).expect("memory");
         match host.run(&program).and_then(|()| host.read()) {
             Ok(after) => {

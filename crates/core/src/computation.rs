@@ -5,7 +5,7 @@ use crate::data::{Data, SplitMix};
 use crate::expr::Value;
 use crate::feature::Feature;
 use crate::id::ComputationId;
-use crate::program::ScalarSpec;
+use crate::program::{DeviceError, ScalarSpec};
 use crate::space::Config;
 use serde::{Deserialize, Serialize};
 use std::fmt::Debug;
@@ -103,12 +103,24 @@ pub trait Computation: Send + Sync + 'static {
     fn scalars(&self, input: &Self::Input) -> Vec<ScalarSpec>;
 
     /// What the buffers must hold afterwards, in higher precision, with error bounds.
-    fn reference(&self, input: &Self::Input, before: &Buffers, scalars: &[f64]) -> Expected;
+    ///
+    /// # Errors
+    /// A reference that is itself a program, and fails.
+    fn reference(&self, input: &Self::Input, before: &Buffers, scalars: &[f64]) -> Result<Expected, DeviceError>;
 
     /// How the buffers after a run compare with the reference. By default all of the reference is made first; a computation whose
     /// reference is several times as large as its buffers compares part by part instead.
-    fn compare(&self, input: &Self::Input, before: &Buffers, scalars: &[f64], after: &[Buffer]) -> Verdict {
-        self.reference(input, before, scalars).compare(after)
+    ///
+    /// # Errors
+    /// As [`Computation::reference`].
+    fn compare(
+        &self,
+        input: &Self::Input,
+        before: &Buffers,
+        scalars: &[f64],
+        after: &[Buffer],
+    ) -> Result<Verdict, DeviceError> {
+        Ok(self.reference(input, before, scalars)?.compare(after))
     }
 
     /// Names and kinds of the features of an input.

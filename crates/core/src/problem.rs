@@ -75,10 +75,16 @@ pub trait Problem: Send + Sync {
         Data::Given(Arc::new(self.workload(Filling::Real, seed)))
     }
     /// What the data must become.
-    fn reference(&self, before: &Buffers, scalars: &[f64]) -> Expected;
+    ///
+    /// # Errors
+    /// A reference that is itself a program, and fails.
+    fn reference(&self, before: &Buffers, scalars: &[f64]) -> Result<Expected, DeviceError>;
     /// How the data after a run compare with that. See [`Computation::compare`].
-    fn compare(&self, before: &Buffers, scalars: &[f64], after: &[Buffer]) -> Verdict {
-        self.reference(before, scalars).compare(after)
+    ///
+    /// # Errors
+    /// As [`Problem::reference`].
+    fn compare(&self, before: &Buffers, scalars: &[f64], after: &[Buffer]) -> Result<Verdict, DeviceError> {
+        Ok(self.reference(before, scalars)?.compare(after))
     }
     /// The point that runs before anything is tuned.
     fn default_point(&self) -> Option<Point>;
@@ -282,11 +288,11 @@ impl<K: Kernel> Problem for Bound<K> {
         self.kernel.computation().data(&self.input, seed)
     }
 
-    fn reference(&self, before: &Buffers, scalars: &[f64]) -> Expected {
+    fn reference(&self, before: &Buffers, scalars: &[f64]) -> Result<Expected, DeviceError> {
         self.kernel.computation().reference(&self.input, before, scalars)
     }
 
-    fn compare(&self, before: &Buffers, scalars: &[f64], after: &[Buffer]) -> Verdict {
+    fn compare(&self, before: &Buffers, scalars: &[f64], after: &[Buffer]) -> Result<Verdict, DeviceError> {
         self.kernel.computation().compare(&self.input, before, scalars, after)
     }
 

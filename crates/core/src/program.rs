@@ -6,7 +6,7 @@ mod takes;
 mod tensor_map;
 
 pub use arg::{Arg, ByValue, MAX_ALIGN, MAX_STRUCT};
-pub use step::{Attributes, Code, Launch, LibraryCall, Step};
+pub use step::{Attributes, Code, Language, Launch, LibraryCall, Source, Step};
 pub use takes::{ScalarClass, ScalarSpec, check_buffers};
 pub(crate) use takes::{Scalars, buffers_fit};
 pub use tensor_map::{Interleave, Swizzle, TensorMap};

@@ -31,7 +31,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     device.upload(&Data::Given(work.clone()))?;
     let program = problem.program(&problem.space().check(&point)?);
     device.run(&program)?;
-    let verdict = problem.reference(&work.buffers, &work.scalars).compare(&device.read()?);
+    let verdict = problem.reference(&work.buffers, &work.scalars)?.compare(&device.read()?);
     println!("{}: largest relative error {:.1e}", problem.space().config(&point.0), verdict.max_rel_error);
 
     let start = Instant::now();

@@ -176,7 +176,7 @@ impl Held {
         }
         match &launch.code {
             Code::Ptx { text, entry } => self.load_module(text, entry, device),
-            Code::CudaC { .. } => Err(unsupported(device, format!("running {:?}", launch.code))),
+            Code::Source(_) | Code::Library { .. } => Err(unsupported(device, format!("running {:?}", launch.code))),
         }
     }
 

@@ -122,7 +122,7 @@ fn programs_that_do_not_fit_are_refused() {
     let text = |text: &str, entry: &str| with(Code::Ptx { text: text.into(), entry: entry.into() });
     assert!(matches!(refuse(&mut device, vec![text("nonsense", "scale")]), DeviceError::Load(_)));
     assert!(matches!(refuse(&mut device, vec![text(SCALE, "other")]), DeviceError::Load(_)));
-    let c = with(Code::CudaC { text: String::new(), entry: String::new() });
+    let c = with(Code::Library { path: "none.so".into(), entry: String::new() });
     assert!(matches!(refuse(&mut device, vec![c]), DeviceError::Unsupported { .. }));
     let changed = |change: fn(&mut Launch)| match good() {
         Step::Launch(mut launch) => {

@@ -20,7 +20,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let input = Gemm.parse(&Config::parse("m=17,n=9,k=33,lda=20")?)?;
     for (name, k) in [("right", input.k), ("one step short", input.k - 1)] {
         let mut work = Gemm.workload(&input, Filling::Real, 1);
-        let expected = Gemm.reference(&input, &work.buffers, &work.scalars);
+        let expected = Gemm.reference(&input, &work.buffers, &work.scalars)?;
         naive(&input, &mut work.buffers, k);
         let verdict = expected.compare(&work.buffers);
         println!("{name}: {} wrong elements, largest relative error {:.1e}", verdict.wrong, verdict.max_rel_error);

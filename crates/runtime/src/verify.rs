@@ -135,7 +135,7 @@ impl Verifier {
             }
             // What an earlier filling left is of no use now, and large.
             out.after = Buffers::new();
-            let case = self.case(problem, filling);
+            let case = self.case(problem, filling)?;
             device.upload(&Data::Given(case.work.clone()))?;
             device.run(&program)?;
             let after = device.read()?;
@@ -143,7 +143,7 @@ impl Verifier {
                 filling: case.filling,
                 verdict: match &case.expected {
                     Some(expected) => expected.compare(&after),
-                    None => problem.compare(&case.work.buffers, &case.work.scalars, &after),
+                    None => problem.compare(&case.work.buffers, &case.work.scalars, &after)?,
                 },
                 overwritten: overwritten(&case.work, &after),
             };
@@ -156,18 +156,18 @@ impl Verifier {
         Ok(out)
     }
 
-    fn case(&mut self, problem: &dyn Problem, filling: Filling) -> Case {
+    fn case(&mut self, problem: &dyn Problem, filling: Filling) -> Result<Case, DeviceError> {
         if let Some(known) = self.cases.iter().find(|case| case.filling == filling) {
-            return known.clone();
+            return Ok(known.clone());
         }
         let work = Arc::new(problem.workload(filling, self.settings.seed));
         if held(&work) > MOST_HELD {
-            return Case { filling, work, expected: None };
+            return Ok(Case { filling, work, expected: None });
         }
-        let expected = Some(Arc::new(problem.reference(&work.buffers, &work.scalars)));
+        let expected = Some(Arc::new(problem.reference(&work.buffers, &work.scalars)?));
         let case = Case { filling, work, expected };
         self.cases.push(case.clone());
-        case
+        Ok(case)
     }
 }
 

@@ -111,7 +111,7 @@ fn multiplies<T: Number>(words: &str, store: &str, rounds: usize) -> usize {
     let mut rng = ChaCha8Rng::seed_from_u64(7);
     let problem = problem(&format!("{words},dtype={}", T::DTYPE));
     let work = problem.workload(Filling::Exact, 1);
-    let expected = problem.reference(&work.buffers, &work.scalars);
+    let expected = problem.reference(&work.buffers, &work.scalars).unwrap();
     let points = (0..rounds as u64).filter_map(|seed| point(&problem, store, seed));
     points
         .map(|point| {

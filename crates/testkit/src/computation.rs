@@ -1,5 +1,6 @@
 //! Conformance of a [`Computation`].
 
+use crate::Violation;
 use crate::results::same_bytes;
 use crate::violation::{Conformity, ensure};
 use rand::{Rng, SeedableRng};
@@ -94,6 +95,8 @@ fn workload<C: Computation>(computation: &C, input: &C::Input, filling: Filling)
     ensure!(fit, "workload-fits-scalars", "{:?} where {specs:?} are taken", work.scalars);
     poisoned(&work)?;
     let expected = computation.reference(input, &work.buffers, &work.scalars);
+    let expected =
+        expected.map_err(|e| Violation { suite: SUITE, check: "reference-comes", message: e.to_string() })?;
     for e in &expected.buffers {
         let len = work.buffers.get(e.index).map(tilewright_core::buffer::Buffer::components);
         ensure!(

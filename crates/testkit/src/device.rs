@@ -77,7 +77,7 @@ fn memory(device: &mut dyn Device, problem: &dyn Problem, program: &Program, wor
             "data-read-back",
             "buffers read before a run differ from what was uploaded"
         );
-        let expected = problem.reference(&work.buffers, &work.scalars);
+        let expected = problem.reference(&work.buffers, &work.scalars).map_err(|e| violation("reference", e))?;
         for _ in 0..2 {
             upload(device, &data)?;
             device.run(program).map_err(|e| violation("runs", e))?;
@@ -103,7 +103,8 @@ fn data_stay(
     for program in programs {
         let before = read(device)?;
         device.run(program).map_err(|e| violation("runs", e))?;
-        let verdict = problem.reference(&before, &work.scalars).compare(&read(device)?);
+        let expected = problem.reference(&before, &work.scalars).map_err(|e| violation("reference", e))?;
+        let verdict = expected.compare(&read(device)?);
         ensure!(verdict.is_right(), "data-stay", "one of two programs on the same data is wrong: {:?}", verdict.first);
     }
     Ok(())

@@ -153,7 +153,9 @@ fn violation(check: &'static str, message: impl ToString) -> Violation {
 fn text(program: &Program) -> String {
     let code = |step: &Step| match step {
         Step::Host(code) => code.listing(),
-        Step::Launch(Launch { code: Code::Ptx { text, .. } | Code::CudaC { text, .. }, .. }) => Some(text.clone()),
+        Step::Launch(Launch { code: Code::Ptx { text, .. }, .. }) => Some(text.clone()),
+        Step::Launch(Launch { code: Code::Source(source), .. }) => Some(format!("{source:?}")),
+        Step::Launch(Launch { code: Code::Library { path, .. }, .. }) => Some(path.display().to_string()),
         Step::Library(_) | Step::Fill { .. } => None,
     };
     format!("{program:?} {:?}", program.steps.iter().map(code).collect::<Vec<_>>())

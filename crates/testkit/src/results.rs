@@ -22,7 +22,7 @@ pub(crate) fn run(
     program: &Program,
     workload: &Arc<Workload>,
 ) -> Result<Outcome, DeviceError> {
-    let expected = problem.reference(&workload.buffers, &workload.scalars);
+    let expected = problem.reference(&workload.buffers, &workload.scalars)?;
     device.upload(&Data::Given(workload.clone()))?;
     device.run(program)?;
     let after = device.read()?;

@@ -96,7 +96,7 @@ fn check_any<K: Tried>(words: &str, config: &str, seed: u64) {
     let work = Conv.workload(&input, filling, seed);
     let program = problem.program(&problem.space().check(&point).unwrap());
     let after = run(target, &program, &input, &work.buffers, &what);
-    let verdict = Conv.compare(&input, &work.buffers, &[], &after);
+    let verdict = Conv.compare(&input, &work.buffers, &[], &after).unwrap();
     assert!(verdict.is_right(), "{what}: {} wrong, the first {:?}", verdict.wrong, verdict.first);
 }
 

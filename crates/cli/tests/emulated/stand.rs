@@ -74,6 +74,6 @@ pub(crate) fn check(target: &str, input: &GemmInput, plan: &GemmPlan, filling: F
     let what = format!("{target}, {input:?}, {:?}, {filling:?} data of seed {seed}", plan.blueprint().config);
     let work = Gemm.workload(input, filling, seed);
     let after = run(&mut device(target), &plan.program([0; 3]), &work, &what);
-    let verdict = Gemm.reference(input, &work.buffers, &work.scalars).compare(&after);
+    let verdict = Gemm.reference(input, &work.buffers, &work.scalars).unwrap().compare(&after);
     assert!(verdict.is_right(), "{what}: {} wrong, the first {:?}", verdict.wrong, verdict.first);
 }

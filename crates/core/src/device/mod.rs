@@ -51,6 +51,11 @@ pub trait Device: Send {
     /// What the device reports.
     fn read(&mut self) -> Result<Buffers, DeviceError>;
 
+    /// Whether the last run left a part of its blocks out, so that what it did not write says nothing: of a device that checks samples.
+    fn ran_in_part(&self) -> bool {
+        false
+    }
+
     /// Times a program on the data, which it may change.
     ///
     /// # Errors
@@ -82,6 +87,10 @@ impl<D: DerefMut<Target: Device> + Send> Device for D {
 
     fn read(&mut self) -> Result<Buffers, DeviceError> {
         (**self).read()
+    }
+
+    fn ran_in_part(&self) -> bool {
+        (**self).ran_in_part()
     }
 
     fn time(&mut self, program: &Program, timing: &Timing) -> Result<Measurement, MeasureError> {

@@ -4,6 +4,7 @@ use super::{Arg, DeviceError, HostCode};
 use crate::space::Config;
 use serde::{Deserialize, Serialize};
 use std::fmt;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 /// One step of a program.
@@ -66,20 +67,66 @@ pub enum Code {
         /// Name of the kernel in it.
         entry: String,
     },
-    /// CUDA C, compiled at run time.
-    CudaC {
-        /// The source.
-        text: String,
-        /// Name of the kernel in it.
+    /// Source text, which a device that has a compiler makes one of the others of.
+    Source(Box<Source>),
+    /// A function of a library that was compiled for the host. It takes an array of the addresses of its arguments.
+    Library {
+        /// The file.
+        path: PathBuf,
+        /// Name of the function in it.
         entry: String,
     },
+}
+
+/// What source text is written in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Language {
+    /// CUDA C++, for GPUs.
+    #[serde(rename = "CUDA")]
+    Cuda,
+    /// C, for the host.
+    C,
+    /// C++, for the host.
+    #[serde(rename = "C++")]
+    Cpp,
+}
+
+impl Language {
+    /// As descriptions of kernels name it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Cuda => "CUDA",
+            Self::C => "C",
+            Self::Cpp => "C++",
+        }
+    }
+}
+
+/// A kernel as source text, with everything that a compiler needs.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Source {
+    /// What the text is written in.
+    pub language: Language,
+    /// Where the text came from, for messages, and for what it includes.
+    pub path: PathBuf,
+    /// The text.
+    pub text: String,
+    /// Name of the kernel in it; of a template with its arguments: `scale<float, 4>`.
+    pub entry: String,
+    /// Types of its arguments in C, as `const float *` or `int`; the call of host code is made of them.
+    pub types: Vec<String>,
+    /// Macros, in order.
+    pub macros: Vec<(String, String)>,
+    /// Options of the compiler.
+    pub options: Vec<String>,
 }
 
 impl fmt::Debug for Code {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Ptx { entry, .. } => write!(f, "Ptx({entry})"),
-            Self::CudaC { entry, .. } => write!(f, "CudaC({entry})"),
+            Self::Source(source) => write!(f, "{}({})", source.language.name(), source.entry),
+            Self::Library { entry, .. } => write!(f, "Library({entry})"),
         }
     }
 }
@@ -115,12 +162,24 @@ pub struct Launch {
     pub attributes: Attributes,
     /// Arguments in order.
     pub args: Vec<Arg>,
+    /// Variables of the module that hold a buffer of the workload, by its number, when the kernel starts: constant memory, mostly.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub symbols: Vec<(String, usize)>,
 }
 
 impl Launch {
     /// A launch of blocks that run alone.
     pub fn new(code: Code, grid: [u32; 3], block: [u32; 3], args: Vec<Arg>) -> Self {
-        Self { code, grid, block, cluster: None, shared_bytes: 0, attributes: Attributes::default(), args }
+        Self {
+            code,
+            grid,
+            block,
+            cluster: None,
+            shared_bytes: 0,
+            attributes: Attributes::default(),
+            args,
+            symbols: Vec::new(),
+        }
     }
 
     /// The same with so many bytes of dynamic shared memory.

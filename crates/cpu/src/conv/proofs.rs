@@ -118,7 +118,7 @@ fn check(
     prop_assume!(plan.empty.is_empty() && !plan.blueprints.is_empty());
     let config = plan.blueprints[0].config.clone();
     let mut work = Conv.workload(&input, Filling::Real, seed);
-    let expected = Conv.reference(&input, &work.buffers, &[]);
+    let expected = Conv.reference(&input, &work.buffers, &[]).unwrap();
     for blueprint in &plan.blueprints {
         prop_assert_eq!(run(blueprint, &input, &mut work), Ok(()), "{:?} {:?}", input, config);
     }
@@ -147,7 +147,7 @@ where
     let mut host = CpuDevice::new(1).unwrap();
     host.upload(&Data::Given(work.clone())).unwrap();
     host.run(&new().generate(&plan).on(Conv.buffers(&input))).unwrap();
-    let verdict = Conv.reference(&input, &work.buffers, &[]).compare(&host.read().unwrap());
+    let verdict = Conv.reference(&input, &work.buffers, &[]).unwrap().compare(&host.read().unwrap());
     prop_assert!(verdict.is_right(), "{:?} {}", verdict, named);
     Ok(())
 }

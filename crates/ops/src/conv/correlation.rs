@@ -317,7 +317,7 @@ mod tests {
                 fields.0.extend([("direction".into(), direction.into()), ("layout".into(), layout.into())]);
                 let input = Conv.parse(&fields).unwrap();
                 let work = Conv.workload(&input, Filling::Exact, 7);
-                let expected = Conv.reference(&input, &work.buffers, &[]).buffers.remove(0).values;
+                let expected = Conv.reference(&input, &work.buffers, &[]).unwrap().buffers.remove(0).values;
                 let wide = |i: usize| {
                     let buffer = &work.buffers[i];
                     (0..buffer.len()).map(|i| buffer.get_f64(i)).collect::<Vec<_>>()

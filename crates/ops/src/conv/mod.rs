@@ -30,7 +30,7 @@ use tilewright_core::data::Data;
 use tilewright_core::dtype::DType;
 use tilewright_core::feature::Feature;
 use tilewright_core::id::ComputationId;
-use tilewright_core::program::ScalarSpec;
+use tilewright_core::program::{DeviceError, ScalarSpec};
 use tilewright_core::space::Config;
 
 /// The computation `conv`.
@@ -88,12 +88,18 @@ impl Computation for Conv {
         Vec::new()
     }
 
-    fn reference(&self, input: &ConvInput, before: &Buffers, _: &[f64]) -> Expected {
-        reference::compute(input, before)
+    fn reference(&self, input: &ConvInput, before: &Buffers, _: &[f64]) -> Result<Expected, DeviceError> {
+        Ok(reference::compute(input, before))
     }
 
-    fn compare(&self, input: &ConvInput, before: &Buffers, _: &[f64], after: &[Buffer]) -> Verdict {
-        reference::compare(input, before, after)
+    fn compare(
+        &self,
+        input: &ConvInput,
+        before: &Buffers,
+        _: &[f64],
+        after: &[Buffer],
+    ) -> Result<Verdict, DeviceError> {
+        Ok(reference::compare(input, before, after))
     }
 
     fn feature_names(&self) -> Vec<Feature> {

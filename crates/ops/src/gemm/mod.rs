@@ -18,7 +18,7 @@ use tilewright_core::data::Data;
 use tilewright_core::dtype::DType;
 use tilewright_core::feature::Feature;
 use tilewright_core::id::ComputationId;
-use tilewright_core::program::ScalarSpec;
+use tilewright_core::program::{DeviceError, ScalarSpec};
 use tilewright_core::space::Config;
 
 /// The computation `gemm`.
@@ -82,12 +82,18 @@ impl Computation for Gemm {
         ]
     }
 
-    fn reference(&self, input: &GemmInput, before: &Buffers, scalars: &[f64]) -> Expected {
-        reference::compute(input, before, scalars)
+    fn reference(&self, input: &GemmInput, before: &Buffers, scalars: &[f64]) -> Result<Expected, DeviceError> {
+        Ok(reference::compute(input, before, scalars))
     }
 
-    fn compare(&self, input: &GemmInput, before: &Buffers, scalars: &[f64], after: &[Buffer]) -> Verdict {
-        reference::compare(input, before, scalars, after)
+    fn compare(
+        &self,
+        input: &GemmInput,
+        before: &Buffers,
+        scalars: &[f64],
+        after: &[Buffer],
+    ) -> Result<Verdict, DeviceError> {
+        Ok(reference::compare(input, before, scalars, after))
     }
 
     fn feature_names(&self) -> Vec<Feature> {

@@ -15,7 +15,7 @@ fn plans_are_found_by_their_input_and_run_on_the_callers_buffers() {
     let input = toy::ScaleInput { n: 1000, dtype: DType::F32 };
     let problem = toy::problem(1000);
     let work = problem.workload(Filling::Exact, 3);
-    let expected = problem.reference(&work.buffers, &work.scalars);
+    let expected = problem.reference(&work.buffers, &work.scalars).unwrap();
     let mut buffers = work.buffers.clone();
     let point = problem.default_point().unwrap();
     table.insert(input.clone(), HostPlan::new(&problem.program(&problem.space().check(&point).unwrap())).unwrap());

@@ -8,7 +8,7 @@ use tilewright_core::dtype::DType;
 use tilewright_core::expr::Value;
 use tilewright_core::feature::Feature;
 use tilewright_core::id::ComputationId;
-use tilewright_core::program::{ScalarClass, ScalarSpec};
+use tilewright_core::program::{DeviceError, ScalarClass, ScalarSpec};
 use tilewright_core::space::Config;
 
 /// Largest accepted length.
@@ -93,13 +93,13 @@ impl Computation for Scale {
         vec![ScalarSpec { name: "a", class: ScalarClass::Any }]
     }
 
-    fn reference(&self, _: &ScaleInput, before: &Buffers, scalars: &[f64]) -> Expected {
+    fn reference(&self, _: &ScaleInput, before: &Buffers, scalars: &[f64]) -> Result<Expected, DeviceError> {
         let x = &before[0];
         let values: Vec<f64> = (0..x.len()).map(|i| scalars[0] * x.get_f64(i)).collect();
         let round = x.dtype().unit_roundoff();
         let bound = |v: &f64| if v.is_finite() { (v.abs() * round) as f32 + f32::MIN_POSITIVE } else { 0.0 };
         let bounds = values.iter().map(bound).collect();
-        Expected { buffers: vec![ExpectedBuffer { index: 1, values, bounds }] }
+        Ok(Expected { buffers: vec![ExpectedBuffer { index: 1, values, bounds }] })
     }
 
     fn feature_names(&self) -> Vec<Feature> {

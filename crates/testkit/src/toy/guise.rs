@@ -8,7 +8,7 @@ use tilewright_core::device::DeviceSpec;
 use tilewright_core::feature::FeatureSchema;
 use tilewright_core::id::{ComputationId, KernelId};
 use tilewright_core::problem::{Bound, Problem};
-use tilewright_core::program::Program;
+use tilewright_core::program::{DeviceError, Program};
 use tilewright_core::space::{BoundSpace, Config, Legal, Point};
 
 /// What searches and models see (space, schema, features of a point) is the caller's; all else is the toy's. Features of
@@ -78,7 +78,7 @@ impl Problem for Guise {
     fn workload(&self, filling: Filling, seed: u64) -> Workload {
         self.inner.workload(filling, seed)
     }
-    fn reference(&self, before: &Buffers, scalars: &[f64]) -> Expected {
+    fn reference(&self, before: &Buffers, scalars: &[f64]) -> Result<Expected, DeviceError> {
         self.inner.reference(before, scalars)
     }
     fn default_point(&self) -> Option<Point> {

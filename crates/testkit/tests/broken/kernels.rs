@@ -115,15 +115,15 @@ impl Computation for BrokenScale {
         }
     }
 
-    fn reference(&self, input: &ScaleInput, before: &Buffers, scalars: &[f64]) -> Expected {
-        let mut expected = Scale.reference(input, before, scalars);
+    fn reference(&self, input: &ScaleInput, before: &Buffers, scalars: &[f64]) -> Result<Expected, DeviceError> {
+        let mut expected = Scale.reference(input, before, scalars)?;
         match self.0 {
             Wrong::ShortReference => drop(expected.buffers[0].bounds.pop()),
             Wrong::NothingChecked => expected.buffers.clear(),
             Wrong::NegativeBound => expected.buffers[0].bounds.iter_mut().for_each(|b| *b = -1.0),
             _ => {}
         }
-        expected
+        Ok(expected)
     }
 
     fn feature_names(&self) -> Vec<Feature> {

@@ -10,7 +10,7 @@ use tilewright_core::dtype::DType;
 use tilewright_core::expr::{Compiled, Expr, Val, Value};
 use tilewright_core::feature::Feature;
 use tilewright_core::id::ComputationId;
-use tilewright_core::program::ScalarSpec;
+use tilewright_core::program::{DeviceError, ScalarSpec};
 use tilewright_core::space::Config;
 
 /// The largest size of an input.
@@ -197,7 +197,7 @@ impl Computation for OwnComputation {
         self.scalars.clone()
     }
 
-    fn reference(&self, input: &Sizes, before: &Buffers, scalars: &[f64]) -> Expected {
+    fn reference(&self, input: &Sizes, before: &Buffers, scalars: &[f64]) -> Result<Expected, DeviceError> {
         let specs = self.specs(input);
         let sizes = self.named(input).map(|(name, size)| (name, size as usize)).collect();
         let seen = Before { sizes, specs: &specs, buffers: before, scalars: (&self.scalars, scalars) };
@@ -214,7 +214,7 @@ impl Computation for OwnComputation {
             let bound = self.bound(spec.dtype, values.iter().copied().fold(of_data, largest));
             ExpectedBuffer { index, bounds: vec![bound; spec.len], values }
         });
-        Expected { buffers: buffers.collect() }
+        Ok(Expected { buffers: buffers.collect() })
     }
 
     fn feature_names(&self) -> Vec<Feature> {
