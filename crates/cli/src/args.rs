@@ -24,7 +24,7 @@ use tilewright_bench_suite::campaign::STAGE_NAMES;
 /// Input-aware, architecture-adaptive kernel auto-tuning.
 ///
 /// KERNEL is a computation, such as gemm or spmv, or one of its kernels by name, such as gemm.cpu; a name that is not known is
-/// answered with those that are. INPUT is key=value fields, for example: m=2560 n=16 k=2560 dtype=f32 layout=nn
+/// answered with those that are; or a kernel of your own by the file that describes it, FILE.json. INPUT is key=value fields, for example: m=2560 n=16 k=2560 dtype=f32 layout=nn
 #[derive(Debug, Parser)]
 #[command(name = "tilewright", version, max_term_width = 120)]
 pub(crate) struct Cli {
@@ -88,9 +88,24 @@ pub(crate) enum Command {
     Doctor(DeviceArgs),
     /// Everything worth measuring on a device, within a time; another run on the same folder goes on where this one stopped.
     Campaign(CampaignArgs),
+    /// Look at a kernel that a file describes.
+    #[command(subcommand)]
+    Kernel(KernelCommand),
     /// The process of a device; started by others.
     #[command(hide = true)]
     Worker(WorkerArgs),
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum KernelCommand {
+    /// Read a description and its source, compile a configuration, and say what is there or what is wrong, with its place.
+    Check {
+        /// The description: Kernel Tuner's T1 JSON.
+        #[arg(value_name = "FILE.json")]
+        file: String,
+        #[command(flatten)]
+        device: DeviceArgs,
+    },
 }
 
 #[derive(Clone, Debug, Args)]

@@ -5,8 +5,10 @@ use crate::failure::{Failure, Kind};
 use crate::output::note;
 use std::sync::Arc;
 pub(crate) use tilewright::DeviceName;
-use tilewright::device::host;
+use std::time::Duration;
+use tilewright::device::{compilers, host};
 use tilewright_bench_suite::campaign::Emulated;
+use tilewright_compile::Compiling;
 use tilewright_core::device::{Device, DeviceSpec};
 use tilewright_core::program::DeviceError;
 use tilewright_emulator::EmulatorDevice;
@@ -41,8 +43,11 @@ pub(crate) fn expect_clock(name: &DeviceName) -> Result<(), Failure> {
 /// Opens a device, in a process of its own where kernels may fault or hang; `threads` are those of the cpu device.
 pub(crate) fn opened(name: &DeviceName, threads: Option<u16>) -> Result<Box<dyn Device>, Failure> {
     match name {
-        DeviceName::Cpu => Ok(Box::new(host(threads)?)),
-        DeviceName::Cuda(_) => isolated(name),
+        DeviceName::Cpu => {
+            let natives = move || natives(threads).map(|device| Box::new(device) as Box<dyn Device>);
+            Ok(Box::new(Compiling::new(host(threads)?, compilers()).with_natives(Box::new(natives))))
+        }
+        DeviceName::Cuda(_) => Ok(Box::new(Compiling::new(isolated(name)?, compilers()))),
         DeviceName::Emulator(_) => Ok(name.open(None)?),
         DeviceName::Replay(file) => {
             let message = format!("{} holds recorded times and runs no kernel", file.display());
@@ -80,6 +85,25 @@ pub(crate) fn isolated(name: &DeviceName) -> Result<Box<dyn Device>, Failure> {
     let args = ["worker".to_owned(), "--device".to_owned(), name.to_string()].into();
     let opened = Isolated::open(WorkerCommand::new(program, args));
     Ok(Box::new(opened.map_err(|e| Failure { field: "device".to_owned(), ..e.into() })?))
+}
+
+/// Functions of users for the host, in a process of their own: what crashes or hangs ends alone.
+fn natives(threads: Option<u16>) -> Result<Isolated, DeviceError> {
+    let missing = |why: std::io::Error| DeviceError::Missing { device: "cpu".into(), why: why.to_string() };
+    let program = std::env::current_exe().map_err(missing)?;
+    let mut command = WorkerCommand::new(program, ["worker", "--device", "cpu"].map(str::to_owned).into());
+    command.patience = patience();
+    if let Some(threads) = threads {
+        command.env.push(("OMP_NUM_THREADS".to_owned(), threads.to_string()));
+    }
+    Isolated::open(command)
+}
+
+/// How long a user's function may run: `TILEWRIGHT_PATIENCE` in seconds, else five.
+fn patience() -> Duration {
+    const USUAL: f64 = 5.0;
+    let said = std::env::var("TILEWRIGHT_PATIENCE").ok().and_then(|text| text.parse::<f64>().ok());
+    Duration::from_secs_f64(said.filter(|s| (0.01..=3600.0).contains(s)).unwrap_or(USUAL))
 }
 
 /// A device in this process; an emulated one measures what campaigns rehearse with.

@@ -2,6 +2,7 @@
 
 mod args;
 mod commands;
+mod described;
 mod device;
 mod failure;
 mod fields;
@@ -34,7 +35,7 @@ fn limit_threads() {
 }
 
 fn main() -> ExitCode {
-    let cli = match Cli::try_parse_from(arguments()) {
+    let mut cli = match Cli::try_parse_from(arguments()) {
         Ok(cli) => cli,
         Err(said) => return begun_by_clap(&said),
     };
@@ -46,14 +47,19 @@ fn main() -> ExitCode {
         report(failure, json);
     });
     limit_threads();
-    match run(&cli) {
+    match run(&mut cli) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => report(&failure, cli.json),
     }
 }
 
-fn run(cli: &Cli) -> Result<(), Failure> {
-    let wiring = Wiring::new(cli.repository.clone());
+fn run(cli: &mut Cli) -> Result<(), Failure> {
+    let mut wiring = Wiring::new(cli.repository.clone());
+    let described = described::find(&mut cli.command)?;
+    if let Some((name, kernel)) = &described {
+        wiring.kernels = wiring.kernels.with_described(name, kernel);
+    }
+    let cli = &*cli;
     let output = Output { json: cli.json };
     match &cli.command {
         Command::Tune(args) => commands::tune::run(args, &wiring, cli.seed, output),
@@ -72,6 +78,7 @@ fn run(cli: &Cli) -> Result<(), Failure> {
         Command::Search(args) => commands::search::run(args, &wiring, cli.seed, output),
         Command::Explain(args) => commands::linear::explain(args, &wiring, cli.seed, output),
         Command::Doctor(args) => commands::doctor::run(args, output),
+        Command::Kernel(command) => commands::kernel::run(command, described.as_ref(), output),
         Command::Campaign(args) => commands::campaign::run(args, &wiring, cli.seed, output),
         Command::Worker(args) => commands::campaign::worker(args),
     }

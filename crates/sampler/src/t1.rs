@@ -6,8 +6,8 @@
 use crate::legal::{Description, LegalError};
 use serde::Deserialize;
 use serde_json::Value as Json;
-use tilewright_core::expr::{List, ParseError, Value};
-use tilewright_core::space::{Param, RuleGroup};
+use tilewright_core::expr::Value;
+use tilewright_core::space::{Param, RuleGroup, written_values};
 
 /// Why a text is no description.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -56,9 +56,6 @@ struct Condition {
     expression: String,
 }
 
-/// More values than an index counts, so that the error names the number.
-const MAX_VALUES: usize = 1 << 17;
-
 impl Description {
     /// Reads a T1 description.
     ///
@@ -84,24 +81,5 @@ impl Description {
 
 fn values(parameter: &Parameter) -> Result<Vec<Value>, T1Error> {
     let fault = |message| T1Error::Values { parameter: parameter.name.clone(), message };
-    let kind = |value: &Json| Err(fault(format!("{value} is no number, truth or word")));
-    let value = |value: &Json| match value {
-        Json::Bool(b) => Ok(Value::Bool(*b)),
-        Json::String(s) => Ok(Value::Str(s.clone())),
-        Json::Number(n) => match (n.as_i64(), n.as_f64()) {
-            (Some(i), _) => Ok(Value::Int(i)),
-            // Beyond 64 bits it would silently lose digits.
-            (None, Some(x)) if !n.is_u64() => Ok(Value::Float(x)),
-            _ => kind(value),
-        },
-        other => kind(other),
-    };
-    match &parameter.values {
-        Json::String(text) => {
-            let list: List = text.parse().map_err(|error: ParseError| fault(error.to_string()))?;
-            list.values(MAX_VALUES).map_err(|error| fault(error.to_string()))
-        }
-        Json::Array(list) => list.iter().map(value).collect(),
-        other => kind(other).map(|value| vec![value]),
-    }
+    written_values(&parameter.values).map_err(fault)
 }

@@ -7,7 +7,7 @@ use toml::{Table, Value};
 /// For each crate, the crates of the workspace that it may depend on. `None` may wire everything.
 ///
 /// Dependencies for tests, examples and benches may go to any crate that stands below in this list, or to the testkit.
-const EDGES: [(&str, Option<&[&str]>); 27] = [
+const EDGES: [(&str, Option<&[&str]>); 29] = [
     ("core", Some(&[])),
     ("testkit", Some(&["core"])),
     ("ops", Some(&["core"])),
@@ -32,6 +32,9 @@ const EDGES: [(&str, Option<&[&str]>); 27] = [
     // Meets `ptxgen` only in PTX text.
     ("emulator", Some(&["core"])),
     ("runtime", Some(&["core", "files", "sampler", "search"])),
+    // Users' sources made ready to run, and kernels that files describe.
+    ("compile", Some(&["core", "files"])),
+    ("user", Some(&["core", "compile", "files"])),
     // Kernels like those of `cpu`; their measuring example uses the runtime.
     ("computations", Some(&["core", "files", "threads"])),
     // Routines of libraries as kernels; those of GPUs behind the feature of the runtime's CUDA devices.
@@ -57,6 +60,8 @@ const EDGES: [(&str, Option<&[&str]>); 27] = [
             "cpu",
             "ptxgen",
             "emulator",
+            "compile",
+            "user",
             "runtime",
             "baselines",
             "calibration",
@@ -79,7 +84,9 @@ const FOREIGN_IN_CORE: [&str; 5] = ["blake3", "bytemuck", "serde", "serde_json",
 const MAX_LINES: usize = 600;
 
 /// Where `unsafe` may stand.
-const UNSAFE: [&str; 6] = [
+const UNSAFE: [&str; 8] = [
+    "crates/compile/src/native.rs",
+    "crates/compile/src/nvrtc.rs",
     "crates/cpu/",
     "crates/threads/src/lib.rs",
     "crates/fake-cuda/src/exports.rs",

@@ -3,14 +3,16 @@
 use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::thread::available_parallelism;
+use tilewright_compile::{Compilers, Compiling, NativeHost};
 use tilewright_core::device::{Device, DeviceKind};
 use tilewright_core::expr::brief;
 use tilewright_core::program::DeviceError;
 use tilewright_cpu::CpuDevice;
 use tilewright_emulator::EmulatorDevice;
 use tilewright_ptxgen::target::{Target, UnknownTarget};
+use tilewright_runtime::store::Home;
 
 /// A device by its name: `cpu`, `cuda:N`, `emulator:sm_XX` or `replay:FILE`.
 #[derive(Clone, Debug, PartialEq)]
@@ -107,15 +109,27 @@ impl DeviceName {
             return Err(DeviceError::Argument { name: "threads".into(), message });
         }
         match self {
-            Self::Cpu => Ok(Box::new(host(threads)?)),
-            Self::Cuda(ordinal) => cuda(*ordinal),
-            Self::Emulator(target) => Ok(Box::new(EmulatorDevice::new(Arc::new(target.spec()))?)),
+            Self::Cpu => {
+                let natives = move || Ok(Box::new(NativeHost::new(host(threads)?)) as Box<dyn Device>);
+                Ok(Box::new(Compiling::new(host(threads)?, compilers()).with_natives(Box::new(natives))))
+            }
+            Self::Cuda(ordinal) => Ok(Box::new(Compiling::new(cuda(*ordinal)?, compilers()))),
+            Self::Emulator(target) => {
+                Ok(Box::new(Compiling::new(EmulatorDevice::new(Arc::new(target.spec()))?, compilers())))
+            }
             Self::Replay(_) => {
                 let feature = "kernels: it holds recorded times".to_owned();
                 Err(DeviceError::Unsupported { device: self.to_string(), feature })
             }
         }
     }
+}
+
+/// The compilers of this machine, with what they built kept in the user's cache directory.
+pub fn compilers() -> Arc<Compilers> {
+    static COMPILERS: OnceLock<Arc<Compilers>> = OnceLock::new();
+    let folder = || Home::from_environment().map_or_else(|_| std::env::temp_dir().join("tilewright-built"), |home| home.built());
+    COMPILERS.get_or_init(|| Arc::new(Compilers::new(folder()))).clone()
 }
 
 /// The host with so many threads, all cores unless given.

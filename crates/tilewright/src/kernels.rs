@@ -5,15 +5,19 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use tilewright_core::device::{DeviceKind, DeviceSpec};
 use tilewright_core::problem::{AnyKernel, Erased};
+use tilewright_core::program::Language;
 use tilewright_cpu::{CpuConv, CpuDepthwise, CpuGemm, CpuWinograd};
 use tilewright_ptxgen::conv::{DirectConv, SimtConv, WinogradConv};
 use tilewright_ptxgen::gemm::SimtGemm;
+use tilewright_user::UserKernel;
 
 /// A kernel, and the kinds of devices that it has code for.
 #[derive(Clone)]
 struct Entry {
     kernel: Arc<dyn AnyKernel>,
     runs_on: &'static [DeviceKind],
+    /// The file that describes it, as it was named.
+    file: Option<String>,
 }
 
 /// Kernels by the names of their computations and their own, and by the devices that they run on.
@@ -30,27 +34,31 @@ impl Default for Kernels {
     fn default() -> Self {
         // The descriptions are constants of their crate; a test builds them.
         let six = tilewright_computations::kernels().unwrap_or_else(|e| unreachable!("the six computations: {e}"));
-        let six = six.into_iter().map(|kernel| Entry { kernel: kernel.into(), runs_on: &[DeviceKind::Cpu] });
+        let six = six.into_iter().map(|kernel| Entry { kernel: kernel.into(), runs_on: &[DeviceKind::Cpu], file: None });
         let own = [
-            Entry { kernel: Arc::new(Erased::new(CpuGemm::new())), runs_on: &[DeviceKind::Cpu] },
+            Entry { kernel: Arc::new(Erased::new(CpuGemm::new())), runs_on: &[DeviceKind::Cpu], file: None },
             Entry {
                 kernel: Arc::new(Erased::new(SimtGemm::new())),
                 runs_on: &[DeviceKind::Cuda, DeviceKind::Emulator],
+                file: None,
             },
-            Entry { kernel: Arc::new(Erased::new(CpuConv::new())), runs_on: &[DeviceKind::Cpu] },
-            Entry { kernel: Arc::new(Erased::new(CpuWinograd::new())), runs_on: &[DeviceKind::Cpu] },
-            Entry { kernel: Arc::new(Erased::new(CpuDepthwise::new())), runs_on: &[DeviceKind::Cpu] },
+            Entry { kernel: Arc::new(Erased::new(CpuConv::new())), runs_on: &[DeviceKind::Cpu], file: None },
+            Entry { kernel: Arc::new(Erased::new(CpuWinograd::new())), runs_on: &[DeviceKind::Cpu], file: None },
+            Entry { kernel: Arc::new(Erased::new(CpuDepthwise::new())), runs_on: &[DeviceKind::Cpu], file: None },
             Entry {
                 kernel: Arc::new(Erased::new(SimtConv::new())),
                 runs_on: &[DeviceKind::Cuda, DeviceKind::Emulator],
+                file: None,
             },
             Entry {
                 kernel: Arc::new(Erased::new(WinogradConv::new())),
                 runs_on: &[DeviceKind::Cuda, DeviceKind::Emulator],
+                file: None,
             },
             Entry {
                 kernel: Arc::new(Erased::new(DirectConv::new())),
                 runs_on: &[DeviceKind::Cuda, DeviceKind::Emulator],
+                file: None,
             },
         ];
         Self { generated: own.into_iter().chain(six).collect(), libraries: tilewright_baselines::kernels }
@@ -58,12 +66,21 @@ impl Default for Kernels {
 }
 
 impl Kernels {
+    /// With a kernel that a file describes, found by the file's name as it was written.
+    #[must_use]
+    pub fn with_described(mut self, file: &str, kernel: &UserKernel) -> Self {
+        let is_host = matches!(kernel.language(), Some(Language::C | Language::Cpp));
+        let runs_on: &[DeviceKind] = if is_host { &[DeviceKind::Cpu] } else { &[DeviceKind::Cuda, DeviceKind::Emulator] };
+        self.generated.push(Entry { kernel: kernel.erased(), runs_on, file: Some(file.to_owned()) });
+        self
+    }
+
     /// All kernels that a computation has on a kind of device, or the one of this name, with or without its version.
     ///
     /// # Errors
     /// No kernel and no computation has the name, or none of them has code for the device.
     pub fn variants(&self, name: &str, on: DeviceKind) -> Result<Vec<&Arc<dyn AnyKernel>>, Error> {
-        let mut found: Vec<&Entry> = self.generated.iter().filter(|e| is_called(&*e.kernel, name)).collect();
+        let mut found: Vec<&Entry> = self.generated.iter().filter(|e| e.is_called(name)).collect();
         if found.is_empty() {
             let known: BTreeSet<String> = self.generated.iter().map(|e| e.kernel.computation().to_string()).collect();
             let known = known.into_iter().collect::<Vec<_>>().join(", ");
@@ -133,6 +150,12 @@ impl Kernels {
 
 fn names<'k>(kernels: impl Iterator<Item = &'k Arc<dyn AnyKernel>>) -> String {
     kernels.map(|kernel| kernel.id().to_string()).collect::<Vec<_>>().join(", ")
+}
+
+impl Entry {
+    fn is_called(&self, name: &str) -> bool {
+        self.file.as_deref() == Some(name) || is_called(&*self.kernel, name)
+    }
 }
 
 /// Whether a kernel goes by this name: its computation's, or its own.

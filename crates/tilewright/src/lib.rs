@@ -15,10 +15,12 @@ pub use device::DeviceName;
 pub use error::Error;
 pub use own::{Args, At, Before, BuildError, KernelBuilder, OwnKernel};
 pub use request::{Request, gemm};
+pub use tilewright_user::{UserError, UserKernel};
 pub use tilewright_core::buffer::{Element, View};
 pub use tuner::Tuner;
 
 pub use tilewright_calibration as calibration;
+pub use tilewright_compile as compile;
 pub use tilewright_computations as computations;
 pub use tilewright_core as core;
 pub use tilewright_cpu as cpu;
@@ -34,4 +36,5 @@ pub use tilewright_repository as repository;
 pub use tilewright_runtime as runtime;
 pub use tilewright_sampler as sampler;
 pub use tilewright_search as search;
+pub use tilewright_user as user;
 pub use tilewright_variant_select as variant_select;

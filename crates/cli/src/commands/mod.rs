@@ -10,6 +10,7 @@ pub(crate) mod doctor;
 pub(crate) mod emit;
 mod held_out;
 pub(crate) mod import;
+pub(crate) mod kernel;
 pub(crate) mod linear;
 pub(crate) mod model;
 pub(crate) mod plan;

@@ -10,12 +10,14 @@ mod point;
 mod preferred;
 mod values;
 mod walk;
+mod written;
 
 pub use bound::{BoundSpace, Shard};
 pub use illegal::Illegal;
 pub use point::{Config, Point, PointError, Points};
 pub use values::{Legal, Name, Values};
 pub use walk::{Census, Walk};
+pub use written::written_values;
 
 use crate::expr::{Expr, ParseError, Value, brief};
 use serde::{Deserialize, Serialize};

@@ -77,6 +77,11 @@ impl Home {
         self.repository.clone().unwrap_or_else(|| self.path.join("repository").to_string_lossy().into_owned())
     }
 
+    /// Where what compilers made of users' sources is kept, by the hash of what it was made of.
+    pub fn built(&self) -> PathBuf {
+        self.path.join("built")
+    }
+
     /// Where campaign logs are kept.
     pub fn logs(&self) -> PathBuf {
         self.path.join("logs")

@@ -16,6 +16,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::available_parallelism;
 use tilewright_bench_suite::cases::Cases;
+use tilewright::device::compilers;
+use tilewright_compile::Compiling;
 use tilewright_core::buffer::Filling;
 use tilewright_core::computation::InputLimits;
 use tilewright_core::device::Device;
@@ -115,7 +117,7 @@ fn benches(name: &DeviceName, threads: Option<u16>, most: usize) -> Result<Vec<B
     // With a log of its own each, so that findings go with their case.
     let bench = |_| {
         let device = EmulatorDevice::new(Arc::new(target.spec()))?.tolerant();
-        Ok(Bench { log: Some(device.log()), device: Box::new(device) })
+        Ok(Bench { log: Some(device.log()), device: Box::new(Compiling::new(device, compilers())) })
     };
     (0..most.max(1)).map(bench).collect()
 }
