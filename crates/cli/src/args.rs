@@ -352,6 +352,9 @@ pub(crate) struct VerifyArgs {
     /// How many random (input, configuration) pairs.
     #[arg(long, value_name = "N", default_value_t = 200, allow_negative_numbers = true, value_parser = whole::<u32>(1, u32::MAX.into()))]
     pub cases: u32,
+    /// Also write the cases as JUnit XML, for continuous integration.
+    #[arg(long, value_name = "FILE")]
+    pub junit: Option<PathBuf>,
 }
 
 #[derive(Debug, Subcommand)]

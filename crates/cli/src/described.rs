@@ -1,11 +1,11 @@
 //! Kernels that a file describes, as commands name them: `tune stencil.json`.
 
 use crate::args::{Command, DeviceArgs, KernelCommand};
-use crate::device::{named, opened};
+use crate::device::{DeviceName, named, opened};
 use crate::failure::{Failure, Kind};
 use std::path::Path;
 use std::sync::Arc;
-use tilewright::device::compilers;
+use tilewright::device::{compilers, host};
 use tilewright::{UserError, UserKernel};
 use tilewright_compile::CompileError;
 use tilewright_core::computation::InputLimits;
@@ -43,22 +43,34 @@ fn asked(command: &mut Command) -> Option<(String, &mut DeviceArgs)> {
     }
 }
 
-/// Reads the description that a command names, if it names one. Where no device is named, a kernel of the host runs there.
+/// Reads the description that a command names, if it names one, and sees that its source compiles. Where no device is named, a kernel of the
+/// host runs there.
 ///
 /// # Errors
-/// What is wrong with the description, with its place.
+/// What is wrong with the description, with its place; see [`ready`].
 pub(crate) fn find(command: &mut Command) -> Result<Option<(String, UserKernel)>, Failure> {
     if let Command::Campaign(args) = &*command {
         let first = args.device.split(',').next().map(str::to_owned);
         let kernel = || open(&args.kernel, &DeviceArgs { device: first, threads: None });
         return is_file(&args.kernel).then(|| Ok((args.kernel.clone(), kernel()?))).transpose();
     }
+    // What runs nothing needs no compiler.
+    let runs = !matches!(command, Command::Space(_) | Command::Explain(_) | Command::Kernel(_));
     let Some((name, device)) = asked(command).filter(|(name, _)| is_file(name)) else { return Ok(None) };
-    let kernel = open(&name, device)?;
+    let mut kernel = open(&name, device)?;
     let is_host = matches!(kernel.language(), Some(Language::C | Language::Cpp));
     if is_host && device.device.is_none() {
         device.device = Some("cpu".to_owned());
-        return Ok(Some((name.clone(), open(&name, device)?)));
+        kernel = open(&name, device)?;
+    }
+    let spec = match named(device)? {
+        DeviceName::Cpu if is_host => Some(host(device.threads)?.spec().clone()),
+        DeviceName::Emulator(target) if !is_host => Some(Arc::new(target.spec())),
+        // Opened once, by the command itself.
+        _ => None,
+    };
+    if let Some(spec) = spec.filter(|_| runs) {
+        ready(&name, &kernel, &spec)?;
     }
     Ok(Some((name, kernel)))
 }
@@ -66,14 +78,17 @@ pub(crate) fn find(command: &mut Command) -> Result<Option<(String, UserKernel)>
 fn open(name: &str, device: &DeviceArgs) -> Result<UserKernel, Failure> {
     let (on, threads) = (named(device)?, device.threads);
     let threads = threads.filter(|_| on.kind() == DeviceKind::Cpu);
-    let referee = OnDevice::new(move || opened(&on, threads).map_err(|e| tilewright_core::program::DeviceError::Run(e.to_string())));
+    let referee = OnDevice::new(move || {
+        opened(&on, threads).map_err(|e| tilewright_core::program::DeviceError::Run(e.to_string()))
+    });
     UserKernel::open(Path::new(name), Box::new(referee)).map_err(|e| refused(&e))
 }
 
 fn refused(error: &UserError) -> Failure {
     let at = error.at.map_or(String::new(), |(line, column)| format!(":{line}:{column}"));
     let place = format!("{}{at}", error.file.display());
-    let message = if error.field.is_empty() { error.message.clone() } else { format!("{}: {}", error.field, error.message) };
+    let message =
+        if error.field.is_empty() { error.message.clone() } else { format!("{}: {}", error.field, error.message) };
     Failure { field: place.clone(), ..Failure::new(Kind::Input, &place, message) }
 }
 
@@ -91,7 +106,8 @@ pub(crate) struct Ready {
 pub(crate) fn ready(name: &str, kernel: &UserKernel, spec: &Arc<DeviceSpec>) -> Result<Ready, Failure> {
     let file = |message: String| Failure::new(Kind::Input, name, message);
     let compiler = kernel.language().map(|language| compilers().compiler(language)).transpose();
-    let compiler = compiler.map_err(|e| Failure { detail: Some("no-compiler"), ..Failure::new(Kind::Device, "compiler", e) })?;
+    let compiler =
+        compiler.map_err(|e| Failure { detail: Some("no-compiler"), ..Failure::new(Kind::Device, "compiler", e) })?;
     // Places that fill the interval evenly.
     let mut place = 0.5;
     let mut uniform = || {
@@ -129,7 +145,9 @@ fn compiled(program: &Program, spec: &DeviceSpec) -> Result<(), String> {
         let Step::Launch(launch) = step else { continue };
         let built = match &launch.code {
             Code::Source(source) => compilers().build(source, capability).map_err(|e: CompileError| e.to_string())?,
-            Code::Ptx { text, entry } => Arc::new(tilewright_compile::Built::Ptx { text: text.clone(), entry: entry.clone() }),
+            Code::Ptx { text, entry } => {
+                Arc::new(tilewright_compile::Built::Ptx { text: text.clone(), entry: entry.clone() })
+            }
             Code::Library { .. } => continue,
         };
         if let tilewright_compile::Built::Ptx { text, entry } = &*built {
@@ -142,7 +160,8 @@ fn compiled(program: &Program, spec: &DeviceSpec) -> Result<(), String> {
 /// Compares the arguments of a launch with the parameters of its entry.
 fn fits(launch: &Launch, text: &str, entry: &str) -> Result<(), String> {
     let module = Module::parse(text).map_err(|e| e.to_string())?;
-    let parameters = module.parameters(entry).ok_or_else(|| format!("KernelName: there is no kernel {entry:?} in the source"))?;
+    let parameters =
+        module.parameters(entry).ok_or_else(|| format!("KernelName: there is no kernel {entry:?} in the source"))?;
     let (given, symbols) = (launch.args.len(), launch.symbols.len());
     if parameters.len() != given && parameters.len() + symbols != given {
         return Err(format!(

@@ -76,6 +76,7 @@ type Slot = Arc<OnceLock<Result<Arc<Built>, CompileError>>>;
 pub struct Compilers {
     cache: Cache,
     nvrtc: OnceLock<Result<Nvrtc, String>>,
+    nvrtc_at: Option<PathBuf>,
     nvcc: OnceLock<Option<Nvcc>>,
     host: Mutex<HashMap<Language, Result<HostCompiler, String>>>,
     known: Mutex<HashMap<String, Slot>>,
@@ -87,10 +88,18 @@ impl Compilers {
         Self {
             cache: Cache::at(folder.into()),
             nvrtc: OnceLock::new(),
+            nvrtc_at: None,
             nvcc: OnceLock::new(),
             host: Mutex::default(),
             known: Mutex::default(),
         }
+    }
+
+    /// With a place where NVRTC is looked for first: a file or a folder.
+    #[must_use]
+    pub fn with_nvrtc(mut self, place: impl Into<PathBuf>) -> Self {
+        self.nvrtc_at = Some(place.into());
+        self
     }
 
     /// The name and the version of what compiles a language.
@@ -151,7 +160,7 @@ impl Compilers {
     }
 
     fn nvrtc(&self) -> &Result<Nvrtc, String> {
-        self.nvrtc.get_or_init(Nvrtc::find)
+        self.nvrtc.get_or_init(|| Nvrtc::find(self.nvrtc_at.as_deref()))
     }
 
     fn nvcc(&self) -> &Option<Nvcc> {

@@ -137,9 +137,10 @@ fn drop_symbols(launch: &mut Launch) {
 
 /// How many parameters a kernel of a module has.
 fn parameters(text: &str, entry: &str) -> usize {
-    let head = text.split(".entry ").skip(1).find(|rest| {
-        rest.strip_prefix(entry).is_some_and(|rest| rest.starts_with(['(', ' ', '\n', '\r', '{', '.']))
-    });
+    let head = text
+        .split(".entry ")
+        .skip(1)
+        .find(|rest| rest.strip_prefix(entry).is_some_and(|rest| rest.starts_with(['(', ' ', '\n', '\r', '{', '.'])));
     let until = |head: &str| head.split(['{', ')']).next().map_or(0, |list| list.matches(".param ").count());
     head.map_or(0, until)
 }

@@ -97,7 +97,10 @@ fn whole(source: &Source) -> String {
     let mut out = format!("#line 1 \"{quoted}\"\n{}\n#line 1 \"{CALL}\"\n", source.text);
     if source.types.iter().any(|of| of == ANY) {
         // Converts to the address of whatever the function takes.
-        let _ = writeln!(out, "struct {ANY} {{ void *at; template <class T> operator T *() const {{ return (T *)at; }} }};");
+        let _ = writeln!(
+            out,
+            "struct {ANY} {{ void *at; template <class T> operator T *() const {{ return (T *)at; }} }};"
+        );
     }
     let linkage = if source.language == Language::Cpp { "extern \"C\" " } else { "" };
     let args: Vec<String> =

@@ -37,11 +37,8 @@ impl Nvcc {
         std::fs::create_dir_all(&folder).map_err(failed)?;
         let made = self.in_folder(source, capability, &folder).map_err(failed);
         let _ = std::fs::remove_dir_all(&folder);
-        let refused = |message| CompileError::Refused {
-            compiler: self.name.clone(),
-            message,
-            macros: source.macros.clone(),
-        };
+        let refused =
+            |message| CompileError::Refused { compiler: self.name.clone(), message, macros: source.macros.clone() };
         let text = made?.map_err(refused)?;
         let entry = entry(&text, &source.entry).ok_or_else(|| refused(no_entry(&text, &source.entry)))?;
         Ok((text, entry))

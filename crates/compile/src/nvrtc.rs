@@ -83,8 +83,8 @@ impl Drop for Program<'_> {
 }
 
 /// Folders in which the library may lie, with those of its headers.
-fn folders() -> Vec<PathBuf> {
-    let named = std::env::var_os(PATH_VARIABLE).map(PathBuf::from);
+fn folders(first: Option<&Path>) -> Vec<PathBuf> {
+    let named = first.map(Path::to_owned).into_iter().chain(std::env::var_os(PATH_VARIABLE).map(PathBuf::from));
     let toolkits = ["CUDA_HOME", "CUDA_PATH"].into_iter().filter_map(std::env::var_os).map(PathBuf::from);
     let home = std::env::var_os("VIRTUAL_ENV").map(PathBuf::from);
     let pythons = home.into_iter().chain(["/usr/local".into(), "/usr".into()]).flat_map(|prefix| {
@@ -92,7 +92,7 @@ fn folders() -> Vec<PathBuf> {
         versions.filter(|path| path.to_string_lossy().contains("python")).collect::<Vec<_>>()
     });
     let packages = pythons.flat_map(|python| [python.join("site-packages"), python.join("dist-packages")]);
-    let roots = named.into_iter().chain(["build/nvrtc".into()]).chain(toolkits).chain(["/usr/local/cuda".into()]);
+    let roots = named.chain(["build/nvrtc".into()]).chain(toolkits).chain(["/usr/local/cuda".into()]);
     roots.chain(packages).collect()
 }
 
@@ -116,8 +116,8 @@ fn files(folder: &Path) -> Vec<PathBuf> {
 
 impl Nvrtc {
     /// The first that opens, or what was tried.
-    pub(crate) fn find() -> Result<Self, String> {
-        let folders = folders();
+    pub(crate) fn find(first: Option<&Path>) -> Result<Self, String> {
+        let folders = folders(first);
         let candidates = folders.iter().flat_map(|root| UNDER.iter().flat_map(|under| files(&root.join(under))));
         let plain = ["libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"].map(PathBuf::from);
         let mut tried = Vec::new();
@@ -212,13 +212,21 @@ impl Nvrtc {
 
     fn options(&self, source: &Source, capability: u32) -> Result<Vec<String>, CompileError> {
         let arch = self.archs.iter().copied().filter(|arch| *arch <= capability).max();
-        let arch = arch.or_else(|| self.archs.is_empty().then_some(capability)).ok_or_else(|| CompileError::Failed {
-            compiler: self.name.clone(),
-            message: format!("it has no code for compute capability {capability}; the oldest is {:?}", self.archs.first()),
-        })?;
+        let arch =
+            arch.or_else(|| self.archs.is_empty().then_some(capability)).ok_or_else(|| CompileError::Failed {
+                compiler: self.name.clone(),
+                message: format!(
+                    "it has no code for compute capability {capability}; the oldest is {:?}",
+                    self.archs.first()
+                ),
+            })?;
         let mut out = vec![format!("--gpu-architecture=compute_{arch}"), "-lineinfo".to_owned()];
         let beside = source.path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        out.extend(std::iter::once(beside).chain(self.include.iter().map(PathBuf::as_path)).map(|f| format!("-I{}", f.display())));
+        out.extend(
+            std::iter::once(beside)
+                .chain(self.include.iter().map(PathBuf::as_path))
+                .map(|f| format!("-I{}", f.display())),
+        );
         out.extend(source.macros.iter().map(|(name, value)| format!("-D{name}={value}")));
         let for_nvcc = |option: &String| FOR_NVCC.iter().any(|known| option.starts_with(known));
         out.extend(source.options.iter().filter(|option| !for_nvcc(option)).cloned());

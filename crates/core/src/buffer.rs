@@ -286,4 +286,30 @@ impl Expected {
         }
         comparison.verdict()
     }
+
+    /// Compares what a run changed, where only a part of it ran: an element with the bits that it had before says nothing.
+    ///
+    /// # Panics
+    /// As [`Expected::compare`].
+    pub fn compare_written(&self, before: &[Buffer], after: &[Buffer]) -> Verdict {
+        let mut comparison = Comparison::default();
+        for ExpectedBuffer { index, values, bounds } in &self.buffers {
+            let (before, after) = (&before[*index], &after[*index]);
+            assert_eq!(after.components(), values.len(), "length of buffer {index}");
+            let size = (after.bytes().len() / values.len().max(1)).max(1);
+            let pairs = before.bytes().chunks_exact(size).zip(after.bytes().chunks_exact(size));
+            let changed: Vec<bool> = pairs.map(|(before, after)| before != after).collect();
+            let mut first = 0;
+            for run in changed.chunk_by(|a, b| a == b) {
+                let range = first..first + run.len();
+                if run[0] {
+                    let part =
+                        Part { buffer: *index, first, values: &values[range.clone()], bounds: &bounds[range.clone()] };
+                    comparison.add(after, &part);
+                }
+                first = range.end;
+            }
+        }
+        comparison.verdict()
+    }
 }

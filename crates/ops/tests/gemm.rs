@@ -212,7 +212,8 @@ fn a_batch_is_its_products_one_by_one() {
                 };
                 let parts = [A, B, C].map(part);
                 let from = parts[C].0;
-                let alone = Gemm.reference(&one, &parts.map(|(_, part)| part).into(), &work.scalars).unwrap().buffers.remove(0);
+                let alone =
+                    Gemm.reference(&one, &parts.map(|(_, part)| part).into(), &work.scalars).unwrap().buffers.remove(0);
                 after[from..][..alone.values.len()].copy_from_slice(&alone.values);
             }
             let same = |(x, y): (&f64, &f64)| x == y || x.is_nan() && y.is_nan();

@@ -141,10 +141,7 @@ impl Verifier {
             let after = device.read()?;
             let checked = Checked {
                 filling: case.filling,
-                verdict: match &case.expected {
-                    Some(expected) => expected.compare(&after),
-                    None => problem.compare(&case.work.buffers, &case.work.scalars, &after)?,
-                },
+                verdict: verdict(problem, &case, &after, device.ran_in_part())?,
                 overwritten: overwritten(&case.work, &after),
             };
             out.checks.push(checked);
@@ -176,6 +173,17 @@ fn held(work: &Workload) -> usize {
     let of = |s: &BufferSpec| s.len.saturating_mul(s.dtype.size());
     let referred = work.specs.iter().filter(|s| s.role != Role::In).map(|s| s.len.saturating_mul(OF_REFERENCE));
     work.specs.iter().map(of).chain(referred).fold(0, usize::saturating_add)
+}
+
+/// How a result compares; where only a part ran, what that part wrote.
+fn verdict(problem: &dyn Problem, case: &Case, after: &Buffers, in_part: bool) -> Result<Verdict, DeviceError> {
+    let Workload { buffers, scalars, .. } = &*case.work;
+    Ok(match (&case.expected, in_part) {
+        (Some(expected), false) => expected.compare(after),
+        (Some(expected), true) => expected.compare_written(buffers, after),
+        (None, false) => problem.compare(buffers, scalars, after)?,
+        (None, true) => problem.reference(buffers, scalars)?.compare_written(buffers, after),
+    })
 }
 
 fn overwritten(work: &Workload, after: &[Buffer]) -> Option<&'static str> {

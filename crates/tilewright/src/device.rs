@@ -128,7 +128,8 @@ impl DeviceName {
 /// The compilers of this machine, with what they built kept in the user's cache directory.
 pub fn compilers() -> Arc<Compilers> {
     static COMPILERS: OnceLock<Arc<Compilers>> = OnceLock::new();
-    let folder = || Home::from_environment().map_or_else(|_| std::env::temp_dir().join("tilewright-built"), |home| home.built());
+    let folder =
+        || Home::from_environment().map_or_else(|_| std::env::temp_dir().join("tilewright-built"), |home| home.built());
     COMPILERS.get_or_init(|| Arc::new(Compilers::new(folder()))).clone()
 }
 

@@ -34,7 +34,8 @@ impl Default for Kernels {
     fn default() -> Self {
         // The descriptions are constants of their crate; a test builds them.
         let six = tilewright_computations::kernels().unwrap_or_else(|e| unreachable!("the six computations: {e}"));
-        let six = six.into_iter().map(|kernel| Entry { kernel: kernel.into(), runs_on: &[DeviceKind::Cpu], file: None });
+        let six =
+            six.into_iter().map(|kernel| Entry { kernel: kernel.into(), runs_on: &[DeviceKind::Cpu], file: None });
         let own = [
             Entry { kernel: Arc::new(Erased::new(CpuGemm::new())), runs_on: &[DeviceKind::Cpu], file: None },
             Entry {
@@ -70,7 +71,8 @@ impl Kernels {
     #[must_use]
     pub fn with_described(mut self, file: &str, kernel: &UserKernel) -> Self {
         let is_host = matches!(kernel.language(), Some(Language::C | Language::Cpp));
-        let runs_on: &[DeviceKind] = if is_host { &[DeviceKind::Cpu] } else { &[DeviceKind::Cuda, DeviceKind::Emulator] };
+        let runs_on: &[DeviceKind] =
+            if is_host { &[DeviceKind::Cpu] } else { &[DeviceKind::Cuda, DeviceKind::Emulator] };
         self.generated.push(Entry { kernel: kernel.erased(), runs_on, file: Some(file.to_owned()) });
         self
     }

@@ -15,8 +15,8 @@ pub use device::DeviceName;
 pub use error::Error;
 pub use own::{Args, At, Before, BuildError, KernelBuilder, OwnKernel};
 pub use request::{Request, gemm};
-pub use tilewright_user::{UserError, UserKernel};
 pub use tilewright_core::buffer::{Element, View};
+pub use tilewright_user::{UserError, UserKernel};
 pub use tuner::Tuner;
 
 pub use tilewright_calibration as calibration;

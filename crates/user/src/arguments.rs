@@ -54,7 +54,10 @@ const TYPES: [(&[&str], Element); 12] = [
         &["uint32", "uint", "unsigned int", "unsigned"],
         Element { c: "unsigned int", dtype: DType::I32, lanes: 1, kind: Kind::Unsigned, bytes: 4 },
     ),
-    (&["int64", "long", "long long"], Element { c: "long long", dtype: DType::I32, lanes: 2, kind: Kind::Signed, bytes: 8 }),
+    (
+        &["int64", "long", "long long"],
+        Element { c: "long long", dtype: DType::I32, lanes: 2, kind: Kind::Signed, bytes: 8 },
+    ),
     (
         &["uint64", "ulong", "unsigned long", "size_t"],
         Element { c: "unsigned long long", dtype: DType::I32, lanes: 2, kind: Kind::Unsigned, bytes: 8 },
@@ -222,7 +225,8 @@ pub(crate) fn read(
         let name = lasting(&given);
         let (element, vector) = Element::named(&argument.r#type).ok_or_else(|| {
             let known: Vec<&str> = TYPES.iter().flat_map(|(names, _)| names.iter().copied()).collect();
-            let message = format!("{:?} is no known type: {}, and vectors such as float4", argument.r#type, known.join(" "));
+            let message =
+                format!("{:?} is no known type: {}, and vectors such as float4", argument.r#type, known.join(" "));
             Fault::at(format!("{field}.Type"), message)
         })?;
         let what = match argument.memory_type.as_str() {
@@ -276,7 +280,8 @@ fn held(
     if output && role == Role::In {
         return Err(Fault::at(format!("{field}.Output"), "it is read only, so nothing writes it"));
     }
-    let size = argument.size.as_ref().ok_or_else(|| Fault::at(format!("{field}.Size"), "missing: the number of elements"))?;
+    let size =
+        argument.size.as_ref().ok_or_else(|| Fault::at(format!("{field}.Size"), "missing: the number of elements"))?;
     let size = Formula::new(&size.text(), names).map_err(|message| Fault::at(format!("{field}.Size"), message))?;
     let own = argument.tolerance.as_ref();
     let tolerance = own.map_or(all, |t| Tolerance { absolute: t.absolute, relative: t.relative });
@@ -293,9 +298,8 @@ fn fill(
     field: &str,
 ) -> Result<Fill, Fault> {
     let value = argument.fill_value.as_ref().map(document::Formula::text);
-    let formula = |text: &str| {
-        Formula::new(text, names).map_err(|message| Fault::at(format!("{field}.FillValue"), message))
-    };
+    let formula =
+        |text: &str| Formula::new(text, names).map_err(|message| Fault::at(format!("{field}.FillValue"), message));
     match argument.fill_type.as_deref() {
         Some("Constant") => Ok(Fill::Constant(formula(value.as_deref().unwrap_or("0"))?)),
         None if argument.data_source.is_none() => {

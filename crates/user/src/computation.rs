@@ -52,7 +52,12 @@ impl Inner {
     fn specs(&self, input: &Given) -> Vec<BufferSpec> {
         let spec = |held: &Held| {
             let len = self.elements(held, input).unwrap_or(0).saturating_mul(held.element.lanes as u64);
-            BufferSpec { name: held.name, dtype: held.element.dtype, len: usize::try_from(len).unwrap_or(0), role: held.role }
+            BufferSpec {
+                name: held.name,
+                dtype: held.element.dtype,
+                len: usize::try_from(len).unwrap_or(0),
+                role: held.role,
+            }
         };
         self.buffers.iter().map(spec).collect()
     }
@@ -132,7 +137,8 @@ impl Inner {
             let times = if spec.role == Role::InOut { 2.0 } else { 1.0 };
             times * spec.bytes() as f64
         });
-        let number = |formula: &Option<Formula>| formula.as_ref().and_then(|f| value_of(f, &value)).filter(|x| *x >= 0.0);
+        let number =
+            |formula: &Option<Formula>| formula.as_ref().and_then(|f| value_of(f, &value)).filter(|x| *x >= 0.0);
         Work { flops: number(&self.flops).unwrap_or(0.0), bytes: number(&self.bytes).unwrap_or_else(|| moved.sum()) }
     }
 }
@@ -183,12 +189,15 @@ impl Computation for UserKernel {
     }
 
     fn feature_names(&self) -> Vec<Feature> {
-        let feature = |of: &crate::inputs::Input| if of.has_words() { Feature::flag(&of.name) } else { Feature::size(&of.name) };
+        let feature =
+            |of: &crate::inputs::Input| if of.has_words() { Feature::flag(&of.name) } else { Feature::size(&of.name) };
         self.0.inputs.iter().map(feature).collect()
     }
 
     fn features(&self, input: &InputOfUser, out: &mut Vec<f32>) {
-        let number = |(at, value): (usize, &_)| tilewright_core::expr::Value::as_f64(value).unwrap_or_else(|| self.0.word_number(at, value)) as f32;
+        let number = |(at, value): (usize, &_)| {
+            tilewright_core::expr::Value::as_f64(value).unwrap_or_else(|| self.0.word_number(at, value)) as f32
+        };
         out.extend(input.0.iter().enumerate().map(number));
     }
 

@@ -5,7 +5,7 @@ use serde_json::Value as Json;
 
 /// An object of a description, whose fields that are not known are refused. With `launch`, it also says how a kernel is launched.
 macro_rules! object {
-    ($name:ident launch { $($(#[$of:meta])* $field:ident: $type:ty,)* }) => {
+    ($name:ident launch { $($(#[$of:meta])* $field:ident: $type:ty),* $(,)? }) => {
         object!($name {
             $($(#[$of])* $field: $type,)*
             local_size: Option<Size3>,
@@ -32,7 +32,7 @@ macro_rules! object {
             }
         }
     };
-    ($name:ident { $($(#[$of:meta])* $field:ident: $type:ty,)* }) => {
+    ($name:ident { $($(#[$of:meta])* $field:ident: $type:ty),* $(,)? }) => {
         #[derive(Deserialize)]
         #[serde(deny_unknown_fields, rename_all = "PascalCase")]
         #[allow(dead_code, reason = "what other tools read is known, so that it is no mistake, and not used")]
@@ -191,10 +191,7 @@ object!(Argument {
     tolerance: Option<Tolerance>,
 });
 
-object!(Input {
-    name: String,
-    values: Json,
-});
+object!(Input { name: String, values: Json });
 
 object!(Reference launch {
     kernel_file: Option<String>,

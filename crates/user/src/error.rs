@@ -28,7 +28,11 @@ impl fmt::Display for UserError {
         if let Some((line, column)) = self.at {
             write!(f, ":{line}:{column}")?;
         }
-        if self.field.is_empty() { write!(f, ": {}", self.message) } else { write!(f, ": {}: {}", self.field, self.message) }
+        if self.field.is_empty() {
+            write!(f, ": {}", self.message)
+        } else {
+            write!(f, ": {}: {}", self.field, self.message)
+        }
     }
 }
 

@@ -34,7 +34,8 @@ impl Formula {
             return Err(format!("{unknown:?} is neither an input nor a parameter; there are: {}", known.join(" ")));
         }
         let slots: Vec<String> = used.into_iter().collect();
-        let compiled = expr.compile(&slots.iter().map(String::as_str).collect::<Vec<_>>()).map_err(|e| e.to_string())?;
+        let compiled =
+            expr.compile(&slots.iter().map(String::as_str).collect::<Vec<_>>()).map_err(|e| e.to_string())?;
         Ok(Self { text, names: slots, compiled })
     }
 

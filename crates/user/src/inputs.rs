@@ -121,7 +121,9 @@ impl Input {
                 let least = *range.start() as i64;
                 (now > least).then(|| Value::Int((now / 2).max(least)))
             }
-            Values::List(list) => list.iter().filter(|v| v.as_int().is_some_and(|i| i < now)).max_by_key(|v| v.as_int()).cloned(),
+            Values::List(list) => {
+                list.iter().filter(|v| v.as_int().is_some_and(|i| i < now)).max_by_key(|v| v.as_int()).cloned()
+            }
         }
     }
 }

@@ -1,8 +1,8 @@
 //! A described kernel as an ordinary one.
 
 use crate::arguments::{Argument, Held, What};
-use crate::formula::Formula;
 use crate::computation::{InputOfUser, value_of};
+use crate::formula::Formula;
 use crate::inputs::{Given, Input};
 use crate::launches::{Grid, Launched};
 use crate::reference::{Reference, Referred};
@@ -79,7 +79,12 @@ impl UserKernel {
 
 impl Inner {
     /// The steps of a configuration, by the values of inputs and parameters.
-    pub(crate) fn program(&self, input: &Given, at: &dyn Fn(&str) -> Option<Val<'static>>, config: &[(String, Value)]) -> Program {
+    pub(crate) fn program(
+        &self,
+        input: &Given,
+        at: &dyn Fn(&str) -> Option<Val<'static>>,
+        config: &[(String, Value)],
+    ) -> Program {
         let value = |name: &str| self.given(input, name).or_else(|| at(name));
         let steps = self.launches.iter().map(|launched| {
             let args: Vec<Argument> = launched.args.iter().map(|&i| self.arguments[i].clone()).collect();
@@ -100,7 +105,8 @@ impl Inner {
     ) -> Launch {
         let size = |formula: &Formula| formula.size(value).ok().and_then(|n| u32::try_from(n).ok()).unwrap_or(0);
         let ones = [1u32; 3];
-        let (blocks, threads) = grid.map_or((ones, ones), |g| (g.grid.each_ref().map(size), g.block.each_ref().map(size)));
+        let (blocks, threads) =
+            grid.map_or((ones, ones), |g| (g.grid.each_ref().map(size), g.block.each_ref().map(size)));
         let code = match text.language {
             None => Code::Ptx { text: text.text.clone(), entry: entry.to_owned() },
             Some(language) => Code::Source(Box::new(Source {
@@ -128,8 +134,14 @@ impl Inner {
 
     /// The macros of a configuration, as Kernel Tuner defines them: the parameters, `kernel_tuner`, and where the source names them the sizes
     /// of the block and the grid.
-    fn macros(&self, text: &Text, config: &[(String, Value)], (blocks, threads): ([u32; 3], [u32; 3])) -> Vec<(String, String)> {
-        let mut out: Vec<(String, String)> = config.iter().map(|(name, value)| (name.clone(), as_macro(value))).collect();
+    fn macros(
+        &self,
+        text: &Text,
+        config: &[(String, Value)],
+        (blocks, threads): ([u32; 3], [u32; 3]),
+    ) -> Vec<(String, String)> {
+        let mut out: Vec<(String, String)> =
+            config.iter().map(|(name, value)| (name.clone(), as_macro(value))).collect();
         out.push(("kernel_tuner".into(), "1".into()));
         if !text.is_host() {
             for (what, sizes) in [("grid_size", blocks), ("block_size", threads)] {
@@ -232,7 +244,10 @@ impl Kernel for UserKernel {
             return;
         }
         let product = |what: &str| {
-            ["x", "y", "z"].map(|axis| at.int::<i64>(&format!("launch_{what}_{axis}")).map_or(1.0, |n| n as f32)).iter().product::<f32>()
+            ["x", "y", "z"]
+                .map(|axis| at.int::<i64>(&format!("launch_{what}_{axis}")).map_or(1.0, |n| n as f32))
+                .iter()
+                .product::<f32>()
         };
         let (blocks, threads) = (product("blocks"), product("threads"));
         // How often the device is filled: by threads alone, since registers are known to the assembler only.

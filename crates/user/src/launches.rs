@@ -40,7 +40,8 @@ impl Grid {
         names: &Names<'_>,
         field: &str,
     ) -> Result<Self, Fault> {
-        let own_grid = written.problem.is_some() || written.global.is_some() || written.divisors.iter().any(Option::is_some);
+        let own_grid =
+            written.problem.is_some() || written.global.is_some() || written.divisors.iter().any(Option::is_some);
         let sizes = main.filter(|_| !own_grid).unwrap_or(written);
         let local = written.local.or(main.and_then(|m| m.local));
         let formula = |text: &str, part: &str| {
@@ -57,7 +58,10 @@ impl Grid {
                 (Some(problem), _) => (divided(axis, problem, sizes, names), "ProblemSize"),
                 (None, Some(global)) => (global_blocks(axis, global, sizes.global_type, &block), "GlobalSize"),
                 (None, None) => {
-                    return Err(Fault::at(format!("{field}.ProblemSize"), "missing: it or GlobalSize says how many blocks there are"));
+                    return Err(Fault::at(
+                        format!("{field}.ProblemSize"),
+                        "missing: it or GlobalSize says how many blocks there are",
+                    ));
                 }
             };
             made.push(formula(&text, part)?);
@@ -77,13 +81,23 @@ impl Grid {
             space = space.define(&name(&format!("blocks_{axis}")), &grid.text);
             let (threads, blocks) = (name(&format!("threads_{axis}")), name(&format!("blocks_{axis}")));
             let some = format!("{threads} >= 1 and {blocks} >= 1 and {blocks} <= grid_{axis}");
-            space = space.rule(&name(&format!("grid_{axis}")), hardware, &some, "a grid has a block at least, and a limit along each axis");
+            space = space.rule(
+                &name(&format!("grid_{axis}")),
+                hardware,
+                &some,
+                "a grid has a block at least, and a limit along each axis",
+            );
         }
         let product = AXES.map(|axis| name(&format!("threads_{axis}"))).join(" * ");
         let threads = format!("{product} <= threads_per_block and {} <= {MOST_ALONG_Z}", name("threads_z"));
         space = space.rule(&name("threads"), hardware, &threads, "a block has so many threads at most");
         let shared = format!("{0} >= 0 and {0} <= shared_optin", name("shared"));
-        space.define(&name("shared"), &self.shared.text).rule(&name("shared_memory"), hardware, &shared, "a block gets no more shared memory")
+        space.define(&name("shared"), &self.shared.text).rule(
+            &name("shared_memory"),
+            hardware,
+            &shared,
+            "a block gets no more shared memory",
+        )
     }
 }
 
@@ -105,9 +119,8 @@ fn divided(axis: usize, problem: &[String], sizes: document::Launch<'_>, names: 
     let Some(size) = problem.get(axis) else { return "1".to_owned() };
     let written = sizes.divisors[axis].map(document::OneOrMore::texts).filter(|list| !list.is_empty());
     let usual = format!("block_size_{}", AXES[axis]);
-    let divisors = written.unwrap_or_else(|| {
-        names.params.iter().any(|p| p.name == usual).then_some(usual).into_iter().collect()
-    });
+    let divisors =
+        written.unwrap_or_else(|| names.params.iter().any(|p| p.name == usual).then_some(usual).into_iter().collect());
     let product: Vec<String> = divisors.iter().map(|divisor| format!("({divisor})")).collect();
     if product.is_empty() { size.clone() } else { format!("-(-({size}) // ({}))", product.join(" * ")) }
 }

@@ -45,7 +45,11 @@ fn parse(bytes: &[u8]) -> Result<Array, String> {
         return Err("it is in Fortran's order: save a C-ordered copy".into());
     }
     let of = descr.trim_start_matches(['<', '|', '=']).to_owned();
-    let size: usize = of.get(1..).and_then(|n| n.parse().ok()).filter(|n| (1..=16).contains(n)).ok_or_else(|| format!("elements of type {descr}"))?;
+    let size: usize = of
+        .get(1..)
+        .and_then(|n| n.parse().ok())
+        .filter(|n| (1..=16).contains(n))
+        .ok_or_else(|| format!("elements of type {descr}"))?;
     let (_, shape) = header.split_once("shape").ok_or("its header has no shape")?;
     let shape = shape.split_once('(').and_then(|(_, s)| s.split_once(')')).ok_or("its header has no shape")?.0;
     let sides = shape.split(',').map(str::trim).filter(|side| !side.is_empty()).map(str::parse::<usize>);

@@ -31,10 +31,8 @@ impl UserKernel {
     /// A file that cannot be read, a field that is missing, unknown or wrong, with its line and column.
     pub fn open(path: &Path, referee: Box<dyn Referee>) -> Result<Self, UserError> {
         let text = text_of(path).map_err(|message| UserError::new(path, "", message))?;
-        let document: Document = serde_json::from_str(&text).map_err(|e| UserError {
-            at: Some((e.line(), e.column())),
-            ..UserError::new(path, "", e.to_string())
-        })?;
+        let document: Document = serde_json::from_str(&text)
+            .map_err(|e| UserError { at: Some((e.line(), e.column())), ..UserError::new(path, "", e.to_string()) })?;
         let inner = inner(path, &text, &document, referee);
         let placed = |fault: Fault| UserError {
             at: locate(&text, &fault.field),
@@ -49,7 +47,10 @@ impl UserKernel {
     /// # Panics
     /// If the kernel is in use already.
     #[must_use]
-    pub fn compared_with(mut self, closure: impl Fn(&Config, &tilewright_core::buffer::Buffers) -> Vec<Vec<f64>> + Send + Sync + 'static) -> Self {
+    pub fn compared_with(
+        mut self,
+        closure: impl Fn(&Config, &tilewright_core::buffer::Buffers) -> Vec<Vec<f64>> + Send + Sync + 'static,
+    ) -> Self {
         let Some(inner) = Arc::get_mut(&mut self.0) else { panic!("the reference of a kernel that is in use") };
         let closure: Box<Closure> = Box::new(closure);
         inner.reference = Reference::Closure(closure);
@@ -83,7 +84,8 @@ fn inner(path: &Path, written: &str, document: &Document, referee: Box<dyn Refer
     let problem = spec.problem_size.as_ref().map_or(Vec::new(), document::OneOrMore::texts);
     let names = Names { inputs: inputs.iter().map(|i| i.name.clone()).collect(), params: &params, problem };
     let (tolerance, _) = either(&spec.tolerance, &document.tolerance, "Tolerance")?;
-    let tolerance = tolerance.map_or_else(Tolerance::default, |t| Tolerance { absolute: t.absolute, relative: t.relative });
+    let tolerance =
+        tolerance.map_or_else(Tolerance::default, |t| Tolerance { absolute: t.absolute, relative: t.relative });
     let missing = || Fault::at(SPEC, "Arguments is missing: what the kernel is given");
     let list = spec.arguments.as_ref().ok_or_else(missing)?;
     let (arguments, buffers) = arguments::read(list, &names, folder, tolerance)?;
@@ -99,12 +101,26 @@ fn inner(path: &Path, written: &str, document: &Document, referee: Box<dyn Refer
     let flops = amount(work.and_then(|w| w.flops.as_ref()), "Flops")?;
     let bytes = amount(work.and_then(|w| w.bytes.as_ref()), "Bytes")?;
     let (reference, at) = either(&spec.reference, &document.reference, "Reference")?;
-    let reference = read_reference(reference, &at, &Beside { folder, spec, text: &text, names: &names }, (&arguments, &buffers))?;
+    let reference =
+        read_reference(reference, &at, &Beside { folder, spec, text: &text, names: &names }, (&arguments, &buffers))?;
     let id = identity(&spec.kernel_name, written, &text);
     let referred = Referred::by(referee);
     let options = spec.compiler_options.clone();
     Ok(Inner {
-        file: path.to_owned(), id, text, options, space, start, inputs, arguments, buffers, launches, flops, bytes, reference, referred,
+        file: path.to_owned(),
+        id,
+        text,
+        options,
+        space,
+        start,
+        inputs,
+        arguments,
+        buffers,
+        launches,
+        flops,
+        bytes,
+        reference,
+        referred,
     })
 }
 
@@ -137,7 +153,8 @@ fn read_source(language: &str, file: &str, folder: &Path, of_language: &str, of_
         "ptx" => None,
         _ => return Err(Fault::at(of_language, format!("{language:?} is not served: CUDA, C, C++ or PTX"))),
     };
-    let path = find(folder, file).ok_or_else(|| Fault::at(of_file, format!("there is no file {file:?} beside the description")))?;
+    let path = find(folder, file)
+        .ok_or_else(|| Fault::at(of_file, format!("there is no file {file:?} beside the description")))?;
     let text = text_of(&path).map_err(|message| Fault::at(of_file, format!("{}: {message}", path.display())))?;
     if text.trim().is_empty() {
         return Err(Fault::at(of_file, format!("{} is empty", path.display())));
@@ -155,7 +172,8 @@ fn parameters(space: &document::Space) -> Result<Vec<Param>, Fault> {
     let mut out = Vec::new();
     for (i, parameter) in space.tuning_parameters.iter().enumerate() {
         let field = format!("ConfigurationSpace.TuningParameters[{i}]");
-        let values = written_values(&parameter.values).map_err(|message| Fault::at(format!("{field}.Values"), message))?;
+        let values =
+            written_values(&parameter.values).map_err(|message| Fault::at(format!("{field}.Values"), message))?;
         out.push(Param { name: parameter.name.clone(), values });
         Param::check(&out).map_err(|e| Fault::at(field, e.to_string()))?;
     }
@@ -168,12 +186,16 @@ fn read_inputs(written: &[document::Input], params: &[Param]) -> Result<Vec<Inpu
         let field = format!("Inputs[{i}]");
         let name = &input.name;
         let mut letters = name.chars();
-        let is_word = letters.next().is_some_and(|c| c.is_alphabetic() || c == '_') && letters.all(|c| c.is_alphanumeric() || c == '_');
+        let is_word = letters.next().is_some_and(|c| c.is_alphabetic() || c == '_')
+            && letters.all(|c| c.is_alphanumeric() || c == '_');
         if !is_word {
             return Err(Fault::at(format!("{field}.Name"), format!("{name:?} is no name: letters, digits and _")));
         }
         if out.iter().any(|known| known.name == *name) || params.iter().any(|p| p.name == *name) {
-            return Err(Fault::at(format!("{field}.Name"), format!("{name:?} stands there twice, or is a parameter too")));
+            return Err(Fault::at(
+                format!("{field}.Name"),
+                format!("{name:?} stands there twice, or is a parameter too"),
+            ));
         }
         out.push(Input::read(name, &input.values, &field)?);
     }
@@ -186,14 +208,22 @@ fn check_sizes(buffers: &[Held], params: &[Param]) -> Result<(), Fault> {
         let used = params.iter().filter(|p| held.size.0.names().contains(&p.name));
         let combinations = used.map(|p| p.values.len()).fold(1usize, usize::saturating_mul);
         if combinations > MOST_SIZES {
-            let message = format!("{combinations} combinations of parameters decide about the size of {:?}, at most {MOST_SIZES}", held.name);
+            let message = format!(
+                "{combinations} combinations of parameters decide about the size of {:?}, at most {MOST_SIZES}",
+                held.name
+            );
             return Err(Fault::at(format!("{SPEC}.Arguments"), message));
         }
     }
     Ok(())
 }
 
-fn launches(spec: &document::Kernel, arguments: &[Argument], names: &Names<'_>, host: bool) -> Result<Vec<Launched>, Fault> {
+fn launches(
+    spec: &document::Kernel,
+    arguments: &[Argument],
+    names: &Names<'_>,
+    host: bool,
+) -> Result<Vec<Launched>, Fault> {
     let all: Vec<usize> = (0..arguments.len()).collect();
     let main = spec.launch();
     let Some(steps) = &spec.steps else {
@@ -207,7 +237,8 @@ fn launches(spec: &document::Kernel, arguments: &[Argument], names: &Names<'_>, 
             None => all.clone(),
             Some(wanted) => {
                 let find = |name: &String| arguments.iter().position(|a| a.name == name);
-                let unknown = |name: &String| Fault::at(format!("{field}.Arguments"), format!("{name:?} is no argument"));
+                let unknown =
+                    |name: &String| Fault::at(format!("{field}.Arguments"), format!("{name:?} is no argument"));
                 wanted.iter().map(|name| find(name).ok_or_else(|| unknown(name))).collect::<Result<_, _>>()?
             }
         };
@@ -225,7 +256,9 @@ fn space(written: &document::Space, params: &[Param], launches: &[Launched]) -> 
     for (i, condition) in written.conditions.iter().enumerate() {
         let text = &condition.expression;
         let parsed: Result<tilewright_core::expr::Expr, ParseError> = text.parse();
-        parsed.map_err(|e| Fault::at(format!("ConfigurationSpace.Conditions[{i}].Expression"), format!("{text:?}: {e}")))?;
+        parsed.map_err(|e| {
+            Fault::at(format!("ConfigurationSpace.Conditions[{i}].Expression"), format!("{text:?}: {e}"))
+        })?;
         builder = builder.rule(text, RuleGroup::User, text, "");
     }
     for (i, launched) in launches.iter().enumerate() {
@@ -247,7 +280,9 @@ fn start(written: &document::Space, space: &ParamSpace) -> Result<Option<Point>,
             _ => value,
         });
         let index = value.as_ref().and_then(|value| param.index_of(value));
-        point.push(index.ok_or_else(|| Fault::at(field, format!("{default} is none of the values of {:?}", param.name)))?);
+        point.push(
+            index.ok_or_else(|| Fault::at(field, format!("{default} is none of the values of {:?}", param.name)))?,
+        );
     }
     Ok(Some(Point(point)))
 }
@@ -268,18 +303,26 @@ fn read_reference(
 ) -> Result<Reference, Fault> {
     let Some(written) = written else { return Ok(Reference::Configuration(None)) };
     let part = |name: &str| format!("{at}.{name}");
-    let kinds = [written.configuration.is_some(), written.file.is_some() || written.files.is_some(), written.kernel_name.is_some()];
+    let kinds = [
+        written.configuration.is_some(),
+        written.file.is_some() || written.files.is_some(),
+        written.kernel_name.is_some(),
+    ];
     if kinds.iter().filter(|kind| **kind).count() != 1 {
         return Err(Fault::at(at, "one of KernelName (with KernelFile and Language), Configuration, File or Files"));
     }
     if let Some(config) = &written.configuration {
         let value = |(name, value): (&String, &serde_json::Value)| {
-            let found = config_value(value).ok_or_else(|| Fault::at(part(&format!("Configuration.{name}")), format!("{value} is no value")))?;
+            let found = config_value(value)
+                .ok_or_else(|| Fault::at(part(&format!("Configuration.{name}")), format!("{value} is no value")))?;
             let known = beside.names.params.iter().find(|p| p.name == *name);
             let param = known.ok_or_else(|| Fault::at(part("Configuration"), format!("{name:?} is no parameter")))?;
             match param.index_of(&found) {
                 Some(_) => Ok((name.clone(), found)),
-                None => Err(Fault::at(part(&format!("Configuration.{name}")), format!("{value} is none of the parameter's values"))),
+                None => Err(Fault::at(
+                    part(&format!("Configuration.{name}")),
+                    format!("{value} is none of the parameter's values"),
+                )),
             }
         };
         return Ok(Reference::Configuration(Some(Config(config.iter().map(value).collect::<Result<_, _>>()?))));
@@ -290,7 +333,11 @@ fn read_reference(
             Some(file) => read_source(language, file, beside.folder, &part("Language"), &part("KernelFile"))?,
             None => beside.text.clone(),
         };
-        let grid = if text.is_host() { None } else { Some(Grid::read(written.launch(), Some(beside.spec.launch()), beside.names, at)?) };
+        let grid = if text.is_host() {
+            None
+        } else {
+            Some(Grid::read(written.launch(), Some(beside.spec.launch()), beside.names, at)?)
+        };
         return Ok(Reference::Function { text, entry: entry.clone(), grid });
     }
     arrays(written, at, beside.folder, (arguments, buffers))
@@ -310,7 +357,10 @@ fn arrays(
     if let Some(file) = &written.file {
         let field = format!("{at}.File");
         let [only] = outputs.as_slice() else {
-            return Err(Fault::at(field, format!("there are {} outputs: name a file for each in Files", outputs.len())));
+            return Err(Fault::at(
+                field,
+                format!("there are {} outputs: name a file for each in Files", outputs.len()),
+            ));
         };
         return Ok(Reference::Arrays(vec![read(field, *only, file)?]));
     }

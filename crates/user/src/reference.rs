@@ -214,7 +214,8 @@ impl Inner {
         let space = self.space.bind(&symbols).map_err(|e| run(e.to_string()))?;
         let point = match wanted {
             Some(config) => {
-                let start = self.start.clone().unwrap_or_else(|| tilewright_core::space::Point(vec![0; space.params().len()]));
+                let start =
+                    self.start.clone().unwrap_or_else(|| tilewright_core::space::Point(vec![0; space.params().len()]));
                 let point = config.to_point(space.params(), Some(&start)).map_err(|e| run(e.to_string()))?;
                 space.check(&point).map_err(|e| run(format!("its configuration: {e}")))?;
                 point
@@ -237,7 +238,10 @@ fn bounds(held: &Held, values: &[f64]) -> Vec<f32> {
     let given = held.tolerance;
     if given.absolute.is_some() || given.relative.is_some() {
         let (absolute, relative) = (given.absolute.unwrap_or(0.0), given.relative.unwrap_or(0.0));
-        return values.iter().map(|v| if v.is_finite() { (absolute + relative * v.abs()) as f32 } else { 0.0 }).collect();
+        return values
+            .iter()
+            .map(|v| if v.is_finite() { (absolute + relative * v.abs()) as f32 } else { 0.0 })
+            .collect();
     }
     let usual = match (held.element.kind, held.element.dtype) {
         (Kind::Float, DType::F64) => 1e-12,

@@ -40,7 +40,11 @@ struct Buffer {
     role: tilewright_core::buffer::Role,
 }
 
-pub(crate) fn run(command: &KernelCommand, described: Option<&(String, UserKernel)>, output: Output) -> Result<(), Failure> {
+pub(crate) fn run(
+    command: &KernelCommand,
+    described: Option<&(String, UserKernel)>,
+    output: Output,
+) -> Result<(), Failure> {
     let KernelCommand::Check { file, device } = command;
     let Some((name, kernel)) = described else {
         return Err(Failure::new(Kind::Usage, file, "a description ends in .json"));
@@ -59,7 +63,10 @@ pub(crate) fn run(command: &KernelCommand, described: Option<&(String, UserKerne
         legal: tilewright_sampler::LegalSet::of(space).map_or_else(|_| space.count_legal(), |set| set.count()),
         example: ready.input.clone(),
         config: ready.problem.default_point().map(|point| space.config(&point)),
-        buffers: buffers.into_iter().map(|b| Buffer { name: b.name, dtype: b.dtype.to_string(), len: b.len, role: b.role }).collect(),
+        buffers: buffers
+            .into_iter()
+            .map(|b| Buffer { name: b.name, dtype: b.dtype.to_string(), len: b.len, role: b.role })
+            .collect(),
     };
     output.answer(&answer, || text(&answer))
 }
@@ -75,7 +82,8 @@ fn text(answer: &Answer) -> String {
         answer.cartesian,
         if answer.example.0.is_empty() { "its one input".to_owned() } else { answer.example.to_string() },
     );
-    let parameters: Vec<String> = answer.parameters.iter().map(|p| format!("{} ({})", p.name, counted(p.values, "value"))).collect();
+    let parameters: Vec<String> =
+        answer.parameters.iter().map(|p| format!("{} ({})", p.name, counted(p.values, "value"))).collect();
     out.push_str(&format!("parameters: {}\n", parameters.join(", ")));
     if let Some(config) = &answer.config {
         out.push_str(&format!("default: {config}\n"));

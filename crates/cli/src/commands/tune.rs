@@ -222,7 +222,7 @@ pub(crate) fn run(args: &TuneArgs, wiring: &Wiring, seed: u64, output: Output) -
         None => Vec::new(),
     };
     let answer = answer(&kernels, &report, held_out);
-    output.answer(&answer, || text(&answer))
+    output.answer(&answer, || text(&answer, &args.kernel))
 }
 
 /// The kernel with the most samples that has a model.
@@ -276,7 +276,7 @@ fn answer(kernels: &[Arc<dyn AnyKernel>], report: &TuneReport, held_out: Vec<Hel
     }
 }
 
-fn text(a: &Answer) -> String {
+fn text(a: &Answer, asked: &str) -> String {
     let resumed = match a.resumed {
         0 => String::new(),
         count => format!("; of an earlier run: {}, those that failed included", counted(count, "measurement")),
@@ -309,12 +309,7 @@ fn text(a: &Answer) -> String {
             "\ninputs that the model never saw, its choice timed beside the alternatives:\n{}",
             table(&a.held_out)
         );
-        let _ = writeln!(
-            out,
-            "\nnext: tilewright plan {} {}",
-            a.kernel.split('.').next().unwrap_or_default(),
-            words(&a.held_out[0].input)
-        );
+        let _ = writeln!(out, "\nnext: tilewright plan {} {}", asked, words(&a.held_out[0].input));
     }
     out
 }

@@ -1,11 +1,12 @@
 //! `tilewright verify`: random legal configurations on odd inputs, against the reference.
 
 mod cases;
+mod junit;
 
 use crate::args::VerifyArgs;
 use crate::device::{DeviceName, named, opened};
 use crate::failure::{Failure, Kind};
-use crate::output::Output;
+use crate::output::{Output, expect_writable, write};
 use crate::progress::Bar;
 use crate::wiring::Wiring;
 use cases::{Bench, Outcome};
@@ -15,8 +16,9 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::available_parallelism;
-use tilewright_bench_suite::cases::Cases;
+use std::time::Instant;
 use tilewright::device::compilers;
+use tilewright_bench_suite::cases::Cases;
 use tilewright_compile::Compiling;
 use tilewright_core::buffer::Filling;
 use tilewright_core::computation::InputLimits;
@@ -50,6 +52,8 @@ struct Answer {
     coverage: BTreeMap<String, u32>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     failures: Vec<FailedCase>,
+    #[serde(skip)]
+    junit: junit::Report,
 }
 
 #[derive(Serialize)]
@@ -62,6 +66,7 @@ struct FailedCase {
 }
 
 pub(crate) fn run(args: &VerifyArgs, wiring: &Wiring, seed: u64, output: Output) -> Result<(), Failure> {
+    let (began, _junit) = (Instant::now(), expect_writable("junit", &args.junit)?);
     let name = named(&args.device)?;
     let kernels = match &args.variant {
         Some(variant) => vec![wiring.kernels.variant(&args.kernel, Some(variant), name.kind())?],
@@ -83,6 +88,11 @@ pub(crate) fn run(args: &VerifyArgs, wiring: &Wiring, seed: u64, output: Output)
     }
     for outcome in check_all((&drawn, &elsewhere), benches, args.cases) {
         answer.add(outcome?);
+    }
+    if let Some(to) = &args.junit {
+        let xml =
+            answer.junit.xml(&format!("{} on {}", names.join(", "), answer.device), began.elapsed().as_secs_f64());
+        write(to, &xml)?;
     }
     let wrong = answer.failed;
     output.answer(&answer, || text(&answer, &names.join(", ")))?;
@@ -171,21 +181,21 @@ impl Answer {
         self.cover(&outcome);
         self.count(&outcome.findings);
         let mut complaints = Vec::new();
-        match outcome.result {
+        match &outcome.result {
             Ok(found) => {
                 self.worst_rel_error = self.worst_rel_error.max(found.max_rel_error());
                 self.worst_of_bound = self.worst_of_bound.max(found.worst_of_bound());
                 complaints.extend(found.complaint());
             }
-            Err(message) => complaints.push(message),
+            Err(message) => complaints.push(message.clone()),
         }
         complaints.extend(outcome.findings.iter().take(SPELT_OUT).map(Finding::to_string));
-        if complaints.is_empty() {
-            return;
-        }
+        let message = (!complaints.is_empty()).then(|| complaints.join("; "));
+        self.junit.add(&outcome, message.as_deref());
+        let Some(message) = message else { return };
         self.failed += 1;
         let Outcome { kernel, input, config, filling, .. } = outcome;
-        self.failures.push(FailedCase { kernel, input, config, filling, message: complaints.join("; ") });
+        self.failures.push(FailedCase { kernel, input, config, filling, message });
     }
 
     fn count(&mut self, findings: &[Finding]) {
