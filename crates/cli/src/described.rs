@@ -87,9 +87,10 @@ fn open(name: &str, device: &DeviceArgs) -> Result<UserKernel, Failure> {
 fn refused(error: &UserError) -> Failure {
     let at = error.at.map_or(String::new(), |(line, column)| format!(":{line}:{column}"));
     let place = format!("{}{at}", error.file.display());
-    let message =
-        if error.field.is_empty() { error.message.clone() } else { format!("{}: {}", error.field, error.message) };
-    Failure { field: place.clone(), ..Failure::new(Kind::Input, &place, message) }
+    if error.field.is_empty() {
+        return Failure::new(Kind::Input, &place, &error.message);
+    }
+    Failure::new(Kind::Input, &error.field, format!("{place}: {}", error.message))
 }
 
 /// What was found of a kernel before it is used.

@@ -65,6 +65,18 @@ impl Home {
         document(args, &self.run(&[args, &["--json"]].concat()))
     }
 
+    /// Runs with `--json` and these variables.
+    pub(crate) fn json_with(&self, args: &[&str], variables: &[(&str, &str)]) -> (i32, Value) {
+        document(args, &self.command(args).arg("--json").envs(variables.iter().copied()).output().unwrap())
+    }
+
+    /// Runs what must succeed, with these variables.
+    pub(crate) fn answer_with(&self, args: &[&str], variables: &[(&str, &str)]) -> Value {
+        let (code, value) = self.json_with(args, variables);
+        assert_eq!(code, 0, "{args:?}: {value}");
+        value
+    }
+
     /// Runs what must succeed.
     pub(crate) fn answer(&self, args: &[&str]) -> Value {
         let (code, value) = self.json(args);

@@ -4,6 +4,8 @@ mod answers;
 mod bad_input;
 #[cfg(target_os = "linux")]
 mod cuda;
+#[cfg(target_os = "linux")]
+mod described;
 mod gpu;
 mod home;
 mod linear;

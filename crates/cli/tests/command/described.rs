@@ -1,0 +1,153 @@
+//! Kernels that a file describes, as their authors use them.
+
+use crate::home::{Home, has};
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use tilewright_testkit::skip;
+
+/// Doubles; in some modes it does what kernels of users do when they are wrong.
+const SOURCE: &str = r"
+#include <stdlib.h>
+void twice(float *y, const float *x, int n) {
+#if mode == 1
+    *(volatile int *)0 = 1;
+#elif mode == 2
+    for (volatile int i = 0;; i++);
+#elif mode == 3
+    exit(3);
+#elif mode == 4
+#error not this one
+#endif
+    for (int i = 0; i < n; i += step)
+        for (int j = i; j < i + step && j < n; j++) y[j] = mode == 5 ? 3 * x[j] : 2 * x[j];
+}
+";
+
+const DESCRIPTION: &str = r#"{
+    "ConfigurationSpace": {"TuningParameters": [
+        {"Name": "mode", "Type": "int", "Values": "[0, 1, 2, 3, 4, 5]", "Default": 0},
+        {"Name": "step", "Type": "int", "Values": "[2**i for i in range(8)]", "Default": 1}
+    ], "Conditions": []},
+    "KernelSpecification": {"Language": "C", "KernelName": "twice", "KernelFile": "twice.c",
+        "Arguments": [
+            {"Name": "y", "Type": "float", "MemoryType": "Vector", "AccessType": "WriteOnly", "Size": "n", "Output": 1},
+            {"Name": "x", "Type": "float", "MemoryType": "Vector", "AccessType": "ReadOnly", "Size": "n", "FillType": "Random"},
+            {"Name": "n", "Type": "int32", "MemoryType": "Scalar", "FillValue": "n"}
+        ],
+        "Inputs": [{"Name": "n", "Values": "1000..100000"}]}
+}"#;
+
+/// The description in a home, with a part of the source replaced.
+fn described(home: &Home, description: &str, source: &str) -> String {
+    std::fs::write(home.path().join("twice.c"), source).unwrap();
+    let path = home.path().join("twice.json");
+    std::fs::write(&path, description).unwrap();
+    path.display().to_string()
+}
+
+/// The examples of the repository.
+fn example(name: &str) -> String {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/kernels").join(name).display().to_string()
+}
+
+/// Where NVRTC is, if it is where the script puts it.
+fn nvrtc() -> Option<PathBuf> {
+    let named = std::env::var_os("TILEWRIGHT_NVRTC").map(PathBuf::from);
+    let place = named.unwrap_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../build/nvrtc"));
+    if place.exists() {
+        return Some(place);
+    }
+    skip("nvrtc", format_args!("{} is not there; see scripts/nvrtc.sh", place.display()));
+    None
+}
+
+#[test]
+fn a_candidate_that_crashes_hangs_or_lies_ends_nothing() {
+    let home = Home::new();
+    let file = described(&home, DESCRIPTION, SOURCE);
+    let plan = home.answer_with(&["plan", &file, "n=3000", "--budget", "2s"], &[("TILEWRIGHT_PATIENCE", "0.3")]);
+    assert_eq!((&plan["config"]["mode"], &plan["verified"]), (&Value::from(0), &Value::from(true)), "{plan:#}");
+    let (code, verify) = home.json_with(&["verify", &file, "--cases", "12"], &[("TILEWRIGHT_PATIENCE", "0.3")]);
+    assert_eq!(code, 1, "{verify:#}");
+    let messages: Vec<&str> =
+        verify["failures"].as_array().unwrap().iter().map(|f| f["message"].as_str().unwrap()).collect();
+    for says in ["SIGSEGV", "still ran after", "exit status: 3", "twice.c:11:2: error: #error", "wrong elements"] {
+        assert!(messages.iter().any(|message| message.contains(says)), "{says} is not in {messages:#?}");
+    }
+}
+
+#[test]
+fn one_description_serves_many_sizes() {
+    let home = Home::new();
+    let file = described(&home, &DESCRIPTION.replace("[0, 1, 2, 3, 4, 5]", "[0, 4]"), SOURCE);
+    let tuned = home.answer(&["tune", &file, "--budget", "60s", "--samples", "60", "--no-table"]);
+    assert!(tuned["samples"].as_u64() > Some(20) && tuned["inputs"].as_u64() > Some(1), "{tuned:#}");
+    // Answered by the model alone, for a size that was never measured.
+    let plan = home.answer_with(&["plan", &file, "n=54321", "--top", "0"], &[]);
+    assert_eq!(plan["knowledge"]["kind"].as_str().or(plan["knowledge"].as_str()), Some("mlp"), "{plan:#}");
+    let ran = home.answer(&["run", &file, "n=100", "--config", "mode=0,step=8"]);
+    has(&ran, &["time_s", "max_rel_error"]);
+    let space = home.answer(&["space", &file, "n=100"]);
+    assert_eq!(space["legal"], 16);
+    let search = home.answer_with(&["search", &file, "n=2000", "--strategy", "random", "--budget", "10"], &[]);
+    has(&search, &["fraction_of_optimum", "stopped_by"]);
+}
+
+#[test]
+fn faults_of_descriptions_and_sources_are_told_before_anything_runs() {
+    let home = Home::new();
+    let refused = |description: &str, source: &str, field: &str, says: &str| {
+        let file = described(&home, description, source);
+        let field = field.replace("FILE", &file);
+        for command in [&["kernel", "check", &file][..], &["plan", &file, "n=2000"]] {
+            let message = home.error(command, 2, &field).message;
+            assert!(message.contains(says), "{message}");
+        }
+    };
+    refused(
+        &DESCRIPTION.replace("\"Size\": \"n\"", "\"Size\": \"m\""),
+        SOURCE,
+        "KernelSpecification.Arguments[0].Size",
+        "twice.json:8:",
+    );
+    refused(&DESCRIPTION.replace("\"Language\"", "\"Lang\""), SOURCE, "FILE:6:34", "unknown field `Lang`");
+    refused("{", SOURCE, "FILE:1:1", "EOF");
+    refused(DESCRIPTION, &SOURCE.replace("y[j] =", "z[j] ="), "FILE", "twice.c:14:");
+    refused(DESCRIPTION, &SOURCE.replace("void twice(", "void thrice("), "FILE", "twice");
+    refused(
+        DESCRIPTION,
+        &SOURCE.replace(", int n)", ")").replace("i < n", "i < 9").replace("j < n", "j < 9"),
+        "FILE",
+        "too many arguments",
+    );
+    home.error(&["plan", "none.json", "n=1"], 2, "none.json");
+    let file = described(&home, DESCRIPTION, SOURCE);
+    home.error(&["plan", &file, "m=1"], 2, "m");
+    home.error(&["plan", &file], 2, "n");
+    home.error(&["tune", &file, "--device", "emulator:sm_80"], 2, "device");
+}
+
+#[test]
+fn check_says_what_is_there() {
+    let home = Home::new();
+    let checked = home.answer(&["kernel", "check", &example("stencil.c.json")]);
+    assert_eq!((&checked["language"], &checked["legal"]), (&"C".into(), &660.into()), "{checked:#}");
+    has(&checked, &["kernel", "compiler", "parameters", "cartesian", "example", "config", "buffers"]);
+}
+
+#[test]
+fn gpu_kernels_are_proven_without_one() {
+    let Some(place) = nvrtc() else { return };
+    let home = Home::new();
+    let place = place.display().to_string();
+    let (file, junit) = (example("stencil.cu.json"), home.path().join("cases.xml").display().to_string());
+    let words = ["verify", &file, "--device", "emulator:sm_80", "--cases", "20", "--junit", &junit];
+    let verified = home.answer_with(&words, &[("TILEWRIGHT_NVRTC", &place)]);
+    assert_eq!(
+        (&verified["failed"], &verified["races"], &verified["out_of_bounds"]),
+        (&0.into(), &0.into(), &0.into())
+    );
+    assert!(verified["coverage"]["use_shared:1"].as_u64() > Some(0));
+    let report = std::fs::read_to_string(&junit).unwrap();
+    assert!(report.contains("tests=\"20\" failures=\"0\"") && report.matches("<testcase").count() == 20);
+}
