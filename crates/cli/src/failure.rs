@@ -165,7 +165,7 @@ impl From<tilewright::Error> for Failure {
             Error::NoProfile { .. } => Self { detail: Some("no-profile"), ..Self::new(Kind::Input, &field, message) },
             // A named file is an argument: what is wrong with it is wrong with the command line.
             Error::Named { error, .. } => Self { kind: Kind::Input, ..Self::from(*error) },
-            Error::Kernel(_) => Self::new(Kind::Input, &field, message),
+            Error::Kernel(_) | Error::Described(_) => Self::new(Kind::Input, &field, message),
             Error::Repository(_) | Error::Transfer(_) => Self::new(Kind::Store, &field, message),
             Error::Device(_) | Error::NoCode { .. } | Error::UnknownKernel { .. } | Error::UnknownVariant { .. } => {
                 Self::new(Kind::Usage, &field, message)

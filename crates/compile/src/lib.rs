@@ -12,4 +12,4 @@ mod nvrtc;
 pub use compilers::{Built, CompileError, Compilers};
 pub use device::{Compiling, OpenNatives};
 pub use includes::beside;
-pub use native::NativeHost;
+pub use native::{NativeHost, in_process};

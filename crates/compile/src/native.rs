@@ -1,5 +1,6 @@
 //! Functions of compiled libraries as host code.
 
+use crate::compilers::{Built, Compilers};
 use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
 use std::collections::HashMap;
 use std::ffi::c_void;
@@ -81,6 +82,32 @@ pub struct NativeHost<D> {
     open: HashMap<(PathBuf, String), (Arc<Library>, Call)>,
 }
 
+/// A program of host sources as host code of this process, for calls on a caller's own memory. A crash of the user's code is one of the
+/// process.
+///
+/// # Errors
+/// A source that does not compile, or a library that does not open.
+pub fn in_process(program: &Program, compilers: &Compilers) -> Result<Program, DeviceError> {
+    let mut out = program.clone();
+    for step in &mut out.steps {
+        let Step::Launch(Launch { code: Code::Source(source), args, .. }) = step else { continue };
+        let built = compilers.build(source, 0)?;
+        let Built::Library { path, entry } = &*built else { continue };
+        let (library, call) = opened(path, entry)?;
+        *step = Step::Host(Arc::new(Native { call, args: args.clone(), _library: library }));
+    }
+    Ok(out)
+}
+
+fn opened(path: &Path, entry: &str) -> Result<(Arc<Library>, Call), DeviceError> {
+    let failed = |e: libloading::Error| DeviceError::Load(format!("{}: {e}", path.display()));
+    // SAFETY: whoever made the file compiled a user's kernel: its constructors are the user's code, as its functions are.
+    let library = unsafe { Library::open(Some(path), RTLD_NOW | RTLD_LOCAL) }.map_err(failed)?;
+    // SAFETY: the file was made with a function of this type under this name; the library stays open as long as it is held.
+    let call = unsafe { library.get::<Call>(entry.as_bytes()).map(|symbol| *symbol) }.map_err(failed)?;
+    Ok((Arc::new(library), call))
+}
+
 impl<D: Device> NativeHost<D> {
     /// On a device that runs host code.
     pub fn new(host: D) -> Self {
@@ -95,12 +122,7 @@ impl<D: Device> NativeHost<D> {
         if self.open.len() >= OPEN {
             self.open.clear();
         }
-        let failed = |e: libloading::Error| DeviceError::Load(format!("{}: {e}", path.display()));
-        // SAFETY: whoever made the file compiled a user's kernel: its constructors are the user's code, as its functions are.
-        let library = unsafe { Library::open(Some(path), RTLD_NOW | RTLD_LOCAL) }.map_err(failed)?;
-        // SAFETY: the file was made with a function of this type under this name; the library stays open as long as it is held.
-        let call = unsafe { library.get::<Call>(entry.as_bytes()).map(|symbol| *symbol) }.map_err(failed)?;
-        let found = (Arc::new(library), call);
+        let found = opened(path, entry)?;
         self.open.insert(key, found.clone());
         Ok(found)
     }

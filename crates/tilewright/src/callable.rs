@@ -1,9 +1,11 @@
 //! Calling what was planned.
 
+use crate::device::compilers;
 use crate::error::Error;
 use crate::tuner::Opened;
 use std::fmt;
 use std::sync::{Arc, PoisonError};
+use tilewright_compile::in_process;
 use tilewright_core::buffer::{Buffer, BufferSpec, Element, Role, View, Workload};
 use tilewright_core::data::Data;
 use tilewright_core::device::{Device, DeviceKind};
@@ -39,7 +41,7 @@ impl Callable {
         let program = problem.program(&legal);
         let specs = program.buffers.clone().unwrap_or_else(|| problem.data(0).specs().to_vec());
         let runs = match problem.device().kind {
-            DeviceKind::Cpu => Runs::Here(HostPlan::new(&program)?),
+            DeviceKind::Cpu => Runs::Here(HostPlan::new(&in_process(&program, &compilers())?)?),
             _ => Runs::On(device.clone(), program),
         };
         Ok(Self { planned, specs, runs })

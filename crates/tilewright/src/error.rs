@@ -11,6 +11,7 @@ use tilewright_core::program::DeviceError;
 use tilewright_runtime::RuntimeError;
 use tilewright_runtime::store::{HomeError, StoreError};
 use tilewright_runtime::trainer::TrainError;
+use tilewright_user::UserError;
 
 /// Any failure of tuning, planning or calling.
 #[derive(Debug, thiserror::Error)]
@@ -27,6 +28,9 @@ pub enum Error {
     /// The description of a kernel of one's own.
     #[error(transparent)]
     Kernel(#[from] BuildError),
+    /// The description of a kernel in a file.
+    #[error(transparent)]
+    Described(#[from] UserError),
     /// No kernel or computation has this name.
     #[error("unknown kernel {name:?}: it is one of {known}")]
     UnknownKernel {
@@ -107,6 +111,7 @@ impl Error {
             Self::Weights(e) => Some(e.path.display().to_string()),
             Self::Device(_) | Self::NoCode { .. } => Some("device".into()),
             Self::Kernel(e) => Some(e.field.clone()),
+            Self::Described(e) => Some(e.field.clone()),
             Self::UnknownKernel { .. } => Some("kernel".into()),
             Self::UnknownVariant { .. } => Some("variant".into()),
             Self::NoProfile { .. } => Some("model".into()),

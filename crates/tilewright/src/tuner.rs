@@ -7,7 +7,7 @@ use crate::kernels::Kernels;
 use crate::known::{record_report, trainers};
 use crate::planning::{Planning, problem};
 use crate::request::Request;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tilewright_core::device::{Device, DeviceKind, DeviceSpec};
@@ -19,6 +19,7 @@ use tilewright_runtime::plan::{Asked, PlanSettings};
 use tilewright_runtime::store::Home;
 use tilewright_runtime::tune::{self, Silent, TuneReport, TuneSettings};
 use tilewright_search::Choice;
+use tilewright_user::{OnDevice, UserKernel};
 
 /// A device that is measured and called on.
 pub(crate) type Opened = Mutex<Live<Box<dyn Device>>>;
@@ -129,6 +130,16 @@ impl Tuner {
     pub fn seed(mut self, seed: u64) -> Self {
         self.seed = seed;
         self
+    }
+
+    /// The kernel that a file describes, to be asked for by [`Request::own`]. References that are programs run on a device like this one.
+    ///
+    /// # Errors
+    /// What is wrong with the description, with its place.
+    pub fn described(&self, path: impl AsRef<Path>) -> Result<UserKernel, Error> {
+        let name = self.name.clone();
+        let referee = OnDevice::new(move || name.open(None));
+        Ok(UserKernel::open(path.as_ref(), Box::new(referee))?)
     }
 
     /// The facts of the device.

@@ -84,7 +84,7 @@ fn one_description_serves_many_sizes() {
     assert!(tuned["samples"].as_u64() > Some(20) && tuned["inputs"].as_u64() > Some(1), "{tuned:#}");
     // Answered by the model alone, for a size that was never measured.
     let plan = home.answer_with(&["plan", &file, "n=54321", "--top", "0"], &[]);
-    assert_eq!(plan["knowledge"]["kind"].as_str().or(plan["knowledge"].as_str()), Some("mlp"), "{plan:#}");
+    assert_eq!(plan["knowledge"].as_str(), Some("profile"), "{plan:#}");
     let ran = home.answer(&["run", &file, "n=100", "--config", "mode=0,step=8"]);
     has(&ran, &["time_s", "max_rel_error"]);
     let space = home.answer(&["space", &file, "n=100"]);
