@@ -6,7 +6,7 @@ use tilewright::{Error, Request, Tuner};
 fn a_described_kernel_is_called_on_slices() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name);
-    std::fs::write(at("add.c"), "void add(float *z, const float *x, const float *y, int n) {\n#pragma GCC unroll unroll\n  for (int i = 0; i < n; i++) z[i] = x[i] + y[i];\n}").unwrap();
+    std::fs::write(at("add.c"), "void add(float *z, const float *x, const float *y, int n) {\n  for (int i = 0; i < n; i += unroll) for (int j = i; j < i + unroll && j < n; j++) z[j] = x[j] + y[j];\n}").unwrap();
     let vector = |name: &str, access: &str| {
         format!(
             r#"{{"Name": "{name}", "Type": "float", "MemoryType": "Vector", "AccessType": "{access}", "Size": "n", "FillType": "Random"}}"#
