@@ -7,12 +7,14 @@ mod bench;
 mod decide;
 mod pool;
 mod settings;
+mod ties;
 mod variants;
 
 pub use crate::knowledge::Ranking;
 pub use answer::{PlanStats, Planned, Searched};
 pub use asked::{Asked, Look};
 pub use settings::PlanSettings;
+pub use ties::{KERNEL_TIE_ORDER, TIE_ORDER};
 pub use tilewright_search::Sampling;
 pub use variants::{Entrant, SEARCHED, Searching, VariantPlanner};
 
