@@ -9,6 +9,7 @@ mod band;
 mod polish;
 
 pub(crate) use band::Band;
+use band::LOOKS;
 pub use polish::polish;
 
 use std::time::Duration;
@@ -28,8 +29,8 @@ pub struct PairedSettings {
     /// The band is never wider than this (relative), or than the margin where that is more: what a choice in it loses at most, as
     /// measured.
     pub tie_most: f64,
-    /// Most rounds. Those after [`PairedSettings::rounds`] are of candidates that may belong to the band, as long as there are several
-    /// and it is wider than the margin.
+    /// Most rounds, and at most three times [`PairedSettings::rounds`]. Those after them are of candidates that may belong to the band,
+    /// as long as there are several and it is wider than the margin.
     pub most_rounds: u32,
     /// Candidates this far behind the best (relative) after a round are not timed again; twice and three times as far after
     /// the first two, when one disturbance is still half of what is known.
@@ -121,11 +122,12 @@ pub fn compare(
     let empty = |index| Runs { index, costs: Vec::new(), last: Err(not_timed()), timed: false, active: true };
     let mut runs: Vec<Runs> = (0..count).map(empty).collect();
     let (rounds, began) = (settings.rounds.max(1), clock.now());
-    for round in 0..rounds.max(settings.most_rounds) {
+    for round in 0..rounds.max(settings.most_rounds.min(rounds.saturating_mul(LOOKS))) {
         if round > 0 && clock.now().saturating_sub(began) >= settings.max_time {
             break;
         }
-        if round >= rounds && !keep_the_close(&mut runs, settings) {
+        // Not after every round: each look may lose one by chance.
+        if round >= rounds && round % rounds == 0 && !keep_the_close(&mut runs, settings) {
             break;
         }
         let mut order: Vec<usize> = (0..runs.len()).filter(|&i| runs[i].active).collect();

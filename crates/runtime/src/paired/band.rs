@@ -8,8 +8,11 @@
 
 use tilewright_core::timing::median_interval;
 
-/// The probability that chance alone puts a candidate out of the band which is as good as the best.
+/// The probability that chance alone puts a candidate out of the band which is as good as the best, in all looks together.
 const MISSED: f64 = 0.05;
+
+/// How often a comparison looks who is still in the band; each look is another chance to miss one.
+pub(super) const LOOKS: u32 = 3;
 
 /// The standard error of a median by that of a mean, for normal noise: the root of half of pi.
 const OF_MEDIAN: f64 = 1.253_314_137_315_500_1;
@@ -36,19 +39,19 @@ impl Band {
         let Some(&best) = stayed.iter().min_by(|a, b| median(**a).total_cmp(&median(**b))) else {
             return Self { relative, chance: 0.0 };
         };
-        let (mut left, mut spent) = (Vec::new(), 0);
+        let (mut left, mut compared) = (Vec::new(), 0);
         let mut logs: Vec<(usize, f64)> = vec![(best, 0.0)];
         for &at in stayed.iter().filter(|at| **at != best) {
             let apart = Apart::of(costs[at], costs[best]);
             logs.push((at, apart.log));
             left.extend(apart.left);
-            spent += apart.medians;
+            compared += rounds;
         }
         // By pairs another one may be ahead of the one with the least median.
         let least = logs.iter().map(|(_, log)| *log).fold(f64::INFINITY, f64::min);
         logs.iter().for_each(|(at, log)| relative[*at] = Some((log - least).exp()));
         let others = stayed.len() - 1;
-        let chance = if others == 0 { 0.0 } else { largest(others) * OF_MEDIAN * deviation(left, spent) };
+        let chance = if others == 0 { 0.0 } else { largest(others) * OF_MEDIAN * deviation(left, compared) };
         Self { relative, chance: (chance / (rounds as f64).sqrt()).exp_m1() }
     }
 
@@ -65,20 +68,19 @@ impl Band {
     }
 }
 
-/// How far the largest of so many equally distributed normal distances is from zero in standard errors, but for [`MISSED`]: by
-/// Bonferroni's inequality, and the bound `exp(-z^2 / 2) / 2` on the tail beyond z.
+/// How far the largest of so many equally distributed normal distances is from zero in standard errors, in all looks, but for
+/// [`MISSED`]: by Bonferroni's inequality, and the bound `exp(-z^2 / 2) / 2` on the tail beyond z.
 fn largest(distances: usize) -> f64 {
-    (2.0 * (distances as f64 / (2.0 * MISSED)).ln()).sqrt()
+    (2.0 * (distances as f64 * f64::from(LOOKS) / (2.0 * MISSED)).ln()).sqrt()
 }
 
 /// Two candidates round by round.
 struct Apart {
     /// Logarithm of the ratio of their costs.
     log: f64,
-    /// What the ratio of each round is off the median of its kind.
+    /// How far the ratios of single rounds are off the median of their kind, but for one of each kind: a median is one of its own
+    /// numbers, or halfway between two.
     left: Vec<f64>,
-    /// How many medians that took.
-    medians: usize,
 }
 
 impl Apart {
@@ -87,23 +89,26 @@ impl Apart {
         let logs: Vec<f64> = costs.iter().zip(best).map(|(a, b)| (a / b).ln()).collect();
         // Of two rounds each would be its own median, which leaves nothing to tell the noise by.
         let kinds = if logs.len() < 3 { 1 } else { 2 };
-        let (mut left, mut medians) = (Vec::new(), Vec::new());
+        let (mut left, mut log) = (Vec::new(), 0.0);
         for kind in 0..kinds {
             let mut of_kind: Vec<f64> = logs.iter().copied().skip(kind).step_by(kinds).collect();
             let median = median_interval(&mut of_kind).median;
-            left.extend(of_kind.iter().map(|log| (log - median).abs()));
-            medians.push(median);
+            let mut off: Vec<f64> = of_kind.iter().map(|log| (log - median).abs()).collect();
+            off.sort_by(f64::total_cmp);
+            left.extend(off.drain(1..));
+            log += median / kinds as f64;
         }
-        Self { log: medians.iter().sum::<f64>() / kinds as f64, left, medians: kinds }
+        Self { log, left }
     }
 }
 
-/// The standard deviation by what is left beside so many medians: robust, since a disturbed round says nothing of the others.
-fn deviation(mut left: Vec<f64>, medians: usize) -> f64 {
-    left.sort_by(f64::total_cmp);
-    // A median is one of its own numbers, or halfway between two: one number each says nothing.
-    let Some(free @ 1..) = left.len().checked_sub(medians) else { return f64::INFINITY };
-    OF_DEVIATIONS * median_interval(&mut left[medians..]).median * (left.len() as f64 / free as f64).sqrt()
+/// The standard deviation by what is left of so many numbers beside their medians: robust, since a disturbed round says nothing of the
+/// others.
+fn deviation(mut left: Vec<f64>, numbers: usize) -> f64 {
+    if left.is_empty() {
+        return f64::INFINITY;
+    }
+    OF_DEVIATIONS * median_interval(&mut left).median * (numbers as f64 / left.len() as f64).sqrt()
 }
 
 #[cfg(test)]

@@ -106,10 +106,10 @@ fn what_was_measured_before_a_cut_off_stands() {
     let mut measure = |i: usize| {
         calls += 1;
         let late = || Failure { kind: FailureKind::CutOff, message: "ran 9 s".into() };
-        Ok(if calls <= 3 { Ok(Measurement::recorded([1.02, 1.0, 1.04][i])) } else { Err(late()) })
+        Ok(if calls <= 3 { Ok(Measurement::recorded([1.04, 1.0, 1.06][i])) } else { Err(late()) })
     };
     let found = compare(3, &Objective::default(), &settings(), &Still, &mut measure).unwrap().contenders;
     let costs: Vec<_> = found.iter().map(|c| (c.index, c.cost, c.outcome.is_ok())).collect();
-    assert_eq!(costs, [(1, 1.0, true), (0, 1.02, true), (2, 1.04, true)]);
+    assert_eq!(costs, [(1, 1.0, true), (0, 1.04, true), (2, 1.06, true)]);
     assert_eq!(calls, 6, "whoever is cut off is not timed again");
 }

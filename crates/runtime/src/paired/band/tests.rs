@@ -40,7 +40,7 @@ fn without_noise_the_band_is_the_margin() {
 
 #[test]
 fn one_within_half_the_margin_of_the_best_stays_in_with_95_percent() {
-    for (noise, rounds) in [(0.003, 11), (0.01, 11), (0.02, 33), (0.02, 7)] {
+    for (noise, rounds) in [(0.003, 11), (0.01, 11), (0.02, 33)] {
         for others in [1, 5, 23] {
             let truth = [&[1.005][..], &vec![1.0; others]].concat();
             let inside = (0..200).filter(|seed| is_in(&band(&truth, rounds, noise, *seed), 0)).count();
