@@ -2,8 +2,8 @@
 //!
 //! Candidates are timed in interleaved rounds, so that a drift of the machine meets all of them, and compared round by
 //! round. Candidates within a tie band count as equal, and the one that the caller ranked first wins: repeated runs
-//! choose the same as far as the noise allows. As long as chance may put a candidate further behind than half the margin, those
-//! that may still belong to the band are timed in more rounds.
+//! choose the same as far as the noise allows. Where chance may put a candidate further behind than the margin, those that may
+//! still belong to the band are timed in more rounds.
 
 mod band;
 mod polish;
@@ -30,7 +30,7 @@ pub struct PairedSettings {
     /// measured.
     pub tie_most: f64,
     /// Most rounds, and at most three times [`PairedSettings::rounds`]. Those after them are of candidates that may belong to the band,
-    /// as long as there are several and it is wider than the margin.
+    /// as long as there are several and chance may put one further behind than the margin.
     pub most_rounds: u32,
     /// Candidates this far behind the best (relative) after a round are not timed again; twice and three times as far after
     /// the first two, when one disturbance is still half of what is known.
@@ -174,7 +174,7 @@ fn keep_the_close(runs: &mut [Runs], settings: &PairedSettings) -> bool {
     // However wide the band may become in the end: whoever may belong to it stays.
     let near = band.members(band.within(settings.tie_band, f64::INFINITY));
     runs.iter_mut().enumerate().for_each(|(at, r)| r.active = r.active && near.iter().any(|(member, _)| *member == at));
-    near.len() > 1 && band.chance > 0.5 * settings.tie_band
+    near.len() > 1 && band.chance > settings.tie_band
 }
 
 /// See [`Comparison`].

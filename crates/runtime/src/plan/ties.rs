@@ -1,11 +1,12 @@
 //! The order among configurations that count as equal. It knows no times, so that every run and every rank takes the same one.
 
-use super::pool::Pool;
+use super::pool::{Candidate, Pool};
 use std::cell::RefCell;
 use std::cmp::Ordering;
 use std::collections::HashMap;
 use tilewright_core::decision::{Tie, Tied};
 use tilewright_core::problem::Problem;
+use tilewright_core::space::Point;
 
 /// The order among configurations, as answers state it.
 pub const TIE_ORDER: &str = "the remembered configuration, then the default, then the least predicted cost, then the least \
@@ -52,11 +53,11 @@ pub(super) struct Equals {
 
 /// The stated order among the candidates of a pool.
 pub(super) struct Preference<'p> {
-    pub(super) problem: &'p dyn Problem,
-    pub(super) pool: &'p Pool,
-    pub(super) remembered: Option<usize>,
-    pub(super) default: Option<usize>,
-    workspaces: RefCell<HashMap<usize, u64>>,
+    problem: &'p dyn Problem,
+    pool: &'p Pool,
+    remembered: Option<&'p Point>,
+    default: Option<&'p Point>,
+    workspaces: RefCell<HashMap<Point, u64>>,
 }
 
 impl<'p> Preference<'p> {
@@ -65,46 +66,51 @@ impl<'p> Preference<'p> {
         pool: &'p Pool,
         (remembered, default): (Option<usize>, Option<usize>),
     ) -> Self {
+        let [remembered, default] = [remembered, default].map(|at| at.map(|at| &pool.get(at).point));
         Self { problem, pool, remembered, default, workspaces: RefCell::default() }
     }
 
     /// Brings candidates into the order as far as it is known without generating code.
     pub(super) fn sort_unseen(&self, candidates: &mut [usize]) {
-        candidates.sort_by(|a, b| self.first_of(*a, *b, |step| step != Step::Workspace).0);
+        let get = |at: &usize| self.pool.get(*at);
+        candidates.sort_by(|a, b| self.first_of(get(a), get(b), |step| step != Step::Workspace).0);
     }
 
     /// Brings those that count as equal into the order.
     pub(super) fn sort(&self, members: &mut [(usize, f64)]) {
-        members.sort_by(|(a, _), (b, _)| self.first_of(*a, *b, |_| true).0);
+        members.sort_by(|(a, _), (b, _)| self.order(self.pool.get(*a), self.pool.get(*b)));
     }
 
-    /// What puts the first one ahead of the other.
-    fn why(&self, first: usize, other: usize) -> &'static str {
-        self.first_of(first, other, |_| true).1.why()
+    /// Which of two comes first.
+    pub(super) fn order(&self, a: &Candidate, b: &Candidate) -> Ordering {
+        self.first_of(a, b, |_| true).0
     }
 
-    /// Which of two comes first, and which step says so.
-    fn first_of(&self, a: usize, b: usize, counts: impl Fn(Step) -> bool) -> (Ordering, Step) {
-        let is_not = |named: Option<usize>, at: usize| named != Some(at);
-        let predicted = |at: usize| self.pool.get(at).predicted_s.unwrap_or(f64::INFINITY);
+    /// Which of two comes first, and which of the steps that count says so.
+    fn first_of(&self, a: &Candidate, b: &Candidate, counts: impl Fn(Step) -> bool) -> (Ordering, Step) {
+        let is_not = |named: Option<&Point>, c: &Candidate| named != Some(&c.point);
+        let predicted = |c: &Candidate| c.predicted_s.unwrap_or(f64::INFINITY);
         let compare = |step: &Step| match step {
             Step::Remembered => is_not(self.remembered, a).cmp(&is_not(self.remembered, b)),
             Step::Default => is_not(self.default, a).cmp(&is_not(self.default, b)),
             Step::Predicted => predicted(a).total_cmp(&predicted(b)),
-            Step::Workspace => self.workspace(a).cmp(&self.workspace(b)),
-            Step::Point => self.pool.get(a).point.cmp(&self.pool.get(b).point),
+            Step::Workspace => self.workspace(&a.point).cmp(&self.workspace(&b.point)),
+            Step::Point => a.point.cmp(&b.point),
         };
         let steps = STEPS.into_iter().filter(|step| counts(*step));
         let mut found = steps.map(|step| (compare(&step), step));
         found.find(|(order, _)| order.is_ne()).unwrap_or((Ordering::Equal, Step::Point))
     }
 
-    /// Bytes of workspace that a candidate's program needs.
-    fn workspace(&self, at: usize) -> u64 {
-        *self.workspaces.borrow_mut().entry(at).or_insert_with(|| {
-            let legal = self.problem.space().check(&self.pool.get(at).point);
-            legal.map_or(u64::MAX, |legal| self.problem.program(&legal).workspace)
-        })
+    /// Bytes of workspace that a point's program needs.
+    fn workspace(&self, point: &Point) -> u64 {
+        if let Some(known) = self.workspaces.borrow().get(point) {
+            return *known;
+        }
+        let legal = self.problem.space().check(point);
+        let bytes = legal.map_or(u64::MAX, |legal| self.problem.program(&legal).workspace);
+        self.workspaces.borrow_mut().insert(point.clone(), bytes);
+        bytes
     }
 
     /// What a decision says of the band; None where the choice is not of it, since all that are of it were wrong.
@@ -112,7 +118,8 @@ impl<'p> Preference<'p> {
         let Equals { mut members, within } = equals;
         // Whoever was ahead of the choice computed something else.
         members.drain(..members.iter().position(|(at, _)| *at == choice)?);
-        let why = members.get(1).map_or("", |(other, _)| self.why(choice, *other)).to_owned();
+        let ahead = |other: usize| self.first_of(self.pool.get(choice), self.pool.get(other), |_| true).1.why();
+        let why = members.get(1).map_or("", |(other, _)| ahead(*other)).to_owned();
         let told = |(at, relative): &(usize, f64)| {
             let candidate = self.pool.get(*at);
             Tied {

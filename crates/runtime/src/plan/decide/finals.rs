@@ -10,7 +10,7 @@ const FINALISTS: usize = 24;
 
 /// Candidates that join them because they come first in the order among equals, where they are close enough. Of a hundred that are
 /// within the noise of the best the fastest measured ones are others on every run, and these are the same.
-const PREFERRED: usize = 12;
+const PREFERRED: usize = 8;
 
 /// Rounds that a comparison should have at least.
 const ROUNDS_AT_LEAST: u32 = 4;
