@@ -99,7 +99,12 @@ fn by_model() -> PlanSettings {
     PlanSettings { refine: Duration::ZERO, ..PlanSettings::default() }
 }
 
-fn plan(measure: &mut Noisy, settings: &PlanSettings, model: Option<&dyn Predictor>, at: Option<&PlanCache>) -> Planned {
+fn plan(
+    measure: &mut Noisy,
+    settings: &PlanSettings,
+    model: Option<&dyn Predictor>,
+    at: Option<&PlanCache>,
+) -> Planned {
     let (kernel, device) = (kernel(), device());
     let (sampler, settings) = (&mut Uniform::new(100_000), settings.clone());
     Planner { kernel: &kernel, device: &device, measure: Some(measure), predictor: model, sampler, cache: at, settings }
@@ -108,7 +113,11 @@ fn plan(measure: &mut Noisy, settings: &PlanSettings, model: Option<&dyn Predict
 }
 
 /// How often each was chosen, the most frequent first, and of how many the fastest measured one is one.
-fn repeated(times: &[(Point, f64)], settings: &PlanSettings, model: Option<&dyn Predictor>) -> (Vec<(Point, u64)>, usize) {
+fn repeated(
+    times: &[(Point, f64)],
+    settings: &PlanSettings,
+    model: Option<&dyn Predictor>,
+) -> (Vec<(Point, u64)>, usize) {
     let (mut chosen, mut fastest) = (HashMap::<Point, u64>::new(), HashSet::new());
     for seed in 0..REPEATS {
         let mut measure = Noisy::new(times, NOISE, seed);
