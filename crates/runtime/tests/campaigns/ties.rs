@@ -89,8 +89,10 @@ impl Measure for Noisy {
     }
 }
 
+type Seconds = fn(&dyn Problem, &[u16]) -> f64;
+
 /// Expects the toy kernel's cost, in which the device of these tests does not believe.
-fn model() -> Formula<fn(&dyn Problem, &[u16]) -> f64> {
+fn model() -> Formula<Seconds> {
     Formula { kind: "formula", is_costly: false, seconds: toy::cost_s }
 }
 

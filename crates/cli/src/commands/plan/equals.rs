@@ -64,7 +64,7 @@ fn tell(
     let Some(percent) = within.map(|within| 100.0 * within) else { return };
     let more = |relative: f64| format!("+{:.1}%", 100.0 * (relative - 1.0));
     if members.len() < 2 {
-        out.push_str(&format!("\n\nno other {what} is within {percent:.1}% of the best, which may be noise"));
+        out.push_str(&format!("\nno other {what} counts as equal to the best: none is within {percent:.1}% of it\n"));
         return;
     }
     let mut table = vec![["", "measured", "behind the best", column].map(String::from).to_vec()];
@@ -72,7 +72,7 @@ fn tell(
         let measured = tied.measured_s.map_or("-".to_owned(), seconds);
         table.push(vec![(i + 1).to_string(), measured, more(tied.relative), name(tied)]);
     }
-    out.push_str(&format!("\n\n{} {what}s within {percent:.1}% of the best count as equal:\n", members.len()));
+    out.push_str(&format!("\n{} {what}s within {percent:.1}% of the best count as equal:\n", members.len()));
     out.push_str(&aligned(&table));
-    out.push_str(&format!("\nthe first is taken, since {why}; the order is {order}"));
+    out.push_str(&format!("the first is taken, since {why}; the order is {order}\n"));
 }

@@ -1,7 +1,7 @@
 //! The kernels' winners against each other.
 
 use super::{Deciding, ENOUGH};
-use crate::contest::{ContestSettings, JUDGED_AFTER, rounds};
+use crate::contest::{ContestSettings, JUDGED_AFTER, Runs, rounds};
 use crate::error::RuntimeError;
 use crate::paired::Band;
 use crate::plan::answer::Planned;
@@ -38,18 +38,19 @@ impl Deciding<'_, '_> {
         if self.found.len() < 2 {
             return Ok(());
         }
-        let Some(costs) = self.timed()? else { return Ok(()) };
+        let Some(runs) = self.timed()? else { return Ok(()) };
+        let costs: Vec<f64> = runs.iter().map(|runs| runs.median().unwrap_or(f64::INFINITY)).collect();
         let settings = &self.planner.settings;
         let (is_time, paired) = (settings.objective == Objective::default(), &settings.paired);
-        let band = Band::of(&costs.iter().map(|(_, rounds)| rounds.as_slice()).collect::<Vec<_>>());
+        let band = Band::of(&runs.iter().map(Runs::costs).collect::<Vec<_>>());
         let within = band.within(paired.tie_band, paired.tie_most);
-        for ((_, planned), (cost, _)) in self.found.iter_mut().zip(&costs) {
+        for ((_, planned), cost) in self.found.iter_mut().zip(&costs) {
             planned.measured_s = Some(*cost).filter(|c| c.is_finite() && is_time);
         }
         let mut members: Vec<(usize, f64)> = band.members(within);
         members.sort_by_cached_key(|(i, _)| self.place(self.found[*i].0));
         let mut behind: Vec<usize> = (0..costs.len()).filter(|i| members.iter().all(|(at, _)| at != i)).collect();
-        behind.sort_by(|&a, &b| costs[a].0.total_cmp(&costs[b].0));
+        behind.sort_by(|&a, &b| costs[a].total_cmp(&costs[b]));
         self.tie = self.tied(&members, within);
         let mut all: Vec<_> = std::mem::take(&mut self.found).into_iter().map(Some).collect();
         self.found = members.iter().map(|(i, _)| *i).chain(behind).filter_map(|i| all[i].take()).collect();
@@ -63,8 +64,8 @@ impl Deciding<'_, '_> {
         Ok(())
     }
 
-    /// The median cost of each, infinite where it failed, and its cost in each round; None where nothing can be timed.
-    fn timed(&mut self) -> Result<Option<Vec<(f64, Vec<f64>)>>, RuntimeError> {
+    /// What each showed in rounds; None where nothing can be timed.
+    fn timed(&mut self) -> Result<Option<Vec<Runs>>, RuntimeError> {
         let VariantPlanner { measure: Some(measure), settings, entrants, .. } = &mut *self.planner else {
             return Ok(None);
         };
@@ -83,9 +84,7 @@ impl Deciding<'_, '_> {
             ..ContestSettings::on(measure.spec(), settings.seed)
         };
         let timed: Vec<_> = self.found.iter().map(|(at, planned)| (entrants[*at].problem, &planned.point)).collect();
-        let runs = rounds(&mut **measure, &timed, &how, &|_| None)?;
-        let both = |runs: &crate::contest::Runs| (runs.median().unwrap_or(f64::INFINITY), runs.costs().to_vec());
-        Ok(Some(runs.iter().map(both).collect()))
+        Ok(Some(rounds(&mut **measure, &timed, &how, &|_| None)?))
     }
 
     fn place(&self, at: usize) -> Place {
