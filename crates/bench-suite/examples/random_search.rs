@@ -126,15 +126,21 @@ impl Bench {
 
     /// The fastest of some, and the time of each: infinite for those that were dropped as slow.
     fn fastest(&mut self, all: &[Candidate<'_>]) -> Result<(usize, Vec<f64>), Box<dyn Error>> {
-        let settings =
-            PairedSettings { rounds: 11, tie_band: 0.0, drop_beyond: 0.5, max_time: Duration::from_secs(20) };
+        let settings = PairedSettings {
+            rounds: 11,
+            tie_band: 0.0,
+            tie_most: 0.0,
+            most_rounds: 11,
+            drop_beyond: 0.5,
+            max_time: Duration::from_secs(20),
+        };
         let policy = PlanSettings::default().timing;
         let (measure, clock) = (&mut self.measure, Instant::now());
-        let contenders = compare(all.len(), &Objective::default(), &settings, &clock, &mut |i| {
+        let found = compare(all.len(), &Objective::default(), &settings, &clock, &mut |i| {
             outcome(measure, all[i].0, &all[i].1, &policy)
         })?;
         let mut times = vec![f64::INFINITY; all.len()];
-        contenders.iter().for_each(|c| times[c.index] = c.cost);
+        found.contenders.iter().for_each(|c| times[c.index] = c.cost);
         let fastest = (0..all.len()).min_by(|a, b| times[*a].total_cmp(&times[*b])).unwrap_or(0);
         Ok((fastest, times))
     }

@@ -43,6 +43,13 @@ pub struct Decision {
     /// What ranked the kernels before any was tried; None where nothing did.
     #[serde(default)]
     pub selection: Option<Selection>,
+    /// Configurations of the chosen kernel that count as equal to the best measured one; None where none were compared, or where an
+    /// older version wrote the decision.
+    #[serde(default)]
+    pub tie: Option<Tie>,
+    /// The same of the kernels that were timed against each other, each with its own configuration.
+    #[serde(default)]
+    pub kernel_tie: Option<Tie>,
 }
 
 impl Decision {
@@ -59,8 +66,40 @@ impl Decision {
             knowledge: String::new(),
             variants: vec![only],
             selection: None,
+            tie: None,
+            kernel_tie: None,
         }
     }
+}
+
+/// Those that count as equal to the best measured one, and why the first of them was taken.
+///
+/// Times cannot tell them apart, so that the fastest measured one would be another on the next run. An order that knows no times
+/// chooses among them.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Tie {
+    /// All of them in the stated order. The choice is the first.
+    pub members: Vec<Tied>,
+    /// The width of the band: how far behind the best measured one a member may be, as a share of its cost (0.01: one percent). The
+    /// choice loses no more than that by measurement.
+    pub within: f64,
+    /// The stated order, as text.
+    pub order: String,
+    /// What put the choice ahead of the next member, as part of a sentence; empty where there is no other.
+    pub why: String,
+}
+
+/// One of those that count as equal.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Tied {
+    /// Its kernel.
+    pub kernel: KernelId,
+    /// Its configuration.
+    pub config: Config,
+    /// What was measured, in seconds.
+    pub measured_s: Option<f64>,
+    /// Its cost by that of the best measured one, compared round by round: at least 1.
+    pub relative: f64,
 }
 
 /// One kernel of a computation in a decision.

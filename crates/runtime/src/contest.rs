@@ -270,6 +270,11 @@ impl Runs {
         (!self.costs.is_empty()).then(|| median_interval(&mut self.costs.clone()).median)
     }
 
+    /// The cost in each round, from the first on.
+    pub(crate) fn costs(&self) -> &[f64] {
+        &self.costs
+    }
+
     fn standing(self, max_rel_error: f64) -> Standing {
         let untimed = || Failure { kind: FailureKind::Launch, message: "it could not be timed".into() };
         let cost = self.median().ok_or_else(|| self.failure.unwrap_or_else(untimed));

@@ -2,10 +2,14 @@
 //!
 //! Candidates are timed in interleaved rounds, so that a drift of the machine meets all of them, and compared round by
 //! round. Candidates within a tie band count as equal, and the one that the caller ranked first wins: repeated runs
-//! choose the same as far as the noise allows.
+//! choose the same as far as the noise allows. Where chance may put a candidate further behind than the margin, those that may
+//! still belong to the band are timed in more rounds.
 
+mod band;
 mod polish;
 
+pub(crate) use band::Band;
+use band::LOOKS;
 pub use polish::polish;
 
 use std::time::Duration;
@@ -19,8 +23,15 @@ use tilewright_core::timing::{Clock, median_interval};
 pub struct PairedSettings {
     /// Rounds, each candidate timed once in each.
     pub rounds: u32,
-    /// Candidates this close to the best (relative) count as equal to it.
+    /// The margin: candidates this close to the best (relative) count as equal to it. So do those that chance may have put behind it:
+    /// the band is as wide as half the margin and what chance adds, where that is more.
     pub tie_band: f64,
+    /// The band is never wider than this (relative), or than the margin where that is more: what a choice in it loses at most, as
+    /// measured.
+    pub tie_most: f64,
+    /// Most rounds, and at most three times [`PairedSettings::rounds`]. Those after them are of candidates that may belong to the band,
+    /// as long as there are several and chance may put one further behind than the margin.
+    pub most_rounds: u32,
     /// Candidates this far behind the best (relative) after a round are not timed again; twice and three times as far after
     /// the first two, when one disturbance is still half of what is known.
     pub drop_beyond: f64,
@@ -30,8 +41,19 @@ pub struct PairedSettings {
 
 impl Default for PairedSettings {
     fn default() -> Self {
-        Self { rounds: 11, tie_band: 0.01, drop_beyond: 0.06, max_time: Duration::from_secs(5) }
+        let max_time = Duration::from_secs(5);
+        Self { rounds: 11, tie_band: 0.01, tie_most: 0.03, most_rounds: 33, drop_beyond: 0.06, max_time }
     }
+}
+
+/// What a comparison found.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Comparison {
+    /// Those that count as equal to the best in the caller's order, then the others by what they cost beside each other, then those
+    /// that failed. Candidates that the time did not suffice for are left out.
+    pub contenders: Vec<Contender>,
+    /// How far behind the best one may be (relative) and count as equal to it.
+    pub within: f64,
 }
 
 /// A candidate after the comparison.
@@ -49,6 +71,8 @@ pub struct Contender {
     pub costs: Vec<f64>,
     /// Its cost beside the others', by [`polish`]: comparable with that of candidates that were timed in fewer rounds.
     pub settled: f64,
+    /// Its cost by the best's, round by round, at least 1; None unless it counts as equal to the best.
+    pub tied: Option<f64>,
 }
 
 /// What a candidate showed so far.
@@ -70,10 +94,21 @@ impl Runs {
     fn failed(&self) -> bool {
         self.last.is_err()
     }
+
+    fn note(&mut self, outcome: Outcome, objective: &Objective) {
+        let cost = outcome.as_ref().ok().and_then(|m| objective.cost(m));
+        self.active = cost.is_some();
+        // One that ran before is only slower now: what it showed by then stands, or a disturbance would leave no result at all.
+        if self.costs.is_empty() || !matches!(&outcome, Err(failure) if failure.kind == FailureKind::CutOff) {
+            self.last = outcome;
+        }
+        self.costs.extend(cost);
+        self.timed = true;
+    }
 }
 
-/// Times `count` candidates, ranked best first by the caller, against each other; the winner comes first. `measure`
-/// times one candidate once. Candidates that the time did not suffice for are left out.
+/// Times `count` candidates, ranked best first by the caller, against each other; the winner comes first: of those that count as equal
+/// to the best, the one that the caller ranks first. `measure` times one candidate once.
 ///
 /// # Errors
 /// What `measure` reports of the device.
@@ -83,12 +118,16 @@ pub fn compare(
     settings: &PairedSettings,
     clock: &dyn Clock,
     measure: &mut dyn FnMut(usize) -> Result<Outcome, DeviceError>,
-) -> Result<Vec<Contender>, DeviceError> {
+) -> Result<Comparison, DeviceError> {
     let empty = |index| Runs { index, costs: Vec::new(), last: Err(not_timed()), timed: false, active: true };
     let mut runs: Vec<Runs> = (0..count).map(empty).collect();
-    let began = clock.now();
-    for round in 0..settings.rounds.max(1) {
+    let (rounds, began) = (settings.rounds.max(1), clock.now());
+    for round in 0..rounds.max(settings.most_rounds.min(rounds.saturating_mul(LOOKS))) {
         if round > 0 && clock.now().saturating_sub(began) >= settings.max_time {
+            break;
+        }
+        // Not after every round: each look may lose one by chance.
+        if round >= rounds && round % rounds == 0 && !keep_the_close(&mut runs, settings) {
             break;
         }
         let mut order: Vec<usize> = (0..runs.len()).filter(|&i| runs[i].active).collect();
@@ -104,20 +143,13 @@ pub fn compare(
                 break;
             }
             let outcome = measure(runs[i].index)?;
-            let cost = outcome.as_ref().ok().and_then(|m| objective.cost(m));
-            runs[i].active = cost.is_some();
-            // One that ran before is only slower now: what it showed by then stands, or a disturbance would leave no result at all.
-            if runs[i].costs.is_empty() || !matches!(&outcome, Err(failure) if failure.kind == FailureKind::CutOff) {
-                runs[i].last = outcome;
-            }
-            runs[i].costs.extend(cost);
-            runs[i].timed = true;
+            runs[i].note(outcome, objective);
         }
         runs.retain(|r| r.timed);
         let patience = 3u32.saturating_sub(round).max(1);
         drop_the_slow(&mut runs, settings.drop_beyond * f64::from(patience));
     }
-    Ok(ranked(runs, settings.tie_band))
+    Ok(ranked(runs, settings))
 }
 
 fn not_timed() -> Failure {
@@ -131,39 +163,43 @@ fn drop_the_slow(runs: &mut [Runs], beyond: f64) {
     }
 }
 
-/// The winner of the tie band first, then the others by what they cost beside each other.
-fn ranked(runs: Vec<Runs>, tie_band: f64) -> Vec<Contender> {
-    // Only those that stayed to the end are contenders for the first place; medians of fewer rounds are not comparable.
-    let most = runs.iter().filter(|r| !r.failed()).map(|r| r.costs.len()).max().unwrap_or(0);
-    let finalists = || runs.iter().filter(move |r| !r.failed() && r.costs.len() == most);
-    let best = finalists().min_by(|a, b| a.median().total_cmp(&b.median()).then(a.index.cmp(&b.index)));
-    let winner = best.and_then(|best| finalists().find(|r| ratio(r, best) <= 1.0 + tie_band)).map(|r| r.index);
-    let key = |r: &Runs| (r.failed(), Some(r.index) != winner);
+/// The band of those that stayed to the end: medians of fewer rounds are not comparable.
+fn band(runs: &[Runs]) -> Band {
+    Band::of(&runs.iter().map(|r| if r.failed() { &[][..] } else { &r.costs }).collect::<Vec<_>>())
+}
+
+/// Lets go of all that are certainly behind the band; whether more rounds make it narrower.
+fn keep_the_close(runs: &mut [Runs], settings: &PairedSettings) -> bool {
+    let band = band(runs);
+    // However wide the band may become in the end: whoever may belong to it stays.
+    let near = band.members(band.within(settings.tie_band, f64::INFINITY));
+    runs.iter_mut().enumerate().for_each(|(at, r)| r.active = r.active && near.iter().any(|(member, _)| *member == at));
+    near.len() > 1 && band.chance > settings.tie_band
+}
+
+/// See [`Comparison`].
+fn ranked(runs: Vec<Runs>, settings: &PairedSettings) -> Comparison {
+    let band = band(&runs);
+    let within = band.within(settings.tie_band, settings.tie_most);
+    let mut tied = vec![None; runs.len()];
+    band.members(within).into_iter().for_each(|(at, relative)| tied[at] = Some(relative));
     let visits = |r: &Runs| r.costs.iter().copied().map(Some).collect();
     let settled = polish(&runs.iter().map(visits).collect::<Vec<Vec<_>>>(), 0.5);
-    let mut all: Vec<(f64, Runs)> = settled.into_iter().map(|s| s.unwrap_or(f64::INFINITY)).zip(runs).collect();
-    all.sort_by(|(a_cost, a), (b_cost, b)| {
-        key(a).cmp(&key(b)).then(a_cost.total_cmp(b_cost)).then(a.index.cmp(&b.index))
-    });
-    all.into_iter().map(|(settled, runs)| contender(runs, settled)).collect()
-}
-
-/// The cost of `a` by that of `b`, over their common rounds: the geometric mean of the median of the forward rounds and
-/// that of the backward ones, in which a steady drift cancels.
-fn ratio(a: &Runs, b: &Runs) -> f64 {
-    let median = |parity: usize| {
-        let ratios = a.costs.iter().zip(&b.costs).map(|(a, b)| a / b);
-        let mut ratios: Vec<f64> = ratios.skip(parity).step_by(2).collect();
-        if ratios.is_empty() { None } else { Some(median_interval(&mut ratios).median) }
+    let settled = settled.into_iter().map(|s| s.unwrap_or(f64::INFINITY));
+    let mut all: Vec<Contender> =
+        runs.into_iter().zip(settled).zip(tied).map(|((runs, settled), tied)| contender(runs, settled, tied)).collect();
+    let place = |c: &Contender| match c.tied {
+        Some(_) => (0, 0.0),
+        None => (1 + u8::from(c.outcome.is_err()), c.settled),
     };
-    match (median(0), median(1)) {
-        (Some(forward), Some(backward)) => (forward * backward).sqrt(),
-        (Some(only), None) | (None, Some(only)) => only,
-        (None, None) => 1.0,
-    }
+    all.sort_by(|a, b| {
+        let ((a_kind, a_cost), (b_kind, b_cost)) = (place(a), place(b));
+        a_kind.cmp(&b_kind).then(a_cost.total_cmp(&b_cost)).then(a.index.cmp(&b.index))
+    });
+    Comparison { contenders: all, within }
 }
 
-fn contender(runs: Runs, settled: f64) -> Contender {
+fn contender(runs: Runs, settled: f64, tied: Option<f64>) -> Contender {
     let rounds = u32::try_from(runs.costs.len()).unwrap_or(u32::MAX);
     let cost = if runs.failed() { f64::INFINITY } else { runs.median() };
     let outcome = runs.last.map(|last| {
@@ -173,7 +209,7 @@ fn contender(runs: Runs, settled: f64) -> Contender {
         let relative_error = if rounds < 2 { last.relative_error } else { interval.relative_error().min(1.0) };
         Measurement { time_s: last.time_s * scale, repeats: last.repeats * rounds, relative_error, ..last }
     });
-    Contender { index: runs.index, outcome, cost, rounds, costs: runs.costs, settled }
+    Contender { index: runs.index, outcome, cost, rounds, costs: runs.costs, settled, tied }
 }
 
 #[cfg(test)]

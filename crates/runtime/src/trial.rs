@@ -210,11 +210,12 @@ fn contest<'f>(
     // Nothing is cut off, and nothing is measured roughly: all of them were good once.
     let limits = Limits { cut_off: f64::INFINITY, rough: f64::INFINITY };
     let mut live = Evaluator::new(problem, measure, &settings.objective, (&settings.timing, limits), clock);
-    let paired = PairedSettings { max_time: COMPARISON, ..settings.paired.clone() };
+    // What each costs is asked for, not which of them wins.
+    let paired = PairedSettings { max_time: COMPARISON, most_rounds: 0, ..settings.paired.clone() };
     let found = compare(points.len(), &settings.objective, &paired, clock, &mut |i| live.time(&points[i]))?;
     let mut last = Failure { kind: FailureKind::Launch, message: "nothing was timed".into() };
     let mut costs = HashMap::new();
-    for contender in found {
+    for contender in found.contenders {
         match contender.outcome {
             Ok(_) => drop(costs.insert(points[contender.index].clone(), contender.cost)),
             Err(failure) => last = failure,

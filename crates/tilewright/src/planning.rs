@@ -29,7 +29,7 @@ use tilewright_runtime::store::{Fitting, Home, StoreErrorKind, checksum};
 pub struct Planning<'a> {
     /// Where profiles, selectors and plans are kept.
     pub home: &'a Home,
-    /// The kernels of a computation that compete; ties go to the first.
+    /// The kernels of a computation that compete, the default one first; see [`VariantPlanner::entrants`].
     pub kernels: &'a [Arc<dyn AnyKernel>],
     /// Whether routines of libraries were asked for: an answer that they had no part in is another answer.
     pub with_libraries: bool,

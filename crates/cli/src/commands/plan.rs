@@ -1,11 +1,14 @@
 //! `tilewright plan` and `explain`: the best configuration for an input, and why.
 
+mod equals;
+
 use crate::args::{ModelKind, PlanArgs};
 use crate::device::{Opened, watched, with_peaks};
 use crate::failure::{Failure, Kind};
 use crate::fields;
 use crate::output::{Output, aligned, note, seconds};
 use crate::wiring::{Wiring, measure};
+use equals::Equals;
 use serde::Serialize;
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -65,6 +68,8 @@ struct Answer {
     variants: Vec<Variant>,
     /// What ranked them before any was tried.
     selector: Option<Selection>,
+    #[serde(flatten)]
+    equals: Equals,
     seconds: f64,
     search_s: f64,
     /// Timings that gave a time; configurations that are compared with each other are timed again and again.
@@ -237,6 +242,7 @@ fn answer(problem: &dyn Problem, p: &Planned) -> Answer {
         damaged: p.damaged.clone(),
         variants: p.decision.variants.clone(),
         selector: p.decision.selection.clone(),
+        equals: Equals::of(&p.decision),
         seconds: p.stats.seconds,
         search_s: p.stats.search_s,
         timed: p.stats.timed,
@@ -345,6 +351,7 @@ fn explain_text(e: &Explained) -> String {
         table.push([vec![(i + 1).to_string()], row.to_vec()].concat());
     }
     let _ = write!(out, "\nthe best alternatives:\n{}", aligned(&table));
+    e.answer.equals.tell(&mut out, &default);
     if let Some(Selection { method, inputs, fraction_of_oracle, ranked, .. }) = &e.answer.selector {
         let share =
             fraction_of_oracle.map_or(String::new(), |f| format!(", {:.1}% of the best on unseen ones", 100.0 * f));

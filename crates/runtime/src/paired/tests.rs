@@ -11,7 +11,8 @@ impl Clock for Still {
 }
 
 fn settings() -> PairedSettings {
-    PairedSettings { rounds: 5, tie_band: 0.01, drop_beyond: 0.10, max_time: Duration::from_secs(1) }
+    let max_time = Duration::from_secs(1);
+    PairedSettings { rounds: 5, tie_band: 0.01, tie_most: 0.03, most_rounds: 5, drop_beyond: 0.10, max_time }
 }
 
 fn run(count: usize, time: impl Fn(usize, usize) -> f64) -> (Vec<Contender>, Vec<usize>) {
@@ -28,7 +29,7 @@ fn run(count: usize, time: impl Fn(usize, usize) -> f64) -> (Vec<Contender>, Vec
         })
     };
     let found = compare(count, &Objective::default(), &settings(), &Still, &mut measure).unwrap();
-    (found, order)
+    (found.contenders, order)
 }
 
 #[test]
@@ -94,7 +95,7 @@ impl Clock for Ticking {
 fn whoever_the_time_does_not_suffice_for_is_left_out() {
     let settings = PairedSettings { max_time: Duration::from_secs(4), ..settings() };
     let mut measure = |i: usize| Ok(Ok(Measurement::recorded(10.0 - i as f64)));
-    let found = compare(10, &Objective::default(), &settings, &Ticking::default(), &mut measure).unwrap();
+    let found = compare(10, &Objective::default(), &settings, &Ticking::default(), &mut measure).unwrap().contenders;
     assert_eq!(found.iter().map(|c| c.index).collect::<Vec<_>>(), [3, 2, 1, 0]);
 }
 
@@ -105,10 +106,10 @@ fn what_was_measured_before_a_cut_off_stands() {
     let mut measure = |i: usize| {
         calls += 1;
         let late = || Failure { kind: FailureKind::CutOff, message: "ran 9 s".into() };
-        Ok(if calls <= 3 { Ok(Measurement::recorded([1.02, 1.0, 1.04][i])) } else { Err(late()) })
+        Ok(if calls <= 3 { Ok(Measurement::recorded([1.04, 1.0, 1.06][i])) } else { Err(late()) })
     };
-    let found = compare(3, &Objective::default(), &settings(), &Still, &mut measure).unwrap();
+    let found = compare(3, &Objective::default(), &settings(), &Still, &mut measure).unwrap().contenders;
     let costs: Vec<_> = found.iter().map(|c| (c.index, c.cost, c.outcome.is_ok())).collect();
-    assert_eq!(costs, [(1, 1.0, true), (0, 1.02, true), (2, 1.04, true)]);
+    assert_eq!(costs, [(1, 1.0, true), (0, 1.04, true), (2, 1.06, true)]);
     assert_eq!(calls, 6, "whoever is cut off is not timed again");
 }

@@ -1,7 +1,8 @@
 //! Where the configurations of a decision are timed.
 
 use super::pool::Pool;
-use crate::paired::{PairedSettings, compare};
+use super::ties::Equals;
+use crate::paired::{Comparison, PairedSettings, compare};
 use tilewright_core::measurement::{Failure, FailureKind, Outcome};
 use tilewright_core::objective::Objective;
 use tilewright_core::program::DeviceError;
@@ -62,23 +63,30 @@ impl<'a> Bench<'a> {
         Ok(outcome)
     }
 
-    /// Times candidates in interleaved rounds; their order, the winner first.
+    /// Times candidates in interleaved rounds; those that count as equal to the best, and the others behind them, the best first.
     pub(super) fn compare(
         &mut self,
         candidates: &[usize],
         how: &PairedSettings,
         clock: &dyn Clock,
-    ) -> Result<Vec<usize>, DeviceError> {
+    ) -> Result<(Equals, Vec<usize>), DeviceError> {
         let points: Vec<Point> = candidates.iter().map(|at| self.pool.get(*at).point.clone()).collect();
         if self.ahead() > 1 {
             self.expect(&points);
         }
         let objective = self.objective;
-        let found = compare(candidates.len(), objective, how, clock, &mut |i| self.time(candidates[i]))?;
-        for contender in &found {
-            self.pool.get_mut(candidates[contender.index]).outcome = Some(contender.outcome.clone());
+        let Comparison { contenders, within } =
+            compare(candidates.len(), objective, how, clock, &mut |i| self.time(candidates[i]))?;
+        let (mut members, mut behind) = (Vec::new(), Vec::new());
+        for contender in contenders {
+            let at = candidates[contender.index];
+            self.pool.get_mut(at).outcome = Some(contender.outcome);
+            match contender.tied {
+                Some(relative) => members.push((at, relative)),
+                None => behind.push(at),
+            }
         }
-        Ok(found.iter().map(|c| candidates[c.index]).collect())
+        Ok((Equals { members, within }, behind))
     }
 }
 

@@ -1,9 +1,12 @@
 //! One decision, step by step.
 
+mod finals;
+
 use super::Planner;
 use super::answer::{PlanStats, Planned, Searched};
 use super::bench::Bench;
 use super::settings::PlanSettings;
+use super::ties::{self, Equals};
 use crate::error::RuntimeError;
 use crate::knowledge::{Knowledge, Shared, not_drawn};
 use crate::nothing_legal::nothing_legal;
@@ -25,18 +28,12 @@ use tilewright_search::{Evaluator, Setup, Strategy, drive};
 /// Alternatives that a decision lists.
 pub(super) const LISTED: usize = 10;
 
-/// Candidates that are compared with each other after searching.
-const FINALISTS: usize = 24;
-
 /// Candidates that join them because the strategy expects most of them.
 const FAVOURITES: usize = 12;
 
 /// Nobody is to wait longer for a plan, unless a budget is asked for, than this many calls take: an empty product would be tuned
 /// for seconds.
 const WORTH_CALLS: f64 = 1e7;
-
-/// Rounds that a comparison should have at least.
-const ROUNDS_AT_LEAST: u32 = 4;
 
 /// Decides a problem; `again` says why the plan cache's answer was not enough, and `remembered` is that answer where it is still
 /// legal.
@@ -66,6 +63,8 @@ pub(super) fn decide(
         bench: Bench::new(live, &settings.objective),
         stats: PlanStats { search_s: knowledge.seconds, ..PlanStats::default() },
         searched: None,
+        default: None,
+        equals: None,
         considered: knowledge.considered,
         reasons: again.iter().cloned().collect(),
     };
@@ -94,6 +93,10 @@ struct Deciding<'d> {
     stats: PlanStats,
     /// How it was searched.
     searched: Option<Searched>,
+    /// The configuration that runs before anything is tuned.
+    default: Option<usize>,
+    /// Those that the last comparison found equal to the best.
+    equals: Option<Equals>,
     considered: u64,
     /// Sentences of the reason.
     reasons: Vec<String>,
@@ -109,14 +112,14 @@ impl Deciding<'_> {
         for (point, predicted_s) in &self.knowledge.starts {
             self.bench.pool.add(point.clone(), *predicted_s);
         }
-        let default = self.knowledge.default.clone().map(|p| self.bench.pool.add(p, None));
+        self.default = self.knowledge.default.clone().map(|p| self.bench.pool.add(p, None));
         let order = if self.bench.live.is_none() || self.settings.top == 0 {
             self.unmeasured(is_modelled)?
         } else {
-            self.measured(is_modelled, default)?
+            self.measured(is_modelled)?
         };
         let (winner, max_rel_error) = self.verified(&order)?;
-        Ok(self.answer(winner, &order, default, max_rel_error))
+        Ok(self.answer(winner, &order, max_rel_error))
     }
 
     /// The order of preference where nothing is timed: the model's, else the default alone.
@@ -136,25 +139,23 @@ impl Deciding<'_> {
     }
 
     /// The order of preference by measuring.
-    fn measured(&mut self, is_modelled: bool, default: Option<usize>) -> Result<Vec<usize>, RuntimeError> {
+    fn measured(&mut self, is_modelled: bool) -> Result<Vec<usize>, RuntimeError> {
         if is_modelled {
-            let count = self.bench.pool.len();
-            let order = self.compare(&(0..count).collect::<Vec<_>>())?;
-            let count = order.len();
-            let best = counted(count, "candidate");
+            let order = self.compare(&(0..self.bench.pool.len()).collect::<Vec<_>>())?;
+            let best = counted(order.len(), "candidate");
             self.reasons.push(format!("the best by model and by default, {best}, were timed against each other"));
             if self.settings.refine == Duration::ZERO || !self.bench.pool.any_measured() {
                 return self.expect_any_ran(order);
             }
             let favourites = self.search(self.settings.refine)?;
-            return self.finals(&order, favourites, default);
+            return self.finals(favourites);
         }
         self.reasons.push(format!(
             "there is no profile for this kernel on this device, so this input was tuned for up to {:.1} s",
             self.settings.budget.as_secs_f64()
         ));
         // Ahead of the default: neighbours of what is remembered are the first that are looked at.
-        for known in [self.bench.remembered, default].into_iter().flatten() {
+        for known in [self.bench.remembered, self.default].into_iter().flatten() {
             self.bench.time(known).map(drop)?;
         }
         let favourites = self.search(self.settings.budget)?;
@@ -162,7 +163,7 @@ impl Deciding<'_> {
         if self.bench.pool.len() == 0 {
             return Err(nothing_legal(self.problem));
         }
-        self.finals(&[], favourites, default)
+        self.finals(favourites)
     }
 
     /// Lets the strategy measure for a time; the points that it expects to be the best after all.
@@ -232,59 +233,6 @@ impl Deciding<'_> {
         Ok(())
     }
 
-    /// Times the best few of everything against each other; `preferred` breaks ties.
-    fn finals(
-        &mut self,
-        preferred: &[usize],
-        favourites: Vec<Point>,
-        default: Option<usize>,
-    ) -> Result<Vec<usize>, RuntimeError> {
-        let mut finalists: Vec<usize> = self.bench.pool.by_cost(&self.settings.objective);
-        finalists.retain(|&at| self.bench.pool.get(at).measurement().is_some());
-        let (most, favoured) = self.room(&finalists);
-        let mut rest = finalists.split_off(finalists.len().min(most));
-        for point in favourites.into_iter().take(favoured) {
-            let predicted = self.bench.predicted(&point);
-            let at = self.bench.pool.add(point, predicted);
-            if !finalists.contains(&at) {
-                finalists.push(at);
-            }
-        }
-        // Noise must keep neither what is remembered nor the default from its chance: an answer that was looked for again is never
-        // worse, and none is worse than no tuning at all.
-        let remembered = self.bench.remembered;
-        for kept in [remembered, default].into_iter().flatten() {
-            if rest.contains(&kept) && !finalists.contains(&kept) {
-                finalists.push(kept);
-            }
-        }
-        rest.retain(|at| !finalists.contains(at));
-        // Ties go to what is remembered, then to what the model ranked, then to what was found first.
-        finalists.sort_by_key(|at| {
-            (Some(*at) != remembered, preferred.iter().position(|p| p == at).unwrap_or(usize::MAX), *at)
-        });
-        let mut order = if finalists.len() > 1 { self.compare(&finalists)? } else { finalists };
-        order.extend(rest);
-        self.expect_any_ran(order)
-    }
-
-    /// How many of the best, and of the favourites, the time of a comparison has room for: a few rounds of few say more than
-    /// one of many.
-    fn room(&self, best_first: &[usize]) -> (usize, usize) {
-        const FEWEST: usize = 2;
-        let time = self.settings.paired.max_time.as_secs_f64();
-        // Each turn is a warm-up and a timed run at least.
-        let turn =
-            best_first.first().and_then(|&at| self.bench.pool.get(at).measurement()).map_or(0.0, |m| 2.0 * m.time_s);
-        let turns = time / (turn * f64::from(ROUNDS_AT_LEAST)).max(f64::MIN_POSITIVE);
-        let share = |count: usize| count.min((turns / 2.0) as usize).max(FEWEST);
-        (share(FINALISTS), share(FAVOURITES))
-    }
-
-    fn compare(&mut self, candidates: &[usize]) -> Result<Vec<usize>, RuntimeError> {
-        Ok(self.bench.compare(candidates, &self.settings.paired, self.clock)?)
-    }
-
     /// The order, unless nothing of it can run. What was only cut off was too slow for the time there was: then what stands first is
     /// taken without one.
     fn expect_any_ran(&mut self, order: Vec<usize>) -> Result<Vec<usize>, RuntimeError> {
@@ -344,8 +292,10 @@ impl Deciding<'_> {
         Err(RuntimeError::NothingRight { kernel, input, tried: tried.len() as u64, last })
     }
 
-    fn answer(mut self, winner: usize, order: &[usize], default: Option<usize>, max_rel_error: Option<f64>) -> Planned {
-        self.tell_gain(winner, default);
+    fn answer(mut self, winner: usize, order: &[usize], max_rel_error: Option<f64>) -> Planned {
+        let tie = self.equals.take().and_then(|equals| self.preference().tie(equals, winner));
+        self.reasons.extend(tie.as_ref().and_then(|tie| ties::told(tie, "configurations")));
+        self.tell_gain(winner);
         // A costly model is not asked about all that is timed, but one word more, of what is answered, is worth its price.
         if let Some(model) = self.knowledge.model() {
             let chosen = self.bench.pool.get_mut(winner);
@@ -369,6 +319,7 @@ impl Deciding<'_> {
             considered,
             knowledge: self.settings.knowledge.unwrap_or(known_as(model.as_deref())).to_owned(),
             model,
+            tie,
             ..Decision::of(chosen.clone(), self.considered, reason.clone())
         };
         Planned {
@@ -393,7 +344,7 @@ impl Deciding<'_> {
     }
 
     /// Where the winner stood with the model, and what it gains over the default.
-    fn tell_gain(&mut self, winner: usize, default: Option<usize>) {
+    fn tell_gain(&mut self, winner: usize) {
         let objective = self.settings.objective.clone();
         if let Some(expected) = self.bench.pool.get(winner).predicted_s {
             let better = self.bench.pool.iter().filter(|c| c.predicted_s.is_some_and(|s| s < expected)).count();
@@ -408,7 +359,7 @@ impl Deciding<'_> {
                 self.reasons.push(format!("it is {:.2} times as good as the remembered one", other / own));
             }
         }
-        let Some(default) = default else { return };
+        let Some(default) = self.default else { return };
         let (own, other) =
             (self.bench.pool.get(winner).cost(&objective), self.bench.pool.get(default).cost(&objective));
         if winner == default {

@@ -1,5 +1,26 @@
 //! Deciding the kernel and the configuration for an input: from the cache; else by what a model knows, a strategy that measures, a comparison of
 //! the best with each other and a check of the result.
+//!
+//! # The same winner on every run
+//!
+//! Configurations that noise cannot tell from the best one form a *tie band*, and [`TIE_ORDER`], which knows no times, chooses in it; among
+//! kernels [`KERNEL_TIE_ORDER`] does. The answer holds both bands ([`tilewright_core::decision::Tie`]).
+//!
+//! - *The band.* A finalist belongs to it that is behind the best one by no more than the margin ([`PairedSettings::tie_band`], 1%), or by
+//!   half of the margin and what chance makes of the difference, where that is more ([`crate::paired`]). A finalist that truly is within half
+//!   of the margin is in the band with 95%, as long as that is no wider than [`PairedSettings::tie_most`] (3%).
+//! - *The loss.* By measurement, the choice is behind the best by no more than the width of the band: 1% where the noise is small, and never
+//!   more than 3%.
+//! - *The promise.* Runs, and ranks on equal devices, choose the same where they have the same profile, the same seed and the same
+//!   remembered answer or none, where they measure the same configurations, and where what comes first in the band truly is within half of
+//!   the margin of the best, while whatever comes ahead of it in the order is clearly outside. One at the edge of the band is in it on one run
+//!   and not on the next: no rule that measures can avoid that.
+//! - *What time decides.* A search within a budget measures as many configurations as the machine has time for. Where hundreds of them are
+//!   within the noise of the best, two such searches mostly meet others. With [`PlanSettings::refine`] of zero and a profile, all runs measure
+//!   the same. Ranks that must agree in any case share one answer: one of them plans, and the others read its plan cache.
+//!
+//! [`PairedSettings::tie_band`]: crate::paired::PairedSettings::tie_band
+//! [`PairedSettings::tie_most`]: crate::paired::PairedSettings::tie_most
 
 mod answer;
 mod asked;
@@ -7,12 +28,14 @@ mod bench;
 mod decide;
 mod pool;
 mod settings;
+mod ties;
 mod variants;
 
 pub use crate::knowledge::Ranking;
 pub use answer::{PlanStats, Planned, Searched};
 pub use asked::{Asked, Look};
 pub use settings::PlanSettings;
+pub use ties::{KERNEL_TIE_ORDER, TIE_ORDER};
 pub use tilewright_search::Sampling;
 pub use variants::{Entrant, SEARCHED, Searching, VariantPlanner};
 

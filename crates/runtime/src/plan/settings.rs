@@ -35,7 +35,8 @@ pub struct PlanSettings {
     pub budget: Duration,
     /// How a configuration is timed.
     pub timing: Timing,
-    /// How the best are compared with each other.
+    /// How the best are compared with each other, and which of them count as equal. Among equals [`super::TIE_ORDER`] chooses, and
+    /// among kernels [`super::KERNEL_TIE_ORDER`]; see the module.
     pub paired: PairedSettings,
     /// Configurations that run this many times longer than the best so far are cut off.
     pub cut_off: f64,

@@ -1,12 +1,13 @@
 //! Deciding among several kernels of one computation: a selector ranks them, the best few are searched, their winners are timed
 //! against each other.
 
+mod winners;
+
 use super::answer::{PlanStats, Planned};
 use super::asked::Asked;
 use super::decide::{LISTED, sentence};
 use super::settings::PlanSettings;
 use super::{Planner, Ranking, Recalled, from_cache, look, recall, to_cache, unstored, warn_unstored};
-use crate::contest::{ContestSettings, JUDGED_AFTER, rounds};
 use crate::error::RuntimeError;
 use crate::nothing_legal::nothing_legal;
 use crate::plan_cache::{Lookup, PlanCache};
@@ -14,10 +15,9 @@ use crate::selection::{RankedVariants, Ranker};
 use crate::verify::Verifier;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tilewright_core::decision::{Alternative, Selection, Variant};
+use tilewright_core::decision::{Alternative, Selection, Tie, Variant};
 use tilewright_core::device::DeviceSpec;
 use tilewright_core::id::KernelId;
-use tilewright_core::objective::Objective;
 use tilewright_core::predictor::Predictor;
 use tilewright_core::problem::{AnyKernel, Measure, Problem};
 use tilewright_core::program::DeviceError;
@@ -53,7 +53,8 @@ pub type Searching<'a> = dyn FnMut(&dyn AnyKernel, Option<&dyn Predictor>, &Plan
 /// What a decision among kernels works with. Whatever is missing is done without, and the answer says so. Of a single kernel, it
 /// decides as a [`Planner`] does.
 pub struct VariantPlanner<'a> {
-    /// Those that compete, all of one computation, for one input on one device; ties go to the first.
+    /// Those that compete, all of one computation, for one input on one device; the first is the default. Those that count as equal
+    /// follow [`super::KERNEL_TIE_ORDER`].
     pub entrants: Vec<Entrant<'a>>,
     /// Kernels that the caller left out, and why.
     pub left_out: Vec<(KernelId, String)>,
@@ -226,6 +227,8 @@ struct Deciding<'d, 'a> {
     /// The kernels with a plan, in the order of preference.
     found: Vec<(usize, Planned)>,
     selection: Option<Selection>,
+    /// The kernels that count as equal to the best.
+    tie: Option<Tie>,
     /// The share of the time that is spent.
     used: f64,
 }
@@ -239,8 +242,8 @@ impl<'d, 'a> Deciding<'d, 'a> {
     ) -> Self {
         let reasons = again.iter().chain(&planner.notes).cloned().collect();
         let left_out = planner.left_out.clone();
-        let (error, glanced, found, selection, used) = (None, Vec::new(), Vec::new(), None, 0.0);
-        Self { planner, clock, verifier, remembered, glanced, left_out, error, reasons, found, selection, used }
+        let (error, glanced, found, selection, tie, used) = (None, Vec::new(), Vec::new(), None, None, 0.0);
+        Self { planner, clock, verifier, remembered, glanced, left_out, error, reasons, found, selection, tie, used }
     }
 
     fn decide(mut self) -> Result<(usize, Planned), RuntimeError> {
@@ -375,50 +378,6 @@ impl<'d, 'a> Deciding<'d, 'a> {
         Ok(())
     }
 
-    /// Times the winners against each other, and brings them into the order of that.
-    fn contest(&mut self) -> Result<(), RuntimeError> {
-        let VariantPlanner { measure: Some(measure), settings, entrants, .. } = &mut *self.planner else {
-            return Ok(());
-        };
-        if self.found.len() < 2 {
-            return Ok(());
-        }
-        if measure.ahead() > 1 {
-            for (at, planned) in &self.found {
-                measure.expect(entrants[*at].problem, std::slice::from_ref(&planned.point));
-            }
-        }
-        // Blocks of calls, as `run` and `bench` time: right behind another kernel a single call pays for waking threads and for cold
-        // caches, and may be a hundred times slower than the next.
-        let how = ContestSettings {
-            objective: settings.objective.clone(),
-            min_rounds: JUDGED_AFTER,
-            enough: ENOUGH,
-            drop_beyond: 2.0 * settings.paired.drop_beyond,
-            ..ContestSettings::on(measure.spec(), settings.seed)
-        };
-        let timed: Vec<_> = self.found.iter().map(|(at, planned)| (entrants[*at].problem, &planned.point)).collect();
-        let runs = rounds(&mut **measure, &timed, &how, &|_| None)?;
-        let costs: Vec<f64> = runs.iter().map(|runs| runs.median().unwrap_or(f64::INFINITY)).collect();
-        for ((_, planned), cost) in self.found.iter_mut().zip(&costs) {
-            planned.measured_s = Some(*cost).filter(|c| c.is_finite() && settings.objective == Objective::default());
-        }
-        // Ties go to the kernel that was ranked first.
-        let least = costs.iter().copied().fold(f64::INFINITY, f64::min);
-        let tied = |cost: f64| if cost <= least * (1.0 + settings.paired.tie_band) { least } else { cost };
-        let mut order: Vec<usize> = (0..costs.len()).collect();
-        order.sort_by(|&a, &b| tied(costs[a]).total_cmp(&tied(costs[b])));
-        let mut all: Vec<_> = std::mem::take(&mut self.found).into_iter().map(Some).collect();
-        self.found = order.into_iter().filter_map(|i| all[i].take()).collect();
-        let time = |(at, p): &(usize, Planned)| {
-            let seconds = p.measured_s.map_or("no time".to_owned(), |s| format!("{s:.3e} s"));
-            format!("{} {seconds}", entrants[*at].problem.kernel())
-        };
-        let times: Vec<String> = self.found.iter().map(time).collect();
-        self.reasons.push(format!("the winners were timed against each other: {}", times.join(", ")));
-        Ok(())
-    }
-
     fn answer(mut self) -> (usize, Planned) {
         if !self.left_out.is_empty() {
             let all: Vec<String> = self.left_out.iter().map(|(kernel, why)| format!("{kernel} ({why})")).collect();
@@ -441,7 +400,7 @@ impl<'d, 'a> Deciding<'d, 'a> {
         considered.insert(0, decision.chosen.clone());
         considered.truncate(LISTED);
         (decision.considered, decision.considered_count, planned.considered) = (considered, count, count);
-        (decision.variants, decision.selection) = (variants, self.selection);
+        (decision.variants, decision.selection, decision.kernel_tie) = (variants, self.selection, self.tie);
         planned.reason = format!("{} Of {}: {}", sentence(&self.reasons.join("; ")), planned.kernel, planned.reason);
         decision.reason.clone_from(&planned.reason);
         (planned.cached, planned.stats) = (false, PlanStats { seconds: self.clock.elapsed().as_secs_f64(), ..stats });

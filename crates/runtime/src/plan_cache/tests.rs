@@ -1,7 +1,7 @@
 use super::*;
 use crate::store::StoreErrorKind;
 use std::sync::Arc;
-use tilewright_core::decision::Alternative;
+use tilewright_core::decision::{Alternative, Tie, Tied};
 use tilewright_core::device::DeviceSpec;
 use tilewright_core::problem::Bound;
 use tilewright_testkit::toy::{self, ScaleInput, ScaleKernel};
@@ -33,7 +33,15 @@ fn what_is_put_is_found_for_the_same_question_only() {
     let cache = PlanCache::new(dir.path());
     let (time, problem) = (Objective::default(), toy::problem(1000));
     assert_eq!(cache.get(&problem, &time).unwrap(), Lookup::Miss);
-    let plan = plan(&problem);
+    let mut plan = plan(&problem);
+    let member = |config: &Config| Tied {
+        kernel: problem.kernel(),
+        config: config.clone(),
+        measured_s: Some(1e-3),
+        relative: 1.002,
+    };
+    let (order, why) = ("an order".to_owned(), "it is first".to_owned());
+    plan.decision.tie = Some(Tie { members: vec![member(&plan.config)], within: 0.01, order, why });
     cache.put(&problem, &time, &plan).unwrap();
     let point = problem.default_point().unwrap();
     assert_eq!(cache.get(&problem, &time).unwrap(), Lookup::Hit(Box::new(plan), point));
@@ -78,7 +86,7 @@ fn damage_is_an_error_that_names_the_file() {
 }
 
 #[test]
-fn an_entry_of_before_looks_were_noted_is_read() {
+fn an_entry_of_before_looks_and_ties_were_noted_is_read() {
     let dir = tempfile::tempdir().unwrap();
     let cache = PlanCache::new(dir.path());
     let (time, problem) = (Objective::default(), toy::problem(1000));
@@ -91,13 +99,24 @@ fn an_entry_of_before_looks_were_noted_is_read() {
         predicted_s: Option<f64>,
         measured_s: Option<f64>,
         max_rel_error: Option<f64>,
-        decision: Decision,
+        decision: OldDecision,
+    }
+    /// What a decision was.
+    #[derive(Serialize)]
+    struct OldDecision {
+        chosen: Alternative,
+        considered: Vec<Alternative>,
+        considered_count: u64,
+        reason: String,
     }
     let CachedPlan { config, predicted_s, measured_s, max_rel_error, decision, looks: _ } = plan.clone();
+    let Decision { chosen, considered, considered_count, reason, .. } = decision;
+    let decision = OldDecision { chosen, considered, considered_count, reason };
     let old = Old { config, predicted_s, measured_s, max_rel_error, decision };
     envelope::write(&path, FORMAT, &PlanHeader::new(&problem, time.clone()), &old).unwrap();
     let Lookup::Hit(found, _) = cache.get(&problem, &time).unwrap() else { panic!("not read") };
-    assert_eq!(*found, plan);
+    let decision = Decision { variants: Vec::new(), ..plan.decision.clone() };
+    assert_eq!(*found, CachedPlan { decision, ..plan });
 }
 
 #[test]

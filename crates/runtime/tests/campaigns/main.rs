@@ -4,5 +4,6 @@ mod planning;
 mod several;
 mod strategies;
 mod support;
+mod ties;
 mod tuning;
 mod variants;

@@ -101,8 +101,11 @@ fn settings(strategy: Choice) -> PlanSettings {
 fn a_strategy_of_ones_own_plans() {
     let own = Choice::own("backwards", |setup, _| Box::new(Backwards::new(setup)));
     let planned = plan(settings(own), true, None).unwrap();
-    let (best, _) = toy::optimum(&*problem()).unwrap();
-    assert_eq!(planned.point, best);
+    let (best, seconds) = toy::optimum(&*problem()).unwrap();
+    let best = problem().space().config(&best);
+    let tie = planned.decision.tie.unwrap();
+    assert!(tie.members.iter().any(|m| (&m.config, m.measured_s) == (&best, Some(seconds))), "{tie:?}");
+    assert!(planned.measured_s.unwrap() <= seconds * (1.0 + tie.within), "{tie:?}");
     let searched = planned.searched.unwrap();
     assert_eq!((searched.strategy.as_str(), searched.stopped_by), ("backwards", StoppedBy::Exhausted));
     assert_eq!((searched.evaluations, searched.bound), (problem().space().count_legal(), None));

@@ -6,7 +6,9 @@ use tilewright_core::predictor::Predictor;
 use tilewright_core::problem::{AnyKernel, Erased, Measure, Problem};
 use tilewright_core::selector::{Candidate, Selector, VariantOrder};
 use tilewright_runtime::RuntimeError;
-use tilewright_runtime::plan::{Asked, Entrant, PlanSettings, Planned, Planner, Ranking, VariantPlanner};
+use tilewright_runtime::plan::{
+    Asked, Entrant, KERNEL_TIE_ORDER, PlanSettings, Planned, Planner, Ranking, VariantPlanner,
+};
 use tilewright_runtime::plan_cache::PlanCache;
 use tilewright_runtime::selection::Ranker;
 use tilewright_sampler::Uniform;
@@ -252,6 +254,31 @@ fn an_answer_is_remembered_until_its_kernel_is_gone_or_another_one_competes() {
     let longer = setup.plan("n=100000").unwrap();
     assert!(!longer.cached && longer.looked_again.is_some() && longer.kernel.as_str() == "scale.all");
     assert!(setup.plan("n=100000").unwrap().cached);
+}
+
+#[test]
+fn among_equal_kernels_the_remembered_the_selector_the_default_and_the_name_choose() {
+    let dir = tempfile::tempdir().unwrap();
+    let chosen = |setup: &mut Setup| {
+        let planned = setup.plan("n=10000").unwrap();
+        let tie = planned.decision.kernel_tie.unwrap();
+        assert_eq!((tie.order.as_str(), &tie.members[0].kernel), (KERNEL_TIE_ORDER, &planned.kernel));
+        assert_eq!(tie.members.len(), 2, "{}", planned.reason);
+        assert!(tie.members.iter().all(|m| m.relative <= 1.0 + tie.within), "{tie:?}");
+        (planned.kernel.to_string(), tie.why)
+    };
+    let found = |kernel: &str, why: &str| (kernel.to_owned(), why.to_owned());
+    let mut setup = Setup::new(&[BACK, "scale.b", "scale.a"]);
+    assert_eq!(chosen(&mut setup), found("scale.a", "its kernel's name comes first"));
+    let mut setup = Setup::new(&["scale.b", BACK, "scale.a"]);
+    assert_eq!(chosen(&mut setup), found("scale.b", "its kernel is the default"));
+    setup.selector = Some(Says(&["scale.a", "scale.b", BACK]));
+    assert_eq!(chosen(&mut setup), found("scale.a", "the selector ranks its kernel first"));
+    setup.cache = Some(PlanCache::new(dir.path()));
+    chosen(&mut setup);
+    setup.selector = Some(Says(&["scale.b", "scale.a", BACK]));
+    setup.settings.asked = Asked { budget: Some(Duration::from_secs(1)), ..Asked::default() };
+    assert_eq!(chosen(&mut setup), found("scale.a", "its kernel is that of the remembered answer"));
 }
 
 #[test]
