@@ -44,7 +44,7 @@ def summary(results):
 def tune(folder):
     data = numpy.zeros(4, dtype=numpy.float32)
     cache = str(folder / "theirs.json")
-    results, _ = kernel_tuner.tune_kernel("f", SOURCE, 100, [data], PARAMS, lang="C", cache=cache, quiet=True)
+    results, _ = kernel_tuner.tune_kernel("f", SOURCE, 100, [data], PARAMS, lang="C", compiler="cc", cache=cache, quiet=True)
     file_utils.store_output_file(str(folder / "theirs.t4.json"), results, PARAMS)
     return summary(results)
 
