@@ -88,7 +88,9 @@ pub(super) fn warm(files: &[PathBuf], here: &BoundSpace) -> Result<Experience, F
     for file in files {
         let fault = |e| Failure::of_file(Kind::Input, file, e);
         let kernel = RecordedKernel::new(Arc::new(read(file)?)).map_err(fault)?;
-        let variant = kernel.dataset().schema().columns.variant.clone().unwrap_or_default();
+        let variant = kernel.dataset().schema().columns.variant.clone();
+        // Where the searched space has the variant, it is a parameter like any other.
+        let variant = variant.filter(|name| here.params().iter().all(|p| p.name != *name)).unwrap_or_default();
         let mut found = false;
         for problem in kernel.problems().map_err(fault)? {
             let mut views: BTreeMap<String, Vec<(Point, f64)>> = BTreeMap::new();
