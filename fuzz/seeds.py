@@ -77,6 +77,8 @@ def main():
     write("words", WORDS)
     write("dataset", [table + b"\0" + sidecar, table])
     write("kernel_tuner", [CACHE, T4])
+    write("ktt", [(data / "ktt.json").read_bytes()])
+    write("clblast", [path.read_bytes() for path in sorted(data.glob("clblast_*.json"))])
     write("log", [b"\n".join(log.split(b"\n")[:6]) + b"\n" for log in logs] + lines)
     write("plan", enveloped(under(home, "plans/*/*.plan")))
     write("profile", small)

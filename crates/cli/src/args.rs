@@ -1,12 +1,14 @@
 //! The command line as clap reads it. Its words are a contract that others script against.
 
 mod counting;
+mod data;
 mod model;
 mod numbers;
 mod repository;
 mod selection;
 
 pub(crate) use counting::CountArgs;
+pub(crate) use data::{DataCommand, ExportArgs, ExportFormat};
 pub(crate) use model::{ModelArgs, ModelCommand, ModelKind};
 pub(crate) use repository::RepositoryCommand;
 pub(crate) use selection::{
@@ -76,7 +78,7 @@ pub(crate) enum Command {
     /// Training data of many devices and machines, in a folder or on a Redis server.
     #[command(subcommand)]
     Repository(RepositoryCommand),
-    /// Look at datasets, and import recordings of others.
+    /// Look at datasets, import recordings of other tuners, and write theirs.
     #[command(subcommand)]
     Data(DataCommand),
     /// Search recorded measurements with a strategy, and tell how close to the optimum it comes.
@@ -357,27 +359,10 @@ pub(crate) struct VerifyArgs {
     pub junit: Option<PathBuf>,
 }
 
-#[derive(Debug, Subcommand)]
-pub(crate) enum DataCommand {
-    /// Summarise a dataset.
-    Describe {
-        /// A CSV with its NAME.schema.json beside it, a Kernel Tuner cache, or results in the T4 format.
-        dataset: PathBuf,
-    },
-    /// Turn a Kernel Tuner cache or results in the T4 format, packed with gzip or not, into a CSV with its NAME.schema.json.
-    Import {
-        /// The recording.
-        file: PathBuf,
-        /// Where the CSV goes; the recording's name with .csv in the working folder unless given.
-        #[arg(long, value_name = "CSV")]
-        out: Option<PathBuf>,
-    },
-}
-
 #[derive(Clone, Debug, Args)]
 pub(crate) struct SearchArgs {
-    /// The computation or kernel, on a live device; none for a recording, as `--device replay:FILE`: a CSV with its sidecar, a
-    /// Kernel Tuner cache, or results in the T4 format.
+    /// The computation or kernel, on a live device; none for a recording, as `--device replay:FILE`: a CSV with its sidecar, or a
+    /// recording of another tuner, as `data describe` reads them.
     pub kernel: Option<String>,
     /// What it is computed on, as key=value fields: for gemm m=64 n=64 k=64, for spmv matrix=FILE.
     #[arg(value_name = "INPUT")]
@@ -403,7 +388,8 @@ pub(crate) struct SearchArgs {
     /// Points of a recording that are looked up at a time; a live device decides itself.
     #[arg(long, value_name = "N", default_value_t = 1, allow_negative_numbers = true, value_parser = whole::<u32>(1, 65_536))]
     pub batch: u32,
-    /// Recordings of the same kernel on other devices to begin from.
+    /// Recordings of the same kernel on other devices to begin from, in any format that `data describe` reads. Parameters are
+    /// matched by their names; those with one value may be missing on either side.
     #[arg(long, value_name = "FILE", num_args = 1..)]
     pub warm_start: Vec<PathBuf>,
     /// How far below the optimum's performance the best found may be.

@@ -109,7 +109,8 @@ fn kept(command: &Command) -> Option<&'static str> {
         Command::Repository(RepositoryCommand::Import { .. }) => {
             "what was recorded until then stays, and is there twice if it is imported again"
         }
-        Command::Repository(RepositoryCommand::Export { .. }) | Command::Data(DataCommand::Import { .. }) => {
+        Command::Repository(RepositoryCommand::Export { .. })
+        | Command::Data(DataCommand::Import { .. } | DataCommand::Export(_)) => {
             "no file is half written; run again, it begins anew"
         }
         Command::Worker(_) => return None,

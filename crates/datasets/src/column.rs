@@ -27,13 +27,7 @@ impl Column {
 
     /// The distinct values, numbers first in order of size, then words in order of text.
     pub(crate) fn sorted_levels(&self) -> Vec<Value> {
-        let mut values = self.levels.clone();
-        values.sort_by(|a, b| match (a.as_f64(), b.as_f64()) {
-            (Some(a), Some(b)) => a.total_cmp(&b),
-            (None, None) => a.to_string().cmp(&b.to_string()),
-            (a, b) => a.is_none().cmp(&b.is_none()),
-        });
-        values
+        sorted(self.levels.clone())
     }
 
     /// Number of rows.
@@ -72,6 +66,16 @@ impl Column {
     pub(crate) fn raw_code(&self, row: usize) -> u32 {
         self.codes[row]
     }
+}
+
+/// Numbers first in order of size, then words in order of text, the empty word last.
+pub(crate) fn sorted(mut values: Vec<Value>) -> Vec<Value> {
+    values.sort_by(|a, b| match (a.as_f64(), b.as_f64()) {
+        (Some(a), Some(b)) => a.total_cmp(&b),
+        (None, None) => (a.as_str() == Some(""), a.to_string()).cmp(&(b.as_str() == Some(""), b.to_string())),
+        (a, b) => a.is_none().cmp(&b.is_none()),
+    });
+    values
 }
 
 /// The value of a cell: empty and `nan` are missing, a number without a fraction is an integer however it is written.

@@ -58,7 +58,10 @@ impl Dataset {
     ///
     /// # Errors
     /// Two columns of one name.
-    pub(crate) fn made(columns: Columns, rows: Vec<(Vec<Option<Value>>, f64)>) -> Result<Self, DatasetError> {
+    pub(crate) fn made(
+        columns: Columns,
+        rows: impl IntoIterator<Item = (Vec<Option<Value>>, f64)>,
+    ) -> Result<Self, DatasetError> {
         let schema = DatasetSchema::new(columns);
         let header: Vec<String> = schema
             .roles()
@@ -73,14 +76,16 @@ impl Dataset {
             return Err(DatasetError::Record { record: 0, field: field.clone(), message: message.into() });
         }
         let mut builders: Vec<ColumnBuilder> = header.iter().map(|n| ColumnBuilder::new(n)).collect();
-        for (cells, _) in &rows {
-            builders.iter_mut().zip(cells).for_each(|(builder, value)| builder.push_value(value.as_ref()));
+        let mut seconds = Vec::new();
+        for (cells, time_s) in rows {
+            builders.iter_mut().zip(&cells).for_each(|(builder, value)| builder.push_value(value.as_ref()));
+            seconds.push(time_s);
         }
         Ok(Self {
             path: PathBuf::new(),
             roles: Self::roles_of(&schema, &header, Path::new(""))?,
             columns: builders.into_iter().map(ColumnBuilder::finish).collect(),
-            seconds: rows.into_iter().map(|(_, seconds)| seconds).collect(),
+            seconds,
             derived: Vec::new(),
             devices: Vec::new(),
             schema,
@@ -242,6 +247,9 @@ impl Dataset {
         })
     }
 }
+
+/// What a status column that this project writes says of a row that did not fail.
+pub(crate) const OK_STATUS: &str = "ok";
 
 /// The names of failures in a status column.
 pub(crate) const FAILURES: [(&str, FailureKind); 6] = [

@@ -129,7 +129,26 @@ pub enum DatasetError {
         /// The device or the input.
         what: String,
     },
+    /// Several devices or inputs were recorded where one is wanted.
+    #[error("{} {what}s were recorded, and one is wanted: {}", choices.len(), some(choices))]
+    Several {
+        /// `device` or `input`.
+        what: &'static str,
+        /// What was recorded, in order of appearance.
+        choices: Vec<String>,
+    },
     /// The recorded configurations are no space.
     #[error(transparent)]
     Space(#[from] SpaceError),
+}
+
+/// Choices that a message lists.
+const LISTED: usize = 12;
+
+fn some(choices: &[String]) -> String {
+    let listed = choices.iter().take(LISTED).map(String::as_str).collect::<Vec<_>>().join("; ");
+    match choices.len().saturating_sub(LISTED) {
+        0 => listed,
+        more => format!("{listed}; and {more} more"),
+    }
 }

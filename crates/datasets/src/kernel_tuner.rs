@@ -1,20 +1,22 @@
 //! Recordings by Kernel Tuner: its cache files, and the T4 results format.
 //!
-//! Both hold one kernel on one device. Times are milliseconds; a configuration that failed has a name of a failure where
-//! its time would stand, or a time of 1e20 in old files.
+//! Both hold one kernel on one device. Times of a cache are milliseconds; a configuration that failed has the name of a failure under
+//! `__error__`, in older files where its time would stand, in the oldest a time of 1e20.
 
 mod cache;
 mod t4;
+mod write;
 
 use crate::dataset::Dataset;
 use crate::error::{DatasetError, Place};
+use crate::foreign::{Reader, failed};
 use crate::record::Record;
-use serde::de::IgnoredAny;
-use serde_json::{Map, Value as Json};
+use crate::schema::TimeUnit;
+use serde_json::Value as Json;
 use std::collections::HashMap;
 use std::path::Path;
 use tilewright_core::expr::Value;
-use tilewright_core::measurement::{Failure, FailureKind, Measurement, Outcome};
+use tilewright_core::measurement::{FailureKind, Measurement, Outcome};
 use tilewright_core::space::Config;
 
 /// Times from here on mark failures in old cache files.
@@ -29,18 +31,15 @@ impl Dataset {
     /// none of the parameter's, text for a time that names no failure, a time that is not positive, a configuration that
     /// stands there twice with different results.
     pub fn from_kernel_tuner(text: &[u8], path: &Path) -> Result<Self, DatasetError> {
-        let message = "neither a Kernel Tuner cache (\"cache\") nor T4 results (\"results\")";
-        let neither = || DatasetError::at(path, Place::File, message);
-        let wrong = |e: serde_json::Error| DatasetError::json(path, &e);
-        let keys: HashMap<String, IgnoredAny> =
-            serde_json::from_slice(text).map_err(|e| if e.is_data() { neither() } else { wrong(e) })?;
         let reader = Reader { path };
+        let keys = reader.keys(text)?;
         let records = if keys.contains_key("cache") {
-            reader.cache(serde_json::from_slice(text).map_err(wrong)?)?
+            reader.cache(serde_json::from_slice(text).map_err(|e| reader.json(&e))?)?
         } else if keys.contains_key("results") {
-            reader.t4(&serde_json::from_slice(text).map_err(wrong)?)?
+            reader.t4(&serde_json::from_slice(text).map_err(|e| reader.json(&e))?)?
         } else {
-            return Err(neither());
+            let message = "neither a Kernel Tuner cache (\"cache\") nor T4 results (\"results\")";
+            return Err(DatasetError::at(path, Place::File, message));
         };
         let mut dataset = Self::from_records(&reader.distinct(records)?)?;
         dataset.path = path.into();
@@ -48,61 +47,22 @@ impl Dataset {
     }
 }
 
-struct Reader<'a> {
-    path: &'a Path,
-}
-
 impl Reader<'_> {
-    fn fault(&self, entry: &str, field: &str, message: impl Into<String>) -> DatasetError {
-        DatasetError::at(self.path, Place::Entry { entry: entry.into(), field: field.into() }, message)
-    }
-
-    fn object<'j>(&self, json: &'j Json, entry: &str) -> Result<&'j Map<String, Json>, DatasetError> {
-        json.as_object().ok_or_else(|| self.fault(entry, "", "not an object"))
-    }
-
-    /// A number of milliseconds as seconds; 0 where the field is missing.
-    fn milliseconds(&self, map: &Map<String, Json>, field: &str, entry: &str) -> Result<f64, DatasetError> {
-        match map.get(field) {
-            None | Some(Json::Null) => Ok(0.0),
-            Some(value) => match value.as_f64().filter(|ms| *ms >= 0.0) {
-                Some(ms) => Ok(ms / 1e3),
-                None => Err(self.fault(entry, field, format!("{value} is not a time of 0 or more"))),
-            },
-        }
-    }
-
     /// What a measured time, or what stands in its place, says.
-    fn outcome(&self, time: &Json, unit_s: f64, entry: &str) -> Result<Outcome, DatasetError> {
-        let failed = |kind, message: &str| Ok(Err(Failure { kind, message: message.into() }));
+    fn outcome(&self, time: &Json, unit: TimeUnit, entry: &str) -> Result<Outcome, DatasetError> {
         if let Some(time) = time.as_f64() {
             return match time {
-                t if t >= NEVER_MS => failed(FailureKind::Launch, "recorded as 1e20"),
-                t if t > 0.0 => Ok(Ok(Measurement::recorded(t * unit_s))),
+                t if t >= NEVER_MS => Ok(failed(FailureKind::Launch, "recorded as 1e20")),
+                t if t > 0.0 => Ok(Ok(Measurement::recorded(t / unit.per_second()))),
                 t => Err(self.fault(entry, "time", format!("{t} is not a positive time"))),
             };
         }
         match time.as_str() {
-            Some(name) if name.contains("InvalidConfig") => failed(FailureKind::Illegal, name),
-            Some(name) if name.contains("CompilationFailed") => failed(FailureKind::Compile, name),
-            Some(name) if name.contains("RuntimeFailed") => failed(FailureKind::Launch, name),
+            Some(name) if name.contains("InvalidConfig") => Ok(failed(FailureKind::Illegal, name)),
+            Some(name) if name.contains("CompilationFailed") => Ok(failed(FailureKind::Compile, name)),
+            Some(name) if name.contains("RuntimeFailed") => Ok(failed(FailureKind::Launch, name)),
             Some(name) => Err(self.fault(entry, "time", format!("{name:?} is neither a number nor a known failure"))),
             None => Err(self.fault(entry, "time", format!("{time} is no time"))),
-        }
-    }
-
-    /// The value of a parameter.
-    fn value(&self, json: Option<&Json>, name: &str, entry: &str) -> Result<Value, DatasetError> {
-        match json {
-            Some(Json::Bool(b)) => Ok(Value::Bool(*b)),
-            Some(Json::String(s)) => Ok(Value::Str(s.clone())),
-            Some(Json::Number(n)) => match (n.as_i64(), n.as_f64()) {
-                (Some(i), _) => Ok(Value::Int(i)),
-                (None, Some(f)) => Ok(Value::Float(f)),
-                (None, None) => Err(self.fault(entry, name, format!("{n} is too large"))),
-            },
-            Some(other) => Err(self.fault(entry, name, format!("{other} is no value of a parameter"))),
-            None => Err(self.fault(entry, name, "the parameter is missing")),
         }
     }
 

@@ -24,13 +24,17 @@
 //! ```
 
 mod choices;
+mod clblast;
 mod column;
 mod dataset;
 mod describe;
 mod error;
+mod export;
 mod features;
+mod foreign;
 mod from_choices;
 mod kernel_tuner;
+mod ktt;
 mod open;
 mod read;
 mod record;
@@ -43,6 +47,7 @@ pub use column::Column;
 pub use dataset::{Dataset, Summary};
 pub use describe::{ColumnSummary, Fastest};
 pub use error::{DatasetError, Place};
+pub use export::{Export, ExportOf, Format};
 pub use features::FeatureTable;
 pub use record::Record;
 pub use replay::{RecordedKernel, RecordedProblem, Replay};

@@ -1,4 +1,4 @@
-//! Any recording from a file: ours, or Kernel Tuner's, packed or not.
+//! Any recording from a file: ours, or another tuner's, packed or not.
 
 use crate::dataset::Dataset;
 use crate::error::{DatasetError, Place};
@@ -12,11 +12,11 @@ use tilewright_files::read_file;
 pub(crate) const MAX_BYTES: u64 = 4 << 30;
 
 impl Dataset {
-    /// Reads a recording, whatever its format: a CSV with its sidecar, a Kernel Tuner cache, T4 results; the latter two
-    /// also packed with gzip. The format is told from the contents.
+    /// Reads a recording, whatever its format: a CSV with its sidecar, a Kernel Tuner cache, T4 results, KTT's results, CLBlast's; all
+    /// but the first also packed with gzip. The format is told from the contents.
     ///
     /// # Errors
-    /// As [`Dataset::parse`] and [`Dataset::from_kernel_tuner`]; a packed file that is damaged or becomes too large.
+    /// As [`Dataset::parse`] and [`Dataset::from_recording`]; a packed file that is damaged or becomes too large.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, DatasetError> {
         let path = path.as_ref();
         let bytes = read_file(path, MAX_BYTES).map_err(DatasetError::io(path))?;
@@ -24,7 +24,7 @@ impl Dataset {
         // What some editors put in front of a text says nothing.
         let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").map(<[u8]>::to_vec).unwrap_or(bytes);
         if bytes.iter().find(|b| !b.is_ascii_whitespace()) == Some(&b'{') {
-            return Self::from_kernel_tuner(&bytes, path);
+            return Self::from_recording(&bytes, path);
         }
         let sidecar = DatasetSchema::path_for(path);
         let schema = read_file(&sidecar, MAX_BYTES).map_err(DatasetError::io(&sidecar))?;

@@ -1,6 +1,6 @@
 //! Datasets from measurements in memory.
 
-use crate::dataset::{Dataset, FAILURES};
+use crate::dataset::{Dataset, FAILURES, OK_STATUS};
 use crate::error::DatasetError;
 use crate::schema::{Columns, Status, Time, TimeUnit};
 use std::collections::BTreeSet;
@@ -25,7 +25,6 @@ pub struct Record {
     pub clock_s: Option<f64>,
 }
 
-const OK: &str = "ok";
 const CLOCK: &str = "evaluation_s";
 
 impl Dataset {
@@ -43,7 +42,7 @@ impl Dataset {
             config: names(records, |r| &r.config),
             variant: variants.then(|| "variant".into()),
             time: Time { column: "time_s".into(), unit: TimeUnit::Seconds },
-            status: Some(Status { column: "status".into(), ok: Value::from(OK) }),
+            status: Some(Status { column: "status".into(), ok: Value::from(OK_STATUS) }),
             group: None,
             clock: clocked.then(|| Time { column: CLOCK.into(), unit: TimeUnit::Seconds }),
         };
@@ -52,8 +51,8 @@ impl Dataset {
             let message = format!("{} is not a positive time", time(&records[record]));
             return Err(DatasetError::Record { record, field: "time_s".into(), message });
         }
-        let rows = records.iter().map(|r| (cells(r, &columns), time(r))).collect();
-        Self::made(columns, rows)
+        let rows = records.iter().map(|r| (cells(r, &columns), time(r)));
+        Self::made(columns.clone(), rows)
     }
 }
 
@@ -68,7 +67,7 @@ fn cells(record: &Record, columns: &Columns) -> Vec<Option<Value>> {
     out.extend(columns.config.iter().map(|n| record.config.get(n).cloned()));
     out.extend(columns.variant.iter().map(|_| record.variant.as_deref().map(Value::from)));
     let status = match &record.outcome {
-        Ok(_) => OK,
+        Ok(_) => OK_STATUS,
         Err(failure) => FAILURES.iter().find(|(_, kind)| *kind == failure.kind).map_or("launch", |(name, _)| name),
     };
     out.push(record.outcome.as_ref().ok().map(|m| Value::Float(m.time_s)));

@@ -87,7 +87,7 @@ impl RecordedKernel {
     /// # Errors
     /// A derived feature without a value, a parameter with more values than an index counts.
     pub fn new(dataset: Arc<Dataset>) -> Result<Self, DatasetError> {
-        let name = dataset.path().file_stem().map_or_else(|| "recorded".into(), |s| s.to_string_lossy().into_owned());
+        let name = dataset.name();
         let columns: Vec<usize> = dataset.roles.variant.iter().chain(&dataset.roles.config).copied().collect();
         let param = |&c: &usize| {
             let column = &dataset.columns[c];
@@ -215,7 +215,7 @@ fn same_words(a: &Config, b: &Config) -> bool {
 }
 
 /// Whether a configuration has every one of these words, numbers compared as numbers.
-fn has_words(config: &Config, words: &Config) -> bool {
+pub(crate) fn has_words(config: &Config, words: &Config) -> bool {
     let same = |v: &Value, w: &Value| v == w || (v.as_f64().is_some() && v.as_f64() == w.as_f64());
     words.0.iter().all(|(name, w)| config.get(name).is_some_and(|v| same(v, w)))
 }

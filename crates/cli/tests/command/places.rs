@@ -37,6 +37,7 @@ fn missing_folders_are_made_for_every_flag_and_what_cannot_be_written_is_refused
         (&["select", "evaluate", &data, "--method", "fixed"], "map", "x.svg"),
         (&space, "list", "x.csv"),
         (&["data", "import", &recording], "out", "x.csv"),
+        (&["data", "export", &recording, "--format", "t4"], "out", "x.json"),
         (&["repository", "export", &store, "made"], "out", "x.csv"),
         (&["model", "fit", &data], "out", "x.json"),
         (&TUNE, "out", "x.profile"),

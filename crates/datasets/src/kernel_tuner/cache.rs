@@ -1,8 +1,10 @@
 //! Cache files: an object of configurations by key.
 
-use super::{Reader, record};
+use super::record;
 use crate::error::DatasetError;
+use crate::foreign::Reader;
 use crate::record::Record;
+use crate::schema::TimeUnit;
 use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::{Map, Value as Json};
 use std::collections::{HashMap, HashSet};
@@ -50,11 +52,11 @@ impl Reader<'_> {
             }
             let time = fields.get("__error__").filter(|e| !e.is_null()).or(fields.get("time"));
             let time = time.ok_or_else(|| self.fault(key, "time", "missing"))?;
-            let outcome = self.outcome(time, 1e-3, key)?;
+            let outcome = self.outcome(time, TimeUnit::Milliseconds, key)?;
             let parts = ["compile_time", "verification_time", "benchmark_time", "framework_time"];
             let mut clock = 0.0;
             for part in parts {
-                clock += self.milliseconds(fields, part, key)?;
+                clock += self.duration(fields, part, TimeUnit::Milliseconds, key)?;
             }
             // Old files have times of runs and nothing else.
             let clock = if clock > 0.0 { clock } else { outcome.as_ref().map_or(0.0, |m| m.time_s) };

@@ -2,11 +2,13 @@
 
 use crate::commands::data::read;
 use crate::failure::{Failure, Kind};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use tilewright_core::expr::Value;
 use tilewright_core::measurement::Outcome;
 use tilewright_core::problem::Problem;
-use tilewright_core::space::{BoundSpace, Point};
+use tilewright_core::space::{BoundSpace, Config, Point};
 use tilewright_datasets::{RecordedKernel, RecordedProblem};
 use tilewright_search::Experience;
 use tilewright_search::stop::{Tail, fit_tail};
@@ -79,23 +81,54 @@ pub(super) fn prior(files: &[PathBuf], epsilon: f64, seed: u64) -> Result<Tail, 
     fit_tail(&spaces, epsilon, seed).map_err(|e| Failure::new(Kind::Input, "prior", e))
 }
 
-/// What other devices say of the points of a space, matched by the names and values of the parameters.
+/// What other devices say of the points of a space, matched by the names and values of the parameters: a view of each device, input
+/// and variant that has any. Of a file, one that fits is enough: a tuner's database is about many kernels.
 pub(super) fn warm(files: &[PathBuf], here: &BoundSpace) -> Result<Experience, Failure> {
     let mut experience = Experience::default();
     for file in files {
-        for problem in problems(file)? {
-            let here_too = |(point, outcome): (&[u16], &Outcome)| {
-                let point = problem.space().config(point).to_point(here.params(), None).ok()?;
-                let seconds = outcome.as_ref().ok()?.time_s;
-                here.is_legal(&point).then_some((point, seconds))
-            };
-            let costs: Vec<(Point, f64)> = problem.recorded().filter_map(here_too).collect();
-            if costs.is_empty() {
-                let message = "none of its configurations is one of the searched space";
-                return Err(Failure::of_file(Kind::Input, file, message));
+        let fault = |e| Failure::of_file(Kind::Input, file, e);
+        let kernel = RecordedKernel::new(Arc::new(read(file)?)).map_err(fault)?;
+        let variant = kernel.dataset().schema().columns.variant.clone();
+        // Where the searched space has the variant, it is a parameter like any other.
+        let variant = variant.filter(|name| here.params().iter().all(|p| p.name != *name)).unwrap_or_default();
+        let mut found = false;
+        for problem in kernel.problems().map_err(fault)? {
+            let mut views: BTreeMap<String, Vec<(Point, f64)>> = BTreeMap::new();
+            for (point, outcome) in problem.recorded() {
+                let config = problem.space().config(point);
+                let of = config.get(&variant).map_or_else(String::new, Value::to_string);
+                let point = as_here(config, &variant, problem.space(), here).to_point(here.params(), None);
+                if let (Ok(point), Ok(measured)) = (point, outcome)
+                    && here.is_legal(&point)
+                {
+                    views.entry(of).or_default().push((point, measured.time_s));
+                }
             }
-            experience.add(costs);
+            found |= !views.is_empty();
+            views.into_values().for_each(|costs| experience.add(costs));
+        }
+        if !found {
+            let message = "none of its configurations is one of the searched space";
+            return Err(Failure::of_file(Kind::Input, file, message));
         }
     }
     Ok(experience)
+}
+
+/// A recorded configuration in the words of the searched space. What has one value on one side may be missing on the other; so may the
+/// variant, and what the variant lacks.
+fn as_here(config: Config, variant: &str, recorded: &BoundSpace, here: &BoundSpace) -> Config {
+    let values =
+        |space: &BoundSpace, name: &str| space.params().iter().find(|p| p.name == name).map(|p| p.values.len());
+    let kept = |(name, value): &(String, Value)| match values(here, name) {
+        Some(_) => value.as_str() != Some(""),
+        None => name != variant && value.as_str() != Some("") && values(recorded, name) != Some(1),
+    };
+    let mut config = Config(config.0.into_iter().filter(kept).collect());
+    for param in here.params() {
+        if let ([only], None) = (param.values.as_slice(), config.get(&param.name)) {
+            config.0.push((param.name.clone(), only.clone()));
+        }
+    }
+    config
 }
