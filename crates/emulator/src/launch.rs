@@ -1,9 +1,9 @@
 //! Launching a kernel.
 
 use crate::counts::{Class, Counter, Counts, Footprint, Site};
-use crate::finding::{Fault, Finding, Findings, Sighting};
+use crate::finding::{Fault, Finding, Findings, Sighting, Spot};
 use crate::kernel::Kernel;
-use crate::machine::{Footprints, MAX_THREADS, Marks, Setting, Worker, coordinates};
+use crate::machine::{Fences, Footprints, MAX_THREADS, Marks, Setting, Worker, coordinates};
 use crate::memory::{BufferId, Memory, MemoryError};
 use crate::module::{LoadError, Module};
 use serde::Serialize;
@@ -164,9 +164,12 @@ impl Module {
         let params = parameters(kernel, launch.args, memory)?;
         let variables = memory.variables(self)?;
         let variables: Vec<u64> = variables.into_iter().map(|id| memory.address(id)).collect();
+        let number = memory.begin_launch(kernel.global_cell_bytes);
         let setting = Setting {
             kernel,
             memory,
+            launch: number,
+            fences: Fences::default(),
             grid: launch.grid,
             block: launch.block,
             dynamic_shared: launch.shared_bytes,
@@ -264,7 +267,7 @@ fn run(setting: &Setting<'_>, budget: u64) -> Sum {
             let steps = worker.run_block(block) + BLOCK_COST;
             let before = spent.fetch_add(steps, Ordering::Relaxed);
             if before.saturating_add(steps) > budget && block + 1 < blocks {
-                let sighting = Sighting { block, thread: 0, address: None, count: 1 };
+                let sighting = Sighting { block, thread: 0, address: None, count: 1, first: None };
                 worker.findings.add(0, Fault::Budget { limit: budget }, sighting);
                 break;
             }
@@ -273,6 +276,7 @@ fn run(setting: &Setting<'_>, budget: u64) -> Sum {
         for (to, from) in sum.counters.iter_mut().zip(&worker.counters) {
             to.add(from);
         }
+        worker.findings.guesses = worker.guesses();
         sum.findings.merge(worker.findings);
         for (key, marks) in worker.footprints.iter().flatten() {
             sum.footprints.entry(*key).or_default().merge(marks);
@@ -286,7 +290,7 @@ fn run(setting: &Setting<'_>, budget: u64) -> Sum {
     sum.into_inner().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn report(kernel: &Kernel, launch: &Launch<'_>, counters: &[Counter], findings: Findings) -> Report {
+fn report(kernel: &Kernel, launch: &Launch<'_>, counters: &[Counter], mut findings: Findings) -> Report {
     let mut sites = Vec::new();
     for (note, counter) in kernel.notes.iter().zip(counters) {
         let Some(class) = note.class else { continue };
@@ -298,17 +302,20 @@ fn report(kernel: &Kernel, launch: &Launch<'_>, counters: &[Counter], findings: 
             traffic: class.moves_memory().then_some(counter.traffic),
         });
     }
+    findings.without_guesses();
     let mut seen = findings.seen;
     seen.sort_by(|a, b| (a.2.block, a.0, &a.1).cmp(&(b.2.block, b.0, &b.1)));
     let kept = seen.len().min(launch.limits.findings);
     let dropped = findings.dropped + seen.drain(kept..).map(|(_, _, s)| s.count).sum::<u64>();
     let findings = seen.into_iter().map(|(pc, fault, sighting)| {
-        let note = kernel.notes.get(pc as usize);
+        let spot = spot(kernel, pc);
         Finding {
             fault,
             kernel: kernel.name.clone(),
-            place: note.map(|n| n.place).unwrap_or_default(),
-            opcode: note.map(|n| n.opcode.clone()).unwrap_or_default(),
+            place: spot.place,
+            opcode: spot.opcode,
+            source: spot.source,
+            first: sighting.first.map(|pc| self::spot(kernel, pc)),
             block: coordinates(sighting.block, launch.grid),
             thread: coordinates(u64::from(sighting.thread), launch.block),
             address: sighting.address,
@@ -316,6 +323,15 @@ fn report(kernel: &Kernel, launch: &Launch<'_>, counters: &[Counter], findings: 
         }
     });
     Report { counts: Counts { sites }, findings: findings.collect(), dropped, footprints: Vec::new() }
+}
+
+fn spot(kernel: &Kernel, pc: u32) -> Spot {
+    let Some(note) = kernel.notes.get(pc as usize) else { return Spot::default() };
+    Spot {
+        place: note.place,
+        opcode: note.opcode.clone(),
+        source: note.line.and_then(|line| kernel.lines.origin(line)),
+    }
 }
 
 /// Footprints by instruction, and then of all loads and of all stores of each buffer.

@@ -94,6 +94,7 @@ mod finding;
 mod kernel;
 mod lanes;
 mod launch;
+mod lines;
 mod lower;
 mod machine;
 mod memory;
@@ -104,7 +105,8 @@ mod types;
 
 pub use counts::{Class, Counts, FloatOp, Footprint, Precision, Site, Stride, Tally, Traffic};
 pub use device::{EmulatorDevice, Log};
-pub use finding::{Fault, Finding, Hazard};
+pub use finding::{Fault, Finding, Hazard, Racer, Spot};
+pub use lines::{Origin, SourceLine};
 pub use launch::{Argument, Launch, LaunchError, Limits, Report};
 pub use memory::{BufferId, Memory, MemoryError};
 pub use module::{LoadError, Module};

@@ -89,7 +89,7 @@ impl<'a> Lowering<'a> {
                 [members] => Some(self.source(members, Ty::B32)?),
                 _ => None,
             };
-            self.exchange(members, ExchangeFn::new(|_, _| None));
+            self.exchange(members, ExchangeFn::new(|_, _| None), true);
             return Ok(());
         }
         use BarrierKind::{AllTrue, AnyTrue, Arrive, CountTrue, Sync};

@@ -37,7 +37,7 @@ fn block_starts(code: &[Inst]) -> Vec<usize> {
                 starts.extend(targets.iter().map(|t| *t as usize));
                 starts.push(pc + 1);
             }
-            Run::Exit | Run::Trap => starts.push(pc + 1),
+            Run::Exit | Run::Trap | Run::Assert => starts.push(pc + 1),
             _ => {}
         }
     }
@@ -55,12 +55,12 @@ fn targets(code: &[Inst], pc: usize) -> Vec<Option<usize>> {
     let mut out: Vec<Option<usize>> = match &inst.run {
         Run::Branch { target, .. } => vec![Some(*target as usize)],
         Run::Table { targets, .. } => targets.iter().map(|t| Some(*t as usize)).collect(),
-        Run::Exit | Run::Trap => vec![None],
+        Run::Exit | Run::Trap | Run::Assert => vec![None],
         _ => return vec![next],
     };
     if guarded {
         // Lanes that exit leave for good; the others alone decide where paths meet.
-        if matches!(inst.run, Run::Exit | Run::Trap) {
+        if matches!(inst.run, Run::Exit | Run::Trap | Run::Assert) {
             out.clear();
         }
         out.push(next);

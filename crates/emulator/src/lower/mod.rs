@@ -14,6 +14,7 @@ mod warp_wide;
 mod words;
 
 use crate::counts::Class;
+use crate::lines::{LineId, Lines};
 use crate::kernel::{ALWAYS, Constant, Inst, Kernel, Note, Param, Run, Wide};
 use crate::lanes::{self, LaneOp, Slots};
 use crate::module::LoadError;
@@ -37,11 +38,18 @@ pub(crate) fn lower<'a>(ast: &'a Ast<'a>, function: &'a Function<'a>) -> Result<
     lowering.finish()
 }
 
+/// Whether the lanes of a warp run in lock-step on a target: those before sm_70.
+fn is_in_step(target: &str) -> bool {
+    let number = target.trim_start_matches("sm_").trim_end_matches(['a', 'f']);
+    number.parse::<u32>().is_ok_and(|sm| sm < 70)
+}
+
 /// The instruction that is being lowered.
 #[derive(Clone, Debug, Default)]
 struct Here {
     place: Place,
     opcode: String,
+    line: Option<LineId>,
     guard: u16,
     flip: u32,
     /// A step of it has been emitted.
@@ -84,7 +92,15 @@ struct Lowering<'a> {
 
 impl<'a> Lowering<'a> {
     fn new(ast: &'a Ast<'a>, function: &'a Function<'a>) -> Result<Self, LoadError> {
-        let mut kernel = Kernel { name: function.name.to_owned(), cell_bytes: 4, ..Kernel::default() };
+        let lines = Lines::new(&ast.files);
+        let mut kernel = Kernel {
+            name: function.name.to_owned(),
+            cell_bytes: 4,
+            global_cell_bytes: 4,
+            in_step: is_in_step(ast.target),
+            lines,
+            ..Kernel::default()
+        };
         for (name, numbers) in &function.directives {
             let axis = |i: usize| numbers.get(i).copied().unwrap_or(1);
             match *name {
@@ -216,6 +232,7 @@ impl<'a> Lowering<'a> {
                         }
                     }
                 }
+                Statement::Location(location) => self.kernel.lines.enter(location),
                 Statement::Instruction(instruction) => self.instruction(instruction)?,
                 Statement::Block(inner) => self.block(inner)?,
             }
@@ -225,7 +242,8 @@ impl<'a> Lowering<'a> {
     }
 
     fn instruction(&mut self, i: &Instruction<'a>) -> Result<(), LoadError> {
-        self.at = Here { place: i.place, opcode: i.opcode(), ..Here::default() };
+        let line = self.kernel.lines.current();
+        self.at = Here { place: i.place, opcode: i.opcode(), line, ..Here::default() };
         if self.kernel.code.len() > MAX_CODE {
             return self.error(format!("more than {MAX_CODE} instructions with a body for every call"));
         }
@@ -252,7 +270,11 @@ impl<'a> Lowering<'a> {
             "call" => self.call(i, &mut words)?,
             "bra" | "brx" | "ret" | "exit" | "trap" | "bar" | "barrier" => self.control(i, &mut words)?,
             "shfl" | "vote" | "activemask" | "match" | "redux" | "elect" => self.warp_wide(i, &mut words)?,
-            "membar" | "fence" | "prefetch" | "prefetchu" | "nanosleep" | "griddepcontrol" | "applypriority"
+            "membar" | "fence" => {
+                words.clear();
+                self.emit(Run::Fence, Some(Class::Order));
+            }
+            "prefetch" | "prefetchu" | "nanosleep" | "griddepcontrol" | "applypriority"
             | "discard" | "pmevent" | "brkpt" | "setmaxnreg" => {
                 words.clear();
                 self.emit(Run::Skip, Some(Class::Order));
@@ -270,7 +292,8 @@ impl<'a> Lowering<'a> {
         let class = if self.at.begun { None } else { class };
         self.at.begun = true;
         self.kernel.code.push(Inst { guard: self.at.guard, flip: self.at.flip, run });
-        self.kernel.notes.push(Note { place: self.at.place, opcode: self.at.opcode.clone(), class });
+        let (place, opcode, line) = (self.at.place, self.at.opcode.clone(), self.at.line);
+        self.kernel.notes.push(Note { place, opcode, line, class });
     }
 
     fn lanes(&mut self, op: LaneOp, slots: Slots, class: Class) {

@@ -34,12 +34,12 @@ impl<'a> Lowering<'a> {
             }
             _ => return self.error("these operands are not supported"),
         };
-        self.exchange(members, run);
+        self.exchange(members, run, false);
         Ok(())
     }
 
-    pub(super) fn exchange(&mut self, members: Option<u16>, run: ExchangeFn) {
-        self.emit(Run::Exchange(Box::new(Exchange { members, run })), Some(Class::Exchange));
+    pub(super) fn exchange(&mut self, members: Option<u16>, run: ExchangeFn, is_barrier: bool) {
+        self.emit(Run::Exchange(Box::new(Exchange { members, run, is_barrier })), Some(Class::Exchange));
     }
 
     fn shuffle(

@@ -1,12 +1,12 @@
 //! Loads and stores: addresses, checks, and the way between memory and registers.
 
-use super::shadow::{Touch, warps};
+use super::shadow::{By, LANES, Touch, warps};
 use super::survey::{Shape, first_of, shape};
 use super::warp::Warp;
 use super::words::{Global, Own, Words, read, write};
 use super::{Setting, Worker};
-use crate::finding::Fault;
-use crate::kernel::{Access, Address, Data};
+use crate::finding::{Fault, Hazard, Racer};
+use crate::kernel::{Access, Address, Data, Order};
 use crate::lanes::{FULL, Registers, WARP, store};
 use crate::memory::{LOCAL_WINDOW, PARAM_WINDOW, REGION_BITS, Region, SHARED_WINDOW};
 use crate::types::Space;
@@ -29,13 +29,13 @@ pub(super) struct Group<'a> {
     pub(super) at: [u64; WARP],
     pub(super) mask: u32,
     /// What offsets count from.
-    base: u64,
+    pub(super) base: u64,
     pub(super) shape: Shape,
 }
 
 /// An access while it is checked.
 #[derive(Clone, Copy)]
-pub(super) struct Checked {
+pub(super) struct Checked<'v> {
     pub(super) pc: u32,
     pub(super) warp: usize,
     pub(super) space: Space,
@@ -44,6 +44,16 @@ pub(super) struct Checked {
     /// A power of two that divides its offset.
     pub(super) align: u64,
     pub(super) touch: Touch,
+    /// What a store writes, element by element, and bytes of one; empty where that is not known.
+    pub(super) stored: &'v [[u64; WARP]],
+    pub(super) element: u8,
+}
+
+impl Checked<'_> {
+    /// An access that must be aligned to its bytes.
+    pub(super) fn new(pc: u32, warp: usize, space: Space, bytes: u64, touch: Touch) -> Self {
+        Self { pc, warp, space, bytes, align: bytes, touch, stored: &[], element: 1 }
+    }
 }
 
 /// The addresses of a mask; other lanes get the first one's.
@@ -95,13 +105,25 @@ impl<'a> Setting<'a> {
 
 impl<'a> Worker<'a> {
     pub(super) fn access(&mut self, w: usize, warp: &mut Warp, mask: u32, access: &Access, is_store: bool) {
-        let touch = match (access.strong, is_store) {
-            (true, _) => Touch::Atomic,
-            (false, true) => Touch::Write,
-            (false, false) => Touch::Read,
+        let touch = match (access.order, is_store) {
+            (Order::Weak, false) => Touch::Read,
+            (Order::Weak, true) => Touch::Write,
+            (Order::Volatile, false) => Touch::VolatileRead,
+            (Order::Volatile, true) => Touch::VolatileWrite,
+            (Order::Strong, false) => Touch::AtomicRead,
+            (Order::Strong, true) => {
+                self.fence(w);
+                Touch::Atomic
+            }
         };
         let bytes = access.total();
-        let checked = Checked { pc: warp.pc, warp: w, space: access.space, bytes, align: bytes, touch };
+        let mut stored = std::mem::take(&mut self.stored);
+        stored.clear();
+        if is_store {
+            stored.extend(access.data.iter().flatten().map(|d| warp.registers.values(d.slot, d.bytes == 8)));
+        }
+        let element = access.bytes;
+        let checked = Checked { stored: &stored, element, ..Checked::new(warp.pc, w, access.space, bytes, touch) };
         let at = addresses(&warp.registers, access.address, mask);
         let shape = self.shape(warp.pc, access.space, &at, mask, bytes);
         self.groups(checked, at, mask, shape, |worker, group, good| {
@@ -112,6 +134,7 @@ impl<'a> Worker<'a> {
                 Place::Shared(_) => moved.transfer(&mut Own(&mut worker.shared), registers),
                 Place::Local(bytes) => {
                     moved.at = std::array::from_fn(|lane| (w * WARP + lane) as u64 * bytes + group.at[lane]);
+                    worker.check_local(checked, &moved);
                     moved.transfer(&mut Own(&mut worker.local), registers);
                 }
                 Place::Param(_) => moved.transfer(&mut Own(&mut worker.params), registers),
@@ -124,6 +147,27 @@ impl<'a> Worker<'a> {
                 }
             }
         });
+        self.stored = stored;
+    }
+
+    /// Loads of local memory that nobody has written. Structures are copied with their padding, so that only an element
+    /// counts of which no word was written.
+    fn check_local(&mut self, checked: Checked<'_>, moved: &Moved<'_>) {
+        let (access, block) = (moved.access, self.blocks);
+        let each = u64::from(access.bytes);
+        for lane in warps(moved.mask) {
+            for k in 0..access.data.len() as u64 {
+                let at = moved.at[lane] + k * each;
+                let words = (at / 4) as usize..(at + each).div_ceil(4) as usize;
+                let Some(written) = self.local_written.get_mut(words) else { continue };
+                if moved.is_store {
+                    written.fill(block);
+                } else if written.iter().all(|w| *w != block) && !access.is_argument {
+                    let address = moved.at[lane] % u64::from(self.setting.kernel.local_bytes.max(1));
+                    self.fault(checked.warp, checked.pc, lane, Some(address), Fault::Unwritten { space: Space::Local });
+                }
+            }
+        }
     }
 
     /// The shape of an access, which is counted.
@@ -142,7 +186,7 @@ impl<'a> Worker<'a> {
     /// Sorts lanes by place, checks each group, and hands it on with the lanes that may go ahead.
     pub(super) fn groups(
         &mut self,
-        checked: Checked,
+        checked: Checked<'_>,
         at: [u64; WARP],
         mask: u32,
         shape: Shape,
@@ -176,7 +220,7 @@ impl<'a> Worker<'a> {
     }
 
     /// Takes note of the bytes that lanes touch, where that is asked for.
-    fn mark(&mut self, checked: Checked, group: &Group<'a>, good: u32) {
+    fn mark(&mut self, checked: Checked<'_>, group: &Group<'a>, good: u32) {
         if let (Some(footprints), Place::Global(region)) = (&mut self.footprints, group.place) {
             let buffer = ((group.base >> REGION_BITS) as usize).wrapping_sub(1);
             let marks = footprints.entry((checked.pc, buffer)).or_default();
@@ -185,7 +229,7 @@ impl<'a> Worker<'a> {
     }
 
     /// The lanes of a group that access what they may.
-    fn check(&mut self, checked: Checked, group: &Group<'a>) -> u32 {
+    fn check(&mut self, checked: Checked<'_>, group: &Group<'a>) -> u32 {
         let length = match group.place {
             Place::Global(region) => region.bytes,
             Place::Shared(bytes) | Place::Local(bytes) | Place::Param(bytes) => bytes,
@@ -202,6 +246,9 @@ impl<'a> Worker<'a> {
         if misaligned || !is_in(group.shape.least) || !is_in(group.shape.greatest) {
             good = self.check_lanes(checked, group, last);
         }
+        if good & !group.shape.distinct != 0 {
+            self.check_clash(checked, group, good);
+        }
         match group.place {
             Place::Global(region) => self.check_global(checked, group, region, good),
             Place::Shared(_) => {
@@ -213,7 +260,7 @@ impl<'a> Worker<'a> {
     }
 
     /// Lane by lane, where not all may go ahead. `last` is the greatest offset that is within bounds.
-    fn check_lanes(&mut self, checked: Checked, group: &Group<'a>, last: Option<u64>) -> u32 {
+    fn check_lanes(&mut self, checked: Checked<'_>, group: &Group<'a>, last: Option<u64>) -> u32 {
         let (space, bytes) = (checked.space, checked.bytes);
         let mut good = group.mask;
         for lane in warps(group.mask) {
@@ -233,7 +280,7 @@ impl<'a> Worker<'a> {
         good
     }
 
-    fn check_global(&mut self, checked: Checked, group: &Group<'a>, region: &Region, good: u32) -> u32 {
+    fn check_global(&mut self, checked: Checked<'_>, group: &Group<'a>, region: &Region, good: u32) -> u32 {
         let stores = matches!(checked.touch, Touch::Write | Touch::Atomic);
         if region.read_only && checked.touch == Touch::Write {
             let lane = good.trailing_zeros() as usize;
@@ -244,6 +291,7 @@ impl<'a> Worker<'a> {
             }
             return 0;
         }
+        self.watch(checked, group, region, good);
         if region.written.is_some() {
             for lane in warps(good) {
                 let offset = group.at[lane];
@@ -259,21 +307,38 @@ impl<'a> Worker<'a> {
         good
     }
 
-    fn check_shared(&mut self, checked: Checked, group: &Group<'a>, good: u32) {
-        let (warp, touch) = (checked.warp, checked.touch);
+    fn check_shared(&mut self, checked: Checked<'_>, group: &Group<'a>, good: u32) {
+        let by = By { warp: checked.warp, pc: checked.pc, touch: checked.touch };
         if group.shape.is_contiguous && good == FULL {
+            let shift = checked.bytes.trailing_zeros() - self.shadow.cell_shift();
             let bytes = WARP as u64 * checked.bytes;
-            if let Some(seen) = self.shadow.touch(warp, group.at[0], bytes, touch) {
-                let lane = (seen.at.saturating_sub(group.at[0]) / checked.bytes) as usize;
-                let count = seen.bytes.div_ceil(checked.bytes);
-                self.faults(warp, checked.pc, lane, Some(seen.at), seen.fault, count);
+            if self.shadow.touch_in_order(by, group.at[0], bytes, |cell| (cell >> shift) as u32) {
+                return;
             }
-            return;
         }
         for lane in warps(good & group.shape.distinct) {
-            if let Some(seen) = self.shadow.touch(warp, group.at[lane], checked.bytes, touch) {
-                self.fault(warp, checked.pc, lane, Some(seen.at), seen.fault);
+            let is_alone = group.shape.alone >> lane & 1 != 0;
+            let at = group.at[lane];
+            if let Some(seen) = self.shadow.touch(by, if is_alone { lane as u32 } else { LANES }, at, checked.bytes) {
+                let is_race = matches!(seen.fault, Fault::Race { .. }) && checked.touch == Touch::Write;
+                if !(is_race && checked.stands(&Own(&mut self.shared), at, lane)) {
+                    self.seen(checked.warp, checked.pc, lane, seen);
+                }
             }
+        }
+    }
+
+    /// Lanes that store different values to one address: which one stays is not defined.
+    fn check_clash(&mut self, checked: Checked<'_>, group: &Group<'a>, good: u32) {
+        let is_plain = matches!(checked.touch, Touch::Write | Touch::VolatileWrite);
+        let space = match group.place {
+            Place::Global(_) => Space::Global,
+            Place::Shared(_) => Space::Shared,
+            _ => return,
+        };
+        if let Some((lane, first)) = checked.clash(&group.at, good, group.shape.distinct).filter(|_| is_plain) {
+            let fault = Fault::Race { space, second: Hazard::WriteAfterWrite, first: Racer::Lane(first as u8) };
+            self.fault(checked.warp, checked.pc, lane, Some(group.at[lane].wrapping_add(group.base)), fault);
         }
     }
 }

@@ -7,11 +7,13 @@ mod access;
 mod again;
 mod atomic;
 mod barrier;
+mod clock;
 mod copy;
 pub(crate) mod exchange;
 mod flight;
 mod footprint;
 mod matrix;
+mod rivals;
 mod shadow;
 mod special;
 mod survey;
@@ -26,7 +28,8 @@ use crate::memory::Memory;
 use barrier::BarrierState;
 pub(crate) use exchange::ExchangeFn;
 pub(crate) use footprint::{Footprints, Marks};
-use shadow::{MAX_WARPS, Shadow};
+pub(crate) use rivals::{Fences, LAUNCHES, Traces};
+use shadow::{MAX_WARPS, Seen, Shadow};
 pub(crate) use special::Special;
 use special::Thread;
 use survey::Pattern;
@@ -43,6 +46,9 @@ pub(crate) const MAX_THREADS: u64 = (MAX_WARPS * WARP) as u64;
 pub(crate) struct Setting<'a> {
     pub(crate) kernel: &'a Kernel,
     pub(crate) memory: &'a Memory,
+    /// The number of the launch, from one.
+    pub(crate) launch: u64,
+    pub(crate) fences: Fences,
     pub(crate) grid: [u32; 3],
     pub(crate) block: [u32; 3],
     pub(crate) dynamic_shared: u32,
@@ -74,6 +80,10 @@ pub(crate) struct Worker<'a> {
     shared_bytes: u64,
     shadow: Shadow,
     local: Vec<u32>,
+    /// Of each word of local memory, the block that wrote it, counted from one.
+    local_written: Vec<u64>,
+    /// Blocks that have run here.
+    blocks: u64,
     params: Vec<u32>,
     barriers: [BarrierState; 16],
     /// The last access of each instruction, and then the last destination of each copy.
@@ -82,6 +92,10 @@ pub(crate) struct Worker<'a> {
     pub(crate) findings: Findings,
     /// What of global memory was touched, where that is asked for.
     pub(crate) footprints: Option<Footprints>,
+    /// What a store writes, while it is checked.
+    stored: Vec<[u64; WARP]>,
+    /// The block has looked at what others publish: an atomic or volatile access.
+    acquired: bool,
     block: u64,
     index: [u32; 3],
     steps: u64,
@@ -106,19 +120,28 @@ impl<'a> Worker<'a> {
             warps: vec![warp; count],
             shared: vec![0; bytes.div_ceil(4)],
             shared_bytes: bytes as u64,
-            shadow: Shadow::new(bytes, kernel.cell_bytes, FULL >> (WARP - count)),
+            shadow: Shadow::new(bytes, kernel.cell_bytes, FULL >> (WARP - count), !kernel.in_step),
             local: vec![crate::memory::UNWRITTEN; kernel.local_bytes as usize / 4 * count * WARP],
+            local_written: vec![0; kernel.local_bytes as usize / 4 * count * WARP],
+            blocks: 0,
             params: setting.params.to_vec(),
             barriers: Default::default(),
             patterns: vec![None; 2 * kernel.code.len()],
             counters: vec![Counter::default(); kernel.code.len()],
             findings: Findings::default(),
             footprints: setting.footprints.then(Footprints::default),
+            stored: Vec::new(),
+            acquired: false,
             block: 0,
             index: [0; 3],
             steps: 0,
             stopped: false,
         }
+    }
+
+    /// Plain loads that race with atomic operations and are meant to.
+    pub(crate) fn guesses(&mut self) -> Vec<u32> {
+        std::mem::take(&mut self.shadow.guesses)
     }
 
     /// Runs one block to its end; how many warp instructions that took.
@@ -152,8 +175,9 @@ impl<'a> Worker<'a> {
 
     fn begin(&mut self, block: u64) {
         self.block = block;
+        self.blocks += 1;
         self.index = coordinates(block, self.setting.grid);
-        (self.steps, self.stopped) = (0, false);
+        (self.steps, self.stopped, self.acquired) = (0, false, false);
         self.shadow.begin_block();
         self.barriers = Default::default();
         self.shared.fill(crate::memory::UNWRITTEN);
@@ -232,6 +256,8 @@ impl<'a> Worker<'a> {
                 access::put(&mut warp.registers, data, [self.steps; WARP], mask);
             }
             Run::Trap => self.stop(w, warp, Fault::Trap),
+            Run::Assert => self.stop(w, warp, Fault::Assertion),
+            Run::Fence => self.fence(w),
             Run::Lanes(..) | Run::Skip | Run::Exit => {}
         }
         warp.pc += 1;
@@ -245,13 +271,15 @@ impl<'a> Worker<'a> {
     }
 
     fn fault(&mut self, w: usize, pc: u32, lane: usize, address: Option<u64>, fault: Fault) {
-        self.faults(w, pc, lane, address, fault, 1);
+        let thread = (w * WARP + lane) as u32;
+        self.findings.add(pc, fault, Sighting { block: self.block, thread, address, count: 1, first: None });
     }
 
-    /// A fault of several lanes, of which this is the first.
-    fn faults(&mut self, w: usize, pc: u32, lane: usize, address: Option<u64>, fault: Fault, count: u64) {
-        let thread = (w * WARP + lane) as u32;
-        self.findings.add(pc, fault, Sighting { block: self.block, thread, address, count });
+    /// A fault of shared memory, with the instruction of a race's first access.
+    fn seen(&mut self, w: usize, pc: u32, lane: usize, seen: Seen) {
+        let (thread, address) = ((w * WARP + lane) as u32, Some(seen.at));
+        let sighting = Sighting { block: self.block, thread, address, count: 1, first: seen.first };
+        self.findings.add(pc, seen.fault, sighting);
     }
 }
 
