@@ -157,7 +157,7 @@ pub struct Finding {
     /// The instruction's line in the source that the text was compiled from, if the text says it (`.loc`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub source: Option<Origin>,
-    /// The instruction of the first access of a race, where that is known.
+    /// The instruction of the first access of a race, or of the warps at another barrier, where that is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub first: Option<Spot>,
     /// The block where it happened first, in the order of linear block numbers.
@@ -180,7 +180,7 @@ impl fmt::Display for Finding {
         write!(f, ": {}", self.fault)?;
         if let Some(first) = &self.first {
             let whole = first.source.as_ref().map_or_else(|| first.place.to_string(), ToString::to_string);
-            write!(f, " in {whole}")?;
+            write!(f, " ({whole})")?;
         }
         if let Some(address) = self.address {
             write!(f, " at {address:#x}")?;

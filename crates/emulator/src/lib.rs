@@ -100,6 +100,7 @@ mod machine;
 mod memory;
 mod module;
 mod rounding;
+mod sample;
 mod text;
 mod types;
 
@@ -107,7 +108,7 @@ pub use counts::{Class, Counts, FloatOp, Footprint, Precision, Site, Stride, Tal
 pub use device::{EmulatorDevice, Log};
 pub use finding::{Fault, Finding, Hazard, Racer, Spot};
 pub use lines::{Origin, SourceLine};
-pub use launch::{Argument, Launch, LaunchError, Limits, Report};
+pub use launch::{Argument, Launch, LaunchError, Limits, Report, Sample};
 pub use memory::{BufferId, Memory, MemoryError};
 pub use module::{LoadError, Module};
 pub use text::{ParseError, Place};

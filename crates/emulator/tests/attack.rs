@@ -49,7 +49,7 @@ fn loops_without_end_stop() {
 
 #[test]
 fn barriers_that_never_open_are_seen() {
-    finds("@%p1 ret; bar.sync 0;", 4, 64, "divergent_barrier");
+    finds("@%p1 bra L; bar.sync 0; L: mov.u32 %r3, 0;", 4, 64, "divergent_barrier");
     finds("@!%p1 bra L; bar.sync 1; L: bar.sync 0;", 4, 64, "deadlock");
     finds("bar.sync 3, 128;", 4, 64, "deadlock");
     finds("bar.sync 16;", 4, 32, "bad_barrier");

@@ -91,7 +91,7 @@ fn unwritten() {
     finds("st.shared.u8 [s], %r1; ld.shared.u8 %r4, [s+1];", 1, "unwritten");
     let mut memory = Memory::new();
     let id = memory.add_unwritten("scratch", 256).unwrap();
-    let report = run_in("st.global.u32 [%rd3], %r1; ld.global.u32 %r4, [%rd3+4];", 8, &mut memory, id);
+    let report = run_in("st.global.u32 [%rd3], %r1; bar.sync 0; ld.global.u32 %r4, [%rd3+4];", 8, &mut memory, id);
     assert_eq!(faults(&report), ["unwritten"]);
     assert_eq!(report.findings[0].thread, [7, 0, 0]);
 }

@@ -37,6 +37,12 @@ impl Worker<'_> {
         if mask != warp.born && (kernel.in_step || mask | warp.gone(&kernel.code) != warp.born) {
             self.fault(w, warp.pc, lane, None, Fault::DivergentBarrier);
         }
+        let state = self.barriers[id as usize];
+        // `__syncthreads` must be the same one for all threads (CUDA programming guide, synchronization functions). Barriers
+        // that name their number of threads may meet others.
+        if expected.is_none() && state.arrived != 0 && state.expected.is_none() && state.pc != warp.pc {
+            self.fault_after(w, warp.pc, lane, Fault::DivergentBarrier, state.pc);
+        }
         let state = &mut self.barriers[id as usize];
         state.arrived |= 1 << w;
         state.expected = expected;

@@ -63,6 +63,11 @@ pub(crate) struct Setting<'a> {
 }
 
 impl Setting<'_> {
+    /// Blocks of the grid.
+    pub(crate) fn blocks(&self) -> u64 {
+        self.grid.iter().map(|n| u64::from(*n)).product()
+    }
+
     fn threads(&self) -> usize {
         self.block.iter().map(|n| *n as usize).product()
     }
@@ -273,6 +278,13 @@ impl<'a> Worker<'a> {
     fn fault(&mut self, w: usize, pc: u32, lane: usize, address: Option<u64>, fault: Fault) {
         let thread = (w * WARP + lane) as u32;
         self.findings.add(pc, fault, Sighting { block: self.block, thread, address, count: 1, first: None });
+    }
+
+    /// A fault that another instruction has a part in.
+    fn fault_after(&mut self, w: usize, pc: u32, lane: usize, fault: Fault, first: u32) {
+        let thread = (w * WARP + lane) as u32;
+        let sighting = Sighting { block: self.block, thread, address: None, count: 1, first: Some(first) };
+        self.findings.add(pc, fault, sighting);
     }
 
     /// A fault of shared memory, with the instruction of a race's first access.
