@@ -312,7 +312,7 @@ impl<'a> Worker<'a> {
         if group.shape.is_contiguous && good == FULL {
             let shift = checked.bytes.trailing_zeros() - self.shadow.cell_shift();
             let bytes = WARP as u64 * checked.bytes;
-            if self.shadow.touch_in_order(by, group.at[0], bytes, |cell| (cell >> shift) as u32) {
+            if self.shadow.touch_in_order(by, group.at[0], bytes, (0u32..).map(|cell| cell >> shift)) {
                 return;
             }
         }

@@ -44,9 +44,8 @@ impl Worker<'_> {
         let (ranges, mut lanes) = pattern.ranges(bytes, cell_shift);
         for &(distance, length) in ranges {
             let Some((mine, rest)) = lanes.split_at_checked((length >> cell_shift) as usize) else { return false };
-            let lane = |i: usize| u32::from(mine.get(i).copied().unwrap_or(0));
             // What another range has marked already is marked again by whoever looks closer.
-            if !self.shadow.touch_in_order(by, at.wrapping_add_signed(distance), length, lane) {
+            if !self.shadow.touch_in_order(by, at.wrapping_add_signed(distance), length, mine.iter().map(|l| u32::from(*l))) {
                 return false;
             }
             lanes = rest;

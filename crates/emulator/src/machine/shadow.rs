@@ -195,7 +195,7 @@ impl Shadow {
     /// Records an access of `bytes` at an offset within bounds, by a lane or several; what is wrong with it, if anything is.
     #[inline]
     pub(super) fn touch(&mut self, by: By, lane: u32, offset: u64, bytes: u64) -> Option<Seen> {
-        if self.touch_in_order(by, offset, bytes, |_| lane) {
+        if self.touch_in_order(by, offset, bytes, std::iter::repeat(lane)) {
             return None;
         }
         let first = (offset >> self.cell_shift) as usize;
@@ -211,27 +211,27 @@ impl Shadow {
     }
 
     /// The common access of a range: nothing in it is wrong, and nobody needs to look closer. False where that is not
-    /// certain; then nothing has changed. `lane` is the lane of each cell from the first on, or [`LANES`].
+    /// certain; then nothing has changed. `lanes` are the lane of each cell from the first on, or [`LANES`].
     #[inline]
-    pub(super) fn touch_in_order(&mut self, by: By, offset: u64, bytes: u64, lane: impl Fn(usize) -> u32) -> bool {
+    pub(super) fn touch_in_order(&mut self, by: By, offset: u64, bytes: u64, lanes: impl Iterator<Item = u32> + Clone) -> bool {
         let first = (offset >> self.cell_shift) as usize;
         let end = ((offset + bytes - 1) >> self.cell_shift) as usize + 1;
         let by_warp = by.warp as u32;
         match by.touch {
-            Touch::Read => self.read_in_order(by, first..end, lane),
-            Touch::Write => self.write_in_order(by, first..end, 0..FLYING, by_warp, lane),
-            Touch::Launch => self.write_in_order(by, first..end, 0..FLYING, by_warp | FLYING, lane),
+            Touch::Read => self.read_in_order(by, first..end, lanes),
+            Touch::Write => self.write_in_order(by, first..end, 0..FLYING, by_warp, lanes),
+            Touch::Launch => self.write_in_order(by, first..end, 0..FLYING, by_warp | FLYING, lanes),
             // The copy of this warp, and no other.
             Touch::Land => {
                 let before = by_warp | FLYING..(by_warp | FLYING) + 1;
-                self.write_in_order(by, first..end, before, by_warp, lane)
+                self.write_in_order(by, first..end, before, by_warp, lanes)
             }
             _ => false,
         }
     }
 
     /// Cells that were written before the block's last barrier, and read before it or since this warp's last one.
-    fn read_in_order(&mut self, by: By, range: Range<usize>, lane: impl Fn(usize) -> u32) -> bool {
+    fn read_in_order(&mut self, by: By, range: Range<usize>, lanes: impl Iterator<Item = u32> + Clone) -> bool {
         let (start, settled, bit) = (self.clocks.start, self.clocks.settled, 1 << by.warp);
         let own = self.clocks.own[by.warp];
         let cells = &mut self.cells;
@@ -250,9 +250,8 @@ impl Shadow {
             good &= is_written & ((*read == own) | (*read <= settled));
         }
         if good {
-            for (i, ((read, readers), read_by)) in read.iter_mut().zip(readers).zip(read_by).enumerate() {
+            for (((read, readers), read_by), lane) in read.iter_mut().zip(readers).zip(read_by).zip(lanes) {
                 let before = if *read == own { *readers } else { 0 };
-                let lane = lane(i);
                 let is_other = (before & bit != 0) & (lane_of(*read_by) != lane);
                 *read_by = packed(by.pc, if is_other { LANES } else { lane });
                 *readers = before | bit;
@@ -271,7 +270,7 @@ impl Shadow {
         range: Range<usize>,
         tags_before: Range<u32>,
         tag: u32,
-        lane: impl Fn(usize) -> u32,
+        lanes: impl Iterator<Item = u32> + Clone,
     ) -> bool {
         let (settled, own, bit) = (self.clocks.settled, self.clocks.own[by.warp], 1 << by.warp);
         let any_lane = !self.lanes_race;
@@ -287,23 +286,21 @@ impl Shadow {
             return false;
         };
         let mut good = true;
-        let both = written.iter().zip(&*write_by).zip(read.iter().zip(read_by));
-        for (i, (((written, write_by), (read, read_by)), (tag, readers))) in
-            both.zip(tags.iter().zip(&*readers)).enumerate()
-        {
-            let lane = lane(i);
+        for (((written, tag), write_by), lane) in written.iter().zip(&*tags).zip(&*write_by).zip(lanes.clone()) {
             let as_expected = (*tag >= tags_before.start) & (*tag < tags_before.end);
             let same_writer = any_lane | (*written < own) | (lane_of(*write_by) == lane);
-            let write = as_expected & ((*written <= settled) | ((*tag & 0xff == by.warp as u32) & same_writer));
+            good &= as_expected & ((*written <= settled) | ((*tag & 0xff == by.warp as u32) & same_writer));
+        }
+        for (((read, readers), read_by), lane) in read.iter().zip(&*readers).zip(read_by).zip(lanes.clone()) {
             let same_reader = any_lane | (*read < own) | ((lane_of(*read_by) == lane) & (lane != LANES));
-            good &= write & ((*read <= settled) | (*readers == 0) | ((*readers == bit) & same_reader));
+            good &= (*read <= settled) | (*readers == 0) | ((*readers == bit) & same_reader);
         }
         if good {
             written.fill(own);
             tags.fill(tag);
             readers.fill(0);
-            for (i, write_by) in write_by.iter_mut().enumerate() {
-                *write_by = packed(by.pc, lane(i));
+            for (write_by, lane) in write_by.iter_mut().zip(lanes) {
+                *write_by = packed(by.pc, lane);
             }
         }
         good
