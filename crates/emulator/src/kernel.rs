@@ -19,6 +19,10 @@ pub(crate) struct Kernel {
     pub(crate) code: Vec<Inst>,
     /// One per instruction of `code`.
     pub(crate) notes: Vec<Note>,
+    /// One per instruction of `code`.
+    pub(crate) flows: Vec<Flow>,
+    /// Registers that may be read before anything is written to them.
+    pub(crate) without_value: Vec<Reg>,
     /// Lines of the source that instructions come from.
     pub(crate) lines: Lines,
     pub(crate) constants: Vec<(u16, Wide, Constant)>,
@@ -74,6 +78,53 @@ pub(crate) struct Inst {
     /// All ones where the guard is negated.
     pub(crate) flip: u32,
     pub(crate) run: Run,
+}
+
+/// A register: its kind, by what holds it, and its number among them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Reg(u8, u16);
+
+impl Reg {
+    pub(crate) fn new(ty: Ty, slot: u16) -> Self {
+        match ty {
+            Ty::Pred => Self(2, slot),
+            _ => Self::wide(slot, ty.bytes() == 8),
+        }
+    }
+
+    pub(crate) fn wide(slot: u16, wide: Wide) -> Self {
+        Self(u8::from(wide), slot)
+    }
+
+    pub(crate) fn predicate(slot: u16) -> Self {
+        Self(2, slot)
+    }
+
+    pub(crate) fn of_data(data: Data) -> Self {
+        Self::wide(data.slot, data.bytes == 8)
+    }
+
+    /// 0 for up to 32 bits, 1 for 64, 2 for predicates.
+    pub(crate) fn kind(self) -> usize {
+        usize::from(self.0)
+    }
+
+    pub(crate) fn slot(self) -> usize {
+        usize::from(self.1)
+    }
+}
+
+/// Which registers an instruction reads and writes.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Flow {
+    pub(crate) to: Vec<Reg>,
+    pub(crate) from: Vec<Reg>,
+    /// Addresses and the like: read, and wrong without a value.
+    pub(crate) must_have: Vec<Reg>,
+    /// The predicate that chooses between the first two sources.
+    pub(crate) select: Option<u16>,
+    /// Every lane's result depends on all lanes.
+    pub(crate) is_wide: bool,
 }
 
 /// What the reports say about an instruction.
@@ -175,8 +226,7 @@ pub(crate) struct Access {
 impl Access {
     pub(crate) fn new(space: Space, address: Address, ty: Ty, data: Vec<Option<Data>>, order: Order) -> Self {
         let (bytes, signed) = (ty.bytes() as u8, ty.is_signed());
-        let mut out =
-            Self { space, address, bytes, signed, data, order, is_simple: false, is_argument: false };
+        let mut out = Self { space, address, bytes, signed, data, order, is_simple: false, is_argument: false };
         let same_width = out.data.iter().flatten().all(|d| d.bytes == bytes);
         let whole_words = matches!((bytes, out.total()), (4 | 8, 4 | 8 | 16));
         out.is_simple = space == Space::Shared && same_width && whole_words && order == Order::Weak;

@@ -105,7 +105,8 @@ fn pipeline(v: u32) -> Outcome {
 
 fn add4(v: u32) -> Outcome {
     let (x, mut memory) = (numbers(256, 8), Memory::new());
-    let ids = [f32_buffer(&mut memory, "in", &[&x[..], &[0.0; 4]].concat()), memory.add_unwritten("out", 1024).unwrap()];
+    let ids =
+        [f32_buffer(&mut memory, "in", &[&x[..], &[0.0; 4]].concat()), memory.add_unwritten("out", 1024).unwrap()];
     let args = [buffers(&ids), vec![int(256)]].concat();
     let report = run("add4", v, [1, 1, 1], [64, 1, 1], 0, &args, &mut memory);
     let expected: Vec<f64> = x.iter().enumerate().map(|(i, x)| f64::from(*x) + (i % 4 + 1) as f64).collect();
@@ -156,12 +157,12 @@ fn count(v: u32) -> Outcome {
     (report, read_u32(&memory, ids[1]) == (0..8).map(warp).collect::<Vec<_>>())
 }
 
-fn polynomial(v: u32) -> Outcome {
-    let (x, mut memory) = (numbers(128, 13), Memory::new());
-    let ids = [f32_buffer(&mut memory, "in", &x), memory.add_unwritten("out", 512).unwrap()];
-    let args = [buffers(&ids), vec![int(128), int(5)]].concat();
-    let report = run("polynomial", v, [2, 1, 1], [64, 1, 1], 0, &args, &mut memory);
-    let expected = x.iter().map(|x| (0..5).fold(0.0, |sum, d| sum * f64::from(*x) + f64::from(d)));
+fn row_sums(v: u32) -> Outcome {
+    let (x, mut memory) = (numbers(600, 13), Memory::new());
+    let ids = [f32_buffer(&mut memory, "in", &x), memory.add_unwritten("out", 480).unwrap()];
+    let args = [buffers(&ids), vec![int(120), int(5)]].concat();
+    let report = run("row_sums", v, [2, 1, 1], [64, 1, 1], 0, &args, &mut memory);
+    let expected = x.chunks(5).map(|row| row.iter().map(|x| f64::from(*x)).sum());
     (report, close(&read_f32(&memory, ids[1]), &expected.collect::<Vec<_>>()))
 }
 
@@ -179,7 +180,7 @@ const KERNELS: [(char, Kernel); 12] = [
     ('f', last_block),
     ('g', shift),
     ('b', count),
-    ('u', polynomial),
+    ('u', row_sums),
 ];
 
 /// The marks of faults in the source, and the kinds that they are found as.
@@ -224,8 +225,7 @@ const FAULTS: [(&str, &str); 37] = [
 ];
 
 /// More of them, where the line has no other fault.
-const MORE: [(&str, &str); 4] =
-    [("f2", "race"), ("b2", "inactive_lane"), ("b3", "trap"), ("u1", "undefined")];
+const MORE: [(&str, &str); 4] = [("f2", "race"), ("b2", "inactive_lane"), ("b3", "trap"), ("u1", "undefined")];
 
 fn line_of(mark: &str) -> u32 {
     let marked = |line: &str| line.split('@').skip(1).any(|m| m.split_whitespace().next() == Some(mark));
@@ -255,7 +255,10 @@ fn faults_are_found_in_their_lines() {
         };
         match report.findings.iter().find(is_it) {
             Some(finding) => assert!(finding.to_string().contains(&format!("faulty.cu line {line}")), "{finding}"),
-            None => missed.push(format!("{mark}, line {line}: {:?}", report.findings.iter().map(ToString::to_string).collect::<Vec<_>>())),
+            None => missed.push(format!(
+                "{mark}, line {line}: {:?}",
+                report.findings.iter().map(ToString::to_string).collect::<Vec<_>>()
+            )),
         }
     }
     assert!(missed.is_empty(), "{} missed:\n{}", missed.len(), missed.join("\n"));

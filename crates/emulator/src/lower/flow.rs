@@ -28,7 +28,7 @@ pub(super) fn set_joins(code: &mut [Inst]) {
 }
 
 /// Instructions that something jumps to, or that follow a jump.
-fn block_starts(code: &[Inst]) -> Vec<usize> {
+pub(super) fn block_starts(code: &[Inst]) -> Vec<usize> {
     let mut starts = vec![0];
     for (pc, inst) in code.iter().enumerate() {
         match &inst.run {
@@ -48,7 +48,7 @@ fn block_starts(code: &[Inst]) -> Vec<usize> {
 }
 
 /// Where control may go after an instruction; `None` is the end.
-fn targets(code: &[Inst], pc: usize) -> Vec<Option<usize>> {
+pub(super) fn targets(code: &[Inst], pc: usize) -> Vec<Option<usize>> {
     let inst = &code[pc];
     let guarded = inst.guard != ALWAYS;
     let next = (pc + 1 < code.len()).then_some(pc + 1);

@@ -6,6 +6,7 @@ mod compare;
 mod control;
 mod convert;
 mod flow;
+mod flow_of;
 mod matrix;
 mod memory;
 mod names;
@@ -14,9 +15,9 @@ mod warp_wide;
 mod words;
 
 use crate::counts::Class;
-use crate::lines::{LineId, Lines};
-use crate::kernel::{ALWAYS, Constant, Inst, Kernel, Note, Param, Run, Wide};
+use crate::kernel::{ALWAYS, Constant, Flow, Inst, Kernel, Note, Param, Run, Wide};
 use crate::lanes::{self, LaneOp, Slots};
+use crate::lines::{LineId, Lines};
 use crate::module::LoadError;
 use crate::text::Place;
 use crate::text::ast::{self, Ast, Function, Instruction, Statement};
@@ -274,8 +275,8 @@ impl<'a> Lowering<'a> {
                 words.clear();
                 self.emit(Run::Fence, Some(Class::Order));
             }
-            "prefetch" | "prefetchu" | "nanosleep" | "griddepcontrol" | "applypriority"
-            | "discard" | "pmevent" | "brkpt" | "setmaxnreg" => {
+            "prefetch" | "prefetchu" | "nanosleep" | "griddepcontrol" | "applypriority" | "discard" | "pmevent"
+            | "brkpt" | "setmaxnreg" => {
                 words.clear();
                 self.emit(Run::Skip, Some(Class::Order));
             }
@@ -289,15 +290,23 @@ impl<'a> Lowering<'a> {
 
     /// Adds a step of the current instruction. Only the first one counts.
     fn emit(&mut self, run: Run, class: Option<Class>) {
+        let flow = flow_of::of_run(&run);
+        self.emit_with(run, flow, class);
+    }
+
+    fn emit_with(&mut self, run: Run, flow: Flow, class: Option<Class>) {
         let class = if self.at.begun { None } else { class };
         self.at.begun = true;
         self.kernel.code.push(Inst { guard: self.at.guard, flip: self.at.flip, run });
         let (place, opcode, line) = (self.at.place, self.at.opcode.clone(), self.at.line);
+        self.kernel.flows.push(flow);
         self.kernel.notes.push(Note { place, opcode, line, class });
     }
 
     fn lanes(&mut self, op: LaneOp, slots: Slots, class: Class) {
-        self.emit(Run::Lanes(op.run, slots), Some(class));
+        let is_select = self.at.opcode.starts_with("selp") && op.from.len() == 3;
+        let flow = flow_of::of_lanes(&op, &slots, is_select);
+        self.emit_with(Run::Lanes(op.run, slots), flow, Some(class));
     }
 
     /// Lane functions that no instruction of this type has.
@@ -308,6 +317,7 @@ impl<'a> Lowering<'a> {
     fn finish(mut self) -> Result<Kernel, LoadError> {
         self.resolve_jumps()?;
         flow::set_joins(&mut self.kernel.code);
+        self.kernel.without_value = flow_of::without_value(&self.kernel);
         let kernel = &mut self.kernel;
         if kernel.dynamic_align > 0 {
             kernel.shared_bytes = kernel.shared_bytes.next_multiple_of(kernel.dynamic_align);

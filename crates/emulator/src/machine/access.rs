@@ -2,6 +2,7 @@
 
 use super::shadow::{By, LANES, Touch, warps};
 use super::survey::{Shape, first_of, shape};
+use super::taint::Origin;
 use super::warp::Warp;
 use super::words::{Global, Own, Words, read, write};
 use super::{Setting, Worker};
@@ -47,12 +48,14 @@ pub(super) struct Checked<'v> {
     /// What a store writes, element by element, and bytes of one; empty where that is not known.
     pub(super) stored: &'v [[u64; WARP]],
     pub(super) element: u8,
+    /// Loads of what nobody has written are kept in [`Worker::unwritten`] instead of reported.
+    pub(super) is_kept: bool,
 }
 
 impl Checked<'_> {
     /// An access that must be aligned to its bytes.
     pub(super) fn new(pc: u32, warp: usize, space: Space, bytes: u64, touch: Touch) -> Self {
-        Self { pc, warp, space, bytes, align: bytes, touch, stored: &[], element: 1 }
+        Self { pc, warp, space, bytes, align: bytes, touch, stored: &[], element: 1, is_kept: false }
     }
 }
 
@@ -123,18 +126,23 @@ impl<'a> Worker<'a> {
             stored.extend(access.data.iter().flatten().map(|d| warp.registers.values(d.slot, d.bytes == 8)));
         }
         let element = access.bytes;
-        let checked = Checked { stored: &stored, element, ..Checked::new(warp.pc, w, access.space, bytes, touch) };
+        let new = Checked::new(warp.pc, w, access.space, bytes, touch);
+        let checked = Checked { stored: &stored, element, is_kept: !is_store, ..new };
+        let (without, origin) = if is_store { warp.taints.stored(warp.pc, &access.data) } else { (0, None) };
         let at = addresses(&warp.registers, access.address, mask);
         let shape = self.shape(warp.pc, access.space, &at, mask, bytes);
         self.groups(checked, at, mask, shape, |worker, group, good| {
             let registers = &mut warp.registers;
-            let mut moved = Moved { access, at: group.at, mask: good, is_store };
+            let mut moved = Moved { access, at: group.at, mask: good, is_store, without };
+            if let Some(origin) = origin.as_ref().filter(|_| without & good != 0) {
+                worker.pass_on(checked, group, origin, without & good);
+            }
             match group.place {
                 Place::Global(region) => moved.transfer(&mut Global(&region.words), registers),
                 Place::Shared(_) => moved.transfer(&mut Own(&mut worker.shared), registers),
                 Place::Local(bytes) => {
                     moved.at = std::array::from_fn(|lane| (w * WARP + lane) as u64 * bytes + group.at[lane]);
-                    worker.check_local(checked, &moved);
+                    worker.check_local(checked, &moved, origin.as_ref());
                     moved.transfer(&mut Own(&mut worker.local), registers);
                 }
                 Place::Param(_) => moved.transfer(&mut Own(&mut worker.params), registers),
@@ -148,23 +156,58 @@ impl<'a> Worker<'a> {
             }
         });
         self.stored = stored;
+        for (lane, origin) in self.unwritten.drain(..) {
+            warp.taints.load(&access.data, lane, &origin);
+        }
+    }
+
+    /// Stores of values that nobody has written: reported in global memory, passed on in others.
+    fn pass_on(&mut self, checked: Checked<'_>, group: &Group<'a>, origin: &Origin, lanes: u32) {
+        match group.place {
+            Place::Global(_) => self.report_origin(checked.warp, origin, lanes),
+            Place::Shared(_) => {
+                self.passed_on.insert(checked.pc, origin.clone());
+                warps(lanes).for_each(|lane| self.shadow.unwrite(group.at[lane], checked.bytes));
+            }
+            _ => {}
+        }
+    }
+
+    /// A load of memory that nobody has written.
+    fn unwritten(&mut self, checked: Checked<'_>, lane: usize, address: u64, space: Space, store: Option<u32>) {
+        let fault = Fault::Unwritten { space };
+        if !checked.is_kept {
+            return self.fault(checked.warp, checked.pc, lane, Some(address), fault);
+        }
+        let mut origin = match store.and_then(|pc| self.passed_on.get(&pc)) {
+            Some(origin) => origin.clone(),
+            None => Origin { pc: checked.pc, fault, addresses: [None; WARP] },
+        };
+        origin.addresses[lane] = Some(address);
+        self.unwritten.push((lane, origin));
     }
 
     /// Loads of local memory that nobody has written. Structures are copied with their padding, so that only an element
     /// counts of which no word was written.
-    fn check_local(&mut self, checked: Checked<'_>, moved: &Moved<'_>) {
+    fn check_local(&mut self, checked: Checked<'_>, moved: &Moved<'_>, stored: Option<&Origin>) {
         let (access, block) = (moved.access, self.blocks);
         let each = u64::from(access.bytes);
         for lane in warps(moved.mask) {
             for k in 0..access.data.len() as u64 {
                 let at = moved.at[lane] + k * each;
                 let words = (at / 4) as usize..(at + each).div_ceil(4) as usize;
+                let first = words.start;
                 let Some(written) = self.local_written.get_mut(words) else { continue };
                 if moved.is_store {
-                    written.fill(block);
+                    let passed = stored.filter(|_| moved.without >> lane & 1 != 0);
+                    written.fill(if passed.is_some() { 0 } else { block });
+                    passed.map(|origin| self.passed_locally.insert(first, origin.clone()));
                 } else if written.iter().all(|w| *w != block) && !access.is_argument {
                     let address = moved.at[lane] % u64::from(self.setting.kernel.local_bytes.max(1));
-                    self.fault(checked.warp, checked.pc, lane, Some(address), Fault::Unwritten { space: Space::Local });
+                    let fault = Fault::Unwritten { space: Space::Local };
+                    let new = || Origin { pc: checked.pc, fault, addresses: [Some(address); WARP] };
+                    let origin = self.passed_locally.get(&first).cloned().unwrap_or_else(new);
+                    self.unwritten.push((lane, origin));
                 }
             }
         }
@@ -296,8 +339,7 @@ impl<'a> Worker<'a> {
             for lane in warps(good) {
                 let offset = group.at[lane];
                 if checked.touch != Touch::Write && !region.is_written(offset, checked.bytes) {
-                    let fault = Fault::Unwritten { space: Space::Global };
-                    self.fault(checked.warp, checked.pc, lane, Some(offset.wrapping_add(group.base)), fault);
+                    self.unwritten(checked, lane, offset.wrapping_add(group.base), Space::Global, None);
                 }
                 if stores {
                     region.set_written(offset, checked.bytes);
@@ -321,7 +363,11 @@ impl<'a> Worker<'a> {
             let at = group.at[lane];
             if let Some(seen) = self.shadow.touch(by, if is_alone { lane as u32 } else { LANES }, at, checked.bytes) {
                 let is_race = matches!(seen.fault, Fault::Race { .. }) && checked.touch == Touch::Write;
-                if !(is_race && checked.stands(&Own(&mut self.shared), at, lane)) {
+                if matches!(seen.fault, Fault::Unwritten { .. }) {
+                    // Several lanes may read one address.
+                    let same = warps(good).filter(|l| group.at[*l] == at);
+                    same.for_each(|lane| self.unwritten(checked, lane, seen.at, Space::Shared, seen.first));
+                } else if !(is_race && checked.stands(&Own(&mut self.shared), at, lane)) {
                     self.seen(checked.warp, checked.pc, lane, seen);
                 }
             }
@@ -359,6 +405,8 @@ struct Moved<'a> {
     at: [u64; WARP],
     mask: u32,
     is_store: bool,
+    /// Lanes that store values that nobody has written.
+    without: u32,
 }
 
 impl Moved<'_> {

@@ -45,7 +45,12 @@ impl Worker<'_> {
         for &(distance, length) in ranges {
             let Some((mine, rest)) = lanes.split_at_checked((length >> cell_shift) as usize) else { return false };
             // What another range has marked already is marked again by whoever looks closer.
-            if !self.shadow.touch_in_order(by, at.wrapping_add_signed(distance), length, mine.iter().map(|l| u32::from(*l))) {
+            if !self.shadow.touch_in_order(
+                by,
+                at.wrapping_add_signed(distance),
+                length,
+                mine.iter().map(|l| u32::from(*l)),
+            ) {
                 return false;
             }
             lanes = rest;

@@ -13,7 +13,7 @@ use std::fmt;
 type Run = dyn Fn(&mut Registers, u32) -> Option<usize> + Send + Sync;
 
 /// An instruction over the lanes of a mask; the first lane that reads from one that takes no part.
-pub(crate) struct ExchangeFn(Box<Run>);
+pub(crate) struct ExchangeFn(pub(super) Box<Run>);
 
 impl fmt::Debug for ExchangeFn {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

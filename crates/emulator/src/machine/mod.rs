@@ -17,6 +17,7 @@ mod rivals;
 mod shadow;
 mod special;
 mod survey;
+mod taint;
 mod warp;
 mod words;
 
@@ -32,7 +33,9 @@ pub(crate) use rivals::{Fences, LAUNCHES, Traces};
 use shadow::{MAX_WARPS, Seen, Shadow};
 pub(crate) use special::Special;
 use special::Thread;
+use std::collections::BTreeMap;
 use survey::Pattern;
+use taint::Origin;
 use warp::{State, Warp};
 
 /// Warp instructions after which another warp of the block gets its turn, so that a warp may wait for another one in a
@@ -97,6 +100,12 @@ pub(crate) struct Worker<'a> {
     pub(crate) findings: Findings,
     /// What of global memory was touched, where that is asked for.
     pub(crate) footprints: Option<Footprints>,
+    /// Unwritten memory that a load has come to: the lane and what is known of it.
+    unwritten: Vec<(usize, Origin)>,
+    /// Stores of values that nobody has written to shared memory, by their instruction.
+    passed_on: BTreeMap<u32, Origin>,
+    /// The same of words of local memory.
+    passed_locally: BTreeMap<usize, Origin>,
     /// What a store writes, while it is checked.
     stored: Vec<[u64; WARP]>,
     /// The block has looked at what others publish: an atomic or volatile access.
@@ -135,6 +144,9 @@ impl<'a> Worker<'a> {
             counters: vec![Counter::default(); kernel.code.len()],
             findings: Findings::default(),
             footprints: setting.footprints.then(Footprints::default),
+            unwritten: Vec::new(),
+            passed_on: BTreeMap::new(),
+            passed_locally: BTreeMap::new(),
             stored: Vec::new(),
             acquired: false,
             block: 0,
@@ -181,6 +193,7 @@ impl<'a> Worker<'a> {
     fn begin(&mut self, block: u64) {
         self.block = block;
         self.blocks += 1;
+        self.passed_locally.clear();
         self.index = coordinates(block, self.setting.grid);
         (self.steps, self.stopped, self.acquired) = (0, false, false);
         self.shadow.begin_block();
@@ -212,6 +225,9 @@ impl<'a> Worker<'a> {
             tally.threads += lanes;
             tally.predicated_off += count(warp.active) - lanes;
             self.steps += 1;
+            if warp.taints.any() {
+                self.spread(w, warp, mask, pc);
+            }
             if let Run::Lanes(run, slots) = &inst.run {
                 if mask != 0 {
                     run.0(&mut warp.registers, slots, mask);

@@ -113,7 +113,12 @@ impl<'a> Worker<'a> {
                 continue;
             };
             let found = match checked.touch {
-                Touch::Write if checked.stands(&super::words::Global(&region.words), at, lane) && is_whole(region, at, checked) => None,
+                Touch::Write
+                    if checked.stands(&super::words::Global(&region.words), at, lane)
+                        && is_whole(region, at, checked) =>
+                {
+                    None
+                }
                 Touch::Write => self.written(me, writers, readers),
                 _ => self.was_read(me, writers, readers),
             };

@@ -74,14 +74,7 @@ struct Cells {
 impl Cells {
     fn new(count: usize) -> Self {
         let zeros = || vec![0; count];
-        Self {
-            written: zeros(),
-            read: zeros(),
-            readers: zeros(),
-            tags: zeros(),
-            write_by: zeros(),
-            read_by: zeros(),
-        }
+        Self { written: zeros(), read: zeros(), readers: zeros(), tags: zeros(), write_by: zeros(), read_by: zeros() }
     }
 
     fn get(&self, at: usize) -> Option<Cell> {
@@ -210,10 +203,22 @@ impl Shadow {
         found
     }
 
+    /// What was stored there is a value that nobody has written.
+    pub(super) fn unwrite(&mut self, offset: u64, bytes: u64) {
+        let cells = (offset >> self.cell_shift) as usize..((offset + bytes - 1) >> self.cell_shift) as usize + 1;
+        self.cells.written.get_mut(cells).into_iter().flatten().for_each(|written| *written = 0);
+    }
+
     /// The common access of a range: nothing in it is wrong, and nobody needs to look closer. False where that is not
     /// certain; then nothing has changed. `lanes` are the lane of each cell from the first on, or [`LANES`].
     #[inline]
-    pub(super) fn touch_in_order(&mut self, by: By, offset: u64, bytes: u64, lanes: impl Iterator<Item = u32> + Clone) -> bool {
+    pub(super) fn touch_in_order(
+        &mut self,
+        by: By,
+        offset: u64,
+        bytes: u64,
+        lanes: impl Iterator<Item = u32> + Clone,
+    ) -> bool {
         let first = (offset >> self.cell_shift) as usize;
         let end = ((offset + bytes - 1) >> self.cell_shift) as usize + 1;
         let by_warp = by.warp as u32;
@@ -324,7 +329,7 @@ impl Shadow {
         let fault = if cell.tag >= FLYING {
             Some((Fault::InFlight, Some(cell.write_by >> 6)))
         } else if cell.written < self.clocks.start {
-            Some((Fault::Unwritten { space: Space::Shared }, None))
+            Some((Fault::Unwritten { space: Space::Shared }, (cell.written == 0).then_some(cell.write_by >> 6)))
         } else if !are_strong && !self.clocks.after(by.warp, cell.writer(), cell.written) {
             Some((race(racing_warp(cell.writer())), Some(cell.write_by >> 6)))
         } else {

@@ -153,9 +153,7 @@ pub(super) fn shape(last: &mut Option<Box<Pattern>>, space: Space, at: &[u64; WA
         return Shape { first, ..known.shape };
     }
     let (shape, ranges) = survey(space, at, mask, bytes);
-    *last = (far == 0).then(|| {
-        Box::new(Pattern { distances, mask, phase, space, shape, ranges, lanes: Vec::new() })
-    });
+    *last = (far == 0).then(|| Box::new(Pattern { distances, mask, phase, space, shape, ranges, lanes: Vec::new() }));
     shape
 }
 

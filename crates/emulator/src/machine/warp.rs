@@ -2,6 +2,7 @@
 
 use super::flight::Flights;
 use super::special::Special;
+use super::taint::Taints;
 use crate::kernel::{ALWAYS, BarrierKind, Constant, Inst, Kernel, Run};
 use crate::lanes::{FULL, Lanes32, Lanes64, Registers, WARP};
 
@@ -42,6 +43,7 @@ pub(super) struct Warp {
     pub(super) state: State,
     stack: Vec<Path>,
     pub(super) flights: Flights,
+    pub(super) taints: Taints,
     /// What a barrier's reduction leaves when it opens, and where.
     pub(super) reduction: Option<(BarrierKind, u16, u32)>,
 }
@@ -79,6 +81,7 @@ impl Warp {
             state: State::Ready,
             stack: Vec::new(),
             flights: Flights::default(),
+            taints: Taints::new(kernel),
             reduction: None,
         }
     }
@@ -111,6 +114,7 @@ impl Warp {
         self.state = if lanes == 0 { State::Done } else { State::Ready };
         self.stack.clear();
         self.flights.clear();
+        self.taints.begin_block(kernel);
         self.reduction = None;
     }
 

@@ -202,14 +202,16 @@ template <int V> __global__ void count(const int *in, int *out, int n) {
     if (threadIdx.x % 32 == 0) out[i / 32] = __popc(found);
 }
 
-// u: a polynomial whose sum begins somewhere.
-template <int V> __global__ void polynomial(const float *in, float *out, int n, int degree) {
+// u: sums of the first numbers of rows.
+template <int V> __global__ void row_sums(const float *in, float *out, int n, int length) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     float sum;
     if (V != 1) sum = 0.0f;
-    for (int d = 0; d < degree; ++d)
-        sum = sum * in[i] + d; // @u1
-    if (i < n) out[i] = sum;
+    if (i < n) {
+        for (int d = 0; d < length; ++d)
+            sum += in[i * length + d]; // @u1
+        out[i] = sum;
+    }
 }
 
 template __global__ void reduce<0>(const float *, float *, int);
@@ -262,5 +264,5 @@ template __global__ void count<0>(const int *, int *, int);
 template __global__ void count<1>(const int *, int *, int);
 template __global__ void count<2>(const int *, int *, int);
 template __global__ void count<3>(const int *, int *, int);
-template __global__ void polynomial<0>(const float *, float *, int, int);
-template __global__ void polynomial<1>(const float *, float *, int, int);
+template __global__ void row_sums<0>(const float *, float *, int, int);
+template __global__ void row_sums<1>(const float *, float *, int, int);
