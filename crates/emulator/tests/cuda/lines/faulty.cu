@@ -202,11 +202,19 @@ template <int V> __global__ void count(const int *in, int *out, int n) {
     if (threadIdx.x % 32 == 0) out[i / 32] = __popc(found);
 }
 
-// u: sums of the first numbers of rows.
+// u: sums of rows. The compiler takes a sum that begins in a branch that is never taken as one that begins with zero, so
+// that the faulty one stands alone.
 template <int V> __global__ void row_sums(const float *in, float *out, int n, int length) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
+    float sum = 0.0f;
+    if (i < n) {
+        for (int d = 0; d < length; ++d) sum += in[i * length + d];
+        out[i] = sum;
+    }
+}
+template <> __global__ void row_sums<1>(const float *in, float *out, int n, int length) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
     float sum;
-    if (V != 1) sum = 0.0f;
     if (i < n) {
         for (int d = 0; d < length; ++d)
             sum += in[i * length + d]; // @u1
@@ -265,4 +273,3 @@ template __global__ void count<1>(const int *, int *, int);
 template __global__ void count<2>(const int *, int *, int);
 template __global__ void count<3>(const int *, int *, int);
 template __global__ void row_sums<0>(const float *, float *, int, int);
-template __global__ void row_sums<1>(const float *, float *, int, int);
