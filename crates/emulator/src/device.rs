@@ -1,7 +1,7 @@
 //! The emulator as a device: runs programs whose steps are launches of PTX.
 
 use crate::finding::Finding;
-use crate::launch::{Argument, Launch, LaunchError, Limits, Report};
+use crate::launch::{Argument, Launch, LaunchError, Limits, Report, Sample};
 use crate::memory::{BufferId, Memory, MemoryError};
 use crate::module::Module;
 use crate::rounding::{BFLOAT, HALF, Round, narrow};
@@ -35,12 +35,16 @@ impl Log {
 pub struct EmulatorDevice {
     settings: Settings,
     held: Option<Held>,
+    /// The last run left blocks out.
+    in_part: bool,
 }
 
 #[derive(Debug)]
 struct Settings {
     spec: Arc<DeviceSpec>,
     limits: Limits,
+    /// For programs of one launch.
+    sample: Option<Sample>,
     log: Log,
     tolerant: bool,
 }
@@ -59,14 +63,24 @@ impl EmulatorDevice {
         if let Some(bytes) = spec.fact("shared_optin").and_then(|b| u64::try_from(b).ok()) {
             limits.shared_bytes = bytes;
         }
-        let settings = Settings { spec, limits, log: Log::default(), tolerant: false };
-        Ok(Self { settings, held: None })
+        let settings = Settings { spec, limits, sample: None, log: Log::default(), tolerant: false };
+        Ok(Self { settings, held: None, in_part: false })
     }
 
     /// Reports have the footprints of buffers.
     #[must_use]
     pub fn with_footprints(mut self) -> Self {
         self.settings.limits.footprints = true;
+        self
+    }
+
+    /// Programs of exactly one launch run in part: the first block of the grid, the last, the other corners, and then
+    /// blocks that the seed chooses, until about so many thread instructions were executed. Programs of several launches
+    /// run whole, since each may need all of what the one before it wrote. [`Device::ran_in_part`] says whether blocks
+    /// were left out. Blocks that wait for others may wait for one that does not run.
+    #[must_use]
+    pub fn sampling(mut self, most_thread_instructions: u64, seed: u64) -> Self {
+        self.settings.sample = Some(Sample { thread_instructions: most_thread_instructions, seed });
         self
     }
 
@@ -119,7 +133,13 @@ impl Device for EmulatorDevice {
     fn run(&mut self, program: &Program) -> Result<(), DeviceError> {
         let held = self.held.as_mut().ok_or_else(no_data)?;
         held.load(program, &self.settings)?;
-        held.run(program, &self.settings)
+        self.in_part = false;
+        self.in_part = held.run(program, &self.settings)?;
+        Ok(())
+    }
+
+    fn ran_in_part(&self) -> bool {
+        self.in_part
     }
 
     fn read(&mut self) -> Result<Buffers, DeviceError> {
@@ -212,7 +232,11 @@ impl Held {
         })
     }
 
-    fn run(&mut self, program: &Program, device: &Settings) -> Result<(), DeviceError> {
+    /// Runs a program; whether blocks were left out.
+    fn run(&mut self, program: &Program, device: &Settings) -> Result<bool, DeviceError> {
+        let launches = program.steps.iter().filter(|step| matches!(step, Step::Launch(_))).count();
+        let sample = device.sample.filter(|_| launches == 1);
+        let mut left_out = 0;
         // What an earlier run left in the workspace must not matter.
         if let Some(id) = self.workspace {
             self.memory.forget(id);
@@ -222,15 +246,45 @@ impl Held {
                 (Step::Fill { offset, bytes, value }, Some(id)) => {
                     self.memory.fill(id, *offset, *bytes, *value);
                 }
-                (Step::Launch(launch), _) => self.launch(launch, device)?,
+                (Step::Launch(launch), _) => left_out += self.launch(launch, device, sample)?,
                 (Step::Fill { .. } | Step::Host(_) | Step::Library(_), _) => {}
             }
+        }
+        Ok(left_out > 0)
+    }
+
+    /// Copies buffers of the workload to the beginnings of variables of the module.
+    fn set_symbols(&mut self, step: &program::Launch) -> Result<(), DeviceError> {
+        let Code::Ptx { text, .. } = &step.code else { return Ok(()) };
+        for (name, number) in &step.symbols {
+            let wrong = |message: String| DeviceError::Argument { name: name.clone(), message };
+            let Some(module) = self.modules.get(text) else { continue };
+            let Some(id) = self.ids.get(*number) else {
+                return Err(wrong(format!("the workload has no buffer number {number}")));
+            };
+            let variable = match self.memory.variable(module, name) {
+                Err(error @ MemoryError::NoVariable(_)) => return Err(wrong(error.to_string())),
+                other => other?,
+            };
+            let (need, have) = (self.memory.len(*id), self.memory.len(variable));
+            if need > have {
+                return Err(wrong(format!("a buffer of {need} bytes for a variable of {have}")));
+            }
+            let contents = self.memory.read(*id);
+            self.memory.write_part(variable, 0, &contents);
         }
         Ok(())
     }
 
-    fn launch(&mut self, step: &program::Launch, device: &Settings) -> Result<(), DeviceError> {
-        let Code::Ptx { text, entry } = &step.code else { return Ok(()) };
+    /// Runs a launch; how many blocks were left out.
+    fn launch(
+        &mut self,
+        step: &program::Launch,
+        device: &Settings,
+        sample: Option<Sample>,
+    ) -> Result<u64, DeviceError> {
+        let Code::Ptx { text, entry } = &step.code else { return Ok(0) };
+        self.set_symbols(step)?;
         let Some(module) = self.modules.get(text) else { return Err(DeviceError::Load("not loaded".into())) };
         let parameters = module.parameters(entry).unwrap_or_default();
         let bytes = |i: usize| parameters.get(i).map_or(8, |(_, bytes)| *bytes);
@@ -242,14 +296,15 @@ impl Held {
             block: step.block,
             shared_bytes: step.shared_bytes,
             args: &args,
-            limits: device.limits,
+            limits: Limits { sample, ..device.limits },
         };
         let report = module.launch(&launch, &mut self.memory).map_err(refused)?;
+        let left_out = report.left_out;
         let message = report.findings.first().map(|first| failure(first, report.findings.len()));
         device.log.add(report);
         match message {
             Some(message) if !device.tolerant => Err(DeviceError::Run(message)),
-            _ => Ok(()),
+            _ => Ok(left_out),
         }
     }
 }

@@ -1,5 +1,6 @@
 //! What is wrong with a kernel that ran.
 
+use crate::lines::Origin;
 use crate::text::Place;
 use crate::types::Space;
 use serde::Serialize;
@@ -25,9 +26,9 @@ pub enum Fault {
     /// An access to shared memory that an asynchronous copy has not finished writing: a wait is missing.
     #[error("access to shared memory that an asynchronous copy is still writing")]
     InFlight,
-    /// Two warps of a block access the same shared memory, one of them writes, and no barrier lies between.
-    #[error("race in shared memory with warp {first_warp}: {}", second.what())]
-    Race { second: Hazard, first_warp: u8 },
+    /// Two threads access the same memory, one of them writes another value, and nothing orders them.
+    #[error("race in {space} memory: {} {first}", second.what())]
+    Race { space: Space, second: Hazard, first: Racer },
     /// Not all threads of a warp, or fewer than all of the block, arrive at a barrier that wants them all.
     #[error("barrier that not all threads reach together")]
     DivergentBarrier,
@@ -46,9 +47,43 @@ pub enum Fault {
     /// A lane reads a register of a lane that takes no part, or is not in the member mask it names.
     #[error("exchange with a lane that takes no part")]
     InactiveLane,
+    /// An operand that no instruction on any way here has written: a variable without a value.
+    #[error("use of a variable that never got a value")]
+    Undefined,
+    /// An assertion that does not hold.
+    #[error("assertion failed")]
+    Assertion,
     /// `trap`, or code that ran past its end.
     #[error("trap")]
     Trap,
+}
+
+/// Who made the first access of a race.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Racer {
+    /// Another warp of the block; no barrier lies between.
+    Warp(u8),
+    /// Another lane of the same warp, and no `__syncwarp` lies between.
+    Lane(u8),
+    /// Several lanes of the same warp.
+    Lanes,
+    /// Several threads, or several atomic operations.
+    Several,
+    /// A thread of another block: in grids of more than 2^21 the last bits of its number.
+    Block(u32),
+}
+
+impl fmt::Display for Racer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Warp(warp) => write!(f, "warp {warp}"),
+            Self::Lane(lane) => write!(f, "lane {lane} of its own warp"),
+            Self::Lanes => f.write_str("other lanes of its own warp"),
+            Self::Several => f.write_str("several others"),
+            Self::Block(block) => write!(f, "block {block}"),
+        }
+    }
 }
 
 /// The second access of a race.
@@ -66,9 +101,9 @@ pub enum Hazard {
 impl Hazard {
     fn what(self) -> &'static str {
         match self {
-            Self::ReadAfterWrite => "reads what it wrote",
-            Self::WriteAfterRead => "overwrites what it read",
-            Self::WriteAfterWrite => "overwrites what it wrote",
+            Self::ReadAfterWrite => "reads a value written by",
+            Self::WriteAfterRead => "overwrites a value read by",
+            Self::WriteAfterWrite => "overwrites a value written by",
         }
     }
 }
@@ -89,9 +124,23 @@ impl Fault {
             Self::Hang { .. } => "hang",
             Self::Budget { .. } => "budget",
             Self::InactiveLane => "inactive_lane",
+            Self::Undefined => "undefined",
+            Self::Assertion => "assertion",
             Self::Trap => "trap",
         }
     }
+}
+
+/// An instruction, in the text and in the source that the text was compiled from.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Spot {
+    /// Where it stands in the text.
+    pub place: Place,
+    /// Its name.
+    pub opcode: String,
+    /// The line of the source, if the text says it (`.loc`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub source: Option<Origin>,
 }
 
 /// A fault, where it happened first and how often.
@@ -101,10 +150,16 @@ pub struct Finding {
     pub fault: Fault,
     /// The kernel.
     pub kernel: String,
-    /// The instruction.
+    /// The instruction, in the text.
     pub place: Place,
     /// The instruction's name.
     pub opcode: String,
+    /// The instruction's line in the source that the text was compiled from, if the text says it (`.loc`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub source: Option<Origin>,
+    /// The instruction of the first access of a race, or of the warps at another barrier, where that is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub first: Option<Spot>,
     /// The block where it happened first, in the order of linear block numbers.
     pub block: [u32; 3],
     /// The first thread in it.
@@ -118,7 +173,15 @@ pub struct Finding {
 impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (b, t) = (self.block, self.thread);
-        write!(f, "{}: {}: {}: {}", self.kernel, self.place, self.opcode, self.fault)?;
+        match &self.source {
+            Some(source) => write!(f, "{}: {source}: {} ({} of the PTX)", self.kernel, self.opcode, self.place)?,
+            None => write!(f, "{}: {}: {}", self.kernel, self.place, self.opcode)?,
+        }
+        write!(f, ": {}", self.fault)?;
+        if let Some(first) = &self.first {
+            let whole = first.source.as_ref().map_or_else(|| first.place.to_string(), ToString::to_string);
+            write!(f, " ({whole})")?;
+        }
         if let Some(address) = self.address {
             write!(f, " at {address:#x}")?;
         }
@@ -134,6 +197,8 @@ pub(crate) struct Sighting {
     pub(crate) thread: u32,
     pub(crate) address: Option<u64>,
     pub(crate) count: u64,
+    /// The instruction of the first access of a race.
+    pub(crate) first: Option<u32>,
 }
 
 /// Faults of one worker, at most one entry per instruction and kind.
@@ -142,6 +207,8 @@ pub(crate) struct Findings {
     pub(crate) seen: Vec<(u32, Fault, Sighting)>,
     /// Faults that no longer fitted.
     pub(crate) dropped: u64,
+    /// Plain loads that race with atomic operations and are meant to.
+    pub(crate) guesses: Vec<u32>,
 }
 
 /// Entries that a worker keeps.
@@ -155,7 +222,20 @@ impl Findings {
     /// Takes in what another worker saw.
     pub(crate) fn merge(&mut self, other: Self) {
         self.dropped += other.dropped;
+        self.guesses.extend(other.guesses);
         other.seen.into_iter().for_each(|(pc, fault, sighting)| self.take(pc, fault, sighting, usize::MAX));
+    }
+
+    /// Leaves out races of plain loads with the atomic operations that they are the first guess of.
+    pub(crate) fn without_guesses(&mut self) {
+        let guesses = std::mem::take(&mut self.guesses);
+        self.seen.retain(|(pc, fault, sighting)| match fault {
+            Fault::Race { space: Space::Shared, second: Hazard::ReadAfterWrite, .. } => !guesses.contains(pc),
+            Fault::Race { space: Space::Shared, second: Hazard::WriteAfterRead, .. } => {
+                !sighting.first.is_some_and(|first| guesses.contains(&first))
+            }
+            _ => true,
+        });
     }
 
     /// Of two sightings of one fault, that in the earlier block stays.
@@ -178,7 +258,7 @@ impl Findings {
 /// Whether two faults are one entry: which warp came first depends on the block, and one entry is enough.
 fn same(a: &Fault, b: &Fault) -> bool {
     match (a, b) {
-        (Fault::Race { second: a, .. }, Fault::Race { second: b, .. }) => a == b,
+        (Fault::Race { space: s, second: a, .. }, Fault::Race { space: t, second: b, .. }) => (s, a) == (t, b),
         _ => a == b,
     }
 }

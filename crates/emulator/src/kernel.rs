@@ -2,6 +2,7 @@
 
 use crate::counts::Class;
 use crate::lanes::{LaneFn, Slots};
+use crate::lines::{LineId, Lines};
 use crate::machine::{ExchangeFn, Special};
 use crate::text::Place;
 use crate::types::{Space, Ty};
@@ -18,6 +19,12 @@ pub(crate) struct Kernel {
     pub(crate) code: Vec<Inst>,
     /// One per instruction of `code`.
     pub(crate) notes: Vec<Note>,
+    /// One per instruction of `code`.
+    pub(crate) flows: Vec<Flow>,
+    /// Registers that may be read before anything is written to them.
+    pub(crate) without_value: Vec<Reg>,
+    /// Lines of the source that instructions come from.
+    pub(crate) lines: Lines,
     pub(crate) constants: Vec<(u16, Wide, Constant)>,
     pub(crate) specials: Vec<(u16, Wide, Special)>,
     /// Registers of each kind.
@@ -36,6 +43,10 @@ pub(crate) struct Kernel {
     pub(crate) required_block: Option<[u64; 3]>,
     /// Shared memory is watched in cells of this many bytes: the narrowest access of the kernel, at most 4.
     pub(crate) cell_bytes: u32,
+    /// The same of global memory.
+    pub(crate) global_cell_bytes: u32,
+    /// Written for hardware before sm_70, whose warps run in lock-step.
+    pub(crate) in_step: bool,
 }
 
 /// Whether a register has 64 bits.
@@ -69,11 +80,60 @@ pub(crate) struct Inst {
     pub(crate) run: Run,
 }
 
+/// A register: its kind, by what holds it, and its number among them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Reg(u8, u16);
+
+impl Reg {
+    pub(crate) fn new(ty: Ty, slot: u16) -> Self {
+        match ty {
+            Ty::Pred => Self(2, slot),
+            _ => Self::wide(slot, ty.bytes() == 8),
+        }
+    }
+
+    pub(crate) fn wide(slot: u16, wide: Wide) -> Self {
+        Self(u8::from(wide), slot)
+    }
+
+    pub(crate) fn predicate(slot: u16) -> Self {
+        Self(2, slot)
+    }
+
+    pub(crate) fn of_data(data: Data) -> Self {
+        Self::wide(data.slot, data.bytes == 8)
+    }
+
+    /// 0 for up to 32 bits, 1 for 64, 2 for predicates.
+    pub(crate) fn kind(self) -> usize {
+        usize::from(self.0)
+    }
+
+    pub(crate) fn slot(self) -> usize {
+        usize::from(self.1)
+    }
+}
+
+/// Which registers an instruction reads and writes.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Flow {
+    pub(crate) to: Vec<Reg>,
+    pub(crate) from: Vec<Reg>,
+    /// Addresses and the like: read, and wrong without a value.
+    pub(crate) must_have: Vec<Reg>,
+    /// The predicate that chooses between the first two sources.
+    pub(crate) select: Option<u16>,
+    /// Every lane's result depends on all lanes.
+    pub(crate) is_wide: bool,
+}
+
 /// What the reports say about an instruction.
 #[derive(Clone, Debug)]
 pub(crate) struct Note {
     pub(crate) place: Place,
     pub(crate) opcode: String,
+    /// Its line among those of the kernel.
+    pub(crate) line: Option<LineId>,
     /// `None` for the second and later steps of one PTX instruction.
     pub(crate) class: Option<Class>,
 }
@@ -109,10 +169,14 @@ pub(crate) enum Run {
         to: u16,
         wide: Wide,
     },
-    /// Fences, prefetches: nothing to do in order.
+    /// What was done before it is to be seen by others.
+    Fence,
+    /// Prefetches and the like: nothing to do in order.
     Skip,
     Exit,
     Trap,
+    /// An assertion has failed.
+    Assert,
 }
 
 /// An address: a register and an offset.
@@ -131,6 +195,16 @@ pub(crate) struct Data {
     pub(crate) bytes: u8,
 }
 
+/// How an access is ordered with those of other threads.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Order {
+    #[default]
+    Weak,
+    Volatile,
+    /// Relaxed, acquire, release: no race with others of its kind.
+    Strong,
+}
+
 /// A load or store.
 #[derive(Clone, Debug)]
 pub(crate) struct Access {
@@ -142,19 +216,20 @@ pub(crate) struct Access {
     pub(crate) signed: bool,
     /// One per element; `None` for the sink `_`.
     pub(crate) data: Vec<Option<Data>>,
-    /// Volatile, relaxed, acquire or release: no race with others of its kind.
-    pub(crate) strong: bool,
-    /// Weak, shared, with a 32-bit address, one to four whole words between registers of the same width.
+    pub(crate) order: Order,
+    /// Weak, shared, one to four whole words between registers of the same width.
     pub(crate) is_simple: bool,
+    /// Arguments and results of calls, in local memory: structures are passed with what nobody has written in them.
+    pub(crate) is_argument: bool,
 }
 
 impl Access {
-    pub(crate) fn new(space: Space, address: Address, ty: Ty, data: Vec<Option<Data>>, strong: bool) -> Self {
+    pub(crate) fn new(space: Space, address: Address, ty: Ty, data: Vec<Option<Data>>, order: Order) -> Self {
         let (bytes, signed) = (ty.bytes() as u8, ty.is_signed());
-        let mut out = Self { space, address, bytes, signed, data, strong, is_simple: false };
+        let mut out = Self { space, address, bytes, signed, data, order, is_simple: false, is_argument: false };
         let same_width = out.data.iter().flatten().all(|d| d.bytes == bytes);
         let whole_words = matches!((bytes, out.total()), (4 | 8, 4 | 8 | 16));
-        out.is_simple = space == Space::Shared && !address.wide && same_width && whole_words && !strong;
+        out.is_simple = space == Space::Shared && same_width && whole_words && order == Order::Weak;
         out
     }
 
@@ -210,6 +285,8 @@ pub(crate) struct Atomic {
     pub(crate) operand: u16,
     /// The new value of a compare-and-swap.
     pub(crate) swap: u16,
+    /// What was done before it is to be seen by others.
+    pub(crate) is_release: bool,
 }
 
 /// `ldmatrix` and `stmatrix`.
@@ -253,6 +330,8 @@ pub(crate) struct Exchange {
     /// Register with the member mask; `None` for the forms without one.
     pub(crate) members: Option<u16>,
     pub(crate) run: ExchangeFn,
+    /// `bar.warp.sync`: orders the accesses of the lanes, which the exchanges of values do not.
+    pub(crate) is_barrier: bool,
 }
 
 /// What happens at a barrier besides waiting.

@@ -1,13 +1,15 @@
 //! Launching a kernel.
 
 use crate::counts::{Class, Counter, Counts, Footprint, Site};
-use crate::finding::{Fault, Finding, Findings, Sighting};
+use crate::finding::{Fault, Finding, Findings, Sighting, Spot};
 use crate::kernel::Kernel;
-use crate::machine::{Footprints, MAX_THREADS, Marks, Setting, Worker, coordinates};
+use crate::machine::{Fences, Footprints, MAX_THREADS, Marks, Setting, Worker, coordinates};
 use crate::memory::{BufferId, Memory, MemoryError};
 use crate::module::{LoadError, Module};
+use crate::sample::Order;
 use serde::Serialize;
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
@@ -57,6 +59,8 @@ pub struct Limits {
     pub launch_instructions: u64,
     /// Different findings in the report.
     pub findings: usize,
+    /// Run a part of the blocks alone.
+    pub sample: Option<Sample>,
     /// Whether to report [`Footprint`]s: which bytes instructions touch is then kept for the whole launch.
     pub footprints: bool,
 }
@@ -71,9 +75,20 @@ impl Default for Limits {
             block_instructions: 1 << 30,
             launch_instructions: 1 << 34,
             findings: 100,
+            sample: None,
             footprints: false,
         }
     }
+}
+
+/// Which blocks of a grid run: the first, the last, the other corners, and then some that a seed chooses, until about so
+/// many thread instructions were executed. They depend on the kernel, the grid and these numbers alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sample {
+    /// Thread instructions after which no more blocks are added. The first block runs in any case.
+    pub thread_instructions: u64,
+    /// What the choice of blocks depends on.
+    pub seed: u64,
 }
 
 /// Which kernel, on how many threads, with what arguments.
@@ -143,6 +158,8 @@ pub struct Report {
     pub dropped: u64,
     /// What of each buffer was touched, by instruction and then by direction; empty unless [`Limits::footprints`] is set.
     pub footprints: Vec<Footprint>,
+    /// Blocks that were left out, because of [`Limits::sample`].
+    pub left_out: u64,
 }
 
 /// The hardware's limit of a grid, by axis.
@@ -164,9 +181,12 @@ impl Module {
         let params = parameters(kernel, launch.args, memory)?;
         let variables = memory.variables(self)?;
         let variables: Vec<u64> = variables.into_iter().map(|id| memory.address(id)).collect();
+        let number = memory.begin_launch(kernel.global_cell_bytes);
         let setting = Setting {
             kernel,
             memory,
+            launch: number,
+            fences: Fences::default(),
             grid: launch.grid,
             block: launch.block,
             dynamic_shared: launch.shared_bytes,
@@ -175,9 +195,13 @@ impl Module {
             limit: launch.limits.block_instructions.min(launch.limits.launch_instructions),
             footprints: launch.limits.footprints,
         };
-        let sum = run(&setting, launch.limits.launch_instructions);
+        let (sum, left_out) = match launch.limits.sample {
+            Some(sample) => run_sample(&setting, launch.limits.launch_instructions, sample),
+            None => (run(&setting, launch.limits.launch_instructions, 0..setting.blocks(), |at| at), 0),
+        };
         let mut report = report(kernel, launch, &sum.counters, sum.findings);
         report.footprints = footprints(kernel, memory, &sum.footprints);
+        report.left_out = left_out;
         Ok(report)
     }
 
@@ -236,6 +260,7 @@ fn parameters(kernel: &Kernel, args: &[Argument], memory: &Memory) -> Result<Vec
 }
 
 /// What all workers saw.
+#[derive(Default)]
 struct Sum {
     counters: Vec<Counter>,
     findings: Findings,
@@ -245,10 +270,49 @@ struct Sum {
 /// Warp instructions that starting a block counts as.
 const BLOCK_COST: u64 = 64;
 
-fn run(setting: &Setting<'_>, budget: u64) -> Sum {
-    let blocks: u64 = setting.grid.iter().map(|n| u64::from(*n)).product();
-    let workers = (rayon::current_num_threads() as u64).min(blocks);
-    let (next, spent) = (AtomicU64::new(0), AtomicU64::new(0));
+impl Sum {
+    fn merge(&mut self, other: Self) {
+        self.counters.resize(other.counters.len(), Counter::default());
+        for (to, from) in self.counters.iter_mut().zip(&other.counters) {
+            to.add(from);
+        }
+        self.findings.merge(other.findings);
+        for (key, marks) in &other.footprints {
+            self.footprints.entry(*key).or_default().merge(marks);
+        }
+    }
+
+    fn threads(&self) -> u64 {
+        self.counters.iter().map(|c| c.tally.threads).sum()
+    }
+}
+
+/// Runs blocks in rounds, each as long as the blocks before it let expect. Also returns how many were left out.
+fn run_sample(setting: &Setting<'_>, budget: u64, sample: Sample) -> (Sum, u64) {
+    let order = Order::new(setting.grid, sample.seed);
+    let (mut sum, mut done) = (Sum::default(), 0);
+    while done < order.blocks {
+        let spent = sum.threads();
+        let left = sample.thread_instructions.saturating_sub(spent);
+        let next = match done {
+            0 => 1,
+            _ if left == 0 => break,
+            // The corners may be shorter than what lies between: they say little of how many blocks will be enough.
+            _ if done <= order.corners() => done + 1,
+            _ => (done + (left / (spent / done).max(1)).max(1)).min(2 * done),
+        };
+        let next = next.min(order.blocks);
+        sum.merge(run(setting, budget, done..next, |at| order.block(at)));
+        done = next;
+    }
+    (sum, order.blocks - done)
+}
+
+/// The blocks at some places of an order.
+fn run(setting: &Setting<'_>, budget: u64, places: Range<u64>, block_at: impl Fn(u64) -> u64 + Sync) -> Sum {
+    let blocks = places.end;
+    let workers = (rayon::current_num_threads() as u64).min(blocks - places.start);
+    let (next, spent) = (AtomicU64::new(places.start), AtomicU64::new(0));
     let sum = Mutex::new(Sum {
         counters: vec![Counter::default(); setting.kernel.code.len()],
         findings: Findings::default(),
@@ -257,14 +321,15 @@ fn run(setting: &Setting<'_>, budget: u64) -> Sum {
     let work = || {
         let mut worker = Worker::new(setting);
         loop {
-            let block = next.fetch_add(1, Ordering::Relaxed);
-            if block >= blocks {
+            let place = next.fetch_add(1, Ordering::Relaxed);
+            if place >= blocks {
                 break;
             }
+            let block = block_at(place);
             let steps = worker.run_block(block) + BLOCK_COST;
             let before = spent.fetch_add(steps, Ordering::Relaxed);
-            if before.saturating_add(steps) > budget && block + 1 < blocks {
-                let sighting = Sighting { block, thread: 0, address: None, count: 1 };
+            if before.saturating_add(steps) > budget && place + 1 < blocks {
+                let sighting = Sighting { block, thread: 0, address: None, count: 1, first: None };
                 worker.findings.add(0, Fault::Budget { limit: budget }, sighting);
                 break;
             }
@@ -273,6 +338,7 @@ fn run(setting: &Setting<'_>, budget: u64) -> Sum {
         for (to, from) in sum.counters.iter_mut().zip(&worker.counters) {
             to.add(from);
         }
+        worker.findings.guesses = worker.guesses();
         sum.findings.merge(worker.findings);
         for (key, marks) in worker.footprints.iter().flatten() {
             sum.footprints.entry(*key).or_default().merge(marks);
@@ -286,7 +352,7 @@ fn run(setting: &Setting<'_>, budget: u64) -> Sum {
     sum.into_inner().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn report(kernel: &Kernel, launch: &Launch<'_>, counters: &[Counter], findings: Findings) -> Report {
+fn report(kernel: &Kernel, launch: &Launch<'_>, counters: &[Counter], mut findings: Findings) -> Report {
     let mut sites = Vec::new();
     for (note, counter) in kernel.notes.iter().zip(counters) {
         let Some(class) = note.class else { continue };
@@ -298,24 +364,36 @@ fn report(kernel: &Kernel, launch: &Launch<'_>, counters: &[Counter], findings: 
             traffic: class.moves_memory().then_some(counter.traffic),
         });
     }
+    findings.without_guesses();
     let mut seen = findings.seen;
     seen.sort_by(|a, b| (a.2.block, a.0, &a.1).cmp(&(b.2.block, b.0, &b.1)));
     let kept = seen.len().min(launch.limits.findings);
     let dropped = findings.dropped + seen.drain(kept..).map(|(_, _, s)| s.count).sum::<u64>();
     let findings = seen.into_iter().map(|(pc, fault, sighting)| {
-        let note = kernel.notes.get(pc as usize);
+        let spot = spot(kernel, pc);
         Finding {
             fault,
             kernel: kernel.name.clone(),
-            place: note.map(|n| n.place).unwrap_or_default(),
-            opcode: note.map(|n| n.opcode.clone()).unwrap_or_default(),
+            place: spot.place,
+            opcode: spot.opcode,
+            source: spot.source,
+            first: sighting.first.map(|pc| self::spot(kernel, pc)),
             block: coordinates(sighting.block, launch.grid),
             thread: coordinates(u64::from(sighting.thread), launch.block),
             address: sighting.address,
             count: sighting.count,
         }
     });
-    Report { counts: Counts { sites }, findings: findings.collect(), dropped, footprints: Vec::new() }
+    Report { counts: Counts { sites }, findings: findings.collect(), dropped, ..Report::default() }
+}
+
+fn spot(kernel: &Kernel, pc: u32) -> Spot {
+    let Some(note) = kernel.notes.get(pc as usize) else { return Spot::default() };
+    Spot {
+        place: note.place,
+        opcode: note.opcode.clone(),
+        source: note.line.and_then(|line| kernel.lines.origin(line)),
+    }
 }
 
 /// Footprints by instruction, and then of all loads and of all stores of each buffer.

@@ -36,10 +36,21 @@
 //!
 //! # What it finds
 //!
-//! See [`Fault`]. Accesses to shared memory race when two warps touch the same cell, one of them writes, and no barrier
-//! orders them; barriers of some warps order those alone. A cell is as wide as the narrowest access of the kernel to shared
-//! or generic memory, at most 4 bytes. Lanes of one warp never race: they are in lock-step here, which newer hardware does
-//! not promise. Races between blocks are not looked for.
+//! See [`Fault`]. Accesses to shared memory race when two threads touch the same cell, one of them writes another value, and
+//! nothing orders them; barriers of some warps order those alone. A cell is as wide as the narrowest access of the kernel to
+//! shared or generic memory, at most 4 bytes. Lanes of one warp are ordered by `bar.warp.sync` of any of them, and not by
+//! exchanges of values (CUDA programming guide, warp shuffle functions: they imply no memory barrier); on targets before
+//! sm_70 they run in lock-step and never race. A plain load that races with atomic operations is left out where its lane
+//! goes on to an atomic operation on the same cell: the test before a maximum, the first guess of a compare-and-swap.
+//!
+//! Plain accesses to global memory race by the same rules. Between blocks nothing orders them but a fence of the first
+//! block and a later atomic or volatile access of the second; this is lenient, since any fence and any such access will do.
+//! Atomic and volatile accesses to global memory race with nothing.
+//!
+//! A load of what nobody has written marks its result, and so does a variable without a value. What is computed of marked
+//! values is marked, and it is a fault once such a value goes to global memory, is an address or an operand of an atomic
+//! operation, guards a store, or decides a branch. Variables without a value may decide branches: compilers test them for
+//! threads that have nothing to do.
 //!
 //! # What it counts
 //!
@@ -82,7 +93,7 @@
 //!
 //! # Limits
 //!
-//! Calls through registers, recursion, `vprintf`, assertions and the device's heap, textures, `cp.async.bulk`, `mbarrier`,
+//! Calls through registers, recursion, `vprintf` and the device's heap, textures, `cp.async.bulk`, `mbarrier`,
 //! `wgmma` and clusters of more than one block are read and refused at the launch. Functions take the place of their calls. Barriers count warps: a barrier under divergence is a finding, also where hardware would sort it out. `.cta`
 //! and wider scopes are one. 64-bit plain accesses that race with 64-bit atomics of other blocks may tear.
 
@@ -94,18 +105,21 @@ mod finding;
 mod kernel;
 mod lanes;
 mod launch;
+mod lines;
 mod lower;
 mod machine;
 mod memory;
 mod module;
 mod rounding;
+mod sample;
 mod text;
 mod types;
 
 pub use counts::{Class, Counts, FloatOp, Footprint, Precision, Site, Stride, Tally, Traffic};
 pub use device::{EmulatorDevice, Log};
-pub use finding::{Fault, Finding, Hazard};
-pub use launch::{Argument, Launch, LaunchError, Limits, Report};
+pub use finding::{Fault, Finding, Hazard, Racer, Spot};
+pub use launch::{Argument, Launch, LaunchError, Limits, Report, Sample};
+pub use lines::{Origin, SourceLine};
 pub use memory::{BufferId, Memory, MemoryError};
 pub use module::{LoadError, Module};
 pub use text::{ParseError, Place};

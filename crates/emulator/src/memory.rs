@@ -1,5 +1,6 @@
 //! Memory of the device: buffers with exact lengths, far apart.
 
+use crate::machine::{LAUNCHES, Traces};
 use crate::module::Module;
 use crate::types::Space;
 use std::collections::HashMap;
@@ -61,6 +62,8 @@ pub(crate) struct Region {
     pub(crate) read_only: bool,
     /// One bit per byte of a word, set when the byte is written; `None` where everything is.
     pub(crate) written: Option<Box<[AtomicU8]>>,
+    /// Who accessed it in the last launches.
+    pub(crate) traces: Option<Traces>,
 }
 
 impl Region {
@@ -112,6 +115,7 @@ pub struct Memory {
     modules: HashMap<u64, Vec<BufferId>>,
     /// Regions that were given back.
     free: Vec<usize>,
+    launches: u64,
     /// Atomic operations wider than a word take turns.
     pub(crate) turn: Mutex<()>,
 }
@@ -157,7 +161,7 @@ impl Memory {
             return Err(MemoryError::TooLong { need: bytes as u64, have });
         }
         let words = (0..bytes.div_ceil(4)).map(|_| AtomicU32::new(0)).collect();
-        let region = Region { name: name.into(), words, bytes: bytes as u64, read_only, written: None };
+        let region = Region { name: name.into(), words, bytes: bytes as u64, read_only, written: None, traces: None };
         if let Some(id) = self.free.pop() {
             self.regions[id] = region;
             return Ok(BufferId(id));
@@ -172,8 +176,8 @@ impl Memory {
     /// Gives a buffer back. Its number, and with it its address, may become another's.
     pub fn remove(&mut self, id: BufferId) {
         if self.regions.get(id.0).is_some() && !self.free.contains(&id.0) {
-            self.regions[id.0] =
-                Region { name: "freed".into(), words: Box::default(), bytes: 0, read_only: true, written: None };
+            let (name, words) = ("freed".into(), Box::default());
+            self.regions[id.0] = Region { name, words, bytes: 0, read_only: true, written: None, traces: None };
             self.free.push(id.0);
         }
     }
@@ -281,6 +285,21 @@ impl Memory {
         let ids = self.variables(module)?;
         let at = module.variables.iter().position(|v| v.name == name);
         at.map(|i| ids[i]).ok_or_else(|| MemoryError::NoVariable(name.into()))
+    }
+
+    /// A launch begins that watches cells of so many bytes; its number among the last ones, from one.
+    pub(crate) fn begin_launch(&mut self, cell_bytes: u32) -> u64 {
+        self.launches += 1;
+        let number = self.launches % LAUNCHES;
+        for region in self.regions.iter_mut().filter(|r| !r.read_only) {
+            let cells = region.bytes.div_ceil(u64::from(cell_bytes.max(1))) as usize;
+            let is_new = region.traces.as_ref().is_none_or(|traces| traces.cells() < cells);
+            if is_new || number == 0 {
+                region.traces = Traces::new(cells);
+            }
+        }
+        self.launches += u64::from(number == 0);
+        number.max(1)
     }
 
     /// Holds the turn for an operation of several words.

@@ -49,7 +49,7 @@ fn loops_without_end_stop() {
 
 #[test]
 fn barriers_that_never_open_are_seen() {
-    finds("@%p1 ret; bar.sync 0;", 4, 64, "divergent_barrier");
+    finds("setp.lt.u32 %p2, %r1, 7; @%p2 bra L; bar.sync 0; L: mov.u32 %r3, 0;", 4, 64, "divergent_barrier");
     finds("@!%p1 bra L; bar.sync 1; L: bar.sync 0;", 4, 64, "deadlock");
     finds("bar.sync 3, 128;", 4, 64, "deadlock");
     finds("bar.sync 16;", 4, 32, "bad_barrier");
@@ -72,7 +72,7 @@ fn accesses_that_hardware_would_trap_are_findings() {
     finds("mad.lo.u32 %r3, %r1, 4, %r2; st.shared.u32 [%r3], %r1;", 4, 32, "out_of_bounds");
     finds("mad.lo.u32 %r3, %r1, 2, %r2; st.shared.u32 [%r3], %r1;", 4, 4, "misaligned");
     finds("mov.u32 %r3, 0xfffffffc; st.shared.v4.u32 [%r3+8], {%r1, %r1, %r1, %r1};", 4, 1, "misaligned");
-    finds("ld.shared.u32 %r3, [%r2];", 4, 1, "unwritten");
+    finds("ld.shared.u32 %r3, [%r2]; st.global.u32 [%rd1], %r3;", 4, 1, "unwritten");
     finds("cp.async.ca.shared.global [%r2], [%rd1], 16;", 8, 1, "out_of_bounds");
     finds("cp.async.ca.shared.global [%r2+56], [%rd1], 16; cp.async.wait_all;", 64, 1, "misaligned");
     finds("atom.global.add.u64 %rd2, [%rd1+4], 1;", 64, 1, "misaligned");
@@ -97,7 +97,7 @@ fn a_fault_after_many_good_accesses_is_seen() {
     let warm = "mov.u32 %r8, 0; mad.lo.u32 %r3, %r1, 4, %r2; st.shared.u32 [%r3], %r1; bar.sync 0;";
     let repeat = |step: &str, last: u32| {
         format!(
-            "{warm} L: ld.shared.u32 %r4, [%r3]; add.u32 %r8, %r8, 1; {step} setp.lt.u32 %p2, %r8, {last}; @%p2 bra L;"
+            "{warm} L: ld.shared.u32 %r4, [%r3]; setp.ne.u32 %p3, %r4, %r4; @%p3 bra L; add.u32 %r8, %r8, 1; {step} setp.lt.u32 %p2, %r8, {last}; @%p2 bra L;"
         )
     };
     let found = |body: String| kinds(&run(&body, 4, [1; 3], 16));

@@ -85,13 +85,21 @@ fn misaligned() {
 
 #[test]
 fn unwritten() {
-    finds("ld.shared.u32 %r4, [%r3];", 32, "unwritten");
+    finds("ld.shared.u32 %r4, [%r3]; st.global.u32 [%rd3], %r4;", 32, "unwritten");
+    // Nobody uses what was loaded.
+    clean("ld.shared.u32 %r4, [%r3]; add.u32 %r5, %r4, 1;", 32);
     clean("st.shared.u32 [%r3], %r1; ld.shared.u32 %r4, [%r3];", 32);
     // One byte of a word.
-    finds("st.shared.u8 [s], %r1; ld.shared.u8 %r4, [s+1];", 1, "unwritten");
+    finds("st.shared.u8 [s], %r1; ld.shared.u8 %r4, [s+1]; st.global.u32 [%rd3], %r4;", 1, "unwritten");
     let mut memory = Memory::new();
     let id = memory.add_unwritten("scratch", 256).unwrap();
-    let report = run_in("st.global.u32 [%rd3], %r1; ld.global.u32 %r4, [%rd3+4];", 8, &mut memory, id);
+    let report = run_in(
+        "st.global.u32 [%rd3], %r1; bar.sync 0; ld.global.u32 %r4, [%rd3+4];
+        setp.eq.u32 %p1, %r4, 0; @%p1 bra END; END:",
+        8,
+        &mut memory,
+        id,
+    );
     assert_eq!(faults(&report), ["unwritten"]);
     assert_eq!(report.findings[0].thread, [7, 0, 0]);
 }
@@ -103,7 +111,8 @@ fn shared_memory_is_unwritten_in_every_block() {
     let args = [Argument::buffer(id)];
     // Only the first block writes; all read.
     let module = kernel(
-        "mov.u32 %r4, %ctaid.x; setp.eq.u32 %p1, %r4, 0; @%p1 st.shared.u32 [%r3], %r1; ld.shared.u32 %r5, [%r3];",
+        "mov.u32 %r4, %ctaid.x; setp.eq.u32 %p1, %r4, 0; @%p1 st.shared.u32 [%r3], %r1; ld.shared.u32 %r5, [%r3];
+        setp.eq.u32 %p2, %r5, 0; @%p2 bra END; END:",
     );
     let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
     let launch = Launch::new("k", [3, 1, 1], [32, 1, 1], &args);
@@ -120,7 +129,7 @@ fn races() {
         second
     };
     // Lane i reads what lane 63 - i wrote.
-    let swap = "mov.u32 %r5, s; sub.u32 %r5, %r5, %r2; ld.shared.u32 %r6, [%r5+252];";
+    let swap = "mov.u32 %r5, s; sub.u32 %r5, %r5, %r2; ld.shared.u32 %r6, [%r5+252]; st.global.u32 [%rd3], %r6;";
     assert_eq!(hazard("st.shared.u32 [s], %r1;"), Hazard::WriteAfterWrite);
     clean(&format!("st.shared.u32 [%r3], %r1; bar.sync 0; {swap}"), 64);
     let report = run(&format!("st.shared.u32 [%r3], %r1; {swap}"), 64);
@@ -156,8 +165,11 @@ fn barriers_of_some_warps_order_those_alone() {
 #[test]
 fn divergent_barriers_and_deadlock() {
     finds("setp.lt.u32 %p1, %r1, 16; @%p1 bar.sync 0;", 32, "divergent_barrier");
-    finds("setp.lt.u32 %p1, %r1, 16; @%p1 ret; bar.sync 0;", 32, "divergent_barrier");
-    finds("setp.lt.u32 %p1, %r1, 32; @%p1 ret; bar.sync 0;", 64, "divergent_barrier");
+    // Threads that have exited do not count, and those that only have to.
+    clean("setp.lt.u32 %p1, %r1, 16; @%p1 ret; bar.sync 0;", 32);
+    clean("setp.lt.u32 %p1, %r1, 32; @%p1 ret; bar.sync 0;", 64);
+    clean("setp.lt.u32 %p1, %r1, 16; @%p1 bra END; bar.sync 0; END:", 32);
+    finds("setp.lt.u32 %p1, %r1, 16; @%p1 bra END; bar.sync 0; END: mov.u32 %r4, 0;", 32, "divergent_barrier");
     // One warp waits at a barrier for 64 threads that the other never reaches.
     let report = finds("setp.lt.u32 %p1, %r1, 32; @%p1 bar.sync 1, 64;", 64, "deadlock");
     assert_eq!(report.findings[0].fault, Fault::Deadlock { arrived: 32, expected: 64 });

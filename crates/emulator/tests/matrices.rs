@@ -241,6 +241,7 @@ fn matrix_rows(count: usize, transposed: bool, is_store: bool) {
     let fragments: Vec<String> = (0..count).map(|i| format!("ld.global.b32 %r{i}, [%d3+{}];", 4 * i)).collect();
     let store = format!(
         "{row} {} stmatrix.sync.aligned.m8n8.x{count}{trans}.shared.b16 [%q2], {{{}}}; bar.sync 0;
+         mov.b32 %r0, 0; mov.b32 %r1, 0; mov.b32 %r2, 0; mov.b32 %r3, 0;
          setp.lt.u32 %p1, %q0, {}; @%p1 ld.shared.v4.b32 {{%r0, %r1, %r2, %r3}}, [%q2];",
         fragments.join(" "),
         list('r'),

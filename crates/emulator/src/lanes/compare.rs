@@ -1,6 +1,6 @@
 //! Comparisons, predicates from them, selection.
 
-use super::lane::{Bf16, F16, Raw, op3, per_integer, per_type, store, test1, test2};
+use super::lane::{Bf16, F16, Lane, Raw, op3, per_integer, per_type, store, test1, test2};
 use super::{LaneOp, WARP};
 use crate::memory::REGION_BITS;
 use crate::rounding::Directed;
@@ -110,8 +110,8 @@ pub(crate) fn combine(name: &str, negated: bool) -> Option<LaneOp> {
 /// `selp` by the predicate behind the operands, or `slct` by the sign of a register of type `by`; for registers of 64 bits
 /// or fewer.
 pub(crate) fn select(by: Option<Ty>, wide: bool) -> Option<LaneOp> {
-    fn selp<T: Raw>() -> LaneOp {
-        LaneOp::new(Ty::Pred, [], |r, s, mask| {
+    fn selp<T: Raw + Lane>() -> LaneOp {
+        LaneOp::new(T::TY, [T::TY, T::TY, Ty::Pred], |r, s, mask| {
             let chosen = r.predicate((s.from[2], false));
             let (a, b) = (T::lanes(r, s.from[0]), T::lanes(r, s.from[1]));
             let mut out = [T::default(); WARP];

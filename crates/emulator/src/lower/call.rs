@@ -5,7 +5,7 @@ use super::Lowering;
 use super::names::Variable;
 use super::words::Words;
 use crate::counts::Class;
-use crate::kernel::{ALWAYS, Access, Address, Constant, Data, Run};
+use crate::kernel::{ALWAYS, Access, Address, Constant, Data, Order, Run};
 use crate::module::LoadError;
 use crate::text::ast::{self, Function, Instruction, Operand};
 use crate::types::{Space, Ty};
@@ -32,6 +32,10 @@ impl<'a> Lowering<'a> {
             [Operand::Name(name)] => (&[][..], *name, &[][..]),
             _ => return self.error("calls through a register are not supported"),
         };
+        if matches!(name, "__assertfail" | "__assert_fail") {
+            self.emit(Run::Assert, Some(Class::Exit));
+            return Ok(());
+        }
         let function = self.callee(name)?;
         self.emit(Run::Skip, Some(Class::Branch));
         let mut bound = Vec::new();
@@ -56,9 +60,11 @@ impl<'a> Lowering<'a> {
             self.names.declare(name, Variable::At(Space::Local, offset));
         }
         self.calls.push(Frame { name, returns: Vec::new() });
+        let outside = self.kernel.lines.enter_call();
         if let Some(body) = &function.body {
             self.block(body)?;
         }
+        self.kernel.lines.leave_call(outside);
         self.names.current = caller;
         let end = self.kernel.code.len() as u32;
         let returns = self.calls.pop().map(|frame| frame.returns).unwrap_or_default();
@@ -82,7 +88,6 @@ impl<'a> Lowering<'a> {
             Some(function) => Ok(function),
             None => self.error(match name {
                 "vprintf" => "printing (vprintf) is not supported".to_owned(),
-                "__assertfail" | "__assert_fail" => format!("assertions ({name}) are not supported"),
                 "malloc" | "free" => format!("memory from the device's heap ({name}) is not supported"),
                 _ => format!("there is no function {name} with a body"),
             }),
@@ -109,7 +114,7 @@ impl<'a> Lowering<'a> {
         let offset = self.local_slot(formal)?;
         let address = Address { slot: self.constant(Constant::Bits(offset), Ty::B64)?, wide: true, offset: 0 };
         let data = vec![Some(Data { slot, bytes: bytes as u8 })];
-        let access = Access::new(Space::Local, address, formal.ty, data, false);
+        let access = Access { is_argument: true, ..Access::new(Space::Local, address, formal.ty, data, Order::Weak) };
         self.emit(Run::Store(Box::new(access)), None);
         Ok(offset)
     }

@@ -4,7 +4,6 @@ use super::words::Words;
 use super::{Jump, Lowering};
 use crate::counts::Class;
 use crate::kernel::{Barrier, BarrierKind, Run};
-use crate::machine::ExchangeFn;
 use crate::module::LoadError;
 use crate::text::ast::{Instruction, Operand};
 use crate::types::Ty;
@@ -89,7 +88,7 @@ impl<'a> Lowering<'a> {
                 [members] => Some(self.source(members, Ty::B32)?),
                 _ => None,
             };
-            self.exchange(members, ExchangeFn::new(|_, _| None));
+            self.warp_barrier(members);
             return Ok(());
         }
         use BarrierKind::{AllTrue, AnyTrue, Arrive, CountTrue, Sync};

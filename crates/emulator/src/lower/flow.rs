@@ -28,7 +28,7 @@ pub(super) fn set_joins(code: &mut [Inst]) {
 }
 
 /// Instructions that something jumps to, or that follow a jump.
-fn block_starts(code: &[Inst]) -> Vec<usize> {
+pub(super) fn block_starts(code: &[Inst]) -> Vec<usize> {
     let mut starts = vec![0];
     for (pc, inst) in code.iter().enumerate() {
         match &inst.run {
@@ -37,7 +37,7 @@ fn block_starts(code: &[Inst]) -> Vec<usize> {
                 starts.extend(targets.iter().map(|t| *t as usize));
                 starts.push(pc + 1);
             }
-            Run::Exit | Run::Trap => starts.push(pc + 1),
+            Run::Exit | Run::Trap | Run::Assert => starts.push(pc + 1),
             _ => {}
         }
     }
@@ -48,19 +48,19 @@ fn block_starts(code: &[Inst]) -> Vec<usize> {
 }
 
 /// Where control may go after an instruction; `None` is the end.
-fn targets(code: &[Inst], pc: usize) -> Vec<Option<usize>> {
+pub(super) fn targets(code: &[Inst], pc: usize) -> Vec<Option<usize>> {
     let inst = &code[pc];
     let guarded = inst.guard != ALWAYS;
     let next = (pc + 1 < code.len()).then_some(pc + 1);
     let mut out: Vec<Option<usize>> = match &inst.run {
         Run::Branch { target, .. } => vec![Some(*target as usize)],
         Run::Table { targets, .. } => targets.iter().map(|t| Some(*t as usize)).collect(),
-        Run::Exit | Run::Trap => vec![None],
+        Run::Exit | Run::Trap | Run::Assert => vec![None],
         _ => return vec![next],
     };
     if guarded {
         // Lanes that exit leave for good; the others alone decide where paths meet.
-        if matches!(inst.run, Run::Exit | Run::Trap) {
+        if matches!(inst.run, Run::Exit | Run::Trap | Run::Assert) {
             out.clear();
         }
         out.push(next);

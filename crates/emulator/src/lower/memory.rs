@@ -3,7 +3,7 @@
 use super::Lowering;
 use super::words::Words;
 use crate::counts::Class;
-use crate::kernel::{Access, Atomic, AtomicOp, Copy, Data, Run};
+use crate::kernel::{Access, Atomic, AtomicOp, Copy, Data, Order, Run};
 use crate::module::LoadError;
 use crate::text::ast::{Instruction, Operand};
 use crate::types::{Space, Ty};
@@ -13,12 +13,17 @@ const HINTS: [&str; 14] =
     ["nc", "ca", "cg", "cs", "lu", "cv", "wb", "wt", "weak", "cta", "cluster", "gpu", "sys", "aligned"];
 
 /// Words that make an access one of synchronisation.
-const STRONG: [&str; 6] = ["volatile", "relaxed", "acquire", "release", "acq_rel", "mmio"];
+const STRONG: [&str; 5] = ["relaxed", "acquire", "release", "acq_rel", "mmio"];
 
 impl<'a> Lowering<'a> {
     pub(super) fn load_or_store(&mut self, i: &Instruction<'a>, words: &mut Words<'a>) -> Result<(), LoadError> {
         let is_store = i.name == "st";
         let strong = STRONG.iter().fold(false, |s, w| s | words.take(w));
+        let order = match (words.take("volatile"), strong) {
+            (_, true) => Order::Strong,
+            (true, _) => Order::Volatile,
+            _ => Order::Weak,
+        };
         words.ignore(&HINTS);
         let space = words.space().unwrap_or(Space::Generic);
         let Some(ty) = words.ty() else { return self.error("a type is expected") };
@@ -53,7 +58,8 @@ impl<'a> Lowering<'a> {
         }
         self.watch(space, ty.bytes());
         let bits = 8 * width * ty.bytes() as u32;
-        let access = Box::new(Access::new(space, address, ty, registers, strong));
+        let is_argument = space != class_space;
+        let access = Box::new(Access { is_argument, ..Access::new(space, address, ty, registers, order) });
         match is_store {
             true => self.emit(Run::Store(access), Some(Class::Store(class_space, bits))),
             false => self.emit(Run::Load(access), Some(Class::Load(class_space, bits))),
@@ -61,14 +67,19 @@ impl<'a> Lowering<'a> {
         Ok(())
     }
 
-    /// Shared memory is watched as finely as the kernel may access it.
+    /// Memory is watched as finely as the kernel may access it.
     fn watch(&mut self, space: Space, bytes: u64) {
+        let least = |cell: &mut u32| *cell = (*cell).min(bytes as u32);
         if matches!(space, Space::Shared | Space::Generic) {
-            self.kernel.cell_bytes = self.kernel.cell_bytes.min(bytes as u32);
+            least(&mut self.kernel.cell_bytes);
+        }
+        if matches!(space, Space::Global | Space::Generic) {
+            least(&mut self.kernel.global_cell_bytes);
         }
     }
 
     pub(super) fn atomic(&mut self, i: &Instruction<'a>, words: &mut Words<'a>) -> Result<(), LoadError> {
+        let is_release = words.take("release") || words.take("acq_rel");
         words.ignore(&STRONG);
         words.ignore(&HINTS);
         words.ignore(&["noftz"]);
@@ -98,7 +109,7 @@ impl<'a> Lowering<'a> {
         let swap = swap.map_or(Ok(operand), |swap| self.source(swap, ty))?;
         let to = to.map(|to| self.destination(to, ty)).transpose()?;
         self.watch(space, ty.bytes());
-        let atomic = Atomic { op, ty, space, address, to, operand, swap };
+        let atomic = Atomic { op, ty, space, address, to, operand, swap, is_release };
         self.emit(Run::Atomic(Box::new(atomic)), Some(Class::Atomic(space, 8 * ty.bytes() as u32)));
         Ok(())
     }

@@ -6,6 +6,7 @@ mod compare;
 mod control;
 mod convert;
 mod flow;
+mod flow_of;
 mod matrix;
 mod memory;
 mod names;
@@ -14,8 +15,9 @@ mod warp_wide;
 mod words;
 
 use crate::counts::Class;
-use crate::kernel::{ALWAYS, Constant, Inst, Kernel, Note, Param, Run, Wide};
+use crate::kernel::{ALWAYS, Constant, Flow, Inst, Kernel, Note, Param, Run, Wide};
 use crate::lanes::{self, LaneOp, Slots};
+use crate::lines::{LineId, Lines};
 use crate::module::LoadError;
 use crate::text::Place;
 use crate::text::ast::{self, Ast, Function, Instruction, Statement};
@@ -37,11 +39,18 @@ pub(crate) fn lower<'a>(ast: &'a Ast<'a>, function: &'a Function<'a>) -> Result<
     lowering.finish()
 }
 
+/// Whether the lanes of a warp run in lock-step on a target: those before sm_70.
+fn is_in_step(target: &str) -> bool {
+    let number = target.trim_start_matches("sm_").trim_end_matches(['a', 'f']);
+    number.parse::<u32>().is_ok_and(|sm| sm < 70)
+}
+
 /// The instruction that is being lowered.
 #[derive(Clone, Debug, Default)]
 struct Here {
     place: Place,
     opcode: String,
+    line: Option<LineId>,
     guard: u16,
     flip: u32,
     /// A step of it has been emitted.
@@ -84,7 +93,15 @@ struct Lowering<'a> {
 
 impl<'a> Lowering<'a> {
     fn new(ast: &'a Ast<'a>, function: &'a Function<'a>) -> Result<Self, LoadError> {
-        let mut kernel = Kernel { name: function.name.to_owned(), cell_bytes: 4, ..Kernel::default() };
+        let lines = Lines::new(&ast.files);
+        let mut kernel = Kernel {
+            name: function.name.to_owned(),
+            cell_bytes: 4,
+            global_cell_bytes: 4,
+            in_step: is_in_step(ast.target),
+            lines,
+            ..Kernel::default()
+        };
         for (name, numbers) in &function.directives {
             let axis = |i: usize| numbers.get(i).copied().unwrap_or(1);
             match *name {
@@ -216,6 +233,7 @@ impl<'a> Lowering<'a> {
                         }
                     }
                 }
+                Statement::Location(location) => self.kernel.lines.enter(location),
                 Statement::Instruction(instruction) => self.instruction(instruction)?,
                 Statement::Block(inner) => self.block(inner)?,
             }
@@ -225,7 +243,8 @@ impl<'a> Lowering<'a> {
     }
 
     fn instruction(&mut self, i: &Instruction<'a>) -> Result<(), LoadError> {
-        self.at = Here { place: i.place, opcode: i.opcode(), ..Here::default() };
+        let line = self.kernel.lines.current();
+        self.at = Here { place: i.place, opcode: i.opcode(), line, ..Here::default() };
         if self.kernel.code.len() > MAX_CODE {
             return self.error(format!("more than {MAX_CODE} instructions with a body for every call"));
         }
@@ -252,8 +271,12 @@ impl<'a> Lowering<'a> {
             "call" => self.call(i, &mut words)?,
             "bra" | "brx" | "ret" | "exit" | "trap" | "bar" | "barrier" => self.control(i, &mut words)?,
             "shfl" | "vote" | "activemask" | "match" | "redux" | "elect" => self.warp_wide(i, &mut words)?,
-            "membar" | "fence" | "prefetch" | "prefetchu" | "nanosleep" | "griddepcontrol" | "applypriority"
-            | "discard" | "pmevent" | "brkpt" | "setmaxnreg" => {
+            "membar" | "fence" => {
+                words.clear();
+                self.emit(Run::Fence, Some(Class::Order));
+            }
+            "prefetch" | "prefetchu" | "nanosleep" | "griddepcontrol" | "applypriority" | "discard" | "pmevent"
+            | "brkpt" | "setmaxnreg" => {
                 words.clear();
                 self.emit(Run::Skip, Some(Class::Order));
             }
@@ -267,14 +290,23 @@ impl<'a> Lowering<'a> {
 
     /// Adds a step of the current instruction. Only the first one counts.
     fn emit(&mut self, run: Run, class: Option<Class>) {
+        let flow = flow_of::of_run(&run);
+        self.emit_with(run, flow, class);
+    }
+
+    fn emit_with(&mut self, run: Run, flow: Flow, class: Option<Class>) {
         let class = if self.at.begun { None } else { class };
         self.at.begun = true;
         self.kernel.code.push(Inst { guard: self.at.guard, flip: self.at.flip, run });
-        self.kernel.notes.push(Note { place: self.at.place, opcode: self.at.opcode.clone(), class });
+        let (place, opcode, line) = (self.at.place, self.at.opcode.clone(), self.at.line);
+        self.kernel.flows.push(flow);
+        self.kernel.notes.push(Note { place, opcode, line, class });
     }
 
     fn lanes(&mut self, op: LaneOp, slots: Slots, class: Class) {
-        self.emit(Run::Lanes(op.run, slots), Some(class));
+        let is_select = self.at.opcode.starts_with("selp") && op.from.len() == 3;
+        let flow = flow_of::of_lanes(&op, &slots, is_select);
+        self.emit_with(Run::Lanes(op.run, slots), flow, Some(class));
     }
 
     /// Lane functions that no instruction of this type has.
@@ -285,6 +317,7 @@ impl<'a> Lowering<'a> {
     fn finish(mut self) -> Result<Kernel, LoadError> {
         self.resolve_jumps()?;
         flow::set_joins(&mut self.kernel.code);
+        self.kernel.without_value = flow_of::without_value(&self.kernel);
         let kernel = &mut self.kernel;
         if kernel.dynamic_align > 0 {
             kernel.shared_bytes = kernel.shared_bytes.next_multiple_of(kernel.dynamic_align);

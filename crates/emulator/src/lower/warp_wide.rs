@@ -3,7 +3,7 @@
 use super::Lowering;
 use super::words::Words;
 use crate::counts::Class;
-use crate::kernel::{AtomicOp, Constant, Exchange, Run};
+use crate::kernel::{AtomicOp, Constant, Exchange, Flow, Reg, Run};
 use crate::machine::exchange::{self, ExchangeFn, Question, Source};
 use crate::module::LoadError;
 use crate::text::ast::{Instruction, Operand};
@@ -34,12 +34,28 @@ impl<'a> Lowering<'a> {
             }
             _ => return self.error("these operands are not supported"),
         };
-        self.exchange(members, run);
+        let (to, from) = (self.exchanged(operands.first()), self.exchanged(operands.get(1)));
+        let flow = Flow { to, from, is_wide: i.name != "shfl", ..Flow::default() };
+        let run = Run::Exchange(Box::new(Exchange { members, run, is_barrier: false }));
+        self.emit_with(run, flow, Some(Class::Exchange));
         Ok(())
     }
 
-    pub(super) fn exchange(&mut self, members: Option<u16>, run: ExchangeFn) {
-        self.emit(Run::Exchange(Box::new(Exchange { members, run })), Some(Class::Exchange));
+    /// The registers of an operand of an exchange.
+    fn exchanged(&mut self, to: Option<&Operand<'a>>) -> Vec<Reg> {
+        let names = match to {
+            Some(Operand::Pair(to, flag)) => vec![*to, *flag],
+            Some(Operand::Name(to)) => vec![*to],
+            _ => Vec::new(),
+        };
+        let found = names.into_iter().filter_map(|name| self.register(name).ok().flatten());
+        found.map(|r| Reg::new(r.ty, r.slot)).collect()
+    }
+
+    /// `bar.warp.sync`.
+    pub(super) fn warp_barrier(&mut self, members: Option<u16>) {
+        let run = ExchangeFn::new(|_, _| None);
+        self.emit(Run::Exchange(Box::new(Exchange { members, run, is_barrier: true })), Some(Class::Exchange));
     }
 
     fn shuffle(

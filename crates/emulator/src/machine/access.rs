@@ -1,12 +1,13 @@
 //! Loads and stores: addresses, checks, and the way between memory and registers.
 
-use super::shadow::{Touch, warps};
+use super::shadow::{By, LANES, Touch, warps};
 use super::survey::{Shape, first_of, shape};
+use super::taint::Origin;
 use super::warp::Warp;
 use super::words::{Global, Own, Words, read, write};
 use super::{Setting, Worker};
-use crate::finding::Fault;
-use crate::kernel::{Access, Address, Data};
+use crate::finding::{Fault, Hazard, Racer};
+use crate::kernel::{Access, Address, Data, Order};
 use crate::lanes::{FULL, Registers, WARP, store};
 use crate::memory::{LOCAL_WINDOW, PARAM_WINDOW, REGION_BITS, Region, SHARED_WINDOW};
 use crate::types::Space;
@@ -29,13 +30,13 @@ pub(super) struct Group<'a> {
     pub(super) at: [u64; WARP],
     pub(super) mask: u32,
     /// What offsets count from.
-    base: u64,
+    pub(super) base: u64,
     pub(super) shape: Shape,
 }
 
 /// An access while it is checked.
 #[derive(Clone, Copy)]
-pub(super) struct Checked {
+pub(super) struct Checked<'v> {
     pub(super) pc: u32,
     pub(super) warp: usize,
     pub(super) space: Space,
@@ -44,6 +45,18 @@ pub(super) struct Checked {
     /// A power of two that divides its offset.
     pub(super) align: u64,
     pub(super) touch: Touch,
+    /// What a store writes, element by element, and bytes of one; empty where that is not known.
+    pub(super) stored: &'v [[u64; WARP]],
+    pub(super) element: u8,
+    /// Loads of what nobody has written are kept in [`Worker::unwritten`] instead of reported.
+    pub(super) is_kept: bool,
+}
+
+impl Checked<'_> {
+    /// An access that must be aligned to its bytes.
+    pub(super) fn new(pc: u32, warp: usize, space: Space, bytes: u64, touch: Touch) -> Self {
+        Self { pc, warp, space, bytes, align: bytes, touch, stored: &[], element: 1, is_kept: false }
+    }
 }
 
 /// The addresses of a mask; other lanes get the first one's.
@@ -95,23 +108,41 @@ impl<'a> Setting<'a> {
 
 impl<'a> Worker<'a> {
     pub(super) fn access(&mut self, w: usize, warp: &mut Warp, mask: u32, access: &Access, is_store: bool) {
-        let touch = match (access.strong, is_store) {
-            (true, _) => Touch::Atomic,
-            (false, true) => Touch::Write,
-            (false, false) => Touch::Read,
+        let touch = match (access.order, is_store) {
+            (Order::Weak, false) => Touch::Read,
+            (Order::Weak, true) => Touch::Write,
+            (Order::Volatile, false) => Touch::VolatileRead,
+            (Order::Volatile, true) => Touch::VolatileWrite,
+            (Order::Strong, false) => Touch::AtomicRead,
+            (Order::Strong, true) => {
+                self.fence(w);
+                Touch::Atomic
+            }
         };
         let bytes = access.total();
-        let checked = Checked { pc: warp.pc, warp: w, space: access.space, bytes, align: bytes, touch };
+        let mut stored = std::mem::take(&mut self.stored);
+        stored.clear();
+        if is_store {
+            stored.extend(access.data.iter().flatten().map(|d| warp.registers.values(d.slot, d.bytes == 8)));
+        }
+        let element = access.bytes;
+        let new = Checked::new(warp.pc, w, access.space, bytes, touch);
+        let checked = Checked { stored: &stored, element, is_kept: !is_store, ..new };
+        let (without, origin) = if is_store { warp.taints.stored(warp.pc, &access.data) } else { (0, None) };
         let at = addresses(&warp.registers, access.address, mask);
         let shape = self.shape(warp.pc, access.space, &at, mask, bytes);
         self.groups(checked, at, mask, shape, |worker, group, good| {
             let registers = &mut warp.registers;
-            let mut moved = Moved { access, at: group.at, mask: good, is_store };
+            let mut moved = Moved { access, at: group.at, mask: good, is_store, without };
+            if let Some(origin) = origin.as_ref().filter(|_| without & good != 0) {
+                worker.pass_on(checked, group, origin, without & good);
+            }
             match group.place {
                 Place::Global(region) => moved.transfer(&mut Global(&region.words), registers),
                 Place::Shared(_) => moved.transfer(&mut Own(&mut worker.shared), registers),
                 Place::Local(bytes) => {
                     moved.at = std::array::from_fn(|lane| (w * WARP + lane) as u64 * bytes + group.at[lane]);
+                    worker.check_local(checked, &moved, origin.as_ref());
                     moved.transfer(&mut Own(&mut worker.local), registers);
                 }
                 Place::Param(_) => moved.transfer(&mut Own(&mut worker.params), registers),
@@ -124,6 +155,62 @@ impl<'a> Worker<'a> {
                 }
             }
         });
+        self.stored = stored;
+        for (lane, origin) in self.unwritten.drain(..) {
+            warp.taints.load(&access.data, lane, &origin);
+        }
+    }
+
+    /// Stores of values that nobody has written: reported in global memory, passed on in others.
+    fn pass_on(&mut self, checked: Checked<'_>, group: &Group<'a>, origin: &Origin, lanes: u32) {
+        match group.place {
+            Place::Global(_) => self.report_origin(checked.warp, origin, lanes),
+            Place::Shared(_) => {
+                self.passed_on.insert(checked.pc, origin.clone());
+                warps(lanes).for_each(|lane| self.shadow.unwrite(group.at[lane], checked.bytes));
+            }
+            _ => {}
+        }
+    }
+
+    /// A load of memory that nobody has written.
+    fn unwritten(&mut self, checked: Checked<'_>, lane: usize, address: u64, space: Space, store: Option<u32>) {
+        let fault = Fault::Unwritten { space };
+        if !checked.is_kept {
+            return self.fault(checked.warp, checked.pc, lane, Some(address), fault);
+        }
+        let mut origin = match store.and_then(|pc| self.passed_on.get(&pc)) {
+            Some(origin) => origin.clone(),
+            None => Origin { pc: checked.pc, fault, addresses: [None; WARP] },
+        };
+        origin.addresses[lane] = Some(address);
+        self.unwritten.push((lane, origin));
+    }
+
+    /// Loads of local memory that nobody has written. Structures are copied with their padding, so that only an element
+    /// counts of which no word was written.
+    fn check_local(&mut self, checked: Checked<'_>, moved: &Moved<'_>, stored: Option<&Origin>) {
+        let (access, block) = (moved.access, self.blocks);
+        let each = u64::from(access.bytes);
+        for lane in warps(moved.mask) {
+            for k in 0..access.data.len() as u64 {
+                let at = moved.at[lane] + k * each;
+                let words = (at / 4) as usize..(at + each).div_ceil(4) as usize;
+                let first = words.start;
+                let Some(written) = self.local_written.get_mut(words) else { continue };
+                if moved.is_store {
+                    let passed = stored.filter(|_| moved.without >> lane & 1 != 0);
+                    written.fill(if passed.is_some() { 0 } else { block });
+                    passed.map(|origin| self.passed_locally.insert(first, origin.clone()));
+                } else if written.iter().all(|w| *w != block) && !access.is_argument {
+                    let address = moved.at[lane] % u64::from(self.setting.kernel.local_bytes.max(1));
+                    let fault = Fault::Unwritten { space: Space::Local };
+                    let new = || Origin { pc: checked.pc, fault, addresses: [Some(address); WARP] };
+                    let origin = self.passed_locally.get(&first).cloned().unwrap_or_else(new);
+                    self.unwritten.push((lane, origin));
+                }
+            }
+        }
     }
 
     /// The shape of an access, which is counted.
@@ -142,7 +229,7 @@ impl<'a> Worker<'a> {
     /// Sorts lanes by place, checks each group, and hands it on with the lanes that may go ahead.
     pub(super) fn groups(
         &mut self,
-        checked: Checked,
+        checked: Checked<'_>,
         at: [u64; WARP],
         mask: u32,
         shape: Shape,
@@ -176,7 +263,7 @@ impl<'a> Worker<'a> {
     }
 
     /// Takes note of the bytes that lanes touch, where that is asked for.
-    fn mark(&mut self, checked: Checked, group: &Group<'a>, good: u32) {
+    fn mark(&mut self, checked: Checked<'_>, group: &Group<'a>, good: u32) {
         if let (Some(footprints), Place::Global(region)) = (&mut self.footprints, group.place) {
             let buffer = ((group.base >> REGION_BITS) as usize).wrapping_sub(1);
             let marks = footprints.entry((checked.pc, buffer)).or_default();
@@ -185,7 +272,7 @@ impl<'a> Worker<'a> {
     }
 
     /// The lanes of a group that access what they may.
-    fn check(&mut self, checked: Checked, group: &Group<'a>) -> u32 {
+    fn check(&mut self, checked: Checked<'_>, group: &Group<'a>) -> u32 {
         let length = match group.place {
             Place::Global(region) => region.bytes,
             Place::Shared(bytes) | Place::Local(bytes) | Place::Param(bytes) => bytes,
@@ -202,6 +289,9 @@ impl<'a> Worker<'a> {
         if misaligned || !is_in(group.shape.least) || !is_in(group.shape.greatest) {
             good = self.check_lanes(checked, group, last);
         }
+        if good & !group.shape.distinct != 0 {
+            self.check_clash(checked, group, good);
+        }
         match group.place {
             Place::Global(region) => self.check_global(checked, group, region, good),
             Place::Shared(_) => {
@@ -213,7 +303,7 @@ impl<'a> Worker<'a> {
     }
 
     /// Lane by lane, where not all may go ahead. `last` is the greatest offset that is within bounds.
-    fn check_lanes(&mut self, checked: Checked, group: &Group<'a>, last: Option<u64>) -> u32 {
+    fn check_lanes(&mut self, checked: Checked<'_>, group: &Group<'a>, last: Option<u64>) -> u32 {
         let (space, bytes) = (checked.space, checked.bytes);
         let mut good = group.mask;
         for lane in warps(group.mask) {
@@ -233,7 +323,7 @@ impl<'a> Worker<'a> {
         good
     }
 
-    fn check_global(&mut self, checked: Checked, group: &Group<'a>, region: &Region, good: u32) -> u32 {
+    fn check_global(&mut self, checked: Checked<'_>, group: &Group<'a>, region: &Region, good: u32) -> u32 {
         let stores = matches!(checked.touch, Touch::Write | Touch::Atomic);
         if region.read_only && checked.touch == Touch::Write {
             let lane = good.trailing_zeros() as usize;
@@ -244,12 +334,12 @@ impl<'a> Worker<'a> {
             }
             return 0;
         }
+        self.watch(checked, group, region, good);
         if region.written.is_some() {
             for lane in warps(good) {
                 let offset = group.at[lane];
                 if checked.touch != Touch::Write && !region.is_written(offset, checked.bytes) {
-                    let fault = Fault::Unwritten { space: Space::Global };
-                    self.fault(checked.warp, checked.pc, lane, Some(offset.wrapping_add(group.base)), fault);
+                    self.unwritten(checked, lane, offset.wrapping_add(group.base), Space::Global, None);
                 }
                 if stores {
                     region.set_written(offset, checked.bytes);
@@ -259,21 +349,42 @@ impl<'a> Worker<'a> {
         good
     }
 
-    fn check_shared(&mut self, checked: Checked, group: &Group<'a>, good: u32) {
-        let (warp, touch) = (checked.warp, checked.touch);
+    fn check_shared(&mut self, checked: Checked<'_>, group: &Group<'a>, good: u32) {
+        let by = By { warp: checked.warp, pc: checked.pc, touch: checked.touch };
         if group.shape.is_contiguous && good == FULL {
+            let shift = checked.bytes.trailing_zeros() - self.shadow.cell_shift();
             let bytes = WARP as u64 * checked.bytes;
-            if let Some(seen) = self.shadow.touch(warp, group.at[0], bytes, touch) {
-                let lane = (seen.at.saturating_sub(group.at[0]) / checked.bytes) as usize;
-                let count = seen.bytes.div_ceil(checked.bytes);
-                self.faults(warp, checked.pc, lane, Some(seen.at), seen.fault, count);
+            if self.shadow.touch_in_order(by, group.at[0], bytes, (0u32..).map(|cell| cell >> shift)) {
+                return;
             }
-            return;
         }
         for lane in warps(good & group.shape.distinct) {
-            if let Some(seen) = self.shadow.touch(warp, group.at[lane], checked.bytes, touch) {
-                self.fault(warp, checked.pc, lane, Some(seen.at), seen.fault);
+            let is_alone = group.shape.alone >> lane & 1 != 0;
+            let at = group.at[lane];
+            if let Some(seen) = self.shadow.touch(by, if is_alone { lane as u32 } else { LANES }, at, checked.bytes) {
+                let is_race = matches!(seen.fault, Fault::Race { .. }) && checked.touch == Touch::Write;
+                if matches!(seen.fault, Fault::Unwritten { .. }) {
+                    // Several lanes may read one address.
+                    let same = warps(good).filter(|l| group.at[*l] == at);
+                    same.for_each(|lane| self.unwritten(checked, lane, seen.at, Space::Shared, seen.first));
+                } else if !(is_race && checked.stands(&Own(&mut self.shared), at, lane)) {
+                    self.seen(checked.warp, checked.pc, lane, seen);
+                }
             }
+        }
+    }
+
+    /// Lanes that store different values to one address: which one stays is not defined.
+    fn check_clash(&mut self, checked: Checked<'_>, group: &Group<'a>, good: u32) {
+        let is_plain = matches!(checked.touch, Touch::Write | Touch::VolatileWrite);
+        let space = match group.place {
+            Place::Global(_) => Space::Global,
+            Place::Shared(_) => Space::Shared,
+            _ => return,
+        };
+        if let Some((lane, first)) = checked.clash(&group.at, good, group.shape.distinct).filter(|_| is_plain) {
+            let fault = Fault::Race { space, second: Hazard::WriteAfterWrite, first: Racer::Lane(first as u8) };
+            self.fault(checked.warp, checked.pc, lane, Some(group.at[lane].wrapping_add(group.base)), fault);
         }
     }
 }
@@ -294,6 +405,8 @@ struct Moved<'a> {
     at: [u64; WARP],
     mask: u32,
     is_store: bool,
+    /// Lanes that store values that nobody has written.
+    without: u32,
 }
 
 impl Moved<'_> {

@@ -1,11 +1,11 @@
 //! The access that kernels spend their time in: all lanes, shared memory, as far apart as the last time.
 
 use super::Worker;
-use super::shadow::Touch;
+use super::shadow::{By, Touch};
 use super::survey::Pattern;
 use super::warp::Warp;
 use crate::kernel::{Access, Data};
-use crate::lanes::{FULL, Lanes32, Raw, Registers, WARP};
+use crate::lanes::{FULL, Lanes32, Lanes64, Raw, Registers, WARP};
 use crate::types::Space;
 
 impl Worker<'_> {
@@ -15,12 +15,19 @@ impl Worker<'_> {
         if !access.is_simple || mask != FULL {
             return false;
         }
-        let Some(pattern) = &self.patterns[warp.pc as usize] else { return false };
-        let Lanes32(base) = &warp.registers.words[usize::from(access.address.slot)];
-        if pattern.mask != FULL || pattern.space != Space::Shared || !lies_alike(base, pattern) {
+        let Some(pattern) = &mut self.patterns[warp.pc as usize] else { return false };
+        if pattern.mask != FULL || pattern.space != Space::Shared {
             return false;
         }
-        let first = base[0].wrapping_add(access.address.offset as u32);
+        let slot = usize::from(access.address.slot);
+        let base = if access.address.wide {
+            let Lanes64(base) = &warp.registers.doubles[slot];
+            lies_alike64(base, pattern).then(|| u32::try_from(base[0].wrapping_add(access.address.offset as u64)))
+        } else {
+            let Lanes32(base) = &warp.registers.words[slot];
+            lies_alike(base, pattern).then(|| Ok(base[0].wrapping_add(access.address.offset as u32)))
+        };
+        let Some(Ok(first)) = base else { return false };
         let (bytes, shape) = (access.total(), pattern.shape);
         let at = u64::from(first);
         let fits = |distance: i64| {
@@ -32,11 +39,21 @@ impl Worker<'_> {
             return false;
         }
         let touch = if is_store { Touch::Write } else { Touch::Read };
-        for &(distance, length) in pattern.ranges() {
+        let by = By { warp: w, pc: warp.pc, touch };
+        let cell_shift = self.shadow.cell_shift();
+        let (ranges, mut lanes) = pattern.ranges(bytes, cell_shift);
+        for &(distance, length) in ranges {
+            let Some((mine, rest)) = lanes.split_at_checked((length >> cell_shift) as usize) else { return false };
             // What another range has marked already is marked again by whoever looks closer.
-            if !self.shadow.touch_in_order(w, at.wrapping_add_signed(distance), length, touch) {
+            if !self.shadow.touch_in_order(
+                by,
+                at.wrapping_add_signed(distance),
+                length,
+                mine.iter().map(|l| u32::from(*l)),
+            ) {
                 return false;
             }
+            lanes = rest;
         }
         shape.count(&mut self.counters[warp.pc as usize].traffic, WARP as u32, bytes);
         let lanes = Alike { words: &mut self.shared, first, distances: &pattern.distances, data: &access.data };
@@ -50,6 +67,15 @@ impl Worker<'_> {
         }
         true
     }
+}
+
+#[inline(always)]
+fn lies_alike64(base: &[u64; WARP], pattern: &Pattern) -> bool {
+    let mut differs = 0;
+    for lane in 0..WARP {
+        differs |= base[lane].wrapping_sub(base[0]) ^ i64::from(pattern.distances[lane] as i32) as u64;
+    }
+    differs == 0
 }
 
 #[inline(always)]

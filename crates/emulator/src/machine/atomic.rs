@@ -14,7 +14,10 @@ use std::sync::atomic::Ordering;
 impl<'a> Worker<'a> {
     pub(super) fn atomic(&mut self, w: usize, warp: &mut Warp, mask: u32, atomic: &Atomic) {
         let (bytes, wide) = (atomic.ty.bytes(), atomic.ty.bytes() == 8);
-        let checked = Checked { pc: warp.pc, warp: w, space: atomic.space, bytes, align: bytes, touch: Touch::Atomic };
+        let checked = Checked::new(warp.pc, w, atomic.space, bytes, Touch::Atomic);
+        if atomic.is_release {
+            self.fence(w);
+        }
         let at = addresses(&warp.registers, atomic.address, mask);
         let shape = self.shape(warp.pc, atomic.space, &at, mask, bytes);
         let [operands, swaps] = [atomic.operand, atomic.swap].map(|slot| warp.registers.values(slot, wide));

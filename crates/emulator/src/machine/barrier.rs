@@ -31,9 +31,17 @@ impl Worker<'_> {
         if id > 15 || expected.is_some_and(|n| n == 0 || !(n as usize).is_multiple_of(WARP)) {
             return self.stop(w, warp, Fault::BadBarrier);
         }
-        // Lanes that have exited are missing as well as those on another path.
-        if mask != warp.born {
+        // Lanes on another path are missing. Those that have exited count as arrived since sm_70 (CUDA programming guide,
+        // independent thread scheduling).
+        let kernel = self.setting.kernel;
+        if mask != warp.born && (kernel.in_step || mask | warp.gone(&kernel.code) != warp.born) {
             self.fault(w, warp.pc, lane, None, Fault::DivergentBarrier);
+        }
+        let state = self.barriers[id as usize];
+        // `__syncthreads` must be the same one for all threads (CUDA programming guide, synchronization functions). Barriers
+        // that name their number of threads may meet others.
+        if expected.is_none() && state.arrived != 0 && state.expected.is_none() && state.pc != warp.pc {
+            self.fault_after(w, warp.pc, lane, Fault::DivergentBarrier, state.pc);
         }
         let state = &mut self.barriers[id as usize];
         state.arrived |= 1 << w;
@@ -75,12 +83,12 @@ impl Worker<'_> {
         if !complete {
             return;
         }
-        if state.expected.is_none() && ended & !state.arrived != 0 {
+        if state.expected.is_none() && ended & !state.arrived != 0 && self.setting.kernel.in_step {
             let missing = (ended & !state.arrived).trailing_zeros() as usize;
             self.fault(missing, state.pc, 0, None, Fault::DivergentBarrier);
         }
         let arrived = if state.expected.is_none() { all } else { state.arrived };
-        self.shadow.join(arrived, state.waiting);
+        self.shadow.clocks.join(arrived, state.waiting);
         self.barriers[id] = BarrierState::default();
         for w in warps(state.waiting) {
             if Some(w) != running {
@@ -104,7 +112,13 @@ impl Worker<'_> {
             self.findings.add(
                 state.pc,
                 fault,
-                crate::finding::Sighting { block: self.block, thread: (w * WARP) as u32, address: None, count: 1 },
+                crate::finding::Sighting {
+                    block: self.block,
+                    thread: (w * WARP) as u32,
+                    address: None,
+                    count: 1,
+                    first: None,
+                },
             );
         }
     }

@@ -2,7 +2,7 @@
 
 use super::Worker;
 use super::access::{Checked, Place, addresses};
-use super::shadow::{Touch, warps};
+use super::shadow::{By, Touch, warps};
 use super::survey::{Shape, first_of, shape, survey};
 use super::warp::Warp;
 use super::words::{Global, Own, Words, write};
@@ -24,7 +24,7 @@ impl<'a> Worker<'a> {
             let shape = self.shape(pc, Space::Global, &sources, reading, bytes);
             data = self.source(w, pc, copy, &sources, &wanted, (reading, shape));
         }
-        let checked = Checked { pc, warp: w, space: Space::Shared, bytes, align: bytes, touch: Touch::Launch };
+        let checked = Checked::new(pc, w, Space::Shared, bytes, Touch::Launch);
         let flights = &mut warp.flights;
         // What an instruction writes has a memory of its own, behind those of what instructions read.
         let at = self.setting.kernel.code.len() + pc as usize;
@@ -55,7 +55,7 @@ impl<'a> Worker<'a> {
             rest &= !mine;
             // The alignment is that of the whole copy, also where only a part is read.
             let align = u64::from(copy.bytes);
-            let checked = Checked { pc, warp: w, space: Space::Global, bytes, align, touch: Touch::Read };
+            let checked = Checked { align, ..Checked::new(pc, w, Space::Global, bytes, Touch::Read) };
             let at = only(from, mine);
             let is_whole = mine == reading && bytes == align;
             let shape = if is_whole { whole } else { survey(Space::Global, &at, mine, bytes).0 };
@@ -86,8 +86,9 @@ impl<'a> Worker<'a> {
             for (i, word) in flight.data.iter().take((bytes / 4) as usize).enumerate() {
                 write(&mut Own(&mut self.shared), to + 4 * i as u64, 4, u64::from(*word));
             }
-            if let Some(seen) = self.shadow.touch(w, to, bytes, Touch::Land) {
-                self.fault(w, pc, usize::from(flight.lane), Some(seen.at), seen.fault);
+            let by = By { warp: w, pc, touch: Touch::Land };
+            if let Some(seen) = self.shadow.touch(by, u32::from(flight.lane), to, bytes) {
+                self.seen(w, pc, usize::from(flight.lane), seen);
             }
         }
     }

@@ -13,7 +13,7 @@ use std::fmt;
 type Run = dyn Fn(&mut Registers, u32) -> Option<usize> + Send + Sync;
 
 /// An instruction over the lanes of a mask; the first lane that reads from one that takes no part.
-pub(crate) struct ExchangeFn(Box<Run>);
+pub(crate) struct ExchangeFn(pub(super) Box<Run>);
 
 impl fmt::Debug for ExchangeFn {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -31,12 +31,16 @@ impl Worker<'_> {
     pub(super) fn exchange(&mut self, w: usize, warp: &mut Warp, mask: u32, e: &Exchange) {
         if let Some(members) = e.members {
             let members = warp.registers.words[usize::from(members)].0;
-            // Every lane must be in the mask that it names, and all lanes named must be here.
-            let absent =
-                warps(mask).find(|lane| members[*lane] >> lane & 1 == 0 || members[*lane] & warp.born & !mask != 0);
+            // Every lane must be in the mask that it names, and all lanes named must be here that have not exited.
+            let gone = if mask == warp.born { 0 } else { warp.gone(&self.setting.kernel.code) };
+            let missing = warp.born & !mask & !gone;
+            let absent = warps(mask).find(|lane| members[*lane] >> lane & 1 == 0 || members[*lane] & missing != 0);
             if let Some(lane) = absent {
                 self.fault(w, warp.pc, lane, None, Fault::InactiveLane);
             }
+        }
+        if e.is_barrier {
+            self.shadow.clocks.join_lanes(w);
         }
         if let Some(lane) = (e.run.0)(&mut warp.registers, mask) {
             self.fault(w, warp.pc, lane, None, Fault::InactiveLane);

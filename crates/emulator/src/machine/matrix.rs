@@ -25,7 +25,7 @@ impl<'a> Worker<'a> {
         let rows = FULL >> (WARP - 8 * matrix.registers.len());
         let at = addresses(&warp.registers, matrix.address, rows);
         let touch = if matrix.is_store { Touch::Write } else { Touch::Read };
-        let checked = Checked { pc, warp: w, space: matrix.space, bytes: ROW, align: ROW, touch };
+        let checked = Checked::new(pc, w, matrix.space, ROW, touch);
         let shape = self.shape(pc, Space::Shared, &at, rows, ROW);
         let mut elements = if matrix.is_store { gathered(&warp.registers, matrix) } else { [[0u16; 8]; WARP] };
         self.groups(checked, at, rows, shape, |worker, group, good| {

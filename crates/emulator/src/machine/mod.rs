@@ -7,14 +7,17 @@ mod access;
 mod again;
 mod atomic;
 mod barrier;
+mod clock;
 mod copy;
 pub(crate) mod exchange;
 mod flight;
 mod footprint;
 mod matrix;
+mod rivals;
 mod shadow;
 mod special;
 mod survey;
+mod taint;
 mod warp;
 mod words;
 
@@ -26,10 +29,13 @@ use crate::memory::Memory;
 use barrier::BarrierState;
 pub(crate) use exchange::ExchangeFn;
 pub(crate) use footprint::{Footprints, Marks};
-use shadow::{MAX_WARPS, Shadow};
+pub(crate) use rivals::{Fences, LAUNCHES, Traces};
+use shadow::{MAX_WARPS, Seen, Shadow};
 pub(crate) use special::Special;
 use special::Thread;
+use std::collections::BTreeMap;
 use survey::Pattern;
+use taint::Origin;
 use warp::{State, Warp};
 
 /// Warp instructions after which another warp of the block gets its turn, so that a warp may wait for another one in a
@@ -43,6 +49,9 @@ pub(crate) const MAX_THREADS: u64 = (MAX_WARPS * WARP) as u64;
 pub(crate) struct Setting<'a> {
     pub(crate) kernel: &'a Kernel,
     pub(crate) memory: &'a Memory,
+    /// The number of the launch, from one.
+    pub(crate) launch: u64,
+    pub(crate) fences: Fences,
     pub(crate) grid: [u32; 3],
     pub(crate) block: [u32; 3],
     pub(crate) dynamic_shared: u32,
@@ -57,6 +66,11 @@ pub(crate) struct Setting<'a> {
 }
 
 impl Setting<'_> {
+    /// Blocks of the grid.
+    pub(crate) fn blocks(&self) -> u64 {
+        self.grid.iter().map(|n| u64::from(*n)).product()
+    }
+
     fn threads(&self) -> usize {
         self.block.iter().map(|n| *n as usize).product()
     }
@@ -74,6 +88,10 @@ pub(crate) struct Worker<'a> {
     shared_bytes: u64,
     shadow: Shadow,
     local: Vec<u32>,
+    /// Of each word of local memory, the block that wrote it, counted from one.
+    local_written: Vec<u64>,
+    /// Blocks that have run here.
+    blocks: u64,
     params: Vec<u32>,
     barriers: [BarrierState; 16],
     /// The last access of each instruction, and then the last destination of each copy.
@@ -82,6 +100,16 @@ pub(crate) struct Worker<'a> {
     pub(crate) findings: Findings,
     /// What of global memory was touched, where that is asked for.
     pub(crate) footprints: Option<Footprints>,
+    /// Unwritten memory that a load has come to: the lane and what is known of it.
+    unwritten: Vec<(usize, Origin)>,
+    /// Stores of values that nobody has written to shared memory, by their instruction.
+    passed_on: BTreeMap<u32, Origin>,
+    /// The same of words of local memory.
+    passed_locally: BTreeMap<usize, Origin>,
+    /// What a store writes, while it is checked.
+    stored: Vec<[u64; WARP]>,
+    /// The block has looked at what others publish: an atomic or volatile access.
+    acquired: bool,
     block: u64,
     index: [u32; 3],
     steps: u64,
@@ -106,19 +134,31 @@ impl<'a> Worker<'a> {
             warps: vec![warp; count],
             shared: vec![0; bytes.div_ceil(4)],
             shared_bytes: bytes as u64,
-            shadow: Shadow::new(bytes, kernel.cell_bytes, FULL >> (WARP - count)),
+            shadow: Shadow::new(bytes, kernel.cell_bytes, FULL >> (WARP - count), !kernel.in_step),
             local: vec![crate::memory::UNWRITTEN; kernel.local_bytes as usize / 4 * count * WARP],
+            local_written: vec![0; kernel.local_bytes as usize / 4 * count * WARP],
+            blocks: 0,
             params: setting.params.to_vec(),
             barriers: Default::default(),
             patterns: vec![None; 2 * kernel.code.len()],
             counters: vec![Counter::default(); kernel.code.len()],
             findings: Findings::default(),
             footprints: setting.footprints.then(Footprints::default),
+            unwritten: Vec::new(),
+            passed_on: BTreeMap::new(),
+            passed_locally: BTreeMap::new(),
+            stored: Vec::new(),
+            acquired: false,
             block: 0,
             index: [0; 3],
             steps: 0,
             stopped: false,
         }
+    }
+
+    /// Plain loads that race with atomic operations and are meant to.
+    pub(crate) fn guesses(&mut self) -> Vec<u32> {
+        std::mem::take(&mut self.shadow.guesses)
     }
 
     /// Runs one block to its end; how many warp instructions that took.
@@ -152,8 +192,10 @@ impl<'a> Worker<'a> {
 
     fn begin(&mut self, block: u64) {
         self.block = block;
+        self.blocks += 1;
+        self.passed_locally.clear();
         self.index = coordinates(block, self.setting.grid);
-        (self.steps, self.stopped) = (0, false);
+        (self.steps, self.stopped, self.acquired) = (0, false, false);
         self.shadow.begin_block();
         self.barriers = Default::default();
         self.shared.fill(crate::memory::UNWRITTEN);
@@ -183,6 +225,9 @@ impl<'a> Worker<'a> {
             tally.threads += lanes;
             tally.predicated_off += count(warp.active) - lanes;
             self.steps += 1;
+            if warp.taints.any() {
+                self.spread(w, warp, mask, pc);
+            }
             if let Run::Lanes(run, slots) = &inst.run {
                 if mask != 0 {
                     run.0(&mut warp.registers, slots, mask);
@@ -232,6 +277,8 @@ impl<'a> Worker<'a> {
                 access::put(&mut warp.registers, data, [self.steps; WARP], mask);
             }
             Run::Trap => self.stop(w, warp, Fault::Trap),
+            Run::Assert => self.stop(w, warp, Fault::Assertion),
+            Run::Fence => self.fence(w),
             Run::Lanes(..) | Run::Skip | Run::Exit => {}
         }
         warp.pc += 1;
@@ -245,13 +292,22 @@ impl<'a> Worker<'a> {
     }
 
     fn fault(&mut self, w: usize, pc: u32, lane: usize, address: Option<u64>, fault: Fault) {
-        self.faults(w, pc, lane, address, fault, 1);
+        let thread = (w * WARP + lane) as u32;
+        self.findings.add(pc, fault, Sighting { block: self.block, thread, address, count: 1, first: None });
     }
 
-    /// A fault of several lanes, of which this is the first.
-    fn faults(&mut self, w: usize, pc: u32, lane: usize, address: Option<u64>, fault: Fault, count: u64) {
+    /// A fault that another instruction has a part in.
+    fn fault_after(&mut self, w: usize, pc: u32, lane: usize, fault: Fault, first: u32) {
         let thread = (w * WARP + lane) as u32;
-        self.findings.add(pc, fault, Sighting { block: self.block, thread, address, count });
+        let sighting = Sighting { block: self.block, thread, address: None, count: 1, first: Some(first) };
+        self.findings.add(pc, fault, sighting);
+    }
+
+    /// A fault of shared memory, with the instruction of a race's first access.
+    fn seen(&mut self, w: usize, pc: u32, lane: usize, seen: Seen) {
+        let (thread, address) = ((w * WARP + lane) as u32, Some(seen.at));
+        let sighting = Sighting { block: self.block, thread, address, count: 1, first: seen.first };
+        self.findings.add(pc, seen.fault, sighting);
     }
 }
 

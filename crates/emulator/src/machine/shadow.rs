@@ -1,11 +1,9 @@
 //! Who touched shared memory last, and whether a barrier lies between.
 //!
-//! Every warp has a clock, a stamp of its last barrier, and knows of every other warp the latest stamp that a barrier has
-//! ordered before it (a vector clock). An access is ordered after another one if its warp knows the other's stamp.
-//! Stamps grow over all blocks that a worker runs, so that memory need not be cleared between blocks: what is older than
-//! the block's first stamp was never written.
+//! Every cell has the stamps of its last write and of its last reads ([`Clocks`]), and who made them.
 
-use crate::finding::{Fault, Hazard};
+use super::clock::Clocks;
+use crate::finding::{Fault, Hazard, Racer};
 use crate::types::Space;
 use std::ops::Range;
 
@@ -14,9 +12,15 @@ pub(super) const MAX_WARPS: usize = 32;
 
 /// No single warp: atomic operations of several.
 const MANY: u8 = u8::MAX;
+/// No single lane of a warp.
+pub(super) const LANES: u32 = 32;
 
-/// The last write was an atomic or strong one.
+/// The last write was an atomic or volatile one.
 const ATOMIC: u32 = 1 << 8;
+/// It was a volatile one.
+const VOLATILE: u32 = 1 << 9;
+/// All reads since then were atomic or volatile.
+const STRONG_READS: u32 = 1 << 10;
 /// One asynchronous copy under way; more of them count upwards.
 const FLYING: u32 = 1 << 16;
 
@@ -29,13 +33,30 @@ struct Cell {
     read: u32,
     /// The warps of those reads.
     readers: u32,
-    /// The warp that wrote last, [`ATOMIC`], and [`FLYING`] times the asynchronous copies under way.
+    /// The warp that wrote last, flags, and [`FLYING`] times the asynchronous copies under way.
     tag: u32,
+    /// The instruction and lane of the last write, and of the last read.
+    write_by: u32,
+    read_by: u32,
+}
+
+/// An instruction and a lane, or [`LANES`], in a word.
+fn packed(pc: u32, lane: u32) -> u32 {
+    pc << 6 | lane
+}
+
+fn lane_of(packed: u32) -> u32 {
+    packed & 63
 }
 
 impl Cell {
     fn writer(self) -> u8 {
         self.tag as u8
+    }
+
+    /// The last write was atomic, not just volatile.
+    fn was_atomic_write(self) -> bool {
+        self.tag & (ATOMIC | VOLATILE) == ATOMIC
     }
 }
 
@@ -46,12 +67,14 @@ struct Cells {
     read: Vec<u32>,
     readers: Vec<u32>,
     tags: Vec<u32>,
+    write_by: Vec<u32>,
+    read_by: Vec<u32>,
 }
 
 impl Cells {
     fn new(count: usize) -> Self {
         let zeros = || vec![0; count];
-        Self { written: zeros(), read: zeros(), readers: zeros(), tags: zeros() }
+        Self { written: zeros(), read: zeros(), readers: zeros(), tags: zeros(), write_by: zeros(), read_by: zeros() }
     }
 
     fn get(&self, at: usize) -> Option<Cell> {
@@ -60,6 +83,8 @@ impl Cells {
             read: *self.read.get(at)?,
             readers: *self.readers.get(at)?,
             tag: *self.tags.get(at)?,
+            write_by: *self.write_by.get(at)?,
+            read_by: *self.read_by.get(at)?,
         })
     }
 
@@ -68,6 +93,8 @@ impl Cells {
         self.read[at] = cell.read;
         self.readers[at] = cell.readers;
         self.tags[at] = cell.tag;
+        self.write_by[at] = cell.write_by;
+        self.read_by[at] = cell.read_by;
     }
 }
 
@@ -75,8 +102,13 @@ impl Cells {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Touch {
     Read,
+    /// A volatile load: does not race with volatile stores of other warps.
+    VolatileRead,
+    /// A load that is relaxed or stronger.
+    AtomicRead,
     Write,
-    /// Reads and writes as one, or is volatile: does not race with its like.
+    VolatileWrite,
+    /// Reads and writes as one, or is a store that is relaxed or stronger: does not race with its like.
     Atomic,
     /// An asynchronous copy begins to write.
     Launch,
@@ -84,13 +116,37 @@ pub(super) enum Touch {
     Land,
 }
 
+impl Touch {
+    fn is_read(self) -> bool {
+        matches!(self, Self::Read | Self::VolatileRead | Self::AtomicRead)
+    }
+
+    /// Does not race with its like in other warps.
+    pub(super) fn is_strong(self) -> bool {
+        !matches!(self, Self::Read | Self::Write | Self::Launch | Self::Land)
+    }
+
+    /// Does not race with its like in other lanes of the warp: what is only volatile assumes that lanes run in step.
+    fn is_atomic(self) -> bool {
+        matches!(self, Self::AtomicRead | Self::Atomic)
+    }
+}
+
+/// Who accesses: an instruction of a warp.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct By {
+    pub(super) warp: usize,
+    pub(super) pc: u32,
+    pub(super) touch: Touch,
+}
+
 /// What is wrong with an access.
 pub(super) struct Seen {
-    /// The first fault, and where it is.
     pub(super) fault: Fault,
+    /// Where it is.
     pub(super) at: u64,
-    /// Faulty bytes.
-    pub(super) bytes: u64,
+    /// The instruction of a race's first access.
+    pub(super) first: Option<u32>,
 }
 
 /// Watches the shared memory of one block at a time.
@@ -98,227 +154,281 @@ pub(super) struct Seen {
 pub(super) struct Shadow {
     cells: Cells,
     cell_shift: u32,
-    /// The warps of the block.
-    all: u32,
-    /// The first stamp of the block.
-    start: u32,
-    now: u32,
-    /// The stamp before the last barrier that the whole block passed: what was written then is ordered before everything.
-    settled: u32,
-    own: [u32; MAX_WARPS],
-    /// `known[w][v]`: the latest stamp of warp v that is ordered before warp w.
-    known: [[u32; MAX_WARPS]; MAX_WARPS],
+    /// Lanes of a warp race too: they run in step here, but on hardware since sm_70 only `__syncwarp` orders them.
+    lanes_race: bool,
+    /// The clocks of the block's warps.
+    pub(super) clocks: Clocks,
+    /// Plain loads whose lanes did an atomic operation on the same cell before anything ordered them: the test before an
+    /// atomic maximum, the first guess of a loop around a compare-and-swap. They race, and are meant to.
+    pub(super) guesses: Vec<u32>,
 }
 
 impl Shadow {
-    pub(super) fn new(bytes: usize, cell_bytes: u32, all: u32) -> Self {
+    pub(super) fn new(bytes: usize, cell_bytes: u32, all: u32, lanes_race: bool) -> Self {
         let cell_shift = cell_bytes.trailing_zeros();
-        Self { cells: Cells::new(bytes.div_ceil(cell_bytes as usize)), cell_shift, all, ..Self::default() }
+        let cells = Cells::new(bytes.div_ceil(cell_bytes as usize));
+        Self { cells, cell_shift, lanes_race, clocks: Clocks::new(all), guesses: Vec::new() }
+    }
+
+    /// Bytes of a cell are a power of two: this one.
+    pub(super) fn cell_shift(&self) -> u32 {
+        self.cell_shift
     }
 
     /// Forgets the last block.
     pub(super) fn begin_block(&mut self) {
-        if self.now > u32::MAX / 2 {
+        if self.clocks.begin_block() {
             self.cells = Cells::new(self.cells.written.len());
-            self.now = 0;
         }
-        self.now += 1;
-        self.start = self.now;
-        self.settled = self.now - 1;
-        self.own = [self.now; MAX_WARPS];
-        // Everything before the block is ordered before it, nothing within it is.
-        self.known = [[self.now - 1; MAX_WARPS]; MAX_WARPS];
         for tag in &mut self.cells.tags {
             *tag &= FLYING - 1;
         }
     }
 
-    /// A barrier opens: all of `arrived` are ordered before what `released` do from now on. Both are masks of warps.
-    pub(super) fn join(&mut self, arrived: u32, released: u32) {
-        let mut all = [0; MAX_WARPS];
-        for w in warps(arrived) {
-            for (v, known) in all.iter_mut().enumerate() {
-                *known = (*known).max(self.known[w][v]);
-            }
-            all[w] = all[w].max(self.own[w]);
-        }
-        self.now += 1;
-        for w in warps(released) {
-            for (v, known) in all.iter().enumerate() {
-                self.known[w][v] = self.known[w][v].max(*known);
-            }
-        }
-        for w in warps(arrived | released) {
-            self.own[w] = self.now;
-        }
-        if arrived == self.all && released == self.all {
-            self.settled = self.now - 1;
-        }
-    }
-
-    /// Records an access of `bytes` at an offset within bounds; what is wrong with it, if anything is.
+    /// Records an access of `bytes` at an offset within bounds, by a lane or several; what is wrong with it, if anything is.
     #[inline]
-    pub(super) fn touch(&mut self, warp: usize, offset: u64, bytes: u64, touch: Touch) -> Option<Seen> {
-        if self.touch_in_order(warp, offset, bytes, touch) {
+    pub(super) fn touch(&mut self, by: By, lane: u32, offset: u64, bytes: u64) -> Option<Seen> {
+        if self.touch_in_order(by, offset, bytes, std::iter::repeat(lane)) {
             return None;
         }
         let first = (offset >> self.cell_shift) as usize;
         let last = ((offset + bytes - 1) >> self.cell_shift) as usize;
-        let mut found: Option<Seen> = None;
+        let mut found = None;
         for at in first..=last {
-            let fault = match touch {
-                Touch::Read => self.read(warp, at),
-                _ => self.write(warp, at, touch),
-            };
-            if let Some(fault) = fault {
-                let first = Seen { fault, at: (at as u64) << self.cell_shift, bytes: 0 };
-                found.get_or_insert(first).bytes += 1 << self.cell_shift;
+            let fault = if by.touch.is_read() { self.read(by, lane, at) } else { self.write(by, lane, at) };
+            if let Some((fault, first)) = fault {
+                found.get_or_insert(Seen { fault, at: (at as u64) << self.cell_shift, first });
             }
         }
         found
     }
 
+    /// What was stored there is a value that nobody has written.
+    pub(super) fn unwrite(&mut self, offset: u64, bytes: u64) {
+        let cells = (offset >> self.cell_shift) as usize..((offset + bytes - 1) >> self.cell_shift) as usize + 1;
+        self.cells.written.get_mut(cells).into_iter().flatten().for_each(|written| *written = 0);
+    }
+
     /// The common access of a range: nothing in it is wrong, and nobody needs to look closer. False where that is not
-    /// certain; then nothing has changed.
+    /// certain; then nothing has changed. `lanes` are the lane of each cell from the first on, or [`LANES`].
     #[inline]
-    pub(super) fn touch_in_order(&mut self, warp: usize, offset: u64, bytes: u64, touch: Touch) -> bool {
+    pub(super) fn touch_in_order(
+        &mut self,
+        by: By,
+        offset: u64,
+        bytes: u64,
+        lanes: impl Iterator<Item = u32> + Clone,
+    ) -> bool {
         let first = (offset >> self.cell_shift) as usize;
         let end = ((offset + bytes - 1) >> self.cell_shift) as usize + 1;
-        let by_warp = warp as u32;
-        match touch {
-            Touch::Read => self.read_in_order(warp, first..end),
-            Touch::Write => self.write_in_order(warp, first..end, 0..FLYING, by_warp),
-            Touch::Launch => self.write_in_order(warp, first..end, 0..FLYING, by_warp | FLYING),
+        let by_warp = by.warp as u32;
+        match by.touch {
+            Touch::Read => self.read_in_order(by, first..end, lanes),
+            Touch::Write => self.write_in_order(by, first..end, 0..FLYING, by_warp, lanes),
+            Touch::Launch => self.write_in_order(by, first..end, 0..FLYING, by_warp | FLYING, lanes),
             // The copy of this warp, and no other.
-            Touch::Land => self.write_in_order(warp, first..end, by_warp | FLYING..(by_warp | FLYING) + 1, by_warp),
-            Touch::Atomic => false,
+            Touch::Land => {
+                let before = by_warp | FLYING..(by_warp | FLYING) + 1;
+                self.write_in_order(by, first..end, before, by_warp, lanes)
+            }
+            _ => false,
         }
     }
 
     /// Cells that were written before the block's last barrier, and read before it or since this warp's last one.
-    fn read_in_order(&mut self, warp: usize, range: Range<usize>) -> bool {
-        let (start, settled, own, bit) = (self.start, self.settled, self.own[warp], 1 << warp);
+    fn read_in_order(&mut self, by: By, range: Range<usize>, lanes: impl Iterator<Item = u32> + Clone) -> bool {
+        let (start, settled, bit) = (self.clocks.start, self.clocks.settled, 1 << by.warp);
+        let own = self.clocks.own[by.warp];
         let cells = &mut self.cells;
         let (Some(written), Some(tags)) = (cells.written.get(range.clone()), cells.tags.get(range.clone())) else {
             return false;
         };
-        let (Some(read), Some(readers)) = (cells.read.get_mut(range.clone()), cells.readers.get_mut(range)) else {
+        let (Some(read), Some(readers)) = (cells.read.get_mut(range.clone()), cells.readers.get_mut(range.clone()))
+        else {
             return false;
         };
+        let Some(read_by) = cells.read_by.get_mut(range) else { return false };
         let mut good = true;
         for ((written, tag), read) in written.iter().zip(tags).zip(&*read) {
             // What the whole block's barrier has ordered is known to every warp.
-            let is_written = (*written >= start) & (*written <= settled) & (*tag < FLYING);
+            let is_written = (*written >= start) & (*written <= settled) & (*tag & !(FLYING - 1 - STRONG_READS) == 0);
             good &= is_written & ((*read == own) | (*read <= settled));
         }
         if good {
-            for (read, readers) in read.iter_mut().zip(readers) {
-                *readers = if *read == own { *readers | bit } else { bit };
+            for (((read, readers), read_by), lane) in read.iter_mut().zip(readers).zip(read_by).zip(lanes) {
+                let before = if *read == own { *readers } else { 0 };
+                let is_other = (before & bit != 0) & (lane_of(*read_by) != lane);
+                *read_by = packed(by.pc, if is_other { LANES } else { lane });
+                *readers = before | bit;
                 *read = own;
             }
         }
         good
     }
 
-    /// Cells that other warps have left alone since the block's last barrier, if their tags are what they should be; they
+    /// Cells that others have left alone since the block's last barrier, if their tags are what they should be; they
     /// get the new one.
     #[inline]
-    fn write_in_order(&mut self, warp: usize, range: Range<usize>, tags_before: Range<u32>, tag: u32) -> bool {
-        let (settled, own, bit) = (self.settled, self.own[warp], 1 << warp);
+    fn write_in_order(
+        &mut self,
+        by: By,
+        range: Range<usize>,
+        tags_before: Range<u32>,
+        tag: u32,
+        lanes: impl Iterator<Item = u32> + Clone,
+    ) -> bool {
+        let (settled, own, bit) = (self.clocks.settled, self.clocks.own[by.warp], 1 << by.warp);
+        let any_lane = !self.lanes_race;
         let cells = &mut self.cells;
         let (Some(read), Some(readers)) = (cells.read.get(range.clone()), cells.readers.get_mut(range.clone())) else {
             return false;
         };
-        let (Some(written), Some(tags)) = (cells.written.get_mut(range.clone()), cells.tags.get_mut(range)) else {
+        let (Some(written), Some(tags)) = (cells.written.get_mut(range.clone()), cells.tags.get_mut(range.clone()))
+        else {
+            return false;
+        };
+        let (Some(write_by), Some(read_by)) = (cells.write_by.get_mut(range.clone()), cells.read_by.get(range)) else {
             return false;
         };
         let mut good = true;
-        for (((written, tag), read), readers) in written.iter().zip(&*tags).zip(read).zip(&*readers) {
+        for (((written, tag), write_by), lane) in written.iter().zip(&*tags).zip(&*write_by).zip(lanes.clone()) {
             let as_expected = (*tag >= tags_before.start) & (*tag < tags_before.end);
-            let write = as_expected & ((*written <= settled) | (*tag & 0xff == warp as u32));
-            good &= write & ((*read <= settled) | (*readers & !bit == 0));
+            let same_writer = any_lane | (*written < own) | (lane_of(*write_by) == lane);
+            good &= as_expected & ((*written <= settled) | ((*tag & 0xff == by.warp as u32) & same_writer));
+        }
+        for (((read, readers), read_by), lane) in read.iter().zip(&*readers).zip(read_by).zip(lanes.clone()) {
+            let same_reader = any_lane | (*read < own) | ((lane_of(*read_by) == lane) & (lane != LANES));
+            good &= (*read <= settled) | (*readers == 0) | ((*readers == bit) & same_reader);
         }
         if good {
             written.fill(own);
             tags.fill(tag);
             readers.fill(0);
+            for (write_by, lane) in write_by.iter_mut().zip(lanes) {
+                *write_by = packed(by.pc, lane);
+            }
         }
         good
     }
 
-    /// Whether the cell's last write is ordered before what the warp does now.
-    #[inline(always)]
-    fn after_write(&self, warp: usize, cell: Cell) -> bool {
-        if usize::from(cell.writer()) == warp {
-            return true;
-        }
-        match self.known[warp].get(usize::from(cell.writer())) {
-            Some(known) => *known >= cell.written,
-            // A warp whose stamp is older has not written at that one.
-            None => {
-                (0..MAX_WARPS).all(|v| v == warp || self.own[v] < cell.written || self.known[warp][v] >= cell.written)
-            }
-        }
+    /// The race of an access with the last write in its own warp, since the warp's lanes were last in order.
+    fn lane_after_write(&self, by: By, lane: u32, cell: Cell) -> Option<Racer> {
+        let first = lane_of(cell.write_by);
+        let in_step = usize::from(cell.writer()) != by.warp || cell.written != self.clocks.own[by.warp];
+        let is_same = first == lane && lane != LANES;
+        // Several lanes that wrote one value, and may read it.
+        let is_known = first == LANES && cell.tag & ATOMIC == 0;
+        let are_atomic = by.touch.is_atomic() && cell.was_atomic_write();
+        (self.lanes_race && !in_step && !is_same && !is_known && !are_atomic).then(|| racing_lane(first))
     }
 
-    fn read(&mut self, warp: usize, at: usize) -> Option<Fault> {
+    fn read(&mut self, by: By, lane: u32, at: usize) -> Option<(Fault, Option<u32>)> {
         let mut cell = self.cells.get(at)?;
+        let race = |first| Fault::Race { space: Space::Shared, second: Hazard::ReadAfterWrite, first };
+        let are_strong = by.touch.is_strong() && cell.tag & ATOMIC != 0;
         let fault = if cell.tag >= FLYING {
-            Some(Fault::InFlight)
-        } else if cell.written < self.start {
-            Some(Fault::Unwritten { space: Space::Shared })
-        } else if !self.after_write(warp, cell) {
-            Some(Fault::Race { second: Hazard::ReadAfterWrite, first_warp: cell.writer() })
+            Some((Fault::InFlight, Some(cell.write_by >> 6)))
+        } else if cell.written < self.clocks.start {
+            Some((Fault::Unwritten { space: Space::Shared }, (cell.written == 0).then_some(cell.write_by >> 6)))
+        } else if !are_strong && !self.clocks.after(by.warp, cell.writer(), cell.written) {
+            Some((race(racing_warp(cell.writer())), Some(cell.write_by >> 6)))
         } else {
-            None
+            self.lane_after_write(by, lane, cell).map(|first| (race(first), Some(cell.write_by >> 6)))
         };
-        let own = self.own[warp];
-        let bit = 1 << warp;
+        let own = self.clocks.own[by.warp];
+        let bit = 1 << by.warp;
+        let is_again = cell.read == own && cell.readers & bit != 0;
+        let is_other = is_again && lane_of(cell.read_by) != lane;
+        cell.read_by = packed(by.pc, if is_other { LANES } else { lane });
+        let was_read = cell.readers;
         if cell.read == own {
             cell.readers |= bit;
         } else {
             // Reads that are ordered before this one need no watching any more.
-            let known = &self.known[warp];
-            let still = warps(cell.readers).filter(|v| *v != warp && known[*v] < cell.read);
+            let known = &self.clocks.known[by.warp];
+            let still = warps(cell.readers).filter(|v| *v != by.warp && known[*v] < cell.read);
             cell.readers = still.fold(bit, |mask, v| mask | 1 << v);
             cell.read = if cell.readers == bit { own } else { cell.read.max(own) };
         }
+        let strong = by.touch.is_strong() && (was_read == 0 || cell.readers == bit || cell.tag & STRONG_READS != 0);
+        cell.tag = cell.tag & !STRONG_READS | if strong { STRONG_READS } else { 0 };
         self.cells.set(at, cell);
         fault
     }
 
-    fn write(&mut self, warp: usize, at: usize, touch: Touch) -> Option<Fault> {
+    fn write(&mut self, by: By, lane: u32, at: usize) -> Option<(Fault, Option<u32>)> {
         let cell = self.cells.get(at)?;
-        let atomic = touch == Touch::Atomic;
+        let fault = self.fault_of_write(by, lane, cell);
+        let (own, atomic) = (self.clocks.own[by.warp], by.touch.is_strong());
         let was_atomic = cell.tag & ATOMIC != 0;
-        let in_block = cell.written >= self.start;
-        let known = &self.known[warp];
-        let reader = warps(cell.readers).find(|v| *v != warp && cell.read >= self.start && known[*v] < cell.read);
-        let fault = if cell.tag >= FLYING && touch != Touch::Land {
-            Some(Fault::InFlight)
-        } else if atomic && !in_block {
-            Some(Fault::Unwritten { space: Space::Shared })
-        } else if in_block && !(atomic && was_atomic) && !self.after_write(warp, cell) {
-            let second = if atomic { Hazard::ReadAfterWrite } else { Hazard::WriteAfterWrite };
-            Some(Fault::Race { second, first_warp: cell.writer() })
-        } else {
-            reader.map(|v| Fault::Race { second: Hazard::WriteAfterRead, first_warp: v as u8 })
-        };
-        let own = self.own[warp];
+        let in_block = cell.written >= self.clocks.start;
+        let is_same_warp = usize::from(cell.writer()) == by.warp;
+        if by.touch == Touch::Atomic && cell.readers >> by.warp & 1 != 0 && cell.read == own {
+            let read = cell.read_by;
+            if (lane_of(read) == lane || lane_of(read) == LANES) && !self.guesses.contains(&(read >> 6)) {
+                self.guesses.push(read >> 6);
+            }
+        }
         let unseen = in_block && cell.written == own;
-        let shared = atomic && was_atomic && in_block && usize::from(cell.writer()) != warp && cell.written == own;
-        let writer = if shared { MANY } else { warp as u8 };
+        let shared = atomic && was_atomic && in_block && !is_same_warp && cell.written == own;
+        let writer = if shared { MANY } else { by.warp as u8 };
         // A plain write that nobody else has seen yet stays one.
         let mark = if atomic && (was_atomic || !unseen) { ATOMIC } else { 0 };
-        let flying = match (touch, cell.tag / FLYING) {
+        let volatile = if by.touch == Touch::VolatileWrite { VOLATILE } else { 0 };
+        let flying = match (by.touch, cell.tag / FLYING) {
             (Touch::Launch, flying) => (flying + 1).min(0xffff),
             (Touch::Land, flying) => flying.saturating_sub(1),
             (_, flying) => flying,
         };
-        let tag = u32::from(writer) | mark | (flying * FLYING);
-        self.cells.set(at, Cell { written: own, readers: if atomic { cell.readers } else { 0 }, tag, ..cell });
+        let reads = if atomic { cell.tag & STRONG_READS } else { 0 };
+        let several = unseen && is_same_warp && atomic && lane_of(cell.write_by) != lane;
+        let write_by = packed(by.pc, if several { LANES } else { lane });
+        let tag = u32::from(writer) | mark | volatile | reads | (flying * FLYING);
+        let readers = if atomic { cell.readers } else { 0 };
+        self.cells.set(at, Cell { written: own, readers, tag, write_by, ..cell });
         fault
     }
+
+    fn fault_of_write(&self, by: By, lane: u32, cell: Cell) -> Option<(Fault, Option<u32>)> {
+        let clocks = &self.clocks;
+        let (atomic, was_atomic) = (by.touch.is_strong(), cell.tag & ATOMIC != 0);
+        let in_block = cell.written >= clocks.start;
+        if cell.tag >= FLYING && by.touch != Touch::Land {
+            return Some((Fault::InFlight, Some(cell.write_by >> 6)));
+        }
+        if by.touch == Touch::Atomic && !in_block {
+            return Some((Fault::Unwritten { space: Space::Shared }, None));
+        }
+        let race = |second, first, by: u32| Some((Fault::Race { space: Space::Shared, second, first }, Some(by >> 6)));
+        let second = if by.touch == Touch::Atomic { Hazard::ReadAfterWrite } else { Hazard::WriteAfterWrite };
+        if in_block && !(atomic && was_atomic) && !clocks.after(by.warp, cell.writer(), cell.written) {
+            return race(second, racing_warp(cell.writer()), cell.write_by);
+        }
+        if in_block && let Some(first) = self.lane_after_write(by, lane, cell) {
+            return race(second, first, cell.write_by);
+        }
+        if atomic && cell.tag & STRONG_READS != 0 && by.touch == Touch::Atomic {
+            return None;
+        }
+        let known = &clocks.known[by.warp];
+        let is_new = cell.read >= clocks.start;
+        let are_strong = atomic && cell.tag & STRONG_READS != 0;
+        let reader = warps(cell.readers).find(|v| *v != by.warp && is_new && !are_strong && known[*v] < cell.read);
+        if let Some(v) = reader {
+            return race(Hazard::WriteAfterRead, Racer::Warp(v as u8), cell.read_by);
+        }
+        let of_own = cell.readers == 1 << by.warp && cell.read == clocks.own[by.warp];
+        let other = of_own && self.lanes_race && (lane_of(cell.read_by) != lane || lane == LANES);
+        if other { race(Hazard::WriteAfterRead, racing_lane(lane_of(cell.read_by)), cell.read_by) } else { None }
+    }
+}
+
+fn racing_warp(writer: u8) -> Racer {
+    if writer == MANY { Racer::Several } else { Racer::Warp(writer) }
+}
+
+fn racing_lane(lane: u32) -> Racer {
+    if lane == LANES { Racer::Lanes } else { Racer::Lane(lane as u8) }
 }
 
 /// The set bits of a mask.

@@ -21,6 +21,8 @@ pub(super) struct Shape {
     pub(super) low_bits: u64,
     /// One lane for each address.
     pub(super) distinct: u32,
+    /// Lanes whose address no other lane has.
+    pub(super) alone: u32,
     /// All lanes execute, each right behind the one before.
     pub(super) is_contiguous: bool,
     /// From lane to lane, in bytes.
@@ -53,6 +55,8 @@ pub(super) struct Pattern {
     pub(super) space: Space,
     pub(super) shape: Shape,
     ranges: Ranges,
+    /// The lane of each cell of shared memory within the ranges, or that there are several; made when it is first needed.
+    lanes: Vec<u8>,
 }
 
 impl Pattern {
@@ -61,9 +65,28 @@ impl Pattern {
         phase(self.space, first) == self.phase
     }
 
-    /// What the lanes touch together, as distances from the first and bytes.
-    pub(super) fn ranges(&self) -> &[(i64, u64)] {
-        self.ranges.all()
+    /// What the lanes touch together, as distances from the first and bytes, and the lane of each cell in these ranges.
+    pub(super) fn ranges(&mut self, bytes: u64, cell_shift: u32) -> (&[(i64, u64)], &[u8]) {
+        if self.lanes.is_empty() {
+            self.lanes = self.lanes_of_cells(bytes, cell_shift);
+        }
+        (self.ranges.all(), &self.lanes)
+    }
+
+    fn lanes_of_cells(&self, bytes: u64, cell_shift: u32) -> Vec<u8> {
+        let mut out = Vec::new();
+        for &(from, length) in self.ranges.all() {
+            let begin = out.len();
+            out.resize(begin + (length >> cell_shift).max(1) as usize, u8::MAX);
+            for (lane, distance) in self.distances.iter().enumerate() {
+                let Ok(within) = u64::try_from(i64::from(*distance as i32) - from) else { continue };
+                let cells = (within >> cell_shift) as usize..((within + bytes) >> cell_shift) as usize;
+                for cell in out[begin..].get_mut(cells).into_iter().flatten() {
+                    *cell = if *cell == u8::MAX { lane as u8 } else { super::shadow::LANES as u8 };
+                }
+            }
+        }
+        out
     }
 }
 
@@ -130,7 +153,7 @@ pub(super) fn shape(last: &mut Option<Box<Pattern>>, space: Space, at: &[u64; WA
         return Shape { first, ..known.shape };
     }
     let (shape, ranges) = survey(space, at, mask, bytes);
-    *last = (far == 0).then(|| Box::new(Pattern { distances, mask, phase, space, shape, ranges }));
+    *last = (far == 0).then(|| Box::new(Pattern { distances, mask, phase, space, shape, ranges, lanes: Vec::new() }));
     shape
 }
 
@@ -145,6 +168,13 @@ pub(super) fn survey(space: Space, at: &[u64; WARP], mask: u32, bytes: u64) -> (
     let distance = |a: &u64| a.wrapping_sub(first) as i64;
     let is_new = |lane: &usize| mask >> lane & 1 != 0 && !(0..*lane).any(|l| mask >> l & 1 != 0 && at[l] == at[*lane]);
     let distinct = (0..WARP).filter(is_new).fold(0, |m, lane| m | 1 << lane);
+    let again = mask & !distinct;
+    let is_alone = |lane: &usize| !super::shadow::warps(again).any(|l| l != *lane && at[l] == at[*lane]);
+    let alone = if again == 0 {
+        distinct
+    } else {
+        super::shadow::warps(distinct).filter(is_alone).fold(0, |m, lane| m | 1 << lane)
+    };
     let ranges = Ranges::of(super::shadow::warps(distinct).map(|lane| distance(&at[lane])), bytes);
     let shape = Shape {
         first,
@@ -152,6 +182,7 @@ pub(super) fn survey(space: Space, at: &[u64; WARP], mask: u32, bytes: u64) -> (
         greatest: at.iter().map(distance).max().unwrap_or(0),
         low_bits: at.iter().fold(0, |bits, a| bits | a.wrapping_sub(first)),
         distinct,
+        alone,
         is_contiguous: regular == Some(bytes as i64),
         step,
         stride: Stride::of(step, bytes),

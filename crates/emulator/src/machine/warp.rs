@@ -2,7 +2,8 @@
 
 use super::flight::Flights;
 use super::special::Special;
-use crate::kernel::{BarrierKind, Constant, Kernel};
+use super::taint::Taints;
+use crate::kernel::{ALWAYS, BarrierKind, Constant, Inst, Kernel, Run};
 use crate::lanes::{FULL, Lanes32, Lanes64, Registers, WARP};
 
 /// No place where paths meet.
@@ -42,8 +43,22 @@ pub(super) struct Warp {
     pub(super) state: State,
     stack: Vec<Path>,
     pub(super) flights: Flights,
+    pub(super) taints: Taints,
     /// What a barrier's reduction leaves when it opens, and where.
     pub(super) reduction: Option<(BarrierKind, u16, u32)>,
+}
+
+/// Whether nothing but an exit comes at an instruction.
+fn ends(code: &[Inst], mut pc: u32) -> bool {
+    // Compilers put at most a few jumps in front of it.
+    for _ in 0..8 {
+        match code.get(pc as usize) {
+            Some(Inst { guard: ALWAYS, run: Run::Exit, .. }) => return true,
+            Some(Inst { guard: ALWAYS, run: Run::Branch { target, .. }, .. }) => pc = *target,
+            _ => return false,
+        }
+    }
+    false
 }
 
 /// What registers hold at the start of a block: a NaN with a recognisable pattern, so that reading them shows.
@@ -66,6 +81,7 @@ impl Warp {
             state: State::Ready,
             stack: Vec::new(),
             flights: Flights::default(),
+            taints: Taints::new(kernel),
             reduction: None,
         }
     }
@@ -98,6 +114,7 @@ impl Warp {
         self.state = if lanes == 0 { State::Done } else { State::Ready };
         self.stack.clear();
         self.flights.clear();
+        self.taints.begin_block(kernel);
         self.reduction = None;
     }
 
@@ -133,6 +150,19 @@ impl Warp {
         // The popped path is the current one from here on.
         self.active = 0;
         self.join = NEVER;
+    }
+
+    /// Lanes that have exited, or wait where nothing but an exit comes.
+    pub(super) fn gone(&self, code: &[Inst]) -> u32 {
+        let (mut seen, mut out) = (self.active, self.born & !self.alive);
+        for path in self.stack.iter().rev() {
+            let waiting = path.mask & self.alive & !seen;
+            if waiting != 0 && ends(code, path.pc) {
+                out |= waiting;
+            }
+            seen |= path.mask;
+        }
+        out
     }
 
     /// Lanes that run no further.

@@ -2,6 +2,7 @@
 
 use super::place::Place;
 use crate::types::{Space, Ty};
+use std::collections::BTreeMap;
 
 /// A text.
 #[derive(Debug, Default)]
@@ -12,6 +13,8 @@ pub(crate) struct Ast<'a> {
     pub(crate) target: &'a str,
     /// Variables at module scope.
     pub(crate) variables: Vec<Variable<'a>>,
+    /// Names of source files by their numbers, from `.file`.
+    pub(crate) files: BTreeMap<u64, &'a str>,
     /// Kernels and functions.
     pub(crate) functions: Vec<Function<'a>>,
 }
@@ -69,7 +72,19 @@ pub(crate) enum Statement<'a> {
     /// `.branchtargets`, named by the label before it.
     Targets(Vec<&'a str>),
     Instruction(Instruction<'a>),
+    /// `.loc`: where what follows stands in the source.
+    Location(Location),
     Block(Vec<Statement<'a>>),
+}
+
+/// File, line and column of a source.
+pub(crate) type SourcePlace = [u64; 3];
+
+/// A line of the source, and where the function that it stands in was inlined.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Location {
+    pub(crate) at: SourcePlace,
+    pub(crate) inlined_at: Option<SourcePlace>,
 }
 
 /// An instruction.

@@ -1,6 +1,6 @@
 //! From tokens to statements.
 
-use super::ast::{Instruction, Operand, Registers, Statement};
+use super::ast::{Instruction, Location, Operand, Registers, SourcePlace, Statement};
 use super::lex::Token;
 use super::parse::{MAX_DEPTH, Parser};
 use super::place::{ParseError, Place};
@@ -56,7 +56,10 @@ impl<'a> Parser<'a> {
     fn directive(&mut self, word: &'a str, out: &mut Vec<Statement<'a>>) -> Result<(), ParseError> {
         match word {
             "reg" => self.registers(out),
-            "loc" => self.location(),
+            "loc" => {
+                out.push(Statement::Location(self.location()?));
+                Ok(())
+            }
             "pragma" => self.pragma(),
             // Of calls through registers, which nothing runs.
             "callprototype" | "calltargets" => self.skip_to(';'),
@@ -105,27 +108,27 @@ impl<'a> Parser<'a> {
         self.expect(';')
     }
 
-    /// `.loc 1 2 3, function_name $L+4, inlined_at 1 2 3`: skipped.
-    fn location(&mut self) -> Result<(), ParseError> {
+    /// `.loc 1 2 3, function_name $L+4, inlined_at 1 2 3`
+    fn location(&mut self) -> Result<Location, ParseError> {
         self.bump()?;
-        for what in ["a file", "a line", "a column"] {
-            self.int(what)?;
-        }
+        let mut location = Location { at: self.source_place()?, inlined_at: None };
         while self.eat(',')? {
-            self.word("`function_name` or `inlined_at`")?;
-            while matches!(self.token, Token::Int(_) | Token::Sign('+')) {
-                self.bump()?;
-            }
-            if let Token::Word(label) = self.token
-                && label.starts_with('$')
-            {
-                self.bump()?;
-                if self.eat('+')? {
-                    self.int("an offset")?;
+            match self.word("`function_name` or `inlined_at`")? {
+                "inlined_at" => location.inlined_at = Some(self.source_place()?),
+                "function_name" => {
+                    self.word("a label")?;
+                    if self.eat('+')? {
+                        self.int("an offset")?;
+                    }
                 }
+                _ => return self.fail("`function_name` or `inlined_at`"),
             }
         }
-        Ok(())
+        Ok(location)
+    }
+
+    fn source_place(&mut self) -> Result<SourcePlace, ParseError> {
+        Ok([self.int("a file")?, self.int("a line")?, self.int("a column")?])
     }
 
     fn instruction(

@@ -99,8 +99,11 @@ impl<'a> Parser<'a> {
         Ok(out)
     }
 
-    pub(super) fn text(&mut self, what: &str) -> Result<(), ParseError> {
-        if matches!(self.token, Token::Text(_)) { self.bump().map(|_| ()) } else { self.fail(what) }
+    pub(super) fn text(&mut self, what: &str) -> Result<&'a str, ParseError> {
+        match self.token {
+            Token::Text(text) => self.bump().map(|_| text),
+            _ => self.fail(what),
+        }
     }
 
     pub(super) fn skip_to(&mut self, sign: char) -> Result<(), ParseError> {
@@ -152,7 +155,10 @@ impl<'a> Parser<'a> {
                 ast.functions.push(function);
             }
             "pragma" => self.pragma()?,
-            "file" => self.file()?,
+            "file" => {
+                let (number, name) = self.file()?;
+                ast.files.insert(number, name);
+            }
             "section" => self.section()?,
             _ if types::space(word).is_some() => {
                 let variables = self.variables()?;
@@ -182,14 +188,14 @@ impl<'a> Parser<'a> {
     }
 
     /// `.file 1 "name", 123, 456`
-    fn file(&mut self) -> Result<(), ParseError> {
+    fn file(&mut self) -> Result<(u64, &'a str), ParseError> {
         self.bump()?;
-        self.int("the number of the file")?;
-        self.text("the file's name")?;
+        let number = self.int("the number of the file")?;
+        let name = self.text("the file's name")?;
         while self.eat(',')? {
             self.int("a number")?;
         }
-        Ok(())
+        Ok((number, name))
     }
 
     /// Debugging data: skipped.

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Compiles every .cu file here to PTX with NVRTC.
+"""Compiles every .cu file here to PTX with NVRTC, those in `lines` with the lines of the source.
 
     pip install --no-deps --target DIR nvidia-cuda-nvrtc-cu12==12.9.86 nvidia-cuda-runtime-cu12==12.9.79
     python3 compile.py DIR [--arch compute_80]
@@ -47,6 +47,13 @@ def main():
     options = [f"--gpu-architecture={args.arch}", f"--include-path={packages / 'cuda_runtime/include'}"]
     for source in sorted(here.glob("*.cu")):
         ptx = compile_one(nvrtc, source, options)
+        source.with_suffix(".ptx").write_text(ptx)
+        print(source.stem, len(ptx.splitlines()), "lines")
+    for source in sorted((here / "lines").glob("*.cu")):
+        ptx = compile_one(nvrtc, source, [*options, "-lineinfo"])
+        # The compiler names files in full: where they lie on this machine is nobody's business.
+        for folder in (str(args.folder.resolve()), str(args.folder), str(pathlib.Path.cwd()) + "/"):
+            ptx = ptx.replace(folder, "")
         source.with_suffix(".ptx").write_text(ptx)
         print(source.stem, len(ptx.splitlines()), "lines")
     # Functions as a debugger wants them: nothing is inlined.

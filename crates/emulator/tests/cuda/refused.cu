@@ -1,4 +1,4 @@
-// What the emulator refuses: printing, assertions, recursion, calls through pointers, the heap.
+// What the emulator refuses: printing, recursion, calls through pointers, the heap.
 extern "C" __device__ int printf(const char*, ...);
 extern "C" __device__ void __assertfail(const char*, const char*, unsigned, const char*, unsigned long);
 #define check(e) ((e) ? (void)0 : __assertfail(#e, "refused.cu", __LINE__, __func__, 1))
