@@ -23,7 +23,7 @@ const TRIED: usize = 8;
 const LIMITS: InputLimits = InputLimits { max_flops: 1e6, max_bytes: 1e6 };
 
 /// Whether a name is that of a description.
-fn is_file(name: &str) -> bool {
+pub(crate) fn is_file(name: &str) -> bool {
     Path::new(name).extension().is_some_and(|extension| extension.eq_ignore_ascii_case("json"))
 }
 

@@ -4,6 +4,7 @@ mod cases;
 mod junit;
 
 use crate::args::VerifyArgs;
+use crate::described;
 use crate::device::{DeviceName, named, opened};
 use crate::failure::{Failure, Kind};
 use crate::output::{Output, expect_writable, write};
@@ -31,6 +32,9 @@ use tilewright_emulator::{EmulatorDevice, Fault, Finding};
 
 /// Inputs stay small, so that many configurations and every kind of edge are seen.
 const LIMITS: InputLimits = InputLimits { max_flops: 4e6, max_bytes: 4e6 };
+
+/// Thread instructions of a case of a user's kernel, about: beyond them a sample of its blocks runs.
+const SAMPLE: u64 = 40_000_000;
 
 /// Findings of one case that its failure spells out.
 const SPELT_OUT: usize = 3;
@@ -77,7 +81,8 @@ pub(crate) fn run(args: &VerifyArgs, wiring: &Wiring, seed: u64, output: Output)
         fixed.0.push(("dtype".into(), Value::parse(dtype)));
     }
     let threads = args.device.threads.map_or_else(|| available_parallelism().map_or(1, usize::from), usize::from);
-    let benches = benches(&name, args.device.threads, threads.min(args.cases as usize))?;
+    let sampled = described::is_file(&args.kernel).then_some(seed);
+    let benches = benches(&name, args.device.threads, threads.min(args.cases as usize), sampled)?;
     let (spec, elsewhere) = (benches[0].device.spec().clone(), cases::elsewhere()?);
     let mut answer = Answer { device: spec.id.clone(), ..Answer::default() };
     let cases = |kernel| Cases { kernel, spec: spec.clone(), fixed: fixed.clone(), limits: LIMITS, seed };
@@ -120,13 +125,17 @@ fn taking(all: Vec<Cases<'_>>) -> Result<Vec<Cases<'_>>, Failure> {
 
 /// Devices on which cases are checked beside each other, at most so many. Only the emulator has more than one: other devices
 /// are in use as a whole by one case.
-fn benches(name: &DeviceName, threads: Option<u16>, most: usize) -> Result<Vec<Bench>, Failure> {
+/// Inputs of users' kernels may be of one size, and large: with a seed for `sampled`, some of the blocks of a large grid run.
+fn benches(name: &DeviceName, threads: Option<u16>, most: usize, sampled: Option<u64>) -> Result<Vec<Bench>, Failure> {
     let DeviceName::Emulator(target) = name else {
         return Ok(vec![Bench { device: opened(name, threads)?, log: None }]);
     };
     // With a log of its own each, so that findings go with their case.
     let bench = |_| {
-        let device = EmulatorDevice::new(Arc::new(target.spec()))?.tolerant();
+        let mut device = EmulatorDevice::new(Arc::new(target.spec()))?.tolerant();
+        if let Some(seed) = sampled {
+            device = device.sampling(SAMPLE, seed);
+        }
         Ok(Bench { log: Some(device.log()), device: Box::new(Compiling::new(device, compilers())) })
     };
     (0..most.max(1)).map(bench).collect()
