@@ -67,8 +67,7 @@ pub(super) fn without_value(kernel: &Kernel) -> Vec<Reg> {
     for reg in given.map(|(slot, wide)| Reg::wide(slot, wide)).chain([0, 1].map(Reg::predicate)) {
         add(&mut entry, number(reg));
     }
-    let Some(first) = before.first_mut() else { return Vec::new() };
-    *first = entry;
+    before.first_mut().into_iter().for_each(|first| first.clone_from(&entry));
     let mut open: Vec<usize> = (0..starts.len()).rev().collect();
     while let Some(b) = open.pop() {
         let mut known = before[b].clone();
