@@ -21,6 +21,11 @@ pub(super) struct Frame<'a> {
 }
 
 impl<'a> Lowering<'a> {
+    /// Whether a call says that an assertion does not hold.
+    pub(super) fn is_assertion(i: &Instruction<'a>) -> bool {
+        i.operands.iter().any(|o| matches!(o, Operand::Name("__assertfail" | "__assert_fail")))
+    }
+
     pub(super) fn call(&mut self, i: &Instruction<'a>, words: &mut Words<'a>) -> Result<(), LoadError> {
         words.ignore(&["uni"]);
         let (results, name, arguments) = match i.operands.as_slice() {
@@ -32,10 +37,6 @@ impl<'a> Lowering<'a> {
             [Operand::Name(name)] => (&[][..], *name, &[][..]),
             _ => return self.error("calls through a register are not supported"),
         };
-        if matches!(name, "__assertfail" | "__assert_fail") {
-            self.emit(Run::Assert, Some(Class::Exit));
-            return Ok(());
-        }
         let function = self.callee(name)?;
         self.emit(Run::Skip, Some(Class::Branch));
         let mut bound = Vec::new();

@@ -67,8 +67,7 @@ pub(super) fn without_value(kernel: &Kernel) -> Vec<Reg> {
     for reg in given.map(|(slot, wide)| Reg::wide(slot, wide)).chain([0, 1].map(Reg::predicate)) {
         add(&mut entry, number(reg));
     }
-    let Some(first) = before.first_mut() else { return Vec::new() };
-    *first = entry;
+    before.first_mut().into_iter().for_each(|first| first.clone_from(&entry));
     let mut open: Vec<usize> = (0..starts.len()).rev().collect();
     while let Some(b) = open.pop() {
         let mut known = before[b].clone();
@@ -91,12 +90,7 @@ pub(super) fn without_value(kernel: &Kernel) -> Vec<Reg> {
     for (b, known) in before.iter_mut().enumerate() {
         for pc in starts[b]..end(b) {
             let (inst, flow) = (&kernel.code[pc], &kernel.flows[pc]);
-            let stored = match &inst.run {
-                Run::Store(access) => access.data.iter().flatten().map(|d| Reg::of_data(*d)).collect(),
-                _ => Vec::new(),
-            };
-            let guard = (inst.guard != ALWAYS).then(|| Reg::predicate(inst.guard));
-            for reg in flow.from.iter().chain(&flow.must_have).chain(&stored).chain(&guard) {
+            for reg in &reads(inst, flow) {
                 let at = number(*reg);
                 if known.get(at / 64).is_some_and(|w| w >> (at % 64) & 1 == 0) && !out.contains(reg) {
                     out.push(*reg);
@@ -104,6 +98,18 @@ pub(super) fn without_value(kernel: &Kernel) -> Vec<Reg> {
             }
             writes(inst, flow, |reg| add(known, number(reg)));
         }
+    }
+    out
+}
+
+/// The registers that an instruction reads.
+fn reads(inst: &Inst, flow: &Flow) -> Vec<Reg> {
+    let mut out = [&flow.from[..], &flow.must_have].concat();
+    if let Run::Store(access) = &inst.run {
+        out.extend(access.data.iter().flatten().map(|d| Reg::of_data(*d)));
+    }
+    if inst.guard != ALWAYS {
+        out.push(Reg::predicate(inst.guard));
     }
     out
 }

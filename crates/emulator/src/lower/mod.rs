@@ -268,6 +268,10 @@ impl<'a> Lowering<'a> {
             "cp" => self.copies(i, &mut words)?,
             "ldmatrix" | "stmatrix" => self.move_matrix(i, &mut words)?,
             "mma" => self.multiply(i, &mut words)?,
+            "call" if Self::is_assertion(i) => {
+                words.clear();
+                self.emit(Run::Assert, Some(Class::Exit));
+            }
             "call" => self.call(i, &mut words)?,
             "bra" | "brx" | "ret" | "exit" | "trap" | "bar" | "barrier" => self.control(i, &mut words)?,
             "shfl" | "vote" | "activemask" | "match" | "redux" | "elect" => self.warp_wide(i, &mut words)?,

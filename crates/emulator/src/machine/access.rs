@@ -108,17 +108,10 @@ impl<'a> Setting<'a> {
 
 impl<'a> Worker<'a> {
     pub(super) fn access(&mut self, w: usize, warp: &mut Warp, mask: u32, access: &Access, is_store: bool) {
-        let touch = match (access.order, is_store) {
-            (Order::Weak, false) => Touch::Read,
-            (Order::Weak, true) => Touch::Write,
-            (Order::Volatile, false) => Touch::VolatileRead,
-            (Order::Volatile, true) => Touch::VolatileWrite,
-            (Order::Strong, false) => Touch::AtomicRead,
-            (Order::Strong, true) => {
-                self.fence(w);
-                Touch::Atomic
-            }
-        };
+        let touch = touch_of(access.order, is_store);
+        if touch == Touch::Atomic {
+            self.fence(w);
+        }
         let bytes = access.total();
         let mut stored = std::mem::take(&mut self.stored);
         stored.clear();
@@ -386,6 +379,17 @@ impl<'a> Worker<'a> {
             let fault = Fault::Race { space, second: Hazard::WriteAfterWrite, first: Racer::Lane(first as u8) };
             self.fault(checked.warp, checked.pc, lane, Some(group.at[lane].wrapping_add(group.base)), fault);
         }
+    }
+}
+
+fn touch_of(order: Order, is_store: bool) -> Touch {
+    match (order, is_store) {
+        (Order::Weak, false) => Touch::Read,
+        (Order::Weak, true) => Touch::Write,
+        (Order::Volatile, false) => Touch::VolatileRead,
+        (Order::Volatile, true) => Touch::VolatileWrite,
+        (Order::Strong, false) => Touch::AtomicRead,
+        (Order::Strong, true) => Touch::Atomic,
     }
 }
 

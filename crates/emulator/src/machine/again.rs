@@ -4,7 +4,7 @@ use super::Worker;
 use super::shadow::{By, Touch};
 use super::survey::Pattern;
 use super::warp::Warp;
-use crate::kernel::{Access, Data};
+use crate::kernel::{Access, Address, Data};
 use crate::lanes::{FULL, Lanes32, Lanes64, Raw, Registers, WARP};
 use crate::types::Space;
 
@@ -19,15 +19,7 @@ impl Worker<'_> {
         if pattern.mask != FULL || pattern.space != Space::Shared {
             return false;
         }
-        let slot = usize::from(access.address.slot);
-        let base = if access.address.wide {
-            let Lanes64(base) = &warp.registers.doubles[slot];
-            lies_alike64(base, pattern).then(|| u32::try_from(base[0].wrapping_add(access.address.offset as u64)))
-        } else {
-            let Lanes32(base) = &warp.registers.words[slot];
-            lies_alike(base, pattern).then(|| Ok(base[0].wrapping_add(access.address.offset as u32)))
-        };
-        let Some(Ok(first)) = base else { return false };
+        let Some(first) = first_of(&warp.registers, access.address, pattern) else { return false };
         let (bytes, shape) = (access.total(), pattern.shape);
         let at = u64::from(first);
         let fits = |distance: i64| {
@@ -66,6 +58,20 @@ impl Worker<'_> {
             (..) => lanes.transfer::<u32, 4>(registers, is_store),
         }
         true
+    }
+}
+
+/// The first lane's address, if the lanes lie to each other as in a pattern.
+#[inline(always)]
+fn first_of(registers: &Registers, address: Address, pattern: &Pattern) -> Option<u32> {
+    let slot = usize::from(address.slot);
+    if address.wide {
+        let Lanes64(base) = &registers.doubles[slot];
+        let first = u32::try_from(base[0].wrapping_add(address.offset as u64));
+        first.ok().filter(|_| lies_alike64(base, pattern))
+    } else {
+        let Lanes32(base) = &registers.words[slot];
+        lies_alike(base, pattern).then(|| base[0].wrapping_add(address.offset as u32))
     }
 }
 
