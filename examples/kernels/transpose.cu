@@ -2,8 +2,8 @@
 //
 // Macros: block_size_x, block_size_y (threads of a block), padding (numbers that a row of the tile in shared memory is longer by, so that
 // a column of it does not lie in one bank), use_shared (whether a block exchanges its numbers through shared memory, so that its threads
-// write neighbours too). The template's parameters: `width` numbers are loaded and stored at once where rows allow it, and each thread reads
-// `lines` rows.
+// write neighbours too). The description makes vector and rows the template's parameters: `width` numbers are loaded and stored at once
+// where rows allow it, and each thread reads `lines` rows.
 
 template <int width> struct alignas(width * sizeof(float)) Numbers {
     float at[width];
@@ -35,7 +35,7 @@ template <int width> __device__ void store(float *row, int x, int end, const Num
     }
 }
 
-template <int WIDTH, int LINES> __global__ void transpose(float *out, const float *in, int h, int w) {
+template <int width, int lines> __global__ void transpose(float *out, const float *in, int h, int w) {
     const int tile_h = block_size_y * lines, tile_w = block_size_x * width;
     const int y0 = blockIdx.y * tile_h, x0 = blockIdx.x * tile_w;
 #if use_shared
