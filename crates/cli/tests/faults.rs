@@ -11,7 +11,7 @@ use tilewright_compile::Compilers;
 use tilewright_core::program::Language;
 
 /// Cases of each fault: inputs are drawn, and not each of them shows it.
-const CASES: &str = "12";
+const CASES: &str = "8";
 
 /// Cases of a kernel as it is.
 const CASES_OF_RIGHT_ONES: &str = "20";
