@@ -150,7 +150,7 @@ fn names(message: &str, file: &str, line: usize) -> bool {
     let line = line.to_string();
     message.split(file).skip(1).any(|rest| {
         let rest = rest.strip_prefix(':').or_else(|| rest.strip_prefix(" line "));
-        rest.is_some_and(|rest| rest.split(|c: char| !c.is_ascii_digit()).next() == Some(&line))
+        rest.is_some_and(|rest| rest.split(|c: char| !c.is_ascii_digit()).next() == Some(line.as_str()))
     })
 }
 
