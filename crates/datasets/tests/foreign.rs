@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use tilewright_core::measurement::FailureKind;
 use tilewright_core::space::Config;
-use tilewright_datasets::{Dataset, DatasetError, Place, RecordedKernel, Summary};
+use tilewright_datasets::{Dataset, DatasetError, ExportOf, Format, Place, RecordedKernel, Summary};
 use tilewright_testkit::mutants;
 
 const KTT: &str = include_str!("data/ktt.json");
@@ -139,6 +139,12 @@ fn mutants_of_recordings_are_read_or_refused() {
             let (csv, sidecar) = (dataset.to_csv().unwrap(), dataset.to_sidecar().unwrap());
             if let Ok(again) = Dataset::parse(&csv, &sidecar, Path::new("mutant.csv")) {
                 assert_eq!(again.len(), dataset.len());
+            }
+            if let Ok(export) = dataset.export(&ExportOf::default()) {
+                for format in [Format::KernelTuner, Format::T4] {
+                    let Ok(text) = export.to_text(format) else { continue };
+                    serde_json::from_str::<serde_json::Value>(&text).unwrap();
+                }
             }
             let Ok(kernel) = RecordedKernel::new(Arc::new(dataset)) else { continue };
             for problem in kernel.problems().unwrap() {

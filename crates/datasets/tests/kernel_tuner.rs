@@ -78,6 +78,26 @@ fn t4_results_are_read() {
     assert_eq!(dataset.outcome(1).unwrap_err().kind, FailureKind::Timeout);
 }
 
+/// KTT's values are texts, its device is `device`, and compilation is `compilation_time`; what Kernel Tuner 1.5 calls `benchmark`
+/// contains the runs.
+#[test]
+fn t4_results_of_ktt_and_of_newer_releases_are_read() {
+    let ktt = T4
+        .replace(
+            "\"metadata\": {\"timeunit\": \"miliseconds\"}",
+            "\"metadata\": {\"timeunit\": \"microseconds\", \"device\": \"A\"}",
+        )
+        .replace("\"x\": 1", "\"x\": \"1\"")
+        .replace("\"x\": 2", "\"x\": \"2\"")
+        .replace("\"compilation\"", "\"compilation_time\"");
+    let dataset = parse(&ktt).unwrap();
+    assert_eq!((dataset.device(0).as_str(), dataset.time_s(0)), ("A", Some(4.25e-6)));
+    assert_eq!(dataset.config(1).get("x").and_then(|x| x.as_int()), Some(2));
+    assert!((dataset.clock_s(0) - 109.5e-6).abs() < 1e-15);
+    let newer = parse(&T4.replacen("\"framework\": 1", "\"framework\": 1, \"benchmark\": 20", 1)).unwrap();
+    assert!((newer.clock_s(0) - 0.121).abs() < 1e-12);
+}
+
 /// The field that an error names.
 fn field(text: &str) -> String {
     match parse(text).unwrap_err() {
