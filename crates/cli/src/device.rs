@@ -43,12 +43,11 @@ pub(crate) fn expect_clock(name: &DeviceName) -> Result<(), Failure> {
 /// Opens a device, in a process of its own where kernels may fault or hang; `threads` are those of the cpu device.
 pub(crate) fn opened(name: &DeviceName, threads: Option<u16>) -> Result<Box<dyn Device>, Failure> {
     match name {
-        DeviceName::Cpu => {
-            let natives = move || natives(threads).map(|device| Box::new(device) as Box<dyn Device>);
-            Ok(Box::new(Compiling::new(host(threads)?, compilers()).with_natives(Box::new(natives))))
+        DeviceName::Cpu => Ok(Box::new(taking_sources(host(threads)?, threads))),
+        DeviceName::Cuda(_) => Ok(Box::new(taking_sources(isolated(name)?, None))),
+        DeviceName::Emulator(target) => {
+            Ok(Box::new(taking_sources(EmulatorDevice::new(Arc::new(target.spec()))?, None)))
         }
-        DeviceName::Cuda(_) => Ok(Box::new(Compiling::new(isolated(name)?, compilers()))),
-        DeviceName::Emulator(_) => Ok(name.open(None)?),
         DeviceName::Replay(file) => {
             let message = format!("{} holds recorded times and runs no kernel", file.display());
             Err(Failure::new(Kind::Usage, "device", message))
@@ -85,6 +84,12 @@ pub(crate) fn isolated(name: &DeviceName) -> Result<Box<dyn Device>, Failure> {
     let args = ["worker".to_owned(), "--device".to_owned(), name.to_string()].into();
     let opened = Isolated::open(WorkerCommand::new(program, args));
     Ok(Box::new(opened.map_err(|e| Failure { field: "device".to_owned(), ..e.into() })?))
+}
+
+/// A device that compiles sources; functions of the host, which references of GPU kernels may be too, run in a process of their own.
+pub(crate) fn taking_sources<D: Device>(device: D, threads: Option<u16>) -> Compiling<D> {
+    let natives = move || natives(threads).map(|device| Box::new(device) as Box<dyn Device>);
+    Compiling::new(device, compilers()).with_natives(Box::new(natives))
 }
 
 /// Functions of users for the host, in a process of their own: what crashes or hangs ends alone.

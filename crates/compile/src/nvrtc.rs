@@ -195,7 +195,7 @@ impl Nvrtc {
         let refused =
             |message| CompileError::Refused { compiler: self.name.clone(), message, macros: source.macros.clone() };
         if status != 0 {
-            return Err(refused(self.text(&program, self.log_size, self.log).trim().to_owned()));
+            return Err(refused(hinted(self.text(&program, self.log_size, self.log).trim())));
         }
         let ptx = self.text(&program, self.ptx_size, self.ptx);
         let mut lowered: *const c_char = null();
@@ -248,6 +248,13 @@ impl Nvrtc {
         };
         String::from_utf8_lossy(&buffer).trim_end_matches('\0').to_owned()
     }
+}
+
+/// A macro may be a word of the compiler's own header, whose errors say nothing to a user.
+fn hinted(log: &str) -> String {
+    let own = log.lines().next().is_some_and(|first| first.contains("__nv_nvrtc_builtin_header"));
+    let hint = "a parameter has the name of something in the compiler's own header: rename it\n";
+    format!("{}{log}", if own { hint } else { "" })
 }
 
 /// The compute capabilities that a release has code for, ascending; nothing where it does not say.

@@ -109,20 +109,21 @@ impl DeviceName {
             return Err(DeviceError::Argument { name: "threads".into(), message });
         }
         match self {
-            Self::Cpu => {
-                let natives = move || Ok(Box::new(NativeHost::new(host(threads)?)) as Box<dyn Device>);
-                Ok(Box::new(Compiling::new(host(threads)?, compilers()).with_natives(Box::new(natives))))
-            }
-            Self::Cuda(ordinal) => Ok(Box::new(Compiling::new(cuda(*ordinal)?, compilers()))),
-            Self::Emulator(target) => {
-                Ok(Box::new(Compiling::new(EmulatorDevice::new(Arc::new(target.spec()))?, compilers())))
-            }
+            Self::Cpu => Ok(Box::new(taking_sources(host(threads)?, threads))),
+            Self::Cuda(ordinal) => Ok(Box::new(taking_sources(cuda(*ordinal)?, None))),
+            Self::Emulator(target) => Ok(Box::new(taking_sources(EmulatorDevice::new(Arc::new(target.spec()))?, None))),
             Self::Replay(_) => {
                 let feature = "kernels: it holds recorded times".to_owned();
                 Err(DeviceError::Unsupported { device: self.to_string(), feature })
             }
         }
     }
+}
+
+/// A device that compiles sources; functions of the host, which references of GPU kernels may be too, run in this process.
+fn taking_sources<D: Device>(device: D, threads: Option<u16>) -> Compiling<D> {
+    let natives = move || Ok(Box::new(NativeHost::new(host(threads)?)) as Box<dyn Device>);
+    Compiling::new(device, compilers()).with_natives(Box::new(natives))
 }
 
 /// The compilers of this machine, with what they built kept in the user's cache directory.

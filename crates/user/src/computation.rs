@@ -4,7 +4,7 @@ use crate::arguments::{Fill, Held};
 use crate::data::filled;
 use crate::formula::Formula;
 use crate::inputs::Given;
-use crate::kernel::{Inner, UserKernel, owned};
+use crate::kernel::{Inner, UserKernel};
 use tilewright_core::buffer::{BufferSpec, Buffers, Expected, Filling, Role, Workload};
 use tilewright_core::computation::{Computation, InputError, InputLimits, Work};
 use tilewright_core::expr::Val;
@@ -20,7 +20,7 @@ const MOST_BYTES: u64 = 1 << 46;
 pub(crate) const MOST_SIZES: usize = 1 << 16;
 
 /// The number that a formula gives.
-pub(crate) fn value_of(formula: &Formula, value: &dyn Fn(&str) -> Option<Val<'static>>) -> Option<f64> {
+pub(crate) fn value_of<'v>(formula: &Formula, value: &dyn Fn(&str) -> Option<Val<'v>>) -> Option<f64> {
     formula.eval(value).ok()?.as_f64()
 }
 
@@ -37,7 +37,7 @@ impl Inner {
                 values.push((param.name.as_str(), &param.values[at % param.values.len()]));
                 at /= param.values.len();
             }
-            let param = |name: &str| values.iter().find(|(known, _)| *known == name).and_then(|(_, v)| owned(v));
+            let param = |name: &str| values.iter().find(|(known, _)| *known == name).map(|(_, v)| v.as_val());
             let size = formula.size(&|name| self.given(input, name).or_else(|| param(name)));
             most = match (most, size) {
                 (Ok(most), Ok(size)) => Ok(size.max(most)),

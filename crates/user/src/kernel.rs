@@ -79,10 +79,10 @@ impl UserKernel {
 
 impl Inner {
     /// The steps of a configuration, by the values of inputs and parameters.
-    pub(crate) fn program(
+    pub(crate) fn program<'v>(
         &self,
-        input: &Given,
-        at: &dyn Fn(&str) -> Option<Val<'static>>,
+        input: &'v Given,
+        at: &dyn Fn(&str) -> Option<Val<'v>>,
         config: &[(String, Value)],
     ) -> Program {
         let value = |name: &str| self.given(input, name).or_else(|| at(name));
@@ -94,13 +94,13 @@ impl Inner {
     }
 
     /// One launch of a source.
-    pub(crate) fn launch(
+    pub(crate) fn launch<'v>(
         &self,
         text: &Text,
         entry: &str,
         grid: Option<&Grid>,
         args: &[Argument],
-        value: &dyn Fn(&str) -> Option<Val<'static>>,
+        value: &dyn Fn(&str) -> Option<Val<'v>>,
         config: &[(String, Value)],
     ) -> Launch {
         let size = |formula: &Formula| formula.size(value).ok().and_then(|n| u32::try_from(n).ok()).unwrap_or(0);
@@ -158,9 +158,9 @@ impl Inner {
     }
 
     /// The value of an input.
-    pub(crate) fn given(&self, input: &Given, name: &str) -> Option<Val<'static>> {
+    pub(crate) fn given<'v>(&self, input: &'v Given, name: &str) -> Option<Val<'v>> {
         let at = self.inputs.iter().position(|i| i.name == name)?;
-        owned(&input[at])
+        Some(input[at].as_val())
     }
 
     /// The number of a word among an input's values.
@@ -169,16 +169,6 @@ impl Inner {
             crate::inputs::Values::List(list) => list.iter().position(|v| v == value).unwrap_or(0) as f64,
             crate::inputs::Values::Range(_) => 0.0,
         }
-    }
-}
-
-/// A number or a truth that borrows nothing; words take no part in expressions of sizes.
-pub(crate) fn owned(value: &Value) -> Option<Val<'static>> {
-    match value {
-        Value::Int(i) => Some(Val::Int(*i)),
-        Value::Float(x) => Some(Val::Float(*x)),
-        Value::Bool(b) => Some(Val::Bool(*b)),
-        Value::Str(_) => None,
     }
 }
 
@@ -220,7 +210,7 @@ impl Kernel for UserKernel {
 
     fn plan(&self, _: &DeviceSpec, input: &InputOfUser, at: &Legal<'_>) -> UserPlan {
         let config = at.config();
-        let value = |name: &str| config.get(name).and_then(owned);
+        let value = |name: &str| config.get(name).map(Value::as_val);
         UserPlan(self.0.program(&input.0, &value, &config.0))
     }
 

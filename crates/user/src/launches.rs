@@ -52,7 +52,9 @@ impl Grid {
         for (axis, text) in block.iter().enumerate() {
             made.push(formula(text, &format!("LocalSize.{}", AXES[axis].to_uppercase()))?);
         }
-        let problem = sizes.problem.or(main.and_then(|m| m.problem)).map(document::OneOrMore::texts);
+        // A grid of its own kind is not mixed with that of the specification.
+        let of_main = main.and_then(|m| m.problem).filter(|_| sizes.global.is_none());
+        let problem = sizes.problem.or(of_main).map(document::OneOrMore::texts);
         for axis in 0..3 {
             let (text, part) = match (&problem, sizes.global) {
                 (Some(problem), _) => (divided(axis, problem, sizes, names), "ProblemSize"),

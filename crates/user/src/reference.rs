@@ -2,7 +2,7 @@
 
 use crate::arguments::{Argument, Held, Kind, What};
 use crate::inputs::Given;
-use crate::kernel::{Inner, Text, owned};
+use crate::kernel::{Inner, Text};
 use crate::launches::Grid;
 use std::sync::{Arc, Mutex, PoisonError};
 use tilewright_core::buffer::{Buffer, BufferSpec, Buffers, Expected, ExpectedBuffer, Role, Workload};
@@ -147,12 +147,12 @@ impl Inner {
             }
             Reference::Configuration(config) => {
                 let config = self.legal(input, config.as_ref())?;
-                let value = |name: &str| config.get(name).and_then(owned);
+                let value = |name: &str| config.get(name).map(Value::as_val);
                 self.program(input, &value, &config.0)
             }
             Reference::Function { text, entry, grid } => {
                 let config = self.legal(input, None)?;
-                let value = |name: &str| self.given(input, name).or_else(|| config.get(name).and_then(owned));
+                let value = |name: &str| self.given(input, name).or_else(|| config.get(name).map(Value::as_val));
                 let launch = self.launch(text, entry, grid.as_ref(), &self.arguments, &value, &config.0);
                 Program::new(vec![Step::Launch(launch)], 0)
             }
