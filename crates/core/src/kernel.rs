@@ -51,6 +51,13 @@ pub trait Kernel: Send + Sync + 'static {
     /// The names that rules use beside the parameters: facts of the device, sizes of the input.
     fn symbols(&self, device: &DeviceSpec, input: &InputOf<Self>) -> Symbols;
 
+    /// How names of [`Kernel::symbols`] that are no fields of the input follow from those, as pairs of a name and an expression in the
+    /// language of rules over fields; of several for a name, the first that speaks of fields that inputs have is meant. Exports
+    /// write legality as code with them. A name that neither is a field nor stands here cannot be exported.
+    fn derivations(&self) -> Vec<(&'static str, &'static str)> {
+        Vec::new()
+    }
+
     /// Derives everything that generation needs. Cannot fail: the point is legal, in this kernel's space bound to the symbols of
     /// this device and input.
     fn plan(&self, device: &DeviceSpec, input: &InputOf<Self>, at: &Legal<'_>) -> Self::Plan;
