@@ -105,7 +105,7 @@ pub trait AnyKernel: Send + Sync {
     /// The columns of feature rows.
     fn schema(&self) -> FeatureSchema;
     /// How names in rules follow from fields of the input. See [`Kernel::derivations`].
-    fn derivations(&self) -> Vec<(&'static str, &'static str)> {
+    fn derivations(&self) -> Vec<(&'static str, String)> {
         Vec::new()
     }
     /// Fixes device and input.
@@ -336,7 +336,7 @@ impl<K: Kernel> AnyKernel for Erased<K> {
         schema(&*self.0)
     }
 
-    fn derivations(&self) -> Vec<(&'static str, &'static str)> {
+    fn derivations(&self) -> Vec<(&'static str, String)> {
         self.0.derivations()
     }
 

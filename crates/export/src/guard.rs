@@ -38,8 +38,8 @@ pub struct Names {
 pub type Seen = (Config, Symbols);
 
 impl Names {
-    /// Finds how each name that rules mention follows from the fields, and checks that on every input that was seen. A name is a
-    /// field of the same name, an expression that the kernel declares ([`AnyKernel::derivations`]), or a fact of the device.
+    /// Finds how each name that rules mention follows from the fields, and checks that on every input that was seen. A name is an
+    /// expression that the kernel declares ([`AnyKernel::derivations`]), a field of the same name, or a fact of the device.
     pub fn find(kernel: &dyn AnyKernel, device: &DeviceSpec, domain: &Domain, seen: &[Seen]) -> Self {
         let mut out = Self::default();
         let declared = kernel.derivations();

@@ -30,6 +30,8 @@ pub enum Ranking {
     },
     /// A sample of them, and the neighbours of its best: for a model whose word costs too much for everything.
     Sample(Sampling),
+    /// These, which whoever made the model named for this input.
+    Listed(Vec<Point>),
 }
 
 impl Default for Ranking {
@@ -112,6 +114,7 @@ impl<'a> Knowledge<'a> {
                 }
             },
             Ranking::Sample(how) => (sample(sampler, how)?, drawn.to_owned()),
+            Ranking::Listed(named) => ((listed(problem, scorer, named), 0.0), "asked about {} that it names".to_owned()),
         };
         if points.is_empty() {
             return Err(nothing_legal(problem));
@@ -155,6 +158,15 @@ impl<'a> Knowledge<'a> {
             ..Setup::new(self.problem.space())
         }
     }
+}
+
+/// The legal ones of these, the best first.
+fn listed(problem: &dyn Problem, scorer: &dyn Scorer, named: &[Point]) -> Ranked {
+    let legal: Vec<Point> = named.iter().filter(|point| problem.space().is_legal(point)).cloned().collect();
+    let costs = scorer.score_each(&legal).into_iter().map(|log| f64::from(log).exp());
+    let mut points: Vec<(Point, f64)> = legal.into_iter().zip(costs).collect();
+    points.sort_by(|a, b| a.1.total_cmp(&b.1));
+    Ranked { considered: points.len() as u64, points }
 }
 
 /// Seconds that asking about every legal configuration takes at least, as far as the first of them tell, where that is longer than
