@@ -8,6 +8,7 @@ pub(crate) mod count;
 pub(crate) mod data;
 pub(crate) mod doctor;
 pub(crate) mod emit;
+pub(crate) mod export;
 mod held_out;
 pub(crate) mod import;
 pub(crate) mod linear;
