@@ -314,7 +314,9 @@ fn check(contents: &Contents) -> Result<(), ArtefactError> {
     }
     let has_all = |choice: &Choice| choice.config.0.iter().map(|(name, _)| name).eq(&contents.parameters);
     match contents.choices.iter().position(|choice| !has_all(choice)) {
-        Some(at) => Err(wrong("choices", format!("number {at} has other parameters than {}", contents.parameters.join(" ")))),
+        Some(at) => {
+            Err(wrong("choices", format!("number {at} has other parameters than {}", contents.parameters.join(" "))))
+        }
         None => Ok(()),
     }
 }

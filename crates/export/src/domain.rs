@@ -157,7 +157,8 @@ impl Domain {
         self.fields.iter().map(|field| field.name.as_str()).collect()
     }
 
-    pub(crate) fn position(&self, name: &str) -> Option<usize> {
+    /// The number of a field that differs among inputs.
+    pub fn position(&self, name: &str) -> Option<usize> {
         self.fields.iter().position(|field| field.name == name)
     }
 }

@@ -101,7 +101,9 @@ fn agreed(name: &str, expr: &Expr, domain: &Domain, seen: &[Seen]) -> Option<Exp
         // The artefact does not speak of inputs outside of its domain.
         let Ok(numbers) = domain.numbers(input) else { return true };
         let Some(value) = symbols.get(name) else { return false };
-        compiled.eval(&domain.slots(&numbers)).is_ok_and(|found| found.order(value.as_val()) == Some(std::cmp::Ordering::Equal))
+        compiled
+            .eval(&domain.slots(&numbers))
+            .is_ok_and(|found| found.order(value.as_val()) == Some(std::cmp::Ordering::Equal))
     };
     seen.iter().all(agrees).then_some(expr)
 }

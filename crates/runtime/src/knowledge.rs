@@ -20,6 +20,9 @@ use tilewright_search::{Model, Options, RANKED_PER_TIMED, Sampling, Setup, Sourc
 /// measurement.
 const COSTLY: f64 = 3e-4;
 
+/// How a sample was asked about.
+const DRAWN: &str = "asked about {}, drawn and climbed to,";
+
 /// What a model is asked about.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ranking {
@@ -99,7 +102,6 @@ impl<'a> Knowledge<'a> {
             let found = sampled(problem, scorer, sampler, k, how, seed).map_err(|e| not_drawn(problem, e))?;
             Ok::<_, RuntimeError>((found.ranked, found.seconds))
         };
-        let drawn = "asked about {}, drawn and climbed to,";
         let ((Ranked { points, considered }, seconds), looked) = match ranking {
             Ranking::Everything { within } => match too_long(problem, scorer, *within) {
                 None => {
@@ -109,12 +111,14 @@ impl<'a> Knowledge<'a> {
                 Some(all) => {
                     let how = Sampling { limit: Sampling::default().limit.min(*within), ..Sampling::default() };
                     tracing::warn!("the {kind} model would take more than {all:.0} s for all configurations");
-                    let why = format!("{drawn} since all would have taken more than {all:.0} s,");
+                    let why = format!("{DRAWN} since all would have taken more than {all:.0} s,");
                     (sample(&mut Exact::new(), &how)?, why)
                 }
             },
-            Ranking::Sample(how) => (sample(sampler, how)?, drawn.to_owned()),
-            Ranking::Listed(named) => ((listed(problem, scorer, named), 0.0), "asked about {} that it names".to_owned()),
+            Ranking::Sample(how) => (sample(sampler, how)?, DRAWN.to_owned()),
+            Ranking::Listed(named) => {
+                ((listed(problem, scorer, named), 0.0), "asked about {} that it names".to_owned())
+            }
         };
         if points.is_empty() {
             return Err(nothing_legal(problem));

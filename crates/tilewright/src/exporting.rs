@@ -14,7 +14,9 @@ use tilewright_core::computation::InputLimits;
 use tilewright_core::device::DeviceSpec;
 use tilewright_core::problem::{AnyKernel, Measure, Problem};
 use tilewright_core::space::{Config, Point};
-use tilewright_export::{Artefact, ArtefactError, Choice, Domain, DomainError, FitError, FitSettings, Parts, Table, cover, fit};
+use tilewright_export::{
+    Artefact, ArtefactError, Choice, Domain, DomainError, FitError, FitSettings, Parts, Table, cover, fit,
+};
 use tilewright_runtime::RuntimeError;
 use tilewright_runtime::plan::{PlanSettings, Planned};
 use tilewright_runtime::store::Home;
@@ -138,6 +140,9 @@ pub(crate) struct Candidate {
     point: Point,
 }
 
+/// Inputs that were planned, what won there, and what people should know.
+type Trained = (Vec<Config>, Vec<Candidate>, Vec<String>);
+
 impl Exporting<'_> {
     /// Makes the artefact.
     ///
@@ -172,15 +177,19 @@ impl Exporting<'_> {
     }
 
     /// Plans one input without remembering it, in about so much time.
-    pub(crate) fn plan(&self, measure: &mut dyn Measure, input: &Config, time: Duration) -> Result<Option<Planned>, Error> {
-        let mut settings = PlanSettings { seed: self.settings.seed, ignore_cached: true, remember: false, ..PlanSettings::default() };
+    pub(crate) fn plan(
+        &self,
+        measure: &mut dyn Measure,
+        input: &Config,
+        time: Duration,
+    ) -> Result<Option<Planned>, Error> {
+        let mut settings =
+            PlanSettings { seed: self.settings.seed, ignore_cached: true, remember: false, ..PlanSettings::default() };
         (settings.refine, settings.budget) = (time.mul_f64(0.4), time.mul_f64(0.5));
         settings.paired.max_time = time.mul_f64(0.25);
         let kernels = std::slice::from_ref(self.kernel);
-        let planning = Planning {
-            model: self.model,
-            ..Planning::new(self.home, kernels, self.device, Some(measure), settings)
-        };
+        let planning =
+            Planning { model: self.model, ..Planning::new(self.home, kernels, self.device, Some(measure), settings) };
         match planning.decide(input) {
             Ok((_, planned)) => Ok(Some(planned)),
             Err(Error::Runtime(error @ (RuntimeError::Device(_) | RuntimeError::Store(_) | RuntimeError::Bind(_)))) => {
@@ -203,7 +212,7 @@ impl Exporting<'_> {
         drawn: &Drawn,
         until: Duration,
         clock: &Instant,
-    ) -> Result<(Vec<Config>, Vec<Candidate>, Vec<String>), Error> {
+    ) -> Result<Trained, Error> {
         let (mut points, mut taken): (Vec<Point>, Vec<Config>) = (Vec::new(), Vec::new());
         let add = |points: &mut Vec<Point>, config: &Config| {
             let point = config.to_point(self.kernel.space().params(), None).ok();
@@ -219,7 +228,9 @@ impl Exporting<'_> {
             let time = (left / (inputs.len() - at) as u32).max(Duration::from_millis(1));
             let Some(planned) = self.plan(measure, input, time)? else { continue };
             add(&mut points, &planned.config);
-            late.extend(planned.decision.considered.iter().skip(1).take(ALTERNATIVES).map(|other| other.config.clone()));
+            late.extend(
+                planned.decision.considered.iter().skip(1).take(ALTERNATIVES).map(|other| other.config.clone()),
+            );
             let default = problem(&**self.kernel, self.device, input)?;
             late.extend(default.default_point().map(|point| default.space().config(&point)));
             taken.push(input.clone());
@@ -253,8 +264,7 @@ impl Exporting<'_> {
     ) -> Result<(Artefact, (usize, usize)), Error> {
         let problems = self.problems(training)?;
         let mut checked = judged::Checked::default();
-        let inputs: Vec<Vec<i64>> =
-            training.iter().filter_map(|input| drawn.domain().numbers(input).ok()).collect();
+        let inputs: Vec<Vec<i64>> = training.iter().filter_map(|input| drawn.domain().numbers(input).ok()).collect();
         loop {
             let table = Table { domain: drawn.domain(), inputs: inputs.clone(), cells: cells.clone() };
             let settings = FitSettings { leaves: self.settings.leaves, ..FitSettings::default() };

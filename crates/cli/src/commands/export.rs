@@ -1,6 +1,6 @@
 //! `tilewright export`: the tuned answer as an artefact without Tilewright.
 
-use crate::args::ExportArgs;
+use crate::args::{ExportArgs, ModelKind};
 use crate::device::watched;
 use crate::failure::{Failure, Kind};
 use crate::fields;
@@ -66,7 +66,8 @@ struct Row {
 pub(crate) fn run(args: &ExportArgs, wiring: &Wiring, seed: u64, output: Output) -> Result<(), Failure> {
     let (clock, fixed) = (Instant::now(), fields::parse(&args.fixed)?);
     let target = Target::ALL.into_iter().find(|target| target.name() == args.format);
-    let target = target.ok_or_else(|| Failure::new(Kind::Usage, "format", format!("{:?} is no format", args.format)))?;
+    let target =
+        target.ok_or_else(|| Failure::new(Kind::Usage, "format", format!("{:?} is no format", args.format)))?;
     let _writable = expect_writable("out", &args.out)?;
     let mut device = measure(&args.device)?;
     let (spec, home) = (device.spec().clone(), wiring.home()?);
@@ -81,21 +82,13 @@ pub(crate) fn run(args: &ExportArgs, wiring: &Wiring, seed: u64, output: Output)
         bar.note(format!("{done} of {of} {doing}"));
         bar.set_time(clock.elapsed().min(args.budget));
     };
-    let inputs = args.inputs as usize;
     let exporting = Exporting {
         home: &home,
         kernel: &kernel,
         device: &spec,
         fixed: &fixed,
-        model: (args.model.map(crate::args::ModelKind::name), args.profile.as_deref()),
-        settings: ExportSettings {
-            inputs,
-            held_out: (inputs as f64 * HELD_OUT).ceil() as usize,
-            leaves: args.leaves as usize,
-            budget: args.budget,
-            seed,
-            ..ExportSettings::default()
-        },
+        model: (args.model.map(ModelKind::name), args.profile.as_deref()),
+        settings: settings(args, seed),
         told: &mut told,
     };
     let exported = watched(&spec, || exporting.run(&mut device));
@@ -113,6 +106,12 @@ pub(crate) fn run(args: &ExportArgs, wiring: &Wiring, seed: u64, output: Output)
         return output.answer(&answer, || text.clone());
     }
     output.answer(&answer, || summary(&answer))
+}
+
+fn settings(args: &ExportArgs, seed: u64) -> ExportSettings {
+    let (inputs, leaves, budget) = (args.inputs as usize, args.leaves as usize, args.budget);
+    let held_out = (inputs as f64 * HELD_OUT).ceil() as usize;
+    ExportSettings { inputs, held_out, leaves, budget, seed, ..ExportSettings::default() }
 }
 
 fn answer(args: &ExportArgs, exported: Exported, text: String, seconds: f64) -> Answer {
@@ -157,7 +156,7 @@ fn summary(a: &Answer) -> String {
     };
     let Regret { training, cross_validated, held_out } = a.regrets;
     let rows = [
-        ("tree", format!("{}, {}", counted(a.leaves, "leaf"), counted(a.configurations, "configuration"))),
+        ("tree", format!("leaves: {}, with {}", a.leaves, counted(a.configurations, "configuration"))),
         ("asks", if a.asks.is_empty() { "nothing".to_owned() } else { a.asks.join(" ") }),
         ("regret", format!("held out: {}", loss(held_out))),
         ("", format!("cross-validated: {}; training: {}", loss(cross_validated), loss(training))),

@@ -4,6 +4,7 @@ mod answers;
 mod bad_input;
 #[cfg(target_os = "linux")]
 mod cuda;
+mod exported;
 mod gpu;
 mod home;
 mod linear;

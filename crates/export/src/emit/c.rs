@@ -140,7 +140,8 @@ impl Header<'_> {
         let contents = self.artefact.contents();
         for (field, member) in contents.domain.fields.iter().zip(self.fields.clone()) {
             let mut words = Identifiers::c();
-            let names: Vec<String> = field.words.iter().map(|value| words.name(&format!("{member}_{}", word(value)))).collect();
+            let names: Vec<String> =
+                field.words.iter().map(|value| words.name(&format!("{member}_{}", word(value)))).collect();
             for (at, name) in names.iter().enumerate() {
                 let before = if at == 0 { "enum { " } else { ", " };
                 self.text(&format!("{before}@{name} = {at}"));
@@ -170,7 +171,8 @@ impl Header<'_> {
             values.iter().for_each(|value| self.out.extend([", ", value]));
             self.out.push_str(" }; return c; }\n");
         }
-        let zeros: Vec<&str> = self.parameters.iter().map(|(_, kind)| if *kind == Kind::Word { "\"\"" } else { "0" }).collect();
+        let zeros: Vec<&str> =
+            self.parameters.iter().map(|(_, kind)| if *kind == Kind::Word { "\"\"" } else { "0" }).collect();
         let zeros = [&["-1"][..], &zeros].concat().join(", ");
         self.line(&format!("    default: {{ const @config c = {{ {zeros} }}; return c; }}\n    }}\n}}\n"));
     }
@@ -201,7 +203,9 @@ impl Header<'_> {
                 }
                 self.line("    return 1;\n}");
             }
-            self.line(&format!("@FN int @legal_{at}(const @input *i) {{ return @needed_{at}(i) && @advised_{at}(i); }}\n"));
+            self.line(&format!(
+                "@FN int @legal_{at}(const @input *i) {{ return @needed_{at}(i) && @advised_{at}(i); }}\n"
+            ));
         }
         Ok(())
     }

@@ -165,7 +165,8 @@ fn head(artefact: &Artefact) -> Vec<String> {
         format!("Learned from {} inputs.", contents.inputs.len()),
     ];
     let regret = contents.regret;
-    let kinds = [("training", regret.training), ("cross-validated", regret.cross_validated), ("held-out", regret.held_out)];
+    let kinds =
+        [("training", regret.training), ("cross-validated", regret.cross_validated), ("held-out", regret.held_out)];
     for (kind, loss) in kinds {
         let said = |Loss { mean, worst, inputs }: Loss| {
             let (mean, worst) = (100.0 * mean, 100.0 * worst);
@@ -181,7 +182,9 @@ fn head(artefact: &Artefact) -> Vec<String> {
         false => "Some inputs may have no configuration here: ask Tilewright for those.".into(),
     });
     // Names come from hardware and files: nothing of them may end a comment.
-    out.into_iter().map(|line| line.replace(|c: char| c.is_control(), " ").replace("*/", "* /").replace("\\", "/")).collect()
+    out.into_iter()
+        .map(|line| line.replace(|c: char| c.is_control(), " ").replace("*/", "* /").replace("\\", "/"))
+        .collect()
 }
 
 /// The parameters of configurations, with their kinds.

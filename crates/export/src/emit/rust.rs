@@ -20,7 +20,11 @@ pub(super) fn emit(artefact: &Artefact) -> Result<String, EmitError> {
     out.push('\n');
     let quoted = |text: &str| format!("{text:?}");
     let _ = writeln!(out, "/// The kernel.\npub const KERNEL: &str = {};", quoted(&contents.kernel));
-    let _ = writeln!(out, "/// The device that this holds for.\npub const DEVICE: &str = {};", quoted(&contents.device.name));
+    let _ = writeln!(
+        out,
+        "/// The device that this holds for.\npub const DEVICE: &str = {};",
+        quoted(&contents.device.name)
+    );
     let _ = writeln!(
         out,
         "/// What the device must be to the last fact.\npub const FINGERPRINT: &str = {};",
@@ -48,12 +52,18 @@ fn config(artefact: &Artefact, out: &mut String) {
     out.push_str("/// A configuration: one value for each parameter.\n#[derive(Clone, Copy, Debug, PartialEq)]\n");
     out.push_str("pub struct Config {\n");
     for ((member, kind), (name, _)) in members.iter().zip(&parameters) {
-        let _ = writeln!(out, "    /// The parameter `{name}`.\n    #[allow(non_snake_case)]\n    pub {member}: {},", of(*kind));
+        let _ = writeln!(
+            out,
+            "    /// The parameter `{name}`.\n    #[allow(non_snake_case)]\n    pub {member}: {},",
+            of(*kind)
+        );
     }
     let count = contents.choices.len();
     let _ = writeln!(out, "}}\n\n/// The configurations, by number.\npub const CONFIGS: [Config; {count}] = [");
     for choice in &contents.choices {
-        let value = |((member, kind), (_, value)): (&(String, Kind), &(String, Value))| format!("{member}: {}", literal(*kind, value));
+        let value = |((member, kind), (_, value)): (&(String, Kind), &(String, Value))| {
+            format!("{member}: {}", literal(*kind, value))
+        };
         let values: Vec<String> = members.iter().zip(&choice.config.0).map(value).collect();
         let _ = writeln!(out, "    Config {{ {} }},", values.join(", "));
     }
@@ -87,7 +97,10 @@ fn input(artefact: &Artefact, out: &mut String) -> Vec<String> {
     }
     let mut members = Vec::new();
     for field in &domain.fields {
-        members.push((identifiers.name(&field.name), if field.is_integer() { None } else { Some(types.camel(&field.name)) }));
+        members.push((
+            identifiers.name(&field.name),
+            if field.is_integer() { None } else { Some(types.camel(&field.name)) },
+        ));
     }
     for (field, (_, name)) in domain.fields.iter().zip(&members) {
         if let Some(name) = name {
@@ -97,7 +110,11 @@ fn input(artefact: &Artefact, out: &mut String) -> Vec<String> {
     out.push_str("/// What a choice depends on.\n#[derive(Clone, Copy, Debug, PartialEq, Eq)]\npub struct Input {\n");
     for (field, (member, name)) in domain.fields.iter().zip(&members) {
         let name = name.as_deref().unwrap_or("i64");
-        let _ = writeln!(out, "    /// The field `{}`.\n    #[allow(non_snake_case)]\n    pub {member}: {name},", field.name);
+        let _ = writeln!(
+            out,
+            "    /// The field `{}`.\n    #[allow(non_snake_case)]\n    pub {member}: {name},",
+            field.name
+        );
     }
     out.push_str("}\n\n");
     let code = |(member, name): (String, Option<String>)| match name {
@@ -121,7 +138,8 @@ fn words(field: &Field, name: &str, out: &mut String) {
         let _ = writeln!(out, "    /// `{said}`\n    {variant} = {at},");
     }
     out.push_str("}\n\n");
-    let _ = writeln!(out, "impl {name} {{\n    /// All values, by number.\n    pub const ALL: [Self; {}] = [", names.len());
+    let _ =
+        writeln!(out, "impl {name} {{\n    /// All values, by number.\n    pub const ALL: [Self; {}] = [", names.len());
     names.iter().for_each(|variant| out.push_str(&format!("        Self::{variant},\n")));
     out.push_str("    ];\n}\n\n");
 }
@@ -172,7 +190,11 @@ fn choose(artefact: &Artefact, names: &[String], out: &mut String) {
     let _ = writeln!(out, "}}\n\nconst LEAVES: [&[usize]; {}] = [", leaves.len());
     leaves.iter().for_each(|order| out.push_str(&format!("    &{order:?},\n")));
     let (count, last) = (contents.fallback.len(), contents.last);
-    let _ = writeln!(out, "];\nconst FALLBACK: [usize; {count}] = {:?};\nconst LAST: Option<usize> = {last:?};\n", contents.fallback);
+    let _ = writeln!(
+        out,
+        "];\nconst FALLBACK: [usize; {count}] = {:?};\nconst LAST: Option<usize> = {last:?};\n",
+        contents.fallback
+    );
     out.push_str(CHOOSE);
 }
 

@@ -51,8 +51,8 @@ fn expression(rng: &mut ChaCha8Rng, depth: u32) -> Expr {
             if rng.random() { Expr::And(list) } else { Expr::Or(list) }
         }
         10 => {
-            let (function, count) =
-                [(Function::Min, 2), (Function::Max, 3), (Function::Abs, 1), (Function::Floor, 1)][rng.random_range(0..4)];
+            let (function, count) = [(Function::Min, 2), (Function::Max, 3), (Function::Abs, 1), (Function::Floor, 1)]
+                [rng.random_range(0..4)];
             Expr::Call(function, (0..count).map(|_| part(rng)).collect())
         }
         _ => Expr::If([part(rng), part(rng), part(rng)].into()),
@@ -69,7 +69,8 @@ fn condition(rng: &mut ChaCha8Rng, domain: &Domain) -> Condition {
             continue;
         }
         // Mostly one that some inputs fulfil.
-        let simple = ["m % 3 == 0", "int < m", "layout == 'nn' or m * type < 9000", "type // 7 + m > 20"][rng.random_range(0..4)];
+        let simple = ["m % 3 == 0", "int < m", "layout == 'nn' or m * type < 9000", "type // 7 + m > 20"]
+            [rng.random_range(0..4)];
         let text = if rng.random() { format!("{simple} or ({text})") } else { text };
         return Condition { rule: "r".into(), text, is_needed: rng.random(), is_common: rng.random() };
     }
@@ -109,7 +110,8 @@ fn contents(rng: &mut ChaCha8Rng) -> Contents {
     let mut choices: Vec<Choice> = (0..6)
         .map(|at| {
             let values = &values[at % 3];
-            let config = ["t m", "order", "pack", "share"].iter().zip(values).map(|(n, v)| ((*n).to_owned(), v.clone()));
+            let config =
+                ["t m", "order", "pack", "share"].iter().zip(values).map(|(n, v)| ((*n).to_owned(), v.clone()));
             let mut config: Vec<(String, Value)> = config.collect();
             // Their numbers tell them apart.
             config.push(("number".into(), Value::from(at)));
@@ -175,7 +177,16 @@ fn answers_of_c(folder: &Path, text: &str, inputs: &[Vec<i64>]) -> Vec<i64> {
     std::fs::write(folder.join("main.c"), main).unwrap();
     // Alone, and with a program; as C++ too.
     run("cc", folder, &[&["-std=c99", "-pedantic", "-fsyntax-only", "-x", "c"][..], &C_FLAGS, &["tuned.h"]].concat());
-    run("cc", folder, &[&["-std=c99", "-pedantic", "-fsanitize=undefined", "-fno-sanitize-recover"][..], &C_FLAGS, &["-o", "c", "main.c"]].concat());
+    run(
+        "cc",
+        folder,
+        &[
+            &["-std=c99", "-pedantic", "-fsanitize=undefined", "-fno-sanitize-recover"][..],
+            &C_FLAGS,
+            &["-o", "c", "main.c"],
+        ]
+        .concat(),
+    );
     run("./c", folder, &[]).lines().map(|line| line.parse().unwrap()).collect()
 }
 
@@ -189,8 +200,16 @@ fn answers_of_rust(folder: &Path, text: &str, inputs: &[Vec<i64>]) -> Vec<i64> {
     main += "        let at = tuned::choose_index(&i);\n        assert_eq!(tuned::choose(&i).map(|c| c.number), at.map(|at| at as i64));\n";
     main += "        println!(\"{}\", at.map_or(-1, |at| at as i64));\n    }\n}\n";
     std::fs::write(folder.join("main.rs"), main).unwrap();
-    run("rustc", folder, &["--edition", "2021", "--crate-type", "lib", "-D", "warnings", "--emit", "metadata", "tuned.rs"]);
-    run("rustc", folder, &["--edition", "2021", "-C", "debug-assertions=on", "-C", "opt-level=0", "-o", "r", "main.rs"]);
+    run(
+        "rustc",
+        folder,
+        &["--edition", "2021", "--crate-type", "lib", "-D", "warnings", "--emit", "metadata", "tuned.rs"],
+    );
+    run(
+        "rustc",
+        folder,
+        &["--edition", "2021", "-C", "debug-assertions=on", "-C", "opt-level=0", "-o", "r", "main.rs"],
+    );
     run("./r", folder, &[]).lines().map(|line| line.parse().unwrap()).collect()
 }
 

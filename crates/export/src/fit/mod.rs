@@ -108,11 +108,17 @@ pub fn fit(table: &Table<'_>, settings: &FitSettings) -> Result<Fitted, FitError
     let (most, folds) = (settings.leaves.max(1), settings.folds.clamp(2, rows.len().max(2)));
     let mut lost: Vec<Vec<f64>> = vec![Vec::new(); most];
     for fold in (0..folds).filter(|_| rows.len() > 1) {
-        let (judging, growing): (Vec<usize>, Vec<usize>) =
-            rows.iter().enumerate().map(|(at, &row)| (at, row)).fold(Default::default(), |(mut a, mut b), (at, row)| {
-                if at % folds == fold { a.push(row) } else { b.push(row) }
+        let (judging, growing): (Vec<usize>, Vec<usize>) = rows.iter().enumerate().map(|(at, &row)| (at, row)).fold(
+            Default::default(),
+            |(mut a, mut b), (at, row)| {
+                if at % folds == fold {
+                    a.push(row)
+                } else {
+                    b.push(row)
+                }
                 (a, b)
-            });
+            },
+        );
         let grown = Grown::new(table, &all, &growing, most);
         for (size, lost) in lost.iter_mut().enumerate() {
             let tree = grown.tree(size + 1);

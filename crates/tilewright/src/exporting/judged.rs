@@ -49,15 +49,15 @@ impl Checked {
         candidates: &[Candidate],
         chosen: &[usize],
     ) -> Result<Option<(usize, String)>, Error> {
-        let mut by_work: Vec<&Box<dyn Problem>> = problems.iter().collect();
+        let mut by_work: Vec<&dyn Problem> = problems.iter().map(|problem| &**problem).collect();
         by_work.sort_by(|a, b| (a.work().flops + a.work().bytes).total_cmp(&(b.work().flops + b.work().bytes)));
         for &at in chosen {
             let point = &candidates[at].point;
+            let legal: Vec<&dyn Problem> = by_work.iter().copied().filter(|p| p.space().is_legal(point)).collect();
             // Those without work say little.
-            let legal = |p: &&&Box<dyn Problem>| p.space().is_legal(point);
-            let of = by_work.iter().filter(legal).find(|p| p.work().flops > 0.0).or(by_work.iter().find(legal));
+            let of = legal.iter().find(|p| p.work().flops > 0.0).or(legal.first()).copied();
             let Some(problem) = of.filter(|_| !self.0.contains(&at)) else { continue };
-            if let Some(complaint) = complaint(measure, &***problem, point)? {
+            if let Some(complaint) = complaint(measure, problem, point)? {
                 return Ok(Some((at, complaint)));
             }
             self.0.insert(at);
@@ -114,8 +114,13 @@ fn beside(
     time: Duration,
 ) -> Result<HeldOut, Error> {
     let config = |point: &Point| problem.space().config(point);
-    let mut out =
-        HeldOut { input: problem.input(), chosen: config(&chosen), planned: config(&planned), seconds: None, loss: 0.0 };
+    let mut out = HeldOut {
+        input: problem.input(),
+        chosen: config(&chosen),
+        planned: config(&planned),
+        seconds: None,
+        loss: 0.0,
+    };
     if chosen == planned {
         return Ok(out);
     }
@@ -123,7 +128,8 @@ fn beside(
     let paired = PairedSettings { rounds: ROUNDS, tie_band: 0.0, drop_beyond: f64::INFINITY, max_time: time };
     let limits = Limits { cut_off: f64::INFINITY, rough: f64::INFINITY };
     let found = contenders(problem, measure, &[chosen, planned], (&paired, limits))?;
-    let cost = |index: usize| found.iter().find(|one| one.index == index).map(|one| one.settled).filter(|s| s.is_finite());
+    let cost =
+        |index: usize| found.iter().find(|one| one.index == index).map(|one| one.settled).filter(|s| s.is_finite());
     match (cost(0).filter(|_| wrong.is_none()), cost(1)) {
         (Some(own), Some(best)) => (out.seconds, out.loss) = (Some([own, best]), (own / best).ln()),
         (None, Some(_)) => out.loss = FAILED,

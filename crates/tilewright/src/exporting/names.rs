@@ -141,4 +141,3 @@ impl Drawn {
         (taken.into_iter().map(|at| able[at].choice.clone()).collect(), left)
     }
 }
-

@@ -64,9 +64,11 @@ fn row(
     candidates: &[Candidate],
     time: Duration,
 ) -> Result<Vec<Cell>, Error> {
-    let legal: Vec<usize> = (0..candidates.len()).filter(|&at| problem.space().is_legal(&candidates[at].point)).collect();
+    let legal: Vec<usize> =
+        (0..candidates.len()).filter(|&at| problem.space().is_legal(&candidates[at].point)).collect();
     let points: Vec<Point> = legal.iter().map(|&at| candidates[at].point.clone()).collect();
-    let paired = PairedSettings { rounds: ROUNDS, drop_beyond: DROP_BEYOND, max_time: time, ..PairedSettings::default() };
+    let paired =
+        PairedSettings { rounds: ROUNDS, drop_beyond: DROP_BEYOND, max_time: time, ..PairedSettings::default() };
     let limits = Limits { cut_off: CUT_OFF, rough: 1.5 };
     let found = contenders(problem, measure, &points, (&paired, limits))?;
     let best = found.iter().map(|one| one.settled).fold(f64::INFINITY, f64::min);
