@@ -1,6 +1,7 @@
 //! Tuned answers as artefacts without Tilewright: inputs are drawn and planned, what won anywhere is timed everywhere, a tree is
 //! grown on that, and inputs that it has not seen judge it.
 
+mod guessed;
 mod judged;
 mod names;
 mod timed;
@@ -15,7 +16,7 @@ use tilewright_core::device::DeviceSpec;
 use tilewright_core::problem::{AnyKernel, Measure, Problem};
 use tilewright_core::space::{Config, Point};
 use tilewright_export::{
-    Artefact, ArtefactError, Choice, Domain, DomainError, FitError, FitSettings, Parts, Table, cover, fit,
+    Artefact, ArtefactError, Cell, Choice, Domain, DomainError, FitError, FitSettings, Parts, Table, fit,
 };
 use tilewright_runtime::RuntimeError;
 use tilewright_runtime::plan::{PlanSettings, Planned};
@@ -42,7 +43,7 @@ pub struct ExportSettings {
     pub inputs: usize,
     /// Inputs that judge it.
     pub held_out: usize,
-    /// The most leaves, and the most configurations of the tree.
+    /// The most leaves of the tree; see [`FitSettings`].
     pub leaves: usize,
     /// The time for measuring, about.
     pub budget: Duration,
@@ -259,30 +260,68 @@ impl Exporting<'_> {
         measure: &mut dyn Measure,
         drawn: &Drawn,
         (training, candidates): (&[Config], &[Candidate]),
-        mut cells: Vec<Vec<tilewright_export::Cell>>,
+        mut cells: Vec<Vec<Cell>>,
         notes: &mut Vec<String>,
     ) -> Result<(Artefact, (usize, usize)), Error> {
         let problems = self.problems(training)?;
-        let mut checked = judged::Checked::default();
+        let (mut checked, mut wrong) = (judged::Checked::default(), Vec::new());
         let inputs: Vec<Vec<i64>> = training.iter().filter_map(|input| drawn.domain().numbers(input).ok()).collect();
+        let timed: Vec<(Config, Vec<Cell>)> = training.iter().cloned().zip(cells.iter().cloned()).collect();
+        let others = drawn.inputs().get(self.settings.inputs + self.settings.held_out..).unwrap_or_default();
+        let numbers = |input: &Config| drawn.domain().numbers(input).ok();
+        let mut guessed = guessed::guessed(self, (others, &numbers), &timed, candidates)?;
         loop {
-            let table = Table { domain: drawn.domain(), inputs: inputs.clone(), cells: cells.clone() };
+            let table = Table {
+                domain: drawn.domain(),
+                inputs: inputs.clone(),
+                cells: cells.clone(),
+                guessed: guessed.clone(),
+            };
             let settings = FitSettings { leaves: self.settings.leaves, ..FitSettings::default() };
             let fitted = fit(&table, &settings).map_err(ExportError::from)?;
-            let wrong = checked.first_wrong(measure, &problems, candidates, &fitted.chosen)?;
-            let Some((at, complaint)) = wrong else {
-                let (fallback, uncovered) = drawn.covering(self, candidates, &fitted.chosen, MOST_COVERING);
+            let first = checked.first_wrong(measure, &problems, candidates, &fitted.chosen)?;
+            let Some((at, complaint)) = first else {
+                let (fallback, uncovered) = self.covering(measure, drawn, (candidates, &wrong), &fitted.chosen)?;
                 let parts = self.parts(drawn.domain().clone(), training.to_vec(), candidates, fallback);
                 let artefact = parts.assemble(&fitted).map_err(ExportError::from)?;
                 return Ok((artefact, (uncovered, drawn.len())));
             };
             notes.push(format!("a configuration is left out, since its result was wrong: {complaint}"));
-            // It is legal and computes nothing of use, like one that fails.
-            cells.iter_mut().for_each(|row| row[at] = tilewright_export::Cell::Illegal);
-            if cells.iter().flatten().all(|cell| !matches!(cell, tilewright_export::Cell::Seconds(_))) {
+            wrong.push(candidates[at].point.clone());
+            // It is as if it were not there: no leaf may name it, not even as the last of its list.
+            let rows = cells.iter_mut().chain(guessed.iter_mut().map(|(_, row)| row));
+            rows.for_each(|row| row[at] = Cell::Illegal);
+            if cells.iter().flatten().all(|cell| !matches!(cell, Cell::Seconds(_))) {
                 return Err(ExportError::NothingRight(complaint).into());
             }
         }
+    }
+
+    /// What stands in where nothing of the tree is legal, checked like the rest; and how many drawn inputs have nothing even so.
+    fn covering(
+        &self,
+        measure: &mut dyn Measure,
+        drawn: &Drawn,
+        (candidates, wrong): (&[Candidate], &[Point]),
+        chosen: &[usize],
+    ) -> Result<(Vec<Choice>, usize), Error> {
+        let (found, uncovered) = drawn.covering(self, (candidates, wrong), chosen, MOST_COVERING);
+        let mut right = Vec::new();
+        for candidate in found {
+            let complaint = match drawn.smallest(&candidate.point) {
+                Some(input) => {
+                    let problem = problem(&**self.kernel, self.device, input)?;
+                    judged::complaint(measure, &*problem, &candidate.point)?
+                }
+                // Nothing is computed wherever it is legal.
+                None => None,
+            };
+            match complaint {
+                None => right.push(candidate.choice),
+                Some(complaint) => tracing::error!(config = %candidate.choice.config, %complaint, "wrong result"),
+            }
+        }
+        Ok((right, uncovered))
     }
 
     fn parts(&self, domain: Domain, inputs: Vec<Config>, candidates: &[Candidate], fallback: Vec<Choice>) -> Parts<'_> {
@@ -300,9 +339,4 @@ impl Exporting<'_> {
     fn problems(&self, inputs: &[Config]) -> Result<Vec<Box<dyn Problem>>, Error> {
         inputs.iter().map(|input| problem(&**self.kernel, self.device, input)).collect()
     }
-}
-
-/// See [`cover`]; kept here so that `names` needs no other crate.
-pub(crate) fn covering(legal: &[Vec<bool>], most: usize) -> (Vec<usize>, usize) {
-    cover(legal, most)
 }

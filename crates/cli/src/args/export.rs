@@ -31,7 +31,7 @@ pub(crate) struct ExportArgs {
     /// Time for planning, timing and judging, for example 60s, 2m.
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = duration, default_value = "60s")]
     pub budget: Duration,
-    /// The most leaves of the tree, and the most configurations that it chooses among.
+    /// The most leaves of the tree. It chooses among at most four times as many configurations, since few are legal everywhere.
     #[arg(long, value_name = "K", allow_negative_numbers = true, value_parser = whole::<u32>(1, 64), default_value_t = 8)]
     pub leaves: u32,
     /// The profile to plan with; the stored one of this kernel and device unless given.

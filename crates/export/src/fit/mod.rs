@@ -34,20 +34,25 @@ pub struct Table<'a> {
     pub inputs: Vec<Vec<i64>>,
     /// A row for each input, and a cell for each configuration.
     pub cells: Vec<Vec<Cell>>,
+    /// Further inputs, with what a model expects of the configurations there. They help to grow a tree where trees that were grown with
+    /// them judge the timed inputs better; they judge nothing.
+    pub guessed: Vec<(Vec<i64>, Vec<Cell>)>,
 }
 
 /// How a tree is grown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FitSettings {
-    /// The most leaves, and the most configurations.
+    /// The most leaves.
     pub leaves: usize,
+    /// The most configurations for each of these leaves: where the one that is best for a leaf is not legal, others stand in.
+    pub each: usize,
     /// Parts that inputs are divided into, each of which judges trees that were grown on the others.
     pub folds: usize,
 }
 
 impl Default for FitSettings {
     fn default() -> Self {
-        Self { leaves: 8, folds: 8 }
+        Self { leaves: 8, each: 4, folds: 8 }
     }
 }
 
@@ -91,6 +96,9 @@ const FAILED: f64 = 3.0;
 /// What it costs where nothing in a list is legal.
 const NOTHING: f64 = 1.0;
 
+/// What an input counts of which a model speaks, beside one that was timed.
+const GUESSED: f64 = 0.25;
+
 /// A larger tree must save more than this in the mean, as a logarithm.
 const WORTH: f64 = 0.002;
 
@@ -100,37 +108,74 @@ const WORTH: f64 = 0.002;
 /// A table in which nothing was timed, or whose rows do not fit together.
 pub fn fit(table: &Table<'_>, settings: &FitSettings) -> Result<Fitted, FitError> {
     check(table)?;
-    let all = regrets(&table.cells);
-    let rows: Vec<usize> = (0..all.len()).filter(|&i| is_timed(&table.cells[i])).collect();
+    let rows: Vec<usize> = (0..table.cells.len()).filter(|&i| is_timed(&table.cells[i])).collect();
     if rows.is_empty() {
         return Err(FitError::NothingTimed);
     }
-    let (most, folds) = (settings.leaves.max(1), settings.folds.clamp(2, rows.len().max(2)));
-    let mut lost: Vec<Vec<f64>> = vec![Vec::new(); most];
-    for fold in (0..folds).filter(|_| rows.len() > 1) {
-        let (judging, growing): (Vec<usize>, Vec<usize>) = rows.iter().enumerate().map(|(at, &row)| (at, row)).fold(
-            Default::default(),
-            |(mut a, mut b), (at, row)| {
-                if at % folds == fold {
-                    a.push(row)
-                } else {
-                    b.push(row)
-                }
-                (a, b)
-            },
-        );
-        let grown = Grown::new(table, &all, &growing, most);
-        for (size, lost) in lost.iter_mut().enumerate() {
-            let tree = grown.tree(size + 1);
-            lost.extend(judging.iter().map(|&i| served(&all[i], tree.leaf(&table.inputs[i]))));
+    let timed = Rows::new(table, &[]);
+    let mut best = (timed.judged(&rows, settings), timed);
+    if !table.guessed.is_empty() {
+        let all = Rows::new(table, &table.guessed);
+        let judged = all.judged(&rows, settings);
+        if mean(&judged.lost) + WORTH < mean(&best.0.lost) {
+            best = (judged, all);
         }
     }
-    let leaves = best_size(&lost);
-    let tree = Grown::new(table, &all, &rows, most).tree(leaves);
-    let training: Vec<f64> = rows.iter().map(|&i| served(&all[i], tree.leaf(&table.inputs[i]))).collect();
-    let chosen = chosen(&tree);
+    let (Judged { leaves, lost }, all) = best;
+    let tree = all.grown(&rows, settings).tree(leaves);
+    let training: Vec<f64> = rows.iter().map(|&i| served(&all.regrets[i], tree.leaf(&all.inputs[i]))).collect();
     let training = Loss::of(&training).ok_or(FitError::NothingTimed)?;
-    Ok(Fitted { tree, chosen, training, cross_validated: Loss::of(&lost[leaves - 1]) })
+    Ok(Fitted { chosen: chosen(&tree), tree, training, cross_validated: Loss::of(&lost) })
+}
+
+/// The rows of a table, those that were timed first.
+struct Rows<'a> {
+    domain: &'a Domain,
+    inputs: Vec<Vec<i64>>,
+    regrets: Regrets,
+    timed: usize,
+}
+
+/// The number of leaves that lost least on inputs that trees had not seen, and what each of these lost.
+struct Judged {
+    leaves: usize,
+    lost: Vec<f64>,
+}
+
+impl<'a> Rows<'a> {
+    fn new(table: &Table<'a>, guessed: &[(Vec<i64>, Vec<Cell>)]) -> Self {
+        let (mut inputs, mut all) = (table.inputs.clone(), regrets(&table.cells));
+        inputs.extend(guessed.iter().map(|(numbers, _)| numbers.clone()));
+        let more = regrets(&guessed.iter().map(|(_, cells)| cells.clone()).collect::<Vec<_>>());
+        all.extend(more.into_iter().map(|row| row.into_iter().map(|r| r.map(|r| r * GUESSED)).collect()));
+        Self { domain: table.domain, inputs, regrets: all, timed: table.inputs.len() }
+    }
+
+    /// A growth on timed rows and all guessed ones.
+    fn grown(&self, rows: &[usize], settings: &FitSettings) -> Grown<'_> {
+        let rows: Vec<usize> = rows.iter().copied().chain(self.timed..self.inputs.len()).collect();
+        Grown::new(self, &rows, settings)
+    }
+
+    fn judged(&self, rows: &[usize], settings: &FitSettings) -> Judged {
+        let (most, folds) = (settings.leaves.max(1), settings.folds.clamp(2, rows.len().max(2)));
+        let mut lost: Vec<Vec<f64>> = vec![Vec::new(); most];
+        for fold in (0..folds).filter(|_| rows.len() > 1) {
+            let is_judge = |at: usize| at % folds == fold;
+            let part = |judges: bool| (0..rows.len()).filter(move |&at| is_judge(at) == judges).map(|at| rows[at]);
+            let grown = self.grown(&part(false).collect::<Vec<_>>(), settings);
+            for (size, lost) in lost.iter_mut().enumerate() {
+                let tree = grown.tree(size + 1);
+                lost.extend(part(true).map(|i| served(&self.regrets[i], tree.leaf(&self.inputs[i]))));
+            }
+        }
+        let leaves = best_size(&lost);
+        Judged { leaves, lost: lost.swap_remove(leaves - 1) }
+    }
+}
+
+fn mean(list: &[f64]) -> f64 {
+    list.iter().sum::<f64>() / list.len().max(1) as f64
 }
 
 /// A growth with what its leaves are made from.
@@ -141,10 +186,11 @@ struct Grown<'a> {
 }
 
 impl<'a> Grown<'a> {
-    fn new(table: &Table<'_>, all: &'a Regrets, rows: &[usize], most: usize) -> Self {
-        let columns = portfolio(all, rows, most);
-        let growth = grow(table.domain, &table.inputs, all, (rows, &columns), most);
-        Self { all, columns, growth }
+    fn new(of: &'a Rows<'_>, rows: &[usize], settings: &FitSettings) -> Self {
+        let most = settings.leaves.max(1);
+        let columns = portfolio(&of.regrets, rows, most.saturating_mul(settings.each.max(1)));
+        let growth = grow(of.domain, &of.inputs, &of.regrets, (rows, &columns), most);
+        Self { all: &of.regrets, columns, growth }
     }
 
     /// The tree of at most so many leaves.
@@ -160,8 +206,9 @@ fn check(table: &Table<'_>) -> Result<(), FitError> {
         return Err(FitError::Ragged { row, cells: 0, expected: table.cells.first().map_or(0, Vec::len) });
     }
     let expected = table.cells.first().map_or(0, Vec::len);
-    match table.cells.iter().position(|row| row.len() != expected) {
-        Some(row) => Err(FitError::Ragged { row, cells: table.cells[row].len(), expected }),
+    let rows = || table.cells.iter().chain(table.guessed.iter().map(|(_, cells)| cells));
+    match rows().enumerate().find(|(_, row)| row.len() != expected) {
+        Some((row, cells)) => Err(FitError::Ragged { row, cells: cells.len(), expected }),
         None => Ok(()),
     }
 }
@@ -188,8 +235,7 @@ fn regrets(cells: &[Vec<Cell>]) -> Regrets {
 
 /// The least number of leaves that loses about as little as any.
 fn best_size(lost: &[Vec<f64>]) -> usize {
-    let mean = |list: &Vec<f64>| list.iter().sum::<f64>() / list.len().max(1) as f64;
-    let means: Vec<f64> = lost.iter().map(mean).collect();
+    let means: Vec<f64> = lost.iter().map(|list| mean(list)).collect();
     let least = means.iter().copied().fold(f64::INFINITY, f64::min);
     1 + means.iter().position(|mean| *mean <= least + WORTH).unwrap_or(0)
 }

@@ -67,7 +67,11 @@ impl Checked {
 }
 
 /// What is wrong with the result of a point; nothing where the device cannot say.
-fn complaint(measure: &mut dyn Measure, problem: &dyn Problem, point: &Point) -> Result<Option<String>, Error> {
+pub(super) fn complaint(
+    measure: &mut dyn Measure,
+    problem: &dyn Problem,
+    point: &Point,
+) -> Result<Option<String>, Error> {
     let Some(device) = measure.device() else { return Ok(None) };
     match Verifier::new(VerifySettings::default()).check(device, problem, point) {
         Ok(found) => Ok(found.complaint()),

@@ -1,6 +1,6 @@
 //! Drawn inputs, and what a kernel's rules see of them.
 
-use super::{Candidate, ExportError, Exporting, covering};
+use super::{Candidate, ExportError, Exporting};
 use crate::error::Error;
 use crate::planning::problem;
 use rand::{Rng, SeedableRng};
@@ -8,7 +8,7 @@ use rand_chacha::ChaCha8Rng;
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
 use tilewright_core::space::{BoundSpace, Config, Point};
-use tilewright_export::{Choice, Domain, Names, Seen};
+use tilewright_export::{Choice, Domain, Names, Seen, cover};
 use tilewright_runtime::RuntimeError;
 
 /// Inputs that are drawn to see what inputs are, beside those that are timed; so many awkward ones besides.
@@ -24,14 +24,22 @@ pub(crate) struct Drawn {
     names: Names,
     /// Different inputs of the domain, as they were drawn.
     inputs: Vec<Config>,
-    /// The spaces of inputs, awkward ones too, with the default points where there are any.
-    spaces: Vec<(BoundSpace, Option<Point>)>,
+    /// What was bound of inputs, awkward ones too.
+    bound: Vec<Bound>,
+}
+
+/// What is kept of a bound input; its data may be large.
+pub(super) struct Bound {
+    pub(super) input: Config,
+    pub(super) space: BoundSpace,
+    default: Option<Point>,
+    work: f64,
 }
 
 impl Exporting<'_> {
     /// Draws inputs that the kernel takes, and finds out how its rules see them.
     pub(super) fn drawn(&self) -> Result<Drawn, Error> {
-        let (mut inputs, mut seen, mut spaces) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut inputs, mut seen, mut bound) = (Vec::new(), Vec::new(), Vec::new());
         let count = (self.settings.inputs + self.settings.held_out).max(1);
         let mut rng = ChaCha8Rng::seed_from_u64(self.settings.seed);
         let (clock, most) = (Instant::now(), self.settings.budget.mul_f64(SHARE).max(Duration::from_secs(1)));
@@ -56,7 +64,9 @@ impl Exporting<'_> {
                     }
                     if is_new {
                         seen.push((problem.input(), problem.space().symbols().clone()));
-                        spaces.push((problem.space().clone(), problem.default_point()));
+                        let work = problem.work().flops + problem.work().bytes;
+                        let (space, default) = (problem.space().clone(), problem.default_point());
+                        bound.push(Bound { input: problem.input(), space, default, work });
                     }
                 }
                 Err(error) => drop(refused.get_or_insert(error)),
@@ -65,22 +75,17 @@ impl Exporting<'_> {
         if let (true, Some(error)) = (inputs.is_empty(), refused) {
             return Err(error);
         }
-        Drawn::new(self, inputs, (seen, spaces))
+        Drawn::new(self, inputs, (seen, bound))
     }
 }
 
 impl Drawn {
-    fn new(
-        of: &Exporting<'_>,
-        inputs: Vec<Config>,
-        (seen, spaces): (Vec<Seen>, Vec<(BoundSpace, Option<Point>)>),
-    ) -> Result<Self, Error> {
+    fn new(of: &Exporting<'_>, inputs: Vec<Config>, (seen, mut bound): (Vec<Seen>, Vec<Bound>)) -> Result<Self, Error> {
         let domain = Domain::of(&inputs).map_err(ExportError::from)?;
-        let is_within: Vec<bool> = seen.iter().map(|(input, _)| domain.numbers(input).is_ok()).collect();
         let names = Names::find(&**of.kernel, of.device, &domain, &seen);
-        let spaces = spaces.into_iter().zip(&is_within).filter(|(_, within)| **within).map(|(space, _)| space);
+        bound.retain(|one| domain.numbers(&one.input).is_ok());
         let inputs = domain.within(&inputs).into_iter().cloned().collect();
-        Ok(Self { spaces: spaces.collect(), names, inputs, domain })
+        Ok(Self { bound, names, inputs, domain })
     }
 
     pub(super) fn domain(&self) -> &Domain {
@@ -94,7 +99,7 @@ impl Drawn {
 
     /// How many inputs were seen.
     pub(super) fn len(&self) -> usize {
-        self.spaces.len()
+        self.bound.len()
     }
 
     /// A configuration with its conditions; none where they are no code.
@@ -117,27 +122,33 @@ impl Drawn {
         ExportError::Rules { kernel: of.kernel.id().to_string(), unknown: self.names.unknown.clone(), example }
     }
 
-    /// Configurations for drawn inputs that none of the chosen ones is legal for, and how many of these have none even so.
+    /// The drawn input with the least work that a point is legal for.
+    pub(super) fn smallest(&self, point: &Point) -> Option<&Config> {
+        let legal = self.bound.iter().filter(|one| one.work > 0.0 && one.space.is_legal(point));
+        legal.min_by(|a, b| a.work.total_cmp(&b.work)).map(|one| &one.input)
+    }
+
+    /// Candidates, and defaults, for drawn inputs that none of the chosen ones is legal for; and how many of these have none even so.
     pub(super) fn covering(
         &self,
         of: &Exporting<'_>,
-        candidates: &[Candidate],
+        (candidates, wrong): (&[Candidate], &[Point]),
         chosen: &[usize],
         most: usize,
-    ) -> (Vec<Choice>, usize) {
+    ) -> (Vec<Candidate>, usize) {
         let is_served = |space: &BoundSpace| chosen.iter().any(|&at| space.is_legal(&candidates[at].point));
         // What has no default has no legal configuration at all.
-        let unserved = self.spaces.iter().filter(|(space, default)| default.is_some() && !is_served(space));
-        let (spaces, defaults): (Vec<&BoundSpace>, Vec<&Option<Point>>) =
-            unserved.map(|(space, default)| (space, default)).unzip();
+        let unserved: Vec<&Bound> =
+            self.bound.iter().filter(|one| one.default.is_some() && !is_served(&one.space)).collect();
         let mut points: Vec<Point> = candidates.iter().map(|candidate| candidate.point.clone()).collect();
-        points.extend(defaults.into_iter().flatten().cloned());
-        let mut known = HashSet::new();
+        points.extend(unserved.iter().filter_map(|one| one.default.clone()));
+        let mut known: HashSet<Point> = wrong.iter().cloned().collect();
         points.retain(|point| known.insert(point.clone()));
         let able: Vec<Candidate> = points.into_iter().filter_map(|point| self.candidate(of, point)).collect();
-        let legal = |space: &&BoundSpace| able.iter().map(|one| space.is_legal(&one.point)).collect();
-        let rows: Vec<Vec<bool>> = spaces.iter().map(legal).collect();
-        let (taken, left) = covering(&rows, most);
-        (taken.into_iter().map(|at| able[at].choice.clone()).collect(), left)
+        let legal = |one: &&Bound| able.iter().map(|able| one.space.is_legal(&able.point)).collect();
+        let rows: Vec<Vec<bool>> = unserved.iter().map(legal).collect();
+        let (taken, left) = cover(&rows, most);
+        let mut able: Vec<Option<Candidate>> = able.into_iter().map(Some).collect();
+        (taken.into_iter().filter_map(|at| able[at].take()).collect(), left)
     }
 }
