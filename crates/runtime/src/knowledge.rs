@@ -23,6 +23,9 @@ const COSTLY: f64 = 3e-4;
 /// How a sample was asked about.
 const DRAWN: &str = "asked about {}, drawn and climbed to,";
 
+/// The same of a list.
+const NAMED: &str = "asked about {} that it names";
+
 /// What a model is asked about.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ranking {
@@ -116,9 +119,7 @@ impl<'a> Knowledge<'a> {
                 }
             },
             Ranking::Sample(how) => (sample(sampler, how)?, DRAWN.to_owned()),
-            Ranking::Listed(named) => {
-                ((listed(problem, scorer, named), 0.0), "asked about {} that it names".to_owned())
-            }
+            Ranking::Listed(named) => ((listed(problem, scorer, named), 0.0), NAMED.to_owned()),
         };
         if points.is_empty() {
             return Err(nothing_legal(problem));

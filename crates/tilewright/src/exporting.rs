@@ -268,8 +268,7 @@ impl Exporting<'_> {
         let inputs: Vec<Vec<i64>> = training.iter().filter_map(|input| drawn.domain().numbers(input).ok()).collect();
         let timed: Vec<(Config, Vec<Cell>)> = training.iter().cloned().zip(cells.iter().cloned()).collect();
         let others = drawn.inputs().get(self.settings.inputs + self.settings.held_out..).unwrap_or_default();
-        let numbers = |input: &Config| drawn.domain().numbers(input).ok();
-        let mut guessed = guessed::guessed(self, (others, &numbers), &timed, candidates)?;
+        let mut guessed = guessed::guessed(self, (others, drawn.domain()), &timed, candidates)?;
         loop {
             let table = Table {
                 domain: drawn.domain(),

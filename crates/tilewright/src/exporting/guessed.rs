@@ -8,7 +8,7 @@ use tilewright_core::expr::Value;
 use tilewright_core::predictor::Predictor;
 use tilewright_core::problem::Problem;
 use tilewright_core::space::{Config, Point};
-use tilewright_export::Cell;
+use tilewright_export::{Cell, Domain};
 
 /// Inputs that a model is asked about, at most.
 const MOST: usize = 240;
@@ -23,7 +23,7 @@ pub(super) type Guessed = Vec<(Vec<i64>, Vec<Cell>)>;
 /// this kernel, what was timed on the nearest inputs.
 pub(super) fn guessed(
     of: &Exporting<'_>,
-    (inputs, numbers): (&[Config], &dyn Fn(&Config) -> Option<Vec<i64>>),
+    (inputs, domain): (&[Config], &Domain),
     timed: &[(Config, Vec<Cell>)],
     candidates: &[Candidate],
 ) -> Result<Guessed, Error> {
@@ -31,7 +31,7 @@ pub(super) fn guessed(
     let known = Known::find(of.home, of.model, &**of.kernel, of.device, any)?;
     // Only what was fitted on this kernel and device is worth it.
     let Some(predictor) = known.predictor.as_deref().filter(|p| p.is_calibrated() && !p.is_costly()) else {
-        return near(of, (inputs, numbers), timed, candidates);
+        return near(of, (inputs, domain), timed, candidates);
     };
     let errs = errors(of, predictor, timed, candidates)?;
     let mut out = Vec::new();
@@ -40,7 +40,7 @@ pub(super) fn guessed(
         let corrected =
             |(said, err): (Option<f64>, &f64)| said.map_or(Cell::Illegal, |log| Cell::Seconds((log + err).exp()));
         let row = said(&*problem, predictor, candidates)?.into_iter().zip(&errs).map(corrected).collect();
-        out.extend(numbers(input).map(|numbers| (numbers, row)));
+        out.extend(domain.numbers(input).ok().map(|numbers| (numbers, row)));
     }
     Ok(out)
 }
@@ -95,7 +95,7 @@ const UNKNOWN: f64 = 1.0;
 
 fn near(
     of: &Exporting<'_>,
-    (inputs, numbers): (&[Config], &dyn Fn(&Config) -> Option<Vec<i64>>),
+    (inputs, domain): (&[Config], &Domain),
     timed: &[(Config, Vec<Cell>)],
     candidates: &[Candidate],
 ) -> Result<Guessed, Error> {
@@ -108,7 +108,7 @@ fn near(
             true => Cell::Seconds(regret(&order, at).exp()),
             false => Cell::Illegal,
         };
-        out.extend(numbers(input).map(|numbers| (numbers, (0..candidates.len()).map(cell).collect())));
+        out.extend(domain.numbers(input).ok().map(|numbers| (numbers, (0..candidates.len()).map(cell).collect())));
     }
     Ok(out)
 }
