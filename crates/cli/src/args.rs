@@ -2,13 +2,15 @@
 
 mod counting;
 mod data;
+mod export;
 mod model;
 mod numbers;
 mod repository;
 mod selection;
 
 pub(crate) use counting::CountArgs;
-pub(crate) use data::{DataCommand, ExportArgs, ExportFormat};
+pub(crate) use data::{DataCommand, DataExportArgs, ExportFormat};
+pub(crate) use export::ExportArgs;
 pub(crate) use model::{ModelArgs, ModelCommand, ModelKind};
 pub(crate) use repository::RepositoryCommand;
 pub(crate) use selection::{
@@ -78,6 +80,8 @@ pub(crate) enum Command {
     /// Training data of many devices and machines, in a folder or on a Redis server.
     #[command(subcommand)]
     Repository(RepositoryCommand),
+    /// The tuned answer as an artefact without Tilewright: a small decision tree with its measured regret and a fallback.
+    Export(ExportArgs),
     /// Look at datasets, import recordings of other tuners, and write theirs.
     #[command(subcommand)]
     Data(DataCommand),
@@ -203,7 +207,8 @@ pub(crate) struct PlanArgs {
     pub input: Vec<String>,
     #[command(flatten)]
     pub device: DeviceArgs,
-    /// The profile to predict with; the stored one of this kernel and device unless given. With `--model linear` a file of weights.
+    /// The profile to predict with; the stored one of this kernel and device unless given. With `--model linear` a file of weights. An
+    /// artefact that `export --format json` wrote names configurations, in its order.
     #[arg(long, value_name = "PROFILE")]
     pub profile: Option<PathBuf>,
     /// What predicts: a profile that `tune` made (mlp), or the weights of this device that `model fit --model linear` made, which

@@ -2,6 +2,8 @@
 
 use serde_json::json;
 use std::path::Path;
+use tilewright::export::ArtefactError;
+use tilewright::exporting::ExportError;
 use tilewright_calibration::{WeightsError, WeightsErrorKind};
 use tilewright_core::expr::within;
 use tilewright_core::predictor::BindError;
@@ -165,13 +167,25 @@ impl From<tilewright::Error> for Failure {
             Error::NoProfile { .. } => Self { detail: Some("no-profile"), ..Self::new(Kind::Input, &field, message) },
             // A named file is an argument: what is wrong with it is wrong with the command line.
             Error::Named { error, .. } => Self { kind: Kind::Input, ..Self::from(*error) },
-            Error::Kernel(_) | Error::Described(_) => Self::new(Kind::Input, &field, message),
+            Error::Kernel(_) | Error::Described(_) | Error::Outside(_) => Self::new(Kind::Input, &field, message),
+            Error::Export(error) => of_export(&error, &field),
             Error::Repository(_) | Error::Transfer(_) => Self::new(Kind::Store, &field, message),
             Error::Device(_) | Error::NoCode { .. } | Error::UnknownKernel { .. } | Error::UnknownVariant { .. } => {
                 Self::new(Kind::Usage, &field, message)
             }
         }
     }
+}
+
+/// What is wrong with an artefact, or with making one.
+fn of_export(error: &ExportError, field: &str) -> Failure {
+    let (kind, detail) = match error {
+        ExportError::Fit(_) | ExportError::NothingRight(_) => (Kind::Nothing, None),
+        ExportError::Artefact(ArtefactError::OtherDevice { .. }) => (Kind::Input, Some("other-device")),
+        ExportError::Artefact(ArtefactError::OtherKernel { .. }) => (Kind::Input, Some("other-kernel")),
+        ExportError::Artefact(_) | ExportError::Domain(_) | ExportError::Rules { .. } => (Kind::Input, None),
+    };
+    Failure { detail, ..Failure::new(kind, field, error) }
 }
 
 impl From<DeviceError> for Failure {

@@ -74,6 +74,7 @@ fn run(cli: &mut Cli) -> Result<(), Failure> {
         Command::Select(command) => commands::select::run(command, cli.seed, output),
         Command::Transfer(command) => commands::transfer::run(command, cli.seed, output),
         Command::Repository(command) => commands::repository::run(command, output),
+        Command::Export(args) => commands::export::run(args, &wiring, cli.seed, output),
         Command::Data(command) => commands::data::run(command, output),
         Command::Search(args) => commands::search::run(args, &wiring, cli.seed, output),
         Command::Explain(args) => commands::linear::explain(args, &wiring, cli.seed, output),

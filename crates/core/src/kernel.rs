@@ -51,6 +51,14 @@ pub trait Kernel: Send + Sync + 'static {
     /// The names that rules use beside the parameters: facts of the device, sizes of the input.
     fn symbols(&self, device: &DeviceSpec, input: &InputOf<Self>) -> Symbols;
 
+    /// How names of [`Kernel::symbols`] that are no fields of the input follow from those: pairs of a name and an expression in the
+    /// language of rules. Of several for a name, the first counts that has a value; one that mentions fields that an input does not
+    /// have, or that has no value for it, says nothing of it. Exports write legality as code with them; a rule over a name that
+    /// neither is a field nor stands here cannot be exported.
+    fn derivations(&self) -> Vec<(&'static str, String)> {
+        Vec::new()
+    }
+
     /// Derives everything that generation needs. Cannot fail: the point is legal, in this kernel's space bound to the symbols of
     /// this device and input.
     fn plan(&self, device: &DeviceSpec, input: &InputOf<Self>, at: &Legal<'_>) -> Self::Plan;

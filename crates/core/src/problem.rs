@@ -104,6 +104,10 @@ pub trait AnyKernel: Send + Sync {
     fn space(&self) -> &ParamSpace;
     /// The columns of feature rows.
     fn schema(&self) -> FeatureSchema;
+    /// How names in rules follow from fields of the input. See [`Kernel::derivations`].
+    fn derivations(&self) -> Vec<(&'static str, String)> {
+        Vec::new()
+    }
     /// Fixes device and input.
     ///
     /// # Errors
@@ -330,6 +334,10 @@ impl<K: Kernel> AnyKernel for Erased<K> {
 
     fn schema(&self) -> FeatureSchema {
         schema(&*self.0)
+    }
+
+    fn derivations(&self) -> Vec<(&'static str, String)> {
+        self.0.derivations()
     }
 
     fn problem(&self, device: &Arc<DeviceSpec>, input: &Config) -> Result<Box<dyn Problem>, ProblemError> {

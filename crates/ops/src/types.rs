@@ -9,6 +9,9 @@ use tilewright_core::space::Config;
 /// f32 and f64 throughout: what most code is for.
 pub(crate) const PLAIN: [ElementTypes; 2] = [ElementTypes::all(DType::F32), ElementTypes::all(DType::F64)];
 
+/// Bytes of an element by the field `dtype`, in the language of rules.
+pub(crate) const SIZES: &str = "8 if dtype == 'f64' else 2 if dtype in ['f16', 'bf16'] else 4";
+
 /// A field that is a real type.
 pub(crate) fn real(fields: &Config, name: &str, default: DType) -> Result<DType, InputError> {
     let Some(value): Option<&Value> = fields.get(name) else {

@@ -20,6 +20,12 @@ use tilewright_search::{Model, Options, RANKED_PER_TIMED, Sampling, Setup, Sourc
 /// measurement.
 const COSTLY: f64 = 3e-4;
 
+/// How a sample was asked about.
+const DRAWN: &str = "asked about {}, drawn and climbed to,";
+
+/// The same of a list.
+const NAMED: &str = "asked about {} that it names";
+
 /// What a model is asked about.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ranking {
@@ -30,6 +36,8 @@ pub enum Ranking {
     },
     /// A sample of them, and the neighbours of its best: for a model whose word costs too much for everything.
     Sample(Sampling),
+    /// These, which whoever made the model named for this input.
+    Listed(Vec<Point>),
 }
 
 impl Default for Ranking {
@@ -97,7 +105,6 @@ impl<'a> Knowledge<'a> {
             let found = sampled(problem, scorer, sampler, k, how, seed).map_err(|e| not_drawn(problem, e))?;
             Ok::<_, RuntimeError>((found.ranked, found.seconds))
         };
-        let drawn = "asked about {}, drawn and climbed to,";
         let ((Ranked { points, considered }, seconds), looked) = match ranking {
             Ranking::Everything { within } => match too_long(problem, scorer, *within) {
                 None => {
@@ -107,11 +114,12 @@ impl<'a> Knowledge<'a> {
                 Some(all) => {
                     let how = Sampling { limit: Sampling::default().limit.min(*within), ..Sampling::default() };
                     tracing::warn!("the {kind} model would take more than {all:.0} s for all configurations");
-                    let why = format!("{drawn} since all would have taken more than {all:.0} s,");
+                    let why = format!("{DRAWN} since all would have taken more than {all:.0} s,");
                     (sample(&mut Exact::new(), &how)?, why)
                 }
             },
-            Ranking::Sample(how) => (sample(sampler, how)?, drawn.to_owned()),
+            Ranking::Sample(how) => (sample(sampler, how)?, DRAWN.to_owned()),
+            Ranking::Listed(named) => ((listed(problem, scorer, named), 0.0), NAMED.to_owned()),
         };
         if points.is_empty() {
             return Err(nothing_legal(problem));
@@ -155,6 +163,15 @@ impl<'a> Knowledge<'a> {
             ..Setup::new(self.problem.space())
         }
     }
+}
+
+/// The legal ones of these, the best first.
+fn listed(problem: &dyn Problem, scorer: &dyn Scorer, named: &[Point]) -> Ranked {
+    let legal: Vec<Point> = named.iter().filter(|point| problem.space().is_legal(point)).cloned().collect();
+    let costs = scorer.score_each(&legal).into_iter().map(|log| f64::from(log).exp());
+    let mut points: Vec<(Point, f64)> = legal.into_iter().zip(costs).collect();
+    points.sort_by(|a, b| a.1.total_cmp(&b.1));
+    Ranked { considered: points.len() as u64, points }
 }
 
 /// Seconds that asking about every legal configuration takes at least, as far as the first of them tell, where that is longer than

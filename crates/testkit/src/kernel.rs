@@ -3,11 +3,13 @@
 use crate::points::{any_points, legal_points};
 use crate::results::{run, same_bytes};
 use crate::violation::{Conformity, Violation, ensure};
+use std::cmp::Ordering;
 use std::collections::BTreeSet;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use tilewright_core::buffer::Filling;
 use tilewright_core::device::Device;
+use tilewright_core::expr::Expr;
 use tilewright_core::kernel::{InputOf, Kernel};
 use tilewright_core::problem::{Bound, Problem};
 use tilewright_core::program::{Code, Launch, Program, Step};
@@ -36,7 +38,7 @@ impl Default for Effort {
 
 /// Holds a kernel to its contract on a device, for the given inputs (small ones, odd ones among them).
 ///
-/// Checked: plans exist for exactly the points that the rules accept, and a refusal names a rule that is broken; feature
+/// Checked: what the kernel says of the names in its rules is so; plans exist for exactly the points that the rules accept, and a refusal names a rule that is broken; feature
 /// rows are as wide as their names and finite; generation gives the same program twice; the default point is legal;
 /// results are right on real, exact and special data with poisoned outputs; read-only buffers stay as they were.
 ///
@@ -57,11 +59,28 @@ pub fn kernel<K: Kernel>(
             problem.as_ref().err()
         );
         let Ok(problem) = problem else { continue };
+        derivations(&problem)?;
         legality(&problem, effort)?;
         features(&problem, effort)?;
         default_point(&problem)?;
         generation(&problem, effort)?;
         results(&problem, device, effort)?;
+    }
+    Ok(())
+}
+
+/// What a kernel says of its names must be so, where it says anything.
+fn derivations<K: Kernel>(problem: &Bound<K>) -> Conformity {
+    let (input, mut known) = (problem.input(), BTreeSet::new());
+    for (name, text) in problem.kernel_ref().derivations() {
+        let parsed = text.parse::<Expr>();
+        ensure!(parsed.is_ok(), "derivations-are-expressions", "{name} = {text}: {parsed:?}");
+        let value = parsed.ok().and_then(|expr| expr.eval_with(&|field| input.get(field).cloned()).ok());
+        let Some(value) = value.filter(|_| !known.contains(name)) else { continue };
+        known.insert(name);
+        let symbol = problem.space().symbols().get(name);
+        let is_same = symbol.is_some_and(|symbol| symbol.as_val().order(value.as_val()) == Some(Ordering::Equal));
+        ensure!(is_same, "derivations-hold", "{name} = {text} is {value} for {input}, and the rules see {symbol:?}");
     }
     Ok(())
 }

@@ -7,7 +7,7 @@ use toml::{Table, Value};
 /// For each crate, the crates of the workspace that it may depend on. `None` may wire everything.
 ///
 /// Dependencies for tests, examples and benches may go to any crate that stands below in this list, or to the testkit.
-const EDGES: [(&str, Option<&[&str]>); 29] = [
+const EDGES: [(&str, Option<&[&str]>); 30] = [
     ("core", Some(&[])),
     ("testkit", Some(&["core"])),
     ("ops", Some(&["core"])),
@@ -19,6 +19,8 @@ const EDGES: [(&str, Option<&[&str]>); 29] = [
     ("files", Some(&[])),
     // Pictures of plain numbers.
     ("charts", Some(&[])),
+    // Decision trees as texts without Tilewright; knows tables of times and no backend.
+    ("export", Some(&["core"])),
     ("datasets", Some(&["core", "files"])),
     ("sampler", Some(&["core"])),
     ("search", Some(&["core", "sampler"])),
@@ -48,6 +50,8 @@ const EDGES: [(&str, Option<&[&str]>); 29] = [
             "core",
             "ops",
             "datasets",
+            "export",
+            "files",
             "loops",
             "sampler",
             "search",

@@ -1,6 +1,7 @@
 //! What can go wrong, for programs that act on it.
 
 use crate::device::UnknownDevice;
+use crate::exporting::ExportError;
 use crate::own::BuildError;
 use std::path::PathBuf;
 use tilewright_calibration::WeightsError;
@@ -8,6 +9,7 @@ use tilewright_core::device::DeviceKind;
 use tilewright_core::id::KernelId;
 use tilewright_core::problem::ProblemError;
 use tilewright_core::program::DeviceError;
+use tilewright_export::{ArtefactError, OutsideError};
 use tilewright_runtime::RuntimeError;
 use tilewright_runtime::store::{HomeError, StoreError};
 use tilewright_runtime::trainer::TrainError;
@@ -89,6 +91,12 @@ pub enum Error {
     /// What could not be learned from other devices.
     #[error(transparent)]
     Transfer(#[from] tilewright_mtl::MtlError),
+    /// No artefact can be made, or it is not what it should be.
+    #[error(transparent)]
+    Export(Box<ExportError>),
+    /// An input that an artefact does not speak of.
+    #[error("the artefact does not speak of this input: {0}")]
+    Outside(OutsideError),
     /// An argument of a call does not fit the plan.
     #[error("{name}: {message}")]
     Argument {
@@ -118,6 +126,12 @@ impl Error {
             Self::Profile { path, .. } | Self::Named { path, .. } => Some(path.display().to_string()),
             Self::Repository(_) | Self::Transfer(_) => Some("repository".into()),
             Self::Argument { name, .. } => Some(name.clone()),
+            Self::Export(error) => Some(match **error {
+                ExportError::Artefact(ArtefactError::OtherDevice { .. }) => "device".into(),
+                ExportError::Artefact(ArtefactError::OtherKernel { .. }) => "kernel".into(),
+                _ => "export".into(),
+            }),
+            Self::Outside(error) => Some(error.field().to_owned()),
         }
     }
 }
@@ -146,5 +160,23 @@ impl From<StoreError> for Error {
 impl From<HomeError> for Error {
     fn from(error: HomeError) -> Self {
         Self::Runtime(error.into())
+    }
+}
+
+impl From<ExportError> for Error {
+    fn from(error: ExportError) -> Self {
+        Self::Export(Box::new(error))
+    }
+}
+
+impl From<ArtefactError> for Error {
+    fn from(error: ArtefactError) -> Self {
+        ExportError::from(error).into()
+    }
+}
+
+impl From<OutsideError> for Error {
+    fn from(error: OutsideError) -> Self {
+        Self::Outside(error)
     }
 }

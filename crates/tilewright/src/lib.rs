@@ -3,6 +3,7 @@
 mod callable;
 pub mod device;
 mod error;
+pub mod exporting;
 pub mod kernels;
 pub mod known;
 pub mod own;
@@ -26,6 +27,7 @@ pub use tilewright_core as core;
 pub use tilewright_cpu as cpu;
 pub use tilewright_datasets as datasets;
 pub use tilewright_emulator as emulator;
+pub use tilewright_export as export;
 pub use tilewright_loops as loops;
 pub use tilewright_mtl as mtl;
 pub use tilewright_ops as ops;

@@ -7,6 +7,7 @@ pub use room::problem;
 pub use shots::{Shooting, Shots};
 
 use crate::error::Error;
+use crate::exporting::ExportError;
 use crate::known::{Known, KnownSelector, selector};
 use std::collections::HashSet;
 use std::path::Path;
@@ -17,6 +18,7 @@ use tilewright_core::predictor::Predictor;
 use tilewright_core::problem::{AnyKernel, Measure, Problem};
 use tilewright_core::selector::Selector;
 use tilewright_core::space::Config;
+use tilewright_export::ArtefactError;
 use tilewright_runtime::RuntimeError;
 use tilewright_runtime::plan::{
     Entrant, PlanSettings, Planned, Ranking, SEARCHED, Sampling, Searching, VariantPlanner,
@@ -305,6 +307,7 @@ fn is_of_kernel(error: &Error) -> bool {
     match error {
         Error::Runtime(RuntimeError::Problem(_)) | Error::NoProfile { .. } => true,
         Error::Named { error, .. } => is_of_kernel(error),
+        Error::Export(error) => matches!(**error, ExportError::Artefact(ArtefactError::OtherKernel { .. })),
         Error::Runtime(RuntimeError::Store(e)) => matches!(e.kind, StoreErrorKind::OtherKernel { .. }),
         _ => false,
     }

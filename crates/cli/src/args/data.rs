@@ -21,12 +21,12 @@ pub(crate) enum DataCommand {
         out: Option<PathBuf>,
     },
     /// Write one device and one input of a dataset for another tuner. Times are milliseconds.
-    Export(ExportArgs),
+    Export(DataExportArgs),
 }
 
 /// What `data export` writes.
 #[derive(Debug, Args)]
-pub(crate) struct ExportArgs {
+pub(crate) struct DataExportArgs {
     /// A dataset or a recording, as `data describe` reads them.
     pub dataset: PathBuf,
     /// The format.

@@ -14,7 +14,7 @@ pub(crate) fn run(command: &DataCommand, output: Output) -> Result<(), Failure> 
     match command {
         DataCommand::Describe { dataset } => describe(dataset, output),
         DataCommand::Import { file, out } => super::import::run(file, out.as_deref(), output),
-        DataCommand::Export(args) => super::export::run(args, output),
+        DataCommand::Export(args) => super::data_export::run(args, output),
     }
 }
 

@@ -6,6 +6,7 @@ mod bad_input;
 mod cuda;
 #[cfg(target_os = "linux")]
 mod described;
+mod exported;
 mod foreign;
 mod gpu;
 mod home;

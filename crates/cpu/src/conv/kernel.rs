@@ -62,6 +62,10 @@ impl Kernel for CpuConv {
         space::symbols(device, input)
     }
 
+    fn derivations(&self) -> Vec<(&'static str, String)> {
+        space::derivations()
+    }
+
     fn plan(&self, _: &DeviceSpec, input: &ConvInput, at: &Legal<'_>) -> ConvPlan {
         // The names are the kernel's own, and the conformance suite reads them all at legal points.
         let config = ConvConfig::of(at).unwrap_or_else(|| unreachable!("{at:?} is no legal point of conv.cpu"));

@@ -68,6 +68,29 @@ pub(super) fn symbols(device: &DeviceSpec, input: &ConvInput) -> Symbols {
     symbols
 }
 
+/// How these names follow from the fields, as far as the forward direction goes: the others have several correlations, or their taps
+/// and outputs exchanged.
+pub(super) fn derivations() -> Vec<(&'static str, String)> {
+    let [p, q] = ConvInput::output_texts();
+    // The dimension that tiles run along: the last one that has more than one position, see `along`.
+    let is_row = format!("({q} > 1 or ({p} == 1 and n <= 1))");
+    let together = |step: &str| format!("{is_row} and {step} * (1 if layout == 'nchw' else c) == 1");
+    let forward = [
+        ("outs", "k // groups".to_owned()),
+        ("sums", "c // groups * (r * s)".to_owned()),
+        ("taps", "r * s".to_owned()),
+        ("positions", format!("n * ({p} * {q})")),
+        ("along", format!("{q} if {q} > 1 else {p} if {p} > 1 else max(n, 1)")),
+        ("contiguous", together("stride_w")),
+        ("contiguous_copied", together("(1 if s == 1 else stride_w)")),
+        ("neighbours", format!("layout == 'nhwc' or {p} * {q} == 1")),
+        ("inside", "pad_h == 0 and pad_w == 0".to_owned()),
+        ("distance", format!("max(k * {p} * {q}, c * h * w, {p} * {q} if layout == 'nchw' else k * {q}, 1)")),
+    ];
+    let forward = forward.into_iter().map(|(name, text)| (name, ConvInput::forward_only(&text)));
+    ConvInput::derivations().into_iter().chain(forward).collect()
+}
+
 pub(super) fn space() -> Result<ParamSpace, SpaceError> {
     let space = ParamSpace::builder()
         .param(Param::words("axis", ["k", "q"]))

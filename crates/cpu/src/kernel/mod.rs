@@ -65,6 +65,10 @@ impl Kernel for CpuGemm {
         input.symbols(device)
     }
 
+    fn derivations(&self) -> Vec<(&'static str, String)> {
+        GemmInput::derivations()
+    }
+
     fn plan(&self, _: &DeviceSpec, input: &GemmInput, at: &Legal<'_>) -> GemmPlan {
         // The names are the kernel's own, and the conformance suite reads them all at legal points.
         let blueprint = blueprint(input, at).unwrap_or_else(|| unreachable!("{at:?} is no legal point of gemm.cpu"));

@@ -263,6 +263,37 @@ impl ConvInput {
         }
     }
 
+    /// How names of [`ConvInput::symbols`] follow from the fields, in the language of rules; of the product of matrices, those of the
+    /// forward direction.
+    pub fn derivations() -> Vec<(&'static str, String)> {
+        let [p, q] = Self::output_texts();
+        let mut out = vec![
+            ("element", types::SIZES.to_owned()),
+            ("nhwc", "layout == 'nhwc'".to_owned()),
+            ("is_forward", "direction == 'forward'".to_owned()),
+            ("is_data", "direction == 'data'".to_owned()),
+            ("is_filter", "direction == 'filter'".to_owned()),
+            ("rows", Self::forward_only(&format!("n * {p} * {q}"))),
+            ("columns", Self::forward_only("k // groups")),
+            ("depth", Self::forward_only("c // groups * (r * s)")),
+        ];
+        out.extend([("p", p), ("q", q)]);
+        out
+    }
+
+    /// Rows and columns of an output, in the language of rules.
+    pub fn output_texts() -> [String; 2] {
+        [("h", "r"), ("w", "s")].map(|(image, filter)| {
+            let extent = format!("(dilation_{image} * ({filter} - 1) + 1)");
+            format!("(({image} + 2 * pad_{image} - {extent}) // stride_{image} + 1)")
+        })
+    }
+
+    /// An expression that has no value for the other directions.
+    pub fn forward_only(text: &str) -> String {
+        format!("({text}) if direction == 'forward' else 1 // 0")
+    }
+
     /// The facts of a device and this input by the names that rules of kernels use.
     pub fn symbols(&self, device: &DeviceSpec) -> Symbols {
         let mut s = device.symbols();

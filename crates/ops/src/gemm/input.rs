@@ -185,6 +185,21 @@ impl GemmInput {
         s
     }
 
+    /// How these names follow from the fields, in the language of rules.
+    pub fn derivations() -> Vec<(&'static str, String)> {
+        let texts = [
+            ("element", types::SIZES),
+            ("transpose_a", "layout in ['tn', 'tt']"),
+            ("transpose_b", "layout in ['nt', 'tt']"),
+            ("multiplies", "k > 0 and alpha != 0"),
+            ("beta_zero", "beta == 0"),
+            // A single product has no field that says so.
+            ("batch", "batch"),
+            ("batch", "1"),
+        ];
+        texts.map(|(name, text)| (name, text.to_owned())).to_vec()
+    }
+
     /// The power of two that all operands of all products of a batch are aligned to, in bytes.
     pub fn operand_align(&self) -> usize {
         let strides = self.batch.strides.iter().zip(self.operand_types());

@@ -49,6 +49,10 @@ impl Kernel for SimtGemm {
         input.symbols(device)
     }
 
+    fn derivations(&self) -> Vec<(&'static str, String)> {
+        GemmInput::derivations()
+    }
+
     fn plan(&self, device: &DeviceSpec, input: &GemmInput, at: &Legal<'_>) -> GemmPlan {
         let plan = GemmPlan::new(Target::of(device), input, &Description::get().names, at);
         // The names are the kernel's own, and the conformance suite reads them all at legal points.

@@ -213,6 +213,8 @@ enum Fault {
     WritesInput,
     VaryingResult,
     FailsToRun,
+    NoDerivation,
+    WrongDerivation,
 }
 
 struct BrokenKernel {
@@ -289,6 +291,16 @@ impl Kernel for BrokenKernel {
         if self.fault == Fault::MissingSymbol { device.symbols() } else { self.inner.symbols(device, input) }
     }
 
+    fn derivations(&self) -> Vec<(&'static str, String)> {
+        let text = match self.fault {
+            Fault::NoDerivation => "n +",
+            Fault::WrongDerivation => "n + 1",
+            // Says nothing, and then what is so.
+            _ => "1 // 0",
+        };
+        vec![("n", text.to_owned()), ("n", "n".to_owned())]
+    }
+
     fn plan(&self, device: &DeviceSpec, input: &ScaleInput, at: &Legal<'_>) -> ScalePlan {
         assert!(self.fault != Fault::PlansTooLittle || at.int("width") != Some(4), "made to panic");
         self.inner.plan(device, input, at)
@@ -336,6 +348,8 @@ fn every_fault_of_a_kernel_is_seen() {
         (Fault::PlansTooLittle, "plan-matches-rules"),
         (Fault::NameWithoutValue, "names-have-values"),
         (Fault::MissingSymbol, "symbols-cover-rules"),
+        (Fault::NoDerivation, "derivations-are-expressions"),
+        (Fault::WrongDerivation, "derivations-hold"),
         (Fault::FewFeatures, "features-match-schema"),
         (Fault::FeatureTwice, "features-match-schema"),
         (Fault::ClearsRow, "features-append"),

@@ -1,10 +1,12 @@
 //! What is known of a kernel on a device before anything is measured: its profile; what other devices recorded; the linear model of
 //! the device; nothing.
 
+mod artefact;
 mod records;
 mod selector;
 mod transfer;
 
+pub use artefact::{ARTEFACT, artefact};
 pub use records::{experience, name_of, record, record_cases, record_report};
 pub use selector::{KnownSelector, selector};
 pub use transfer::TRANSFER;
@@ -37,6 +39,8 @@ pub enum Source {
     Own,
     /// A profile of the kernel on this device.
     Profile,
+    /// An exported artefact of the kernel on this device.
+    Artefact,
     /// What devices recorded of the kernel.
     Transfer,
     /// The linear model of this device.
@@ -80,7 +84,7 @@ impl<'k> Known<'k> {
         Self { kernel, predictor: Some(predictor), ranking, origin, damaged: Vec::new(), source, reason }
     }
 
-    /// The model of the kind that is asked for, from the named file where there is one. Else what is known, in this order: the
+    /// The model of the kind that is asked for, from the named file where there is one; a file may be an exported artefact too. Else what is known, in this order: the
     /// profile of the kernel on this device; what devices recorded of it; the device's linear model, where it counts the kernel;
     /// nothing. What could not be used is in the reason.
     ///
@@ -93,6 +97,11 @@ impl<'k> Known<'k> {
         device: &DeviceSpec,
         input: &Config,
     ) -> Result<Self, Error> {
+        if let Some(path) = file.filter(|_| model.is_none())
+            && let Some(found) = artefact(path)?
+        {
+            return artefact::known(&found, path, kernel, device, input);
+        }
         let weights = WeightStore::new(home);
         if model == Some(LINEAR) {
             let stored = weights.path(device);
@@ -152,11 +161,12 @@ impl<'k> Known<'k> {
         Ok(known)
     }
 
-    /// The name of the source: `own`, `profile`, `transfer`, `linear` or `default`.
+    /// The name of the source: `own`, `profile`, `transfer`, `linear`, `artefact` or `default`.
     pub fn name(&self) -> &'static str {
         match self.source {
             Source::Own => "own",
             Source::Profile => "profile",
+            Source::Artefact => ARTEFACT,
             Source::Transfer => TRANSFER,
             Source::Linear => LINEAR,
             Source::Default => "default",
@@ -190,7 +200,7 @@ impl<'k> Known<'k> {
     pub fn sampler(&self) -> Box<dyn Sampler> {
         match self.ranking {
             Ranking::Everything { .. } => Box::new(Chained::new(self.kernel.space(), Settings::default())),
-            Ranking::Sample(_) => Box::new(Exact::new()),
+            Ranking::Sample(_) | Ranking::Listed(_) => Box::new(Exact::new()),
         }
     }
 }
