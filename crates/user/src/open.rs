@@ -336,7 +336,7 @@ fn read_reference(
         let grid = if text.is_host() {
             None
         } else {
-            Some(Grid::read(written.launch(), Some(beside.spec.launch()), beside.names, at)?)
+            Some(Box::new(Grid::read(written.launch(), Some(beside.spec.launch()), beside.names, at)?))
         };
         return Ok(Reference::Function { text, entry: entry.clone(), grid });
     }

@@ -76,7 +76,7 @@ pub(crate) enum Reference {
     /// The kernel in this configuration, or in its default one.
     Configuration(Option<Config>),
     /// Another function, with the parameters of the default configuration.
-    Function { text: Text, entry: String, grid: Option<Grid> },
+    Function { text: Text, entry: String, grid: Option<Box<Grid>> },
     /// Arrays for outputs, by the number of their buffer.
     Arrays(Vec<(usize, Vec<f64>)>),
     /// The caller's own.
@@ -153,7 +153,7 @@ impl Inner {
             Reference::Function { text, entry, grid } => {
                 let config = self.legal(input, None)?;
                 let value = |name: &str| self.given(input, name).or_else(|| config.get(name).map(Value::as_val));
-                let launch = self.launch(text, entry, grid.as_ref(), &self.arguments, &value, &config.0);
+                let launch = self.launch(text, entry, grid.as_deref(), &self.arguments, &value, &config.0);
                 Program::new(vec![Step::Launch(launch)], 0)
             }
         };
