@@ -7,8 +7,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use tilewright_compile::Compilers;
-use tilewright_core::program::Language;
+use tilewright_testkit::nvrtc;
 
 /// Cases of each fault: inputs are drawn, and not each of them shows it.
 const CASES: &str = "8";
@@ -61,18 +60,6 @@ fn table() -> Table {
     serde_json::from_str(include_str!("faults.json")).unwrap()
 }
 
-/// Whether there is a compiler; says that the test is skipped where there is none.
-fn compiles() -> bool {
-    let folder = tempfile::tempdir().unwrap();
-    match Compilers::new(folder.path()).compiler(Language::Cuda) {
-        Ok(_) => true,
-        Err(error) => {
-            tilewright_testkit::skip("nvrtc", error);
-            false
-        }
-    }
-}
-
 /// Puts the only `find` in a text to `replace`.
 fn replaced(text: &str, find: &str, replace: &str) -> String {
     assert_eq!(text.matches(find).count(), 1, "{find:?} must stand there once");
@@ -119,11 +106,12 @@ fn write(folder: &Path, kernel: &str, of_kernel: &Value, fault: Option<&Fault>) 
 }
 
 /// What `verify` says of the kernel in a folder, and whether all was right.
-fn verify(folder: &Path, kernel: &str, cases: &str) -> (bool, Value) {
+fn verify(folder: &Path, kernel: &str, cases: &str, nvrtc: &Path) -> (bool, Value) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tilewright"));
     command.args(["verify", &format!("{kernel}.cu.json"), "--device", "emulator:sm_80", "--cases", cases, "--json"]);
-    // A folder of its own for what is built and stored; a compiler that is found by a relative path stays found.
-    let output = command.current_dir(folder).env("TILEWRIGHT_HOME", folder.join("home")).output().unwrap();
+    // A folder of its own for what is built and stored.
+    command.current_dir(folder).env("TILEWRIGHT_HOME", folder.join("home")).env("TILEWRIGHT_NVRTC", nvrtc);
+    let output = command.output().unwrap();
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     let answer = serde_json::from_str(&text);
     (output.status.success(), answer.unwrap_or_else(|_| json!({"error": String::from_utf8_lossy(&output.stderr)})))
@@ -155,10 +143,10 @@ fn names(message: &str, file: &str, line: usize) -> bool {
 }
 
 /// Why a fault counts as missed, if it was.
-fn missed(fault: &Fault, table: &Table) -> Option<String> {
+fn missed(fault: &Fault, table: &Table, nvrtc: &Path) -> Option<String> {
     let folder = tempfile::tempdir().unwrap();
     let source = write(folder.path(), &fault.kernel, &table.inputs[&fault.kernel], Some(fault));
-    let (right, answer) = verify(folder.path(), &fault.kernel, CASES);
+    let (right, answer) = verify(folder.path(), &fault.kernel, CASES, nvrtc);
     let said = || format!("{}: {}", answer["error"], messages(&answer).first().unwrap_or(&"no case failed"));
     if right || !fault.finding.iter().any(|finding| counts(&answer, finding)) {
         return Some(format!("no {} found; {}", fault.finding.join(" or "), said()));
@@ -174,11 +162,9 @@ fn missed(fault: &Fault, table: &Table) -> Option<String> {
 
 #[test]
 fn faults_are_found_and_their_lines_named() {
-    if !compiles() {
-        return;
-    }
+    let Some(nvrtc) = nvrtc() else { return };
     let table = table();
-    let missed = |fault: &Fault| Some(format!("{} ({}): {}", fault.name, fault.kernel, missed(fault, &table)?));
+    let missed = |fault: &Fault| Some(format!("{} ({}): {}", fault.name, fault.kernel, missed(fault, &table, &nvrtc)?));
     let missed: Vec<String> = table.faults.iter().filter_map(missed).collect();
     let (all, found) = (table.faults.len(), table.faults.len() - missed.len());
     eprintln!("{found} of {all} faults found\n{}", missed.join("\n"));
@@ -187,13 +173,11 @@ fn faults_are_found_and_their_lines_named() {
 
 #[test]
 fn kernels_without_a_fault_have_no_findings() {
-    if !compiles() {
-        return;
-    }
+    let Some(nvrtc) = nvrtc() else { return };
     for (kernel, inputs) in &table().inputs {
         let folder = tempfile::tempdir().unwrap();
         write(folder.path(), kernel, inputs, None);
-        let (right, answer) = verify(folder.path(), kernel, CASES_OF_RIGHT_ONES);
+        let (right, answer) = verify(folder.path(), kernel, CASES_OF_RIGHT_ONES, &nvrtc);
         assert!(right && answer["failed"] == 0, "{kernel}: {answer}");
     }
 }

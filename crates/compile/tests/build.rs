@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use tilewright_compile::{Built, CompileError, Compilers};
 use tilewright_core::program::{Language, Source};
-use tilewright_testkit::skip;
+use tilewright_testkit::nvrtc;
 
 fn source(language: Language, folder: &Path, text: &str) -> Source {
     let name = if language == Language::Cuda { "k.cu" } else { "k.c" };
@@ -80,14 +80,10 @@ fn a_text_that_does_not_compile_is_told_by_line() {
 
 #[test]
 fn cuda_becomes_ptx() {
-    let packaged = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../build/nvrtc");
-    let place = std::env::var_os("TILEWRIGHT_NVRTC").map_or(packaged, PathBuf::from);
+    let Some(place) = nvrtc() else { return };
     let place = place.as_path();
     let folder = tempfile::tempdir().unwrap();
     let compilers = Compilers::new(folder.path().join("cache")).with_nvrtc(place);
-    if let Err(error) = compilers.compiler(Language::Cuda) {
-        return skip("nvrtc", error);
-    }
     let text = "#include <cuda_fp16.h>\n#include <stdio.h>\ntemplate <class T, int N> __global__ void f(T *y, int n) {\n  y[0] = n * N;\n}";
     let mut one = source(Language::Cuda, folder.path(), text);
     one.entry = "f<float, STEP>".into();

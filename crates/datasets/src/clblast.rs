@@ -1,4 +1,4 @@
-//! Results of CLBlast's tuners (version 1.6): the file of one tuner on one device, and the database that they are merged into.
+//! Results of CLBlast's tuners (versions 1.6 and 1.7): the file of one tuner on one device, and the database that they are merged into.
 //!
 //! A tuner's file has its kernel family, the element type and the sizes (`arg_m` and so on), the device, and a list of results. The
 //! database is a list of such *sections*, whose results are packed: the names of the parameters stand in the section, a result is

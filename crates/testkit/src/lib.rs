@@ -34,7 +34,7 @@ pub use measure::measure;
 pub use mutants::mutants;
 pub use points::legal_points;
 pub use predictor::{fit, predictor, row_predictor};
-pub use resources::{recorded, skip};
+pub use resources::{nvrtc, recorded, skip};
 pub use sampler::{Draw, Make as MakeSampler, sampler};
 pub use search::{Make as MakeSearch, fraction_of_optimum, search};
 pub use violation::{Conformity, Violation};

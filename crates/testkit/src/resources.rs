@@ -5,7 +5,7 @@ use std::fs::OpenOptions;
 use std::io::Write;
 use std::path::PathBuf;
 
-/// Names of what must not be missing, separated by blanks: `ptxas python redis kernel_tuner`.
+/// Names of what must not be missing, separated by blanks: `ptxas nvrtc python redis kernel_tuner`.
 const REQUIRED: &str = "TILEWRIGHT_REQUIRE";
 
 /// The file that collects what was skipped, a line each; `scripts/test` sums it up.
@@ -15,6 +15,18 @@ const SKIPPED: &str = "TILEWRIGHT_SKIPPED";
 pub fn recorded(name: &str) -> PathBuf {
     let folder = "../bench-suite/records/cpu-epyc-family25-model1/computations";
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(folder).join(name)
+}
+
+/// NVIDIA's compiler of CUDA C++: the place that `TILEWRIGHT_NVRTC` names, or where `scripts/nvrtc.sh` puts it. Without it the test says that
+/// it is skipped.
+pub fn nvrtc() -> Option<PathBuf> {
+    let packaged = || PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../build/nvrtc");
+    let place = std::env::var_os("TILEWRIGHT_NVRTC").map_or_else(packaged, PathBuf::from);
+    if place.exists() {
+        return Some(place);
+    }
+    skip("nvrtc", format_args!("{} is not there; see scripts/nvrtc.sh", place.display()));
+    None
 }
 
 /// Says that a test is skipped because `what` is missing: on standard error, and in the file that `TILEWRIGHT_SKIPPED` names.

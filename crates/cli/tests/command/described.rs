@@ -2,8 +2,8 @@
 
 use crate::home::{Home, has};
 use serde_json::Value;
-use std::path::{Path, PathBuf};
-use tilewright_testkit::skip;
+use std::path::Path;
+use tilewright_testkit::nvrtc;
 
 /// Doubles; in some modes it does what kernels of users do when they are wrong.
 const SOURCE: &str = r"
@@ -48,17 +48,6 @@ fn described(home: &Home, description: &str, source: &str) -> String {
 /// The examples of the repository.
 fn example(name: &str) -> String {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/kernels").join(name).display().to_string()
-}
-
-/// Where NVRTC is, if it is where the script puts it.
-fn nvrtc() -> Option<PathBuf> {
-    let named = std::env::var_os("TILEWRIGHT_NVRTC").map(PathBuf::from);
-    let place = named.unwrap_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../build/nvrtc"));
-    if place.exists() {
-        return Some(place);
-    }
-    skip("nvrtc", format_args!("{} is not there; see scripts/nvrtc.sh", place.display()));
-    None
 }
 
 #[test]
