@@ -1,7 +1,7 @@
 //! What `plan --top 20` finds beside a long random search, on inputs that the stored profiles were not trained on:
 //! `cargo run --release -p tilewright-bench-suite --example random_search -- COMPUTATION [INPUTS] [SAMPLES] [THREADS] [SEED] [WORDS...]`
 //!
-//! After `tilewright tune COMPUTATION --threads THREADS`, for gemm and conv on the cpu device. Every kernel that takes the input is planned
+//! After `tilewright tune COMPUTATION --threads THREADS`, for gemm, conv and described kernels (`FILE.json`) on the cpu device. Every kernel that takes the input is planned
 //! for, and the winners are timed against each other: the fastest is the choice. Then SAMPLES legal configurations of every kernel are
 //! drawn uniformly and timed as a plan times its candidates; the best of them and the choice are timed in interleaved rounds.
 
@@ -11,12 +11,15 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use random_best::{outcome, random_best};
 use std::error::Error;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
+use tilewright::{DeviceName, Tuner};
 use tilewright_core::computation::InputLimits;
+use tilewright_core::device::Device;
 use tilewright_core::objective::Objective;
 use tilewright_core::problem::{AnyKernel, Erased, Measure, Problem};
 use tilewright_core::space::{Config, Point};
-use tilewright_cpu::{CpuConv, CpuDepthwise, CpuDevice, CpuGemm, CpuWinograd};
+use tilewright_cpu::{CpuConv, CpuDepthwise, CpuGemm, CpuWinograd};
 use tilewright_perfmodel_mlp::Mlp;
 use tilewright_runtime::Live;
 use tilewright_runtime::paired::{PairedSettings, compare};
@@ -32,11 +35,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     let argument = |index: usize, default| arguments.get(index).map_or(default, String::as_str);
     let kernels = kernels(argument(0, "gemm"))?;
     let (inputs, samples): (usize, usize) = (argument(1, "10").parse()?, argument(2, "5000").parse()?);
-    let (threads, seed): (usize, u64) = (argument(3, "1").parse()?, argument(4, "1").parse()?);
+    let (threads, seed): (u16, u64) = (argument(3, "1").parse()?, argument(4, "1").parse()?);
     let fixed = Config::parse(&arguments.get(5..).unwrap_or(&[]).join(","))?;
 
     let store = ProfileStore::new(Home::from_environment()?.profiles());
-    let mut bench = Bench { measure: Live::new(CpuDevice::new(threads)?), store, samples, seed };
+    let mut bench = Bench { measure: Live::new(DeviceName::Cpu.open(Some(threads))?), store, samples, seed };
     // Far from the seeds that campaigns draw their inputs with.
     let mut rng = ChaCha8Rng::seed_from_u64(seed ^ 0x72a4_d05e_a7c4);
     let limits = InputLimits { max_flops: 2e9, max_bytes: 128e6 };
@@ -53,15 +56,16 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-fn kernels(computation: &str) -> Result<Vec<Box<dyn AnyKernel>>, String> {
+fn kernels(computation: &str) -> Result<Vec<Arc<dyn AnyKernel>>, Box<dyn Error>> {
     match computation {
-        "gemm" => Ok(vec![Box::new(Erased::new(CpuGemm::new()))]),
+        "gemm" => Ok(vec![Arc::new(Erased::new(CpuGemm::new()))]),
         "conv" => Ok(vec![
-            Box::new(Erased::new(CpuConv::new())),
-            Box::new(Erased::new(CpuWinograd::new())),
-            Box::new(Erased::new(CpuDepthwise::new())),
+            Arc::new(Erased::new(CpuConv::new())),
+            Arc::new(Erased::new(CpuWinograd::new())),
+            Arc::new(Erased::new(CpuDepthwise::new())),
         ]),
-        other => Err(format!("{other}: gemm or conv is expected")),
+        file if file.ends_with(".json") => Ok(vec![Tuner::on("cpu")?.described(file)?.erased()]),
+        other => Err(format!("{other}: gemm, conv or FILE.json is expected").into()),
     }
 }
 
@@ -69,7 +73,7 @@ fn kernels(computation: &str) -> Result<Vec<Box<dyn AnyKernel>>, String> {
 type Candidate<'a> = (&'a dyn Problem, Point);
 
 struct Bench {
-    measure: Live<CpuDevice>,
+    measure: Live<Box<dyn Device>>,
     store: ProfileStore,
     samples: usize,
     seed: u64,
@@ -77,7 +81,7 @@ struct Bench {
 
 impl Bench {
     /// The speed of the choice for an input by that of the best that random search finds.
-    fn fraction(&mut self, kernels: &[Box<dyn AnyKernel>], words: &Config) -> Result<f64, Box<dyn Error>> {
+    fn fraction(&mut self, kernels: &[Arc<dyn AnyKernel>], words: &Config) -> Result<f64, Box<dyn Error>> {
         let problem = |kernel: &dyn AnyKernel| kernel.problem(self.measure.spec(), words).ok();
         let problems: Vec<_> = kernels.iter().filter_map(|kernel| Some((&**kernel, problem(&**kernel)?))).collect();
         let (mut planned, mut found) = (Vec::new(), Vec::new());

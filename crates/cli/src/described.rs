@@ -6,7 +6,7 @@ use crate::failure::{Failure, Kind};
 use std::path::Path;
 use std::sync::Arc;
 use tilewright::device::{compilers, host};
-use tilewright::{UserError, UserKernel};
+use tilewright::{ByEmulator, UserError, UserKernel};
 use tilewright_compile::CompileError;
 use tilewright_core::computation::InputLimits;
 use tilewright_core::device::{DeviceKind, DeviceSpec};
@@ -81,7 +81,8 @@ fn open(name: &str, device: &DeviceArgs) -> Result<UserKernel, Failure> {
     let referee = OnDevice::new(move || {
         opened(&on, threads).map_err(|e| tilewright_core::program::DeviceError::Run(e.to_string()))
     });
-    UserKernel::open(Path::new(name), Box::new(referee)).map_err(|e| refused(&e))
+    let kernel = UserKernel::open(Path::new(name), Box::new(referee)).map_err(|e| refused(&e))?;
+    Ok(kernel.counted_by(Box::<ByEmulator>::default()))
 }
 
 fn refused(error: &UserError) -> Failure {

@@ -126,7 +126,7 @@ fn messages(answer: &Value) -> Vec<&str> {
 fn counts(answer: &Value, finding: &str) -> bool {
     let count = |value: &Value| value.as_u64().unwrap_or(0) > 0;
     match finding {
-        WRONG_RESULT => messages(answer).iter().any(|message| message.contains("wrong elements")),
+        WRONG_RESULT => messages(answer).iter().any(|message| message.contains("wrong element")),
         "race" => count(&answer["races"]),
         "out_of_bounds" => count(&answer["out_of_bounds"]),
         other => count(&answer["other_findings"][other]),

@@ -30,6 +30,9 @@ impl Log {
     }
 }
 
+/// Warp instructions of a block that is only counted.
+const MOST_OF_A_BLOCK: u64 = 1 << 22;
+
 /// An emulated GPU. It checks and counts, and never times.
 #[derive(Debug)]
 pub struct EmulatorDevice {
@@ -43,8 +46,9 @@ pub struct EmulatorDevice {
 struct Settings {
     spec: Arc<DeviceSpec>,
     limits: Limits,
-    /// For programs of one launch.
     sample: Option<Sample>,
+    /// Whether launches are sampled whose results others need.
+    counts_only: bool,
     log: Log,
     tolerant: bool,
 }
@@ -63,7 +67,8 @@ impl EmulatorDevice {
         if let Some(bytes) = spec.fact("shared_optin").and_then(|b| u64::try_from(b).ok()) {
             limits.shared_bytes = bytes;
         }
-        let settings = Settings { spec, limits, sample: None, log: Log::default(), tolerant: false };
+        let settings =
+            Settings { spec, limits, sample: None, counts_only: false, log: Log::default(), tolerant: false };
         Ok(Self { settings, held: None, in_part: false })
     }
 
@@ -80,8 +85,19 @@ impl EmulatorDevice {
     /// were left out. Blocks that wait for others may wait for one that does not run.
     #[must_use]
     pub fn sampling(mut self, most_thread_instructions: u64, seed: u64) -> Self {
-        self.settings.sample = Some(Sample { thread_instructions: most_thread_instructions, seed });
+        self.settings.sample = Some(Sample { thread_instructions: most_thread_instructions, seed, corners: true });
         self
+    }
+
+    /// For counts and not for results: of every launch a sample of blocks runs, those that the seed chooses, and findings fail none.
+    /// [`properties`](crate::properties) says what all of them would count. A block that waits for one that does not run ends after
+    /// some time, with a finding.
+    #[must_use]
+    pub fn counting(mut self, most_thread_instructions: u64, seed: u64) -> Self {
+        self.settings.sample = Some(Sample { thread_instructions: most_thread_instructions, seed, corners: false });
+        self.settings.counts_only = true;
+        self.settings.limits.block_instructions = MOST_OF_A_BLOCK;
+        self.with_footprints().tolerant()
     }
 
     /// Findings do not fail a run; they are in the log alone.
@@ -239,7 +255,7 @@ impl Held {
             Step::Launch(program::Launch { code: Code::Ptx { text, .. }, .. }) => accumulates(text),
             _ => false,
         });
-        let sample = device.sample.filter(|_| launches == 1 && !adds_up);
+        let sample = device.sample.filter(|_| device.counts_only || launches == 1 && !adds_up);
         let mut left_out = 0;
         // What an earlier run left in the workspace must not matter.
         if let Some(id) = self.workspace {

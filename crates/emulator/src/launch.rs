@@ -81,14 +81,16 @@ impl Default for Limits {
     }
 }
 
-/// Which blocks of a grid run: the first, the last, the other corners, and then some that a seed chooses, until about so
-/// many thread instructions were executed. They depend on the kernel, the grid and these numbers alone.
+/// Which blocks of a grid run: corners if they are asked for, and then some that a seed chooses, until about so many thread
+/// instructions were executed. They depend on the kernel, the grid and these numbers alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sample {
     /// Thread instructions after which no more blocks are added. The first block runs in any case.
     pub thread_instructions: u64,
     /// What the choice of blocks depends on.
     pub seed: u64,
+    /// Whether the first, the last and the other corners come before all others: where faults are, and not what most blocks do.
+    pub corners: bool,
 }
 
 /// Which kernel, on how many threads, with what arguments.
@@ -158,7 +160,9 @@ pub struct Report {
     pub dropped: u64,
     /// What of each buffer was touched, by instruction and then by direction; empty unless [`Limits::footprints`] is set.
     pub footprints: Vec<Footprint>,
-    /// Blocks that were left out, because of [`Limits::sample`].
+    /// Blocks of the grid.
+    pub blocks: u64,
+    /// Those of them that were left out, because of [`Limits::sample`].
     pub left_out: u64,
 }
 
@@ -201,7 +205,7 @@ impl Module {
         };
         let mut report = report(kernel, launch, &sum.counters, sum.findings);
         report.footprints = footprints(kernel, memory, &sum.footprints);
-        report.left_out = left_out;
+        (report.blocks, report.left_out) = (setting.blocks(), left_out);
         Ok(report)
     }
 
@@ -289,7 +293,7 @@ impl Sum {
 
 /// Runs blocks in rounds, each as long as the blocks before it let expect. Also returns how many were left out.
 fn run_sample(setting: &Setting<'_>, budget: u64, sample: Sample) -> (Sum, u64) {
-    let order = Order::new(setting.grid, sample.seed);
+    let order = Order::new(setting.grid, sample.seed, sample.corners);
     let (mut sum, mut done) = (Sum::default(), 0);
     while done < order.blocks {
         let spent = sum.threads();

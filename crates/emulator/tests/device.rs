@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use tilewright_core::buffer::{Buffer, BufferSpec, Role, Workload};
+use tilewright_core::counts::{Op, Property, Space};
 use tilewright_core::data::Data;
 use tilewright_core::device::{Device, DeviceKind, DeviceSpec};
 use tilewright_core::dtype::DType;
@@ -228,6 +229,18 @@ fn samples_are_of_the_size_asked_for_and_always_the_same() {
     assert_eq!(written(1, 1).0, [0]);
     let (all, _, in_part) = written(1, u64::MAX);
     assert_eq!((all.len(), in_part), (500, false));
+    // Blocks of counts stand for all, without corners, and whatever a program has beside its first launch.
+    let mut device = EmulatorDevice::new(spec(80)).unwrap().counting(9 * 32 * 50, 1);
+    let (data, mut program) = constant(500, &[("c", 0)]);
+    program.steps.push(program.steps[0].clone());
+    device.upload(&data).unwrap();
+    device.run(&program).unwrap();
+    let reports = device.log().take();
+    assert!(reports.iter().all(|report| (400..460).contains(&report.left_out)), "{:?}", reports[0].left_out);
+    let counted = tilewright_emulator::properties(&reports);
+    assert_eq!((counted[&Property::Groups], counted[&Property::Launches]), (1000, 2));
+    let store = Op::Store(Space::Global, 32);
+    assert_eq!((counted[&Property::Threads(store)], counted[&Property::Warps(store)]), (32_000, 1000));
     // Programs of several launches run whole.
     let mut device = EmulatorDevice::new(spec(80)).unwrap().sampling(1, 1);
     let (data, mut program) = constant(20, &[("c", 0)]);

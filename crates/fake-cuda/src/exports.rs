@@ -278,6 +278,22 @@ unsafe extern "C" fn cuModuleGetFunction(
 }
 
 #[unsafe(no_mangle)]
+unsafe extern "C" fn cuModuleGetGlobal_v2(
+    at: Place<CUdeviceptr>,
+    bytes: Place<usize>,
+    module: CUmodule,
+    name: *const c_char,
+) -> CUresult {
+    // SAFETY: the caller's string.
+    let name = unsafe { CStr::from_ptr(name) }.to_string_lossy();
+    within(|state| {
+        let (address, length) = state.variable(number(module), &name)?;
+        at.put(address)?;
+        bytes.put(length as usize)
+    })
+}
+
+#[unsafe(no_mangle)]
 unsafe extern "C" fn cuLaunchKernel(
     function: CUfunction,
     grid_x: c_uint,

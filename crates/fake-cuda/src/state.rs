@@ -304,6 +304,13 @@ impl State {
         Ok(function)
     }
 
+    /// The address and the length of a variable.
+    pub(crate) fn variable(&mut self, module: u64, name: &str) -> Answer<(u64, u64)> {
+        let module = known(self.modules.get(&module))?;
+        let id = self.memory.variable(module, name).map_err(|_| Code::CUDA_ERROR_NOT_FOUND)?;
+        Ok((self.memory.address(id), self.memory.len(id)))
+    }
+
     /// Bytes of shared memory that a kernel declares.
     pub(crate) fn static_shared(&self, function: u64) -> Answer<i32> {
         let function = known(self.functions.get(&function))?;

@@ -72,7 +72,8 @@ impl Verification {
                 m.index, m.buffer, m.found, m.expected, m.bound
             )
         });
-        Some(format!("{} wrong elements ({:?} data){first}", v.wrong, wrong.filling))
+        let elements = if v.wrong == 1 { "element" } else { "elements" };
+        Some(format!("{} wrong {elements} ({:?} data){first}", v.wrong, wrong.filling))
     }
 }
 

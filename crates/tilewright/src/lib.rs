@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 mod callable;
+mod counting;
 pub mod device;
 mod error;
 pub mod exporting;
@@ -12,6 +13,7 @@ mod request;
 pub mod tuner;
 
 pub use callable::Callable;
+pub use counting::ByEmulator;
 pub use device::DeviceName;
 pub use error::Error;
 pub use own::{Args, At, Before, BuildError, KernelBuilder, OwnKernel};

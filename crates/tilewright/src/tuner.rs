@@ -1,6 +1,7 @@
 //! Tuning and planning any kernel on one device.
 
 use crate::callable::Callable;
+use crate::counting::ByEmulator;
 use crate::device::DeviceName;
 use crate::error::Error;
 use crate::kernels::Kernels;
@@ -139,7 +140,7 @@ impl Tuner {
     pub fn described(&self, path: impl AsRef<Path>) -> Result<UserKernel, Error> {
         let name = self.name.clone();
         let referee = OnDevice::new(move || name.open(None));
-        Ok(UserKernel::open(path.as_ref(), Box::new(referee))?)
+        Ok(UserKernel::open(path.as_ref(), Box::new(referee))?.counted_by(Box::<ByEmulator>::default()))
     }
 
     /// The facts of the device.

@@ -2,6 +2,7 @@
 
 use crate::arguments::{Argument, Held, What};
 use crate::computation::{InputOfUser, value_of};
+use crate::counting::Counted;
 use crate::formula::Formula;
 use crate::inputs::{Given, Input};
 use crate::launches::{Grid, Launched};
@@ -14,6 +15,7 @@ use tilewright_core::expr::{Val, Value};
 use tilewright_core::feature::Feature;
 use tilewright_core::id::KernelId;
 use tilewright_core::kernel::Kernel;
+use tilewright_core::operations::Operations;
 use tilewright_core::problem::{AnyKernel, Erased};
 use tilewright_core::program::{Code, Language, Launch, Program, Source, Step};
 use tilewright_core::space::{BoundSpace, Legal, Param, ParamSpace, Point, Symbols, Values};
@@ -39,6 +41,7 @@ pub(crate) struct Inner {
     pub(crate) bytes: Option<Formula>,
     pub(crate) reference: Reference,
     pub(crate) referred: Referred,
+    pub(crate) counted: Option<Counted>,
 }
 
 /// The source.
@@ -216,6 +219,10 @@ impl Kernel for UserKernel {
 
     fn generate(&self, plan: &UserPlan) -> Program {
         plan.0.clone()
+    }
+
+    fn operations(&self, device: &DeviceSpec, input: &InputOfUser, plan: &UserPlan) -> Option<Operations> {
+        self.count(device, input, &plan.0)
     }
 
     fn feature_names(&self) -> Vec<Feature> {

@@ -2,6 +2,7 @@
 
 mod arguments;
 mod computation;
+mod counting;
 mod data;
 mod document;
 mod error;
@@ -15,6 +16,7 @@ mod open;
 mod reference;
 
 pub use computation::InputOfUser;
+pub use counting::Counter;
 pub use error::UserError;
 pub use kernel::{UserKernel, UserPlan};
 pub use reference::{OnDevice, Referee};

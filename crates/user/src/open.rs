@@ -121,6 +121,7 @@ fn inner(path: &Path, written: &str, document: &Document, referee: Box<dyn Refer
         bytes,
         reference,
         referred,
+        counted: None,
     })
 }
 

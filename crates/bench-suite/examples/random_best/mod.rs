@@ -2,6 +2,7 @@
 
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
+use std::collections::HashSet;
 use std::error::Error;
 use std::time::Duration;
 use tilewright_core::measurement::{Outcome, Timing};
@@ -24,9 +25,13 @@ pub(crate) fn random_best(
 ) -> Result<Vec<(f64, Point)>, Box<dyn Error>> {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let mut sampler = Exact::new();
-    let mut best: Vec<(f64, Point)> = Vec::new();
+    let (mut best, mut known) = (Vec::<(f64, Point)>::new(), HashSet::new());
     for _ in 0..samples {
         let point = sampler.draw(problem.space(), &mut rng)?.point;
+        // Small spaces are drawn from many times over.
+        if !known.insert(point.clone()) {
+            continue;
+        }
         let least = best.first().map(|b| Duration::from_secs_f64(b.0));
         let settings = PlanSettings::default();
         let policy = Timing {

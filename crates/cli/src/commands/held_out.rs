@@ -33,6 +33,7 @@ pub(super) struct HeldOut {
     pub(super) gflops: f64,
     /// The configuration that would run if nothing were tuned.
     pub(super) untuned_gflops: Option<f64>,
+    pub(super) untuned_s: Option<f64>,
     pub(super) best_baseline: Option<String>,
     pub(super) best_baseline_gflops: Option<f64>,
     /// Best baseline's time / our time.
@@ -118,6 +119,7 @@ fn held(task: &Task, row: TaskReport, predicted_s: Option<f64>, untuned: Option<
         measured_s: row.ours_s.unwrap_or(f64::NAN),
         gflops: row.ours_gflops.unwrap_or(0.0),
         untuned_gflops: untuned.map(|s| row.flops / s / 1e9),
+        untuned_s: untuned,
         best_baseline_gflops: best,
         input: row.input,
         config: row.config,

@@ -295,7 +295,11 @@ fn text(a: &Answer) -> String {
         ),
         (
             "measured",
-            format!("{}{}", time(a.measured_s), a.gflops.map_or(String::new(), |g| format!(", {g:.1} GFLOP/s"))),
+            format!(
+                "{}{}",
+                time(a.measured_s),
+                a.gflops.filter(|g| *g > 0.0).map_or(String::new(), |g| format!(", {g:.1} GFLOP/s"))
+            ),
         ),
         (
             "verified",

@@ -249,12 +249,12 @@ fn text(a: &Answer) -> String {
         table.push(vec![row.name.clone(), seconds(row.time_s), format!("{:.2}", row.ratio), String::new()]);
     }
     format!(
-        "{} for {}\n{}: {}, {:.2} GFLOP/s, {:.2} GB/s; right, largest relative error {:.1e}; caches {}\n\n{}",
+        "{} for {}\n{}: {}, {}{:.2} GB/s; right, largest relative error {:.1e}; caches {}\n\n{}",
         a.kernel,
         a.input,
         a.variant,
         seconds(a.time_s),
-        a.gflops,
+        if a.gflops > 0.0 { format!("{:.2} GFLOP/s, ", a.gflops) } else { String::new() },
         a.bytes_per_s / 1e9,
         a.max_rel_error,
         a.cache_policy,

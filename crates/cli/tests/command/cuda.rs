@@ -2,6 +2,7 @@
 
 use crate::home::{Home, document, has};
 use serde_json::Value;
+use std::path::Path;
 use tilewright_perfmodel_linear::{LinearModel, Part, Property, Report, Sharpness, Weight};
 
 fn answer(home: &Home, args: &[&str]) -> Value {
@@ -96,20 +97,14 @@ fn a_campaign_of_convolutions_has_the_stages_of_convolutions() {
     assert_eq!((code, refused["error"]["field"].as_str()), (2, Some("stages")), "{refused}");
 }
 
-fn cold<'a>(more: &[&'a str]) -> Vec<&'a str> {
-    let input = ["plan", "gemm", "m=64", "n=48", "k=33", "dtype=f32", "--device", "cuda:0", "--model", "linear"];
+fn cold<'a>(input: &[&'a str], more: &[&'a str]) -> Vec<&'a str> {
     let little = ["--candidates", "6", "--top", "2", "--budget", "20ms"];
-    [&input[..], &little, more].concat()
+    [&["plan"], input, &["--device", "cuda:0", "--model", "linear"], &little, more].concat()
 }
 
-#[test]
-fn weights_alone_make_a_plan_on_it() {
-    let home = Home::new();
-    let missing = document(&["plan"], &home.cuda(&cold(&[])));
-    assert_eq!((missing.0, &missing.1["error"]["kind"]), (2, &"no-weights".into()), "{}", missing.1);
-    let command = "`tilewright model fit --model linear --device cuda:0`";
-    assert!(missing.1["error"]["message"].as_str().unwrap().contains(command), "{}", missing.1);
-    let told = answer(&home, &["doctor"]);
+/// Weights of the device of a home.
+fn weights(home: &Home) -> String {
+    let told = answer(home, &["doctor"]);
     let weight = |name: &str, part, seconds| {
         let property = Property { name: name.to_owned(), part };
         Weight { property, seconds, uncertainty: 0.0, measured: true }
@@ -123,7 +118,34 @@ fn weights_alone_make_a_plan_on_it() {
     };
     let file = home.path().join("weights.json");
     std::fs::write(&file, model.to_value().unwrap().to_string()).unwrap();
-    let planned = answer(&home, &cold(&["--profile", file.to_str().unwrap()]));
+    file.display().to_string()
+}
+
+#[test]
+fn weights_alone_make_a_plan_on_it() {
+    let home = Home::new();
+    let input = ["gemm", "m=64", "n=48", "k=33", "dtype=f32"];
+    let missing = document(&["plan"], &home.cuda(&cold(&input, &[])));
+    assert_eq!((missing.0, &missing.1["error"]["kind"]), (2, &"no-weights".into()), "{}", missing.1);
+    let command = "`tilewright model fit --model linear --device cuda:0`";
+    assert!(missing.1["error"]["message"].as_str().unwrap().contains(command), "{}", missing.1);
+    let planned = answer(&home, &cold(&input, &["--profile", &weights(&home)]));
     assert_eq!((&planned["model"], &planned["verified"]), (&"linear".into(), &true.into()), "{planned}");
     assert!(planned["considered"].as_u64().unwrap() >= 6 && planned["measured_s"].as_f64().unwrap() > 0.0, "{planned}");
+}
+
+/// A described kernel has no symbolic counts: blocks of it are emulated.
+#[test]
+fn weights_alone_make_a_plan_of_a_described_kernel() {
+    let Some(nvrtc) = tilewright_testkit::nvrtc() else { return };
+    let home = Home::new();
+    let stencil = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/kernels/stencil.cu.json");
+    let words = [stencil.to_str().unwrap(), "h=70", "w=90"];
+    let (weights, nvrtc) = (weights(&home), nvrtc.display().to_string());
+    // Its reference needs the host's compiler.
+    let variables = [("TILEWRIGHT_NVRTC", nvrtc.as_str()), ("PATH", env!("PATH"))];
+    let (code, planned) = document(&["plan"], &home.cuda_with(&cold(&words, &["--profile", &weights]), &variables));
+    assert_eq!(code, 0, "{planned}");
+    assert_eq!((&planned["model"], &planned["verified"]), (&"linear".into(), &true.into()), "{planned}");
+    assert!(planned["predicted_s"].as_f64().unwrap() > 0.0, "{planned}");
 }

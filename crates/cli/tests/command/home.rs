@@ -24,6 +24,11 @@ impl Home {
     /// Runs with the fake CUDA driver in the place of a real one, and nothing else that a path could lead to.
     #[cfg(target_os = "linux")]
     pub(crate) fn cuda(&self, args: &[&str]) -> Output {
+        self.cuda_with(args, &[])
+    }
+
+    /// The same with more variables.
+    pub(crate) fn cuda_with(&self, args: &[&str], variables: &[(&str, &str)]) -> Output {
         let folder = self.path().join("driver");
         if !folder.exists() {
             let built = Path::new(env!("CARGO_BIN_EXE_tilewright")).with_file_name("deps/libtilewright_fake_cuda.so");
@@ -33,6 +38,7 @@ impl Home {
         let mut command = self.command(args);
         // No ptxas either: its machine code is not for this driver.
         command.env("LD_LIBRARY_PATH", &folder).env("PATH", &folder).env_remove("TILEWRIGHT_PTXAS");
+        command.envs(variables.iter().copied());
         command.arg("--json").current_dir(&folder).output().unwrap()
     }
 

@@ -6,72 +6,14 @@ use rayon::prelude::*;
 use std::collections::BTreeMap;
 use tilewright_core::buffer::{Filling, Workload};
 use tilewright_core::computation::{Computation, InputLimits};
-use tilewright_core::counts::{Counts, Op, Property, Space, Step, Stride};
+use tilewright_core::counts::{Counts, Property, Step};
 use tilewright_core::program::Program;
 use tilewright_core::space::Config;
-use tilewright_emulator::{Footprint, Report};
+use tilewright_emulator::{overlaps, properties};
 use tilewright_ops::gemm::{Gemm, GemmInput};
 use tilewright_ptxgen::gemm::GemmPlan;
 
-pub(crate) type Numbers = BTreeMap<Property, i64>;
-
-/// What the emulator counted, by the names of the properties; steps with the share of memory that their array uses.
-fn dynamic(reports: &[Report], groups: i64) -> Numbers {
-    let mut out = Numbers::from([(Property::Constant, 1), (Property::Groups, groups)]);
-    let mut add = |property: Property, n: u64| *out.entry(property).or_insert(0) += n as i64;
-    for report in reports {
-        for (class, tally) in report.counts.by_class() {
-            add(Property::Threads(op(&class)), tally.threads);
-            add(Property::Warps(op(&class)), tally.issued);
-            add(Property::Off(op(&class)), tally.predicated_off);
-        }
-        for (i, site) in report.counts.sites.iter().enumerate() {
-            let (op, Some(traffic)) = (op(&site.class), site.traffic) else { continue };
-            if matches!(op, Op::Load(Space::Param, _)) {
-                continue;
-            }
-            for (at, stride) in Stride::ALL.into_iter().enumerate() {
-                let used = used(report, i, tilewright_emulator::Stride::ALL[at]);
-                add(Property::Accesses(op, Step { stride, used }), traffic.strides[at]);
-            }
-            if matches!(op, Op::Load(Space::Shared, _) | Op::Store(Space::Shared, _) | Op::MatrixLoad(_)) {
-                add(Property::Passes(op), traffic.transactions);
-            }
-        }
-        add(Property::Launches, 1);
-    }
-    out.retain(|_, n| *n != 0);
-    with_overlaps(out)
-}
-
-fn op(class: &impl ToString) -> Op {
-    match class.to_string().parse() {
-        Ok(Property::Threads(op)) => op,
-        other => panic!("{}: {other:?}", class.to_string()),
-    }
-}
-
-/// In how many steps of the stride the array of an instruction is used; 0 for strides that leave no gaps, or shared memory.
-fn used(report: &Report, site: usize, stride: tilewright_emulator::Stride) -> u8 {
-    let Some(own) = report.footprints.iter().find(|f| f.site == Some(site)) else { return 0 };
-    let is_array = |f: &&Footprint| (f.site, &f.buffer, f.is_store) == (None, &own.buffer, own.is_store);
-    let array = report.footprints.iter().find(is_array).unwrap();
-    match array.amortised(stride) {
-        (_, 0 | 1) => 0,
-        (above, _) => above as u8,
-    }
-}
-
-fn with_overlaps(mut numbers: Numbers) -> Numbers {
-    numbers.retain(|p, _| !matches!(p, Property::Overlap(..)));
-    for (property, loads) in numbers.clone() {
-        let Property::Accesses(Op::Load(Space::Global, bits), step) = property else { continue };
-        if let Some(stores) = numbers.get(&Property::Accesses(Op::Store(Space::Global, bits), step)).copied() {
-            numbers.insert(Property::Overlap(bits, step), stores.min(loads));
-        }
-    }
-    numbers
-}
+pub(crate) type Numbers = BTreeMap<Property, u64>;
 
 /// The same with strides alone. The emulator's share is that of a whole array with its ends, which small arrays are most of.
 fn by_stride(numbers: &Numbers) -> Numbers {
@@ -84,27 +26,20 @@ fn by_stride(numbers: &Numbers) -> Numbers {
         };
         *out.entry(property).or_insert(0) += n;
     }
-    with_overlaps(out)
-}
-
-fn groups(program: &Program) -> i64 {
-    let of = |step: &tilewright_core::program::Step| match step {
-        tilewright_core::program::Step::Launch(launch) => launch.grid.iter().map(|n| i64::from(*n)).product(),
-        _ => 0,
-    };
-    program.steps.iter().map(of).sum()
+    overlaps(&mut out);
+    out
 }
 
 pub(crate) fn emulated(program: &Program, work: &Workload, what: &str) -> Numbers {
     let mut device = device("sm_80").with_footprints();
     run(&mut device, program, work, what);
-    dynamic(&device.log().take(), groups(program))
+    properties(&device.log().take())
 }
 
 pub(crate) fn symbolic(counts: &Counts, words: &Config, what: &str) -> Numbers {
     let mut evaluator = counts.evaluator();
     let values = evaluator.eval_by(|name| words.get(name)?.as_int()).unwrap_or_else(|e| panic!("{what}: {e}")).to_vec();
-    evaluator.properties().iter().copied().zip(values).filter(|(_, n)| *n != 0).collect()
+    evaluator.properties().iter().copied().zip(values.iter().map(|n| *n as u64)).filter(|(_, n)| *n != 0).collect()
 }
 
 pub(crate) fn compare(found: &Numbers, expected: &Numbers, counts: &Counts, what: &str) {
@@ -138,7 +73,9 @@ fn check(input: &GemmInput, plan: &GemmPlan, shares: Shares) {
 pub(crate) fn counted_and_run(counts: &Counts, words: &Config, ran: &Numbers, shares: Shares, what: &str) {
     let found = symbolic(counts, words, what);
     // What is said to be the lesser of two is.
-    assert_eq!(found, with_overlaps(found.clone()), "{what}");
+    let mut again = found.clone();
+    overlaps(&mut again);
+    assert_eq!(found, again, "{what}");
     match shares {
         Shares::Compared => compare(&found, ran, counts, what),
         Shares::LeftOut => compare(&by_stride(&found), &by_stride(ran), counts, what),

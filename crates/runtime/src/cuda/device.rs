@@ -153,8 +153,14 @@ impl CudaDevice {
             return Err(self.unsupported(format!("{:?}", launch.code)));
         };
         let taken = signature::parameters(text, entry)?;
-        let function = self.module(text)?.function(entry, launch)?;
+        let module = self.module(text)?;
+        let function = module.function(entry, launch)?;
         let held = self.held.as_ref().ok_or_else(no_data)?;
+        // Once for all runs: copies between them would be timed.
+        for (name, number) in &launch.symbols {
+            let missing = || argument(name, format!("the workload has no buffer number {number}"));
+            module.set_variable(name, held.memories.get(*number).ok_or_else(missing)?)?;
+        }
         let driver = &self.driver;
         let to = Referents {
             buffers: &held.addresses,

@@ -1,6 +1,6 @@
 //! Entries of loaded code, and their launches.
 
-use super::driver::{Driver, Module};
+use super::driver::{Driver, Memory, Module};
 use super::error::Asked;
 use cudarc::driver::result;
 use cudarc::driver::sys::{self, CUfunction_attribute as Attribute};
@@ -86,6 +86,31 @@ impl Module {
         let function = Function { module: self.clone(), handle };
         function.allow(launch, fixed.map_err(load)?)?;
         Ok(function)
+    }
+}
+
+impl Module {
+    /// Copies a buffer to the beginning of a variable, on the stream.
+    ///
+    /// # Errors
+    /// There is no such variable, or it is shorter.
+    pub(super) fn set_variable(&self, name: &str, from: &Memory) -> Result<(), DeviceError> {
+        let driver = self.driver();
+        driver.bind()?;
+        let wrong = |message: String| DeviceError::Argument { name: name.to_owned(), message };
+        let text = CString::new(name).map_err(|e| wrong(e.to_string()))?;
+        // SAFETY: the module is alive.
+        let found = unsafe { result::module::get_global(self.handle(), text) };
+        let (at, have) = found.map_err(|_| wrong(format!("no variable {name:?} in the module")))?;
+        if from.len() > have {
+            return Err(wrong(format!("a buffer of {} bytes for a variable of {have}", from.len())));
+        }
+        if from.len() == 0 {
+            return Ok(());
+        }
+        // SAFETY: both ranges are alive until the stream has been waited for, and long enough.
+        let copied = unsafe { result::memcpy_dtod_async(at, from.address(), from.len(), driver.stream().cast()) };
+        copied.map_err(|e| driver.error(e, Asked::Run))
     }
 }
 
