@@ -5,7 +5,7 @@ use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 use std::sync::Arc;
 use tilewright_core::buffer::{Buffers, Workload};
 use tilewright_core::data::Data;
-use tilewright_core::device::{Device, DeviceSpec, classify};
+use tilewright_core::device::{Device, DeviceSpec, GridPart, classify};
 use tilewright_core::measurement::{Measurement, Timing};
 use tilewright_core::problem::MeasureError;
 use tilewright_core::program::{Arg, Code, DeviceError, Language, Launch, Program, Step};
@@ -192,8 +192,14 @@ impl<D: Device> Device for Compiling<D> {
         self.held()?.read()
     }
 
-    fn ran_in_part(&self) -> bool {
-        self.holds == Holds::Inner && self.inner.ran_in_part()
+    fn run_near(&mut self, program: &Program, parts: &[GridPart], margin: f64) -> Result<(), DeviceError> {
+        self.compiles |= is_source(program);
+        let (program, native) = self.lowered(program)?;
+        self.target(native)?.run_near(&program, parts, margin)
+    }
+
+    fn parts(&self) -> Option<Vec<GridPart>> {
+        if self.holds == Holds::Inner { self.inner.parts() } else { None }
     }
 
     fn time(&mut self, program: &Program, timing: &Timing) -> Result<Measurement, MeasureError> {

@@ -4,9 +4,10 @@ mod compare;
 mod view;
 
 pub use crate::element::Element;
-pub use compare::{Comparison, Part};
+pub use compare::{Comparison, Part, changed};
 pub use view::{View, views};
 
+use crate::device::GridPart;
 use crate::dtype::DType;
 use crate::element::{self, Complex, ElementError};
 use crate::program::DeviceError;
@@ -231,6 +232,15 @@ pub struct ExpectedBuffer {
     pub bounds: Vec<f32>,
 }
 
+/// What a part of a program's blocks left of data.
+#[derive(Clone, Copy, Debug)]
+pub struct Written<'a> {
+    /// The buffers after the run.
+    pub after: &'a [Buffer],
+    /// The parts of the grid that ran.
+    pub parts: &'a [GridPart],
+}
+
 /// What a run must produce.
 #[derive(Clone, Debug)]
 pub struct Expected {
@@ -264,6 +274,14 @@ pub struct Verdict {
     pub max_rel_error: f64,
     /// Largest error as a fraction of its bound, over elements with a bound above zero.
     pub worst_of_bound: f64,
+    /// Elements that differ from the reference of these data by more than their bound, and are right for data within the rounding of
+    /// these ([`Computation::nudged`](crate::computation::Computation::nudged)).
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub within_rounding: u64,
+}
+
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 impl Verdict {
@@ -274,6 +292,20 @@ impl Verdict {
 }
 
 impl Expected {
+    /// Also takes what lies between this reference and another of the same shape, with the bounds of both.
+    ///
+    /// # Panics
+    /// If the other has other buffers.
+    pub fn widen(&mut self, other: &Self) {
+        for (one, other) in self.buffers.iter_mut().zip(&other.buffers) {
+            assert_eq!((one.index, one.values.len()), (other.index, other.values.len()), "another reference");
+            let both = one.values.iter_mut().zip(&mut one.bounds).zip(other.values.iter().zip(&other.bounds));
+            for ((value, bound), (v, b)) in both {
+                (*value, *bound) = compare::hull((*value, *bound), (*v, *b));
+            }
+        }
+    }
+
     /// Compares the buffers after a run.
     ///
     /// # Panics
@@ -296,18 +328,10 @@ impl Expected {
         for ExpectedBuffer { index, values, bounds } in &self.buffers {
             let (before, after) = (&before[*index], &after[*index]);
             assert_eq!(after.components(), values.len(), "length of buffer {index}");
-            let size = (after.bytes().len() / values.len().max(1)).max(1);
-            let pairs = before.bytes().chunks_exact(size).zip(after.bytes().chunks_exact(size));
-            let changed: Vec<bool> = pairs.map(|(before, after)| before != after).collect();
-            let mut first = 0;
-            for run in changed.chunk_by(|a, b| a == b) {
-                let range = first..first + run.len();
-                if run[0] {
-                    let part =
-                        Part { buffer: *index, first, values: &values[range.clone()], bounds: &bounds[range.clone()] };
-                    comparison.add(after, &part);
-                }
-                first = range.end;
+            for range in changed(before, after) {
+                let first = range.start;
+                let part = Part { buffer: *index, first, values: &values[range.clone()], bounds: &bounds[range] };
+                comparison.add(after, &part);
             }
         }
         comparison.verdict()

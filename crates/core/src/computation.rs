@@ -1,6 +1,6 @@
 //! What is computed, apart from how.
 
-use crate::buffer::{Buffer, BufferSpec, Buffers, Expected, Filling, Verdict, Workload};
+use crate::buffer::{Buffer, BufferSpec, Buffers, Expected, Filling, Verdict, Workload, Written};
 use crate::data::{Data, SplitMix};
 use crate::expr::Value;
 use crate::feature::Feature;
@@ -107,6 +107,30 @@ pub trait Computation: Send + Sync + 'static {
     /// # Errors
     /// A reference that is itself a program, and fails.
     fn reference(&self, input: &Self::Input, before: &Buffers, scalars: &[f64]) -> Result<Expected, DeviceError>;
+
+    /// The reference where only a part of a program's blocks ran: right where that part wrote, and anything elsewhere. By default all
+    /// of it; a computation whose reference is itself a program runs that in part too.
+    ///
+    /// # Errors
+    /// As [`Computation::reference`].
+    fn reference_near(
+        &self,
+        input: &Self::Input,
+        before: &Buffers,
+        scalars: &[f64],
+        written: &Written<'_>,
+    ) -> Result<Expected, DeviceError> {
+        let _ = written;
+        self.reference(input, before, scalars)
+    }
+
+    /// The data moved by about the rounding of their type, by a seed, for computations that may jump there: a kernel that compares
+    /// numbers may take two that are equal either way. A result is right too if it lies within what the reference makes of such data.
+    /// `None` of computations that are continuous, whose bounds say all.
+    fn nudged(&self, input: &Self::Input, before: &Buffers, seed: u64) -> Option<Buffers> {
+        let _ = (input, before, seed);
+        None
+    }
 
     /// How the buffers after a run compare with the reference. By default all of the reference is made first; a computation whose
     /// reference is several times as large as its buffers compares part by part instead.

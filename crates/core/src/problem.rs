@@ -1,6 +1,6 @@
 //! The object-safe view of (kernel, device, input) that everything outside a kernel crate sees.
 
-use crate::buffer::{Buffer, Buffers, Expected, Filling, Verdict, Workload};
+use crate::buffer::{Buffer, Buffers, Expected, Filling, Verdict, Workload, Written};
 use crate::computation::{Computation, InputError, InputLimits, Work};
 use crate::counts::Counts;
 use crate::data::Data;
@@ -79,6 +79,24 @@ pub trait Problem: Send + Sync {
     /// # Errors
     /// A reference that is itself a program, and fails.
     fn reference(&self, before: &Buffers, scalars: &[f64]) -> Result<Expected, DeviceError>;
+    /// What the part of the data must become that a part of a program wrote. See [`Computation::reference_near`].
+    ///
+    /// # Errors
+    /// As [`Problem::reference`].
+    fn reference_near(
+        &self,
+        before: &Buffers,
+        scalars: &[f64],
+        written: &Written<'_>,
+    ) -> Result<Expected, DeviceError> {
+        let _ = written;
+        self.reference(before, scalars)
+    }
+    /// The data moved by about their rounding. See [`Computation::nudged`].
+    fn nudged(&self, before: &Buffers, seed: u64) -> Option<Buffers> {
+        let _ = (before, seed);
+        None
+    }
     /// How the data after a run compare with that. See [`Computation::compare`].
     ///
     /// # Errors
@@ -294,6 +312,19 @@ impl<K: Kernel> Problem for Bound<K> {
 
     fn reference(&self, before: &Buffers, scalars: &[f64]) -> Result<Expected, DeviceError> {
         self.kernel.computation().reference(&self.input, before, scalars)
+    }
+
+    fn reference_near(
+        &self,
+        before: &Buffers,
+        scalars: &[f64],
+        written: &Written<'_>,
+    ) -> Result<Expected, DeviceError> {
+        self.kernel.computation().reference_near(&self.input, before, scalars, written)
+    }
+
+    fn nudged(&self, before: &Buffers, seed: u64) -> Option<Buffers> {
+        self.kernel.computation().nudged(&self.input, before, seed)
     }
 
     fn compare(&self, before: &Buffers, scalars: &[f64], after: &[Buffer]) -> Result<Verdict, DeviceError> {

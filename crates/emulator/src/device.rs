@@ -2,6 +2,7 @@
 
 use crate::finding::Finding;
 use crate::launch::{Argument, Launch, LaunchError, Limits, Report, Sample};
+use crate::sample::{Which, near};
 use crate::memory::{BufferId, Memory, MemoryError};
 use crate::module::Module;
 use crate::rounding::{BFLOAT, HALF, Round, narrow};
@@ -9,7 +10,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use tilewright_core::buffer::{Buffer, BufferSpec, Buffers, Role};
 use tilewright_core::data::Data;
-use tilewright_core::device::{Device, DeviceSpec, no_data};
+use tilewright_core::device::{Device, DeviceSpec, GridPart, no_data};
 use tilewright_core::dtype::DType;
 use tilewright_core::measurement::{Measurement, Timing};
 use tilewright_core::problem::MeasureError;
@@ -30,6 +31,9 @@ impl Log {
     }
 }
 
+/// Blocks of a sample whose results count: more of small ones find no more, and the reference needs its blocks around each.
+const MOST_CHECKED: u64 = 512;
+
 /// Warp instructions of a block that is only counted.
 const MOST_OF_A_BLOCK: u64 = 1 << 22;
 
@@ -38,8 +42,8 @@ const MOST_OF_A_BLOCK: u64 = 1 << 22;
 pub struct EmulatorDevice {
     settings: Settings,
     held: Option<Held>,
-    /// The last run left blocks out.
-    in_part: bool,
+    /// What the last run ran, if it left blocks out.
+    parts: Option<Vec<GridPart>>,
 }
 
 #[derive(Debug)]
@@ -69,7 +73,7 @@ impl EmulatorDevice {
         }
         let settings =
             Settings { spec, limits, sample: None, counts_only: false, log: Log::default(), tolerant: false };
-        Ok(Self { settings, held: None, in_part: false })
+        Ok(Self { settings, held: None, parts: None })
     }
 
     /// Reports have the footprints of buffers.
@@ -80,12 +84,17 @@ impl EmulatorDevice {
     }
 
     /// Programs of exactly one launch run in part: the first block of the grid, the last, the other corners, and then
-    /// blocks that the seed chooses, until about so many thread instructions were executed. Programs of several launches
+    /// blocks that the seed chooses, until about so many thread instructions were executed, or 512 blocks. Programs of several launches
     /// run whole, since each may need all of what the one before it wrote. [`Device::ran_in_part`] says whether blocks
     /// were left out. Blocks that wait for others may wait for one that does not run.
     #[must_use]
     pub fn sampling(mut self, most_thread_instructions: u64, seed: u64) -> Self {
-        self.settings.sample = Some(Sample { thread_instructions: most_thread_instructions, seed, corners: true });
+        self.settings.sample = Some(Sample {
+            thread_instructions: most_thread_instructions,
+            blocks: MOST_CHECKED,
+            seed,
+            corners: true,
+        });
         self
     }
 
@@ -94,7 +103,12 @@ impl EmulatorDevice {
     /// some time, with a finding.
     #[must_use]
     pub fn counting(mut self, most_thread_instructions: u64, seed: u64) -> Self {
-        self.settings.sample = Some(Sample { thread_instructions: most_thread_instructions, seed, corners: false });
+        self.settings.sample = Some(Sample {
+            thread_instructions: most_thread_instructions,
+            blocks: u64::MAX,
+            seed,
+            corners: false,
+        });
         self.settings.counts_only = true;
         self.settings.limits.block_instructions = MOST_OF_A_BLOCK;
         self.with_footprints().tolerant()
@@ -105,6 +119,14 @@ impl EmulatorDevice {
     pub fn tolerant(mut self) -> Self {
         self.settings.tolerant = true;
         self
+    }
+
+    fn run_blocks(&mut self, program: &Program, which: Which) -> Result<(), DeviceError> {
+        let held = self.held.as_mut().ok_or_else(no_data)?;
+        held.load(program, &self.settings)?;
+        self.parts = None;
+        self.parts = held.run(program, &self.settings, &which)?;
+        Ok(())
     }
 
     /// What launches have reported.
@@ -147,15 +169,22 @@ impl Device for EmulatorDevice {
     }
 
     fn run(&mut self, program: &Program) -> Result<(), DeviceError> {
-        let held = self.held.as_mut().ok_or_else(no_data)?;
-        held.load(program, &self.settings)?;
-        self.in_part = false;
-        self.in_part = held.run(program, &self.settings)?;
-        Ok(())
+        let sample = self.settings.sample.map_or(Which::All, Which::Sample);
+        self.run_blocks(program, sample)
     }
 
-    fn ran_in_part(&self) -> bool {
-        self.in_part
+    fn run_near(&mut self, program: &Program, parts: &[GridPart], margin: f64) -> Result<(), DeviceError> {
+        let launches = program.steps.iter().filter_map(|step| match step {
+            Step::Launch(launch) => Some(launch.grid),
+            _ => None,
+        });
+        let grids: Vec<[u32; 3]> = launches.collect();
+        let near = if let [grid] = grids[..] { near(grid, parts, margin) } else { None };
+        self.run_blocks(program, near.map_or(Which::All, Which::These))
+    }
+
+    fn parts(&self) -> Option<Vec<GridPart>> {
+        self.parts.clone()
     }
 
     fn read(&mut self) -> Result<Buffers, DeviceError> {
@@ -248,15 +277,20 @@ impl Held {
         })
     }
 
-    /// Runs a program; whether blocks were left out.
-    fn run(&mut self, program: &Program, device: &Settings) -> Result<bool, DeviceError> {
+    /// Runs a program; the parts that ran, where blocks were left out.
+    fn run(
+        &mut self,
+        program: &Program,
+        device: &Settings,
+        which: &Which,
+    ) -> Result<Option<Vec<GridPart>>, DeviceError> {
         let launches = program.steps.iter().filter(|step| matches!(step, Step::Launch(_))).count();
         let adds_up = program.steps.iter().any(|step| match step {
             Step::Launch(program::Launch { code: Code::Ptx { text, .. }, .. }) => accumulates(text),
             _ => false,
         });
-        let sample = device.sample.filter(|_| device.counts_only || launches == 1 && !adds_up);
-        let mut left_out = 0;
+        let which = if device.counts_only || launches == 1 && !adds_up { which } else { &Which::All };
+        let mut parts = None;
         // What an earlier run left in the workspace must not matter.
         if let Some(id) = self.workspace {
             self.memory.forget(id);
@@ -266,11 +300,11 @@ impl Held {
                 (Step::Fill { offset, bytes, value }, Some(id)) => {
                     self.memory.fill(id, *offset, *bytes, *value);
                 }
-                (Step::Launch(launch), _) => left_out += self.launch(launch, device, sample)?,
+                (Step::Launch(launch), _) => parts = self.launch(launch, device, which)?.or(parts),
                 (Step::Fill { .. } | Step::Host(_) | Step::Library(_), _) => {}
             }
         }
-        Ok(left_out > 0)
+        Ok(parts)
     }
 
     /// Copies buffers of the workload to the beginnings of variables of the module.
@@ -296,14 +330,14 @@ impl Held {
         Ok(())
     }
 
-    /// Runs a launch; how many blocks were left out.
+    /// Runs a launch; the parts that ran, where blocks were left out.
     fn launch(
         &mut self,
         step: &program::Launch,
         device: &Settings,
-        sample: Option<Sample>,
-    ) -> Result<u64, DeviceError> {
-        let Code::Ptx { text, entry } = &step.code else { return Ok(0) };
+        which: &Which,
+    ) -> Result<Option<Vec<GridPart>>, DeviceError> {
+        let Code::Ptx { text, entry } = &step.code else { return Ok(None) };
         self.set_symbols(step)?;
         let Some(module) = self.modules.get(text) else { return Err(DeviceError::Load("not loaded".into())) };
         let parameters = module.parameters(entry).unwrap_or_default();
@@ -316,7 +350,8 @@ impl Held {
             block: step.block,
             shared_bytes: step.shared_bytes,
             args: &args,
-            limits: Limits { sample, ..device.limits },
+            limits: Limits { sample: which.sample(), ..device.limits },
+            only: if let Which::These(blocks) = which { Some(blocks) } else { None },
         };
         let report = module.launch(&launch, &mut self.memory).map_err(refused)?;
         let left_out = report.left_out;
@@ -324,7 +359,7 @@ impl Held {
         device.log.add(report);
         match message {
             Some(message) if !device.tolerant => Err(DeviceError::Run(message)),
-            _ => Ok(left_out),
+            _ => Ok((left_out > 0).then(|| which.parts(step.grid, left_out))),
         }
     }
 }

@@ -87,6 +87,8 @@ impl Default for Limits {
 pub struct Sample {
     /// Thread instructions after which no more blocks are added. The first block runs in any case.
     pub thread_instructions: u64,
+    /// Blocks after which no more are added.
+    pub blocks: u64,
     /// What the choice of blocks depends on.
     pub seed: u64,
     /// Whether the first, the last and the other corners come before all others: where faults are, and not what most blocks do.
@@ -108,12 +110,14 @@ pub struct Launch<'a> {
     pub args: &'a [Argument],
     /// What is allowed.
     pub limits: Limits,
+    /// The linear numbers of the blocks that run, rising, where not all do or a sample.
+    pub only: Option<&'a [u64]>,
 }
 
 impl<'a> Launch<'a> {
     /// A launch without dynamic shared memory.
     pub fn new(entry: &'a str, grid: [u32; 3], block: [u32; 3], args: &'a [Argument]) -> Self {
-        Self { entry, grid, block, shared_bytes: 0, args, limits: Limits::default() }
+        Self { entry, grid, block, shared_bytes: 0, args, limits: Limits::default(), only: None }
     }
 }
 
@@ -162,7 +166,7 @@ pub struct Report {
     pub footprints: Vec<Footprint>,
     /// Blocks of the grid.
     pub blocks: u64,
-    /// Those of them that were left out, because of [`Limits::sample`].
+    /// Those of them that were left out, because of [`Limits::sample`] or [`Launch::only`].
     pub left_out: u64,
 }
 
@@ -199,13 +203,19 @@ impl Module {
             limit: launch.limits.block_instructions.min(launch.limits.launch_instructions),
             footprints: launch.limits.footprints,
         };
-        let (sum, left_out) = match launch.limits.sample {
-            Some(sample) => run_sample(&setting, launch.limits.launch_instructions, sample),
-            None => (run(&setting, launch.limits.launch_instructions, 0..setting.blocks(), |at| at), 0),
+        let (most, blocks) = (launch.limits.launch_instructions, setting.blocks());
+        let (sum, left_out) = match (launch.only, launch.limits.sample) {
+            (Some(only), _) => {
+                let number = |at: u64| usize::try_from(at).ok().and_then(|at| only.get(at)).copied().unwrap_or(0);
+                let there = only.partition_point(|block| *block < blocks) as u64;
+                (run(&setting, most, 0..there, number), blocks - there)
+            }
+            (None, Some(sample)) => run_sample(&setting, most, sample),
+            (None, None) => (run(&setting, most, 0..blocks, |at| at), 0),
         };
         let mut report = report(kernel, launch, &sum.counters, sum.findings);
         report.footprints = footprints(kernel, memory, &sum.footprints);
-        (report.blocks, report.left_out) = (setting.blocks(), left_out);
+        (report.blocks, report.left_out) = (blocks, left_out);
         Ok(report)
     }
 
@@ -300,12 +310,12 @@ fn run_sample(setting: &Setting<'_>, budget: u64, sample: Sample) -> (Sum, u64) 
         let left = sample.thread_instructions.saturating_sub(spent);
         let next = match done {
             0 => 1,
-            _ if left == 0 => break,
+            _ if left == 0 || done >= sample.blocks => break,
             // The corners may be shorter than what lies between: they say little of how many blocks will be enough.
             _ if done <= order.corners() => done + 1,
             _ => (done + (left / (spent / done).max(1)).max(1)).min(2 * done),
         };
-        let next = next.min(order.blocks);
+        let next = next.min(order.blocks).min(sample.blocks.max(1));
         sum.merge(run(setting, budget, done..next, |at| order.block(at)));
         done = next;
     }

@@ -243,8 +243,13 @@ impl Memory {
             return Vec::new();
         }
         let words = &region.words[(offset / 4) as usize..(end as usize).div_ceil(4)];
-        let all = words.iter().flat_map(|w| w.load(Ordering::Relaxed).to_le_bytes());
-        all.skip((offset % 4) as usize).take((end - offset) as usize).collect()
+        let mut all = vec![0; 4 * words.len()];
+        for (to, word) in all.chunks_exact_mut(4).zip(words) {
+            to.copy_from_slice(&word.load(Ordering::Relaxed).to_le_bytes());
+        }
+        all.drain(..(offset % 4) as usize);
+        all.truncate((end - offset) as usize);
+        all
     }
 
     /// The contents of a buffer; nothing for a buffer of another memory.

@@ -1,4 +1,55 @@
-//! The order in which blocks of a sample run.
+//! Which blocks of a grid run, and in which order those of a sample.
+
+use crate::launch::Sample;
+use tilewright_core::device::GridPart;
+
+/// Which blocks of a launch run.
+pub(crate) enum Which {
+    All,
+    Sample(Sample),
+    /// Linear numbers, rising.
+    These(Vec<u64>),
+}
+
+impl Which {
+    pub(crate) fn sample(&self) -> Option<Sample> {
+        if let Self::Sample(sample) = self { Some(*sample) } else { None }
+    }
+
+    /// The parts of a grid that ran, where so many blocks were left out.
+    pub(crate) fn parts(&self, grid: [u32; 3], left_out: u64) -> Vec<GridPart> {
+        let part = |block: u64| GridPart::of_block(block, grid);
+        match self {
+            Self::All => vec![GridPart { from: [0.0; 3], to: [1.0; 3] }],
+            Self::These(blocks) => blocks.iter().map(|block| part(*block)).collect(),
+            Self::Sample(sample) => {
+                let order = Order::new(grid, sample.seed, sample.corners);
+                (0..order.blocks - left_out).map(|place| part(order.block(place))).collect()
+            }
+        }
+    }
+}
+
+/// Grids with more blocks run whole: each block of them takes a place in a list here.
+const MOST_BLOCKS: u64 = 1 << 24;
+
+/// The blocks of a grid in parts or next to them, rising; `None` where that is most of them.
+pub(crate) fn near(grid: [u32; 3], parts: &[GridPart], margin: f64) -> Option<Vec<u64>> {
+    let [width, height, depth] = grid.map(u64::from);
+    let blocks = width.saturating_mul(height).saturating_mul(depth);
+    if blocks > MOST_BLOCKS {
+        return None;
+    }
+    let mut chosen = vec![false; usize::try_from(blocks).ok()?];
+    for part in parts {
+        let [x, y, z] = part.blocks(grid, margin);
+        for row in z.flat_map(|z| y.clone().map(move |y| z * height + y)) {
+            chosen[(row * width + x.start) as usize..(row * width + x.end) as usize].fill(true);
+        }
+    }
+    let numbers: Vec<u64> = (0u64..).zip(chosen).filter_map(|(at, is)| is.then_some(at)).collect();
+    (4 * numbers.len() as u64 <= 3 * blocks).then_some(numbers)
+}
 
 /// A permutation of the blocks of a grid: the first, the last, the other corners if they are asked for, and then the others. Those follow a walk
 /// around the grid with steps of one length, so that any number of them is spread over all of it.

@@ -1,9 +1,9 @@
 //! Checking results against a reference in higher precision, before anything is trusted.
 
-use std::sync::Arc;
-use tilewright_core::buffer::{Buffer, BufferSpec, Buffers, Expected, Filling, Role, Verdict, Workload};
+use std::sync::{Arc, OnceLock};
+use tilewright_core::buffer::{Buffer, BufferSpec, Buffers, Expected, Filling, Role, Verdict, Workload, Written};
 use tilewright_core::data::Data;
-use tilewright_core::device::Device;
+use tilewright_core::device::{Device, GridPart};
 use tilewright_core::problem::Problem;
 use tilewright_core::program::DeviceError;
 use tilewright_core::space::Illegal;
@@ -99,8 +99,8 @@ pub struct Verifier {
 struct Case {
     filling: Filling,
     work: Arc<Workload>,
-    /// None where it is made part by part for each comparison.
-    expected: Option<Arc<Expected>>,
+    /// Made when it is first needed; none where it is made part by part for each comparison.
+    expected: Option<Arc<OnceLock<Expected>>>,
 }
 
 /// Data are kept for the next configuration, and their reference in higher precision is, up to this many bytes together. Larger ones
@@ -136,13 +136,14 @@ impl Verifier {
             }
             // What an earlier filling left is of no use now, and large.
             out.after = Buffers::new();
-            let case = self.case(problem, filling)?;
+            let case = self.case(problem, filling);
             device.upload(&Data::Given(case.work.clone()))?;
             device.run(&program)?;
             let after = device.read()?;
+            let left = Left { after: &after, parts: device.parts() };
             let checked = Checked {
                 filling: case.filling,
-                verdict: verdict(problem, &case, &after, device.ran_in_part())?,
+                verdict: verdict(problem, &case, &left)?,
                 overwritten: overwritten(&case.work, &after),
             };
             out.checks.push(checked);
@@ -154,18 +155,17 @@ impl Verifier {
         Ok(out)
     }
 
-    fn case(&mut self, problem: &dyn Problem, filling: Filling) -> Result<Case, DeviceError> {
+    fn case(&mut self, problem: &dyn Problem, filling: Filling) -> Case {
         if let Some(known) = self.cases.iter().find(|case| case.filling == filling) {
-            return Ok(known.clone());
+            return known.clone();
         }
         let work = Arc::new(problem.workload(filling, self.settings.seed));
         if held(&work) > MOST_HELD {
-            return Ok(Case { filling, work, expected: None });
+            return Case { filling, work, expected: None };
         }
-        let expected = Some(Arc::new(problem.reference(&work.buffers, &work.scalars)?));
-        let case = Case { filling, work, expected };
+        let case = Case { filling, work, expected: Some(Arc::default()) };
         self.cases.push(case.clone());
-        Ok(case)
+        case
     }
 }
 
@@ -176,15 +176,83 @@ fn held(work: &Workload) -> usize {
     work.specs.iter().map(of).chain(referred).fold(0, usize::saturating_add)
 }
 
-/// How a result compares; where only a part ran, what that part wrote.
-fn verdict(problem: &dyn Problem, case: &Case, after: &Buffers, in_part: bool) -> Result<Verdict, DeviceError> {
+/// What a device left of data, and the parts of the grid that ran where not all did.
+struct Left<'a> {
+    after: &'a Buffers,
+    parts: Option<Vec<GridPart>>,
+}
+
+impl Left<'_> {
+    fn expected(&self, problem: &dyn Problem, before: &Buffers, scalars: &[f64]) -> Result<Expected, DeviceError> {
+        match &self.parts {
+            Some(parts) => problem.reference_near(before, scalars, &Written { after: self.after, parts }),
+            None => problem.reference(before, scalars),
+        }
+    }
+
+    /// What was not written says nothing where only a part ran.
+    fn verdict(&self, expected: &Expected, before: &Buffers) -> Verdict {
+        match &self.parts {
+            Some(_) => expected.compare_written(before, self.after),
+            None => expected.compare(self.after),
+        }
+    }
+}
+
+/// How a result compares. References of small data are kept for the next configuration.
+fn verdict(problem: &dyn Problem, case: &Case, left: &Left<'_>) -> Result<Verdict, DeviceError> {
     let Workload { buffers, scalars, .. } = &*case.work;
-    Ok(match (&case.expected, in_part) {
-        (Some(expected), false) => expected.compare(after),
-        (Some(expected), true) => expected.compare_written(buffers, after),
-        (None, false) => problem.compare(buffers, scalars, after)?,
-        (None, true) => problem.reference(buffers, scalars)?.compare_written(buffers, after),
-    })
+    let verdict = match (&left.parts, &case.expected) {
+        (None, None) => problem.compare(buffers, scalars, left.after)?,
+        (None, Some(known)) => {
+            let expected = match known.get() {
+                Some(expected) => expected,
+                None => {
+                    let made = problem.reference(buffers, scalars)?;
+                    known.get_or_init(|| made)
+                }
+            };
+            expected.compare(left.after)
+        }
+        (Some(_), _) => left.verdict(&left.expected(problem, buffers, scalars)?, buffers),
+    };
+    if verdict.is_right() { Ok(verdict) } else { within_rounding(problem, case, left, verdict) }
+}
+
+/// References of nudged data, at most: each takes one of two equal numbers either way.
+const NUDGES: u64 = 24;
+
+/// After so many without one more element that is right, the result is wrong.
+const NUDGES_IN_VAIN: u64 = 4;
+
+/// The verdict of a result that is wrong for its data, unless it is right for data within their rounding.
+fn within_rounding(
+    problem: &dyn Problem,
+    case: &Case,
+    left: &Left<'_>,
+    wrong: Verdict,
+) -> Result<Verdict, DeviceError> {
+    let Workload { buffers, scalars, .. } = &*case.work;
+    let (mut expected, mut fewest, mut in_vain) = (None, wrong.wrong, 0);
+    for seed in 0..NUDGES {
+        let Some(nudged) = problem.nudged(buffers, seed) else { return Ok(wrong) };
+        let other = left.expected(problem, &nudged, scalars)?;
+        let expected = match &mut expected {
+            Some(expected) => expected,
+            None => expected.insert(left.expected(problem, buffers, scalars)?),
+        };
+        expected.widen(&other);
+        let verdict = left.verdict(expected, buffers);
+        if verdict.is_right() {
+            return Ok(Verdict { within_rounding: wrong.wrong, max_rel_error: 0.0, ..verdict });
+        }
+        in_vain = if verdict.wrong < fewest { 0 } else { in_vain + 1 };
+        if in_vain == NUDGES_IN_VAIN {
+            break;
+        }
+        fewest = fewest.min(verdict.wrong);
+    }
+    Ok(wrong)
 }
 
 fn overwritten(work: &Workload, after: &[Buffer]) -> Option<&'static str> {

@@ -1,11 +1,11 @@
 //! What a described kernel computes: its inputs, data and reference.
 
 use crate::arguments::{Fill, Held};
-use crate::data::filled;
+use crate::data::{filled, nudged};
 use crate::formula::Formula;
 use crate::inputs::Given;
 use crate::kernel::{Inner, UserKernel};
-use tilewright_core::buffer::{BufferSpec, Buffers, Expected, Filling, Role, Workload};
+use tilewright_core::buffer::{BufferSpec, Buffers, Expected, Filling, Role, Workload, Written};
 use tilewright_core::computation::{Computation, InputError, InputLimits, Work};
 use tilewright_core::expr::Val;
 use tilewright_core::feature::Feature;
@@ -171,8 +171,8 @@ impl Computation for UserKernel {
             Fill::Constant(formula) => value_of(formula, &|name| self.0.given(&input.0, name)),
             _ => None,
         };
-        let fill = |(held, spec): (&Held, &BufferSpec)| filled(held, spec.len, constant(held), filling, seed);
-        let buffers = self.0.buffers.iter().zip(&specs).map(fill).collect();
+        let fill = |(held, spec): ((usize, &Held), &BufferSpec)| filled(held, spec.len, constant(held.1), filling, seed);
+        let buffers = self.0.buffers.iter().enumerate().zip(&specs).map(fill).collect();
         Workload { specs, buffers, scalars: Vec::new() }
     }
 
@@ -186,6 +186,20 @@ impl Computation for UserKernel {
 
     fn reference(&self, input: &InputOfUser, before: &Buffers, _: &[f64]) -> Result<Expected, DeviceError> {
         self.0.expected(&input.0, before)
+    }
+
+    fn reference_near(
+        &self,
+        input: &InputOfUser,
+        before: &Buffers,
+        _: &[f64],
+        written: &Written<'_>,
+    ) -> Result<Expected, DeviceError> {
+        self.0.expected_near(&input.0, before, written)
+    }
+
+    fn nudged(&self, _: &InputOfUser, before: &Buffers, seed: u64) -> Option<Buffers> {
+        nudged(&self.0.buffers, before, seed)
     }
 
     fn feature_names(&self) -> Vec<Feature> {

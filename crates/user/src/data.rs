@@ -3,7 +3,7 @@
 use crate::arguments::{Fill, Held, Kind};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use tilewright_core::buffer::{Buffer, Filling, Role};
+use tilewright_core::buffer::{Buffer, Buffers, Filling, Role};
 use tilewright_core::dtype::DType;
 
 /// Data come in so many versions: a reference may be as slow as the kernel, and is made once for each.
@@ -12,8 +12,27 @@ const VERSIONS: u64 = 4;
 /// What poisons integers that are only written: no small number, and no index.
 const POISON: u8 = 0xa5;
 
-/// The contents of a buffer of so many components. `constant` is the value of a constant fill.
-pub(crate) fn filled(held: &Held, len: usize, constant: Option<f64>, filling: Filling, seed: u64) -> Buffer {
+/// The last bits of random reals, which are the same in all of a buffer.
+const MARKS: u64 = 0xf;
+
+/// A real with the mark of its buffer in its last bits: numbers of two buffers are hardly ever equal. Kernels compare such numbers, and
+/// configurations that are equally right may take equal ones either way.
+fn marked(x: f64, mark: u64, dtype: DType) -> f64 {
+    match dtype {
+        DType::F32 => f64::from(f32::from_bits((x as f32).to_bits() & !(MARKS as u32) | mark as u32)),
+        DType::F64 => f64::from_bits(x.to_bits() & !MARKS | mark),
+        _ => x,
+    }
+}
+
+/// The contents of the buffer of that number, of so many components. `constant` is the value of a constant fill.
+pub(crate) fn filled(
+    (number, held): (usize, &Held),
+    len: usize,
+    constant: Option<f64>,
+    filling: Filling,
+    seed: u64,
+) -> Buffer {
     let mut buffer = Buffer::zeroed(held.element.dtype, len);
     if held.role == Role::Out {
         poison(&mut buffer, held);
@@ -34,13 +53,51 @@ pub(crate) fn filled(held: &Held, len: usize, constant: Option<f64>, filling: Fi
             let most = *most;
             match (held.element.kind, filling) {
                 (Kind::Float, Filling::Exact) => write(&mut buffer, held, || f64::from(rng.random_range(-8i32..=8))),
-                (Kind::Float, _) => write(&mut buffer, held, || most * rng.random_range(-1.0..1.0)),
+                (Kind::Float, _) => {
+                    let mark = number as u64 & MARKS;
+                    write(&mut buffer, held, || marked(most * rng.random_range(-1.0..1.0), mark, held.element.dtype));
+                }
                 (_, Filling::Exact) => write(&mut buffer, held, || rng.random_range(0.0..=most.min(8.0)).floor()),
                 _ => write(&mut buffer, held, || rng.random_range(0.0..most + 1.0).floor()),
             }
         }
     }
     buffer
+}
+
+/// The same data with every random float moved by a unit in the last place of the largest, up or down by a seed. `None` where
+/// nothing moves, or memory runs out.
+pub(crate) fn nudged(held: &[Held], before: &Buffers, seed: u64) -> Option<Buffers> {
+    let moves = |held: &Held| {
+        held.role != Role::Out && held.element.kind == Kind::Float && matches!(held.fill, Fill::Random(_))
+    };
+    if !held.iter().any(moves) {
+        return None;
+    }
+    let nudge = |(held, before): (&Held, &Buffer)| {
+        let mut buffer = before.try_clone().ok()?;
+        if moves(held) {
+            let mut rng = ChaCha8Rng::seed_from_u64(seed);
+            rng.set_stream(name_number(held.name));
+            let finite = (0..before.len()).map(|i| before.get_f64(i).abs()).filter(|x| x.is_finite());
+            let step = finite.fold(0.0, f64::max) * rounding(held.element.dtype);
+            (0..before.len()).for_each(|i| {
+                let step = if rng.random::<bool>() { step } else { -step };
+                buffer.set_f64(i, before.get_f64(i) + step);
+            });
+        }
+        Some(buffer)
+    };
+    held.iter().zip(before).map(nudge).collect()
+}
+
+/// A unit in the last place of 1.
+fn rounding(dtype: DType) -> f64 {
+    match dtype {
+        DType::F64 => f64::EPSILON,
+        DType::F16 => 2f64.powi(-10),
+        _ => f64::from(f32::EPSILON),
+    }
 }
 
 /// Buffers of one description have streams of their own.

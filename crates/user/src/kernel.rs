@@ -1,6 +1,6 @@
 //! A described kernel as an ordinary one.
 
-use crate::arguments::{Argument, Held, What};
+use crate::arguments::{Argument, Fill, Held, Kind, What};
 use crate::computation::{InputOfUser, value_of};
 use crate::counting::Counted;
 use crate::formula::Formula;
@@ -9,7 +9,7 @@ use crate::launches::{Grid, Launched};
 use crate::reference::{Reference, Referred};
 use std::path::PathBuf;
 use std::sync::Arc;
-use tilewright_core::buffer::Filling;
+use tilewright_core::buffer::{Filling, Role};
 use tilewright_core::device::DeviceSpec;
 use tilewright_core::expr::{Val, Value};
 use tilewright_core::feature::Feature;
@@ -198,9 +198,14 @@ impl Kernel for UserKernel {
         &self.0.space
     }
 
-    /// Whole numbers as data beside reals: lost and doubled terms show, whatever the tolerance.
+    /// Whole numbers as data beside reals: lost and doubled terms show, whatever the tolerance. Where integers come of floats, though,
+    /// numbers are compared or rounded, and whole ones tie: configurations may differ there that are equally right.
     fn fillings(&self) -> &'static [Filling] {
-        &[Filling::Real, Filling::Exact]
+        let is_float = |held: &Held| held.element.kind == Kind::Float;
+        let mut outputs = self.0.buffers.iter().filter(|held| held.output);
+        let is_random = |held: &Held| is_float(held) && matches!(held.fill, Fill::Random(_)) && held.role != Role::Out;
+        let ties = !outputs.any(is_float) && self.0.buffers.iter().any(is_random);
+        if ties { &[Filling::Real] } else { &[Filling::Real, Filling::Exact] }
     }
 
     fn symbols(&self, device: &DeviceSpec, input: &InputOfUser) -> Symbols {

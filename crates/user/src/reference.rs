@@ -5,9 +5,9 @@ use crate::inputs::Given;
 use crate::kernel::{Inner, Text};
 use crate::launches::Grid;
 use std::sync::{Arc, Mutex, PoisonError};
-use tilewright_core::buffer::{Buffer, BufferSpec, Buffers, Expected, ExpectedBuffer, Role, Workload};
+use tilewright_core::buffer::{Buffer, BufferSpec, Buffers, Expected, ExpectedBuffer, Role, Workload, Written, changed};
 use tilewright_core::data::Data;
-use tilewright_core::device::{Device, DeviceSpec};
+use tilewright_core::device::{Device, DeviceSpec, GridPart};
 use tilewright_core::dtype::DType;
 use tilewright_core::expr::Value;
 use tilewright_core::program::{DeviceError, Program, Step};
@@ -21,36 +21,43 @@ pub trait Referee: Send + Sync {
     /// There is no such device.
     fn spec(&self) -> Result<Arc<DeviceSpec>, DeviceError>;
 
-    /// What a program leaves of data.
+    /// What a program leaves of data: all of it, or at least the blocks in parts of the grid and next to them
+    /// ([`Device::run_near`]), with a margin. Also whether blocks were left out.
     ///
     /// # Errors
     /// What the device reports.
-    fn run(&self, program: &Program, data: Arc<Workload>) -> Result<Buffers, DeviceError>;
+    fn run(
+        &self,
+        program: &Program,
+        data: Arc<Workload>,
+        near: Option<(&[GridPart], f64)>,
+    ) -> Result<(Buffers, bool), DeviceError>;
 }
 
 type Open = dyn Fn() -> Result<Box<dyn Device>, DeviceError> + Send + Sync;
 
-/// A device of its own for references, opened when the first is needed.
+/// Devices of their own for references, opened when they are needed: one for each reference that is made at the same time.
 pub struct OnDevice {
     open: Box<Open>,
-    device: Mutex<Option<Box<dyn Device>>>,
+    idle: Mutex<Vec<Box<dyn Device>>>,
 }
 
 impl OnDevice {
     /// By what opens the device; it must take source text in the kernel's language.
     pub fn new(open: impl Fn() -> Result<Box<dyn Device>, DeviceError> + Send + Sync + 'static) -> Self {
-        Self { open: Box::new(open), device: Mutex::new(None) }
+        Self { open: Box::new(open), idle: Mutex::default() }
     }
 
     fn with<R>(&self, act: impl FnOnce(&mut dyn Device) -> Result<R, DeviceError>) -> Result<R, DeviceError> {
-        let mut device = self.device.lock().unwrap_or_else(PoisonError::into_inner);
-        if device.is_none() {
-            *device = Some((self.open)()?);
-        }
-        match &mut *device {
-            Some(device) => act(&mut **device),
-            None => Err(DeviceError::Run("the device of references is gone".into())),
-        }
+        let idle = || self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        let there = idle().pop();
+        let mut device = match there {
+            Some(device) => device,
+            None => (self.open)()?,
+        };
+        let done = act(&mut *device);
+        idle().push(device);
+        done
     }
 }
 
@@ -59,11 +66,19 @@ impl Referee for OnDevice {
         self.with(|device| Ok(device.spec().clone()))
     }
 
-    fn run(&self, program: &Program, data: Arc<Workload>) -> Result<Buffers, DeviceError> {
+    fn run(
+        &self,
+        program: &Program,
+        data: Arc<Workload>,
+        near: Option<(&[GridPart], f64)>,
+    ) -> Result<(Buffers, bool), DeviceError> {
         self.with(|device| {
             device.upload(&Data::Given(data))?;
-            device.run(program)?;
-            device.read()
+            match near {
+                Some((parts, margin)) => device.run_near(program, parts, margin)?,
+                None => device.run(program)?,
+            }
+            Ok((device.read()?, device.parts().is_some()))
         })
     }
 }
@@ -82,6 +97,9 @@ pub(crate) enum Reference {
     /// The caller's own.
     Closure(Box<Closure>),
 }
+
+/// How far around the parts that ran the reference runs, in sizes of those parts: tiles that do not divide the output shift the others.
+const MARGINS: [f64; 3] = [0.0, 1.0, 4.0];
 
 /// Bytes of references that are kept.
 const KEPT: usize = 1 << 30;
@@ -104,12 +122,63 @@ impl Referred {
 impl Inner {
     /// The right values with their bounds.
     pub(crate) fn expected(&self, input: &Given, before: &Buffers) -> Result<Expected, DeviceError> {
-        let outputs = self.outputs(input, before)?;
+        Ok(self.bounded(&*self.outputs(input, before)?))
+    }
+
+    fn bounded(&self, outputs: &[(usize, Vec<f64>)]) -> Expected {
         let buffer = |(index, values): &(usize, Vec<f64>)| {
             let bounds = bounds(&self.buffers[*index], values);
             ExpectedBuffer { index: *index, values: values.clone(), bounds }
         };
-        Ok(Expected { buffers: outputs.iter().map(buffer).collect() })
+        Expected { buffers: outputs.iter().map(buffer).collect() }
+    }
+
+    /// The right values where a part of a program wrote. A reference that is a program runs in part too: first the blocks at the same
+    /// place of its grid, and more of them until they wrote all that is to be compared.
+    pub(crate) fn expected_near(
+        &self,
+        input: &Given,
+        before: &Buffers,
+        written: &Written<'_>,
+    ) -> Result<Expected, DeviceError> {
+        if let Some(program) = self.program_of_reference(input)? {
+            for margin in MARGINS {
+                let (after, in_part) = self.refer(&program, before, Some((written.parts, margin)))?;
+                if !in_part {
+                    return Ok(self.bounded(&self.read(before, &after)?));
+                }
+                if let Some(expected) = self.where_written(before, &after, written.after) {
+                    return Ok(expected);
+                }
+            }
+        }
+        self.expected(input, before)
+    }
+
+    /// What a run of a part of the reference says of all that another run changed; `None` if it did not come everywhere.
+    fn where_written(&self, before: &[Buffer], reference: &[Buffer], after: &[Buffer]) -> Option<Expected> {
+        let mut buffers = Vec::new();
+        for (index, held) in self.buffers.iter().enumerate().filter(|(_, held)| held.output) {
+            let (before, reference, after) = (&before[index], &reference[index], &after[index]);
+            // Zeros that are never touched take no memory.
+            let (mut values, mut limits) = (vec![0.0; after.components()], vec![0.0f32; after.components()]);
+            let mut right = Vec::new();
+            for range in changed(before, after) {
+                let is_same = |i: usize| before.component(i).to_bits() == reference.component(i).to_bits();
+                if range.clone().any(is_same) {
+                    return None;
+                }
+                range.clone().for_each(|i| values[i] = reference.component(i));
+                right.extend_from_slice(&values[range]);
+            }
+            let of_right = bounds(held, &right);
+            let mut next = of_right.iter();
+            for range in changed(before, after) {
+                limits[range].iter_mut().zip(&mut next).for_each(|(limit, of)| *limit = *of);
+            }
+            buffers.push(ExpectedBuffer { index, values, bounds: limits });
+        }
+        Some(Expected { buffers })
     }
 
     /// The right values of outputs, made once for the same data.
@@ -137,7 +206,7 @@ impl Inner {
     }
 
     fn made(&self, input: &Given, before: &Buffers) -> Result<Vec<(usize, Vec<f64>)>, DeviceError> {
-        let program = match &self.reference {
+        match &self.reference {
             Reference::Arrays(arrays) => return self.arrays(arrays, before),
             Reference::Closure(closure) => {
                 let fields = self.inputs.iter().zip(input).map(|(of, value)| (of.name.clone(), value.clone()));
@@ -145,18 +214,38 @@ impl Inner {
                 let written = (0..self.buffers.len()).filter(|&i| self.buffers[i].output);
                 return Ok(written.zip(values).collect());
             }
+            Reference::Configuration(_) | Reference::Function { .. } => {}
+        }
+        let program = self.program_of_reference(input)?;
+        let program = program.ok_or_else(|| DeviceError::Run("the reference is no program".into()))?;
+        let (after, _) = self.refer(&program, before, None)?;
+        self.read(before, &after)
+    }
+
+    /// The program that a reference is, if it is one.
+    fn program_of_reference(&self, input: &Given) -> Result<Option<Program>, DeviceError> {
+        Ok(match &self.reference {
+            Reference::Arrays(_) | Reference::Closure(_) => None,
             Reference::Configuration(config) => {
                 let config = self.legal(input, config.as_ref())?;
                 let value = |name: &str| config.get(name).map(Value::as_val);
-                self.program(input, &value, &config.0)
+                Some(self.program(input, &value, &config.0))
             }
             Reference::Function { text, entry, grid } => {
                 let config = self.legal(input, None)?;
                 let value = |name: &str| self.given(input, name).or_else(|| config.get(name).map(Value::as_val));
                 let launch = self.launch(text, entry, grid.as_deref(), &self.arguments, &value, &config.0);
-                Program::new(vec![Step::Launch(launch)], 0)
+                Some(Program::new(vec![Step::Launch(launch)], 0))
             }
-        };
+        })
+    }
+
+    fn refer(
+        &self,
+        program: &Program,
+        before: &Buffers,
+        near: Option<(&[GridPart], f64)>,
+    ) -> Result<(Buffers, bool), DeviceError> {
         let failed = |error: DeviceError| match error {
             DeviceError::Load(message) => DeviceError::Load(format!("of the reference: {message}")),
             DeviceError::Fault(message) => DeviceError::Run(format!("the reference faulted: {message}")),
@@ -164,8 +253,7 @@ impl Inner {
         };
         let specs = self.specs_of(before);
         let work = Workload { specs: specs.clone(), buffers: copies(before)?, scalars: Vec::new() };
-        let after = self.referred.referee.run(&program.on(specs), Arc::new(work)).map_err(failed)?;
-        self.read(before, &after)
+        self.referred.referee.run(&program.clone().on(specs), Arc::new(work), near).map_err(failed)
     }
 
     fn specs_of(&self, before: &Buffers) -> Vec<BufferSpec> {

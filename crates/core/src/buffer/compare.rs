@@ -2,6 +2,7 @@
 
 use super::{Buffer, Mismatch, Verdict};
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 /// Components of one buffer that follow each other, as a reference has them.
 #[derive(Clone, Copy, Debug)]
@@ -75,5 +76,62 @@ impl Comparison {
         let relative = |(reference, error): &(f64, f64)| error / reference.max(f64::MIN_POSITIVE);
         let largest = self.largest.values().map(relative).fold(0.0, f64::max);
         Verdict { max_rel_error: if self.is_beyond { f64::INFINITY } else { largest }, ..self.verdict }
+    }
+}
+
+/// Components that are looked at one by one where any of them changed: a page of bytes, or a few.
+const PAGE: usize = 512;
+
+/// The runs of components of a buffer that are not bit by bit what they were.
+///
+/// # Panics
+/// If the buffers are not of one length.
+pub fn changed<'a>(before: &'a Buffer, after: &'a Buffer) -> impl Iterator<Item = Range<usize>> + 'a {
+    let (bytes, components) = (after.bytes().len(), after.components());
+    assert_eq!((before.bytes().len(), before.components()), (bytes, components), "another length");
+    let size = (bytes / components.max(1)).max(1);
+    let pages = before.bytes().chunks(PAGE * size).zip(after.bytes().chunks(PAGE * size)).enumerate();
+    pages.filter(|(_, (before, after))| before != after).flat_map(move |(page, (before, after))| {
+        let pairs = before.chunks_exact(size).zip(after.chunks_exact(size));
+        let changed: Vec<bool> = pairs.map(|(before, after)| before != after).collect();
+        let mut first = page * PAGE;
+        let runs = changed.chunk_by(|a, b| a == b).map(|run| {
+            let range = first..first + run.len();
+            first = range.end;
+            (run[0], range)
+        });
+        runs.filter(|(is_changed, _)| *is_changed).map(|(_, range)| range).collect::<Vec<_>>()
+    })
+}
+
+/// The smallest interval, as its middle and half of its width, that two such have in it. Where one is no interval of finite numbers and
+/// the other is not the same, everything but NaN is in it.
+pub(super) fn hull(one: (f64, f32), other: (f64, f32)) -> (f64, f32) {
+    if one == other || one.0.is_nan() && other.0.is_nan() {
+        return one;
+    }
+    if !(one.0.is_finite() && other.0.is_finite()) {
+        return (0.0, f32::INFINITY);
+    }
+    let ends = |(middle, half): (f64, f32)| [middle - f64::from(half), middle + f64::from(half)];
+    let ([low, high], [other_low, other_high]) = (ends(one), ends(other));
+    let (low, high) = (low.min(other_low), high.max(other_high));
+    let (middle, half) = (low.midpoint(high), (high - low) / 2.0);
+    let rounded = half as f32;
+    (middle, if f64::from(rounded) < half { rounded.next_up() } else { rounded })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::hull;
+
+    #[test]
+    fn the_hull_holds_both_intervals() {
+        assert_eq!(hull((0.0, 0.0), (1.0, 0.0)), (0.5, 0.5));
+        assert_eq!(hull((2.0, 0.5), (2.0, 0.5)), (2.0, 0.5));
+        assert_eq!(hull((-1.0, 1.0), (5.0, 0.5)), (1.75, 3.75));
+        assert_eq!(hull((f64::INFINITY, 0.0), (5.0, 0.5)), (0.0, f32::INFINITY));
+        let (middle, half) = hull((1.0, 0.0), (1.1, 0.0));
+        assert!(middle - f64::from(half) <= 1.0 && middle + f64::from(half) >= 1.1);
     }
 }

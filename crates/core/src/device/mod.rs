@@ -4,9 +4,11 @@
 //! one. Whoever uses it sees the same thing.
 
 mod host;
+mod part;
 mod spec;
 
 pub use host::{HostDevice, HostProgram};
+pub use part::GridPart;
 pub use spec::{DeviceKind, DeviceSpec};
 
 use crate::buffer::Buffers;
@@ -51,9 +53,20 @@ pub trait Device: Send {
     /// What the device reports.
     fn read(&mut self) -> Result<Buffers, DeviceError>;
 
-    /// Whether the last run left a part of its blocks out, so that what it did not write says nothing: of a device that checks samples.
-    fn ran_in_part(&self) -> bool {
-        false
+    /// Runs at least the blocks that lie in parts of the grid or next to them (see [`GridPart::blocks`]); a device that cannot choose
+    /// runs them all.
+    ///
+    /// # Errors
+    /// As [`Device::run`].
+    fn run_near(&mut self, program: &Program, parts: &[GridPart], margin: f64) -> Result<(), DeviceError> {
+        let _ = (parts, margin);
+        self.run(program)
+    }
+
+    /// The parts of the grid that the last run ran, where it left blocks out, so that what it did not write says nothing: of a device
+    /// that checks samples.
+    fn parts(&self) -> Option<Vec<GridPart>> {
+        None
     }
 
     /// Times a program on the data, which it may change.
@@ -89,8 +102,12 @@ impl<D: DerefMut<Target: Device> + Send> Device for D {
         (**self).read()
     }
 
-    fn ran_in_part(&self) -> bool {
-        (**self).ran_in_part()
+    fn run_near(&mut self, program: &Program, parts: &[GridPart], margin: f64) -> Result<(), DeviceError> {
+        (**self).run_near(program, parts, margin)
+    }
+
+    fn parts(&self) -> Option<Vec<GridPart>> {
+        (**self).parts()
     }
 
     fn time(&mut self, program: &Program, timing: &Timing) -> Result<Measurement, MeasureError> {

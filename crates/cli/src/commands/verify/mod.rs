@@ -34,7 +34,7 @@ use tilewright_emulator::{EmulatorDevice, Fault, Finding};
 const LIMITS: InputLimits = InputLimits { max_flops: 4e6, max_bytes: 4e6 };
 
 /// Thread instructions of a case of a user's kernel, about: beyond them a sample of its blocks runs.
-const SAMPLE: u64 = 40_000_000;
+const SAMPLE: u64 = 20_000_000;
 
 /// Findings of one case that its failure spells out.
 const SPELT_OUT: usize = 3;
