@@ -2,10 +2,10 @@
 
 use crate::finding::Finding;
 use crate::launch::{Argument, Launch, LaunchError, Limits, Report, Sample};
-use crate::sample::{Which, near};
 use crate::memory::{BufferId, Memory, MemoryError};
 use crate::module::Module;
 use crate::rounding::{BFLOAT, HALF, Round, narrow};
+use crate::sample::{Which, near};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use tilewright_core::buffer::{Buffer, BufferSpec, Buffers, Role};
@@ -89,12 +89,8 @@ impl EmulatorDevice {
     /// were left out. Blocks that wait for others may wait for one that does not run.
     #[must_use]
     pub fn sampling(mut self, most_thread_instructions: u64, seed: u64) -> Self {
-        self.settings.sample = Some(Sample {
-            thread_instructions: most_thread_instructions,
-            blocks: MOST_CHECKED,
-            seed,
-            corners: true,
-        });
+        self.settings.sample =
+            Some(Sample { thread_instructions: most_thread_instructions, blocks: MOST_CHECKED, seed, corners: true });
         self
     }
 
@@ -103,12 +99,8 @@ impl EmulatorDevice {
     /// some time, with a finding.
     #[must_use]
     pub fn counting(mut self, most_thread_instructions: u64, seed: u64) -> Self {
-        self.settings.sample = Some(Sample {
-            thread_instructions: most_thread_instructions,
-            blocks: u64::MAX,
-            seed,
-            corners: false,
-        });
+        self.settings.sample =
+            Some(Sample { thread_instructions: most_thread_instructions, blocks: u64::MAX, seed, corners: false });
         self.settings.counts_only = true;
         self.settings.limits.block_instructions = MOST_OF_A_BLOCK;
         self.with_footprints().tolerant()
@@ -353,7 +345,7 @@ impl Held {
             limits: Limits { sample: which.sample(), ..device.limits },
             only: if let Which::These(blocks) = which { Some(blocks) } else { None },
         };
-        let report = module.launch(&launch, &mut self.memory).map_err(refused)?;
+        let report = module.launch(&launch, &mut self.memory).map_err(|error| refused(error, device))?;
         let left_out = report.left_out;
         let message = report.findings.first().map(|first| failure(first, report.findings.len()));
         device.log.add(report);
@@ -391,8 +383,12 @@ fn failure(first: &Finding, count: usize) -> String {
     if count > 1 { format!("{first} (and {} more findings)", count - 1) } else { first.to_string() }
 }
 
-fn refused(error: LaunchError) -> DeviceError {
+fn refused(error: LaunchError, device: &Settings) -> DeviceError {
     match error {
+        // Another configuration may run.
+        LaunchError::SharedMemory { .. } | LaunchError::Block { .. } | LaunchError::Grid { .. } => {
+            unsupported(device, error.to_string())
+        }
         LaunchError::ArgumentSize { ref name, .. } => {
             DeviceError::Argument { name: name.clone(), message: error.to_string() }
         }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tilewright_core::buffer::{Buffer, BufferSpec, Role, Workload};
 use tilewright_core::counts::{Op, Property, Space};
 use tilewright_core::data::Data;
-use tilewright_core::device::{Device, DeviceKind, DeviceSpec};
+use tilewright_core::device::{Device, DeviceKind, DeviceSpec, GridPart};
 use tilewright_core::dtype::DType;
 use tilewright_core::measurement::Timing;
 use tilewright_core::problem::MeasureError;
@@ -248,4 +248,21 @@ fn samples_are_of_the_size_asked_for_and_always_the_same() {
     device.upload(&data).unwrap();
     device.run(&program).unwrap();
     assert!(device.parts().is_none() && device.read().unwrap()[1].get_f64(32 * 19) == 2.5);
+}
+
+#[test]
+fn blocks_near_parts_of_another_grid_run_alone() {
+    let mut device = EmulatorDevice::new(spec(80)).unwrap();
+    let (data, program) = constant(500, &[("c", 0)]);
+    device.upload(&data).unwrap();
+    // The fourth block of ten: of 500 over the same problem those of its share, and of what its grid may reach beyond the end.
+    let parts = [GridPart::of_block(3, [10, 1, 1])];
+    device.run_near(&program, &parts, 0.0).unwrap();
+    let after = device.read().unwrap();
+    let ran: Vec<usize> = (0..500).filter(|b| after[1].get_f64(32 * b) == 2.5).collect();
+    assert_eq!((ran[0], ran.len(), ran[ran.len() - 1]), (149, 74, 222));
+    assert_eq!(device.parts().map(|parts| parts.len()), Some(74));
+    // Most of the grid is all of it.
+    device.run_near(&program, &parts, 5.0).unwrap();
+    assert!(device.parts().is_none() && device.read().unwrap()[1].get_f64(32 * 499) == 2.5);
 }

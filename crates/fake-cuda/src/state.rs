@@ -196,7 +196,7 @@ impl State {
         let args: Vec<Argument> = params.iter().cloned().map(Argument::Bytes).collect();
         let limits = Limits { shared_bytes: attributes::SHARED_BYTES, ..attributes::limits() };
         let (entry, grid, block) = (function.entry.as_str(), *grid, *block);
-        let launch = Launch { entry, grid, block, shared_bytes: *shared_bytes, args: &args, limits };
+        let launch = Launch { shared_bytes: *shared_bytes, limits, ..Launch::new(entry, grid, block, &args) };
         let report = module.launch(&launch, &mut self.memory).map_err(|error| refusal(&error))?;
         self.now_ns += launch_ns + busy_ns(&report, grid);
         if let Some(finding) = report.findings.iter().find(|f| !is_cut(f)) {

@@ -171,7 +171,8 @@ impl Computation for UserKernel {
             Fill::Constant(formula) => value_of(formula, &|name| self.0.given(&input.0, name)),
             _ => None,
         };
-        let fill = |(held, spec): ((usize, &Held), &BufferSpec)| filled(held, spec.len, constant(held.1), filling, seed);
+        let fill =
+            |(held, spec): ((usize, &Held), &BufferSpec)| filled(held, spec.len, constant(held.1), filling, seed);
         let buffers = self.0.buffers.iter().enumerate().zip(&specs).map(fill).collect();
         Workload { specs, buffers, scalars: Vec::new() }
     }

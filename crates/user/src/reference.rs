@@ -5,7 +5,9 @@ use crate::inputs::Given;
 use crate::kernel::{Inner, Text};
 use crate::launches::Grid;
 use std::sync::{Arc, Mutex, PoisonError};
-use tilewright_core::buffer::{Buffer, BufferSpec, Buffers, Expected, ExpectedBuffer, Role, Workload, Written, changed};
+use tilewright_core::buffer::{
+    Buffer, BufferSpec, Buffers, Expected, ExpectedBuffer, Role, Workload, Written, changed,
+};
 use tilewright_core::data::Data;
 use tilewright_core::device::{Device, DeviceSpec, GridPart};
 use tilewright_core::dtype::DType;

@@ -49,14 +49,19 @@ mod tests {
     /// What a block of so many elements touches of a problem, and the blocks of others that touch the same.
     #[test]
     fn blocks_near_touch_all_that_a_block_does() {
-        for (size, tile, other) in [(4096u64, 192u64, 16u64), (4096, 16, 192), (100, 7, 13), (100, 100, 9), (5, 2, 100), (64, 8, 8)] {
+        for (size, tile, other) in
+            [(4096u64, 192u64, 16u64), (4096, 16, 192), (100, 7, 13), (100, 100, 9), (5, 2, 100), (64, 8, 8)]
+        {
             let (grid, others) = (size.div_ceil(tile), size.div_ceil(other));
             for block in 0..grid {
                 let part = GridPart::of_block(block, [grid as u32, 1, 1]);
                 let [near, y, z] = part.blocks([others as u32, 1, 1], 0.0);
                 let elements = block * tile..((block + 1) * tile).min(size);
                 let needed = elements.start / other..(elements.end - 1) / other + 1;
-                assert!(near.start <= needed.start && near.end >= needed.end, "{size} {tile} {other}: {near:?} {needed:?}");
+                assert!(
+                    near.start <= needed.start && near.end >= needed.end,
+                    "{size} {tile} {other}: {near:?} {needed:?}"
+                );
                 assert!(near.end <= others && (y, z) == (0..1, 0..1));
             }
         }

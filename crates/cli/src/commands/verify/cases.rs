@@ -7,9 +7,10 @@ use tilewright_core::buffer::Filling;
 use tilewright_core::device::Device;
 use tilewright_core::expr::Value;
 use tilewright_core::id::KernelId;
+use tilewright_core::program::DeviceError;
 use tilewright_core::space::Config;
 use tilewright_emulator::{Finding, Log};
-use tilewright_runtime::verify::Verification;
+use tilewright_runtime::verify::{Verification, VerifyError};
 
 /// Threads of the host that repeat what must not depend on them. A device's own run has one.
 const OTHER_THREADS: usize = 3;
@@ -28,6 +29,8 @@ pub(super) struct Bench {
     pub(super) device: Box<dyn Device>,
     /// What the emulator found; it then runs its blocks one after the other.
     pub(super) log: Option<Log>,
+    /// Whether configurations may need what the device has not: the rules of users know no assembler, and our own are to be right.
+    pub(super) is_described: bool,
 }
 
 /// What came of a case.
@@ -43,7 +46,15 @@ pub(super) struct Outcome {
     pub(super) repeated: bool,
     /// What the emulator found beside a wrong result.
     pub(super) findings: Vec<Finding>,
+    /// Configurations that were drawn before this one and that the device cannot launch, with what it lacks.
+    pub(super) unlaunched: Vec<(Config, String)>,
 }
+
+/// Cases that are drawn instead of one that the device cannot launch, at most: then it is the kernel that does not run there.
+const OTHERS: u64 = 50;
+
+/// What stands between the numbers of a case and of those that are drawn in its place.
+const APART: u64 = 1 << 32;
 
 /// Draws and runs a case; on threads elsewhere a second time where repeats are to give the same bits.
 pub(super) fn check(
@@ -52,13 +63,23 @@ pub(super) fn check(
     bench: &mut Bench,
     elsewhere: &ThreadPool,
 ) -> Result<Outcome, Failure> {
-    let case = cases.draw(number.into())?.ok_or_else(|| {
-        let message = format!("no legal configuration was found for {INPUTS} drawn inputs");
-        Failure::new(Kind::Nothing, "input", message)
-    })?;
-    let config = case.problem.space().config(&case.point);
-    let repeated = is_ordered(&config);
-    let result = run(&case, &mut *bench.device, repeated.then_some(elsewhere));
+    let mut unlaunched = Vec::new();
+    let (case, config, repeated, result) = loop {
+        let turn = u64::from(number) + APART * unlaunched.len() as u64;
+        let case = cases.draw(turn)?.ok_or_else(|| {
+            let message = format!("no legal configuration was found for {INPUTS} drawn inputs");
+            Failure::new(Kind::Nothing, "input", message)
+        })?;
+        let config = case.problem.space().config(&case.point);
+        let repeated = is_ordered(&config);
+        match run(&case, &mut *bench.device, repeated.then_some(elsewhere)) {
+            Err(Unrun::Unlaunched(lacks)) if bench.is_described && (unlaunched.len() as u64) < OTHERS => {
+                unlaunched.push((config, lacks));
+            }
+            Err(Unrun::Unlaunched(message) | Unrun::Failed(message)) => break (case, config, repeated, Err(message)),
+            Ok(found) => break (case, config, repeated, Ok(found)),
+        }
+    };
     let reports = bench.log.as_ref().map(|log| log.take()).unwrap_or_default();
     Ok(Outcome {
         kernel: case.problem.kernel(),
@@ -69,6 +90,7 @@ pub(super) fn check(
         aspects: case.problem.aspects(),
         result,
         findings: reports.into_iter().flat_map(|r| r.findings).collect(),
+        unlaunched,
     })
 }
 
@@ -78,14 +100,31 @@ fn is_ordered(config: &Config) -> bool {
     slices > Some(1) && config.get("split").and_then(Value::as_str) == Some("ordered")
 }
 
+/// Why a case has no result.
+enum Unrun {
+    /// The device has not what its configuration needs.
+    Unlaunched(String),
+    Failed(String),
+}
+
+impl From<VerifyError> for Unrun {
+    fn from(error: VerifyError) -> Self {
+        match error {
+            VerifyError::Device(DeviceError::Unsupported { feature, .. }) => Self::Unlaunched(feature),
+            other => Self::Failed(other.to_string()),
+        }
+    }
+}
+
 /// Compares a case with the reference; and with another run in `again`, if given, bit by bit.
-fn run(case: &Case, device: &mut dyn Device, again: Option<&ThreadPool>) -> Result<Verification, String> {
-    let found = case.check(device).map_err(|e| e.to_string())?;
+fn run(case: &Case, device: &mut dyn Device, again: Option<&ThreadPool>) -> Result<Verification, Unrun> {
+    let found = case.check(device)?;
     if let Some(pool) = again {
-        let repeat = pool.install(|| case.check(device)).map_err(|e| e.to_string())?;
+        let repeat = pool.install(|| case.check(device))?;
         let others = found.after.iter().zip(&repeat.after).position(|(one, other)| one.bytes() != other.bytes());
         if let Some(at) = others {
-            return Err(format!("a repeat left other bits in buffer {at}: slices are not added in order"));
+            let message = format!("a repeat left other bits in buffer {at}: slices are not added in order");
+            return Err(Unrun::Failed(message));
         }
     }
     // Outcomes are kept until the end, and what a run left in large buffers is not for keeping.

@@ -53,11 +53,23 @@ struct Answer {
     /// Every other fault, by name.
     #[serde(skip_serializing_if = "Option::is_none")]
     other_findings: Option<BTreeMap<&'static str, u64>>,
+    /// Elements that are right for data within the rounding of those that were given, and not for those.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    within_rounding: Option<u64>,
+    /// Configurations that were drawn and that the device cannot launch: others took their places.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    unlaunched: Vec<Unlaunched>,
     coverage: BTreeMap<String, u32>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     failures: Vec<FailedCase>,
     #[serde(skip)]
     junit: junit::Report,
+}
+
+#[derive(Serialize)]
+struct Unlaunched {
+    config: Config,
+    lacks: String,
 }
 
 #[derive(Serialize)]
@@ -128,7 +140,7 @@ fn taking(all: Vec<Cases<'_>>) -> Result<Vec<Cases<'_>>, Failure> {
 /// Inputs of users' kernels may be of one size, and large: with a seed for `sampled`, some of the blocks of a large grid run.
 fn benches(name: &DeviceName, threads: Option<u16>, most: usize, sampled: Option<u64>) -> Result<Vec<Bench>, Failure> {
     let DeviceName::Emulator(target) = name else {
-        return Ok(vec![Bench { device: opened(name, threads)?, log: None }]);
+        return Ok(vec![Bench { device: opened(name, threads)?, log: None, is_described: sampled.is_some() }]);
     };
     // With a log of its own each, so that findings go with their case.
     let bench = |_| {
@@ -136,7 +148,9 @@ fn benches(name: &DeviceName, threads: Option<u16>, most: usize, sampled: Option
         if let Some(seed) = sampled {
             device = device.sampling(SAMPLE, seed);
         }
-        Ok(Bench { log: Some(device.log()), device: Box::new(Compiling::new(device, compilers())) })
+        let log = Some(device.log());
+        let device = Box::new(Compiling::new(device, compilers()));
+        Ok(Bench { log, device, is_described: sampled.is_some() })
     };
     (0..most.max(1)).map(bench).collect()
 }
@@ -185,8 +199,10 @@ fn check_all(
 }
 
 impl Answer {
-    fn add(&mut self, outcome: Outcome) {
+    fn add(&mut self, mut outcome: Outcome) {
         self.cases += 1;
+        let unlaunched = std::mem::take(&mut outcome.unlaunched).into_iter();
+        self.unlaunched.extend(unlaunched.map(|(config, lacks)| Unlaunched { config, lacks }));
         self.cover(&outcome);
         self.count(&outcome.findings);
         let mut complaints = Vec::new();
@@ -194,6 +210,9 @@ impl Answer {
             Ok(found) => {
                 self.worst_rel_error = self.worst_rel_error.max(found.max_rel_error());
                 self.worst_of_bound = self.worst_of_bound.max(found.worst_of_bound());
+                let within = found.checks.iter().map(|checked| checked.verdict.within_rounding).sum::<u64>();
+                self.within_rounding =
+                    (within > 0).then(|| self.within_rounding.unwrap_or(0) + within).or(self.within_rounding);
                 complaints.extend(found.complaint());
             }
             Err(message) => complaints.push(message.clone()),
@@ -258,6 +277,16 @@ fn text(answer: &Answer, kernels: &str) -> String {
             counted(out_of_bounds, "access"),
             counted(others.len(), "other finding")
         ));
+    }
+    if let Some(first) = answer.unlaunched.first() {
+        let count = counted(answer.unlaunched.len(), "configuration");
+        out.push_str(&format!(
+            "{count} could not be launched, and others ran instead: {}: {}\n",
+            first.config, first.lacks
+        ));
+    }
+    if let Some(within) = answer.within_rounding {
+        out.push_str(&format!("{} right within the rounding of the data alone\n", counted(within, "element")));
     }
     out.push_str(&format!("covered: {}\n", coverage.join(", ")));
     for f in &answer.failures {
