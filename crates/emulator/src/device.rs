@@ -85,7 +85,7 @@ impl EmulatorDevice {
 
     /// Programs of exactly one launch run in part: the first block of the grid, the last, the other corners, and then
     /// blocks that the seed chooses, until about so many thread instructions were executed, or 512 blocks. Programs of several launches
-    /// run whole, since each may need all of what the one before it wrote. [`Device::ran_in_part`] says whether blocks
+    /// run whole, since each may need all of what the one before it wrote. [`Device::parts`] says which ran if blocks
     /// were left out. Blocks that wait for others may wait for one that does not run.
     #[must_use]
     pub fn sampling(mut self, most_thread_instructions: u64, seed: u64) -> Self {

@@ -124,7 +124,7 @@ impl Referred {
 impl Inner {
     /// The right values with their bounds.
     pub(crate) fn expected(&self, input: &Given, before: &Buffers) -> Result<Expected, DeviceError> {
-        Ok(self.bounded(&*self.outputs(input, before)?))
+        Ok(self.bounded(&self.outputs(input, before)?))
     }
 
     fn bounded(&self, outputs: &[(usize, Vec<f64>)]) -> Expected {
