@@ -38,6 +38,7 @@ fn asked(command: &mut Command) -> Option<(String, &mut DeviceArgs)> {
         Command::Verify(args) => Some((args.kernel.clone(), &mut args.device)),
         Command::Space(args) => Some((args.kernel.clone()?, &mut args.device)),
         Command::Search(args) => Some((args.kernel.clone()?, &mut args.device)),
+        Command::Export(args) => Some((args.kernel.clone(), &mut args.device)),
         Command::Kernel(KernelCommand::Check { file, device }) => Some((file.clone(), device)),
         _ => None,
     }

@@ -10,7 +10,7 @@ use tilewright::export::Target;
 
 #[derive(Clone, Debug, Args)]
 pub(crate) struct ExportArgs {
-    /// A kernel by its name, such as gemm.cpu; of a computation, its first one for the device.
+    /// A kernel by its name, such as gemm.cpu, or by its description, such as stencil.json; of a computation, its first one for the device.
     pub kernel: String,
     /// Fields that all inputs share, as key=value: for gemm dtype=f32 layout=nn. The artefact speaks of such inputs only, and its
     /// code does not ask for them.

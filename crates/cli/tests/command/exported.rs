@@ -36,6 +36,30 @@ fn an_artefact_is_written_compiled_and_planned_by() {
     assert!(compiled.status.success(), "{}", String::from_utf8_lossy(&compiled.stderr));
 }
 
+/// A kernel that a file describes is exported as any other.
+#[test]
+fn a_described_kernel_is_exported() {
+    let home = Home::new();
+    let file = |name: &str| home.path().join(name).display().to_string();
+    let example = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/kernels/stencil.c.json");
+    let asked = |format: &str, out: &str| {
+        let words = ["export", example, "h=40", "--inputs", "6", "--budget", "3s", "--threads", "1"];
+        home.answer(&[&words[..], &["--format", format, "--out", out]].concat())
+    };
+    let json = file("artefact.json");
+    let answer = asked("json", &json);
+    assert_eq!((&answer["guaranteed"], &answer["asks"]), (&true.into(), &["w"].as_slice().into()), "{answer}");
+    let words = ["plan", example, "h=40", "w=333", "--threads", "1", "--top", "0", "--profile", &json];
+    let plan = home.answer(&words);
+    assert_eq!(&plan["knowledge"], "artefact", "{plan}");
+    let rust = file("choice.rs");
+    asked("rust", &rust);
+    let to = file("choice.rlib");
+    let compiled = Command::new("rustc").args(["--edition", "2021", "--crate-type", "lib", "-o", &to, &rust]).output();
+    let compiled = compiled.unwrap();
+    assert!(compiled.status.success(), "{}", String::from_utf8_lossy(&compiled.stderr));
+}
+
 #[test]
 fn what_cannot_be_exported_is_refused_before_anything_is_measured() {
     let home = Home::new();
