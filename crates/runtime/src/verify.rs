@@ -244,7 +244,8 @@ fn within_rounding(
         expected.widen(&other);
         let verdict = left.verdict(expected, buffers);
         if verdict.is_right() {
-            return Ok(Verdict { within_rounding: wrong.wrong, max_rel_error: 0.0, ..verdict });
+            // The error is that beside the reference of these data: the middle of many is no reference.
+            return Ok(Verdict { within_rounding: wrong.wrong, max_rel_error: wrong.max_rel_error, ..verdict });
         }
         in_vain = if verdict.wrong < fewest { 0 } else { in_vain + 1 };
         if in_vain == NUDGES_IN_VAIN {

@@ -143,7 +143,12 @@ impl Inner {
         before: &Buffers,
         written: &Written<'_>,
     ) -> Result<Expected, DeviceError> {
-        if let Some(program) = self.program_of_reference(input)? {
+        // A function of the host runs whole, once for the same data.
+        let on_host = match &self.reference {
+            Reference::Function { text, .. } => text.is_host(),
+            _ => self.text.is_host(),
+        };
+        if let (false, Some(program)) = (on_host, self.program_of_reference(input)?) {
             for margin in MARGINS {
                 let (after, in_part) = self.refer(&program, before, Some((written.parts, margin)))?;
                 if !in_part {
