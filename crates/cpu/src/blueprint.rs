@@ -1,6 +1,8 @@
 //! Everything derived from an input and a configuration: the legality rules, the generator and the driver
 //! read the same values.
 
+mod walks;
+
 use std::ops::Range;
 
 use crate::codegen::tile::{Gathered, March, Next, Tile, TilePrefetch, TileStore};
@@ -21,11 +23,20 @@ const FAR_BYTES: usize = 192 << 10;
 /// A block of k is first or later for its tile of C.
 pub(crate) const PHASES: usize = 2;
 
-/// Whether a tile is the first that uses the panel that stays.
+/// What a tile does beside its own work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
+    /// The first that uses the panel that stays: it copies it, or prefetches the next.
     Lead,
     Follow,
+    /// Prefetches the panel of `s` that is packed next.
+    WalkPanel,
+    /// Prefetches the block of `v` that is packed next.
+    WalkBlock,
+}
+
+impl Place {
+    pub(crate) const ALL: [Self; 4] = [Self::Follow, Self::Lead, Self::WalkPanel, Self::WalkBlock];
 }
 
 /// Derived values of one plan.
@@ -162,7 +173,7 @@ impl Blueprint {
         if !self.v.has(v_kind)
             || !self.s.has(s_kind)
             || (phase > 0 && !later)
-            || (place == Place::Lead && !self.leads())
+            || !self.has(place)
         {
             return None;
         }
@@ -202,14 +213,28 @@ impl Blueprint {
         })
     }
 
+    fn has(&self, place: Place) -> bool {
+        match place {
+            Place::Follow => true,
+            Place::Lead => self.leads(),
+            Place::WalkPanel => self.walk_panel().is_some(),
+            Place::WalkBlock => self.walk_block().is_some(),
+        }
+    }
+
     fn prefetch(&self, s_contiguous: bool, place: Place) -> TilePrefetch {
         let distance = self.config.prefetch;
         let c = self.config.store == Store::Normal;
-        let own = place == Place::Follow;
+        let own = place != Place::Lead;
         TilePrefetch {
             v_steps: if self.pack_v && own { distance } else { 0 },
             next: if distance > 0 { self.next_panel(place) } else { Next::None },
             far: if distance > 0 { self.far() } else { None },
+            walk: match place {
+                Place::Lead | Place::Follow => None,
+                Place::WalkPanel => self.walk_panel(),
+                Place::WalkBlock => self.walk_block(),
+            },
             s_bytes: if !self.pack_s && s_contiguous { distance * self.es() as u32 } else { 0 },
             c,
         }
@@ -259,7 +284,7 @@ impl Blueprint {
         } else {
             self.s_block.min(self.s.tiles() / self.s_threads)
         };
-        (operand.along == 1 && self.k.tiles() > 1 && fits).then(|| row.div_ceil(panels.max(1)))
+        (operand.along == 1 && self.k.tiles() > 1 && fits && self.walk_block().is_none()).then(|| row.div_ceil(panels.max(1)))
     }
 
     fn far(&self) -> Option<March> {

@@ -178,7 +178,7 @@ impl<'a> Machine<'a> {
                 self.set(Register::RSP, at + 8);
             }
             // Hints: they may name any address.
-            Mnemonic::Prefetcht0 | Mnemonic::Prefetchw => {}
+            Mnemonic::Prefetcht0 | Mnemonic::Prefetcht1 | Mnemonic::Prefetchw => {}
             Mnemonic::Vzeroupper => {
                 for v in &mut self.vectors[..16] {
                     v[16..].fill(0);

@@ -31,6 +31,8 @@ pub(crate) struct PanelArgs {
     /// Where the prefetch of the streaming operand's next block of k has got to, and its last step of k.
     pub(crate) far: *const u8,
     pub(crate) far_last: *const u8,
+    /// Where the walk over memory that is packed later begins in this tile (prefetch only); moved on by each tile.
+    pub(crate) walk: *const u8,
     /// Where a leading tile copies its panel of `v` to.
     pub(crate) packed: *mut u8,
     /// Bytes from the start of the gathered operand to its element at each step of k, for tiles that have one.
@@ -70,6 +72,7 @@ pub(crate) mod at {
         NEXT_LAST = next_last,
         FAR = far,
         FAR_LAST = far_last,
+        WALK = walk,
         PACKED = packed,
         TABLE = table,
         ALPHA = alpha,

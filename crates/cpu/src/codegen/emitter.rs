@@ -128,6 +128,11 @@ impl Emitter {
         self.push(Instruction::with1(Code::Prefetcht0_m8, at));
     }
 
+    /// Into the second-level cache.
+    pub(crate) fn prefetch_l2(&mut self, at: MemoryOperand) {
+        self.push(Instruction::with1(Code::Prefetcht1_m8, at));
+    }
+
     pub(crate) fn prefetch_write(&mut self, at: MemoryOperand) {
         self.push(Instruction::with1(Code::Prefetchw_m8, at));
     }

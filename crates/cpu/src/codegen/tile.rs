@@ -26,6 +26,7 @@ const TABLE: Register = Register::RSI;
 const PACKED: Register = Register::RBX;
 const SCRATCH: Register = Register::R12;
 const FAR: Register = Register::R13;
+const WALK: Register = Register::R14;
 
 /// Registers that the transposition of a tile needs beside the accumulators.
 const SCRATCH_ACROSS: usize = 4;
@@ -61,6 +62,20 @@ pub(crate) struct March {
     pub(crate) lines: u32,
 }
 
+/// A prefetch of memory that is packed later, into the second-level cache. It is spread evenly over the turns of the loop over k:
+/// misses that come all at once take the miss buffers from the loads of the tile.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Walk {
+    /// Places that a turn prefetches, and bytes between them.
+    pub(crate) strips: u32,
+    pub(crate) stride: i32,
+    /// Cache lines of each.
+    pub(crate) lines: u32,
+    /// Bytes from turn to turn, and from the first turn of a tile to that of the next.
+    pub(crate) turn: i32,
+    pub(crate) tile: i32,
+}
+
 /// The operand whose steps of k lie where a table says, and not at equal distances.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) enum Gathered {
@@ -79,6 +94,8 @@ pub(crate) struct TilePrefetch {
     pub(crate) next: Next,
     /// The next block of k of the operand that streams past the panel that stays, from the caller's memory.
     pub(crate) far: Option<March>,
+    /// What is packed later, from the caller's memory.
+    pub(crate) walk: Option<Walk>,
     /// Broadcast operand contiguous along k: this many bytes further in each of its rows.
     pub(crate) s_bytes: u32,
     /// The C tile, at the start.
@@ -174,6 +191,9 @@ impl Tile {
         if self.marches() {
             e.push_register(SCRATCH);
         }
+        if self.prefetch.walk.is_some() {
+            e.push_register(WALK);
+        }
         if self.copy_v {
             e.push_register(PACKED);
             e.mov_load(PACKED, mem(ARGS, at::PACKED));
@@ -193,10 +213,18 @@ impl Tile {
         e.add_load(V_BASE, mem(ARGS, at::V_STEP));
         e.add_load(S_BASE, mem(ARGS, at::S_STEP));
         e.add_load(C, mem(ARGS, at::C_STEP));
+        if let Some(walk) = self.prefetch.walk {
+            e.mov_load(WALK, mem(ARGS, at::WALK));
+            e.add_imm(WALK, walk.tile);
+            e.mov_store(mem(ARGS, at::WALK), WALK);
+        }
         e.dec(TILES);
         e.jump_if_not_zero(next_tile);
         if self.copy_v {
             e.pop_register(PACKED);
+        }
+        if self.prefetch.walk.is_some() {
+            e.pop_register(WALK);
         }
         if self.marches() {
             e.pop_register(SCRATCH);
@@ -221,6 +249,9 @@ impl Tile {
         e.mov(S, S_BASE);
         if self.gathered != Gathered::None {
             e.mov_load(TABLE, mem(ARGS, at::TABLE));
+        }
+        if self.prefetch.walk.is_some() {
+            e.mov_load(WALK, mem(ARGS, at::WALK));
         }
         e.mov_load(COUNT, mem(ARGS, at::K_MAIN));
         for i in 0..self.accumulators() {
@@ -379,6 +410,9 @@ impl Tile {
         if let Some(march) = p.far {
             emit_march(e, march, FAR, at::FAR_LAST);
         }
+        if let Some(walk) = p.walk {
+            emit_walk(e, walk);
+        }
         for j in 0..self.s as i64 {
             let row = j * i64::from(self.s_s);
             if p.next == Next::S && rows_along_k {
@@ -422,6 +456,16 @@ impl Tile {
             }
         }
     }
+}
+
+/// Prefetches one turn's share and moves on.
+fn emit_walk(e: &mut Emitter, walk: Walk) {
+    for strip in 0..i64::from(walk.strips) {
+        for line in 0..i64::from(walk.lines) {
+            e.prefetch_l2(mem(WALK, strip * i64::from(walk.stride) + line * LINE));
+        }
+    }
+    e.add_imm(WALK, walk.turn);
 }
 
 /// Prefetches one turn's share and moves on, not beyond the last step of k.

@@ -23,7 +23,7 @@ pub(crate) struct Compiled {
     simd: bool,
 }
 
-const PLACES: usize = 2;
+const PLACES: usize = Place::ALL.len();
 
 /// Entry of a routine that no tile needs.
 const NONE: usize = usize::MAX;
@@ -35,7 +35,7 @@ type Entries = [[[[usize; PLACES]; PHASES]; KINDS]; KINDS];
 fn tiles(blueprint: &Blueprint) -> (Vec<Tile>, Entries) {
     let (mut tiles, mut positions) = (Vec::new(), [[[[NONE; PLACES]; PHASES]; KINDS]; KINDS]);
     for index in 0..KINDS * KINDS * PHASES * PLACES {
-        let (rest, place) = (index / PLACES, [Place::Follow, Place::Lead][index % PLACES]);
+        let (rest, place) = (index / PLACES, Place::ALL[index % PLACES]);
         let (rest, phase) = (rest / PHASES, rest % PHASES);
         let (v, s) = (rest / KINDS, rest % KINDS);
         if let Some(tile) = blueprint.tile(v, s, phase, place) {
@@ -137,13 +137,15 @@ impl Compiled {
         let mut worker = Worker::new(self, thread, &part, call, runs);
         for s_block in self.blueprint.s_blocks(&part) {
             for k_block in part.k.clone() {
-                // SAFETY: the caller's contract.
-                unsafe { worker.pack_s(&s_block, k_block) };
+                if !self.blueprint.packs_panels() {
+                    // SAFETY: the caller's contract.
+                    unsafe { worker.pack_s(&s_block, &s_block, k_block) };
+                }
                 for v_block in self.blueprint.v_blocks(&part) {
                     // SAFETY: the caller's contract.
                     unsafe {
                         worker.pack_v(&v_block, k_block);
-                        worker.block(&v_block, &s_block, k_block, k_block == part.k.start);
+                        worker.block(&v_block, &s_block, k_block, &part);
                     }
                 }
             }
@@ -165,6 +167,14 @@ struct Worker<'a, I> {
     v_packed: *mut u8,
     s_packed: *mut u8,
     es: usize,
+    walks: Walks,
+}
+
+/// What tiles prefetch for packing.
+struct Walks {
+    panel: bool,
+    /// Bytes that a tile moves on by, and how many of the last panels of `s` take part.
+    block: Option<(usize, usize)>,
 }
 
 impl<'a, I: Invoke> Worker<'a, I> {
@@ -190,13 +200,16 @@ impl<'a, I: Invoke> Worker<'a, I> {
             next_last: v,
             far: v,
             far_last: v,
+            walk: v,
             packed: v_packed,
             alpha: scalar_bits(b.vector.float, call.alpha),
             beta: scalar_bits(b.vector.float, call.beta),
             v_mask,
             ..PanelArgs::default()
         };
-        Self { compiled, runs, args, v, s, c, c_v, c_s, v_packed, s_packed, es }
+        let block = b.walk_block().map(|walk| (walk.tile as usize, b.block_panels(walk)));
+        let walks = Walks { panel: b.walk_panel().is_some(), block };
+        Self { compiled, runs, args, v, s, c, c_v, c_s, v_packed, s_packed, es, walks }
     }
 
     /// # Safety
@@ -209,13 +222,17 @@ impl<'a, I: Invoke> Worker<'a, I> {
         }
     }
 
+    /// Packs tiles of a block of `s` to where they have their place.
+    ///
     /// # Safety
     /// As for [`Compiled::run_part`].
-    unsafe fn pack_s(&self, block: &Range<usize>, k_block: usize) {
+    unsafe fn pack_s(&self, tiles: &Range<usize>, block: &Range<usize>, k_block: usize) {
         let b = &self.compiled.blueprint;
         if b.pack_s {
+            let before = (b.s.start(tiles.start) - b.s.start(block.start)) * b.k.size(k_block);
+            let to = self.s_packed.wrapping_add(before * self.es);
             // SAFETY: the caller's contract.
-            unsafe { self.pack((self.s, b.frame.s, &b.s), block, k_block, self.s_packed) };
+            unsafe { self.pack((self.s, b.frame.s, &b.s), tiles, k_block, to) };
         }
     }
 
@@ -247,19 +264,26 @@ impl<'a, I: Invoke> Worker<'a, I> {
     ///
     /// # Safety
     /// As for [`Compiled::run_part`]; the packed operands must hold this block.
-    unsafe fn block(&mut self, v_block: &Range<usize>, s_block: &Range<usize>, k_block: usize, first: bool) {
+    unsafe fn block(&mut self, v_block: &Range<usize>, s_block: &Range<usize>, k_block: usize, part: &Part) {
         let compiled = self.compiled;
         let b = &compiled.blueprint;
         let depth = b.k.size(k_block);
         self.args.k_main = depth / b.k.unit;
         self.args.k_tail = depth % b.k.unit;
-        let phase = usize::from(!first);
+        let phase = usize::from(k_block != part.k.start);
         let keeps_v = b.keeps_v();
         let (outer, inner) = if keeps_v { (v_block, s_block) } else { (s_block, v_block) };
         let (outer_split, inner_split) = if keeps_v { (&b.v, &b.s) } else { (&b.s, &b.v) };
         for tile in outer.clone() {
             let kept = outer_split.kind(tile);
-            let mut lead = b.leads();
+            let mut place = if b.leads() { Place::Lead } else { Place::Follow };
+            if b.packs_panels() {
+                if v_block.start == part.v.start {
+                    // SAFETY: the caller's contract; the panel's place holds nothing that is still needed.
+                    unsafe { self.pack_s(&(tile..tile + 1), s_block, k_block) };
+                }
+                place = self.walk(tile, (v_block, s_block), k_block, part);
+            }
             self.look_ahead(tile, outer, k_block);
             self.look_far(tile - outer.start, inner, k_block);
             for mut run in inner_split.runs(inner.clone()) {
@@ -267,18 +291,48 @@ impl<'a, I: Invoke> Worker<'a, I> {
                 let (v_kind, s_kind) = if keeps_v { (kept, run.kind) } else { (run.kind, kept) };
                 while run.count > 0 {
                     let (v, s) = if keeps_v { (tile, run.first) } else { (run.first, tile) };
+                    let lead = place == Place::Lead;
                     self.place(v, s, v_block, s_block, k_block, lead);
                     self.args.tiles = if lead { 1 } else { run.count };
-                    let place = if lead { Place::Lead } else { Place::Follow };
                     let entry = compiled.entry(v_kind, s_kind, phase, place);
                     // SAFETY: the arguments describe tiles within the caller's extents.
                     unsafe { self.runs.invoke(entry, &raw mut self.args) };
                     run.first += self.args.tiles;
                     run.count -= self.args.tiles;
-                    lead = false;
+                    if lead {
+                        place = Place::Follow;
+                    }
                 }
             }
         }
+    }
+
+    /// Sets what the tiles of a panel of `s` prefetch for packing: the panel that comes next while panels are being packed, and at
+    /// the end of a block of `v` the next one.
+    fn walk(&mut self, panel: usize, blocks: (&Range<usize>, &Range<usize>), k_block: usize, part: &Part) -> Place {
+        let b = &self.compiled.blueprint;
+        let (v_block, s_block) = blocks;
+        let at = |base: *const u8, operand: Operand, start: usize, k_block: usize| {
+            base.wrapping_add((start * operand.along + b.k.start(k_block) * operand.step) * self.es)
+        };
+        if let Some((step, panels)) = self.walks.block {
+            let first = s_block.end.saturating_sub(panels).max(s_block.start);
+            let next = if v_block.end < part.v.end {
+                Some((v_block.end, k_block))
+            } else {
+                Some((part.v.start, k_block + 1)).filter(|_| k_block + 1 < part.k.end)
+            };
+            if let Some((tile, k_next)) = next.filter(|_| panel >= first) {
+                let done = (panel - first) * v_block.len() * step;
+                self.args.walk = at(self.v, b.frame.v, b.v.start(tile), k_next).wrapping_add(done);
+                return Place::WalkBlock;
+            }
+        }
+        if v_block.start == part.v.start && panel + 1 < s_block.end && self.walks.panel {
+            self.args.walk = at(self.s, b.frame.s, b.s.start(panel + 1), k_block);
+            return Place::WalkPanel;
+        }
+        Place::Follow
     }
 
     /// Sets where the panel that stays next lies: the next tile, or the first one at the next block of k.
