@@ -170,11 +170,7 @@ impl Blueprint {
     /// The routine of a kind of tile, or none when no tile is of that kind.
     pub(crate) fn tile(&self, v_kind: usize, s_kind: usize, phase: usize, place: Place) -> Option<Tile> {
         let later = self.k.tiles() > self.config.k_g as usize;
-        if !self.v.has(v_kind)
-            || !self.s.has(s_kind)
-            || (phase > 0 && !later)
-            || !self.has(place)
-        {
+        if !self.v.has(v_kind) || !self.s.has(s_kind) || (phase > 0 && !later) || !self.has(place) {
             return None;
         }
         let es = self.es();
@@ -284,7 +280,8 @@ impl Blueprint {
         } else {
             self.s_block.min(self.s.tiles() / self.s_threads)
         };
-        (operand.along == 1 && self.k.tiles() > 1 && fits && self.walk_block().is_none()).then(|| row.div_ceil(panels.max(1)))
+        (operand.along == 1 && self.k.tiles() > 1 && fits && self.walk_block().is_none())
+            .then(|| row.div_ceil(panels.max(1)))
     }
 
     fn far(&self) -> Option<March> {

@@ -1,72 +1,352 @@
-//! What runs before anything is tuned: a textbook blocking for the caches at hand.
+//! What runs before anything is tuned: a blocking for the shape and the caches at hand.
+//!
+//! Products fall into five families by what bounds them. A *large* one reads each panel many times: both operands are packed, a
+//! block of the one that vectors run along stays in the second-level cache and a panel of the other in the first. Of a *skinny* one the
+//! long operand is read a few times only, so that a copy does not pay: it streams past the short one from where it lies. A *deep*
+//! one has little of anything but its reduction, a *flat* one is bounded by the writing of C, and a *medium* one lies in the caches
+//! as it is.
 
+use crate::config::Axis;
+use tilewright_core::device::DeviceSpec;
 use tilewright_core::expr::Value;
-use tilewright_core::space::{BoundSpace, Point};
+use tilewright_core::space::{BoundSpace, Param, Point};
+use tilewright_ops::gemm::{GemmInput, ScalarClass};
 
 /// Preferred values per parameter, best first; the first combination that is legal is taken, parameters in the order of
 /// the space, so that a parameter gives way only to rules that earlier choices have not settled.
-pub(super) fn default_point(space: &BoundSpace) -> Option<Point> {
-    let preferences = Preferences::of(space);
-    space.preferred_point(|param| preferences.wanted(&param.name))
+pub(super) fn default_point(device: &DeviceSpec, input: &GemmInput, space: &BoundSpace) -> Option<Point> {
+    let choice = Choice::of(&Facts::of(device, input));
+    space.preferred_point(|param| choice.wanted(param))
 }
 
-/// What the preferences depend on.
-struct Preferences {
+/// What a choice depends on.
+#[derive(Clone, Copy, Debug)]
+struct Facts {
+    m: usize,
+    n: usize,
+    k: usize,
+    /// Whether A lies contiguous along k, and B.
+    deep_a: bool,
+    deep_b: bool,
+    /// Bytes of an element.
+    es: usize,
     /// Elements of the widest vector.
-    lanes: i64,
-    /// Whether rows of op(A) are contiguous along k: then they are broadcast as they lie, and vectors run along n.
-    streams_a: bool,
+    lanes: usize,
+    l1: usize,
+    l2: usize,
+    /// Whether C is written and not read, and whether whole vectors of it are aligned.
+    writes_only: bool,
+    aligned: bool,
 }
 
-impl Preferences {
-    fn of(space: &BoundSpace) -> Self {
-        let int = |name| space.symbols().get(name).and_then(Value::as_int);
-        let lanes = int("vec_max").unwrap_or(16) / int("element").unwrap_or(4);
-        Self { lanes, streams_a: space.symbols().get("transpose_a") == Some(&Value::Bool(true)) }
+impl Facts {
+    fn of(device: &DeviceSpec, input: &GemmInput) -> Self {
+        let fact = |name, usual| device.fact(name).and_then(|x| usize::try_from(x).ok()).unwrap_or(usual);
+        let es = input.dtype().size();
+        Self {
+            m: input.m.max(1),
+            n: input.n.max(1),
+            k: input.k.max(1),
+            deep_a: input.layout.a_transposed(),
+            deep_b: !input.layout.b_transposed(),
+            es,
+            lanes: (fact("vec_max", 16) / es).max(1),
+            l1: fact("l1d_bytes", 32 << 10),
+            l2: fact("l2_bytes", 512 << 10),
+            writes_only: input.beta == ScalarClass::Zero,
+            aligned: (input.ldc * es).is_multiple_of(fact("vec_max", 16)) && input.align >= fact("vec_max", 16),
+        }
     }
 
-    fn wanted(&self, name: &str) -> Vec<Value> {
-        let ints = |list: &[i64]| list.iter().map(|&i| Value::Int(i)).collect();
-        let streams = self.streams_a;
-        match name {
-            "axis" => vec![Value::from(if streams { "n" } else { "m" })],
-            "vec" => ints(&[64, 32, 16]),
-            "m_s" => [2, 1, 3, 4].map(|vectors| Value::Int(vectors * self.lanes)).into(),
-            "n_s" => ints(&[12, 6, 10, 5, 9, 8, 7, 4, 3, 2, 1]),
-            "k_l" | "k_g" | "pack_a" => ints(&[1]),
-            "t" | "t_m" => ints(&[192, 128, 96, 64, 48, 32, 24, 16, 12, 8, 6, 4, 3, 2, 1]),
-            "pack_b" => ints(&[i64::from(!streams)]),
-            "u" if streams => ints(&[1024, 768, 512, 384, 256, 128, 64, 32, 16]),
-            "u" => ints(&[256, 192, 128, 96, 64, 32, 16]),
-            "m_l" if streams => ints(&[256, 128, 64, 32, 16, 8]),
-            // A single tile: its panel is copied on the way.
-            "m_l" => ints(&[2 * self.lanes, 8, 16, 32, 64]),
-            "n_l" if streams => ints(&[4096, 2048, 1024, 512, 256, 128, 64, 32, 16, 8]),
-            "n_l" => ints(&[512, 256, 128, 64, 32, 16, 8]),
-            "k_s" => ints(&[4, 2, 8]),
-            "store" => vec![Value::from("normal")],
-            "order" => vec![Value::from(if streams { "broadcast" } else { "vector" })],
-            "prefetch" => ints(&[8]),
+    /// Whether the operand that vectors run along can be loaded without a copy.
+    fn is_contiguous(&self, axis: Axis) -> bool {
+        if axis == Axis::M { !self.deep_a } else { !self.deep_b }
+    }
+
+    /// Bytes of all operands.
+    fn bytes(&self) -> usize {
+        (self.m * self.n + (self.m + self.n) * self.k) * self.es
+    }
+
+    /// Whether a good part of the operands stays in the second-level cache.
+    fn is_near(&self) -> bool {
+        self.bytes() <= 3 * self.l2
+    }
+
+    /// What vectors run along, and what lies across them.
+    fn sides(&self, axis: Axis) -> (usize, usize) {
+        if axis == Axis::M { (self.m, self.n) } else { (self.n, self.m) }
+    }
+
+    fn registers(&self) -> usize {
+        if self.lanes * self.es >= 64 { 32 } else { 16 }
+    }
+
+    fn family(&self) -> Family {
+        let (short, long) = (self.m.min(self.n), self.m.max(self.n));
+        if self.k <= 64 && long > 64 {
+            Family::Flat
+        } else if long <= SHORT && self.k > 4 * long {
+            Family::Deep
+        } else if self.bytes() <= self.l2 || (self.deep_a && !self.deep_b && self.is_near()) {
+            Family::Medium
+        } else if short <= SHORT && long > 2 * short {
+            Family::Skinny
+        } else {
+            Family::Large
+        }
+    }
+}
+
+/// Longest side of the operand that a skinny or deep product has little of.
+const SHORT: usize = 128;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Family {
+    Large,
+    Skinny,
+    Deep,
+    Medium,
+    Flat,
+}
+
+/// The values that are wanted; of sizes the largest that is legal and not above.
+#[derive(Clone, Debug)]
+struct Choice {
+    axis: Axis,
+    /// Register tile: vectors, and elements across them.
+    tile: (usize, usize),
+    lanes: usize,
+    pack_v: bool,
+    pack_s: bool,
+    /// Whether the panel of the broadcast operand stays.
+    broadcast: bool,
+    u: usize,
+    v_block: usize,
+    s_block: usize,
+    k_s: usize,
+    stream: bool,
+    prefetch: usize,
+    threads: Threads,
+}
+
+/// The dimension that threads divide.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Threads {
+    /// The one along vectors.
+    Vectors,
+    /// The one across them.
+    Across,
+    Reduction,
+}
+
+/// Rows in memory that are read side by side: more fall into the same sets of a cache, and no processor foresees them.
+const ROWS: usize = 12;
+
+/// Beyond all values of a parameter.
+const ALL: usize = 1 << 20;
+
+impl Choice {
+    fn of(f: &Facts) -> Self {
+        match f.family() {
+            Family::Large => Self::large(f),
+            Family::Skinny => Self::skinny(f),
+            Family::Deep => Self::deep(f),
+            Family::Medium => Self::medium(f),
+            Family::Flat => Self::flat(f),
+        }
+    }
+
+    /// Goto's loops: a panel of B in three eighths of the first-level cache, a block of A in two fifths of the second.
+    fn large(f: &Facts) -> Self {
+        let tile = if f.registers() > 16 { (2, 12) } else { (2, 6) };
+        let u = 3 * f.l1 / 8 / (tile.1 * f.es);
+        let depth = f.k.div_ceil(f.k.div_ceil(u.max(1)));
+        Self {
+            axis: Axis::M,
+            tile,
+            lanes: f.lanes,
+            pack_v: true,
+            // A panel is read from where it lies by the first tile of a block, and a few times only.
+            pack_s: !f.is_near(),
+            broadcast: true,
+            u,
+            v_block: 2 * f.l2 / 5 / (depth * f.es),
+            s_block: 4096,
+            k_s: 4,
+            stream: false,
+            prefetch: if f.is_near() { 0 } else { 8 },
+            threads: if f.m >= f.n { Threads::Vectors } else { Threads::Across },
+        }
+    }
+
+    /// The long operand is read where it lies: along vectors, or along k and broadcast.
+    fn skinny(f: &Facts) -> Self {
+        let tall = f.m >= f.n;
+        let along_k = if tall { f.deep_a } else { f.deep_b };
+        // The side that vectors run along is the long one, unless that is read along k.
+        let axis = if tall != along_k { Axis::M } else { Axis::N };
+        let short = f.m.min(f.n);
+        let threads = if along_k { Threads::Across } else { Threads::Vectors };
+        let common = Self { axis, threads, ..Self::large(f) };
+        if along_k {
+            // As few rows at once as a processor follows by itself, from end to end.
+            let tile = best_tile(f, short, ROWS);
+            let pack_v = !f.is_contiguous(axis);
+            return Self { tile, pack_v, pack_s: false, u: ALL, v_block: 256, k_s: 8, prefetch: 0, ..common };
+        }
+        let tile = best_tile(f, ALL, short);
+        let plain = Self { tile, pack_s: true, broadcast: false, v_block: tile.0 * f.lanes, prefetch: 8, ..common };
+        if short > 3 * tile.1 {
+            // Used often enough for a copy, which the first tile of each panel makes on its way.
+            return Self { u: 256, ..plain };
+        }
+        // Few steps of k at once: each is on a page of its own.
+        Self { pack_v: false, u: 64, k_s: 2, prefetch: 32, ..plain }
+    }
+
+    /// Nothing is used often enough for a copy, where vectors can be loaded without one.
+    fn deep(f: &Facts) -> Self {
+        let axis = if f.deep_a && !f.deep_b { Axis::N } else { Axis::M };
+        let (v, s) = f.sides(axis);
+        let tile = best_tile(f, v, s);
+        // Both operands of a block in half of the first-level cache.
+        let u = (f.l1 / 2 / ((v + s) * f.es)).max(64);
+        Self {
+            axis,
+            tile,
+            pack_v: !f.is_contiguous(axis),
+            pack_s: false,
+            broadcast: false,
+            u,
+            v_block: tile.0 * f.lanes,
+            s_block: s,
+            prefetch: 32,
+            threads: Threads::Reduction,
+            ..Self::large(f)
+        }
+    }
+
+    /// Packing would take longer than reading a few lines twice.
+    fn medium(f: &Facts) -> Self {
+        let axis = if f.deep_a && !f.deep_b { Axis::N } else { Axis::M };
+        let pack_v = !f.is_contiguous(axis);
+        let (v, s) = f.sides(axis);
+        let tile = best_tile(f, v, s);
+        Self { axis, tile, pack_v, pack_s: false, broadcast: pack_v, v_block: ALL, prefetch: 0, ..Self::large(f) }
+    }
+
+    /// C is written once, column by column, and around the caches where it does not fit them.
+    fn flat(f: &Facts) -> Self {
+        let beyond = f.m * f.n * f.es > f.l2;
+        let wide = f.n > 4 * f.m && !f.deep_b;
+        let axis = if wide { Axis::N } else { Axis::M };
+        let (v, s) = f.sides(axis);
+        let threads = if v >= s { Threads::Vectors } else { Threads::Across };
+        let common = Self { axis, u: f.k.next_power_of_two(), k_s: 8, prefetch: 0, threads, ..Self::large(f) };
+        if f.writes_only && f.aligned && beyond && axis == Axis::M {
+            let tile = (2, 7);
+            return Self {
+                tile,
+                pack_s: true,
+                stream: true,
+                broadcast: false,
+                v_block: 2 * f.lanes,
+                s_block: 1024,
+                ..common
+            };
+        }
+        // Few columns at once, where all that is done is to write them.
+        let tile = match axis {
+            Axis::M if beyond && f.k < 16 => (4, 4),
+            Axis::M => best_tile(f, v, s),
+            // Long runs of C, where its tiles are transposed.
+            Axis::N => (3, 9),
+        };
+        let pack_v = !f.is_contiguous(axis);
+        if v <= 2 * f.lanes {
+            return Self { tile, pack_v, pack_s: false, broadcast: false, v_block: v, ..common };
+        }
+        let v_block = if pack_v {
+            256
+        } else if wide {
+            512
+        } else {
+            ALL
+        };
+        Self { tile, pack_v, pack_s: wide, v_block, k_s: 4, prefetch: 8, ..common }
+    }
+
+    fn wanted(&self, param: &Param) -> Vec<Value> {
+        let one = |i: usize| vec![Value::from(i)];
+        let flag = |b: bool| vec![Value::from(usize::from(b))];
+        let descending = |most| descending(param, most);
+        match param.name.as_str() {
+            "axis" => vec![Value::from(if self.axis == Axis::M { "m" } else { "n" })],
+            "vec" => descending(64),
+            "m_s" => descending(self.tile.0 * self.lanes),
+            "n_s" => descending(self.tile.1),
+            "k_l" => one(1),
+            "t" => descending(ALL),
+            "t_m" if self.threads == Threads::Vectors => descending(ALL),
+            "k_g" if self.threads == Threads::Reduction => descending(ALL),
+            "t_m" | "k_g" => one(1),
+            "pack_a" => flag(self.pack_v),
+            "pack_b" => flag(self.pack_s),
+            "u" => descending(self.u),
+            "m_l" => descending(self.v_block),
+            "n_l" => descending(self.s_block),
+            "k_s" => descending(self.k_s),
+            "store" => vec![Value::from(if self.stream { "stream" } else { "normal" })],
+            "order" => vec![Value::from(if self.broadcast { "broadcast" } else { "vector" })],
+            "prefetch" => one(self.prefetch),
             _ => Vec::new(),
         }
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_preferred_value_is_a_value() {
-        let space = super::super::space::space().unwrap();
-        for (lanes, streams_a) in [(4, false), (16, true), (8, false), (2, true)] {
-            let preferences = Preferences { lanes, streams_a };
-            for param in space.params() {
-                // The widest tiles of narrow vectors are the only ones that need not exist.
-                let known = preferences.wanted(&param.name).iter().filter(|v| param.index_of(v).is_some()).count();
-                let all = preferences.wanted(&param.name).len();
-                assert!(known + 1 >= all, "{} with {lanes} lanes", param.name);
-            }
-        }
-    }
+/// The values of a parameter up to a limit, from the largest down, then those beyond it, from the smallest up.
+fn descending(param: &Param, most: usize) -> Vec<Value> {
+    let value = |v: &Value| v.as_int().and_then(|i| usize::try_from(i).ok()).unwrap_or(ALL);
+    let (mut within, mut beyond): (Vec<Value>, Vec<Value>) =
+        param.values.iter().cloned().partition(|v| value(v) <= most);
+    within.sort_by_key(|v| std::cmp::Reverse(value(v)));
+    beyond.sort_by_key(value);
+    within.into_iter().chain(beyond).collect()
 }
+
+/// Register tiles that are tried: vectors, and most elements across them.
+const TILES: [(usize, usize); 15] = [
+    (2, 12),
+    (2, 10),
+    (2, 9),
+    (2, 8),
+    (2, 7),
+    (2, 14),
+    (3, 8),
+    (3, 6),
+    (4, 6),
+    (4, 5),
+    (1, 28),
+    (1, 20),
+    (1, 14),
+    (1, 12),
+    (1, 10),
+];
+
+/// The register tile that takes the fewest cycles a step of k over `v` by `s` elements, tiles of an edge balanced: of two units for
+/// multiply-adds, of two for loads, and never under the latency of a chain.
+fn best_tile(f: &Facts, v: usize, s: usize) -> (usize, usize) {
+    let units = v.div_ceil(f.lanes);
+    let cycles = |&(vecs, n_s): &(usize, usize)| {
+        let (along, across) = (units.div_ceil(vecs), s.div_ceil(n_s));
+        let (vecs, n_s) = (units as f64 / along as f64, s as f64 / across as f64);
+        let step = (vecs * n_s / 2.0).max((vecs + n_s) / 2.0).max(LATENCY) + 0.5;
+        along as f64 * across as f64 * step
+    };
+    let fits = |&&(vecs, n_s): &&(usize, usize)| vecs * n_s + (vecs.min(n_s) + 1).max(4) <= f.registers();
+    TILES.iter().filter(fits).min_by(|a, b| cycles(a).total_cmp(&cycles(b))).copied().unwrap_or((1, 6))
+}
+
+/// Cycles from a multiply-add to the next of its chain.
+const LATENCY: f64 = 4.0;

@@ -92,8 +92,8 @@ impl Kernel for CpuGemm {
         features::features(input, at, out);
     }
 
-    fn default_point(&self, _: &DeviceSpec, _: &GemmInput, space: &BoundSpace) -> Option<Point> {
-        default::default_point(space)
+    fn default_point(&self, device: &DeviceSpec, input: &GemmInput, space: &BoundSpace) -> Option<Point> {
+        default::default_point(device, input, space)
     }
 }
 
