@@ -1,9 +1,9 @@
 //! Machine code of the register tiles.
 
 pub(crate) mod abi;
-mod across;
+pub(crate) mod across;
 mod along;
-mod emitter;
+pub(crate) mod emitter;
 pub(crate) mod peak;
 pub(crate) mod tile;
 pub(crate) mod vector;

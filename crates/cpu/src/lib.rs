@@ -5,6 +5,7 @@ mod codegen;
 mod config;
 mod conv;
 mod device;
+mod dot;
 mod exec;
 mod geometry;
 mod kernel;
@@ -20,6 +21,7 @@ mod proofs;
 
 pub use conv::{ConvPlan, CpuConv, CpuDepthwise, CpuWinograd, DepthwisePlan, WinogradPlan};
 pub use device::CpuDevice;
+pub use dot::{CpuDot, DotPlan};
 pub use kernel::{CpuGemm, GemmPlan};
 #[cfg(all(feature = "loops", target_arch = "x86_64"))]
 pub use loops::{HostLoops, LowerError, host_program};

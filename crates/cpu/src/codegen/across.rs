@@ -141,7 +141,7 @@ fn emit_extract(width: Width, e: &mut Emitter, run: Run, to: Register) -> Regist
 }
 
 /// Load and store of the low `bytes` of an XMM register.
-fn move_codes(bytes: usize) -> (Code, Code) {
+pub(crate) fn move_codes(bytes: usize) -> (Code, Code) {
     match bytes {
         16 => (Code::VEX_Vmovups_xmm_xmmm128, Code::VEX_Vmovups_xmmm128_xmm),
         8 => (Code::VEX_Vmovsd_xmm_m64, Code::VEX_Vmovsd_m64_xmm),

@@ -153,6 +153,11 @@ impl Emitter {
         self.push(Instruction::with3(code, to, a, b));
     }
 
+    /// A copy of a register, at the width of a vector.
+    pub(crate) fn op2_move(&mut self, vector: Vector, to: Register, from: Register) {
+        self.push(Instruction::with2(vector.load(), to, from));
+    }
+
     pub(crate) fn zero(&mut self, reg: Register) {
         self.op3(self.vector.xor(), reg, reg, reg);
     }

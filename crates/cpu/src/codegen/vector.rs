@@ -124,6 +124,16 @@ impl Vector {
             EVEX_Vaddps_zmm_k1z_zmm_zmmm512b32_er EVEX_Vaddpd_zmm_k1z_zmm_zmmm512b64_er)
     }
 
+    /// Sums of neighbours, of 128-bit lanes of two registers by turns; there is none of the widest.
+    pub(crate) fn add_pairs(self) -> Code {
+        match (self.width, self.float) {
+            (Width::X, Float::F32) => Code::VEX_Vhaddps_xmm_xmm_xmmm128,
+            (Width::X, Float::F64) => Code::VEX_Vhaddpd_xmm_xmm_xmmm128,
+            (_, Float::F32) => Code::VEX_Vhaddps_ymm_ymm_ymmm256,
+            (_, Float::F64) => Code::VEX_Vhaddpd_ymm_ymm_ymmm256,
+        }
+    }
+
     /// Exclusive or; the element type does not matter. AVX-512F has only the integer form.
     pub(crate) fn xor(self) -> Code {
         match self.width {

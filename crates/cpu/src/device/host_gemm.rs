@@ -12,15 +12,66 @@ use tilewright_core::computation::Computation;
 use tilewright_core::program::{DeviceError, HostArgs, HostCode, check_buffers};
 use tilewright_ops::gemm::{A, ALPHA, B, BETA, C, Gemm, GemmInput};
 
-/// Generated code of one plan, ready to be called.
-pub(crate) struct HostGemm {
+/// What every GEMM of the host asks of a call.
+pub(crate) struct GemmCheck {
     input: GemmInput,
     /// The operands.
     buffers: Vec<BufferSpec>,
+    /// Vector width in bytes that the code was generated for.
+    vec: usize,
+}
+
+impl GemmCheck {
+    pub(crate) fn new(input: &GemmInput, vec: usize) -> Self {
+        Self { input: input.clone(), buffers: Gemm.buffers(input), vec }
+    }
+
+    /// The call, without a workspace, if there is a product to compute. Where it contributes nothing, C is scaled.
+    ///
+    /// # Errors
+    /// Operands that are missing, too short, of another type or that may not be written, and vectors that the host has not.
+    #[inline]
+    pub(crate) fn call(&self, args: &mut HostArgs<'_, '_>) -> Result<Option<Call>, DeviceError> {
+        check_buffers(&self.buffers, args.buffers)?;
+        // Their classes are the program's to check; without them all there is nothing to pass on.
+        let Some(&[alpha, beta]) = args.scalars.get(ALPHA..=BETA) else {
+            let missing = ["alpha, beta", "beta"][args.scalars.len().min(1)];
+            let message = format!("missing: {} scalars given: alpha and beta are needed", args.scalars.len());
+            return Err(DeviceError::Argument { name: missing.into(), message });
+        };
+        if self.vec as i64 > vec_max() {
+            let feature = format!("vectors of {} bytes", self.vec);
+            return Err(DeviceError::Unsupported { device: "cpu".into(), feature });
+        }
+        if self.input.m == 0 || self.input.n == 0 {
+            return Ok(None);
+        }
+        if !self.input.multiplies() {
+            self.scale(&mut args.buffers[C], beta);
+            return Ok(None);
+        }
+        let (a, b) = (args.buffers[A].bytes().as_ptr(), args.buffers[B].bytes().as_ptr());
+        let c = args.buffers[C].bytes_mut().map_or(std::ptr::null_mut(), <[u8]>::as_mut_ptr);
+        Ok(Some(Call { a, b, c, workspace: std::ptr::null_mut(), alpha, beta }))
+    }
+
+    /// `C = beta * C`.
+    fn scale(&self, c: &mut View<'_>, beta: f64) {
+        for column in 0..self.input.n {
+            for row in 0..self.input.m {
+                let at = row + column * self.input.ldc;
+                let value = if beta == 0.0 { 0.0 } else { beta * c.get_f64(at) };
+                c.set_f64(at, value);
+            }
+        }
+    }
+}
+
+/// Generated code of one plan, ready to be called.
+pub(crate) struct HostGemm {
+    check: GemmCheck,
     /// Bytes for packed panels and partial sums.
     scratch: usize,
-    /// Vector width in bytes that the code was generated for.
-    vec: u32,
     /// Or why there is none: executable memory was refused.
     compiled: Result<Compiled, String>,
     /// The same with plain stores, made for the first C that is not aligned as stores around the caches need it.
@@ -30,28 +81,11 @@ pub(crate) struct HostGemm {
 impl HostGemm {
     pub(crate) fn new(plan: &GemmPlan) -> Self {
         Self {
-            input: plan.blueprint.input.clone(),
-            buffers: Gemm.buffers(&plan.blueprint.input),
+            check: GemmCheck::new(&plan.blueprint.input, plan.blueprint.config.vec as usize),
             scratch: plan.blueprint.workspace(),
-            vec: plan.blueprint.config.vec,
             compiled: Compiled::new(plan.blueprint.clone()),
             plain: OnceLock::new(),
         }
-    }
-
-    fn check(&self, args: &HostArgs<'_, '_>) -> Result<(), DeviceError> {
-        check_buffers(&self.buffers, args.buffers)?;
-        // Their classes are the program's to check; without them all there is nothing to pass on.
-        if args.scalars.len() < 2 {
-            let missing = ["alpha, beta", "beta"][args.scalars.len()];
-            let message = format!("missing: {} scalars given: alpha and beta are needed", args.scalars.len());
-            return Err(DeviceError::Argument { name: missing.into(), message });
-        }
-        if i64::from(self.vec) > vec_max() {
-            let feature = format!("vectors of {} bytes", self.vec);
-            return Err(DeviceError::Unsupported { device: "cpu".into(), feature });
-        }
-        Ok(())
     }
 
     /// The code for a C at this address. Only stores around the caches need more than the alignment of elements, and a caller's
@@ -59,23 +93,12 @@ impl HostGemm {
     #[inline]
     fn compiled(&self, c: *const u8) -> Result<&Compiled, DeviceError> {
         let compiled = match &self.compiled {
-            Ok(code) if code.blueprint.config.store == Store::Stream && !c.addr().is_multiple_of(self.vec as usize) => {
+            Ok(code) if code.blueprint.config.store == Store::Stream && !c.addr().is_multiple_of(self.check.vec) => {
                 self.plain.get_or_init(|| plain(&code.blueprint))
             }
             compiled => compiled,
         };
         compiled.as_ref().map_err(|e| DeviceError::Load(e.clone()))
-    }
-
-    /// `C = beta * C`, when the product contributes nothing.
-    fn scale(&self, c: &mut View<'_>, beta: f64) {
-        for column in 0..self.input.n {
-            for row in 0..self.input.m {
-                let at = row + column * self.input.ldc;
-                let value = if beta == 0.0 { 0.0 } else { beta * c.get_f64(at) };
-                c.set_f64(at, value);
-            }
-        }
     }
 }
 
@@ -88,21 +111,11 @@ fn plain(blueprint: &Blueprint) -> Result<Compiled, String> {
 
 impl HostCode for HostGemm {
     fn run(&self, args: &mut HostArgs<'_, '_>) -> Result<(), DeviceError> {
-        self.check(args)?;
-        let (alpha, beta) = (args.scalars[ALPHA], args.scalars[BETA]);
-        if self.input.m == 0 || self.input.n == 0 {
-            return Ok(());
-        }
-        if !self.input.multiplies() {
-            self.scale(&mut args.buffers[C], beta);
-            return Ok(());
-        }
-        let (a, b) = (args.buffers[A].bytes().as_ptr(), args.buffers[B].bytes().as_ptr());
-        let c = args.buffers[C].bytes_mut().map_or(std::ptr::null_mut(), <[u8]>::as_mut_ptr);
-        let compiled = self.compiled(c)?;
+        let Some(call) = self.check.call(args)? else { return Ok(()) };
+        let compiled = self.compiled(call.c)?;
         scratch::with(self.scratch, |workspace| {
-            let call = Call { a, b, c, workspace, alpha, beta };
-            // SAFETY: `check` has established the lengths of the operands, that C may be written, and that the host has the
+            let call = Call { workspace, ..call };
+            // SAFETY: the check has established the lengths of the operands, that C may be written, and that the host has the
             // vectors; operands are aligned as their elements are, and C as this code stores it; C is borrowed mutably for the
             // whole call, and the scratch memory is this call's.
             unsafe { compiled.run(&call) };

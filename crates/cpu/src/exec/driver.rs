@@ -409,7 +409,7 @@ impl<'a, I: Invoke> Worker<'a, I> {
 }
 
 /// A scalar in the element type, in the low bytes.
-fn scalar_bits(float: Float, value: f64) -> u64 {
+pub(crate) fn scalar_bits(float: Float, value: f64) -> u64 {
     match float {
         Float::F32 => u64::from((value as f32).to_bits()),
         Float::F64 => value.to_bits(),

@@ -84,6 +84,15 @@ impl Machine<'_> {
                 self.set_vector(to, out);
                 Ok(())
             }
+            M::Vextractf64x4 => {
+                let (from, at) = (self.vector(i.op1_register()), 32 * i.immediate8() as usize);
+                let mut out = [0; 64];
+                out[..32].copy_from_slice(&from[at..at + 32]);
+                self.set_vector(to, out);
+                Ok(())
+            }
+            M::Vhaddps => self.add_pairs::<4>(i),
+            M::Vhaddpd => self.add_pairs::<8>(i),
             M::Vpermilps => {
                 let (from, order) = (self.vector(i.op1_register()), i.immediate8());
                 let pick = |n: usize| 16 * (n / 16) + 4 * ((order >> (2 * (n / 4 % 4))) & 3) as usize + n % 4;
@@ -103,6 +112,10 @@ impl Machine<'_> {
     /// Full or k-masked moves between a register and memory.
     fn move_lanes(&mut self, i: &Instruction, element: usize) -> Result<(), Fault> {
         let storing = i.op0_kind() == OpKind::Memory;
+        if !storing && i.op1_kind() == OpKind::Register {
+            self.set_vector(i.op0_register(), self.vector(i.op1_register()));
+            return Ok(());
+        }
         let register = if storing { i.op1_register() } else { i.op0_register() };
         let (at, bytes) = (self.address(i), width(register));
         if i.op_mask() == Register::None {
@@ -178,6 +191,33 @@ impl Machine<'_> {
             if (within / element).is_multiple_of(2) { a[at] } else { b[at] }
         };
         self.set_vector(i.op0_register(), std::array::from_fn(pick));
+        Ok(())
+    }
+
+    /// Sums of neighbours: of each 128-bit lane of the first operand, then of the second's.
+    fn add_pairs<const N: usize>(&mut self, i: &Instruction) -> Result<(), Fault> {
+        let (a, b) = (self.vector(i.op1_register()), self.vector(i.op2_register()));
+        let (in_lane, mut out) = (16 / N, [0; 64]);
+        for n in 0..width(i.op0_register()) / N {
+            let (base, within) = (n / in_lane * in_lane, n % in_lane);
+            let from = if within < in_lane / 2 { &a } else { &b };
+            let pair = base + 2 * (within % (in_lane / 2));
+            let [x, y] = [lane::<N>(from, pair), lane::<N>(from, pair + 1)];
+            let sum: [u8; N] = match N {
+                4 => {
+                    let value = |v: [u8; N]| f32::from_le_bytes(std::array::from_fn(|b| v[b]));
+                    let sum = (value(x) + value(y)).to_le_bytes();
+                    std::array::from_fn(|b| sum[b])
+                }
+                _ => {
+                    let value = |v: [u8; N]| f64::from_le_bytes(std::array::from_fn(|b| v[b]));
+                    let sum = (value(x) + value(y)).to_le_bytes();
+                    std::array::from_fn(|b| sum[b])
+                }
+            };
+            out[n * N..(n + 1) * N].copy_from_slice(&sum);
+        }
+        self.set_vector(i.op0_register(), out);
         Ok(())
     }
 

@@ -1,0 +1,173 @@
+//! The kernel, and its plans as code that the host runs.
+
+use super::driver::Blueprint;
+use super::space::{self, Config, Description};
+use crate::device::GemmCheck;
+use crate::exec::driver::Call;
+use std::sync::Arc;
+use tilewright_core::computation::InputError;
+use tilewright_core::device::DeviceSpec;
+use tilewright_core::feature::Feature;
+use tilewright_core::id::KernelId;
+use tilewright_core::kernel::Kernel;
+use tilewright_core::program::{DeviceError, HostArgs, HostCode, Program};
+use tilewright_core::space::{BoundSpace, Legal, ParamSpace, Point, Symbols, Values};
+use tilewright_ops::gemm::{Gemm, GemmInput};
+
+#[cfg(target_arch = "x86_64")]
+use super::driver::Entries;
+#[cfg(target_arch = "x86_64")]
+use memmap2::Mmap;
+
+/// The kernel `gemm.cpu-dot`.
+#[derive(Debug, Default)]
+pub struct CpuDot(());
+
+/// A legal (device, input, configuration) with everything derived from it.
+#[derive(Clone, Debug)]
+pub struct DotPlan {
+    input: GemmInput,
+    pub(super) blueprint: Blueprint,
+}
+
+/// Longest of the shorter side of C: a matrix of dot products reads each operand too often where both sides are long.
+const THIN: usize = 64;
+
+impl CpuDot {
+    /// The kernel with its space.
+    pub fn new() -> Self {
+        Self(())
+    }
+}
+
+impl Kernel for CpuDot {
+    type Of = Gemm;
+    type Plan = DotPlan;
+
+    fn id(&self) -> KernelId {
+        KernelId::new("gemm.cpu-dot.1")
+    }
+
+    fn computation(&self) -> &Gemm {
+        &Gemm
+    }
+
+    fn space(&self) -> &ParamSpace {
+        &Description::get().space
+    }
+
+    /// Thin products of operands that are contiguous along k: A stored transposed or one tight row, B stored plain or one tight column.
+    fn accepts(&self, input: &GemmInput) -> Result<(), InputError> {
+        input.only(&GemmInput::PLAIN)?;
+        let GemmInput { m, n, lda, ldb, layout, .. } = *input;
+        let contiguous = (layout.a_transposed() || (m == 1 && lda == 1), !layout.b_transposed() || (n == 1 && ldb == 1));
+        if contiguous != (true, true) {
+            return Err(InputError::new("layout", format!("{layout}: dot products read A and B along k, as of tn")));
+        }
+        if m.min(n) > THIN {
+            let message = format!("{m} x {n}: dot products are for results of at most {THIN} rows or columns");
+            return Err(InputError::new(if m < n { "m" } else { "n" }, message));
+        }
+        Ok(())
+    }
+
+    fn symbols(&self, device: &DeviceSpec, input: &GemmInput) -> Symbols {
+        input.symbols(device)
+    }
+
+    fn derivations(&self) -> Vec<(&'static str, String)> {
+        GemmInput::derivations()
+    }
+
+    fn plan(&self, _: &DeviceSpec, input: &GemmInput, at: &Legal<'_>) -> DotPlan {
+        // The names are the kernel's own, and the conformance suite reads them all at legal points.
+        let config = Config::of(at).unwrap_or_else(|| unreachable!("{at:?} is no legal point of gemm.cpu-dot"));
+        DotPlan { input: input.clone(), blueprint: Blueprint::new(one_stride(input), config) }
+    }
+
+    fn generate(&self, plan: &DotPlan) -> Program {
+        Program::host(Arc::new(HostDot::new(plan)), 0)
+    }
+
+    fn feature_names(&self) -> Vec<Feature> {
+        space::feature_names()
+    }
+
+    fn features(&self, _: &DeviceSpec, _: &GemmInput, at: &Values<'_>, out: &mut Vec<f32>) {
+        space::features(at, out);
+    }
+
+    fn default_point(&self, _: &DeviceSpec, _: &GemmInput, space: &BoundSpace) -> Option<Point> {
+        space::default_point(space)
+    }
+}
+
+/// The input with the leading dimension of a single row of A, or column of B, as its distance along the side of length 1: nothing.
+fn one_stride(input: &GemmInput) -> GemmInput {
+    let mut input = input.clone();
+    if !input.layout.a_transposed() {
+        input.lda = 0;
+    }
+    if input.layout.b_transposed() {
+        input.ldb = 0;
+    }
+    input
+}
+
+/// A plan, ready to be called.
+struct HostDot {
+    check: GemmCheck,
+    blueprint: Blueprint,
+    /// Generated code, where the host runs it; or why there is none: executable memory was refused.
+    #[cfg(target_arch = "x86_64")]
+    code: Result<Option<(Mmap, Entries)>, String>,
+}
+
+impl HostDot {
+    fn new(plan: &DotPlan) -> Self {
+        let blueprint = plan.blueprint.clone();
+        Self {
+            check: GemmCheck::new(&plan.input, blueprint.config.vec),
+            #[cfg(target_arch = "x86_64")]
+            code: native(&blueprint).transpose(),
+            blueprint,
+        }
+    }
+
+    /// # Safety
+    /// As for [`Blueprint::run_part`], over the whole of C.
+    unsafe fn compute(&self, call: &Call) -> Result<(), DeviceError> {
+        let threads = self.blueprint.threads();
+        #[cfg(target_arch = "x86_64")]
+        if let Some((code, entries)) = self.code.as_ref().map_err(|e| DeviceError::Load(e.clone()))? {
+            // SAFETY: the caller's contract; parts of different threads do not overlap.
+            let part = |thread| unsafe { self.blueprint.run_part(thread, call, entries, code) };
+            tilewright_threads::run(threads, &part);
+            return Ok(());
+        }
+        let _ = threads;
+        // SAFETY: the caller's contract.
+        unsafe { self.blueprint.run_plainly(call) };
+        Ok(())
+    }
+}
+
+impl HostCode for HostDot {
+    fn run(&self, args: &mut HostArgs<'_, '_>) -> Result<(), DeviceError> {
+        let Some(call) = self.check.call(args)? else { return Ok(()) };
+        // SAFETY: the check has established the lengths of the operands, that C may be written, and that the host has the vectors; C is
+        // borrowed mutably for the whole call.
+        unsafe { self.compute(&call) }
+    }
+}
+
+/// Generated code, where the host runs it.
+#[cfg(target_arch = "x86_64")]
+fn native(blueprint: &Blueprint) -> Option<Result<(Mmap, Entries), String>> {
+    let map = || {
+        let (code, entries) = blueprint.generate().map_err(|e| format!("encoding: {e}"))?;
+        let code = crate::exec::memory::executable(&code).map_err(|e| format!("executable memory: {e}"))?;
+        Ok((code, entries))
+    };
+    crate::device::generates().then(map)
+}

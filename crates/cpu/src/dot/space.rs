@@ -1,0 +1,182 @@
+//! The parameter space of the kernel, and the rules that make a configuration legal.
+//!
+//! `m_s` by `n_s` elements of C are summed together, `k_s` vectors of k in a turn of the loop, in `k_l` independent sets. With
+//! `order = row` the rows of A stay in the first-level cache while the columns of B stream past, with `column` the other way round.
+//! Of `t` threads `t_m` divide the rows, the rest the columns.
+
+use super::tile::free;
+use crate::codegen::vector::Width;
+use std::sync::OnceLock;
+use tilewright_core::expr::Value;
+use tilewright_core::feature::Feature;
+use tilewright_core::space::{BoundSpace, Name, Param, ParamSpace, Point, RuleGroup, SpaceError, Values};
+
+/// One value per parameter.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Config {
+    /// Bytes of a vector.
+    pub(super) vec: usize,
+    pub(super) m_s: usize,
+    pub(super) n_s: usize,
+    pub(super) k_s: usize,
+    pub(super) k_l: usize,
+    pub(super) t_m: usize,
+    pub(super) t_n: usize,
+    /// Whether the rows of A stay.
+    pub(super) rows_stay: bool,
+}
+
+const SIZES: [&str; 8] = ["vec", "m_s", "n_s", "k_s", "k_l", "t_m", "t_n", "rows_stay"];
+/// What a model sees: sizes, and a flag.
+const FEATURES: [&str; 13] = [
+    "m_s",
+    "n_s",
+    "k_s",
+    "k_l",
+    "t_m",
+    "t_n",
+    "lanes",
+    "sums",
+    "tiles_m",
+    "tiles_n",
+    "vectors",
+    "thread_tiles",
+    "rows_stay",
+];
+
+/// The space with the names that code reads, found once.
+#[derive(Debug)]
+pub(super) struct Description {
+    pub(super) space: ParamSpace,
+    sizes: [Name; SIZES.len()],
+    features: [Name; FEATURES.len()],
+}
+
+impl Description {
+    /// The one there is: the space is a constant of this crate, and a test builds it.
+    pub(super) fn get() -> &'static Self {
+        static DESCRIPTION: OnceLock<Description> = OnceLock::new();
+        DESCRIPTION.get_or_init(|| {
+            let space = space().unwrap_or_else(|e| unreachable!("the space of gemm.cpu-dot: {e}"));
+            let name = |n: &str| space.name(n).unwrap_or_else(|| unreachable!("gemm.cpu-dot defines no {n}"));
+            let (sizes, features) = (SIZES.map(name), FEATURES.map(name));
+            Self { space, sizes, features }
+        })
+    }
+}
+
+impl Config {
+    /// The parameters of a point; `None` for one of another space.
+    pub(super) fn of(at: &Values<'_>) -> Option<Self> {
+        let values = at.ints::<u32, _>(Description::get().sizes)?.map(|x| x as usize);
+        let [vec, m_s, n_s, k_s, k_l, t_m, t_n, rows_stay] = values;
+        Some(Self { vec, m_s, n_s, k_s, k_l, t_m, t_n, rows_stay: rows_stay == 1 })
+    }
+}
+
+const THREADS: [i64; 15] = [1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192];
+
+fn space() -> Result<ParamSpace, SpaceError> {
+    use RuleGroup::{Guideline, Hardware, Implementation};
+    let sums = |width: Width| width.registers() - free(width);
+    let most = format!("{} if vec == 64 else {}", sums(Width::Z), sums(Width::Y));
+    let held = format!("{} if vec == 64 else {}", free(Width::Z), free(Width::Y));
+    ParamSpace::builder()
+        .param(Param::ints("vec", [16, 32, 64]))
+        .param(Param::ints("m_s", 1..=8))
+        .param(Param::ints("n_s", 1..=8))
+        .param(Param::ints("k_l", [1, 2, 4, 8]))
+        .param(Param::ints("k_s", [1, 2, 4, 8]))
+        .param(Param::ints("t", THREADS))
+        .param(Param::ints("t_m", THREADS))
+        .param(Param::words("order", ["row", "column"]))
+        .define("lanes", "vec // element")
+        .define("most_sums", &most)
+        .define("held", &held)
+        .define("sums", "m_s * n_s * k_l")
+        .define("tiles_m", "(m + m_s - 1) // m_s")
+        .define("tiles_n", "(n + n_s - 1) // n_s")
+        .define("vectors", "(k + lanes - 1) // lanes")
+        .define("t_n", "t // t_m")
+        .define("rows_stay", "1 if order == 'row' else 0")
+        .define("thread_tiles", "((tiles_m + t_m - 1) // t_m) * ((tiles_n + t_n - 1) // t_n)")
+        .rule("single_product", Implementation, "batch == 1", "there is no code for batches")
+        .rule("vector_width", Hardware, "vec <= vec_max", "the host has no wider vectors")
+        .rule(
+            "widest_vectors",
+            Guideline,
+            "vec == vec_max or k * element < vec_max",
+            "narrower vectors only pay where the widest would be mostly masked",
+        )
+        .rule("tile_covers_m", Guideline, "m_s <= max(m, 1)", "a tile beyond the matrix is a smaller tile")
+        .rule("tile_covers_n", Guideline, "n_s <= max(n, 1)", "a tile beyond the matrix is a smaller tile")
+        .rule("registers", Hardware, "sums <= most_sums", "sums live in registers")
+        .rule("operands", Hardware, "min(m_s, n_s) + 1 <= held", "operands live in registers")
+        .rule("unroll", Implementation, "k_s % k_l == 0", "a turn is whole sets of sums")
+        .rule("short_unroll", Guideline, "k_s == k_l or k_s * lanes <= k", "unrolling beyond the reduction does nothing")
+        .rule("short_sets", Guideline, "k_l == 1 or k_l * lanes <= k", "sets beyond the reduction stay empty")
+        .rule("threads", Hardware, "t <= threads", "one thread a core")
+        .rule("threads_m", Implementation, "t % t_m == 0", "the threads that m leaves divide n")
+        .rule("idle_threads", Guideline, "t == 1 or m * n * k >= 100000", "only large products are worth more threads")
+        .rule("split_m", Guideline, "t_m == 1 or t_m <= tiles_m", "every thread has a tile")
+        .rule("split_n", Guideline, "t_n == 1 or t_n <= tiles_n", "every thread has a tile")
+        .rule(
+            "addresses",
+            Implementation,
+            "8 * max(lda, ldb, ldc) * element < 2 ** 31",
+            "distances within a tile are 31-bit displacements",
+        )
+        .build()
+}
+
+pub(super) fn feature_names() -> Vec<Feature> {
+    let (flag, sizes) = FEATURES.split_last().unwrap_or((&"", &[]));
+    sizes.iter().map(|name| Feature::size(name)).chain([Feature::flag(flag)]).collect()
+}
+
+/// NaN where a name has no value, which is nowhere at a legal point.
+pub(super) fn features(at: &Values<'_>, out: &mut Vec<f32>) {
+    match at.ints::<u64, _>(Description::get().features) {
+        Some(values) => {
+            let (flag, sizes) = values.split_last().unwrap_or((&0, &[]));
+            out.extend(sizes.iter().map(|&x| x.max(1) as f32).chain([*flag as f32]));
+        }
+        None => out.resize(out.len() + FEATURES.len(), f32::NAN),
+    }
+}
+
+/// What runs before anything is tuned: a tile that is as square as C allows, enough sets of sums to hide the latency of their chains,
+/// and the side stays that is shorter in bytes.
+pub(super) fn default_point(space: &BoundSpace) -> Option<Point> {
+    let int = |name| space.symbols().get(name).and_then(Value::as_int).unwrap_or(1);
+    let (m, n) = (int("m").max(1), int("n").max(1));
+    let sums = if int("vec_max") >= 64 { 24 } else { 11 };
+    let (m_s, n_s) = square(m, n, sums);
+    let sets = (8 / (m_s * n_s)).max(1);
+    let descending = |most: i64| (1..=most.max(1)).rev().map(Value::Int).collect::<Vec<_>>();
+    let (t, rows) = (int("threads"), m >= n);
+    space.preferred_point(|param| match &*param.name {
+        "vec" => [64, 32, 16].map(Value::Int).to_vec(),
+        "m_s" => descending(m_s),
+        "n_s" => descending(n_s),
+        "k_l" => descending(sets),
+        "k_s" => descending(sets.max(2)),
+        "t" => descending(t),
+        "t_m" => descending(if rows { t } else { 1 }),
+        // The longer side streams.
+        "order" => vec![Value::from(if rows { "row" } else { "column" })],
+        _ => Vec::new(),
+    })
+}
+
+/// Sides of the tile that reads the least for its multiply-adds.
+fn square(m: i64, n: i64, sums: i64) -> (i64, i64) {
+    let sides = (1..=m.min(8)).flat_map(|m_s| (1..=n.min(8)).map(move |n_s| (m_s, n_s)));
+    let fits = |&(m_s, n_s): &(i64, i64)| m_s * n_s <= sums && m_s.min(n_s) <= 4;
+    // Of tiles that divide C into as many parts, the smallest: edges are balanced.
+    let reads = |&(m_s, n_s): &(i64, i64)| {
+        let tiles = (m + m_s - 1) / m_s * ((n + n_s - 1) / n_s);
+        (tiles * (m_s + n_s).max(m_s * n_s).max(4), m_s + n_s)
+    };
+    sides.filter(fits).min_by_key(reads).unwrap_or((1, 1))
+}
