@@ -99,7 +99,14 @@ pub(crate) fn any_plan<K: Kernel<Of = Gemm>>(
 }
 
 /// Allows each stored column on its own, so that the gaps between columns are out of bounds.
-pub(crate) fn allow_columns(memory: &mut Memory, buffer: &Buffer, rows: usize, columns: usize, ld: usize, rights: Rights) {
+pub(crate) fn allow_columns(
+    memory: &mut Memory,
+    buffer: &Buffer,
+    rows: usize,
+    columns: usize,
+    ld: usize,
+    rights: Rights,
+) {
     let (base, size) = (buffer.bytes().as_ptr() as u64, buffer.dtype().size());
     // Without gaps the columns are one range, which an access may straddle.
     let (rows, columns) = if rows == ld { (rows * columns, 1) } else { (rows, columns) };

@@ -96,7 +96,8 @@ impl Blueprint {
         let rows = share(&(0..self.m.tiles()), thread % c.t_m, c.t_m);
         let columns = share(&(0..self.n.tiles()), thread / c.t_m, c.t_n);
         let [a_row, b_column, c_column] = self.strides();
-        let (outer, inner) = if c.rows_stay { ((&self.m, rows), (&self.n, columns)) } else { ((&self.n, columns), (&self.m, rows)) };
+        let (outer, inner) =
+            if c.rows_stay { ((&self.m, rows), (&self.n, columns)) } else { ((&self.n, columns), (&self.m, rows)) };
         let mut args = self.args(call);
         for tile in outer.1 {
             for run in inner.0.runs(inner.1.clone()) {

@@ -60,7 +60,8 @@ impl Kernel for CpuDot {
     fn accepts(&self, input: &GemmInput) -> Result<(), InputError> {
         input.only(&GemmInput::PLAIN)?;
         let GemmInput { m, n, lda, ldb, layout, .. } = *input;
-        let contiguous = (layout.a_transposed() || (m == 1 && lda == 1), !layout.b_transposed() || (n == 1 && ldb == 1));
+        let contiguous =
+            (layout.a_transposed() || (m == 1 && lda == 1), !layout.b_transposed() || (n == 1 && ldb == 1));
         if contiguous != (true, true) {
             return Err(InputError::new("layout", format!("{layout}: dot products read A and B along k, as of tn")));
         }

@@ -113,7 +113,12 @@ fn space() -> Result<ParamSpace, SpaceError> {
         .rule("registers", Hardware, "sums <= most_sums", "sums live in registers")
         .rule("operands", Hardware, "min(m_s, n_s) + 1 <= held", "operands live in registers")
         .rule("unroll", Implementation, "k_s % k_l == 0", "a turn is whole sets of sums")
-        .rule("short_unroll", Guideline, "k_s == k_l or k_s * lanes <= k", "unrolling beyond the reduction does nothing")
+        .rule(
+            "short_unroll",
+            Guideline,
+            "k_s == k_l or k_s * lanes <= k",
+            "unrolling beyond the reduction does nothing",
+        )
         .rule("short_sets", Guideline, "k_l == 1 or k_l * lanes <= k", "sets beyond the reduction stay empty")
         .rule("threads", Hardware, "t <= threads", "one thread a core")
         .rule("threads_m", Implementation, "t % t_m == 0", "the threads that m leaves divide n")
@@ -169,14 +174,15 @@ pub(super) fn default_point(space: &BoundSpace) -> Option<Point> {
     })
 }
 
-/// Sides of the tile that reads the least for its multiply-adds.
+/// Sides of the tile that takes the fewest cycles a vector of k: of two units for multiply-adds, of two for loads, and one for what
+/// each tile costs beside. Of equals the larger.
 fn square(m: i64, n: i64, sums: i64) -> (i64, i64) {
     let sides = (1..=m.min(8)).flat_map(|m_s| (1..=n.min(8)).map(move |n_s| (m_s, n_s)));
     let fits = |&(m_s, n_s): &(i64, i64)| m_s * n_s <= sums && m_s.min(n_s) <= 4;
-    // Of tiles that divide C into as many parts, the smallest: edges are balanced.
-    let reads = |&(m_s, n_s): &(i64, i64)| {
-        let tiles = (m + m_s - 1) / m_s * ((n + n_s - 1) / n_s);
-        (tiles * (m_s + n_s).max(m_s * n_s).max(4), m_s + n_s)
+    let half_cycles = |&(m_s, n_s): &(i64, i64)| {
+        let (along, across) = ((m + m_s - 1) / m_s, (n + n_s - 1) / n_s);
+        let each = (m * n).max(along * across).max(m * across + n * along);
+        (each + 2 * along * across, -(m_s * n_s))
     };
-    sides.filter(fits).min_by_key(reads).unwrap_or((1, 1))
+    sides.filter(fits).min_by_key(half_cycles).unwrap_or((1, 1))
 }

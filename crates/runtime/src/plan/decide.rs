@@ -81,6 +81,9 @@ pub(super) fn decide(
     Ok(planned)
 }
 
+/// Of two configurations that nobody timed, the model's is taken where it expects less than this share of the default's time.
+const WORTH_LEAVING: f64 = 0.85;
+
 /// One decision.
 struct Deciding<'d> {
     problem: &'d dyn Problem,
@@ -129,13 +132,27 @@ impl Deciding<'_> {
             self.bench.pool.add(first, None);
         }
         self.considered = self.considered.max(self.bench.pool.len() as u64);
+        let mut order: Vec<usize> = (0..self.bench.pool.len()).collect();
+        let kept = self.default.filter(|_| is_modelled && self.bench.remembered.is_none() && self.keeps_default());
         let what = match (self.bench.remembered, is_modelled) {
             (Some(_), _) => "the remembered configuration was kept",
+            (None, true) if kept.is_some() => "the default was kept: the model promises too little more",
             (None, true) => "the model's first choice was taken",
             (None, false) => "the default was taken: there is no model",
         };
+        if let Some(default) = kept {
+            order.sort_by_key(|at| *at != default);
+        }
         self.reasons.push(format!("{what}, nothing was timed"));
-        Ok((0..self.bench.pool.len()).collect())
+        Ok(order)
+    }
+
+    /// Whether the model promises less of its first choice over the default than it is usually wrong by. The first of very many is
+    /// more often one that the model takes for too fast than the default is.
+    fn keeps_default(&self) -> bool {
+        let (Some(model), Some(default)) = (self.knowledge.model(), &self.knowledge.default) else { return false };
+        let first = self.bench.pool.iter().next().map(|first| model.cost(&first.point));
+        first.is_some_and(|first| first > WORTH_LEAVING * model.cost(default))
     }
 
     /// The order of preference by measuring.
