@@ -3,16 +3,19 @@
 
 mod call;
 mod conv;
+pub mod cores;
 mod foreign;
 mod inventory;
 mod kernel;
 mod libraries;
 mod locate;
 mod rust_crates;
+mod small;
 
-pub use inventory::{Identity, Inventory, Missing, inventory};
+pub use inventory::{CoreChoice, Identity, Inventory, Missing, inventory};
 pub use kernel::{CANDIDATES, LibraryGemm};
 pub use locate::PATH_VARIABLE;
+pub use small::SmallGemm;
 
 use std::sync::Arc;
 use tilewright_core::device::{DeviceKind, DeviceSpec};
@@ -50,7 +53,10 @@ pub fn device_kernels(computation: &str) -> Vec<Arc<dyn AnyKernel>> {
 /// open.
 pub fn kernels(computation: &str, device: &DeviceSpec) -> Vec<Arc<dyn AnyKernel>> {
     match (computation, device.kind) {
-        ("gemm", DeviceKind::Cpu) => LibraryGemm::of_host().into_iter().map(LibraryGemm::erased).collect(),
+        ("gemm", DeviceKind::Cpu) => {
+            let small = SmallGemm::of_host().into_iter().map(SmallGemm::erased);
+            LibraryGemm::of_host().into_iter().map(LibraryGemm::erased).chain(small).collect()
+        }
         ("gemm", DeviceKind::Cuda) if foreign::has_cublas() => device_kernels(computation),
         ("conv", DeviceKind::Cpu) => conv::of_host(),
         ("conv", DeviceKind::Cuda) if foreign::has_cudnn() => device_kernels(computation),
