@@ -75,6 +75,10 @@ impl fmt::Display for Identity {
     }
 }
 
+/// All libraries of the host that are known.
+pub(crate) const NAMES: [&str; 8] =
+    ["gemm", "matrixmultiply", "openblas", "blis", "mkl", "nano-gemm", "libxsmm", "onednn"];
+
 /// A library that cannot be used here.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Missing {

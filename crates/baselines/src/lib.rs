@@ -71,6 +71,40 @@ pub fn in_own_layout(kernels: &[Arc<dyn AnyKernel>]) -> Vec<Arc<dyn AnyKernel>> 
     if kernels.iter().any(|kernel| conv::is_onednn(&kernel.id())) { conv::in_own_layout() } else { Vec::new() }
 }
 
+/// Who the library behind each of these kernels is, each library once.
+pub fn identities<'a>(kernels: impl IntoIterator<Item = &'a KernelId>) -> Vec<Identity> {
+    let mut found: Vec<Identity> = Vec::new();
+    for identity in kernels.into_iter().filter_map(identity_of) {
+        if !found.contains(&identity) {
+            found.push(identity);
+        }
+    }
+    found
+}
+
+/// Who the library behind a kernel is; none where it is not found here, or not ours.
+pub fn identity_of(kernel: &KernelId) -> Option<Identity> {
+    let named = |library: &str, found: &[Identity]| found.iter().find(|of| of.name == library).cloned();
+    let library = conv::library_of(kernel.name());
+    match library {
+        "cublas" | "cublaslt" | "cudnn" => named(library.trim_end_matches("lt"), of_devices()),
+        _ if inventory::NAMES.contains(&library) => named(library, &inventory().found),
+        _ => None,
+    }
+}
+
+/// The libraries of CUDA devices that are found here.
+fn of_devices() -> &'static [Identity] {
+    #[cfg(feature = "cuda")]
+    {
+        static FOUND: std::sync::OnceLock<Vec<Identity>> = std::sync::OnceLock::new();
+        if foreign::has_cublas() || foreign::has_cudnn() {
+            return FOUND.get_or_init(|| device_libraries().found);
+        }
+    }
+    &[]
+}
+
 /// Whether a kernel is one of [`in_own_layout`].
 pub fn is_in_own_layout(kernel: &KernelId) -> bool {
     conv::is_in_own_layout(kernel)

@@ -124,7 +124,8 @@ mod tests {
         touch(second.path(), "libx.so.2");
         let absent = first.path().join("libx.so.7");
         let file = second.path().join("libx.so.2");
-        let found = candidates(&[absent, first.path().to_owned(), file.clone(), second.path().to_owned()], &["libx.so"]);
+        let found =
+            candidates(&[absent, first.path().to_owned(), file.clone(), second.path().to_owned()], &["libx.so"]);
         assert_eq!(found, [first.path().join("libx.so.1"), file]);
     }
 }

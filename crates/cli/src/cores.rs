@@ -20,7 +20,9 @@ pub(crate) fn choose(cli: &Cli) {
     let kept = home().ok().map(|home| home.path().join("cores.json"));
     let command = ProbeCommand::new(program, vec![PROBE.to_owned()]);
     let chosen = cores::choose(&command, kept.as_deref(), |library| {
-        note(format_args!("trying the cores of {library}, once for this machine ({CORES_VARIABLE}=as-found leaves it as it is)"));
+        note(format_args!(
+            "trying the cores of {library}, once for this machine ({CORES_VARIABLE}=as-found leaves it as it is)"
+        ));
     });
     let Some(chosen) = chosen else { return };
     chosen.notes.iter().for_each(|said| note(format_args!("warning: {said}")));

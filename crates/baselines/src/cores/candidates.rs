@@ -143,7 +143,11 @@ impl Features {
         let of = ["vendor_id", "cpu family", "model", "model name", "stepping", "CPU implementer", "CPU part"];
         let lines = first.lines().filter_map(|line| line.split_once(':'));
         let named = lines.filter(|(name, _)| of.contains(&name.trim())).map(|(_, value)| value.trim().to_owned());
-        named.chain([std::env::consts::ARCH.to_owned()]).chain(self.0.iter().map(|f| (*f).to_owned())).collect::<Vec<_>>().join(" ")
+        named
+            .chain([std::env::consts::ARCH.to_owned()])
+            .chain(self.0.iter().map(|f| (*f).to_owned()))
+            .collect::<Vec<_>>()
+            .join(" ")
     }
 }
 

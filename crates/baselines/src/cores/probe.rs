@@ -201,7 +201,8 @@ pub(super) fn ask(
     request: &Request,
     variables: &[(&str, Option<&str>)],
 ) -> Result<Rates, Failure> {
-    let mut child = start(command, variables).map_err(|e| Failure::Refused(format!("no process for the probe: {e}")))?;
+    let mut child =
+        start(command, variables).map_err(|e| Failure::Refused(format!("no process for the probe: {e}")))?;
     let asked = serde_json::to_string(request).unwrap_or_default();
     if let Some(mut to) = child.stdin.take() {
         // A process that is gone already says below how it ended.
@@ -274,3 +275,7 @@ fn parse(said: &str) -> Option<Result<Rates, Failure>> {
         Reply::Refused(why) => Err(Failure::Refused(why)),
     })
 }
+
+#[cfg(test)]
+#[path = "probe_tests.rs"]
+mod tests;

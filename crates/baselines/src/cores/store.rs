@@ -112,3 +112,70 @@ impl Entry {
         self.tried.attempts.get(at).is_some_and(|attempt| attempt.outcome.is_ok())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cores::choice::Attempt;
+    use std::time::{Duration, SystemTime};
+
+    fn tried(outcome: Failure) -> Tried {
+        let attempt = Attempt { file: "libx.so".into(), setting: None, outcome: Err(outcome) };
+        let (library, variable) = ("x".to_owned(), "X_CORE".to_owned());
+        Tried { library, variable, asked: None, attempts: vec![attempt], chosen: None }
+    }
+
+    #[test]
+    fn an_entry_holds_for_its_files_its_host_and_what_was_asked() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, file) = (folder.path().join("kept/cores.json"), folder.path().join("libx.so"));
+        std::fs::write(&file, b"one").unwrap();
+        let files = [file.clone()];
+        let known = tried(Failure::Died("signal 6".to_owned()));
+        let mut store = Store::read(&path);
+        store.put(Key::of("x", "host", None, &files), &known);
+        store.write(&path).unwrap();
+        let store = Store::read(&path);
+        assert_eq!(store.get(&Key::of("x", "host", None, &files)), Some(&known));
+        for key in [
+            Key::of("y", "host", None, &files),
+            Key::of("x", "other", None, &files),
+            Key::of("x", "host", Some("Haswell"), &files),
+            Key::of("x", "host", None, &[]),
+        ] {
+            assert_eq!(store.get(&key), None, "{key:?}");
+        }
+        let later = SystemTime::now() + Duration::from_secs(60);
+        std::fs::File::options().write(true).open(&file).unwrap().set_modified(later).unwrap();
+        assert_eq!(store.get(&Key::of("x", "host", None, &files)), None);
+    }
+
+    #[test]
+    fn spoilt_files_other_versions_and_slow_probes_are_not_believed() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("cores.json");
+        let key = || Key::of("x", "host", None, &[]);
+        let mut store = Store::default();
+        store.put(key(), &tried(Failure::Silent(10)));
+        assert_eq!(store.get(&key()), None);
+        let mut unsound = tried(Failure::Died(String::new()));
+        unsound.chosen = Some(0);
+        store.put(key(), &unsound);
+        store.write(&path).unwrap();
+        assert_eq!(Store::read(&path).get(&key()), None);
+        for text in ["", "{", r#"{"version":0,"entries":[]}"#] {
+            std::fs::write(&path, text).unwrap();
+            assert_eq!(Store::read(&path).get(&key()), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn few_entries_of_a_library_are_kept() {
+        let mut store = Store::default();
+        for host in 0..9 {
+            store.put(Key::of("x", &host.to_string(), None, &[]), &tried(Failure::Died(String::new())));
+        }
+        assert_eq!(store.entries.len(), MOST_OF_ONE);
+        assert!(store.get(&Key::of("x", "8", None, &[])).is_some());
+    }
+}

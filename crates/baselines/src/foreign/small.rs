@@ -88,10 +88,7 @@ impl Libxsmm {
     pub(crate) fn of(library: &'static Library) -> Result<Self, LoadError> {
         // SAFETY: the prototypes of version 1; version 2 has no functions of these names.
         unsafe {
-            Ok(Self {
-                single: library.symbol("libxsmm_smmdispatch")?,
-                double: library.symbol("libxsmm_dmmdispatch")?,
-            })
+            Ok(Self { single: library.symbol("libxsmm_smmdispatch")?, double: library.symbol("libxsmm_dmmdispatch")? })
         }
     }
 
@@ -104,8 +101,7 @@ impl Libxsmm {
         let [lda, ldb, ldc] = [input.lda, input.ldb, input.ldc].map(|ld| ld as c_int);
         let beta = T::from(if input.beta == ScalarClass::Zero { 0.0 } else { 1.0 });
         let flag = |is: bool, bit| if is { bit } else { 0 };
-        let flags =
-            flag(input.layout.a_transposed(), TRANSPOSED_A) | flag(input.layout.b_transposed(), TRANSPOSED_B);
+        let flags = flag(input.layout.a_transposed(), TRANSPOSED_A) | flag(input.layout.b_transposed(), TRANSPOSED_B);
         let alpha = T::from(1.0);
         // SAFETY: the prototype was checked when the symbol was looked up; all pointers are to values that outlive the call.
         let code = unsafe { T::of(self)(m, n, k, &lda, &ldb, &ldc, &alpha, &beta, &flags, &NO_PREFETCH) };
