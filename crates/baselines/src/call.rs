@@ -86,6 +86,77 @@ impl<'a, T> GemmCall<'a, T> {
     }
 }
 
+/// Products of one shape at constant distances: `count` calls whose slices were checked together, once.
+#[derive(Debug)]
+pub(crate) struct BatchCall<'a, T> {
+    /// The first product, its slices reaching as far as all products do.
+    pub(crate) whole: GemmCall<'a, T>,
+    pub(crate) count: usize,
+    /// Elements from one product's operand to the next, of A, B and C.
+    pub(crate) strides: [usize; 3],
+}
+
+impl<'a, T: Copy> BatchCall<'a, T> {
+    /// Checks the arguments, as [`GemmCall::new`] does, for all products of the input.
+    ///
+    /// # Errors
+    /// The argument and the limit it breaks.
+    pub(crate) fn new(
+        input: &GemmInput,
+        scalars: (T, T),
+        a: &'a [T],
+        b: &'a [T],
+        c: &'a mut [T],
+    ) -> Result<Self, InputError> {
+        let [least_a, least_b, least_c] = input.lens();
+        for (name, have, need) in [("a", a.len(), least_a), ("b", b.len(), least_b), ("c", c.len(), least_c)] {
+            if have < need {
+                return Err(InputError::new(name, format!("{have} elements are there, {need} needed")));
+            }
+        }
+        let strides = input.batch.strides.map(|stride| stride as usize);
+        let count = input.batch.count as usize;
+        let apart = GemmInput::stored_len(input.m, input.n, input.ldc);
+        if count > 1 && strides[2] < apart {
+            let message = format!("{} is less than the {apart} elements of a product of C", strides[2]);
+            return Err(InputError::new("stride_c", message));
+        }
+        Ok(Self { whole: GemmCall::new(input, scalars, a, b, c)?, count, strides })
+    }
+
+    /// Calls for each product in turn.
+    pub(crate) fn each(&mut self, mut gemm: impl FnMut(&mut GemmCall<'_, T>)) {
+        let GemmCall { layout, m, n, k, alpha, a, lda, b, ldb, beta, ldc, .. } = self.whole;
+        for product in 0..self.count {
+            // Empty operands have no elements to skip.
+            let [at_a, at_b, at_c] = self.strides.map(|stride| stride * product);
+            let (a, b) = (&a[at_a.min(a.len())..], &b[at_b.min(b.len())..]);
+            let at_c = at_c.min(self.whole.c.len());
+            let c = &mut self.whole.c[at_c..];
+            gemm(&mut GemmCall { layout, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc });
+        }
+    }
+
+    /// The same products in at most so many parts, which share no element of C.
+    pub(crate) fn parts(&mut self, parts: usize) -> Vec<BatchCall<'_, T>> {
+        let (count, strides) = (self.count, self.strides);
+        let GemmCall { layout, m, n, k, alpha, a, lda, b, ldb, beta, ldc, .. } = self.whole;
+        let each = count.div_ceil(parts.max(1)).max(1);
+        let mut rest: &mut [T] = self.whole.c;
+        let mut out = Vec::new();
+        for first in (0..count).step_by(each) {
+            let count = each.min(count - first);
+            let (c, tail) = rest.split_at_mut((count * strides[2]).min(rest.len()));
+            rest = tail;
+            let [at_a, at_b, _] = strides.map(|stride| stride * first);
+            let (a, b) = (&a[at_a.min(a.len())..], &b[at_b.min(b.len())..]);
+            let whole = GemmCall { layout, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc };
+            out.push(BatchCall { whole, count, strides });
+        }
+        out
+    }
+}
+
 fn check_operand(
     (data, ld): (&'static str, &'static str),
     have: usize,
@@ -107,6 +178,7 @@ fn check_operand(
 mod tests {
     use super::*;
     use tilewright_core::dtype::DType;
+    use tilewright_ops::gemm::Batch;
 
     fn call(lda: usize, ldb: usize, ldc: usize, lengths: [usize; 3]) -> Result<(), InputError> {
         let (a, b, mut c) = (vec![0f32; lengths[0]], vec![0f32; lengths[1]], vec![0f32; lengths[2]]);
@@ -153,5 +225,26 @@ mod tests {
                 assert!(GemmCall::new(&input, (1.0, 0.0), a, b, c).is_ok(), "{layout}");
             }
         }
+    }
+
+    #[test]
+    fn products_and_parts_of_a_batch_cover_c_once() {
+        let one = GemmInput { ldc: 4, ..GemmInput::new(3, 2, 5, DType::F32, Layout::Nt) };
+        let input = GemmInput { batch: Batch { strides: [0, 11, 9], count: 5 }, ..one };
+        let [a, b, c] = input.lens();
+        let (a, b, mut c) = (vec![0f32; a], vec![0f32; b], vec![0f32; c]);
+        let short = BatchCall::new(&input, (1.0, 0.0), &a, &b[1..], &mut c).unwrap_err();
+        assert_eq!(short.field, "b");
+        let mut call = BatchCall::new(&input, (1.0, 0.0), &a, &b, &mut c).unwrap();
+        for mut part in call.parts(2) {
+            part.each(|one| {
+                assert!(one.a.len() >= 15 && one.b.len() >= 10 && one.c.len() >= 7);
+                one.c[0] += 1.0;
+            });
+        }
+        assert_eq!(c.iter().sum::<f32>(), 5.0);
+        assert_eq!([c[0], c[9], c[18], c[27], c[36]], [1.0; 5]);
+        let overlapping = GemmInput { batch: Batch { strides: [0, 11, 6], count: 5 }, ..input };
+        assert_eq!(BatchCall::new(&overlapping, (1.0, 0.0), &a, &b, &mut c).unwrap_err().field, "stride_c");
     }
 }

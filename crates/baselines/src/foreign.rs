@@ -10,7 +10,9 @@ mod cublas;
 pub(crate) mod cuda;
 #[cfg(feature = "cuda")]
 mod cudnn;
+pub(crate) mod environment;
 pub(crate) mod onednn;
+pub(crate) mod small;
 
 /// Whether cuBLAS lies where it is looked for.
 pub(crate) fn has_cublas() -> bool {
@@ -31,8 +33,10 @@ pub(crate) fn has_cudnn() -> bool {
 use std::ffi::{CStr, c_char, c_int};
 use std::path::{Path, PathBuf};
 
-use crate::call::GemmCall;
+use crate::call::{BatchCall, GemmCall};
 
+const SINGLE_BATCH: &str = "cblas_sgemm_batch_strided";
+const DOUBLE_BATCH: &str = "cblas_dgemm_batch_strided";
 const COLUMN_MAJOR: c_int = 102;
 const NO_TRANSPOSE: c_int = 111;
 const TRANSPOSE: c_int = 112;
@@ -54,6 +58,39 @@ type CblasFn<T> = unsafe extern "C" fn(
     *mut T,
     c_int,
 );
+
+/// `cblas_?gemm_batch_strided` of the LP64 interface: as `cblas_?gemm`, with a distance behind each leading dimension and the number of
+/// products at the end.
+type StridedBatchFn<T> = unsafe extern "C" fn(
+    c_int,
+    c_int,
+    c_int,
+    c_int,
+    c_int,
+    c_int,
+    T,
+    *const T,
+    c_int,
+    c_int,
+    *const T,
+    c_int,
+    c_int,
+    T,
+    *mut T,
+    c_int,
+    c_int,
+    c_int,
+);
+
+/// `MKLVersion`.
+#[repr(C)]
+struct MklVersion {
+    numbers: [c_int; 3],
+    texts: [*const c_char; 4],
+}
+
+/// The place of the processor among the texts of [`MklVersion`].
+const MKL_PROCESSOR: usize = 2;
 
 /// `matrixmultiply::?gemm`: sizes in the order m k n, each operand with row and column stride.
 type StridedFn<T> =
@@ -100,10 +137,72 @@ impl Library {
         Ok(Box::leak(Box::new(Library { handle, path: path.to_owned() })))
     }
 
-    /// The `cblas_sgemm` and `cblas_dgemm` of this library.
-    pub(crate) fn cblas(&'static self) -> Result<Cblas, LoadError> {
-        // SAFETY: both names have this one prototype in every LP64 CBLAS.
-        unsafe { Ok(Cblas { sgemm: self.symbol("cblas_sgemm")?, dgemm: self.symbol("cblas_dgemm")? }) }
+    /// The `cblas_sgemm` and `cblas_dgemm` of this library, whose names begin with a prefix, and its routines for batches if it has
+    /// them.
+    pub(crate) fn cblas(&'static self, prefix: &str) -> Result<Cblas, LoadError> {
+        let name = |name: &str| format!("{prefix}{name}");
+        // SAFETY: these names have these prototypes in every LP64 CBLAS; some builds leave the prefix from those for batches.
+        unsafe {
+            Ok(Cblas {
+                sgemm: self.symbol(&name("cblas_sgemm"))?,
+                dgemm: self.symbol(&name("cblas_dgemm"))?,
+                sbatch: self.either(&name(SINGLE_BATCH), SINGLE_BATCH),
+                dbatch: self.either(&name(DOUBLE_BATCH), DOUBLE_BATCH),
+            })
+        }
+    }
+
+    /// # Safety
+    /// As for [`Library::symbol`], for both names.
+    unsafe fn either<T: Copy>(&self, first: &str, second: &str) -> Option<T> {
+        // SAFETY: the caller's promise.
+        unsafe { self.symbol(first).or_else(|_| self.symbol(second)).ok() }
+    }
+
+    /// Whether there is a symbol of this name.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.address(name).is_ok()
+    }
+
+    /// Calls `void name(void)`.
+    pub(crate) fn call(&self, name: &str) -> Result<(), LoadError> {
+        // SAFETY: used for functions of this prototype only, which set up the library's own state.
+        unsafe {
+            let function: unsafe extern "C" fn() = self.symbol(name)?;
+            function();
+        }
+        Ok(())
+    }
+
+    /// The result of `int name(void)`.
+    pub(crate) fn number(&self, name: &str) -> Result<i32, LoadError> {
+        // SAFETY: used for functions of this prototype only.
+        unsafe {
+            let function: unsafe extern "C" fn() -> c_int = self.symbol(name)?;
+            Ok(function())
+        }
+    }
+
+    /// The result of `const char *name(int)` for a number that the function knows.
+    pub(crate) fn text_of(&self, name: &str, number: i32) -> Result<String, LoadError> {
+        // SAFETY: used for functions of this prototype only.
+        unsafe {
+            let function: unsafe extern "C" fn(c_int) -> *const c_char = self.symbol(name)?;
+            let text = function(number);
+            Ok(if text.is_null() { String::new() } else { CStr::from_ptr(text).to_string_lossy().into_owned() })
+        }
+    }
+
+    /// The processor that MKL's code is for, as it calls it.
+    pub(crate) fn mkl_processor(&self) -> Result<String, LoadError> {
+        let mut version = MklVersion { numbers: [0; 3], texts: [std::ptr::null(); 4] };
+        // SAFETY: `void MKL_Get_Version(MKLVersion *)` fills this structure with numbers and constant texts.
+        unsafe {
+            let function: unsafe extern "C" fn(*mut MklVersion) = self.symbol("MKL_Get_Version")?;
+            function(&mut version);
+            let text = version.texts[MKL_PROCESSOR];
+            Ok(if text.is_null() { String::new() } else { CStr::from_ptr(text).to_string_lossy().into_owned() })
+        }
     }
 
     /// Calls `void name(int)`.
@@ -184,6 +283,8 @@ unsafe fn open(path: &Path, _visibility: Visibility) -> Result<libloading::Libra
 pub(crate) struct Cblas {
     sgemm: CblasFn<f32>,
     dgemm: CblasFn<f64>,
+    sbatch: Option<StridedBatchFn<f32>>,
+    dbatch: Option<StridedBatchFn<f64>>,
 }
 
 impl Cblas {
@@ -193,6 +294,48 @@ impl Cblas {
 
     pub(crate) fn dgemm(&self, call: &mut GemmCall<'_, f64>) {
         cblas_gemm(self.dgemm, call);
+    }
+
+    pub(crate) fn sbatch(&self, batch: &mut BatchCall<'_, f32>) {
+        cblas_batch(self.sgemm, self.sbatch, batch);
+    }
+
+    pub(crate) fn dbatch(&self, batch: &mut BatchCall<'_, f64>) {
+        cblas_batch(self.dgemm, self.dbatch, batch);
+    }
+}
+
+/// By the routine for batches, where the library has one and its integers hold the distances; else one call for each product.
+fn cblas_batch<T: Copy>(one: CblasFn<T>, all: Option<StridedBatchFn<T>>, batch: &mut BatchCall<'_, T>) {
+    let strides = batch.strides.map(c_int::try_from);
+    let (Some(all), [Ok(stride_a), Ok(stride_b), Ok(stride_c)], true) = (all, strides, batch.count > 1) else {
+        return batch.each(|call| cblas_gemm(one, call));
+    };
+    let transpose = |transposed| if transposed { TRANSPOSE } else { NO_TRANSPOSE };
+    let call = &mut batch.whole;
+    // SAFETY: `BatchCall::new` checked that the three slices hold the matrices of all products, and that products of C do not
+    // overlap; every size fits a c_int, the count because a `Batch` has at most as many.
+    unsafe {
+        all(
+            COLUMN_MAJOR,
+            transpose(call.layout.a_transposed()),
+            transpose(call.layout.b_transposed()),
+            call.m as c_int,
+            call.n as c_int,
+            call.k as c_int,
+            call.alpha,
+            call.a.as_ptr(),
+            call.lda as c_int,
+            stride_a,
+            call.b.as_ptr(),
+            call.ldb as c_int,
+            stride_b,
+            call.beta,
+            call.c.as_mut_ptr(),
+            call.ldc as c_int,
+            stride_c,
+            batch.count as c_int,
+        );
     }
 }
 

@@ -2,6 +2,7 @@
 
 use crate::foreign::onednn::OneDnn;
 use crate::kernel::Routine;
+use crate::small::SmallRoutine;
 use crate::{libraries, rust_crates};
 use serde::Serialize;
 use std::fmt;
@@ -19,14 +20,64 @@ pub struct Identity {
     pub path: Option<PathBuf>,
     /// The most threads it can use, if limited.
     pub max_threads: Option<usize>,
+    /// The core whose code it runs, where it says so: `SkylakeX`.
+    pub core: Option<String>,
+    /// How it came to that core; none for what has no cores to choose among.
+    pub core_choice: Option<CoreChoice>,
+}
+
+/// How a library came to the core whose code it runs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CoreChoice {
+    /// Nothing was tried: the library decided.
+    AsFound,
+    /// The fastest file and core of so many that were tried here, and the variable that says so to the library, unless it takes that core
+    /// by itself.
+    Fastest {
+        /// How many files and cores of this library were tried.
+        tried: usize,
+        /// `OPENBLAS_CORETYPE=SkylakeX`.
+        by: Option<String>,
+    },
+    /// Whoever started this process said so, in a variable: `OPENBLAS_CORETYPE=Haswell`.
+    Asked(String),
+}
+
+impl fmt::Display for CoreChoice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::AsFound => f.write_str("as found"),
+            Self::Fastest { tried, by: None } => write!(f, "its own choice, the fastest of {tried} tried"),
+            Self::Fastest { tried, by: Some(by) } => write!(f, "by {by}, the fastest of {tried} tried"),
+            Self::Asked(by) => write!(f, "asked for by {by}"),
+        }
+    }
+}
+
+impl Identity {
+    /// Of what is compiled in.
+    pub(crate) fn built_in(name: &'static str, version: &str) -> Self {
+        Self { name, version: version.to_owned(), path: None, max_threads: None, core: None, core_choice: None }
+    }
 }
 
 impl fmt::Display for Identity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {}", self.name, self.version)?;
+        match (&self.core, &self.core_choice) {
+            (Some(core), Some(choice)) => write!(f, ", core {core}, {choice}")?,
+            (Some(core), None) => write!(f, ", core {core}")?,
+            (None, Some(choice)) => write!(f, ", core {choice}")?,
+            (None, None) => {}
+        }
         self.path.iter().try_for_each(|path| write!(f, " ({})", path.display()))
     }
 }
+
+/// All libraries of the host that are known.
+pub(crate) const NAMES: [&str; 8] =
+    ["gemm", "matrixmultiply", "openblas", "blis", "mkl", "nano-gemm", "libxsmm", "onednn"];
 
 /// A library that cannot be used here.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -41,6 +92,7 @@ pub struct Missing {
 #[derive(Debug)]
 pub struct Inventory {
     pub(crate) routines: Vec<Routine>,
+    pub(crate) small: Vec<SmallRoutine>,
     pub(crate) onednn: Option<&'static OneDnn>,
     /// Libraries that can be called.
     pub found: Vec<Identity>,
@@ -61,7 +113,14 @@ pub fn inventory() -> &'static Inventory {
                 Err(reason) => missing.push(reason),
             }
         }
-        let mut found: Vec<Identity> = routines.iter().map(|routine| routine.identity.clone()).collect();
+        let mut small = vec![rust_crates::small()];
+        match loaded.libxsmm {
+            Ok(routine) => small.push(routine),
+            Err(reason) => missing.push(reason),
+        }
+        let small_ones = small.iter().map(|routine| routine.identity.clone());
+        let mut found: Vec<Identity> =
+            routines.iter().map(|routine| routine.identity.clone()).chain(small_ones).collect();
         let onednn = match loaded.onednn {
             Ok((identity, library)) => {
                 found.push(identity);
@@ -72,6 +131,6 @@ pub fn inventory() -> &'static Inventory {
                 None
             }
         };
-        Inventory { routines, onednn, found, missing }
+        Inventory { routines, small, onednn, found, missing }
     })
 }

@@ -1,10 +1,10 @@
 //! Routines of libraries as kernels of the computation `gemm`.
 
-use crate::call::{GemmCall, check_sizes};
+use crate::call::{BatchCall, GemmCall, check_sizes};
 use crate::inventory::{Identity, inventory};
 use std::fmt;
 use std::sync::Arc;
-use tilewright_core::buffer::BufferSpec;
+use tilewright_core::buffer::{BufferSpec, View};
 use tilewright_core::computation::{Computation, InputError};
 use tilewright_core::device::DeviceSpec;
 use tilewright_core::dtype::DType;
@@ -19,12 +19,17 @@ use tilewright_ops::gemm::{ALPHA, BETA, Gemm, GemmInput};
 /// `C = alpha · op(A) · op(B) + beta · C` on a number of threads (at least one).
 pub(crate) type Run<T> = Box<dyn Fn(&mut GemmCall<'_, T>, usize) + Send + Sync>;
 
+/// The same for each product of a batch.
+pub(crate) type RunBatch<T> = Box<dyn Fn(&mut BatchCall<'_, T>, usize) + Send + Sync>;
+
 /// A GEMM of the host.
 pub(crate) struct Routine {
     /// Name, version and file.
     pub(crate) identity: Identity,
     pub(crate) sgemm: Run<f32>,
     pub(crate) dgemm: Run<f64>,
+    pub(crate) sbatch: RunBatch<f32>,
+    pub(crate) dbatch: RunBatch<f64>,
 }
 
 impl fmt::Debug for Routine {
@@ -109,11 +114,11 @@ impl Kernel for LibraryGemm {
         &self.space
     }
 
-    /// Single products of plain element types, of sizes that fit 32-bit BLAS.
+    /// Products of plain element types, of sizes that fit 32-bit BLAS. On a CUDA device one at a time.
     fn accepts(&self, input: &GemmInput) -> Result<(), InputError> {
         input.only(&GemmInput::PLAIN)?;
-        if input.batch.count > 1 {
-            let message = format!("{} products at once: libraries are called for one", input.batch.count);
+        if input.batch.count > 1 && self.routine.is_none() {
+            let message = format!("{} products at once: {} is called for one", input.batch.count, self.name);
             return Err(InputError::new("batch", message));
         }
         check_sizes(input)
@@ -154,26 +159,47 @@ impl HostCode for HostCall {
     }
 
     fn run(&self, args: &mut HostArgs<'_, '_>) -> Result<(), DeviceError> {
-        check_buffers(&self.buffers, args.buffers)?;
-        let argument = |name: &str, message| DeviceError::Argument { name: name.to_owned(), message };
-        let Some(&[alpha, beta]) = args.scalars.get(ALPHA..=BETA) else {
-            return Err(argument("alpha, beta", format!("{} scalars are given", args.scalars.len())));
-        };
-        let [a, b, c] = args.buffers else {
-            return Err(argument("buffers", format!("a GEMM has a, b and c, {} are given", args.buffers.len())));
-        };
-        let refused = |e: InputError| argument(&e.field, e.message);
+        let (scalars, [a, b, c]) = operands(&self.buffers, args)?;
         match self.input.dtype() {
             DType::F32 => {
-                let scalars = (alpha as f32, beta as f32);
-                let call = GemmCall::new(&self.input, scalars, a.as_slice(), b.as_slice(), c.as_mut_slice());
-                (self.routine.sgemm)(&mut call.map_err(refused)?, self.threads);
+                let (a, b, c) = (a.as_slice(), b.as_slice(), c.as_mut_slice());
+                let scalars = (scalars.0 as f32, scalars.1 as f32);
+                let mut batch = BatchCall::new(&self.input, scalars, a, b, c).map_err(refused)?;
+                match batch.count {
+                    1 => (self.routine.sgemm)(&mut batch.whole, self.threads),
+                    _ => (self.routine.sbatch)(&mut batch, self.threads),
+                }
             }
             _ => {
-                let call = GemmCall::new(&self.input, (alpha, beta), a.as_slice(), b.as_slice(), c.as_mut_slice());
-                (self.routine.dgemm)(&mut call.map_err(refused)?, self.threads);
+                let (a, b, c) = (a.as_slice(), b.as_slice(), c.as_mut_slice());
+                let mut batch = BatchCall::new(&self.input, scalars, a, b, c).map_err(refused)?;
+                match batch.count {
+                    1 => (self.routine.dgemm)(&mut batch.whole, self.threads),
+                    _ => (self.routine.dbatch)(&mut batch, self.threads),
+                }
             }
         }
         Ok(())
     }
+}
+
+/// What a program of GEMM is run on: alpha and beta, and the buffers of A, B and C.
+pub(crate) fn operands<'a, 'v>(
+    specs: &[BufferSpec],
+    args: &'a mut HostArgs<'_, 'v>,
+) -> Result<((f64, f64), &'a mut [View<'v>; 3]), DeviceError> {
+    check_buffers(specs, args.buffers)?;
+    let argument = |name: &str, message| DeviceError::Argument { name: name.to_owned(), message };
+    let Some(&[alpha, beta]) = args.scalars.get(ALPHA..=BETA) else {
+        return Err(argument("alpha, beta", format!("{} scalars are given", args.scalars.len())));
+    };
+    let given = args.buffers.len();
+    let buffers = <&mut [View<'v>; 3]>::try_from(&mut *args.buffers);
+    let buffers = buffers.map_err(|_| argument("buffers", format!("a GEMM has a, b and c, {given} are given")))?;
+    Ok(((alpha, beta), buffers))
+}
+
+/// An argument of a call that is refused.
+pub(crate) fn refused(why: InputError) -> DeviceError {
+    DeviceError::Argument { name: why.field, message: why.message }
 }

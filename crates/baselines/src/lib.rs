@@ -3,16 +3,19 @@
 
 mod call;
 mod conv;
+pub mod cores;
 mod foreign;
 mod inventory;
 mod kernel;
 mod libraries;
 mod locate;
 mod rust_crates;
+mod small;
 
-pub use inventory::{Identity, Inventory, Missing, inventory};
+pub use inventory::{CoreChoice, Identity, Inventory, Missing, inventory};
 pub use kernel::{CANDIDATES, LibraryGemm};
 pub use locate::PATH_VARIABLE;
+pub use small::SmallGemm;
 
 use std::sync::Arc;
 use tilewright_core::device::{DeviceKind, DeviceSpec};
@@ -50,7 +53,10 @@ pub fn device_kernels(computation: &str) -> Vec<Arc<dyn AnyKernel>> {
 /// open.
 pub fn kernels(computation: &str, device: &DeviceSpec) -> Vec<Arc<dyn AnyKernel>> {
     match (computation, device.kind) {
-        ("gemm", DeviceKind::Cpu) => LibraryGemm::of_host().into_iter().map(LibraryGemm::erased).collect(),
+        ("gemm", DeviceKind::Cpu) => {
+            let small = SmallGemm::of_host().into_iter().map(SmallGemm::erased);
+            LibraryGemm::of_host().into_iter().map(LibraryGemm::erased).chain(small).collect()
+        }
         ("gemm", DeviceKind::Cuda) if foreign::has_cublas() => device_kernels(computation),
         ("conv", DeviceKind::Cpu) => conv::of_host(),
         ("conv", DeviceKind::Cuda) if foreign::has_cudnn() => device_kernels(computation),
@@ -63,6 +69,40 @@ pub fn kernels(computation: &str, device: &DeviceSpec) -> Vec<Arc<dyn AnyKernel>
 /// compute the same again, from and to the library's layout.
 pub fn in_own_layout(kernels: &[Arc<dyn AnyKernel>]) -> Vec<Arc<dyn AnyKernel>> {
     if kernels.iter().any(|kernel| conv::is_onednn(&kernel.id())) { conv::in_own_layout() } else { Vec::new() }
+}
+
+/// Who the library behind each of these kernels is, each library once.
+pub fn identities<'a>(kernels: impl IntoIterator<Item = &'a KernelId>) -> Vec<Identity> {
+    let mut found: Vec<Identity> = Vec::new();
+    for identity in kernels.into_iter().filter_map(identity_of) {
+        if !found.contains(&identity) {
+            found.push(identity);
+        }
+    }
+    found
+}
+
+/// Who the library behind a kernel is; none where it is not found here, or not ours.
+pub fn identity_of(kernel: &KernelId) -> Option<Identity> {
+    let named = |library: &str, found: &[Identity]| found.iter().find(|of| of.name == library).cloned();
+    let library = conv::library_of(kernel.name());
+    match library {
+        "cublas" | "cublaslt" | "cudnn" => named(library.trim_end_matches("lt"), of_devices()),
+        _ if inventory::NAMES.contains(&library) => named(library, &inventory().found),
+        _ => None,
+    }
+}
+
+/// The libraries of CUDA devices that are found here.
+fn of_devices() -> &'static [Identity] {
+    #[cfg(feature = "cuda")]
+    {
+        static FOUND: std::sync::OnceLock<Vec<Identity>> = std::sync::OnceLock::new();
+        if foreign::has_cublas() || foreign::has_cudnn() {
+            return FOUND.get_or_init(|| device_libraries().found);
+        }
+    }
+    &[]
 }
 
 /// Whether a kernel is one of [`in_own_layout`].

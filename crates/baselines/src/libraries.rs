@@ -1,14 +1,17 @@
-//! OpenBLAS, BLIS, Intel MKL and oneDNN, opened at run time.
+//! OpenBLAS, BLIS, Intel MKL, libxsmm and oneDNN, opened at run time.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::thread::{self, ThreadId};
 
+use crate::cores::{self, BLIS, Family, LIBXSMM, MKL, OPENBLAS};
 use crate::foreign::onednn::OneDnn;
+use crate::foreign::small::Libxsmm;
 use crate::foreign::{Cblas, Library, LoadError, Visibility};
 use crate::inventory::{Identity, Missing};
 use crate::kernel::Routine;
 use crate::locate;
+use crate::small::{Maker, SmallRoutine};
 
 /// `MKL_INTERFACE_LP64`: 32-bit integers.
 const MKL_LP64: i64 = 0;
@@ -30,8 +33,10 @@ pub(crate) struct SharedBlas {
     identity: Identity,
     library: &'static Library,
     cblas: Cblas,
-    set_threads: &'static str,
+    set_threads: String,
     openmp: Option<&'static Library>,
+    /// Names of its cores by their numbers, of a library that is told numbers.
+    numbered: Vec<String>,
     /// Held during a call: the thread count is process-wide in these libraries.
     last_set: Mutex<LastSet>,
 }
@@ -45,6 +50,8 @@ impl SharedBlas {
             identity,
             sgemm: Box::new(move |call, threads| blas.with_threads(threads, || blas.cblas.sgemm(call))),
             dgemm: Box::new(move |call, threads| blas.with_threads(threads, || blas.cblas.dgemm(call))),
+            sbatch: Box::new(move |batch, threads| blas.with_threads(threads, || blas.cblas.sbatch(batch))),
+            dbatch: Box::new(move |batch, threads| blas.with_threads(threads, || blas.cblas.dbatch(batch))),
         }
     }
 
@@ -60,7 +67,7 @@ impl SharedBlas {
 
     fn set(&self, threads: usize) {
         // both symbols were looked up when the library was opened
-        let _ = self.library.call_with_int(self.set_threads, threads.max(1) as i64);
+        let _ = self.library.call_with_int(&self.set_threads, threads.max(1) as i64);
         if let Some(openmp) = self.openmp {
             let _ = openmp.call_with_int("kmp_set_blocktime", BLOCKTIME_MS);
         }
@@ -70,33 +77,83 @@ impl SharedBlas {
 /// What could be opened, and why the rest could not.
 pub(crate) struct Loaded {
     pub(crate) blas: Vec<Result<SharedBlas, Missing>>,
+    pub(crate) libxsmm: Result<SmallRoutine, Missing>,
     pub(crate) onednn: Result<(Identity, &'static OneDnn), Missing>,
 }
 
 /// Opens what is there. MKL comes last: its layers become visible to all libraries opened after them.
 pub(crate) fn load_all() -> Loaded {
-    let mut search = Search { folders: locate::folders(), python: None };
-    let openblas = search.first("openblas", "libopenblas.so", open_openblas);
-    let blis = search.first("blis", "libblis.so", open_blis);
-    let onednn = search.first("onednn", "libdnnl.so", open_onednn);
-    let mkl = search.first("mkl", "libmkl_rt.so", open_mkl);
-    Loaded { blas: vec![openblas, blis, mkl], onednn }
+    let mut search = Search::default();
+    let openblas = search.open(&OPENBLAS, open_openblas);
+    let blis = search.open(&BLIS, open_blis);
+    let libxsmm = search.open(&LIBXSMM, open_libxsmm);
+    let onednn = first_usable("onednn", ONEDNN, &search.files(&[ONEDNN]), open_onednn);
+    let mkl = search.open(&MKL, open_mkl);
+    Loaded { blas: vec![openblas, blis, mkl], libxsmm, onednn }
+}
+
+const ONEDNN: &str = "libdnnl.so";
+
+/// A library that was opened alone.
+pub(crate) enum Opened {
+    /// A whole BLAS, and the names of its cores by their numbers if it is told numbers.
+    Blas(Routine, Vec<String>),
+    /// One for small products.
+    Small(SmallRoutine),
+}
+
+/// Opens this file of a library with cores, and nothing else.
+pub(crate) fn open(library: &str, file: &Path) -> Result<Opened, LoadError> {
+    let blas = |opened: Result<SharedBlas, LoadError>| {
+        opened.map(|blas| {
+            let numbered = blas.numbered.clone();
+            Opened::Blas(blas.routine(), numbered)
+        })
+    };
+    match library {
+        "openblas" => blas(open_openblas(file)),
+        "blis" => blas(open_blis(file)),
+        "mkl" => blas(open_mkl(file)),
+        "libxsmm" => open_libxsmm(file).map(Opened::Small),
+        _ => Err(LoadError::Unusable { path: file.to_owned(), why: format!("no library `{library}` has cores") }),
+    }
+}
+
+/// Finds the files of libraries with cores; folders are asked for once.
+pub(crate) fn files_of() -> impl FnMut(&Family) -> Vec<PathBuf> {
+    let mut search = Search::default();
+    move |family| search.files(family.stems)
 }
 
 /// Where libraries are looked for.
+#[derive(Default)]
 struct Search {
-    folders: Vec<PathBuf>,
-    /// Asked for once, by the first library that the other folders lack.
+    /// Of `python3`: asked for once, by the first library that the other folders lack.
     python: Option<Vec<PathBuf>>,
 }
 
+/// So many files of a library are looked at: the same one often lies in many folders.
+const MOST_FILES: usize = 4;
+
 impl Search {
-    fn first<T>(&mut self, name: &'static str, stem: &str, load: Load<T>) -> Result<T, Missing> {
-        let mut candidates = locate::candidates(&self.folders, stem);
-        if candidates.is_empty() {
-            candidates = locate::candidates(self.python.get_or_insert_with(locate::python_folders), stem);
+    /// Those that the user names, or else those of all folders, the most specific first.
+    fn files(&mut self, stems: &[&str]) -> Vec<PathBuf> {
+        let mut found = locate::candidates(&locate::named_folders(), stems);
+        if found.is_empty() {
+            found = locate::candidates(&locate::folders(), stems);
         }
-        first_usable(name, stem, &candidates, load)
+        if found.is_empty() {
+            found = locate::candidates(self.python.get_or_insert_with(locate::python_folders), stems);
+        }
+        found.truncate(MOST_FILES);
+        found
+    }
+
+    /// The file that was the fastest where files and cores were tried, else the first that can be used.
+    fn open<T>(&mut self, family: &Family, load: Load<T>) -> Result<T, Missing> {
+        let files = self.files(family.stems);
+        let files = cores::worth_opening(family, files).map_err(|reason| Missing { name: family.name, reason })?;
+        first_usable(family.name, family.stems[family.stems.len() - 1], &files, load)
     }
 }
 
@@ -119,23 +176,50 @@ fn first_usable<T>(name: &'static str, stem: &str, candidates: &[PathBuf], load:
 fn open_onednn(path: &Path) -> Result<(Identity, &'static OneDnn), LoadError> {
     let library = OneDnn::open(path)?;
     let (version, max_threads) = (library.version().to_owned(), library.max_threads());
-    Ok((Identity { name: "onednn", version, path: Some(path.to_owned()), max_threads }, library))
+    let identity = Identity { path: Some(path.to_owned()), max_threads, ..Identity::built_in("onednn", &version) };
+    Ok((identity, library))
 }
 
 fn open_openblas(path: &Path) -> Result<SharedBlas, LoadError> {
     let library = Library::open(path, Visibility::Local)?;
-    let version = library.text("openblas_get_config")?;
+    // Builds that are meant to lie beside others of the same name give all of their symbols a prefix.
+    let prefix = if library.has("scipy_cblas_sgemm") { "scipy_" } else { "" };
+    let version = library.text(&format!("{prefix}openblas_get_config"))?;
     if version.contains("USE64BITINT") {
         return Err(LoadError::Interface { path: path.to_owned() });
     }
     let version = version.trim_start_matches("OpenBLAS").trim().to_owned();
-    assemble("openblas", path, library, version, "openblas_set_num_threads")
+    let core = library.text(&format!("{prefix}openblas_get_corename")).ok();
+    assemble((&OPENBLAS, prefix), path, library, version, core, "openblas_set_num_threads")
 }
 
 fn open_blis(path: &Path) -> Result<SharedBlas, LoadError> {
     let library = Library::open(path, Visibility::Local)?;
     let version = library.text("bli_info_get_version_str")?;
-    assemble("blis", path, library, version, "bli_thread_set_num_threads")
+    // What tells the core is known once the library has set itself up.
+    let core = library.call("bli_init").and_then(|()| {
+        let own = library.number("bli_arch_query_id")?;
+        library.text_of("bli_arch_string", own)
+    });
+    let mut blas = assemble((&BLIS, ""), path, library, version, core.ok(), "bli_thread_set_num_threads")?;
+    blas.numbered = blis_cores(library);
+    Ok(blas)
+}
+
+/// Names of BLIS's cores by their numbers, which differ from version to version. The list ends with this one.
+fn blis_cores(library: &Library) -> Vec<String> {
+    const LAST: &str = "generic";
+    const MOST: i32 = 64;
+    let mut names = Vec::new();
+    for number in 0..MOST {
+        let Ok(name) = library.text_of("bli_arch_string", number) else { break };
+        let is_last = name == LAST || name.is_empty();
+        names.push(name);
+        if is_last {
+            break;
+        }
+    }
+    names
 }
 
 fn open_mkl(path: &Path) -> Result<SharedBlas, LoadError> {
@@ -147,10 +231,38 @@ fn open_mkl(path: &Path) -> Result<SharedBlas, LoadError> {
     // else MKL may use fewer threads than it is told
     library.call_with_int("MKL_Set_Dynamic", 0)?;
     let version = library.text_in_buffer("MKL_Get_Version_String")?;
-    let mut blas = assemble("mkl", path, library, version, "MKL_Set_Num_Threads")?;
+    let core = library.mkl_processor().ok().map(|text| mkl_core(&text));
+    let mut blas = assemble((&MKL, ""), path, library, version, core, "MKL_Set_Num_Threads")?;
     blas.openmp = openmp;
     blas.identity.max_threads = (layer == MKL_SEQUENTIAL).then_some(1);
     Ok(blas)
+}
+
+/// The short name among MKL's words: `AVX-512` of `Intel(R) Advanced Vector Extensions 512 (Intel(R) AVX-512) enabled processors`.
+fn mkl_core(text: &str) -> String {
+    let short = text.split_once("(Intel(R) ").and_then(|(_, rest)| Some((rest.split_once(')')?.0, rest)));
+    match short {
+        Some((short, rest)) if rest.contains("with support") => format!("{short} and more"),
+        Some((short, _)) => short.to_owned(),
+        None => text.trim_end_matches(" enabled processors").to_owned(),
+    }
+}
+
+fn open_libxsmm(path: &Path) -> Result<SmallRoutine, LoadError> {
+    let library = Library::open(path, Visibility::Local)?;
+    library.call("libxsmm_init")?;
+    let functions = Libxsmm::of(library)?;
+    own_symbol(path, library, "libxsmm_smmdispatch")?;
+    // It does not tell its version; files are named after it.
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let version = name.split_once(".so.").map_or("1", |(_, version)| version);
+    let identity = Identity {
+        path: Some(path.to_owned()),
+        core: library.text("libxsmm_get_target_arch").ok(),
+        core_choice: Some(cores::choice_for(&LIBXSMM, path)),
+        ..Identity::built_in("libxsmm", version)
+    };
+    Ok(SmallRoutine { identity, maker: Maker::Libxsmm(functions) })
 }
 
 /// MKL's threading layer and, if it is Intel's, the OpenMP runtime, opened for MKL's layers to find.
@@ -158,7 +270,7 @@ fn mkl_threading(mkl: &Path) -> (i64, Option<&'static Library>) {
     let mut folders: Vec<PathBuf> = mkl.parent().map(Path::to_owned).into_iter().collect();
     folders.extend(locate::folders());
     let open = |stem| {
-        let candidates = locate::candidates(&folders, stem);
+        let candidates = locate::candidates(&folders, &[stem]);
         candidates.iter().find_map(|path| Library::open(path, Visibility::Global).ok())
     };
     if let Some(intel) = open("libiomp5.so") {
@@ -171,18 +283,26 @@ fn mkl_threading(mkl: &Path) -> (i64, Option<&'static Library>) {
 }
 
 fn assemble(
-    name: &'static str,
+    (family, prefix): (&Family, &str),
     path: &Path,
     library: &'static Library,
     version: String,
-    set_threads: &'static str,
+    core: Option<String>,
+    set_threads: &str,
 ) -> Result<SharedBlas, LoadError> {
-    let cblas = library.cblas()?;
-    for symbol in ["cblas_sgemm", "cblas_dgemm", set_threads] {
+    let cblas = library.cblas(prefix)?;
+    let set_threads = format!("{prefix}{set_threads}");
+    for symbol in [&format!("{prefix}cblas_sgemm"), &format!("{prefix}cblas_dgemm"), &set_threads] {
         own_symbol(path, library, symbol)?;
     }
-    let identity = Identity { name, version, path: Some(path.to_owned()), max_threads: None };
-    Ok(SharedBlas { identity, library, cblas, set_threads, openmp: None, last_set: Mutex::new(None) })
+    let identity = Identity {
+        path: Some(path.to_owned()),
+        core: core.filter(|core| !core.is_empty()),
+        core_choice: Some(cores::choice_for(family, path)),
+        ..Identity::built_in(family.name, &version)
+    };
+    let (openmp, numbered, last_set) = (None, Vec::new(), Mutex::new(None));
+    Ok(SharedBlas { identity, library, cblas, set_threads, openmp, numbered, last_set })
 }
 
 /// Checks that `symbol` lies in the file of its library and not in another that defines the same name.

@@ -24,6 +24,11 @@ const SYSTEM_FOLDERS: [&str; 9] = [
     "/opt/homebrew/lib",
 ];
 
+/// What the user names, to be searched alone where it has what is looked for.
+pub(crate) fn named_folders() -> Vec<PathBuf> {
+    paths_of(PATH_VARIABLE)
+}
+
 /// Folders to search, first the most specific. Does not ask Python: see [`python_folders`].
 pub(crate) fn folders() -> Vec<PathBuf> {
     let mut found = paths_of(PATH_VARIABLE);
@@ -41,10 +46,12 @@ pub(crate) fn folders() -> Vec<PathBuf> {
     found
 }
 
-/// The `lib` folders of the Python on the path, where `pip install mkl` puts its libraries. Starts an interpreter, so
+/// The `lib` folders of the Python on the path, where `pip install mkl` puts its libraries, and that of its package of OpenBLAS. Starts an interpreter, so
 /// it is asked only for what the other folders lack.
 pub(crate) fn python_folders() -> Vec<PathBuf> {
-    const SCRIPT: &str = "import site, sys; print(sys.prefix, sys.base_prefix, site.getuserbase(), sep='\\n')";
+    const SCRIPT: &str = "import site, sys, sysconfig\n\
+        of_package = sysconfig.get_paths()['purelib'] + '/scipy_openblas32'\n\
+        print(sys.prefix, sys.base_prefix, site.getuserbase(), of_package, sep='\\n')";
     python_paths(SCRIPT).map(|prefix| prefix.join("lib")).collect()
 }
 
@@ -55,12 +62,12 @@ pub(crate) fn python_paths(script: &str) -> impl Iterator<Item = PathBuf> {
     String::from_utf8_lossy(&printed).lines().map(PathBuf::from).collect::<Vec<_>>().into_iter()
 }
 
-/// The files in `folders` whose names are `stem` (such as `libmkl_rt.so`) alone or followed by a version, the highest version
-/// of a folder first. An entry of `folders` that is such a file itself counts too.
-pub(crate) fn candidates(folders: &[PathBuf], stem: &str) -> Vec<PathBuf> {
+/// The files in `folders` whose names are one of `stems` (such as `libmkl_rt.so`) alone or followed by a version; of a folder those of
+/// the first stem first, and of those the highest version. An entry of `folders` that is such a file itself counts too.
+pub(crate) fn candidates(folders: &[PathBuf], stems: &[&str]) -> Vec<PathBuf> {
     let mut seen = HashSet::new();
     let mut found = Vec::new();
-    for folder in folders {
+    for (folder, stem) in folders.iter().flat_map(|folder| stems.iter().map(move |stem| (folder, stem))) {
         let mut files: Vec<(Vec<u64>, PathBuf)> = match fs::read_dir(folder) {
             Ok(entries) => entries.flatten().filter_map(|entry| versioned(entry.path(), stem)).collect(),
             Err(_) => versioned(folder.clone(), stem).filter(|(_, path)| path.is_file()).into_iter().collect(),
@@ -105,7 +112,7 @@ mod tests {
         for name in ["libx.so.2", "libx.so.10", "libx.so", "libx.so.bak", "libx64.so.9", "libx.so.2.1"] {
             touch(folder.path(), name);
         }
-        let found = candidates(&[folder.path().to_owned()], "libx.so");
+        let found = candidates(&[folder.path().to_owned()], &["libx.so"]);
         let names: Vec<_> = found.iter().map(|path| path.file_name().unwrap().to_str().unwrap()).collect();
         assert_eq!(names, ["libx.so.10", "libx.so.2.1", "libx.so.2", "libx.so"]);
     }
@@ -117,7 +124,8 @@ mod tests {
         touch(second.path(), "libx.so.2");
         let absent = first.path().join("libx.so.7");
         let file = second.path().join("libx.so.2");
-        let found = candidates(&[absent, first.path().to_owned(), file.clone(), second.path().to_owned()], "libx.so");
+        let found =
+            candidates(&[absent, first.path().to_owned(), file.clone(), second.path().to_owned()], &["libx.so"]);
         assert_eq!(found, [first.path().join("libx.so.1"), file]);
     }
 }

@@ -1,7 +1,7 @@
 //! Every routine found on this machine keeps the contract of a kernel: right results on awkward inputs, by one thread and by two.
 
 use std::sync::Arc;
-use tilewright_baselines::{LibraryGemm, device_kernels, inventory, kernels, select};
+use tilewright_baselines::{LibraryGemm, SmallGemm, device_kernels, identity_of, inventory, kernels, select};
 use tilewright_core::buffer::Filling;
 use tilewright_core::computation::Computation;
 use tilewright_core::device::{DeviceKind, DeviceSpec};
@@ -10,7 +10,7 @@ use tilewright_core::kernel::Kernel;
 use tilewright_core::problem::{AnyKernel, ProblemError};
 use tilewright_core::program::Step;
 use tilewright_core::space::{Config, Point};
-use tilewright_ops::gemm::{Gemm, GemmInput, Layout, ScalarClass};
+use tilewright_ops::gemm::{Batch, Gemm, GemmInput, Layout, ScalarClass};
 use tilewright_testkit::{self as testkit, Effort, toy};
 
 fn device(kind: DeviceKind, threads: i64) -> Arc<DeviceSpec> {
@@ -47,6 +47,22 @@ fn inputs() -> Vec<GemmInput> {
     out
 }
 
+/// Batches: strides with room, shared operands, overlapping ones.
+fn batches() -> Vec<GemmInput> {
+    let all = inputs().into_iter().step_by(3).enumerate();
+    let batched = all.map(|(i, input)| {
+        let mut batch = Batch::tight([2, 5, 3][i % 3], &input);
+        match i % 4 {
+            0 => batch.strides[0] = 0,
+            1 => batch.strides[1] /= 2,
+            2 => batch.strides = batch.strides.map(|stride| stride + 3),
+            _ => {}
+        }
+        GemmInput { batch, ..input }
+    });
+    batched.collect()
+}
+
 fn keeps_the_contract(library: &str) {
     let Some(kernel) = LibraryGemm::of_host().into_iter().find(|kernel| kernel.id().name() == library) else {
         let missing = inventory().missing.iter().find(|missing| missing.name == library);
@@ -57,7 +73,60 @@ fn keeps_the_contract(library: &str) {
     let effort = Effort { probes: 4, runs: 1, repeatable: false, ..Effort::default() };
     for threads in [1, 2] {
         let mut device = toy::host_device_with(device(DeviceKind::Cpu, threads));
-        testkit::kernel(&kernel, &mut device, &inputs(), &effort).unwrap();
+        testkit::kernel(&kernel, &mut device, &[inputs(), batches()].concat(), &effort).unwrap();
+    }
+}
+
+/// Small products, those among them that the library says it makes something for.
+fn keeps_the_contract_small(library: &str, least: usize) {
+    let Some(kernel) = SmallGemm::of_host().into_iter().find(|kernel| kernel.id().name() == library) else {
+        let missing = inventory().missing.iter().find(|missing| missing.name == library);
+        return testkit::skip(library, missing.map_or("it is unknown", |missing| &missing.reason));
+    };
+    let mut all = [inputs(), batches()].concat();
+    for (i, [m, n, k]) in
+        [[8, 8, 8], [16, 4, 64], [5, 3, 1], [31, 33, 32], [64, 64, 64], [128, 3, 100]].into_iter().enumerate()
+    {
+        for (j, layout) in Layout::ALL.into_iter().enumerate() {
+            let beta = [ScalarClass::Zero, ScalarClass::One][(i + j) % 2];
+            let one = GemmInput { beta, ..GemmInput::new(m, n, k, [DType::F32, DType::F64][i % 2], layout) };
+            all.push(GemmInput { batch: Batch::tight(1 + 16 * (j as u32 % 2), &one), ..one });
+        }
+    }
+    all.retain(|input| kernel.accepts(input).is_ok());
+    assert!(all.len() >= least, "{library} accepts {} inputs", all.len());
+    let kernel = Arc::new(kernel);
+    let effort = Effort { probes: 4, runs: 1, ..Effort::default() };
+    for threads in [1, 2] {
+        let mut device = toy::host_device_with(device(DeviceKind::Cpu, threads));
+        testkit::kernel(&kernel, &mut device, &all, &effort).unwrap();
+    }
+}
+
+#[test]
+fn nano_gemm_keeps_the_contract() {
+    keeps_the_contract_small("nano-gemm", 30);
+}
+
+#[test]
+fn libxsmm_keeps_the_contract() {
+    keeps_the_contract_small("libxsmm", 6);
+}
+
+#[test]
+fn what_small_routines_are_not_made_for_is_refused_by_field() {
+    for kernel in SmallGemm::of_host() {
+        let refused = |input: &GemmInput| kernel.accepts(input).err().map_or(String::new(), |e| e.field);
+        let small = GemmInput::new(8, 8, 8, DType::F32, Layout::Nn);
+        assert_eq!(refused(&small), "");
+        assert_eq!(refused(&GemmInput::new(129, 128, 128, DType::F32, Layout::Nn)), "m");
+        assert_eq!(refused(&GemmInput::new(8, 8, 0, DType::F32, Layout::Nn)), "k");
+        assert_eq!(refused(&GemmInput::new(8, 8, 8, DType::F16, Layout::Nn)), "dtype");
+        assert_eq!(refused(&GemmInput { alpha: ScalarClass::Zero, ..small.clone() }), "alpha");
+        if kernel.id().name() == "libxsmm" {
+            assert_eq!(refused(&GemmInput { alpha: ScalarClass::Other, ..small.clone() }), "alpha");
+            assert_eq!(refused(&GemmInput { beta: ScalarClass::Other, ..small }), "beta");
+        }
     }
 }
 
@@ -89,7 +158,7 @@ fn mkl_keeps_the_contract() {
 #[test]
 fn the_two_crates_are_always_there_and_the_rest_is_accounted_for() {
     let (device, inventory) = (device(DeviceKind::Cpu, 1), inventory());
-    assert_eq!(inventory.found.len() + inventory.missing.len(), 6);
+    assert_eq!(inventory.found.len() + inventory.missing.len(), 8);
     let gemms = inventory.found.iter().filter(|identity| identity.name != "onednn").count();
     let names = |selection: &str| -> Vec<String> {
         let found = select("gemm", &device, selection).unwrap();
@@ -97,6 +166,13 @@ fn the_two_crates_are_always_there_and_the_rest_is_accounted_for() {
     };
     assert_eq!(names("all").len(), gemms);
     assert_eq!(names("all")[..2], ["gemm", "matrixmultiply"]);
+    for kernel in kernels("gemm", &device).iter().chain(&kernels("conv", &device)) {
+        assert!(
+            identity_of(&kernel.id()).is_some_and(|identity| inventory.found.contains(&identity)),
+            "{}",
+            kernel.id()
+        );
+    }
     assert_eq!(names("matrixmultiply, gemm"), ["matrixmultiply", "gemm"]);
     assert_eq!(names("none"), [""; 0]);
     let refused = |selection: &str| select("gemm", &device, selection).err().unwrap().to_string();
@@ -116,7 +192,10 @@ fn inputs_that_no_routine_computes_are_refused_by_field() {
             other => format!("{:?}", other.map(|p| p.input())),
         };
         assert_eq!(refused("m=4,n=4,k=4,dtype=f16"), "dtype");
-        assert_eq!(refused("m=4,n=4,k=4,batch=2"), "batch");
+    }
+    for kernel in LibraryGemm::of_cuda() {
+        let one = GemmInput::new(4, 4, 4, DType::F32, Layout::Nn);
+        assert_eq!(kernel.accepts(&GemmInput { batch: Batch::tight(2, &one), ..one }).unwrap_err().field, "batch");
     }
     let beyond = GemmInput { lda: 1 << 32, ..GemmInput::new(1, 1, 1, DType::F32, Layout::Nn) };
     assert_eq!(LibraryGemm::of_host()[0].accepts(&beyond).unwrap_err().field, "lda");

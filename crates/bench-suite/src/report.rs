@@ -6,7 +6,7 @@ use crate::statistics::Interval;
 use crate::tasks::Task;
 use serde::Serialize;
 use std::sync::Arc;
-use tilewright_baselines::{in_own_layout, is_in_own_layout};
+use tilewright_baselines::{Identity, identities, in_own_layout, is_in_own_layout};
 use tilewright_core::problem::{AnyKernel, Measure};
 use tilewright_core::program::DeviceError;
 use tilewright_core::space::Config;
@@ -152,6 +152,8 @@ pub struct Report {
     pub peak_gflops: Option<f64>,
     /// Names of the baselines that took part.
     pub baselines_found: Vec<String>,
+    /// The libraries behind them: version, file, and the core whose code they run.
+    pub libraries: Vec<Identity>,
     /// The tasks in their order.
     pub tasks: Vec<TaskReport>,
     /// Geometric mean of the ratios of all tasks that have one.
@@ -187,12 +189,21 @@ impl Report {
             threads,
             peak_gflops,
             baselines_found,
+            libraries: Vec::new(),
             geomean_ratio: geomean(&ratios),
             geomean_interval: Interval::of_ratios(&ratios),
             worst_ratio: ratios.into_iter().min_by(f64::total_cmp),
             geomean_own_layout: geomean(&own),
             tasks,
         }
+    }
+
+    /// With the libraries behind these kernels.
+    #[must_use]
+    pub fn with_libraries(mut self, kernels: &[Arc<dyn AnyKernel>]) -> Self {
+        let ids: Vec<_> = kernels.iter().map(|kernel| kernel.id()).collect();
+        self.libraries = identities(&ids);
+        self
     }
 
     /// An aligned table: GFLOP/s of each contender, ours in percent of the peak, the ratio to the best baseline.
@@ -220,6 +231,9 @@ impl Report {
         }
         if let Some(geomean) = self.geomean_own_layout {
             let _ = writeln!(text, "ratio to a library's own layout: geometric mean {geomean:.3}");
+        }
+        for library in &self.libraries {
+            let _ = writeln!(text, "with {library}");
         }
         for task in &self.tasks {
             for wrong in &task.wrong {

@@ -100,6 +100,9 @@ pub(crate) enum Command {
     /// The process of a device; started by others.
     #[command(hide = true)]
     Worker(WorkerArgs),
+    /// The process that opens one library to time it; started by others.
+    #[command(hide = true)]
+    BaselineProbe,
 }
 
 #[derive(Debug, Subcommand)]

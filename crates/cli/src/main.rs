@@ -2,6 +2,7 @@
 
 mod args;
 mod commands;
+mod cores;
 mod described;
 mod device;
 mod failure;
@@ -43,6 +44,7 @@ fn main() -> ExitCode {
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(level));
     tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).log_internal_errors(false).init();
     let json = cli.json;
+    cores::choose(&cli);
     interrupt::watch(&cli.command, move |failure| {
         report(failure, json);
     });
@@ -82,6 +84,7 @@ fn run(cli: &mut Cli) -> Result<(), Failure> {
         Command::Kernel(command) => commands::kernel::run(command, described.as_ref(), output),
         Command::Campaign(args) => commands::campaign::run(args, &wiring, cli.seed, output),
         Command::Worker(args) => commands::campaign::worker(args),
+        Command::BaselineProbe => cores::probe(),
     }
 }
 

@@ -40,7 +40,7 @@ const EDGES: [(&str, Option<&[&str]>); 30] = [
     // Kernels like those of `cpu`; their measuring example uses the runtime.
     ("computations", Some(&["core", "files", "threads"])),
     // Routines of libraries as kernels; those of GPUs behind the feature of the runtime's CUDA devices.
-    ("baselines", Some(&["core", "ops", "runtime"])),
+    ("baselines", Some(&["core", "files", "ops", "runtime"])),
     // The weights of the linear model, measured on any device.
     ("calibration", Some(&["core", "loops", "perfmodel-linear", "ptxgen", "runtime"])),
     // The front door: leads to all libraries, and composes what a program of one's own needs.

@@ -140,7 +140,7 @@ pub(super) fn open() -> Result<Opened, String> {
     // SAFETY: the function takes nothing and may be called at any time.
     let number = unsafe { version() };
     let version = format!("{}.{}.{}", number / 10_000, number / 100 % 100, number % 100);
-    let identity = Identity { name: "cublas", version, path: Some(files.path.clone()), max_threads: None };
+    let identity = Identity { path: Some(files.path.clone()), ..Identity::built_in("cublas", &version) };
     // Never closed: code of theirs is loaded on the device.
     std::mem::forget(files);
     Ok((identity, vec![Box::new(plain), Box::new(light)]))

@@ -29,13 +29,13 @@ pub(crate) fn libraries() -> DeviceLibraries {
 /// Whether cuBLAS has a file where it is looked for, usable or not.
 pub(super) fn has_cublas() -> bool {
     static FOUND: OnceLock<bool> = OnceLock::new();
-    *FOUND.get_or_init(|| !locate::candidates(folders(), cublas::STEM).is_empty())
+    *FOUND.get_or_init(|| !locate::candidates(folders(), &[cublas::STEM]).is_empty())
 }
 
 /// Whether cuDNN has one.
 pub(super) fn has_cudnn() -> bool {
     static FOUND: OnceLock<bool> = OnceLock::new();
-    *FOUND.get_or_init(|| !locate::candidates(folders(), cudnn::STEM).is_empty())
+    *FOUND.get_or_init(|| !locate::candidates(folders(), &[cudnn::STEM]).is_empty())
 }
 
 /// Folders in which CUDA's libraries are kept. Python is asked once.
@@ -65,7 +65,7 @@ fn packages() -> impl Iterator<Item = PathBuf> {
 /// Why none can.
 pub(super) fn first<T>(stem: &str, open_at: impl Fn(&Path) -> Result<T, String>) -> Result<T, String> {
     let mut reasons = Vec::new();
-    for path in locate::candidates(folders(), stem) {
+    for path in locate::candidates(folders(), &[stem]) {
         match open_at(&path) {
             Ok(opened) => return Ok(opened),
             Err(reason) => reasons.push(reason),

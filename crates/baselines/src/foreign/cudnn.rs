@@ -36,7 +36,7 @@ const FMA_MATH: c_int = 3;
 /// cuDNN, or why there is none. Nothing is asked of a device yet.
 pub(super) fn open() -> Result<Opened, String> {
     let (path, (api, version)) = first(STEM, |path| Ok((path.to_owned(), Api::open(path)?)))?;
-    let identity = Identity { name: "cudnn", version, path: Some(path), max_threads: None };
+    let identity = Identity { path: Some(path), ..Identity::built_in("cudnn", &version) };
     Ok((identity, vec![Box::new(Cudnn::new(api))]))
 }
 

@@ -199,7 +199,7 @@ impl Contest<'_> {
         let mut baselines = Vec::new();
         for (entrant, standing) in entrants.iter().zip(&standings).skip(ours) {
             match &standing.cost {
-                Ok(cost) => baselines.push(BaselineRow::new(&entrant.name, *cost)),
+                Ok(cost) => baselines.push(BaselineRow::new(&entrant.name, *cost, &entrant.problem.kernel())),
                 Err(failure) => missing.push(format!("{}: {}", entrant.name, failure.message)),
             }
         }

@@ -8,6 +8,8 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
+use tilewright_baselines::identity_of;
+use tilewright_core::id::KernelId;
 use tilewright_core::problem::Problem;
 use tilewright_core::space::Config;
 use tilewright_runtime::store::write_atomically;
@@ -69,11 +71,15 @@ pub struct BaselineRow {
     pub cost: f64,
     /// 10^9 operations a second, where the cost is a time.
     pub gflops: Option<f64>,
+    /// The library: version, file, and the core whose code it runs; none where an older version wrote the row.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub library: Option<String>,
 }
 
 impl BaselineRow {
-    pub(super) fn new(name: &str, cost: f64) -> Self {
-        Self { name: name.to_owned(), cost, gflops: None }
+    pub(super) fn new(name: &str, cost: f64, kernel: &KernelId) -> Self {
+        let library = identity_of(kernel).map(|identity| identity.to_string());
+        Self { name: name.to_owned(), cost, gflops: None, library }
     }
 }
 

@@ -59,7 +59,7 @@ impl Contest {
         let dtype = tasks.first().and_then(|task| task.input.get("dtype")).map_or_else(String::new, Value::to_string);
         let peak = device.measured.get(&format!("peak_flops_{dtype}")).map(|peak| peak / 1e9);
         let threads = device.fact("threads").and_then(|t| usize::try_from(t).ok()).unwrap_or(1);
-        Report::new(&dtype, threads, peak, names, tasks)
+        Report::new(&dtype, threads, peak, names, tasks).with_libraries(&self.libraries)
     }
 }
 

@@ -7,6 +7,7 @@ use crate::output::Output;
 use crate::wiring::{home, open};
 use serde::Serialize;
 use std::fmt::Write as _;
+use tilewright_baselines::cores::{self, Tried};
 use tilewright_baselines::{Identity, Missing, inventory};
 #[cfg(feature = "cuda")]
 use tilewright_core::device::DeviceKind;
@@ -36,6 +37,10 @@ struct Answer {
     fingerprint: String,
     baselines_found: Vec<Identity>,
     baselines_missing: Vec<Missing>,
+    /// Libraries that run below their best as installed, and what mends that.
+    baselines_slow: Vec<String>,
+    /// Each file and core of each library that was tried, and what it did; none where libraries are left as they are.
+    baselines_tried: Vec<Tried>,
     home: Option<String>,
     profiles: Vec<StoredProfile>,
 }
@@ -43,6 +48,7 @@ struct Answer {
 pub(crate) fn run(args: &DeviceArgs, output: Output) -> Result<(), Failure> {
     let device = with_peaks(args, open(args)?.spec())?;
     let (found, missing) = baselines(&device);
+    let tried = cores::chosen().map_or(Vec::new(), |chosen| chosen.tried.clone());
     let home = home();
     let profiles = match &home {
         Ok(home) => profiles(&ProfileStore::new(home.profiles()), &device),
@@ -54,6 +60,8 @@ pub(crate) fn run(args: &DeviceArgs, output: Output) -> Result<(), Failure> {
         device: (*device).clone(),
         baselines_found: found,
         baselines_missing: missing,
+        baselines_slow: tried.iter().flat_map(Tried::warnings).collect(),
+        baselines_tried: tried,
         home: home.ok().map(|h| h.path().display().to_string()),
         profiles,
     };
@@ -105,6 +113,9 @@ fn text(a: &Answer) -> String {
     }
     for b in &a.baselines_missing {
         let _ = writeln!(out, "  missing  {}: {}", b.name, b.reason);
+    }
+    for warning in &a.baselines_slow {
+        let _ = writeln!(out, "  warning  {warning}");
     }
     match &a.home {
         Some(home) => {

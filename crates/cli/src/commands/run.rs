@@ -12,6 +12,7 @@ use crate::wiring::{Wiring, measure};
 use serde::Serialize;
 use std::sync::Arc;
 use tilewright::planning::problem;
+use tilewright_baselines::{Identity, identities};
 use tilewright_core::id::KernelId;
 use tilewright_core::measurement::{CachePolicy, FailureKind};
 use tilewright_core::objective::Objective;
@@ -66,6 +67,8 @@ struct Answer {
     unstored: Option<String>,
     variants: Vec<Row>,
     baselines: Vec<BaselineRow>,
+    /// The libraries behind the baselines: version, file, and the core whose code they run.
+    libraries: Vec<Identity>,
 }
 
 /// Where there are several kernels: those this far behind the best are soon timed no more.
@@ -207,6 +210,7 @@ fn answer(entrants: &[Entrant], standings: &[Standing], (ours, best): (usize, us
         unstored: None,
         variants,
         baselines: baselines.collect(),
+        libraries: identities(&entrants[ours..].iter().map(|e| e.problem.kernel()).collect::<Vec<_>>()),
     }
 }
 
@@ -248,8 +252,9 @@ fn text(a: &Answer) -> String {
     for row in &a.baselines {
         table.push(vec![row.name.clone(), seconds(row.time_s), format!("{:.2}", row.ratio), String::new()]);
     }
+    let libraries: String = a.libraries.iter().map(|library| format!("\nwith {library}")).collect();
     format!(
-        "{} for {}\n{}: {}, {}{:.2} GB/s; right, largest relative error {:.1e}; caches {}\n\n{}",
+        "{} for {}\n{}: {}, {}{:.2} GB/s; right, largest relative error {:.1e}; caches {}\n\n{}{libraries}",
         a.kernel,
         a.input,
         a.variant,

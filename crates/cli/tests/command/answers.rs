@@ -194,6 +194,46 @@ fn doctor_says_what_there_is() {
     assert!(doctor["device"]["measured"]["peak_flops_f32"].as_f64().unwrap() > 1e8);
 }
 
+/// A core that whoever starts the program asks for is taken and told, and one that crashes a library only costs that library.
+#[test]
+fn doctor_takes_the_cores_that_it_is_told() {
+    let home = Home::new();
+    let (core, crashing) = (("OPENBLAS_CORETYPE", "Haswell"), ("BLIS_ARCH_TYPE", "999"));
+    let others = [("MKL_ENABLE_INSTRUCTIONS", "AVX2"), ("LIBXSMM_TARGET", "hsw")];
+    let variables = [core, crashing, others[0], others[1], ("TILEWRIGHT_BASELINE_CORES", "")];
+    let (code, told) = home.json_with(&["doctor", "--device", "cpu", "--threads", "1"], &variables);
+    assert_eq!(code, 0, "{told}");
+    let of = |list: &str, name: &str| told[list].as_array().unwrap().iter().find(|b| b["name"] == name).cloned();
+    if let Some(openblas) = of("baselines_found", "openblas") {
+        assert_eq!(openblas["core_choice"]["asked"], "OPENBLAS_CORETYPE=Haswell", "{openblas}");
+        assert!(openblas["path"].is_string() && openblas["version"].is_string(), "{openblas}");
+    }
+    let tried = told["baselines_tried"].as_array().unwrap();
+    if tried.iter().any(|one| one["library"] == "blis") {
+        let reason = of("baselines_missing", "blis").unwrap()["reason"].as_str().unwrap().to_owned();
+        assert!(reason.contains("BLIS_ARCH_TYPE=999") && reason.contains("died"), "{reason}");
+    }
+    assert!(tried.iter().all(|one| one["asked"].is_string()), "{told}");
+    assert_eq!(told["baselines_slow"], serde_json::json!([]));
+    if !tried.is_empty() {
+        let kept = std::fs::read(home.path().join("cores.json")).unwrap();
+        let (_, again) = home.json_with(&["doctor", "--device", "cpu", "--threads", "1"], &variables);
+        assert_eq!(again["baselines_tried"], told["baselines_tried"]);
+        assert_eq!(std::fs::read(home.path().join("cores.json")).unwrap(), kept);
+    }
+}
+
+/// Nothing is tried where that is forbidden; libraries then say which core they took by themselves.
+#[test]
+fn doctor_leaves_libraries_as_they_are() {
+    let home = Home::new();
+    let (code, told) = home.json(&["doctor", "--device", "cpu", "--threads", "1"]);
+    assert_eq!((code, &told["baselines_tried"]), (0, &serde_json::json!([])));
+    let with_cores = told["baselines_found"].as_array().unwrap().iter().filter(|b| !b["core_choice"].is_null());
+    assert!(with_cores.into_iter().all(|b| b["core_choice"] == "as_found"), "{told}");
+    assert!(!home.path().join("cores.json").exists());
+}
+
 #[test]
 fn empty_products_run() {
     let home = Home::new();

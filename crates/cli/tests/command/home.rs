@@ -18,6 +18,8 @@ impl Home {
     fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_tilewright"));
         command.args(args).env("TILEWRIGHT_HOME", self.path());
+        // Every home is new, and each would have the cores of all libraries tried.
+        command.env("TILEWRIGHT_BASELINE_CORES", "as-found");
         command
     }
 
@@ -58,6 +60,7 @@ impl Home {
         let script = format!("trap '' XFSZ; ulimit -f {kib}; exec \"$0\" \"$@\"");
         let mut command = Command::new("bash");
         command.args(["-c", &script, env!("CARGO_BIN_EXE_tilewright")]).args(args).arg("--json");
+        command.env("TILEWRIGHT_BASELINE_CORES", "as-found");
         document(args, &command.env("TILEWRIGHT_HOME", self.path()).output().unwrap())
     }
 

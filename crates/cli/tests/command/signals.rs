@@ -37,6 +37,7 @@ fn every_command_that_is_interrupted_says_what_is_kept() {
             let args: Vec<&str> = args.split(' ').collect();
             let mut command = Command::new(env!("CARGO_BIN_EXE_tilewright"));
             command.args(&args).arg("--json").env("TILEWRIGHT_HOME", home.path());
+            command.env("TILEWRIGHT_BASELINE_CORES", "as-found");
             let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
             is_ready(&mut child);
             assert!(Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap().success());

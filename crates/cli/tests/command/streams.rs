@@ -12,6 +12,7 @@ use std::process::{Command, Output, Stdio};
 fn shell(home: &Home, line: &str) -> Output {
     let mut command = Command::new("bash");
     command.args(["-c", line]).env("T", env!("CARGO_BIN_EXE_tilewright")).env("TILEWRIGHT_HOME", home.path());
+    command.env("TILEWRIGHT_BASELINE_CORES", "as-found");
     command.output().unwrap()
 }
 
@@ -79,6 +80,7 @@ fn a_signal_ends_the_measuring_and_the_same_command_goes_on() {
     let tune = ["tune", "gemm", "--threads", "1", "--dtype", "f32", "--no-table", "--budget"];
     let mut command = Command::new(env!("CARGO_BIN_EXE_tilewright"));
     command.args(tune).args(["600s", "--json"]).env("TILEWRIGHT_HOME", home.path());
+    command.env("TILEWRIGHT_BASELINE_CORES", "as-found");
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     // Until enough is measured to learn from.
     let begun = std::time::Instant::now();
