@@ -3,7 +3,7 @@
 pub(crate) mod abi;
 mod across;
 mod along;
-mod emitter;
+pub(crate) mod emitter;
 pub(crate) mod peak;
 pub(crate) mod tile;
 pub(crate) mod vector;

@@ -11,6 +11,7 @@ mod kernel;
 #[cfg(all(feature = "loops", target_arch = "x86_64"))]
 mod loops;
 mod scalar;
+mod small;
 mod split;
 
 #[cfg(test)]
@@ -21,5 +22,6 @@ mod proofs;
 pub use conv::{ConvPlan, CpuConv, CpuDepthwise, CpuWinograd, DepthwisePlan, WinogradPlan};
 pub use device::CpuDevice;
 pub use kernel::{CpuGemm, GemmPlan};
+pub use small::{CpuSmall, SmallPlan};
 #[cfg(all(feature = "loops", target_arch = "x86_64"))]
 pub use loops::{HostLoops, LowerError, host_program};
