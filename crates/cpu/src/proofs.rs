@@ -74,8 +74,13 @@ pub(crate) fn device(vec_max: i64, threads: i64) -> DeviceSpec {
 }
 
 /// The plan of a random legal point: parameters in order, each among the values that earlier ones allow.
-fn any_plan(device: &DeviceSpec, input: &GemmInput, rng: &mut StdRng) -> Option<GemmPlan> {
-    let problem = Bound::new(Arc::new(CpuGemm::new()), Arc::new(device.clone()), input.clone()).unwrap();
+pub(crate) fn any_plan<K: Kernel<Of = Gemm>>(
+    kernel: K,
+    device: &DeviceSpec,
+    input: &GemmInput,
+    rng: &mut StdRng,
+) -> Option<K::Plan> {
+    let problem = Bound::new(Arc::new(kernel), Arc::new(device.clone()), input.clone()).unwrap();
     let space = problem.space();
     for _ in 0..200 {
         let mut point = Vec::new();
@@ -168,7 +173,7 @@ fn check(
     seed: u64,
     run: fn(&Blueprint, &GemmInput, &mut Workload) -> Result<(), Fault>,
 ) -> Result<(), TestCaseError> {
-    let Some(GemmPlan { blueprint }) = any_plan(device, input, &mut StdRng::seed_from_u64(seed)) else {
+    let Some(GemmPlan { blueprint }) = any_plan(CpuGemm::new(), device, input, &mut StdRng::seed_from_u64(seed)) else {
         return Err(TestCaseError::reject("no legal point was drawn"));
     };
     let config = &blueprint.config;
@@ -209,7 +214,7 @@ proptest! {
 #[test]
 fn a_read_beyond_the_operand_is_a_fault() {
     let input = GemmInput::new(16, 6, 8, DType::F32, Layout::Nt);
-    let blueprint = any_plan(&device(32, 1), &input, &mut StdRng::seed_from_u64(1)).unwrap().blueprint;
+    let blueprint = any_plan(CpuGemm::new(), &device(32, 1), &input, &mut StdRng::seed_from_u64(1)).unwrap().blueprint;
     let shorter = GemmInput::new(16, 6, 7, DType::F32, Layout::Nt);
     let mut work = Gemm.workload(&input, Filling::Real, 1);
     // Code packs natively; only what reads the operands directly can be seen.

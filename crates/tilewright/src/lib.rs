@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+mod batch;
 mod callable;
 mod counting;
 pub mod device;
@@ -17,6 +18,7 @@ pub use counting::ByEmulator;
 pub use device::DeviceName;
 pub use error::Error;
 pub use own::{Args, At, Before, BuildError, KernelBuilder, OwnKernel};
+pub use batch::gemm_batch;
 pub use request::{Request, gemm};
 pub use tilewright_core::buffer::{Element, View};
 pub use tilewright_user::{UserError, UserKernel};

@@ -67,15 +67,24 @@ impl HostGemm {
         compiled.as_ref().map_err(|e| DeviceError::Load(e.clone()))
     }
 
-    /// `C = beta * C`, when the product contributes nothing.
+    /// `C = beta * C`, when the products contribute nothing.
     fn scale(&self, c: &mut View<'_>, beta: f64) {
-        for column in 0..self.input.n {
-            for row in 0..self.input.m {
-                let at = row + column * self.input.ldc;
-                let value = if beta == 0.0 { 0.0 } else { beta * c.get_f64(at) };
-                c.set_f64(at, value);
+        for product in 0..self.input.batch.count {
+            let first = (self.input.batch.strides[C] * u64::from(product)) as usize;
+            for column in 0..self.input.n {
+                for row in 0..self.input.m {
+                    let at = first + row + column * self.input.ldc;
+                    let value = if beta == 0.0 { 0.0 } else { beta * c.get_f64(at) };
+                    c.set_f64(at, value);
+                }
             }
         }
+    }
+
+    /// Bytes before the operands of a product.
+    fn offsets(&self, product: u32) -> [usize; 3] {
+        let element = self.input.dtype().size() as u64;
+        self.input.batch.strides.map(|stride| (stride * u64::from(product) * element) as usize)
     }
 }
 
@@ -99,13 +108,18 @@ impl HostCode for HostGemm {
         }
         let (a, b) = (args.buffers[A].bytes().as_ptr(), args.buffers[B].bytes().as_ptr());
         let c = args.buffers[C].bytes_mut().map_or(std::ptr::null_mut(), <[u8]>::as_mut_ptr);
+        // Where the first is aligned all are: the strides have a part in what the plan knows of alignment.
         let compiled = self.compiled(c)?;
         scratch::with(self.scratch, |workspace| {
-            let call = Call { a, b, c, workspace, alpha, beta };
-            // SAFETY: `check` has established the lengths of the operands, that C may be written, and that the host has the
-            // vectors; operands are aligned as their elements are, and C as this code stores it; C is borrowed mutably for the
-            // whole call, and the scratch memory is this call's.
-            unsafe { compiled.run(&call) };
+            for product in 0..self.input.batch.count {
+                let at = self.offsets(product);
+                let (a, b, c) = (a.wrapping_add(at[A]), b.wrapping_add(at[B]), c.wrapping_add(at[C]));
+                let call = Call { a, b, c, workspace, alpha, beta };
+                // SAFETY: `check` has established the lengths of the operands of all products, that C may be written, and that the
+                // host has the vectors; operands are aligned as their elements are, and C as this code stores it; C is borrowed
+                // mutably for the whole call, and the scratch memory is this call's.
+                unsafe { compiled.run(&call) };
+            }
         })
         .map_err(|e| DeviceError::Run(format!("{} bytes for packed panels: {e}", self.scratch)))
     }

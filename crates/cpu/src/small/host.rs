@@ -8,14 +8,22 @@ use crate::scalar::Float;
 use crate::split::share;
 use tilewright_core::buffer::{BufferSpec, View};
 use tilewright_core::computation::Computation;
+use tilewright_core::dtype::DType;
 use tilewright_core::program::{DeviceError, HostArgs, HostCode, check_buffers};
-use tilewright_ops::gemm::{A, ALPHA, B, BETA, C, Gemm};
+use tilewright_ops::gemm::{A, ALPHA, B, BETA, C, Gemm, ScalarClass};
 
 /// A plan, ready to be called.
 pub(super) struct HostSmall {
     blueprint: Blueprint,
     /// The operands.
     buffers: Vec<BufferSpec>,
+    /// Their element type, and their lengths: what stands before every call.
+    dtype: DType,
+    lens: [usize; 3],
+    /// Whether there is something to multiply.
+    multiplies: bool,
+    /// Bytes for panels.
+    workspace: usize,
     /// Or why there is none: executable memory was refused, or the host lacks the instructions.
     code: Result<Code, DeviceError>,
     /// Without the scalars of a call.
@@ -32,16 +40,37 @@ impl HostSmall {
         };
         Self {
             buffers: Gemm.buffers(&blueprint.input),
+            dtype: blueprint.input.dtype(),
+            lens: blueprint.input.lens(),
+            multiplies: blueprint.input.m > 0 && blueprint.input.n > 0 && blueprint.input.multiplies(),
+            workspace: blueprint.workspace(),
             code,
             constants: constants(blueprint),
             blueprint: blueprint.clone(),
         }
     }
 
+    /// The operands; none where a buffer is not one.
+    #[inline]
+    fn operands(&self, buffers: &mut [View<'_>]) -> Option<Operands> {
+        let [a, b, c] = buffers else { return None };
+        let fits = |view: &View<'_>, at: usize| (view.dtype() == self.dtype) & (view.len() >= self.lens[at]);
+        if !(fits(a, A) & fits(b, B) & fits(c, C)) {
+            return None;
+        }
+        Some(Operands { a: a.bytes().as_ptr(), b: b.bytes().as_ptr(), c: c.bytes_mut()?.as_mut_ptr() })
+    }
+
+    #[cold]
+    fn refusal(&self, buffers: &[View<'_>]) -> DeviceError {
+        check_buffers(&self.buffers, buffers).err().unwrap_or_else(|| DeviceError::Run("buffers do not fit".to_owned()))
+    }
+
     /// `C = beta * C`, when the products contribute nothing.
     #[cold]
-    fn scale(&self, c: &mut View<'_>, beta: f64) {
-        let input = &self.blueprint.input;
+    fn scale(&self, args: &mut HostArgs<'_, '_>) -> Result<(), DeviceError> {
+        let (input, beta, c) = (&self.blueprint.input, args.scalars.get(BETA), &mut args.buffers[C]);
+        let beta = if input.beta == ScalarClass::Zero { 0.0 } else { *beta.unwrap_or(&1.0) };
         for product in 0..input.batch.count {
             let first = (input.batch.strides[C] * u64::from(product)) as usize;
             for column in 0..input.n {
@@ -52,6 +81,7 @@ impl HostSmall {
                 }
             }
         }
+        Ok(())
     }
 
     fn scaled(&self, scalars: &[f64]) -> Result<Constants, DeviceError> {
@@ -59,12 +89,9 @@ impl HostSmall {
             let message = format!("{} scalars are given, 2 are needed: alpha, beta", scalars.len());
             return Err(DeviceError::Argument { name: "scalars".into(), message });
         };
-        let bits = |value: f64| match self.blueprint.isa.float {
-            Float::F32 => u64::from((value as f32).to_bits()),
-            Float::F64 => value.to_bits(),
-        };
         debug_assert_eq!((ALPHA, BETA), (0, 1));
-        Ok(Constants { alpha: bits(alpha), beta: bits(beta), ..self.constants })
+        let float = self.blueprint.isa.float;
+        Ok(Constants { alpha: bits(float, alpha), beta: bits(float, beta), ..self.constants })
     }
 
     /// Divides the products among threads.
@@ -91,8 +118,16 @@ impl HostSmall {
     }
 }
 
+/// A scalar as routines read it.
+pub(super) fn bits(float: Float, value: f64) -> u64 {
+    match float {
+        Float::F32 => u64::from((value as f32).to_bits()),
+        Float::F64 => value.to_bits(),
+    }
+}
+
 /// The mask of AVX's encodings.
-fn constants(blueprint: &Blueprint) -> Constants {
+pub(super) fn constants(blueprint: &Blueprint) -> Constants {
     let (lanes, words) = (blueprint.masked(), blueprint.isa.float.bytes() / size_of::<u32>());
     let mask = std::array::from_fn(|i| if i < lanes * words { u32::MAX } else { 0 });
     Constants { mask, ..Constants::default() }
@@ -100,32 +135,26 @@ fn constants(blueprint: &Blueprint) -> Constants {
 
 impl HostCode for HostSmall {
     fn run(&self, args: &mut HostArgs<'_, '_>) -> Result<(), DeviceError> {
-        check_buffers(&self.buffers, args.buffers)?;
-        let b = &self.blueprint;
-        let code = self.code.as_ref().map_err(Clone::clone)?;
-        if b.input.m == 0 || b.input.n == 0 {
-            return Ok(());
-        }
+        let Some(operands) = self.operands(args.buffers) else { return Err(self.refusal(args.buffers)) };
+        let code = match &self.code {
+            Ok(code) => code,
+            Err(error) => return Err(error.clone()),
+        };
         let given;
-        let constants = if b.reads_scalars() {
+        let constants = if self.blueprint.reads_scalars() {
             given = self.scaled(args.scalars)?;
             &given
         } else {
             &self.constants
         };
-        if !b.input.multiplies() {
-            self.scale(&mut args.buffers[C], args.scalars[BETA]);
-            return Ok(());
+        if !self.multiplies {
+            return self.scale(args);
         }
-        let panel = self.panel(args)?;
-        let operands = Operands {
-            a: args.buffers[A].bytes().as_ptr(),
-            b: args.buffers[B].bytes().as_ptr(),
-            c: args.buffers[C].bytes_mut().map_or(std::ptr::null_mut(), <[u8]>::as_mut_ptr),
-        };
-        // SAFETY: the check has established the lengths of the operands and that C may be written, and a plan has code only where
-        // the host has its instructions; operands are aligned as their elements are; C is borrowed mutably for the whole call, and
-        // so is the panel.
+        let panel = if self.workspace == 0 { std::ptr::null_mut() } else { self.panel(args)? };
+        let b = &self.blueprint;
+        // SAFETY: the lengths of the operands, their type and that C may be written are established above, and a plan has code only
+        // where the host has its instructions; operands are aligned as their elements are; C is borrowed mutably for the whole
+        // call, and so is the panel.
         unsafe {
             if b.config.t == 1 {
                 code.run(b, operands, b.input.batch.count as usize, constants, panel);
@@ -134,6 +163,10 @@ impl HostCode for HostSmall {
             }
         }
         Ok(())
+    }
+
+    fn checks_buffers(&self) -> bool {
+        true
     }
 
     fn leaves_threads_spinning(&self) -> bool {
@@ -152,16 +185,12 @@ impl HostCode for HostSmall {
 }
 
 impl HostSmall {
-    /// Where panels begin in the workspace; anywhere where there are none.
+    /// Where panels begin in the workspace.
     #[inline]
     fn panel(&self, args: &mut HostArgs<'_, '_>) -> Result<*mut u8, DeviceError> {
-        let need = self.blueprint.workspace();
-        if need == 0 {
-            return Ok(std::ptr::null_mut());
-        }
         let workspace = args.workspace.bytes_mut();
-        if workspace.len() < need {
-            let message = format!("{need} bytes are needed, {} are there", workspace.len());
+        if workspace.len() < self.workspace {
+            let message = format!("{} bytes are needed, {} are there", self.workspace, workspace.len());
             return Err(DeviceError::Argument { name: "workspace".into(), message });
         }
         let start = workspace.as_mut_ptr();

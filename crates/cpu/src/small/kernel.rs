@@ -25,6 +25,9 @@ pub struct SmallPlan {
     pub(super) blueprint: Blueprint,
 }
 
+/// Multiply-adds from which on a product is worth the waking of threads.
+const THREADED: usize = 1 << 19;
+
 impl CpuSmall {
     /// The kernel with its space.
     pub fn new() -> Self {
@@ -78,6 +81,13 @@ impl Kernel for CpuSmall {
 
     fn features(&self, _: &DeviceSpec, _: &GemmInput, at: &Values<'_>, out: &mut Vec<f32>) {
         space::features(at, out);
+    }
+
+    /// A single product that is large enough for several threads may be better off with them.
+    fn suits(&self, device: &DeviceSpec, input: &GemmInput) -> f64 {
+        let alone = device.facts.get("threads").is_none_or(|threads| *threads == 1);
+        let shared = [input.n, input.k].iter().fold(input.m, |work, size| work.saturating_mul(*size));
+        f64::from(u8::from(alone || input.batch.count > 1 || shared <= THREADED))
     }
 
     fn default_point(&self, _: &DeviceSpec, _: &GemmInput, space: &BoundSpace) -> Option<Point> {

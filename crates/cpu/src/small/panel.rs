@@ -41,6 +41,9 @@ impl Generator<'_> {
                 let row = lane * per_lane + q;
                 let at = mem(V, from + row as i64 * self.b.v_along + (first * es) as i64);
                 let to = reg(width, q);
+                if row < piece.valid {
+                    self.prefetch_row((V, from + row as i64 * self.b.v_along + (first * es) as i64), first);
+                }
                 match (row < piece.valid, lane) {
                     (true, 0) => self.op2_load(self.isa.load(Width::X), reg(Width::X, q), at),
                     (false, 0) => self.op3(self.isa.xor(width), to, to, to),

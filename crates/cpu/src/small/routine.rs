@@ -9,6 +9,7 @@ use iced_x86::{Code, IcedError, Instruction, MemoryOperand, Register};
 
 use super::blueprint::{Blueprint, Piece};
 use super::isa::{Isa, reg};
+use super::prefetch::Ahead;
 use crate::codegen::emitter::{Emitter, mem};
 use crate::codegen::vector::{Vector, Width};
 
@@ -63,6 +64,7 @@ pub(super) struct Generator<'b> {
     pub(super) isa: Isa,
     pub(super) e: Emitter,
     pub(super) moved: Moved,
+    pub(super) ahead: Ahead,
 }
 
 /// A tile along `v`.
@@ -79,7 +81,7 @@ pub(super) struct VTile {
 pub(super) fn assemble(b: &Blueprint) -> Result<Vec<u8>, IcedError> {
     let width = Width::from_bytes(b.config.vec).unwrap_or(Width::X);
     let e = Emitter::new(Vector { width, float: b.isa.float })?;
-    let mut generator = Generator { b, isa: b.isa, e, moved: Moved::default() };
+    let mut generator = Generator { b, isa: b.isa, e, moved: Moved::default(), ahead: Ahead::default() };
     generator.batch();
     generator.e.finish()
 }
@@ -134,9 +136,13 @@ impl Generator<'_> {
     fn product(&mut self) {
         let b = self.b;
         for run in b.v.runs(0..b.v.tiles()) {
+            self.ahead.s = b.config.prefetch && run.first == 0;
             let tile = |i: usize| VTile { start: b.v.start(i), pieces: b.pieces(i) };
             if !b.config.loops || run.count == 1 {
-                (run.first..run.first + run.count).for_each(|i| self.v_tile(&tile(i)));
+                for i in run.first..run.first + run.count {
+                    self.v_tile(&tile(i));
+                    self.ahead.s = false;
+                }
                 continue;
             }
             let mut turn = self.e.label();
@@ -161,9 +167,13 @@ impl Generator<'_> {
         }
         let before = self.moved;
         for run in b.s.runs(0..b.s.tiles()) {
+            self.ahead.v = b.config.prefetch && run.first == 0;
             let wide = b.s.size(run.first);
             if !b.config.loops || run.count == 1 {
-                (run.first..run.first + run.count).for_each(|i| self.tile(v, b.s.start(i), wide));
+                for i in run.first..run.first + run.count {
+                    self.tile(v, b.s.start(i), wide);
+                    self.ahead.v = false;
+                }
                 continue;
             }
             let mut turn = self.e.label();

@@ -29,14 +29,16 @@ pub(crate) struct Config {
     pub(super) packs: bool,
     /// Whether tiles of one kind are one piece of code, in a loop.
     pub(super) loops: bool,
+    /// Whether the next product of a batch is fetched meanwhile.
+    pub(super) prefetch: bool,
     /// Threads, among which the products of a batch are divided.
     pub(super) t: usize,
 }
 
-const SIZES: [&str; 8] = ["vec", "vectors", "n_s", "k_l", "k_s", "pack_a", "loops", "t"];
+const SIZES: [&str; 9] = ["vec", "vectors", "n_s", "k_l", "k_s", "pack_a", "loops", "prefetch", "t"];
 
 /// What a model sees: sizes, then flags.
-const FEATURES: [&str; 17] = [
+const FEATURES: [&str; 18] = [
     "m_s",
     "n_s",
     "k_l",
@@ -54,8 +56,9 @@ const FEATURES: [&str; 17] = [
     "axis_n",
     "pack_a",
     "loops",
+    "prefetch",
 ];
-const FLAGS: usize = 3;
+const FLAGS: usize = 4;
 
 /// The space with the names that code reads, found once.
 #[derive(Debug)]
@@ -83,17 +86,19 @@ impl Config {
     /// The parameters of a point; `None` for one of another space.
     pub(super) fn of(at: &Values<'_>) -> Option<Self> {
         let names = Description::get();
-        let [vec, vectors, n_s, k_l, k_s, packs, loops, t] = at.ints::<u32, _>(names.sizes)?.map(|x| x as usize);
+        let [vec, vectors, n_s, k_l, k_s, packs, loops, prefetch, t] =
+            at.ints::<u32, _>(names.sizes)?.map(|x| x as usize);
         let [axis] = at.read([names.axis])?;
         let axis = if axis == Val::Str("n") { Axis::N } else { Axis::M };
-        Some(Self { axis, vec, vectors, n_s, k_l, k_s, packs: packs == 1, loops: loops == 1, t })
+        let [packs, loops, prefetch] = [packs, loops, prefetch].map(|flag| flag == 1);
+        Some(Self { axis, vec, vectors, n_s, k_l, k_s, packs, loops, prefetch, t })
     }
 }
 
 /// Register tile along vectors, in elements; a rule asks for whole vectors.
-const VECTOR_TILE: [i64; 10] = [2, 4, 6, 8, 12, 16, 24, 32, 48, 64];
+pub(super) const VECTOR_TILE: [i64; 10] = [2, 4, 6, 8, 12, 16, 24, 32, 48, 64];
 /// Register tile across vectors, in elements.
-const BROADCAST_TILE: [i64; 20] = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 16, 18, 20, 22, 24, 28];
+pub(super) const BROADCAST_TILE: [i64; 20] = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 16, 18, 20, 22, 24, 28];
 const THREADS: [i64; 15] = [1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192];
 
 fn space() -> Result<ParamSpace, SpaceError> {
@@ -109,6 +114,7 @@ fn space() -> Result<ParamSpace, SpaceError> {
         .param(Param::ints("pack_a", [0, 1]))
         .param(Param::ints("k_s", [1, 2, 4, 8, 16, 32, 64]))
         .param(Param::ints("loops", [0, 1]))
+        .param(Param::ints("prefetch", [0, 1]))
         .param(Param::ints("t", THREADS))
         .define("axis_n", "1 if axis == 'n' else 0")
         .define("rows", "m if axis == 'm' else n")
@@ -157,14 +163,21 @@ fn space() -> Result<ParamSpace, SpaceError> {
         .rule("unroll", Implementation, "k_s % k_l == 0 or k_s >= k", "a turn deals whole rounds to the accumulator sets")
         .rule("short_unroll", Guideline, "k_s == 1 or k_s < 2 * max(k, 1)", "unrolling beyond the reduction does nothing")
         .rule("loops", Guideline, "loops == 0 or tiles_m > 1 or tiles_n > 1", "there are tiles to loop over")
-        .rule("code", Guideline, "instructions <= 8192", "the code stays in the first caches of instructions")
+        .rule("code", Guideline, "instructions <= 4096", "the code stays in the first caches of instructions")
+        .rule("next_product", Implementation, "prefetch == 0 or batch > 1", "a batch has a next product")
+        .rule(
+            "next_addresses",
+            Implementation,
+            "prefetch == 0 or max(stride_a, stride_b, stride_c) * element < 2 ** 30",
+            "the next product is at a 31-bit displacement",
+        )
         .rule("threads", Hardware, "t <= threads", "one thread a core")
         .rule("split_batch", Implementation, "t <= batch", "every thread has a product")
         .rule("idle_threads", Guideline, "t == 1 or m * n * k * batch >= 200000 * t", "every thread has work that is worth waking it")
         .rule(
             "addresses",
             Implementation,
-            "max(m, n, k) * max(lda, ldb, ldc) * element < 2 ** 31",
+            "max(m, n, k) * max(lda, ldb, ldc) * element < 2 ** 30",
             "distances within a product are 31-bit displacements",
         )
         .build()

@@ -72,6 +72,7 @@ impl Generator<'_> {
                     }
                 }
                 self.store_piece(piece, at, number, mask);
+                self.prefetch_c(disp + j as i64 * self.b.c_s + piece.start as i64 * self.b.es());
             }
         }
     }
@@ -80,6 +81,7 @@ impl Generator<'_> {
         let free = self.free(regs);
         self.scale(v, regs, free);
         for (i, piece) in v.pieces.iter().enumerate() {
+            (0..piece.valid).for_each(|lane| self.prefetch_c(disp + (piece.start + lane) as i64 * self.b.c_v));
             let mut j = 0;
             while j < regs.s {
                 let group = match (self.isa.float, regs.s - j) {

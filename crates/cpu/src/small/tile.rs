@@ -104,6 +104,8 @@ impl Generator<'_> {
         let s_step = self.b.s_step;
         let element = |j: usize| (at.s.0, at.s.1 + kk as i64 * s_step + j as i64 * s_along);
         let widest = v.pieces.first().map_or(Width::X, |p| p.width);
+        self.prefetch_v(v, (at.v.0, at.v.1 + kk as i64 * at.v_step));
+        self.prefetch_s(regs.s, element(0), kk);
         if regs.vecs == 1 && self.isa.evex {
             // Each element is used once: the multiply-add broadcasts it.
             let a = free + kk % count;
