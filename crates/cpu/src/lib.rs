@@ -22,6 +22,6 @@ mod proofs;
 pub use conv::{ConvPlan, CpuConv, CpuDepthwise, CpuWinograd, DepthwisePlan, WinogradPlan};
 pub use device::CpuDevice;
 pub use kernel::{CpuGemm, GemmPlan};
-pub use small::{CpuSmall, SmallPlan};
 #[cfg(all(feature = "loops", target_arch = "x86_64"))]
 pub use loops::{HostLoops, LowerError, host_program};
+pub use small::{CpuSmall, SmallPlan};

@@ -13,12 +13,12 @@ pub mod planning;
 mod request;
 pub mod tuner;
 
+pub use batch::gemm_batch;
 pub use callable::Callable;
 pub use counting::ByEmulator;
 pub use device::DeviceName;
 pub use error::Error;
 pub use own::{Args, At, Before, BuildError, KernelBuilder, OwnKernel};
-pub use batch::gemm_batch;
 pub use request::{Request, gemm};
 pub use tilewright_core::buffer::{Element, View};
 pub use tilewright_user::{UserError, UserKernel};

@@ -9,15 +9,16 @@ use crate::scalar::Float;
 #[cfg(target_arch = "x86_64")]
 use memmap2::Mmap;
 
-/// Addresses of the operands of a product, the first of a batch.
+/// Addresses of the operands of a product, the first of a batch, and of memory for a panel.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Operands {
     pub(super) a: *const u8,
     pub(super) b: *const u8,
     pub(super) c: *mut u8,
+    pub(super) panel: *mut u8,
 }
 
-// SAFETY: threads compute different products, whose C do not overlap; A and B are only read.
+// SAFETY: threads compute different products, whose C do not overlap, with panels of their own; A and B are only read.
 unsafe impl Sync for Operands {}
 
 /// What runs the products of a plan.
@@ -53,10 +54,9 @@ impl Code {
     pub(super) unsafe fn run(
         &self,
         blueprint: &Blueprint,
-        Operands { a, b, c }: Operands,
+        Operands { a, b, c, panel }: Operands,
         count: usize,
         constants: &Constants,
-        panel: *mut u8,
     ) {
         let (v, s) = if blueprint.swapped { (b, a) } else { (a, b) };
         match self {

@@ -15,6 +15,8 @@ const ISSUED: f64 = 5.0;
 const LATENCY: f64 = 4.0;
 /// Instructions that a core looks ahead: so much of the next tile runs beside the end of this one.
 const AHEAD: f64 = 300.0;
+/// Cycles of a tile besides.
+const TILE: f64 = 4.0;
 /// Bytes of a cache line.
 const LINE: usize = 64;
 
@@ -90,7 +92,8 @@ impl Shape {
         let lanes = vec / self.element;
         let registers = if self.vec_max >= 64 { 32 } else { 16 };
         let mut all = Vec::new();
-        for m_s in VECTOR_TILE.map(|m_s| m_s as usize) {
+        // The tallest first: of tiles that cost the same they read the longest runs.
+        for m_s in VECTOR_TILE.into_iter().rev().map(|m_s| m_s as usize) {
             let vectors = m_s / lanes;
             if m_s % lanes != 0 || !(1..=4).contains(&vectors) || m_s >= rows.max(1) + lanes {
                 continue;
@@ -140,7 +143,7 @@ impl Shape {
         let beside = (1.0 + AHEAD / (k.max(1.0) * instructions)).min(tiles);
         let waits = LATENCY * k / sets / beside;
         let sums = (sets - 1.0) * vectors * wide / UNITS;
-        (k * step).max(waits) + sums + self.store(t, vectors, wide) + 2.0
+        (k * step).max(waits) + sums + self.store(t, vectors, wide) + TILE
     }
 
     /// Cycles of writing a tile: a vector each, or the elements of four, two or one vectors together.

@@ -22,6 +22,8 @@ pub(super) struct HostSmall {
     lens: [usize; 3],
     /// Whether there is something to multiply.
     multiplies: bool,
+    /// Whether nothing stands between the check and the jump.
+    is_plain: bool,
     /// Bytes for panels.
     workspace: usize,
     /// Or why there is none: executable memory was refused, or the host lacks the instructions.
@@ -38,12 +40,15 @@ impl HostSmall {
         } else {
             Code::new(blueprint).map_err(DeviceError::Load)
         };
+        let (input, workspace) = (&blueprint.input, blueprint.workspace());
+        let multiplies = input.m > 0 && input.n > 0 && input.multiplies();
         Self {
             buffers: Gemm.buffers(&blueprint.input),
             dtype: blueprint.input.dtype(),
             lens: blueprint.input.lens(),
-            multiplies: blueprint.input.m > 0 && blueprint.input.n > 0 && blueprint.input.multiplies(),
-            workspace: blueprint.workspace(),
+            multiplies,
+            is_plain: multiplies && workspace == 0 && blueprint.config.t == 1 && !blueprint.reads_scalars(),
+            workspace,
             code,
             constants: constants(blueprint),
             blueprint: blueprint.clone(),
@@ -58,7 +63,8 @@ impl HostSmall {
         if !(fits(a, A) & fits(b, B) & fits(c, C)) {
             return None;
         }
-        Some(Operands { a: a.bytes().as_ptr(), b: b.bytes().as_ptr(), c: c.bytes_mut()?.as_mut_ptr() })
+        let panel = std::ptr::null_mut();
+        Some(Operands { a: a.bytes().as_ptr(), b: b.bytes().as_ptr(), c: c.bytes_mut()?.as_mut_ptr(), panel })
     }
 
     #[cold]
@@ -97,24 +103,45 @@ impl HostSmall {
     /// Divides the products among threads.
     ///
     /// # Safety
-    /// As for [`Code::run`], the panel over the plan's workspace.
-    unsafe fn divide(&self, code: &Code, operands: &Operands, constants: &Constants, panel: *mut u8) {
+    /// As for [`Code::run`], the panel over those of all threads.
+    unsafe fn divide(&self, code: &Code, operands: &Operands, constants: &Constants) {
         let (b, threads) = (&self.blueprint, self.blueprint.config.t);
-        let panel = panel.addr();
         tilewright_threads::run(threads, &|thread| {
             let part = share(&(0..b.input.batch.count as usize), thread, threads);
-            let at = |stride: u64| (stride as usize * part.start * b.isa.float.bytes()) as isize;
-            let [a, bb, c] = b.input.batch.strides.map(at);
-            let Operands { a: first_a, b: first_b, c: first_c } = *operands;
+            let at = b.input.batch.strides.map(|stride| stride as usize * part.start * b.isa.float.bytes());
+            let Operands { a, b: second, c, panel } = *operands;
             let from = Operands {
-                a: first_a.wrapping_offset(a),
-                b: first_b.wrapping_offset(bb),
-                c: first_c.wrapping_offset(c),
+                a: a.wrapping_add(at[A]),
+                b: second.wrapping_add(at[B]),
+                c: c.wrapping_add(at[C]),
+                panel: panel.wrapping_add(thread * b.panel()),
             };
-            let panel = std::ptr::with_exposed_provenance_mut::<u8>(panel + thread * b.panel());
             // SAFETY: the caller's contract: these products are this thread's, and so is this part of the panel.
-            unsafe { code.run(b, from, part.len(), constants, panel) };
+            unsafe { code.run(b, from, part.len(), constants) };
         });
+    }
+
+    /// All but the shortest way: scalars, panels, threads, nothing to multiply, no code.
+    #[inline(never)]
+    fn run_other(&self, args: &mut HostArgs<'_, '_>, mut operands: Operands) -> Result<(), DeviceError> {
+        let code = self.code.as_ref().map_err(Clone::clone)?;
+        let b = &self.blueprint;
+        let constants = if b.reads_scalars() { self.scaled(args.scalars)? } else { self.constants };
+        if !self.multiplies {
+            return self.scale(args);
+        }
+        if self.workspace > 0 {
+            operands.panel = self.panel(args)?;
+        }
+        // SAFETY: as for the shortest way; the panel is borrowed mutably for the whole call.
+        unsafe {
+            if b.config.t == 1 {
+                code.run(b, operands, b.input.batch.count as usize, &constants);
+            } else {
+                self.divide(code, &operands, &constants);
+            }
+        }
+        Ok(())
     }
 }
 
@@ -136,33 +163,17 @@ pub(super) fn constants(blueprint: &Blueprint) -> Constants {
 impl HostCode for HostSmall {
     fn run(&self, args: &mut HostArgs<'_, '_>) -> Result<(), DeviceError> {
         let Some(operands) = self.operands(args.buffers) else { return Err(self.refusal(args.buffers)) };
-        let code = match &self.code {
-            Ok(code) => code,
-            Err(error) => return Err(error.clone()),
-        };
-        let given;
-        let constants = if self.blueprint.reads_scalars() {
-            given = self.scaled(args.scalars)?;
-            &given
-        } else {
-            &self.constants
-        };
-        if !self.multiplies {
-            return self.scale(args);
-        }
-        let panel = if self.workspace == 0 { std::ptr::null_mut() } else { self.panel(args)? };
-        let b = &self.blueprint;
-        // SAFETY: the lengths of the operands, their type and that C may be written are established above, and a plan has code only
-        // where the host has its instructions; operands are aligned as their elements are; C is borrowed mutably for the whole
-        // call, and so is the panel.
-        unsafe {
-            if b.config.t == 1 {
-                code.run(b, operands, b.input.batch.count as usize, constants, panel);
-            } else {
-                self.divide(code, &operands, constants, panel);
+        match &self.code {
+            Ok(code) if self.is_plain => {
+                let count = self.blueprint.input.batch.count as usize;
+                // SAFETY: the lengths of the operands, their type and that C may be written are established above, and a plan has
+                // code only where the host has its instructions; operands are aligned as their elements are; C is borrowed
+                // mutably for the whole call.
+                unsafe { code.run(&self.blueprint, operands, count, &self.constants) };
+                Ok(())
             }
+            _ => self.run_other(args, operands),
         }
-        Ok(())
     }
 
     fn checks_buffers(&self) -> bool {

@@ -17,7 +17,13 @@ use crate::interpreter::{Fault, Machine, Memory, Rights};
 use crate::proofs::{any_plan, device};
 
 /// Allows each stored column of each product on its own, so that what lies between is out of bounds.
-fn allow(memory: &mut Memory, buffer: &Buffer, (rows, columns, ld): (usize, usize, usize), of: (u32, u64), rights: Rights) {
+fn allow(
+    memory: &mut Memory,
+    buffer: &Buffer,
+    (rows, columns, ld): (usize, usize, usize),
+    of: (u32, u64),
+    rights: Rights,
+) {
     let (base, size) = (buffer.bytes().as_ptr() as u64, buffer.dtype().size());
     // Without gaps the columns are one range, which an access may straddle.
     let (rows, columns) = if rows == ld { (rows * columns, 1) } else { (rows, columns) };
@@ -38,6 +44,7 @@ fn operands(work: &mut Workload) -> Operands {
         a: work.buffers[A].bytes().as_ptr(),
         b: work.buffers[B].bytes().as_ptr(),
         c: work.buffers[C].bytes_mut().as_mut_ptr(),
+        panel: std::ptr::null_mut(),
     }
 }
 
@@ -54,7 +61,7 @@ fn interpret(blueprint: &Blueprint, input: &GemmInput, work: &mut Workload) -> R
     memory.allow(&raw const constants as u64, size_of::<Constants>(), Rights::Read);
     let panel = Buffer::zeroed(DType::I8, blueprint.panel());
     memory.allow(panel.bytes().as_ptr() as u64, panel.len(), Rights::ReadWrite);
-    let Operands { a, b, c } = operands(work);
+    let Operands { a, b, c, .. } = operands(work);
     let (v, s) = if blueprint.swapped { (b, a) } else { (a, b) };
     let arguments = [v as u64, s as u64, c as u64, batch.count.into(), &raw const constants as u64];
     let panel = panel.bytes().as_ptr() as u64;
@@ -65,7 +72,7 @@ fn run_portably(blueprint: &Blueprint, input: &GemmInput, work: &mut Workload) -
     let constants = scaled(blueprint, work);
     let (operands, count) = (operands(work), input.batch.count as usize);
     // SAFETY: buffers have the input's extents; no panel is used, and no instructions are needed.
-    unsafe { Code::Portable.run(blueprint, operands, count, &constants, std::ptr::null_mut()) };
+    unsafe { Code::Portable.run(blueprint, operands, count, &constants) };
     Ok(())
 }
 
@@ -103,7 +110,8 @@ fn check(
     seed: u64,
     run: fn(&Blueprint, &GemmInput, &mut Workload) -> Result<(), Fault>,
 ) -> Result<(), TestCaseError> {
-    let Some(SmallPlan { blueprint }) = any_plan(CpuSmall::new(), device, input, &mut StdRng::seed_from_u64(seed)) else {
+    let Some(SmallPlan { blueprint }) = any_plan(CpuSmall::new(), device, input, &mut StdRng::seed_from_u64(seed))
+    else {
         return Err(TestCaseError::reject("no legal point was drawn"));
     };
     let mut work = Gemm.workload(input, Filling::Real, seed);

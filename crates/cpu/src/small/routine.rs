@@ -29,8 +29,7 @@ const V_MASK: i64 = offset_of!(Constants, mask) as i64;
 
 /// Signature of a routine: `v`, `s`, `C`, how many products, the constants, memory for a panel.
 #[cfg(target_arch = "x86_64")]
-pub(super) type Routine =
-    unsafe extern "sysv64" fn(*const u8, *const u8, *mut u8, usize, *const Constants, *mut u8);
+pub(super) type Routine = unsafe extern "sysv64" fn(*const u8, *const u8, *mut u8, usize, *const Constants, *mut u8);
 
 /// The six arguments in the order of the System V calling convention.
 pub(super) const V: Register = Register::RDI;

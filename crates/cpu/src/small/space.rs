@@ -104,7 +104,8 @@ const THREADS: [i64; 15] = [1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 1
 fn space() -> Result<ParamSpace, SpaceError> {
     use RuleGroup::{Guideline, Hardware, Implementation};
     // AVX-512's encodings reach 32 registers at every width.
-    let registers = format!("{} if vec_max == {} else {}", Width::Z.registers(), Width::Z.bytes(), Width::Y.registers());
+    let registers =
+        format!("{} if vec_max == {} else {}", Width::Z.registers(), Width::Z.bytes(), Width::Y.registers());
     ParamSpace::builder()
         .param(Param::words("axis", ["m", "n"]))
         .param(Param::ints("vec", [16, 32, 64]))
@@ -160,8 +161,18 @@ fn space() -> Result<ParamSpace, SpaceError> {
             "vectors are loaded from memory that is contiguous along them",
         )
         .rule("copy", Implementation, "pack_a == 0 or not contiguous_a", "only what is transposed is copied")
-        .rule("unroll", Implementation, "k_s % k_l == 0 or k_s >= k", "a turn deals whole rounds to the accumulator sets")
-        .rule("short_unroll", Guideline, "k_s == 1 or k_s < 2 * max(k, 1)", "unrolling beyond the reduction does nothing")
+        .rule(
+            "unroll",
+            Implementation,
+            "k_s % k_l == 0 or k_s >= k",
+            "a turn deals whole rounds to the accumulator sets",
+        )
+        .rule(
+            "short_unroll",
+            Guideline,
+            "k_s == 1 or k_s < 2 * max(k, 1)",
+            "unrolling beyond the reduction does nothing",
+        )
         .rule("loops", Guideline, "loops == 0 or tiles_m > 1 or tiles_n > 1", "there are tiles to loop over")
         .rule("code", Guideline, "instructions <= 4096", "the code stays in the first caches of instructions")
         .rule("next_product", Implementation, "prefetch == 0 or batch > 1", "a batch has a next product")
@@ -173,7 +184,12 @@ fn space() -> Result<ParamSpace, SpaceError> {
         )
         .rule("threads", Hardware, "t <= threads", "one thread a core")
         .rule("split_batch", Implementation, "t <= batch", "every thread has a product")
-        .rule("idle_threads", Guideline, "t == 1 or m * n * k * batch >= 200000 * t", "every thread has work that is worth waking it")
+        .rule(
+            "idle_threads",
+            Guideline,
+            "t == 1 or m * n * k * batch >= 200000 * t",
+            "every thread has work that is worth waking it",
+        )
         .rule(
             "addresses",
             Implementation,
