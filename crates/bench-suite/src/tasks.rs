@@ -1,6 +1,7 @@
 //! Named task sets: the inputs that a comparison runs.
 
 mod conv;
+mod small;
 
 use tilewright_core::computation::InputError;
 use tilewright_core::expr::Value;
@@ -35,6 +36,10 @@ pub enum TaskSet {
     IsaacTable4,
     /// GEMM shapes that tiling gets wrong: primes, 2^k ± 1, 1-wide, tall, flat and deep, each in all four layouts.
     Edges,
+    /// Products of sizes up to 64, one by one.
+    Small,
+    /// The same, 1,000 of each in one call.
+    SmallBatch,
     /// The 14 convolutions of Table 5 of the same paper.
     IsaacTable5,
     /// The convolutions of DeepBench, named by what they come from.
@@ -59,7 +64,7 @@ impl TaskSet {
     /// The sets of a computation, the usual one first.
     pub fn of(computation: &ComputationId) -> &'static [Self] {
         match computation.as_str() {
-            "gemm" => &[Self::IsaacTable4, Self::Edges, Self::Representative],
+            "gemm" => &[Self::IsaacTable4, Self::Edges, Self::Small, Self::SmallBatch, Self::Representative],
             "conv" => &[Self::IsaacTable5, Self::DeepBench, Self::Representative],
             _ => &[Self::Representative],
         }
@@ -84,6 +89,8 @@ impl TaskSet {
         match self {
             Self::IsaacTable4 => "isaac-table4",
             Self::Edges => "edges",
+            Self::Small => "small",
+            Self::SmallBatch => "small-batch",
             Self::IsaacTable5 => "isaac-table5",
             Self::DeepBench => "deepbench",
             Self::Representative => "representative",
@@ -95,7 +102,7 @@ impl TaskSet {
         match self {
             Self::IsaacTable4 => "table4",
             Self::IsaacTable5 => "table5",
-            Self::Edges | Self::DeepBench | Self::Representative => "tasks",
+            Self::Edges | Self::Small | Self::SmallBatch | Self::DeepBench | Self::Representative => "tasks",
         }
     }
 
@@ -108,6 +115,8 @@ impl TaskSet {
         let shapes = match self {
             Self::IsaacTable4 => isaac_table4(),
             Self::Edges => edges(),
+            Self::Small => return Ok(small::tasks(false, fixed)),
+            Self::SmallBatch => return Ok(small::tasks(true, fixed)),
             Self::IsaacTable5 => return Ok(convolutions(conv::isaac_table5(), fixed)),
             Self::DeepBench => return Ok(convolutions(conv::deepbench(), fixed)),
             Self::Representative => {

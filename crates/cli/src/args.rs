@@ -275,7 +275,7 @@ pub(crate) struct BenchArgs {
     #[command(flatten)]
     pub device: DeviceArgs,
     /// A task set; unless given isaac-table4 for gemm, isaac-table5 for conv, and representative for other computations. gemm has
-    /// edges too, and conv deepbench.
+    /// edges, small and small-batch too, and conv deepbench.
     #[arg(long, value_name = "SET")]
     pub tasks: Option<String>,
     /// Element type, such as f32; the computation's usual one unless given.

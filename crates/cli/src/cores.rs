@@ -48,9 +48,9 @@ fn calls_libraries(command: &Command) -> bool {
     is_asked && device.as_ref().is_none_or(|device| device == "cpu")
 }
 
-/// Whether a kernel is named that may be a library's: `gemm.mkl` and not `gemm`.
+/// Whether a kernel is named that may be a library's: `gemm.mkl`, and neither `gemm` nor `gemm.cpu-small`.
 fn is_library(kernel: &str) -> bool {
-    kernel.split_once('.').is_some_and(|(_, name)| !matches!(name, "cpu" | "json"))
+    kernel.split_once('.').is_some_and(|(_, name)| name != "json" && !name.starts_with("cpu"))
 }
 
 /// The probe's process.

@@ -90,6 +90,14 @@ pub trait Kernel: Send + Sync + 'static {
     /// millions of these, of points that it knows to be legal, and generates none of them.
     fn features(&self, device: &DeviceSpec, input: &InputOf<Self>, at: &Values<'_>, out: &mut Vec<f32>);
 
+    /// How well the default suits an input beside the defaults of the computation's other kernels: where nothing else is known of them,
+    /// the one that says most comes first, and of those that say the same the one that is named first. A kernel that is made for
+    /// some inputs says more than 0 of those.
+    fn suits(&self, device: &DeviceSpec, input: &InputOf<Self>) -> f64 {
+        let _ = (device, input);
+        0.0
+    }
+
     /// A point that is legal for every input that has a legal one, and decent: what runs before anything is tuned. The space is
     /// the kernel's own, bound to this device and input.
     fn default_point(&self, device: &DeviceSpec, input: &InputOf<Self>, space: &BoundSpace) -> Option<Point>;

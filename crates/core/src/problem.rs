@@ -106,6 +106,10 @@ pub trait Problem: Send + Sync {
     }
     /// The point that runs before anything is tuned.
     fn default_point(&self) -> Option<Point>;
+    /// How well that suits the input, beside other kernels' defaults. See [`Kernel::suits`].
+    fn suits(&self) -> f64 {
+        0.0
+    }
     /// What the input is an example of. See [`Computation::aspects`].
     fn aspects(&self) -> Vec<String> {
         Vec::new()
@@ -333,6 +337,10 @@ impl<K: Kernel> Problem for Bound<K> {
 
     fn default_point(&self) -> Option<Point> {
         self.kernel.default_point(&self.device, &self.input, &self.space)
+    }
+
+    fn suits(&self) -> f64 {
+        self.kernel.suits(&self.device, &self.input)
     }
 
     fn aspects(&self) -> Vec<String> {

@@ -99,6 +99,12 @@ pub trait HostCode: Send + Sync {
     /// Buffers that are not what the code was generated for.
     fn run(&self, args: &mut HostArgs<'_, '_>) -> Result<(), DeviceError>;
 
+    /// Whether [`HostCode::run`] itself refuses buffers that the program was not made for, so that whoever calls it need not ask
+    /// before: where a run lasts nanoseconds, asking twice shows.
+    fn checks_buffers(&self) -> bool {
+        false
+    }
+
     /// Whether threads of its own may spin on after a run, in the hope of another, and so take time from whatever runs next.
     fn leaves_threads_spinning(&self) -> bool {
         false

@@ -38,6 +38,8 @@ pub(crate) enum Fault {
 /// More instructions than any test needs.
 const MOST_STEPS: usize = 20_000_000;
 const STACK: usize = 4096;
+const ARGUMENTS: [Register; 6] =
+    [Register::RDI, Register::RSI, Register::RDX, Register::RCX, Register::R8, Register::R9];
 const SAVED: [Register; 7] =
     [Register::RBX, Register::RBP, Register::RSP, Register::R12, Register::R13, Register::R14, Register::R15];
 
@@ -64,11 +66,16 @@ impl<'a> Machine<'a> {
 
     /// Calls the routine at `entry` with one pointer.
     pub(crate) fn call(&mut self, entry: u64, argument: u64) -> Result<(), Fault> {
+        self.call_with(entry, &[argument])
+    }
+
+    /// Calls the routine at `entry` with up to six integers or pointers.
+    pub(crate) fn call_with(&mut self, entry: u64, arguments: &[u64]) -> Result<(), Fault> {
         let mut stack = vec![0u64; STACK / 8];
         let low = stack.as_mut_ptr() as u64;
         let mark = self.memory.allow(low, STACK, Rights::ReadWrite);
         self.set(Register::RSP, low + STACK as u64);
-        self.set(Register::RDI, argument);
+        ARGUMENTS.iter().zip(arguments).for_each(|(register, argument)| self.set(*register, *argument));
         let before = SAVED.map(|r| self.get(r));
         let result = self.run(entry);
         self.memory.forget(mark);

@@ -12,6 +12,7 @@ mod kernel;
 #[cfg(all(feature = "loops", target_arch = "x86_64"))]
 mod loops;
 mod scalar;
+mod small;
 mod split;
 
 #[cfg(test)]
@@ -25,3 +26,4 @@ pub use dot::{CpuDot, DotPlan};
 pub use kernel::{CpuGemm, GemmPlan};
 #[cfg(all(feature = "loops", target_arch = "x86_64"))]
 pub use loops::{HostLoops, LowerError, host_program};
+pub use small::{CpuSmall, SmallPlan};

@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use tilewright_core::computation::Computation;
 use tilewright_core::dtype::DType;
+use tilewright_core::kernel::Kernel;
 use tilewright_core::problem::Bound;
 use tilewright_core::space::Config;
-use tilewright_cpu::{CpuConv, CpuDepthwise, CpuDevice, CpuGemm, CpuWinograd};
+use tilewright_cpu::{CpuConv, CpuDepthwise, CpuDevice, CpuDot, CpuGemm, CpuSmall, CpuWinograd};
 use tilewright_ops::conv::{Conv, ConvInput};
-use tilewright_ops::gemm::{GemmInput, Layout, ScalarClass};
+use tilewright_ops::gemm::{Batch, GemmInput, Layout, ScalarClass};
 use tilewright_testkit::Effort;
 
 fn inputs(dtype: DType) -> Vec<GemmInput> {
@@ -27,7 +28,12 @@ fn inputs(dtype: DType) -> Vec<GemmInput> {
     (scaled.alpha, scaled.beta) = (ScalarClass::Zero, ScalarClass::Other);
     let mut added = new(48, 20, 300, Layout::Nt);
     added.beta = ScalarClass::One;
-    all.extend([odd, scaled, added]);
+    let mut many = new(70, 33, 90, Layout::Nn);
+    many.batch = Batch::tight(3, &many);
+    let mut shared = many.clone();
+    shared.batch.strides = [0, many.batch.strides[1] + 5, many.batch.strides[2] + 16];
+    shared.beta = ScalarClass::Other;
+    all.extend([odd, scaled, added, many, shared]);
     all
 }
 
@@ -50,6 +56,62 @@ fn double_precision_conforms() {
 #[test]
 fn threads_conform() {
     conform(DType::F32, 3);
+}
+
+/// Thin products of operands along k: those of the inputs of every kind that are.
+#[test]
+fn dot_products_conform() {
+    let kernel = Arc::new(CpuDot::new());
+    let effort = Effort { probes: 300, runs: 10, ..Effort::default() };
+    for (dtype, threads) in [(DType::F32, 1), (DType::F64, 3)] {
+        let thin: Vec<GemmInput> = inputs(dtype).into_iter().filter(|input| kernel.accepts(input).is_ok()).collect();
+        assert!(thin.len() > 5, "{}", thin.len());
+        tilewright_testkit::kernel(&kernel, &mut CpuDevice::new(threads).unwrap(), &thin, &effort).unwrap();
+    }
+}
+
+/// Small products of every kind, and batches: operands apart, shared, and none.
+fn small(dtype: DType) -> Vec<GemmInput> {
+    let new = |m, n, k, layout| GemmInput::new(m, n, k, dtype, layout);
+    let mut all = vec![
+        new(0, 5, 3, Layout::Nn),
+        new(5, 0, 3, Layout::Nt),
+        new(5, 3, 0, Layout::Tn),
+        new(1, 1, 1, Layout::Tt),
+        new(64, 64, 64, Layout::Tn),
+    ];
+    for (i, layout) in Layout::ALL.into_iter().enumerate() {
+        all.push(new(31 + i, 17 + 2 * i, 65 + i, layout));
+        all.push(new(1, 63, 20, layout));
+        all.push(new(57, 1, 33, layout));
+        all.push(new(4, 13, 2, layout));
+        let mut many = new(9 + i, 7, 5, layout);
+        (many.ldc, many.beta) = (many.ldc + 2, ScalarClass::Other);
+        many.batch = Batch::tight(50, &many);
+        all.push(many.clone());
+        many.batch.strides[i % 2] = 0;
+        many.batch.strides[2] += 3;
+        all.push(many);
+    }
+    let mut odd = new(37, 29, 19, Layout::Tn);
+    (odd.lda, odd.ldb, odd.ldc) = (odd.lda + 3, odd.ldb + 1, odd.ldc + 5);
+    (odd.alpha, odd.beta, odd.align) = (ScalarClass::Other, ScalarClass::Other, 16);
+    let mut scaled = new(9, 7, 5, Layout::Nn);
+    (scaled.alpha, scaled.beta) = (ScalarClass::Zero, ScalarClass::Other);
+    scaled.batch = Batch::tight(3, &scaled);
+    let mut work = new(40, 40, 40, Layout::Nt);
+    (work.beta, work.batch) = (ScalarClass::One, Batch::tight(40, &work));
+    all.extend([odd, scaled, work]);
+    all
+}
+
+#[test]
+fn small_products_conform() {
+    let effort = Effort { probes: 300, runs: 10, ..Effort::default() };
+    for (dtype, threads) in [(DType::F32, 1), (DType::F64, 1), (DType::F32, 3)] {
+        let mut device = CpuDevice::new(threads).unwrap();
+        tilewright_testkit::kernel(&Arc::new(CpuSmall::new()), &mut device, &small(dtype), &effort).unwrap();
+    }
 }
 
 const CONVOLUTIONS: [&str; 11] = [

@@ -44,6 +44,19 @@ impl HostPlan {
     pub fn call(&mut self, buffers: &mut [View<'_>], scalars: &[f64]) -> Result<(), DeviceError> {
         self.program.run(buffers, scalars, &mut self.workspace)
     }
+
+    /// Runs once on each of several sets of buffers with the same scalars: pointer arrays of a batch, say. Those before the first set
+    /// that does not fit have run.
+    ///
+    /// # Errors
+    /// As [`HostPlan::call`].
+    pub fn call_each<'v, const N: usize>(
+        &mut self,
+        all: impl IntoIterator<Item = [View<'v>; N]>,
+        scalars: &[f64],
+    ) -> Result<(), DeviceError> {
+        self.program.run_each(all, scalars, &mut self.workspace)
+    }
 }
 
 #[cfg(test)]

@@ -88,6 +88,26 @@ impl Callable {
         self.call_on(&mut views, scalars)
     }
 
+    /// Once for each A, B and C, of which there are as many; see [`Callable::call_batch`].
+    pub(crate) fn call_each<T: Element>(
+        &mut self,
+        a: &[&[T]],
+        b: &[&[T]],
+        c: &mut [&mut [T]],
+        scalars: &[f64],
+    ) -> Result<(), Error> {
+        let products = a.iter().zip(b).zip(c).map(|((a, b), c)| [View::from(*a), View::from(*b), View::from(&mut **c)]);
+        match &mut self.runs {
+            Runs::Here(plan) => Ok(plan.call_each(products, scalars)?),
+            Runs::On(..) => {
+                for mut views in products {
+                    self.call_on(&mut views, scalars)?;
+                }
+                Ok(())
+            }
+        }
+    }
+
     /// [`Callable::call`] for buffers of several element types: one view for each of [`Callable::buffers`], in their order.
     ///
     /// # Errors

@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+mod batch;
 mod callable;
 mod counting;
 pub mod device;
@@ -12,6 +13,7 @@ pub mod planning;
 mod request;
 pub mod tuner;
 
+pub use batch::gemm_batch;
 pub use callable::Callable;
 pub use counting::ByEmulator;
 pub use device::DeviceName;

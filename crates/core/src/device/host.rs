@@ -14,9 +14,13 @@ use std::sync::Arc;
 /// A program of host code, checked, without its workspace.
 pub struct HostProgram {
     steps: Vec<HostStep>,
+    /// The one step, where it is a call and there are no others.
+    only: Option<Arc<dyn HostCode>>,
     workspace: usize,
     /// The buffers that it runs on, where the program says so.
     buffers: Option<Box<[BufferSpec]>>,
+    /// Whether they are checked before the code runs: not where all of it does so itself.
+    checks_buffers: bool,
     /// The scalars that it takes, where the program says so.
     scalars: Option<Scalars>,
 }
@@ -34,10 +38,15 @@ impl HostProgram {
     pub fn new(program: &Program) -> Result<Self, DeviceError> {
         let need = program.workspace;
         let workspace = usize::try_from(need).map_err(|_| DeviceError::OutOfMemory { need, have: None })?;
-        let steps = program.steps.iter().map(|s| HostStep::new(s, workspace)).collect::<Result<_, _>>()?;
+        let steps = program.steps.iter().map(|s| HostStep::new(s, workspace)).collect::<Result<Vec<_>, _>>()?;
         let scalars = program.scalars.as_deref().map(Scalars::new);
         let buffers = program.buffers.clone().map(Vec::into_boxed_slice);
-        Ok(Self { steps, workspace, buffers, scalars })
+        let only = match &steps[..] {
+            [HostStep::Call(code)] => Some(code.clone()),
+            _ => None,
+        };
+        let checks_buffers = buffers.is_some() && only.as_ref().is_none_or(|code| !code.checks_buffers());
+        Ok(Self { steps, only, workspace, buffers, checks_buffers, scalars })
     }
 
     /// The buffers that it runs on, in order; None where the program does not say.
@@ -60,10 +69,58 @@ impl HostProgram {
     /// If the workspace is shorter than [`HostProgram::workspace`].
     #[inline]
     pub fn run(&self, buffers: &mut [View<'_>], scalars: &[f64], workspace: &mut Buffer) -> Result<(), DeviceError> {
-        let buffers_fit = self.buffers.as_ref().is_none_or(|specs| buffers_fit(specs, buffers));
-        if !buffers_fit || self.scalars.as_ref().is_some_and(|taken| !taken.fit(scalars)) {
+        if !self.fit(buffers, scalars) {
             return self.refuse(buffers, scalars);
         }
+        self.start(buffers, scalars, workspace)
+    }
+
+    /// Runs once on each of several sets of buffers, all with the same scalars, which are looked at once. Those before the first
+    /// set that does not fit have run.
+    ///
+    /// # Errors
+    /// As [`HostProgram::run`].
+    ///
+    /// # Panics
+    /// As [`HostProgram::run`].
+    pub fn run_each<'v, const N: usize>(
+        &self,
+        all: impl IntoIterator<Item = [View<'v>; N]>,
+        scalars: &[f64],
+        workspace: &mut Buffer,
+    ) -> Result<(), DeviceError> {
+        if let Some(taken) = self.scalars.as_ref().filter(|taken| !taken.fit(scalars)) {
+            return taken.check(scalars);
+        }
+        for mut buffers in all {
+            if !self.buffers_fit(&buffers) {
+                return self.refuse(&buffers, scalars);
+            }
+            self.start(&mut buffers, scalars, workspace)?;
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn start(&self, buffers: &mut [View<'_>], scalars: &[f64], workspace: &mut Buffer) -> Result<(), DeviceError> {
+        match &self.only {
+            Some(code) => code.run(&mut HostArgs { buffers, scalars, workspace }),
+            None => self.run_steps(buffers, scalars, workspace),
+        }
+    }
+
+    /// Whether the program was made for these data, as far as its code does not ask itself.
+    #[inline]
+    fn fit(&self, buffers: &[View<'_>], scalars: &[f64]) -> bool {
+        self.buffers_fit(buffers) && self.scalars.as_ref().is_none_or(|taken| taken.fit(scalars))
+    }
+
+    #[inline]
+    fn buffers_fit(&self, buffers: &[View<'_>]) -> bool {
+        !self.checks_buffers || self.buffers.as_ref().is_none_or(|specs| buffers_fit(specs, buffers))
+    }
+
+    fn run_steps(&self, buffers: &mut [View<'_>], scalars: &[f64], workspace: &mut Buffer) -> Result<(), DeviceError> {
         for step in &self.steps {
             match step {
                 HostStep::Fill { range, value } => workspace.bytes_mut()[range.clone()].fill(*value),

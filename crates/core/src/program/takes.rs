@@ -129,7 +129,13 @@ impl Given {
 /// [`DeviceError::Argument`] with the buffer that does not fit, or `buffers` where another number is given.
 #[inline]
 pub fn check_buffers(specs: &[BufferSpec], buffers: &[View<'_>]) -> Result<(), DeviceError> {
-    check(specs, buffers.iter().map(Given::of))
+    if buffers_fit(specs, buffers) { Ok(()) } else { Err(unfit_views(specs, buffers)) }
+}
+
+/// Apart from the check, which stands before every call.
+#[cold]
+fn unfit_views(specs: &[BufferSpec], buffers: &[View<'_>]) -> DeviceError {
+    unfit_buffers(specs, &buffers.iter().map(Given::of).collect::<Vec<_>>())
 }
 
 /// Whether [`check_buffers`] accepts them.
@@ -143,12 +149,8 @@ pub(crate) fn buffers_fit(specs: &[BufferSpec], buffers: &[View<'_>]) -> bool {
 /// # Errors
 /// As [`check_buffers`].
 pub(super) fn check_specs(specs: &[BufferSpec], buffers: &[BufferSpec]) -> Result<(), DeviceError> {
-    check(specs, buffers.iter().map(|b| Given { dtype: b.dtype, len: b.len, writable: true }))
-}
-
-#[inline]
-fn check(specs: &[BufferSpec], given: impl ExactSizeIterator<Item = Given> + Clone) -> Result<(), DeviceError> {
-    if fit(specs, given.clone()) { Ok(()) } else { Err(unfit_buffers(specs, &given.collect::<Vec<_>>())) }
+    let given: Vec<Given> = buffers.iter().map(|b| Given { dtype: b.dtype, len: b.len, writable: true }).collect();
+    if fit(specs, given.iter().copied()) { Ok(()) } else { Err(unfit_buffers(specs, &given)) }
 }
 
 #[inline]

@@ -47,7 +47,7 @@ impl GemmCheck {
             return Ok(None);
         }
         if !self.input.multiplies() {
-            self.scale(&mut args.buffers[C], beta);
+            scale(&self.input, &mut args.buffers[C], beta);
             return Ok(None);
         }
         let (a, b) = (args.buffers[A].bytes().as_ptr(), args.buffers[B].bytes().as_ptr());
@@ -55,11 +55,21 @@ impl GemmCheck {
         Ok(Some(Call { a, b, c, workspace: std::ptr::null_mut(), alpha, beta }))
     }
 
-    /// `C = beta * C`.
-    fn scale(&self, c: &mut View<'_>, beta: f64) {
-        for column in 0..self.input.n {
-            for row in 0..self.input.m {
-                let at = row + column * self.input.ldc;
+    /// Bytes before the operands of a product.
+    fn offsets(&self, product: u32) -> [usize; 3] {
+        let element = self.input.dtype().size() as u64;
+        self.input.batch.strides.map(|stride| (stride * u64::from(product) * element) as usize)
+    }
+}
+
+/// `C = beta * C`, of all products: where these contribute nothing.
+#[cold]
+pub(crate) fn scale(input: &GemmInput, c: &mut View<'_>, beta: f64) {
+    for product in 0..input.batch.count {
+        let first = (input.batch.strides[C] * u64::from(product)) as usize;
+        for column in 0..input.n {
+            for row in 0..input.m {
+                let at = first + row + column * input.ldc;
                 let value = if beta == 0.0 { 0.0 } else { beta * c.get_f64(at) };
                 c.set_f64(at, value);
             }
@@ -112,13 +122,18 @@ fn plain(blueprint: &Blueprint) -> Result<Compiled, String> {
 impl HostCode for HostGemm {
     fn run(&self, args: &mut HostArgs<'_, '_>) -> Result<(), DeviceError> {
         let Some(call) = self.check.call(args)? else { return Ok(()) };
+        // Where the first is aligned all are: the strides have a part in what the plan knows of alignment.
         let compiled = self.compiled(call.c)?;
         scratch::with(self.scratch, |workspace| {
-            let call = Call { workspace, ..call };
-            // SAFETY: the check has established the lengths of the operands, that C may be written, and that the host has the
-            // vectors; operands are aligned as their elements are, and C as this code stores it; C is borrowed mutably for the
-            // whole call, and the scratch memory is this call's.
-            unsafe { compiled.run(&call) };
+            for product in 0..self.check.input.batch.count {
+                let [a, b, c] = self.check.offsets(product);
+                let (a, b, c) = (call.a.wrapping_add(a), call.b.wrapping_add(b), call.c.wrapping_add(c));
+                let call = Call { a, b, c, workspace, ..call };
+                // SAFETY: the check has established the lengths of the operands of all products, that C may be written, and that the
+                // host has the vectors; operands are aligned as their elements are, and C as this code stores it; C is borrowed
+                // mutably for the whole call, and the scratch memory is this call's.
+                unsafe { compiled.run(&call) };
+            }
         })
         .map_err(|e| DeviceError::Run(format!("{} bytes for packed panels: {e}", self.scratch)))
     }

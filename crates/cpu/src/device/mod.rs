@@ -5,7 +5,7 @@ mod host_gemm;
 mod peak;
 mod spec;
 
-pub(crate) use host_gemm::{GemmCheck, HostGemm};
+pub(crate) use host_gemm::{GemmCheck, HostGemm, scale};
 pub(crate) use spec::{generates, vec_max};
 
 use std::sync::Arc;

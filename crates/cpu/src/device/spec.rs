@@ -10,7 +10,9 @@ pub(crate) fn vec_max() -> i64 {
     #[cfg(target_arch = "x86_64")]
     {
         if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
-            return if is_x86_feature_detected!("avx512f") { 64 } else { 32 };
+            // Code for small products takes narrower vectors in the same encodings.
+            let has = is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512vl");
+            return if has { 64 } else { 32 };
         }
     }
     16

@@ -33,6 +33,10 @@ pub struct DotPlan {
 /// Longest of the shorter side of C: a matrix of dot products reads each operand too often where both sides are long.
 const THIN: usize = 64;
 
+/// Sides of C and reductions for which no other kernel comes near.
+const FEW: usize = 3;
+const LONG: usize = 64;
+
 impl CpuDot {
     /// The kernel with its space.
     pub fn new() -> Self {
@@ -65,6 +69,10 @@ impl Kernel for CpuDot {
         if contiguous != (true, true) {
             return Err(InputError::new("layout", format!("{layout}: dot products read A and B along k, as of tn")));
         }
+        if input.batch.count > 1 {
+            let message = format!("{} products at once: there is code for one", input.batch.count);
+            return Err(InputError::new("batch", message));
+        }
         if m.min(n) > THIN {
             let message = format!("{m} x {n}: dot products are for results of at most {THIN} rows or columns");
             return Err(InputError::new(if m < n { "m" } else { "n" }, message));
@@ -96,6 +104,11 @@ impl Kernel for CpuDot {
 
     fn features(&self, _: &DeviceSpec, _: &GemmInput, at: &Values<'_>, out: &mut Vec<f32>) {
         space::features(at, out);
+    }
+
+    /// Vectors times matrices, and dot products: other kernels have whole vectors along a side of a few elements.
+    fn suits(&self, _: &DeviceSpec, input: &GemmInput) -> f64 {
+        if input.m.min(input.n) <= FEW && input.k >= LONG { 2.0 } else { 0.0 }
     }
 
     fn default_point(&self, _: &DeviceSpec, _: &GemmInput, space: &BoundSpace) -> Option<Point> {

@@ -79,6 +79,9 @@ impl Machine<'_> {
             M::Vextractf128 | M::Vextractf32x4 => {
                 let from = self.vector(i.op1_register());
                 let at = 16 * i.immediate8() as usize;
+                if i.op0_kind() == OpKind::Memory {
+                    return self.store(i, self.address(i), &from[at..at + 16]);
+                }
                 let mut out = [0; 64];
                 out[..16].copy_from_slice(&from[at..at + 16]);
                 self.set_vector(to, out);
@@ -93,6 +96,13 @@ impl Machine<'_> {
             }
             M::Vhaddps => self.add_pairs::<4>(i),
             M::Vhaddpd => self.add_pairs::<8>(i),
+            M::Vinsertf128 | M::Vinsertf32x4 => {
+                let (lane, mut out) = (self.vector_source(i, 2, 16, 4)?, self.vector(i.op1_register()));
+                let at = 16 * i.immediate8() as usize;
+                out[at..at + 16].copy_from_slice(&lane[..16]);
+                self.set_vector(to, out);
+                Ok(())
+            }
             M::Vpermilps => {
                 let (from, order) = (self.vector(i.op1_register()), i.immediate8());
                 let pick = |n: usize| 16 * (n / 16) + 4 * ((order >> (2 * (n / 4 % 4))) & 3) as usize + n % 4;

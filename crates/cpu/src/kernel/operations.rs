@@ -14,7 +14,9 @@ const IN_FLIGHT: f64 = 8.0;
 /// sizes move. Chains of multiply-adds that are too short to hide their latency count as what they last. Packing and the product
 /// are phases: one waits for the other, and nothing of them overlaps.
 pub(super) fn of(plan: &GemmPlan, caches: &Caches) -> Phases {
-    let named = |counted: Operations| counted.into_iter().map(|(name, n)| (name.into(), n)).collect();
+    // A batch is one product after the other.
+    let products = f64::from(plan.blueprint.input.batch.count);
+    let named = |counted: Operations| counted.into_iter().map(|(name, n)| (name.into(), n * products)).collect();
     Phases { phases: operations(&plan.blueprint, caches).map(named).into() }
 }
 

@@ -88,7 +88,6 @@ pub(super) fn space() -> Result<ParamSpace, SpaceError> {
         .define("registers", &registers)
         .define("accumulators", "vectors * n_s * k_l")
         .define("t_n", "t // (t_m * k_g)")
-        .rule("single_product", Implementation, "batch == 1", "there is no code for batches yet")
         .rule("vector_width", Hardware, "vec <= vec_max", "the host has no wider vectors")
         .rule(
             "widest_vectors",

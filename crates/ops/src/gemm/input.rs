@@ -180,6 +180,10 @@ impl GemmInput {
         s.set("ldc", self.ldc);
         s.set("align", self.operand_align());
         s.set("batch", i64::from(self.batch.count));
+        for (name, stride) in STRIDES.into_iter().zip(self.batch.strides) {
+            // At most 2^43, as `Batch` says.
+            s.set(name, stride as i64);
+        }
         s.set("multiplies", self.multiplies());
         s.set("beta_zero", self.beta == ScalarClass::Zero);
         s
@@ -196,6 +200,12 @@ impl GemmInput {
             // A single product has no field that says so.
             ("batch", "batch"),
             ("batch", "1"),
+            ("stride_a", "stride_a"),
+            ("stride_a", "0"),
+            ("stride_b", "stride_b"),
+            ("stride_b", "0"),
+            ("stride_c", "stride_c"),
+            ("stride_c", "0"),
         ];
         texts.map(|(name, text)| (name, text.to_owned())).to_vec()
     }

@@ -301,7 +301,7 @@ impl<'d, 'a> Deciding<'d, 'a> {
 
     /// Those to search, and those to fall back on, each the best first.
     fn ranked(&mut self, legal: Vec<usize>) -> (Vec<usize>, Vec<usize>) {
-        let (mut first, mut later) = self.by_ranker(&legal).unwrap_or((legal.clone(), Vec::new()));
+        let (mut first, mut later) = self.by_ranker(&legal).unwrap_or_else(|| (self.by_defaults(&legal), Vec::new()));
         // First of all, so that ties go to it.
         if let Some(at) = self.remembered.filter(|at| legal.contains(at)) {
             first.retain(|other| *other != at);
@@ -309,6 +309,14 @@ impl<'d, 'a> Deciding<'d, 'a> {
             first.insert(0, at);
         }
         (first, later)
+    }
+
+    /// All of them, in the order of how well their defaults suit the input; else as they were named.
+    fn by_defaults(&self, legal: &[usize]) -> Vec<usize> {
+        let suits = |at: &usize| self.planner.entrants[*at].problem.suits();
+        let mut order = legal.to_vec();
+        order.sort_by(|a, b| suits(b).total_cmp(&suits(a)));
+        order
     }
 
     /// The same by the ranker; None where it has no say.

@@ -1,0 +1,129 @@
+//! Everything that follows from an input and a configuration.
+
+use super::isa::Isa;
+use super::space::Config;
+use crate::codegen::vector::Width;
+use crate::geometry::{Frame, Operand};
+use crate::scalar::Float;
+use crate::split::Split;
+use tilewright_ops::gemm::{GemmInput, ScalarClass};
+
+/// Alignment of a thread's panel, in bytes.
+const ALIGN: usize = 64;
+
+/// A vector of a tile: where it begins, from the tile's first element, how wide it is, and how many of its lanes are elements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Piece {
+    pub(super) start: usize,
+    pub(super) width: Width,
+    pub(super) valid: usize,
+}
+
+/// Derived values. Strides are in bytes.
+#[derive(Clone, Debug)]
+pub(crate) struct Blueprint {
+    pub(super) input: GemmInput,
+    pub(super) config: Config,
+    pub(super) isa: Isa,
+    /// Whether `v` is B rather than A.
+    pub(super) swapped: bool,
+    pub(super) v: Split,
+    pub(super) s: Split,
+    pub(super) k: usize,
+    /// From a neighbour to the next, and from a step of k to the next.
+    pub(super) v_along: i64,
+    pub(super) v_step: i64,
+    pub(super) s_along: i64,
+    pub(super) s_step: i64,
+    pub(super) c_v: i64,
+    pub(super) c_s: i64,
+    /// From a product of a batch to the next, of `v`, `s` and C.
+    pub(super) strides: [i64; 3],
+}
+
+impl Blueprint {
+    /// Derives the values; the configuration must be legal for the input.
+    pub(super) fn new(input: GemmInput, config: Config, evex: bool) -> Self {
+        let frame = Frame::of(&input, config.axis);
+        let isa = Isa { float: Float::of(input.dtype()), evex };
+        let es = isa.float.bytes() as i64;
+        let bytes = |elements: usize| elements as i64 * es;
+        let both = |of: Operand| (bytes(of.along), bytes(of.step));
+        let ((v_along, v_step), (s_along, s_step)) = (both(frame.v), both(frame.s));
+        let [a, b, c] = input.batch.strides.map(|stride| bytes(stride as usize));
+        let width = Width::from_bytes(config.vec).unwrap_or(Width::X);
+        Self {
+            isa,
+            swapped: frame.swapped,
+            v: Split::new(frame.v_len, isa.lanes(width), config.vectors),
+            s: Split::new(frame.s_len, 1, config.n_s),
+            k: input.k,
+            v_along,
+            v_step,
+            s_along,
+            s_step,
+            c_v: bytes(frame.c_v),
+            c_s: bytes(frame.c_s),
+            strides: if frame.swapped { [b, a, c] } else { [a, b, c] },
+            config,
+            input,
+        }
+    }
+
+    pub(super) fn es(&self) -> i64 {
+        self.isa.float.bytes() as i64
+    }
+
+    /// Whether vectors are transposed into a panel first.
+    pub(super) fn packs(&self) -> bool {
+        self.config.packs
+    }
+
+    /// The vectors of tile `i` along `v`; the last of an edge is as narrow as its elements allow.
+    pub(super) fn pieces(&self, i: usize) -> Vec<Piece> {
+        let (size, unit) = (self.v.size(i), self.v.unit);
+        let piece = |start: usize| {
+            let valid = unit.min(size - start);
+            let narrow = [Width::X, Width::Y].into_iter().find(|w| self.isa.lanes(*w) >= valid);
+            let widest = Width::from_bytes(self.config.vec).unwrap_or(Width::X);
+            Piece { start, width: narrow.filter(|w| w.bytes() < widest.bytes()).unwrap_or(widest), valid }
+        };
+        (0..size).step_by(unit).map(piece).collect()
+    }
+
+    /// Lanes of the one vector that is masked; 0 where none is.
+    pub(super) fn masked(&self) -> usize {
+        let last = self.pieces(self.v.tiles() - 1).pop();
+        last.filter(|p| p.valid < self.isa.lanes(p.width)).map_or(0, |p| p.valid)
+    }
+
+    /// Bytes between steps of k of a panel.
+    pub(super) fn pitch(&self) -> i64 {
+        (self.v.big_units * self.v.unit) as i64 * self.es()
+    }
+
+    /// Bytes of one thread's panel.
+    pub(super) fn panel(&self) -> usize {
+        if self.packs() { (self.pitch() as usize * self.k).next_multiple_of(ALIGN) } else { 0 }
+    }
+
+    /// Bytes of workspace: a panel for each thread, from an aligned address on.
+    pub(super) fn workspace(&self) -> usize {
+        if self.packs() { self.panel() * self.config.t + ALIGN } else { 0 }
+    }
+
+    /// Whether C has neighbours along vectors.
+    pub(super) fn stores_along(&self) -> bool {
+        !self.swapped
+    }
+
+    /// Vectors of host memory that the code needs, in bytes.
+    pub(super) fn needs(&self) -> i64 {
+        if self.isa.evex { 64 } else { self.config.vec as i64 }
+    }
+
+    /// Whether the code reads one of the scalars.
+    pub(super) fn reads_scalars(&self) -> bool {
+        self.input.alpha == ScalarClass::Other || self.input.beta == ScalarClass::Other
+    }
+}

@@ -1,0 +1,176 @@
+//! What runs before anything is tuned: the tiling that a rough account of a core's cycles finds cheapest.
+//!
+//! The account was held against timings of all legal points of some forty shapes, on a core with two units for multiply-adds and two
+//! for loads; figures are those of such cores. Unrolling made no difference there beyond a few steps, so that it is not a part of it.
+
+use super::space::{BROADCAST_TILE, VECTOR_TILE};
+use crate::split::{KINDS, Split};
+use tilewright_core::expr::Value;
+use tilewright_core::space::{BoundSpace, Point};
+
+/// Multiply-adds and loads that a core begins in a cycle, and instructions.
+const UNITS: f64 = 2.0;
+const ISSUED: f64 = 5.0;
+/// Cycles until a multiply-add's result can be added to.
+const LATENCY: f64 = 4.0;
+/// Instructions that a core looks ahead: so much of the next tile runs beside the end of this one.
+const AHEAD: f64 = 300.0;
+/// Cycles of a tile besides.
+const TILE: f64 = 4.0;
+/// Bytes of a cache line.
+const LINE: usize = 64;
+
+pub(super) fn default_point(space: &BoundSpace) -> Option<Point> {
+    let best = Shape::of(space).and_then(|shape| shape.best());
+    let ints = |list: &[i64]| list.iter().map(|&i| Value::Int(i)).collect::<Vec<_>>();
+    let chosen = |of: &dyn Fn(&Tiling) -> usize| best.iter().map(|b| Value::Int(of(b) as i64)).collect::<Vec<_>>();
+    space.preferred_point(|param| match &*param.name {
+        "axis" => vec![Value::from(if best.as_ref().is_some_and(|b| b.along_n) { "n" } else { "m" })],
+        "vec" => [chosen(&|b| b.vec), ints(&[64, 32, 16])].concat(),
+        "m_s" => chosen(&|b| b.vectors * b.lanes),
+        "n_s" => [chosen(&|b| b.n_s), ints(&[12, 8, 6, 4, 2, 1])].concat(),
+        "k_l" => [chosen(&|b| b.k_l), ints(&[1])].concat(),
+        "k_s" => ints(&[16, 8, 4, 2, 1]),
+        "prefetch" => ints(&[1, 0]),
+        "t" => ints(&[192, 128, 96, 64, 48, 32, 24, 16, 12, 8, 6, 4, 3, 2, 1]),
+        _ => Vec::new(),
+    })
+}
+
+/// What the account knows of an input and a device.
+struct Shape {
+    m: usize,
+    n: usize,
+    k: usize,
+    element: usize,
+    vec_max: usize,
+    /// Whether rows of op(A), and columns of op(B), are neighbours in memory.
+    a_along: bool,
+    b_along: bool,
+    ld: [usize; 3],
+}
+
+/// One way to tile a product.
+#[derive(Clone, Copy, Debug)]
+struct Tiling {
+    along_n: bool,
+    vec: usize,
+    lanes: usize,
+    vectors: usize,
+    n_s: usize,
+    k_l: usize,
+}
+
+impl Shape {
+    fn of(space: &BoundSpace) -> Option<Self> {
+        let int = |name| space.symbols().get(name).and_then(Value::as_int).and_then(|x| usize::try_from(x).ok());
+        let is = |name| space.symbols().get(name) == Some(&Value::Bool(true));
+        let ld = [int("lda")?, int("ldb")?, int("ldc")?];
+        let (a_along, b_along) = (!is("transpose_a"), is("transpose_b"));
+        let (m, n, k) = (int("m")?, int("n")?, int("k")?);
+        Some(Self { m, n, k, element: int("element")?, vec_max: int("vec_max")?, a_along, b_along, ld })
+    }
+
+    fn best(&self) -> Option<Tiling> {
+        let mut best: Option<(f64, Tiling)> = None;
+        for along_n in [false, true] {
+            for vec in [64, 32, 16].into_iter().filter(|vec| *vec <= self.vec_max) {
+                for tiling in self.tilings(along_n, vec) {
+                    let cycles = self.cycles(&tiling);
+                    if best.is_none_or(|(least, _)| cycles < least) {
+                        best = Some((cycles, tiling));
+                    }
+                }
+            }
+        }
+        best.map(|(_, tiling)| tiling)
+    }
+
+    /// Those that registers and rules leave.
+    fn tilings(&self, along_n: bool, vec: usize) -> Vec<Tiling> {
+        let (rows, columns) = self.sides(along_n);
+        let lanes = vec / self.element;
+        let registers = if self.vec_max >= 64 { 32 } else { 16 };
+        let mut all = Vec::new();
+        // The tallest first: of tiles that cost the same they read the longest runs.
+        for m_s in VECTOR_TILE.into_iter().rev().map(|m_s| m_s as usize) {
+            let vectors = m_s / lanes;
+            if m_s % lanes != 0 || !(1..=4).contains(&vectors) || m_s >= rows.max(1) + lanes {
+                continue;
+            }
+            for n_s in BROADCAST_TILE.map(|n_s| n_s as usize).into_iter().filter(|n_s| *n_s <= columns.max(1)) {
+                for k_l in [1, 2, 4].into_iter().filter(|k_l| *k_l == 1 || *k_l <= self.k) {
+                    if vectors * n_s * k_l + (vectors.min(n_s) + 1).max(4) <= registers {
+                        all.push(Tiling { along_n, vec, lanes, vectors, n_s, k_l });
+                    }
+                }
+            }
+        }
+        all
+    }
+
+    fn sides(&self, along_n: bool) -> (usize, usize) {
+        if along_n { (self.n, self.m) } else { (self.m, self.n) }
+    }
+
+    /// Cycles of a product.
+    fn cycles(&self, t: &Tiling) -> f64 {
+        let (rows, columns) = self.sides(t.along_n);
+        let (v, s) = (Split::new(rows, t.lanes, t.vectors), Split::new(columns, 1, t.n_s));
+        let tiles = (v.tiles() * s.tiles()) as f64;
+        let mut sum = 0.0;
+        for v_kind in (0..KINDS).filter(|kind| v.has(*kind)) {
+            for s_kind in (0..KINDS).filter(|kind| s.has(*kind)) {
+                let count = count(&v, v_kind) * count(&s, s_kind);
+                sum += count * self.tile(t, v.units(v_kind) as f64, s.units(s_kind) as f64, tiles);
+            }
+        }
+        let packs = if t.along_n { !self.b_along } else { !self.a_along };
+        let units = rows.div_ceil(t.lanes) as f64;
+        sum + if packs { units * self.k as f64 * self.transposed(t) } else { 0.0 }
+    }
+
+    /// Cycles of a tile.
+    fn tile(&self, t: &Tiling, vectors: f64, wide: f64, tiles: f64) -> f64 {
+        let (k, sets) = (self.k as f64, t.k_l as f64);
+        let (along, ld) = if t.along_n { (self.b_along, self.ld[1]) } else { (self.a_along, self.ld[0]) };
+        let crossed = if along { self.crossings(t.vec, ld) } else { 0.0 };
+        // A single vector is multiplied with elements as they are broadcast from memory.
+        let apart = if vectors > 1.0 || self.vec_max < 64 { wide } else { 0.0 };
+        let instructions = vectors + apart + vectors * wide;
+        let loads = vectors * (1.0 + crossed) + wide;
+        let step = (vectors * wide / UNITS).max(loads / UNITS).max(instructions / ISSUED);
+        let beside = (1.0 + AHEAD / (k.max(1.0) * instructions)).min(tiles);
+        let waits = LATENCY * k / sets / beside;
+        let sums = (sets - 1.0) * vectors * wide / UNITS;
+        (k * step).max(waits) + sums + self.store(t, vectors, wide) + TILE
+    }
+
+    /// Cycles of writing a tile: a vector each, or the elements of four, two or one vectors together.
+    fn store(&self, t: &Tiling, vectors: f64, wide: f64) -> f64 {
+        if !t.along_n {
+            return vectors * wide * (1.0 + self.crossings(t.vec, self.ld[2]));
+        }
+        let most = 16 / self.element;
+        let (whole, rest) = ((wide as usize / most) as f64, wide as usize % most);
+        let lanes = t.lanes as f64;
+        vectors * lanes * (whole / 1.5 + rest.div_ceil(2) as f64 * 1.5)
+    }
+
+    /// Cycles of transposing a vector of a step.
+    fn transposed(&self, t: &Tiling) -> f64 {
+        0.25 * self.element as f64 + 0.15 * t.lanes as f64
+    }
+
+    /// How many of the vectors at multiples of so many elements lie in two lines, each half of which is loaded.
+    fn crossings(&self, vec: usize, stride: usize) -> f64 {
+        let places = LINE / self.element;
+        let crossed = (0..places).filter(|i| i * stride % places * self.element + vec > LINE).count();
+        crossed as f64 / places as f64
+    }
+}
+
+/// Tiles of a kind.
+fn count(split: &Split, kind: usize) -> f64 {
+    split.runs(0..split.tiles()).filter(|run| run.kind == kind).map(|run| run.count as f64).sum()
+}

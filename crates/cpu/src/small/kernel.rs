@@ -1,0 +1,96 @@
+//! The kernel.
+
+use super::blueprint::Blueprint;
+use super::default;
+use super::host::HostSmall;
+use super::space::{self, Config, Description};
+use crate::codegen::vector::Width;
+use std::sync::Arc;
+use tilewright_core::computation::InputError;
+use tilewright_core::device::DeviceSpec;
+use tilewright_core::feature::Feature;
+use tilewright_core::id::KernelId;
+use tilewright_core::kernel::Kernel;
+use tilewright_core::program::Program;
+use tilewright_core::space::{BoundSpace, Legal, ParamSpace, Point, Symbols, Values};
+use tilewright_ops::gemm::{Gemm, GemmInput};
+
+/// The kernel `gemm.cpu-small`.
+#[derive(Debug, Default)]
+pub struct CpuSmall(());
+
+/// A legal (device, input, configuration) with everything derived from it.
+#[derive(Clone, Debug)]
+pub struct SmallPlan {
+    pub(super) blueprint: Blueprint,
+}
+
+/// Multiply-adds from which on a product is worth the waking of threads.
+const THREADED: usize = 1 << 19;
+
+impl CpuSmall {
+    /// The kernel with its space.
+    pub fn new() -> Self {
+        Self(())
+    }
+}
+
+impl Kernel for CpuSmall {
+    type Of = Gemm;
+    type Plan = SmallPlan;
+
+    fn id(&self) -> KernelId {
+        KernelId::new("gemm.cpu-small.1")
+    }
+
+    fn computation(&self) -> &Gemm {
+        &Gemm
+    }
+
+    fn space(&self) -> &ParamSpace {
+        &Description::get().space
+    }
+
+    fn accepts(&self, input: &GemmInput) -> Result<(), InputError> {
+        input.only(&GemmInput::PLAIN)
+    }
+
+    fn symbols(&self, device: &DeviceSpec, input: &GemmInput) -> Symbols {
+        input.symbols(device)
+    }
+
+    fn derivations(&self) -> Vec<(&'static str, String)> {
+        GemmInput::derivations()
+    }
+
+    fn plan(&self, device: &DeviceSpec, input: &GemmInput, at: &Legal<'_>) -> SmallPlan {
+        // The names are the kernel's own, and the conformance suite reads them all at legal points.
+        let config = Config::of(at).unwrap_or_else(|| unreachable!("{at:?} is no legal point of gemm.cpu-small"));
+        let evex = device.facts.get("vec_max").is_some_and(|bytes| *bytes >= Width::Z.bytes() as i64);
+        SmallPlan { blueprint: Blueprint::new(input.clone(), config, evex) }
+    }
+
+    fn generate(&self, plan: &SmallPlan) -> Program {
+        let workspace = plan.blueprint.workspace() as u64;
+        Program::host(Arc::new(HostSmall::new(&plan.blueprint)), workspace)
+    }
+
+    fn feature_names(&self) -> Vec<Feature> {
+        space::feature_names()
+    }
+
+    fn features(&self, _: &DeviceSpec, _: &GemmInput, at: &Values<'_>, out: &mut Vec<f32>) {
+        space::features(at, out);
+    }
+
+    /// A single product that is large enough for several threads may be better off with them.
+    fn suits(&self, device: &DeviceSpec, input: &GemmInput) -> f64 {
+        let alone = device.facts.get("threads").is_none_or(|threads| *threads == 1);
+        let shared = [input.n, input.k].iter().fold(input.m, |work, size| work.saturating_mul(*size));
+        f64::from(u8::from(alone || input.batch.count > 1 || shared <= THREADED))
+    }
+
+    fn default_point(&self, _: &DeviceSpec, _: &GemmInput, space: &BoundSpace) -> Option<Point> {
+        default::default_point(space)
+    }
+}

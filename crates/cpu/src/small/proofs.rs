@@ -1,0 +1,158 @@
+//! Tests of the generated routines in the interpreter: right results, and no access outside of the operands' own elements.
+
+use proptest::prelude::*;
+use rand::{SeedableRng, rngs::StdRng};
+use tilewright_core::buffer::{Buffer, Filling, Workload};
+use tilewright_core::computation::Computation;
+use tilewright_core::device::DeviceSpec;
+use tilewright_core::dtype::DType;
+use tilewright_ops::gemm::{A, ALPHA, B, BETA, Batch, C, Gemm, GemmInput, Layout, ScalarClass};
+
+use super::blueprint::Blueprint;
+use super::code::{Code, Operands};
+use super::host::{bits, constants};
+use super::routine::{Constants, assemble};
+use super::{CpuSmall, SmallPlan};
+use crate::interpreter::{Fault, Machine, Memory, Rights};
+use crate::proofs::{any_plan, device};
+
+/// Allows each stored column of each product on its own, so that what lies between is out of bounds.
+fn allow(
+    memory: &mut Memory,
+    buffer: &Buffer,
+    (rows, columns, ld): (usize, usize, usize),
+    of: (u32, u64),
+    rights: Rights,
+) {
+    let (base, size) = (buffer.bytes().as_ptr() as u64, buffer.dtype().size());
+    // Without gaps the columns are one range, which an access may straddle.
+    let (rows, columns) = if rows == ld { (rows * columns, 1) } else { (rows, columns) };
+    for product in 0..u64::from(of.0) {
+        for column in 0..columns {
+            memory.allow(base + product * of.1 * size as u64 + (column * ld * size) as u64, rows * size, rights);
+        }
+    }
+}
+
+fn scaled(blueprint: &Blueprint, work: &Workload) -> Constants {
+    let [alpha, beta] = [ALPHA, BETA].map(|at| bits(blueprint.isa.float, work.scalars[at]));
+    Constants { alpha, beta, ..constants(blueprint) }
+}
+
+fn operands(work: &mut Workload) -> Operands {
+    Operands {
+        a: work.buffers[A].bytes().as_ptr(),
+        b: work.buffers[B].bytes().as_ptr(),
+        c: work.buffers[C].bytes_mut().as_mut_ptr(),
+        panel: std::ptr::null_mut(),
+    }
+}
+
+fn interpret(blueprint: &Blueprint, input: &GemmInput, work: &mut Workload) -> Result<(), Fault> {
+    let code = assemble(blueprint).unwrap();
+    let mut memory = Memory::default();
+    let (a, b, batch) = (input.a_stored(), input.b_stored(), input.batch);
+    let of = |operand: usize| (batch.count, batch.strides[operand]);
+    allow(&mut memory, &work.buffers[A], (a.0, a.1, input.lda), of(A), Rights::Read);
+    allow(&mut memory, &work.buffers[B], (b.0, b.1, input.ldb), of(B), Rights::Read);
+    let rights = if input.beta == ScalarClass::Zero { Rights::Write } else { Rights::ReadWrite };
+    allow(&mut memory, &work.buffers[C], (input.m, input.n, input.ldc), of(C), rights);
+    let constants = scaled(blueprint, work);
+    memory.allow(&raw const constants as u64, size_of::<Constants>(), Rights::Read);
+    let panel = Buffer::zeroed(DType::I8, blueprint.panel());
+    memory.allow(panel.bytes().as_ptr() as u64, panel.len(), Rights::ReadWrite);
+    let Operands { a, b, c, .. } = operands(work);
+    let (v, s) = if blueprint.swapped { (b, a) } else { (a, b) };
+    let arguments = [v as u64, s as u64, c as u64, batch.count.into(), &raw const constants as u64];
+    let panel = panel.bytes().as_ptr() as u64;
+    Machine::new(&code, &mut memory).call_with(0, &[arguments.as_slice(), &[panel]].concat())
+}
+
+fn run_portably(blueprint: &Blueprint, input: &GemmInput, work: &mut Workload) -> Result<(), Fault> {
+    let constants = scaled(blueprint, work);
+    let (operands, count) = (operands(work), input.batch.count as usize);
+    // SAFETY: buffers have the input's extents; no panel is used, and no instructions are needed.
+    unsafe { Code::Portable.run(blueprint, operands, count, &constants) };
+    Ok(())
+}
+
+prop_compose! {
+    fn inputs()(
+        sizes in (1usize..36, 1usize..36, 1usize..40),
+        pads in (0usize..3, 0usize..3, 0usize..3),
+        (layout, double) in (0usize..4, any::<bool>()),
+        (alpha, beta) in (0usize..2, 0usize..3),
+        count in 1u32..4,
+        gaps in (0u64..3, 0u64..3, 0u64..3),
+        shared in 0usize..4,
+    ) -> GemmInput {
+        let (m, n, k) = sizes;
+        let dtype = if double { DType::F64 } else { DType::F32 };
+        let mut input = GemmInput::new(m, n, k, dtype, Layout::ALL[layout]);
+        (input.lda, input.ldb, input.ldc) = (input.lda + pads.0, input.ldb + pads.1, input.ldc + pads.2);
+        input.alpha = [ScalarClass::One, ScalarClass::Other][alpha];
+        input.beta = [ScalarClass::Zero, ScalarClass::One, ScalarClass::Other][beta];
+        input.align = 16;
+        input.batch = Batch::tight(count, &input);
+        if count > 1 {
+            let Batch { strides: [a, b, c], .. } = &mut input.batch;
+            (*a, *b, *c) = (*a + gaps.0, *b + gaps.1, *c + gaps.2);
+            if shared & 1 != 0 { *a = 0 }
+            if shared & 2 != 0 { *b = 0 }
+        }
+        input
+    }
+}
+
+fn check(
+    input: &GemmInput,
+    device: &DeviceSpec,
+    seed: u64,
+    run: fn(&Blueprint, &GemmInput, &mut Workload) -> Result<(), Fault>,
+) -> Result<(), TestCaseError> {
+    let Some(SmallPlan { blueprint }) = any_plan(CpuSmall::new(), device, input, &mut StdRng::seed_from_u64(seed))
+    else {
+        return Err(TestCaseError::reject("no legal point was drawn"));
+    };
+    let mut work = Gemm.workload(input, Filling::Real, seed);
+    let expected = Gemm.reference(input, &work.buffers, &work.scalars);
+    let ran = run(&blueprint, input, &mut work);
+    prop_assert_eq!(ran, Ok(()), "{:?} {:?}", input, blueprint.config);
+    let verdict = expected.unwrap().compare(&work.buffers);
+    prop_assert!(verdict.is_right(), "{:?} {:?} {:?}", verdict, input, blueprint.config);
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(250))]
+
+    #[test]
+    fn avx512_is_right_and_within_bounds(input in inputs(), seed in any::<u64>()) {
+        check(&input, &device(64, 1), seed, interpret)?;
+    }
+
+    #[test]
+    fn avx2_is_right_and_within_bounds(input in inputs(), seed in any::<u64>()) {
+        check(&input, &device(32, 1), seed, interpret)?;
+    }
+
+    #[test]
+    fn narrow_vectors_are_right_and_within_bounds(input in inputs(), seed in any::<u64>()) {
+        check(&input, &device(16, 1), seed, interpret)?;
+    }
+
+    #[test]
+    fn portable_products_are_right(input in inputs(), seed in any::<u64>()) {
+        check(&input, &device(16, 1), seed, run_portably)?;
+    }
+}
+
+/// The interpreter notices what it is there for.
+#[test]
+fn a_read_beyond_the_operand_is_a_fault() {
+    let input = GemmInput::new(16, 6, 8, DType::F32, Layout::Nt);
+    let plan = any_plan(CpuSmall::new(), &device(32, 1), &input, &mut StdRng::seed_from_u64(1)).unwrap();
+    let shorter = GemmInput::new(16, 6, 7, DType::F32, Layout::Nt);
+    let mut work = Gemm.workload(&input, Filling::Real, 1);
+    assert!(matches!(interpret(&plan.blueprint, &shorter, &mut work), Err(Fault::Read { .. })));
+}
