@@ -11,7 +11,7 @@ use tilewright_core::kernel::Kernel;
 use tilewright_core::problem::{Bound, Problem};
 use tilewright_core::program::{DeviceError, HostArgs, HostCode, Program};
 use tilewright_core::space::Config;
-use tilewright_cpu::{CpuDevice, CpuGemm};
+use tilewright_cpu::{CpuDevice, CpuSmall};
 use tilewright_ops::gemm::GemmInput;
 use tilewright_runtime::table::{HostPlan, PlanTable};
 
@@ -28,7 +28,7 @@ impl HostCode for Nothing {
 }
 
 /// Plans of some inputs beside the one that is called, so that the table is not a table of one.
-fn inputs(kernel: &CpuGemm) -> Vec<GemmInput> {
+fn inputs(kernel: &CpuSmall) -> Vec<GemmInput> {
     let parse = |m: i64| {
         let words = Config::parse(&format!("m={m},n={m},k={m},dtype=f32")).ok()?;
         kernel.computation().parse(&words).ok()
@@ -39,7 +39,7 @@ fn inputs(kernel: &CpuGemm) -> Vec<GemmInput> {
 fn dispatch(c: &mut Criterion) {
     let mut group = c.benchmark_group("dispatch");
     group.throughput(Throughput::Elements(CALLS)).measurement_time(Duration::from_secs(3));
-    let kernel = CpuGemm::new();
+    let kernel = CpuSmall::new();
     let inputs = inputs(&kernel);
     // The scalars are checked as they are for code that does something.
     let nothing = |input| {
@@ -65,7 +65,7 @@ fn dispatch(c: &mut Criterion) {
 }
 
 /// An 8 x 8 x 8 product on the host: next to no work, found in the table and called directly.
-fn gemm(group: &mut criterion::BenchmarkGroup<'_, criterion::measurement::WallTime>, kernel: CpuGemm) {
+fn gemm(group: &mut criterion::BenchmarkGroup<'_, criterion::measurement::WallTime>, kernel: CpuSmall) {
     let spec = CpuDevice::new(1).expect("one thread").spec().clone();
     let input = inputs(&kernel).remove(7);
     let problem = Bound::new(Arc::new(kernel), spec, input.clone()).expect("the host has what the rules name");

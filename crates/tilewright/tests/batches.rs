@@ -1,6 +1,11 @@
 //! Several products in one call: at constant distances, and wherever slices say.
 
 use std::time::Duration;
+use tilewright::core::space::Config;
+use tilewright::kernels::Kernels;
+use tilewright::planning::Planning;
+use tilewright::runtime::plan::PlanSettings;
+use tilewright::runtime::store::Home;
 use tilewright::{Error, Tuner, gemm, gemm_batch};
 
 fn here() -> (tempfile::TempDir, Tuner) {
@@ -85,4 +90,19 @@ fn batches_that_are_none_are_named() {
     refused(product.call_batch(&[&[1f64; 16]], &[&[1f64; 16]], &mut [&mut [0f64; 16]], &[1.0, 0.0]), "a", "f64");
     product.call_batch(&[&a, &a], &[&a, &a], &mut [&mut c, &mut d], &[1.0, 0.0]).unwrap();
     assert_eq!((c, d), ([4f32; 16], [4f32; 16]));
+}
+
+#[test]
+fn where_nothing_is_known_the_kernel_that_is_made_for_an_input_comes_first() {
+    let (directory, tuner) = here();
+    let (home, device) = (Home::at(directory.path()), tuner.spec());
+    let kernels = Kernels::default().competing("gemm", &device, false).unwrap();
+    let first = |fields: &str| {
+        let planning = Planning::new(&home, &kernels, &device, None, PlanSettings::default());
+        planning.decide(&Config::parse(fields).unwrap()).unwrap().1.kernel.to_string()
+    };
+    assert_eq!(first("m=8,n=8,k=8"), "gemm.cpu-small.1");
+    assert_eq!(first("m=64,n=64,k=64,batch=1000,layout=tn"), "gemm.cpu-small.1");
+    assert_eq!(first("m=600,n=500,k=500"), "gemm.cpu.2");
+    assert_eq!(first("m=600,n=500,k=500,batch=3"), "gemm.cpu.2");
 }
