@@ -34,6 +34,8 @@ impl Task {
 pub enum TaskSet {
     /// The 17 GEMM inputs of Table 4 of "Input-Aware Auto-Tuning of Compute-Bound HPC Kernels" (SC17).
     IsaacTable4,
+    /// Square GEMMs from 256 to 4096, each in all four layouts.
+    Squares,
     /// GEMM shapes that tiling gets wrong: primes, 2^k ± 1, 1-wide, tall, flat and deep, each in all four layouts.
     Edges,
     /// Products of sizes up to 64, one by one.
@@ -64,7 +66,7 @@ impl TaskSet {
     /// The sets of a computation, the usual one first.
     pub fn of(computation: &ComputationId) -> &'static [Self] {
         match computation.as_str() {
-            "gemm" => &[Self::IsaacTable4, Self::Edges, Self::Small, Self::SmallBatch, Self::Representative],
+            "gemm" => &[Self::IsaacTable4, Self::Squares, Self::Edges, Self::Small, Self::SmallBatch, Self::Representative],
             "conv" => &[Self::IsaacTable5, Self::DeepBench, Self::Representative],
             _ => &[Self::Representative],
         }
@@ -89,6 +91,7 @@ impl TaskSet {
         match self {
             Self::IsaacTable4 => "isaac-table4",
             Self::Edges => "edges",
+            Self::Squares => "squares",
             Self::Small => "small",
             Self::SmallBatch => "small-batch",
             Self::IsaacTable5 => "isaac-table5",
@@ -102,7 +105,7 @@ impl TaskSet {
         match self {
             Self::IsaacTable4 => "table4",
             Self::IsaacTable5 => "table5",
-            Self::Edges | Self::Small | Self::SmallBatch | Self::DeepBench | Self::Representative => "tasks",
+            Self::Squares | Self::Edges | Self::Small | Self::SmallBatch | Self::DeepBench | Self::Representative => "tasks",
         }
     }
 
@@ -114,6 +117,7 @@ impl TaskSet {
     pub fn tasks(self, kernel: &dyn AnyKernel, fixed: &Config) -> Result<Vec<Task>, InputError> {
         let shapes = match self {
             Self::IsaacTable4 => isaac_table4(),
+            Self::Squares => squares(),
             Self::Edges => edges(),
             Self::Small => return Ok(small::tasks(false, fixed)),
             Self::SmallBatch => return Ok(small::tasks(true, fixed)),
@@ -187,6 +191,12 @@ const EDGE_SHAPES: [(&str, usize, usize, usize); 18] = [
     ("deep", 17, 19, 32_769),
     ("thin-outer", 1023, 1025, 3),
 ];
+
+/// Sides from what a second-level cache holds to what no cache does, in all four layouts.
+fn squares() -> Vec<Shape> {
+    let in_all_layouts = |size| Layout::ALL.map(|layout| (format!("square-{size}-{layout}"), [size; 3], layout));
+    [256, 512, 1024, 2048, 4096].into_iter().flat_map(in_all_layouts).collect()
+}
 
 fn edges() -> Vec<Shape> {
     let in_all_layouts =

@@ -275,7 +275,7 @@ pub(crate) struct BenchArgs {
     #[command(flatten)]
     pub device: DeviceArgs,
     /// A task set; unless given isaac-table4 for gemm, isaac-table5 for conv, and representative for other computations. gemm has
-    /// edges, small and small-batch too, and conv deepbench.
+    /// squares, edges, small and small-batch too, and conv deepbench.
     #[arg(long, value_name = "SET")]
     pub tasks: Option<String>,
     /// Element type, such as f32; the computation's usual one unless given.
@@ -284,7 +284,8 @@ pub(crate) struct BenchArgs {
     /// What to compare with: all baselines that are found, none, or names separated by commas.
     #[arg(long, value_name = "NAMES", default_value = "all")]
     pub baselines: String,
-    /// Time that finding plans may take, all tasks together.
+    /// Time that finding plans may take, all tasks together. With 0s nothing is timed: the plans are those of the profile that there
+    /// is, or the defaults.
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = duration, default_value = "300s")]
     pub budget: Duration,
     /// The profile to predict with. With `--model linear` a file of weights.

@@ -143,7 +143,9 @@ impl Bench<'_> {
         let each = budget / u32::try_from(tasks.len().max(1)).unwrap_or(u32::MAX);
         let paired = PairedSettings { max_time: each.mul_f64(COMPARING_SHARE), ..PairedSettings::default() };
         let (refine, seed) = (each.mul_f64(1.0 - 2.0 * COMPARING_SHARE), self.seed);
-        let asked = PlanSettings { budget: refine, refine, top: TOP, paired, seed, ..PlanSettings::default() };
+        // Without any time nothing is timed: the table then tells what is answered at once.
+        let top = if self.args.budget.is_zero() { 0 } else { TOP };
+        let asked = PlanSettings { budget: refine, refine, top, paired, seed, ..PlanSettings::default() };
         let settings = PlanSettings { ignore_cached: true, ..asked };
         let (home, model) = (self.wiring.home()?, self.args.model.map(ModelKind::name));
         let bar = Bar::counting("plan", tasks.len() as u64);
