@@ -100,12 +100,12 @@ impl Generator<'_> {
     /// Transposes a group of accumulators and writes its runs.
     fn group(&mut self, piece: &Piece, r: &[usize], free: usize, disp: i64) {
         let (width, es) = (piece.width, self.isa.float.bytes());
-        let (sources, parts) = match r {
-            &[a, b, c, d] => {
+        let (sources, parts) = match *r {
+            [a, b, c, d] => {
                 self.transpose(width, [a, b, c, d], free);
                 (r.to_vec(), 1)
             }
-            &[a, b] => {
+            [a, b] => {
                 self.unpack(width, es, true, free + 1, a, b);
                 self.unpack(width, es, false, a, a, b);
                 (vec![a, free + 1], 8 / es)
