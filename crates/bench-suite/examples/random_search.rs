@@ -9,7 +9,8 @@ mod random_best;
 
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use random_best::{outcome, random_best};
+use random_best::outcome::outcome;
+use random_best::random_best;
 use std::error::Error;
 use std::sync::Arc;
 use std::time::{Duration, Instant};

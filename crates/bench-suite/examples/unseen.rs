@@ -5,19 +5,21 @@
 //! the model's twenty best timed, and the answer with six seconds of looking around are timed beside the best of a search of so many
 //! seconds, in interleaved rounds. A fraction is the time of the fastest of them all by that of an answer.
 
-mod random_best;
+#[path = "random_best/outcome.rs"]
+mod outcome;
 
+use outcome::outcome;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use random_best::outcome;
 use std::error::Error;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tilewright::{DeviceName, Kernels};
+use tilewright::DeviceName;
+use tilewright::kernels::Kernels;
 use tilewright_core::computation::InputLimits;
 use tilewright_core::device::{Device, DeviceKind};
 use tilewright_core::objective::Objective;
-use tilewright_core::problem::{AnyKernel, Problem};
+use tilewright_core::problem::{AnyKernel, Measure, Problem};
 use tilewright_core::space::{Config, Point};
 use tilewright_perfmodel_mlp::Mlp;
 use tilewright_runtime::Live;
@@ -67,6 +69,9 @@ struct Bench {
     search: Duration,
     seed: u64,
 }
+
+/// A kernel that takes the input, and its problem.
+type Candidate = (Arc<dyn AnyKernel>, Box<dyn Problem>);
 
 /// A problem's place among those of an input, and a configuration of it.
 type Answer = (usize, Point);
@@ -126,11 +131,7 @@ impl Bench {
     }
 
     /// The fastest of some, and the time of each.
-    fn fastest(
-        &mut self,
-        problems: &[(Arc<dyn AnyKernel>, Box<dyn Problem>)],
-        all: &[Answer],
-    ) -> Result<(usize, Vec<f64>), Box<dyn Error>> {
+    fn fastest(&mut self, problems: &[Candidate], all: &[Answer]) -> Result<(usize, Vec<f64>), Box<dyn Error>> {
         let settings = PairedSettings {
             rounds: 11,
             tie_band: 0.0,

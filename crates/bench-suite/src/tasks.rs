@@ -66,7 +66,9 @@ impl TaskSet {
     /// The sets of a computation, the usual one first.
     pub fn of(computation: &ComputationId) -> &'static [Self] {
         match computation.as_str() {
-            "gemm" => &[Self::IsaacTable4, Self::Squares, Self::Edges, Self::Small, Self::SmallBatch, Self::Representative],
+            "gemm" => {
+                &[Self::IsaacTable4, Self::Squares, Self::Edges, Self::Small, Self::SmallBatch, Self::Representative]
+            }
             "conv" => &[Self::IsaacTable5, Self::DeepBench, Self::Representative],
             _ => &[Self::Representative],
         }
@@ -105,7 +107,9 @@ impl TaskSet {
         match self {
             Self::IsaacTable4 => "table4",
             Self::IsaacTable5 => "table5",
-            Self::Squares | Self::Edges | Self::Small | Self::SmallBatch | Self::DeepBench | Self::Representative => "tasks",
+            Self::Squares | Self::Edges | Self::Small | Self::SmallBatch | Self::DeepBench | Self::Representative => {
+                "tasks"
+            }
         }
     }
 

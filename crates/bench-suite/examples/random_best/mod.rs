@@ -1,13 +1,15 @@
 //! The best few of a long random search: what a choice is compared with.
 
+pub(crate) mod outcome;
+
+use outcome::outcome;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use std::collections::HashSet;
 use std::error::Error;
 use std::time::Duration;
-use tilewright_core::measurement::{Outcome, Timing};
-use tilewright_core::problem::{Measure, MeasureError, Problem};
-use tilewright_core::program::DeviceError;
+use tilewright_core::measurement::Timing;
+use tilewright_core::problem::{Measure, Problem};
 use tilewright_core::space::Point;
 use tilewright_runtime::plan::PlanSettings;
 use tilewright_sampler::{Exact, Sampler};
@@ -47,18 +49,4 @@ pub(crate) fn random_best(
         }
     }
     Ok(best)
-}
-
-/// The outcome of a point; an error only where the device is gone.
-pub(crate) fn outcome(
-    measure: &mut dyn Measure,
-    problem: &dyn Problem,
-    point: &Point,
-    policy: &Timing,
-) -> Result<Outcome, DeviceError> {
-    match measure.measure(problem, point, policy) {
-        Ok(measurement) => Ok(Ok(measurement)),
-        Err(MeasureError::Failed(failure)) => Ok(Err(failure)),
-        Err(MeasureError::Device(error)) => Err(error),
-    }
 }
