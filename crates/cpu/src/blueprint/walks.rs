@@ -77,7 +77,10 @@ impl Blueprint {
         } else {
             // From strip to strip.
             let at_once = in_a_tile.div_ceil(turns);
-            (at_once, bytes.div_ceil(ALIGN), at_once * stride)
+            // A strip that is not aligned may begin at the end of a line.
+            let before =
+                if bytes.is_multiple_of(ALIGN) && stride.is_multiple_of(ALIGN) { 0 } else { ALIGN - self.es() };
+            (at_once, (bytes + before).div_ceil(ALIGN), at_once * stride)
         };
         let (strips, lines, turn) = walk;
         let tile = i32::try_from(in_a_tile * stride).ok()?;
@@ -95,4 +98,75 @@ impl Blueprint {
 /// How many contiguous strips hold `wide` neighbours of `deep` steps of k, and the elements of each.
 fn strips(operand: Operand, wide: usize, deep: usize) -> (usize, usize) {
     if operand.along == 1 { (deep, wide) } else { (wide, deep) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::GemmConfig;
+    use crate::kernel::CpuGemm;
+    use crate::proofs::device;
+    use std::collections::HashSet;
+    use std::sync::Arc;
+    use tilewright_core::dtype::DType;
+    use tilewright_core::problem::{Bound, Problem};
+    use tilewright_core::space::Config;
+    use tilewright_ops::gemm::{GemmInput, Layout};
+
+    fn blueprint(input: &GemmInput, words: &str) -> Blueprint {
+        let problem = Bound::new(Arc::new(CpuGemm::new()), Arc::new(device(64, 1)), input.clone()).unwrap();
+        let default = problem.default_point().unwrap();
+        let point = Config::parse(words).unwrap().to_point(problem.space().params(), Some(&default.0)).unwrap();
+        let at = problem.space().check(&point).unwrap();
+        Blueprint::new(input.clone(), GemmConfig::of(&at).unwrap(), 2)
+    }
+
+    /// Lines that so many tiles prefetch from a place on.
+    fn walked(walk: Walk, tiles: usize, turns: usize) -> HashSet<usize> {
+        let mut lines = HashSet::new();
+        for (tile, turn) in (0..tiles).flat_map(|tile| (0..turns).map(move |turn| (tile, turn))) {
+            let from = tile * walk.tile as usize + turn * walk.turn as usize;
+            for (strip, line) in (0..walk.strips).flat_map(|strip| (0..walk.lines).map(move |line| (strip, line))) {
+                lines.insert((from + strip as usize * walk.stride as usize) / ALIGN + line as usize);
+            }
+        }
+        lines
+    }
+
+    /// Lines of so many neighbours of a block of k, from its first element on.
+    fn needed(b: &Blueprint, operand: Operand, wide: usize) -> HashSet<usize> {
+        let all = (0..wide).flat_map(|i| (0..b.deepest()).map(move |p| (i, p)));
+        all.map(|(i, p)| (i * operand.along + p * operand.step) * b.es() / ALIGN).collect()
+    }
+
+    #[test]
+    fn walks_meet_what_is_packed_next() {
+        let words = "order=broadcast,pack_a=1,pack_b=1,m_s=32,n_s=12,u=256,m_l=128,n_l=512,k_s=4,prefetch=8";
+        for (layout, size) in Layout::ALL.into_iter().flat_map(|layout| [1024, 1000].map(|size| (layout, size))) {
+            let input = GemmInput::new(size, size, size, DType::F32, layout);
+            let b = blueprint(&input, words);
+            let turns = b.deepest() / b.k.unit;
+            let panel = b.walk_panel().unwrap();
+            let met = walked(panel, b.run_tiles(), turns);
+            let panel_lines = needed(&b, b.frame.s, b.s.big_units);
+            assert!(panel_lines.difference(&met).count() * 20 <= panel_lines.len(), "{layout} {size} {panel:?}");
+            let block = b.walk_block().unwrap();
+            let panels = b.block_panels(block);
+            assert!(panels <= b.panels(), "{layout} {size}: {panels} of {}", b.panels());
+            let met = walked(block, panels * b.run_tiles(), turns);
+            let block_lines = needed(&b, b.frame.v, b.fewest().0 * b.v.big_units * b.v.unit);
+            assert!(block_lines.difference(&met).count() * 20 <= block_lines.len(), "{layout} {size} {block:?}");
+            // Not many times as much as is needed.
+            assert!(met.len() <= 2 * block_lines.len(), "{layout} {size} {block:?}");
+        }
+    }
+
+    #[test]
+    fn nothing_is_walked_where_nothing_is_packed() {
+        let input = GemmInput::new(512, 512, 512, DType::F32, Layout::Nn);
+        let b = blueprint(&input, "order=broadcast,pack_a=0,pack_b=0,m_s=32,n_s=12,u=256,m_l=128,n_l=512,prefetch=8");
+        assert_eq!((b.walk_panel(), b.walk_block()), (None, None));
+        let b = blueprint(&input, "order=broadcast,pack_a=1,pack_b=1,m_s=32,n_s=12,u=256,m_l=128,n_l=512,prefetch=0");
+        assert_eq!((b.walk_panel(), b.walk_block()), (None, None));
+    }
 }

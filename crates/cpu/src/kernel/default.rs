@@ -350,3 +350,51 @@ fn best_tile(f: &Facts, v: usize, s: usize) -> (usize, usize) {
 
 /// Cycles from a multiply-add to the next of its chain.
 const LATENCY: f64 = 4.0;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::proofs::device;
+    use tilewright_core::dtype::DType;
+    use tilewright_ops::gemm::Layout;
+
+    fn family(m: usize, n: usize, k: usize, layout: Layout) -> Family {
+        Facts::of(&device(64, 1), &GemmInput::new(m, n, k, DType::F32, layout)).family()
+    }
+
+    #[test]
+    fn families_follow_the_shape() {
+        // Of a second-level cache of 512 KiB.
+        assert_eq!(family(2048, 2048, 2048, Layout::Nt), Family::Large);
+        assert_eq!(family(2560, 16, 2560, Layout::Nn), Family::Skinny);
+        assert_eq!(family(16, 2560, 2560, Layout::Tn), Family::Skinny);
+        assert_eq!(family(64, 64, 60_000, Layout::Nt), Family::Deep);
+        assert_eq!(family(4096, 4096, 32, Layout::Nt), Family::Flat);
+        assert_eq!(family(8191, 17, 31, Layout::Tn), Family::Flat);
+        assert_eq!(family(100, 100, 100, Layout::Tt), Family::Medium);
+    }
+
+    #[test]
+    fn the_long_operand_of_a_skinny_product_is_never_packed() {
+        for (m, n) in [(4000, 8), (8, 4000)] {
+            for layout in Layout::ALL {
+                let input = GemmInput::new(m, n, 3000, DType::F64, layout);
+                let choice = Choice::of(&Facts::of(&device(32, 1), &input));
+                let vectors_along_long = (choice.axis == Axis::M) == (m > n);
+                let packs_long = if vectors_along_long { choice.pack_v } else { choice.pack_s };
+                assert!(!packs_long, "{m} {n} {layout}: {choice:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn tiles_fit_the_registers_and_divide_small_sides_evenly() {
+        let input = GemmInput::new(64, 64, 64, DType::F32, Layout::Nn);
+        let (wide, narrow) = (Facts::of(&device(64, 1), &input), Facts::of(&device(32, 1), &input));
+        // 16 columns are two tiles of 8, which are wider along vectors.
+        assert_eq!(best_tile(&wide, ALL, 16), (3, 8));
+        assert_eq!(best_tile(&wide, ALL, ALL).0 * best_tile(&wide, ALL, ALL).1, 28);
+        let (vecs, n_s) = best_tile(&narrow, ALL, ALL);
+        assert!(vecs * n_s <= 12, "{vecs} {n_s}");
+    }
+}

@@ -46,7 +46,7 @@ impl Kernel for CpuGemm {
     type Plan = GemmPlan;
 
     fn id(&self) -> KernelId {
-        KernelId::new("gemm.cpu.2")
+        KernelId::new("gemm.cpu.3")
     }
 
     fn computation(&self) -> &Gemm {
