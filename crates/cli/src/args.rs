@@ -187,7 +187,8 @@ pub(crate) struct TuneArgs {
     /// The kind of model that is fitted: mlp, or mlp-over-linear, which corrects the linear model of this device.
     #[arg(long, value_name = "KIND", default_value = "mlp")]
     pub model: String,
-    /// Where the profile goes, with the kernel's name in its own where there are several; beside the other stored profiles unless given.
+    /// Where the profile goes; where there are several kernels, the first one's, and the others' beside it with their names in its own.
+    /// Beside the other stored profiles unless given.
     #[arg(long, value_name = "PROFILE")]
     pub out: Option<PathBuf>,
     /// Also time the routines of libraries found on this machine, so that plans can choose among them and the generated kernels.

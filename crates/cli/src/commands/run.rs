@@ -81,7 +81,7 @@ pub(crate) fn run(args: &RunArgs, wiring: &Wiring, seed: u64, output: Output) ->
     how.settings.verify = VerifySettings { seed, ..VerifySettings::default() };
     let fields = fields::parse(&args.input)?;
     let chosen = chosen(args, wiring, &mut device, seed)?;
-    let (mut rows, mut entrants, mut refused) = (Vec::new(), Vec::new(), None);
+    let (mut rows, mut entrants, mut refused, mut wrong) = (Vec::new(), Vec::new(), None, None);
     for kernel in &kernels {
         let (mut config, mut reason, mut changed) = (None, None, Config::default());
         let name = kernel.id().to_string();
@@ -112,14 +112,17 @@ pub(crate) fn run(args: &RunArgs, wiring: &Wiring, seed: u64, output: Output) ->
                 entrants.push(Entrant { name: name.clone(), problem, point });
             }
             Err(failure) if kernels.len() > 1 && matches!(failure.kind, Kind::Nothing | Kind::Input) => {
-                reason = Some(failure.message);
+                reason = Some(failure.message.clone());
+                wrong.get_or_insert(failure);
             }
             Err(failure) => return Err(failure),
         }
         rows.push(Row { name, config, time_s: None, ratio: None, reason, changed });
     }
-    if let Some(refused) = refused.filter(|_| entrants.is_empty()) {
-        return Err(refused);
+    // What is wrong with a configuration comes before what other kernels have no code for.
+    let failed = wrong.filter(|_| args.config.is_some()).or(refused);
+    if let Some(failed) = failed.filter(|_| entrants.is_empty()) {
+        return Err(failed);
     }
     if kernels.len() > 1 {
         how.settings.drop_beyond = DROP_BEYOND;

@@ -189,8 +189,8 @@ fn forget(log: &Path) -> Result<(), Failure> {
     }
 }
 
-/// The files of the kernels where `--out` names the profile, with the kernel's name in theirs where there are several kernels. Refuses,
-/// before anything is measured, a place where no profile can be written.
+/// The files of the kernels where `--out` names the profile: that of the first kernel, and beside it, with their names in its own, those of
+/// the others. Refuses, before anything is measured, a place where no profile can be written.
 fn named(out: &Path, kernels: &[Arc<dyn AnyKernel>]) -> Result<(Vec<TunePaths>, Vec<Writable>), Failure> {
     let stem = out.file_stem().unwrap_or_default().to_string_lossy();
     let ending = out.extension().map_or(String::new(), |e| format!(".{}", e.to_string_lossy()));
@@ -200,9 +200,9 @@ fn named(out: &Path, kernels: &[Arc<dyn AnyKernel>]) -> Result<(Vec<TunePaths>, 
         return Err(Failure::new(Kind::Usage, "out", message));
     }
     let (home, mut places) = (home()?, (Vec::new(), Vec::new()));
-    for kernel in kernels {
-        let profile = match kernels {
-            [_] => out.to_path_buf(),
+    for (at, kernel) in kernels.iter().enumerate() {
+        let profile = match at {
+            0 => out.to_path_buf(),
             _ => out.with_file_name(format!("{stem}-{}{ending}", kernel.id())),
         };
         places.1.extend(expect_writable("out", &profile)?);

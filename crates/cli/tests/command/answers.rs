@@ -18,7 +18,7 @@ fn run_says_what_it_does() {
     let home = Home::new();
     let out = home.run(&["run", "gemm", "m=16", "n=16", "k=16", "--threads", "1", "--baselines", "none"]);
     let said = String::from_utf8_lossy(&out.stderr);
-    assert!(out.status.success() && said.contains("checking and timing 1 kernel and "), "{said}");
+    assert!(out.status.success() && said.contains("checking and timing 2 kernels and "), "{said}");
 }
 
 #[test]
@@ -70,12 +70,12 @@ fn tuning_leaves_a_profile_that_plans_by_model_and_explains() {
     let home = Home::new();
     // Enough samples for a model, however busy the machine is.
     let enough = ["--budget", "30s", "--samples", "60"];
-    let tune = ["tune", "gemm", "--threads", "1", "--dtype", "f32", "--no-table"];
+    let tune = ["tune", "gemm.cpu", "--threads", "1", "--dtype", "f32", "--no-table"];
     let (code, tuned) = home.json(&[&tune[..], &enough].concat());
     assert_eq!(code, 0, "{tuned}");
     has(&tuned, &["device", "samples", "failed", "seconds", "cv_mse", "profile"]);
     assert!(Path::new(tuned["profile"].as_str().unwrap()).exists());
-    let (code, plan) = home.json(&["plan", "gemm", "m=65", "n=33", "k=47", "--threads", "1", "--top", "3"]);
+    let (code, plan) = home.json(&["plan", "gemm.cpu", "m=65", "n=33", "k=47", "--threads", "1", "--top", "3"]);
     assert_eq!(code, 0, "{plan}");
     // The choice itself may come from looking around the model's best, and then has no prediction of its own.
     assert!(plan["reason"].as_str().unwrap().contains("model was searched"), "{plan}");
@@ -87,7 +87,7 @@ fn tuning_leaves_a_profile_that_plans_by_model_and_explains() {
         "{plan}"
     );
     assert!(plan["tie_order"].as_str().unwrap().starts_with("the remembered configuration, then"), "{plan}");
-    let explain = ["explain", "gemm", "m=65", "n=33", "k=47", "--threads", "1"];
+    let explain = ["explain", "gemm.cpu", "m=65", "n=33", "k=47", "--threads", "1"];
     let (code, why) = home.json(&explain);
     assert_eq!(code, 0);
     assert!(!why["alternatives"].as_array().unwrap().is_empty() && why["cached"] == true);

@@ -118,8 +118,8 @@ fn campaign() -> &'static (Vec<u8>, Vec<u8>) {
     })
 }
 
-const TUNE: [&str; 8] = ["tune", "gemm", "--threads", "1", "--dtype", "f32", "--no-table", "--budget=60s"];
-const PLAN: [&str; 8] = ["plan", "gemm", "m=33", "n=21", "k=17", "--threads", "1", "--budget=100ms"];
+const TUNE: [&str; 8] = ["tune", "gemm.cpu", "--threads", "1", "--dtype", "f32", "--no-table", "--budget=60s"];
+const PLAN: [&str; 8] = ["plan", "gemm.cpu", "m=33", "n=21", "k=17", "--threads", "1", "--budget=100ms"];
 
 /// A file in three states that no reader may trust, with the kind of error that says so.
 fn damaged(whole: &[u8]) -> [(Vec<u8>, &'static str); 3] {

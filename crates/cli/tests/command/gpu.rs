@@ -220,7 +220,7 @@ fn batches_run_where_there_is_code_for_them() {
     for size in ["8", "200"].map(|size| ["m", "n", "k"].map(|name| format!("{name}={size}"))) {
         let [m, n, k] = size.each_ref().map(String::as_str);
         let ran = home.answer(&["run", "gemm", m, n, k, "batch=2", "--threads", "1"]);
-        assert!(ran["kernel"].as_str().unwrap().starts_with("gemm.cpu"), "{ran}");
+        assert!(ran["variant"].as_str().unwrap().starts_with("gemm.cpu"), "{ran}");
     }
 }
 

@@ -105,7 +105,7 @@ fn kept(home: &Home) {
 /// A decision that takes as little time as it may.
 const PLAN: [&str; 13] = [
     "plan",
-    "gemm",
+    "gemm.cpu",
     "m=64",
     "n=48",
     "k=80",

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::Command;
 
 const TUNE: [&str; 10] =
-    ["tune", "gemm", "--threads", "1", "--dtype", "f32", "--no-table", "--budget=60s", "--samples", "40"];
+    ["tune", "gemm.cpu", "--threads", "1", "--dtype", "f32", "--no-table", "--budget=60s", "--samples", "40"];
 
 /// A table of two kinds of candidates, with its sidecar.
 pub(crate) fn dataset(home: &Home, rows: u32) -> String {

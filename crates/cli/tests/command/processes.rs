@@ -9,8 +9,8 @@ use std::time::Duration;
 use tilewright_runtime::log::CampaignLog;
 use tilewright_runtime::plan_cache::PlanCache;
 
-const PLAN: [&str; 6] = ["plan", "gemm", "--threads", "1", "--budget", "50ms"];
-const TUNE: [&str; 7] = ["tune", "gemm", "--threads", "1", "--no-table", "--budget", "60s"];
+const PLAN: [&str; 6] = ["plan", "gemm.cpu", "--threads", "1", "--budget", "50ms"];
+const TUNE: [&str; 7] = ["tune", "gemm.cpu", "--threads", "1", "--no-table", "--budget", "60s"];
 
 fn plan(n: usize) -> Vec<String> {
     PLAN.map(String::from).into_iter().chain([format!("m={n}"), "n=16".into(), "k=8".into()]).collect()

@@ -4,7 +4,7 @@ use crate::home::Home;
 use std::fs;
 use std::thread::available_parallelism;
 
-const SHAPE: [&str; 5] = ["plan", "gemm", "m=256", "n=64", "k=256"];
+const SHAPE: [&str; 5] = ["plan", "gemm.cpu", "m=256", "n=64", "k=256"];
 
 fn plan(home: &Home, more: &[&str]) -> serde_json::Value {
     home.answer(&[&SHAPE[..], &["--top", "0", "--fresh"], more].concat())
@@ -17,7 +17,7 @@ fn a_device_without_a_profile_learns_from_another() {
     }
     let home = Home::new();
     assert_eq!(plan(&home, &["--threads", "1", "--budget", "50ms"])["knowledge"], "default");
-    let tune = ["tune", "gemm", "--threads", "2", "--samples", "200", "--no-table", "--dtype", "f32"];
+    let tune = ["tune", "gemm.cpu", "--threads", "2", "--samples", "200", "--no-table", "--dtype", "f32"];
     home.answer(&tune);
     // The same campaign again adds no measurement, and none is recorded twice.
     let tuned = home.answer(&tune);
@@ -62,7 +62,7 @@ fn shots_are_timed_recorded_and_known_later() {
     let plan = ["plan", "transpose", "rows=301", "cols=203", "--threads", "1", "--budget", "200ms"];
     let shots = [&plan[..], &["--shots", "2"]].concat();
     assert!(home.error(&shots, 2, "shots").message.contains("no other device"));
-    let one = ["plan", "gemm", "m=64", "n=64", "k=64", "--threads", "1", "--shots", "1"];
+    let one = ["plan", "gemm.cpu", "m=64", "n=64", "k=64", "--threads", "1", "--shots", "1"];
     assert!(home.error(&one, 2, "shots").message.contains("one kernel"));
 
     home.answer(&["tune", "transpose", "--threads", "2", "--samples", "120", "--no-table"]);

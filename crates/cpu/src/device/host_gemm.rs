@@ -65,6 +65,9 @@ impl GemmCheck {
 /// `C = beta * C`, of all products: where these contribute nothing.
 #[cold]
 pub(crate) fn scale(input: &GemmInput, c: &mut View<'_>, beta: f64) {
+    if input.m == 0 {
+        return;
+    }
     for product in 0..input.batch.count {
         let first = (input.batch.strides[C] * u64::from(product)) as usize;
         for column in 0..input.n {
