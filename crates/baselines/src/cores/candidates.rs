@@ -138,8 +138,8 @@ impl Features {
 
     /// What tells this host from another: its processor as the system names it, and these instructions.
     pub(crate) fn fingerprint(&self) -> String {
-        let told = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-        let first = told.split("\n\n").next().unwrap_or_default();
+        let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+        let first = text.split("\n\n").next().unwrap_or_default();
         let of = ["vendor_id", "cpu family", "model", "model name", "stepping", "CPU implementer", "CPU part"];
         let lines = first.lines().filter_map(|line| line.split_once(':'));
         let named = lines.filter(|(name, _)| of.contains(&name.trim())).map(|(_, value)| value.trim().to_owned());

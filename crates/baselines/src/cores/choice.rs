@@ -14,7 +14,7 @@ const CLOSE: f64 = 0.8;
 /// A library that is so much slower as installed than it can be is warned of.
 const SLOW: f64 = 1.1;
 
-/// What a library is told by its variable, and the core that it is to run then.
+/// The value of a library's variable, and the core that it is to run then.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Setting {
     /// `SkylakeX`.

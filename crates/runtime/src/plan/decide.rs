@@ -81,7 +81,8 @@ pub(super) fn decide(
     Ok(planned)
 }
 
-/// Of two configurations that nobody timed, the model's is taken where it expects less than this share of the default's time.
+/// Of two configurations that nobody timed, the model's is taken where it expects less than this share of the default's time. A guess of
+/// how wrong models are at their best; `--example unseen` of `bench-suite` measures it.
 const WORTH_LEAVING: f64 = 0.85;
 
 /// One decision.
