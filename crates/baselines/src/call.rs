@@ -1,24 +1,29 @@
 //! One checked GEMM call: what a routine is asked to do.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use tilewright_core::computation::InputError;
-use tilewright_ops::gemm::{GemmInput, Layout};
+use tilewright_ops::gemm::{Batch, GemmInput, Layout};
 
-/// `C = alpha · op(A) · op(B) + beta · C`, column-major, with BLAS's arguments. Its fields are private: a value of this
-/// type is a proof that every access of a correct GEMM lies within the slices and that all sizes fit BLAS's 32-bit integers.
-#[derive(Debug)]
-pub(crate) struct GemmCall<'a, T> {
-    pub(crate) layout: Layout,
-    pub(crate) m: usize,
-    pub(crate) n: usize,
-    pub(crate) k: usize,
-    pub(crate) alpha: T,
-    pub(crate) a: &'a [T],
-    pub(crate) lda: usize,
-    pub(crate) b: &'a [T],
-    pub(crate) ldb: usize,
-    pub(crate) beta: T,
-    pub(crate) c: &'a mut [T],
-    pub(crate) ldc: usize,
+/// What can be checked of an input before any data are there. Its fields are private and never change: whoever holds one with the
+/// number of another holds the same sizes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Checked {
+    number: u64,
+    layout: Layout,
+    sizes: [usize; 3],
+    leading: [usize; 3],
+    /// Elements of A, B and C, all products together.
+    lens: [usize; 3],
+    count: usize,
+    strides: [usize; 3],
+}
+
+/// The number of calls that are parts of others.
+const NO_NUMBER: u64 = 0;
+
+fn next_number() -> u64 {
+    static LAST: AtomicU64 = AtomicU64::new(NO_NUMBER);
+    LAST.fetch_add(1, Ordering::Relaxed) + 1
 }
 
 /// Refuses what 32-bit BLAS has no numbers for.
@@ -34,25 +39,121 @@ pub(crate) fn check_sizes(input: &GemmInput) -> Result<(), InputError> {
     })
 }
 
+impl Checked {
+    /// Only the sizes, the layout, the leading dimensions and the batch of `input` are read.
+    ///
+    /// # Errors
+    /// The size or distance that is too large, or too small for products that do not overlap.
+    pub(crate) fn new(input: &GemmInput) -> Result<Self, InputError> {
+        let &GemmInput { m, n, k, layout, lda, ldb, ldc, .. } = input;
+        check_sizes(input)?;
+        let ((a_rows, _), (b_rows, _)) = (input.a_stored(), input.b_stored());
+        for (name, value, rows) in [("lda", lda, a_rows), ("ldb", ldb, b_rows), ("ldc", ldc, m)] {
+            // BLAS asks for at least 1 even where there are no rows.
+            if value < rows.max(1) {
+                return Err(InputError::new(name, format!("{value} is less than the {} rows stored", rows.max(1))));
+            }
+        }
+        let strides = input.batch.strides.map(|stride| stride as usize);
+        let count = input.batch.count as usize;
+        let apart = GemmInput::stored_len(m, n, ldc);
+        if count > 1 && strides[2] < apart {
+            let message = format!("{} is less than the {apart} elements of a product of C", strides[2]);
+            return Err(InputError::new("stride_c", message));
+        }
+        let (sizes, leading) = ([m, n, k], [lda, ldb, ldc]);
+        Ok(Self { number: next_number(), layout, sizes, leading, lens: input.lens(), count, strides })
+    }
+
+    /// The same buffers, without a reduction.
+    pub(crate) fn without_products(self) -> Self {
+        let [m, n, _] = self.sizes;
+        Self { number: next_number(), sizes: [m, n, 0], ..self }
+    }
+
+    pub(crate) fn number(&self) -> u64 {
+        self.number
+    }
+
+    pub(crate) fn layout(&self) -> Layout {
+        self.layout
+    }
+
+    /// m, n and k; all fit 32 bits.
+    pub(crate) fn sizes(&self) -> [usize; 3] {
+        self.sizes
+    }
+
+    /// Of A, B and C; all fit 32 bits.
+    pub(crate) fn leading(&self) -> [usize; 3] {
+        self.leading
+    }
+
+    /// The call on these data; none where a slice is too short.
+    #[inline]
+    pub(crate) fn on<'a, T>(
+        &self,
+        (alpha, beta): (T, T),
+        a: &'a [T],
+        b: &'a [T],
+        c: &'a mut [T],
+    ) -> Option<BatchCall<'a, T>> {
+        let &Self { number, layout, sizes: [m, n, k], leading: [lda, ldb, ldc], lens, count, strides } = self;
+        if (a.len() < lens[0]) | (b.len() < lens[1]) | (c.len() < lens[2]) {
+            return None;
+        }
+        let whole = GemmCall { number, layout, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc };
+        Some(BatchCall { whole, count, strides })
+    }
+
+    /// Why [`Checked::on`] gives nothing for slices of these lengths.
+    #[cold]
+    pub(crate) fn refusal(&self, have: [usize; 3]) -> InputError {
+        let all = [("a", 0), ("b", 1), ("c", 2)];
+        let short = all.into_iter().find(|&(_, at)| have[at] < self.lens[at]);
+        let (name, at) = short.unwrap_or(("c", 2));
+        InputError::new(name, format!("{} elements are there, {} needed", have[at], self.lens[at]))
+    }
+}
+
+/// `C = alpha · op(A) · op(B) + beta · C`, column-major, with BLAS's arguments. A value of this type is a proof that every access of a
+/// correct GEMM lies within the slices and that all sizes fit BLAS's 32-bit integers.
+#[derive(Debug)]
+pub(crate) struct GemmCall<'a, T> {
+    /// Of the [`Checked`] that it was made by.
+    pub(crate) number: u64,
+    pub(crate) layout: Layout,
+    pub(crate) m: usize,
+    pub(crate) n: usize,
+    pub(crate) k: usize,
+    pub(crate) alpha: T,
+    pub(crate) a: &'a [T],
+    pub(crate) lda: usize,
+    pub(crate) b: &'a [T],
+    pub(crate) ldb: usize,
+    pub(crate) beta: T,
+    pub(crate) c: &'a mut [T],
+    pub(crate) ldc: usize,
+}
+
 impl<'a, T> GemmCall<'a, T> {
-    /// Checks the arguments. Only the sizes, the layout and the leading dimensions of `input` are read: the scalars are `alpha`
-    /// and `beta`, the element type is T.
+    /// Checks the arguments. Only the sizes, the layout and the leading dimensions of `input` are read, of one product: the scalars
+    /// are `alpha` and `beta`, the element type is T.
     ///
     /// # Errors
     /// The argument and the limit it breaks.
     pub(crate) fn new(
         input: &GemmInput,
-        (alpha, beta): (T, T),
+        scalars: (T, T),
         a: &'a [T],
         b: &'a [T],
         c: &'a mut [T],
-    ) -> Result<Self, InputError> {
-        let &GemmInput { m, n, k, layout, lda, ldb, ldc, .. } = input;
-        check_sizes(input)?;
-        check_operand(("a", "lda"), a.len(), lda, input.a_stored())?;
-        check_operand(("b", "ldb"), b.len(), ldb, input.b_stored())?;
-        check_operand(("c", "ldc"), c.len(), ldc, (m, n))?;
-        Ok(GemmCall { layout, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc })
+    ) -> Result<Self, InputError>
+    where
+        T: Copy,
+    {
+        let one = GemmInput { batch: Batch::ONE, ..input.clone() };
+        BatchCall::new(&one, scalars, a, b, c).map(|batch| batch.whole)
     }
 
     /// The same call in panels of `width` columns of C.
@@ -70,7 +171,7 @@ impl<'a, T> GemmCall<'a, T> {
             rest = tail;
             let skipped = if self.layout.b_transposed() { first } else { first * self.ldb };
             let b = &self.b[skipped.min(self.b.len())..];
-            panels.push(GemmCall { layout, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc });
+            panels.push(GemmCall { number: NO_NUMBER, layout, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc });
         }
         panels
     }
@@ -108,39 +209,28 @@ impl<'a, T: Copy> BatchCall<'a, T> {
         b: &'a [T],
         c: &'a mut [T],
     ) -> Result<Self, InputError> {
-        let [least_a, least_b, least_c] = input.lens();
-        for (name, have, need) in [("a", a.len(), least_a), ("b", b.len(), least_b), ("c", c.len(), least_c)] {
-            if have < need {
-                return Err(InputError::new(name, format!("{have} elements are there, {need} needed")));
-            }
-        }
-        let strides = input.batch.strides.map(|stride| stride as usize);
-        let count = input.batch.count as usize;
-        let apart = GemmInput::stored_len(input.m, input.n, input.ldc);
-        if count > 1 && strides[2] < apart {
-            let message = format!("{} is less than the {apart} elements of a product of C", strides[2]);
-            return Err(InputError::new("stride_c", message));
-        }
-        Ok(Self { whole: GemmCall::new(input, scalars, a, b, c)?, count, strides })
+        let checked = Checked::new(input)?;
+        let have = [a.len(), b.len(), c.len()];
+        checked.on(scalars, a, b, c).ok_or_else(|| checked.refusal(have))
     }
 
     /// Calls for each product in turn.
     pub(crate) fn each(&mut self, mut gemm: impl FnMut(&mut GemmCall<'_, T>)) {
-        let GemmCall { layout, m, n, k, alpha, a, lda, b, ldb, beta, ldc, .. } = self.whole;
+        let GemmCall { number, layout, m, n, k, alpha, a, lda, b, ldb, beta, ldc, .. } = self.whole;
         for product in 0..self.count {
             // Empty operands have no elements to skip.
             let [at_a, at_b, at_c] = self.strides.map(|stride| stride * product);
             let (a, b) = (&a[at_a.min(a.len())..], &b[at_b.min(b.len())..]);
             let at_c = at_c.min(self.whole.c.len());
             let c = &mut self.whole.c[at_c..];
-            gemm(&mut GemmCall { layout, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc });
+            gemm(&mut GemmCall { number, layout, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc });
         }
     }
 
     /// The same products in at most so many parts, which share no element of C.
     pub(crate) fn parts(&mut self, parts: usize) -> Vec<BatchCall<'_, T>> {
         let (count, strides) = (self.count, self.strides);
-        let GemmCall { layout, m, n, k, alpha, a, lda, b, ldb, beta, ldc, .. } = self.whole;
+        let GemmCall { number, layout, m, n, k, alpha, a, lda, b, ldb, beta, ldc, .. } = self.whole;
         let each = count.div_ceil(parts.max(1)).max(1);
         let mut rest: &mut [T] = self.whole.c;
         let mut out = Vec::new();
@@ -150,28 +240,11 @@ impl<'a, T: Copy> BatchCall<'a, T> {
             rest = tail;
             let [at_a, at_b, _] = strides.map(|stride| stride * first);
             let (a, b) = (&a[at_a.min(a.len())..], &b[at_b.min(b.len())..]);
-            let whole = GemmCall { layout, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc };
+            let whole = GemmCall { number, layout, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc };
             out.push(BatchCall { whole, count, strides });
         }
         out
     }
-}
-
-fn check_operand(
-    (data, ld): (&'static str, &'static str),
-    have: usize,
-    value: usize,
-    (rows, columns): (usize, usize),
-) -> Result<(), InputError> {
-    // BLAS asks for at least 1 even where there are no rows
-    if value < rows.max(1) {
-        return Err(InputError::new(ld, format!("{value} is less than the {} rows stored", rows.max(1))));
-    }
-    let need = GemmInput::stored_len(rows, columns, value);
-    if have < need {
-        return Err(InputError::new(data, format!("{have} elements are there, {need} needed")));
-    }
-    Ok(())
 }
 
 #[cfg(test)]

@@ -1,7 +1,8 @@
 //! Routines of libraries as kernels of the computation `gemm`.
 
-use crate::call::{BatchCall, GemmCall, check_sizes};
+use crate::call::{BatchCall, Checked, GemmCall, check_sizes};
 use crate::inventory::{Identity, inventory};
+use bytemuck::Pod;
 use std::fmt;
 use std::sync::Arc;
 use tilewright_core::buffer::{BufferSpec, View};
@@ -80,21 +81,21 @@ pub(crate) fn threads_of(device: &DeviceSpec) -> usize {
     device.fact("threads").and_then(|t| usize::try_from(t).ok()).unwrap_or(1).max(1)
 }
 
-/// A call on the host: the routine, the input, and how many threads it is given.
+/// A call on the host: the routine, what of the input is known beforehand, and how many threads it is given.
 struct HostCall {
     routine: &'static Routine,
-    input: GemmInput,
+    checked: Result<Checked, InputError>,
+    dtype: DType,
     buffers: Vec<BufferSpec>,
     threads: usize,
 }
 
 impl HostCall {
     fn new(routine: &'static Routine, device: &DeviceSpec, input: &GemmInput) -> Self {
-        let threads = threads_of(device);
-        let buffers = Gemm.buffers(input);
+        let checked = Checked::new(input);
         // The crates multiply by an alpha of zero, and a NaN survives that: no reduction is what is meant.
-        let input = if input.multiplies() { input.clone() } else { GemmInput { k: 0, ..input.clone() } };
-        Self { routine, input, buffers, threads }
+        let checked = if input.multiplies() { checked } else { checked.map(Checked::without_products) };
+        Self { routine, checked, dtype: input.dtype(), buffers: Gemm.buffers(input), threads: threads_of(device) }
     }
 }
 
@@ -158,45 +159,75 @@ impl HostCode for HostCall {
         self.threads > 1
     }
 
+    fn checks_buffers(&self) -> bool {
+        true
+    }
+
     fn run(&self, args: &mut HostArgs<'_, '_>) -> Result<(), DeviceError> {
-        let (scalars, [a, b, c]) = operands(&self.buffers, args)?;
-        match self.input.dtype() {
-            DType::F32 => {
-                let (a, b, c) = (a.as_slice(), b.as_slice(), c.as_mut_slice());
-                let scalars = (scalars.0 as f32, scalars.1 as f32);
-                let mut batch = BatchCall::new(&self.input, scalars, a, b, c).map_err(refused)?;
-                match batch.count {
-                    1 => (self.routine.sgemm)(&mut batch.whole, self.threads),
-                    _ => (self.routine.sbatch)(&mut batch, self.threads),
-                }
-            }
-            _ => {
-                let (a, b, c) = (a.as_slice(), b.as_slice(), c.as_mut_slice());
-                let mut batch = BatchCall::new(&self.input, scalars, a, b, c).map_err(refused)?;
-                match batch.count {
-                    1 => (self.routine.dgemm)(&mut batch.whole, self.threads),
-                    _ => (self.routine.dbatch)(&mut batch, self.threads),
-                }
-            }
-        }
-        Ok(())
+        let Ok(checked) = &self.checked else { return Err(refusal(&self.checked, &self.buffers, args)) };
+        let (routine, threads) = (self.routine, self.threads);
+        let ran = match self.dtype {
+            DType::F32 => batch_on(checked, args).map(|mut batch| match batch.count {
+                1 => (routine.sgemm)(&mut batch.whole, threads),
+                _ => (routine.sbatch)(&mut batch, threads),
+            }),
+            _ => batch_on(checked, args).map(|mut batch| match batch.count {
+                1 => (routine.dgemm)(&mut batch.whole, threads),
+                _ => (routine.dbatch)(&mut batch, threads),
+            }),
+        };
+        ran.ok_or_else(|| refusal(&self.checked, &self.buffers, args))
     }
 }
 
-/// What a program of GEMM is run on: alpha and beta, and the buffers of A, B and C.
-pub(crate) fn operands<'a, 'v>(
+/// An element type that libraries of the host have.
+pub(crate) trait Element: Pod + Copy + Send + Sync {
+    const DTYPE: DType;
+    fn of(scalar: f64) -> Self;
+}
+
+impl Element for f32 {
+    const DTYPE: DType = DType::F32;
+    fn of(scalar: f64) -> Self {
+        scalar as f32
+    }
+}
+
+impl Element for f64 {
+    const DTYPE: DType = DType::F64;
+    fn of(scalar: f64) -> Self {
+        scalar
+    }
+}
+
+/// The call that a program is run for, as bare as our own: beyond the library only the types and lengths of three buffers are looked
+/// at. None where they do not fit.
+#[inline]
+pub(crate) fn batch_on<'a, T: Element>(checked: &Checked, args: &'a mut HostArgs<'_, '_>) -> Option<BatchCall<'a, T>> {
+    let &[alpha, beta] = args.scalars.get(ALPHA..=BETA)? else { return None };
+    let [a, b, c] = &mut *args.buffers else { return None };
+    let fits = |view: &View<'_>| view.dtype() == T::DTYPE;
+    if !(fits(a) & fits(b) & fits(c) & c.is_writable()) {
+        return None;
+    }
+    checked.on((T::of(alpha), T::of(beta)), a.as_slice(), b.as_slice(), c.as_mut_slice())
+}
+
+/// Why a call was not made.
+#[cold]
+pub(crate) fn refusal(
+    checked: &Result<Checked, InputError>,
     specs: &[BufferSpec],
-    args: &'a mut HostArgs<'_, 'v>,
-) -> Result<((f64, f64), &'a mut [View<'v>; 3]), DeviceError> {
-    check_buffers(specs, args.buffers)?;
-    let argument = |name: &str, message| DeviceError::Argument { name: name.to_owned(), message };
-    let Some(&[alpha, beta]) = args.scalars.get(ALPHA..=BETA) else {
-        return Err(argument("alpha, beta", format!("{} scalars are given", args.scalars.len())));
+    args: &HostArgs<'_, '_>,
+) -> DeviceError {
+    if let Err(why) = checked {
+        return refused(why.clone());
+    }
+    let scalars = || DeviceError::Argument {
+        name: "alpha, beta".to_owned(),
+        message: format!("{} scalars are given", args.scalars.len()),
     };
-    let given = args.buffers.len();
-    let buffers = <&mut [View<'v>; 3]>::try_from(&mut *args.buffers);
-    let buffers = buffers.map_err(|_| argument("buffers", format!("a GEMM has a, b and c, {given} are given")))?;
-    Ok(((alpha, beta), buffers))
+    check_buffers(specs, args.buffers).err().unwrap_or_else(scalars)
 }
 
 /// An argument of a call that is refused.

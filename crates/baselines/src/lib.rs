@@ -11,6 +11,7 @@ mod libraries;
 mod locate;
 mod rust_crates;
 mod small;
+mod threads;
 
 pub use inventory::{CoreChoice, Identity, Inventory, Missing, inventory};
 pub use kernel::{CANDIDATES, LibraryGemm};

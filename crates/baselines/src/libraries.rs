@@ -1,8 +1,6 @@
 //! OpenBLAS, BLIS, Intel MKL, libxsmm and oneDNN, opened at run time.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
-use std::thread::{self, ThreadId};
 
 use crate::cores::{self, BLIS, Family, LIBXSMM, MKL, OPENBLAS};
 use crate::foreign::onednn::OneDnn;
@@ -12,6 +10,7 @@ use crate::inventory::{Identity, Missing};
 use crate::kernel::Routine;
 use crate::locate;
 use crate::small::{Maker, SmallRoutine};
+use crate::threads::ThreadCount;
 
 /// `MKL_INTERFACE_LP64`: 32-bit integers.
 const MKL_LP64: i64 = 0;
@@ -24,9 +23,6 @@ const MKL_GNU_THREADS: i64 = 3;
 /// and would be charged to whoever is timed next; calls that follow one another still find the workers awake.
 const BLOCKTIME_MS: i64 = 1;
 
-/// How many threads were set last, and by which thread: OpenMP's settings belong to the thread that makes them.
-type LastSet = Option<(ThreadId, usize)>;
-
 /// A BLAS opened at run time.
 #[derive(Debug)]
 pub(crate) struct SharedBlas {
@@ -37,8 +33,7 @@ pub(crate) struct SharedBlas {
     openmp: Option<&'static Library>,
     /// Names of its cores by their numbers, of a library that is told numbers.
     numbered: Vec<String>,
-    /// Held during a call: the thread count is process-wide in these libraries.
-    last_set: Mutex<LastSet>,
+    threads: ThreadCount,
 }
 
 impl SharedBlas {
@@ -55,12 +50,10 @@ impl SharedBlas {
         }
     }
 
+    #[inline]
     fn with_threads(&self, threads: usize, gemm: impl FnOnce()) {
-        let mut last = self.last_set.lock().unwrap_or_else(PoisonError::into_inner);
-        let wanted = (thread::current().id(), threads);
-        if *last != Some(wanted) {
-            self.set(threads);
-            *last = Some(wanted);
+        if !self.threads.is(threads) {
+            self.threads.change(threads, || self.set(threads));
         }
         gemm();
     }
@@ -301,8 +294,8 @@ fn assemble(
         core_choice: Some(cores::choice_for(family, path)),
         ..Identity::built_in(family.name, &version)
     };
-    let (openmp, numbered, last_set) = (None, Vec::new(), Mutex::new(None));
-    Ok(SharedBlas { identity, library, cblas, set_threads, openmp, numbered, last_set })
+    let (openmp, numbered, threads) = (None, Vec::new(), ThreadCount::default());
+    Ok(SharedBlas { identity, library, cblas, set_threads, openmp, numbered, threads })
 }
 
 /// Checks that `symbol` lies in the file of its library and not in another that defines the same name.

@@ -1,9 +1,9 @@
 //! Routines that are made for one shape, as kernels of the computation `gemm` for small products.
 
-use crate::call::{BatchCall, check_sizes};
+use crate::call::{BatchCall, Checked, check_sizes};
 use crate::foreign::small::{Dispatched, Libxsmm, NanoPlan};
 use crate::inventory::{Identity, inventory};
-use crate::kernel::{operands, refused, threads_of};
+use crate::kernel::{batch_on, refusal, refused, threads_of};
 use crate::rust_crates::in_parts;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -49,31 +49,31 @@ enum Code {
 
 impl Maker {
     /// For an input of binary32 that is accepted.
-    pub(crate) fn single(self, input: &GemmInput) -> Result<Made<f32>, InputError> {
+    pub(crate) fn single(self, input: &GemmInput, checked: &Checked) -> Result<Made<f32>, InputError> {
         match self {
             Maker::NanoGemm => {
-                let plan = NanoPlan::single(input);
+                let plan = NanoPlan::single(checked);
                 Ok(Box::new(move |batch| plan.run(batch)))
             }
-            Maker::Libxsmm(library) => jitted(library, input),
+            Maker::Libxsmm(library) => jitted(library, input, checked),
         }
     }
 
     /// For an input of binary64 that is accepted.
-    pub(crate) fn double(self, input: &GemmInput) -> Result<Made<f64>, InputError> {
+    pub(crate) fn double(self, input: &GemmInput, checked: &Checked) -> Result<Made<f64>, InputError> {
         match self {
             Maker::NanoGemm => {
-                let plan = NanoPlan::double(input);
+                let plan = NanoPlan::double(checked);
                 Ok(Box::new(move |batch| plan.run(batch)))
             }
-            Maker::Libxsmm(library) => jitted(library, input),
+            Maker::Libxsmm(library) => jitted(library, input, checked),
         }
     }
 
-    fn make(self, input: &GemmInput) -> Result<Code, InputError> {
+    fn make(self, input: &GemmInput, checked: &Checked) -> Result<Code, InputError> {
         match input.dtype() {
-            DType::F32 => self.single(input).map(Code::Single),
-            _ => self.double(input).map(Code::Double),
+            DType::F32 => self.single(input, checked).map(Code::Single),
+            _ => self.double(input, checked).map(Code::Double),
         }
     }
 
@@ -101,12 +101,12 @@ impl Maker {
             return Err(InputError::new("beta", "libxsmm compiles code for beta = 0 and beta = 1 only"));
         }
         // It keeps what it compiled, so that asking costs little when the program is made.
-        self.make(input).map(|_| ())
+        self.make(input, &Checked::new(input)?).map(|_| ())
     }
 }
 
-fn jitted<T: Dispatched>(library: Libxsmm, input: &GemmInput) -> Result<Made<T>, InputError> {
-    let code = library.compile::<T>(input)?;
+fn jitted<T: Dispatched>(library: Libxsmm, input: &GemmInput, checked: &Checked) -> Result<Made<T>, InputError> {
+    let code = library.compile::<T>(input, checked)?;
     Ok(Box::new(move |batch| code.run(batch)))
 }
 
@@ -137,7 +137,7 @@ impl SmallGemm {
 
 /// A call on the host.
 struct SmallCall {
-    code: Result<Code, InputError>,
+    made: Result<(Checked, Code), InputError>,
     input: GemmInput,
     buffers: Vec<BufferSpec>,
     threads: usize,
@@ -174,8 +174,9 @@ impl Kernel for SmallGemm {
     }
 
     fn plan(&self, device: &DeviceSpec, input: &GemmInput, _: &Legal<'_>) -> Program {
-        let (code, threads) = (self.routine.maker.make(input), threads_of(device));
-        let call = SmallCall { code, input: input.clone(), buffers: Gemm.buffers(input), threads };
+        let made = |checked: Checked| Ok((checked, self.routine.maker.make(input, &checked)?));
+        let made = Checked::new(input).and_then(made);
+        let call = SmallCall { made, input: input.clone(), buffers: Gemm.buffers(input), threads: threads_of(device) };
         Program::host(Arc::new(call), 0)
     }
 
@@ -195,19 +196,17 @@ impl Kernel for SmallGemm {
 }
 
 impl HostCode for SmallCall {
+    fn checks_buffers(&self) -> bool {
+        true
+    }
+
     fn run(&self, args: &mut HostArgs<'_, '_>) -> Result<(), DeviceError> {
-        let ((alpha, beta), [a, b, c]) = operands(&self.buffers, args)?;
-        match self.code.as_ref().map_err(|why| refused(why.clone()))? {
-            Code::Single(made) => {
-                let scalars = (alpha as f32, beta as f32);
-                let batch = BatchCall::new(&self.input, scalars, a.as_slice(), b.as_slice(), c.as_mut_slice());
-                divided(&mut batch.map_err(refused)?, self.threads, made)
-            }
-            Code::Double(made) => {
-                let batch = BatchCall::new(&self.input, (alpha, beta), a.as_slice(), b.as_slice(), c.as_mut_slice());
-                divided(&mut batch.map_err(refused)?, self.threads, made)
-            }
-        }
+        let (checked, code) = self.made.as_ref().map_err(|why| refused(why.clone()))?;
+        let ran = match code {
+            Code::Single(made) => batch_on(checked, args).map(|mut batch| divided(&mut batch, self.threads, made)),
+            Code::Double(made) => batch_on(checked, args).map(|mut batch| divided(&mut batch, self.threads, made)),
+        };
+        ran.unwrap_or_else(|| Err(refusal(&Ok(*checked), &self.buffers, args)))
     }
 }
 

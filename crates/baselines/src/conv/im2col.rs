@@ -205,7 +205,7 @@ impl Code {
         y: &mut [T],
     ) -> Result<(), InputError>
     where
-        T: From<u8>,
+        T: From<u8> + Copy,
     {
         let input = &self.pieces.input;
         let ([p, q], of_k, depth) = (input.output(), input.k / input.groups, Patches::of(input).depth());

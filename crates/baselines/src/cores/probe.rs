@@ -1,6 +1,6 @@
 //! One library file under one setting, opened and timed in a process of its own.
 
-use crate::call::BatchCall;
+use crate::call::{BatchCall, Checked};
 use crate::kernel::Routine;
 use crate::libraries::{self, Opened};
 use crate::small::SmallRoutine;
@@ -133,13 +133,13 @@ fn timed(opened: &Opened) -> Result<Rates, InputError> {
 }
 
 fn rates_of(routine: &Routine) -> Result<(f64, f64), InputError> {
-    let single = mean_rate(&LARGE, 1, DType::F32, 1f32, |_| {
+    let single = mean_rate(&LARGE, 1, DType::F32, 1f32, |_, _| {
         Ok(|batch: &mut BatchCall<'_, f32>| {
             (routine.sgemm)(&mut batch.whole, 1);
             Ok(())
         })
     })?;
-    let double = mean_rate(&LARGE, 1, DType::F64, 1f64, |_| {
+    let double = mean_rate(&LARGE, 1, DType::F64, 1f64, |_, _| {
         Ok(|batch: &mut BatchCall<'_, f64>| {
             (routine.dgemm)(&mut batch.whole, 1);
             Ok(())
@@ -149,8 +149,9 @@ fn rates_of(routine: &Routine) -> Result<(f64, f64), InputError> {
 }
 
 fn rates_of_small(routine: &SmallRoutine) -> Result<(f64, f64), InputError> {
-    let single = mean_rate(&SMALL, SMALL_COUNT, DType::F32, 1f32, |input| routine.maker.single(input))?;
-    let double = mean_rate(&SMALL, SMALL_COUNT, DType::F64, 1f64, |input| routine.maker.double(input))?;
+    let maker = routine.maker;
+    let single = mean_rate(&SMALL, SMALL_COUNT, DType::F32, 1f32, |input, checked| maker.single(input, checked))?;
+    let double = mean_rate(&SMALL, SMALL_COUNT, DType::F64, 1f64, |input, checked| maker.double(input, checked))?;
     Ok((single, double))
 }
 
@@ -160,7 +161,7 @@ fn mean_rate<T: Copy, R>(
     count: u32,
     dtype: DType,
     one: T,
-    prepare: impl Fn(&GemmInput) -> Result<R, InputError>,
+    prepare: impl Fn(&GemmInput, &Checked) -> Result<R, InputError>,
 ) -> Result<f64, InputError>
 where
     R: FnMut(&mut BatchCall<'_, T>) -> Result<(), InputError>,
@@ -170,10 +171,12 @@ where
         let input = GemmInput::new(m, n, k, dtype, Layout::Nn);
         // C is added to: results stay finite for as many repetitions as fit.
         let input = GemmInput { batch: Batch::tight(count, &input), beta: ScalarClass::One, ..input };
-        let mut run = prepare(&input)?;
+        let checked = Checked::new(&input)?;
+        let mut run = prepare(&input, &checked)?;
         let [a, b, c] = input.lens();
         let (a, b, mut c) = (vec![one; a], vec![one; b], vec![one; c]);
-        let mut batch = BatchCall::new(&input, (one, one), &a, &b, &mut c)?;
+        let have = [a.len(), b.len(), c.len()];
+        let mut batch = checked.on((one, one), &a, &b, &mut c).ok_or_else(|| checked.refusal(have))?;
         let seconds = fastest(|| run(&mut batch))?;
         let operations = 2.0 * (m * n * k) as f64 * f64::from(count);
         logs += (operations / seconds / 1e9).ln();

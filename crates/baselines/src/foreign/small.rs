@@ -1,33 +1,18 @@
 //! Products that are made for one shape: kernels that libxsmm compiles when it is asked, and plans of the crate `nano-gemm`.
 
 use super::{Library, LoadError};
-use crate::call::{BatchCall, GemmCall};
+use crate::call::{BatchCall, Checked, GemmCall};
 use std::ffi::{c_int, c_void};
 use tilewright_core::computation::InputError;
-use tilewright_ops::gemm::{GemmInput, Layout, ScalarClass};
+use tilewright_ops::gemm::{GemmInput, ScalarClass};
 
-/// What a kernel was made for. Whoever calls with anything else is refused: the kernel would go beyond its operands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Shape {
-    layout: Layout,
-    sizes: [usize; 3],
-    leading: [usize; 3],
-}
-
-impl Shape {
-    fn of(input: &GemmInput) -> Self {
-        let &GemmInput { m, n, k, layout, lda, ldb, ldc, .. } = input;
-        Self { layout, sizes: [m, n, k], leading: [lda, ldb, ldc] }
+/// Refuses a call for anything but what a kernel was made for: the kernel would go beyond its operands.
+fn expect<T>(made_for: &Checked, call: &GemmCall<'_, T>) -> Result<(), InputError> {
+    if call.number == made_for.number() {
+        return Ok(());
     }
-
-    fn expect<T>(&self, call: &GemmCall<'_, T>) -> Result<(), InputError> {
-        let &GemmCall { layout, m, n, k, lda, ldb, ldc, .. } = call;
-        let called = Self { layout, sizes: [m, n, k], leading: [lda, ldb, ldc] };
-        if called == *self {
-            return Ok(());
-        }
-        Err(InputError::new("m", format!("the kernel was made for {self:?}, and is called for {called:?}")))
-    }
+    let &GemmCall { m, n, k, .. } = call;
+    Err(InputError::new("m", format!("the kernel was made for {made_for:?}, and is called for {m} x {n} x {k}")))
 }
 
 /// `libxsmm_?mmdispatch`: sizes, leading dimensions, scalars, flags, prefetch.
@@ -79,7 +64,7 @@ impl Dispatched for f64 {
 /// Code of libxsmm for one shape and one pair of scalars.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Jitted<T> {
-    shape: Shape,
+    checked: Checked,
     beta: T,
     code: Compiled<T>,
 }
@@ -96,23 +81,24 @@ impl Libxsmm {
     ///
     /// # Errors
     /// The library has none.
-    pub(crate) fn compile<T: Dispatched>(&self, input: &GemmInput) -> Result<Jitted<T>, InputError> {
-        let [m, n, k] = [input.m, input.n, input.k].map(|size| size as c_int);
-        let [lda, ldb, ldc] = [input.lda, input.ldb, input.ldc].map(|ld| ld as c_int);
+    pub(crate) fn compile<T: Dispatched>(&self, input: &GemmInput, checked: &Checked) -> Result<Jitted<T>, InputError> {
+        let layout = checked.layout();
+        let [m, n, k] = checked.sizes().map(|size| size as c_int);
+        let [lda, ldb, ldc] = checked.leading().map(|ld| ld as c_int);
         let beta = T::from(if input.beta == ScalarClass::Zero { 0.0 } else { 1.0 });
         let flag = |is: bool, bit| if is { bit } else { 0 };
-        let flags = flag(input.layout.a_transposed(), TRANSPOSED_A) | flag(input.layout.b_transposed(), TRANSPOSED_B);
+        let flags = flag(layout.a_transposed(), TRANSPOSED_A) | flag(layout.b_transposed(), TRANSPOSED_B);
         let alpha = T::from(1.0);
         // SAFETY: the prototype was checked when the symbol was looked up; all pointers are to values that outlive the call.
         let code = unsafe { T::of(self)(m, n, k, &lda, &ldb, &ldc, &alpha, &beta, &flags, &NO_PREFETCH) };
         if code.is_null() {
-            let message = format!("{}: libxsmm compiles no code for this layout and these sizes", input.layout);
+            let message = format!("{layout}: libxsmm compiles no code for this layout and these sizes");
             return Err(InputError::new("layout", message));
         }
         // SAFETY: what the dispatcher gives is code of this prototype, asked for without prefetching (which would have
         // three more arguments). It is kept as long as the library, which is never closed.
         let code = unsafe { std::mem::transmute::<*const c_void, Compiled<T>>(code) };
-        Ok(Jitted { shape: Shape::of(input), beta, code })
+        Ok(Jitted { checked: *checked, beta, code })
     }
 }
 
@@ -120,12 +106,12 @@ impl<T: Dispatched> Jitted<T> {
     /// # Errors
     /// Another shape, or other scalars, than the code was made for.
     pub(crate) fn run(&self, batch: &mut BatchCall<'_, T>) -> Result<(), InputError> {
-        self.shape.expect(&batch.whole)?;
+        expect(&self.checked, &batch.whole)?;
         if batch.whole.alpha != T::from(1.0) || batch.whole.beta != self.beta {
             return Err(InputError::new("alpha, beta", "the code was compiled for other values"));
         }
         batch.each(|call| {
-            // SAFETY: `BatchCall` checked that the slices hold matrices of these sizes, for which the code was made.
+            // SAFETY: `BatchCall` checked that the slices hold matrices of these sizes, for which the code was made: `expect` compared their numbers.
             unsafe { (self.code)(call.a.as_ptr(), call.b.as_ptr(), call.c.as_mut_ptr()) }
         });
         Ok(())
@@ -134,7 +120,7 @@ impl<T: Dispatched> Jitted<T> {
 
 /// A plan of the crate `nano-gemm`.
 pub(crate) struct NanoPlan<T> {
-    shape: Shape,
+    checked: Checked,
     plan: nano_gemm::Plan<T>,
 }
 
@@ -145,25 +131,25 @@ unsafe impl<T: Sync> Sync for NanoPlan<T> {}
 
 impl NanoPlan<f32> {
     /// Of an input of which nothing is empty. Only for a plain A the crate has kernels that read it as it lies.
-    pub(crate) fn single(input: &GemmInput) -> Self {
-        let &GemmInput { m, n, k, .. } = input;
-        let plan = match input.layout.a_transposed() {
+    pub(crate) fn single(checked: &Checked) -> Self {
+        let [m, n, k] = checked.sizes();
+        let plan = match checked.layout().a_transposed() {
             false => nano_gemm::Plan::new_colmajor_lhs_and_dst_f32(m, n, k),
             true => nano_gemm::Plan::new_f32(m, n, k),
         };
-        Self { shape: Shape::of(input), plan }
+        Self { checked: *checked, plan }
     }
 }
 
 impl NanoPlan<f64> {
     /// As [`NanoPlan::single`].
-    pub(crate) fn double(input: &GemmInput) -> Self {
-        let &GemmInput { m, n, k, .. } = input;
-        let plan = match input.layout.a_transposed() {
+    pub(crate) fn double(checked: &Checked) -> Self {
+        let [m, n, k] = checked.sizes();
+        let plan = match checked.layout().a_transposed() {
             false => nano_gemm::Plan::new_colmajor_lhs_and_dst_f64(m, n, k),
             true => nano_gemm::Plan::new_f64(m, n, k),
         };
-        Self { shape: Shape::of(input), plan }
+        Self { checked: *checked, plan }
     }
 }
 
@@ -171,7 +157,7 @@ impl<T: Copy> NanoPlan<T> {
     /// # Errors
     /// Another shape than the plan was made for.
     pub(crate) fn run(&self, batch: &mut BatchCall<'_, T>) -> Result<(), InputError> {
-        self.shape.expect(&batch.whole)?;
+        expect(&self.checked, &batch.whole)?;
         batch.each(|call| self.one(call));
         Ok(())
     }
@@ -179,7 +165,7 @@ impl<T: Copy> NanoPlan<T> {
     /// The crate names the scalars the other way round: `dst = alpha · dst + beta · lhs · rhs`.
     fn one(&self, call: &mut GemmCall<'_, T>) {
         let ((rsa, csa), (rsb, csb)) = (call.a_strides(), call.b_strides());
-        // SAFETY: `GemmCall` holds slices for its shape, for which the plan was made; `expect` compared the layout, which says
+        // SAFETY: `GemmCall` holds slices for its shape, for which the plan was made; `expect` compared numbers, and so layouts, which say
         // whether the plan was told that A is column-major. C always is.
         unsafe {
             self.plan.execute_unchecked(
