@@ -19,9 +19,12 @@ import sys
 DROPPED = {"each", "reason", "fits_by_source"}
 
 
-def trimmed(value):
+def trimmed(value, key=None):
+    """What is kept of an answer; of a file, where it lies on the machine is nobody's business."""
+    if key == "path" and isinstance(value, str):
+        return os.path.basename(value)
     if isinstance(value, dict):
-        return {k: trimmed(v) for k, v in value.items() if k not in DROPPED}
+        return {k: trimmed(v, k) for k, v in value.items() if k not in DROPPED}
     return [trimmed(v) for v in value] if isinstance(value, list) else value
 
 

@@ -312,10 +312,34 @@ mod avx2 {
         ]
     }
 
-    /// Transposing copy of a k-contiguous panel. Blocks of a step are written from the last to the first: what
+    /// The elements under a mask, zeros for the others.
+    ///
+    /// # Safety
+    /// Those under the mask must be readable.
+    #[target_feature(enable = "avx2")]
+    unsafe fn part_f32(from: *const f32, mask: __m256i) -> __m256 {
+        // SAFETY: the caller's contract.
+        unsafe { _mm256_maskload_ps(from, mask) }
+    }
+
+    /// As [`part_f32`].
+    ///
+    /// # Safety
+    /// As for [`part_f32`].
+    #[target_feature(enable = "avx2")]
+    unsafe fn part_f64(from: *const f64, mask: __m256i) -> __m256d {
+        // SAFETY: the caller's contract.
+        unsafe { _mm256_maskload_pd(from, mask) }
+    }
+
+    /// Bytes of a row that are read before the next rows: a line, which the rows of a panel may drive out of the first-level cache
+    /// before its second half is asked for, where they lie a power of two apart.
+    const LINE: usize = 64;
+
+    /// Transposing copy of a k-contiguous panel, line by line. Blocks of a line are written from the last to the first: what
     /// a partial last block writes too much lies in the next step, and is overwritten by it.
     macro_rules! transposing {
-        ($name:ident, $square:ident, $t:ty, $block:literal, $vector:ty, $load:ident, $zero:ident, $store:ident, $transpose:ident) => {
+        ($name:ident, $square:ident, $t:ty, $block:literal, $vector:ty, $load:ident, $part:ident, $zero:ident, $store:ident, $transpose:ident) => {
             /// # Safety
             /// As for `Packed::transpose_square_avx2`.
             #[target_feature(enable = "avx2")]
@@ -335,32 +359,33 @@ mod avx2 {
             /// As for `pack`; `step` must be 1.
             #[target_feature(enable = "avx2")]
             unsafe fn $name(panel: &Panel<$t>, to: *mut $t) {
-                let blocks = panel.width.div_ceil($block);
-                let whole_depth = panel.depth / $block * $block;
-                let mut p = 0;
-                while p < whole_depth {
+                let (blocks, words) = (panel.width.div_ceil($block), size_of::<$t>() / 4);
+                for line in (0..panel.depth).step_by(LINE / size_of::<$t>()) {
+                    let end = (line + LINE / size_of::<$t>()).min(panel.depth);
                     for block in (0..blocks).rev() {
                         let first = block * $block;
-                        let mut rows: [$vector; $block] = [$zero(); $block];
-                        for (r, row) in rows.iter_mut().enumerate() {
-                            if first + r < panel.valid {
-                                // SAFETY: row first + r < valid, steps p .. p + block <= depth. A prefetch may be anywhere.
-                                *row = unsafe {
-                                    let from = panel.source.add((first + r) * panel.along + p);
-                                    _mm_prefetch::<_MM_HINT_T0>(from.wrapping_add(AHEAD / size_of::<$t>()).cast());
-                                    $load(from)
-                                };
+                        for p in (line..end).step_by($block) {
+                            let steps = $block.min(panel.depth - p);
+                            let mut rows: [$vector; $block] = [$zero(); $block];
+                            for (r, row) in rows.iter_mut().enumerate() {
+                                if first + r < panel.valid {
+                                    // SAFETY: row first + r < valid, steps p .. p + steps <= depth. A prefetch may be anywhere.
+                                    *row = unsafe {
+                                        let from = panel.source.add((first + r) * panel.along + p);
+                                        if p == line {
+                                            _mm_prefetch::<_MM_HINT_T0>(from.wrapping_add(AHEAD / size_of::<$t>()).cast());
+                                        }
+                                        if steps == $block { $load(from) } else { $part(from, mask(steps * words)) }
+                                    };
+                                }
+                            }
+                            for (q, column) in $transpose(rows).into_iter().enumerate().take(steps) {
+                                // SAFETY: ends within one block of width * depth, which the slack covers.
+                                unsafe { $store(to.add((p + q) * panel.width + first), column) };
                             }
                         }
-                        for (q, column) in $transpose(rows).into_iter().enumerate() {
-                            // SAFETY: ends within one block of width * depth, which the slack covers.
-                            unsafe { $store(to.add((p + q) * panel.width + first), column) };
-                        }
                     }
-                    p += $block;
                 }
-                // SAFETY: the caller's contract.
-                unsafe { pack_plain(panel, to, whole_depth) };
             }
         };
     }
@@ -371,6 +396,7 @@ mod avx2 {
         8,
         __m256,
         _mm256_loadu_ps,
+        part_f32,
         _mm256_setzero_ps,
         _mm256_storeu_ps,
         transpose_f32
@@ -382,6 +408,7 @@ mod avx2 {
         4,
         __m256d,
         _mm256_loadu_pd,
+        part_f64,
         _mm256_setzero_pd,
         _mm256_storeu_pd,
         transpose_f64
