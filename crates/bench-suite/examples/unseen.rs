@@ -1,9 +1,10 @@
 //! How good the answer for an input never seen is, by the time that it may take:
 //! `cargo run --release -p tilewright-bench-suite --example unseen -- [INPUTS] [SECONDS] [THREADS] [SEED] [WORDS...]`
 //!
-//! After `tilewright tune gemm --threads THREADS`. For each input that is drawn, the default, the answer without timing, the answer with
-//! the model's twenty best timed, and the answer with six seconds of looking around are timed beside the best of a search of so many
-//! seconds, in interleaved rounds. A fraction is the time of the fastest of them all by that of an answer.
+//! After `tilewright tune gemm --threads THREADS`. For each input that is drawn, the default, the model's first choice, the answer
+//! without timing (one or the other), the answer with the model's twenty best timed, and the answer with six seconds of looking around
+//! are timed beside the best of a search of so many seconds, in interleaved rounds. A fraction is the time of the fastest of them all
+//! by that of an answer.
 
 #[path = "random_best/outcome.rs"]
 mod outcome;
@@ -29,7 +30,7 @@ use tilewright_runtime::store::{Home, ProfileStore};
 use tilewright_sampler::Exact;
 
 /// What is compared, and the time that each may take beside the ranking; the last is the search that stands for the best known.
-const NAMES: [&str; 5] = ["default", "no timing", "top 20", "6 s", "search"];
+const NAMES: [&str; 6] = ["default", "model", "no timing", "top 20", "6 s", "search"];
 
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -49,9 +50,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut all: [Vec<f64>; NAMES.len()] = Default::default();
     for _ in 0..inputs {
         let words = kernels[0].draw(&fixed, &limits, &mut || rng.random())?;
-        let fractions = bench.fractions(&kernels, &words)?;
+        let (fractions, best) = bench.fractions(&kernels, &words)?;
         let told: Vec<String> = NAMES.iter().zip(fractions).map(|(name, f)| format!("{name} {f:.3}")).collect();
-        println!("{}: {words}", told.join(", "));
+        println!("{}: {words}\n    {best}", told.join(", "));
         all.iter_mut().zip(fractions).for_each(|(all, fraction)| all.push(fraction));
     }
     for (name, mut fractions) in NAMES.into_iter().zip(all) {
@@ -77,7 +78,11 @@ type Candidate = (Arc<dyn AnyKernel>, Box<dyn Problem>);
 type Answer = (usize, Point);
 
 impl Bench {
-    fn fractions(&mut self, kernels: &[Arc<dyn AnyKernel>], words: &Config) -> Result<[f64; 5], Box<dyn Error>> {
+    fn fractions(
+        &mut self,
+        kernels: &[Arc<dyn AnyKernel>],
+        words: &Config,
+    ) -> Result<([f64; 6], String), Box<dyn Error>> {
         let problem = |kernel: &Arc<dyn AnyKernel>| kernel.problem(self.measure.spec(), words).ok();
         let problems: Vec<_> = kernels.iter().filter_map(|k| Some((k.clone(), problem(k)?))).collect();
         let legal = |(_, problem): &(_, Box<dyn Problem>)| problem.default_point().is_some();
@@ -86,22 +91,28 @@ impl Bench {
         let first = first.ok_or("no kernel takes the input")?;
         let default = problems[first].1.default_point().ok_or("no default")?;
         let mut answers = vec![(first, default)];
-        let looks = [(0, Duration::ZERO), (20, Duration::ZERO), (20, Duration::from_secs(6)), (20, self.search)];
-        for (look, (top, refine)) in looks.into_iter().enumerate() {
+        let usual = PlanSettings::default().worth_leaving;
+        let none = Duration::ZERO;
+        let looks = [(0, none, f64::INFINITY), (0, none, usual), (20, none, usual)];
+        let looks = looks.into_iter().chain([Duration::from_secs(6), self.search].map(|time| (20, time, usual)));
+        for (look, (top, refine, worth_leaving)) in looks.enumerate() {
             let mut found = Vec::new();
             for (at, (kernel, problem)) in problems.iter().enumerate() {
                 let share = refine / problems.len() as u32;
                 let seed = self.seed + look as u64;
                 if top > 0 || at == first {
-                    found.push((at, self.plan(&**kernel, &**problem, words, (top, share), seed)?));
+                    let settings = PlanSettings { top, refine: share, worth_leaving, seed, ..PlanSettings::default() };
+                    found.push((at, self.plan(&**kernel, &**problem, words, settings)?));
                 }
             }
             let (fastest, _) = self.fastest(&problems, &found)?;
             answers.push(found.swap_remove(fastest));
         }
-        let (_, times) = self.fastest(&problems, &answers)?;
-        let best = times.iter().copied().fold(f64::INFINITY, f64::min);
-        Ok(std::array::from_fn(|at| best / times[at]))
+        let (fastest, times) = self.fastest(&problems, &answers)?;
+        let told =
+            |(at, point): &Answer| format!("{} {}", problems[*at].1.kernel(), problems[*at].1.space().config(point));
+        let best = format!("best {}, default {}", told(&answers[fastest]), told(&answers[0]));
+        Ok((std::array::from_fn(|at| times[fastest] / times[at]), best))
     }
 
     fn plan(
@@ -109,15 +120,13 @@ impl Bench {
         kernel: &dyn AnyKernel,
         problem: &dyn Problem,
         words: &Config,
-        (top, refine): (usize, Duration),
-        seed: u64,
+        settings: PlanSettings,
     ) -> Result<Point, Box<dyn Error>> {
         let device = self.measure.spec().clone();
         let best = self.store.find(&kernel.id(), &device, words)?.best;
         let (path, profile) = best.ok_or("no profile for this many threads: run `tilewright tune` with them first")?;
         profile.expect(&path, &kernel.id(), &device, &kernel.schema())?;
         let model = Mlp::from_value(profile.model)?;
-        let settings = PlanSettings { top, refine, seed, ..PlanSettings::default() };
         let mut planner = Planner {
             kernel,
             device: &device,

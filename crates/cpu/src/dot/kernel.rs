@@ -33,9 +33,11 @@ pub struct DotPlan {
 /// Longest of the shorter side of C: a matrix of dot products reads each operand too often where both sides are long.
 const THIN: usize = 64;
 
-/// Sides of C and reductions for which no other kernel comes near.
-const FEW: usize = 3;
+/// Reductions for which no other kernel comes near: where C has a side that fills less than three quarters of a vector, or where it is
+/// no more than so many elements either way and the reduction is very long.
 const LONG: usize = 64;
+const VERY_LONG: usize = 1000;
+const LITTLE: usize = 32;
 
 impl CpuDot {
     /// The kernel with its space.
@@ -107,8 +109,11 @@ impl Kernel for CpuDot {
     }
 
     /// Vectors times matrices, and dot products: other kernels have whole vectors along a side of a few elements.
-    fn suits(&self, _: &DeviceSpec, input: &GemmInput) -> f64 {
-        if input.m.min(input.n) <= FEW && input.k >= LONG { 2.0 } else { 0.0 }
+    fn suits(&self, device: &DeviceSpec, input: &GemmInput) -> f64 {
+        let lanes = device.fact("vec_max").map_or(4, |bytes| bytes as usize / input.dtype().size());
+        let (short, long) = (input.m.min(input.n), input.m.max(input.n));
+        let few = 4 * short <= 3 * lanes && input.k >= LONG;
+        if few || (long <= LITTLE && input.k >= VERY_LONG) { 2.0 } else { 0.0 }
     }
 
     fn default_point(&self, _: &DeviceSpec, _: &GemmInput, space: &BoundSpace) -> Option<Point> {

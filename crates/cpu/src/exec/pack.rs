@@ -149,7 +149,7 @@ unsafe fn pack_plain<T: Packed>(panel: &Panel<T>, to: *mut T, from: usize) {
 mod avx2 {
     use std::arch::x86_64::*;
 
-    use super::{Packed, Panel, pack_plain};
+    use super::{Packed, Panel};
 
     /// Bytes that a transposition prefetches ahead in each of its rows: more rows than a processor follows by itself.
     const AHEAD: usize = 256;
@@ -373,7 +373,9 @@ mod avx2 {
                                     *row = unsafe {
                                         let from = panel.source.add((first + r) * panel.along + p);
                                         if p == line {
-                                            _mm_prefetch::<_MM_HINT_T0>(from.wrapping_add(AHEAD / size_of::<$t>()).cast());
+                                            _mm_prefetch::<_MM_HINT_T0>(
+                                                from.wrapping_add(AHEAD / size_of::<$t>()).cast(),
+                                            );
                                         }
                                         if steps == $block { $load(from) } else { $part(from, mask(steps * words)) }
                                     };

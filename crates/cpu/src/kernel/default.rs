@@ -34,6 +34,7 @@ struct Facts {
     lanes: usize,
     l1: usize,
     l2: usize,
+    l3: usize,
     /// Whether C is written and not read, and whether whole vectors of it are aligned.
     writes_only: bool,
     aligned: bool,
@@ -53,6 +54,7 @@ impl Facts {
             lanes: (fact("vec_max", 16) / es).max(1),
             l1: fact("l1d_bytes", 32 << 10),
             l2: fact("l2_bytes", 512 << 10),
+            l3: fact("l3_bytes", 8 << 20),
             writes_only: input.beta == ScalarClass::Zero,
             aligned: (input.ldc * es).is_multiple_of(fact("vec_max", 16)) && input.align >= fact("vec_max", 16),
         }
@@ -78,8 +80,29 @@ impl Facts {
         if axis == Axis::M { (self.m, self.n) } else { (self.n, self.m) }
     }
 
+    /// The axis that a rough account of a core's cycles finds cheapest for a product that is read once or twice: multiply-adds by whole
+    /// vectors, transposing what vectors run along where it lies along k, and transposing tiles of C.
+    fn cheaper_axis(&self) -> Axis {
+        let cycles = |axis: Axis| {
+            let (v, s) = self.sides(axis);
+            let multiplied = tile_cycles(self, v, s, best_tile(self, v, s)) * self.k as f64;
+            let line = LINE / self.es;
+            let packed =
+                if self.is_contiguous(axis) { 0.0 } else { TRANSPOSED * (v * self.k.max(line) * self.es) as f64 };
+            let stored = if axis == Axis::M { 0.0 } else { TRANSPOSED * (v * s * self.es) as f64 };
+            multiplied + packed + stored
+        };
+        if cycles(Axis::N) < cycles(Axis::M) { Axis::N } else { Axis::M }
+    }
+
     fn registers(&self) -> usize {
         if self.lanes * self.es >= 64 { 32 } else { 16 }
+    }
+
+    /// Bytes of the narrowest vector that holds so many elements, of the widest where none does.
+    fn vec(&self, elements: usize) -> usize {
+        let widest = self.lanes * self.es;
+        [16, 32].into_iter().find(|vec| elements * self.es <= *vec && *vec < widest).unwrap_or(widest)
     }
 
     fn family(&self) -> Family {
@@ -114,9 +137,12 @@ enum Family {
 #[derive(Clone, Debug)]
 struct Choice {
     axis: Axis,
+    /// Bytes of a vector.
+    vec: usize,
+    /// Bytes of an element.
+    es: usize,
     /// Register tile: vectors, and elements across them.
     tile: (usize, usize),
-    lanes: usize,
     pack_v: bool,
     pack_s: bool,
     /// Whether the panel of the broadcast operand stays.
@@ -143,6 +169,9 @@ enum Threads {
 /// Rows in memory that are read side by side: more fall into the same sets of a cache, and no processor foresees them.
 const ROWS: usize = 12;
 
+/// Bytes of a page: a processor prefetches within one.
+const PAGE: usize = 4096;
+
 /// Beyond all values of a parameter.
 const ALL: usize = 1 << 20;
 
@@ -164,8 +193,9 @@ impl Choice {
         let depth = f.k.div_ceil(f.k.div_ceil(u.max(1)));
         Self {
             axis: Axis::M,
+            vec: f.vec(f.m),
+            es: f.es,
             tile,
-            lanes: f.lanes,
             pack_v: true,
             // A panel is read from where it lies by the first tile of a block, and a few times only.
             pack_s: !f.is_near(),
@@ -188,21 +218,25 @@ impl Choice {
         let axis = if tall != along_k { Axis::M } else { Axis::N };
         let short = f.m.min(f.n);
         let threads = if along_k { Threads::Across } else { Threads::Vectors };
-        let common = Self { axis, threads, ..Self::large(f) };
+        let common = Self { axis, vec: f.vec(f.sides(axis).0), threads, ..Self::large(f) };
         if along_k {
             // As few rows at once as a processor follows by itself, from end to end.
             let tile = best_tile(f, short, ROWS);
             let pack_v = !f.is_contiguous(axis);
-            return Self { tile, pack_v, pack_s: false, u: ALL, v_block: 256, k_s: 8, prefetch: 0, ..common };
+            // A processor runs ahead in long rows by itself.
+            let prefetch = if f.k * f.es < PAGE / 2 { 8 } else { 0 };
+            return Self { tile, pack_v, pack_s: false, u: ALL, v_block: 256, k_s: 8, prefetch, ..common };
         }
-        let tile = best_tile(f, ALL, short);
+        let tile = streaming_tile(f, short);
         let plain = Self { tile, pack_s: true, broadcast: false, v_block: tile.0 * f.lanes, prefetch: 8, ..common };
         if short > 3 * tile.1 {
             // Used often enough for a copy, which the first tile of each panel makes on its way.
             return Self { u: 256, ..plain };
         }
-        // Few steps of k at once: each is on a page of its own.
-        Self { pack_v: false, u: 64, k_s: 2, prefetch: 32, ..plain }
+        // Few steps of k at once: each is on a page of its own, and a processor knows some 64 by heart. Where C is transposed at the end of
+        // a block of k, that costs more.
+        let u = if axis == Axis::M { 32 } else { 128 };
+        Self { pack_v: false, u, k_s: 2, prefetch: 32, ..plain }
     }
 
     /// Nothing is used often enough for a copy, where vectors can be loaded without one.
@@ -210,10 +244,12 @@ impl Choice {
         let axis = if f.deep_a && !f.deep_b { Axis::N } else { Axis::M };
         let (v, s) = f.sides(axis);
         let tile = best_tile(f, v, s);
-        // Both operands of a block in half of the first-level cache.
-        let u = (f.l1 / 2 / ((v + s) * f.es)).max(64);
+        // What a tile reads of a block in the first-level cache.
+        let u = (f.l1 / ((tile.0 * f.lanes + tile.1) * f.es)).max(64);
+        let prefetch = if f.bytes() <= f.l2 { 0 } else { 32 };
         Self {
             axis,
+            vec: f.vec(v),
             tile,
             pack_v: !f.is_contiguous(axis),
             pack_s: false,
@@ -221,7 +257,7 @@ impl Choice {
             u,
             v_block: tile.0 * f.lanes,
             s_block: s,
-            prefetch: 32,
+            prefetch,
             threads: Threads::Reduction,
             ..Self::large(f)
         }
@@ -229,52 +265,50 @@ impl Choice {
 
     /// Packing would take longer than reading a few lines twice.
     fn medium(f: &Facts) -> Self {
-        let axis = if f.deep_a && !f.deep_b { Axis::N } else { Axis::M };
+        let axis = f.cheaper_axis();
         let pack_v = !f.is_contiguous(axis);
         let (v, s) = f.sides(axis);
         let tile = best_tile(f, v, s);
-        Self { axis, tile, pack_v, pack_s: false, broadcast: pack_v, v_block: ALL, prefetch: 0, ..Self::large(f) }
+        // What one tile covers stays, however long the other side is.
+        let broadcast = pack_v && v > tile.0 * f.lanes;
+        let vec = f.vec(v);
+        Self { axis, vec, tile, pack_v, pack_s: false, broadcast, v_block: ALL, prefetch: 0, ..Self::large(f) }
     }
 
     /// C is written once, column by column, and around the caches where it does not fit them.
     fn flat(f: &Facts) -> Self {
-        let beyond = f.m * f.n * f.es > f.l2;
-        let wide = f.n > 4 * f.m && !f.deep_b;
-        let axis = if wide { Axis::N } else { Axis::M };
+        let axis = f.cheaper_axis();
         let (v, s) = f.sides(axis);
         let threads = if v >= s { Threads::Vectors } else { Threads::Across };
-        let common = Self { axis, u: f.k.next_power_of_two(), k_s: 8, prefetch: 0, threads, ..Self::large(f) };
-        if f.writes_only && f.aligned && beyond && axis == Axis::M {
-            let tile = (2, 7);
+        let (u, vec) = (f.k.next_power_of_two(), f.vec(v));
+        let common = Self { axis, vec, u, k_s: 8, prefetch: 0, threads, ..Self::large(f) };
+        let bytes = f.m * f.n * f.es;
+        if f.writes_only && f.aligned && axis == Axis::M && bytes > f.l3.min(8 * f.l2) {
+            let v_block = 2 * f.lanes;
             return Self {
-                tile,
+                tile: (2, 7),
                 pack_s: true,
                 stream: true,
                 broadcast: false,
-                v_block: 2 * f.lanes,
+                v_block,
                 s_block: 1024,
                 ..common
             };
         }
-        // Few columns at once, where all that is done is to write them.
-        let tile = match axis {
-            Axis::M if beyond && f.k < 16 => (4, 4),
-            Axis::M => best_tile(f, v, s),
-            // Long runs of C, where its tiles are transposed.
-            Axis::N => (3, 9),
-        };
         let pack_v = !f.is_contiguous(axis);
-        if v <= 2 * f.lanes {
-            return Self { tile, pack_v, pack_s: false, broadcast: false, v_block: v, ..common };
+        let common = Self { pack_v, pack_s: false, k_s: 4, ..common };
+        // Few columns at once, where all that is done is to write them.
+        let narrow = if f.registers() > 16 { (4, 6) } else { (2, 6) };
+        let tile = if f.k < 16 && axis == Axis::M { narrow } else { best_tile(f, v, s) };
+        if v <= 2 * tile.0 * f.lanes {
+            return Self { tile, broadcast: false, v_block: ALL, ..common };
         }
-        let v_block = if pack_v {
-            256
-        } else if wide {
-            512
-        } else {
-            ALL
-        };
-        Self { tile, pack_v, pack_s: wide, v_block, k_s: 4, prefetch: 8, ..common }
+        if f.k < 16 && axis == Axis::M {
+            // What vectors are loaded from stays in the first-level cache while some columns are written.
+            let v_block = (f.l1 / 2 / (f.k * f.es)).max(4 * f.lanes);
+            return Self { tile: (2, 6), v_block, s_block: if v > v_block { 64 } else { 512 }, ..common };
+        }
+        Self { tile, v_block: if pack_v { 256 } else { ALL }, ..common }
     }
 
     fn wanted(&self, param: &Param) -> Vec<Value> {
@@ -283,8 +317,8 @@ impl Choice {
         let descending = |most| descending(param, most);
         match param.name.as_str() {
             "axis" => vec![Value::from(if self.axis == Axis::M { "m" } else { "n" })],
-            "vec" => descending(64),
-            "m_s" => descending(self.tile.0 * self.lanes),
+            "vec" => descending(self.vec),
+            "m_s" => descending(self.tile.0 * self.vec / self.es),
             "n_s" => descending(self.tile.1),
             "k_l" => one(1),
             "t" => descending(ALL),
@@ -316,13 +350,14 @@ fn descending(param: &Param, most: usize) -> Vec<Value> {
 }
 
 /// Register tiles that are tried: vectors, and most elements across them.
-const TILES: [(usize, usize); 15] = [
+const TILES: [(usize, usize); 16] = [
     (2, 12),
     (2, 10),
     (2, 9),
     (2, 8),
     (2, 7),
     (2, 14),
+    (3, 9),
     (3, 8),
     (3, 6),
     (4, 6),
@@ -334,19 +369,41 @@ const TILES: [(usize, usize); 15] = [
     (1, 10),
 ];
 
-/// The register tile that takes the fewest cycles a step of k over `v` by `s` elements, tiles of an edge balanced: of two units for
-/// multiply-adds, of two for loads, and never under the latency of a chain.
+/// The register tile that takes the fewest cycles a step of k over `v` by `s` elements, tiles of an edge balanced.
 fn best_tile(f: &Facts, v: usize, s: usize) -> (usize, usize) {
-    let units = v.div_ceil(f.lanes);
-    let cycles = |&(vecs, n_s): &(usize, usize)| {
-        let (along, across) = (units.div_ceil(vecs), s.div_ceil(n_s));
-        let (vecs, n_s) = (units as f64 / along as f64, s as f64 / across as f64);
-        let step = (vecs * n_s / 2.0).max((vecs + n_s) / 2.0).max(LATENCY) + 0.5;
-        along as f64 * across as f64 * step
-    };
-    let fits = |&&(vecs, n_s): &&(usize, usize)| vecs * n_s + (vecs.min(n_s) + 1).max(4) <= f.registers();
-    TILES.iter().filter(fits).min_by(|a, b| cycles(a).total_cmp(&cycles(b))).copied().unwrap_or((1, 6))
+    cheapest(f, |tile| tile_cycles(f, v, s, tile))
 }
+
+/// The same beside a long operand that is read from memory once for each tile across the short side.
+fn streaming_tile(f: &Facts, short: usize) -> (usize, usize) {
+    let units = ALL / f.lanes;
+    cheapest(f, |tile| tile_cycles(f, ALL, short, tile) + FETCHED * (units * short.div_ceil(tile.1)) as f64)
+}
+
+fn cheapest(f: &Facts, cycles: impl Fn((usize, usize)) -> f64) -> (usize, usize) {
+    let fits = |&&(vecs, n_s): &&(usize, usize)| vecs * n_s + (vecs.min(n_s) + 1).max(4) <= f.registers();
+    let best = TILES.iter().filter(fits).min_by(|a, b| cycles(**a).total_cmp(&cycles(**b)));
+    best.copied().unwrap_or((1, 6))
+}
+
+/// Cycles of a step of k over `v` by `s` elements: of two units for multiply-adds, of two for loads, and never under the latency of a
+/// chain.
+fn tile_cycles(f: &Facts, v: usize, s: usize, (vecs, n_s): (usize, usize)) -> f64 {
+    let units = v.div_ceil(f.lanes);
+    let (along, across) = (units.div_ceil(vecs), s.div_ceil(n_s));
+    let (vecs, n_s) = (units as f64 / along as f64, s as f64 / across as f64);
+    let step = (vecs * n_s / 2.0).max((vecs + n_s) / 2.0).max(LATENCY) + 0.5;
+    along as f64 * across as f64 * step
+}
+
+/// Bytes of a cache line: of a row as much is fetched, however short it is.
+const LINE: usize = 64;
+
+/// Cycles of transposing a byte into or out of vectors.
+const TRANSPOSED: f64 = 0.07;
+
+/// Cycles of a vector that comes from further than the first-level cache.
+const FETCHED: f64 = 0.25;
 
 /// Cycles from a multiply-add to the next of its chain.
 const LATENCY: f64 = 4.0;
@@ -391,8 +448,8 @@ mod tests {
     fn tiles_fit_the_registers_and_divide_small_sides_evenly() {
         let input = GemmInput::new(64, 64, 64, DType::F32, Layout::Nn);
         let (wide, narrow) = (Facts::of(&device(64, 1), &input), Facts::of(&device(32, 1), &input));
-        // 16 columns are two tiles of 8, which are wider along vectors.
-        assert_eq!(best_tile(&wide, ALL, 16), (3, 8));
+        // 16 columns are two tiles of 8, as they are of 9, and both are wider along vectors than one of 16.
+        assert_eq!(best_tile(&wide, ALL, 16), (3, 9));
         assert_eq!(best_tile(&wide, ALL, ALL).0 * best_tile(&wide, ALL, ALL).1, 28);
         let (vecs, n_s) = best_tile(&narrow, ALL, ALL);
         assert!(vecs * n_s <= 12, "{vecs} {n_s}");

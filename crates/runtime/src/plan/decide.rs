@@ -81,10 +81,6 @@ pub(super) fn decide(
     Ok(planned)
 }
 
-/// Of two configurations that nobody timed, the model's is taken where it expects less than this share of the default's time. A guess of
-/// how wrong models are at their best; `--example unseen` of `bench-suite` measures it.
-const WORTH_LEAVING: f64 = 0.85;
-
 /// One decision.
 struct Deciding<'d> {
     problem: &'d dyn Problem,
@@ -148,12 +144,11 @@ impl Deciding<'_> {
         Ok(order)
     }
 
-    /// Whether the model promises less of its first choice over the default than it is usually wrong by. The first of very many is
-    /// more often one that the model takes for too fast than the default is.
+    /// Whether the model promises less of its first choice over the default than it is usually wrong by.
     fn keeps_default(&self) -> bool {
         let (Some(model), Some(default)) = (self.knowledge.model(), &self.knowledge.default) else { return false };
         let first = self.bench.pool.iter().next().map(|first| model.cost(&first.point));
-        first.is_some_and(|first| first > WORTH_LEAVING * model.cost(default))
+        first.is_some_and(|first| first > self.settings.worth_leaving * model.cost(default))
     }
 
     /// The order of preference by measuring.

@@ -23,6 +23,9 @@ pub struct PlanSettings {
     pub known: String,
     /// How many of the model's best are timed. Zero times nothing: the model's first choice is taken, or the default.
     pub top: usize,
+    /// Of two configurations that nobody timed, the model's is taken where it expects less than this share of the default's time: the
+    /// first of very many is more often one that the model takes for too fast than the default is.
+    pub worth_leaving: f64,
     /// What searches by measuring, beginning from the model's best or, without a model, from the default.
     pub strategy: Choice,
     /// Ends a strategy that makes a promise once its bound on the probability of a miss is no more than alpha.
@@ -64,6 +67,7 @@ impl Default for PlanSettings {
             knowledge: None,
             known: String::new(),
             top: 20,
+            worth_leaving: 0.85,
             strategy: Strategy::Refine.into(),
             tolerance: None,
             warm: Arc::default(),
