@@ -33,6 +33,48 @@ pub(crate) struct BoundNetwork {
     network: PackedNetwork,
 }
 
+/// Networks over the same columns, whose word is the mean of theirs.
+#[derive(Debug, Clone)]
+pub(crate) struct BoundEnsemble(Vec<BoundNetwork>);
+
+impl BoundEnsemble {
+    /// Of at least one.
+    pub(crate) fn new(members: Vec<BoundNetwork>) -> Self {
+        debug_assert!(!members.is_empty());
+        Self(members)
+    }
+
+    /// Floating-point operations of one row.
+    pub(crate) fn flops_per_row(&self) -> u64 {
+        self.0.iter().map(BoundNetwork::flops_per_row).sum()
+    }
+
+    /// See [`BoundNetwork::score_rows`].
+    pub(crate) fn score_rows(&self, rows: &[f32], out: &mut [f32]) {
+        self.mean(out, |member, out| member.score_rows(rows, out));
+    }
+
+    /// See [`BoundNetwork::score_points`].
+    pub(crate) fn score_points(&self, problem: &dyn Problem, points: Points<'_>, out: &mut [f32]) {
+        self.mean(out, |member, out| member.score_points(problem, points, out));
+    }
+
+    fn mean(&self, out: &mut [f32], score: impl Fn(&BoundNetwork, &mut [f32])) {
+        let Some((first, others)) = self.0.split_first() else { return };
+        score(first, out);
+        if others.is_empty() {
+            return;
+        }
+        let mut other = vec![0.0; out.len()];
+        for member in others {
+            score(member, &mut other);
+            out.iter_mut().zip(&other).for_each(|(sum, value)| *sum += value);
+        }
+        let share = 1.0 / self.0.len() as f32;
+        out.iter_mut().for_each(|sum| *sum *= share);
+    }
+}
+
 /// A network with some of its raw columns fixed, and the encoding of the others: what the fixed ones contribute to the first layer
 /// is in its bias. `fixed` has one entry for each column of the encoding.
 pub(crate) fn fixing(network: &Network, encoding: &Encoding, fixed: &[Option<f32>]) -> (Network, Encoding) {

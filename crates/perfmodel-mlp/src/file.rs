@@ -67,6 +67,9 @@ struct ModelText {
     schema_hash: String,
     schema: FeatureSchema,
     network: NetworkText,
+    /// Those beside the first, of a model of several.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    others: Vec<NetworkText>,
     screen: Option<ScreenSettings>,
 }
 
@@ -89,7 +92,8 @@ impl Mlp {
         let model = ModelText {
             schema_hash: self.schema.hash(),
             schema: self.schema.clone(),
-            network: write_network(&self.trained),
+            network: write_network(&self.members[0]),
+            others: self.members[1..].iter().map(write_network).collect(),
             screen: self.screen.clone(),
         };
         FORMAT.seal(&model).expect("the model's text has string keys only")
@@ -137,8 +141,9 @@ fn read_model(text: ModelText) -> Result<Mlp, ModelFileError> {
     }
     let columns = text.schema.width();
     text.screen.iter().try_for_each(ScreenSettings::check)?;
-    let trained = read_network(text.network, columns)?;
-    Ok(Mlp::new(text.schema, trained, text.screen))
+    let networks = std::iter::once(text.network).chain(text.others);
+    let members = networks.map(|network| read_network(network, columns)).collect::<Result<_, _>>()?;
+    Ok(Mlp::new(text.schema, members, text.screen))
 }
 
 fn read_network(text: NetworkText, columns: usize) -> Result<Trained, ModelFileError> {

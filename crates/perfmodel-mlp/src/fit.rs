@@ -92,9 +92,16 @@ impl Fit for MlpFit {
         })?;
         let samples = Samples { x, y: &y, groups: &data.groups, sizes: &sizes };
         self.screen.iter().try_for_each(ScreenSettings::check)?;
-        Ok(Mlp::new(data.schema.clone(), train(samples, &self.settings, seed)?, self.screen.clone()))
+        // Each from a start of its own: seeds of different models do not share one.
+        let members = (0..self.settings.members as u64).into_par_iter();
+        let seed = |member: u64| seed.wrapping_add(member.wrapping_mul(MEMBER));
+        let members = members.map(|member| train(samples, &self.settings, seed(member)));
+        Ok(Mlp::new(data.schema.clone(), members.collect::<Result<_, _>>()?, self.screen.clone()))
     }
 }
+
+/// From the seed of a network to that of the next: 2^64 over the golden ratio.
+const MEMBER: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// A training set's fields are open to all: they must belong together.
 pub(crate) fn check(data: &TrainingSet) -> Result<(), TrainError> {

@@ -11,36 +11,45 @@ use tilewright_core::problem::Problem;
 use tilewright_core::setting::SettingError;
 use tilewright_core::space::{BoundSpace, Points};
 
-use crate::bound::{BoundNetwork, fixing};
+use crate::bound::{BoundEnsemble, BoundNetwork, fixing};
 use crate::error::TrainError;
 use crate::layout::Layout;
 use crate::screen::{LEAST_SCREEN_POINTS, ScreenReport, ScreenSettings, distill};
 use crate::train::{TrainReport, Trained};
 
-/// A multi-layer perceptron that predicts the natural log of the cost (seconds) of feature rows.
+/// Multi-layer perceptrons that predict the natural log of the cost (seconds) of feature rows: the mean of what each of them, fitted from
+/// another start on another split of the same rows, expects. The fastest of very many configurations is often one that a single
+/// network takes for too fast; the others seldom agree.
 #[derive(Debug, Clone)]
 pub struct Mlp {
     pub(crate) schema: FeatureSchema,
-    pub(crate) trained: Trained,
+    /// At least one.
+    pub(crate) members: Vec<Trained>,
     pub(crate) screen: Option<ScreenSettings>,
-    /// The network with no column fixed.
-    free: BoundNetwork,
+    /// The networks with no column fixed.
+    free: BoundEnsemble,
 }
 
 impl Mlp {
-    pub(crate) fn new(schema: FeatureSchema, trained: Trained, screen: Option<ScreenSettings>) -> Self {
-        let free = bind(&trained, &[]);
-        Self { schema, trained, screen, free }
+    /// Of at least one network.
+    pub(crate) fn new(schema: FeatureSchema, members: Vec<Trained>, screen: Option<ScreenSettings>) -> Self {
+        let free = bind(&members, &[]);
+        Self { schema, members, screen, free }
     }
 
-    /// How training went.
+    /// How training of the first network went; the mean of several is closer than it.
     pub fn report(&self) -> &TrainReport {
-        &self.trained.report
+        &self.members[0].report
     }
 
-    /// Hidden layers.
+    /// Hidden layers of each network.
     pub fn layout(&self) -> Layout {
-        self.trained.network.layout()
+        self.members[0].network.layout()
+    }
+
+    /// Networks whose mean is taken.
+    pub fn members(&self) -> usize {
+        self.members.len()
     }
 
     /// Floating-point operations of scoring one full row: two for each weight.
@@ -75,9 +84,12 @@ impl Mlp {
         schema.input.truncate(kept);
         let mut fixed = vec![None; kept];
         fixed.extend(last.iter().copied().map(Some));
-        fixed.resize(self.trained.encoding.columns.len(), None);
-        let (network, encoding) = fixing(&self.trained.network, &self.trained.encoding, &fixed);
-        Ok(Self::new(schema, Trained { network, encoding, ..self.trained.clone() }, self.screen.clone()))
+        fixed.resize(self.schema.width(), None);
+        let member = |member: &Trained| {
+            let (network, encoding) = fixing(&member.network, &member.encoding, &fixed);
+            Trained { network, encoding, ..member.clone() }
+        };
+        Ok(Self::new(schema, self.members.iter().map(member).collect(), self.screen.clone()))
     }
 
     /// Fixes the input by its features, for rows of config features: [`Predictor::bind`] without a problem at hand, and
@@ -90,15 +102,18 @@ impl Mlp {
         if input.len() != expected {
             return Err(TrainError::Length { field: "input features", have: input.len(), expected });
         }
-        Ok(MlpRows { model: self, network: bind(&self.trained, input), sample: Vec::new(), screen: OnceLock::new() })
+        Ok(MlpRows { model: self, network: bind(&self.members, input), sample: Vec::new(), screen: OnceLock::new() })
     }
 }
 
-/// A network of which the first columns, the input's, are fixed.
-fn bind(trained: &Trained, input: &[f32]) -> BoundNetwork {
+/// Networks of which the first columns, the input's, are fixed.
+fn bind(members: &[Trained], input: &[f32]) -> BoundEnsemble {
     let mut fixed: Vec<Option<f32>> = input.iter().copied().map(Some).collect();
-    fixed.resize(trained.encoding.columns.len(), None);
-    BoundNetwork::new(&trained.network, &trained.encoding, trained.target, &fixed)
+    let member = |member: &Trained| {
+        fixed.resize(member.encoding.columns.len(), None);
+        BoundNetwork::new(&member.network, &member.encoding, member.target, &fixed)
+    };
+    BoundEnsemble::new(members.iter().map(member).collect())
 }
 
 impl RowPredictor for Mlp {
@@ -170,11 +185,11 @@ fn descend(space: &BoundSpace, rng: &mut impl Rng) -> Option<Vec<u16>> {
     Some(point)
 }
 
-/// An [`Mlp`] with the input fixed: its share of the first layer is part of that layer's bias. Scores rows of config features.
+/// An [`Mlp`] with the input fixed: its share of the first layers is part of their biases. Scores rows of config features.
 #[derive(Debug)]
 pub struct MlpRows<'a> {
     model: &'a Mlp,
-    network: BoundNetwork,
+    network: BoundEnsemble,
     sample: Vec<f32>,
     screen: OnceLock<Option<(BoundNetwork, ScreenReport)>>,
 }
@@ -212,7 +227,7 @@ impl MlpRows<'_> {
     fn distilled(&self) -> Option<&(BoundNetwork, ScreenReport)> {
         let distilled = self.screen.get_or_init(|| {
             let settings = self.model.screen.as_ref()?;
-            let columns = &self.model.trained.encoding.columns[self.model.schema.input.len()..];
+            let columns = &self.model.members[0].encoding.columns[self.model.schema.input.len()..];
             let sizes: Vec<bool> = columns.iter().map(|column| column.log2).collect();
             if self.sample.len() < LEAST_SCREEN_POINTS * sizes.len() {
                 return None;

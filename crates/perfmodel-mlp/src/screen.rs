@@ -9,7 +9,7 @@ use ndarray::ArrayView2;
 use serde::{Deserialize, Serialize};
 use tilewright_core::setting::SettingError;
 
-use crate::bound::BoundNetwork;
+use crate::bound::{BoundEnsemble, BoundNetwork};
 use crate::error::TrainError;
 use crate::layout::Layout;
 use crate::settings::{FeatureScale, Settings, SplitBy};
@@ -98,7 +98,7 @@ pub struct ScreenReport {
 /// Distils `dense`, an input's full network, on rows `[point][config feature]`; `sizes` says which features take the
 /// logarithm.
 pub(crate) fn distill(
-    dense: &BoundNetwork,
+    dense: &BoundEnsemble,
     rows: &[f32],
     sizes: &[bool],
     settings: &ScreenSettings,
@@ -139,6 +139,7 @@ fn imitate(
     let samples = Samples { x: x.view(), y: &y, groups: &groups, sizes };
     let settings = Settings {
         layout: settings.layout.clone(),
+        members: 1,
         features: FeatureScale::Log2,
         epochs: settings.epochs,
         patience: settings.epochs,

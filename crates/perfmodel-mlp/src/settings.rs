@@ -31,6 +31,9 @@ pub enum SplitBy {
 pub struct Settings {
     /// Hidden layers.
     pub layout: Layout,
+    /// Networks whose mean is the model.
+    #[serde(default = "one")]
+    pub members: usize,
     /// What the network sees of a feature.
     pub features: FeatureScale,
     /// Most passes over the training rows.
@@ -49,10 +52,18 @@ pub struct Settings {
     pub split_by: SplitBy,
 }
 
+fn one() -> usize {
+    1
+}
+
+/// Most networks of a model.
+const MAX_MEMBERS: usize = 64;
+
 impl Default for Settings {
     fn default() -> Self {
         Self {
             layout: Layout::default(),
+            members: one(),
             features: FeatureScale::Log2,
             epochs: 80,
             patience: 20,
@@ -73,6 +84,8 @@ impl Settings {
     pub fn check(&self) -> Result<(), SettingError> {
         let positive = |value: f32| value.is_finite() && value > 0.0;
         let (epochs, batch, decay) = (self.epochs, self.batch, self.weight_decay);
+        let members = self.members;
+        SettingError::check("members", members, (1..=MAX_MEMBERS).contains(&members), "1 to 64")?;
         SettingError::check("epochs", epochs, (1..=100_000).contains(&epochs), "1 to 100000")?;
         SettingError::check("patience", self.patience, self.patience >= 1, "at least 1")?;
         SettingError::check("batch", batch, (1..=65_536).contains(&batch), "1 to 65536")?;
@@ -104,6 +117,7 @@ mod tests {
     fn a_setting_out_of_range_is_named() {
         let good = Settings::default;
         let bad = [
+            ("members", Settings { members: 0, ..good() }),
             ("epochs", Settings { epochs: 0, ..good() }),
             ("patience", Settings { patience: 0, ..good() }),
             ("batch", Settings { batch: 0, ..good() }),

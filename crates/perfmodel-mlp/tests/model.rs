@@ -55,6 +55,28 @@ fn learns_unseen_inputs_of_a_matrix_multiplication() {
 }
 
 #[test]
+fn several_networks_say_the_mean_of_what_each_says_and_err_less() {
+    let data = synthetic::training_set(60, 10, &mut rng(1));
+    let test = synthetic::training_set(60, 10, &mut rng(2));
+    let several = MlpFit { settings: Settings { members: 3, ..quick(6).settings }, screen: None };
+    let model = several.fit(&data, 7).expect("the rows are sound");
+    assert_eq!((model.members(), model.layout()), (3, quick(6).settings.layout));
+    let first = quick(6).fit(&data, 7).expect("the rows are sound");
+    assert_eq!(model.report(), first.report(), "the first is what one alone is");
+    assert_eq!(model.flops_per_row(), 3 * first.flops_per_row());
+    assert!(mse(&model, &test) < mse(&first, &test));
+    let read = Mlp::from_json(&model.to_json()).expect("it was written");
+    assert_eq!(predict(&read, &test.rows), predict(&model, &test.rows));
+    let input = synthetic::Input::draw(&mut rng(3));
+    let rows = synthetic::config_rows(&input, 100, &mut rng(4));
+    let whole: Vec<f32> = rows.chunks(rows.len() / 100).flat_map(|row| [&input.features(), row].concat()).collect();
+    let mut scores = vec![0.0; 100];
+    model.bind_features(&input.features()).expect("the features fit").score(&rows, &mut scores);
+    let close = |(a, b): (&f32, f32)| (a - b).abs() < 1e-4 * (1.0 + b.abs());
+    assert!(scores.iter().zip(predict(&model, &whole)).all(close));
+}
+
+#[test]
 fn the_same_seed_gives_the_same_bytes_on_any_number_of_threads() {
     let data = synthetic::training_set(60, 10, &mut rng(3));
     let fit = MlpFit { screen: Some(quick_screen()), ..quick(3) };
