@@ -20,6 +20,7 @@ use tilewright::kernels::Kernels;
 use tilewright_core::computation::InputLimits;
 use tilewright_core::device::{Device, DeviceKind};
 use tilewright_core::objective::Objective;
+use tilewright_core::predictor::Predictor;
 use tilewright_core::problem::{AnyKernel, Measure, Problem};
 use tilewright_core::space::{Config, Point};
 use tilewright_perfmodel_mlp::Mlp;
@@ -111,7 +112,9 @@ impl Bench {
         let (fastest, times) = self.fastest(&problems, &answers)?;
         let told =
             |(at, point): &Answer| format!("{} {}", problems[*at].1.kernel(), problems[*at].1.space().config(point));
-        let best = format!("best {}, default {}", told(&answers[fastest]), told(&answers[0]));
+        let promised = self.promised(&problems[first], words, [&answers[1].1, &answers[0].1])?;
+        let (best, default) = (told(&answers[fastest]), told(&answers[0]));
+        let best = format!("promised {promised:.2} of the default's time; best {best}, default {default}");
         Ok((std::array::from_fn(|at| times[fastest] / times[at]), best))
     }
 
@@ -137,6 +140,19 @@ impl Bench {
             settings,
         };
         Ok(planner.plan_problem(problem)?.point)
+    }
+
+    /// What the model expects of its first choice, as a share of what it expects of the default.
+    fn promised(
+        &self,
+        (kernel, problem): &Candidate,
+        words: &Config,
+        points: [&Point; 2],
+    ) -> Result<f32, Box<dyn Error>> {
+        let best = self.store.find(&kernel.id(), self.measure.spec(), words)?.best;
+        let model = Mlp::from_value(best.ok_or("no profile")?.1.model)?;
+        let scores = model.bind(&**problem)?.score_each(points);
+        Ok((scores[0] - scores[1]).exp())
     }
 
     /// The fastest of some, and the time of each.

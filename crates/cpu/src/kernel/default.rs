@@ -88,9 +88,10 @@ impl Facts {
             let multiplied = tile_cycles(self, v, s, best_tile(self, v, s)) * self.k as f64;
             let line = LINE / self.es;
             let packed =
-                if self.is_contiguous(axis) { 0.0 } else { TRANSPOSED * (v * self.k.max(line) * self.es) as f64 };
+                if self.is_contiguous(axis) { 0.0 } else { GATHERED * (v * self.k.max(line) * self.es) as f64 };
             let stored = if axis == Axis::M { 0.0 } else { TRANSPOSED * (v * s * self.es) as f64 };
-            multiplied + packed + stored
+            let stalled = if axis == Axis::M && !self.writes_only && v < self.lanes { STALLED * s as f64 } else { 0.0 };
+            multiplied + packed + stored + stalled
         };
         if cycles(Axis::N) < cycles(Axis::M) { Axis::N } else { Axis::M }
     }
@@ -234,8 +235,8 @@ impl Choice {
             return Self { u: 256, ..plain };
         }
         // Few steps of k at once: each is on a page of its own, and a processor knows some 64 by heart. Where C is transposed at the end of
-        // a block of k, that costs more.
-        let u = if axis == Axis::M { 32 } else { 128 };
+        // a block of k, that costs more than some pages, unless there is little of it.
+        let u = if axis == Axis::M || short <= 4 { 32 } else { 64 };
         Self { pack_v: false, u, k_s: 2, prefetch: 32, ..plain }
     }
 
@@ -244,9 +245,11 @@ impl Choice {
         let axis = if f.deep_a && !f.deep_b { Axis::N } else { Axis::M };
         let (v, s) = f.sides(axis);
         let tile = best_tile(f, v, s);
-        // What a tile reads of a block in the first-level cache.
-        let u = (f.l1 / ((tile.0 * f.lanes + tile.1) * f.es)).max(64);
-        let prefetch = if f.bytes() <= f.l2 { 0 } else { 32 };
+        let is_near = f.bytes() <= f.l2;
+        // In the first-level cache: what a tile reads of a block, of operands from afar all of a block in half of it.
+        let (read, room) = if is_near { (v.min(tile.0 * f.lanes) + s.min(tile.1), f.l1) } else { (v + s, f.l1 / 2) };
+        let u = (room / (read * f.es)).max(64);
+        let prefetch = if is_near { 0 } else { 32 };
         Self {
             axis,
             vec: f.vec(v),
@@ -299,7 +302,7 @@ impl Choice {
         let common = Self { pack_v, pack_s: false, k_s: 4, ..common };
         // Few columns at once, where all that is done is to write them.
         let narrow = if f.registers() > 16 { (4, 6) } else { (2, 6) };
-        let tile = if f.k < 16 && axis == Axis::M { narrow } else { best_tile(f, v, s) };
+        let tile = if f.k < 16 && axis == Axis::M && v > f.lanes { narrow } else { best_tile(f, v, s) };
         if v <= 2 * tile.0 * f.lanes {
             return Self { tile, broadcast: false, v_block: ALL, ..common };
         }
@@ -399,8 +402,12 @@ fn tile_cycles(f: &Facts, v: usize, s: usize, (vecs, n_s): (usize, usize)) -> f6
 /// Bytes of a cache line: of a row as much is fetched, however short it is.
 const LINE: usize = 64;
 
-/// Cycles of transposing a byte into or out of vectors.
+/// Cycles of transposing a byte of a tile of C, and one of an operand, whose rows lie apart.
 const TRANSPOSED: f64 = 0.07;
+const GATHERED: f64 = 0.15;
+
+/// Cycles of reading a column of C that fills part of a vector, the rest of which was written a moment ago as the next one.
+const STALLED: f64 = 16.0;
 
 /// Cycles of a vector that comes from further than the first-level cache.
 const FETCHED: f64 = 0.25;

@@ -28,6 +28,11 @@ pub struct SmallPlan {
 /// Multiply-adds from which on a product is worth the waking of threads.
 const THREADED: usize = 1 << 19;
 
+/// Products below so many steps of k do little but write C: bytes of a column, and of C, from which on others write faster.
+const WRITTEN_K: usize = 16;
+const WRITTEN_COLUMN: usize = 1 << 10;
+const WRITTEN: usize = 128 << 10;
+
 impl CpuSmall {
     /// The kernel with its space.
     pub fn new() -> Self {
@@ -83,8 +88,13 @@ impl Kernel for CpuSmall {
         space::features(at, out);
     }
 
-    /// A single product that is large enough for several threads may be better off with them.
+    /// A single product that is large enough for several threads may be better off with them, and where there is little to do but to
+    /// write long columns of a C beyond the first-level cache, who writes them from end to end is ahead.
     fn suits(&self, device: &DeviceSpec, input: &GemmInput) -> f64 {
+        let column = input.m * input.dtype().size();
+        if input.k < WRITTEN_K && column >= WRITTEN_COLUMN && column * input.n >= WRITTEN {
+            return 0.0;
+        }
         let alone = device.facts.get("threads").is_none_or(|threads| *threads == 1);
         let shared = [input.n, input.k].iter().fold(input.m, |work, size| work.saturating_mul(*size));
         f64::from(u8::from(alone || input.batch.count > 1 || shared <= THREADED))
