@@ -33,8 +33,8 @@ pub struct DotPlan {
 /// Longest of the shorter side of C: a matrix of dot products reads each operand too often where both sides are long.
 const THIN: usize = 64;
 
-/// Reductions for which no other kernel comes near, beside all of a vector and a matrix: where C has a side that fills less than three quarters of a vector, or where it is
-/// no more than so many elements either way and the reduction is very long.
+/// Reductions for which no other kernel comes near, beside all of a long vector and a matrix: where C has a side that fills less than three
+/// quarters of a vector, or where it is no more than so many elements either way and the reduction is very long.
 const LONG: usize = 64;
 const VERY_LONG: usize = 1000;
 const LITTLE: usize = 32;
@@ -112,7 +112,7 @@ impl Kernel for CpuDot {
     fn suits(&self, device: &DeviceSpec, input: &GemmInput) -> f64 {
         let lanes = device.fact("vec_max").map_or(4, |bytes| bytes as usize / input.dtype().size());
         let (short, long) = (input.m.min(input.n), input.m.max(input.n));
-        let few = short <= 1 || (4 * short <= 3 * lanes && input.k >= LONG);
+        let few = (short <= 1 && long > LITTLE) || (4 * short <= 3 * lanes && input.k >= LONG);
         if few || (long <= LITTLE && input.k >= VERY_LONG) { 2.0 } else { 0.0 }
     }
 

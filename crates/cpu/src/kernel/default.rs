@@ -353,16 +353,19 @@ fn descending(param: &Param, most: usize) -> Vec<Value> {
 }
 
 /// Register tiles that are tried: vectors, and most elements across them.
-const TILES: [(usize, usize); 16] = [
+const TILES: [(usize, usize); 19] = [
     (2, 12),
     (2, 10),
     (2, 9),
     (2, 8),
     (2, 7),
     (2, 14),
+    (2, 6),
+    (2, 5),
     (3, 9),
     (3, 8),
     (3, 6),
+    (3, 4),
     (4, 6),
     (4, 5),
     (1, 28),
