@@ -1,19 +1,20 @@
-//! How many threads a library was told to use.
+//! The number of threads that a library is set to.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-/// Libraries whose settings a thread remembers; one beyond them is told before every call.
-const REMEMBERED: usize = 16;
+/// Libraries whose setting a thread keeps; one beyond them is set before every call.
+const KEPT: usize = 16;
 
 thread_local! {
-    static TOLD: [Cell<usize>; REMEMBERED] = const { [const { Cell::new(0) }; REMEMBERED] };
+    /// The count that this thread set last, by library.
+    static SET_HERE: [Cell<usize>; KEPT] = const { [const { Cell::new(0) }; KEPT] };
 }
 
-/// The count that a library was told last. To some libraries it belongs to the process, to others (OpenMP) to the thread that told
-/// them, so that both are remembered; looking costs two loads, because a small product lasts as long as a lock does. Threads that want
-/// different counts of one library at the same time may get each other's.
+/// The thread count that a library was set to last. In some libraries the setting belongs to the process, in others (OpenMP) to the thread
+/// that made it, so that both are kept. Reading them costs two loads: a small product takes no longer than a lock does. Threads that
+/// want different counts of one library at the same time may get each other's.
 #[derive(Debug)]
 pub(crate) struct ThreadCount {
     place: usize,
@@ -30,20 +31,20 @@ impl Default for ThreadCount {
 }
 
 impl ThreadCount {
-    /// Whether the library was told this count last, by this thread.
+    /// Whether this thread set the library to this count, and no other thread set another since.
     #[inline]
     pub(crate) fn is(&self, threads: usize) -> bool {
-        let told = TOLD.with(|told| told.get(self.place).map(Cell::get));
-        (told == Some(threads)) & (self.process.load(Ordering::Relaxed) == threads)
+        let here = SET_HERE.with(|set| set.get(self.place).map(Cell::get));
+        (here == Some(threads)) & (self.process.load(Ordering::Relaxed) == threads)
     }
 
-    /// Tells the library, one thread at a time.
+    /// Sets the library, one thread at a time.
     #[cold]
-    pub(crate) fn change(&self, threads: usize, tell: impl FnOnce()) {
+    pub(crate) fn change(&self, threads: usize, set: impl FnOnce()) {
         let _alone = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
-        tell();
+        set();
         self.process.store(threads, Ordering::Relaxed);
-        TOLD.with(|told| told.get(self.place).into_iter().for_each(|told| told.set(threads)));
+        SET_HERE.with(|set| set.get(self.place).into_iter().for_each(|here| here.set(threads)));
     }
 }
 
@@ -52,14 +53,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_count_holds_for_the_thread_that_told_it_until_another_tells_another() {
+    fn a_count_holds_for_the_thread_that_set_it_until_another_sets_another() {
         let count = ThreadCount::default();
         assert!(!count.is(1));
         count.change(1, || ());
         assert!(count.is(1) && !count.is(2));
         std::thread::scope(|scope| {
             scope.spawn(|| {
-                assert!(!count.is(1), "it was another thread that told");
+                assert!(!count.is(1), "it was another thread that set it");
                 count.change(2, || ());
                 assert!(count.is(2));
             });
@@ -68,8 +69,8 @@ mod tests {
     }
 
     #[test]
-    fn a_library_beyond_those_remembered_is_told_every_time() {
-        let count = ThreadCount { place: REMEMBERED, ..ThreadCount::default() };
+    fn a_library_beyond_those_kept_is_set_every_time() {
+        let count = ThreadCount { place: KEPT, ..ThreadCount::default() };
         count.change(1, || ());
         assert!(!count.is(1));
     }

@@ -126,10 +126,7 @@ impl Bench {
         settings: PlanSettings,
     ) -> Result<Point, Box<dyn Error>> {
         let device = self.measure.spec().clone();
-        let best = self.store.find(&kernel.id(), &device, words)?.best;
-        let (path, profile) = best.ok_or("no profile for this many threads: run `tilewright tune` with them first")?;
-        profile.expect(&path, &kernel.id(), &device, &kernel.schema())?;
-        let model = Mlp::from_value(profile.model)?;
+        let model = self.model(kernel, words)?;
         let mut planner = Planner {
             kernel,
             device: &device,
@@ -142,6 +139,15 @@ impl Bench {
         Ok(planner.plan_problem(problem)?.point)
     }
 
+    /// The model of the profile that is found for a kernel and an input.
+    fn model(&self, kernel: &dyn AnyKernel, words: &Config) -> Result<Mlp, Box<dyn Error>> {
+        let device = self.measure.spec();
+        let best = self.store.find(&kernel.id(), device, words)?.best;
+        let (path, profile) = best.ok_or("no profile for this many threads: run `tilewright tune` with them first")?;
+        profile.expect(&path, &kernel.id(), device, &kernel.schema())?;
+        Ok(Mlp::from_value(profile.model)?)
+    }
+
     /// What the model expects of its first choice, as a share of what it expects of the default.
     fn promised(
         &self,
@@ -149,8 +155,7 @@ impl Bench {
         words: &Config,
         points: [&Point; 2],
     ) -> Result<f32, Box<dyn Error>> {
-        let best = self.store.find(&kernel.id(), self.measure.spec(), words)?.best;
-        let model = Mlp::from_value(best.ok_or("no profile")?.1.model)?;
+        let model = self.model(&**kernel, words)?;
         let scores = model.bind(&**problem)?.score_each(points);
         Ok((scores[0] - scores[1]).exp())
     }

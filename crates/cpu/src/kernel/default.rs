@@ -178,13 +178,14 @@ const ALL: usize = 1 << 20;
 
 impl Choice {
     fn of(f: &Facts) -> Self {
-        match f.family() {
+        let choice = match f.family() {
             Family::Large => Self::large(f),
             Family::Skinny => Self::skinny(f),
             Family::Deep => Self::deep(f),
             Family::Medium => Self::medium(f),
             Family::Flat => Self::flat(f),
-        }
+        };
+        Self { vec: f.vec(f.sides(choice.axis).0), ..choice }
     }
 
     /// Goto's loops: a panel of B in three eighths of the first-level cache, a block of A in two fifths of the second.
@@ -194,7 +195,7 @@ impl Choice {
         let depth = f.k.div_ceil(f.k.div_ceil(u.max(1)));
         Self {
             axis: Axis::M,
-            vec: f.vec(f.m),
+            vec: f.lanes * f.es,
             es: f.es,
             tile,
             pack_v: true,
@@ -219,7 +220,7 @@ impl Choice {
         let axis = if tall != along_k { Axis::M } else { Axis::N };
         let short = f.m.min(f.n);
         let threads = if along_k { Threads::Across } else { Threads::Vectors };
-        let common = Self { axis, vec: f.vec(f.sides(axis).0), threads, ..Self::large(f) };
+        let common = Self { axis, threads, ..Self::large(f) };
         if along_k {
             // As few rows at once as a processor follows by itself, from end to end.
             let tile = best_tile(f, short, ROWS);
@@ -252,7 +253,6 @@ impl Choice {
         let prefetch = if is_near { 0 } else { 32 };
         Self {
             axis,
-            vec: f.vec(v),
             tile,
             pack_v: !f.is_contiguous(axis),
             pack_s: false,
@@ -274,8 +274,7 @@ impl Choice {
         let tile = best_tile(f, v, s);
         // What one tile covers stays, however long the other side is.
         let broadcast = pack_v && v > tile.0 * f.lanes;
-        let vec = f.vec(v);
-        Self { axis, vec, tile, pack_v, pack_s: false, broadcast, v_block: ALL, prefetch: 0, ..Self::large(f) }
+        Self { axis, tile, pack_v, pack_s: false, broadcast, v_block: ALL, prefetch: 0, ..Self::large(f) }
     }
 
     /// C is written once, column by column, and around the caches where it does not fit them.
@@ -283,8 +282,8 @@ impl Choice {
         let axis = f.cheaper_axis();
         let (v, s) = f.sides(axis);
         let threads = if v >= s { Threads::Vectors } else { Threads::Across };
-        let (u, vec) = (f.k.next_power_of_two(), f.vec(v));
-        let common = Self { axis, vec, u, k_s: 8, prefetch: 0, threads, ..Self::large(f) };
+        let u = f.k.next_power_of_two();
+        let common = Self { axis, u, k_s: 8, prefetch: 0, threads, ..Self::large(f) };
         let bytes = f.m * f.n * f.es;
         if f.writes_only && f.aligned && axis == Axis::M && bytes > f.l3.min(8 * f.l2) {
             let v_block = 2 * f.lanes;

@@ -13,8 +13,8 @@ pub struct MlpTrainer;
 
 const KIND: &str = "mlp";
 
-/// Networks whose mean is the model: on the host's GEMM the choices of three lose a sixth less than those of one, and those of four no
-/// less.
+/// Networks whose mean is the model: on the host's GEMM the choices of three lose a sixth less than those of one, those of four
+/// hardly less than that.
 const MEMBERS: usize = 3;
 
 impl Trainer for MlpTrainer {
