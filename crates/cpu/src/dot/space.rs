@@ -160,16 +160,20 @@ pub(super) fn default_point(space: &BoundSpace) -> Option<Point> {
     let sets = (8 / (m_s * n_s)).max(1);
     let descending = |most: i64| (1..=most.max(1)).rev().map(Value::Int).collect::<Vec<_>>();
     let (t, rows) = (int("threads"), m >= n);
+    let is_cut = if rows { n > n_s } else { m > m_s };
+    // The narrowest vector that holds a column of k.
+    let reduction = int("k") * int("element");
+    let narrow = [16, 32].into_iter().filter(|vec| reduction <= *vec);
     space.preferred_point(|param| match &*param.name {
-        "vec" => [64, 32, 16].map(Value::Int).to_vec(),
+        "vec" => narrow.clone().chain([64, 32, 16]).map(Value::Int).collect(),
         "m_s" => descending(m_s),
         "n_s" => descending(n_s),
         "k_l" => descending(sets),
         "k_s" => descending(sets.max(2)),
         "t" => descending(t),
         "t_m" => descending(if rows { t } else { 1 }),
-        // The longer side streams.
-        "order" => vec![Value::from(if rows { "row" } else { "column" })],
+        // The longer side is read once, and in one run where all of the other is a tile.
+        "order" => vec![Value::from(if rows == is_cut { "row" } else { "column" })],
         _ => Vec::new(),
     })
 }

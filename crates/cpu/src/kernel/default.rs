@@ -148,6 +148,8 @@ struct Choice {
     pack_s: bool,
     /// Whether the panel of the broadcast operand stays.
     broadcast: bool,
+    /// Sets of accumulators, which take turns along k.
+    k_l: usize,
     u: usize,
     v_block: usize,
     s_block: usize,
@@ -185,7 +187,10 @@ impl Choice {
             Family::Medium => Self::medium(f),
             Family::Flat => Self::flat(f),
         };
-        Self { vec: f.vec(f.sides(choice.axis).0), ..choice }
+        let (v, s) = f.sides(choice.axis);
+        let vec = f.vec(v);
+        let chains = (v * f.es).div_ceil(vec).min(choice.tile.0) * s.min(choice.tile.1);
+        Self { vec, k_l: CHAINS / chains, ..choice }
     }
 
     /// Goto's loops: a panel of B in three eighths of the first-level cache, a block of A in two fifths of the second.
@@ -202,6 +207,7 @@ impl Choice {
             // A panel is read from where it lies by the first tile of a block, and a few times only.
             pack_s: !f.is_near(),
             broadcast: true,
+            k_l: 1,
             u,
             v_block: 2 * f.l2 / 5 / (depth * f.es),
             s_block: 4096,
@@ -322,7 +328,7 @@ impl Choice {
             "vec" => descending(self.vec),
             "m_s" => descending(self.tile.0 * self.vec / self.es),
             "n_s" => descending(self.tile.1),
-            "k_l" => one(1),
+            "k_l" => descending(self.k_l),
             "t" => descending(ALL),
             "t_m" if self.threads == Threads::Vectors => descending(ALL),
             "k_g" if self.threads == Threads::Reduction => descending(ALL),
@@ -332,7 +338,8 @@ impl Choice {
             "u" => descending(self.u),
             "m_l" => descending(self.v_block),
             "n_l" => descending(self.s_block),
-            "k_s" => descending(self.k_s),
+            // A set of accumulators that another waits for is worth a longer turn.
+            "k_s" => descending(if self.k_l > 1 { self.k_s.max(8) } else { self.k_s }),
             "store" => vec![Value::from(if self.stream { "stream" } else { "normal" })],
             "order" => vec![Value::from(if self.broadcast { "broadcast" } else { "vector" })],
             "prefetch" => one(self.prefetch),
@@ -413,6 +420,9 @@ const STALLED: f64 = 16.0;
 
 /// Cycles of a vector that comes from further than the first-level cache.
 const FETCHED: f64 = 0.25;
+
+/// Chains of multiply-adds that keep two units busy.
+const CHAINS: usize = 8;
 
 /// Cycles from a multiply-add to the next of its chain.
 const LATENCY: f64 = 4.0;

@@ -20,6 +20,8 @@ const AHEAD: f64 = 300.0;
 const TILE: f64 = 4.0;
 /// Cycles until what was written to a panel can be loaded from it.
 const PANEL: f64 = 20.0;
+/// Cycles of a vector that a panel of half the first-level cache or more takes beside: written to the second-level one, and read again.
+const FAR: f64 = 1.0;
 /// Bytes of a cache line.
 const LINE: usize = 64;
 
@@ -47,6 +49,8 @@ struct Shape {
     k: usize,
     element: usize,
     vec_max: usize,
+    /// Bytes of the first-level cache.
+    l1: usize,
     /// Whether rows of op(A), and columns of op(B), are neighbours in memory.
     a_along: bool,
     b_along: bool,
@@ -71,7 +75,17 @@ impl Shape {
         let ld = [int("lda")?, int("ldb")?, int("ldc")?];
         let (a_along, b_along) = (!is("transpose_a"), is("transpose_b"));
         let (m, n, k) = (int("m")?, int("n")?, int("k")?);
-        Some(Self { m, n, k, element: int("element")?, vec_max: int("vec_max")?, a_along, b_along, ld })
+        Some(Self {
+            m,
+            n,
+            k,
+            element: int("element")?,
+            vec_max: int("vec_max")?,
+            l1: int("l1d_bytes")?,
+            a_along,
+            b_along,
+            ld,
+        })
     }
 
     fn best(&self) -> Option<Tiling> {
@@ -130,7 +144,10 @@ impl Shape {
         }
         let packs = if t.along_n { !self.b_along } else { !self.a_along };
         let units = rows.div_ceil(t.lanes) as f64;
-        sum + if packs { PANEL + units * self.k as f64 * self.transposed(t) } else { 0.0 }
+        // A panel and what it is made of, beside each other in the first-level cache.
+        let panel = 2 * t.vec * t.vectors.min(rows.div_ceil(t.lanes)) * self.k;
+        let far = if panel > self.l1 / 2 { FAR } else { 0.0 };
+        sum + if packs { PANEL + units * self.k as f64 * (self.transposed(t) + far) } else { 0.0 }
     }
 
     /// Cycles of a tile.

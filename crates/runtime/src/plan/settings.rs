@@ -67,7 +67,7 @@ impl Default for PlanSettings {
             knowledge: None,
             known: String::new(),
             top: 20,
-            worth_leaving: 0.85,
+            worth_leaving: 0.9,
             strategy: Strategy::Refine.into(),
             tolerance: None,
             warm: Arc::default(),
