@@ -61,7 +61,7 @@ impl Config {
     }
 }
 
-const BLOCKS: [i64; 9] = [128, 256, 512, 1024, 2048, 4096, 8192, 16_384, 32_768];
+const BLOCKS: [i64; 12] = [128, 256, 512, 1024, 2048, 4096, 8192, 16_384, 32_768, 65_536, 131_072, 262_144];
 const THREADS: [i64; 15] = [1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192];
 
 fn space() -> Result<ParamSpace, SpaceError> {
@@ -70,7 +70,7 @@ fn space() -> Result<ParamSpace, SpaceError> {
     ParamSpace::builder()
         .param(Param::ints("vec", [16, 32, 64]))
         .param(Param::ints("k_s", [1, 2, 3, 4, 6, 8, 12, 16]))
-        .param(Param::ints("m_s", [1, 2, 3, 4, 6, 8]))
+        .param(Param::ints("m_s", [1, 2, 3, 4, 5, 6, 7, 8, 12, 16]))
         .param(Param::ints("m_l", BLOCKS))
         .param(Param::ints("t", THREADS))
         .param(Param::ints("prefetch", [0, 4, 8, 16, 32, 64]))
@@ -110,18 +110,27 @@ fn space() -> Result<ParamSpace, SpaceError> {
         .build()
 }
 
-/// What runs before anything is tuned: as many columns a group as registers hold the scalars of, beside sums that hide the latency of
-/// their chains, and blocks of C that leave half of the first-level cache to the columns.
+/// Sums that hide the latency of their chains, and vectors of a turn that need no more.
+const SUMS: i64 = 4;
+/// Columns of a group beyond which streams get in each other's way.
+const COLUMNS: i64 = 8;
+
+/// What runs before anything is tuned: as many columns a group as registers hold the scalars of beside enough sums. While the matrix
+/// stays in the second-level cache, half of the first one is for a block of C. For a matrix from beyond the product waits anyway: a
+/// small part of the second cache keeps C, so that runs are long.
 pub(super) fn default_point(space: &BoundSpace) -> Option<Point> {
     let int = |name| space.symbols().get(name).and_then(Value::as_int).unwrap_or(1);
-    let across = int("m").min(int("n")).max(1);
-    let held = int("l1d_bytes") / 2 / (across * int("element")).max(1);
+    let (across, es) = (int("m").min(int("n")).max(1), int("element"));
+    let registers = most(if int("vec_max") >= 64 { Width::Z } else { Width::Y }) as i64 / across;
+    let columns = (registers - (SUMS + across - 1) / across).min(COLUMNS);
+    let far = int("m").max(int("n")).saturating_mul(int("k")) > int("l2_bytes") / es;
+    let kept = if far { int("l2_bytes") / 8 } else { int("l1d_bytes") / 2 } / (across * es);
     let descending = |most: i64| (1..=most.max(1)).rev().map(Value::Int).collect::<Vec<_>>();
-    let blocks = BLOCKS.iter().rev().filter(|&&block| block <= held.max(BLOCKS[0]));
+    let blocks = BLOCKS.iter().rev().filter(|&&block| block <= kept);
     space.preferred_point(|param| match &*param.name {
         "vec" => [64, 32, 16].map(Value::Int).to_vec(),
-        "k_s" => descending(8 / across),
-        "m_s" => descending(4),
+        "k_s" => descending(columns),
+        "m_s" => descending(SUMS),
         "m_l" => blocks.clone().map(|&block| Value::Int(block)).collect(),
         "t" => descending(int("threads")),
         _ => Vec::new(),
