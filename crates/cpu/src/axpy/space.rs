@@ -117,13 +117,14 @@ const COLUMNS: i64 = 8;
 
 /// What runs before anything is tuned: as many columns a group as registers hold the scalars of beside enough sums. While the matrix
 /// stays in the second-level cache, half of the first one is for a block of C. For a matrix from beyond the product waits anyway: a
-/// small part of the second cache keeps C, so that runs are long.
+/// small part of the second cache keeps C, so that runs are long, and lines are asked for early.
 pub(super) fn default_point(space: &BoundSpace) -> Option<Point> {
     let int = |name| space.symbols().get(name).and_then(Value::as_int).unwrap_or(1);
     let (across, es) = (int("m").min(int("n")).max(1), int("element"));
     let registers = most(if int("vec_max") >= 64 { Width::Z } else { Width::Y }) as i64 / across;
     let columns = (registers - (SUMS + across - 1) / across).min(COLUMNS);
-    let far = int("m").max(int("n")).saturating_mul(int("k")) > int("l2_bytes") / es;
+    let threads = int("threads").max(1);
+    let far = int("m").max(int("n")).saturating_mul(int("k")) / threads > int("l2_bytes") / es;
     let kept = if far { int("l2_bytes") / 8 } else { int("l1d_bytes") / 2 } / (across * es);
     let descending = |most: i64| (1..=most.max(1)).rev().map(Value::Int).collect::<Vec<_>>();
     let blocks = BLOCKS.iter().rev().filter(|&&block| block <= kept);
@@ -132,7 +133,8 @@ pub(super) fn default_point(space: &BoundSpace) -> Option<Point> {
         "k_s" => descending(columns),
         "m_s" => descending(SUMS),
         "m_l" => blocks.clone().map(|&block| Value::Int(block)).collect(),
-        "t" => descending(int("threads")),
+        "t" => descending(threads),
+        "prefetch" => vec![Value::Int(if far { 8 } else { 0 })],
         _ => Vec::new(),
     })
 }

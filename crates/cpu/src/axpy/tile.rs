@@ -4,7 +4,7 @@ use crate::codegen::abi::at;
 use crate::codegen::emitter::{Emitter, LINE, mem};
 use crate::codegen::vector::{Vector, Width};
 use crate::split::Split;
-use iced_x86::{Code, IcedError, Instruction, Register};
+use iced_x86::{Code, IcedError, Instruction, MemoryOperand, Register};
 use tilewright_ops::gemm::ScalarClass;
 
 const ARGS: Register = Register::RDI;
@@ -177,7 +177,7 @@ impl AxpyTile {
         }
     }
 
-    fn c(&self, i: usize, j: usize) -> iced_x86::MemoryOperand {
+    fn c(&self, i: usize, j: usize) -> MemoryOperand {
         mem(C, j as i64 * i64::from(self.c_column) + i64::from(self.bytes(i)))
     }
 
@@ -198,14 +198,7 @@ impl AxpyTile {
     }
 
     /// A vector of a column times its scalars, the first of which are what sums begin with.
-    fn emit_products(
-        &self,
-        e: &mut Emitter,
-        (i, kk): (usize, usize),
-        from: iced_x86::MemoryOperand,
-        first: bool,
-        masked: bool,
-    ) {
+    fn emit_products(&self, e: &mut Emitter, (i, kk): (usize, usize), from: MemoryOperand, first: bool, masked: bool) {
         let code = if first { self.vector.mul() } else { self.vector.fma() };
         if self.s == 1 && !masked {
             return e.op3_load(code, self.sum(i, 0), self.scalar(kk, 0), from);
