@@ -26,7 +26,7 @@ pub struct AxpyPlan {
 /// Longest of the shorter side of C: scalars of more columns leave no registers for sums.
 const THIN: usize = 4;
 
-/// What pays: so many columns of C at most, of so many vectors at least, and the longest side that `gemm.cpu-small` takes.
+/// So many columns of C pay anyway, columns of so many vectors at least, and this is the longest side that `gemm.cpu-small` takes.
 const FEW: usize = 2;
 const VECTORS: usize = 4;
 const SMALL: usize = 512;
@@ -104,13 +104,16 @@ impl Kernel for CpuAxpy {
     }
 
     /// Long columns of a matrix that the first-level cache does not hold, or that `gemm.cpu-small` has no code for: strips of it would
-    /// cost `gemm.cpu` more than sums that go to C and back cost here. Each column of C brings such sums.
+    /// cost `gemm.cpu` more than sums that go to C and back cost here. Each column of C brings such sums, which only a matrix from beyond
+    /// the second-level cache hides.
     fn suits(&self, device: &DeviceSpec, input: &GemmInput) -> f64 {
         let fact = |name, usual| device.fact(name).and_then(|x| usize::try_from(x).ok()).unwrap_or(usual);
         let (es, across, long) = (input.dtype().size(), input.m.min(input.n), input.m.max(input.n));
         let fills = long * es >= VECTORS * fact("vec_max", 16);
-        let streams = long > SMALL || long.saturating_mul(input.k * es) >= 2 * fact("l1d_bytes", 32 << 10);
-        if across <= FEW && fills && streams { 2.0 } else { 0.0 }
+        let matrix = long.saturating_mul(input.k * es);
+        let streams = long > SMALL || matrix >= 2 * fact("l1d_bytes", 32 << 10);
+        let hides = across <= FEW || matrix > fact("l2_bytes", 512 << 10);
+        if fills && streams && hides { 2.0 } else { 0.0 }
     }
 
     fn default_point(&self, _: &DeviceSpec, _: &GemmInput, space: &BoundSpace) -> Option<Point> {
