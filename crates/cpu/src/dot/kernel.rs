@@ -33,6 +33,9 @@ const LONG: usize = 64;
 const VERY_LONG: usize = 1000;
 const LITTLE: usize = 32;
 
+/// Sizes of the second-level cache beyond which operands that several tiles read come from memory each time.
+const NEAR: usize = 3;
+
 impl CpuDot {
     /// The kernel with its space.
     pub fn new() -> Self {
@@ -108,7 +111,9 @@ impl Kernel for CpuDot {
         let lanes = device.fact("vec_max").map_or(4, |bytes| bytes as usize / input.dtype().size());
         let (short, long) = (input.m.min(input.n), input.m.max(input.n));
         let few = (short <= 1 && long > LITTLE) || (4 * short <= 3 * lanes && input.k >= LONG);
-        if few || (long <= LITTLE && input.k >= VERY_LONG) { 2.0 } else { 0.0 }
+        let cache = device.fact("l2_bytes").map_or(512 << 10, |bytes| bytes as usize);
+        let is_near = (short + long).saturating_mul(input.k * input.dtype().size()) <= NEAR * cache;
+        if few || (long <= LITTLE && input.k >= VERY_LONG && is_near) { 2.0 } else { 0.0 }
     }
 
     fn default_point(&self, _: &DeviceSpec, _: &GemmInput, space: &BoundSpace) -> Option<Point> {

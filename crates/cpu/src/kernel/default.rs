@@ -249,7 +249,12 @@ impl Choice {
 
     /// Nothing is used often enough for a copy, where vectors can be loaded without one.
     fn deep(f: &Facts) -> Self {
-        let axis = if f.deep_a && !f.deep_b { Axis::N } else { Axis::M };
+        // Where one operand alone can be loaded without a copy, vectors run along it.
+        let axis = match (f.deep_a, f.deep_b) {
+            (true, false) => Axis::N,
+            (false, true) => Axis::M,
+            _ => f.cheaper_axis(),
+        };
         let (v, s) = f.sides(axis);
         let tile = best_tile(f, v, s);
         let is_near = f.bytes() <= f.l2;
