@@ -99,6 +99,7 @@
 
 #![forbid(unsafe_code)]
 
+mod behaviour;
 mod counts;
 mod device;
 mod finding;
@@ -116,6 +117,7 @@ mod sample;
 mod text;
 mod types;
 
+pub use behaviour::{Behaviour, MmaRounding, Schedule, UnknownBehaviour};
 pub use counts::{Class, Counts, FloatOp, Footprint, Precision, Site, Stride, Tally, Traffic};
 pub use device::{EmulatorDevice, Log};
 pub use finding::{Fault, Finding, Hazard, Racer, Spot};
