@@ -18,15 +18,7 @@ const STRONG: [&str; 5] = ["relaxed", "acquire", "release", "acq_rel", "mmio"];
 impl<'a> Lowering<'a> {
     pub(super) fn load_or_store(&mut self, i: &Instruction<'a>, words: &mut Words<'a>) -> Result<(), LoadError> {
         let is_store = i.name == "st";
-        let is_release = words.take("release");
-        let strong = STRONG.iter().fold(is_release, |s, w| s | words.take(w));
-        let scope = self.scope(words);
-        let order = match (words.take("volatile"), strong) {
-            (_, true) => Order::Strong,
-            (true, _) => Order::Volatile,
-            _ => Order::Weak,
-        };
-        words.ignore(&HINTS);
+        let (order, is_release, scope) = self.order(words);
         let space = words.space().unwrap_or(Space::Generic);
         let Some(ty) = words.ty() else { return self.error("a type is expected") };
         let width = words.pick(&[("v2", 2), ("v4", 4), ("v8", 8)]).unwrap_or(1);
@@ -69,6 +61,20 @@ impl<'a> Lowering<'a> {
             false => self.emit(Run::Load(access), Some(Class::Load(class_space, bits))),
         }
         Ok(())
+    }
+
+    /// How a load or store is ordered, whether it is a release, and for whom.
+    fn order(&self, words: &mut Words<'a>) -> (Order, bool, Scope) {
+        let is_release = words.take("release");
+        let strong = STRONG.iter().fold(is_release, |s, w| s | words.take(w));
+        let scope = self.scope(words);
+        let order = match (words.take("volatile"), strong) {
+            (_, true) => Order::Strong,
+            (true, _) => Order::Volatile,
+            _ => Order::Weak,
+        };
+        words.ignore(&HINTS);
+        (order, is_release, scope)
     }
 
     /// Who sees an operation of synchronisation; all threads of the device unless the words say that only those of the block do.
