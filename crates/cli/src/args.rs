@@ -161,7 +161,8 @@ pub(crate) struct ExplainArgs {
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct DeviceArgs {
     /// The device: cpu, cuda:N, or emulator:sm_XX, which checks results and never times. Unless named, cuda:0 if there is one
-    /// and no --threads, else cpu.
+    /// and no --threads, else cpu. An emulator's name may go on with what hardware may choose: `:mma=truncated` cuts sums of
+    /// matrix instructions off as tensor cores do, `:schedule=SEED` draws the order in which warps run.
     #[arg(long, value_name = "D")]
     pub device: Option<String>,
     /// Threads of the cpu device, or of the host that emulates; all cores unless given.

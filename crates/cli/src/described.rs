@@ -66,7 +66,7 @@ pub(crate) fn find(command: &mut Command) -> Result<Option<(String, UserKernel)>
     }
     let spec = match named(device)? {
         DeviceName::Cpu if is_host => Some(host(device.threads)?.spec().clone()),
-        DeviceName::Emulator(target) if !is_host => Some(Arc::new(target.spec())),
+        DeviceName::Emulator(target, _) if !is_host => Some(Arc::new(target.spec())),
         // Opened once, by the command itself.
         _ => None,
     };

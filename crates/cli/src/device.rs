@@ -6,12 +6,11 @@ use crate::output::note;
 use std::sync::Arc;
 use std::time::Duration;
 pub(crate) use tilewright::DeviceName;
-use tilewright::device::{compilers, host};
+use tilewright::device::{compilers, emulator, host};
 use tilewright_bench_suite::campaign::Emulated;
 use tilewright_compile::Compiling;
 use tilewright_core::device::{Device, DeviceSpec};
 use tilewright_core::program::DeviceError;
-use tilewright_emulator::EmulatorDevice;
 use tilewright_runtime::Live;
 use tilewright_runtime::bystanders::Bystanders;
 use tilewright_runtime::worker::{Isolated, WorkerCommand};
@@ -35,8 +34,8 @@ pub(crate) fn named(args: &DeviceArgs) -> Result<DeviceName, Failure> {
 
 /// Refuses a device that has no clock, before anything is begun that would need it.
 pub(crate) fn expect_clock(name: &DeviceName) -> Result<(), Failure> {
-    let DeviceName::Emulator(target) = name else { return Ok(()) };
-    let message = format!("emulator:{target} checks results and counts, it never times: use verify, space or emit");
+    let DeviceName::Emulator(..) = name else { return Ok(()) };
+    let message = format!("{name} checks results and counts, it never times: use verify, space or emit");
     Err(Failure::new(Kind::Usage, "device", message))
 }
 
@@ -45,9 +44,7 @@ pub(crate) fn opened(name: &DeviceName, threads: Option<u16>) -> Result<Box<dyn 
     match name {
         DeviceName::Cpu => Ok(Box::new(taking_sources(host(threads)?, threads))),
         DeviceName::Cuda(_) => Ok(Box::new(taking_sources(isolated(name)?, None))),
-        DeviceName::Emulator(target) => {
-            Ok(Box::new(taking_sources(EmulatorDevice::new(Arc::new(target.spec()))?, None)))
-        }
+        DeviceName::Emulator(target, behaviour) => Ok(Box::new(taking_sources(emulator(*target, *behaviour)?, None))),
         DeviceName::Replay(file) => {
             let message = format!("{} holds recorded times and runs no kernel", file.display());
             Err(Failure::new(Kind::Usage, "device", message))
@@ -114,7 +111,7 @@ fn patience() -> Duration {
 /// A device in this process; an emulated one measures what campaigns rehearse with.
 pub(crate) fn local(name: &DeviceName) -> Result<Box<dyn Device>, DeviceError> {
     match name {
-        DeviceName::Emulator(target) => Ok(Box::new(Emulated::new(EmulatorDevice::new(Arc::new(target.spec()))?))),
+        DeviceName::Emulator(target, behaviour) => Ok(Box::new(Emulated::new(emulator(*target, *behaviour)?))),
         #[cfg(feature = "cuda")]
         DeviceName::Cuda(ordinal) => cuda(*ordinal),
         _ => name.open(None),

@@ -1,5 +1,6 @@
 //! The emulator as a device: runs programs whose steps are launches of PTX.
 
+use crate::behaviour::Behaviour;
 use crate::finding::Finding;
 use crate::launch::{Argument, Launch, LaunchError, Limits, Report, Sample};
 use crate::memory::{BufferId, Memory, MemoryError};
@@ -50,6 +51,7 @@ pub struct EmulatorDevice {
 struct Settings {
     spec: Arc<DeviceSpec>,
     limits: Limits,
+    behaviour: Behaviour,
     sample: Option<Sample>,
     /// Whether launches are sampled whose results others need.
     counts_only: bool,
@@ -71,9 +73,27 @@ impl EmulatorDevice {
         if let Some(bytes) = spec.fact("shared_optin").and_then(|b| u64::try_from(b).ok()) {
             limits.shared_bytes = bytes;
         }
-        let settings =
-            Settings { spec, limits, sample: None, counts_only: false, log: Log::default(), tolerant: false };
+        let settings = Settings {
+            spec,
+            limits,
+            behaviour: Behaviour::default(),
+            sample: None,
+            counts_only: false,
+            log: Log::default(),
+            tolerant: false,
+        };
         Ok(Self { settings, held: None, parts: None })
+    }
+
+    /// Launches round and take turns like this; the device's name says so, as in `emulator:sm_80:mma=truncated`.
+    #[must_use]
+    pub fn with_behaviour(mut self, behaviour: Behaviour) -> Self {
+        self.settings.behaviour = behaviour;
+        if behaviour != Behaviour::default() {
+            let id = format!("{}:{behaviour}", self.settings.spec.id);
+            self.settings.spec = Arc::new(DeviceSpec { id, ..(*self.settings.spec).clone() });
+        }
+        self
     }
 
     /// Reports have the footprints of buffers.
@@ -343,6 +363,7 @@ impl Held {
             shared_bytes: step.shared_bytes,
             args: &args,
             limits: Limits { sample: which.sample(), ..device.limits },
+            behaviour: device.behaviour,
             only: if let Which::These(blocks) = which { Some(blocks) } else { None },
         };
         let report = module.launch(&launch, &mut self.memory).map_err(|error| refused(error, device))?;

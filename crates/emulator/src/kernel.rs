@@ -47,6 +47,10 @@ pub(crate) struct Kernel {
     pub(crate) global_cell_bytes: u32,
     /// Written for hardware before sm_70, whose warps run in lock-step.
     pub(crate) in_step: bool,
+    /// Written for hardware before sm_80, whose tensor cores add up less exactly.
+    pub(crate) before_ampere: bool,
+    /// It orders accesses between blocks by fences, or by operations that are ones.
+    pub(crate) has_fences: bool,
 }
 
 /// Whether a register has 64 bits.
@@ -170,7 +174,7 @@ pub(crate) enum Run {
         wide: Wide,
     },
     /// What was done before it is to be seen by others.
-    Fence,
+    Fence(Scope),
     /// Prefetches and the like: nothing to do in order.
     Skip,
     Exit,
@@ -205,6 +209,15 @@ pub(crate) enum Order {
     Strong,
 }
 
+/// Who sees an operation of synchronisation in its order.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Scope {
+    /// Threads of the block; clusters have no more of them here.
+    Block,
+    #[default]
+    Device,
+}
+
 /// A load or store.
 #[derive(Clone, Debug)]
 pub(crate) struct Access {
@@ -217,6 +230,9 @@ pub(crate) struct Access {
     /// One per element; `None` for the sink `_`.
     pub(crate) data: Vec<Option<Data>>,
     pub(crate) order: Order,
+    pub(crate) scope: Scope,
+    /// A store before which a fence stands, as it were.
+    pub(crate) is_release: bool,
     /// Weak, shared, one to four whole words between registers of the same width.
     pub(crate) is_simple: bool,
     /// Arguments and results of calls, in local memory: structures are passed with what nobody has written in them.
@@ -226,7 +242,18 @@ pub(crate) struct Access {
 impl Access {
     pub(crate) fn new(space: Space, address: Address, ty: Ty, data: Vec<Option<Data>>, order: Order) -> Self {
         let (bytes, signed) = (ty.bytes() as u8, ty.is_signed());
-        let mut out = Self { space, address, bytes, signed, data, order, is_simple: false, is_argument: false };
+        let mut out = Self {
+            space,
+            address,
+            bytes,
+            signed,
+            data,
+            order,
+            scope: Scope::Device,
+            is_release: false,
+            is_simple: false,
+            is_argument: false,
+        };
         let same_width = out.data.iter().flatten().all(|d| d.bytes == bytes);
         let whole_words = matches!((bytes, out.total()), (4 | 8, 4 | 8 | 16));
         out.is_simple = space == Space::Shared && same_width && whole_words && order == Order::Weak;
@@ -285,8 +312,9 @@ pub(crate) struct Atomic {
     pub(crate) operand: u16,
     /// The new value of a compare-and-swap.
     pub(crate) swap: u16,
-    /// What was done before it is to be seen by others.
+    /// A fence stands before it, as it were.
     pub(crate) is_release: bool,
+    pub(crate) scope: Scope,
 }
 
 /// `ldmatrix` and `stmatrix`.

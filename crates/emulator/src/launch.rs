@@ -1,5 +1,6 @@
 //! Launching a kernel.
 
+use crate::behaviour::Behaviour;
 use crate::counts::{Class, Counter, Counts, Footprint, Site};
 use crate::finding::{Fault, Finding, Findings, Sighting, Spot};
 use crate::kernel::Kernel;
@@ -110,6 +111,8 @@ pub struct Launch<'a> {
     pub args: &'a [Argument],
     /// What is allowed.
     pub limits: Limits,
+    /// What hardware may choose.
+    pub behaviour: Behaviour,
     /// The linear numbers of the blocks that run, rising, where not all do or a sample.
     pub only: Option<&'a [u64]>,
 }
@@ -117,7 +120,16 @@ pub struct Launch<'a> {
 impl<'a> Launch<'a> {
     /// A launch without dynamic shared memory.
     pub fn new(entry: &'a str, grid: [u32; 3], block: [u32; 3], args: &'a [Argument]) -> Self {
-        Self { entry, grid, block, shared_bytes: 0, args, limits: Limits::default(), only: None }
+        Self {
+            entry,
+            grid,
+            block,
+            shared_bytes: 0,
+            args,
+            limits: Limits::default(),
+            behaviour: Behaviour::default(),
+            only: None,
+        }
     }
 }
 
@@ -164,6 +176,8 @@ pub struct Report {
     pub dropped: u64,
     /// What of each buffer was touched, by instruction and then by direction; empty unless [`Limits::footprints`] is set.
     pub footprints: Vec<Footprint>,
+    /// What hardware may choose, as the launch had it.
+    pub behaviour: Behaviour,
     /// Blocks of the grid.
     pub blocks: u64,
     /// Those of them that were left out, because of [`Limits::sample`] or [`Launch::only`].
@@ -195,6 +209,7 @@ impl Module {
             memory,
             launch: number,
             fences: Fences::default(),
+            behaviour: launch.behaviour,
             grid: launch.grid,
             block: launch.block,
             dynamic_shared: launch.shared_bytes,
@@ -215,7 +230,7 @@ impl Module {
         };
         let mut report = report(kernel, launch, &sum.counters, sum.findings);
         report.footprints = footprints(kernel, memory, &sum.footprints);
-        (report.blocks, report.left_out) = (blocks, left_out);
+        (report.blocks, report.left_out, report.behaviour) = (blocks, left_out, launch.behaviour);
         Ok(report)
     }
 

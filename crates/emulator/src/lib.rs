@@ -24,12 +24,24 @@
 //!
 //! Threads run in warps of 32 in lock-step. Where a branch parts a warp, each side runs until the nearest instruction that
 //! every way to the end goes through (the immediate post-dominator of the branch), and both go on together from there.
-//! Warps of a block take turns; blocks run in parallel on rayon's pool and begin in the order of their linear numbers.
-//! Shared memory and registers hold a NaN pattern at the start of a block.
+//! Warps of a block take turns, each until it waits; or, by [`Schedule::Random`], a generator draws which one runs next and
+//! for how many instructions (a power of two up to 512), from a seed and the block's number. A missing barrier that one
+//! order hides gives a wrong result in another. Blocks run in parallel on rayon's pool and begin in the order of their
+//! linear numbers. Shared memory and registers hold a NaN pattern at the start of a block.
 //!
 //! Arithmetic is that of PTX: every operation rounds once in the direction it names; `.ftz` flushes operands and results.
 //! Approximations (`ex2.approx` and the like) are computed in their type and are closer to the exact value than the
-//! hardware's. `mma` adds exact products in binary64 and rounds once; the hardware's order is not specified.
+//! hardware's.
+//!
+//! `mma` adds exact products in binary64 and rounds once; the hardware's order is not specified. By
+//! [`MmaRounding::Truncated`] it adds as tensor cores do, so that an error bound that holds here holds there: from the first
+//! product on, 8 at a time (4 of tf32), and the accumulator are aligned to the largest exponent among them, cut off at one bit
+//! behind the 24 of binary32 and added; the sum is cut off to binary32, or rounded to nearest where it is a binary16, and is
+//! the accumulator of the next ones. These are the numbers of Ampere and Ada, the least exact devices that have all these
+//! instructions; code for targets before `sm_80` gets 4 products and no bit, as on Volta. Hopper has 16 products and two bits.
+//! The numbers are those of Khattak and Mikaitis ("Accurate models of NVIDIA tensor cores", arXiv 2512.07004), after Fasi,
+//! Higham, Mikaitis and Pranesh (PeerJ Computer Science 7:e330). Sums of integers are exact in both ways, and products of
+//! binary64 are added by fused multiply-adds.
 //!
 //! `cp.async` reads its source at once and changes shared memory only at the wait that ends it. Until then its destination
 //! shows what stood there before, and touching it is a finding.
@@ -43,8 +55,14 @@
 //! sm_70 they run in lock-step and never race. A plain load that races with atomic operations is left out where its lane
 //! goes on to an atomic operation on the same cell: the test before a maximum, the first guess of a compare-and-swap.
 //!
-//! Plain accesses to global memory race by the same rules. Between blocks nothing orders them but a fence of the first
-//! block and a later atomic or volatile access of the second; this is lenient, since any fence and any such access will do.
+//! Plain accesses to global memory race by the same rules. Between blocks nothing orders them but fences and one place: what
+//! comes before a fence (`membar.gl`, `fence.acq_rel.gpu`, wider ones, a release) in its thread, or before barriers that
+//! come before it, is published by the warp's next atomic or volatile write, and by those of warps that a barrier orders
+//! behind the fence. Who reads that place by an atomic or volatile access that returns a value knows it, with all that the
+//! writers knew, and so do warps behind a barrier from there. That is a ticket: stores, a barrier, a fence, an atomic
+//! addition whose last taker reads what all have stored. Fences and operations of scope `.cta` order the block alone. It is
+//! lenient in three ways: no fence is asked for behind the read, since the CUDA programming guide's own example has none; a
+//! write publishes to whoever reads the place later, whatever value that one sees; and the lanes of a warp count as one.
 //! Atomic and volatile accesses to global memory race with nothing.
 //!
 //! A load of what nobody has written marks its result, and so does a variable without a value. What is computed of marked
@@ -94,11 +112,12 @@
 //! # Limits
 //!
 //! Calls through registers, recursion, `vprintf` and the device's heap, textures, `cp.async.bulk`, `mbarrier`,
-//! `wgmma` and clusters of more than one block are read and refused at the launch. Functions take the place of their calls. Barriers count warps: a barrier under divergence is a finding, also where hardware would sort it out. `.cta`
-//! and wider scopes are one. 64-bit plain accesses that race with 64-bit atomics of other blocks may tear.
+//! `wgmma` and clusters of more than one block are read and refused at the launch. Functions take the place of their calls. Barriers count warps: a barrier under divergence is a finding, also where hardware would sort it out. In
+//! shared memory fences order nothing: there barriers do. 64-bit plain accesses that race with 64-bit atomics of other blocks may tear.
 
 #![forbid(unsafe_code)]
 
+mod behaviour;
 mod counts;
 mod device;
 mod finding;
@@ -116,6 +135,7 @@ mod sample;
 mod text;
 mod types;
 
+pub use behaviour::{Behaviour, MmaRounding, Schedule, UnknownBehaviour};
 pub use counts::{Class, Counts, FloatOp, Footprint, Precision, Site, Stride, Tally, Traffic};
 pub use device::{EmulatorDevice, Log};
 pub use finding::{Fault, Finding, Hazard, Racer, Spot};

@@ -42,7 +42,7 @@ pub(crate) const SINGLE: Format = Format { mantissa: 23, lowest: -126, infinity:
 pub(crate) const TF32: Format = Format { mantissa: 10, lowest: -126, infinity: 0x3_fc00, width: 19 };
 
 /// 2^e for exponents of normal numbers; others saturate.
-fn power(e: i32) -> f64 {
+pub(crate) fn power(e: i32) -> f64 {
     f64::from_bits(((e.clamp(-1022, 1023) + 1023) as u64) << 52)
 }
 

@@ -221,6 +221,15 @@ fn shuffles_from_lanes_that_take_no_part() {
 }
 
 #[test]
+fn matrix_instructions_want_all_lanes() {
+    let multiply = "mma.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32 {%r4, %r5}, {%r6}, {%r7}, {%r8, %r9};";
+    let values = "mov.u32 %r6, 1; mov.u32 %r7, 1; mov.u32 %r8, 0; mov.u32 %r9, 0;";
+    clean(&format!("{values} {multiply}"), 32);
+    finds(&format!("{values} {multiply}"), 48, "inactive_lane");
+    finds(&format!("{values} setp.lt.u32 %p1, %r1, 16; @%p1 {multiply}"), 32, "inactive_lane");
+}
+
+#[test]
 fn constants_cannot_be_written() {
     let text = ".version 7.0 .target sm_80 .address_size 64 .const .align 4 .b32 c[2] = {7, 8};
         .visible .entry k() { .reg .b64 %rd<2>; .reg .b32 %r<2>;

@@ -10,7 +10,7 @@ use tilewright_core::dtype::DType;
 use tilewright_core::measurement::Timing;
 use tilewright_core::problem::MeasureError;
 use tilewright_core::program::{Arg, Attributes, Code, DeviceError, Launch, Program, Step, TensorMap};
-use tilewright_emulator::EmulatorDevice;
+use tilewright_emulator::{Behaviour, EmulatorDevice};
 
 /// y = alpha x through the workspace, and whatever stands in the workspace's second half.
 const SCALE: &str = "
@@ -57,6 +57,19 @@ fn step(from: Arg, to: Arg, n: u32) -> Step {
 
 fn program(steps: Vec<Step>) -> Program {
     Program::new(steps, 40)
+}
+
+#[test]
+fn a_device_that_behaves_otherwise_says_so() {
+    let behaviour: Behaviour = "mma=truncated:schedule=7".parse().unwrap();
+    let mut device = EmulatorDevice::new(spec(80)).unwrap().with_behaviour(behaviour);
+    assert_eq!(device.spec().id, "emulator:sm_80:mma=truncated:schedule=7");
+    device.upload(&given(workload())).unwrap();
+    device.run(&program(vec![step(Arg::Buffer(0, 0), Arg::Buffer(1, 0), 10)])).unwrap();
+    let reports: Vec<Behaviour> = device.log().take().iter().map(|report| report.behaviour).collect();
+    assert_eq!(reports, [behaviour]);
+    let plain = EmulatorDevice::new(spec(80)).unwrap().with_behaviour(Behaviour::default());
+    assert_eq!(plain.spec().id, "emulator:sm_80");
 }
 
 #[test]

@@ -10,11 +10,12 @@ use tilewright_core::device::{Device, DeviceKind};
 use tilewright_core::expr::brief;
 use tilewright_core::program::DeviceError;
 use tilewright_cpu::CpuDevice;
-use tilewright_emulator::EmulatorDevice;
+use tilewright_emulator::{Behaviour, EmulatorDevice, UnknownBehaviour};
 use tilewright_ptxgen::target::{Target, UnknownTarget};
 use tilewright_runtime::store::Home;
 
-/// A device by its name: `cpu`, `cuda:N`, `emulator:sm_XX` or `replay:FILE`.
+/// A device by its name: `cpu`, `cuda:N`, `emulator:sm_XX` or `replay:FILE`. What hardware may choose follows an emulator's
+/// target: `emulator:sm_80:mma=truncated:schedule=7`.
 #[derive(Clone, Debug, PartialEq)]
 pub enum DeviceName {
     /// The host.
@@ -22,7 +23,7 @@ pub enum DeviceName {
     /// A CUDA device by its number.
     Cuda(u32),
     /// Runs PTX on the host: for results, never for times.
-    Emulator(Target),
+    Emulator(Target, Behaviour),
     /// A recording: for times, never for results.
     Replay(PathBuf),
 }
@@ -39,6 +40,9 @@ pub enum UnknownDevice {
     /// What follows `emulator:` is no target.
     #[error(transparent)]
     Target(#[from] UnknownTarget),
+    /// What follows the target of an emulator is no behaviour of one.
+    #[error(transparent)]
+    Behaviour(#[from] UnknownBehaviour),
     /// Nothing follows `replay:`.
     #[error("replay needs a file: replay:FILE")]
     NoFile,
@@ -69,7 +73,10 @@ impl FromStr for DeviceName {
             Some(("cuda", ordinal)) => {
                 ordinal.parse().map(Self::Cuda).map_err(|_| UnknownDevice::Ordinal(ordinal.to_owned()))
             }
-            Some(("emulator", target)) => Ok(Self::Emulator(target.parse()?)),
+            Some(("emulator", rest)) => Ok(match rest.split_once(':') {
+                Some((target, behaviour)) => Self::Emulator(target.parse()?, behaviour.parse()?),
+                None => Self::Emulator(rest.parse()?, Behaviour::default()),
+            }),
             Some(("replay", "")) => Err(UnknownDevice::NoFile),
             Some(("replay", file)) => Ok(Self::Replay(file.into())),
             _ => Err(UnknownDevice::Name(text.to_owned())),
@@ -82,7 +89,8 @@ impl fmt::Display for DeviceName {
         match self {
             Self::Cpu => f.write_str("cpu"),
             Self::Cuda(ordinal) => write!(f, "cuda:{ordinal}"),
-            Self::Emulator(target) => write!(f, "emulator:{target}"),
+            Self::Emulator(target, behaviour) if *behaviour == Behaviour::default() => write!(f, "emulator:{target}"),
+            Self::Emulator(target, behaviour) => write!(f, "emulator:{target}:{behaviour}"),
             Self::Replay(file) => write!(f, "replay:{}", file.display()),
         }
     }
@@ -94,7 +102,7 @@ impl DeviceName {
         match self {
             Self::Cpu => DeviceKind::Cpu,
             Self::Cuda(_) => DeviceKind::Cuda,
-            Self::Emulator(_) => DeviceKind::Emulator,
+            Self::Emulator(..) => DeviceKind::Emulator,
             Self::Replay(_) => DeviceKind::Replay,
         }
     }
@@ -111,7 +119,7 @@ impl DeviceName {
         match self {
             Self::Cpu => Ok(Box::new(taking_sources(host(threads)?, threads))),
             Self::Cuda(ordinal) => Ok(Box::new(taking_sources(cuda(*ordinal)?, None))),
-            Self::Emulator(target) => Ok(Box::new(taking_sources(EmulatorDevice::new(Arc::new(target.spec()))?, None))),
+            Self::Emulator(target, behaviour) => Ok(Box::new(taking_sources(emulator(*target, *behaviour)?, None))),
             Self::Replay(_) => {
                 let feature = "kernels: it holds recorded times".to_owned();
                 Err(DeviceError::Unsupported { device: self.to_string(), feature })
@@ -124,6 +132,14 @@ impl DeviceName {
 fn taking_sources<D: Device>(device: D, threads: Option<u16>) -> Compiling<D> {
     let natives = move || Ok(Box::new(NativeHost::new(host(threads)?)) as Box<dyn Device>);
     Compiling::new(device, compilers()).with_natives(Box::new(natives))
+}
+
+/// An emulated device of a target.
+///
+/// # Errors
+/// None for the targets that there are: their facts are complete.
+pub fn emulator(target: Target, behaviour: Behaviour) -> Result<EmulatorDevice, DeviceError> {
+    Ok(EmulatorDevice::new(Arc::new(target.spec()))?.with_behaviour(behaviour))
 }
 
 /// The compilers of this machine, with what they built kept in the user's cache directory.
@@ -162,7 +178,14 @@ mod tests {
     fn names() {
         let name = |text: &str| text.parse::<DeviceName>();
         assert_eq!(name("cpu"), Ok(DeviceName::Cpu));
-        for text in ["cpu", "cuda:3", "emulator:sm_80", "emulator:sm_100", "replay:a:b.csv"] {
+        for text in [
+            "cpu",
+            "cuda:3",
+            "emulator:sm_80",
+            "emulator:sm_100",
+            "emulator:sm_80:mma=truncated:schedule=7",
+            "replay:a:b.csv",
+        ] {
             assert_eq!(name(text).map(|n| n.to_string()), Ok(text.to_owned()));
         }
         assert_eq!(name("cuda:3"), Ok(DeviceName::Cuda(3)));
@@ -187,6 +210,10 @@ mod tests {
         assert_eq!(name("cuda:-1"), Err(UnknownDevice::Ordinal("-1".to_owned())));
         assert_eq!(name("replay:"), Err(UnknownDevice::NoFile));
         assert!(matches!(name("emulator:sm_42"), Err(UnknownDevice::Target(_))));
+        assert_eq!(name("emulator:sm_80:mma=exact"), name("emulator:sm_80"));
+        for bad in ["emulator:sm_80:", "emulator:sm_80:7", "emulator:sm_80:mma=truncated,schedule=7"] {
+            assert!(matches!(name(bad), Err(UnknownDevice::Behaviour(_))), "{bad}");
+        }
     }
 
     #[test]
@@ -195,5 +222,12 @@ mod tests {
         assert!(error("replay:a.csv", None).contains("recorded times"));
         assert!(error("emulator:sm_80", Some(2)).contains("threads"));
         assert!(error("cpu", Some(0)).contains("threads"));
+    }
+
+    #[test]
+    fn an_emulator_that_behaves_otherwise_says_so() {
+        for name in ["emulator:sm_80", "emulator:sm_90a:schedule=3"] {
+            assert_eq!(name.parse::<DeviceName>().unwrap().open(None).unwrap().spec().id, name);
+        }
     }
 }

@@ -24,7 +24,7 @@ pub(crate) fn run(args: &CampaignArgs, wiring: &Wiring, seed: u64, output: Outpu
     let (scale, objective) = match names[0] {
         DeviceName::Cpu => (Scale::host(), Objective::default()),
         DeviceName::Cuda(_) | DeviceName::Replay(_) => (Scale::full(), Objective::default()),
-        DeviceName::Emulator(_) => {
+        DeviceName::Emulator(..) => {
             (Scale::rehearsal(), Objective { metric: EMULATED_COST.into(), direction: Direction::Minimize })
         }
     };
@@ -72,7 +72,7 @@ pub(crate) fn run(args: &CampaignArgs, wiring: &Wiring, seed: u64, output: Outpu
 /// The devices that were named, and whether the time is one.
 fn names(args: &CampaignArgs) -> Result<Vec<DeviceName>, Failure> {
     let names = args.device.split(',').map(parse).collect::<Result<Vec<_>, _>>()?;
-    let real = |name: &DeviceName| !matches!(name, DeviceName::Emulator(_));
+    let real = |name: &DeviceName| !matches!(name, DeviceName::Emulator(..));
     if let Some(twice) = names.iter().enumerate().find(|(at, name)| real(name) && names[..*at].contains(name)) {
         return Err(Failure::new(Kind::Usage, "device", format!("{} stands there twice", twice.1)));
     }

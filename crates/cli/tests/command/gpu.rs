@@ -88,6 +88,15 @@ fn one_dtype_one_variant_and_an_old_target() {
 }
 
 #[test]
+fn emulators_choose_as_hardware_may() {
+    let home = Home::new();
+    let device = "emulator:sm_80:mma=truncated:schedule=7";
+    let v = verify(&home, &["--device", device, "--cases", "24"]);
+    assert_eq!((&v["device"], &v["failed"], &v["races"]), (&device.into(), &0.into(), &0.into()));
+    home.error(&["verify", "gemm", "--device", "emulator:sm_80:mma=fast", "--cases", "1"], 2, "device");
+}
+
+#[test]
 fn kernels_of_a_computation_take_turns() {
     let home = Home::new();
     let variants = |more: &[&str]| {

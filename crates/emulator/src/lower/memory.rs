@@ -3,7 +3,7 @@
 use super::Lowering;
 use super::words::Words;
 use crate::counts::Class;
-use crate::kernel::{Access, Atomic, AtomicOp, Copy, Data, Order, Run};
+use crate::kernel::{Access, Atomic, AtomicOp, Copy, Data, Order, Run, Scope};
 use crate::module::LoadError;
 use crate::text::ast::{Instruction, Operand};
 use crate::types::{Space, Ty};
@@ -18,13 +18,7 @@ const STRONG: [&str; 5] = ["relaxed", "acquire", "release", "acq_rel", "mmio"];
 impl<'a> Lowering<'a> {
     pub(super) fn load_or_store(&mut self, i: &Instruction<'a>, words: &mut Words<'a>) -> Result<(), LoadError> {
         let is_store = i.name == "st";
-        let strong = STRONG.iter().fold(false, |s, w| s | words.take(w));
-        let order = match (words.take("volatile"), strong) {
-            (_, true) => Order::Strong,
-            (true, _) => Order::Volatile,
-            _ => Order::Weak,
-        };
-        words.ignore(&HINTS);
+        let (order, is_release, scope) = self.order(words);
         let space = words.space().unwrap_or(Space::Generic);
         let Some(ty) = words.ty() else { return self.error("a type is expected") };
         let width = words.pick(&[("v2", 2), ("v4", 4), ("v8", 8)]).unwrap_or(1);
@@ -59,12 +53,42 @@ impl<'a> Lowering<'a> {
         self.watch(space, ty.bytes());
         let bits = 8 * width * ty.bytes() as u32;
         let is_argument = space != class_space;
-        let access = Box::new(Access { is_argument, ..Access::new(space, address, ty, registers, order) });
+        self.kernel.has_fences |= is_release;
+        let access =
+            Box::new(Access { is_argument, is_release, scope, ..Access::new(space, address, ty, registers, order) });
         match is_store {
             true => self.emit(Run::Store(access), Some(Class::Store(class_space, bits))),
             false => self.emit(Run::Load(access), Some(Class::Load(class_space, bits))),
         }
         Ok(())
+    }
+
+    /// How a load or store is ordered, whether it is a release, and for whom.
+    fn order(&self, words: &mut Words<'a>) -> (Order, bool, Scope) {
+        let is_release = words.take("release");
+        let strong = STRONG.iter().fold(is_release, |s, w| s | words.take(w));
+        let scope = self.scope(words);
+        let order = match (words.take("volatile"), strong) {
+            (_, true) => Order::Strong,
+            (true, _) => Order::Volatile,
+            _ => Order::Weak,
+        };
+        words.ignore(&HINTS);
+        (order, is_release, scope)
+    }
+
+    /// Who sees an operation of synchronisation; all threads of the device unless the words say that only those of the block do.
+    fn scope(&self, words: &mut Words<'a>) -> Scope {
+        words.pick(&[("cta", Scope::Block), ("cluster", Scope::Block)]).unwrap_or_default()
+    }
+
+    /// A fence. Those that order other things than what threads write have nothing to do.
+    pub(super) fn fence(&mut self, words: &mut Words<'a>) {
+        let scope = self.scope(words);
+        let is_other = ["proxy", "mbarrier_init", "acquire"].iter().fold(false, |is, word| is | words.take(word));
+        words.clear();
+        self.kernel.has_fences |= !is_other;
+        self.emit(if is_other { Run::Skip } else { Run::Fence(scope) }, Some(Class::Order));
     }
 
     /// Memory is watched as finely as the kernel may access it.
@@ -80,6 +104,8 @@ impl<'a> Lowering<'a> {
 
     pub(super) fn atomic(&mut self, i: &Instruction<'a>, words: &mut Words<'a>) -> Result<(), LoadError> {
         let is_release = words.take("release") || words.take("acq_rel");
+        let scope = self.scope(words);
+        self.kernel.has_fences |= is_release;
         words.ignore(&STRONG);
         words.ignore(&HINTS);
         words.ignore(&["noftz"]);
@@ -109,7 +135,7 @@ impl<'a> Lowering<'a> {
         let swap = swap.map_or(Ok(operand), |swap| self.source(swap, ty))?;
         let to = to.map(|to| self.destination(to, ty)).transpose()?;
         self.watch(space, ty.bytes());
-        let atomic = Atomic { op, ty, space, address, to, operand, swap, is_release };
+        let atomic = Atomic { op, ty, space, address, to, operand, swap, is_release, scope };
         self.emit(Run::Atomic(Box::new(atomic)), Some(Class::Atomic(space, 8 * ty.bytes() as u32)));
         Ok(())
     }

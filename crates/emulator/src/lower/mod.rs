@@ -39,10 +39,10 @@ pub(crate) fn lower<'a>(ast: &'a Ast<'a>, function: &'a Function<'a>) -> Result<
     lowering.finish()
 }
 
-/// Whether the lanes of a warp run in lock-step on a target: those before sm_70.
-fn is_in_step(target: &str) -> bool {
+/// Whether a target is one before another compute capability.
+fn is_before(target: &str, capability: u32) -> bool {
     let number = target.trim_start_matches("sm_").trim_end_matches(['a', 'f']);
-    number.parse::<u32>().is_ok_and(|sm| sm < 70)
+    number.parse::<u32>().is_ok_and(|sm| sm < capability)
 }
 
 /// The instruction that is being lowered.
@@ -98,7 +98,8 @@ impl<'a> Lowering<'a> {
             name: function.name.to_owned(),
             cell_bytes: 4,
             global_cell_bytes: 4,
-            in_step: is_in_step(ast.target),
+            in_step: is_before(ast.target, 70),
+            before_ampere: is_before(ast.target, 80),
             lines,
             ..Kernel::default()
         };
@@ -275,10 +276,7 @@ impl<'a> Lowering<'a> {
             "call" => self.call(i, &mut words)?,
             "bra" | "brx" | "ret" | "exit" | "trap" | "bar" | "barrier" => self.control(i, &mut words)?,
             "shfl" | "vote" | "activemask" | "match" | "redux" | "elect" => self.warp_wide(i, &mut words)?,
-            "membar" | "fence" => {
-                words.clear();
-                self.emit(Run::Fence, Some(Class::Order));
-            }
+            "membar" | "fence" => self.fence(&mut words),
             "prefetch" | "prefetchu" | "nanosleep" | "griddepcontrol" | "applypriority" | "discard" | "pmevent"
             | "brkpt" | "setmaxnreg" => {
                 words.clear();

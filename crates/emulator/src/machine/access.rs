@@ -7,7 +7,7 @@ use super::warp::Warp;
 use super::words::{Global, Own, Words, read, write};
 use super::{Setting, Worker};
 use crate::finding::{Fault, Hazard, Racer};
-use crate::kernel::{Access, Address, Data, Order};
+use crate::kernel::{Access, Address, Data, Order, Scope};
 use crate::lanes::{FULL, Registers, WARP, store};
 use crate::memory::{LOCAL_WINDOW, PARAM_WINDOW, REGION_BITS, Region, SHARED_WINDOW};
 use crate::types::Space;
@@ -50,12 +50,15 @@ pub(super) struct Checked<'v> {
     pub(super) element: u8,
     /// Loads of what nobody has written are kept in [`Worker::unwritten`] instead of reported.
     pub(super) is_kept: bool,
+    /// Who sees an atomic or volatile access.
+    pub(super) scope: Scope,
 }
 
 impl Checked<'_> {
     /// An access that must be aligned to its bytes.
     pub(super) fn new(pc: u32, warp: usize, space: Space, bytes: u64, touch: Touch) -> Self {
-        Self { pc, warp, space, bytes, align: bytes, touch, stored: &[], element: 1, is_kept: false }
+        let (scope, align) = (Scope::Device, bytes);
+        Self { pc, warp, space, bytes, align, touch, stored: &[], element: 1, is_kept: false, scope }
     }
 }
 
@@ -109,8 +112,8 @@ impl<'a> Setting<'a> {
 impl<'a> Worker<'a> {
     pub(super) fn access(&mut self, w: usize, warp: &mut Warp, mask: u32, access: &Access, is_store: bool) {
         let touch = touch_of(access.order, is_store);
-        if touch == Touch::Atomic {
-            self.fence(w);
+        if access.is_release {
+            self.shadow.clocks.fence(w, access.scope);
         }
         let bytes = access.total();
         let mut stored = std::mem::take(&mut self.stored);
@@ -120,7 +123,7 @@ impl<'a> Worker<'a> {
         }
         let element = access.bytes;
         let new = Checked::new(warp.pc, w, access.space, bytes, touch);
-        let checked = Checked { stored: &stored, element, is_kept: !is_store, ..new };
+        let checked = Checked { stored: &stored, element, is_kept: !is_store, scope: access.scope, ..new };
         let (without, origin) = if is_store { warp.taints.stored(warp.pc, &access.data) } else { (0, None) };
         let at = addresses(&warp.registers, access.address, mask);
         let shape = self.shape(warp.pc, access.space, &at, mask, bytes);
@@ -149,6 +152,7 @@ impl<'a> Worker<'a> {
             }
         });
         self.stored = stored;
+        self.acquire(w, access.scope);
         for (lane, origin) in self.unwritten.drain(..) {
             warp.taints.load(&access.data, lane, &origin);
         }

@@ -14,9 +14,10 @@ use std::sync::atomic::Ordering;
 impl<'a> Worker<'a> {
     pub(super) fn atomic(&mut self, w: usize, warp: &mut Warp, mask: u32, atomic: &Atomic) {
         let (bytes, wide) = (atomic.ty.bytes(), atomic.ty.bytes() == 8);
-        let checked = Checked::new(warp.pc, w, atomic.space, bytes, Touch::Atomic);
+        let new = Checked::new(warp.pc, w, atomic.space, bytes, Touch::Atomic);
+        let checked = Checked { scope: atomic.scope, ..new };
         if atomic.is_release {
-            self.fence(w);
+            self.shadow.clocks.fence(w, atomic.scope);
         }
         let at = addresses(&warp.registers, atomic.address, mask);
         let shape = self.shape(warp.pc, atomic.space, &at, mask, bytes);
@@ -37,6 +38,11 @@ impl<'a> Worker<'a> {
                 };
             }
         });
+        // Who gets no value learns nothing.
+        if atomic.to.is_none() {
+            self.lessons.read.clear();
+        }
+        self.acquire(w, atomic.scope);
         if let Some(to) = atomic.to {
             let bytes = if wide { 8 } else { 4 };
             super::access::put(&mut warp.registers, crate::kernel::Data { slot: to, bytes }, old, mask);

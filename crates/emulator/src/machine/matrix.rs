@@ -3,8 +3,10 @@
 use super::Worker;
 use super::access::{Checked, Place, addresses, put};
 use super::shadow::{Touch, warps};
+use super::tensor::TensorCore;
 use super::warp::Warp;
 use super::words::{Own, read, write};
+use crate::behaviour::MmaRounding;
 use crate::finding::Fault;
 use crate::kernel::{Data, Matrix, Multiply};
 use crate::lanes::{FULL, Registers, WARP, store};
@@ -19,9 +21,7 @@ impl<'a> Worker<'a> {
     /// 2 (l mod 4) and the next.
     pub(super) fn move_matrix(&mut self, w: usize, warp: &mut Warp, mask: u32, matrix: &Matrix) {
         let pc = warp.pc;
-        if mask != FULL {
-            self.fault(w, pc, (!mask).trailing_zeros() as usize, None, Fault::InactiveLane);
-        }
+        self.expect_all_lanes(w, pc, mask);
         let rows = FULL >> (WARP - 8 * matrix.registers.len());
         let at = addresses(&warp.registers, matrix.address, rows);
         let touch = if matrix.is_store { Touch::Write } else { Touch::Read };
@@ -51,6 +51,23 @@ impl<'a> Worker<'a> {
                 u32::from(elements[8 * i + r0][c0]) | u32::from(elements[8 * i + r1][c1]) << 16
             };
             store(&mut warp.registers, *to, std::array::from_fn(lane), mask);
+        }
+    }
+
+    /// `mma.sync` of a warp.
+    pub(super) fn multiply(&mut self, w: usize, warp: &mut Warp, mask: u32, multiply: &Multiply) {
+        self.expect_all_lanes(w, warp.pc, mask);
+        let core = match self.setting.behaviour.mma {
+            MmaRounding::Exact => None,
+            MmaRounding::Truncated => TensorCore::of(multiply, self.setting.kernel.before_ampere),
+        };
+        product(&mut warp.registers, multiply, core);
+    }
+
+    /// Instructions of a whole warp have no result where lanes are missing.
+    fn expect_all_lanes(&mut self, w: usize, pc: u32, mask: u32) {
+        if mask != FULL {
+            self.fault(w, pc, (!mask).trailing_zeros() as usize, None, Fault::InactiveLane);
         }
     }
 }
@@ -92,9 +109,30 @@ fn element(ty: Ty, bits: u64, j: usize) -> f64 {
 }
 
 /// D = A B + C for one warp. Products of 8- to 19-bit factors are exact and are summed with C in binary64 from k = 0
-/// upwards, exactly for integers, and rounded once; the hardware's order and intermediate precision are not specified.
-/// Products of binary64 are added by fused multiply-adds in the same order.
-pub(super) fn multiply(registers: &mut Registers, m: &Multiply) {
+/// upwards, exactly for integers, and rounded once, unless a tensor core is given that does otherwise; the hardware's order
+/// and intermediate precision are not specified. Products of binary64 are added by fused multiply-adds in the same order.
+fn product(registers: &mut Registers, m: &Multiply, core: Option<TensorCore>) {
+    let (a, b) = factors(registers, m);
+    let mut sums = accumulators(registers, m);
+    for (a, sums) in a.iter().zip(&mut sums).take(m.rows) {
+        if let Some(core) = core {
+            for (column, sum) in sums.iter_mut().enumerate() {
+                let b: [f64; K] = std::array::from_fn(|k| b[k][column]);
+                *sum = core.sum(&a[..m.depth], &b[..m.depth], *sum);
+            }
+            continue;
+        }
+        for (a, b) in a.iter().zip(&b).take(m.depth) {
+            for (sum, b) in sums.iter_mut().zip(b) {
+                *sum = if m.sum == Ty::F64 { a.mul_add(*b, *sum) } else { *sum + a * b };
+            }
+        }
+    }
+    write_sums(registers, m, &sums);
+}
+
+/// A by rows and B by rows, from the fragments of all lanes.
+fn factors(registers: &Registers, m: &Multiply) -> ([[f64; K]; M], [[f64; N]; K]) {
     let [left, right] = m.factors;
     let (per, blocks, wide) = (Multiply::packed(left), m.rows / 8, left == Ty::F64);
     let mut a = [[0f64; K]; M];
@@ -115,15 +153,7 @@ pub(super) fn multiply(registers: &mut Registers, m: &Multiply) {
             }
         }
     }
-    let mut sums = accumulators(registers, m);
-    for (row, sums) in sums.iter_mut().enumerate().take(m.rows) {
-        for k in 0..m.depth {
-            for (sum, b) in sums.iter_mut().zip(&b[k]) {
-                *sum = if m.sum == Ty::F64 { a[row][k].mul_add(*b, *sum) } else { *sum + a[row][k] * b };
-            }
-        }
-    }
-    write_sums(registers, m, &sums);
+    (a, b)
 }
 
 /// Row and column of a lane's register `r` of a sum; of its first element where there are two.

@@ -10,26 +10,33 @@ mod barrier;
 mod clock;
 mod copy;
 pub(crate) mod exchange;
+mod fences;
 mod flight;
 mod footprint;
 mod matrix;
 mod rivals;
+mod schedule;
 mod shadow;
 mod special;
 mod survey;
 mod taint;
+mod tensor;
 mod warp;
 mod words;
 
+use crate::behaviour::Behaviour;
 use crate::counts::Counter;
 use crate::finding::{Fault, Findings, Sighting};
 use crate::kernel::{Constant, Data, Kernel, Run};
 use crate::lanes::{FULL, WARP};
 use crate::memory::Memory;
 use barrier::BarrierState;
+use clock::Clocks;
 pub(crate) use exchange::ExchangeFn;
+pub(crate) use fences::Fences;
+use fences::Lessons;
 pub(crate) use footprint::{Footprints, Marks};
-pub(crate) use rivals::{Fences, LAUNCHES, Traces};
+pub(crate) use rivals::{LAUNCHES, Traces};
 use shadow::{MAX_WARPS, Seen, Shadow};
 pub(crate) use special::Special;
 use special::Thread;
@@ -37,10 +44,6 @@ use std::collections::BTreeMap;
 use survey::Pattern;
 use taint::Origin;
 use warp::{State, Warp};
-
-/// Warp instructions after which another warp of the block gets its turn, so that a warp may wait for another one in a
-/// loop.
-const TURN: u64 = 50_000;
 
 /// Threads of a block, at most.
 pub(crate) const MAX_THREADS: u64 = (MAX_WARPS * WARP) as u64;
@@ -52,6 +55,7 @@ pub(crate) struct Setting<'a> {
     /// The number of the launch, from one.
     pub(crate) launch: u64,
     pub(crate) fences: Fences,
+    pub(crate) behaviour: Behaviour,
     pub(crate) grid: [u32; 3],
     pub(crate) block: [u32; 3],
     pub(crate) dynamic_shared: u32,
@@ -108,8 +112,8 @@ pub(crate) struct Worker<'a> {
     passed_locally: BTreeMap<usize, Origin>,
     /// What a store writes, while it is checked.
     stored: Vec<[u64; WARP]>,
-    /// The block has looked at what others publish: an atomic or volatile access.
-    acquired: bool,
+    /// What the block has learned at places where blocks meet.
+    lessons: Lessons,
     block: u64,
     index: [u32; 3],
     steps: u64,
@@ -129,12 +133,13 @@ impl<'a> Worker<'a> {
         let mut warp = Warp::new(kernel);
         warp.set_constants(kernel, value);
         let bytes = setting.shared_bytes();
+        let clocks = Clocks::new(FULL >> (WARP - count), kernel.has_fences);
         Self {
             setting,
             warps: vec![warp; count],
             shared: vec![0; bytes.div_ceil(4)],
             shared_bytes: bytes as u64,
-            shadow: Shadow::new(bytes, kernel.cell_bytes, FULL >> (WARP - count), !kernel.in_step),
+            shadow: Shadow::new(bytes, kernel.cell_bytes, clocks, !kernel.in_step),
             local: vec![crate::memory::UNWRITTEN; kernel.local_bytes as usize / 4 * count * WARP],
             local_written: vec![0; kernel.local_bytes as usize / 4 * count * WARP],
             blocks: 0,
@@ -148,7 +153,7 @@ impl<'a> Worker<'a> {
             passed_on: BTreeMap::new(),
             passed_locally: BTreeMap::new(),
             stored: Vec::new(),
-            acquired: false,
+            lessons: Lessons::default(),
             block: 0,
             index: [0; 3],
             steps: 0,
@@ -164,29 +169,7 @@ impl<'a> Worker<'a> {
     /// Runs one block to its end; how many warp instructions that took.
     pub(crate) fn run_block(&mut self, block: u64) -> u64 {
         self.begin(block);
-        while !self.stopped {
-            let mut progress = false;
-            for w in 0..self.warps.len() {
-                if self.warps[w].state != State::Ready || self.stopped {
-                    continue;
-                }
-                progress = true;
-                let mut warp = std::mem::take(&mut self.warps[w]);
-                self.turn(w, &mut warp);
-                if self.steps > self.setting.limit && warp.state != State::Done {
-                    self.stop(w, &warp, Fault::Hang { limit: self.setting.limit });
-                }
-                let done = warp.state == State::Done;
-                self.warps[w] = warp;
-                if done {
-                    self.open_barriers();
-                }
-            }
-            if !progress {
-                self.report_deadlock();
-                break;
-            }
-        }
+        self.run_warps();
         self.steps
     }
 
@@ -195,7 +178,8 @@ impl<'a> Worker<'a> {
         self.blocks += 1;
         self.passed_locally.clear();
         self.index = coordinates(block, self.setting.grid);
-        (self.steps, self.stopped, self.acquired) = (0, false, false);
+        (self.steps, self.stopped) = (0, false);
+        self.lessons.clear();
         self.shadow.begin_block();
         self.barriers = Default::default();
         self.shared.fill(crate::memory::UNWRITTEN);
@@ -210,11 +194,11 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Runs a warp until it waits, ends, or another one's turn comes.
-    fn turn(&mut self, w: usize, warp: &mut Warp) {
+    /// Runs a warp until it waits, ends, or has run so many instructions.
+    fn turn(&mut self, w: usize, warp: &mut Warp, most: u64) {
         let kernel = self.setting.kernel;
         let left = self.setting.limit.saturating_sub(self.steps).saturating_add(1);
-        for _ in 0..left.min(TURN) {
+        for _ in 0..left.min(most) {
             let pc = warp.pc as usize;
             // The last instruction of every kernel is an exit, and targets lie within the code.
             let Some(inst) = kernel.code.get(pc) else { return self.stop(w, warp, Fault::Trap) };
@@ -266,7 +250,7 @@ impl<'a> Worker<'a> {
             }
             Run::Atomic(atomic) => self.atomic(w, warp, mask, atomic),
             Run::Matrix(matrix) => self.move_matrix(w, warp, mask, matrix),
-            Run::Multiply(multiply) => matrix::multiply(&mut warp.registers, multiply),
+            Run::Multiply(multiply) => self.multiply(w, warp, mask, multiply),
             Run::Exchange(exchange) => self.exchange(w, warp, mask, exchange),
             Run::Barrier(barrier) => self.arrive(w, warp, mask, barrier),
             Run::Copy(copy) => self.begin_copy(w, warp, mask, copy),
@@ -278,7 +262,7 @@ impl<'a> Worker<'a> {
             }
             Run::Trap => self.stop(w, warp, Fault::Trap),
             Run::Assert => self.stop(w, warp, Fault::Assertion),
-            Run::Fence => self.fence(w),
+            Run::Fence(scope) => self.shadow.clocks.fence(w, *scope),
             Run::Lanes(..) | Run::Skip | Run::Exit => {}
         }
         warp.pc += 1;

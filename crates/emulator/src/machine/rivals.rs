@@ -2,11 +2,11 @@
 //!
 //! A cell is as wide as the kernel's narrowest access to global memory, at most 4 bytes. Each has two words, one for its
 //! last writer and one for the readers since then, which name launch, block, thread and stamp ([`Clocks`]). Within a block
-//! barriers order accesses as in shared memory; between blocks nothing does but fences: what a block did before a fence is
-//! ordered before what another one does after an atomic or volatile access. Atomic and volatile accesses race with
-//! nothing here, and a store of the value that stands there already is none.
+//! barriers order accesses as in shared memory; between blocks nothing does but [fences]. Atomic and volatile accesses race
+//! with nothing here, and a store of the value that stands there already is none.
 //!
 //! [`Clocks`]: super::clock::Clocks
+//! [fences]: super::fences
 
 use super::Worker;
 use super::access::{Checked, Group};
@@ -16,9 +16,7 @@ use crate::finding::{Fault, Hazard, Racer};
 use crate::lanes::WARP;
 use crate::memory::Region;
 use crate::types::Space;
-use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Bits of a word from the lowest: a thread, [`SEVERAL`], a stamp within the block, a block, a launch.
 const SEVERAL: u64 = 1 << 10;
@@ -53,14 +51,6 @@ impl Traces {
     }
 }
 
-/// The fences of a launch.
-#[derive(Debug, Default)]
-pub(crate) struct Fences {
-    any: AtomicBool,
-    /// Of each block, the stamp of the last one.
-    last: Mutex<HashMap<u64, u64>>,
-}
-
 fn block_of(word: u64) -> u64 {
     word >> BLOCK & ((1 << BLOCK_BITS) - 1)
 }
@@ -77,27 +67,24 @@ struct Me {
 }
 
 impl<'a> Worker<'a> {
-    /// The part of a word that all lanes of a warp share; none where stamps have run out.
-    fn trace(&self, warp: usize) -> Option<u64> {
-        let stamp = u64::from(self.shadow.clocks.own[warp] - self.shadow.clocks.start);
-        let block = self.block & ((1 << BLOCK_BITS) - 1);
-        (stamp >> STAMP_BITS == 0).then_some(self.setting.launch << LAUNCH | block << BLOCK | stamp << STAMP)
+    /// The number of the block as words have it.
+    pub(super) fn numbered_block(&self) -> u64 {
+        self.block & ((1 << BLOCK_BITS) - 1)
     }
 
-    /// All that the block has done so far is to be seen by others.
-    pub(super) fn fence(&mut self, warp: usize) {
-        let fences = &self.setting.fences;
-        fences.any.store(true, Ordering::Relaxed);
-        let stamp = u64::from(self.shadow.clocks.own[warp] - self.shadow.clocks.start);
-        let mut last = fences.last.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = last.entry(self.block & ((1 << BLOCK_BITS) - 1)).or_insert(stamp);
-        *known = stamp.max(*known);
+    /// The part of a word that all lanes of a warp share; none where stamps have run out.
+    fn trace(&self, warp: usize) -> Option<u64> {
+        let stamp = u64::from(self.shadow.clocks.fine[warp] - self.shadow.clocks.start);
+        let block = self.numbered_block();
+        (stamp >> STAMP_BITS == 0).then_some(self.setting.launch << LAUNCH | block << BLOCK | stamp << STAMP)
     }
 
     /// Takes note of plain accesses to a buffer, and reports races.
     pub(super) fn watch(&mut self, checked: Checked<'_>, group: &Group<'_>, region: &Region, good: u32) {
         if checked.touch.is_strong() {
-            self.acquired = true;
+            if self.setting.kernel.has_fences {
+                self.meet(checked, group, good);
+            }
             return;
         }
         let Some(traces) = &region.traces else { return };
@@ -126,6 +113,19 @@ impl<'a> Worker<'a> {
                 let fault = Fault::Race { space: Space::Global, second, first };
                 self.fault(checked.warp, checked.pc, lane, Some(at.wrapping_add(group.base)), fault);
             }
+        }
+    }
+
+    /// An access that blocks may meet at: what it writes publishes before it is there, and what it reads teaches after that.
+    fn meet(&mut self, checked: Checked<'_>, group: &Group<'_>, good: u32) {
+        let lanes = warps(good & group.shape.distinct);
+        let places: Vec<u64> = lanes.map(|lane| group.at[lane].wrapping_add(group.base)).collect();
+        if matches!(checked.touch, Touch::Atomic | Touch::VolatileWrite) {
+            self.release(checked.warp, checked.scope, &places);
+        }
+        // Stores know what they store, and read nothing.
+        if checked.stored.is_empty() {
+            self.lessons.read.extend(places);
         }
     }
 
@@ -187,7 +187,7 @@ impl<'a> Worker<'a> {
     fn rival(&self, me: Me, first: u64) -> Option<Racer> {
         let of_blocks = first & (SEVERAL | OF_BLOCKS) == SEVERAL | OF_BLOCKS;
         let same_block = !of_blocks && block_of(first) == block_of(me.word);
-        if (same_block && self.is_ordered(me, first)) || self.is_published(first, of_blocks) {
+        if (same_block && self.is_ordered(me, first)) || self.is_met(me, first, of_blocks) {
             return None;
         }
         let thread = (first & (SEVERAL - 1)) as usize;
@@ -197,6 +197,13 @@ impl<'a> Worker<'a> {
             _ if thread / WARP == me.warp => Racer::Lane((thread % WARP) as u8),
             _ => Racer::Warp((thread / WARP) as u8),
         })
+    }
+
+    /// Whether fences order an access before `me`.
+    fn is_met(&self, me: Me, first: u64, of_blocks: bool) -> bool {
+        let by = (first & SEVERAL == 0).then_some((first & (SEVERAL - 1)) as usize / WARP);
+        let block = (!of_blocks).then(|| block_of(first));
+        self.setting.kernel.has_fences && self.is_published(me.warp, block, by, stamp_of(first))
     }
 
     /// Whether an earlier access of the same block is of the same thread, or before a barrier.
@@ -215,16 +222,6 @@ impl<'a> Worker<'a> {
             return stamp < u64::from(clocks.own[warp]) || self.setting.kernel.in_step;
         }
         u64::from(clocks.known[me.warp][warp]) >= stamp
-    }
-
-    /// Whether the block of an access has come to a fence since, and this one has looked at what others publish.
-    fn is_published(&self, first: u64, of_blocks: bool) -> bool {
-        let fences = &self.setting.fences;
-        if !self.acquired || !fences.any.load(Ordering::Relaxed) {
-            return false;
-        }
-        let last = fences.last.lock().unwrap_or_else(PoisonError::into_inner);
-        of_blocks || last.get(&block_of(first)).is_some_and(|stamp| *stamp >= stamp_of(first))
     }
 }
 

@@ -164,10 +164,10 @@ pub(super) struct Shadow {
 }
 
 impl Shadow {
-    pub(super) fn new(bytes: usize, cell_bytes: u32, all: u32, lanes_race: bool) -> Self {
+    pub(super) fn new(bytes: usize, cell_bytes: u32, clocks: Clocks, lanes_race: bool) -> Self {
         let cell_shift = cell_bytes.trailing_zeros();
         let cells = Cells::new(bytes.div_ceil(cell_bytes as usize));
-        Self { cells, cell_shift, lanes_race, clocks: Clocks::new(all), guesses: Vec::new() }
+        Self { cells, cell_shift, lanes_race, clocks, guesses: Vec::new() }
     }
 
     /// Bytes of a cell are a power of two: this one.

@@ -15,10 +15,10 @@ use rayon::ThreadPool;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 use std::thread::available_parallelism;
 use std::time::Instant;
-use tilewright::device::compilers;
+use tilewright::device::{compilers, emulator};
 use tilewright_bench_suite::cases::Cases;
 use tilewright_compile::Compiling;
 use tilewright_core::buffer::Filling;
@@ -28,7 +28,7 @@ use tilewright_core::expr::Value;
 use tilewright_core::id::KernelId;
 use tilewright_core::space::Config;
 use tilewright_core::text::counted;
-use tilewright_emulator::{EmulatorDevice, Fault, Finding};
+use tilewright_emulator::{Fault, Finding};
 
 /// Inputs stay small, so that many configurations and every kind of edge are seen.
 const LIMITS: InputLimits = InputLimits { max_flops: 4e6, max_bytes: 4e6 };
@@ -139,12 +139,12 @@ fn taking(all: Vec<Cases<'_>>) -> Result<Vec<Cases<'_>>, Failure> {
 /// are in use as a whole by one case.
 /// Inputs of users' kernels may be of one size, and large: with a seed for `sampled`, some of the blocks of a large grid run.
 fn benches(name: &DeviceName, threads: Option<u16>, most: usize, sampled: Option<u64>) -> Result<Vec<Bench>, Failure> {
-    let DeviceName::Emulator(target) = name else {
+    let DeviceName::Emulator(target, behaviour) = name else {
         return Ok(vec![Bench { device: opened(name, threads)?, log: None, is_described: sampled.is_some() }]);
     };
     // With a log of its own each, so that findings go with their case.
     let bench = |_| {
-        let mut device = EmulatorDevice::new(Arc::new(target.spec()))?.tolerant();
+        let mut device = emulator(*target, *behaviour)?.tolerant();
         if let Some(seed) = sampled {
             device = device.sampling(SAMPLE, seed);
         }
