@@ -12,6 +12,9 @@ pub(crate) struct Bound {
     pub(crate) length: usize,
     /// Whether any order of summation is exact.
     pub(crate) exact: bool,
+    /// How far each product may be from that of its operands, as a fraction of it, where operands may be rounded: to tf32, or to two
+    /// parts of tf32.
+    pub(crate) rounding: f64,
 }
 
 impl Bound {
@@ -28,8 +31,10 @@ impl Bound {
         let u = accumulator.unit_roundoff();
         let k = self.length as f64;
         let growth = (k + 4.0).min(6.0 * k.sqrt() + 16.0);
+        // Parts of operands that were rounded to tf32 have larger products than the operands, by less than five units.
+        let parts = if self.rounding > 0.0 { 1.0 + 5.0 * DType::Tf32.unit_roundoff() } else { 1.0 };
         // Three roundings of the update act on both of its terms; what it adds is at most |result| + |scaled sum|.
-        let bound = u * (growth + 4.0) * norms + 4.0 * u * value.abs();
+        let bound = (u * (growth + 4.0) * parts + self.rounding) * norms + 4.0 * u * value.abs();
         let bound = bound + (k + 4.0) * least(accumulator);
         // The result is rounded once more where it is of another type.
         let once = if output == accumulator { 0.0 } else { output.unit_roundoff() };

@@ -59,7 +59,7 @@ fn parts(input: &ConvInput, before: &Buffers, block_bytes: usize, visit: &mut dy
                 let left = product.gather_rows(&rows, &gathered);
                 let is_double = input.types.accumulator == DType::F64 && !exact;
                 let sums = if is_double { compensated(&left, &right) } else { plain(&left, &right) };
-                let bound = Bound { types: input.types, length: product.depth() + 2, exact };
+                let bound = Bound { types: input.types, length: product.depth() + 2, exact, rounding: 0.0 };
                 let block = Block { input, before, product: &product, rows, columns: columns.clone(), bound };
                 block.visit(&sums.values, (&left.row_norms(), &norms), visit);
             }
