@@ -390,13 +390,17 @@ fn c64_is_checked_beyond_f64() {
     assert_eq!(expected.buffers[0].values, [2.5, 1.5]);
 }
 
-#[test]
-fn every_type_is_drawn_where_it_is_fixed() {
-    let mut state = 7u64;
-    let mut uniform = || {
+/// Uniform numbers in [0, 1).
+fn noise(mut state: u64) -> impl FnMut() -> f64 {
+    move || {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (state >> 11) as f64 / (1u64 << 53) as f64
-    };
+    }
+}
+
+#[test]
+fn every_type_is_drawn_where_it_is_fixed() {
+    let mut uniform = noise(7);
     let limits = InputLimits { max_flops: 1e6, max_bytes: 1e6 };
     for fixed in [
         "dtype=f16,acc=f32",
