@@ -98,7 +98,11 @@ fn a_field_without_a_value_is_told_what_it_may_be() {
     let home = Home::new();
     for (words, field, allowed) in [
         (&["plan", "gemm", "m=", "n=4", "k=4"][..], "m", "an integer within 0..=2147483647"),
-        (&["plan", "gemm", "m=4", "n=4", "k=4", "dtype="], "dtype", "one of f16, bf16, tf32, f32 and f64"),
+        (
+            &["plan", "gemm", "m=4", "n=4", "k=4", "dtype="],
+            "dtype",
+            "one of f16, bf16, tf32, f32, f64, c32, c64 and i8",
+        ),
         (&["plan", "gemm", "m=4", "n=4", "k=4", "layout="], "layout", "one of nn, nt, tn and tt"),
         (&["plan", "gemm", "m=4", "n=4", "k=4", "alpha="], "alpha", "a number or the word other"),
         (&["plan", "spmv", "matrix=banded", "rows=", "half=1"], "rows", "an integer within 1..="),
