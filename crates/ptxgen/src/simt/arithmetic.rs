@@ -75,24 +75,38 @@ impl Arithmetic {
 
     /// Loads a result, or what is added to one. Where the predicate is false it is zero.
     pub(crate) fn load_result(self, b: &mut Builder, addr: Address, inside: Option<Reg>) -> Reg {
+        self.load_results(b, addr, 1, inside)[0]
+    }
+
+    /// Loads neighbouring results at once.
+    pub(crate) fn load_results(self, b: &mut Builder, addr: Address, count: usize, inside: Option<Reg>) -> Vec<Reg> {
         let ty = raw(self.result);
-        let dst = b.reg(ty);
+        let dst = b.regs(ty, count);
         if inside.is_some() {
-            b.push(Inst::Mov { ty, dst, src: zero_of(ty) });
+            dst.iter().for_each(|&dst| b.push(Inst::Mov { ty, dst, src: zero_of(ty) }));
         }
-        let load = Inst::Ld { space: Space::Global, caching: Caching::Default, ty, dst: vec![dst], addr };
+        let load = Inst::Ld { space: Space::Global, caching: Caching::Default, ty, dst: dst.clone(), addr };
         b.predicated(inside, |b| b.push(load));
-        self.converted(b, self.result, vec![dst])[0]
+        self.converted(b, self.result, dst)
     }
 
     /// A result as it is stored: its register and type.
     pub(crate) fn rounded(self, b: &mut Builder, value: Reg) -> (Reg, Type) {
+        let (values, ty) = self.rounded_all(b, vec![value]);
+        (values[0], ty)
+    }
+
+    /// Results as they are stored, with their type.
+    pub(crate) fn rounded_all(self, b: &mut Builder, values: Vec<Reg>) -> (Vec<Reg>, Type) {
         if self.result == self.ty {
-            return (value, self.ty);
+            return (values, self.ty);
         }
-        let dst = b.reg(self.result);
-        b.push(Inst::Cvt { to: self.result, from: self.ty, dst, src: value });
-        (dst, raw(self.result))
+        let round = |src: Reg| {
+            let dst = b.reg(self.result);
+            b.push(Inst::Cvt { to: self.result, from: self.ty, dst, src });
+            dst
+        };
+        (values.into_iter().map(round).collect(), raw(self.result))
     }
 
     /// Numbers of a type in memory, in the type of sums.
