@@ -213,6 +213,14 @@ impl ElementTypes {
         Self { operand: dtype, accumulator: dtype, output: dtype }
     }
 
+    /// What is usual with operands of a type: one type for all three, but 32 bits where 8-bit integers are summed and written.
+    pub const fn of(operand: DType) -> Self {
+        match operand {
+            DType::I8 => Self { operand, accumulator: DType::I32, output: DType::I32 },
+            other => Self::all(other),
+        }
+    }
+
     /// The one type, where there is one.
     pub fn uniform(self) -> Option<DType> {
         (self == Self::all(self.operand)).then_some(self.operand)
@@ -221,6 +229,6 @@ impl ElementTypes {
 
 impl From<DType> for ElementTypes {
     fn from(dtype: DType) -> Self {
-        Self::all(dtype)
+        Self::of(dtype)
     }
 }

@@ -178,7 +178,7 @@ fn bad_words_name_the_field_and_the_limit() {
         ("m=4,n=4,k=4,lda=3", "lda", "4"),
         ("m=4,n=4,k=4,layout=tn,lda=3", "lda", "4"),
         ("m=4,n=4,k=4,dtype=f8", "dtype", "f8"),
-        ("m=4,n=4,k=4,dtype=c32", "dtype", "f32 and f64"),
+        ("m=4,n=4,k=4,dtype=i32", "dtype", "c64 and i8"),
         ("m=4,n=4,k=4,dtype=f16,acc=s32", "acc", "f32 and f64"),
         ("m=4,n=4,k=4,out=f9", "out", "f9"),
         ("m=4,n=4,k=4,layout=xx", "layout", "nn"),

@@ -1,8 +1,8 @@
 //! Inputs for checking results: every edge of the input type, and names for what an input is an example of.
 
 use super::draw::{Fields, Uniform, pick, within};
-use super::epilogue::Activation;
 use super::input::{ConvInput, Direction, Layout};
+use crate::activation::Activation;
 use tilewright_core::computation::{InputError, InputLimits};
 use tilewright_core::dtype::DType;
 use tilewright_core::expr::Value;

@@ -1,35 +1,9 @@
 //! What is done to an output before it is written.
 
+use crate::activation::Activation;
 use tilewright_core::computation::InputError;
 use tilewright_core::expr::Value;
 use tilewright_core::space::Config;
-
-/// A function of each output.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Activation {
-    /// The identity.
-    #[default]
-    None,
-    /// The larger of the number and 0; of NaN it is 0, as processors' maximum has it.
-    Relu,
-}
-
-impl Activation {
-    /// Applies it.
-    pub fn of(self, x: f64) -> f64 {
-        match self {
-            Self::None => x,
-            Self::Relu => x.max(0.0),
-        }
-    }
-
-    const fn name(self) -> &'static str {
-        match self {
-            Self::None => "none",
-            Self::Relu => "relu",
-        }
-    }
-}
 
 /// `activation(sum + bias[k] + residual)`; of the forward direction only.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -49,12 +23,7 @@ impl Epilogue {
             Some(Value::Int(1) | Value::Bool(true)) => Ok(true),
             Some(other) => Err(InputError::not(name, other, "0 or 1")),
         };
-        let activation = match fields.get("activation").map(Value::to_string).as_deref() {
-            None | Some("none") => Activation::None,
-            Some("relu") => Activation::Relu,
-            Some(other) => return Err(InputError::not("activation", &other.into(), "none or relu")),
-        };
-        Ok(Self { bias: flag("bias")?, residual: flag("residual")?, activation })
+        Ok(Self { bias: flag("bias")?, residual: flag("residual")?, activation: Activation::parse(fields)? })
     }
 
     pub(super) fn fields(self) -> [(&'static str, Value); 3] {

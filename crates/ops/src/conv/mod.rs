@@ -18,8 +18,9 @@ mod tensor;
 pub mod winograd;
 mod workload;
 
+pub use crate::activation::Activation;
 pub use correlation::{Correlation, Dim, Group, Strides, Tap};
-pub use epilogue::{Activation, Epilogue};
+pub use epilogue::Epilogue;
 pub use input::{ConvInput, Direction, Layout};
 pub use tensor::Tensors;
 pub use workload::{BIAS, F, RESIDUAL, X, Y};

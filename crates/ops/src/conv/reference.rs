@@ -59,7 +59,7 @@ fn parts(input: &ConvInput, before: &Buffers, block_bytes: usize, visit: &mut dy
                 let left = product.gather_rows(&rows, &gathered);
                 let is_double = input.types.accumulator == DType::F64 && !exact;
                 let sums = if is_double { compensated(&left, &right) } else { plain(&left, &right) };
-                let bound = Bound { types: input.types, length: product.depth() + 2, exact };
+                let bound = Bound { types: input.types, length: product.depth() + 2, exact, rounding: 0.0 };
                 let block = Block { input, before, product: &product, rows, columns: columns.clone(), bound };
                 block.visit(&sums.values, (&left.row_norms(), &norms), visit);
             }
@@ -96,8 +96,9 @@ impl Block<'_> {
         for at in 0..rows * columns {
             let (i, j) = if by_rows { (at / columns, at % columns) } else { (at % rows, at / rows) };
             let (place, channel) = self.product.result(self.rows.start + i, self.columns.start + j);
-            let (value, magnitude) = self.finished(sums[j * rows + i], place, channel);
-            run.add(place, value, self.bound.of(norms.0[i] * norms.1[j], magnitude), visit);
+            let sum = sums[j * rows + i];
+            let (value, magnitude) = self.finished(sum, place, channel);
+            run.add(place, value, self.bound.of(norms.0[i] * norms.1[j], sum, magnitude), visit);
         }
         run.flush(visit);
     }

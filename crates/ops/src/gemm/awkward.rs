@@ -1,8 +1,10 @@
 //! Inputs for checking results: every edge of the input type, and names for what an input is an example of.
 
 use super::batch::{Batch, STRIDES};
-use super::draw::{pick, with_fixed, within};
-use super::input::{GemmInput, Layout, ScalarClass};
+use super::draw::{pick, suited, with_fixed, within};
+use super::input::{GemmInput, ScalarClass};
+use super::layout::Layout;
+use crate::types;
 use tilewright_core::computation::{InputError, InputLimits};
 use tilewright_core::dtype::DType;
 use tilewright_core::space::Config;
@@ -50,10 +52,10 @@ fn candidate(fixed: &Config, largest: f64, uniform: &mut dyn FnMut() -> f64) -> 
     if uniform() < 0.2 {
         input.batch = Batch::tight(2 + pick(3, uniform) as u32, &input);
     }
-    let mut input = with_fixed(input, fixed, &["ld", "stride_"])?;
+    let mut input = with_fixed(suited(input, fixed, uniform)?, fixed, &["ld", "stride_"])?;
     let is_free = |name: &str| fixed.get(name).is_none();
     if uniform() < 0.3 && is_free("align") {
-        input.align = (input.dtype().size() << pick(4, uniform)).min(64);
+        input.align = (types::least_align(input.types) << pick(4, uniform)).min(64);
     }
     for (name, ld) in [("lda", &mut input.lda), ("ldb", &mut input.ldb), ("ldc", &mut input.ldc)] {
         let gap = if uniform() < 0.2 { GAPS[pick(GAPS.len(), uniform)] } else { 0 };
@@ -95,14 +97,14 @@ pub(super) fn aspects(input: &GemmInput) -> Vec<String> {
         ScalarClass::One => "1",
         ScalarClass::Other => "other",
     };
-    let types = input.type_words().map(|(name, dtype)| format!("{name}:{dtype}"));
+    let words = input.type_words().chain(input.more_words()).map(|(name, word)| format!("{name}:{word}"));
     let others = [
         format!("layout:{}", input.layout),
         format!("alpha:{}", class(input.alpha)),
         format!("beta:{}", class(input.beta)),
         format!("align:{}", input.align),
     ];
-    let mut out: Vec<String> = types.chain(others).collect();
+    let mut out: Vec<String> = words.chain(others).collect();
     for (name, size) in [("m", input.m), ("n", input.n), ("k", input.k)] {
         match size {
             0 => out.push(format!("empty {name}")),

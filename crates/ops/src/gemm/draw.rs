@@ -1,6 +1,9 @@
 //! Training inputs: shapes on a logarithmic scale, awkward ones among them.
 
-use super::input::{GemmInput, Layout, ScalarClass};
+use super::accuracy::Accuracy;
+use super::input::{GemmInput, ScalarClass};
+use super::layout::Layout;
+use crate::types;
 use tilewright_core::computation::{InputError, InputLimits};
 use tilewright_core::dtype::DType;
 use tilewright_core::space::Config;
@@ -34,7 +37,7 @@ pub(super) fn within(
         for _ in 0..ATTEMPTS {
             let input = candidate(largest, uniform)?;
             let products = f64::from(input.batch.count);
-            let flops = 2.0 * input.m as f64 * input.n as f64 * input.k as f64 * products;
+            let flops = input.flops_of_one() * input.m as f64 * input.n as f64 * input.k as f64 * products;
             if flops <= most && input.total_bytes() as f64 <= limits.max_bytes {
                 return Ok(input);
             }
@@ -59,11 +62,34 @@ fn candidate(fixed: &Config, largest: f64, uniform: &mut dyn FnMut() -> f64) -> 
     }
     let padded = uniform() < 0.15;
     let pad = 1 + pick(32, uniform);
-    let mut input = with_fixed(input, fixed, &["ld"])?;
+    let mut input = with_fixed(suited(input, fixed, uniform)?, fixed, &["ld"])?;
     if padded {
         for (name, ld) in [("lda", &mut input.lda), ("ldb", &mut input.ldb), ("ldc", &mut input.ldc)] {
             *ld += if fixed.get(name).is_none() { pad } else { 0 };
         }
+    }
+    Ok(input)
+}
+
+/// A candidate in real types as one of the types that are fixed, of which some have more layouts and some fewer scalars.
+pub(super) fn suited(
+    mut input: GemmInput,
+    fixed: &Config,
+    uniform: &mut dyn FnMut() -> f64,
+) -> Result<GemmInput, InputError> {
+    if fixed.get("dtype").is_some() {
+        input.types = types::of_products(fixed)?;
+        let layouts = Layout::every(input.dtype());
+        if layouts.len() > Layout::ALL.len() {
+            input.layout = layouts[pick(layouts.len(), uniform)];
+        }
+    } else if fixed.get("accuracy").is_some_and(|value| value.to_string() != Accuracy::Full.name()) {
+        // The only type that has another.
+        input.types = DType::F32.into();
+    }
+    if input.dtype().is_integer() {
+        let plain = |class| if class == ScalarClass::Other { ScalarClass::One } else { class };
+        (input.alpha, input.beta) = (plain(input.alpha), plain(input.beta));
     }
     Ok(input)
 }

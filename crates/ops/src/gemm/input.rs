@@ -1,8 +1,10 @@
 //! What a caller of GEMM has.
 
+use super::accuracy::Accuracy;
 use super::batch::{Batch, STRIDES};
+use super::epilogue::{Bias, Epilogue};
+use super::layout::Layout;
 use crate::types;
-use std::fmt;
 use std::hash::{Hash, Hasher};
 use tilewright_core::computation::{InputError, size_field};
 use tilewright_core::device::DeviceSpec;
@@ -11,50 +13,6 @@ use tilewright_core::element::ElementTypes;
 use tilewright_core::expr::Value;
 use tilewright_core::program;
 use tilewright_core::space::{Config, Symbols};
-
-/// Which operands are stored transposed: first letter A, second B.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Layout {
-    /// A is m x k, B is k x n.
-    Nn,
-    /// A is m x k, B is stored n x k.
-    Nt,
-    /// A is stored k x m, B is k x n.
-    Tn,
-    /// A is stored k x m, B is stored n x k.
-    Tt,
-}
-
-impl Layout {
-    /// Every layout.
-    pub const ALL: [Self; 4] = [Self::Nn, Self::Nt, Self::Tn, Self::Tt];
-
-    /// As in inputs: `nn nt tn tt`.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Nn => "nn",
-            Self::Nt => "nt",
-            Self::Tn => "tn",
-            Self::Tt => "tt",
-        }
-    }
-
-    /// Whether A is stored k x m.
-    pub const fn a_transposed(self) -> bool {
-        matches!(self, Self::Tn | Self::Tt)
-    }
-
-    /// Whether B is stored n x k.
-    pub const fn b_transposed(self) -> bool {
-        matches!(self, Self::Nt | Self::Tt)
-    }
-}
-
-impl fmt::Display for Layout {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
 
 /// What is known of a scalar when code is generated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -98,7 +56,11 @@ impl ScalarClass {
     }
 }
 
-/// Shapes, element type, layout and scalar classes of one GEMM. Leading dimensions count elements.
+/// Shapes, element types, layout, scalar classes, accuracy and epilogue of one GEMM. Leading dimensions count elements.
+///
+/// Of complex types alpha and beta are real numbers too: each scales both components. Of integers they are 0 or 1, and sums are
+/// exact: no reduction is so long that its sum could pass the range of 32 bits. A caller who adds to a C beyond that range has no
+/// right result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GemmInput {
     /// Rows of C.
@@ -123,6 +85,10 @@ pub struct GemmInput {
     pub beta: ScalarClass,
     /// All three base addresses are multiples of this many bytes.
     pub align: usize,
+    /// What may be done to operands before they are multiplied.
+    pub accuracy: Accuracy,
+    /// What is done to sums before they are written.
+    pub epilogue: Epilogue,
     /// Several products of this shape.
     pub batch: Batch,
 }
@@ -131,21 +97,41 @@ pub struct GemmInput {
 const MAX_SIZE: u64 = i32::MAX as u64;
 /// Largest buffer, in bytes: addresses of one buffer fit a 47-bit user address space.
 const MAX_BYTES: u128 = 1 << 46;
-const WORDS: [&str; 13] =
-    ["m", "n", "k", "dtype", "acc", "out", "layout", "lda", "ldb", "ldc", "alpha", "beta", "align"];
+/// Longest sum of products of 8-bit integers that no operands carry out of the range of 32 bits.
+const MAX_EXACT_K: u64 = (i32::MAX / (i8::MIN as i32 * i8::MIN as i32)) as u64;
+const WORDS: [&str; 16] = [
+    "m",
+    "n",
+    "k",
+    "dtype",
+    "acc",
+    "out",
+    "layout",
+    "lda",
+    "ldb",
+    "ldc",
+    "alpha",
+    "beta",
+    "align",
+    "accuracy",
+    "bias",
+    "activation",
+];
 
 /// Of the fields that tell inputs of one program apart: an input is looked up before every call of its plan.
 impl Hash for GemmInput {
     fn hash<H: Hasher>(&self, state: &mut H) {
         [self.m, self.n, self.k, self.lda, self.ldb, self.ldc].into_iter().for_each(|size| state.write_usize(size));
         self.types.hash(state);
-        state.write_u32(u32::from_le_bytes([self.layout as u8, self.alpha as u8, self.beta as u8, 0]));
+        let Epilogue { bias, activation } = self.epilogue;
+        let more = self.accuracy as u8 | (bias as u8) << 2 | (activation as u8) << 4;
+        state.write_u32(u32::from_le_bytes([self.layout as u8, self.alpha as u8, self.beta as u8, more]));
         state.write_u32(self.batch.count);
     }
 }
 
 impl GemmInput {
-    /// A tight input: smallest leading dimensions, alpha = 1, beta = 0, 64-byte aligned.
+    /// A tight input: smallest leading dimensions, alpha = 1, beta = 0, 64-byte aligned, of full accuracy, without an epilogue.
     pub fn new(m: usize, n: usize, k: usize, types: impl Into<ElementTypes>, layout: Layout) -> Self {
         let mut input = Self {
             m,
@@ -159,6 +145,8 @@ impl GemmInput {
             alpha: ScalarClass::One,
             beta: ScalarClass::Zero,
             align: 64,
+            accuracy: Accuracy::Full,
+            epilogue: Epilogue::default(),
             batch: Batch::ONE,
         };
         input.lda = input.a_stored().0.max(1);
@@ -193,8 +181,8 @@ impl GemmInput {
     pub fn derivations() -> Vec<(&'static str, String)> {
         let texts = [
             ("element", types::SIZES),
-            ("transpose_a", "layout in ['tn', 'tt']"),
-            ("transpose_b", "layout in ['nt', 'tt']"),
+            ("transpose_a", "layout in ['tn', 'tt', 'tc', 'cn', 'ct', 'cc']"),
+            ("transpose_b", "layout in ['nt', 'tt', 'ct', 'nc', 'tc', 'cc']"),
             ("multiplies", "k > 0 and alpha != 0"),
             ("beta_zero", "beta == 0"),
             // A single product has no field that says so.
@@ -224,7 +212,9 @@ impl GemmInput {
             return Err(InputError::new(name, format!("unknown key: a GEMM input has {known}")));
         }
         let size = |name| size_field(fields, name, 0, MAX_SIZE, None).map(|x| x as usize);
-        let mut input = Self::new(size("m")?, size("n")?, size("k")?, element_types(fields)?, layout(fields)?);
+        let types = types::of_products(fields)?;
+        let layout = Layout::parse(fields, types.operand)?;
+        let mut input = Self::new(size("m")?, size("n")?, size("k")?, types, layout);
         for (name, rows) in [("lda", input.a_stored().0), ("ldb", input.b_stored().0), ("ldc", input.m)] {
             let least = rows.max(1) as u64;
             let ld = size_field(fields, name, least, MAX_SIZE, Some(least))
@@ -238,11 +228,31 @@ impl GemmInput {
         input.alpha = scalar(fields, "alpha", ScalarClass::One)?;
         input.beta = scalar(fields, "beta", ScalarClass::Zero)?;
         input.align = types::align(fields, input.types)?;
+        input.accuracy = Accuracy::parse(fields, input.types)?;
+        input.epilogue = Epilogue::parse(fields, input.types.output)?;
+        input.check_integers()?;
         // Before a batch multiplies what would already be too large.
         input.check_bytes()?;
         input.batch = Batch::parse(fields, &input)?;
         input.check_bytes()?;
         Ok(input)
+    }
+
+    /// What keeps sums of integers exact.
+    fn check_integers(&self) -> Result<(), InputError> {
+        let dtype = self.dtype();
+        if !dtype.is_integer() {
+            return Ok(());
+        }
+        if self.k as u64 > MAX_EXACT_K {
+            let message =
+                format!("{} is not within 0..={MAX_EXACT_K}: longer sums of {dtype} may pass 32 bits", self.k);
+            return Err(InputError::new("k", message));
+        }
+        let other = [("alpha", self.alpha), ("beta", self.beta)].into_iter().find(|(_, c)| *c == ScalarClass::Other);
+        other.map_or(Ok(()), |(name, _)| {
+            Err(InputError::new(name, format!("sums of {dtype} are taken as they are: it is 0 or 1")))
+        })
     }
 
     fn check_bytes(&self) -> Result<(), InputError> {
@@ -278,14 +288,22 @@ impl GemmInput {
             ("align", size(self.align)),
         ];
         let pairs = sizes.into_iter().chain(self.type_words()).chain(pairs);
-        Config(pairs.map(|(n, v)| (n.to_owned(), v)).chain(self.batch.fields()).collect())
+        let pairs = pairs.chain(self.more_words()).map(|(n, v)| (n.to_owned(), v));
+        Config(pairs.chain(self.batch.fields()).collect())
     }
 
-    /// The operands' type, and the others where they differ from it.
+    /// The operands' type, and the others where they differ from what is usual with it.
     pub(super) fn type_words(&self) -> impl Iterator<Item = (&'static str, Value)> {
         let ElementTypes { operand, accumulator, output } = self.types;
-        let others = [("acc", accumulator), ("out", output)].into_iter().filter(move |(_, dtype)| *dtype != operand);
+        let usual = ElementTypes::of(operand);
+        let others = [("acc", accumulator, usual.accumulator), ("out", output, usual.output)].into_iter();
+        let others = others.filter(|(_, dtype, usual)| dtype != usual).map(|(name, dtype, _)| (name, dtype));
         [("dtype", operand)].into_iter().chain(others).map(|(name, dtype)| (name, dtype.name().into()))
+    }
+
+    /// Accuracy and epilogue, where they say something.
+    pub(super) fn more_words(&self) -> impl Iterator<Item = (&'static str, Value)> {
+        self.accuracy.field().into_iter().chain(self.epilogue.fields())
     }
 
     /// Element type of A and B.
@@ -298,11 +316,23 @@ impl GemmInput {
         [self.types.operand, self.types.operand, self.types.output]
     }
 
-    /// Refuses other element types than these, for kernels and libraries that have no code for them.
+    /// Refuses other element types than these, and every epilogue, for kernels and libraries that have no code for them.
+    ///
+    /// # Errors
+    /// The field, `dtype`, `acc`, `out`, `bias` or `activation`, and what may stand there.
+    pub fn only(&self, known: &[ElementTypes]) -> Result<(), InputError> {
+        self.only_types(known)?;
+        match self.epilogue.fields().next() {
+            Some((name, value)) => Err(InputError::new(name, format!("there is no code for {value}: none"))),
+            None => Ok(()),
+        }
+    }
+
+    /// Refuses other element types than these, for kernels that have code for every epilogue.
     ///
     /// # Errors
     /// The field, `dtype`, `acc` or `out`, and what may stand there.
-    pub fn only(&self, known: &[ElementTypes]) -> Result<(), InputError> {
+    pub fn only_types(&self, known: &[ElementTypes]) -> Result<(), InputError> {
         types::only(self.types, known)
     }
 
@@ -339,30 +369,31 @@ impl GemmInput {
         ]
     }
 
-    /// Bytes of all three operands, all products of a batch together.
+    /// Elements of the bias.
+    pub fn bias_len(&self) -> usize {
+        match self.epilogue.bias {
+            Bias::None => 0,
+            Bias::Row => self.m,
+            Bias::Column => self.n,
+        }
+    }
+
+    /// Bytes of all operands and the bias, all products of a batch together.
     pub fn total_bytes(&self) -> u64 {
-        self.lens().iter().zip(self.operand_types()).map(|(&l, dtype)| l as u64 * dtype.size() as u64).sum()
+        let bias = (self.bias_len(), self.types.output);
+        let operands = self.lens().into_iter().zip(self.operand_types());
+        operands.chain([bias]).map(|(len, dtype)| len as u64 * dtype.size() as u64).sum()
+    }
+
+    /// Operations of one product of the definition: a multiplication and an addition of real numbers, or four of each.
+    pub(super) fn flops_of_one(&self) -> f64 {
+        if self.dtype().is_complex() { 8.0 } else { 2.0 }
     }
 
     /// Whether A and B are read at all: not if alpha = 0 or the reduction is empty.
     pub fn multiplies(&self) -> bool {
         self.k > 0 && self.alpha != ScalarClass::Zero
     }
-}
-
-fn element_types(fields: &Config) -> Result<ElementTypes, InputError> {
-    let operand = types::real(fields, "dtype", DType::F32)?;
-    let (accumulator, output) = (types::real(fields, "acc", operand)?, types::real(fields, "out", operand)?);
-    Ok(ElementTypes { operand, accumulator, output })
-}
-
-fn layout(fields: &Config) -> Result<Layout, InputError> {
-    let Some(value) = fields.get("layout") else {
-        return Ok(Layout::Nn);
-    };
-    let text = value.to_string();
-    let known = Layout::ALL.into_iter().find(|l| l.name() == text);
-    known.ok_or_else(|| InputError::not("layout", value, "one of nn, nt, tn and tt"))
 }
 
 fn scalar(fields: &Config, name: &str, default: ScalarClass) -> Result<ScalarClass, InputError> {

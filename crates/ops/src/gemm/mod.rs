@@ -1,16 +1,25 @@
-//! GEMM: `C = alpha * op(A) * op(B) + beta * C`, column-major as in BLAS.
+//! GEMM: `C = activation(alpha * op(A) * op(B) + beta * C + bias)`, column-major as in BLAS.
+//!
+//! Operands are real or complex numbers of any precision, or 8-bit integers; an operand may be transposed or, where it is complex,
+//! transposed and conjugated. Sums and results have types of their own. `alpha` and `beta` are real numbers.
 
+mod accuracy;
 mod awkward;
 mod batch;
 mod draw;
+mod epilogue;
 mod input;
-
+mod layout;
 mod reference;
 mod workload;
 
+pub use crate::activation::Activation;
+pub use accuracy::Accuracy;
 pub use batch::Batch;
-pub use input::{GemmInput, Layout, ScalarClass};
-pub use workload::{A, ALPHA, B, BETA, C};
+pub use epilogue::{Bias, Epilogue};
+pub use input::{GemmInput, ScalarClass};
+pub use layout::Layout;
+pub use workload::{A, ALPHA, B, BETA, BIAS, C};
 
 use tilewright_core::buffer::{Buffer, BufferSpec, Buffers, Expected, Filling, Verdict, Workload};
 use tilewright_core::computation::{Computation, InputError, InputLimits, Work};
@@ -57,9 +66,10 @@ impl Computation for Gemm {
         let read_ab = if input.multiplies() { m * k + k * n } else { 0.0 };
         let products = f64::from(input.batch.count);
         let [read, _, written] = input.operand_types().map(|dtype| dtype.size() as f64);
+        let flops = input.flops_of_one();
         Work {
-            flops: products * if input.multiplies() { 2.0 * m * n * k } else { m * n },
-            bytes: products * (read_ab * read + (read_c + m * n) * written),
+            flops: products * if input.multiplies() { flops * m * n * k } else { flops / 2.0 * m * n },
+            bytes: products * (read_ab * read + (read_c + m * n) * written) + input.bias_len() as f64 * written,
         }
     }
 

@@ -2,10 +2,18 @@
 //!
 //! Sums in f32 and narrower are accumulated in f64, f64 as if in twice the precision ([`crate::product`]). The bound of an element
 //! is [`Bound::of`] the 2-norms of its row of A and its column of B.
-//! Integer data small enough to be exact in the element type must match exactly.
+//! Integer data small enough to be exact in the element type must match exactly, and so must all integer types.
+//!
+//! Both components of a complex element are sums of 2k real products, `ar br - ai bi` and `ar bi + ai br`: the same bound holds of
+//! each, with twice the length and the norms of the complex row and column (Higham, *Accuracy and Stability of Numerical Algorithms*,
+//! section 3.1, has the inner product; the sums of `|ar br| + |ai bi|` are at most the product of the norms, as for real ones).
+//!
+//! Where operands may be rounded, [`super::Accuracy`] says how far that moves a product; that is added to the bound as it is, since
+//! roundings of equal operands do not cancel.
 
+use super::epilogue::Bias;
 use super::input::GemmInput;
-use super::workload::{A, ALPHA, B, BETA, C};
+use super::workload::{A, ALPHA, B, BETA, BIAS, C};
 use crate::bound::Bound;
 use crate::product::{Matrix, compensated, plain};
 use std::ops::Range;
@@ -21,8 +29,8 @@ const FEWEST: usize = 64;
 /// All of C.
 pub(super) fn compute(input: &GemmInput, before: &Buffers, scalars: &[f64]) -> Expected {
     let c = &before[C];
-    let mut values: Vec<f64> = (0..c.len()).map(|i| c.get_f64(i)).collect();
-    let mut bounds = vec![0f32; c.len()];
+    let mut values: Vec<f64> = (0..c.components()).map(|i| c.component(i)).collect();
+    let mut bounds = vec![0f32; values.len()];
     parts(input, (before, scalars), BLOCK_BYTES, &mut |part| {
         values[part.first..][..part.values.len()].copy_from_slice(part.values);
         bounds[part.first..][..part.values.len()].copy_from_slice(part.bounds);
@@ -34,13 +42,13 @@ pub(super) fn compute(input: &GemmInput, before: &Buffers, scalars: &[f64]) -> E
 pub(super) fn compare(input: &GemmInput, before: &Buffers, scalars: &[f64], after: &[Buffer]) -> Verdict {
     let (c, mut comparison) = (&before[C], Comparison::default());
     assert_eq!(after[C].len(), c.len(), "length of C");
-    let mut written = vec![false; c.len()];
+    let mut written = vec![false; c.components()];
     parts(input, (before, scalars), BLOCK_BYTES, &mut |part| {
         written[part.first..][..part.values.len()].fill(true);
         comparison.add(&after[C], part);
     });
-    for first in (0..c.len()).filter(|&i| !written[i]) {
-        comparison.add(&after[C], &Part { buffer: C, first, values: &[c.get_f64(first)], bounds: &[0.0] });
+    for first in (0..written.len()).filter(|&i| !written[i]) {
+        comparison.add(&after[C], &Part { buffer: C, first, values: &[c.component(first)], bounds: &[0.0] });
     }
     comparison.verdict()
 }
@@ -57,21 +65,15 @@ fn parts(
     let products = if m > 0 && n > 0 { input.batch.count } else { 0 };
     let most = |length: usize| (block_bytes / size_of::<f64>() / length.max(1)).max(FEWEST);
     for product in 0..products {
-        let offsets = input.batch.offsets(product);
-        let all = Operands { input, before, offsets, k };
+        let all = Operands { input, before, offsets: input.batch.offsets(product), k };
         let exact = is_exact(&all, alpha, beta);
-        for rows in blocks(m, most(k)) {
+        let depth = components(input) * k;
+        for rows in blocks(m, most(depth)) {
             let a = all.rows_of_a(&rows);
-            for columns in blocks(n, most(k).min(most(rows.len()))) {
+            for columns in blocks(n, most(depth).min(most(rows.len()))) {
                 let b = all.columns_of_b(&columns);
                 let block = Reference::new(&all, (&a, &b), (alpha, beta), exact);
-                for (j, column) in columns.enumerate() {
-                    let first = offsets[C] + column * input.ldc + rows.start;
-                    let update = |i: usize| block.update(i, j, before[C].get_f64(first + i));
-                    let values: Vec<f64> = (0..rows.len()).map(update).collect();
-                    let bounds: Vec<f32> = values.iter().enumerate().map(|(i, &v)| block.bound(i, j, v)).collect();
-                    visit(&Part { buffer: C, first, values: &values, bounds: &bounds });
-                }
+                columns.enumerate().for_each(|(j, column)| block.visit(&rows, (column, j), visit));
             }
         }
     }
@@ -80,6 +82,11 @@ fn parts(
 /// `0..length` in ranges that are at most so long.
 fn blocks(length: usize, most: usize) -> impl Iterator<Item = Range<usize>> {
     (0..length).step_by(most).map(move |from| from..(from + most).min(length))
+}
+
+/// Components of an element.
+fn components(input: &GemmInput) -> usize {
+    if input.dtype().is_complex() { 2 } else { 1 }
 }
 
 /// The operands of one product.
@@ -92,69 +99,119 @@ struct Operands<'a> {
 }
 
 impl Operands<'_> {
+    /// Of complex operands the real parts of all of k, then the imaginary ones.
     fn rows_of_a(&self, rows: &Range<usize>) -> Matrix {
-        let (lda, transposed) = (self.input.lda, self.input.layout.a_transposed());
-        let from = self.offsets[A] + rows.start * if transposed { lda } else { 1 };
-        gather(&self.before[A], from, (rows.len(), self.k), lda, transposed)
+        let layout = self.input.layout;
+        let a = Stored { buffer: &self.before[A], ld: self.input.lda, transposed: layout.a_transposed() };
+        let from = self.offsets[A];
+        let mut values = Vec::with_capacity(components(self.input) * rows.len() * self.k);
+        for part in 0..components(self.input) {
+            let negative = part == 1 && layout.a_conjugated();
+            for p in 0..self.k {
+                values.extend(rows.clone().map(|i| signed(a.get(from, (i, p), part), negative)));
+            }
+        }
+        Matrix { rows: rows.len(), columns: components(self.input) * self.k, values }
     }
 
+    /// Of complex operands two columns each, which make the real and the imaginary part of what they are multiplied with: a part of
+    /// A by `br, -bi` and by `bi, br`.
     fn columns_of_b(&self, columns: &Range<usize>) -> Matrix {
-        let (ldb, transposed) = (self.input.ldb, self.input.layout.b_transposed());
-        let from = self.offsets[B] + columns.start * if transposed { 1 } else { ldb };
-        gather(&self.before[B], from, (self.k, columns.len()), ldb, transposed)
+        let (layout, parts) = (self.input.layout, components(self.input));
+        let b = Stored { buffer: &self.before[B], ld: self.input.ldb, transposed: layout.b_transposed() };
+        let from = self.offsets[B];
+        let mut values = Vec::with_capacity(parts * parts * columns.len() * self.k);
+        for j in columns.clone() {
+            for (of_c, of_a) in (0..parts).flat_map(|c| (0..parts).map(move |a| (c, a))) {
+                let part = of_c ^ of_a;
+                // The square of i, and the conjugate.
+                let negative = (of_c == 0 && of_a == 1) ^ (part == 1 && layout.b_conjugated());
+                values.extend((0..self.k).map(|p| signed(b.get(from, (p, j), part), negative)));
+            }
+        }
+        Matrix { rows: parts * self.k, columns: parts * columns.len(), values }
     }
 
-    /// The elements that A and B are made of, with what lies between their columns left out.
+    /// The components that A and B are made of, with what lies between their columns left out.
     fn elements(&self, of: usize) -> impl Iterator<Item = f64> {
         let (buffer, input) = (&self.before[of], self.input);
         let ((rows, columns), ld) = if of == A { (input.a_stored(), input.lda) } else { (input.b_stored(), input.ldb) };
-        let columns = if self.k == 0 { 0 } else { columns };
+        let (columns, parts) = (if self.k == 0 { 0 } else { columns }, components(input));
         let from = self.offsets[of];
-        (0..columns).flat_map(move |j| (0..rows).map(move |i| buffer.get_f64(from + i + j * ld)))
+        (0..columns).flat_map(move |j| (0..parts * rows).map(move |i| buffer.component(parts * (from + j * ld) + i)))
     }
+}
+
+/// An operand.
+struct Stored<'a> {
+    buffer: &'a Buffer,
+    ld: usize,
+    transposed: bool,
+}
+
+impl Stored<'_> {
+    /// The real or the imaginary part of an element of op(X), as it is stored, from an element on.
+    fn get(&self, from: usize, (i, j): (usize, usize), part: usize) -> f64 {
+        let at = from + if self.transposed { j + i * self.ld } else { i + j * self.ld };
+        if self.buffer.dtype().is_complex() { self.buffer.component(2 * at + part) } else { self.buffer.get_f64(at) }
+    }
+}
+
+fn signed(x: f64, negative: bool) -> f64 {
+    if negative { -x } else { x }
 }
 
 /// A block of the result.
 struct Reference<'a> {
-    input: &'a GemmInput,
+    of: &'a Operands<'a>,
     product: Matrix,
     alpha: f64,
     beta: f64,
     norm_a: Vec<f64>,
     norm_b: Vec<f64>,
-    exact: bool,
+    bound: Bound,
 }
 
 impl<'a> Reference<'a> {
-    fn new(of: &Operands<'a>, (a, b): (&Matrix, &Matrix), (alpha, beta): (f64, f64), exact: bool) -> Self {
-        let input = of.input;
-        let product = if input.types.accumulator == DType::F64 && !exact { compensated(a, b) } else { plain(a, b) };
-        let (norm_a, norm_b) = (a.row_norms(), b.column_norms());
-        Self { input, product, alpha, beta, norm_a, norm_b, exact }
+    fn new(of: &'a Operands<'a>, (a, b): (&Matrix, &Matrix), (alpha, beta): (f64, f64), exact: bool) -> Self {
+        let GemmInput { types, accuracy, k, .. } = *of.input;
+        let is_double = matches!(types.accumulator, DType::F64 | DType::C64);
+        let product = if is_double && !exact { compensated(a, b) } else { plain(a, b) };
+        let length = components(of.input) * accuracy.products() * k;
+        let bound = Bound { types, length, exact, rounding: accuracy.rounding() };
+        Self { of, product, alpha, beta, norm_a: a.row_norms(), norm_b: b.column_norms(), bound }
     }
 
-    fn update(&self, i: usize, j: usize, c: f64) -> f64 {
-        let sum = self.product.values[j * self.product.rows + i];
-        let product = if self.input.multiplies() { self.alpha * sum } else { 0.0 };
-        if self.beta == 0.0 { product } else { product + self.beta * c }
-    }
-
-    fn bound(&self, i: usize, j: usize, value: f64) -> f32 {
-        let product = if self.input.multiplies() { self.norm_a[i] * self.norm_b[j] } else { 0.0 };
-        let bound = Bound { types: self.input.types, length: self.input.k, exact: self.exact };
-        bound.of(self.alpha.abs() * product, value)
-    }
-}
-
-/// op(X) in f64, from an element on.
-fn gather(x: &Buffer, from: usize, (rows, columns): (usize, usize), ld: usize, transposed: bool) -> Matrix {
-    let mut values = Vec::with_capacity(rows * columns);
-    for j in 0..columns {
-        for i in 0..rows {
-            values.push(x.get_f64(from + if transposed { j + i * ld } else { i + j * ld }));
+    /// A column of the block: where it stands in C, and which of the block's it is.
+    fn visit(&self, rows: &Range<usize>, (column, j): (usize, usize), visit: &mut dyn FnMut(&Part<'_>)) {
+        let (input, before) = (self.of.input, self.of.before);
+        let parts = components(input);
+        let first = parts * (self.of.offsets[C] + column * input.ldc + rows.start);
+        let (mut values, mut bounds) = (Vec::with_capacity(parts * rows.len()), Vec::with_capacity(parts * rows.len()));
+        for (i, part) in (0..rows.len()).flat_map(|i| (0..parts).map(move |part| (i, part))) {
+            let added = match input.epilogue.bias {
+                Bias::None => 0.0,
+                Bias::Row => before[BIAS].component(parts * (rows.start + i) + part),
+                Bias::Column => before[BIAS].component(parts * column + part),
+            };
+            let (product, norms) = self.scaled(i, parts * j + part);
+            let kept = if self.beta == 0.0 { 0.0 } else { self.beta * before[C].component(first + parts * i + part) };
+            let sum = product + kept + added;
+            // Additions round at the size of what they add.
+            bounds.push(self.bound.of(norms, product, sum.abs() + added.abs()));
+            values.push(input.epilogue.activation.of(sum));
         }
+        visit(&Part { buffer: C, first, values: &values, bounds: &bounds });
     }
-    Matrix { rows, columns, values }
+
+    /// A sum times alpha, and the norms of what it is made of.
+    fn scaled(&self, i: usize, j: usize) -> (f64, f64) {
+        if !self.of.input.multiplies() {
+            return (0.0, 0.0);
+        }
+        let sum = self.product.values[j * self.product.rows + i];
+        (self.alpha * sum, self.alpha.abs() * self.norm_a[i] * self.norm_b[j])
+    }
 }
 
 /// Whether every partial sum, in any order, is exact in the element type: integers whose sums of absolute products,
@@ -164,14 +221,21 @@ fn is_exact(of: &Operands<'_>, alpha: f64, beta: f64) -> bool {
         x.try_fold(0f64, |m, v| if v.fract() == 0.0 { Some(m.max(v.abs())) } else { None })
     }
     let (input, c) = (of.input, &of.before[C]);
-    let c = (0..if beta == 0.0 { 0 } else { c.len() }).map(|i| c.get_f64(i));
-    let (Some(a), Some(b), Some(c)) = (largest(of.elements(A)), largest(of.elements(B)), largest(c)) else {
+    if input.dtype().is_integer() {
+        return true;
+    }
+    let c = (0..if beta == 0.0 { 0 } else { c.components() }).map(|i| c.component(i));
+    let bias = of.before.get(BIAS).into_iter().flat_map(|bias| (0..bias.components()).map(|i| bias.component(i)));
+    let (Some(a), Some(b), Some(c), Some(bias)) =
+        (largest(of.elements(A)), largest(of.elements(B)), largest(c), largest(bias))
+    else {
         return false;
     };
     let quarters = |x: f64| (4.0 * x).fract() == 0.0;
-    let total = (a * b * input.k as f64 * alpha.abs().max(1.0) + c * beta.abs().max(1.0)) * 4.0;
+    let length = (components(input) * input.k) as f64;
+    let total = (a * b * length * alpha.abs().max(1.0) + c * beta.abs().max(1.0) + bias) * 4.0;
     let u = input.types.accumulator.unit_roundoff().max(input.types.output.unit_roundoff());
-    quarters(alpha) && quarters(beta) && total * 2.0 * u <= 1.0
+    quarters(alpha) && quarters(beta) && total * 2.0 * u <= 1.0 && a.max(b) <= input.accuracy.exact()
 }
 
 #[cfg(test)]
@@ -190,8 +254,11 @@ mod tests {
             (Layout::Tt, Filling::Real, DType::F64),
             (Layout::Nt, Filling::Exact, DType::F32),
             (Layout::Tn, Filling::Special, DType::F32),
+            (Layout::Cn, Filling::Real, DType::C64),
+            (Layout::Tc, Filling::Special, DType::C32),
+            (Layout::Nt, Filling::Real, DType::I8),
         ] {
-            let mut input = GemmInput::new(150, 131, 70, ElementTypes::all(dtype), layout);
+            let mut input = GemmInput::new(150, 131, 70, ElementTypes::of(dtype), layout);
             (input.lda, input.ldb, input.ldc) = (input.lda + 3, input.ldb + 1, input.ldc + 2);
             let work = Gemm.workload(&input, filling, 5);
             let whole = compute(&input, &work.buffers, &work.scalars).buffers.remove(0);
@@ -204,7 +271,7 @@ mod tests {
                     seen[i] += 1;
                 }
             });
-            let rows = |i: usize| i % input.ldc < input.m;
+            let rows = |i: usize| i / components(&input) % input.ldc < input.m;
             assert!(seen.iter().enumerate().all(|(i, &count)| count == usize::from(rows(i))), "{input:?}");
         }
     }

@@ -1,5 +1,7 @@
 //! Data for GEMM.
 
+use super::accuracy::Accuracy;
+use super::epilogue::Bias;
 use super::input::{GemmInput, ScalarClass};
 use crate::filling;
 use rand::SeedableRng;
@@ -12,24 +14,30 @@ pub const A: usize = 0;
 pub const B: usize = 1;
 /// Position of C among the buffers.
 pub const C: usize = 2;
+/// Position of the bias, where there is one.
+pub const BIAS: usize = 3;
 /// Position of alpha among the scalars.
 pub const ALPHA: usize = 0;
 /// Position of beta among the scalars.
 pub const BETA: usize = 1;
 
 /// Buffers of exactly the length that BLAS requires, so that a read beyond it is a read beyond the buffer. The padding
-/// between columns and between products of A and B is NaN: using it shows. C is NaN where beta = 0: reading it shows.
+/// between columns and between products of A and B is NaN: using it shows. C is NaN where beta = 0: reading it shows. Integers have
+/// a large number in place of NaN. Operands that may be split have NaN in place of infinities, of which nothing is left to split.
 pub(super) fn make(input: &GemmInput, filling: Filling, seed: u64) -> Workload {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let mut buffers = Vec::new();
     let specs = specs(input);
+    let is_split = input.accuracy == Accuracy::ThreeTf32;
     for (operand, spec) in specs.iter().enumerate() {
         let len = spec.len;
-        let elements = Elements::new(input, operand, len);
+        let elements = if operand == BIAS { Elements::all(len) } else { Elements::new(input, operand, len) };
         let mut buffer = Buffer::zeroed(spec.dtype, len);
         filling::fill(&mut buffer, |i| {
             let is_drawn = spec.role != Role::Out && elements.contains(i);
-            if is_drawn { filling::draw(&mut rng, filling, spec.dtype) } else { f64::NAN }
+            let value =
+                if is_drawn { filling::draw(&mut rng, filling, spec.dtype) } else { filling::poison(spec.dtype) };
+            if is_split && operand < C && value.is_infinite() { f64::NAN } else { value }
         });
         buffers.push(buffer);
     }
@@ -41,7 +49,9 @@ pub(super) fn specs(input: &GemmInput) -> Vec<BufferSpec> {
     let role = if input.beta == ScalarClass::Zero { Role::Out } else { Role::InOut };
     let names =
         ["a", "b", "c"].into_iter().zip([Role::In, Role::In, role]).zip(input.lens()).zip(input.operand_types());
-    names.map(|(((name, role), len), dtype)| BufferSpec { name, dtype, len, role }).collect()
+    let operands = names.map(|(((name, role), len), dtype)| BufferSpec { name, dtype, len, role });
+    let bias = BufferSpec { name: "bias", dtype: input.types.output, len: input.bias_len(), role: Role::In };
+    operands.chain((input.epilogue.bias != Bias::None).then_some(bias)).collect()
 }
 
 pub(super) fn scalars(input: &GemmInput) -> Vec<f64> {
@@ -57,6 +67,11 @@ struct Elements {
 }
 
 impl Elements {
+    /// All of a buffer's.
+    fn all(len: usize) -> Self {
+        Self { ld: len.max(1), rows: len, marked: Vec::new() }
+    }
+
     fn new(input: &GemmInput, operand: usize, len: usize) -> Self {
         let (rows, columns) = [input.a_stored(), input.b_stored(), (input.m, input.n)][operand];
         let ld = [input.lda, input.ldb, input.ldc][operand];
