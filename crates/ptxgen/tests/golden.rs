@@ -35,7 +35,12 @@ const SMALL_MMA: &str = "m_w=16,n_w=16,m_l=16,n_l=16,u=16,vec_a=8,vec_b=8,stages
 const MATRICES: [(&str, &str, &str, &str); 4] = [
     ("mma_f16_tn", "sm_80", "m=32,n=24,k=64,layout=tn,dtype=f16,acc=f32", "u=32,stages=3"),
     ("mma_bf16_nt_ordered", "sm_90", "m=32,n=40,k=320,layout=nt,dtype=bf16,acc=f32,beta=other", "k_g=2,m_l=32,n_l=32"),
-    ("mma_tf32_nn", "sm_80", "m=31,n=24,k=20,dtype=tf32,acc=f32,out=f32,alpha=other", "vec_a=1,vec_b=4,load=nc,vec_c=1"),
+    (
+        "mma_tf32_nn",
+        "sm_80",
+        "m=31,n=24,k=20,dtype=tf32,acc=f32,out=f32,alpha=other",
+        "vec_a=1,vec_b=4,load=nc,vec_c=1",
+    ),
     ("mma_f64_tt_atomic", "sm_90", "m=32,n=32,k=128,layout=tt,dtype=f64", "vec_a=2,vec_b=2,k_g=2,split=atomic,vec_c=1"),
 ];
 

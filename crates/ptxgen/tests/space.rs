@@ -61,7 +61,7 @@ fn rules_and_code_of_matrix_instructions_agree() {
             let plan = kernel.plan(&spec, &input, &space.check(&point).unwrap());
             let blueprint = plan.blueprint();
             assert_eq!(left(&space, "threads", &point), i64::from(blueprint.threads));
-            assert_eq!(left(&space, "shared_memory", &point), i64::from(blueprint.shared_bytes), "{blueprint:?}");
+            assert_eq!(left(&space, "shared_memory", &point), i64::from(blueprint.frame.shared_bytes), "{blueprint:?}");
             assert_eq!(left(&space, "registers", &point), i64::from(blueprint.registers_needed), "{blueprint:?}");
         }
     }
@@ -162,7 +162,8 @@ fn every_input_of_matrix_instructions_has_a_legal_default() {
         let types = ElementTypes { operand, accumulator, output };
         for (i, (m, n, k)) in sizes.into_iter().enumerate() {
             for target in plans::MMA_TARGETS {
-                let input = GemmInput::new(m, n, k, types, Layout::ALL[i % 4]);
+                let layout = if operand == DType::I8 { Layout::Tn } else { Layout::ALL[i % 4] };
+                let input = GemmInput::new(m, n, k, types, layout);
                 has_a_default(&kernel, target, &input);
                 let align = operand.size().max(output.size());
                 has_a_default(&kernel, target, &GemmInput { align, alpha: ScalarClass::Zero, ..input });
@@ -178,8 +179,10 @@ fn what_matrix_instructions_do_not_multiply_is_refused() {
     let single = refused(DType::F32.into());
     assert_eq!(single.field, "dtype");
     assert!(single.message.contains("gemm.simt") && single.message.contains("tf32"), "{}", single.message);
-    // Sums of 16 bits.
-    assert_eq!(refused(DType::F16.into()).field, "acc");
+    let input = GemmInput::new(64, 64, 64, DType::I8, Layout::Nn);
+    assert_eq!(kernel.accepts(&input).unwrap_err().field, "layout");
+    let half = ElementTypes { accumulator: DType::F64, ..ElementTypes::all(DType::F16) };
+    assert_eq!(refused(half).field, "acc");
     // Devices that have no such instructions have nothing legal.
     let input = GemmInput::new(64, 64, 64, DType::F64, Layout::Nt);
     let problem = |target: &str| Bound::new(Arc::new(MmaGemm::new()), plans::spec(target), input.clone()).unwrap();

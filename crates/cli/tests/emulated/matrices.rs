@@ -17,14 +17,20 @@ use tilewright_ptxgen::mma::{MmaGemm, MmaPlan};
 const TARGETS: [&str; 4] = ["sm_80", "sm_90", "sm_100", "sm_120"];
 const FILLINGS: [Filling; 3] = [Filling::Real, Filling::Exact, Filling::Special];
 /// Types with the accumulators that they are summed in.
-const TYPES: [&str; 6] = [
-    "dtype=f16,acc=f32",
+const TYPES: [&str; 7] = [
+    "dtype=f16",
     "dtype=bf16,acc=f32",
     "dtype=f16,acc=f32,out=f32",
     "dtype=bf16,acc=f32,out=f32",
     "dtype=tf32,acc=f32,out=f32",
     "dtype=f64",
+    "dtype=i8,layout=tn,alpha=1",
 ];
+
+/// Types without what comes with them.
+fn bare(types: &str) -> &str {
+    types.trim_end_matches(",layout=tn,alpha=1")
+}
 
 fn plan(target: &str, input: &GemmInput, config: &str) -> MmaPlan {
     plan_of(MmaGemm::new(), target, input, config)
@@ -62,7 +68,9 @@ fn one_stage_config_in_every_layout_and_type() {
     for layout in ["nn", "nt", "tn", "tt"] {
         for types in TYPES {
             for sizes in ["m=64,n=32,k=96", "m=72,n=40,k=88"] {
-                cases.push(format!("{sizes},layout={layout},{types}"));
+                if layout == "tn" || !types.contains("i8") {
+                    cases.push(format!("{sizes},{},layout={layout}", bare(types)));
+                }
             }
         }
     }
@@ -99,6 +107,9 @@ fn split_reductions_with_every_scalar_and_layout() {
                 // Sums are added to results of their own type.
                 let types = TYPES[if i == 1 { 2 + cases.len() % 4 } else { cases.len() % 6 }];
                 cases.push((format!("layout={layout},beta={beta},alpha=other,k=320,{types}"), config));
+                if beta != "other" && i == 1 {
+                    cases.push((format!("beta={beta},k=320,{}", TYPES[6]), config));
+                }
             }
         }
     }
@@ -148,9 +159,9 @@ fn conflicts(target: &str, input: &GemmInput, plan: &MmaPlan) -> Vec<(String, u6
                 _ if op.contains(".v2") || op.ends_with("64") => 2,
                 _ => 1,
             };
-            let more = traffic.transactions - least * traffic.accesses();
-            if more > 0 {
-                found.push((site.opcode.clone(), more));
+            let (ran, least) = (traffic.transactions, least * traffic.accesses());
+            if ran > least {
+                found.push((site.opcode.clone(), ran - least));
             }
         }
     }
@@ -163,10 +174,10 @@ fn no_two_lanes_meet_in_a_bank() {
     let tiles = ["m_l=64,n_l=64,m_w=32,n_w=32", "m_l=96,n_l=48,m_w=48,n_w=16", "m_l=32,n_l=128,m_w=16,n_w=64"];
     let mut cases = Vec::new();
     for layout in ["nn", "tn", "nt", "tt"] {
-        for types in TYPES {
+        for types in TYPES.into_iter().filter(|types| layout == "tn" || !types.contains("i8")) {
             for tile in tiles {
                 for u in [16, 32, 64] {
-                    cases.push((format!("m=192,n=256,k=128,layout={layout},{types}"), format!("{tile},u={u}")));
+                    cases.push((format!("m=192,n=384,k=128,{},layout={layout}", bare(types)), format!("{tile},u={u}")));
                 }
             }
         }
@@ -246,12 +257,13 @@ fn mutants(text: &str) -> Vec<(String, String)> {
             let mut registers: Vec<&str> = list.split(", ").collect();
             registers.swap(0, 1);
             add(i, "registers exchanged", format!("{head}{{{}}}{tail}", registers.join(", ")));
-        } else if op.contains("cp.async.c") {
+        } else if op.contains("cp.async.c") && op.contains('[') {
             add(i, "a place further on", shifted(line, 16).unwrap());
         } else if op.starts_with("xor.b32") {
-            add(i, "nothing exchanged", line.replace("xor.b32", "or.b32"));
-        } else if op.starts_with("selp.b32") || op.starts_with("selp.u32") && !op.contains(", 0,") {
-            add(i, "another stage", line.replace(", 0,", ", 64,"));
+            let operands: Vec<&str> = op.trim_start_matches("xor.b32 ").split(", ").collect();
+            add(i, "nothing exchanged", format!("    mov.b32 {}, {};", operands[0], operands[1]));
+        } else if op.starts_with("selp") && op.contains(", 0, %r") {
+            add(i, "another stage", line.replace(", 0, %r", ", 64, %r"));
         } else if op.starts_with("mma.sync") {
             let at = line.rfind("}, {").unwrap();
             let before = line[..at].rfind('{').unwrap();

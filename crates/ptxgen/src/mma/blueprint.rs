@@ -11,39 +11,23 @@ use crate::ir::{MmaKind, Module};
 use crate::simt::{Arithmetic, Load, Loader};
 use crate::target::Target;
 use tilewright_core::space::Values;
-use tilewright_ops::gemm::{GemmInput, ScalarClass};
+use tilewright_ops::gemm::GemmInput;
 
 /// What code is specialised to.
 #[derive(Clone, Debug)]
 pub struct Blueprint {
-    /// What it runs on.
-    pub target: Target,
-    /// Numbers.
-    pub arithmetic: Arithmetic,
+    /// What it has in common with other products.
+    pub frame: Frame,
     /// The instruction that multiplies.
     pub kind: MmaKind,
     /// Tuning parameters.
     pub config: MmaConfig,
-    /// Whether A is stored k x m.
-    pub a_transposed: bool,
-    /// Whether B is stored n x k.
-    pub b_transposed: bool,
-    /// Class of alpha.
-    pub alpha: ScalarClass,
-    /// Class of beta.
-    pub beta: ScalarClass,
-    /// Whether offsets into an operand need 64 bits.
-    pub wide: bool,
-    /// Whether there is a batch of products.
-    pub batched: bool,
     /// How the threads share the loads of A and of B.
     pub(super) loaders: [Loader; 2],
     /// Bytes from the beginning of a stage to its tile of B.
     pub(super) tile_a_bytes: u32,
     /// Bytes of one stage.
     pub(super) stage_bytes: u32,
-    /// Bytes of shared memory of a block.
-    pub shared_bytes: u32,
     /// Threads of a block.
     pub threads: u32,
     /// Registers that a thread needs.
@@ -66,10 +50,9 @@ impl Blueprint {
         let [loads_a, loads_b] = names.loaders.map(|names| at.ints(names));
         let loaders =
             [Loader::new(a_transposed, config.vec_a, loads_a?), Loader::new(!b_transposed, config.vec_b, loads_b?)];
-        Some(Self {
+        let frame = Frame {
             target,
-            arithmetic: Arithmetic::of(input.types),
-            kind: variants::kind(input.dtype(), target),
+            arithmetic: Arithmetic::of(variants::worked_in(input.types)),
             a_transposed,
             b_transposed,
             alpha: input.alpha,
@@ -77,10 +60,22 @@ impl Blueprint {
             // Addresses beyond the edges are computed, though not used: up to a tile, and the stage after the last.
             wide: is_wide(input, config.m_l.max(config.n_l) + config.u),
             batched: input.batch.count > 1,
+            tile: [config.m_l, config.n_l],
+            u: config.u,
+            k_g: config.k_g,
+            vec: [config.vec_a, config.vec_b, config.vec_c],
+            split: config.split,
+            raster: config.raster,
+            bounds: config.bounds,
+            shared_bytes,
+        };
+        let kind = variants::kind(input.dtype(), target);
+        Some(Self {
+            frame,
+            kind,
             loaders,
             tile_a_bytes,
             stage_bytes,
-            shared_bytes,
             threads,
             registers_needed,
             register_limit,
@@ -99,37 +94,19 @@ impl Blueprint {
 
     /// How fragments of A, or of B, are read.
     pub(super) fn fetch(&self, is_a: bool) -> Fetch {
-        Fetch::of(self.arithmetic.bytes(), self.loaders[usize::from(!is_a)].along_k)
+        Fetch::of(self.frame.arithmetic.bytes(), self.loaders[usize::from(!is_a)].along_k)
     }
 
     /// How a tile of A, or of B, lies in shared memory.
     pub(super) fn tile(&self, is_a: bool) -> Tile {
-        let pitch = self.loaders[usize::from(!is_a)].pitch * self.arithmetic.bytes();
+        let pitch = self.loaders[usize::from(!is_a)].pitch * self.frame.arithmetic.bytes();
         Tile { pitch, grain: self.fetch(is_a).grain() }
     }
 }
 
 impl Template for Blueprint {
     fn frame(&self) -> Frame {
-        let config = &self.config;
-        Frame {
-            target: self.target,
-            arithmetic: self.arithmetic,
-            a_transposed: self.a_transposed,
-            b_transposed: self.b_transposed,
-            alpha: self.alpha,
-            beta: self.beta,
-            wide: self.wide,
-            batched: self.batched,
-            tile: [config.m_l, config.n_l],
-            u: config.u,
-            k_g: config.k_g,
-            vec: [config.vec_a, config.vec_b, config.vec_c],
-            split: config.split,
-            raster: config.raster,
-            bounds: config.bounds,
-            shared_bytes: self.shared_bytes,
-        }
+        self.frame
     }
 
     fn module(&self) -> Module {

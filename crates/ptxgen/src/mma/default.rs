@@ -65,8 +65,8 @@ impl Preferences {
             "m_l" => near(m_l, &[16, 32, 48, 64, 96, 128]),
             "n_l" => near(n_l, &[16, 32, 48, 64, 96, 128, 256]),
             // Rows of 64 bytes along the reduction.
-            "u" => near(64 / self.element, &[8, 16, 32, 64]),
-            "vec_a" | "vec_b" => list(&[8, 4, 2, 1]),
+            "u" => near(64 / self.element, &[8, 16, 32, 64, 128]),
+            "vec_a" | "vec_b" => list(&[16, 8, 4, 2, 1]),
             "vec_c" => list(&[2, 1]),
             "stages" => list(&[4, 3, 2]),
             "load" => ["async", "nc"].map(Value::from).into(),

@@ -3,7 +3,6 @@
 use super::blueprint::Blueprint;
 use super::fragments::Fragments;
 use super::{load, store};
-use crate::gemm::Template;
 use crate::gemm::frame::{Block, Params};
 use crate::ir::{Builder, Entry, Module, Operand, Reg, Type};
 use crate::simt::Reduction;
@@ -20,9 +19,10 @@ pub(super) struct Position {
 /// The module of a blueprint.
 pub fn module(bp: &Blueprint) -> Module {
     let mut b = Builder::new();
-    let (a_letter, b_letter) = (if bp.a_transposed { 't' } else { 'n' }, if bp.b_transposed { 't' } else { 'n' });
-    let name = format!("gemm_mma_{}_{a_letter}{b_letter}", bp.arithmetic.dtype);
-    let frame = bp.frame();
+    let (a_letter, b_letter) =
+        (if bp.frame.a_transposed { 't' } else { 'n' }, if bp.frame.b_transposed { 't' } else { 'n' });
+    let name = format!("gemm_mma_{}_{a_letter}{b_letter}", bp.frame.arithmetic.dtype);
+    let frame = bp.frame;
     let mut params = b.block("parameters", |b| frame.params(b));
     let at = b.block("position", |b| {
         let corner = frame.corner(b);
@@ -33,11 +33,11 @@ pub fn module(bp: &Blueprint) -> Module {
     b.block("store", |b| store::store(b, bp, &params, &at, &acc));
     let entry = Entry {
         max_registers: Some(bp.registers_allowed()),
-        shared_bytes: bp.shared_bytes,
+        shared_bytes: bp.frame.shared_bytes,
         dynamic_shared: frame.dynamic_shared(),
         ..b.finish(&name, bp.threads)
     };
-    Module { target: bp.target, entry }
+    Module { target: bp.frame.target, entry }
 }
 
 /// The lane, and which row and column of warps.
@@ -59,7 +59,7 @@ fn product(b: &mut Builder, bp: &Blueprint, params: &Params, at: &Position) -> V
     let sides = b.block("addresses", |b| [true, false].map(|is_a| load::side(b, bp, at, params, is_a, shared)));
     let read = b.block("fragments", |b| Fragments::new(b, bp, at, shared));
     let reduction = Reduction {
-        arithmetic: bp.arithmetic,
+        arithmetic: bp.frame.arithmetic,
         load: config.load,
         stages: config.stages,
         step: bp.stage_bytes,

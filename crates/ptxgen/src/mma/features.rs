@@ -9,7 +9,7 @@ use tilewright_core::feature::Feature;
 use tilewright_core::space::{SpaceBuilder, Values};
 
 /// Sizes besides the parameters.
-const MORE: [&str; 15] = [
+const MORE: [&str; 16] = [
     "threads",
     "tile",
     "reuse",
@@ -23,6 +23,7 @@ const MORE: [&str; 15] = [
     "trips",
     "use_m",
     "use_n",
+    "resident",
     "body",
     "tail",
 ];
@@ -100,6 +101,7 @@ fn append([m, n]: [u32; 2], batch: u32, c: &MmaConfig, derived: [u32; DERIVED.le
         f((slice / c.u).max(1)),
         share(m, tiles_m, c.m_l),
         share(n, tiles_n, c.n_l),
+        f(per_sm * threads),
         f(body),
         // What the last wave leaves idle.
         (waves.ceil() / waves) as f32,

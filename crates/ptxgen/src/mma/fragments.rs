@@ -104,7 +104,7 @@ impl Reader {
     fn new(bp: &Blueprint, is_a: bool, each: u32) -> Self {
         let [height, width, depth] = bp.kind.shape();
         let (rows, height) = if is_a { (bp.config.m_w, width) } else { (bp.config.n_w, height) };
-        let (fetch, bytes) = (bp.fetch(is_a), bp.arithmetic.bytes());
+        let (fetch, bytes) = (bp.fetch(is_a), bp.frame.arithmetic.bytes());
         let along_k = bp.loaders[usize::from(!is_a)].along_k;
         Self { fetch, along_k, rows, height, each, depth, piece: fetch.grain() / bytes, bytes, is_first: !is_a }
     }

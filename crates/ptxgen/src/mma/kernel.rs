@@ -8,12 +8,16 @@ use crate::target::Target;
 use tilewright_core::computation::InputError;
 use tilewright_core::counts::Counts;
 use tilewright_core::device::DeviceSpec;
+use tilewright_core::dtype::DType;
 use tilewright_core::feature::Feature;
 use tilewright_core::id::KernelId;
 use tilewright_core::kernel::Kernel;
 use tilewright_core::program::Program;
 use tilewright_core::space::{BoundSpace, Legal, ParamSpace, Point, Symbols, Values};
 use tilewright_ops::gemm::{Gemm, GemmInput};
+
+/// Rows, columns and steps of a product from which fragments are full.
+const FILLED: usize = 16;
 
 /// A legal (device, input, configuration) with everything derived from it.
 pub type MmaPlan = GemmPlan<Blueprint>;
@@ -88,6 +92,13 @@ impl Kernel for MmaGemm {
     fn features(&self, _: &DeviceSpec, input: &GemmInput, at: &Values<'_>, out: &mut Vec<f32>) {
         let sizes = [input.m as u32, input.n as u32];
         features::features(sizes, input.batch.count, &Description::get().names, at, out);
+    }
+
+    /// Where the device has the instruction in hardware, for products that fill its fragments.
+    fn suits(&self, device: &DeviceSpec, input: &GemmInput) -> f64 {
+        let in_hardware = input.dtype() != DType::F64 || matches!(device.fact("sm"), Some(80 | 90 | 100));
+        let fills = input.m.min(input.n) >= FILLED && input.k >= FILLED;
+        f64::from(u8::from(in_hardware && fills))
     }
 
     fn default_point(&self, _: &DeviceSpec, _: &GemmInput, space: &BoundSpace) -> Option<Point> {

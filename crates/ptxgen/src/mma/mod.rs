@@ -15,6 +15,7 @@
 //! | f16, bf16 | `ldmatrix` | `ldmatrix.trans` |
 //! | tf32 | `ldmatrix` | `ld.shared.b32` |
 //! | f64 | `ld.shared.f64` | `ld.shared.f64` |
+//! | i8 | `ldmatrix` | refused |
 //!
 //! `ldmatrix` moves rows of 16 bytes whatever they hold, but transposes elements of 16 bits only. Nothing is transposed in a launch
 //! of its own.

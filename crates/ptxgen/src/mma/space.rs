@@ -64,8 +64,8 @@ fn space() -> Result<ParamSpace, SpaceError> {
         .param(Param::ints("m_l", block()))
         .param(Param::ints("n_l", block()))
         .param(Param::ints("u", [8, 16, 32, 64, 128]))
-        .param(Param::ints("vec_a", [1, 2, 4, 8]))
-        .param(Param::ints("vec_b", [1, 2, 4, 8]))
+        .param(Param::ints("vec_a", [1, 2, 4, 8, 16]))
+        .param(Param::ints("vec_b", [1, 2, 4, 8, 16]))
         .param(Param::ints("stages", [1, 2, 3, 4, 5]))
         .param(Param::words("load", ["async", "global", "nc"]))
         .param(Param::ints("k_g", SLICES))
@@ -79,7 +79,8 @@ fn space() -> Result<ParamSpace, SpaceError> {
 
 fn warps(space: SpaceBuilder) -> SpaceBuilder {
     use RuleGroup::{Guideline, Hardware, Implementation};
-    let depth = format!("16 if element == 2 else 8 if element == 4 else 16 if sm >= {DEEP_F64} else 4");
+    let depth =
+        format!("32 if element == 1 else 16 if element == 2 else 8 if element == 4 else 16 if sm >= {DEEP_F64} else 4");
     let mut space = space
         .rule("target", Hardware, "sm >= 80", "matrix instructions of these shapes came with sm_80")
         // Steps of an instruction.
@@ -100,7 +101,7 @@ fn warps(space: SpaceBuilder) -> SpaceBuilder {
         .rule(
             "depth",
             Guideline,
-            "u == depth or u < 2 * max(k, 16)",
+            "u <= max(depth, 8) or u < 2 * k",
             "deeper stages than the reduction are the same stage",
         )
 }
@@ -124,72 +125,57 @@ fn loads(space: SpaceBuilder) -> SpaceBuilder {
 
 /// How threads share the loads of one operand.
 fn loads_of(space: SpaceBuilder, side: &str, along_k: &str, tile: &str, size: &str) -> SpaceBuilder {
-    use RuleGroup::{Guideline, Hardware, Implementation};
     let name = |n: &str| format!("{n}_{side}");
-    let [vec, contiguous, other, along, down, pieces, grain] =
-        ["vec", "contiguous", "other", "along", "down", "pieces", "grain"].map(name);
-    let aligned = |vec: &str| {
-        format!(
-            "align % ({vec} * element) == 0 and ld{side} % ({vec}) == 0 and (k if {along_k} else {size}) % ({vec}) == 0"
-        )
-    };
+    let [vec, contiguous, other, along, down, pieces] =
+        ["vec", "contiguous", "other", "along", "down", "pieces"].map(name);
     // A power of two, so that pieces of rows can be exchanged by bits.
     let powers = [32, 16, 8, 4, 2].map(|p| format!("{p} if {pieces} % {p} == 0 else ")).concat();
-    space
+    let space = space
         .define(&contiguous, &format!("(u if {along_k} else {tile})"))
         .define(&other, &format!("({tile} if {along_k} else u)"))
         .define(&pieces, &format!("{contiguous} // {vec}"))
         .define(&along, &format!("{powers}1"))
         .define(&down, &format!("min(threads // {along}, {other})"))
-        .define(&grain, &variants::grain(along_k))
+        .define(&name("grain"), &variants::grain(along_k));
+    let aligned = |vec: &str| {
+        let size = format!("(k if {along_k} else {size}) % ({vec}) == 0");
+        format!("align % ({vec} * element) == 0 and ld{side} % ({vec}) == 0 and {size}")
+    };
+    passes(widths(space, side, &aligned), side, along_k)
+}
+
+/// How wide loads are. `aligned` says where loads of so many elements are.
+fn widths(space: SpaceBuilder, side: &str, aligned: &dyn Fn(&str) -> String) -> SpaceBuilder {
+    use RuleGroup::{Guideline, Hardware};
+    let (vec, name) = (format!("vec_{side}"), |rule: &str| format!("{rule}_{side}"));
+    let narrow = format!("load != 'async' or {vec} * element >= 4");
+    let widest = format!("{vec} * element == 16 or not ({})", aligned(&format!("2 * {vec}")));
+    let unaligned = "vectors lie at multiples of their size, and none lies across the end";
+    space
         .rule(&name("width"), Hardware, &format!("{vec} * element <= 16"), "no load is wider than 16 bytes")
-        .rule(
-            &name("narrow_copy"),
-            Hardware,
-            &format!("load != 'async' or {vec} * element >= 4"),
-            "an asynchronous copy has 4 bytes at least",
-        )
-        .rule(
-            &name("aligned"),
-            Hardware,
-            &format!("{vec} == 1 or ({})", aligned(&vec)),
-            "vectors lie at multiples of their size, and none lies across the end",
-        )
-        .rule(
-            &name("widest_loads"),
-            Guideline,
-            &format!("{vec} * element == 16 or not ({})", aligned(&format!("2 * {vec}"))),
-            "wider loads are never slower",
-        )
-        .rule(
-            &name("shared_out"),
-            Implementation,
-            &format!("{contiguous} % {vec} == 0 and {other} % {down} == 0"),
-            "every thread makes as many loads",
-        )
-        .define(&name("passes_along"), &format!("{pieces} // {along}"))
+        .rule(&name("narrow_copy"), Hardware, &narrow, "an asynchronous copy has 4 bytes at least")
+        .rule(&name("aligned"), Hardware, &format!("{vec} == 1 or ({})", aligned(&vec)), unaligned)
+        .rule(&name("widest_loads"), Guideline, &widest, "wider loads are never slower")
+}
+
+/// How often threads load.
+fn passes(space: SpaceBuilder, side: &str, along_k: &str) -> SpaceBuilder {
+    use RuleGroup::{Guideline, Implementation};
+    let name = |n: &str| format!("{n}_{side}");
+    let [vec, contiguous, other, down, loads] = ["vec", "contiguous", "other", "down", "loads"].map(name);
+    let shared_out = format!("{contiguous} % {vec} == 0 and {other} % {down} == 0");
+    let lines = format!("128 // grain_{side}");
+    let exchange = format!("passes_down_{side} == 1 or {down} % ({lines}) == 0 or {lines} % {down} == 0");
+    let many = "a thread that loads so much computes on too little";
+    space
+        .rule(&name("shared_out"), Implementation, &shared_out, "every thread makes as many loads")
+        .define(&name("passes_along"), &format!("pieces_{side} // along_{side}"))
         .define(&name("passes_down"), &format!("{other} // {down}"))
-        .define(&name("loads"), &format!("passes_along_{side} * passes_down_{side}"))
+        .define(&loads, &format!("passes_along_{side} * passes_down_{side}"))
         .define(&name("edges"), &format!("(passes_down_{side} if {along_k} else passes_along_{side})"))
         .define(&name("pitch"), &contiguous)
-        .rule(
-            &name("exchange"),
-            Implementation,
-            &format!("passes_down_{side} == 1 or {down} % (128 // {grain}) == 0 or 128 // {grain} % {down} == 0"),
-            "pieces of rows are exchanged alike in every pass",
-        )
-        .rule(
-            &name("many_loads"),
-            Guideline,
-            &format!("loads_{side} <= 16 or {vec} * element < 16"),
-            "a thread that loads so much computes on too little",
-        )
-        .rule(
-            &name("too_many_loads"),
-            Implementation,
-            &format!("loads_{side} <= 64"),
-            "the code of a stage would not stay in the instruction cache",
-        )
+        .rule(&name("exchange"), Implementation, &exchange, "pieces of rows are exchanged alike in every pass")
+        .rule(&name("many_loads"), Guideline, &format!("{loads} <= 16"), many)
 }
 
 fn memory(space: SpaceBuilder) -> SpaceBuilder {
@@ -217,12 +203,20 @@ fn reduction(space: SpaceBuilder) -> SpaceBuilder {
         .define("slab_bytes", "m * n * sum_bytes")
         .define("workspace_bytes", "k_g * batch * slab_bytes")
         .rule("body", Guideline, "body <= 1024", "longer loop bodies do not stay in the instruction cache");
-    slicing(space).rule("workspace", Hardware, WORKSPACE, "partial sums are held in device memory").rule(
-        "atomics",
-        RuleGroup::Hardware,
-        "split == 'ordered' or result_bytes == sum_bytes",
-        "sums are added to results of their own type",
-    )
+    slicing(space)
+        .rule("workspace", Hardware, WORKSPACE, "partial sums are held in device memory")
+        .rule(
+            "atomics",
+            RuleGroup::Hardware,
+            "split == 'ordered' or result_bytes == sum_bytes",
+            "sums are added to results of their own type",
+        )
+        .rule(
+            "exact_sums",
+            RuleGroup::Implementation,
+            "k_g == 1 or element != 1 or split == 'atomic'",
+            "sums of integers are the same in any order",
+        )
 }
 
 fn stores(space: SpaceBuilder) -> SpaceBuilder {

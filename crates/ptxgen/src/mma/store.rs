@@ -2,7 +2,6 @@
 
 use super::blueprint::Blueprint;
 use super::emit::Position;
-use crate::gemm::Template;
 use crate::gemm::frame::Params;
 use crate::gemm::store::Column;
 use crate::ir::{Builder, Reg, Type};
@@ -10,7 +9,7 @@ use crate::ir::{Builder, Reg, Type};
 /// Stores a thread's fragments: all of them, or what lies inside of C. Of a fragment a lane holds two neighbouring rows of C in one
 /// column of eight, or in two that lie eight apart.
 pub(super) fn store(b: &mut Builder, bp: &Blueprint, params: &Params, at: &Position, acc: &[Reg]) {
-    let (config, frame) = (&bp.config, bp.frame());
+    let (config, frame) = (&bp.config, bp.frame);
     let [height, width, _] = bp.kind.shape();
     let [(_, sums), ..] = bp.kind.registers();
     let column = b.div(at.lane, 4);

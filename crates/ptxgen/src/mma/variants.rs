@@ -55,6 +55,7 @@ pub(super) fn kind(dtype: DType, target: Target) -> MmaKind {
         DType::Tf32 => MmaKind::Tf32,
         DType::F64 if target.sm() >= DEEP_F64 => MmaKind::F64Deep,
         DType::F64 => MmaKind::F64,
+        DType::I8 => MmaKind::S8,
         _ => MmaKind::F16,
     }
 }
@@ -63,15 +64,24 @@ const fn types(operand: DType, accumulator: DType, output: DType) -> ElementType
     ElementTypes { operand, accumulator, output }
 }
 
-/// Element types that there is code for.
-pub(super) const TYPES: [ElementTypes; 6] = [
+/// Element types that there is code for. Sums of 16 bits are kept in 32, which is more than was asked for.
+pub(super) const TYPES: [ElementTypes; 9] = [
+    types(DType::F16, DType::F16, DType::F16),
+    types(DType::Bf16, DType::Bf16, DType::Bf16),
     types(DType::F16, DType::F32, DType::F16),
     types(DType::F16, DType::F32, DType::F32),
     types(DType::Bf16, DType::F32, DType::Bf16),
     types(DType::Bf16, DType::F32, DType::F32),
     types(DType::Tf32, DType::F32, DType::F32),
     types(DType::F64, DType::F64, DType::F64),
+    types(DType::I8, DType::I32, DType::I32),
 ];
+
+/// The types that code works in.
+pub(super) fn worked_in(types: ElementTypes) -> ElementTypes {
+    let accumulator = if types.accumulator.size() < 4 { DType::F32 } else { types.accumulator };
+    ElementTypes { accumulator, ..types }
+}
 
 /// Refuses what there is no code for.
 pub(super) fn accepts(input: &GemmInput) -> Result<(), InputError> {
@@ -80,5 +90,12 @@ pub(super) fn accepts(input: &GemmInput) -> Result<(), InputError> {
             "matrix instructions read at most tf32 of it: gemm.simt multiplies f32, dtype=tf32 is multiplied here";
         return Err(InputError::new("dtype", message));
     }
-    input.only(&TYPES)
+    input.only(&TYPES)?;
+    let along_k = input.layout.a_transposed() && !input.layout.b_transposed();
+    if input.dtype() == DType::I8 && !along_k {
+        let message =
+            format!("there is no code for {} of i8, whose fragments are read along the reduction: tn", input.layout);
+        return Err(InputError::new("layout", message));
+    }
+    Ok(())
 }

@@ -10,10 +10,10 @@ use rand_chacha::ChaCha8Rng;
 use std::sync::Arc;
 use tilewright_core::device::DeviceSpec;
 use tilewright_core::dtype::DType;
+use tilewright_core::element::ElementTypes;
 use tilewright_core::kernel::Kernel;
 use tilewright_core::space::{BoundSpace, Point};
 use tilewright_ops::gemm::{Gemm, GemmInput, Layout, ScalarClass};
-use tilewright_core::element::ElementTypes;
 use tilewright_ptxgen::gemm::{GemmPlan, SimtGemm, Template};
 use tilewright_ptxgen::mma::{MmaGemm, MmaPlan};
 use tilewright_ptxgen::target::Target;
@@ -36,18 +36,27 @@ pub(crate) fn input(rng: &mut ChaCha8Rng) -> GemmInput {
 }
 
 /// Operands, sums and results that matrix instructions multiply.
-pub(crate) const MMA_TYPES: [[DType; 3]; 6] = [
+pub(crate) const MMA_TYPES: [[DType; 3]; 8] = [
+    [DType::F16, DType::F16, DType::F16],
     [DType::F16, DType::F32, DType::F16],
     [DType::F16, DType::F32, DType::F32],
     [DType::Bf16, DType::F32, DType::Bf16],
     [DType::Bf16, DType::F32, DType::F32],
     [DType::Tf32, DType::F32, DType::F32],
     [DType::F64, DType::F64, DType::F64],
+    [DType::I8, DType::I32, DType::I32],
 ];
 
 pub(crate) fn mma_input(rng: &mut ChaCha8Rng) -> GemmInput {
     let [operand, accumulator, output] = MMA_TYPES[rng.random_range(0..MMA_TYPES.len())];
-    input_of(rng, ElementTypes { operand, accumulator, output })
+    let mut input = input_of(rng, ElementTypes { operand, accumulator, output });
+    if operand == DType::I8 {
+        // What there is code for.
+        input =
+            GemmInput { alpha: ScalarClass::One, ..GemmInput::new(input.m, input.n, input.k, input.types, Layout::Tn) };
+        input.beta = [ScalarClass::One, ScalarClass::Zero][rng.random_range(0..2)];
+    }
+    input
 }
 
 fn input_of(rng: &mut ChaCha8Rng, types: ElementTypes) -> GemmInput {
