@@ -1,8 +1,7 @@
 //! Kernels beside the product: `C = beta C`, and the ordered sum of the slices of a split reduction.
 
-use super::blueprint::Blueprint;
-use super::load::element;
-use crate::ir::{Arith, Axis, Builder, Form, Index, Inst, Module, Reg, Space, Special, Type};
+use super::frame::{Elements, Frame};
+use crate::ir::{Address, Arith, Axis, Builder, Form, Index, Inst, Module, Reg, Space, Special, Type};
 use crate::simt::ordered_sum;
 use tilewright_ops::gemm::ScalarClass;
 
@@ -36,27 +35,27 @@ struct Params {
 }
 
 /// The module of a finishing kernel.
-pub(crate) fn module(bp: &Blueprint, finish: Finish) -> Module {
+pub(crate) fn module(frame: &Frame, finish: Finish) -> Module {
     let mut b = Builder::new();
-    let (ty, bytes) = (bp.arithmetic.ty, bp.arithmetic.bytes());
+    let (ty, bytes, sum) = (frame.arithmetic.ty, frame.results().bytes, frame.sums().bytes);
     let params = b.block("parameters", |b| Params {
         c: b.buffer("c", bytes),
-        work: (finish == Finish::Sum).then(|| (b.buffer("work", bytes), b.param("slab", Type::U64, bytes))),
+        work: (finish == Finish::Sum).then(|| (b.buffer("work", sum), b.param("slab", Type::U64, sum))),
         m: b.param("m", Type::U32, 1),
         n: b.param("n", Type::U32, 1),
         ldc: b.param("ldc", Type::U32, 1),
         alpha: b.param("alpha", ty, 1),
         beta: b.param("beta", ty, 1),
         passes: b.param("passes", Type::U32, 1),
-        stride: bp.batched.then(|| b.param("stride_c", Type::U64, bytes)),
+        stride: frame.batched.then(|| b.param("stride_c", Type::U64, bytes)),
     });
-    body(&mut b, bp, finish, params);
+    body(&mut b, frame, finish, params);
     let what = if finish == Finish::Sum { "sum" } else { "scale" };
-    let name = format!("gemm_{}_{what}", bp.arithmetic.dtype);
-    Module { target: bp.target, entry: b.finish(&name, ROWS * COLUMNS) }
+    let name = format!("gemm_{}_{what}", frame.arithmetic.dtype);
+    Module { target: frame.target, entry: b.finish(&name, ROWS * COLUMNS) }
 }
 
-fn body(b: &mut Builder, bp: &Blueprint, finish: Finish, mut params: Params) {
+fn body(b: &mut Builder, frame: &Frame, finish: Finish, mut params: Params) {
     let tid = b.special(Special::Tid);
     let (x, y) = (b.special(Special::Ctaid(Axis::X)), b.special(Special::Ctaid(Axis::Y)));
     let lane = b.rem(tid, ROWS);
@@ -66,7 +65,7 @@ fn body(b: &mut Builder, bp: &Blueprint, finish: Finish, mut params: Params) {
     let column = b.scale_add(Some(y), COLUMNS, line);
     let blocks = b.special(Special::Nctaid(Axis::Y));
     let step = b.scale(blocks, COLUMNS);
-    if bp.batched {
+    if frame.batched {
         let z = b.special(Special::Ctaid(Axis::Z));
         let z = b.widen(z);
         if let Some(stride) = params.stride {
@@ -74,7 +73,7 @@ fn body(b: &mut Builder, bp: &Blueprint, finish: Finish, mut params: Params) {
             params.c = b.add(Type::U64, params.c, offset);
         }
         if let Some((work, slab)) = &mut params.work {
-            let slabs = b.arith(Arith::Mul, Type::U64, z, i64::from(bp.config.k_g));
+            let slabs = b.arith(Arith::Mul, Type::U64, z, i64::from(frame.k_g));
             let offset = b.arith(Arith::Mul, Type::U64, slabs, *slab);
             *work = b.add(Type::U64, *work, offset);
         }
@@ -82,8 +81,8 @@ fn body(b: &mut Builder, bp: &Blueprint, finish: Finish, mut params: Params) {
     let inside = b.sub(Type::U32, params.m, row);
     let inside = b.exceeds(inside, 0, None);
     let (at, ld) = ((row, column), |of| (of, step));
-    let [c, by] = columns(b, bp, params.c, at, ld(params.ldc));
-    let work = params.work.map(|(work, slab)| (columns(b, bp, work, at, ld(params.m)), slab));
+    let [c, by] = columns(b, frame.results(), params.c, at, ld(params.ldc));
+    let work = params.work.map(|(work, slab)| (columns(b, frame.sums(), work, at, ld(params.m)), slab));
     let left = b.sub(Type::U32, params.n, column);
     let meaning = b.meaning(left).minus(&b.meaning(step).times(&Index::from(b.next_loop())));
     let left = b.carried(Type::U32, left, meaning);
@@ -92,7 +91,7 @@ fn body(b: &mut Builder, bp: &Blueprint, finish: Finish, mut params: Params) {
     b.repeat("columns", params.passes, |b, _| {
         let inside = b.exceeds(left, 0, Some(inside));
         b.when(inside, Form::Branch, |b| {
-            one(b, bp, finish, &params, c, work.map(|(work, _, slab)| (work, slab)));
+            one(b, frame, finish, &params, c, work.map(|(work, _, slab)| (work, slab)));
         });
         b.advance(Type::U64, c, by);
         work.iter().for_each(|(work, by, _)| b.advance(Type::U64, *work, *by));
@@ -102,34 +101,35 @@ fn body(b: &mut Builder, bp: &Blueprint, finish: Finish, mut params: Params) {
 }
 
 /// A pointer that goes over columns, and its step in bytes.
-fn columns(b: &mut Builder, bp: &Blueprint, base: Reg, (row, column): (Reg, Reg), (ld, step): (Reg, Reg)) -> [Reg; 2] {
-    let pointer = element(b, bp, base, (Some(row), Some(column)), ld);
+fn columns(b: &mut Builder, of: Elements, base: Reg, (row, column): (Reg, Reg), (ld, step): (Reg, Reg)) -> [Reg; 2] {
+    let pointer = of.at(b, base, (Some(row), Some(column)), ld);
     let columns = b.arith(Arith::MulWide, Type::U32, ld, step);
-    [pointer, b.arith(Arith::Shl, Type::U64, columns, bp.arithmetic.bytes().trailing_zeros())]
+    [pointer, b.arith(Arith::Shl, Type::U64, columns, of.bytes.trailing_zeros())]
 }
 
 /// One element.
-fn one(b: &mut Builder, bp: &Blueprint, finish: Finish, params: &Params, c: Reg, work: Option<(Reg, Reg)>) {
-    let ty = bp.arithmetic.ty;
+fn one(b: &mut Builder, frame: &Frame, finish: Finish, params: &Params, c: Reg, work: Option<(Reg, Reg)>) {
+    let addr = Address { base: c, offset: 0 };
     let product = match (finish, work) {
-        (Finish::Sum, Some((work, slab))) => Some(sum(b, bp, params, work, slab)),
+        (Finish::Sum, Some((work, slab))) => Some(sum(b, frame, params, work, slab)),
         _ => None,
     };
-    let old = (bp.beta != ScalarClass::Zero).then(|| b.load(Space::Global, ty, 1, c, 0)[0]);
+    let old = (frame.beta != ScalarClass::Zero).then(|| frame.arithmetic.load_result(b, addr, None));
     let value = match (product, old) {
-        (None, None) => bp.arithmetic.zero(b),
-        (None, Some(old)) => bp.arithmetic.multiply(b, old, params.beta),
+        (None, None) => frame.arithmetic.zero(b),
+        (None, Some(old)) => frame.arithmetic.multiply(b, old, params.beta),
         (Some(product), None) => product,
-        (Some(product), Some(old)) => bp.arithmetic.fused(b, old, params.beta, product),
+        (Some(product), Some(old)) => frame.arithmetic.fused(b, old, params.beta, product),
     };
+    let (value, ty) = frame.arithmetic.rounded(b, value);
     b.store(Space::Global, ty, &[value], c, 0);
 }
 
 /// The slices in order, times alpha.
-fn sum(b: &mut Builder, bp: &Blueprint, params: &Params, work: Reg, slab: Reg) -> Reg {
-    let total = ordered_sum(b, bp.arithmetic, bp.config.k_g, (work, slab));
-    match bp.alpha {
+fn sum(b: &mut Builder, frame: &Frame, params: &Params, work: Reg, slab: Reg) -> Reg {
+    let total = ordered_sum(b, frame.arithmetic, frame.k_g, (work, slab));
+    match frame.alpha {
         ScalarClass::One => total,
-        _ => bp.arithmetic.multiply(b, total, params.alpha),
+        _ => frame.arithmetic.multiply(b, total, params.alpha),
     }
 }

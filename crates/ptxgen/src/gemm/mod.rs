@@ -11,6 +11,8 @@
 //! | `plan` | launches and their arguments |
 //! | `blueprint` | what code is specialised to |
 //! | `emit` | coordinates, and what the loop over stages is given |
+//! | `frame` | what all templates of products share: parameters, coordinates, how matrices lie |
+//! | `source` | a thread's way through an operand in device memory |
 //! | `load`, `store` | device memory to shared memory; the tile to C or to the workspace |
 //! | `finish` | `C = beta C`, and the ordered sum of slices |
 //!
@@ -26,19 +28,22 @@ pub(crate) mod default;
 mod emit;
 pub(crate) mod features;
 mod finish;
+pub(crate) mod frame;
 mod kernel;
-mod load;
+pub(crate) mod load;
 mod plan;
 mod registers;
-mod space;
-mod store;
+pub(crate) mod source;
+pub(crate) mod space;
+pub(crate) mod store;
 
 pub use crate::simt::{Arithmetic, Load};
 pub use blueprint::Blueprint;
 pub use config::{Bounds, GemmConfig, Raster, Split};
 pub use emit::module;
+pub use frame::{Frame, Template};
 pub use kernel::SimtGemm;
 pub use plan::GemmPlan;
-pub(crate) use plan::launch;
+pub(crate) use plan::{GRID, launch};
 pub(crate) use space::{BLOCK_TILE, THREAD_TILE};
 pub(crate) use space::{Names, product};

@@ -66,7 +66,8 @@ impl Description {
 pub(crate) const THREAD_TILE: [i64; 8] = [1, 2, 4, 6, 8, 10, 12, 16];
 /// Rows or columns of a block.
 pub(crate) const BLOCK_TILE: [i64; 16] = [1, 2, 4, 8, 16, 24, 32, 48, 64, 80, 96, 128, 160, 192, 256, 320];
-const SLICES: [i64; 17] = [1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32, 48, 64, 96, 128];
+/// Slices of a reduction.
+pub(crate) const SLICES: [i64; 17] = [1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32, 48, 64, 96, 128];
 
 fn space() -> Result<ParamSpace, SpaceError> {
     let space = ParamSpace::builder()
@@ -172,14 +173,18 @@ fn memory(space: SpaceBuilder) -> SpaceBuilder {
         )
 }
 
-fn reduction(space: SpaceBuilder) -> SpaceBuilder {
-    use RuleGroup::{Guideline, Hardware, Implementation};
+/// Tiles of C, and steps of the reduction of a slice: whole stages.
+pub(crate) fn tiles(space: SpaceBuilder) -> SpaceBuilder {
     space
         .define("tiles_m", "(m + m_l - 1) // m_l")
         .define("tiles_n", "(n + n_l - 1) // n_l")
         .define("tiles", "tiles_m * tiles_n")
-        // Steps of the reduction of a slice: whole stages.
         .define("slice", "((k + k_g - 1) // k_g + u - 1) // u * u")
+}
+
+fn reduction(space: SpaceBuilder) -> SpaceBuilder {
+    use RuleGroup::{Guideline, Hardware, Implementation};
+    let space = tiles(space)
         .define("accumulators", "m_s * n_s * k_s")
         .define("body", "u // k_l * m_s * n_s")
         // Partial sums of one slice, and of all.
@@ -203,7 +208,24 @@ fn reduction(space: SpaceBuilder) -> SpaceBuilder {
             Guideline,
             "k_l == 1 or (k >= 2 * u and tiles * t_m * t_n <= multiprocessors * threads_per_sm)",
             "where the device is full without, groups only cost shared memory",
+        );
+    slicing(space)
+        .rule(
+            "atomics",
+            Hardware,
+            "split == 'ordered' or element == 4 or sm >= 60",
+            "atomic addition of f64 came with sm_60",
         )
+        .rule("workspace", Hardware, WORKSPACE, "partial sums are held in device memory")
+}
+
+/// How much the workspace may take.
+pub(crate) const WORKSPACE: &str = "split == 'atomic' or k_g == 1 or workspace_bytes <= memory_bytes // 4";
+
+/// What makes slices of the reduction.
+pub(crate) fn slicing(space: SpaceBuilder) -> SpaceBuilder {
+    use RuleGroup::{Guideline, Implementation};
+    space
         .rule(
             "slices",
             Implementation,
@@ -217,23 +239,11 @@ fn reduction(space: SpaceBuilder) -> SpaceBuilder {
             "where the device is full without, slices only cost memory traffic",
         )
         .rule("split", Implementation, "k_g > 1 or split == 'ordered'", "nothing is split")
-        .rule(
-            "atomics",
-            Hardware,
-            "split == 'ordered' or element == 4 or sm >= 60",
-            "atomic addition of f64 came with sm_60",
-        )
-        .rule(
-            "workspace",
-            Hardware,
-            "split == 'atomic' or k_g == 1 or workspace_bytes <= memory_bytes // 4",
-            "partial sums are held in device memory",
-        )
 }
 
 fn grid(space: SpaceBuilder) -> SpaceBuilder {
     use RuleGroup::{Guideline, Hardware, Implementation};
-    space
+    let space = space
         .rule("width_c", Hardware, "vec_c * element <= 16", "no store is wider than 16 bytes")
         .rule("whole_stores", Implementation, "m_s % vec_c == 0", "a thread stores whole vectors")
         .rule(
@@ -249,7 +259,14 @@ fn grid(space: SpaceBuilder) -> SpaceBuilder {
             "split == 'atomic' or vec_c * element == 16 or m_s % (2 * vec_c) != 0 or align % (2 * vec_c * element) != 0 \
              or ldc % (2 * vec_c) != 0 or m % (2 * vec_c) != 0",
             "wider stores are never slower",
-        )
+        );
+    on_grid(space)
+}
+
+/// What fits a grid, and tiles that are whole.
+pub(crate) fn on_grid(space: SpaceBuilder) -> SpaceBuilder {
+    use RuleGroup::{Guideline, Hardware, Implementation};
+    space
         .rule(
             "grid_second",
             Hardware,

@@ -4,7 +4,7 @@ use crate::ir::{Address, Arith, Builder, Caching, Inst, Operand, Reg, Space, Typ
 use tilewright_core::dtype::DType;
 use tilewright_core::element::ElementTypes;
 
-/// The arithmetic of a SIMT product: fused multiply-adds in the type of sums. Narrower operands are widened where they are read
+/// The arithmetic of a product: fused multiply-adds in the type of sums. Narrower operands are widened where they are read
 /// from shared memory, and narrower results rounded where they are stored.
 #[derive(Clone, Copy, Debug)]
 pub struct Arithmetic {
@@ -35,19 +35,23 @@ impl Arithmetic {
         16 / self.bytes()
     }
 
-    /// Registers that hold so many neighbouring operands as they lie in memory: their type and number. Two of 16 bits share a
+    /// Registers that hold so many neighbouring operands as they lie in memory: their type and number. Narrow ones share a
     /// register, of the class of binary32: nothing counts in it, so that the verifier asks no meaning of it.
     pub(crate) fn packed(self, count: u32) -> (Type, usize) {
-        match self.bytes() {
-            2 if count == 1 => (Type::B16, 1),
-            2 => (Type::F32, count as usize / 2),
+        match (self.bytes(), self.bytes() * count) {
+            (1, 1) => (Type::B8, 1),
+            (1 | 2, 2) => (Type::B16, 1),
+            (1 | 2, bytes) => (Type::F32, bytes as usize / 4),
             _ => (self.ty, count as usize),
         }
     }
 
     /// Zeros in such registers.
     pub(crate) fn clear(self, b: &mut Builder, count: u32, dst: &[Reg]) {
-        let (ty, _) = self.packed(count);
+        let ty = match self.packed(count).0 {
+            Type::B8 => Type::B16,
+            ty => ty,
+        };
         dst.iter().for_each(|&dst| b.push(Inst::Mov { ty, dst, src: zero_of(ty) }));
     }
 
@@ -75,24 +79,38 @@ impl Arithmetic {
 
     /// Loads a result, or what is added to one. Where the predicate is false it is zero.
     pub(crate) fn load_result(self, b: &mut Builder, addr: Address, inside: Option<Reg>) -> Reg {
+        self.load_results(b, addr, 1, inside)[0]
+    }
+
+    /// Loads neighbouring results at once.
+    pub(crate) fn load_results(self, b: &mut Builder, addr: Address, count: usize, inside: Option<Reg>) -> Vec<Reg> {
         let ty = raw(self.result);
-        let dst = b.reg(ty);
+        let dst = b.regs(ty, count);
         if inside.is_some() {
-            b.push(Inst::Mov { ty, dst, src: zero_of(ty) });
+            dst.iter().for_each(|&dst| b.push(Inst::Mov { ty, dst, src: zero_of(ty) }));
         }
-        let load = Inst::Ld { space: Space::Global, caching: Caching::Default, ty, dst: vec![dst], addr };
+        let load = Inst::Ld { space: Space::Global, caching: Caching::Default, ty, dst: dst.clone(), addr };
         b.predicated(inside, |b| b.push(load));
-        self.converted(b, self.result, vec![dst])[0]
+        self.converted(b, self.result, dst)
     }
 
     /// A result as it is stored: its register and type.
     pub(crate) fn rounded(self, b: &mut Builder, value: Reg) -> (Reg, Type) {
+        let (values, ty) = self.rounded_all(b, vec![value]);
+        (values[0], ty)
+    }
+
+    /// Results as they are stored, with their type.
+    pub(crate) fn rounded_all(self, b: &mut Builder, values: Vec<Reg>) -> (Vec<Reg>, Type) {
         if self.result == self.ty {
-            return (value, self.ty);
+            return (values, self.ty);
         }
-        let dst = b.reg(self.result);
-        b.push(Inst::Cvt { to: self.result, from: self.ty, dst, src: value });
-        (dst, raw(self.result))
+        let round = |src: Reg| {
+            let dst = b.reg(self.result);
+            b.push(Inst::Cvt { to: self.result, from: self.ty, dst, src });
+            dst
+        };
+        (values.into_iter().map(round).collect(), raw(self.result))
     }
 
     /// Numbers of a type in memory, in the type of sums.
@@ -137,7 +155,7 @@ impl Arithmetic {
 
     /// An accumulator of 0.
     pub(crate) fn zero(self, b: &mut Builder) -> Reg {
-        b.mov(self.ty, Operand::Float(0.0))
+        b.mov(self.ty, zero_of(self.ty))
     }
 }
 
@@ -146,6 +164,8 @@ fn in_memory(dtype: DType) -> Type {
         DType::F16 => Type::F16,
         DType::Bf16 => Type::Bf16,
         DType::F64 => Type::F64,
+        DType::I8 => Type::B8,
+        DType::I32 => Type::S32,
         _ => Type::F32,
     }
 }
@@ -156,5 +176,5 @@ fn raw(ty: Type) -> Type {
 }
 
 fn zero_of(ty: Type) -> Operand {
-    if ty == Type::B16 { Operand::Int(0) } else { Operand::Float(0.0) }
+    if matches!(ty, Type::B16 | Type::S32) { Operand::Int(0) } else { Operand::Float(0.0) }
 }

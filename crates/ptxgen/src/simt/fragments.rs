@@ -1,6 +1,7 @@
 //! From shared memory to registers, and the multiply-adds.
 
 use super::Arithmetic;
+use super::stages::Multiply;
 use crate::ir::{Builder, Reg, Space, Type};
 
 /// One operand's tile as a thread reads it.
@@ -42,9 +43,9 @@ pub(crate) struct Fragments {
     pub(crate) steps: u32,
 }
 
-impl Fragments {
-    /// Multiplies and adds a stage, the operands of a step loaded one step ahead. Steps are dealt to sets of accumulators.
-    pub(crate) fn compute(&self, b: &mut Builder, turn: Option<Reg>, acc: &[Reg]) {
+impl Multiply for Fragments {
+    /// The operands of a step are loaded one step ahead. Steps are dealt to sets of accumulators.
+    fn compute(&self, b: &mut Builder, turn: Option<Reg>, acc: &[Reg]) {
         let [left, right] = &self.sides;
         let shift = |b: &mut Builder, base: Reg| turn.map_or(base, |t| b.add(Type::U32, base, t));
         let (x_base, y_base) = (shift(b, left.base), shift(b, right.base));
