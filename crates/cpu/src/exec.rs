@@ -5,6 +5,7 @@ pub(crate) mod driver;
 #[cfg(target_arch = "x86_64")]
 pub(crate) mod memory;
 pub(crate) mod pack;
+pub(crate) mod parts;
 mod portable;
 pub(crate) mod run;
 pub(crate) mod scratch;

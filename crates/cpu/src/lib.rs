@@ -1,9 +1,11 @@
 #![doc = include_str!("../README.md")]
 
+mod axpy;
 mod blueprint;
 mod codegen;
 mod config;
 mod conv;
+mod described;
 mod device;
 mod dot;
 mod exec;
@@ -20,6 +22,7 @@ mod interpreter;
 #[cfg(test)]
 mod proofs;
 
+pub use axpy::{AxpyPlan, CpuAxpy};
 pub use conv::{ConvPlan, CpuConv, CpuDepthwise, CpuWinograd, DepthwisePlan, WinogradPlan};
 pub use device::CpuDevice;
 pub use dot::{CpuDot, DotPlan};

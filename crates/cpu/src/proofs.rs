@@ -20,6 +20,7 @@ use crate::blueprint::Blueprint;
 use crate::codegen::abi::PanelArgs;
 use crate::exec::code::Invoke;
 use crate::exec::driver::{Call, Compiled};
+use crate::exec::parts::Parts;
 use crate::interpreter::{Fault, Machine, Memory, Rights};
 use crate::kernel::{CpuGemm, GemmPlan};
 
@@ -124,6 +125,33 @@ pub(crate) fn call(work: &mut Workload, workspace: &mut Buffer) -> Call {
         alpha: work.scalars[ALPHA],
         beta: work.scalars[BETA],
     }
+}
+
+/// Runs all parts of a plan, one after the other, in plain Rust or in the interpreter, where code has these rights to C.
+pub(crate) fn run_parts(
+    parts: &impl Parts,
+    input: &GemmInput,
+    work: &mut Workload,
+    interpreted: Option<Rights>,
+) -> Result<(), Fault> {
+    let call = call(work, &mut Buffer::zeroed(DType::I8, 0));
+    let Some(rights) = interpreted else {
+        // SAFETY: buffers have the input's extents.
+        unsafe { parts.run_plainly(&call) };
+        return Ok(());
+    };
+    let (code, entries) = parts.generate().unwrap();
+    let mut memory = Memory::default();
+    let (a, b) = (input.a_stored(), input.b_stored());
+    allow_columns(&mut memory, &work.buffers[A], a.0, a.1, input.lda, Rights::Read);
+    allow_columns(&mut memory, &work.buffers[B], b.0, b.1, input.ldb, Rights::Read);
+    allow_columns(&mut memory, &work.buffers[C], input.m, input.n, input.ldc, rights);
+    let runs = Interpreted::new(code, memory);
+    for thread in 0..parts.threads() {
+        // SAFETY: buffers have the input's extents; one thread runs after the other.
+        unsafe { parts.run_part(thread, &call, &entries, &runs) };
+    }
+    runs.fault().map_or(Ok(()), Err)
 }
 
 /// Runs all parts in the interpreter, one after the other, and the reduction natively.

@@ -7,7 +7,7 @@ use tilewright_core::dtype::DType;
 use tilewright_core::kernel::Kernel;
 use tilewright_core::problem::Bound;
 use tilewright_core::space::Config;
-use tilewright_cpu::{CpuConv, CpuDepthwise, CpuDevice, CpuDot, CpuGemm, CpuSmall, CpuWinograd};
+use tilewright_cpu::{CpuAxpy, CpuConv, CpuDepthwise, CpuDevice, CpuDot, CpuGemm, CpuSmall, CpuWinograd};
 use tilewright_ops::conv::{Conv, ConvInput};
 use tilewright_ops::gemm::{Batch, GemmInput, Layout, ScalarClass};
 use tilewright_testkit::Effort;
@@ -66,6 +66,27 @@ fn dot_products_conform() {
     for (dtype, threads) in [(DType::F32, 1), (DType::F64, 3)] {
         let thin: Vec<GemmInput> = inputs(dtype).into_iter().filter(|input| kernel.accepts(input).is_ok()).collect();
         assert!(thin.len() > 5, "{}", thin.len());
+        tilewright_testkit::kernel(&kernel, &mut CpuDevice::new(threads).unwrap(), &thin, &effort).unwrap();
+    }
+}
+
+/// Products of columns and a few scalars: those of the inputs of every kind that are, and more with several columns and none.
+#[test]
+fn sums_of_columns_conform() {
+    let kernel = Arc::new(CpuAxpy::new());
+    let effort = Effort { probes: 300, runs: 10, ..Effort::default() };
+    for (dtype, threads) in [(DType::F32, 1), (DType::F64, 3)] {
+        let new = |m, n, k, layout| GemmInput::new(m, n, k, dtype, layout);
+        let mut all = inputs(dtype);
+        all.extend([new(900, 4, 70, Layout::Nn), new(37, 3, 0, Layout::Nt), new(1, 1500, 90, Layout::Tt)]);
+        for (classes, n) in [(ScalarClass::One, 2), (ScalarClass::Other, 3)] {
+            let mut odd = new(701, n, 65, Layout::Nt);
+            (odd.lda, odd.ldb, odd.ldc) = (odd.lda + 3, odd.ldb + 1, odd.ldc + 5);
+            (odd.alpha, odd.beta) = (ScalarClass::Other, classes);
+            all.push(odd);
+        }
+        let thin: Vec<GemmInput> = all.into_iter().filter(|input| kernel.accepts(input).is_ok()).collect();
+        assert!(thin.len() > 10, "{}", thin.len());
         tilewright_testkit::kernel(&kernel, &mut CpuDevice::new(threads).unwrap(), &thin, &effort).unwrap();
     }
 }

@@ -6,6 +6,7 @@ use crate::codegen::abi::PanelArgs;
 use crate::codegen::vector::{Vector, Width};
 use crate::exec::code::Invoke;
 use crate::exec::driver::{Call, scalar_bits};
+use crate::exec::parts::Parts;
 use crate::scalar::Float;
 use crate::split::{Split, share};
 use iced_x86::IcedError;
@@ -66,11 +67,45 @@ impl Blueprint {
         }
     }
 
-    /// Machine code of all kinds of tiles, and where each starts.
-    ///
-    /// # Errors
-    /// The encoder's; a legal plan gives none.
-    pub(super) fn generate(&self) -> Result<(Vec<u8>, Entries), IcedError> {
+    fn args(&self, call: &Call) -> PanelArgs {
+        let lanes = self.vector.lanes();
+        let (vectors, tail) = (self.input.k / lanes, self.input.k % lanes);
+        let mut v_mask = [0; 8];
+        v_mask.iter_mut().take(tail * self.es() / 4).for_each(|word| *word = u32::MAX);
+        PanelArgs {
+            k_main: vectors / self.config.k_s,
+            k_tail: vectors % self.config.k_s,
+            alpha: scalar_bits(self.vector.float, call.alpha),
+            beta: scalar_bits(self.vector.float, call.beta),
+            v_mask,
+            ..PanelArgs::default()
+        }
+    }
+
+    /// # Safety
+    /// As for [`Parts::run_plainly`]; `T` is the plan's element type.
+    unsafe fn plainly<T>(&self, call: &Call, alpha: T, beta: T)
+    where
+        T: Copy + Default + std::ops::Add<Output = T> + std::ops::Mul<Output = T>,
+    {
+        let GemmInput { m, n, k, lda, ldb, ldc, .. } = self.input;
+        let (a, b, c) = (call.a.cast::<T>(), call.b.cast::<T>(), call.c.cast::<T>());
+        for (j, i) in (0..n).flat_map(|j| (0..m).map(move |i| (j, i))) {
+            // SAFETY: the caller's contract; C is read only if beta is not zero.
+            unsafe {
+                let terms = (0..k).map(|p| *a.add(i * lda + p) * *b.add(j * ldb + p));
+                let sum = alpha * terms.fold(T::default(), |sum, term| sum + term);
+                let to = c.add(i + j * ldc);
+                to.write(if self.input.beta == ScalarClass::Zero { sum } else { beta * to.read() + sum });
+            }
+        }
+    }
+}
+
+impl Parts for Blueprint {
+    type Entries = Entries;
+
+    fn generate(&self) -> Result<(Vec<u8>, Entries), IcedError> {
         let (mut code, mut entries) = (Vec::new(), Entries::default());
         for (m, n) in (0..KINDS).flat_map(|m| (0..KINDS).map(move |n| (m, n))) {
             if self.m.has(m) && self.n.has(n) {
@@ -82,16 +117,11 @@ impl Blueprint {
         Ok((code, entries))
     }
 
-    pub(super) fn threads(&self) -> usize {
+    fn threads(&self) -> usize {
         self.config.t_m * self.config.t_n
     }
 
-    /// Computes the part of one thread.
-    ///
-    /// # Safety
-    /// The operands must be readable and C writable over the extents of the input, no other thread may touch the part's C, and what
-    /// runs the routines must be able to.
-    pub(super) unsafe fn run_part(&self, thread: usize, call: &Call, entries: &Entries, runs: &impl Invoke) {
+    unsafe fn run_part(&self, thread: usize, call: &Call, entries: &Entries, runs: &impl Invoke) {
         let (c, es) = (&self.config, self.es());
         let rows = share(&(0..self.m.tiles()), thread % c.t_m, c.t_m);
         let columns = share(&(0..self.n.tiles()), thread / c.t_m, c.t_n);
@@ -122,50 +152,12 @@ impl Blueprint {
         }
     }
 
-    fn args(&self, call: &Call) -> PanelArgs {
-        let lanes = self.vector.lanes();
-        let (vectors, tail) = (self.input.k / lanes, self.input.k % lanes);
-        let mut v_mask = [0; 8];
-        v_mask.iter_mut().take(tail * self.es() / 4).for_each(|word| *word = u32::MAX);
-        PanelArgs {
-            k_main: vectors / self.config.k_s,
-            k_tail: vectors % self.config.k_s,
-            alpha: scalar_bits(self.vector.float, call.alpha),
-            beta: scalar_bits(self.vector.float, call.beta),
-            v_mask,
-            ..PanelArgs::default()
-        }
-    }
-
-    /// The same in plain Rust, on this thread.
-    ///
-    /// # Safety
-    /// As for [`Blueprint::run_part`], over the whole of C.
-    pub(super) unsafe fn run_plainly(&self, call: &Call) {
+    unsafe fn run_plainly(&self, call: &Call) {
         // SAFETY: the caller's contract.
         unsafe {
             match self.vector.float {
                 Float::F32 => self.plainly::<f32>(call, call.alpha as f32, call.beta as f32),
                 Float::F64 => self.plainly::<f64>(call, call.alpha, call.beta),
-            }
-        }
-    }
-
-    /// # Safety
-    /// As for [`Blueprint::run_plainly`]; `T` is the plan's element type.
-    unsafe fn plainly<T>(&self, call: &Call, alpha: T, beta: T)
-    where
-        T: Copy + Default + std::ops::Add<Output = T> + std::ops::Mul<Output = T>,
-    {
-        let GemmInput { m, n, k, lda, ldb, ldc, .. } = self.input;
-        let (a, b, c) = (call.a.cast::<T>(), call.b.cast::<T>(), call.c.cast::<T>());
-        for (j, i) in (0..n).flat_map(|j| (0..m).map(move |i| (j, i))) {
-            // SAFETY: the caller's contract; C is read only if beta is not zero.
-            unsafe {
-                let terms = (0..k).map(|p| *a.add(i * lda + p) * *b.add(j * ldb + p));
-                let sum = alpha * terms.fold(T::default(), |sum, term| sum + term);
-                let to = c.add(i + j * ldc);
-                to.write(if self.input.beta == ScalarClass::Zero { sum } else { beta * to.read() + sum });
             }
         }
     }

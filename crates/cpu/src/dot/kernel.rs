@@ -1,23 +1,17 @@
-//! The kernel, and its plans as code that the host runs.
+//! The kernel.
 
 use super::driver::Blueprint;
-use super::space::{self, Config, Description};
-use crate::device::GemmCheck;
-use crate::exec::driver::Call;
+use super::space::{self, Config, description};
+use crate::exec::parts::HostParts;
 use std::sync::Arc;
 use tilewright_core::computation::InputError;
 use tilewright_core::device::DeviceSpec;
 use tilewright_core::feature::Feature;
 use tilewright_core::id::KernelId;
 use tilewright_core::kernel::Kernel;
-use tilewright_core::program::{DeviceError, HostArgs, HostCode, Program};
+use tilewright_core::program::Program;
 use tilewright_core::space::{BoundSpace, Legal, ParamSpace, Point, Symbols, Values};
 use tilewright_ops::gemm::{Gemm, GemmInput};
-
-#[cfg(target_arch = "x86_64")]
-use super::driver::Entries;
-#[cfg(target_arch = "x86_64")]
-use memmap2::Mmap;
 
 /// The kernel `gemm.cpu-dot`.
 #[derive(Debug, Default)]
@@ -59,7 +53,7 @@ impl Kernel for CpuDot {
     }
 
     fn space(&self) -> &ParamSpace {
-        &Description::get().space
+        &description().space
     }
 
     /// Thin products of operands that are contiguous along k: A stored transposed or one tight row, B stored plain or one tight column.
@@ -97,15 +91,16 @@ impl Kernel for CpuDot {
     }
 
     fn generate(&self, plan: &DotPlan) -> Program {
-        Program::host(Arc::new(HostDot::new(plan)), 0)
+        let blueprint = plan.blueprint.clone();
+        Program::host(Arc::new(HostParts::new(&plan.input, blueprint.config.vec, blueprint)), 0)
     }
 
     fn feature_names(&self) -> Vec<Feature> {
-        space::feature_names()
+        description().feature_names()
     }
 
     fn features(&self, _: &DeviceSpec, _: &GemmInput, at: &Values<'_>, out: &mut Vec<f32>) {
-        space::features(at, out);
+        description().features(at, out);
     }
 
     /// Vectors times matrices, and dot products: other kernels have whole vectors along a side of a few elements.
@@ -131,62 +126,4 @@ fn one_stride(input: &GemmInput) -> GemmInput {
         input.ldb = 0;
     }
     input
-}
-
-/// A plan, ready to be called.
-struct HostDot {
-    check: GemmCheck,
-    blueprint: Blueprint,
-    /// Generated code, where the host runs it; or why there is none: executable memory was refused.
-    #[cfg(target_arch = "x86_64")]
-    code: Result<Option<(Mmap, Entries)>, String>,
-}
-
-impl HostDot {
-    fn new(plan: &DotPlan) -> Self {
-        let blueprint = plan.blueprint.clone();
-        Self {
-            check: GemmCheck::new(&plan.input, blueprint.config.vec),
-            #[cfg(target_arch = "x86_64")]
-            code: native(&blueprint).transpose(),
-            blueprint,
-        }
-    }
-
-    /// # Safety
-    /// As for [`Blueprint::run_part`], over the whole of C.
-    unsafe fn compute(&self, call: &Call) -> Result<(), DeviceError> {
-        let threads = self.blueprint.threads();
-        #[cfg(target_arch = "x86_64")]
-        if let Some((code, entries)) = self.code.as_ref().map_err(|e| DeviceError::Load(e.clone()))? {
-            // SAFETY: the caller's contract; parts of different threads do not overlap.
-            let part = |thread| unsafe { self.blueprint.run_part(thread, call, entries, code) };
-            tilewright_threads::run(threads, &part);
-            return Ok(());
-        }
-        let _ = threads;
-        // SAFETY: the caller's contract.
-        unsafe { self.blueprint.run_plainly(call) };
-        Ok(())
-    }
-}
-
-impl HostCode for HostDot {
-    fn run(&self, args: &mut HostArgs<'_, '_>) -> Result<(), DeviceError> {
-        let Some(call) = self.check.call(args)? else { return Ok(()) };
-        // SAFETY: the check has established the lengths of the operands, that C may be written, and that the host has the vectors; C is
-        // borrowed mutably for the whole call.
-        unsafe { self.compute(&call) }
-    }
-}
-
-/// Generated code, where the host runs it.
-#[cfg(target_arch = "x86_64")]
-fn native(blueprint: &Blueprint) -> Option<Result<(Mmap, Entries), String>> {
-    let map = || {
-        let (code, entries) = blueprint.generate().map_err(|e| format!("encoding: {e}"))?;
-        let code = crate::exec::memory::executable(&code).map_err(|e| format!("executable memory: {e}"))?;
-        Ok((code, entries))
-    };
-    crate::device::generates().then(map)
 }

@@ -9,7 +9,7 @@
 //! | `space` | parameters, rules, what models see, the default |
 //! | `tile` | generated code of register tiles |
 //! | `driver` | what follows from an input and a configuration, and the loops |
-//! | `kernel` | the tunable kernel, and plans as code that the host runs |
+//! | `kernel` | the tunable kernel |
 //! | `proofs` | tests in the interpreter |
 
 mod driver;

@@ -2,15 +2,14 @@
 //! Rust.
 
 use super::kernel::CpuDot;
-use crate::exec::driver::Call;
-use crate::interpreter::{Memory, Rights};
-use crate::proofs::{Interpreted, allow_columns, any_plan, call, device};
+use crate::interpreter::Rights;
+use crate::proofs::{any_plan, device, run_parts};
 use proptest::prelude::*;
 use rand::{SeedableRng, rngs::StdRng};
-use tilewright_core::buffer::{Buffer, Filling};
+use tilewright_core::buffer::Filling;
 use tilewright_core::computation::Computation;
 use tilewright_core::dtype::DType;
-use tilewright_ops::gemm::{A, B, C, Gemm, GemmInput, Layout, ScalarClass};
+use tilewright_ops::gemm::{Gemm, GemmInput, Layout, ScalarClass};
 
 prop_compose! {
     /// Thin products with operands along k, single rows and columns in any layout among them.
@@ -42,25 +41,9 @@ fn check(input: &GemmInput, vec_max: i64, seed: u64, interpreted: bool) -> Resul
     let blueprint = plan.blueprint;
     let mut work = Gemm.workload(input, Filling::Real, seed);
     let expected = Gemm.reference(input, &work.buffers, &work.scalars);
-    let call: Call = call(&mut work, &mut Buffer::zeroed(DType::I8, 0));
-    if interpreted {
-        let (code, entries) = blueprint.generate().unwrap();
-        let mut memory = Memory::default();
-        let (a, b) = (input.a_stored(), input.b_stored());
-        allow_columns(&mut memory, &work.buffers[A], a.0, a.1, input.lda, Rights::Read);
-        allow_columns(&mut memory, &work.buffers[B], b.0, b.1, input.ldb, Rights::Read);
-        let rights = if input.beta == ScalarClass::Zero { Rights::Write } else { Rights::ReadWrite };
-        allow_columns(&mut memory, &work.buffers[C], input.m, input.n, input.ldc, rights);
-        let runs = Interpreted::new(code, memory);
-        for thread in 0..blueprint.threads() {
-            // SAFETY: buffers have the input's extents; one thread runs after the other.
-            unsafe { blueprint.run_part(thread, &call, &entries, &runs) };
-        }
-        prop_assert_eq!(runs.fault(), None, "{:?} {:?}", input, blueprint.config);
-    } else {
-        // SAFETY: buffers have the input's extents.
-        unsafe { blueprint.run_plainly(&call) };
-    }
+    let rights = if input.beta == ScalarClass::Zero { Rights::Write } else { Rights::ReadWrite };
+    let ran = run_parts(&blueprint, input, &mut work, interpreted.then_some(rights));
+    prop_assert_eq!(ran, Ok(()), "{:?} {:?}", input, blueprint.config);
     let verdict = expected.unwrap().compare(&work.buffers);
     prop_assert!(verdict.is_right(), "{:?} {:?} {:?}", verdict, input, blueprint.config);
     Ok(())

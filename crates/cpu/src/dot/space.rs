@@ -6,10 +6,10 @@
 
 use super::tile::free;
 use crate::codegen::vector::Width;
+use crate::described::Described;
 use std::sync::OnceLock;
 use tilewright_core::expr::Value;
-use tilewright_core::feature::Feature;
-use tilewright_core::space::{BoundSpace, Name, Param, ParamSpace, Point, RuleGroup, SpaceError, Values};
+use tilewright_core::space::{BoundSpace, Param, ParamSpace, Point, RuleGroup, SpaceError, Values};
 
 /// One value per parameter.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -44,31 +44,19 @@ const FEATURES: [&str; 13] = [
     "rows_stay",
 ];
 
-/// The space with the names that code reads, found once.
-#[derive(Debug)]
-pub(super) struct Description {
-    pub(super) space: ParamSpace,
-    sizes: [Name; SIZES.len()],
-    features: [Name; FEATURES.len()],
-}
+/// The space with the names that code reads.
+pub(super) type Description = Described<{ SIZES.len() }, 0, { FEATURES.len() }>;
 
-impl Description {
-    /// The one there is: the space is a constant of this crate, and a test builds it.
-    pub(super) fn get() -> &'static Self {
-        static DESCRIPTION: OnceLock<Description> = OnceLock::new();
-        DESCRIPTION.get_or_init(|| {
-            let space = space().unwrap_or_else(|e| unreachable!("the space of gemm.cpu-dot: {e}"));
-            let name = |n: &str| space.name(n).unwrap_or_else(|| unreachable!("gemm.cpu-dot defines no {n}"));
-            let (sizes, features) = (SIZES.map(name), FEATURES.map(name));
-            Self { space, sizes, features }
-        })
-    }
+/// The one there is.
+pub(super) fn description() -> &'static Description {
+    static DESCRIPTION: OnceLock<Description> = OnceLock::new();
+    DESCRIPTION.get_or_init(|| Described::new("gemm.cpu-dot", space(), SIZES, [], (FEATURES, 1)))
 }
 
 impl Config {
     /// The parameters of a point; `None` for one of another space.
     pub(super) fn of(at: &Values<'_>) -> Option<Self> {
-        let values = at.ints::<u32, _>(Description::get().sizes)?.map(|x| x as usize);
+        let values = description().sizes(at)?;
         let [vec, m_s, n_s, k_s, k_l, t_m, t_n, rows_stay] = values;
         Some(Self { vec, m_s, n_s, k_s, k_l, t_m, t_n, rows_stay: rows_stay == 1 })
     }
@@ -132,22 +120,6 @@ fn space() -> Result<ParamSpace, SpaceError> {
             "distances within a tile are 31-bit displacements",
         )
         .build()
-}
-
-pub(super) fn feature_names() -> Vec<Feature> {
-    let (flag, sizes) = FEATURES.split_last().unwrap_or((&"", &[]));
-    sizes.iter().map(|name| Feature::size(name)).chain([Feature::flag(flag)]).collect()
-}
-
-/// NaN where a name has no value, which is nowhere at a legal point.
-pub(super) fn features(at: &Values<'_>, out: &mut Vec<f32>) {
-    match at.ints::<u64, _>(Description::get().features) {
-        Some(values) => {
-            let (flag, sizes) = values.split_last().unwrap_or((&0, &[]));
-            out.extend(sizes.iter().map(|&x| x.max(1) as f32).chain([*flag as f32]));
-        }
-        None => out.resize(out.len() + FEATURES.len(), f32::NAN),
-    }
 }
 
 /// What runs before anything is tuned: a tile that is as square as C allows, enough sets of sums to hide the latency of their chains,

@@ -3,7 +3,7 @@
 use super::blueprint::Blueprint;
 use super::default;
 use super::host::HostSmall;
-use super::space::{self, Config, Description};
+use super::space::{Config, description};
 use crate::codegen::vector::Width;
 use std::sync::Arc;
 use tilewright_core::computation::InputError;
@@ -53,7 +53,7 @@ impl Kernel for CpuSmall {
     }
 
     fn space(&self) -> &ParamSpace {
-        &Description::get().space
+        &description().space
     }
 
     fn accepts(&self, input: &GemmInput) -> Result<(), InputError> {
@@ -81,11 +81,11 @@ impl Kernel for CpuSmall {
     }
 
     fn feature_names(&self) -> Vec<Feature> {
-        space::feature_names()
+        description().feature_names()
     }
 
     fn features(&self, _: &DeviceSpec, _: &GemmInput, at: &Values<'_>, out: &mut Vec<f32>) {
-        space::features(at, out);
+        description().features(at, out);
     }
 
     /// A single product that is large enough for several threads may be better off with them, and where there is little to do but to

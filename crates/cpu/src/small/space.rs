@@ -5,10 +5,10 @@
 
 use crate::codegen::vector::Width;
 use crate::config::Axis;
+use crate::described::Described;
 use std::sync::OnceLock;
 use tilewright_core::expr::Val;
-use tilewright_core::feature::Feature;
-use tilewright_core::space::{Name, Param, ParamSpace, RuleGroup, SpaceError, Values};
+use tilewright_core::space::{Param, ParamSpace, RuleGroup, SpaceError, Values};
 
 /// One value per parameter.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -60,35 +60,21 @@ const FEATURES: [&str; 18] = [
 ];
 const FLAGS: usize = 4;
 
-/// The space with the names that code reads, found once.
-#[derive(Debug)]
-pub(super) struct Description {
-    pub(super) space: ParamSpace,
-    sizes: [Name; SIZES.len()],
-    axis: Name,
-    features: [Name; FEATURES.len()],
-}
+/// The space with the names that code reads.
+pub(super) type Description = Described<{ SIZES.len() }, 1, { FEATURES.len() }>;
 
-impl Description {
-    /// The one there is: the space is a constant of this crate, and a test builds it.
-    pub(super) fn get() -> &'static Self {
-        static DESCRIPTION: OnceLock<Description> = OnceLock::new();
-        DESCRIPTION.get_or_init(|| {
-            let space = space().unwrap_or_else(|e| unreachable!("the space of gemm.cpu-small: {e}"));
-            let name = |n: &str| space.name(n).unwrap_or_else(|| unreachable!("gemm.cpu-small defines no {n}"));
-            let (sizes, axis, features) = (SIZES.map(name), name("axis"), FEATURES.map(name));
-            Self { space, sizes, axis, features }
-        })
-    }
+/// The one there is.
+pub(super) fn description() -> &'static Description {
+    static DESCRIPTION: OnceLock<Description> = OnceLock::new();
+    DESCRIPTION.get_or_init(|| Described::new("gemm.cpu-small", space(), SIZES, ["axis"], (FEATURES, FLAGS)))
 }
 
 impl Config {
     /// The parameters of a point; `None` for one of another space.
     pub(super) fn of(at: &Values<'_>) -> Option<Self> {
-        let names = Description::get();
-        let [vec, vectors, n_s, k_l, k_s, packs, loops, prefetch, t] =
-            at.ints::<u32, _>(names.sizes)?.map(|x| x as usize);
-        let [axis] = at.read([names.axis])?;
+        let names = description();
+        let [vec, vectors, n_s, k_l, k_s, packs, loops, prefetch, t] = names.sizes(at)?;
+        let [axis] = names.words(at)?;
         let axis = if axis == Val::Str("n") { Axis::N } else { Axis::M };
         let [packs, loops, prefetch] = [packs, loops, prefetch].map(|flag| flag == 1);
         Some(Self { axis, vec, vectors, n_s, k_l, k_s, packs, loops, prefetch, t })
@@ -197,21 +183,4 @@ fn space() -> Result<ParamSpace, SpaceError> {
             "distances within a product are 31-bit displacements",
         )
         .build()
-}
-
-pub(super) fn feature_names() -> Vec<Feature> {
-    let (sizes, flags) = FEATURES.split_at(FEATURES.len() - FLAGS);
-    sizes.iter().map(|name| Feature::size(name)).chain(flags.iter().map(|name| Feature::flag(name))).collect()
-}
-
-/// NaN where a name has no value, which is nowhere at a legal point.
-pub(super) fn features(at: &Values<'_>, out: &mut Vec<f32>) {
-    match at.ints::<u64, _>(Description::get().features) {
-        Some(values) => {
-            let (sizes, flags) = values.split_at(FEATURES.len() - FLAGS);
-            // A size of 0 is seen as 1.
-            out.extend(sizes.iter().map(|&x| x.max(1) as f32).chain(flags.iter().map(|&x| x as f32)));
-        }
-        None => out.resize(out.len() + FEATURES.len(), f32::NAN),
-    }
 }

@@ -4,7 +4,7 @@ use super::super::driver::Call;
 use super::super::host::{finish_empty, operands};
 use super::blueprint::Blueprint;
 use super::driver::run;
-use super::space::{self, Config, Description};
+use super::space::{self, Config, description};
 use crate::device::vec_max;
 use crate::exec::scratch;
 use crate::scalar::Float;
@@ -52,7 +52,7 @@ impl Kernel for CpuDepthwise {
     }
 
     fn space(&self) -> &ParamSpace {
-        &Description::get().space
+        &description().space
     }
 
     fn accepts(&self, input: &ConvInput) -> Result<(), InputError> {
@@ -87,11 +87,11 @@ impl Kernel for CpuDepthwise {
     }
 
     fn feature_names(&self) -> Vec<Feature> {
-        space::feature_names()
+        description().feature_names()
     }
 
     fn features(&self, _: &DeviceSpec, _: &ConvInput, at: &Values<'_>, out: &mut Vec<f32>) {
-        space::features(at, out);
+        description().features(at, out);
     }
 
     fn default_point(&self, _: &DeviceSpec, _: &ConvInput, space: &BoundSpace) -> Option<Point> {

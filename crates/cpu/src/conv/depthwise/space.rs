@@ -3,11 +3,11 @@
 //! `m_s` is the side of a tile along vectors and `q_s` the other one: columns of outputs where vectors lie along channels, else rows.
 //! `p_l` rows of outputs are computed from one bringing together of their images' rows, and `t` threads divide images, planes and rows.
 
+use crate::described::Described;
 use std::sync::OnceLock;
 use tilewright_core::device::DeviceSpec;
 use tilewright_core::expr::Value;
-use tilewright_core::feature::Feature;
-use tilewright_core::space::{BoundSpace, Name, Param, ParamSpace, Point, RuleGroup, SpaceError, Symbols, Values};
+use tilewright_core::space::{BoundSpace, Param, ParamSpace, Point, RuleGroup, SpaceError, Symbols, Values};
 use tilewright_ops::conv::{ConvInput, Correlation, Layout};
 
 /// One value per parameter.
@@ -41,31 +41,19 @@ const FEATURES: [&str; 13] = [
     "along_channels",
 ];
 
-/// The space with the names that code reads, found once.
-#[derive(Debug)]
-pub(super) struct Description {
-    pub(super) space: ParamSpace,
-    sizes: [Name; SIZES.len()],
-    features: [Name; FEATURES.len()],
-}
+/// The space with the names that code reads.
+pub(super) type Description = Described<{ SIZES.len() }, 0, { FEATURES.len() }>;
 
-impl Description {
-    /// The one there is: the space is a constant of this crate, and a test builds it.
-    pub(super) fn get() -> &'static Self {
-        static DESCRIPTION: OnceLock<Description> = OnceLock::new();
-        DESCRIPTION.get_or_init(|| {
-            let space = space().unwrap_or_else(|e| unreachable!("the space of conv.cpu-depthwise: {e}"));
-            let name = |n: &str| space.name(n).unwrap_or_else(|| unreachable!("conv.cpu-depthwise defines no {n}"));
-            let (sizes, features) = (SIZES.map(name), FEATURES.map(name));
-            Self { space, sizes, features }
-        })
-    }
+/// The one there is.
+pub(super) fn description() -> &'static Description {
+    static DESCRIPTION: OnceLock<Description> = OnceLock::new();
+    DESCRIPTION.get_or_init(|| Described::new("conv.cpu-depthwise", space(), SIZES, [], (FEATURES, 1)))
 }
 
 impl Config {
     /// The parameters of a point; `None` for one of another space.
     pub(super) fn of(at: &Values<'_>) -> Option<Self> {
-        let [vectors, lines, p_l, t, vec] = at.ints::<u32, _>(Description::get().sizes)?.map(|x| x as usize);
+        let [vectors, lines, p_l, t, vec] = description().sizes(at)?;
         Some(Self { vectors, lines, p_l, t, vec })
     }
 }
@@ -134,22 +122,6 @@ fn space() -> Result<ParamSpace, SpaceError> {
             "rows and filters are held in memory",
         )
         .build()
-}
-
-pub(super) fn feature_names() -> Vec<Feature> {
-    let (flag, sizes) = FEATURES.split_last().unwrap_or((&"", &[]));
-    sizes.iter().map(|name| Feature::size(name)).chain([Feature::flag(flag)]).collect()
-}
-
-/// NaN where a name has no value, which is nowhere at a legal point.
-pub(super) fn features(at: &Values<'_>, out: &mut Vec<f32>) {
-    match at.ints::<u64, _>(Description::get().features) {
-        Some(values) => {
-            let (flag, sizes) = values.split_last().unwrap_or((&0, &[]));
-            out.extend(sizes.iter().map(|&x| x.max(1) as f32).chain([*flag as f32]));
-        }
-        None => out.resize(out.len() + FEATURES.len(), f32::NAN),
-    }
 }
 
 /// What runs before anything is tuned.

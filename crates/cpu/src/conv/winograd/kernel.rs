@@ -2,7 +2,7 @@
 
 use super::blueprint::Blueprint;
 use super::host::HostWinograd;
-use super::space::{self, Config, Description};
+use super::space::{self, Config, description};
 use crate::scalar::Float;
 use std::sync::Arc;
 use tilewright_core::buffer::Filling;
@@ -47,7 +47,7 @@ impl Kernel for CpuWinograd {
     }
 
     fn space(&self) -> &ParamSpace {
-        &Description::get().space
+        &description().space
     }
 
     fn accepts(&self, input: &ConvInput) -> Result<(), InputError> {
@@ -77,11 +77,11 @@ impl Kernel for CpuWinograd {
     }
 
     fn feature_names(&self) -> Vec<Feature> {
-        space::feature_names()
+        description().feature_names()
     }
 
     fn features(&self, _: &DeviceSpec, _: &ConvInput, at: &Values<'_>, out: &mut Vec<f32>) {
-        space::features(at, out);
+        description().features(at, out);
     }
 
     fn default_point(&self, _: &DeviceSpec, _: &ConvInput, space: &BoundSpace) -> Option<Point> {

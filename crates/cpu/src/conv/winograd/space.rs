@@ -5,11 +5,11 @@
 
 use super::super::space::{BROADCAST_TILE, VECTOR_TILE};
 use crate::codegen::vector::Width;
+use crate::described::Described;
 use std::sync::OnceLock;
 use tilewright_core::device::DeviceSpec;
 use tilewright_core::expr::{Val, Value};
-use tilewright_core::feature::Feature;
-use tilewright_core::space::{BoundSpace, Name, Param, ParamSpace, Point, RuleGroup, SpaceError, Symbols, Values};
+use tilewright_core::space::{BoundSpace, Param, ParamSpace, Point, RuleGroup, SpaceError, Symbols, Values};
 use tilewright_ops::conv::{ConvInput, Correlation, winograd};
 
 /// One value per parameter.
@@ -46,34 +46,21 @@ const FEATURES: [&str; 12] = [
     "broadcasts",
 ];
 
-/// The space with the names that code reads, found once.
-#[derive(Debug)]
-pub(super) struct Description {
-    pub(super) space: ParamSpace,
-    sizes: [Name; SIZES.len()],
-    order: [Name; 1],
-    features: [Name; FEATURES.len()],
-}
+/// The space with the names that code reads.
+pub(super) type Description = Described<{ SIZES.len() }, 1, { FEATURES.len() }>;
 
-impl Description {
-    /// The one there is: the space is a constant of this crate, and a test builds it.
-    pub(super) fn get() -> &'static Self {
-        static DESCRIPTION: OnceLock<Description> = OnceLock::new();
-        DESCRIPTION.get_or_init(|| {
-            let space = space().unwrap_or_else(|e| unreachable!("the space of conv.cpu-winograd: {e}"));
-            let name = |n: &str| space.name(n).unwrap_or_else(|| unreachable!("conv.cpu-winograd defines no {n}"));
-            let (sizes, order, features) = (SIZES.map(name), [name("order")], FEATURES.map(name));
-            Self { space, sizes, order, features }
-        })
-    }
+/// The one there is.
+pub(super) fn description() -> &'static Description {
+    static DESCRIPTION: OnceLock<Description> = OnceLock::new();
+    DESCRIPTION.get_or_init(|| Described::new("conv.cpu-winograd", space(), SIZES, ["order"], (FEATURES, 1)))
 }
 
 impl Config {
     /// The parameters of a point; `None` for one of another space.
     pub(super) fn of(at: &Values<'_>) -> Option<Self> {
-        let names = Description::get();
-        let [m, v_s, s_s, tiles, k_s, t, vec, prefetch] = at.ints::<u32, _>(names.sizes)?.map(|x| x as usize);
-        let [order] = at.read(names.order)?;
+        let names = description();
+        let [m, v_s, s_s, tiles, k_s, t, vec, prefetch] = names.sizes(at)?;
+        let [order] = names.words(at)?;
         let keeps_v = order == Val::Str("vector");
         Some(Self { m, v_s, s_s, tiles, k_s, t, vec, prefetch: prefetch as u32, keeps_v })
     }
@@ -170,22 +157,6 @@ pub(super) fn space() -> Result<ParamSpace, SpaceError> {
             "transformed filters are held in memory",
         )
         .build()
-}
-
-pub(super) fn feature_names() -> Vec<Feature> {
-    let (flag, sizes) = FEATURES.split_last().unwrap_or((&"", &[]));
-    sizes.iter().map(|name| Feature::size(name)).chain([Feature::flag(flag)]).collect()
-}
-
-/// NaN where a name has no value, which is nowhere at a legal point.
-pub(super) fn features(at: &Values<'_>, out: &mut Vec<f32>) {
-    match at.ints::<u64, _>(Description::get().features) {
-        Some(values) => {
-            let (flag, sizes) = values.split_last().unwrap_or((&0, &[]));
-            out.extend(sizes.iter().map(|&x| x.max(1) as f32).chain([*flag as f32]));
-        }
-        None => out.resize(out.len() + FEATURES.len(), f32::NAN),
-    }
 }
 
 /// What runs before anything is tuned.

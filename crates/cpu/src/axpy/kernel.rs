@@ -1,0 +1,122 @@
+//! The kernel.
+
+use super::driver::{Blueprint, is_row};
+use super::space::{self, Config, description};
+use crate::exec::parts::HostParts;
+use std::sync::Arc;
+use tilewright_core::computation::InputError;
+use tilewright_core::device::DeviceSpec;
+use tilewright_core::feature::Feature;
+use tilewright_core::id::KernelId;
+use tilewright_core::kernel::Kernel;
+use tilewright_core::program::Program;
+use tilewright_core::space::{BoundSpace, Legal, ParamSpace, Point, Symbols, Values};
+use tilewright_ops::gemm::{Gemm, GemmInput};
+
+/// The kernel `gemm.cpu-axpy`.
+#[derive(Debug, Default)]
+pub struct CpuAxpy(());
+
+/// A legal (device, input, configuration) with everything derived from it.
+#[derive(Clone, Debug)]
+pub struct AxpyPlan {
+    pub(super) blueprint: Blueprint,
+}
+
+/// Longest of the shorter side of C: scalars of more columns leave no registers for sums.
+const THIN: usize = 4;
+
+/// So many columns of C pay anyway, columns of so many vectors at least, and this is the longest side that `gemm.cpu-small` takes.
+const FEW: usize = 2;
+const VECTORS: usize = 4;
+const SMALL: usize = 512;
+
+impl CpuAxpy {
+    /// The kernel with its space.
+    pub fn new() -> Self {
+        Self(())
+    }
+}
+
+impl Kernel for CpuAxpy {
+    type Of = Gemm;
+    type Plan = AxpyPlan;
+
+    fn id(&self) -> KernelId {
+        KernelId::new("gemm.cpu-axpy.1")
+    }
+
+    fn computation(&self) -> &Gemm {
+        &Gemm
+    }
+
+    fn space(&self) -> &ParamSpace {
+        &description().space
+    }
+
+    /// A few columns of C of an A that is stored plain, or a single tight row of C of a B that is stored transposed.
+    fn accepts(&self, input: &GemmInput) -> Result<(), InputError> {
+        input.only(&GemmInput::PLAIN)?;
+        let GemmInput { m, n, layout, .. } = *input;
+        if input.batch.count > 1 {
+            let message = format!("{} products at once: there is code for one", input.batch.count);
+            return Err(InputError::new("batch", message));
+        }
+        if is_row(input) {
+            return Ok(());
+        }
+        if n > m.min(THIN) {
+            let message =
+                format!("{m} x {n}: columns are added to at most {THIN} columns of C, or to one tight row of it");
+            return Err(InputError::new("n", message));
+        }
+        if layout.a_transposed() {
+            return Err(InputError::new("layout", format!("{layout}: columns of A are read along m, as of nn")));
+        }
+        Ok(())
+    }
+
+    fn symbols(&self, device: &DeviceSpec, input: &GemmInput) -> Symbols {
+        input.symbols(device)
+    }
+
+    fn derivations(&self) -> Vec<(&'static str, String)> {
+        GemmInput::derivations()
+    }
+
+    fn plan(&self, _: &DeviceSpec, input: &GemmInput, at: &Legal<'_>) -> AxpyPlan {
+        // The names are the kernel's own, and the conformance suite reads them all at legal points.
+        let config = Config::of(at).unwrap_or_else(|| unreachable!("{at:?} is no legal point of gemm.cpu-axpy"));
+        AxpyPlan { blueprint: Blueprint::new(input.clone(), config) }
+    }
+
+    fn generate(&self, plan: &AxpyPlan) -> Program {
+        let blueprint = plan.blueprint.clone();
+        Program::host(Arc::new(HostParts::new(&plan.blueprint.input, blueprint.config.vec, blueprint)), 0)
+    }
+
+    fn feature_names(&self) -> Vec<Feature> {
+        description().feature_names()
+    }
+
+    fn features(&self, _: &DeviceSpec, _: &GemmInput, at: &Values<'_>, out: &mut Vec<f32>) {
+        description().features(at, out);
+    }
+
+    /// Long columns of a matrix that the first-level cache does not hold, or that `gemm.cpu-small` has no code for: strips of it would
+    /// cost `gemm.cpu` more than sums that go to C and back cost here. Each column of C brings such sums, which only a matrix from beyond
+    /// the second-level cache hides.
+    fn suits(&self, device: &DeviceSpec, input: &GemmInput) -> f64 {
+        let fact = |name, usual| device.fact(name).and_then(|x| usize::try_from(x).ok()).unwrap_or(usual);
+        let (es, across, long) = (input.dtype().size(), input.m.min(input.n), input.m.max(input.n));
+        let fills = long * es >= VECTORS * fact("vec_max", 16);
+        let matrix = long.saturating_mul(input.k * es);
+        let streams = long > SMALL || matrix >= 2 * fact("l1d_bytes", 32 << 10);
+        let hides = across <= FEW || matrix > fact("l2_bytes", 512 << 10);
+        if fills && streams && hides { 2.0 } else { 0.0 }
+    }
+
+    fn default_point(&self, _: &DeviceSpec, _: &GemmInput, space: &BoundSpace) -> Option<Point> {
+        space::default_point(space)
+    }
+}
