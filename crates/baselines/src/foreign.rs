@@ -40,6 +40,7 @@ const DOUBLE_BATCH: &str = "cblas_dgemm_batch_strided";
 const COLUMN_MAJOR: c_int = 102;
 const NO_TRANSPOSE: c_int = 111;
 const TRANSPOSE: c_int = 112;
+const CONJUGATE: c_int = 113;
 
 /// `cblas_?gemm` of the LP64 interface.
 type CblasFn<T> = unsafe extern "C" fn(
@@ -55,6 +56,24 @@ type CblasFn<T> = unsafe extern "C" fn(
     *const T,
     c_int,
     T,
+    *mut T,
+    c_int,
+);
+
+/// `cblas_cgemm` and `cblas_zgemm` of the LP64 interface, whose scalars are passed by address.
+type CblasComplexFn<T> = unsafe extern "C" fn(
+    c_int,
+    c_int,
+    c_int,
+    c_int,
+    c_int,
+    c_int,
+    *const T,
+    *const T,
+    c_int,
+    *const T,
+    c_int,
+    *const T,
     *mut T,
     c_int,
 );
@@ -137,8 +156,8 @@ impl Library {
         Ok(Box::leak(Box::new(Library { handle, path: path.to_owned() })))
     }
 
-    /// The `cblas_sgemm` and `cblas_dgemm` of this library, whose names begin with a prefix, and its routines for batches if it has
-    /// them.
+    /// The `cblas_sgemm` and `cblas_dgemm` of this library, whose names begin with a prefix, and its routines for batches and for
+    /// complex numbers if it has them.
     pub(crate) fn cblas(&'static self, prefix: &str) -> Result<Cblas, LoadError> {
         let name = |name: &str| format!("{prefix}{name}");
         // SAFETY: these names have these prototypes in every LP64 CBLAS; some builds leave the prefix from those for batches.
@@ -148,6 +167,17 @@ impl Library {
                 dgemm: self.symbol(&name("cblas_dgemm"))?,
                 sbatch: self.either(&name(SINGLE_BATCH), SINGLE_BATCH),
                 dbatch: self.either(&name(DOUBLE_BATCH), DOUBLE_BATCH),
+                complex: self.cblas_complex(prefix).ok(),
+            })
+        }
+    }
+
+    fn cblas_complex(&'static self, prefix: &str) -> Result<CblasComplex, LoadError> {
+        // SAFETY: these names have these prototypes in every LP64 CBLAS.
+        unsafe {
+            Ok(CblasComplex {
+                cgemm: self.symbol(&format!("{prefix}cblas_cgemm"))?,
+                zgemm: self.symbol(&format!("{prefix}cblas_zgemm"))?,
             })
         }
     }
@@ -285,6 +315,15 @@ pub(crate) struct Cblas {
     dgemm: CblasFn<f64>,
     sbatch: Option<StridedBatchFn<f32>>,
     dbatch: Option<StridedBatchFn<f64>>,
+    /// Builds of single precisions lack them.
+    pub(crate) complex: Option<CblasComplex>,
+}
+
+/// The GEMMs of complex numbers.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct CblasComplex {
+    cgemm: CblasComplexFn<[f32; 2]>,
+    zgemm: CblasComplexFn<[f64; 2]>,
 }
 
 impl Cblas {
@@ -302,6 +341,16 @@ impl Cblas {
 
     pub(crate) fn dbatch(&self, batch: &mut BatchCall<'_, f64>) {
         cblas_batch(self.dgemm, self.dbatch, batch);
+    }
+}
+
+impl CblasComplex {
+    pub(crate) fn cgemm(&self, batch: &mut BatchCall<'_, [f32; 2]>) {
+        batch.each(|call| cblas_complex(self.cgemm, call));
+    }
+
+    pub(crate) fn zgemm(&self, batch: &mut BatchCall<'_, [f64; 2]>) {
+        batch.each(|call| cblas_complex(self.zgemm, call));
     }
 }
 
@@ -363,6 +412,33 @@ fn cblas_gemm<T: Copy>(function: CblasFn<T>, call: &mut GemmCall<'_, T>) {
     }
 }
 
+fn cblas_complex<T: Copy>(function: CblasComplexFn<T>, call: &mut GemmCall<'_, T>) {
+    let stored = |transposed, conjugated| match (transposed, conjugated) {
+        (_, true) => CONJUGATE,
+        (true, false) => TRANSPOSE,
+        (false, false) => NO_TRANSPOSE,
+    };
+    // SAFETY: as in `cblas_gemm`; the scalars are read during the call only.
+    unsafe {
+        function(
+            COLUMN_MAJOR,
+            stored(call.layout.a_transposed(), call.layout.a_conjugated()),
+            stored(call.layout.b_transposed(), call.layout.b_conjugated()),
+            call.m as c_int,
+            call.n as c_int,
+            call.k as c_int,
+            &call.alpha,
+            call.a.as_ptr(),
+            call.lda as c_int,
+            call.b.as_ptr(),
+            call.ldb as c_int,
+            &call.beta,
+            call.c.as_mut_ptr(),
+            call.ldc as c_int,
+        );
+    }
+}
+
 /// The crate `matrixmultiply`, f32.
 pub(crate) fn matrixmultiply_f32(call: &mut GemmCall<'_, f32>) {
     strided_gemm(matrixmultiply::sgemm, call);
@@ -396,32 +472,57 @@ fn strided_gemm<T: Copy>(function: StridedFn<T>, call: &mut GemmCall<'_, T>) {
     }
 }
 
-/// The crate `gemm`, which names the scalars the other way round: `dst = alpha · dst + beta · lhs · rhs`.
+/// The crate `gemm`, f32 and f64.
 pub(crate) fn gemm_crate<T: Copy + Default + PartialEq + 'static>(call: &mut GemmCall<'_, T>, threads: usize) {
+    let scalars = (call.alpha, call.beta);
+    gemm_as::<T, T>(call, scalars, threads);
+}
+
+/// The same of complex numbers.
+pub(crate) fn gemm_crate_c32(call: &mut GemmCall<'_, [f32; 2]>, threads: usize) {
+    let scalars = [call.alpha, call.beta].map(|[re, im]| gemm::c32::new(re, im));
+    gemm_as::<_, gemm::c32>(call, scalars.into(), threads);
+}
+
+/// The same of complex numbers.
+pub(crate) fn gemm_crate_c64(call: &mut GemmCall<'_, [f64; 2]>, threads: usize) {
+    let scalars = [call.alpha, call.beta].map(|[re, im]| gemm::c64::new(re, im));
+    gemm_as::<_, gemm::c64>(call, scalars.into(), threads);
+}
+
+/// The crate `gemm`, which names the scalars the other way round: `dst = alpha · dst + beta · lhs · rhs`.
+///
+/// `G` is what the crate calls `T`: of the same layout.
+fn gemm_as<T: Copy, G: Copy + Default + PartialEq + 'static>(
+    call: &mut GemmCall<'_, T>,
+    (alpha, beta): (G, G),
+    threads: usize,
+) {
+    const { assert!(size_of::<T>() == size_of::<G>() && align_of::<T>() == align_of::<G>()) };
     let ((rsa, csa), (rsb, csb)) = (call.a_strides(), call.b_strides());
     let parallelism = if threads > 1 { gemm::Parallelism::Rayon(threads) } else { gemm::Parallelism::None };
-    let read_c = call.beta != T::default();
-    // SAFETY: as in `cblas_gemm`; T is f32 or f64, which the crate supports.
+    let read_c = beta != G::default();
+    // SAFETY: as in `cblas_gemm`; G is f32, f64 or a complex number of such parts, which the crate supports, and T its own bytes.
     unsafe {
         gemm::gemm(
             call.m,
             call.n,
             call.k,
-            call.c.as_mut_ptr(),
+            call.c.as_mut_ptr().cast::<G>(),
             call.ldc as isize,
             1,
             read_c,
-            call.a.as_ptr(),
+            call.a.as_ptr().cast::<G>(),
             csa as isize,
             rsa as isize,
-            call.b.as_ptr(),
+            call.b.as_ptr().cast::<G>(),
             csb as isize,
             rsb as isize,
-            call.beta,
-            call.alpha,
+            beta,
+            alpha,
             false,
-            false,
-            false,
+            call.layout.a_conjugated(),
+            call.layout.b_conjugated(),
             parallelism,
         );
     }

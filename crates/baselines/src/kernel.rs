@@ -9,6 +9,7 @@ use tilewright_core::buffer::{BufferSpec, View};
 use tilewright_core::computation::{Computation, InputError};
 use tilewright_core::device::DeviceSpec;
 use tilewright_core::dtype::DType;
+use tilewright_core::element::ElementTypes;
 use tilewright_core::feature::Feature;
 use tilewright_core::id::KernelId;
 use tilewright_core::kernel::Kernel;
@@ -23,6 +24,12 @@ pub(crate) type Run<T> = Box<dyn Fn(&mut GemmCall<'_, T>, usize) + Send + Sync>;
 /// The same for each product of a batch.
 pub(crate) type RunBatch<T> = Box<dyn Fn(&mut BatchCall<'_, T>, usize) + Send + Sync>;
 
+/// Products of complex numbers, several or one.
+pub(crate) struct ComplexRoutine {
+    pub(crate) cgemm: RunBatch<[f32; 2]>,
+    pub(crate) zgemm: RunBatch<[f64; 2]>,
+}
+
 /// A GEMM of the host.
 pub(crate) struct Routine {
     /// Name, version and file.
@@ -31,6 +38,8 @@ pub(crate) struct Routine {
     pub(crate) dgemm: Run<f64>,
     pub(crate) sbatch: RunBatch<f32>,
     pub(crate) dbatch: RunBatch<f64>,
+    /// None where the library has no complex products, or they are not called.
+    pub(crate) complex: Option<ComplexRoutine>,
 }
 
 impl fmt::Debug for Routine {
@@ -76,6 +85,10 @@ impl LibraryGemm {
     }
 }
 
+/// What libraries with complex products compute.
+const WITH_COMPLEX: [ElementTypes; 4] =
+    [GemmInput::PLAIN[0], GemmInput::PLAIN[1], GemmInput::COMPLEX[0], GemmInput::COMPLEX[1]];
+
 /// The threads of a device of the host.
 pub(crate) fn threads_of(device: &DeviceSpec) -> usize {
     device.fact("threads").and_then(|t| usize::try_from(t).ok()).unwrap_or(1).max(1)
@@ -115,9 +128,11 @@ impl Kernel for LibraryGemm {
         &self.space
     }
 
-    /// Products of plain element types, of sizes that fit 32-bit BLAS. On a CUDA device one at a time.
+    /// Products of plain element types, and of complex ones where the library has them, of sizes that fit 32-bit BLAS. On a CUDA device
+    /// one at a time.
     fn accepts(&self, input: &GemmInput) -> Result<(), InputError> {
-        input.only(&GemmInput::PLAIN)?;
+        let has_complex = self.routine.is_some_and(|routine| routine.complex.is_some());
+        input.only(if has_complex { &WITH_COMPLEX } else { &GemmInput::PLAIN })?;
         if input.batch.count > 1 && self.routine.is_none() {
             let message = format!("{} products at once: {} is called for one", input.batch.count, self.name);
             return Err(InputError::new("batch", message));
@@ -166,8 +181,14 @@ impl HostCode for HostCall {
     fn run(&self, args: &mut HostArgs<'_, '_>) -> Result<(), DeviceError> {
         let Ok(checked) = &self.checked else { return Err(refusal(&self.checked, &self.buffers, args)) };
         let (routine, threads) = (self.routine, self.threads);
-        let ran = match self.dtype {
-            DType::F32 => batch_on(checked, args).map(|mut batch| match batch.count {
+        let ran = match (self.dtype, &routine.complex) {
+            (DType::C32, Some(complex)) => {
+                batch_on(checked, args).map(|mut batch| (complex.cgemm)(&mut batch, threads))
+            }
+            (DType::C64, Some(complex)) => {
+                batch_on(checked, args).map(|mut batch| (complex.zgemm)(&mut batch, threads))
+            }
+            (DType::F32, _) => batch_on(checked, args).map(|mut batch| match batch.count {
                 1 => (routine.sgemm)(&mut batch.whole, threads),
                 _ => (routine.sbatch)(&mut batch, threads),
             }),
@@ -197,6 +218,20 @@ impl Element for f64 {
     const DTYPE: DType = DType::F64;
     fn of(scalar: f64) -> Self {
         scalar
+    }
+}
+
+impl Element for [f32; 2] {
+    const DTYPE: DType = DType::C32;
+    fn of(scalar: f64) -> Self {
+        [scalar as f32, 0.0]
+    }
+}
+
+impl Element for [f64; 2] {
+    const DTYPE: DType = DType::C64;
+    fn of(scalar: f64) -> Self {
+        [scalar, 0.0]
     }
 }
 

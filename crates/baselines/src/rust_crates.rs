@@ -3,7 +3,7 @@
 use crate::call::{BatchCall, GemmCall};
 use crate::foreign;
 use crate::inventory::Identity;
-use crate::kernel::Routine;
+use crate::kernel::{ComplexRoutine, Routine};
 use crate::small::{Maker, SmallRoutine};
 
 /// The crate `gemm`: packed, runtime-dispatched SIMD, threads by rayon. The crate `matrixmultiply`: its own threading reads its
@@ -17,6 +17,10 @@ pub(crate) fn routines() -> [Routine; 2] {
             dgemm: Box::new(foreign::gemm_crate),
             sbatch: Box::new(|batch, threads| by_products(batch, threads, foreign::gemm_crate)),
             dbatch: Box::new(|batch, threads| by_products(batch, threads, foreign::gemm_crate)),
+            complex: Some(ComplexRoutine {
+                cgemm: Box::new(|batch, threads| by_products(batch, threads, foreign::gemm_crate_c32)),
+                zgemm: Box::new(|batch, threads| by_products(batch, threads, foreign::gemm_crate_c64)),
+            }),
         },
         Routine {
             identity: Identity::built_in("matrixmultiply", "0.3"),
@@ -28,6 +32,7 @@ pub(crate) fn routines() -> [Routine; 2] {
             dbatch: Box::new(|batch, threads| {
                 by_products(batch, threads, |call, threads| by_columns(call, threads, foreign::matrixmultiply_f64));
             }),
+            complex: None,
         },
     ]
 }

@@ -7,7 +7,9 @@ use tilewright_core::computation::Computation;
 use tilewright_core::device::{DeviceKind, DeviceSpec};
 use tilewright_core::dtype::DType;
 use tilewright_core::kernel::Kernel;
-use tilewright_core::problem::{AnyKernel, ProblemError};
+use tilewright_core::data::Data;
+use tilewright_core::device::Device;
+use tilewright_core::problem::{AnyKernel, Bound, Problem, ProblemError};
 use tilewright_core::program::Step;
 use tilewright_core::space::{Config, Point};
 use tilewright_ops::gemm::{Batch, Gemm, GemmInput, Layout, ScalarClass};
@@ -47,6 +49,24 @@ fn inputs() -> Vec<GemmInput> {
     out
 }
 
+/// Products of complex numbers of the same kinds, in every layout.
+fn complex() -> Vec<GemmInput> {
+    let classes = [ScalarClass::Zero, ScalarClass::One, ScalarClass::Other];
+    let mut out = Vec::new();
+    for (i, [m, n, k]) in
+        [[7, 11, 13], [1, 1, 1], [33, 1, 40], [16, 16, 0], [0, 3, 2], [133, 65, 70]].into_iter().enumerate()
+    {
+        for (j, layout) in Layout::EVERY.into_iter().enumerate() {
+            let tight = GemmInput::new(m, n, k, [DType::C32, DType::C64][(i + j) % 2], layout);
+            let (lda, ldb, ldc) = (tight.lda + i % 3, tight.ldb + j % 2, tight.ldc + (i + j) % 2);
+            let (alpha, beta) = (classes[(i + j + 1) % 3], classes[(2 * i + j) % 3]);
+            let one = GemmInput { lda, ldb, ldc, alpha, beta, ..tight };
+            out.push(GemmInput { batch: Batch::tight(1 + 2 * (j as u32 % 2), &one), ..one });
+        }
+    }
+    out
+}
+
 /// Batches: strides with room, shared operands, overlapping ones.
 fn batches() -> Vec<GemmInput> {
     let all = inputs().into_iter().step_by(3).enumerate();
@@ -75,6 +95,34 @@ fn keeps_the_contract(library: &str) {
         let mut device = toy::host_device_with(device(DeviceKind::Cpu, threads));
         testkit::kernel(&kernel, &mut device, &[inputs(), batches()].concat(), &effort).unwrap();
     }
+}
+
+/// Right complex products of real and of exact data. Of special data libraries make what they like: all multiply by a complex alpha, whose
+/// zero makes NaN of an infinity.
+fn multiplies_complex_numbers(library: &str) {
+    let Some(kernel) = LibraryGemm::of_host().into_iter().find(|kernel| kernel.id().name() == library) else {
+        let missing = inventory().missing.iter().find(|missing| missing.name == library);
+        return testkit::skip(library, missing.map_or("it is unknown", |missing| &missing.reason));
+    };
+    let kernel = Arc::new(kernel);
+    for (threads, input) in [1, 2].into_iter().flat_map(|threads| complex().into_iter().map(move |i| (threads, i))) {
+        let mut device = toy::host_device_with(device(DeviceKind::Cpu, threads));
+        let problem = Bound::new(kernel.clone(), device.spec().clone(), input.clone()).unwrap();
+        let program = problem.program(&problem.space().check(&[]).unwrap());
+        for filling in [Filling::Real, Filling::Exact] {
+            let work = Arc::new(problem.workload(filling, 1));
+            device.upload(&Data::Given(work.clone())).unwrap();
+            device.run(&program).unwrap();
+            let expected = problem.reference(&work.buffers, &work.scalars).unwrap();
+            let verdict = expected.compare(&device.read().unwrap());
+            assert!(verdict.is_right(), "{library} {input:?}: {verdict:?}");
+        }
+    }
+}
+
+#[test]
+fn libraries_multiply_complex_numbers() {
+    ["gemm", "openblas", "blis", "mkl"].into_iter().for_each(multiplies_complex_numbers);
 }
 
 /// Small products, those among them that the library says it makes something for.

@@ -10,8 +10,9 @@ use crate::codegen::vector::{Vector, Width};
 use crate::config::{GemmConfig, Order, Store};
 use crate::exec::pack::SLACK;
 use crate::geometry::{Frame, Operand};
-use crate::scalar::Float;
+use crate::scalar::{Float, Numbers, Stored};
 use crate::split::{KINDS, Split, pieces, share};
+use tilewright_core::dtype::DType;
 use tilewright_ops::gemm::{GemmInput, ScalarClass};
 
 /// Alignment of every part of the workspace, in bytes.
@@ -46,6 +47,8 @@ pub(crate) struct Blueprint {
     pub(crate) config: GemmConfig,
     pub(crate) frame: Frame,
     pub(crate) vector: Vector,
+    pub(crate) numbers: Numbers,
+    pub(crate) stored: Stored,
     pub(crate) pack_v: bool,
     pub(crate) pack_s: bool,
     pub(crate) v: Split,
@@ -77,17 +80,20 @@ impl Blueprint {
         let c = &config;
         let (m, n) = ((c.m_s, c.m_l, c.t_m, c.pack_a), (c.n_s, c.n_l, c.t_n, c.pack_b));
         let (v, s) = if frame.swapped { (n, m) } else { (m, n) };
-        let lanes = vector.lanes();
+        let (numbers, stored) = (Numbers::of(input.dtype()), Stored::of(input.dtype()));
+        let lanes = vector.lanes() / numbers.parts();
         let (k_s, k_g) = (c.k_s as usize, c.k_g as usize);
         let steps = (c.u as usize / k_s).max(1);
         Self {
             frame,
             vector,
+            numbers,
+            stored,
             pack_v: v.3,
             pack_s: s.3,
             v: Split::new(frame.v_len, lanes, vectors),
             s: Split::new(frame.s_len, 1, s.0 as usize),
-            k: Split::into_multiple(input.k, k_s, steps, k_g),
+            k: Split::into_multiple(input.k.div_ceil(stored.group()), k_s, steps, k_g),
             v_block: (v.1 / v.0).max(1) as usize,
             s_block: s.1.div_ceil(s.0).max(1) as usize,
             v_threads: v.2 as usize,
@@ -101,9 +107,14 @@ impl Blueprint {
         self.v_threads * self.s_threads * self.config.k_g as usize
     }
 
-    /// Whether slices of k are summed through the workspace.
+    /// Whether slices of k are summed through the workspace, of which there is one where C has fewer bits than sums.
     pub(crate) fn reduces(&self) -> bool {
-        self.config.k_g > 1
+        self.config.k_g > 1 || matches!(self.input.types.output, DType::F16 | DType::Bf16)
+    }
+
+    /// Bytes of an element as the operands store it.
+    pub(crate) fn source_es(&self) -> usize {
+        if self.stored == Stored::Same { self.es() } else { self.stored.bytes() }
     }
 
     pub(crate) fn part(&self, thread: usize) -> Part {
@@ -118,9 +129,9 @@ impl Blueprint {
         }
     }
 
-    /// Bytes of an element.
+    /// Bytes of an element as tiles read it.
     pub(crate) fn es(&self) -> usize {
-        self.vector.float.bytes()
+        self.vector.float.bytes() * self.numbers.parts()
     }
 
     fn deepest(&self) -> usize {
@@ -175,18 +186,19 @@ impl Blueprint {
         }
         let es = self.es();
         let vecs = self.v.units(v_kind);
-        let s = self.s.units(s_kind);
+        let (s, parts) = (self.s.units(s_kind), self.numbers.parts());
         let bytes = |elements: usize| (elements * es) as i32;
         let (s_k, s_s) =
             if self.pack_s { (bytes(s), bytes(1)) } else { (bytes(self.frame.s.step), bytes(self.frame.s.along)) };
         let copy_v = place == Place::Lead && self.copies_v();
-        let v_k = if self.pack_v && !copy_v { bytes(vecs * self.vector.lanes()) } else { bytes(self.frame.v.step) };
+        let v_k = if self.pack_v && !copy_v { bytes(vecs * self.v.unit) } else { bytes(self.frame.v.step) };
         let first = if self.reduces() { ScalarClass::Zero } else { self.input.beta };
         Some(Tile {
             vector: self.vector,
             vecs,
-            tail: if v_kind + 1 == KINDS { self.v.tail() } else { 0 },
-            s,
+            tail: if v_kind + 1 == KINDS { self.v.tail() * parts } else { 0 },
+            s: s * parts,
+            numbers: self.numbers,
             k_s: self.config.k_s as usize,
             k_l: self.config.k_l as usize,
             v_masked: copy_v || !self.pack_v,
@@ -280,7 +292,7 @@ impl Blueprint {
         } else {
             self.s_block.min(self.s.tiles() / self.s_threads)
         };
-        (operand.along == 1 && self.k.tiles() > 1 && fits && self.walk_block().is_none())
+        (operand.along == 1 && self.stored == Stored::Same && self.k.tiles() > 1 && fits && self.walk_block().is_none())
             .then(|| row.div_ceil(panels.max(1)))
     }
 
@@ -292,7 +304,7 @@ impl Blueprint {
     /// Whether the first tile of a panel of `v` copies it on the way, instead of a separate pass: when blocks
     /// are one panel deep, vectors are contiguous in the source and the panel stays.
     pub(crate) fn copies_v(&self) -> bool {
-        self.pack_v && self.v_block == 1 && self.keeps_v() && self.frame.v.along == 1
+        self.pack_v && self.v_block == 1 && self.keeps_v() && self.frame.v.along == 1 && self.stored == Stored::Same
     }
 
     /// Whether the first tile of a panel that stays has a routine of its own: it copies the panel of `v`, or

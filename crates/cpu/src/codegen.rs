@@ -3,8 +3,10 @@
 pub(crate) mod abi;
 pub(crate) mod across;
 mod along;
+pub(crate) mod complex;
 pub(crate) mod emitter;
 pub(crate) mod peak;
+pub(crate) mod prefetch;
 pub(crate) mod tile;
 pub(crate) mod vector;
 

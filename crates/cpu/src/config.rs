@@ -1,6 +1,7 @@
 //! Tuning parameters of the CPU GEMM: the image of ISAAC's on a core with vector registers and caches.
 
 use crate::kernel::space::Description;
+use crate::scalar::Kind;
 use tilewright_core::expr::Val;
 use tilewright_core::space::Values;
 
@@ -92,9 +93,9 @@ impl GemmConfig {
     }
 
     /// The parameters of a point of the kernel's space, which are those of the problem that the kernel solves, in terms of the
-    /// caller's: see the space's documentation. `None` for a point of another space.
-    pub(crate) fn of(at: &Values<'_>) -> Option<Self> {
-        let names = Description::get();
+    /// caller's: see the space's documentation. `None` for a point of another space than that of this kind.
+    pub(crate) fn of(at: &Values<'_>, kind: Kind) -> Option<Self> {
+        let names = Description::of(kind);
         let [m_s, n_s, m_l, n_l, u, k_s, k_l, k_g, t, t_m, t_n, pack_a, pack_b, vec, prefetch] =
             at.ints(names.sizes)?;
         let [axis, order, store] = at.read(names.words)?;

@@ -4,6 +4,7 @@ pub(crate) mod code;
 pub(crate) mod driver;
 #[cfg(target_arch = "x86_64")]
 pub(crate) mod memory;
+pub(crate) mod narrow;
 pub(crate) mod pack;
 pub(crate) mod parts;
 mod portable;

@@ -4,6 +4,7 @@
 //! Instructions are decoded from the machine code by iced-x86's decoder, so that what is tested is what would run.
 
 mod memory;
+mod tiles;
 mod vector;
 
 use std::collections::HashMap;
@@ -11,6 +12,7 @@ use std::collections::HashMap;
 use iced_x86::{Decoder, DecoderOptions, Instruction, Mnemonic, OpKind, Register};
 
 pub(crate) use memory::{Memory, Rights};
+pub(crate) use tiles::Tiles;
 
 /// Why a run stopped.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -50,6 +52,7 @@ pub(crate) struct Machine<'a> {
     general: [u64; 16],
     vectors: [[u8; 64]; 32],
     masks: [u64; 8],
+    pub(crate) tiles: Tiles,
     zero: bool,
     carry: bool,
 }
@@ -61,7 +64,7 @@ impl<'a> Machine<'a> {
         let code = decoder.into_iter().map(|i| (i.ip(), i)).collect();
         // Registers are not zero when a routine starts.
         let vectors = [[0xa5; 64]; 32];
-        Self { code, memory, general: [0x5a5a; 16], vectors, masks: [!0; 8], zero: false, carry: false }
+        Self { code, memory, general: [0x5a5a; 16], vectors, masks: [!0; 8], tiles: None, zero: false, carry: false }
     }
 
     /// Calls the routine at `entry` with one pointer.
@@ -192,6 +195,13 @@ impl<'a> Machine<'a> {
                 }
             }
             Mnemonic::Kmovw => self.masks[to.number()] = self.get(i.op1_register()) & 0xffff,
+            Mnemonic::Ldtilecfg
+            | Mnemonic::Tilerelease
+            | Mnemonic::Tilezero
+            | Mnemonic::Tileloadd
+            | Mnemonic::Tilestored
+            | Mnemonic::Tdpbf16ps
+            | Mnemonic::Tdpbssd => self.step_tile(i)?,
             _ => self.step_vector(i)?,
         }
         Ok(i.next_ip())

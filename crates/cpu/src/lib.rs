@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+mod amx;
 mod axpy;
 mod blueprint;
 mod codegen;
@@ -22,6 +23,7 @@ mod interpreter;
 #[cfg(test)]
 mod proofs;
 
+pub use amx::{AmxPlan, CpuAmx};
 pub use axpy::{AxpyPlan, CpuAxpy};
 pub use conv::{ConvPlan, CpuConv, CpuDepthwise, CpuWinograd, DepthwisePlan, WinogradPlan};
 pub use device::CpuDevice;

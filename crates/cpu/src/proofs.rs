@@ -12,6 +12,7 @@ use tilewright_core::buffer::{Buffer, Filling, Workload};
 use tilewright_core::computation::Computation;
 use tilewright_core::device::{DeviceKind, DeviceSpec};
 use tilewright_core::dtype::DType;
+use tilewright_core::element::ElementTypes;
 use tilewright_core::kernel::Kernel;
 use tilewright_core::problem::{Bound, Problem};
 use tilewright_ops::gemm::{A, ALPHA, B, BETA, C, Gemm, GemmInput, Layout, ScalarClass};
@@ -21,19 +22,22 @@ use crate::codegen::abi::PanelArgs;
 use crate::exec::code::Invoke;
 use crate::exec::driver::{Call, Compiled};
 use crate::exec::parts::Parts;
-use crate::interpreter::{Fault, Machine, Memory, Rights};
-use crate::kernel::{CpuGemm, GemmPlan};
+use crate::interpreter::{Fault, Machine, Memory, Rights, Tiles};
+use crate::kernel::{CpuGemm, GemmPlan, NARROW};
+use crate::scalar::Kind;
 
 /// Runs routines in the interpreter and keeps the first fault.
 pub(crate) struct Interpreted {
     code: Vec<u8>,
     memory: RefCell<Memory>,
     fault: RefCell<Option<Fault>>,
+    /// A thread keeps its tiles from routine to routine.
+    tiles: RefCell<Tiles>,
 }
 
 impl Interpreted {
     pub(crate) fn new(code: Vec<u8>, memory: Memory) -> Self {
-        Self { code, memory: RefCell::new(memory), fault: RefCell::new(None) }
+        Self { code, memory: RefCell::new(memory), fault: RefCell::new(None), tiles: RefCell::new(None) }
     }
 
     pub(crate) fn fault(self) -> Option<Fault> {
@@ -48,7 +52,10 @@ impl Invoke for Interpreted {
         }
         let mut memory = self.memory.borrow_mut();
         let mark = memory.allow(args as u64, size_of::<PanelArgs>(), Rights::ReadWrite);
-        let result = Machine::new(&self.code, &mut memory).call(entry as u64, args as u64);
+        let mut machine = Machine::new(&self.code, &mut memory);
+        machine.tiles = self.tiles.take();
+        let result = machine.call(entry as u64, args as u64);
+        self.tiles.replace(machine.tiles);
         memory.forget(mark);
         *self.fault.borrow_mut() = result.err();
     }
@@ -63,6 +70,7 @@ pub(crate) fn device(vec_max: i64, threads: i64) -> DeviceSpec {
         ("l2_bytes", 512 << 10),
         ("l3_bytes", 32 << 20),
         ("memory_bytes", 8 << 30),
+        ("avx512_vnni", i64::from(vec_max == 64)),
     ];
     DeviceSpec {
         id: "cpu".into(),
@@ -134,7 +142,8 @@ pub(crate) fn run_parts(
     work: &mut Workload,
     interpreted: Option<Rights>,
 ) -> Result<(), Fault> {
-    let call = call(work, &mut Buffer::zeroed(DType::I8, 0));
+    let mut workspace = Buffer::zeroed(DType::I8, parts.workspace());
+    let call = call(work, &mut workspace);
     let Some(rights) = interpreted else {
         // SAFETY: buffers have the input's extents.
         unsafe { parts.run_plainly(&call) };
@@ -146,6 +155,7 @@ pub(crate) fn run_parts(
     allow_columns(&mut memory, &work.buffers[A], a.0, a.1, input.lda, Rights::Read);
     allow_columns(&mut memory, &work.buffers[B], b.0, b.1, input.ldb, Rights::Read);
     allow_columns(&mut memory, &work.buffers[C], input.m, input.n, input.ldc, rights);
+    memory.allow(workspace.bytes().as_ptr() as u64, workspace.len(), Rights::ReadWrite);
     let runs = Interpreted::new(code, memory);
     for thread in 0..parts.threads() {
         // SAFETY: buffers have the input's extents; one thread runs after the other.
@@ -180,23 +190,31 @@ fn interpret(blueprint: &Blueprint, input: &GemmInput, work: &mut Workload) -> R
     runs.fault().map_or(Ok(()), Err)
 }
 
+const REAL: &[ElementTypes] = &GemmInput::PLAIN;
+const COMPLEX: &[ElementTypes] = &GemmInput::COMPLEX;
+
 prop_compose! {
-    fn inputs()(
+    fn inputs(types: &'static [ElementTypes])(
         sizes in (1usize..40, 1usize..40, 1usize..70),
         pads in (0usize..3, 0usize..3, 0usize..3),
-        layout in 0usize..4,
-        double in any::<bool>(),
+        layout in 0usize..180,
+        dtype in 0usize..420,
         alpha in 0usize..2,
         beta in 0usize..3,
         align in 0u32..3,
     ) -> GemmInput {
         let (m, n, k) = sizes;
-        let dtype = if double { DType::F64 } else { DType::F32 };
-        let mut input = GemmInput::new(m, n, k, dtype, Layout::ALL[layout]);
+        let types = types[dtype % types.len()];
+        let layouts = Layout::every(types.operand);
+        let mut input = GemmInput::new(m, n, k, types, layouts[layout % layouts.len()]);
         (input.lda, input.ldb, input.ldc) = (input.lda + pads.0, input.ldb + pads.1, input.ldc + pads.2);
         input.alpha = [ScalarClass::One, ScalarClass::Other][alpha];
         input.beta = [ScalarClass::Zero, ScalarClass::One, ScalarClass::Other][beta];
         input.align = 64 >> align;
+        if types.operand.is_integer() {
+            input.alpha = ScalarClass::One;
+            input.beta = if beta == 0 { ScalarClass::Zero } else { ScalarClass::One };
+        }
         input
     }
 }
@@ -208,7 +226,12 @@ fn check(
     seed: u64,
     run: fn(&Blueprint, &GemmInput, &mut Workload) -> Result<(), Fault>,
 ) -> Result<(), TestCaseError> {
-    let Some(GemmPlan { blueprint }) = any_plan(CpuGemm::new(), device, input, &mut StdRng::seed_from_u64(seed)) else {
+    let kernel = match Kind::of(input.dtype()) {
+        Kind::Real => CpuGemm::new(),
+        Kind::Complex => CpuGemm::complex(),
+        Kind::Narrow => CpuGemm::narrow(),
+    };
+    let Some(GemmPlan { blueprint }) = any_plan(kernel, device, input, &mut StdRng::seed_from_u64(seed)) else {
         return Err(TestCaseError::reject("no legal point was drawn"));
     };
     let config = &blueprint.config;
@@ -225,22 +248,57 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(250))]
 
     #[test]
-    fn avx512_is_right_and_within_bounds(input in inputs(), threads in 1i64..4, seed in any::<u64>()) {
+    fn avx512_is_right_and_within_bounds(input in inputs(REAL), threads in 1i64..4, seed in any::<u64>()) {
         check(&input, &device(64, threads), seed, interpret)?;
     }
 
     #[test]
-    fn avx2_is_right_and_within_bounds(input in inputs(), threads in 1i64..4, seed in any::<u64>()) {
+    fn avx2_is_right_and_within_bounds(input in inputs(REAL), threads in 1i64..4, seed in any::<u64>()) {
         check(&input, &device(32, threads), seed, interpret)?;
     }
 
     #[test]
-    fn narrow_vectors_are_right_and_within_bounds(input in inputs(), seed in any::<u64>()) {
+    fn narrow_vectors_are_right_and_within_bounds(input in inputs(REAL), seed in any::<u64>()) {
         check(&input, &device(16, 1), seed, interpret)?;
     }
 
     #[test]
-    fn portable_routines_are_right(input in inputs(), seed in any::<u64>()) {
+    fn portable_routines_are_right(input in inputs(REAL), seed in any::<u64>()) {
+        check(&input, &device(16, 2), seed, run_portably)?;
+    }
+
+    #[test]
+    fn complex_avx512_is_right_and_within_bounds(input in inputs(COMPLEX), threads in 1i64..4, seed in any::<u64>()) {
+        check(&input, &device(64, threads), seed, interpret)?;
+    }
+
+    #[test]
+    fn complex_avx2_is_right_and_within_bounds(input in inputs(COMPLEX), threads in 1i64..4, seed in any::<u64>()) {
+        check(&input, &device(32, threads), seed, interpret)?;
+    }
+
+    #[test]
+    fn complex_narrow_vectors_are_right_and_within_bounds(input in inputs(COMPLEX), seed in any::<u64>()) {
+        check(&input, &device(16, 1), seed, interpret)?;
+    }
+
+    #[test]
+    fn complex_portable_routines_are_right(input in inputs(COMPLEX), seed in any::<u64>()) {
+        check(&input, &device(16, 2), seed, run_portably)?;
+    }
+
+    #[test]
+    fn narrow_avx512_is_right_and_within_bounds(input in inputs(&NARROW), threads in 1i64..4, seed in any::<u64>()) {
+        check(&input, &device(64, threads), seed, interpret)?;
+    }
+
+    #[test]
+    fn narrow_avx2_is_right_and_within_bounds(input in inputs(&NARROW), threads in 1i64..4, seed in any::<u64>()) {
+        check(&input, &device(32, threads), seed, interpret)?;
+    }
+
+    #[test]
+    fn narrow_portable_routines_are_right(input in inputs(&NARROW), seed in any::<u64>()) {
         check(&input, &device(16, 2), seed, run_portably)?;
     }
 }

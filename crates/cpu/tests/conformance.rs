@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use tilewright_core::computation::Computation;
 use tilewright_core::dtype::DType;
+use tilewright_core::element::ElementTypes;
 use tilewright_core::kernel::Kernel;
 use tilewright_core::problem::Bound;
 use tilewright_core::space::Config;
-use tilewright_cpu::{CpuAxpy, CpuConv, CpuDepthwise, CpuDevice, CpuDot, CpuGemm, CpuSmall, CpuWinograd};
+use tilewright_cpu::{CpuAmx, CpuAxpy, CpuConv, CpuDepthwise, CpuDevice, CpuDot, CpuGemm, CpuSmall, CpuWinograd};
 use tilewright_ops::conv::{Conv, ConvInput};
 use tilewright_ops::gemm::{Batch, GemmInput, Layout, ScalarClass};
 use tilewright_testkit::Effort;
@@ -16,7 +17,7 @@ fn inputs(dtype: DType) -> Vec<GemmInput> {
     let new = |m, n, k, layout| GemmInput::new(m, n, k, dtype, layout);
     let mut all =
         vec![new(0, 5, 3, Layout::Nn), new(5, 0, 3, Layout::Nt), new(5, 3, 0, Layout::Tn), new(1, 1, 1, Layout::Tt)];
-    for (i, layout) in Layout::ALL.into_iter().enumerate() {
+    for (i, layout) in Layout::every(dtype).iter().copied().enumerate() {
         all.push(new(31 + i, 17 + 2 * i, 65 + i, layout));
         all.push(new(1, 63, 200, layout));
         all.push(new(127, 1, 33, layout));
@@ -51,6 +52,67 @@ fn single_precision_conforms() {
 #[test]
 fn double_precision_conforms() {
     conform(DType::F64, 1);
+}
+
+#[test]
+fn complex_products_conform() {
+    let effort = Effort { probes: 300, runs: 10, ..Effort::default() };
+    for (dtype, threads) in [(DType::C32, 1), (DType::C64, 1), (DType::C32, 3)] {
+        let mut device = CpuDevice::new(threads).unwrap();
+        tilewright_testkit::kernel(&Arc::new(CpuGemm::complex()), &mut device, &inputs(dtype), &effort).unwrap();
+    }
+}
+
+/// Products of narrow operands, whose integers are multiplied by nothing.
+fn narrow(types: ElementTypes) -> Vec<GemmInput> {
+    let mut all = inputs(types.operand);
+    for input in &mut all {
+        input.types = types;
+        if types.operand.is_integer() && input.alpha == ScalarClass::Other {
+            input.alpha = ScalarClass::One;
+        }
+        if types.operand.is_integer() && input.beta == ScalarClass::Other {
+            input.beta = ScalarClass::One;
+        }
+    }
+    all
+}
+
+#[test]
+fn narrow_products_conform() {
+    let effort = Effort { probes: 300, runs: 10, ..Effort::default() };
+    let wide = |operand| ElementTypes { operand, accumulator: DType::F32, output: DType::F32 };
+    let all = [
+        (wide(DType::Bf16), 1),
+        (ElementTypes { output: DType::Bf16, ..wide(DType::Bf16) }, 3),
+        (wide(DType::F16), 3),
+        (ElementTypes::all(DType::F16), 1),
+        (ElementTypes::of(DType::I8), 1),
+        (ElementTypes::of(DType::I8), 3),
+    ];
+    for (types, threads) in all {
+        let mut device = CpuDevice::new(threads).unwrap();
+        tilewright_testkit::kernel(&Arc::new(CpuGemm::narrow()), &mut device, &narrow(types), &effort).unwrap();
+    }
+}
+
+/// Products by tiles, where the host has them: those of the inputs of every kind, and some with whole blocks.
+#[test]
+fn products_by_tiles_conform() {
+    let kernel = Arc::new(CpuAmx::new());
+    let effort = Effort { probes: 200, runs: 10, ..Effort::default() };
+    let wide = ElementTypes { operand: DType::Bf16, accumulator: DType::F32, output: DType::F32 };
+    for (types, threads) in [(wide, 1), (ElementTypes::all(DType::Bf16), 3), (ElementTypes::of(DType::I8), 2)] {
+        let mut device = CpuDevice::new(threads).unwrap();
+        if device.spec().fact("amx_bf16").is_none() {
+            return tilewright_testkit::skip("amx", "the host has no tile registers");
+        }
+        let mut all = narrow(types);
+        all.push(GemmInput::new(96, 64, 600, types, Layout::Nn));
+        all.push(GemmInput { beta: ScalarClass::One, ..GemmInput::new(64, 128, 1300, types, Layout::Tt) });
+        all.retain(|input| kernel.accepts(input).is_ok());
+        tilewright_testkit::kernel(&kernel, &mut device, &all, &effort).unwrap();
+    }
 }
 
 #[test]

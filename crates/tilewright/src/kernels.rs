@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tilewright_core::device::{DeviceKind, DeviceSpec};
 use tilewright_core::problem::{AnyKernel, Erased};
 use tilewright_core::program::Language;
-use tilewright_cpu::{CpuAxpy, CpuConv, CpuDepthwise, CpuDot, CpuGemm, CpuSmall, CpuWinograd};
+use tilewright_cpu::{CpuAmx, CpuAxpy, CpuConv, CpuDepthwise, CpuDot, CpuGemm, CpuSmall, CpuWinograd};
 use tilewright_ptxgen::conv::{DirectConv, SimtConv, WinogradConv};
 use tilewright_ptxgen::gemm::SimtGemm;
 use tilewright_ptxgen::mma::MmaGemm;
@@ -42,6 +42,9 @@ impl Default for Kernels {
             Entry { kernel: Arc::new(Erased::new(CpuSmall::new())), runs_on: &[DeviceKind::Cpu], file: None },
             Entry { kernel: Arc::new(Erased::new(CpuDot::new())), runs_on: &[DeviceKind::Cpu], file: None },
             Entry { kernel: Arc::new(Erased::new(CpuAxpy::new())), runs_on: &[DeviceKind::Cpu], file: None },
+            Entry { kernel: Arc::new(Erased::new(CpuGemm::complex())), runs_on: &[DeviceKind::Cpu], file: None },
+            Entry { kernel: Arc::new(Erased::new(CpuGemm::narrow())), runs_on: &[DeviceKind::Cpu], file: None },
+            Entry { kernel: Arc::new(Erased::new(CpuAmx::new())), runs_on: &[DeviceKind::Cpu], file: None },
             Entry {
                 kernel: Arc::new(Erased::new(SimtGemm::new())),
                 runs_on: &[DeviceKind::Cuda, DeviceKind::Emulator],

@@ -154,7 +154,9 @@ impl Tuner {
     /// No such kernel, fields that describe no input, or one that does not fit into the device's memory.
     pub fn problem(&self, request: &Request) -> Result<Box<dyn Problem>, Error> {
         let (spec, kernels) = (self.spec(), request.kernels(&self.kernels, &self.spec(), false)?);
-        problem(&*kernels[0], &spec, request.fields())
+        // The first that has code for the input, or what the first of all says of it.
+        let mut all = kernels.iter().map(|kernel| problem(&**kernel, &spec, request.fields()));
+        all.find(Result::is_ok).unwrap_or_else(|| problem(&*kernels[0], &spec, request.fields()))
     }
 
     /// Measures configurations of drawn inputs, those with the fields of the request, of all kernels that compete for it, and stores

@@ -29,11 +29,15 @@ type Decided = (Box<dyn Problem>, Point);
 pub(crate) fn run(args: &BenchArgs, wiring: &Wiring, seed: u64, output: Output) -> Result<(), Failure> {
     let _table = expect_writable("out", &args.out)?;
     let mut device = measure(&args.device)?;
-    let kernels = wiring.kernels.competing(&args.kernel, device.spec(), false)?;
+    let mut kernels = wiring.kernels.competing(&args.kernel, device.spec(), false)?;
     let computation = kernels[0].computation();
     let set = TaskSet::named(&computation, args.tasks.as_deref()).map_err(|e| Failure::new(Kind::Usage, "tasks", e))?;
     let tasks = set.tasks(&*kernels[0], &fixed(args.dtype.as_ref())).map_err(RuntimeError::from)?;
     let spec = with_peaks(&args.device, device.spec())?;
+    // Those with code for the tasks come first: which profile fits, and what is tuned where there is none, is the first one's.
+    if let Some(task) = tasks.first() {
+        kernels.sort_by_key(|kernel| problem(&**kernel, &spec, &task.input).is_err());
+    }
     let how = Contest::of(&spec, &computation, &args.baselines, seed)?;
     let timed = || compare(args, wiring, (&mut device, &spec), (&kernels, &tasks), &how, seed);
     let report = watched(&spec, timed)?;

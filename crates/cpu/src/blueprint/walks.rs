@@ -5,6 +5,7 @@
 use super::{ALIGN, Blueprint};
 use crate::codegen::tile::Walk;
 use crate::geometry::Operand;
+use crate::scalar::Stored;
 use crate::split::{Split, pieces};
 use std::ops::Range;
 
@@ -20,13 +21,13 @@ impl Blueprint {
 
     /// The walk over the panel of `s` that comes next, by the tiles of the panel that stays.
     pub(crate) fn walk_panel(&self) -> Option<Walk> {
-        let applies = self.packs_panels() && self.config.prefetch > 0;
+        let applies = self.packs_panels() && self.config.prefetch > 0 && self.stored == Stored::Same;
         applies.then(|| self.walk(self.frame.s, self.s.big_units, self.run_tiles())).flatten()
     }
 
     /// The walk over the block of `v` that comes next, by the tiles of the last panels.
     pub(crate) fn walk_block(&self) -> Option<Walk> {
-        let applies = self.packs_panels() && self.pack_v && self.config.prefetch > 0;
+        let applies = self.packs_panels() && self.pack_v && self.config.prefetch > 0 && self.stored == Stored::Same;
         let (v, _) = self.fewest();
         let wide = v * self.v.big_units * self.v.unit;
         applies.then(|| self.walk(self.frame.v, wide, self.run_tiles() * self.panels())).flatten()
@@ -106,6 +107,7 @@ mod tests {
     use crate::config::GemmConfig;
     use crate::kernel::CpuGemm;
     use crate::proofs::device;
+    use crate::scalar::Kind;
     use std::collections::HashSet;
     use std::sync::Arc;
     use tilewright_core::dtype::DType;
@@ -118,7 +120,7 @@ mod tests {
         let default = problem.default_point().unwrap();
         let point = Config::parse(words).unwrap().to_point(problem.space().params(), Some(&default.0)).unwrap();
         let at = problem.space().check(&point).unwrap();
-        Blueprint::new(input.clone(), GemmConfig::of(&at).unwrap(), 2)
+        Blueprint::new(input.clone(), GemmConfig::of(&at, Kind::Real).unwrap(), 2)
     }
 
     /// Lines that so many tiles prefetch from a place on.

@@ -40,6 +40,10 @@ pub(crate) struct PanelArgs {
     /// alpha and beta in the element type, in the low bytes.
     pub(crate) alpha: u64,
     pub(crate) beta: u64,
+    /// Factors of the components of complex products: of those with a real part of `s`, and of those with an imaginary part, which
+    /// are turned before.
+    pub(crate) direct: [u64; 2],
+    pub(crate) turned: [u64; 2],
     /// Mask of the valid lanes in the last vector along `v` (VEX widths; sign bits count).
     pub(crate) v_mask: [u32; 8],
 }
@@ -77,6 +81,8 @@ pub(crate) mod at {
         TABLE = table,
         ALPHA = alpha,
         BETA = beta,
+        DIRECT = direct,
+        TURNED = turned,
         V_MASK = v_mask
     );
 }

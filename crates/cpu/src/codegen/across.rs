@@ -1,8 +1,8 @@
 //! Stores a tile whose vectors lie across C: groups of accumulators are transposed in registers, so
 //! that each store writes neighbours of C.
 //!
-//! A group of 4 (f32) or 2 (f64) accumulators gives runs of 16 bytes per 128-bit lane, the rest of `s`
-//! goes in groups of 2 and 1.
+//! A group of 4 (elements of 4 bytes) or 2 (of 8) accumulators gives runs of 16 bytes per 128-bit lane, the rest of `s`
+//! goes in groups of 2 and 1. Elements of 16 bytes are such runs.
 
 use iced_x86::{Code, Instruction, Register};
 
@@ -10,7 +10,6 @@ use super::abi::at;
 use super::emitter::{Emitter, mem};
 use super::tile::{ARGS, C, Tile};
 use super::vector::{Vector, Width};
-use crate::scalar::Float;
 use tilewright_ops::gemm::ScalarClass;
 
 /// A run of C of 16, 8 or 4 bytes held in a 128-bit lane of a register.
@@ -32,31 +31,31 @@ struct Scratch {
 }
 
 pub(super) fn emit_store(tile: &Tile, e: &mut Emitter, v_stride: i32) {
-    tile.emit_alpha(e, tile.free(0));
+    tile.emit_finished(e, [tile.free(0), tile.free(1)]);
     for i in 0..tile.vecs {
         let mut j = 0;
-        while j < tile.s {
-            let group = group_size(tile.vector.float, tile.s - j);
+        while j < tile.outs() {
+            let group = group_size(tile.element(), tile.outs() - j);
             emit_group(tile, e, i, j, group, v_stride);
             j += group;
         }
     }
 }
 
-fn group_size(float: Float, left: usize) -> usize {
-    match (float, left) {
-        (Float::F32, 4..) => 4,
-        (_, 2..) => 2,
+fn group_size(element: usize, left: usize) -> usize {
+    match (element, left) {
+        (4, 4..) => 4,
+        (4 | 8, 2..) => 2,
         _ => 1,
     }
 }
 
 fn emit_group(tile: &Tile, e: &mut Emitter, i: usize, j: usize, group: usize, v_stride: i32) {
-    let r: Vec<Register> = (j..j + group).map(|j| tile.acc(0, j, i)).collect();
+    let r: Vec<Register> = (j..j + group).map(|j| tile.out(j, i)).collect();
     let t: Vec<Register> = (0..4).map(|n| tile.free(n)).collect();
-    let vector = tile.vector;
-    let (sources, parts, scratch): (Vec<Register>, usize, [Register; 3]) = match (vector.float, group) {
-        (Float::F32, 4) => {
+    let (vector, element) = (tile.vector, tile.element());
+    let (sources, parts, scratch): (Vec<Register>, usize, [Register; 3]) = match group {
+        4 => {
             e.op3(vector.unpack(4, false), t[0], r[0], r[1]);
             e.op3(vector.unpack(4, true), t[1], r[0], r[1]);
             e.op3(vector.unpack(4, false), t[2], r[2], r[3]);
@@ -67,12 +66,12 @@ fn emit_group(tile: &Tile, e: &mut Emitter, i: usize, j: usize, group: usize, v_
             e.op3(vector.unpack(8, true), r[3], t[1], t[3]);
             (r, 1, [t[0], t[1], t[2]])
         }
-        (float, 2) => {
-            e.op3(vector.unpack(float.bytes(), true), t[1], r[0], r[1]);
-            e.op3(vector.unpack(float.bytes(), false), r[0], r[0], r[1]);
-            (vec![r[0], t[1]], 8 / float.bytes(), [t[0], t[2], t[3]])
+        2 => {
+            e.op3(vector.unpack(element, true), t[1], r[0], r[1]);
+            e.op3(vector.unpack(element, false), r[0], r[0], r[1]);
+            (vec![r[0], t[1]], 8 / element, [t[0], t[2], t[3]])
         }
-        _ => (r, 16 / vector.float.bytes(), [t[0], t[1], t[2]]),
+        _ => (r, 16 / element, [t[0], t[1], t[2]]),
     };
     let [run, old, beta] = scratch.map(Register::number);
     let scratch = Scratch { run, old, beta };
@@ -80,15 +79,14 @@ fn emit_group(tile: &Tile, e: &mut Emitter, i: usize, j: usize, group: usize, v_
         let low = Vector { width: Width::X, float: vector.float };
         e.op2_load(low.broadcast(), Register::XMM0 + scratch.beta as u32, mem(ARGS, at::BETA));
     }
-    let per_lane = 16 / vector.float.bytes();
-    let valid = if tile.is_tail(i) { tile.tail } else { vector.lanes() };
+    let (per_lane, elements) = (16 / element, vector.width.bytes() / element);
+    let valid = if tile.is_tail(i) { tile.tail / tile.numbers.parts() } else { elements };
     for lane in 0..vector.width.bytes() / 16 {
         for (o, &from) in sources.iter().enumerate() {
             for part in 0..parts {
                 let v = lane * per_lane + o * parts + part;
                 if v < valid {
-                    let disp =
-                        (i * vector.lanes() + v) as i64 * i64::from(v_stride) + (j * vector.float.bytes()) as i64;
+                    let disp = (i * elements + v) as i64 * i64::from(v_stride) + (j * element) as i64;
                     let run = Run { from, lane, part, bytes: 16 / parts };
                     emit_run(tile, e, run, disp, scratch);
                 }
@@ -108,7 +106,7 @@ fn emit_run(tile: &Tile, e: &mut Emitter, run: Run, disp: i64, scratch: Scratch)
         if tile.beta == ScalarClass::Other {
             e.op3(low.mul(), old, old, xmm(scratch.beta));
         }
-        e.op3(low.add(), xmm(scratch.run), now, old);
+        e.op3(tile.add(low), xmm(scratch.run), now, old);
         now = xmm(scratch.run);
     }
     let (_, store) = move_codes(run.bytes);

@@ -3,30 +3,32 @@
 //! Vectors run along `v`, elements of the other operand are broadcast along `s`. Per step of k a tile
 //! needs `vecs` vector loads, `s` broadcasts and `vecs * s` fused multiply-adds.
 
-use iced_x86::{IcedError, Register};
+use iced_x86::{Code, IcedError, Register};
 
 use super::abi::at;
-use super::emitter::{Emitter, LINE, mem, mem_index};
+use super::emitter::{Emitter, mem};
+pub(crate) use super::prefetch::{March, Next, TilePrefetch, Walk};
 use super::vector::{Vector, Width};
-use super::{across, along};
+use super::{across, along, complex};
+use crate::scalar::Numbers;
 use tilewright_ops::gemm::ScalarClass;
 
 pub(super) const ARGS: Register = Register::RDI;
 pub(super) const C: Register = Register::R10;
-const V: Register = Register::RAX;
-const S: Register = Register::RDX;
+pub(super) const V: Register = Register::RAX;
+pub(super) const S: Register = Register::RDX;
 const COUNT: Register = Register::RCX;
 const V_BASE: Register = Register::R8;
 const S_BASE: Register = Register::R9;
 const TILES: Register = Register::R11;
-const AHEAD: Register = Register::RSI;
-const NEXT: Register = Register::RSI;
+pub(super) const AHEAD: Register = Register::RSI;
+pub(super) const NEXT: Register = Register::RSI;
 /// A tile with a gathered operand prefetches no panel that comes next.
 const TABLE: Register = Register::RSI;
 const PACKED: Register = Register::RBX;
-const SCRATCH: Register = Register::R12;
-const FAR: Register = Register::R13;
-const WALK: Register = Register::R14;
+pub(super) const SCRATCH: Register = Register::R12;
+pub(super) const FAR: Register = Register::R13;
+pub(super) const WALK: Register = Register::R14;
 
 /// Registers that the transposition of a tile needs beside the accumulators.
 const SCRATCH_ACROSS: usize = 4;
@@ -40,42 +42,6 @@ pub(crate) enum TileStore {
     Across { v_stride: i32 },
 }
 
-/// The operand whose next panel is prefetched, from the caller's memory.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub(crate) enum Next {
-    #[default]
-    None,
-    /// The panel of `v`, on and on over all tiles of the panel that stays.
-    V(March),
-    /// The same steps of k as those being computed.
-    S,
-}
-
-/// A prefetch that goes on from tile to tile: spread over many, the misses fit the processor's miss buffers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct March {
-    /// Steps of k per turn of the loop.
-    pub(crate) columns: u32,
-    /// Bytes between them.
-    pub(crate) stride: i32,
-    /// Cache lines of each.
-    pub(crate) lines: u32,
-}
-
-/// A prefetch of memory that is packed later, into the second-level cache. It is spread evenly over the turns of the loop over k:
-/// misses that come all at once take the miss buffers from the loads of the tile.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Walk {
-    /// Places that a turn prefetches, and bytes between them.
-    pub(crate) strips: u32,
-    pub(crate) stride: i32,
-    /// Cache lines of each.
-    pub(crate) lines: u32,
-    /// Bytes from turn to turn, and from the first turn of a tile to that of the next.
-    pub(crate) turn: i32,
-    pub(crate) tile: i32,
-}
-
 /// The operand whose steps of k lie where a table says, and not at equal distances.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) enum Gathered {
@@ -83,23 +49,6 @@ pub(crate) enum Gathered {
     None,
     V,
     S,
-}
-
-/// What is prefetched while a tile is computed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub(crate) struct TilePrefetch {
-    /// `v` this many k-steps further in the same panel.
-    pub(crate) v_steps: u32,
-    /// The same steps of the panel that stays next.
-    pub(crate) next: Next,
-    /// The next block of k of the operand that streams past the panel that stays, from the caller's memory.
-    pub(crate) far: Option<March>,
-    /// What is packed later, from the caller's memory.
-    pub(crate) walk: Option<Walk>,
-    /// Broadcast operand contiguous along k: this many bytes further in each of its rows.
-    pub(crate) s_bytes: u32,
-    /// The C tile, at the start.
-    pub(crate) c: bool,
 }
 
 /// Everything that the code of a tile depends on.
@@ -110,8 +59,10 @@ pub(crate) struct Tile {
     pub(crate) vecs: usize,
     /// Valid lanes of the last vector; 0 means all.
     pub(crate) tail: usize,
-    /// Extent along `s`.
+    /// Numbers that are broadcast along `s`.
     pub(crate) s: usize,
+    /// Whether elements are complex: lanes hold their components by turns, and so do the numbers along `s`.
+    pub(crate) numbers: Numbers,
     /// Unroll of the loop over k, a multiple of `k_l`.
     pub(crate) k_s: usize,
     /// Independent accumulator sets.
@@ -125,7 +76,7 @@ pub(crate) struct Tile {
     /// Bytes between steps of k, in `v` and in `s`; 0 in one that is gathered.
     pub(crate) v_k: i32,
     pub(crate) s_k: i32,
-    /// Bytes between neighbours along `s` in the broadcast operand.
+    /// Bytes between neighbouring elements along `s` in the broadcast operand.
     pub(crate) s_s: i32,
     pub(crate) store: TileStore,
     pub(crate) alpha: ScalarClass,
@@ -139,6 +90,27 @@ impl Tile {
     /// Accumulator registers.
     pub(crate) const fn accumulators(&self) -> usize {
         self.vecs * self.s * self.k_l
+    }
+
+    /// Bytes of an element.
+    pub(crate) const fn element(&self) -> usize {
+        self.numbers.parts() * self.vector.float.bytes()
+    }
+
+    /// Elements of C along `s`.
+    pub(crate) const fn outs(&self) -> usize {
+        self.s / self.numbers.parts()
+    }
+
+    /// Bytes from the first number along `s` to the one at `j`.
+    pub(crate) const fn s_at(&self, j: usize) -> i64 {
+        let parts = self.numbers.parts();
+        (j / parts) as i64 * self.s_s as i64 + (j % parts * self.vector.float.bytes()) as i64
+    }
+
+    /// What is stored of vector `i` at element `j` along `s`, once it is finished.
+    pub(super) fn out(&self, j: usize, i: usize) -> Register {
+        self.acc(0, self.numbers.parts() * j, i)
     }
 
     /// Number of the register that holds the first accumulator. The transposition works on 128-bit
@@ -262,27 +234,6 @@ impl Tile {
         }
     }
 
-    fn emit_prefetch_c(&self, e: &mut Emitter) {
-        let es = self.vector.float.bytes() as i64;
-        let (rows, stride, run) = match self.store {
-            TileStore::Along { s_stride } => {
-                let lanes = self.vecs * self.vector.lanes();
-                (self.s, s_stride, lanes as i64 * es)
-            }
-            TileStore::Across { v_stride } => {
-                let rows = self.vecs * self.vector.lanes();
-                (if self.tail == 0 { rows } else { 0 }, v_stride, self.s as i64 * es)
-            }
-        };
-        for row in 0..rows as i64 {
-            let mut byte = 0;
-            while byte < run {
-                e.prefetch_write(mem(C, row * i64::from(stride) + byte));
-                byte += LINE;
-            }
-        }
-    }
-
     fn emit_k_loop(&self, e: &mut Emitter) {
         let (mut turn, mut tail, mut step, mut done) = (e.label(), e.label(), e.label(), e.label());
         e.test(COUNT);
@@ -333,27 +284,49 @@ impl Tile {
             for i in 0..self.vecs {
                 self.emit_load_v(e, self.free(i), kk, i);
             }
-            let rotate = self.free_count() - self.vecs;
+            let rotate = self.free_count() - self.vecs - self.reserved();
             for j in 0..self.s {
                 let b = self.free(self.vecs + j % rotate);
                 self.emit_broadcast_s(e, b, kk, j);
                 for i in 0..self.vecs {
-                    e.fma(self.acc(set, j, i), self.free(i), b);
+                    self.emit_product(e, self.acc(set, j, i), self.free(i), b);
                 }
             }
         } else {
             for j in 0..self.s {
                 self.emit_broadcast_s(e, self.free(j), kk, j);
             }
-            let rotate = self.free_count() - self.s;
+            let rotate = self.free_count() - self.s - self.reserved();
             for i in 0..self.vecs {
                 let a = self.free(self.s + i % rotate);
                 self.emit_load_v(e, a, kk, i);
                 for j in 0..self.s {
-                    e.fma(self.acc(set, j, i), self.free(j), a);
+                    self.emit_product(e, self.acc(set, j, i), self.free(j), a);
                 }
             }
         }
+    }
+
+    /// Registers for what a product is before it is added.
+    fn reserved(&self) -> usize {
+        usize::from(self.numbers == Numbers::Pairs && self.vector.width != Width::Z)
+    }
+
+    fn emit_product(&self, e: &mut Emitter, acc: Register, a: Register, b: Register) {
+        match (self.numbers, self.vector.width) {
+            (Numbers::Real | Numbers::Complex, _) => e.fma(acc, a, b),
+            (Numbers::Pairs, Width::Z) => e.op3(self.vector.multiply_pairs(), acc, a, b),
+            (Numbers::Pairs, _) => {
+                let product = self.free(self.free_count() - 1);
+                e.op3(self.vector.multiply_pairs(), product, a, b);
+                e.op3(self.vector.add_integers(), acc, acc, product);
+            }
+        }
+    }
+
+    /// The code that adds vectors of sums, of this width.
+    pub(super) fn add(&self, vector: Vector) -> Code {
+        if self.numbers == Numbers::Pairs { vector.add_integers() } else { vector.add() }
     }
 
     /// Goes to where the gathered operand has this step.
@@ -381,52 +354,13 @@ impl Tile {
     }
 
     fn emit_broadcast_s(&self, e: &mut Emitter, to: Register, kk: usize, j: usize) {
-        let disp = kk as i64 * i64::from(self.s_k) + j as i64 * i64::from(self.s_s);
+        let disp = kk as i64 * i64::from(self.s_k) + self.s_at(j);
         e.broadcast(to, mem(S, disp));
-    }
-
-    fn emit_prefetch_step(&self, e: &mut Emitter, kk: usize) {
-        let p = self.prefetch;
-        let v_at = kk as i64 * i64::from(self.v_k);
-        let v_bytes = (self.vecs * self.vector.width.bytes()) as i64;
-        if p.v_steps != 0 {
-            for byte in (0..v_bytes).step_by(LINE as usize) {
-                e.prefetch(mem(V, v_at + i64::from(p.v_steps) * i64::from(self.v_k) + byte));
-            }
-        }
-        let es = self.vector.float.bytes() as i64;
-        let rows_along_k = i64::from(self.s_k) == es;
-        if p.next == Next::S && !rows_along_k {
-            for byte in (0..self.s as i64 * es).step_by(LINE as usize) {
-                e.prefetch(mem_index(S, AHEAD, kk as i64 * i64::from(self.s_k) + byte));
-            }
-        }
-        if kk != 0 {
-            return;
-        }
-        if let Next::V(march) = p.next {
-            emit_march(e, march, NEXT, at::NEXT_LAST);
-        }
-        if let Some(march) = p.far {
-            emit_march(e, march, FAR, at::FAR_LAST);
-        }
-        if let Some(walk) = p.walk {
-            emit_walk(e, walk);
-        }
-        for j in 0..self.s as i64 {
-            let row = j * i64::from(self.s_s);
-            if p.next == Next::S && rows_along_k {
-                e.prefetch(mem_index(S, AHEAD, row));
-            }
-            if p.s_bytes != 0 {
-                e.prefetch(mem(S, row + i64::from(p.s_bytes)));
-            }
-        }
     }
 
     /// Adds the accumulator sets pairwise into set 0.
     fn emit_sum_of_sets(&self, e: &mut Emitter) {
-        let add = self.vector.add();
+        let add = self.add(self.vector);
         let mut sets = self.k_l;
         while sets > 1 {
             let half = sets.div_ceil(2);
@@ -442,8 +376,16 @@ impl Tile {
         }
     }
 
+    /// Makes of accumulators what alpha and the kind of numbers ask for, with two free registers.
+    pub(super) fn emit_finished(&self, e: &mut Emitter, scratch: [Register; 2]) {
+        match self.numbers {
+            Numbers::Real | Numbers::Pairs => self.emit_alpha(e, scratch[0]),
+            Numbers::Complex => complex::emit_combined(self, e, scratch),
+        }
+    }
+
     /// Multiplies every accumulator by alpha, when alpha is not 1.
-    pub(super) fn emit_alpha(&self, e: &mut Emitter, scratch: Register) {
+    fn emit_alpha(&self, e: &mut Emitter, scratch: Register) {
         if self.alpha == ScalarClass::One {
             return;
         }
@@ -456,25 +398,4 @@ impl Tile {
             }
         }
     }
-}
-
-/// Prefetches one turn's share and moves on.
-fn emit_walk(e: &mut Emitter, walk: Walk) {
-    for strip in 0..i64::from(walk.strips) {
-        for line in 0..i64::from(walk.lines) {
-            e.prefetch_l2(mem(WALK, strip * i64::from(walk.stride) + line * LINE));
-        }
-    }
-    e.add_imm(WALK, walk.turn);
-}
-
-/// Prefetches one turn's share and moves on, not beyond the last step of k.
-fn emit_march(e: &mut Emitter, march: March, pointer: Register, last: i64) {
-    let stride = i64::from(march.stride);
-    for column in 0..i64::from(march.columns) {
-        for line in 0..i64::from(march.lines) {
-            e.prefetch(mem(pointer, column * stride + line * LINE));
-        }
-    }
-    e.advance_within(pointer, SCRATCH, i64::from(march.columns) * stride, mem(ARGS, last));
 }

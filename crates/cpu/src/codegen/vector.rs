@@ -124,6 +124,44 @@ impl Vector {
             EVEX_Vaddps_zmm_k1z_zmm_zmmm512b32_er EVEX_Vaddpd_zmm_k1z_zmm_zmmm512b64_er)
     }
 
+    /// Sum of 32-bit integers.
+    pub(crate) fn add_integers(self) -> Code {
+        match self.width {
+            Width::X => Code::VEX_Vpaddd_xmm_xmm_xmmm128,
+            Width::Y => Code::VEX_Vpaddd_ymm_ymm_ymmm256,
+            Width::Z => Code::EVEX_Vpaddd_zmm_k1z_zmm_zmmm512b32,
+        }
+    }
+
+    /// Sums of the products of pairs of 16-bit integers; of the widest they are added to the first operand.
+    pub(crate) fn multiply_pairs(self) -> Code {
+        match self.width {
+            Width::X => Code::VEX_Vpmaddwd_xmm_xmm_xmmm128,
+            Width::Y => Code::VEX_Vpmaddwd_ymm_ymm_ymmm256,
+            Width::Z => Code::EVEX_Vpdpwssd_zmm_k1z_zmm_zmmm512b32,
+        }
+    }
+
+    /// One element in all places, of so many bytes: a number, or a pair of components.
+    pub(crate) fn broadcast_of(self, bytes: usize) -> Code {
+        match (self.width, bytes) {
+            (Width::X, 16) => Code::VEX_Vmovups_xmm_xmmm128,
+            (Width::Y, 16) => Code::VEX_Vbroadcastf128_ymm_m128,
+            (Width::Z, 16) => Code::EVEX_Vbroadcastf32x4_zmm_k1z_m128,
+            (width, 8) => Self { width, float: Float::F64 }.broadcast(),
+            (width, _) => Self { width, float: Float::F32 }.broadcast(),
+        }
+    }
+
+    /// Exchanges the two of each pair of neighbours, as its constant says.
+    pub(crate) fn exchange(self) -> (Code, i32) {
+        let code = by_type!(self; VEX_Vpermilps_xmm_xmmm128_imm8 VEX_Vpermilpd_xmm_xmmm128_imm8,
+            VEX_Vpermilps_ymm_ymmm256_imm8 VEX_Vpermilpd_ymm_ymmm256_imm8,
+            EVEX_Vpermilps_zmm_k1z_zmmm512b32_imm8 EVEX_Vpermilpd_zmm_k1z_zmmm512b64_imm8);
+        // Of four places each, or of two.
+        (code, if self.float == Float::F32 { 0b10_11_00_01 } else { 0b01_01_01_01 })
+    }
+
     /// Sums of neighbours, of 128-bit lanes of two registers by turns; there is none of the widest.
     pub(crate) fn add_pairs(self) -> Code {
         match (self.width, self.float) {

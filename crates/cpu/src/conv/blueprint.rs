@@ -7,7 +7,7 @@ use super::slab::Slab;
 use crate::codegen::tile::{Gathered, Tile, TilePrefetch, TileStore};
 use crate::codegen::vector::{Vector, Width};
 use crate::exec::pack::SLACK;
-use crate::scalar::Float;
+use crate::scalar::{Float, Numbers};
 use crate::split::{KINDS, Split, share};
 use std::ops::Range;
 use tilewright_ops::conv::{Correlation, Strides, Tap};
@@ -190,6 +190,7 @@ impl Blueprint {
             vecs,
             tail: if v_kind + 1 == KINDS { v.tail() } else { 0 },
             s: width,
+            numbers: Numbers::Real,
             k_s: self.config.k_s,
             k_l: self.config.k_l,
             v_masked: !along_outs,

@@ -57,8 +57,8 @@ impl GemmCheck {
 
     /// Bytes before the operands of a product.
     fn offsets(&self, product: u32) -> [usize; 3] {
-        let element = self.input.dtype().size() as u64;
-        self.input.batch.strides.map(|stride| (stride * u64::from(product) * element) as usize)
+        let types = self.input.operand_types();
+        [A, B, C].map(|at| (self.input.batch.strides[at] * u64::from(product)) as usize * types[at].size())
     }
 }
 
@@ -73,8 +73,10 @@ pub(crate) fn scale(input: &GemmInput, c: &mut View<'_>, beta: f64) {
         for column in 0..input.n {
             for row in 0..input.m {
                 let at = first + row + column * input.ldc;
-                let value = if beta == 0.0 { 0.0 } else { beta * c.get_f64(at) };
-                c.set_f64(at, value);
+                let value = if beta == 0.0 { None } else { c.get(at) };
+                let (re, im) = value.map_or((0.0, 0.0), |(re, im)| (beta * re, beta * im));
+                // There is such an element: lengths have been checked.
+                let _ = c.set(at, (re, im));
             }
         }
     }

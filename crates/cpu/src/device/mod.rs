@@ -4,9 +4,11 @@ mod caches;
 mod host_gemm;
 mod peak;
 mod spec;
+mod tiles;
 
 pub(crate) use host_gemm::{GemmCheck, HostGemm, scale};
 pub(crate) use spec::{generates, vec_max};
+pub(crate) use tiles::has_tiles;
 
 use std::sync::Arc;
 use std::time::Instant;

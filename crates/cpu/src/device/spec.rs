@@ -23,6 +23,14 @@ pub(crate) fn generates() -> bool {
     vec_max() >= 32
 }
 
+/// Whether the widest vectors multiply integers and add their products.
+fn multiplies_integers() -> bool {
+    #[cfg(target_arch = "x86_64")]
+    return vec_max() == 64 && is_x86_feature_detected!("avx512vnni");
+    #[cfg(not(target_arch = "x86_64"))]
+    return false;
+}
+
 pub(super) fn host(threads: usize) -> DeviceSpec {
     let caches = Caches::of_host();
     let cores = available_parallelism().map_or(1, usize::from);
@@ -32,7 +40,7 @@ pub(super) fn host(threads: usize) -> DeviceSpec {
         _ => "portable",
     };
     let number = |x: usize| i64::try_from(x).unwrap_or(i64::MAX);
-    let facts = BTreeMap::from([
+    let mut facts = BTreeMap::from([
         ("threads".to_owned(), number(threads)),
         ("cores".to_owned(), number(cores)),
         ("vec_max".to_owned(), vec_max()),
@@ -41,6 +49,12 @@ pub(super) fn host(threads: usize) -> DeviceSpec {
         ("l3_bytes".to_owned(), number(caches.l3)),
         ("memory_bytes".to_owned(), memory_bytes()),
     ]);
+    if super::has_tiles() {
+        facts.extend(["amx_bf16", "amx_int8"].map(|name| (name.to_owned(), 1)));
+    }
+    if multiplies_integers() {
+        facts.insert("avx512_vnni".to_owned(), 1);
+    }
     DeviceSpec {
         id: "cpu".into(),
         name: brand(),

@@ -5,12 +5,14 @@ use std::ops::Range;
 use iced_x86::IcedError;
 
 use super::code::{Code, Invoke, assemble};
+use super::narrow;
 use super::pack::Block;
 use crate::blueprint::{ALIGN, Blueprint, PHASES, Part, Place};
 use crate::codegen::abi::PanelArgs;
+use crate::codegen::complex;
 use crate::codegen::tile::Tile;
 use crate::geometry::Operand;
-use crate::scalar::Float;
+use crate::scalar::{Float, Stored};
 use crate::split::{KINDS, Split};
 
 /// Routines of one plan.
@@ -195,7 +197,12 @@ impl<'a, I: Invoke> Worker<'a, I> {
         let mut v_mask = [0; 8];
         let words = b.v.tail() * es / 4;
         v_mask.iter_mut().take(words).for_each(|word| *word = u32::MAX);
+        let conjugated = (b.input.layout.a_conjugated(), b.input.layout.b_conjugated());
+        let conjugated = if b.frame.swapped { [conjugated.1, conjugated.0] } else { [conjugated.0, conjugated.1] };
+        let [direct, turned] = complex::factors(b.vector.float, call.alpha, conjugated);
         let args = PanelArgs {
+            direct,
+            turned,
             next: v,
             next_last: v,
             far: v,
@@ -247,15 +254,21 @@ impl<'a, I: Invoke> Worker<'a, I> {
         k_block: usize,
         to: *mut u8,
     ) {
-        let Blueprint { k, vector, .. } = &self.compiled.blueprint;
-        let source = base.wrapping_add(k.start(k_block) * operand.step * self.es);
-        let block = Block { source, operand, split, tiles: tiles.clone(), depth: k.size(k_block) };
+        let b = &self.compiled.blueprint;
+        let (depth, first) = (b.k.size(k_block), b.k.start(k_block) * b.stored.group());
+        let source = base.wrapping_add(first * operand.step * b.source_es());
+        let block = Block { source, operand, split, tiles: tiles.clone(), depth };
         // SAFETY: the caller's contract; the workspace holds a whole block and its slack, and vectors are used only where the
         // host generates code for them.
         unsafe {
-            match vector.float {
-                Float::F32 => block.pack::<f32>(to.cast(), self.compiled.simd),
-                Float::F64 => block.pack::<f64>(to.cast(), self.compiled.simd),
+            match self.es {
+                _ if b.stored != Stored::Same => {
+                    let deep = (depth * b.stored.group()).min(b.input.k - first);
+                    narrow::pack(&block, deep, b.stored, to.cast(), self.compiled.simd && converts(b.stored));
+                }
+                4 => block.pack::<f32>(to.cast(), self.compiled.simd),
+                8 => block.pack::<f64>(to.cast(), self.compiled.simd),
+                _ => block.pack::<[f64; 2]>(to.cast(), self.compiled.simd),
             }
         }
     }
@@ -406,6 +419,14 @@ impl<'a, I: Invoke> Worker<'a, I> {
             (width(b.pack_v, b.frame.v.along), 0, (units * self.c_v) as isize)
         };
     }
+}
+
+/// Whether a host with AVX2 also has what vectors of these are converted by.
+fn converts(stored: Stored) -> bool {
+    #[cfg(target_arch = "x86_64")]
+    return stored != Stored::F16 || is_x86_feature_detected!("f16c");
+    #[cfg(not(target_arch = "x86_64"))]
+    return stored == Stored::Same;
 }
 
 /// A scalar in the element type, in the low bytes.

@@ -39,7 +39,7 @@ pub(crate) const SLACK: usize = 16;
 /// several panels share is still in the first-level cache.
 const CHUNK: usize = 8;
 
-/// An element that can be packed.
+/// An element that can be packed: something of its size, which need not lie as such a number does.
 pub(crate) trait Packed: Copy + Default + 'static {
     /// Transposes k-contiguous neighbours with the host's vector instructions.
     ///
@@ -137,8 +137,11 @@ unsafe fn pack_plain<T: Packed>(panel: &Panel<T>, to: *mut T, from: usize) {
         for i in 0..panel.width {
             // SAFETY: i < valid and p < depth index the source, i < width and p < depth the copy.
             unsafe {
-                let value =
-                    if i < panel.valid { *panel.source.add(i * panel.along + p * panel.step) } else { T::default() };
+                let value = if i < panel.valid {
+                    panel.source.add(i * panel.along + p * panel.step).read_unaligned()
+                } else {
+                    T::default()
+                };
                 *to.add(p * panel.width + i) = value;
             }
         }
@@ -146,7 +149,7 @@ unsafe fn pack_plain<T: Packed>(panel: &Panel<T>, to: *mut T, from: usize) {
 }
 
 #[cfg(target_arch = "x86_64")]
-mod avx2 {
+pub(crate) mod avx2 {
     use std::arch::x86_64::*;
 
     use super::{Packed, Panel};
@@ -159,7 +162,7 @@ mod avx2 {
 
     /// Mask of the first `words` 32-bit lanes, at most 8.
     #[target_feature(enable = "avx2")]
-    fn mask(words: usize) -> __m256i {
+    pub(crate) fn mask(words: usize) -> __m256i {
         debug_assert!(words <= 8);
         // SAFETY: 8 - words + 8 <= 16 entries.
         unsafe { _mm256_loadu_si256(LANES.as_ptr().add(8 - words.min(8)).cast()) }
@@ -261,7 +264,7 @@ mod avx2 {
     }
 
     #[target_feature(enable = "avx2")]
-    fn transpose_f32(r: [__m256; 8]) -> [__m256; 8] {
+    pub(crate) fn transpose_f32(r: [__m256; 8]) -> [__m256; 8] {
         let lo = |a, b| _mm256_unpacklo_ps(a, b);
         let hi = |a, b| _mm256_unpackhi_ps(a, b);
         let t = [
@@ -330,6 +333,37 @@ mod avx2 {
     unsafe fn part_f64(from: *const f64, mask: __m256i) -> __m256d {
         // SAFETY: the caller's contract.
         unsafe { _mm256_maskload_pd(from, mask) }
+    }
+
+    #[target_feature(enable = "avx2")]
+    fn transpose_pairs(r: [__m256d; 2]) -> [__m256d; 2] {
+        [_mm256_permute2f128_pd::<0x20>(r[0], r[1]), _mm256_permute2f128_pd::<0x31>(r[0], r[1])]
+    }
+
+    /// # Safety
+    /// Both pairs must be readable.
+    #[target_feature(enable = "avx2")]
+    unsafe fn load_pairs(from: *const [f64; 2]) -> __m256d {
+        // SAFETY: the caller's contract.
+        unsafe { _mm256_loadu_pd(from.cast()) }
+    }
+
+    /// As [`part_f32`].
+    ///
+    /// # Safety
+    /// As for [`part_f32`].
+    #[target_feature(enable = "avx2")]
+    unsafe fn part_pairs(from: *const [f64; 2], mask: __m256i) -> __m256d {
+        // SAFETY: the caller's contract.
+        unsafe { _mm256_maskload_pd(from.cast(), mask) }
+    }
+
+    /// # Safety
+    /// Both pairs must be writable.
+    #[target_feature(enable = "avx2")]
+    unsafe fn store_pairs(to: *mut [f64; 2], value: __m256d) {
+        // SAFETY: the caller's contract.
+        unsafe { _mm256_storeu_pd(to.cast(), value) };
     }
 
     /// Bytes of a row that are read before the next rows: a line, which the rows of a panel may drive out of the first-level cache
@@ -415,6 +449,33 @@ mod avx2 {
         _mm256_storeu_pd,
         transpose_f64
     );
+
+    transposing!(
+        transposing_pairs,
+        square_pairs,
+        [f64; 2],
+        2,
+        __m256d,
+        load_pairs,
+        part_pairs,
+        _mm256_setzero_pd,
+        store_pairs,
+        transpose_pairs
+    );
+
+    impl Packed for [f64; 2] {
+        unsafe fn transpose_avx2(panel: &Panel<[f64; 2]>, to: *mut [f64; 2]) {
+            // SAFETY: the caller has AVX2 and hands over its contract.
+            unsafe { transposing_pairs(panel, to) };
+        }
+
+        const SQUARE: usize = 2;
+
+        unsafe fn transpose_square_avx2(from: (*const [f64; 2], usize), to: (*mut [f64; 2], usize)) {
+            // SAFETY: the caller has AVX2 and hands over its contract.
+            unsafe { square_pairs(from, to) };
+        }
+    }
 
     impl Packed for f32 {
         unsafe fn transpose_avx2(panel: &Panel<f32>, to: *mut f32) {

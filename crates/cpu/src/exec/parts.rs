@@ -2,6 +2,7 @@
 
 use super::code::Invoke;
 use super::driver::Call;
+use super::scratch;
 use crate::device::GemmCheck;
 use iced_x86::IcedError;
 use tilewright_core::program::{DeviceError, HostArgs, HostCode};
@@ -23,11 +24,21 @@ pub(crate) trait Parts: Send + Sync {
 
     fn threads(&self) -> usize;
 
+    /// Bytes of memory that the parts need, all together, aligned to 64 bytes.
+    fn workspace(&self) -> usize {
+        0
+    }
+
+    /// Whether this host runs the code, beyond having its vectors.
+    fn runs_here(&self) -> bool {
+        true
+    }
+
     /// Computes the part of one thread.
     ///
     /// # Safety
-    /// The operands must be readable and C writable over the extents of the input, no other thread may touch the part's C, and what
-    /// runs the routines must be able to.
+    /// The operands must be readable and C writable over the extents of the input, the workspace over its size, no other thread may
+    /// touch the part's C, and what runs the routines must be able to.
     unsafe fn run_part(&self, thread: usize, call: &Call, entries: &Self::Entries, runs: &impl Invoke);
 
     /// The same in plain Rust, on this thread.
@@ -76,9 +87,11 @@ impl<P: Parts> HostParts<P> {
 impl<P: Parts> HostCode for HostParts<P> {
     fn run(&self, args: &mut HostArgs<'_, '_>) -> Result<(), DeviceError> {
         let Some(call) = self.check.call(args)? else { return Ok(()) };
+        let bytes = self.parts.workspace();
         // SAFETY: the check has established the lengths of the operands, that C may be written, and that the host has the vectors; C is
-        // borrowed mutably for the whole call.
-        unsafe { self.compute(&call) }
+        // borrowed mutably for the whole call, and the scratch memory is this call's.
+        let compute = |workspace| unsafe { self.compute(&Call { workspace, ..call }) };
+        scratch::with(bytes, compute).map_err(|e| DeviceError::Run(format!("{bytes} bytes for packed panels: {e}")))?
     }
 }
 
@@ -90,5 +103,5 @@ fn native<P: Parts>(parts: &P) -> Option<Result<(Mmap, P::Entries), String>> {
         let code = super::memory::executable(&code).map_err(|e| format!("executable memory: {e}"))?;
         Ok((code, entries))
     };
-    crate::device::generates().then(map)
+    (crate::device::generates() && parts.runs_here()).then(map)
 }

@@ -6,7 +6,7 @@ use std::ops::{Add, Mul};
 use super::code::Invoke;
 use crate::codegen::abi::PanelArgs;
 use crate::codegen::tile::{Gathered, Tile, TileStore};
-use crate::scalar::Float;
+use crate::scalar::{Float, Numbers};
 use tilewright_ops::gemm::ScalarClass;
 
 /// Most elements of a register tile: 32 vectors of 16.
@@ -23,9 +23,10 @@ impl Invoke for Portable {
         let tile = &self.tiles[entry];
         // SAFETY: the caller's contract.
         unsafe {
-            match tile.vector.float {
-                Float::F32 => panel::<f32>(tile, &mut *args),
-                Float::F64 => panel::<f64>(tile, &mut *args),
+            match (tile.numbers, tile.vector.float) {
+                (Numbers::Pairs, _) => panel::<i32>(tile, &mut *args),
+                (_, Float::F32) => panel::<f32>(tile, &mut *args),
+                (_, Float::F64) => panel::<f64>(tile, &mut *args),
             }
         }
     }
@@ -34,17 +35,50 @@ impl Invoke for Portable {
 /// An element type, with its scalars as [`PanelArgs`] holds them.
 trait Element: Copy + Default + Add<Output = Self> + Mul<Output = Self> {
     fn of_bits(bits: u64) -> Self;
+
+    /// `self + a * b`, of pairs the sum of both products.
+    fn plus(self, a: Self, b: Self) -> Self {
+        a * b + self
+    }
+
+    /// One of a pair as [`PanelArgs`] holds it.
+    fn of_pair(bits: [u64; 2], part: usize) -> Self;
 }
 
 impl Element for f32 {
     fn of_bits(bits: u64) -> Self {
         Self::from_bits(bits as u32)
     }
+
+    fn of_pair(bits: [u64; 2], part: usize) -> Self {
+        Self::of_bits(bits[0] >> (32 * part))
+    }
 }
 
 impl Element for f64 {
     fn of_bits(bits: u64) -> Self {
         Self::from_bits(bits)
+    }
+
+    fn of_pair(bits: [u64; 2], part: usize) -> Self {
+        Self::of_bits(bits[part])
+    }
+}
+
+/// Pairs of 16-bit integers, and sums of 32 bits.
+impl Element for i32 {
+    fn of_bits(bits: u64) -> Self {
+        bits as Self
+    }
+
+    fn plus(self, a: Self, b: Self) -> Self {
+        let halves = |x: Self| (i32::from(x as i16), x >> 16);
+        let ((a, c), (b, d)) = (halves(a), halves(b));
+        self.wrapping_add(a * b).wrapping_add(c * d)
+    }
+
+    fn of_pair(bits: [u64; 2], part: usize) -> Self {
+        bits[part] as Self
     }
 }
 
@@ -93,10 +127,22 @@ unsafe fn multiply<T: Element>(tile: &Tile, args: &PanelArgs, acc: &mut [T; MOST
         }
         for (j, sums) in acc.chunks_exact_mut(width).take(tile.s).enumerate() {
             // SAFETY: the caller's contract: `tile.s` elements at every step of `s`.
-            let b = unsafe { s.wrapping_offset(j as isize * tile.s_s as isize).cast::<T>().read() };
+            let b = unsafe { s.wrapping_offset(tile.s_at(j) as isize).cast::<T>().read() };
             for (sum, &a) in sums.iter_mut().zip(&row) {
-                *sum = a * b + *sum;
+                *sum = sum.plus(a, b);
             }
+        }
+    }
+}
+
+/// What sums come to before C is added: lane `i` at element `j` along `s`.
+fn finished<T: Element>(tile: &Tile, args: &PanelArgs, acc: &[T; MOST], width: usize, (j, i): (usize, usize)) -> T {
+    match tile.numbers {
+        Numbers::Real | Numbers::Pairs if tile.alpha == ScalarClass::One => acc[j * width + i],
+        Numbers::Real | Numbers::Pairs => T::of_bits(args.alpha) * acc[j * width + i],
+        Numbers::Complex => {
+            let (direct, turned) = (acc[2 * j * width + i], acc[(2 * j + 1) * width + (i ^ 1)]);
+            direct * T::of_pair(args.direct, i % 2) + turned * T::of_pair(args.turned, i % 2)
         }
     }
 }
@@ -105,23 +151,22 @@ unsafe fn multiply<T: Element>(tile: &Tile, args: &PanelArgs, acc: &mut [T; MOST
 /// As for [`panel`].
 unsafe fn store<T: Element>(tile: &Tile, args: &PanelArgs, acc: &[T; MOST]) {
     let (width, valid) = extent(tile);
-    let (alpha, beta) = (T::of_bits(args.alpha), T::of_bits(args.beta));
+    let (parts, element) = (tile.numbers.parts(), tile.element() as isize);
     let (v_stride, s_stride) = match tile.store {
-        TileStore::Along { s_stride } => (size_of::<T>() as isize, s_stride as isize),
-        TileStore::Across { v_stride } => (v_stride as isize, size_of::<T>() as isize),
+        TileStore::Along { s_stride } => (element, s_stride as isize),
+        TileStore::Across { v_stride } => (v_stride as isize, element),
     };
-    for (j, sums) in acc.chunks_exact(width).take(tile.s).enumerate() {
-        for (i, &sum) in sums[..valid].iter().enumerate() {
-            let at = args.c.wrapping_offset(i as isize * v_stride + j as isize * s_stride).cast::<T>();
-            let product = if tile.alpha == ScalarClass::One { sum } else { alpha * sum };
-            // SAFETY: the caller's contract; C is read only if beta is not zero.
-            unsafe {
-                at.write(match tile.beta {
-                    ScalarClass::Zero => product,
-                    ScalarClass::One => at.read() + product,
-                    ScalarClass::Other => beta * at.read() + product,
-                });
-            }
+    for (j, i) in (0..tile.outs()).flat_map(|j| (0..valid).map(move |i| (j, i))) {
+        let product = finished(tile, args, acc, width, (j, i));
+        let first = args.c.wrapping_offset((i / parts) as isize * v_stride + j as isize * s_stride);
+        let at = first.cast::<T>().wrapping_add(i % parts);
+        // SAFETY: the caller's contract; C is read only if beta is not zero.
+        unsafe {
+            at.write(match tile.beta {
+                ScalarClass::Zero => product,
+                ScalarClass::One => at.read() + product,
+                ScalarClass::Other => T::of_bits(args.beta) * at.read() + product,
+            });
         }
     }
 }

@@ -1,9 +1,54 @@
 //! Runs all parts of a plan, and sums the slices of a reduction that threads split.
 
 use super::driver::{Call, Compiled};
-use crate::scalar::Float;
+use crate::scalar::{Float, Numbers};
 use crate::split::share;
+use tilewright_core::dtype::DType;
+use tilewright_core::element::{Bf16, F16};
 use tilewright_ops::gemm::ScalarClass;
+
+/// An element of C, beside sums of type `T`.
+trait Kept<T>: Copy {
+    fn widened(self) -> T;
+
+    /// The nearest to a sum.
+    fn of(sum: T) -> Self;
+}
+
+impl<T: Copy> Kept<T> for T {
+    fn widened(self) -> T {
+        self
+    }
+
+    fn of(sum: T) -> Self {
+        sum
+    }
+}
+
+impl Kept<f32> for F16 {
+    fn widened(self) -> f32 {
+        self.to_f64() as f32
+    }
+
+    fn of(sum: f32) -> Self {
+        Self::from_f64(sum.into())
+    }
+}
+
+impl Kept<f32> for Bf16 {
+    fn widened(self) -> f32 {
+        f32::from_bits(u32::from(self.0) << 16)
+    }
+
+    fn of(sum: f32) -> Self {
+        if sum.is_nan() {
+            return Self::from_f64(sum.into());
+        }
+        // To even; a carry goes into the exponent, as it should.
+        let bits = sum.to_bits();
+        Self(((bits + 0x7fff + (bits >> 16 & 1)) >> 16) as u16)
+    }
+}
 
 impl Compiled {
     /// Computes the whole product.
@@ -40,16 +85,19 @@ impl Compiled {
     unsafe fn reduce(&self, thread: usize, threads: usize, call: &Call) {
         // SAFETY: the caller's contract.
         unsafe {
-            match self.blueprint.vector.float {
-                Float::F32 => self.reduce_as::<f32>(thread, threads, call, call.beta as f32),
-                Float::F64 => self.reduce_as::<f64>(thread, threads, call, call.beta),
+            match (self.blueprint.numbers, self.blueprint.input.types.output, self.blueprint.vector.float) {
+                (Numbers::Pairs, ..) => self.reduce_as::<i32, i32>(thread, threads, call, call.beta as i32),
+                (_, DType::Bf16, _) => self.reduce_as::<f32, Bf16>(thread, threads, call, call.beta as f32),
+                (_, DType::F16, _) => self.reduce_as::<f32, F16>(thread, threads, call, call.beta as f32),
+                (_, _, Float::F32) => self.reduce_as::<f32, f32>(thread, threads, call, call.beta as f32),
+                (_, _, Float::F64) => self.reduce_as::<f64, f64>(thread, threads, call, call.beta),
             }
         }
     }
 
     /// # Safety
-    /// As for [`Compiled::reduce`]; `T` is the plan's element type.
-    unsafe fn reduce_as<T>(&self, thread: usize, threads: usize, call: &Call, beta: T)
+    /// As for [`Compiled::reduce`]; `T` is the type of the plan's sums, of their components, and `O` that of C.
+    unsafe fn reduce_as<T, O: Kept<T>>(&self, thread: usize, threads: usize, call: &Call, beta: T)
     where
         T: Copy + std::ops::Add<Output = T> + std::ops::Mul<Output = T>,
     {
@@ -57,23 +105,23 @@ impl Compiled {
         let slices = call.workspace.wrapping_add(b.threads() * (b.v_buffer() + b.s_buffer()));
         let (stride, slice) = (b.slice_stride(), b.slice_bytes() / size_of::<T>());
         let slices = slices.cast::<T>().cast_const();
-        let c = call.c.cast::<T>();
+        let (c, parts) = (call.c.cast::<O>(), b.numbers.parts());
         for s in share(&(0..b.frame.s_len), thread, threads) {
-            for v in 0..b.frame.v_len {
-                let at = s * stride + v;
+            for (v, part) in (0..b.frame.v_len).flat_map(|v| (0..parts).map(move |part| (v, part))) {
+                let at = (s * stride + v) * parts + part;
                 // SAFETY: within the slices, which are complete, and within C; the column is this thread's.
                 unsafe {
                     let mut sum = slices.add(at).read();
                     for g in 1..b.config.k_g as usize {
                         sum = sum + slices.add(g * slice + at).read();
                     }
-                    let to = c.add(v * b.frame.c_v + s * b.frame.c_s);
+                    let to = c.add((v * b.frame.c_v + s * b.frame.c_s) * parts + part);
                     let kept = match b.input.beta {
                         ScalarClass::Zero => sum,
-                        ScalarClass::One => to.read() + sum,
-                        ScalarClass::Other => beta * to.read() + sum,
+                        ScalarClass::One => to.read().widened() + sum,
+                        ScalarClass::Other => beta * to.read().widened() + sum,
                     };
-                    to.write(kept);
+                    to.write(O::of(kept));
                 }
             }
         }

@@ -69,6 +69,7 @@ impl Machine<'_> {
             M::Vmaskmovpd => self.mask_move(i, 8),
             M::Vbroadcastss => self.broadcast(i, 4),
             M::Vbroadcastsd | M::Vmovddup => self.broadcast(i, 8),
+            M::Vbroadcastf128 | M::Vbroadcastf32x4 => self.broadcast(i, 16),
             M::Vmovss => self.move_scalar(i, 4),
             M::Vmovsd => self.move_scalar(i, 8),
             M::Vxorps | M::Vpxord => {
@@ -109,6 +110,13 @@ impl Machine<'_> {
                 self.set_vector(to, std::array::from_fn(|n| from[pick(n)]));
                 Ok(())
             }
+            M::Vpermilpd => {
+                let (from, order) = (self.vector(i.op1_register()), i.immediate8());
+                let pick = |n: usize| 16 * (n / 16) + 8 * (order >> (n / 8) & 1) as usize + n % 8;
+                self.set_vector(to, std::array::from_fn(|n| from[pick(n)]));
+                Ok(())
+            }
+            M::Vpmaddwd | M::Vpdpwssd | M::Vpaddd => self.integers(i),
             M::Vunpcklps => self.unpack(i, 4, 0),
             M::Vunpckhps => self.unpack(i, 4, 1),
             M::Vunpcklpd => self.unpack(i, 8, 0),
@@ -228,6 +236,26 @@ impl Machine<'_> {
             out[n * N..(n + 1) * N].copy_from_slice(&sum);
         }
         self.set_vector(i.op0_register(), out);
+        Ok(())
+    }
+
+    /// Sums of 32-bit integers, and of products of pairs of 16-bit ones.
+    fn integers(&mut self, i: &Instruction) -> Result<(), Fault> {
+        let to = i.op0_register();
+        let (old, a) = (self.vector(to), self.vector(i.op1_register()));
+        let b = self.vector_source(i, 2, width(to), 4)?;
+        let mut out = [0; 64];
+        for n in 0..width(to) / 4 {
+            let [x, y, sum] = [&a, &b, &old].map(|v| i32::from_le_bytes(lane(v, n)));
+            let products = i32::from(x as i16) * i32::from(y as i16) + (x >> 16) * (y >> 16);
+            let result = match i.mnemonic() {
+                Mnemonic::Vpaddd => x.wrapping_add(y),
+                Mnemonic::Vpmaddwd => products,
+                _ => sum.wrapping_add(products),
+            };
+            out[4 * n..4 * n + 4].copy_from_slice(&result.to_le_bytes());
+        }
+        self.set_vector(to, out);
         Ok(())
     }
 

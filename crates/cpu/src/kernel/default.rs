@@ -7,6 +7,7 @@
 //! as it is.
 
 use crate::config::Axis;
+use crate::scalar::{Kind, Numbers};
 use tilewright_core::device::DeviceSpec;
 use tilewright_core::expr::Value;
 use tilewright_core::space::{BoundSpace, Param, Point};
@@ -28,8 +29,9 @@ struct Facts {
     /// Whether A lies contiguous along k, and B.
     deep_a: bool,
     deep_b: bool,
-    /// Bytes of an element.
+    /// Bytes of an element, and numbers that it is broadcast as.
     es: usize,
+    parts: usize,
     /// Elements of the widest vector.
     lanes: usize,
     l1: usize,
@@ -43,7 +45,7 @@ struct Facts {
 impl Facts {
     fn of(device: &DeviceSpec, input: &GemmInput) -> Self {
         let fact = |name, usual| device.fact(name).and_then(|x| usize::try_from(x).ok()).unwrap_or(usual);
-        let es = input.dtype().size();
+        let es = Kind::of(input.dtype()).element(input.dtype());
         Self {
             m: input.m.max(1),
             n: input.n.max(1),
@@ -51,6 +53,7 @@ impl Facts {
             deep_a: input.layout.a_transposed(),
             deep_b: !input.layout.b_transposed(),
             es,
+            parts: Numbers::of(input.dtype()).parts(),
             lanes: (fact("vec_max", 16) / es).max(1),
             l1: fact("l1d_bytes", 32 << 10),
             l2: fact("l2_bytes", 512 << 10),
@@ -114,7 +117,7 @@ impl Facts {
             Family::Deep
         } else if self.bytes() <= self.l2 || (self.deep_a && !self.deep_b && self.is_near()) {
             Family::Medium
-        } else if short <= SHORT && long > 2 * short {
+        } else if short <= SHORT / self.parts && long > 2 * short {
             Family::Skinny
         } else {
             Family::Large
@@ -122,7 +125,8 @@ impl Facts {
     }
 }
 
-/// Longest side of the operand that a skinny or deep product has little of.
+/// Longest side of the operand that a skinny or deep product has little of, in numbers: a complex element of a skinny one is
+/// multiplied twice as often as a number is for its bytes, which pays for a copy.
 const SHORT: usize = 128;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -189,13 +193,13 @@ impl Choice {
         };
         let (v, s) = f.sides(choice.axis);
         let vec = f.vec(v);
-        let chains = (v * f.es).div_ceil(vec).min(choice.tile.0) * s.min(choice.tile.1);
+        let chains = (v * f.es).div_ceil(vec).min(choice.tile.0) * s.min(choice.tile.1) * f.parts;
         Self { vec, k_l: CHAINS / chains, ..choice }
     }
 
     /// Goto's loops: a panel of B in three eighths of the first-level cache, a block of A in two fifths of the second.
     fn large(f: &Facts) -> Self {
-        let tile = if f.registers() > 16 { (2, 12) } else { (2, 6) };
+        let tile = if f.registers() > 16 { (2, 12 / f.parts) } else { (2, 6 / f.parts) };
         let u = 3 * f.l1 / 8 / (tile.1 * f.es);
         let depth = f.k.div_ceil(f.k.div_ceil(u.max(1)));
         Self {
@@ -299,7 +303,7 @@ impl Choice {
         if f.writes_only && f.aligned && axis == Axis::M && bytes > f.l3.min(8 * f.l2) {
             let v_block = 2 * f.lanes;
             return Self {
-                tile: (2, 7),
+                tile: (2, 7 / f.parts),
                 pack_s: true,
                 stream: true,
                 broadcast: false,
@@ -311,7 +315,7 @@ impl Choice {
         let pack_v = !f.is_contiguous(axis);
         let common = Self { pack_v, pack_s: false, k_s: 4, ..common };
         // Few columns at once, where all that is done is to write them.
-        let narrow = if f.registers() > 16 { (4, 6) } else { (2, 6) };
+        let narrow = if f.registers() > 16 { (4, 6 / f.parts) } else { (2, 6 / f.parts) };
         let tile = if f.k < 16 && axis == Axis::M && v > f.lanes { narrow } else { best_tile(f, v, s) };
         if v <= 2 * tile.0 * f.lanes {
             return Self { tile, broadcast: false, v_block: ALL, ..common };
@@ -319,7 +323,7 @@ impl Choice {
         if f.k < 16 && axis == Axis::M {
             // What vectors are loaded from stays in the first-level cache while some columns are written.
             let v_block = (f.l1 / 2 / (f.k * f.es)).max(4 * f.lanes);
-            return Self { tile: (2, 6), v_block, s_block: if v > v_block { 64 } else { 512 }, ..common };
+            return Self { tile: (2, 6 / f.parts), v_block, s_block: if v > v_block { 64 } else { 512 }, ..common };
         }
         Self { tile, v_block: if pack_v { 256 } else { ALL }, ..common }
     }
@@ -386,6 +390,26 @@ const TILES: [(usize, usize); 19] = [
     (1, 10),
 ];
 
+/// The same in complex elements, each of which is broadcast as two numbers.
+const COMPLEX_TILES: [(usize, usize); 16] = [
+    (2, 6),
+    (2, 5),
+    (2, 4),
+    (2, 7),
+    (2, 3),
+    (2, 2),
+    (3, 4),
+    (3, 3),
+    (3, 2),
+    (4, 3),
+    (4, 2),
+    (1, 14),
+    (1, 10),
+    (1, 7),
+    (1, 6),
+    (1, 5),
+];
+
 /// The register tile that takes the fewest cycles a step of k over `v` by `s` elements, tiles of an edge balanced.
 fn best_tile(f: &Facts, v: usize, s: usize) -> (usize, usize) {
     cheapest(f, |tile| tile_cycles(f, v, s, tile))
@@ -398,9 +422,13 @@ fn streaming_tile(f: &Facts, short: usize) -> (usize, usize) {
 }
 
 fn cheapest(f: &Facts, cycles: impl Fn((usize, usize)) -> f64) -> (usize, usize) {
-    let fits = |&&(vecs, n_s): &&(usize, usize)| vecs * n_s + (vecs.min(n_s) + 1).max(4) <= f.registers();
-    let best = TILES.iter().filter(fits).min_by(|a, b| cycles(**a).total_cmp(&cycles(**b)));
-    best.copied().unwrap_or((1, 6))
+    let fits = |&&(vecs, n_s): &&(usize, usize)| {
+        let numbers = n_s * f.parts;
+        vecs * numbers + (vecs.min(numbers) + 1).max(4) <= f.registers()
+    };
+    let tiles = if f.parts == 1 { &TILES[..] } else { &COMPLEX_TILES };
+    let best = tiles.iter().filter(fits).min_by(|a, b| cycles(**a).total_cmp(&cycles(**b)));
+    best.copied().unwrap_or((1, 6 / f.parts))
 }
 
 /// Cycles of a step of k over `v` by `s` elements: of two units for multiply-adds, of two for loads, and never under the latency of a
@@ -408,7 +436,7 @@ fn cheapest(f: &Facts, cycles: impl Fn((usize, usize)) -> f64) -> (usize, usize)
 fn tile_cycles(f: &Facts, v: usize, s: usize, (vecs, n_s): (usize, usize)) -> f64 {
     let units = v.div_ceil(f.lanes);
     let (along, across) = (units.div_ceil(vecs), s.div_ceil(n_s));
-    let (vecs, n_s) = (units as f64 / along as f64, s as f64 / across as f64);
+    let (vecs, n_s) = (units as f64 / along as f64, (s * f.parts) as f64 / across as f64);
     let step = (vecs * n_s / 2.0).max((vecs + n_s) / 2.0).max(LATENCY) + 0.5;
     along as f64 * across as f64 * step
 }

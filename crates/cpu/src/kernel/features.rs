@@ -3,6 +3,7 @@
 //! Rows and columns are those of the problem that the kernel solves, so that a feature means the same for both axes.
 
 use super::space::Description;
+use crate::scalar::Kind;
 use tilewright_core::feature::Feature;
 use tilewright_core::space::Values;
 use tilewright_ops::gemm::GemmInput;
@@ -59,7 +60,7 @@ pub(super) const NAMES: [&str; 21] = [
 
 /// NaN where a name has no value, which is nowhere at a legal point.
 pub(super) fn features(input: &GemmInput, at: &Values<'_>, out: &mut Vec<f32>) {
-    match at.ints(Description::get().features) {
+    match at.ints(Description::of(Kind::of(input.dtype())).features) {
         Some(values) => append(input, values, out),
         None => out.resize(out.len() + names().len(), f32::NAN),
     }

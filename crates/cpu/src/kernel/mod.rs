@@ -9,10 +9,13 @@ pub(crate) mod space;
 use crate::blueprint::Blueprint;
 use crate::config::GemmConfig;
 use crate::device::HostGemm;
+use crate::scalar::Kind;
 use space::Description;
 use std::sync::Arc;
 use tilewright_core::computation::InputError;
 use tilewright_core::device::DeviceSpec;
+use tilewright_core::dtype::DType;
+use tilewright_core::element::ElementTypes;
 use tilewright_core::feature::Feature;
 use tilewright_core::id::KernelId;
 use tilewright_core::kernel::Kernel;
@@ -24,9 +27,12 @@ use tilewright_core::space::{BoundSpace, Legal, ParamSpace, Point, Symbols, Valu
 use tilewright_loops::host::Caches;
 use tilewright_ops::gemm::{Gemm, GemmInput};
 
-/// The kernel `gemm.cpu`.
+/// The kernel `gemm.cpu`, or one of its peers for other numbers, which has a space of its own: `gemm.cpu-complex`, whose elements take more
+/// registers, and `gemm.cpu-narrow`, which converts what it packs.
 #[derive(Debug, Default)]
-pub struct CpuGemm(());
+pub struct CpuGemm {
+    kind: Kind,
+}
 
 /// A legal (device, input, configuration) with everything derived from it.
 #[derive(Clone, Debug)]
@@ -34,10 +40,35 @@ pub struct GemmPlan {
     pub(crate) blueprint: Blueprint,
 }
 
+/// What `gemm.cpu-narrow` computes: sums of floating point have 32 bits, also where fewer are asked for.
+pub(crate) const NARROW: [ElementTypes; 7] = [
+    with_sums(DType::Bf16, DType::F32, DType::F32),
+    with_sums(DType::Bf16, DType::F32, DType::Bf16),
+    ElementTypes::all(DType::Bf16),
+    with_sums(DType::F16, DType::F32, DType::F32),
+    with_sums(DType::F16, DType::F32, DType::F16),
+    ElementTypes::all(DType::F16),
+    ElementTypes::of(DType::I8),
+];
+
+const fn with_sums(operand: DType, accumulator: DType, output: DType) -> ElementTypes {
+    ElementTypes { operand, accumulator, output }
+}
+
 impl CpuGemm {
-    /// The kernel with its space.
+    /// The kernel `gemm.cpu`, of real numbers.
     pub fn new() -> Self {
-        Self(())
+        Self { kind: Kind::Real }
+    }
+
+    /// The kernel `gemm.cpu-complex`.
+    pub fn complex() -> Self {
+        Self { kind: Kind::Complex }
+    }
+
+    /// The kernel `gemm.cpu-narrow`, of 16-bit floating point with sums of 32 bits, and of 8-bit integers.
+    pub fn narrow() -> Self {
+        Self { kind: Kind::Narrow }
     }
 }
 
@@ -46,7 +77,11 @@ impl Kernel for CpuGemm {
     type Plan = GemmPlan;
 
     fn id(&self) -> KernelId {
-        KernelId::new("gemm.cpu.3")
+        KernelId::new(match self.kind {
+            Kind::Real => "gemm.cpu.3",
+            Kind::Complex => "gemm.cpu-complex.1",
+            Kind::Narrow => "gemm.cpu-narrow.1",
+        })
     }
 
     fn computation(&self) -> &Gemm {
@@ -54,19 +89,34 @@ impl Kernel for CpuGemm {
     }
 
     fn space(&self) -> &ParamSpace {
-        &Description::get().space
+        &Description::of(self.kind).space
     }
 
     fn accepts(&self, input: &GemmInput) -> Result<(), InputError> {
-        input.only(&GemmInput::PLAIN)
+        input.only(match self.kind {
+            Kind::Real => &GemmInput::PLAIN,
+            Kind::Complex => &GemmInput::COMPLEX,
+            Kind::Narrow => &NARROW,
+        })
     }
 
     fn symbols(&self, device: &DeviceSpec, input: &GemmInput) -> Symbols {
-        input.symbols(device)
+        let mut symbols = input.symbols(device);
+        if self.kind == Kind::Narrow {
+            symbols.set("element", self.kind.element(input.dtype()));
+            symbols.set("pairs", input.dtype() == DType::I8);
+            symbols.set("avx512_vnni", device.fact("avx512_vnni").unwrap_or(0));
+        }
+        symbols
     }
 
     fn derivations(&self) -> Vec<(&'static str, String)> {
-        GemmInput::derivations()
+        let mut all = GemmInput::derivations();
+        if self.kind == Kind::Narrow {
+            all.retain(|(name, _)| *name != "element");
+            all.extend([("element", "4".to_owned()), ("pairs", "dtype == 'i8'".to_owned())]);
+        }
+        all
     }
 
     fn plan(&self, _: &DeviceSpec, input: &GemmInput, at: &Legal<'_>) -> GemmPlan {
@@ -77,7 +127,8 @@ impl Kernel for CpuGemm {
 
     #[cfg(feature = "loops")]
     fn operations(&self, device: &DeviceSpec, _: &GemmInput, plan: &GemmPlan) -> Option<Operations> {
-        Some(operations::of(plan, &Caches::of(device)))
+        // What is counted are elements of one number.
+        (self.kind == Kind::Real).then(|| operations::of(plan, &Caches::of(device)))
     }
 
     fn generate(&self, plan: &GemmPlan) -> Program {
@@ -99,6 +150,7 @@ impl Kernel for CpuGemm {
 
 /// What follows from a point; `None` for one of another space.
 fn blueprint(input: &GemmInput, at: &Values<'_>) -> Option<Blueprint> {
-    let [vectors] = at.ints([Description::get().vectors])?;
-    Some(Blueprint::new(input.clone(), GemmConfig::of(at)?, vectors))
+    let kind = Kind::of(input.dtype());
+    let [vectors] = at.ints([Description::of(kind).vectors])?;
+    Some(Blueprint::new(input.clone(), GemmConfig::of(at, kind)?, vectors))
 }

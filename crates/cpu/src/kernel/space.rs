@@ -11,8 +11,9 @@
 
 use super::features;
 use crate::codegen::vector::Width;
+use crate::scalar::Kind;
 use std::sync::OnceLock;
-use tilewright_core::space::{Name, Param, ParamSpace, RuleGroup, SpaceError};
+use tilewright_core::space::{Name, Param, ParamSpace, RuleGroup, SpaceBuilder, SpaceError};
 
 /// What a configuration has of sizes, in the order of [`Description::sizes`]; all but `t_n` are parameters.
 const SIZES: [&str; 15] =
@@ -33,11 +34,18 @@ pub(crate) struct Description {
 }
 
 impl Description {
-    /// The one there is: the space is a constant of this crate, and a test builds it.
-    pub(crate) fn get() -> &'static Self {
-        static DESCRIPTION: OnceLock<Description> = OnceLock::new();
-        DESCRIPTION.get_or_init(|| {
-            let space = space().unwrap_or_else(|e| unreachable!("the space of gemm.cpu: {e}"));
+    /// The one of a kernel of this kind: the spaces are constants of this crate, and a test builds them.
+    pub(crate) fn of(kind: Kind) -> &'static Self {
+        static REAL: OnceLock<Description> = OnceLock::new();
+        static COMPLEX: OnceLock<Description> = OnceLock::new();
+        static NARROW: OnceLock<Description> = OnceLock::new();
+        let one = match kind {
+            Kind::Real => &REAL,
+            Kind::Complex => &COMPLEX,
+            Kind::Narrow => &NARROW,
+        };
+        one.get_or_init(|| {
+            let space = space(kind).unwrap_or_else(|e| unreachable!("the space of gemm.cpu: {e}"));
             let name = |n: &str| space.name(n).unwrap_or_else(|| unreachable!("gemm.cpu defines no {n}"));
             let (sizes, words, vectors) = (SIZES.map(name), WORDS.map(name), name("vectors"));
             let features = features::NAMES.map(name);
@@ -48,6 +56,8 @@ impl Description {
 
 /// Register tile along vectors, in elements; a rule asks for whole vectors.
 const VECTOR_TILE: [i64; 10] = [2, 4, 6, 8, 12, 16, 24, 32, 48, 64];
+/// The same in complex elements, of which a narrow vector holds one.
+const COMPLEX_TILE: [i64; 10] = [1, 2, 3, 4, 6, 8, 12, 16, 24, 32];
 /// Register tile across vectors, in elements.
 const BROADCAST_TILE: [i64; 14] = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 14, 20, 28];
 /// Cache tiles, in elements: along vectors rounded down to whole register tiles, across them rounded up.
@@ -55,20 +65,35 @@ const BLOCK: [i64; 11] = [8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192];
 const DEPTH: [i64; 14] = [16, 32, 64, 96, 128, 192, 256, 320, 384, 512, 768, 1024, 2048, 4096];
 const THREADS: [i64; 15] = [1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192];
 
-pub(super) fn space() -> Result<ParamSpace, SpaceError> {
+/// A complex element across vectors is broadcast as two numbers, each of which has accumulators. Of narrow operands, both are packed, and
+/// products may take a register before they are added.
+pub(super) fn space(kind: Kind) -> Result<ParamSpace, SpaceError> {
     use RuleGroup::{Guideline, Hardware, Implementation};
     let registers = format!("{} if vec == {} else {}", Width::Z.registers(), Width::Z.bytes(), Width::Y.registers());
-    ParamSpace::builder()
+    let (vector_tile, broadcasts, more) = match kind {
+        Kind::Real => (VECTOR_TILE, "n_s", 1),
+        Kind::Complex => (COMPLEX_TILE, "2 * n_s", 1),
+        Kind::Narrow => (VECTOR_TILE, "n_s", 2),
+    };
+    let packs: &[i64] = if kind == Kind::Narrow { &[1] } else { &[0, 1] };
+    let integers = (
+        "integer_products",
+        Hardware,
+        "vec < 64 or not pairs or avx512_vnni",
+        "the widest vectors multiply integers where the host has AVX512-VNNI",
+    );
+    let own = (kind == Kind::Narrow).then_some(integers);
+    let builder = ParamSpace::builder()
         .param(Param::words("axis", ["m", "n"]))
         .param(Param::ints("vec", [16, 32, 64]))
-        .param(Param::ints("m_s", VECTOR_TILE))
+        .param(Param::ints("m_s", vector_tile))
         .param(Param::ints("n_s", BROADCAST_TILE))
         .param(Param::ints("k_l", [1, 2, 4]))
         .param(Param::ints("t", THREADS))
         .param(Param::ints("t_m", THREADS))
         .param(Param::ints("k_g", THREADS))
-        .param(Param::ints("pack_a", [0, 1]))
-        .param(Param::ints("pack_b", [0, 1]))
+        .param(Param::ints("pack_a", packs.iter().copied()))
+        .param(Param::ints("pack_b", packs.iter().copied()))
         .param(Param::ints("u", DEPTH))
         .param(Param::words("store", ["normal", "stream"]))
         .param(Param::ints("m_l", BLOCK))
@@ -86,7 +111,7 @@ pub(super) fn space() -> Result<ParamSpace, SpaceError> {
         .define("lanes", "vec // element")
         .define("vectors", "m_s // lanes")
         .define("registers", &registers)
-        .define("accumulators", "vectors * n_s * k_l")
+        .define("accumulators", &format!("vectors * {broadcasts} * k_l"))
         .define("t_n", "t // (t_m * k_g)")
         .rule("vector_width", Hardware, "vec <= vec_max", "the host has no wider vectors")
         .rule(
@@ -100,7 +125,7 @@ pub(super) fn space() -> Result<ParamSpace, SpaceError> {
         .rule(
             "registers",
             Hardware,
-            "accumulators + max(min(vectors, n_s) + 1, 4) <= registers",
+            &format!("accumulators + max(min(vectors, {broadcasts}) + {more}, 4) <= registers"),
             "accumulators and operands live in registers",
         )
         .rule(
@@ -184,6 +209,7 @@ pub(super) fn space() -> Result<ParamSpace, SpaceError> {
             Implementation,
             "64 * max(lda, ldb, ldc) * element < 2 ** 31",
             "distances within a tile are 31-bit displacements",
-        )
-        .build()
+        );
+    let add = |builder: SpaceBuilder, (name, group, rule, why)| builder.rule(name, group, rule, why);
+    own.into_iter().fold(builder, add).build()
 }

@@ -339,6 +339,9 @@ impl GemmInput {
     /// f32 and f64 throughout: what most code is for.
     pub const PLAIN: [ElementTypes; 2] = types::PLAIN;
 
+    /// Complex types throughout.
+    pub const COMPLEX: [ElementTypes; 2] = [ElementTypes::all(DType::C32), ElementTypes::all(DType::C64)];
+
     /// Rows and columns of A as stored.
     pub fn a_stored(&self) -> (usize, usize) {
         if self.layout.a_transposed() { (self.k, self.m) } else { (self.m, self.k) }

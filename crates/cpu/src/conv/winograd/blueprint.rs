@@ -4,7 +4,7 @@ use super::space::Config;
 use crate::codegen::tile::{Gathered, Tile, TilePrefetch, TileStore};
 use crate::codegen::vector::{Vector, Width};
 use crate::exec::pack::SLACK;
-use crate::scalar::Float;
+use crate::scalar::{Float, Numbers};
 use crate::split::{KINDS, Split, pieces};
 use std::ops::Range;
 use tilewright_ops::conv::Correlation;
@@ -143,6 +143,7 @@ impl Blueprint {
             vecs,
             tail: 0,
             s,
+            numbers: Numbers::Real,
             k_s: self.config.k_s,
             k_l: 1,
             v_masked: false,

@@ -1,0 +1,51 @@
+//! Sums that are not C as they are: of an edge, with an alpha, or to be rounded.
+
+use super::driver::Sums;
+use tilewright_core::element::Bf16;
+use tilewright_ops::gemm::ScalarClass;
+
+/// A type of C, beside sums of a type.
+pub(super) trait Written<S>: Copy {
+    fn finished(sum: S, old: Option<Self>, alpha: f32, beta: f32) -> Self;
+}
+
+impl Written<f32> for f32 {
+    fn finished(sum: f32, old: Option<f32>, alpha: f32, beta: f32) -> f32 {
+        old.map_or(alpha * sum, |old| beta * old + alpha * sum)
+    }
+}
+
+impl Written<f32> for Bf16 {
+    fn finished(sum: f32, old: Option<Self>, alpha: f32, beta: f32) -> Self {
+        let old = old.map(|old| f32::from_bits(u32::from(old.0) << 16));
+        let sum = f32::finished(sum, old, alpha, beta);
+        if sum.is_nan() {
+            return Self::from_f64(sum.into());
+        }
+        // To even; a carry goes into the exponent, as it should.
+        let bits = sum.to_bits();
+        Self(((bits + 0x7fff + (bits >> 16 & 1)) >> 16) as u16)
+    }
+}
+
+/// Neither alpha nor beta multiplies integers.
+impl Written<i32> for i32 {
+    fn finished(sum: i32, old: Option<i32>, _: f32, _: f32) -> i32 {
+        old.map_or(sum, |old| old.wrapping_add(sum))
+    }
+}
+
+/// Writes a block of sums, `stride` of them from column to column, to C.
+///
+/// # Safety
+/// The sums must be readable over the block, C writable over it, and read where beta is not zero.
+pub(super) unsafe fn write<S: Copy, C: Written<S>>(sums: (*const S, usize), c: *mut C, to: &Sums) {
+    for (j, i) in (0..to.columns).flat_map(|j| (0..to.rows).map(move |i| (j, i))) {
+        // SAFETY: the caller's contract.
+        unsafe {
+            let at = c.add(j * to.ldc + i);
+            let old = if to.beta == ScalarClass::Zero { None } else { Some(at.read()) };
+            at.write(C::finished(*sums.0.add(j * sums.1 + i), old, to.factors[0], to.factors[1]));
+        }
+    }
+}

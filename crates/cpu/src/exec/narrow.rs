@@ -1,0 +1,238 @@
+//! Packing of operands of fewer bits than vectors compute with: what is copied becomes what the tile multiplies.
+//!
+//! 16-bit floating point becomes binary32, exactly. 8-bit integers become 16-bit ones, in pairs of neighbours along the reduction: one
+//! number of 32 bits, of which an instruction multiplies both halves and adds the products.
+
+use super::pack::Block;
+use crate::scalar::Stored;
+use tilewright_core::element::{Bf16, F16};
+
+/// A panel to convert: as `pack::Panel`, with distances in bytes.
+#[derive(Clone, Copy, Debug)]
+struct Panel {
+    source: *const u8,
+    along: usize,
+    step: usize,
+    valid: usize,
+    width: usize,
+    /// Steps of k that the operand has, of which each step of the copy takes as many as the type is grouped by.
+    deep: usize,
+}
+
+impl Panel {
+    /// Steps of the copy.
+    fn depth(&self, stored: Stored) -> usize {
+        self.deep.div_ceil(stored.group())
+    }
+}
+
+/// Converts a block of an operand to `to`, panel behind panel; `deep` steps of k are there.
+///
+/// # Safety
+/// As for [`Block::pack`] with a copy of 32-bit numbers, of which the block has `depth` a neighbour.
+pub(crate) unsafe fn pack(block: &Block<'_>, deep: usize, stored: Stored, to: *mut u32, simd: bool) {
+    let bytes = stored.bytes();
+    for tile in block.tiles.clone() {
+        let at = block.split.start(tile);
+        let width = block.split.start(tile + 1) - at;
+        let panel = Panel {
+            source: block.source.wrapping_add(at * block.operand.along * bytes),
+            along: block.operand.along * bytes,
+            step: block.operand.step * bytes,
+            valid: block.split.size(tile),
+            width,
+            deep,
+        };
+        let to = to.wrapping_add((at - block.split.start(block.tiles.start)) * block.depth);
+        // SAFETY: the caller's contract.
+        unsafe { pack_panel(&panel, stored, to, simd) };
+    }
+}
+
+/// # Safety
+/// As for [`pack`].
+unsafe fn pack_panel(panel: &Panel, stored: Stored, to: *mut u32, simd: bool) {
+    #[cfg(target_arch = "x86_64")]
+    if simd && panel.along == stored.bytes() {
+        // SAFETY: the caller's contract.
+        return unsafe { avx2::copy(panel, stored, to) };
+    }
+    #[cfg(target_arch = "x86_64")]
+    if simd && panel.step == stored.bytes() {
+        // SAFETY: the caller's contract.
+        return unsafe { avx2::transpose(panel, stored, to) };
+    }
+    let _ = simd;
+    for (p, i) in (0..panel.depth(stored)).flat_map(|p| (0..panel.width).map(move |i| (p, i))) {
+        // SAFETY: i < width and p < depth index the copy.
+        unsafe { to.add(p * panel.width + i).write(number(panel, stored, p, i)) };
+    }
+}
+
+/// What the copy has at a step and a neighbour.
+///
+/// # Safety
+/// The panel's elements must be readable.
+unsafe fn number(panel: &Panel, stored: Stored, p: usize, i: usize) -> u32 {
+    if i >= panel.valid {
+        return 0;
+    }
+    let at = |k: usize| panel.source.wrapping_add(i * panel.along + k * panel.step);
+    // SAFETY: the caller's contract: i < valid, and k < deep.
+    let read16 = |k: usize| unsafe { at(k).cast::<u16>().read_unaligned() };
+    // SAFETY: as above.
+    let read8 = |k: usize| if k < panel.deep { unsafe { at(k).cast::<i8>().read() } } else { 0 };
+    match stored {
+        Stored::Bf16 => (Bf16(read16(p)).to_f64() as f32).to_bits(),
+        Stored::F16 => (F16(read16(p)).to_f64() as f32).to_bits(),
+        Stored::I8 => {
+            let [low, high] = [0, 1].map(|half| u32::from(i16::from(read8(2 * p + half)) as u16));
+            low | high << 16
+        }
+        // SAFETY: as above.
+        Stored::Same => unsafe { at(p).cast::<u32>().read_unaligned() },
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+mod avx2 {
+    use super::{Panel, Stored};
+    use crate::exec::pack::avx2::{mask, transpose_f32};
+    use std::arch::x86_64::*;
+
+    /// Numbers of a vector.
+    const LANES: usize = 8;
+
+    /// `bytes` bytes, zeros behind them, at most 16.
+    ///
+    /// # Safety
+    /// So many bytes must be readable.
+    #[target_feature(enable = "avx2")]
+    unsafe fn load(from: *const u8, bytes: usize) -> __m128i {
+        if bytes >= 16 {
+            // SAFETY: the caller's contract.
+            return unsafe { _mm_loadu_si128(from.cast()) };
+        }
+        if bytes == 8 {
+            // SAFETY: the caller's contract.
+            return unsafe { _mm_loadl_epi64(from.cast()) };
+        }
+        let mut part = [0u8; 16];
+        // SAFETY: the caller's contract.
+        unsafe {
+            std::ptr::copy_nonoverlapping(from, part.as_mut_ptr(), bytes);
+            _mm_loadu_si128(part.as_ptr().cast())
+        }
+    }
+
+    /// Eight 16-bit numbers of floating point as binary32.
+    #[target_feature(enable = "avx2")]
+    fn widen_bf16(x: __m128i) -> __m256 {
+        _mm256_castsi256_ps(_mm256_slli_epi32::<16>(_mm256_cvtepu16_epi32(x)))
+    }
+
+    #[target_feature(enable = "avx2,f16c")]
+    fn widen_f16(x: __m128i) -> __m256 {
+        _mm256_cvtph_ps(x)
+    }
+
+    /// Eight numbers of a step from neighbours that lie side by side, `count` of which are there.
+    ///
+    /// # Safety
+    /// Those neighbours must be readable at the steps of k that the panel has; the host must have F16C where they are binary16.
+    #[target_feature(enable = "avx2")]
+    unsafe fn across(panel: &Panel, stored: Stored, p: usize, i: usize, count: usize) -> __m256 {
+        let row = |k: usize| panel.source.wrapping_add(i * stored.bytes() + k * panel.step);
+        let bytes = count * stored.bytes();
+        // SAFETY: the caller's contract.
+        unsafe {
+            match stored {
+                Stored::Bf16 => widen_bf16(load(row(p), bytes)),
+                Stored::F16 => widen_f16(load(row(p), bytes)),
+                _ => {
+                    let low = _mm_cvtepi8_epi16(load(row(2 * p), bytes));
+                    let there = if 2 * p + 1 < panel.deep { bytes } else { 0 };
+                    let high = _mm_cvtepi8_epi16(load(row(2 * p + 1), there));
+                    let halves = (_mm_unpacklo_epi16(low, high), _mm_unpackhi_epi16(low, high));
+                    _mm256_castsi256_ps(_mm256_set_m128i(halves.1, halves.0))
+                }
+            }
+        }
+    }
+
+    /// Eight steps of a neighbour whose elements lie side by side along k, as many as are there.
+    ///
+    /// # Safety
+    /// As for [`across`].
+    #[target_feature(enable = "avx2")]
+    unsafe fn along(panel: &Panel, stored: Stored, p: usize, i: usize) -> __m256 {
+        let first = p * stored.group();
+        let count = (panel.deep - first).min(LANES * stored.group());
+        let row = panel.source.wrapping_add(i * panel.along + first * stored.bytes());
+        // SAFETY: the caller's contract.
+        unsafe {
+            let x = load(row, count * stored.bytes());
+            match stored {
+                Stored::Bf16 => widen_bf16(x),
+                Stored::F16 => widen_f16(x),
+                _ => _mm256_castsi256_ps(_mm256_cvtepi8_epi16(x)),
+            }
+        }
+    }
+
+    /// Stores the first `count` of eight numbers.
+    ///
+    /// # Safety
+    /// These must be writable.
+    #[target_feature(enable = "avx2")]
+    unsafe fn store(to: *mut u32, value: __m256, count: usize) {
+        // SAFETY: the caller's contract.
+        unsafe {
+            if count >= LANES {
+                _mm256_storeu_ps(to.cast(), value);
+            } else {
+                _mm256_maskstore_ps(to.cast(), mask(count), value);
+            }
+        }
+    }
+
+    /// Neighbours that lie side by side.
+    ///
+    /// # Safety
+    /// As for `pack_panel`, with `along` the size of an element, on a host with AVX2, and F16C where elements are binary16.
+    #[target_feature(enable = "avx2")]
+    pub(super) unsafe fn copy(panel: &Panel, stored: Stored, to: *mut u32) {
+        for p in 0..panel.depth(stored) {
+            for i in (0..panel.width).step_by(LANES) {
+                let (there, wide) = (panel.valid.saturating_sub(i).min(LANES), panel.width - i);
+                // SAFETY: the caller's contract.
+                unsafe {
+                    let value = if there == 0 { _mm256_setzero_ps() } else { across(panel, stored, p, i, there) };
+                    store(to.add(p * panel.width + i), value, wide);
+                }
+            }
+        }
+    }
+
+    /// Elements that lie side by side along k.
+    ///
+    /// # Safety
+    /// As for [`copy`], with `step` the size of an element.
+    #[target_feature(enable = "avx2")]
+    pub(super) unsafe fn transpose(panel: &Panel, stored: Stored, to: *mut u32) {
+        let depth = panel.depth(stored);
+        for p in (0..depth).step_by(LANES) {
+            for first in (0..panel.width).step_by(LANES) {
+                let mut rows = [_mm256_setzero_ps(); LANES];
+                for (r, row) in rows.iter_mut().enumerate().take(panel.valid.saturating_sub(first)) {
+                    // SAFETY: the caller's contract: first + r < valid.
+                    *row = unsafe { along(panel, stored, p, first + r) };
+                }
+                for (q, column) in transpose_f32(rows).into_iter().enumerate().take(depth - p) {
+                    // SAFETY: the caller's contract: p + q < depth.
+                    unsafe { store(to.add((p + q) * panel.width + first), column, panel.width - first) };
+                }
+            }
+        }
+    }
+}
