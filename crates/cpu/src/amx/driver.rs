@@ -121,15 +121,21 @@ impl Blueprint {
     /// The operand must be readable over them, and the memory at `to` writable over their panels.
     unsafe fn pack(&self, (source, of, role): (&Source, &Split, Role), blocks: &Range<usize>, k: usize, to: *mut u8) {
         let (depth, steps) = (self.k.size(k), self.operands.steps());
-        for block in blocks.clone() {
+        let one = |block: usize, p: usize| {
             let panel = to.wrapping_add(Self::panel(of, blocks.start, block, depth));
             let tiles = (of.start(block + 1) - of.start(block)) / SIDE;
-            for (p, tile) in (0..depth).flat_map(|p| (0..tiles).map(move |tile| (p, tile))) {
+            for tile in 0..tiles {
                 let (first, from) = (of.start(block) + tile * SIDE, (self.k.start(k) + p) * steps);
                 let there = ((first, of.extent - first), (from, self.input.k - from));
                 // SAFETY: the caller's contract; what is there ends with the operand.
                 unsafe { source.pack(role, there.0, there.1, panel.wrapping_add((p * tiles + tile) * TILE)) };
             }
+        };
+        // Along memory: each step of the reduction may lie on a page of its own.
+        if source.along < source.step {
+            (0..depth).for_each(|p| blocks.clone().for_each(|block| one(block, p)));
+        } else {
+            blocks.clone().for_each(|block| (0..depth).for_each(|p| one(block, p)));
         }
     }
 

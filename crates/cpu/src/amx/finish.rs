@@ -40,12 +40,20 @@ impl Written<i32> for i32 {
 /// # Safety
 /// The sums must be readable over the block, C writable over it, and read where beta is not zero.
 pub(super) unsafe fn write<S: Copy, C: Written<S>>(sums: (*const S, usize), c: *mut C, to: &Sums) {
-    for (j, i) in (0..to.columns).flat_map(|j| (0..to.rows).map(move |i| (j, i))) {
+    let [alpha, beta] = to.factors;
+    for j in 0..to.columns {
+        let (from, column) = (sums.0.wrapping_add(j * sums.1), c.wrapping_add(j * to.ldc));
+        // Two loops, in neither of which anything is decided: both are vectorised.
         // SAFETY: the caller's contract.
         unsafe {
-            let at = c.add(j * to.ldc + i);
-            let old = if to.beta == ScalarClass::Zero { None } else { Some(at.read()) };
-            at.write(C::finished(*sums.0.add(j * sums.1 + i), old, to.factors[0], to.factors[1]));
+            if to.beta == ScalarClass::Zero {
+                (0..to.rows).for_each(|i| column.add(i).write(C::finished(*from.add(i), None, alpha, beta)));
+            } else {
+                (0..to.rows).for_each(|i| {
+                    let at = column.add(i);
+                    at.write(C::finished(*from.add(i), Some(at.read()), alpha, beta));
+                });
+            }
         }
     }
 }

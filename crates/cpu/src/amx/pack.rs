@@ -42,6 +42,11 @@ impl Source {
     ) {
         let (count, deep) = (count.min(SIDE), deep.min(self.operands.steps()));
         let at = self.base.wrapping_add(first * self.along + from * self.step);
+        #[cfg(target_arch = "x86_64")]
+        if count == SIDE && deep == self.operands.steps() && self.along == self.operands.bytes() && has_avx2() {
+            // SAFETY: the caller's contract; the host has AVX2.
+            return unsafe { self.weave_whole(at, role, to) };
+        }
         let mut square: Square = [[0; SIDE]; SIDE];
         let along_k = self.step == self.operands.bytes();
         // SAFETY: the caller's contract.
@@ -96,6 +101,49 @@ impl Source {
         }
     }
 
+    /// A whole tile of neighbours that lie side by side.
+    ///
+    /// # Safety
+    /// As for [`Source::pack`], on a host with AVX2.
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx2")]
+    unsafe fn weave_whole(&self, at: *const u8, role: Role, to: *mut u8) {
+        use std::arch::x86_64::*;
+        let mut square: Square = [[0; SIDE]; SIDE];
+        let group = self.operands.group();
+        let rows = if role == Role::Woven { to } else { square.as_mut_ptr().cast() };
+        for r in 0..SIDE {
+            let line = |part: usize| at.wrapping_add((r * group + part) * self.step);
+            let out = rows.wrapping_add(r * ROW);
+            // SAFETY: the caller's contract: a line has 16 neighbours, a row of a tile 64 bytes.
+            unsafe {
+                let load = |part: usize, half: usize| _mm_loadu_si128(line(part).wrapping_add(16 * half).cast());
+                let store = |quarter: usize, x| _mm_storeu_si128(out.wrapping_add(16 * quarter).cast(), x);
+                match self.operands {
+                    Operands::Bf16 => (0..2).for_each(|half| {
+                        let (a, b) = (load(0, half), load(1, half));
+                        store(2 * half, _mm_unpacklo_epi16(a, b));
+                        store(2 * half + 1, _mm_unpackhi_epi16(a, b));
+                    }),
+                    Operands::I8 => {
+                        let [a, b, c, d] = [load(0, 0), load(1, 0), load(2, 0), load(3, 0)];
+                        let low = (_mm_unpacklo_epi8(a, b), _mm_unpacklo_epi8(c, d));
+                        let high = (_mm_unpackhi_epi8(a, b), _mm_unpackhi_epi8(c, d));
+                        store(0, _mm_unpacklo_epi16(low.0, low.1));
+                        store(1, _mm_unpackhi_epi16(low.0, low.1));
+                        store(2, _mm_unpacklo_epi16(high.0, high.1));
+                        store(3, _mm_unpackhi_epi16(high.0, high.1));
+                    }
+                }
+            }
+        }
+        if role == Role::Rows {
+            let square = transposed_avx2(&square);
+            // SAFETY: the caller's contract; both are as large as a tile.
+            unsafe { std::ptr::copy_nonoverlapping(square.as_ptr().cast::<u8>(), to, TILE) };
+        }
+    }
+
     /// Neighbours of a step, each in the low bits of a number.
     ///
     /// # Safety
@@ -123,9 +171,14 @@ impl Source {
     }
 }
 
+#[cfg(target_arch = "x86_64")]
+fn has_avx2() -> bool {
+    is_x86_feature_detected!("avx2")
+}
+
 fn transposed(square: &Square) -> Square {
     #[cfg(target_arch = "x86_64")]
-    if is_x86_feature_detected!("avx2") {
+    if has_avx2() {
         // SAFETY: the host has AVX2.
         return unsafe { transposed_avx2(square) };
     }

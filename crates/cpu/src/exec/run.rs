@@ -106,23 +106,29 @@ impl Compiled {
         let (stride, slice) = (b.slice_stride(), b.slice_bytes() / size_of::<T>());
         let slices = slices.cast::<T>().cast_const();
         let (c, parts) = (call.c.cast::<O>(), b.numbers.parts());
-        for s in share(&(0..b.frame.s_len), thread, threads) {
-            for (v, part) in (0..b.frame.v_len).flat_map(|v| (0..parts).map(move |part| (v, part))) {
-                let at = (s * stride + v) * parts + part;
-                // SAFETY: within the slices, which are complete, and within C; the column is this thread's.
-                unsafe {
-                    let mut sum = slices.add(at).read();
-                    for g in 1..b.config.k_g as usize {
-                        sum = sum + slices.add(g * slice + at).read();
-                    }
-                    let to = c.add((v * b.frame.c_v + s * b.frame.c_s) * parts + part);
-                    let kept = match b.input.beta {
-                        ScalarClass::Zero => sum,
-                        ScalarClass::One => to.read().widened() + sum,
-                        ScalarClass::Other => beta * to.read().widened() + sum,
-                    };
-                    to.write(O::of(kept));
+        let one = |s: usize, v: usize, part: usize| {
+            let at = (s * stride + v) * parts + part;
+            // SAFETY: within the slices, which are complete, and within C; the column is this thread's.
+            unsafe {
+                let mut sum = slices.add(at).read();
+                for g in 1..b.config.k_g as usize {
+                    sum = sum + slices.add(g * slice + at).read();
                 }
+                let to = c.add((v * b.frame.c_v + s * b.frame.c_s) * parts + part);
+                let kept = match b.input.beta {
+                    ScalarClass::Zero => sum,
+                    ScalarClass::One => to.read().widened() + sum,
+                    ScalarClass::Other => beta * to.read().widened() + sum,
+                };
+                to.write(O::of(kept));
+            }
+        };
+        for s in share(&(0..b.frame.s_len), thread, threads) {
+            // A loop of its own for numbers of one part: one of two is not vectorised.
+            if parts == 1 {
+                (0..b.frame.v_len).for_each(|v| one(s, v, 0));
+            } else {
+                (0..b.frame.v_len).for_each(|v| (0..parts).for_each(|part| one(s, v, part)));
             }
         }
     }

@@ -75,7 +75,7 @@ impl Facts {
 
     /// Whether a good part of the operands stays in the second-level cache.
     fn is_near(&self) -> bool {
-        self.bytes() <= 3 * self.l2
+        self.bytes() * self.parts <= 3 * self.l2
     }
 
     /// What vectors run along, and what lies across them.
@@ -300,10 +300,10 @@ impl Choice {
         let u = f.k.next_power_of_two();
         let common = Self { axis, u, k_s: 8, prefetch: 0, threads, ..Self::large(f) };
         let bytes = f.m * f.n * f.es;
-        if f.writes_only && f.aligned && axis == Axis::M && bytes > f.l3.min(8 * f.l2) {
+        if f.writes_only && f.aligned && axis == Axis::M && bytes > f.l3.min(8 * f.l2 / f.parts) {
             let v_block = 2 * f.lanes;
             return Self {
-                tile: (2, 7 / f.parts),
+                tile: (2, if f.parts == 1 { 7 } else { 6 }),
                 pack_s: true,
                 stream: true,
                 broadcast: false,
