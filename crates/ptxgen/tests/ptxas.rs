@@ -50,10 +50,19 @@ fn assemble(assembler: &Assembler, plan: &GemmPlan) -> Vec<(bool, Assembled)> {
 
 #[test]
 fn legal_plans_assemble_within_their_registers() {
+    assemble_all(|target| plans::plans(target, count(), 17));
+}
+
+#[test]
+fn legal_plans_of_every_type_assemble_within_their_registers() {
+    assemble_all(|target| plans::plans_for(target, 2 * count(), 19, plans::typed));
+}
+
+fn assemble_all(plans: impl Fn(&str) -> Vec<GemmPlan>) {
     let Some(assembler) = Assembler::find() else { return };
     let (mut missed, mut unforeseen) = (Vec::new(), Vec::new());
     for target in targets() {
-        let plans = plans::plans(target, count(), 17);
+        let plans = plans(target);
         let results: Vec<_> = plans.par_iter().map(|p| (p, assemble(&assembler, p))).collect();
         let (mut errors, mut spilled) = (Vec::new(), 0);
         for (plan, modules) in &results {

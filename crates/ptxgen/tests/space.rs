@@ -6,6 +6,7 @@ use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use std::sync::Arc;
 use tilewright_core::dtype::DType;
+use tilewright_core::element::ElementTypes;
 use tilewright_core::expr::{Expr, Value};
 use tilewright_core::kernel::Kernel;
 use tilewright_core::problem::{Bound, Problem};
@@ -13,6 +14,7 @@ use tilewright_core::program::{Arg, Code, Launch, Step};
 use tilewright_core::space::{BoundSpace, Config};
 use tilewright_ops::gemm::{Batch, GemmInput, Layout, ScalarClass};
 use tilewright_ptxgen::gemm::SimtGemm;
+use tilewright_ptxgen::target::Target;
 use tilewright_ptxgen::verify::verify;
 
 /// The left side of a rule that is a comparison, at a point.
@@ -33,8 +35,8 @@ fn rules_and_code_agree() {
     let mut rng = ChaCha8Rng::seed_from_u64(3);
     for target in plans::TARGETS {
         let spec = plans::spec(target);
-        for _ in 0..40 {
-            let input = plans::input(&mut rng);
+        for i in 0..60 {
+            let input = if i < 40 { plans::input(&mut rng) } else { plans::typed(&mut rng) };
             let space = kernel.space().bind(&kernel.symbols(&spec, &input)).unwrap();
             let Some(point) = plans::point(&space, &mut rng) else { continue };
             let plan = kernel.plan(&spec, &input, &space.check(&point).unwrap());
@@ -49,7 +51,8 @@ fn rules_and_code_agree() {
 #[test]
 fn legal_plans_have_no_faults_and_their_arguments_fit() {
     for target in plans::TARGETS {
-        for plan in plans::plans(target, 25, 5) {
+        let typed = plans::plans_for(target, 15, 6, plans::typed);
+        for plan in plans::plans(target, 25, 5).into_iter().chain(typed) {
             let program = plan.program([0; 3]);
             let modules = plan.modules();
             assert_eq!(program.steps.len(), modules.len());
@@ -64,7 +67,7 @@ fn legal_plans_have_no_faults_and_their_arguments_fit() {
                 assert!(grid[1] <= 65_535 && grid[2] <= 65_535 && grid.iter().all(|g| *g > 0), "{grid:?}");
                 let bytes = |arg: &Arg| match arg {
                     Arg::Buffer(..) | Arg::Workspace(_) | Arg::U64(_) => 8,
-                    Arg::Scalar(_) => plan.blueprint().arithmetic.bytes(),
+                    Arg::Scalar(_) => plan.blueprint().arithmetic.ty.bytes(),
                     Arg::U32(_) => 4,
                     other => panic!("{other:?}"),
                 };
@@ -101,10 +104,18 @@ fn every_input_has_a_legal_default() {
         ] {
             inputs.push(new(m, n, k, dtype, layout));
             inputs.push(GemmInput { align: dtype.size(), alpha: ScalarClass::Zero, ..new(m, n, k, dtype, layout) });
+            let others = plans::TYPES.map(|(operand, accumulator, output)| {
+                let types = ElementTypes { operand, accumulator, output };
+                let align = if dtype == DType::F64 { 64 } else { operand.size().max(output.size()) };
+                GemmInput { align, ..GemmInput::new(m, n, k, types, layout) }
+            });
+            inputs.extend(others);
         }
     }
     for target in plans::TARGETS {
-        for input in &inputs {
+        // Rounding to bf16 came with sm_80.
+        let old = target.parse::<Target>().unwrap().sm() < 80;
+        for input in inputs.iter().filter(|input| !old || input.types.output != DType::Bf16) {
             let problem = Bound::new(kernel.clone(), plans::spec(target), input.clone()).unwrap();
             let point = problem.default_point().unwrap_or_else(|| panic!("none for {input:?} on {target}"));
             let legal = problem.space().check(&point).unwrap();

@@ -11,7 +11,7 @@ use tilewright_core::program::Program;
 use tilewright_core::space::Config;
 use tilewright_emulator::{overlaps, properties};
 use tilewright_ops::gemm::{Gemm, GemmInput};
-use tilewright_ptxgen::gemm::GemmPlan;
+use tilewright_ptxgen::gemm::{GemmPlan, Template};
 
 pub(crate) type Numbers = BTreeMap<Property, u64>;
 
@@ -62,8 +62,8 @@ pub(crate) enum Shares {
     LeftOut,
 }
 
-fn check(input: &GemmInput, plan: &GemmPlan, shares: Shares) {
-    let what = format!("{} {:?}", serde_json::to_string(&Gemm.fields(input)).unwrap(), plan.blueprint().config);
+pub(crate) fn check<T: Template>(input: &GemmInput, plan: &GemmPlan<T>, shares: Shares) {
+    let what = format!("{} {:?}", serde_json::to_string(&Gemm.fields(input)).unwrap(), plan.blueprint());
     let counts = plan.count().unwrap_or_else(|e| panic!("{what}: {e}"));
     let ran = emulated(&plan.program([0; 3]), &Gemm.workload(input, Filling::Exact, 1), &what);
     counted_and_run(&counts, &Gemm.fields(input), &ran, shares, &what);

@@ -7,6 +7,7 @@ use tilewright_core::buffer::{Buffers, Filling, Workload};
 use tilewright_core::computation::Computation;
 use tilewright_core::data::Data;
 use tilewright_core::device::{Device, DeviceSpec};
+use tilewright_core::kernel::Kernel;
 use tilewright_core::problem::{Bound, Problem};
 use tilewright_core::program::Program;
 use tilewright_core::space::Config;
@@ -28,22 +29,38 @@ pub(crate) fn input(words: &str) -> GemmInput {
     Gemm.parse(&Config::parse(words).unwrap()).unwrap()
 }
 
-fn problem(target: &str, input: &GemmInput) -> Bound<SimtGemm> {
-    Bound::new(Arc::new(SimtGemm::new()), spec(target), input.clone()).unwrap()
+fn problem<K: Kernel<Of = Gemm>>(kernel: K, target: &str, input: &GemmInput) -> Bound<K> {
+    Bound::new(Arc::new(kernel), spec(target), input.clone()).unwrap()
 }
 
-/// The plan with these parameters, the others as they are by default.
+/// The plan of `gemm.simt` with these parameters, the others as they are by default.
 pub(crate) fn plan(target: &str, input: &GemmInput, config: &str) -> GemmPlan {
-    let (problem, parsed) = (problem(target, input), Config::parse(config).unwrap());
+    plan_of(SimtGemm::new(), target, input, config)
+}
+
+/// The same of any kernel.
+pub(crate) fn plan_of<K: Kernel<Of = Gemm>>(kernel: K, target: &str, input: &GemmInput, config: &str) -> K::Plan {
+    let (problem, parsed) = (problem(kernel, target, input), Config::parse(config).unwrap());
     let point = parsed.to_point(problem.space().params(), problem.default_point().as_deref()).unwrap();
     let legal = problem.space().check(&point);
     problem.plan(&legal.unwrap_or_else(|e| panic!("{input:?}, {config}: {e}")))
 }
 
-/// The plan of a legal point, each parameter uniform among the values that the rules leave it; parameters in `fixed` as they are
-/// there.
+/// The plan of a legal point of `gemm.simt`, each parameter uniform among the values that the rules leave it; parameters in `fixed`
+/// as they are there.
 pub(crate) fn any_plan(target: &str, input: &GemmInput, fixed: &str, rng: &mut ChaCha8Rng) -> Option<GemmPlan> {
-    let (problem, fixed) = (problem(target, input), Config::parse(fixed).unwrap());
+    any_plan_of(SimtGemm::new(), target, input, fixed, rng)
+}
+
+/// The same of any kernel.
+pub(crate) fn any_plan_of<K: Kernel<Of = Gemm>>(
+    kernel: K,
+    target: &str,
+    input: &GemmInput,
+    fixed: &str,
+    rng: &mut ChaCha8Rng,
+) -> Option<K::Plan> {
+    let (problem, fixed) = (problem(kernel, target, input), Config::parse(fixed).unwrap());
     let space = problem.space();
     let mut attempt = || {
         let (mut point, mut allowed) = (Vec::new(), Vec::new());
@@ -71,9 +88,22 @@ pub(crate) fn run(device: &mut EmulatorDevice, program: &Program, work: &Workloa
 
 /// Runs a plan on data of this kind and compares with the reference; nothing may be found.
 pub(crate) fn check(target: &str, input: &GemmInput, plan: &GemmPlan, filling: Filling, seed: u64) {
-    let what = format!("{target}, {input:?}, {:?}, {filling:?} data of seed {seed}", plan.blueprint().config);
+    let what = format!("{:?}", plan.blueprint().config);
+    check_program(target, input, &plan.program([0; 3]), &what, filling, seed);
+}
+
+/// The same of a program, with words for its configuration.
+pub(crate) fn check_program(
+    target: &str,
+    input: &GemmInput,
+    program: &Program,
+    what: &str,
+    filling: Filling,
+    seed: u64,
+) {
+    let what = format!("{target}, {input:?}, {what}, {filling:?} data of seed {seed}");
     let work = Gemm.workload(input, filling, seed);
-    let after = run(&mut device(target), &plan.program([0; 3]), &work, &what);
+    let after = run(&mut device(target), program, &work, &what);
     let verdict = Gemm.reference(input, &work.buffers, &work.scalars).unwrap().compare(&after);
     assert!(verdict.is_right(), "{what}: {} wrong, the first {:?}", verdict.wrong, verdict.first);
 }

@@ -181,7 +181,7 @@ impl simt::Side for Side {
 
     fn copy_first(&mut self, b: &mut Builder) {
         self.walk(b, None, |b, slot, addr, exists| {
-            self.mover.copy(b, slot, addr, (self.mover.active, Some(exists)), self.mover.target);
+            self.mover.copy(b, slot, addr, (self.mover.active, Some(exists)), &self.mover.first());
         });
         self.leave(b);
     }
@@ -208,9 +208,9 @@ impl simt::Side for Side {
 
     fn copy_next(&self, b: &mut Builder, (left, ahead): (Reg, u32), to: Operand) {
         let more = b.exceeds(left, ahead, self.mover.active);
-        let to = b.add(Type::U32, self.mover.target, to);
+        let to = self.mover.stage(b, to);
         self.walk(b, None, |b, slot, addr, exists| {
-            self.mover.copy(b, slot, addr, (Some(more), Some(exists)), to);
+            self.mover.copy(b, slot, addr, (Some(more), Some(exists)), &to);
         });
     }
 

@@ -3,11 +3,14 @@
 //! Sizes are not among it: they are parameters of the code, so that one module serves every input of a class.
 
 use super::config::{Bounds, GemmConfig};
+use super::emit;
+use super::frame::{Frame, Template, is_wide};
 use super::space::Names;
+use crate::ir::Module;
 use crate::simt::{Arithmetic, Arrangement, Load, Loader, chunk};
 use crate::target::Target;
 use tilewright_core::space::Values;
-use tilewright_ops::gemm::{GemmInput, ScalarClass};
+use tilewright_ops::gemm::{Epilogue, GemmInput, ScalarClass};
 
 /// What code is specialised to.
 #[derive(Clone, Debug)]
@@ -26,6 +29,8 @@ pub struct Blueprint {
     pub alpha: ScalarClass,
     /// Class of beta.
     pub beta: ScalarClass,
+    /// What is done to results.
+    pub epilogue: Epilogue,
     /// Whether offsets into an operand need 64 bits.
     pub wide: bool,
     /// Whether there is a batch of products.
@@ -63,21 +68,15 @@ pub(super) const LAYOUT: [&str; 9] = [
     "scarce",
 ];
 
-/// Bytes that addresses within one operand stay below where 32 bits do.
-const NARROW: u128 = 1 << 31;
-
 impl Blueprint {
     /// What an input and a configuration need of the code; `None` for a point of another space.
     pub(super) fn new(target: Target, input: &GemmInput, names: &Names, at: &Values<'_>) -> Option<Self> {
         let config = GemmConfig::of(names, at)?;
-        let arithmetic = Arithmetic::of(input.types);
+        let (layout, types) = (input.layout, input.types);
+        let arithmetic = Arithmetic::of(types).conjugating([layout.a_conjugated(), layout.b_conjugated()]);
         // Addresses beyond the edges are computed, though not used: up to a tile, and the stage after the last.
-        let beyond = u128::from(config.m_l.max(config.n_l) + config.u);
-        let extent =
-            |ld: usize, columns: usize| (ld as u128) * (columns as u128 + beyond) * input.dtype().size() as u128;
-        let (a, b) = (extent(input.lda, input.a_stored().1), extent(input.ldb, input.b_stored().1));
-        let c = extent(input.ldc.max(input.m), input.n);
-        let (a_transposed, b_transposed) = (input.layout.a_transposed(), input.layout.b_transposed());
+        let wide = is_wide(input, config.m_l.max(config.n_l) + config.u);
+        let (a_transposed, b_transposed) = (layout.a_transposed(), layout.b_transposed());
         let [t_m, t_n, threads, tile_a_bytes, stage_bytes, shared_bytes, registers_needed, register_limit, scarce] =
             at.ints(names.layout)?;
         let [loads_a, loads_b] = names.loaders.map(|names| at.ints(names));
@@ -88,7 +87,8 @@ impl Blueprint {
             b_transposed,
             alpha: input.alpha,
             beta: input.beta,
-            wide: a.max(b).max(c) >= NARROW,
+            epilogue: input.epilogue,
+            wide,
             batched: input.batch.count > 1,
             group: [t_m, t_n],
             loader_a: Loader::new(a_transposed, config.vec_a, loads_a?),
@@ -120,5 +120,34 @@ impl Blueprint {
 
     pub(crate) fn checked(&self) -> bool {
         self.config.bounds == Bounds::Checked
+    }
+}
+
+impl Template for Blueprint {
+    fn frame(&self) -> Frame {
+        let config = &self.config;
+        Frame {
+            target: self.target,
+            arithmetic: self.arithmetic,
+            a_transposed: self.a_transposed,
+            b_transposed: self.b_transposed,
+            alpha: self.alpha,
+            beta: self.beta,
+            epilogue: self.epilogue,
+            wide: self.wide,
+            batched: self.batched,
+            tile: [config.m_l, config.n_l],
+            u: config.u,
+            k_g: config.k_g,
+            vec: [config.vec_a, config.vec_b, config.vec_c],
+            split: config.split,
+            raster: config.raster,
+            bounds: config.bounds,
+            shared_bytes: self.shared_bytes,
+        }
+    }
+
+    fn module(&self) -> Module {
+        emit::module(self)
     }
 }

@@ -36,6 +36,27 @@ pub enum Bounds {
     Whole,
 }
 
+impl Split {
+    /// By its word.
+    pub(crate) fn of(word: Val<'_>) -> Self {
+        if word == Val::Str("atomic") { Self::Atomic } else { Self::Ordered }
+    }
+}
+
+impl Raster {
+    /// By its word.
+    pub(crate) fn of(word: Val<'_>) -> Self {
+        if word == Val::Str("n") { Self::N } else { Self::M }
+    }
+}
+
+impl Bounds {
+    /// By its word.
+    pub(crate) fn of(word: Val<'_>) -> Self {
+        if word == Val::Str("whole") { Self::Whole } else { Self::Checked }
+    }
+}
+
 /// One value per tuning parameter. Sizes are in elements.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct GemmConfig {
@@ -78,14 +99,8 @@ impl GemmConfig {
     pub(super) fn of(names: &Names, at: &Values<'_>) -> Option<Self> {
         let [m_s, n_s, m_l, n_l, u, k_s, k_l, k_g, vec_a, vec_b, vec_c, stages] = at.ints(names.sizes)?;
         let [load, split, raster, bounds] = at.read(names.words)?;
-        let load = match load {
-            Val::Str("nc") => Load::Nc,
-            Val::Str("async") => Load::Async,
-            _ => Load::Global,
-        };
-        let split = if split == Val::Str("atomic") { Split::Atomic } else { Split::Ordered };
-        let raster = if raster == Val::Str("n") { Raster::N } else { Raster::M };
-        let bounds = if bounds == Val::Str("whole") { Bounds::Whole } else { Bounds::Checked };
+        let (load, split) = (Load::of(load), Split::of(split));
+        let (raster, bounds) = (Raster::of(raster), Bounds::of(bounds));
         Some(Self { m_s, n_s, m_l, n_l, u, k_s, k_l, k_g, vec_a, vec_b, vec_c, stages, load, split, raster, bounds })
     }
 }

@@ -1,9 +1,9 @@
 //! A legal (device, input, configuration), and the program that comes of it.
 
 use super::blueprint::Blueprint;
-use super::config::{Raster, Split};
-use super::emit;
+use super::config::Raster;
 use super::finish::{self, Finish};
+use super::frame::{Frame, Template};
 use super::space::Names;
 use crate::count::{Array, CountError, Counter, Launch};
 use crate::ir::{Index, Module};
@@ -13,12 +13,13 @@ use std::collections::BTreeMap;
 use tilewright_core::counts::Counts;
 use tilewright_core::program::{self, Arg, Code, Program, Step};
 use tilewright_core::space::Values;
-use tilewright_ops::gemm::{A, ALPHA, B, BETA, C, GemmInput, ScalarClass};
+use tilewright_ops::gemm::{A, ALPHA, B, BETA, BIAS, Bias, C, GemmInput, ScalarClass};
 
 /// A legal (device, input, configuration) with everything derived from it.
 #[derive(Clone, Debug)]
-pub struct GemmPlan {
-    pub(crate) blueprint: Blueprint,
+pub struct GemmPlan<T: Template = Blueprint> {
+    pub(crate) blueprint: T,
+    frame: Frame,
     input: GemmInput,
     /// Tiles of C.
     tiles: [u32; 2],
@@ -29,7 +30,7 @@ pub struct GemmPlan {
 }
 
 /// What the space derives of a launch.
-pub(super) const GRID: [&str; 5] = ["tiles_m", "tiles_n", "slice", "slab_bytes", "workspace_bytes"];
+pub(crate) const GRID: [&str; 5] = ["tiles_m", "tiles_n", "slice", "slab_bytes", "workspace_bytes"];
 
 /// A launch of the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,17 +39,24 @@ enum Part {
     Finish(Finish),
 }
 
-impl GemmPlan {
+impl GemmPlan<Blueprint> {
     /// Of a legal point of the space that the names are of; `None` for one of another space.
     pub(crate) fn new(target: Target, input: &GemmInput, names: &Names, at: &Values<'_>) -> Option<Self> {
         let blueprint = Blueprint::new(target, input, names, at)?;
-        let [tiles_m, tiles_n, slice, slab, workspace] = at.ints::<u64, _>(names.grid)?;
-        let tiles = [tiles_m as u32, tiles_n as u32];
-        Some(Self { blueprint, input: input.clone(), tiles, slice: slice as u32, slab, workspace })
+        Some(Self::of(blueprint, input, at.ints(names.grid)?))
+    }
+}
+
+impl<T: Template> GemmPlan<T> {
+    /// Of a template's blueprint, with the values of [`GRID`].
+    pub(crate) fn of(blueprint: T, input: &GemmInput, grid: [u64; GRID.len()]) -> Self {
+        let [tiles_m, tiles_n, slice, slab, workspace] = grid;
+        let (frame, tiles) = (blueprint.frame(), [tiles_m as u32, tiles_n as u32]);
+        Self { blueprint, frame, input: input.clone(), tiles, slice: slice as u32, slab, workspace }
     }
 
     /// What the code is specialised to.
-    pub fn blueprint(&self) -> &Blueprint {
+    pub fn blueprint(&self) -> &T {
         &self.blueprint
     }
 
@@ -59,8 +67,8 @@ impl GemmPlan {
 
     fn module_of(&self, part: Part) -> Module {
         match part {
-            Part::Product => emit::module(&self.blueprint),
-            Part::Finish(finish) => finish::module(&self.blueprint, finish),
+            Part::Product => self.blueprint.module(),
+            Part::Finish(finish) => finish::module(&self.frame, finish),
         }
     }
 
@@ -83,22 +91,22 @@ impl GemmPlan {
 
     /// The image of [`GemmPlan::product`] and [`GemmPlan::finish`] in words of the input.
     fn launch_of(&self, part: Part) -> Launch {
-        let c = &self.blueprint.config;
-        let size = Index::from(self.input.dtype().size() as i64);
+        let c = &self.frame;
+        let sizes = self.input.operand_types().map(|dtype| Index::from(dtype.size() as i64));
         let [m, n, k] = ["m", "n", "k"].map(Index::param);
         let tiles = |size: &Index, by: u32| size.plus(&(i64::from(by) - 1).into()).floor(by.into());
-        let batch = if self.blueprint.batched { Index::param("batch") } else { 1.into() };
-        let mut params: BTreeMap<String, Index> = ["stride_a", "stride_b", "stride_c"]
-            .map(|stride| (stride.to_owned(), Index::param(stride).times(&size)))
-            .into();
-        params.insert("slab".into(), m.times(&n).times(&size));
+        let batch = if c.batched { Index::param("batch") } else { 1.into() };
+        let strides = ["stride_a", "stride_b", "stride_c"].into_iter().zip(&sizes);
+        let mut params: BTreeMap<String, Index> =
+            strides.map(|(stride, size)| (stride.to_owned(), Index::param(stride).times(size))).collect();
+        params.insert("slab".into(), m.times(&n).times(&i64::from(c.sums().bytes).into()));
         let grid = match part {
             Part::Product => {
                 params.insert("slice".into(), tiles(&tiles(&k, c.k_g), c.u).times(&i64::from(c.u).into()));
                 if self.ordered() {
                     params.insert("ldc".into(), m.clone());
                 }
-                let (rows, columns) = (tiles(&m, c.m_l), tiles(&n, c.n_l));
+                let (rows, columns) = (tiles(&m, c.tile[0]), tiles(&n, c.tile[1]));
                 let z = batch.times(&i64::from(c.k_g).into());
                 if c.raster == Raster::M { [rows, columns, z] } else { [columns, rows, z] }
             }
@@ -110,7 +118,7 @@ impl GemmPlan {
                 [tiles(&m, finish::ROWS), blocks, batch]
             }
         };
-        let (a, b) = (&self.blueprint.a_transposed, &self.blueprint.b_transposed);
+        let (a, b) = (&c.a_transposed, &c.b_transposed);
         let array = |name: &str, used: &Index, pitch: &str| {
             (name.to_owned(), Array { used: used.clone(), pitch: Index::param(pitch) })
         };
@@ -130,7 +138,8 @@ impl GemmPlan {
             return parts;
         }
         let scales = self.atomic() || !self.input.multiplies();
-        if scales && self.input.beta != ScalarClass::One {
+        // Where nothing is multiplied, C may still be added to.
+        if scales && (self.input.beta != ScalarClass::One || !self.input.epilogue.is_empty()) {
             parts.push(Part::Finish(Finish::Scale));
         }
         if self.input.multiplies() {
@@ -143,11 +152,11 @@ impl GemmPlan {
     }
 
     fn ordered(&self) -> bool {
-        self.blueprint.config.k_g > 1 && self.blueprint.config.split == Split::Ordered
+        self.frame.ordered()
     }
 
     fn atomic(&self) -> bool {
-        self.blueprint.config.k_g > 1 && self.blueprint.config.split == Split::Atomic
+        self.frame.atomic()
     }
 
     /// Steps of the reduction of one slice: whole stages.
@@ -157,13 +166,14 @@ impl GemmPlan {
 
     /// Blocks of the product.
     pub fn grid(&self) -> [u32; 3] {
-        let (c, [m, n]) = (&self.blueprint.config, self.tiles);
+        let (c, [m, n]) = (&self.frame, self.tiles);
         let z = c.k_g * self.input.batch.count;
         if c.raster == Raster::M { [m, n, z] } else { [n, m, z] }
     }
 
     fn strides(&self) -> [u64; 3] {
-        self.input.batch.strides.map(|s| s * self.input.dtype().size() as u64)
+        let (strides, types) = (self.input.batch.strides, self.input.operand_types());
+        [A, B, C].map(|operand| strides[operand] * types[operand].size() as u64)
     }
 
     /// The program on buffers that begin so many bytes before the operands. Offsets must keep the alignment of the input.
@@ -184,22 +194,25 @@ impl GemmPlan {
 
     /// The launch of the product on operands that lie anywhere; C is where partial sums go where there are some.
     pub(crate) fn product_of(&self, operands: [Arg; 3], scalars: [Arg; 2]) -> Step {
-        let (bp, input) = (&self.blueprint, &self.input);
+        let (frame, input) = (&self.frame, &self.input);
         let module = self.module_of(Part::Product);
         let ldc = if self.ordered() { input.m } else { input.ldc };
         let mut args = operands.to_vec();
         args.extend([input.m, input.n, input.k, input.lda, input.ldb, ldc].map(|x| Arg::U32(x as u32)));
         args.extend(scalars);
-        if bp.config.k_g > 1 {
+        if frame.k_g > 1 {
             args.push(Arg::U32(self.slice()));
         }
-        if bp.batched {
+        if frame.batched {
             args.extend(self.strides().map(Arg::U64));
         }
         if self.ordered() {
             args.push(Arg::U64(self.slab));
         }
-        let shared_bytes = if bp.dynamic_shared() { bp.shared_bytes } else { 0 };
+        if frame.adds_bias() {
+            args.push(Arg::Buffer(BIAS, 0));
+        }
+        let shared_bytes = if frame.dynamic_shared() { frame.shared_bytes } else { 0 };
         launch(&module, self.grid(), shared_bytes, args)
     }
 
@@ -215,8 +228,11 @@ impl GemmPlan {
         }
         args.extend([input.m, input.n, input.ldc].map(|x| Arg::U32(x as u32)));
         args.extend([Arg::Scalar(ALPHA), Arg::Scalar(BETA), Arg::U32(lines.div_ceil(blocks))]);
-        if self.blueprint.batched {
+        if self.frame.batched {
             args.push(Arg::U64(self.strides()[C]));
+        }
+        if input.epilogue.bias != Bias::None {
+            args.push(Arg::Buffer(BIAS, 0));
         }
         launch(&module, grid, 0, args)
     }

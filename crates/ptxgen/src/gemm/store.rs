@@ -1,11 +1,10 @@
 //! From registers to C, or to the workspace.
 
 use super::blueprint::Blueprint;
-use super::config::Split;
-use super::emit::{Params, Position, reads_c};
-use super::load::{columns, element};
+use super::emit::Position;
+use super::frame::{Frame, Params, Template};
 use crate::ir::{Address, Builder, Compare, Form, Inst, Reg, Space, Type};
-use tilewright_ops::gemm::ScalarClass;
+use tilewright_ops::gemm::{Bias, ScalarClass};
 
 /// Stores a thread's tile: all of it, or what lies inside of C.
 pub(crate) fn store(b: &mut Builder, bp: &Blueprint, params: &Params, at: &Position, acc: &[Reg]) {
@@ -19,14 +18,19 @@ pub(crate) fn store(b: &mut Builder, bp: &Blueprint, params: &Params, at: &Posit
 }
 
 fn tile(b: &mut Builder, bp: &Blueprint, params: &Params, at: &Position, acc: &[Reg]) {
-    let (config, tiles) = (&bp.config, bp.arrangement());
-    let row = b.scale_add(at.t_m, tiles.chunk_m, at.m0);
-    let column = b.scale_add(at.t_n, tiles.chunk_n, at.n0);
-    let mut pointer = element(b, bp, params.c, (Some(row), Some(column)), params.ldc);
+    let (config, tiles, frame) = (&bp.config, bp.arrangement(), bp.frame());
+    let elements = frame.stored();
+    let row = b.scale_add(at.t_m, tiles.chunk_m, at.block.m0);
+    let column = b.scale_add(at.t_n, tiles.chunk_n, at.block.n0);
+    let mut pointer = elements.at(b, params.c, (Some(row), Some(column)), params.ldc);
     let left = bp.checked().then(|| (b.sub(Type::U32, params.m, row), b.sub(Type::U32, params.n, column)));
-    let next = (tiles.chunk_n > 1).then(|| columns(b, bp, params.ldc, 1));
-    let jump = (config.n_s > tiles.chunk_n).then(|| columns(b, bp, params.ldc, tiles.chunk_n * (tiles.t_n - 1) + 1));
-    for (j, column) in acc.chunks(config.m_s as usize).enumerate() {
+    let next = (tiles.chunk_n > 1).then(|| elements.columns(b, params.ldc, 1));
+    let jump =
+        (config.n_s > tiles.chunk_n).then(|| elements.columns(b, params.ldc, tiles.chunk_n * (tiles.t_n - 1) + 1));
+    let row_of = |i: u32| i / tiles.chunk_m * tiles.chunk_m * tiles.t_m + i % tiles.chunk_m;
+    let rows: Vec<u32> = (0..config.m_s).map(row_of).collect();
+    let added = params.bias.map(|base| Added::new(b, &frame, base, [row, column], left, &rows));
+    for (j, column) in acc.chunks(config.m_s as usize * bp.arithmetic.parts()).enumerate() {
         let j = j as u32;
         if j > 0 {
             let step = if j.is_multiple_of(tiles.chunk_n) { jump } else { next };
@@ -34,72 +38,118 @@ fn tile(b: &mut Builder, bp: &Blueprint, params: &Params, at: &Position, acc: &[
         }
         let place = j / tiles.chunk_n * tiles.chunk_n * tiles.t_n + j % tiles.chunk_n;
         let inside = left.map(|(rows, columns)| (rows, b.exceeds(columns, place, None)));
-        column_of(b, bp, params, (pointer, inside), column);
+        let bias = added.as_ref().map(|added| added.of_column(b, &frame, place, inside.map(|(_, column)| column)));
+        Column { pointer, inside, sums: column, row: row_of, bias: bias.as_deref() }.store(b, &frame, params);
     }
 }
 
-/// One column of a thread's tile.
-fn column_of(
-    b: &mut Builder,
-    bp: &Blueprint,
-    params: &Params,
-    (pointer, inside): (Reg, Option<(Reg, Reg)>),
-    acc: &[Reg],
-) {
-    let (config, tiles, ty) = (&bp.config, bp.arrangement(), bp.arithmetic.ty);
-    let vec = config.vec_c as usize;
-    let piece = |b: &mut Builder, i: usize| {
-        let i = (i * vec) as u32;
-        let row = i / tiles.chunk_m * tiles.chunk_m * tiles.t_m + i % tiles.chunk_m;
-        let pred = inside.map(|(rows, column)| b.exceeds(rows, row, Some(column)));
-        (Address { base: pointer, offset: i64::from(row * bp.arithmetic.bytes()) }, pred)
-    };
-    let pieces: Vec<_> = (0..acc.len() / vec).map(|i| piece(b, i)).collect();
-    let before: Vec<Vec<Reg>> = if reads_c(bp) {
-        pieces.iter().map(|(addr, pred)| read(b, ty, vec, *addr, *pred)).collect()
-    } else {
-        Vec::new()
-    };
-    for (i, (addr, pred)) in pieces.iter().enumerate() {
-        let sums = &acc[i * vec..][..vec];
-        let old = before.get(i).map(Vec::as_slice);
-        let values: Vec<Reg> =
-            sums.iter().enumerate().map(|(e, sum)| value(b, bp, params, *sum, old.map(|o| o[e]))).collect();
-        b.predicated(*pred, |b| {
-            if config.k_g > 1 && config.split == Split::Atomic {
-                let (src, addr) = (values[0].into(), *addr);
-                b.push(Inst::Red { ty, addr, src });
-            } else {
-                b.store(Space::Global, ty, &values, addr.base, addr.offset);
+/// What is added to the columns of a thread.
+enum Added {
+    /// The same to all of them: what belongs to the rows, one after the other.
+    Rows(Vec<Reg>),
+    /// Where what belongs to the thread's first column lies, for so many rows.
+    Columns(Reg, usize),
+}
+
+impl Added {
+    /// From the bias, for the thread's first row and column, what is left from there on, and the rows beyond the first.
+    fn new(
+        b: &mut Builder,
+        frame: &Frame,
+        base: Reg,
+        [row, column]: [Reg; 2],
+        left: Option<(Reg, Reg)>,
+        rows: &[u32],
+    ) -> Self {
+        let bytes = frame.results().bytes;
+        if frame.epilogue.bias == Bias::Column {
+            return Self::Columns(b.mad_wide(column, bytes, base), rows.len());
+        }
+        let base = b.mad_wide(row, bytes, base);
+        let one = |beyond: &u32| {
+            let inside = left.map(|(rows, _)| b.exceeds(rows, *beyond, None));
+            frame.arithmetic.load_results(b, Address { base, offset: (beyond * bytes).into() }, 1, inside)
+        };
+        Self::Rows(rows.iter().flat_map(one).collect())
+    }
+
+    /// What is added to each sum of the column so many beyond the first, which may lie outside.
+    fn of_column(&self, b: &mut Builder, frame: &Frame, beyond: u32, inside: Option<Reg>) -> Vec<Reg> {
+        match self {
+            Self::Rows(all) => all.clone(),
+            &Self::Columns(base, rows) => {
+                let addr = Address { base, offset: (beyond * frame.results().bytes).into() };
+                let one = frame.arithmetic.load_results(b, addr, 1, inside);
+                one.repeat(rows)
             }
-        });
+        }
     }
 }
 
-/// What C holds, or zeros where it has no elements.
-fn read(b: &mut Builder, ty: Type, count: usize, addr: Address, pred: Option<Reg>) -> Vec<Reg> {
-    let Some(pred) = pred else {
-        return b.load(Space::Global, ty, count, addr.base, addr.offset);
-    };
-    let dst: Vec<Reg> = (0..count).map(|_| b.mov(ty, crate::ir::Operand::Float(0.0))).collect();
-    let caching = crate::ir::Caching::Default;
-    let inst = Inst::Ld { space: Space::Global, caching, ty, dst: dst.clone(), addr };
-    b.when(pred, Form::Predicate, |b| b.push(inst));
-    dst
+/// What lies in one column of C of a thread: its sums, and the rows of them, in elements beyond the pointer. Neighbours that share
+/// an access are neighbours here.
+pub(crate) struct Column<'a, R: Fn(u32) -> u32> {
+    pub(crate) pointer: Reg,
+    /// Rows that are left from the pointer on, and whether the column lies inside; `None` where all do.
+    pub(crate) inside: Option<(Reg, Reg)>,
+    pub(crate) sums: &'a [Reg],
+    pub(crate) row: R,
+    /// What is added to each of the sums.
+    pub(crate) bias: Option<&'a [Reg]>,
 }
 
-/// `alpha * sum + beta * old`; partial sums are stored as they are.
-fn value(b: &mut Builder, bp: &Blueprint, params: &Params, sum: Reg, old: Option<Reg>) -> Reg {
-    if bp.config.k_g > 1 && bp.config.split == Split::Ordered {
+impl<R: Fn(u32) -> u32> Column<'_, R> {
+    /// Stores results or partial sums, or adds to results.
+    pub(crate) fn store(&self, b: &mut Builder, frame: &Frame, params: &Params) {
+        let (vec, numbers, bytes) = (frame.vec[2] as usize, frame.arithmetic, frame.stored().bytes);
+        // Registers of an access.
+        let each = vec * numbers.parts();
+        let piece = |b: &mut Builder, i: usize| {
+            let row = (self.row)((i * vec) as u32);
+            let pred = self.inside.map(|(rows, column)| b.exceeds(rows, row, Some(column)));
+            (Address { base: self.pointer, offset: i64::from(row * bytes) }, pred)
+        };
+        let pieces: Vec<_> = (0..self.sums.len() / each).map(|i| piece(b, i)).collect();
+        let before: Vec<Vec<Reg>> = if frame.reads_c() {
+            pieces.iter().map(|(addr, pred)| numbers.load_results(b, *addr, vec, *pred)).collect()
+        } else {
+            Vec::new()
+        };
+        for (i, (addr, pred)) in pieces.iter().enumerate() {
+            let (old, at) = (before.get(i), i * each);
+            let one = |e: usize| {
+                let (old, bias) = (old.map(|old| old[e]), self.bias.map(|bias| bias[at + e]));
+                value(b, frame, params, self.sums[at + e], (old, bias))
+            };
+            let values: Vec<Reg> = (0..each).map(one).collect();
+            let (values, ty) = if frame.ordered() { (values, numbers.ty) } else { numbers.rounded_all(b, values) };
+            b.predicated(*pred, |b| {
+                if frame.atomic() {
+                    for (src, part) in values.iter().zip(0..) {
+                        let addr = Address { offset: addr.offset + part * i64::from(ty.bytes()), ..*addr };
+                        b.push(Inst::Red { ty, addr, src: (*src).into() });
+                    }
+                } else {
+                    b.store(Space::Global, ty, &values, addr.base, addr.offset);
+                }
+            });
+        }
+    }
+}
+
+/// `activation(alpha * sum + beta * old + bias)`; partial sums are stored as they are.
+fn value(b: &mut Builder, frame: &Frame, params: &Params, sum: Reg, (old, bias): (Option<Reg>, Option<Reg>)) -> Reg {
+    if frame.ordered() {
         return sum;
     }
-    let product = match bp.alpha {
+    let product = match frame.alpha {
         ScalarClass::One => sum,
-        _ => bp.arithmetic.multiply(b, sum, params.alpha),
+        _ => frame.arithmetic.multiply(b, sum, params.alpha),
     };
-    match (old, bp.beta) {
-        (Some(old), ScalarClass::One) => bp.arithmetic.add(b, product, old),
-        (Some(old), _) => bp.arithmetic.fused(b, old, params.beta, product),
+    let value = match (old, frame.beta) {
+        (Some(old), ScalarClass::One) => frame.arithmetic.add(b, product, old),
+        (Some(old), _) => frame.arithmetic.fused(b, old, params.beta, product),
         (None, _) => product,
-    }
+    };
+    frame.arithmetic.finished(b, value, [bias, None], frame.relu())
 }

@@ -1,6 +1,7 @@
 //! From shared memory to registers, and the multiply-adds.
 
 use super::Arithmetic;
+use super::stages::Multiply;
 use crate::ir::{Builder, Reg, Space, Type};
 
 /// One operand's tile as a thread reads it.
@@ -42,9 +43,9 @@ pub(crate) struct Fragments {
     pub(crate) steps: u32,
 }
 
-impl Fragments {
-    /// Multiplies and adds a stage, the operands of a step loaded one step ahead. Steps are dealt to sets of accumulators.
-    pub(crate) fn compute(&self, b: &mut Builder, turn: Option<Reg>, acc: &[Reg]) {
+impl Multiply for Fragments {
+    /// The operands of a step are loaded one step ahead. Steps are dealt to sets of accumulators.
+    fn compute(&self, b: &mut Builder, turn: Option<Reg>, acc: &[Reg]) {
         let [left, right] = &self.sides;
         let shift = |b: &mut Builder, base: Reg| turn.map_or(base, |t| b.add(Type::U32, base, t));
         let (x_base, y_base) = (shift(b, left.base), shift(b, right.base));
@@ -53,7 +54,8 @@ impl Fragments {
             (x, right.fetch(b, self.arithmetic, y_base, step))
         };
         let rows = left.elements();
-        let tile = rows * right.elements();
+        let parts = self.arithmetic.parts();
+        let tile = rows * right.elements() * parts;
         let sets = (acc.len() / tile) as u32;
         let mut next = fetch(b, 0);
         for step in 0..self.steps {
@@ -61,9 +63,10 @@ impl Fragments {
             let [x, y] = [x, y].map(|packed| self.arithmetic.widen(b, &packed));
             next = if step + 1 < self.steps { fetch(b, step + 1) } else { Default::default() };
             let set = &acc[(step % sets) as usize * tile..][..tile];
-            for (column, y) in set.chunks(rows).zip(&y) {
-                for (acc, x) in column.iter().zip(&x) {
-                    self.arithmetic.multiply_add(b, *acc, *x, *y);
+            for (column, y) in set.chunks(rows * parts).zip(y.chunks(parts)) {
+                let y = self.arithmetic.factor(b, y);
+                for (acc, x) in column.chunks(parts).zip(x.chunks(parts)) {
+                    self.arithmetic.multiply_add(b, acc, x, &y);
                 }
             }
         }

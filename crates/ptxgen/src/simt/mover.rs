@@ -1,7 +1,32 @@
 //! A thread's loads of one operand, from device memory to their place in shared memory.
 
 use super::{Arithmetic, Load, Loader, Slot};
-use crate::ir::{Address, Builder, Caching, CopyThrough, Inst, Reg, Space, Type};
+use crate::ir::{Address, Builder, Caching, CopyThrough, Inst, Operand, Reg, Space, Type};
+
+/// Where a thread puts its loads of a stage in shared memory.
+pub(crate) struct Targets {
+    /// Addresses in the first stage.
+    registers: Vec<Reg>,
+    /// For each load which of the addresses, and bytes beyond it.
+    spots: Vec<(usize, u32)>,
+    /// Bytes from one element of a load to the next, where the tile takes them apart.
+    scattered: Option<u32>,
+}
+
+impl Targets {
+    /// Rows of neighbouring elements for every step of the reduction, whatever the direction that memory is contiguous in.
+    fn rows(loader: &Loader, bytes: u32, target: Reg) -> Self {
+        let spots = loader.slots().iter().map(|slot| (0, slot.to * bytes)).collect();
+        // Neighbours along k go to neighbouring rows of the tile.
+        Self { registers: vec![target], spots, scattered: loader.along_k.then_some(loader.pitch * bytes) }
+    }
+
+    /// The addresses so many bytes further on.
+    fn shifted(&self, b: &mut Builder, by: impl Into<Operand>) -> Vec<Reg> {
+        let by = by.into();
+        self.registers.iter().map(|reg| b.add(Type::U32, *reg, by)).collect()
+    }
+}
 
 /// Where a thread puts what it loads, and what it holds until then.
 pub(crate) struct Mover {
@@ -11,18 +36,30 @@ pub(crate) struct Mover {
     /// Whether this thread loads at all; `None` is always.
     pub(crate) active: Option<Reg>,
     /// Where it puts what it loads, in the first stage.
-    pub(crate) target: Reg,
+    targets: Targets,
     /// What has been loaded and not been put yet, slot after slot.
     held: Vec<Reg>,
 }
 
 impl Mover {
-    /// With registers for what a stage loads where loads go through them; zero at first where some loads never happen.
+    /// To rows of neighbouring elements, of which the thread's first is at the target.
     pub(crate) fn new(
+        b: &mut Builder,
+        numbers: (Arithmetic, Load),
+        loader: Loader,
+        (active, target): (Option<Reg>, Reg),
+        zero: bool,
+    ) -> Self {
+        let targets = Targets::rows(&loader, numbers.0.bytes(), target);
+        Self::to(b, numbers, loader, (active, targets), zero)
+    }
+
+    /// With registers for what a stage loads where loads go through them; zero at first where some loads never happen.
+    pub(crate) fn to(
         b: &mut Builder,
         (arithmetic, load): (Arithmetic, Load),
         loader: Loader,
-        (active, target): (Option<Reg>, Reg),
+        (active, targets): (Option<Reg>, Targets),
         zero: bool,
     ) -> Self {
         let (ty, each) = arithmetic.packed(loader.vec);
@@ -30,7 +67,7 @@ impl Mover {
         if zero {
             arithmetic.clear(b, loader.vec, &held);
         }
-        Self { arithmetic, load, loader, active, target, held }
+        Self { arithmetic, load, loader, active, targets, held }
     }
 
     /// How loads go through the caches.
@@ -55,38 +92,48 @@ impl Mover {
         b.predicated(pred, |b| b.push(Inst::Ld { space: Space::Global, caching, ty, dst, addr }));
     }
 
-    /// One copy to the stage at `to`; where `inside` is false, zeros.
+    /// Where copies go in the first stage.
+    pub(crate) fn first(&self) -> Vec<Reg> {
+        self.targets.registers.clone()
+    }
+
+    /// Where copies go in the stage so many bytes further on.
+    pub(crate) fn stage(&self, b: &mut Builder, at: Operand) -> Vec<Reg> {
+        self.targets.shifted(b, at)
+    }
+
+    /// One copy to a stage; where `inside` is false, zeros.
     pub(crate) fn copy(
         &self,
         b: &mut Builder,
         slot: Slot,
         from: Address,
         (happens, inside): (Option<Reg>, Option<Reg>),
-        to: Reg,
+        to: &[Reg],
     ) {
         let each = self.arithmetic.bytes();
         let bytes = self.loader.vec * each;
         let read = inside.map(|p| b.select(Type::U32, p, bytes, 0u32).into());
         let through = if bytes == 16 { CopyThrough::Second } else { CopyThrough::All };
-        let to = Address { base: to, offset: i64::from(slot.to * each) };
+        let (target, offset) = self.targets.spots[slot.number];
+        let to = Address { base: to[target], offset: offset.into() };
         b.predicated(happens, |b| b.push(Inst::CpAsync { bytes, through, to, from, read }));
     }
 
     /// Stores what was loaded, in the stage whose turn it is.
     pub(crate) fn put(&self, b: &mut Builder, turn: Option<Reg>) {
-        let to = turn.map_or(self.target, |t| b.add(Type::U32, self.target, t));
+        let to = turn.map_or_else(|| self.first(), |turn| self.targets.shifted(b, turn));
         let (ty, _) = self.arithmetic.packed(self.loader.vec);
         b.predicated(self.active, |b| {
             for slot in self.loader.slots() {
-                let at = |element: u32| i64::from((slot.to + element) * self.arithmetic.bytes());
-                if !self.loader.along_k {
-                    b.store(Space::Shared, ty, self.held(slot), to, at(0));
+                let (target, offset) = self.targets.spots[slot.number];
+                let Some(apart) = self.targets.scattered else {
+                    b.store(Space::Shared, ty, self.held(slot), to[target], offset.into());
                     continue;
-                }
-                // Neighbours along k go to neighbouring rows of the tile.
+                };
                 let (ty, elements) = self.arithmetic.split(b, self.held(slot));
-                for (i, src) in (0..).zip(elements) {
-                    b.store(Space::Shared, ty, &[src], to, at(i * self.loader.pitch));
+                for (i, src) in (0..).zip(elements.chunks(self.arithmetic.parts())) {
+                    b.store(Space::Shared, ty, src, to[target], i64::from(offset + i * apart));
                 }
             }
         });

@@ -1,8 +1,9 @@
 //! The loop over the reduction, stage by stage.
 
-use super::{Arithmetic, Fragments, tree};
+use super::{Arithmetic, tree};
 use crate::ir::{Arith, Builder, Compare, Index, Inst, Operand, Reg, Sym, Type};
 use serde::{Deserialize, Serialize};
+use tilewright_core::expr::Val;
 
 /// How tiles of the operands come into shared memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -14,6 +15,17 @@ pub enum Load {
     Nc,
     /// By asynchronous copies (`cp.async`, from sm_80), several stages ahead.
     Async,
+}
+
+impl Load {
+    /// By its word.
+    pub(crate) fn of(word: Val<'_>) -> Self {
+        match word {
+            Val::Str("nc") => Self::Nc,
+            Val::Str("async") => Self::Async,
+            _ => Self::Global,
+        }
+    }
 }
 
 /// How a thread brings in its part of one operand's tiles.
@@ -34,6 +46,12 @@ pub(crate) trait Side {
     fn copy_next(&self, b: &mut Builder, left: (Reg, u32), to: Operand);
     /// Stores what was loaded, in the stage whose turn it is.
     fn put(&self, b: &mut Builder, turn: Option<Reg>);
+}
+
+/// How a thread multiplies a stage.
+pub(crate) trait Multiply {
+    /// Adds the products of the stage whose turn it is to the accumulators.
+    fn compute(&self, b: &mut Builder, turn: Option<Reg>, acc: &[Reg]);
 }
 
 /// The sums of a block over its slice of the reduction.
@@ -60,7 +78,7 @@ pub(crate) struct Reduction {
 
 impl Reduction {
     /// Adds up; the sums are those of the first group.
-    pub(crate) fn sums<S: Side>(&self, b: &mut Builder, sides: [S; 2], read: &Fragments) -> Vec<Reg> {
+    pub(crate) fn sums<S: Side>(&self, b: &mut Builder, sides: [S; 2], read: &impl Multiply) -> Vec<Reg> {
         let acc: Vec<Reg> = (0..self.tile * self.sets as usize).map(|_| self.arithmetic.zero(b)).collect();
         match (self.load, self.stages) {
             (Load::Async, _) => self.asynchronous(b, sides, read, &acc),
@@ -78,7 +96,7 @@ impl Reduction {
     }
 
     /// One stage in shared memory; the next waits in registers.
-    fn single<S: Side>(&self, b: &mut Builder, mut sides: [S; 2], read: &Fragments, acc: &[Reg]) {
+    fn single<S: Side>(&self, b: &mut Builder, mut sides: [S; 2], read: &impl Multiply, acc: &[Reg]) {
         b.block("first stage", |b| sides.iter_mut().for_each(|side| side.load_first(b)));
         sides.iter_mut().for_each(|side| side.carry(b));
         b.repeat("k", self.trips, |b, it| {
@@ -91,7 +109,7 @@ impl Reduction {
     }
 
     /// Two stages in shared memory, filled through registers: one barrier a stage.
-    fn double<S: Side>(&self, b: &mut Builder, mut sides: [S; 2], read: &Fragments, acc: &[Reg]) {
+    fn double<S: Side>(&self, b: &mut Builder, mut sides: [S; 2], read: &impl Multiply, acc: &[Reg]) {
         let step = self.step;
         b.block("first stage", |b| {
             sides.iter_mut().for_each(|side| side.load_first(b));
@@ -111,7 +129,7 @@ impl Reduction {
     }
 
     /// Several stages in shared memory, copied asynchronously: one barrier a stage.
-    fn asynchronous<S: Side>(&self, b: &mut Builder, mut sides: [S; 2], read: &Fragments, acc: &[Reg]) {
+    fn asynchronous<S: Side>(&self, b: &mut Builder, mut sides: [S; 2], read: &impl Multiply, acc: &[Reg]) {
         let (stages, step) = (self.stages, self.step);
         b.block("first stages", |b| {
             sides.iter_mut().for_each(|side| side.copy_first(b));

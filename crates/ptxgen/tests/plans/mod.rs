@@ -10,9 +10,10 @@ use rand_chacha::ChaCha8Rng;
 use std::sync::Arc;
 use tilewright_core::device::DeviceSpec;
 use tilewright_core::dtype::DType;
+use tilewright_core::element::ElementTypes;
 use tilewright_core::kernel::Kernel;
 use tilewright_core::space::{BoundSpace, Point};
-use tilewright_ops::gemm::{GemmInput, Layout, ScalarClass};
+use tilewright_ops::gemm::{Activation, Bias, GemmInput, Layout, ScalarClass};
 use tilewright_ptxgen::gemm::{GemmPlan, SimtGemm};
 use tilewright_ptxgen::target::Target;
 
@@ -42,6 +43,38 @@ pub(crate) fn input(rng: &mut ChaCha8Rng) -> GemmInput {
     input
 }
 
+/// Every combination of types beside f32 and f64 throughout.
+pub(crate) const TYPES: [(DType, DType, DType); 6] = [
+    (DType::F16, DType::F32, DType::F16),
+    (DType::F16, DType::F32, DType::F32),
+    (DType::Bf16, DType::F32, DType::Bf16),
+    (DType::Bf16, DType::F32, DType::F32),
+    (DType::C32, DType::C32, DType::C32),
+    (DType::C64, DType::C64, DType::C64),
+];
+
+/// An input of one of [`TYPES`], some with an epilogue.
+pub(crate) fn typed(rng: &mut ChaCha8Rng) -> GemmInput {
+    let (operand, accumulator, output) = TYPES[rng.random_range(0..TYPES.len())];
+    let mut input = input(rng);
+    let layouts = Layout::every(operand);
+    let of = ElementTypes { operand, accumulator, output };
+    let new = GemmInput::new(input.m, input.n, input.k, of, layouts[rng.random_range(0..layouts.len())]);
+    (input.types, input.layout, input.align) = (of, new.layout, 64);
+    (input.lda, input.ldb, input.ldc) = (new.lda, new.ldb, new.ldc);
+    if rng.random_range(0..4) == 0 {
+        (input.lda, input.ldb, input.ldc) = (input.lda + 4, input.ldb + 1, input.ldc + 2);
+    }
+    if rng.random_range(0..4) == 0 {
+        input.align = operand.size().max(output.size());
+    }
+    input.epilogue.bias = Bias::ALL[rng.random_range(0..3)];
+    if !operand.is_complex() && rng.random() {
+        input.epilogue.activation = Activation::Relu;
+    }
+    input
+}
+
 /// A legal point, each parameter uniform among the values that the rules leave it; `None` after a few dead ends.
 pub(crate) fn point(space: &BoundSpace, rng: &mut ChaCha8Rng) -> Option<Point> {
     let mut attempt = || {
@@ -58,11 +91,21 @@ pub(crate) fn point(space: &BoundSpace, rng: &mut ChaCha8Rng) -> Option<Point> {
 
 /// So many random legal plans for a target.
 pub(crate) fn plans(target: &str, count: usize, seed: u64) -> Vec<GemmPlan> {
+    plans_for(target, count, seed, input)
+}
+
+/// The same for inputs that are drawn otherwise.
+pub(crate) fn plans_for(
+    target: &str,
+    count: usize,
+    seed: u64,
+    draw: impl Fn(&mut ChaCha8Rng) -> GemmInput,
+) -> Vec<GemmPlan> {
     let (kernel, spec) = (SimtGemm::new(), spec(target));
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let mut plans = Vec::new();
     while plans.len() < count {
-        let input = input(&mut rng);
+        let input = draw(&mut rng);
         let space = kernel.space().bind(&kernel.symbols(&spec, &input)).unwrap();
         let Some(point) = point(&space, &mut rng) else { continue };
         plans.push(kernel.plan(&spec, &input, &space.check(&point).unwrap()));

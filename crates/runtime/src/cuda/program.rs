@@ -123,7 +123,7 @@ fn value(arg: &Arg, to: &Referents<'_>) -> Result<ByValue, DeviceError> {
             let x = *to.scalars.get(*i).ok_or_else(|| missing("scalar", *i))?;
             match to.dtype {
                 Some(DType::I8 | DType::I32) => plain(&(x as i32).to_le_bytes()),
-                Some(DType::F64) => plain(&x.to_le_bytes()),
+                Some(DType::F64 | DType::C64) => plain(&x.to_le_bytes()),
                 // Kernels on 16-bit types take their scalars in binary32.
                 _ => plain(&(x as f32).to_le_bytes()),
             }
