@@ -127,9 +127,39 @@ proptest! {
         let is_caught = |fault| !verdict(&input, &work, &Naive { fault, ..Naive::right(seed) }).is_right();
         prop_assert!(!is_caught(Fault::None));
         prop_assert!(is_caught(Fault::LosesProduct) && is_caught(Fault::DoublesProduct) && is_caught(Fault::ForgetsBias));
+        let mut uneven = work.clone();
+        uneven.buffers[BIAS].set_f64(0, 40.0);
+        let caught = verdict(&input, &uneven, &Naive { fault: Fault::BiasOfOtherAxis, ..Naive::right(seed) });
+        prop_assert!(!caught.is_right() || input.bias_len() == 1);
         if types.output.is_complex() {
             prop_assert!(is_caught(Fault::SwapsParts) || is_symmetric(&input, &work));
         }
+    }
+
+    #[test]
+    fn sums_that_are_cut_are_within_their_bounds(
+        (m, n, k) in (1usize..4, 1usize..4, prop_oneof![1usize..300, 2000usize..5000]),
+        (dtype, accuracy, operands) in prop::sample::select(vec![
+            (DType::F16, Accuracy::Full, Operands::AsTheyAre),
+            (DType::Bf16, Accuracy::Full, Operands::AsTheyAre),
+            (DType::Tf32, Accuracy::Full, Operands::AsTheyAre),
+            (DType::F32, Accuracy::Tf32, Operands::RoundedToTf32),
+            (DType::F32, Accuracy::ThreeTf32, Operands::SplitInTf32),
+        ]),
+        is_positive in any::<bool>(),
+        seed in 0u64..1000,
+    ) {
+        let types = ElementTypes { operand: dtype, accumulator: DType::F32, output: DType::F32 };
+        let input = GemmInput { accuracy, ..GemmInput::new(m, n, k, types, Layout::Tn) };
+        let mut work = Gemm.workload(&input, Filling::Real, seed);
+        for operand in [A, B].into_iter().filter(|_| is_positive) {
+            for i in 0..work.buffers[operand].len() {
+                let value = work.buffers[operand].get_f64(i).abs();
+                work.buffers[operand].set_f64(i, value);
+            }
+        }
+        let verdict = verdict(&input, &work, &Naive { operands, cuts: true, ..Naive::right(seed) });
+        prop_assert!(verdict.is_right(), "{verdict:?}");
     }
 
     #[test]

@@ -7,6 +7,7 @@ pub mod gemm;
 pub mod ir;
 pub mod loops;
 pub mod micro;
+pub mod mma;
 pub mod print;
 pub mod ragged;
 mod simt;

@@ -10,6 +10,7 @@ use tilewright_core::program::{Code, Launch, Program, Step};
 use tilewright_core::space::Config;
 use tilewright_ptxgen::conv::{DirectConv, SimtConv, WinogradConv};
 use tilewright_ptxgen::gemm::SimtGemm;
+use tilewright_ptxgen::mma::MmaGemm;
 use tilewright_ptxgen::target::Target;
 
 const SMALL: &str = "m_s=2,n_s=2,m_l=16,n_l=16,k_l=1,u=4,vec_a=1,vec_b=1,stages=1,load=global,k_s=1,k_g=1,split=ordered,\
@@ -33,6 +34,22 @@ const CASES: [(&str, &str, &str, &str); 11] = [
     ),
     ("ct_c32_async", "sm_80", "m=32,n=20,k=50,dtype=c32,layout=ct", "load=async,stages=2,vec_b=2,vec_c=2"),
     ("nc_c64_ordered", "sm_70", "m=31,n=20,k=100,dtype=c64,layout=nc,alpha=other,bias=column", "k_g=2"),
+];
+
+const SMALL_MMA: &str = "m_w=16,n_w=16,m_l=16,n_l=16,u=16,vec_a=8,vec_b=8,stages=2,load=async,k_g=1,split=ordered,vec_c=2,\
+                         raster=m,bounds=checked";
+
+/// The same by matrix instructions, by what differs from [`SMALL_MMA`].
+const MATRICES: [(&str, &str, &str, &str); 4] = [
+    ("mma_f16_tn", "sm_80", "m=32,n=24,k=64,layout=tn,dtype=f16,acc=f32", "u=32,stages=3"),
+    ("mma_bf16_nt_ordered", "sm_90", "m=32,n=40,k=320,layout=nt,dtype=bf16,acc=f32,beta=other", "k_g=2,m_l=32,n_l=32"),
+    (
+        "mma_tf32_nn",
+        "sm_80",
+        "m=31,n=24,k=20,dtype=tf32,acc=f32,out=f32,alpha=other",
+        "vec_a=1,vec_b=4,load=nc,vec_c=1",
+    ),
+    ("mma_f64_tt_atomic", "sm_90", "m=32,n=32,k=128,layout=tt,dtype=f64", "vec_a=2,vec_b=2,k_g=2,split=atomic,vec_c=1"),
 ];
 
 const SMALL_CONV: &str = "k_s=2,k_l=8,q_s=1,q_l=8,p_s=1,p_l=2,n_s=1,n_l=1,c_l=1,u=4,scan=places,vec_f=1,vec_g=1,stages=1,\
@@ -125,7 +142,10 @@ fn programs_are_as_blessed() {
     let direct = |(name, target, input, config)| {
         (name, [0; 2].map(|_| show(&program(DirectConv::new(), SMALL_DIRECT, target, input, config))))
     };
-    let products = CASES.map(gemm).into_iter().chain(CONVOLUTIONS.map(conv));
+    let mma = |(name, target, input, config)| {
+        (name, [0; 2].map(|_| show(&program(MmaGemm::new(), SMALL_MMA, target, input, config))))
+    };
+    let products = CASES.map(gemm).into_iter().chain(MATRICES.map(mma)).chain(CONVOLUTIONS.map(conv));
     let more = WINOGRADS.map(winograd).into_iter().chain(DIRECT.map(direct));
     for (name, [text, again]) in products.chain(more) {
         assert_eq!(text, again, "{name} differs from itself");

@@ -15,12 +15,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use tilewright_core::computation::Computation;
 use tilewright_core::dtype::DType;
+use tilewright_core::element::ElementTypes;
 use tilewright_core::problem::{Bound, Problem};
 use tilewright_core::space::Config;
 use tilewright_ops::conv::Conv;
-use tilewright_ops::gemm::{GemmInput, Layout};
+use tilewright_ops::gemm::{Gemm, GemmInput, Layout};
 use tilewright_ptxgen::conv::SimtConv;
-use tilewright_ptxgen::gemm::{GemmPlan, SimtGemm};
+use tilewright_ptxgen::gemm::{GemmPlan, SimtGemm, Template};
+use tilewright_ptxgen::ir::Module;
+use tilewright_ptxgen::mma::MmaGemm;
 use tilewright_ptxgen::print::print;
 
 fn count() -> usize {
@@ -36,13 +39,14 @@ fn targets() -> Vec<&'static str> {
 }
 
 /// Every module of a plan; whether it is the product tells the decided limit.
-fn assemble(assembler: &Assembler, plan: &GemmPlan) -> Vec<(bool, Assembled)> {
+fn assemble<T: Template>(assembler: &Assembler, plan: &GemmPlan<T>) -> Vec<(bool, Assembled)> {
     let modules = plan.modules();
     let results = modules.iter().map(|m| {
         let done = assembler.assemble(m.target, &print(m));
         let done = done.unwrap_or_else(|e| panic!("{:?}: {e}", plan.blueprint()));
         let declared = if m.entry.dynamic_shared { 0 } else { m.entry.shared_bytes };
         assert_eq!(done.shared, declared, "static shared memory of {:?}", plan.blueprint());
+        assert!(done.warnings.is_empty(), "{:?}: {:?}", plan.blueprint(), done.warnings);
         (m.entry.max_registers.is_some(), done)
     });
     results.collect()
@@ -50,49 +54,71 @@ fn assemble(assembler: &Assembler, plan: &GemmPlan) -> Vec<(bool, Assembled)> {
 
 #[test]
 fn legal_plans_assemble_within_their_registers() {
-    assemble_all(|target| plans::plans(target, count(), 17));
+    let Some(assembler) = Assembler::find() else { return };
+    for target in targets() {
+        let plans = plans::plans(target, count(), 17);
+        within_registers(&assembler, target, &plans, 0.15, |bp| (bp.registers(), bp.may_spill()));
+    }
 }
 
 #[test]
 fn legal_plans_of_every_type_assemble_within_their_registers() {
-    assemble_all(|target| plans::plans_for(target, 2 * count(), 19, plans::typed));
+    let Some(assembler) = Assembler::find() else { return };
+    for target in targets() {
+        let plans = plans::typed_plans(target, 2 * count(), 19);
+        // Operands of 16 bits are widened sooner or later as the assembler likes.
+        within_registers(&assembler, target, &plans, 0.2, |bp| (bp.registers(), bp.may_spill()));
+    }
 }
 
-fn assemble_all(plans: impl Fn(&str) -> Vec<GemmPlan>) {
+#[test]
+fn legal_plans_of_matrix_instructions_assemble_within_their_registers() {
     let Some(assembler) = Assembler::find() else { return };
-    let (mut missed, mut unforeseen) = (Vec::new(), Vec::new());
-    for target in targets() {
-        let plans = plans(target);
-        let results: Vec<_> = plans.par_iter().map(|p| (p, assemble(&assembler, p))).collect();
-        let (mut errors, mut spilled) = (Vec::new(), 0);
-        for (plan, modules) in &results {
-            let blueprint = plan.blueprint();
-            for (is_product, done) in modules {
-                spilled += usize::from(done.spilled > 0);
-                if done.spilled > 0 && !(*is_product && blueprint.may_spill()) {
-                    unforeseen.push(format!("{target} spills {} bytes: {blueprint:?}", done.spilled));
-                }
-                if *is_product {
-                    let error = f64::from(done.registers) / f64::from(blueprint.registers()) - 1.0;
-                    errors.push((error.abs(), done.registers, blueprint));
-                }
+    for target in targets().into_iter().filter(|target| plans::MMA_TARGETS.contains(target)) {
+        let plans = plans::mma_plans(target, count(), 37);
+        // Fragments are held longer or shorter as the assembler likes.
+        within_registers(&assembler, target, &plans, 0.25, |bp| (bp.registers(), bp.may_spill()));
+    }
+}
+
+/// Asserts that plans assemble, that no register is spilled unless it was foreseen, and that 95% of plans use about as many as were
+/// predicted, within a fraction of them. `tells` says how many those are, and whether some may be spilled.
+fn within_registers<T: Template + Sync + Send>(
+    assembler: &Assembler,
+    target: &str,
+    plans: &[GemmPlan<T>],
+    most: f64,
+    tells: impl Fn(&T) -> (u32, bool),
+) {
+    let results: Vec<_> = plans.par_iter().map(|p| (p, assemble(assembler, p))).collect();
+    let (mut errors, mut spilled, mut unforeseen) = (Vec::new(), 0, Vec::new());
+    for (plan, modules) in &results {
+        let blueprint = plan.blueprint();
+        let (predicted, may_spill) = tells(blueprint);
+        for (is_product, done) in modules {
+            spilled += usize::from(done.spilled > 0);
+            if done.spilled > 0 && !(*is_product && may_spill) {
+                unforeseen.push(format!("{target} spills {} bytes: {blueprint:?}", done.spilled));
+            }
+            if *is_product {
+                let error = f64::from(done.registers) / f64::from(predicted) - 1.0;
+                errors.push((error.abs(), done.registers, predicted, blueprint));
             }
         }
-        errors.sort_by(|a, b| a.0.total_cmp(&b.0));
-        let p95 = errors[(errors.len() - 1) * 95 / 100].0;
-        let allowed = results.iter().filter(|(plan, _)| plan.blueprint().may_spill()).count();
-        println!(
-            "{target}: {} plans, registers within {:.1}% at the 95th percentile, {spilled} spill of {allowed} that may",
-            plans.len(),
-            100.0 * p95
-        );
-        for (error, used, blueprint) in errors.iter().rev().take(3).filter(|e| e.0 > 0.15) {
-            println!("  {:.0}%: {used} used, {} predicted for {blueprint:?}", 100.0 * error, blueprint.registers());
-        }
-        missed.extend((p95 > 0.15).then_some(target));
     }
-    assert!(missed.is_empty(), "more than 15% off: {missed:?}");
+    errors.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let p95 = errors[(errors.len() - 1) * 95 / 100].0;
+    let allowed = results.iter().filter(|(plan, _)| tells(plan.blueprint()).1).count();
+    println!(
+        "{target}: {} plans, registers within {:.1}% at the 95th percentile, {spilled} spill of {allowed} that may",
+        plans.len(),
+        100.0 * p95
+    );
+    for (error, used, predicted, blueprint) in errors.iter().rev().take(3).filter(|e| e.0 > most) {
+        println!("  {:.0}%: {used} used, {predicted} predicted for {blueprint:?}", 100.0 * error);
+    }
     assert!(unforeseen.is_empty(), "{}", unforeseen.join("\n"));
+    assert!(p95 <= most, "{target}: more than {:.0}% off", 100.0 * most);
 }
 
 #[test]
@@ -184,7 +210,10 @@ fn legal_direct_convolutions_assemble_and_hardly_spill() {
 fn large_tile(target: &str) -> GemmPlan {
     let config = "m_s=8,n_s=8,m_l=128,n_l=128,u=16,k_s=1,k_l=1,k_g=1,vec_a=4,vec_b=4,vec_c=4,stages=2,load=nc,\
                   split=ordered,raster=m,bounds=checked";
-    let input = GemmInput::new(4096, 4096, 4096, DType::F32, Layout::Nt);
+    tile(target, GemmInput::new(4096, 4096, 4096, DType::F32, Layout::Nt), config)
+}
+
+fn tile(target: &str, input: GemmInput, config: &str) -> GemmPlan {
     let problem = Bound::new(Arc::new(SimtGemm::new()), plans::spec(target), input).unwrap();
     let point = Config::parse(config).unwrap().to_point(problem.space().params(), None).unwrap();
     problem.plan(&problem.space().check(&point).unwrap())
@@ -210,6 +239,104 @@ fn the_main_loop_of_a_large_tile_is_multiply_adds() {
         let all: Vec<&str> = code.iter().map(|(_, op)| op.as_str()).collect();
         assert!(all.iter().all(|op| !op.starts_with("STL") && !op.starts_with("LDL")), "{target} spills");
         assert_eq!(done.spilled, 0);
+    }
+}
+
+/// The product of large matrices by matrix instructions.
+fn large_product(target: &str, types: &str, config: &str) -> Module {
+    let fields = Config::parse(&format!("m=4096,n=4096,k=4096,{types}")).unwrap();
+    let problem = Bound::new(Arc::new(MmaGemm::new()), plans::spec(target), Gemm.parse(&fields).unwrap()).unwrap();
+    let base = "vec_c=2,stages=3,load=async,k_g=1,split=ordered,raster=m,bounds=checked";
+    let config = Config::parse(&format!("{config},{base}")).unwrap();
+    let point = config.to_point(problem.space().params(), None).unwrap();
+    let legal = problem.space().check(&point).unwrap_or_else(|e| panic!("{types}: {e}"));
+    problem.plan(&legal).modules().remove(0)
+}
+
+#[test]
+fn the_main_loop_of_matrix_products_is_what_was_written() {
+    let Some(assembler) = Assembler::find() else { return };
+    let tile = |more: &str| format!("m_w=64,n_w=64,m_l=128,n_l=128,{more}");
+    let double = "m_w=32,n_w=64,m_l=64,n_l=128,u=16,vec_a=2,vec_b=2".to_owned();
+    let [half, single, byte] = ["u=32,vec_a=8,vec_b=8", "u=16,vec_a=4,vec_b=4", "u=64,vec_a=16,vec_b=16"].map(tile);
+    // Products of a stage, and loads of fragments: of 64 rows of A or columns of B four a step.
+    let cases = [
+        ("sm_80", "dtype=f16,acc=f32,layout=tn", &half, "HMMA", 64, "LDSM", 16),
+        ("sm_90", "dtype=bf16,acc=f32,layout=nt", &half, "HMMA", 64, "LDSM", 16),
+        ("sm_80", "dtype=tf32,acc=f32,out=f32,layout=tn", &single, "HMMA", 64, "LDSM", 16),
+        ("sm_80", "dtype=i8,layout=tn", &byte, "IMMA", 64, "LDSM", 16),
+        ("sm_80", "dtype=f64,layout=nt", &double, "DMMA", 128, "LDS", 48),
+        ("sm_90", "dtype=f64,layout=tn", &double, "DMMA", 16, "LDS", 48),
+    ];
+    for (target, types, config, op, products, load, loads) in cases {
+        let module = large_product(target, types, config);
+        let done = assembler.assemble(module.target, &print(&module)).unwrap();
+        let code = assembler.disassemble(&done.cubin).unwrap();
+        let body = assembler::main_loop(&code, op);
+        let count = |name: &str| body.iter().filter(|op| op.starts_with(name)).count();
+        println!(
+            "{target} {types}: {} {op}, {} {load}, {} LDGSTS of {} instructions, {} registers",
+            count(op),
+            count(load),
+            count("LDGSTS"),
+            body.len(),
+            done.registers
+        );
+        assert_eq!(count(op), products, "{target} {types}");
+        // The assembler may load an element twice rather than keep it.
+        assert!((loads..=loads + loads / 8).contains(&count(load)), "{target} {types}");
+        // Copies of 16 bytes, and nothing in local memory.
+        let mut copies = body.iter().filter(|op| op.starts_with("LDGSTS")).peekable();
+        assert!(copies.peek().is_some() && copies.all(|op| op.contains(".128")), "{target} {types}");
+        assert!(code.iter().all(|(_, op)| !op.contains("STL") && !op.contains("LDL")), "{target} {types} spills");
+        assert_eq!(done.spilled, 0, "{target} {types}");
+    }
+}
+
+#[test]
+fn complex_products_are_four_multiply_adds_whatever_is_conjugated() {
+    let Some(assembler) = Assembler::find() else { return };
+    let rest = "k_s=1,k_l=1,k_g=1,stages=2,load=nc,split=ordered,raster=m,bounds=checked";
+    for (dtype, op, config, products) in [
+        (DType::C32, "FFMA", "m_s=4,n_s=4,m_l=64,n_l=64,u=8,vec_a=1,vec_b=1,vec_c=2", 8 * 16),
+        (DType::C64, "DFMA", "m_s=2,n_s=4,m_l=32,n_l=64,u=8,vec_a=1,vec_b=1,vec_c=1", 8 * 8),
+    ] {
+        for (target, layout) in
+            [("sm_80", Layout::Nt), ("sm_80", Layout::Cn), ("sm_90", Layout::Tc), ("sm_90", Layout::Cc)]
+        {
+            let plan = tile(target, GemmInput::new(1024, 1024, 1024, dtype, layout), &format!("{config},{rest}"));
+            let module = plan.modules().remove(0);
+            let done = assembler.assemble(module.target, &print(&module)).unwrap();
+            let body = assembler::main_loop(&assembler.disassemble(&done.cubin).unwrap(), op);
+            let count = |ops: &[&str]| body.iter().filter(|found| ops.iter().any(|op| found.starts_with(op))).count();
+            println!("{target} {dtype} {layout}: {} instructions, {} {op}", body.len(), count(&[op]));
+            assert_eq!(count(&[op]), 4 * products, "{target} {dtype} {layout}");
+            // Signs are part of the operands.
+            assert_eq!(count(&["FADD", "FMUL", "DADD", "DMUL"]), 0, "{target} {dtype} {layout}");
+            assert_eq!(done.spilled, 0, "{target} {dtype} {layout}");
+        }
+    }
+}
+
+#[test]
+fn products_of_sixteen_bits_are_multiply_adds_of_what_is_widened_once() {
+    let Some(assembler) = Assembler::find() else { return };
+    let config = "m_s=8,n_s=8,m_l=128,n_l=128,u=16,k_s=1,k_l=1,k_g=1,vec_a=8,vec_b=8,vec_c=8,stages=2,load=nc,\
+                  split=ordered,raster=m,bounds=checked";
+    for (operand, widens) in [(DType::F16, "HADD2"), (DType::Bf16, "PRMT")] {
+        let types = ElementTypes { operand, accumulator: DType::F32, output: operand };
+        let module = tile("sm_80", GemmInput::new(4096, 4096, 4096, types, Layout::Nt), config).modules().remove(0);
+        let done = assembler.assemble(module.target, &print(&module)).unwrap();
+        let code = assembler.disassemble(&done.cubin).unwrap();
+        let body = assembler::main_loop(&code, "FFMA");
+        let count = |name: &str| body.iter().filter(|op| op.starts_with(name)).count();
+        println!("{operand}: {} instructions, {} {widens}", body.len(), count(widens));
+        assert_eq!(count("FFMA"), 16 * 64, "{operand}");
+        assert!(count(widens) <= 16 * 16, "{operand}: {} {widens}", count(widens));
+        let all = |name: &str| code.iter().filter(|(_, op)| op.starts_with(name)).count();
+        let wide = |name: &str| code.iter().filter(|(_, op)| op.starts_with(name) && op.contains(".128")).count();
+        assert_eq!([all("LDG"), all("STG")], [wide("LDG"), wide("STG")], "{operand}: narrow accesses");
+        assert_eq!(done.spilled, 0, "{operand}");
     }
 }
 

@@ -12,8 +12,9 @@ use tilewright_core::kernel::Kernel;
 use tilewright_core::problem::{Bound, Problem};
 use tilewright_core::program::{Arg, Code, Launch, Step};
 use tilewright_core::space::{BoundSpace, Config};
-use tilewright_ops::gemm::{Batch, GemmInput, Layout, ScalarClass};
-use tilewright_ptxgen::gemm::SimtGemm;
+use tilewright_ops::gemm::{Batch, Gemm, GemmInput, Layout, ScalarClass};
+use tilewright_ptxgen::gemm::{GemmPlan, SimtGemm, Template};
+use tilewright_ptxgen::mma::MmaGemm;
 use tilewright_ptxgen::target::Target;
 use tilewright_ptxgen::verify::verify;
 
@@ -49,36 +50,59 @@ fn rules_and_code_agree() {
 }
 
 #[test]
+fn rules_and_code_of_matrix_instructions_agree() {
+    let kernel = MmaGemm::new();
+    let mut rng = ChaCha8Rng::seed_from_u64(4);
+    for target in plans::MMA_TARGETS {
+        let spec = plans::spec(target);
+        for _ in 0..40 {
+            let input = plans::mma_input(&mut rng);
+            let space = kernel.space().bind(&kernel.symbols(&spec, &input)).unwrap();
+            let Some(point) = plans::point(&space, &mut rng) else { continue };
+            let plan = kernel.plan(&spec, &input, &space.check(&point).unwrap());
+            let blueprint = plan.blueprint();
+            assert_eq!(left(&space, "threads", &point), i64::from(blueprint.threads));
+            assert_eq!(left(&space, "shared_memory", &point), i64::from(blueprint.frame.shared_bytes), "{blueprint:?}");
+            assert_eq!(left(&space, "registers", &point), i64::from(blueprint.registers_needed), "{blueprint:?}");
+        }
+    }
+}
+
+#[test]
 fn legal_plans_have_no_faults_and_their_arguments_fit() {
     for target in plans::TARGETS {
-        let typed = plans::plans_for(target, 15, 6, plans::typed);
-        for plan in plans::plans(target, 25, 5).into_iter().chain(typed) {
-            let program = plan.program([0; 3]);
-            let modules = plan.modules();
-            assert_eq!(program.steps.len(), modules.len());
-            for (step, module) in program.steps.iter().zip(&modules) {
-                let faults = verify(module);
-                assert!(faults.is_empty(), "{:?}: {}", plan.blueprint(), faults[0]);
-                let Step::Launch(Launch { code: Code::Ptx { entry, .. }, grid, block, args, .. }) = step else {
-                    panic!()
-                };
-                assert_eq!(*entry, module.entry.name);
-                assert_eq!(*block, [module.entry.threads, 1, 1]);
-                assert!(grid[1] <= 65_535 && grid[2] <= 65_535 && grid.iter().all(|g| *g > 0), "{grid:?}");
-                let bytes = |arg: &Arg| match arg {
-                    Arg::Buffer(..) | Arg::Workspace(_) | Arg::U64(_) => 8,
-                    Arg::Scalar(_) => plan.blueprint().arithmetic.ty.bytes(),
-                    Arg::U32(_) => 4,
-                    other => panic!("{other:?}"),
-                };
-                let given: Vec<u32> = args.iter().map(bytes).collect();
-                let taken: Vec<u32> = module.entry.params.iter().map(|p| p.ty.bytes()).collect();
-                assert_eq!(given, taken, "{entry}");
-                for (arg, param) in args.iter().zip(&module.entry.params) {
-                    if let Arg::U32(x) = arg {
-                        assert_eq!(x % param.multiple_of, 0, "{} = {x}", param.name);
-                    }
-                }
+        plans::plans(target, 25, 5).iter().for_each(sound);
+        plans::typed_plans(target, 15, 6).iter().for_each(sound);
+    }
+    for target in plans::MMA_TARGETS {
+        plans::mma_plans(target, 40, 6).iter().for_each(sound);
+    }
+}
+
+/// Asserts that the verifier has no objection to a plan, and that launches give what modules take.
+fn sound<T: Template>(plan: &GemmPlan<T>) {
+    let program = plan.program([0; 3]);
+    let modules = plan.modules();
+    assert_eq!(program.steps.len(), modules.len());
+    for (step, module) in program.steps.iter().zip(&modules) {
+        let faults = verify(module);
+        assert!(faults.is_empty(), "{:?}: {}", plan.blueprint(), faults[0]);
+        let Step::Launch(Launch { code: Code::Ptx { entry, .. }, grid, block, args, .. }) = step else { panic!() };
+        assert_eq!(*entry, module.entry.name);
+        assert_eq!(*block, [module.entry.threads, 1, 1]);
+        assert!(grid[1] <= 65_535 && grid[2] <= 65_535 && grid.iter().all(|g| *g > 0), "{grid:?}");
+        let bytes = |arg: &Arg| match arg {
+            Arg::Buffer(..) | Arg::Workspace(_) | Arg::U64(_) => 8,
+            Arg::Scalar(_) => plan.blueprint().frame().arithmetic.ty.bytes(),
+            Arg::U32(_) => 4,
+            other => panic!("{other:?}"),
+        };
+        let given: Vec<u32> = args.iter().map(bytes).collect();
+        let taken: Vec<u32> = module.entry.params.iter().map(|p| p.ty.bytes()).collect();
+        assert_eq!(given, taken, "{entry}");
+        for (arg, param) in args.iter().zip(&module.entry.params) {
+            if let Arg::U32(x) = arg {
+                assert_eq!(x % param.multiple_of, 0, "{} = {x}", param.name);
             }
         }
     }
@@ -115,17 +139,68 @@ fn every_input_has_a_legal_default() {
     for target in plans::TARGETS {
         // Rounding to bf16 came with sm_80.
         let old = target.parse::<Target>().unwrap().sm() < 80;
-        for input in inputs.iter().filter(|input| !old || input.types.output != DType::Bf16) {
-            let problem = Bound::new(kernel.clone(), plans::spec(target), input.clone()).unwrap();
-            let point = problem.default_point().unwrap_or_else(|| panic!("none for {input:?} on {target}"));
-            let legal = problem.space().check(&point).unwrap();
-            let mut row = Vec::new();
-            problem.config_features(&point, &mut row);
-            assert_eq!(row.len(), problem.schema().config.len());
-            assert!(row.iter().all(|x| x.is_finite()), "{row:?}");
-            assert!(!problem.program(&legal).steps.is_empty() || input.m * input.n == 0);
+        let inputs = inputs.iter().filter(|input| !old || input.types.output != DType::Bf16);
+        inputs.for_each(|input| has_a_default(&kernel, target, input));
+    }
+}
+
+fn has_a_default<K: Kernel<Of = Gemm>>(kernel: &Arc<K>, target: &str, input: &GemmInput) {
+    let problem = Bound::new(kernel.clone(), plans::spec(target), input.clone()).unwrap();
+    let point = problem.default_point().unwrap_or_else(|| panic!("none for {input:?} on {target}"));
+    let legal = problem.space().check(&point).unwrap();
+    let mut row = Vec::new();
+    problem.config_features(&point, &mut row);
+    assert_eq!(row.len(), problem.schema().config.len());
+    assert!(row.iter().all(|x| x.is_finite()), "{row:?}");
+    assert!(!problem.program(&legal).steps.is_empty() || input.m * input.n == 0);
+}
+
+#[test]
+fn every_input_of_matrix_instructions_has_a_legal_default() {
+    let kernel = Arc::new(MmaGemm::new());
+    let sizes = [
+        (0, 5, 3),
+        (5, 3, 0),
+        (1, 1, 1),
+        (1, 4096, 4096),
+        (4096, 1, 7),
+        (3, 5, 100_000),
+        (2560, 16, 2560),
+        (4096, 4096, 4096),
+        (33, 1_000_003, 31),
+    ];
+    for [operand, accumulator, output] in plans::MMA_TYPES {
+        let types = ElementTypes { operand, accumulator, output };
+        for (i, (m, n, k)) in sizes.into_iter().enumerate() {
+            for target in plans::MMA_TARGETS {
+                let layout = if operand == DType::I8 { Layout::Tn } else { Layout::ALL[i % 4] };
+                let input = GemmInput::new(m, n, k, types, layout);
+                has_a_default(&kernel, target, &input);
+                let align = operand.size().max(output.size());
+                has_a_default(&kernel, target, &GemmInput { align, alpha: ScalarClass::Zero, ..input });
+            }
         }
     }
+}
+
+#[test]
+fn what_matrix_instructions_do_not_multiply_is_refused() {
+    let kernel = MmaGemm::new();
+    let refused = |types: ElementTypes| kernel.accepts(&GemmInput::new(64, 64, 64, types, Layout::Tn)).unwrap_err();
+    let single = refused(DType::F32.into());
+    assert_eq!(single.field, "dtype");
+    assert!(single.message.contains("gemm.simt") && single.message.contains("tf32"), "{}", single.message);
+    let input = GemmInput::new(64, 64, 64, DType::I8, Layout::Nn);
+    assert_eq!(kernel.accepts(&input).unwrap_err().field, "layout");
+    let half = ElementTypes { accumulator: DType::F64, ..ElementTypes::all(DType::F16) };
+    assert_eq!(refused(half).field, "acc");
+    // Devices that have no such instructions have nothing legal.
+    let input = GemmInput::new(64, 64, 64, DType::F64, Layout::Nt);
+    let problem = |target: &str| Bound::new(Arc::new(MmaGemm::new()), plans::spec(target), input.clone()).unwrap();
+    let point = problem("sm_80").default_point().unwrap();
+    let old = problem("sm_70");
+    assert!(old.default_point().is_none());
+    assert_eq!(old.space().check(&point).unwrap_err().rule, "target");
 }
 
 /// A problem on `sm_80`.

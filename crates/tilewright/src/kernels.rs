@@ -9,6 +9,7 @@ use tilewright_core::program::Language;
 use tilewright_cpu::{CpuConv, CpuDepthwise, CpuDot, CpuGemm, CpuSmall, CpuWinograd};
 use tilewright_ptxgen::conv::{DirectConv, SimtConv, WinogradConv};
 use tilewright_ptxgen::gemm::SimtGemm;
+use tilewright_ptxgen::mma::MmaGemm;
 use tilewright_user::UserKernel;
 
 /// A kernel, and the kinds of devices that it has code for.
@@ -42,6 +43,11 @@ impl Default for Kernels {
             Entry { kernel: Arc::new(Erased::new(CpuDot::new())), runs_on: &[DeviceKind::Cpu], file: None },
             Entry {
                 kernel: Arc::new(Erased::new(SimtGemm::new())),
+                runs_on: &[DeviceKind::Cuda, DeviceKind::Emulator],
+                file: None,
+            },
+            Entry {
+                kernel: Arc::new(Erased::new(MmaGemm::new())),
                 runs_on: &[DeviceKind::Cuda, DeviceKind::Emulator],
                 file: None,
             },

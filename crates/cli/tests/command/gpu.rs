@@ -22,7 +22,7 @@ fn verify(home: &Home, more: &[&str]) -> Value {
 #[test]
 fn emulated_kernels_are_verified_with_everything_covered() {
     let home = Home::new();
-    let args = ["--device", "emulator:sm_80", "--cases", "160", "--seed", "5"];
+    let args = ["--device", "emulator:sm_80", "--variant", "gemm.simt", "--cases", "160", "--seed", "5"];
     let v = verify(&home, &args);
     has(&v, &["cases", "failed", "worst_rel_error", "races", "out_of_bounds", "other_findings", "coverage"]);
     assert_eq!(
@@ -76,6 +76,20 @@ fn emulated_kernels_are_verified_with_everything_covered() {
     // The same on any number of threads.
     let one = verify(&home, &[&args[..], &["--threads", "1"]].concat());
     assert_eq!(v, one);
+}
+
+#[test]
+fn matrix_instructions_are_verified_in_every_type() {
+    let home = Home::new();
+    for types in ["f16", "bf16", "f64"] {
+        let args = ["--device", "emulator:sm_80", "--variant", "gemm.mma", "--dtype", types, "--cases", "40"];
+        let v = verify(&home, &args);
+        assert_eq!((&v["cases"], &v["failed"]), (&40.into(), &0.into()), "{v}");
+        let coverage = v["coverage"].as_object().unwrap();
+        for key in ["variant:gemm.mma.1", "load:async", "k_g>1", "layout:tn", "layout:nt", "stages:4", "vec_c:2"] {
+            assert!(coverage.contains_key(key), "no {key:?} among {:?}", coverage.keys().collect::<Vec<_>>());
+        }
+    }
 }
 
 #[test]

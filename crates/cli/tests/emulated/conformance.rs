@@ -5,6 +5,7 @@ use std::sync::Arc;
 use tilewright_core::device::Device;
 use tilewright_core::problem::Bound;
 use tilewright_ptxgen::gemm::SimtGemm;
+use tilewright_ptxgen::mma::MmaGemm;
 use tilewright_testkit::{Effort, kernel};
 
 #[test]
@@ -26,6 +27,23 @@ fn the_kernel_keeps_its_contract() {
         // Slices that are added by atomics come in any order.
         let effort = Effort { probes: 300, runs: 4, repeatable: false, seed: 3 };
         kernel(&Arc::new(SimtGemm::new()), &mut device(target), &inputs.map(input), &effort).unwrap();
+    }
+}
+
+#[test]
+fn the_kernel_of_matrix_instructions_keeps_its_contract() {
+    let inputs = [
+        "m=33,n=17,k=29,dtype=f16,acc=f32,beta=other",
+        "m=20,n=40,k=64,dtype=f64,layout=nt,alpha=other",
+        "m=24,n=9,k=100,dtype=bf16,acc=f32,out=f32,layout=tn,lda=104,beta=1,batch=2,stride_b=0",
+        "m=1,n=65,k=7,dtype=tf32,acc=f32,out=f32,layout=tt,align=4",
+        "m=64,n=48,k=96,dtype=i8,layout=tn,beta=1",
+        "m=5,n=3,k=0,dtype=f16,acc=f32,beta=other",
+        "m=0,n=3,k=8,dtype=f64",
+    ];
+    for target in ["sm_80", "sm_90"] {
+        let effort = Effort { probes: 300, runs: 4, repeatable: false, seed: 3 };
+        kernel(&Arc::new(MmaGemm::new()), &mut device(target), &inputs.map(input), &effort).unwrap();
     }
 }
 

@@ -96,8 +96,9 @@ impl Block<'_> {
         for at in 0..rows * columns {
             let (i, j) = if by_rows { (at / columns, at % columns) } else { (at % rows, at / rows) };
             let (place, channel) = self.product.result(self.rows.start + i, self.columns.start + j);
-            let (value, magnitude) = self.finished(sums[j * rows + i], place, channel);
-            run.add(place, value, self.bound.of(norms.0[i] * norms.1[j], magnitude), visit);
+            let sum = sums[j * rows + i];
+            let (value, magnitude) = self.finished(sum, place, channel);
+            run.add(place, value, self.bound.of(norms.0[i] * norms.1[j], sum, magnitude), visit);
         }
         run.flush(visit);
     }

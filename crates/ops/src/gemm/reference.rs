@@ -194,24 +194,23 @@ impl<'a> Reference<'a> {
                 Bias::Row => before[BIAS].component(parts * (rows.start + i) + part),
                 Bias::Column => before[BIAS].component(parts * column + part),
             };
-            let at = (i, parts * j + part);
-            let sum = self.update(at, before[C].component(first + parts * i + part)) + added;
+            let (product, norms) = self.scaled(i, parts * j + part);
+            let kept = if self.beta == 0.0 { 0.0 } else { self.beta * before[C].component(first + parts * i + part) };
+            let sum = product + kept + added;
             // Additions round at the size of what they add.
-            bounds.push(self.bound(at, sum.abs() + added.abs()));
+            bounds.push(self.bound.of(norms, product, sum.abs() + added.abs()));
             values.push(input.epilogue.activation.of(sum));
         }
         visit(&Part { buffer: C, first, values: &values, bounds: &bounds });
     }
 
-    fn update(&self, (i, j): (usize, usize), c: f64) -> f64 {
+    /// A sum times alpha, and the norms of what it is made of.
+    fn scaled(&self, i: usize, j: usize) -> (f64, f64) {
+        if !self.of.input.multiplies() {
+            return (0.0, 0.0);
+        }
         let sum = self.product.values[j * self.product.rows + i];
-        let product = if self.of.input.multiplies() { self.alpha * sum } else { 0.0 };
-        if self.beta == 0.0 { product } else { product + self.beta * c }
-    }
-
-    fn bound(&self, (i, j): (usize, usize), magnitude: f64) -> f32 {
-        let product = if self.of.input.multiplies() { self.norm_a[i] * self.norm_b[j] } else { 0.0 };
-        self.bound.of(self.alpha.abs() * product, magnitude)
+        (self.alpha * sum, self.alpha.abs() * self.norm_a[i] * self.norm_b[j])
     }
 }
 

@@ -21,6 +21,7 @@ pub(crate) enum Fault {
     LosesProduct,
     DoublesProduct,
     ForgetsBias,
+    BiasOfOtherAxis,
     ForgetsActivation,
     SwapsParts,
 }
@@ -28,13 +29,15 @@ pub(crate) enum Fault {
 pub(crate) struct Naive {
     pub(crate) operands: Operands,
     pub(crate) fault: Fault,
+    /// Whether it sums in f32 as tensor cores do: four products at a time, each term and the result cut.
+    pub(crate) cuts: bool,
     /// Of the order of summation.
     pub(crate) seed: u64,
 }
 
 impl Naive {
     pub(crate) fn right(seed: u64) -> Self {
-        Self { operands: Operands::AsTheyAre, fault: Fault::None, seed }
+        Self { operands: Operands::AsTheyAre, fault: Fault::None, cuts: false, seed }
     }
 
     pub(crate) fn run(&self, input: &GemmInput, buffers: &mut [Buffer], scalars: &[f64]) {
@@ -56,21 +59,8 @@ impl Naive {
         (i, j): (usize, usize),
     ) -> Complex {
         let acc = input.types.accumulator;
-        let mut sum = (0.0, 0.0);
-        for p in order(input.k, self.seed).into_iter().filter(|_| input.multiplies()) {
-            let a = if input.layout.a_transposed() { p + i * input.lda } else { i + p * input.lda };
-            let b = if input.layout.b_transposed() { j + p * input.ldb } else { p + j * input.ldb };
-            let (a, b) = (buffers[A].get(from[A] + a).unwrap(), buffers[B].get(from[B] + b).unwrap());
-            let conjugate =
-                |x: Complex, is: bool| if is && self.fault != Fault::ForgetsConjugate { (x.0, -x.1) } else { x };
-            let (a, b) = (conjugate(a, input.layout.a_conjugated()), conjugate(b, input.layout.b_conjugated()));
-            let times = match self.fault {
-                Fault::LosesProduct if p == 0 => 0,
-                Fault::DoublesProduct if p == 0 => 2,
-                _ => 1,
-            };
-            (0..times).for_each(|_| sum = self.multiplied(acc, a, b, sum));
-        }
+        let factors = if input.multiplies() { self.factors(input, buffers, from, (i, j)) } else { Vec::new() };
+        let sum = if self.cuts { (self.cut(&factors), 0.0) } else { self.rounded(acc, &factors) };
         let both = |x: Complex, f: &dyn Fn(f64) -> f64| (f(x.0), f(x.1));
         let add = |x: Complex, y: Complex| round(acc, (x.0 + y.0, x.1 + y.1));
         let mut result = if input.multiplies() { round(acc, both(sum, &|x| scalars[ALPHA] * x)) } else { (0.0, 0.0) };
@@ -80,8 +70,10 @@ impl Naive {
         }
         let bias = match input.epilogue.bias {
             Bias::None => None,
-            Bias::Row => buffers[BIAS].get(i),
-            Bias::Column => buffers[BIAS].get(j),
+            bias => {
+                let is_row = (bias == Bias::Row) ^ (self.fault == Fault::BiasOfOtherAxis);
+                buffers[BIAS].get((if is_row { i } else { j }) % buffers[BIAS].len())
+            }
         };
         if let Some(bias) = bias.filter(|_| self.fault != Fault::ForgetsBias) {
             result = add(result, bias);
@@ -95,13 +87,66 @@ impl Naive {
         }
     }
 
+    /// What is multiplied for an element, in the order of summation.
+    fn factors(
+        &self,
+        input: &GemmInput,
+        buffers: &[Buffer],
+        from: [usize; 3],
+        (i, j): (usize, usize),
+    ) -> Vec<(Complex, Complex)> {
+        let mut out = Vec::new();
+        for p in order(input.k, self.seed) {
+            let a = if input.layout.a_transposed() { p + i * input.lda } else { i + p * input.lda };
+            let b = if input.layout.b_transposed() { j + p * input.ldb } else { p + j * input.ldb };
+            let (a, b) = (buffers[A].get(from[A] + a).unwrap(), buffers[B].get(from[B] + b).unwrap());
+            let conjugate =
+                |x: Complex, is: bool| if is && self.fault != Fault::ForgetsConjugate { (x.0, -x.1) } else { x };
+            let factors = (conjugate(a, input.layout.a_conjugated()), conjugate(b, input.layout.b_conjugated()));
+            let times = match self.fault {
+                Fault::LosesProduct if p == 0 => 0,
+                Fault::DoublesProduct if p == 0 => 2,
+                _ => 1,
+            };
+            out.extend(std::iter::repeat_n(factors, times));
+        }
+        out
+    }
+
+    /// The sum of the products, each operation rounded.
+    fn rounded(&self, acc: DType, factors: &[(Complex, Complex)]) -> Complex {
+        factors.iter().fold((0.0, 0.0), |sum, (a, b)| self.multiplied(acc, *a, *b, sum))
+    }
+
+    /// The sum of the products of real numbers as tensor cores make it: four and the sum so far at a time, of which each keeps 25
+    /// bits of the largest, and the result 24.
+    fn cut(&self, factors: &[(Complex, Complex)]) -> f64 {
+        let products: Vec<f64> = factors.iter().flat_map(|(a, b)| self.products(a.0, b.0)).collect();
+        let exponent = |x: f64| ((x.abs().to_bits() >> 52) as i32) - 1023;
+        let kept = |x: f64, of: f64, bits: i32| {
+            let unit = 2f64.powi(exponent(of) - bits + 1);
+            (x / unit).trunc() * unit
+        };
+        products.chunks(4).fold(0.0, |sum, four| {
+            let terms = || four.iter().copied().chain([sum]);
+            let largest = terms().fold(0.0, |most: f64, x| most.max(x.abs()));
+            let total: f64 = terms().map(|x| if largest.is_normal() { kept(x, largest, 25) } else { x }).sum();
+            if total.is_normal() { kept(total, total, 24) } else { total }
+        })
+    }
+
+    /// The products that are summed for one of real numbers.
+    fn products(&self, a: f64, b: f64) -> Vec<f64> {
+        let (a, b) = (self.parts(a), self.parts(b));
+        let all = a.iter().flat_map(|x| b.iter().map(move |y| x * y));
+        all.take(if self.operands == Operands::SplitInTf32 { 3 } else { 1 }).collect()
+    }
+
     /// `sum + a b`.
     fn multiplied(&self, acc: DType, a: Complex, b: Complex, sum: Complex) -> Complex {
         if !acc.is_complex() {
-            let products = self.parts(a.0).into_iter().flat_map(|x| self.parts(b.0).into_iter().map(move |y| (x, y)));
-            let kept = if self.operands == Operands::SplitInTf32 { 3 } else { 1 };
-            return products.take(kept).fold(sum, |sum, (x, y)| {
-                let product = round(acc, (x * y, 0.0)).0;
+            return self.products(a.0, b.0).into_iter().fold(sum, |sum, product| {
+                let product = round(acc, (product, 0.0)).0;
                 round(acc, (sum.0 + product, 0.0))
             });
         }

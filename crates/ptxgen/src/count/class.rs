@@ -24,11 +24,15 @@ pub(super) fn op(inst: &Inst) -> Op {
         Inst::CpAsyncCommit | Inst::CpAsyncWait { .. } => Op::Order,
         Inst::Barrier => Op::Barrier,
         Inst::Ldmatrix { dst, .. } => Op::MatrixLoad(dst.len() as u32),
-        Inst::Mma { kind, .. } => match kind {
-            MmaKind::F16 | MmaKind::Bf16 => Op::Tensor(Precision::Half, 16 * 8 * 16),
-            MmaKind::Tf32 => Op::Tensor(Precision::Single, 16 * 8 * 8),
-            MmaKind::F64 => Op::Tensor(Precision::Double, 8 * 8 * 4),
-        },
+        Inst::Mma { kind, .. } => {
+            let precision = match kind {
+                MmaKind::F16 | MmaKind::Bf16 => Precision::Half,
+                MmaKind::Tf32 => Precision::Single,
+                MmaKind::F64 | MmaKind::F64Deep => Precision::Double,
+                MmaKind::S8 => Precision::Byte,
+            };
+            Op::Tensor(precision, kind.shape().into_iter().product())
+        }
     }
 }
 

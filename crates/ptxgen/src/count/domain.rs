@@ -445,10 +445,12 @@ fn want(index: &Index, sym: &Sym) -> Want {
                     },
                     inner => inner,
                 },
-                Atom::Min(a, b) | Atom::Max(a, b) | Atom::Quotient(a, b) => match want(a, sym).or(want(b, sym)) {
-                    Want::Affine => Want::All,
-                    inner => inner,
-                },
+                Atom::Min(a, b) | Atom::Max(a, b) | Atom::Quotient(a, b) | Atom::Xor(a, b) => {
+                    match want(a, sym).or(want(b, sym)) {
+                        Want::Affine => Want::All,
+                        inner => inner,
+                    }
+                }
             };
             times += i32::from(own != Want::Nothing);
             out = out.or(own);

@@ -21,7 +21,7 @@ pub(super) fn is_never_negative(index: &Index) -> bool {
 fn is_natural(atom: &Atom) -> bool {
     match atom {
         Atom::Sym(Sym::Opaque(_)) => false,
-        Atom::Sym(_) | Atom::Mod(..) => true,
+        Atom::Sym(_) | Atom::Mod(..) | Atom::Xor(..) => true,
         Atom::Floor(a, _) => is_never_negative(a),
         Atom::Quotient(a, b) | Atom::Min(a, b) => is_never_negative(a) && is_never_negative(b),
         Atom::Max(a, b) => is_never_negative(a) || is_never_negative(b),
@@ -90,6 +90,7 @@ impl Facts {
             Atom::Floor(a, by) => self.simplify(a).floor(*by),
             Atom::Mod(a, by) => self.simplify(a).rem(*by),
             Atom::Quotient(a, b) => self.simplify(a).quotient(&self.simplify(b)),
+            Atom::Xor(a, b) => self.simplify(a).xor(&self.simplify(b)),
             Atom::Min(a, b) => match pair(a, b) {
                 (_, b, true, _) => b,
                 (a, _, _, true) => a,

@@ -172,6 +172,7 @@ fn decided(index: &Index, by: &dyn Fn(&Sym) -> Option<Index>, bounds: &dyn Fn(&A
             Atom::Quotient(a, b) => inner(a).quotient(&inner(b)),
             Atom::Min(a, b) => inner(a).smaller(&inner(b)),
             Atom::Max(a, b) => inner(a).larger(&inner(b)),
+            Atom::Xor(a, b) => inner(a).xor(&inner(b)),
         };
         sum = sum.plus(&factors.iter().fold(Index::from(c), |product, a| product.times(&atom(a))));
     }

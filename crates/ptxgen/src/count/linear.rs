@@ -38,6 +38,7 @@ fn atom(b: &mut CountsBuilder, atom: &Atom) -> Result<Expr, CountError> {
     Ok(match atom {
         Atom::Sym(Sym::Param(name)) => b.size(name),
         Atom::Sym(_) => return Err(no_form("a number that blocks or iterations differ in", &atom.clone().into())),
+        Atom::Xor(..) => return Err(no_form("bits of a size", &atom.clone().into())),
         Atom::Floor(a, by) => {
             let a = expr(b, a)?;
             b.floor(a, *by)

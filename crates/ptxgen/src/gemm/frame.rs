@@ -112,7 +112,7 @@ pub(crate) fn is_wide(input: &GemmInput, beyond: u32) -> bool {
     let extent = |ld: usize, columns: usize, bytes: u128| (ld as u128) * (columns as u128 + u128::from(beyond)) * bytes;
     let operands = extent(input.lda, input.a_stored().1, a).max(extent(input.ldb, input.b_stored().1, b));
     // Partial sums may be wider than results.
-    let c = c.max(input.types.accumulator.size() as u128);
+    let c = c.max(input.types.accumulator.size().max(4) as u128);
     operands.max(extent(input.ldc.max(input.m), input.n, c)) >= NARROW
 }
 

@@ -35,6 +35,11 @@ impl Side {
         let mover = Mover::new(b, (bp.arithmetic, bp.config.load), loader, place, source.is_partial());
         Self { source, mover }
     }
+
+    /// Of a source, and what moves its loads to their places.
+    pub(crate) fn of(source: Source, mover: Mover) -> Self {
+        Self { source, mover }
+    }
 }
 
 impl simt::Side for Side {

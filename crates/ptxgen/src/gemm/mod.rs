@@ -48,6 +48,6 @@ pub use emit::module;
 pub use frame::{Frame, Template};
 pub use kernel::SimtGemm;
 pub use plan::GemmPlan;
-pub(crate) use plan::launch;
+pub(crate) use plan::{GRID, launch};
 pub(crate) use space::{BLOCK_TILE, THREAD_TILE};
 pub(crate) use space::{Names, product};

@@ -53,6 +53,8 @@ pub enum Atom {
     Min(Box<Index>, Box<Index>),
     /// The larger.
     Max(Box<Index>, Box<Index>),
+    /// Exclusive or of the bits of numbers that are not negative.
+    Xor(Box<Index>, Box<Index>),
 }
 
 /// A polynomial over atoms: terms map their sorted factors to a coefficient that is not zero. The constant has no factors.
@@ -190,6 +192,17 @@ impl Index {
         }
     }
 
+    /// Exclusive or, of numbers that are not negative.
+    #[must_use]
+    pub fn xor(&self, other: &Self) -> Self {
+        match (self.constant(), other.constant()) {
+            (Some(a), Some(b)) => (a ^ b).into(),
+            (_, Some(0)) => self.clone(),
+            (Some(0), _) => other.clone(),
+            _ => Atom::Xor(Box::new(self.clone()), Box::new(other.clone())).into(),
+        }
+    }
+
     /// `(self div by, self mod by)` as far as coefficients tell.
     fn split(&self, by: i64) -> (Self, Self) {
         let (mut whole, mut rest) = (Self::default(), Self::default());
@@ -211,7 +224,7 @@ impl Index {
             match atom {
                 Atom::Sym(sym) => f(sym),
                 Atom::Floor(a, _) | Atom::Mod(a, _) => a.visit(f),
-                Atom::Quotient(a, b) | Atom::Min(a, b) | Atom::Max(a, b) => {
+                Atom::Quotient(a, b) | Atom::Min(a, b) | Atom::Max(a, b) | Atom::Xor(a, b) => {
                     a.visit(f);
                     b.visit(f);
                 }
@@ -302,6 +315,11 @@ fn product(a: (i64, i64), b: (i64, i64)) -> Option<(i64, i64)> {
     Some((*corners.iter().min()?, *corners.iter().max()?))
 }
 
+/// All bits that numbers up to this one may have.
+fn low_bits(most: i64) -> i64 {
+    (most.unsigned_abs() + 1).next_power_of_two() as i64 - 1
+}
+
 impl Atom {
     fn eval(&self, lookup: &impl Fn(&Sym) -> Option<i64>) -> Option<i64> {
         match self {
@@ -311,6 +329,7 @@ impl Atom {
             Self::Quotient(a, b) => a.eval(lookup)?.checked_div_euclid(b.eval(lookup)?),
             Self::Min(a, b) => Some(a.eval(lookup)?.min(b.eval(lookup)?)),
             Self::Max(a, b) => Some(a.eval(lookup)?.max(b.eval(lookup)?)),
+            Self::Xor(a, b) => Some(a.eval(lookup)? ^ b.eval(lookup)?),
         }
     }
 
@@ -339,6 +358,12 @@ impl Atom {
                 let (a, b) = (a.range(bounds)?, b.range(bounds)?);
                 Some((a.0.max(b.0), a.1.max(b.1)))
             }
+            Self::Xor(a, b) => {
+                let (a, b) = (a.range(bounds)?, b.range(bounds)?);
+                // Bits above those of the smaller number stay as they are.
+                let (least, most) = (a.1.min(b.1), a.1.max(b.1));
+                (a.0 >= 0 && b.0 >= 0).then(|| (0, most | low_bits(least)))
+            }
         }
     }
 
@@ -351,6 +376,7 @@ impl Atom {
             Self::Quotient(a, b) => inner(a).quotient(&inner(b)),
             Self::Min(a, b) => inner(a).smaller(&inner(b)),
             Self::Max(a, b) => inner(a).larger(&inner(b)),
+            Self::Xor(a, b) => inner(a).xor(&inner(b)),
         }
     }
 
@@ -359,7 +385,7 @@ impl Atom {
             Self::Sym(sym) => of(sym),
             Self::Floor(a, by) if by.count_ones() == 1 => a.trailing_zeros(of).saturating_sub(by.trailing_zeros()),
             Self::Mod(a, by) => a.trailing_zeros(of).min(by.trailing_zeros()),
-            Self::Min(a, b) | Self::Max(a, b) => a.trailing_zeros(of).min(b.trailing_zeros(of)),
+            Self::Min(a, b) | Self::Max(a, b) | Self::Xor(a, b) => a.trailing_zeros(of).min(b.trailing_zeros(of)),
             Self::Floor(..) | Self::Quotient(..) => 0,
         }
     }
@@ -390,6 +416,7 @@ impl fmt::Display for Atom {
             Self::Quotient(a, b) => write!(f, "floor(({a}) / ({b}))"),
             Self::Min(a, b) => write!(f, "min({a}, {b})"),
             Self::Max(a, b) => write!(f, "max({a}, {b})"),
+            Self::Xor(a, b) => write!(f, "(({a}) xor ({b}))"),
         }
     }
 }
@@ -443,6 +470,17 @@ mod tests {
         assert_eq!(x.floor(4), tid().times(&2.into()).plus(&Index::param("k").floor(4)));
         assert_eq!(x.rem(4), Index::param("k").rem(4));
         assert_eq!(Index::from(-3).floor(2), Index::from(-2));
+    }
+
+    #[test]
+    fn exclusive_or_keeps_to_the_bits_of_both() {
+        let x = tid().floor(8).xor(&tid().rem(8));
+        let range = x.range(&|a| matches!(a, Atom::Sym(_)).then_some((0, 127)));
+        assert_eq!(range, Some((0, 15)));
+        assert_eq!(x.times(&16.into()).trailing_zeros(&|_| 0), 4);
+        assert_eq!(x.eval(&|_| Some(0x35)), Some(6 ^ 5));
+        assert_eq!(x.xor(&0.into()), x);
+        assert_eq!(Index::from(6).xor(&3.into()), Index::from(5));
     }
 
     #[test]

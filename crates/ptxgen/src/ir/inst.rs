@@ -151,14 +151,30 @@ pub enum MmaKind {
     Tf32,
     /// m8n8k4, f64.
     F64,
+    /// m16n8k16, f64.
+    F64Deep,
+    /// m16n8k32, signed integers of 8 bits, sums of 32.
+    S8,
 }
 
 impl MmaKind {
+    /// Rows, columns and depth.
+    pub const fn shape(self) -> [u32; 3] {
+        match self {
+            Self::F16 | Self::Bf16 | Self::F64Deep => [16, 8, 16],
+            Self::Tf32 => [16, 8, 8],
+            Self::F64 => [8, 8, 4],
+            Self::S8 => [16, 8, 32],
+        }
+    }
+
     /// Type and number of the registers of d (and c), a and b.
     pub const fn registers(self) -> [(Type, usize); 3] {
         match self {
             Self::F16 | Self::Bf16 | Self::Tf32 => [(Type::F32, 4), (Type::B32, 4), (Type::B32, 2)],
             Self::F64 => [(Type::F64, 2), (Type::F64, 1), (Type::F64, 1)],
+            Self::F64Deep => [(Type::F64, 4), (Type::F64, 8), (Type::F64, 4)],
+            Self::S8 => [(Type::S32, 4), (Type::B32, 4), (Type::B32, 2)],
         }
     }
 
@@ -169,6 +185,8 @@ impl MmaKind {
             Self::Bf16 => ".m16n8k16.row.col.f32.bf16.bf16.f32",
             Self::Tf32 => ".m16n8k8.row.col.f32.tf32.tf32.f32",
             Self::F64 => ".m8n8k4.row.col.f64.f64.f64.f64",
+            Self::F64Deep => ".m16n8k16.row.col.f64.f64.f64.f64",
+            Self::S8 => ".m16n8k32.row.col.s32.s8.s8.s32",
         }
     }
 }

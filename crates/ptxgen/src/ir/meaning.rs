@@ -91,7 +91,8 @@ impl Meanings {
             Arith::And => constant.filter(|c| (c + 1).count_ones() == 1).map(|c| a.rem(c + 1)),
             Arith::Shl => constant.filter(|c| *c < 32).map(|c| a.times(&(1i64 << c).into())),
             Arith::Shr => constant.filter(|c| *c < 32).map(|c| a.floor(1 << c)),
-            Arith::Or | Arith::Xor => None,
+            Arith::Xor => Some(a.xor(b)),
+            Arith::Or => None,
         }
     }
 }

@@ -50,6 +50,7 @@ impl Class {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Type {
     Pred,
+    B8,
     B16,
     B32,
     B64,
@@ -84,6 +85,8 @@ impl Type {
     const fn facts(self) -> (Class, u32, &'static str) {
         match self {
             Self::Pred => (Class::Pred, 0, ".pred"),
+            // No register is so narrow: loads fill the rest with zeros, stores leave it.
+            Self::B8 => (Class::B16, 1, ".b8"),
             Self::B16 => (Class::B16, 2, ".b16"),
             Self::B32 => (Class::B32, 4, ".b32"),
             Self::B64 => (Class::B64, 8, ".b64"),

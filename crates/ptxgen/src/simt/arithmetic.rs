@@ -4,7 +4,7 @@ use crate::ir::{Address, Arith, Builder, Caching, Function, Inst, Operand, Reg, 
 use tilewright_core::dtype::DType;
 use tilewright_core::element::ElementTypes;
 
-/// The arithmetic of a SIMT product: fused multiply-adds in the type of sums. Narrower operands are widened where they are read
+/// The arithmetic of a product: fused multiply-adds in the type of sums. Narrower operands are widened where they are read
 /// from shared memory, and narrower results rounded where they are stored.
 ///
 /// A complex number is two registers, the real part first, wherever elements are; scalars are real numbers. So additions, scaling and
@@ -63,7 +63,7 @@ impl Arithmetic {
         16 / self.bytes()
     }
 
-    /// Registers that hold so many neighbouring operands as they lie in memory: their type and number. Two of 16 bits share a
+    /// Registers that hold so many neighbouring operands as they lie in memory: their type and number. Narrow ones share a
     /// register, of the class of binary32: nothing counts in it, so that the verifier asks no meaning of it.
     pub(crate) fn packed(self, count: u32) -> (Type, usize) {
         in_registers(self.operand, count as usize * self.parts())
@@ -71,7 +71,10 @@ impl Arithmetic {
 
     /// Zeros in such registers.
     pub(crate) fn clear(self, b: &mut Builder, count: u32, dst: &[Reg]) {
-        let (ty, _) = self.packed(count);
+        let ty = match self.packed(count).0 {
+            Type::B8 => Type::B16,
+            ty => ty,
+        };
         dst.iter().for_each(|&dst| b.push(Inst::Mov { ty, dst, src: zero_of(ty) }));
     }
 
@@ -200,12 +203,12 @@ impl Arithmetic {
         for more in more.into_iter().flatten() {
             value = self.add(b, value, more);
         }
-        if relu { b.arith(Arith::Max, self.ty, value, Operand::Float(0.0)) } else { value }
+        if relu { b.arith(Arith::Max, self.ty, value, zero_of(self.ty)) } else { value }
     }
 
     /// An accumulator of 0.
     pub(crate) fn zero(self, b: &mut Builder) -> Reg {
-        b.mov(self.ty, Operand::Float(0.0))
+        b.mov(self.ty, zero_of(self.ty))
     }
 }
 
@@ -214,15 +217,18 @@ fn in_memory(dtype: DType) -> Type {
         DType::F16 => Type::F16,
         DType::Bf16 => Type::Bf16,
         DType::F64 | DType::C64 => Type::F64,
+        DType::I8 => Type::B8,
+        DType::I32 => Type::S32,
         _ => Type::F32,
     }
 }
 
 /// Type and number of the registers that so many neighbouring numbers of a type are loaded into and stored from.
 fn in_registers(ty: Type, count: usize) -> (Type, usize) {
-    match ty.bytes() {
-        2 if count == 1 => (Type::B16, 1),
-        2 => (Type::F32, count / 2),
+    match (ty.bytes(), ty.bytes() * count as u32) {
+        (1, 1) => (Type::B8, 1),
+        (1 | 2, 2) => (Type::B16, 1),
+        (1 | 2, bytes) => (Type::F32, bytes as usize / 4),
         _ => (ty, count),
     }
 }
@@ -248,5 +254,5 @@ fn raw(ty: Type) -> Type {
 }
 
 fn zero_of(ty: Type) -> Operand {
-    if ty == Type::B16 { Operand::Int(0) } else { Operand::Float(0.0) }
+    if matches!(ty, Type::B16 | Type::S32) { Operand::Int(0) } else { Operand::Float(0.0) }
 }

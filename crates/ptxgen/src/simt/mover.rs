@@ -14,6 +14,11 @@ pub(crate) struct Targets {
 }
 
 impl Targets {
+    /// Loads that stay together, each at its spot.
+    pub(crate) fn new(registers: Vec<Reg>, spots: Vec<(usize, u32)>) -> Self {
+        Self { registers, spots, scattered: None }
+    }
+
     /// Rows of neighbouring elements for every step of the reduction, whatever the direction that memory is contiguous in.
     fn rows(loader: &Loader, bytes: u32, target: Reg) -> Self {
         let spots = loader.slots().iter().map(|slot| (0, slot.to * bytes)).collect();

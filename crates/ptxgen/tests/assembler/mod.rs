@@ -16,6 +16,8 @@ pub(crate) struct Assembled {
     pub(crate) shared: u32,
     /// Bytes of spill stores and loads.
     pub(crate) spilled: u32,
+    /// What it warns of, line by line.
+    pub(crate) warnings: Vec<String>,
     pub(crate) cubin: Vec<u8>,
 }
 
@@ -55,6 +57,7 @@ impl Assembler {
         Ok(Assembled {
             registers: number("Used", " registers"),
             shared: number(",", " bytes smem"),
+            warnings: says.lines().filter(|line| line.contains("warning")).map(str::to_owned).collect(),
             spilled: number(",", " bytes spill stores") + number(",", " bytes spill loads"),
             cubin: std::fs::read(&cubin).unwrap(),
         })

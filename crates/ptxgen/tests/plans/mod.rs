@@ -13,9 +13,13 @@ use tilewright_core::dtype::DType;
 use tilewright_core::element::ElementTypes;
 use tilewright_core::kernel::Kernel;
 use tilewright_core::space::{BoundSpace, Point};
-use tilewright_ops::gemm::{Activation, Bias, GemmInput, Layout, ScalarClass};
-use tilewright_ptxgen::gemm::{GemmPlan, SimtGemm};
+use tilewright_ops::gemm::{Activation, Bias, Gemm, GemmInput, Layout, ScalarClass};
+use tilewright_ptxgen::gemm::{GemmPlan, SimtGemm, Template};
+use tilewright_ptxgen::mma::{MmaGemm, MmaPlan};
 use tilewright_ptxgen::target::Target;
+
+/// Those that matrix instructions are generated for.
+pub(crate) const MMA_TARGETS: [&str; 4] = ["sm_80", "sm_90", "sm_100", "sm_120"];
 
 /// The targets that are claimed.
 pub(crate) const TARGETS: [&str; 7] = ["sm_50", "sm_60", "sm_70", "sm_80", "sm_90", "sm_100", "sm_120"];
@@ -27,10 +31,38 @@ pub(crate) fn spec(target: &str) -> Arc<DeviceSpec> {
 }
 
 pub(crate) fn input(rng: &mut ChaCha8Rng) -> GemmInput {
+    let dtype = if rng.random() { DType::F32 } else { DType::F64 };
+    input_of(rng, dtype.into())
+}
+
+/// Operands, sums and results that matrix instructions multiply.
+pub(crate) const MMA_TYPES: [[DType; 3]; 8] = [
+    [DType::F16, DType::F16, DType::F16],
+    [DType::F16, DType::F32, DType::F16],
+    [DType::F16, DType::F32, DType::F32],
+    [DType::Bf16, DType::F32, DType::Bf16],
+    [DType::Bf16, DType::F32, DType::F32],
+    [DType::Tf32, DType::F32, DType::F32],
+    [DType::F64, DType::F64, DType::F64],
+    [DType::I8, DType::I32, DType::I32],
+];
+
+pub(crate) fn mma_input(rng: &mut ChaCha8Rng) -> GemmInput {
+    let [operand, accumulator, output] = MMA_TYPES[rng.random_range(0..MMA_TYPES.len())];
+    let mut input = input_of(rng, ElementTypes { operand, accumulator, output });
+    if operand == DType::I8 {
+        // What there is code for.
+        input =
+            GemmInput { alpha: ScalarClass::One, ..GemmInput::new(input.m, input.n, input.k, input.types, Layout::Tn) };
+        input.beta = [ScalarClass::One, ScalarClass::Zero][rng.random_range(0..2)];
+    }
+    input
+}
+
+fn input_of(rng: &mut ChaCha8Rng, types: ElementTypes) -> GemmInput {
     let mut size = || SIZES[rng.random_range(0..SIZES.len())];
     let (m, n, k) = (size(), size(), size());
-    let dtype = if rng.random() { DType::F32 } else { DType::F64 };
-    let mut input = GemmInput::new(m, n, k, dtype, Layout::ALL[rng.random_range(0..4)]);
+    let mut input = GemmInput::new(m, n, k, types, Layout::ALL[rng.random_range(0..4)]);
     let classes = [ScalarClass::One, ScalarClass::Other, ScalarClass::Zero];
     input.alpha = classes[rng.random_range(0..2)];
     input.beta = classes[rng.random_range(0..3)];
@@ -38,7 +70,7 @@ pub(crate) fn input(rng: &mut ChaCha8Rng) -> GemmInput {
         (input.lda, input.ldb, input.ldc) = (input.lda + 4, input.ldb + 1, input.ldc + 2);
     }
     if rng.random_range(0..4) == 0 {
-        input.align = dtype.size();
+        input.align = types.operand.size().max(types.output.size());
     }
     input
 }
@@ -91,21 +123,31 @@ pub(crate) fn point(space: &BoundSpace, rng: &mut ChaCha8Rng) -> Option<Point> {
 
 /// So many random legal plans for a target.
 pub(crate) fn plans(target: &str, count: usize, seed: u64) -> Vec<GemmPlan> {
-    plans_for(target, count, seed, input)
+    plans_of(&SimtGemm::new(), input, target, count, seed)
 }
 
-/// The same for inputs that are drawn otherwise.
-pub(crate) fn plans_for(
+/// The same for inputs of every type, some with an epilogue.
+pub(crate) fn typed_plans(target: &str, count: usize, seed: u64) -> Vec<GemmPlan> {
+    plans_of(&SimtGemm::new(), typed, target, count, seed)
+}
+
+/// The same by matrix instructions.
+pub(crate) fn mma_plans(target: &str, count: usize, seed: u64) -> Vec<MmaPlan> {
+    plans_of(&MmaGemm::new(), mma_input, target, count, seed)
+}
+
+fn plans_of<T: Template, K: Kernel<Of = Gemm, Plan = GemmPlan<T>>>(
+    kernel: &K,
+    input: fn(&mut ChaCha8Rng) -> GemmInput,
     target: &str,
     count: usize,
     seed: u64,
-    draw: impl Fn(&mut ChaCha8Rng) -> GemmInput,
-) -> Vec<GemmPlan> {
-    let (kernel, spec) = (SimtGemm::new(), spec(target));
+) -> Vec<GemmPlan<T>> {
+    let spec = spec(target);
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let mut plans = Vec::new();
     while plans.len() < count {
-        let input = draw(&mut rng);
+        let input = input(&mut rng);
         let space = kernel.space().bind(&kernel.symbols(&spec, &input)).unwrap();
         let Some(point) = point(&space, &mut rng) else { continue };
         plans.push(kernel.plan(&spec, &input, &space.check(&point).unwrap()));

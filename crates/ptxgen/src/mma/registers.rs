@@ -1,0 +1,65 @@
+//! Registers of a thread: what the code needs, what the assembler is predicted to use, and what it is allowed.
+//!
+//! The need follows the structure of the code: accumulators; fragments, of which the assembler holds fewer than a step has; what loads
+//! hold until it is put in shared memory, or the addresses of copies; addresses of fragments; and a constant for coordinates, pointers
+//! and the loop. The constants were fitted to what ptxas 13 uses for random legal configurations. As for `gemm.simt`,
+//! the assembler is told a limit a little above.
+
+use super::blueprint::Blueprint;
+use tilewright_core::space::{RuleGroup, SpaceBuilder};
+
+/// First compute capability for which ptxas holds few fragments of f64: at a few operations per cycle there is nothing to hide.
+const SCARCE_F64: u32 = 120;
+
+/// Adds the need of registers, what the hardware gives, and the rule.
+pub(super) fn rules(space: SpaceBuilder) -> SpaceBuilder {
+    let fragments = format!(
+        "(m_w + n_w) * depth * element // (4 * warp) * (1 if element == 8 and sm >= {SCARCE_F64} else 6) // 10"
+    );
+    // Addresses that the permutation of pieces makes several of.
+    let places = |along_k: &str, side: &str| {
+        format!("min(u // (4 if element == 8 else depth) if {along_k} else {side} // (16 if element <= 2 else 8), 4)")
+    };
+    space
+        .define("words", "sum_bytes // 4")
+        .define("fragments", &fragments)
+        .define("loads_words", "loads_a * ((vec_a * element + 3) // 4) + loads_b * ((vec_b * element + 3) // 4)")
+        .define("held", "(loads_a + loads_b) * 7 // 4 if load == 'async' else loads_words * 6 // 5")
+        .define("places_a", &places("transpose_a", "m_w"))
+        .define("places_b", &places("not transpose_b", "n_w"))
+        .define("registers_needed", "accumulators * words + fragments + held + places_a + places_b + 14")
+        // The hardware gives registers to warps in units of 8 per thread.
+        .define("register_limit", "min(registers_per_thread, registers_per_block // threads // 8 * 8)")
+        .rule(
+            "registers",
+            RuleGroup::Hardware,
+            "registers_needed <= register_limit",
+            "what does not fit is spilled to memory",
+        )
+}
+
+/// Registers that the assembler is predicted to use for code that needs so many.
+pub(super) fn predicted(needed: u32) -> u32 {
+    needed.max(32)
+}
+
+impl Blueprint {
+    /// Registers that the assembler is predicted to use.
+    pub fn registers(&self) -> u32 {
+        predicted(self.registers_needed)
+    }
+
+    /// Registers that the assembler may use.
+    pub fn registers_allowed(&self) -> u32 {
+        self.comfortable().min(self.register_limit)
+    }
+
+    /// Whether the limit of the hardware leaves less than is comfortable: only then a few registers may be spilled.
+    pub fn may_spill(&self) -> bool {
+        self.comfortable() > self.register_limit
+    }
+
+    fn comfortable(&self) -> u32 {
+        (self.registers() * 5 / 4).next_multiple_of(8)
+    }
+}
