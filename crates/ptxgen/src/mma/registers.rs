@@ -14,7 +14,7 @@ const SCARCE_F64: u32 = 120;
 /// Adds the need of registers, what the hardware gives, and the rule.
 pub(super) fn rules(space: SpaceBuilder) -> SpaceBuilder {
     let fragments = format!(
-        "(m_w + n_w) * depth * element // (4 * warp) * (1 if element == 8 and sm >= {SCARCE_F64} else 6) // 10"
+        "(m_w + n_w) * depth * element // (4 * warp) * (1 if element == 8 and sm >= {SCARCE_F64} else 5) // 10"
     );
     // Addresses that the permutation of pieces makes several of.
     let places = |along_k: &str, side: &str| {
@@ -27,7 +27,7 @@ pub(super) fn rules(space: SpaceBuilder) -> SpaceBuilder {
         .define("held", "(loads_a + loads_b) * 7 // 4 if load == 'async' else loads_words * 6 // 5")
         .define("places_a", &places("transpose_a", "m_w"))
         .define("places_b", &places("not transpose_b", "n_w"))
-        .define("registers_needed", "accumulators * words + fragments + held + places_a + places_b + 14")
+        .define("registers_needed", "accumulators * words + fragments + held + places_a + places_b + 19")
         // The hardware gives registers to warps in units of 8 per thread.
         .define("register_limit", "min(registers_per_thread, registers_per_block // threads // 8 * 8)")
         .rule(
