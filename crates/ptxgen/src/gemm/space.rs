@@ -194,7 +194,8 @@ fn reduction(space: SpaceBuilder) -> SpaceBuilder {
     use RuleGroup::{Guideline, Hardware, Implementation};
     let space = tiles(space)
         .define("accumulators", "m_s * n_s * k_s")
-        .define("body", "u // k_l * m_s * n_s")
+        // Multiply-adds of a stage.
+        .define("body", "u // k_l * m_s * n_s * (4 if complex else 1)")
         // Partial sums of one slice, and of all.
         .define("slab_bytes", "m * n * sum_bytes")
         .define("workspace_bytes", "k_g * batch * slab_bytes")

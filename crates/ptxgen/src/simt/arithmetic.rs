@@ -200,7 +200,7 @@ impl Arithmetic {
         for more in more.into_iter().flatten() {
             value = self.add(b, value, more);
         }
-        if relu { b.arith(Arith::Max, self.ty, value, Operand::Float(0.0)) } else { value }
+        if relu { b.arith(Arith::Max, self.ty, value, zero_of(self.ty)) } else { value }
     }
 
     /// An accumulator of 0.
