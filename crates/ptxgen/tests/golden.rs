@@ -17,7 +17,7 @@ const SMALL: &str = "m_s=2,n_s=2,m_l=16,n_l=16,k_l=1,u=4,vec_a=1,vec_b=1,stages=
                      vec_c=1,raster=m,bounds=checked";
 
 /// Name, target, input, what differs from [`SMALL`].
-const CASES: [(&str, &str, &str, &str); 8] = [
+const CASES: [(&str, &str, &str, &str); 11] = [
     ("nn_f32", "sm_50", "m=31,n=20,k=50", ""),
     ("nt_f32_whole", "sm_80", "m=32,n=32,k=64,layout=nt", "m_s=4,n_s=1,bounds=whole,load=nc,stages=2,vec_a=2,vec_c=4"),
     ("tn_f64_groups", "sm_60", "m=31,n=30,k=50,dtype=f64,layout=tn,beta=1", "k_l=2,u=8,k_s=2"),
@@ -26,6 +26,14 @@ const CASES: [(&str, &str, &str, &str); 8] = [
     ("nt_f32_async", "sm_80", "m=32,n=32,k=100,layout=nt", "load=async,stages=3,vec_a=2,vec_b=4,vec_c=2,u=8"),
     ("nt_f64_batch", "sm_90", "m=31,n=20,k=50,dtype=f64,layout=nt,batch=3", "load=async,stages=2"),
     ("nn_f32_wide", "sm_80", "m=31,n=20,k=50,lda=100000000", ""),
+    (
+        "nt_f16_epilogue",
+        "sm_50",
+        "m=64,n=20,k=50,dtype=f16,acc=f32,layout=nt,beta=other,bias=row,activation=relu",
+        "m_s=8,m_l=64,vec_a=8,vec_b=4,vec_c=8,load=nc,stages=2",
+    ),
+    ("ct_c32_async", "sm_80", "m=32,n=20,k=50,dtype=c32,layout=ct", "load=async,stages=2,vec_b=2,vec_c=2"),
+    ("nc_c64_ordered", "sm_70", "m=31,n=20,k=100,dtype=c64,layout=nc,alpha=other,bias=column", "k_g=2"),
 ];
 
 const SMALL_MMA: &str = "m_w=16,n_w=16,m_l=16,n_l=16,u=16,vec_a=8,vec_b=8,stages=2,load=async,k_g=1,split=ordered,vec_c=2,\

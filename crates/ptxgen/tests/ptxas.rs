@@ -15,6 +15,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use tilewright_core::computation::Computation;
 use tilewright_core::dtype::DType;
+use tilewright_core::element::ElementTypes;
 use tilewright_core::problem::{Bound, Problem};
 use tilewright_core::space::Config;
 use tilewright_ops::conv::Conv;
@@ -57,6 +58,16 @@ fn legal_plans_assemble_within_their_registers() {
     for target in targets() {
         let plans = plans::plans(target, count(), 17);
         within_registers(&assembler, target, &plans, 0.15, |bp| (bp.registers(), bp.may_spill()));
+    }
+}
+
+#[test]
+fn legal_plans_of_every_type_assemble_within_their_registers() {
+    let Some(assembler) = Assembler::find() else { return };
+    for target in targets() {
+        let plans = plans::typed_plans(target, 2 * count(), 19);
+        // Operands of 16 bits are widened sooner or later as the assembler likes.
+        within_registers(&assembler, target, &plans, 0.2, |bp| (bp.registers(), bp.may_spill()));
     }
 }
 
@@ -199,7 +210,10 @@ fn legal_direct_convolutions_assemble_and_hardly_spill() {
 fn large_tile(target: &str) -> GemmPlan {
     let config = "m_s=8,n_s=8,m_l=128,n_l=128,u=16,k_s=1,k_l=1,k_g=1,vec_a=4,vec_b=4,vec_c=4,stages=2,load=nc,\
                   split=ordered,raster=m,bounds=checked";
-    let input = GemmInput::new(4096, 4096, 4096, DType::F32, Layout::Nt);
+    tile(target, GemmInput::new(4096, 4096, 4096, DType::F32, Layout::Nt), config)
+}
+
+fn tile(target: &str, input: GemmInput, config: &str) -> GemmPlan {
     let problem = Bound::new(Arc::new(SimtGemm::new()), plans::spec(target), input).unwrap();
     let point = Config::parse(config).unwrap().to_point(problem.space().params(), None).unwrap();
     problem.plan(&problem.space().check(&point).unwrap())
@@ -276,6 +290,53 @@ fn the_main_loop_of_matrix_products_is_what_was_written() {
         assert!(copies.peek().is_some() && copies.all(|op| op.contains(".128")), "{target} {types}");
         assert!(code.iter().all(|(_, op)| !op.contains("STL") && !op.contains("LDL")), "{target} {types} spills");
         assert_eq!(done.spilled, 0, "{target} {types}");
+    }
+}
+
+#[test]
+fn complex_products_are_four_multiply_adds_whatever_is_conjugated() {
+    let Some(assembler) = Assembler::find() else { return };
+    let rest = "k_s=1,k_l=1,k_g=1,stages=2,load=nc,split=ordered,raster=m,bounds=checked";
+    for (dtype, op, config, products) in [
+        (DType::C32, "FFMA", "m_s=4,n_s=4,m_l=64,n_l=64,u=8,vec_a=1,vec_b=1,vec_c=2", 8 * 16),
+        (DType::C64, "DFMA", "m_s=2,n_s=4,m_l=32,n_l=64,u=8,vec_a=1,vec_b=1,vec_c=1", 8 * 8),
+    ] {
+        for (target, layout) in
+            [("sm_80", Layout::Nt), ("sm_80", Layout::Cn), ("sm_90", Layout::Tc), ("sm_90", Layout::Cc)]
+        {
+            let plan = tile(target, GemmInput::new(1024, 1024, 1024, dtype, layout), &format!("{config},{rest}"));
+            let module = plan.modules().remove(0);
+            let done = assembler.assemble(module.target, &print(&module)).unwrap();
+            let body = assembler::main_loop(&assembler.disassemble(&done.cubin).unwrap(), op);
+            let count = |ops: &[&str]| body.iter().filter(|found| ops.iter().any(|op| found.starts_with(op))).count();
+            println!("{target} {dtype} {layout}: {} instructions, {} {op}", body.len(), count(&[op]));
+            assert_eq!(count(&[op]), 4 * products, "{target} {dtype} {layout}");
+            // Signs are part of the operands.
+            assert_eq!(count(&["FADD", "FMUL", "DADD", "DMUL"]), 0, "{target} {dtype} {layout}");
+            assert_eq!(done.spilled, 0, "{target} {dtype} {layout}");
+        }
+    }
+}
+
+#[test]
+fn products_of_sixteen_bits_are_multiply_adds_of_what_is_widened_once() {
+    let Some(assembler) = Assembler::find() else { return };
+    let config = "m_s=8,n_s=8,m_l=128,n_l=128,u=16,k_s=1,k_l=1,k_g=1,vec_a=8,vec_b=8,vec_c=8,stages=2,load=nc,\
+                  split=ordered,raster=m,bounds=checked";
+    for (operand, widens) in [(DType::F16, "HADD2"), (DType::Bf16, "PRMT")] {
+        let types = ElementTypes { operand, accumulator: DType::F32, output: operand };
+        let module = tile("sm_80", GemmInput::new(4096, 4096, 4096, types, Layout::Nt), config).modules().remove(0);
+        let done = assembler.assemble(module.target, &print(&module)).unwrap();
+        let code = assembler.disassemble(&done.cubin).unwrap();
+        let body = assembler::main_loop(&code, "FFMA");
+        let count = |name: &str| body.iter().filter(|op| op.starts_with(name)).count();
+        println!("{operand}: {} instructions, {} {widens}", body.len(), count(widens));
+        assert_eq!(count("FFMA"), 16 * 64, "{operand}");
+        assert!(count(widens) <= 16 * 16, "{operand}: {} {widens}", count(widens));
+        let all = |name: &str| code.iter().filter(|(_, op)| op.starts_with(name)).count();
+        let wide = |name: &str| code.iter().filter(|(_, op)| op.starts_with(name) && op.contains(".128")).count();
+        assert_eq!([all("LDG"), all("STG")], [wide("LDG"), wide("STG")], "{operand}: narrow accesses");
+        assert_eq!(done.spilled, 0, "{operand}");
     }
 }
 

@@ -15,6 +15,7 @@ use tilewright_core::space::{BoundSpace, Config};
 use tilewright_ops::gemm::{Batch, Gemm, GemmInput, Layout, ScalarClass};
 use tilewright_ptxgen::gemm::{GemmPlan, SimtGemm, Template};
 use tilewright_ptxgen::mma::MmaGemm;
+use tilewright_ptxgen::target::Target;
 use tilewright_ptxgen::verify::verify;
 
 /// The left side of a rule that is a comparison, at a point.
@@ -35,8 +36,8 @@ fn rules_and_code_agree() {
     let mut rng = ChaCha8Rng::seed_from_u64(3);
     for target in plans::TARGETS {
         let spec = plans::spec(target);
-        for _ in 0..40 {
-            let input = plans::input(&mut rng);
+        for i in 0..60 {
+            let input = if i < 40 { plans::input(&mut rng) } else { plans::typed(&mut rng) };
             let space = kernel.space().bind(&kernel.symbols(&spec, &input)).unwrap();
             let Some(point) = plans::point(&space, &mut rng) else { continue };
             let plan = kernel.plan(&spec, &input, &space.check(&point).unwrap());
@@ -71,6 +72,7 @@ fn rules_and_code_of_matrix_instructions_agree() {
 fn legal_plans_have_no_faults_and_their_arguments_fit() {
     for target in plans::TARGETS {
         plans::plans(target, 25, 5).iter().for_each(sound);
+        plans::typed_plans(target, 15, 6).iter().for_each(sound);
     }
     for target in plans::MMA_TARGETS {
         plans::mma_plans(target, 40, 6).iter().for_each(sound);
@@ -126,10 +128,19 @@ fn every_input_has_a_legal_default() {
         ] {
             inputs.push(new(m, n, k, dtype, layout));
             inputs.push(GemmInput { align: dtype.size(), alpha: ScalarClass::Zero, ..new(m, n, k, dtype, layout) });
+            let others = plans::TYPES.map(|(operand, accumulator, output)| {
+                let types = ElementTypes { operand, accumulator, output };
+                let align = if dtype == DType::F64 { 64 } else { operand.size().max(output.size()) };
+                GemmInput { align, ..GemmInput::new(m, n, k, types, layout) }
+            });
+            inputs.extend(others);
         }
     }
     for target in plans::TARGETS {
-        inputs.iter().for_each(|input| has_a_default(&kernel, target, input));
+        // Rounding to bf16 came with sm_80.
+        let old = target.parse::<Target>().unwrap().sm() < 80;
+        let inputs = inputs.iter().filter(|input| !old || input.types.output != DType::Bf16);
+        inputs.for_each(|input| has_a_default(&kernel, target, input));
     }
 }
 

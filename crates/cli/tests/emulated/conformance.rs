@@ -17,6 +17,11 @@ fn the_kernel_keeps_its_contract() {
         "m=1,n=65,k=7,dtype=f64,layout=tt,align=8",
         "m=5,n=3,k=0,beta=other",
         "m=0,n=3,k=8",
+        "m=40,n=9,k=33,dtype=f16,acc=f32,beta=1,bias=row,activation=relu",
+        "m=16,n=24,k=70,dtype=bf16,acc=f32,out=f32,layout=tn,bias=column",
+        "m=17,n=8,k=30,dtype=c32,layout=cn,alpha=other,beta=other",
+        "m=12,n=7,k=40,dtype=c64,layout=tc,batch=2,bias=row",
+        "m=12,n=7,k=0,dtype=c32,beta=1,bias=column",
     ];
     for target in ["sm_50", "sm_90"] {
         // Slices that are added by atomics come in any order.

@@ -6,6 +6,6 @@ mod convolutions;
 mod count_conv;
 mod count_loops;
 mod counts;
-mod matrices;
+mod elements;
 mod products;
 mod stand;

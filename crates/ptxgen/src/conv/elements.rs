@@ -1,6 +1,6 @@
 //! What threads do with numbers of elements, and with single elements.
 
-use crate::ir::{Address, Arith, Builder, Caching, Form, Inst, Operand, Reg, Space, Type};
+use crate::ir::{Address, Arith, Builder, Caching, Form, Inst, Reg, Space, Type};
 use crate::simt::Arithmetic;
 
 /// A number modulo another, and the quotient.
@@ -32,13 +32,4 @@ pub(super) fn read(b: &mut Builder, of: Arithmetic, (base, offset): (Reg, Reg), 
 pub(super) fn write(b: &mut Builder, of: Arithmetic, (base, offset): (Reg, Reg), inside: Reg, value: Reg) {
     let to = b.mad_wide(offset, of.bytes(), base);
     b.when(inside, Form::Predicate, |b| b.store(Space::Global, of.ty, &[value], to, 0));
-}
-
-/// What is done to a sum: what is added to it, and the activation.
-pub(super) fn finished(b: &mut Builder, of: Arithmetic, sum: Reg, more: [Option<Reg>; 2], relu: bool) -> Reg {
-    let mut value = sum;
-    for more in more.into_iter().flatten() {
-        value = of.add(b, value, more);
-    }
-    if relu { b.arith(Arith::Max, of.ty, value, Operand::Float(0.0)) } else { value }
 }

@@ -1,7 +1,6 @@
 //! What runs after the products: the ordered sum of the slices, with what is done to results. Where there is nothing to sum, zeros.
 
 use super::blueprint::Blueprint;
-use super::elements::finished;
 use crate::ir::{Address, Arith, Axis, Builder, Compare, Form, Module, Space, Special, Type};
 use crate::simt::ordered_sum;
 
@@ -38,11 +37,11 @@ pub(crate) fn module(bp: &Blueprint, slices: u32) -> Module {
         let sum = match work {
             Some((work, slab)) => {
                 let from = b.mad_wide(at, sum, work);
-                ordered_sum(b, bp.arithmetic, slices, (from, slab))
+                ordered_sum(b, bp.arithmetic, slices, (from, slab))[0]
             }
             None => bp.arithmetic.zero(b),
         };
-        let value = finished(b, bp.arithmetic, sum, [bias, residual], bp.relu());
+        let value = bp.arithmetic.finished(b, sum, [bias, residual], bp.relu());
         let to = b.mad_wide(at, bytes, result);
         let (value, ty) = bp.arithmetic.rounded(b, value);
         b.store(Space::Global, ty, &[value], to, 0);

@@ -1,7 +1,6 @@
 //! From registers to the result, or to the workspace.
 
 use super::blueprint::Blueprint;
-use super::elements::finished;
 use super::emit::{Params, Position, places};
 use crate::ir::{Address, Arith, Builder, Compare, Form, Reg, Space, Type};
 use std::collections::BTreeMap;
@@ -99,7 +98,7 @@ fn elements(
             let base = b.mad_wide(offset, bytes, base);
             numbers.load_result(b, Address { base, offset: 0 }, Some(inside))
         });
-        let whole = (!bp.partial()).then(|| finished(b, numbers, *sum, [out.bias, residual], bp.relu()));
+        let whole = (!bp.partial()).then(|| numbers.finished(b, *sum, [out.bias, residual], bp.relu()));
         let to = b.mad_wide(offset, bytes, params.result);
         let (value, ty) = whole.map_or((*sum, numbers.ty), |value| numbers.rounded(b, value));
         b.when(inside, Form::Predicate, |b| b.store(Space::Global, ty, &[value], to, 0));

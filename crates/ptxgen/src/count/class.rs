@@ -1,6 +1,6 @@
 //! What an instruction counts as.
 
-use crate::ir::{Arith, Inst, MmaKind, Space, Type};
+use crate::ir::{Arith, Function, Inst, MmaKind, Space, Type};
 use tilewright_core::counts::{FloatOp, Op, Precision, Space as Where};
 
 /// The operation that an instruction is.
@@ -13,6 +13,7 @@ pub(super) fn op(inst: &Inst) -> Op {
         Inst::Arith { op, ty, .. } if ty.is_float() => Op::Float(float(*op), precision(*ty)),
         Inst::Arith { .. } | Inst::Mad { .. } => Op::Integer,
         Inst::Fma { ty, .. } => Op::Float(FloatOp::Fma, precision(*ty)),
+        Inst::Function { function: Function::Neg, ty, .. } => Op::Float(FloatOp::Minor, precision(*ty)),
         Inst::Function { ty, .. } => Op::Float(FloatOp::Special, precision(*ty)),
         Inst::Cvt { .. } => Op::Convert,
         Inst::Setp { .. } => Op::Compare,

@@ -10,7 +10,7 @@ use crate::ir::Module;
 use crate::simt::{Arithmetic, Arrangement, Load, Loader, chunk};
 use crate::target::Target;
 use tilewright_core::space::Values;
-use tilewright_ops::gemm::{GemmInput, ScalarClass};
+use tilewright_ops::gemm::{Epilogue, GemmInput, ScalarClass};
 
 /// What code is specialised to.
 #[derive(Clone, Debug)]
@@ -29,6 +29,8 @@ pub struct Blueprint {
     pub alpha: ScalarClass,
     /// Class of beta.
     pub beta: ScalarClass,
+    /// What is done to results.
+    pub epilogue: Epilogue,
     /// Whether offsets into an operand need 64 bits.
     pub wide: bool,
     /// Whether there is a batch of products.
@@ -70,10 +72,11 @@ impl Blueprint {
     /// What an input and a configuration need of the code; `None` for a point of another space.
     pub(super) fn new(target: Target, input: &GemmInput, names: &Names, at: &Values<'_>) -> Option<Self> {
         let config = GemmConfig::of(names, at)?;
-        let arithmetic = Arithmetic::of(input.types);
+        let (layout, types) = (input.layout, input.types);
+        let arithmetic = Arithmetic::of(types).conjugating([layout.a_conjugated(), layout.b_conjugated()]);
         // Addresses beyond the edges are computed, though not used: up to a tile, and the stage after the last.
         let wide = is_wide(input, config.m_l.max(config.n_l) + config.u);
-        let (a_transposed, b_transposed) = (input.layout.a_transposed(), input.layout.b_transposed());
+        let (a_transposed, b_transposed) = (layout.a_transposed(), layout.b_transposed());
         let [t_m, t_n, threads, tile_a_bytes, stage_bytes, shared_bytes, registers_needed, register_limit, scarce] =
             at.ints(names.layout)?;
         let [loads_a, loads_b] = names.loaders.map(|names| at.ints(names));
@@ -84,6 +87,7 @@ impl Blueprint {
             b_transposed,
             alpha: input.alpha,
             beta: input.beta,
+            epilogue: input.epilogue,
             wide,
             batched: input.batch.count > 1,
             group: [t_m, t_n],
@@ -129,6 +133,7 @@ impl Template for Blueprint {
             b_transposed: self.b_transposed,
             alpha: self.alpha,
             beta: self.beta,
+            epilogue: self.epilogue,
             wide: self.wide,
             batched: self.batched,
             tile: [config.m_l, config.n_l],

@@ -56,7 +56,7 @@ impl Preferences {
             "m_l" => block(self.m),
             "n_l" => block(self.n),
             "u" => list(&[16, 8, 32, 4, 64]),
-            "vec_a" | "vec_b" | "vec_c" => list(&[4, 2, 1]),
+            "vec_a" | "vec_b" | "vec_c" => list(&[8, 4, 2, 1]),
             "stages" => list(&[2, 1, 3]),
             "load" => ["nc", "global"].map(Value::from).into(),
             "k_g" => {

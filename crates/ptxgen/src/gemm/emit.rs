@@ -21,7 +21,13 @@ pub(crate) struct Position {
 /// The module of a blueprint.
 pub fn module(bp: &Blueprint) -> Module {
     let mut b = Builder::new();
-    let (a_letter, b_letter) = (if bp.a_transposed { 't' } else { 'n' }, if bp.b_transposed { 't' } else { 'n' });
+    let letter = |transposed: bool, conjugated: bool| match (transposed, conjugated) {
+        (false, _) => 'n',
+        (true, false) => 't',
+        (true, true) => 'c',
+    };
+    let [conj_a, conj_b] = bp.arithmetic.conjugates;
+    let (a_letter, b_letter) = (letter(bp.a_transposed, conj_a), letter(bp.b_transposed, conj_b));
     let name = format!("gemm_{}_{a_letter}{b_letter}", bp.arithmetic.dtype);
     let mut params = b.block("parameters", |b| bp.frame().params(b));
     let at = b.block("position", |b| position(b, bp, &mut params));
@@ -61,7 +67,7 @@ fn product(b: &mut Builder, bp: &Blueprint, params: &Params, at: &Position) -> V
         stages: config.stages,
         step: bp.stage_bytes,
         trips: at.block.trips,
-        tile: (config.m_s * config.n_s) as usize,
+        tile: (config.m_s * config.n_s) as usize * bp.arithmetic.parts(),
         sets: config.k_s,
         group: tiles.group(),
         groups: config.k_l,

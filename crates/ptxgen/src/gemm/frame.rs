@@ -8,7 +8,7 @@ use crate::ir::{Arith, Axis, Builder, Module, Reg, Special, Type};
 use crate::simt::Arithmetic;
 use crate::target::Target;
 use std::fmt::Debug;
-use tilewright_ops::gemm::{GemmInput, ScalarClass};
+use tilewright_ops::gemm::{Activation, Bias, Epilogue, GemmInput, ScalarClass};
 
 /// Bytes that addresses within one operand stay below where 32 bits do.
 const NARROW: u128 = 1 << 31;
@@ -28,6 +28,8 @@ pub struct Frame {
     pub alpha: ScalarClass,
     /// Class of beta.
     pub beta: ScalarClass,
+    /// What is done to results.
+    pub epilogue: Epilogue,
     /// Whether offsets into an operand need 64 bits.
     pub wide: bool,
     /// Whether there is a batch of products.
@@ -85,6 +87,8 @@ pub(crate) struct Params {
     strides: Option<[Reg; 3]>,
     /// Bytes of the partial sums of one slice.
     slab: Option<Reg>,
+    /// What is added to results, where they are stored.
+    pub(crate) bias: Option<Reg>,
 }
 
 /// Where a block stands.
@@ -137,16 +141,30 @@ impl Frame {
         self.k_g == 1 && self.beta != ScalarClass::Zero
     }
 
+    /// Whether the product itself adds a bias.
+    pub(crate) fn adds_bias(&self) -> bool {
+        self.epilogue.bias != Bias::None && !self.ordered()
+    }
+
+    /// The parameter that is the bias.
+    pub(crate) fn bias(&self, b: &mut Builder) -> Reg {
+        b.buffer("bias", self.results().bytes)
+    }
+
+    pub(crate) fn relu(&self) -> bool {
+        self.epilogue.activation == Activation::Relu
+    }
+
     pub(crate) fn operands(&self) -> Elements {
         Elements { bytes: self.arithmetic.bytes(), wide: self.wide }
     }
 
     pub(crate) fn results(&self) -> Elements {
-        Elements { bytes: self.arithmetic.result.bytes(), wide: self.wide }
+        Elements { bytes: self.arithmetic.result_bytes(), wide: self.wide }
     }
 
     pub(crate) fn sums(&self) -> Elements {
-        Elements { bytes: self.arithmetic.ty.bytes(), wide: self.wide }
+        Elements { bytes: self.arithmetic.sum_bytes(), wide: self.wide }
     }
 
     /// What blocks store: results, or partial sums.
@@ -180,6 +198,7 @@ impl Frame {
                     .map(|(name, multiple)| b.param(name, Type::U64, multiple))
             }),
             slab: self.ordered().then(|| b.param("slab", Type::U64, c_bytes)),
+            bias: self.adds_bias().then(|| self.bias(b)),
         }
     }
 

@@ -2,17 +2,35 @@
 
 use super::plan::GemmPlan;
 use super::space::Description;
-use super::{default, features};
+use super::{default, facts, features};
 use crate::target::Target;
 use tilewright_core::computation::InputError;
 use tilewright_core::counts::Counts;
 use tilewright_core::device::DeviceSpec;
+use tilewright_core::dtype::DType;
+use tilewright_core::element::ElementTypes;
 use tilewright_core::feature::Feature;
 use tilewright_core::id::KernelId;
 use tilewright_core::kernel::Kernel;
 use tilewright_core::program::Program;
 use tilewright_core::space::{BoundSpace, Legal, ParamSpace, Point, Symbols, Values};
 use tilewright_ops::gemm::{Gemm, GemmInput};
+
+/// What there is code for: operands of 16 bits are summed in binary32.
+const TYPES: [ElementTypes; 8] = [
+    ElementTypes::all(DType::F32),
+    ElementTypes::all(DType::F64),
+    half(DType::F16, DType::F16),
+    half(DType::F16, DType::F32),
+    half(DType::Bf16, DType::Bf16),
+    half(DType::Bf16, DType::F32),
+    ElementTypes::all(DType::C32),
+    ElementTypes::all(DType::C64),
+];
+
+const fn half(operand: DType, output: DType) -> ElementTypes {
+    ElementTypes { operand, accumulator: DType::F32, output }
+}
 
 /// The kernel `gemm.simt`.
 #[derive(Debug, Default)]
@@ -42,15 +60,23 @@ impl Kernel for SimtGemm {
     }
 
     fn accepts(&self, input: &GemmInput) -> Result<(), InputError> {
-        input.only(&GemmInput::PLAIN)
+        input.only_types(&TYPES)?;
+        // Both components of a number are one access.
+        let least = input.types.operand.size();
+        if input.dtype().is_complex() && input.align < least {
+            let message =
+                format!("{} is too little: numbers of {} are read whole, {least} bytes", input.align, input.dtype());
+            return Err(InputError::new("align", message));
+        }
+        Ok(())
     }
 
     fn symbols(&self, device: &DeviceSpec, input: &GemmInput) -> Symbols {
-        input.symbols(device)
+        facts::symbols(device, input)
     }
 
     fn derivations(&self) -> Vec<(&'static str, String)> {
-        GemmInput::derivations()
+        facts::derivations()
     }
 
     fn plan(&self, device: &DeviceSpec, input: &GemmInput, at: &Legal<'_>) -> GemmPlan {

@@ -1,5 +1,8 @@
 //! GEMM by fused multiply-adds: ISAAC's parameterisation (section 3.2 of the SC17 paper) as PTX.
 //!
+//! Numbers are f32, f64, c32 and c64, or f16 and bf16 that are summed in f32: `simt::Arithmetic` knows what an element is. Every
+//! epilogue is applied where results are stored.
+//!
 //! A block computes a tile of `m_l x n_l` elements of C, a thread `m_s x n_s` of them. Stage by stage, `u` steps of the
 //! reduction, the threads bring tiles of A and B into shared memory, as rows of `m_l` and `n_l` neighbouring elements
 //! whatever the layout: operands that are contiguous along the reduction are transposed on their way. Then every thread
@@ -7,7 +10,7 @@
 //!
 //! | file | what |
 //! |---|---|
-//! | `config`, `space`, `registers`, `kernel` | parameters, rules, predicted registers, the tunable kernel |
+//! | `config`, `space`, `facts`, `registers`, `kernel` | parameters, rules, what they know of inputs, predicted registers, the tunable kernel |
 //! | `plan` | launches and their arguments |
 //! | `blueprint` | what code is specialised to |
 //! | `emit` | coordinates, and what the loop over stages is given |
@@ -26,6 +29,7 @@ mod blueprint;
 mod config;
 pub(crate) mod default;
 mod emit;
+mod facts;
 pub(crate) mod features;
 mod finish;
 pub(crate) mod frame;

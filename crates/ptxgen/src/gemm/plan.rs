@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use tilewright_core::counts::Counts;
 use tilewright_core::program::{self, Arg, Code, Program, Step};
 use tilewright_core::space::Values;
-use tilewright_ops::gemm::{A, ALPHA, B, BETA, C, GemmInput, ScalarClass};
+use tilewright_ops::gemm::{A, ALPHA, B, BETA, BIAS, Bias, C, GemmInput, ScalarClass};
 
 /// A legal (device, input, configuration) with everything derived from it.
 #[derive(Clone, Debug)]
@@ -138,7 +138,8 @@ impl<T: Template> GemmPlan<T> {
             return parts;
         }
         let scales = self.atomic() || !self.input.multiplies();
-        if scales && self.input.beta != ScalarClass::One {
+        // Where nothing is multiplied, C may still be added to.
+        if scales && (self.input.beta != ScalarClass::One || !self.input.epilogue.is_empty()) {
             parts.push(Part::Finish(Finish::Scale));
         }
         if self.input.multiplies() {
@@ -208,6 +209,9 @@ impl<T: Template> GemmPlan<T> {
         if self.ordered() {
             args.push(Arg::U64(self.slab));
         }
+        if frame.adds_bias() {
+            args.push(Arg::Buffer(BIAS, 0));
+        }
         let shared_bytes = if frame.dynamic_shared() { frame.shared_bytes } else { 0 };
         launch(&module, self.grid(), shared_bytes, args)
     }
@@ -226,6 +230,9 @@ impl<T: Template> GemmPlan<T> {
         args.extend([Arg::Scalar(ALPHA), Arg::Scalar(BETA), Arg::U32(lines.div_ceil(blocks))]);
         if self.frame.batched {
             args.push(Arg::U64(self.strides()[C]));
+        }
+        if input.epilogue.bias != Bias::None {
+            args.push(Arg::Buffer(BIAS, 0));
         }
         launch(&module, grid, 0, args)
     }

@@ -12,6 +12,7 @@
 //! by its constants, and not by a tighter limit or a rule.
 
 use super::blueprint::Blueprint;
+use crate::ir::Type;
 use tilewright_core::space::{RuleGroup, SpaceBuilder};
 
 /// First compute capability for which ptxas does not overlap the fragments of f64: at two operations per cycle and
@@ -21,17 +22,22 @@ const SCARCE_F64: u32 = 120;
 /// Adds the need of registers, what the hardware gives, and the rule.
 pub(super) fn rules(space: SpaceBuilder) -> SpaceBuilder {
     space
-        .define("scarce", &format!("element == 8 and sm >= {SCARCE_F64}"))
-        .define("words", "element // 4")
-        .define("held", "0 if load == 'async' else (loads_a * vec_a + loads_b * vec_b) * words")
+        .define("scarce", &format!("component == 8 and sm >= {SCARCE_F64}"))
+        .define("words", "sum_bytes // 4")
+        // Two operands of 16 bits share a register until they are multiplied.
+        .define("held_a", "loads_a * ((vec_a * element + 3) // 4)")
+        .define("held_b", "loads_b * ((vec_b * element + 3) // 4)")
+        .define("held", "0 if load == 'async' else held_a + held_b")
         .define("overlap", "1 if scarce else min(max(2, k_s - 1), u // k_l)")
         .define("edges", "edges_a + edges_b")
         .define("addresses", "(edges // 2 if load == 'async' else edges // 4) + (loads_a + loads_b) // 8")
-        .define("sets", "(k_s + 4 if element == 4 else 2 * k_s) if k_s > 1 else 0")
+        .define("sets", "(k_s + 4 if sum_bytes == 4 else 2 * k_s) if k_s > 1 else 0")
+        // Fragments of 16 bits that wait for their set wait in half as many registers.
+        .define("halved", "(m_s + n_s) // 2 + 2 if element == 2 and k_s > 1 else 0")
         .define("constant", "16 if scarce else 22")
         .define(
             "registers_needed",
-            "accumulators * words + held + (m_s + n_s) * words * overlap + addresses + sets + constant",
+            "accumulators * words + held + (m_s + n_s) * words * overlap - halved + addresses + sets + constant",
         )
         // The hardware gives registers to warps in units of 8 per thread.
         .define("register_limit", "min(registers_per_thread, registers_per_block // threads // 8 * 8)")
@@ -80,6 +86,6 @@ impl Blueprint {
     /// ptxas was seen to spill at 89 what it fits into 88, and at 119 and 121 what it fits into 118 and 122.
     fn comfortable(&self) -> u32 {
         let most = self.registers() * 23 / 20;
-        if self.arithmetic.bytes() == 8 { most / 2 * 2 } else { most }
+        if self.arithmetic.ty == Type::F64 { most / 2 * 2 } else { most }
     }
 }

@@ -77,21 +77,21 @@ fn space() -> Result<ParamSpace, SpaceError> {
         .param(Param::ints("n_l", BLOCK_TILE))
         .param(Param::ints("k_l", [1, 2, 4, 8, 16]))
         .param(Param::ints("u", [4, 8, 16, 32, 64]))
-        .param(Param::ints("vec_a", [1, 2, 4]))
-        .param(Param::ints("vec_b", [1, 2, 4]))
+        .param(Param::ints("vec_a", [1, 2, 4, 8]))
+        .param(Param::ints("vec_b", [1, 2, 4, 8]))
         .param(Param::ints("stages", [1, 2, 3, 4, 5]))
         .param(Param::words("load", ["global", "nc", "async"]))
         .param(Param::ints("k_s", [1, 2, 4]))
         .param(Param::ints("k_g", SLICES))
         .param(Param::words("split", ["ordered", "atomic"]))
-        .param(Param::ints("vec_c", [1, 2, 4]))
+        .param(Param::ints("vec_c", [1, 2, 4, 8]))
         .param(Param::words("raster", ["m", "n"]))
         .param(Param::words("bounds", ["checked", "whole"]));
     product(space).build()
 }
 
 /// Adds what a product is, and the rules that make it one, to a space that has the parameters of the GEMM, or definitions of their
-/// names, and the names of [`tilewright_ops::gemm::GemmInput::symbols`].
+/// names, and the names of `facts::symbols`.
 pub(crate) fn product(space: SpaceBuilder) -> SpaceBuilder {
     let space = memory(loads(threads(space)));
     features::of_device(grid(registers::rules(reduction(space))))
@@ -101,6 +101,14 @@ fn threads(space: SpaceBuilder) -> SpaceBuilder {
     use RuleGroup::{Guideline, Hardware, Implementation};
     space
         .rule("target", Hardware, "sm >= 50", "there is no code for older devices")
+        .rule(
+            "bf16_results",
+            Hardware,
+            "sm >= 80 or not rounds_to_bf16",
+            "rounding to bf16 came with sm_80; devices before can write f32",
+        )
+        // Bytes of a sum, or of one of its components.
+        .define("component", "sum_bytes // 2 if complex else sum_bytes")
         .define("t_m", "m_l // m_s")
         .define("t_n", "n_l // n_s")
         .define("threads", "t_m * t_n * k_l")
@@ -162,7 +170,7 @@ fn memory(space: SpaceBuilder) -> SpaceBuilder {
         .define("tile_a_bytes", "(pitch_a * u * element + 15) // 16 * 16")
         .define("stage_bytes", "tile_a_bytes + (pitch_b * u * element + 15) // 16 * 16")
         // Half of the groups write their accumulators.
-        .define("tree_bytes", "k_l // 2 * m_l * n_l * element")
+        .define("tree_bytes", "k_l // 2 * m_l * n_l * sum_bytes")
         .define("shared_bytes", "max(stages * stage_bytes, tree_bytes)")
         .rule("shared_memory", Hardware, "shared_bytes <= shared_optin", "a block gets no more shared memory")
         .rule(
@@ -186,9 +194,10 @@ fn reduction(space: SpaceBuilder) -> SpaceBuilder {
     use RuleGroup::{Guideline, Hardware, Implementation};
     let space = tiles(space)
         .define("accumulators", "m_s * n_s * k_s")
-        .define("body", "u // k_l * m_s * n_s")
+        // Multiply-adds of a stage.
+        .define("body", "u // k_l * m_s * n_s * (4 if complex else 1)")
         // Partial sums of one slice, and of all.
-        .define("slab_bytes", "m * n * element")
+        .define("slab_bytes", "m * n * sum_bytes")
         .define("workspace_bytes", "k_g * batch * slab_bytes")
         .rule(
             "unroll",
@@ -200,7 +209,7 @@ fn reduction(space: SpaceBuilder) -> SpaceBuilder {
         .rule(
             "accumulator_sets",
             Guideline,
-            "k_s == 1 or accumulators * element <= 128",
+            "k_s == 1 or accumulators * sum_bytes <= 128",
             "larger tiles have independent operations enough",
         )
         .rule(
@@ -213,8 +222,14 @@ fn reduction(space: SpaceBuilder) -> SpaceBuilder {
         .rule(
             "atomics",
             Hardware,
-            "split == 'ordered' or element == 4 or sm >= 60",
+            "split == 'ordered' or component == 4 or sm >= 60",
             "atomic addition of f64 came with sm_60",
+        )
+        .rule(
+            "atomic_results",
+            Implementation,
+            "split == 'ordered' or (result_bytes == sum_bytes and not epilogue)",
+            "sums in parts are neither rounded nor finished",
         )
         .rule("workspace", Hardware, WORKSPACE, "partial sums are held in device memory")
 }
@@ -244,20 +259,22 @@ pub(crate) fn slicing(space: SpaceBuilder) -> SpaceBuilder {
 fn grid(space: SpaceBuilder) -> SpaceBuilder {
     use RuleGroup::{Guideline, Hardware, Implementation};
     let space = space
-        .rule("width_c", Hardware, "vec_c * element <= 16", "no store is wider than 16 bytes")
+        // Partial sums are stored as they are.
+        .define("stored_bytes", "sum_bytes if k_g > 1 and split == 'ordered' else result_bytes")
+        .rule("width_c", Hardware, "vec_c * stored_bytes <= 16", "no store is wider than 16 bytes")
         .rule("whole_stores", Implementation, "m_s % vec_c == 0", "a thread stores whole vectors")
         .rule(
             "aligned_c",
             Hardware,
-            "vec_c == 1 or (align % (vec_c * element) == 0 and ldc % vec_c == 0 and m % vec_c == 0)",
+            "vec_c == 1 or (align % (vec_c * stored_bytes) == 0 and ldc % vec_c == 0 and m % vec_c == 0)",
             "vectors lie at multiples of their size, and none lies across the end",
         )
         .rule("atomic_stores", Hardware, "vec_c == 1 or split == 'ordered'", "atomic additions are of single elements")
         .rule(
             "widest_stores",
             Guideline,
-            "split == 'atomic' or vec_c * element == 16 or m_s % (2 * vec_c) != 0 or align % (2 * vec_c * element) != 0 \
-             or ldc % (2 * vec_c) != 0 or m % (2 * vec_c) != 0",
+            "split == 'atomic' or vec_c * stored_bytes == 16 or m_s % (2 * vec_c) != 0 \
+             or align % (2 * vec_c * stored_bytes) != 0 or ldc % (2 * vec_c) != 0 or m % (2 * vec_c) != 0",
             "wider stores are never slower",
         );
     on_grid(space)

@@ -4,7 +4,7 @@ use super::blueprint::Blueprint;
 use super::emit::Position;
 use super::frame::{Frame, Params, Template};
 use crate::ir::{Address, Builder, Compare, Form, Inst, Reg, Space, Type};
-use tilewright_ops::gemm::ScalarClass;
+use tilewright_ops::gemm::{Bias, ScalarClass};
 
 /// Stores a thread's tile: all of it, or what lies inside of C.
 pub(crate) fn store(b: &mut Builder, bp: &Blueprint, params: &Params, at: &Position, acc: &[Reg]) {
@@ -27,7 +27,10 @@ fn tile(b: &mut Builder, bp: &Blueprint, params: &Params, at: &Position, acc: &[
     let next = (tiles.chunk_n > 1).then(|| elements.columns(b, params.ldc, 1));
     let jump =
         (config.n_s > tiles.chunk_n).then(|| elements.columns(b, params.ldc, tiles.chunk_n * (tiles.t_n - 1) + 1));
-    for (j, column) in acc.chunks(config.m_s as usize).enumerate() {
+    let row_of = |i: u32| i / tiles.chunk_m * tiles.chunk_m * tiles.t_m + i % tiles.chunk_m;
+    let rows: Vec<u32> = (0..config.m_s).map(row_of).collect();
+    let added = params.bias.map(|base| Added::new(b, &frame, base, [row, column], left, &rows));
+    for (j, column) in acc.chunks(config.m_s as usize * bp.arithmetic.parts()).enumerate() {
         let j = j as u32;
         if j > 0 {
             let step = if j.is_multiple_of(tiles.chunk_n) { jump } else { next };
@@ -35,8 +38,51 @@ fn tile(b: &mut Builder, bp: &Blueprint, params: &Params, at: &Position, acc: &[
         }
         let place = j / tiles.chunk_n * tiles.chunk_n * tiles.t_n + j % tiles.chunk_n;
         let inside = left.map(|(rows, columns)| (rows, b.exceeds(columns, place, None)));
-        let row = |i: u32| i / tiles.chunk_m * tiles.chunk_m * tiles.t_m + i % tiles.chunk_m;
-        Column { pointer, inside, sums: column, row }.store(b, &frame, params);
+        let bias = added.as_ref().map(|added| added.of_column(b, &frame, place, inside.map(|(_, column)| column)));
+        Column { pointer, inside, sums: column, row: row_of, bias: bias.as_deref() }.store(b, &frame, params);
+    }
+}
+
+/// What is added to the columns of a thread.
+enum Added {
+    /// The same to all of them: what belongs to the rows, one after the other.
+    Rows(Vec<Reg>),
+    /// Where what belongs to the thread's first column lies, for so many rows.
+    Columns(Reg, usize),
+}
+
+impl Added {
+    /// From the bias, for the thread's first row and column, what is left from there on, and the rows beyond the first.
+    fn new(
+        b: &mut Builder,
+        frame: &Frame,
+        base: Reg,
+        [row, column]: [Reg; 2],
+        left: Option<(Reg, Reg)>,
+        rows: &[u32],
+    ) -> Self {
+        let bytes = frame.results().bytes;
+        if frame.epilogue.bias == Bias::Column {
+            return Self::Columns(b.mad_wide(column, bytes, base), rows.len());
+        }
+        let base = b.mad_wide(row, bytes, base);
+        let one = |beyond: &u32| {
+            let inside = left.map(|(rows, _)| b.exceeds(rows, *beyond, None));
+            frame.arithmetic.load_results(b, Address { base, offset: (beyond * bytes).into() }, 1, inside)
+        };
+        Self::Rows(rows.iter().flat_map(one).collect())
+    }
+
+    /// What is added to each sum of the column so many beyond the first, which may lie outside.
+    fn of_column(&self, b: &mut Builder, frame: &Frame, beyond: u32, inside: Option<Reg>) -> Vec<Reg> {
+        match self {
+            Self::Rows(all) => all.clone(),
+            &Self::Columns(base, rows) => {
+                let addr = Address { base, offset: (beyond * frame.results().bytes).into() };
+                let one = frame.arithmetic.load_results(b, addr, 1, inside);
+                one.repeat(rows)
+            }
+        }
     }
 }
 
@@ -48,33 +94,41 @@ pub(crate) struct Column<'a, R: Fn(u32) -> u32> {
     pub(crate) inside: Option<(Reg, Reg)>,
     pub(crate) sums: &'a [Reg],
     pub(crate) row: R,
+    /// What is added to each of the sums.
+    pub(crate) bias: Option<&'a [Reg]>,
 }
 
 impl<R: Fn(u32) -> u32> Column<'_, R> {
     /// Stores results or partial sums, or adds to results.
     pub(crate) fn store(&self, b: &mut Builder, frame: &Frame, params: &Params) {
         let (vec, numbers, bytes) = (frame.vec[2] as usize, frame.arithmetic, frame.stored().bytes);
+        // Registers of an access.
+        let each = vec * numbers.parts();
         let piece = |b: &mut Builder, i: usize| {
             let row = (self.row)((i * vec) as u32);
             let pred = self.inside.map(|(rows, column)| b.exceeds(rows, row, Some(column)));
             (Address { base: self.pointer, offset: i64::from(row * bytes) }, pred)
         };
-        let pieces: Vec<_> = (0..self.sums.len() / vec).map(|i| piece(b, i)).collect();
+        let pieces: Vec<_> = (0..self.sums.len() / each).map(|i| piece(b, i)).collect();
         let before: Vec<Vec<Reg>> = if frame.reads_c() {
             pieces.iter().map(|(addr, pred)| numbers.load_results(b, *addr, vec, *pred)).collect()
         } else {
             Vec::new()
         };
         for (i, (addr, pred)) in pieces.iter().enumerate() {
-            let sums = &self.sums[i * vec..][..vec];
-            let old = before.get(i).map(Vec::as_slice);
-            let values: Vec<Reg> =
-                sums.iter().enumerate().map(|(e, sum)| value(b, frame, params, *sum, old.map(|o| o[e]))).collect();
+            let (old, at) = (before.get(i), i * each);
+            let one = |e: usize| {
+                let (old, bias) = (old.map(|old| old[e]), self.bias.map(|bias| bias[at + e]));
+                value(b, frame, params, self.sums[at + e], (old, bias))
+            };
+            let values: Vec<Reg> = (0..each).map(one).collect();
             let (values, ty) = if frame.ordered() { (values, numbers.ty) } else { numbers.rounded_all(b, values) };
             b.predicated(*pred, |b| {
                 if frame.atomic() {
-                    let (src, addr) = (values[0].into(), *addr);
-                    b.push(Inst::Red { ty, addr, src });
+                    for (src, part) in values.iter().zip(0..) {
+                        let addr = Address { offset: addr.offset + part * i64::from(ty.bytes()), ..*addr };
+                        b.push(Inst::Red { ty, addr, src: (*src).into() });
+                    }
                 } else {
                     b.store(Space::Global, ty, &values, addr.base, addr.offset);
                 }
@@ -83,8 +137,8 @@ impl<R: Fn(u32) -> u32> Column<'_, R> {
     }
 }
 
-/// `alpha * sum + beta * old`; partial sums are stored as they are.
-fn value(b: &mut Builder, frame: &Frame, params: &Params, sum: Reg, old: Option<Reg>) -> Reg {
+/// `activation(alpha * sum + beta * old + bias)`; partial sums are stored as they are.
+fn value(b: &mut Builder, frame: &Frame, params: &Params, sum: Reg, (old, bias): (Option<Reg>, Option<Reg>)) -> Reg {
     if frame.ordered() {
         return sum;
     }
@@ -92,9 +146,10 @@ fn value(b: &mut Builder, frame: &Frame, params: &Params, sum: Reg, old: Option<
         ScalarClass::One => sum,
         _ => frame.arithmetic.multiply(b, sum, params.alpha),
     };
-    match (old, frame.beta) {
+    let value = match (old, frame.beta) {
         (Some(old), ScalarClass::One) => frame.arithmetic.add(b, product, old),
         (Some(old), _) => frame.arithmetic.fused(b, old, params.beta, product),
         (None, _) => product,
-    }
+    };
+    frame.arithmetic.finished(b, value, [bias, None], frame.relu())
 }

@@ -68,6 +68,8 @@ pub enum Function {
     Rsqrt,
     /// Power of two, approximate; binary32 only.
     Exp2,
+    /// The opposite number.
+    Neg,
 }
 
 impl Function {
@@ -77,6 +79,7 @@ impl Function {
             Self::Sqrt => "sqrt.rn",
             Self::Rsqrt => "rsqrt.approx",
             Self::Exp2 => "ex2.approx",
+            Self::Neg => "neg",
         }
     }
 }

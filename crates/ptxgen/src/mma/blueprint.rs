@@ -57,6 +57,7 @@ impl Blueprint {
             b_transposed,
             alpha: input.alpha,
             beta: input.beta,
+            epilogue: input.epilogue,
             // Addresses beyond the edges are computed, though not used: up to a tile, and the stage after the last.
             wide: is_wide(input, config.m_l.max(config.n_l) + config.u),
             batched: input.batch.count > 1,

@@ -35,6 +35,6 @@ pub(super) fn store(b: &mut Builder, bp: &Blueprint, params: &Params, at: &Posit
         let fragments = acc[fragment as usize * across * sums..][..across * sums].chunks(sums);
         let sums: Vec<Reg> = fragments.flat_map(|f| f[2 * half..][..2].to_vec()).collect();
         let inside = left.map(|(rows, columns)| (rows, b.exceeds(columns, first, None)));
-        Column { pointer, inside, sums: &sums, row: |i| i / 2 * width + i % 2 }.store(b, &frame, params);
+        Column { pointer, inside, sums: &sums, row: |i| i / 2 * width + i % 2, bias: None }.store(b, &frame, params);
     }
 }

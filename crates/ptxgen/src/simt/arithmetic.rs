@@ -1,33 +1,61 @@
 //! What a template needs to know of numbers.
 
-use crate::ir::{Address, Arith, Builder, Caching, Inst, Operand, Reg, Space, Type};
+use crate::ir::{Address, Arith, Builder, Caching, Function, Inst, Operand, Reg, Space, Type};
 use tilewright_core::dtype::DType;
 use tilewright_core::element::ElementTypes;
 
 /// The arithmetic of a product: fused multiply-adds in the type of sums. Narrower operands are widened where they are read
 /// from shared memory, and narrower results rounded where they are stored.
+///
+/// A complex number is two registers, the real part first, wherever elements are; scalars are real numbers. So additions, scaling and
+/// the sums over groups and slices go register by register, and only products know which registers belong together.
 #[derive(Clone, Copy, Debug)]
 pub struct Arithmetic {
     /// The element type of operands.
     pub dtype: DType,
-    /// What is multiplied, and an accumulator.
+    /// What is multiplied, and an accumulator; of complex numbers, a component.
     pub ty: Type,
-    /// An operand in memory.
+    /// An operand in memory, or a component of it.
     pub operand: Type,
-    /// A result in memory, and what is added to results.
+    /// A result in memory, and what is added to results, or a component of it.
     pub result: Type,
+    /// Whether numbers are complex.
+    pub complex: bool,
+    /// Whether the conjugates of A and of B are multiplied.
+    pub conjugates: [bool; 2],
 }
 
 impl Arithmetic {
-    /// Of binary32 or binary64 throughout, or of types of 16 bits that are summed in binary32.
+    /// Of binary32 or binary64 throughout, real or complex, or of types of 16 bits that are summed in binary32.
     pub(crate) fn of(types: ElementTypes) -> Self {
         let [operand, ty, result] = [types.operand, types.accumulator, types.output].map(in_memory);
-        Self { dtype: types.operand, ty, operand, result }
+        let complex = types.operand.is_complex();
+        Self { dtype: types.operand, ty, operand, result, complex, conjugates: [false; 2] }
+    }
+
+    /// The same of the conjugates of A, of B, or of both.
+    pub(crate) fn conjugating(self, conjugates: [bool; 2]) -> Self {
+        Self { conjugates, ..self }
+    }
+
+    /// Registers of an element.
+    pub(crate) fn parts(self) -> usize {
+        if self.complex { 2 } else { 1 }
     }
 
     /// Bytes of an operand.
     pub fn bytes(self) -> u32 {
-        self.operand.bytes()
+        self.operand.bytes() * self.parts() as u32
+    }
+
+    /// Bytes of a sum.
+    pub(crate) fn sum_bytes(self) -> u32 {
+        self.ty.bytes() * self.parts() as u32
+    }
+
+    /// Bytes of a result.
+    pub(crate) fn result_bytes(self) -> u32 {
+        self.result.bytes() * self.parts() as u32
     }
 
     /// Operands of the widest access: 16 bytes.
@@ -38,12 +66,7 @@ impl Arithmetic {
     /// Registers that hold so many neighbouring operands as they lie in memory: their type and number. Narrow ones share a
     /// register, of the class of binary32: nothing counts in it, so that the verifier asks no meaning of it.
     pub(crate) fn packed(self, count: u32) -> (Type, usize) {
-        match (self.bytes(), self.bytes() * count) {
-            (1, 1) => (Type::B8, 1),
-            (1 | 2, 2) => (Type::B16, 1),
-            (1 | 2, bytes) => (Type::F32, bytes as usize / 4),
-            _ => (self.ty, count as usize),
-        }
+        in_registers(self.operand, count as usize * self.parts())
     }
 
     /// Zeros in such registers.
@@ -55,20 +78,9 @@ impl Arithmetic {
         dst.iter().for_each(|&dst| b.push(Inst::Mov { ty, dst, src: zero_of(ty) }));
     }
 
-    /// Operands one by one, still as they lie in memory; with their type.
+    /// Operands one by one, still as they lie in memory; with their type. A complex one has two registers.
     pub(crate) fn split(self, b: &mut Builder, packed: &[Reg]) -> (Type, Vec<Reg>) {
-        let pairs = self.bytes() == 2 && packed.first().is_some_and(|reg| reg.class == Type::F32.class());
-        let ty = if self.bytes() == 2 { Type::B16 } else { self.ty };
-        if !pairs {
-            return (ty, packed.to_vec());
-        }
-        let mut halves = Vec::with_capacity(2 * packed.len());
-        for &src in packed {
-            let dst = [b.reg(Type::B16), b.reg(Type::B16)];
-            b.push(Inst::Split { ty: Type::F32, dst, src });
-            halves.extend(dst);
-        }
-        (ty, halves)
+        (raw(self.operand), split(b, self.operand, packed))
     }
 
     /// Operands as they are multiplied.
@@ -84,14 +96,15 @@ impl Arithmetic {
 
     /// Loads neighbouring results at once.
     pub(crate) fn load_results(self, b: &mut Builder, addr: Address, count: usize, inside: Option<Reg>) -> Vec<Reg> {
-        let ty = raw(self.result);
-        let dst = b.regs(ty, count);
+        let (ty, registers) = in_registers(self.result, count * self.parts());
+        let dst = b.regs(ty, registers);
         if inside.is_some() {
             dst.iter().for_each(|&dst| b.push(Inst::Mov { ty, dst, src: zero_of(ty) }));
         }
         let load = Inst::Ld { space: Space::Global, caching: Caching::Default, ty, dst: dst.clone(), addr };
         b.predicated(inside, |b| b.push(load));
-        self.converted(b, self.result, dst)
+        let elements = split(b, self.result, &dst);
+        self.converted(b, self.result, elements)
     }
 
     /// A result as it is stored: its register and type.
@@ -100,7 +113,7 @@ impl Arithmetic {
         (values[0], ty)
     }
 
-    /// Results as they are stored, with their type.
+    /// Neighbouring results as they are stored, with their type.
     pub(crate) fn rounded_all(self, b: &mut Builder, values: Vec<Reg>) -> (Vec<Reg>, Type) {
         if self.result == self.ty {
             return (values, self.ty);
@@ -110,7 +123,17 @@ impl Arithmetic {
             b.push(Inst::Cvt { to: self.result, from: self.ty, dst, src });
             dst
         };
-        (values.into_iter().map(round).collect(), raw(self.result))
+        let rounded: Vec<Reg> = values.into_iter().map(round).collect();
+        let (ty, registers) = in_registers(self.result, rounded.len());
+        if registers == rounded.len() {
+            return (rounded, ty);
+        }
+        let join = |pair: &[Reg]| {
+            let dst = b.reg(ty);
+            b.push(Inst::Join { ty, dst, src: [pair[0], pair[1]] });
+            dst
+        };
+        (rounded.chunks(2).map(join).collect(), ty)
     }
 
     /// Numbers of a type in memory, in the type of sums.
@@ -131,9 +154,30 @@ impl Arithmetic {
         src.into_iter().map(one).collect()
     }
 
-    /// `acc += x * y`.
-    pub(crate) fn multiply_add(self, b: &mut Builder, acc: Reg, x: Reg, y: Reg) {
-        b.push(Inst::Fma { ty: self.ty, dst: acc, a: x.into(), b: y.into(), c: acc.into() });
+    /// An element of B as elements of A are multiplied by it: see [`Arithmetic::multiply_add`].
+    pub(crate) fn factor(self, b: &mut Builder, y: &[Reg]) -> Vec<Reg> {
+        let &[re, im] = y else { return y.to_vec() };
+        let mut negated = |src: Reg| {
+            let dst = b.reg(self.ty);
+            b.push(Inst::Function { function: Function::Neg, ty: self.ty, dst, src: src.into() });
+            dst
+        };
+        let [a, bb] = self.conjugates;
+        // Which signs differ: of the product of the imaginary parts, and of each that is multiplied by a real part.
+        let minus_im = (a == bb || bb).then(|| negated(im));
+        let minus_re = a.then(|| negated(re));
+        let signed = |minus: bool, plus: Reg, negated: Option<Reg>| negated.filter(|_| minus).unwrap_or(plus);
+        vec![re, signed(a == bb, im, minus_im), signed(bb, im, minus_im), signed(a, re, minus_re)]
+    }
+
+    /// `acc += x * y`, where y is a factor. A complex one holds what the real and the imaginary part of x are multiplied by for the
+    /// real part of the sum, and then for its imaginary part, signs included.
+    pub(crate) fn multiply_add(self, b: &mut Builder, acc: &[Reg], x: &[Reg], y: &[Reg]) {
+        for (acc, factors) in acc.iter().zip(y.chunks(x.len())) {
+            for (x, y) in x.iter().zip(factors) {
+                b.push(Inst::Fma { ty: self.ty, dst: *acc, a: (*x).into(), b: (*y).into(), c: (*acc).into() });
+            }
+        }
     }
 
     /// `x + y`.
@@ -153,6 +197,15 @@ impl Arithmetic {
         dst
     }
 
+    /// What is done to a scaled sum: what is added to it, and the activation.
+    pub(crate) fn finished(self, b: &mut Builder, sum: Reg, more: [Option<Reg>; 2], relu: bool) -> Reg {
+        let mut value = sum;
+        for more in more.into_iter().flatten() {
+            value = self.add(b, value, more);
+        }
+        if relu { b.arith(Arith::Max, self.ty, value, zero_of(self.ty)) } else { value }
+    }
+
     /// An accumulator of 0.
     pub(crate) fn zero(self, b: &mut Builder) -> Reg {
         b.mov(self.ty, zero_of(self.ty))
@@ -163,11 +216,36 @@ fn in_memory(dtype: DType) -> Type {
     match dtype {
         DType::F16 => Type::F16,
         DType::Bf16 => Type::Bf16,
-        DType::F64 => Type::F64,
+        DType::F64 | DType::C64 => Type::F64,
         DType::I8 => Type::B8,
         DType::I32 => Type::S32,
         _ => Type::F32,
     }
+}
+
+/// Type and number of the registers that so many neighbouring numbers of a type are loaded into and stored from.
+fn in_registers(ty: Type, count: usize) -> (Type, usize) {
+    match (ty.bytes(), ty.bytes() * count as u32) {
+        (1, 1) => (Type::B8, 1),
+        (1 | 2, 2) => (Type::B16, 1),
+        (1 | 2, bytes) => (Type::F32, bytes as usize / 4),
+        _ => (ty, count),
+    }
+}
+
+/// Numbers of a type one by one, of registers that they may share.
+fn split(b: &mut Builder, ty: Type, packed: &[Reg]) -> Vec<Reg> {
+    let pairs = ty.bytes() == 2 && packed.first().is_some_and(|reg| reg.class == Type::F32.class());
+    if !pairs {
+        return packed.to_vec();
+    }
+    let mut halves = Vec::with_capacity(2 * packed.len());
+    for &src in packed {
+        let dst = [b.reg(Type::B16), b.reg(Type::B16)];
+        b.push(Inst::Split { ty: Type::F32, dst, src });
+        halves.extend(dst);
+    }
+    halves
 }
 
 /// How loads, stores and moves call a type in memory: those of 16 bits go by their size.

@@ -54,7 +54,8 @@ impl Multiply for Fragments {
             (x, right.fetch(b, self.arithmetic, y_base, step))
         };
         let rows = left.elements();
-        let tile = rows * right.elements();
+        let parts = self.arithmetic.parts();
+        let tile = rows * right.elements() * parts;
         let sets = (acc.len() / tile) as u32;
         let mut next = fetch(b, 0);
         for step in 0..self.steps {
@@ -62,9 +63,10 @@ impl Multiply for Fragments {
             let [x, y] = [x, y].map(|packed| self.arithmetic.widen(b, &packed));
             next = if step + 1 < self.steps { fetch(b, step + 1) } else { Default::default() };
             let set = &acc[(step % sets) as usize * tile..][..tile];
-            for (column, y) in set.chunks(rows).zip(&y) {
-                for (acc, x) in column.iter().zip(&x) {
-                    self.arithmetic.multiply_add(b, *acc, *x, *y);
+            for (column, y) in set.chunks(rows * parts).zip(y.chunks(parts)) {
+                let y = self.arithmetic.factor(b, y);
+                for (acc, x) in column.chunks(parts).zip(x.chunks(parts)) {
+                    self.arithmetic.multiply_add(b, acc, x, &y);
                 }
             }
         }

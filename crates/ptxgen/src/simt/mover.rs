@@ -137,8 +137,8 @@ impl Mover {
                     continue;
                 };
                 let (ty, elements) = self.arithmetic.split(b, self.held(slot));
-                for (i, src) in (0..).zip(elements) {
-                    b.store(Space::Shared, ty, &[src], to[target], i64::from(offset + i * apart));
+                for (i, src) in (0..).zip(elements.chunks(self.arithmetic.parts())) {
+                    b.store(Space::Shared, ty, src, to[target], i64::from(offset + i * apart));
                 }
             }
         });

@@ -13,7 +13,7 @@ use tilewright_core::dtype::DType;
 use tilewright_core::element::ElementTypes;
 use tilewright_core::kernel::Kernel;
 use tilewright_core::space::{BoundSpace, Point};
-use tilewright_ops::gemm::{Gemm, GemmInput, Layout, ScalarClass};
+use tilewright_ops::gemm::{Activation, Bias, Gemm, GemmInput, Layout, ScalarClass};
 use tilewright_ptxgen::gemm::{GemmPlan, SimtGemm, Template};
 use tilewright_ptxgen::mma::{MmaGemm, MmaPlan};
 use tilewright_ptxgen::target::Target;
@@ -75,6 +75,38 @@ fn input_of(rng: &mut ChaCha8Rng, types: ElementTypes) -> GemmInput {
     input
 }
 
+/// Every combination of types beside f32 and f64 throughout.
+pub(crate) const TYPES: [(DType, DType, DType); 6] = [
+    (DType::F16, DType::F32, DType::F16),
+    (DType::F16, DType::F32, DType::F32),
+    (DType::Bf16, DType::F32, DType::Bf16),
+    (DType::Bf16, DType::F32, DType::F32),
+    (DType::C32, DType::C32, DType::C32),
+    (DType::C64, DType::C64, DType::C64),
+];
+
+/// An input of one of [`TYPES`], some with an epilogue.
+pub(crate) fn typed(rng: &mut ChaCha8Rng) -> GemmInput {
+    let (operand, accumulator, output) = TYPES[rng.random_range(0..TYPES.len())];
+    let mut input = input(rng);
+    let layouts = Layout::every(operand);
+    let of = ElementTypes { operand, accumulator, output };
+    let new = GemmInput::new(input.m, input.n, input.k, of, layouts[rng.random_range(0..layouts.len())]);
+    (input.types, input.layout, input.align) = (of, new.layout, 64);
+    (input.lda, input.ldb, input.ldc) = (new.lda, new.ldb, new.ldc);
+    if rng.random_range(0..4) == 0 {
+        (input.lda, input.ldb, input.ldc) = (input.lda + 4, input.ldb + 1, input.ldc + 2);
+    }
+    if rng.random_range(0..4) == 0 {
+        input.align = operand.size().max(output.size());
+    }
+    input.epilogue.bias = Bias::ALL[rng.random_range(0..3)];
+    if !operand.is_complex() && rng.random() {
+        input.epilogue.activation = Activation::Relu;
+    }
+    input
+}
+
 /// A legal point, each parameter uniform among the values that the rules leave it; `None` after a few dead ends.
 pub(crate) fn point(space: &BoundSpace, rng: &mut ChaCha8Rng) -> Option<Point> {
     let mut attempt = || {
@@ -92,6 +124,11 @@ pub(crate) fn point(space: &BoundSpace, rng: &mut ChaCha8Rng) -> Option<Point> {
 /// So many random legal plans for a target.
 pub(crate) fn plans(target: &str, count: usize, seed: u64) -> Vec<GemmPlan> {
     plans_of(&SimtGemm::new(), input, target, count, seed)
+}
+
+/// The same for inputs of every type, some with an epilogue.
+pub(crate) fn typed_plans(target: &str, count: usize, seed: u64) -> Vec<GemmPlan> {
+    plans_of(&SimtGemm::new(), typed, target, count, seed)
 }
 
 /// The same by matrix instructions.

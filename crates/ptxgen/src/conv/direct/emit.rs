@@ -3,7 +3,7 @@
 //! Offsets in tensors are elements in 32 bits and wrap round; rows and columns are compared as unsigned numbers, so that those in the
 //! padding are beyond every image.
 
-use super::super::elements::{finished, offset, read, split, write};
+use super::super::elements::{offset, read, split, write};
 use super::super::taps::Taps;
 use super::space::Config;
 use crate::ir::{
@@ -307,7 +307,7 @@ impl Code {
                     for (q, sums) in sums.chunks(self.config.k_s as usize).enumerate() {
                         let at = q as u32 * self.step[1] + (s * self.taps.apart[1]) as u32;
                         for (sum, f) in sums.iter().zip(&filter) {
-                            self.arithmetic.multiply_add(b, *sum, *f, seen[&at]);
+                            self.arithmetic.multiply_add(b, &[*sum], &[*f], &[seen[&at]]);
                         }
                     }
                 }
@@ -343,7 +343,7 @@ impl Code {
                 let inside = b.compare(Compare::Lt, at_column, params.grid[1], Some(*exists));
                 let residual = params.residual.map(|residual| read(b, of, (residual, to), inside));
                 let relu = self.epilogue.activation == Activation::Relu;
-                let value = finished(b, of, *sum, [*bias, residual], relu);
+                let value = of.finished(b, *sum, [*bias, residual], relu);
                 write(b, of, (params.result, to), inside, value);
                 if k + 1 < k_s {
                     to = b.add(Type::U32, to, out);

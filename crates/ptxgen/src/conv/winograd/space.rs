@@ -110,6 +110,11 @@ fn matrices(space: SpaceBuilder) -> SpaceBuilder {
         .define("multiplies", "True")
         .define("k_g", "1")
         .define("split", "'ordered'")
+        .define("sum_bytes", "element")
+        .define("result_bytes", "element")
+        .define("complex", "False")
+        .define("rounds_to_bf16", "False")
+        .define("epilogue", "False")
         // Matrices of a batch are multiples of four elements apart.
         .define("align", "4 * element")
 }

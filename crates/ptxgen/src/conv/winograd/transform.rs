@@ -4,7 +4,7 @@
 //! neighbours; the next place of the tile lies a constant number of bytes further. Offsets in tensors are elements in 32 bits and wrap
 //! round; rows and columns are compared as unsigned numbers, so that those in the padding are beyond every image.
 
-use super::super::elements::{finished, offset, read, split, write};
+use super::super::elements::{offset, read, split, write};
 use crate::ir::{Arith, Axis, Builder, Compare, Entry, Form, Inst, Module, Operand, Reg, Space, Special, Type};
 use crate::simt::Arithmetic;
 use crate::target::Target;
@@ -319,7 +319,7 @@ impl Transform {
                     let inside = inside(b, 1, column, j, rows[i]);
                     let residual = residual.map(|residual| read(b, of, (residual, offsets[i][j]), inside));
                     let relu = self.epilogue.activation == Activation::Relu;
-                    let value = finished(b, of, sum, [bias, residual], relu);
+                    let value = of.finished(b, sum, [bias, residual], relu);
                     write(b, of, (result, offsets[i][j]), inside, value);
                 },
             );

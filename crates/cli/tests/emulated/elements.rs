@@ -1,0 +1,141 @@
+//! Products of every element type, and what is done to results: against the reference, and counted.
+
+use crate::counts::{self, Shares};
+use crate::products::{any, check_any_on};
+use crate::stand::{check, input, plan};
+use rayon::prelude::*;
+use tilewright_core::buffer::Filling;
+use tilewright_core::kernel::Kernel;
+use tilewright_ops::gemm::Layout;
+use tilewright_ptxgen::gemm::SimtGemm;
+
+const HALVES: [&str; 4] = [
+    "dtype=f16,acc=f32,out=f16",
+    "dtype=f16,acc=f32,out=f32",
+    "dtype=bf16,acc=f32,out=bf16",
+    "dtype=bf16,acc=f32,out=f32",
+];
+const TARGETS: [&str; 7] = ["sm_50", "sm_60", "sm_70", "sm_80", "sm_90", "sm_100", "sm_120"];
+
+/// Targets with code for results of the type that the words name: rounding to bf16 came with sm_80.
+fn target(words: &str, seed: usize) -> &'static str {
+    let targets = if words.contains("out=bf16") { &TARGETS[3..] } else { &TARGETS[..] };
+    targets[seed % targets.len()]
+}
+
+#[test]
+fn operands_of_sixteen_bits() {
+    (0..64u64).into_par_iter().for_each(|i| {
+        let words = HALVES[i as usize % 4];
+        check_any_on(target(words, i as usize / 4), words, "", 20_000 + i);
+    });
+}
+
+#[test]
+fn operands_of_sixteen_bits_however_they_are_loaded_and_summed() {
+    let configs = ["k_g=2,split=ordered", "k_g=3,split=ordered,k_l=2", "load=async", "k_l=2,k_s=2", "stages=2,load=nc"];
+    let cases: Vec<u64> = (0..40).collect();
+    cases.par_iter().for_each(|i| {
+        let words = format!("{},k=70,alpha=other", HALVES[*i as usize % 4]);
+        check_any_on("sm_80", &words, configs[*i as usize / 4 % 5], 21_000 + i);
+    });
+}
+
+#[test]
+fn sums_of_sixteen_bits_that_stay_wide_may_be_added_atomically() {
+    for dtype in ["f16", "bf16"] {
+        let words = format!("dtype={dtype},acc=f32,out=f32,k=90");
+        (0..4).into_par_iter().for_each(|i| check_any_on("sm_70", &words, "k_g=2,split=atomic", 22_000 + i));
+    }
+}
+
+#[test]
+fn accesses_of_sixteen_bytes() {
+    let small = "m_s=8,n_s=8,m_l=64,n_l=64,u=16,k_l=1,k_s=1,k_g=1,split=ordered,raster=m";
+    for (words, config) in [
+        ("layout=nt", "vec_a=8,vec_b=8,load=nc,stages=2"),
+        ("layout=tn", "vec_a=8,vec_b=8,load=global,stages=1"),
+        ("layout=nt,beta=other", "vec_a=8,vec_b=8,load=async,stages=3"),
+    ] {
+        for dtype in ["f16", "bf16"] {
+            let input = input(&format!("m=128,n=72,k=80,dtype={dtype},acc=f32,out={dtype},{words}"));
+            let plan = plan("sm_80", &input, &format!("{small},{config},vec_c=8,bounds=checked"));
+            check("sm_80", &input, &plan, Filling::Real, 5);
+            counts::check(&input, &plan, Shares::LeftOut);
+        }
+    }
+}
+
+#[test]
+fn complex_numbers() {
+    (0..80u64).into_par_iter().for_each(|i| {
+        let words = format!("dtype={}", ["c32", "c64"][i as usize % 2]);
+        check_any_on(TARGETS[i as usize / 2 % 7], &words, "", 23_000 + i);
+    });
+}
+
+#[test]
+fn complex_numbers_in_every_layout_however_they_are_loaded_and_summed() {
+    let configs = ["", "k_g=2,split=ordered", "k_g=3,split=atomic", "load=async", "k_l=2,k_s=2"];
+    let mut cases = Vec::new();
+    for dtype in ["c32", "c64"] {
+        for layout in Layout::EVERY {
+            for config in configs {
+                cases.push((format!("dtype={dtype},layout={layout},k=70,alpha=other"), config));
+            }
+        }
+    }
+    let cases: Vec<(u64, (String, &str))> = (24_000..).zip(cases).collect();
+    cases.par_iter().for_each(|(seed, (words, config))| check_any_on("sm_80", words, config, *seed));
+}
+
+#[test]
+fn complex_numbers_that_are_aligned_as_their_components_are_refused() {
+    for (dtype, align) in [("c32", 4), ("c64", 8)] {
+        let of = |align: usize| SimtGemm::new().accepts(&input(&format!("m=8,n=8,k=8,dtype={dtype},align={align}")));
+        assert_eq!(of(align).unwrap_err().field, "align");
+        of(2 * align).unwrap();
+    }
+}
+
+#[test]
+fn epilogues() {
+    let types = ["dtype=f32", "dtype=f64", HALVES[0], HALVES[1], HALVES[2], HALVES[3], "dtype=c32", "dtype=c64"];
+    let mut cases = Vec::new();
+    for (i, types) in types.into_iter().enumerate() {
+        for bias in ["none", "row", "column"] {
+            for activation in ["none", "relu"] {
+                if (bias, activation) == ("none", "none") || (i > 5 && activation == "relu") {
+                    continue;
+                }
+                for more in ["", "beta=other,alpha=other", "k=0,beta=1", "alpha=0,beta=other", "batch=3,beta=1"] {
+                    cases.push((format!("{types},bias={bias},activation={activation},{more}"), ""));
+                }
+                cases.push((format!("{types},bias={bias},activation={activation},k=80"), "k_g=2,split=ordered"));
+                cases
+                    .push((format!("{types},bias={bias},activation={activation},k=80,batch=2"), "k_g=3,split=ordered"));
+            }
+        }
+    }
+    let cases: Vec<(u64, (String, &str))> = (25_000..).zip(cases).collect();
+    cases.par_iter().for_each(|(seed, (words, config))| {
+        check_any_on("sm_80", words.trim_end_matches(','), config, *seed);
+    });
+}
+
+#[test]
+fn counts_of_every_type_and_epilogue() {
+    let types = [&HALVES[..], &["dtype=c32", "dtype=c64"]].concat();
+    let more = ["", ",bias=row", ",bias=column", ""];
+    let configs = ["", "k_g=2,split=ordered", "load=async", "k_l=2", "k_g=2,split=atomic"];
+    (0..48u64).into_par_iter().for_each(|i| {
+        let at = i as usize;
+        let config = configs[at / 6 % 5];
+        // Sums in parts are neither rounded nor finished.
+        let more = if config.contains("atomic") { "" } else { more[at / 4 % 4] };
+        let types =
+            if config.contains("atomic") { ["dtype=c32", "dtype=c64", HALVES[3]][at % 3] } else { types[at % 6] };
+        let (input, plan) = any("sm_80", &format!("{types}{more}"), config, 26_000 + i);
+        counts::check(&input, &plan, Shares::LeftOut);
+    });
+}
