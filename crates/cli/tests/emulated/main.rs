@@ -7,5 +7,6 @@ mod count_conv;
 mod count_loops;
 mod counts;
 mod elements;
+mod matrices;
 mod products;
 mod stand;
