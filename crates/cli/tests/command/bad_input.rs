@@ -37,7 +37,7 @@ fn bad_words_are_named_and_exit_2() {
     assert!(message < 5_000, "an error repeats {message} bytes of what was given");
     let unknown = home.error(&["explain", "nothing"], 2, "kernel").message;
     assert!(unknown.contains("gemm") && unknown.contains("matmul"), "explain names what it accepts: {unknown}");
-    home.error(&["bench", "gemm", "--dtype", "f16"], 2, "dtype");
+    home.error(&["bench", "gemm", "--dtype", "tf32"], 2, "dtype");
     home.error(&["run", "gemm", "m=8", "n=8", "k=8", "--baselines", "atlas"], 2, "baselines");
 }
 
