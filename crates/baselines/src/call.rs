@@ -91,13 +91,13 @@ impl Checked {
 
     /// The call on these data; none where a slice is too short.
     #[inline]
-    pub(crate) fn on<'a, T>(
+    pub(crate) fn on<'a, T, O>(
         &self,
-        (alpha, beta): (T, T),
+        (alpha, beta): (O, O),
         a: &'a [T],
         b: &'a [T],
-        c: &'a mut [T],
-    ) -> Option<BatchCall<'a, T>> {
+        c: &'a mut [O],
+    ) -> Option<BatchCall<'a, T, O>> {
         let &Self { number, layout, sizes: [m, n, k], leading: [lda, ldb, ldc], lens, count, strides } = self;
         if (a.len() < lens[0]) | (b.len() < lens[1]) | (c.len() < lens[2]) {
             return None;
@@ -117,22 +117,22 @@ impl Checked {
 }
 
 /// `C = alpha · op(A) · op(B) + beta · C`, column-major, with BLAS's arguments. A value of this type is a proof that every access of a
-/// correct GEMM lies within the slices and that all sizes fit BLAS's 32-bit integers.
+/// correct GEMM lies within the slices and that all sizes fit BLAS's 32-bit integers. C and the scalars may be of another type.
 #[derive(Debug)]
-pub(crate) struct GemmCall<'a, T> {
+pub(crate) struct GemmCall<'a, T, O = T> {
     /// Of the [`Checked`] that it was made by.
     pub(crate) number: u64,
     pub(crate) layout: Layout,
     pub(crate) m: usize,
     pub(crate) n: usize,
     pub(crate) k: usize,
-    pub(crate) alpha: T,
+    pub(crate) alpha: O,
     pub(crate) a: &'a [T],
     pub(crate) lda: usize,
     pub(crate) b: &'a [T],
     pub(crate) ldb: usize,
-    pub(crate) beta: T,
-    pub(crate) c: &'a mut [T],
+    pub(crate) beta: O,
+    pub(crate) c: &'a mut [O],
     pub(crate) ldc: usize,
 }
 
@@ -189,9 +189,9 @@ impl<'a, T> GemmCall<'a, T> {
 
 /// Products of one shape at constant distances: `count` calls whose slices were checked together, once.
 #[derive(Debug)]
-pub(crate) struct BatchCall<'a, T> {
+pub(crate) struct BatchCall<'a, T, O = T> {
     /// The first product, its slices reaching as far as all products do.
-    pub(crate) whole: GemmCall<'a, T>,
+    pub(crate) whole: GemmCall<'a, T, O>,
     pub(crate) count: usize,
     /// Elements from one product's operand to the next, of A, B and C.
     pub(crate) strides: [usize; 3],

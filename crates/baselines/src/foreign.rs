@@ -78,6 +78,24 @@ type CblasComplexFn<T> = unsafe extern "C" fn(
     c_int,
 );
 
+/// `cblas_sbgemm` of OpenBLAS and `cblas_gemm_bf16bf16f32` of MKL: bfloat16 operands, all else of binary32.
+type CblasHalvesFn = unsafe extern "C" fn(
+    c_int,
+    c_int,
+    c_int,
+    c_int,
+    c_int,
+    c_int,
+    f32,
+    *const u16,
+    c_int,
+    *const u16,
+    c_int,
+    f32,
+    *mut f32,
+    c_int,
+);
+
 /// `cblas_?gemm_batch_strided` of the LP64 interface: as `cblas_?gemm`, with a distance behind each leading dimension and the number of
 /// products at the end.
 type StridedBatchFn<T> = unsafe extern "C" fn(
@@ -168,6 +186,7 @@ impl Library {
                 sbatch: self.either(&name(SINGLE_BATCH), SINGLE_BATCH),
                 dbatch: self.either(&name(DOUBLE_BATCH), DOUBLE_BATCH),
                 complex: self.cblas_complex(prefix).ok(),
+                halves: self.either(&name("cblas_sbgemm"), "cblas_gemm_bf16bf16f32"),
             })
         }
     }
@@ -317,6 +336,7 @@ pub(crate) struct Cblas {
     dbatch: Option<StridedBatchFn<f64>>,
     /// Builds of single precisions lack them.
     pub(crate) complex: Option<CblasComplex>,
+    halves: Option<CblasHalvesFn>,
 }
 
 /// The GEMMs of complex numbers.
@@ -333,6 +353,11 @@ impl Cblas {
 
     pub(crate) fn dgemm(&self, call: &mut GemmCall<'_, f64>) {
         cblas_gemm(self.dgemm, call);
+    }
+
+    /// Products of bfloat16 numbers, where the library has them.
+    pub(crate) fn halves(&self) -> Option<impl Fn(&mut GemmCall<'_, u16, f32>) + Send + Sync + use<>> {
+        self.halves.map(|function| move |call: &mut GemmCall<'_, u16, f32>| cblas_halves(function, call))
     }
 
     pub(crate) fn sbatch(&self, batch: &mut BatchCall<'_, f32>) {
@@ -392,6 +417,29 @@ fn cblas_gemm<T: Copy>(function: CblasFn<T>, call: &mut GemmCall<'_, T>) {
     let transpose = |transposed| if transposed { TRANSPOSE } else { NO_TRANSPOSE };
     // SAFETY: `GemmCall::new` checked that the three slices hold their matrices with these leading dimensions and that
     // every size fits a c_int; `c` is borrowed mutably, so nothing else sees it during the call.
+    unsafe {
+        function(
+            COLUMN_MAJOR,
+            transpose(call.layout.a_transposed()),
+            transpose(call.layout.b_transposed()),
+            call.m as c_int,
+            call.n as c_int,
+            call.k as c_int,
+            call.alpha,
+            call.a.as_ptr(),
+            call.lda as c_int,
+            call.b.as_ptr(),
+            call.ldb as c_int,
+            call.beta,
+            call.c.as_mut_ptr(),
+            call.ldc as c_int,
+        );
+    }
+}
+
+fn cblas_halves(function: CblasHalvesFn, call: &mut GemmCall<'_, u16, f32>) {
+    let transpose = |transposed| if transposed { TRANSPOSE } else { NO_TRANSPOSE };
+    // SAFETY: as in `cblas_gemm`; both libraries take bfloat16 numbers as their 16 bits.
     unsafe {
         function(
             COLUMN_MAJOR,

@@ -24,6 +24,9 @@ pub(crate) type Run<T> = Box<dyn Fn(&mut GemmCall<'_, T>, usize) + Send + Sync>;
 /// The same for each product of a batch.
 pub(crate) type RunBatch<T> = Box<dyn Fn(&mut BatchCall<'_, T>, usize) + Send + Sync>;
 
+/// One product of bfloat16 numbers, given as their bits, with results of binary32.
+pub(crate) type RunHalves = Box<dyn Fn(&mut GemmCall<'_, u16, f32>, usize) + Send + Sync>;
+
 /// Products of complex numbers, several or one.
 pub(crate) struct ComplexRoutine {
     pub(crate) cgemm: RunBatch<[f32; 2]>,
@@ -40,6 +43,8 @@ pub(crate) struct Routine {
     pub(crate) dbatch: RunBatch<f64>,
     /// None where the library has no complex products, or they are not called.
     pub(crate) complex: Option<ComplexRoutine>,
+    /// None where the library has no products of bfloat16 numbers.
+    pub(crate) halves: Option<RunHalves>,
 }
 
 impl fmt::Debug for Routine {
@@ -85,9 +90,17 @@ impl LibraryGemm {
     }
 }
 
-/// What libraries with complex products compute.
-const WITH_COMPLEX: [ElementTypes; 4] =
-    [GemmInput::PLAIN[0], GemmInput::PLAIN[1], GemmInput::COMPLEX[0], GemmInput::COMPLEX[1]];
+/// Products of bfloat16 numbers that libraries have.
+const HALVES: ElementTypes =
+    ElementTypes { operand: DType::Bf16, accumulator: DType::F32, output: DType::F32 };
+
+impl Routine {
+    /// The element types of products that the library has.
+    fn types(&self) -> Vec<ElementTypes> {
+        let complex = self.complex.is_some().then_some(GemmInput::COMPLEX).into_iter().flatten();
+        GemmInput::PLAIN.into_iter().chain(complex).chain(self.halves.is_some().then_some(HALVES)).collect()
+    }
+}
 
 /// The threads of a device of the host.
 pub(crate) fn threads_of(device: &DeviceSpec) -> usize {
@@ -128,12 +141,14 @@ impl Kernel for LibraryGemm {
         &self.space
     }
 
-    /// Products of plain element types, and of complex ones where the library has them, of sizes that fit 32-bit BLAS. On a CUDA device
-    /// one at a time.
+    /// Products of plain element types, and of complex and bfloat16 ones where the library has them, of sizes that fit 32-bit BLAS. On a
+    /// CUDA device, and of bfloat16, one at a time.
     fn accepts(&self, input: &GemmInput) -> Result<(), InputError> {
-        let has_complex = self.routine.is_some_and(|routine| routine.complex.is_some());
-        input.only(if has_complex { &WITH_COMPLEX } else { &GemmInput::PLAIN })?;
-        if input.batch.count > 1 && self.routine.is_none() {
+        match self.routine {
+            Some(routine) => input.only(&routine.types())?,
+            None => input.only(&GemmInput::PLAIN)?,
+        }
+        if input.batch.count > 1 && (self.routine.is_none() || input.types == HALVES) {
             let message = format!("{} products at once: {} is called for one", input.batch.count, self.name);
             return Err(InputError::new("batch", message));
         }
@@ -188,6 +203,7 @@ impl HostCode for HostCall {
             (DType::C64, Some(complex)) => {
                 batch_on(checked, args).map(|mut batch| (complex.zgemm)(&mut batch, threads))
             }
+            (DType::Bf16, _) => halves_on(checked, args, routine, threads),
             (DType::F32, _) => batch_on(checked, args).map(|mut batch| match batch.count {
                 1 => (routine.sgemm)(&mut batch.whole, threads),
                 _ => (routine.sbatch)(&mut batch, threads),
@@ -246,6 +262,18 @@ pub(crate) fn batch_on<'a, T: Element>(checked: &Checked, args: &'a mut HostArgs
         return None;
     }
     checked.on((T::of(alpha), T::of(beta)), a.as_slice(), b.as_slice(), c.as_mut_slice())
+}
+
+/// Multiplies bfloat16 numbers. None where the buffers do not fit.
+fn halves_on(checked: &Checked, args: &mut HostArgs<'_, '_>, routine: &Routine, threads: usize) -> Option<()> {
+    let &[alpha, beta] = args.scalars.get(ALPHA..=BETA)? else { return None };
+    let [a, b, c] = &mut *args.buffers else { return None };
+    let fits = (a.dtype() == DType::Bf16) & (b.dtype() == DType::Bf16) & (c.dtype() == DType::F32) & c.is_writable();
+    let gemm = routine.halves.as_ref().filter(|_| fits)?;
+    let (alpha, beta) = (alpha as f32, beta as f32);
+    let mut batch = checked.on((alpha, beta), a.as_slice::<u16>(), b.as_slice(), c.as_mut_slice())?;
+    gemm(&mut batch.whole, threads);
+    Some(())
 }
 
 /// Why a call was not made.

@@ -9,6 +9,7 @@ mod inventory;
 mod kernel;
 mod libraries;
 mod locate;
+mod matmul;
 mod rust_crates;
 mod small;
 mod threads;
@@ -56,7 +57,8 @@ pub fn kernels(computation: &str, device: &DeviceSpec) -> Vec<Arc<dyn AnyKernel>
     match (computation, device.kind) {
         ("gemm", DeviceKind::Cpu) => {
             let small = SmallGemm::of_host().into_iter().map(SmallGemm::erased);
-            LibraryGemm::of_host().into_iter().map(LibraryGemm::erased).chain(small).collect()
+            let blas = LibraryGemm::of_host().into_iter().map(LibraryGemm::erased);
+            blas.chain(small).chain(matmul::OneDnnGemm::of_host()).collect()
         }
         ("gemm", DeviceKind::Cuda) if foreign::has_cublas() => device_kernels(computation),
         ("conv", DeviceKind::Cpu) => conv::of_host(),
@@ -135,7 +137,7 @@ pub fn select(
 
 fn why_not(computation: &str, wanted: &str, device: &DeviceSpec, found: &[Arc<dyn AnyKernel>]) -> SelectionError {
     let library = match (computation, device.kind) {
-        ("gemm", DeviceKind::Cpu) if wanted != "onednn" => Some(wanted),
+        ("gemm", DeviceKind::Cpu) => Some(wanted),
         ("conv", DeviceKind::Cpu) => Some(conv::library_of(wanted)),
         _ => None,
     };

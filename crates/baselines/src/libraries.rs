@@ -7,7 +7,7 @@ use crate::foreign::onednn::OneDnn;
 use crate::foreign::small::Libxsmm;
 use crate::foreign::{Cblas, Library, LoadError, Visibility};
 use crate::inventory::{Identity, Missing};
-use crate::kernel::{ComplexRoutine, Routine};
+use crate::kernel::{ComplexRoutine, Routine, RunHalves};
 use crate::locate;
 use crate::small::{Maker, SmallRoutine};
 use crate::threads::ThreadCount;
@@ -47,6 +47,9 @@ impl SharedBlas {
             dgemm: Box::new(move |call, threads| blas.with_threads(threads, || blas.cblas.dgemm(call))),
             sbatch: Box::new(move |batch, threads| blas.with_threads(threads, || blas.cblas.sbatch(batch))),
             dbatch: Box::new(move |batch, threads| blas.with_threads(threads, || blas.cblas.dbatch(batch))),
+            halves: blas.cblas.halves().map(|gemm| -> RunHalves {
+                Box::new(move |call, threads| blas.with_threads(threads, || gemm(call)))
+            }),
             complex: blas.cblas.complex.map(|complex| ComplexRoutine {
                 cgemm: Box::new(move |batch, threads| blas.with_threads(threads, || complex.cgemm(batch))),
                 zgemm: Box::new(move |batch, threads| blas.with_threads(threads, || complex.zgemm(batch))),

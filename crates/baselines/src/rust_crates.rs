@@ -17,6 +17,7 @@ pub(crate) fn routines() -> [Routine; 2] {
             dgemm: Box::new(foreign::gemm_crate),
             sbatch: Box::new(|batch, threads| by_products(batch, threads, foreign::gemm_crate)),
             dbatch: Box::new(|batch, threads| by_products(batch, threads, foreign::gemm_crate)),
+            halves: None,
             complex: Some(ComplexRoutine {
                 cgemm: Box::new(|batch, threads| by_products(batch, threads, foreign::gemm_crate_c32)),
                 zgemm: Box::new(|batch, threads| by_products(batch, threads, foreign::gemm_crate_c64)),
@@ -32,6 +33,7 @@ pub(crate) fn routines() -> [Routine; 2] {
             dbatch: Box::new(|batch, threads| {
                 by_products(batch, threads, |call, threads| by_columns(call, threads, foreign::matrixmultiply_f64));
             }),
+            halves: None,
             complex: None,
         },
     ]

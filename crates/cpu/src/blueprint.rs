@@ -72,15 +72,16 @@ pub(crate) struct Part {
 }
 
 impl Blueprint {
-    /// Derives the values; the configuration must be legal for the input, and have register tiles of so many vectors.
-    pub(crate) fn new(input: GemmInput, config: GemmConfig, vectors: usize) -> Self {
+    /// Derives the values; the configuration must be legal for the input, and have register tiles of so many vectors, which have
+    /// instructions for narrow operands or not.
+    pub(crate) fn new(input: GemmInput, config: GemmConfig, vectors: usize, native: bool) -> Self {
         let frame = Frame::of(&input, config.axis);
         let width = Width::from_bytes(config.vec as usize).unwrap_or(Width::X);
         let vector = Vector { width, float: Float::of(input.dtype()) };
         let c = &config;
         let (m, n) = ((c.m_s, c.m_l, c.t_m, c.pack_a), (c.n_s, c.n_l, c.t_n, c.pack_b));
         let (v, s) = if frame.swapped { (n, m) } else { (m, n) };
-        let (numbers, stored) = (Numbers::of(input.dtype()), Stored::of(input.dtype()));
+        let (numbers, stored) = (Numbers::of(input.dtype(), native), Stored::of(input.dtype(), native));
         let lanes = vector.lanes() / numbers.parts();
         let (k_s, k_g) = (c.k_s as usize, c.k_g as usize);
         let steps = (c.u as usize / k_s).max(1);
@@ -139,19 +140,19 @@ impl Blueprint {
     }
 
     /// Bytes of one thread's packed block of so many tiles.
-    fn buffer(&self, split: &Split, tiles: usize) -> usize {
-        let elements = tiles.min(split.tiles()) * split.big_units * split.unit * self.deepest() + SLACK;
+    fn buffer(&self, split: &Split, tiles: usize, head: usize) -> usize {
+        let elements = tiles.min(split.tiles()) * split.big_units * split.unit * (head + self.deepest()) + SLACK;
         (elements * self.es()).next_multiple_of(ALIGN)
     }
 
     /// Bytes of one thread's packed block of `v`.
     pub(crate) fn v_buffer(&self) -> usize {
-        if self.pack_v { self.buffer(&self.v, self.v_block) } else { 0 }
+        if self.pack_v { self.buffer(&self.v, self.v_block, self.numbers.head()) } else { 0 }
     }
 
     /// Bytes of one thread's packed block of `s`.
     pub(crate) fn s_buffer(&self) -> usize {
-        if self.pack_s { self.buffer(&self.s, self.s_block) } else { 0 }
+        if self.pack_s { self.buffer(&self.s, self.s_block, 0) } else { 0 }
     }
 
     /// Elements between neighbours along `s` in a slice of partial sums.

@@ -71,6 +71,7 @@ pub(crate) fn device(vec_max: i64, threads: i64) -> DeviceSpec {
         ("l3_bytes", 32 << 20),
         ("memory_bytes", 8 << 30),
         ("avx512_vnni", i64::from(vec_max == 64)),
+        ("avx512_bf16", i64::from(vec_max == 64)),
     ];
     DeviceSpec {
         id: "cpu".into(),
@@ -298,8 +299,8 @@ proptest! {
     }
 
     #[test]
-    fn narrow_portable_routines_are_right(input in inputs(&NARROW), seed in any::<u64>()) {
-        check(&input, &device(16, 2), seed, run_portably)?;
+    fn narrow_portable_routines_are_right(input in inputs(&NARROW), widest in any::<bool>(), seed in any::<u64>()) {
+        check(&input, &device(if widest { 64 } else { 16 }, 2), seed, run_portably)?;
     }
 }
 

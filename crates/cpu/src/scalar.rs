@@ -36,22 +36,42 @@ pub(crate) enum Numbers {
     Complex,
     /// Of two integers of 16 bits, whose products are added to a sum of 32 bits.
     Pairs,
+    /// Of four integers of 8 bits: those along vectors have signs, those across them are 128 more than what they stand for. What that
+    /// adds to a sum is taken away beforehand, by a step that comes before the others along vectors.
+    Quads,
+    /// Of two bfloat16 numbers, whose products are added to a sum of binary32.
+    Halves,
 }
 
 impl Numbers {
-    /// Those of operands.
-    pub(crate) fn of(dtype: DType) -> Self {
+    /// Those of operands, for vectors that have instructions for narrow ones or not.
+    pub(crate) fn of(dtype: DType, native: bool) -> Self {
         match dtype {
             DType::C32 | DType::C64 => Self::Complex,
+            DType::I8 if native => Self::Quads,
             DType::I8 => Self::Pairs,
+            DType::Bf16 if native => Self::Halves,
             _ => Self::Real,
+        }
+    }
+
+    /// Whether sums are integers.
+    pub(crate) const fn are_integers(self) -> bool {
+        matches!(self, Self::Pairs | Self::Quads)
+    }
+
+    /// Steps that come before the reduction's in a packed panel along vectors: what sums begin with.
+    pub(crate) const fn head(self) -> usize {
+        match self {
+            Self::Quads => 1,
+            Self::Real | Self::Complex | Self::Pairs | Self::Halves => 0,
         }
     }
 
     /// Components of an element.
     pub(crate) const fn parts(self) -> usize {
         match self {
-            Self::Real | Self::Pairs => 1,
+            Self::Real | Self::Pairs | Self::Quads | Self::Halves => 1,
             Self::Complex => 2,
         }
     }
@@ -67,12 +87,17 @@ pub(crate) enum Stored {
     F16,
     /// 8-bit integers, which become pairs of 16-bit ones.
     I8,
+    /// The same and bfloat16 as they are: neighbours along the reduction come together, as many as fill 32 bits.
+    I8Quads,
+    Bf16Pairs,
 }
 
 impl Stored {
-    /// That of operands.
-    pub(crate) fn of(dtype: DType) -> Self {
+    /// That of operands, for vectors that have instructions for narrow ones or not.
+    pub(crate) fn of(dtype: DType, native: bool) -> Self {
         match dtype {
+            DType::Bf16 if native => Self::Bf16Pairs,
+            DType::I8 if native => Self::I8Quads,
             DType::Bf16 => Self::Bf16,
             DType::F16 => Self::F16,
             DType::I8 => Self::I8,
@@ -83,7 +108,8 @@ impl Stored {
     /// Steps of the reduction that a packed number takes.
     pub(crate) const fn group(self) -> usize {
         match self {
-            Self::I8 => 2,
+            Self::I8Quads => 4,
+            Self::I8 | Self::Bf16Pairs => 2,
             Self::Same | Self::Bf16 | Self::F16 => 1,
         }
     }
@@ -92,8 +118,8 @@ impl Stored {
     pub(crate) const fn bytes(self) -> usize {
         match self {
             Self::Same => 4,
-            Self::Bf16 | Self::F16 => 2,
-            Self::I8 => 1,
+            Self::Bf16 | Self::F16 | Self::Bf16Pairs => 2,
+            Self::I8 | Self::I8Quads => 1,
         }
     }
 }
@@ -112,7 +138,7 @@ pub(crate) enum Kind {
 impl Kind {
     /// The one for operands of a type.
     pub(crate) fn of(dtype: DType) -> Self {
-        match (dtype.is_complex(), Stored::of(dtype)) {
+        match (dtype.is_complex(), Stored::of(dtype, false)) {
             (true, _) => Self::Complex,
             (false, Stored::Same) => Self::Real,
             (false, _) => Self::Narrow,

@@ -1,13 +1,15 @@
-//! oneDNN by the C API of its version 3: convolutions of binary32.
+//! oneDNN by the C API of its version 3: convolutions of binary32, and products of matrices.
 //!
 //! The outside sees only safe functions. Their soundness rests on three facts: the functions looked up here have the prototypes of
-//! version 3, which is asked for before any other call; [`Convolution::run`] checks that its slices reach as far as the
+//! version 3, which is asked for before any other call; [`Convolution::run`] and [`Product::run`] check that their slices reach as far as the
 //! descriptors that the library was given; and every call that reads or changes an object is made under one lock.
 
 mod description;
+mod product;
 
 use super::{Library, LoadError, Visibility};
 pub(crate) use description::{Description, Pass, Tensor};
+pub(crate) use product::{ElementKind, Product, ProductDescription};
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use std::fmt;
 use std::path::Path;
@@ -92,6 +94,7 @@ api! {
     convolution_backward_weights_primitive_desc_create(
         *mut Object, Object, c_int, Object, Object, Object, Object, *const Dims, *const Dims, *const Dims, *const Dims, Object, Object
     ) -> Status;
+    matmul_primitive_desc_create(*mut Object, Object, Object, Object, Object, Object, Object) -> Status;
     primitive_desc_query(Object, c_int, c_int, *mut *const c_char) -> Status;
     primitive_desc_query_md(Object, c_int, c_int) -> Object;
     primitive_desc_destroy(Object) -> Status;
@@ -230,15 +233,15 @@ impl OneDnn {
         held
     }
 
-    fn descriptor(&self, of: &Tensor, is_any: bool) -> Result<Owned, CallError> {
+    fn descriptor(&self, of: &Tensor, kind: c_int, is_any: bool) -> Result<Owned, CallError> {
         let (count, dims, strides) = (of.dims.len() as c_int, padded(&of.dims), padded(&of.strides));
         Owned::new("a descriptor", self.api.memory_desc_destroy, |out| {
             // SAFETY: as many dimensions as `count` says, at most 12, stand in arrays of 12.
             unsafe {
                 match is_any {
-                    true => (self.api.memory_desc_create_with_tag)(out, count, &raw const dims, F32, TAG_ANY),
+                    true => (self.api.memory_desc_create_with_tag)(out, count, &raw const dims, kind, TAG_ANY),
                     false => {
-                        (self.api.memory_desc_create_with_strides)(out, count, &raw const dims, F32, &raw const strides)
+                        (self.api.memory_desc_create_with_strides)(out, count, &raw const dims, kind, &raw const strides)
                     }
                 }
             }
@@ -261,7 +264,7 @@ impl OneDnn {
 
     fn execute(&self, what: &'static str, primitive: &Owned, arguments: &[Argument]) -> Result<(), CallError> {
         let count = arguments.len() as c_int;
-        // SAFETY: the primitive and the memories are alive, and the memories' data are: `Convolution::run` set them.
+        // SAFETY: the primitive and the memories are alive, and the memories' data are: whoever runs a primitive has set them.
         checked(what, unsafe { (self.api.primitive_execute)(primitive.object, self.stream, count, arguments.as_ptr()) })
     }
 }
@@ -329,7 +332,7 @@ impl OneDnn {
 
     /// The descriptor of the primitive, with the layouts that the library chose.
     fn chosen(&self, of: &Description) -> Result<Owned, CallError> {
-        let tensor = |at: usize| self.descriptor(&of.tensors[at], of.own[at]);
+        let tensor = |at: usize| self.descriptor(&of.tensors[at], F32, of.own[at]);
         let (x, f, y) = (tensor(0)?, tensor(1)?, tensor(2)?);
         let [x, f, y] = [&x, &f, &y].map(|owned| owned.object);
         let none = std::ptr::null_mut();
@@ -375,7 +378,7 @@ impl OneDnn {
     fn side(&self, of: &Description, chosen: &Owned, at: usize, reach: usize) -> Result<Side, CallError> {
         const ALLOCATE: *mut c_void = usize::MAX as *mut c_void;
         let role = of.pass.roles()[at];
-        let plain = self.descriptor(&of.tensors[at], false)?;
+        let plain = self.descriptor(&of.tensors[at], F32, false)?;
         // SAFETY: the descriptor is alive, and lends the one of its argument while it is.
         let wanted = unsafe { (self.api.primitive_desc_query_md)(chosen.object, QUERY_ARGUMENT, role) };
         // SAFETY: both are alive.

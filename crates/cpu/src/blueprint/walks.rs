@@ -120,7 +120,7 @@ mod tests {
         let default = problem.default_point().unwrap();
         let point = Config::parse(words).unwrap().to_point(problem.space().params(), Some(&default.0)).unwrap();
         let at = problem.space().check(&point).unwrap();
-        Blueprint::new(input.clone(), GemmConfig::of(&at, Kind::Real).unwrap(), 2)
+        Blueprint::new(input.clone(), GemmConfig::of(&at, Kind::Real).unwrap(), 2, false)
     }
 
     /// Lines that so many tiles prefetch from a place on.

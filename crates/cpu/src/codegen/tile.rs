@@ -226,8 +226,17 @@ impl Tile {
             e.mov_load(WALK, mem(ARGS, at::WALK));
         }
         e.mov_load(COUNT, mem(ARGS, at::K_MAIN));
+        let head = self.numbers.head();
         for i in 0..self.accumulators() {
-            e.zero(self.vector.reg(self.first() + i));
+            let accumulator = self.vector.reg(self.first() + i);
+            if head > 0 && i < self.vecs * self.s {
+                e.load(accumulator, mem(V, (i % self.vecs * self.vector.width.bytes()) as i64));
+            } else {
+                e.zero(accumulator);
+            }
+        }
+        if head > 0 {
+            e.add_imm(V, head as i32 * self.v_k);
         }
         if self.prefetch.c {
             self.emit_prefetch_c(e);
@@ -301,7 +310,7 @@ impl Tile {
                 let a = self.free(self.s + i % rotate);
                 self.emit_load_v(e, a, kk, i);
                 for j in 0..self.s {
-                    self.emit_product(e, self.acc(set, j, i), self.free(j), a);
+                    self.emit_product(e, self.acc(set, j, i), a, self.free(j));
                 }
             }
         }
@@ -309,16 +318,19 @@ impl Tile {
 
     /// Registers for what a product is before it is added.
     fn reserved(&self) -> usize {
-        usize::from(self.numbers == Numbers::Pairs && self.vector.width != Width::Z)
+        usize::from(self.numbers == Numbers::Pairs)
     }
 
-    fn emit_product(&self, e: &mut Emitter, acc: Register, a: Register, b: Register) {
-        match (self.numbers, self.vector.width) {
-            (Numbers::Real | Numbers::Complex, _) => e.fma(acc, a, b),
-            (Numbers::Pairs, Width::Z) => e.op3(self.vector.multiply_pairs(), acc, a, b),
-            (Numbers::Pairs, _) => {
+    /// Adds the product of what lies along vectors and what is broadcast across them.
+    fn emit_product(&self, e: &mut Emitter, acc: Register, v: Register, s: Register) {
+        match self.numbers {
+            Numbers::Real | Numbers::Complex => e.fma(acc, v, s),
+            Numbers::Halves => e.op3(Code::EVEX_Vdpbf16ps_zmm_k1z_zmm_zmmm512b32, acc, v, s),
+            // The first factors have no signs.
+            Numbers::Quads => e.op3(Code::EVEX_Vpdpbusd_zmm_k1z_zmm_zmmm512b32, acc, s, v),
+            Numbers::Pairs => {
                 let product = self.free(self.free_count() - 1);
-                e.op3(self.vector.multiply_pairs(), product, a, b);
+                e.op3(self.vector.multiply_pairs(), product, v, s);
                 e.op3(self.vector.add_integers(), acc, acc, product);
             }
         }
@@ -326,7 +338,7 @@ impl Tile {
 
     /// The code that adds vectors of sums, of this width.
     pub(super) fn add(&self, vector: Vector) -> Code {
-        if self.numbers == Numbers::Pairs { vector.add_integers() } else { vector.add() }
+        if self.numbers.are_integers() { vector.add_integers() } else { vector.add() }
     }
 
     /// Goes to where the gathered operand has this step.
@@ -379,7 +391,7 @@ impl Tile {
     /// Makes of accumulators what alpha and the kind of numbers ask for, with two free registers.
     pub(super) fn emit_finished(&self, e: &mut Emitter, scratch: [Register; 2]) {
         match self.numbers {
-            Numbers::Real | Numbers::Pairs => self.emit_alpha(e, scratch[0]),
+            Numbers::Real | Numbers::Pairs | Numbers::Quads | Numbers::Halves => self.emit_alpha(e, scratch[0]),
             Numbers::Complex => complex::emit_combined(self, e, scratch),
         }
     }

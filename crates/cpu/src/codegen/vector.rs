@@ -133,12 +133,12 @@ impl Vector {
         }
     }
 
-    /// Sums of the products of pairs of 16-bit integers; of the widest they are added to the first operand.
+    /// Sums of the products of pairs of 16-bit integers.
     pub(crate) fn multiply_pairs(self) -> Code {
         match self.width {
             Width::X => Code::VEX_Vpmaddwd_xmm_xmm_xmmm128,
             Width::Y => Code::VEX_Vpmaddwd_ymm_ymm_ymmm256,
-            Width::Z => Code::EVEX_Vpdpwssd_zmm_k1z_zmm_zmmm512b32,
+            Width::Z => Code::EVEX_Vpmaddwd_zmm_k1z_zmm_zmmm512,
         }
     }
 

@@ -23,12 +23,15 @@ pub(crate) fn generates() -> bool {
     vec_max() >= 32
 }
 
-/// Whether the widest vectors multiply integers and add their products.
-fn multiplies_integers() -> bool {
+/// What the widest vectors multiply of narrow numbers, adding up products: 8-bit integers, and bfloat16.
+fn narrow_products() -> Vec<&'static str> {
+    let mut all = Vec::new();
     #[cfg(target_arch = "x86_64")]
-    return vec_max() == 64 && is_x86_feature_detected!("avx512vnni");
-    #[cfg(not(target_arch = "x86_64"))]
-    return false;
+    if vec_max() == 64 {
+        all.extend(is_x86_feature_detected!("avx512vnni").then_some("avx512_vnni"));
+        all.extend(is_x86_feature_detected!("avx512bf16").then_some("avx512_bf16"));
+    }
+    all
 }
 
 pub(super) fn host(threads: usize) -> DeviceSpec {
@@ -52,9 +55,7 @@ pub(super) fn host(threads: usize) -> DeviceSpec {
     if super::has_tiles() {
         facts.extend(["amx_bf16", "amx_int8"].map(|name| (name.to_owned(), 1)));
     }
-    if multiplies_integers() {
-        facts.insert("avx512_vnni".to_owned(), 1);
-    }
+    facts.extend(narrow_products().into_iter().map(|name| (name.to_owned(), 1)));
     DeviceSpec {
         id: "cpu".into(),
         name: brand(),

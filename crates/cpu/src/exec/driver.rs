@@ -5,7 +5,7 @@ use std::ops::Range;
 use iced_x86::IcedError;
 
 use super::code::{Code, Invoke, assemble};
-use super::narrow;
+use super::narrow::{self, Side};
 use super::pack::Block;
 use crate::blueprint::{ALIGN, Blueprint, PHASES, Part, Place};
 use crate::codegen::abi::PanelArgs;
@@ -225,7 +225,7 @@ impl<'a, I: Invoke> Worker<'a, I> {
         let b = &self.compiled.blueprint;
         if b.pack_v && !b.copies_v() {
             // SAFETY: the caller's contract.
-            unsafe { self.pack((self.v, b.frame.v, &b.v), block, k_block, self.v_packed) };
+            unsafe { self.pack((self.v, b.frame.v, &b.v), block, k_block, self.v_packed, Side::Vectors) };
         }
     }
 
@@ -239,7 +239,7 @@ impl<'a, I: Invoke> Worker<'a, I> {
             let before = (b.s.start(tiles.start) - b.s.start(block.start)) * b.k.size(k_block);
             let to = self.s_packed.wrapping_add(before * self.es);
             // SAFETY: the caller's contract.
-            unsafe { self.pack((self.s, b.frame.s, &b.s), tiles, k_block, to) };
+            unsafe { self.pack((self.s, b.frame.s, &b.s), tiles, k_block, to, Side::Across) };
         }
     }
 
@@ -253,6 +253,7 @@ impl<'a, I: Invoke> Worker<'a, I> {
         tiles: &Range<usize>,
         k_block: usize,
         to: *mut u8,
+        side: Side,
     ) {
         let b = &self.compiled.blueprint;
         let (depth, first) = (b.k.size(k_block), b.k.start(k_block) * b.stored.group());
@@ -264,7 +265,7 @@ impl<'a, I: Invoke> Worker<'a, I> {
             match self.es {
                 _ if b.stored != Stored::Same => {
                     let deep = (depth * b.stored.group()).min(b.input.k - first);
-                    narrow::pack(&block, deep, b.stored, to.cast(), self.compiled.simd && converts(b.stored));
+                    narrow::pack(&block, deep, (b.stored, side), to.cast(), self.compiled.simd && converts(b.stored));
                 }
                 4 => block.pack::<f32>(to.cast(), self.compiled.simd),
                 8 => block.pack::<f64>(to.cast(), self.compiled.simd),
@@ -397,7 +398,7 @@ impl<'a, I: Invoke> Worker<'a, I> {
         let (v_at, s_at) = (b.v.start(v), b.s.start(s));
         self.args.packed = self.v_packed;
         self.args.v = if b.pack_v && !(lead && b.copies_v()) {
-            self.v_packed.wrapping_add((v_at - b.v.start(v_block.start)) * depth * self.es)
+            self.v_packed.wrapping_add((v_at - b.v.start(v_block.start)) * (b.numbers.head() + depth) * self.es)
         } else {
             self.v.wrapping_add((v_at * b.frame.v.along + k * b.frame.v.step) * self.es)
         };
@@ -412,11 +413,13 @@ impl<'a, I: Invoke> Worker<'a, I> {
     /// Sets the steps from tile to tile of a run whose tiles are `units` elements wide.
     fn step(&mut self, units: usize, depth: usize) {
         let b = &self.compiled.blueprint;
-        let width = |packed: bool, along: usize| ((if packed { depth } else { along }) * units * self.es) as isize;
+        let width = |packed: bool, along: usize, head: usize| {
+            ((if packed { head + depth } else { along }) * units * self.es) as isize
+        };
         (self.args.v_step, self.args.s_step, self.args.c_step) = if b.keeps_v() {
-            (0, width(b.pack_s, b.frame.s.along), (units * self.c_s) as isize)
+            (0, width(b.pack_s, b.frame.s.along, 0), (units * self.c_s) as isize)
         } else {
-            (width(b.pack_v, b.frame.v.along), 0, (units * self.c_v) as isize)
+            (width(b.pack_v, b.frame.v.along, b.numbers.head()), 0, (units * self.c_v) as isize)
         };
     }
 }

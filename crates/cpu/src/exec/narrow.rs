@@ -1,11 +1,24 @@
 //! Packing of operands of fewer bits than vectors compute with: what is copied becomes what the tile multiplies.
 //!
 //! 16-bit floating point becomes binary32, exactly. 8-bit integers become 16-bit ones, in pairs of neighbours along the reduction: one
-//! number of 32 bits, of which an instruction multiplies both halves and adds the products.
+//! number of 32 bits, of which an instruction multiplies both halves and adds the products. Where there are instructions for narrow
+//! numbers as they are, as many neighbours along the reduction as fill 32 bits come together.
 
 use super::pack::Block;
 use crate::scalar::Stored;
 use tilewright_core::element::{Bf16, F16};
+
+/// What an operand's numbers are to the tile.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Side {
+    /// Loaded as vectors.
+    Vectors,
+    /// Broadcast across them.
+    Across,
+}
+
+/// What is added to bytes of which an instruction ignores the sign.
+const OFFSET: i32 = 128;
 
 /// A panel to convert: as `pack::Panel`, with distances in bytes.
 #[derive(Clone, Copy, Debug)]
@@ -17,6 +30,8 @@ struct Panel {
     width: usize,
     /// Steps of k that the operand has, of which each step of the copy takes as many as the type is grouped by.
     deep: usize,
+    /// Bits to change in what is copied.
+    flip: u32,
 }
 
 impl Panel {
@@ -29,9 +44,13 @@ impl Panel {
 /// Converts a block of an operand to `to`, panel behind panel; `deep` steps of k are there.
 ///
 /// # Safety
-/// As for [`Block::pack`] with a copy of 32-bit numbers, of which the block has `depth` a neighbour.
-pub(crate) unsafe fn pack(block: &Block<'_>, deep: usize, stored: Stored, to: *mut u32, simd: bool) {
+/// As for [`Block::pack`] with a copy of 32-bit numbers, of which the block has `depth` a neighbour, and those of quads along vectors one
+/// more.
+pub(crate) unsafe fn pack(block: &Block<'_>, deep: usize, (stored, side): (Stored, Side), to: *mut u32, simd: bool) {
     let bytes = stored.bytes();
+    let quads = stored == Stored::I8Quads;
+    let head = usize::from(quads && side == Side::Vectors);
+    let flip = if quads && side == Side::Across { u32::from_le_bytes([OFFSET as u8; 4]) } else { 0 };
     for tile in block.tiles.clone() {
         let at = block.split.start(tile);
         let width = block.split.start(tile + 1) - at;
@@ -42,10 +61,16 @@ pub(crate) unsafe fn pack(block: &Block<'_>, deep: usize, stored: Stored, to: *m
             valid: block.split.size(tile),
             width,
             deep,
+            flip,
         };
-        let to = to.wrapping_add((at - block.split.start(block.tiles.start)) * block.depth);
+        let to = to.wrapping_add((at - block.split.start(block.tiles.start)) * (head + block.depth));
         // SAFETY: the caller's contract.
-        unsafe { pack_panel(&panel, stored, to, simd) };
+        unsafe {
+            pack_panel(&panel, stored, to.wrapping_add(head * width), simd);
+            if head > 0 {
+                write_head(to, width, panel.depth(stored), simd);
+            }
+        }
     }
 }
 
@@ -69,6 +94,26 @@ unsafe fn pack_panel(panel: &Panel, stored: Stored, to: *mut u32, simd: bool) {
     }
 }
 
+/// Writes what sums begin with: what the offset of the other operand's bytes will have added to them.
+///
+/// # Safety
+/// `width` numbers must be writable, and as many readable at each of `depth` steps behind them.
+unsafe fn write_head(to: *mut u32, width: usize, depth: usize, simd: bool) {
+    #[cfg(target_arch = "x86_64")]
+    if simd {
+        // SAFETY: the caller's contract.
+        return unsafe { avx2::write_head(to, width, depth) };
+    }
+    let _ = simd;
+    for i in 0..width {
+        // SAFETY: the caller's contract.
+        let quad = |p: usize| unsafe { to.add((1 + p) * width + i).read() }.to_le_bytes();
+        let sum: i32 = (0..depth).map(|p| quad(p).into_iter().map(|byte| i32::from(byte as i8)).sum::<i32>()).sum();
+        // SAFETY: as above.
+        unsafe { to.add(i).write((-OFFSET * sum) as u32) };
+    }
+}
+
 /// What the copy has at a step and a neighbour.
 ///
 /// # Safety
@@ -79,7 +124,7 @@ unsafe fn number(panel: &Panel, stored: Stored, p: usize, i: usize) -> u32 {
     }
     let at = |k: usize| panel.source.wrapping_add(i * panel.along + k * panel.step);
     // SAFETY: the caller's contract: i < valid, and k < deep.
-    let read16 = |k: usize| unsafe { at(k).cast::<u16>().read_unaligned() };
+    let read16 = |k: usize| if k < panel.deep { unsafe { at(k).cast::<u16>().read_unaligned() } } else { 0 };
     // SAFETY: as above.
     let read8 = |k: usize| if k < panel.deep { unsafe { at(k).cast::<i8>().read() } } else { 0 };
     match stored {
@@ -89,6 +134,8 @@ unsafe fn number(panel: &Panel, stored: Stored, p: usize, i: usize) -> u32 {
             let [low, high] = [0, 1].map(|half| u32::from(i16::from(read8(2 * p + half)) as u16));
             low | high << 16
         }
+        Stored::I8Quads => u32::from_le_bytes([0, 1, 2, 3].map(|k| read8(4 * p + k) as u8)) ^ panel.flip,
+        Stored::Bf16Pairs => u32::from(read16(2 * p)) | u32::from(read16(2 * p + 1)) << 16,
         // SAFETY: as above.
         Stored::Same => unsafe { at(p).cast::<u32>().read_unaligned() },
     }
@@ -96,7 +143,7 @@ unsafe fn number(panel: &Panel, stored: Stored, p: usize, i: usize) -> u32 {
 
 #[cfg(target_arch = "x86_64")]
 mod avx2 {
-    use super::{Panel, Stored};
+    use super::{OFFSET, Panel, Stored};
     use crate::exec::pack::avx2::{mask, transpose_f32};
     use std::arch::x86_64::*;
 
@@ -145,14 +192,23 @@ mod avx2 {
         let row = |k: usize| panel.source.wrapping_add(i * stored.bytes() + k * panel.step);
         let bytes = count * stored.bytes();
         // SAFETY: the caller's contract.
+        let there = |k: usize| unsafe { load(row(k), if k < panel.deep { bytes } else { 0 }) };
+        // SAFETY: the caller's contract.
         unsafe {
             match stored {
+                Stored::I8Quads => {
+                    let [a, b] = [_mm_unpacklo_epi8(there(4 * p), there(4 * p + 1)), _mm_unpacklo_epi8(there(4 * p + 2), there(4 * p + 3))];
+                    let quads = _mm256_set_m128i(_mm_unpackhi_epi16(a, b), _mm_unpacklo_epi16(a, b));
+                    _mm256_castsi256_ps(_mm256_xor_si256(quads, _mm256_set1_epi32(panel.flip as i32)))
+                }
+                Stored::Bf16Pairs => {
+                    let (low, high) = (there(2 * p), there(2 * p + 1));
+                    _mm256_castsi256_ps(_mm256_set_m128i(_mm_unpackhi_epi16(low, high), _mm_unpacklo_epi16(low, high)))
+                }
                 Stored::Bf16 => widen_bf16(load(row(p), bytes)),
                 Stored::F16 => widen_f16(load(row(p), bytes)),
                 _ => {
-                    let low = _mm_cvtepi8_epi16(load(row(2 * p), bytes));
-                    let there = if 2 * p + 1 < panel.deep { bytes } else { 0 };
-                    let high = _mm_cvtepi8_epi16(load(row(2 * p + 1), there));
+                    let (low, high) = (_mm_cvtepi8_epi16(there(2 * p)), _mm_cvtepi8_epi16(there(2 * p + 1)));
                     let halves = (_mm_unpacklo_epi16(low, high), _mm_unpackhi_epi16(low, high));
                     _mm256_castsi256_ps(_mm256_set_m128i(halves.1, halves.0))
                 }
@@ -171,8 +227,13 @@ mod avx2 {
         let row = panel.source.wrapping_add(i * panel.along + first * stored.bytes());
         // SAFETY: the caller's contract.
         unsafe {
-            let x = load(row, count * stored.bytes());
+            let bytes = count * stored.bytes();
+            let x = load(row, bytes.min(16));
             match stored {
+                Stored::I8Quads | Stored::Bf16Pairs => {
+                    let all = _mm256_set_m128i(load(row.wrapping_add(16), bytes.saturating_sub(16)), x);
+                    _mm256_castsi256_ps(_mm256_xor_si256(all, _mm256_set1_epi32(panel.flip as i32)))
+                }
                 Stored::Bf16 => widen_bf16(x),
                 Stored::F16 => widen_f16(x),
                 _ => _mm256_castsi256_ps(_mm256_cvtepi8_epi16(x)),
@@ -196,6 +257,60 @@ mod avx2 {
         }
     }
 
+    /// What sums begin with.
+    ///
+    /// # Safety
+    /// As for the plain function, on a host with AVX2.
+    #[target_feature(enable = "avx2")]
+    pub(super) unsafe fn write_head(to: *mut u32, width: usize, depth: usize) {
+        let ones = (_mm256_set1_epi8(1), _mm256_set1_epi16(1));
+        for i in (0..width).step_by(LANES) {
+            let count = (width - i).min(LANES);
+            let mut sums = _mm256_setzero_si256();
+            for p in 0..depth {
+                let at = to.wrapping_add((1 + p) * width + i);
+                // SAFETY: the caller's contract: `count` numbers are there.
+                let quads = unsafe { _mm256_maskload_epi32(at.cast(), mask(count)) };
+                // Bytes without a sign times those with one; two of them are far from what 16 bits hold.
+                let pairs = _mm256_maddubs_epi16(ones.0, quads);
+                sums = _mm256_add_epi32(sums, _mm256_madd_epi16(pairs, ones.1));
+            }
+            let head = _mm256_mullo_epi32(sums, _mm256_set1_epi32(-OFFSET));
+            // SAFETY: the caller's contract.
+            unsafe { store(to.add(i), _mm256_castsi256_ps(head), width - i) };
+        }
+    }
+
+    /// Bytes of a vector of 128 bits.
+    const SIXTEEN: usize = 16;
+
+    /// Sixteen neighbours that lie side by side at four steps, brought together.
+    ///
+    /// # Safety
+    /// All must be readable, and as many numbers writable; the host must have AVX2.
+    #[target_feature(enable = "avx2")]
+    unsafe fn sixteen_quads(panel: &Panel, p: usize, i: usize, to: *mut u32) {
+        let flip = _mm_set1_epi32(panel.flip as i32);
+        let row = |k: usize| {
+            let at = panel.source.wrapping_add(i + (4 * p + k) * panel.step);
+            // SAFETY: the caller's contract.
+            _mm_xor_si128(unsafe { _mm_loadu_si128(at.cast()) }, flip)
+        };
+        let [a, b, c, d] = [row(0), row(1), row(2), row(3)];
+        let (low, high) = (_mm_unpacklo_epi8(a, b), _mm_unpackhi_epi8(a, b));
+        let (low2, high2) = (_mm_unpacklo_epi8(c, d), _mm_unpackhi_epi8(c, d));
+        let quads = [
+            _mm_unpacklo_epi16(low, low2),
+            _mm_unpackhi_epi16(low, low2),
+            _mm_unpacklo_epi16(high, high2),
+            _mm_unpackhi_epi16(high, high2),
+        ];
+        for (at, quad) in quads.into_iter().enumerate() {
+            // SAFETY: the caller's contract.
+            unsafe { _mm_storeu_si128(to.add(4 * at).cast(), quad) };
+        }
+    }
+
     /// Neighbours that lie side by side.
     ///
     /// # Safety
@@ -203,7 +318,15 @@ mod avx2 {
     #[target_feature(enable = "avx2")]
     pub(super) unsafe fn copy(panel: &Panel, stored: Stored, to: *mut u32) {
         for p in 0..panel.depth(stored) {
-            for i in (0..panel.width).step_by(LANES) {
+            let mut first = 0;
+            if stored == Stored::I8Quads && 4 * p + 4 <= panel.deep {
+                while first + SIXTEEN <= panel.valid.min(panel.width) {
+                    // SAFETY: the caller's contract: all four steps have sixteen neighbours, and the copy has room for them.
+                    unsafe { sixteen_quads(panel, p, first, to.add(p * panel.width + first)) };
+                    first += SIXTEEN;
+                }
+            }
+            for i in (first..panel.width).step_by(LANES) {
                 let (there, wide) = (panel.valid.saturating_sub(i).min(LANES), panel.width - i);
                 // SAFETY: the caller's contract.
                 unsafe {

@@ -25,6 +25,8 @@ impl Invoke for Portable {
         unsafe {
             match (tile.numbers, tile.vector.float) {
                 (Numbers::Pairs, _) => panel::<i32>(tile, &mut *args),
+                (Numbers::Quads, _) => panel::<Quad>(tile, &mut *args),
+                (Numbers::Halves, _) => panel::<Halves>(tile, &mut *args),
                 (_, Float::F32) => panel::<f32>(tile, &mut *args),
                 (_, Float::F64) => panel::<f64>(tile, &mut *args),
             }
@@ -82,6 +84,77 @@ impl Element for i32 {
     }
 }
 
+/// Four 8-bit integers, those of the second factor 128 too large, and sums of 32 bits.
+#[derive(Clone, Copy, Debug, Default)]
+struct Quad(i32);
+
+impl Add for Quad {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        Self(self.0.wrapping_add(other.0))
+    }
+}
+
+impl Mul for Quad {
+    type Output = Self;
+
+    fn mul(self, other: Self) -> Self {
+        Self(self.0.wrapping_mul(other.0))
+    }
+}
+
+impl Element for Quad {
+    fn of_bits(bits: u64) -> Self {
+        Self(bits as i32)
+    }
+
+    fn plus(self, a: Self, b: Self) -> Self {
+        let products = a.0.to_le_bytes().into_iter().zip(b.0.to_le_bytes());
+        products.fold(self, |sum, (a, b)| sum + Self(i32::from(a as i8) * i32::from(b)))
+    }
+
+    fn of_pair(bits: [u64; 2], part: usize) -> Self {
+        Self::of_bits(bits[part])
+    }
+}
+
+/// Two bfloat16 numbers, and sums of binary32.
+#[derive(Clone, Copy, Debug, Default)]
+struct Halves(f32);
+
+impl Add for Halves {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        Self(self.0 + other.0)
+    }
+}
+
+impl Mul for Halves {
+    type Output = Self;
+
+    fn mul(self, other: Self) -> Self {
+        Self(self.0 * other.0)
+    }
+}
+
+impl Element for Halves {
+    fn of_bits(bits: u64) -> Self {
+        Self(f32::of_bits(bits))
+    }
+
+    fn plus(self, a: Self, b: Self) -> Self {
+        let of = |x: Self| [f32::from_bits(x.0.to_bits() & 0xffff_0000), f32::from_bits(x.0.to_bits() << 16)];
+        let ([a, c], [b, d]) = (of(a), of(b));
+        Self(self.0 + a * b + c * d)
+    }
+
+    fn of_pair(bits: [u64; 2], part: usize) -> Self {
+        Self(f32::of_pair(bits, part))
+    }
+}
+
 /// A row of tiles.
 ///
 /// # Safety
@@ -91,6 +164,7 @@ unsafe fn panel<T: Element>(tile: &Tile, args: &mut PanelArgs) {
         let mut acc = [T::default(); MOST];
         // SAFETY: the caller's contract.
         unsafe {
+            begin(tile, args, &mut acc);
             multiply(tile, args, &mut acc);
             store(tile, args, &acc);
         }
@@ -106,17 +180,32 @@ fn extent(tile: &Tile) -> (usize, usize) {
     (width, if tile.tail == 0 { width } else { width - tile.vector.lanes() + tile.tail })
 }
 
+/// What sums begin with, where a panel has it before its steps.
+///
+/// # Safety
+/// As for [`panel`].
+unsafe fn begin<T: Element>(tile: &Tile, args: &PanelArgs, acc: &mut [T; MOST]) {
+    let (width, _) = extent(tile);
+    if tile.numbers.head() > 0 {
+        for sums in acc.chunks_exact_mut(width).take(tile.s) {
+            // SAFETY: the caller's contract: the panel is packed and has a step more.
+            unsafe { std::ptr::copy_nonoverlapping(args.v.cast::<T>(), sums.as_mut_ptr(), width) };
+        }
+    }
+}
+
 /// # Safety
 /// As for [`panel`].
 unsafe fn multiply<T: Element>(tile: &Tile, args: &PanelArgs, acc: &mut [T; MOST]) {
     let (width, valid) = extent(tile);
+    let first = args.v.wrapping_offset(tile.numbers.head() as isize * tile.v_k as isize);
     let read = if tile.v_masked { valid } else { width };
     let mut row = [T::default(); MOST];
     for p in 0..args.k_main * tile.k_s + args.k_tail {
         // SAFETY: the caller's contract: a table has an entry for every step.
         let place = if tile.gathered == Gathered::None { 0 } else { unsafe { *args.table.add(p) as isize } };
         let at = |of: Gathered, step: i32| if tile.gathered == of { place } else { p as isize * step as isize };
-        let v = args.v.wrapping_offset(at(Gathered::V, tile.v_k)).cast::<T>();
+        let v = first.wrapping_offset(at(Gathered::V, tile.v_k)).cast::<T>();
         let s = args.s.wrapping_offset(at(Gathered::S, tile.s_k));
         // SAFETY: the caller's contract: `read` elements at every step of `v`.
         unsafe { std::ptr::copy_nonoverlapping(v, row.as_mut_ptr(), read) };
@@ -138,12 +227,12 @@ unsafe fn multiply<T: Element>(tile: &Tile, args: &PanelArgs, acc: &mut [T; MOST
 /// What sums come to before C is added: lane `i` at element `j` along `s`.
 fn finished<T: Element>(tile: &Tile, args: &PanelArgs, acc: &[T; MOST], width: usize, (j, i): (usize, usize)) -> T {
     match tile.numbers {
-        Numbers::Real | Numbers::Pairs if tile.alpha == ScalarClass::One => acc[j * width + i],
-        Numbers::Real | Numbers::Pairs => T::of_bits(args.alpha) * acc[j * width + i],
         Numbers::Complex => {
             let (direct, turned) = (acc[2 * j * width + i], acc[(2 * j + 1) * width + (i ^ 1)]);
             direct * T::of_pair(args.direct, i % 2) + turned * T::of_pair(args.turned, i % 2)
         }
+        _ if tile.alpha == ScalarClass::One => acc[j * width + i],
+        _ => T::of_bits(args.alpha) * acc[j * width + i],
     }
 }
 

@@ -116,7 +116,8 @@ impl Machine<'_> {
                 self.set_vector(to, std::array::from_fn(|n| from[pick(n)]));
                 Ok(())
             }
-            M::Vpmaddwd | M::Vpdpwssd | M::Vpaddd => self.integers(i),
+            M::Vpmaddwd | M::Vpdpbusd | M::Vpaddd => self.integers(i),
+            M::Vdpbf16ps => self.halves(i),
             M::Vunpcklps => self.unpack(i, 4, 0),
             M::Vunpckhps => self.unpack(i, 4, 1),
             M::Vunpcklpd => self.unpack(i, 8, 0),
@@ -239,7 +240,7 @@ impl Machine<'_> {
         Ok(())
     }
 
-    /// Sums of 32-bit integers, and of products of pairs of 16-bit ones.
+    /// Sums of 32-bit integers, and of products of pairs of 16-bit ones and of four 8-bit ones, the first of which have no sign.
     fn integers(&mut self, i: &Instruction) -> Result<(), Fault> {
         let to = i.op0_register();
         let (old, a) = (self.vector(to), self.vector(i.op1_register()));
@@ -247,13 +248,34 @@ impl Machine<'_> {
         let mut out = [0; 64];
         for n in 0..width(to) / 4 {
             let [x, y, sum] = [&a, &b, &old].map(|v| i32::from_le_bytes(lane(v, n)));
-            let products = i32::from(x as i16) * i32::from(y as i16) + (x >> 16) * (y >> 16);
             let result = match i.mnemonic() {
                 Mnemonic::Vpaddd => x.wrapping_add(y),
-                Mnemonic::Vpmaddwd => products,
-                _ => sum.wrapping_add(products),
+                Mnemonic::Vpmaddwd => i32::from(x as i16) * i32::from(y as i16) + (x >> 16) * (y >> 16),
+                _ => {
+                    let bytes = x.to_le_bytes().into_iter().zip(y.to_le_bytes());
+                    bytes.fold(sum, |sum, (x, y)| sum.wrapping_add(i32::from(x) * i32::from(y as i8)))
+                }
             };
             out[4 * n..4 * n + 4].copy_from_slice(&result.to_le_bytes());
+        }
+        self.set_vector(to, out);
+        Ok(())
+    }
+
+    /// Sums of binary32 and products of pairs of bfloat16 numbers, the higher first; denormal numbers are zero before and after.
+    fn halves(&mut self, i: &Instruction) -> Result<(), Fault> {
+        let to = i.op0_register();
+        let (old, a) = (self.vector(to), self.vector(i.op1_register()));
+        let b = self.vector_source(i, 2, width(to), 4)?;
+        let flushed = |x: f32| if x.is_subnormal() { 0.0_f32.copysign(x) } else { x };
+        let mut out = [0; 64];
+        for n in 0..width(to) / 4 {
+            let [x, y, sum] = [&a, &b, &old].map(|v| u32::from_le_bytes(lane(v, n)));
+            let mut sum = flushed(f32::from_bits(sum));
+            for (x, y) in [(x & 0xffff_0000, y & 0xffff_0000), (x << 16, y << 16)] {
+                sum = flushed(flushed(f32::from_bits(x)).mul_add(flushed(f32::from_bits(y)), sum));
+            }
+            out[4 * n..4 * n + 4].copy_from_slice(&sum.to_le_bytes());
         }
         self.set_vector(to, out);
         Ok(())

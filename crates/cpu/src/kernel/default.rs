@@ -7,8 +7,9 @@
 //! as it is.
 
 use crate::config::Axis;
-use crate::scalar::{Kind, Numbers};
+use crate::scalar::{Kind, Numbers, Stored};
 use tilewright_core::device::DeviceSpec;
+use tilewright_core::dtype::DType;
 use tilewright_core::expr::Value;
 use tilewright_core::space::{BoundSpace, Param, Point};
 use tilewright_ops::gemm::{GemmInput, ScalarClass};
@@ -25,6 +26,7 @@ pub(super) fn default_point(device: &DeviceSpec, input: &GemmInput, space: &Boun
 struct Facts {
     m: usize,
     n: usize,
+    /// Steps of the reduction as tiles take them.
     k: usize,
     /// Whether A lies contiguous along k, and B.
     deep_a: bool,
@@ -46,14 +48,19 @@ impl Facts {
     fn of(device: &DeviceSpec, input: &GemmInput) -> Self {
         let fact = |name, usual| device.fact(name).and_then(|x| usize::try_from(x).ok()).unwrap_or(usual);
         let es = Kind::of(input.dtype()).element(input.dtype());
+        let native = match input.dtype() {
+            DType::I8 => fact("avx512_vnni", 0) == 1,
+            DType::Bf16 => fact("avx512_bf16", 0) == 1,
+            _ => false,
+        };
         Self {
             m: input.m.max(1),
             n: input.n.max(1),
-            k: input.k.max(1),
+            k: input.k.div_ceil(Stored::of(input.dtype(), native).group()).max(1),
             deep_a: input.layout.a_transposed(),
             deep_b: !input.layout.b_transposed(),
             es,
-            parts: Numbers::of(input.dtype()).parts(),
+            parts: Numbers::of(input.dtype(), native).parts(),
             lanes: (fact("vec_max", 16) / es).max(1),
             l1: fact("l1d_bytes", 32 << 10),
             l2: fact("l2_bytes", 512 << 10),

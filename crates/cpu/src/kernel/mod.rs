@@ -80,7 +80,7 @@ impl Kernel for CpuGemm {
         KernelId::new(match self.kind {
             Kind::Real => "gemm.cpu.3",
             Kind::Complex => "gemm.cpu-complex.1",
-            Kind::Narrow => "gemm.cpu-narrow.1",
+            Kind::Narrow => "gemm.cpu-narrow.2",
         })
     }
 
@@ -104,8 +104,11 @@ impl Kernel for CpuGemm {
         let mut symbols = input.symbols(device);
         if self.kind == Kind::Narrow {
             symbols.set("element", self.kind.element(input.dtype()));
-            symbols.set("pairs", input.dtype() == DType::I8);
-            symbols.set("avx512_vnni", device.fact("avx512_vnni").unwrap_or(0));
+            symbols.set("i8", input.dtype() == DType::I8);
+            symbols.set("bf16", input.dtype() == DType::Bf16);
+            for fact in ["avx512_vnni", "avx512_bf16"] {
+                symbols.set(fact, device.fact(fact).unwrap_or(0));
+            }
         }
         symbols
     }
@@ -114,7 +117,7 @@ impl Kernel for CpuGemm {
         let mut all = GemmInput::derivations();
         if self.kind == Kind::Narrow {
             all.retain(|(name, _)| *name != "element");
-            all.extend([("element", "4".to_owned()), ("pairs", "dtype == 'i8'".to_owned())]);
+            all.extend([("element", "4".to_owned()), ("i8", "dtype == 'i8'".to_owned()), ("bf16", "dtype == 'bf16'".to_owned())]);
         }
         all
     }
@@ -151,6 +154,11 @@ impl Kernel for CpuGemm {
 /// What follows from a point; `None` for one of another space.
 fn blueprint(input: &GemmInput, at: &Values<'_>) -> Option<Blueprint> {
     let kind = Kind::of(input.dtype());
-    let [vectors] = at.ints([Description::of(kind).vectors])?;
-    Some(Blueprint::new(input.clone(), GemmConfig::of(at, kind)?, vectors))
+    let names = Description::of(kind);
+    let [vectors] = at.ints([names.vectors])?;
+    let native = match names.native {
+        Some(native) => at.ints::<u32, 1>([native])? == [1],
+        None => false,
+    };
+    Some(Blueprint::new(input.clone(), GemmConfig::of(at, kind)?, vectors, native))
 }

@@ -29,6 +29,8 @@ pub(crate) struct Description {
     pub(crate) words: [Name; WORDS.len()],
     /// Vectors of a register tile.
     pub(crate) vectors: Name,
+    /// Whether vectors have instructions for narrow operands as they are, where a kernel has those.
+    pub(crate) native: Option<Name>,
     /// What a model sees; see `features`.
     pub(super) features: [Name; features::NAMES.len()],
 }
@@ -49,7 +51,8 @@ impl Description {
             let name = |n: &str| space.name(n).unwrap_or_else(|| unreachable!("gemm.cpu defines no {n}"));
             let (sizes, words, vectors) = (SIZES.map(name), WORDS.map(name), name("vectors"));
             let features = features::NAMES.map(name);
-            Self { space, sizes, words, vectors, features }
+            let native = (kind == Kind::Narrow).then(|| name("native"));
+            Self { space, sizes, words, vectors, native, features }
         })
     }
 }
@@ -76,13 +79,6 @@ pub(super) fn space(kind: Kind) -> Result<ParamSpace, SpaceError> {
         Kind::Narrow => (VECTOR_TILE, "n_s", 2),
     };
     let packs: &[i64] = if kind == Kind::Narrow { &[1] } else { &[0, 1] };
-    let integers = (
-        "integer_products",
-        Hardware,
-        "vec < 64 or not pairs or avx512_vnni",
-        "the widest vectors multiply integers where the host has AVX512-VNNI",
-    );
-    let own = (kind == Kind::Narrow).then_some(integers);
     let builder = ParamSpace::builder()
         .param(Param::words("axis", ["m", "n"]))
         .param(Param::ints("vec", [16, 32, 64]))
@@ -210,6 +206,13 @@ pub(super) fn space(kind: Kind) -> Result<ParamSpace, SpaceError> {
             "64 * max(lda, ldb, ldc) * element < 2 ** 31",
             "distances within a tile are 31-bit displacements",
         );
-    let add = |builder: SpaceBuilder, (name, group, rule, why)| builder.rule(name, group, rule, why);
-    own.into_iter().fold(builder, add).build()
+    let narrow = |builder: SpaceBuilder| {
+        builder.define("native", "1 if vec == 64 and (i8 and avx512_vnni or bf16 and avx512_bf16) else 0").rule(
+            "integer_products",
+            Hardware,
+            "vec < 64 or not i8 or native",
+            "the widest vectors multiply integers where the host has AVX512-VNNI",
+        )
+    };
+    (if kind == Kind::Narrow { narrow(builder) } else { builder }).build()
 }
