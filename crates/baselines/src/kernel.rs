@@ -91,8 +91,7 @@ impl LibraryGemm {
 }
 
 /// Products of bfloat16 numbers that libraries have.
-const HALVES: ElementTypes =
-    ElementTypes { operand: DType::Bf16, accumulator: DType::F32, output: DType::F32 };
+const HALVES: ElementTypes = ElementTypes { operand: DType::Bf16, accumulator: DType::F32, output: DType::F32 };
 
 impl Routine {
     /// The element types of products that the library has.

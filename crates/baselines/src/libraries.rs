@@ -47,9 +47,10 @@ impl SharedBlas {
             dgemm: Box::new(move |call, threads| blas.with_threads(threads, || blas.cblas.dgemm(call))),
             sbatch: Box::new(move |batch, threads| blas.with_threads(threads, || blas.cblas.sbatch(batch))),
             dbatch: Box::new(move |batch, threads| blas.with_threads(threads, || blas.cblas.dbatch(batch))),
-            halves: blas.cblas.halves().map(|gemm| -> RunHalves {
-                Box::new(move |call, threads| blas.with_threads(threads, || gemm(call)))
-            }),
+            halves: blas
+                .cblas
+                .halves()
+                .map(|gemm| -> RunHalves { Box::new(move |call, threads| blas.with_threads(threads, || gemm(call))) }),
             complex: blas.cblas.complex.map(|complex| ComplexRoutine {
                 cgemm: Box::new(move |batch, threads| blas.with_threads(threads, || complex.cgemm(batch))),
                 zgemm: Box::new(move |batch, threads| blas.with_threads(threads, || complex.zgemm(batch))),

@@ -1,6 +1,7 @@
 //! Named task sets: the inputs that a comparison runs.
 
 mod conv;
+mod deepbench;
 mod small;
 
 use tilewright_core::computation::InputError;
@@ -46,6 +47,8 @@ pub enum TaskSet {
     IsaacTable5,
     /// The convolutions of DeepBench, named by what they come from.
     DeepBench,
+    /// The products of DeepBench, by the same name.
+    DeepBenchProducts,
     /// What any computation says that people have. See [`Computation::representative`](tilewright_core::computation::Computation::representative).
     Representative,
 }
@@ -66,9 +69,15 @@ impl TaskSet {
     /// The sets of a computation, the usual one first.
     pub fn of(computation: &ComputationId) -> &'static [Self] {
         match computation.as_str() {
-            "gemm" => {
-                &[Self::IsaacTable4, Self::Squares, Self::Edges, Self::Small, Self::SmallBatch, Self::Representative]
-            }
+            "gemm" => &[
+                Self::IsaacTable4,
+                Self::Squares,
+                Self::Edges,
+                Self::Small,
+                Self::SmallBatch,
+                Self::DeepBenchProducts,
+                Self::Representative,
+            ],
             "conv" => &[Self::IsaacTable5, Self::DeepBench, Self::Representative],
             _ => &[Self::Representative],
         }
@@ -97,7 +106,7 @@ impl TaskSet {
             Self::Small => "small",
             Self::SmallBatch => "small-batch",
             Self::IsaacTable5 => "isaac-table5",
-            Self::DeepBench => "deepbench",
+            Self::DeepBench | Self::DeepBenchProducts => "deepbench",
             Self::Representative => "representative",
         }
     }
@@ -107,9 +116,13 @@ impl TaskSet {
         match self {
             Self::IsaacTable4 => "table4",
             Self::IsaacTable5 => "table5",
-            Self::Squares | Self::Edges | Self::Small | Self::SmallBatch | Self::DeepBench | Self::Representative => {
-                "tasks"
-            }
+            Self::Squares
+            | Self::Edges
+            | Self::Small
+            | Self::SmallBatch
+            | Self::DeepBench
+            | Self::DeepBenchProducts
+            | Self::Representative => "tasks",
         }
     }
 
@@ -123,6 +136,7 @@ impl TaskSet {
             Self::IsaacTable4 => isaac_table4(),
             Self::Squares => squares(),
             Self::Edges => edges(),
+            Self::DeepBenchProducts => deepbench::shapes(),
             Self::Small => return Ok(small::tasks(false, fixed)),
             Self::SmallBatch => return Ok(small::tasks(true, fixed)),
             Self::IsaacTable5 => return Ok(convolutions(conv::isaac_table5(), fixed)),
@@ -256,6 +270,19 @@ mod tests {
         assert_eq!(TaskSet::named(&of, None), Ok(TaskSet::IsaacTable4));
         let error = TaskSet::named(&ComputationId::new("sort"), Some("edges")).unwrap_err();
         assert!(error.to_string().contains("representative"), "{error}");
+    }
+
+    #[test]
+    fn deepbench_has_the_products_of_its_list() {
+        let (kernel, _, fixed) = gemm();
+        let tasks = TaskSet::DeepBenchProducts.tasks(&kernel, &fixed).unwrap();
+        let shapes: HashSet<String> = tasks.iter().map(Task::shape).collect();
+        assert_eq!((tasks.len(), shapes.len()), (168, 168));
+        for shape in
+            ["35x8457x2560 nn", "7680x5481x2560 nt", "512x8x500000 tn", "8448x48000x2816 tn", "1024x700x512 nn"]
+        {
+            assert!(shapes.contains(shape), "{shape}");
+        }
     }
 
     #[test]

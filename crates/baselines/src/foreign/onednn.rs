@@ -240,9 +240,13 @@ impl OneDnn {
             unsafe {
                 match is_any {
                     true => (self.api.memory_desc_create_with_tag)(out, count, &raw const dims, kind, TAG_ANY),
-                    false => {
-                        (self.api.memory_desc_create_with_strides)(out, count, &raw const dims, kind, &raw const strides)
-                    }
+                    false => (self.api.memory_desc_create_with_strides)(
+                        out,
+                        count,
+                        &raw const dims,
+                        kind,
+                        &raw const strides,
+                    ),
                 }
             }
         })

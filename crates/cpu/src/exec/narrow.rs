@@ -197,7 +197,10 @@ mod avx2 {
         unsafe {
             match stored {
                 Stored::I8Quads => {
-                    let [a, b] = [_mm_unpacklo_epi8(there(4 * p), there(4 * p + 1)), _mm_unpacklo_epi8(there(4 * p + 2), there(4 * p + 3))];
+                    let [a, b] = [
+                        _mm_unpacklo_epi8(there(4 * p), there(4 * p + 1)),
+                        _mm_unpacklo_epi8(there(4 * p + 2), there(4 * p + 3)),
+                    ];
                     let quads = _mm256_set_m128i(_mm_unpackhi_epi16(a, b), _mm_unpacklo_epi16(a, b));
                     _mm256_castsi256_ps(_mm256_xor_si256(quads, _mm256_set1_epi32(panel.flip as i32)))
                 }
@@ -311,19 +314,53 @@ mod avx2 {
         }
     }
 
+    /// 16-bit numbers of a vector of 512 bits.
+    const THIRTY_TWO: usize = 32;
+
+    /// Thirty-two neighbours that lie side by side at two steps, brought together.
+    ///
+    /// # Safety
+    /// All must be readable, and as many numbers writable; the host must have AVX-512BW.
+    #[target_feature(enable = "avx512f,avx512bw")]
+    unsafe fn thirty_two_pairs(panel: &Panel, p: usize, i: usize, to: *mut u32) {
+        let row = |k: usize| {
+            let at = panel.source.wrapping_add(2 * i + (2 * p + k) * panel.step);
+            // SAFETY: the caller's contract.
+            unsafe { _mm512_loadu_si512(at.cast()) }
+        };
+        let (a, b) = (row(0), row(1));
+        // Of each eight neighbours the first four, and the others.
+        let (low, high) = (_mm512_unpacklo_epi16(a, b), _mm512_unpackhi_epi16(a, b));
+        let first = _mm512_permutex2var_epi64(low, _mm512_setr_epi64(0, 1, 8, 9, 2, 3, 10, 11), high);
+        let last = _mm512_permutex2var_epi64(low, _mm512_setr_epi64(4, 5, 12, 13, 6, 7, 14, 15), high);
+        // SAFETY: the caller's contract.
+        unsafe {
+            _mm512_storeu_si512(to.cast(), first);
+            _mm512_storeu_si512(to.add(THIRTY_TWO / 2).cast(), last);
+        }
+    }
+
     /// Neighbours that lie side by side.
     ///
     /// # Safety
     /// As for `pack_panel`, with `along` the size of an element, on a host with AVX2, and F16C where elements are binary16.
     #[target_feature(enable = "avx2")]
     pub(super) unsafe fn copy(panel: &Panel, stored: Stored, to: *mut u32) {
+        let pairs = stored == Stored::Bf16Pairs && is_x86_feature_detected!("avx512bw");
         for p in 0..panel.depth(stored) {
-            let mut first = 0;
+            let (mut first, whole) = (0, panel.valid.min(panel.width));
             if stored == Stored::I8Quads && 4 * p + 4 <= panel.deep {
-                while first + SIXTEEN <= panel.valid.min(panel.width) {
+                while first + SIXTEEN <= whole {
                     // SAFETY: the caller's contract: all four steps have sixteen neighbours, and the copy has room for them.
                     unsafe { sixteen_quads(panel, p, first, to.add(p * panel.width + first)) };
                     first += SIXTEEN;
+                }
+            }
+            if pairs && 2 * p + 2 <= panel.deep {
+                while first + THIRTY_TWO <= whole {
+                    // SAFETY: as above, of two steps and thirty-two neighbours; the host has AVX-512BW.
+                    unsafe { thirty_two_pairs(panel, p, first, to.add(p * panel.width + first)) };
+                    first += THIRTY_TWO;
                 }
             }
             for i in (first..panel.width).step_by(LANES) {

@@ -86,7 +86,9 @@ impl Compiled {
         // SAFETY: the caller's contract.
         unsafe {
             match (self.blueprint.numbers, self.blueprint.input.types.output, self.blueprint.vector.float) {
-                (Numbers::Pairs | Numbers::Quads, ..) => self.reduce_as::<i32, i32>(thread, threads, call, call.beta as i32),
+                (Numbers::Pairs | Numbers::Quads, ..) => {
+                    self.reduce_as::<i32, i32>(thread, threads, call, call.beta as i32)
+                }
                 (_, DType::Bf16, _) => self.reduce_as::<f32, Bf16>(thread, threads, call, call.beta as f32),
                 (_, DType::F16, _) => self.reduce_as::<f32, F16>(thread, threads, call, call.beta as f32),
                 (_, _, Float::F32) => self.reduce_as::<f32, f32>(thread, threads, call, call.beta as f32),

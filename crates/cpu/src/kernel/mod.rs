@@ -117,7 +117,11 @@ impl Kernel for CpuGemm {
         let mut all = GemmInput::derivations();
         if self.kind == Kind::Narrow {
             all.retain(|(name, _)| *name != "element");
-            all.extend([("element", "4".to_owned()), ("i8", "dtype == 'i8'".to_owned()), ("bf16", "dtype == 'bf16'".to_owned())]);
+            all.extend([
+                ("element", "4".to_owned()),
+                ("i8", "dtype == 'i8'".to_owned()),
+                ("bf16", "dtype == 'bf16'".to_owned()),
+            ]);
         }
         all
     }

@@ -69,7 +69,13 @@ impl OneDnn {
         }
         let memory = |of| self.memory(of, std::ptr::null_mut());
         let primitive = self.primitive(&chosen)?;
-        Ok(Product { library: self, primitive, memories: [memory(a)?, memory(b)?, memory(c)?], reaches, threads: of.threads })
+        Ok(Product {
+            library: self,
+            primitive,
+            memories: [memory(a)?, memory(b)?, memory(c)?],
+            reaches,
+            threads: of.threads,
+        })
     }
 }
 
