@@ -277,12 +277,15 @@ pub(crate) struct BenchArgs {
     #[command(flatten)]
     pub device: DeviceArgs,
     /// A task set; unless given isaac-table4 for gemm, isaac-table5 for conv, and representative for other computations. gemm has
-    /// squares, edges, small and small-batch too, and conv deepbench.
+    /// squares, edges, small, small-batch and deepbench too, and conv deepbench.
     #[arg(long, value_name = "SET")]
     pub tasks: Option<String>,
     /// Element type, such as f32; the computation's usual one unless given.
     #[arg(long, value_name = "T")]
     pub dtype: Option<String>,
+    /// Another field that all inputs share, such as out=f32; may be given several times.
+    #[arg(long = "field", value_name = "KEY=VALUE")]
+    pub fields: Vec<String>,
     /// What to compare with: all baselines that are found, none, or names separated by commas.
     #[arg(long, value_name = "NAMES", default_value = "all")]
     pub baselines: String,

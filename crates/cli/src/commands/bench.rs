@@ -5,6 +5,7 @@ use super::tune::campaign;
 use crate::args::{BenchArgs, ModelKind, TuneArgs};
 use crate::device::{Opened, watched, with_peaks};
 use crate::failure::{Failure, Kind};
+use crate::fields;
 use crate::interrupt;
 use crate::output::{Output, expect_writable, note, seconds, write};
 use crate::progress::Bar;
@@ -32,7 +33,9 @@ pub(crate) fn run(args: &BenchArgs, wiring: &Wiring, seed: u64, output: Output) 
     let mut kernels = wiring.kernels.competing(&args.kernel, device.spec(), false)?;
     let computation = kernels[0].computation();
     let set = TaskSet::named(&computation, args.tasks.as_deref()).map_err(|e| Failure::new(Kind::Usage, "tasks", e))?;
-    let tasks = set.tasks(&*kernels[0], &fixed(args.dtype.as_ref())).map_err(RuntimeError::from)?;
+    let mut shared = fixed(args.dtype.as_ref());
+    shared.0.extend(fields::parse(&args.fields)?.0);
+    let tasks = set.tasks(&*kernels[0], &shared).map_err(RuntimeError::from)?;
     let spec = with_peaks(&args.device, device.spec())?;
     // Those with code for the tasks come first: which profile fits, and what is tuned where there is none, is the first one's.
     if let Some(task) = tasks.first() {
