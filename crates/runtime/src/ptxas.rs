@@ -36,17 +36,46 @@ pub enum PtxasError {
     Refused(String),
 }
 
-/// A kernel in machine code, and what the assembler says of it.
+/// A module in machine code, and what the assembler says of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Assembled {
     /// The cubin.
     pub image: Vec<u8>,
+    /// What each kernel of the module uses, in the order of the assembler.
+    pub entries: Vec<EntryUse>,
+    /// What the assembler warns of, line by line.
+    pub warnings: Vec<String>,
+}
+
+/// What one kernel uses, with the functions that it calls.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct EntryUse {
+    /// The kernel.
+    pub name: String,
     /// Registers of a thread.
     pub registers: u32,
     /// Bytes of shared memory of a block that the code declares.
     pub shared_bytes: u32,
+    /// Bytes of local memory of a thread.
+    pub stack_bytes: u32,
+    /// Bytes of spill stores of a thread.
+    pub spill_stores: u32,
+    /// Bytes of spill loads of a thread.
+    pub spill_loads: u32,
+}
+
+impl EntryUse {
     /// Bytes of spill stores and loads of a thread.
-    pub spills: u32,
+    pub fn spills(&self) -> u32 {
+        self.spill_stores + self.spill_loads
+    }
+}
+
+impl Assembled {
+    /// What a kernel of the module uses.
+    pub fn entry(&self, name: &str) -> Option<&EntryUse> {
+        self.entries.iter().find(|entry| entry.name == name)
+    }
 }
 
 impl Ptxas {
@@ -86,7 +115,7 @@ impl Ptxas {
         self.release
     }
 
-    /// Assembles a module of one kernel for compute capability `sm`, or for the very architecture whose features it uses.
+    /// Assembles a module for compute capability `sm`, or for the very architecture whose features it uses.
     ///
     /// # Errors
     /// What the assembler says, or why it did not run.
@@ -102,18 +131,35 @@ impl Ptxas {
         if !output.status.success() {
             return Err(PtxasError::Refused(says.trim().to_owned()));
         }
-        let number = |unit| before(&says, unit).unwrap_or(0);
         Ok(Assembled {
             image: std::fs::read(&image).map_err(io)?,
-            registers: number(" registers"),
-            shared_bytes: number(" bytes smem"),
-            spills: number(" bytes spill stores") + number(" bytes spill loads"),
+            entries: entries(&says),
+            warnings: says.lines().filter(|line| line.contains("warning")).map(str::to_owned).collect(),
         })
     }
 }
 
 fn said(output: &Output) -> String {
     [&output.stdout, &output.stderr].map(|s| String::from_utf8_lossy(s).into_owned()).concat()
+}
+
+/// What `ptxas -v` says of each kernel. Functions that are no kernels follow the one that calls them.
+fn entries(says: &str) -> Vec<EntryUse> {
+    let mut out: Vec<EntryUse> = Vec::new();
+    for line in says.lines() {
+        if let Some((_, rest)) = line.split_once("Compiling entry function '") {
+            let name = rest.split('\'').next().unwrap_or_default().to_owned();
+            out.push(EntryUse { name, ..EntryUse::default() });
+        }
+        let Some(entry) = out.last_mut() else { continue };
+        let number = |unit| before(line, unit).unwrap_or(0);
+        entry.registers += number(" registers");
+        entry.shared_bytes += number(" bytes smem");
+        entry.stack_bytes += number(" bytes stack frame");
+        entry.spill_stores += number(" bytes spill stores");
+        entry.spill_loads += number(" bytes spill loads");
+    }
+    out
 }
 
 /// The number that stands before a unit.
@@ -149,13 +195,42 @@ mod tests {
         assert_eq!(Ptxas::at(Path::new("/nowhere/ptxas")), None);
     }
 
+    /// As ptxas 12.9 says it of two kernels under a limit that is too low.
+    const SAYS: &str = "\
+ptxas warning : For profile sm_80 adjusting per thread register count of 16 to lower bound of 24
+ptxas info    : 0 bytes gmem
+ptxas info    : Compiling entry function 'gemm_sum' for 'sm_80'
+ptxas info    : Function properties for gemm_sum
+    0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads
+ptxas info    : Used 4 registers, used 0 barriers, 360 bytes cmem[0]
+ptxas info    : Compile time = 6.192 ms
+ptxas info    : Compiling entry function 'gemm_f32_nn' for 'sm_80'
+ptxas info    : Function properties for gemm_f32_nn
+    16 bytes stack frame, 12 bytes spill stores, 8 bytes spill loads
+ptxas info    : Used 24 registers, used 1 barriers, 8448 bytes smem, 400 bytes cmem[0]
+ptxas info    : Compile time = 1.445 ms
+";
+
+    #[test]
+    fn numbers_are_those_of_each_kernel() {
+        let found = entries(SAYS);
+        let sum = EntryUse { name: "gemm_sum".into(), registers: 4, ..EntryUse::default() };
+        let product = EntryUse {
+            name: "gemm_f32_nn".into(),
+            registers: 24,
+            shared_bytes: 8448,
+            stack_bytes: 16,
+            spill_stores: 12,
+            spill_loads: 8,
+        };
+        assert_eq!(found, [sum, product]);
+        assert_eq!(found[1].spills(), 20);
+        assert_eq!(entries("ptxas info    : 0 bytes gmem"), []);
+    }
+
     #[test]
     fn numbers_are_read_by_their_units() {
-        let says = "ptxas info    : Function properties for gemm\n    0 bytes stack frame, 12 bytes spill stores, 8 bytes \
-                    spill loads\nptxas info    : Used 40 registers, used 1 barriers, 8448 bytes smem, 400 bytes cmem[0]";
-        let number = |unit| before(says, unit);
-        assert_eq!((number(" registers"), number(" bytes smem")), (Some(40), Some(8448)));
-        assert_eq!((number(" bytes spill stores"), number(" bytes spill loads")), (Some(12), Some(8)));
-        assert_eq!((number(" bytes lmem"), before("some registers", " registers")), (None, None));
+        assert_eq!(before("    0 bytes stack frame, 12 bytes spill stores", " bytes spill stores"), Some(12));
+        assert_eq!((before("12 bytes", " bytes lmem"), before("some registers", " registers")), (None, None));
     }
 }

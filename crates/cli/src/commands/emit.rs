@@ -57,7 +57,7 @@ pub(super) struct Choice {
 }
 
 /// What the assembler says of one kernel.
-#[derive(Clone, Copy, Serialize)]
+#[derive(Clone, Serialize)]
 struct Assembled {
     /// Registers of a thread.
     registers: u32,
@@ -65,6 +65,9 @@ struct Assembled {
     shared_bytes: u32,
     /// Bytes of spill stores and loads of a thread.
     spills: u32,
+    /// What it warns of; absent where there is nothing.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    warnings: Vec<String>,
 }
 
 /// One launch.
@@ -178,10 +181,11 @@ fn emitted(step: &Step, target: Target) -> Option<Emitted> {
     let Code::Ptx { text, entry } = &launch.code else { return None };
     let tool = Ptxas::find(target.sm());
     let assembled = tool.and_then(|tool| match tool.assemble(text, target.sm()) {
-        Ok(code) => Some(Assembled {
-            registers: code.registers,
-            shared_bytes: code.shared_bytes + launch.shared_bytes,
-            spills: code.spills,
+        Ok(code) => code.entry(entry).map(|used| Assembled {
+            registers: used.registers,
+            shared_bytes: used.shared_bytes + launch.shared_bytes,
+            spills: used.spills(),
+            warnings: code.warnings.clone(),
         }),
         // An old toolkit may not know the target; the code is right without it.
         Err(error) => {
@@ -230,7 +234,7 @@ fn text(answer: &Answer) -> String {
             step.entry, l.grid, l.block
         );
         let _ = writeln!(out, "// arguments: {}", l.args.join(", "));
-        if let Some(a) = step.assembled {
+        if let Some(a) = &step.assembled {
             let _ = writeln!(
                 out,
                 "// ptxas: {}, {} of shared memory, {} spilled",
@@ -238,6 +242,9 @@ fn text(answer: &Answer) -> String {
                 counted(a.shared_bytes, "byte"),
                 counted(a.spills, "byte")
             );
+            for warning in &a.warnings {
+                let _ = writeln!(out, "// {warning}");
+            }
         }
         let _ = writeln!(out, "{}", step.text);
     }
