@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+pub mod bacugen;
 pub mod conv;
 pub mod count;
 pub mod features;

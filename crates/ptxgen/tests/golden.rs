@@ -8,6 +8,7 @@ use tilewright_core::kernel::Kernel;
 use tilewright_core::problem::{Bound, Problem};
 use tilewright_core::program::{Code, Launch, Program, Step};
 use tilewright_core::space::Config;
+use tilewright_ptxgen::bacugen::BacugenGemm;
 use tilewright_ptxgen::conv::{DirectConv, SimtConv, WinogradConv};
 use tilewright_ptxgen::gemm::SimtGemm;
 use tilewright_ptxgen::mma::MmaGemm;
@@ -50,6 +51,19 @@ const MATRICES: [(&str, &str, &str, &str); 4] = [
         "vec_a=1,vec_b=4,load=nc,vec_c=1",
     ),
     ("mma_f64_tt_atomic", "sm_90", "m=32,n=32,k=128,layout=tt,dtype=f64", "vec_a=2,vec_b=2,k_g=2,split=atomic,vec_c=1"),
+];
+
+const SMALL_BACUGEN: &str = "m_dim=8,n_dim=4,k_blk=4,n_blk=8,m_blk=16,m_dim_a=16,n_dim_a=2,m_dim_b=4,n_dim_b=8,load=nc";
+
+/// The same of BACUGen's stencil, by what differs from [`SMALL_BACUGEN`].
+const STENCILS: [(&str, &str, &str, &str); 2] = [
+    ("bacugen_s_nn", "sm_50", "m=31,n=20,k=50,beta=other", ""),
+    (
+        "bacugen_z_ct",
+        "sm_90",
+        "m=31,n=20,k=50,dtype=c64,layout=ct,alpha=other",
+        "m_dim_a=4,n_dim_a=8,m_dim_b=8,n_dim_b=4,load=global",
+    ),
 ];
 
 const SMALL_CONV: &str = "k_s=2,k_l=8,q_s=1,q_l=8,p_s=1,p_l=2,n_s=1,n_l=1,c_l=1,u=4,scan=places,vec_f=1,vec_g=1,stages=1,\
@@ -145,7 +159,11 @@ fn programs_are_as_blessed() {
     let mma = |(name, target, input, config)| {
         (name, [0; 2].map(|_| show(&program(MmaGemm::new(), SMALL_MMA, target, input, config))))
     };
-    let products = CASES.map(gemm).into_iter().chain(MATRICES.map(mma)).chain(CONVOLUTIONS.map(conv));
+    let bacugen = |(name, target, input, config)| {
+        (name, [0; 2].map(|_| show(&program(BacugenGemm::new(), SMALL_BACUGEN, target, input, config))))
+    };
+    let products = CASES.map(gemm).into_iter().chain(MATRICES.map(mma)).chain(STENCILS.map(bacugen));
+    let products = products.chain(CONVOLUTIONS.map(conv));
     let more = WINOGRADS.map(winograd).into_iter().chain(DIRECT.map(direct));
     for (name, [text, again]) in products.chain(more) {
         assert_eq!(text, again, "{name} differs from itself");

@@ -81,6 +81,15 @@ fn legal_plans_of_matrix_instructions_assemble_within_their_registers() {
     }
 }
 
+#[test]
+fn legal_plans_of_bacugen_assemble_without_a_spill() {
+    let Some(assembler) = Assembler::find() else { return };
+    for target in targets() {
+        let plans = plans::bacugen_plans(target, count(), 41);
+        within_registers(&assembler, target, &plans, 0.25, |bp| (bp.product.registers(), false));
+    }
+}
+
 /// Asserts that plans assemble, that no register is spilled unless it was foreseen, and that 95% of plans use about as many as were
 /// predicted, within a fraction of them. `tells` says how many those are, and whether some may be spilled.
 fn within_registers<T: Template + Sync + Send>(

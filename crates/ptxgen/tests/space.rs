@@ -2,7 +2,7 @@
 
 mod plans;
 
-use rand::SeedableRng;
+use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use std::sync::Arc;
 use tilewright_core::dtype::DType;
@@ -13,10 +13,13 @@ use tilewright_core::problem::{Bound, Problem};
 use tilewright_core::program::{Arg, Code, Launch, Step};
 use tilewright_core::space::{BoundSpace, Config};
 use tilewright_ops::gemm::{Batch, Gemm, GemmInput, Layout, ScalarClass};
+use tilewright_ptxgen::bacugen::BacugenGemm;
 use tilewright_ptxgen::gemm::{GemmPlan, SimtGemm, Template};
 use tilewright_ptxgen::mma::MmaGemm;
 use tilewright_ptxgen::target::Target;
 use tilewright_ptxgen::verify::verify;
+use tilewright_sampler::bacugen::{self, DeviceConstants, Guidelines, Reading};
+use tilewright_sampler::{Description, LegalSet};
 
 /// The left side of a rule that is a comparison, at a point.
 fn left(space: &BoundSpace, rule: &str, point: &[u16]) -> i64 {
@@ -69,10 +72,64 @@ fn rules_and_code_of_matrix_instructions_agree() {
 }
 
 #[test]
+fn rules_and_code_of_bacugen_agree() {
+    let kernel = BacugenGemm::new();
+    let mut rng = ChaCha8Rng::seed_from_u64(5);
+    for target in plans::TARGETS {
+        let spec = plans::spec(target);
+        for _ in 0..12 {
+            let input = plans::bacugen_input(&mut rng);
+            let space = kernel.space().bind(&kernel.symbols(&spec, &input)).unwrap();
+            let Some(point) = plans::point(&space, &mut rng) else { continue };
+            let plan = kernel.plan(&spec, &input, &space.check(&point).unwrap());
+            let blueprint = &plan.blueprint().product;
+            assert_eq!(left(&space, "threads_per_block", &point), i64::from(blueprint.threads));
+            assert_eq!(left(&space, "shared_per_block", &point), i64::from(blueprint.shared_bytes), "{blueprint:?}");
+            assert_eq!(left(&space, "registers", &point), i64::from(blueprint.registers_needed), "{blueprint:?}");
+        }
+    }
+}
+
+/// What is legal for the kernel is what the paper's space has, but for what our code needs besides.
+#[test]
+fn legal_points_of_bacugen_are_the_papers() {
+    let kernel = BacugenGemm::new();
+    let device = DeviceConstants::known("sm_90").unwrap();
+    let guidelines = Guidelines { min_threads: 512, min_blocks: 2, min_regs_reuse: 1.0 };
+    let ours_alone = ["registers", "body"];
+    for (dtype, layout) in [(DType::F32, Layout::Nn), (DType::F64, Layout::Tt), (DType::C32, Layout::Cn)] {
+        let input = GemmInput::new(1000, 900, 800, dtype, layout);
+        let ours = kernel.space().bind(&kernel.symbols(&plans::spec("sm_90"), &input)).unwrap();
+        let of_paper = bacugen::Layout::parse(layout.name()).unwrap();
+        let papers = bacugen::space(dtype, of_paper, &device, &guidelines, Reading::Scaled).unwrap();
+        let set = LegalSet::new(&Description::from(&papers)).unwrap();
+        let (mut rng, mut kept) = (ChaCha8Rng::seed_from_u64(8), 0);
+        for _ in 0..400 {
+            let point = set.point(rng.random_range(0..set.count())).unwrap();
+            let config = papers.config(&point);
+            let load = Config::parse("load=nc").unwrap();
+            let all = Config(config.0.iter().cloned().chain(load.0).collect());
+            let broken = ours.first_broken(&all.to_point(ours.params(), None).unwrap()).map(|rule| rule.name.clone());
+            assert!(broken.as_ref().is_none_or(|rule| ours_alone.contains(&rule.as_str())), "{config}: {broken:?}");
+            kept += usize::from(broken.is_none());
+        }
+        assert!(kept > 100, "{dtype} {layout}: only {kept} of 400 are legal");
+        for _ in 0..100 {
+            let Some(point) = plans::point(&ours, &mut rng) else { continue };
+            let mut config = ours.config(&point);
+            config.0.retain(|(name, _)| name != "load");
+            let point = config.to_point(papers.params(), None).unwrap();
+            papers.check(&point).unwrap_or_else(|e| panic!("{dtype} {layout} {config}: {e}"));
+        }
+    }
+}
+
+#[test]
 fn legal_plans_have_no_faults_and_their_arguments_fit() {
     for target in plans::TARGETS {
         plans::plans(target, 25, 5).iter().for_each(sound);
         plans::typed_plans(target, 15, 6).iter().for_each(sound);
+        plans::bacugen_plans(target, 15, 6).iter().for_each(sound);
     }
     for target in plans::MMA_TARGETS {
         plans::mma_plans(target, 40, 6).iter().for_each(sound);
@@ -110,7 +167,7 @@ fn sound<T: Template>(plan: &GemmPlan<T>) {
 
 #[test]
 fn every_input_has_a_legal_default() {
-    let kernel = std::sync::Arc::new(SimtGemm::new());
+    let (kernel, bacugen) = (Arc::new(SimtGemm::new()), Arc::new(BacugenGemm::new()));
     let new = |m, n, k, dtype, layout| GemmInput::new(m, n, k, dtype, layout);
     let mut inputs = Vec::new();
     for (dtype, layout) in [(DType::F32, Layout::Nn), (DType::F64, Layout::Tn), (DType::F32, Layout::Tt)] {
@@ -140,7 +197,12 @@ fn every_input_has_a_legal_default() {
         // Rounding to bf16 came with sm_80.
         let old = target.parse::<Target>().unwrap().sm() < 80;
         let inputs = inputs.iter().filter(|input| !old || input.types.output != DType::Bf16);
-        inputs.for_each(|input| has_a_default(&kernel, target, input));
+        for input in inputs {
+            has_a_default(&kernel, target, input);
+            if bacugen.accepts(input).is_ok() {
+                has_a_default(&bacugen, target, input);
+            }
+        }
     }
 }
 

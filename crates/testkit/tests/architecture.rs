@@ -30,7 +30,8 @@ const EDGES: [(&str, Option<&[&str]>); 30] = [
     ("mtl", Some(&["core", "variant-select"])),
     ("repository", Some(&["core", "files", "mtl"])),
     ("cpu", Some(&["core", "ops", "loops", "threads"])),
-    ("ptxgen", Some(&["core", "ops", "loops"])),
+    // `sampler` has the constraints of BACUGen's paper.
+    ("ptxgen", Some(&["core", "ops", "loops", "sampler"])),
     // Meets `ptxgen` only in PTX text.
     ("emulator", Some(&["core"])),
     ("runtime", Some(&["core", "files", "sampler", "search"])),

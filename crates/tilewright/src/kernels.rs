@@ -7,6 +7,7 @@ use tilewright_core::device::{DeviceKind, DeviceSpec};
 use tilewright_core::problem::{AnyKernel, Erased};
 use tilewright_core::program::Language;
 use tilewright_cpu::{CpuAmx, CpuAxpy, CpuConv, CpuDepthwise, CpuDot, CpuGemm, CpuSmall, CpuWinograd};
+use tilewright_ptxgen::bacugen::BacugenGemm;
 use tilewright_ptxgen::conv::{DirectConv, SimtConv, WinogradConv};
 use tilewright_ptxgen::gemm::SimtGemm;
 use tilewright_ptxgen::mma::MmaGemm;
@@ -52,6 +53,11 @@ impl Default for Kernels {
             },
             Entry {
                 kernel: Arc::new(Erased::new(MmaGemm::new())),
+                runs_on: &[DeviceKind::Cuda, DeviceKind::Emulator],
+                file: None,
+            },
+            Entry {
+                kernel: Arc::new(Erased::new(BacugenGemm::new())),
                 runs_on: &[DeviceKind::Cuda, DeviceKind::Emulator],
                 file: None,
             },

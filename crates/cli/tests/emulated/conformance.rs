@@ -4,6 +4,7 @@ use crate::stand::{device, input};
 use std::sync::Arc;
 use tilewright_core::device::Device;
 use tilewright_core::problem::Bound;
+use tilewright_ptxgen::bacugen::BacugenGemm;
 use tilewright_ptxgen::gemm::SimtGemm;
 use tilewright_ptxgen::mma::MmaGemm;
 use tilewright_testkit::{Effort, kernel};
@@ -44,6 +45,24 @@ fn the_kernel_of_matrix_instructions_keeps_its_contract() {
     for target in ["sm_80", "sm_90"] {
         let effort = Effort { probes: 300, runs: 4, repeatable: false, seed: 3 };
         kernel(&Arc::new(MmaGemm::new()), &mut device(target), &inputs.map(input), &effort).unwrap();
+    }
+}
+
+#[test]
+fn the_kernel_of_bacugen_keeps_its_contract() {
+    let inputs = [
+        "m=33,n=17,k=29,beta=other",
+        "m=20,n=40,k=64,dtype=f64,layout=nt,alpha=other",
+        "m=24,n=9,k=100,layout=tn,lda=104,beta=1,batch=2,stride_b=0",
+        "m=1,n=65,k=7,dtype=f64,layout=tt,align=8",
+        "m=5,n=3,k=0,beta=other",
+        "m=0,n=3,k=8",
+        "m=17,n=8,k=30,dtype=c32,layout=cn,alpha=other,beta=other",
+        "m=12,n=7,k=40,dtype=c64,layout=tc,batch=2,bias=row",
+    ];
+    for target in ["sm_50", "sm_90"] {
+        let effort = Effort { probes: 300, runs: 4, repeatable: true, seed: 3 };
+        kernel(&Arc::new(BacugenGemm::new()), &mut device(target), &inputs.map(input), &effort).unwrap();
     }
 }
 

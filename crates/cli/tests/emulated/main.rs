@@ -1,5 +1,6 @@
 //! Generated PTX kernels, run by the emulator: generator and emulator meet only here and in the binary.
 
+mod bacugen;
 mod bounds;
 mod conformance;
 mod convolutions;

@@ -201,7 +201,7 @@ fn no_two_lanes_meet_in_a_bank() {
 }
 
 /// A program with its first product changed.
-fn with_text(program: &Program, text: String) -> Program {
+pub(crate) fn with_text(program: &Program, text: String) -> Program {
     let mut changed = program.clone();
     for step in &mut changed.steps {
         if let Step::Launch(launch) = step
@@ -214,7 +214,7 @@ fn with_text(program: &Program, text: String) -> Program {
     changed
 }
 
-fn text(program: &Program) -> String {
+pub(crate) fn text(program: &Program) -> String {
     program
         .steps
         .iter()
@@ -278,7 +278,7 @@ fn mutants(text: &str) -> Vec<(String, String)> {
 }
 
 /// Whether a run of the changed program is refused, objected to, or wrong.
-fn shows(target: &str, input: &GemmInput, program: &Program) -> bool {
+pub(crate) fn shows(target: &str, input: &GemmInput, program: &Program) -> bool {
     let work = Gemm.workload(input, Filling::Exact, 3);
     let mut device: EmulatorDevice = device(target);
     device.upload(&tilewright_core::data::Data::Given(std::sync::Arc::new(work.clone()))).unwrap();

@@ -35,8 +35,8 @@ pub struct Blueprint {
     pub wide: bool,
     /// Whether there is a batch of products.
     pub batched: bool,
-    /// Threads along m and n of one group.
-    pub(crate) group: [u32; 2],
+    /// Which thread of a group computes what.
+    pub(crate) arrangement: Arrangement,
     pub(crate) loader_a: Loader,
     pub(crate) loader_b: Loader,
     /// Bytes from the beginning of a stage to its tile of B.
@@ -70,7 +70,7 @@ pub(super) const LAYOUT: [&str; 9] = [
 
 impl Blueprint {
     /// What an input and a configuration need of the code; `None` for a point of another space.
-    pub(super) fn new(target: Target, input: &GemmInput, names: &Names, at: &Values<'_>) -> Option<Self> {
+    pub(crate) fn new(target: Target, input: &GemmInput, names: &Names, at: &Values<'_>) -> Option<Self> {
         let config = GemmConfig::of(names, at)?;
         let (layout, types) = (input.layout, input.types);
         let arithmetic = Arithmetic::of(types).conjugating([layout.a_conjugated(), layout.b_conjugated()]);
@@ -80,6 +80,7 @@ impl Blueprint {
         let [t_m, t_n, threads, tile_a_bytes, stage_bytes, shared_bytes, registers_needed, register_limit, scarce] =
             at.ints(names.layout)?;
         let [loads_a, loads_b] = names.loaders.map(|names| at.ints(names));
+        let chunks = [config.m_s, config.n_s].map(|of| chunk(of, arithmetic.widest()));
         Some(Self {
             target,
             arithmetic,
@@ -90,7 +91,7 @@ impl Blueprint {
             epilogue: input.epilogue,
             wide,
             batched: input.batch.count > 1,
-            group: [t_m, t_n],
+            arrangement: Arrangement::new([t_m, t_n], chunks),
             loader_a: Loader::new(a_transposed, config.vec_a, loads_a?),
             loader_b: Loader::new(!b_transposed, config.vec_b, loads_b?),
             tile_a_bytes,
@@ -102,11 +103,6 @@ impl Blueprint {
             scarce: scarce == 1,
             config,
         })
-    }
-
-    pub(crate) fn arrangement(&self) -> Arrangement {
-        let widest = self.arithmetic.widest();
-        Arrangement::new(self.group, [chunk(self.config.m_s, widest), chunk(self.config.n_s, widest)])
     }
 
     /// Whether shared memory is more than can be declared in the code.

@@ -20,6 +20,16 @@ pub(crate) struct Position {
 
 /// The module of a blueprint.
 pub fn module(bp: &Blueprint) -> Module {
+    module_of(bp, "gemm", |b, params, at| product(b, bp, params, at))
+}
+
+/// The module of a blueprint whose block multiplies as `product` says, which leaves the sums of a thread's tile. Its entry is called
+/// by the family of kernels, the type and the layout.
+pub(crate) fn module_of(
+    bp: &Blueprint,
+    family: &str,
+    product: impl FnOnce(&mut Builder, &Params, &Position) -> Vec<Reg>,
+) -> Module {
     let mut b = Builder::new();
     let letter = |transposed: bool, conjugated: bool| match (transposed, conjugated) {
         (false, _) => 'n',
@@ -28,10 +38,10 @@ pub fn module(bp: &Blueprint) -> Module {
     };
     let [conj_a, conj_b] = bp.arithmetic.conjugates;
     let (a_letter, b_letter) = (letter(bp.a_transposed, conj_a), letter(bp.b_transposed, conj_b));
-    let name = format!("gemm_{}_{a_letter}{b_letter}", bp.arithmetic.dtype);
+    let name = format!("{family}_{}_{a_letter}{b_letter}", bp.arithmetic.dtype);
     let mut params = b.block("parameters", |b| bp.frame().params(b));
     let at = b.block("position", |b| position(b, bp, &mut params));
-    let acc = product(&mut b, bp, &params, &at);
+    let acc = product(&mut b, &params, &at);
     b.block("store", |b| store::store(b, bp, &params, &at, &acc));
     let entry = Entry {
         max_registers: Some(bp.registers_allowed()),
@@ -43,7 +53,7 @@ pub fn module(bp: &Blueprint) -> Module {
 }
 
 fn position(b: &mut Builder, bp: &Blueprint, params: &mut Params) -> Position {
-    let (config, tiles, frame) = (&bp.config, bp.arrangement(), bp.frame());
+    let (config, tiles, frame) = (&bp.config, bp.arrangement, bp.frame());
     let corner = frame.corner(b);
     let tid = corner[0];
     let (group, in_group) = match config.k_l {
@@ -57,11 +67,16 @@ fn position(b: &mut Builder, bp: &Blueprint, params: &mut Params) -> Position {
 
 /// The sums of a thread's tile over the block's slice, in column-major order.
 fn product(b: &mut Builder, bp: &Blueprint, params: &Params, at: &Position) -> Vec<Reg> {
-    let (config, tiles) = (&bp.config, bp.arrangement());
     let shared = b.mov(Type::U32, Operand::Shared);
     let sides = b.block("addresses", |b| [true, false].map(|is_a| Side::new(b, bp, at, params, is_a, shared)));
     let read = b.block("fragments", |b| fragments(b, bp, at, shared));
-    let reduction = Reduction {
+    reduction(bp, at, shared).sums(b, sides, &read)
+}
+
+/// The loop over the stages of a block, whose shared memory begins at an address.
+pub(crate) fn reduction(bp: &Blueprint, at: &Position, shared: Reg) -> Reduction {
+    let config = &bp.config;
+    Reduction {
         arithmetic: bp.arithmetic,
         load: config.load,
         stages: config.stages,
@@ -69,18 +84,17 @@ fn product(b: &mut Builder, bp: &Blueprint, params: &Params, at: &Position) -> V
         trips: at.block.trips,
         tile: (config.m_s * config.n_s) as usize * bp.arithmetic.parts(),
         sets: config.k_s,
-        group: tiles.group(),
+        group: bp.arrangement.group(),
         groups: config.k_l,
         in_group: at.in_group,
         my_group: at.group,
         shared,
-    };
-    reduction.sums(b, sides, &read)
+    }
 }
 
 /// Where a thread reads its rows of A and columns of B in shared memory.
 fn fragments(b: &mut Builder, bp: &Blueprint, at: &Position, shared: Reg) -> Fragments {
-    let (config, tiles, bytes) = (&bp.config, bp.arrangement(), bp.arithmetic.bytes());
+    let (config, tiles, bytes) = (&bp.config, bp.arrangement, bp.arithmetic.bytes());
     let share = config.u / config.k_l;
     let mut side = |t: Option<Reg>, (count, chunk, apart): (u32, u32, u32), pitch: u32, offset: u32| {
         let base = b.scale_add(t, chunk * bytes, shared);

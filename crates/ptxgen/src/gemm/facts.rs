@@ -6,7 +6,7 @@ use tilewright_core::space::Symbols;
 use tilewright_ops::gemm::GemmInput;
 
 /// The facts of a device and an input by the names that rules use.
-pub(super) fn symbols(device: &DeviceSpec, input: &GemmInput) -> Symbols {
+pub(crate) fn symbols(device: &DeviceSpec, input: &GemmInput) -> Symbols {
     let mut symbols = input.symbols(device);
     // Where `element` is bytes of an operand.
     symbols.set("sum_bytes", input.types.accumulator.size());
@@ -19,7 +19,7 @@ pub(super) fn symbols(device: &DeviceSpec, input: &GemmInput) -> Symbols {
 
 /// How these names follow from the fields, in the language of rules. Fields that say what is usual are left out of an input: the
 /// first expression counts whose fields are there.
-pub(super) fn derivations() -> Vec<(&'static str, String)> {
+pub(crate) fn derivations() -> Vec<(&'static str, String)> {
     let wide = "16 if dtype == 'c64' else 8 if dtype in ['f64', 'c32'] else";
     let texts = [
         ("sum_bytes", format!("{wide} 4")),

@@ -53,7 +53,7 @@ pub(super) const DERIVED: [&str; 15] = [
 ];
 
 /// Names what a row needs of the device.
-pub(super) fn of_device(space: SpaceBuilder) -> SpaceBuilder {
+pub(crate) fn of_device(space: SpaceBuilder) -> SpaceBuilder {
     space
         .define("device_sm", "sm")
         .define("device_multiprocessors", "multiprocessors")

@@ -32,6 +32,20 @@ const fn half(operand: DType, output: DType) -> ElementTypes {
     ElementTypes { operand, accumulator: DType::F32, output }
 }
 
+/// Refuses complex numbers that are aligned as their components: both are one access.
+///
+/// # Errors
+/// The field `align`, and how many bytes it must be.
+pub(crate) fn whole_numbers(input: &GemmInput) -> Result<(), InputError> {
+    let least = input.types.operand.size();
+    if input.dtype().is_complex() && input.align < least {
+        let message =
+            format!("{} is too little: numbers of {} are read whole, {least} bytes", input.align, input.dtype());
+        return Err(InputError::new("align", message));
+    }
+    Ok(())
+}
+
 /// The kernel `gemm.simt`.
 #[derive(Debug, Default)]
 pub struct SimtGemm(());
@@ -61,14 +75,7 @@ impl Kernel for SimtGemm {
 
     fn accepts(&self, input: &GemmInput) -> Result<(), InputError> {
         input.only_types(&TYPES)?;
-        // Both components of a number are one access.
-        let least = input.types.operand.size();
-        if input.dtype().is_complex() && input.align < least {
-            let message =
-                format!("{} is too little: numbers of {} are read whole, {least} bytes", input.align, input.dtype());
-            return Err(InputError::new("align", message));
-        }
-        Ok(())
+        whole_numbers(input)
     }
 
     fn symbols(&self, device: &DeviceSpec, input: &GemmInput) -> Symbols {

@@ -20,7 +20,7 @@ use tilewright_core::space::{RuleGroup, SpaceBuilder};
 const SCARCE_F64: u32 = 120;
 
 /// Adds the need of registers, what the hardware gives, and the rule.
-pub(super) fn rules(space: SpaceBuilder) -> SpaceBuilder {
+pub(crate) fn rules(space: SpaceBuilder) -> SpaceBuilder {
     space
         .define("scarce", &format!("component == 8 and sm >= {SCARCE_F64}"))
         .define("words", "sum_bytes // 4")

@@ -26,7 +26,7 @@ pub(crate) struct Names {
     /// How one operand is loaded, and the other; see `loader`.
     pub(super) loaders: [[Name; loader::NAMES.len()]; 2],
     /// The launch; see `plan`.
-    pub(super) grid: [Name; plan::GRID.len()],
+    pub(crate) grid: [Name; plan::GRID.len()],
     /// What a model sees besides; see `features`.
     pub(super) features: [Name; features::DERIVED.len()],
 }

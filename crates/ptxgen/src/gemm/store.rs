@@ -18,7 +18,7 @@ pub(crate) fn store(b: &mut Builder, bp: &Blueprint, params: &Params, at: &Posit
 }
 
 fn tile(b: &mut Builder, bp: &Blueprint, params: &Params, at: &Position, acc: &[Reg]) {
-    let (config, tiles, frame) = (&bp.config, bp.arrangement(), bp.frame());
+    let (config, tiles, frame) = (&bp.config, bp.arrangement, bp.frame());
     let elements = frame.stored();
     let row = b.scale_add(at.t_m, tiles.chunk_m, at.block.m0);
     let column = b.scale_add(at.t_n, tiles.chunk_n, at.block.n0);

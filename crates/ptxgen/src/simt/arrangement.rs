@@ -28,6 +28,12 @@ impl Arrangement {
         Self { t_m, t_n, warp_m, chunk_m, chunk_n }
     }
 
+    /// Threads follow each other along m and columns of them along n; the elements of a thread are as far apart as there are
+    /// threads.
+    pub(crate) fn interleaved([t_m, t_n]: [u32; 2]) -> Self {
+        Self { t_m, t_n, warp_m: None, chunk_m: 1, chunk_n: 1 }
+    }
+
     /// Threads of a group.
     pub(crate) fn group(&self) -> u32 {
         self.t_m * self.t_n

@@ -14,6 +14,7 @@ use tilewright_core::element::ElementTypes;
 use tilewright_core::kernel::Kernel;
 use tilewright_core::space::{BoundSpace, Point};
 use tilewright_ops::gemm::{Activation, Bias, Gemm, GemmInput, Layout, ScalarClass};
+use tilewright_ptxgen::bacugen::{BacugenGemm, BacugenPlan};
 use tilewright_ptxgen::gemm::{GemmPlan, SimtGemm, Template};
 use tilewright_ptxgen::mma::{MmaGemm, MmaPlan};
 use tilewright_ptxgen::target::Target;
@@ -134,6 +135,20 @@ pub(crate) fn typed_plans(target: &str, count: usize, seed: u64) -> Vec<GemmPlan
 /// The same by matrix instructions.
 pub(crate) fn mma_plans(target: &str, count: usize, seed: u64) -> Vec<MmaPlan> {
     plans_of(&MmaGemm::new(), mma_input, target, count, seed)
+}
+
+/// The same of BACUGen's stencil.
+pub(crate) fn bacugen_plans(target: &str, count: usize, seed: u64) -> Vec<BacugenPlan> {
+    plans_of(&BacugenGemm::new(), bacugen_input, target, count, seed)
+}
+
+/// An input of S, D, C or Z.
+pub(crate) fn bacugen_input(rng: &mut ChaCha8Rng) -> GemmInput {
+    let mut input = if rng.random() { input(rng) } else { typed(rng) };
+    while input.types.operand.size() < 4 {
+        input = typed(rng);
+    }
+    input
 }
 
 fn plans_of<T: Template, K: Kernel<Of = Gemm, Plan = GemmPlan<T>>>(

@@ -34,7 +34,7 @@ pub mod paper;
 pub use device::{DeviceConstants, DeviceError, known_devices};
 
 use tilewright_core::dtype::DType;
-use tilewright_core::space::{BoundSpace, Config, Param, ParamSpace, RuleGroup, SpaceError, Symbols};
+use tilewright_core::space::{BoundSpace, Config, Param, ParamSpace, RuleGroup, SpaceBuilder, SpaceError, Symbols};
 
 /// The element type of `sgemm` and the like, or of the letter.
 pub fn element(text: &str) -> Option<DType> {
@@ -168,28 +168,68 @@ const MAX_K: i64 = 64;
 /// # Errors
 /// None that a caller can cause.
 pub fn param_space(layout: Layout) -> Result<ParamSpace, SpaceError> {
-    use RuleGroup::{Guideline, Hardware, Implementation};
-    let ((m_a, k_a), (k_b, n_b)) = (
-        if layout.a_transposed { ("n_dim_a", "m_dim_a") } else { ("m_dim_a", "n_dim_a") },
-        if layout.b_transposed { ("n_dim_b", "m_dim_b") } else { ("m_dim_b", "n_dim_b") },
-    );
-    let along_k = |name: &str| if name == k_a || name == k_b { 1..=MAX_K } else { 1..=MAX_BLK };
-    let mut builder = ParamSpace::builder()
+    let sides = [layout.a_transposed, layout.b_transposed];
+    // A is stored with k first if it is transposed, B if it is not.
+    let [a, b] = [sides[0], !sides[1]].map(|k_first| if k_first { [MAX_K, MAX_BLK] } else { [MAX_BLK, MAX_K] });
+    let mut builder = tiles(ParamSpace::builder());
+    for (name, most) in LOADS.into_iter().zip(a.into_iter().chain(b)) {
+        builder = builder.param(Param::ints(name, 1..=most));
+    }
+    let along = |k_first: bool, tile: &'static str| if k_first { ["k_blk", tile] } else { [tile, "k_blk"] };
+    constraints(builder, [along(sides[0], "m_blk"), along(!sides[1], "n_blk")]).build()
+}
+
+/// The grids that load A and B, in the directions in which these are stored.
+const LOADS: [&str; 4] = ["m_dim_a", "n_dim_a", "m_dim_b", "n_dim_b"];
+
+/// Adds the thread grid and the tiles of a block, with the values of Algorithm 2.
+fn tiles(builder: SpaceBuilder) -> SpaceBuilder {
+    builder
         .param(Param::ints("n_dim", 1..=MAX_BLK))
         .param(Param::ints("m_dim", 1..=MAX_BLK))
         .param(Param::ints("k_blk", 1..=MAX_K))
         .param(Param::ints("n_blk", 1..=MAX_BLK))
-        .param(Param::ints("m_blk", 1..=MAX_BLK));
-    for name in ["m_dim_a", "n_dim_a", "m_dim_b", "n_dim_b"] {
-        builder = builder.param(Param::ints(name, along_k(name)));
+        .param(Param::ints("m_blk", 1..=MAX_BLK))
+}
+
+/// Adds all nine parameters with the values of Algorithm 2, for spaces that are bound to a layout later.
+pub fn parameters(builder: SpaceBuilder) -> SpaceBuilder {
+    LOADS.into_iter().fold(tiles(builder), |builder, name| builder.param(Param::ints(name, 1..=MAX_BLK)))
+}
+
+/// Adds the constraints of Algorithms 2 and 3, to a space of the nine parameters. `stored` says of A and of B, as expressions, how
+/// long their tiles are in the direction in which they are contiguous in memory, and in the other. The other names that
+/// the rules mention are those of [`symbols`], or definitions that come before.
+pub fn constraints(builder: SpaceBuilder, stored: [[&str; 2]; 2]) -> SpaceBuilder {
+    use RuleGroup::Implementation;
+    let mut builder = guidelines(hardware(builder));
+    for (side, [contiguous, other]) in ["a", "b"].into_iter().zip(stored) {
+        let (threads, covers) = (format!("load_{side}_threads"), format!("load_{side}_covers"));
+        let same = format!("m_dim_{side} * n_dim_{side} == threads");
+        let overlay = format!("{contiguous} % m_dim_{side} == 0 and {other} % n_dim_{side} == 0");
+        builder = builder.rule(&threads, Implementation, &same, "the same threads load the tile").rule(
+            &covers,
+            Implementation,
+            &overlay,
+            "the grid overlays the tile as stored",
+        );
     }
-    builder = builder
+    builder
+}
+
+/// Sections one to three of Algorithm 3, but for the guidelines.
+fn hardware(builder: SpaceBuilder) -> SpaceBuilder {
+    use RuleGroup::{Hardware, Implementation};
+    builder
         .define("threads", "m_dim * n_dim")
         .define("m_thr", "m_blk // m_dim")
         .define("n_thr", "n_blk // n_dim")
         .define("shared", "((m_blk + 1) * k_blk + (k_blk + 1) * n_blk) * bytes")
         .define("prefetched", "m_blk * k_blk + k_blk * n_blk")
-        .define("registers", "(m_thr * n_thr + m_thr + n_thr) * threads * words + prefetched * prefetched_words")
+        .define(
+            "registers",
+            "(m_thr * n_thr + m_thr + n_thr) * threads * element_words + prefetched * prefetched_words",
+        )
         // min(blocks * warps of a block, max_warps) // warps of a block, without the detour.
         .define("most_blocks", "min(max_blocks_per_sm, max_warps_per_sm * warp_size // threads)")
         .define("blocks_shared", "min(shared_per_sm // shared, most_blocks)")
@@ -203,35 +243,24 @@ pub fn param_space(layout: Layout) -> Result<ParamSpace, SpaceError> {
         .rule("shared_per_block", Hardware, "shared <= max_shared_per_block", "shared memory of a block")
         .rule("blocks_by_shared", Hardware, "blocks_shared >= 1", "a block fits a multiprocessor's shared memory")
         .rule("registers_per_block", Hardware, "registers <= max_registers_per_block", "registers of a block")
-        .rule("blocks_by_registers", Hardware, "blocks_registers >= 1", "a block fits a multiprocessor's registers");
+        .rule("blocks_by_registers", Hardware, "blocks_registers >= 1", "a block fits a multiprocessor's registers")
+}
+
+/// The guidelines of Algorithm 3.
+fn guidelines(mut builder: SpaceBuilder) -> SpaceBuilder {
+    use RuleGroup::Guideline;
     for (name, blocks) in [("shared", "blocks_shared"), ("registers", "blocks_registers")] {
         let (least, busy) = (format!("min_blocks_by_{name}"), format!("min_threads_by_{name}"));
         builder = builder
             .rule(&least, Guideline, &format!("{blocks} >= min_blocks"), "several blocks hide each other's barriers")
             .rule(&busy, Guideline, &format!("threads * {blocks} >= min_threads"), "threads hide latency");
     }
-    builder
-        .rule(
-            "min_regs_reuse",
-            Guideline,
-            "fma_per_product * m_thr * n_thr >= min_regs_reuse * words_per_load * (m_thr + n_thr)",
-            "computing outweighs loading",
-        )
-        .rule("load_a_threads", Implementation, "m_dim_a * n_dim_a == threads", "the same threads load A")
-        .rule("load_b_threads", Implementation, "m_dim_b * n_dim_b == threads", "the same threads load B")
-        .rule(
-            "load_a_covers",
-            Implementation,
-            &format!("m_blk % {m_a} == 0 and k_blk % {k_a} == 0"),
-            "the grid overlays the tile of A as stored",
-        )
-        .rule(
-            "load_b_covers",
-            Implementation,
-            &format!("k_blk % {k_b} == 0 and n_blk % {n_b} == 0"),
-            "the grid overlays the tile of B as stored",
-        )
-        .build()
+    builder.rule(
+        "min_regs_reuse",
+        Guideline,
+        "fma_per_product * m_thr * n_thr >= min_regs_reuse * words_per_load * (m_thr + n_thr)",
+        "computing outweighs loading",
+    )
 }
 
 /// The names that the rules mention.
@@ -241,7 +270,7 @@ pub fn symbols(element: DType, device: &DeviceConstants, guidelines: &Guidelines
     device
         .symbols()
         .with("bytes", bytes)
-        .with("words", bytes / 4)
+        .with("element_words", bytes / 4)
         .with("prefetched_words", if reading == Reading::Printed { bytes / 4 } else { 1 })
         .with("fma_per_product", fma)
         .with("words_per_load", loads)
