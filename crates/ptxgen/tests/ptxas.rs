@@ -16,10 +16,13 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use tilewright_core::computation::Computation;
 use tilewright_core::dtype::DType;
 use tilewright_core::element::ElementTypes;
+use tilewright_core::kernel::Kernel;
 use tilewright_core::problem::{Bound, Problem};
+use tilewright_core::program::{Code, Launch, Step};
 use tilewright_core::space::Config;
 use tilewright_ops::conv::Conv;
 use tilewright_ops::gemm::{Gemm, GemmInput, Layout};
+use tilewright_ptxgen::bacugen::BacugenGemm;
 use tilewright_ptxgen::conv::SimtConv;
 use tilewright_ptxgen::gemm::{GemmPlan, SimtGemm, Template};
 use tilewright_ptxgen::ir::Module;
@@ -248,6 +251,81 @@ fn the_main_loop_of_a_large_tile_is_multiply_adds() {
         let all: Vec<&str> = code.iter().map(|(_, op)| op.as_str()).collect();
         assert!(all.iter().all(|op| !op.starts_with("STL") && !op.starts_with("LDL")), "{target} spills");
         assert_eq!(done.spilled, 0);
+    }
+}
+
+/// The machine code of a kernel's default for large matrices, and what the assembler says of it.
+fn default_code<K: Kernel<Of = Gemm>>(
+    kernel: K,
+    assembler: &Assembler,
+    target: &str,
+    types: &str,
+) -> (Assembled, Vec<(Option<String>, String)>) {
+    let fields = Config::parse(&format!("m=4096,n=4096,k=4096,{types}")).unwrap();
+    let problem = Bound::new(Arc::new(kernel), plans::spec(target), Gemm.parse(&fields).unwrap()).unwrap();
+    let point = problem.default_point().unwrap();
+    let program = problem.program(&problem.space().check(&point).unwrap());
+    let [Step::Launch(Launch { code: Code::Ptx { text, .. }, .. })] = &program.steps[..] else { panic!("{program:?}") };
+    let done = assembler.assemble(target.parse().unwrap(), text).unwrap();
+    let code = assembler.disassemble(&done.cubin).unwrap();
+    assert_eq!(done.spilled, 0, "{target} {types}");
+    assert!(done.warnings.is_empty(), "{target} {types}: {:?}", done.warnings);
+    assert!(code.iter().all(|(_, op)| !op.contains("STL") && !op.contains("LDL")), "{target} {types}: local memory");
+    (done, code)
+}
+
+/// How many instructions of a name there are, and how many of them access 16 bytes.
+fn accesses(code: &[(Option<String>, String)], name: &str) -> [usize; 2] {
+    let of: Vec<&String> = code.iter().map(|(_, op)| op).filter(|op| assembler::name(op).starts_with(name)).collect();
+    [of.len(), of.iter().filter(|op| op.contains(".128")).count()]
+}
+
+#[test]
+fn defaults_for_large_matrices_are_the_instructions_that_are_meant() {
+    let Some(assembler) = Assembler::find() else { return };
+    // Of matrix instructions a lane holds two neighbouring elements of C.
+    let matrices = [
+        ("dtype=f16,acc=f32,layout=tn", "HMMA", ""),
+        ("dtype=bf16,acc=f32,layout=nt", "HMMA", ""),
+        ("dtype=tf32,acc=f32,out=f32,layout=nn", "HMMA", ".64"),
+        ("dtype=f64,layout=nt", "DMMA", ".128"),
+        ("dtype=i8,layout=tn", "IMMA", ".64"),
+    ];
+    for target in ["sm_80", "sm_90", "sm_120"] {
+        for (types, op, width) in matrices {
+            let (done, code) = default_code(MmaGemm::new(), &assembler, target, types);
+            let products = assembler::main_loop(&code, op).iter().filter(|found| found.starts_with(op)).count();
+            let [copies, wide] = accesses(&code, "LDGSTS");
+            println!("gemm.mma {target} {types}: {products} {op}, {copies} LDGSTS, {} registers", done.registers);
+            assert!(products >= 16, "{target} {types}: {products} {op}");
+            assert!(copies > 0 && wide == copies, "{target} {types}: {wide} of {copies} LDGSTS are 16 bytes");
+            let stores = code.iter().map(|(_, op)| op).filter(|op| assembler::name(op).starts_with("STG"));
+            let stores: Vec<&String> = stores.collect();
+            assert!(!stores.is_empty() && stores.iter().all(|op| op.contains(width)), "{target} {types}: {stores:?}");
+        }
+        for (types, op) in [("dtype=f32,layout=nt", "FFMA"), ("dtype=f64,layout=tn", "DFMA")] {
+            let (done, code) = default_code(SimtGemm::new(), &assembler, target, types);
+            let products = assembler::main_loop(&code, op).iter().filter(|found| found.starts_with(op)).count();
+            let [[loads, wide_loads], [stores, wide_stores]] = ["LDG", "STG"].map(|name| accesses(&code, name));
+            println!("gemm.simt {target} {types}: {products} {op}, {loads} LDG, {stores} STG, {} registers", done.registers);
+            assert!(products >= 256, "{target} {types}: {products} {op}");
+            assert!(loads > 0 && wide_loads == loads, "{target} {types}: {wide_loads} of {loads} LDG are 16 bytes");
+            assert!(stores > 0 && wide_stores == stores, "{target} {types}: {wide_stores} of {stores} STG are 16 bytes");
+        }
+        for (types, op, products) in [
+            ("dtype=f32,layout=nn", "FFMA", 16 * 36),
+            ("dtype=f64,layout=tt", "DFMA", 16 * 16),
+            ("dtype=c32,layout=nc", "FFMA", 16 * 16 * 4),
+            ("dtype=c64,layout=cn", "DFMA", 8 * 6 * 4),
+        ] {
+            let (done, code) = default_code(BacugenGemm::new(), &assembler, target, types);
+            let found = assembler::main_loop(&code, op).iter().filter(|found| found.starts_with(op)).count();
+            println!("gemm.bacugen {target} {types}: {found} {op}, {} registers", done.registers);
+            assert_eq!(found, products, "{target} {types}");
+            let loads: Vec<&String> =
+                code.iter().map(|(_, op)| op).filter(|op| assembler::name(op).starts_with("LDG")).collect();
+            assert!(loads.iter().any(|op| op.contains(".CONSTANT")), "{target} {types}: no read-only path: {loads:?}");
+        }
     }
 }
 

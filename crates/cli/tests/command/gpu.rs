@@ -93,6 +93,21 @@ fn matrix_instructions_are_verified_in_every_type() {
 }
 
 #[test]
+fn the_stencil_of_bacugen_is_verified_in_its_types() {
+    let home = Home::new();
+    let variant = ["--device", "emulator:sm_80", "--variant", "gemm.bacugen", "--cases", "40"];
+    for types in ["f32", "c64"] {
+        let v = verify(&home, &[&variant[..], &["--dtype", types]].concat());
+        assert_eq!((&v["cases"], &v["failed"], &v["races"]), (&40.into(), &0.into(), &0.into()), "{v}");
+        let coverage = v["coverage"].as_object().unwrap();
+        let dtype = format!("dtype:{types}");
+        for key in ["variant:gemm.bacugen.1", &dtype, "load:nc", "load:global", "layout:nn", "layout:tt", "odd m", "odd k"] {
+            assert!(coverage.contains_key(key), "no {key:?} among {:?}", coverage.keys().collect::<Vec<_>>());
+        }
+    }
+}
+
+#[test]
 fn one_dtype_one_variant_and_an_old_target() {
     let home = Home::new();
     let v = verify(&home, &["--device", "emulator:sm_50", "--variant", "gemm.simt", "--dtype", "f64", "--cases", "20"]);

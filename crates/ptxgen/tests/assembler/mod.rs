@@ -88,13 +88,15 @@ impl Assembler {
     }
 }
 
+/// The name of an instruction with its suffixes, without its predicate.
+pub(crate) fn name(op: &str) -> String {
+    let mut words = op.split_whitespace();
+    let first = words.next().unwrap_or_default();
+    if first.starts_with('@') { words.next().unwrap_or_default() } else { first }.trim_end_matches(';').to_owned()
+}
+
 /// Names of the instructions of the loop that has most of a kind. Predicates are left out.
 pub(crate) fn main_loop(code: &[(Option<String>, String)], most: &str) -> Vec<String> {
-    let name = |op: &str| {
-        let mut words = op.split_whitespace();
-        let first = words.next().unwrap_or_default();
-        if first.starts_with('@') { words.next().unwrap_or_default() } else { first }.trim_end_matches(';').to_owned()
-    };
     let mut best = Vec::new();
     for (end, (_, op)) in code.iter().enumerate().filter(|(_, (_, op))| name(op).starts_with("BRA")) {
         let Some(target) = op.split('`').nth(1).map(|t| t.trim_matches(|c| "();".contains(c) || c == ' ')) else {
