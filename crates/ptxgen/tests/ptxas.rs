@@ -307,10 +307,16 @@ fn defaults_for_large_matrices_are_the_instructions_that_are_meant() {
             let (done, code) = default_code(SimtGemm::new(), &assembler, target, types);
             let products = assembler::main_loop(&code, op).iter().filter(|found| found.starts_with(op)).count();
             let [[loads, wide_loads], [stores, wide_stores]] = ["LDG", "STG"].map(|name| accesses(&code, name));
-            println!("gemm.simt {target} {types}: {products} {op}, {loads} LDG, {stores} STG, {} registers", done.registers);
+            println!(
+                "gemm.simt {target} {types}: {products} {op}, {loads} LDG, {stores} STG, {} registers",
+                done.registers
+            );
             assert!(products >= 256, "{target} {types}: {products} {op}");
             assert!(loads > 0 && wide_loads == loads, "{target} {types}: {wide_loads} of {loads} LDG are 16 bytes");
-            assert!(stores > 0 && wide_stores == stores, "{target} {types}: {wide_stores} of {stores} STG are 16 bytes");
+            assert!(
+                stores > 0 && wide_stores == stores,
+                "{target} {types}: {wide_stores} of {stores} STG are 16 bytes"
+            );
         }
         for (types, op, products) in [
             ("dtype=f32,layout=nn", "FFMA", 16 * 36),
