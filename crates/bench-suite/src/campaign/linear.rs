@@ -2,7 +2,7 @@
 
 use super::stages::Progress;
 use super::state::State;
-use super::{Campaign, CampaignError, Deadline, files};
+use super::{Campaign, CampaignError, Deadline, files, micro};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -45,7 +45,7 @@ struct JudgedForm {
 
 /// Times what is not timed yet, fits, judges.
 pub(super) fn run(campaign: &Campaign<'_>, _: &mut State, deadline: Deadline<'_>) -> Result<Progress, CampaignError> {
-    let Some(target) = campaign.spec().fact("sm").and_then(Target::of_sm) else {
+    let Some((target, _)) = micro::gpu(campaign)? else {
         return Ok(Progress { done: true, note: "no GPU: no kernels of loops".into() });
     };
     let how_much = &campaign.settings.scale;

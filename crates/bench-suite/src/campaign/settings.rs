@@ -50,6 +50,8 @@ pub struct Scale {
     pub verify_cases: u64,
     /// Inputs of cases that are verified.
     pub verify_limits: InputLimits,
+    /// How long a GPU computes before each stage, so that it runs at its clock.
+    pub warm_up: Duration,
     /// Measurements that are enough.
     pub samples: u64,
     /// Configurations of one drawn input.
@@ -78,6 +80,16 @@ pub struct Scale {
     pub linear_cases: usize,
 }
 
+/// Side of the largest square product of a GPU's sweep.
+const LARGEST_SQUARE: usize = 8192;
+
+/// Limits of a training set that has inputs as large as the square products of this side, of any element type: a model is asked about
+/// them, and must not guess beyond what it has seen.
+fn limits_of_squares(side: usize) -> InputLimits {
+    let side = side as f64;
+    InputLimits { max_flops: 2.0 * side.powi(3), max_bytes: 3.0 * 8.0 * side.powi(2) }
+}
+
 impl Scale {
     /// For a GPU.
     pub fn full() -> Self {
@@ -85,11 +97,12 @@ impl Scale {
             kind: CampaignKind::Real,
             verify_cases: 500,
             verify_limits: InputLimits { max_flops: 4e6, max_bytes: 4e6 },
+            warm_up: Duration::from_millis(500),
             samples: 20_000,
             configs_per_input: 24,
-            collect_limits: InputLimits { max_flops: 2e10, max_bytes: 512e6 },
+            collect_limits: limits_of_squares(LARGEST_SQUARE),
             shrink: 1,
-            sweep: (1..=16).map(|i| 256 * i).chain([5120, 6144, 7168, 8192]).collect(),
+            sweep: (1..=16).map(|i| 256 * i).chain([5120, 6144, 7168, LARGEST_SQUARE]).collect(),
             scored: 30_000,
             climbs: 8,
             timed: 48,
@@ -119,6 +132,7 @@ impl Scale {
             kind: CampaignKind::Rehearsal,
             verify_cases: 6,
             verify_limits: InputLimits { max_flops: 1e5, max_bytes: 1e5 },
+            warm_up: Duration::from_micros(200),
             samples: 240,
             configs_per_input: 12,
             collect_limits: InputLimits { max_flops: 2e5, max_bytes: 1e5 },
