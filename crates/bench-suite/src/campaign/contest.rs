@@ -270,7 +270,8 @@ impl Contest<'_> {
         let Campaign { objective, settings, .. } = self.campaign;
         let usual = ContestSettings::on(device, settings.seed);
         let rounds = settings.scale.rounds;
-        ContestSettings { objective: objective.clone(), rounds, min_rounds: rounds.min(usual.min_rounds), ..usual }
+        let (objective, min_rounds) = (objective.clone(), rounds.min(usual.min_rounds));
+        ContestSettings { objective, rounds, min_rounds, timing: settings.scale.timing(usual.timing.clone()), ..usual }
     }
 
     /// The routines of a GPU are asked for wherever they are, so that a table says why they are absent.

@@ -90,6 +90,7 @@ fn time(
     let lower = |instance: &Instance| program(instance, target).map(|(_, p)| p).map_err(|e| e.to_string());
     let limit = Duration::from_secs_f64(0.9 * deadline.left_s());
     let mut how = LinearMeasure { seed: campaign.settings.seed, limit, ..LinearMeasure::of_gpu() };
+    how.policy = campaign.settings.scale.timing(how.policy);
     if campaign.spec().kind != DeviceKind::Cuda {
         // An emulator's cost is the same every time.
         how.policy = Timing { warmup: 0, min_repeats: 1, max_repeats: 1, ..how.policy };

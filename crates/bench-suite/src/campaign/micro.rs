@@ -126,7 +126,8 @@ fn measure(
     deadline: Deadline<'_>,
 ) -> Result<(bool, Vec<String>), CampaignError> {
     let mut failures = Vec::new();
-    let policy = Timing { min_repeats: 5, max_repeats: 20, ..Timing::default() };
+    let usual = Timing { min_repeats: 5, max_repeats: 20, ..Timing::default() };
+    let policy = campaign.settings.scale.timing(usual);
     for micro in micros {
         if state.micro.iter().any(|m| m.name == micro.name) {
             continue;

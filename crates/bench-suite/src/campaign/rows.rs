@@ -256,7 +256,9 @@ impl Tables {
         }
         let _ = writeln!(out, "Kernel {}, caches {}.\n", state.kernel, state.cache_policy);
         let with = state.environment.lines();
-        with.iter().for_each(|line| drop(writeln!(out, "- {line}")));
+        for line in &with {
+            let _ = writeln!(out, "- {line}");
+        }
         out.push_str(if with.is_empty() { "" } else { "\n" });
         for (stage, title) in TITLES {
             let mut dtypes: Vec<&str> =

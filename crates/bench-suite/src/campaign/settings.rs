@@ -5,6 +5,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 use tilewright_core::computation::InputLimits;
+use tilewright_core::measurement::Timing;
 use tilewright_loops::library;
 
 /// How long, where to, how much.
@@ -72,6 +73,8 @@ pub struct Scale {
     pub refinements: usize,
     /// Rounds of a comparison.
     pub rounds: usize,
+    /// Runs of a timed interval, and repeats of it; as many as a clock needs unless given.
+    pub runs: Option<u32>,
     /// Bytes of a micro kernel's buffer, and what its other counts are scaled by.
     pub micro_bytes: u64,
     /// Sizes of the linear model's kernels.
@@ -108,6 +111,7 @@ impl Scale {
             timed: 48,
             refinements: 2,
             rounds: 9,
+            runs: None,
             micro_bytes: 4 << 30,
             linear: library::Scale::Gpu,
             linear_cases: usize::MAX,
@@ -143,10 +147,19 @@ impl Scale {
             timed: 3,
             refinements: 1,
             rounds: 1,
+            runs: Some(2),
             micro_bytes: 1 << 18,
             linear: library::Scale::Tiny,
             // It tries the way and fits nothing: a few are enough.
             linear_cases: 3,
+        }
+    }
+
+    /// How runs are timed: as usual, or as often as this scale says.
+    pub(super) fn timing(&self, usual: Timing) -> Timing {
+        match self.runs {
+            Some(runs) => Timing { min_repeats: runs, max_repeats: runs, batch: Some(runs), ..usual },
+            None => usual,
         }
     }
 }

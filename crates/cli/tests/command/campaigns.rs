@@ -72,7 +72,7 @@ fn devices_and_drivers_that_nothing_can_be_made_for_are_named() {
         let message = fault(&ran(&home, &args, variables), 4, field).message;
         assert!(parts.iter().all(|part| message.contains(part)), "{message}");
     };
-    told(&[("FAKE_CUDA_SM", "130")], "cuda:0", &["sm_130", "known are", "sm_90"]);
+    told(&[("FAKE_CUDA_SM", "35")], "cuda:0", &["it is sm_35", "known are", "sm_90"]);
     told(&[("FAKE_CUDA_LEVEL", "11080")], "device", &["CUDA 11.8", "CUDA 12.0"]);
 }
 
@@ -125,11 +125,16 @@ fn killed_and_finished(kills: u32) {
             assert!(status.success(), "it ended by itself: {status}");
         }
     }
-    let output = whole(&home, &out).output().unwrap();
-    let said = String::from_utf8_lossy(&output.stderr);
-    let summary: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|e| panic!("{e}: {said}"));
-    assert!(output.status.success(), "{summary:#}\n{said}");
-    expect_whole(&out, &summary);
+    // On a busy machine a stage may be left unfinished: then it goes on with the next run.
+    for run in 0.. {
+        let output = whole(&home, &out).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        let summary: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|e| panic!("{e}: {said}"));
+        assert!(output.status.success(), "{summary:#}\n{said}");
+        if summary["stages"].as_array().unwrap().iter().all(|s| s["done"] == true) || run == 3 {
+            return expect_whole(&out, &summary);
+        }
+    }
 }
 
 fn expect_whole(out: &Path, summary: &Value) {
