@@ -199,7 +199,13 @@ unsafe extern "C" fn cublasLtMatmulDescSetAttribute(
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn cublasLtMatrixLayoutCreate(layout: *mut Handle, ty: u32, rows: u64, columns: u64, ld: i64) -> Status {
+unsafe extern "C" fn cublasLtMatrixLayoutCreate(
+    layout: *mut Handle,
+    ty: u32,
+    rows: u64,
+    columns: u64,
+    ld: i64,
+) -> Status {
     let known = || {
         let (rows, columns) = (rows as i64, columns as i64);
         if ld < rows.max(1) {

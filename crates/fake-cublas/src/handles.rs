@@ -149,7 +149,10 @@ mod tests {
     fn handles_are_those_that_were_made() {
         let light = make(Object::Light);
         assert!(matches!(get(light), Ok(Object::Light)));
-        assert_eq!((get(7).unwrap_err(), description(light).unwrap_err()), (Status::NotInitialized, Status::InvalidValue));
+        assert_eq!(
+            (get(7).unwrap_err(), description(light).unwrap_err()),
+            (Status::NotInitialized, Status::InvalidValue)
+        );
         assert_eq!(Workspace { at: 0x1000, bytes: 5 }.check(256), Ok(Workspace { at: 0x1000, bytes: 5 }));
         assert_eq!(Workspace { at: 0x1010, bytes: 5 }.check(256), Err(Status::InvalidValue));
     }

@@ -67,13 +67,15 @@ const ROUTINE: &str = "FAKE_CUBLAS_ROUTINE";
 fn check(device: &mut dyn Device) -> (BTreeMap<String, u32>, Vec<String>) {
     let (mut right, mut complaints) = (BTreeMap::new(), Vec::new());
     let asked = std::env::var(ROUTINE).ok();
-    for kernel in device_kernels("gemm").into_iter().filter(|k| asked.as_ref().is_none_or(|name| k.id().name() == name)) {
+    for kernel in device_kernels("gemm").into_iter().filter(|k| asked.as_ref().is_none_or(|name| k.id().name() == name))
+    {
         for fields in INPUTS {
             let problem = kernel.problem(device.spec(), &Config::parse(fields).unwrap()).unwrap();
             let mut walk = problem.space().walk();
             while let Some(point) = walk.next_point() {
                 let point = Point(point.to_vec());
-                let mut verifier = Verifier::new(VerifySettings { fillings: vec![Filling::Exact, Filling::Real], seed: 3 });
+                let mut verifier =
+                    Verifier::new(VerifySettings { fillings: vec![Filling::Exact, Filling::Real], seed: 3 });
                 let checked = verifier.check(device, &*problem, &point);
                 let what = || format!("{} of {fields} at {point:?}", kernel.id());
                 match checked {

@@ -66,8 +66,10 @@ pub(crate) fn limits() -> Limits {
 
 /// The value of an attribute; none where the driver does not tell. Those that nobody asked for yet are zero.
 pub(crate) fn value(attribute: Attribute) -> Option<i32> {
-    let is_clock =
-        matches!(attribute, Attribute::CU_DEVICE_ATTRIBUTE_CLOCK_RATE | Attribute::CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE);
+    let is_clock = matches!(
+        attribute,
+        Attribute::CU_DEVICE_ATTRIBUTE_CLOCK_RATE | Attribute::CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE
+    );
     if is_clock && std::env::var_os(SISTER).is_some() {
         return None;
     }

@@ -185,7 +185,9 @@ fn ok(status: Status, what: &str) -> Result<(), DeviceError> {
         0 => Ok(()),
         3 => Err(DeviceError::OutOfMemory { need: 0, have: None }),
         // What is refused is wrong with the call, and no lack of the device.
-        7 => Err(DeviceError::Argument { name: "call".into(), message: format!("{what} refuses it (status {status})") }),
+        7 => {
+            Err(DeviceError::Argument { name: "call".into(), message: format!("{what} refuses it (status {status})") })
+        }
         15 => Err(DeviceError::Unsupported { device: "cuda".into(), feature: format!("{what} (status {status})") }),
         _ => Err(DeviceError::Load(format!("{what}: status {status}"))),
     }

@@ -56,7 +56,13 @@ pub(super) fn doctor(
         }
     }
     if let Some(first) = failures.first().cloned() {
-        return Err(CampaignError::Unsound { stage: "doctor", failed: failures.len() as u64, of, what: "kernel", first });
+        return Err(CampaignError::Unsound {
+            stage: "doctor",
+            failed: failures.len() as u64,
+            of,
+            what: "kernel",
+            first,
+        });
     }
     let found = names.iter().filter_map(|n| state.micro.iter().find(|m| m.name == *n));
     let found: Vec<String> = found.map(|m| format!("{} {:.3e} {}", m.name, m.value, m.unit)).collect();

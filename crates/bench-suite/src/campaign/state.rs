@@ -179,10 +179,7 @@ impl State {
         }
         state.expect_kind(path, campaign.settings.scale.kind)?;
         state.expect_device(path, &device)?;
-        let pairs = [
-            ("what is tuned", state.kernel.clone(), kernel),
-            ("the metric", state.metric.clone(), metric),
-        ];
+        let pairs = [("what is tuned", state.kernel.clone(), kernel), ("the metric", state.metric.clone(), metric)];
         for (what, found, expected) in pairs {
             if found != expected {
                 return Err(CampaignError::Other { file: path.display().to_string(), what, found, expected });
@@ -201,11 +198,13 @@ impl State {
         }
         let shown = |spec: &DeviceSpec| format!("{} ({})", spec.name, spec.driver);
         let names: BTreeSet<&String> = before.facts.keys().chain(device.facts.keys()).collect();
-        let value = |spec: &DeviceSpec, name: &str| spec.fact(name).map_or_else(|| "none".to_owned(), |v| v.to_string());
+        let value =
+            |spec: &DeviceSpec, name: &str| spec.fact(name).map_or_else(|| "none".to_owned(), |v| v.to_string());
         let pair = |name: &String| (name.clone(), value(before, name), value(device, name));
         let own = [("kind".to_owned(), format!("{:?}", before.kind), format!("{:?}", device.kind))].into_iter();
         let differs = own.chain(names.into_iter().map(pair)).filter(|(_, there, here)| there != here);
-        let differs: Vec<String> = differs.map(|(name, there, here)| format!("{name} {there} there, {here} here")).collect();
+        let differs: Vec<String> =
+            differs.map(|(name, there, here)| format!("{name} {there} there, {here} here")).collect();
         let file = path.display().to_string();
         let differs = if differs.is_empty() { "the same facts".to_owned() } else { differs.join(", ") };
         Err(CampaignError::OtherDevice { file, found: shown(before), expected: shown(device), differs })

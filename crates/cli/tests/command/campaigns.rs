@@ -36,7 +36,11 @@ fn a_campaign_that_would_prove_nothing_ends_at_once() {
         assert_eq!((&state["stages"][0]["name"], &state["stages"][0]["done"]), (&stage.into(), &false.into()));
         // Once the cause is mended, the folder is as good as new.
         let (code, summary) = ran(&home, &args, &[]);
-        assert_eq!((code, &summary["stages"][0]["done"], &summary["failed"]), (0, &true.into(), &0.into()), "{summary}");
+        assert_eq!(
+            (code, &summary["stages"][0]["done"], &summary["failed"]),
+            (0, &true.into(), &0.into()),
+            "{summary}"
+        );
     }
 }
 
@@ -49,7 +53,10 @@ fn a_machine_of_the_same_model_goes_on_and_another_device_does_not() {
     let state = json(&out.join("campaign.json"));
     assert_eq!(state["environment"]["assembler"], "the driver");
     let missing = state["environment"]["missing"].as_array().unwrap();
-    assert!(missing.iter().any(|m| m["name"] == "cublas" && m["reason"].as_str().unwrap().contains("libcublas")), "{state:#}");
+    assert!(
+        missing.iter().any(|m| m["name"] == "cublas" && m["reason"].as_str().unwrap().contains("libcublas")),
+        "{state:#}"
+    );
     let clock = &state["stages"][0]["clock"];
     assert!(clock["before_mhz"].as_f64() > Some(0.0) && clock["after_mhz"].as_f64() > Some(0.0), "{state:#}");
     // Less memory, and a driver that does not tell clocks.
@@ -80,7 +87,9 @@ fn devices_and_drivers_that_nothing_can_be_made_for_are_named() {
 fn whole(home: &Home, out: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tilewright"));
     command.args(["campaign", "--device", "cuda:0", "--rehearsal", "--minutes", "9", "--seed", "5", "--json", "--out"]);
-    home.with_driver(command.arg(out)).env("TILEWRIGHT_BLAS_PATH", home.libraries()).env("TILEWRIGHT_HOME", home.path());
+    home.with_driver(command.arg(out))
+        .env("TILEWRIGHT_BLAS_PATH", home.libraries())
+        .env("TILEWRIGHT_HOME", home.path());
     command
 }
 
@@ -149,7 +158,8 @@ fn expect_whole(out: &Path, summary: &Value) {
     let rows = tables["rows"].as_array().unwrap();
     assert_eq!(rows.len(), 2 * (17 + 3), "a row for each task, once");
     for row in rows {
-        let baselines: Vec<&str> = row["baselines"].as_array().unwrap().iter().map(|b| b["name"].as_str().unwrap()).collect();
+        let baselines: Vec<&str> =
+            row["baselines"].as_array().unwrap().iter().map(|b| b["name"].as_str().unwrap()).collect();
         assert_eq!(baselines, ["cublas", "cublaslt", "cublaslt-best"], "{row:#}");
         assert!(row["spent"]["ranking_s"].as_f64().is_some_and(|s| s >= 0.0), "{row:#}");
         let is_cold = row["cost_cold"].as_f64().is_some() && row["ratio_default_cold"].as_f64().is_some();
@@ -183,7 +193,8 @@ fn a_campaign_travels_and_its_results_come_back() {
     std::fs::create_dir_all(&here).unwrap();
     // Stands for the binary, whose packing takes long: it is looked at by hand.
     let binary = here.join("tilewright");
-    let text = format!("#!/bin/sh\nexec {} \"$@\" --rehearsal --stages doctor,verify\n", env!("CARGO_BIN_EXE_tilewright"));
+    let text =
+        format!("#!/bin/sh\nexec {} \"$@\" --rehearsal --stages doctor,verify\n", env!("CARGO_BIN_EXE_tilewright"));
     std::fs::write(&binary, text).unwrap();
     Command::new("chmod").arg("+x").arg(&binary).status().unwrap();
     let command = |program: &Path, folder: &Path, args: &[&str]| {
@@ -196,7 +207,8 @@ fn a_campaign_travels_and_its_results_come_back() {
     let pack = |earlier: &[&str]| {
         let args = [&["pack", "bundle.tar.gz"], earlier].concat();
         let mut command = Command::new("sh");
-        let packed = command.arg(&script).args(args).env("TILEWRIGHT_BIN", &binary).current_dir(&here).output().unwrap();
+        let packed =
+            command.arg(&script).args(args).env("TILEWRIGHT_BIN", &binary).current_dir(&here).output().unwrap();
         assert!(packed.status.success(), "{}", String::from_utf8_lossy(&packed.stderr));
         let _ = std::fs::remove_dir_all(&there);
         std::fs::create_dir_all(&there).unwrap();

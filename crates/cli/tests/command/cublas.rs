@@ -24,7 +24,10 @@ fn kernels_are_timed_beside_them() {
     let environment = &told["environment"];
     assert_eq!((code, &environment["assembler"]), (0, &"the driver".into()), "{told}");
     assert!(environment["driver"].as_str().unwrap().starts_with("CUDA 12.9"), "{environment}");
-    assert_eq!((&environment["libraries"][0]["name"], &environment["libraries"][0]["version"]), (&"cublas".into(), &"12.9.1".into()));
+    assert_eq!(
+        (&environment["libraries"][0]["name"], &environment["libraries"][0]["version"]),
+        (&"cublas".into(), &"12.9.1".into())
+    );
     assert!(environment["libraries"][0]["path"].as_str().unwrap().ends_with("libcublas.so.12"), "{environment}");
     let notes = environment["notes"].as_array().unwrap();
     assert!(notes.iter().any(|n| n.as_str().unwrap().contains("NVIDIA_TF32_OVERRIDE=1")), "{environment}");

@@ -119,6 +119,9 @@ mod tests {
         for (mib, sold) in [(16_151, 16), (24_218, 24), (40_536, 40), (81_089, 80), (143_156, 144), (182_642, 176)] {
             assert_eq!(gib(mib << 20), sold, "{mib} MiB");
         }
-        assert_eq!((identifying("memory_bytes", 0), identifying("memory_bytes", i64::MAX)), (Some(0), Some(i64::MAX >> 59 << 59)));
+        assert_eq!(
+            (identifying("memory_bytes", 0), identifying("memory_bytes", i64::MAX)),
+            (Some(0), Some(i64::MAX >> 59 << 59))
+        );
     }
 }

@@ -44,7 +44,9 @@ pub(super) fn spec(driver: &Driver) -> Result<DeviceSpec, DeviceError> {
     for (name, attribute) in PLAIN {
         match driver.attribute(attribute) {
             Ok(value) => drop(facts.insert(name.to_owned(), i64::from(value))),
-            Err(error) if NOT_ESSENTIAL.contains(&name) => tracing::warn!(name, %error, "a fact that the driver does not tell"),
+            Err(error) if NOT_ESSENTIAL.contains(&name) => {
+                tracing::warn!(name, %error, "a fact that the driver does not tell")
+            }
             Err(error) => return Err(error),
         }
     }

@@ -153,16 +153,18 @@ impl<'c> Campaign<'c> {
     /// is measured.
     fn rounds(&self, device: &mut dyn Measure) -> Result<(), RuntimeError> {
         let mut mark = Instant::now();
-        let mut next = VecDeque::new();
+        let (mut next, mut ahead) = (VecDeque::new(), 1);
         while !self.is_over() && self.idle.load(Ordering::Relaxed) < IDLE_INPUTS {
             (0..self.subjects.len()).try_for_each(|of| self.fit_guide(of))?;
             let round = match next.pop_front() {
                 Some(round) => round,
                 None => self.prepared(device)?,
             };
-            while device.ahead() > 1 && next.len() < ROUNDS_AHEAD {
+            while device.ahead() > 1 && next.len() < ahead {
                 next.push_back(self.prepared(device)?);
             }
+            // The first measurement does not wait for all of them.
+            ahead = ROUNDS_AHEAD;
             self.measure_round(device, &round, &mut mark)?;
         }
         Ok(())

@@ -182,7 +182,9 @@ fn start(command: &WorkerCommand) -> Result<Started, DeviceError> {
     match serde_json::from_slice(&answer.json) {
         Ok(Reply::Hello { spec, ahead, mut environment }) => {
             let set = command.unset.iter().filter_map(|name| Some((name, std::env::var_os(name)?)));
-            let note = |(name, value): (&String, std::ffi::OsString)| format!("unset for the device's process: {name}={}", value.display());
+            let note = |(name, value): (&String, std::ffi::OsString)| {
+                format!("unset for the device's process: {name}={}", value.display())
+            };
             environment.notes.extend(set.map(note));
             Ok(Started { process, spec, ahead, environment })
         }
