@@ -10,6 +10,8 @@ use tilewright::device::{compilers, emulator, host};
 use tilewright_bench_suite::campaign::Emulated;
 use tilewright_compile::Compiling;
 use tilewright_core::device::{Device, DeviceSpec};
+#[cfg(feature = "cuda")]
+use tilewright_core::device::{FoundLibrary, MissingLibrary};
 use tilewright_core::program::DeviceError;
 use tilewright_runtime::Live;
 use tilewright_runtime::bystanders::Bystanders;
@@ -17,6 +19,17 @@ use tilewright_runtime::worker::{Isolated, WorkerCommand};
 
 /// A device that is measured and checked on.
 pub(crate) type Opened = Live<Box<dyn Device>>;
+
+/// Variables that would make a library compute in another type than it is asked for, or the driver wait for each launch: comparisons
+/// would be with something else.
+const UNSET: [&str; 6] = [
+    "NVIDIA_TF32_OVERRIDE",
+    "CUBLAS_EMULATE_SINGLE_PRECISION",
+    "CUBLAS_EMULATE_DOUBLE_PRECISION",
+    "CUBLAS_EMULATION_STRATEGY",
+    "CUBLAS_WORKSPACE_CONFIG",
+    "CUDA_LAUNCH_BLOCKING",
+];
 
 /// The device of this name.
 pub(crate) fn parse(name: &str) -> Result<DeviceName, Failure> {
@@ -79,7 +92,8 @@ pub(crate) fn isolated(name: &DeviceName) -> Result<Box<dyn Device>, Failure> {
     }
     let program = std::env::current_exe().map_err(|e| Failure::new(Kind::Other, "worker", e))?;
     let args = ["worker".to_owned(), "--device".to_owned(), name.to_string()].into();
-    let opened = Isolated::open(WorkerCommand::new(program, args));
+    let unset = UNSET.map(str::to_owned).into();
+    let opened = Isolated::open(WorkerCommand { unset, ..WorkerCommand::new(program, args) });
     Ok(Box::new(opened.map_err(|e| Failure { field: "device".to_owned(), ..e.into() })?))
 }
 
@@ -133,12 +147,14 @@ fn has_cuda() -> bool {
 fn cuda(ordinal: u32) -> Result<Box<dyn Device>, DeviceError> {
     let mut device = tilewright_runtime::cuda::CudaDevice::open(ordinal as usize)?;
     let libraries = tilewright_baselines::device_libraries();
-    for identity in &libraries.found {
-        tracing::info!(%identity, compiler = device.compiler(), "library");
-    }
-    for missing in &libraries.missing {
-        tracing::warn!(name = missing.name, reason = missing.reason, "no library");
-    }
+    let found = libraries.found.iter().map(|of| FoundLibrary {
+        name: of.name.to_owned(),
+        version: of.version.clone(),
+        path: of.path.as_ref().map_or_else(String::new, |path| path.display().to_string()),
+    });
+    let missing = libraries.missing.iter();
+    let missing = missing.map(|of| MissingLibrary { name: of.name.to_owned(), reason: of.reason.clone() });
+    device = device.with_inventory(found.collect(), missing.collect());
     for library in libraries.routines {
         device = device.with_library(library);
     }

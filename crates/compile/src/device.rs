@@ -5,7 +5,7 @@ use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 use std::sync::Arc;
 use tilewright_core::buffer::{Buffers, Workload};
 use tilewright_core::data::Data;
-use tilewright_core::device::{Device, DeviceSpec, GridPart, classify};
+use tilewright_core::device::{Device, DeviceSpec, Environment, GridPart, classify};
 use tilewright_core::measurement::{Measurement, Timing};
 use tilewright_core::problem::MeasureError;
 use tilewright_core::program::{Arg, Code, DeviceError, Language, Launch, Program, Step};
@@ -148,6 +148,10 @@ fn parameters(text: &str, entry: &str) -> usize {
 impl<D: Device> Device for Compiling<D> {
     fn spec(&self) -> &Arc<DeviceSpec> {
         self.inner.spec()
+    }
+
+    fn environment(&self) -> Environment {
+        self.inner.environment()
     }
 
     fn ahead(&self) -> usize {

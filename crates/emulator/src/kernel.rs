@@ -168,10 +168,11 @@ pub(crate) enum Run {
     Commit,
     /// Waits until at most that many groups are under way; `None` waits for all copies.
     Wait(Option<u32>),
-    /// Reads the number of warp instructions so far.
+    /// Reads the number of warp instructions so far, times `step`.
     Clock {
         to: u16,
         wide: Wide,
+        step: u64,
     },
     /// What was done before it is to be seen by others.
     Fence(Scope),

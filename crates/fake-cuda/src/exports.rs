@@ -76,7 +76,7 @@ macro_rules! entry_points {
 
 entry_points! {
     fn cuInit(_flags: c_uint) => CUresult::CUDA_SUCCESS;
-    fn cuDriverGetVersion(version: Place<c_int>) => code(version.put(attributes::DRIVER));
+    fn cuDriverGetVersion(version: Place<c_int>) => code(version.put(attributes::level()));
     fn cuGetErrorString(_error: CUresult, text: Place<*const c_char>) => code(text.put(c"said by the fake driver".as_ptr()));
 
     fn cuDeviceGetCount(count: Place<c_int>) => code(count.put(1));
@@ -84,9 +84,12 @@ entry_points! {
         if ordinal == 0 { code(device.put(0)) } else { CUresult::CUDA_ERROR_INVALID_DEVICE }
     };
     fn cuDeviceGetAttribute(value: Place<c_int>, of: CUdevice_attribute, _device: CUdevice) => {
-        code(value.put(attributes::value(of)))
+        match attributes::value(of) {
+            Some(known) => code(value.put(known)),
+            None => CUresult::CUDA_ERROR_NOT_SUPPORTED,
+        }
     };
-    fn cuDeviceTotalMem_v2(bytes: Place<usize>, _device: CUdevice) => code(bytes.put(attributes::MEMORY_BYTES as usize));
+    fn cuDeviceTotalMem_v2(bytes: Place<usize>, _device: CUdevice) => code(bytes.put(attributes::memory_bytes() as usize));
     fn cuDevicePrimaryCtxRetain(context: Place<CUcontext>, _device: CUdevice) => {
         code(context.put(without_provenance_mut(CONTEXT)))
     };

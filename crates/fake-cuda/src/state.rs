@@ -199,6 +199,9 @@ impl State {
         let launch = Launch { shared_bytes: *shared_bytes, limits, ..Launch::new(entry, grid, block, &args) };
         let report = module.launch(&launch, &mut self.memory).map_err(|error| refusal(&error))?;
         self.now_ns += launch_ns + busy_ns(&report, grid);
+        if attributes::faults() {
+            self.broken = Some(Code::CUDA_ERROR_LAUNCH_FAILED);
+        }
         if let Some(finding) = report.findings.iter().find(|f| !is_cut(f)) {
             eprintln!("fake CUDA: {finding}");
             self.broken = Some(consequence(&finding.fault));

@@ -79,7 +79,9 @@ fn programs_run_and_results_come_back() {
         return;
     }
     let mut device = device();
-    assert_eq!((device.spec().fact("sm"), device.compiler().as_str()), (Some(80), "the driver"));
+    let environment = device.environment();
+    assert_eq!((device.spec().fact("sm"), environment.assembler.as_deref()), (Some(80), Some("the driver")));
+    assert!(environment.driver.is_some_and(|driver| driver.starts_with("CUDA 12.9")));
     device.run(&program(DOUBLE, 4, 0)).unwrap();
     assert_eq!(device.read().unwrap()[0].as_slice::<f32>(), [2.0, 4.0, 6.0, 8.0]);
     // More shared memory than a block has without asking.

@@ -126,6 +126,21 @@ pub fn contest(
     Ok(runs.into_iter().zip(errors).map(|(runs, max_rel_error)| runs.standing(max_rel_error)).collect())
 }
 
+/// Times once more, under other settings, those that were right, without checking them again: `CachePolicy::Cold` beside warm caches.
+/// The median cost of each; none of those that failed, before or now.
+///
+/// # Errors
+/// A device that failed.
+pub fn again(
+    measure: &mut dyn Measure,
+    entrants: &[&Entrant],
+    settings: &ContestSettings,
+) -> Result<Vec<Option<f64>>, DeviceError> {
+    let timed: Vec<Timed<'_>> = entrants.iter().map(|e| (&*e.problem, &e.point)).collect();
+    let runs = rounds(measure, &timed, settings, &|_| None)?;
+    Ok(runs.iter().map(Runs::median).collect())
+}
+
 /// A problem, and the point of it that is timed.
 pub(crate) type Timed<'e> = (&'e dyn Problem, &'e Point);
 

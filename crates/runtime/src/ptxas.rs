@@ -115,6 +115,12 @@ impl Ptxas {
         self.release
     }
 
+    /// The release and the file, for people: `ptxas 13.0 (/usr/local/cuda/bin/ptxas)`.
+    pub fn described(&self) -> String {
+        let (major, minor) = self.release;
+        format!("ptxas {major}.{minor} ({})", self.path.display())
+    }
+
     /// Assembles a module for compute capability `sm`, or for the very architecture whose features it uses.
     ///
     /// # Errors

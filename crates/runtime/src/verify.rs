@@ -103,9 +103,25 @@ struct Case {
     expected: Option<Arc<OnceLock<Expected>>>,
 }
 
-/// Data are kept for the next configuration, and their reference in higher precision is, up to this many bytes together. Larger ones
-/// are made again: a reference takes three times the memory of its results in f32, and those of a large product do not fit twice.
+/// Data are kept for the next configuration, and their reference in higher precision is, up to this many bytes together, or an eighth of the
+/// memory that the system has to give, if that is more. Larger ones are made again: a reference takes three times the memory of its
+/// results in f32, and those of a large product may not fit twice.
 const MOST_HELD: usize = 150 << 20;
+
+fn most_held() -> usize {
+    static MOST: OnceLock<usize> = OnceLock::new();
+    *MOST.get_or_init(|| {
+        let said = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
+        MOST_HELD.max(available(&said).unwrap_or(0) / 8)
+    })
+}
+
+/// Bytes of memory that may be had, of what the system says.
+fn available(said: &str) -> Option<usize> {
+    let line = said.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    let kib: usize = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    kib.checked_mul(1 << 10)
+}
 
 /// Bytes that a reference takes for each element: the value and its bound.
 const OF_REFERENCE: usize = size_of::<f64>() + size_of::<f32>();
@@ -160,7 +176,7 @@ impl Verifier {
             return known.clone();
         }
         let work = Arc::new(problem.workload(filling, self.settings.seed));
-        if held(&work) > MOST_HELD {
+        if held(&work) > most_held() {
             return Case { filling, work, expected: None };
         }
         let case = Case { filling, work, expected: Some(Arc::default()) };

@@ -69,13 +69,19 @@ pub fn sampled(
     let mut left = how.points.max(1);
     while left > 0 && (look.scored.is_empty() || look.has_time()) {
         let count = left.min(BATCH);
-        let drawn: Result<Vec<Point>, DrawError> =
-            (0..count).map(|_| Ok(sampler.draw(problem.space(), &mut rng)?.point)).collect();
-        look.at(drawn?);
+        let mut drawn = Vec::with_capacity(count);
+        // Where legal points are rare, drawing takes as long as scoring.
+        while drawn.len() < count && (drawn.is_empty() || look.has_time()) {
+            drawn.push(sampler.draw(problem.space(), &mut rng)?.point);
+        }
+        look.at(drawn);
         left -= count;
     }
     let around = Neighbourhood::of(problem.space());
     for _ in 0..how.climbs {
+        if !look.has_time() {
+            break;
+        }
         let parents: Vec<Point> = look.best(PARENTS).into_iter().map(|(_, point)| point.clone()).collect();
         let before = look.scored.len();
         parents.iter().for_each(|parent| look.at(around.within(parent, Reach::Single)));

@@ -15,7 +15,7 @@ use tilewright_core::computation::Computation;
 use tilewright_core::dtype::DType;
 use tilewright_core::program::{DeviceError, LibraryCall};
 use tilewright_ops::gemm::{A, ALPHA, B, BETA, C, Gemm, GemmInput};
-use tilewright_runtime::cuda::{DeviceLibrary, Stage};
+use tilewright_runtime::cuda::{DeviceLibrary, Stage, level};
 
 /// The file that is looked for.
 pub(super) const STEM: &str = "libcublas.so";
@@ -112,10 +112,46 @@ fn open_at(path: &Path) -> Result<Files, String> {
     }
 }
 
+/// Major releases whose prototypes are those that are called here.
+const RELEASES: std::ops::RangeInclusive<c_int> = 11..=13;
+
+/// Major, minor and patch of what the library says of itself.
+fn version(light: &Library) -> Result<[c_int; 3], String> {
+    let property: unsafe extern "C" fn(u32, *mut c_int) -> Status = symbol(light, "cublasLtGetProperty")?;
+    let mut parts = [0; 3];
+    for (which, part) in (0..).zip(&mut parts) {
+        // SAFETY: the place is ours; the function may be called at any time.
+        let status = unsafe { property(which, part) };
+        ok(status, "cublasLtGetProperty").map_err(|e| e.to_string())?;
+    }
+    Ok(parts)
+}
+
+/// Refuses a release whose functions may be others, and one that is newer than the driver, which no device would run.
+fn expect_release(path: &Path, [major, minor, patch]: [c_int; 3], driver: Option<i32>) -> Result<(), String> {
+    let (path, found) = (path.display(), format!("cuBLAS {major}.{minor}.{patch}"));
+    if !RELEASES.contains(&major) {
+        let (first, last) = (RELEASES.start(), RELEASES.end());
+        return Err(format!("{path} is {found}; releases {first} to {last} are needed"));
+    }
+    match driver {
+        Some(level) if level / 1000 < major => {
+            let has = format!("CUDA {}.{}", level / 1000, level % 1000 / 10);
+            Err(format!("{path} is {found} and needs a driver of CUDA {major}; the driver here is of {has}"))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Both libraries, or why there is none. Nothing is asked of a device yet.
 pub(super) fn open() -> Result<Opened, String> {
-    let files = first(STEM, open_at)?;
-    let version: unsafe extern "C" fn() -> usize = symbol(&files.light, "cublasLtGetVersion")?;
+    let driver = level();
+    let (files, [major, minor, patch]) = first(STEM, |path| {
+        let files = open_at(path)?;
+        let version = version(&files.light).map_err(|why| format!("{}: {why}", path.display()))?;
+        expect_release(path, version, driver)?;
+        Ok((files, version))
+    })?;
     let plain = Plain {
         create: symbol(&files.blas, "cublasCreate_v2")?,
         set_stream: symbol(&files.blas, "cublasSetStream_v2")?,
@@ -137,9 +173,7 @@ pub(super) fn open() -> Result<Opened, String> {
         handle: None,
         known: HashMap::new(),
     };
-    // SAFETY: the function takes nothing and may be called at any time.
-    let number = unsafe { version() };
-    let version = format!("{}.{}.{}", number / 10_000, number / 100 % 100, number % 100);
+    let version = format!("{major}.{minor}.{patch}");
     let identity = Identity { path: Some(files.path.clone()), ..Identity::built_in("cublas", &version) };
     // Never closed: code of theirs is loaded on the device.
     std::mem::forget(files);
@@ -150,7 +184,11 @@ fn ok(status: Status, what: &str) -> Result<(), DeviceError> {
     match status {
         0 => Ok(()),
         3 => Err(DeviceError::OutOfMemory { need: 0, have: None }),
-        7 | 15 => Err(DeviceError::Unsupported { device: "cuda".into(), feature: format!("{what} (status {status})") }),
+        // What is refused is wrong with the call, and no lack of the device.
+        7 => {
+            Err(DeviceError::Argument { name: "call".into(), message: format!("{what} refuses it (status {status})") })
+        }
+        15 => Err(DeviceError::Unsupported { device: "cuda".into(), feature: format!("{what} (status {status})") }),
         _ => Err(DeviceError::Load(format!("{what}: status {status}"))),
     }
 }
@@ -422,43 +460,4 @@ impl DeviceLibrary for Light {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use tilewright_core::space::Config;
-
-    #[test]
-    fn without_the_libraries_there_is_a_reason() {
-        match open() {
-            Ok((identity, found)) => {
-                assert!(identity.path.is_some_and(|path| path.is_file()));
-                assert_eq!(found.iter().map(|l| l.name().to_owned()).collect::<Vec<_>>(), ["cublas", "cublaslt"]);
-            }
-            Err(reason) => assert!(reason.contains("libcublas"), "{reason}"),
-        }
-    }
-
-    #[test]
-    fn calls_are_checked_before_anything_is_called() {
-        let call =
-            |fields: &str| LibraryCall { library: "cublas".into(), option: 0, input: Config::parse(fields).unwrap() };
-        let input = parsed(&call("m=3,n=4,k=5,dtype=f32")).unwrap();
-        let refused = |fields: &str| match parsed(&call(fields)) {
-            Err(DeviceError::Argument { name, .. }) => name,
-            other => panic!("{fields}: {other:?}"),
-        };
-        assert_eq!(refused("m=3,n=4"), "k");
-        assert_eq!(refused("m=3,n=4,k=5,batch=2"), "batch");
-        let stage = |bytes| Stage {
-            stream: std::ptr::null_mut(),
-            buffers: &[0, 0, 0],
-            bytes,
-            scalars: &[1.0, 0.0],
-            scratch: 0,
-            scratch_bytes: 0,
-        };
-        assert_eq!(fits(&input, &stage(&[60, 80, 48])), Ok(()));
-        assert!(fits(&input, &stage(&[60, 80, 47])).is_err());
-        assert!(fits(&input, &stage(&[60, 80])).is_err());
-        assert_eq!(size_of::<Candidate>(), 8 * 8 + 8 + 4 + 4 + 4 * 4);
-    }
-}
+mod tests;

@@ -44,7 +44,7 @@ fn with_tuner<R>(
     let Campaign { kernels, trainer, objective, settings, devices, .. } = campaign;
     let mut held: Vec<_> = devices.iter().map(|d| d.lock().unwrap_or_else(PoisonError::into_inner)).collect();
     let mut live: Vec<_> = held.iter_mut().map(|device| Live::new(&mut **device).seed(settings.seed)).collect();
-    let scale = &settings.scale;
+    let (scale, usual) = (&settings.scale, TuneSettings::default());
     let mut tuner = Tuner {
         kernels: kernels.clone(),
         devices: live.iter_mut().map(|device| device as &mut dyn Measure).collect(),
@@ -58,7 +58,8 @@ fn with_tuner<R>(
             objective: objective.clone(),
             log_bytes: LARGEST_FILE,
             seed: settings.seed,
-            ..TuneSettings::default()
+            timing: scale.timing(usual.timing.clone()),
+            ..usual
         }
         .whole_inputs(scale.configs_per_input),
     };

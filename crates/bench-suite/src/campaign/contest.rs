@@ -1,6 +1,6 @@
 //! Tasks planned with the profiles and compared with the vendor's library: the usual ones of the computation, and square sizes.
 
-use super::rows::{BaselineRow, SWEEP, Tables};
+use super::rows::{BaselineRow, SWEEP, Spent, Tables};
 use super::stages::{self, Progress};
 use super::state::State;
 use super::{Campaign, CampaignError, Deadline};
@@ -11,13 +11,13 @@ use tilewright_baselines::{device_kernels, kernels};
 use tilewright_core::computation::InputError;
 use tilewright_core::device::{DeviceKind, DeviceSpec};
 use tilewright_core::expr::Value;
-use tilewright_core::measurement::FailureKind;
+use tilewright_core::measurement::{CachePolicy, FailureKind, Timing};
 use tilewright_core::objective::Objective;
 use tilewright_core::predictor::Predictor;
 use tilewright_core::problem::{AnyKernel, Problem};
 use tilewright_core::search::Search;
 use tilewright_core::space::{Config, Point};
-use tilewright_runtime::contest::{ContestSettings, Entrant, Standing, contest, libraries};
+use tilewright_runtime::contest::{ContestSettings, Entrant, Standing, again, contest, libraries};
 use tilewright_runtime::knowledge::{Knowledge, Ranking, Shared as Source};
 use tilewright_runtime::store::Profile;
 use tilewright_runtime::tune::TunePaths;
@@ -35,8 +35,12 @@ const CUT_OFF: f64 = 2.5;
 /// Configurations of a kernel that are checked, and timed beside the others.
 const FINALISTS: usize = 3;
 
-/// The share of a task's time that the model may take.
+/// The share of a task's time that the model may take, and the most of it.
 const RANKING_SHARE: f64 = 0.25;
+const LONGEST_RANKING: Duration = Duration::from_secs(2);
+
+/// The share of a task's time that is kept for checking the finalists and timing them beside the libraries.
+const CONTEST_SHARE: f64 = 0.35;
 
 /// Tasks with the class of inputs that each is of.
 type Classed = (Task, String);
@@ -154,8 +158,25 @@ fn predictors(campaign: &Campaign<'_>) -> Result<Vec<Option<Box<dyn Predictor>>>
     campaign.kernels.iter().zip(campaign.paths()).map(one).collect()
 }
 
-/// Entrants, what the model expected of each, and how many configurations were timed in all.
-type Finalists = (Vec<Entrant>, Vec<Option<f64>>, usize);
+/// The best configurations of each kernel.
+#[derive(Default)]
+struct Finalists {
+    entrants: Vec<Entrant>,
+    /// What the model expected of each.
+    predicted: Vec<Option<f64>>,
+    /// How many configurations were timed in all.
+    timed: usize,
+    /// Seconds of the host for what the model was asked.
+    ranking_s: f64,
+}
+
+/// The best configurations of one kernel, best first.
+#[derive(Default)]
+struct Planned {
+    best: Vec<Timed>,
+    timed: u64,
+    ranking_s: f64,
+}
 
 /// One task.
 struct Contest<'a> {
@@ -173,7 +194,9 @@ impl Contest<'_> {
     /// The best configurations of each kernel beside the libraries; None if nothing is legal, or nothing ran.
     fn row(&self, stage: &str, state: &State) -> Result<Option<TaskRow>, CampaignError> {
         let (campaign, spec) = (self.campaign, self.campaign.spec());
-        let (mut entrants, predicted, timed) = self.finalists(&spec)?;
+        let began = Instant::now();
+        let Finalists { mut entrants, predicted, timed, ranking_s } = self.finalists(&spec)?;
+        let search_s = began.elapsed().as_secs_f64();
         if entrants.is_empty() {
             return Ok(None);
         }
@@ -205,39 +228,50 @@ impl Contest<'_> {
         }
         let mut row =
             TaskRow::new(stage, (self.task, self.class), &*entrants[at].problem, &entrants[at].point, cost, baselines);
+        if stage != SWEEP && spec.kind != DeviceKind::Cpu {
+            let baselines = (ours..entrants.len()).filter(|at| costs[*at].is_some());
+            let right: Vec<&Entrant> = std::iter::once(at).chain(baselines).map(|at| &entrants[at]).collect();
+            let timing = Timing { cache: CachePolicy::Cold, ..settings.timing.clone() };
+            let mut cold = again(&mut measure, &right, &ContestSettings { timing, ..settings })?.into_iter();
+            row.cold(cold.next().flatten(), cold);
+        }
         row.metric.clone_from(&campaign.objective.metric);
         (row.predicted, row.timed, row.wrong, row.missing) = (predicted[at], timed, wrong, missing);
         row.fitted = state.fitted;
+        row.spent = Some(Spent { ranking_s, search_s, contest_s: began.elapsed().as_secs_f64() - search_s });
         if campaign.objective == Objective::default() {
             row.rates();
         }
         Ok(Some(row))
     }
 
-    /// The best configurations of each kernel, what the model expected of them, and how many were timed in all.
+    /// Planned in the time that the contest leaves.
     fn finalists(&self, spec: &Arc<DeviceSpec>) -> Result<Finalists, CampaignError> {
         let kernels = &self.campaign.kernels;
-        let (mut entrants, mut predicted, mut timed) = (Vec::new(), Vec::new(), 0);
+        let mut out = Finalists::default();
+        let end = Instant::now() + Duration::from_secs_f64(self.deadline.left_s() * (1.0 - CONTEST_SHARE));
         for (at, kernel) in kernels.iter().enumerate() {
             // What is left is shared by the kernels that are left.
-            let share = self.deadline.left_s() / (kernels.len() - at) as f64;
+            let share = self.deadline.until(end).left_s() / (kernels.len() - at) as f64;
             let Ok(problem) = kernel.problem(spec, &self.task.input) else { continue };
             let problem: Arc<dyn Problem> = problem.into();
-            let (found, count) = self.plan(&*problem, at, share)?;
-            timed += count as usize;
-            for (point, cost) in found.into_iter().take(FINALISTS) {
-                entrants.push(Entrant { name: kernel.id().to_string(), problem: problem.clone(), point });
-                predicted.push(cost);
+            let planned = self.plan(&*problem, at, share)?;
+            out.timed += planned.timed as usize;
+            out.ranking_s += planned.ranking_s;
+            for (point, cost) in planned.best.into_iter().take(FINALISTS) {
+                out.entrants.push(Entrant { name: kernel.id().to_string(), problem: problem.clone(), point });
+                out.predicted.push(cost);
             }
         }
-        Ok((entrants, predicted, timed))
+        Ok(out)
     }
 
     fn settings(&self, device: &DeviceSpec) -> ContestSettings {
         let Campaign { objective, settings, .. } = self.campaign;
         let usual = ContestSettings::on(device, settings.seed);
         let rounds = settings.scale.rounds;
-        ContestSettings { objective: objective.clone(), rounds, min_rounds: rounds.min(usual.min_rounds), ..usual }
+        let (objective, min_rounds) = (objective.clone(), rounds.min(usual.min_rounds));
+        ContestSettings { objective, rounds, min_rounds, timing: settings.scale.timing(usual.timing.clone()), ..usual }
     }
 
     /// The routines of a GPU are asked for wherever they are, so that a table says why they are absent.
@@ -249,20 +283,21 @@ impl Contest<'_> {
         }
     }
 
-    /// Refines what the model expects most of by measuring; best first, and how many were timed.
-    fn plan(&self, problem: &dyn Problem, at: usize, seconds: f64) -> Result<(Vec<Timed>, u64), CampaignError> {
+    /// Refines what the model expects most of by measuring.
+    fn plan(&self, problem: &dyn Problem, at: usize, seconds: f64) -> Result<Planned, CampaignError> {
         let Campaign { kernels, objective, settings, .. } = self.campaign;
         let (scale, began) = (&settings.scale, Instant::now());
         let mut sampler = Chained::new(kernels[at].space(), tilewright_sampler::Settings::default());
-        let limit = Duration::from_secs_f64(seconds * RANKING_SHARE);
+        let limit = Duration::from_secs_f64(seconds * RANKING_SHARE).min(LONGEST_RANKING);
         let ranking = Ranking::Sample(Sampling { points: scale.scored, climbs: scale.climbs, limit });
         let predictor = self.predictors[at].as_deref();
         let knowledge = Knowledge::ask(problem, predictor, (&ranking, scale.timed), &mut sampler, settings.seed);
         let knowledge = match knowledge {
             Ok(knowledge) => knowledge,
-            Err(RuntimeError::NothingLegal { .. }) => return Ok((Vec::new(), 0)),
+            Err(RuntimeError::NothingLegal { .. }) => return Ok(Planned::default()),
             Err(error) => return Err(error.into()),
         };
+        let ranking_s = began.elapsed().as_secs_f64();
         let source = Source::new(&mut sampler);
         let setup = knowledge.setup(objective, &source);
         let mut search = Refine::new(&setup, settings.seed);
@@ -293,7 +328,8 @@ impl Contest<'_> {
             let predicted = predicted(&point);
             (point, predicted)
         };
-        Ok((search.best().points.into_iter().map(timed).collect(), trace.evaluations))
+        let best = search.best().points.into_iter().map(timed).collect();
+        Ok(Planned { best, timed: trace.evaluations, ranking_s })
     }
 }
 

@@ -24,6 +24,18 @@ pub enum CampaignError {
         /// Of this run.
         expected: String,
     },
+    /// The folder holds the results of another device.
+    #[error("{file}: it was measured on {found}, this device is {expected} ({differs}); choose another folder")]
+    OtherDevice {
+        /// The file that tells.
+        file: String,
+        /// Name and driver in the file.
+        found: String,
+        /// Name and driver of this run.
+        expected: String,
+        /// What differs, each with both values.
+        differs: String,
+    },
     /// The folder holds the other kind of campaign, or does not say which.
     #[error("{folder}: {}; choose another --out", found.map_or_else(
         || "its campaign.json is of an older version and does not say whether it is a real campaign or a rehearsal, and too \
@@ -55,6 +67,20 @@ pub enum CampaignError {
         tried: usize,
         /// What was wrong with the last.
         last: String,
+    },
+    /// What a stage ran failed, so that nothing that is measured here would prove anything.
+    #[error("{stage}: {failed} of {} failed, so nothing that is measured here would prove anything; the first: {first}", counted(.of, .what))]
+    Unsound {
+        /// The stage.
+        stage: &'static str,
+        /// How many failed.
+        failed: u64,
+        /// Of how many.
+        of: u64,
+        /// What they are: `kernel`, `case`.
+        what: &'static str,
+        /// What failed first, and how.
+        first: String,
     },
     /// Fitting or drawing.
     #[error(transparent)]

@@ -2,7 +2,7 @@
 
 use super::stages::Progress;
 use super::state::State;
-use super::{Campaign, CampaignError, Deadline, files};
+use super::{Campaign, CampaignError, Deadline, files, micro};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -45,7 +45,7 @@ struct JudgedForm {
 
 /// Times what is not timed yet, fits, judges.
 pub(super) fn run(campaign: &Campaign<'_>, _: &mut State, deadline: Deadline<'_>) -> Result<Progress, CampaignError> {
-    let Some(target) = campaign.spec().fact("sm").and_then(Target::of_sm) else {
+    let Some((target, _)) = micro::gpu(campaign)? else {
         return Ok(Progress { done: true, note: "no GPU: no kernels of loops".into() });
     };
     let how_much = &campaign.settings.scale;
@@ -90,6 +90,7 @@ fn time(
     let lower = |instance: &Instance| program(instance, target).map(|(_, p)| p).map_err(|e| e.to_string());
     let limit = Duration::from_secs_f64(0.9 * deadline.left_s());
     let mut how = LinearMeasure { seed: campaign.settings.seed, limit, ..LinearMeasure::of_gpu() };
+    how.policy = campaign.settings.scale.timing(how.policy);
     if campaign.spec().kind != DeviceKind::Cuda {
         // An emulator's cost is the same every time.
         how.policy = Timing { warmup: 0, min_repeats: 1, max_repeats: 1, ..how.policy };

@@ -14,6 +14,7 @@
 //! Stages get shares of the time that is left and stop in time. What is unfinished is taken up by the next run on the same
 //! folder. The folder is flat: [`FILES`], and a log and a profile for each kernel, by its name.
 
+mod clock;
 mod collect;
 mod contest;
 mod emulated;
@@ -33,7 +34,7 @@ pub use emulated::{EMULATED_COST, Emulated, NO_TIME};
 pub use error::CampaignError;
 pub use settings::{CampaignKind, Scale, Settings};
 pub use stages::{STAGE_NAMES, stage_names};
-pub use state::{MicroResult, Stage, State, Verified};
+pub use state::{MicroResult, Stage, StageClock, State, Tally, Verified};
 
 use serde::Serialize;
 use std::path::{Path, PathBuf};
@@ -83,6 +84,11 @@ pub struct Summary {
     pub wrong_results: u64,
     /// Cases that were verified.
     pub verified: u64,
+    /// Of those, how many could not be run.
+    pub failed: u64,
+    /// Kernels of which most cases were wrong or could not be run, each in words: what was measured of them proves nothing.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub unsound: Vec<String>,
     /// Measurements in the logs.
     pub samples: u64,
     /// What is measured: `time_s`, or an emulator's cost, which is no time.
@@ -127,6 +133,8 @@ impl Campaign<'_> {
         self.rename_old()?;
         let mut state = State::open(&out.join(FILES[0]), self)?;
         state.runs += 1;
+        state.environment = self.device().environment();
+        state.environment.lines().iter().for_each(|line| (self.note)(line));
         // Before anything is measured: a run that is killed at once must leave word of its kind.
         state.write()?;
         let (end, computation) = (began + self.settings.budget, self.computation());
@@ -141,23 +149,27 @@ impl Campaign<'_> {
             let shares: f64 = stages::STAGES[at..].iter().filter(unfinished).map(|s| s.share).sum();
             let time = std::time::Duration::from_secs_f64(left * stage.share / shares.max(stage.share));
             (self.note)(name);
-            let deadline = Deadline { end: (Instant::now() + time).min(end), stop: self.stop };
-            let start = Instant::now();
-            let outcome = (stage.run)(self, &mut state, deadline);
-            let seconds = start.elapsed().as_secs_f64();
-            let (done, note) = match outcome {
-                Ok(progress) => (progress.done, progress.note),
-                Err(error) => {
-                    // What was measured so far stays; the next run tries the rest.
-                    state.end_stage(name, false, seconds, error.to_string());
-                    state.write()?;
-                    return Err(error);
-                }
-            };
-            state.end_stage(name, done, seconds, note);
-            state.write()?;
+            self.stage(stage, (Instant::now() + time).min(end), &mut state)?;
         }
         self.summary(&state)
+    }
+
+    /// Runs a stage until it is done or its time is up.
+    fn stage(&self, stage: &stages::StageKind, end: Instant, state: &mut State) -> Result<(), CampaignError> {
+        let start = Instant::now();
+        let before_mhz = clock::warmed(self, self.settings.scale.warm_up);
+        let outcome = (stage.run)(self, state, Deadline { end, stop: self.stop });
+        let after_mhz = clock::warmed(self, self.settings.scale.warm_up.min(clock::LOOK));
+        let (done, note, failed) = match outcome {
+            Ok(progress) => (progress.done, progress.note, None),
+            // What was measured so far stays; the next run tries the rest.
+            Err(error) => (false, error.to_string(), Some(error)),
+        };
+        let (name, seconds) = (stage.name(&self.computation()).to_owned(), start.elapsed().as_secs_f64());
+        let clock = before_mhz.zip(after_mhz).map(|(before_mhz, after_mhz)| StageClock { before_mhz, after_mhz });
+        state.end_stage(Stage { name, done, seconds, note, clock });
+        state.write()?;
+        failed.map_or(Ok(()), Err)
     }
 
     /// Folders of an older version named the files of their one kernel otherwise.
@@ -181,6 +193,8 @@ impl Campaign<'_> {
             stages: state.stages.clone(),
             wrong_results: state.wrong_results() + tables.wrong(),
             verified: state.verify.values().map(|v| v.cases).sum(),
+            failed: state.verify.values().map(|v| v.failed).sum(),
+            unsound: state.unsound(),
             samples: state.samples,
             metric: self.objective.metric.clone(),
             geomean_ratio: tables.geomeans(),

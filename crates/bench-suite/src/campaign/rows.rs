@@ -71,6 +71,9 @@ pub struct BaselineRow {
     pub cost: f64,
     /// 10^9 operations a second, where the cost is a time.
     pub gflops: Option<f64>,
+    /// Its cost where the second-level cache was overwritten before each run; none where that was not measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost_cold: Option<f64>,
     /// The library: version, file, and the core whose code it runs; none where an older version wrote the row.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub library: Option<String>,
@@ -79,8 +82,19 @@ pub struct BaselineRow {
 impl BaselineRow {
     pub(super) fn new(name: &str, cost: f64, kernel: &KernelId) -> Self {
         let library = identity_of(kernel).map(|identity| identity.to_string());
-        Self { name: name.to_owned(), cost, gflops: None, library }
+        Self { name: name.to_owned(), cost, gflops: None, cost_cold: None, library }
     }
+}
+
+/// Where the time of a task went, in seconds.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Spent {
+    /// What the model was asked on the host, while the device waited.
+    pub ranking_s: f64,
+    /// The search in all: the ranking, compiling and timing of configurations.
+    pub search_s: f64,
+    /// Checking the finalists and timing them beside the libraries.
+    pub contest_s: f64,
 }
 
 /// A task.
@@ -107,6 +121,12 @@ pub struct TaskRow {
     pub cost: f64,
     /// 10^9 operations a second, where the cost is a time.
     pub gflops: Option<f64>,
+    /// Our cost where the second-level cache was overwritten before each run; none where that was not measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost_cold: Option<f64>,
+    /// Cost of the vendor's default over ours, both with the cache overwritten.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ratio_default_cold: Option<f64>,
     /// What the model expected.
     pub predicted: Option<f64>,
     /// The chosen parameters.
@@ -121,6 +141,9 @@ pub struct TaskRow {
     pub ratio_default: Option<f64>,
     /// Cost of the vendor's best candidate over ours.
     pub ratio_best: Option<f64>,
+    /// Where its time went; none where an older version wrote the row.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spent: Option<Spent>,
     /// Faster configurations whose result was wrong.
     pub wrong: Vec<String>,
     /// Baselines that did not take part, and why.
@@ -155,6 +178,8 @@ impl TaskRow {
             metric: String::new(),
             cost,
             gflops: None,
+            cost_cold: None,
+            ratio_default_cold: None,
             predicted: None,
             config: problem.space().config(point),
             timed: 0,
@@ -162,6 +187,7 @@ impl TaskRow {
             ratio_default: DEFAULTS.into_iter().find_map(of),
             ratio_best: best.map(|b| b / cost),
             baselines,
+            spent: None,
             wrong: Vec::new(),
             missing: Vec::new(),
             resources: resources.map(|(name, value)| (name.to_owned(), f64::from(value))).collect(),
@@ -173,6 +199,14 @@ impl TaskRow {
         let flops = self.flops;
         self.gflops = Some(flops / self.cost / 1e9);
         self.baselines.iter_mut().for_each(|b| b.gflops = Some(flops / b.cost / 1e9));
+    }
+
+    /// Notes the costs with an overwritten cache: ours, and those of the baselines in their order.
+    pub(super) fn cold(&mut self, ours: Option<f64>, baselines: impl IntoIterator<Item = Option<f64>>) {
+        self.cost_cold = ours;
+        self.baselines.iter_mut().zip(baselines).for_each(|(baseline, cost)| baseline.cost_cold = cost);
+        let of = |name: &str| self.baselines.iter().find(|b| b.name == name)?.cost_cold;
+        self.ratio_default_cold = DEFAULTS.into_iter().find_map(of).zip(ours).map(|(theirs, ours)| theirs / ours);
     }
 
     fn baseline(&self, name: &str) -> Option<f64> {
@@ -221,6 +255,11 @@ impl Tables {
             let _ = writeln!(out, "Costs are `{}`, counted by an emulator: no times of any device.\n", state.metric);
         }
         let _ = writeln!(out, "Kernel {}, caches {}.\n", state.kernel, state.cache_policy);
+        let with = state.environment.lines();
+        for line in &with {
+            let _ = writeln!(out, "- {line}");
+        }
+        out.push_str(if with.is_empty() { "" } else { "\n" });
         for (stage, title) in TITLES {
             let mut dtypes: Vec<&str> =
                 self.rows.iter().filter(|r| r.stage == stage).map(|r| r.dtype.as_str()).collect();
@@ -273,27 +312,33 @@ impl Tables {
 
 fn table(out: &mut String, rows: &[&TaskRow], timed: bool) {
     let what = if timed { "GFLOP/s" } else { "cost" };
-    let columns = Columns::of(rows);
+    let (columns, is_cold) = (Columns::of(rows), rows.iter().any(|row| row.cost_cold.is_some()));
     let names = |of: &[&str]| of.iter().map(|name| format!(" {name} |")).collect::<String>();
     let (libraries, parameters) = (names(columns.libraries), names(columns.parameters));
     let _ = writeln!(
         out,
-        "| task | {} | ours, {what} |{libraries} best | default / ours | best / ours |{parameters}",
-        columns.sizes
+        "| task | {} | ours, {what} |{libraries} best | default / ours | best / ours |{}{parameters}",
+        columns.sizes,
+        if is_cold { " default / ours, cold |" } else { "" }
     );
-    let _ = writeln!(out, "|---|---|{}", "---:|".repeat(4 + columns.libraries.len() + columns.parameters.len()));
+    let numbers = 4 + usize::from(is_cold) + columns.libraries.len() + columns.parameters.len();
+    let _ = writeln!(out, "|---|---|{}", "---:|".repeat(numbers));
     for row in rows {
         let best = row.baselines.iter().filter_map(|b| b.gflops).max_by(f64::total_cmp);
         let ours = if timed { number(row.gflops, 1) } else { format!("{:.3e}", row.cost) };
         let libraries = columns.libraries.iter().map(|name| number(row.baseline(name), 1));
-        let more = [number(best, 1), number(row.ratio_default, 3), number(row.ratio_best, 3)];
+        let cold = is_cold.then(|| number(row.ratio_default_cold, 3));
+        let more = [number(best, 1), number(row.ratio_default, 3), number(row.ratio_best, 3)].into_iter().chain(cold);
         let parameter = |name: &&str| row.config.get(name).map_or_else(|| "-".to_owned(), ToString::to_string);
         let cells: Vec<String> = libraries.chain(more).chain(columns.parameters.iter().map(parameter)).collect();
         let _ = writeln!(out, "| {} | {} | {ours} | {} |", row.name, row.shape, cells.join(" | "));
     }
-    let ratios: Vec<f64> = rows.iter().filter_map(|r| r.ratio_default).collect();
-    if let (Some(mean), Some(worst)) = (geomean(&ratios), ratios.iter().copied().min_by(f64::total_cmp)) {
-        let _ = writeln!(out, "\nDefault over ours: geometric mean {mean:.3}, worst {worst:.3}.");
+    let warm: Vec<f64> = rows.iter().filter_map(|r| r.ratio_default).collect();
+    let cold: Vec<f64> = rows.iter().filter_map(|r| r.ratio_default_cold).collect();
+    for (ratios, caches) in [(warm, ""), (cold, " with the second-level cache overwritten before each run")] {
+        if let (Some(mean), Some(worst)) = (geomean(&ratios), ratios.iter().copied().min_by(f64::total_cmp)) {
+            let _ = writeln!(out, "\nDefault over ours{caches}: geometric mean {mean:.3}, worst {worst:.3}.");
+        }
     }
     out.push('\n');
 }

@@ -5,6 +5,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 use tilewright_core::computation::InputLimits;
+use tilewright_core::measurement::Timing;
 use tilewright_loops::library;
 
 /// How long, where to, how much.
@@ -50,6 +51,8 @@ pub struct Scale {
     pub verify_cases: u64,
     /// Inputs of cases that are verified.
     pub verify_limits: InputLimits,
+    /// How long a GPU computes before each stage, so that it runs at its clock.
+    pub warm_up: Duration,
     /// Measurements that are enough.
     pub samples: u64,
     /// Configurations of one drawn input.
@@ -70,12 +73,24 @@ pub struct Scale {
     pub refinements: usize,
     /// Rounds of a comparison.
     pub rounds: usize,
+    /// Runs of a timed interval, and repeats of it; as many as a clock needs unless given.
+    pub runs: Option<u32>,
     /// Bytes of a micro kernel's buffer, and what its other counts are scaled by.
     pub micro_bytes: u64,
     /// Sizes of the linear model's kernels.
     pub linear: library::Scale,
     /// Most cases of the linear model's measurement set, and of its test set.
     pub linear_cases: usize,
+}
+
+/// Side of the largest square product of a GPU's sweep.
+const LARGEST_SQUARE: usize = 8192;
+
+/// Limits of a training set that has inputs as large as the square products of this side, of any element type: a model is asked about
+/// them, and must not guess beyond what it has seen.
+fn limits_of_squares(side: usize) -> InputLimits {
+    let side = side as f64;
+    InputLimits { max_flops: 2.0 * side.powi(3), max_bytes: 3.0 * 8.0 * side.powi(2) }
 }
 
 impl Scale {
@@ -85,16 +100,18 @@ impl Scale {
             kind: CampaignKind::Real,
             verify_cases: 500,
             verify_limits: InputLimits { max_flops: 4e6, max_bytes: 4e6 },
+            warm_up: Duration::from_millis(500),
             samples: 20_000,
             configs_per_input: 24,
-            collect_limits: InputLimits { max_flops: 2e10, max_bytes: 512e6 },
+            collect_limits: limits_of_squares(LARGEST_SQUARE),
             shrink: 1,
-            sweep: (1..=16).map(|i| 256 * i).chain([5120, 6144, 7168, 8192]).collect(),
+            sweep: (1..=16).map(|i| 256 * i).chain([5120, 6144, 7168, LARGEST_SQUARE]).collect(),
             scored: 30_000,
             climbs: 8,
             timed: 48,
             refinements: 2,
             rounds: 9,
+            runs: None,
             micro_bytes: 4 << 30,
             linear: library::Scale::Gpu,
             linear_cases: usize::MAX,
@@ -119,6 +136,7 @@ impl Scale {
             kind: CampaignKind::Rehearsal,
             verify_cases: 6,
             verify_limits: InputLimits { max_flops: 1e5, max_bytes: 1e5 },
+            warm_up: Duration::from_micros(200),
             samples: 240,
             configs_per_input: 12,
             collect_limits: InputLimits { max_flops: 2e5, max_bytes: 1e5 },
@@ -129,10 +147,19 @@ impl Scale {
             timed: 3,
             refinements: 1,
             rounds: 1,
+            runs: Some(2),
             micro_bytes: 1 << 18,
             linear: library::Scale::Tiny,
             // It tries the way and fits nothing: a few are enough.
             linear_cases: 3,
+        }
+    }
+
+    /// How runs are timed: as usual, or as often as this scale says.
+    pub(super) fn timing(&self, usual: Timing) -> Timing {
+        match self.runs {
+            Some(runs) => Timing { min_repeats: runs, max_repeats: runs, batch: Some(runs), ..usual },
+            None => usual,
         }
     }
 }

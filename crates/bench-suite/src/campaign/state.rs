@@ -4,9 +4,9 @@ use super::emulated::EMULATED_COST;
 use super::files::{self, damaged};
 use super::{Campaign, CampaignError, CampaignKind, Scale};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
-use tilewright_core::device::DeviceSpec;
+use tilewright_core::device::{DeviceSpec, Environment};
 
 /// Version of the file.
 const VERSION: u32 = 1;
@@ -25,6 +25,18 @@ pub struct Stage {
     pub seconds: f64,
     /// What it came to, in words.
     pub note: String,
+    /// The clock of the GPU's multiprocessors around its last run; none of other devices.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clock: Option<StageClock>,
+}
+
+/// The clock of a GPU's multiprocessors under full load.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct StageClock {
+    /// When the stage began, behind the warming up; MHz.
+    pub before_mhz: f64,
+    /// When it ended; MHz.
+    pub after_mhz: f64,
 }
 
 /// Verified cases of a class of inputs.
@@ -42,6 +54,25 @@ pub struct Verified {
     pub worst_of_bound: f64,
     /// The first failures.
     pub failures: Vec<String>,
+    /// How each kernel did, by its name; nothing where an older version wrote the file.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub kernels: BTreeMap<String, Tally>,
+}
+
+/// Cases of one kernel.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Tally {
+    /// Cases that ran or failed.
+    pub cases: u64,
+    /// Of those, how many were wrong or could not be run.
+    pub bad: u64,
+}
+
+impl Tally {
+    /// Whether more than half were bad.
+    pub(super) fn is_unsound(self) -> bool {
+        2 * self.bad > self.cases
+    }
 }
 
 impl Verified {
@@ -49,6 +80,19 @@ impl Verified {
         if self.failures.len() < KEPT_FAILURES {
             self.failures.push(message);
         }
+    }
+
+    /// Counts a case of a kernel.
+    pub(super) fn count(&mut self, kernel: String, is_right: bool) {
+        let tally = self.kernels.entry(kernel).or_default();
+        tally.cases += 1;
+        tally.bad += u64::from(!is_right);
+    }
+
+    /// Whether no kernel is sound, as far as so many cases of each tell.
+    pub(super) fn is_unsound(&self, fewest: u64) -> bool {
+        let all = self.kernels.values().all(|tally| tally.cases >= fewest && tally.is_unsound());
+        !self.kernels.is_empty() && all
     }
 }
 
@@ -84,6 +128,9 @@ pub struct State {
     pub fingerprint: String,
     /// Its facts, and the rates that were measured.
     pub device: DeviceSpec,
+    /// What it was used with in the last run: driver, assembler, libraries.
+    #[serde(default)]
+    pub environment: Environment,
     /// Runs so far.
     pub runs: u32,
     /// In their order.
@@ -117,6 +164,7 @@ impl State {
                 cache_policy: "warm: runs follow each other on the same buffers".into(),
                 fingerprint: device.fingerprint(),
                 device: (*device).clone(),
+                environment: Environment::default(),
                 runs: 0,
                 stages: Vec::new(),
                 verify: BTreeMap::new(),
@@ -130,11 +178,8 @@ impl State {
             return Err(damaged(path, format!("version {}, this program knows {VERSION}", state.version)));
         }
         state.expect_kind(path, campaign.settings.scale.kind)?;
-        let pairs = [
-            ("the device", state.fingerprint.clone(), device.fingerprint()),
-            ("what is tuned", state.kernel.clone(), kernel),
-            ("the metric", state.metric.clone(), metric),
-        ];
+        state.expect_device(path, &device)?;
+        let pairs = [("what is tuned", state.kernel.clone(), kernel), ("the metric", state.metric.clone(), metric)];
         for (what, found, expected) in pairs {
             if found != expected {
                 return Err(CampaignError::Other { file: path.display().to_string(), what, found, expected });
@@ -142,6 +187,27 @@ impl State {
         }
         state.path = path.to_owned();
         Ok(state)
+    }
+
+    /// Refuses another device; a machine of the same model is none.
+    fn expect_device(&self, path: &Path, device: &DeviceSpec) -> Result<(), CampaignError> {
+        let before = &self.device;
+        // By the facts: an older version may have made fingerprints otherwise.
+        if before.fingerprint() == device.fingerprint() {
+            return Ok(());
+        }
+        let shown = |spec: &DeviceSpec| format!("{} ({})", spec.name, spec.driver);
+        let names: BTreeSet<&String> = before.facts.keys().chain(device.facts.keys()).collect();
+        let value =
+            |spec: &DeviceSpec, name: &str| spec.fact(name).map_or_else(|| "none".to_owned(), |v| v.to_string());
+        let pair = |name: &String| (name.clone(), value(before, name), value(device, name));
+        let own = [("kind".to_owned(), format!("{:?}", before.kind), format!("{:?}", device.kind))].into_iter();
+        let differs = own.chain(names.into_iter().map(pair)).filter(|(_, there, here)| there != here);
+        let differs: Vec<String> =
+            differs.map(|(name, there, here)| format!("{name} {there} there, {here} here")).collect();
+        let file = path.display().to_string();
+        let differs = if differs.is_empty() { "the same facts".to_owned() } else { differs.join(", ") };
+        Err(CampaignError::OtherDevice { file, found: shown(before), expected: shown(device), differs })
     }
 
     /// Refuses the other kind, and notes the kind where it was not said.
@@ -192,15 +258,21 @@ impl State {
         self.stages.iter().any(|s| s.name == stage && s.done)
     }
 
-    pub(super) fn end_stage(&mut self, name: &str, done: bool, seconds: f64, note: String) {
-        match self.stages.iter_mut().find(|s| s.name == name) {
-            Some(stage) => {
-                stage.done = done;
-                stage.seconds += seconds;
-                stage.note = note;
-            }
-            None => self.stages.push(Stage { name: name.into(), done, seconds, note }),
+    /// Notes the end of a stage; its seconds are added to those of earlier runs.
+    pub(super) fn end_stage(&mut self, ended: Stage) {
+        match self.stages.iter_mut().find(|s| s.name == ended.name) {
+            Some(stage) => *stage = Stage { seconds: stage.seconds + ended.seconds, ..ended },
+            None => self.stages.push(ended),
         }
+    }
+
+    /// Kernels of which most verified cases of a class were wrong or could not be run, in words.
+    pub(super) fn unsound(&self) -> Vec<String> {
+        let of = |(class, verified): (&String, &Verified)| {
+            let bad = verified.kernels.iter().filter(|(_, tally)| tally.is_unsound());
+            bad.map(|(kernel, t)| format!("{kernel} in {class}: {} of {} bad", t.bad, t.cases)).collect::<Vec<_>>()
+        };
+        self.verify.iter().flat_map(of).collect()
     }
 
     pub(super) fn wrong_results(&self) -> u64 {

@@ -10,6 +10,9 @@ use tilewright_core::space::Config;
 use tilewright_core::text::counted;
 use tilewright_runtime::verify::VerifyError;
 
+/// Cases of each kernel that tell whether it is sound.
+const TELLING: u64 = 6;
+
 pub(super) fn run(
     campaign: &Campaign<'_>,
     state: &mut State,
@@ -24,10 +27,9 @@ pub(super) fn run(
         done &= of_class(campaign, state, (name, class), wanted, deadline.until(end))?;
     }
     let total = |f: fn(&Verified) -> u64| state.verify.values().map(f).sum::<u64>();
-    let note = {
-        let cases = counted(total(|v| v.cases), "case");
-        format!("{cases}, {} wrong, {} failed", total(|v| v.wrong), total(|v| v.failed))
-    };
+    let cases = counted(total(|v| v.cases), "case");
+    let counts = format!("{cases}, {} wrong, {} failed", total(|v| v.wrong), total(|v| v.failed));
+    let note = [vec![counts], state.unsound()].concat().join("; ");
     Ok(Progress { done, note })
 }
 
@@ -38,11 +40,12 @@ fn of_class(
     wanted: u64,
     deadline: Deadline<'_>,
 ) -> Result<bool, CampaignError> {
-    let mut verified = state.verify.remove(name).unwrap_or_default();
+    // What ended an earlier run is looked at anew: the cause may be mended.
+    let mut verified = state.verify.remove(name).filter(|before| !before.is_unsound(1)).unwrap_or_default();
     let mut cases = Turns::new(campaign, class, verified.cases);
     let ahead = campaign.device().ahead().max(1);
     let mut queue = VecDeque::new();
-    let mut lost = None;
+    let mut lost: Option<CampaignError> = None;
     while verified.cases < wanted && !deadline.over() {
         while queue.len() < ahead && (queue.len() as u64) < wanted - verified.cases {
             let Some(case) = cases.next()? else { break };
@@ -53,7 +56,11 @@ fn of_class(
         }
         let Some(case) = queue.pop_front() else { break };
         if let Err(error) = check(campaign, &case, &mut verified) {
-            lost = Some(error);
+            lost = Some(error.into());
+            break;
+        }
+        if verified.is_unsound(TELLING.min(wanted)) {
+            lost = Some(unsound(&verified));
             break;
         }
         if verified.cases.is_multiple_of(20) {
@@ -62,9 +69,19 @@ fn of_class(
         }
     }
     let done = verified.cases >= wanted;
+    if done && lost.is_none() && verified.is_unsound(1) {
+        lost = Some(unsound(&verified));
+    }
     state.verify.insert(name.to_owned(), verified);
     state.write()?;
-    lost.map_or(Ok(done), |error| Err(error.into()))
+    lost.map_or(Ok(done), Err)
+}
+
+/// The error of a class in which no kernel is sound.
+fn unsound(verified: &Verified) -> CampaignError {
+    let (failed, of) = (verified.wrong + verified.failed, verified.cases);
+    let first = verified.failures.first().cloned().unwrap_or_default();
+    CampaignError::Unsound { stage: "verify", failed, of, what: "case", first }
 }
 
 /// Runs a case and notes what came of it.
@@ -84,6 +101,8 @@ fn check(campaign: &Campaign<'_>, case: &Case, verified: &mut Verified) -> Resul
             case.seed
         )
     };
+    let is_right = checked.as_ref().is_ok_and(|found| found.is_right());
+    verified.count(case.problem.kernel().to_string(), is_right);
     match checked {
         Ok(found) => match found.complaint() {
             Some(complaint) => {

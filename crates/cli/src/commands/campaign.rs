@@ -61,9 +61,13 @@ pub(crate) fn run(args: &CampaignArgs, wiring: &Wiring, seed: u64, output: Outpu
         }
     }
     output.answer(&summary, || text(&summary))?;
-    match summary.wrong_results {
-        0 => Ok(()),
-        wrong => {
+    match (summary.wrong_results, &summary.unsound[..]) {
+        (0, []) => Ok(()),
+        (0, unsound) => {
+            let message = format!("most cases of some kernels failed: {}; see campaign.json", unsound.join("; "));
+            Err(Failure { detail: Some("unsound"), ..Failure::new(Kind::Device, "device", message) })
+        }
+        (wrong, _) => {
             Err(Failure::new(Kind::Wrong, "device", format!("{}; see campaign.json", counted(wrong, "wrong result"))))
         }
     }
@@ -115,9 +119,15 @@ fn failed(error: CampaignError) -> Failure {
         CampaignError::Runtime(error) => error.into(),
         CampaignError::Device(error) => error.into(),
         CampaignError::Store(error) => tilewright_runtime::RuntimeError::from(error).into(),
+        error @ CampaignError::Unsound { .. } => {
+            Failure { detail: Some("unsound"), ..Failure::new(Kind::Device, "device", error) }
+        }
         error @ CampaignError::NothingRight { .. } => Failure::new(Kind::Wrong, "device", error),
         error @ CampaignError::OtherKind { .. } => {
             Failure { detail: Some("other-campaign"), ..Failure::new(Kind::Usage, "out", error) }
+        }
+        error @ CampaignError::OtherDevice { .. } => {
+            Failure { detail: Some("other-device"), ..Failure::new(Kind::Store, "out", error) }
         }
         error @ (CampaignError::Other { .. } | CampaignError::Damaged { .. }) => {
             Failure::new(Kind::Store, "out", error)
@@ -163,12 +173,9 @@ pub(crate) fn worker(args: &WorkerArgs) -> Result<(), Failure> {
     #[cfg(unix)]
     std::thread::spawn(end_with_parent);
     let served = serve(std::io::stdin(), &mut std::io::stdout(), || local(&name));
-    // Without giving the device back piece by piece: a kernel may still hang on it.
-    std::process::exit(match served {
-        Ok(()) => 0,
-        Err(error) => {
-            note(error);
-            i32::from(Kind::Device.exit_code())
-        }
-    })
+    if let Err(error) = served {
+        note(error);
+    }
+    // Without giving the device back, as libraries would at an orderly exit: a kernel may still hang on it, and would be waited for.
+    std::process::abort()
 }

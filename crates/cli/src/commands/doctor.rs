@@ -11,7 +11,7 @@ use tilewright_baselines::cores::{self, Tried};
 use tilewright_baselines::{Identity, Missing, inventory};
 #[cfg(feature = "cuda")]
 use tilewright_core::device::DeviceKind;
-use tilewright_core::device::DeviceSpec;
+use tilewright_core::device::{Device, DeviceSpec, Environment};
 use tilewright_core::problem::Measure as _;
 use tilewright_core::text::counted;
 use tilewright_runtime::store::{Profile, ProfileStore};
@@ -34,6 +34,9 @@ struct StoredProfile {
 struct Answer {
     version: &'static str,
     device: DeviceSpec,
+    /// What the device is used with: driver, assembler, libraries of its maker; empty where nothing is told.
+    #[serde(skip_serializing_if = "Environment::is_empty")]
+    environment: Environment,
     fingerprint: String,
     baselines_found: Vec<Identity>,
     baselines_missing: Vec<Missing>,
@@ -46,7 +49,9 @@ struct Answer {
 }
 
 pub(crate) fn run(args: &DeviceArgs, output: Output) -> Result<(), Failure> {
-    let device = with_peaks(args, open(args)?.spec())?;
+    let mut opened = open(args)?;
+    let environment = Device::environment(opened.device());
+    let device = with_peaks(args, opened.spec())?;
     let (found, missing) = baselines(&device);
     let tried = cores::chosen().map_or(Vec::new(), |chosen| chosen.tried.clone());
     let home = home();
@@ -58,6 +63,7 @@ pub(crate) fn run(args: &DeviceArgs, output: Output) -> Result<(), Failure> {
         version: env!("CARGO_PKG_VERSION"),
         fingerprint: device.fingerprint(),
         device: (*device).clone(),
+        environment,
         baselines_found: found,
         baselines_missing: missing,
         baselines_slow: tried.iter().flat_map(Tried::warnings).collect(),
@@ -101,6 +107,9 @@ fn profiles(store: &ProfileStore, device: &DeviceSpec) -> Vec<StoredProfile> {
 
 fn text(a: &Answer) -> String {
     let mut out = format!("tilewright {}\n\n{}: {} ({})\n", a.version, a.device.id, a.device.name, a.device.driver);
+    for line in a.environment.lines() {
+        let _ = writeln!(out, "  {line}");
+    }
     for (name, value) in &a.device.facts {
         let _ = writeln!(out, "  {name:<24} {value}");
     }

@@ -31,17 +31,39 @@ impl Home {
 
     /// The same with more variables.
     pub(crate) fn cuda_with(&self, args: &[&str], variables: &[(&str, &str)]) -> Output {
+        let mut command = self.command(args);
+        self.with_driver(&mut command).envs(variables.iter().copied()).arg("--json").output().unwrap()
+    }
+
+    /// Has a program find the fake driver, and nothing else.
+    pub(crate) fn with_driver<'c>(&self, command: &'c mut Command) -> &'c mut Command {
         let folder = self.path().join("driver");
         if !folder.exists() {
             let built = Path::new(env!("CARGO_BIN_EXE_tilewright")).with_file_name("deps/libtilewright_fake_cuda.so");
             std::fs::create_dir(&folder).unwrap();
             std::os::unix::fs::symlink(built, folder.join("libcuda.so")).unwrap();
         }
-        let mut command = self.command(args);
         // No ptxas either: its machine code is not for this driver.
-        command.env("LD_LIBRARY_PATH", &folder).env("PATH", &folder).env_remove("TILEWRIGHT_PTXAS");
-        command.envs(variables.iter().copied());
-        command.arg("--json").current_dir(&folder).output().unwrap()
+        command.env("LD_LIBRARY_PATH", &folder).env("PATH", &folder).env_remove("TILEWRIGHT_PTXAS").current_dir(&folder)
+    }
+
+    /// The same with cuBLAS and cuBLASLt beside the driver, which compute and check their arguments.
+    pub(crate) fn cublas(&self, args: &[&str], variables: &[(&str, &str)]) -> Output {
+        let place = self.libraries().display().to_string();
+        self.cuda_with(args, &[&[("TILEWRIGHT_BLAS_PATH", place.as_str())], variables].concat())
+    }
+
+    /// Where cuBLAS and cuBLASLt are found.
+    pub(crate) fn libraries(&self) -> PathBuf {
+        let folder = self.path().join("libraries");
+        if !folder.exists() {
+            let built = Path::new(env!("CARGO_BIN_EXE_tilewright")).with_file_name("deps/libtilewright_fake_cublas.so");
+            std::fs::create_dir(&folder).unwrap();
+            for name in ["libcublas.so.12", "libcublasLt.so.12"] {
+                std::os::unix::fs::symlink(&built, folder.join(name)).unwrap();
+            }
+        }
+        folder
     }
 
     pub(crate) fn run(&self, args: &[&str]) -> Output {

@@ -3,6 +3,10 @@
 mod answers;
 mod bad_input;
 #[cfg(target_os = "linux")]
+mod campaigns;
+#[cfg(target_os = "linux")]
+mod cublas;
+#[cfg(target_os = "linux")]
 mod cuda;
 #[cfg(target_os = "linux")]
 mod described;

@@ -3,13 +3,15 @@
 //! A [`Device`] lives in this process ([`HostDevice`] for host code, or one of another crate for its own code) or behind another
 //! one. Whoever uses it sees the same thing.
 
+mod environment;
 mod host;
 mod part;
 mod spec;
 
+pub use environment::{Environment, FoundLibrary, MissingLibrary};
 pub use host::{HostDevice, HostProgram};
 pub use part::GridPart;
-pub use spec::{DeviceKind, DeviceSpec};
+pub use spec::{DeviceKind, DeviceSpec, NOT_ESSENTIAL};
 
 use crate::buffer::Buffers;
 use crate::data::Data;
@@ -23,6 +25,11 @@ use std::sync::Arc;
 pub trait Device: Send {
     /// Its facts.
     fn spec(&self) -> &Arc<DeviceSpec>;
+
+    /// What it is used with, as far as it tells.
+    fn environment(&self) -> Environment {
+        Environment::default()
+    }
 
     /// How many programs are best announced at once. See [`Device::precompile`].
     fn ahead(&self) -> usize {
@@ -80,6 +87,10 @@ pub trait Device: Send {
 impl<D: DerefMut<Target: Device> + Send> Device for D {
     fn spec(&self) -> &Arc<DeviceSpec> {
         (**self).spec()
+    }
+
+    fn environment(&self) -> Environment {
+        (**self).environment()
     }
 
     fn ahead(&self) -> usize {

@@ -11,6 +11,9 @@ use crate::rounding::Round;
 use crate::text::ast::{Instruction, Operand};
 use crate::types::Ty;
 
+/// Nanoseconds of `%globaltimer` for an instruction of a warp: coarse, as on devices, so that loops that wait for a time are short.
+const TIMER_STEP: u64 = 128;
+
 impl<'a> Lowering<'a> {
     pub(super) fn select(&mut self, i: &Instruction<'a>, words: &mut Words<'a>) -> Result<(), LoadError> {
         self.expect_operands(i, 4)?;
@@ -37,9 +40,14 @@ impl<'a> Lowering<'a> {
             let d = self.destination(&i.operands[0], Ty::Pred)?;
             return self.combine(if negated { "not" } else { "mov" }, d, (a, (a, false)), Class::Move);
         }
-        if let Operand::Name("%clock" | "%clock64" | "%globaltimer" | "%globaltimer_lo") = i.operands[1] {
+        let step = match i.operands[1] {
+            Operand::Name("%clock" | "%clock64") => Some(1),
+            Operand::Name("%globaltimer" | "%globaltimer_lo") => Some(TIMER_STEP),
+            _ => None,
+        };
+        if let Some(step) = step {
             let to = self.destination(&i.operands[0], ty)?;
-            self.emit(Run::Clock { to, wide: ty.bytes() == 8 }, Some(Class::Move));
+            self.emit(Run::Clock { to, wide: ty.bytes() == 8, step }, Some(Class::Move));
             return Ok(());
         }
         match (&i.operands[0], &i.operands[1]) {

@@ -41,7 +41,7 @@ pub(super) fn of_run(run: &Run) -> Flow {
         }
         Run::Copy(c) => Flow { must_have: vec![address(&c.to), address(&c.from)], ..Flow::default() },
         Run::Table { index, .. } => Flow { must_have: vec![Reg::wide(*index, false)], ..Flow::default() },
-        Run::Clock { to, wide } => Flow { to: vec![Reg::wide(*to, *wide)], ..Flow::default() },
+        Run::Clock { to, wide, .. } => Flow { to: vec![Reg::wide(*to, *wide)], ..Flow::default() },
         Run::Barrier(b) => Flow { to: vec![Reg::wide(b.to, false), Reg::predicate(b.to)], ..Flow::default() },
         _ => Flow::default(),
     }

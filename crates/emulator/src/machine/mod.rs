@@ -256,9 +256,9 @@ impl<'a> Worker<'a> {
             Run::Copy(copy) => self.begin_copy(w, warp, mask, copy),
             Run::Commit => warp.flights.commit(mask),
             Run::Wait(keep) => self.land(w, warp, mask, *keep),
-            Run::Clock { to, wide } => {
+            Run::Clock { to, wide, step } => {
                 let data = Data { slot: *to, bytes: if *wide { 8 } else { 4 } };
-                access::put(&mut warp.registers, data, [self.steps; WARP], mask);
+                access::put(&mut warp.registers, data, [self.steps.wrapping_mul(*step); WARP], mask);
             }
             Run::Trap => self.stop(w, warp, Fault::Trap),
             Run::Assert => self.stop(w, warp, Fault::Assertion),

@@ -4,10 +4,11 @@ use super::code::{Compiler, key};
 use super::driver::{Driver, Event, Memory, Module};
 use super::facts;
 use super::function::Shape;
-use super::lane::StreamLane;
+use super::lane::{StreamLane, Tools};
 use super::library::DeviceLibrary;
 use super::program::{Ready, Referents, Session, argument, enqueue, library, parameters, stage};
 use super::signature;
+use super::spin::{self, Spin};
 use super::tensor_map;
 use super::timing::measure;
 use std::collections::VecDeque;
@@ -15,8 +16,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tilewright_core::buffer::{Buffer, BufferSpec, Buffers};
 use tilewright_core::data::{Data, noise};
-use tilewright_core::device::{Device, DeviceSpec, classify, no_data};
-use tilewright_core::measurement::{CachePolicy, Measurement, Timing};
+use tilewright_core::device::{Device, DeviceSpec, Environment, FoundLibrary, MissingLibrary, classify, no_data};
+use tilewright_core::measurement::{CachePolicy, Failure, FailureKind, Measurement, Timing};
 use tilewright_core::problem::MeasureError;
 use tilewright_core::program::{Code, DeviceError, Launch, Program, Step};
 
@@ -38,9 +39,12 @@ pub struct CudaDevice {
     held: Option<Held>,
     workspace: Option<Memory>,
     flush: Option<Memory>,
+    /// None where it could not be loaded.
+    spin: Option<Spin>,
     /// For the libraries.
     scratch: Option<Memory>,
     libraries: Vec<Box<dyn DeviceLibrary>>,
+    environment: Environment,
     limit: Duration,
     clock: Instant,
 }
@@ -64,6 +68,15 @@ impl CudaDevice {
         let driver = Driver::open(ordinal)?;
         let spec = Arc::new(facts::spec(&driver)?);
         let compiler = Compiler::new(driver.clone(), spec.fact("sm").unwrap_or(0));
+        let (said, assembler) = (facts::described(driver.version()), compiler.name());
+        let mut environment = Environment { driver: Some(said), assembler: Some(assembler), ..Environment::default() };
+        let spin = match &*compiler.image(spin::TEXT) {
+            Ok(image) => Spin::load(&driver, image),
+            Err(error) => Err(error.clone()),
+        };
+        if let Err(error) = &spin {
+            environment.notes.push(format!("launching is timed with short kernels: {error}"));
+        }
         Ok(Self {
             driver,
             spec,
@@ -72,8 +85,10 @@ impl CudaDevice {
             held: None,
             workspace: None,
             flush: None,
+            spin: spin.ok(),
             scratch: None,
             libraries: Vec::new(),
+            environment,
             limit: LIMIT,
             clock: Instant::now(),
         })
@@ -93,9 +108,11 @@ impl CudaDevice {
         self
     }
 
-    /// Who compiles, for records: `ptxas 13.0` or the driver.
-    pub fn compiler(&self) -> String {
-        self.compiler.name()
+    /// Says which libraries were found, and why others cannot be used: programs that call one of these fail with that reason.
+    #[must_use]
+    pub fn with_inventory(mut self, found: Vec<FoundLibrary>, missing: Vec<MissingLibrary>) -> Self {
+        (self.environment.libraries, self.environment.missing) = (found, missing);
+        self
     }
 
     fn module(&mut self, text: &str) -> Result<Arc<Module>, DeviceError> {
@@ -104,7 +121,7 @@ impl CudaDevice {
             return Ok(module.clone());
         }
         let image = self.compiler.image(text);
-        let image = image.as_ref().as_ref().map_err(|log| DeviceError::Load(log.clone()))?;
+        let image = image.as_ref().as_ref().map_err(Clone::clone)?;
         let module = Arc::new(Module::load(&self.driver, image)?);
         if self.modules.len() >= MODULES_KEPT {
             self.modules.pop_front();
@@ -183,7 +200,7 @@ impl CudaDevice {
     fn on_stream<R>(
         &mut self,
         steps: &[Ready],
-        f: impl FnOnce(&Arc<Driver>, Option<&Memory>, &mut super::lane::Enqueue<'_>) -> Result<R, MeasureError>,
+        f: impl FnOnce(&Arc<Driver>, Tools<'_>, &mut super::lane::Enqueue<'_>) -> Result<R, MeasureError>,
     ) -> Result<R, MeasureError> {
         let held = self.held.as_ref().ok_or_else(no_data)?;
         let mut session = Session {
@@ -194,7 +211,7 @@ impl CudaDevice {
             libraries: &mut self.libraries,
         };
         let mut once = || enqueue(steps, &mut session);
-        f(&self.driver, self.flush.as_ref(), &mut once)
+        f(&self.driver, Tools { flush: self.flush.as_ref(), spin: self.spin.as_ref(), limit: self.limit }, &mut once)
     }
 
     /// Makes room for what libraries need before any of them is told where it is.
@@ -202,6 +219,7 @@ impl CudaDevice {
         let mut most = 0;
         for step in steps {
             if let Step::Library(call) = step {
+                self.expect_library(&call.library)?;
                 most = most.max(library(&mut self.libraries, call)?.scratch_bytes(call)?);
             }
         }
@@ -211,6 +229,17 @@ impl CudaDevice {
             self.scratch = Some(Memory::new(&self.driver, most)?);
         }
         Ok(())
+    }
+
+    /// Says why a library is missing, where it is.
+    fn expect_library(&self, name: &str) -> Result<(), DeviceError> {
+        if self.libraries.iter().any(|library| library.name() == name) {
+            return Ok(());
+        }
+        // Several routines may be of one library, whose name theirs begin with.
+        let missing = self.environment.missing.iter().find(|missing| name.starts_with(&missing.name));
+        let why = missing.map_or_else(String::new, |missing| format!(": {}", missing.reason));
+        Err(DeviceError::Unsupported { device: self.spec.id.clone(), feature: format!("the library {name}{why}") })
     }
 
     fn ensure_flush(&mut self) -> Result<(), DeviceError> {
@@ -229,6 +258,10 @@ fn bytes(x: u64) -> Result<usize, DeviceError> {
 impl Device for CudaDevice {
     fn spec(&self) -> &Arc<DeviceSpec> {
         &self.spec
+    }
+
+    fn environment(&self) -> Environment {
+        self.environment.clone()
     }
 
     fn ahead(&self) -> usize {
@@ -270,11 +303,11 @@ impl Device for CudaDevice {
 
     fn run(&mut self, program: &Program) -> Result<(), DeviceError> {
         let steps = self.ready(program)?;
-        let (end, limit) = (Event::create(&self.driver)?, self.limit);
-        let ran = self.on_stream(&steps, |driver, _, once| {
+        let end = Event::create(&self.driver)?;
+        let ran = self.on_stream(&steps, |driver, tools, once| {
             once()?;
             end.record()?;
-            Ok(driver.wait(&end, limit)?)
+            Ok(driver.wait(&end, tools.limit)?)
         });
         ran.map_err(|error| match error {
             MeasureError::Device(error) => error,
@@ -293,14 +326,18 @@ impl Device for CudaDevice {
     }
 
     fn time(&mut self, program: &Program, policy: &Timing) -> Result<Measurement, MeasureError> {
-        let steps = self.ready(program).map_err(classify)?;
+        // Code that the driver is too old for says nothing of other code.
+        let steps = self.ready(program).map_err(|error| match error {
+            DeviceError::OldDriver { .. } => Failure { kind: FailureKind::Compile, message: error.to_string() }.into(),
+            other => classify(other),
+        })?;
         if policy.cache == CachePolicy::Cold {
             self.ensure_flush().map_err(classify)?;
         }
-        let (clock, limit) = (self.clock, self.limit);
-        let timed = self.on_stream(&steps, |driver, flush, once| {
+        let clock = self.clock;
+        let timed = self.on_stream(&steps, |driver, tools, once| {
             let mut again = || once();
-            measure(&mut StreamLane::new(driver, &mut again, flush, limit)?, &clock, policy)
+            measure(&mut StreamLane::new(driver, &mut again, tools)?, &clock, policy)
         });
         // Faults and hangs stay what they are: whoever owns this process decides whether the device is lost with it.
         timed.map_err(|error| match error {

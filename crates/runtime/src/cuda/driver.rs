@@ -36,6 +36,17 @@ pub fn count() -> Result<usize, DeviceError> {
     Ok(usize::try_from(count).unwrap_or(0))
 }
 
+/// The level of the driver as it counts it (13000 is that of CUDA 13.0), without asking a device anything; none without a driver.
+pub fn level() -> Option<i32> {
+    // SAFETY: opens shared libraries by the driver's names, whose initialisers have no preconditions.
+    if !unsafe { sys::is_culib_present() } {
+        return None;
+    }
+    let mut version = 0;
+    // SAFETY: the only argument is a place for the result; allowed before cuInit.
+    unsafe { sys::cuDriverGetVersion(&raw mut version) }.result().ok().map(|()| version)
+}
+
 /// Finds and starts the driver; its version.
 fn initialised(device: &str) -> Result<i32, DeviceError> {
     // SAFETY: opens shared libraries by the driver's names, whose initialisers have no preconditions.

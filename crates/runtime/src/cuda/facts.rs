@@ -3,10 +3,10 @@
 use super::driver::{Driver, shown};
 use cudarc::driver::sys::CUdevice_attribute as Attribute;
 use std::collections::BTreeMap;
-use tilewright_core::device::{DeviceKind, DeviceSpec};
+use tilewright_core::device::{DeviceKind, DeviceSpec, NOT_ESSENTIAL};
 use tilewright_core::program::DeviceError;
 
-/// Facts that the driver tells as they are.
+/// Facts that the driver tells as they are. Those that are not essential are left out where it does not.
 const PLAIN: [(&str, Attribute); 18] = [
     ("blocks_per_sm", Attribute::CU_DEVICE_ATTRIBUTE_MAX_BLOCKS_PER_MULTIPROCESSOR),
     ("clock_khz", Attribute::CU_DEVICE_ATTRIBUTE_CLOCK_RATE),
@@ -42,7 +42,13 @@ const REGISTERS_PER_THREAD: i64 = 255;
 pub(super) fn spec(driver: &Driver) -> Result<DeviceSpec, DeviceError> {
     let mut facts = BTreeMap::new();
     for (name, attribute) in PLAIN {
-        facts.insert(name.to_owned(), i64::from(driver.attribute(attribute)?));
+        match driver.attribute(attribute) {
+            Ok(value) => drop(facts.insert(name.to_owned(), i64::from(value))),
+            Err(error) if NOT_ESSENTIAL.contains(&name) => {
+                tracing::warn!(name, %error, "a fact that the driver does not tell")
+            }
+            Err(error) => return Err(error),
+        }
     }
     let major = driver.attribute(Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)?;
     let minor = driver.attribute(Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)?;
@@ -53,20 +59,24 @@ pub(super) fn spec(driver: &Driver) -> Result<DeviceSpec, DeviceError> {
         id: driver.id().to_owned(),
         name: driver.name()?,
         kind: DeviceKind::Cuda,
-        driver: described(driver.version()),
+        driver: shown(driver.version()),
         facts,
         measured: BTreeMap::new(),
     })
 }
 
-/// The driver's level and its branch, where the system tells it. Patch levels are left out: they would make results stale
-/// for nothing.
-fn described(version: i32) -> String {
-    let module = std::fs::read_to_string("/sys/module/nvidia/version").unwrap_or_default();
-    match module.trim().split('.').next().filter(|branch| !branch.is_empty()) {
-        Some(branch) => format!("{}, driver {branch}", shown(version)),
-        None => shown(version),
-    }
+/// The driver's level and its build, where the system tells it. The build is no part of a device's facts: it would make results stale
+/// for nothing, and machines of one model differ in it.
+pub(super) fn described(version: i32) -> String {
+    let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
+    let build = build(&read("/sys/module/nvidia/version")).or_else(|| build(&read("/proc/driver/nvidia/version")));
+    build.map_or_else(|| shown(version), |build| format!("{}, driver {build}", shown(version)))
+}
+
+/// `580.65.06` of what the system says of its module.
+fn build(said: &str) -> Option<String> {
+    let is_build = |word: &&str| word.contains('.') && word.split('.').all(|part| part.parse::<u32>().is_ok());
+    said.split_whitespace().find(is_build).map(str::to_owned)
 }
 
 #[cfg(test)]
@@ -77,5 +87,8 @@ mod tests {
     fn versions_are_shown_by_their_release() {
         assert_eq!(shown(12_090), "CUDA 12.9");
         assert!(described(13_000).starts_with("CUDA 13.0"));
+        let said = "NVRM version: NVIDIA UNIX x86_64 Kernel Module  580.65.06  Sun Jul 27 07:22:09 UTC 2025";
+        assert_eq!(build(said).as_deref(), Some("580.65.06"));
+        assert_eq!((build("580.65.06\n").as_deref(), build("none here.")), (Some("580.65.06"), None));
     }
 }

@@ -11,7 +11,7 @@ use tilewright_core::timing::{Clock, median_interval};
 pub const STRETCH: Duration = Duration::from_micros(400);
 
 /// Most runs of a stretch.
-pub const MOST_RUNS: u32 = 64;
+pub const MOST_RUNS: u32 = 256;
 
 /// A first run shorter than this that misses a limit gets a second chance as part of a stretch: its launch, and the driver's
 /// loading of the code at the first launch, may be most of it.

@@ -10,6 +10,7 @@ use crate::nothing_legal::nothing_legal;
 use crate::trainer::Trainer;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
+use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
@@ -30,6 +31,9 @@ const IDLE_INPUTS: u32 = 50;
 
 /// Drawn inputs in a row that no kernel takes, before the campaign says why.
 const REFUSED_INPUTS: u32 = 1000;
+
+/// Inputs whose code is compiled while another is measured: one that is cut short must not leave the device waiting for the next.
+const ROUNDS_AHEAD: usize = 2;
 
 /// Measurements of a kernel before a model is fitted to guide the rest.
 const FEWEST_TO_GUIDE: u64 = 200;
@@ -145,20 +149,22 @@ impl<'c> Campaign<'c> {
         }
     }
 
-    /// Takes inputs until there is no need for more. A device that compiles ahead is given the next one's code before this one is
-    /// measured.
+    /// Takes inputs until there is no need for more. A device that compiles ahead is given the code of the next ones before this one
+    /// is measured.
     fn rounds(&self, device: &mut dyn Measure) -> Result<(), RuntimeError> {
         let mut mark = Instant::now();
-        let mut next = None;
+        let (mut next, mut ahead) = (VecDeque::new(), 1);
         while !self.is_over() && self.idle.load(Ordering::Relaxed) < IDLE_INPUTS {
             (0..self.subjects.len()).try_for_each(|of| self.fit_guide(of))?;
-            let round = match next.take() {
+            let round = match next.pop_front() {
                 Some(round) => round,
                 None => self.prepared(device)?,
             };
-            if device.ahead() > 1 {
-                next = Some(self.prepared(device)?);
+            while device.ahead() > 1 && next.len() < ahead {
+                next.push_back(self.prepared(device)?);
             }
+            // The first measurement does not wait for all of them.
+            ahead = ROUNDS_AHEAD;
             self.measure_round(device, &round, &mut mark)?;
         }
         Ok(())

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 use tilewright_core::buffer::{Buffer, BufferSpec, Buffers, Role, Workload};
 use tilewright_core::data::Data;
-use tilewright_core::device::DeviceSpec;
+use tilewright_core::device::{DeviceSpec, Environment};
 use tilewright_core::dtype::DType;
 use tilewright_core::measurement::{Failure, Measurement, Timing};
 use tilewright_core::program::{DeviceError, Program};
@@ -17,6 +17,8 @@ pub(super) enum Request {
     Hello,
     Precompile(Vec<Program>),
     Upload(WireData),
+    /// The data of the last upload once more, as they were.
+    UploadAgain,
     Run(Program),
     Read,
     Time(Program, Timing),
@@ -28,6 +30,8 @@ pub(super) enum Reply {
     Hello {
         spec: DeviceSpec,
         ahead: usize,
+        #[serde(default)]
+        environment: Environment,
     },
     Done,
     /// Contents in the attachments.

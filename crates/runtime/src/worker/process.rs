@@ -6,13 +6,19 @@ use std::io::{self, BufReader, BufWriter, Read};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Of what a child says on standard error, the end that is kept for the report.
 const KEPT: usize = 2000;
 
 /// How long a dead child's last words are waited for.
 const LAST_WORDS: Duration = Duration::from_millis(200);
+
+/// How long a killed child is waited for. One that waits within a driver does not end before the driver lets it.
+const LAST_BREATH: Duration = Duration::from_secs(2);
+
+/// Between looks at a killed child.
+const LOOK: Duration = Duration::from_millis(1);
 
 /// Why a child gave no answer.
 #[derive(Debug)]
@@ -33,13 +39,17 @@ pub(super) struct Process {
 
 impl Process {
     pub(super) fn start(command: &WorkerCommand) -> io::Result<Self> {
-        let mut child = Command::new(&command.program)
+        let mut starting = Command::new(&command.program);
+        starting
             .args(&command.args)
             .envs(command.env.iter().map(|(k, v)| (k, v)))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()?;
+            .stderr(Stdio::piped());
+        for name in &command.unset {
+            starting.env_remove(name);
+        }
+        let mut child = starting.spawn()?;
         let missing = || io::Error::other("a pipe of the new process is missing");
         let to = BufWriter::new(child.stdin.take().ok_or_else(missing)?);
         let out = child.stdout.take().ok_or_else(missing)?;
@@ -93,9 +103,13 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // It may have ended already; then there is nothing to kill, only to collect.
+        // It may have ended already; then there is nothing to kill, only to collect. One that does not end is left to the system, which
+        // collects it when this process ends.
         let _ = self.child.kill();
-        let _ = self.child.wait();
+        let began = Instant::now();
+        while matches!(self.child.try_wait(), Ok(None)) && began.elapsed() < LAST_BREATH {
+            std::thread::sleep(LOOK);
+        }
     }
 }
 

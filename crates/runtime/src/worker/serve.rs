@@ -4,13 +4,10 @@ use super::frame::{Frame, FrameError};
 use super::message::{Reply, Request, frame, wire_buffers};
 use std::io::{Read, Write};
 use std::sync::mpsc;
-use tilewright_core::buffer::BufferSpec;
-use tilewright_core::device::Device;
+use tilewright_core::data::Data;
+use tilewright_core::device::{Device, no_data};
 use tilewright_core::problem::MeasureError;
 use tilewright_core::program::DeviceError;
-
-/// Exit code of a child whose parent is gone.
-const ORPHANED: i32 = 3;
 
 /// Why a child stops serving.
 #[derive(Debug, thiserror::Error)]
@@ -28,7 +25,7 @@ pub enum ServeError {
 
 /// Answers requests until the parent closes the pipe. Where `open` fails, every request is answered with its error.
 ///
-/// Reads on a thread of its own: when the parent goes away the whole process ends at once, a hanging kernel with it.
+/// Reads on a thread of its own: when the parent goes away the whole process aborts at once, a hanging kernel with it.
 ///
 /// # Errors
 /// The pipe fails, or the device is lost; the parent has been told.
@@ -47,8 +44,9 @@ pub fn serve(
                         return;
                     }
                 }
-                // A process that still works on a request when its parent dies would hold the device.
-                Err(FrameError::Closed) => std::process::exit(ORPHANED),
+                // A process that still works on a request when its parent dies would hold the device. What libraries do at an orderly
+                // exit may wait for a kernel that never ends.
+                Err(FrameError::Closed) => std::process::abort(),
                 Err(error) => {
                     // Nothing is left to do if the main thread has ended.
                     let _ = send.send(Err(error));
@@ -57,7 +55,7 @@ pub fn serve(
             }
         }
     });
-    let mut served = Served { device: open(), specs: Vec::new() };
+    let mut served = Served { device: open(), latest: None };
     while let Ok(request) = requests.recv() {
         let request = request?;
         let message: Request = serde_json::from_slice(&request.json).map_err(|e| ServeError::Message(e.to_string()))?;
@@ -79,8 +77,8 @@ pub fn serve(
 
 struct Served {
     device: Result<Box<dyn Device>, DeviceError>,
-    /// What is held.
-    specs: Vec<BufferSpec>,
+    /// What was uploaded last.
+    latest: Option<Data>,
 }
 
 type Answer = (Reply, Vec<Vec<u8>>);
@@ -102,16 +100,23 @@ impl Served {
         let device = self.device.as_mut().map_err(|e| e.clone())?;
         let done = |reply| Ok((reply, Vec::new()));
         match request {
-            Request::Hello => done(Reply::Hello { spec: (**device.spec()).clone(), ahead: device.ahead() }),
+            Request::Hello => done(Reply::Hello {
+                spec: (**device.spec()).clone(),
+                ahead: device.ahead(),
+                environment: device.environment(),
+            }),
             Request::Precompile(programs) => {
                 device.precompile(&programs);
                 done(Reply::Done)
             }
             Request::Upload(data) => {
                 let unfit = |message| DeviceError::Argument { name: "data".into(), message };
-                let data = data.data(parts).map_err(unfit)?;
-                self.specs = data.specs().to_vec();
-                device.upload(&data)?;
+                self.latest = None;
+                device.upload(self.latest.insert(data.data(parts).map_err(unfit)?))?;
+                done(Reply::Done)
+            }
+            Request::UploadAgain => {
+                device.upload(self.latest.as_ref().ok_or_else(no_data)?)?;
                 done(Reply::Done)
             }
             Request::Run(program) => {
@@ -121,7 +126,8 @@ impl Served {
             Request::Read => {
                 let buffers = device.read()?;
                 let parts = buffers.iter().map(|b| b.bytes().to_vec()).collect();
-                Ok((Reply::Buffers(wire_buffers(&self.specs)), parts))
+                let specs = self.latest.as_ref().map_or(&[][..], Data::specs);
+                Ok((Reply::Buffers(wire_buffers(specs)), parts))
             }
             Request::Time(program, policy) => {
                 let mut measurement = device.time(&program, &policy)?;

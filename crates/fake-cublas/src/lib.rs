@@ -1,0 +1,6 @@
+#![doc = include_str!("../README.md")]
+
+mod exports;
+mod handles;
+mod launch;
+mod product;
