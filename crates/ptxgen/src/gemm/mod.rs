@@ -29,7 +29,7 @@ mod blueprint;
 mod config;
 pub(crate) mod default;
 mod emit;
-mod facts;
+pub(crate) mod facts;
 pub(crate) mod features;
 mod finish;
 pub(crate) mod frame;
