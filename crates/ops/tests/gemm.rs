@@ -307,7 +307,9 @@ fn awkward_inputs_have_every_edge() {
         assert!(seen.contains(aspect), "no {aspect:?} in {seen:?}");
     }
     // What goes with some types only leaves those.
-    for (fixed, dtype) in [("layout=cn,dtype=c32", DType::C32), ("accuracy=3xtf32", DType::F32), ("out=f16", DType::F32)] {
+    for (fixed, dtype) in
+        [("layout=cn,dtype=c32", DType::C32), ("accuracy=3xtf32", DType::F32), ("out=f16", DType::F32)]
+    {
         let drawn = |_| Gemm.draw_awkward(&words(fixed), &limits, &mut uniform).unwrap();
         assert!((0..50).map(drawn).all(|input| input.dtype() == dtype), "{fixed}");
     }

@@ -100,7 +100,8 @@ fn random_plans_are_right() {
 #[test]
 fn small_and_odd_sizes() {
     let sizes = ["m=1,n=1,k=1", "m=1,n=16,k=3", "m=15,n=1,k=129", "m=3,n=5,k=0", "m=7,n=9,k=2", "m=17,n=33,k=31"];
-    let cases: Vec<(usize, u64)> = (0..sizes.len()).flat_map(|i| (0..TYPES.len() as u64).map(move |t| (i, t))).collect();
+    let cases: Vec<(usize, u64)> =
+        (0..sizes.len()).flat_map(|i| (0..TYPES.len() as u64).map(move |t| (i, t))).collect();
     cases.into_par_iter().for_each(|(i, t)| {
         check_any(&format!("{},{}", sizes[i], TYPES[t as usize]), "", 1000 + 20 * i as u64 + t);
     });
@@ -148,7 +149,8 @@ fn results_are_finished_where_they_are_stored_and_where_slices_are_summed() {
 fn bytes_that_lie_across_the_reduction_in_every_tile() {
     let mut cases = Vec::new();
     for layout in ["nn", "nt", "tt"] {
-        for config in ["load=async,m_w=32", "load=nc,n_w=64", "load=global,vec_a=1", "load=async,m_l=96", "m_w=64,u=64"] {
+        for config in ["load=async,m_w=32", "load=nc,n_w=64", "load=global,vec_a=1", "load=async,m_l=96", "m_w=64,u=64"]
+        {
             cases.push((format!("dtype=i8,layout={layout},k=160,m=100,n=75"), config));
         }
     }
@@ -311,7 +313,10 @@ fn mutants(text: &str) -> Vec<(String, String)> {
         } else if op.starts_with("cvt.rna.tf32.f32") {
             let of = operands(op);
             add(i, "not rounded", format!("    mov.b32 {}, {};", of[0], of[1]));
-        } else if ["sub.rn.f32", "add.rn.f32", "mul.rn.f32", "fma.rn.f32", "add.s32", "max."].iter().any(|name| op.starts_with(name)) {
+        } else if ["sub.rn.f32", "add.rn.f32", "mul.rn.f32", "fma.rn.f32", "add.s32", "max."]
+            .iter()
+            .any(|name| op.starts_with(name))
+        {
             let of = operands(op);
             add(i, "left as it is", format!("    mov.b32 {}, {};", of[0], of[1]));
         } else if op.starts_with("selp") && op.contains(", 0, %r") {
@@ -383,7 +388,8 @@ fn rounds_wrongly(target: &str, input: &GemmInput, program: &Program, kept: usiz
     let b = |j: usize| if input.layout.b_transposed() { j + kept * input.ldb } else { kept + j * input.ldb };
     let is_wrong = |i: usize, j: usize| {
         let product = work.scalars[0] * round(before[A].get_f64(a(i))) * round(before[B].get_f64(b(j)));
-        let old = if input.beta == ScalarClass::Zero { 0.0 } else { work.scalars[1] * before[C].get_f64(i + j * input.ldc) };
+        let old =
+            if input.beta == ScalarClass::Zero { 0.0 } else { work.scalars[1] * before[C].get_f64(i + j * input.ldc) };
         let bias = match input.epilogue.bias {
             Bias::None => 0.0,
             Bias::Row => before[BIAS].get_f64(i),
@@ -423,10 +429,7 @@ fn broken_products_show() {
             "m_w=32,n_w=32,m_l=64,n_l=64,u=16,stages=2,load=async,k_g=1",
         ),
         ("m=72,n=72,k=100,layout=tt,dtype=f64", "m_w=32,n_w=16,m_l=64,n_l=32,u=16,stages=3,load=async,k_g=1"),
-        (
-            "m=40,n=36,k=200,layout=nt,dtype=i8,bias=row",
-            "m_w=32,n_w=32,m_l=32,n_l=32,u=64,stages=3,load=async,k_g=1",
-        ),
+        ("m=40,n=36,k=200,layout=nt,dtype=i8,bias=row", "m_w=32,n_w=32,m_l=32,n_l=32,u=64,stages=3,load=async,k_g=1"),
         (
             "m=40,n=36,k=72,layout=tn,dtype=f32,accuracy=tf32,bias=column,activation=relu",
             "m_w=32,n_w=16,m_l=32,n_l=32,u=16,stages=3,load=async,k_g=1",

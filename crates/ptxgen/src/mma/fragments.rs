@@ -67,8 +67,10 @@ impl Operand {
             .collect();
         let all: Vec<Vec<Reg>> = places.into_iter().map(Places::registers).collect();
         let before = |of: usize| all[..of].iter().map(Vec::len).sum::<usize>();
-        let load = |&(of, (address, offset)): &(usize, (usize, u32))| {
-            Load { address: before(of) + address, offset, registers: reader.at_once() }
+        let load = |&(of, (address, offset)): &(usize, (usize, u32))| Load {
+            address: before(of) + address,
+            offset,
+            registers: reader.at_once(),
         };
         let steps = steps.iter().map(|step| step.iter().map(load).collect()).collect();
         let transposition = (reader.fetch == Fetch::Bytes).then(|| Transposition::new(b, at.lane));

@@ -112,7 +112,8 @@ impl Reader {
         match self.fetch {
             Fetch::Bytes => {
                 // Piece by piece both halves of the steps, word by word.
-                let halves = |piece| (first..first + self.depth).step_by(self.depth as usize / 2).map(move |k| (piece, k));
+                let halves =
+                    |piece| (first..first + self.depth).step_by(self.depth as usize / 2).map(move |k| (piece, k));
                 let words = |(piece, k)| (0..WORDS as usize).map(move |word| (word, k, piece));
                 (0..self.rows / self.piece).flat_map(halves).flat_map(words).collect()
             }

@@ -20,7 +20,9 @@ pub(super) fn rules(space: SpaceBuilder) -> SpaceBuilder {
     let places = |along_k: &str, side: &str| {
         let plain = format!("min({side} // (16 if element == 2 else 8), 4)");
         // Each of four words has its own.
-        format!("min(u // (4 if element == 8 else depth), 4) if {along_k} else {side} // 8 if element == 1 else {plain}")
+        format!(
+            "min(u // (4 if element == 8 else depth), 4) if {along_k} else {side} // 8 if element == 1 else {plain}"
+        )
     };
     space
         .define("words", "sum_bytes // 4")

@@ -268,5 +268,8 @@ impl<'a> Walk<'a> {
 
 /// Whether an instruction may write a sum of integers again.
 fn is_sum(inst: &Inst) -> bool {
-    matches!(inst, Inst::Mma { .. } | Inst::Ld { ty: Type::S32, .. } | Inst::Arith { op: Arith::Add, ty: Type::S32, .. })
+    matches!(
+        inst,
+        Inst::Mma { .. } | Inst::Ld { ty: Type::S32, .. } | Inst::Arith { op: Arith::Add, ty: Type::S32, .. }
+    )
 }
