@@ -344,7 +344,7 @@ pub(crate) struct EmitArgs {
     /// What the code is for, for example sm_90.
     #[arg(long, value_name = "SM")]
     pub target: String,
-    /// Which of the computation's kernels, by its own name; the target's first unless given.
+    /// Which of the computation's kernels, by its own name. Unless given: of those that take the input the one that suits it best.
     #[arg(long, value_name = "V")]
     pub variant: Option<String>,
     /// Parameters as k=v,k=v; the kernel's default plan fills in what is not named. Unless given: the plan that was last made

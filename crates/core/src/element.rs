@@ -213,9 +213,13 @@ impl ElementTypes {
         Self { operand: dtype, accumulator: dtype, output: dtype }
     }
 
-    /// What is usual with operands of a type: one type for all three, but 32 bits where 8-bit integers are summed and written.
+    /// What is usual with operands of a type: one type for all three, but 32 bits where narrower numbers are summed, as tensor cores
+    /// and vector instructions sum them. Results are of the operands' type again where it is one of memory: f16 and bf16; sums of tf32
+    /// and of 8-bit integers are written as they are.
     pub const fn of(operand: DType) -> Self {
         match operand {
+            DType::F16 | DType::Bf16 => Self { operand, accumulator: DType::F32, output: operand },
+            DType::Tf32 => Self { operand, accumulator: DType::F32, output: DType::F32 },
             DType::I8 => Self { operand, accumulator: DType::I32, output: DType::I32 },
             other => Self::all(other),
         }

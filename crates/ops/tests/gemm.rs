@@ -257,12 +257,31 @@ fn awkward_inputs_have_every_edge() {
         seen.extend(Gemm.aspects(&input));
     }
     for aspect in [
+        "dtype:f16",
+        "dtype:bf16",
+        "dtype:tf32",
         "dtype:f32",
         "dtype:f64",
+        "dtype:c32",
+        "dtype:c64",
+        "dtype:i8",
+        "acc:f16",
+        "acc:bf16",
+        "out:f32",
         "layout:nn",
         "layout:nt",
         "layout:tn",
         "layout:tt",
+        "layout:nc",
+        "layout:tc",
+        "layout:cn",
+        "layout:ct",
+        "layout:cc",
+        "accuracy:tf32",
+        "accuracy:3xtf32",
+        "bias:row",
+        "bias:column",
+        "activation:relu",
         "alpha:0",
         "alpha:1",
         "alpha:other",
@@ -287,6 +306,13 @@ fn awkward_inputs_have_every_edge() {
     ] {
         assert!(seen.contains(aspect), "no {aspect:?} in {seen:?}");
     }
+    // What goes with some types only leaves those.
+    for (fixed, dtype) in
+        [("layout=cn,dtype=c32", DType::C32), ("accuracy=3xtf32", DType::F32), ("out=f16", DType::F32)]
+    {
+        let drawn = |_| Gemm.draw_awkward(&words(fixed), &limits, &mut uniform).unwrap();
+        assert!((0..50).map(drawn).all(|input| input.dtype() == dtype), "{fixed}");
+    }
     let double = words("dtype=f64,m=15,n=1,k=1290");
     assert!((0..200).all(|_| Gemm.draw_awkward(&double, &limits, &mut uniform).unwrap().align >= 8));
     let fixed = words("m=3,n=3,k=3,batch=2,stride_c=20,lda=9");
@@ -299,17 +325,24 @@ fn awkward_inputs_have_every_edge() {
 fn types_are_said_where_they_differ() {
     let parse = |text: &str| Gemm.parse(&words(text)).unwrap();
     let plain = parse("m=4,n=4,k=4,dtype=bf16");
-    assert_eq!(plain.types, ElementTypes::all(DType::Bf16));
+    let sums_of = |operand, accumulator, output| ElementTypes { operand, accumulator, output };
+    assert_eq!(plain.types, sums_of(DType::Bf16, DType::F32, DType::Bf16));
+    assert_eq!(parse("m=4,n=4,k=4,dtype=tf32").types, sums_of(DType::Tf32, DType::F32, DType::F32));
     let said = |input: &GemmInput| {
         let words = Gemm.fields(input);
         ["dtype", "acc", "out"].map(|name| words.get(name).map(ToString::to_string).unwrap_or_default())
     };
     assert_eq!(said(&plain), ["bf16", "", ""]);
     assert_eq!(said(&parse("m=4,n=4,k=4,acc=f32,out=f32")), ["f32", "", ""]);
+    assert_eq!(said(&parse("m=4,n=4,k=4,dtype=tf32,acc=f32,out=f32")), ["tf32", "", ""]);
     let mixed = parse("m=4,n=4,k=4,dtype=f16,acc=f32");
-    assert_eq!(said(&mixed), ["f16", "f32", ""]);
-    assert_eq!(Gemm.parse(&Gemm.fields(&mixed)), Ok(mixed.clone()));
-    assert_eq!(said(&parse("m=4,n=4,k=4,dtype=f16,acc=f32,out=f32")), ["f16", "f32", "f32"]);
+    assert_eq!(said(&mixed), ["f16", "", ""]);
+    let narrow = parse("m=4,n=4,k=4,dtype=f16,acc=f16");
+    assert_eq!(said(&narrow), ["f16", "f16", ""]);
+    for input in [&plain, &mixed, &narrow] {
+        assert_eq!(Gemm.parse(&Gemm.fields(input)).as_ref(), Ok(input));
+    }
+    assert_eq!(said(&parse("m=4,n=4,k=4,dtype=f16,acc=f32,out=f32")), ["f16", "", "f32"]);
     let buffers = Gemm.buffers(&parse("m=4,n=4,k=4,dtype=bf16,acc=f32,out=f32"));
     assert_eq!(buffers.iter().map(|b| b.dtype).collect::<Vec<_>>(), [DType::Bf16, DType::Bf16, DType::F32]);
     let refused = |input: &GemmInput, known: &[ElementTypes]| input.only(known).map_err(|e| e.to_string());

@@ -292,7 +292,7 @@ fn what_was_said_before_is_said_as_before() {
     assert_eq!(said("m=4,n=3,k=2,accuracy=full,bias=none,activation=none"), plain);
     assert_eq!(
         said("m=4,n=3,k=2,dtype=f16,acc=f32,batch=2,accuracy=full"),
-        "m=4,n=3,k=2,dtype=f16,acc=f32,layout=nn,lda=4,ldb=2,ldc=4,alpha=1,beta=0,align=64,batch=2,stride_a=8,stride_b=6,stride_c=12"
+        "m=4,n=3,k=2,dtype=f16,layout=nn,lda=4,ldb=2,ldc=4,alpha=1,beta=0,align=64,batch=2,stride_a=8,stride_b=6,stride_c=12"
     );
     assert_eq!(
         said("m=4,n=3,k=2,accuracy=3xtf32,bias=row,activation=relu,batch=2"),
@@ -403,9 +403,10 @@ fn every_type_is_drawn_where_it_is_fixed() {
     let mut uniform = noise(7);
     let limits = InputLimits { max_flops: 1e6, max_bytes: 1e6 };
     for fixed in [
-        "dtype=f16,acc=f32",
-        "dtype=bf16,acc=f32,out=f32",
-        "dtype=tf32,acc=f32,out=f32",
+        "dtype=f16",
+        "dtype=f16,acc=f16",
+        "dtype=bf16,out=f32",
+        "dtype=tf32",
         "dtype=c32",
         "dtype=c64",
         "dtype=c32,acc=c64",

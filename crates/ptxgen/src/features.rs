@@ -23,6 +23,7 @@ pub fn needs(inst: &Inst) -> Option<Feature> {
         Inst::Mma { .. } => feature("mma.sync", 80, (7, 0)),
         Inst::Ldmatrix { .. } => feature("ldmatrix", 75, (6, 5)),
         Inst::Red { ty: Type::F64, .. } | Inst::Atom { ty: Type::F64, .. } => feature("atomic add of f64", 60, (5, 0)),
+        Inst::RoundTf32 { .. } => feature("rounding to tf32", 80, (7, 0)),
         Inst::Cvt { to: Type::Bf16, .. } => feature("rounding to bf16", 80, (7, 0)),
         Inst::Cvt { from: Type::Bf16, .. } => feature("cvt from bf16", 90, (7, 8)),
         Inst::Fma { ty: Type::F16x2 | Type::F16, .. } => feature("f16 arithmetic", 53, (4, 2)),

@@ -41,7 +41,7 @@ const SMALL_MMA: &str = "m_w=16,n_w=16,m_l=16,n_l=16,u=16,vec_a=8,vec_b=8,stages
                          raster=m,bounds=checked";
 
 /// The same by matrix instructions, by what differs from [`SMALL_MMA`].
-const MATRICES: [(&str, &str, &str, &str); 4] = [
+const MATRICES: [(&str, &str, &str, &str); 6] = [
     ("mma_f16_tn", "sm_80", "m=32,n=24,k=64,layout=tn,dtype=f16,acc=f32", "u=32,stages=3"),
     ("mma_bf16_nt_ordered", "sm_90", "m=32,n=40,k=320,layout=nt,dtype=bf16,acc=f32,beta=other", "k_g=2,m_l=32,n_l=32"),
     (
@@ -50,6 +50,13 @@ const MATRICES: [(&str, &str, &str, &str); 4] = [
         "m=31,n=24,k=20,dtype=tf32,acc=f32,out=f32,alpha=other",
         "vec_a=1,vec_b=4,load=nc,vec_c=1",
     ),
+    (
+        "mma_i8_nt_bias",
+        "sm_80",
+        "m=32,n=32,k=96,layout=nt,dtype=i8,bias=row,activation=relu",
+        "m_w=32,n_w=32,m_l=32,n_l=32,u=32,vec_a=16,vec_b=16",
+    ),
+    ("mma_f32_3xtf32_tn", "sm_80", "m=32,n=24,k=64,layout=tn,accuracy=3xtf32", "u=8,vec_a=4,vec_b=4"),
     ("mma_f64_tt_atomic", "sm_90", "m=32,n=32,k=128,layout=tt,dtype=f64", "vec_a=2,vec_b=2,k_g=2,split=atomic,vec_c=1"),
 ];
 

@@ -351,6 +351,7 @@ fn the_main_loop_of_matrix_products_is_what_was_written() {
     let Some(assembler) = Assembler::find() else { return };
     let tile = |more: &str| format!("m_w=64,n_w=64,m_l=128,n_l=128,{more}");
     let double = "m_w=32,n_w=64,m_l=64,n_l=128,u=16,vec_a=2,vec_b=2".to_owned();
+    let thrice = tile("u=8,vec_a=4,vec_b=4");
     let [half, single, byte] = ["u=32,vec_a=8,vec_b=8", "u=16,vec_a=4,vec_b=4", "u=64,vec_a=16,vec_b=16"].map(tile);
     // Products of a stage, and loads of fragments: of 64 rows of A or columns of B four a step.
     let cases = [
@@ -358,6 +359,10 @@ fn the_main_loop_of_matrix_products_is_what_was_written() {
         ("sm_90", "dtype=bf16,acc=f32,layout=nt", &half, "HMMA", 64, "LDSM", 16),
         ("sm_80", "dtype=tf32,acc=f32,out=f32,layout=tn", &single, "HMMA", 64, "LDSM", 16),
         ("sm_80", "dtype=i8,layout=tn", &byte, "IMMA", 64, "LDSM", 16),
+        // Of 64 rows of A or columns of B sixteen words a step.
+        ("sm_80", "dtype=i8,layout=nt", &byte, "IMMA", 64, "LDS", 64),
+        ("sm_80", "accuracy=tf32,layout=tn", &single, "HMMA", 64, "LDSM", 16),
+        ("sm_90", "accuracy=3xtf32,layout=tn", &thrice, "HMMA", 96, "LDSM", 8),
         ("sm_80", "dtype=f64,layout=nt", &double, "DMMA", 128, "LDS", 48),
         ("sm_90", "dtype=f64,layout=tn", &double, "DMMA", 16, "LDS", 48),
     ];
@@ -383,6 +388,34 @@ fn the_main_loop_of_matrix_products_is_what_was_written() {
         assert!(copies.peek().is_some() && copies.all(|op| op.contains(".128")), "{target} {types}");
         assert!(code.iter().all(|(_, op)| !op.contains("STL") && !op.contains("LDL")), "{target} {types} spills");
         assert_eq!(done.spilled, 0, "{target} {types}");
+    }
+}
+
+#[test]
+fn bytes_are_exchanged_and_parts_are_rounded_once() {
+    let Some(assembler) = Assembler::find() else { return };
+    let byte = "m_w=64,n_w=64,m_l=128,n_l=128,u=64,vec_a=16,vec_b=16";
+    let single = |u: u32| format!("m_w=32,n_w=64,m_l=64,n_l=128,u={u},vec_a=4,vec_b=4");
+    let byte = byte.to_owned();
+    // Of two steps, but one of 3xtf32: eight exchanges for each four registers of fragments; a rounding for each element, which asks whether it is a number,
+    // or two and a difference.
+    let cases = [
+        ("dtype=i8,layout=nn", byte.clone(), "IMMA", [("PRMT", 2 * 32), ("FADD", 0)]),
+        ("dtype=i8,layout=nt", byte, "IMMA", [("PRMT", 4 * 32), ("FADD", 0)]),
+        ("accuracy=tf32,layout=nt", single(16), "HMMA", [("FSETP", 2 * 24), ("FADD", 0)]),
+        ("accuracy=3xtf32,layout=nt", single(8), "HMMA", [("FSETP", 2 * 24), ("FADD", 24)]),
+    ];
+    for (types, config, op, expected) in cases {
+        let module = large_product("sm_80", types, &config);
+        let done = assembler.assemble(module.target, &print(&module)).unwrap();
+        let body = assembler::main_loop(&assembler.disassemble(&done.cubin).unwrap(), op);
+        let mut ops: std::collections::BTreeMap<&str, usize> = Default::default();
+        body.iter().for_each(|op| *ops.entry(op.split('.').next().unwrap_or_default()).or_default() += 1);
+        println!("{types}: {ops:?}, {} registers", done.registers);
+        for (name, count) in expected {
+            assert_eq!(ops.get(name).copied().unwrap_or(0), count, "{types}: {name}");
+        }
+        assert_eq!(done.spilled, 0, "{types}");
     }
 }
 

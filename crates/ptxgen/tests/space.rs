@@ -12,7 +12,7 @@ use tilewright_core::kernel::Kernel;
 use tilewright_core::problem::{Bound, Problem};
 use tilewright_core::program::{Arg, Code, Launch, Step};
 use tilewright_core::space::{BoundSpace, Config};
-use tilewright_ops::gemm::{Batch, Gemm, GemmInput, Layout, ScalarClass};
+use tilewright_ops::gemm::{Accuracy, Activation, Batch, Bias, Gemm, GemmInput, Layout, ScalarClass};
 use tilewright_ptxgen::bacugen::BacugenGemm;
 use tilewright_ptxgen::gemm::{GemmPlan, SimtGemm, Template};
 use tilewright_ptxgen::mma::MmaGemm;
@@ -235,8 +235,11 @@ fn every_input_of_matrix_instructions_has_a_legal_default() {
         let types = ElementTypes { operand, accumulator, output };
         for (i, (m, n, k)) in sizes.into_iter().enumerate() {
             for target in plans::MMA_TARGETS {
-                let layout = if operand == DType::I8 { Layout::Tn } else { Layout::ALL[i % 4] };
-                let input = GemmInput::new(m, n, k, types, layout);
+                let mut input = GemmInput::new(m, n, k, types, Layout::ALL[i % 4]);
+                if operand == DType::F32 {
+                    input.accuracy = [Accuracy::Tf32, Accuracy::ThreeTf32][i % 2];
+                }
+                input.epilogue.bias = Bias::ALL[i % 3];
                 has_a_default(&kernel, target, &input);
                 let align = operand.size().max(output.size());
                 has_a_default(&kernel, target, &GemmInput { align, alpha: ScalarClass::Zero, ..input });
@@ -250,10 +253,9 @@ fn what_matrix_instructions_do_not_multiply_is_refused() {
     let kernel = MmaGemm::new();
     let refused = |types: ElementTypes| kernel.accepts(&GemmInput::new(64, 64, 64, types, Layout::Tn)).unwrap_err();
     let single = refused(DType::F32.into());
-    assert_eq!(single.field, "dtype");
-    assert!(single.message.contains("gemm.simt") && single.message.contains("tf32"), "{}", single.message);
-    let input = GemmInput::new(64, 64, 64, DType::I8, Layout::Nn);
-    assert_eq!(kernel.accepts(&input).unwrap_err().field, "layout");
+    assert_eq!(single.field, "accuracy");
+    assert!(single.message.contains("gemm.simt") && single.message.contains("3xtf32"), "{}", single.message);
+    assert_eq!(refused(DType::C32.into()).field, "dtype");
     let half = ElementTypes { accumulator: DType::F64, ..ElementTypes::all(DType::F16) };
     assert_eq!(refused(half).field, "acc");
     // Devices that have no such instructions have nothing legal.
@@ -263,6 +265,28 @@ fn what_matrix_instructions_do_not_multiply_is_refused() {
     let old = problem("sm_70");
     assert!(old.default_point().is_none());
     assert_eq!(old.space().check(&point).unwrap_err().rule, "target");
+}
+
+#[test]
+fn finished_sums_are_not_added_in_parts() {
+    let input = |dtype: DType| GemmInput::new(64, 64, 640, dtype, Layout::Nt);
+    let rule = |input: GemmInput, split: &str| {
+        let problem = Bound::new(Arc::new(MmaGemm::new()), plans::spec("sm_80"), input).unwrap();
+        let config = Config::parse(&format!("k_g=2,vec_c=1,split={split}")).unwrap();
+        let point = config.to_point(problem.space().params(), problem.default_point().as_deref()).unwrap();
+        problem.space().check(&point).err().map(|illegal| illegal.rule)
+    };
+    for dtype in [DType::Tf32, DType::F64, DType::I8] {
+        let mut relu = input(dtype);
+        relu.epilogue.activation = Activation::Relu;
+        assert_eq!(rule(input(dtype), "atomic"), None, "{dtype}");
+        assert_eq!(rule(relu, "atomic").as_deref(), Some("atomic_results"), "{dtype}");
+    }
+    // Integers are summed in order only where that is not all.
+    let mut biased = input(DType::I8);
+    assert_eq!(rule(biased.clone(), "ordered").as_deref(), Some("exact_sums"));
+    biased.epilogue.bias = Bias::Column;
+    assert_ne!(rule(biased, "ordered").as_deref(), Some("exact_sums"));
 }
 
 /// A problem on `sm_80`.

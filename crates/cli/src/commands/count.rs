@@ -1,6 +1,6 @@
 //! `tilewright count`: symbolic operation counts of a GPU kernel, and their values for an input.
 
-use super::emit::{Choice, choose};
+use super::emit::{Choice, choose, wanted};
 use crate::args::CountArgs;
 use crate::failure::{Failure, Kind};
 use crate::fields;
@@ -11,7 +11,6 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use tilewright_core::counts::{Counts, Property};
-use tilewright_core::device::DeviceKind;
 use tilewright_core::space::Config;
 use tilewright_ptxgen::count::{CountError, Launch};
 use tilewright_ptxgen::ir::Module;
@@ -56,7 +55,7 @@ fn of_kernel(
     input: &Config,
     statistics: &Statistics,
 ) -> Result<Answer, Failure> {
-    let kernel = &**wiring.kernels.variant(&args.kernel, args.variant.as_deref(), DeviceKind::Cuda)?;
+    let kernel = wanted(wiring, (&args.kernel, args.variant.as_deref()), args.config.as_deref(), target, input)?;
     let Choice { problem, point, .. } = choose(args.config.as_deref(), kernel, target, input)?;
     let legal = problem.space().check(&point).map_err(|e| Failure::new(Kind::Input, "config", e))?;
     let counts = problem.counts(&legal);

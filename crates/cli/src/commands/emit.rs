@@ -93,8 +93,8 @@ struct Launch {
 
 pub(crate) fn run(args: &EmitArgs, wiring: &Wiring, output: Output) -> Result<(), Failure> {
     let target: Target = args.target.parse().map_err(|e: UnknownTarget| Failure::new(Kind::Usage, "target", e))?;
-    let kernel = &**wiring.kernels.variant(&args.kernel, args.variant.as_deref(), DeviceKind::Cuda)?;
     let input = fields::parse(&args.input)?;
+    let kernel = wanted(wiring, (&args.kernel, args.variant.as_deref()), args.config.as_deref(), target, &input)?;
     let Choice { problem, point, origin } = choose(args.config.as_deref(), kernel, target, &input)?;
     let legal = problem.space().check(&point).map_err(|e| Failure::new(Kind::Input, "config", e))?;
     let program = problem.program(&legal);
@@ -110,6 +110,36 @@ pub(crate) fn run(args: &EmitArgs, wiring: &Wiring, output: Output) -> Result<()
         workspace_bytes: program.workspace,
     };
     output.answer(&answer, || text(&answer))
+}
+
+/// The variant that is named. Else of those that take the input and have the parameters that are given the one that suits it best on
+/// the target, among equals the first; one without a legal configuration there only where no other has one.
+///
+/// # Errors
+/// No kernel has the name, or none has code for GPUs. An input that no kernel takes is refused where it is used, by the first one.
+pub(super) fn wanted<'w>(
+    wiring: &'w Wiring,
+    (name, variant): (&str, Option<&str>),
+    config: Option<&str>,
+    target: Target,
+    input: &Config,
+) -> Result<&'w dyn AnyKernel, Failure> {
+    let kernels = &wiring.kernels;
+    if variant.is_some() {
+        return Ok(&**kernels.variant(name, variant, DeviceKind::Cuda)?);
+    }
+    let (all, spec) = (kernels.variants(name, DeviceKind::Cuda)?, Arc::new(target.spec()));
+    // A configuration that is no such text is refused where it is used.
+    let given = config.and_then(|text| Config::parse(text).ok()).unwrap_or_default();
+    let has = |problem: &dyn Problem| {
+        given.0.iter().all(|(name, _)| problem.space().params().iter().any(|param| param.name == *name))
+    };
+    let accepted = all.iter().filter_map(|kernel| Some((&***kernel, problem(&***kernel, &spec, input).ok()?)));
+    let mut accepted: Vec<(&dyn AnyKernel, Box<dyn Problem>)> = accepted.collect();
+    accepted.sort_by(|(_, a), (_, b)| b.suits().total_cmp(&a.suits()));
+    let legal = accepted.iter().find(|(_, problem)| has(&**problem) && problem.default_point().is_some());
+    let first = legal.or_else(|| accepted.iter().find(|(_, problem)| has(&**problem))).or(accepted.first());
+    Ok(first.map_or(&**all[0], |(kernel, _)| *kernel))
 }
 
 /// What was asked for, over the kernel's own default; else the best that is known; else the default.

@@ -81,7 +81,7 @@ fn emulated_kernels_are_verified_with_everything_covered() {
 #[test]
 fn matrix_instructions_are_verified_in_every_type() {
     let home = Home::new();
-    for types in ["f16", "bf16", "f64"] {
+    for types in ["f16", "bf16", "f64", "i8"] {
         let args = ["--device", "emulator:sm_80", "--variant", "gemm.mma", "--dtype", types, "--cases", "40"];
         let v = verify(&home, &args);
         assert_eq!((&v["cases"], &v["failed"]), (&40.into(), &0.into()), "{v}");
@@ -90,6 +90,30 @@ fn matrix_instructions_are_verified_in_every_type() {
             assert!(coverage.contains_key(key), "no {key:?} among {:?}", coverage.keys().collect::<Vec<_>>());
         }
     }
+}
+
+/// Whatever a kernel takes is drawn where nothing is fixed.
+#[test]
+fn every_type_layout_accuracy_and_epilogue_is_covered() {
+    let home = Home::new();
+    let covered = |variant: &str, cases: &str, wanted: &[&str]| {
+        let v = verify(&home, &["--device", "emulator:sm_80", "--variant", variant, "--cases", cases, "--seed", "3"]);
+        assert_eq!((&v["failed"], &v["races"]), (&0.into(), &0.into()), "{v}");
+        let coverage = v["coverage"].as_object().unwrap();
+        for key in wanted {
+            assert!(
+                coverage.contains_key(*key),
+                "{variant}: no {key:?} among {:?}",
+                coverage.keys().collect::<Vec<_>>()
+            );
+        }
+    };
+    let both = ["dtype:f16", "dtype:bf16", "dtype:f32", "dtype:f64", "out:f32", "accuracy:tf32", "accuracy:3xtf32"];
+    let results = ["layout:nn", "layout:nt", "layout:tn", "layout:tt", "bias:row", "bias:column", "activation:relu"];
+    let real = [both, results].concat();
+    let complex = ["dtype:c32", "dtype:c64", "layout:nc", "layout:tc", "layout:cn", "layout:ct", "layout:cc"];
+    covered("gemm.simt", "150", &[&real[..], &complex].concat());
+    covered("gemm.mma", "120", &[&real[..], &["dtype:tf32", "dtype:i8", "acc:f16", "acc:bf16"]].concat());
 }
 
 #[test]
@@ -116,6 +140,9 @@ fn one_dtype_one_variant_and_an_old_target() {
     let coverage = v["coverage"].as_object().unwrap();
     assert!(!coverage.contains_key("dtype:f32") && !coverage.contains_key("load:async"), "{coverage:?}");
     assert!(!coverage.contains_key("split:atomic"), "sm_50 adds no f64 atomically: {coverage:?}");
+    // A kernel that has nothing legal there takes no turns.
+    let v = verify(&home, &["--device", "emulator:sm_50", "--dtype", "f16", "--cases", "4"]);
+    assert_eq!(v["coverage"]["variant:gemm.simt.1"], 4, "{v}");
 }
 
 #[test]
@@ -164,6 +191,39 @@ fn code_is_emitted_with_its_launch() {
         assert_eq!(answer["spills"], 0);
         assert!(answer["shared_bytes"].as_u64() >= Some(1024), "{answer}");
     }
+}
+
+/// Unless one is named, the variant that takes the input and suits it best, of those that have the parameters that are given.
+#[test]
+fn the_variant_that_takes_the_input_is_emitted() {
+    let home = Home::new();
+    let kernel = |words: &[&str]| {
+        let answer = emit(&home, &[&["m=64", "n=64", "k=128"], words].concat());
+        assert!(answer["text"].as_str().is_some(), "{answer}");
+        answer["kernel"].as_str().unwrap().to_owned()
+    };
+    let (simt, mma) = ("gemm.simt.1", "gemm.mma.1");
+    for (words, expected) in [
+        (&["dtype=f32", "--target", "sm_80"][..], simt),
+        (&["dtype=f16", "--target", "sm_80"], mma),
+        (&["dtype=f16", "--target", "sm_75"], simt),
+        (&["dtype=f16", "bias=row", "activation=relu", "--target", "sm_90"], mma),
+        (&["dtype=tf32", "--target", "sm_80"], mma),
+        (&["dtype=i8", "layout=nt", "--target", "sm_80"], mma),
+        (&["accuracy=3xtf32", "--target", "sm_80"], mma),
+        (&["dtype=f64", "--target", "sm_80"], mma),
+        (&["dtype=f64", "--target", "sm_120"], simt),
+        (&["dtype=c32", "--target", "sm_80"], simt),
+        (&["dtype=f16", "--target", "sm_80", "--variant", "gemm.simt"], simt),
+        (&["dtype=f16", "--target", "sm_80", "--config", "m_s=4"], simt),
+    ] {
+        assert_eq!(kernel(words), expected, "{words:?}");
+    }
+    let counted = home.answer(&["count", "gemm", "m=64", "n=64", "k=128", "dtype=i8", "--target", "sm_80"]);
+    assert_eq!(counted["kernel"], mma);
+    // No kernel takes it: the first says why.
+    let refused = ["emit", "gemm", "m=64", "n=64", "k=64", "dtype=f16", "acc=f64", "--target", "sm_80"];
+    assert!(home.error(&refused, 2, "acc").message.contains("f64"));
 }
 
 #[test]

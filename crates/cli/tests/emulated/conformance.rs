@@ -39,6 +39,9 @@ fn the_kernel_of_matrix_instructions_keeps_its_contract() {
         "m=24,n=9,k=100,dtype=bf16,acc=f32,out=f32,layout=tn,lda=104,beta=1,batch=2,stride_b=0",
         "m=1,n=65,k=7,dtype=tf32,acc=f32,out=f32,layout=tt,align=4",
         "m=64,n=48,k=96,dtype=i8,layout=tn,beta=1",
+        "m=40,n=33,k=70,dtype=i8,layout=nt,bias=row,activation=relu",
+        "m=33,n=40,k=50,accuracy=tf32,layout=nt,bias=column,beta=other",
+        "m=20,n=31,k=80,accuracy=3xtf32,layout=tn,alpha=other,activation=relu",
         "m=5,n=3,k=0,dtype=f16,acc=f32,beta=other",
         "m=0,n=3,k=8,dtype=f64",
     ];

@@ -5,32 +5,36 @@ use crate::counts::{self, Shares};
 use crate::stand::{any_plan_of, check_program, device, input, plan_of, rng, run};
 use rand::Rng;
 use rayon::prelude::*;
-use tilewright_core::buffer::Filling;
+use std::sync::Arc;
+use tilewright_core::buffer::{Buffers, Filling, Workload};
 use tilewright_core::computation::{Computation, InputLimits};
+use tilewright_core::data::Data;
 use tilewright_core::device::Device;
 use tilewright_core::program::{Code, Program, Step};
 use tilewright_core::space::Config;
 use tilewright_emulator::EmulatorDevice;
-use tilewright_ops::gemm::{Gemm, GemmInput};
+use tilewright_ops::gemm::{A, Accuracy, B, BIAS, Bias, C, Gemm, GemmInput, ScalarClass};
 use tilewright_ptxgen::mma::{MmaGemm, MmaPlan};
 
 const TARGETS: [&str; 4] = ["sm_80", "sm_90", "sm_100", "sm_120"];
 const FILLINGS: [Filling; 3] = [Filling::Real, Filling::Exact, Filling::Special];
-/// Types with the accumulators that they are summed in.
-const TYPES: [&str; 7] = [
+/// Types of operands, sums and results, and what f32 may be multiplied as.
+const TYPES: [&str; 10] = [
     "dtype=f16",
-    "dtype=bf16,acc=f32",
-    "dtype=f16,acc=f32,out=f32",
-    "dtype=bf16,acc=f32,out=f32",
-    "dtype=tf32,acc=f32,out=f32",
+    "dtype=bf16",
+    "dtype=f16,out=f32",
+    "dtype=bf16,out=f32",
+    "dtype=tf32",
     "dtype=f64",
-    "dtype=i8,layout=tn,alpha=1",
+    "dtype=f32,accuracy=tf32",
+    "dtype=f32,accuracy=3xtf32",
+    "dtype=i8",
+    "dtype=f16,acc=f16",
 ];
 
-/// Types without what comes with them.
-fn bare(types: &str) -> &str {
-    types.trim_end_matches(",layout=tn,alpha=1")
-}
+/// Those whose sums may be added to results as they are.
+const UNROUNDED: [&str; 6] =
+    ["dtype=f16,out=f32", "dtype=bf16,out=f32", "dtype=tf32", "dtype=f64", "dtype=f32,accuracy=3xtf32", "dtype=i8"];
 
 fn plan(target: &str, input: &GemmInput, config: &str) -> MmaPlan {
     plan_of(MmaGemm::new(), target, input, config)
@@ -63,20 +67,24 @@ fn check_any(words: &str, config: &str, seed: u64) {
 
 #[test]
 fn one_stage_config_in_every_layout_and_type() {
-    let small = "m_w=32,n_w=16,m_l=64,n_l=32,stages=3,load=async,k_g=1,bounds=checked";
+    let small = "m_w=32,n_w=32,m_l=64,n_l=32,stages=3,load=async,k_g=1,bounds=checked";
     let mut cases = Vec::new();
     for layout in ["nn", "nt", "tn", "tt"] {
         for types in TYPES {
             for sizes in ["m=64,n=32,k=96", "m=72,n=40,k=88"] {
-                if layout == "tn" || !types.contains("i8") {
-                    cases.push(format!("{sizes},{},layout={layout}", bare(types)));
-                }
+                cases.push(format!("{sizes},{types},layout={layout}"));
             }
         }
     }
     cases.par_iter().for_each(|words| {
         let input = input(words);
-        let u = if words.contains("f64") { 16 } else { 32 };
+        let u = if words.contains("f64") {
+            16
+        } else if words.contains("3xtf32") {
+            8
+        } else {
+            32
+        };
         for target in ["sm_80", "sm_90"] {
             check(target, &input, &plan(target, &input, &format!("{small},u={u}")), Filling::Exact, 1);
         }
@@ -85,16 +93,17 @@ fn one_stage_config_in_every_layout_and_type() {
 
 #[test]
 fn random_plans_are_right() {
-    let cases: Vec<u64> = (0..90).collect();
+    let cases: Vec<u64> = (0..100).collect();
     cases.into_par_iter().for_each(|seed| check_any(TYPES[seed as usize % TYPES.len()], "", seed));
 }
 
 #[test]
 fn small_and_odd_sizes() {
     let sizes = ["m=1,n=1,k=1", "m=1,n=16,k=3", "m=15,n=1,k=129", "m=3,n=5,k=0", "m=7,n=9,k=2", "m=17,n=33,k=31"];
-    let cases: Vec<(usize, u64)> = (0..sizes.len()).flat_map(|i| (0..6).map(move |t| (i, t))).collect();
+    let cases: Vec<(usize, u64)> =
+        (0..sizes.len()).flat_map(|i| (0..TYPES.len() as u64).map(move |t| (i, t))).collect();
     cases.into_par_iter().for_each(|(i, t)| {
-        check_any(&format!("{},{}", sizes[i], TYPES[t as usize]), "", 1000 + 10 * i as u64 + t);
+        check_any(&format!("{},{}", sizes[i], TYPES[t as usize]), "", 1000 + 20 * i as u64 + t);
     });
 }
 
@@ -103,17 +112,49 @@ fn split_reductions_with_every_scalar_and_layout() {
     let mut cases = Vec::new();
     for layout in ["nn", "nt", "tn", "tt"] {
         for beta in ["0", "1", "other"] {
-            for (i, config) in ["k_g=2,split=ordered", "k_g=3,split=atomic"].into_iter().enumerate() {
-                // Sums are added to results of their own type.
-                let types = TYPES[if i == 1 { 2 + cases.len() % 4 } else { cases.len() % 6 }];
-                cases.push((format!("layout={layout},beta={beta},alpha=other,k=320,{types}"), config));
-                if beta != "other" && i == 1 {
-                    cases.push((format!("beta={beta},k=320,{}", TYPES[6]), config));
-                }
+            for config in ["k_g=2,split=ordered", "k_g=3,split=atomic"] {
+                // Sums are added to results of their own type, and integers in no order.
+                let is_atomic = config.ends_with("atomic");
+                let types = if is_atomic { UNROUNDED[cases.len() / 2 % 6] } else { TYPES[cases.len() / 2 % 8] };
+                let scalars = if types.contains("i8") { "beta=1" } else { &format!("beta={beta},alpha=other") };
+                cases.push((format!("layout={layout},{scalars},k=320,{types},bias=none,activation=none"), config));
             }
         }
     }
     let cases: Vec<(u64, (String, &str))> = (5000..).zip(cases).collect();
+    cases.par_iter().for_each(|(seed, (words, config))| check_any(words, config, *seed));
+}
+
+#[test]
+fn results_are_finished_where_they_are_stored_and_where_slices_are_summed() {
+    let mut cases = Vec::new();
+    for (i, types) in TYPES.into_iter().enumerate() {
+        for (j, bias) in ["none", "row", "column"].into_iter().enumerate() {
+            for (l, activation) in ["none", "relu"].into_iter().enumerate().skip(usize::from(j == 0)) {
+                let scalars = if types.contains("i8") { "beta=1" } else { "beta=other,alpha=other" };
+                let layout = ["nn", "nt", "tn", "tt"][(i + j + l) % 4];
+                let words = format!("{types},layout={layout},bias={bias},activation={activation}");
+                cases.push((words.clone(), ""));
+                cases.push((format!("{words},{scalars},k=70"), "k_g=1,vec_c=1"));
+                cases.push((format!("{words},{scalars},k=300"), "k_g=2,split=ordered"));
+                cases.push((format!("{words},k=0"), ""));
+            }
+        }
+    }
+    let cases: Vec<(u64, (String, &str))> = (6000..).zip(cases).collect();
+    cases.par_iter().for_each(|(seed, (words, config))| check_any(words, config, *seed));
+}
+
+#[test]
+fn bytes_that_lie_across_the_reduction_in_every_tile() {
+    let mut cases = Vec::new();
+    for layout in ["nn", "nt", "tt"] {
+        for config in ["load=async,m_w=32", "load=nc,n_w=64", "load=global,vec_a=1", "load=async,m_l=96", "m_w=64,u=64"]
+        {
+            cases.push((format!("dtype=i8,layout={layout},k=160,m=100,n=75"), config));
+        }
+    }
+    let cases: Vec<(u64, (String, &str))> = (8000..).zip(cases).collect();
     cases.par_iter().for_each(|(seed, (words, config))| check_any(words, config, *seed));
 }
 
@@ -126,10 +167,10 @@ fn copies_in_every_depth_and_loads_of_every_kind() {
         "load=nc,stages=1",
         "load=global,stages=2",
     ];
-    let cases: Vec<u64> = (0..30).collect();
+    let cases: Vec<u64> = (0..50).collect();
     cases.par_iter().for_each(|i| {
         let words = format!("k=160,{}", TYPES[*i as usize % TYPES.len()]);
-        check_any(&words, configs[*i as usize / 6 % configs.len()], 7000 + i);
+        check_any(&words, configs[*i as usize / 10 % configs.len()], 7000 + i);
     });
 }
 
@@ -174,10 +215,10 @@ fn no_two_lanes_meet_in_a_bank() {
     let tiles = ["m_l=64,n_l=64,m_w=32,n_w=32", "m_l=96,n_l=48,m_w=48,n_w=16", "m_l=32,n_l=128,m_w=16,n_w=64"];
     let mut cases = Vec::new();
     for layout in ["nn", "tn", "nt", "tt"] {
-        for types in TYPES.into_iter().filter(|types| layout == "tn" || !types.contains("i8")) {
+        for types in TYPES {
             for tile in tiles {
                 for u in [16, 32, 64] {
-                    cases.push((format!("m=192,n=384,k=128,{},layout={layout}", bare(types)), format!("{tile},u={u}")));
+                    cases.push((format!("m=192,n=384,k=128,{types},layout={layout}"), format!("{tile},u={u}")));
                 }
             }
         }
@@ -237,6 +278,10 @@ fn mutants(text: &str) -> Vec<(String, String)> {
         changed[i] = &line;
         out.push((format!("line {}: {what}: {}", i + 1, lines[i].trim()), changed.join("\n")));
     };
+    let operands = |op: &str| -> Vec<String> {
+        let list = op.split_once(' ').map_or("", |(_, list)| list.trim_end_matches(';'));
+        list.split(", ").map(str::to_owned).collect()
+    };
     let shifted = |line: &str, by: i64| -> Option<String> {
         let (head, rest) = line.split_once('[')?;
         let (inner, tail) = rest.split_once(']')?;
@@ -260,8 +305,20 @@ fn mutants(text: &str) -> Vec<(String, String)> {
         } else if op.contains("cp.async.c") && op.contains('[') {
             add(i, "a place further on", shifted(line, 16).unwrap());
         } else if op.starts_with("xor.b32") {
-            let operands: Vec<&str> = op.trim_start_matches("xor.b32 ").split(", ").collect();
-            add(i, "nothing exchanged", format!("    mov.b32 {}, {};", operands[0], operands[1]));
+            let of = operands(op);
+            add(i, "nothing exchanged", format!("    mov.b32 {}, {};", of[0], of[1]));
+        } else if op.starts_with("prmt.b32") {
+            let of = operands(op);
+            add(i, "words exchanged", format!("    prmt.b32 {}, {}, {}, {};", of[0], of[2], of[1], of[3]));
+        } else if op.starts_with("cvt.rna.tf32.f32") {
+            let of = operands(op);
+            add(i, "not rounded", format!("    mov.b32 {}, {};", of[0], of[1]));
+        } else if ["sub.rn.f32", "add.rn.f32", "mul.rn.f32", "fma.rn.f32", "add.s32", "max."]
+            .iter()
+            .any(|name| op.starts_with(name))
+        {
+            let of = operands(op);
+            add(i, "left as it is", format!("    mov.b32 {}, {};", of[0], of[1]));
         } else if op.starts_with("selp") && op.contains(", 0, %r") {
             add(i, "another stage", line.replace(", 0, %r", ", 64, %r"));
         } else if op.starts_with("mma.sync") {
@@ -272,21 +329,94 @@ fn mutants(text: &str) -> Vec<(String, String)> {
                 registers.swap(0, 1);
                 add(i, "factors exchanged", format!("{}{{{}{}", &line[..before], registers.join(", "), &line[at..]));
             }
+            add(i, "not multiplied", String::new());
         }
     }
     out
 }
 
+/// What a device holds after a run on these data; `None` where it refuses the program or objects.
+fn after(target: &str, program: &Program, work: &Workload) -> Option<Buffers> {
+    let mut device: EmulatorDevice = device(target);
+    device.upload(&Data::Given(Arc::new(work.clone()))).unwrap();
+    device.run(program).ok()?;
+    Some(device.read().unwrap())
+}
+
 /// Whether a run of the changed program is refused, objected to, or wrong.
 pub(crate) fn shows(target: &str, input: &GemmInput, program: &Program) -> bool {
     let work = Gemm.workload(input, Filling::Exact, 3);
-    let mut device: EmulatorDevice = device(target);
-    device.upload(&tilewright_core::data::Data::Given(std::sync::Arc::new(work.clone()))).unwrap();
-    if device.run(program).is_err() {
-        return true;
+    let Some(after) = after(target, program, &work) else { return true };
+    let is_right = Gemm.reference(input, &work.buffers, &work.scalars).unwrap().compare(&after).is_right();
+    // Every step of the last stage is a lane's or a register's own.
+    !is_right || (input.k - 16..input.k).any(|kept| rounds_wrongly(target, input, program, kept))
+}
+
+/// Data of which one product is left of each sum: what is done to its factors shows in every result.
+fn single_products(input: &GemmInput, kept: usize, seed: u64) -> Workload {
+    let mut work = Gemm.workload(input, Filling::Real, seed);
+    let (a, b) = (input.layout.a_transposed(), input.layout.b_transposed());
+    for (operand, along_k, ld, (rows, columns)) in
+        [(A, a, input.lda, input.a_stored()), (B, !b, input.ldb, input.b_stored())]
+    {
+        for (i, j) in (0..columns).flat_map(|j| (0..rows).map(move |i| (i, j))) {
+            if (if along_k { i } else { j }) != kept {
+                work.buffers[operand].set_f64(i + j * ld, 0.0);
+            }
+        }
     }
-    let after = device.read().unwrap();
-    !Gemm.reference(input, &work.buffers, &work.scalars).unwrap().compare(&after).is_right()
+    work
+}
+
+/// The nearest tf32, ties away from zero: of a number that is not near the largest, half a unit is added and the rest cut off.
+fn nearest_tf32(x: f64) -> f64 {
+    f64::from(f32::from_bits((x as f32).to_bits().wrapping_add(0x1000) & 0xffff_e000))
+}
+
+/// Whether a product of operands that are rounded or split, at one step of the reduction, is not that of the nearest numbers, or of
+/// nearly all bits.
+fn rounds_wrongly(target: &str, input: &GemmInput, program: &Program, kept: usize) -> bool {
+    let round = match input.accuracy {
+        Accuracy::Full => return false,
+        Accuracy::Tf32 => nearest_tf32,
+        Accuracy::ThreeTf32 => |x| x,
+    };
+    let work = single_products(input, kept, 5);
+    let Some(after) = after(target, program, &work) else { return true };
+    let before = &work.buffers;
+    let a = |i: usize| if input.layout.a_transposed() { kept + i * input.lda } else { i + kept * input.lda };
+    let b = |j: usize| if input.layout.b_transposed() { j + kept * input.ldb } else { kept + j * input.ldb };
+    let is_wrong = |i: usize, j: usize| {
+        let product = work.scalars[0] * round(before[A].get_f64(a(i))) * round(before[B].get_f64(b(j)));
+        let old =
+            if input.beta == ScalarClass::Zero { 0.0 } else { work.scalars[1] * before[C].get_f64(i + j * input.ldc) };
+        let bias = match input.epilogue.bias {
+            Bias::None => 0.0,
+            Bias::Row => before[BIAS].get_f64(i),
+            Bias::Column => before[BIAS].get_f64(j),
+        };
+        let value = input.epilogue.activation.of(product + old + bias);
+        let bound = 2f64.powi(-20) * product.abs() + 2f64.powi(-22) * (old.abs() + bias.abs());
+        let error = (after[C].get_f64(i + j * input.ldc) - value).abs();
+        error.is_nan() || error > bound
+    };
+    (0..input.n).any(|j| (0..input.m).any(|i| is_wrong(i, j)))
+}
+
+#[test]
+fn operands_of_f32_are_rounded_to_nearest_or_split() {
+    let cases: Vec<u64> = (0..32).collect();
+    cases.into_par_iter().for_each(|seed| {
+        let accuracy = ["tf32", "3xtf32"][seed as usize % 2];
+        let layout = ["nn", "nt", "tn", "tt"][seed as usize / 2 % 4];
+        let words = format!("m=37,n=26,k=40,dtype=f32,accuracy={accuracy},layout={layout},batch=1");
+        let (input, plan) = any("sm_80", &words, "", 10_000 + seed);
+        if input.multiplies() {
+            let program = plan.program([0; 3]);
+            let wrong = [0, 38].into_iter().find(|&kept| rounds_wrongly("sm_80", &input, &program, kept));
+            assert_eq!(wrong, None, "{input:?} {:?}", plan.blueprint());
+        }
+    });
 }
 
 #[test]
@@ -299,6 +429,15 @@ fn broken_products_show() {
             "m_w=32,n_w=32,m_l=64,n_l=64,u=16,stages=2,load=async,k_g=1",
         ),
         ("m=72,n=72,k=100,layout=tt,dtype=f64", "m_w=32,n_w=16,m_l=64,n_l=32,u=16,stages=3,load=async,k_g=1"),
+        ("m=40,n=36,k=200,layout=nt,dtype=i8,bias=row", "m_w=32,n_w=32,m_l=32,n_l=32,u=64,stages=3,load=async,k_g=1"),
+        (
+            "m=40,n=36,k=72,layout=tn,dtype=f32,accuracy=tf32,bias=column,activation=relu",
+            "m_w=32,n_w=16,m_l=32,n_l=32,u=16,stages=3,load=async,k_g=1",
+        ),
+        (
+            "m=40,n=36,k=72,layout=nt,dtype=f32,accuracy=3xtf32,bias=row,beta=other",
+            "m_w=16,n_w=16,m_l=32,n_l=32,u=8,stages=3,load=async,k_g=1",
+        ),
     ];
     for (words, config) in cases {
         let input = input(words);

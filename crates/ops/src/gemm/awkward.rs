@@ -1,18 +1,27 @@
 //! Inputs for checking results: every edge of the input type, and names for what an input is an example of.
 
+use super::accuracy::Accuracy;
 use super::batch::{Batch, STRIDES};
-use super::draw::{pick, suited, with_fixed, within};
+use super::draw::{of_integers, pick, suited, with_fixed, within};
+use super::epilogue::Bias;
 use super::input::{GemmInput, ScalarClass};
 use super::layout::Layout;
+use crate::activation::Activation;
 use crate::types;
 use tilewright_core::computation::{InputError, InputLimits};
 use tilewright_core::dtype::DType;
+use tilewright_core::element::ElementTypes;
 use tilewright_core::space::Config;
 
 const SCALARS: [ScalarClass; 3] = [ScalarClass::Zero, ScalarClass::One, ScalarClass::Other];
 /// Share of deep reductions, and of sizes that tiles divide.
 const DEEP: f64 = 0.15;
 const EVEN: f64 = 0.2;
+/// Share of f32, and of f64, of inputs of free types.
+const PLAIN: f64 = 0.25;
+/// Shares of inputs of f32 whose operands may be rounded, and of inputs that may have an epilogue.
+const ROUNDED: f64 = 0.4;
+const FINISHED: f64 = 0.4;
 /// Longest reduction.
 const DEEPEST: f64 = 20_000.0;
 /// A length that even the largest numbers of slices divide into whole stages.
@@ -43,8 +52,7 @@ fn candidate(fixed: &Config, largest: f64, uniform: &mut dyn FnMut() -> f64) -> 
         // What many tiles divide.
         sizes = sizes.map(|size| size.next_multiple_of(16));
     }
-    let dtype = if uniform() < 0.5 { DType::F32 } else { DType::F64 };
-    let mut input = GemmInput::new(sizes[0], sizes[1], sizes[2], dtype, Layout::ALL[pick(4, uniform)]);
+    let mut input = GemmInput::new(sizes[0], sizes[1], sizes[2], DType::F32, Layout::ALL[pick(4, uniform)]);
     input.beta = SCALARS[pick(3, uniform)];
     // Nothing is multiplied where alpha = 0: seldom.
     let least = usize::from(uniform() >= 0.06);
@@ -52,7 +60,11 @@ fn candidate(fixed: &Config, largest: f64, uniform: &mut dyn FnMut() -> f64) -> 
     if uniform() < 0.2 {
         input.batch = Batch::tight(2 + pick(3, uniform) as u32, &input);
     }
-    let mut input = with_fixed(suited(input, fixed, uniform)?, fixed, &["ld", "stride_"])?;
+    let derived = &["ld", "stride_"];
+    let plain = suited(input, fixed, uniform)?;
+    // Of what is fixed some goes with few types: then with that of most inputs.
+    let input = with_fixed(varied(plain.clone(), fixed, uniform), fixed, derived);
+    let mut input = input.or_else(|_| with_fixed(plain, fixed, derived))?;
     let is_free = |name: &str| fixed.get(name).is_none();
     if uniform() < 0.3 && is_free("align") {
         input.align = (types::least_align(input.types) << pick(4, uniform)).min(64);
@@ -70,6 +82,45 @@ fn candidate(fixed: &Config, largest: f64, uniform: &mut dyn FnMut() -> f64) -> 
         input.batch.strides[operand] = if is_free(name) { drawn } else { given[operand] };
     }
     Ok(input)
+}
+
+/// The same in any types, layout, accuracy and with any epilogue, as far as none of it is fixed.
+fn varied(mut input: GemmInput, fixed: &Config, uniform: &mut dyn FnMut() -> f64) -> GemmInput {
+    let is_free = |name: &str| fixed.get(name).is_none();
+    if ["dtype", "acc", "out", "accuracy"].into_iter().all(is_free) {
+        input.types = any_types(uniform);
+        if input.dtype().is_integer() {
+            (input.alpha, input.beta) = [input.alpha, input.beta].map(of_integers).into();
+        }
+        let layouts = Layout::every(input.dtype());
+        input.layout = layouts[pick(layouts.len(), uniform)];
+    }
+    let ElementTypes { operand, accumulator, output } = input.types;
+    if (operand, accumulator) == (DType::F32, DType::F32) && uniform() < ROUNDED {
+        input.accuracy = Accuracy::ALL[1 + pick(2, uniform)];
+    }
+    if uniform() < FINISHED {
+        input.epilogue.bias = Bias::ALL[pick(3, uniform)];
+        if !output.is_complex() && uniform() < 0.5 {
+            input.epilogue.activation = Activation::Relu;
+        }
+    }
+    input
+}
+
+/// Types that kernels and libraries have code for, the plain ones more often than the others.
+fn any_types(uniform: &mut dyn FnMut() -> f64) -> ElementTypes {
+    use DType::{Bf16, C32, C64, F16, F32, F64, I8, Tf32};
+    let kind = uniform();
+    if kind < 2.0 * PLAIN {
+        return if kind < PLAIN { F32 } else { F64 }.into();
+    }
+    let narrow = [F16, Bf16].into_iter().flat_map(|operand| {
+        let sums = |accumulator, output| ElementTypes { operand, accumulator, output };
+        [operand.into(), sums(F32, F32), sums(operand, operand)]
+    });
+    let all: Vec<ElementTypes> = narrow.chain([Tf32, C32, C64, I8].map(ElementTypes::of)).collect();
+    all[pick(all.len(), uniform)]
 }
 
 /// Empty, one, whole tiles, and as it falls, on a logarithmic scale.

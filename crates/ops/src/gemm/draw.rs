@@ -88,10 +88,14 @@ pub(super) fn suited(
         input.types = DType::F32.into();
     }
     if input.dtype().is_integer() {
-        let plain = |class| if class == ScalarClass::Other { ScalarClass::One } else { class };
-        (input.alpha, input.beta) = (plain(input.alpha), plain(input.beta));
+        (input.alpha, input.beta) = [input.alpha, input.beta].map(of_integers).into();
     }
     Ok(input)
+}
+
+/// A class of scalars as products of integers have it.
+pub(super) fn of_integers(class: ScalarClass) -> ScalarClass {
+    if class == ScalarClass::Other { ScalarClass::One } else { class }
 }
 
 /// The input with fixed fields in place of its own. Words with one of the prefixes follow from the others unless they are fixed

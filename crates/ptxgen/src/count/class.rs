@@ -8,14 +8,14 @@ pub(super) fn op(inst: &Inst) -> Op {
     let bits = |ty: Type, count: usize| 8 * ty.bytes() * count as u32;
     match inst {
         Inst::Mov { .. } | Inst::ToGlobal { .. } | Inst::Selp { .. } => Op::Move,
-        Inst::Split { .. } | Inst::Join { .. } => Op::Move,
+        Inst::Split { .. } | Inst::Join { .. } | Inst::Bits { .. } | Inst::Prmt { .. } => Op::Move,
         Inst::LdParam { ty, .. } => Op::Load(Where::Param, bits(*ty, 1)),
         Inst::Arith { op, ty, .. } if ty.is_float() => Op::Float(float(*op), precision(*ty)),
         Inst::Arith { .. } | Inst::Mad { .. } => Op::Integer,
         Inst::Fma { ty, .. } => Op::Float(FloatOp::Fma, precision(*ty)),
         Inst::Function { function: Function::Neg, ty, .. } => Op::Float(FloatOp::Minor, precision(*ty)),
         Inst::Function { ty, .. } => Op::Float(FloatOp::Special, precision(*ty)),
-        Inst::Cvt { .. } => Op::Convert,
+        Inst::Cvt { .. } | Inst::RoundTf32 { .. } => Op::Convert,
         Inst::Setp { .. } => Op::Compare,
         Inst::Ld { space, ty, dst, .. } => Op::Load(place(*space), bits(*ty, dst.len())),
         Inst::St { space, ty, src, .. } => Op::Store(place(*space), bits(*ty, src.len())),

@@ -13,8 +13,19 @@ pub(crate) fn symbols(device: &DeviceSpec, input: &GemmInput) -> Symbols {
     symbols.set("result_bytes", input.types.output.size());
     symbols.set("complex", input.dtype().is_complex());
     symbols.set("rounds_to_bf16", input.types.output == DType::Bf16);
-    symbols.set("epilogue", !input.epilogue.is_empty());
+    epilogue(&mut symbols, input);
     symbols
+}
+
+/// What an input does to its sums.
+pub(crate) fn epilogue(symbols: &mut Symbols, input: &GemmInput) {
+    symbols.set("epilogue", !input.epilogue.is_empty());
+}
+
+/// How that follows from the fields.
+pub(crate) fn epilogue_derivations() -> [(&'static str, String); 4] {
+    ["bias != 'none' or activation != 'none'", "bias != 'none'", "activation != 'none'", "False"]
+        .map(|text| ("epilogue", text.to_owned()))
 }
 
 /// How these names follow from the fields, in the language of rules. Fields that say what is usual are left out of an input: the
@@ -28,10 +39,6 @@ pub(crate) fn derivations() -> Vec<(&'static str, String)> {
         ("complex", "dtype in ['c32', 'c64']".to_owned()),
         ("rounds_to_bf16", "out == 'bf16'".to_owned()),
         ("rounds_to_bf16", "dtype == 'bf16'".to_owned()),
-        ("epilogue", "bias != 'none' or activation != 'none'".to_owned()),
-        ("epilogue", "bias != 'none'".to_owned()),
-        ("epilogue", "activation != 'none'".to_owned()),
-        ("epilogue", "False".to_owned()),
     ];
-    GemmInput::derivations().into_iter().chain(texts).collect()
+    GemmInput::derivations().into_iter().chain(texts).chain(epilogue_derivations()).collect()
 }

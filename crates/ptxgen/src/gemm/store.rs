@@ -44,7 +44,7 @@ fn tile(b: &mut Builder, bp: &Blueprint, params: &Params, at: &Position, acc: &[
 }
 
 /// What is added to the columns of a thread.
-enum Added {
+pub(crate) enum Added {
     /// The same to all of them: what belongs to the rows, one after the other.
     Rows(Vec<Reg>),
     /// Where what belongs to the thread's first column lies, for so many rows.
@@ -53,7 +53,7 @@ enum Added {
 
 impl Added {
     /// From the bias, for the thread's first row and column, what is left from there on, and the rows beyond the first.
-    fn new(
+    pub(crate) fn new(
         b: &mut Builder,
         frame: &Frame,
         base: Reg,
@@ -74,7 +74,7 @@ impl Added {
     }
 
     /// What is added to each sum of the column so many beyond the first, which may lie outside.
-    fn of_column(&self, b: &mut Builder, frame: &Frame, beyond: u32, inside: Option<Reg>) -> Vec<Reg> {
+    pub(crate) fn of_column(&self, b: &mut Builder, frame: &Frame, beyond: u32, inside: Option<Reg>) -> Vec<Reg> {
         match self {
             Self::Rows(all) => all.clone(),
             &Self::Columns(base, rows) => {

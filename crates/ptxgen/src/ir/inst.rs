@@ -211,6 +211,12 @@ pub enum Inst {
     Fma { ty: Type, dst: Reg, a: Operand, b: Operand, c: Operand },
     /// `cvt`, rounded to nearest between floats.
     Cvt { to: Type, from: Type, dst: Reg, src: Reg },
+    /// `cvt.rna.tf32.f32`: to the nearest number of ten bits of fraction, ties away from zero.
+    RoundTf32 { dst: Reg, src: Reg },
+    /// `mov` of 32 bits as they are, to a register of another class.
+    Bits { to: Type, from: Type, dst: Reg, src: Reg },
+    /// `prmt`: four of the eight bytes of `a` and then `b`, the lowest first, by the digits of `select` from the lowest on.
+    Prmt { dst: Reg, a: Reg, b: Reg, select: Operand },
     /// `mov` of 32 bits to two registers of 16, the lower half first.
     Split { ty: Type, dst: [Reg; 2], src: Reg },
     /// `mov` of two registers of 16 bits, the lower half first, to one of 32.
@@ -299,6 +305,11 @@ impl Inst {
                 all(&[write(dst, ty), read(a, ty), read(b, ty), read(c, ty)]);
             }
             Self::Cvt { to, from, dst, src } => all(&[write(dst, *to), reg(src, *from)]),
+            Self::RoundTf32 { dst, src } => all(&[write(dst, Type::B32), reg(src, Type::F32)]),
+            Self::Bits { to, from, dst, src } => all(&[write(dst, *to), reg(src, *from)]),
+            Self::Prmt { dst, a, b, select } => {
+                all(&[write(dst, Type::B32), reg(a, Type::B32), reg(b, Type::B32), read(select, Type::B32)]);
+            }
             Self::Split { ty, dst, src } => all(&[Part::Write(dst, Type::B16), reg(src, *ty)]),
             Self::Join { ty, dst, src } => all(&[write(dst, *ty), Part::Regs(src, Type::B16)]),
             Self::Setp { ty, dst, a, b, and, .. } => {

@@ -4,7 +4,7 @@ use super::config::MmaConfig;
 use super::emit;
 use super::space::Names;
 use super::tile::Tile;
-use super::variants::{self, Fetch};
+use super::variants::{self, Fetch, Multiplied};
 use crate::gemm::frame::is_wide;
 use crate::gemm::{Frame, Template};
 use crate::ir::{MmaKind, Module};
@@ -20,6 +20,8 @@ pub struct Blueprint {
     pub frame: Frame,
     /// The instruction that multiplies.
     pub kind: MmaKind,
+    /// What it multiplies of an element.
+    pub multiplied: Multiplied,
     /// Tuning parameters.
     pub config: MmaConfig,
     /// How the threads share the loads of A and of B.
@@ -74,6 +76,7 @@ impl Blueprint {
         Some(Self {
             frame,
             kind,
+            multiplied: Multiplied::of(input),
             loaders,
             tile_a_bytes,
             stage_bytes,
@@ -96,6 +99,11 @@ impl Blueprint {
     /// How fragments of A, or of B, are read.
     pub(super) fn fetch(&self, is_a: bool) -> Fetch {
         Fetch::of(self.frame.arithmetic.bytes(), self.loaders[usize::from(!is_a)].along_k)
+    }
+
+    /// Whether rows of A, or columns of B, are dealt to fragments in turns: see [`super::transpose`].
+    pub(super) fn is_dealt(&self, is_a: bool) -> bool {
+        self.fetch(is_a) == Fetch::Bytes
     }
 
     /// How a tile of A, or of B, lies in shared memory.

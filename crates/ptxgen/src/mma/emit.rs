@@ -2,6 +2,7 @@
 
 use super::blueprint::Blueprint;
 use super::fragments::Fragments;
+use super::variants::Multiplied;
 use super::{load, store};
 use crate::gemm::frame::{Block, Params};
 use crate::ir::{Builder, Entry, Module, Operand, Reg, Type};
@@ -21,7 +22,12 @@ pub fn module(bp: &Blueprint) -> Module {
     let mut b = Builder::new();
     let (a_letter, b_letter) =
         (if bp.frame.a_transposed { 't' } else { 'n' }, if bp.frame.b_transposed { 't' } else { 'n' });
-    let name = format!("gemm_mma_{}_{a_letter}{b_letter}", bp.frame.arithmetic.dtype);
+    let numbers = match bp.multiplied {
+        Multiplied::Whole => bp.frame.arithmetic.dtype.name(),
+        Multiplied::Rounded => "f32_as_tf32",
+        Multiplied::Split => "f32_as_3xtf32",
+    };
+    let name = format!("gemm_mma_{numbers}_{a_letter}{b_letter}");
     let frame = bp.frame;
     let mut params = b.block("parameters", |b| frame.params(b));
     let at = b.block("position", |b| {

@@ -2,9 +2,11 @@
 
 use super::blueprint::Blueprint;
 use super::emit::Position;
-use super::tile::{First, Places};
-use super::variants::Fetch;
-use crate::ir::{Address, Builder, Caching, Inst, MmaKind, Operand as Value, Reg, Space, Type};
+use super::reader::Reader;
+use super::tile::Places;
+use super::transpose::Transposition;
+use super::variants::{Fetch, Multiplied};
+use crate::ir::{Address, Arith, Builder, Caching, Inst, MmaKind, Reg, Space, Type};
 use crate::simt::Multiply;
 
 /// One load of fragments: which address, bytes beyond it, and how many registers it fills.
@@ -26,11 +28,16 @@ struct Operand {
     addresses: Vec<Reg>,
     /// The loads of each step, fragment after fragment.
     steps: Vec<Vec<Load>>,
+    /// How bytes become fragments.
+    transposition: Option<Transposition>,
+    /// What is multiplied of an element.
+    multiplied: Multiplied,
 }
 
 /// What a warp reads, and how it multiplies. The first factor of the instruction comes from B.
 pub(super) struct Fragments {
     kind: MmaKind,
+    multiplied: Multiplied,
     first: Operand,
     second: Operand,
 }
@@ -39,7 +46,7 @@ impl Fragments {
     pub(super) fn new(b: &mut Builder, bp: &Blueprint, at: &Position, shared: Reg) -> Self {
         let second = Operand::new(b, bp, at, true, shared);
         let first = Operand::new(b, bp, at, false, shared);
-        Self { kind: bp.kind, first, second }
+        Self { kind: bp.kind, multiplied: bp.multiplied, first, second }
     }
 }
 
@@ -49,20 +56,29 @@ impl Operand {
         let (ty, each) = if is_a { second } else { first };
         let reader = Reader::new(bp, is_a, each as u32);
         let base = b.add(Type::U32, shared, if is_a { 0 } else { bp.tile_a_bytes });
-        let begin = reader.begin(b, at.lane, at.warp[usize::from(!is_a)]);
-        let mut places = Places::new(b, bp.tile(is_a), base, begin, reader.apart());
-        let steps = (0..bp.config.u / reader.depth).map(|step| {
-            let at = |(rows, pieces)| {
-                let (address, offset) = places.at(b, rows, pieces);
-                Load { address, offset, registers: reader.at_once() }
-            };
-            reader.places(step).into_iter().map(at).collect()
-        });
-        let steps = steps.collect();
-        Self { fetch: reader.fetch, ty, each, addresses: places.registers(), steps }
+        let begins = reader.begins(b, at.lane, at.warp[usize::from(!is_a)]);
+        let place = |begin| Places::new(b, bp.tile(is_a), base, begin, reader.apart());
+        let mut places: Vec<Places> = begins.into_iter().map(place).collect();
+        let steps: Vec<Vec<_>> = (0..bp.config.u / reader.depth)
+            .map(|step| {
+                let of_step = reader.places(step).into_iter();
+                of_step.map(|(of, rows, pieces)| (of, places[of].at(b, rows, pieces))).collect()
+            })
+            .collect();
+        let all: Vec<Vec<Reg>> = places.into_iter().map(Places::registers).collect();
+        let before = |of: usize| all[..of].iter().map(Vec::len).sum::<usize>();
+        let load = |&(of, (address, offset)): &(usize, (usize, u32))| Load {
+            address: before(of) + address,
+            offset,
+            registers: reader.at_once(),
+        };
+        let steps = steps.iter().map(|step| step.iter().map(load).collect()).collect();
+        let transposition = (reader.fetch == Fetch::Bytes).then(|| Transposition::new(b, at.lane));
+        let (fetch, multiplied) = (reader.fetch, bp.multiplied);
+        Self { fetch, ty, each, addresses: all.concat(), steps, transposition, multiplied }
     }
 
-    /// The fragments of a step.
+    /// The fragments of a step, as they lie in memory.
     fn fetch(&self, b: &mut Builder, addresses: &[Reg], step: usize) -> Vec<Reg> {
         let mut all = Vec::new();
         for load in &self.steps[step] {
@@ -70,117 +86,55 @@ impl Operand {
             let dst = b.regs(self.ty, load.registers);
             all.extend(&dst);
             b.push(match self.fetch {
-                Fetch::Plain => Inst::Ld { space: Space::Shared, caching: Caching::Default, ty: self.ty, dst, addr },
+                Fetch::Plain | Fetch::Bytes => {
+                    Inst::Ld { space: Space::Shared, caching: Caching::Default, ty: self.ty, dst, addr }
+                }
                 fetch => Inst::Ldmatrix { transposed: fetch == Fetch::Transposed, dst, addr },
             });
         }
         all
     }
-}
 
-fn or_zero(reg: Option<Reg>) -> Value {
-    reg.map_or(0u32.into(), Value::from)
-}
-
-/// How the lanes of a warp share the loads of one operand.
-struct Reader {
-    fetch: Fetch,
-    along_k: bool,
-    /// Rows of A or columns of B of a warp, and of a fragment.
-    rows: u32,
-    height: u32,
-    /// Registers of a fragment.
-    each: u32,
-    /// Steps of an instruction.
-    depth: u32,
-    /// Elements of a piece.
-    piece: u32,
-    bytes: u32,
-    /// Whether it is the first factor, whose fragments hold blocks of rows before blocks of steps.
-    is_first: bool,
-}
-
-impl Reader {
-    fn new(bp: &Blueprint, is_a: bool, each: u32) -> Self {
-        let [height, width, depth] = bp.kind.shape();
-        let (rows, height) = if is_a { (bp.config.m_w, width) } else { (bp.config.n_w, height) };
-        let (fetch, bytes) = (bp.fetch(is_a), bp.frame.arithmetic.bytes());
-        let along_k = bp.loaders[usize::from(!is_a)].along_k;
-        Self { fetch, along_k, rows, height, each, depth, piece: fetch.grain() / bytes, bytes, is_first: !is_a }
-    }
-
-    /// Registers that one load fills.
-    fn at_once(&self) -> usize {
-        if self.fetch == Fetch::Plain { 1 } else { 4 }
-    }
-
-    /// Pieces that all warps begin at multiples of, but for low bits that no piece further on has.
-    fn apart(&self) -> u32 {
-        // Along the reduction all warps begin with the first piece.
-        if self.along_k { 1 << 16 } else { self.rows / self.piece }
-    }
-
-    /// Where a lane begins.
-    fn begin(&self, b: &mut Builder, lane: Reg, warp: Option<Reg>) -> First {
-        // Eight rows of a matrix, four matrices; or eight rows of a fragment, four lanes along the reduction.
-        let ([row, step], within) = match self.fetch {
-            Fetch::Plain => (self.of_plain(b, lane), true),
-            _ => (self.of_matrix(b, lane), false),
+    /// The parts of a step's fragments that are multiplied, the larger first.
+    fn parts(&self, b: &mut Builder, fetched: Vec<Reg>) -> Vec<Vec<Reg>> {
+        let fragments = match &self.transposition {
+            Some(transposition) => transposition.fragments(b, &fetched, self.each),
+            None => fetched,
         };
-        let mut side = row;
-        if self.along_k {
-            if warp.is_some() {
-                side = Some(b.scale_add(warp, self.rows, or_zero(side)));
+        match self.multiplied {
+            Multiplied::Whole => vec![fragments],
+            Multiplied::Rounded => vec![fragments.iter().map(|&x| rounded(b, x).0).collect()],
+            Multiplied::Split => {
+                let (large, small) = fragments.iter().map(|&x| split(b, x)).unzip();
+                vec![large, small]
             }
-            // A step is a piece of a matrix, or an element.
-            let within = step.filter(|_| within).map(|step| b.scale(step, self.bytes));
-            return First { row: side, piece: step.filter(|_| within.is_none()), within };
         }
-        let (mut piece, mut rest) = (side, None);
-        if within {
-            piece = side.filter(|_| self.piece < 8).map(|side| b.div(side, self.piece));
-            rest = side.and_then(|side| b.rem(side, self.piece)).map(|rest| b.scale(rest, self.bytes));
-        }
-        if warp.is_some() {
-            piece = Some(b.scale_add(warp, self.rows / self.piece, or_zero(piece)));
-        }
-        First { row: step, piece, within: rest }
     }
+}
 
-    /// The row and the step of a lane's element.
-    fn of_plain(&self, b: &mut Builder, lane: Reg) -> [Option<Reg>; 2] {
-        [Some(b.div(lane, 4)), b.rem(lane, 4)]
-    }
+/// A binary32 rounded to tf32, and as a number.
+fn rounded(b: &mut Builder, x: Reg) -> (Reg, Reg) {
+    let src = bits(b, x);
+    let dst = b.reg(Type::B32);
+    b.push(Inst::RoundTf32 { dst, src });
+    (dst, src)
+}
 
-    /// Of the row of a matrix whose address a lane gives: which row of A or column of B, or block of eight of them, and which
-    /// step or block of steps; whichever memory is contiguous in goes by blocks.
-    fn of_matrix(&self, b: &mut Builder, lane: Reg) -> [Option<Reg>; 2] {
-        let (within, matrix) = (b.rem(lane, 8), b.div(lane, 8));
-        let (low, high) = (b.rem(matrix, 2), b.div(matrix, 2));
-        // Registers of the first factor are blocks of rows before blocks of steps; of the second, the other way round.
-        let (rows, steps) = if self.is_first { (low, Some(high)) } else { (Some(high), low) };
-        let down = |b: &mut Builder, block: Option<Reg>| Some(b.scale_add(block, 8, or_zero(within)));
-        if self.along_k { [down(b, rows), steps] } else { [rows, down(b, steps)] }
-    }
+/// Two numbers of tf32 that are nearly a binary32: itself rounded, and what that left, rounded.
+fn split(b: &mut Builder, x: Reg) -> (Reg, Reg) {
+    let (large, x) = rounded(b, x);
+    let of_large = bits(b, large);
+    let rest = b.arith(Arith::Sub, Type::F32, x, of_large);
+    let small = b.reg(Type::B32);
+    b.push(Inst::RoundTf32 { dst: small, src: rest });
+    (large, small)
+}
 
-    /// Rows and pieces to go from where a lane begins to each load of a step.
-    fn places(&self, step: u32) -> Vec<(u32, u32)> {
-        let first = step * self.depth;
-        let place = |side: u32, k: u32| match self.along_k {
-            true => (side, k / self.piece),
-            false => (k, side / self.piece),
-        };
-        if self.fetch != Fetch::Plain {
-            return (0..self.rows).step_by(16).map(|side| place(side, first)).collect();
-        }
-        let blocks = self.height / 8;
-        let register = |r: u32| {
-            let (row, k) = if self.is_first { (r % blocks, r / blocks) } else { (0, r) };
-            (8 * row, 4 * k)
-        };
-        let fragment = |side: u32| (0..self.each).map(register).map(move |(row, k)| place(side + row, first + k));
-        (0..self.rows).step_by(self.height as usize).flat_map(fragment).collect()
-    }
+/// 32 bits of a fragment as a binary32.
+fn bits(b: &mut Builder, src: Reg) -> Reg {
+    let dst = b.reg(Type::F32);
+    b.push(Inst::Bits { to: Type::F32, from: Type::B32, dst, src });
+    dst
 }
 
 impl Multiply for Fragments {
@@ -195,18 +149,28 @@ impl Multiply for Fragments {
             (self.first.fetch(b, &first, step), second)
         };
         let steps = self.first.steps.len();
-        let [(_, sums), ..] = self.kind.registers();
         let mut next = fetch(b, 0);
         for step in 0..steps {
-            let (first, second) = next;
+            // What is made of fragments takes their registers, before more are loaded.
+            let (first, second) = (self.first.parts(b, next.0), self.second.parts(b, next.1));
             next = if step + 1 < steps { fetch(b, step + 1) } else { Default::default() };
-            let mut acc = acc.chunks(sums);
-            for x in first.chunks(self.first.each) {
-                for y in second.chunks(self.second.each) {
-                    let Some(acc) = acc.next() else { return };
-                    let (d, a, bb, c) = (acc.to_vec(), x.to_vec(), y.to_vec(), acc.to_vec());
-                    b.push(Inst::Mma { kind: self.kind, d, a, b: bb, c });
-                }
+            for &(of_first, of_second) in self.multiplied.products() {
+                self.multiply(b, &first[of_first], &second[of_second], acc);
+            }
+        }
+    }
+}
+
+impl Fragments {
+    /// Adds the products of all fragments of a step.
+    fn multiply(&self, b: &mut Builder, first: &[Reg], second: &[Reg], acc: &[Reg]) {
+        let [(_, sums), ..] = self.kind.registers();
+        let mut acc = acc.chunks(sums);
+        for x in first.chunks(self.first.each) {
+            for y in second.chunks(self.second.each) {
+                let Some(acc) = acc.next() else { return };
+                let (d, a, bb, c) = (acc.to_vec(), x.to_vec(), y.to_vec(), acc.to_vec());
+                b.push(Inst::Mma { kind: self.kind, d, a, b: bb, c });
             }
         }
     }

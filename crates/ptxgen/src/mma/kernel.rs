@@ -2,8 +2,9 @@
 
 use super::blueprint::Blueprint;
 use super::space::Description;
+use super::variants::Multiplied;
 use super::{default, features, variants};
-use crate::gemm::GemmPlan;
+use crate::gemm::{GemmPlan, facts};
 use crate::target::Target;
 use tilewright_core::computation::InputError;
 use tilewright_core::counts::Counts;
@@ -14,7 +15,7 @@ use tilewright_core::id::KernelId;
 use tilewright_core::kernel::Kernel;
 use tilewright_core::program::Program;
 use tilewright_core::space::{BoundSpace, Legal, ParamSpace, Point, Symbols, Values};
-use tilewright_ops::gemm::{Gemm, GemmInput};
+use tilewright_ops::gemm::{Bias, Gemm, GemmInput};
 
 /// Rows, columns and steps of a product from which fragments are full.
 const FILLED: usize = 16;
@@ -60,7 +61,12 @@ impl Kernel for MmaGemm {
     }
 
     fn symbols(&self, device: &DeviceSpec, input: &GemmInput) -> Symbols {
-        input.symbols(device).with("result_bytes", input.types.output.size())
+        let mut symbols = input.symbols(device).with("result_bytes", input.types.output.size());
+        facts::epilogue(&mut symbols, input);
+        let multiplied = Multiplied::of(input);
+        symbols.set("products", multiplied.products().len());
+        symbols.set("rounds", multiplied != Multiplied::Whole);
+        symbols.with("row_bias", input.epilogue.bias == Bias::Row)
     }
 
     fn derivations(&self) -> Vec<(&'static str, String)> {
@@ -68,6 +74,10 @@ impl Kernel for MmaGemm {
         let mut out = GemmInput::derivations();
         // Results are of the operands' type unless a field says otherwise.
         out.extend(["out", "dtype"].map(|field| ("result_bytes", bytes(field))));
+        out.extend(facts::epilogue_derivations());
+        out.extend(["bias == 'row'", "False"].map(|text| ("row_bias", text.to_owned())));
+        out.extend(["3 if accuracy == '3xtf32' else 1", "1"].map(|text| ("products", text.to_owned())));
+        out.extend(["accuracy != 'full'", "False"].map(|text| ("rounds", text.to_owned())));
         out
     }
 
@@ -96,7 +106,10 @@ impl Kernel for MmaGemm {
 
     /// Where the device has the instruction in hardware, for products that fill its fragments.
     fn suits(&self, device: &DeviceSpec, input: &GemmInput) -> f64 {
-        let in_hardware = input.dtype() != DType::F64 || matches!(device.fact("sm"), Some(80 | 90 | 100));
+        let in_hardware = match input.dtype() {
+            DType::F64 => matches!(device.fact("sm"), Some(80 | 90 | 100)),
+            _ => device.fact("sm") >= Some(80),
+        };
         let fills = input.m.min(input.n) >= FILLED && input.k >= FILLED;
         f64::from(u8::from(in_hardware && fills))
     }

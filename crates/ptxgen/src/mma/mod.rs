@@ -15,7 +15,8 @@
 //! | f16, bf16 | `ldmatrix` | `ldmatrix.trans` |
 //! | tf32 | `ldmatrix` | `ld.shared.b32` |
 //! | f64 | `ld.shared.f64` | `ld.shared.f64` |
-//! | i8 | `ldmatrix` | refused |
+//! | f32 | as tf32, then rounded or split in registers | as tf32, then rounded or split |
+//! | i8 | `ldmatrix` | `ld.shared.b32`, and bytes exchanged in registers (`transpose`) |
 //!
 //! `ldmatrix` moves rows of 16 bytes whatever they hold, but transposes elements of 16 bits only. Nothing is transposed in a launch
 //! of its own.
@@ -26,7 +27,7 @@
 //! | `blueprint` | what code is specialised to |
 //! | `variants` | which instruction multiplies, and how its fragments are read |
 //! | `tile` | where elements lie in shared memory |
-//! | `emit`, `load`, `fragments`, `store` | the code of a block |
+//! | `emit`, `load`, `reader`, `fragments`, `transpose`, `store` | the code of a block |
 //!
 //! Parameters, coordinates, launches and the sum of slices are those of all products (`gemm::frame`, `gemm::plan`), the loop over
 //! stages is that of all templates (`simt`).
@@ -39,13 +40,16 @@ mod features;
 mod fragments;
 mod kernel;
 mod load;
+mod reader;
 mod registers;
 mod space;
 mod store;
 mod tile;
+mod transpose;
 mod variants;
 
 pub use blueprint::Blueprint;
 pub use config::MmaConfig;
 pub use emit::module;
 pub use kernel::{MmaGemm, MmaPlan};
+pub use variants::Multiplied;

@@ -1,8 +1,8 @@
 //! Registers of a thread: what the code needs, what the assembler is predicted to use, and what it is allowed.
 //!
 //! The need follows the structure of the code: accumulators; fragments, of which the assembler holds fewer than a step has; what loads
-//! hold until it is put in shared memory, or the addresses of copies; addresses of fragments; and a constant for coordinates, pointers
-//! and the loop. The constants were fitted to what ptxas 13 uses for random legal configurations. As for `gemm.simt`,
+//! hold until it is put in shared memory, or the addresses of copies; addresses of fragments; in place of all these, when sums are
+//! stored, what is added to rows; and a constant for coordinates, pointers and the loop. The constants were fitted to what ptxas 13 uses for random legal configurations. As for `gemm.simt`,
 //! the assembler is told a limit a little above.
 
 use super::blueprint::Blueprint;
@@ -18,16 +18,26 @@ pub(super) fn rules(space: SpaceBuilder) -> SpaceBuilder {
     );
     // Addresses that the permutation of pieces makes several of.
     let places = |along_k: &str, side: &str| {
-        format!("min(u // (4 if element == 8 else depth) if {along_k} else {side} // (16 if element <= 2 else 8), 4)")
+        let plain = format!("min({side} // (16 if element == 2 else 8), 4)");
+        // Each of four words has its own.
+        format!(
+            "min(u // (4 if element == 8 else depth), 4) if {along_k} else {side} // 8 if element == 1 else {plain}"
+        )
     };
     space
         .define("words", "sum_bytes // 4")
         .define("fragments", &fragments)
+        // Small parts are as many registers as a step's fragments; roundings of several steps overlap.
+        .define("rounding", "(m_w + n_w) // 4 + 4 if products == 3 else 6 if rounds and u > depth else 0")
         .define("loads_words", "loads_a * ((vec_a * element + 3) // 4) + loads_b * ((vec_b * element + 3) // 4)")
         .define("held", "(loads_a + loads_b) * 7 // 4 if load == 'async' else loads_words * 6 // 5")
         .define("places_a", &places("transpose_a", "m_w"))
         .define("places_b", &places("not transpose_b", "n_w"))
-        .define("registers_needed", "accumulators * words + fragments + held + places_a + places_b + 19")
+        .define("of_rows", "m_w // 4 * words if row_bias else 0")
+        .define(
+            "registers_needed",
+            "accumulators * words + max(fragments + rounding + held + places_a + places_b, of_rows) + 19",
+        )
         // The hardware gives registers to warps in units of 8 per thread.
         .define("register_limit", "min(registers_per_thread, registers_per_block // threads // 8 * 8)")
         .rule(

@@ -91,13 +91,31 @@ fn warps(space: SpaceBuilder) -> SpaceBuilder {
         .rule("whole_rows", Implementation, "m_l % m_w == 0", "warps have equal tiles")
         .rule("whole_columns", Implementation, "n_l % n_w == 0", "warps have equal tiles")
         .rule("threads", Hardware, "threads <= threads_per_block", "a block has no more threads");
-    for (name, tile, size) in [("tile_beyond_rows", "m_l", "m"), ("tile_beyond_columns", "n_l", "n")] {
-        let text = format!("{tile} < 2 * max({size}, 16)");
-        space = space.rule(name, Guideline, &text, "tiles far larger than the matrix waste warps");
+    // A is contiguous along the reduction if it is transposed, B if it is not.
+    for (of, side, tile, size, along_k) in
+        [("rows", "m_w", "m_l", "m", "transpose_a"), ("columns", "n_w", "n_l", "n", "not transpose_b")]
+    {
+        let least = format!("least_{of}");
+        let text = format!("{tile} < 2 * max({size}, {least})");
+        space = space
+            .define(&least, &format!("32 if element == 1 and not ({along_k}) else 16"))
+            .rule(
+                &format!("whole_words_{of}"),
+                Implementation,
+                &format!("{side} % {least} == 0"),
+                "bytes across the reduction are read and exchanged in pieces of 32",
+            )
+            .rule(&format!("tile_beyond_{of}"), Guideline, &text, "tiles far larger than the matrix waste warps");
     }
     space
         .rule("warp_tile", Guideline, "max(m_w, n_w) <= 4 * min(m_w, n_w)", "flat tiles reuse little of what they load")
         .rule("deep", Implementation, "u % depth == 0", "a stage is whole instructions")
+        .rule(
+            "one_step",
+            Guideline,
+            "products == 1 or u == depth",
+            "the assembler spills where it may overlap steps whose operands are split; three products are work enough for a stage",
+        )
         .rule(
             "depth",
             Guideline,
@@ -167,6 +185,7 @@ fn passes(space: SpaceBuilder, side: &str, along_k: &str) -> SpaceBuilder {
     let lines = format!("128 // grain_{side}");
     let exchange = format!("passes_down_{side} == 1 or {down} % ({lines}) == 0 or {lines} % {down} == 0");
     let many = "a thread that loads so much computes on too little";
+    let least = if side == "a" { "least_rows" } else { "least_columns" };
     space
         .rule(&name("shared_out"), Implementation, &shared_out, "every thread makes as many loads")
         .define(&name("passes_along"), &format!("pieces_{side} // along_{side}"))
@@ -175,7 +194,7 @@ fn passes(space: SpaceBuilder, side: &str, along_k: &str) -> SpaceBuilder {
         .define(&name("edges"), &format!("(passes_down_{side} if {along_k} else passes_along_{side})"))
         .define(&name("pitch"), &contiguous)
         .rule(&name("exchange"), Implementation, &exchange, "pieces of rows are exchanged alike in every pass")
-        .rule(&name("many_loads"), Guideline, &format!("{loads} <= 16"), many)
+        .rule(&name("many_loads"), Guideline, &format!("{loads} <= {least}"), many)
 }
 
 fn memory(space: SpaceBuilder) -> SpaceBuilder {
@@ -197,7 +216,8 @@ fn reduction(space: SpaceBuilder) -> SpaceBuilder {
     use RuleGroup::{Guideline, Hardware};
     let space = tiles(space)
         .define("accumulators", "m_w * n_w // warp")
-        .define("body", "m_w * n_w * u // (16 * 8 * depth)")
+        // Instructions of a stage, where one of f32 may be three.
+        .define("body", "m_w * n_w * u // (16 * 8 * depth) * products")
         .define("sum_bytes", "8 if element == 8 else 4")
         // Partial sums of one slice, and of all.
         .define("slab_bytes", "m * n * sum_bytes")
@@ -212,9 +232,15 @@ fn reduction(space: SpaceBuilder) -> SpaceBuilder {
             "sums are added to results of their own type",
         )
         .rule(
-            "exact_sums",
+            "atomic_results",
             RuleGroup::Implementation,
-            "k_g == 1 or element != 1 or split == 'atomic'",
+            "split == 'ordered' or not epilogue",
+            "sums in parts are not finished",
+        )
+        .rule(
+            "exact_sums",
+            Guideline,
+            "k_g == 1 or element != 1 or epilogue or split == 'atomic'",
             "sums of integers are the same in any order",
         )
 }

@@ -6,7 +6,7 @@ use crate::target::Target;
 use tilewright_core::computation::InputError;
 use tilewright_core::dtype::DType;
 use tilewright_core::element::ElementTypes;
-use tilewright_ops::gemm::GemmInput;
+use tilewright_ops::gemm::{Accuracy, GemmInput};
 
 /// How a fragment is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,6 +17,8 @@ pub(super) enum Fetch {
     Transposed,
     /// One element for each lane and register.
     Plain,
+    /// Words of four rows at four steps, whose bytes are exchanged in registers: see [`super::transpose`].
+    Bytes,
 }
 
 impl Fetch {
@@ -26,6 +28,7 @@ impl Fetch {
             (8, _) => Self::Plain,
             (_, true) => Self::Matrix,
             (2, false) => Self::Transposed,
+            (1, false) => Self::Bytes,
             (_, false) => Self::Plain,
         }
     }
@@ -35,14 +38,46 @@ impl Fetch {
     pub(super) const fn grain(self) -> u32 {
         match self {
             Self::Matrix | Self::Transposed => 16,
-            Self::Plain => 32,
+            Self::Plain | Self::Bytes => 32,
         }
     }
 }
 
 /// The same in the language of rules: bytes that stay together, by the size of an element and the word for `along_k`.
 pub(super) fn grain(along_k: &str) -> String {
-    format!("32 if element == 8 or (element == 4 and not ({along_k})) else 16")
+    format!("32 if element == 8 or (element in [1, 4] and not ({along_k})) else 16")
+}
+
+/// What is multiplied of an element.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Multiplied {
+    /// The element as it lies in memory.
+    Whole,
+    /// A binary32 rounded to tf32 (`cvt.rna`).
+    Rounded,
+    /// Two parts of a binary32: the number rounded to tf32, and what that left, rounded. Three of the four products are added, small ones
+    /// first. Markidis, Der Chien, Laure, Peng and Vetter, *NVIDIA tensor core programmability, performance and precision*, 2018, split
+    /// operands so; what the products of such parts are off by is in `tilewright_ops::gemm::Accuracy`.
+    Split,
+}
+
+impl Multiplied {
+    /// What an input allows.
+    pub(super) fn of(input: &GemmInput) -> Self {
+        match input.accuracy {
+            Accuracy::Full => Self::Whole,
+            Accuracy::Tf32 => Self::Rounded,
+            Accuracy::ThreeTf32 => Self::Split,
+        }
+    }
+
+    /// The parts of both factors, larger ones first, that products are made of, in the order that they are added in.
+    pub(super) const fn products(self) -> &'static [(usize, usize)] {
+        match self {
+            Self::Whole | Self::Rounded => &[(0, 0)],
+            Self::Split => &[(1, 0), (0, 1), (0, 0)],
+        }
+    }
 }
 
 /// First compute capability whose f64 instruction is 16 rows high and 16 deep.
@@ -52,7 +87,8 @@ pub(super) const DEEP_F64: u32 = 90;
 pub(super) fn kind(dtype: DType, target: Target) -> MmaKind {
     match dtype {
         DType::Bf16 => MmaKind::Bf16,
-        DType::Tf32 => MmaKind::Tf32,
+        // What there is of binary32.
+        DType::Tf32 | DType::F32 => MmaKind::Tf32,
         DType::F64 if target.sm() >= DEEP_F64 => MmaKind::F64Deep,
         DType::F64 => MmaKind::F64,
         DType::I8 => MmaKind::S8,
@@ -65,7 +101,7 @@ const fn types(operand: DType, accumulator: DType, output: DType) -> ElementType
 }
 
 /// Element types that there is code for. Sums of 16 bits are kept in 32, which is more than was asked for.
-pub(super) const TYPES: [ElementTypes; 9] = [
+pub(super) const TYPES: [ElementTypes; 10] = [
     types(DType::F16, DType::F16, DType::F16),
     types(DType::Bf16, DType::Bf16, DType::Bf16),
     types(DType::F16, DType::F32, DType::F16),
@@ -73,6 +109,7 @@ pub(super) const TYPES: [ElementTypes; 9] = [
     types(DType::Bf16, DType::F32, DType::Bf16),
     types(DType::Bf16, DType::F32, DType::F32),
     types(DType::Tf32, DType::F32, DType::F32),
+    types(DType::F32, DType::F32, DType::F32),
     types(DType::F64, DType::F64, DType::F64),
     types(DType::I8, DType::I32, DType::I32),
 ];
@@ -85,17 +122,11 @@ pub(super) fn worked_in(types: ElementTypes) -> ElementTypes {
 
 /// Refuses what there is no code for.
 pub(super) fn accepts(input: &GemmInput) -> Result<(), InputError> {
-    if input.dtype() == DType::F32 {
-        let message =
-            "matrix instructions read at most tf32 of it: gemm.simt multiplies f32, dtype=tf32 is multiplied here";
-        return Err(InputError::new("dtype", message));
-    }
-    input.only(&TYPES)?;
-    let along_k = input.layout.a_transposed() && !input.layout.b_transposed();
-    if input.dtype() == DType::I8 && !along_k {
-        let message =
-            format!("there is no code for {} of i8, whose fragments are read along the reduction: tn", input.layout);
-        return Err(InputError::new("layout", message));
+    input.only_types(&TYPES)?;
+    if input.dtype() == DType::F32 && input.accuracy == Accuracy::Full {
+        let message = "full: matrix instructions read at most tf32 of f32, which accuracy=tf32 or 3xtf32 allows; \
+                       gemm.simt multiplies f32 as it is";
+        return Err(InputError::new("accuracy", message));
     }
     Ok(())
 }

@@ -37,7 +37,9 @@ fn opcode(inst: &Inst) -> String {
             let rounds = narrows || from.is_float() != to.is_float() && to.is_float();
             typed(&typed(if rounds { "cvt.rn" } else { "cvt" }, to), from)
         }
-        Inst::Split { .. } | Inst::Join { .. } => "mov.b32".into(),
+        Inst::RoundTf32 { .. } => "cvt.rna.tf32.f32".into(),
+        Inst::Prmt { .. } => "prmt.b32".into(),
+        Inst::Split { .. } | Inst::Join { .. } | Inst::Bits { .. } => "mov.b32".into(),
         Inst::Setp { cmp, ty, and, .. } => {
             typed(&format!("setp.{}{}", cmp.name(), if and.is_some() { ".and" } else { "" }), ty)
         }

@@ -190,10 +190,14 @@ impl Arithmetic {
         b.arith(Arith::Mul, self.ty, x, y)
     }
 
-    /// `x * y + z`.
+    /// `x * y + z`, rounded once.
     pub(crate) fn fused(self, b: &mut Builder, x: Reg, y: Reg, z: Reg) -> Reg {
-        let dst = b.reg(self.ty);
-        b.push(Inst::Fma { ty: self.ty, dst, a: x.into(), b: y.into(), c: z.into() });
+        let (ty, dst) = (self.ty, b.reg(self.ty));
+        let (a, factor, c) = (x.into(), y.into(), z.into());
+        b.push(match ty.is_float() {
+            true => Inst::Fma { ty, dst, a, b: factor, c },
+            false => Inst::Mad { wide: false, ty, dst, a, b: factor, c },
+        });
         dst
     }
 

@@ -14,7 +14,7 @@ mod memory;
 pub use fault::{Fault, FaultKind};
 
 use crate::features;
-use crate::ir::{Class, Cond, Form, Guard, Index, Inst, Loop, Meanings, Module, Operand, Reg, Stmt, Sym, Type};
+use crate::ir::{Arith, Class, Cond, Form, Guard, Index, Inst, Loop, Meanings, Module, Operand, Reg, Stmt, Sym, Type};
 use memory::Facts;
 use std::collections::{HashMap, HashSet};
 
@@ -179,8 +179,8 @@ impl<'a> Walk<'a> {
         *times += 1;
         let again = *times > 1;
         match self.meanings.carried.get(&reg).cloned() {
-            // Sums of integers are data: nobody asks what they mean.
-            None if again && !matches!(inst, Inst::Mma { .. } | Inst::Ld { ty: Type::S32, .. }) => {
+            // Sums of signed integers are data: nobody asks what they mean.
+            None if again && !is_sum(inst) => {
                 self.fault(FaultKind::Rewritten(reg));
             }
             None => {}
@@ -264,4 +264,12 @@ impl<'a> Walk<'a> {
             faults.into_iter().for_each(|kind| self.fault(kind));
         }
     }
+}
+
+/// Whether an instruction may write a sum of integers again.
+fn is_sum(inst: &Inst) -> bool {
+    matches!(
+        inst,
+        Inst::Mma { .. } | Inst::Ld { ty: Type::S32, .. } | Inst::Arith { op: Arith::Add, ty: Type::S32, .. }
+    )
 }

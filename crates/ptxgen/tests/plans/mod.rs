@@ -13,7 +13,7 @@ use tilewright_core::dtype::DType;
 use tilewright_core::element::ElementTypes;
 use tilewright_core::kernel::Kernel;
 use tilewright_core::space::{BoundSpace, Point};
-use tilewright_ops::gemm::{Activation, Bias, Gemm, GemmInput, Layout, ScalarClass};
+use tilewright_ops::gemm::{Accuracy, Activation, Bias, Gemm, GemmInput, Layout, ScalarClass};
 use tilewright_ptxgen::bacugen::{BacugenGemm, BacugenPlan};
 use tilewright_ptxgen::gemm::{GemmPlan, SimtGemm, Template};
 use tilewright_ptxgen::mma::{MmaGemm, MmaPlan};
@@ -37,25 +37,35 @@ pub(crate) fn input(rng: &mut ChaCha8Rng) -> GemmInput {
 }
 
 /// Operands, sums and results that matrix instructions multiply.
-pub(crate) const MMA_TYPES: [[DType; 3]; 8] = [
+pub(crate) const MMA_TYPES: [[DType; 3]; 9] = [
     [DType::F16, DType::F16, DType::F16],
     [DType::F16, DType::F32, DType::F16],
     [DType::F16, DType::F32, DType::F32],
     [DType::Bf16, DType::F32, DType::Bf16],
     [DType::Bf16, DType::F32, DType::F32],
     [DType::Tf32, DType::F32, DType::F32],
+    [DType::F32, DType::F32, DType::F32],
     [DType::F64, DType::F64, DType::F64],
     [DType::I8, DType::I32, DType::I32],
 ];
 
+/// An input of one of [`MMA_TYPES`], some with an epilogue.
 pub(crate) fn mma_input(rng: &mut ChaCha8Rng) -> GemmInput {
-    let [operand, accumulator, output] = MMA_TYPES[rng.random_range(0..MMA_TYPES.len())];
+    // Operands of f32 are rounded or split.
+    let chosen = rng.random_range(0..=MMA_TYPES.len());
+    let [operand, accumulator, output] = MMA_TYPES.get(chosen).copied().unwrap_or([DType::F32; 3]);
     let mut input = input_of(rng, ElementTypes { operand, accumulator, output });
-    if operand == DType::I8 {
-        // What there is code for.
-        input =
-            GemmInput { alpha: ScalarClass::One, ..GemmInput::new(input.m, input.n, input.k, input.types, Layout::Tn) };
-        input.beta = [ScalarClass::One, ScalarClass::Zero][rng.random_range(0..2)];
+    match operand {
+        DType::I8 => {
+            input.alpha = ScalarClass::One;
+            input.beta = [ScalarClass::One, ScalarClass::Zero][rng.random_range(0..2)];
+        }
+        DType::F32 => input.accuracy = [Accuracy::Tf32, Accuracy::ThreeTf32][rng.random_range(0..2)],
+        _ => {}
+    }
+    input.epilogue.bias = Bias::ALL[rng.random_range(0..3)];
+    if rng.random() {
+        input.epilogue.activation = Activation::Relu;
     }
     input
 }

@@ -120,19 +120,25 @@ pub(crate) fn run(args: &VerifyArgs, wiring: &Wiring, seed: u64, output: Output)
     }
 }
 
-/// The cases of the kernels that take such inputs; of a kernel that is alone whatever it takes.
+/// The cases of the kernels that take such inputs and have legal configurations for them; of a kernel that is alone whatever it takes.
 fn taking(all: Vec<Cases<'_>>) -> Result<Vec<Cases<'_>>, Failure> {
     if all.len() == 1 {
         return Ok(all);
     }
-    let (mut taking, mut refused) = (Vec::new(), None);
+    let (mut taking, mut nothing_legal, mut refused) = (Vec::new(), Vec::new(), None);
     for cases in all {
         match cases.draw(0) {
-            Ok(_) => taking.push(cases),
+            Ok(Some(_)) => taking.push(cases),
+            Ok(None) => nothing_legal.push(cases),
             Err(error) => drop(refused.get_or_insert(error)),
         }
     }
-    refused.filter(|_| taking.is_empty()).map_or(Ok(taking), |error| Err(error.into()))
+    match refused {
+        _ if !taking.is_empty() => Ok(taking),
+        Some(error) if nothing_legal.is_empty() => Err(error.into()),
+        // The first case says so.
+        _ => Ok(nothing_legal),
+    }
 }
 
 /// Devices on which cases are checked beside each other, at most so many. Only the emulator has more than one: other devices
