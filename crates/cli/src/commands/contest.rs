@@ -2,12 +2,14 @@
 
 use crate::device::Opened;
 use crate::failure::{Failure, Kind};
+use crate::output::note;
 use std::sync::Arc;
+use tilewright_baselines::CoreChoice;
 use tilewright_bench_suite::report::{Report, TaskReport};
 use tilewright_bench_suite::tasks::Task;
 use tilewright_core::device::DeviceSpec;
 use tilewright_core::expr::Value;
-use tilewright_core::id::ComputationId;
+use tilewright_core::id::{ComputationId, KernelId};
 use tilewright_core::problem::{AnyKernel, Problem};
 use tilewright_core::space::{Config, Point};
 use tilewright_runtime::RuntimeError;
@@ -32,6 +34,7 @@ impl Contest {
     ) -> Result<Self, Failure> {
         let libraries = tilewright_baselines::select(computation.as_str(), device, selection);
         let libraries = libraries.map_err(|e| Failure::new(Kind::Usage, "baselines", e))?;
+        warn_of_cores(&libraries);
         Ok(Self { libraries, settings: ContestSettings::on(device, seed) })
     }
 
@@ -60,6 +63,16 @@ impl Contest {
         let peak = device.measured.get(&format!("peak_flops_{dtype}")).map(|peak| peak / 1e9);
         let threads = device.fact("threads").and_then(|t| usize::try_from(t).ok()).unwrap_or(1);
         Report::new(&dtype, threads, peak, names, tasks).with_libraries(&self.libraries)
+    }
+}
+
+/// Says which libraries run a core that a variable asks for and that was not found to be their fastest: a machine may set it for everyone.
+fn warn_of_cores(libraries: &[Arc<dyn AnyKernel>]) {
+    let kernels: Vec<KernelId> = libraries.iter().map(|kernel| kernel.id()).collect();
+    for identity in tilewright_baselines::identities(&kernels) {
+        if let Some(CoreChoice::Asked(by)) = &identity.core_choice {
+            note(format_args!("warning: {} may be slower than it can be here: {by} is set, unset it", identity.name));
+        }
     }
 }
 
