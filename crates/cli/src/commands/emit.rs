@@ -112,8 +112,8 @@ pub(crate) fn run(args: &EmitArgs, wiring: &Wiring, output: Output) -> Result<()
     output.answer(&answer, || text(&answer))
 }
 
-/// The variant that is named. Else of those that take the input and have the parameters that are given the one that suits it best on
-/// the target, among equals the first; one without a legal configuration there only where no other has one.
+/// The variant that is named. Else of those that take the input the one that suits it best on the target, among equals the first; one for
+/// which the given configuration or, without one, every configuration is illegal only where no other is better off.
 ///
 /// # Errors
 /// No kernel has the name, or none has code for GPUs. An input that no kernel takes is refused where it is used, by the first one.
@@ -129,17 +129,23 @@ pub(super) fn wanted<'w>(
         return Ok(&**kernels.variant(name, variant, DeviceKind::Cuda)?);
     }
     let (all, spec) = (kernels.variants(name, DeviceKind::Cuda)?, Arc::new(target.spec()));
-    // A configuration that is no such text is refused where it is used.
-    let given = config.and_then(|text| Config::parse(text).ok()).unwrap_or_default();
-    let has = |problem: &dyn Problem| {
+    // What the text of a configuration lacks is said where it is used.
+    let is_legal = |problem: &dyn Problem| match (config, problem.default_point()) {
+        (None, default) => default.is_some(),
+        (Some(text), default) => {
+            given(text, problem, default.as_deref()).is_ok_and(|point| problem.space().check(&point).is_ok())
+        }
+    };
+    let has_names = |problem: &dyn Problem| {
+        let given = config.and_then(|text| Config::parse(text).ok()).unwrap_or_default();
         given.0.iter().all(|(name, _)| problem.space().params().iter().any(|param| param.name == *name))
     };
     let accepted = all.iter().filter_map(|kernel| Some((&***kernel, problem(&***kernel, &spec, input).ok()?)));
     let mut accepted: Vec<(&dyn AnyKernel, Box<dyn Problem>)> = accepted.collect();
     accepted.sort_by(|(_, a), (_, b)| b.suits().total_cmp(&a.suits()));
-    let legal = accepted.iter().find(|(_, problem)| has(&**problem) && problem.default_point().is_some());
-    let first = legal.or_else(|| accepted.iter().find(|(_, problem)| has(&**problem))).or(accepted.first());
-    Ok(first.map_or(&**all[0], |(kernel, _)| *kernel))
+    let first = |fits: &dyn Fn(&dyn Problem) -> bool| accepted.iter().find(|(_, problem)| fits(&**problem));
+    let chosen = first(&is_legal).or_else(|| first(&has_names)).or(accepted.first());
+    Ok(chosen.map_or(&**all[0], |(kernel, _)| *kernel))
 }
 
 /// What was asked for, over the kernel's own default; else the best that is known; else the default.

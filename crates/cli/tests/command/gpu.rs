@@ -30,7 +30,9 @@ fn emulated_kernels_are_verified_with_everything_covered() {
         (&160.into(), &0.into(), &0.into(), &0.into())
     );
     let rel = v["worst_rel_error"].as_f64().unwrap();
-    assert!(rel > 0.0 && rel < 1e-3, "{rel}");
+    // Results of bf16 have eight bits.
+    assert!(rel > 0.0 && rel < 1e-2, "{rel}");
+    assert!(v["worst_of_bound"].as_f64() <= Some(1.0), "{v}");
     let coverage = v["coverage"].as_object().unwrap();
     for key in [
         "variant:gemm.simt.1",
@@ -82,9 +84,9 @@ fn emulated_kernels_are_verified_with_everything_covered() {
 fn matrix_instructions_are_verified_in_every_type() {
     let home = Home::new();
     for types in ["f16", "bf16", "f64", "i8"] {
-        let args = ["--device", "emulator:sm_80", "--variant", "gemm.mma", "--dtype", types, "--cases", "40"];
+        let args = ["--device", "emulator:sm_80", "--variant", "gemm.mma", "--dtype", types, "--cases", "56"];
         let v = verify(&home, &args);
-        assert_eq!((&v["cases"], &v["failed"]), (&40.into(), &0.into()), "{v}");
+        assert_eq!((&v["cases"], &v["failed"]), (&56.into(), &0.into()), "{v}");
         let coverage = v["coverage"].as_object().unwrap();
         for key in ["variant:gemm.mma.1", "load:async", "k_g>1", "layout:tn", "layout:nt", "stages:4", "vec_c:2"] {
             assert!(coverage.contains_key(key), "no {key:?} among {:?}", coverage.keys().collect::<Vec<_>>());
@@ -96,24 +98,22 @@ fn matrix_instructions_are_verified_in_every_type() {
 #[test]
 fn every_type_layout_accuracy_and_epilogue_is_covered() {
     let home = Home::new();
-    let covered = |variant: &str, cases: &str, wanted: &[&str]| {
-        let v = verify(&home, &["--device", "emulator:sm_80", "--variant", variant, "--cases", cases, "--seed", "3"]);
+    let covered = |more: &[&str], wanted: &[&str]| {
+        let v = verify(&home, &[&["--device", "emulator:sm_80", "--seed", "3"], more].concat());
         assert_eq!((&v["failed"], &v["races"]), (&0.into(), &0.into()), "{v}");
         let coverage = v["coverage"].as_object().unwrap();
         for key in wanted {
-            assert!(
-                coverage.contains_key(*key),
-                "{variant}: no {key:?} among {:?}",
-                coverage.keys().collect::<Vec<_>>()
-            );
+            assert!(coverage.contains_key(*key), "{more:?}: no {key:?} among {:?}", coverage.keys().collect::<Vec<_>>());
         }
     };
     let both = ["dtype:f16", "dtype:bf16", "dtype:f32", "dtype:f64", "out:f32", "accuracy:tf32", "accuracy:3xtf32"];
     let results = ["layout:nn", "layout:nt", "layout:tn", "layout:tt", "bias:row", "bias:column", "activation:relu"];
     let real = [both, results].concat();
-    let complex = ["dtype:c32", "dtype:c64", "layout:nc", "layout:tc", "layout:cn", "layout:ct", "layout:cc"];
-    covered("gemm.simt", "150", &[&real[..], &complex].concat());
-    covered("gemm.mma", "120", &[&real[..], &["dtype:tf32", "dtype:i8", "acc:f16", "acc:bf16"]].concat());
+    let (simt, mma) = (["--variant", "gemm.simt", "--cases", "150"], ["--variant", "gemm.mma", "--cases", "120"]);
+    covered(&simt, &[&real[..], &["dtype:c32", "dtype:c64"]].concat());
+    covered(&mma, &[&real[..], &["dtype:tf32", "dtype:i8", "acc:f16", "acc:bf16"]].concat());
+    let conjugates = ["layout:nc", "layout:tc", "layout:cn", "layout:ct", "layout:cc", "bias:row"];
+    covered(&["--dtype", "c32", "--cases", "60"], &conjugates);
 }
 
 #[test]
@@ -215,7 +215,7 @@ fn the_variant_that_takes_the_input_is_emitted() {
         (&["dtype=f64", "--target", "sm_120"], simt),
         (&["dtype=c32", "--target", "sm_80"], simt),
         (&["dtype=f16", "--target", "sm_80", "--variant", "gemm.simt"], simt),
-        (&["dtype=f16", "--target", "sm_80", "--config", "m_s=4"], simt),
+        (&["dtype=f16", "--target", "sm_80", "--config", "m_s=4,vec_c=4"], simt),
     ] {
         assert_eq!(kernel(words), expected, "{words:?}");
     }
