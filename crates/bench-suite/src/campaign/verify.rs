@@ -40,8 +40,9 @@ fn of_class(
     wanted: u64,
     deadline: Deadline<'_>,
 ) -> Result<bool, CampaignError> {
-    // What ended an earlier run is looked at anew: the cause may be mended.
-    let mut verified = state.verify.remove(name).filter(|before| !before.is_unsound(1)).unwrap_or_default();
+    // What was bad for a kernel in an earlier run is looked at anew: the cause may be mended.
+    let is_sound = |before: &Verified| !before.kernels.values().any(|tally| tally.is_unsound());
+    let mut verified = state.verify.remove(name).filter(is_sound).unwrap_or_default();
     let mut cases = Turns::new(campaign, class, verified.cases);
     let ahead = campaign.device().ahead().max(1);
     let mut queue = VecDeque::new();

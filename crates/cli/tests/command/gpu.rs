@@ -103,7 +103,11 @@ fn every_type_layout_accuracy_and_epilogue_is_covered() {
         assert_eq!((&v["failed"], &v["races"]), (&0.into(), &0.into()), "{v}");
         let coverage = v["coverage"].as_object().unwrap();
         for key in wanted {
-            assert!(coverage.contains_key(*key), "{more:?}: no {key:?} among {:?}", coverage.keys().collect::<Vec<_>>());
+            assert!(
+                coverage.contains_key(*key),
+                "{more:?}: no {key:?} among {:?}",
+                coverage.keys().collect::<Vec<_>>()
+            );
         }
     };
     let both = ["dtype:f16", "dtype:bf16", "dtype:f32", "dtype:f64", "out:f32", "accuracy:tf32", "accuracy:3xtf32"];

@@ -20,6 +20,10 @@ impl Home {
         command.args(args).env("TILEWRIGHT_HOME", self.path());
         // Every home is new, and each would have the cores of all libraries tried.
         command.env("TILEWRIGHT_BASELINE_CORES", "as-found");
+        // The machine may ask for cores too.
+        for variable in ["OPENBLAS_CORETYPE", "BLIS_ARCH_TYPE", "MKL_ENABLE_INSTRUCTIONS", "LIBXSMM_TARGET"] {
+            command.env_remove(variable);
+        }
         command
     }
 

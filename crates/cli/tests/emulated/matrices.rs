@@ -398,7 +398,8 @@ fn rounds_wrongly(target: &str, input: &GemmInput, program: &Program, kept: usiz
     let b = |j: usize| if input.layout.b_transposed() { j + kept * input.ldb } else { kept + j * input.ldb };
     let is_wrong = |i: usize, j: usize| {
         let product = work.scalars[0] * product(input.accuracy, before[A].get_f64(a(i)), before[B].get_f64(b(j)));
-        let old = if input.beta == ScalarClass::Zero { 0.0 } else { work.scalars[1] * before[C].get_f64(i + j * input.ldc) };
+        let old =
+            if input.beta == ScalarClass::Zero { 0.0 } else { work.scalars[1] * before[C].get_f64(i + j * input.ldc) };
         let bias = match input.epilogue.bias {
             Bias::None => 0.0,
             Bias::Row => before[BIAS].get_f64(i),
