@@ -11,7 +11,7 @@ use tilewright_core::expr::{Expr, Value};
 use tilewright_core::kernel::Kernel;
 use tilewright_core::problem::{Bound, Problem};
 use tilewright_core::program::{Arg, Code, Launch, Step};
-use tilewright_core::space::{BoundSpace, Config};
+use tilewright_core::space::{BoundSpace, Config, Point};
 use tilewright_ops::gemm::{Accuracy, Activation, Batch, Bias, Gemm, GemmInput, Layout, ScalarClass};
 use tilewright_ptxgen::bacugen::BacugenGemm;
 use tilewright_ptxgen::gemm::{GemmPlan, SimtGemm, Template};
@@ -19,7 +19,6 @@ use tilewright_ptxgen::mma::MmaGemm;
 use tilewright_ptxgen::target::Target;
 use tilewright_ptxgen::verify::verify;
 use tilewright_sampler::bacugen::{self, DeviceConstants, Guidelines, Reading};
-use tilewright_sampler::{Description, LegalSet};
 
 /// The left side of a rule that is a comparison, at a point.
 fn left(space: &BoundSpace, rule: &str, point: &[u16]) -> i64 {
@@ -90,6 +89,18 @@ fn rules_and_code_of_bacugen_agree() {
     }
 }
 
+/// A point of a space that is legal there, with values that another space has too; `None` at a dead end.
+fn among(space: &BoundSpace, other: &BoundSpace, rng: &mut ChaCha8Rng) -> Option<Point> {
+    let (mut point, mut allowed) = (Vec::new(), Vec::new());
+    for (param, theirs) in space.params().iter().zip(other.params()) {
+        assert_eq!(param.name, theirs.name);
+        space.next_values(&point, &mut allowed);
+        allowed.retain(|&i| theirs.index_of(&param.values[usize::from(i)]).is_some());
+        point.push(*allowed.get(rng.random_range(0..allowed.len().max(1)))?);
+    }
+    Some(Point(point))
+}
+
 /// What is legal for the kernel is what the paper's space has, but for what our code needs besides.
 #[test]
 fn legal_points_of_bacugen_are_the_papers() {
@@ -102,18 +113,20 @@ fn legal_points_of_bacugen_are_the_papers() {
         let ours = kernel.space().bind(&kernel.symbols(&plans::spec("sm_90"), &input)).unwrap();
         let of_paper = bacugen::Layout::parse(layout.name()).unwrap();
         let papers = bacugen::space(dtype, of_paper, &device, &guidelines, Reading::Scaled).unwrap();
-        let set = LegalSet::new(&Description::from(&papers)).unwrap();
-        let (mut rng, mut kept) = (ChaCha8Rng::seed_from_u64(8), 0);
-        for _ in 0..400 {
-            let point = set.point(rng.random_range(0..set.count())).unwrap();
+        let (mut rng, mut drawn, mut kept) = (ChaCha8Rng::seed_from_u64(8), 0, 0);
+        for _ in 0..10_000 {
+            let Some(point) = among(&papers, &ours, &mut rng) else { continue };
             let config = papers.config(&point);
             let load = Config::parse("load=nc").unwrap();
             let all = Config(config.0.iter().cloned().chain(load.0).collect());
             let broken = ours.first_broken(&all.to_point(ours.params(), None).unwrap()).map(|rule| rule.name.clone());
             assert!(broken.as_ref().is_none_or(|rule| ours_alone.contains(&rule.as_str())), "{config}: {broken:?}");
-            kept += usize::from(broken.is_none());
+            (drawn, kept) = (drawn + 1, kept + usize::from(broken.is_none()));
+            if drawn == 200 {
+                break;
+            }
         }
-        assert!(kept > 100, "{dtype} {layout}: only {kept} of 400 are legal");
+        assert!(kept > 30, "{dtype} {layout}: only {kept} of {drawn} are legal");
         for _ in 0..100 {
             let Some(point) = plans::point(&ours, &mut rng) else { continue };
             let mut config = ours.config(&point);

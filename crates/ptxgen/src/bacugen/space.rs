@@ -40,8 +40,27 @@ const STORED: [[&str; 2]; 2] = [
     ["(n_blk if transpose_b else k_blk)", "(k_blk if transpose_b else n_blk)"],
 ];
 
+/// Threads along a dimension of a grid, elements of a tile along rows or columns, and steps of the reduction, within the ranges of the
+/// paper's loops. Those take every number; here are the powers of two and three times as much, and multiples of 16. A search goes over all
+/// legal points for every input, and sizes that warps and lines of memory do not divide are many and slow.
+const GRID: [i64; 16] = [1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256];
+const TILE: [i64; 22] = [1, 2, 4, 6, 8, 12, 16, 24, 32, 48, 64, 80, 96, 112, 128, 144, 160, 176, 192, 208, 224, 256];
+const STEPS: [i64; 12] = [1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64];
+
+fn parameters() -> SpaceBuilder {
+    let space = ParamSpace::builder()
+        .param(Param::ints("n_dim", GRID))
+        .param(Param::ints("m_dim", GRID))
+        .param(Param::ints("k_blk", STEPS))
+        .param(Param::ints("n_blk", TILE))
+        .param(Param::ints("m_blk", TILE));
+    let loads = ["m_dim_a", "n_dim_a", "m_dim_b", "n_dim_b"];
+    let space = loads.into_iter().fold(space, |space, name| space.param(Param::ints(name, GRID)));
+    space.param(Param::words("load", ["nc", "global"]))
+}
+
 fn space() -> Result<ParamSpace, SpaceError> {
-    let space = bacugen::parameters(ParamSpace::builder()).param(Param::words("load", ["nc", "global"]));
+    let space = parameters();
     let space = space.rule("target", RuleGroup::Hardware, "sm >= 50", "there is no code for older devices");
     let space = loads(as_product(bacugen::constraints(known(space), STORED)));
     features::of_device(on_grid(code(space))).build()

@@ -171,30 +171,17 @@ pub fn param_space(layout: Layout) -> Result<ParamSpace, SpaceError> {
     let sides = [layout.a_transposed, layout.b_transposed];
     // A is stored with k first if it is transposed, B if it is not.
     let [a, b] = [sides[0], !sides[1]].map(|k_first| if k_first { [MAX_K, MAX_BLK] } else { [MAX_BLK, MAX_K] });
-    let mut builder = tiles(ParamSpace::builder());
-    for (name, most) in LOADS.into_iter().zip(a.into_iter().chain(b)) {
-        builder = builder.param(Param::ints(name, 1..=most));
-    }
-    let along = |k_first: bool, tile: &'static str| if k_first { ["k_blk", tile] } else { [tile, "k_blk"] };
-    constraints(builder, [along(sides[0], "m_blk"), along(!sides[1], "n_blk")]).build()
-}
-
-/// The grids that load A and B, in the directions in which these are stored.
-const LOADS: [&str; 4] = ["m_dim_a", "n_dim_a", "m_dim_b", "n_dim_b"];
-
-/// Adds the thread grid and the tiles of a block, with the values of Algorithm 2.
-fn tiles(builder: SpaceBuilder) -> SpaceBuilder {
-    builder
+    let mut builder = ParamSpace::builder()
         .param(Param::ints("n_dim", 1..=MAX_BLK))
         .param(Param::ints("m_dim", 1..=MAX_BLK))
         .param(Param::ints("k_blk", 1..=MAX_K))
         .param(Param::ints("n_blk", 1..=MAX_BLK))
-        .param(Param::ints("m_blk", 1..=MAX_BLK))
-}
-
-/// Adds all nine parameters with the values of Algorithm 2, for spaces that are bound to a layout later.
-pub fn parameters(builder: SpaceBuilder) -> SpaceBuilder {
-    LOADS.into_iter().fold(tiles(builder), |builder, name| builder.param(Param::ints(name, 1..=MAX_BLK)))
+        .param(Param::ints("m_blk", 1..=MAX_BLK));
+    for (name, most) in ["m_dim_a", "n_dim_a", "m_dim_b", "n_dim_b"].into_iter().zip(a.into_iter().chain(b)) {
+        builder = builder.param(Param::ints(name, 1..=most));
+    }
+    let along = |k_first: bool, tile: &'static str| if k_first { ["k_blk", tile] } else { [tile, "k_blk"] };
+    constraints(builder, [along(sides[0], "m_blk"), along(!sides[1], "n_blk")]).build()
 }
 
 /// Adds the constraints of Algorithms 2 and 3, to a space of the nine parameters. `stored` says of A and of B, as expressions, how
