@@ -29,7 +29,10 @@ pub(super) fn run(
     let total = |f: fn(&Verified) -> u64| state.verify.values().map(f).sum::<u64>();
     let cases = counted(total(|v| v.cases), "case");
     let counts = format!("{cases}, {} wrong, {} failed", total(|v| v.wrong), total(|v| v.failed));
-    let note = [vec![counts], state.unsound()].concat().join("; ");
+    let unsound = state.unsound();
+    // The next run looks again at what is bad, once its cause may be mended.
+    let done = done && unsound.is_empty();
+    let note = [vec![counts], unsound].concat().join("; ");
     Ok(Progress { done, note })
 }
 
