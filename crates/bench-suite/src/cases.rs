@@ -65,7 +65,7 @@ impl Cases<'_> {
             here
         });
         let wanted = param.map(|param| (param, wanted as u16));
-        let mut any = None;
+        let (mut any, mut by_default) = (None, None);
         for _ in 0..INPUTS {
             let problem = self.accepted(&mut rng)?;
             let mut drawn = |wanted| (0..POINTS).find_map(|_| point(problem.space(), wanted, &mut rng));
@@ -75,11 +75,16 @@ impl Cases<'_> {
                     break;
                 }
                 // An input without a legal configuration is possible, and says nothing about the kernel.
-                (None, true) => any = drawn(None).map(|point| (problem, point)),
+                (None, true) => match (drawn(None), by_default.is_none()) {
+                    (Some(point), _) => any = Some((problem, point)),
+                    (None, true) => by_default = problem.default_point().map(|point| (problem, point)),
+                    (None, false) => {}
+                },
                 (None, false) => {}
             }
         }
-        let Some((problem, point)) = any else { return Ok(None) };
+        // Where nearly all draws are dead ends, the default is a configuration too.
+        let Some((problem, point)) = any.or(by_default) else { return Ok(None) };
         let filling = problem.checked_on([Filling::Real, Filling::Exact, Filling::Special][rng.random_range(0..3)]);
         Ok(Some(Case { problem, point, filling, seed: rng.random() }))
     }

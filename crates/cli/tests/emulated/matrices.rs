@@ -151,7 +151,7 @@ fn bytes_that_lie_across_the_reduction_in_every_tile() {
     for layout in ["nn", "nt", "tt"] {
         for config in ["load=async,m_w=32", "load=nc,n_w=64", "load=global,vec_a=1", "load=async,m_l=96", "m_w=64,u=64"]
         {
-            cases.push((format!("dtype=i8,layout={layout},k=160,m=100,n=76"), config));
+            cases.push((format!("dtype=i8,layout={layout},k=128,m=60,n=52"), config));
         }
     }
     let cases: Vec<(u64, (String, &str))> = (8000..).zip(cases).collect();
@@ -406,8 +406,12 @@ fn rounds_wrongly(target: &str, input: &GemmInput, program: &Program, kept: usiz
             Bias::Column => before[BIAS].get_f64(j),
         };
         let value = input.epilogue.activation.of(product + old + bias);
-        // A few roundings of f32.
-        let bound = 2f64.powi(-22) * (product.abs() + old.abs() + bias.abs());
+        // The emulator rounds what an instruction adds once; scaling and finishing take a few roundings more.
+        let is_plain = input.alpha == ScalarClass::One && input.beta == ScalarClass::Zero && input.epilogue.is_empty();
+        let bound = match is_plain {
+            true => 1.01 * 2f64.powi(-24) * product.abs(),
+            false => 2f64.powi(-22) * (product.abs() + old.abs() + bias.abs()),
+        };
         let error = (after[C].get_f64(i + j * input.ldc) - value).abs();
         error.is_nan() || error > bound
     };
