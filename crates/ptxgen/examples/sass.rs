@@ -51,7 +51,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         );
         println!(
             "  {} registers, {} bytes spilled; {} FFMA of {} instructions ({:.4}), {} bank conflicts ({:.4} of an issue slot); \
-             {} shared loads in {} passes",
+             {} shared loads in {} passes, {} stores in {}",
             of.registers,
             of.spilled,
             of.multiplies,
@@ -61,6 +61,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             of.per_slot(),
             of.loads,
             of.passes,
+            of.stores,
+            of.store_passes,
         );
     }
     Ok(())

@@ -18,9 +18,11 @@ pub(crate) struct MainLoop {
     pub(crate) multiplies: usize,
     /// Multiply-adds whose three operands lie in one bank of registers; see [`conflicts`].
     pub(crate) conflicts: usize,
-    /// Loads of shared memory of a warp, and the passes that they take; see [`passes`].
+    /// Loads of shared memory of a warp and the passes that they take, see [`passes`]; and the same of stores.
     pub(crate) loads: usize,
     pub(crate) passes: usize,
+    pub(crate) stores: usize,
+    pub(crate) store_passes: usize,
 }
 
 impl MainLoop {
@@ -30,7 +32,7 @@ impl MainLoop {
         let code = assembler.disassemble(&done.cubin)?;
         let body = loop_of(&code, "FFMA");
         let multiplies = body.iter().filter(|op| name(op).starts_with("FFMA")).count();
-        let (loads, passes) = shared_loads(module);
+        let [(loads, passes), (stores, store_passes)] = shared_accesses(module);
         let (registers, spilled) = (done.registers, done.spilled);
         Ok(Self {
             registers,
@@ -40,6 +42,8 @@ impl MainLoop {
             conflicts: conflicts(&body),
             loads,
             passes,
+            stores,
+            store_passes,
         })
     }
 
@@ -108,29 +112,32 @@ fn conflicts(body: &[&str]) -> usize {
     count
 }
 
-/// Loads of shared memory in the loop of most multiply-adds, and the passes over the banks that they take in the first warp.
-fn shared_loads(module: &Module) -> (usize, usize) {
+/// Loads of shared memory in the loop of most multiply-adds with the passes over the banks that they take in the first warp, and stores.
+fn shared_accesses(module: &Module) -> [(usize, usize); 2] {
     let mut meanings = Meanings::with_claims(module.entry.carried.clone());
     let main = loops(&module.entry.body).into_iter().max_by_key(|l| {
         let mut multiplies = 0;
         for_each_inst(&l.body, &mut |inst| multiplies += usize::from(matches!(inst, Inst::Fma { .. })));
         multiplies
     });
-    let Some(main) = main else { return (0, 0) };
+    let mut found = [(0, 0); 2];
+    let Some(main) = main else { return found };
     for_each_inst(&module.entry.body, &mut |inst| meanings.step(inst, &module.entry.params));
-    let (mut loads, mut all) = (0, 0);
     for_each_inst(&main.body, &mut |inst| {
-        if let Inst::Ld { space: Space::Shared, .. } = inst {
-            for access in inst.accesses() {
-                let address = meanings.of(access.addr.base.into());
-                let lane = |lane: i64| address.eval(&|sym| Some(if *sym == Sym::Tid { lane } else { 0 }));
-                let at: Vec<i64> = (0..32).map(|l| lane(l).expect("an address of the thread's index")).collect();
-                loads += 1;
-                all += passes(&at, access.bytes);
-            }
+        let to = match inst {
+            Inst::Ld { space: Space::Shared, .. } => &mut found[0],
+            Inst::St { space: Space::Shared, .. } => &mut found[1],
+            _ => return,
+        };
+        for access in inst.accesses() {
+            let address = meanings.of(access.addr.base.into());
+            let lane = |lane: i64| address.eval(&|sym| Some(if *sym == Sym::Tid { lane } else { 0 }));
+            let at: Vec<i64> = (0..32).map(|l| lane(l).expect("an address of the thread's index")).collect();
+            to.0 += 1;
+            to.1 += passes(&at, access.bytes);
         }
     });
-    (loads, all)
+    found
 }
 
 /// Every loop of a body, those within others included.
