@@ -235,9 +235,9 @@ fn tile(target: &str, input: GemmInput, config: &str) -> GemmPlan {
 #[test]
 fn the_main_loop_of_a_large_tile_is_multiply_adds() {
     let Some(assembler) = Assembler::find() else { return };
-    let through_registers = |u: usize| format!("u={u},stages=2,load=nc,min_blocks=1");
-    let two_blocks = "u=16,stages=2,load=nc,min_blocks=2".to_owned();
-    let two_blocks_async = "u=16,stages=3,load=async,min_blocks=2".to_owned();
+    let through_registers = |u: usize| format!("u={u},stages=2,load=nc,occupancy=1");
+    let two_blocks = "u=16,stages=2,load=nc,occupancy=2".to_owned();
+    let two_blocks_async = "u=16,stages=3,load=async,occupancy=2".to_owned();
     // Of stages of 16 steps the rest of a stage is one hundredth more.
     for (target, u, least, config) in [
         ("sm_80", 16, 0.915, through_registers(16)),
@@ -248,7 +248,7 @@ fn the_main_loop_of_a_large_tile_is_multiply_adds() {
         ("sm_90", 16, 0.915, two_blocks),
     ] {
         let plan = large_tile(target, &config);
-        let two = plan.blueprint().config.min_blocks == 2;
+        let two = plan.blueprint().config.occupancy == 2;
         let of = MainLoop::of(&assembler, &plan.modules().remove(0)).unwrap();
         println!(
             "{target}, {config}: {} registers, {} of {} instructions of the main loop are FFMA ({:.4}), {} conflicts ({:.4} of an issue slot), \
@@ -441,7 +441,7 @@ fn bytes_are_exchanged_and_parts_are_rounded_once() {
 #[test]
 fn complex_products_are_four_multiply_adds_whatever_is_conjugated() {
     let Some(assembler) = Assembler::find() else { return };
-    let rest = "k_s=1,k_l=1,k_g=1,stages=2,load=nc,split=ordered,raster=m,bounds=checked,min_blocks=1";
+    let rest = "k_s=1,k_l=1,k_g=1,stages=2,load=nc,split=ordered,raster=m,bounds=checked,occupancy=1";
     for (dtype, op, config, products) in [
         (DType::C32, "FFMA", "m_s=4,n_s=4,m_l=64,n_l=64,u=8,vec_a=1,vec_b=1,vec_c=2", 8 * 16),
         (DType::C64, "DFMA", "m_s=2,n_s=4,m_l=32,n_l=64,u=8,vec_a=1,vec_b=1,vec_c=1", 8 * 8),
@@ -467,7 +467,7 @@ fn complex_products_are_four_multiply_adds_whatever_is_conjugated() {
 fn products_of_sixteen_bits_are_multiply_adds_of_what_is_widened_once() {
     let Some(assembler) = Assembler::find() else { return };
     let config = "m_s=8,n_s=8,m_l=128,n_l=128,u=16,k_s=1,k_l=1,k_g=1,vec_a=8,vec_b=8,vec_c=8,stages=2,load=nc,\
-                  split=ordered,raster=m,bounds=checked,min_blocks=1";
+                  split=ordered,raster=m,bounds=checked,occupancy=1";
     for (operand, widens) in [(DType::F16, "HADD2"), (DType::Bf16, "PRMT")] {
         let types = ElementTypes { operand, accumulator: DType::F32, output: operand };
         let module = tile("sm_80", GemmInput::new(4096, 4096, 4096, types, Layout::Nt), config).modules().remove(0);

@@ -85,7 +85,7 @@ pub struct GemmConfig {
     /// Stages in shared memory.
     pub stages: u32,
     /// Blocks of a multiprocessor that the registers of a thread leave room for.
-    pub min_blocks: u32,
+    pub occupancy: u32,
     /// How tiles come in.
     pub load: Load,
     /// How slices are summed.
@@ -99,7 +99,7 @@ pub struct GemmConfig {
 impl GemmConfig {
     /// The parameters of a point of the space that the names are of; `None` for one of another space.
     pub(super) fn of(names: &Names, at: &Values<'_>) -> Option<Self> {
-        let [m_s, n_s, m_l, n_l, u, k_s, k_l, k_g, vec_a, vec_b, vec_c, stages, min_blocks] = at.ints(names.sizes)?;
+        let [m_s, n_s, m_l, n_l, u, k_s, k_l, k_g, vec_a, vec_b, vec_c, stages, occupancy] = at.ints(names.sizes)?;
         let [load, split, raster, bounds] = at.read(names.words)?;
         let (load, split) = (Load::of(load), Split::of(split));
         let (raster, bounds) = (Raster::of(raster), Bounds::of(bounds));
@@ -116,7 +116,7 @@ impl GemmConfig {
             vec_b,
             vec_c,
             stages,
-            min_blocks,
+            occupancy,
             load,
             split,
             raster,

@@ -100,7 +100,7 @@ impl Preferences {
             "u" => near(&[16, 8, 32, 4, 64], u),
             "vec_a" | "vec_b" | "vec_c" => list(&[8, 4, 2, 1]),
             "stages" => list(&[2, 1, 3]),
-            "min_blocks" => list(&[2, 1]),
+            "occupancy" => list(&[2, 1]),
             "load" => ["nc", "global"].map(Value::from).into(),
             "k_g" if self.product.sliced => near(&SLICES, k_g),
             _ => Vec::new(),
@@ -129,7 +129,7 @@ impl Product {
         }
         let registers = (m_s * n_s + 2 * (m_s + n_s)) * words + stage / 4 / threads + 22;
         let [all_registers, all_shared, all_threads] = self.holds;
-        // Told to, the assembler does with a little less: see `min_blocks`.
+        // Told to, the assembler does with a little less: see `occupancy`.
         let limits = [all_registers * 13 / 12 / (registers * threads), all_shared / (2 * stage), all_threads / threads];
         let limit = limits.into_iter().min().filter(|limit| *limit > 0 && registers <= 224)?;
         // Sizes are a user's: their products may be large.

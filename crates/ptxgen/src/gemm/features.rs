@@ -90,8 +90,7 @@ fn append([m, n]: [u32; 2], batch: u32, c: &GemmConfig, derived: [u32; DERIVED.l
     let f = |x: u32| x as f32;
     let pair = |a: u32, b: u32| f(a * b) / f(a + b);
     out.extend(
-        [c.m_s, c.n_s, c.m_l, c.n_l, c.u, c.k_s, c.k_l, c.k_g, c.vec_a, c.vec_b, c.vec_c, c.stages, c.min_blocks]
-            .map(f),
+        [c.m_s, c.n_s, c.m_l, c.n_l, c.u, c.k_s, c.k_l, c.k_g, c.vec_a, c.vec_b, c.vec_c, c.stages, c.occupancy].map(f),
     );
     out.extend([
         f(threads),

@@ -48,23 +48,23 @@ pub(crate) fn rules(space: SpaceBuilder) -> SpaceBuilder {
             "what does not fit is spilled to memory",
         )
         // What so many blocks of a multiprocessor leave each thread.
-        .define("register_cap", "min(register_limit, registers_per_sm // (threads * min_blocks) // 8 * 8)")
+        .define("register_cap", "min(register_limit, registers_per_sm // (threads * occupancy) // 8 * 8)")
         .rule(
             "room_for_blocks",
             RuleGroup::Guideline,
-            "min_blocks == 1 or (threads * min_blocks <= threads_per_sm and shared_bytes * min_blocks <= shared_per_sm)",
+            "occupancy == 1 or (threads * occupancy <= threads_per_sm and shared_bytes * occupancy <= shared_per_sm)",
             "threads or shared memory leave room for fewer blocks",
         )
         .rule(
             "tight_registers",
             RuleGroup::Guideline,
-            "min_blocks == 1 or registers_needed <= register_cap + register_cap // 12",
+            "occupancy == 1 or registers_needed <= register_cap + register_cap // 12",
             "much less than the code needs is spilled to memory",
         )
         .rule(
             "idle_limit",
             RuleGroup::Guideline,
-            "min_blocks == 1 or register_cap * 10 < registers_needed * 11",
+            "occupancy == 1 or register_cap * 10 < registers_needed * 11",
             "so many blocks find their registers without a limit",
         )
 }

@@ -110,7 +110,7 @@ fn matrices(space: SpaceBuilder) -> SpaceBuilder {
         .define("multiplies", "True")
         .define("k_g", "1")
         .define("split", "'ordered'")
-        .define("min_blocks", "1")
+        .define("occupancy", "1")
         .define("sum_bytes", "element")
         .define("result_bytes", "element")
         .define("complex", "False")
