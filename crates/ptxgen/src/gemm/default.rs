@@ -66,11 +66,13 @@ impl Preferences {
         let [m, n, k] = product.sizes;
         let edges = |size: i64| EDGES.into_iter().filter(move |e| *e < 2 * size.max(8) && (*e >= 16 || size <= 16));
         let threads = |edge: i64| EDGES.into_iter().filter(move |t| *t <= 8.min(edge));
-        let slices = SLICES.into_iter().filter(|k_g| *k_g == 1 || (product.sliced && *k_g * 64 <= k));
+        let steps = || STEPS.into_iter().filter(|u| *u == 8 || u / 2 < k);
+        let slices = || SLICES.into_iter().filter(|k_g| *k_g == 1 || (product.sliced && *k_g * 64 <= k));
         let mut best = (f64::INFINITY, Choice::default());
         for block in edges(m).flat_map(|m_l| edges(n).map(move |n_l| [m_l, n_l])) {
-            for thread in threads(block[0]).flat_map(|m_s| threads(block[1]).map(move |n_s| [m_s, n_s])) {
-                for (u, k_g) in STEPS.into_iter().flat_map(|u| slices.clone().map(move |k_g| (u, k_g))) {
+            let tiles = threads(block[0]).flat_map(|m_s| threads(block[1]).map(move |n_s| [m_s, n_s]));
+            for thread in tiles.filter(|thread| is_block(block, *thread)) {
+                for (u, k_g) in steps().flat_map(|u| slices().map(move |k_g| (u, k_g))) {
                     let choice = Choice { block, thread, u, k_g };
                     if let Some(cycles) = product.cycles(&choice).filter(|cycles| *cycles < best.0) {
                         best = (cycles, choice);
@@ -108,6 +110,13 @@ impl Preferences {
     }
 }
 
+/// Whether tiles make whole warps that are worth a try: rules of the space say the same of the threads and of flat tiles.
+fn is_block([m_l, n_l]: [i64; 2], [m_s, n_s]: [i64; 2]) -> bool {
+    let threads = m_l / m_s * (n_l / n_s);
+    let flat = m_s.max(n_s) > 4 * m_s.min(n_s) && m_s * n_s > 4;
+    (32..=512).contains(&threads) && threads % 32 == 0 && !flat
+}
+
 impl Product {
     /// So many products of a size, on the device of a space.
     pub(crate) fn of(space: &BoundSpace, sizes: [i64; 3], sum_bytes: i64, batch: i64, sliced: bool) -> Self {
@@ -117,16 +126,12 @@ impl Product {
         Self { sizes, words: (sum_bytes / 4).max(1), multiprocessors, holds, sliced }
     }
 
-    /// Estimated cycles; `None` of what is no block, or not worth a try.
+    /// Estimated cycles of what [`is_block`]; `None` where a multiprocessor has no room, or a slice no part of the reduction.
     fn cycles(&self, choice: &Choice) -> Option<f64> {
         let words = self.words;
         let Choice { block: [m_l, n_l], thread: [m_s, n_s], u, k_g } = *choice;
         let threads = m_l / m_s * (n_l / n_s);
-        let flat = m_s.max(n_s) > 4 * m_s.min(n_s) && m_s * n_s > 4;
         let stage = (m_l + n_l) * u * 4 * words;
-        if !(32..=512).contains(&threads) || threads % 32 != 0 || flat || (u > 8 && u / 2 >= self.sizes[2]) {
-            return None;
-        }
         let registers = (m_s * n_s + 2 * (m_s + n_s)) * words + stage / 4 / threads + 22;
         let [all_registers, all_shared, all_threads] = self.holds;
         // Told to, the assembler does with a little less: see `occupancy`.
