@@ -15,7 +15,7 @@ use tilewright_ptxgen::mma::MmaGemm;
 use tilewright_ptxgen::target::Target;
 
 const SMALL: &str = "m_s=2,n_s=2,m_l=16,n_l=16,k_l=1,u=4,vec_a=1,vec_b=1,stages=1,load=global,k_s=1,k_g=1,split=ordered,\
-                     vec_c=1,raster=m,bounds=checked";
+                     vec_c=1,raster=m,bounds=checked,occupancy=1";
 
 /// Name, target, input, what differs from [`SMALL`].
 const CASES: [(&str, &str, &str, &str); 11] = [

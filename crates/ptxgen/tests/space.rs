@@ -219,6 +219,22 @@ fn every_input_has_a_legal_default() {
     }
 }
 
+#[test]
+fn narrow_products_keep_memory_busy_by_default() {
+    let kernel = Arc::new(SimtGemm::new());
+    for target in ["sm_80", "sm_90"] {
+        for (n, layout) in [16, 32, 64, 128].into_iter().flat_map(|n| [(n, Layout::Nn), (n, Layout::Tn)]) {
+            let input = GemmInput::new(2560, n, 2560, DType::F32, layout);
+            let problem = Bound::new(kernel.clone(), plans::spec(target), input).unwrap();
+            let point = problem.default_point().unwrap();
+            let plan = problem.plan(&problem.space().check(&point).unwrap());
+            let holds = plan.residence(problem.device());
+            println!("{target} n={n} {layout}: {holds:?} of {}", problem.space().config(&point));
+            assert!(holds.threads >= 4.0 * 256.0 || holds.bytes >= 20.0 * 1024.0, "{target} n={n} {layout}: {holds:?}");
+        }
+    }
+}
+
 fn has_a_default<K: Kernel<Of = Gemm>>(kernel: &Arc<K>, target: &str, input: &GemmInput) {
     let problem = Bound::new(kernel.clone(), plans::spec(target), input.clone()).unwrap();
     let point = problem.default_point().unwrap_or_else(|| panic!("none for {input:?} on {target}"));

@@ -404,7 +404,7 @@ fn bad_devices_targets_and_variants_are_named() {
 fn operations_are_counted_in_the_sizes() {
     let home = Home::new();
     let config = "m_s=8,n_s=8,m_l=64,n_l=64,u=8,k_l=1,k_s=1,k_g=1,vec_a=1,vec_b=1,vec_c=4,stages=1,load=global,split=ordered,\
-                  raster=m,bounds=checked";
+                  raster=m,bounds=checked,occupancy=1";
     let words = ["count", "gemm", "m=100", "n=130", "k=50", "dtype=f32", "layout=nt", "--config", config];
     let answer = home.answer(&words);
     has(&answer, &["kernel", "input", "config", "sizes", "counts"]);

@@ -214,10 +214,20 @@ fn step(lanes: u32, columns: &[Vec<i64>]) -> Trait {
     let between = |lane: usize| columns.iter().map(|c| c[lane] - c[lane - 1]).collect::<Vec<i64>>();
     let steps = most_frequent(lanes, between, |step| step[0]);
     let Some((best, count)) = steps.first() else { return Trait::Step(vec![0; columns.len()]) };
+    // Steps that depend on sizes may be equal for some of them; of those that do so in one way, no two are.
+    let mut ways: BTreeMap<&[i64], u32> = BTreeMap::new();
+    for (step, count) in &steps[1..] {
+        let most = ways.entry(&step[1..]).or_insert(0);
+        *most = (*most).max(*count);
+    }
     let numbers = steps.iter().all(|(step, _)| step[1..].iter().all(|c| *c == 0));
-    let others: u32 = steps[1..].iter().map(|(_, c)| c).sum();
-    // Steps that depend on sizes may be equal for some of them.
-    if numbers || *count > others { Trait::Step(best.clone()) } else { Trait::Undecided }
+    let (single, together) = (ways.values().max().copied().unwrap_or(0), ways.values().sum::<u32>());
+    // Where several ways together come as often, they are equal only if a column is shorter than the rows of a thread.
+    if numbers || *count > together || (*count == together && *count > single) {
+        Trait::Step(best.clone())
+    } else {
+        Trait::Undecided
+    }
 }
 
 /// Passes over the 32 banks: accesses of 8 bytes go by half warps, of 16 bytes by quarters, and a word that several lanes

@@ -49,8 +49,8 @@ pub struct Blueprint {
     pub threads: u32,
     /// Registers that a thread needs.
     pub registers_needed: u32,
-    /// Most registers of a thread of such a block.
-    pub(crate) register_limit: u32,
+    /// Most registers of a thread of such a block, of which a multiprocessor holds so many.
+    pub(crate) register_cap: u32,
     /// Whether numbers are computed so slowly that there is nothing to hide.
     pub(crate) scarce: bool,
 }
@@ -64,7 +64,7 @@ pub(super) const LAYOUT: [&str; 9] = [
     "stage_bytes",
     "shared_bytes",
     "registers_needed",
-    "register_limit",
+    "register_cap",
     "scarce",
 ];
 
@@ -77,7 +77,7 @@ impl Blueprint {
         // Addresses beyond the edges are computed, though not used: up to a tile, and the stage after the last.
         let wide = is_wide(input, config.m_l.max(config.n_l) + config.u);
         let (a_transposed, b_transposed) = (layout.a_transposed(), layout.b_transposed());
-        let [t_m, t_n, threads, tile_a_bytes, stage_bytes, shared_bytes, registers_needed, register_limit, scarce] =
+        let [t_m, t_n, threads, tile_a_bytes, stage_bytes, shared_bytes, registers_needed, register_cap, scarce] =
             at.ints(names.layout)?;
         let [loads_a, loads_b] = names.loaders.map(|names| at.ints(names));
         let chunks = [config.m_s, config.n_s].map(|of| chunk(of, arithmetic.widest()));
@@ -99,7 +99,7 @@ impl Blueprint {
             shared_bytes,
             threads,
             registers_needed,
-            register_limit,
+            register_cap,
             scarce: scarce == 1,
             config,
         })

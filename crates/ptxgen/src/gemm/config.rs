@@ -84,6 +84,8 @@ pub struct GemmConfig {
     pub vec_c: u32,
     /// Stages in shared memory.
     pub stages: u32,
+    /// Blocks of a multiprocessor that the registers of a thread leave room for.
+    pub occupancy: u32,
     /// How tiles come in.
     pub load: Load,
     /// How slices are summed.
@@ -97,10 +99,29 @@ pub struct GemmConfig {
 impl GemmConfig {
     /// The parameters of a point of the space that the names are of; `None` for one of another space.
     pub(super) fn of(names: &Names, at: &Values<'_>) -> Option<Self> {
-        let [m_s, n_s, m_l, n_l, u, k_s, k_l, k_g, vec_a, vec_b, vec_c, stages] = at.ints(names.sizes)?;
+        let [m_s, n_s, m_l, n_l, u, k_s, k_l, k_g, vec_a, vec_b, vec_c, stages, occupancy] = at.ints(names.sizes)?;
         let [load, split, raster, bounds] = at.read(names.words)?;
         let (load, split) = (Load::of(load), Split::of(split));
         let (raster, bounds) = (Raster::of(raster), Bounds::of(bounds));
-        Some(Self { m_s, n_s, m_l, n_l, u, k_s, k_l, k_g, vec_a, vec_b, vec_c, stages, load, split, raster, bounds })
+        let sizes = Self {
+            m_s,
+            n_s,
+            m_l,
+            n_l,
+            u,
+            k_s,
+            k_l,
+            k_g,
+            vec_a,
+            vec_b,
+            vec_c,
+            stages,
+            occupancy,
+            load,
+            split,
+            raster,
+            bounds,
+        };
+        Some(sizes)
     }
 }

@@ -1,4 +1,8 @@
-//! What runs before anything is tuned: tiles that fill the device, as large as they may be.
+//! What runs before anything is tuned: the tiles and slices of least estimated time.
+//!
+//! Nothing is measured here. The estimate counts what bounds a multiprocessor, in cycles: multiply-adds and passes over shared memory,
+//! bytes, and above all whether enough of them are on their way, which is what a narrow product lacks where its tiles are few: stages
+//! of a block follow each other, so that only more blocks, or larger stages, bring more in flight.
 
 use tilewright_core::expr::Value;
 use tilewright_core::space::{BoundSpace, Point};
@@ -6,67 +10,156 @@ use tilewright_core::space::{BoundSpace, Point};
 /// Preferred values per parameter, best first; the first legal combination is taken, parameters in the order of the space, so
 /// that a parameter gives way only to rules that earlier choices have not settled.
 pub(super) fn default_point(space: &BoundSpace) -> Option<Point> {
-    let preferences = Preferences::of(space);
+    let int = |name| space.symbols().get(name).and_then(Value::as_int).unwrap_or(1);
+    let sizes = [int("m"), int("n"), int("k")];
+    let preferences = Preferences::new(Product::of(space, sizes, int("sum_bytes"), int("batch"), true));
     space.preferred_point(|param| preferences.wanted(&param.name))
 }
 
-/// What the preferences depend on: the sizes of a product, and how many multiprocessors share its tiles.
+/// What an estimate depends on.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Product {
+    /// m, n and k.
+    sizes: [i64; 3],
+    /// Words of 4 bytes of a sum.
+    words: i64,
+    /// How many multiprocessors share its tiles.
+    multiprocessors: i64,
+    /// Registers, bytes of shared memory and threads of a multiprocessor.
+    holds: [i64; 3],
+    /// Whether the reduction may be split over the grid.
+    sliced: bool,
+}
+
+/// Edges of tiles of blocks and of threads, steps of a stage, and slices, in the order in which they are tried.
+const EDGES: [i64; 8] = [128, 64, 32, 16, 8, 4, 2, 1];
+const STEPS: [i64; 3] = [16, 32, 8];
+const SLICES: [i64; 17] = super::space::SLICES;
+
+/// Cycles from the request of a stage to its use where memory is busy, and bytes that memory gives a multiprocessor in a cycle: together
+/// the 20 KB in flight that keep memory busy.
+const LATENCY: i64 = 1250;
+const MEMORY: i64 = 16;
+/// Bytes that the second-level cache gives a multiprocessor in a cycle.
+const CACHE: i64 = 32;
+/// Warps of a multiprocessor that keep its arithmetic busy: two of each of its four parts.
+const WARPS: i64 = 8;
+
+/// Tiles and slices.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Choice {
+    block: [i64; 2],
+    thread: [i64; 2],
+    u: i64,
+    k_g: i64,
+}
+
+/// What each parameter should be.
 pub(crate) struct Preferences {
-    pub(crate) m: i64,
-    pub(crate) n: i64,
-    pub(crate) k: i64,
-    pub(crate) multiprocessors: i64,
+    product: Product,
+    choice: Choice,
 }
 
 impl Preferences {
-    fn of(space: &BoundSpace) -> Self {
-        let int = |name| space.symbols().get(name).and_then(Value::as_int).unwrap_or(1);
-        Self { m: int("m"), n: int("n"), k: int("k"), multiprocessors: int("multiprocessors") }
-    }
-
-    /// Edge of the largest square tile of which there is about one per multiprocessor.
-    fn tile(&self) -> i64 {
-        let area = (self.m * self.n / self.multiprocessors.max(1)).max(1);
-        let edge = [128, 64, 32].into_iter().find(|e| e * e <= area);
-        edge.unwrap_or(16)
+    /// Of the choice of least estimated time.
+    pub(crate) fn new(product: Product) -> Self {
+        let [m, n, k] = product.sizes;
+        let edges = |size: i64| EDGES.into_iter().filter(move |e| *e < 2 * size.max(8) && (*e >= 16 || size <= 16));
+        let threads = |edge: i64| EDGES.into_iter().filter(move |t| *t <= 8.min(edge));
+        let steps = || STEPS.into_iter().filter(|u| *u == 8 || u / 2 < k);
+        let slices = || SLICES.into_iter().filter(|k_g| *k_g == 1 || (product.sliced && *k_g * 64 <= k));
+        let mut best = (f64::INFINITY, Choice::default());
+        for block in edges(m).flat_map(|m_l| edges(n).map(move |n_l| [m_l, n_l])) {
+            let tiles = threads(block[0]).flat_map(|m_s| threads(block[1]).map(move |n_s| [m_s, n_s]));
+            for thread in tiles.filter(|thread| is_block(block, *thread)) {
+                for (u, k_g) in steps().flat_map(|u| slices().map(move |k_g| (u, k_g))) {
+                    let choice = Choice { block, thread, u, k_g };
+                    if let Some(cycles) = product.cycles(&choice).filter(|cycles| *cycles < best.0) {
+                        best = (cycles, choice);
+                    }
+                }
+            }
+        }
+        Self { product, choice: best.1 }
     }
 
     /// Values of a parameter, best first; none where any will do.
     pub(crate) fn wanted(&self, name: &str) -> Vec<Value> {
-        let tile = self.tile();
         let list = |of: &[i64]| of.iter().map(|&i| Value::Int(i)).collect();
-        let block = |size: i64| {
-            let power = size.max(1).unsigned_abs().next_power_of_two() as i64;
-            let mut sizes: Vec<i64> = [128, 96, 64, 48, 32, 24, 16, 8, 4, 2, 1].into();
-            sizes.sort_by_key(|&s| (s - tile.min(power)).abs());
+        // The nearest values where rules refuse the choice.
+        let near = |of: &[i64], wanted: i64| {
+            let mut sizes = of.to_vec();
+            sizes.sort_by_key(|size| (size - wanted).abs());
             sizes.into_iter().map(Value::Int).collect()
         };
-        let thread = match tile {
-            128 => 8,
-            64 => 4,
-            _ => 2,
-        };
+        let Choice { block, thread, u, k_g } = self.choice;
+        const BLOCKS: [i64; 11] = [128, 96, 64, 48, 32, 24, 16, 8, 4, 2, 1];
         match name {
-            "m_s" | "n_s" => {
-                let size = if name == "m_s" { self.m } else { self.n };
-                let mut sizes = [8, 4, 2, 1].to_vec();
-                sizes.sort_by_key(|s| (s - i64::min(thread, size.max(1))).abs());
-                list(&sizes)
-            }
-            "m_l" => block(self.m),
-            "n_l" => block(self.n),
-            "u" => list(&[16, 8, 32, 4, 64]),
+            "m_s" => near(&[8, 4, 2, 1], thread[0]),
+            "n_s" => near(&[8, 4, 2, 1], thread[1]),
+            "m_l" => near(&BLOCKS, block[0]),
+            "n_l" => near(&BLOCKS, block[1]),
+            "u" => near(&[16, 8, 32, 4, 64], u),
             "vec_a" | "vec_b" | "vec_c" => list(&[8, 4, 2, 1]),
             "stages" => list(&[2, 1, 3]),
+            "occupancy" => list(&[2, 1]),
             "load" => ["nc", "global"].map(Value::from).into(),
-            "k_g" => {
-                let tiles = (self.m / tile).max(1) * (self.n / tile).max(1);
-                let wanted = (self.multiprocessors / tiles).min(self.k / 256).max(1);
-                let mut sizes = [1, 2, 3, 4, 6, 8, 12, 16, 24, 32].to_vec();
-                sizes.sort_by_key(|s| (s - wanted).abs());
-                list(&sizes)
-            }
+            "k_g" if self.product.sliced => near(&SLICES, k_g),
             _ => Vec::new(),
         }
+    }
+}
+
+/// Whether tiles make whole warps that are worth a try: rules of the space say the same of the threads and of flat tiles.
+fn is_block([m_l, n_l]: [i64; 2], [m_s, n_s]: [i64; 2]) -> bool {
+    let threads = m_l / m_s * (n_l / n_s);
+    let flat = m_s.max(n_s) > 4 * m_s.min(n_s) && m_s * n_s > 4;
+    (32..=512).contains(&threads) && threads % 32 == 0 && !flat
+}
+
+impl Product {
+    /// So many products of a size, on the device of a space.
+    pub(crate) fn of(space: &BoundSpace, sizes: [i64; 3], sum_bytes: i64, batch: i64, sliced: bool) -> Self {
+        let int = |name: &str| space.symbols().get(name).and_then(Value::as_int).unwrap_or(1);
+        let holds = ["registers_per_sm", "shared_per_sm", "threads_per_sm"].map(int);
+        let multiprocessors = (int("multiprocessors") / batch.max(1)).max(1);
+        Self { sizes, words: (sum_bytes / 4).max(1), multiprocessors, holds, sliced }
+    }
+
+    /// Estimated cycles of what [`is_block`]; `None` where a multiprocessor has no room, or a slice no part of the reduction.
+    fn cycles(&self, choice: &Choice) -> Option<f64> {
+        let words = self.words;
+        let Choice { block: [m_l, n_l], thread: [m_s, n_s], u, k_g } = *choice;
+        let threads = m_l / m_s * (n_l / n_s);
+        let stage = (m_l + n_l) * u * 4 * words;
+        let registers = (m_s * n_s + 2 * (m_s + n_s)) * words + stage / 4 / threads + 22;
+        let [all_registers, all_shared, all_threads] = self.holds;
+        // Told to, the assembler does with a little less: see `occupancy`.
+        let limits = [all_registers * 13 / 12 / (registers * threads), all_shared / (2 * stage), all_threads / threads];
+        let limit = limits.into_iter().min().filter(|limit| *limit > 0 && registers <= 224)?;
+        // Sizes are a user's: their products may be large.
+        let [m, n, k] = self.sizes.map(|size| size.max(1) as f64);
+        let f = |x: i64| x as f64;
+        let blocks = (m / f(m_l)).ceil() * (n / f(n_l)).ceil() * f(k_g);
+        let each = (blocks / f(self.multiprocessors)).ceil();
+        let slice = ((k / f(k_g)).ceil() / f(u)).ceil();
+        if k_g > 1 && (slice < 2.0 || f(k_g - 1) * slice * f(u) >= k) {
+            return None;
+        }
+        let stages = each * slice;
+        let memory = |elements: f64| elements * f(4 * words) / f(self.multiprocessors * MEMORY);
+        // Of a warp and a step: a multiply-add takes a fourth of a cycle, a word of fragments half a pass, half of which is hidden.
+        let step = (m_s * n_s + m_s + n_s) * words;
+        let at_once = each.min(f(limit));
+        let busy = (at_once * f(threads) / f(32 * WARPS)).min(1.0);
+        let multiplies = stages * f(u * threads / 32 * step) / 4.0 / busy;
+        let arrivals = stages * f(LATENCY) / at_once;
+        let cache = stages * f(stage) / f(CACHE);
+        let bounds = [multiplies, arrivals, cache, memory((m + n) * k)];
+        // What bounds least costs too: a fourth of it is not hidden.
+        let bound = bounds.into_iter().fold(0.0, f64::max) * 0.75 + bounds.into_iter().sum::<f64>() * 0.25;
+        // A second launch, and partial sums that are written and read.
+        let sums = if k_g == 1 { 0.0 } else { f(3 * LATENCY) + memory(2.0 * f(k_g) * m * n) };
+        Some(bound + 2.0 * (each / f(limit)).ceil() * f(LATENCY) + sums)
     }
 }

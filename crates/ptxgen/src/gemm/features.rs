@@ -34,11 +34,12 @@ pub(crate) fn names() -> Vec<Feature> {
 
 /// What the space derives of a configuration and a model sees, and what it knows of the device: reading that from the device
 /// for every row took longer than the row.
-pub(super) const DERIVED: [&str; 15] = [
+pub(super) const DERIVED: [&str; 16] = [
     "threads",
     "accumulators",
     "shared_bytes",
     "registers_needed",
+    "register_cap",
     "scarce",
     "tiles_m",
     "tiles_n",
@@ -72,9 +73,9 @@ pub(crate) fn features(sizes: [u32; 2], batch: u32, names: &Names, at: &Values<'
 }
 
 fn append([m, n]: [u32; 2], batch: u32, c: &GemmConfig, derived: [u32; DERIVED.len()], out: &mut Vec<f32>) {
-    let [threads, accumulators, shared, needed, scarce, tiles_m, tiles_n, slice, body, device @ ..] = derived;
+    let [threads, accumulators, shared, needed, cap, scarce, tiles_m, tiles_n, slice, body, device @ ..] = derived;
     let [sm, multiprocessors, registers_per_sm, shared_per_sm, threads_per_sm, blocks_per_sm] = device;
-    let registers = registers::predicted(needed, scarce == 1, c.bounds == Bounds::Checked, sm);
+    let registers = registers::predicted(needed, scarce == 1, c.bounds == Bounds::Checked, sm).min(cap);
     // A size of 0 is seen as 1.
     let (m, n, tiles_m, tiles_n) = (m.max(1), n.max(1), tiles_m.max(1), tiles_n.max(1));
     let blocks = f64::from(tiles_m) * f64::from(tiles_n) * f64::from(c.k_g) * f64::from(batch);
@@ -88,7 +89,9 @@ fn append([m, n]: [u32; 2], batch: u32, c: &GemmConfig, derived: [u32; DERIVED.l
     let share = |size: u32, tiles: u32, tile: u32| size as f32 / (tiles as f32 * tile as f32);
     let f = |x: u32| x as f32;
     let pair = |a: u32, b: u32| f(a * b) / f(a + b);
-    out.extend([c.m_s, c.n_s, c.m_l, c.n_l, c.u, c.k_s, c.k_l, c.k_g, c.vec_a, c.vec_b, c.vec_c, c.stages].map(f));
+    out.extend(
+        [c.m_s, c.n_s, c.m_l, c.n_l, c.u, c.k_s, c.k_l, c.k_g, c.vec_a, c.vec_b, c.vec_c, c.stages, c.occupancy].map(f),
+    );
     out.extend([
         f(threads),
         f(accumulators),

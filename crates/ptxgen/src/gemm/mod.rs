@@ -12,6 +12,8 @@
 //! |---|---|
 //! | `config`, `space`, `facts`, `registers`, `kernel` | parameters, rules, what they know of inputs, predicted registers, the tunable kernel |
 //! | `plan` | launches and their arguments |
+//! | `residence` | blocks and bytes of a multiprocessor at a time |
+//! | `default` | what runs before anything is tuned |
 //! | `blueprint` | what code is specialised to |
 //! | `emit` | coordinates, and what the loop over stages is given |
 //! | `frame` | what all templates of products share: parameters, coordinates, how matrices lie |
@@ -37,6 +39,7 @@ pub(crate) mod kernel;
 pub(crate) mod load;
 mod plan;
 pub(crate) mod registers;
+mod residence;
 pub(crate) mod source;
 pub(crate) mod space;
 pub(crate) mod store;
@@ -49,5 +52,6 @@ pub use frame::{Frame, Template};
 pub use kernel::SimtGemm;
 pub use plan::GemmPlan;
 pub(crate) use plan::{GRID, launch};
+pub use residence::Residence;
 pub(crate) use space::{BLOCK_TILE, THREAD_TILE};
 pub(crate) use space::{Names, product};

@@ -47,6 +47,26 @@ pub(crate) fn rules(space: SpaceBuilder) -> SpaceBuilder {
             "registers_needed <= register_limit",
             "what does not fit is spilled to memory",
         )
+        // What so many blocks of a multiprocessor leave each thread.
+        .define("register_cap", "min(register_limit, registers_per_sm // (threads * occupancy) // 8 * 8)")
+        .rule(
+            "room_for_blocks",
+            RuleGroup::Guideline,
+            "occupancy == 1 or (threads * occupancy <= threads_per_sm and shared_bytes * occupancy <= shared_per_sm)",
+            "threads or shared memory leave room for fewer blocks",
+        )
+        .rule(
+            "tight_registers",
+            RuleGroup::Guideline,
+            "occupancy == 1 or registers_needed <= register_cap + register_cap // 12",
+            "much less than the code needs is spilled to memory",
+        )
+        .rule(
+            "idle_limit",
+            RuleGroup::Guideline,
+            "occupancy == 1 or register_cap * 10 < registers_needed * 11",
+            "so many blocks find their registers without a limit",
+        )
 }
 
 /// Registers that the assembler is predicted to use for code that needs so many.
@@ -69,23 +89,28 @@ pub(super) fn predicted(needed: u32, scarce: bool, checked: bool, sm: u32) -> u3
 impl Blueprint {
     /// Registers that the assembler is predicted to use.
     pub fn registers(&self) -> u32 {
+        self.predicted().min(self.register_cap)
+    }
+
+    /// Where nothing limits them.
+    fn predicted(&self) -> u32 {
         predicted(self.registers_needed, self.scarce, self.checked(), self.target.sm())
     }
 
     /// Registers that the assembler may use.
     pub fn registers_allowed(&self) -> u32 {
-        self.comfortable().min(self.register_limit)
+        self.comfortable().min(self.register_cap)
     }
 
-    /// Whether the limit of the hardware leaves less than is comfortable: only then a few registers may be spilled.
+    /// Whether the hardware, or the blocks that are wanted on a multiprocessor, leave less than is comfortable: only then a few registers may be spilled.
     pub fn may_spill(&self) -> bool {
-        self.comfortable() > self.register_limit
+        self.comfortable() > self.register_cap
     }
 
     /// 15% above the prediction, which is at least 9% above the need. Even for f64, whose numbers lie in pairs of registers:
     /// ptxas was seen to spill at 89 what it fits into 88, and at 119 and 121 what it fits into 118 and 122.
     fn comfortable(&self) -> u32 {
-        let most = self.registers() * 23 / 20;
+        let most = self.predicted() * 23 / 20;
         if self.arithmetic.ty == Type::F64 { most / 2 * 2 } else { most }
     }
 }

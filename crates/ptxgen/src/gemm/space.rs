@@ -10,8 +10,8 @@ use std::sync::OnceLock;
 use tilewright_core::space::{Name, Param, ParamSpace, RuleGroup, SpaceBuilder, SpaceError};
 
 /// Parameters whose values are sizes, in the order of [`Description::sizes`].
-pub(super) const SIZES: [&str; 12] =
-    ["m_s", "n_s", "m_l", "n_l", "u", "k_s", "k_l", "k_g", "vec_a", "vec_b", "vec_c", "stages"];
+pub(super) const SIZES: [&str; 13] =
+    ["m_s", "n_s", "m_l", "n_l", "u", "k_s", "k_l", "k_g", "vec_a", "vec_b", "vec_c", "stages", "occupancy"];
 /// Parameters whose values are words, in the order of [`Description::words`].
 const WORDS: [&str; 4] = ["load", "split", "raster", "bounds"];
 
@@ -86,7 +86,8 @@ fn space() -> Result<ParamSpace, SpaceError> {
         .param(Param::words("split", ["ordered", "atomic"]))
         .param(Param::ints("vec_c", [1, 2, 4, 8]))
         .param(Param::words("raster", ["m", "n"]))
-        .param(Param::words("bounds", ["checked", "whole"]));
+        .param(Param::words("bounds", ["checked", "whole"]))
+        .param(Param::ints("occupancy", [1, 2, 3, 4]));
     product(space).build()
 }
 

@@ -35,7 +35,7 @@ impl Operands {
     }
 }
 
-/// Where a thread reads both operands in shared memory. Of the products those of one element of the second operand lie together.
+/// Where a thread reads both operands in shared memory.
 pub(crate) struct Fragments {
     pub(crate) arithmetic: Arithmetic,
     pub(crate) sides: [Operands; 2],
@@ -63,12 +63,33 @@ impl Multiply for Fragments {
             let [x, y] = [x, y].map(|packed| self.arithmetic.widen(b, &packed));
             next = if step + 1 < self.steps { fetch(b, step + 1) } else { Default::default() };
             let set = &acc[(step % sets) as usize * tile..][..tile];
-            for (column, y) in set.chunks(rows * parts).zip(y.chunks(parts)) {
-                let y = self.arithmetic.factor(b, y);
-                for (acc, x) in column.chunks(parts).zip(x.chunks(parts)) {
-                    self.arithmetic.multiply_add(b, acc, x, &y);
-                }
+            if parts == 1 {
+                real(b, self.arithmetic, set, &x, &y);
+            } else {
+                complex(b, self.arithmetic, set, &x, &y);
             }
+        }
+    }
+}
+
+/// The products of real numbers, those of one element of the first operand together: of the orders that were tried (by either operand,
+/// straight or to and fro, by pairs and by squares) the assembler makes fewest conflicts of registers' banks of this one.
+fn real(b: &mut Builder, of: Arithmetic, set: &[Reg], x: &[Reg], y: &[Reg]) {
+    let rows = x.len();
+    for (i, x) in x.iter().enumerate() {
+        for (column, y) in set.chunks(rows).zip(y) {
+            of.multiply_add(b, &column[i..=i], &[*x], &[*y]);
+        }
+    }
+}
+
+/// The products of complex numbers, those of one element of the second operand together, whose factors are then held alone.
+fn complex(b: &mut Builder, of: Arithmetic, set: &[Reg], x: &[Reg], y: &[Reg]) {
+    let parts = of.parts();
+    for (column, y) in set.chunks(x.len()).zip(y.chunks(parts)) {
+        let y = of.factor(b, y);
+        for (acc, x) in column.chunks(parts).zip(x.chunks(parts)) {
+            of.multiply_add(b, acc, x, &y);
         }
     }
 }

@@ -1,4 +1,11 @@
-//! Runs ptxas and nvdisasm.
+//! Runs ptxas and nvdisasm, and reads what comes of it.
+
+// Each user uses its part.
+#![allow(dead_code)]
+
+pub(crate) mod sass;
+
+pub(crate) use sass::name;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -88,30 +95,9 @@ impl Assembler {
     }
 }
 
-/// The name of an instruction with its suffixes, without its predicate.
-pub(crate) fn name(op: &str) -> String {
-    let mut words = op.split_whitespace();
-    let first = words.next().unwrap_or_default();
-    if first.starts_with('@') { words.next().unwrap_or_default() } else { first }.trim_end_matches(';').to_owned()
-}
-
 /// Names of the instructions of the loop that has most of a kind. Predicates are left out.
 pub(crate) fn main_loop(code: &[(Option<String>, String)], most: &str) -> Vec<String> {
-    let mut best = Vec::new();
-    for (end, (_, op)) in code.iter().enumerate().filter(|(_, (_, op))| name(op).starts_with("BRA")) {
-        let Some(target) = op.split('`').nth(1).map(|t| t.trim_matches(|c| "();".contains(c) || c == ' ')) else {
-            continue;
-        };
-        let target = target.trim_end_matches(|c: char| !c.is_alphanumeric());
-        let start = code.iter().position(|(label, _)| label.as_deref() == Some(target));
-        let Some(start) = start.filter(|s| *s <= end) else { continue };
-        let body: Vec<String> = code[start..=end].iter().map(|(_, op)| name(op)).collect();
-        let of = |body: &[String]| body.iter().filter(|op| op.starts_with(most)).count();
-        if of(&body) > of(&best) {
-            best = body;
-        }
-    }
-    best
+    sass::loop_of(code, most).iter().map(|op| name(op).to_owned()).collect()
 }
 
 fn said(output: &Output) -> String {

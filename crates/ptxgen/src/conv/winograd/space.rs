@@ -1,7 +1,7 @@
 //! The parameter space of Winograd's convolution. To the rules of the GEMM it adds how long the matrices are, and what transformations
 //! need.
 
-use crate::gemm::default::Preferences;
+use crate::gemm::default::{Preferences, Product};
 use crate::gemm::{self, BLOCK_TILE, THREAD_TILE};
 use std::sync::OnceLock;
 use tilewright_core::device::DeviceSpec;
@@ -110,6 +110,7 @@ fn matrices(space: SpaceBuilder) -> SpaceBuilder {
         .define("multiplies", "True")
         .define("k_g", "1")
         .define("split", "'ordered'")
+        .define("occupancy", "1")
         .define("sum_bytes", "element")
         .define("result_bytes", "element")
         .define("complex", "False")
@@ -160,8 +161,7 @@ pub(super) fn default_point(space: &BoundSpace) -> Option<Point> {
     let nhwc = space.symbols().get("nhwc") == Some(&Value::Bool(true));
     let (m, n) = if nhwc { (outs, tiles) } else { (tiles, outs) };
     let batch = (side + 2) * (side + 2) * int("groups");
-    let preferences =
-        Preferences { m, n, k: int("channels"), multiprocessors: (int("multiprocessors") / batch).max(1) };
+    let preferences = Preferences::new(Product::of(space, [m, n, int("channels")], int("element"), batch, false));
     space.preferred_point(|param| match &*param.name {
         "side" => [side, 2].map(Value::Int).into(),
         name => preferences.wanted(name),
