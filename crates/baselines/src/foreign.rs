@@ -42,23 +42,26 @@ const NO_TRANSPOSE: c_int = 111;
 const TRANSPOSE: c_int = 112;
 const CONJUGATE: c_int = 113;
 
-/// `cblas_?gemm` of the LP64 interface.
-type CblasFn<T> = unsafe extern "C" fn(
+/// `cblas_?gemm` of the LP64 interface; scalars and C may be of another type than the operands.
+type CblasFn<T, O = T> = unsafe extern "C" fn(
     c_int,
     c_int,
     c_int,
     c_int,
     c_int,
     c_int,
-    T,
+    O,
     *const T,
     c_int,
     *const T,
     c_int,
-    T,
-    *mut T,
+    O,
+    *mut O,
     c_int,
 );
+
+/// `cblas_sbgemm` of OpenBLAS and `cblas_gemm_bf16bf16f32` of MKL: bfloat16 numbers as their 16 bits, all else of binary32.
+type CblasHalvesFn = CblasFn<u16, f32>;
 
 /// `cblas_cgemm` and `cblas_zgemm` of the LP64 interface, whose scalars are passed by address.
 type CblasComplexFn<T> = unsafe extern "C" fn(
@@ -75,24 +78,6 @@ type CblasComplexFn<T> = unsafe extern "C" fn(
     c_int,
     *const T,
     *mut T,
-    c_int,
-);
-
-/// `cblas_sbgemm` of OpenBLAS and `cblas_gemm_bf16bf16f32` of MKL: bfloat16 operands, all else of binary32.
-type CblasHalvesFn = unsafe extern "C" fn(
-    c_int,
-    c_int,
-    c_int,
-    c_int,
-    c_int,
-    c_int,
-    f32,
-    *const u16,
-    c_int,
-    *const u16,
-    c_int,
-    f32,
-    *mut f32,
     c_int,
 );
 
@@ -357,7 +342,7 @@ impl Cblas {
 
     /// Products of bfloat16 numbers, where the library has them.
     pub(crate) fn halves(&self) -> Option<impl Fn(&mut GemmCall<'_, u16, f32>) + Send + Sync + use<>> {
-        self.halves.map(|function| move |call: &mut GemmCall<'_, u16, f32>| cblas_halves(function, call))
+        self.halves.map(|function| move |call: &mut GemmCall<'_, u16, f32>| cblas_gemm(function, call))
     }
 
     pub(crate) fn sbatch(&self, batch: &mut BatchCall<'_, f32>) {
@@ -413,33 +398,10 @@ fn cblas_batch<T: Copy>(one: CblasFn<T>, all: Option<StridedBatchFn<T>>, batch: 
     }
 }
 
-fn cblas_gemm<T: Copy>(function: CblasFn<T>, call: &mut GemmCall<'_, T>) {
+fn cblas_gemm<T, O: Copy>(function: CblasFn<T, O>, call: &mut GemmCall<'_, T, O>) {
     let transpose = |transposed| if transposed { TRANSPOSE } else { NO_TRANSPOSE };
     // SAFETY: `GemmCall::new` checked that the three slices hold their matrices with these leading dimensions and that
     // every size fits a c_int; `c` is borrowed mutably, so nothing else sees it during the call.
-    unsafe {
-        function(
-            COLUMN_MAJOR,
-            transpose(call.layout.a_transposed()),
-            transpose(call.layout.b_transposed()),
-            call.m as c_int,
-            call.n as c_int,
-            call.k as c_int,
-            call.alpha,
-            call.a.as_ptr(),
-            call.lda as c_int,
-            call.b.as_ptr(),
-            call.ldb as c_int,
-            call.beta,
-            call.c.as_mut_ptr(),
-            call.ldc as c_int,
-        );
-    }
-}
-
-fn cblas_halves(function: CblasHalvesFn, call: &mut GemmCall<'_, u16, f32>) {
-    let transpose = |transposed| if transposed { TRANSPOSE } else { NO_TRANSPOSE };
-    // SAFETY: as in `cblas_gemm`; both libraries take bfloat16 numbers as their 16 bits.
     unsafe {
         function(
             COLUMN_MAJOR,

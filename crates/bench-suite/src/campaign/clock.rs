@@ -1,4 +1,4 @@
-//! Brings a GPU to its clock, and tells that clock: `%clock64` over `%globaltimer` while all multiprocessors compute.
+//! Brings a GPU to its clock, and measures that clock: `%clock64` over `%globaltimer` while all multiprocessors compute.
 
 use super::Campaign;
 use std::fmt::Write as _;
@@ -37,7 +37,7 @@ pub(super) fn warmed(campaign: &Campaign<'_>, time: Duration) -> Option<f64> {
         match look(&mut **device, left.clamp(Duration::from_micros(100), LONGEST)) {
             Ok(mhz) => clock = Some(mhz),
             Err(error) => {
-                tracing::warn!(%error, "the clock cannot be told");
+                tracing::warn!(%error, "the clock was not measured");
                 return None;
             }
         }

@@ -34,7 +34,7 @@ struct StoredProfile {
 struct Answer {
     version: &'static str,
     device: DeviceSpec,
-    /// What the device is used with: driver, assembler, libraries of its maker; empty where nothing is told.
+    /// What the device is used with: driver, assembler, libraries of its maker; empty where the device reports nothing.
     #[serde(skip_serializing_if = "Environment::is_empty")]
     environment: Environment,
     fingerprint: String,

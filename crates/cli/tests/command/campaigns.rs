@@ -59,7 +59,7 @@ fn a_machine_of_the_same_model_goes_on_and_another_device_does_not() {
     );
     let clock = &state["stages"][0]["clock"];
     assert!(clock["before_mhz"].as_f64() > Some(0.0) && clock["after_mhz"].as_f64() > Some(0.0), "{state:#}");
-    // Less memory, and a driver that does not tell clocks.
+    // Less memory, and a driver that does not report clocks.
     let (code, summary) = ran(&home, &args, &[("FAKE_CUDA_SISTER", "1")]);
     assert_eq!(code, 0, "{summary}");
     assert_eq!(json(&out.join("campaign.json"))["runs"], 2);
@@ -75,12 +75,12 @@ fn devices_and_drivers_that_nothing_can_be_made_for_are_named() {
     let home = Home::new();
     let out = home.path().join("out");
     let args = stages(out.to_str().unwrap(), "doctor");
-    let told = |variables: &[(&str, &str)], field: &str, parts: &[&str]| {
+    let named = |variables: &[(&str, &str)], field: &str, parts: &[&str]| {
         let message = fault(&ran(&home, &args, variables), 4, field).message;
         assert!(parts.iter().all(|part| message.contains(part)), "{message}");
     };
-    told(&[("FAKE_CUDA_SM", "35")], "cuda:0", &["it is sm_35", "known are", "sm_90"]);
-    told(&[("FAKE_CUDA_LEVEL", "11080")], "device", &["CUDA 11.8", "CUDA 12.0"]);
+    named(&[("FAKE_CUDA_SM", "35")], "cuda:0", &["it is sm_35", "known are", "sm_90"]);
+    named(&[("FAKE_CUDA_LEVEL", "11080")], "device", &["CUDA 11.8", "CUDA 12.0"]);
 }
 
 /// What a campaign of a test does.
