@@ -28,7 +28,8 @@ pub struct Sampling {
     pub points: usize,
     /// Rounds of going on to the neighbours (one parameter changed) of the best so far.
     pub climbs: u32,
-    /// Nothing more is looked at after this time; what a search finds repeats to the bit only where it ends before.
+    /// Nothing more is looked at after this time, counted from the first point that the sampler draws: it may have had to build a legal
+    /// set. What a search finds repeats to the bit only where it ends before.
     pub limit: Duration,
 }
 
@@ -64,13 +65,15 @@ pub fn sampled(
     how: &Sampling,
     seed: u64,
 ) -> Result<Sampled, DrawError> {
+    let (begun, mut rng) = (Instant::now(), ChaCha8Rng::seed_from_u64(seed));
+    let first = sampler.draw(problem.space(), &mut rng)?.point;
     let mut look = Look { scorer, begun: Instant::now(), how, known: HashSet::new(), scored: Vec::new() };
-    let mut rng = ChaCha8Rng::seed_from_u64(seed);
-    let mut left = how.points.max(1);
+    let (mut left, mut first) = (how.points.max(1), Some(first));
     while left > 0 && (look.scored.is_empty() || look.has_time()) {
         let count = left.min(BATCH);
         let mut drawn = Vec::with_capacity(count);
         // Where legal points are rare, drawing takes as long as scoring.
+        drawn.extend(first.take());
         while drawn.len() < count && (drawn.is_empty() || look.has_time()) {
             drawn.push(sampler.draw(problem.space(), &mut rng)?.point);
         }
@@ -92,7 +95,7 @@ pub fn sampled(
     let cost = |score: f32| if score.is_nan() { f64::INFINITY } else { f64::from(score).exp() };
     let points = look.best(k).into_iter().map(|(score, point)| (point.clone(), cost(score))).collect();
     let ranked = Ranked { points, considered: look.scored.len() as u64 };
-    Ok(Sampled { ranked, seconds: look.begun.elapsed().as_secs_f64() })
+    Ok(Sampled { ranked, seconds: begun.elapsed().as_secs_f64() })
 }
 
 /// What was looked at.

@@ -50,7 +50,7 @@ impl Stand {
     fn new(kernel: Arc<dyn AnyKernel>, device: Arc<DeviceSpec>, fixed: &str) -> Self {
         let limits = InputLimits { max_flops: 1e6, max_bytes: 1e7 };
         let budget = Duration::from_millis(1500);
-        let settings = ExportSettings { inputs: 24, held_out: 8, budget, limits, ..ExportSettings::default() };
+        let settings = ExportSettings { inputs: 40, held_out: 8, budget, limits, ..ExportSettings::default() };
         Self { home: tempfile::tempdir().unwrap(), kernel, device, fixed: Config::parse(fixed).unwrap(), settings }
     }
 

@@ -197,7 +197,6 @@ fn expect_whole(extent: &Extent, out: &Path, summary: &Value) {
 }
 
 #[test]
-#[ignore = "takes minutes"]
 fn a_campaign_survives_kills() {
     killed_and_finished(&SOME, 2, Duration::from_secs(3));
 }

@@ -352,7 +352,8 @@ pub(crate) fn shows(target: &str, input: &GemmInput, program: &Program) -> bool 
     !is_right || (input.k - 16..input.k).any(|kept| rounds_wrongly(target, input, program, kept))
 }
 
-/// Data of which one product is left of each sum: what is done to its factors shows in every result.
+/// Data of which one product is left of each sum: what is done to its factors shows in every result. Drawn numbers of f32 lie on a grid of
+/// 2^-22, on which what a split leaves is a number of tf32; so the last bits of a factor are changed.
 fn single_products(input: &GemmInput, kept: usize, seed: u64) -> Workload {
     let mut work = Gemm.workload(input, Filling::Real, seed);
     let (a, b) = (input.layout.a_transposed(), input.layout.b_transposed());
@@ -360,9 +361,10 @@ fn single_products(input: &GemmInput, kept: usize, seed: u64) -> Workload {
         [(A, a, input.lda, input.a_stored()), (B, !b, input.ldb, input.b_stored())]
     {
         for (i, j) in (0..columns).flat_map(|j| (0..rows).map(move |i| (i, j))) {
-            if (if along_k { i } else { j }) != kept {
-                work.buffers[operand].set_f64(i + j * ld, 0.0);
-            }
+            let (at, is_kept) = (i + j * ld, (if along_k { i } else { j }) == kept);
+            let last_bits = (at as u32).wrapping_mul(0x9e37_79b9) >> 21;
+            let factor = f32::from_bits((work.buffers[operand].get_f64(at) as f32).to_bits() ^ last_bits);
+            work.buffers[operand].set_f64(at, if is_kept { f64::from(factor) } else { 0.0 });
         }
     }
     work

@@ -106,10 +106,11 @@ mod tests {
     use super::*;
     use std::cell::Cell;
 
-    /// A device whose launches cost 5 us unless they are recorded.
+    /// A device whose launches cost time unless they are recorded.
     #[derive(Default)]
     struct Script {
         run_s: f64,
+        launch_s: f64,
         first_s: f64,
         calls: Vec<String>,
     }
@@ -118,7 +119,7 @@ mod tests {
         fn once(&mut self) -> Result<f64, DeviceError> {
             let first = if self.calls.is_empty() { self.first_s } else { 0.0 };
             self.calls.push("once".into());
-            Ok(self.run_s + 5e-6 + first)
+            Ok(self.run_s + self.launch_s + first)
         }
 
         fn stretch(&mut self, runs: u32) -> Result<f64, DeviceError> {
@@ -144,7 +145,7 @@ mod tests {
     }
 
     fn script(run_s: f64) -> Script {
-        Script { run_s, ..Script::default() }
+        Script { run_s, launch_s: 5e-6, ..Script::default() }
     }
 
     fn time(script: &mut Script, policy: &Timing) -> Result<Measurement, MeasureError> {
@@ -157,7 +158,7 @@ mod tests {
         let m = time(&mut short, &Timing::default()).unwrap();
         assert!((m.time_s - 10e-6).abs() < 1e-12, "{m:?}");
         assert_eq!(short.calls, ["once", "stretch 27", "stretch 27", "stretch 27"]);
-        let mut tiny = script(1e-7);
+        let mut tiny = Script { launch_s: 1e-6, ..script(1e-7) };
         time(&mut tiny, &Timing::default()).unwrap();
         assert_eq!(tiny.calls[1], format!("stretch {MOST_RUNS}"));
         let mut long = script(1e-3);
