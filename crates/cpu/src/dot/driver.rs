@@ -1,7 +1,7 @@
 //! What follows from an input and a configuration, and the loops over the tiles of C.
 
 use super::space::Config;
-use super::tile::DotTile;
+use super::tile::{Ahead, DotTile};
 use crate::codegen::abi::PanelArgs;
 use crate::codegen::vector::{Vector, Width};
 use crate::exec::code::Invoke;
@@ -62,6 +62,11 @@ impl Blueprint {
             a_row,
             b_column,
             c_column,
+            prefetch: match (self.config.prefetch, self.config.rows_stay) {
+                (false, _) => Ahead::None,
+                (true, true) => Ahead::B,
+                (true, false) => Ahead::A,
+            },
             alpha: self.input.alpha,
             beta: self.input.beta,
         }

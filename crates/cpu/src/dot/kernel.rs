@@ -48,7 +48,7 @@ impl Kernel for CpuDot {
     type Plan = DotPlan;
 
     fn id(&self) -> KernelId {
-        KernelId::new("gemm.cpu-dot.1")
+        KernelId::new("gemm.cpu-dot.2")
     }
 
     fn computation(&self) -> &Gemm {

@@ -2,7 +2,8 @@
 //!
 //! `m_s` by `n_s` elements of C are summed together, `k_s` vectors of k in a turn of the loop, in `k_l` independent sets. With
 //! `order = row` the rows of A stay in the first-level cache while the columns of B stream past, with `column` the other way round.
-//! Of `t` threads `t_m` divide the rows, the rest the columns.
+//! Of `t` threads `t_m` divide the rows, the rest the columns. With `prefetch` a tile asks for what the next one reads of the operand
+//! that streams past.
 
 use super::tile::free;
 use crate::codegen::vector::Width;
@@ -24,11 +25,13 @@ pub(super) struct Config {
     pub(super) t_n: usize,
     /// Whether the rows of A stay.
     pub(super) rows_stay: bool,
+    /// Whether what the next tile reads of the operand that streams is prefetched.
+    pub(super) prefetch: bool,
 }
 
-const SIZES: [&str; 8] = ["vec", "m_s", "n_s", "k_s", "k_l", "t_m", "t_n", "rows_stay"];
-/// What a model sees: sizes, and a flag.
-const FEATURES: [&str; 13] = [
+const SIZES: [&str; 9] = ["vec", "m_s", "n_s", "k_s", "k_l", "t_m", "t_n", "rows_stay", "prefetch"];
+/// What a model sees: sizes, and two flags.
+const FEATURES: [&str; 14] = [
     "m_s",
     "n_s",
     "k_s",
@@ -42,6 +45,7 @@ const FEATURES: [&str; 13] = [
     "vectors",
     "thread_tiles",
     "rows_stay",
+    "prefetch",
 ];
 
 /// The space with the names that code reads.
@@ -50,15 +54,15 @@ pub(super) type Description = Described<{ SIZES.len() }, 0, { FEATURES.len() }>;
 /// The one there is.
 pub(super) fn description() -> &'static Description {
     static DESCRIPTION: OnceLock<Description> = OnceLock::new();
-    DESCRIPTION.get_or_init(|| Described::new("gemm.cpu-dot", space(), SIZES, [], (FEATURES, 1)))
+    DESCRIPTION.get_or_init(|| Described::new("gemm.cpu-dot", space(), SIZES, [], (FEATURES, 2)))
 }
 
 impl Config {
     /// The parameters of a point; `None` for one of another space.
     pub(super) fn of(at: &Values<'_>) -> Option<Self> {
         let values = description().sizes(at)?;
-        let [vec, m_s, n_s, k_s, k_l, t_m, t_n, rows_stay] = values;
-        Some(Self { vec, m_s, n_s, k_s, k_l, t_m, t_n, rows_stay: rows_stay == 1 })
+        let [vec, m_s, n_s, k_s, k_l, t_m, t_n, rows_stay, prefetch] = values;
+        Some(Self { vec, m_s, n_s, k_s, k_l, t_m, t_n, rows_stay: rows_stay == 1, prefetch: prefetch == 1 })
     }
 }
 
@@ -78,6 +82,7 @@ fn space() -> Result<ParamSpace, SpaceError> {
         .param(Param::ints("t", THREADS))
         .param(Param::ints("t_m", THREADS))
         .param(Param::words("order", ["row", "column"]))
+        .param(Param::ints("prefetch", [0, 1]))
         .define("lanes", "vec // element")
         .define("most_sums", &most)
         .define("held", &held)
@@ -136,6 +141,8 @@ pub(super) fn default_point(space: &BoundSpace) -> Option<Point> {
     // The narrowest vector that holds a column of k.
     let reduction = int("k") * int("element");
     let narrow = [16, 32].into_iter().filter(|vec| reduction <= *vec);
+    // A processor runs ahead in long rows by itself, and would have to be asked twice for what two vectors are multiplied by.
+    let prefetch = i64::from(m.min(n) == 1 && reduction <= SHORT_ROW);
     space.preferred_point(|param| match &*param.name {
         "vec" => narrow.clone().chain([64, 32, 16]).map(Value::Int).collect(),
         "m_s" => descending(m_s),
@@ -146,9 +153,13 @@ pub(super) fn default_point(space: &BoundSpace) -> Option<Point> {
         "t_m" => descending(if rows { t } else { 1 }),
         // The longer side is read once, and in one run where all of the other is a tile.
         "order" => vec![Value::from(if rows == is_cut { "row" } else { "column" })],
+        "prefetch" => vec![Value::from(prefetch)],
         _ => Vec::new(),
     })
 }
+
+/// Longest row in bytes that ends before a processor has run ahead in it.
+const SHORT_ROW: i64 = 2048;
 
 /// Sides of the tile that takes the fewest cycles a vector of k: of two units for multiply-adds, of two for loads, and one for what
 /// each tile costs beside. Of equals the larger.

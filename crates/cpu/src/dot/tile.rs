@@ -2,7 +2,7 @@
 
 use crate::codegen::abi::at;
 use crate::codegen::across::move_codes;
-use crate::codegen::emitter::{Emitter, mem};
+use crate::codegen::emitter::{Emitter, LINE, mem};
 use crate::codegen::vector::{Vector, Width};
 use crate::scalar::Float;
 use iced_x86::{Code, IcedError, Instruction, Register};
@@ -35,8 +35,18 @@ pub(super) struct DotTile {
     pub(super) a_row: i32,
     pub(super) b_column: i32,
     pub(super) c_column: i32,
+    /// The operand whose next rows or columns are prefetched.
+    pub(super) prefetch: Ahead,
     pub(super) alpha: ScalarClass,
     pub(super) beta: ScalarClass,
+}
+
+/// An operand that tiles stream through. A processor's own prefetch ends with a row: what the next tile reads is asked for by this one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Ahead {
+    None,
+    A,
+    B,
 }
 
 /// Registers that hold no sums. Sums across vectors are formed with VEX encodings, which reach the first 16 registers only.
@@ -113,6 +123,14 @@ impl DotTile {
         let set = kk % self.k_l;
         let (a, b) = ((A, self.a_row, self.m), (B, self.b_column, self.n));
         let (held, other) = if self.m <= self.n { (a, b) } else { (b, a) };
+        let streams = match self.prefetch {
+            Ahead::None => None,
+            Ahead::A => Some(a),
+            Ahead::B => Some(b),
+        };
+        if let Some((from, stride, count)) = streams.filter(|_| self.starts_a_line(kk)) {
+            (count..2 * count).for_each(|at| e.prefetch(mem(from, disp + at as i64 * i64::from(stride))));
+        }
         (0..held.2).for_each(|i| load(e, i, held.0, held.1, i));
         for j in 0..other.2 {
             load(e, held.2, other.0, other.1, j);
@@ -121,6 +139,11 @@ impl DotTile {
                 e.fma(sum, self.vector.reg(i), self.vector.reg(held.2));
             }
         }
+    }
+
+    /// Whether a vector of a turn is the first of its cache line, where rows start at one.
+    fn starts_a_line(&self, kk: usize) -> bool {
+        (kk * self.vector.width.bytes()).is_multiple_of(LINE as usize)
     }
 
     /// Adds the sets of sums pairwise into the first.
