@@ -252,6 +252,16 @@ impl Choice {
             // Used often enough for a copy, which the first tile of each panel makes on its way.
             return Self { u: 256, ..plain };
         }
+        if f.bytes() <= f.l3 / 2 {
+            // Rows in the last-level cache are read from end to end, some of them side by side: a processor runs ahead in each. The wider
+            // the other side, or where C is transposed at the end of each block of k, the more steps for a pass over C.
+            let u = match axis {
+                Axis::N => 128,
+                Axis::M if short > 2 * ROWS => 64,
+                Axis::M => 32,
+            };
+            return Self { pack_v: false, broadcast: true, u, v_block: 4096, k_s: 4, prefetch: 0, ..plain };
+        }
         // Few steps of k at once: each is on a page of its own, and a processor knows some 64 by heart. Where C is transposed at the end of
         // a block of k, that costs more than some pages, unless there is little of it.
         let u = if axis == Axis::M || short <= 4 { 32 } else { 64 };
@@ -269,9 +279,10 @@ impl Choice {
         let (v, s) = f.sides(axis);
         let tile = best_tile(f, v, s);
         let is_near = f.bytes() <= f.l2;
-        // In the first-level cache: what a tile reads of a block, of operands from afar all of a block in half of it.
-        let (read, room) = if is_near { (v.min(tile.0 * f.lanes) + s.min(tile.1), f.l1) } else { (v + s, f.l1 / 2) };
-        let u = (room / (read * f.es)).max(64);
+        // Tiles of C are written once for each block, in which their panels fill the first-level cache twice over; all of a block stays in a
+        // quarter of the second-level one.
+        let panels = tile.0 * f.lanes + tile.1;
+        let u = (2 * f.l1 / (panels * f.es)).min(f.l2 / 4 / ((v + s) * f.es)).max(64);
         let prefetch = if is_near { 0 } else { 32 };
         Self {
             axis,

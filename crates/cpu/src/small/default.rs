@@ -15,7 +15,13 @@ const ISSUED: f64 = 5.0;
 /// Cycles until a multiply-add's result can be added to.
 const LATENCY: f64 = 4.0;
 /// Instructions that a core looks ahead: so much of the next tile runs beside the end of this one.
-const AHEAD: f64 = 300.0;
+const AHEAD: f64 = 100.0;
+/// Steps of k that follow each other without a jump, and instructions from which on tiles share their code: what a core keeps of decoded
+/// instructions is soon exceeded by more, and by the products of a batch each time.
+const UNROLLED: i64 = 4;
+const SHARED: f64 = 400.0;
+/// Instructions of transposing a vector of a step.
+const GATHERED: f64 = 7.0;
 /// Cycles of a tile besides.
 const TILE: f64 = 4.0;
 /// Cycles until what was written to a panel can be loaded from it.
@@ -26,7 +32,9 @@ const FAR: f64 = 1.0;
 const LINE: usize = 64;
 
 pub(super) fn default_point(space: &BoundSpace) -> Option<Point> {
-    let best = Shape::of(space).and_then(|shape| shape.best());
+    let shape = Shape::of(space);
+    let best = shape.as_ref().and_then(Shape::best);
+    let shares = shape.iter().zip(&best).any(|(shape, tiling)| shape.code(tiling) > SHARED);
     let ints = |list: &[i64]| list.iter().map(|&i| Value::Int(i)).collect::<Vec<_>>();
     let chosen = |of: &dyn Fn(&Tiling) -> usize| best.iter().map(|b| Value::Int(of(b) as i64)).collect::<Vec<_>>();
     space.preferred_point(|param| match &*param.name {
@@ -35,7 +43,8 @@ pub(super) fn default_point(space: &BoundSpace) -> Option<Point> {
         "m_s" => chosen(&|b| b.vectors * b.lanes),
         "n_s" => [chosen(&|b| b.n_s), ints(&[12, 8, 6, 4, 2, 1])].concat(),
         "k_l" => [chosen(&|b| b.k_l), ints(&[1])].concat(),
-        "k_s" => ints(&[16, 8, 4, 2, 1]),
+        "k_s" => ints(&[UNROLLED, 2, 1, 8, 16]),
+        "loops" => ints(if shares { &[1, 0] } else { &[0, 1] }),
         "prefetch" => ints(&[1, 0]),
         "t" => ints(&[192, 128, 96, 64, 48, 32, 24, 16, 12, 8, 6, 4, 3, 2, 1]),
         _ => Vec::new(),
@@ -164,6 +173,17 @@ impl Shape {
         let waits = LATENCY * k / sets / beside;
         let sums = (sets - 1.0) * vectors * wide / UNITS;
         (k * step).max(waits) + sums + self.store(t, vectors, wide) + TILE
+    }
+
+    /// Instructions of a product whose tiles have code of their own.
+    fn code(&self, t: &Tiling) -> f64 {
+        let (rows, columns) = self.sides(t.along_n);
+        let (vectors, wide) = (t.vectors as f64, t.n_s as f64);
+        let tiles = (rows.div_ceil(t.vectors * t.lanes) * columns.div_ceil(t.n_s)) as f64;
+        let steps = self.k.min(UNROLLED as usize + 1) as f64;
+        let packs = if t.along_n { !self.b_along } else { !self.a_along };
+        let packed = if packs { (rows.div_ceil(t.lanes) * self.k.min(2 * LINE / self.element)) as f64 * GATHERED } else { 0.0 };
+        tiles * (steps * (vectors + wide + vectors * wide) + vectors * wide) + packed
     }
 
     /// Cycles of writing a tile: a vector each, or the elements of four, two or one vectors together.

@@ -42,6 +42,7 @@ pub(super) const PANEL: Register = Register::R9;
 pub(super) const V_AT: Register = Register::RAX;
 pub(super) const S_AT: Register = Register::R10;
 pub(super) const TURNS: Register = Register::R11;
+pub(super) const TURNS_LOW: Register = Register::R11D;
 /// Tiles that are left along `v` and `s`.
 const V_LEFT: Register = Register::RBX;
 const S_LEFT: Register = Register::R12;

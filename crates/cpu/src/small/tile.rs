@@ -3,7 +3,7 @@
 use iced_x86::{Code, Instruction, MemoryOperand, Register};
 
 use super::isa::reg;
-use super::routine::{C, Generator, PANEL, S, S_AT, TURNS, V, V_AT, VTile};
+use super::routine::{C, Generator, PANEL, S, S_AT, TURNS, TURNS_LOW, V, V_AT, VTile};
 use crate::codegen::emitter::mem;
 use crate::codegen::vector::Width;
 
@@ -70,7 +70,7 @@ impl Generator<'_> {
         let (v_at, s_at) = (places.v.1 + straight as i64 * places.v_step, places.s.1 + straight as i64 * self.b.s_step);
         self.e.push(Instruction::with2(Code::Lea_r64_m, V_AT, mem(places.v.0, v_at)));
         self.e.push(Instruction::with2(Code::Lea_r64_m, S_AT, mem(places.s.0, s_at)));
-        self.e.push(Instruction::with2(Code::Mov_r32_imm32, Register::R11D, turns as i32));
+        self.e.push(Instruction::with2(Code::Mov_r32_imm32, TURNS_LOW, turns as i32));
         (places.v, places.s) = ((V_AT, 0), (S_AT, 0));
         let mut turn = self.e.label();
         self.e.bind(&mut turn);
