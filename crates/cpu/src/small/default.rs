@@ -35,6 +35,7 @@ pub(super) fn default_point(space: &BoundSpace) -> Option<Point> {
     let shape = Shape::of(space);
     let best = shape.as_ref().and_then(Shape::best);
     let shares = shape.iter().zip(&best).any(|(shape, tiling)| shape.code(tiling) > SHARED);
+    let writes = shape.as_ref().is_some_and(|s| writes_columns([s.m, s.n, s.k], s.element));
     let ints = |list: &[i64]| list.iter().map(|&i| Value::Int(i)).collect::<Vec<_>>();
     let chosen = |of: &dyn Fn(&Tiling) -> usize| best.iter().map(|b| Value::Int(of(b) as i64)).collect::<Vec<_>>();
     space.preferred_point(|param| match &*param.name {
@@ -44,12 +45,24 @@ pub(super) fn default_point(space: &BoundSpace) -> Option<Point> {
         "n_s" => [chosen(&|b| b.n_s), ints(&[12, 8, 6, 4, 2, 1])].concat(),
         "k_l" => [chosen(&|b| b.k_l), ints(&[1])].concat(),
         "k_s" => ints(&[UNROLLED, 2, 1, 8, 16]),
+        "order" => (if writes { ["broadcast", "vector"] } else { ["vector", "broadcast"] }).map(Value::from).to_vec(),
         "loops" => ints(if shares { &[1, 0] } else { &[0, 1] }),
         "prefetch" => ints(&[1, 0]),
         "t" => ints(&[192, 128, 96, 64, 48, 32, 24, 16, 12, 8, 6, 4, 3, 2, 1]),
         _ => Vec::new(),
     })
 }
+
+/// Whether a product of these m, n and k does little but write long columns of a C that is beyond the first-level cache.
+pub(super) fn writes_columns([m, n, k]: [usize; 3], element: usize) -> bool {
+    let column = m * element;
+    k < WRITTEN_K && column >= WRITTEN_COLUMN && column * n >= WRITTEN
+}
+
+/// Products below so many steps of k do little but write C: bytes of a column, and of C, from which on it matters in which order.
+const WRITTEN_K: usize = 16;
+const WRITTEN_COLUMN: usize = 1 << 10;
+const WRITTEN: usize = 128 << 10;
 
 /// What the account knows of an input and a device.
 struct Shape {

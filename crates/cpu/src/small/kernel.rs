@@ -28,11 +28,6 @@ pub struct SmallPlan {
 /// Multiply-adds from which on a product is worth the waking of threads.
 const THREADED: usize = 1 << 19;
 
-/// Products below so many steps of k do little but write C: bytes of a column, and of C, from which on others write faster.
-const WRITTEN_K: usize = 16;
-const WRITTEN_COLUMN: usize = 1 << 10;
-const WRITTEN: usize = 128 << 10;
-
 impl CpuSmall {
     /// The kernel with its space.
     pub fn new() -> Self {
@@ -45,7 +40,7 @@ impl Kernel for CpuSmall {
     type Plan = SmallPlan;
 
     fn id(&self) -> KernelId {
-        KernelId::new("gemm.cpu-small.1")
+        KernelId::new("gemm.cpu-small.2")
     }
 
     fn computation(&self) -> &Gemm {
@@ -88,11 +83,11 @@ impl Kernel for CpuSmall {
         description().features(at, out);
     }
 
-    /// A single product that is large enough for several threads may be better off with them, and where there is little to do but to
-    /// write long columns of a C beyond the first-level cache, who writes them from end to end is ahead.
+    /// A single product that is large enough for several threads may be better off with them; and where there is little to do but to
+    /// write long columns of a C beyond the first-level cache, who writes them from end to end is ahead, which a panel of A prevents.
     fn suits(&self, device: &DeviceSpec, input: &GemmInput) -> f64 {
-        let column = input.m * input.dtype().size();
-        if input.k < WRITTEN_K && column >= WRITTEN_COLUMN && column * input.n >= WRITTEN {
+        let writes = default::writes_columns([input.m, input.n, input.k], input.dtype().size());
+        if writes && (input.layout.a_transposed() || input.k > 1) {
             return 0.0;
         }
         let alone = device.facts.get("threads").is_none_or(|threads| *threads == 1);

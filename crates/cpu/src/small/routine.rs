@@ -1,7 +1,8 @@
 //! The routine of a whole product, or of a batch of them: all register tiles in sequence, at distances that are part of the
 //! instructions.
 //!
-//! Nothing runs between tiles but the moves of three pointers, and those only where tiles of one kind are looped over.
+//! Nothing runs between tiles but the moves of three pointers, and those only where tiles of one kind are looped over. Outside are the
+//! tiles along vectors, whose panel is transposed once; or those across, so that columns of C are written from end to end.
 
 use std::mem::offset_of;
 
@@ -65,6 +66,13 @@ pub(super) struct Generator<'b> {
     pub(super) e: Emitter,
     pub(super) moved: Moved,
     pub(super) ahead: Ahead,
+}
+
+/// The sides of C.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Side {
+    V,
+    S,
 }
 
 /// A tile along `v`.
@@ -133,63 +141,79 @@ impl Generator<'_> {
         }
     }
 
+    /// All tiles: those of one side, and for each of them those of the other.
     fn product(&mut self) {
         let b = self.b;
-        for run in b.v.runs(0..b.v.tiles()) {
-            self.ahead.s = b.config.prefetch && run.first == 0;
-            let tile = |i: usize| VTile { start: b.v.start(i), pieces: b.pieces(i) };
+        let (outer, inner) = if b.config.broadcast { (Side::S, Side::V) } else { (Side::V, Side::S) };
+        self.side(outer, &mut |this, o| {
+            if outer == Side::V && b.packs() {
+                this.pack(&this.v_tile(o));
+            }
+            let before = this.moved;
+            this.side(inner, &mut |this, i| {
+                let (v, s) = if outer == Side::V { (o, i) } else { (i, o) };
+                this.tile(&this.v_tile(v), b.s.start(s), b.s.size(s));
+            });
+            this.step(V, before.v - this.moved.v);
+            this.step(S, before.s - this.moved.s);
+            this.step(C, before.c - this.moved.c);
+            this.moved = before;
+        });
+    }
+
+    fn v_tile(&self, i: usize) -> VTile {
+        VTile { start: self.b.v.start(i), pieces: self.b.pieces(i) }
+    }
+
+    /// What each tile of a side needs: code of its own, or code in a loop over tiles of one kind, which moves the pointers.
+    fn side(&mut self, side: Side, each: &mut dyn FnMut(&mut Self, usize)) {
+        let b = self.b;
+        let (split, left, left_low) =
+            if side == Side::V { (&b.v, V_LEFT, Register::EBX) } else { (&b.s, S_LEFT, Register::R12D) };
+        for run in split.runs(0..split.tiles()) {
+            // Of what another side's tiles share, the first of them fetches the next product's.
+            self.fetch(side, b.config.prefetch && run.first == 0);
             if !b.config.loops || run.count == 1 {
                 for i in run.first..run.first + run.count {
-                    self.v_tile(&tile(i));
-                    self.ahead.s = false;
+                    each(self, i);
+                    self.fetch(side, false);
                 }
                 continue;
             }
             let mut turn = self.e.label();
-            self.e.push(Instruction::with2(Code::Mov_r32_imm32, Register::EBX, run.count as i32));
+            self.e.push(Instruction::with2(Code::Mov_r32_imm32, left_low, run.count as i32));
             self.e.bind(&mut turn);
-            self.v_tile(&tile(run.first));
-            let wide = (b.v.start(run.first + 1) - b.v.start(run.first)) as i64;
-            self.step(V, wide * b.v_along);
-            self.step(C, wide * b.c_v);
-            self.e.dec(V_LEFT);
+            each(self, run.first);
+            self.advance(side, (split.start(run.first + 1) - split.start(run.first)) as i64, run.count as i64);
+            self.e.dec(left);
             self.e.jump_if_not_zero(turn);
-            self.moved.v += wide * b.v_along * run.count as i64;
-            self.moved.c += wide * b.c_v * run.count as i64;
         }
     }
 
-    /// All tiles of C that one tile along `v` has.
-    fn v_tile(&mut self, v: &VTile) {
+    fn fetch(&mut self, side: Side, ahead: bool) {
+        match side {
+            Side::V => self.ahead.s = ahead,
+            Side::S => self.ahead.v = ahead,
+        }
+    }
+
+    /// Moves the pointers by a tile of so many elements, as they will have been after so many turns.
+    fn advance(&mut self, side: Side, wide: i64, turns: i64) {
         let b = self.b;
-        if b.packs() {
-            self.pack(v);
-        }
-        let before = self.moved;
-        for run in b.s.runs(0..b.s.tiles()) {
-            self.ahead.v = b.config.prefetch && run.first == 0;
-            let wide = b.s.size(run.first);
-            if !b.config.loops || run.count == 1 {
-                for i in run.first..run.first + run.count {
-                    self.tile(v, b.s.start(i), wide);
-                    self.ahead.v = false;
-                }
-                continue;
+        let c = match side {
+            Side::V => {
+                self.step(V, wide * b.v_along);
+                self.moved.v += wide * b.v_along * turns;
+                wide * b.c_v
             }
-            let mut turn = self.e.label();
-            self.e.push(Instruction::with2(Code::Mov_r32_imm32, Register::R12D, run.count as i32));
-            self.e.bind(&mut turn);
-            self.tile(v, b.s.start(run.first), wide);
-            self.step(S, wide as i64 * b.s_along);
-            self.step(C, wide as i64 * b.c_s);
-            self.e.dec(S_LEFT);
-            self.e.jump_if_not_zero(turn);
-            self.moved.s += (wide * run.count) as i64 * b.s_along;
-            self.moved.c += (wide * run.count) as i64 * b.c_s;
-        }
-        self.step(S, before.s - self.moved.s);
-        self.step(C, before.c - self.moved.c);
-        self.moved = before;
+            Side::S => {
+                self.step(S, wide * b.s_along);
+                self.moved.s += wide * b.s_along * turns;
+                wide * b.c_s
+            }
+        };
+        self.step(C, c);
+        self.moved.c += c * turns;
     }
 
     pub(super) fn op2_load(&mut self, code: Code, to: Register, from: MemoryOperand) {

@@ -29,16 +29,18 @@ pub(crate) struct Config {
     pub(super) packs: bool,
     /// Whether tiles of one kind are one piece of code, in a loop.
     pub(super) loops: bool,
+    /// Whether a tile across vectors stays while those along them go by.
+    pub(super) broadcast: bool,
     /// Whether the next product of a batch is fetched meanwhile.
     pub(super) prefetch: bool,
     /// Threads, among which the products of a batch are divided.
     pub(super) t: usize,
 }
 
-const SIZES: [&str; 9] = ["vec", "vectors", "n_s", "k_l", "k_s", "pack_a", "loops", "prefetch", "t"];
+const SIZES: [&str; 10] = ["vec", "vectors", "n_s", "k_l", "k_s", "pack_a", "loops", "broadcast", "prefetch", "t"];
 
 /// What a model sees: sizes, then flags.
-const FEATURES: [&str; 18] = [
+const FEATURES: [&str; 19] = [
     "m_s",
     "n_s",
     "k_l",
@@ -56,9 +58,10 @@ const FEATURES: [&str; 18] = [
     "axis_n",
     "pack_a",
     "loops",
+    "broadcast",
     "prefetch",
 ];
-const FLAGS: usize = 4;
+const FLAGS: usize = 5;
 
 /// The space with the names that code reads.
 pub(super) type Description = Described<{ SIZES.len() }, 1, { FEATURES.len() }>;
@@ -73,11 +76,11 @@ impl Config {
     /// The parameters of a point; `None` for one of another space.
     pub(super) fn of(at: &Values<'_>) -> Option<Self> {
         let names = description();
-        let [vec, vectors, n_s, k_l, k_s, packs, loops, prefetch, t] = names.sizes(at)?;
+        let [vec, vectors, n_s, k_l, k_s, packs, loops, broadcast, prefetch, t] = names.sizes(at)?;
         let [axis] = names.words(at)?;
         let axis = if axis == Val::Str("n") { Axis::N } else { Axis::M };
-        let [packs, loops, prefetch] = [packs, loops, prefetch].map(|flag| flag == 1);
-        Some(Self { axis, vec, vectors, n_s, k_l, k_s, packs, loops, prefetch, t })
+        let [packs, loops, broadcast, prefetch] = [packs, loops, broadcast, prefetch].map(|flag| flag == 1);
+        Some(Self { axis, vec, vectors, n_s, k_l, k_s, packs, loops, broadcast, prefetch, t })
     }
 }
 
@@ -101,8 +104,10 @@ fn space() -> Result<ParamSpace, SpaceError> {
         .param(Param::ints("pack_a", [0, 1]))
         .param(Param::ints("k_s", [1, 2, 4, 8, 16, 32, 64]))
         .param(Param::ints("loops", [0, 1]))
+        .param(Param::words("order", ["vector", "broadcast"]))
         .param(Param::ints("prefetch", [0, 1]))
         .param(Param::ints("t", THREADS))
+        .define("broadcast", "1 if order == 'broadcast' else 0")
         .define("axis_n", "1 if axis == 'n' else 0")
         .define("rows", "m if axis == 'm' else n")
         .define("columns", "n if axis == 'm' else m")
@@ -161,6 +166,18 @@ fn space() -> Result<ParamSpace, SpaceError> {
         )
         .rule("loops", Guideline, "loops == 0 or tiles_m > 1 or tiles_n > 1", "there are tiles to loop over")
         .rule("code", Guideline, "instructions <= 4096", "the code stays in the first caches of instructions")
+        .rule(
+            "panel_stays",
+            Implementation,
+            "broadcast == 0 or pack_a == 0",
+            "a panel of the side along vectors is transposed once",
+        )
+        .rule(
+            "order",
+            Guideline,
+            "broadcast == 0 or (tiles_m > 1 and tiles_n > 1)",
+            "the order of a single row or column of tiles makes no difference",
+        )
         .rule("next_product", Implementation, "prefetch == 0 or batch > 1", "a batch has a next product")
         .rule(
             "next_addresses",
