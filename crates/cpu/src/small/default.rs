@@ -33,9 +33,9 @@ const LINE: usize = 64;
 
 pub(super) fn default_point(space: &BoundSpace) -> Option<Point> {
     let shape = Shape::of(space);
-    let best = shape.as_ref().and_then(Shape::best);
-    let shares = shape.iter().zip(&best).any(|(shape, tiling)| shape.code(tiling) > SHARED);
     let writes = shape.as_ref().is_some_and(|s| writes_columns([s.m, s.n, s.k], s.element));
+    let best = shape.as_ref().and_then(Shape::best).map(|best| if writes { best.in_long_runs() } else { best });
+    let shares = shape.iter().zip(&best).any(|(shape, tiling)| shape.code(tiling) > SHARED);
     let ints = |list: &[i64]| list.iter().map(|&i| Value::Int(i)).collect::<Vec<_>>();
     let chosen = |of: &dyn Fn(&Tiling) -> usize| best.iter().map(|b| Value::Int(of(b) as i64)).collect::<Vec<_>>();
     space.preferred_point(|param| match &*param.name {
@@ -88,6 +88,13 @@ struct Tiling {
     vectors: usize,
     n_s: usize,
     k_l: usize,
+}
+
+impl Tiling {
+    /// Of as many vectors as there may be side by side: a tile writes longer runs of each column.
+    fn in_long_runs(self) -> Self {
+        if self.along_n || self.vec < 64 { self } else { Self { vectors: 4, n_s: 6, k_l: 1, ..self } }
+    }
 }
 
 impl Shape {
@@ -195,7 +202,8 @@ impl Shape {
         let tiles = (rows.div_ceil(t.vectors * t.lanes) * columns.div_ceil(t.n_s)) as f64;
         let steps = self.k.min(UNROLLED as usize + 1) as f64;
         let packs = if t.along_n { !self.b_along } else { !self.a_along };
-        let packed = if packs { (rows.div_ceil(t.lanes) * self.k.min(2 * LINE / self.element)) as f64 * GATHERED } else { 0.0 };
+        let packed =
+            if packs { (rows.div_ceil(t.lanes) * self.k.min(2 * LINE / self.element)) as f64 * GATHERED } else { 0.0 };
         tiles * (steps * (vectors + wide + vectors * wide) + vectors * wide) + packed
     }
 

@@ -87,7 +87,7 @@ impl Kernel for CpuSmall {
     /// write long columns of a C beyond the first-level cache, who writes them from end to end is ahead, which a panel of A prevents.
     fn suits(&self, device: &DeviceSpec, input: &GemmInput) -> f64 {
         let writes = default::writes_columns([input.m, input.n, input.k], input.dtype().size());
-        if writes && (input.layout.a_transposed() || input.k > 1) {
+        if writes && input.layout.a_transposed() {
             return 0.0;
         }
         let alone = device.facts.get("threads").is_none_or(|threads| *threads == 1);
