@@ -141,7 +141,7 @@ pub(super) fn default_point(space: &BoundSpace) -> Option<Point> {
     // The narrowest vector that holds a column of k.
     let reduction = int("k") * int("element");
     let narrow = [16, 32].into_iter().filter(|vec| reduction <= *vec);
-    // A processor runs ahead in long rows by itself, and would have to be asked twice for what two vectors are multiplied by.
+    // A processor runs ahead in long rows by itself; and where C has two rows and columns or more, asking for the next tile was slower.
     let prefetch = i64::from(m.min(n) == 1 && reduction <= SHORT_ROW);
     space.preferred_point(|param| match &*param.name {
         "vec" => narrow.clone().chain([64, 32, 16]).map(Value::Int).collect(),

@@ -155,6 +155,11 @@ impl Shape {
         all
     }
 
+    /// Whether what vectors run along is transposed first.
+    fn packs(&self, t: &Tiling) -> bool {
+        if t.along_n { !self.b_along } else { !self.a_along }
+    }
+
     fn sides(&self, along_n: bool) -> (usize, usize) {
         if along_n { (self.n, self.m) } else { (self.m, self.n) }
     }
@@ -171,12 +176,11 @@ impl Shape {
                 sum += count * self.tile(t, v.units(v_kind) as f64, s.units(s_kind) as f64, tiles);
             }
         }
-        let packs = if t.along_n { !self.b_along } else { !self.a_along };
         let units = rows.div_ceil(t.lanes) as f64;
         // A panel and what it is made of, beside each other in the first-level cache.
         let panel = 2 * t.vec * t.vectors.min(rows.div_ceil(t.lanes)) * self.k;
         let far = if panel > self.l1 / 2 { FAR } else { 0.0 };
-        sum + if packs { PANEL + units * self.k as f64 * (self.transposed(t) + far) } else { 0.0 }
+        sum + if self.packs(t) { PANEL + units * self.k as f64 * (self.transposed(t) + far) } else { 0.0 }
     }
 
     /// Cycles of a tile.
@@ -201,9 +205,11 @@ impl Shape {
         let (vectors, wide) = (t.vectors as f64, t.n_s as f64);
         let tiles = (rows.div_ceil(t.vectors * t.lanes) * columns.div_ceil(t.n_s)) as f64;
         let steps = self.k.min(UNROLLED as usize + 1) as f64;
-        let packs = if t.along_n { !self.b_along } else { !self.a_along };
-        let packed =
-            if packs { (rows.div_ceil(t.lanes) * self.k.min(2 * LINE / self.element)) as f64 * GATHERED } else { 0.0 };
+        let packed = if self.packs(t) {
+            (rows.div_ceil(t.lanes) * self.k.min(2 * LINE / self.element)) as f64 * GATHERED
+        } else {
+            0.0
+        };
         tiles * (steps * (vectors + wide + vectors * wide) + vectors * wide) + packed
     }
 
