@@ -207,10 +207,10 @@ fn every_input_has_a_legal_default() {
         }
     }
     for target in plans::TARGETS {
-        // Rounding to bf16 came with sm_80.
-        let old = target.parse::<Target>().unwrap().sm() < 80;
-        let inputs = inputs.iter().filter(|input| !old || input.types.output != DType::Bf16);
-        for input in inputs {
+        // Rounding to bf16 came with sm_80, arithmetic of f16 with sm_53.
+        let sm = target.parse::<Target>().unwrap().sm();
+        let inputs = inputs.iter().filter(|input| sm >= 80 || input.types.output != DType::Bf16);
+        for input in inputs.filter(|input| sm >= 53 || input.types.accumulator != DType::F16) {
             has_a_default(&kernel, target, input);
             if bacugen.accepts(input).is_ok() {
                 has_a_default(&bacugen, target, input);

@@ -15,11 +15,15 @@ const HALVES: [&str; 4] = [
     "dtype=bf16,acc=f32,out=bf16",
     "dtype=bf16,acc=f32,out=f32",
 ];
+/// The same with sums in pairs of f16.
+const PAIRS: [&str; 2] = ["dtype=f16,acc=f16,out=f16", "dtype=f16,acc=f16,out=f32"];
 const TARGETS: [&str; 7] = ["sm_50", "sm_60", "sm_70", "sm_80", "sm_90", "sm_100", "sm_120"];
 
-/// Targets with code for results of the type that the words name: rounding to bf16 came with sm_80.
+/// Targets with code for sums and results of the types that the words name: rounding to bf16 came with sm_80, arithmetic of f16 after
+/// sm_50.
 fn target(words: &str, seed: usize) -> &'static str {
-    let targets = if words.contains("out=bf16") { &TARGETS[3..] } else { &TARGETS[..] };
+    let first = if words.contains("out=bf16") { 3 } else { usize::from(words.contains("acc=f16")) };
+    let targets = &TARGETS[first..];
     targets[seed % targets.len()]
 }
 
@@ -42,9 +46,27 @@ fn operands_of_sixteen_bits_however_they_are_loaded_and_summed() {
 }
 
 #[test]
+fn pairs_of_sums() {
+    (0..48u64).into_par_iter().for_each(|i| {
+        let words = PAIRS[i as usize % 2];
+        check_any_on(target(words, i as usize / 2), words, "", 28_000 + i);
+    });
+}
+
+#[test]
+fn pairs_of_sums_in_every_layout_however_they_are_loaded_and_summed() {
+    let configs = ["k_g=2,split=ordered", "k_g=3,split=ordered,k_l=2", "load=async", "k_l=2,k_s=2", "n_s=1", "m_s=6"];
+    (0..48u64).into_par_iter().for_each(|i| {
+        let layout = Layout::ALL[i as usize / 12];
+        let words = format!("{},k=70,alpha=other,layout={layout}", PAIRS[i as usize % 2]);
+        check_any_on("sm_80", &words, configs[i as usize / 2 % 6], 29_000 + i);
+    });
+}
+
+#[test]
 fn sums_of_sixteen_bits_that_stay_wide_may_be_added_atomically() {
-    for dtype in ["f16", "bf16"] {
-        let words = format!("dtype={dtype},acc=f32,out=f32,k=90");
+    for (dtype, sum) in [("f16", "f32"), ("bf16", "f32"), ("f16", "f16")] {
+        let words = format!("dtype={dtype},acc={sum},out=f32,k=90");
         (0..4).into_par_iter().for_each(|i| check_any_on("sm_70", &words, "k_g=2,split=atomic", 22_000 + i));
     }
 }
@@ -100,12 +122,13 @@ fn complex_numbers_that_are_aligned_as_their_components_are_refused() {
 
 #[test]
 fn epilogues() {
-    let types = ["dtype=f32", "dtype=f64", HALVES[0], HALVES[1], HALVES[2], HALVES[3], "dtype=c32", "dtype=c64"];
+    let [half, bfloat] = [&HALVES[..2], &HALVES[2..]];
+    let types = [&["dtype=f32", "dtype=f64"], half, bfloat, &PAIRS, &["dtype=c32", "dtype=c64"]].concat();
     let mut cases = Vec::new();
     for (i, types) in types.into_iter().enumerate() {
         for bias in ["none", "row", "column"] {
             for activation in ["none", "relu"] {
-                if (bias, activation) == ("none", "none") || (i > 5 && activation == "relu") {
+                if (bias, activation) == ("none", "none") || (i > 7 && activation == "relu") {
                     continue;
                 }
                 for more in ["", "beta=other,alpha=other", "k=0,beta=1", "alpha=0,beta=other", "batch=3,beta=1"] {

@@ -23,6 +23,8 @@ pub(crate) struct Product {
     sizes: [i64; 3],
     /// Words of 4 bytes of a sum.
     words: i64,
+    /// Neighbouring sums, and operands, that share a word in the main loop.
+    lanes: i64,
     /// How many multiprocessors share its tiles.
     multiprocessors: i64,
     /// Registers, bytes of shared memory and threads of a multiprocessor.
@@ -66,11 +68,12 @@ impl Preferences {
         let [m, n, k] = product.sizes;
         let edges = |size: i64| EDGES.into_iter().filter(move |e| *e < 2 * size.max(8) && (*e >= 16 || size <= 16));
         let threads = |edge: i64| EDGES.into_iter().filter(move |t| *t <= 8.min(edge));
+        let rows = |edge: i64| threads(edge).filter(move |t| t % product.lanes == 0);
         let steps = || STEPS.into_iter().filter(|u| *u == 8 || u / 2 < k);
         let slices = || SLICES.into_iter().filter(|k_g| *k_g == 1 || (product.sliced && *k_g * 64 <= k));
         let mut best = (f64::INFINITY, Choice::default());
         for block in edges(m).flat_map(|m_l| edges(n).map(move |n_l| [m_l, n_l])) {
-            let tiles = threads(block[0]).flat_map(|m_s| threads(block[1]).map(move |n_s| [m_s, n_s]));
+            let tiles = rows(block[0]).flat_map(|m_s| threads(block[1]).map(move |n_s| [m_s, n_s]));
             for thread in tiles.filter(|thread| is_block(block, *thread)) {
                 for (u, k_g) in steps().flat_map(|u| slices().map(move |k_g| (u, k_g))) {
                     let choice = Choice { block, thread, u, k_g };
@@ -123,16 +126,16 @@ impl Product {
         let int = |name: &str| space.symbols().get(name).and_then(Value::as_int).unwrap_or(1);
         let holds = ["registers_per_sm", "shared_per_sm", "threads_per_sm"].map(int);
         let multiprocessors = (int("multiprocessors") / batch.max(1)).max(1);
-        Self { sizes, words: (sum_bytes / 4).max(1), multiprocessors, holds, sliced }
+        Self { sizes, words: (sum_bytes / 4).max(1), lanes: int("lanes"), multiprocessors, holds, sliced }
     }
 
     /// Estimated cycles of what [`is_block`]; `None` where a multiprocessor has no room, or a slice no part of the reduction.
     fn cycles(&self, choice: &Choice) -> Option<f64> {
-        let words = self.words;
+        let (words, lanes) = (self.words, self.lanes);
         let Choice { block: [m_l, n_l], thread: [m_s, n_s], u, k_g } = *choice;
         let threads = m_l / m_s * (n_l / n_s);
-        let stage = (m_l + n_l) * u * 4 * words;
-        let registers = (m_s * n_s + 2 * (m_s + n_s)) * words + stage / 4 / threads + 22;
+        let stage = (m_l + n_l) * u * 4 * words / lanes;
+        let registers = (m_s * n_s + 2 * (m_s + n_s)) * words / lanes + stage / 4 / threads + 22;
         let [all_registers, all_shared, all_threads] = self.holds;
         // Told to, the assembler does with a little less: see `occupancy`.
         let limits = [all_registers * 13 / 12 / (registers * threads), all_shared / (2 * stage), all_threads / threads];
@@ -149,13 +152,13 @@ impl Product {
         let stages = each * slice;
         let memory = |elements: f64| elements * f(4 * words) / f(self.multiprocessors * MEMORY);
         // Of a warp and a step: a multiply-add takes a fourth of a cycle, a word of fragments half a pass, half of which is hidden.
-        let step = (m_s * n_s + m_s + n_s) * words;
+        let step = (m_s * n_s + m_s + n_s) * words / lanes;
         let at_once = each.min(f(limit));
         let busy = (at_once * f(threads) / f(32 * WARPS)).min(1.0);
         let multiplies = stages * f(u * threads / 32 * step) / 4.0 / busy;
         let arrivals = stages * f(LATENCY) / at_once;
         let cache = stages * f(stage) / f(CACHE);
-        let bounds = [multiplies, arrivals, cache, memory((m + n) * k)];
+        let bounds = [multiplies, arrivals, cache, memory((m + n) * k) / f(lanes)];
         // What bounds least costs too: a fourth of it is not hidden.
         let bound = bounds.into_iter().fold(0.0, f64::max) * 0.75 + bounds.into_iter().sum::<f64>() * 0.25;
         // A second launch, and partial sums that are written and read.

@@ -9,7 +9,9 @@ use tilewright_ops::gemm::GemmInput;
 pub(crate) fn symbols(device: &DeviceSpec, input: &GemmInput) -> Symbols {
     let mut symbols = input.symbols(device);
     // Where `element` is bytes of an operand.
-    symbols.set("sum_bytes", input.types.accumulator.size());
+    // Sums of f16 are such in the main loop alone, where two share a register.
+    symbols.set("sum_bytes", input.types.accumulator.size().max(4));
+    symbols.set("lanes", if input.types.accumulator == DType::F16 { 2 } else { 1 });
     symbols.set("result_bytes", input.types.output.size());
     symbols.set("complex", input.dtype().is_complex());
     symbols.set("rounds_to_bf16", input.types.output == DType::Bf16);
@@ -36,6 +38,8 @@ pub(crate) fn derivations() -> Vec<(&'static str, String)> {
         ("sum_bytes", format!("{wide} 4")),
         ("result_bytes", "2 if out in ['f16', 'bf16'] else 4".to_owned()),
         ("result_bytes", format!("{wide} 2 if dtype in ['f16', 'bf16'] else 4")),
+        ("lanes", "2 if acc == 'f16' else 1".to_owned()),
+        ("lanes", "1".to_owned()),
         ("complex", "dtype in ['c32', 'c64']".to_owned()),
         ("rounds_to_bf16", "out == 'bf16'".to_owned()),
         ("rounds_to_bf16", "dtype == 'bf16'".to_owned()),

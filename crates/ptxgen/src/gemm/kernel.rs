@@ -16,12 +16,14 @@ use tilewright_core::program::Program;
 use tilewright_core::space::{BoundSpace, Legal, ParamSpace, Point, Symbols, Values};
 use tilewright_ops::gemm::{Gemm, GemmInput};
 
-/// What there is code for: operands of 16 bits are summed in binary32.
-const TYPES: [ElementTypes; 8] = [
+/// What there is code for: operands of 16 bits are summed in binary32, f16 in f16 too.
+const TYPES: [ElementTypes; 10] = [
     ElementTypes::all(DType::F32),
     ElementTypes::all(DType::F64),
     half(DType::F16, DType::F16),
     half(DType::F16, DType::F32),
+    ElementTypes::all(DType::F16),
+    ElementTypes { operand: DType::F16, accumulator: DType::F16, output: DType::F32 },
     half(DType::Bf16, DType::Bf16),
     half(DType::Bf16, DType::F32),
     ElementTypes::all(DType::C32),

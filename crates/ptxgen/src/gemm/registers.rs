@@ -32,12 +32,14 @@ pub(crate) fn rules(space: SpaceBuilder) -> SpaceBuilder {
         .define("edges", "edges_a + edges_b")
         .define("addresses", "(edges // 2 if load == 'async' else edges // 4) + (loads_a + loads_b) // 8")
         .define("sets", "(k_s + 4 if sum_bytes == 4 else 2 * k_s) if k_s > 1 else 0")
+        // Pairs are multiplied as they lie in memory.
+        .define("fragments", "(m_s + n_s) * words if lanes == 1 else (m_s + n_s + 1) // lanes")
         // Fragments of 16 bits that wait for their set wait in half as many registers.
-        .define("halved", "(m_s + n_s) // 2 + 2 if element == 2 and k_s > 1 else 0")
+        .define("halved", "(m_s + n_s) // 2 + 2 if element == 2 and k_s > 1 and lanes == 1 else 0")
         .define("constant", "16 if scarce else 22")
         .define(
             "registers_needed",
-            "accumulators * words + held + (m_s + n_s) * words * overlap - halved + addresses + sets + constant",
+            "accumulators * words // lanes + held + fragments * overlap - halved + addresses + sets + constant",
         )
         // The hardware gives registers to warps in units of 8 per thread.
         .define("register_limit", "min(registers_per_thread, registers_per_block // threads // 8 * 8)")

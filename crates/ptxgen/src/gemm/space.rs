@@ -108,6 +108,13 @@ fn threads(space: SpaceBuilder) -> SpaceBuilder {
             "sm >= 80 or not rounds_to_bf16",
             "rounding to bf16 came with sm_80; devices before can write f32",
         )
+        .rule(
+            "f16_arithmetic",
+            Hardware,
+            "sm >= 53 or lanes == 1",
+            "arithmetic of f16 came with sm_53; devices before can sum in f32",
+        )
+        .rule("pairs", Implementation, "m_s % lanes == 0", "two neighbouring rows of a thread share a register of sums")
         // Bytes of a sum, or of one of its components.
         .define("component", "sum_bytes // 2 if complex else sum_bytes")
         .define("t_m", "m_l // m_s")
@@ -196,7 +203,7 @@ fn reduction(space: SpaceBuilder) -> SpaceBuilder {
     let space = tiles(space)
         .define("accumulators", "m_s * n_s * k_s")
         // Multiply-adds of a stage.
-        .define("body", "u // k_l * m_s * n_s * (4 if complex else 1)")
+        .define("body", "u // k_l * m_s * n_s * (4 if complex else 1) // lanes")
         // Partial sums of one slice, and of all.
         .define("slab_bytes", "m * n * sum_bytes")
         .define("workspace_bytes", "k_g * batch * slab_bytes")

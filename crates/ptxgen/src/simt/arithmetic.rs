@@ -1,11 +1,14 @@
 //! What a template needs to know of numbers.
 
-use crate::ir::{Address, Arith, Builder, Caching, Function, Inst, Operand, Reg, Space, Type};
+use crate::ir::{Address, Arith, Builder, Caching, Class, Function, Inst, Operand, Reg, Space, Type};
 use tilewright_core::dtype::DType;
 use tilewright_core::element::ElementTypes;
 
 /// The arithmetic of a product: fused multiply-adds in the type of sums. Narrower operands are widened where they are read
 /// from shared memory, and narrower results rounded where they are stored.
+///
+/// Sums of f16 are kept in pairs while the main loop runs: a register holds those of two neighbouring rows, and one instruction
+/// multiplies and adds for both. After the loop they are widened, so that all else is done to sums of binary32.
 ///
 /// A complex number is two registers, the real part first, wherever elements are; scalars are real numbers. So additions, scaling and
 /// the sums over groups and slices go register by register, and only products know which registers belong together.
@@ -13,7 +16,7 @@ use tilewright_core::element::ElementTypes;
 pub struct Arithmetic {
     /// The element type of operands.
     pub dtype: DType,
-    /// What is multiplied, and an accumulator; of complex numbers, a component.
+    /// What is multiplied, and an accumulator; of complex numbers, a component. Of pairs, what they are widened to after the loop.
     pub ty: Type,
     /// An operand in memory, or a component of it.
     pub operand: Type,
@@ -21,16 +24,19 @@ pub struct Arithmetic {
     pub result: Type,
     /// Whether numbers are complex.
     pub complex: bool,
+    /// Whether the main loop multiplies and adds pairs of f16.
+    pub paired: bool,
     /// Whether the conjugates of A and of B are multiplied.
     pub conjugates: [bool; 2],
 }
 
 impl Arithmetic {
-    /// Of binary32 or binary64 throughout, real or complex, or of types of 16 bits that are summed in binary32.
+    /// Of binary32 or binary64 throughout, real or complex, or of types of 16 bits that are summed in binary32, or in f16.
     pub(crate) fn of(types: ElementTypes) -> Self {
-        let [operand, ty, result] = [types.operand, types.accumulator, types.output].map(in_memory);
-        let complex = types.operand.is_complex();
-        Self { dtype: types.operand, ty, operand, result, complex, conjugates: [false; 2] }
+        let [operand, sum, result] = [types.operand, types.accumulator, types.output].map(in_memory);
+        let (complex, paired) = (types.operand.is_complex(), sum == Type::F16);
+        let ty = if paired { Type::F32 } else { sum };
+        Self { dtype: types.operand, ty, operand, result, complex, paired, conjugates: [false; 2] }
     }
 
     /// The same of the conjugates of A, of B, or of both.
@@ -41,6 +47,11 @@ impl Arithmetic {
     /// Registers of an element.
     pub(crate) fn parts(self) -> usize {
         if self.complex { 2 } else { 1 }
+    }
+
+    /// Neighbouring sums that share a register in the main loop.
+    pub(crate) fn lanes(self) -> usize {
+        if self.paired { 2 } else { 1 }
     }
 
     /// Bytes of an operand.
@@ -83,8 +94,37 @@ impl Arithmetic {
         (raw(self.operand), split(b, self.operand, packed))
     }
 
-    /// Operands as they are multiplied.
-    pub(crate) fn widen(self, b: &mut Builder, packed: &[Reg]) -> Vec<Reg> {
+    /// Registers that so many neighbouring operands are read into from shared memory: those that are multiplied as they are must be of
+    /// the class of pairs.
+    pub(crate) fn fetched(self, count: u32) -> (Type, usize) {
+        match self.packed(count) {
+            (Type::F32, registers) if self.paired => (Type::B32, registers),
+            others => others,
+        }
+    }
+
+    /// Operands of the first side as they are multiplied: pairs of rows stay as they lie in memory.
+    pub(crate) fn rows(self, b: &mut Builder, packed: &[Reg]) -> Vec<Reg> {
+        if self.paired { packed.to_vec() } else { self.widen(b, packed) }
+    }
+
+    /// Operands of the second side as they are multiplied: by pairs of rows, each in both halves of a register. The assembler makes
+    /// no instruction of it, since multiply-adds of pairs may read one half twice.
+    pub(crate) fn columns(self, b: &mut Builder, packed: &[Reg]) -> Vec<Reg> {
+        if !self.paired {
+            return self.widen(b, packed);
+        }
+        let halves = split(b, self.operand, packed);
+        let twice = |half: Reg| {
+            let dst = b.reg(Type::B32);
+            b.push(Inst::Join { ty: Type::B32, dst, src: [half; 2] });
+            dst
+        };
+        halves.into_iter().map(twice).collect()
+    }
+
+    /// Operands in the type of sums.
+    fn widen(self, b: &mut Builder, packed: &[Reg]) -> Vec<Reg> {
         let (_, elements) = self.split(b, packed);
         self.converted(b, self.operand, elements)
     }
@@ -173,9 +213,10 @@ impl Arithmetic {
     /// `acc += x * y`, where y is a factor. A complex one holds what the real and the imaginary part of x are multiplied by for the
     /// real part of the sum, and then for its imaginary part, signs included.
     pub(crate) fn multiply_add(self, b: &mut Builder, acc: &[Reg], x: &[Reg], y: &[Reg]) {
+        let ty = if self.paired { Type::F16x2 } else { self.ty };
         for (acc, factors) in acc.iter().zip(y.chunks(x.len())) {
             for (x, y) in x.iter().zip(factors) {
-                b.push(Inst::Fma { ty: self.ty, dst: *acc, a: (*x).into(), b: (*y).into(), c: (*acc).into() });
+                b.push(Inst::Fma { ty, dst: *acc, a: (*x).into(), b: (*y).into(), c: (*acc).into() });
             }
         }
     }
@@ -210,9 +251,23 @@ impl Arithmetic {
         if relu { b.arith(Arith::Max, self.ty, value, zero_of(self.ty)) } else { value }
     }
 
-    /// An accumulator of 0.
+    /// A sum of 0.
     pub(crate) fn zero(self, b: &mut Builder) -> Reg {
         b.mov(self.ty, zero_of(self.ty))
+    }
+
+    /// The same as the main loop begins with it.
+    pub(crate) fn start(self, b: &mut Builder) -> Reg {
+        if self.paired { b.mov(Type::B32, zero_of(Type::B32)) } else { self.zero(b) }
+    }
+
+    /// What the main loop has added up, sum by sum.
+    pub(crate) fn sums(self, b: &mut Builder, acc: &[Reg]) -> Vec<Reg> {
+        if !self.paired {
+            return acc.to_vec();
+        }
+        let halves = split(b, Type::F16, acc);
+        self.converted(b, Type::F16, halves)
     }
 }
 
@@ -239,14 +294,15 @@ fn in_registers(ty: Type, count: usize) -> (Type, usize) {
 
 /// Numbers of a type one by one, of registers that they may share.
 fn split(b: &mut Builder, ty: Type, packed: &[Reg]) -> Vec<Reg> {
-    let pairs = ty.bytes() == 2 && packed.first().is_some_and(|reg| reg.class == Type::F32.class());
-    if !pairs {
-        return packed.to_vec();
-    }
+    let pairs = match packed.first().map(|reg| reg.class) {
+        Some(Class::F32) if ty.bytes() == 2 => Type::F32,
+        Some(Class::B32) if ty.bytes() == 2 => Type::B32,
+        _ => return packed.to_vec(),
+    };
     let mut halves = Vec::with_capacity(2 * packed.len());
     for &src in packed {
         let dst = [b.reg(Type::B16), b.reg(Type::B16)];
-        b.push(Inst::Split { ty: Type::F32, dst, src });
+        b.push(Inst::Split { ty: pairs, dst, src });
         halves.extend(dst);
     }
     halves
@@ -258,5 +314,5 @@ fn raw(ty: Type) -> Type {
 }
 
 fn zero_of(ty: Type) -> Operand {
-    if matches!(ty, Type::B16 | Type::S32) { Operand::Int(0) } else { Operand::Float(0.0) }
+    if matches!(ty, Type::B16 | Type::B32 | Type::S32) { Operand::Int(0) } else { Operand::Float(0.0) }
 }

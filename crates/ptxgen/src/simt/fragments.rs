@@ -29,7 +29,7 @@ impl Operands {
     /// One step's elements, as they lie in memory.
     fn fetch(&self, b: &mut Builder, of: Arithmetic, base: Reg, step: u32) -> Vec<Reg> {
         let start = step * self.pitch;
-        let (ty, count) = of.packed(self.chunk);
+        let (ty, count) = of.fetched(self.chunk);
         let load = |at: &u32| b.load(Space::Shared, ty, count, base, i64::from((start + at) * of.bytes()));
         self.pieces.iter().flat_map(load).collect()
     }
@@ -55,12 +55,12 @@ impl Multiply for Fragments {
         };
         let rows = left.elements();
         let parts = self.arithmetic.parts();
-        let tile = rows * right.elements() * parts;
+        let tile = rows * right.elements() * parts / self.arithmetic.lanes();
         let sets = (acc.len() / tile) as u32;
         let mut next = fetch(b, 0);
         for step in 0..self.steps {
             let (x, y) = next;
-            let [x, y] = [x, y].map(|packed| self.arithmetic.widen(b, &packed));
+            let (x, y) = (self.arithmetic.rows(b, &x), self.arithmetic.columns(b, &y));
             next = if step + 1 < self.steps { fetch(b, step + 1) } else { Default::default() };
             let set = &acc[(step % sets) as usize * tile..][..tile];
             if parts == 1 {
@@ -72,7 +72,7 @@ impl Multiply for Fragments {
     }
 }
 
-/// The products of real numbers, those of one element of the first operand together: of the orders that were tried (by either operand,
+/// The products of real numbers, those of one element, or pair, of the first operand together: of the orders that were tried (by either operand,
 /// straight or to and fro, by pairs and by squares) the assembler makes fewest conflicts of registers' banks of this one.
 fn real(b: &mut Builder, of: Arithmetic, set: &[Reg], x: &[Reg], y: &[Reg]) {
     let rows = x.len();

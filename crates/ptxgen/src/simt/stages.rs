@@ -79,15 +79,17 @@ pub(crate) struct Reduction {
 impl Reduction {
     /// Adds up; the sums are those of the first group.
     pub(crate) fn sums<S: Side>(&self, b: &mut Builder, sides: [S; 2], read: &impl Multiply) -> Vec<Reg> {
-        let acc: Vec<Reg> = (0..self.tile * self.sets as usize).map(|_| self.arithmetic.zero(b)).collect();
+        let tile = self.tile / self.arithmetic.lanes();
+        let acc: Vec<Reg> = (0..tile * self.sets as usize).map(|_| self.arithmetic.start(b)).collect();
         match (self.load, self.stages) {
             (Load::Async, _) => self.asynchronous(b, sides, read, &acc),
             (_, 1) => self.single(b, sides, read, &acc),
             _ => self.double(b, sides, read, &acc),
         }
-        let mut sums = acc[..self.tile].to_vec();
-        for set in acc[self.tile..].chunks(self.tile) {
-            sums = sums.iter().zip(set).map(|(x, y)| self.arithmetic.add(b, *x, *y)).collect();
+        let mut sums = self.arithmetic.sums(b, &acc[..tile]);
+        for set in acc[tile..].chunks(tile) {
+            let set = self.arithmetic.sums(b, set);
+            sums = sums.iter().zip(set).map(|(x, y)| self.arithmetic.add(b, *x, y)).collect();
         }
         if self.groups > 1 {
             sums = b.block("tree", |b| tree(b, self, &sums));

@@ -179,7 +179,7 @@ impl<'a> Walk<'a> {
         *times += 1;
         let again = *times > 1;
         match self.meanings.carried.get(&reg).cloned() {
-            // Sums of signed integers are data: nobody asks what they mean.
+            // Sums of signed integers, and of pairs of floats, are data: nobody asks what they mean.
             None if again && !is_sum(inst) => {
                 self.fault(FaultKind::Rewritten(reg));
             }
@@ -266,10 +266,13 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// Whether an instruction may write a sum of integers again.
+/// Whether an instruction may write a sum of integers, or of pairs of floats, again.
 fn is_sum(inst: &Inst) -> bool {
     matches!(
         inst,
-        Inst::Mma { .. } | Inst::Ld { ty: Type::S32, .. } | Inst::Arith { op: Arith::Add, ty: Type::S32, .. }
+        Inst::Mma { .. }
+            | Inst::Fma { .. }
+            | Inst::Ld { ty: Type::S32, .. }
+            | Inst::Arith { op: Arith::Add, ty: Type::S32, .. }
     )
 }

@@ -87,9 +87,11 @@ fn input_of(rng: &mut ChaCha8Rng, types: ElementTypes) -> GemmInput {
 }
 
 /// Every combination of types beside f32 and f64 throughout.
-pub(crate) const TYPES: [(DType, DType, DType); 6] = [
+pub(crate) const TYPES: [(DType, DType, DType); 8] = [
     (DType::F16, DType::F32, DType::F16),
     (DType::F16, DType::F32, DType::F32),
+    (DType::F16, DType::F16, DType::F16),
+    (DType::F16, DType::F16, DType::F32),
     (DType::Bf16, DType::F32, DType::Bf16),
     (DType::Bf16, DType::F32, DType::F32),
     (DType::C32, DType::C32, DType::C32),

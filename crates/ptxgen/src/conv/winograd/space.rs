@@ -114,6 +114,7 @@ fn matrices(space: SpaceBuilder) -> SpaceBuilder {
         .define("sum_bytes", "element")
         .define("result_bytes", "element")
         .define("complex", "False")
+        .define("lanes", "1")
         .define("rounds_to_bf16", "False")
         .define("epilogue", "False")
         // Matrices of a batch are multiples of four elements apart.
