@@ -447,3 +447,24 @@ fn every_type_is_drawn_where_it_is_fixed() {
         ["alpha", "activation", "layout"]
     );
 }
+
+/// Sums of f16 have eleven bits: deep reductions are checked by data whose sums are exact all the same.
+#[test]
+fn deep_sums_of_f16_are_exact_and_a_part_that_is_left_out_shows() {
+    for text in ["m=9,n=7,k=3000,layout=nn,alpha=other,beta=other", "m=8,n=6,k=900,layout=tt,bias=row"] {
+        let input = parsed(&format!("{text},dtype=f16,acc=f16"));
+        let work = Gemm.workload(&input, Filling::Exact, 3);
+        let expected = Gemm.reference(&input, &work.buffers, &work.scalars).unwrap();
+        assert!(expected.buffers[0].bounds.iter().all(|bound| *bound == 0.0), "{text}");
+        assert!(verdict(&input, &work, &Naive::right(5)).is_right(), "{text}");
+        // Without the last tenth of the steps.
+        let mut after = work.buffers.clone();
+        for (i, p) in (0..input.m).flat_map(|i| (input.k - input.k / 10..input.k).map(move |p| (i, p))) {
+            let at = if input.layout.a_transposed() { p + i * input.lda } else { i + p * input.lda };
+            after[A].set_f64(at, 0.0);
+        }
+        Naive::right(5).run(&input, &mut after, &work.scalars);
+        let short = Gemm.compare(&input, &work.buffers, &work.scalars, &after).unwrap();
+        assert!(2 * short.wrong > (input.m * input.n) as u64, "{text}: {short:?}");
+    }
+}

@@ -214,6 +214,18 @@ impl<'a> Reference<'a> {
     }
 }
 
+/// Products of an element of C that are not zero, at most. They are counted where sums have few bits, whose data are made so that there
+/// are few.
+fn terms(of: &Operands<'_>) -> usize {
+    let (input, from) = (of.input, of.offsets[A]);
+    if input.types.accumulator != DType::F16 {
+        return components(input) * input.k;
+    }
+    let a = Stored { buffer: &of.before[A], ld: input.lda, transposed: input.layout.a_transposed() };
+    let row = |i: usize| (0..of.k).filter(|&p| a.get(from, (i, p), 0) != 0.0).count();
+    (0..input.m).map(row).max().unwrap_or(0)
+}
+
 /// Whether every partial sum, in any order, is exact in the element type: integers whose sums of absolute products,
 /// in the quarter units that alpha and beta leave, fit the significand.
 fn is_exact(of: &Operands<'_>, alpha: f64, beta: f64) -> bool {
@@ -232,8 +244,7 @@ fn is_exact(of: &Operands<'_>, alpha: f64, beta: f64) -> bool {
         return false;
     };
     let quarters = |x: f64| (4.0 * x).fract() == 0.0;
-    let length = (components(input) * input.k) as f64;
-    let total = (a * b * length * alpha.abs().max(1.0) + c * beta.abs().max(1.0) + bias) * 4.0;
+    let total = (a * b * terms(of) as f64 * alpha.abs().max(1.0) + c * beta.abs().max(1.0) + bias) * 4.0;
     let u = input.types.accumulator.unit_roundoff().max(input.types.output.unit_roundoff());
     quarters(alpha) && quarters(beta) && total * 2.0 * u <= 1.0 && a.max(b) <= input.accuracy.exact()
 }

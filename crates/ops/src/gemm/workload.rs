@@ -4,9 +4,13 @@ use super::accuracy::Accuracy;
 use super::epilogue::Bias;
 use super::input::{GemmInput, ScalarClass};
 use crate::filling;
-use rand::SeedableRng;
+use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use tilewright_core::buffer::{Buffer, BufferSpec, Filling, Role, Workload};
+use tilewright_core::dtype::DType;
+
+/// How many elements of a long row of A are expected not to be zero, where sums have few bits.
+const TERMS: usize = 64;
 
 /// Position of A among the buffers.
 pub const A: usize = 0;
@@ -24,11 +28,15 @@ pub const BETA: usize = 1;
 /// Buffers of exactly the length that BLAS requires, so that a read beyond it is a read beyond the buffer. The padding
 /// between columns and between products of A and B is NaN: using it shows. C is NaN where beta = 0: reading it shows. Integers have
 /// a large number in place of NaN. Operands that may be split have NaN in place of infinities, of which nothing is left to split.
+///
+/// Where sums are f16, with eleven bits, integers are signs, and most of a long row of A is zero: so deep reductions have exact sums
+/// too, and no bound hides a part of them that is left out.
 pub(super) fn make(input: &GemmInput, filling: Filling, seed: u64) -> Workload {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let mut buffers = Vec::new();
     let specs = specs(input);
     let is_split = input.accuracy == Accuracy::ThreeTf32;
+    let few_bits = filling == Filling::Exact && input.types.accumulator == DType::F16;
     for (operand, spec) in specs.iter().enumerate() {
         let len = spec.len;
         let elements = if operand == BIAS { Elements::all(len) } else { Elements::new(input, operand, len) };
@@ -37,7 +45,12 @@ pub(super) fn make(input: &GemmInput, filling: Filling, seed: u64) -> Workload {
             let is_drawn = spec.role != Role::Out && elements.contains(i);
             let value =
                 if is_drawn { filling::draw(&mut rng, filling, spec.dtype) } else { filling::poison(spec.dtype) };
-            if is_split && operand < C && value.is_infinite() { f64::NAN } else { value }
+            match value {
+                _ if few_bits && is_drawn && operand == A && rng.random_range(0..input.k.max(1)) >= TERMS => 0.0,
+                _ if few_bits => value.clamp(-1.0, 1.0),
+                _ if is_split && operand < C && value.is_infinite() => f64::NAN,
+                _ => value,
+            }
         });
         buffers.push(buffer);
     }

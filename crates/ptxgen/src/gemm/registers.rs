@@ -28,7 +28,8 @@ pub(crate) fn rules(space: SpaceBuilder) -> SpaceBuilder {
         .define("held_a", "loads_a * ((vec_a * element + 3) // 4)")
         .define("held_b", "loads_b * ((vec_b * element + 3) // 4)")
         .define("held", "0 if load == 'async' else held_a + held_b")
-        .define("overlap", "1 if scarce else min(max(2, k_s - 1), u // k_l)")
+        // Half as many instructions hide the loads of a step of pairs, so that one step more is loaded ahead.
+        .define("overlap", "1 if scarce else min(max(2, k_s - 1), u // k_l) + lanes - 1")
         .define("edges", "edges_a + edges_b")
         .define("addresses", "(edges // 2 if load == 'async' else edges // 4) + (loads_a + loads_b) // 8")
         .define("sets", "(k_s + 4 if sum_bytes == 4 else 2 * k_s) if k_s > 1 else 0")
@@ -37,9 +38,11 @@ pub(crate) fn rules(space: SpaceBuilder) -> SpaceBuilder {
         // Fragments of 16 bits that wait for their set wait in half as many registers.
         .define("halved", "(m_s + n_s) // 2 + 2 if element == 2 and k_s > 1 and lanes == 1 else 0")
         .define("constant", "16 if scarce else 22")
+        // Pairs are taken apart after the loop: column by column where sums are stored, all at once where groups add theirs.
+        .define("widened", "m_s * n_s + 36 if lanes > 1 and k_l > 1 else 0")
         .define(
             "registers_needed",
-            "accumulators * words // lanes + held + fragments * overlap - halved + addresses + sets + constant",
+            "max(widened, accumulators * words // lanes + held + fragments * overlap - halved + addresses + sets + constant)",
         )
         // The hardware gives registers to warps in units of 8 per thread.
         .define("register_limit", "min(registers_per_thread, registers_per_block // threads // 8 * 8)")
