@@ -1,4 +1,4 @@
-//! States what the main loop of a GEMM in f32 costs on a target, as NVIDIA's assembler makes it (`scripts/ptxas.sh`).
+//! States what the main loop of a GEMM in f32, or with sums of f16, costs on a target, as NVIDIA's assembler makes it (`scripts/ptxas.sh`).
 //!
 //! ```text
 //! cargo run -p tilewright-ptxgen --example sass -- sm_80 m=4096,n=4096,k=4096,layout=nt [u=8 u=16,stages=3,load=async]
@@ -50,11 +50,12 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             holds.bytes / 1024.0
         );
         println!(
-            "  {} registers, {} bytes spilled; {} FFMA of {} instructions ({:.4}), {} bank conflicts ({:.4} of an issue slot); \
+            "  {} registers, {} bytes spilled; {} {} of {} instructions ({:.4}), {} bank conflicts ({:.4} of an issue slot); \
              {} shared loads in {} passes, {} stores in {}",
             of.registers,
             of.spilled,
             of.multiplies,
+            of.op,
             of.instructions,
             of.share(),
             of.conflicts,

@@ -4,6 +4,7 @@ mod assembler;
 mod plans;
 
 use assembler::Assembler;
+use assembler::sass::MainLoop;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use tilewright_core::dtype::DType;
@@ -37,7 +38,11 @@ fn large(target: &str, types: ElementTypes, layout: Layout, config: &str) -> Gem
 
 #[test]
 fn a_pair_is_added_by_one_instruction_and_widened_once() {
-    for (config, sets) in [("", 1), ("m_s=4,n_s=4,m_l=64,n_l=64,k_s=2,vec_a=4,vec_b=4,vec_c=4", 2), ("m_s=4,n_s=1,m_l=128,n_l=16,vec_b=1,vec_c=4", 1)] {
+    for (config, sets) in [
+        ("", 1),
+        ("m_s=4,n_s=4,m_l=64,n_l=64,k_s=2,vec_a=4,vec_b=4,vec_c=4", 2),
+        ("m_s=4,n_s=1,m_l=128,n_l=16,vec_b=1,vec_c=4", 1),
+    ] {
         let plan = large("sm_80", PAIRS, Layout::Nt, config);
         let (module, c) = (plan.modules().remove(0), &plan.blueprint().config);
         let (mut fused, mut widened) = (0, 0);
@@ -113,14 +118,38 @@ fn main_loop(assembler: &Assembler, plan: &GemmPlan) -> (BTreeMap<String, usize>
 #[test]
 fn the_main_loop_multiplies_pairs_and_takes_none_apart() {
     let Some(assembler) = Assembler::find() else { return };
-    for (target, layout) in
-        [("sm_80", Layout::Nt), ("sm_80", Layout::Tn), ("sm_90", Layout::Nt), ("sm_90", Layout::Nn), ("sm_120", Layout::Nt)]
-    {
+    for (target, layout) in [
+        ("sm_80", Layout::Nt),
+        ("sm_80", Layout::Tn),
+        ("sm_90", Layout::Nt),
+        ("sm_90", Layout::Nn),
+        ("sm_120", Layout::Nt),
+    ] {
         let (ops, registers) = main_loop(&assembler, &large(target, PAIRS, layout, ""));
         let all: usize = ops.values().sum();
         let count = |name: &str| ops.get(name).copied().unwrap_or(0);
         println!("{target} {layout}: {} HFMA2 of {all}, {registers} registers: {ops:?}", count("HFMA2"));
-        assert!(count("HFMA2") >= 16 * 32, "{target} {layout}");
-        assert!(count("FFMA") == 0 && count("HADD2") == 0, "{target} {layout}: sums are widened in the loop");
+        assert_eq!(count("HFMA2"), 16 * 32, "{target} {layout}");
+        assert_eq!([count("FFMA"), count("HADD2")], [0; 2], "{target} {layout}: sums are widened in the loop");
+        // Operands that are transposed on their way to shared memory are taken apart there: two registers of a load of 8 elements each.
+        let transposed = usize::from(layout.a_transposed()) + usize::from(!layout.b_transposed());
+        assert!(count("PRMT") <= 4 * transposed, "{target} {layout}: operands are copied to both halves");
+        assert!(count("HFMA2") * 100 >= all * 85, "{target} {layout}: {all} instructions");
+    }
+}
+
+#[test]
+fn pairs_read_shared_memory_as_wide_as_they_lie_there() {
+    let Some(assembler) = Assembler::find() else { return };
+    for config in ["", "load=async,stages=3", "u=32", "m_s=16,n_s=16,m_l=256,n_l=128,u=8"] {
+        let plan = large("sm_80", PAIRS, Layout::Nt, config);
+        let (of, c) = (MainLoop::of(&assembler, &plan.modules().remove(0)).unwrap(), &plan.blueprint().config);
+        println!("{config}: {} {} of {}, {} conflicts", of.multiplies, of.op, of.instructions, of.conflicts);
+        // Of 16 bytes, which are 8 rows or columns, and two passes.
+        let loads = (c.u * (c.m_s + c.n_s) / 8) as usize;
+        assert_eq!([of.loads, of.passes], [loads, 2 * loads], "{config}");
+        assert_eq!((of.multiplies, of.spilled), ((c.u * c.m_s * c.n_s / 2) as usize, 0), "{config}");
+        assert!(of.share() >= 0.89, "{config}: {}", of.share());
+        assert!(of.registers <= c.m_s * c.n_s / 2 + 80, "{config}: {} registers", of.registers);
     }
 }

@@ -1,7 +1,7 @@
 //! GEMM by fused multiply-adds: ISAAC's parameterisation (section 3.2 of the SC17 paper) as PTX.
 //!
-//! Numbers are f32, f64, c32 and c64, or f16 and bf16 that are summed in f32: `simt::Arithmetic` knows what an element is. Every
-//! epilogue is applied where results are stored.
+//! Numbers are f32, f64, c32 and c64, f16 and bf16 that are summed in f32, or f16 in pairs that are summed in f16:
+//! `simt::Arithmetic` knows what an element is. Every epilogue is applied where results are stored.
 //!
 //! A block computes a tile of `m_l x n_l` elements of C, a thread `m_s x n_s` of them. Stage by stage, `u` steps of the
 //! reduction, the threads bring tiles of A and B into shared memory, as rows of `m_l` and `n_l` neighbouring elements

@@ -63,22 +63,32 @@ impl Multiply for Fragments {
             let (x, y) = (self.arithmetic.rows(b, &x), self.arithmetic.columns(b, &y));
             next = if step + 1 < self.steps { fetch(b, step + 1) } else { Default::default() };
             let set = &acc[(step % sets) as usize * tile..][..tile];
-            if parts == 1 {
-                real(b, self.arithmetic, set, &x, &y);
-            } else {
-                complex(b, self.arithmetic, set, &x, &y);
-            }
+            let products = match self.arithmetic {
+                Arithmetic { complex: true, .. } => complex,
+                Arithmetic { paired: true, .. } => pairs,
+                _ => real,
+            };
+            products(b, self.arithmetic, set, &x, &y);
         }
     }
 }
 
-/// The products of real numbers, those of one element, or pair, of the first operand together: of the orders that were tried (by either operand,
+/// The products of real numbers, those of one element of the first operand together: of the orders that were tried (by either operand,
 /// straight or to and fro, by pairs and by squares) the assembler makes fewest conflicts of registers' banks of this one.
 fn real(b: &mut Builder, of: Arithmetic, set: &[Reg], x: &[Reg], y: &[Reg]) {
     let rows = x.len();
     for (i, x) in x.iter().enumerate() {
         for (column, y) in set.chunks(rows).zip(y) {
             of.multiply_add(b, &column[i..=i], &[*x], &[*y]);
+        }
+    }
+}
+
+/// The products of pairs of rows, those of one element of the second operand together, of which the assembler makes fewer conflicts.
+fn pairs(b: &mut Builder, of: Arithmetic, set: &[Reg], x: &[Reg], y: &[Reg]) {
+    for (column, y) in set.chunks(x.len()).zip(y) {
+        for (acc, x) in column.iter().zip(x) {
+            of.multiply_add(b, &[*acc], &[*x], &[*y]);
         }
     }
 }

@@ -2,14 +2,16 @@
 
 use super::Assembler;
 use std::collections::BTreeSet;
-use tilewright_ptxgen::ir::{Inst, Loop, Meanings, Module, Space, Stmt, Sym, for_each_inst};
+use tilewright_ptxgen::ir::{Inst, Loop, Meanings, Module, Space, Stmt, Sym, Type, for_each_inst};
 use tilewright_ptxgen::print::print;
 
 /// Labels and instructions, as [`Assembler::disassemble`] gives them.
 type Code = [(Option<String>, String)];
 
-/// The loop of a module that has most multiply-adds of binary32.
+/// The loop of a module that has most multiply-adds of binary32, or of pairs of f16.
 pub(crate) struct MainLoop {
+    /// Which: `FFMA`, or `HFMA2`.
+    pub(crate) op: &'static str,
     /// Registers of a thread, and bytes of spill stores and loads, of the whole module.
     pub(crate) registers: u32,
     pub(crate) spilled: u32,
@@ -30,16 +32,23 @@ impl MainLoop {
     pub(crate) fn of(assembler: &Assembler, module: &Module) -> Result<Self, String> {
         let done = assembler.assemble(module.target, &print(module))?;
         let code = assembler.disassemble(&done.cubin)?;
-        let body = loop_of(&code, "FFMA");
-        let multiplies = body.iter().filter(|op| name(op).starts_with("FFMA")).count();
+        let mut op = "FFMA";
+        for_each_inst(&module.entry.body, &mut |inst| {
+            if let Inst::Fma { ty: Type::F16x2, .. } = inst {
+                op = "HFMA2";
+            }
+        });
+        let body = loop_of(&code, op);
+        let multiplies = body.iter().filter(|found| name(found).starts_with(op)).count();
         let [(loads, passes), (stores, store_passes)] = shared_accesses(module);
         let (registers, spilled) = (done.registers, done.spilled);
         Ok(Self {
+            op,
             registers,
             spilled,
             instructions: body.len(),
             multiplies,
-            conflicts: conflicts(&body),
+            conflicts: conflicts(&body, op),
             loads,
             passes,
             stores,
@@ -84,14 +93,14 @@ pub(crate) fn loop_of<'a>(code: &'a Code, most: &str) -> Vec<&'a str> {
     best
 }
 
-/// Multiply-adds of binary32 that read three different registers of one bank. From sm_70 on there are two banks, of even and of odd
+/// Multiply-adds of a name that read three different registers of one bank. From sm_70 on there are two banks, of even and of odd
 /// registers, of 64 bits each: two operands of a bank are read at once, three are not. An operand that the instruction before read in
 /// the same place and kept (`.reuse`) is not read again.
-fn conflicts(body: &[&str]) -> usize {
+fn conflicts(body: &[&str], name: &str) -> usize {
     let mut kept = [None; 3];
     let mut count = 0;
     for op in body {
-        let Some(operands) = unguarded(op).strip_prefix("FFMA").and_then(|rest| rest.split_once(' ')) else {
+        let Some(operands) = unguarded(op).strip_prefix(name).and_then(|rest| rest.split_once(' ')) else {
             kept = [None; 3];
             continue;
         };
@@ -175,7 +184,7 @@ fn passes(at: &[i64], bytes: u32) -> usize {
 
 #[test]
 fn conflicts_are_three_operands_of_a_bank_that_are_not_kept() {
-    let of = |code: &[&str]| conflicts(code);
+    let of = |code: &[&str]| conflicts(code, "FFMA");
     assert_eq!(of(&["FFMA R2, R4, R6, R2 ;"]), 1);
     assert_eq!(of(&["FFMA R2, R5, R6, R2 ;"]), 0);
     // Two operands are one register.
