@@ -18,7 +18,7 @@ const SMALL: &str = "m_s=2,n_s=2,m_l=16,n_l=16,k_l=1,u=4,vec_a=1,vec_b=1,stages=
                      vec_c=1,raster=m,bounds=checked,occupancy=1";
 
 /// Name, target, input, what differs from [`SMALL`].
-const CASES: [(&str, &str, &str, &str); 11] = [
+const CASES: [(&str, &str, &str, &str); 12] = [
     ("nn_f32", "sm_50", "m=31,n=20,k=50", ""),
     ("nt_f32_whole", "sm_80", "m=32,n=32,k=64,layout=nt", "m_s=4,n_s=1,bounds=whole,load=nc,stages=2,vec_a=2,vec_c=4"),
     ("tn_f64_groups", "sm_60", "m=31,n=30,k=50,dtype=f64,layout=tn,beta=1", "k_l=2,u=8,k_s=2"),
@@ -32,6 +32,12 @@ const CASES: [(&str, &str, &str, &str); 11] = [
         "sm_50",
         "m=64,n=20,k=50,dtype=f16,acc=f32,layout=nt,beta=other,bias=row,activation=relu",
         "m_s=8,m_l=64,vec_a=8,vec_b=4,vec_c=8,load=nc,stages=2",
+    ),
+    (
+        "nn_f16_pairs",
+        "sm_60",
+        "m=62,n=20,k=50,dtype=f16,acc=f16,alpha=other,bias=column",
+        "m_s=4,n_s=2,m_l=32,k_l=2,u=8,k_s=2,vec_a=2,vec_b=2,vec_c=2,load=nc,stages=2",
     ),
     ("ct_c32_async", "sm_80", "m=32,n=20,k=50,dtype=c32,layout=ct", "load=async,stages=2,vec_b=2,vec_c=2"),
     ("nc_c64_ordered", "sm_70", "m=31,n=20,k=100,dtype=c64,layout=nc,alpha=other,bias=column", "k_g=2"),

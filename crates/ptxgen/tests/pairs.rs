@@ -153,3 +153,15 @@ fn pairs_read_shared_memory_as_wide_as_they_lie_there() {
         assert!(of.registers <= c.m_s * c.n_s / 2 + 80, "{config}: {} registers", of.registers);
     }
 }
+
+#[test]
+fn the_default_for_large_matrices_keeps_its_pairs_in_registers() {
+    let Some(assembler) = Assembler::find() else { return };
+    for (target, layout) in [("sm_80", Layout::Nt), ("sm_90", Layout::Tn), ("sm_120", Layout::Nn)] {
+        let problem = problem(target, GemmInput::new(4096, 4096, 4096, PAIRS, layout));
+        let point = problem.default_point().unwrap();
+        let (ops, registers) = main_loop(&assembler, &problem.plan(&problem.space().check(&point).unwrap()));
+        println!("{target} {layout}: {registers} registers, {ops:?} of {}", problem.space().config(&point));
+        assert!(ops["HFMA2"] >= 256 && ops["HFMA2"] * 100 >= 85 * ops.values().sum::<usize>(), "{target} {layout}");
+    }
+}
