@@ -55,11 +55,14 @@ fn pairs_of_sums() {
 
 #[test]
 fn pairs_of_sums_in_every_layout_however_they_are_loaded_and_summed() {
-    let configs = ["k_g=2,split=ordered", "k_g=3,split=ordered,k_l=2", "load=async", "k_l=2,k_s=2", "n_s=1", "m_s=6"];
-    (0..48u64).into_par_iter().for_each(|i| {
-        let layout = Layout::ALL[i as usize / 12];
+    // Copies that transpose nothing.
+    let copied = ("nt", "load=async");
+    let configs = ["k_g=2,split=ordered", "k_g=3,split=ordered,k_l=2", "k_l=4", "k_l=2,k_s=2", "n_s=1", "m_s=6"];
+    (0..56u64).into_par_iter().for_each(|i| {
+        let all = Layout::ALL.into_iter().flat_map(|layout| configs.map(|config| (layout.name(), config)));
+        let (layout, config) = all.chain([copied; 4]).nth(i as usize / 2).unwrap();
         let words = format!("{},k=70,alpha=other,layout={layout}", PAIRS[i as usize % 2]);
-        check_any_on("sm_80", &words, configs[i as usize / 2 % 6], 29_000 + i);
+        check_any_on("sm_80", &words, config, 29_000 + i);
     });
 }
 
@@ -148,16 +151,19 @@ fn epilogues() {
 
 #[test]
 fn counts_of_every_type_and_epilogue() {
-    let types = [&HALVES[..], &["dtype=c32", "dtype=c64"]].concat();
+    let types = [&HALVES[..], &["dtype=c32", "dtype=c64"], &PAIRS].concat();
     let more = ["", ",bias=row", ",bias=column", ""];
     let configs = ["", "k_g=2,split=ordered", "load=async", "k_l=2", "k_g=2,split=atomic"];
-    (0..48u64).into_par_iter().for_each(|i| {
+    (0..80u64).into_par_iter().for_each(|i| {
         let at = i as usize;
-        let config = configs[at / 6 % 5];
+        let config = configs[at / 8 % 5];
         // Sums in parts are neither rounded nor finished.
         let more = if config.contains("atomic") { "" } else { more[at / 4 % 4] };
-        let types =
-            if config.contains("atomic") { ["dtype=c32", "dtype=c64", HALVES[3]][at % 3] } else { types[at % 6] };
+        let types = if config.contains("atomic") {
+            ["dtype=c32", HALVES[3], "dtype=c64", PAIRS[1]][at % 4]
+        } else {
+            types[at % 8]
+        };
         let (input, plan) = any("sm_80", &format!("{types}{more}"), config, 26_000 + i);
         counts::check(&input, &plan, Shares::LeftOut);
     });
