@@ -69,7 +69,7 @@ fn legal_plans_assemble_within_their_registers() {
 fn legal_plans_of_every_type_assemble_within_their_registers() {
     let Some(assembler) = Assembler::find() else { return };
     for target in targets() {
-        let plans = plans::typed_plans(target, 2 * count(), 19);
+        let plans = [plans::typed_plans(target, 2 * count(), 19), plans::paired_plans(target, count(), 43)].concat();
         // Operands of 16 bits are widened sooner or later as the assembler likes.
         within_registers(&assembler, target, &plans, 0.2, |bp| (bp.registers(), bp.may_spill()));
     }

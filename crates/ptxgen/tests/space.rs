@@ -142,6 +142,7 @@ fn legal_plans_have_no_faults_and_their_arguments_fit() {
     for target in plans::TARGETS {
         plans::plans(target, 25, 5).iter().for_each(sound);
         plans::typed_plans(target, 15, 6).iter().for_each(sound);
+        plans::paired_plans(target, 15, 6).iter().for_each(sound);
         plans::bacugen_plans(target, 15, 6).iter().for_each(sound);
     }
     for target in plans::MMA_TARGETS {
@@ -198,7 +199,7 @@ fn every_input_has_a_legal_default() {
         ] {
             inputs.push(new(m, n, k, dtype, layout));
             inputs.push(GemmInput { align: dtype.size(), alpha: ScalarClass::Zero, ..new(m, n, k, dtype, layout) });
-            let others = plans::TYPES.map(|(operand, accumulator, output)| {
+            let others = plans::TYPES.into_iter().chain(plans::PAIRS).map(|(operand, accumulator, output)| {
                 let types = ElementTypes { operand, accumulator, output };
                 let align = if dtype == DType::F64 { 64 } else { operand.size().max(output.size()) };
                 GemmInput { align, ..GemmInput::new(m, n, k, types, layout) }

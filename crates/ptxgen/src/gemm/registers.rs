@@ -38,8 +38,9 @@ pub(crate) fn rules(space: SpaceBuilder) -> SpaceBuilder {
         // Fragments of 16 bits that wait for their set wait in half as many registers.
         .define("halved", "(m_s + n_s) // 2 + 2 if element == 2 and k_s > 1 and lanes == 1 else 0")
         .define("constant", "16 if scarce else 22")
-        // Pairs are taken apart after the loop: column by column where sums are stored, all at once where groups add theirs.
-        .define("widened", "m_s * n_s + 36 if lanes > 1 and k_l > 1 else 0")
+        // Pairs are taken apart after the loop: column by column where sums are stored, all at once where groups add theirs, beside a
+        // bias of the rows.
+        .define("widened", "m_s * n_s + m_s + 32 if lanes > 1 and k_l > 1 else 0")
         .define(
             "registers_needed",
             "max(widened, accumulators * words // lanes + held + fragments * overlap - halved + addresses + sets + constant)",

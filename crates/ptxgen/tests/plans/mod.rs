@@ -86,12 +86,14 @@ fn input_of(rng: &mut ChaCha8Rng, types: ElementTypes) -> GemmInput {
     input
 }
 
-/// Every combination of types beside f32 and f64 throughout.
-pub(crate) const TYPES: [(DType, DType, DType); 8] = [
+/// Sums in pairs of f16.
+pub(crate) const PAIRS: [(DType, DType, DType); 2] =
+    [(DType::F16, DType::F16, DType::F16), (DType::F16, DType::F16, DType::F32)];
+
+/// Every combination of types beside f32 and f64 throughout, and [`PAIRS`].
+pub(crate) const TYPES: [(DType, DType, DType); 6] = [
     (DType::F16, DType::F32, DType::F16),
     (DType::F16, DType::F32, DType::F32),
-    (DType::F16, DType::F16, DType::F16),
-    (DType::F16, DType::F16, DType::F32),
     (DType::Bf16, DType::F32, DType::Bf16),
     (DType::Bf16, DType::F32, DType::F32),
     (DType::C32, DType::C32, DType::C32),
@@ -100,7 +102,11 @@ pub(crate) const TYPES: [(DType, DType, DType); 8] = [
 
 /// An input of one of [`TYPES`], some with an epilogue.
 pub(crate) fn typed(rng: &mut ChaCha8Rng) -> GemmInput {
-    let (operand, accumulator, output) = TYPES[rng.random_range(0..TYPES.len())];
+    typed_of(rng, &TYPES)
+}
+
+fn typed_of(rng: &mut ChaCha8Rng, among: &[(DType, DType, DType)]) -> GemmInput {
+    let (operand, accumulator, output) = among[rng.random_range(0..among.len())];
     let mut input = input(rng);
     let layouts = Layout::every(operand);
     let of = ElementTypes { operand, accumulator, output };
@@ -142,6 +148,12 @@ pub(crate) fn plans(target: &str, count: usize, seed: u64) -> Vec<GemmPlan> {
 /// The same for inputs of every type, some with an epilogue.
 pub(crate) fn typed_plans(target: &str, count: usize, seed: u64) -> Vec<GemmPlan> {
     plans_of(&SimtGemm::new(), typed, target, count, seed)
+}
+
+/// The same with sums in pairs of f16; none for devices that have no arithmetic of it.
+pub(crate) fn paired_plans(target: &str, count: usize, seed: u64) -> Vec<GemmPlan> {
+    let count = if target == "sm_50" { 0 } else { count };
+    plans_of(&SimtGemm::new(), |rng| typed_of(rng, &PAIRS), target, count, seed)
 }
 
 /// The same by matrix instructions.
